@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+# gpulite: `make help` says what there is. GNU make.
+
+# ---- which backend: a GPU with CUDA, or the CUDA runtime on a CPU (tests/cpu) ----
+# cuda where nvcc is found and a GPU answers, otherwise cpu. BACKEND=cuda|cpu and ARCH=... override it.
+
+NVCC ?= $(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+ifneq ($(NVCC),)
+CUDA_HOME ?= $(patsubst %/bin/,%,$(dir $(realpath $(shell command -v $(NVCC)))))
+# compute capabilities of the GPUs, as in "9.0"; nvcc's own query where nvidia-smi is missing
+GPUS := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | grep -x '[0-9]*\.[0-9]*')
+ifeq ($(GPUS),)
+GPUS := $(shell "$(CUDA_HOME)/bin/__nvcc_device_query" 2>/dev/null | tr ', ' '\n\n' | sed -n 's/^\([0-9]*\)\([0-9]\)$$/\1.\2/p')
+endif
+endif
+
+ifeq ($(NVCC),)
+BACKEND ?= cpu
+WHY := no nvcc found
+else ifeq ($(GPUS),)
+BACKEND ?= cpu
+WHY := nvcc found, but no GPU answers
+else
+BACKEND ?= cuda
+WHY := nvcc and a GPU of capability $(firstword $(GPUS)) found
+endif
+ifneq ($(filter command line environment,$(origin BACKEND)),)
+WHY := asked for
+endif
+
+ifeq ($(ARCH),)
+ifeq ($(GPUS),)
+ARCH := all-major
+else ifeq ($(firstword $(GPUS)),9.0)
+ARCH := sm_90a
+else
+ARCH := native
+endif
+endif
+
+# ---- tools and flags; CC, CXX, CFLAGS, CXXFLAGS, LDFLAGS, NVCCFLAGS and SANITIZE=address,undefined are yours ----
+
+CFLAGS ?= -O2 -g
+CXXFLAGS ?= $(CFLAGS)
+WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wcast-qual
+ALL_CFLAGS := -std=c99 $(WARNINGS) -Wstrict-prototypes -I. -MMD -MP
+ALL_CXXFLAGS := -std=c++17 -ffp-contract=off -I. -Itests/cpu -MMD -MP
+ifneq ($(SANITIZE),)
+SANITIZE_FLAGS := -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
+endif
+
+empty :=
+comma := ,
+B := build/$(BACKEND)$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
+
+ifeq ($(BACKEND),cuda)
+ifeq ($(NVCC),)
+$(error BACKEND=cuda needs nvcc, on the PATH or in /usr/local/cuda/bin)
+endif
+CUDA_LIB := $(firstword $(wildcard $(CUDA_HOME)/lib64 $(CUDA_HOME)/targets/*-linux/lib $(CUDA_HOME)/lib))
+ALL_CFLAGS += -isystem $(firstword $(wildcard $(CUDA_HOME)/include $(CUDA_HOME)/targets/*-linux/include))
+COMPILE_CU = $(NVCC) -O3 -std=c++17 -arch=$(ARCH) -lineinfo -I. -MMD -MP -Xcompiler -fno-exceptions,-fno-threadsafe-statics $(NVCCFLAGS)
+LIBS := -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcudart -lm
+RUNTIME :=
+SAYS := $(ARCH), with $(NVCC)
+else ifeq ($(BACKEND),cpu)
+ALL_CFLAGS += -isystem tests/cpu
+COMPILE_CU = $(CXX) $(ALL_CXXFLAGS) $(CXXFLAGS) $(SANITIZE_FLAGS) -x c++
+LIBS := -lstdc++ -lpthread -lm
+RUNTIME := $B/cudart.o
+SAYS := no GPU: the CUDA runtime of tests/cpu
+else
+$(error BACKEND=$(BACKEND): cuda or cpu)
+endif
+COMPILE_C = $(CC) $(ALL_CFLAGS) $(CFLAGS) $(SANITIZE_FLAGS)
+LINK = $(CC) $(CFLAGS) $(LDFLAGS) $(SANITIZE_FLAGS)
+
+# ---- what there is ----
+
+EXAMPLES := device_report vecadd gemv reduce histogram matmul custom tour
+TESTS := $(sort $(basename $(notdir $(wildcard tests/test_*.c tests/test_*.cu))))
+SELFTESTS := $(if $(filter cpu,$(BACKEND)),$(sort $(basename $(notdir $(wildcard tests/cpu/selftest*.c tests/cpu/selftest*.cpp tests/cpu/selftest*.cu)))))
+KERNELS := $B/gpulite_kernels.o $(RUNTIME)
+EXAMPLE_BINS := $(EXAMPLES:%=$B/examples/%)
+TEST_BINS := $(TESTS:%=$B/tests/%) $(SELFTESTS:%=$B/tests/cpu/%)
+TEST_SCRIPTS := $(sort $(wildcard tests/test_*.sh))
+
+.DEFAULT_GOAL := all
+.PHONY: all run test bench check install uninstall clean help backend FORCE
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: backend $(EXAMPLE_BINS)
+
+backend:
+	@echo "backend: $(BACKEND) ($(WHY)); $(SAYS)"
+
+run: all
+	@for example in $(EXAMPLES); do \
+	    printf '\n==== %s ====\n\n' "$$example"; \
+	    case $$example in tour) set -- examples/data/digits.npy $B/tour.svg ;; *) set -- ;; esac; \
+	    "$B/examples/$$example" "$$@" || exit 1; \
+	done
+
+# A test that does not build is counted as one that failed.
+test: backend
+	@$(MAKE) -k --no-print-directory $(TEST_BINS) $(EXAMPLE_BINS) BACKEND=$(BACKEND) || true
+	@BUILD=$B sh tests/run.sh $(TEST_BINS) $(EXAMPLE_BINS) $(TEST_SCRIPTS)
+
+bench: backend
+	@if [ -f tests/bench/Makefile ]; then $(MAKE) --no-print-directory -C tests/bench; else echo "no benchmarks yet"; fi
+
+check:
+	@CC='$(CC)' CXX='$(CXX)' NVCC='$(NVCC)' sh tests/check.sh
+
+help:
+	@echo 'make              builds the examples into build/<backend>/'
+	@echo 'make run          builds and runs every example; the last one is the tour'
+	@echo 'make test         builds and runs every test and example; ends with "N passed, N failed"'
+	@echo 'make bench        gpulite beside other libraries, on a GPU'
+	@echo 'make check        formatting, warnings, symbols, static analysis, planted faults (with the tools that are there)'
+	@echo 'make install      PREFIX=/usr/local DESTDIR=: header, kernels, pkg-config file'
+	@echo 'make clean        removes build/'
+	@echo
+	@echo 'BACKEND=cuda|cpu  a GPU, or the CUDA runtime on a CPU; here: $(BACKEND) ($(WHY))'
+	@echo 'ARCH=sm_90a       what nvcc builds for; here: $(ARCH)'
+	@echo 'SANITIZE=address,undefined    instruments everything (BACKEND=cpu)'
+	@echo 'CC, CXX, NVCC, CFLAGS, CXXFLAGS, LDFLAGS, NVCCFLAGS as usual'
+
+clean:
+	rm -rf build
+
+# ---- building ----
+
+# Everything depends on the command lines, so that other flags or compilers never meet old objects.
+COMMANDS = $(COMPILE_C) | $(COMPILE_CU) | $(CXX) $(ALL_CXXFLAGS) $(CXXFLAGS) | $(LINK) $(LIBS)
+$B/commands: FORCE
+	@mkdir -p $B/examples $B/tests/cpu
+	@echo '$(COMMANDS)' | cmp -s - $@ || echo '$(COMMANDS)' >$@
+
+$B/gpulite_kernels.o: gpulite_kernels.cu $B/commands
+	$(COMPILE_CU) -c -o $@ $<
+$B/cudart.o: tests/cpu/cudart.cpp $B/commands
+	$(CXX) $(ALL_CXXFLAGS) $(CXXFLAGS) $(SANITIZE_FLAGS) -c -o $@ $<
+
+$B/examples/%.o: examples/%.c $B/commands
+	$(COMPILE_C) -c -o $@ $<
+$B/examples/%.o: examples/%.cu $B/commands
+	$(COMPILE_CU) -c -o $@ $<
+$B/examples/%: $B/examples/%.o $(KERNELS)
+	$(LINK) -o $@ $^ $(LIBS)
+
+$B/tests/%.o: tests/%.c $B/commands
+	$(COMPILE_C) -Itests -c -o $@ $<
+$B/tests/%.o: tests/%.cu $B/commands
+	$(COMPILE_CU) -Itests -c -o $@ $<
+$B/tests/cpu/%.o: tests/cpu/%.cpp $B/commands
+	$(CXX) $(ALL_CXXFLAGS) $(CXXFLAGS) $(SANITIZE_FLAGS) -Itests -c -o $@ $<
+$B/tests/cpu/%: $B/tests/cpu/%.o $(RUNTIME)
+	$(LINK) -o $@ $^ $(LIBS)
+$B/tests/%: $B/tests/%.o $B/tests/gpulite_impl.o $(KERNELS)
+	$(LINK) -o $@ $^ $(LIBS)
+
+-include $(wildcard $B/*.d $B/examples/*.d $B/tests/*.d $B/tests/cpu/*.d)
+
+# ---- installing: a header, a source file that the user's build compiles, and where to find them ----
+
+PREFIX ?= /usr/local
+VERSION = $(shell sed -n 's/^#define GPUL_VERSION "\(.*\)"/\1/p' gpulite.h)
+
+install:
+	install -d '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/share/gpulite' '$(DESTDIR)$(PREFIX)/share/pkgconfig'
+	install -m 644 gpulite.h '$(DESTDIR)$(PREFIX)/include/'
+	install -m 644 gpulite_kernels.cu '$(DESTDIR)$(PREFIX)/share/gpulite/'
+	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'kernels=$${prefix}/share/gpulite/gpulite_kernels.cu' '' \
+	    'Name: gpulite' 'Description: NVIDIA GPUs for C programs: a header, and kernels to compile with nvcc' \
+	    'Version: $(VERSION)' 'Cflags: -I$${includedir}' >'$(DESTDIR)$(PREFIX)/share/pkgconfig/gpulite.pc'
+
+uninstall:
+	rm -rf '$(DESTDIR)$(PREFIX)/share/gpulite'
+	rm -f '$(DESTDIR)$(PREFIX)/include/gpulite.h' '$(DESTDIR)$(PREFIX)/share/pkgconfig/gpulite.pc'

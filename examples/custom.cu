@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Your own kernels, each from one expression: an elementwise operation and a reduction, with the contracts of the built-in
+ * ones (any shape, strides and broadcasting; one launch; the same bits on every run). And one written out by hand.
+ *
+ *     nvcc -arch=native -o custom examples/custom.cu gpulite_kernels.cu                    (Hopper: -arch=sm_90a)
+ *     g++ -O2 -ffp-contract=off -Itests/cpu -o custom -x c++ examples/custom.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *
+ * The macros define plain C functions. A C file of the same program declares and calls them:
+ *
+ *     gpul_status sum_abs(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
+ *     gpul_status squared_difference(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream);
+ */
+#include <cuda_runtime.h>
+
+#define GPULITE_IMPLEMENTATION
+#include "../gpulite.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* CuPy:   sum_abs = cp.ReductionKernel('T x', 'T y', 'abs(x)', 'a + b', 'y = a', '0', 'sum_abs')
+ * Numba:  sum_abs = cuda.reduce(lambda a, b: a + b)          (of an array that already holds |x|) */
+GPUL_REDUCE(sum_abs, float, 0.0f, fabsf(x), a + b, a)
+
+/* CuPy:   cp.ElementwiseKernel('T x, T y', 'T z', 'z = (x - y) * (x - y)', 'squared_difference')
+ * Numba:  @vectorize(['float32(float32, float32)'], target='cuda') */
+GPUL_ELEMENTWISE(squared_difference, float, (x - y) * (x - y), float, x, float, y)
+
+/* Numba:  @cuda.jit
+ *         def running_pairs(out, x):
+ *             for i in range(cuda.grid(1), out.size, cuda.gridsize(1)): out[i] = x[i] + x[i + 1] */
+static __global__ void pair_sums(float *out, const float *x, int64_t n) {
+    GPUL_GRID_STRIDE(i, n) { out[i] = x[i] + x[i + 1]; }
+}
+
+enum { N = 100000, BLOCK = 256 };
+
+static int check(const char *what, double got, double expected, double allowed) {
+    const int ok = fabs(got - expected) <= allowed;
+    printf("%-46s %14.6f  %s\n", what, got, ok ? "ok" : "WRONG");
+    return ok;
+}
+
+int main(void) {
+    float *x = (float *)malloc(N * sizeof(float)), *out = (float *)malloc(N * sizeof(float));
+    double sum = 0, total = 0;
+    int ok = 1;
+    if (x == NULL || out == NULL) return 1;
+    for (int64_t i = 0; i < N; ++i) {
+        x[i] = (float)((i * 37) % 1001) / 500.0f - 1.0f;
+        sum += fabs((double)x[i]);
+    }
+    gpul_array dx = GPUL_ZERO, scalar = GPUL_ZERO, one = GPUL_ZERO, dz = GPUL_ZERO;
+    GPUL_CHECK(gpul_to_device(&dx, x, GPUL_F32, gpul_1d(N), NULL));
+    GPUL_CHECK(gpul_device_array_like(&dz, &dx, NULL));
+    GPUL_CHECK(gpul_device_array(&scalar, GPUL_F32, gpul_0d(), NULL));
+    GPUL_CHECK(gpul_device_array(&one, GPUL_F32, gpul_1d(1), NULL));
+    GPUL_CHECK(gpul_fill(&one, 0.25, NULL));
+
+    /* The accumulator is a float, and the tree is shallow: its error stays far below n * eps. */
+    GPUL_CHECK(sum_abs(&scalar, &dx, GPUL_ALL_AXES, NULL));
+    GPUL_CHECK(gpul_copy_to_host(out, &scalar, NULL));
+    ok &= check("GPUL_REDUCE: sum of |x|", (double)out[0], sum, 1e-5 * sum);
+
+    GPUL_CHECK(squared_difference(&dz, &dx, &one, NULL)); /* `one` broadcasts, as in NumPy */
+    GPUL_CHECK(gpul_copy_to_host(out, &dz, NULL));
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < N; ++i) wrong += !(out[i] == (x[i] - 0.25f) * (x[i] - 0.25f));
+    ok &= check("GPUL_ELEMENTWISE: wrong elements of (x - y)^2", (double)wrong, 0, 0);
+
+    GPUL_CHECK(GPUL_LAUNCH(pair_sums, gpul_grid_1d(N - 1, BLOCK), BLOCK, 0, NULL, (float *)dz.data,
+                           (const float *)dx.data, (int64_t)(N - 1)));
+    GPUL_CHECK(gpul_copy_to_host(out, &dz, NULL));
+    for (int64_t i = 0; i < N - 1; ++i) total += !(out[i] == x[i] + x[i + 1]);
+    ok &= check("GPUL_LAUNCH: wrong elements of x[i] + x[i + 1]", total, 0, 0);
+
+    gpul_free(&dx);
+    gpul_free(&dz);
+    gpul_free(&one);
+    gpul_free(&scalar);
+    free(x);
+    free(out);
+    return ok ? 0 : 1;
+}

@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A principal component of a real data set, every step on the GPU and every step checked against plain loops on the host.
+ *
+ *     nvcc -arch=native -o tour examples/tour.c gpulite_kernels.cu                         (Hopper: -arch=sm_90a)
+ *     g++ -O2 -ffp-contract=off -Itests/cpu -o tour -x c examples/tour.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *
+ *     ./tour [FILE.npy [CHART.svg]]      default: examples/data/digits.npy, tour.svg
+ *
+ * The file holds a matrix, one row a sample (or a vector: one column), of float32, float64, int32, int64 or uint8. The work
+ * is done in float32 for float32 and uint8 data, otherwise in float64. In NumPy:
+ *
+ *     X = np.load(file);  Z = (X - X.mean(0)) / X.std(0)            # constant columns: zeros
+ *     G = Z.T @ Z;        v = leading eigenvector of G              # by power iteration
+ *     p = Z @ v;          counts, edges = np.histogram(p, bins=40)
+ */
+#define GPULITE_IMPLEMENTATION
+#include "../gpulite.h"
+#include "npy.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { BINS = 40, ITERATIONS = 3000, REPEATS = 20, GRAM_CHECKS = 1 << 26 };
+
+/* What the steps pass to each other. */
+typedef struct tour {
+    const char *path;
+    int64_t rows, cols;
+    gpul_dtype file_dtype, dtype; /* of the file, of the work */
+    double eps;                   /* distance from 1 to the next number of that dtype */
+    gpul_stream stream;
+    gpul_device device;
+    gpul_timer timer; /* the GPU's share of a step: the steps start and stop it */
+
+    gpul_array source;              /* pinned: what the file holds */
+    gpul_array X, mean, var, Z, Zt; /* device; Zt is a view of Z */
+    gpul_array shift, scale;        /* device, 1 x cols: -mean and 1 / sd */
+    gpul_array G, v, w, dots;       /* device: Gram matrix, iterates, two dot products */
+    gpul_array p, counts;           /* device: projection and its histogram */
+
+    double norm, lambda, residual; /* of the last iterate; the eigenvalue; |G v - lambda v| as the GPU measured it */
+    int iterations;
+    double lo, hi; /* range of p */
+    int64_t histogram[BINS];
+    double edges[BINS + 1];
+} tour;
+
+static void die(const char *message) {
+    fprintf(stderr, "tour: %s\n", message);
+    exit(1);
+}
+
+/* --------------------------------------------------------------------------------------------------- host side ------ */
+
+/* Element (i, j) of an array that the CPU can read. */
+static double at(const gpul_array *a, int64_t i, int64_t j) {
+    const int64_t k = i * a->strides[0] + j * a->strides[1];
+    return a->dtype == GPUL_F32 ? (double)((const float *)a->data)[k] : ((const double *)a->data)[k];
+}
+
+static void put(gpul_array *a, int64_t j, double value) {
+    if (a->dtype == GPUL_F32) {
+        ((float *)a->data)[j] = (float)value;
+    } else {
+        ((double *)a->data)[j] = value;
+    }
+}
+
+static gpul_array pinned_like(const gpul_array *a) {
+    gpul_array out = GPUL_ZERO;
+    gpul_shape shape = gpul_0d();
+    shape.ndim = a->ndim;
+    for (int32_t k = 0; k < a->ndim; ++k) shape.dim[k] = a->shape[k];
+    if (!gpul_is_contiguous(a, GPUL_ORDER_C)) shape.order = GPUL_ORDER_F;
+    GPUL_CHECK(gpul_pinned_array(&out, a->dtype, shape));
+    return out;
+}
+
+/* A copy in pinned memory, for the host to check. */
+static gpul_array download(tour *t, const gpul_array *a) {
+    gpul_array host = pinned_like(a);
+    GPUL_CHECK(gpul_copy(&host, a, t->stream));
+    GPUL_CHECK(gpul_stream_synchronize(t->stream));
+    return host;
+}
+
+/* The larger of two errors, where NaN is larger than everything. */
+static double worse(double worst, double error) { return error <= worst ? worst : error; }
+
+/* An error as a share of what it is measured against; 0 / 0 is no error. */
+static double share(long double error, long double size) {
+    return error == 0 ? 0 : (double)(fabsl(error) / size); /* NaN stays NaN */
+}
+
+/* ------------------------------------------------------------------------------------------------------- steps ------
+ *
+ * Each step has a `run`, which may be repeated, and a `check`, which returns its error against the host: the largest
+ * |difference| over the size of the numbers that went into it. */
+
+static void run_copy(tour *t) {
+    GPUL_TIMED(t->timer, t->stream) { GPUL_CHECK(gpul_copy(&t->X, &t->source, t->stream)); }
+}
+static double check_copy(tour *t) {
+    gpul_array X = download(t, &t->X);
+    const double error = X.data && memcmp(X.data, t->source.data, (size_t)gpul_nbytes(&X)) == 0 ? 0 : 1;
+    gpul_free(&X);
+    return error;
+}
+
+static void run_mean(tour *t) {
+    GPUL_TIMED(t->timer, t->stream) { GPUL_CHECK(gpul_reduce(&t->mean, &t->X, GPUL_MEAN, 0, t->stream)); }
+}
+static double check_mean(tour *t) {
+    gpul_array mean = download(t, &t->mean);
+    double worst = 0;
+    for (int64_t j = 0; j < t->cols; ++j) {
+        long double sum = 0, size = 0;
+        for (int64_t i = 0; i < t->rows; ++i) {
+            const long double x = (long double)at(&t->source, i, j);
+            sum += x;
+            size += fabsl(x);
+        }
+        worst = worse(worst, share((long double)at(&mean, j, 0) * (long double)t->rows - sum, size));
+    }
+    gpul_free(&mean);
+    return worst;
+}
+
+static void run_var(tour *t) {
+    GPUL_TIMED(t->timer, t->stream) { GPUL_CHECK(gpul_reduce(&t->var, &t->X, GPUL_VAR, 0, t->stream)); }
+}
+static double check_var(tour *t) {
+    gpul_array var = download(t, &t->var);
+    double worst = 0;
+    for (int64_t j = 0; j < t->cols; ++j) {
+        const long double n = (long double)t->rows;
+        long double mean = 0, sum = 0;
+        for (int64_t i = 0; i < t->rows; ++i) mean += (long double)at(&t->source, i, j) / n;
+        for (int64_t i = 0; i < t->rows; ++i) {
+            const long double d = (long double)at(&t->source, i, j) - mean;
+            sum += d * d;
+        }
+        /* A column that is constant but for the rounding of its mean has variance 0. */
+        if (sum <= n * mean * mean * 1e-36L) sum = 0;
+        worst = worse(worst, share((long double)at(&var, j, 0) - sum / n, sum / n));
+    }
+    gpul_free(&var);
+    return worst;
+}
+
+/* One row each of -mean and 1 / sd, made on the host: cols numbers, once. */
+static void make_rows(tour *t) {
+    gpul_array mean = download(t, &t->mean), var = download(t, &t->var);
+    gpul_array shift = pinned_like(&t->shift), scale = pinned_like(&t->scale);
+    for (int64_t j = 0; j < t->cols; ++j) {
+        const double m = at(&mean, j, 0), s = at(&var, j, 0);
+        if (!(fabs(m) <= DBL_MAX) || !(s <= DBL_MAX)) {
+            char message[400];
+            snprintf(message, sizeof message,
+                     "%s: column %" PRId64 " has mean %g and variance %g: the values must be finite, and small enough "
+                     "to be squared in %s",
+                     t->path, j, m, s, gpul_dtype_name(t->dtype));
+            die(message);
+        }
+        put(&shift, j, -m);
+        put(&scale, j, s > 0 ? 1 / sqrt(s) : 0); /* constant columns: zeros */
+    }
+    GPUL_CHECK(gpul_copy(&t->shift, &shift, t->stream));
+    GPUL_CHECK(gpul_copy(&t->scale, &scale, t->stream));
+    GPUL_CHECK(gpul_stream_synchronize(t->stream));
+    gpul_free(&mean);
+    gpul_free(&var);
+    gpul_free(&shift);
+    gpul_free(&scale);
+}
+static void run_standardise(tour *t) {
+    GPUL_TIMED(t->timer, t->stream) { /* rows of shape (1, cols) broadcast over the matrix */
+        GPUL_CHECK(gpul_vecadd(&t->Z, &t->X, &t->shift, t->stream));
+        GPUL_CHECK(gpul_vecmul(&t->Z, &t->Z, &t->scale, t->stream));
+    }
+}
+static double check_standardise(tour *t) {
+    gpul_array Z = download(t, &t->Z), shift = download(t, &t->shift), scale = download(t, &t->scale);
+    double worst = 0;
+    for (int64_t i = 0; i < t->rows; ++i) {
+        for (int64_t j = 0; j < t->cols; ++j) {
+            const long double x = (long double)at(&t->source, i, j), m = (long double)at(&shift, 0, j);
+            const long double s = (long double)at(&scale, 0, j);
+            worst = worse(worst, share((long double)at(&Z, i, j) - (x + m) * s, (fabsl(x) + fabsl(m)) * s));
+        }
+    }
+    gpul_free(&Z);
+    gpul_free(&shift);
+    gpul_free(&scale);
+    return worst;
+}
+
+static void run_gram(tour *t) {
+    GPUL_TIMED(t->timer, t->stream) { GPUL_CHECK(gpul_matmul(&t->G, &t->Zt, &t->Z, t->stream)); }
+}
+static double check_gram(tour *t) {
+    gpul_array Z = download(t, &t->Z), G = download(t, &t->G);
+    const double work = (double)t->rows * (double)t->cols * (double)t->cols;
+    const int64_t step = 1 + (int64_t)(work / GRAM_CHECKS); /* of a large matrix every step-th row */
+    double worst = 0;
+    for (int64_t a = 0; a < t->cols; a += step) {
+        for (int64_t b = 0; b < t->cols; ++b) {
+            long double sum = 0, size = 0;
+            for (int64_t i = 0; i < t->rows; ++i) {
+                const long double product = (long double)at(&Z, i, a) * (long double)at(&Z, i, b);
+                sum += product;
+                size += fabsl(product);
+            }
+            worst = worse(worst, share((long double)at(&G, a, b) - sum, size));
+        }
+    }
+    gpul_free(&Z);
+    gpul_free(&G);
+    return worst;
+}
+
+/* v converges to the leading eigenvector of G. Neither v nor w = G v / |v| is ever divided by its length: gemv's alpha does
+ * that. The two numbers that the host needs come back in one copy of 16 bytes. */
+static void run_axis(tour *t) {
+    const double converged = t->dtype == GPUL_F32 ? 1e-5 : 1e-7;
+    gpul_array host = pinned_like(&t->v), dots = pinned_like(&t->dots), vw = GPUL_ZERO, ww = GPUL_ZERO;
+    uint64_t random = 1;
+    t->norm = 0;
+    for (int64_t j = 0; j < t->cols; ++j) { /* a start that no data is orthogonal to on purpose */
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        put(&host, j, (double)(random >> 40) / 16777216.0 - 0.5);
+        t->norm += at(&host, j, 0) * at(&host, j, 0);
+    }
+    t->norm = sqrt(t->norm);
+    GPUL_CHECK(gpul_copy(&t->v, &host, t->stream));
+    GPUL_CHECK(gpul_slice(&vw, &t->dots, 0, 0, 1, 1));
+    GPUL_CHECK(gpul_slice(&ww, &t->dots, 0, 1, 2, 1));
+
+    for (t->iterations = 1;; ++t->iterations) {
+        GPUL_TIMED(t->timer, t->stream) {
+            GPUL_CHECK(gpul_gemv(1 / t->norm, &t->G, &t->v, 0, &t->w, t->stream));
+            GPUL_CHECK(gpul_dot(&vw, &t->v, &t->w, t->stream));
+            GPUL_CHECK(gpul_dot(&ww, &t->w, &t->w, t->stream));
+        }
+        GPUL_CHECK(gpul_copy(&dots, &t->dots, t->stream));
+        GPUL_CHECK(gpul_stream_synchronize(t->stream));
+        const double square = at(&dots, 1, 0); /* |w|^2 */
+        t->lambda = at(&dots, 0, 0) / t->norm; /* Rayleigh's quotient */
+        t->residual = sqrt(fmax(square - t->lambda * t->lambda, 0));
+        if (!(t->residual > converged * t->lambda) || t->iterations == ITERATIONS) break;
+
+        const gpul_array swap = t->v; /* arrays are values: this moves no data */
+        t->v = t->w;
+        t->w = swap;
+        t->norm = sqrt(square);
+    }
+    gpul_free(&host);
+    gpul_free(&dots);
+}
+static double check_axis(tour *t) { /* |G v - lambda v| / (lambda |v|), which is 0 for an exact eigenvector */
+    gpul_array G = download(t, &t->G), v = download(t, &t->v);
+    long double square = 0, norm = 0;
+    for (int64_t a = 0; a < t->cols; ++a) {
+        long double sum = -(long double)t->lambda * (long double)at(&v, a, 0);
+        for (int64_t b = 0; b < t->cols; ++b) sum += (long double)at(&G, a, b) * (long double)at(&v, b, 0);
+        square += sum * sum;
+        norm += (long double)at(&v, a, 0) * (long double)at(&v, a, 0);
+    }
+    gpul_free(&G);
+    gpul_free(&v);
+    return share(sqrtl(square), (long double)t->lambda * sqrtl(norm));
+}
+
+static void run_projection(tour *t) {
+    GPUL_TIMED(t->timer, t->stream) { GPUL_CHECK(gpul_gemv(1 / t->norm, &t->Z, &t->v, 0, &t->p, t->stream)); }
+}
+static double check_projection(tour *t) {
+    gpul_array Z = download(t, &t->Z), v = download(t, &t->v), p = download(t, &t->p);
+    double worst = 0;
+    for (int64_t i = 0; i < t->rows; ++i) {
+        long double sum = 0, size = 0;
+        for (int64_t j = 0; j < t->cols; ++j) {
+            const long double product = (long double)at(&Z, i, j) * (long double)at(&v, j, 0) / (long double)t->norm;
+            sum += product;
+            size += fabsl(product);
+        }
+        worst = worse(worst, share((long double)at(&p, i, 0) - sum, size));
+    }
+    gpul_free(&Z);
+    gpul_free(&v);
+    gpul_free(&p);
+    return worst;
+}
+
+/* numpy.histogram's automatic range, as two reductions whose results the host reads. */
+static void run_range(tour *t) {
+    double f64[2] = {0, 0};
+    float f32[2] = {0, 0};
+    const int single = t->dtype == GPUL_F32;
+    GPUL_TIMED(t->timer, t->stream) {
+        GPUL_CHECK(gpul_reduce_host(single ? (void *)&f32[0] : (void *)&f64[0], &t->p, GPUL_MIN, t->stream));
+        GPUL_CHECK(gpul_reduce_host(single ? (void *)&f32[1] : (void *)&f64[1], &t->p, GPUL_MAX, t->stream));
+    }
+    t->lo = single ? (double)f32[0] : f64[0];
+    t->hi = single ? (double)f32[1] : f64[1];
+}
+static double check_range(tour *t) {
+    gpul_array p = download(t, &t->p);
+    double lo = INFINITY, hi = -INFINITY;
+    for (int64_t i = 0; i < t->rows; ++i) {
+        lo = at(&p, i, 0) < lo ? at(&p, i, 0) : lo;
+        hi = at(&p, i, 0) > hi ? at(&p, i, 0) : hi;
+    }
+    gpul_free(&p);
+    return t->lo == lo && t->hi == hi ? 0 : 1;
+}
+
+static void run_histogram(tour *t) {
+    GPUL_TIMED(t->timer, t->stream) { GPUL_CHECK(gpul_histogram(&t->counts, &t->p, t->lo, t->hi, t->stream)); }
+    GPUL_CHECK(gpul_copy_to_host(t->histogram, &t->counts, t->stream));
+    GPUL_CHECK(gpul_stream_synchronize(t->stream));
+    GPUL_CHECK(gpul_histogram_edges(t->edges, BINS, t->dtype, t->lo, t->hi));
+}
+static double check_histogram(tour *t) { /* wrong counts */
+    gpul_array p = download(t, &t->p);
+    int64_t expected[BINS] = {0}, wrong = 0;
+    for (int64_t i = 0; i < t->rows; ++i) {
+        int bin = 0;
+        while (bin < BINS - 1 && at(&p, i, 0) >= t->edges[bin + 1]) ++bin;
+        ++expected[bin];
+    }
+    for (int b = 0; b < BINS; ++b) wrong += expected[b] != t->histogram[b];
+    gpul_free(&p);
+    return (double)wrong;
+}
+
+/* ------------------------------------------------------------------------------------------------------- table ------ */
+
+static int failures;
+
+/* Runs a step, times it (on a GPU, after one run to warm up), checks it, prints a line of the table.
+ * `work` is bytes or operations of one run, `unit` what a thousand million of them in a second are called. */
+static void step(tour *t, const char *name, const char *shape, void (*run)(tour *), double (*check)(tour *),
+                 double allowed, double work, const char *unit) {
+    char time[32] = "-", rate[32] = "-";
+    double seconds = 0;
+
+    run(t);
+    if (!t->device.standin) {
+        GPUL_CHECK(gpul_timer_reset(&t->timer));
+        for (int i = 0; i < REPEATS; ++i) run(t);
+        GPUL_CHECK(gpul_timer_seconds(&t->timer, &seconds));
+        seconds /= REPEATS;
+        snprintf(time, sizeof time, "%.1f us", seconds * 1e6);
+        if (seconds > 0) snprintf(rate, sizeof rate, "%.1f %s", work / seconds / 1e9, unit);
+    }
+
+    const double error = check(t);
+    const int ok = error <= allowed; /* false for NaN */
+    printf("%-18s %-26s %11s %14s %10.1e %10.1e  %s\n", name, shape, time, rate, error, allowed, ok ? "ok" : "WRONG");
+    if (!ok) ++failures;
+}
+
+/* ------------------------------------------------------------------------------------------------------- chart ------ */
+
+static int64_t tallest(const tour *t) {
+    int64_t most = 1;
+    for (int b = 0; b < BINS; ++b) most = t->histogram[b] > most ? t->histogram[b] : most;
+    return most;
+}
+
+static void draw(const tour *t) {
+    static const char *const eighths[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    enum { LINES = 10 };
+    const int64_t most = tallest(t);
+    for (int line = LINES - 1; line >= 0; --line) {
+        if (line == LINES - 1) {
+            printf("%10" PRId64 " ┤", most);
+        } else {
+            printf("%10s │", "");
+        }
+        for (int b = 0; b < BINS; ++b) {
+            const double height = (double)t->histogram[b] / (double)most * LINES - line; /* in this line: 0 .. 1 */
+            const int k = height >= 1 ? 8 : height <= 0 ? 0 : (int)(height * 8 + 0.999);
+            printf("%s%s", eighths[k], eighths[k]);
+        }
+        putchar('\n');
+    }
+    printf("%10d └", 0);
+    for (int b = 0; b < BINS; ++b) fputs("──", stdout);
+    printf("\n%11s %-39.4g%41.4g\n\n", "", t->edges[0], t->edges[BINS]);
+}
+
+/* 1, 2 or 5 times a power of ten, so that `span` holds about `parts` of it */
+static double nice_step(double span, double parts) {
+    const double power = pow(10, floor(log10(span / parts))), lead = span / parts / power;
+    return power * (lead < 1.5 ? 1 : lead < 3.5 ? 2 : lead < 7.5 ? 5 : 10);
+}
+
+/* Text inside SVG: markup escaped, anything but printable ASCII replaced. */
+static void write_text(FILE *f, const char *text) {
+    for (; *text; ++text) {
+        if (*text == '&') {
+            fputs("&amp;", f);
+        } else if (*text == '<') {
+            fputs("&lt;", f);
+        } else {
+            fputc(*text >= ' ' && *text <= '~' ? *text : '?', f);
+        }
+    }
+}
+
+static void write_svg(const tour *t, const char *path, double explained) {
+    const double left = 84, top = 92, width = 820, height = 356, bottom = top + height;
+    const double from = t->edges[0], span = t->edges[BINS] - from;
+    const double y_step = fmax(nice_step((double)tallest(t), 5), 1), y_top = ceil((double)tallest(t) / y_step) * y_step;
+    const double x_step = nice_step(span, 9);
+    FILE *f = fopen(path, "w");
+    if (f == NULL) {
+        fprintf(stderr, "tour: cannot write %s: %s\n", path, strerror(errno));
+        exit(1);
+    }
+    fputs(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 960 540\" font-family=\"Helvetica, Arial, sans-serif\" "
+        "font-size=\"14\" fill=\"#334155\">\n"
+        "<rect width=\"960\" height=\"540\" fill=\"#ffffff\"/>\n"
+        "<text x=\"84\" y=\"42\" font-size=\"22\" font-weight=\"bold\" fill=\"#0f172a\">",
+        f);
+    fputs("Projection on the first principal component</text>\n<text x=\"84\" y=\"66\" fill=\"#64748b\">", f);
+    write_text(f, t->path);
+    fprintf(f, ": %" PRId64 " samples of %" PRId64 " features, %.1f %% of the variance</text>\n", t->rows, t->cols,
+            100 * explained);
+
+    for (int k = 0; (double)k * y_step <= y_top * 1.0001; ++k) {
+        const double y = bottom - height * (double)k * y_step / y_top;
+        fprintf(f, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#e2e8f0\"/>\n", left, y,
+                left + width, y);
+        fprintf(f, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%.0f</text>\n", left - 10, y + 5,
+                (double)k * y_step);
+    }
+    for (int b = 0; b < BINS; ++b) {
+        const double x = left + width * b / BINS, h = height * (double)t->histogram[b] / y_top;
+        fprintf(f, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"#2f6fb3\">", x + 0.75, bottom - h,
+                width / BINS - 1.5, h);
+        fprintf(f, "<title>%.4g to %.4g: %" PRId64 "</title></rect>\n", t->edges[b], t->edges[b + 1], t->histogram[b]);
+    }
+    fprintf(f, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#334155\"/>\n", left, bottom,
+            left + width, bottom);
+    for (double k = ceil(from / x_step - 1e-9); k * x_step <= from + span * 1.0001; ++k) {
+        const double x = left + width * (k * x_step - from) / span;
+        fprintf(f, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#334155\"/>\n", x, bottom, x,
+                bottom + 6);
+        fprintf(f, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%g</text>\n", x, bottom + 24, k * x_step + 0.0);
+    }
+    fprintf(f, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">projected value, in standard units</text>\n",
+            left + width / 2, bottom + 56);
+    fprintf(f, "<text transform=\"translate(26 %.1f) rotate(-90)\" text-anchor=\"middle\">samples</text>\n</svg>\n",
+            top + height / 2);
+    if (ferror(f) | fclose(f)) {
+        fprintf(stderr, "tour: cannot write %s: %s\n", path, strerror(errno));
+        exit(1);
+    }
+}
+
+/* -------------------------------------------------------------------------------------------------------- main ------ */
+
+/* Opens the file, settles rows, columns and dtypes, and reads it straight into pinned memory. */
+static void load(tour *t) {
+    npy_file npy;
+    char message[600];
+    if (!npy_open(&npy, t->path)) die(npy.error);
+    if (npy.shape.ndim < 1 || npy.shape.ndim > 2) {
+        snprintf(message, sizeof message, "%s: %d dimensions; the tour takes a matrix or a vector", t->path,
+                 npy.shape.ndim);
+        npy_close(&npy);
+        die(message);
+    }
+    t->rows = npy.shape.dim[0];
+    t->cols = npy.shape.ndim == 2 ? npy.shape.dim[1] : 1;
+    if (npy.count == 0) {
+        snprintf(message, sizeof message, "%s: shape (%" PRId64 ", %" PRId64 ") holds no data", t->path, t->rows,
+                 t->cols);
+        npy_close(&npy);
+        die(message);
+    }
+    t->file_dtype = npy.dtype;
+    t->dtype = npy.dtype == GPUL_F32 || npy.dtype == GPUL_U8 ? GPUL_F32 : GPUL_F64;
+    t->eps = t->dtype == GPUL_F32 ? (double)FLT_EPSILON : DBL_EPSILON;
+
+    const int fortran = npy.shape.ndim == 2 && npy.shape.order == GPUL_ORDER_F;
+    GPUL_CHECK(
+        gpul_pinned_array(&t->source, t->dtype, fortran ? gpul_2d_f(t->rows, t->cols) : gpul_2d(t->rows, t->cols)));
+    if (!npy_read(&npy, t->source.data, t->dtype)) die(npy.error);
+    npy_close(&npy);
+    printf("%s: %s (%" PRId64 ", %" PRId64 "), %s order, as %s\n", t->path, gpul_dtype_name(t->file_dtype), t->rows,
+           t->cols, fortran ? "Fortran" : "C", gpul_dtype_name(t->dtype));
+}
+
+static void make_arrays(tour *t) {
+    GPUL_CHECK(gpul_device_array_like(&t->X, &t->source, t->stream));
+    GPUL_CHECK(gpul_device_array_like(&t->Z, &t->source, t->stream));
+    GPUL_CHECK(gpul_transpose(&t->Zt, &t->Z));
+    GPUL_CHECK(gpul_device_array(&t->mean, t->dtype, gpul_1d(t->cols), t->stream));
+    GPUL_CHECK(gpul_device_array(&t->var, t->dtype, gpul_1d(t->cols), t->stream));
+    GPUL_CHECK(gpul_device_array(&t->shift, t->dtype, gpul_2d(1, t->cols), t->stream));
+    GPUL_CHECK(gpul_device_array(&t->scale, t->dtype, gpul_2d(1, t->cols), t->stream));
+    GPUL_CHECK(gpul_device_array(&t->G, t->dtype, gpul_2d(t->cols, t->cols), t->stream));
+    GPUL_CHECK(gpul_device_array(&t->v, t->dtype, gpul_1d(t->cols), t->stream));
+    GPUL_CHECK(gpul_device_array(&t->w, t->dtype, gpul_1d(t->cols), t->stream));
+    GPUL_CHECK(gpul_device_array(&t->dots, GPUL_F64, gpul_1d(2), t->stream));
+    GPUL_CHECK(gpul_device_array(&t->p, t->dtype, gpul_1d(t->rows), t->stream));
+    GPUL_CHECK(gpul_device_array(&t->counts, GPUL_I64, gpul_1d(BINS), t->stream));
+}
+
+int main(int argc, char **argv) {
+    tour t = GPUL_ZERO;
+    const char *svg = argc > 2 ? argv[2] : "tour.svg";
+    int32_t devices = 0;
+    if (argc > 3 || (argc > 1 && argv[1][0] == '-')) die("usage: tour [FILE.npy [CHART.svg]]");
+    t.path = argc > 1 ? argv[1] : "examples/data/digits.npy";
+
+    GPUL_CHECK(gpul_device_count(&devices));
+    if (devices == 0) die("no GPU answers; build against tests/cpu to run without one");
+    GPUL_CHECK(gpul_device_info(&t.device, 0));
+    load(&t);
+    printf("on %s%s\n\n", t.device.name, t.device.standin ? " (no GPU: times are left out)" : "");
+    GPUL_CHECK(gpul_stream_create(&t.stream, GPUL_STREAM_NON_BLOCKING));
+    make_arrays(&t);
+
+    const double n = (double)t.rows, d = (double)t.cols, size = (double)gpul_dtype_size(t.dtype), u = t.eps / 2;
+    char whole[48], gram[48], square[48], line[48];
+    snprintf(whole, sizeof whole, "%" PRId64 " x %" PRId64, t.rows, t.cols);
+    snprintf(gram, sizeof gram, "%" PRId64 " x %" PRId64 " x %" PRId64, t.cols, t.cols, t.rows);
+    snprintf(square, sizeof square, "%" PRId64 " x %" PRId64, t.cols, t.cols);
+    snprintf(line, sizeof line, "%" PRId64, t.rows);
+
+    printf("%-18s %-26s %11s %14s %10s %10s\n", "step", "shape", "GPU time", "rate", "error", "allowed");
+    step(&t, "copy to the GPU", whole, run_copy, check_copy, 0, n * d * size, "GB/s");
+    step(&t, "column means", whole, run_mean, check_mean, t.eps * (t.dtype == GPUL_F32 ? 1 : 4 + log2(n + 1)),
+         n * d * size, "GB/s");
+    step(&t, "column variances", whole, run_var, check_var, t.eps + ldexp(n, -50), n * d * size, "GB/s");
+    make_rows(&t);
+    step(&t, "standardise", whole, run_standardise, check_standardise, 2 * t.eps, 4 * n * d * size, "GB/s");
+    step(&t, "Gram matrix", gram, run_gram, check_gram, (n + 2) * u, 2 * n * d * d, "GFLOP/s");
+    run_axis(&t); /* its iterations are its work, and how far it came decides what is allowed */
+    step(&t, "power iteration", square, run_axis, check_axis,
+         t.lambda > 0 ? 1.5 * t.residual / t.lambda + (d + 2) * t.eps + sqrt(DBL_EPSILON) : 0,
+         t.iterations * (d * d + 5 * d) * size, "GB/s");
+    step(&t, "projection", whole, run_projection, check_projection, (d + 2) * u, (n * d + n) * size, "GB/s");
+    step(&t, "min and max", line, run_range, check_range, 0, 2 * n * size, "GB/s");
+    step(&t, "histogram", line, run_histogram, check_histogram, 0, n * size, "GB/s");
+
+    /* Each column that varies has variance 1 in Z: the eigenvalues of G add up to n times their number. */
+    gpul_array var = download(&t, &t.var);
+    int64_t varying = 0;
+    for (int64_t j = 0; j < t.cols; ++j) varying += at(&var, j, 0) > 0;
+    gpul_free(&var);
+    const double explained = varying ? t.lambda / n / (double)varying : 0;
+    if (varying) {
+        printf("\nthe first component: eigenvalue %.6g, %.2f %% of the variance of %" PRId64 " columns that vary "
+               "(%d iterations%s)\n\n",
+               t.lambda / n, 100 * explained, varying, t.iterations,
+               t.iterations == ITERATIONS ? ", not yet converged" : "");
+    } else {
+        puts("\nevery column is constant: there is no principal component, and the projection is 0\n");
+    }
+    draw(&t);
+    write_svg(&t, svg, explained);
+    printf("chart: %s\n%s\n", svg, failures ? "some steps are WRONG" : "every step agrees with the host");
+
+    gpul_array *all[] = {&t.source, &t.X, &t.Z, &t.mean, &t.var, &t.shift, &t.scale,
+                         &t.G,      &t.v, &t.w, &t.dots, &t.p,   &t.counts};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) gpul_free(all[i]);
+    gpul_timer_free(&t.timer);
+    gpul_stream_destroy(&t.stream);
+    return failures ? 1 : 0;
+}

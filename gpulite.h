@@ -1,0 +1,4898 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gpulite.h - v0.1.0 - NVIDIA GPUs for C programs: arrays, streams, timers, launch geometry, ready kernels
+ *
+ * Do this in ONE C or C++ file of your project:
+ *
+ *     #define GPULITE_IMPLEMENTATION
+ *     #include "gpulite.h"
+ *
+ * and include gpulite.h without the define anywhere else. Add gpulite_kernels.cu to the build for the prebuilt operations.
+ *
+ *     gpul_array a = GPUL_ZERO, b = GPUL_ZERO, c = GPUL_ZERO;
+ *     gpul_to_device(&a, host_a, GPUL_F32, gpul_1d(n), NULL);       // numba: cuda.to_device(host_a)
+ *     gpul_to_device(&b, host_b, GPUL_F32, gpul_1d(n), NULL);
+ *     gpul_device_array_like(&c, &a, NULL);
+ *     gpul_vecadd(&c, &a, &b, NULL);
+ *     gpul_copy_to_host(host_c, &c, NULL);
+ *     gpul_free(&a); gpul_free(&b); gpul_free(&c);
+ *
+ * Build (one command):
+ *
+ *     nvcc -arch=native -o app app.c gpulite_kernels.cu             any GPU of this machine
+ *     nvcc -arch=sm_90a -o app app.c gpulite_kernels.cu             Hopper (H100, H200)
+ *     nvcc -c -arch=native gpulite_kernels.cu && gcc app.c gpulite_kernels.o -lcudart      a C compiler does the linking
+ *
+ * Does:      device, pinned, mapped and managed arrays of up to 4 dimensions; copies between any two of them; views;
+ *            streams, events, adding-up timers; vecadd, vecmul, gemv, reductions, dot, histogram, matmul; your own
+ *            elementwise operations and reductions from one expression (GPUL_ELEMENTWISE, GPUL_REDUCE).
+ * Does not:  print, exit, throw, start threads, synchronise behind your back, or need anything but the CUDA runtime.
+ *
+ * If you know Numba-CUDA or CuPy:
+ *
+ *     cuda.to_device(h)                           gpul_to_device(&a, h, GPUL_F32, gpul_1d(n), stream)        section 6
+ *     d.copy_to_host(h)                           gpul_copy_to_host(h, &d, stream)                           section 7
+ *     cuda.device_array(shape, dtype)             gpul_device_array(&a, GPUL_F64, gpul_2d(r, c), stream)     section 6
+ *     cuda.device_array_like(d)                   gpul_device_array_like(&a, &d, stream)                     section 6
+ *     cuda.pinned_array / cuda.mapped_array       gpul_pinned_array / gpul_mapped_array                      section 6
+ *     cuda.managed_array                          gpul_managed_array                                         section 6
+ *     with cuda.pinned(h): ...                    gpul_pin(h, bytes) ... gpul_unpin(h)                       section 6
+ *     d[i:j], d.reshape(...), d.T, d.split(k)     gpul_slice, gpul_reshape, gpul_transpose, gpul_split       section 7
+ *     cupy.ndarray over foreign memory            gpul_wrap, gpul_wrap_strided                               section 7
+ *     d.fill(v), d[i], d[i] = v                   gpul_fill, gpul_get, gpul_set                              section 7
+ *     cuda.stream(), stream.synchronize()         gpul_stream_create, gpul_stream_synchronize                section 8
+ *     cuda.event(), cuda.event_elapsed_time       gpul_event_create, gpul_event_seconds                      section 8
+ *     time.perf_counter around a region           gpul_timer_start / _stop / _seconds, GPUL_TIMED            section 8
+ *     math.ceil(n / threads)                      gpul_ceil_div, gpul_grid_1d / _2d / _3d                    section 9
+ *     kernel.forall(n) (occupancy)                gpul_block_size(&block, kernel, ...)                       section 9
+ *     cp.add, cp.multiply                         gpul_vecadd, gpul_vecmul (with NumPy broadcasting)         section 10
+ *     A @ x                                       gpul_gemv(1, &A, &x, 0, &y, stream)                        section 10
+ *     A @ B                                       gpul_matmul(&C, &A, &B, stream), gpul_gemm                 section 10
+ *     cp.sum, min, max, argmin, mean, var, ...    gpul_reduce(&out, &x, GPUL_SUM, GPUL_ALL_AXES, stream)     section 10
+ *     cp.sum(x, axis=0)                           gpul_reduce(&out, &x, GPUL_SUM, 0, stream)                 section 10
+ *     float(cp.sum(x)), x.sum().item()            gpul_reduce_host(&value, &x, GPUL_SUM, stream)             section 10
+ *     cp.dot(x, y)                                gpul_dot(&out, &x, &y, stream)                             section 10
+ *     cp.histogram(x, bins, range)                gpul_histogram(&counts, &x, lo, hi, stream)                section 10
+ *     cuda.detect()                               gpul_device_info, gpul_report                              section 11
+ *     cuda.get_current_device / select_device     gpul_device_current / gpul_device_select                   section 11
+ *     mempool.set_limit, free_all_blocks          gpul_memory_limit, gpul_memory_trim                        section 6
+ *     cuda.grid(1), cuda.gridsize(1)              gpul_grid_x(), gpul_gridsize_x() (64-bit)                  section 12
+ *     for i in range(start, n, stride)            GPUL_GRID_STRIDE(i, n) { ... }                             section 12
+ *     kernel[grid, block, stream, shared](...)    GPUL_LAUNCH(kernel, grid, block, shared, stream, ...)      section 12
+ *     cuda.shared.array(0, dtype)                 GPUL_SHARED(float, tile)                                   section 12
+ *     @cuda.reduce, cp.ReductionKernel            GPUL_REDUCE(name, T, identity, map, combine, post)         section 12
+ *     @vectorize, cp.ElementwiseKernel            GPUL_ELEMENTWISE(name, T, expression, TX, x, ...)          section 12
+ *     NUMBA_ENABLE_CUDASIM=1                      compile with -Itests/cpu and link its cudart: no GPU needed
+ *
+ * The licence (MIT) stands in full at the end of the file.
+ */
+#ifndef GPULITE_H
+#define GPULITE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GPUL_VERSION_MAJOR 0
+#define GPUL_VERSION_MINOR 1
+#define GPUL_VERSION_PATCH 0
+#define GPUL_VERSION "0.1.0"
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * 3. Configuration: define before the include
+ *
+ *   GPULITE_IMPLEMENTATION  in one file: also compile the host side (needs <cuda_runtime_api.h> on the include path).
+ *   GPULITE_STATIC          every function is static: several files may each carry their own copy of the implementation.
+ *   GPUL_API                put before every public function (say, __declspec(dllexport)); GPULITE_STATIC decides it else.
+ *   GPULITE_NO_KERNELS      with the implementation: leave out section 10 and GPUL_REDUCE / GPUL_ELEMENTWISE, so that the
+ *                           program links without gpulite_kernels.cu. Copies that need a kernel then say so.
+ *   GPUL_ASSERT(x)          checks of the library's own logic (never of your arguments); empty by default.
+ *   GPUL_MALLOC, GPUL_FREE  host allocator for small temporaries, malloc and free by default; define both or neither.
+ * ------------------------------------------------------------------------------------------------------------------ */
+#ifndef GPUL_API
+#ifdef GPULITE_STATIC
+#if defined(__GNUC__) || defined(__clang__)
+#define GPUL_API static __attribute__((unused))
+#else
+#define GPUL_API static
+#endif
+#else
+#define GPUL_API extern
+#endif
+#endif
+
+#if (defined(GPUL_MALLOC) && !defined(GPUL_FREE)) || (!defined(GPUL_MALLOC) && defined(GPUL_FREE))
+#error "gpulite: define GPUL_MALLOC and GPUL_FREE, or neither"
+#endif
+
+/* Initialises any struct of this header, in C and in C++: gpul_array a = GPUL_ZERO; */
+#ifdef __cplusplus
+#define GPUL_ZERO                                                                                                      \
+    {                                                                                                                  \
+    }
+extern "C" {
+#else
+#define GPUL_ZERO                                                                                                      \
+    {                                                                                                                  \
+        0                                                                                                              \
+    }
+#endif
+
+/* CUDA's own handle types: a gpul_stream IS a cudaStream_t and a gpul_event IS a cudaEvent_t, usable with either API. */
+typedef struct CUstream_st *gpul_stream;
+typedef struct CUevent_st *gpul_event;
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * 4. Status and errors
+ *
+ * Every function that can fail returns a gpul_status. On failure its outputs are untouched, nothing is leaked, the
+ * current device is what it was, and gpul_last_error() describes what happened. Nothing is ever printed.
+ *
+ * CUDA keeps a last error per host thread. If one is pending when a gpulite function is called (an earlier call of yours
+ * failed and nobody fetched its error), the function does nothing and returns GPUL_ERROR_PENDING: fetch it with
+ * cudaGetLastError(). gpulite clears only errors that its own calls caused; an error that ruined the CUDA context (an
+ * illegal address in a kernel, say) cannot be cleared by anyone and comes back from every later call.
+ * ------------------------------------------------------------------------------------------------------------------ */
+typedef int32_t gpul_status;
+enum {
+    GPUL_OK = 0,
+    /* the arguments: nothing was done */
+    GPUL_ERROR_ARGUMENT = 1, /* a NULL pointer, a value out of its range, an array that was never made */
+    GPUL_ERROR_SHAPE = 2,    /* shapes that do not fit each other or the operation */
+    GPUL_ERROR_DTYPE = 3,    /* a dtype that the operation does not take */
+    GPUL_ERROR_MEMORY = 4,   /* memory of the wrong kind: pageable host memory where the GPU must reach it */
+    GPUL_ERROR_DEVICE = 5,   /* no such device, or arrays of two devices in one operation */
+    GPUL_ERROR_OVERLAP = 6,  /* an output overlaps an input */
+    GPUL_ERROR_OVERFLOW = 7, /* a size that does not fit in 63 bits */
+    /* the machine */
+    GPUL_ERROR_OUT_OF_MEMORY = 100, /* recoverable: free something and try again */
+    GPUL_ERROR_NO_DEVICE = 101,     /* no GPU, or no driver for it */
+    GPUL_ERROR_UNSUPPORTED = 102,   /* the device, or the way the library was built, lacks what is needed */
+    /* CUDA */
+    GPUL_ERROR_CUDA = 200,   /* a CUDA call failed: see cuda_code and cuda_name */
+    GPUL_ERROR_PENDING = 201 /* an earlier CUDA error of somebody else's was pending before the call */
+};
+
+/* What the last failing gpulite call of this thread met. Successful calls leave it alone, as they do errno. */
+typedef struct gpul_error {
+    gpul_status status;
+    int32_t cuda_code;       /* the cudaError_t behind it, 0 when CUDA was not involved */
+    int32_t device;          /* the device concerned, -1 when none */
+    int32_t reserved;        /* 0 */
+    int64_t bytes_requested; /* of a failed allocation, otherwise 0 */
+    int64_t bytes_free;      /* on the device at that moment, otherwise 0 */
+    char cuda_name[64];      /* "cudaErrorMemoryAllocation", "" when CUDA was not involved */
+    char function[64];       /* the gpulite function that failed */
+    char message[512];       /* one line: the function, the argument, its value, and what would be right */
+} gpul_error;
+
+/* The calling thread's record: never NULL, never to be freed, overwritten by that thread's next failure. */
+GPUL_API const gpul_error *gpul_last_error(void);
+
+/* Sets the calling thread's record back to GPUL_OK. */
+GPUL_API void gpul_clear_error(void);
+
+/* "GPUL_ERROR_SHAPE" for GPUL_ERROR_SHAPE; "unknown status" for anything that is none. Static storage. */
+GPUL_API const char *gpul_status_name(gpul_status status);
+
+/* Records the outcome of a CUDA call of your own (a cudaError_t as int) as a gpulite error of `function`, and clears
+ * CUDA's last error if that very error is pending. Returns GPUL_OK for 0. GPUL_LAUNCH is built on it. */
+GPUL_API gpul_status gpul_check_cuda(int32_t cuda_code, const char *function);
+
+/* For programs, not libraries: evaluates a call once; on failure prints the message with file and line to stderr and
+ * exits with status 1. Needs <stdio.h> and <stdlib.h> where it is used. */
+#define GPUL_CHECK(call)                                                                                               \
+    do {                                                                                                               \
+        if ((call) != GPUL_OK) {                                                                                       \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, gpul_last_error()->message);                            \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * 5. dtype, shape, array
+ * ------------------------------------------------------------------------------------------------------------------ */
+typedef int32_t gpul_dtype;
+enum {
+    GPUL_F32 = 1, /* float */
+    GPUL_F64 = 2, /* double */
+    GPUL_I32 = 3, /* int32_t */
+    GPUL_I64 = 4, /* int64_t */
+    GPUL_U8 = 5,  /* uint8_t */
+    GPUL_F16 = 6, /* IEEE 754 binary16, as its bits in a uint16_t */
+    GPUL_BF16 = 7 /* bfloat16 (the upper half of a float), as its bits in a uint16_t */
+};
+
+/* Bytes of one element; 0 for a value that is no dtype. */
+GPUL_API size_t gpul_dtype_size(gpul_dtype dtype);
+
+/* NumPy's name: "float32", "float64", "int32", "int64", "uint8", "float16", "bfloat16"; "invalid" otherwise. Static. */
+GPUL_API const char *gpul_dtype_name(gpul_dtype dtype);
+
+/* Host conversions of the 16-bit types: to nearest, ties to even, overflow to infinity, NaN stays NaN (IEEE 754). */
+GPUL_API uint16_t gpul_f16_from_float(float value);
+GPUL_API float gpul_f16_to_float(uint16_t bits);
+GPUL_API uint16_t gpul_bf16_from_float(float value);
+GPUL_API float gpul_bf16_to_float(uint16_t bits);
+
+#define GPUL_MAX_DIMS 4
+
+enum {
+    GPUL_ORDER_C = 0, /* row-major: the last index moves fastest */
+    GPUL_ORDER_F = 1  /* column-major: the first index moves fastest */
+};
+
+/* A shape is a small value. ndim 0 is one element (NumPy's scalar array); a dimension may be 0. */
+typedef struct gpul_shape {
+    int64_t dim[GPUL_MAX_DIMS];
+    int32_t ndim;
+    int32_t order;
+} gpul_shape;
+
+static inline gpul_shape gpul__shape(int32_t ndim, int32_t order, int64_t a, int64_t b, int64_t c, int64_t d) {
+    gpul_shape s;
+    s.dim[0] = a;
+    s.dim[1] = b;
+    s.dim[2] = c;
+    s.dim[3] = d;
+    s.ndim = ndim;
+    s.order = order;
+    return s;
+}
+static inline gpul_shape gpul_0d(void) { return gpul__shape(0, GPUL_ORDER_C, 1, 1, 1, 1); }
+static inline gpul_shape gpul_1d(int64_t n) { return gpul__shape(1, GPUL_ORDER_C, n, 1, 1, 1); }
+/* row-major and column-major matrices */
+static inline gpul_shape gpul_2d(int64_t rows, int64_t cols) { return gpul__shape(2, GPUL_ORDER_C, rows, cols, 1, 1); }
+static inline gpul_shape gpul_2d_f(int64_t rows, int64_t cols) {
+    return gpul__shape(2, GPUL_ORDER_F, rows, cols, 1, 1);
+}
+static inline gpul_shape gpul_3d(int64_t a, int64_t b, int64_t c) { return gpul__shape(3, GPUL_ORDER_C, a, b, c, 1); }
+static inline gpul_shape gpul_4d(int64_t a, int64_t b, int64_t c, int64_t d) {
+    return gpul__shape(4, GPUL_ORDER_C, a, b, c, d);
+}
+
+enum {
+    GPUL_MEMORY_NONE = 0,    /* an array that was never made */
+    GPUL_MEMORY_DEVICE = 1,  /* of one GPU */
+    GPUL_MEMORY_PINNED = 2,  /* page-locked host memory */
+    GPUL_MEMORY_MAPPED = 3,  /* page-locked host memory that kernels read and write in place */
+    GPUL_MEMORY_MANAGED = 4, /* moves between host and GPU by itself */
+    GPUL_MEMORY_HOST = 5     /* host memory of the caller's, page-locked by gpul_pin and borrowed by gpul_wrap */
+};
+
+/* An array is a value that describes memory: copy it freely and pass it by pointer. Ownership does not copy: of all the
+ * copies of one array, free exactly one, once. Views own nothing and are valid while the array they came from is.
+ * Element (i, j, ...) lies at data + (i * strides[0] + j * strides[1] + ...) elements. The fields are yours to read;
+ * write them only through the functions below. All host-visible kinds (pinned, mapped, managed, host) can be read
+ * through `data` by the CPU once the work that fills them is done. */
+typedef struct gpul_array {
+    void *data;                     /* the first element; NULL when empty */
+    int64_t shape[GPUL_MAX_DIMS];   /* 1 beyond ndim */
+    int64_t strides[GPUL_MAX_DIMS]; /* in elements, always filled, 0 beyond ndim */
+    int32_t ndim;
+    gpul_dtype dtype;
+    int32_t memory;     /* GPUL_MEMORY_* */
+    int32_t device;     /* the GPU that the memory belongs to, or was current when host memory was made */
+    int32_t owned;      /* nonzero: gpul_free releases the memory */
+    int32_t reserved;   /* 0 */
+    gpul_stream stream; /* of device arrays: the stream they were made on, and whose order gpul_free follows */
+} gpul_array;
+
+/* Elements (the product of the shape; 0 for NULL or a zero array) and bytes of the elements themselves. */
+GPUL_API int64_t gpul_size(const gpul_array *a);
+GPUL_API int64_t gpul_nbytes(const gpul_array *a);
+
+/* 1 when the elements lie without gaps in the given order (GPUL_ORDER_C or GPUL_ORDER_F), otherwise 0. */
+GPUL_API int32_t gpul_is_contiguous(const gpul_array *a, int32_t order);
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * 6. Device, pinned, mapped and managed memory
+ *
+ * Rules of all functions that make an array: `out` is overwritten without being freed, and only on success. New memory
+ * is not initialised. A shape with a zero in it gives a valid empty array (data NULL). Device arrays belong to the device
+ * that is current for the calling thread. Thread-safe.
+ *
+ * Streams. Device memory is stream-ordered: it may be used by work on the stream it was made on, or on any stream
+ * ordered after that point, and gpul_free returns it in that stream's order, after the work that is already there. Arrays
+ * made on the NULL (legacy default) stream need no thought: CUDA orders that stream with every stream that
+ * gpul_stream_create makes by default. With non-blocking streams, order it yourself (gpul_stream_wait).
+ * ------------------------------------------------------------------------------------------------------------------ */
+
+/* Uninitialised device array. Does not block where the device has memory pools. Errors: ARGUMENT, DTYPE, SHAPE (negative
+ * dimension), OVERFLOW, NO_DEVICE, OUT_OF_MEMORY (after the pool was trimmed and the allocation tried again), CUDA. */
+GPUL_API gpul_status gpul_device_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape, gpul_stream stream);
+
+/* The same dtype, shape and order (C unless `like` is dense in column-major order), on `like`'s device when it is a device
+ * array, otherwise on the current one. */
+GPUL_API gpul_status gpul_device_array_like(gpul_array *out, const gpul_array *like, gpul_stream stream);
+
+/* Device array with a copy of `host`, whose elements lie densely in the shape's own order. NULL stream: the copy is done
+ * on return. With a stream it is enqueued: pageable memory may be reused at once (CUDA stages it), pinned memory must stay
+ * unchanged until the stream has passed. */
+GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtype dtype, gpul_shape shape,
+                                    gpul_stream stream);
+
+/* Host memory that copies run from and to at full speed and asynchronously (pinned); that kernels also read and write in
+ * place (mapped); that moves to whoever touches it (managed). These calls may block. Errors as gpul_device_array's. */
+GPUL_API gpul_status gpul_pinned_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape);
+GPUL_API gpul_status gpul_mapped_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape);
+GPUL_API gpul_status gpul_managed_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape);
+
+/* Page-locks `bytes` of host memory that the caller owns, so that copies are asynchronous and gpul_wrap takes it; undo it
+ * with gpul_unpin(the same pointer) before freeing the memory. Blocking. Errors: ARGUMENT, CUDA (already pinned). */
+GPUL_API gpul_status gpul_pin(void *host, size_t bytes);
+GPUL_API gpul_status gpul_unpin(void *host);
+
+/* Releases what the array owns, by the way that fits its memory, and zeroes the struct. Harmless on NULL, on a zeroed
+ * struct, on a view (which is zeroed) and twice. Device memory is released in the order of array->stream and does not
+ * block (with no memory pools: waits for the device); pinned and mapped memory wait for the device. The struct is zeroed
+ * even when an error is returned: CUDA (a sticky error from earlier work). */
+GPUL_API gpul_status gpul_free(gpul_array *a);
+
+/* Caps the bytes of device memory that the library's arrays and scratch hold on the current device; 0: no cap (default).
+ * Applies to later allocations of all threads, which fail with OUT_OF_MEMORY beyond it. */
+GPUL_API gpul_status gpul_memory_limit(int64_t bytes);
+
+/* Bytes in use by gpulite on the current device, and bytes it holds from the driver (in use + cached). Either may be
+ * NULL. */
+GPUL_API gpul_status gpul_memory_used(int64_t *used, int64_t *held);
+
+/* Gives the cached, unused memory of the current device back to the driver. Waits for the device. */
+GPUL_API gpul_status gpul_memory_trim(void);
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * 7. Copies and views
+ *
+ * Host buffers given as plain pointers hold gpul_size() elements densely in the array's own order: column-major if the
+ * array is column-major (strides[0] < strides[1]), otherwise row-major. With the NULL stream they are done on return;
+ * with a stream they are enqueued, and pinned buffers must stay until the stream has passed (pageable ones: CUDA reads
+ * them before returning; writes to them block).
+ * ------------------------------------------------------------------------------------------------------------------ */
+GPUL_API gpul_status gpul_copy_to_device(gpul_array *dst, const void *host, gpul_stream stream);
+GPUL_API gpul_status gpul_copy_to_host(void *host, const gpul_array *src, gpul_stream stream);
+
+/* Element by element from src to dst: same shape and dtype, any strides, any kinds of memory, any two devices. Enqueued on
+ * `stream`, which belongs to dst's device (NULL: that device's default stream, done on return when either side is host
+ * memory). Overlapping arrays refuse (OVERLAP). */
+GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stream stream);
+
+/* Every element = value. Integer dtypes take only values they hold exactly (ARGUMENT otherwise); floating dtypes round. */
+GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream);
+
+/* One element: `index` has a->ndim entries, `value` points to one element of a's dtype. Both wait for `stream`. */
+GPUL_API gpul_status gpul_get(void *value, const gpul_array *a, const int64_t *index, gpul_stream stream);
+GPUL_API gpul_status gpul_set(gpul_array *a, const int64_t *index, const void *value, gpul_stream stream);
+
+/* Views: no copy, no launch, no blocking; `view` may be `a` itself when `a` owns nothing (otherwise it would leak: ARGUMENT).
+ * Axes count from 0. */
+
+/* a[start:stop:step] along one axis, 0 <= start <= stop <= shape[axis], step >= 1. */
+GPUL_API gpul_status gpul_slice(gpul_array *view, const gpul_array *a, int32_t axis, int64_t start, int64_t stop,
+                                int64_t step);
+/* a[..., i, ...]: element i along one axis, which disappears: a row of a matrix as a vector. */
+GPUL_API gpul_status gpul_index(gpul_array *view, const gpul_array *a, int32_t axis, int64_t i);
+/* The same elements in another shape, in the order of `shape`; one dimension may be -1 ("the rest"). Refuses with SHAPE
+ * when strides cannot express it (gpul_copy into a dense array first). */
+GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_shape shape);
+/* All axes reversed (a matrix: its transpose). */
+GPUL_API gpul_status gpul_transpose(gpul_array *view, const gpul_array *a);
+/* `parts` views into views[0..parts-1] along one axis, as numpy.array_split: the first shape % parts of them are one
+ * longer. */
+GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_array *a, int32_t axis);
+/* An array over memory that somebody else owns: device, pinned, mapped, managed, or pinned by gpul_pin. Pageable host
+ * memory is refused (MEMORY). Strides in elements; NULL or negative ones are refused. */
+GPUL_API gpul_status gpul_wrap(gpul_array *out, void *pointer, gpul_dtype dtype, gpul_shape shape);
+GPUL_API gpul_status gpul_wrap_strided(gpul_array *out, void *pointer, gpul_dtype dtype, gpul_shape shape,
+                                       const int64_t *strides);
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * 8. Streams, events, timers
+ * ------------------------------------------------------------------------------------------------------------------ */
+enum {
+    GPUL_STREAM_DEFAULT = 0,     /* ordered with the NULL stream, as Numba's and CuPy's are */
+    GPUL_STREAM_NON_BLOCKING = 1 /* not ordered with the NULL stream */
+};
+
+/* A new stream of the current device. Destroying lets its work finish without waiting for it, and sets the handle NULL. */
+GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags);
+GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream);
+/* Waits until the stream's work is done; reports errors of that work. NULL: the current device's default stream. */
+GPUL_API gpul_status gpul_stream_synchronize(gpul_stream stream);
+/* *done = 1 when all work of the stream has finished, else 0. */
+GPUL_API gpul_status gpul_stream_query(gpul_stream stream, int32_t *done);
+/* Later work of `waiter` starts only after the work now in `other`. Does not block the host. */
+GPUL_API gpul_status gpul_stream_wait(gpul_stream waiter, gpul_stream other);
+/* Waits for everything on the current device. */
+GPUL_API gpul_status gpul_device_synchronize(void);
+
+/* Events mark a point in a stream and carry a time stamp (resolution about half a microsecond). */
+GPUL_API gpul_status gpul_event_create(gpul_event *out);
+GPUL_API gpul_status gpul_event_destroy(gpul_event *event);
+GPUL_API gpul_status gpul_event_record(gpul_event event, gpul_stream stream);
+GPUL_API gpul_status gpul_event_synchronize(gpul_event event);
+GPUL_API gpul_status gpul_event_query(gpul_event event, int32_t *done);
+/* Seconds from `start` to `stop`; both must have been recorded. Waits for `stop`. */
+GPUL_API gpul_status gpul_event_seconds(double *seconds, gpul_event start, gpul_event stop);
+
+/* A timer adds up over regions:
+ *
+ *     gpul_timer t = GPUL_ZERO;                 // device time; gpul_timer t = gpul_host_timer(); for the host's clock
+ *     for (...) { gpul_timer_start(&t, s); kernels...; gpul_timer_stop(&t, s); other work }
+ *     gpul_timer_seconds(&t, &seconds);         // of all regions together; waits for the last one
+ *     gpul_timer_free(&t);
+ *
+ * Starting and stopping only enqueue events, until GPUL_TIMER_REGIONS regions are unread; then starting waits for the
+ * oldest. Not to be shared between threads. */
+#define GPUL_TIMER_REGIONS 16
+typedef struct gpul_timer {
+    double total;     /* seconds of the regions that were read so far */
+    int64_t regions;  /* regions stopped so far */
+    int32_t host;     /* 1: the host's monotonic clock; the stream argument is ignored */
+    int32_t running;  /* between start and stop */
+    int32_t pending;  /* regions whose events are not yet read */
+    int32_t next;     /* slot of the next region */
+    double host_from; /* start of the running region, host clock */
+    gpul_event from[GPUL_TIMER_REGIONS], to[GPUL_TIMER_REGIONS];
+} gpul_timer;
+
+static inline gpul_timer gpul_host_timer(void) {
+    gpul_timer t = GPUL_ZERO;
+    t.host = 1;
+    return t;
+}
+/* Errors: ARGUMENT (NULL; started twice; stopped without a start). */
+GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream);
+GPUL_API gpul_status gpul_timer_stop(gpul_timer *timer, gpul_stream stream);
+GPUL_API gpul_status gpul_timer_seconds(gpul_timer *timer, double *seconds);
+/* Back to zero seconds and zero regions; keeps the events. */
+GPUL_API gpul_status gpul_timer_reset(gpul_timer *timer);
+/* Destroys the events and zeroes the struct; harmless on NULL and twice. */
+GPUL_API gpul_status gpul_timer_free(gpul_timer *timer);
+/* Times the block that follows: GPUL_TIMED(t, stream) { ... }. Leave the block only through its end. */
+#define GPUL_TIMED(timer, stream)                                                                                      \
+    for (int gpul__once = (gpul_timer_start(&(timer), (stream)), 1); gpul__once;                                       \
+         gpul__once = (gpul_timer_stop(&(timer), (stream)), 0))
+
+/* Seconds on the host's monotonic clock, from an arbitrary start. Cannot fail. */
+GPUL_API double gpul_host_seconds(void);
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * 9. Launch geometry, host side (the device side is in section 12)
+ * ------------------------------------------------------------------------------------------------------------------ */
+typedef struct gpul_dim3 {
+    uint32_t x, y, z;
+} gpul_dim3;
+
+#ifdef __CUDACC__
+#define GPUL__HOST_DEVICE __host__ __device__
+#else
+#define GPUL__HOST_DEVICE
+#endif
+
+/* ceil(a / b) without overflow, for a >= 0 and b > 0; 0 for anything else. On the device too. */
+GPUL__HOST_DEVICE static inline int64_t gpul_ceil_div(int64_t a, int64_t b) { return a <= 0 || b <= 0 ? 0 : 1 + (a - 1) / b; }
+
+static inline uint32_t gpul__grid_dim(int64_t n, uint32_t block, uint32_t most) {
+    const int64_t blocks = gpul_ceil_div(n, (int64_t)block);
+    return blocks > (int64_t)most ? most : (uint32_t)blocks;
+}
+/* Blocks that cover n elements (nx by ny, nx by ny by nz), clamped to CUDA's limits of 2^31-1 in x and 65535 in y and z:
+ * write kernels with GPUL_GRID_STRIDE and any size is covered. n = 0 gives a zero grid, which GPUL_LAUNCH skips. */
+static inline gpul_dim3 gpul_grid_1d(int64_t n, uint32_t block) {
+    gpul_dim3 g;
+    g.x = gpul__grid_dim(n, block, 2147483647u);
+    g.y = g.z = 1;
+    return g;
+}
+static inline gpul_dim3 gpul_grid_2d(int64_t nx, int64_t ny, gpul_dim3 block) {
+    gpul_dim3 g;
+    g.x = gpul__grid_dim(nx, block.x, 2147483647u);
+    g.y = gpul__grid_dim(ny, block.y, 65535u);
+    g.z = 1;
+    return g;
+}
+static inline gpul_dim3 gpul_grid_3d(int64_t nx, int64_t ny, int64_t nz, gpul_dim3 block) {
+    gpul_dim3 g = gpul_grid_2d(nx, ny, block);
+    g.z = gpul__grid_dim(nz, block.z, 65535u);
+    return g;
+}
+/* Threads per block that keep most threads resident on the current device for `kernel` (a __global__ function's address)
+ * with `shared_bytes` of dynamic shared memory per block, at most `limit` (0: the device's limit). On equal occupancy the
+ * larger block wins. */
+GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t shared_bytes, int32_t limit);
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * 10. Prebuilt operations (kernels in gpulite_kernels.cu)
+ *
+ * Rules of all of them: outputs exist before the call, with the right shape, and inputs are never written. Arrays may be
+ * device, pinned, mapped, managed or gpul_pin'ned memory with any strides (unless said); all device arrays live on one
+ * device, which is the one that runs the operation. The work is enqueued on `stream` and the call returns; it never
+ * synchronises, never uses another stream, and can be captured into a CUDA graph (exceptions are named). Scratch memory
+ * comes from the device's stream-ordered pool. Empty arrays are valid. Thread-safe, as long as two threads do not write
+ * one array. Common errors: ARGUMENT (NULL, a zeroed array), SHAPE, DTYPE, DEVICE, OVERLAP, OUT_OF_MEMORY, CUDA, PENDING,
+ * UNSUPPORTED (the family was left out of the build).
+ * ------------------------------------------------------------------------------------------------------------------ */
+
+/* out = a + b, out = a * b. All dtypes (one for all three). a and b broadcast to out's shape by NumPy's rules. Floating
+ * results are IEEE 754's, rounded once; integers wrap. out may be a or b itself, but not overlap them otherwise. */
+GPUL_API gpul_status gpul_vecadd(gpul_array *out, const gpul_array *a, const gpul_array *b, gpul_stream stream);
+GPUL_API gpul_status gpul_vecmul(gpul_array *out, const gpul_array *a, const gpul_array *b, gpul_stream stream);
+
+/* y = alpha * A x + beta * y, BLAS's gemv. A: rows x cols, f32 or f64, row-major or column-major with any leading dimension
+ * (gpul_transpose for A^T); x: cols; y: rows; any strides. beta = 0 never reads y, alpha = 0 never reads A or x.
+ * |error| <= gamma(cols + 2) (|alpha| |A| |x| + |beta| |y|) elementwise (Higham, Accuracy and Stability, 3.5), the same
+ * bits on every run. y must not overlap A or x. */
+GPUL_API gpul_status gpul_gemv(double alpha, const gpul_array *A, const gpul_array *x, double beta, gpul_array *y,
+                               gpul_stream stream);
+
+enum {
+    GPUL_SUM = 1,
+    GPUL_PROD = 2,
+    GPUL_MIN = 3,
+    GPUL_MAX = 4,
+    GPUL_ABS_SUM = 5, /* sum of |x| (BLAS asum) */
+    GPUL_SUM_SQ = 6,  /* sum of x^2 */
+    GPUL_MEAN = 7,
+    GPUL_VAR = 8, /* population variance, numpy.var with ddof = 0 */
+    GPUL_ARGMIN = 9,
+    GPUL_ARGMAX = 10,
+    GPUL_COUNT_NONZERO = 11
+};
+#define GPUL_ALL_AXES (-1)
+
+/* out = op over x, along one axis (0 .. ndim-1; out has x's shape without that axis) or over all elements (GPUL_ALL_AXES; out
+ * has one element). x: f32, f64, i32, i64, u8 for every op; f16 and bf16 for sum, min, max. out's dtype is
+ * gpul_reduce_dtype(op, x's dtype), or f64 for floating sums.
+ *
+ * ONE launch for any size. The result is a pure function of the values along the axis in order, their number, dtype and op:
+ * the same bits on every run, every GPU and the CPU stand-in, and reducing a row of a matrix alone gives the bits that
+ * reducing the matrix gives (a tree of fixed shape; over all axes, elements are taken in memory order). Sums of f32,
+ * f16 and bf16 are accumulated in f64: |error| <= eps |S| + 2^-40 sum|x|. The variance is taken about the first element, which
+ * bounds its relative error by n 2^-50. min and max propagate NaN; argmin and argmax return the first index (row-major
+ * over all axes) and take NaN for the extreme, as NumPy does. Integer sums wrap in i64. Empty: sum 0, prod 1, mean and
+ * var NaN; min, max, argmin and argmax refuse (SHAPE). NaN results are always the same quiet NaN. */
+GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t op, int32_t axis, gpul_stream stream);
+
+/* The dtype of a result: sum, prod, abs-sum, sum-sq: x's for floats, i64 for integers; min, max: x's; mean, var: x's for
+ * floats, f64 for integers; argmin, argmax, count-nonzero: i64. 0 where op does not take the dtype. */
+GPUL_API gpul_dtype gpul_reduce_dtype(int32_t op, gpul_dtype dtype);
+
+/* The answer over all elements as a C value: `value` points to one element of gpul_reduce_dtype(op, x's dtype). Waits. */
+GPUL_API gpul_status gpul_reduce_host(void *value, const gpul_array *x, int32_t op, gpul_stream stream);
+
+/* out = sum x[i] * y[i] for vectors of one length, f32 or f64, accumulated in f64; out: one element of that dtype (or f64).
+ * Promises as gpul_reduce's. */
+GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream);
+
+/* numpy.histogram(x, bins = size of counts, range = (lo, hi)) to the count. counts: vector of i32 or i64; x: f32, f64, i32,
+ * i64 or u8, any shape. Bin i holds edge[i] <= x < edge[i+1], the last bin is closed, NaN and values outside are dropped; the
+ * edges are numpy.linspace's, in f32 for f32 data and f64 otherwise (gpul_histogram_edges). lo == hi widens to lo - 0.5,
+ * hi + 0.5; lo > hi and non-finite bounds refuse (ARGUMENT). i32 counts wrap past 2^31. */
+GPUL_API gpul_status gpul_histogram(gpul_array *counts, const gpul_array *x, double lo, double hi, gpul_stream stream);
+
+enum {
+    GPUL_RANGE_AUTO = 0, /* min and max of x; waits for them, and cannot be captured */
+    GPUL_RANGE_LO_HI = 1,
+    GPUL_RANGE_EDGES = 2
+};
+
+/* The other forms. A zeroed struct means: automatic range, no weights, overwrite. */
+typedef struct gpul_histogram_options {
+    int32_t range;         /* GPUL_RANGE_* */
+    int32_t accumulate;    /* 1: add to what counts holds instead of overwriting it */
+    double lo, hi;         /* GPUL_RANGE_LO_HI: as in gpul_histogram. AUTO: not read; empty x takes 0 and 1 */
+    const double *edges;   /* GPUL_RANGE_EDGES: bins + 1 host values that never decrease; may be freed on return */
+    int64_t n_edges;       /* GPUL_RANGE_EDGES: bins + 1 */
+    const gpul_array *weights; /* NULL, or x's shape: f32 or f64 (counts f64), i32 or i64 (counts i64) */
+} gpul_histogram_options;
+
+/* With f32 or f64 weights counts is f64 and holds the sum of the weights of each bin, summed exactly in fixed point relative
+ * to the largest |weight| and rounded once: the same bits on every run, |error| <= 2^-53 |sum| + 2^-80 n max|w|. */
+GPUL_API gpul_status gpul_histogram_ex(gpul_array *counts, const gpul_array *x, const gpul_histogram_options *options,
+                                       gpul_stream stream);
+
+/* The bins + 1 edges that gpul_histogram uses for data of `dtype`, as doubles, on the host. */
+GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtype dtype, double lo, double hi);
+
+/* C = A B, and C = alpha A B + beta C, BLAS's gemm. A: M x K, B: K x N, C: M x N, all of one dtype: f32, f64, f16 or bf16 (the
+ * last two accumulate in f32). Each matrix row-major or column-major with any leading dimension (gpul_transpose for A^T, B^T);
+ * one of its two strides is 1. beta = 0 never reads C, alpha = 0 never reads A or B.
+ * |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|) elementwise (plus the rounding of the result to 16 bits), in IEEE
+ * arithmetic, the same bits on every run. C must not overlap A or B. */
+GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream);
+GPUL_API gpul_status gpul_gemm(double alpha, const gpul_array *A, const gpul_array *B, double beta, gpul_array *C,
+                               gpul_stream stream);
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * 11. Devices
+ * ------------------------------------------------------------------------------------------------------------------ */
+typedef struct gpul_device {
+    int32_t index;
+    int32_t major, minor; /* compute capability */
+    int32_t sms;          /* streaming multiprocessors */
+    int32_t warp_size;
+    int32_t max_threads_per_block, max_threads_per_sm;
+    int32_t clock_khz, memory_clock_khz, memory_bus_bits; /* 0 when the driver does not tell */
+    int32_t has_pools;   /* stream-ordered allocation (cudaMallocAsync) */
+    int32_t has_managed; /* managed memory */
+    int32_t integrated;  /* shares the host's memory */
+    int32_t standin;     /* 1: the CPU stand-in of tests/cpu, not a GPU */
+    int64_t shared_per_block, shared_per_block_optin, shared_per_sm; /* bytes */
+    int64_t l2_bytes, total_bytes, free_bytes;
+    double nominal_gbps; /* 2 x memory clock x bus width, GB/s; 0 when unknown */
+    char name[256];
+    char pci[32]; /* "0000:41:00.0" */
+} gpul_device;
+
+/* Number of devices. No GPU or no driver: GPUL_OK and 0 (asking is no error). */
+GPUL_API gpul_status gpul_device_count(int32_t *count);
+/* The calling thread's current device; selecting affects that thread's later calls. Errors: DEVICE, NO_DEVICE. */
+GPUL_API gpul_status gpul_device_current(int32_t *device);
+GPUL_API gpul_status gpul_device_select(int32_t device);
+GPUL_API gpul_status gpul_device_info(gpul_device *info, int32_t device);
+
+/* CUDA's versions as major * 1000 + minor * 10; 0 for a driver that is not there. Either pointer may be NULL. */
+GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime);
+
+/* Writes a text about versions, devices, and the architecture each kernel family was built for, with a better build line
+ * where there is one, into text[0..size-1], NUL-terminated, as snprintf does: returns the length that the whole text has
+ * (call with NULL and 0 to ask), or -1 on an error. Works with no GPU. */
+GPUL_API int64_t gpul_report(char *text, size_t size);
+
+/* Marks for NVIDIA's profilers: what lies between is collected when the profiler was told to wait for it (ncu
+ * --profile-from-start off, nsys -c cudaProfilerApi). */
+GPUL_API gpul_status gpul_profile_start(void);
+GPUL_API gpul_status gpul_profile_stop(void);
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * What passes between gpulite.h and gpulite_kernels.cu. Not an interface for programs: it changes between versions, and
+ * the two files go together. The host side (in C) checks arguments, picks the device, finds scratch memory and records
+ * errors; a launcher (in the .cu) only picks a kernel and launches it, and returns a cudaError_t as int.
+ * ------------------------------------------------------------------------------------------------------------------ */
+
+/* Elementwise over up to three inputs. Dimensions are merged where strides allow, innermost last; a stride of 0 broadcasts. */
+typedef struct gpul__elementwise_args {
+    void *out;
+    const void *in[3];
+    int64_t n;                                 /* elements of out, > 0 */
+    int32_t ndim;                              /* 1 .. GPUL_MAX_DIMS */
+    int32_t sms;                               /* of the device: to size the grid */
+    int64_t shape[GPUL_MAX_DIMS];              /* of out */
+    int64_t strides[4][GPUL_MAX_DIMS];         /* [0] out's, [1 + i] in[i]'s, in elements */
+    uint64_t scalar;                           /* the element of a fill, in its low bytes */
+    gpul_stream stream;
+} gpul__elementwise_args;
+typedef int32_t (*gpul__elementwise_fn)(const gpul__elementwise_args *);
+
+/* One reduction: `outputs` results of `n` elements each. Dimensions innermost last, merged where strides allow. */
+typedef struct gpul__reduce_args {
+    void *out;
+    const void *x, *y; /* y: the second factor of dot and gemv, else NULL */
+    int64_t n, outputs;
+    int32_t reduce_ndim, outer_ndim; /* 1 .. GPUL_MAX_DIMS and 0 .. GPUL_MAX_DIMS */
+    int64_t reduce_shape[GPUL_MAX_DIMS], x_reduce[GPUL_MAX_DIMS], y_reduce[GPUL_MAX_DIMS];
+    int64_t outer_shape[GPUL_MAX_DIMS], x_outer[GPUL_MAX_DIMS], y_outer[GPUL_MAX_DIMS], out_stride[GPUL_MAX_DIMS];
+    int64_t chunk, chunks; /* elements per chunk of the tree, and chunks per output: see gpul__reduce_chunk */
+    gpul_dtype out_dtype;
+    int32_t sms;
+    double alpha, beta; /* gemv */
+    void *partials;     /* chunks > 1: outputs x chunks accumulators */
+    uint32_t *arrived;  /* chunks > 1: outputs counters, zeroed before the launch */
+    gpul_stream stream;
+} gpul__reduce_args;
+typedef struct gpul__reducer {
+    int32_t (*launch)(const gpul__reduce_args *);
+    int32_t acc_bytes; /* sizeof the accumulator */
+    int32_t vec;       /* elements per 16 bytes of input: part of the tree's shape */
+} gpul__reducer;
+
+/* The tree of a reduction of n elements: chunks of this many elements, a whole number of rows of GPUL__REDUCE_THREADS * vec
+ * slots. A pure function of (n, vec), so that results do not depend on the machine. */
+#define GPUL__REDUCE_THREADS 256
+static inline int64_t gpul__reduce_chunk(int64_t n, int32_t vec) {
+    const int64_t row = (int64_t)GPUL__REDUCE_THREADS * vec, rows = n / (row * 1024);
+    return row * (rows < 4 ? 4 : rows > 32 ? 32 : rows);
+}
+
+enum { /* elementwise operations; COPY and FILL go by element size (1, 2, 4, 8) in place of the dtype */
+    GPUL__ADD = 1,
+    GPUL__MUL = 2,
+    GPUL__COPY = 3,
+    GPUL__FILL = 4
+};
+enum { /* reductions beyond gpul_reduce's own GPUL_SUM .. GPUL_COUNT_NONZERO */
+    GPUL__DOT = 12,
+    GPUL__GEMV = 13
+};
+enum { /* kernel families, for the report */
+    GPUL__FAMILY_ELEMENTWISE = 0,
+    GPUL__FAMILY_REDUCE = 1,
+    GPUL__FAMILY_GEMV = 2,
+    GPUL__FAMILY_HISTOGRAM = 3,
+    GPUL__FAMILY_MATMUL = 4,
+    GPUL__FAMILIES = 5
+};
+
+typedef struct gpul__histogram_args {
+    const void *x, *weights; /* weights: NULL or x's shape */
+    void *counts;
+    int64_t n, bins, counts_stride;
+    int32_t ndim; /* 1 .. GPUL_MAX_DIMS, merged, innermost last */
+    gpul_dtype x_dtype, counts_dtype, weights_dtype;
+    int64_t shape[GPUL_MAX_DIMS], x_strides[GPUL_MAX_DIMS], w_strides[GPUL_MAX_DIMS];
+    double lo, hi;        /* the first and the last edge */
+    double step, span;    /* uniform bins: numpy.linspace's step, and what numpy.histogram divides x - lo by */
+    int32_t uniform;      /* 1: edge[i] = lo + i * step, the last one hi; 0: `edges` */
+    int32_t f32_edges;    /* f32 data: edges are rounded to f32 */
+    int32_t f32_steps;    /* edges and indices are computed in f32 throughout (automatic range of f32 data) */
+    int32_t accumulate;
+    const double *edges;  /* host memory, bins + 1; read before the launcher returns */
+    void *scratch;        /* device memory of gpul__histogram_scratch bytes */
+    int32_t sms;
+    int64_t shared_optin; /* most dynamic shared memory of a block */
+    gpul_stream stream;
+} gpul__histogram_args;
+
+typedef struct gpul__gemm_args {
+    const void *A, *B;
+    void *C;
+    int64_t M, N, K;
+    int64_t a_row, a_col, b_row, b_col, c_row, c_col; /* strides in elements */
+    double alpha, beta;
+    gpul_dtype dtype;
+    int32_t splits; /* parts of K, combined in order: a pure function of the shape (gpul__gemm_plan sets it) */
+    void *scratch;  /* splits > 1: device memory of the bytes that gpul__gemm_plan returned */
+    int32_t sms;
+    int64_t shared_optin;
+    gpul_stream stream;
+} gpul__gemm_args;
+
+/* Defined in gpulite_kernels.cu. The find functions return NULL where there is no such kernel. */
+extern gpul__elementwise_fn gpul__find_elementwise(int32_t op, int32_t dtype_or_size);
+extern const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype);
+extern int64_t gpul__histogram_scratch(const gpul__histogram_args *args); /* bytes; -1: family left out */
+extern int32_t gpul__histogram_launch(const gpul__histogram_args *args);
+extern int64_t gpul__gemm_plan(gpul__gemm_args *args); /* sets splits, returns scratch bytes; -1: family left out */
+extern int32_t gpul__gemm_launch(const gpul__gemm_args *args);
+/* The architecture that the family's machine code and its PTX were built for (75, 90, ...), 0 and 0 where left out. */
+extern int32_t gpul__kernel_arch(int32_t family, int32_t *binary, int32_t *ptx);
+
+/* The engines behind gpul_vecadd, gpul_reduce and whatever GPUL_ELEMENTWISE and GPUL_REDUCE define (section 12): the same
+ * checks, broadcasting, scratch memory and errors, reported under the name `function`. */
+GPUL_API gpul_status gpul_run_elementwise(const char *function, gpul__elementwise_fn launch, gpul_array *out,
+                                          gpul_dtype out_dtype, const gpul_array *const *in, const gpul_dtype *in_dtypes,
+                                          int32_t n_in, gpul_stream stream);
+GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reducer *reducer, gpul_array *out,
+                                        gpul_dtype out_dtype, const gpul_array *x, gpul_dtype x_dtype, int32_t axis,
+                                        gpul_stream stream);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * 12. Device side: for .cu files (and for C++ on the CPU stand-in), after <cuda_runtime.h>
+ *
+ *   gpul_grid_x/y/z(), gpul_gridsize_x/y/z()     this thread's index in the grid, and the grid's threads, as int64_t
+ *   GPUL_GRID_STRIDE(i, n) { ... }               every i in [0, n) that is this thread's, whatever the grid
+ *   GPUL_LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...)
+ *                                                a gpul_status; grid and block: gpul_dim3, dim3 or an integer; a grid with a
+ *                                                zero in it launches nothing; arguments convert to the kernel's parameters
+ *   GPUL_SHARED(float, tile);                    float *tile = the block's dynamic shared memory, 128-byte aligned
+ *
+ *   GPUL_ELEMENTWISE(name, T, expression, TX, x [, TY, y [, TZ, z]])
+ *       at file scope; defines a function that C can call:
+ *           gpul_status name(gpul_array *out, const gpul_array *x [, ... *y [, ... *z]], gpul_stream stream);
+ *       out[i] = expression, with gpul_vecadd's broadcasting, checks and errors. A comma in the expression needs ( ).
+ *           GPUL_ELEMENTWISE(squared_difference, float, (x - y) * (x - y), float, x, float, y)
+ *
+ *   GPUL_REDUCE(name, T, identity, map, combine, post)
+ *       at file scope; defines a function that C can call:
+ *           gpul_status name(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
+ *       map: an expression in the element x; combine: in a and b, associative and commutative up to rounding; post: in the
+ *       result a; identity: combine(identity, a) is a. All of type T. Axis, shapes, one launch, the same bits everywhere
+ *       and errors are gpul_reduce's (an empty array gives post(identity)).
+ *           GPUL_REDUCE(l2_norm, float, 0.0f, x * x, a + b, sqrtf(a))
+ *
+ *   The types T are float, double, int32_t, int64_t and uint8_t. Write fmaf(a, b, c) where a multiply-add shall be fused:
+ *   nvcc may fuse or not fuse a * b + c as it likes, and then the bits depend on the compiler.
+ * ------------------------------------------------------------------------------------------------------------------ */
+#if defined(__CUDACC__) && defined(__cplusplus)
+#include <string.h>
+
+static __device__ __forceinline__ int64_t gpul_grid_x() { return int64_t(blockIdx.x) * blockDim.x + threadIdx.x; }
+static __device__ __forceinline__ int64_t gpul_grid_y() { return int64_t(blockIdx.y) * blockDim.y + threadIdx.y; }
+static __device__ __forceinline__ int64_t gpul_grid_z() { return int64_t(blockIdx.z) * blockDim.z + threadIdx.z; }
+static __device__ __forceinline__ int64_t gpul_gridsize_x() { return int64_t(gridDim.x) * blockDim.x; }
+static __device__ __forceinline__ int64_t gpul_gridsize_y() { return int64_t(gridDim.y) * blockDim.y; }
+static __device__ __forceinline__ int64_t gpul_gridsize_z() { return int64_t(gridDim.z) * blockDim.z; }
+
+#ifdef GPULITE_CPU_STANDIN
+#define GPUL__UNROLL
+#else
+#define GPUL__UNROLL _Pragma("unroll")
+#endif
+
+#define GPUL_GRID_STRIDE(i, n)                                                                                         \
+    for (int64_t i = gpul_grid_x(), gpul__step_##i = gpul_gridsize_x(); i < (n); i += gpul__step_##i)
+
+#ifdef GPULITE_CPU_STANDIN
+#define GPUL_SHARED(T, name) T *const name = static_cast<T *>(standin_dynamic_shared())
+#else
+#define GPUL_SHARED(T, name)                                                                                           \
+    extern __shared__ __align__(128) unsigned char gpul__shared[];                                                     \
+    T *const name = reinterpret_cast<T *>(gpul__shared)
+#endif
+
+/* ---- launching ---- */
+
+/* The one way to a kernel: errors come back as the launch's own return value, so that neither a stale error is blamed on
+ * it nor its own error left behind for somebody else. */
+template <typename... Params, typename... Args>
+static inline int32_t gpul__launch(void (*kernel)(Params...), gpul_dim3 grid, gpul_dim3 block, size_t shared_bytes,
+                                   gpul_stream stream, Args... args) {
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0) return 0;
+    cudaLaunchConfig_t config = cudaLaunchConfig_t();
+    config.gridDim = dim3(grid.x, grid.y, grid.z);
+    config.blockDim = dim3(block.x, block.y, block.z);
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = stream;
+    return int32_t(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...));
+}
+
+static inline gpul_dim3 gpul__dim(uint32_t x, uint32_t y = 1, uint32_t z = 1) {
+    gpul_dim3 d;
+    d.x = x;
+    d.y = y;
+    d.z = z;
+    return d;
+}
+static inline gpul_dim3 gpul__to_dim(gpul_dim3 d) { return d; }
+static inline gpul_dim3 gpul__to_dim(dim3 d) { return gpul__dim(d.x, d.y, d.z); }
+template <typename Integer> static inline gpul_dim3 gpul__to_dim(Integer n) {
+    /* what does not fit in 32 bits must fail as a launch, not wrap into a grid that works */
+    return gpul__dim(n >= 0 && uint64_t(n) <= 0xffffffffu ? uint32_t(n) : 0xffffffffu);
+}
+
+template <typename... Params, typename Grid, typename Block, typename... Args>
+static inline gpul_status gpul__launch_checked(void (*kernel)(Params...), Grid grid, Block block, size_t shared_bytes,
+                                               gpul_stream stream, Args... args) {
+    return gpul_check_cuda(
+        gpul__launch(kernel, gpul__to_dim(grid), gpul__to_dim(block), shared_bytes, stream, args...), "GPUL_LAUNCH");
+}
+#define GPUL_LAUNCH(...) gpul__launch_checked(__VA_ARGS__)
+
+/* ---- element types ---- */
+
+struct gpul__none {}; /* the input that is not there */
+struct gpul__f16 {
+    uint16_t bits;
+};
+struct gpul__bf16 {
+    uint16_t bits;
+};
+
+template <typename T> struct gpul__dtype_of;
+template <> struct gpul__dtype_of<float> { enum { value = GPUL_F32 }; };
+template <> struct gpul__dtype_of<double> { enum { value = GPUL_F64 }; };
+template <> struct gpul__dtype_of<int32_t> { enum { value = GPUL_I32 }; };
+template <> struct gpul__dtype_of<int64_t> { enum { value = GPUL_I64 }; };
+template <> struct gpul__dtype_of<uint8_t> { enum { value = GPUL_U8 }; };
+template <> struct gpul__dtype_of<gpul__f16> { enum { value = GPUL_F16 }; };
+template <> struct gpul__dtype_of<gpul__bf16> { enum { value = GPUL_BF16 }; };
+template <> struct gpul__dtype_of<gpul__none> { enum { value = 0 }; };
+
+template <typename T> static __device__ __host__ __forceinline__ bool gpul__has() {
+    return int(gpul__dtype_of<T>::value) != 0;
+}
+
+/* Reinterpretation by memcpy of equal sizes: register moves in device code, and defined behaviour in C++. */
+template <typename To, typename From> static __device__ __forceinline__ To gpul__bits(From from) {
+    static_assert(sizeof(To) == sizeof(From), "sizes differ");
+    To to;
+    memcpy(&to, &from, sizeof to);
+    return to;
+}
+
+static __device__ __forceinline__ float gpul__to_float(float x) { return x; }
+static __device__ __forceinline__ float gpul__to_float(gpul__bf16 x) {
+    return gpul__bits<float>(uint32_t(x.bits) << 16);
+}
+static __device__ __forceinline__ float gpul__to_float(gpul__f16 x) {
+#ifdef __CUDA_ARCH__
+    float f;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(x.bits));
+    return f;
+#else
+    const uint32_t sign = uint32_t(x.bits & 0x8000u) << 16, magnitude = x.bits & 0x7fffu;
+    if (magnitude >= 0x7c00u) return gpul__bits<float>(sign | 0x7f800000u | ((magnitude & 0x3ffu) << 13));
+    /* placing the fields at the top of a float scales by 2^-112, normal and subnormal alike */
+    const float scaled = gpul__bits<float>(magnitude << 13) * 5192296858534827628530496329220096.0f; /* 2^112 */
+    return gpul__bits<float>(sign | gpul__bits<uint32_t>(scaled));
+#endif
+}
+
+template <typename T> static __device__ __forceinline__ T gpul__from_float(float f);
+template <> __device__ __forceinline__ float gpul__from_float<float>(float f) { return f; }
+template <> __device__ __forceinline__ gpul__bf16 gpul__from_float<gpul__bf16>(float f) {
+    gpul__bf16 h;
+    const uint32_t bits = gpul__bits<uint32_t>(f);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) h.bits = 0x7fff; /* one NaN, the one that the hardware gives */
+    else h.bits = uint16_t((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+    return h;
+}
+template <> __device__ __forceinline__ gpul__f16 gpul__from_float<gpul__f16>(float f) {
+    gpul__f16 h;
+#ifdef __CUDA_ARCH__
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.bits) : "f"(f));
+#else
+    const uint32_t bits = gpul__bits<uint32_t>(f), magnitude = bits & 0x7fffffffu;
+    const uint32_t sign = (bits >> 16) & 0x8000u;
+    if (magnitude > 0x7f800000u) h.bits = 0x7fff;
+    else if (magnitude >= 0x477ff000u) h.bits = uint16_t(sign | 0x7c00u); /* 65520 and above round to infinity */
+    else if (magnitude < 0x38800000u) {
+        /* below 2^-14 the result counts units of 2^-24; adding 0.5 puts that unit at a float's last place */
+        const uint32_t unit = gpul__bits<uint32_t>(gpul__bits<float>(magnitude) + 0.5f);
+        h.bits = uint16_t(sign | (unit - 0x3f000000u));
+    } else {
+        h.bits = uint16_t(sign | ((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13));
+    }
+#endif
+    return h;
+}
+
+/* double to float such that rounding again to fewer bits gives what rounding once would: to nearest where exact, otherwise
+ * to the neighbour with an odd last bit (Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008). */
+static __device__ __forceinline__ float gpul__round_to_odd(double d) {
+    const float f = float(d);
+    const double back = double(f);
+    if (back == d || back != back) return f;
+    uint32_t bits = gpul__bits<uint32_t>(f);
+    const double magnitude = d < 0 ? -d : d, rounded = back < 0 ? -back : back;
+    if (rounded > magnitude) bits -= 1; /* towards zero; from infinity to the largest float */
+    return gpul__bits<float>(bits | 1u);
+}
+
+/* Results of reductions: every NaN is written as the same quiet NaN, since CPUs and GPUs make different ones. */
+static __device__ __forceinline__ void gpul__store_real(void *out, int64_t i, gpul_dtype dtype, double value) {
+    const bool nan = value != value;
+    if (dtype == GPUL_F64) {
+        if (nan) static_cast<uint64_t *>(out)[i] = 0x7ff8000000000000ull;
+        else static_cast<double *>(out)[i] = value;
+    } else if (dtype == GPUL_F32) {
+        if (nan) static_cast<uint32_t *>(out)[i] = 0x7fc00000u;
+        else static_cast<float *>(out)[i] = float(value);
+    } else if (dtype == GPUL_F16) {
+        static_cast<uint16_t *>(out)[i] = nan ? 0x7e00 : gpul__from_float<gpul__f16>(gpul__round_to_odd(value)).bits;
+    } else {
+        static_cast<uint16_t *>(out)[i] = nan ? 0x7fc0 : gpul__from_float<gpul__bf16>(gpul__round_to_odd(value)).bits;
+    }
+}
+static __device__ __forceinline__ void gpul__store_int(void *out, int64_t i, gpul_dtype dtype, int64_t value) {
+    if (dtype == GPUL_I64) static_cast<int64_t *>(out)[i] = value;
+    else if (dtype == GPUL_I32) static_cast<int32_t *>(out)[i] = int32_t(value);
+    else if (dtype == GPUL_U8) static_cast<uint8_t *>(out)[i] = uint8_t(value);
+    else gpul__store_real(out, i, dtype, double(value));
+}
+static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, double value) {
+    gpul__store_real(out, i, dtype, value);
+}
+static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, float value) {
+    gpul__store_real(out, i, dtype, double(value));
+}
+static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, int64_t value) {
+    gpul__store_int(out, i, dtype, value);
+}
+static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, int32_t value) {
+    gpul__store_int(out, i, dtype, value);
+}
+static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, uint8_t value) {
+    gpul__store_int(out, i, dtype, value);
+}
+
+/* ---- memory access ---- */
+
+template <int kBytes> struct gpul__word;
+template <> struct gpul__word<1> { typedef uint8_t type; };
+template <> struct gpul__word<2> { typedef uint16_t type; };
+template <> struct gpul__word<4> { typedef uint32_t type; };
+template <> struct gpul__word<8> { typedef uint2 type; };
+template <> struct gpul__word<16> { typedef uint4 type; };
+
+/* N elements that travel as one access of N * sizeof(T) bytes (a power of two, at most 16), aligned to that size. */
+template <typename T, int N> struct gpul__pack { T v[N]; };
+template <int N, typename T> static __device__ __forceinline__ gpul__pack<T, N> gpul__load(const T *p) {
+    gpul__pack<T, N> pack;
+#ifdef __CUDA_ARCH__
+    typedef typename gpul__word<N * sizeof(T)>::type Word;
+    const Word word = *reinterpret_cast<const Word *>(p);
+    memcpy(&pack, &word, sizeof pack);
+#else
+    memcpy(&pack, p, sizeof pack);
+#endif
+    return pack;
+}
+template <int N> static __device__ __forceinline__ gpul__pack<gpul__none, N> gpul__load(const gpul__none *) {
+    return gpul__pack<gpul__none, N>();
+}
+template <int N, typename T> static __device__ __forceinline__ void gpul__save(T *p, const gpul__pack<T, N> &pack) {
+#ifdef __CUDA_ARCH__
+    typedef typename gpul__word<N * sizeof(T)>::type Word;
+    Word word;
+    memcpy(&word, &pack, sizeof pack);
+    *reinterpret_cast<Word *>(p) = word;
+#else
+    memcpy(p, &pack, sizeof pack);
+#endif
+}
+template <typename T> static __device__ __forceinline__ T gpul__at(const T *p, int64_t i) { return p[i]; }
+static __device__ __forceinline__ gpul__none gpul__at(const gpul__none *, int64_t) { return gpul__none(); }
+
+static inline bool gpul__aligned(const void *p, size_t bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; }
+
+/* Element offsets of the index-th element, for several operands at once. Dividing in 32 bits where that is enough: a 64-bit
+ * division is a subroutine on a GPU. Not inlined: it is long, and every kernel has it in several places. */
+struct gpul__offset3 {
+    int64_t at[3];
+};
+static __device__ __noinline__ gpul__offset3 gpul__offsets(int64_t index, int32_t ndim, const int64_t *shape,
+                                                           const int64_t *a, const int64_t *b, const int64_t *c) {
+    gpul__offset3 offset = {{0, 0, 0}};
+    for (int32_t d = ndim - 1; d >= 0; --d) {
+        int64_t i = index;
+        if (d > 0) {
+            int64_t rest;
+            if (((index | shape[d]) >> 32) == 0) rest = uint32_t(index) / uint32_t(shape[d]);
+            else rest = index / shape[d];
+            i = index - rest * shape[d];
+            index = rest;
+        }
+        offset.at[0] += i * a[d];
+        offset.at[1] += i * b[d];
+        offset.at[2] += i * c[d];
+    }
+    return offset;
+}
+
+/* ---- the elementwise engine ----
+ *
+ * An operation is a small struct: its types Out, A, B, C (gpul__none where there is no such input) and
+ * Out operator()(A, B, C). Dense operands are read and written in accesses of up to 16 bytes, several in flight per thread;
+ * anything else element by element with 64-bit offsets. */
+#define GPUL__ELEMENTWISE_THREADS 256
+#define GPUL__ELEMENTWISE_UNROLL 4
+
+template <typename Op, int N>
+static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
+    gpul__elementwise_dense(typename Op::Out *out, const typename Op::A *a, const typename Op::B *b,
+                            const typename Op::C *c, int64_t n, Op op) {
+    const int64_t row = int64_t(GPUL__ELEMENTWISE_THREADS) * N, tile = row * GPUL__ELEMENTWISE_UNROLL;
+    for (int64_t begin = blockIdx.x * tile; begin < n; begin += gridDim.x * tile) {
+        gpul__pack<typename Op::A, N> va[GPUL__ELEMENTWISE_UNROLL];
+        gpul__pack<typename Op::B, N> vb[GPUL__ELEMENTWISE_UNROLL];
+        gpul__pack<typename Op::C, N> vc[GPUL__ELEMENTWISE_UNROLL];
+        const int64_t first = begin + int64_t(threadIdx.x) * N;
+GPUL__UNROLL
+        for (int u = 0; u < GPUL__ELEMENTWISE_UNROLL; ++u) {
+            if (first + u * row + N > n) continue;
+            va[u] = gpul__load<N>(a + first + u * row);
+            vb[u] = gpul__load<N>(b + first + u * row);
+            vc[u] = gpul__load<N>(c + first + u * row);
+        }
+GPUL__UNROLL
+        for (int u = 0; u < GPUL__ELEMENTWISE_UNROLL; ++u) {
+            const int64_t i = first + u * row;
+            if (i + N <= n) {
+                gpul__pack<typename Op::Out, N> result;
+GPUL__UNROLL
+                for (int k = 0; k < N; ++k) result.v[k] = op(va[u].v[k], vb[u].v[k], vc[u].v[k]);
+                gpul__save<N>(out + i, result);
+            } else {
+                for (int64_t j = i; j < n; ++j) out[j] = op(gpul__at(a, j), gpul__at(b, j), gpul__at(c, j));
+            }
+        }
+    }
+}
+
+struct gpul__elementwise_layout {
+    int32_t ndim;
+    int64_t shape[GPUL_MAX_DIMS], strides[4][GPUL_MAX_DIMS];
+};
+
+template <typename Op>
+static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
+    gpul__elementwise_strided(typename Op::Out *out, const typename Op::A *a, const typename Op::B *b,
+                              const typename Op::C *c, int64_t n,
+                              const __grid_constant__ gpul__elementwise_layout layout, Op op) {
+    const int64_t(&s)[4][GPUL_MAX_DIMS] = layout.strides;
+    GPUL_GRID_STRIDE(i, n) {
+        if (layout.ndim == 1) {
+            out[i * s[0][0]] = op(gpul__at(a, i * s[1][0]), gpul__at(b, i * s[2][0]), gpul__at(c, i * s[3][0]));
+            continue;
+        }
+        const gpul__offset3 in = gpul__offsets(i, layout.ndim, layout.shape, s[1], s[2], s[3]);
+        const int64_t to = gpul__offsets(i, layout.ndim, layout.shape, s[0], s[0], s[0]).at[0];
+        out[to] = op(gpul__at(a, in.at[0]), gpul__at(b, in.at[1]), gpul__at(c, in.at[2]));
+    }
+}
+
+template <typename T> struct gpul__size_of { enum { value = sizeof(T) }; };
+template <> struct gpul__size_of<gpul__none> { enum { value = 1 }; };
+
+template <typename Op> static inline int32_t gpul__elementwise_launch_op(const gpul__elementwise_args *args, Op op) {
+    typedef typename Op::Out Out;
+    typedef typename Op::A A;
+    typedef typename Op::B B;
+    typedef typename Op::C C;
+    enum {
+        kAB = int(gpul__size_of<A>::value) > int(gpul__size_of<B>::value) ? int(gpul__size_of<A>::value)
+                                                                           : int(gpul__size_of<B>::value),
+        kCO = int(gpul__size_of<C>::value) > int(sizeof(Out)) ? int(gpul__size_of<C>::value) : int(sizeof(Out)),
+        kN = 16 / (int(kAB) > int(kCO) ? int(kAB) : int(kCO))
+    };
+    Out *out = static_cast<Out *>(args->out);
+    const A *a = static_cast<const A *>(args->in[0]);
+    const B *b = static_cast<const B *>(args->in[1]);
+    const C *c = static_cast<const C *>(args->in[2]);
+    const int inputs = gpul__has<C>() ? 3 : gpul__has<B>() ? 2 : gpul__has<A>() ? 1 : 0;
+    const gpul_dim3 block = gpul__dim(GPUL__ELEMENTWISE_THREADS);
+    bool dense = args->ndim == 1 && gpul__aligned(out, kN * sizeof(Out)) &&
+                 gpul__aligned(a, kN * gpul__size_of<A>::value) && gpul__aligned(b, kN * gpul__size_of<B>::value) &&
+                 gpul__aligned(c, kN * gpul__size_of<C>::value);
+    for (int k = 0; k <= inputs; ++k) dense = dense && args->strides[k][0] == 1;
+    if (dense)
+        return gpul__launch(gpul__elementwise_dense<Op, kN>,
+                            gpul_grid_1d(args->n, GPUL__ELEMENTWISE_THREADS * GPUL__ELEMENTWISE_UNROLL * kN), block, 0,
+                            args->stream, out, a, b, c, args->n, op);
+    gpul__elementwise_layout layout;
+    layout.ndim = args->ndim;
+    memcpy(layout.shape, args->shape, sizeof layout.shape);
+    memcpy(layout.strides, args->strides, sizeof layout.strides);
+    return gpul__launch(gpul__elementwise_strided<Op>, gpul_grid_1d(args->n, GPUL__ELEMENTWISE_THREADS), block, 0,
+                        args->stream, out, a, b, c, args->n, layout, op);
+}
+/* the launcher of an operation without state */
+template <typename Op> static int32_t gpul__elementwise_launch(const gpul__elementwise_args *args) {
+    return gpul__elementwise_launch_op(args, Op());
+}
+
+/* ---- the reduction engine ----
+ *
+ * A reduction is a small struct: types X, Y (gpul__none for one input) and Acc, and
+ *     void begin(const X *first)                before an output's elements (not called when there are none)
+ *     Acc  identity()
+ *     Acc  fold(Acc, X, Y, int64_t index)       one more element
+ *     Acc  combine(Acc, Acc)
+ *     void store(out, i, dtype, Acc, int64_t n)
+ *
+ * The tree. With vec elements to 16 bytes, a chunk has 256 * vec slots; slot p folds the chunk's elements p, p + 256 vec, ...
+ * in order from the identity; slots are combined as adjacent pairs, pairs of pairs and so on; the results of several chunks
+ * are folded into 256 slots in the same way and those combined by the same tree. It depends on (n, vec) alone. Two kernels
+ * walk it: `rows` with threads along the reduced elements, `cols` with threads along the outputs where those are what lies
+ * next to each other in memory; both give the same bits. Chunks run in different blocks, and the block that
+ * finishes last combines them: one launch. */
+
+template <typename Acc> static __device__ __forceinline__ Acc gpul__shuffle_xor(Acc a, int mask) {
+    typedef typename gpul__word<sizeof(Acc) % 8 == 0 ? 8 : sizeof(Acc) % 4 == 0 ? 4 : 1>::type Unit;
+    enum { kUnit = sizeof(Unit), kUnits = sizeof(Acc) / kUnit };
+    Acc result;
+GPUL__UNROLL
+    for (int k = 0; k < int(kUnits); ++k) {
+        unsigned long long word = 0;
+        memcpy(&word, reinterpret_cast<const char *>(&a) + k * kUnit, kUnit);
+        if (int(kUnit) == 8) word = __shfl_xor_sync(0xffffffffu, word, mask);
+        else word = __shfl_xor_sync(0xffffffffu, unsigned(word), mask);
+        memcpy(reinterpret_cast<char *>(&result) + k * kUnit, &word, kUnit);
+    }
+    return result;
+}
+
+struct gpul__reduce_layout {
+    int64_t n, outputs, chunk, chunks;
+    int32_t reduce_ndim, outer_ndim;
+    int64_t reduce_shape[GPUL_MAX_DIMS], x_reduce[GPUL_MAX_DIMS], y_reduce[GPUL_MAX_DIMS];
+    int64_t outer_shape[GPUL_MAX_DIMS], x_outer[GPUL_MAX_DIMS], y_outer[GPUL_MAX_DIMS], out_stride[GPUL_MAX_DIMS];
+    gpul_dtype out_dtype;
+    int32_t vector; /* rows: x (and y) lie densely along the reduction, aligned to 16 bytes */
+    int32_t width;  /* rows: threads to an output; cols: outputs to a block. A power of two up to 256 */
+};
+
+/* The slots' tree inside a block: slots are threads in groups of `group` neighbours, a power of two. Every thread of the
+ * block calls it; the first of each group gets the result. `shared` has one Acc for each warp. */
+template <typename Op>
+static __device__ __forceinline__ typename Op::Acc gpul__reduce_group(const Op &op, typename Op::Acc acc, int group,
+                                                                      typename Op::Acc *shared) {
+    typedef typename Op::Acc Acc;
+    for (int d = 1; d < group && d < 32; d *= 2) {
+        const Acc other = gpul__shuffle_xor(acc, d);
+        acc = (threadIdx.x & unsigned(d)) ? op.combine(other, acc) : op.combine(acc, other);
+    }
+    if (group > 32) {
+        const int warp = int(threadIdx.x) / 32, warps = group / 32;
+        __syncthreads();
+        if (threadIdx.x % 32 == 0) shared[warp] = acc;
+        __syncthreads();
+        if (int(threadIdx.x) % group == 0) {
+            for (int d = 1; d < warps; d *= 2)
+                for (int w = 0; w < warps; w += 2 * d)
+                    shared[warp + w] = op.combine(shared[warp + w], shared[warp + w + d]);
+            acc = shared[warp];
+        }
+    }
+    return acc;
+}
+
+/* True in every thread of the one block that arrives last of `blocks`; then all that the others wrote before is visible. */
+static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *arrived, int64_t blocks, uint32_t *shared_flag) {
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) *shared_flag = atomicAdd(arrived, 1u) == uint32_t(blocks - 1);
+    __syncthreads();
+    const bool last = *shared_flag != 0;
+    __threadfence();
+    return last;
+}
+
+template <typename Op>
+static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS)
+    gpul__reduce_rows(void *out, const typename Op::X *x, const typename Op::Y *y, typename Op::Acc *partials,
+                      uint32_t *arrived, const __grid_constant__ gpul__reduce_layout p, Op op) {
+    typedef typename Op::X X;
+    typedef typename Op::Y Y;
+    typedef typename Op::Acc Acc;
+    enum { kN = 16 / sizeof(X) };
+    GPUL_SHARED(Acc, shared);
+    const int group = p.width, rows_per_block = GPUL__REDUCE_THREADS / group;
+    const int lane = int(threadIdx.x) % group;
+    const int64_t row_slots = int64_t(group) * kN;
+    const int64_t tasks = gpul_ceil_div(p.outputs, rows_per_block) * p.chunks;
+    for (int64_t task = blockIdx.x; task < tasks; task += gridDim.x) {
+        const int64_t chunk = p.chunks == 1 ? 0 : task % p.chunks;
+        const int64_t output = (p.chunks == 1 ? task : task / p.chunks) * rows_per_block + int(threadIdx.x) / group;
+        const bool real = output < p.outputs;
+        Acc lanes[kN];
+GPUL__UNROLL
+        for (int k = 0; k < int(kN); ++k) lanes[k] = op.identity();
+        gpul__offset3 offset = {{0, 0, 0}};
+        if (real) offset = gpul__offsets(output, p.outer_ndim, p.outer_shape, p.x_outer, p.y_outer, p.out_stride);
+        const X *px = x + offset.at[0];
+        const Y *py = gpul__has<Y>() ? y + offset.at[1] : y;
+        if (real && p.n > 0) {
+            op.begin(px);
+            int64_t end = (chunk + 1) * p.chunk;
+            if (end > p.n) end = p.n;
+            int64_t i = chunk * p.chunk + int64_t(lane) * kN;
+            if (p.vector) {
+                /* four loads in flight before the first use */
+                for (; i + 3 * row_slots + kN <= end; i += 4 * row_slots) {
+                    gpul__pack<X, kN> vx[4];
+                    gpul__pack<Y, kN> vy[4];
+GPUL__UNROLL
+                    for (int u = 0; u < 4; ++u) {
+                        vx[u] = gpul__load<kN>(px + i + u * row_slots);
+                        vy[u] = gpul__load<kN>(py + (gpul__has<Y>() ? i + u * row_slots : 0));
+                    }
+GPUL__UNROLL
+                    for (int u = 0; u < 4; ++u)
+GPUL__UNROLL
+                        for (int k = 0; k < int(kN); ++k)
+                            lanes[k] = op.fold(lanes[k], vx[u].v[k], vy[u].v[k], i + u * row_slots + k);
+                }
+                for (; i + kN <= end; i += row_slots) {
+                    const gpul__pack<X, kN> vx = gpul__load<kN>(px + i);
+                    const gpul__pack<Y, kN> vy = gpul__load<kN>(py + (gpul__has<Y>() ? i : 0));
+GPUL__UNROLL
+                    for (int k = 0; k < int(kN); ++k) lanes[k] = op.fold(lanes[k], vx.v[k], vy.v[k], i + k);
+                }
+            }
+            for (; i < end; i += row_slots) {
+GPUL__UNROLL
+                for (int k = 0; k < int(kN); ++k) {
+                    if (i + k >= end) continue;
+                    int64_t at_x = (i + k) * p.x_reduce[0], at_y = (i + k) * p.y_reduce[0];
+                    if (p.reduce_ndim > 1) {
+                        const gpul__offset3 at =
+                            gpul__offsets(i + k, p.reduce_ndim, p.reduce_shape, p.x_reduce, p.y_reduce, p.y_reduce);
+                        at_x = at.at[0];
+                        at_y = at.at[1];
+                    }
+                    lanes[k] = op.fold(lanes[k], gpul__at(px, at_x), gpul__at(py, at_y), i + k);
+                }
+            }
+        }
+GPUL__UNROLL
+        for (int d = 1; d < int(kN); d *= 2)
+GPUL__UNROLL
+            for (int k = 0; k < int(kN); k += 2 * d) lanes[k] = op.combine(lanes[k], lanes[k + d]);
+        Acc acc = gpul__reduce_group(op, lanes[0], group, shared);
+        /* the slots beyond a narrow group hold the identity; once stands for every time */
+        if (group < GPUL__REDUCE_THREADS) acc = op.combine(acc, op.identity());
+        if (p.chunks == 1) {
+            if (real && lane == 0) op.store(out, offset.at[2], p.out_dtype, acc, p.n);
+            continue;
+        }
+        if (lane == 0) partials[output * p.chunks + chunk] = acc;
+        uint32_t *flag = reinterpret_cast<uint32_t *>(shared + GPUL__REDUCE_THREADS / 32);
+        if (!gpul__arrive_last(arrived + output, p.chunks, flag)) continue;
+        acc = op.identity();
+        for (int64_t c = threadIdx.x; c < p.chunks; c += GPUL__REDUCE_THREADS)
+            acc = op.combine(acc, partials[output * p.chunks + c]);
+        acc = gpul__reduce_group(op, acc, GPUL__REDUCE_THREADS, shared);
+        if (threadIdx.x == 0) op.store(out, offset.at[2], p.out_dtype, acc, p.n);
+    }
+}
+
+/* The tree over slots [first, first + count) of `slots`, in one thread: slot p folds items p, p + slots, ... of [0, end).
+ * count is a power of two. Eight slots go side by side for eight loads in flight. */
+template <typename Op, typename Fold>
+static __device__ __forceinline__ typename Op::Acc gpul__reduce_slots(const Op &op, const Fold &fold, int64_t first,
+                                                                      int count, int64_t slots, int64_t end) {
+    typedef typename Op::Acc Acc;
+    enum { kSide = 8 };
+    Acc stack[12]; /* the open left halves, as a binary counter has them: 2^12 groups of slots at most */
+    int depth = 0;
+    const int side = count < int(kSide) ? count : int(kSide);
+    for (int s = 0; s < count; s += side) {
+        Acc acc[kSide];
+GPUL__UNROLL
+        for (int k = 0; k < int(kSide); ++k) acc[k] = op.identity();
+        for (int64_t i = first + s; i < end; i += slots) {
+            if (i + side <= end && side == kSide) {
+                fold.all(op, acc, i);
+            } else {
+GPUL__UNROLL
+                for (int k = 0; k < int(kSide); ++k)
+                    if (k < side && i + k < end) acc[k] = fold.one(op, acc[k], i + k);
+            }
+        }
+GPUL__UNROLL
+        for (int d = 1; d < int(kSide); d *= 2)
+GPUL__UNROLL
+            for (int k = 0; k < int(kSide); k += 2 * d)
+                if (d < side) acc[k] = op.combine(acc[k], acc[k + d]);
+        Acc done = acc[0];
+        for (int group = s / side; group & 1; group >>= 1) done = op.combine(stack[--depth], done);
+        stack[depth++] = done;
+    }
+    return stack[0];
+}
+
+template <typename Op> struct gpul__fold_column {
+    const typename Op::X *x;
+    const typename Op::Y *y;
+    int64_t x_stride, y_stride;
+    int64_t begin; /* of the chunk */
+    __device__ __forceinline__ typename Op::Acc one(const Op &op, typename Op::Acc acc, int64_t i) const {
+        i += begin;
+        return op.fold(acc, gpul__at(x, i * x_stride), gpul__at(y, i * y_stride), i);
+    }
+    __device__ __forceinline__ void all(const Op &op, typename Op::Acc (&acc)[8], int64_t i) const {
+        i += begin;
+        typename Op::X vx[8];
+        typename Op::Y vy[8];
+GPUL__UNROLL
+        for (int k = 0; k < 8; ++k) {
+            vx[k] = gpul__at(x, (i + k) * x_stride);
+            vy[k] = gpul__at(y, (i + k) * y_stride);
+        }
+GPUL__UNROLL
+        for (int k = 0; k < 8; ++k) acc[k] = op.fold(acc[k], vx[k], vy[k], i + k);
+    }
+};
+template <typename Op> struct gpul__fold_partials {
+    const typename Op::Acc *partials;
+    __device__ __forceinline__ typename Op::Acc one(const Op &op, typename Op::Acc acc, int64_t i) const {
+        return op.combine(acc, partials[i]);
+    }
+    __device__ __forceinline__ void all(const Op &op, typename Op::Acc (&acc)[8], int64_t i) const {
+GPUL__UNROLL
+        for (int k = 0; k < 8; ++k) acc[k] = op.combine(acc[k], partials[i + k]);
+    }
+};
+
+/* The parts of a column's tree, one in each of `parts` threads that lie `width` apart: combined through shared memory, the
+ * result in every thread of part 0. */
+template <typename Op>
+static __device__ __forceinline__ typename Op::Acc gpul__reduce_parts(const Op &op, typename Op::Acc acc, int part,
+                                                                      int parts, int width,
+                                                                      typename Op::Acc *shared) {
+    __syncthreads();
+    shared[threadIdx.x] = acc;
+    for (int d = 1; d < parts; d *= 2) {
+        __syncthreads();
+        if (part % (2 * d) == 0) {
+            acc = op.combine(acc, shared[int(threadIdx.x) + d * width]);
+            shared[threadIdx.x] = acc;
+        }
+    }
+    return acc;
+}
+
+template <typename Op>
+static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS)
+    gpul__reduce_cols(void *out, const typename Op::X *x, const typename Op::Y *y, typename Op::Acc *partials,
+                      uint32_t *arrived, const __grid_constant__ gpul__reduce_layout p, Op op) {
+    typedef typename Op::Acc Acc;
+    enum { kN = 16 / sizeof(typename Op::X) };
+    GPUL_SHARED(Acc, shared);
+    const int width = p.width, parts = GPUL__REDUCE_THREADS / width;
+    const int column = int(threadIdx.x) % width, part = int(threadIdx.x) / width;
+    const int64_t all_slots = int64_t(GPUL__REDUCE_THREADS) * kN;
+    int64_t slots = parts; /* those that any element reaches: a power of two, as many as parts at least */
+    while (slots < all_slots && slots < p.n) slots *= 2;
+    const int count = int(slots / parts), partial_count = GPUL__REDUCE_THREADS / parts;
+    const int64_t tasks = gpul_ceil_div(p.outputs, width) * p.chunks;
+    for (int64_t task = blockIdx.x; task < tasks; task += gridDim.x) {
+        const int64_t strip = p.chunks == 1 ? task : task / p.chunks, chunk = task - strip * p.chunks;
+        const int64_t output = strip * width + column;
+        const bool real = output < p.outputs;
+        gpul__offset3 offset = {{0, 0, 0}};
+        Acc acc = op.identity();
+        if (real) {
+            offset = gpul__offsets(output, p.outer_ndim, p.outer_shape, p.x_outer, p.y_outer, p.out_stride);
+            if (p.n > 0) {
+                gpul__fold_column<Op> fold;
+                fold.x = x + offset.at[0];
+                fold.y = gpul__has<typename Op::Y>() ? y + offset.at[1] : y;
+                fold.x_stride = p.x_reduce[0];
+                fold.y_stride = p.y_reduce[0];
+                fold.begin = chunk * p.chunk;
+                op.begin(fold.x);
+                int64_t end = p.n - fold.begin;
+                if (end > p.chunk) end = p.chunk;
+                acc = gpul__reduce_slots(op, fold, int64_t(part) * count, count, all_slots, end);
+            }
+        }
+        acc = gpul__reduce_parts(op, acc, part, parts, width, shared);
+        if (slots < all_slots) acc = op.combine(acc, op.identity()); /* as in rows */
+        if (p.chunks == 1) {
+            if (real && part == 0) op.store(out, offset.at[2], p.out_dtype, acc, p.n);
+            continue;
+        }
+        if (real && part == 0) partials[output * p.chunks + chunk] = acc;
+        uint32_t *flag = reinterpret_cast<uint32_t *>(shared + GPUL__REDUCE_THREADS);
+        if (!gpul__arrive_last(arrived + strip, p.chunks, flag)) continue;
+        acc = op.identity();
+        if (real) {
+            gpul__fold_partials<Op> fold;
+            fold.partials = partials + output * p.chunks;
+            acc = gpul__reduce_slots(op, fold, int64_t(part) * partial_count, partial_count, GPUL__REDUCE_THREADS,
+                                     p.chunks);
+        }
+        acc = gpul__reduce_parts(op, acc, part, parts, width, shared);
+        if (real && part == 0) op.store(out, offset.at[2], p.out_dtype, acc, p.n);
+    }
+}
+
+static inline int32_t gpul__power_of_two_up_to(int64_t n, int32_t most) {
+    int32_t p = 1;
+    while (p < n && p < most) p *= 2;
+    return p;
+}
+
+template <typename Op> static inline int32_t gpul__reduce_launch_op(const gpul__reduce_args *args, const Op &op) {
+    typedef typename Op::X X;
+    typedef typename Op::Y Y;
+    typedef typename Op::Acc Acc;
+    enum { kN = 16 / sizeof(X) };
+    const bool two = gpul__has<Y>();
+    gpul__reduce_layout p;
+    p.n = args->n;
+    p.outputs = args->outputs;
+    p.chunk = args->chunk;
+    p.chunks = args->chunks;
+    p.reduce_ndim = args->reduce_ndim;
+    p.outer_ndim = args->outer_ndim;
+    memcpy(p.reduce_shape, args->reduce_shape, sizeof p.reduce_shape);
+    memcpy(p.x_reduce, args->x_reduce, sizeof p.x_reduce);
+    memcpy(p.y_reduce, args->y_reduce, sizeof p.y_reduce);
+    memcpy(p.outer_shape, args->outer_shape, sizeof p.outer_shape);
+    memcpy(p.x_outer, args->x_outer, sizeof p.x_outer);
+    memcpy(p.y_outer, args->y_outer, sizeof p.y_outer);
+    memcpy(p.out_stride, args->out_stride, sizeof p.out_stride);
+    p.out_dtype = args->out_dtype;
+    const X *x = static_cast<const X *>(args->x);
+    const Y *y = static_cast<const Y *>(args->y);
+    Acc *partials = static_cast<Acc *>(args->partials);
+    const gpul_dim3 block = gpul__dim(GPUL__REDUCE_THREADS);
+    p.vector = 0;
+    const int32_t inner = args->outer_ndim - 1;
+    if (args->outputs > 1 && args->reduce_ndim == 1 && args->x_reduce[0] != 1 && args->n > 1 &&
+        args->x_outer[inner] < args->x_reduce[0]) {
+        /* eight slots or more to a thread, before columns share a block with other parts of the tree */
+        const int32_t parts = gpul__power_of_two_up_to(args->n / 8, 8);
+        p.width = gpul__power_of_two_up_to(args->outputs, GPUL__REDUCE_THREADS / parts);
+        return gpul__launch(gpul__reduce_cols<Op>,
+                            gpul_grid_1d(gpul_ceil_div(args->outputs, p.width) * args->chunks, 1), block,
+                            (GPUL__REDUCE_THREADS + 1) * sizeof(Acc) + 16, args->stream, args->out, x, y, partials,
+                            args->arrived, p, op);
+    }
+    bool vector = args->reduce_ndim == 1 && args->x_reduce[0] == 1 && gpul__aligned(x, 16);
+    if (two) vector = vector && args->y_reduce[0] == 1 && gpul__aligned(y, 16);
+    for (int32_t d = 0; d < args->outer_ndim; ++d)
+        vector = vector && args->x_outer[d] % kN == 0 && (!two || args->y_outer[d] % kN == 0);
+    p.vector = vector;
+    p.width = args->chunks > 1 ? int32_t(GPUL__REDUCE_THREADS)
+                               : gpul__power_of_two_up_to(gpul_ceil_div(args->n, kN), GPUL__REDUCE_THREADS);
+    const int64_t tasks = gpul_ceil_div(args->outputs, GPUL__REDUCE_THREADS / p.width) * args->chunks;
+    return gpul__launch(gpul__reduce_rows<Op>, gpul_grid_1d(tasks, 1), block,
+                        (GPUL__REDUCE_THREADS / 32 + 1) * sizeof(Acc) + 16, args->stream, args->out, x, y, partials,
+                        args->arrived, p, op);
+}
+/* A table entry's launcher: Op::make() gives the operation that the kernels run, which two entries may share. */
+template <typename Op> static int32_t gpul__reduce_launch(const gpul__reduce_args *args) {
+    return gpul__reduce_launch_op(args, Op::make());
+}
+#define GPUL__REDUCER(Op) {&gpul__reduce_launch<Op>, int32_t(sizeof(Op::Acc)), int32_t(16 / sizeof(Op::X))}
+
+/* ---- your own operations ---- */
+
+#define GPUL__CONCAT_(a, b) a##b
+#define GPUL__CONCAT(a, b) GPUL__CONCAT_(a, b)
+#define GPUL__COUNT_(a, b, c, d, e, f, count, ...) count
+#define GPUL__COUNT(...) GPUL__COUNT_(__VA_ARGS__, 3, unpaired, 2, unpaired, 1, unpaired, 0)
+#define GPUL_ELEMENTWISE(name, T, expression, ...)                                                                     \
+    GPUL__CONCAT(GPUL__ELEMENTWISE_, GPUL__COUNT(__VA_ARGS__))(name, T, expression, __VA_ARGS__)
+
+#define GPUL__ELEMENTWISE_OP(name, T, expression, TX, x, TY, y, TZ, z)                                                 \
+    struct gpul__op_##name {                                                                                           \
+        typedef T Out;                                                                                                 \
+        typedef TX A;                                                                                                  \
+        typedef TY B;                                                                                                  \
+        typedef TZ C;                                                                                                  \
+        __device__ __forceinline__ T operator()(TX x, TY y, TZ z) const {                                              \
+            (void)x, (void)y, (void)z;                                                                                 \
+            return static_cast<T>(expression);                                                                         \
+        }                                                                                                              \
+    };
+#define GPUL__ELEMENTWISE_RUN(name, T, count, ...)                                                                     \
+    const gpul_dtype gpul__dtypes[] = {__VA_ARGS__};                                                                   \
+    return gpul_run_elementwise(#name, &gpul__elementwise_launch<gpul__op_##name>, gpul__out,                          \
+                                gpul__dtype_of<T>::value, gpul__in, gpul__dtypes, count, gpul__stream)
+#define GPUL__ELEMENTWISE_1(name, T, expression, TX, x)                                                                \
+    GPUL__ELEMENTWISE_OP(name, T, expression, TX, x, gpul__none, gpul__y, gpul__none, gpul__z)                         \
+    extern "C" gpul_status name(gpul_array *gpul__out, const gpul_array *x, gpul_stream gpul__stream) {                \
+        const gpul_array *const gpul__in[] = {x};                                                                      \
+        GPUL__ELEMENTWISE_RUN(name, T, 1, gpul__dtype_of<TX>::value);                                                  \
+    }
+#define GPUL__ELEMENTWISE_2(name, T, expression, TX, x, TY, y)                                                         \
+    GPUL__ELEMENTWISE_OP(name, T, expression, TX, x, TY, y, gpul__none, gpul__z)                                       \
+    extern "C" gpul_status name(gpul_array *gpul__out, const gpul_array *x, const gpul_array *y,                       \
+                                gpul_stream gpul__stream) {                                                            \
+        const gpul_array *const gpul__in[] = {x, y};                                                                   \
+        GPUL__ELEMENTWISE_RUN(name, T, 2, gpul__dtype_of<TX>::value, gpul__dtype_of<TY>::value);                       \
+    }
+#define GPUL__ELEMENTWISE_3(name, T, expression, TX, x, TY, y, TZ, z)                                                  \
+    GPUL__ELEMENTWISE_OP(name, T, expression, TX, x, TY, y, TZ, z)                                                     \
+    extern "C" gpul_status name(gpul_array *gpul__out, const gpul_array *x, const gpul_array *y, const gpul_array *z,  \
+                                gpul_stream gpul__stream) {                                                            \
+        const gpul_array *const gpul__in[] = {x, y, z};                                                                \
+        GPUL__ELEMENTWISE_RUN(name, T, 3, gpul__dtype_of<TX>::value, gpul__dtype_of<TY>::value,                        \
+                              gpul__dtype_of<TZ>::value);                                                              \
+    }
+
+#define GPUL_REDUCE(name, T, identity_, map_, combine_, post_)                                                         \
+    struct gpul__op_##name {                                                                                           \
+        typedef T X;                                                                                                   \
+        typedef gpul__none Y;                                                                                          \
+        typedef T Acc;                                                                                                 \
+        static gpul__op_##name make() { return gpul__op_##name(); }                                                    \
+        __device__ __forceinline__ void begin(const T *) {}                                                            \
+        __device__ __forceinline__ T identity() const { return static_cast<T>(identity_); }                            \
+        __device__ __forceinline__ T fold(T acc, T x, gpul__none, int64_t) const {                                     \
+            return combine(acc, static_cast<T>(map_));                                                                 \
+        }                                                                                                              \
+        __device__ __forceinline__ T combine(T a, T b) const { return static_cast<T>(combine_); }                      \
+        __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, T a, int64_t) const {            \
+            gpul__store(out, i, dtype, static_cast<T>(post_));                                                         \
+        }                                                                                                              \
+    };                                                                                                                 \
+    extern "C" gpul_status name(gpul_array *gpul__out, const gpul_array *x, int32_t gpul__axis,                        \
+                                gpul_stream gpul__stream) {                                                            \
+        static const gpul__reducer gpul__r = GPUL__REDUCER(gpul__op_##name);                                           \
+        return gpul_run_reduction(#name, &gpul__r, gpul__out, gpul__dtype_of<T>::value, x, gpul__dtype_of<T>::value,   \
+                                  gpul__axis, gpul__stream);                                                           \
+    }
+
+#endif /* __CUDACC__ */
+
+#endif /* GPULITE_H */
+
+/* =====================================================================================================================
+ *
+ *   Stop here if you only want to know how to use the library. What follows is how it works.
+ *
+ * ================================================================================================================== */
+#if defined(GPULITE_IMPLEMENTATION) && !defined(GPULITE_IMPLEMENTATION_DONE)
+#define GPULITE_IMPLEMENTATION_DONE
+
+#include <cuda_profiler_api.h>
+#include <cuda_runtime_api.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#ifndef GPUL_MALLOC
+#include <stdlib.h>
+#define GPUL_MALLOC(bytes) malloc(bytes)
+#define GPUL_FREE(pointer) free(pointer)
+#endif
+#ifndef GPUL_ASSERT
+#define GPUL_ASSERT(condition) ((void)0)
+#endif
+
+#ifdef _WIN32
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#include <windows.h>
+#endif
+#ifdef _MSC_VER
+#include <intrin.h>
+#endif
+
+#if defined(__cplusplus)
+#define GPUL__THREAD_LOCAL thread_local
+#elif defined(__GNUC__)
+#define GPUL__THREAD_LOCAL __thread
+#elif defined(_MSC_VER)
+#define GPUL__THREAD_LOCAL __declspec(thread)
+#else
+#define GPUL__THREAD_LOCAL _Thread_local
+#endif
+
+#if defined(__GNUC__)
+#define GPUL__PRINTF(at, first) __attribute__((format(printf, at, first)))
+#else
+#define GPUL__PRINTF(at, first)
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Errors
+ * ------------------------------------------------------------------------------------------------------------------ */
+static GPUL__THREAD_LOCAL gpul_error gpul__error;
+
+GPUL_API const gpul_error *gpul_last_error(void) { return &gpul__error; }
+
+GPUL_API void gpul_clear_error(void) { memset(&gpul__error, 0, sizeof gpul__error); }
+
+GPUL_API const char *gpul_status_name(gpul_status status) {
+    switch (status) {
+    case GPUL_OK: return "GPUL_OK";
+    case GPUL_ERROR_ARGUMENT: return "GPUL_ERROR_ARGUMENT";
+    case GPUL_ERROR_SHAPE: return "GPUL_ERROR_SHAPE";
+    case GPUL_ERROR_DTYPE: return "GPUL_ERROR_DTYPE";
+    case GPUL_ERROR_MEMORY: return "GPUL_ERROR_MEMORY";
+    case GPUL_ERROR_DEVICE: return "GPUL_ERROR_DEVICE";
+    case GPUL_ERROR_OVERLAP: return "GPUL_ERROR_OVERLAP";
+    case GPUL_ERROR_OVERFLOW: return "GPUL_ERROR_OVERFLOW";
+    case GPUL_ERROR_OUT_OF_MEMORY: return "GPUL_ERROR_OUT_OF_MEMORY";
+    case GPUL_ERROR_NO_DEVICE: return "GPUL_ERROR_NO_DEVICE";
+    case GPUL_ERROR_UNSUPPORTED: return "GPUL_ERROR_UNSUPPORTED";
+    case GPUL_ERROR_CUDA: return "GPUL_ERROR_CUDA";
+    case GPUL_ERROR_PENDING: return "GPUL_ERROR_PENDING";
+    default: return "unknown status";
+    }
+}
+
+static void gpul__copy_text(char *to, size_t size, const char *from) {
+    size_t n = strlen(from);
+    if (n >= size) n = size - 1;
+    memmove(to, from, n);
+    to[n] = 0;
+}
+
+/* The message is put together aside, since an argument may point into the record that it replaces. */
+static void gpul__record(gpul_status status, const char *function, const char *format, va_list arguments) {
+    gpul_error error;
+    int length;
+    memset(&error, 0, sizeof error);
+    error.status = status;
+    error.device = -1;
+    if (function == NULL) function = "gpulite";
+    gpul__copy_text(error.function, sizeof error.function, function);
+    length = snprintf(error.message, sizeof error.message, "%s: ", error.function);
+    if (length < 0) length = 0;
+    (void)vsnprintf(error.message + length, sizeof error.message - (size_t)length, format, arguments);
+    gpul__error = error;
+}
+
+static gpul_status gpul__fail(gpul_status status, const char *function, const char *format, ...) GPUL__PRINTF(3, 4);
+static gpul_status gpul__fail(gpul_status status, const char *function, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    gpul__record(status, function, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+static void gpul__record_cuda(cudaError_t e, int device) {
+    gpul__error.cuda_code = (int32_t)e;
+    gpul__error.device = (int32_t)device;
+    gpul__copy_text(gpul__error.cuda_name, sizeof gpul__error.cuda_name, cudaGetErrorName(e));
+}
+
+/* Takes back CUDA's record of an error that a call of ours has just returned. */
+static void gpul__clear_cuda(cudaError_t e) {
+    if (cudaPeekAtLastError() == e) (void)cudaGetLastError();
+}
+
+static gpul_status gpul__status_of(cudaError_t e) {
+    switch (e) {
+    case cudaErrorMemoryAllocation: return GPUL_ERROR_OUT_OF_MEMORY;
+    case cudaErrorNoDevice:
+    case cudaErrorInsufficientDriver:
+    case cudaErrorStubLibrary: return GPUL_ERROR_NO_DEVICE;
+    case cudaErrorNotSupported:
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorUnsupportedPtxVersion: return GPUL_ERROR_UNSUPPORTED;
+    default: return GPUL_ERROR_CUDA;
+    }
+}
+
+/* `what` says which call failed, or is NULL. */
+static gpul_status gpul__fail_cuda(cudaError_t e, const char *function, const char *what) {
+    const gpul_status status = gpul__status_of(e);
+    int device = -1;
+    gpul__clear_cuda(e);
+    if (status != GPUL_ERROR_NO_DEVICE) {
+        const cudaError_t asked = cudaGetDevice(&device);
+        if (asked != cudaSuccess) {
+            gpul__clear_cuda(asked);
+            device = -1;
+        }
+    }
+    (void)gpul__fail(status, function, "%s%s%s (%s)%s", what == NULL ? "" : what, what == NULL ? "" : " returned ",
+                     cudaGetErrorName(e), cudaGetErrorString(e),
+                     e == cudaErrorNoKernelImageForDevice || e == cudaErrorUnsupportedPtxVersion
+                         ? "; build gpulite_kernels.cu with nvcc -arch=native (see gpul_report)"
+                         : "");
+    gpul__record_cuda(e, device);
+    return status;
+}
+
+/* Somebody else's error is reported as what it is, and left where it is. */
+static gpul_status gpul__pending(const char *function) {
+    const cudaError_t e = cudaPeekAtLastError();
+    if (e == cudaSuccess) return GPUL_OK;
+    (void)gpul__fail(GPUL_ERROR_PENDING, function,
+                     "an earlier CUDA call, not gpulite's, left %s (%s); fetch it with cudaGetLastError()",
+                     cudaGetErrorName(e), cudaGetErrorString(e));
+    gpul__record_cuda(e, -1);
+    return GPUL_ERROR_PENDING;
+}
+
+GPUL_API gpul_status gpul_check_cuda(int32_t cuda_code, const char *function) {
+    if (cuda_code == 0) return GPUL_OK;
+    return gpul__fail_cuda((cudaError_t)cuda_code, function, NULL);
+}
+
+static gpul_status gpul__null(const char *function, const char *name) {
+    return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s is NULL", name);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * dtype, shape, array
+ * ------------------------------------------------------------------------------------------------------------------ */
+GPUL_API size_t gpul_dtype_size(gpul_dtype dtype) {
+    static const size_t sizes[8] = {0, 4, 8, 4, 8, 1, 2, 2};
+    return dtype < 0 || dtype > GPUL_BF16 ? 0 : sizes[dtype];
+}
+
+GPUL_API const char *gpul_dtype_name(gpul_dtype dtype) {
+    static const char *const names[8] = {"invalid", "float32", "float64", "int32",
+                                         "int64",   "uint8",   "float16", "bfloat16"};
+    return names[dtype < 0 || dtype > GPUL_BF16 ? 0 : dtype];
+}
+
+static uint32_t gpul__float_bits(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+static float gpul__bits_float(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+/* value >> shift, to nearest, ties to even; 0 < shift < 32 */
+static uint32_t gpul__shift_even(uint32_t value, uint32_t shift) {
+    const uint32_t kept = value >> shift, rest = value & ((1u << shift) - 1u), half = 1u << (shift - 1u);
+    return kept + (rest > half || (rest == half && (kept & 1u)) ? 1u : 0u);
+}
+
+GPUL_API uint16_t gpul_f16_from_float(float value) {
+    const uint32_t bits = gpul__float_bits(value), sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;
+    uint32_t half;
+    if (magnitude > 0x7f800000u) half = 0x7e00u | ((magnitude >> 13) & 0x1ffu); /* NaN, made quiet */
+    else if (magnitude >= 0x477ff000u) half = 0x7c00u;                          /* from 65520 on: infinity */
+    else if (magnitude < 0x33000000u) half = 0;                                 /* below 2^-25 */
+    else if (magnitude < 0x38800000u)                                           /* below 2^-14: multiples of 2^-24 */
+        half = gpul__shift_even((magnitude & 0x7fffffu) | 0x800000u, 126u - (magnitude >> 23));
+    else half = gpul__shift_even(magnitude - 0x38000000u, 13);
+    return (uint16_t)(sign | half);
+}
+
+GPUL_API float gpul_f16_to_float(uint16_t bits) {
+    const uint32_t sign = (uint32_t)(bits & 0x8000u) << 16, exponent = (bits >> 10) & 0x1fu, fraction = bits & 0x3ffu;
+    if (exponent == 31) return gpul__bits_float(sign | 0x7f800000u | (fraction << 13));
+    if (exponent == 0) {
+        const float magnitude = (float)fraction * (1.0f / 16777216.0f); /* exact */
+        return gpul__bits_float(sign | gpul__float_bits(magnitude));
+    }
+    return gpul__bits_float(sign | ((exponent + 112u) << 23) | (fraction << 13));
+}
+
+GPUL_API uint16_t gpul_bf16_from_float(float value) {
+    const uint32_t bits = gpul__float_bits(value);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) return (uint16_t)((bits >> 16) | 0x40u);
+    return (uint16_t)gpul__shift_even(bits, 16);
+}
+
+GPUL_API float gpul_bf16_to_float(uint16_t bits) { return gpul__bits_float((uint32_t)bits << 16); }
+
+/* double to float so that rounding on to 16 bits gives what rounding once would: where inexact, the neighbour with an odd
+ * last bit (Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008). */
+static float gpul__float_to_odd(double value) {
+    const float near = (float)value;
+    const double back = (double)near;
+    uint32_t bits = gpul__float_bits(near);
+    if (value != value || back == value) return near;
+    if ((back < 0 ? -back : back) > (value < 0 ? -value : value)) bits -= 1; /* towards zero */
+    return gpul__bits_float(bits | 1u);
+}
+
+/* a * b for a, b >= 0 in *product; 0 when it does not fit in 63 bits. */
+static int32_t gpul__multiply(int64_t a, int64_t b, int64_t *product) {
+    if (a != 0 && b > INT64_MAX / a) return 0;
+    *product = a * b;
+    return 1;
+}
+
+GPUL_API int64_t gpul_size(const gpul_array *a) {
+    int64_t n = 1;
+    int32_t k;
+    if (a == NULL || a->memory == GPUL_MEMORY_NONE || a->ndim < 0 || a->ndim > GPUL_MAX_DIMS) return 0;
+    for (k = 0; k < a->ndim; ++k)
+        if (a->shape[k] <= 0 || !gpul__multiply(n, a->shape[k], &n)) return 0;
+    return n;
+}
+
+GPUL_API int64_t gpul_nbytes(const gpul_array *a) {
+    int64_t bytes = 0;
+    if (a == NULL || !gpul__multiply(gpul_size(a), (int64_t)gpul_dtype_size(a->dtype), &bytes)) return 0;
+    return bytes;
+}
+
+/* Strides of a dense array of this shape; 0 beyond ndim. A dimension of 0 counts as 1. */
+static void gpul__dense_strides(int32_t ndim, const int64_t *shape, int32_t order, int64_t *strides) {
+    int64_t stride = 1;
+    int32_t k;
+    for (k = 0; k < GPUL_MAX_DIMS; ++k) strides[k] = 0;
+    for (k = 0; k < ndim; ++k) {
+        const int32_t at = order == GPUL_ORDER_F ? k : ndim - 1 - k;
+        strides[at] = stride;
+        if (shape[at] > 1) stride *= shape[at];
+    }
+}
+
+GPUL_API int32_t gpul_is_contiguous(const gpul_array *a, int32_t order) {
+    int64_t dense[GPUL_MAX_DIMS];
+    int32_t k;
+    if (a == NULL || a->memory == GPUL_MEMORY_NONE || a->ndim < 0 || a->ndim > GPUL_MAX_DIMS) return 0;
+    if (order != GPUL_ORDER_C && order != GPUL_ORDER_F) return 0;
+    if (gpul_size(a) == 0) return 1;
+    gpul__dense_strides(a->ndim, a->shape, order, dense);
+    for (k = 0; k < a->ndim; ++k)
+        if (a->shape[k] != 1 && a->strides[k] != dense[k]) return 0;
+    return 1;
+}
+
+/* "(3, 4)" and "float32 (3, 4)"; both return `text`. */
+static const char *gpul__describe_shape(char *text, size_t size, int32_t ndim, const int64_t *shape) {
+    size_t at = 0;
+    int32_t k;
+    text[0] = 0;
+    for (k = 0; k < ndim && k < GPUL_MAX_DIMS && at < size; ++k) {
+        const int n = snprintf(text + at, size - at, "%s%lld", k == 0 ? "(" : ", ", (long long)shape[k]);
+        if (n > 0) at += (size_t)n;
+    }
+    if (at < size) (void)snprintf(text + at, size - at, "%s", ndim <= 0 ? "()" : ")");
+    return text;
+}
+static const char *gpul__describe(char *text, size_t size, const gpul_array *a) {
+    char shape[96];
+    if (a == NULL) (void)snprintf(text, size, "NULL");
+    else
+        (void)snprintf(text, size, "%s %s", gpul_dtype_name(a->dtype),
+                       gpul__describe_shape(shape, sizeof shape, a->ndim, a->shape));
+    return text;
+}
+
+static gpul_status gpul__check_dtype(const char *function, gpul_dtype dtype) {
+    if (gpul_dtype_size(dtype) != 0) return GPUL_OK;
+    return gpul__fail(GPUL_ERROR_DTYPE, function, "dtype = %d is no dtype", (int)dtype);
+}
+
+/* A shape from the caller. Sizes are bounded with 0 counted as 1, so that strides fit as well. */
+static gpul_status gpul__check_shape(const char *function, gpul_dtype dtype, const gpul_shape *shape) {
+    char text[96];
+    int64_t bytes = (int64_t)gpul_dtype_size(dtype);
+    int32_t k;
+    if (shape->ndim < 0 || shape->ndim > GPUL_MAX_DIMS)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "shape has ndim = %d, not 0 to %d", (int)shape->ndim,
+                          GPUL_MAX_DIMS);
+    if (shape->order != GPUL_ORDER_C && shape->order != GPUL_ORDER_F)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "shape has order = %d, not GPUL_ORDER_C or GPUL_ORDER_F",
+                          (int)shape->order);
+    for (k = 0; k < shape->ndim; ++k)
+        if (shape->dim[k] < 0)
+            return gpul__fail(GPUL_ERROR_SHAPE, function, "shape %s has a negative dimension",
+                              gpul__describe_shape(text, sizeof text, shape->ndim, shape->dim));
+    for (k = 0; k < shape->ndim; ++k)
+        if (shape->dim[k] > 1 && !gpul__multiply(bytes, shape->dim[k], &bytes))
+            return gpul__fail(GPUL_ERROR_OVERFLOW, function, "shape %s of %s does not fit in 63 bits of bytes",
+                              gpul__describe_shape(text, sizeof text, shape->ndim, shape->dim),
+                              gpul_dtype_name(dtype));
+    return GPUL_OK;
+}
+
+/* An array from the caller: made by gpulite and not damaged since. */
+static gpul_status gpul__check_array(const char *function, const char *name, const gpul_array *a) {
+    char text[96];
+    int64_t n = 1;
+    int32_t k, empty = 0;
+    if (a == NULL) return gpul__null(function, name);
+    if (a->memory == GPUL_MEMORY_NONE)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s was never made, or was freed (memory = 0)", name);
+    if (a->memory < 0 || a->memory > GPUL_MEMORY_HOST)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has memory = %d, which is no GPUL_MEMORY_*", name,
+                          (int)a->memory);
+    if (gpul_dtype_size(a->dtype) == 0)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has dtype = %d, which is no dtype", name, (int)a->dtype);
+    if (a->ndim < 0 || a->ndim > GPUL_MAX_DIMS)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has ndim = %d, not 0 to %d", name, (int)a->ndim,
+                          GPUL_MAX_DIMS);
+    for (k = 0; k < a->ndim; ++k) {
+        if (a->shape[k] < 0)
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has a negative dimension: %s", name,
+                              gpul__describe_shape(text, sizeof text, a->ndim, a->shape));
+        if (a->strides[k] < 0)
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has strides[%d] = %lld, which is negative", name,
+                              (int)k, (long long)a->strides[k]);
+        if (a->shape[k] == 0) empty = 1;
+        else if (!gpul__multiply(n, a->shape[k], &n))
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has the shape %s, which does not fit in 63 bits", name,
+                              gpul__describe_shape(text, sizeof text, a->ndim, a->shape));
+    }
+    if (!empty && a->data == NULL)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has data = NULL, but %lld elements", name, (long long)n);
+    return GPUL_OK;
+}
+
+/* Sorts the dimensions by falling stride of `strides[0]` (stable), so that memory is walked forwards. */
+static void gpul__sort_dims(int32_t ndim, int64_t *shape, int64_t *const *strides, int32_t operands) {
+    int32_t i, k, o;
+    for (i = 1; i < ndim; ++i)
+        for (k = i; k > 0 && strides[0][k - 1] < strides[0][k]; --k) {
+            const int64_t dim = shape[k];
+            shape[k] = shape[k - 1];
+            shape[k - 1] = dim;
+            for (o = 0; o < operands; ++o) {
+                const int64_t stride = strides[o][k];
+                strides[o][k] = strides[o][k - 1];
+                strides[o][k - 1] = stride;
+            }
+        }
+}
+
+/* Drops dimensions of 1 and joins neighbours that every operand walks evenly. Returns the new number of dimensions, at
+ * least 1; a single element has stride 1. */
+static int32_t gpul__merge_dims(int32_t ndim, int64_t *shape, int64_t *const *strides, int32_t operands) {
+    int32_t from, to = 0, o;
+    for (from = 0; from < ndim; ++from) {
+        int32_t joins = to > 0;
+        if (shape[from] == 1) continue;
+        for (o = 0; o < operands && joins; ++o) {
+            int64_t span;
+            joins = gpul__multiply(strides[o][from], shape[from], &span) && strides[o][to - 1] == span;
+        }
+        if (joins) --to;
+        shape[to] = joins ? shape[to] * shape[from] : shape[from];
+        for (o = 0; o < operands; ++o) strides[o][to] = strides[o][from];
+        ++to;
+    }
+    if (to == 0) {
+        shape[0] = 1;
+        for (o = 0; o < operands; ++o) strides[o][0] = 1;
+        to = 1;
+    }
+    return to;
+}
+
+/* Is there a sum of x[k] * step[k], 0 <= x[k] <= most[k], that makes `target`? Steps fall from k to k + 1; `rest[k]` is the
+ * largest sum from k on. Gives up (and says yes) when *budget is spent. */
+static int32_t gpul__reaches(int32_t k, int32_t terms, const int64_t *step, const int64_t *most, const int64_t *rest,
+                             int64_t target, int64_t *budget) {
+    int64_t x, least;
+    if (target == 0) return 1;
+    if (k == terms || target < 0 || target > rest[k]) return 0;
+    x = target / step[k];
+    if (x > most[k]) x = most[k];
+    least = target > rest[k + 1] ? (target - rest[k + 1] + step[k] - 1) / step[k] : 0;
+    for (; x >= least; --x) {
+        if (--*budget < 0) return 1;
+        if (gpul__reaches(k + 1, terms, step, most, rest, target - x * step[k], budget)) return 1;
+    }
+    return 0;
+}
+
+/* Byte offset of the last element */
+static int64_t gpul__last_offset(const gpul_array *a) {
+    int64_t offset = 0;
+    int32_t k;
+    for (k = 0; k < a->ndim; ++k) offset += (a->shape[k] - 1) * a->strides[k];
+    return offset * (int64_t)gpul_dtype_size(a->dtype);
+}
+
+/* Do any elements of a and b share a byte? Two addresses are equal when the steps along a plus the steps back along b
+ * make up the distance, so this asks whether a sum of bounded multiples hits a target. Exact unless the strides are so
+ * contrived that the search gives up, and then the answer is yes. */
+static int32_t gpul__overlap(const gpul_array *a, const gpul_array *b) {
+    const gpul_array *const both[2] = {a, b};
+    int64_t step[2 * GPUL_MAX_DIMS + 1], most[2 * GPUL_MAX_DIMS + 1], rest[2 * GPUL_MAX_DIMS + 2];
+    int64_t size_a, size_b, last_a, last_b, target, budget = 100000;
+    uintptr_t at_a, at_b;
+    int32_t terms = 0, i, k, m;
+    if (gpul_size(a) == 0 || gpul_size(b) == 0) return 0;
+    size_a = (int64_t)gpul_dtype_size(a->dtype);
+    size_b = (int64_t)gpul_dtype_size(b->dtype);
+    last_a = gpul__last_offset(a);
+    last_b = gpul__last_offset(b);
+    at_a = (uintptr_t)a->data;
+    at_b = (uintptr_t)b->data;
+    if (at_a > at_b + (uintptr_t)(last_b + size_b - 1) || at_b > at_a + (uintptr_t)(last_a + size_a - 1)) return 0;
+    target = (at_b >= at_a ? (int64_t)(at_b - at_a) : -(int64_t)(at_a - at_b)) + last_b + size_b - 1;
+    for (i = 0; i < 2; ++i)
+        for (k = 0; k < both[i]->ndim; ++k)
+            if (both[i]->shape[k] > 1 && both[i]->strides[k] > 0) {
+                step[terms] = both[i]->strides[k] * (i == 0 ? size_a : size_b);
+                most[terms++] = both[i]->shape[k] - 1;
+            }
+    step[terms] = 1; /* the bytes within an element of each */
+    most[terms++] = size_a - 1 + size_b - 1;
+    for (i = 1; i < terms; ++i) /* falling steps */
+        for (k = i; k > 0 && step[k - 1] < step[k]; --k) {
+            const int64_t s = step[k], x = most[k];
+            step[k] = step[k - 1];
+            most[k] = most[k - 1];
+            step[k - 1] = s;
+            most[k - 1] = x;
+        }
+    for (k = terms - 1; k > 0; --k) /* steps that the smaller ones reach without a gap are no terms of their own */
+        if (step[k - 1] % step[k] == 0 && step[k - 1] / step[k] <= most[k] + 1) {
+            most[k - 1] = most[k] + most[k - 1] * (step[k - 1] / step[k]);
+            step[k - 1] = step[k];
+            --terms;
+            for (m = k; m < terms; ++m) {
+                step[m] = step[m + 1];
+                most[m] = most[m + 1];
+            }
+        }
+    rest[terms] = 0;
+    for (k = terms - 1; k >= 0; --k) rest[k] = rest[k + 1] + step[k] * most[k];
+    return gpul__reaches(0, terms, step, most, rest, target, &budget);
+}
+
+/* May two elements of one array share memory? Outputs must not. Exact for anything but contrived strides (then yes). */
+static int32_t gpul__self_overlap(const gpul_array *a) {
+    int64_t shape[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS], reach = 0;
+    int64_t *const all[1] = {strides};
+    int32_t ndim = a->ndim, k;
+    if (gpul_size(a) <= 1) return 0;
+    memcpy(shape, a->shape, sizeof shape);
+    memcpy(strides, a->strides, sizeof strides);
+    gpul__sort_dims(ndim, shape, all, 1);
+    for (k = ndim - 1; k >= 0; --k) {
+        if (shape[k] == 1) continue;
+        if (strides[k] <= reach) return 1;
+        reach += (shape[k] - 1) * strides[k];
+    }
+    return 0;
+}
+
+static gpul_status gpul__check_output(const char *function, const char *name, const gpul_array *a) {
+    char text[128];
+    if (!gpul__self_overlap(a)) return GPUL_OK;
+    return gpul__fail(GPUL_ERROR_OVERLAP, function,
+                      "elements of %s, %s with strides (%lld, %lld, %lld, %lld), share memory with one another", name,
+                      gpul__describe(text, sizeof text, a), (long long)a->strides[0], (long long)a->strides[1],
+                      (long long)a->strides[2], (long long)a->strides[3]);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * What is known about each device, found out once
+ * ------------------------------------------------------------------------------------------------------------------ */
+#if defined(__GNUC__)
+static int64_t gpul__atomic_load(int64_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
+static void gpul__atomic_store(int64_t *p, int64_t value) { __atomic_store_n(p, value, __ATOMIC_RELEASE); }
+static int32_t gpul__atomic_swap(int64_t *p, int64_t expected, int64_t value) {
+    return __atomic_compare_exchange_n(p, &expected, value, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ? 1 : 0;
+}
+#elif defined(_MSC_VER)
+static int64_t gpul__atomic_load(int64_t *p) { return _InterlockedCompareExchange64(p, 0, 0); }
+static void gpul__atomic_store(int64_t *p, int64_t value) { (void)_InterlockedExchange64(p, value); }
+static int32_t gpul__atomic_swap(int64_t *p, int64_t expected, int64_t value) {
+    return _InterlockedCompareExchange64(p, value, expected) == expected;
+}
+#else
+#error "gpulite: the implementation needs gcc's or Microsoft's atomic operations"
+#endif
+
+#define GPUL__DEVICES 64
+enum { GPUL__UNKNOWN = 0, GPUL__FILLING = 1, GPUL__KNOWN = 2 };
+enum { GPUL__OWNED = 1, GPUL__OWNED_BY_POOL = 2 }; /* values of gpul_array.owned: how it was allocated */
+
+typedef struct gpul__device_state {
+    int64_t state;       /* GPUL__UNKNOWN .. GPUL__KNOWN: guards the four fields after `limit` */
+    int64_t used, limit; /* bytes of arrays and scratch in use, and their cap (0: none) */
+    int64_t shared_optin;
+    int32_t sms, major, minor;
+    cudaMemPool_t pool; /* NULL where the device has none */
+} gpul__device_state;
+static gpul__device_state gpul__device_states[GPUL__DEVICES];
+
+static gpul_status gpul__attribute(const char *function, int32_t *value, enum cudaDeviceAttr attribute, int device) {
+    int number = 0;
+    const cudaError_t e = cudaDeviceGetAttribute(&number, attribute, device);
+    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaDeviceGetAttribute");
+    *value = (int32_t)number;
+    return GPUL_OK;
+}
+
+/* A pool of our own: the application's settings of the default pool stay its own, and gpul_memory_trim touches only our
+ * memory. Freed memory stays in the pool, or every synchronisation would hand it back to the driver. */
+static gpul_status gpul__make_pool(const char *function, cudaMemPool_t *out, int device) {
+    struct cudaMemPoolProps properties;
+    cudaMemPool_t pool = NULL;
+    uint64_t most = UINT64_MAX;
+    cudaError_t e;
+    memset(&properties, 0, sizeof properties);
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.handleTypes = cudaMemHandleTypeNone;
+    properties.location.type = cudaMemLocationTypeDevice;
+    properties.location.id = device;
+    e = cudaMemPoolCreate(&pool, &properties);
+    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaMemPoolCreate");
+    e = cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most);
+    if (e != cudaSuccess) {
+        const gpul_status status = gpul__fail_cuda(e, function, "cudaMemPoolSetAttribute");
+        e = cudaMemPoolDestroy(pool);
+        if (e != cudaSuccess) gpul__clear_cuda(e);
+        return status;
+    }
+    *out = pool;
+    return GPUL_OK;
+}
+
+/* Several threads may find things out at once; the first to finish is believed, the others drop what they made. */
+static gpul_status gpul__device_find(const char *function, gpul__device_state **out, int device) {
+    gpul__device_state *const state = &gpul__device_states[device < 0 || device >= GPUL__DEVICES ? 0 : device];
+    gpul_status status;
+    int32_t sms = 0, major = 0, minor = 0, shared_optin = 0, pools = 0;
+    cudaMemPool_t pool = NULL;
+    if (device < 0 || device >= GPUL__DEVICES)
+        return gpul__fail(GPUL_ERROR_DEVICE, function, "device %d is beyond the %d that gpulite knows", device,
+                          GPUL__DEVICES);
+    *out = state;
+    if (gpul__atomic_load(&state->state) == GPUL__KNOWN) return GPUL_OK;
+    status = gpul__attribute(function, &sms, cudaDevAttrMultiProcessorCount, device);
+    if (status == GPUL_OK) status = gpul__attribute(function, &major, cudaDevAttrComputeCapabilityMajor, device);
+    if (status == GPUL_OK) status = gpul__attribute(function, &minor, cudaDevAttrComputeCapabilityMinor, device);
+    if (status == GPUL_OK)
+        status = gpul__attribute(function, &shared_optin, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    if (status == GPUL_OK) status = gpul__attribute(function, &pools, cudaDevAttrMemoryPoolsSupported, device);
+    if (status == GPUL_OK && pools) status = gpul__make_pool(function, &pool, device);
+    if (status != GPUL_OK) return status;
+    if (gpul__atomic_swap(&state->state, GPUL__UNKNOWN, GPUL__FILLING)) {
+        state->sms = sms;
+        state->major = major;
+        state->minor = minor;
+        state->shared_optin = shared_optin;
+        state->pool = pool;
+        gpul__atomic_store(&state->state, GPUL__KNOWN);
+        return GPUL_OK;
+    }
+    if (pool != NULL) {
+        const cudaError_t e = cudaMemPoolDestroy(pool);
+        if (e != cudaSuccess) gpul__clear_cuda(e);
+    }
+    while (gpul__atomic_load(&state->state) != GPUL__KNOWN) {
+    }
+    return GPUL_OK;
+}
+
+/* Enters `bytes` into the device's account; 0 when that would pass its limit. *used is what was in use before. */
+static int32_t gpul__account(gpul__device_state *state, int64_t bytes, int64_t *used) {
+    do {
+        const int64_t limit = gpul__atomic_load(&state->limit);
+        *used = gpul__atomic_load(&state->used);
+        if (limit > 0 && (bytes > limit || *used > limit - bytes)) return 0;
+        if (*used > INT64_MAX - bytes) return 0;
+    } while (!gpul__atomic_swap(&state->used, *used, *used + bytes));
+    return 1;
+}
+static void gpul__unaccount(gpul__device_state *state, int64_t bytes) {
+    int64_t used;
+    do {
+        used = gpul__atomic_load(&state->used);
+    } while (!gpul__atomic_swap(&state->used, used, used - bytes));
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * The frame of an operation: the device it runs on, and the memory it needs for itself
+ * ------------------------------------------------------------------------------------------------------------------ */
+#define GPUL__SCRATCHES 8
+typedef struct gpul__scratch_entry {
+    void *pointer;
+    int64_t bytes;
+} gpul__scratch_entry;
+typedef struct gpul__scope {
+    const char *function;
+    int32_t device;   /* of the operation, and current until gpul__end */
+    int32_t previous; /* the caller's */
+    int32_t moved;    /* 1: made another device current in between, so gpul__end must put it back */
+    int32_t sms;
+    int64_t shared_optin; /* most dynamic shared memory of a block, in bytes */
+    gpul__device_state *state;
+    gpul__scratch_entry *scratch; /* = entries: sizes of what gpul__scratch gave out, for the account */
+    gpul__scratch_entry entries[GPUL__SCRATCHES];
+} gpul__scope;
+
+static gpul_status gpul__end(gpul__scope *scope, gpul_status status) {
+    cudaError_t e;
+    if (scope->device == scope->previous && !scope->moved) return status;
+    e = cudaSetDevice(scope->previous);
+    if (e == cudaSuccess) return status;
+    if (status == GPUL_OK) return gpul__fail_cuda(e, scope->function, "cudaSetDevice (back to the caller's device)");
+    gpul__clear_cuda(e);
+    return status;
+}
+
+static gpul_status gpul__begin_on(gpul__scope *scope, const char *function, int32_t device) {
+    cudaError_t e;
+    gpul_status status = gpul__pending(function);
+    int current = 0;
+    if (status != GPUL_OK) return status;
+    memset(scope, 0, sizeof *scope);
+    scope->function = function;
+    scope->scratch = scope->entries;
+    e = cudaGetDevice(&current);
+    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaGetDevice");
+    scope->previous = current;
+    scope->device = device < 0 ? current : device;
+    if (scope->device != scope->previous) {
+        e = cudaSetDevice(scope->device);
+        if (e != cudaSuccess) {
+            status = gpul__fail_cuda(e, function, "cudaSetDevice");
+            return gpul__end(scope, status);
+        }
+    }
+    status = gpul__device_find(function, &scope->state, scope->device);
+    if (status != GPUL_OK) return gpul__end(scope, status);
+    scope->sms = scope->state->sms;
+    scope->shared_optin = scope->state->shared_optin;
+    return GPUL_OK;
+}
+
+/* Checks for somebody else's error, finds the one device of the device arrays (the current one if there are none) and makes
+ * it current. After GPUL_OK, and only then, gpul__end must follow. */
+static gpul_status gpul__begin(gpul__scope *scope, const char *function, const gpul_array *const *arrays,
+                               int32_t count) {
+    const gpul_array *first = NULL;
+    int32_t k;
+    for (k = 0; k < count; ++k) {
+        char one[128], two[128];
+        if (arrays[k] == NULL || arrays[k]->memory != GPUL_MEMORY_DEVICE) continue;
+        if (first == NULL) first = arrays[k];
+        if (first->device != arrays[k]->device) {
+            gpul_status status = gpul__pending(function);
+            if (status != GPUL_OK) return status;
+            status = gpul__fail(GPUL_ERROR_DEVICE, function,
+                                "arrays of two devices: %s on device %d and %s on device %d; gpul_copy one over",
+                                gpul__describe(one, sizeof one, first), (int)first->device,
+                                gpul__describe(two, sizeof two, arrays[k]), (int)arrays[k]->device);
+            return status;
+        }
+    }
+    return gpul__begin_on(scope, function, first == NULL ? -1 : first->device);
+}
+
+/* 1 when nothing may wait for the stream. A query that fails is taken for a yes: waiting would fail as well. */
+static int32_t gpul__capturing(gpul_stream stream) {
+    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    const cudaError_t e = cudaStreamIsCapturing(stream, &capture);
+    if (e != cudaSuccess) gpul__clear_cuda(e);
+    return e != cudaSuccess || capture != cudaStreamCaptureStatusNone;
+}
+
+static gpul_status gpul__out_of_memory(const gpul__scope *scope, int64_t bytes, const char *what, int64_t limit,
+                                       int64_t used) {
+    size_t free_bytes = 0, total = 0;
+    const cudaError_t e = cudaMemGetInfo(&free_bytes, &total);
+    if (e != cudaSuccess) {
+        gpul__clear_cuda(e);
+        free_bytes = 0;
+    }
+    if (limit > 0) {
+        (void)gpul__fail(GPUL_ERROR_OUT_OF_MEMORY, scope->function,
+                         "%s needs %lld bytes, but gpul_memory_limit is %lld and %lld are in use on device %d", what,
+                         (long long)bytes, (long long)limit, (long long)used, (int)scope->device);
+        gpul__error.device = scope->device;
+    } else {
+        (void)gpul__fail(GPUL_ERROR_OUT_OF_MEMORY, scope->function,
+                         "%s needs %lld bytes, but %lld are free on device %d (%lld held by gpulite)", what,
+                         (long long)bytes, (long long)free_bytes, (int)scope->device, (long long)used);
+        gpul__record_cuda(cudaErrorMemoryAllocation, scope->device);
+    }
+    gpul__error.bytes_requested = bytes;
+    gpul__error.bytes_free = (int64_t)free_bytes;
+    return GPUL_ERROR_OUT_OF_MEMORY;
+}
+
+static cudaError_t gpul__allocate(void **out, int64_t bytes, const gpul__scope *scope, gpul_stream stream) {
+    if (scope->state->pool == NULL) return cudaMalloc(out, (size_t)bytes);
+    return cudaMallocFromPoolAsync(out, (size_t)bytes, scope->state->pool, stream);
+}
+
+/* Device memory of `bytes` > 0 on the scope's device, in the order of `stream`; `what` is for the message. */
+static gpul_status gpul__device_memory(void **out, int64_t bytes, const gpul__scope *scope, gpul_stream stream,
+                                       const char *what) {
+    void *pointer = NULL;
+    int64_t used = 0;
+    cudaError_t e;
+    const char *call = scope->state->pool == NULL ? "cudaMalloc" : "cudaMallocFromPoolAsync";
+    if (!gpul__account(scope->state, bytes, &used)) {
+        const int64_t limit = gpul__atomic_load(&scope->state->limit);
+        return gpul__out_of_memory(scope, bytes, what, limit, used);
+    }
+    e = gpul__allocate(&pointer, bytes, scope, stream);
+    if (e == cudaErrorMemoryAllocation && scope->state->pool != NULL) {
+        /* freed memory may still be in the pool, in pieces of other sizes: give it all back and try once more */
+        gpul__clear_cuda(e);
+        if (!gpul__capturing(stream)) {
+            cudaError_t first = cudaStreamSynchronize(stream);
+            call = "cudaStreamSynchronize";
+            if (first == cudaSuccess) {
+                first = cudaMemPoolTrimTo(scope->state->pool, 0);
+                call = "cudaMemPoolTrimTo";
+            }
+            if (first == cudaSuccess) {
+                e = gpul__allocate(&pointer, bytes, scope, stream);
+                call = "cudaMallocFromPoolAsync";
+            } else e = first;
+        }
+    }
+    if (e == cudaSuccess) {
+        *out = pointer;
+        return GPUL_OK;
+    }
+    gpul__unaccount(scope->state, bytes);
+    if (e != cudaErrorMemoryAllocation) return gpul__fail_cuda(e, scope->function, call);
+    gpul__clear_cuda(e);
+    return gpul__out_of_memory(scope, bytes, what, 0, used);
+}
+
+static cudaError_t gpul__device_release(void *pointer, int32_t owned, gpul_stream stream) {
+    return owned == GPUL__OWNED_BY_POOL ? cudaFreeAsync(pointer, stream) : cudaFree(pointer);
+}
+
+/* Memory for the operation itself, in the order of `stream`. 0 bytes: *out = NULL. */
+static gpul_status gpul__scratch(void **out, size_t bytes, const gpul__scope *scope, gpul_stream stream,
+                                 const char *function) {
+    gpul_status status;
+    int32_t k = 0;
+    (void)function;
+    *out = NULL;
+    if (bytes == 0) return GPUL_OK;
+    while (k < GPUL__SCRATCHES && scope->scratch[k].pointer != NULL) ++k;
+    GPUL_ASSERT(k < GPUL__SCRATCHES);
+    if (k == GPUL__SCRATCHES || bytes > (size_t)INT64_MAX)
+        return gpul__fail(GPUL_ERROR_OVERFLOW, scope->function, "scratch memory of %llu bytes",
+                          (unsigned long long)bytes);
+    status = gpul__device_memory(out, (int64_t)bytes, scope, stream, "scratch memory");
+    if (status != GPUL_OK) return status;
+    scope->scratch[k].pointer = *out;
+    scope->scratch[k].bytes = (int64_t)bytes;
+    return GPUL_OK;
+}
+
+static gpul_status gpul__scratch_free(void *p, const gpul__scope *scope, gpul_stream stream, const char *function) {
+    cudaError_t e;
+    int32_t k;
+    if (p == NULL) return GPUL_OK;
+    for (k = 0; k < GPUL__SCRATCHES; ++k)
+        if (scope->scratch[k].pointer == p) {
+            gpul__unaccount(scope->state, scope->scratch[k].bytes);
+            scope->scratch[k].pointer = NULL;
+        }
+    e = gpul__device_release(p, scope->state->pool == NULL ? GPUL__OWNED : GPUL__OWNED_BY_POOL, stream);
+    if (e == cudaSuccess) return GPUL_OK;
+    return gpul__fail_cuda(e, function, scope->state->pool == NULL ? "cudaFree" : "cudaFreeAsync");
+}
+
+/* Frees on the way out of an operation that has a status already: the first failure is the one reported. */
+static gpul_status gpul__scratch_drop(void *p, const gpul__scope *scope, gpul_stream stream, gpul_status status) {
+    gpul_error first;
+    gpul_status freed;
+    if (status == GPUL_OK) return gpul__scratch_free(p, scope, stream, scope->function);
+    first = gpul__error;
+    freed = gpul__scratch_free(p, scope, stream, scope->function);
+    if (freed != GPUL_OK) gpul__error = first;
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Making and freeing arrays
+ * ------------------------------------------------------------------------------------------------------------------ */
+static void gpul__array_init(gpul_array *a, void *data, gpul_dtype dtype, const gpul_shape *shape, int32_t memory,
+                             int32_t device) {
+    int32_t k;
+    memset(a, 0, sizeof *a);
+    a->data = data;
+    a->ndim = shape->ndim;
+    a->dtype = dtype;
+    a->memory = memory;
+    a->device = device;
+    for (k = 0; k < GPUL_MAX_DIMS; ++k) a->shape[k] = k < shape->ndim ? shape->dim[k] : 1;
+    gpul__dense_strides(a->ndim, a->shape, shape->order, a->strides);
+}
+
+/* A device array in an open scope */
+static gpul_status gpul__device_array_in(gpul_array *out, gpul_dtype dtype, const gpul_shape *shape,
+                                         const gpul__scope *scope, gpul_stream stream) {
+    gpul_array a;
+    int64_t bytes;
+    gpul__array_init(&a, NULL, dtype, shape, GPUL_MEMORY_DEVICE, scope->device);
+    a.stream = stream;
+    bytes = gpul_nbytes(&a);
+    if (bytes > 0) {
+        char text[128];
+        const gpul_status status =
+            gpul__device_memory(&a.data, bytes, scope, stream, gpul__describe(text, sizeof text, &a));
+        if (status != GPUL_OK) return status;
+        a.owned = scope->state->pool == NULL ? GPUL__OWNED : GPUL__OWNED_BY_POOL;
+    }
+    *out = a;
+    return GPUL_OK;
+}
+
+static gpul_status gpul__check_new(const char *function, const gpul_array *out, gpul_dtype dtype,
+                                   const gpul_shape *shape) {
+    gpul_status status;
+    if (out == NULL) return gpul__null(function, "out");
+    status = gpul__check_dtype(function, dtype);
+    return status != GPUL_OK ? status : gpul__check_shape(function, dtype, shape);
+}
+
+GPUL_API gpul_status gpul_device_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape, gpul_stream stream) {
+    gpul__scope scope;
+    gpul_status status = gpul__check_new(__func__, out, dtype, &shape);
+    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, NULL, 0);
+    if (status != GPUL_OK) return status;
+    return gpul__end(&scope, gpul__device_array_in(out, dtype, &shape, &scope, stream));
+}
+
+static gpul_shape gpul__shape_of(const gpul_array *a) {
+    gpul_shape shape;
+    memcpy(shape.dim, a->shape, sizeof shape.dim);
+    shape.ndim = a->ndim;
+    shape.order = gpul_is_contiguous(a, GPUL_ORDER_F) && !gpul_is_contiguous(a, GPUL_ORDER_C) ? GPUL_ORDER_F
+                                                                                              : GPUL_ORDER_C;
+    return shape;
+}
+
+GPUL_API gpul_status gpul_device_array_like(gpul_array *out, const gpul_array *like, gpul_stream stream) {
+    gpul__scope scope;
+    gpul_status status;
+    gpul_shape shape;
+    if (out == NULL) return gpul__null(__func__, "out");
+    status = gpul__check_array(__func__, "like", like);
+    if (status != GPUL_OK) return status;
+    shape = gpul__shape_of(like);
+    status = gpul__check_shape(__func__, like->dtype, &shape);
+    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, &like, 1);
+    if (status != GPUL_OK) return status;
+    return gpul__end(&scope, gpul__device_array_in(out, like->dtype, &shape, &scope, stream));
+}
+
+static gpul_status gpul__host_array(const char *function, gpul_array *out, gpul_dtype dtype, const gpul_shape *shape,
+                                    int32_t memory) {
+    gpul__scope scope;
+    gpul_array a;
+    gpul_status status = gpul__check_new(function, out, dtype, shape);
+    int64_t bytes;
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, NULL, 0);
+    if (status != GPUL_OK) return status;
+    gpul__array_init(&a, NULL, dtype, shape, memory, scope.device);
+    bytes = gpul_nbytes(&a);
+    if (bytes > 0) {
+        const char *call = memory == GPUL_MEMORY_MANAGED ? "cudaMallocManaged" : "cudaHostAlloc";
+        cudaError_t e;
+        if (memory == GPUL_MEMORY_MANAGED) e = cudaMallocManaged(&a.data, (size_t)bytes, cudaMemAttachGlobal);
+        else
+            e = cudaHostAlloc(&a.data, (size_t)bytes,
+                              memory == GPUL_MEMORY_MAPPED ? cudaHostAllocPortable | cudaHostAllocMapped
+                                                           : cudaHostAllocPortable);
+        if (e == cudaErrorMemoryAllocation) {
+            char text[128];
+            gpul__clear_cuda(e);
+            status = gpul__fail(GPUL_ERROR_OUT_OF_MEMORY, function, "%s needs %lld bytes, which %s did not give",
+                                gpul__describe(text, sizeof text, &a), (long long)bytes, call);
+            gpul__record_cuda(e, scope.device);
+            gpul__error.bytes_requested = bytes;
+        } else if (e != cudaSuccess) status = gpul__fail_cuda(e, function, call);
+        a.owned = GPUL__OWNED;
+    }
+    if (status == GPUL_OK) *out = a;
+    return gpul__end(&scope, status);
+}
+
+GPUL_API gpul_status gpul_pinned_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape) {
+    return gpul__host_array(__func__, out, dtype, &shape, GPUL_MEMORY_PINNED);
+}
+GPUL_API gpul_status gpul_mapped_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape) {
+    return gpul__host_array(__func__, out, dtype, &shape, GPUL_MEMORY_MAPPED);
+}
+GPUL_API gpul_status gpul_managed_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape) {
+    return gpul__host_array(__func__, out, dtype, &shape, GPUL_MEMORY_MANAGED);
+}
+
+/* Releases even when an error is pending, and reports that first. The pool is not needed: CUDA knows where memory is from. */
+static gpul_status gpul__free(const char *function, gpul_array *a) {
+    gpul_array old;
+    gpul_status status;
+    cudaError_t e = cudaSuccess, freed;
+    int current = -1;
+    const char *call = "cudaGetDevice";
+    if (a == NULL) return GPUL_OK;
+    old = *a;
+    memset(a, 0, sizeof *a);
+    if (!old.owned || old.data == NULL) return GPUL_OK;
+    status = gpul__pending(function);
+    e = cudaGetDevice(&current);
+    if (e == cudaSuccess && current != old.device) {
+        e = cudaSetDevice(old.device);
+        call = "cudaSetDevice";
+    }
+    if (old.memory == GPUL_MEMORY_DEVICE) {
+        freed = gpul__device_release(old.data, old.owned, old.stream);
+        if (e == cudaSuccess) call = old.owned == GPUL__OWNED_BY_POOL ? "cudaFreeAsync" : "cudaFree";
+        if (old.device >= 0 && old.device < GPUL__DEVICES)
+            gpul__unaccount(&gpul__device_states[old.device], gpul_nbytes(&old));
+    } else if (old.memory == GPUL_MEMORY_MANAGED) {
+        freed = cudaFree(old.data);
+        if (e == cudaSuccess) call = "cudaFree";
+    } else { /* CUDA does not promise that cudaFreeHost waits for copies in flight */
+        if (e == cudaSuccess) {
+            e = cudaDeviceSynchronize();
+            call = "cudaDeviceSynchronize";
+        }
+        freed = cudaFreeHost(old.data);
+        if (e == cudaSuccess) call = "cudaFreeHost";
+    }
+    if (e == cudaSuccess) e = freed;
+    else if (freed != cudaSuccess && status == GPUL_OK) gpul__clear_cuda(freed);
+    if (current >= 0 && current != old.device) {
+        const cudaError_t back = cudaSetDevice(current);
+        if (back != cudaSuccess) {
+            if (e == cudaSuccess) {
+                e = back;
+                call = "cudaSetDevice (back to the caller's device)";
+            } else if (status == GPUL_OK) gpul__clear_cuda(back);
+        }
+    }
+    if (status == GPUL_OK && e != cudaSuccess) status = gpul__fail_cuda(e, function, call);
+    return status;
+}
+
+GPUL_API gpul_status gpul_free(gpul_array *a) { return gpul__free(__func__, a); }
+
+GPUL_API gpul_status gpul_pin(void *host, size_t bytes) {
+    gpul_status status;
+    cudaError_t e;
+    if (host == NULL) return gpul__null(__func__, "host");
+    if (bytes == 0) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "bytes = 0");
+    status = gpul__pending(__func__);
+    if (status != GPUL_OK) return status;
+    e = cudaHostRegister(host, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped);
+    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaHostRegister");
+}
+
+GPUL_API gpul_status gpul_unpin(void *host) {
+    gpul_status status;
+    cudaError_t e;
+    if (host == NULL) return gpul__null(__func__, "host");
+    status = gpul__pending(__func__);
+    if (status != GPUL_OK) return status;
+    e = cudaHostUnregister(host);
+    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaHostUnregister");
+}
+
+GPUL_API gpul_status gpul_memory_limit(int64_t bytes) {
+    gpul__scope scope;
+    gpul_status status;
+    if (bytes < 0) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "bytes = %lld is negative", (long long)bytes);
+    status = gpul__begin(&scope, __func__, NULL, 0);
+    if (status != GPUL_OK) return status;
+    gpul__atomic_store(&scope.state->limit, bytes);
+    return gpul__end(&scope, GPUL_OK);
+}
+
+GPUL_API gpul_status gpul_memory_used(int64_t *used, int64_t *held) {
+    gpul__scope scope;
+    gpul_status status = gpul__begin(&scope, __func__, NULL, 0);
+    int64_t in_use;
+    uint64_t reserved = 0;
+    if (status != GPUL_OK) return status;
+    in_use = gpul__atomic_load(&scope.state->used);
+    if (in_use < 0) in_use = 0;
+    if (scope.state->pool != NULL && held != NULL) {
+        const cudaError_t e = cudaMemPoolGetAttribute(scope.state->pool, cudaMemPoolAttrReservedMemCurrent, &reserved);
+        if (e != cudaSuccess) status = gpul__fail_cuda(e, __func__, "cudaMemPoolGetAttribute");
+    }
+    status = gpul__end(&scope, status);
+    if (status != GPUL_OK) return status;
+    if (used != NULL) *used = in_use;
+    if (held != NULL) *held = (int64_t)reserved > in_use ? (int64_t)reserved : in_use;
+    return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_memory_trim(void) {
+    gpul__scope scope;
+    cudaError_t e;
+    gpul_status status = gpul__begin(&scope, __func__, NULL, 0);
+    if (status != GPUL_OK) return status;
+    e = cudaDeviceSynchronize();
+    if (e != cudaSuccess) status = gpul__fail_cuda(e, __func__, "cudaDeviceSynchronize");
+    else if (scope.state->pool != NULL) {
+        e = cudaMemPoolTrimTo(scope.state->pool, 0);
+        if (e != cudaSuccess) status = gpul__fail_cuda(e, __func__, "cudaMemPoolTrimTo");
+    }
+    return gpul__end(&scope, status);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Copies
+ * ------------------------------------------------------------------------------------------------------------------ */
+enum { GPUL__BY_BLOCK = 0, GPUL__BY_PITCH = 1, GPUL__BY_KERNEL = 2 };
+typedef struct gpul__copy_plan {
+    int64_t n, size; /* elements, and bytes of one */
+    int32_t how, ndim;
+    int64_t shape[GPUL_MAX_DIMS], dst[GPUL_MAX_DIMS], src[GPUL_MAX_DIMS]; /* merged, innermost last */
+} gpul__copy_plan;
+
+#define GPUL__MOST_PITCH 2147483647 /* cudaDevAttrMaxPitch of every device so far */
+
+static void gpul__plan_copy(gpul__copy_plan *plan, const gpul_array *a, const int64_t *dst, const int64_t *src) {
+    int64_t *const strides[2] = {plan->dst, plan->src};
+    const int64_t size = (int64_t)gpul_dtype_size(a->dtype);
+    memset(plan, 0, sizeof *plan);
+    plan->n = gpul_size(a);
+    plan->size = size;
+    plan->how = GPUL__BY_KERNEL;
+    memcpy(plan->shape, a->shape, sizeof plan->shape);
+    memcpy(plan->dst, dst, sizeof plan->dst);
+    memcpy(plan->src, src, sizeof plan->src);
+    gpul__sort_dims(a->ndim, plan->shape, strides, 2);
+    plan->ndim = gpul__merge_dims(a->ndim, plan->shape, strides, 2);
+    if (plan->ndim == 1 && plan->dst[0] == 1 && plan->src[0] == 1) plan->how = GPUL__BY_BLOCK;
+#ifdef GPULITE_NO_KERNELS
+    if (plan->ndim == 1 && plan->how == GPUL__BY_KERNEL && plan->src[0] > 0) { /* rows of one element: slow, but it copies */
+        plan->ndim = 2;
+        plan->shape[1] = plan->dst[1] = plan->src[1] = 1;
+    }
+#endif
+    if (plan->ndim == 2 && plan->dst[1] == 1 && plan->src[1] == 1 && plan->dst[0] >= plan->shape[1] &&
+        plan->src[0] >= plan->shape[1] && plan->dst[0] <= GPUL__MOST_PITCH / size &&
+        plan->src[0] <= GPUL__MOST_PITCH / size)
+        plan->how = GPUL__BY_PITCH;
+}
+
+/* Carries a plan out on the scope's device. UVA tells CUDA where the pointers lead. */
+static gpul_status gpul__copy_run(const gpul__copy_plan *plan, void *dst, const void *src, const gpul__scope *scope,
+                                  gpul_stream stream) {
+    const size_t size = (size_t)plan->size;
+    cudaError_t e;
+    if (plan->how == GPUL__BY_BLOCK) {
+        e = cudaMemcpyAsync(dst, src, (size_t)plan->n * size, cudaMemcpyDefault, stream);
+        return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, scope->function, "cudaMemcpyAsync");
+    }
+    if (plan->how == GPUL__BY_PITCH) {
+        e = cudaMemcpy2DAsync(dst, (size_t)plan->dst[0] * size, src, (size_t)plan->src[0] * size,
+                              (size_t)plan->shape[1] * size, (size_t)plan->shape[0], cudaMemcpyDefault, stream);
+        return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, scope->function, "cudaMemcpy2DAsync");
+    }
+#ifndef GPULITE_NO_KERNELS
+    {
+        const gpul__elementwise_fn launch = gpul__find_elementwise(GPUL__COPY, (int32_t)plan->size);
+        if (launch != NULL) {
+            gpul__elementwise_args args;
+            memset(&args, 0, sizeof args);
+            args.out = dst;
+            args.in[0] = src;
+            args.n = plan->n;
+            args.ndim = plan->ndim;
+            args.sms = scope->sms;
+            args.stream = stream;
+            memcpy(args.shape, plan->shape, sizeof args.shape);
+            memcpy(args.strides[0], plan->dst, sizeof args.strides[0]);
+            memcpy(args.strides[1], plan->src, sizeof args.strides[1]);
+            e = (cudaError_t)launch(&args);
+            return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, scope->function, "the copy kernel");
+        }
+    }
+#endif
+    return gpul__fail(GPUL_ERROR_UNSUPPORTED, scope->function,
+                      "copying between these strides takes the copy kernel, which this build leaves out");
+}
+
+/* Strides of a dense host buffer in the array's own order: column-major where strides rise, dimensions of 1 aside. */
+static void gpul__host_strides(const gpul_array *a, int64_t *strides) {
+    int64_t last = 0;
+    int32_t k, seen = 0, rises = 0, falls = 0;
+    for (k = 0; k < a->ndim; ++k) {
+        if (a->shape[k] <= 1) continue;
+        if (seen && a->strides[k] > last) rises = 1;
+        if (seen && a->strides[k] < last) falls = 1;
+        last = a->strides[k];
+        seen = 1;
+    }
+    gpul__dense_strides(a->ndim, a->shape, rises && !falls ? GPUL_ORDER_F : GPUL_ORDER_C, strides);
+}
+
+/* With the NULL stream a copy that involves the host is done on return. */
+static gpul_status gpul__settle(const gpul__scope *scope, gpul_stream stream, gpul_status status) {
+    cudaError_t e;
+    if (status != GPUL_OK || stream != NULL) return status;
+    e = cudaStreamSynchronize(NULL);
+    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, scope->function, "cudaStreamSynchronize");
+}
+
+static gpul_status gpul__copy_in(const gpul__scope *scope, const gpul_array *dst, const void *host,
+                                 gpul_stream stream) {
+    gpul__copy_plan plan;
+    int64_t strides[GPUL_MAX_DIMS];
+    gpul_status status;
+    if (gpul_size(dst) == 0) return GPUL_OK;
+    gpul__host_strides(dst, strides);
+    gpul__plan_copy(&plan, dst, dst->strides, strides);
+    if (plan.how != GPUL__BY_KERNEL) status = gpul__copy_run(&plan, dst->data, host, scope, stream);
+    else { /* the kernel cannot read pageable memory: over a dense copy */
+        void *dense = NULL;
+        status = gpul__scratch(&dense, (size_t)gpul_nbytes(dst), scope, stream, scope->function);
+        if (status == GPUL_OK) {
+            const cudaError_t e = cudaMemcpyAsync(dense, host, (size_t)gpul_nbytes(dst), cudaMemcpyDefault, stream);
+            if (e != cudaSuccess) status = gpul__fail_cuda(e, scope->function, "cudaMemcpyAsync");
+            if (status == GPUL_OK) status = gpul__copy_run(&plan, dst->data, dense, scope, stream);
+            status = gpul__scratch_drop(dense, scope, stream, status);
+        }
+    }
+    return gpul__settle(scope, stream, status);
+}
+
+static gpul_status gpul__copy_out(const gpul__scope *scope, void *host, const gpul_array *src, gpul_stream stream) {
+    gpul__copy_plan plan;
+    int64_t strides[GPUL_MAX_DIMS];
+    gpul_status status;
+    if (gpul_size(src) == 0) return GPUL_OK;
+    gpul__host_strides(src, strides);
+    gpul__plan_copy(&plan, src, strides, src->strides);
+    if (plan.how != GPUL__BY_KERNEL) status = gpul__copy_run(&plan, host, src->data, scope, stream);
+    else {
+        void *dense = NULL;
+        status = gpul__scratch(&dense, (size_t)gpul_nbytes(src), scope, stream, scope->function);
+        if (status == GPUL_OK) {
+            status = gpul__copy_run(&plan, dense, src->data, scope, stream);
+            if (status == GPUL_OK) {
+                const cudaError_t e = cudaMemcpyAsync(host, dense, (size_t)gpul_nbytes(src), cudaMemcpyDefault, stream);
+                if (e != cudaSuccess) status = gpul__fail_cuda(e, scope->function, "cudaMemcpyAsync");
+            }
+            status = gpul__scratch_drop(dense, scope, stream, status);
+        }
+    }
+    return gpul__settle(scope, stream, status);
+}
+
+GPUL_API gpul_status gpul_copy_to_device(gpul_array *dst, const void *host, gpul_stream stream) {
+    const gpul_array *const arrays[1] = {dst};
+    gpul__scope scope;
+    gpul_status status = gpul__check_array(__func__, "dst", dst);
+    if (status != GPUL_OK) return status;
+    if (host == NULL && gpul_size(dst) > 0) return gpul__null(__func__, "host");
+    status = gpul__check_output(__func__, "dst", dst);
+    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, arrays, 1);
+    if (status != GPUL_OK) return status;
+    return gpul__end(&scope, gpul__copy_in(&scope, dst, host, stream));
+}
+
+GPUL_API gpul_status gpul_copy_to_host(void *host, const gpul_array *src, gpul_stream stream) {
+    gpul__scope scope;
+    gpul_status status = gpul__check_array(__func__, "src", src);
+    if (status != GPUL_OK) return status;
+    if (host == NULL && gpul_size(src) > 0) return gpul__null(__func__, "host");
+    status = gpul__begin(&scope, __func__, &src, 1);
+    if (status != GPUL_OK) return status;
+    return gpul__end(&scope, gpul__copy_out(&scope, host, src, stream));
+}
+
+GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtype dtype, gpul_shape shape,
+                                    gpul_stream stream) {
+    gpul__scope scope;
+    gpul_array a;
+    gpul_status status = gpul__check_new(__func__, out, dtype, &shape);
+    if (status != GPUL_OK) return status;
+    gpul__array_init(&a, NULL, dtype, &shape, GPUL_MEMORY_DEVICE, 0);
+    if (host == NULL && gpul_size(&a) > 0) return gpul__null(__func__, "host");
+    status = gpul__begin(&scope, __func__, NULL, 0);
+    if (status != GPUL_OK) return status;
+    status = gpul__device_array_in(&a, dtype, &shape, &scope, stream);
+    if (status == GPUL_OK) {
+        status = gpul__copy_in(&scope, &a, host, stream);
+        if (status != GPUL_OK) {
+            const gpul_error first = gpul__error;
+            (void)gpul__free(__func__, &a);
+            gpul__error = first;
+        }
+    }
+    if (status == GPUL_OK) *out = a;
+    return gpul__end(&scope, status);
+}
+
+/* `later` waits for what is now in `earlier`. Leaves one of the two devices current: later's on success. */
+static gpul_status gpul__order(const char *function, gpul_stream later, int32_t later_device, gpul_stream earlier,
+                               int32_t earlier_device) {
+    gpul_event event = NULL;
+    gpul_status status = GPUL_OK;
+    const char *call = "cudaSetDevice";
+    cudaError_t e, destroyed;
+    e = cudaSetDevice(earlier_device);
+    if (e == cudaSuccess) {
+        call = "cudaEventCreateWithFlags";
+        e = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    }
+    if (e == cudaSuccess) {
+        call = "cudaEventRecord";
+        e = cudaEventRecord(event, earlier);
+    }
+    if (e == cudaSuccess && later_device != earlier_device) {
+        call = "cudaSetDevice";
+        e = cudaSetDevice(later_device);
+    }
+    if (e == cudaSuccess) {
+        call = "cudaStreamWaitEvent";
+        e = cudaStreamWaitEvent(later, event, 0);
+    }
+    if (e != cudaSuccess) status = gpul__fail_cuda(e, function, call);
+    if (event != NULL) {
+        destroyed = cudaEventDestroy(event);
+        if (destroyed != cudaSuccess) {
+            if (status == GPUL_OK) status = gpul__fail_cuda(destroyed, function, "cudaEventDestroy");
+            else gpul__clear_cuda(destroyed);
+        }
+    }
+    return status;
+}
+
+static gpul_status gpul__set_device(const char *function, int32_t device) {
+    const cudaError_t e = cudaSetDevice(device);
+    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, function, "cudaSetDevice");
+}
+
+/* Between two devices: gathered on src's device where src is strided, moved as one block, scattered on dst's device. The
+ * work on src's device runs in a stream of its own (for the NULL stream: in that device's NULL stream), after what
+ * `stream` holds, and nothing of src's device is given back before the block has moved. */
+static gpul_status gpul__copy_across(const gpul__scope *scope, const gpul_array *dst, const gpul_array *src,
+                                     gpul_stream stream) {
+    gpul__scope there;
+    gpul__copy_plan gather, scatter;
+    int64_t dense[GPUL_MAX_DIMS];
+    const size_t bytes = (size_t)gpul_nbytes(dst);
+    const char *const function = scope->function;
+    const void *from = src->data;
+    void *packed = NULL, *to = dst->data;
+    gpul_stream beside = NULL;
+    gpul_status status;
+    cudaError_t e;
+    gpul__host_strides(dst, dense);
+    gpul__plan_copy(&gather, src, dense, src->strides);
+    gpul__plan_copy(&scatter, dst, dst->strides, dense);
+    status = gpul__begin_on(&there, function, src->device);
+    if (status != GPUL_OK) return status;
+    if (stream != NULL && gather.how != GPUL__BY_BLOCK) {
+        e = cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking);
+        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaStreamCreateWithFlags");
+        if (status == GPUL_OK) status = gpul__order(function, beside, src->device, stream, dst->device);
+    } else if (stream == NULL) status = gpul__order(function, NULL, src->device, NULL, dst->device);
+    if (status == GPUL_OK && gather.how != GPUL__BY_BLOCK) {
+        status = gpul__set_device(function, src->device);
+        if (status == GPUL_OK) status = gpul__scratch(&packed, bytes, &there, beside, function);
+        if (status == GPUL_OK) status = gpul__copy_run(&gather, packed, src->data, &there, beside);
+        from = packed;
+    }
+    if (status == GPUL_OK && (stream == NULL || packed != NULL))
+        status = gpul__order(function, stream, dst->device, beside, src->device);
+    if (status == GPUL_OK) status = gpul__set_device(function, dst->device);
+    if (status == GPUL_OK && scatter.how != GPUL__BY_BLOCK) status = gpul__scratch(&to, bytes, scope, stream, function);
+    if (status == GPUL_OK) {
+        e = cudaMemcpyPeerAsync(to, dst->device, from, src->device, bytes, stream);
+        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaMemcpyPeerAsync");
+        if (status == GPUL_OK && scatter.how != GPUL__BY_BLOCK)
+            status = gpul__copy_run(&scatter, dst->data, to, scope, stream);
+        if (scatter.how != GPUL__BY_BLOCK) status = gpul__scratch_drop(to, scope, stream, status);
+        if (status == GPUL_OK && (stream == NULL || packed != NULL))
+            status = gpul__order(function, beside, src->device, stream, dst->device);
+    }
+    if (packed != NULL || beside != NULL) {
+        const gpul_error first = gpul__error;
+        gpul_status left = gpul__set_device(function, src->device);
+        if (left == GPUL_OK && packed != NULL) left = gpul__scratch_free(packed, &there, beside, function);
+        if (beside != NULL) {
+            e = cudaStreamDestroy(beside); /* lets its work finish */
+            if (e != cudaSuccess && left == GPUL_OK) left = gpul__fail_cuda(e, function, "cudaStreamDestroy");
+            else if (e != cudaSuccess) gpul__clear_cuda(e);
+        }
+        if (status != GPUL_OK) gpul__error = first;
+        else status = left;
+    }
+    return gpul__end(&there, status);
+}
+
+GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stream stream) {
+    char one[128], two[128];
+    const gpul_array *host[1];
+    gpul__scope scope;
+    int32_t k, same;
+    gpul_status status = gpul__check_array(__func__, "dst", dst);
+    if (status == GPUL_OK) status = gpul__check_array(__func__, "src", src);
+    if (status != GPUL_OK) return status;
+    if (dst->dtype != src->dtype)
+        return gpul__fail(GPUL_ERROR_DTYPE, __func__, "src has %s, but dst %s", gpul__describe(one, sizeof one, src),
+                          gpul__describe(two, sizeof two, dst));
+    same = dst->ndim == src->ndim;
+    for (k = 0; same && k < dst->ndim; ++k) same = dst->shape[k] == src->shape[k];
+    if (!same)
+        return gpul__fail(GPUL_ERROR_SHAPE, __func__, "src has %s, but dst %s", gpul__describe(one, sizeof one, src),
+                          gpul__describe(two, sizeof two, dst));
+    status = gpul__check_output(__func__, "dst", dst);
+    if (status != GPUL_OK) return status;
+    if (gpul__overlap(dst, src))
+        return gpul__fail(GPUL_ERROR_OVERLAP, __func__, "dst, %s, overlaps src", gpul__describe(one, sizeof one, dst));
+    host[0] = dst->memory == GPUL_MEMORY_DEVICE ? dst : src;
+    status = gpul__begin(&scope, __func__, host, 1);
+    if (status != GPUL_OK) return status;
+    if (gpul_size(dst) == 0) return gpul__end(&scope, GPUL_OK);
+    if (dst->memory == GPUL_MEMORY_DEVICE && src->memory == GPUL_MEMORY_DEVICE && dst->device != src->device) {
+        status = gpul__copy_across(&scope, dst, src, stream);
+        /* it leaves dst's device current, whatever happened */
+    } else {
+        gpul__copy_plan plan;
+        gpul__plan_copy(&plan, dst, dst->strides, src->strides);
+        status = gpul__copy_run(&plan, dst->data, src->data, &scope, stream);
+        if (dst->memory != GPUL_MEMORY_DEVICE || src->memory != GPUL_MEMORY_DEVICE)
+            status = gpul__settle(&scope, stream, status);
+    }
+    return gpul__end(&scope, status);
+}
+
+/* The element that gpul_fill writes, in the low bytes of *bits */
+static gpul_status gpul__fill_bits(const char *function, uint64_t *bits, gpul_dtype dtype, double value) {
+    double low = 0, high = 0; /* low <= value < high */
+    *bits = 0;
+    switch (dtype) {
+    case GPUL_F32: {
+        *bits = gpul__float_bits((float)value);
+        return GPUL_OK;
+    }
+    case GPUL_F64: memcpy(bits, &value, sizeof value); return GPUL_OK;
+    case GPUL_F16: *bits = gpul_f16_from_float(gpul__float_to_odd(value)); return GPUL_OK;
+    case GPUL_BF16: *bits = gpul_bf16_from_float(gpul__float_to_odd(value)); return GPUL_OK;
+    case GPUL_I32:
+        low = -2147483648.0;
+        high = 2147483648.0;
+        break;
+    case GPUL_I64:
+        low = -9223372036854775808.0;
+        high = 9223372036854775808.0;
+        break;
+    default: high = 256; break;
+    }
+    if (!(value >= low && value < high) || (double)(int64_t)value != value)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "value = %.17g is no %s", value, gpul_dtype_name(dtype));
+    *bits = (uint64_t)(int64_t)value;
+    return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream) {
+    const gpul_array *const arrays[1] = {a};
+    gpul__scope scope;
+    uint64_t bits;
+    int32_t size, same = 1, k;
+    gpul_status status = gpul__check_array(__func__, "a", a);
+    if (status == GPUL_OK) status = gpul__fill_bits(__func__, &bits, a->dtype, value);
+    if (status == GPUL_OK) status = gpul__check_output(__func__, "a", a);
+    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, arrays, 1);
+    if (status != GPUL_OK) return status;
+    if (gpul_size(a) == 0) return gpul__end(&scope, GPUL_OK);
+    size = (int32_t)gpul_dtype_size(a->dtype);
+    for (k = 1; k < size; ++k) same = same && ((bits >> (8 * k)) & 0xffu) == (bits & 0xffu);
+    if (same && a->memory == GPUL_MEMORY_DEVICE &&
+        (gpul_is_contiguous(a, GPUL_ORDER_C) || gpul_is_contiguous(a, GPUL_ORDER_F))) {
+        const cudaError_t e = cudaMemsetAsync(a->data, (int)(bits & 0xffu), (size_t)gpul_nbytes(a), stream);
+        if (e != cudaSuccess) status = gpul__fail_cuda(e, __func__, "cudaMemsetAsync");
+        return gpul__end(&scope, status);
+    }
+#ifndef GPULITE_NO_KERNELS
+    {
+        const gpul__elementwise_fn launch = gpul__find_elementwise(GPUL__FILL, size);
+        if (launch != NULL) {
+            gpul__elementwise_args args;
+            int64_t *strides[1];
+            cudaError_t e;
+            memset(&args, 0, sizeof args);
+            strides[0] = args.strides[0];
+            args.out = a->data;
+            args.n = gpul_size(a);
+            args.sms = scope.sms;
+            args.scalar = bits;
+            args.stream = stream;
+            memcpy(args.shape, a->shape, sizeof args.shape);
+            memcpy(args.strides[0], a->strides, sizeof args.strides[0]);
+            gpul__sort_dims(a->ndim, args.shape, strides, 1);
+            args.ndim = gpul__merge_dims(a->ndim, args.shape, strides, 1);
+            e = (cudaError_t)launch(&args);
+            if (e != cudaSuccess) status = gpul__fail_cuda(e, __func__, "the fill kernel");
+            return gpul__end(&scope, status);
+        }
+    }
+#endif
+    status = gpul__fail(GPUL_ERROR_UNSUPPORTED, __func__,
+                        "value = %.17g takes the fill kernel, which this build leaves out", value);
+    return gpul__end(&scope, status);
+}
+
+static gpul_status gpul__element(const char *function, const gpul_array *a, const int64_t *index, int64_t *offset) {
+    int32_t k;
+    gpul_status status = gpul__check_array(function, "a", a);
+    if (status != GPUL_OK) return status;
+    if (index == NULL && a->ndim > 0) return gpul__null(function, "index");
+    *offset = 0;
+    for (k = 0; k < a->ndim; ++k) {
+        if (index[k] < 0 || index[k] >= a->shape[k])
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "index[%d] = %lld, but a->shape[%d] = %lld", (int)k,
+                              (long long)index[k], (int)k, (long long)a->shape[k]);
+        *offset += index[k] * a->strides[k];
+    }
+    *offset *= (int64_t)gpul_dtype_size(a->dtype);
+    return GPUL_OK;
+}
+
+static gpul_status gpul__move_element(const char *function, const gpul_array *a, void *to, const void *from,
+                                      gpul_stream stream) {
+    gpul__scope scope;
+    gpul_status status = gpul__begin(&scope, function, &a, 1);
+    cudaError_t e;
+    if (status != GPUL_OK) return status;
+    e = cudaMemcpyAsync(to, from, gpul_dtype_size(a->dtype), cudaMemcpyDefault, stream);
+    if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaMemcpyAsync");
+    else {
+        e = cudaStreamSynchronize(stream);
+        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaStreamSynchronize");
+    }
+    return gpul__end(&scope, status);
+}
+
+GPUL_API gpul_status gpul_get(void *value, const gpul_array *a, const int64_t *index, gpul_stream stream) {
+    int64_t offset = 0;
+    gpul_status status;
+    if (value == NULL) return gpul__null(__func__, "value");
+    status = gpul__element(__func__, a, index, &offset);
+    if (status != GPUL_OK) return status;
+    return gpul__move_element(__func__, a, value, (const char *)a->data + offset, stream);
+}
+
+GPUL_API gpul_status gpul_set(gpul_array *a, const int64_t *index, const void *value, gpul_stream stream) {
+    int64_t offset = 0;
+    gpul_status status = gpul__element(__func__, a, index, &offset);
+    if (status != GPUL_OK) return status;
+    if (value == NULL) return gpul__null(__func__, "value");
+    return gpul__move_element(__func__, a, (char *)a->data + offset, value, stream);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Views
+ * ------------------------------------------------------------------------------------------------------------------ */
+static gpul_status gpul__check_view(const char *function, const char *name, const gpul_array *view,
+                                    const gpul_array *a) {
+    gpul_status status;
+    if (view == NULL) return gpul__null(function, name);
+    status = gpul__check_array(function, "a", a);
+    if (status != GPUL_OK) return status;
+    if (view == a && a->owned)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s is a itself, which owns its memory and would lose it",
+                          name);
+    return GPUL_OK;
+}
+
+static gpul_status gpul__check_axis(const char *function, const gpul_array *a, int32_t axis) {
+    char text[128];
+    if (axis >= 0 && axis < a->ndim) return GPUL_OK;
+    return gpul__fail(GPUL_ERROR_ARGUMENT, function, "axis = %d, but a has %s", (int)axis,
+                      gpul__describe(text, sizeof text, a));
+}
+
+/* a's elements from `offset` elements on; the caller sets shape and strides, then calls gpul__view_end. */
+static gpul_array gpul__view_of(const gpul_array *a, int64_t offset) {
+    gpul_array view = *a;
+    view.owned = 0;
+    if (view.data != NULL) view.data = (char *)a->data + offset * (int64_t)gpul_dtype_size(a->dtype);
+    return view;
+}
+static void gpul__view_end(gpul_array *out, gpul_array *view) {
+    if (gpul_size(view) == 0) view->data = NULL;
+    *out = *view;
+}
+
+/* [start:stop:step], all checked */
+static void gpul__slice(gpul_array *out, const gpul_array *a, int32_t axis, int64_t start, int64_t stop, int64_t step) {
+    const int64_t n = gpul_ceil_div(stop - start, step);
+    gpul_array view = gpul__view_of(a, n > 0 ? start * a->strides[axis] : 0);
+    view.shape[axis] = n;
+    if (n > 1) view.strides[axis] *= step;
+    gpul__view_end(out, &view);
+}
+
+GPUL_API gpul_status gpul_slice(gpul_array *view, const gpul_array *a, int32_t axis, int64_t start, int64_t stop,
+                                int64_t step) {
+    gpul_status status = gpul__check_view(__func__, "view", view, a);
+    if (status == GPUL_OK) status = gpul__check_axis(__func__, a, axis);
+    if (status != GPUL_OK) return status;
+    if (start < 0 || start > stop || stop > a->shape[axis])
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "start = %lld, stop = %lld, but a->shape[%d] = %lld",
+                          (long long)start, (long long)stop, (int)axis, (long long)a->shape[axis]);
+    if (step < 1) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "step = %lld is below 1", (long long)step);
+    gpul__slice(view, a, axis, start, stop, step);
+    return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_index(gpul_array *view, const gpul_array *a, int32_t axis, int64_t i) {
+    gpul_array result;
+    int32_t k;
+    gpul_status status = gpul__check_view(__func__, "view", view, a);
+    if (status == GPUL_OK) status = gpul__check_axis(__func__, a, axis);
+    if (status != GPUL_OK) return status;
+    if (i < 0 || i >= a->shape[axis])
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "i = %lld, but a->shape[%d] = %lld", (long long)i, (int)axis,
+                          (long long)a->shape[axis]);
+    result = gpul__view_of(a, i * a->strides[axis]);
+    for (k = axis; k + 1 < GPUL_MAX_DIMS; ++k) {
+        result.shape[k] = a->shape[k + 1];
+        result.strides[k] = a->strides[k + 1];
+    }
+    result.ndim = a->ndim - 1;
+    result.shape[result.ndim] = 1;
+    result.strides[result.ndim] = 0;
+    gpul__view_end(view, &result);
+    return GPUL_OK;
+}
+
+static void gpul__reverse(int64_t *values, int32_t n) {
+    int32_t k;
+    for (k = 0; k < n / 2; ++k) {
+        const int64_t value = values[k];
+        values[k] = values[n - 1 - k];
+        values[n - 1 - k] = value;
+    }
+}
+
+/* Row-major: merged, a's dimensions are runs that are walked evenly; each new dimension must divide the run it starts in.
+ * Column-major is the same with both shapes reversed. */
+GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_shape shape) {
+    char one[128], two[128];
+    gpul_array result;
+    int64_t run[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS], left, stride, known = 1;
+    int64_t *const all[1] = {strides};
+    const int64_t size = gpul_size(a);
+    int32_t k, runs, open = -1, zero = 0;
+    gpul_status status = gpul__check_view(__func__, "view", view, a);
+    if (status != GPUL_OK) return status;
+    for (k = 0; k < shape.ndim && k < GPUL_MAX_DIMS; ++k) {
+        if (shape.dim[k] == -1 && open < 0) open = k;
+        else if (shape.dim[k] == 0) zero = 1;
+        else if (shape.dim[k] > 0 && !gpul__multiply(known, shape.dim[k], &known)) known = INT64_MAX;
+    }
+    (void)gpul__describe(one, sizeof one, a);
+    (void)gpul__describe_shape(two, sizeof two, shape.ndim, shape.dim);
+    if (open >= 0) {
+        if (zero || known == 0 || size % known != 0)
+            return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, which does not fill the shape %s", one, two);
+        shape.dim[open] = size / known;
+    }
+    status = gpul__check_shape(__func__, a->dtype, &shape);
+    if (status != GPUL_OK) return status;
+    if ((zero ? 0 : known * (open >= 0 ? shape.dim[open] : 1)) != size)
+        return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, %lld elements, which the shape %s does not take", one,
+                          (long long)size, two);
+    result = gpul__view_of(a, 0);
+    result.ndim = shape.ndim;
+    for (k = 0; k < GPUL_MAX_DIMS; ++k) result.shape[k] = k < shape.ndim ? shape.dim[k] : 1;
+    gpul__dense_strides(result.ndim, result.shape, shape.order, result.strides);
+    if (size > 1) {
+        memcpy(run, a->shape, sizeof run);
+        memcpy(strides, a->strides, sizeof strides);
+        if (shape.order == GPUL_ORDER_F) {
+            gpul__reverse(run, a->ndim);
+            gpul__reverse(strides, a->ndim);
+        }
+        runs = gpul__merge_dims(a->ndim, run, all, 1);
+        left = run[--runs];
+        stride = strides[runs];
+        for (k = 0; k < result.ndim; ++k) {
+            const int32_t at = shape.order == GPUL_ORDER_F ? k : result.ndim - 1 - k;
+            if (left == 1 && runs > 0 && result.shape[at] > 1) {
+                left = run[--runs];
+                stride = strides[runs];
+            }
+            if (left % result.shape[at] != 0)
+                return gpul__fail(GPUL_ERROR_SHAPE, __func__,
+                                  "a has %s with strides that the shape %s cannot express; gpul_copy it into a dense "
+                                  "array first",
+                                  one, two);
+            result.strides[at] = stride;
+            stride *= result.shape[at];
+            left /= result.shape[at];
+        }
+    }
+    gpul__view_end(view, &result);
+    return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_transpose(gpul_array *view, const gpul_array *a) {
+    gpul_array result;
+    const gpul_status status = gpul__check_view(__func__, "view", view, a);
+    if (status != GPUL_OK) return status;
+    result = gpul__view_of(a, 0);
+    gpul__reverse(result.shape, result.ndim);
+    gpul__reverse(result.strides, result.ndim);
+    gpul__view_end(view, &result);
+    return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_array *a, int32_t axis) {
+    gpul_array whole;
+    int64_t part, start = 0;
+    gpul_status status = gpul__check_view(__func__, "views", views, a);
+    if (status == GPUL_OK) status = gpul__check_axis(__func__, a, axis);
+    if (status != GPUL_OK) return status;
+    if (parts < 1) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "parts = %lld is below 1", (long long)parts);
+    if (a->owned)
+        for (part = 1; part < parts; ++part)
+            if (a == views + part)
+                return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
+                                  "views[%lld] is a itself, which owns its memory and would lose it", (long long)part);
+    whole = *a;
+    for (part = 0; part < parts; ++part) {
+        const int64_t n = whole.shape[axis] / parts + (part < whole.shape[axis] % parts);
+        gpul__slice(&views[part], &whole, axis, start, start + n, 1);
+        start += n;
+    }
+    return GPUL_OK;
+}
+
+static gpul_status gpul__wrap(const char *function, gpul_array *out, void *pointer, gpul_dtype dtype,
+                              const gpul_shape *shape, const int64_t *strides) {
+    struct cudaPointerAttributes first, last;
+    gpul__scope scope;
+    gpul_array a;
+    gpul_status status = gpul__check_new(function, out, dtype, shape);
+    int64_t reach = 0;
+    const int64_t size = (int64_t)gpul_dtype_size(dtype);
+    cudaError_t e;
+    int32_t k;
+    if (status != GPUL_OK) return status;
+    gpul__array_init(&a, pointer, dtype, shape, GPUL_MEMORY_DEVICE, 0);
+    if (strides != NULL)
+        for (k = 0; k < a.ndim; ++k) {
+            int64_t span = 0;
+            if (strides[k] < 0)
+                return gpul__fail(GPUL_ERROR_ARGUMENT, function, "strides[%d] = %lld is negative", (int)k,
+                                  (long long)strides[k]);
+            if (a.shape[k] > 1 && (!gpul__multiply(a.shape[k] - 1, strides[k], &span) ||
+                                   !gpul__multiply(span, size, &span) || span > INT64_MAX - size - reach))
+                return gpul__fail(GPUL_ERROR_OVERFLOW, function,
+                                  "strides[%d] = %lld over shape[%d] = %lld does not fit in 63 bits of bytes", (int)k,
+                                  (long long)strides[k], (int)k, (long long)a.shape[k]);
+            reach += span;
+            a.strides[k] = strides[k];
+        }
+    else if (gpul_size(&a) > 0) reach = gpul_nbytes(&a) - size;
+    if (gpul_size(&a) > 0 && pointer == NULL) return gpul__null(function, "pointer");
+    if (gpul_size(&a) > 0 && (uintptr_t)pointer % (uintptr_t)size != 0)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "pointer = %p is not aligned to the %d bytes of %s", pointer,
+                          (int)size, gpul_dtype_name(dtype));
+    status = gpul__begin(&scope, function, NULL, 0);
+    if (status != GPUL_OK) return status;
+    a.device = scope.device;
+    if (gpul_size(&a) == 0) a.data = NULL;
+    else {
+        memset(&first, 0, sizeof first);
+        memset(&last, 0, sizeof last);
+        e = cudaPointerGetAttributes(&first, pointer);
+        if (e == cudaSuccess) e = cudaPointerGetAttributes(&last, (char *)pointer + reach + size - 1);
+        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaPointerGetAttributes");
+        else if (first.type == cudaMemoryTypeUnregistered)
+            status = gpul__fail(GPUL_ERROR_MEMORY, function,
+                                "pointer = %p is ordinary (pageable) host memory, which a GPU cannot reach: gpul_pin it "
+                                "first, or copy it with gpul_to_device",
+                                pointer);
+        else if (last.type != first.type || last.device != first.device)
+            status = gpul__fail(GPUL_ERROR_MEMORY, function,
+                                "pointer = %p: its memory ends before the %lld bytes that the array spans", pointer,
+                                (long long)(reach + size));
+        else if (first.type == cudaMemoryTypeHost && first.devicePointer != pointer)
+            status = gpul__fail(GPUL_ERROR_UNSUPPORTED, function,
+                                "pointer = %p: the device sees this host memory at another address (%p); use "
+                                "gpul_mapped_array",
+                                pointer, first.devicePointer);
+        else {
+            a.memory = first.type == cudaMemoryTypeDevice    ? GPUL_MEMORY_DEVICE
+                       : first.type == cudaMemoryTypeManaged ? GPUL_MEMORY_MANAGED
+                                                             : GPUL_MEMORY_HOST;
+            if (first.device >= 0) a.device = first.device;
+        }
+    }
+    if (status == GPUL_OK) *out = a;
+    return gpul__end(&scope, status);
+}
+
+GPUL_API gpul_status gpul_wrap(gpul_array *out, void *pointer, gpul_dtype dtype, gpul_shape shape) {
+    return gpul__wrap(__func__, out, pointer, dtype, &shape, NULL);
+}
+GPUL_API gpul_status gpul_wrap_strided(gpul_array *out, void *pointer, gpul_dtype dtype, gpul_shape shape,
+                                       const int64_t *strides) {
+    if (strides == NULL && shape.ndim > 0) return gpul__null(__func__, "strides");
+    return gpul__wrap(__func__, out, pointer, dtype, &shape, strides);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Streams and events
+ * ------------------------------------------------------------------------------------------------------------------ */
+GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags) {
+    gpul_status status;
+    gpul_stream stream = NULL;
+    cudaError_t e;
+    if (out == NULL) return gpul__null(__func__, "out");
+    if (flags != GPUL_STREAM_DEFAULT && flags != GPUL_STREAM_NON_BLOCKING)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "flags = %u is neither GPUL_STREAM_DEFAULT nor _NON_BLOCKING",
+                          (unsigned)flags);
+    status = gpul__pending(__func__);
+    if (status != GPUL_OK) return status;
+    e = cudaStreamCreateWithFlags(&stream,
+                                  flags == GPUL_STREAM_NON_BLOCKING ? cudaStreamNonBlocking : cudaStreamDefault);
+    if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaStreamCreateWithFlags");
+    *out = stream;
+    return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
+    gpul_status status;
+    gpul_stream old;
+    cudaError_t e;
+    if (stream == NULL) return gpul__null(__func__, "stream");
+    old = *stream;
+    *stream = NULL;
+    if (old == NULL) return GPUL_OK;
+    status = gpul__pending(__func__);
+    e = cudaStreamDestroy(old);
+    if (e != cudaSuccess && status == GPUL_OK) status = gpul__fail_cuda(e, __func__, "cudaStreamDestroy");
+    return status;
+}
+
+GPUL_API gpul_status gpul_stream_synchronize(gpul_stream stream) {
+    const gpul_status status = gpul__pending(__func__);
+    cudaError_t e;
+    if (status != GPUL_OK) return status;
+    e = cudaStreamSynchronize(stream);
+    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaStreamSynchronize");
+}
+
+/* "Not ready" is an answer and no error. */
+static gpul_status gpul__answer(const char *function, const char *call, cudaError_t e, int32_t *done) {
+    if (e == cudaErrorNotReady) gpul__clear_cuda(e);
+    else if (e != cudaSuccess) return gpul__fail_cuda(e, function, call);
+    *done = e == cudaSuccess;
+    return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_stream_query(gpul_stream stream, int32_t *done) {
+    gpul_status status;
+    if (done == NULL) return gpul__null(__func__, "done");
+    status = gpul__pending(__func__);
+    return status != GPUL_OK ? status : gpul__answer(__func__, "cudaStreamQuery", cudaStreamQuery(stream), done);
+}
+
+GPUL_API gpul_status gpul_stream_wait(gpul_stream waiter, gpul_stream other) {
+    gpul__scope scope;
+    int device, waits;
+    gpul_status status = gpul__begin(&scope, __func__, NULL, 0);
+    if (status != GPUL_OK) return status;
+    device = waits = scope.device;
+#if CUDART_VERSION >= 12080
+    { /* events and streams are of one device: before CUDA 12.8 both streams must be of the current one */
+        cudaError_t e = other == NULL ? cudaSuccess : cudaStreamGetDevice(other, &device);
+        if (e == cudaSuccess && waiter != NULL) e = cudaStreamGetDevice(waiter, &waits);
+        if (e != cudaSuccess) status = gpul__fail_cuda(e, __func__, "cudaStreamGetDevice");
+    }
+#endif
+    if (status == GPUL_OK) {
+        status = gpul__order(__func__, waiter, waits, other, device);
+        scope.moved = device != scope.device || waits != scope.device;
+    }
+    return gpul__end(&scope, status);
+}
+
+GPUL_API gpul_status gpul_device_synchronize(void) {
+    const gpul_status status = gpul__pending(__func__);
+    cudaError_t e;
+    if (status != GPUL_OK) return status;
+    e = cudaDeviceSynchronize();
+    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaDeviceSynchronize");
+}
+
+GPUL_API gpul_status gpul_event_create(gpul_event *out) {
+    gpul_status status;
+    gpul_event event = NULL;
+    cudaError_t e;
+    if (out == NULL) return gpul__null(__func__, "out");
+    status = gpul__pending(__func__);
+    if (status != GPUL_OK) return status;
+    e = cudaEventCreateWithFlags(&event, cudaEventDefault);
+    if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaEventCreateWithFlags");
+    *out = event;
+    return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_event_destroy(gpul_event *event) {
+    gpul_status status;
+    gpul_event old;
+    cudaError_t e;
+    if (event == NULL) return gpul__null(__func__, "event");
+    old = *event;
+    *event = NULL;
+    if (old == NULL) return GPUL_OK;
+    status = gpul__pending(__func__);
+    e = cudaEventDestroy(old);
+    if (e != cudaSuccess && status == GPUL_OK) status = gpul__fail_cuda(e, __func__, "cudaEventDestroy");
+    return status;
+}
+
+GPUL_API gpul_status gpul_event_record(gpul_event event, gpul_stream stream) {
+    gpul_status status;
+    cudaError_t e;
+    if (event == NULL) return gpul__null(__func__, "event");
+    status = gpul__pending(__func__);
+    if (status != GPUL_OK) return status;
+    e = cudaEventRecord(event, stream);
+    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaEventRecord");
+}
+
+GPUL_API gpul_status gpul_event_synchronize(gpul_event event) {
+    gpul_status status;
+    cudaError_t e;
+    if (event == NULL) return gpul__null(__func__, "event");
+    status = gpul__pending(__func__);
+    if (status != GPUL_OK) return status;
+    e = cudaEventSynchronize(event);
+    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaEventSynchronize");
+}
+
+GPUL_API gpul_status gpul_event_query(gpul_event event, int32_t *done) {
+    gpul_status status;
+    if (event == NULL) return gpul__null(__func__, "event");
+    if (done == NULL) return gpul__null(__func__, "done");
+    status = gpul__pending(__func__);
+    return status != GPUL_OK ? status : gpul__answer(__func__, "cudaEventQuery", cudaEventQuery(event), done);
+}
+
+static gpul_status gpul__elapsed(const char *function, double *seconds, gpul_event start, gpul_event stop) {
+    float milliseconds = 0;
+    cudaError_t e = cudaEventSynchronize(stop);
+    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaEventSynchronize");
+    e = cudaEventElapsedTime(&milliseconds, start, stop);
+    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaEventElapsedTime");
+    *seconds = (double)milliseconds * 1e-3;
+    return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_event_seconds(double *seconds, gpul_event start, gpul_event stop) {
+    gpul_status status;
+    if (seconds == NULL) return gpul__null(__func__, "seconds");
+    if (start == NULL) return gpul__null(__func__, "start");
+    if (stop == NULL) return gpul__null(__func__, "stop");
+    status = gpul__pending(__func__);
+    return status != GPUL_OK ? status : gpul__elapsed(__func__, seconds, start, stop);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Timers
+ * ------------------------------------------------------------------------------------------------------------------ */
+#if !defined(_WIN32) && !defined(CLOCK_MONOTONIC)
+/* gcc -std=c99 hides POSIX unless a macro asked for it before the first system header, which is not ours to do. */
+typedef struct gpul__timespec {
+    long seconds, nanoseconds;
+} gpul__timespec;
+extern int clock_gettime(int clock, gpul__timespec *now);
+#endif
+
+GPUL_API double gpul_host_seconds(void) {
+#if defined(_WIN32)
+    LARGE_INTEGER now, frequency;
+    QueryPerformanceCounter(&now);
+    QueryPerformanceFrequency(&frequency);
+    return (double)now.QuadPart / (double)frequency.QuadPart;
+#elif defined(CLOCK_MONOTONIC)
+    struct timespec now;
+    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) return 0;
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+#else
+    gpul__timespec now;
+    if (clock_gettime(1 /* Linux's CLOCK_MONOTONIC */, &now) != 0) return 0;
+    return (double)now.seconds + (double)now.nanoseconds * 1e-9;
+#endif
+}
+
+/* Adds the oldest unread region to the total. */
+static gpul_status gpul__timer_read(const char *function, gpul_timer *timer) {
+    const int32_t slot = (timer->next - timer->pending + GPUL_TIMER_REGIONS) % GPUL_TIMER_REGIONS;
+    double seconds = 0;
+    const gpul_status status = gpul__elapsed(function, &seconds, timer->from[slot], timer->to[slot]);
+    if (status != GPUL_OK) return status;
+    timer->total += seconds;
+    timer->pending -= 1;
+    return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream) {
+    gpul_status status;
+    gpul_event *pair[2];
+    cudaError_t e;
+    int32_t k;
+    if (timer == NULL) return gpul__null(__func__, "timer");
+    if (timer->running) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "timer is running already");
+    if (timer->host) {
+        timer->host_from = gpul_host_seconds();
+        timer->running = 1;
+        return GPUL_OK;
+    }
+    status = gpul__pending(__func__);
+    if (status == GPUL_OK && timer->pending == GPUL_TIMER_REGIONS) status = gpul__timer_read(__func__, timer);
+    if (status != GPUL_OK) return status;
+    pair[0] = &timer->from[timer->next];
+    pair[1] = &timer->to[timer->next];
+    for (k = 0; k < 2; ++k) {
+        gpul_event event = NULL;
+        if (*pair[k] != NULL) continue;
+        e = cudaEventCreateWithFlags(&event, cudaEventDefault);
+        if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaEventCreateWithFlags");
+        *pair[k] = event;
+    }
+    e = cudaEventRecord(timer->from[timer->next], stream);
+    if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaEventRecord");
+    timer->running = 1;
+    return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_timer_stop(gpul_timer *timer, gpul_stream stream) {
+    gpul_status status;
+    cudaError_t e;
+    if (timer == NULL) return gpul__null(__func__, "timer");
+    if (!timer->running) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "timer is not running");
+    if (timer->host) timer->total += gpul_host_seconds() - timer->host_from;
+    else {
+        status = gpul__pending(__func__);
+        if (status != GPUL_OK) return status;
+        e = cudaEventRecord(timer->to[timer->next], stream);
+        if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaEventRecord");
+        timer->next = (timer->next + 1) % GPUL_TIMER_REGIONS;
+        timer->pending += 1;
+    }
+    timer->regions += 1;
+    timer->running = 0;
+    return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_timer_seconds(gpul_timer *timer, double *seconds) {
+    gpul_status status = GPUL_OK;
+    if (timer == NULL) return gpul__null(__func__, "timer");
+    if (seconds == NULL) return gpul__null(__func__, "seconds");
+    if (timer->pending > 0) status = gpul__pending(__func__);
+    while (status == GPUL_OK && timer->pending > 0) status = gpul__timer_read(__func__, timer);
+    if (status == GPUL_OK) *seconds = timer->total;
+    return status;
+}
+
+/* A region that is running goes on and will be the first of the new count. */
+GPUL_API gpul_status gpul_timer_reset(gpul_timer *timer) {
+    if (timer == NULL) return gpul__null(__func__, "timer");
+    timer->total = 0;
+    timer->regions = 0;
+    timer->pending = 0;
+    return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_timer_free(gpul_timer *timer) {
+    gpul_timer old;
+    gpul_status status = GPUL_OK;
+    int32_t k;
+    if (timer == NULL) return GPUL_OK;
+    old = *timer;
+    memset(timer, 0, sizeof *timer);
+    for (k = 0; k < 2 * GPUL_TIMER_REGIONS; ++k) {
+        const gpul_event event = k % 2 == 0 ? old.from[k / 2] : old.to[k / 2];
+        cudaError_t e;
+        if (event == NULL) continue;
+        if (status == GPUL_OK) status = gpul__pending(__func__);
+        e = cudaEventDestroy(event);
+        if (e == cudaSuccess) continue;
+        if (status == GPUL_OK) status = gpul__fail_cuda(e, __func__, "cudaEventDestroy");
+        else if (status != GPUL_ERROR_PENDING) gpul__clear_cuda(e);
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Geometry, devices, report
+ * ------------------------------------------------------------------------------------------------------------------ */
+GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t shared_bytes, int32_t limit) {
+    struct cudaFuncAttributes attributes;
+    gpul_status status;
+    int32_t threads, best = 0;
+    int64_t resident = 0;
+    cudaError_t e;
+    if (block == NULL) return gpul__null(__func__, "block");
+    if (kernel == NULL) return gpul__null(__func__, "kernel");
+    if (limit < 0) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "limit = %d is negative", (int)limit);
+    status = gpul__pending(__func__);
+    if (status != GPUL_OK) return status;
+    memset(&attributes, 0, sizeof attributes);
+    e = cudaFuncGetAttributes(&attributes, kernel);
+    if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaFuncGetAttributes");
+    threads = (int32_t)attributes.maxThreadsPerBlock;
+    if (limit > 0 && limit < threads) threads = limit;
+    if (threads > 32) threads -= threads % 32;
+    for (; threads > 0; threads -= 32) {
+        int blocks = 0;
+        e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, (int)threads, shared_bytes);
+        if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+        if ((int64_t)blocks * threads > resident) {
+            resident = (int64_t)blocks * threads;
+            best = threads;
+        }
+    }
+    if (best == 0)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
+                          "shared_bytes = %llu leaves no room for a block (beyond 48 KiB the kernel needs "
+                          "cudaFuncAttributeMaxDynamicSharedMemorySize)",
+                          (unsigned long long)shared_bytes);
+    *block = best;
+    return GPUL_OK;
+}
+
+static gpul_status gpul__count_devices(const char *function, int32_t *count) {
+    int number = 0;
+    const cudaError_t e = cudaGetDeviceCount(&number);
+    if (e != cudaSuccess && gpul__status_of(e) != GPUL_ERROR_NO_DEVICE)
+        return gpul__fail_cuda(e, function, "cudaGetDeviceCount");
+    if (e != cudaSuccess) {
+        gpul__clear_cuda(e);
+        number = 0;
+    }
+    *count = (int32_t)number;
+    return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_device_count(int32_t *count) {
+    gpul_status status;
+    if (count == NULL) return gpul__null(__func__, "count");
+    status = gpul__pending(__func__);
+    return status != GPUL_OK ? status : gpul__count_devices(__func__, count);
+}
+
+GPUL_API gpul_status gpul_device_current(int32_t *device) {
+    gpul_status status;
+    int32_t count = 0;
+    int current = 0;
+    cudaError_t e;
+    if (device == NULL) return gpul__null(__func__, "device");
+    status = gpul__pending(__func__);
+    if (status == GPUL_OK) status = gpul__count_devices(__func__, &count);
+    if (status != GPUL_OK) return status;
+    if (count == 0) return gpul__fail(GPUL_ERROR_NO_DEVICE, __func__, "there is no CUDA device");
+    e = cudaGetDevice(&current);
+    if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaGetDevice");
+    *device = (int32_t)current;
+    return GPUL_OK;
+}
+
+static gpul_status gpul__check_device(const char *function, int32_t device) {
+    int32_t count = 0;
+    gpul_status status = gpul__pending(function);
+    if (status == GPUL_OK) status = gpul__count_devices(function, &count);
+    if (status != GPUL_OK) return status;
+    if (count == 0) return gpul__fail(GPUL_ERROR_NO_DEVICE, function, "there is no CUDA device");
+    if (device >= 0 && device < count) return GPUL_OK;
+    status = gpul__fail(GPUL_ERROR_DEVICE, function, "device = %d, but there %s %d", (int)device,
+                        count == 1 ? "is" : "are", (int)count);
+    gpul__error.device = device;
+    return status;
+}
+
+GPUL_API gpul_status gpul_device_select(int32_t device) {
+    const gpul_status status = gpul__check_device(__func__, device);
+    return status != GPUL_OK ? status : gpul__set_device(__func__, device);
+}
+
+static gpul_status gpul__device_info(const char *function, gpul_device *info, int32_t device) {
+    static const enum cudaDeviceAttr attributes[14] = {
+        cudaDevAttrComputeCapabilityMajor, cudaDevAttrComputeCapabilityMinor,     cudaDevAttrMultiProcessorCount,
+        cudaDevAttrWarpSize,               cudaDevAttrMaxThreadsPerBlock,         cudaDevAttrMaxThreadsPerMultiProcessor,
+        cudaDevAttrClockRate,              cudaDevAttrMemoryClockRate,            cudaDevAttrGlobalMemoryBusWidth,
+        cudaDevAttrMemoryPoolsSupported,   cudaDevAttrManagedMemory,              cudaDevAttrIntegrated,
+        cudaDevAttrMaxSharedMemoryPerBlock, cudaDevAttrMaxSharedMemoryPerBlockOptin};
+    struct cudaDeviceProp properties;
+    gpul__scope scope;
+    gpul_status status;
+    int32_t value[14], per_sm = 0, l2 = 0, k;
+    size_t free_bytes = 0, total = 0;
+    cudaError_t e;
+    memset(info, 0, sizeof *info);
+    memset(value, 0, sizeof value);
+    info->index = device;
+    status = gpul__begin_on(&scope, function, device);
+    if (status != GPUL_OK) return status;
+    for (k = 0; k < 14 && status == GPUL_OK; ++k) status = gpul__attribute(function, &value[k], attributes[k], device);
+    if (status == GPUL_OK)
+        status = gpul__attribute(function, &per_sm, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
+    if (status == GPUL_OK) status = gpul__attribute(function, &l2, cudaDevAttrL2CacheSize, device);
+    if (status == GPUL_OK) {
+        e = cudaGetDeviceProperties(&properties, device);
+        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaGetDeviceProperties");
+        else gpul__copy_text(info->name, sizeof info->name, properties.name);
+    }
+    if (status == GPUL_OK) {
+        e = cudaDeviceGetPCIBusId(info->pci, (int)sizeof info->pci, device);
+        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaDeviceGetPCIBusId");
+    }
+    if (status == GPUL_OK) {
+        e = cudaMemGetInfo(&free_bytes, &total);
+        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaMemGetInfo");
+    }
+    info->major = value[0];
+    info->minor = value[1];
+    info->sms = value[2];
+    info->warp_size = value[3];
+    info->max_threads_per_block = value[4];
+    info->max_threads_per_sm = value[5];
+    info->clock_khz = value[6];
+    info->memory_clock_khz = value[7];
+    info->memory_bus_bits = value[8];
+    info->has_pools = value[9];
+    info->has_managed = value[10];
+    info->integrated = value[11];
+#ifdef GPULITE_CPU_STANDIN
+    info->standin = 1;
+#endif
+    info->shared_per_block = value[12];
+    info->shared_per_block_optin = value[13];
+    info->shared_per_sm = per_sm;
+    info->l2_bytes = l2;
+    info->total_bytes = (int64_t)total;
+    info->free_bytes = (int64_t)free_bytes;
+    info->nominal_gbps = 2.0 * (double)value[7] * 1e3 * ((double)value[8] / 8) * 1e-9;
+    return gpul__end(&scope, status);
+}
+
+GPUL_API gpul_status gpul_device_info(gpul_device *info, int32_t device) {
+    gpul_device result;
+    gpul_status status;
+    if (info == NULL) return gpul__null(__func__, "info");
+    status = gpul__check_device(__func__, device);
+    if (status == GPUL_OK) status = gpul__device_info(__func__, &result, device);
+    if (status == GPUL_OK) *info = result;
+    return status;
+}
+
+GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime) {
+    const gpul_status status = gpul__pending(__func__);
+    int d = 0, r = 0;
+    cudaError_t e;
+    if (status != GPUL_OK) return status;
+    e = cudaDriverGetVersion(&d);
+    if (e != cudaSuccess && gpul__status_of(e) != GPUL_ERROR_NO_DEVICE)
+        return gpul__fail_cuda(e, __func__, "cudaDriverGetVersion");
+    if (e != cudaSuccess) {
+        gpul__clear_cuda(e);
+        d = 0;
+    }
+    e = cudaRuntimeGetVersion(&r);
+    if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaRuntimeGetVersion");
+    if (driver != NULL) *driver = (int32_t)d;
+    if (runtime != NULL) *runtime = (int32_t)r;
+    return GPUL_OK;
+}
+
+/* Text that knows how long it would be */
+typedef struct gpul__text {
+    char *text;
+    size_t size, length;
+} gpul__text;
+static void gpul__append(gpul__text *to, const char *format, ...) GPUL__PRINTF(2, 3);
+static void gpul__append(gpul__text *to, const char *format, ...) {
+    char line[512];
+    va_list arguments;
+    size_t k;
+    int n;
+    va_start(arguments, format);
+    n = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    for (k = 0; k < (n < 0 ? 0u : (size_t)n) && k + 1 < sizeof line; ++k) {
+        if (to->length + 1 < to->size) to->text[to->length] = line[k];
+        to->length += 1;
+    }
+    if (to->size > 0) to->text[to->length < to->size ? to->length : to->size - 1] = 0;
+}
+
+#ifndef GPULITE_NO_KERNELS
+/* What the kernels were built for, as seen from the current device */
+static gpul_status gpul__report_kernels(gpul__text *out, const char *function, const gpul_device *device) {
+    static const char *const names[GPUL__FAMILIES] = {"elementwise", "reduce", "gemv", "histogram", "matmul"};
+    const int32_t capability = device->major * 10 + device->minor;
+    int32_t family, older = 0;
+    gpul__append(out, "    kernels       machine code  source (PTX)\n");
+    for (family = 0; family < GPUL__FAMILIES; ++family) {
+        int32_t binary = 0, ptx = 0;
+        const cudaError_t e = (cudaError_t)gpul__kernel_arch(family, &binary, &ptx);
+        if (e == cudaErrorNoKernelImageForDevice || e == cudaErrorInvalidDeviceFunction ||
+            e == cudaErrorUnsupportedPtxVersion) {
+            gpul__clear_cuda(e);
+            gpul__append(out, "    %-12s  none that runs here\n", names[family]);
+            older = 1;
+        } else if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaFuncGetAttributes");
+        else if (binary == 0 && ptx == 0) gpul__append(out, "    %-12s  left out of the build\n", names[family]);
+        else {
+            gpul__append(out, "    %-12s  sm_%-9d  compute_%d\n", names[family], (int)binary, (int)ptx);
+            if (binary < capability || ptx < capability) older = 1;
+        }
+    }
+#ifndef GPULITE_CPU_STANDIN
+    if (capability == 90)
+        gpul__append(out, "    %s: nvcc -arch=sm_90a\n",
+                     older ? "better for this device" : "all that this device can do, if not built so already");
+    else if (older) gpul__append(out, "    better for this device: nvcc -arch=sm_%d\n", (int)capability);
+#else
+    (void)older;
+#endif
+    return GPUL_OK;
+}
+#endif
+
+static gpul_status gpul__report_device(gpul__text *out, const char *function, int32_t index) {
+    gpul_device device;
+    gpul_status status = gpul__device_info(function, &device, index);
+    if (status != GPUL_OK) return status;
+    gpul__append(out, "device %d: %s, compute capability %d.%d, %d SMs, PCI %s\n", (int)index, device.name,
+                 (int)device.major, (int)device.minor, (int)device.sms, device.pci);
+    gpul__append(out, "    memory %.1f GiB, %.1f GiB free", (double)device.total_bytes / 1073741824.0,
+                 (double)device.free_bytes / 1073741824.0);
+    if (device.nominal_gbps > 0) gpul__append(out, ", %.0f GB/s nominal", device.nominal_gbps);
+    gpul__append(out, "; L2 %.1f MiB; shared memory per block %.0f KiB (%.0f KiB on request)\n",
+                 (double)device.l2_bytes / 1048576.0, (double)device.shared_per_block / 1024.0,
+                 (double)device.shared_per_block_optin / 1024.0);
+    gpul__append(out, "    stream-ordered pools: %s; managed memory: %s%s\n", device.has_pools ? "yes" : "no",
+                 device.has_managed ? "yes" : "no", device.integrated ? "; shares the host's memory" : "");
+    if (device.standin)
+        gpul__append(out, "    this is the CPU stand-in of tests/cpu: right results, no meaningful timings\n");
+#ifndef GPULITE_NO_KERNELS
+    {
+        gpul__scope scope;
+        status = gpul__begin_on(&scope, function, index);
+        if (status != GPUL_OK) return status;
+        status = gpul__end(&scope, gpul__report_kernels(out, function, &device));
+    }
+#endif
+    return status;
+}
+
+GPUL_API int64_t gpul_report(char *text, size_t size) {
+    gpul__text out;
+    gpul_status status;
+    int32_t driver = 0, runtime = 0, index;
+    int count = 0;
+    cudaError_t e;
+    out.text = text;
+    out.size = size;
+    out.length = 0;
+    if (text == NULL && size > 0) {
+        (void)gpul__null(__func__, "text");
+        return -1;
+    }
+    status = gpul_cuda_versions(&driver, &runtime);
+    if (status != GPUL_OK) return -1;
+    gpul__append(&out, "gpulite " GPUL_VERSION ", CUDA runtime %d.%d (built with %d.%d)", (int)(runtime / 1000),
+                 (int)(runtime % 1000 / 10), CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    if (driver == 0) gpul__append(&out, ", no driver\n");
+    else gpul__append(&out, ", driver for CUDA %d.%d\n", (int)(driver / 1000), (int)(driver % 1000 / 10));
+#ifdef GPULITE_NO_KERNELS
+    gpul__append(&out, "built with GPULITE_NO_KERNELS: arrays, copies and timers, no prebuilt operations\n");
+#endif
+    e = cudaGetDeviceCount(&count);
+    if (e != cudaSuccess) {
+        gpul__append(&out, "no CUDA device: %s (%s)\n", cudaGetErrorName(e), cudaGetErrorString(e));
+        gpul__clear_cuda(e);
+    } else if (count == 0) gpul__append(&out, "no CUDA device\n");
+    else
+        for (index = 0; index < count; ++index)
+            if (gpul__report_device(&out, __func__, index) != GPUL_OK) return -1;
+    return (int64_t)out.length;
+}
+
+GPUL_API gpul_status gpul_profile_start(void) {
+    const gpul_status status = gpul__pending(__func__);
+    cudaError_t e;
+    if (status != GPUL_OK) return status;
+    e = cudaProfilerStart();
+    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaProfilerStart");
+}
+
+GPUL_API gpul_status gpul_profile_stop(void) {
+    const gpul_status status = gpul__pending(__func__);
+    cudaError_t e;
+    if (status != GPUL_OK) return status;
+    e = cudaProfilerStop();
+    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaProfilerStop");
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Elementwise operations
+ * ------------------------------------------------------------------------------------------------------------------ */
+#ifndef GPULITE_NO_KERNELS
+static gpul_status gpul__left_out(const char *function, const char *family) {
+    return gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "the %s kernels were left out of this build", family);
+}
+
+/* out's own memory, element for element: each thread reads an element before it writes it. */
+static int32_t gpul__same_elements(const gpul_array *a, const gpul_array *b) {
+    int32_t k;
+    if (a->data != b->data || a->dtype != b->dtype || a->ndim != b->ndim) return 0;
+    for (k = 0; k < a->ndim; ++k)
+        if (a->shape[k] != b->shape[k] || (a->shape[k] > 1 && a->strides[k] != b->strides[k])) return 0;
+    return 1;
+}
+
+static gpul_status gpul__elementwise(const char *function, const char *const *names, gpul__elementwise_fn launch,
+                                     gpul_array *out, gpul_dtype out_dtype, const gpul_array *const *in,
+                                     const gpul_dtype *in_dtypes, int32_t n_in, gpul_stream stream) {
+    char one[128], two[128];
+    const gpul_array *arrays[4];
+    int64_t *strides[4];
+    gpul__elementwise_args args;
+    gpul__scope scope;
+    gpul_status status = gpul__check_array(function, "out", out);
+    cudaError_t e;
+    int32_t i, k;
+    if (status == GPUL_OK && (n_in < 0 || n_in > 3))
+        status = gpul__fail(GPUL_ERROR_ARGUMENT, function, "n_in = %d, not 0 to 3", (int)n_in);
+    for (i = 0; status == GPUL_OK && i < n_in; ++i) status = gpul__check_array(function, names[i], in[i]);
+    if (status != GPUL_OK) return status;
+    if (out->dtype != out_dtype)
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "out has %s, but must be %s",
+                          gpul__describe(one, sizeof one, out), gpul_dtype_name(out_dtype));
+    for (i = 0; i < n_in; ++i)
+        if (in[i]->dtype != in_dtypes[i])
+            return gpul__fail(GPUL_ERROR_DTYPE, function, "%s has %s, but must be %s", names[i],
+                              gpul__describe(one, sizeof one, in[i]), gpul_dtype_name(in_dtypes[i]));
+    memset(&args, 0, sizeof args);
+    memcpy(args.shape, out->shape, sizeof args.shape);
+    memcpy(args.strides[0], out->strides, sizeof args.strides[0]);
+    args.out = out->data;
+    args.n = gpul_size(out);
+    args.stream = stream;
+    arrays[0] = out;
+    strides[0] = args.strides[0];
+    for (i = 0; i < n_in; ++i) { /* NumPy's broadcasting: aligned at the last dimension, 1 stretches */
+        const int32_t shift = out->ndim - in[i]->ndim;
+        int32_t fits = shift >= 0;
+        for (k = 0; fits && k < in[i]->ndim; ++k) {
+            fits = in[i]->shape[k] == out->shape[shift + k] || in[i]->shape[k] == 1;
+            args.strides[1 + i][shift + k] = in[i]->shape[k] == 1 ? 0 : in[i]->strides[k];
+        }
+        if (!fits)
+            return gpul__fail(GPUL_ERROR_SHAPE, function, "%s has %s, which does not broadcast to out's %s", names[i],
+                              gpul__describe(one, sizeof one, in[i]), gpul__describe(two, sizeof two, out));
+        args.in[i] = in[i]->data;
+        arrays[1 + i] = in[i];
+        strides[1 + i] = args.strides[1 + i];
+    }
+    status = gpul__check_output(function, "out", out);
+    if (status != GPUL_OK) return status;
+    for (i = 0; i < n_in; ++i)
+        if (gpul__overlap(out, in[i]) && !gpul__same_elements(out, in[i]))
+            return gpul__fail(GPUL_ERROR_OVERLAP, function, "out, %s, overlaps %s, %s, without being it",
+                              gpul__describe(one, sizeof one, out), names[i], gpul__describe(two, sizeof two, in[i]));
+    if (launch == NULL) return gpul__left_out(function, "elementwise");
+    status = gpul__begin(&scope, function, arrays, 1 + n_in);
+    if (status != GPUL_OK || args.n == 0) return status != GPUL_OK ? status : gpul__end(&scope, GPUL_OK);
+    args.sms = scope.sms;
+    gpul__sort_dims(out->ndim, args.shape, strides, 1 + n_in);
+    args.ndim = gpul__merge_dims(out->ndim, args.shape, strides, 1 + n_in);
+    e = (cudaError_t)launch(&args);
+    if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "the kernel launch");
+    return gpul__end(&scope, status);
+}
+
+GPUL_API gpul_status gpul_run_elementwise(const char *function, gpul__elementwise_fn launch, gpul_array *out,
+                                          gpul_dtype out_dtype, const gpul_array *const *in,
+                                          const gpul_dtype *in_dtypes, int32_t n_in, gpul_stream stream) {
+    static const char *const names[3] = {"the first input", "the second input", "the third input"};
+    return gpul__elementwise(function, names, launch, out, out_dtype, in, in_dtypes, n_in, stream);
+}
+
+static gpul_status gpul__binary(const char *function, int32_t op, gpul_array *out, const gpul_array *a,
+                                const gpul_array *b, gpul_stream stream) {
+    static const char *const names[2] = {"a", "b"};
+    const gpul_array *const in[2] = {a, b};
+    gpul_dtype dtypes[2];
+    const gpul_status status = gpul__check_array(function, "out", out);
+    if (status != GPUL_OK) return status;
+    dtypes[0] = dtypes[1] = out->dtype;
+    return gpul__elementwise(function, names, gpul__find_elementwise(op, out->dtype), out, out->dtype, in, dtypes, 2,
+                             stream);
+}
+
+GPUL_API gpul_status gpul_vecadd(gpul_array *out, const gpul_array *a, const gpul_array *b, gpul_stream stream) {
+    return gpul__binary(__func__, GPUL__ADD, out, a, b, stream);
+}
+GPUL_API gpul_status gpul_vecmul(gpul_array *out, const gpul_array *a, const gpul_array *b, gpul_stream stream) {
+    return gpul__binary(__func__, GPUL__MUL, out, a, b, stream);
+}
+#endif /* GPULITE_NO_KERNELS */
+/* ---- reductions, dot, gemv ---- */
+#ifndef GPULITE_NO_KERNELS
+
+static int32_t gpul__is_floating(gpul_dtype dtype) {
+    return dtype == GPUL_F32 || dtype == GPUL_F64 || dtype == GPUL_F16 || dtype == GPUL_BF16;
+}
+
+static const char *gpul__reduce_name(int32_t op) {
+    static const char *const names[] = {"invalid", "sum", "prod", "min", "max", "abs-sum", "sum-sq",
+                                        "mean", "var", "argmin", "argmax", "count-nonzero"};
+    return op >= GPUL_SUM && op <= GPUL_COUNT_NONZERO ? names[op] : names[0];
+}
+
+GPUL_API gpul_dtype gpul_reduce_dtype(int32_t op, gpul_dtype dtype) {
+    const int32_t floating = gpul__is_floating(dtype);
+    if (gpul_dtype_size(dtype) == 0) return 0;
+    if ((dtype == GPUL_F16 || dtype == GPUL_BF16) && op != GPUL_SUM && op != GPUL_MIN && op != GPUL_MAX) return 0;
+    switch (op) {
+    case GPUL_SUM:
+    case GPUL_PROD:
+    case GPUL_ABS_SUM:
+    case GPUL_SUM_SQ: return floating ? dtype : GPUL_I64;
+    case GPUL_MIN:
+    case GPUL_MAX: return dtype;
+    case GPUL_MEAN:
+    case GPUL_VAR: return floating ? dtype : GPUL_F64;
+    case GPUL_ARGMIN:
+    case GPUL_ARGMAX:
+    case GPUL_COUNT_NONZERO: return GPUL_I64;
+    default: return 0;
+    }
+}
+
+/* Scratch for the partial results, launch, and scratch back: what every reduction ends with. */
+static gpul_status gpul__reduce_launch(const char *function, const gpul__reducer *reducer, gpul__reduce_args *args,
+                                       const gpul__scope *scope, gpul_stream stream) {
+    void *scratch = NULL;
+    gpul_status status = GPUL_OK;
+    int32_t error;
+    args->chunk = gpul__reduce_chunk(args->n, reducer->vec);
+    args->chunks = args->n == 0 ? 1 : gpul_ceil_div(args->n, args->chunk);
+    args->sms = scope->sms;
+    args->stream = stream;
+    args->partials = NULL;
+    args->arrived = NULL;
+    if (args->chunks > 1) {
+        const size_t counters = ((size_t)args->outputs * sizeof(uint32_t) + 127) / 128 * 128;
+        const size_t bytes = counters + (size_t)args->outputs * (size_t)args->chunks * (size_t)reducer->acc_bytes;
+        cudaError_t e;
+        status = gpul__scratch(&scratch, bytes, scope, stream, function);
+        if (status != GPUL_OK) return status;
+        args->arrived = (uint32_t *)scratch;
+        args->partials = (char *)scratch + counters;
+        e = cudaMemsetAsync(scratch, 0, counters, stream);
+        if (e != cudaSuccess) {
+            status = gpul__fail_cuda(e, function, "cudaMemsetAsync of the scratch memory");
+            gpul__scratch_free(scratch, scope, stream, NULL);
+            return status;
+        }
+    }
+    error = reducer->launch(args);
+    if (error != 0) status = gpul__fail_cuda((cudaError_t)error, function, "kernel launch");
+    if (scratch != NULL) {
+        const gpul_status freed = gpul__scratch_free(scratch, scope, stream, status == GPUL_OK ? function : NULL);
+        if (status == GPUL_OK) status = freed;
+    }
+    return status;
+}
+
+/* Sorts dimensions by falling stride, so that a reduction over all of them walks memory in order and dense arrays merge
+ * into one dimension. */
+static void gpul__sort_reduced(int32_t ndim, int64_t *shape, int64_t *strides) {
+    int32_t i, j;
+    for (i = 1; i < ndim; ++i) {
+        for (j = i; j > 0 && strides[j - 1] < strides[j]; --j) {
+            const int64_t s = shape[j], t = strides[j];
+            shape[j] = shape[j - 1];
+            strides[j] = strides[j - 1];
+            shape[j - 1] = s;
+            strides[j - 1] = t;
+        }
+    }
+}
+
+/* `positional`: the operation tells indices, so the order of the elements is the logical one. */
+static gpul_status gpul__reduce(const char *function, const gpul__reducer *reducer, gpul_array *out,
+                                const gpul_array *x, int32_t axis, int32_t positional, gpul_stream stream) {
+    gpul__reduce_args args;
+    gpul__scope scope;
+    const gpul_array *arrays[2];
+    gpul_status status;
+    char text[2][96];
+    int32_t i;
+    int64_t *strides[2];
+    if (axis != GPUL_ALL_AXES && (axis < 0 || axis >= x->ndim))
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "axis is %d, but x has %d dimensions", (int)axis, (int)x->ndim);
+    memset(&args, 0, sizeof args);
+    args.n = axis == GPUL_ALL_AXES ? gpul_size(x) : x->shape[axis];
+    args.outputs = 1;
+    if (axis == GPUL_ALL_AXES) {
+        if (gpul_size(out) != 1)
+            return gpul__fail(GPUL_ERROR_SHAPE, function, "out has %s, but the result is one element",
+                              gpul__describe(text[0], sizeof text[0], out));
+    } else {
+        int32_t fits = out->ndim == x->ndim - 1;
+        for (i = 0; fits && i < out->ndim; ++i) fits = out->shape[i] == x->shape[i < axis ? i : i + 1];
+        if (!fits)
+            return gpul__fail(GPUL_ERROR_SHAPE, function, "out has %s, but x has %s and axis %d goes away",
+                              gpul__describe(text[0], sizeof text[0], out),
+                              gpul__describe(text[1], sizeof text[1], x), (int)axis);
+        args.outputs = gpul_size(out);
+    }
+    if (gpul__overlap(out, x)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "out overlaps x");
+    arrays[0] = out;
+    arrays[1] = x;
+    status = gpul__begin(&scope, function, arrays, 2);
+    if (status != GPUL_OK) return status;
+    if (args.outputs == 0) return gpul__end(&scope, GPUL_OK);
+    args.x = x->data;
+    args.out = out->data;
+    args.out_dtype = out->dtype;
+    if (axis == GPUL_ALL_AXES) {
+        args.reduce_ndim = x->ndim;
+        memcpy(args.reduce_shape, x->shape, sizeof args.reduce_shape);
+        memcpy(args.x_reduce, x->strides, sizeof args.x_reduce);
+        if (!positional) gpul__sort_reduced(args.reduce_ndim, args.reduce_shape, args.x_reduce);
+    } else {
+        args.reduce_ndim = 1;
+        args.reduce_shape[0] = args.n;
+        args.x_reduce[0] = x->strides[axis];
+        for (i = 0; i < x->ndim; ++i) {
+            if (i == axis) continue;
+            args.outer_shape[args.outer_ndim] = x->shape[i];
+            args.x_outer[args.outer_ndim] = x->strides[i];
+            args.out_stride[args.outer_ndim] = out->strides[args.outer_ndim];
+            args.outer_ndim++;
+        }
+    }
+    strides[0] = args.x_reduce;
+    args.reduce_ndim = gpul__merge_dims(args.reduce_ndim, args.reduce_shape, strides, 1);
+    strides[0] = args.x_outer;
+    strides[1] = args.out_stride;
+    args.outer_ndim = gpul__merge_dims(args.outer_ndim, args.outer_shape, strides, 2);
+    status = gpul__reduce_launch(function, reducer, &args, &scope, stream);
+    return gpul__end(&scope, status);
+}
+
+GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reducer *reducer, gpul_array *out,
+                                        gpul_dtype out_dtype, const gpul_array *x, gpul_dtype x_dtype, int32_t axis,
+                                        gpul_stream stream) {
+    gpul_status status = gpul__check_array(function, "out", out);
+    if (status == GPUL_OK) status = gpul__check_array(function, "x", x);
+    if (status != GPUL_OK) return status;
+    if (reducer == NULL) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "reducer is NULL");
+    if (x->dtype != x_dtype)
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s, but %s is needed", gpul_dtype_name(x->dtype),
+                          gpul_dtype_name(x_dtype));
+    if (out->dtype != out_dtype)
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but %s is needed", gpul_dtype_name(out->dtype),
+                          gpul_dtype_name(out_dtype));
+    return gpul__reduce(function, reducer, out, x, axis, 0, stream);
+}
+
+/* What gpul_reduce and gpul_reduce_host check alike about x and op. */
+static gpul_status gpul__check_reduction(const char *function, const gpul_array *x, int32_t op, int32_t axis,
+                                         const gpul__reducer **reducer) {
+    gpul_status status = gpul__check_array(function, "x", x);
+    if (status != GPUL_OK) return status;
+    if (op < GPUL_SUM || op > GPUL_COUNT_NONZERO)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "op is %d, which is none of GPUL_SUM .. GPUL_COUNT_NONZERO",
+                          (int)op);
+    if (gpul_reduce_dtype(op, x->dtype) == 0)
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s, which op %s does not take", gpul_dtype_name(x->dtype),
+                          gpul__reduce_name(op));
+    if (op == GPUL_MIN || op == GPUL_MAX || op == GPUL_ARGMIN || op == GPUL_ARGMAX) {
+        const int64_t n = axis == GPUL_ALL_AXES                ? gpul_size(x)
+                          : axis >= 0 && axis < x->ndim ? x->shape[axis]
+                                                               : 1;
+        if (n == 0)
+            return gpul__fail(GPUL_ERROR_SHAPE, function, "x has no elements to take the %s of",
+                              gpul__reduce_name(op));
+    }
+    *reducer = gpul__find_reducer(op, x->dtype);
+    if (*reducer == NULL)
+        return gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "gpulite_kernels.cu was built without %s of %s",
+                          gpul__reduce_name(op), gpul_dtype_name(x->dtype));
+    return GPUL_OK;
+}
+
+static int32_t gpul__is_positional(int32_t op) { return op == GPUL_ARGMIN || op == GPUL_ARGMAX; }
+
+GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t op, int32_t axis, gpul_stream stream) {
+    const char *const function = "gpul_reduce";
+    const gpul__reducer *reducer = NULL;
+    gpul_dtype want;
+    gpul_status status = gpul__check_array(function, "out", out);
+    if (status == GPUL_OK) status = gpul__check_reduction(function, x, op, axis, &reducer);
+    if (status != GPUL_OK) return status;
+    want = gpul_reduce_dtype(op, x->dtype);
+    if (out->dtype != want && !(out->dtype == GPUL_F64 && gpul__is_floating(want) && op != GPUL_MIN && op != GPUL_MAX))
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but the %s of %s is %s", gpul_dtype_name(out->dtype),
+                          gpul__reduce_name(op), gpul_dtype_name(x->dtype), gpul_dtype_name(want));
+    return gpul__reduce(function, reducer, out, x, axis, gpul__is_positional(op), stream);
+}
+
+GPUL_API gpul_status gpul_reduce_host(void *value, const gpul_array *x, int32_t op, gpul_stream stream) {
+    const char *const function = "gpul_reduce_host";
+    const gpul__reducer *reducer = NULL;
+    gpul__scope scope;
+    gpul_array out;
+    gpul_status status, freed;
+    double answer = 0; /* room for any dtype, aligned for any */
+    cudaError_t e;
+    const size_t size = x == NULL ? 0 : gpul_dtype_size(gpul_reduce_dtype(op, x->dtype));
+    if (value == NULL) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "value is NULL");
+    status = gpul__check_reduction(function, x, op, GPUL_ALL_AXES, &reducer);
+    if (status != GPUL_OK) return status;
+    status = gpul__begin(&scope, function, &x, 1);
+    if (status != GPUL_OK) return status;
+    memset(&out, 0, sizeof out);
+    out.dtype = gpul_reduce_dtype(op, x->dtype);
+    out.memory = GPUL_MEMORY_DEVICE;
+    out.device = scope.device;
+    status = gpul__scratch(&out.data, size, &scope, stream, function);
+    if (status != GPUL_OK) return gpul__end(&scope, status);
+    status = gpul__reduce(function, reducer, &out, x, GPUL_ALL_AXES, gpul__is_positional(op), stream);
+    if (status == GPUL_OK) {
+        e = cudaMemcpyAsync(&answer, out.data, size, cudaMemcpyDeviceToHost, stream);
+        if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
+        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "copy of the result");
+    }
+    freed = gpul__scratch_free(out.data, &scope, stream, status == GPUL_OK ? function : NULL);
+    if (status == GPUL_OK) status = freed;
+    if (status == GPUL_OK) memcpy(value, &answer, size);
+    return gpul__end(&scope, status);
+}
+
+GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream) {
+    const char *const function = "gpul_dot";
+    const gpul__reducer *reducer;
+    gpul__reduce_args args;
+    gpul__scope scope;
+    const gpul_array *arrays[3];
+    char text[2][96];
+    gpul_status status = gpul__check_array(function, "out", out);
+    if (status == GPUL_OK) status = gpul__check_array(function, "x", x);
+    if (status == GPUL_OK) status = gpul__check_array(function, "y", y);
+    if (status != GPUL_OK) return status;
+    if (x->dtype != GPUL_F32 && x->dtype != GPUL_F64)
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s, but float32 or float64 is needed",
+                          gpul_dtype_name(x->dtype));
+    if (y->dtype != x->dtype)
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "y is %s, but x is %s", gpul_dtype_name(y->dtype),
+                          gpul_dtype_name(x->dtype));
+    if (out->dtype != x->dtype && out->dtype != GPUL_F64)
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but the dot of %s is %s or float64",
+                          gpul_dtype_name(out->dtype), gpul_dtype_name(x->dtype), gpul_dtype_name(x->dtype));
+    if (x->ndim != 1)
+        return gpul__fail(GPUL_ERROR_SHAPE, function, "x has %s, but a vector is needed",
+                          gpul__describe(text[0], sizeof text[0], x));
+    if (y->ndim != 1 || y->shape[0] != x->shape[0])
+        return gpul__fail(GPUL_ERROR_SHAPE, function, "y has %s, but x has %s",
+                          gpul__describe(text[0], sizeof text[0], y), gpul__describe(text[1], sizeof text[1], x));
+    if (gpul_size(out) != 1)
+        return gpul__fail(GPUL_ERROR_SHAPE, function, "out has %s, but the result is one element",
+                          gpul__describe(text[0], sizeof text[0], out));
+    if (gpul__overlap(out, x)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "out overlaps x");
+    if (gpul__overlap(out, y)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "out overlaps y");
+    reducer = gpul__find_reducer(GPUL__DOT, x->dtype);
+    if (reducer == NULL) return gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "gpulite_kernels.cu was built without it");
+    arrays[0] = out;
+    arrays[1] = x;
+    arrays[2] = y;
+    status = gpul__begin(&scope, function, arrays, 3);
+    if (status != GPUL_OK) return status;
+    memset(&args, 0, sizeof args);
+    args.x = x->data;
+    args.y = y->data;
+    args.out = out->data;
+    args.out_dtype = out->dtype;
+    args.n = x->shape[0];
+    args.outputs = 1;
+    args.reduce_ndim = 1;
+    args.reduce_shape[0] = args.n;
+    args.x_reduce[0] = x->strides[0];
+    args.y_reduce[0] = y->strides[0];
+    status = gpul__reduce_launch(function, reducer, &args, &scope, stream);
+    return gpul__end(&scope, status);
+}
+
+GPUL_API gpul_status gpul_gemv(double alpha, const gpul_array *A, const gpul_array *x, double beta, gpul_array *y,
+                               gpul_stream stream) {
+    const char *const function = "gpul_gemv";
+    const gpul__reducer *reducer;
+    gpul__reduce_args args;
+    gpul__scope scope;
+    const gpul_array *arrays[3];
+    char text[2][96];
+    gpul_status status = gpul__check_array(function, "A", A);
+    if (status == GPUL_OK) status = gpul__check_array(function, "x", x);
+    if (status == GPUL_OK) status = gpul__check_array(function, "y", y);
+    if (status != GPUL_OK) return status;
+    if (A->dtype != GPUL_F32 && A->dtype != GPUL_F64)
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "A is %s, but float32 or float64 is needed",
+                          gpul_dtype_name(A->dtype));
+    if (x->dtype != A->dtype)
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s, but A is %s", gpul_dtype_name(x->dtype),
+                          gpul_dtype_name(A->dtype));
+    if (y->dtype != A->dtype)
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "y is %s, but A is %s", gpul_dtype_name(y->dtype),
+                          gpul_dtype_name(A->dtype));
+    if (A->ndim != 2)
+        return gpul__fail(GPUL_ERROR_SHAPE, function, "A has %s, but a matrix is needed",
+                          gpul__describe(text[0], sizeof text[0], A));
+    if (x->ndim != 1 || x->shape[0] != A->shape[1])
+        return gpul__fail(GPUL_ERROR_SHAPE, function, "x has %s, but A %s needs %s (%lld)",
+                          gpul__describe(text[0], sizeof text[0], x), gpul__describe(text[1], sizeof text[1], A),
+                          gpul_dtype_name(A->dtype), (long long)A->shape[1]);
+    if (y->ndim != 1 || y->shape[0] != A->shape[0])
+        return gpul__fail(GPUL_ERROR_SHAPE, function, "y has %s, but A %s needs %s (%lld)",
+                          gpul__describe(text[0], sizeof text[0], y), gpul__describe(text[1], sizeof text[1], A),
+                          gpul_dtype_name(A->dtype), (long long)A->shape[0]);
+    if (gpul__overlap(y, A)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "y overlaps A");
+    if (gpul__overlap(y, x)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "y overlaps x");
+    reducer = gpul__find_reducer(GPUL__GEMV, A->dtype);
+    if (reducer == NULL)
+        return gpul__fail(GPUL_ERROR_UNSUPPORTED, function,
+                          "gpulite_kernels.cu was built with GPULITE_NO_GEMV, without this operation");
+    arrays[0] = y;
+    arrays[1] = A;
+    arrays[2] = x;
+    status = gpul__begin(&scope, function, arrays, 3);
+    if (status != GPUL_OK) return status;
+    memset(&args, 0, sizeof args);
+    args.x = A->data;
+    args.y = x->data;
+    args.out = y->data;
+    args.out_dtype = y->dtype;
+    args.n = alpha == 0 ? 0 : A->shape[1]; /* alpha = 0: a product of no columns, so that A and x are not read */
+    args.outputs = A->shape[0];
+    args.reduce_ndim = 1;
+    args.reduce_shape[0] = args.n;
+    args.x_reduce[0] = A->strides[1];
+    args.y_reduce[0] = x->strides[0];
+    args.outer_ndim = 1;
+    args.outer_shape[0] = A->shape[0];
+    args.x_outer[0] = A->strides[0];
+    args.out_stride[0] = y->strides[0];
+    args.alpha = alpha;
+    args.beta = beta;
+    if (args.outputs > 0) status = gpul__reduce_launch(function, reducer, &args, &scope, stream);
+    return gpul__end(&scope, status);
+}
+
+#endif /* GPULITE_NO_KERNELS */
+
+/* ---- histogram and matrix product ---- */
+
+#ifndef GPULITE_NO_KERNELS
+
+static int32_t gpul__is_finite(double x) { return x >= -1.7976931348623157e308 && x <= 1.7976931348623157e308; }
+
+/* One edge of uniform bins, as a double. The volatile objects keep compilers from fusing the product with the sum and from
+ * carrying more precision than the type has. */
+static double gpul__histogram_edge(const gpul__histogram_args *args, int64_t i) {
+    if (i == args->bins) return args->f32_edges ? (double)(float)args->hi : args->hi;
+    if (args->f32_steps) {
+        volatile float product = (float)i * (float)args->step;
+        volatile float sum = product + (float)args->lo;
+        return (double)sum;
+    } else {
+        volatile double product = (double)i * args->step;
+        volatile double sum = product + args->lo;
+        return args->f32_edges ? (double)(float)sum : sum;
+    }
+}
+
+/* Uniform bins from lo to hi for data of `dtype`, in the types that numpy.histogram works in. `span` is what it divides
+ * by, if the caller knows better than hi - lo, else 0. `automatic`: lo and hi come from the data. */
+static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram_args *args, gpul_dtype dtype, double lo,
+                                           double hi, double span, int32_t automatic) {
+    const double n = (double)args->bins;
+    double reach, width;
+    int64_t i;
+    args->uniform = 1;
+    args->f32_edges = dtype == GPUL_F32;
+    args->f32_steps = dtype == GPUL_F32 && automatic;
+    if (!gpul__is_finite(lo) || !gpul__is_finite(hi)) {
+        if (automatic)
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "x spans [%g, %g], which is no finite range", lo, hi);
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "lo = %g and hi = %g must be finite", lo, hi);
+    }
+    if (lo > hi)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "lo = %.17g is above hi = %.17g", lo, hi);
+    if (lo == hi) {
+        volatile double below = lo - 0.5, above = hi + 0.5;
+        lo = args->f32_steps ? (double)(float)below : below;
+        hi = args->f32_steps ? (double)(float)above : above;
+        span = 0;
+    }
+    width = hi - lo;
+    if (!gpul__is_finite(width))
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "hi - lo overflows for lo = %g and hi = %g", lo, hi);
+    if (args->f32_edges) {
+        const double most = 3.4028234663852886e38;
+        const double low = (double)(float)lo, high = (double)(float)hi; /* what is beyond float's range becomes infinite */
+        if (!(low >= -most && high <= most && (double)(float)(high - low) <= most))
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                              "lo = %g, hi = %g and hi - lo must lie in the range of x's float32", lo, hi);
+    }
+    args->lo = lo;
+    args->hi = hi;
+    if (args->f32_steps) {
+        const float width_f = (float)width;
+        args->span = (double)width_f;
+        args->step = (double)(float)(width_f / (float)args->bins);
+    } else {
+        args->span = span > 0 ? span : width;
+        args->step = width / n;
+    }
+    /* Edges are off by less than n u (3 + reach / width) bins (see gpul__hist_estimate): they increase if that is below one
+     * half. Otherwise see for oneself: numpy.histogram refuses empty bins. */
+    reach = lo < 0 ? -lo : lo;
+    if (hi > reach) reach = hi;
+    if (!(n * (args->f32_edges ? 1.0 / 16777216 : 1.0 / 9007199254740992.0) * (6 + 3 * (reach / width)) < 0.45 &&
+          args->step > (args->f32_edges ? 1e-43 : 1e-321))) {
+        double before = gpul__histogram_edge(args, 0);
+        for (i = 1; i <= args->bins; ++i) {
+            const double edge = gpul__histogram_edge(args, i);
+            if (!(edge > before))
+                return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                                  "too many bins: %lld between lo = %.17g and hi = %.17g leave some of them empty in %s",
+                                  (long long)args->bins, lo, hi, args->f32_edges ? "float32" : "float64");
+            before = edge;
+        }
+    }
+    return GPUL_OK;
+}
+
+/* The range of x itself: waits for two reductions. */
+static gpul_status gpul__histogram_automatic(const char *function, gpul__histogram_args *args, const gpul_array *x,
+                                             gpul_stream stream) {
+    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    cudaError_t error;
+    gpul_status status;
+    union {
+        float f32;
+        double f64;
+        int32_t i32;
+        int64_t i64;
+        uint8_t u8;
+    } least, most;
+    if (args->n == 0) return gpul__histogram_uniform(function, args, x->dtype, 0.0, 1.0, 0.0, 0);
+    error = cudaStreamIsCapturing(stream, &capture);
+    if (error == cudaErrorStreamCaptureImplicit) {
+        if (cudaPeekAtLastError() == error) (void)cudaGetLastError();
+        capture = cudaStreamCaptureStatusActive;
+    } else if (error != cudaSuccess) {
+        return gpul__fail_cuda(error, function, "cudaStreamIsCapturing");
+    }
+    if (capture != cudaStreamCaptureStatusNone)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                          "options->range is GPUL_RANGE_AUTO, which waits for x's range and cannot be captured");
+    status = gpul_reduce_host(&least, x, GPUL_MIN, stream);
+    if (status == GPUL_OK) status = gpul_reduce_host(&most, x, GPUL_MAX, stream);
+    if (status != GPUL_OK) return status;
+    switch (x->dtype) {
+    case GPUL_F32:
+        return gpul__histogram_uniform(function, args, GPUL_F32, (double)least.f32, (double)most.f32, 0.0, 1);
+    case GPUL_F64: return gpul__histogram_uniform(function, args, GPUL_F64, least.f64, most.f64, 0.0, 1);
+    case GPUL_I32:
+        return gpul__histogram_uniform(function, args, GPUL_I32, (double)least.i32, (double)most.i32,
+                                       (double)((int64_t)most.i32 - (int64_t)least.i32), 1);
+    case GPUL_I64:
+        return gpul__histogram_uniform(function, args, GPUL_I64, (double)least.i64, (double)most.i64,
+                                       (double)((uint64_t)most.i64 - (uint64_t)least.i64), 1);
+    default: return gpul__histogram_uniform(function, args, GPUL_U8, (double)least.u8, (double)most.u8, 0.0, 1);
+    }
+}
+
+static gpul_status gpul__histogram_check_edges(const char *function, gpul__histogram_args *args,
+                                               const gpul_histogram_options *options) {
+    int64_t i;
+    if (!options->edges)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->edges is NULL with GPUL_RANGE_EDGES");
+    if (options->n_edges != args->bins + 1)
+        return gpul__fail(GPUL_ERROR_SHAPE, function, "options->n_edges is %lld, but counts has %lld bins and needs %lld",
+                          (long long)options->n_edges, (long long)args->bins, (long long)(args->bins + 1));
+    for (i = 0; i <= args->bins; ++i) {
+        const double edge = options->edges[i];
+        if (edge != edge)
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->edges[%lld] is NaN", (long long)i);
+        if (i > 0 && edge < options->edges[i - 1])
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                              "options->edges must not decrease, but [%lld] = %.17g and [%lld] = %.17g", (long long)(i - 1),
+                              options->edges[i - 1], (long long)i, edge);
+    }
+    args->uniform = 0;
+    args->edges = options->edges;
+    args->lo = options->edges[0];
+    args->hi = options->edges[args->bins];
+    return GPUL_OK;
+}
+
+static int32_t gpul__histogram_takes(gpul_dtype dtype) {
+    return dtype == GPUL_F32 || dtype == GPUL_F64 || dtype == GPUL_I32 || dtype == GPUL_I64 || dtype == GPUL_U8;
+}
+
+static gpul_status gpul__histogram(const char *function, gpul_array *counts, const gpul_array *x,
+                                   const gpul_histogram_options *options, gpul_stream stream) {
+    const gpul_array *arrays[3];
+    const gpul_array *weights = options->weights;
+    char text[96], other[96];
+    gpul__histogram_args args;
+    gpul__scope scope;
+    gpul_status status;
+    int64_t bytes;
+    int64_t *strides[2];
+    void *scratch = NULL;
+    int32_t error, i, j;
+
+    status = gpul__check_array(function, "counts", counts);
+    if (status == GPUL_OK) status = gpul__check_array(function, "x", x);
+    if (status == GPUL_OK && weights) status = gpul__check_array(function, "options->weights", weights);
+    if (status != GPUL_OK) return status;
+    if (options->range != GPUL_RANGE_AUTO && options->range != GPUL_RANGE_LO_HI && options->range != GPUL_RANGE_EDGES)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->range is %d, which is no GPUL_RANGE_*",
+                          (int)options->range);
+
+    if (!gpul__histogram_takes(x->dtype))
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s; float32, float64, int32, int64 and uint8 are taken",
+                          gpul_dtype_name(x->dtype));
+    if (!weights) {
+        if (counts->dtype != GPUL_I32 && counts->dtype != GPUL_I64)
+            return gpul__fail(GPUL_ERROR_DTYPE, function, "counts is %s, but must be int32 or int64",
+                              gpul_dtype_name(counts->dtype));
+    } else {
+        const int32_t floats = weights->dtype == GPUL_F32 || weights->dtype == GPUL_F64;
+        if (!floats && weights->dtype != GPUL_I32 && weights->dtype != GPUL_I64)
+            return gpul__fail(GPUL_ERROR_DTYPE, function,
+                              "options->weights is %s; float32, float64, int32 and int64 are taken",
+                              gpul_dtype_name(weights->dtype));
+        if (counts->dtype != (floats ? GPUL_F64 : GPUL_I64))
+            return gpul__fail(GPUL_ERROR_DTYPE, function, "counts is %s, but %s weights need %s",
+                              gpul_dtype_name(counts->dtype), gpul_dtype_name(weights->dtype),
+                              gpul_dtype_name(floats ? GPUL_F64 : GPUL_I64));
+    }
+
+    if (counts->ndim != 1 || counts->shape[0] < 1)
+        return gpul__fail(GPUL_ERROR_SHAPE, function, "counts has %s, but must be a vector of one bin or more",
+                          gpul__describe(text, sizeof text, counts));
+    if (weights) {
+        int32_t same = weights->ndim == x->ndim;
+        for (i = 0; i < x->ndim && same; ++i) same = weights->shape[i] == x->shape[i];
+        if (!same)
+            return gpul__fail(GPUL_ERROR_SHAPE, function, "options->weights has %s, but must have the shape of x, %s",
+                              gpul__describe(text, sizeof text, weights), gpul__describe(other, sizeof other, x));
+    }
+
+    memset(&args, 0, sizeof args);
+    args.bins = counts->shape[0];
+    args.counts_stride = counts->strides[0];
+    args.n = gpul_size(x);
+    args.accumulate = options->accumulate != 0;
+    args.x_dtype = x->dtype;
+    args.counts_dtype = counts->dtype;
+    args.weights_dtype = weights ? weights->dtype : 0;
+    if (options->range == GPUL_RANGE_EDGES) status = gpul__histogram_check_edges(function, &args, options);
+    if (options->range == GPUL_RANGE_LO_HI)
+        status = gpul__histogram_uniform(function, &args, x->dtype, options->lo, options->hi, 0.0, 0);
+    if (status != GPUL_OK) return status;
+
+    if (args.bins > 1 && args.counts_stride == 0)
+        return gpul__fail(GPUL_ERROR_OVERLAP, function, "counts has stride 0: its bins share one element");
+    if (gpul__overlap(counts, x))
+        return gpul__fail(GPUL_ERROR_OVERLAP, function, "counts overlaps x");
+    if (weights && gpul__overlap(counts, weights))
+        return gpul__fail(GPUL_ERROR_OVERLAP, function, "counts overlaps options->weights");
+
+    arrays[0] = counts;
+    arrays[1] = x;
+    arrays[2] = weights;
+    status = gpul__begin(&scope, function, arrays, weights ? 3 : 2);
+    if (status != GPUL_OK) return status;
+    if (options->range == GPUL_RANGE_AUTO) status = gpul__histogram_automatic(function, &args, x, stream);
+    if (status != GPUL_OK) return gpul__end(&scope, status);
+
+    /* The order of the elements does not matter: take them as they lie in memory. */
+    args.x = x->data;
+    args.weights = weights ? weights->data : NULL;
+    args.counts = counts->data;
+    for (i = 0; i < x->ndim; ++i) {
+        int64_t shape = x->shape[i], x_stride = x->strides[i], w_stride = weights ? weights->strides[i] : 0;
+        for (j = i; j > 0 && args.x_strides[j - 1] < x_stride; --j) {
+            args.shape[j] = args.shape[j - 1];
+            args.x_strides[j] = args.x_strides[j - 1];
+            args.w_strides[j] = args.w_strides[j - 1];
+        }
+        args.shape[j] = shape;
+        args.x_strides[j] = x_stride;
+        args.w_strides[j] = w_stride;
+    }
+    strides[0] = args.x_strides;
+    strides[1] = args.w_strides;
+    if (args.n <= 1) {
+        args.ndim = 1;
+        args.shape[0] = args.n;
+        args.x_strides[0] = args.w_strides[0] = 1;
+    } else {
+        args.ndim = gpul__merge_dims(x->ndim, args.shape, strides, weights ? 2 : 1);
+    }
+    args.sms = scope.sms;
+    args.shared_optin = scope.shared_optin;
+    args.stream = stream;
+
+    bytes = gpul__histogram_scratch(&args);
+    if (bytes < 0) {
+        status = gpul__fail(GPUL_ERROR_UNSUPPORTED, function,
+                            "gpulite_kernels.cu was compiled with GPULITE_NO_HISTOGRAM");
+        return gpul__end(&scope, status);
+    }
+    if (bytes > 0) status = gpul__scratch(&scratch, (size_t)bytes, &scope, stream, function);
+    if (status != GPUL_OK) return gpul__end(&scope, status);
+    args.scratch = scratch;
+    error = gpul__histogram_launch(&args);
+    if (error != 0) status = gpul__fail_cuda((cudaError_t)error, function, "launching the kernels");
+    if (scratch) {
+        const gpul_status freed = gpul__scratch_free(scratch, &scope, stream, function);
+        if (status == GPUL_OK) status = freed;
+    }
+    return gpul__end(&scope, status);
+}
+
+GPUL_API gpul_status gpul_histogram(gpul_array *counts, const gpul_array *x, double lo, double hi, gpul_stream stream) {
+    gpul_histogram_options options;
+    memset(&options, 0, sizeof options);
+    options.range = GPUL_RANGE_LO_HI;
+    options.lo = lo;
+    options.hi = hi;
+    return gpul__histogram("gpul_histogram", counts, x, &options, stream);
+}
+
+GPUL_API gpul_status gpul_histogram_ex(gpul_array *counts, const gpul_array *x, const gpul_histogram_options *options,
+                                       gpul_stream stream) {
+    if (!options) return gpul__fail(GPUL_ERROR_ARGUMENT, "gpul_histogram_ex", "options is NULL");
+    return gpul__histogram("gpul_histogram_ex", counts, x, options, stream);
+}
+
+GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtype dtype, double lo, double hi) {
+    const char *const function = "gpul_histogram_edges";
+    gpul__histogram_args args;
+    gpul_status status;
+    int64_t i;
+    if (!edges) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "edges is NULL");
+    if (bins < 1)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "bins is %lld, but must be 1 or more", (long long)bins);
+    if (!gpul__histogram_takes(dtype))
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "dtype is %s; float32, float64, int32, int64 and uint8 are taken",
+                          gpul_dtype_name(dtype));
+    memset(&args, 0, sizeof args);
+    args.bins = bins;
+    status = gpul__histogram_uniform(function, &args, dtype, lo, hi, 0.0, 0);
+    if (status != GPUL_OK) return status;
+    for (i = 0; i <= bins; ++i) edges[i] = gpul__histogram_edge(&args, i);
+    return GPUL_OK;
+}
+
+/* The strides of a matrix with one of them 1: a dimension of one element (or none) may take any. Returns 0 if neither is. */
+static int32_t gpul__unit_stride(const gpul_array *a, int64_t *row, int64_t *col) {
+    *row = a->strides[0];
+    *col = a->strides[1];
+    if (*col == 1 || a->shape[1] <= 1) *col = 1;
+    else if (*row == 1 || a->shape[0] <= 1) *row = 1;
+    else return gpul_size(a) == 0;
+    return 1;
+}
+
+static gpul_status gpul__gemm(const char *function, double alpha, const gpul_array *A, const gpul_array *B, double beta,
+                              gpul_array *C, gpul_stream stream) {
+    static const char *const names[3] = {"C", "A", "B"};
+    const gpul_array *arrays[3];
+    int64_t row[3], col[3], bytes, pitch, extent;
+    char text[96], other[96], third[96];
+    gpul__gemm_args args;
+    gpul__scope scope;
+    gpul_status status;
+    void *scratch = NULL;
+    int32_t error, i;
+
+    arrays[0] = C;
+    arrays[1] = A;
+    arrays[2] = B;
+    for (i = 0; i < 3; ++i) {
+        status = gpul__check_array(function, names[i], arrays[i]);
+        if (status != GPUL_OK) return status;
+    }
+    for (i = 1; i < 3; ++i) {
+        const gpul_dtype dtype = arrays[i]->dtype;
+        if (dtype != GPUL_F32 && dtype != GPUL_F64 && dtype != GPUL_F16 && dtype != GPUL_BF16)
+            return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s; float32, float64, float16 and bfloat16 are taken",
+                              names[i], gpul_dtype_name(dtype));
+    }
+    if (B->dtype != A->dtype || C->dtype != A->dtype) {
+        i = B->dtype != A->dtype ? 2 : 0;
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s, but A is %s", names[i],
+                          gpul_dtype_name(arrays[i]->dtype), gpul_dtype_name(A->dtype));
+    }
+    for (i = 0; i < 3; ++i)
+        if (arrays[i]->ndim != 2)
+            return gpul__fail(GPUL_ERROR_SHAPE, function, "%s has %s, but must be a matrix", names[i],
+                              gpul__describe(text, sizeof text, arrays[i]));
+    if (B->shape[0] != A->shape[1])
+        return gpul__fail(GPUL_ERROR_SHAPE, function, "B has %s, but A %s needs %lld rows in it",
+                          gpul__describe(text, sizeof text, B), gpul__describe(other, sizeof other, A),
+                          (long long)A->shape[1]);
+    if (C->shape[0] != A->shape[0] || C->shape[1] != B->shape[1])
+        return gpul__fail(GPUL_ERROR_SHAPE, function, "C has %s, but A %s and B %s need (%lld, %lld)",
+                          gpul__describe(text, sizeof text, C), gpul__describe(other, sizeof other, A),
+                          gpul__describe(third, sizeof third, B), (long long)A->shape[0], (long long)B->shape[1]);
+    for (i = 0; i < 3; ++i)
+        if (!gpul__unit_stride(arrays[i], &row[i], &col[i]))
+            return gpul__fail(GPUL_ERROR_SHAPE, function,
+                              "%s has the strides (%lld, %lld), but one of them must be 1 (gpul_copy it into a dense array)",
+                              names[i], (long long)row[i], (long long)col[i]);
+    /* rows (columns) of C that share elements */
+    pitch = col[0] == 1 ? row[0] : col[0];
+    extent = col[0] == 1 ? C->shape[1] : C->shape[0];
+    if (pitch < extent && (col[0] == 1 ? C->shape[0] : C->shape[1]) > 1 && gpul_size(C) > 0)
+        return gpul__fail(GPUL_ERROR_OVERLAP, function, "C overlaps itself: its leading dimension is %lld, below %lld",
+                          (long long)pitch, (long long)extent);
+    for (i = 1; i < 3; ++i)
+        if (gpul__overlap(C, arrays[i]))
+            return gpul__fail(GPUL_ERROR_OVERLAP, function, "C overlaps %s", names[i]);
+
+    status = gpul__begin(&scope, function, arrays, 3);
+    if (status != GPUL_OK) return status;
+
+    memset(&args, 0, sizeof args);
+    args.K = A->shape[1];
+    args.C = C->data;
+    args.alpha = alpha;
+    args.beta = beta;
+    args.dtype = C->dtype;
+    args.sms = scope.sms;
+    args.shared_optin = scope.shared_optin;
+    args.stream = stream;
+    if (col[0] == 1) {
+        args.A = A->data;
+        args.B = B->data;
+        args.M = C->shape[0];
+        args.N = C->shape[1];
+        args.a_row = row[1];
+        args.a_col = col[1];
+        args.b_row = row[2];
+        args.b_col = col[2];
+        args.c_row = row[0];
+    } else { /* C^T = B^T A^T, whose rows are C's columns */
+        args.A = B->data;
+        args.B = A->data;
+        args.M = C->shape[1];
+        args.N = C->shape[0];
+        args.a_row = col[2];
+        args.a_col = row[2];
+        args.b_row = col[1];
+        args.b_col = row[1];
+        args.c_row = col[0];
+    }
+    args.c_col = 1;
+
+    bytes = gpul__gemm_plan(&args);
+    if (bytes < 0) {
+        status = gpul__fail(GPUL_ERROR_UNSUPPORTED, function,
+                            "gpulite_kernels.cu was compiled with GPULITE_NO_MATMUL");
+        return gpul__end(&scope, status);
+    }
+    if (args.M == 0 || args.N == 0) return gpul__end(&scope, GPUL_OK);
+    if (bytes > 0) status = gpul__scratch(&scratch, (size_t)bytes, &scope, stream, function);
+    if (status != GPUL_OK) return gpul__end(&scope, status);
+    args.scratch = scratch;
+    error = gpul__gemm_launch(&args);
+    if (error != 0) status = gpul__fail_cuda((cudaError_t)error, function, "launching the kernels");
+    if (scratch) {
+        const gpul_status freed = gpul__scratch_free(scratch, &scope, stream, function);
+        if (status == GPUL_OK) status = freed;
+    }
+    return gpul__end(&scope, status);
+}
+
+GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream) {
+    return gpul__gemm("gpul_matmul", 1.0, A, B, 0.0, C, stream);
+}
+
+GPUL_API gpul_status gpul_gemm(double alpha, const gpul_array *A, const gpul_array *B, double beta, gpul_array *C,
+                               gpul_stream stream) {
+    return gpul__gemm("gpul_gemm", alpha, A, B, beta, C, stream);
+}
+
+#endif /* GPULITE_NO_KERNELS */
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* GPULITE_IMPLEMENTATION */
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * MIT License
+ *
+ * Copyright (c) 2026 gpulite contributors
+ *
+ * Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
+ * documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
+ * rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit
+ * persons to whom the Software is furnished to do so, subject to the following conditions:
+ *
+ * The above copyright notice and this permission notice shall be included in all copies or substantial portions of the
+ * Software.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
+ * WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR
+ * COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
+ * OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+ * ------------------------------------------------------------------------------------------------------------------ */

@@ -1,0 +1,1533 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gpulite_kernels.cu - v0.1.0 - the prebuilt kernels of gpulite.h
+ *
+ *     nvcc -c -arch=native gpulite_kernels.cu        the GPU of this machine
+ *     nvcc -c -arch=sm_90a gpulite_kernels.cu        Hopper (H100, H200)
+ *     g++ -c -x c++ -ffp-contract=off -Itests/cpu gpulite_kernels.cu         no GPU: the CPU stand-in
+ *
+ * Add -Xcompiler -fno-exceptions,-fno-threadsafe-statics for an object that a C program links with gcc and -lcudart alone.
+ * Leave families out with -DGPULITE_NO_GEMV, -DGPULITE_NO_HISTOGRAM, -DGPULITE_NO_MATMUL.
+ *
+ *     section          operations                                   dtypes                              engine
+ *     1 elementwise    vecadd, vecmul, copy, fill                   all                                 gpulite.h, section 12
+ *     2 reductions     sum, prod, min, max, abs-sum, sum-sq, mean,  f32 f64 i32 i64 u8; f16 bf16 for    gpulite.h, section 12
+ *                      var, argmin, argmax, count-nonzero, dot      sum, min, max; dot f32 f64
+ *     3 gemv           gemv                                         f32 f64                             gpulite.h, section 12
+ *     4 histogram      uniform bins, edges, weights                 f32 f64 i32 i64 u8
+ *     5 matmul         matmul, gemm                                 f32 f64 f16 bf16
+ *
+ * Everything here is static but a handful of gpul__ functions at the end of each section, which the host side in gpulite.h
+ * calls: it has checked the arguments by then, and turns what they return (a cudaError_t) into an error.
+ */
+#include <cuda_runtime.h>
+
+#include "gpulite.h"
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * 1. Elementwise
+ *
+ * Bound by memory: 3 elements move per sum. The engine does the moving; an operation here says what happens to one element.
+ * Copies and fills do not look into elements and go by their size.
+ * ------------------------------------------------------------------------------------------------------------------ */
+
+/* Integers wrap: signed overflow is undefined in C++, unsigned is not. Floats round once: the _rn intrinsics are never
+ * contracted, and 16-bit results computed in float and rounded are correctly rounded, float having more than 2p + 2 bits
+ * (Figueroa, When is double rounding innocuous?, 1995). */
+static __device__ __forceinline__ float gpul__add(float a, float b) { return __fadd_rn(a, b); }
+static __device__ __forceinline__ double gpul__add(double a, double b) { return __dadd_rn(a, b); }
+static __device__ __forceinline__ int32_t gpul__add(int32_t a, int32_t b) { return int32_t(uint32_t(a) + uint32_t(b)); }
+static __device__ __forceinline__ int64_t gpul__add(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
+static __device__ __forceinline__ uint8_t gpul__add(uint8_t a, uint8_t b) { return uint8_t(a + b); }
+static __device__ __forceinline__ float gpul__mul(float a, float b) { return __fmul_rn(a, b); }
+static __device__ __forceinline__ double gpul__mul(double a, double b) { return __dmul_rn(a, b); }
+static __device__ __forceinline__ int32_t gpul__mul(int32_t a, int32_t b) { return int32_t(uint32_t(a) * uint32_t(b)); }
+static __device__ __forceinline__ int64_t gpul__mul(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
+static __device__ __forceinline__ uint8_t gpul__mul(uint8_t a, uint8_t b) { return uint8_t(a * b); }
+template <typename H> static __device__ __forceinline__ H gpul__add(H a, H b) {
+    return gpul__from_float<H>(__fadd_rn(gpul__to_float(a), gpul__to_float(b)));
+}
+template <typename H> static __device__ __forceinline__ H gpul__mul(H a, H b) {
+    return gpul__from_float<H>(__fmul_rn(gpul__to_float(a), gpul__to_float(b)));
+}
+
+template <typename T> struct gpul__op_add {
+    typedef T Out;
+    typedef T A;
+    typedef T B;
+    typedef gpul__none C;
+    __device__ __forceinline__ T operator()(T a, T b, gpul__none) const { return gpul__add(a, b); }
+};
+template <typename T> struct gpul__op_mul {
+    typedef T Out;
+    typedef T A;
+    typedef T B;
+    typedef gpul__none C;
+    __device__ __forceinline__ T operator()(T a, T b, gpul__none) const { return gpul__mul(a, b); }
+};
+
+template <> struct gpul__dtype_of<uint16_t> { enum { value = -2 }; };
+template <> struct gpul__dtype_of<uint32_t> { enum { value = -4 }; };
+template <> struct gpul__dtype_of<uint64_t> { enum { value = -8 }; };
+template <typename T> struct gpul__op_copy {
+    typedef T Out;
+    typedef T A;
+    typedef gpul__none B;
+    typedef gpul__none C;
+    __device__ __forceinline__ T operator()(T a, gpul__none, gpul__none) const { return a; }
+};
+template <typename T> struct gpul__op_fill {
+    typedef T Out;
+    typedef gpul__none A;
+    typedef gpul__none B;
+    typedef gpul__none C;
+    T value;
+    __device__ __forceinline__ T operator()(gpul__none, gpul__none, gpul__none) const { return value; }
+};
+template <typename T> static int32_t gpul__fill_launch(const gpul__elementwise_args *args) {
+    gpul__op_fill<T> op;
+    op.value = T(args->scalar);
+    return gpul__elementwise_launch_op(args, op);
+}
+
+#define GPUL__BY_DTYPE(launch, Op)                                                                                     \
+    {0, launch<Op<float>>, launch<Op<double>>, launch<Op<int32_t>>, launch<Op<int64_t>>, launch<Op<uint8_t>>,          \
+     launch<Op<gpul__f16>>, launch<Op<gpul__bf16>>}
+
+extern "C" gpul__elementwise_fn gpul__find_elementwise(int32_t op, int32_t dtype_or_size) {
+    static const gpul__elementwise_fn arithmetic[2][8] = {GPUL__BY_DTYPE(gpul__elementwise_launch, gpul__op_add),
+                                                          GPUL__BY_DTYPE(gpul__elementwise_launch, gpul__op_mul)};
+    static const gpul__elementwise_fn moves[2][4] = {
+        {gpul__elementwise_launch<gpul__op_copy<uint8_t>>, gpul__elementwise_launch<gpul__op_copy<uint16_t>>,
+         gpul__elementwise_launch<gpul__op_copy<uint32_t>>, gpul__elementwise_launch<gpul__op_copy<uint64_t>>},
+        {gpul__fill_launch<uint8_t>, gpul__fill_launch<uint16_t>, gpul__fill_launch<uint32_t>,
+         gpul__fill_launch<uint64_t>}};
+    if (op == GPUL__ADD || op == GPUL__MUL)
+        return dtype_or_size >= GPUL_F32 && dtype_or_size <= GPUL_BF16 ? arithmetic[op - GPUL__ADD][dtype_or_size] : 0;
+    if (op != GPUL__COPY && op != GPUL__FILL) return 0;
+    for (int k = 0; k < 4; ++k)
+        if (dtype_or_size == 1 << k) return moves[op - GPUL__COPY][k];
+    return 0;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * 2. Reductions
+ *
+ * Bound by memory: each element is read once. All are instances of the engine in gpulite.h; an operation here says how one
+ * more element enters, how two partial results join, and what is written in the end. Floating sums run in double, where
+ * products of floats are exact; every multiply-add is an explicit fma, so that no compiler decides about bits. The
+ * identity of a floating sum is -0, the one value that changes nothing: -0 + -0 = -0.
+ * ------------------------------------------------------------------------------------------------------------------ */
+
+/* The type that sums run in */
+template <typename T> struct gpul__sum_of { typedef int64_t type; };
+template <> struct gpul__sum_of<float> { typedef double type; };
+template <> struct gpul__sum_of<double> { typedef double type; };
+template <> struct gpul__sum_of<gpul__f16> { typedef double type; };
+template <> struct gpul__sum_of<gpul__bf16> { typedef double type; };
+
+/* The value that comparisons run on: 16-bit floats as floats */
+template <typename T> struct gpul__value_of { typedef T type; };
+template <> struct gpul__value_of<gpul__f16> { typedef float type; };
+template <> struct gpul__value_of<gpul__bf16> { typedef float type; };
+
+template <typename To, typename T> static __device__ __forceinline__ To gpul__widen(T x) { return To(x); }
+template <> __device__ __forceinline__ double gpul__widen<double, gpul__f16>(gpul__f16 x) { return gpul__to_float(x); }
+template <> __device__ __forceinline__ double gpul__widen<double, gpul__bf16>(gpul__bf16 x) { return gpul__to_float(x); }
+template <> __device__ __forceinline__ float gpul__widen<float, gpul__f16>(gpul__f16 x) { return gpul__to_float(x); }
+template <> __device__ __forceinline__ float gpul__widen<float, gpul__bf16>(gpul__bf16 x) { return gpul__to_float(x); }
+
+static __device__ __forceinline__ double gpul__multiply_add(double a, double b, double c) { return fma(a, b, c); }
+static __device__ __forceinline__ float gpul__multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
+static __device__ __forceinline__ int64_t gpul__multiply_add(int64_t a, int64_t b, int64_t c) {
+    return gpul__add(gpul__mul(a, b), c);
+}
+static __device__ __forceinline__ double gpul__magnitude(double a) { return fabs(a); }
+static __device__ __forceinline__ int64_t gpul__magnitude(int64_t a) { return a < 0 ? int64_t(-uint64_t(a)) : a; }
+
+/* make() is how a table entry gets its operation: entries whose kernels differ in a flag share them, for each kernel costs
+ * compile time. */
+template <typename Op, typename T, typename A> struct gpul__reduction {
+    static Op make() { return Op(); }
+    typedef T X;
+    typedef gpul__none Y;
+    typedef A Acc;
+    __device__ __forceinline__ void begin(const T *) {}
+};
+
+template <typename Op, typename T, typename A = typename gpul__sum_of<T>::type>
+struct gpul__sum_base : gpul__reduction<Op, T, A> {
+    __device__ __forceinline__ A identity() const { return A(-0.0); }
+    __device__ __forceinline__ A combine(A a, A b) const { return gpul__add(a, b); }
+    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t n) const {
+        gpul__store(out, i, dtype, n == 0 ? A(0) : a);
+    }
+};
+/* A is double for the mean of 64-bit integers, whose sum may not fit. */
+template <typename T, typename A = typename gpul__sum_of<T>::type>
+struct gpul__sum : gpul__sum_base<gpul__sum<T, A>, T, A> {
+    bool mean;
+    __device__ __forceinline__ A fold(A acc, T x, gpul__none, int64_t) const { return gpul__add(acc, gpul__widen<A>(x)); }
+    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t n) const {
+        if (n == 0) a = A(0);
+        if (mean) gpul__store(out, i, dtype, __ddiv_rn(double(a), double(n)));
+        else gpul__store(out, i, dtype, a);
+    }
+    static gpul__sum make() { return make(false); }
+    static gpul__sum make(bool mean) {
+        gpul__sum op;
+        op.mean = mean;
+        return op;
+    }
+};
+template <typename T> struct gpul__mean_of { typedef gpul__sum<T> type; };
+template <> struct gpul__mean_of<int64_t> { typedef gpul__sum<int64_t, double> type; };
+template <typename T> struct gpul__mean : gpul__mean_of<T>::type {
+    static typename gpul__mean_of<T>::type make() { return gpul__mean_of<T>::type::make(true); }
+};
+template <typename T> struct gpul__abs_sum : gpul__sum_base<gpul__abs_sum<T>, T> {
+    typedef typename gpul__sum_of<T>::type A;
+    __device__ __forceinline__ A fold(A acc, T x, gpul__none, int64_t) const {
+        return gpul__add(acc, gpul__magnitude(gpul__widen<A>(x)));
+    }
+};
+template <typename T> struct gpul__sum_sq : gpul__sum_base<gpul__sum_sq<T>, T> {
+    typedef typename gpul__sum_of<T>::type A;
+    __device__ __forceinline__ A fold(A acc, T x, gpul__none, int64_t) const {
+        return gpul__multiply_add(gpul__widen<A>(x), gpul__widen<A>(x), acc);
+    }
+};
+template <typename T> struct gpul__dot : gpul__sum_base<gpul__dot<T>, T, double> {
+    typedef T Y;
+    __device__ __forceinline__ double fold(double acc, T x, T y, int64_t) const {
+        return fma(double(x), double(y), acc);
+    }
+};
+template <typename T> struct gpul__count_nonzero : gpul__sum_base<gpul__count_nonzero<T>, T, int64_t> {
+    __device__ __forceinline__ int64_t fold(int64_t acc, T x, gpul__none, int64_t) const { return acc + (x != T(0)); }
+};
+template <typename T> struct gpul__prod : gpul__reduction<gpul__prod<T>, T, typename gpul__sum_of<T>::type> {
+    typedef typename gpul__sum_of<T>::type A;
+    __device__ __forceinline__ A identity() const { return A(1); }
+    __device__ __forceinline__ A combine(A a, A b) const { return gpul__mul(a, b); }
+    __device__ __forceinline__ A fold(A acc, T x, gpul__none, int64_t) const { return gpul__mul(acc, gpul__widen<A>(x)); }
+    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t) const {
+        gpul__store(out, i, dtype, a);
+    }
+};
+
+/* Sums of d and d^2 with d = x - pivot, the pivot being the first element: var = (sum d^2 - (sum d)^2 / n) / n. The
+ * subtraction loses (sum d)^2 / n over n var = (mean - pivot)^2 / var, and that is n at most, for the pivot itself adds
+ * (mean - pivot)^2 / n to the variance: no data makes the cancellation unbounded, as it is with pivot 0. */
+struct gpul__moments {
+    double first, second;
+};
+template <typename T> struct gpul__var : gpul__reduction<gpul__var<T>, T, gpul__moments> {
+    double pivot;
+    __device__ __forceinline__ void begin(const T *first) { pivot = double(*first); }
+    __device__ __forceinline__ gpul__moments identity() const {
+        gpul__moments m;
+        m.first = m.second = 0;
+        return m;
+    }
+    __device__ __forceinline__ gpul__moments combine(gpul__moments a, gpul__moments b) const {
+        a.first = __dadd_rn(a.first, b.first);
+        a.second = __dadd_rn(a.second, b.second);
+        return a;
+    }
+    __device__ __forceinline__ gpul__moments fold(gpul__moments acc, T x, gpul__none, int64_t) const {
+        const double d = __dsub_rn(double(x), pivot);
+        acc.first = __dadd_rn(acc.first, d);
+        acc.second = fma(d, d, acc.second);
+        return acc;
+    }
+    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, gpul__moments a, int64_t n) const {
+        const double mean = __ddiv_rn(a.first, double(n));
+        const double var = __ddiv_rn(fma(-mean, a.first, a.second), double(n));
+        gpul__store(out, i, dtype, var < 0 ? 0.0 : var);
+    }
+};
+
+template <typename V> static __device__ __forceinline__ bool gpul__is_nan(V v) { return v != v; }
+/* One kernel serves minimum and maximum: the maximum is the minimum of mirrored values (-x for floats, ~x for integers,
+ * which unlike -x never overflows), mirrored back. */
+static __device__ __forceinline__ float gpul__mirror(float x) { return -x; }
+static __device__ __forceinline__ double gpul__mirror(double x) { return -x; }
+template <typename I> static __device__ __forceinline__ I gpul__mirror(I x) { return I(~x); }
+
+template <typename V> struct gpul__most {
+    static __device__ __forceinline__ V value() { return V(sizeof(V) == 8 ? INT64_MAX : sizeof(V) == 4 ? INT32_MAX : 255); }
+};
+template <> struct gpul__most<float> {
+    static __device__ __forceinline__ float value() { return gpul__bits<float>(0x7f800000u); }
+};
+template <> struct gpul__most<double> {
+    static __device__ __forceinline__ double value() { return gpul__bits<double>(0x7ff0000000000000ull); }
+};
+
+template <typename T> struct gpul__min : gpul__reduction<gpul__min<T>, T, typename gpul__value_of<T>::type> {
+    typedef typename gpul__value_of<T>::type V;
+    bool mirrored;
+    __device__ __forceinline__ V identity() const { return gpul__most<V>::value(); }
+    __device__ __forceinline__ V combine(V a, V b) const {
+        return a < b || gpul__is_nan(a) ? a : b; /* of equals the second: +0 and -0 by position */
+    }
+    __device__ __forceinline__ V fold(V acc, T x, gpul__none, int64_t) const {
+        const V v = gpul__widen<V>(x);
+        return combine(acc, mirrored ? gpul__mirror(v) : v);
+    }
+    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, V a, int64_t) const {
+        gpul__store(out, i, dtype, mirrored ? gpul__mirror(a) : a);
+    }
+    static gpul__min make() { return make(false); }
+    static gpul__min make(bool mirrored) {
+        gpul__min op;
+        op.mirrored = mirrored;
+        return op;
+    }
+};
+template <typename T> struct gpul__max : gpul__min<T> {
+    static gpul__min<T> make() { return gpul__min<T>::make(true); }
+};
+
+template <typename V> struct gpul__place {
+    V value;
+    int64_t index; /* -1: none yet */
+};
+template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, gpul__place<T> > {
+    typedef gpul__place<T> Place;
+    bool mirrored;
+    __device__ __forceinline__ Place identity() const {
+        Place none;
+        memset(&none, 0, sizeof none); /* the padding too: partial results are copied by their bytes */
+        none.index = -1;
+        return none;
+    }
+    __device__ __forceinline__ Place combine(Place a, Place b) const {
+        if (a.index < 0) return b;
+        if (b.index < 0) return a;
+        const bool a_nan = gpul__is_nan(a.value), b_nan = gpul__is_nan(b.value);
+        if (a_nan || b_nan) return a_nan && (!b_nan || a.index < b.index) ? a : b;
+        if (a.value == b.value) return a.index < b.index ? a : b;
+        return a.value < b.value ? a : b;
+    }
+    __device__ __forceinline__ Place fold(Place acc, T x, gpul__none, int64_t i) const {
+        Place next = identity();
+        next.value = mirrored ? gpul__mirror(x) : x;
+        next.index = i;
+        return combine(acc, next);
+    }
+    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, Place a, int64_t) const {
+        gpul__store(out, i, dtype, a.index);
+    }
+    static gpul__argmin make() { return make(false); }
+    static gpul__argmin make(bool mirrored) {
+        gpul__argmin op;
+        op.mirrored = mirrored;
+        return op;
+    }
+};
+template <typename T> struct gpul__argmax : gpul__argmin<T> {
+    static gpul__argmin<T> make() { return gpul__argmin<T>::make(true); }
+};
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * 3. Matrix-vector product
+ *
+ * y = alpha A x + beta y is a reduction of A[i, :] * x along a row for each i: the engine's `rows` kernel for row-major
+ * matrices, its `cols` kernel for column-major ones, with the columns split over blocks and joined in order. Each product
+ * enters by one fma in A's own precision: at most cols + 2 roundings reach any element. beta = 0 must not read y.
+ * ------------------------------------------------------------------------------------------------------------------ */
+#ifndef GPULITE_NO_GEMV
+template <typename T> struct gpul__gemv {
+    typedef T X;
+    typedef T Y;
+    typedef T Acc;
+    T alpha, beta;
+    __device__ __forceinline__ void begin(const T *) {}
+    __device__ __forceinline__ T identity() const { return T(0); }
+    __device__ __forceinline__ T fold(T acc, T a, T x, int64_t) const { return gpul__multiply_add(a, x, acc); }
+    __device__ __forceinline__ T combine(T a, T b) const { return gpul__add(a, b); }
+    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype, T acc, int64_t n) const {
+        T *y = static_cast<T *>(out) + i;
+        const T product = n == 0 ? T(0) : gpul__mul(alpha, acc);
+        *y = beta == T(0) ? product : gpul__multiply_add(beta, *y, product);
+    }
+};
+template <typename T> static int32_t gpul__gemv_launch(const gpul__reduce_args *args) {
+    gpul__gemv<T> op;
+    op.alpha = T(args->alpha);
+    op.beta = T(args->beta);
+    return gpul__reduce_launch_op(args, op);
+}
+#endif
+
+#define GPUL__NO_REDUCER {0, 0, 0}
+#define GPUL__REDUCERS(Op)                                                                                             \
+    {GPUL__NO_REDUCER,           GPUL__REDUCER(Op<float>),   GPUL__REDUCER(Op<double>), GPUL__REDUCER(Op<int32_t>),    \
+     GPUL__REDUCER(Op<int64_t>), GPUL__REDUCER(Op<uint8_t>), GPUL__NO_REDUCER,          GPUL__NO_REDUCER}
+#define GPUL__REDUCERS_16(Op)                                                                                          \
+    {GPUL__NO_REDUCER,           GPUL__REDUCER(Op<float>),   GPUL__REDUCER(Op<double>),    GPUL__REDUCER(Op<int32_t>), \
+     GPUL__REDUCER(Op<int64_t>), GPUL__REDUCER(Op<uint8_t>), GPUL__REDUCER(Op<gpul__f16>), GPUL__REDUCER(Op<gpul__bf16>)}
+
+extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype) {
+    static const gpul__reducer table[GPUL__GEMV + 1][GPUL_BF16 + 1] = {
+        {GPUL__NO_REDUCER},
+        GPUL__REDUCERS_16(gpul__sum),
+        GPUL__REDUCERS(gpul__prod),
+        GPUL__REDUCERS_16(gpul__min),
+        GPUL__REDUCERS_16(gpul__max),
+        GPUL__REDUCERS(gpul__abs_sum),
+        GPUL__REDUCERS(gpul__sum_sq),
+        GPUL__REDUCERS(gpul__mean),
+        GPUL__REDUCERS(gpul__var),
+        GPUL__REDUCERS(gpul__argmin),
+        GPUL__REDUCERS(gpul__argmax),
+        GPUL__REDUCERS(gpul__count_nonzero),
+        {GPUL__NO_REDUCER, GPUL__REDUCER(gpul__dot<float>), GPUL__REDUCER(gpul__dot<double>)},
+#ifndef GPULITE_NO_GEMV
+        {GPUL__NO_REDUCER,
+         {&gpul__gemv_launch<float>, int32_t(sizeof(float)), 4},
+         {&gpul__gemv_launch<double>, int32_t(sizeof(double)), 2}},
+#endif
+    };
+    if (op < GPUL_SUM || op > GPUL__GEMV || dtype < GPUL_F32 || dtype > GPUL_BF16) return 0;
+    return table[op][dtype].launch ? &table[op][dtype] : 0;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Histogram
+ *
+ * Idea. Counters live in shared memory and are added to the result once per block. Few bins have up to 32 copies of each
+ * counter, copy by copy in neighbouring banks, so that the lanes of a warp meet neither in an address nor in a bank even
+ * when all elements are equal. Many bins are cut into parts, and each part is counted by blocks of its own that read all
+ * of x; with still more bins, or few elements, counts is incremented in global memory. Bytes are counted by value, 256
+ * counters whatever the bins, and the values are sorted into bins afterwards.
+ *
+ * The bin of an element is the one that numpy.histogram gives it, exactly. The product (x - lo) * (bins / (hi - lo)) says
+ * which bin, or that x is too close to an edge to tell; only then that edge is computed, as numpy.linspace does, and
+ * compared with x. No edge is ever stored. See gpul__hist_estimate for what "too close" is.
+ *
+ * Assumptions. Additions are integer (weights in floating point are added in 128-bit fixed point), so the order of the
+ * atomics does not show. A counter of a block has 32 bits: no block sees 2^32 elements.
+ *
+ * Cost. One read of x (one for each part: a part holds some 58000 bins on Hopper); one atomic addition to shared memory
+ * an element; one to global memory for each block and bin that occurs. With weights: global atomics, one for integers,
+ * two for floats, which are read twice.
+ * ------------------------------------------------------------------------------------------------------------------ */
+#ifdef GPULITE_NO_HISTOGRAM
+
+extern "C" int64_t gpul__histogram_scratch(const gpul__histogram_args *) { return -1; }
+extern "C" int32_t gpul__histogram_launch(const gpul__histogram_args *) { return int32_t(cudaErrorNotSupported); }
+
+#else
+
+/* ---- from an element to its bin ---- */
+
+struct gpul__hist_rule {
+    double lo, hi, step, span; /* numpy's first edge, last edge, step of linspace and divisor of the index */
+    double scale, tolerance;   /* of the estimate: bins / (hi - lo), and how far from an integer is certain */
+    const double *edges;       /* explicit edges in device memory */
+    int64_t bins;
+    float lo_f, hi_f, step_f, span_f, scale_f, tolerance_f;
+    int32_t uniform;   /* 0: edges */
+    int32_t f32_steps; /* edges and indices of f32 data are computed in f32 throughout */
+    int32_t estimate;  /* the estimate is good to less than half a bin; 0: numpy's formula for every element */
+};
+
+/* What one element type needs. Real is the type that numpy computes edges and indices in. The magic number 1.5 * 2^23
+ * (2^52) rounds what is added to it to an integer and leaves that integer in its low bits. */
+template <typename Real> struct gpul__hist_real;
+template <> struct gpul__hist_real<float> {
+    typedef int32_t Int;
+    static __device__ __forceinline__ float lo(const gpul__hist_rule &r) { return r.lo_f; }
+    static __device__ __forceinline__ float hi(const gpul__hist_rule &r) { return r.hi_f; }
+    static __device__ __forceinline__ float scale(const gpul__hist_rule &r) { return r.scale_f; }
+    static __device__ __forceinline__ float tolerance(const gpul__hist_rule &r) { return r.tolerance_f; }
+    static __device__ __forceinline__ float sub(float a, float b) { return __fsub_rn(a, b); }
+    static __device__ __forceinline__ float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+    static __device__ __forceinline__ float magic() { return 12582912.0f; }
+    static __device__ __forceinline__ int32_t integer(float m) { return __float_as_int(m) - 0x4b400000; }
+    static __device__ __forceinline__ float edge(const gpul__hist_rule &r, int64_t i) {
+        if (i == r.bins) return r.hi_f;
+        if (r.f32_steps) return __fadd_rn(__fmul_rn(float(i), r.step_f), r.lo_f);
+        return __double2float_rn(__dadd_rn(__dmul_rn(double(i), r.step), r.lo));
+    }
+    /* numpy's index before it is made an integer, as a double: exact, since the values it had are kept */
+    static __device__ __forceinline__ double index(const gpul__hist_rule &r, float x) {
+        const float d = __fsub_rn(x, r.lo_f);
+        if (r.f32_steps) return double(__fmul_rn(__fdiv_rn(d, r.span_f), float(r.bins)));
+        return __dmul_rn(__ddiv_rn(double(d), r.span), double(r.bins));
+    }
+};
+template <> struct gpul__hist_real<double> {
+    typedef int64_t Int;
+    static __device__ __forceinline__ double lo(const gpul__hist_rule &r) { return r.lo; }
+    static __device__ __forceinline__ double hi(const gpul__hist_rule &r) { return r.hi; }
+    static __device__ __forceinline__ double scale(const gpul__hist_rule &r) { return r.scale; }
+    static __device__ __forceinline__ double tolerance(const gpul__hist_rule &r) { return r.tolerance; }
+    static __device__ __forceinline__ double sub(double a, double b) { return __dsub_rn(a, b); }
+    static __device__ __forceinline__ double fma(double a, double b, double c) { return __fma_rn(a, b, c); }
+    static __device__ __forceinline__ double magic() { return 6755399441055744.0; }
+    static __device__ __forceinline__ int64_t integer(double m) {
+        return int64_t(__double_as_longlong(m)) - 0x4338000000000000ll;
+    }
+    static __device__ __forceinline__ double edge(const gpul__hist_rule &r, int64_t i) {
+        if (i == r.bins) return r.hi;
+        return __dadd_rn(__dmul_rn(double(i), r.step), r.lo);
+    }
+    static __device__ __forceinline__ double index(const gpul__hist_rule &r, double x) {
+        return __dmul_rn(__ddiv_rn(__dsub_rn(x, r.lo), r.span), double(r.bins));
+    }
+};
+/* integers are compared and sorted as doubles, as numpy does */
+template <typename T> struct gpul__hist_type { typedef double Real; };
+template <> struct gpul__hist_type<float> { typedef float Real; };
+
+enum { gpul__hist_outside = -1, gpul__hist_unsure = -2 };
+
+/* The bin where the estimate is certain.
+ *
+ * Let u be 2^-24 (f32) or 2^-53 (f64), W = hi - lo, R = max(|lo|, |hi|), n bins, and p = (x - lo) n / W the true position.
+ * The estimate t = d * s has the error of d = fl(x - lo), at most n u (1 + R / W) with that of lo itself in f32, and that
+ * of s, n u. Edge i of linspace, in the same units, is at most n u (3 + R / W) away from i: three roundings of the step
+ * and the product, relative to W, and one of the sum, relative to R. So x lies on the side of every edge on which t lies
+ * of every integer, unless they are closer than n u (5 + 2 R / W) (and second-order terms: gpul__hist_fill_rule takes 6
+ * and 3). If that is below one half, at most one edge is that close, the nearest; and numpy's own index is then less than
+ * one away from p, so that its correction by at most one ends in the same bin. */
+template <typename Real>
+static __device__ __forceinline__ int64_t gpul__hist_estimate(const gpul__hist_rule &r, Real x, int64_t *nearest) {
+    typedef gpul__hist_real<Real> R;
+    const Real d = R::sub(x, R::lo(r)), m = R::fma(d, R::scale(r), R::magic());
+    const Real rest = R::fma(d, R::scale(r), -R::sub(m, R::magic()));
+    const typename R::Int k = R::integer(m);
+    *nearest = k;
+    if (!(x >= R::lo(r) && x <= R::hi(r))) return gpul__hist_outside;
+    if (!(fabs(rest) > R::tolerance(r))) return gpul__hist_unsure;
+    return k - (rest < 0 ? 1 : 0);
+}
+
+/* the last edge that is not above x, in a list that never decreases; the last bin is closed */
+static __device__ __forceinline__ int64_t gpul__hist_search(const gpul__hist_rule &r, double x) {
+    if (!(x >= r.lo && x <= r.hi)) return gpul__hist_outside;
+    int64_t low = 0, high = r.bins; /* edges[low] <= x < edges[high], or x == edges[bins] */
+    while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        if (r.edges[middle] <= x) low = middle;
+        else high = middle;
+    }
+    return low;
+}
+
+/* The bin of any x: -1 outside. */
+template <typename Real> static __device__ __forceinline__ int64_t gpul__hist_bin(const gpul__hist_rule &r, Real x) {
+    typedef gpul__hist_real<Real> R;
+    int64_t k;
+    const int64_t bin = gpul__hist_estimate(r, x, &k);
+    if (bin != gpul__hist_unsure) return bin;
+    if (r.estimate) {
+        if (x < R::edge(r, k)) --k;
+    } else {
+        /* numpy's formula and its correction, also where they miss the edges by more */
+        const double index = R::index(r, x);
+        k = index < double(r.bins) ? int64_t(index) : r.bins - 1;
+        if (x < R::edge(r, k)) --k;
+        if (k < 0) k = 0;
+        if (k != r.bins - 1 && x >= R::edge(r, k + 1)) ++k;
+    }
+    return k < r.bins ? k : r.bins - 1;
+}
+
+/* ---- counting ---- */
+
+struct gpul__hist_view {
+    const void *x;
+    void *counts;
+    int64_t n, counts_stride;
+    int64_t first_vector; /* x dense: elements before the first that is aligned to 16 bytes; -1: x has strides */
+    int32_t ndim;
+    int32_t wide;   /* counts are 64-bit */
+    int32_t width;  /* bins of a part */
+    int32_t copies; /* log2 of the copies of a counter */
+    int64_t shape[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS];
+    gpul__hist_rule rule;
+};
+
+/* Where element i lies. (Inlined: a call would need a copy of the view in local memory in every thread.) */
+static __device__ __forceinline__ int64_t gpul__hist_offset(const gpul__hist_view &v, const int64_t *strides, int64_t i) {
+    int64_t offset = 0;
+    for (int32_t d = v.ndim - 1; d > 0; --d) {
+        int64_t rest;
+        if (((i | v.shape[d]) >> 32) == 0) rest = uint32_t(i) / uint32_t(v.shape[d]);
+        else rest = i / v.shape[d];
+        offset += (i - rest * v.shape[d]) * strides[d];
+        i = rest;
+    }
+    return offset + i * strides[0];
+}
+
+static __device__ __forceinline__ void gpul__hist_add(const gpul__hist_view &v, int64_t bin, uint64_t amount) {
+    if (v.wide) atomicAdd(static_cast<unsigned long long *>(v.counts) + bin * v.counts_stride, amount);
+    else atomicAdd(static_cast<unsigned int *>(v.counts) + bin * v.counts_stride, static_cast<unsigned int>(amount));
+}
+
+static __device__ __forceinline__ uint64_t gpul__hist_sum_copies(const uint32_t *tile, int32_t counter, int32_t copies) {
+    uint64_t sum = 0;
+    /* each thread starts at another copy: neighbours read from different banks */
+    for (int32_t c = 0; c < 1 << copies; ++c)
+        sum += tile[(counter << copies) + ((c + int32_t(threadIdx.x)) & ((1 << copies) - 1))];
+    return sum;
+}
+
+/* Where counts go: to this block's counters of its part of the bins, or straight to global memory, there with runs of equal
+ * bins put together so that constant data do not queue up at one address. */
+template <bool kShared> struct gpul__hist_sink;
+template <> struct gpul__hist_sink<true> {
+    uint32_t *tile;
+    uint32_t copy, copies, width;
+    int64_t first;
+    __device__ __forceinline__ void add(const gpul__hist_view &, int64_t bin) {
+        const uint32_t counter = uint32_t(bin) - uint32_t(first); /* outside: far beyond width */
+        if (bin >= 0 && counter < width) atomicAdd(tile + ((counter << copies) + copy), 1u);
+    }
+    __device__ __forceinline__ void flush(const gpul__hist_view &) {}
+};
+template <> struct gpul__hist_sink<false> {
+    int64_t bin;
+    uint64_t run;
+    __device__ __forceinline__ void add(const gpul__hist_view &v, int64_t next) {
+        if (next < 0) return;
+        if (next != bin) {
+            flush(v);
+            bin = next;
+        }
+        ++run;
+    }
+    __device__ __forceinline__ void flush(const gpul__hist_view &v) {
+        if (run) gpul__hist_add(v, bin, run);
+        run = 0;
+    }
+};
+
+#define GPUL__HIST_THREADS 512
+#define GPUL__HIST_WIDE_THREADS 1024 /* where one block fills a multiprocessor's shared memory */
+
+/* Every element of x that is this thread's. */
+template <typename T, bool kUniform, bool kShared>
+static __device__ __forceinline__ void gpul__hist_visit(const gpul__hist_view &v, gpul__hist_sink<kShared> &sink) {
+    typedef typename gpul__hist_type<T>::Real Real;
+    enum { kN = 16 / sizeof(T), kUnroll = 2 };
+    const T *x = static_cast<const T *>(v.x);
+    if (v.first_vector < 0) {
+        GPUL_GRID_STRIDE(i, v.n) {
+            const Real value = Real(x[gpul__hist_offset(v, v.strides, i)]);
+            sink.add(v, kUniform ? gpul__hist_bin(v.rule, value) : gpul__hist_search(v.rule, double(value)));
+        }
+        return;
+    }
+    const T *const body = x + v.first_vector;
+    const int64_t vectors = (v.n - v.first_vector) / kN, stride = gpul_gridsize_x();
+    for (int64_t i = gpul_grid_x(); i < vectors; i += kUnroll * stride) {
+        gpul__pack<T, kN> pack[kUnroll];
+        uint32_t open = 0; /* elements whose bin takes more than the estimate: they are read again, and rare */
+GPUL__UNROLL
+        for (int u = 0; u < kUnroll; ++u)
+            if (i + u * stride < vectors) pack[u] = gpul__load<kN>(body + (i + u * stride) * kN);
+GPUL__UNROLL
+        for (int u = 0; u < kUnroll; ++u) {
+            if (i + u * stride >= vectors) break;
+GPUL__UNROLL
+            for (int j = 0; j < kN; ++j) {
+                int64_t bin = gpul__hist_unsure, nearest;
+                if (kUniform) bin = gpul__hist_estimate(v.rule, Real(pack[u].v[j]), &nearest);
+                if (bin == gpul__hist_unsure) open |= 1u << (u * kN + j);
+                else sink.add(v, bin);
+            }
+        }
+        while (open) {
+            const int at = __ffs(int(open)) - 1;
+            open &= open - 1;
+            const Real value = Real(body[(i + (at / kN) * stride) * kN + at % kN]);
+            sink.add(v, kUniform ? gpul__hist_bin(v.rule, value) : gpul__hist_search(v.rule, double(value)));
+        }
+    }
+    /* what lies before the first whole vector and behind the last one */
+    const int64_t behind = v.first_vector + vectors * kN, ends = v.first_vector + (v.n - behind);
+    if (blockIdx.x == gridDim.x - 1 && int64_t(threadIdx.x) < ends) {
+        const int64_t t = threadIdx.x;
+        const Real value = Real(x[t < v.first_vector ? t : behind + (t - v.first_vector)]);
+        sink.add(v, kUniform ? gpul__hist_bin(v.rule, value) : gpul__hist_search(v.rule, double(value)));
+    }
+}
+
+template <typename T, bool kUniform>
+static __global__ void __launch_bounds__(GPUL__HIST_WIDE_THREADS) gpul__hist_count_shared(const gpul__hist_view v) {
+    GPUL_SHARED(uint32_t, tile);
+    gpul__hist_sink<true> sink;
+    sink.tile = tile;
+    sink.copies = uint32_t(v.copies);
+    sink.copy = threadIdx.x & ((1u << v.copies) - 1);
+    sink.first = int64_t(blockIdx.y) * v.width;
+    sink.width = v.rule.bins - sink.first < v.width ? uint32_t(v.rule.bins - sink.first) : uint32_t(v.width);
+    for (uint32_t i = threadIdx.x; i < sink.width << v.copies; i += blockDim.x) tile[i] = 0;
+    __syncthreads();
+    gpul__hist_visit<T, kUniform, true>(v, sink);
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < sink.width; i += blockDim.x) {
+        const uint64_t sum = gpul__hist_sum_copies(tile, int32_t(i), v.copies);
+        if (sum) gpul__hist_add(v, sink.first + i, sum);
+    }
+}
+
+template <typename T, bool kUniform>
+static __global__ void __launch_bounds__(GPUL__HIST_THREADS) gpul__hist_count_global(const gpul__hist_view v) {
+    gpul__hist_sink<false> sink;
+    sink.bin = -1;
+    sink.run = 0;
+    gpul__hist_visit<T, kUniform, false>(v, sink);
+    sink.flush(v);
+}
+
+/* bytes: 256 values, each with 32 copies of its counter */
+static __global__ void __launch_bounds__(GPUL__HIST_THREADS) gpul__hist_count_bytes(const gpul__hist_view v) {
+    GPUL_SHARED(uint32_t, tile);
+    for (uint32_t i = threadIdx.x; i < 256u * 32u; i += blockDim.x) tile[i] = 0;
+    __syncthreads();
+    uint32_t *const mine = tile + (threadIdx.x & 31);
+    const uint8_t *x = static_cast<const uint8_t *>(v.x);
+    if (v.first_vector < 0) {
+        GPUL_GRID_STRIDE(i, v.n) {
+            atomicAdd(mine + x[gpul__hist_offset(v, v.strides, i)] * 32, 1u);
+        }
+    } else {
+        const uint8_t *const body = x + v.first_vector;
+        const int64_t vectors = (v.n - v.first_vector) / 16;
+        GPUL_GRID_STRIDE(i, vectors) {
+            const gpul__pack<uint8_t, 16> pack = gpul__load<16>(body + i * 16);
+GPUL__UNROLL
+            for (int j = 0; j < 16; ++j) atomicAdd(mine + pack.v[j] * 32, 1u);
+        }
+        const int64_t behind = v.first_vector + vectors * 16, ends = v.first_vector + (v.n - behind);
+        if (blockIdx.x == gridDim.x - 1 && int64_t(threadIdx.x) < ends) {
+            const int64_t t = threadIdx.x;
+            atomicAdd(mine + x[t < v.first_vector ? t : behind + (t - v.first_vector)] * 32, 1u);
+        }
+    }
+    __syncthreads();
+    for (int32_t value = int32_t(threadIdx.x); value < 256; value += int32_t(blockDim.x)) {
+        const uint64_t sum = gpul__hist_sum_copies(tile, value, 5);
+        if (sum == 0) continue;
+        const double number = double(value);
+        const int64_t bin = v.rule.uniform ? gpul__hist_bin(v.rule, number) : gpul__hist_search(v.rule, number);
+        if (bin >= 0) gpul__hist_add(v, bin, sum);
+    }
+}
+
+/* ---- weights ---- */
+
+struct gpul__hist_weights {
+    const void *w;
+    int64_t strides[GPUL_MAX_DIMS];
+    gpul_dtype x_dtype, dtype;
+    int32_t log2_n; /* 2^log2_n >= n */
+    /* floating weights: the bits of the largest finite |w|, and for each bin a signed 128-bit sum and flags */
+    unsigned long long *largest, *low, *high;
+    uint32_t *flags;
+};
+enum { gpul__hist_nan = 1, gpul__hist_plus_infinity = 2, gpul__hist_minus_infinity = 4 };
+
+static __device__ __forceinline__ int64_t gpul__hist_bin_any(const gpul__hist_view &v, gpul_dtype dtype, int64_t i) {
+    double value;
+    if (dtype == GPUL_F32) {
+        const float x = static_cast<const float *>(v.x)[i];
+        if (v.rule.uniform) return gpul__hist_bin(v.rule, x);
+        value = double(x);
+    } else if (dtype == GPUL_F64) {
+        value = static_cast<const double *>(v.x)[i];
+    } else if (dtype == GPUL_I32) {
+        value = double(static_cast<const int32_t *>(v.x)[i]);
+    } else if (dtype == GPUL_I64) {
+        value = double(static_cast<const int64_t *>(v.x)[i]);
+    } else {
+        value = double(static_cast<const uint8_t *>(v.x)[i]);
+    }
+    return v.rule.uniform ? gpul__hist_bin(v.rule, value) : gpul__hist_search(v.rule, value);
+}
+
+static __global__ void __launch_bounds__(GPUL__HIST_THREADS)
+    gpul__hist_weigh_integers(const gpul__hist_view v, const gpul__hist_weights w) {
+    GPUL_GRID_STRIDE(i, v.n) {
+        const int64_t bin = gpul__hist_bin_any(v, w.x_dtype, gpul__hist_offset(v, v.strides, i));
+        if (bin < 0) continue;
+        const int64_t at = gpul__hist_offset(v, w.strides, i);
+        const int64_t weight = w.dtype == GPUL_I32 ? static_cast<const int32_t *>(w.w)[at]
+                                                   : static_cast<const int64_t *>(w.w)[at];
+        gpul__hist_add(v, bin, uint64_t(weight));
+    }
+}
+
+static __device__ __forceinline__ double gpul__hist_weight(const gpul__hist_weights &w, int64_t i) {
+    return w.dtype == GPUL_F32 ? double(static_cast<const float *>(w.w)[i]) : static_cast<const double *>(w.w)[i];
+}
+
+/* The largest finite |w|. The bits of non-negative doubles are ordered as the doubles are. */
+static __global__ void __launch_bounds__(GPUL__HIST_THREADS)
+    gpul__hist_largest_weight(const gpul__hist_view v, const gpul__hist_weights w) {
+    unsigned long long most = 0;
+    GPUL_GRID_STRIDE(i, v.n) {
+        const unsigned long long bits =
+            gpul__bits<unsigned long long>(gpul__hist_weight(w, gpul__hist_offset(v, w.strides, i))) & 0x7fffffffffffffffull;
+        if (bits < 0x7ff0000000000000ull && bits > most) most = bits;
+    }
+    for (int d = 16; d > 0; d /= 2) {
+        const unsigned long long other = __shfl_xor_sync(0xffffffffu, most, d);
+        if (other > most) most = other;
+    }
+    if (threadIdx.x % 32 == 0 && most) atomicMax(w.largest, most);
+}
+
+/* The unit of the fixed point is 2^unit: n weights below 2^e, the power of two above the largest, sum to less than 2^126
+ * units. So a weight is rounded by at most 2^(e + log2_n - 127), far less than 2^-80 max|w| for any n that fits a GPU. */
+static __device__ __forceinline__ int gpul__hist_unit(const gpul__hist_weights &w) {
+    const unsigned long long bits = *w.largest;
+    const int e = bits >> 52 ? int(bits >> 52) - 1022 : 64 - __clzll(static_cast<long long>(bits)) - 1074;
+    return e + w.log2_n - 126;
+}
+
+static __global__ void __launch_bounds__(GPUL__HIST_THREADS)
+    gpul__hist_weigh_floats(const gpul__hist_view v, const gpul__hist_weights w) {
+    const int unit = gpul__hist_unit(w);
+    GPUL_GRID_STRIDE(i, v.n) {
+        const int64_t bin = gpul__hist_bin_any(v, w.x_dtype, gpul__hist_offset(v, v.strides, i));
+        if (bin < 0) continue;
+        const unsigned long long bits = gpul__bits<unsigned long long>(gpul__hist_weight(w, gpul__hist_offset(v, w.strides, i)));
+        const int exponent = int((bits >> 52) & 0x7ff);
+        const bool negative = (bits >> 63) != 0;
+        unsigned long long significand = bits & 0xfffffffffffffull;
+        if (exponent == 0x7ff) {
+            atomicOr(w.flags + bin, significand ? static_cast<uint32_t>(gpul__hist_nan)
+                                    : negative  ? static_cast<uint32_t>(gpul__hist_minus_infinity)
+                                                : static_cast<uint32_t>(gpul__hist_plus_infinity));
+            continue;
+        }
+        if (exponent) significand |= 1ull << 52;
+        const int shift = (exponent ? exponent : 1) - 1075 - unit;
+        unsigned long long low = 0, high = 0;
+        if (shift >= 64) high = significand << (shift - 64);
+        else if (shift > 0) high = significand >> (64 - shift), low = significand << shift;
+        else if (shift == 0) low = significand;
+        else if (shift > -55) low = (significand + (1ull << (-shift - 1))) >> -shift;
+        if ((low | high) == 0) continue;
+        if (negative) {
+            low = ~low + 1;
+            high = ~high + (low == 0);
+        }
+        const unsigned long long before = atomicAdd(w.low + bin, low);
+        high += before + low < before; /* the carry of this very addition: whatever the order, all carries arrive */
+        if (high) atomicAdd(w.high + bin, high);
+    }
+}
+
+/* counts = (or +=) the sums, rounded once to the nearest double. */
+static __global__ void __launch_bounds__(GPUL__HIST_THREADS)
+    gpul__hist_finish_floats(const gpul__hist_view v, const gpul__hist_weights w, int32_t accumulate) {
+    const int unit = gpul__hist_unit(w);
+    GPUL_GRID_STRIDE(bin, v.rule.bins) {
+        const uint32_t flags = w.flags[bin];
+        unsigned long long low = w.low[bin], high = w.high[bin];
+        const bool negative = (high >> 63) != 0;
+        if (negative) {
+            low = ~low + 1;
+            high = ~high + (low == 0);
+        }
+        const int length =
+            high ? 128 - __clzll(static_cast<long long>(high)) : 64 - __clzll(static_cast<long long>(low));
+        int drop = length - 53;
+        if (drop > 0) {
+            const bool upper = drop > 64; /* the highest bit that is dropped: in which half, and what lies below it */
+            const int at = upper ? drop - 65 : drop - 1;
+            const unsigned long long holder = upper ? high : low;
+            const bool half = (holder >> at) & 1;
+            const bool below = (holder & ((1ull << at) - 1)) != 0 || (upper && low != 0);
+            unsigned long long kept;
+            if (drop >= 64) kept = high >> (drop - 64);
+            else kept = (low >> drop) | (high << (64 - drop));
+            low = kept + (half && (below || (kept & 1)));
+        } else {
+            drop = 0;
+        }
+        /* exact: every weight and the unit are multiples of 2^-1074 where this comes near it */
+        double sum = scalbn(double(low), low ? drop + unit : 0);
+        if (negative) sum = -sum;
+        const uint32_t both = gpul__hist_plus_infinity | gpul__hist_minus_infinity;
+        if ((flags & gpul__hist_nan) || (flags & both) == both) sum = gpul__bits<double>(0x7ff8000000000000ull);
+        else if (flags & gpul__hist_plus_infinity) sum = gpul__bits<double>(0x7ff0000000000000ull);
+        else if (flags & gpul__hist_minus_infinity) sum = gpul__bits<double>(0xfff0000000000000ull);
+        double *const count = static_cast<double *>(v.counts) + bin * v.counts_stride;
+        *count = accumulate ? __dadd_rn(*count, sum) : sum;
+    }
+}
+
+/* ---- before and after ---- */
+
+/* Host values travel in the arguments of the launch: nothing to wait for, and a captured graph keeps its own copy. */
+struct gpul__hist_edge_list {
+    double edge[496];
+};
+static __global__ void gpul__hist_put_edges(double *out, int32_t count, const gpul__hist_edge_list list) {
+    const int32_t i = int32_t(threadIdx.x);
+    if (i < count) out[i] = list.edge[i];
+}
+
+template <typename T> static __global__ void gpul__hist_zero(T *counts, int64_t stride, int64_t bins) {
+    GPUL_GRID_STRIDE(i, bins) counts[i * stride] = 0;
+}
+
+static inline int64_t gpul__hist_round_up(int64_t bytes) { return (bytes + 15) / 16 * 16; }
+
+/* ---- selection ---- */
+
+static inline void gpul__hist_fill_rule(gpul__hist_rule *r, const gpul__histogram_args *args) {
+    r->lo = args->lo;
+    r->hi = args->hi;
+    r->step = args->step;
+    r->span = args->span;
+    r->bins = args->bins;
+    r->edges = static_cast<const double *>(args->scratch);
+    r->uniform = args->uniform;
+    r->f32_steps = args->f32_steps;
+    r->lo_f = float(args->lo);
+    r->hi_f = float(args->hi);
+    r->step_f = float(args->step);
+    r->span_f = float(args->span);
+    r->estimate = 0;
+    r->scale = r->scale_f = 0;
+    if (args->uniform) {
+        const bool f32 = args->f32_edges != 0;
+        const double n = double(args->bins), width = args->hi - args->lo;
+        const double low = args->lo < 0 ? -args->lo : args->lo, high = args->hi < 0 ? -args->hi : args->hi;
+        const double scale = n / width, reach = low > high ? low : high;
+        const double u = f32 ? 1.0 / 16777216 : 1.0 / 9007199254740992.0;
+        /* the last terms: rounding of the rest itself, and of subnormal numbers, whose error is absolute */
+        const double tolerance = n * u * (6 + 3 * (reach / width)) + 4 * u + scale * (f32 ? 6e-45 : 8e-323);
+        if (tolerance < 0.45 && scale < (f32 ? 1e38 : 1e308)) {
+            r->estimate = 1;
+            r->scale = scale;
+            r->scale_f = float(scale < 1e38 ? scale : 0.0);
+            r->tolerance = tolerance;
+            r->tolerance_f = float(tolerance * (1 + 4 * u));
+        }
+    }
+    if (!r->estimate) {
+        /* nothing is ever certain: no rest is above 1 */
+        r->tolerance = 1;
+        r->tolerance_f = 1;
+    }
+}
+
+typedef void (*gpul__hist_kernel)(const gpul__hist_view);
+
+template <typename T> static inline gpul__hist_kernel gpul__hist_pick(int32_t uniform, bool shared) {
+    if (shared) return uniform ? gpul__hist_count_shared<T, true> : gpul__hist_count_shared<T, false>;
+    return uniform ? gpul__hist_count_global<T, true> : gpul__hist_count_global<T, false>;
+}
+static inline gpul__hist_kernel gpul__hist_pick_dtype(gpul_dtype dtype, int32_t uniform, bool shared) {
+    if (dtype == GPUL_F32) return gpul__hist_pick<float>(uniform, shared);
+    if (dtype == GPUL_F64) return gpul__hist_pick<double>(uniform, shared);
+    if (dtype == GPUL_I32) return gpul__hist_pick<int32_t>(uniform, shared);
+    return gpul__hist_pick<int64_t>(uniform, shared);
+}
+
+/* At most `most` blocks, fewer where each would get less than `least` elements, more where one would see 2^31. */
+static inline uint32_t gpul__hist_blocks(int64_t n, int64_t most, int64_t least) {
+    int64_t blocks = n / least;
+    if (blocks > most) blocks = most;
+    if (blocks < 1) blocks = 1;
+    const int64_t enough = gpul_ceil_div(n, int64_t(1) << 31);
+    if (blocks < enough) blocks = enough;
+    return uint32_t(blocks < 2147483647 ? blocks : 2147483647);
+}
+
+static inline int32_t gpul__hist_launch_count(const gpul__histogram_args *args, gpul__hist_view *v) {
+    const int64_t usual = 49152 / 4; /* counters in the shared memory that every block may have */
+    const int64_t bins = args->bins, optin = args->shared_optin / 4;
+    if (args->x_dtype == GPUL_U8) {
+        const uint32_t blocks = gpul__hist_blocks(args->n, int64_t(args->sms) * 4, GPUL__HIST_THREADS * 32);
+        return gpul__launch(gpul__hist_count_bytes, gpul__dim(blocks), gpul__dim(GPUL__HIST_THREADS), 256 * 32 * 4,
+                            args->stream, *v);
+    }
+    if (bins <= usual) {
+        v->width = int32_t(bins);
+        while (v->copies < 5 && bins << (v->copies + 1) <= usual) ++v->copies;
+        const int64_t least = bins > GPUL__HIST_THREADS * 16 ? bins : GPUL__HIST_THREADS * 16;
+        const uint32_t blocks = gpul__hist_blocks(args->n, int64_t(args->sms) * 4, least);
+        return gpul__launch(gpul__hist_pick_dtype(args->x_dtype, args->uniform, true), gpul__dim(blocks),
+                            gpul__dim(GPUL__HIST_THREADS), (size_t(bins) << v->copies) * 4, args->stream, *v);
+    }
+    /* Large parts pay when a block counts more elements than it has counters to add up afterwards. */
+    const int64_t room = optin > usual ? optin : usual, parts = gpul_ceil_div(bins, room);
+    if (parts <= 8 && args->n / 2 >= bins * parts) {
+        const int64_t width = gpul_ceil_div(bins, parts);
+        const gpul__hist_kernel kernel = gpul__hist_pick_dtype(args->x_dtype, args->uniform, true);
+        bool fits = width <= usual;
+        if (!fits) {
+            const cudaError_t e = cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),
+                                                       cudaFuncAttributeMaxDynamicSharedMemorySize, int(width * 4));
+            fits = e == cudaSuccess;
+            if (!fits && cudaPeekAtLastError() == e) cudaGetLastError();
+        }
+        if (fits) {
+            v->width = int32_t(width);
+            const int64_t per_sm = width * 2 <= room ? 2 : 1, most = int64_t(args->sms) * per_sm / parts;
+            const uint32_t blocks = gpul__hist_blocks(args->n, most, width);
+            return gpul__launch(kernel, gpul__dim(blocks, uint32_t(parts)), gpul__dim(GPUL__HIST_WIDE_THREADS),
+                                size_t(width) * 4, args->stream, *v);
+        }
+    }
+    const uint32_t blocks = gpul__hist_blocks(args->n, int64_t(args->sms) * 4, GPUL__HIST_THREADS * 8);
+    return gpul__launch(gpul__hist_pick_dtype(args->x_dtype, args->uniform, false), gpul__dim(blocks),
+                        gpul__dim(GPUL__HIST_THREADS), 0, args->stream, *v);
+}
+
+/* ---- launchers ---- */
+
+/* In scratch: the explicit edges; then, for floating weights, the largest weight and sums and flags of all bins. */
+static inline int64_t gpul__hist_edge_bytes(const gpul__histogram_args *args) {
+    return args->uniform ? 0 : gpul__hist_round_up((args->bins + 1) * 8);
+}
+static inline bool gpul__hist_float_weights(const gpul__histogram_args *args) {
+    return args->weights && (args->weights_dtype == GPUL_F32 || args->weights_dtype == GPUL_F64);
+}
+extern "C" int64_t gpul__histogram_scratch(const gpul__histogram_args *args) {
+    int64_t bytes = gpul__hist_edge_bytes(args);
+    if (gpul__hist_float_weights(args)) bytes += 16 + args->bins * 20;
+    return bytes;
+}
+
+extern "C" int32_t gpul__histogram_launch(const gpul__histogram_args *args) {
+    gpul__hist_view v;
+    v.x = args->x;
+    v.counts = args->counts;
+    v.n = args->n;
+    v.counts_stride = args->counts_stride;
+    v.ndim = args->ndim;
+    v.wide = args->counts_dtype == GPUL_I64;
+    v.width = 0;
+    v.copies = 0;
+    memcpy(v.shape, args->shape, sizeof v.shape);
+    memcpy(v.strides, args->x_strides, sizeof v.strides);
+    gpul__hist_fill_rule(&v.rule, args);
+    v.first_vector = -1;
+    if (args->ndim == 1 && args->x_strides[0] == 1) {
+        const int64_t size = args->x_dtype == GPUL_U8                                    ? 1
+                             : args->x_dtype == GPUL_F32 || args->x_dtype == GPUL_I32 ? 4
+                                                                                      : 8;
+        v.first_vector = int64_t((16 - reinterpret_cast<uintptr_t>(args->x) % 16) % 16) / size;
+        if (v.first_vector > v.n) v.first_vector = v.n;
+    }
+    char *scratch = static_cast<char *>(args->scratch);
+    const bool floats = gpul__hist_float_weights(args);
+    int32_t status = 0;
+
+    /* counts start at zero, unless they are written only at the end */
+    if (!args->accumulate && !floats) {
+        if (args->counts_stride == 1) {
+            status = int32_t(cudaMemsetAsync(args->counts, 0, size_t(args->bins) * (v.wide ? 8 : 4), args->stream));
+        } else {
+            const gpul_dim3 grid = gpul_grid_1d(args->bins, 256), block = gpul__dim(256);
+            if (v.wide)
+                status = gpul__launch(gpul__hist_zero<uint64_t>, grid, block, 0, args->stream,
+                                      static_cast<uint64_t *>(args->counts), args->counts_stride, args->bins);
+            else
+                status = gpul__launch(gpul__hist_zero<uint32_t>, grid, block, 0, args->stream,
+                                      static_cast<uint32_t *>(args->counts), args->counts_stride, args->bins);
+        }
+        if (status) return status;
+    }
+    if (args->n == 0 && (args->accumulate || !floats)) return 0;
+
+    if (!args->uniform) {
+        gpul__hist_edge_list list;
+        const int64_t each = int64_t(sizeof list.edge / sizeof list.edge[0]);
+        double *const edges = reinterpret_cast<double *>(scratch);
+        for (int64_t at = 0; at <= args->bins; at += each) {
+            const int64_t left = args->bins + 1 - at, count = left < each ? left : each;
+            memcpy(list.edge, args->edges + at, size_t(count) * sizeof(double));
+            if (count < each) memset(list.edge + count, 0, size_t(each - count) * sizeof(double));
+            status = gpul__launch(gpul__hist_put_edges, gpul__dim(1), gpul__dim(512), 0, args->stream, edges + at,
+                                  int32_t(count), list);
+            if (status) return status;
+        }
+    }
+    if (!args->weights) return gpul__hist_launch_count(args, &v);
+
+    gpul__hist_weights w;
+    w.w = args->weights;
+    memcpy(w.strides, args->w_strides, sizeof w.strides);
+    w.x_dtype = args->x_dtype;
+    w.dtype = args->weights_dtype;
+    w.log2_n = 0;
+    while (w.log2_n < 62 && int64_t(1) << w.log2_n < args->n) ++w.log2_n;
+    w.largest = w.low = w.high = 0;
+    w.flags = 0;
+    const gpul_dim3 block = gpul__dim(GPUL__HIST_THREADS);
+    const gpul_dim3 grid =
+        gpul__dim(gpul__hist_blocks(args->n, int64_t(args->sms) * 4, GPUL__HIST_THREADS));
+    if (!floats) return gpul__launch(gpul__hist_weigh_integers, grid, block, 0, args->stream, v, w);
+
+    char *const sums = scratch + gpul__hist_edge_bytes(args);
+    w.largest = reinterpret_cast<unsigned long long *>(sums);
+    w.low = reinterpret_cast<unsigned long long *>(sums + 16);
+    w.high = w.low + args->bins;
+    w.flags = reinterpret_cast<uint32_t *>(w.high + args->bins);
+    status = int32_t(cudaMemsetAsync(sums, 0, size_t(16 + args->bins * 20), args->stream));
+    if (!status && args->n > 0)
+        status = gpul__launch(gpul__hist_largest_weight, grid, block, 0, args->stream, v, w);
+    if (!status && args->n > 0) status = gpul__launch(gpul__hist_weigh_floats, grid, block, 0, args->stream, v, w);
+    if (!status)
+        status = gpul__launch(gpul__hist_finish_floats, gpul_grid_1d(args->bins, GPUL__HIST_THREADS), block, 0,
+                              args->stream, v, w, args->accumulate);
+    return status;
+}
+
+#define GPUL__HISTOGRAM_KERNEL reinterpret_cast<const void *>(&gpul__hist_count_shared<float, true>)
+
+#endif /* GPULITE_NO_HISTOGRAM */
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Matrix product: C = alpha A B + beta C, C row-major (the host transposes the problem where C is column-major)
+ *
+ * Idea. A block of threads computes one tile of C. Slices of A and B, kSlice deep along K, pass through registers into
+ * two shared buffers, so that a slice is on its way from memory while the one before it is multiplied, and one barrier a
+ * slice is enough. In shared memory both lie with K outside: each thread then reads a few aligned vectors of each and
+ * multiplies every pair of them, its part of the tile staying in registers. 16-bit types are widened on the way into
+ * shared memory.
+ *
+ * Every element of C is one chain of fused multiply-adds over ascending k, whatever the tile. Where C has few tiles and K
+ * is long, K is cut into parts that depend on the shape alone; a second kernel adds their results in order.
+ *
+ * Assumptions. A and B have a unit stride in one of their two dimensions, C along its rows. Elements beyond the matrices
+ * are never read; zeros stand for them, and beyond the end of K on both sides, since 0 times infinity is not 0.
+ *
+ * Cost. 2 M N K operations; A is read N / (tile width) times and B M / (tile height) times, mostly from L2. The SIMT
+ * kernel is bound by the multiply-add units for tiles of 128 and by shared memory for those of 32.
+ * ------------------------------------------------------------------------------------------------------------------ */
+#ifdef GPULITE_NO_MATMUL
+
+extern "C" int64_t gpul__gemm_plan(gpul__gemm_args *) { return -1; }
+extern "C" int32_t gpul__gemm_launch(const gpul__gemm_args *) { return int32_t(cudaErrorNotSupported); }
+
+#else
+
+/* ---- element types: what they are computed in ---- */
+
+template <typename T> struct gpul__gemm_type { typedef float Compute; };
+template <> struct gpul__gemm_type<double> { typedef double Compute; };
+
+static __device__ __forceinline__ float gpul__gemm_widen(float x) { return x; }
+static __device__ __forceinline__ double gpul__gemm_widen(double x) { return x; }
+static __device__ __forceinline__ float gpul__gemm_widen(gpul__f16 x) { return gpul__to_float(x); }
+static __device__ __forceinline__ float gpul__gemm_widen(gpul__bf16 x) { return gpul__to_float(x); }
+template <typename T> struct gpul__gemm_narrow {
+    static __device__ __forceinline__ T from(float x) { return gpul__from_float<T>(x); }
+};
+template <> struct gpul__gemm_narrow<double> {
+    static __device__ __forceinline__ double from(double x) { return x; }
+};
+static __device__ __forceinline__ float gpul__gemm_fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+static __device__ __forceinline__ double gpul__gemm_fma(double a, double b, double c) { return __fma_rn(a, b, c); }
+
+/* N consecutive elements, up to 32 bytes, in accesses of 16 at most */
+template <int N, typename T> static __device__ __forceinline__ void gpul__gemm_read(T *to, const T *from) {
+    enum { kN = N * sizeof(T) > 16 ? 16 / sizeof(T) : N };
+GPUL__UNROLL
+    for (int i = 0; i < N; i += kN) {
+        const gpul__pack<T, kN> pack = gpul__load<kN>(from + i);
+GPUL__UNROLL
+        for (int j = 0; j < kN; ++j) to[i + j] = pack.v[j];
+    }
+}
+template <int N, typename T> static __device__ __forceinline__ void gpul__gemm_write(T *to, const T *from) {
+    enum { kN = N * sizeof(T) > 16 ? 16 / sizeof(T) : N };
+GPUL__UNROLL
+    for (int i = 0; i < N; i += kN) {
+        gpul__pack<T, kN> pack;
+GPUL__UNROLL
+        for (int j = 0; j < kN; ++j) pack.v[j] = from[i + j];
+        gpul__save<kN>(to + i, pack);
+    }
+}
+
+/* ---- the problem as the kernels see it ---- */
+
+struct gpul__gemm_problem {
+    const void *A, *B;
+    void *C, *partials; /* partials: NULL, or splits matrices M x N of the compute type */
+    int64_t M, N, K;
+    int64_t a_m, a_k, b_n, b_k, c_m; /* strides in elements */
+    int64_t part;                    /* of K for one split, a multiple of the slice */
+    int64_t tiles_m, tiles_n;
+    double alpha, beta;
+    int32_t a_vector, b_vector, c_vector; /* groups of four along the unit stride are aligned */
+    int32_t scale_only;                   /* alpha = 0 or K = 0: A and B do not matter */
+};
+
+template <typename T, typename Compute>
+static __device__ __forceinline__ void gpul__gemm_apply(T *c, Compute sum, const gpul__gemm_problem &p) {
+    const Compute alpha = Compute(p.alpha), beta = Compute(p.beta);
+    Compute value = p.scale_only ? Compute(0) : alpha * sum;
+    if (beta != 0) {
+        const Compute old = gpul__gemm_widen(*c);
+        value = p.scale_only ? beta * old : gpul__gemm_fma(alpha, sum, beta * old);
+    }
+    *c = gpul__gemm_narrow<T>::from(value);
+}
+
+/* ---- one operand's slices: from memory to registers, from registers to shared memory ----
+ *
+ * The slice covers kTile rows (of A, or columns of B; "outer") and kSlice steps along K. A thread takes groups of four
+ * that are consecutive in memory: along K if that is the unit stride, otherwise along the outer dimension. */
+template <typename T, int kTile, int kSlice, int kThreads, int kPitch> struct gpul__gemm_operand {
+    typedef typename gpul__gemm_type<T>::Compute Compute;
+    enum { kGroups = kTile * kSlice / 4 / kThreads };
+    static_assert(kGroups * 4 * kThreads == kTile * kSlice, "every thread takes the same number of groups");
+    T held[kGroups][4];
+    const T *next[kGroups];
+    int64_t step;    /* elements from one slice to the next */
+    int32_t valid[kGroups]; /* along_k: 1 where the row exists; else how many of the four rows exist */
+    bool along_k, vector;
+
+    static __device__ __forceinline__ int group(int g) { return int(threadIdx.x) + g * kThreads; }
+    /* where group g lies in the slice */
+    __device__ __forceinline__ int outer(int g) const {
+        return along_k ? group(g) / (kSlice / 4) : group(g) % (kTile / 4) * 4;
+    }
+    __device__ __forceinline__ int depth(int g) const {
+        return along_k ? group(g) % (kSlice / 4) * 4 : group(g) / (kTile / 4);
+    }
+
+    __device__ __forceinline__ void begin(const void *data, int64_t first, int64_t extent, int64_t stride_outer,
+                                          int64_t stride_k, int64_t k, int32_t aligned) {
+        along_k = stride_k == 1;
+        vector = aligned != 0;
+        step = kSlice * stride_k;
+GPUL__UNROLL
+        for (int g = 0; g < kGroups; ++g) {
+            const int64_t left = extent - first - outer(g);
+            valid[g] = int32_t(left < 0 ? 0 : along_k ? left > 0 : left < 4 ? left : 4);
+            next[g] = static_cast<const T *>(data) + (valid[g] ? (first + outer(g)) * stride_outer : 0) +
+                      (k + depth(g)) * stride_k;
+        }
+    }
+    /* the slice that begins at `next`, with `left` steps up to the end of K */
+    __device__ __forceinline__ void fetch(int left) {
+GPUL__UNROLL
+        for (int g = 0; g < kGroups; ++g) {
+            const int room = left - depth(g);
+            const int count = along_k ? (valid[g] ? room : 0) : (room > 0 ? valid[g] : 0);
+            if (vector && count >= 4) {
+                gpul__gemm_read<4>(held[g], next[g]);
+            } else {
+GPUL__UNROLL
+                for (int i = 0; i < 4; ++i) {
+                    held[g][i] = T();
+                    if (i < count) held[g][i] = next[g][i];
+                }
+            }
+            next[g] += step;
+        }
+    }
+    __device__ __forceinline__ void put(Compute *shared) const {
+GPUL__UNROLL
+        for (int g = 0; g < kGroups; ++g) {
+            Compute *const to = shared + depth(g) * kPitch + outer(g);
+            Compute wide[4];
+GPUL__UNROLL
+            for (int i = 0; i < 4; ++i) wide[i] = gpul__gemm_widen(held[g][i]);
+            if (along_k) {
+GPUL__UNROLL
+                for (int i = 0; i < 4; ++i) to[i * kPitch] = wide[i];
+            } else {
+                gpul__gemm_write<4>(to, wide);
+            }
+        }
+    }
+};
+
+/* ---- the kernel ----
+ *
+ * A warp's 8 x 4 lanes hold kRows x kCols elements each, in groups of kRowGroup and kColGroup that lie 8 and 4 groups
+ * apart: so the lanes of a warp read consecutive vectors of shared memory. */
+template <typename T, int kM, int kN, int kRows, int kCols> struct gpul__gemm_shape {
+    enum {
+        kSlice = 16,
+        kThreads = (kM / kRows) * (kN / kCols),
+        kPitchA = kM + 4,
+        kPitchB = kN + 4,
+        kRowGroup = kRows < 4 ? kRows : 4,
+        kColGroup = kCols < 4 ? kCols : 4,
+        kWarpM = 8 * kRows,
+        kWarpN = 4 * kCols,
+        kSharedBytes = 2 * kSlice * (kPitchA + kPitchB) * sizeof(typename gpul__gemm_type<T>::Compute)
+    };
+    static_assert(kM % kWarpM == 0 && kN % kWarpN == 0, "whole warps");
+};
+
+template <typename T, int kM, int kN, int kRows, int kCols>
+static __global__ void __launch_bounds__((kM / kRows) * (kN / kCols)) gpul__gemm_kernel(const gpul__gemm_problem p) {
+    typedef gpul__gemm_shape<T, kM, kN, kRows, kCols> S;
+    typedef typename gpul__gemm_type<T>::Compute Compute;
+    enum { kStage = S::kSlice * (S::kPitchA + S::kPitchB), kBehindA = S::kSlice * S::kPitchA };
+    GPUL_SHARED(Compute, shared);
+
+    /* Tiles in columns of eight, so that blocks that run together share rows of B and columns of A in L2. */
+    const int64_t band = int64_t(blockIdx.x) / (8 * p.tiles_n), in_band = int64_t(blockIdx.x) - band * 8 * p.tiles_n;
+    const int64_t height = p.tiles_m - band * 8 < 8 ? p.tiles_m - band * 8 : 8;
+    const int64_t tile_n = in_band / height, tile_m = band * 8 + (in_band - tile_n * height);
+    const int64_t first_m = tile_m * kM, first_n = tile_n * kN;
+    const int64_t begin = int64_t(blockIdx.z) * p.part;
+    int64_t left = (p.K - begin < p.part ? p.K - begin : p.part); /* of K, for this block */
+    if (p.scale_only) left = 0;
+
+    const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
+    const int row = warp % (kM / S::kWarpM) * S::kWarpM + lane / 4 * S::kRowGroup;
+    const int col = warp / (kM / S::kWarpM) * S::kWarpN + lane % 4 * S::kColGroup;
+
+    Compute sum[kRows][kCols];
+GPUL__UNROLL
+    for (int i = 0; i < kRows; ++i)
+GPUL__UNROLL
+        for (int j = 0; j < kCols; ++j) sum[i][j] = 0;
+
+    if (left > 0) {
+        gpul__gemm_operand<T, kM, S::kSlice, S::kThreads, S::kPitchA> a;
+        gpul__gemm_operand<T, kN, S::kSlice, S::kThreads, S::kPitchB> b;
+        a.begin(p.A, first_m, p.M, p.a_m, p.a_k, begin, p.a_vector);
+        b.begin(p.B, first_n, p.N, p.b_n, p.b_k, begin, p.b_vector);
+        int room = int(left < int(S::kSlice) ? left : int(S::kSlice));
+        a.fetch(room);
+        b.fetch(room);
+        a.put(shared);
+        b.put(shared + kBehindA);
+        __syncthreads();
+        int stage = 0;
+        for (;;) {
+            left -= S::kSlice;
+            if (left > 0) {
+                room = int(left < int(S::kSlice) ? left : int(S::kSlice));
+                a.fetch(room);
+                b.fetch(room);
+            }
+            const Compute *const from_a = shared + stage * kStage + row;
+            const Compute *const from_b = shared + stage * kStage + kBehindA + col;
+GPUL__UNROLL
+            for (int k = 0; k < S::kSlice; ++k) {
+                Compute x[kRows], y[kCols];
+GPUL__UNROLL
+                for (int i = 0; i < kRows; i += S::kRowGroup)
+                    gpul__gemm_read<S::kRowGroup>(x + i, from_a + k * S::kPitchA + i * 8);
+GPUL__UNROLL
+                for (int j = 0; j < kCols; j += S::kColGroup)
+                    gpul__gemm_read<S::kColGroup>(y + j, from_b + k * S::kPitchB + j * 4);
+GPUL__UNROLL
+                for (int i = 0; i < kRows; ++i)
+GPUL__UNROLL
+                    for (int j = 0; j < kCols; ++j) sum[i][j] = gpul__gemm_fma(x[i], y[j], sum[i][j]);
+            }
+            if (left <= 0) break;
+            /* the other buffer was last read before the barrier that ended the previous round */
+            stage ^= 1;
+            a.put(shared + stage * kStage);
+            b.put(shared + stage * kStage + kBehindA);
+            __syncthreads();
+        }
+    }
+
+GPUL__UNROLL
+    for (int i = 0; i < kRows; ++i) {
+        const int64_t m = first_m + row + (i / S::kRowGroup) * (8 * S::kRowGroup) + i % S::kRowGroup;
+        if (m >= p.M) continue;
+GPUL__UNROLL
+        for (int j = 0; j < kCols; j += S::kColGroup) {
+            const int64_t n = first_n + col + j * 4;
+            if (p.partials) {
+                Compute *const to = static_cast<Compute *>(p.partials) + (int64_t(blockIdx.z) * p.M + m) * p.N + n;
+GPUL__UNROLL
+                for (int g = 0; g < S::kColGroup; ++g)
+                    if (n + g < p.N) to[g] = sum[i][j + g];
+                continue;
+            }
+            T *const to = static_cast<T *>(p.C) + m * p.c_m + n;
+            if (p.c_vector && n + S::kColGroup <= p.N) {
+                T c[S::kColGroup];
+                if (p.beta != 0) gpul__gemm_read<S::kColGroup>(c, static_cast<const T *>(to));
+GPUL__UNROLL
+                for (int g = 0; g < S::kColGroup; ++g) gpul__gemm_apply(c + g, sum[i][j + g], p);
+                gpul__gemm_write<S::kColGroup>(to, static_cast<const T *>(c));
+            } else {
+GPUL__UNROLL
+                for (int g = 0; g < S::kColGroup; ++g)
+                    if (n + g < p.N) gpul__gemm_apply(to + g, sum[i][j + g], p);
+            }
+        }
+    }
+}
+
+/* the parts of K, added in order */
+template <typename T>
+static __global__ void __launch_bounds__(256) gpul__gemm_combine(const gpul__gemm_problem p, int32_t splits) {
+    typedef typename gpul__gemm_type<T>::Compute Compute;
+    const Compute *const partials = static_cast<const Compute *>(p.partials);
+    const int64_t count = p.M * p.N;
+    GPUL_GRID_STRIDE(i, count) {
+        Compute sum = partials[i];
+        for (int32_t s = 1; s < splits; ++s) sum += partials[s * count + i];
+        const int64_t m = i / p.N;
+        gpul__gemm_apply(static_cast<T *>(p.C) + m * p.c_m + (i - m * p.N), sum, p);
+    }
+}
+
+/* ---- selection ---- */
+
+/* Parts of K. A pure function of the shape: as many as give some 256 tiles of 64 x 64, none shorter than 512. */
+#define GPUL__GEMM_SPLIT_TILES 256
+#define GPUL__GEMM_SPLIT_LEAST 512
+static inline int64_t gpul__gemm_part(const gpul__gemm_args *args, int64_t *splits) {
+    const int64_t tiles = gpul_ceil_div(args->M, 64) * gpul_ceil_div(args->N, 64);
+    int64_t parts = 1;
+    if (tiles > 0 && tiles <= GPUL__GEMM_SPLIT_TILES / 2 && args->alpha != 0) {
+        parts = GPUL__GEMM_SPLIT_TILES / tiles;
+        if (parts > args->K / GPUL__GEMM_SPLIT_LEAST) parts = args->K / GPUL__GEMM_SPLIT_LEAST;
+    }
+    if (parts < 2) {
+        *splits = 1;
+        return args->K;
+    }
+    const int64_t part = gpul_ceil_div(gpul_ceil_div(args->K, parts), 64) * 64;
+    *splits = gpul_ceil_div(args->K, part);
+    return part;
+}
+
+extern "C" int64_t gpul__gemm_plan(gpul__gemm_args *args) {
+    int64_t splits;
+    gpul__gemm_part(args, &splits);
+    args->splits = int32_t(splits);
+    if (splits == 1) return 0;
+    return splits * args->M * args->N * (args->dtype == GPUL_F64 ? 8 : 4);
+}
+
+template <typename T, int kM, int kN, int kRows, int kCols>
+static inline int32_t gpul__gemm_launch_tile(const gpul__gemm_args *args, gpul__gemm_problem *p) {
+    typedef gpul__gemm_shape<T, kM, kN, kRows, kCols> S;
+    p->tiles_m = gpul_ceil_div(args->M, kM);
+    p->tiles_n = gpul_ceil_div(args->N, kN);
+    const int64_t tiles = p->tiles_m * p->tiles_n;
+    /* not reachable with a C that exists; as a launch it would fail */
+    const uint32_t grid = tiles > 0xffffffffll ? 0xffffffffu : uint32_t(tiles);
+    return gpul__launch(gpul__gemm_kernel<T, kM, kN, kRows, kCols>, gpul__dim(grid, 1, uint32_t(args->splits)),
+                        gpul__dim(S::kThreads), S::kSharedBytes, args->stream, *p);
+}
+
+/* The SIMT kernel with the largest tile of which there are enough for the device. (The result does not depend on it.) */
+template <typename T> struct gpul__gemm_simt {
+    static inline int32_t launch(const gpul__gemm_args *args, gpul__gemm_problem *p) {
+        const int64_t enough = args->sms;
+        const int64_t large = gpul_ceil_div(args->M, 128) * gpul_ceil_div(args->N, 128) * args->splits;
+        const int64_t medium = gpul_ceil_div(args->M, 64) * gpul_ceil_div(args->N, 64) * args->splits;
+        if (large >= enough && args->M > 64 && args->N > 64) return gpul__gemm_launch_tile<T, 128, 128, 8, 8>(args, p);
+        if (medium >= enough && args->M > 32 && args->N > 32) return gpul__gemm_launch_tile<T, 64, 64, 4, 4>(args, p);
+        return gpul__gemm_launch_tile<T, 32, 32, 4, 2>(args, p);
+    }
+};
+template <> struct gpul__gemm_simt<double> {
+    static inline int32_t launch(const gpul__gemm_args *args, gpul__gemm_problem *p) {
+        const int64_t enough = args->sms;
+        const int64_t large = gpul_ceil_div(args->M, 128) * gpul_ceil_div(args->N, 64) * args->splits;
+        if (large >= enough && args->M > 32 && args->N > 32) return gpul__gemm_launch_tile<double, 128, 64, 8, 4>(args, p);
+        return gpul__gemm_launch_tile<double, 32, 32, 4, 2>(args, p);
+    }
+};
+
+static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t element) {
+    const int64_t bytes = element * 4 < 16 ? element * 4 : 16; /* a group of four, in accesses of at most 16 bytes */
+    return gpul__aligned(p, size_t(bytes)) && pitch * element % bytes == 0;
+}
+
+template <typename T> static inline int32_t gpul__gemm_launch_type(const gpul__gemm_args *args) {
+    const int64_t element = int64_t(sizeof(T));
+    gpul__gemm_problem p;
+    int64_t splits;
+    p.A = args->A;
+    p.B = args->B;
+    p.C = args->C;
+    p.M = args->M;
+    p.N = args->N;
+    p.K = args->K;
+    p.a_m = args->a_row;
+    p.a_k = args->a_col;
+    p.b_k = args->b_row;
+    p.b_n = args->b_col;
+    p.c_m = args->c_row;
+    p.part = gpul__gemm_part(args, &splits);
+    p.partials = splits > 1 ? args->scratch : 0;
+    p.tiles_m = p.tiles_n = 0;
+    p.alpha = double(typename gpul__gemm_type<T>::Compute(args->alpha));
+    p.beta = double(typename gpul__gemm_type<T>::Compute(args->beta));
+    p.a_vector = gpul__gemm_aligned(p.A, p.a_k == 1 ? p.a_m : p.a_k, element);
+    p.b_vector = gpul__gemm_aligned(p.B, p.b_k == 1 ? p.b_n : p.b_k, element);
+    p.c_vector = gpul__gemm_aligned(p.C, p.c_m, element);
+    p.scale_only = args->K == 0 || p.alpha == 0;
+    int32_t status = gpul__gemm_simt<T>::launch(args, &p);
+    if (!status && splits > 1)
+        status = gpul__launch(gpul__gemm_combine<T>, gpul_grid_1d(args->M * args->N, 256), gpul__dim(256), 0,
+                              args->stream, p, int32_t(splits));
+    return status;
+}
+
+extern "C" int32_t gpul__gemm_launch(const gpul__gemm_args *args) {
+    if (args->M == 0 || args->N == 0) return 0;
+    switch (args->dtype) {
+    case GPUL_F32: return gpul__gemm_launch_type<float>(args);
+    case GPUL_F64: return gpul__gemm_launch_type<double>(args);
+    case GPUL_F16: return gpul__gemm_launch_type<gpul__f16>(args);
+    case GPUL_BF16: return gpul__gemm_launch_type<gpul__bf16>(args);
+    default: return int32_t(cudaErrorInvalidValue);
+    }
+}
+
+#define GPUL__MATMUL_KERNEL reinterpret_cast<const void *>(&gpul__gemm_kernel<float, 128, 128, 8, 8>)
+
+#endif /* GPULITE_NO_MATMUL */
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * What was built: for gpul_report, which asks one kernel of each family what code the driver would run.
+ * ------------------------------------------------------------------------------------------------------------------ */
+extern "C" int32_t gpul__kernel_arch(int32_t family, int32_t *binary, int32_t *ptx) {
+    static const void *const kernels[GPUL__FAMILIES] = {
+        reinterpret_cast<const void *>(&gpul__elementwise_dense<gpul__op_add<float>, 4>),
+        reinterpret_cast<const void *>(&gpul__reduce_rows<gpul__sum<float> >),
+#ifndef GPULITE_NO_GEMV
+        reinterpret_cast<const void *>(&gpul__reduce_rows<gpul__gemv<float> >),
+#else
+        0,
+#endif
+#ifndef GPULITE_NO_HISTOGRAM
+        GPUL__HISTOGRAM_KERNEL,
+#else
+        0,
+#endif
+#ifndef GPULITE_NO_MATMUL
+        GPUL__MATMUL_KERNEL,
+#else
+        0,
+#endif
+    };
+    *binary = *ptx = 0;
+    if (family < 0 || family >= GPUL__FAMILIES || !kernels[family]) return 0;
+    cudaFuncAttributes attributes;
+    const cudaError_t error = cudaFuncGetAttributes(&attributes, kernels[family]);
+    if (error != cudaSuccess) return int32_t(error);
+    *binary = attributes.binaryVersion;
+    *ptx = attributes.ptxVersion;
+    return 0;
+}

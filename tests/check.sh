@@ -1,0 +1,120 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# make check: what can be said of the sources without running them, and whether the tests would notice. Tools that are not
+# installed are skipped, and said to be. Ends with "N passed, N failed".
+CC=${CC:-cc}
+passed=0
+failed=0
+work=build/check
+mkdir -p "$work" || exit 1
+
+# try NAME COMMAND...: one check
+try() {
+    name=$1
+    shift
+    if "$@" >"$work/log" 2>&1; then
+        passed=$((passed + 1))
+        echo "ok      $name"
+    else
+        failed=$((failed + 1))
+        echo "FAILED  $name"
+        sed 's/^/        /' "$work/log" | head -n 60
+    fi
+}
+skip() { echo "skipped $1: $2"; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# script PATH: a check script of its own, which prints "name: N passed, N failed" last
+script() {
+    [ -f "$1" ] || return 0
+    CC=$CC sh "$1" >"$work/script" 2>&1
+    status=$?
+    counts=$(sed -n 's/^[^ ]*: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed.*$/\1 \2/p' "$work/script" | tail -n 1)
+    p=${counts% *} f=${counts#* }
+    [ -n "$counts" ] || p=0 f=0
+    if [ $status -ne 0 ] || [ "$f" -ne 0 ]; then
+        [ "$f" -ne 0 ] || f=1
+        sed 's/^/        /' "$work/script" | tail -n 60
+        echo "FAILED  $1: $p passed, $f failed"
+    else
+        echo "ok      $1: $p passed"
+    fi
+    passed=$((passed + p))
+    failed=$((failed + f))
+}
+
+c_sources=$(find . -name build -prune -o -name .git -prune -o \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cpp' \) -print | sort)
+scripts=$(find . -name build -prune -o -name .git -prune -o -name '*.sh' -print | sort)
+[ -f .ci/run ] && scripts="$scripts .ci/run"
+
+# Each source names its licence in its first lines.
+spdx() {
+    missing=0
+    for file in $c_sources $scripts Makefile; do
+        head -n 3 "$file" | grep -q 'SPDX-License-Identifier: MIT' || { echo "no SPDX line: $file"; missing=1; }
+    done
+    return $missing
+}
+# The version is written three times.
+version() {
+    v=$(sed -n 's/^#define GPUL_VERSION "\(.*\)"/\1/p' gpulite.h)
+    numbers=$(sed -n 's/^#define GPUL_VERSION_[MP][A-Z]* \([0-9]*\)$/\1/p' gpulite.h | paste -sd. -)
+    echo "GPUL_VERSION $v, its parts $numbers"
+    [ -n "$v" ] && [ "$v" = "$numbers" ] && grep -q "gpulite.h - v$v - " gpulite.h &&
+        grep -q "gpulite_kernels.cu - v$v - " gpulite_kernels.cu
+}
+# Each example's first lines hold the commands that build it.
+command_lines() {
+    missing=0
+    for file in examples/*.c examples/*.cu; do
+        name=$(basename "${file%.*}")
+        lines=$(head -n 20 "$file" | grep -c -e "nvcc -arch=native -o $name $file gpulite_kernels.cu" \
+            -e "g++ .* -Itests/cpu -o $name .*$file ")
+        [ "$lines" -eq 2 ] || { echo "build lines missing: $file"; missing=1; }
+    done
+    return $missing
+}
+
+try 'SPDX lines' spdx
+try 'versions agree' version
+try 'build lines of the examples' command_lines
+
+format=$(command -v clang-format-14 || command -v clang-format)
+if [ -n "$format" ] && "$format" --version | grep -q ' version 14\.'; then
+    # shellcheck disable=SC2086 # a list of files
+    try 'clang-format 14' "$format" --dry-run -Werror $c_sources
+else
+    skip clang-format 'version 14 is not installed'
+fi
+
+if have shellcheck; then
+    # shellcheck disable=SC2086
+    try shellcheck shellcheck $scripts
+else
+    skip shellcheck 'not installed'
+fi
+
+flags='-std=c99 -I. -Itests -isystem tests/cpu'
+if have cppcheck; then
+    # the library's host side and the programs, as C; missing system headers are no finding
+    # shellcheck disable=SC2086
+    try cppcheck cppcheck --quiet --error-exitcode=1 --std=c99 --enable=warning,portability --inline-suppr \
+        --suppress=missingIncludeSystem --suppress=unusedFunction -I. -Itests/cpu -D__GNUC__=12 \
+        tests/gpulite_impl.c examples/*.c
+else
+    skip cppcheck 'not installed'
+fi
+
+tidy=$(command -v clang-tidy-14 || command -v clang-tidy)
+if [ -n "$tidy" ]; then
+    # shellcheck disable=SC2086
+    try clang-tidy "$tidy" --quiet --warnings-as-errors='*' tests/gpulite_impl.c examples/*.c -- $flags
+else
+    skip clang-tidy 'not installed'
+fi
+
+script tests/header.sh
+script tests/planted.sh
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]

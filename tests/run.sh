@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Runs test programs and examples, goes on after failures, and adds up. A test prints "name: N passed, N failed" last; a
+# program that prints no such line counts as one test, passed when it exits with 0. A crash counts as a failure.
+#
+#     BUILD=build/cpu tests/run.sh build/cpu/tests/test_arrays build/cpu/examples/vecadd ...
+passed=0
+failed=0
+log=${BUILD:-build}/log
+mkdir -p "$log" || exit 1
+
+for program in "$@"; do
+    name=$(basename "$program")
+    set --
+    [ "$name" = tour ] && set -- examples/data/digits.npy "${BUILD:-build}/tour.svg"
+    if [ ! -x "$program" ]; then
+        echo "$name: 0 passed, 1 failed (it was not built)"
+        failed=$((failed + 1))
+        continue
+    fi
+    case $program in */*) ;; *) program=./$program ;; esac
+    "$program" "$@" >"$log/$name" 2>&1 </dev/null
+    status=$?
+    # the program's own count, from its last line of that form
+    counts=$(sed -n 's/^[^ ]*: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed$/\1 \2/p' "$log/$name" | tail -n 1)
+    if [ -n "$counts" ]; then
+        p=${counts% *} f=${counts#* }
+    elif [ $status -eq 0 ]; then
+        p=1 f=0
+    else
+        p=0 f=0
+    fi
+    [ $status -ne 0 ] && [ "$f" -eq 0 ] && f=1
+    if [ "$f" -ne 0 ]; then
+        sed 's/^/    /' "$log/$name"
+        echo "$name: $p passed, $f failed (exit status $status)"
+    else
+        echo "$name: $p passed, $f failed"
+    fi
+    passed=$((passed + p))
+    failed=$((failed + f))
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

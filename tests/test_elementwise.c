@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT
+ * gpul_vecadd and gpul_vecmul: every dtype, size, layout and broadcast, against plain C. */
+#include "check.h"
+
+typedef gpul_status (*operation)(gpul_array *, const gpul_array *, const gpul_array *, gpul_stream);
+
+/* One rounding: every sum and product of two f16, bf16 or f32 is exact in double up to a rounding that is harmless. */
+static num reference(gpul_dtype t, int mul, num a, num b) {
+    unsigned char text[8];
+    num v = {0, 0};
+    if (!is_float(t)) {
+        v.i = (int64_t)(mul ? (uint64_t)a.i * (uint64_t)b.i : (uint64_t)a.i + (uint64_t)b.i);
+    } else {
+        volatile double x = a.f, y = b.f, z = mul ? x * y : x + y;
+        v.f = z;
+    }
+    num_store(t, text, v);
+    return num_load(t, text);
+}
+
+/* Index into a box that broadcasts to out's shape, for element i of out in row-major order. */
+static int64_t broadcast_index(const box *from, const box *out, int64_t i) {
+    const int shift = out->view.ndim - from->view.ndim;
+    int64_t index = 0, scale = 1;
+    for (int k = out->view.ndim - 1; k >= 0; k--) {
+        const int64_t at = i % out->view.shape[k];
+        i /= out->view.shape[k];
+        if (k >= shift) {
+            if (from->view.shape[k - shift] != 1)
+                index += at * scale;
+            scale *= from->view.shape[k - shift];
+        }
+    }
+    return index;
+}
+
+static int compare(box *out, const box *a, const box *b, int mul, const char *file, int line) {
+    const gpul_dtype t = out->view.dtype;
+    for (int64_t i = 0; i < out->n; i++) {
+        const num x = box_get(a, broadcast_index(a, out, i)), y = box_get(b, broadcast_index(b, out, i));
+        const num want = reference(t, mul, x, y), got = box_got(out, i);
+        if (!num_same(t, got, want))
+            return check_fail(file, line, "%s %s: element %lld of %lld is %.17g / %lld, wanted %.17g / %lld",
+                              gpul_dtype_name(t), mul ? "mul" : "add", (long long)i, (long long)out->n, got.f,
+                              (long long)got.i, want.f, (long long)want.i);
+    }
+    return check_pass();
+}
+
+static void one_case(gpul_dtype t, int mul, int64_t n, int64_t out_offset, int64_t a_offset, int64_t b_offset, int fill) {
+    box out, a, b;
+    box_1d(&out, t, n, out_offset, fill);
+    box_1d(&a, t, n, a_offset, fill);
+    box_1d(&b, t, n, b_offset, fill);
+    box_random(&a, 0);
+    box_random(&b, 0);
+    CHECK_OK((mul ? gpul_vecmul : gpul_vecadd)(&out.view, &a.view, &b.view, NULL));
+    BOX_GUARDS(&out);
+    compare(&out, &a, &b, mul, __FILE__, __LINE__);
+    BOX_UNCHANGED(&a);
+    BOX_UNCHANGED(&b);
+    box_free(&out);
+    box_free(&a);
+    box_free(&b);
+}
+
+static void test_sizes(void) {
+    for (int d = 0; d < 7; d++) {
+        for (int64_t n = 0; n <= 65; n++)
+            one_case(all_dtypes[d], (int)(n + d) & 1, n, n % 3 == 1, n % 5 == 2, n % 7 == 3, (int)(n / 2) & 1);
+        for (int k = 0; k < COUNT_OF(odd_sizes); k++)
+            if (odd_sizes[k] < 5000 || d < 2)
+                one_case(all_dtypes[d], (k + d) & 1, odd_sizes[k], 0, 0, 0, (k / 2) & 1);
+    }
+}
+
+static void test_offsets(void) { /* every combination of alignments to 16 bytes, at lengths that end anywhere */
+    for (int d = 0; d < 7; d++)
+        for (int o = 0; o < 27; o++)
+            one_case(all_dtypes[d], o & 1, 1000 + o, o % 3, o / 3 % 3, o / 9, o / 2 & 1);
+}
+
+static void test_shapes(void) { /* random shapes, layouts and broadcasts */
+    for (int k = 0; k < 500; k++) {
+        const gpul_dtype t = all_dtypes[k % 7];
+        const int mul = k / 7 & 1, ndim = 1 + (int)rng_below(4), fill = (int)rng_below(2);
+        int64_t shape[4], sa[4], sb[4];
+        int na, nb;
+        box out, a, b;
+        for (int i = 0; i < ndim; i++)
+            shape[i] = rng_below(12) == 0 ? 0 : 1 + rng_below(ndim == 1 ? 300 : ndim == 2 ? 40 : 9);
+        na = rng_below(3) == 0 ? (int)rng_below(ndim + 1) : ndim;
+        nb = rng_below(3) == 0 ? (int)rng_below(ndim + 1) : ndim;
+        for (int i = 0; i < na; i++)
+            sa[i] = rng_below(4) == 0 ? 1 : shape[ndim - na + i];
+        for (int i = 0; i < nb; i++)
+            sb[i] = rng_below(4) == 0 ? 1 : shape[ndim - nb + i];
+        box_make(&out, t, ndim, shape, (int)rng_below(LAYOUTS), rng_below(2), fill);
+        box_make(&a, t, na, sa, (int)rng_below(LAYOUTS), rng_below(2), fill);
+        box_make(&b, t, nb, sb, (int)rng_below(LAYOUTS), rng_below(2), fill);
+        box_random(&a, 0);
+        box_random(&b, 0);
+        CHECK_OK((mul ? gpul_vecmul : gpul_vecadd)(&out.view, &a.view, &b.view, NULL));
+        BOX_GUARDS(&out);
+        compare(&out, &a, &b, mul, __FILE__, __LINE__);
+        BOX_UNCHANGED(&a);
+        BOX_UNCHANGED(&b);
+        box_free(&out);
+        box_free(&a);
+        box_free(&b);
+    }
+}
+
+static void test_layout_pairs(void) { /* every pair of layouts of a matrix and of a 3-D array, one dtype a size */
+    static const gpul_dtype types[4] = {GPUL_F32, GPUL_F64, GPUL_U8, GPUL_BF16};
+    for (int d = 0; d < 4; d++)
+        for (int lo = 0; lo < LAYOUTS; lo++)
+            for (int la = 0; la < LAYOUTS; la++)
+                for (int nd = 2; nd <= 3; nd++) {
+                    static const int64_t shape2[2] = {19, 37}, shape3[3] = {5, 7, 11};
+                    box out, a, b;
+                    box_make(&out, types[d], nd, nd == 2 ? shape2 : shape3, lo, la & 1, lo & 1);
+                    box_make(&a, types[d], nd, nd == 2 ? shape2 : shape3, la, lo & 1, la & 1);
+                    box_make(&b, types[d], nd, nd == 2 ? shape2 : shape3, (lo + la) % LAYOUTS, 0, 0);
+                    box_random(&a, 0);
+                    box_random(&b, 0);
+                    CHECK_OK(gpul_vecadd(&out.view, &a.view, &b.view, NULL));
+                    BOX_GUARDS(&out);
+                    compare(&out, &a, &b, 0, __FILE__, __LINE__);
+                    box_free(&out);
+                    box_free(&a);
+                    box_free(&b);
+                }
+}
+
+static void test_special_values(void) { /* any bits: NaN, infinities, subnormals, signed zeros */
+    static const gpul_dtype types[4] = {GPUL_F32, GPUL_F64, GPUL_F16, GPUL_BF16};
+    static const double values[] = {0.0, -0.0, 1, -1, 0x1p-126, 0x1p-149, -0x1p-149, 0x1.8p-130, 0x1.fffffep127, -0x1p127,
+                                    0x1p-1074, 0x1p-1022, 0x1.fffffffffffffp1023, 65504, 6e-8, 0x1p-14, 0x1p-24,
+                                    0x1p-133, 3, 1.0 / 3, 0x1.000002p0, 0x1p-23, 0x1p-24, 2049, 257};
+    for (int d = 0; d < 4; d++)
+        for (int mul = 0; mul < 2; mul++) {
+            const int64_t side = COUNT_OF(values) + 3;
+            const int64_t row[1] = {side}, column[2] = {side, 1};
+            box out, a, b;
+            box_2d(&out, types[d], side, side, LAY_C, 0, FILL_GARBAGE);
+            box_make(&a, types[d], 1, row, LAY_C, 0, FILL_NAN);
+            box_make(&b, types[d], 2, column, LAY_C, 0, FILL_NAN);
+            for (int64_t i = 0; i < side; i++) {
+                const double v = i < COUNT_OF(values) ? values[i] : i == side - 1 ? NAN : i == side - 2 ? INFINITY : -INFINITY;
+                box_put(&a, i, num_of(v));
+                box_put(&b, i, num_of(v));
+            }
+            box_upload(&a);
+            box_upload(&b);
+            CHECK_OK((mul ? gpul_vecmul : gpul_vecadd)(&out.view, &a.view, &b.view, NULL));
+            BOX_GUARDS(&out);
+            compare(&out, &a, &b, mul, __FILE__, __LINE__);
+            box_free(&out);
+            box_free(&a);
+            box_free(&b);
+        }
+}
+
+static void test_in_place(void) {
+    for (int d = 0; d < 7; d++)
+        for (int how = 0; how < 3; how++) {
+            const gpul_dtype t = all_dtypes[d];
+            box a, b, before;
+            box_2d(&a, t, 13, 29, how, 1, FILL_NAN);
+            box_2d(&b, t, 13, 29, LAY_F, 0, FILL_NAN);
+            box_2d(&before, t, 13, 29, how, 1, FILL_NAN);
+            box_random(&a, 0);
+            box_random(&b, 0);
+            memcpy(before.image, a.image, (size_t)a.bytes);
+            CHECK_OK(gpul_vecadd(&a.view, how == 1 ? &b.view : &a.view, how == 0 ? &b.view : &a.view, NULL));
+            BOX_GUARDS(&a);
+            compare(&a, how == 1 ? &b : &before, how == 0 ? &b : &before, 0, __FILE__, __LINE__);
+            box_free(&a);
+            box_free(&b);
+            box_free(&before);
+        }
+}
+
+static void test_overlap(void) {
+    gpul_array m = GPUL_ZERO, left = GPUL_ZERO, right = GPUL_ZERO, up = GPUL_ZERO, row = GPUL_ZERO, t = GPUL_ZERO;
+    float host[64], back[64];
+    for (int i = 0; i < 64; i++)
+        host[i] = (float)i;
+    CHECK_OK(gpul_to_device(&m, host, GPUL_F32, gpul_2d(8, 8), NULL));
+    CHECK_OK(gpul_slice(&left, &m, 1, 0, 7, 1));
+    CHECK_OK(gpul_slice(&right, &m, 1, 1, 8, 1));
+    CHECK_FAILS(gpul_vecadd(&left, &right, &right, NULL), GPUL_ERROR_OVERLAP, "gpul_vecadd", "out");
+    CHECK_FAILS(gpul_vecmul(&left, &left, &right, NULL), GPUL_ERROR_OVERLAP, "gpul_vecmul", "b");
+    CHECK_OK(gpul_transpose(&t, &m));
+    CHECK_FAILS(gpul_vecadd(&m, &t, &m, NULL), GPUL_ERROR_OVERLAP, "gpul_vecadd", "a");
+    CHECK_OK(gpul_index(&row, &m, 0, 3)); /* broadcasting one's own row over oneself */
+    CHECK_FAILS(gpul_vecadd(&m, &m, &row, NULL), GPUL_ERROR_OVERLAP, "gpul_vecadd", "b");
+    CHECK_OK(gpul_copy_to_host(back, &m, NULL));
+    CHECK_BYTES(back, host, sizeof host);
+    /* disjoint though interleaved: columns 0, 2, 4, 6 and 1, 3, 5, 7 */
+    CHECK_OK(gpul_slice(&left, &m, 1, 0, 8, 2));
+    CHECK_OK(gpul_slice(&right, &m, 1, 1, 8, 2));
+    CHECK_OK(gpul_vecadd(&left, &right, &left, NULL));
+    CHECK_OK(gpul_slice(&up, &m, 0, 0, 1, 1)); /* row 0 from row 3: shares no byte */
+    CHECK_OK(gpul_vecadd(&up, &row, &row, NULL));
+    CHECK_OK(gpul_copy_to_host(back, &m, NULL));
+    for (int i = 0; i < 64; i++) {
+        float want = i % 2 ? host[i] : host[i] + host[i + 1];
+        if (i < 8)
+            want = 2 * (i % 2 ? host[24 + i] : host[24 + i] + host[25 + i]);
+        CHECK_NEAR(back[i], want, 0);
+    }
+    CHECK_OK(gpul_free(&m));
+}
+
+static void test_scalars_and_empty(void) {
+    gpul_array out = GPUL_ZERO, a = GPUL_ZERO, e = GPUL_ZERO, e2 = GPUL_ZERO;
+    const double two = 2, three = 3;
+    double got = 0;
+    CHECK_OK(gpul_device_array(&out, GPUL_F64, gpul_0d(), NULL));
+    CHECK_OK(gpul_to_device(&a, &two, GPUL_F64, gpul_0d(), NULL));
+    CHECK_INT(gpul_size(&a), 1);
+    CHECK_OK(gpul_set(&a, NULL, &three, NULL));
+    CHECK_OK(gpul_vecmul(&out, &a, &a, NULL));
+    CHECK_OK(gpul_copy_to_host(&got, &out, NULL));
+    CHECK_NEAR(got, 9, 0);
+    CHECK_OK(gpul_device_array(&e, GPUL_F64, gpul_2d(0, 5), NULL));
+    CHECK_OK(gpul_device_array(&e2, GPUL_F64, gpul_2d(0, 1), NULL));
+    CHECK(e.data == NULL);
+    CHECK_OK(gpul_vecadd(&e, &e2, &a, NULL));
+    CHECK_OK(gpul_vecadd(&e, &e, &e, NULL));
+    CHECK_FAILS(gpul_vecadd(&out, &e, &a, NULL), GPUL_ERROR_SHAPE, "gpul_vecadd", "a");
+    CHECK_OK(gpul_free(&e));
+    CHECK_OK(gpul_free(&e2));
+    CHECK_OK(gpul_free(&out));
+    CHECK_OK(gpul_free(&a));
+}
+
+static void test_memory_kinds(void) {
+    static const int kinds[4] = {GPUL_MEMORY_DEVICE, GPUL_MEMORY_PINNED, GPUL_MEMORY_MAPPED, GPUL_MEMORY_MANAGED};
+    gpul_device info;
+    CHECK_OK(gpul_device_info(&info, 0));
+    for (int k = 0; k < 64; k++) {
+        static const int64_t shape[1] = {77}, strides[1] = {1};
+        box out, a, b;
+        if (!info.has_managed && (kinds[k & 3] == GPUL_MEMORY_MANAGED || kinds[k / 4 & 3] == GPUL_MEMORY_MANAGED ||
+                                  kinds[k / 16] == GPUL_MEMORY_MANAGED))
+            continue;
+        box_make_strided(&out, kinds[k & 3], GPUL_F32, 1, shape, strides, 0, FILL_NAN);
+        box_make_strided(&a, kinds[k / 4 & 3], GPUL_F32, 1, shape, strides, 0, FILL_NAN);
+        box_make_strided(&b, kinds[k / 16], GPUL_F32, 1, shape, strides, 1, FILL_NAN);
+        box_random(&a, 0);
+        box_random(&b, 0);
+        CHECK_OK(gpul_vecadd(&out.view, &a.view, &b.view, NULL));
+        CHECK_OK(gpul_stream_synchronize(NULL));
+        BOX_GUARDS(&out);
+        compare(&out, &a, &b, 0, __FILE__, __LINE__);
+        box_free(&out);
+        box_free(&a);
+        box_free(&b);
+    }
+}
+
+static void test_zero_strides(void) { /* an input wrapped with stride 0 is a broadcast of its own making */
+    gpul_array cell = GPUL_ZERO, wide = GPUL_ZERO, out = GPUL_ZERO;
+    const int64_t strides[2] = {0, 1};
+    const int32_t host[3] = {1, -2, 3};
+    int32_t back[12];
+    CHECK_OK(gpul_to_device(&cell, host, GPUL_I32, gpul_1d(3), NULL));
+    CHECK_OK(gpul_wrap_strided(&wide, cell.data, GPUL_I32, gpul_2d(4, 3), strides));
+    CHECK_OK(gpul_device_array(&out, GPUL_I32, gpul_2d(4, 3), NULL));
+    CHECK_OK(gpul_vecadd(&out, &wide, &wide, NULL));
+    CHECK_OK(gpul_copy_to_host(back, &out, NULL));
+    for (int i = 0; i < 12; i++)
+        CHECK_INT(back[i], 2 * host[i % 3]);
+    CHECK_OK(gpul_free(&cell));
+    CHECK_OK(gpul_free(&out));
+}
+
+static void test_large(void) {
+    const int64_t n = (int64_t)1 << (large_tests() ? 24 : 18);
+    float *x = (float *)malloc((size_t)n * 4), *y = (float *)malloc((size_t)n * 4);
+    gpul_array a = GPUL_ZERO, b = GPUL_ZERO;
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (float)(i * 7 % 1000003);
+    CHECK_OK(gpul_to_device(&a, x, GPUL_F32, gpul_1d(n), NULL));
+    CHECK_OK(gpul_device_array_like(&b, &a, NULL));
+    CHECK_OK(gpul_vecmul(&b, &a, &a, NULL));
+    CHECK_OK(gpul_copy_to_host(y, &b, NULL));
+    for (int64_t i = 0; i < n; i++)
+        wrong += !(y[i] == x[i] * x[i]);
+    CHECK_INT(wrong, 0);
+    CHECK_OK(gpul_free(&a));
+    CHECK_OK(gpul_free(&b));
+    free(x);
+    free(y);
+}
+
+int main(void) {
+    check_begin("elementwise");
+    RUN(test_sizes);
+    RUN(test_offsets);
+    RUN(test_shapes);
+    RUN(test_layout_pairs);
+    RUN(test_special_values);
+    RUN(test_in_place);
+    RUN(test_overlap);
+    RUN(test_scalars_and_empty);
+    RUN(test_memory_kinds);
+    RUN(test_zero_strides);
+    RUN(test_large);
+    return check_end();
+}

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT
+ * Histograms: NumPy's stored results to the count, the edge rule on the host, weights, layouts, errors. */
+#include "check.h"
+
+static void *read_padded(FILE *f, int64_t bytes) {
+    void *p = malloc((size_t)bytes + 8);
+    if (!p || fread(p, 1, (size_t)((bytes + 7) / 8 * 8), f) != (size_t)((bytes + 7) / 8 * 8)) {
+        FAIL("the data file ends early");
+        exit(3);
+    }
+    return p;
+}
+
+/* Runs one histogram over x in some layout and compares with counts wanted, one by one. */
+static void run_counts(gpul_dtype t, const void *x, int64_t n, int64_t bins, const int64_t *want, int kind, double lo, double hi,
+                       const double *edges, gpul_dtype counts_dtype, int layout, int accumulate, long label) {
+    const int64_t size = (int64_t)gpul_dtype_size(t);
+    gpul_histogram_options o = GPUL_ZERO;
+    int64_t wrong = 0, shape[1];
+    box data, counts;
+    shape[0] = n;
+    box_make(&data, t, 1, shape, layout, label % 3, (int)(label & 1));
+    for (int64_t i = 0; i < n; i++)
+        memcpy(data.image + box_at(&data, i), (const unsigned char *)x + i * size, (size_t)size);
+    box_upload(&data);
+    shape[0] = bins;
+    box_make(&counts, counts_dtype, 1, shape, label % 5 == 2 ? LAY_STRIDED : LAY_C, label % 2, (int)(label / 2 & 1));
+    if (accumulate)
+        box_random(&counts, 1);
+    o.range = kind;
+    o.lo = lo;
+    o.hi = hi;
+    o.accumulate = accumulate;
+    o.edges = kind == GPUL_RANGE_EDGES ? edges : NULL;
+    o.n_edges = kind == GPUL_RANGE_EDGES ? bins + 1 : 0;
+    if (kind == GPUL_RANGE_LO_HI && !accumulate && label % 2)
+        CHECK_OK(gpul_histogram(&counts.view, &data.view, lo, hi, NULL));
+    else
+        CHECK_OK(gpul_histogram_ex(&counts.view, &data.view, &o, NULL));
+    BOX_GUARDS(&counts);
+    for (int64_t b = 0; b < bins; b++) {
+        const int64_t got = box_got(&counts, b).i, good = want[b] + (accumulate ? box_get(&counts, b).i : 0);
+        if (got != good && wrong++ == 0)
+            FAIL("case %ld (%s, %lld values, %lld bins, kind %d, %.17g to %.17g): bin %lld has %lld, wanted %lld", label,
+                 gpul_dtype_name(t), (long long)n, (long long)bins, kind, lo, hi, (long long)b, (long long)got, (long long)good);
+    }
+    if (!wrong)
+        check_pass();
+    BOX_UNCHANGED(&data);
+    box_free(&data);
+    box_free(&counts);
+}
+
+static void run_weighted(gpul_dtype t, const void *x, gpul_dtype wt, const void *w, int64_t n, int64_t bins, const void *want, int kind,
+                         double lo, double hi, const double *edges, int accumulate, long label) {
+    const int64_t size = (int64_t)gpul_dtype_size(t), wsize = (int64_t)gpul_dtype_size(wt);
+    gpul_histogram_options o = GPUL_ZERO;
+    double largest = 0;
+    box data, weights, counts;
+    box_1d(&data, t, n, label % 3, (int)(label & 1));
+    box_1d(&weights, wt, n, label % 2, (int)(label & 1));
+    for (int64_t i = 0; i < n; i++) {
+        memcpy(data.image + box_at(&data, i), (const unsigned char *)x + i * size, (size_t)size);
+        memcpy(weights.image + box_at(&weights, i), (const unsigned char *)w + i * wsize, (size_t)wsize);
+        largest = fmax(largest, fabs(box_get(&weights, i).f));
+    }
+    box_upload(&data);
+    box_upload(&weights);
+    box_1d(&counts, is_float(wt) ? GPUL_F64 : GPUL_I64, bins, 1, 0);
+    if (accumulate)
+        box_random(&counts, 1);
+    o.range = kind;
+    o.lo = lo;
+    o.hi = hi;
+    o.edges = edges;
+    o.n_edges = edges ? bins + 1 : 0;
+    o.weights = &weights.view;
+    o.accumulate = accumulate;
+    CHECK_OK(gpul_histogram_ex(&counts.view, &data.view, &o, NULL));
+    BOX_GUARDS(&counts);
+    for (int64_t b = 0; b < bins; b++) {
+        num got = box_got(&counts, b), add = num_of(0);
+        if (accumulate)
+            add = box_get(&counts, b);
+        if (is_float(wt)) {
+            const double good = ((const double *)want)[b] + add.f;
+            if (!(fabs(got.f - good) <= 0x1p-52 * fabs(good) + 0x1p-52 * fabs(add.f) + 0x1p-80 * (double)n * largest))
+                FAIL("case %ld: bin %lld has %.17g, wanted %.17g", label, (long long)b, got.f, good);
+        } else if ((uint64_t)got.i != (uint64_t)((const int64_t *)want)[b] + (uint64_t)add.i) {
+            FAIL("case %ld: bin %lld has %lld, wanted %lld", label, (long long)b, (long long)got.i,
+                 (long long)((const int64_t *)want)[b]);
+        }
+    }
+    check_pass();
+    BOX_UNCHANGED(&data);
+    BOX_UNCHANGED(&weights);
+    box_free(&data);
+    box_free(&weights);
+    box_free(&counts);
+}
+
+static void test_numpy(void) {
+    FILE *f = open_data("histogram.bin", "rb");
+    int32_t head[4];
+    int64_t sizes[3];
+    double range[2];
+    long label = 0;
+    if (!f)
+        return;
+    while (fread(head, 4, 4, f) == 4 && fread(sizes, 8, 3, f) == 3 && fread(range, 8, 2, f) == 2) {
+        const gpul_dtype t = head[0], wt = head[2];
+        const int kind = head[1];
+        const int64_t n = sizes[0], bins = sizes[1];
+        void *x = read_padded(f, n * (int64_t)gpul_dtype_size(t)), *w = NULL;
+        double *edges = NULL;
+        if (wt)
+            w = read_padded(f, n * (int64_t)gpul_dtype_size(wt));
+        if (kind == GPUL_RANGE_EDGES)
+            edges = (double *)read_padded(f, (bins + 1) * 8);
+        if (wt) {
+            void *want = read_padded(f, bins * 8);
+            run_weighted(t, x, wt, w, n, bins, want, kind, range[0], range[1], edges, (int)(label % 2), label);
+            free(want);
+        } else {
+            uint32_t *pairs = (uint32_t *)read_padded(f, sizes[2] * 8);
+            int64_t *want = (int64_t *)calloc((size_t)bins, 8);
+            for (int64_t k = 0; k < sizes[2]; k++)
+                want[pairs[2 * k]] = pairs[2 * k + 1];
+            run_counts(t, x, n, bins, want, kind, range[0], range[1], edges, label % 3 ? GPUL_I32 : GPUL_I64,
+                       label % 4 == 1 ? LAY_STRIDED : LAY_C, label % 7 == 3, label);
+            if (kind != GPUL_RANGE_EDGES && bins <= 256) /* the other way of storing counts */
+                run_counts(t, x, n, bins, want, kind, range[0], range[1], edges, label % 3 ? GPUL_I64 : GPUL_I32, LAY_C,
+                           label % 5 == 3, label);
+            free(pairs);
+            free(want);
+        }
+        free(x);
+        free(w);
+        free(edges);
+        label++;
+    }
+    fclose(f);
+    CHECK(label > 400);
+}
+
+static void test_edges(void) {
+    FILE *f = open_data("linspace.bin", "rb");
+    int32_t head[2];
+    double range[2];
+    long label = 0;
+    if (!f)
+        return;
+    while (fread(head, 4, 2, f) == 2 && fread(range, 8, 2, f) == 2) {
+        double *want = (double *)read_padded(f, ((int64_t)head[1] + 1) * 8);
+        double *got = (double *)malloc(((size_t)head[1] + 3) * 8);
+        got[0] = got[head[1] + 2] = -77;
+        CHECK_OK(gpul_histogram_edges(got + 1, head[1], head[0], range[0], range[1]));
+        for (int i = 0; i <= head[1]; i++)
+            if (!(got[i + 1] == want[i])) {
+                FAIL("case %ld (%s, %d bins, %g to %g): edge %d is %.17g, wanted %.17g", label, gpul_dtype_name(head[0]), head[1],
+                     range[0], range[1], i, got[i + 1], want[i]);
+                break;
+            }
+        CHECK(got[0] == -77 && got[head[1] + 2] == -77);
+        free(want);
+        free(got);
+        label++;
+    }
+    fclose(f);
+    CHECK(label > 200);
+    {
+        double e[5] = {-7, -7, -7, -7, -7};
+        CHECK_FAILS(gpul_histogram_edges(NULL, 4, GPUL_F32, 0, 1), GPUL_ERROR_ARGUMENT, "gpul_histogram_edges", "edges");
+        CHECK_FAILS(gpul_histogram_edges(e, 0, GPUL_F32, 0, 1), GPUL_ERROR_ARGUMENT, "gpul_histogram_edges", "bins");
+        CHECK_FAILS(gpul_histogram_edges(e, -4, GPUL_F32, 0, 1), GPUL_ERROR_ARGUMENT, "gpul_histogram_edges", "bins");
+        CHECK_FAILS(gpul_histogram_edges(e, 4, GPUL_F16, 0, 1), GPUL_ERROR_DTYPE, "gpul_histogram_edges", "dtype");
+        CHECK_FAILS(gpul_histogram_edges(e, 4, 0, 0, 1), GPUL_ERROR_DTYPE, "gpul_histogram_edges", "dtype");
+        CHECK_FAILS(gpul_histogram_edges(e, 4, GPUL_F32, 1, 0), GPUL_ERROR_ARGUMENT, "gpul_histogram_edges", "lo");
+        CHECK_FAILS(gpul_histogram_edges(e, 4, GPUL_F32, NAN, 0), GPUL_ERROR_ARGUMENT, "gpul_histogram_edges", "lo");
+        CHECK_FAILS(gpul_histogram_edges(e, 4, GPUL_F32, 0, INFINITY), GPUL_ERROR_ARGUMENT, "gpul_histogram_edges", "hi");
+        for (int i = 0; i < 5; i++)
+            CHECK_NEAR(e[i], -7, 0);
+    }
+}
+
+/* The rule itself, by binary search in the library's own edges (which test_edges has compared with NumPy's). */
+static void rule(int64_t *want, int64_t bins, const double *edges, const box *data) {
+    memset(want, 0, (size_t)bins * 8);
+    for (int64_t i = 0; i < data->n; i++) {
+        const double x = box_get(data, i).f;
+        int64_t low = 0, high = bins;
+        if (!(x >= edges[0] && x <= edges[bins]))
+            continue;
+        while (high - low > 1) {
+            const int64_t middle = (low + high) / 2;
+            if (edges[middle] <= x)
+                low = middle;
+            else
+                high = middle;
+        }
+        want[low]++;
+    }
+}
+
+static void test_shapes(void) { /* any shape and layout, sizes 0 to 65 and beyond, few and many bins */
+    static const gpul_dtype types[5] = {GPUL_F32, GPUL_F64, GPUL_I32, GPUL_I64, GPUL_U8};
+    static const int64_t bin_counts[] = {1, 2, 3, 16, 31, 150, 256, 1000, 5000, 13000, 40000, 70001};
+    for (int k = 0; k < 260; k++) {
+        const gpul_dtype t = types[k % 5];
+        const int ndim = k < 70 ? 1 : 1 + k % 4;
+        const int64_t bins = bin_counts[k < 70 ? k % 8 : k % COUNT_OF(bin_counts)];
+        const double lo = is_float(t) ? -1.2 : t == GPUL_U8 ? 0 : -1e9, hi = is_float(t) ? 2.1 : t == GPUL_U8 ? 255 : 1.5e9;
+        double *edges = (double *)malloc((size_t)(bins + 1) * 8);
+        int64_t shape[4], *want = (int64_t *)malloc((size_t)bins * 8), wrong = 0;
+        box data, counts;
+        for (int i = 0; i < ndim; i++)
+            shape[i] = k < 66 ? k : k % 29 == 0 ? 0 : 1 + rng_below(ndim == 1 ? 9000 : ndim == 2 ? 70 : 11);
+        box_make(&data, t, ndim, shape, (int)rng_below(LAYOUTS), rng_below(3), k & 1);
+        box_random(&data, 0);
+        box_1d(&counts, k & 2 ? GPUL_I32 : GPUL_I64, bins, k % 3, k / 2 & 1);
+        CHECK_OK(gpul_histogram_edges(edges, bins, t, lo, hi));
+        rule(want, bins, edges, &data);
+        CHECK_OK(gpul_histogram(&counts.view, &data.view, lo, hi, NULL));
+        BOX_GUARDS(&counts);
+        for (int64_t b = 0; b < bins; b++)
+            if (box_got(&counts, b).i != want[b] && wrong++ == 0)
+                FAIL("case %d (%s, %d-D, %lld bins): bin %lld has %lld, wanted %lld", k, gpul_dtype_name(t), ndim, (long long)bins,
+                     (long long)b, (long long)box_got(&counts, b).i, (long long)want[b]);
+        check_pass();
+        BOX_UNCHANGED(&data);
+        box_free(&data);
+        box_free(&counts);
+        free(edges);
+        free(want);
+    }
+}
+
+static void test_concentrated(void) { /* all values in one bin, and a sawtooth: the worst for atomics */
+    for (int k = 0; k < 4; k++) {
+        const int64_t n = (int64_t)1 << (large_tests() ? 24 : 17), bins = k & 1 ? 3000 : 150;
+        float *x = (float *)malloc((size_t)n * 4);
+        int64_t *want = (int64_t *)calloc((size_t)bins, 8), *got = (int64_t *)malloc((size_t)bins * 8);
+        gpul_array a = GPUL_ZERO, c = GPUL_ZERO;
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t b = k & 2 ? i % bins : bins / 2;
+            x[i] = (float)b + 0.5f;
+            want[b]++;
+        }
+        CHECK_OK(gpul_to_device(&a, x, GPUL_F32, gpul_1d(n), NULL));
+        CHECK_OK(gpul_device_array(&c, GPUL_I64, gpul_1d(bins), NULL));
+        CHECK_OK(gpul_histogram(&c, &a, 0, (double)bins, NULL));
+        CHECK_OK(gpul_copy_to_host(got, &c, NULL));
+        CHECK_BYTES(got, want, (size_t)bins * 8);
+        CHECK_OK(gpul_free(&a));
+        CHECK_OK(gpul_free(&c));
+        free(x);
+        free(want);
+        free(got);
+    }
+}
+
+static void test_weight_layouts(void) { /* weights and data of different layouts pair up by index; repeated runs: same bits */
+    for (int k = 0; k < 24; k++) {
+        const gpul_dtype wt = k & 1 ? GPUL_F64 : GPUL_F32;
+        const int64_t bins = k % 3 ? 9 : 5000;
+        double first[9], again[9];
+        int64_t shape[2] = {37, 53};
+        long double *want = (long double *)calloc((size_t)bins, sizeof(long double));
+        double *edges = (double *)malloc((size_t)(bins + 1) * 8);
+        gpul_histogram_options o = GPUL_ZERO;
+        box data, weights, counts;
+        box_make(&data, GPUL_F32, 2, shape, k % LAYOUTS, 0, 0);
+        box_make(&weights, wt, 2, shape, (k / 3) % LAYOUTS, 1, 1);
+        box_random(&data, 0);
+        box_random(&weights, 0);
+        box_1d(&counts, GPUL_F64, bins, 0, 0);
+        CHECK_OK(gpul_histogram_edges(edges, bins, GPUL_F32, -1, 1));
+        for (int64_t i = 0; i < data.n; i++) {
+            const double x = box_get(&data, i).f;
+            for (int64_t b = 0; b < bins; b++)
+                if (x >= edges[b] && (x < edges[b + 1] || (b == bins - 1 && x == edges[bins])))
+                    want[b] += box_get(&weights, i).f;
+        }
+        o.range = GPUL_RANGE_LO_HI;
+        o.lo = -1;
+        o.hi = 1;
+        o.weights = &weights.view;
+        for (int run = 0; run < 2; run++) {
+            CHECK_OK(gpul_histogram_ex(&counts.view, &data.view, &o, NULL));
+            BOX_GUARDS(&counts);
+            for (int64_t b = 0; b < bins; b++) {
+                const double got = box_got(&counts, b).f;
+                if (!(fabsl((long double)got - want[b]) <= 0x1p-52L * fabsl(want[b]) + 1e-17L))
+                    FAIL("weights %d: bin %lld has %.17g, wanted %.17Lg", k, (long long)b, got, want[b]);
+                if (b < 9)
+                    (run ? again : first)[b] = got;
+            }
+        }
+        CHECK_BYTES(again, first, sizeof first);
+        box_free(&data);
+        box_free(&weights);
+        box_free(&counts);
+        free(want);
+        free(edges);
+    }
+}
+
+static void test_special_weights(void) { /* NaN and infinite weights spoil their own bins alone */
+    const float x[6] = {0.5f, 1.5f, 1.6f, 2.5f, 3.5f, 9};
+    const double w[6] = {2, NAN, 1, INFINITY, 5, NAN};
+    double got[4] = {0, 0, 0, 0};
+    gpul_array a = GPUL_ZERO, b = GPUL_ZERO, c = GPUL_ZERO;
+    gpul_histogram_options o = GPUL_ZERO;
+    CHECK_OK(gpul_to_device(&a, x, GPUL_F32, gpul_1d(6), NULL));
+    CHECK_OK(gpul_to_device(&b, w, GPUL_F64, gpul_1d(6), NULL));
+    CHECK_OK(gpul_device_array(&c, GPUL_F64, gpul_1d(4), NULL));
+    o.range = GPUL_RANGE_LO_HI;
+    o.hi = 4;
+    o.weights = &b;
+    CHECK_OK(gpul_histogram_ex(&c, &a, &o, NULL));
+    CHECK_OK(gpul_copy_to_host(got, &c, NULL));
+    CHECK(got[1] != got[1]);
+    CHECK(got[2] == INFINITY);
+    CHECK_NEAR(got[0], 2, 0);
+    CHECK_NEAR(got[3], 5, 0);
+    CHECK_OK(gpul_free(&a));
+    CHECK_OK(gpul_free(&b));
+    CHECK_OK(gpul_free(&c));
+}
+
+static void test_errors(void) {
+    static const char *const h = "gpul_histogram", *const e = "gpul_histogram_ex";
+    gpul_array x = GPUL_ZERO, c = GPUL_ZERO, c64 = GPUL_ZERO, f = GPUL_ZERO, half = GPUL_ZERO, m = GPUL_ZERO, none = GPUL_ZERO;
+    gpul_array zero = GPUL_ZERO, w = GPUL_ZERO, bad = GPUL_ZERO, view = GPUL_ZERO;
+    gpul_histogram_options o = GPUL_ZERO;
+    const float host[5] = {0, 1, 2, 3, 4};
+    const float infinite[2] = {1, INFINITY};
+    double edges[5] = {0, 1, 2, 3, 4};
+    int32_t got[4];
+    CHECK_OK(gpul_to_device(&x, host, GPUL_F32, gpul_1d(5), NULL));
+    CHECK_OK(gpul_device_array(&c, GPUL_I32, gpul_1d(4), NULL));
+    CHECK_OK(gpul_fill(&c, 77, NULL));
+    CHECK_OK(gpul_device_array(&c64, GPUL_I64, gpul_1d(4), NULL));
+    CHECK_OK(gpul_device_array(&f, GPUL_F64, gpul_1d(4), NULL));
+    CHECK_OK(gpul_device_array(&half, GPUL_F16, gpul_1d(4), NULL));
+    CHECK_OK(gpul_device_array(&m, GPUL_I32, gpul_2d(2, 2), NULL));
+    CHECK_OK(gpul_device_array(&none, GPUL_I32, gpul_1d(0), NULL));
+    CHECK_OK(gpul_device_array(&w, GPUL_F64, gpul_1d(5), NULL));
+    CHECK_OK(gpul_fill(&w, 1, NULL));
+    CHECK_FAILS(gpul_histogram(NULL, &x, 0, 1, NULL), GPUL_ERROR_ARGUMENT, h, "counts");
+    CHECK_FAILS(gpul_histogram(&zero, &x, 0, 1, NULL), GPUL_ERROR_ARGUMENT, h, "counts");
+    CHECK_FAILS(gpul_histogram(&c, NULL, 0, 1, NULL), GPUL_ERROR_ARGUMENT, h, "x");
+    CHECK_FAILS(gpul_histogram(&c, &zero, 0, 1, NULL), GPUL_ERROR_ARGUMENT, h, "x");
+    CHECK_FAILS(gpul_histogram(&f, &x, 0, 1, NULL), GPUL_ERROR_DTYPE, h, "counts");
+    CHECK_FAILS(gpul_histogram(&c, &half, 0, 1, NULL), GPUL_ERROR_DTYPE, h, "x");
+    CHECK_FAILS(gpul_histogram(&m, &x, 0, 1, NULL), GPUL_ERROR_SHAPE, h, "counts");
+    CHECK_FAILS(gpul_histogram(&c, &x, 1, 0, NULL), GPUL_ERROR_ARGUMENT, h, "lo");
+    CHECK_FAILS(gpul_histogram(&c, &x, NAN, 0, NULL), GPUL_ERROR_ARGUMENT, h, "lo");
+    CHECK_FAILS(gpul_histogram(&c, &x, 0, NAN, NULL), GPUL_ERROR_ARGUMENT, h, "hi");
+    CHECK_FAILS(gpul_histogram(&c, &x, -INFINITY, 0, NULL), GPUL_ERROR_ARGUMENT, h, "lo");
+    CHECK(gpul_histogram(&none, &x, 0, 1, NULL) != GPUL_OK); /* no bins */
+    CHECK_OK(gpul_wrap(&view, c.data, GPUL_F32, gpul_1d(4)));
+    CHECK_FAILS(gpul_histogram(&c, &view, 0, 1, NULL), GPUL_ERROR_OVERLAP, h, "counts");
+    CHECK_FAILS(gpul_histogram_ex(&c, &x, NULL, NULL), GPUL_ERROR_ARGUMENT, e, "options");
+    CHECK_FAILS(gpul_histogram_ex(NULL, &x, &o, NULL), GPUL_ERROR_ARGUMENT, e, "counts");
+    CHECK_FAILS(gpul_histogram_ex(&c, NULL, &o, NULL), GPUL_ERROR_ARGUMENT, e, "x");
+    o.range = 3;
+    CHECK_FAILS(gpul_histogram_ex(&c, &x, &o, NULL), GPUL_ERROR_ARGUMENT, e, "range");
+    o.range = GPUL_RANGE_EDGES;
+    o.n_edges = 5;
+    CHECK_FAILS(gpul_histogram_ex(&c, &x, &o, NULL), GPUL_ERROR_ARGUMENT, e, "edges");
+    o.edges = edges;
+    o.n_edges = 4;
+    CHECK_FAILS(gpul_histogram_ex(&c, &x, &o, NULL), GPUL_ERROR_SHAPE, e, "n_edges");
+    o.n_edges = 5;
+    edges[2] = 0.5;
+    CHECK_FAILS(gpul_histogram_ex(&c, &x, &o, NULL), GPUL_ERROR_ARGUMENT, e, "edges");
+    edges[2] = NAN;
+    CHECK_FAILS(gpul_histogram_ex(&c, &x, &o, NULL), GPUL_ERROR_ARGUMENT, e, "edges");
+    edges[2] = 2;
+    o.weights = &w;
+    CHECK_FAILS(gpul_histogram_ex(&c, &x, &o, NULL), GPUL_ERROR_DTYPE, e, "counts");
+    CHECK_FAILS(gpul_histogram_ex(&c64, &x, &o, NULL), GPUL_ERROR_DTYPE, e, "counts");
+    o.weights = &f;
+    CHECK_FAILS(gpul_histogram_ex(&f, &x, &o, NULL), GPUL_ERROR_SHAPE, e, "weights");
+    o.weights = &zero;
+    CHECK_FAILS(gpul_histogram_ex(&f, &x, &o, NULL), GPUL_ERROR_ARGUMENT, e, "weights");
+    CHECK_OK(gpul_slice(&bad, &x, 0, 0, 4, 1));
+    o.weights = &half;
+    CHECK_FAILS(gpul_histogram_ex(&f, &bad, &o, NULL), GPUL_ERROR_DTYPE, e, "weights");
+    o.weights = &f;
+    CHECK_FAILS(gpul_histogram_ex(&f, &bad, &o, NULL), GPUL_ERROR_OVERLAP, e, "weights");
+    o.weights = NULL;
+    o.range = GPUL_RANGE_AUTO;
+    o.edges = NULL;
+    CHECK_OK(gpul_free(&half));
+    CHECK_OK(gpul_to_device(&half, infinite, GPUL_F32, gpul_1d(2), NULL));
+    CHECK_FAILS(gpul_histogram_ex(&c, &half, &o, NULL), GPUL_ERROR_ARGUMENT, e, NULL); /* the range is not finite */
+    CHECK_OK(gpul_copy_to_host(got, &c, NULL));
+    for (int i = 0; i < 4; i++)
+        CHECK_INT(got[i], 77);
+    CHECK_OK(gpul_free(&x));
+    CHECK_OK(gpul_free(&c));
+    CHECK_OK(gpul_free(&c64));
+    CHECK_OK(gpul_free(&f));
+    CHECK_OK(gpul_free(&half));
+    CHECK_OK(gpul_free(&m));
+    CHECK_OK(gpul_free(&none));
+    CHECK_OK(gpul_free(&w));
+}
+
+static void test_temporary_edges(void) { /* explicit edges may go away before the stream has run */
+    gpul_stream s = NULL;
+    gpul_array x = GPUL_ZERO, c = GPUL_ZERO;
+    gpul_histogram_options o = GPUL_ZERO;
+    const int32_t host[6] = {0, 1, 2, 3, 4, 5};
+    int64_t got[3] = {0, 0, 0};
+    double *edges = (double *)malloc(4 * 8);
+    edges[0] = 0;
+    edges[1] = 1;
+    edges[2] = 3;
+    edges[3] = 5;
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    CHECK_OK(gpul_to_device(&x, host, GPUL_I32, gpul_1d(6), NULL));
+    CHECK_OK(gpul_device_array(&c, GPUL_I64, gpul_1d(3), NULL));
+    CHECK_OK(gpul_device_synchronize());
+    o.range = GPUL_RANGE_EDGES;
+    o.edges = edges;
+    o.n_edges = 4;
+    CHECK_OK(gpul_histogram_ex(&c, &x, &o, s));
+    memset(edges, 0, 4 * 8);
+    free(edges);
+    CHECK_OK(gpul_stream_synchronize(s));
+    CHECK_OK(gpul_copy_to_host(got, &c, NULL));
+    CHECK(got[0] == 1 && got[1] == 2 && got[2] == 3);
+    CHECK_OK(gpul_free(&x));
+    CHECK_OK(gpul_free(&c));
+    CHECK_OK(gpul_stream_destroy(&s));
+}
+
+int main(void) {
+    check_begin("histogram");
+    RUN(test_edges);
+    RUN(test_numpy);
+    RUN(test_shapes);
+    RUN(test_concentrated);
+    RUN(test_weight_layouts);
+    RUN(test_special_weights);
+    RUN(test_errors);
+    RUN(test_temporary_edges);
+    return check_end();
+}

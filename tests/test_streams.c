@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT
+ * Streams, events, timers, and every operation captured into a graph and replayed. */
+#include "check.h"
+
+static void test_streams_basic(void) {
+    gpul_stream a = NULL, b = NULL;
+    int32_t done = -1;
+    CHECK_OK(gpul_stream_create(&a, GPUL_STREAM_DEFAULT));
+    CHECK_OK(gpul_stream_create(&b, GPUL_STREAM_NON_BLOCKING));
+    CHECK(a && b && a != b);
+    CHECK_OK(gpul_stream_query(a, &done));
+    CHECK_INT(done, 1);
+    CHECK_OK(gpul_stream_synchronize(a));
+    CHECK_OK(gpul_stream_synchronize(NULL));
+    CHECK_OK(gpul_stream_query(NULL, &done));
+    CHECK_INT(done, 1);
+    CHECK_OK(gpul_stream_wait(a, b));
+    CHECK_OK(gpul_stream_wait(a, NULL));
+    CHECK_OK(gpul_stream_wait(NULL, b));
+    CHECK_OK(gpul_device_synchronize());
+    CHECK_FAILS(gpul_stream_create(NULL, 0), GPUL_ERROR_ARGUMENT, "gpul_stream_create", "out");
+    {
+        gpul_stream bad = b;
+        CHECK_FAILS(gpul_stream_create(&bad, 77), GPUL_ERROR_ARGUMENT, "gpul_stream_create", "flags");
+        CHECK(bad == b);
+    }
+    CHECK_FAILS(gpul_stream_query(a, NULL), GPUL_ERROR_ARGUMENT, "gpul_stream_query", "done");
+    CHECK_FAILS(gpul_stream_destroy(NULL), GPUL_ERROR_ARGUMENT, "gpul_stream_destroy", "stream");
+    CHECK_OK(gpul_stream_destroy(&a));
+    CHECK(a == NULL);
+    CHECK_OK(gpul_stream_destroy(&a)); /* harmless on NULL handles */
+    CHECK_OK(gpul_stream_destroy(&b));
+}
+
+static void test_ordering(void) { /* producer and consumer on two streams, ordered by gpul_stream_wait alone */
+    gpul_stream s[3] = {NULL, NULL, NULL};
+    gpul_array a = GPUL_ZERO, b = GPUL_ZERO, c = GPUL_ZERO;
+    const int64_t n = 3000;
+    double sum = 0;
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(gpul_stream_create(&s[i], GPUL_STREAM_NON_BLOCKING));
+    CHECK_OK(gpul_device_array(&a, GPUL_F64, gpul_1d(n), NULL));
+    CHECK_OK(gpul_device_array(&b, GPUL_F64, gpul_1d(n), NULL));
+    CHECK_OK(gpul_device_array(&c, GPUL_F64, gpul_1d(n), NULL));
+    CHECK_OK(gpul_device_synchronize());
+    for (int round = 0; round < 10; round++) {
+        CHECK_OK(gpul_fill(&a, round, s[0]));
+        CHECK_OK(gpul_stream_wait(s[1], s[0]));
+        CHECK_OK(gpul_vecadd(&b, &a, &a, s[1]));
+        CHECK_OK(gpul_stream_wait(s[2], s[1]));
+        CHECK_OK(gpul_vecmul(&c, &b, &b, s[2]));
+        CHECK_OK(gpul_stream_wait(s[0], s[2])); /* before a is filled again */
+    }
+    CHECK_OK(gpul_reduce_host(&sum, &c, GPUL_SUM, s[2]));
+    CHECK_NEAR(sum, 18.0 * 18 * (double)n, 0);
+    CHECK_OK(gpul_device_synchronize());
+    CHECK_OK(gpul_free(&a));
+    CHECK_OK(gpul_free(&b));
+    CHECK_OK(gpul_free(&c));
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(gpul_stream_destroy(&s[i]));
+}
+
+static void test_destroy_while_busy(void) {
+    gpul_stream s = NULL;
+    gpul_array a = GPUL_ZERO;
+    float back[100];
+    CHECK_OK(gpul_device_array(&a, GPUL_F32, gpul_1d(100), NULL));
+    CHECK_OK(gpul_stream_create(&s, 0));
+    CHECK_OK(gpul_fill(&a, 7, s));
+    CHECK_OK(gpul_stream_destroy(&s)); /* the fill still happens */
+    CHECK_OK(gpul_device_synchronize());
+    CHECK_OK(gpul_copy_to_host(back, &a, NULL));
+    CHECK_NEAR(back[99], 7, 0);
+    CHECK_OK(gpul_free(&a));
+}
+
+static void test_events(void) {
+    gpul_event a = NULL, b = NULL;
+    gpul_stream s = NULL;
+    gpul_array x = GPUL_ZERO;
+    int32_t done = -1;
+    double seconds = -1;
+    CHECK_OK(gpul_event_create(&a));
+    CHECK_OK(gpul_event_create(&b));
+    CHECK_OK(gpul_stream_create(&s, 0));
+    CHECK_OK(gpul_device_array(&x, GPUL_F32, gpul_1d(1000), NULL));
+    CHECK_OK(gpul_event_record(a, s));
+    CHECK_OK(gpul_fill(&x, 1, s));
+    CHECK_OK(gpul_event_record(b, s));
+    CHECK_OK(gpul_event_synchronize(b));
+    CHECK_OK(gpul_event_query(b, &done));
+    CHECK_INT(done, 1);
+    CHECK_OK(gpul_event_seconds(&seconds, a, b));
+    CHECK(seconds >= 0 && seconds < 60);
+    CHECK_FAILS(gpul_event_create(NULL), GPUL_ERROR_ARGUMENT, "gpul_event_create", "out");
+    CHECK_FAILS(gpul_event_record(NULL, s), GPUL_ERROR_ARGUMENT, "gpul_event_record", "event");
+    CHECK_FAILS(gpul_event_synchronize(NULL), GPUL_ERROR_ARGUMENT, "gpul_event_synchronize", "event");
+    CHECK_FAILS(gpul_event_query(NULL, &done), GPUL_ERROR_ARGUMENT, "gpul_event_query", "event");
+    CHECK_FAILS(gpul_event_query(a, NULL), GPUL_ERROR_ARGUMENT, "gpul_event_query", "done");
+    CHECK_FAILS(gpul_event_seconds(NULL, a, b), GPUL_ERROR_ARGUMENT, "gpul_event_seconds", "seconds");
+    CHECK_FAILS(gpul_event_seconds(&seconds, NULL, b), GPUL_ERROR_ARGUMENT, "gpul_event_seconds", "start");
+    CHECK_FAILS(gpul_event_seconds(&seconds, a, NULL), GPUL_ERROR_ARGUMENT, "gpul_event_seconds", "stop");
+    CHECK_FAILS(gpul_event_destroy(NULL), GPUL_ERROR_ARGUMENT, "gpul_event_destroy", "event");
+    {
+        gpul_event fresh = NULL;
+        const double before = seconds;
+        CHECK_OK(gpul_event_create(&fresh));
+        CHECK_FAILS(gpul_event_seconds(&seconds, a, fresh), GPUL_ERROR_CUDA, "gpul_event_seconds", NULL);
+        CHECK(seconds == before);
+        CHECK_OK(gpul_event_destroy(&fresh));
+    }
+    CHECK_OK(gpul_event_destroy(&a));
+    CHECK(a == NULL);
+    CHECK_OK(gpul_event_destroy(&a));
+    CHECK_OK(gpul_event_destroy(&b));
+    CHECK_OK(gpul_free(&x));
+    CHECK_OK(gpul_stream_destroy(&s));
+}
+
+static void test_timers(void) {
+    for (int host = 0; host < 2; host++) {
+        gpul_timer t = GPUL_ZERO;
+        gpul_stream s = NULL;
+        gpul_array x = GPUL_ZERO;
+        double seconds = -1, more = -1, from;
+        if (host)
+            t = gpul_host_timer();
+        CHECK_OK(gpul_stream_create(&s, 0));
+        CHECK_OK(gpul_device_array(&x, GPUL_F32, gpul_1d(1000), NULL));
+        CHECK_OK(gpul_timer_seconds(&t, &seconds));
+        CHECK_NEAR(seconds, 0, 0);
+        from = gpul_host_seconds();
+        for (int k = 0; k < 3 * GPUL_TIMER_REGIONS + 5; k++) { /* more regions than there are slots */
+            CHECK_OK(gpul_timer_start(&t, s));
+            CHECK_OK(gpul_fill(&x, k, s));
+            CHECK_OK(gpul_timer_stop(&t, s));
+        }
+        CHECK_INT(t.regions, 3 * GPUL_TIMER_REGIONS + 5);
+        CHECK_OK(gpul_timer_seconds(&t, &seconds));
+        CHECK(seconds >= 0 && seconds <= gpul_host_seconds() - from + 1e-3);
+        CHECK_OK(gpul_timer_seconds(&t, &more));
+        CHECK_NEAR(more, seconds, 0);
+        GPUL_TIMED(t, s) {
+            double until = gpul_host_seconds() + (host ? 0.01 : 0);
+            CHECK_OK(gpul_fill(&x, 2, s));
+            while (gpul_host_seconds() < until)
+                ;
+        }
+        CHECK_OK(gpul_timer_seconds(&t, &more));
+        CHECK(more >= seconds + (host ? 0.01 : 0));
+        CHECK_INT(t.regions, 3 * GPUL_TIMER_REGIONS + 6);
+        CHECK_OK(gpul_timer_start(&t, s));
+        CHECK_FAILS(gpul_timer_start(&t, s), GPUL_ERROR_ARGUMENT, "gpul_timer_start", "timer");
+        CHECK_OK(gpul_timer_stop(&t, s));
+        CHECK_FAILS(gpul_timer_stop(&t, s), GPUL_ERROR_ARGUMENT, "gpul_timer_stop", "timer");
+        CHECK_OK(gpul_timer_reset(&t));
+        CHECK_INT(t.regions, 0);
+        CHECK_OK(gpul_timer_seconds(&t, &seconds));
+        CHECK_NEAR(seconds, 0, 0);
+        CHECK_OK(gpul_timer_start(&t, s));
+        CHECK_OK(gpul_timer_stop(&t, s));
+        CHECK_OK(gpul_timer_free(&t));
+        CHECK_INT(t.regions, 0);
+        CHECK_OK(gpul_timer_free(&t));
+        CHECK_OK(gpul_free(&x));
+        CHECK_OK(gpul_stream_destroy(&s));
+    }
+    {
+        gpul_timer t = GPUL_ZERO;
+        double seconds = -3;
+        CHECK_FAILS(gpul_timer_start(NULL, NULL), GPUL_ERROR_ARGUMENT, "gpul_timer_start", "timer");
+        CHECK_FAILS(gpul_timer_stop(NULL, NULL), GPUL_ERROR_ARGUMENT, "gpul_timer_stop", "timer");
+        CHECK_FAILS(gpul_timer_stop(&t, NULL), GPUL_ERROR_ARGUMENT, "gpul_timer_stop", "timer");
+        CHECK_FAILS(gpul_timer_seconds(NULL, &seconds), GPUL_ERROR_ARGUMENT, "gpul_timer_seconds", "timer");
+        CHECK_FAILS(gpul_timer_seconds(&t, NULL), GPUL_ERROR_ARGUMENT, "gpul_timer_seconds", "seconds");
+        CHECK_FAILS(gpul_timer_reset(NULL), GPUL_ERROR_ARGUMENT, "gpul_timer_reset", "timer");
+        CHECK_OK(gpul_timer_free(NULL));
+        CHECK_NEAR(seconds, -3, 0);
+        CHECK_OK(gpul_timer_start(&t, NULL)); /* freed while it runs */
+        CHECK_OK(gpul_timer_free(&t));
+    }
+    {
+        const double a = gpul_host_seconds(), b = gpul_host_seconds();
+        CHECK(b >= a);
+    }
+}
+
+/* ---- graphs: what is captured once runs again on other inputs ---- */
+
+enum { ROWS = 37, COLS = 53, LONG = 20011, BINS = 17 };
+typedef struct problem {
+    gpul_array a, b, sum, product, filled, turned, A, x, y, B, C, z, total, axis, arg, dot, counts, weighted, w, host_in, host_out;
+} problem;
+
+static void enqueue(problem *p, gpul_stream s) {
+    gpul_array t = GPUL_ZERO;
+    gpul_histogram_options o = GPUL_ZERO;
+    CHECK_OK(gpul_copy_to_device(&p->a, p->host_in.data, s));
+    CHECK_OK(gpul_vecadd(&p->sum, &p->a, &p->b, s));
+    CHECK_OK(gpul_vecmul(&p->product, &p->a, &p->b, s));
+    CHECK_OK(gpul_fill(&p->filled, 3, s));
+    CHECK_OK(gpul_vecadd(&p->filled, &p->filled, &p->a, s));
+    CHECK_OK(gpul_transpose(&t, &p->a));
+    CHECK_OK(gpul_copy(&p->turned, &t, s));
+    CHECK_OK(gpul_gemv(2, &p->a, &p->x, 0, &p->y, s));
+    CHECK_OK(gpul_matmul(&p->C, &p->a, &t, s));
+    CHECK_OK(gpul_gemm(0.5, &p->a, &p->turned, 1, &p->C, s));
+    CHECK_OK(gpul_reduce(&p->total, &p->z, GPUL_SUM, GPUL_ALL_AXES, s));
+    CHECK_OK(gpul_reduce(&p->axis, &p->a, GPUL_MEAN, 0, s));
+    CHECK_OK(gpul_reduce(&p->arg, &p->z, GPUL_ARGMAX, GPUL_ALL_AXES, s));
+    CHECK_OK(gpul_dot(&p->dot, &p->z, &p->z, s));
+    CHECK_OK(gpul_histogram(&p->counts, &p->z, -1, 1, s));
+    o.range = GPUL_RANGE_LO_HI;
+    o.lo = -1;
+    o.hi = 1;
+    o.weights = &p->w;
+    CHECK_OK(gpul_histogram_ex(&p->weighted, &p->z, &o, s));
+    CHECK_OK(gpul_copy_to_host(p->host_out.data, &p->sum, s));
+}
+
+static void test_graph(void) {
+    problem p;
+    gpul_array *const results[] = {&p.sum, &p.product, &p.filled, &p.turned, &p.y, &p.C, &p.total, &p.axis, &p.arg,
+                                   &p.dot, &p.counts, &p.weighted, &p.host_out};
+    gpul_array *const all[] = {&p.a, &p.b, &p.sum, &p.product, &p.filled, &p.turned, &p.x, &p.y, &p.C, &p.z, &p.total, &p.axis,
+                               &p.arg, &p.dot, &p.counts, &p.weighted, &p.w, &p.host_in, &p.host_out};
+    gpul_stream s = NULL;
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t exec = NULL;
+    float *big = (float *)malloc(LONG * 4);
+    unsigned char *want = (unsigned char *)malloc(1 << 16), *got = (unsigned char *)malloc(1 << 16);
+    memset(&p, 0, sizeof p);
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_DEFAULT));
+    CHECK_OK(gpul_device_array(&p.a, GPUL_F32, gpul_2d(ROWS, COLS), NULL));
+    CHECK_OK(gpul_device_array_like(&p.b, &p.a, NULL));
+    CHECK_OK(gpul_device_array_like(&p.sum, &p.a, NULL));
+    CHECK_OK(gpul_device_array_like(&p.product, &p.a, NULL));
+    CHECK_OK(gpul_device_array_like(&p.filled, &p.a, NULL));
+    CHECK_OK(gpul_device_array(&p.turned, GPUL_F32, gpul_2d(COLS, ROWS), NULL));
+    CHECK_OK(gpul_device_array(&p.x, GPUL_F32, gpul_1d(COLS), NULL));
+    CHECK_OK(gpul_device_array(&p.y, GPUL_F32, gpul_1d(ROWS), NULL));
+    CHECK_OK(gpul_device_array(&p.C, GPUL_F32, gpul_2d(ROWS, ROWS), NULL));
+    CHECK_OK(gpul_device_array(&p.z, GPUL_F32, gpul_1d(LONG), NULL));
+    CHECK_OK(gpul_device_array(&p.w, GPUL_F32, gpul_1d(LONG), NULL));
+    CHECK_OK(gpul_device_array(&p.total, GPUL_F64, gpul_0d(), NULL));
+    CHECK_OK(gpul_device_array(&p.axis, GPUL_F32, gpul_1d(COLS), NULL));
+    CHECK_OK(gpul_device_array(&p.arg, GPUL_I64, gpul_0d(), NULL));
+    CHECK_OK(gpul_device_array(&p.dot, GPUL_F32, gpul_0d(), NULL));
+    CHECK_OK(gpul_device_array(&p.counts, GPUL_I32, gpul_1d(BINS), NULL));
+    CHECK_OK(gpul_device_array(&p.weighted, GPUL_F64, gpul_1d(BINS), NULL));
+    CHECK_OK(gpul_pinned_array(&p.host_in, GPUL_F32, gpul_2d(ROWS, COLS)));
+    CHECK_OK(gpul_pinned_array(&p.host_out, GPUL_F32, gpul_2d(ROWS, COLS)));
+    for (int replay = 0; replay < 3; replay++) {
+        unsigned char *expected[COUNT_OF(results)];
+        for (int i = 0; i < ROWS * COLS; i++)
+            ((float *)p.host_in.data)[i] = (float)rng_signed();
+        for (int i = 0; i < LONG; i++)
+            big[i] = (float)rng_signed();
+        CHECK_OK(gpul_copy_to_device(&p.b, p.host_in.data, NULL));
+        CHECK_OK(gpul_copy_to_device(&p.z, big, NULL));
+        CHECK_OK(gpul_copy_to_device(&p.w, big, NULL));
+        CHECK_OK(gpul_copy_to_device(&p.x, big, NULL));
+        for (int r = 0; r < COUNT_OF(results); r++)
+            CHECK_OK(gpul_fill(results[r], 9, NULL));
+        CHECK_OK(gpul_device_synchronize());
+        enqueue(&p, s); /* the direct run gives what is wanted */
+        CHECK_OK(gpul_stream_synchronize(s));
+        for (int r = 0; r < COUNT_OF(results); r++) {
+            expected[r] = (unsigned char *)malloc((size_t)gpul_nbytes(results[r]));
+            CHECK_OK(gpul_copy_to_host(expected[r], results[r], NULL));
+            CHECK_OK(gpul_fill(results[r], 77, NULL));
+        }
+        CHECK_OK(gpul_device_synchronize());
+        if (replay == 0) {
+            CHECK_CUDA(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
+            enqueue(&p, s);
+            CHECK_CUDA(cudaStreamEndCapture(s, &graph));
+            CHECK_CUDA(cudaGraphInstantiate(&exec, graph, 0));
+            CHECK_OK(gpul_copy_to_host(got, &p.total, NULL)); /* capturing ran nothing */
+            CHECK_NEAR(((double *)(void *)got)[0], 77, 0);
+        }
+        CHECK_CUDA(cudaGraphLaunch(exec, s));
+        CHECK_OK(gpul_stream_synchronize(s));
+        for (int r = 0; r < COUNT_OF(results); r++) {
+            const size_t bytes = (size_t)gpul_nbytes(results[r]);
+            CHECK_OK(gpul_copy_to_host(got, results[r], NULL));
+            memcpy(want, expected[r], bytes);
+            if (!CHECK_BYTES(got, want, bytes))
+                printf("    result %d of the graph, replay %d\n", r, replay);
+            free(expected[r]);
+        }
+    }
+    CHECK_CUDA(cudaGraphExecDestroy(exec));
+    CHECK_CUDA(cudaGraphDestroy(graph));
+    CHECK_OK(gpul_stream_synchronize(s));
+    for (int i = 0; i < COUNT_OF(all); i++)
+        CHECK_OK(gpul_free(all[i]));
+    CHECK_OK(gpul_stream_destroy(&s));
+    free(big);
+    free(want);
+    free(got);
+}
+
+#ifdef GPULITE_CPU_STANDIN
+static void test_orders(void) { /* the stand-in's seeds give streams, blocks and threads other orders, never other answers */
+    for (int k = 0; k < 8; k++) {
+        standin_order(k == 0 ? STANDIN_FORWARD : k == 1 ? STANDIN_REVERSE : STANDIN_RANDOM);
+        standin_seed((unsigned long long)(1000 + k));
+        test_ordering();
+        test_destroy_while_busy();
+    }
+    standin_reset();
+}
+
+static void test_nothing_waits(void) { /* no operation synchronises: after it, its stream still has work */
+    gpul_stream s = NULL;
+    gpul_array a = GPUL_ZERO, out = GPUL_ZERO, m = GPUL_ZERO, c = GPUL_ZERO, counts = GPUL_ZERO;
+    const char *const waits[] = {"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy",
+                                 "cudaStreamQuery", "cudaMalloc", "cudaFree"};
+    int32_t done = -1;
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    CHECK_OK(gpul_device_array(&a, GPUL_F32, gpul_1d(100000), NULL));
+    CHECK_OK(gpul_fill(&a, 1, NULL));
+    CHECK_OK(gpul_device_array(&out, GPUL_F32, gpul_0d(), NULL));
+    CHECK_OK(gpul_device_array(&c, GPUL_F32, gpul_2d(100, 100), NULL));
+    CHECK_OK(gpul_device_array(&counts, GPUL_I64, gpul_1d(10), NULL));
+    CHECK_OK(gpul_slice(&m, &a, 0, 0, 10000, 1));
+    CHECK_OK(gpul_reshape(&m, &m, gpul_2d(100, 100)));
+    CHECK_OK(gpul_device_synchronize());
+    standin_trace_begin();
+    CHECK_OK(gpul_vecadd(&c, &m, &m, s));
+    CHECK_OK(gpul_matmul(&c, &m, &m, s));
+    CHECK_OK(gpul_reduce(&out, &a, GPUL_SUM, GPUL_ALL_AXES, s));
+    CHECK_OK(gpul_dot(&out, &a, &a, s));
+    CHECK_OK(gpul_histogram(&counts, &a, 0, 2, s));
+    CHECK_OK(gpul_copy(&c, &m, s));
+    for (long k = 0; k < standin_trace_count(); k++)
+        for (int w = 0; w < COUNT_OF(waits); w++)
+            if (strcmp(standin_trace_name(k), waits[w]) == 0)
+                FAIL("an operation called %s", waits[w]);
+    CHECK_OK(gpul_stream_query(s, &done));
+    CHECK_OK(gpul_stream_synchronize(s));
+    CHECK_OK(gpul_free(&a));
+    CHECK_OK(gpul_free(&out));
+    CHECK_OK(gpul_free(&c));
+    CHECK_OK(gpul_free(&counts));
+    CHECK_OK(gpul_stream_destroy(&s));
+}
+#endif
+
+int main(void) {
+    check_begin("streams");
+    RUN(test_streams_basic);
+    RUN(test_ordering);
+    RUN(test_destroy_while_busy);
+    RUN(test_events);
+    RUN(test_timers);
+    RUN(test_graph);
+#ifdef GPULITE_CPU_STANDIN
+    RUN(test_orders);
+    RUN(test_nothing_waits);
+#endif
+    return check_end();
+}

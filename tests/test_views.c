@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT
+ * Views: slice, index, reshape, transpose, split, contiguity; checked against index arithmetic on the host. */
+#include "check.h"
+
+/* The host twin of an array whose element value is its position in the buffer. */
+static void expect(const gpul_array *v, const gpul_array *base, int ndim, const int64_t *shape, const int64_t *where,
+                   int64_t origin) {
+    CHECK_INT(v->ndim, ndim);
+    CHECK_INT(v->owned, 0);
+    CHECK_INT(v->dtype, base->dtype);
+    CHECK_INT(v->memory, base->memory);
+    CHECK_INT(v->device, base->device);
+    for (int k = 0; k < ndim; k++) {
+        CHECK_INT(v->shape[k], shape[k]);
+        if (shape[k] > 1)
+            CHECK_INT(v->strides[k], where[k]);
+    }
+    for (int k = ndim; k < GPUL_MAX_DIMS; k++)
+        CHECK(v->shape[k] == 1 && v->strides[k] == 0);
+    if (gpul_size(v))
+        CHECK_INT((int32_t *)v->data - (int32_t *)base->data, origin);
+    else
+        CHECK(v->data == NULL);
+}
+
+static gpul_array make(gpul_shape s) {
+    gpul_array a = GPUL_ZERO;
+    int64_t n = 1;
+    int32_t *host;
+    for (int k = 0; k < s.ndim; k++)
+        n *= s.dim[k];
+    host = (int32_t *)malloc((size_t)(n ? n : 1) * 4);
+    for (int64_t i = 0; i < n; i++)
+        host[i] = (int32_t)i;
+    CHECK_OK(gpul_to_device(&a, host, GPUL_I32, s, NULL));
+    free(host);
+    return a;
+}
+
+static void test_slice(void) {
+    gpul_array a = make(gpul_3d(4, 5, 6)), v = GPUL_ZERO;
+    for (int64_t start = 0; start <= 5; start++)
+        for (int64_t stop = start; stop <= 5; stop++)
+            for (int64_t step = 1; step <= 6; step++) {
+                int64_t shape[3] = {4, 0, 6}, strides[3] = {30, 0, 1};
+                shape[1] = (stop - start + step - 1) / step;
+                strides[1] = 6 * step;
+                CHECK_OK(gpul_slice(&v, &a, 1, start, stop, step));
+                expect(&v, &a, 3, shape, strides, 6 * start);
+            }
+    CHECK_OK(gpul_slice(&v, &a, 0, 0, 4, INT64_MAX)); /* a huge step is one element */
+    CHECK_INT(v.shape[0], 1);
+    CHECK_OK(gpul_slice(&v, &a, 0, 1, 4, 1));
+    CHECK_OK(gpul_slice(&v, &v, 2, 2, 6, 3)); /* a view may replace itself */
+    {
+        const int64_t shape[3] = {3, 5, 2}, strides[3] = {30, 6, 3};
+        expect(&v, &a, 3, shape, strides, 32);
+    }
+    memset(&v, 0xEE, sizeof v);
+    CHECK_FAILS(gpul_slice(NULL, &a, 0, 0, 1, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "view");
+    CHECK_FAILS(gpul_slice(&v, NULL, 0, 0, 1, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "a");
+    CHECK_FAILS(gpul_slice(&v, &a, 3, 0, 1, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "axis");
+    CHECK_FAILS(gpul_slice(&v, &a, -1, 0, 1, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "axis");
+    CHECK_FAILS(gpul_slice(&v, &a, 0, -1, 1, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "start");
+    CHECK_FAILS(gpul_slice(&v, &a, 0, 3, 2, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "stop");
+    CHECK_FAILS(gpul_slice(&v, &a, 0, 0, 5, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "stop");
+    CHECK_FAILS(gpul_slice(&v, &a, 0, 0, 4, 0), GPUL_ERROR_ARGUMENT, "gpul_slice", "step");
+    CHECK_FAILS(gpul_slice(&v, &a, 0, 0, 4, -1), GPUL_ERROR_ARGUMENT, "gpul_slice", "step");
+    CHECK_INT(((unsigned char *)&v)[0], 0xEE);
+    CHECK_FAILS(gpul_slice(&a, &a, 0, 0, 1, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "view"); /* would leak */
+    CHECK_OK(gpul_free(&a));
+}
+
+static void test_index(void) {
+    gpul_array a = make(gpul_3d(4, 5, 6)), v = GPUL_ZERO, e = GPUL_ZERO;
+    const int64_t shape0[2] = {5, 6}, strides0[2] = {6, 1}, shape1[2] = {4, 6}, strides1[2] = {30, 1};
+    CHECK_OK(gpul_index(&v, &a, 0, 3));
+    expect(&v, &a, 2, shape0, strides0, 90);
+    CHECK_OK(gpul_index(&v, &a, 1, 2));
+    expect(&v, &a, 2, shape1, strides1, 12);
+    CHECK_OK(gpul_index(&v, &v, 1, 5));
+    CHECK_OK(gpul_index(&v, &v, 0, 1));
+    expect(&v, &a, 0, NULL, NULL, 47);
+    CHECK_FAILS(gpul_index(&v, &v, 0, 0), GPUL_ERROR_ARGUMENT, "gpul_index", "axis"); /* no axis left */
+    CHECK_FAILS(gpul_index(NULL, &a, 0, 0), GPUL_ERROR_ARGUMENT, "gpul_index", "view");
+    CHECK_FAILS(gpul_index(&v, NULL, 0, 0), GPUL_ERROR_ARGUMENT, "gpul_index", "a");
+    CHECK_FAILS(gpul_index(&v, &a, 0, 4), GPUL_ERROR_ARGUMENT, "gpul_index", "i");
+    CHECK_FAILS(gpul_index(&v, &a, 0, -1), GPUL_ERROR_ARGUMENT, "gpul_index", "-1");
+    CHECK_FAILS(gpul_index(&v, &a, 3, 0), GPUL_ERROR_ARGUMENT, "gpul_index", "axis");
+    CHECK_FAILS(gpul_index(&a, &a, 0, 0), GPUL_ERROR_ARGUMENT, "gpul_index", "view");
+    CHECK_OK(gpul_free(&a));
+    e = make(gpul_2d(3, 0));
+    CHECK_OK(gpul_index(&v, &e, 0, 2));
+    CHECK(v.ndim == 1 && v.shape[0] == 0 && v.data == NULL);
+    CHECK_OK(gpul_free(&e));
+}
+
+static void test_transpose(void) {
+    gpul_array a = make(gpul_4d(2, 3, 4, 5)), v = GPUL_ZERO, w = GPUL_ZERO;
+    const int64_t shape[4] = {5, 4, 3, 2}, strides[4] = {1, 5, 20, 60};
+    CHECK_OK(gpul_transpose(&v, &a));
+    expect(&v, &a, 4, shape, strides, 0);
+    CHECK_INT(gpul_is_contiguous(&v, GPUL_ORDER_F), 1);
+    CHECK_INT(gpul_is_contiguous(&v, GPUL_ORDER_C), 0);
+    CHECK_OK(gpul_transpose(&v, &v));
+    CHECK_INT(gpul_is_contiguous(&v, GPUL_ORDER_C), 1);
+    CHECK_OK(gpul_index(&w, &a, 0, 0));
+    CHECK_OK(gpul_index(&w, &w, 0, 0));
+    CHECK_OK(gpul_index(&w, &w, 0, 0));
+    CHECK_OK(gpul_transpose(&v, &w)); /* a vector is its own transpose */
+    CHECK(v.ndim == 1 && v.shape[0] == 5 && v.strides[0] == 1);
+    CHECK_FAILS(gpul_transpose(NULL, &a), GPUL_ERROR_ARGUMENT, "gpul_transpose", "view");
+    CHECK_FAILS(gpul_transpose(&v, NULL), GPUL_ERROR_ARGUMENT, "gpul_transpose", "a");
+    CHECK_FAILS(gpul_transpose(&a, &a), GPUL_ERROR_ARGUMENT, "gpul_transpose", "view");
+    CHECK_OK(gpul_free(&a));
+}
+
+static void test_reshape(void) {
+    gpul_array a = make(gpul_3d(4, 5, 6)), f = GPUL_ZERO, v = GPUL_ZERO, t = GPUL_ZERO, e = GPUL_ZERO;
+    gpul_shape s;
+    {
+        const int64_t shape[2] = {20, 6}, strides[2] = {6, 1};
+        CHECK_OK(gpul_reshape(&v, &a, gpul_2d(20, 6)));
+        expect(&v, &a, 2, shape, strides, 0);
+        CHECK_OK(gpul_reshape(&v, &a, gpul_2d(-1, 6)));
+        expect(&v, &a, 2, shape, strides, 0);
+        CHECK_OK(gpul_reshape(&v, &a, gpul_2d(20, -1)));
+        expect(&v, &a, 2, shape, strides, 0);
+    }
+    {
+        const int64_t shape[1] = {120}, strides[1] = {1}, shape4[4] = {2, 2, 1, 30}, strides4[4] = {60, 30, 30, 1};
+        CHECK_OK(gpul_reshape(&v, &a, gpul_1d(-1)));
+        expect(&v, &a, 1, shape, strides, 0);
+        CHECK_OK(gpul_reshape(&v, &v, gpul_4d(2, 2, 1, 30)));
+        expect(&v, &a, 4, shape4, strides4, 0);
+    }
+    { /* gaps that stay between the old and new dimensions */
+        const int64_t shape[4] = {2, 2, 5, 3}, strides[4] = {60, 30, 6, 1};
+        CHECK_OK(gpul_slice(&t, &a, 2, 0, 3, 1));
+        CHECK_OK(gpul_reshape(&v, &t, gpul_4d(2, 2, 5, 3)));
+        expect(&v, &a, 4, shape, strides, 0);
+        CHECK_FAILS(gpul_reshape(&v, &t, gpul_1d(60)), GPUL_ERROR_SHAPE, "gpul_reshape", "shape");
+        CHECK_FAILS(gpul_reshape(&v, &t, gpul_2d(4, 15)), GPUL_ERROR_SHAPE, "gpul_reshape", NULL);
+    }
+    CHECK_OK(gpul_transpose(&t, &a));
+    CHECK_FAILS(gpul_reshape(&v, &t, gpul_1d(120)), GPUL_ERROR_SHAPE, "gpul_reshape", NULL);
+    s = gpul_1d(120);
+    s.order = GPUL_ORDER_F; /* in column-major order the transpose is dense */
+    CHECK_OK(gpul_reshape(&v, &t, s));
+    CHECK_INT(v.strides[0], 1);
+    f = make(gpul_2d_f(4, 6));
+    CHECK_FAILS(gpul_reshape(&v, &f, gpul_2d(6, 4)), GPUL_ERROR_SHAPE, "gpul_reshape", NULL);
+    CHECK_OK(gpul_reshape(&v, &f, gpul_2d_f(8, 3)));
+    CHECK(v.shape[0] == 8 && v.shape[1] == 3 && v.strides[0] == 1 && v.strides[1] == 8);
+    CHECK_OK(gpul_free(&f));
+    CHECK_FAILS(gpul_reshape(&v, &a, gpul_1d(119)), GPUL_ERROR_SHAPE, "gpul_reshape", "119");
+    CHECK_FAILS(gpul_reshape(&v, &a, gpul_2d(-1, 7)), GPUL_ERROR_SHAPE, "gpul_reshape", "7");
+    CHECK_FAILS(gpul_reshape(&v, &a, gpul_2d(-1, -1)), GPUL_ERROR_SHAPE, "gpul_reshape", NULL);
+    CHECK_FAILS(gpul_reshape(&v, &a, gpul_2d(-2, 60)), GPUL_ERROR_SHAPE, "gpul_reshape", "-2");
+    CHECK_FAILS(gpul_reshape(&v, &a, gpul_2d(-1, 0)), GPUL_ERROR_SHAPE, "gpul_reshape", NULL);
+    CHECK_FAILS(gpul_reshape(NULL, &a, gpul_1d(120)), GPUL_ERROR_ARGUMENT, "gpul_reshape", "view");
+    CHECK_FAILS(gpul_reshape(&v, NULL, gpul_1d(120)), GPUL_ERROR_ARGUMENT, "gpul_reshape", "a");
+    CHECK_FAILS(gpul_reshape(&a, &a, gpul_1d(120)), GPUL_ERROR_ARGUMENT, "gpul_reshape", "view");
+    CHECK_OK(gpul_free(&a));
+    e = make(gpul_3d(3, 0, 2));
+    CHECK_OK(gpul_reshape(&v, &e, gpul_2d(0, 7)));
+    CHECK(v.ndim == 2 && v.data == NULL && v.shape[1] == 7);
+    CHECK_FAILS(gpul_reshape(&v, &e, gpul_1d(1)), GPUL_ERROR_SHAPE, "gpul_reshape", NULL);
+    CHECK_OK(gpul_free(&e));
+    a = make(gpul_1d(1));
+    CHECK_OK(gpul_reshape(&v, &a, gpul_0d()));
+    CHECK(v.ndim == 0 && gpul_size(&v) == 1);
+    CHECK_OK(gpul_reshape(&v, &v, gpul_3d(1, -1, 1)));
+    CHECK(v.ndim == 3 && v.shape[1] == 1);
+    CHECK_OK(gpul_free(&a));
+}
+
+static void test_reshape_random(void) { /* whenever a reshape is granted, its elements are the right ones */
+    for (int k = 0; k < 400; k++) {
+        static const int64_t factors[] = {1, 2, 3, 4, 2, 1, 2};
+        int64_t shape[4], target[4], rest = 24;
+        const int ndim = 1 + (int)rng_below(4), nt = 1 + (int)rng_below(4);
+        const int layout = (int)rng_below(LAYOUTS);
+        gpul_array v = GPUL_ZERO;
+        gpul_status status;
+        box b;
+        for (int i = 0; i < ndim; i++) {
+            shape[i] = i == ndim - 1 ? rest : factors[rng_below(7)];
+            while (rest % shape[i])
+                shape[i]--;
+            rest /= shape[i];
+        }
+        rest = 24;
+        for (int i = 0; i < nt; i++) {
+            target[i] = i == nt - 1 ? rest : factors[rng_below(7)];
+            while (rest % target[i])
+                target[i]--;
+            rest /= target[i];
+        }
+        if (ndim > 1)
+            shape[ndim - 1] = 24 / (shape_product(ndim - 1, shape));
+        box_make(&b, GPUL_I32, ndim, shape, layout, 0, 0);
+        for (int64_t i = 0; i < b.n; i++)
+            box_put(&b, i, num_of_int(i));
+        box_upload(&b);
+        status = gpul_reshape(&v, &b.view, shape_of(nt, target));
+        if (layout == LAY_C)
+            CHECK_OK(status);
+        if (status == GPUL_OK) {
+            int32_t got[24];
+            gpul_array dense = GPUL_ZERO;
+            CHECK_OK(gpul_device_array(&dense, GPUL_I32, shape_of(nt, target), NULL));
+            CHECK_OK(gpul_copy(&dense, &v, NULL));
+            CHECK_OK(gpul_copy_to_host(got, &dense, NULL));
+            for (int i = 0; i < 24; i++)
+                if (got[i] != i) {
+                    FAIL("element %d is %d", i, got[i]);
+                    break;
+                }
+            CHECK_OK(gpul_free(&dense));
+        } else {
+            CHECK_INT(status, GPUL_ERROR_SHAPE);
+        }
+        box_free(&b);
+    }
+}
+
+static void test_split(void) {
+    gpul_array a = make(gpul_2d(3, 11)), v[16];
+    for (int64_t parts = 1; parts <= 16; parts++) {
+        int64_t from = 0;
+        memset(v, 0, sizeof v);
+        CHECK_OK(gpul_split(v, parts, &a, 1));
+        for (int64_t p = 0; p < parts; p++) {
+            int64_t shape[2] = {3, 0};
+            const int64_t strides[2] = {11, 1};
+            shape[1] = 11 / parts + (p < 11 % parts ? 1 : 0);
+            expect(&v[p], &a, 2, shape, strides, from);
+            from += shape[1];
+        }
+        CHECK_INT(from, 11);
+    }
+    CHECK_FAILS(gpul_split(NULL, 2, &a, 0), GPUL_ERROR_ARGUMENT, "gpul_split", "views");
+    CHECK_FAILS(gpul_split(v, 0, &a, 0), GPUL_ERROR_ARGUMENT, "gpul_split", "parts");
+    CHECK_FAILS(gpul_split(v, -3, &a, 0), GPUL_ERROR_ARGUMENT, "gpul_split", "-3");
+    CHECK_FAILS(gpul_split(v, 2, NULL, 0), GPUL_ERROR_ARGUMENT, "gpul_split", "a");
+    CHECK_FAILS(gpul_split(v, 2, &a, 2), GPUL_ERROR_ARGUMENT, "gpul_split", "axis");
+    CHECK_OK(gpul_free(&a));
+}
+
+static void test_contiguous(void) {
+    static const int64_t shape[3] = {4, 5, 6};
+    for (int layout = 0; layout < LAYOUTS; layout++) {
+        box b;
+        box_make(&b, GPUL_U8, 3, shape, layout, 0, 0);
+        CHECK_INT(gpul_is_contiguous(&b.view, GPUL_ORDER_C), layout == LAY_C);
+        CHECK_INT(gpul_is_contiguous(&b.view, GPUL_ORDER_F), layout == LAY_F);
+        box_free(&b);
+    }
+    {
+        gpul_array a = make(gpul_2d(5, 1)), v = GPUL_ZERO, zero = GPUL_ZERO;
+        CHECK_INT(gpul_is_contiguous(&a, GPUL_ORDER_C), 1); /* a column is dense either way */
+        CHECK_INT(gpul_is_contiguous(&a, GPUL_ORDER_F), 1);
+        CHECK_OK(gpul_slice(&v, &a, 0, 0, 5, 2));
+        CHECK_INT(gpul_is_contiguous(&v, GPUL_ORDER_C), 0);
+        CHECK_OK(gpul_slice(&v, &a, 0, 0, 1, 3)); /* strides of dimensions of one element do not matter */
+        CHECK_INT(gpul_is_contiguous(&v, GPUL_ORDER_C), 1);
+        CHECK_INT(gpul_is_contiguous(NULL, GPUL_ORDER_C), 0);
+        CHECK_INT(gpul_is_contiguous(&zero, GPUL_ORDER_C), 0);
+        CHECK_OK(gpul_free(&a));
+    }
+}
+
+int main(void) {
+    check_begin("views");
+    RUN(test_slice);
+    RUN(test_index);
+    RUN(test_transpose);
+    RUN(test_reshape);
+    RUN(test_reshape_random);
+    RUN(test_split);
+    RUN(test_contiguous);
+    return check_end();
+}
