@@ -107,8 +107,18 @@ test: backend
 	@$(MAKE) -k --no-print-directory $(TEST_BINS) $(EXAMPLE_BINS) BACKEND=$(BACKEND) || true
 	@BUILD=$B sh tests/run.sh $(TEST_BINS) $(EXAMPLE_BINS) $(TEST_SCRIPTS)
 
+# BENCH='--quick --case vecadd' narrows it, BENCH=--help says how. The CSV and the pictures stay in the build directory.
 bench: backend
-	@if [ -f tests/bench/Makefile ]; then $(MAKE) --no-print-directory -C tests/bench; else echo "no benchmarks yet"; fi
+ifeq ($(BACKEND),cuda)
+	@$(MAKE) --no-print-directory $B/bench BACKEND=cuda ARCH=$(ARCH)
+	$B/bench --csv $B/bench.csv $(BENCH)
+	@python3 tests/bench/plot.py $B/bench.csv || echo 'no pictures: they need python3'
+else
+	@echo 'make bench compares speeds on a GPU; there is none here'
+endif
+
+$B/bench: tests/bench/bench.cu gpulite.h $B/gpulite_kernels.o $B/commands
+	$(NVCC) -O3 -std=c++17 -arch=$(ARCH) -lineinfo -I. $(NVCCFLAGS) -o $@ $< $B/gpulite_kernels.o -lcublas -lcublasLt
 
 check:
 	@CC='$(CC)' CXX='$(CXX)' NVCC='$(NVCC)' sh tests/check.sh
@@ -160,6 +170,8 @@ $B/tests/cpu/%: $B/tests/cpu/%.o $(RUNTIME)
 	$(LINK) -o $@ $^ $(LIBS)
 $B/tests/%: $B/tests/%.o $B/tests/gpulite_impl.o $(KERNELS)
 	$(LINK) -o $@ $^ $(LIBS)
+
+$B/tests/test_custom: $B/tests/custom_kernels.o
 
 -include $(wildcard $B/*.d $B/examples/*.d $B/tests/*.d $B/tests/cpu/*.d)
 

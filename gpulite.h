@@ -343,7 +343,7 @@ GPUL_API gpul_status gpul_memory_trim(void);
  * 7. Copies and views
  *
  * Host buffers given as plain pointers hold gpul_size() elements densely in the array's own order: column-major if the
- * array is column-major (strides[0] < strides[1]), otherwise row-major. With the NULL stream they are done on return;
+ * array is column-major (its strides rise, dimensions of one element aside), otherwise row-major. With the NULL stream they are done on return;
  * with a stream they are enqueued, and pinned buffers must stay until the stream has passed (pageable ones: CUDA reads
  * them before returning; writes to them block).
  * ------------------------------------------------------------------------------------------------------------------ */
@@ -686,10 +686,12 @@ typedef struct gpul__reducer {
 } gpul__reducer;
 
 /* The tree of a reduction of n elements: chunks of this many elements, a whole number of rows of GPUL__REDUCE_THREADS * vec
- * slots. A pure function of (n, vec), so that results do not depend on the machine. */
+ * slots (4 KiB). A pure function of (n, vec), so that results do not depend on the machine. Up to 16 rows are one chunk, which
+ * one block does at once; then 4 to 32 rows, for about a thousand chunks. */
 #define GPUL__REDUCE_THREADS 256
 static inline int64_t gpul__reduce_chunk(int64_t n, int32_t vec) {
     const int64_t row = (int64_t)GPUL__REDUCE_THREADS * vec, rows = n / (row * 1024);
+    if (n <= 16 * row) return 16 * row;
     return row * (rows < 4 ? 4 : rows > 32 ? 32 : rows);
 }
 
@@ -856,8 +858,8 @@ template <typename Integer> static inline gpul_dim3 gpul__to_dim(Integer n) {
 template <typename... Params, typename Grid, typename Block, typename... Args>
 static inline gpul_status gpul__launch_checked(void (*kernel)(Params...), Grid grid, Block block, size_t shared_bytes,
                                                gpul_stream stream, Args... args) {
-    return gpul_check_cuda(
-        gpul__launch(kernel, gpul__to_dim(grid), gpul__to_dim(block), shared_bytes, stream, args...), "GPUL_LAUNCH");
+    return gpul_check_cuda(gpul__launch(kernel, gpul__to_dim(grid), gpul__to_dim(block), shared_bytes, stream, args...),
+                           "GPUL_LAUNCH");
 }
 #define GPUL_LAUNCH(...) gpul__launch_checked(__VA_ARGS__)
 
@@ -872,14 +874,30 @@ struct gpul__bf16 {
 };
 
 template <typename T> struct gpul__dtype_of;
-template <> struct gpul__dtype_of<float> { enum { value = GPUL_F32 }; };
-template <> struct gpul__dtype_of<double> { enum { value = GPUL_F64 }; };
-template <> struct gpul__dtype_of<int32_t> { enum { value = GPUL_I32 }; };
-template <> struct gpul__dtype_of<int64_t> { enum { value = GPUL_I64 }; };
-template <> struct gpul__dtype_of<uint8_t> { enum { value = GPUL_U8 }; };
-template <> struct gpul__dtype_of<gpul__f16> { enum { value = GPUL_F16 }; };
-template <> struct gpul__dtype_of<gpul__bf16> { enum { value = GPUL_BF16 }; };
-template <> struct gpul__dtype_of<gpul__none> { enum { value = 0 }; };
+template <> struct gpul__dtype_of<float> {
+    enum { value = GPUL_F32 };
+};
+template <> struct gpul__dtype_of<double> {
+    enum { value = GPUL_F64 };
+};
+template <> struct gpul__dtype_of<int32_t> {
+    enum { value = GPUL_I32 };
+};
+template <> struct gpul__dtype_of<int64_t> {
+    enum { value = GPUL_I64 };
+};
+template <> struct gpul__dtype_of<uint8_t> {
+    enum { value = GPUL_U8 };
+};
+template <> struct gpul__dtype_of<gpul__f16> {
+    enum { value = GPUL_F16 };
+};
+template <> struct gpul__dtype_of<gpul__bf16> {
+    enum { value = GPUL_BF16 };
+};
+template <> struct gpul__dtype_of<gpul__none> {
+    enum { value = 0 };
+};
 
 template <typename T> static __device__ __host__ __forceinline__ bool gpul__has() {
     return int(gpul__dtype_of<T>::value) != 0;
@@ -1056,39 +1074,27 @@ static __device__ __noinline__ gpul__offset3 gpul__offsets(int64_t index, int32_
 /* ---- the elementwise engine ----
  *
  * An operation is a small struct: its types Out, A, B, C (gpul__none where there is no such input) and
- * Out operator()(A, B, C). Dense operands are read and written in accesses of up to 16 bytes, several in flight per thread;
- * anything else element by element with 64-bit offsets. */
-#define GPUL__ELEMENTWISE_THREADS 256
-#define GPUL__ELEMENTWISE_UNROLL 4
+ * Out operator()(A, B, C). Dense operands are read and written in accesses of up to 16 bytes, one to a thread: on an H200,
+ * full blocks of single accesses beat unrolled loops, streaming hints and resident grids at every size (4414 against 4363
+ * GB/s at 2^28 floats). Anything else goes element by element with 64-bit offsets. */
+#define GPUL__ELEMENTWISE_THREADS 1024
 
 template <typename Op, int N>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     gpul__elementwise_dense(typename Op::Out *out, const typename Op::A *a, const typename Op::B *b,
                             const typename Op::C *c, int64_t n, Op op) {
-    const int64_t row = int64_t(GPUL__ELEMENTWISE_THREADS) * N, tile = row * GPUL__ELEMENTWISE_UNROLL;
-    for (int64_t begin = blockIdx.x * tile; begin < n; begin += gridDim.x * tile) {
-        gpul__pack<typename Op::A, N> va[GPUL__ELEMENTWISE_UNROLL];
-        gpul__pack<typename Op::B, N> vb[GPUL__ELEMENTWISE_UNROLL];
-        gpul__pack<typename Op::C, N> vc[GPUL__ELEMENTWISE_UNROLL];
-        const int64_t first = begin + int64_t(threadIdx.x) * N;
-GPUL__UNROLL
-        for (int u = 0; u < GPUL__ELEMENTWISE_UNROLL; ++u) {
-            if (first + u * row + N > n) continue;
-            va[u] = gpul__load<N>(a + first + u * row);
-            vb[u] = gpul__load<N>(b + first + u * row);
-            vc[u] = gpul__load<N>(c + first + u * row);
-        }
-GPUL__UNROLL
-        for (int u = 0; u < GPUL__ELEMENTWISE_UNROLL; ++u) {
-            const int64_t i = first + u * row;
-            if (i + N <= n) {
-                gpul__pack<typename Op::Out, N> result;
-GPUL__UNROLL
-                for (int k = 0; k < N; ++k) result.v[k] = op(va[u].v[k], vb[u].v[k], vc[u].v[k]);
-                gpul__save<N>(out + i, result);
-            } else {
-                for (int64_t j = i; j < n; ++j) out[j] = op(gpul__at(a, j), gpul__at(b, j), gpul__at(c, j));
-            }
+    const int64_t stride = gpul_gridsize_x() * N;
+    for (int64_t i = gpul_grid_x() * N; i < n; i += stride) {
+        if (i + N <= n) {
+            const gpul__pack<typename Op::A, N> va = gpul__load<N>(a + i);
+            const gpul__pack<typename Op::B, N> vb = gpul__load<N>(b + i);
+            const gpul__pack<typename Op::C, N> vc = gpul__load<N>(c + i);
+            gpul__pack<typename Op::Out, N> result;
+            GPUL__UNROLL
+            for (int k = 0; k < N; ++k) result.v[k] = op(va.v[k], vb.v[k], vc.v[k]);
+            gpul__save<N>(out + i, result);
+        } else {
+            for (int64_t j = i; j < n; ++j) out[j] = op(gpul__at(a, j), gpul__at(b, j), gpul__at(c, j));
         }
     }
 }
@@ -1115,8 +1121,12 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     }
 }
 
-template <typename T> struct gpul__size_of { enum { value = sizeof(T) }; };
-template <> struct gpul__size_of<gpul__none> { enum { value = 1 }; };
+template <typename T> struct gpul__size_of {
+    enum { value = sizeof(T) };
+};
+template <> struct gpul__size_of<gpul__none> {
+    enum { value = 1 };
+};
 
 template <typename Op> static inline int32_t gpul__elementwise_launch_op(const gpul__elementwise_args *args, Op op) {
     typedef typename Op::Out Out;
@@ -1125,7 +1135,7 @@ template <typename Op> static inline int32_t gpul__elementwise_launch_op(const g
     typedef typename Op::C C;
     enum {
         kAB = int(gpul__size_of<A>::value) > int(gpul__size_of<B>::value) ? int(gpul__size_of<A>::value)
-                                                                           : int(gpul__size_of<B>::value),
+                                                                          : int(gpul__size_of<B>::value),
         kCO = int(gpul__size_of<C>::value) > int(sizeof(Out)) ? int(gpul__size_of<C>::value) : int(sizeof(Out)),
         kN = 16 / (int(kAB) > int(kCO) ? int(kAB) : int(kCO))
     };
@@ -1140,9 +1150,8 @@ template <typename Op> static inline int32_t gpul__elementwise_launch_op(const g
                  gpul__aligned(c, kN * gpul__size_of<C>::value);
     for (int k = 0; k <= inputs; ++k) dense = dense && args->strides[k][0] == 1;
     if (dense)
-        return gpul__launch(gpul__elementwise_dense<Op, kN>,
-                            gpul_grid_1d(args->n, GPUL__ELEMENTWISE_THREADS * GPUL__ELEMENTWISE_UNROLL * kN), block, 0,
-                            args->stream, out, a, b, c, args->n, op);
+        return gpul__launch(gpul__elementwise_dense<Op, kN>, gpul_grid_1d(args->n, GPUL__ELEMENTWISE_THREADS * int(kN)),
+                            block, 0, args->stream, out, a, b, c, args->n, op);
     gpul__elementwise_layout layout;
     layout.ndim = args->ndim;
     memcpy(layout.shape, args->shape, sizeof layout.shape);
@@ -1166,16 +1175,18 @@ template <typename Op> static int32_t gpul__elementwise_launch(const gpul__eleme
  *
  * The tree. With vec elements to 16 bytes, a chunk has 256 * vec slots; slot p folds the chunk's elements p, p + 256 vec, ...
  * in order from the identity; slots are combined as adjacent pairs, pairs of pairs and so on; the results of several chunks
- * are folded into 256 slots in the same way and those combined by the same tree. It depends on (n, vec) alone. Two kernels
- * walk it: `rows` with threads along the reduced elements, `cols` with threads along the outputs where those are what lies
- * next to each other in memory; both give the same bits. Chunks run in different blocks, and the block that
- * finishes last combines them: one launch. */
+ * are folded into 256 slots in the same way and those combined by the same tree. It depends on (n, vec) alone, and three
+ * kernels walk it, with the same bits:
+ *     rows    threads along an output's elements, which lie densely: 16-byte loads, several in flight
+ *     short   the same where one load per thread covers an output: several outputs side by side
+ *     cols    threads along the outputs: columns of a row-major matrix, and whatever the other two do not take
+ * Chunks run in different blocks, and the block that finishes last combines them: one launch. */
 
 template <typename Acc> static __device__ __forceinline__ Acc gpul__shuffle_xor(Acc a, int mask) {
     typedef typename gpul__word<sizeof(Acc) % 8 == 0 ? 8 : sizeof(Acc) % 4 == 0 ? 4 : 1>::type Unit;
     enum { kUnit = sizeof(Unit), kUnits = sizeof(Acc) / kUnit };
     Acc result;
-GPUL__UNROLL
+    GPUL__UNROLL
     for (int k = 0; k < int(kUnits); ++k) {
         unsigned long long word = 0;
         memcpy(&word, reinterpret_cast<const char *>(&a) + k * kUnit, kUnit);
@@ -1192,17 +1203,33 @@ struct gpul__reduce_layout {
     int64_t reduce_shape[GPUL_MAX_DIMS], x_reduce[GPUL_MAX_DIMS], y_reduce[GPUL_MAX_DIMS];
     int64_t outer_shape[GPUL_MAX_DIMS], x_outer[GPUL_MAX_DIMS], y_outer[GPUL_MAX_DIMS], out_stride[GPUL_MAX_DIMS];
     gpul_dtype out_dtype;
-    int32_t vector; /* rows: x (and y) lie densely along the reduction, aligned to 16 bytes */
-    int32_t width;  /* rows: threads to an output; cols: outputs to a block. A power of two up to 256 */
+    int32_t width; /* short: threads to an output; cols: threads side by side along the outputs. A power of two */
 };
 
-/* The slots' tree inside a block: slots are threads in groups of `group` neighbours, a power of two. Every thread of the
- * block calls it; the first of each group gets the result. `shared` has one Acc for each warp. */
+/* Where an output's elements and its result lie. */
+static __device__ __forceinline__ gpul__offset3 gpul__reduce_offsets(const gpul__reduce_layout &p, int64_t output) {
+    if (p.outer_ndim > 1) return gpul__offsets(output, p.outer_ndim, p.outer_shape, p.x_outer, p.y_outer, p.out_stride);
+    const gpul__offset3 offset = {{output * p.x_outer[0], output * p.y_outer[0], output * p.out_stride[0]}};
+    return offset;
+}
+
+template <int kN, typename Op>
+static __device__ __forceinline__ typename Op::Acc gpul__reduce_lanes(const Op &op, typename Op::Acc (&lanes)[kN]) {
+    GPUL__UNROLL
+    for (int d = 1; d < kN; d *= 2) GPUL__UNROLL
+    for (int k = 0; k < kN; k += 2 * d) lanes[k] = op.combine(lanes[k], lanes[k + d]);
+    return lanes[0];
+}
+
+/* The tree over threads in groups of `group` neighbours, a power of two. Every thread of the block calls it; the first of
+ * each group gets the result. `shared` has one Acc for each warp. */
 template <typename Op>
 static __device__ __forceinline__ typename Op::Acc gpul__reduce_group(const Op &op, typename Op::Acc acc, int group,
                                                                       typename Op::Acc *shared) {
     typedef typename Op::Acc Acc;
-    for (int d = 1; d < group && d < 32; d *= 2) {
+    GPUL__UNROLL
+    for (int d = 1; d < 32; d *= 2) {
+        if (d >= group) break;
         const Acc other = gpul__shuffle_xor(acc, d);
         acc = (threadIdx.x & unsigned(d)) ? op.combine(other, acc) : op.combine(acc, other);
     }
@@ -1221,180 +1248,332 @@ static __device__ __forceinline__ typename Op::Acc gpul__reduce_group(const Op &
     return acc;
 }
 
-/* True in every thread of the one block that arrives last of `blocks`; then all that the others wrote before is visible. */
+/* True in every thread of the one block that arrives last of `blocks`; then what the others wrote before is visible. Called
+ * by all threads, after the threads that wrote something fenced it. The counter is left at zero for its next use. */
 static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *arrived, int64_t blocks, uint32_t *shared_flag) {
-    __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0) *shared_flag = atomicAdd(arrived, 1u) == uint32_t(blocks - 1);
+    if (threadIdx.x == 0) {
+        const bool last = atomicAdd(arrived, 1u) == uint32_t(blocks - 1);
+        if (last) *arrived = 0;
+        *shared_flag = last;
+    }
     __syncthreads();
-    const bool last = *shared_flag != 0;
+    if (*shared_flag == 0) return false;
     __threadfence();
-    return last;
+    return true;
+}
+
+/* One chunk of one output, as `rows` walks it. */
+template <typename Op> struct gpul__row_chunk {
+    typedef typename Op::X X;
+    typedef typename Op::Y Y;
+    enum { kN = 16 / sizeof(X), kRow = GPUL__REDUCE_THREADS * kN, kFlight = sizeof(gpul__pack<Y, kN>) < 16 ? 4 : 2 };
+    int64_t output, chunk, begin, out_offset;
+    int length; /* elements: at most 32 * kRow */
+    const X *x;
+    const Y *y;
+    struct flight {
+        gpul__pack<X, kN> x[kFlight];
+        gpul__pack<Y, kN> y[kFlight];
+    };
+    __device__ __forceinline__ void set(const gpul__reduce_layout &p, const X *all_x, const Y *all_y, uint32_t task) {
+        output = task;
+        chunk = 0;
+        if (p.chunks > 1) {
+            output = task / uint32_t(p.chunks);
+            chunk = task - uint32_t(output) * uint32_t(p.chunks);
+        }
+        const gpul__offset3 offset = gpul__reduce_offsets(p, output);
+        begin = chunk * p.chunk;
+        const int64_t rest = p.n - begin;
+        length = int(rest < p.chunk ? rest : p.chunk);
+        x = all_x + offset.at[0] + begin;
+        y = gpul__has<Y>() ? all_y + offset.at[1] + begin : all_y;
+        out_offset = offset.at[2];
+    }
+    /* whole 16-byte loads only; fold sees to a row's last few elements */
+    __device__ __forceinline__ void load(flight &f, int i) const {
+        GPUL__UNROLL
+        for (int u = 0; u < int(kFlight); ++u) {
+            const int at = i + u * int(kRow);
+            if (at + int(kN) > length) continue;
+            f.x[u] = gpul__load<kN>(x + at);
+            f.y[u] = gpul__load<kN>(y + (gpul__has<Y>() ? at : 0));
+        }
+    }
+    __device__ __forceinline__ void fold(const Op &op, typename Op::Acc (&lanes)[kN], const flight &f, int i) const {
+        GPUL__UNROLL
+        for (int u = 0; u < int(kFlight); ++u) {
+            const int at = i + u * int(kRow);
+            if (at + int(kN) <= length) {
+                GPUL__UNROLL
+                for (int k = 0; k < int(kN); ++k)
+                    lanes[k] = op.fold(lanes[k], f.x[u].v[k], f.y[u].v[k], begin + at + k);
+            } else {
+                GPUL__UNROLL
+                for (int k = 0; k < int(kN); ++k)
+                    if (at + k < length) lanes[k] = op.fold(lanes[k], x[at + k], gpul__at(y, at + k), begin + at + k);
+            }
+        }
+    }
+};
+
+/* Blocks stay and take one chunk after the other; the loads of the next flight, which may be the next chunk's, are under
+ * way while the present one is folded and the chunk's tree is climbed, so memory never waits for arithmetic. */
+template <typename Op>
+static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 4)
+    gpul__reduce_rows(void *out, const typename Op::X *x, const typename Op::Y *y, typename Op::Acc *partials,
+                      uint32_t *arrived, const __grid_constant__ gpul__reduce_layout p, Op op) {
+    typedef typename Op::Acc Acc;
+    typedef gpul__row_chunk<Op> Chunk;
+    enum { kN = Chunk::kN, kStep = int(Chunk::kFlight) * int(Chunk::kRow) };
+    GPUL_SHARED(Acc, shared);
+    uint32_t *flag = reinterpret_cast<uint32_t *>(shared + GPUL__REDUCE_THREADS / 32);
+    const uint32_t tasks = uint32_t(p.outputs * p.chunks);
+    const int first = int(threadIdx.x) * int(kN);
+    uint32_t task = blockIdx.x;
+    Chunk now, next;
+    typename Chunk::flight flight, coming;
+    Acc lanes[kN];
+    GPUL__UNROLL
+    for (int k = 0; k < int(kN); ++k) lanes[k] = op.identity();
+    now.set(p, x, y, task);
+    now.load(flight, first);
+    op.begin(now.x - now.begin);
+    int i = 0;
+    for (;;) {
+        const bool more = i + int(kStep) < now.length;
+        Op next_op = op;
+        if (more) {
+            now.load(coming, first + i + int(kStep));
+        } else if (task + gridDim.x < tasks) {
+            next.set(p, x, y, task + gridDim.x);
+            next.load(coming, first);
+            next_op.begin(next.x - next.begin);
+        }
+        now.fold(op, lanes, flight, first + i);
+        i += int(kStep);
+        if (!more) {
+            Acc acc = gpul__reduce_group(op, gpul__reduce_lanes<kN>(op, lanes), GPUL__REDUCE_THREADS, shared);
+            bool done = true;
+            if (p.chunks > 1) {
+                if (threadIdx.x == 0) {
+                    partials[now.output * p.chunks + now.chunk] = acc;
+                    __threadfence();
+                }
+                done = gpul__arrive_last(arrived + now.output, p.chunks, flag);
+                if (done) {
+                    acc = op.identity();
+                    for (int64_t c = threadIdx.x; c < p.chunks; c += GPUL__REDUCE_THREADS)
+                        acc = op.combine(acc, partials[now.output * p.chunks + c]);
+                    acc = gpul__reduce_group(op, acc, GPUL__REDUCE_THREADS, shared);
+                }
+            }
+            if (done && threadIdx.x == 0) op.store(out, now.out_offset, p.out_dtype, acc, p.n);
+            task += gridDim.x;
+            if (task >= tasks) return;
+            now = next;
+            op = next_op;
+            i = 0;
+            GPUL__UNROLL
+            for (int k = 0; k < int(kN); ++k) lanes[k] = op.identity();
+        }
+        flight = coming;
+    }
 }
 
 template <typename Op>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS)
-    gpul__reduce_rows(void *out, const typename Op::X *x, const typename Op::Y *y, typename Op::Acc *partials,
-                      uint32_t *arrived, const __grid_constant__ gpul__reduce_layout p, Op op) {
+    gpul__reduce_short(void *out, const typename Op::X *x, const typename Op::Y *y,
+                       const __grid_constant__ gpul__reduce_layout p, Op one_op) {
     typedef typename Op::X X;
     typedef typename Op::Y Y;
     typedef typename Op::Acc Acc;
-    enum { kN = 16 / sizeof(X) };
+    enum { kN = 16 / sizeof(X), kFlight = 4, kWarps = GPUL__REDUCE_THREADS / 32 };
     GPUL_SHARED(Acc, shared);
-    const int group = p.width, rows_per_block = GPUL__REDUCE_THREADS / group;
-    const int lane = int(threadIdx.x) % group;
-    const int64_t row_slots = int64_t(group) * kN;
-    const int64_t tasks = gpul_ceil_div(p.outputs, rows_per_block) * p.chunks;
-    for (int64_t task = blockIdx.x; task < tasks; task += gridDim.x) {
-        const int64_t chunk = p.chunks == 1 ? 0 : task % p.chunks;
-        const int64_t output = (p.chunks == 1 ? task : task / p.chunks) * rows_per_block + int(threadIdx.x) / group;
-        const bool real = output < p.outputs;
+    const int group = p.width, outputs_per_row = GPUL__REDUCE_THREADS / group;
+    const int lane = int(threadIdx.x) % group, length = int(p.n), i = lane * int(kN);
+    const int64_t first = int64_t(blockIdx.x) * (int(kFlight) * outputs_per_row) + int(threadIdx.x) / group;
+    int64_t out_offset[kFlight];
+    const X *px[kFlight];
+    const Y *py[kFlight];
+    gpul__pack<X, kN> vx[kFlight];
+    gpul__pack<Y, kN> vy[kFlight];
+    GPUL__UNROLL
+    for (int u = 0; u < int(kFlight); ++u) {
+        const int64_t output = first + u * outputs_per_row;
+        const gpul__offset3 offset = gpul__reduce_offsets(p, output < p.outputs ? output : 0);
+        px[u] = x + offset.at[0];
+        py[u] = gpul__has<Y>() ? y + offset.at[1] : y;
+        out_offset[u] = offset.at[2];
+        if (output >= p.outputs || i + int(kN) > length) continue;
+        vx[u] = gpul__load<kN>(px[u] + i);
+        vy[u] = gpul__load<kN>(py[u] + (gpul__has<Y>() ? i : 0));
+    }
+    Op op = one_op;
+    Acc acc[kFlight];
+    GPUL__UNROLL
+    for (int u = 0; u < int(kFlight); ++u) {
         Acc lanes[kN];
-GPUL__UNROLL
+        GPUL__UNROLL
         for (int k = 0; k < int(kN); ++k) lanes[k] = op.identity();
-        gpul__offset3 offset = {{0, 0, 0}};
-        if (real) offset = gpul__offsets(output, p.outer_ndim, p.outer_shape, p.x_outer, p.y_outer, p.out_stride);
-        const X *px = x + offset.at[0];
-        const Y *py = gpul__has<Y>() ? y + offset.at[1] : y;
-        if (real && p.n > 0) {
-            op.begin(px);
-            int64_t end = (chunk + 1) * p.chunk;
-            if (end > p.n) end = p.n;
-            int64_t i = chunk * p.chunk + int64_t(lane) * kN;
-            if (p.vector) {
-                /* four loads in flight before the first use */
-                for (; i + 3 * row_slots + kN <= end; i += 4 * row_slots) {
-                    gpul__pack<X, kN> vx[4];
-                    gpul__pack<Y, kN> vy[4];
-GPUL__UNROLL
-                    for (int u = 0; u < 4; ++u) {
-                        vx[u] = gpul__load<kN>(px + i + u * row_slots);
-                        vy[u] = gpul__load<kN>(py + (gpul__has<Y>() ? i + u * row_slots : 0));
-                    }
-GPUL__UNROLL
-                    for (int u = 0; u < 4; ++u)
-GPUL__UNROLL
-                        for (int k = 0; k < int(kN); ++k)
-                            lanes[k] = op.fold(lanes[k], vx[u].v[k], vy[u].v[k], i + u * row_slots + k);
-                }
-                for (; i + kN <= end; i += row_slots) {
-                    const gpul__pack<X, kN> vx = gpul__load<kN>(px + i);
-                    const gpul__pack<Y, kN> vy = gpul__load<kN>(py + (gpul__has<Y>() ? i : 0));
-GPUL__UNROLL
-                    for (int k = 0; k < int(kN); ++k) lanes[k] = op.fold(lanes[k], vx.v[k], vy.v[k], i + k);
-                }
-            }
-            for (; i < end; i += row_slots) {
-GPUL__UNROLL
-                for (int k = 0; k < int(kN); ++k) {
-                    if (i + k >= end) continue;
-                    int64_t at_x = (i + k) * p.x_reduce[0], at_y = (i + k) * p.y_reduce[0];
-                    if (p.reduce_ndim > 1) {
-                        const gpul__offset3 at =
-                            gpul__offsets(i + k, p.reduce_ndim, p.reduce_shape, p.x_reduce, p.y_reduce, p.y_reduce);
-                        at_x = at.at[0];
-                        at_y = at.at[1];
-                    }
-                    lanes[k] = op.fold(lanes[k], gpul__at(px, at_x), gpul__at(py, at_y), i + k);
-                }
+        if (first + u * outputs_per_row < p.outputs && i < length) {
+            op.begin(px[u]);
+            GPUL__UNROLL
+            for (int k = 0; k < int(kN); ++k) {
+                if (i + int(kN) <= length) lanes[k] = op.fold(lanes[k], vx[u].v[k], vy[u].v[k], i + k);
+                else if (i + k < length) lanes[k] = op.fold(lanes[k], px[u][i + k], gpul__at(py[u], i + k), i + k);
             }
         }
-GPUL__UNROLL
-        for (int d = 1; d < int(kN); d *= 2)
-GPUL__UNROLL
-            for (int k = 0; k < int(kN); k += 2 * d) lanes[k] = op.combine(lanes[k], lanes[k + d]);
-        Acc acc = gpul__reduce_group(op, lanes[0], group, shared);
+        acc[u] = gpul__reduce_lanes<kN>(op, lanes);
+    }
+    /* the four trees side by side: their steps do not wait for each other */
+    GPUL__UNROLL
+    for (int d = 1; d < 32; d *= 2) {
+        if (d >= group) break;
+        GPUL__UNROLL
+        for (int u = 0; u < int(kFlight); ++u) {
+            const Acc other = gpul__shuffle_xor(acc[u], d);
+            acc[u] = (threadIdx.x & unsigned(d)) ? op.combine(other, acc[u]) : op.combine(acc[u], other);
+        }
+    }
+    if (group > 32) {
+        const int warp = int(threadIdx.x) / 32, warps = group / 32;
+        if (threadIdx.x % 32 == 0) {
+            GPUL__UNROLL
+            for (int u = 0; u < int(kFlight); ++u) shared[u * int(kWarps) + warp] = acc[u];
+        }
+        __syncthreads();
+        if (lane == 0) {
+            GPUL__UNROLL
+            for (int u = 0; u < int(kFlight); ++u) {
+                Acc *of = shared + u * int(kWarps) + warp;
+                for (int d = 1; d < warps; d *= 2)
+                    for (int w = 0; w < warps; w += 2 * d) of[w] = op.combine(of[w], of[w + d]);
+                acc[u] = of[0];
+            }
+        }
+    }
+    if (lane != 0) return;
+    GPUL__UNROLL
+    for (int u = 0; u < int(kFlight); ++u) {
+        if (first + u * outputs_per_row >= p.outputs) continue;
+        op = one_op;
+        if (length > 0) op.begin(px[u]);
         /* the slots beyond a narrow group hold the identity; once stands for every time */
-        if (group < GPUL__REDUCE_THREADS) acc = op.combine(acc, op.identity());
-        if (p.chunks == 1) {
-            if (real && lane == 0) op.store(out, offset.at[2], p.out_dtype, acc, p.n);
-            continue;
-        }
-        if (lane == 0) partials[output * p.chunks + chunk] = acc;
-        uint32_t *flag = reinterpret_cast<uint32_t *>(shared + GPUL__REDUCE_THREADS / 32);
-        if (!gpul__arrive_last(arrived + output, p.chunks, flag)) continue;
-        acc = op.identity();
-        for (int64_t c = threadIdx.x; c < p.chunks; c += GPUL__REDUCE_THREADS)
-            acc = op.combine(acc, partials[output * p.chunks + c]);
-        acc = gpul__reduce_group(op, acc, GPUL__REDUCE_THREADS, shared);
-        if (threadIdx.x == 0) op.store(out, offset.at[2], p.out_dtype, acc, p.n);
+        if (group < GPUL__REDUCE_THREADS) acc[u] = op.combine(acc[u], op.identity());
+        op.store(out, out_offset[u], p.out_dtype, acc[u], p.n);
     }
 }
 
-/* The tree over slots [first, first + count) of `slots`, in one thread: slot p folds items p, p + slots, ... of [0, end).
- * count is a power of two. Eight slots go side by side for eight loads in flight. */
-template <typename Op, typename Fold>
-static __device__ __forceinline__ typename Op::Acc gpul__reduce_slots(const Op &op, const Fold &fold, int64_t first,
-                                                                      int count, int64_t slots, int64_t end) {
+/* The tree over slots [first, first + count) of `slots` for kC outputs at once, in one thread: slot p folds items
+ * p, p + slots, ... of [0, end). count is a power of two. Eight slots go side by side for as many loads in flight. */
+template <int kC, typename Op, typename Fold>
+static __device__ __forceinline__ void gpul__reduce_slots(const Op (&op)[kC], const Fold &fold, int first, int count,
+                                                          int slots, int64_t end, typename Op::Acc (&result)[kC]) {
     typedef typename Op::Acc Acc;
-    enum { kSide = 8 };
-    Acc stack[12]; /* the open left halves, as a binary counter has them: 2^12 groups of slots at most */
+    enum { kSide = 8, kDepth = 11 };
+    Acc stack[kDepth][kC]; /* the open left halves, as a binary counter has them: 4096 slots / 8 = 2^9 at most */
     int depth = 0;
-    const int side = count < int(kSide) ? count : int(kSide);
-    for (int s = 0; s < count; s += side) {
-        Acc acc[kSide];
-GPUL__UNROLL
-        for (int k = 0; k < int(kSide); ++k) acc[k] = op.identity();
+    for (int s = 0; s < count; s += kSide) {
+        Acc acc[kSide][kC];
+        GPUL__UNROLL
+        for (int k = 0; k < int(kSide); ++k) GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) acc[k][c] = op[c].identity();
         for (int64_t i = first + s; i < end; i += slots) {
-            if (i + side <= end && side == kSide) {
-                fold.all(op, acc, i);
+            if (i + kSide <= end && count >= int(kSide)) {
+                fold.eight(op, acc, i);
             } else {
-GPUL__UNROLL
+                GPUL__UNROLL
                 for (int k = 0; k < int(kSide); ++k)
-                    if (k < side && i + k < end) acc[k] = fold.one(op, acc[k], i + k);
+                    if (k < count && i + k < end) fold.one(op, acc[k], i + k);
             }
         }
-GPUL__UNROLL
-        for (int d = 1; d < int(kSide); d *= 2)
-GPUL__UNROLL
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) {
+            GPUL__UNROLL
+            for (int d = 1; d < int(kSide); d *= 2) GPUL__UNROLL
             for (int k = 0; k < int(kSide); k += 2 * d)
-                if (d < side) acc[k] = op.combine(acc[k], acc[k + d]);
-        Acc done = acc[0];
-        for (int group = s / side; group & 1; group >>= 1) done = op.combine(stack[--depth], done);
-        stack[depth++] = done;
+                if (d < count) acc[k][c] = op[c].combine(acc[k][c], acc[k + d][c]);
+        }
+        if (count <= int(kSide)) {
+            GPUL__UNROLL
+            for (int c = 0; c < kC; ++c) result[c] = acc[0][c];
+            return;
+        }
+        int open = depth;
+        for (int group = s / kSide; group & 1; group >>= 1) {
+            --open;
+            GPUL__UNROLL
+            for (int c = 0; c < kC; ++c) acc[0][c] = op[c].combine(stack[open][c], acc[0][c]);
+        }
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) stack[open][c] = acc[0][c];
+        depth = open + 1;
     }
-    return stack[0];
+    GPUL__UNROLL
+    for (int c = 0; c < kC; ++c) result[c] = stack[0][c];
 }
 
-template <typename Op> struct gpul__fold_column {
+/* kC neighbouring columns (kC > 1: dense and aligned to kC elements), rows x_stride apart; y is the same for all columns. */
+template <typename Op, int kC> struct gpul__fold_column {
+    typedef typename Op::Acc Acc;
     const typename Op::X *x;
     const typename Op::Y *y;
     int64_t x_stride, y_stride;
     int64_t begin; /* of the chunk */
-    __device__ __forceinline__ typename Op::Acc one(const Op &op, typename Op::Acc acc, int64_t i) const {
+    const gpul__reduce_layout *p;
+    __device__ __forceinline__ void one(const Op (&op)[kC], Acc (&acc)[kC], int64_t i) const {
         i += begin;
-        return op.fold(acc, gpul__at(x, i * x_stride), gpul__at(y, i * y_stride), i);
+        int64_t at_x = i * x_stride, at_y = i * y_stride;
+        if (kC == 1 && p->reduce_ndim > 1) {
+            const gpul__offset3 at =
+                gpul__offsets(i, p->reduce_ndim, p->reduce_shape, p->x_reduce, p->y_reduce, p->y_reduce);
+            at_x = at.at[0];
+            at_y = at.at[1];
+        }
+        const gpul__pack<typename Op::X, kC> vx = gpul__load<kC>(x + at_x);
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) acc[c] = op[c].fold(acc[c], vx.v[c], gpul__at(y, at_y), i);
     }
-    __device__ __forceinline__ void all(const Op &op, typename Op::Acc (&acc)[8], int64_t i) const {
+    __device__ __forceinline__ void eight(const Op (&op)[kC], Acc (&acc)[8][kC], int64_t i) const {
+        if (kC == 1 && p->reduce_ndim > 1) {
+            GPUL__UNROLL
+            for (int k = 0; k < 8; ++k) one(op, acc[k], i + k);
+            return;
+        }
         i += begin;
-        typename Op::X vx[8];
+        const typename Op::X *px = x + i * x_stride;
+        gpul__pack<typename Op::X, kC> vx[8];
         typename Op::Y vy[8];
-GPUL__UNROLL
+        GPUL__UNROLL
         for (int k = 0; k < 8; ++k) {
-            vx[k] = gpul__at(x, (i + k) * x_stride);
+            vx[k] = gpul__load<kC>(px + k * x_stride);
             vy[k] = gpul__at(y, (i + k) * y_stride);
         }
-GPUL__UNROLL
-        for (int k = 0; k < 8; ++k) acc[k] = op.fold(acc[k], vx[k], vy[k], i + k);
+        GPUL__UNROLL
+        for (int k = 0; k < 8; ++k) GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) acc[k][c] = op[c].fold(acc[k][c], vx[k].v[c], vy[k], i + k);
     }
 };
-template <typename Op> struct gpul__fold_partials {
-    const typename Op::Acc *partials;
-    __device__ __forceinline__ typename Op::Acc one(const Op &op, typename Op::Acc acc, int64_t i) const {
-        return op.combine(acc, partials[i]);
+template <typename Op, int kC> struct gpul__fold_partials {
+    typedef typename Op::Acc Acc;
+    const Acc *partials[kC];
+    __device__ __forceinline__ void one(const Op (&op)[kC], Acc (&acc)[kC], int64_t i) const {
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) acc[c] = op[c].combine(acc[c], partials[c][i]);
     }
-    __device__ __forceinline__ void all(const Op &op, typename Op::Acc (&acc)[8], int64_t i) const {
-GPUL__UNROLL
-        for (int k = 0; k < 8; ++k) acc[k] = op.combine(acc[k], partials[i + k]);
+    __device__ __forceinline__ void eight(const Op (&op)[kC], Acc (&acc)[8][kC], int64_t i) const {
+        GPUL__UNROLL
+        for (int k = 0; k < 8; ++k) one(op, acc[k], i + k);
     }
 };
 
 /* The parts of a column's tree, one in each of `parts` threads that lie `width` apart: combined through shared memory, the
- * result in every thread of part 0. */
+ * result in part 0. */
 template <typename Op>
 static __device__ __forceinline__ typename Op::Acc gpul__reduce_parts(const Op &op, typename Op::Acc acc, int part,
-                                                                      int parts, int width,
-                                                                      typename Op::Acc *shared) {
+                                                                      int parts, int width, typename Op::Acc *shared) {
     __syncthreads();
     shared[threadIdx.x] = acc;
     for (int d = 1; d < parts; d *= 2) {
@@ -1407,61 +1586,88 @@ static __device__ __forceinline__ typename Op::Acc gpul__reduce_parts(const Op &
     return acc;
 }
 
-template <typename Op>
+template <typename Op, int kC>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS)
     gpul__reduce_cols(void *out, const typename Op::X *x, const typename Op::Y *y, typename Op::Acc *partials,
-                      uint32_t *arrived, const __grid_constant__ gpul__reduce_layout p, Op op) {
+                      uint32_t *arrived, const __grid_constant__ gpul__reduce_layout p, Op one_op) {
     typedef typename Op::Acc Acc;
-    enum { kN = 16 / sizeof(typename Op::X) };
+    enum { kN = 16 / sizeof(typename Op::X), kSlots = GPUL__REDUCE_THREADS * kN };
     GPUL_SHARED(Acc, shared);
     const int width = p.width, parts = GPUL__REDUCE_THREADS / width;
     const int column = int(threadIdx.x) % width, part = int(threadIdx.x) / width;
-    const int64_t all_slots = int64_t(GPUL__REDUCE_THREADS) * kN;
-    int64_t slots = parts; /* those that any element reaches: a power of two, as many as parts at least */
-    while (slots < all_slots && slots < p.n) slots *= 2;
-    const int count = int(slots / parts), partial_count = GPUL__REDUCE_THREADS / parts;
-    const int64_t tasks = gpul_ceil_div(p.outputs, width) * p.chunks;
-    for (int64_t task = blockIdx.x; task < tasks; task += gridDim.x) {
-        const int64_t strip = p.chunks == 1 ? task : task / p.chunks, chunk = task - strip * p.chunks;
-        const int64_t output = strip * width + column;
-        const bool real = output < p.outputs;
-        gpul__offset3 offset = {{0, 0, 0}};
-        Acc acc = op.identity();
-        if (real) {
-            offset = gpul__offsets(output, p.outer_ndim, p.outer_shape, p.x_outer, p.y_outer, p.out_stride);
-            if (p.n > 0) {
-                gpul__fold_column<Op> fold;
-                fold.x = x + offset.at[0];
-                fold.y = gpul__has<typename Op::Y>() ? y + offset.at[1] : y;
-                fold.x_stride = p.x_reduce[0];
-                fold.y_stride = p.y_reduce[0];
-                fold.begin = chunk * p.chunk;
-                op.begin(fold.x);
-                int64_t end = p.n - fold.begin;
-                if (end > p.chunk) end = p.chunk;
-                acc = gpul__reduce_slots(op, fold, int64_t(part) * count, count, all_slots, end);
-            }
+    int slots = parts; /* those that any element reaches: a power of two, as many as parts at least */
+    while (slots < int(kSlots) && slots < p.n) slots *= 2;
+    const int64_t strip = p.chunks == 1 ? int64_t(blockIdx.x) : int64_t(blockIdx.x) / p.chunks;
+    const int64_t chunk = int64_t(blockIdx.x) - strip * p.chunks;
+    const int64_t output = (strip * width + column) * kC;
+    const bool real = output < p.outputs; /* kC > 1 divides p.outputs */
+    gpul__offset3 offset = {{0, 0, 0}};
+    Op op[kC];
+    Acc acc[kC];
+    GPUL__UNROLL
+    for (int c = 0; c < kC; ++c) {
+        op[c] = one_op;
+        acc[c] = op[c].identity();
+    }
+    if (real) {
+        offset = gpul__reduce_offsets(p, output);
+        if (p.n > 0) {
+            gpul__fold_column<Op, kC> fold;
+            fold.x = x + offset.at[0];
+            fold.y = gpul__has<typename Op::Y>() ? y + offset.at[1] : y;
+            fold.x_stride = p.x_reduce[0];
+            fold.y_stride = p.y_reduce[0];
+            fold.begin = chunk * p.chunk;
+            fold.p = &p;
+            GPUL__UNROLL
+            for (int c = 0; c < kC; ++c) op[c].begin(fold.x + c);
+            const int64_t rest = p.n - fold.begin, count = slots / parts;
+            gpul__reduce_slots<kC>(op, fold, part * int(count), int(count), kSlots, rest < p.chunk ? rest : p.chunk,
+                                   acc);
         }
-        acc = gpul__reduce_parts(op, acc, part, parts, width, shared);
-        if (slots < all_slots) acc = op.combine(acc, op.identity()); /* as in rows */
-        if (p.chunks == 1) {
-            if (real && part == 0) op.store(out, offset.at[2], p.out_dtype, acc, p.n);
-            continue;
+    }
+    GPUL__UNROLL
+    for (int c = 0; c < kC; ++c) {
+        acc[c] = gpul__reduce_parts(op[c], acc[c], part, parts, width, shared);
+        if (slots < int(kSlots)) acc[c] = op[c].combine(acc[c], op[c].identity()); /* as in short */
+    }
+    if (p.chunks > 1) {
+        if (real && part == 0) {
+            GPUL__UNROLL
+            for (int c = 0; c < kC; ++c) partials[(output + c) * p.chunks + chunk] = acc[c];
+            __threadfence();
         }
-        if (real && part == 0) partials[output * p.chunks + chunk] = acc;
         uint32_t *flag = reinterpret_cast<uint32_t *>(shared + GPUL__REDUCE_THREADS);
-        if (!gpul__arrive_last(arrived + strip, p.chunks, flag)) continue;
-        acc = op.identity();
+        if (!gpul__arrive_last(arrived + strip, p.chunks, flag)) return;
         if (real) {
-            gpul__fold_partials<Op> fold;
-            fold.partials = partials + output * p.chunks;
-            acc = gpul__reduce_slots(op, fold, int64_t(part) * partial_count, partial_count, GPUL__REDUCE_THREADS,
-                                     p.chunks);
+            gpul__fold_partials<Op, kC> fold;
+            GPUL__UNROLL
+            for (int c = 0; c < kC; ++c) fold.partials[c] = partials + (output + c) * p.chunks;
+            const int count = GPUL__REDUCE_THREADS / parts;
+            gpul__reduce_slots<kC>(op, fold, part * count, count, GPUL__REDUCE_THREADS, p.chunks, acc);
         }
-        acc = gpul__reduce_parts(op, acc, part, parts, width, shared);
-        if (real && part == 0) op.store(out, offset.at[2], p.out_dtype, acc, p.n);
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) acc[c] = gpul__reduce_parts(op[c], acc[c], part, parts, width, shared);
+    }
+    if (real && part == 0) {
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) {
+            const int64_t at = kC == 1 ? offset.at[2] : offset.at[2] + c * p.out_stride[p.outer_ndim - 1];
+            op[c].store(out, at, p.out_dtype, acc[c], p.n);
+        }
     }
 }
+
+/* Which element types have the two-column kernel: a kernel more to compile for each operation, so only the common ones. */
+template <typename X> struct gpul__pairs {
+    enum { value = 1 };
+};
+template <> struct gpul__pairs<float> {
+    enum { value = 2 };
+};
+template <> struct gpul__pairs<double> {
+    enum { value = 2 };
+};
 
 static inline int32_t gpul__power_of_two_up_to(int64_t n, int32_t most) {
     int32_t p = 1;
@@ -1473,9 +1679,11 @@ template <typename Op> static inline int32_t gpul__reduce_launch_op(const gpul__
     typedef typename Op::X X;
     typedef typename Op::Y Y;
     typedef typename Op::Acc Acc;
-    enum { kN = 16 / sizeof(X) };
+    enum { kN = 16 / sizeof(X), kPair = gpul__pairs<X>::value };
     const bool two = gpul__has<Y>();
+    const int64_t most = 2147483647; /* blocks */
     gpul__reduce_layout p;
+    memset(&p, 0, sizeof p);
     p.n = args->n;
     p.outputs = args->outputs;
     p.chunk = args->chunk;
@@ -1494,35 +1702,52 @@ template <typename Op> static inline int32_t gpul__reduce_launch_op(const gpul__
     const Y *y = static_cast<const Y *>(args->y);
     Acc *partials = static_cast<Acc *>(args->partials);
     const gpul_dim3 block = gpul__dim(GPUL__REDUCE_THREADS);
-    p.vector = 0;
-    const int32_t inner = args->outer_ndim - 1;
-    if (args->outputs > 1 && args->reduce_ndim == 1 && args->x_reduce[0] != 1 && args->n > 1 &&
-        args->x_outer[inner] < args->x_reduce[0]) {
-        /* eight slots or more to a thread, before columns share a block with other parts of the tree */
-        const int32_t parts = gpul__power_of_two_up_to(args->n / 8, 8);
-        p.width = gpul__power_of_two_up_to(args->outputs, GPUL__REDUCE_THREADS / parts);
-        return gpul__launch(gpul__reduce_cols<Op>,
-                            gpul_grid_1d(gpul_ceil_div(args->outputs, p.width) * args->chunks, 1), block,
-                            (GPUL__REDUCE_THREADS + 1) * sizeof(Acc) + 16, args->stream, args->out, x, y, partials,
+
+    bool dense = args->reduce_ndim == 1 && (args->x_reduce[0] == 1 || args->n <= 1) && gpul__aligned(x, 16);
+    if (two) dense = dense && (args->y_reduce[0] == 1 || args->n <= 1) && gpul__aligned(y, 16);
+    for (int32_t d = 0; d < args->outer_ndim; ++d)
+        dense = dense &&
+                (args->outer_shape[d] == 1 || (args->x_outer[d] % kN == 0 && (!two || args->y_outer[d] % kN == 0)));
+    if (dense && args->n <= int64_t(GPUL__REDUCE_THREADS) * kN) {
+        p.width = gpul__power_of_two_up_to(gpul_ceil_div(args->n, kN), GPUL__REDUCE_THREADS);
+        const int64_t blocks = gpul_ceil_div(args->outputs, 4 * (GPUL__REDUCE_THREADS / p.width));
+        if (blocks > most) return int32_t(cudaErrorInvalidConfiguration);
+        return gpul__launch(gpul__reduce_short<Op>, gpul_grid_1d(blocks, 1), block,
+                            4 * (GPUL__REDUCE_THREADS / 32) * sizeof(Acc), args->stream, args->out, x, y, p, op);
+    }
+    if (dense) {
+        if (args->outputs > most / args->chunks) return int32_t(cudaErrorInvalidConfiguration);
+        const int64_t tasks = args->outputs * args->chunks, resident = int64_t(args->sms) * 4;
+        return gpul__launch(gpul__reduce_rows<Op>, gpul_grid_1d(tasks < resident ? tasks : resident, 1), block,
+                            (GPUL__REDUCE_THREADS / 32) * sizeof(Acc) + 16, args->stream, args->out, x, y, partials,
                             args->arrived, p, op);
     }
-    bool vector = args->reduce_ndim == 1 && args->x_reduce[0] == 1 && gpul__aligned(x, 16);
-    if (two) vector = vector && args->y_reduce[0] == 1 && gpul__aligned(y, 16);
-    for (int32_t d = 0; d < args->outer_ndim; ++d)
-        vector = vector && args->x_outer[d] % kN == 0 && (!two || args->y_outer[d] % kN == 0);
-    p.vector = vector;
-    p.width = args->chunks > 1 ? int32_t(GPUL__REDUCE_THREADS)
-                               : gpul__power_of_two_up_to(gpul_ceil_div(args->n, kN), GPUL__REDUCE_THREADS);
-    const int64_t tasks = gpul_ceil_div(args->outputs, GPUL__REDUCE_THREADS / p.width) * args->chunks;
-    return gpul__launch(gpul__reduce_rows<Op>, gpul_grid_1d(tasks, 1), block,
-                        (GPUL__REDUCE_THREADS / 32 + 1) * sizeof(Acc) + 16, args->stream, args->out, x, y, partials,
-                        args->arrived, p, op);
+    /* Pairs of columns in one load, where they lie side by side and every row is aligned to pairs. */
+    const int32_t inner = args->outer_ndim - 1;
+    bool pairs = int(kPair) == 2 && args->reduce_ndim == 1 && inner >= 0 && args->x_outer[inner] == 1 &&
+                 args->outer_shape[inner] % 2 == 0 && args->x_reduce[0] % 2 == 0 && gpul__aligned(x, 2 * sizeof(X));
+    for (int32_t d = 0; d < inner; ++d) pairs = pairs && args->x_outer[d] % 2 == 0;
+    if (two) pairs = pairs && args->y_outer[inner] == 0;
+    const int64_t strips = pairs ? args->outputs / 2 : args->outputs;
+    /* A thread takes eight slots at least; then a block's strip gets narrower, down to 64 bytes, and its threads take more
+     * parts of the tree, until there are blocks enough for the device. */
+    const int32_t narrowest = 64 / int32_t(sizeof(X)) / (pairs ? 2 : 1);
+    p.width = gpul__power_of_two_up_to(strips, GPUL__REDUCE_THREADS);
+    while (p.width > narrowest && args->n / 8 >= 2 * (GPUL__REDUCE_THREADS / p.width) &&
+           (p.width > 32 || gpul_ceil_div(strips, p.width) * args->chunks < int64_t(args->sms) * 6))
+        p.width /= 2;
+    const int64_t blocks = gpul_ceil_div(strips, p.width);
+    if (blocks > most / args->chunks) return int32_t(cudaErrorInvalidConfiguration);
+    return gpul__launch(pairs ? gpul__reduce_cols<Op, int(kPair)> : gpul__reduce_cols<Op, 1>,
+                        gpul_grid_1d(blocks * args->chunks, 1), block, (GPUL__REDUCE_THREADS + 1) * sizeof(Acc) + 16,
+                        args->stream, args->out, x, y, partials, args->arrived, p, op);
 }
 /* A table entry's launcher: Op::make() gives the operation that the kernels run, which two entries may share. */
 template <typename Op> static int32_t gpul__reduce_launch(const gpul__reduce_args *args) {
     return gpul__reduce_launch_op(args, Op::make());
 }
-#define GPUL__REDUCER(Op) {&gpul__reduce_launch<Op>, int32_t(sizeof(Op::Acc)), int32_t(16 / sizeof(Op::X))}
+#define GPUL__REDUCER(Op)                                                                                              \
+    { &gpul__reduce_launch<Op>, int32_t(sizeof(Op::Acc)), int32_t(16 / sizeof(Op::X)) }
 
 /* ---- your own operations ---- */
 
@@ -1594,7 +1819,6 @@ template <typename Op> static int32_t gpul__reduce_launch(const gpul__reduce_arg
     }
 
 #endif /* __CUDACC__ */
-
 #endif /* GPULITE_H */
 
 /* =====================================================================================================================
@@ -1758,10 +1982,11 @@ static gpul_status gpul__fail_cuda(cudaError_t e, const char *function, const ch
     return status;
 }
 
-/* Somebody else's error is reported as what it is, and left where it is. */
+/* Somebody else's error is reported as what it is, and left where it is. "No device" and "no driver" are states of the
+ * machine that every call of CUDA's reports, this question included; the call that follows will say so itself. */
 static gpul_status gpul__pending(const char *function) {
     const cudaError_t e = cudaPeekAtLastError();
-    if (e == cudaSuccess) return GPUL_OK;
+    if (e == cudaSuccess || gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) return GPUL_OK;
     (void)gpul__fail(GPUL_ERROR_PENDING, function,
                      "an earlier CUDA call, not gpulite's, left %s (%s); fetch it with cudaGetLastError()",
                      cudaGetErrorName(e), cudaGetErrorString(e));
@@ -1838,8 +2063,8 @@ GPUL_API uint16_t gpul_bf16_from_float(float value) {
 
 GPUL_API float gpul_bf16_to_float(uint16_t bits) { return gpul__bits_float((uint32_t)bits << 16); }
 
-/* double to float so that rounding on to 16 bits gives what rounding once would: where inexact, the neighbour with an odd
- * last bit (Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008). */
+/* double to float so that rounding on to 16 bits gives what rounding once would: where inexact, the neighbour with an
+ * odd last bit (Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008). */
 static float gpul__float_to_odd(double value) {
     const float near = (float)value;
     const double back = (double)near;
@@ -1939,8 +2164,7 @@ static gpul_status gpul__check_shape(const char *function, gpul_dtype dtype, con
     for (k = 0; k < shape->ndim; ++k)
         if (shape->dim[k] > 1 && !gpul__multiply(bytes, shape->dim[k], &bytes))
             return gpul__fail(GPUL_ERROR_OVERFLOW, function, "shape %s of %s does not fit in 63 bits of bytes",
-                              gpul__describe_shape(text, sizeof text, shape->ndim, shape->dim),
-                              gpul_dtype_name(dtype));
+                              gpul__describe_shape(text, sizeof text, shape->ndim, shape->dim), gpul_dtype_name(dtype));
     return GPUL_OK;
 }
 
@@ -2017,8 +2241,8 @@ static int32_t gpul__merge_dims(int32_t ndim, int64_t *shape, int64_t *const *st
     return to;
 }
 
-/* Is there a sum of x[k] * step[k], 0 <= x[k] <= most[k], that makes `target`? Steps fall from k to k + 1; `rest[k]` is the
- * largest sum from k on. Gives up (and says yes) when *budget is spent. */
+/* Is there a sum of x[k] * step[k], 0 <= x[k] <= most[k], that makes `target`? Steps fall from k to k + 1; `rest[k]` is
+ * the largest sum from k on. Gives up (and says yes) when *budget is spent. */
 static int32_t gpul__reaches(int32_t k, int32_t terms, const int64_t *step, const int64_t *most, const int64_t *rest,
                              int64_t target, int64_t *budget) {
     int64_t x, least;
@@ -2163,23 +2387,35 @@ static gpul_status gpul__make_pool(const char *function, cudaMemPool_t *out, int
     struct cudaMemPoolProps properties;
     cudaMemPool_t pool = NULL;
     uint64_t most = UINT64_MAX;
-    cudaError_t e;
+    /* the first use may lie in a capture, where CUDA refuses these calls unless told that they are meant */
+    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    const char *call = "cudaThreadExchangeStreamCaptureMode";
+    gpul_status status = GPUL_OK;
+    cudaError_t e, back;
     memset(&properties, 0, sizeof properties);
     properties.allocType = cudaMemAllocationTypePinned;
     properties.handleTypes = cudaMemHandleTypeNone;
     properties.location.type = cudaMemLocationTypeDevice;
     properties.location.id = device;
+    e = cudaThreadExchangeStreamCaptureMode(&mode);
+    if (e != cudaSuccess) return gpul__fail_cuda(e, function, call);
     e = cudaMemPoolCreate(&pool, &properties);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaMemPoolCreate");
-    e = cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most);
-    if (e != cudaSuccess) {
-        const gpul_status status = gpul__fail_cuda(e, function, "cudaMemPoolSetAttribute");
+    if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaMemPoolCreate");
+    else {
+        e = cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most);
+        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaMemPoolSetAttribute");
+    }
+    back = cudaThreadExchangeStreamCaptureMode(&mode);
+    if (back != cudaSuccess) {
+        if (status == GPUL_OK) status = gpul__fail_cuda(back, function, call);
+        else gpul__clear_cuda(back);
+    }
+    if (status == GPUL_OK) *out = pool;
+    else if (pool != NULL) {
         e = cudaMemPoolDestroy(pool);
         if (e != cudaSuccess) gpul__clear_cuda(e);
-        return status;
     }
-    *out = pool;
-    return GPUL_OK;
+    return status;
 }
 
 /* Several threads may find things out at once; the first to finish is believed, the others drop what they made. */
@@ -2214,8 +2450,7 @@ static gpul_status gpul__device_find(const char *function, gpul__device_state **
         const cudaError_t e = cudaMemPoolDestroy(pool);
         if (e != cudaSuccess) gpul__clear_cuda(e);
     }
-    while (gpul__atomic_load(&state->state) != GPUL__KNOWN) {
-    }
+    while (gpul__atomic_load(&state->state) != GPUL__KNOWN) {}
     return GPUL_OK;
 }
 
@@ -2256,22 +2491,32 @@ typedef struct gpul__scope {
     gpul__scratch_entry entries[GPUL__SCRATCHES];
 } gpul__scope;
 
+/* Tries twice: leaving the wrong device current would mislead every later call of the caller's. */
+static cudaError_t gpul__restore_device(int device) {
+    const cudaError_t e = cudaSetDevice(device);
+    if (e != cudaSuccess) {
+        cudaError_t again;
+        gpul__clear_cuda(e);
+        again = cudaSetDevice(device);
+        if (again != cudaSuccess) gpul__clear_cuda(again);
+    }
+    return e;
+}
+
 static gpul_status gpul__end(gpul__scope *scope, gpul_status status) {
     cudaError_t e;
     if (scope->device == scope->previous && !scope->moved) return status;
-    e = cudaSetDevice(scope->previous);
-    if (e == cudaSuccess) return status;
-    if (status == GPUL_OK) return gpul__fail_cuda(e, scope->function, "cudaSetDevice (back to the caller's device)");
-    gpul__clear_cuda(e);
-    return status;
+    e = gpul__restore_device(scope->previous);
+    if (e == cudaSuccess || status != GPUL_OK) return status;
+    return gpul__fail_cuda(e, scope->function, "cudaSetDevice (back to the caller's device)");
 }
 
 static gpul_status gpul__begin_on(gpul__scope *scope, const char *function, int32_t device) {
     cudaError_t e;
     gpul_status status = gpul__pending(function);
     int current = 0;
-    if (status != GPUL_OK) return status;
     memset(scope, 0, sizeof *scope);
+    if (status != GPUL_OK) return status;
     scope->function = function;
     scope->scratch = scope->entries;
     e = cudaGetDevice(&current);
@@ -2292,8 +2537,8 @@ static gpul_status gpul__begin_on(gpul__scope *scope, const char *function, int3
     return GPUL_OK;
 }
 
-/* Checks for somebody else's error, finds the one device of the device arrays (the current one if there are none) and makes
- * it current. After GPUL_OK, and only then, gpul__end must follow. */
+/* Checks for somebody else's error, finds the one device of the device arrays (the current one if there are none) and
+ * makes it current. After GPUL_OK, and only then, gpul__end must follow. */
 static gpul_status gpul__begin(gpul__scope *scope, const char *function, const gpul_array *const *arrays,
                                int32_t count) {
     const gpul_array *first = NULL;
@@ -2482,25 +2727,41 @@ static gpul_status gpul__check_new(const char *function, const gpul_array *out, 
     return status != GPUL_OK ? status : gpul__check_shape(function, dtype, shape);
 }
 
+static gpul_status gpul__free(const char *function, gpul_array *a);
+
+/* Ends the scope and hands the new array over if all went well, else takes it back. */
+static gpul_status gpul__deliver(gpul_array *out, gpul_array *a, gpul__scope *scope, gpul_status status) {
+    status = gpul__end(scope, status);
+    if (status == GPUL_OK) *out = *a;
+    else {
+        const gpul_error first = gpul__error;
+        (void)gpul__free(scope->function, a);
+        gpul__error = first;
+    }
+    return status;
+}
+
 GPUL_API gpul_status gpul_device_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape, gpul_stream stream) {
     gpul__scope scope;
+    gpul_array a = GPUL_ZERO;
     gpul_status status = gpul__check_new(__func__, out, dtype, &shape);
     if (status == GPUL_OK) status = gpul__begin(&scope, __func__, NULL, 0);
     if (status != GPUL_OK) return status;
-    return gpul__end(&scope, gpul__device_array_in(out, dtype, &shape, &scope, stream));
+    return gpul__deliver(out, &a, &scope, gpul__device_array_in(&a, dtype, &shape, &scope, stream));
 }
 
 static gpul_shape gpul__shape_of(const gpul_array *a) {
     gpul_shape shape;
     memcpy(shape.dim, a->shape, sizeof shape.dim);
     shape.ndim = a->ndim;
-    shape.order = gpul_is_contiguous(a, GPUL_ORDER_F) && !gpul_is_contiguous(a, GPUL_ORDER_C) ? GPUL_ORDER_F
-                                                                                              : GPUL_ORDER_C;
+    shape.order =
+        gpul_is_contiguous(a, GPUL_ORDER_F) && !gpul_is_contiguous(a, GPUL_ORDER_C) ? GPUL_ORDER_F : GPUL_ORDER_C;
     return shape;
 }
 
 GPUL_API gpul_status gpul_device_array_like(gpul_array *out, const gpul_array *like, gpul_stream stream) {
     gpul__scope scope;
+    gpul_array a = GPUL_ZERO;
     gpul_status status;
     gpul_shape shape;
     if (out == NULL) return gpul__null(__func__, "out");
@@ -2510,7 +2771,7 @@ GPUL_API gpul_status gpul_device_array_like(gpul_array *out, const gpul_array *l
     status = gpul__check_shape(__func__, like->dtype, &shape);
     if (status == GPUL_OK) status = gpul__begin(&scope, __func__, &like, 1);
     if (status != GPUL_OK) return status;
-    return gpul__end(&scope, gpul__device_array_in(out, like->dtype, &shape, &scope, stream));
+    return gpul__deliver(out, &a, &scope, gpul__device_array_in(&a, like->dtype, &shape, &scope, stream));
 }
 
 static gpul_status gpul__host_array(const char *function, gpul_array *out, gpul_dtype dtype, const gpul_shape *shape,
@@ -2539,10 +2800,9 @@ static gpul_status gpul__host_array(const char *function, gpul_array *out, gpul_
             gpul__record_cuda(e, scope.device);
             gpul__error.bytes_requested = bytes;
         } else if (e != cudaSuccess) status = gpul__fail_cuda(e, function, call);
-        a.owned = GPUL__OWNED;
+        a.owned = e == cudaSuccess ? GPUL__OWNED : 0;
     }
-    if (status == GPUL_OK) *out = a;
-    return gpul__end(&scope, status);
+    return gpul__deliver(out, &a, &scope, status);
 }
 
 GPUL_API gpul_status gpul_pinned_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape) {
@@ -2555,7 +2815,7 @@ GPUL_API gpul_status gpul_managed_array(gpul_array *out, gpul_dtype dtype, gpul_
     return gpul__host_array(__func__, out, dtype, &shape, GPUL_MEMORY_MANAGED);
 }
 
-/* Releases even when an error is pending, and reports that first. The pool is not needed: CUDA knows where memory is from. */
+/* Releases even when an error is pending, and reports that first. Needs no pool: CUDA knows where memory is from. */
 static gpul_status gpul__free(const char *function, gpul_array *a) {
     gpul_array old;
     gpul_status status;
@@ -2568,9 +2828,14 @@ static gpul_status gpul__free(const char *function, gpul_array *a) {
     if (!old.owned || old.data == NULL) return GPUL_OK;
     status = gpul__pending(function);
     e = cudaGetDevice(&current);
-    if (e == cudaSuccess && current != old.device) {
-        e = cudaSetDevice(old.device);
-        call = "cudaSetDevice";
+    if (e != cudaSuccess) { /* once more: freeing in the order of another device's stream would be too early */
+        gpul__clear_cuda(e);
+        if (cudaGetDevice(&current) != cudaSuccess) current = -1;
+    }
+    if (current != old.device) {
+        const cudaError_t set = gpul__restore_device(old.device);
+        if (e == cudaSuccess) call = "cudaSetDevice";
+        if (e == cudaSuccess) e = set;
     }
     if (old.memory == GPUL_MEMORY_DEVICE) {
         freed = gpul__device_release(old.data, old.owned, old.stream);
@@ -2591,12 +2856,10 @@ static gpul_status gpul__free(const char *function, gpul_array *a) {
     if (e == cudaSuccess) e = freed;
     else if (freed != cudaSuccess && status == GPUL_OK) gpul__clear_cuda(freed);
     if (current >= 0 && current != old.device) {
-        const cudaError_t back = cudaSetDevice(current);
-        if (back != cudaSuccess) {
-            if (e == cudaSuccess) {
-                e = back;
-                call = "cudaSetDevice (back to the caller's device)";
-            } else if (status == GPUL_OK) gpul__clear_cuda(back);
+        const cudaError_t back = gpul__restore_device(current);
+        if (back != cudaSuccess && e == cudaSuccess) {
+            e = back;
+            call = "cudaSetDevice (back to the caller's device)";
         }
     }
     if (status == GPUL_OK && e != cudaSuccess) status = gpul__fail_cuda(e, function, call);
@@ -2695,7 +2958,8 @@ static void gpul__plan_copy(gpul__copy_plan *plan, const gpul_array *a, const in
     plan->ndim = gpul__merge_dims(a->ndim, plan->shape, strides, 2);
     if (plan->ndim == 1 && plan->dst[0] == 1 && plan->src[0] == 1) plan->how = GPUL__BY_BLOCK;
 #ifdef GPULITE_NO_KERNELS
-    if (plan->ndim == 1 && plan->how == GPUL__BY_KERNEL && plan->src[0] > 0) { /* rows of one element: slow, but it copies */
+    /* rows of one element: slow, but it copies */
+    if (plan->ndim == 1 && plan->how == GPUL__BY_KERNEL && plan->src[0] > 0) {
         plan->ndim = 2;
         plan->shape[1] = plan->dst[1] = plan->src[1] = 1;
     }
@@ -2775,7 +3039,8 @@ static gpul_status gpul__copy_in(const gpul__scope *scope, const gpul_array *dst
     gpul__host_strides(dst, strides);
     gpul__plan_copy(&plan, dst, dst->strides, strides);
     if (plan.how != GPUL__BY_KERNEL) status = gpul__copy_run(&plan, dst->data, host, scope, stream);
-    else { /* the kernel cannot read pageable memory: over a dense copy */
+    else {
+        /* the kernel cannot read pageable memory: over a dense copy */
         void *dense = NULL;
         status = gpul__scratch(&dense, (size_t)gpul_nbytes(dst), scope, stream, scope->function);
         if (status == GPUL_OK) {
@@ -2844,16 +3109,8 @@ GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtyp
     status = gpul__begin(&scope, __func__, NULL, 0);
     if (status != GPUL_OK) return status;
     status = gpul__device_array_in(&a, dtype, &shape, &scope, stream);
-    if (status == GPUL_OK) {
-        status = gpul__copy_in(&scope, &a, host, stream);
-        if (status != GPUL_OK) {
-            const gpul_error first = gpul__error;
-            (void)gpul__free(__func__, &a);
-            gpul__error = first;
-        }
-    }
-    if (status == GPUL_OK) *out = a;
-    return gpul__end(&scope, status);
+    if (status == GPUL_OK) status = gpul__copy_in(&scope, &a, host, stream);
+    return gpul__deliver(out, &a, &scope, status);
 }
 
 /* `later` waits for what is now in `earlier`. Leaves one of the two devices current: later's on success. */
@@ -2896,8 +3153,8 @@ static gpul_status gpul__set_device(const char *function, int32_t device) {
     return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, function, "cudaSetDevice");
 }
 
-/* Between two devices: gathered on src's device where src is strided, moved as one block, scattered on dst's device. The
- * work on src's device runs in a stream of its own (for the NULL stream: in that device's NULL stream), after what
+/* Between two devices: gathered on src's device where src is strided, moved as one block, scattered on dst's device.
+ * The work on src's device runs in a stream of its own (for the NULL stream: in that device's NULL stream), after what
  * `stream` holds, and nothing of src's device is given back before the block has moved. */
 static gpul_status gpul__copy_across(const gpul__scope *scope, const gpul_array *dst, const gpul_array *src,
                                      gpul_stream stream) {
@@ -2942,8 +3199,11 @@ static gpul_status gpul__copy_across(const gpul__scope *scope, const gpul_array 
     }
     if (packed != NULL || beside != NULL) {
         const gpul_error first = gpul__error;
-        gpul_status left = gpul__set_device(function, src->device);
-        if (left == GPUL_OK && packed != NULL) left = gpul__scratch_free(packed, &there, beside, function);
+        gpul_status left = GPUL_OK, freed = GPUL_OK;
+        e = gpul__restore_device(src->device);
+        if (e != cudaSuccess) left = gpul__fail_cuda(e, function, "cudaSetDevice");
+        if (packed != NULL) freed = gpul__scratch_free(packed, &there, beside, function);
+        if (left == GPUL_OK) left = freed;
         if (beside != NULL) {
             e = cudaStreamDestroy(beside); /* lets its work finish */
             if (e != cudaSuccess && left == GPUL_OK) left = gpul__fail_cuda(e, function, "cudaStreamDestroy");
@@ -3202,7 +3462,7 @@ static void gpul__reverse(int64_t *values, int32_t n) {
     }
 }
 
-/* Row-major: merged, a's dimensions are runs that are walked evenly; each new dimension must divide the run it starts in.
+/* Row-major: merged, a's dimensions are runs walked evenly; each new dimension must divide the run it starts in.
  * Column-major is the same with both shapes reversed. */
 GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_shape shape) {
     char one[128], two[128];
@@ -3221,6 +3481,8 @@ GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_sh
     (void)gpul__describe(one, sizeof one, a);
     (void)gpul__describe_shape(two, sizeof two, shape.ndim, shape.dim);
     if (open >= 0) {
+        for (k = open + 1; k < shape.ndim && k < GPUL_MAX_DIMS; ++k)
+            if (shape.dim[k] == -1) known = 0;
         if (zero || known == 0 || size % known != 0)
             return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, which does not fill the shape %s", one, two);
         shape.dim[open] = size / known;
@@ -3339,8 +3601,8 @@ static gpul_status gpul__wrap(const char *function, gpul_array *out, void *point
         if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaPointerGetAttributes");
         else if (first.type == cudaMemoryTypeUnregistered)
             status = gpul__fail(GPUL_ERROR_MEMORY, function,
-                                "pointer = %p is ordinary (pageable) host memory, which a GPU cannot reach: gpul_pin it "
-                                "first, or copy it with gpul_to_device",
+                                "pointer = %p is ordinary (pageable) host memory, which a GPU cannot reach: gpul_pin "
+                                "it first, or copy it with gpul_to_device",
                                 pointer);
         else if (last.type != first.type || last.device != first.device)
             status = gpul__fail(GPUL_ERROR_MEMORY, function,
@@ -3358,8 +3620,7 @@ static gpul_status gpul__wrap(const char *function, gpul_array *out, void *point
             if (first.device >= 0) a.device = first.device;
         }
     }
-    if (status == GPUL_OK) *out = a;
-    return gpul__end(&scope, status);
+    return gpul__deliver(out, &a, &scope, status);
 }
 
 GPUL_API gpul_status gpul_wrap(gpul_array *out, void *pointer, gpul_dtype dtype, gpul_shape shape) {
@@ -3750,12 +4011,20 @@ GPUL_API gpul_status gpul_device_select(int32_t device) {
 }
 
 static gpul_status gpul__device_info(const char *function, gpul_device *info, int32_t device) {
-    static const enum cudaDeviceAttr attributes[14] = {
-        cudaDevAttrComputeCapabilityMajor, cudaDevAttrComputeCapabilityMinor,     cudaDevAttrMultiProcessorCount,
-        cudaDevAttrWarpSize,               cudaDevAttrMaxThreadsPerBlock,         cudaDevAttrMaxThreadsPerMultiProcessor,
-        cudaDevAttrClockRate,              cudaDevAttrMemoryClockRate,            cudaDevAttrGlobalMemoryBusWidth,
-        cudaDevAttrMemoryPoolsSupported,   cudaDevAttrManagedMemory,              cudaDevAttrIntegrated,
-        cudaDevAttrMaxSharedMemoryPerBlock, cudaDevAttrMaxSharedMemoryPerBlockOptin};
+    static const enum cudaDeviceAttr attributes[14] = {cudaDevAttrComputeCapabilityMajor,
+                                                       cudaDevAttrComputeCapabilityMinor,
+                                                       cudaDevAttrMultiProcessorCount,
+                                                       cudaDevAttrWarpSize,
+                                                       cudaDevAttrMaxThreadsPerBlock,
+                                                       cudaDevAttrMaxThreadsPerMultiProcessor,
+                                                       cudaDevAttrClockRate,
+                                                       cudaDevAttrMemoryClockRate,
+                                                       cudaDevAttrGlobalMemoryBusWidth,
+                                                       cudaDevAttrMemoryPoolsSupported,
+                                                       cudaDevAttrManagedMemory,
+                                                       cudaDevAttrIntegrated,
+                                                       cudaDevAttrMaxSharedMemoryPerBlock,
+                                                       cudaDevAttrMaxSharedMemoryPerBlockOptin};
     struct cudaDeviceProp properties;
     gpul__scope scope;
     gpul_status status;
@@ -3859,7 +4128,7 @@ static void gpul__append(gpul__text *to, const char *format, ...) {
     if (to->size > 0) to->text[to->length < to->size ? to->length : to->size - 1] = 0;
 }
 
-#ifndef GPULITE_NO_KERNELS
+#if !defined(GPULITE_NO_KERNELS) && !defined(GPULITE_CPU_STANDIN)
 /* What the kernels were built for, as seen from the current device */
 static gpul_status gpul__report_kernels(gpul__text *out, const char *function, const gpul_device *device) {
     static const char *const names[GPUL__FAMILIES] = {"elementwise", "reduce", "gemv", "histogram", "matmul"};
@@ -3881,14 +4150,10 @@ static gpul_status gpul__report_kernels(gpul__text *out, const char *function, c
             if (binary < capability || ptx < capability) older = 1;
         }
     }
-#ifndef GPULITE_CPU_STANDIN
     if (capability == 90)
         gpul__append(out, "    %s: nvcc -arch=sm_90a\n",
                      older ? "better for this device" : "all that this device can do, if not built so already");
     else if (older) gpul__append(out, "    better for this device: nvcc -arch=sm_%d\n", (int)capability);
-#else
-    (void)older;
-#endif
     return GPUL_OK;
 }
 #endif
@@ -3909,7 +4174,7 @@ static gpul_status gpul__report_device(gpul__text *out, const char *function, in
                  device.has_managed ? "yes" : "no", device.integrated ? "; shares the host's memory" : "");
     if (device.standin)
         gpul__append(out, "    this is the CPU stand-in of tests/cpu: right results, no meaningful timings\n");
-#ifndef GPULITE_NO_KERNELS
+#if !defined(GPULITE_NO_KERNELS) && !defined(GPULITE_CPU_STANDIN)
     {
         gpul__scope scope;
         status = gpul__begin_on(&scope, function, index);
@@ -4278,8 +4543,8 @@ GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t o
     return gpul__reduce(function, reducer, out, x, axis, gpul__is_positional(op), stream);
 }
 
-GPUL_API gpul_status gpul_reduce_host(void *value, const gpul_array *x, int32_t op, gpul_stream stream) {
-    const char *const function = "gpul_reduce_host";
+static gpul_status gpul__reduce_host(const char *function, void *value, const gpul_array *x, int32_t op,
+                                     gpul_stream stream) {
     const gpul__reducer *reducer = NULL;
     gpul__scope scope;
     gpul_array out;
@@ -4308,6 +4573,10 @@ GPUL_API gpul_status gpul_reduce_host(void *value, const gpul_array *x, int32_t 
     if (status == GPUL_OK) status = freed;
     if (status == GPUL_OK) memcpy(value, &answer, size);
     return gpul__end(&scope, status);
+}
+
+GPUL_API gpul_status gpul_reduce_host(void *value, const gpul_array *x, int32_t op, gpul_stream stream) {
+    return gpul__reduce_host("gpul_reduce_host", value, x, op, stream);
 }
 
 GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream) {
@@ -4452,8 +4721,8 @@ static double gpul__histogram_edge(const gpul__histogram_args *args, int64_t i) 
 
 /* Uniform bins from lo to hi for data of `dtype`, in the types that numpy.histogram works in. `span` is what it divides
  * by, if the caller knows better than hi - lo, else 0. `automatic`: lo and hi come from the data. */
-static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram_args *args, gpul_dtype dtype, double lo,
-                                           double hi, double span, int32_t automatic) {
+static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram_args *args, gpul_dtype dtype,
+                                           double lo, double hi, double span, int32_t automatic) {
     const double n = (double)args->bins;
     double reach, width;
     int64_t i;
@@ -4465,8 +4734,7 @@ static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram
             return gpul__fail(GPUL_ERROR_ARGUMENT, function, "x spans [%g, %g], which is no finite range", lo, hi);
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "lo = %g and hi = %g must be finite", lo, hi);
     }
-    if (lo > hi)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "lo = %.17g is above hi = %.17g", lo, hi);
+    if (lo > hi) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "lo = %.17g is above hi = %.17g", lo, hi);
     if (lo == hi) {
         volatile double below = lo - 0.5, above = hi + 0.5;
         lo = args->f32_steps ? (double)(float)below : below;
@@ -4478,7 +4746,7 @@ static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "hi - lo overflows for lo = %g and hi = %g", lo, hi);
     if (args->f32_edges) {
         const double most = 3.4028234663852886e38;
-        const double low = (double)(float)lo, high = (double)(float)hi; /* what is beyond float's range becomes infinite */
+        const double low = (double)(float)lo, high = (double)(float)hi; /* infinite beyond float's range */
         if (!(low >= -most && high <= most && (double)(float)(high - low) <= most))
             return gpul__fail(GPUL_ERROR_ARGUMENT, function,
                               "lo = %g, hi = %g and hi - lo must lie in the range of x's float32", lo, hi);
@@ -4494,18 +4762,19 @@ static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram
         args->step = width / n;
     }
     /* Edges are off by less than n u (3 + reach / width) bins (see gpul__hist_estimate): they increase if that is below one
-     * half. Otherwise see for oneself: numpy.histogram refuses empty bins. */
+     * half (and the step is not subnormal). Otherwise see for oneself: numpy.histogram refuses empty bins. */
     reach = lo < 0 ? -lo : lo;
     if (hi > reach) reach = hi;
     if (!(n * (args->f32_edges ? 1.0 / 16777216 : 1.0 / 9007199254740992.0) * (6 + 3 * (reach / width)) < 0.45 &&
-          args->step > (args->f32_edges ? 1e-43 : 1e-321))) {
+          args->step > (args->f32_edges ? 1.2e-38 : 2.3e-308))) {
         double before = gpul__histogram_edge(args, 0);
         for (i = 1; i <= args->bins; ++i) {
             const double edge = gpul__histogram_edge(args, i);
             if (!(edge > before))
-                return gpul__fail(GPUL_ERROR_ARGUMENT, function,
-                                  "too many bins: %lld between lo = %.17g and hi = %.17g leave some of them empty in %s",
-                                  (long long)args->bins, lo, hi, args->f32_edges ? "float32" : "float64");
+                return gpul__fail(
+                    GPUL_ERROR_ARGUMENT, function,
+                    "too many bins: %lld between lo = %.17g and hi = %.17g leave some of them empty in %s",
+                    (long long)args->bins, lo, hi, args->f32_edges ? "float32" : "float64");
             before = edge;
         }
     }
@@ -4536,8 +4805,8 @@ static gpul_status gpul__histogram_automatic(const char *function, gpul__histogr
     if (capture != cudaStreamCaptureStatusNone)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function,
                           "options->range is GPUL_RANGE_AUTO, which waits for x's range and cannot be captured");
-    status = gpul_reduce_host(&least, x, GPUL_MIN, stream);
-    if (status == GPUL_OK) status = gpul_reduce_host(&most, x, GPUL_MAX, stream);
+    status = gpul__reduce_host(function, &least, x, GPUL_MIN, stream);
+    if (status == GPUL_OK) status = gpul__reduce_host(function, &most, x, GPUL_MAX, stream);
     if (status != GPUL_OK) return status;
     switch (x->dtype) {
     case GPUL_F32:
@@ -4559,16 +4828,16 @@ static gpul_status gpul__histogram_check_edges(const char *function, gpul__histo
     if (!options->edges)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->edges is NULL with GPUL_RANGE_EDGES");
     if (options->n_edges != args->bins + 1)
-        return gpul__fail(GPUL_ERROR_SHAPE, function, "options->n_edges is %lld, but counts has %lld bins and needs %lld",
+        return gpul__fail(GPUL_ERROR_SHAPE, function,
+                          "options->n_edges is %lld, but counts has %lld bins and needs %lld",
                           (long long)options->n_edges, (long long)args->bins, (long long)(args->bins + 1));
     for (i = 0; i <= args->bins; ++i) {
         const double edge = options->edges[i];
-        if (edge != edge)
-            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->edges[%lld] is NaN", (long long)i);
+        if (edge != edge) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->edges[%lld] is NaN", (long long)i);
         if (i > 0 && edge < options->edges[i - 1])
             return gpul__fail(GPUL_ERROR_ARGUMENT, function,
-                              "options->edges must not decrease, but [%lld] = %.17g and [%lld] = %.17g", (long long)(i - 1),
-                              options->edges[i - 1], (long long)i, edge);
+                              "options->edges must not decrease, but [%lld] = %.17g and [%lld] = %.17g",
+                              (long long)(i - 1), options->edges[i - 1], (long long)i, edge);
     }
     args->uniform = 0;
     args->edges = options->edges;
@@ -4647,8 +4916,7 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
 
     if (args.bins > 1 && args.counts_stride == 0)
         return gpul__fail(GPUL_ERROR_OVERLAP, function, "counts has stride 0: its bins share one element");
-    if (gpul__overlap(counts, x))
-        return gpul__fail(GPUL_ERROR_OVERLAP, function, "counts overlaps x");
+    if (gpul__overlap(counts, x)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "counts overlaps x");
     if (weights && gpul__overlap(counts, weights))
         return gpul__fail(GPUL_ERROR_OVERLAP, function, "counts overlaps options->weights");
 
@@ -4690,8 +4958,8 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
 
     bytes = gpul__histogram_scratch(&args);
     if (bytes < 0) {
-        status = gpul__fail(GPUL_ERROR_UNSUPPORTED, function,
-                            "gpulite_kernels.cu was compiled with GPULITE_NO_HISTOGRAM");
+        status =
+            gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "gpulite_kernels.cu was compiled with GPULITE_NO_HISTOGRAM");
         return gpul__end(&scope, status);
     }
     if (bytes > 0) status = gpul__scratch(&scratch, (size_t)bytes, &scope, stream, function);
@@ -4794,9 +5062,10 @@ static gpul_status gpul__gemm(const char *function, double alpha, const gpul_arr
                           gpul__describe(third, sizeof third, B), (long long)A->shape[0], (long long)B->shape[1]);
     for (i = 0; i < 3; ++i)
         if (!gpul__unit_stride(arrays[i], &row[i], &col[i]))
-            return gpul__fail(GPUL_ERROR_SHAPE, function,
-                              "%s has the strides (%lld, %lld), but one of them must be 1 (gpul_copy it into a dense array)",
-                              names[i], (long long)row[i], (long long)col[i]);
+            return gpul__fail(
+                GPUL_ERROR_SHAPE, function,
+                "%s has the strides (%lld, %lld), but one of them must be 1 (gpul_copy it into a dense array)",
+                names[i], (long long)row[i], (long long)col[i]);
     /* rows (columns) of C that share elements */
     pitch = col[0] == 1 ? row[0] : col[0];
     extent = col[0] == 1 ? C->shape[1] : C->shape[0];
@@ -4804,8 +5073,7 @@ static gpul_status gpul__gemm(const char *function, double alpha, const gpul_arr
         return gpul__fail(GPUL_ERROR_OVERLAP, function, "C overlaps itself: its leading dimension is %lld, below %lld",
                           (long long)pitch, (long long)extent);
     for (i = 1; i < 3; ++i)
-        if (gpul__overlap(C, arrays[i]))
-            return gpul__fail(GPUL_ERROR_OVERLAP, function, "C overlaps %s", names[i]);
+        if (gpul__overlap(C, arrays[i])) return gpul__fail(GPUL_ERROR_OVERLAP, function, "C overlaps %s", names[i]);
 
     status = gpul__begin(&scope, function, arrays, 3);
     if (status != GPUL_OK) return status;
@@ -4844,8 +5112,7 @@ static gpul_status gpul__gemm(const char *function, double alpha, const gpul_arr
 
     bytes = gpul__gemm_plan(&args);
     if (bytes < 0) {
-        status = gpul__fail(GPUL_ERROR_UNSUPPORTED, function,
-                            "gpulite_kernels.cu was compiled with GPULITE_NO_MATMUL");
+        status = gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "gpulite_kernels.cu was compiled with GPULITE_NO_MATMUL");
         return gpul__end(&scope, status);
     }
     if (args.M == 0 || args.N == 0) return gpul__end(&scope, GPUL_OK);
@@ -4871,7 +5138,6 @@ GPUL_API gpul_status gpul_gemm(double alpha, const gpul_array *A, const gpul_arr
 }
 
 #endif /* GPULITE_NO_KERNELS */
-
 #ifdef __cplusplus
 } /* extern "C" */
 #endif

@@ -447,7 +447,9 @@ template <> struct gpul__hist_real<float> {
     static __device__ __forceinline__ float sub(float a, float b) { return __fsub_rn(a, b); }
     static __device__ __forceinline__ float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
     static __device__ __forceinline__ float magic() { return 12582912.0f; }
-    static __device__ __forceinline__ int32_t integer(float m) { return __float_as_int(m) - 0x4b400000; }
+    static __device__ __forceinline__ int32_t integer(float m) {
+        return int32_t(uint32_t(__float_as_int(m)) - 0x4b400000u); /* of no meaning for x outside, but defined */
+    }
     static __device__ __forceinline__ float edge(const gpul__hist_rule &r, int64_t i) {
         if (i == r.bins) return r.hi_f;
         if (r.f32_steps) return __fadd_rn(__fmul_rn(float(i), r.step_f), r.lo_f);
@@ -470,7 +472,7 @@ template <> struct gpul__hist_real<double> {
     static __device__ __forceinline__ double fma(double a, double b, double c) { return __fma_rn(a, b, c); }
     static __device__ __forceinline__ double magic() { return 6755399441055744.0; }
     static __device__ __forceinline__ int64_t integer(double m) {
-        return int64_t(__double_as_longlong(m)) - 0x4338000000000000ll;
+        return int64_t(uint64_t(__double_as_longlong(m)) - 0x4338000000000000ull);
     }
     static __device__ __forceinline__ double edge(const gpul__hist_rule &r, int64_t i) {
         if (i == r.bins) return r.hi;
@@ -554,7 +556,8 @@ struct gpul__hist_view {
 };
 
 /* Where element i lies. (Inlined: a call would need a copy of the view in local memory in every thread.) */
-static __device__ __forceinline__ int64_t gpul__hist_offset(const gpul__hist_view &v, const int64_t *strides, int64_t i) {
+static __device__ __forceinline__ int64_t gpul__hist_offset(const gpul__hist_view &v, const int64_t *strides,
+                                                            int64_t i) {
     int64_t offset = 0;
     for (int32_t d = v.ndim - 1; d > 0; --d) {
         int64_t rest;
@@ -571,7 +574,8 @@ static __device__ __forceinline__ void gpul__hist_add(const gpul__hist_view &v, 
     else atomicAdd(static_cast<unsigned int *>(v.counts) + bin * v.counts_stride, static_cast<unsigned int>(amount));
 }
 
-static __device__ __forceinline__ uint64_t gpul__hist_sum_copies(const uint32_t *tile, int32_t counter, int32_t copies) {
+static __device__ __forceinline__ uint64_t gpul__hist_sum_copies(const uint32_t *tile, int32_t counter,
+                                                                 int32_t copies) {
     uint64_t sum = 0;
     /* each thread starts at another copy: neighbours read from different banks */
     for (int32_t c = 0; c < 1 << copies; ++c)
@@ -630,13 +634,13 @@ static __device__ __forceinline__ void gpul__hist_visit(const gpul__hist_view &v
     for (int64_t i = gpul_grid_x(); i < vectors; i += kUnroll * stride) {
         gpul__pack<T, kN> pack[kUnroll];
         uint32_t open = 0; /* elements whose bin takes more than the estimate: they are read again, and rare */
-GPUL__UNROLL
+        GPUL__UNROLL
         for (int u = 0; u < kUnroll; ++u)
             if (i + u * stride < vectors) pack[u] = gpul__load<kN>(body + (i + u * stride) * kN);
-GPUL__UNROLL
+        GPUL__UNROLL
         for (int u = 0; u < kUnroll; ++u) {
             if (i + u * stride >= vectors) break;
-GPUL__UNROLL
+            GPUL__UNROLL
             for (int j = 0; j < kN; ++j) {
                 int64_t bin = gpul__hist_unsure, nearest;
                 if (kUniform) bin = gpul__hist_estimate(v.rule, Real(pack[u].v[j]), &nearest);
@@ -696,15 +700,13 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS) gpul__hist_count_by
     uint32_t *const mine = tile + (threadIdx.x & 31);
     const uint8_t *x = static_cast<const uint8_t *>(v.x);
     if (v.first_vector < 0) {
-        GPUL_GRID_STRIDE(i, v.n) {
-            atomicAdd(mine + x[gpul__hist_offset(v, v.strides, i)] * 32, 1u);
-        }
+        GPUL_GRID_STRIDE(i, v.n) { atomicAdd(mine + x[gpul__hist_offset(v, v.strides, i)] * 32, 1u); }
     } else {
         const uint8_t *const body = x + v.first_vector;
         const int64_t vectors = (v.n - v.first_vector) / 16;
         GPUL_GRID_STRIDE(i, vectors) {
             const gpul__pack<uint8_t, 16> pack = gpul__load<16>(body + i * 16);
-GPUL__UNROLL
+            GPUL__UNROLL
             for (int j = 0; j < 16; ++j) atomicAdd(mine + pack.v[j] * 32, 1u);
         }
         const int64_t behind = v.first_vector + vectors * 16, ends = v.first_vector + (v.n - behind);
@@ -760,8 +762,8 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS)
         const int64_t bin = gpul__hist_bin_any(v, w.x_dtype, gpul__hist_offset(v, v.strides, i));
         if (bin < 0) continue;
         const int64_t at = gpul__hist_offset(v, w.strides, i);
-        const int64_t weight = w.dtype == GPUL_I32 ? static_cast<const int32_t *>(w.w)[at]
-                                                   : static_cast<const int64_t *>(w.w)[at];
+        const int64_t weight =
+            w.dtype == GPUL_I32 ? static_cast<const int32_t *>(w.w)[at] : static_cast<const int64_t *>(w.w)[at];
         gpul__hist_add(v, bin, uint64_t(weight));
     }
 }
@@ -776,7 +778,8 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS)
     unsigned long long most = 0;
     GPUL_GRID_STRIDE(i, v.n) {
         const unsigned long long bits =
-            gpul__bits<unsigned long long>(gpul__hist_weight(w, gpul__hist_offset(v, w.strides, i))) & 0x7fffffffffffffffull;
+            gpul__bits<unsigned long long>(gpul__hist_weight(w, gpul__hist_offset(v, w.strides, i))) &
+            0x7fffffffffffffffull;
         if (bits < 0x7ff0000000000000ull && bits > most) most = bits;
     }
     for (int d = 16; d > 0; d /= 2) {
@@ -800,7 +803,8 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS)
     GPUL_GRID_STRIDE(i, v.n) {
         const int64_t bin = gpul__hist_bin_any(v, w.x_dtype, gpul__hist_offset(v, v.strides, i));
         if (bin < 0) continue;
-        const unsigned long long bits = gpul__bits<unsigned long long>(gpul__hist_weight(w, gpul__hist_offset(v, w.strides, i)));
+        const unsigned long long bits =
+            gpul__bits<unsigned long long>(gpul__hist_weight(w, gpul__hist_offset(v, w.strides, i)));
         const int exponent = int((bits >> 52) & 0x7ff);
         const bool negative = (bits >> 63) != 0;
         unsigned long long significand = bits & 0xfffffffffffffull;
@@ -910,7 +914,9 @@ static inline void gpul__hist_fill_rule(gpul__hist_rule *r, const gpul__histogra
         const double u = f32 ? 1.0 / 16777216 : 1.0 / 9007199254740992.0;
         /* the last terms: rounding of the rest itself, and of subnormal numbers, whose error is absolute */
         const double tolerance = n * u * (6 + 3 * (reach / width)) + 4 * u + scale * (f32 ? 6e-45 : 8e-323);
-        if (tolerance < 0.45 && scale < (f32 ? 1e38 : 1e308)) {
+        /* and a subnormal step has no relative precision at all */
+        const bool normal = args->step > (args->f32_steps ? 1.2e-38 : 2.3e-308);
+        if (tolerance < 0.45 && normal && scale < (f32 ? 1e38 : 1e308)) {
             r->estimate = 1;
             r->scale = scale;
             r->scale_f = float(scale < 1e38 ? scale : 0.0);
@@ -971,8 +977,8 @@ static inline int32_t gpul__hist_launch_count(const gpul__histogram_args *args, 
         const gpul__hist_kernel kernel = gpul__hist_pick_dtype(args->x_dtype, args->uniform, true);
         bool fits = width <= usual;
         if (!fits) {
-            const cudaError_t e = cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),
-                                                       cudaFuncAttributeMaxDynamicSharedMemorySize, int(width * 4));
+            const cudaError_t e =
+                cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(width * 4));
             fits = e == cudaSuccess;
             if (!fits && cudaPeekAtLastError() == e) cudaGetLastError();
         }
@@ -1019,7 +1025,7 @@ extern "C" int32_t gpul__histogram_launch(const gpul__histogram_args *args) {
     gpul__hist_fill_rule(&v.rule, args);
     v.first_vector = -1;
     if (args->ndim == 1 && args->x_strides[0] == 1) {
-        const int64_t size = args->x_dtype == GPUL_U8                                    ? 1
+        const int64_t size = args->x_dtype == GPUL_U8                                 ? 1
                              : args->x_dtype == GPUL_F32 || args->x_dtype == GPUL_I32 ? 4
                                                                                       : 8;
         v.first_vector = int64_t((16 - reinterpret_cast<uintptr_t>(args->x) % 16) % 16) / size;
@@ -1071,8 +1077,7 @@ extern "C" int32_t gpul__histogram_launch(const gpul__histogram_args *args) {
     w.largest = w.low = w.high = 0;
     w.flags = 0;
     const gpul_dim3 block = gpul__dim(GPUL__HIST_THREADS);
-    const gpul_dim3 grid =
-        gpul__dim(gpul__hist_blocks(args->n, int64_t(args->sms) * 4, GPUL__HIST_THREADS));
+    const gpul_dim3 grid = gpul__dim(gpul__hist_blocks(args->n, int64_t(args->sms) * 4, GPUL__HIST_THREADS));
     if (!floats) return gpul__launch(gpul__hist_weigh_integers, grid, block, 0, args->stream, v, w);
 
     char *const sums = scratch + gpul__hist_edge_bytes(args);
@@ -1081,8 +1086,7 @@ extern "C" int32_t gpul__histogram_launch(const gpul__histogram_args *args) {
     w.high = w.low + args->bins;
     w.flags = reinterpret_cast<uint32_t *>(w.high + args->bins);
     status = int32_t(cudaMemsetAsync(sums, 0, size_t(16 + args->bins * 20), args->stream));
-    if (!status && args->n > 0)
-        status = gpul__launch(gpul__hist_largest_weight, grid, block, 0, args->stream, v, w);
+    if (!status && args->n > 0) status = gpul__launch(gpul__hist_largest_weight, grid, block, 0, args->stream, v, w);
     if (!status && args->n > 0) status = gpul__launch(gpul__hist_weigh_floats, grid, block, 0, args->stream, v, w);
     if (!status)
         status = gpul__launch(gpul__hist_finish_floats, gpul_grid_1d(args->bins, GPUL__HIST_THREADS), block, 0,
@@ -1093,7 +1097,6 @@ extern "C" int32_t gpul__histogram_launch(const gpul__histogram_args *args) {
 #define GPUL__HISTOGRAM_KERNEL reinterpret_cast<const void *>(&gpul__hist_count_shared<float, true>)
 
 #endif /* GPULITE_NO_HISTOGRAM */
-
 /* ---------------------------------------------------------------------------------------------------------------------
  * Matrix product: C = alpha A B + beta C, C row-major (the host transposes the problem where C is column-major)
  *
@@ -1140,19 +1143,19 @@ static __device__ __forceinline__ double gpul__gemm_fma(double a, double b, doub
 /* N consecutive elements, up to 32 bytes, in accesses of 16 at most */
 template <int N, typename T> static __device__ __forceinline__ void gpul__gemm_read(T *to, const T *from) {
     enum { kN = N * sizeof(T) > 16 ? 16 / sizeof(T) : N };
-GPUL__UNROLL
+    GPUL__UNROLL
     for (int i = 0; i < N; i += kN) {
         const gpul__pack<T, kN> pack = gpul__load<kN>(from + i);
-GPUL__UNROLL
+        GPUL__UNROLL
         for (int j = 0; j < kN; ++j) to[i + j] = pack.v[j];
     }
 }
 template <int N, typename T> static __device__ __forceinline__ void gpul__gemm_write(T *to, const T *from) {
     enum { kN = N * sizeof(T) > 16 ? 16 / sizeof(T) : N };
-GPUL__UNROLL
+    GPUL__UNROLL
     for (int i = 0; i < N; i += kN) {
         gpul__pack<T, kN> pack;
-GPUL__UNROLL
+        GPUL__UNROLL
         for (int j = 0; j < kN; ++j) pack.v[j] = from[i + j];
         gpul__save<kN>(to + i, pack);
     }
@@ -1191,19 +1194,20 @@ template <typename T, int kTile, int kSlice, int kThreads, int kPitch> struct gp
     typedef typename gpul__gemm_type<T>::Compute Compute;
     enum { kGroups = kTile * kSlice / 4 / kThreads };
     static_assert(kGroups * 4 * kThreads == kTile * kSlice, "every thread takes the same number of groups");
+    static_assert(kThreads % (kSlice / 4) == 0 && kThreads % (kTile / 4) == 0, "at equal distances");
     T held[kGroups][4];
-    const T *next[kGroups];
-    int64_t step;    /* elements from one slice to the next */
-    int32_t valid[kGroups]; /* along_k: 1 where the row exists; else how many of the four rows exist */
+    const T *next;       /* the thread's first group in the next slice */
+    int64_t apart, step; /* elements from one of its groups to the next, and from slice to slice */
+    int32_t rows;        /* of the tile, that exist */
     bool along_k, vector;
 
-    static __device__ __forceinline__ int group(int g) { return int(threadIdx.x) + g * kThreads; }
-    /* where group g lies in the slice */
     __device__ __forceinline__ int outer(int g) const {
-        return along_k ? group(g) / (kSlice / 4) : group(g) % (kTile / 4) * 4;
+        if (along_k) return int(threadIdx.x) / (kSlice / 4) + g * (kThreads / (kSlice / 4));
+        return int(threadIdx.x) % (kTile / 4) * 4;
     }
     __device__ __forceinline__ int depth(int g) const {
-        return along_k ? group(g) % (kSlice / 4) * 4 : group(g) / (kTile / 4);
+        if (along_k) return int(threadIdx.x) % (kSlice / 4) * 4;
+        return int(threadIdx.x) / (kTile / 4) + g * (kThreads / (kTile / 4));
     }
 
     __device__ __forceinline__ void begin(const void *data, int64_t first, int64_t extent, int64_t stride_outer,
@@ -1211,41 +1215,38 @@ template <typename T, int kTile, int kSlice, int kThreads, int kPitch> struct gp
         along_k = stride_k == 1;
         vector = aligned != 0;
         step = kSlice * stride_k;
-GPUL__UNROLL
-        for (int g = 0; g < kGroups; ++g) {
-            const int64_t left = extent - first - outer(g);
-            valid[g] = int32_t(left < 0 ? 0 : along_k ? left > 0 : left < 4 ? left : 4);
-            next[g] = static_cast<const T *>(data) + (valid[g] ? (first + outer(g)) * stride_outer : 0) +
-                      (k + depth(g)) * stride_k;
-        }
+        apart = along_k ? kThreads / (kSlice / 4) * stride_outer : kThreads / (kTile / 4) * stride_k;
+        rows = int32_t(extent - first < kTile ? extent - first : kTile);
+        next = static_cast<const T *>(data) + (first + outer(0)) * stride_outer + (k + depth(0)) * stride_k;
     }
     /* the slice that begins at `next`, with `left` steps up to the end of K */
     __device__ __forceinline__ void fetch(int left) {
-GPUL__UNROLL
+        GPUL__UNROLL
         for (int g = 0; g < kGroups; ++g) {
-            const int room = left - depth(g);
-            const int count = along_k ? (valid[g] ? room : 0) : (room > 0 ? valid[g] : 0);
+            const T *const from = next + g * apart;
+            const int steps = left - depth(g), there = rows - outer(g);
+            const int count = along_k ? (there > 0 ? steps : 0) : (steps > 0 ? there : 0);
             if (vector && count >= 4) {
-                gpul__gemm_read<4>(held[g], next[g]);
+                gpul__gemm_read<4>(held[g], from);
             } else {
-GPUL__UNROLL
+                GPUL__UNROLL
                 for (int i = 0; i < 4; ++i) {
                     held[g][i] = T();
-                    if (i < count) held[g][i] = next[g][i];
+                    if (i < count) held[g][i] = from[i];
                 }
             }
-            next[g] += step;
         }
+        next += step;
     }
     __device__ __forceinline__ void put(Compute *shared) const {
-GPUL__UNROLL
+        GPUL__UNROLL
         for (int g = 0; g < kGroups; ++g) {
             Compute *const to = shared + depth(g) * kPitch + outer(g);
             Compute wide[4];
-GPUL__UNROLL
+            GPUL__UNROLL
             for (int i = 0; i < 4; ++i) wide[i] = gpul__gemm_widen(held[g][i]);
             if (along_k) {
-GPUL__UNROLL
+                GPUL__UNROLL
                 for (int i = 0; i < 4; ++i) to[i * kPitch] = wide[i];
             } else {
                 gpul__gemm_write<4>(to, wide);
@@ -1257,15 +1258,17 @@ GPUL__UNROLL
 /* ---- the kernel ----
  *
  * A warp's 8 x 4 lanes hold kRows x kCols elements each, in groups of kRowGroup and kColGroup that lie 8 and 4 groups
- * apart: so the lanes of a warp read consecutive vectors of shared memory. */
+ * apart: so the lanes of a warp read consecutive vectors of shared memory. With 64 sums a thread, two blocks are asked to
+ * share a multiprocessor: 128 registers then cost a few spills outside the products, one block of eight warps more. */
 template <typename T, int kM, int kN, int kRows, int kCols> struct gpul__gemm_shape {
     enum {
         kSlice = 16,
         kThreads = (kM / kRows) * (kN / kCols),
         kPitchA = kM + 4,
         kPitchB = kN + 4,
-        kRowGroup = kRows < 4 ? kRows : 4,
-        kColGroup = kCols < 4 ? kCols : 4,
+        kVector = 16 / sizeof(typename gpul__gemm_type<T>::Compute),
+        kRowGroup = kRows < int(kVector) ? kRows : int(kVector),
+        kColGroup = kCols < int(kVector) ? kCols : int(kVector),
         kWarpM = 8 * kRows,
         kWarpN = 4 * kCols,
         kSharedBytes = 2 * kSlice * (kPitchA + kPitchB) * sizeof(typename gpul__gemm_type<T>::Compute)
@@ -1274,7 +1277,8 @@ template <typename T, int kM, int kN, int kRows, int kCols> struct gpul__gemm_sh
 };
 
 template <typename T, int kM, int kN, int kRows, int kCols>
-static __global__ void __launch_bounds__((kM / kRows) * (kN / kCols)) gpul__gemm_kernel(const gpul__gemm_problem p) {
+static __global__ void __launch_bounds__((kM / kRows) * (kN / kCols), kRows == 8 && kCols == 8 ? 2 : 1)
+    gpul__gemm_kernel(const gpul__gemm_problem p) {
     typedef gpul__gemm_shape<T, kM, kN, kRows, kCols> S;
     typedef typename gpul__gemm_type<T>::Compute Compute;
     enum { kStage = S::kSlice * (S::kPitchA + S::kPitchB), kBehindA = S::kSlice * S::kPitchA };
@@ -1294,10 +1298,11 @@ static __global__ void __launch_bounds__((kM / kRows) * (kN / kCols)) gpul__gemm
     const int col = warp / (kM / S::kWarpM) * S::kWarpN + lane % 4 * S::kColGroup;
 
     Compute sum[kRows][kCols];
-GPUL__UNROLL
-    for (int i = 0; i < kRows; ++i)
-GPUL__UNROLL
+    GPUL__UNROLL
+    for (int i = 0; i < kRows; ++i) {
+        GPUL__UNROLL
         for (int j = 0; j < kCols; ++j) sum[i][j] = 0;
+    }
 
     if (left > 0) {
         gpul__gemm_operand<T, kM, S::kSlice, S::kThreads, S::kPitchA> a;
@@ -1320,19 +1325,20 @@ GPUL__UNROLL
             }
             const Compute *const from_a = shared + stage * kStage + row;
             const Compute *const from_b = shared + stage * kStage + kBehindA + col;
-GPUL__UNROLL
+            GPUL__UNROLL
             for (int k = 0; k < S::kSlice; ++k) {
                 Compute x[kRows], y[kCols];
-GPUL__UNROLL
+                GPUL__UNROLL
                 for (int i = 0; i < kRows; i += S::kRowGroup)
                     gpul__gemm_read<S::kRowGroup>(x + i, from_a + k * S::kPitchA + i * 8);
-GPUL__UNROLL
+                GPUL__UNROLL
                 for (int j = 0; j < kCols; j += S::kColGroup)
                     gpul__gemm_read<S::kColGroup>(y + j, from_b + k * S::kPitchB + j * 4);
-GPUL__UNROLL
-                for (int i = 0; i < kRows; ++i)
-GPUL__UNROLL
+                GPUL__UNROLL
+                for (int i = 0; i < kRows; ++i) {
+                    GPUL__UNROLL
                     for (int j = 0; j < kCols; ++j) sum[i][j] = gpul__gemm_fma(x[i], y[j], sum[i][j]);
+                }
             }
             if (left <= 0) break;
             /* the other buffer was last read before the barrier that ended the previous round */
@@ -1343,16 +1349,16 @@ GPUL__UNROLL
         }
     }
 
-GPUL__UNROLL
+    GPUL__UNROLL
     for (int i = 0; i < kRows; ++i) {
         const int64_t m = first_m + row + (i / S::kRowGroup) * (8 * S::kRowGroup) + i % S::kRowGroup;
         if (m >= p.M) continue;
-GPUL__UNROLL
+        GPUL__UNROLL
         for (int j = 0; j < kCols; j += S::kColGroup) {
             const int64_t n = first_n + col + j * 4;
             if (p.partials) {
                 Compute *const to = static_cast<Compute *>(p.partials) + (int64_t(blockIdx.z) * p.M + m) * p.N + n;
-GPUL__UNROLL
+                GPUL__UNROLL
                 for (int g = 0; g < S::kColGroup; ++g)
                     if (n + g < p.N) to[g] = sum[i][j + g];
                 continue;
@@ -1361,11 +1367,11 @@ GPUL__UNROLL
             if (p.c_vector && n + S::kColGroup <= p.N) {
                 T c[S::kColGroup];
                 if (p.beta != 0) gpul__gemm_read<S::kColGroup>(c, static_cast<const T *>(to));
-GPUL__UNROLL
+                GPUL__UNROLL
                 for (int g = 0; g < S::kColGroup; ++g) gpul__gemm_apply(c + g, sum[i][j + g], p);
                 gpul__gemm_write<S::kColGroup>(to, static_cast<const T *>(c));
             } else {
-GPUL__UNROLL
+                GPUL__UNROLL
                 for (int g = 0; g < S::kColGroup; ++g)
                     if (n + g < p.N) gpul__gemm_apply(to + g, sum[i][j + g], p);
             }
@@ -1424,6 +1430,11 @@ static inline int32_t gpul__gemm_launch_tile(const gpul__gemm_args *args, gpul__
     const int64_t tiles = p->tiles_m * p->tiles_n;
     /* not reachable with a C that exists; as a launch it would fail */
     const uint32_t grid = tiles > 0xffffffffll ? 0xffffffffu : uint32_t(tiles);
+    if (int(S::kSharedBytes) > 49152) { /* more than blocks may have without asking */
+        const cudaError_t e = cudaFuncSetAttribute(gpul__gemm_kernel<T, kM, kN, kRows, kCols>,
+                                                   cudaFuncAttributeMaxDynamicSharedMemorySize, int(S::kSharedBytes));
+        if (e != cudaSuccess) return int32_t(e);
+    }
     return gpul__launch(gpul__gemm_kernel<T, kM, kN, kRows, kCols>, gpul__dim(grid, 1, uint32_t(args->splits)),
                         gpul__dim(S::kThreads), S::kSharedBytes, args->stream, *p);
 }
@@ -1443,7 +1454,9 @@ template <> struct gpul__gemm_simt<double> {
     static inline int32_t launch(const gpul__gemm_args *args, gpul__gemm_problem *p) {
         const int64_t enough = args->sms;
         const int64_t large = gpul_ceil_div(args->M, 128) * gpul_ceil_div(args->N, 64) * args->splits;
-        if (large >= enough && args->M > 32 && args->N > 32) return gpul__gemm_launch_tile<double, 128, 64, 8, 4>(args, p);
+        const bool fits = args->shared_optin >= int64_t(gpul__gemm_shape<double, 128, 64, 8, 4>::kSharedBytes);
+        if (fits && large >= enough && args->M > 32 && args->N > 32)
+            return gpul__gemm_launch_tile<double, 128, 64, 8, 4>(args, p);
         return gpul__gemm_launch_tile<double, 32, 32, 4, 2>(args, p);
     }
 };
@@ -1498,7 +1511,6 @@ extern "C" int32_t gpul__gemm_launch(const gpul__gemm_args *args) {
 #define GPUL__MATMUL_KERNEL reinterpret_cast<const void *>(&gpul__gemm_kernel<float, 128, 128, 8, 8>)
 
 #endif /* GPULITE_NO_MATMUL */
-
 /* ---------------------------------------------------------------------------------------------------------------------
  * What was built: for gpul_report, which asks one kernel of each family what code the driver would run.
  * ------------------------------------------------------------------------------------------------------------------ */

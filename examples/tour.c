@@ -152,19 +152,19 @@ static double check_var(tour *t) {
     return worst;
 }
 
-/* One row each of -mean and 1 / sd, made on the host: cols numbers, once. */
-static void make_rows(tour *t) {
+/* One row each of -mean and 1 / sd, made on the host: cols numbers, once. Returns 0 when the data allow neither. */
+static int make_rows(tour *t) {
+    int good = 1;
     gpul_array mean = download(t, &t->mean), var = download(t, &t->var);
     gpul_array shift = pinned_like(&t->shift), scale = pinned_like(&t->scale);
     for (int64_t j = 0; j < t->cols; ++j) {
         const double m = at(&mean, j, 0), s = at(&var, j, 0);
-        if (!(fabs(m) <= DBL_MAX) || !(s <= DBL_MAX)) {
-            char message[400];
-            snprintf(message, sizeof message,
-                     "%s: column %" PRId64 " has mean %g and variance %g: the values must be finite, and small enough "
-                     "to be squared in %s",
-                     t->path, j, m, s, gpul_dtype_name(t->dtype));
-            die(message);
+        if (good && (!(fabs(m) <= DBL_MAX) || !(s <= DBL_MAX))) {
+            good = 0;
+            fprintf(stderr,
+                    "tour: %s: column %" PRId64 " has mean %g and variance %g: the values must be finite, and small "
+                    "enough to be squared in %s\n",
+                    t->path, j, m, s, gpul_dtype_name(t->dtype));
         }
         put(&shift, j, -m);
         put(&scale, j, s > 0 ? 1 / sqrt(s) : 0); /* constant columns: zeros */
@@ -176,6 +176,7 @@ static void make_rows(tour *t) {
     gpul_free(&var);
     gpul_free(&shift);
     gpul_free(&scale);
+    return good;
 }
 static void run_standardise(tour *t) {
     GPUL_TIMED(t->timer, t->stream) { /* rows of shape (1, cols) broadcast over the matrix */
@@ -383,7 +384,9 @@ static void draw(const tour *t) {
         } else {
             printf("%10s │", "");
         }
-        for (int b = 0; b < BINS; ++b) {
+        int last = BINS - 1; /* no blanks at the end of a line */
+        while (last >= 0 && t->histogram[last] * LINES <= most * line) --last;
+        for (int b = 0; b <= last; ++b) {
             const double height = (double)t->histogram[b] / (double)most * LINES - line; /* in this line: 0 .. 1 */
             const int k = height >= 1 ? 8 : height <= 0 ? 0 : (int)(height * 8 + 0.999);
             printf("%s%s", eighths[k], eighths[k]);
@@ -414,15 +417,17 @@ static void write_text(FILE *f, const char *text) {
     }
 }
 
-static void write_svg(const tour *t, const char *path, double explained) {
+/* Returns 0 when the file cannot be written. */
+static int write_svg(const tour *t, const char *path, double explained) {
     const double left = 84, top = 92, width = 820, height = 356, bottom = top + height;
     const double from = t->edges[0], span = t->edges[BINS] - from;
     const double y_step = fmax(nice_step((double)tallest(t), 5), 1), y_top = ceil((double)tallest(t) / y_step) * y_step;
     const double x_step = nice_step(span, 9);
+    const char *slash = strrchr(t->path, '/'), *name = slash != NULL ? slash + 1 : t->path;
     FILE *f = fopen(path, "w");
     if (f == NULL) {
         fprintf(stderr, "tour: cannot write %s: %s\n", path, strerror(errno));
-        exit(1);
+        return 0;
     }
     fputs(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 960 540\" font-family=\"Helvetica, Arial, sans-serif\" "
@@ -431,7 +436,7 @@ static void write_svg(const tour *t, const char *path, double explained) {
         "<text x=\"84\" y=\"42\" font-size=\"22\" font-weight=\"bold\" fill=\"#0f172a\">",
         f);
     fputs("Projection on the first principal component</text>\n<text x=\"84\" y=\"66\" fill=\"#64748b\">", f);
-    write_text(f, t->path);
+    write_text(f, strlen(name) > 60 ? "the data" : name);
     fprintf(f, ": %" PRId64 " samples of %" PRId64 " features, %.1f %% of the variance</text>\n", t->rows, t->cols,
             100 * explained);
 
@@ -439,7 +444,7 @@ static void write_svg(const tour *t, const char *path, double explained) {
         const double y = bottom - height * (double)k * y_step / y_top;
         fprintf(f, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#e2e8f0\"/>\n", left, y,
                 left + width, y);
-        fprintf(f, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%.0f</text>\n", left - 10, y + 5,
+        fprintf(f, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%.7g</text>\n", left - 10, y + 5,
                 (double)k * y_step);
     }
     for (int b = 0; b < BINS; ++b) {
@@ -462,8 +467,9 @@ static void write_svg(const tour *t, const char *path, double explained) {
             top + height / 2);
     if (ferror(f) | fclose(f)) {
         fprintf(stderr, "tour: cannot write %s: %s\n", path, strerror(errno));
-        exit(1);
+        return 0;
     }
+    return 1;
 }
 
 /* -------------------------------------------------------------------------------------------------------- main ------ */
@@ -494,7 +500,10 @@ static void load(tour *t) {
     const int fortran = npy.shape.ndim == 2 && npy.shape.order == GPUL_ORDER_F;
     GPUL_CHECK(
         gpul_pinned_array(&t->source, t->dtype, fortran ? gpul_2d_f(t->rows, t->cols) : gpul_2d(t->rows, t->cols)));
-    if (!npy_read(&npy, t->source.data, t->dtype)) die(npy.error);
+    if (!npy_read(&npy, t->source.data, t->dtype)) {
+        gpul_free(&t->source);
+        die(npy.error);
+    }
     npy_close(&npy);
     printf("%s: %s (%" PRId64 ", %" PRId64 "), %s order, as %s\n", t->path, gpul_dtype_name(t->file_dtype), t->rows,
            t->cols, fortran ? "Fortran" : "C", gpul_dtype_name(t->dtype));
@@ -516,6 +525,51 @@ static void make_arrays(tour *t) {
     GPUL_CHECK(gpul_device_array(&t->counts, GPUL_I64, gpul_1d(BINS), t->stream));
 }
 
+/* Runs all steps, draws the chart. Returns 0 when something is wrong, after saying what. */
+static int pipeline(tour *t, const char *svg) {
+    const double n = (double)t->rows, d = (double)t->cols, size = (double)gpul_dtype_size(t->dtype), u = t->eps / 2;
+    char whole[48], gram[48], square[48], line[48];
+    snprintf(whole, sizeof whole, "%" PRId64 " x %" PRId64, t->rows, t->cols);
+    snprintf(gram, sizeof gram, "%" PRId64 " x %" PRId64 " x %" PRId64, t->cols, t->cols, t->rows);
+    snprintf(square, sizeof square, "%" PRId64 " x %" PRId64, t->cols, t->cols);
+    snprintf(line, sizeof line, "%" PRId64, t->rows);
+
+    printf("%-18s %-26s %11s %14s %10s %10s\n", "step", "shape", "GPU time", "rate", "error", "allowed");
+    step(t, "copy to the GPU", whole, run_copy, check_copy, 0, n * d * size, "GB/s");
+    step(t, "column means", whole, run_mean, check_mean, t->eps * (t->dtype == GPUL_F32 ? 1 : 4 + log2(n + 1)),
+         n * d * size, "GB/s");
+    step(t, "column variances", whole, run_var, check_var, t->eps + ldexp(n, -50), n * d * size, "GB/s");
+    if (!make_rows(t)) return 0;
+    step(t, "standardise", whole, run_standardise, check_standardise, 2 * t->eps, 4 * n * d * size, "GB/s");
+    step(t, "Gram matrix", gram, run_gram, check_gram, (n + 2) * u, 2 * n * d * d, "GFLOP/s");
+    run_axis(t); /* its iterations are its work, and how far it came decides what is allowed */
+    step(t, "power iteration", square, run_axis, check_axis,
+         t->lambda > 0 ? 1.5 * t->residual / t->lambda + (d + 2) * t->eps + sqrt(DBL_EPSILON) : 0,
+         t->iterations * (d * d + 5 * d) * size, "GB/s");
+    step(t, "projection", whole, run_projection, check_projection, (d + 2) * u, (n * d + n) * size, "GB/s");
+    step(t, "min and max", line, run_range, check_range, 0, 2 * n * size, "GB/s");
+    step(t, "histogram", line, run_histogram, check_histogram, 0, n * size, "GB/s");
+
+    /* Each column that varies has variance 1 in Z: the eigenvalues of G add up to n times their number. */
+    gpul_array var = download(t, &t->var);
+    int64_t varying = 0;
+    for (int64_t j = 0; j < t->cols; ++j) varying += at(&var, j, 0) > 0;
+    gpul_free(&var);
+    const double explained = varying ? t->lambda / n / (double)varying : 0;
+    if (varying) {
+        printf("\nthe first component: eigenvalue %.6g, %.2f %% of the variance of %" PRId64 " columns that vary "
+               "(%d iterations%s)\n\n",
+               t->lambda / n, 100 * explained, varying, t->iterations,
+               t->iterations == ITERATIONS ? ", not yet converged" : "");
+    } else {
+        puts("\nevery column is constant: there is no principal component, and the projection is 0\n");
+    }
+    draw(t);
+    if (!write_svg(t, svg, explained)) return 0;
+    printf("chart: %s\n%s\n", svg, failures ? "some steps are WRONG" : "every step agrees with the host");
+    return failures == 0;
+}
+
 int main(int argc, char **argv) {
     tour t = GPUL_ZERO;
     const char *svg = argc > 2 ? argv[2] : "tour.svg";
@@ -527,55 +581,16 @@ int main(int argc, char **argv) {
     if (devices == 0) die("no GPU answers; build against tests/cpu to run without one");
     GPUL_CHECK(gpul_device_info(&t.device, 0));
     load(&t);
-    printf("on %s%s\n\n", t.device.name, t.device.standin ? " (no GPU: times are left out)" : "");
+    printf("on %s%s\n\n", t.device.name, t.device.standin ? ", where times mean nothing and are left out" : "");
     GPUL_CHECK(gpul_stream_create(&t.stream, GPUL_STREAM_NON_BLOCKING));
     make_arrays(&t);
 
-    const double n = (double)t.rows, d = (double)t.cols, size = (double)gpul_dtype_size(t.dtype), u = t.eps / 2;
-    char whole[48], gram[48], square[48], line[48];
-    snprintf(whole, sizeof whole, "%" PRId64 " x %" PRId64, t.rows, t.cols);
-    snprintf(gram, sizeof gram, "%" PRId64 " x %" PRId64 " x %" PRId64, t.cols, t.cols, t.rows);
-    snprintf(square, sizeof square, "%" PRId64 " x %" PRId64, t.cols, t.cols);
-    snprintf(line, sizeof line, "%" PRId64, t.rows);
-
-    printf("%-18s %-26s %11s %14s %10s %10s\n", "step", "shape", "GPU time", "rate", "error", "allowed");
-    step(&t, "copy to the GPU", whole, run_copy, check_copy, 0, n * d * size, "GB/s");
-    step(&t, "column means", whole, run_mean, check_mean, t.eps * (t.dtype == GPUL_F32 ? 1 : 4 + log2(n + 1)),
-         n * d * size, "GB/s");
-    step(&t, "column variances", whole, run_var, check_var, t.eps + ldexp(n, -50), n * d * size, "GB/s");
-    make_rows(&t);
-    step(&t, "standardise", whole, run_standardise, check_standardise, 2 * t.eps, 4 * n * d * size, "GB/s");
-    step(&t, "Gram matrix", gram, run_gram, check_gram, (n + 2) * u, 2 * n * d * d, "GFLOP/s");
-    run_axis(&t); /* its iterations are its work, and how far it came decides what is allowed */
-    step(&t, "power iteration", square, run_axis, check_axis,
-         t.lambda > 0 ? 1.5 * t.residual / t.lambda + (d + 2) * t.eps + sqrt(DBL_EPSILON) : 0,
-         t.iterations * (d * d + 5 * d) * size, "GB/s");
-    step(&t, "projection", whole, run_projection, check_projection, (d + 2) * u, (n * d + n) * size, "GB/s");
-    step(&t, "min and max", line, run_range, check_range, 0, 2 * n * size, "GB/s");
-    step(&t, "histogram", line, run_histogram, check_histogram, 0, n * size, "GB/s");
-
-    /* Each column that varies has variance 1 in Z: the eigenvalues of G add up to n times their number. */
-    gpul_array var = download(&t, &t.var);
-    int64_t varying = 0;
-    for (int64_t j = 0; j < t.cols; ++j) varying += at(&var, j, 0) > 0;
-    gpul_free(&var);
-    const double explained = varying ? t.lambda / n / (double)varying : 0;
-    if (varying) {
-        printf("\nthe first component: eigenvalue %.6g, %.2f %% of the variance of %" PRId64 " columns that vary "
-               "(%d iterations%s)\n\n",
-               t.lambda / n, 100 * explained, varying, t.iterations,
-               t.iterations == ITERATIONS ? ", not yet converged" : "");
-    } else {
-        puts("\nevery column is constant: there is no principal component, and the projection is 0\n");
-    }
-    draw(&t);
-    write_svg(&t, svg, explained);
-    printf("chart: %s\n%s\n", svg, failures ? "some steps are WRONG" : "every step agrees with the host");
+    const int good = pipeline(&t, svg);
 
     gpul_array *all[] = {&t.source, &t.X, &t.Z, &t.mean, &t.var, &t.shift, &t.scale,
                          &t.G,      &t.v, &t.w, &t.dots, &t.p,   &t.counts};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) gpul_free(all[i]);
     gpul_timer_free(&t.timer);
     gpul_stream_destroy(&t.stream);
-    return failures ? 1 : 0;
+    return good ? 0 : 1;
 }

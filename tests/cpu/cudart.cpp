@@ -21,11 +21,14 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -218,7 +221,7 @@ struct State {
     Arena *host = nullptr;
     std::unordered_map<const void *, Function> functions;
     Symbols *symbols = nullptr;
-    std::set<Stream *> streams; /* those that a program holds, and default ones */
+    std::set<Stream *> streams;   /* those that a program holds, and default ones */
     std::vector<Stream *> queues; /* also those destroyed with work left */
     std::set<cudaEvent_t> events;
     std::set<cudaGraph_t> graphs;
@@ -266,18 +269,24 @@ thread_local int current_device = 0;
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local int capture_mode = cudaStreamCaptureModeGlobal;
 
+/* The empty asm keeps the compiler from turning the stores into memset, which a sanitiser intercepts. */
 RAW void fill(Address at, size_t n, int byte) {
-    /* Through volatile-free 8-byte stores rather than memset, which a sanitiser intercepts. */
     u64 word = 0x0101010101010101ull * static_cast<unsigned>(byte & 255);
     unsigned char *p = reinterpret_cast<unsigned char *>(at);
-    while (n && (reinterpret_cast<Address>(p) & 7)) *p++ = static_cast<unsigned char>(byte), n--;
+    for (; n && (reinterpret_cast<Address>(p) & 7); n--) {
+        *p++ = static_cast<unsigned char>(byte);
+        __asm__ volatile("" ::: "memory");
+    }
     u64 *w = reinterpret_cast<u64 *>(p);
     for (; n >= 8; n -= 8) {
         *w++ = word;
-        __asm__ volatile("" ::: "memory"); /* or the compiler makes it a memset again */
+        __asm__ volatile("" ::: "memory");
     }
     p = reinterpret_cast<unsigned char *>(w);
-    while (n--) *p++ = static_cast<unsigned char>(byte);
+    for (; n; n--) {
+        *p++ = static_cast<unsigned char>(byte);
+        __asm__ volatile("" ::: "memory");
+    }
 }
 RAW bool filled(Address at, size_t n, int byte) {
     const unsigned char *p = reinterpret_cast<const unsigned char *>(at);
@@ -363,7 +372,8 @@ Function &function_of(const void *func) {
         free(text);
         std::string prefix = "_ZZ" + name.substr(2) + "E";
         auto &locals = g->symbols->locals;
-        for (auto k = locals.lower_bound(prefix); k != locals.end() && !k->first.compare(0, prefix.size(), prefix); ++k) {
+        for (auto k = locals.lower_bound(prefix); k != locals.end() && !k->first.compare(0, prefix.size(), prefix);
+             ++k) {
             f.shared.push_back(k->second);
             f.static_bytes += k->second.second;
         }
@@ -442,7 +452,8 @@ struct Block {
     Address dynamic = 0;
 } block;
 
-bool threads_engine; /* of the launch that runs now */
+bool threads_engine;           /* of the launch that runs now */
+int aborted;                   /* in the threads engine: the block has failed */
 thread_local int current = -1; /* index of the CUDA thread that runs on this OS thread */
 thread_local bool in_kernel = false;
 
@@ -456,6 +467,7 @@ thread_local bool in_kernel = false;
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
+    if (threads_engine && __atomic_load_n(&aborted, __ATOMIC_RELAXED)) give_up(code); /* another one has said why */
     say("standin: %s, block (%u,%u,%u), thread (%u,%u,%u): %s", block.launch->function->name.c_str(), blockIdx.x,
         blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, text);
     give_up(code);
@@ -588,21 +600,38 @@ Fiber *fiber_make() {
     return f;
 }
 
-inline void switch_to(Fiber *from, Fiber *to, bool from_ends) {
-    running = to;
+/*
+ * A macro, because ThreadSanitizer counts the calls and returns of each fiber, and a fiber that ends for good must not
+ * leave a call behind: its record would overflow after some ten thousand blocks.
+ */
 #ifdef ASAN
-    __sanitizer_start_switch_fiber(from_ends ? nullptr : &from->fake, to->base, to->size);
+#define ASAN_LEAVES(from, to, ends)                                                                                    \
+    __sanitizer_start_switch_fiber((ends) ? nullptr : &(from)->fake, (to)->base, (to)->size)
+#define ASAN_ARRIVES(from) __sanitizer_finish_switch_fiber((from)->fake, nullptr, nullptr)
 #else
-    (void)from_ends;
+#define ASAN_LEAVES(from, to, ends) ((void)0)
+#define ASAN_ARRIVES(from) ((void)0)
 #endif
 #ifdef TSAN
-    __tsan_switch_to_fiber(to->tsan, 0);
+#define TSAN_LEAVES(to) __tsan_switch_to_fiber((to)->tsan, 0)
+#else
+#define TSAN_LEAVES(to) ((void)0)
 #endif
-    standin_switch(&from->sp, to->sp);
-#ifdef ASAN
-    __sanitizer_finish_switch_fiber(from->fake, nullptr, nullptr);
+#define SWITCH(from, to, ends)                                                                                         \
+    do {                                                                                                               \
+        running = (to);                                                                                                \
+        ASAN_LEAVES(from, to, ends);                                                                                   \
+        TSAN_LEAVES(to);                                                                                               \
+        standin_switch(&(from)->sp, (to)->sp);                                                                         \
+        ASAN_ARRIVES(from);                                                                                            \
+    } while (0)
+#if defined(TSAN) && defined(__clang__)
+#define UNCOUNTED __attribute__((no_sanitize("thread"), disable_sanitizer_instrumentation))
+#elif defined(TSAN)
+#define UNCOUNTED __attribute__((no_sanitize("thread")))
+#else
+#define UNCOUNTED
 #endif
-}
 
 inline void become(int t) {
     current = t;
@@ -639,12 +668,12 @@ void park(int t) {
         explain_deadlock();
         give_up(cudaErrorLaunchFailure);
     }
-    switch_to(self, to, false);
+    SWITCH(self, to, false);
 }
 
 void thread_exits(int t);
 
-extern "C" __attribute__((used)) void standin_fiber_main() {
+extern "C" __attribute__((used)) UNCOUNTED void standin_fiber_main() {
 #ifdef ASAN
     const void *from_base;
     size_t from_size;
@@ -672,7 +701,7 @@ extern "C" __attribute__((used)) void standin_fiber_main() {
     }
     self->free = free_fibers;
     free_fibers = self;
-    switch_to(self, to, true);
+    SWITCH(self, to, true);
     abort();
 }
 #if defined(__x86_64__)
@@ -706,7 +735,7 @@ void run_block_on_fibers() {
 #ifdef TSAN
     scheduler.tsan = __tsan_get_current_fiber();
 #endif
-    switch_to(&scheduler, f, false);
+    SWITCH(&scheduler, f, false);
     in_kernel = false;
     current = -1;
     if (block.error != cudaSuccess) {
@@ -714,6 +743,10 @@ void run_block_on_fibers() {
         free_fibers = nullptr;
         for (Fiber *each : parked_stacks) {
             UNPOISON(each->base, each->size);
+#ifdef TSAN
+            __tsan_destroy_fiber(each->tsan);
+            each->tsan = __tsan_create_fiber(0);
+#endif
             each->free = free_fibers;
             free_fibers = each;
         }
@@ -725,17 +758,19 @@ void run_block_on_fibers() {
 struct Worker {
     jmp_buf start;
     int index;
+    sem_t go;
 };
 thread_local Worker *worker;
 std::vector<Worker *> workers;
-pthread_mutex_t pool_mutex = PTHREAD_MUTEX_INITIALIZER;
-pthread_cond_t pool_wake = PTHREAD_COND_INITIALIZER, pool_done = PTHREAD_COND_INITIALIZER;
-long pool_generation;
+/*
+ * Each worker waits at a semaphore of its own. One that all shared would order a worker that starts late after one that has
+ * ended, and ThreadSanitizer would take that for a reason why they do not race.
+ */
+sem_t all_done;
 int pool_left;
 pthread_mutex_t block_mutex = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t block_wake = PTHREAD_COND_INITIALIZER;
 int active; /* threads that are not waiting; atomic, and relaxed so that it orders nothing */
-int aborted;
 
 bool is_aborted() { return __atomic_load_n(&aborted, __ATOMIC_RELAXED) != 0; }
 
@@ -752,18 +787,14 @@ void wake_everyone() {
 
 uint3 worker_block_index;
 
+void signal_stack();
+
 void *worker_main(void *argument) {
     Worker *self = static_cast<Worker *>(argument);
     worker = self;
-    volatile long seen = 0; /* for longjmp */
+    signal_stack();
     for (;;) {
-        pthread_mutex_lock(&pool_mutex);
-        while (pool_generation == seen || self->index >= block.count) {
-            seen = pool_generation;
-            pthread_cond_wait(&pool_wake, &pool_mutex);
-        }
-        seen = pool_generation;
-        pthread_mutex_unlock(&pool_mutex);
+        while (sem_wait(&self->go) != 0) {}
         blockIdx = worker_block_index;
         blockDim = block.launch->block;
         gridDim = block.launch->grid;
@@ -774,9 +805,7 @@ void *worker_main(void *argument) {
             thread_exits(self->index);
         }
         in_kernel = false;
-        pthread_mutex_lock(&pool_mutex);
-        if (--pool_left == 0) pthread_cond_signal(&pool_done);
-        pthread_mutex_unlock(&pool_mutex);
+        if (__atomic_sub_fetch(&pool_left, 1, __ATOMIC_ACQ_REL) == 0) sem_post(&all_done);
     }
     return nullptr;
 }
@@ -785,6 +814,8 @@ void run_block_on_threads() {
     while (static_cast<int>(workers.size()) < block.count) {
         Worker *w = new Worker;
         w->index = static_cast<int>(workers.size());
+        sem_init(&w->go, 0, 0);
+        if (workers.empty()) sem_init(&all_done, 0, 0);
         workers.push_back(w);
         pthread_attr_t attributes;
         pthread_attr_init(&attributes);
@@ -803,12 +834,9 @@ void run_block_on_threads() {
     aborted = 0;
     active = block.count;
     worker_block_index = blockIdx;
-    pthread_mutex_lock(&pool_mutex);
-    pool_generation++;
     pool_left = block.count;
-    pthread_cond_broadcast(&pool_wake);
-    while (pool_left) pthread_cond_wait(&pool_done, &pool_mutex);
-    pthread_mutex_unlock(&pool_mutex);
+    for (int i = 0; i < block.count; i++) sem_post(&workers[static_cast<size_t>(i)]->go);
+    while (sem_wait(&all_done) != 0) {}
 }
 
 [[noreturn]] void give_up(cudaError_t code) {
@@ -822,7 +850,7 @@ void run_block_on_threads() {
     }
     block.error = code;
     Fiber *self = running;
-    switch_to(self, &scheduler, true);
+    SWITCH(self, &scheduler, true);
     abort();
 }
 
@@ -837,24 +865,26 @@ bool same_site(const char *file1, int line1, const char *file2, int line2) {
 }
 
 const char *op_name(int op) {
-    static const char *const names[] = {"__syncwarp",       "__shfl_sync",     "__shfl_up_sync",    "__shfl_down_sync",
-                                        "__shfl_xor_sync",  "a warp vote",     "__match_any_sync",  "__match_all_sync",
-                                        "__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync", "__reduce_min_sync",
-                                        "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync",  "__reduce_xor_sync"};
+    static const char *const names[] = {
+        "__syncwarp",        "__shfl_sync",       "__shfl_up_sync",    "__shfl_down_sync",
+        "__shfl_xor_sync",   "a warp vote",       "__match_any_sync",  "__match_all_sync",
+        "__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync", "__reduce_min_sync",
+        "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync",  "__reduce_xor_sync"};
     return names[op];
 }
 
-void explain_deadlock() {
-    say("standin: %s, block (%u,%u,%u): deadlock, every thread that is left waits", block.launch->function->name.c_str(),
-        blockIdx.x, blockIdx.y, blockIdx.z);
+RAW void explain_deadlock() {
+    say("standin: %s, block (%u,%u,%u): deadlock, every thread that is left waits",
+        block.launch->function->name.c_str(), blockIdx.x, blockIdx.y, blockIdx.z);
     if (block.waiting) {
-        say("standin:   %d of %d threads wait at the barrier at %s:%d", block.waiting, block.live, block.file, block.line);
+        say("standin:   %d of %d threads wait at the barrier at %s:%d", block.waiting, block.live, block.file,
+            block.line);
     }
     for (int w = 0; w < (block.count + 31) / 32; w++) {
         for (int k = 0; k < block.warps[w].groups; k++) {
             const Group &p = block.warps[w].group[k];
-            say("standin:   warp %d: lanes 0x%08x of mask 0x%08x wait in %s at %s:%d", w, p.arrived, p.mask, op_name(p.op),
-                p.file, p.line);
+            say("standin:   warp %d: lanes 0x%08x of mask 0x%08x wait in %s at %s:%d", w, p.arrived, p.mask,
+                op_name(p.op), p.file, p.line);
         }
     }
 }
@@ -945,8 +975,12 @@ void warp_results(int base, const Group &p) {
             case STANDIN_ADD: common = static_cast<unsigned>(common + v); break;
             case STANDIN_MIN_S: common = first || static_cast<int>(v) < static_cast<int>(common) ? v : common; break;
             case STANDIN_MAX_S: common = first || static_cast<int>(v) > static_cast<int>(common) ? v : common; break;
-            case STANDIN_MIN_U: common = first || static_cast<unsigned>(v) < static_cast<unsigned>(common) ? v : common; break;
-            case STANDIN_MAX_U: common = first || static_cast<unsigned>(v) > static_cast<unsigned>(common) ? v : common; break;
+            case STANDIN_MIN_U:
+                common = first || static_cast<unsigned>(v) < static_cast<unsigned>(common) ? v : common;
+                break;
+            case STANDIN_MAX_U:
+                common = first || static_cast<unsigned>(v) > static_cast<unsigned>(common) ? v : common;
+                break;
             case STANDIN_AND: common = first ? v : common & v; break;
             case STANDIN_OR: common |= v; break;
             case STANDIN_XOR: common ^= v; break;
@@ -1006,8 +1040,8 @@ extern "C" int standin_barrier(int kind, int predicate, const char *file, int li
         const char *other = block.file;
         int other_line = block.line, n = block.waiting;
         if (threads_engine) pthread_mutex_unlock(&block_mutex);
-        kernel_error(cudaErrorLaunchFailure, "at the barrier at %s:%d while %d threads wait at the barrier at %s:%d", file,
-                     line, n, other, other_line);
+        kernel_error(cudaErrorLaunchFailure, "at the barrier at %s:%d while %d threads wait at the barrier at %s:%d",
+                     file, line, n, other, other_line);
     }
     Thread &self = block.threads[t];
     self.file = file;
@@ -1053,8 +1087,8 @@ extern "C" unsigned long long standin_warp(int op, unsigned mask, unsigned long 
     Warp &warp = block.warps[t >> 5];
     unsigned bit = 1u << (t & 31);
     if (!(mask & bit)) {
-        kernel_error(cudaErrorLaunchFailure, "%s at %s:%d: lane %d is not in its own mask 0x%08x", op_name(op), file, line,
-                     t & 31, mask);
+        kernel_error(cudaErrorLaunchFailure, "%s at %s:%d: lane %d is not in its own mask 0x%08x", op_name(op), file,
+                     line, t & 31, mask);
     }
     if (width < 1 || width > 32 || (width & (width - 1))) {
         kernel_error(cudaErrorLaunchFailure, "%s at %s:%d: width %d is not a power of two up to 32", op_name(op), file,
@@ -1064,8 +1098,8 @@ extern "C" unsigned long long standin_warp(int op, unsigned mask, unsigned long 
     if (mask & warp.exited) {
         unsigned gone = mask & warp.exited;
         if (threads_engine) pthread_mutex_unlock(&warp.mutex);
-        kernel_error(cudaErrorLaunchFailure, "%s at %s:%d: lanes 0x%08x of mask 0x%08x have exited", op_name(op), file, line,
-                     gone, mask);
+        kernel_error(cudaErrorLaunchFailure, "%s at %s:%d: lanes 0x%08x of mask 0x%08x have exited", op_name(op), file,
+                     line, gone, mask);
     }
     Thread &self = block.threads[t];
     self.value = value;
@@ -1077,11 +1111,12 @@ extern "C" unsigned long long standin_warp(int op, unsigned mask, unsigned long 
     while (k < warp.groups && warp.group[k].mask != mask) k++;
     if (k == warp.groups) {
         warp.group[warp.groups++] = Group{mask, 0, op, file, line};
-    } else if (warp.group[k].op != op || (op != STANDIN_SYNCWARP && !same_site(file, line, warp.group[k].file, warp.group[k].line))) {
+    } else if (warp.group[k].op != op ||
+               (op != STANDIN_SYNCWARP && !same_site(file, line, warp.group[k].file, warp.group[k].line))) {
         Group p = warp.group[k];
         if (threads_engine) pthread_mutex_unlock(&warp.mutex);
-        kernel_error(cudaErrorLaunchFailure, "in %s at %s:%d while lanes 0x%08x of its warp wait in %s at %s:%d", op_name(op),
-                     file, line, p.arrived, op_name(p.op), p.file, p.line);
+        kernel_error(cudaErrorLaunchFailure, "in %s at %s:%d while lanes 0x%08x of its warp wait in %s at %s:%d",
+                     op_name(op), file, line, p.arrived, op_name(p.op), p.file, p.line);
     }
     Group &group = warp.group[k];
     group.arrived |= bit;
@@ -1145,7 +1180,7 @@ extern "C" void standin_yield(void) {
         Fiber *self = running, *to = fiber_make();
         block.threads[t].fiber = self;
         push_ready(t);
-        switch_to(self, to, false);
+        SWITCH(self, to, false);
     } else if (block.head != block.tail) {
         push_ready(current);
         park(current);
@@ -1165,7 +1200,8 @@ const int canary = 0xFE;
 
 Address shared_place(size_t bytes) {
     if (!shared_base) {
-        void *p = mmap(nullptr, shared_room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void *p = mmap(nullptr, shared_room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                       -1, 0);
         if (p == MAP_FAILED) abort();
         shared_base = reinterpret_cast<Address>(p);
         mprotect(reinterpret_cast<void *>(shared_base + shared_room), page, PROT_NONE);
@@ -1175,7 +1211,7 @@ Address shared_place(size_t bytes) {
     UNPOISON(shared_base, bytes);
     return shared_base;
 #else
-    return shared_base + shared_room - round_up(bytes, 16);
+    return shared_base + shared_room - round_up(bytes, 128); /* the alignment that kernels ask of it */
 #endif
 }
 
@@ -1207,7 +1243,8 @@ cudaError_t run_grid(const Launch &launch) {
     for (int i = 0; i < count; i++) block.order[i] = order == STANDIN_REVERSE ? count - 1 - i : i;
     u64 factor = 1, shift = 0;
     if (order == STANDIN_RANDOM) {
-        for (int i = count - 1; i > 0; i--) std::swap(block.order[i], block.order[random_below(static_cast<u64>(i) + 1)]);
+        for (int i = count - 1; i > 0; i--)
+            std::swap(block.order[i], block.order[random_below(static_cast<u64>(i) + 1)]);
         shift = random_below(blocks);
         /* i -> (factor i + shift) mod blocks visits every block once, with no table of a grid of 2^31 blocks. */
         factor = blocks > 2 ? 1 + random_below(std::min<u64>(blocks - 1, 1u << 30)) : 1;
@@ -1217,7 +1254,7 @@ cudaError_t run_grid(const Launch &launch) {
     block.dynamic = shared_place(launch.dynamic);
     blockDim = launch.block;
     gridDim = launch.grid;
-    size_t slack = round_up(launch.dynamic, 16) - launch.dynamic;
+    size_t slack = round_up(launch.dynamic, 128) - launch.dynamic;
     for (u64 i = 0; i < blocks && block.error == cudaSuccess; i++) {
         u64 b = i;
         if (order == STANDIN_REVERSE) b = blocks - 1 - i;
@@ -1242,8 +1279,8 @@ cudaError_t run_grid(const Launch &launch) {
             run_block_on_fibers();
         }
         if (slack && !filled(block.dynamic + launch.dynamic, slack, canary)) {
-            say("standin: %s, block (%u,%u,%u): wrote past its %zu bytes of dynamic shared memory", f.name.c_str(), blockIdx.x,
-                blockIdx.y, blockIdx.z, launch.dynamic);
+            say("standin: %s, block (%u,%u,%u): wrote past its %zu bytes of dynamic shared memory", f.name.c_str(),
+                blockIdx.x, blockIdx.y, blockIdx.z, launch.dynamic);
             block.error = cudaErrorIllegalAddress;
         }
     }
@@ -1309,11 +1346,12 @@ struct Arena {
     void set_open(bool now) {
         if (!closes || open == now) return;
         open = now;
-        if (high > base) mprotect(reinterpret_cast<void *>(base), high - base, now ? PROT_READ | PROT_WRITE : PROT_NONE);
+        if (high > base)
+            mprotect(reinterpret_cast<void *>(base), high - base, now ? PROT_READ | PROT_WRITE : PROT_NONE);
     }
     void guard(Address at, size_t n) {
-        void *p = mmap(reinterpret_cast<void *>(at), n, open ? PROT_READ | PROT_WRITE : PROT_NONE, MAP_SHARED | MAP_FIXED,
-                       empty_file, static_cast<off_t>(at - base));
+        void *p = mmap(reinterpret_cast<void *>(at), n, open ? PROT_READ | PROT_WRITE : PROT_NONE,
+                       MAP_SHARED | MAP_FIXED, empty_file, static_cast<off_t>(at - base));
         if (p == MAP_FAILED) {
             say("standin: mmap of a guard failed: %s", strerror(errno));
             abort();
@@ -1402,8 +1440,8 @@ struct Arena {
             size_t after = a->region + a->region_size - page - end;
             bool low = !filled(a->start - before, before, canary), up = !filled(end, after, canary);
             if (!low && !up) continue;
-            say("standin: %s wrote %s the allocation of %zu bytes at %p (%s #%ld)", when, low ? "before" : "past", a->size,
-                reinterpret_cast<void *>(a->start), a->call, a->serial);
+            say("standin: %s wrote %s the allocation of %zu bytes at %p (%s #%ld)", when, low ? "before" : "past",
+                a->size, reinterpret_cast<void *>(a->start), a->call, a->serial);
             fill(a->start - before, before, canary);
             fill(end, after, canary);
             good = false;
@@ -1518,6 +1556,8 @@ bool registered(const void *p, size_t size) {
 
 struct sigaction old_segv, old_bus;
 
+bool in_kernel_of_another(int device) { return block.launch && block.launch->device != device; }
+
 /* Says what lies at an address; called from a signal handler that will not return to what it interrupted. */
 void describe(const char *who, Address at) {
     for (int d = -1; d < max_devices; d++) {
@@ -1528,10 +1568,13 @@ void describe(const char *who, Address at) {
             Allocation *a = std::prev(i)->second;
             if (at < a->region + a->region_size) {
                 const char *where = at < a->start ? "before" : at < a->start + a->size ? "inside" : "past the end of";
-                say("standin: %s %p, %zu bytes %s the allocation of %zu bytes at %p made by %s #%ld%s", who,
+                say("standin: %s %p, %zu bytes %s the allocation of %zu bytes at %p made by %s #%ld%s%s", who,
                     reinterpret_cast<void *>(at),
-                    at < a->start ? a->start - at : at < a->start + a->size ? at - a->start : at - a->start - a->size, where,
-                    a->size, reinterpret_cast<void *>(a->start), a->call, a->serial,
+                    at < a->start             ? a->start - at
+                    : at < a->start + a->size ? at - a->start
+                                              : at - a->start - a->size,
+                    where, a->size, reinterpret_cast<void *>(a->start), a->call, a->serial,
+                    arena->closes && !arena->open && in_kernel_of_another(d) ? ", which is another device's" : "",
                     a->present ? "" : ", whose memory is not there now");
                 if (a->caller) backtrace_symbols_fd(&a->caller, 1, 2);
                 return;
@@ -1540,7 +1583,8 @@ void describe(const char *who, Address at) {
         for (auto k = arena->gone.rbegin(); k != arena->gone.rend(); ++k) {
             if (at < k->start - page || at > k->start + k->size + page) continue;
             say("standin: %s %p, in or beside %zu bytes at %p that were allocated by %s #%ld and freed by %s", who,
-                reinterpret_cast<void *>(at), k->size, reinterpret_cast<void *>(k->start), k->call, k->serial, k->freed_by);
+                reinterpret_cast<void *>(at), k->size, reinterpret_cast<void *>(k->start), k->call, k->serial,
+                k->freed_by);
             return;
         }
         say("standin: %s %p, where nothing is allocated", who, reinterpret_cast<void *>(at));
@@ -1561,15 +1605,18 @@ void on_fault(int signal, siginfo_t *info, void *context) {
     if (in_kernel && block.launch) {
         in_kernel = false;
         char who[400];
-        snprintf(who, sizeof who, "%.200s, block (%u,%u,%u), thread (%u,%u,%u): %s at", block.launch->function->name.c_str(),
-                 blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z,
-                 stack ? "stack overflow" : "illegal address");
+        snprintf(who, sizeof who, "%.200s, block (%u,%u,%u), thread (%u,%u,%u): %s at",
+                 block.launch->function->name.c_str(), blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y,
+                 threadIdx.z, stack ? "stack overflow" : "illegal address");
         describe(who, at);
+        /* This handler does not return, so it is for us to unblock what was blocked while it runs. */
+        pthread_sigmask(SIG_SETMASK, &static_cast<ucontext_t *>(context)->uc_sigmask, nullptr);
         give_up(cudaErrorIllegalAddress);
     }
     if (ours) {
         bool device = !(g->host && g->host->has(at));
-        describe(device ? "host code touched device memory at" : "host code touched memory that is not allocated at", at);
+        describe(device ? "host code touched device memory at" : "host code touched memory that is not allocated at",
+                 at);
         ::signal(signal, SIG_DFL);
         return; /* and the access, done again, ends the program */
     }
@@ -1788,7 +1835,8 @@ cudaError_t execute_kernel(Op &op) {
     g->launches++;
     const void *pointers[64];
     int which[64];
-    int n = launch.function->signature->count <= 64 ? launch.function->signature->pointers(launch.args, pointers, which) : 0;
+    int n = launch.function->signature->count <= 64 ? launch.function->signature->pointers(launch.args, pointers, which)
+                                                    : 0;
     for (int i = 0; i < n; i++) {
         if (!pointers[i] || in_arena(pointers[i]) || registered(pointers[i], 1)) continue;
         Address a = reinterpret_cast<Address>(pointers[i]);
@@ -1866,6 +1914,7 @@ cudaError_t execute(Op &op) {
             say("standin: %s of memory that is not allocated any more", op.call);
             return cudaErrorIllegalAddress;
         }
+        if (a->kind == DEVICE) open_only(1u << a->device); /* not always the stream's device */
         if (!arena_of(a)->check("something before cudaFreeAsync")) return cudaErrorIllegalAddress;
         if (a->graph) {
             discharge(a);
@@ -2103,7 +2152,9 @@ void at_exit() {
             if (!a->present) continue;
             if (leaks++ < 20) {
                 say("standin: leak: %zu bytes of %s memory at %p, made by %s #%ld", a->size,
-                    a->kind == PINNED ? "pinned" : a->kind == MANAGED ? "managed" : "device",
+                    a->kind == PINNED    ? "pinned"
+                    : a->kind == MANAGED ? "managed"
+                                         : "device",
                     reinterpret_cast<void *>(a->start), a->call, a->serial);
                 if (a->caller) backtrace_symbols_fd(&a->caller, 1, 2);
             }
@@ -2160,7 +2211,8 @@ struct ErrorText {
     const char *name, *text;
 };
 static const ErrorText error_texts[] = {
-#define TEXT(name, text) {name, #name, text}
+#define TEXT(name, text)                                                                                               \
+    { name, #name, text }
     TEXT(cudaSuccess, "no error"),
     TEXT(cudaErrorInvalidValue, "invalid argument"),
     TEXT(cudaErrorMemoryAllocation, "out of memory"),
@@ -2208,7 +2260,8 @@ static const ErrorText error_texts[] = {
     TEXT(cudaErrorStreamCaptureUnmatched, "capture was not ended in the same stream as it began"),
     TEXT(cudaErrorStreamCaptureUnjoined, "capturing stream has unjoined work"),
     TEXT(cudaErrorStreamCaptureIsolation, "dependency created on uncaptured work in another stream"),
-    TEXT(cudaErrorStreamCaptureImplicit, "operation would make the legacy stream depend on a capturing blocking stream"),
+    TEXT(cudaErrorStreamCaptureImplicit,
+         "operation would make the legacy stream depend on a capturing blocking stream"),
     TEXT(cudaErrorCapturedEvent, "operation not permitted on an event last recorded in a capturing stream"),
     TEXT(cudaErrorStreamCaptureWrongThread, "attempt to terminate a thread-local capture sequence from another thread"),
     TEXT(cudaErrorTimeout, "wait operation timed out"),
@@ -2362,7 +2415,8 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
     if (!value) RETURN(cudaErrorInvalidValue);
     if (!VALID_DEVICE(device)) RETURN(cudaErrorInvalidDevice);
     if (!attribute_value(attribute, device, value)) {
-        say("standin: cudaDeviceGetAttribute: attribute %d is not one that the stand-in has", static_cast<int>(attribute));
+        say("standin: cudaDeviceGetAttribute: attribute %d is not one that the stand-in has",
+            static_cast<int>(attribute));
         RETURN(cudaErrorInvalidValue);
     }
     RETURN(cudaSuccess);
@@ -2552,7 +2606,8 @@ static Allocation *to_free(const char *call, void *pointer) {
         }
     }
     say("standin: %s(%p): %s", call, pointer,
-        a ? a->free_queued ? "freed already, by cudaFreeAsync" : "not the start of an allocation" : "not an allocation");
+        a ? a->free_queued ? "freed already, by cudaFreeAsync" : "not the start of an allocation"
+          : "not an allocation");
     return nullptr;
 }
 static cudaError_t free_now(Allocation *a, const char *call) {
@@ -2654,7 +2709,8 @@ cudaError_t cudaHostGetFlags(unsigned int *flags, void *host) {
 }
 cudaError_t cudaMallocManaged(void **pointer, size_t size, unsigned int flags) {
     ENTER(NORMAL);
-    if (!pointer || !size || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)) RETURN(cudaErrorInvalidValue);
+    if (!pointer || !size || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost))
+        RETURN(cudaErrorInvalidValue);
     TRY(forbidden_while_capturing());
     if (!g->knobs.managed) RETURN(cudaErrorNotSupported);
     if (!charge(current_device, nullptr, size)) RETURN(cudaErrorMemoryAllocation);
@@ -2663,7 +2719,8 @@ cudaError_t cudaMallocManaged(void **pointer, size_t size, unsigned int flags) {
     *pointer = reinterpret_cast<void *>(a->start);
     RETURN(cudaSuccess);
 }
-cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t size, struct cudaMemLocation, unsigned int, cudaStream_t stream) {
+cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t size, struct cudaMemLocation, unsigned int,
+                                 cudaStream_t stream) {
     ENTER(NORMAL);
     STREAM(s, stream);
     TRY(may_enqueue(s));
@@ -2687,7 +2744,9 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out, const vo
     Allocation *a = allocation_at(pointer);
     void *p = const_cast<void *>(pointer);
     if (a && a->present) {
-        out->type = a->kind == DEVICE ? cudaMemoryTypeDevice : a->kind == PINNED ? cudaMemoryTypeHost : cudaMemoryTypeManaged;
+        out->type = a->kind == DEVICE   ? cudaMemoryTypeDevice
+                    : a->kind == PINNED ? cudaMemoryTypeHost
+                                        : cudaMemoryTypeManaged;
         out->device = a->device;
         out->devicePointer = p;
         out->hostPointer = a->kind == DEVICE ? nullptr : p;
@@ -2882,7 +2941,8 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t handle, const struct cudaMemAcces
     }
     RETURN(cudaSuccess);
 }
-cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t handle, struct cudaMemLocation *location) {
+cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t handle,
+                                 struct cudaMemLocation *location) {
     ENTER(NORMAL);
     Pool *p = pool_of(handle);
     if (!p || !flags || !location || !VALID_DEVICE(location->id)) RETURN(cudaErrorInvalidValue);
@@ -2935,8 +2995,8 @@ static cudaError_t side_of(const char *call, const void *p, size_t size, Side *s
     }
     size_t offset = reinterpret_cast<Address>(p) - a->start;
     if (size > a->size - offset) {
-        say("standin: %s: %zu bytes at offset %zu leave the allocation of %zu bytes at %p (%s #%ld)", call, size, offset, a->size,
-            reinterpret_cast<void *>(a->start), a->call, a->serial);
+        say("standin: %s: %zu bytes at offset %zu leave the allocation of %zu bytes at %p (%s #%ld)", call, size,
+            offset, a->size, reinterpret_cast<void *>(a->start), a->call, a->serial);
         return cudaErrorInvalidValue;
     }
     *side = a->kind == DEVICE ? ON_DEVICE : a->kind == PINNED ? HOST_PINNED : EITHER;
@@ -3023,7 +3083,8 @@ cudaError_t cudaMemcpyPeer(void *dst, int to, const void *src, int from, size_t 
     ENTER(NORMAL);
     if (!VALID_DEVICE(to) || !VALID_DEVICE(from)) RETURN(cudaErrorInvalidDevice);
     if (!on(dst, to) || !on(src, from)) RETURN(cudaErrorInvalidValue);
-    RETURN(copy("cudaMemcpyPeer", dst, count, src, count, count, 1, cudaMemcpyDefault, legacy_stream(current_device), true));
+    RETURN(copy("cudaMemcpyPeer", dst, count, src, count, count, 1, cudaMemcpyDefault, legacy_stream(current_device),
+                true));
 }
 cudaError_t cudaMemcpyPeerAsync(void *dst, int to, const void *src, int from, size_t count, cudaStream_t stream) {
     ENTER(NORMAL);
@@ -3033,7 +3094,8 @@ cudaError_t cudaMemcpyPeerAsync(void *dst, int to, const void *src, int from, si
     RETURN(copy("cudaMemcpyPeerAsync", dst, count, src, count, count, 1, cudaMemcpyDefault, s, false));
 }
 
-static cudaError_t set(const char *call, void *dst, size_t pitch, int value, size_t width, size_t height, Stream *s, bool wait) {
+static cudaError_t set(const char *call, void *dst, size_t pitch, int value, size_t width, size_t height, Stream *s,
+                       bool wait) {
     if (!width || !height) return cudaSuccess;
     if (!dst) return cudaErrorInvalidValue;
     cudaError_t e = may_enqueue(s);
@@ -3126,8 +3188,8 @@ cudaError_t cudaMemcpyFromSymbol(void *dst, const void *symbol, size_t count, si
     RETURN(symbol_copy("cudaMemcpyFromSymbol", dst, static_cast<const char *>(symbol) + offset, count,
                        legacy_stream(current_device), true));
 }
-cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *src, size_t count, size_t offset, enum cudaMemcpyKind,
-                                    cudaStream_t stream) {
+cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *src, size_t count, size_t offset,
+                                    enum cudaMemcpyKind, cudaStream_t stream) {
     ENTER(NORMAL);
     STREAM(s, stream);
     if (!in_symbol(symbol, offset, count)) RETURN(cudaErrorInvalidSymbol);
@@ -3403,7 +3465,8 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) 
     if (!start->record || !end->record) RETURN(cudaErrorInvalidResourceHandle);
     if (!start->record->done || !end->record->done) RETURN(cudaErrorNotReady);
     const timespec &a = start->record->time, &b = end->record->time;
-    *ms = static_cast<float>(static_cast<double>(b.tv_sec - a.tv_sec) * 1e3 + static_cast<double>(b.tv_nsec - a.tv_nsec) * 1e-6);
+    *ms = static_cast<float>(static_cast<double>(b.tv_sec - a.tv_sec) * 1e3 +
+                             static_cast<double>(b.tv_nsec - a.tv_nsec) * 1e-6);
     RETURN(cudaSuccess);
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
@@ -3535,7 +3598,8 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long flags) {
     ENTER(NORMAL);
     if (!out || !g->graphs.count(graph)) RETURN(cudaErrorInvalidValue);
-    if (flags & ~static_cast<unsigned long long>(cudaGraphInstantiateFlagUpload | cudaGraphInstantiateFlagUseNodePriority)) {
+    if (flags &
+        ~static_cast<unsigned long long>(cudaGraphInstantiateFlagUpload | cudaGraphInstantiateFlagUseNodePriority)) {
         say("standin: cudaGraphInstantiate: flags 0x%llx are not there", flags);
         RETURN(cudaErrorNotSupported);
     }
@@ -3630,15 +3694,16 @@ static cudaError_t check_launch(const cudaLaunchConfig_t &c, const Function &f) 
         default: known = false;
         }
         if (!known) {
-            say("standin: launch attribute %d (cooperative launches, clusters, …) is not there", static_cast<int>(a.id));
+            say("standin: launch attribute %d (cooperative launches, clusters, …) is not there",
+                static_cast<int>(a.id));
             return cudaErrorNotSupported;
         }
     }
     return cudaSuccess;
 }
 
-static cudaError_t launch(const cudaLaunchConfig_t *config, const void *func, const standin_signature *signature, const void *args,
-                          void **list) {
+static cudaError_t launch(const cudaLaunchConfig_t *config, const void *func, const standin_signature *signature,
+                          const void *args, void **list) {
     if (!config || !func) return cudaErrorInvalidValue;
     Function &f = function_of(func);
     if (signature) f.signature = signature;
@@ -3682,7 +3747,8 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *fu
     ENTER(NORMAL);
     RETURN(launch(config, func, nullptr, nullptr, args));
 }
-cudaError_t cudaLaunchKernel(const void *func, dim3 grid, dim3 block_size, void **args, size_t shared, cudaStream_t stream) {
+cudaError_t cudaLaunchKernel(const void *func, dim3 grid, dim3 block_size, void **args, size_t shared,
+                             cudaStream_t stream) {
     Call call("cudaLaunchKernelExC", NORMAL);
     if (call.stop != cudaSuccess) return call.done(call.stop);
     cudaLaunchConfig_t config;
@@ -3736,10 +3802,11 @@ static int resident_blocks(const Function &f, int size, size_t shared) {
     if (size > 1024 || shared > f.max_dynamic) return 0;
     int warps = (size + 31) / 32;
     size_t bytes = round_up(f.static_bytes + shared + 1024, 128);
-    return static_cast<int>(std::min<size_t>(static_cast<size_t>(std::min(32, 64 / warps)), (g->knobs.optin + 1024) / bytes));
+    return static_cast<int>(
+        std::min<size_t>(static_cast<size_t>(std::min(32, 64 / warps)), (g->knobs.optin + 1024) / bytes));
 }
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *func, int size, size_t shared,
-                                                                   unsigned int) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *func, int size,
+                                                                   size_t shared, unsigned int) {
     ENTER(NORMAL);
     if (!blocks || !func || size <= 0) RETURN(cudaErrorInvalidValue);
     *blocks = resident_blocks(function_of(func), size, shared);

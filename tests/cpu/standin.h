@@ -16,20 +16,20 @@ extern "C" {
 /* How kernels and streams run. */
 enum { STANDIN_FORWARD = 0, STANDIN_REVERSE = 1, STANDIN_RANDOM = 2 };
 enum { STANDIN_FIBERS = 0, STANDIN_THREADS = 1 };
-void standin_order(int order);               /* of threads, blocks and streams; default STANDIN_FORWARD */
-void standin_seed(unsigned long long seed);  /* restarts the random sequence; default 1 */
-void standin_engine(int engine);             /* default STANDIN_FIBERS; STANDIN_THREADS is for ThreadSanitizer */
-void standin_garbage(int byte);              /* what fresh memory is filled with; default 0xFF, a NaN of every width */
+void standin_order(int order);              /* of threads, blocks and streams; default STANDIN_FORWARD */
+void standin_seed(unsigned long long seed); /* restarts the random sequence; default 1 */
+void standin_engine(int engine);            /* default STANDIN_FIBERS; STANDIN_THREADS is for ThreadSanitizer */
+void standin_garbage(int byte);             /* what fresh memory is filled with; default 0xFF, a NaN of every width */
 
 /* The fake devices. Waits for all work first; memory that is allocated stays so. */
-void standin_devices(int count);                     /* 0 to 8; default 1 */
-void standin_memory(size_t bytes);                   /* of each device; default 1 GiB */
-void standin_sms(int count);                         /* default 4 */
-void standin_capability(int major, int minor);       /* default 9.0 */
-void standin_shared_optin(size_t bytes);             /* default 227 KiB */
-void standin_alignment(size_t bytes);                /* of allocations, 16 to 256; default 256, which CUDA promises */
-void standin_pools(int supported);                   /* whether devices have memory pools; default 1 */
-void standin_managed(int supported);                 /* whether devices have managed memory; default 1 */
+void standin_devices(int count);               /* 0 to 8; default 1 */
+void standin_memory(size_t bytes);             /* of each device; default 1 GiB */
+void standin_sms(int count);                   /* default 4 */
+void standin_capability(int major, int minor); /* default 9.0 */
+void standin_shared_optin(size_t bytes);       /* default 227 KiB */
+void standin_alignment(size_t bytes);          /* of allocations, 16 to 256; default 256, which CUDA promises */
+void standin_pools(int supported);             /* whether devices have memory pools; default 1 */
+void standin_managed(int supported);           /* whether devices have managed memory; default 1 */
 
 /* Waits for all work, clears sticky errors, faults and traces, and restores every knob. Frees nothing. */
 void standin_reset(void);

@@ -3,7 +3,8 @@
 
 half.bin       pairs of uint32: the bits of a float32, and those of the float16 that NumPy rounds it to
 histogram.bin  cases of numpy.histogram; the layout is in case() below and in tests/test_histogram.c
-linspace.bin   cases of histogram edges: int32 dtype, int32 bins, float64 lo, hi, then bins + 1 float64 edges
+linspace.bin   cases of histogram edges: int32 dtype, int32 bins (negative where NumPy refuses), float64 lo, hi, then,
+               unless refused, bins + 1 float64 edges
 reduce.bin     cases of reductions: int32 op, dtype, int64 n, padded data, float64 result (or int64)
 """
 import math
@@ -171,8 +172,10 @@ with open("linspace.bin", "wb") as f:
                     continue
                 a, b = (lo - 0.5, hi + 0.5) if lo == hi else (float(lo), float(hi))
                 edges = np.linspace(a, b, bins + 1, dtype=kind if kind.kind == "f" else np.float64).astype(np.float64)
-                f.write(struct.pack("<iidd", CODE[kind.name], bins, lo, hi))
-                f.write(edges.tobytes())
+                refused = np.any(edges[:-1] >= edges[1:])  # "Too many bins for data range"
+                f.write(struct.pack("<iidd", CODE[kind.name], -bins if refused else bins, lo, hi))
+                if not refused:
+                    f.write(edges.tobytes())
 
 # ---- reduce.bin ----
 SUM, PROD, MIN, MAX, ABS_SUM, SUM_SQ, MEAN, VAR, ARGMIN, ARGMAX, COUNT = range(1, 12)

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One good call of every public function that talks to CUDA, for tests that make such calls fail: world_open() makes
+ * the arrays, each entry of calls[] makes one call whose outputs are boxes of the world or the bytes of world.plain,
+ * and `undo` gives back what a successful call made. */
+#ifndef CALLS_H
+#define CALLS_H
+
+#include "check.h"
+
+enum { W_A, W_B, W_C, W_D, W_X, W_Y, W_BIG, W_ONE, W_COLUMNS, W_COUNTS, W_SUMS, W_MANY, W_SKEW, W_COUNT };
+
+typedef struct world {
+    box b[W_COUNT]; /* inputs A, B, X, BIG; outputs C, D, Y, ONE, COLUMNS, COUNTS, SUMS, MANY (70000 bins), SKEW (strided) */
+    union {
+        unsigned char bytes[512];
+        gpul_array array;
+        gpul_device info;
+        gpul_stream stream;
+        gpul_event event;
+        gpul_timer timer;
+        int32_t i32;
+        int64_t i64[2];
+        float f32;
+        double f64;
+    } plain;
+    gpul_array pinned, kept;
+    gpul_stream stream, other;
+    gpul_event event, event2;
+    gpul_timer timer;
+    float *host; /* pageable, 1200 floats */
+    double edges[4];
+} world;
+
+static CHECK_UNUSED void world_open(world *w) {
+    memset(w, 0, sizeof *w);
+    box_2d(&w->b[W_A], GPUL_F32, 30, 40, LAY_C, 0, FILL_NAN);
+    box_2d(&w->b[W_B], GPUL_F32, 40, 30, LAY_C_PAD, 0, FILL_NAN);
+    box_2d(&w->b[W_C], GPUL_F32, 30, 30, LAY_C, 0, FILL_NAN);
+    box_2d(&w->b[W_D], GPUL_F32, 30, 40, LAY_C, 0, FILL_NAN);
+    box_1d(&w->b[W_X], GPUL_F32, 40, 0, FILL_NAN);
+    box_1d(&w->b[W_Y], GPUL_F32, 30, 0, FILL_NAN);
+    box_1d(&w->b[W_BIG], GPUL_F32, 20000, 0, FILL_NAN);
+    box_1d(&w->b[W_ONE], GPUL_F32, 1, 0, FILL_NAN);
+    box_1d(&w->b[W_COLUMNS], GPUL_F32, 40, 0, FILL_NAN);
+    box_1d(&w->b[W_COUNTS], GPUL_I64, 3, 0, FILL_NAN);
+    box_1d(&w->b[W_SUMS], GPUL_F64, 3, 0, FILL_NAN);
+    box_1d(&w->b[W_MANY], GPUL_I32, 70000, 0, FILL_NAN);
+    box_2d(&w->b[W_SKEW], GPUL_F32, 30, 40, LAY_F_PAD, 1, FILL_NAN);
+    for (int i = 0; i < W_COUNT; i++)
+        box_random(&w->b[i], 1);
+    CHECK_OK(gpul_pinned_array(&w->pinned, GPUL_F32, gpul_2d(30, 40)));
+    memset(w->pinned.data, 0, 4800);
+    CHECK_OK(gpul_stream_create(&w->stream, GPUL_STREAM_DEFAULT));
+    CHECK_OK(gpul_stream_create(&w->other, GPUL_STREAM_DEFAULT));
+    CHECK_OK(gpul_event_create(&w->event));
+    CHECK_OK(gpul_event_create(&w->event2));
+    CHECK_OK(gpul_event_record(w->event, w->stream));
+    CHECK_OK(gpul_event_record(w->event2, w->stream));
+    w->host = (float *)calloc(1200, 4);
+    w->edges[0] = -9;
+    w->edges[1] = 0;
+    w->edges[2] = 1;
+    w->edges[3] = 9;
+    memset(w->plain.bytes, 0xEE, sizeof w->plain.bytes);
+    CHECK_OK(gpul_device_synchronize());
+}
+static CHECK_UNUSED void world_close(world *w) {
+    CHECK_OK(gpul_device_synchronize());
+    for (int i = 0; i < W_COUNT; i++)
+        box_free(&w->b[i]);
+    CHECK_OK(gpul_free(&w->pinned));
+    CHECK_OK(gpul_free(&w->kept));
+    CHECK_OK(gpul_stream_destroy(&w->stream));
+    CHECK_OK(gpul_stream_destroy(&w->other));
+    CHECK_OK(gpul_event_destroy(&w->event));
+    CHECK_OK(gpul_event_destroy(&w->event2));
+    CHECK_OK(gpul_timer_free(&w->timer));
+    free(w->host);
+}
+
+#define V(name) (&w->b[W_##name].view)
+#define CALL(id, call)                                                                                                 \
+    static gpul_status call_##id(world *w) {                                                                           \
+        (void)w;                                                                                                       \
+        return call;                                                                                                   \
+    }
+CALL(device_array, gpul_device_array(&w->plain.array, GPUL_F32, gpul_1d(1000), NULL))
+CALL(device_array_on, gpul_device_array(&w->plain.array, GPUL_F32, gpul_1d(1000), w->stream))
+CALL(device_array_like, gpul_device_array_like(&w->plain.array, V(A), w->stream))
+CALL(to_device, gpul_to_device(&w->plain.array, w->host, GPUL_F32, gpul_1d(1200), NULL))
+CALL(to_device_on, gpul_to_device(&w->plain.array, w->host, GPUL_F32, gpul_1d(1200), w->stream))
+CALL(pinned_array, gpul_pinned_array(&w->plain.array, GPUL_F32, gpul_1d(1000)))
+CALL(mapped_array, gpul_mapped_array(&w->plain.array, GPUL_F32, gpul_1d(1000)))
+CALL(managed_array, gpul_managed_array(&w->plain.array, GPUL_F32, gpul_1d(1000)))
+CALL(pin, gpul_pin(w->host, 4800))
+CALL(memory_limit, gpul_memory_limit(0))
+CALL(memory_used, gpul_memory_used(&w->plain.i64[0], &w->plain.i64[1]))
+CALL(memory_trim, gpul_memory_trim())
+CALL(copy_to_device, gpul_copy_to_device(V(D), w->host, NULL))
+CALL(copy_to_device_on, gpul_copy_to_device(V(D), w->pinned.data, w->stream))
+CALL(copy_to_device_skew, gpul_copy_to_device(V(SKEW), w->host, NULL))
+CALL(copy_to_host, gpul_copy_to_host(w->host, V(A), NULL))
+CALL(copy_to_host_on, gpul_copy_to_host(w->pinned.data, V(A), w->stream))
+CALL(copy_to_host_skew, gpul_copy_to_host(w->host, V(B), NULL))
+CALL(copy, gpul_copy(V(D), V(A), NULL))
+CALL(copy_skew, gpul_copy(V(SKEW), V(A), w->stream))
+CALL(copy_pinned, gpul_copy(V(D), &w->pinned, NULL))
+CALL(fill, gpul_fill(V(D), 3, NULL))
+CALL(fill_skew, gpul_fill(V(SKEW), 3, w->stream))
+static const int64_t one_two[2] = {1, 2};
+static const float three = 3;
+CALL(get, gpul_get(&w->plain.f32, V(A), one_two, NULL))
+CALL(set, gpul_set(V(D), one_two, &three, w->stream))
+CALL(wrap, gpul_wrap(&w->plain.array, w->b[W_A].base.data, GPUL_F32, gpul_1d(20)))
+CALL(wrap_strided, gpul_wrap_strided(&w->plain.array, w->b[W_A].base.data, GPUL_F32, gpul_2d(1, 2), one_two))
+CALL(stream_create, gpul_stream_create(&w->plain.stream, GPUL_STREAM_NON_BLOCKING))
+CALL(stream_synchronize, gpul_stream_synchronize(w->stream))
+CALL(stream_query, gpul_stream_query(w->stream, &w->plain.i32))
+CALL(stream_wait, gpul_stream_wait(w->stream, w->other))
+CALL(device_synchronize, gpul_device_synchronize())
+CALL(event_create, gpul_event_create(&w->plain.event))
+CALL(event_record, gpul_event_record(w->event, w->stream))
+CALL(event_synchronize, gpul_event_synchronize(w->event))
+CALL(event_query, gpul_event_query(w->event, &w->plain.i32))
+CALL(event_seconds, gpul_event_seconds(&w->plain.f64, w->event, w->event2))
+CALL(timer_start, gpul_timer_start(&w->timer, w->stream))
+CALL(vecadd, gpul_vecadd(V(D), V(A), V(A), NULL))
+CALL(vecmul, gpul_vecmul(V(SKEW), V(A), V(X), w->stream))
+CALL(gemv, gpul_gemv(2, V(A), V(X), 0, V(Y), NULL))
+CALL(reduce, gpul_reduce(V(ONE), V(BIG), GPUL_SUM, GPUL_ALL_AXES, w->stream))
+CALL(reduce_small, gpul_reduce(V(ONE), V(X), GPUL_MAX, GPUL_ALL_AXES, NULL))
+CALL(reduce_axis, gpul_reduce(V(COLUMNS), V(A), GPUL_MEAN, 0, w->stream))
+CALL(reduce_host, gpul_reduce_host(&w->plain.f32, V(BIG), GPUL_SUM, w->stream))
+CALL(dot, gpul_dot(V(ONE), V(BIG), V(BIG), w->stream))
+CALL(histogram, gpul_histogram(V(COUNTS), V(BIG), -9, 9, w->stream))
+CALL(histogram_many, gpul_histogram(V(MANY), V(BIG), -9, 9, w->stream))
+static gpul_status call_histogram_auto(world *w) {
+    gpul_histogram_options o = GPUL_ZERO;
+    return gpul_histogram_ex(V(COUNTS), V(BIG), &o, w->stream);
+}
+static gpul_status call_histogram_edges(world *w) {
+    gpul_histogram_options o = GPUL_ZERO;
+    o.range = GPUL_RANGE_EDGES;
+    o.edges = w->edges;
+    o.n_edges = 4;
+    return gpul_histogram_ex(V(COUNTS), V(BIG), &o, w->stream);
+}
+static gpul_status call_histogram_weights(world *w) {
+    gpul_histogram_options o = GPUL_ZERO;
+    o.range = GPUL_RANGE_LO_HI;
+    o.lo = -9;
+    o.hi = 9;
+    o.weights = V(BIG);
+    return gpul_histogram_ex(V(SUMS), V(BIG), &o, w->stream);
+}
+CALL(matmul, gpul_matmul(V(C), V(A), V(B), NULL))
+CALL(gemm, gpul_gemm(2, V(A), V(B), 1, V(C), w->stream))
+CALL(device_current, gpul_device_current(&w->plain.i32))
+CALL(device_select, gpul_device_select(0))
+CALL(device_info, gpul_device_info(&w->plain.info, 0))
+static gpul_status call_gemm_long(world *w) { /* few outputs, long K: split */
+    gpul_array row = GPUL_ZERO, column = GPUL_ZERO, cell = GPUL_ZERO;
+    if (gpul_reshape(&row, V(BIG), gpul_2d(1, 20000)) || gpul_reshape(&column, V(BIG), gpul_2d(20000, 1)) ||
+        gpul_reshape(&cell, V(ONE), gpul_2d(1, 1)))
+        return -1;
+    return gpul_gemm(1, &row, &column, 0, &cell, w->stream);
+}
+#undef CALL
+
+static CHECK_UNUSED void undo_array(world *w) { CHECK_OK(gpul_free(&w->plain.array)); }
+static CHECK_UNUSED void undo_pin(world *w) { CHECK_OK(gpul_unpin(w->host)); }
+static CHECK_UNUSED void undo_stream(world *w) { CHECK_OK(gpul_stream_destroy(&w->plain.stream)); }
+static CHECK_UNUSED void undo_event(world *w) { CHECK_OK(gpul_event_destroy(&w->plain.event)); }
+static CHECK_UNUSED void undo_timer(world *w) { CHECK_OK(gpul_timer_free(&w->timer)); }
+
+typedef struct entry {
+    const char *function;
+    gpul_status (*call)(world *);
+    void (*undo)(world *);
+} entry;
+static const entry calls[] = {
+    {"gpul_device_array", call_device_array, undo_array},
+    {"gpul_device_array", call_device_array_on, undo_array},
+    {"gpul_device_array_like", call_device_array_like, undo_array},
+    {"gpul_to_device", call_to_device, undo_array},
+    {"gpul_to_device", call_to_device_on, undo_array},
+    {"gpul_pinned_array", call_pinned_array, undo_array},
+    {"gpul_mapped_array", call_mapped_array, undo_array},
+    {"gpul_managed_array", call_managed_array, undo_array},
+    {"gpul_pin", call_pin, undo_pin},
+    {"gpul_memory_limit", call_memory_limit, NULL},
+    {"gpul_memory_used", call_memory_used, NULL},
+    {"gpul_memory_trim", call_memory_trim, NULL},
+    {"gpul_copy_to_device", call_copy_to_device, NULL},
+    {"gpul_copy_to_device", call_copy_to_device_on, NULL},
+    {"gpul_copy_to_device", call_copy_to_device_skew, NULL},
+    {"gpul_copy_to_host", call_copy_to_host, NULL},
+    {"gpul_copy_to_host", call_copy_to_host_on, NULL},
+    {"gpul_copy_to_host", call_copy_to_host_skew, NULL},
+    {"gpul_copy", call_copy, NULL},
+    {"gpul_copy", call_copy_skew, NULL},
+    {"gpul_copy", call_copy_pinned, NULL},
+    {"gpul_fill", call_fill, NULL},
+    {"gpul_fill", call_fill_skew, NULL},
+    {"gpul_get", call_get, NULL},
+    {"gpul_set", call_set, NULL},
+    {"gpul_wrap", call_wrap, NULL},
+    {"gpul_wrap_strided", call_wrap_strided, NULL},
+    {"gpul_stream_create", call_stream_create, undo_stream},
+    {"gpul_stream_synchronize", call_stream_synchronize, NULL},
+    {"gpul_stream_query", call_stream_query, NULL},
+    {"gpul_stream_wait", call_stream_wait, NULL},
+    {"gpul_device_synchronize", call_device_synchronize, NULL},
+    {"gpul_event_create", call_event_create, undo_event},
+    {"gpul_event_record", call_event_record, NULL},
+    {"gpul_event_synchronize", call_event_synchronize, NULL},
+    {"gpul_event_query", call_event_query, NULL},
+    {"gpul_event_seconds", call_event_seconds, NULL},
+    {"gpul_timer_start", call_timer_start, undo_timer},
+    {"gpul_vecadd", call_vecadd, NULL},
+    {"gpul_vecmul", call_vecmul, NULL},
+    {"gpul_gemv", call_gemv, NULL},
+    {"gpul_reduce", call_reduce, NULL},
+    {"gpul_reduce", call_reduce_small, NULL},
+    {"gpul_reduce", call_reduce_axis, NULL},
+    {"gpul_reduce_host", call_reduce_host, NULL},
+    {"gpul_dot", call_dot, NULL},
+    {"gpul_histogram", call_histogram, NULL},
+    {"gpul_histogram", call_histogram_many, NULL},
+    {"gpul_histogram_ex", call_histogram_auto, NULL},
+    {"gpul_histogram_ex", call_histogram_edges, NULL},
+    {"gpul_histogram_ex", call_histogram_weights, NULL},
+    {"gpul_matmul", call_matmul, NULL},
+    {"gpul_gemm", call_gemm, NULL},
+    {"gpul_gemm", call_gemm_long, NULL},
+    {"gpul_device_current", call_device_current, NULL},
+    {"gpul_device_select", call_device_select, NULL},
+    {"gpul_device_info", call_device_info, NULL},
+};
+
+/* Nothing that a call could have written has changed; then everything is as it was, whatever happened. */
+static CHECK_UNUSED int world_untouched(world *w, const char *what) {
+    int good = 1;
+    CHECK_OK(gpul_device_synchronize());
+    for (int i = 0; i < W_COUNT && good; i++) {
+        box_fetch(&w->b[i]);
+        if (memcmp(w->b[i].now, w->b[i].image, (size_t)w->b[i].bytes) != 0)
+            good = check_fail(__FILE__, __LINE__, "%s: box %d was written", what, i);
+    }
+    for (int i = 0; i < (int)sizeof w->plain.bytes && good; i++)
+        if (w->plain.bytes[i] != 0xEE)
+            good = check_fail(__FILE__, __LINE__, "%s: byte %d of a plain output was written", what, i);
+    for (int i = 0; i < 1200 && good; i++)
+        if (w->host[i] != 0 || ((float *)w->pinned.data)[i] != 0)
+            good = check_fail(__FILE__, __LINE__, "%s: a host buffer was written", what);
+    return good ? check_pass() : 0;
+}
+static CHECK_UNUSED void world_restore(world *w) {
+    CHECK_OK(gpul_device_synchronize());
+    for (int i = 0; i < W_COUNT; i++)
+        box_upload(&w->b[i]);
+    memset(w->plain.bytes, 0xEE, sizeof w->plain.bytes);
+    memset(w->host, 0, 4800);
+    memset(w->pinned.data, 0, 4800);
+}
+
+#endif

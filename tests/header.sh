@@ -1,0 +1,150 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Compiles the header in every way that it promises: each standard of C and C++, both compilers, twice, in two files,
+# beside the CUDA headers, static twice in one binary, and for other compilers; and looks at the kernels' symbols. Tools
+# that are not installed are left out and named. Run from the top of the repository.
+set -u
+passed=0
+failed=0
+d=${TMPDIR:-/tmp}/gpulite-header.$$
+mkdir -p "$d" || exit 1
+trap 'rm -rf "$d"' EXIT
+flags='-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wcast-qual -Werror'
+nvcc=${NVCC:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
+
+try() { # NAME COMMAND...
+    name=$1
+    shift
+    if "$@" >"$d/log" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED $name: $*"
+        sed 's/^/    /' "$d/log" | head -n 20
+    fi
+}
+have() { command -v "$1" >/dev/null 2>&1 || { echo "left out: $1 is not installed"; return 1; }; }
+
+# ---- sources ----
+cat >"$d/use.h" <<'END'
+static int use(void) {
+    gpul_array a = GPUL_ZERO;
+    gpul_timer t = GPUL_ZERO;
+    gpul_device v = GPUL_ZERO;
+    gpul_error e = GPUL_ZERO;
+    gpul_histogram_options o = GPUL_ZERO;
+    gpul_shape s = gpul_2d_f(3, gpul_ceil_div(5, 2));
+    gpul_dim3 g = gpul_grid_1d(100, 32);
+    gpul_timer h = gpul_host_timer();
+    const gpul_stream stream = 0;
+    GPUL_TIMED(t, stream) { s = gpul_4d(1, 2, 3, 4); }
+    GPUL_CHECK(gpul_device_array(&a, GPUL_F32, gpul_1d(3), stream));
+    return (int)(a.ndim + t.running + v.sms + e.status + o.range + s.ndim + (int)g.x + h.host);
+}
+END
+cat >"$d/once.c" <<'END'
+#include "gpulite.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include "use.h"
+int main(void) { return use(); }
+END
+cat >"$d/twice.c" <<'END'
+#include "gpulite.h"
+#include "gpulite.h"
+extern int twice;
+int twice = GPUL_MAX_DIMS;
+#include "gpulite.h"
+END
+printf '#include <cuda_runtime_api.h>\n#include "gpulite.h"\nextern int x;\nint x = (int)cudaSuccess + GPUL_OK;\n' >"$d/after.c"
+printf '#include "gpulite.h"\n#include <cuda_runtime_api.h>\nextern int x;\nint x = (int)cudaSuccess + GPUL_OK;\ncudaStream_t f(gpul_stream s);\ncudaStream_t f(gpul_stream s) { return s; }\n' >"$d/before.c"
+printf '#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n' >"$d/implementation.c"
+printf '#define GPULITE_IMPLEMENTATION\n#define GPULITE_NO_KERNELS\n#include "gpulite.h"\n' >"$d/no_kernels.c"
+printf '#include "gpulite.h"\n#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n#include "gpulite.h"\n' >"$d/late.c"
+printf '#include <stdlib.h>\n#define GPUL_MALLOC(n) malloc(n)\n#define GPUL_FREE(p) free(p)\n#define GPUL_ASSERT(x) ((void)(x))\n#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n' >"$d/macros.c"
+printf '#define GPUL_MALLOC(n) 0\n#include "gpulite.h"\n' >"$d/half_macros.c"
+for k in 1 2; do
+    printf '#define GPULITE_STATIC\n#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\nint part%s(void);\nint part%s(void) { int32_t n = -1; return gpul_device_count(&n) == GPUL_OK && n >= 0 ? 0 : 1; }\n' $k $k >"$d/part$k.c"
+done
+printf 'int part1(void);\nint part2(void);\nint main(void) { return part1() + part2(); }\n' >"$d/parts.c"
+
+# ---- declarations and implementation, every standard, both compilers ----
+for pair in gcc:g++ clang:clang++; do
+    c=${pair%:*} cxx=${pair#*:}
+    if have "$c"; then
+        for std in c99 c11 c17 c2x; do
+            for file in once twice after before implementation no_kernels late macros; do
+                # shellcheck disable=SC2086
+                try "$c $std $file" "$c" -std=$std $flags -Wstrict-prototypes -I. -isystem tests/cpu -I"$d" -fsyntax-only "$d/$file.c"
+            done
+        done
+        # shellcheck disable=SC2086
+        try "$c declarations alone" "$c" -std=c99 $flags -I. -I"$d" -fsyntax-only "$d/once.c" # no CUDA header in reach
+    fi
+    if have "$cxx"; then
+        for std in c++11 c++17 c++20; do
+            for file in once twice after before implementation no_kernels late macros; do
+                # shellcheck disable=SC2086
+                try "$cxx $std $file" "$cxx" -x c++ -std=$std $flags -I. -isystem tests/cpu -I"$d" -fsyntax-only "$d/$file.c"
+            done
+        done
+    fi
+done
+cc=${CC:-cc}
+refuses() { ! "$@"; }
+try 'GPUL_MALLOC without GPUL_FREE is refused' refuses "$cc" -std=c99 -I. -fsyntax-only "$d/half_macros.c"
+
+# ---- other compilers, declarations ----
+for c in tcc x86_64-w64-mingw32-gcc; do
+    if have $c; then
+        try "$c" $c -std=c99 -Wall -I. -I"$d" -c -o "$d/other.o" "$d/once.c"
+        try "$c twice" $c -std=c99 -Wall -I. -c -o "$d/other2.o" "$d/twice.c"
+    fi
+done
+if have x86_64-w64-mingw32-gcc; then
+    printf '#include <windows.h>\n#include "gpulite.h"\n#include <stdio.h>\n#include "use.h"\nint main(void) { return use(); }\n' >"$d/win1.c"
+    printf '#include "gpulite.h"\n#include <windows.h>\nextern int x;\nint x = GPUL_OK;\n' >"$d/win2.c"
+    for k in 1 2; do
+        try "windows.h, order $k" x86_64-w64-mingw32-gcc -std=c99 -Wall -I. -I"$d" -c -o "$d/win.o" "$d/win$k.c"
+    done
+fi
+
+# ---- linking: the kernels' object, two static copies in one binary, a plain C program ----
+try 'kernels for the stand-in' g++ -O1 -x c++ -std=c++17 -ffp-contract=off -Itests/cpu -I. -c -o "$d/kernels.o" gpulite_kernels.cu
+try 'the stand-in' g++ -O1 -std=c++17 -Itests/cpu -c -o "$d/cudart.o" tests/cpu/cudart.cpp
+for k in part1 part2 parts; do
+    # shellcheck disable=SC2086
+    try "$k" "$cc" -std=c99 $flags -I. -isystem tests/cpu -c -o "$d/$k.o" "$d/$k.c"
+done
+try 'GPULITE_STATIC twice' "$cc" -o "$d/parts" "$d/parts.o" "$d/part1.o" "$d/part2.o" "$d/kernels.o" "$d/cudart.o" -lstdc++ -lpthread -lm
+try 'GPULITE_STATIC twice runs' "$d/parts"
+try 'no kernels needed' "$cc" -std=c99 -I. -isystem tests/cpu -c -o "$d/no_kernels.o" "$d/no_kernels.c"
+printf '#include "gpulite.h"\nint main(void) { int32_t n; return gpul_device_count(&n); }\n' >"$d/count.c"
+try 'links without kernels' "$cc" -std=c99 -I. -o "$d/count" "$d/count.c" "$d/no_kernels.o" "$d/cudart.o" -lstdc++ -lpthread -lm
+try 'runs without kernels' "$d/count"
+symbols() { # no defined global symbol outside gpul_ (kernels' weak template instances would show here too)
+    nm -g --defined-only "$1" | awk 'NF >= 3 && $3 !~ /^_?gpul_/ && $2 != "u" { print; bad = 1 } END { exit bad }'
+}
+if have nm; then
+    "$cc" -std=c99 -I. -isystem tests/cpu -c -o "$d/implementation.o" "$d/implementation.c"
+    try 'symbols of the implementation' symbols "$d/implementation.o"
+fi
+
+if [ -n "$nvcc" ]; then
+    home=$(dirname "$(dirname "$nvcc")")
+    lib=$home/lib64
+    try 'nvcc compiles the kernels' "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -O1 -I. -Xcompiler -fno-exceptions,-fno-threadsafe-statics -c -o "$d/gpu.o" gpulite_kernels.cu
+    have nm && try 'symbols of the kernels' symbols "$d/gpu.o"
+    for order in after before; do
+        # shellcheck disable=SC2086
+        try "NVIDIA's headers, $order" "$cc" -std=c99 $flags -I. -isystem "$home/include" -fsyntax-only "$d/$order.c"
+    done
+    # shellcheck disable=SC2086
+    try "the implementation with NVIDIA's headers" "$cc" -std=c99 $flags -I. -isystem "$home/include" -c -o "$d/impl_gpu.o" "$d/implementation.c"
+    try 'a C program linked by a C compiler' "$cc" -std=c99 -I. -o "$d/app" "$d/count.c" "$d/impl_gpu.o" "$d/gpu.o" -L"$lib" -lcudart
+else
+    echo 'left out: nvcc is not installed'
+fi
+
+echo "header: $passed passed, $failed failed"
+[ $failed -eq 0 ]

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT
+ * The error record, GPUL_CHECK's pieces, and the rule of the pending CUDA error for every function. */
+#include "calls.h"
+
+#include <pthread.h>
+
+static void test_names(void) {
+    static const struct {
+        gpul_status status;
+        const char *name;
+    } names[] = {{GPUL_OK, "GPUL_OK"},
+                 {GPUL_ERROR_ARGUMENT, "GPUL_ERROR_ARGUMENT"},
+                 {GPUL_ERROR_SHAPE, "GPUL_ERROR_SHAPE"},
+                 {GPUL_ERROR_DTYPE, "GPUL_ERROR_DTYPE"},
+                 {GPUL_ERROR_MEMORY, "GPUL_ERROR_MEMORY"},
+                 {GPUL_ERROR_DEVICE, "GPUL_ERROR_DEVICE"},
+                 {GPUL_ERROR_OVERLAP, "GPUL_ERROR_OVERLAP"},
+                 {GPUL_ERROR_OVERFLOW, "GPUL_ERROR_OVERFLOW"},
+                 {GPUL_ERROR_OUT_OF_MEMORY, "GPUL_ERROR_OUT_OF_MEMORY"},
+                 {GPUL_ERROR_NO_DEVICE, "GPUL_ERROR_NO_DEVICE"},
+                 {GPUL_ERROR_UNSUPPORTED, "GPUL_ERROR_UNSUPPORTED"},
+                 {GPUL_ERROR_CUDA, "GPUL_ERROR_CUDA"},
+                 {GPUL_ERROR_PENDING, "GPUL_ERROR_PENDING"}};
+    for (int i = 0; i < COUNT_OF(names); i++)
+        CHECK_STRING(gpul_status_name(names[i].status), names[i].name);
+    CHECK_STRING(gpul_status_name(8), "unknown status");
+    CHECK_STRING(gpul_status_name(-1), "unknown status");
+    CHECK_STRING(gpul_status_name(INT32_MAX), "unknown status");
+}
+
+static void test_record(void) {
+    const gpul_error *e = gpul_last_error();
+    gpul_array a = GPUL_ZERO;
+    CHECK(e != NULL);
+    gpul_clear_error();
+    CHECK_INT(e->status, GPUL_OK);
+    CHECK_INT(e->message[0], 0);
+    CHECK_INT(gpul_device_array(NULL, GPUL_F32, gpul_1d(3), NULL), GPUL_ERROR_ARGUMENT);
+    CHECK(e == gpul_last_error());
+    CHECK_INT(e->status, GPUL_ERROR_ARGUMENT);
+    CHECK_INT(e->cuda_code, 0);
+    CHECK_STRING(e->cuda_name, "");
+    CHECK_INT(e->device, -1);
+    CHECK_INT(e->bytes_requested, 0);
+    CHECK_INT(e->bytes_free, 0);
+    CHECK_INT(e->reserved, 0);
+    CHECK_STRING(e->function, "gpul_device_array");
+    CHECK_OK(gpul_device_array(&a, GPUL_F32, gpul_1d(3), NULL)); /* success leaves the record alone */
+    CHECK_INT(e->status, GPUL_ERROR_ARGUMENT);
+    CHECK_INT(gpul_fill(NULL, 1, NULL), GPUL_ERROR_ARGUMENT);
+    CHECK_STRING(e->function, "gpul_fill");
+    gpul_clear_error();
+    CHECK_INT(e->status, GPUL_OK);
+    CHECK_STRING(e->function, "");
+    CHECK_OK(gpul_free(&a));
+    {
+        char name[600];
+        memset(name, 'n', sizeof name - 1);
+        name[sizeof name - 1] = 0;
+        CHECK_INT(gpul_check_cuda(cudaErrorUnknown, name), GPUL_ERROR_CUDA); /* too long: cut, and terminated */
+        CHECK(strlen(e->function) == sizeof e->function - 1);
+        CHECK(memchr(e->message, 0, sizeof e->message) != NULL);
+    }
+}
+
+static void test_check_cuda(void) {
+    const gpul_error *e = gpul_last_error();
+    gpul_clear_error();
+    CHECK_OK(gpul_check_cuda(0, "mine"));
+    CHECK_INT(e->status, GPUL_OK);
+    CHECK_FAILS(gpul_check_cuda(cudaErrorInvalidValue, "mine"), GPUL_ERROR_CUDA, "mine", "cudaErrorInvalidValue");
+    CHECK_INT(e->cuda_code, cudaErrorInvalidValue);
+    CHECK_STRING(e->cuda_name, "cudaErrorInvalidValue");
+    CHECK_FAILS(gpul_check_cuda(cudaErrorMemoryAllocation, "mine"), GPUL_ERROR_OUT_OF_MEMORY, "mine", NULL);
+    CHECK_FAILS(gpul_check_cuda(cudaErrorNoDevice, "mine"), GPUL_ERROR_NO_DEVICE, "mine", NULL);
+    CHECK_FAILS(gpul_check_cuda(cudaErrorInsufficientDriver, "mine"), GPUL_ERROR_NO_DEVICE, "mine", NULL);
+    CHECK(gpul_check_cuda(cudaErrorInvalidValue, NULL) == GPUL_ERROR_CUDA);
+    { /* clears that very error when it is the pending one, and no other */
+        const cudaError_t mine = cudaSetDevice(12345);
+        CHECK(mine != cudaSuccess && cudaPeekAtLastError() == mine);
+        CHECK_INT(gpul_check_cuda(cudaErrorLaunchFailure, "mine"), GPUL_ERROR_CUDA);
+        CHECK_INT(cudaPeekAtLastError(), mine);
+        CHECK_INT(gpul_check_cuda(mine, "mine"), GPUL_ERROR_CUDA);
+        CHECK_INT(cudaPeekAtLastError(), cudaSuccess);
+    }
+}
+
+static void *other_thread(void *result) {
+    const gpul_error *e = gpul_last_error();
+    long *good = (long *)result;
+    *good = e->status == GPUL_OK && e->message[0] == 0; /* its own, and fresh */
+    *good += gpul_fill(NULL, 1, NULL) == GPUL_ERROR_ARGUMENT && e->status == GPUL_ERROR_ARGUMENT;
+    return NULL;
+}
+static void test_threads(void) {
+    pthread_t t;
+    long good = 0;
+    gpul_clear_error();
+    CHECK_INT(gpul_stream_create(NULL, 0), GPUL_ERROR_ARGUMENT);
+    CHECK_INT(pthread_create(&t, NULL, other_thread, &good), 0);
+    CHECK_INT(pthread_join(t, NULL), 0);
+    CHECK_INT(good, 2);
+    CHECK_STRING(gpul_last_error()->function, "gpul_stream_create");
+    gpul_clear_error();
+}
+
+static void *worker(void *result) { /* many threads make, use and free arrays at a time */
+    long *wrong = (long *)result;
+    const int32_t seed = (int32_t)*wrong;
+    *wrong = 0;
+    for (int round = 0; round < 20; round++) {
+        gpul_array a = GPUL_ZERO;
+        gpul_stream s = NULL;
+        int64_t sum = -1;
+        *wrong += gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING) != GPUL_OK;
+        *wrong += gpul_device_array(&a, GPUL_I32, gpul_1d(5000 + round), s) != GPUL_OK;
+        *wrong += gpul_fill(&a, seed, s) != GPUL_OK;
+        *wrong += gpul_reduce_host(&sum, &a, GPUL_SUM, s) != GPUL_OK;
+        *wrong += sum != (int64_t)seed * (5000 + round);
+        *wrong += gpul_free(&a) != GPUL_OK;
+        *wrong += gpul_stream_synchronize(s) != GPUL_OK;
+        *wrong += gpul_stream_destroy(&s) != GPUL_OK;
+    }
+    return NULL;
+}
+static void test_many_threads(void) {
+    pthread_t t[4];
+    long wrong[4];
+    for (int i = 0; i < 4; i++) {
+        wrong[i] = i + 3;
+        CHECK_INT(pthread_create(&t[i], NULL, worker, &wrong[i]), 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        CHECK_INT(pthread_join(t[i], NULL), 0);
+        CHECK_INT(wrong[i], 0);
+    }
+}
+
+/* With somebody else's error pending, every function does nothing, says so, and leaves the error where it is. */
+static void test_pending(void) {
+    world w;
+    world_open(&w);
+    for (int i = 0; i < COUNT_OF(calls); i++) {
+        const cudaError_t mine = cudaSetDevice(12345);
+        gpul_status status;
+        CHECK_INT(cudaPeekAtLastError(), mine);
+        gpul_clear_error();
+        status = calls[i].call(&w);
+        if (status != GPUL_ERROR_PENDING)
+            FAIL("%s (call %d) returned %s with an error pending", calls[i].function, i, gpul_status_name(status));
+        else
+            CHECK_INT(gpul_last_error()->status, status);
+        if (status != GPUL_OK && strcmp(gpul_last_error()->function, calls[i].function) != 0)
+            FAIL("%s reports as %s", calls[i].function, gpul_last_error()->function);
+        if (status == GPUL_ERROR_PENDING)
+            CHECK_INT(gpul_last_error()->cuda_code, mine);
+        if (cudaPeekAtLastError() != mine)
+            FAIL("%s (call %d) took away somebody else's error", calls[i].function, i);
+        (void)cudaGetLastError();
+        if (status == GPUL_OK && calls[i].undo)
+            calls[i].undo(&w);
+        if (status != GPUL_OK)
+            world_untouched(&w, calls[i].function);
+        else
+            world_restore(&w);
+    }
+    world_close(&w);
+}
+
+/* Freeing must not leak because of somebody else's error: either it frees, or it leaves the array to be freed later. */
+static void test_pending_free(void) {
+    gpul_array a = GPUL_ZERO;
+    gpul_status status;
+    cudaError_t mine;
+    int64_t used = -1;
+    CHECK_OK(gpul_device_array(&a, GPUL_U8, gpul_1d(1000), NULL));
+    mine = cudaSetDevice(12345);
+    status = gpul_free(&a);
+    CHECK(status == GPUL_OK || status == GPUL_ERROR_PENDING);
+    CHECK_INT(cudaPeekAtLastError(), mine);
+    (void)cudaGetLastError();
+    CHECK_OK(gpul_free(&a));
+    CHECK_OK(gpul_device_synchronize());
+    CHECK_OK(gpul_memory_used(&used, NULL));
+    CHECK_INT(used, 0);
+}
+
+int main(void) {
+    check_begin("errors");
+    RUN(test_names);
+    RUN(test_record);
+    RUN(test_check_cuda);
+    RUN(test_threads);
+    RUN(test_many_threads);
+    RUN(test_pending);
+    RUN(test_pending_free);
+    return check_end();
+}

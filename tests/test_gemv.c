@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT
+ * y = alpha A x + beta y: the error bound, BLAS's rules for alpha, beta and NaN, layouts, the same bits, errors. */
+#include "check.h"
+
+static double gamma_of(gpul_dtype t, int64_t k) {
+    const double u = t == GPUL_F32 ? 0x1p-24 : 0x1p-53, ku = (double)k * u;
+    return ku / (1 - ku);
+}
+
+static void one_case(gpul_dtype t, int64_t rows, int64_t cols, int layout, int64_t offset, int x_layout, double alpha, double beta,
+                     int fill, int nan_y) {
+    box A, x, y;
+    int64_t wrong = 0;
+    box_2d(&A, t, rows, cols, layout, offset, fill);
+    box_make(&x, t, 1, &cols, x_layout, offset, fill);
+    box_make(&y, t, 1, &rows, x_layout == LAY_C ? LAY_STRIDED : LAY_C, offset, fill);
+    box_random(&A, 0);
+    box_random(&x, 0);
+    if (alpha == 0) { /* never read */
+        for (int64_t i = 0; i < A.n; i++)
+            box_put(&A, i, num_of(NAN));
+        for (int64_t i = 0; i < x.n; i++)
+            box_put(&x, i, num_of(INFINITY));
+        box_upload(&A);
+        box_upload(&x);
+    }
+    if (beta == 0 && nan_y) {
+        for (int64_t i = 0; i < y.n; i++)
+            box_put(&y, i, num_of(NAN));
+        box_upload(&y);
+    } else {
+        box_random(&y, 0);
+    }
+    CHECK_OK(gpul_gemv(alpha, &A.view, &x.view, beta, &y.view, NULL));
+    BOX_GUARDS(&y);
+    for (int64_t i = 0; i < rows; i++) {
+        long double want = 0, size = 0;
+        const double al = t == GPUL_F32 ? (double)(float)alpha : alpha, be = t == GPUL_F32 ? (double)(float)beta : beta;
+        const double got = box_got(&y, i).f;
+        if (alpha != 0)
+            for (int64_t j = 0; j < cols; j++) {
+                const long double p = (long double)box_get(&A, i * cols + j).f * box_get(&x, j).f;
+                want += p;
+                size += fabsl(p);
+            }
+        want *= al;
+        size *= fabs(al);
+        if (beta != 0) {
+            want += (long double)be * box_get(&y, i).f;
+            size += fabsl((long double)be * box_get(&y, i).f);
+        }
+        if (!(fabsl((long double)got - want) <= (long double)gamma_of(t, cols + 2) * size) && wrong++ == 0)
+            FAIL("%s %lld x %lld, layout %d, alpha %g, beta %g: y[%lld] is %.17g, wanted %.17Lg within %.3Lg", gpul_dtype_name(t),
+                 (long long)rows, (long long)cols, layout, alpha, beta, (long long)i, got, want,
+                 (long double)gamma_of(t, cols + 2) * size);
+    }
+    if (!wrong)
+        check_pass();
+    BOX_UNCHANGED(&A);
+    BOX_UNCHANGED(&x);
+    box_free(&A);
+    box_free(&x);
+    box_free(&y);
+}
+
+static void test_shapes(void) {
+    static const int64_t sizes[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 100, 127, 129, 257};
+    static const double scalars[] = {1, 0, -1, 0.5, 2.75, -3.1};
+    int k = 0;
+    for (int i = 0; i < COUNT_OF(sizes); i++)
+        for (int j = 0; j < COUNT_OF(sizes); j++, k++)
+            one_case(k & 1 ? GPUL_F32 : GPUL_F64, sizes[i], sizes[j], (k / 2 + i) % 4, k % 3, k % 5 ? LAY_C : LAY_STRIDED,
+                     scalars[(k / 3) % 6], scalars[(k / 7) % 6], k & 1, 1);
+    for (int64_t n = 0; n <= 65; n++) { /* square, and vectors seen as matrices */
+        one_case(n & 1 ? GPUL_F32 : GPUL_F64, n, n, (int)(n % 4), n % 2, LAY_C, 1, 0, 0, 1);
+        one_case(n & 1 ? GPUL_F64 : GPUL_F32, 1, n, (int)(n % 4), 0, LAY_C, 1, 1, 0, 0);
+        one_case(n & 1 ? GPUL_F64 : GPUL_F32, n, 1, (int)(n % 4), 1, LAY_C, -1, 1, 0, 0);
+    }
+}
+
+static void test_scalars(void) { /* every pair of interesting alpha and beta, in every layout */
+    static const double scalars[] = {0, 1, -1, 0.1, -0.0, 1e-20};
+    for (int i = 0; i < COUNT_OF(scalars); i++)
+        for (int j = 0; j < COUNT_OF(scalars); j++)
+            for (int layout = 0; layout < 4; layout++)
+                for (int d = 0; d < 2; d++)
+                    one_case(d ? GPUL_F64 : GPUL_F32, 37, 70, layout, 0, LAY_C, scalars[i], scalars[j], layout & 1, 1);
+}
+
+static void test_long(void) {
+    static const int64_t shapes[][2] = {{3, 20000}, {20000, 3}, {1, 50000}, {300, 300}, {5, 4097}, {1000, 513}, {2, 65537}};
+    for (int k = 0; k < COUNT_OF(shapes) * 4; k++)
+        one_case(k & 1 ? GPUL_F32 : GPUL_F64, shapes[k / 4][0], shapes[k / 4][1], (k / 2) % 2 ? k % 4 : LAY_C, k % 2, LAY_C, 1.5, 0.5, 0, 0);
+    if (large_tests())
+        one_case(GPUL_F32, 4096, 4096, LAY_F, 0, LAY_C, 1, 0, 0, 0);
+}
+
+static void test_integers(void) { /* small integers: exact, so equal, in any order of summation */
+    for (int k = 0; k < 40; k++) {
+        const int64_t rows = 1 + rng_below(90), cols = 1 + rng_below(900);
+        const gpul_dtype t = k & 1 ? GPUL_F32 : GPUL_F64;
+        int64_t wrong = 0;
+        box A, x, y;
+        box_2d(&A, t, rows, cols, k % 4, k % 3, 0);
+        box_1d(&x, t, cols, k % 2, 0);
+        box_1d(&y, t, rows, k % 3, 1);
+        box_random(&A, 1);
+        box_random(&x, 1);
+        CHECK_OK(gpul_gemv(1, &A.view, &x.view, 0, &y.view, NULL));
+        BOX_GUARDS(&y);
+        for (int64_t i = 0; i < rows; i++) {
+            double want = 0;
+            for (int64_t j = 0; j < cols; j++)
+                want += box_get(&A, i * cols + j).f * box_get(&x, j).f;
+            wrong += !(box_got(&y, i).f == want);
+        }
+        CHECK_INT(wrong, 0);
+        box_free(&A);
+        box_free(&x);
+        box_free(&y);
+    }
+}
+
+static void test_transposed(void) { /* gpul_transpose gives A^T x */
+    gpul_array A = GPUL_ZERO, T = GPUL_ZERO, x = GPUL_ZERO, y = GPUL_ZERO;
+    const double a[6] = {1, 2, 3, 4, 5, 6}, xs[2] = {10, 100};
+    double ys[3] = {0, 0, 0};
+    CHECK_OK(gpul_to_device(&A, a, GPUL_F64, gpul_2d(2, 3), NULL));
+    CHECK_OK(gpul_to_device(&x, xs, GPUL_F64, gpul_1d(2), NULL));
+    CHECK_OK(gpul_device_array(&y, GPUL_F64, gpul_1d(3), NULL));
+    CHECK_OK(gpul_transpose(&T, &A));
+    CHECK_OK(gpul_gemv(1, &T, &x, 0, &y, NULL));
+    CHECK_OK(gpul_copy_to_host(ys, &y, NULL));
+    CHECK(ys[0] == 410 && ys[1] == 520 && ys[2] == 630);
+    CHECK_OK(gpul_free(&A));
+    CHECK_OK(gpul_free(&x));
+    CHECK_OK(gpul_free(&y));
+}
+
+static void test_nan_spreads(void) { /* one NaN in A spoils its row alone; in x, every row; and 0 * NaN in the data is NaN */
+    for (int layout = 0; layout < 2; layout++) {
+        gpul_array y = GPUL_ZERO;
+        float got[40];
+        int64_t bad = 0;
+        box A, x;
+        box_2d(&A, GPUL_F32, 40, 50, layout, 0, 0);
+        box_1d(&x, GPUL_F32, 50, 0, 0);
+        box_random(&A, 1);
+        for (int64_t j = 0; j < 50; j++)
+            box_put(&x, j, num_of(0));
+        box_put(&A, 7 * 50 + 49, num_of(NAN));
+        box_put(&A, 9 * 50 + 3, num_of(INFINITY));
+        box_upload(&A);
+        box_upload(&x);
+        CHECK_OK(gpul_device_array(&y, GPUL_F32, gpul_1d(40), NULL));
+        CHECK_OK(gpul_gemv(1, &A.view, &x.view, 0, &y, NULL));
+        CHECK_OK(gpul_copy_to_host(got, &y, NULL));
+        for (int i = 0; i < 40; i++)
+            bad += (got[i] != got[i]) != (i == 7 || i == 9);
+        CHECK_INT(bad, 0);
+        CHECK_OK(gpul_fill(&y, NAN, NULL)); /* beta that is not 0 reads y */
+        CHECK_OK(gpul_gemv(0, &A.view, &x.view, 1, &y, NULL));
+        CHECK_OK(gpul_copy_to_host(got, &y, NULL));
+        CHECK(got[0] != got[0] && got[39] != got[39]);
+        CHECK_OK(gpul_free(&y));
+        box_free(&A);
+        box_free(&x);
+    }
+}
+
+static void test_same_bits(void) {
+    for (int k = 0; k < 8; k++) {
+        const gpul_dtype t = k & 1 ? GPUL_F32 : GPUL_F64;
+        const int64_t rows = k < 4 ? 9 : 700, cols = k < 4 ? 30000 : 300;
+        gpul_array y = GPUL_ZERO;
+        double first[700], again[700];
+        gpul_stream s = NULL;
+        box A, x;
+        memset(first, 0, sizeof first);
+        memset(again, 0, sizeof again);
+        box_2d(&A, t, rows, cols, k / 2 % 2 ? LAY_F : LAY_C, 0, 0);
+        box_1d(&x, t, cols, 0, 0);
+        box_random(&A, 0);
+        box_random(&x, 0);
+        CHECK_OK(gpul_device_array(&y, t, gpul_1d(rows), NULL));
+        CHECK_OK(gpul_stream_create(&s, 0));
+        for (int run = 0; run < 4; run++) {
+#ifdef GPULITE_CPU_STANDIN
+            standin_order(run == 1 ? STANDIN_REVERSE : run ? STANDIN_RANDOM : STANDIN_FORWARD);
+            standin_seed((unsigned long long)run);
+#endif
+            CHECK_OK(gpul_gemv(1, &A.view, &x.view, 0, &y, run & 1 ? s : NULL));
+            CHECK_OK(gpul_stream_synchronize(s));
+            CHECK_OK(gpul_copy_to_host(run ? again : first, &y, NULL));
+            if (run)
+                CHECK_BYTES(again, first, (size_t)rows * gpul_dtype_size(t));
+        }
+#ifdef GPULITE_CPU_STANDIN
+        standin_reset();
+#endif
+        CHECK_OK(gpul_stream_destroy(&s));
+        CHECK_OK(gpul_free(&y));
+        box_free(&A);
+        box_free(&x);
+    }
+}
+
+static void test_errors(void) {
+    static const char *const g = "gpul_gemv";
+    gpul_array A = GPUL_ZERO, x = GPUL_ZERO, y = GPUL_ZERO, d = GPUL_ZERO, i = GPUL_ZERO, iv = GPUL_ZERO, zero = GPUL_ZERO, row = GPUL_ZERO,
+               column = GPUL_ZERO, flat = GPUL_ZERO;
+    float host[12], got[3];
+    for (int k = 0; k < 12; k++)
+        host[k] = (float)k;
+    CHECK_OK(gpul_to_device(&A, host, GPUL_F32, gpul_2d(3, 4), NULL));
+    CHECK_OK(gpul_to_device(&x, host, GPUL_F32, gpul_1d(4), NULL));
+    CHECK_OK(gpul_device_array(&y, GPUL_F32, gpul_1d(3), NULL));
+    CHECK_OK(gpul_fill(&y, 77, NULL));
+    CHECK_OK(gpul_device_array(&d, GPUL_F64, gpul_1d(4), NULL));
+    CHECK_OK(gpul_device_array(&i, GPUL_I32, gpul_2d(3, 4), NULL));
+    CHECK_OK(gpul_device_array(&iv, GPUL_I32, gpul_1d(4), NULL));
+    CHECK_FAILS(gpul_gemv(1, NULL, &x, 0, &y, NULL), GPUL_ERROR_ARGUMENT, g, "A");
+    CHECK_FAILS(gpul_gemv(1, &zero, &x, 0, &y, NULL), GPUL_ERROR_ARGUMENT, g, "A");
+    CHECK_FAILS(gpul_gemv(1, &A, NULL, 0, &y, NULL), GPUL_ERROR_ARGUMENT, g, "x");
+    CHECK_FAILS(gpul_gemv(1, &A, &zero, 0, &y, NULL), GPUL_ERROR_ARGUMENT, g, "x");
+    CHECK_FAILS(gpul_gemv(1, &A, &x, 0, NULL, NULL), GPUL_ERROR_ARGUMENT, g, "y");
+    CHECK_FAILS(gpul_gemv(1, &A, &x, 0, &zero, NULL), GPUL_ERROR_ARGUMENT, g, "y");
+    CHECK_FAILS(gpul_gemv(1, &i, &iv, 0, &y, NULL), GPUL_ERROR_DTYPE, g, "A");
+    CHECK_FAILS(gpul_gemv(1, &A, &d, 0, &y, NULL), GPUL_ERROR_DTYPE, g, "x");
+    CHECK_FAILS(gpul_gemv(1, &A, &x, 0, &d, NULL), GPUL_ERROR_DTYPE, g, "y");
+    CHECK_FAILS(gpul_gemv(1, &x, &x, 0, &y, NULL), GPUL_ERROR_SHAPE, g, "A");
+    CHECK_FAILS(gpul_gemv(1, &A, &y, 0, &y, NULL), GPUL_ERROR_SHAPE, g, "x");
+    CHECK_FAILS(gpul_gemv(1, &A, &x, 0, &x, NULL), GPUL_ERROR_SHAPE, g, "y");
+    CHECK_OK(gpul_index(&row, &A, 0, 1));
+    CHECK_OK(gpul_index(&column, &A, 1, 1));
+    CHECK_FAILS(gpul_gemv(1, &A, &x, 0, &column, NULL), GPUL_ERROR_OVERLAP, g, "y");
+    CHECK_OK(gpul_slice(&flat, &x, 0, 0, 3, 1));
+    CHECK_FAILS(gpul_gemv(1, &A, &x, 0, &flat, NULL), GPUL_ERROR_OVERLAP, g, "y");
+    CHECK_OK(gpul_copy_to_host(got, &y, NULL));
+    CHECK(got[0] == 77 && got[2] == 77);
+    CHECK_OK(gpul_free(&A));
+    CHECK_OK(gpul_free(&x));
+    CHECK_OK(gpul_free(&y));
+    CHECK_OK(gpul_free(&d));
+    CHECK_OK(gpul_free(&i));
+    CHECK_OK(gpul_free(&iv));
+}
+
+int main(void) {
+    check_begin("gemv");
+    RUN(test_shapes);
+    RUN(test_scalars);
+    RUN(test_long);
+    RUN(test_integers);
+    RUN(test_transposed);
+    RUN(test_nan_spreads);
+    RUN(test_same_bits);
+    RUN(test_errors);
+    return check_end();
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT
+ * C = alpha A B + beta C in four dtypes: exact integers, the error bound, BLAS's rules, every order, errors. */
+#include "check.h"
+
+static const gpul_dtype types[4] = {GPUL_F32, GPUL_F64, GPUL_F16, GPUL_BF16};
+
+static long double unit(gpul_dtype t) { return t == GPUL_F64 ? 0x1p-53L : 0x1p-24L; } /* of the accumulation */
+
+/* orders: bits 0, 1, 2 of `orders` make A, B, C column-major; bit 3 pads the leading dimensions. */
+static void one_case(gpul_dtype t, int64_t M, int64_t N, int64_t K, int orders, int64_t offset, double alpha, double beta, int small,
+                     int fill) {
+    const int pad = orders & 8 ? LAY_C_PAD : LAY_C;
+    const gpul_dtype wide = t == GPUL_F64 ? GPUL_F64 : GPUL_F32;
+    const long double u = unit(t), g = (long double)(K + 2) * u / (1 - (long double)(K + 2) * u);
+    int64_t wrong = 0;
+    box A, B, C;
+    double *a, *b;
+    box_2d(&A, t, M, K, pad + (orders & 1), offset, fill);
+    box_2d(&B, t, K, N, pad + (orders >> 1 & 1), offset, fill);
+    box_2d(&C, t, M, N, pad + (orders >> 2 & 1), offset, fill);
+    box_random(&A, small);
+    box_random(&B, small);
+    if (alpha == 0) {
+        for (int64_t i = 0; i < A.n; i++)
+            box_put(&A, i, num_of(NAN));
+        for (int64_t i = 0; i < B.n; i++)
+            box_put(&B, i, num_of(INFINITY));
+        box_upload(&A);
+        box_upload(&B);
+    }
+    if (beta == 0) { /* never read */
+        for (int64_t i = 0; i < C.n; i++)
+            box_put(&C, i, num_of(NAN));
+        box_upload(&C);
+    } else {
+        box_random(&C, small);
+    }
+    if (alpha == 1 && beta == 0)
+        CHECK_OK(gpul_matmul(&C.view, &A.view, &B.view, NULL));
+    else
+        CHECK_OK(gpul_gemm(alpha, &A.view, &B.view, beta, &C.view, NULL));
+    BOX_GUARDS(&C);
+    a = (double *)malloc((size_t)(M * K + 1) * 8);
+    b = (double *)malloc((size_t)(K * N + 1) * 8);
+    for (int64_t i = 0; i < M * K; i++)
+        a[i] = box_get(&A, i).f;
+    for (int64_t k = 0; k < K; k++)
+        for (int64_t j = 0; j < N; j++)
+            b[j * K + k] = box_get(&B, k * N + j).f;
+    for (int64_t i = 0; i < M; i++)
+        for (int64_t j = 0; j < N; j++) {
+            const double al = wide == GPUL_F32 ? (double)(float)alpha : alpha, be = wide == GPUL_F32 ? (double)(float)beta : beta;
+            const double got = box_got(&C, i * N + j).f;
+            long double want = 0, size = 0, bound;
+            if (alpha != 0) {
+                if (t == GPUL_F64) {
+                    for (int64_t k = 0; k < K; k++) {
+                        const long double p = (long double)a[i * K + k] * b[j * K + k];
+                        want += p;
+                        size += fabsl(p);
+                    }
+                } else { /* products of 24-bit numbers are exact in double, and their sums good to 2^-53 */
+                    double w = 0, s = 0;
+                    for (int64_t k = 0; k < K; k++) {
+                        const double p = a[i * K + k] * b[j * K + k];
+                        w += p;
+                        s += fabs(p);
+                    }
+                    want = w;
+                    size = s * (1 + 0x1p-25);
+                }
+            }
+            want *= al;
+            size *= fabs(al);
+            if (beta != 0) {
+                want += (long double)be * box_get(&C, i * N + j).f;
+                size += fabsl((long double)be * box_get(&C, i * N + j).f);
+            }
+            bound = g * size;
+            if (t == GPUL_F16)
+                bound += 0x1p-11L * (fabsl(want) + bound) + 0x1p-25L;
+            if (t == GPUL_BF16)
+                bound += 0x1p-8L * (fabsl(want) + bound) + 0x1p-134L;
+            if (!(fabsl((long double)got - want) <= bound) && wrong++ == 0)
+                FAIL("%s %lld x %lld x %lld, orders %d, alpha %g, beta %g: C[%lld, %lld] is %.9g, wanted %.9Lg within %.3Lg",
+                     gpul_dtype_name(t), (long long)M, (long long)N, (long long)K, orders, alpha, beta, (long long)i, (long long)j, got,
+                     want, bound);
+        }
+    if (!wrong)
+        check_pass();
+    BOX_UNCHANGED(&A);
+    BOX_UNCHANGED(&B);
+    free(a);
+    free(b);
+    box_free(&A);
+    box_free(&B);
+    box_free(&C);
+}
+
+static void test_small(void) { /* reference BLAS's shapes and the tiles' neighbours */
+    static const int64_t sizes[] = {0, 1, 2, 3, 5, 9, 16, 17, 33};
+    static const double scalars[] = {1, 0, -1, 0.5, 2.25};
+    int k = 0;
+    for (int i = 0; i < COUNT_OF(sizes); i++)
+        for (int j = 0; j < COUNT_OF(sizes); j++)
+            for (int l = 0; l < COUNT_OF(sizes); l++, k++)
+                one_case(types[k % 4], sizes[i], sizes[j], sizes[l], (k / 4) % 16, k % 3, k % 2 ? 1 : scalars[k / 5 % 5],
+                         k % 2 ? 0 : scalars[k / 3 % 5], 0, k & 1);
+}
+
+static void test_sizes(void) { /* 0 to 65 in each dimension */
+    for (int64_t n = 0; n <= 65; n++) {
+        one_case(types[n % 4], n, 19, 23, (int)(n % 16), n % 2, 1, 0, 0, 0);
+        one_case(types[(n + 1) % 4], 21, n, 17, (int)(n / 2 % 16), 0, 1, 1, 0, 0);
+        one_case(types[(n + 2) % 4], 18, 22, n, (int)(n / 3 % 16), 0, 1, 0, 0, 1);
+    }
+}
+
+static void test_orders_of_matrices(void) {
+    for (int orders = 0; orders < 16; orders++)
+        for (int d = 0; d < 4; d++) {
+            one_case(types[d], 67, 45, 38, orders, d & 1, 1, 0, 0, d & 1);
+            one_case(types[d], 40, 129, 65, orders, 0, -0.5, 2, 0, 0);
+        }
+}
+
+static void test_tiles(void) { /* around the sizes that tiles may have, and long K, where it may be split */
+    static const int64_t shapes[][3] = {{63, 64, 65}, {64, 65, 63}, {65, 63, 64}, {127, 128, 16}, {128, 129, 15}, {129, 127, 17},
+                                        {128, 128, 128}, {257, 31, 12}, {31, 257, 12}, {1, 300, 300}, {300, 1, 300}, {4, 4, 20000},
+                                        {17, 3, 5001}, {64, 64, 4096}, {1, 1, 30000}, {130, 70, 1000}, {200, 200, 7}};
+    for (int k = 0; k < COUNT_OF(shapes) * 2; k++)
+        one_case(types[k % 4 == 3 || k % 8 == 6 ? k % 4 : k % 2], shapes[k / 2][0], shapes[k / 2][1], shapes[k / 2][2], (k * 5) % 16, k % 2, 1,
+                 k % 3 ? 0 : 1, shapes[k / 2][2] > 500, 0);
+    if (large_tests()) {
+        one_case(GPUL_F32, 1024, 1024, 512, 0, 0, 1, 0, 0, 0);
+        one_case(GPUL_F64, 513, 1025, 511, 6, 0, 1, 0, 0, 0);
+        one_case(GPUL_BF16, 1024, 768, 640, 3, 0, 1, 0, 1, 0);
+        one_case(GPUL_F16, 768, 1024, 600, 1, 0, 1, 0, 1, 0);
+    }
+}
+
+static void test_integers(void) { /* exact in every dtype: equal bits wanted, in any order of summation */
+    for (int k = 0; k < 60; k++) {
+        const gpul_dtype t = types[k % 4];
+        const int64_t M = 1 + rng_below(80), N = 1 + rng_below(80), K = 1 + rng_below(t == GPUL_BF16 ? 3 : t == GPUL_F16 ? 25 : 200);
+        int64_t wrong = 0;
+        box A, B, C;
+        box_2d(&A, t, M, K, k / 4 % 4, k % 2, 0);
+        box_2d(&B, t, K, N, k / 16 % 4, k % 3, 0);
+        box_2d(&C, t, M, N, k % 4, k % 2, 1);
+        box_random(&A, 1);
+        box_random(&B, 1);
+        box_random(&C, 1);
+        CHECK_OK(gpul_gemm(-1, &A.view, &B.view, 2, &C.view, NULL));
+        BOX_GUARDS(&C);
+        for (int64_t i = 0; i < M; i++)
+            for (int64_t j = 0; j < N; j++) {
+                double want = 2 * box_get(&C, i * N + j).f;
+                unsigned char text[8];
+                for (int64_t l = 0; l < K; l++)
+                    want -= box_get(&A, i * K + l).f * box_get(&B, l * N + j).f;
+                num_store(t, text, num_of(want)); /* at most 255: held exactly */
+                wrong += !(box_got(&C, i * N + j).f == num_load(t, text).f);
+            }
+        CHECK_INT(wrong, 0);
+        box_free(&A);
+        box_free(&B);
+        box_free(&C);
+    }
+}
+
+static void test_nan(void) { /* a NaN in A spoils its row, one in B its column; infinity times zero is NaN */
+    for (int orders = 0; orders < 8; orders++)
+        for (int d = 0; d < 4; d++) {
+            int64_t wrong = 0;
+            box A, B, C;
+            box_2d(&A, types[d], 20, 33, orders & 1, 0, 0);
+            box_2d(&B, types[d], 33, 40, orders >> 1 & 1, 0, 0);
+            box_2d(&C, types[d], 20, 40, orders >> 2, 0, 0);
+            box_random(&A, 1);
+            box_random(&B, 1);
+            box_put(&A, 5 * 33 + 32, num_of(NAN));
+            box_put(&B, 2 * 40 + 39, num_of(INFINITY));
+            box_put(&A, 7 * 33 + 2, num_of(0));
+            box_upload(&A);
+            box_upload(&B);
+            CHECK_OK(gpul_matmul(&C.view, &A.view, &B.view, NULL));
+            BOX_GUARDS(&C);
+            for (int64_t i = 0; i < 20; i++)
+                for (int64_t j = 0; j < 40; j++) {
+                    const double got = box_got(&C, i * 40 + j).f;
+                    if (i == 5 || (i == 7 && j == 39))
+                        wrong += got == got;
+                    else if (j == 39)
+                        wrong += !(isinf(got) || box_get(&A, i * 33 + 2).f == 0);
+                    else
+                        wrong += !(fabs(got) <= 33 * 81);
+                }
+            CHECK_INT(wrong, 0);
+            box_free(&A);
+            box_free(&B);
+            box_free(&C);
+        }
+}
+
+static void test_row_alone(void) { /* the same bits on every run, stream and order of blocks */
+    for (int d = 0; d < 4; d++)
+        for (int k = 0; k < 2; k++) {
+            const int64_t M = k ? 5 : 70, N = k ? 6 : 66, K = k ? 9000 : 90;
+            gpul_stream s = NULL;
+            double first[70 * 66], again[70 * 66];
+            gpul_array out = GPUL_ZERO;
+            box A, B;
+            box_2d(&A, types[d], M, K, LAY_C, 0, 0);
+            box_2d(&B, types[d], K, N, LAY_F, 0, 0);
+            box_random(&A, 0);
+            box_random(&B, 0);
+            CHECK_OK(gpul_device_array(&out, types[d], gpul_2d(M, N), NULL));
+            CHECK_OK(gpul_stream_create(&s, 0));
+            for (int run = 0; run < 3; run++) {
+#ifdef GPULITE_CPU_STANDIN
+                standin_order(run == 1 ? STANDIN_REVERSE : run ? STANDIN_RANDOM : STANDIN_FORWARD);
+#endif
+                CHECK_OK(gpul_matmul(&out, &A.view, &B.view, run & 1 ? s : NULL));
+                CHECK_OK(gpul_stream_synchronize(s));
+                CHECK_OK(gpul_copy_to_host(run ? again : first, &out, NULL));
+                if (run)
+                    CHECK_BYTES(again, first, (size_t)gpul_nbytes(&out));
+            }
+#ifdef GPULITE_CPU_STANDIN
+            standin_reset();
+#endif
+            CHECK_OK(gpul_stream_destroy(&s));
+            CHECK_OK(gpul_free(&out));
+            box_free(&A);
+            box_free(&B);
+        }
+}
+
+static void test_errors(void) {
+    static const char *const m = "gpul_matmul", *const g = "gpul_gemm";
+    gpul_array A = GPUL_ZERO, B = GPUL_ZERO, C = GPUL_ZERO, d = GPUL_ZERO, i = GPUL_ZERO, v = GPUL_ZERO, zero = GPUL_ZERO, part = GPUL_ZERO,
+               wide = GPUL_ZERO, gaps = GPUL_ZERO;
+    float got[10];
+    CHECK_OK(gpul_device_array(&A, GPUL_F32, gpul_2d(2, 3), NULL));
+    CHECK_OK(gpul_device_array(&B, GPUL_F32, gpul_2d(3, 5), NULL));
+    CHECK_OK(gpul_device_array(&C, GPUL_F32, gpul_2d(2, 5), NULL));
+    CHECK_OK(gpul_fill(&C, 77, NULL));
+    CHECK_OK(gpul_device_array(&d, GPUL_F64, gpul_2d(3, 5), NULL));
+    CHECK_OK(gpul_device_array(&i, GPUL_I32, gpul_2d(2, 3), NULL));
+    CHECK_OK(gpul_device_array(&v, GPUL_F32, gpul_1d(3), NULL));
+    CHECK_OK(gpul_device_array(&wide, GPUL_F32, gpul_2d(10, 10), NULL));
+    CHECK_FAILS(gpul_matmul(NULL, &A, &B, NULL), GPUL_ERROR_ARGUMENT, m, "C");
+    CHECK_FAILS(gpul_matmul(&zero, &A, &B, NULL), GPUL_ERROR_ARGUMENT, m, "C");
+    CHECK_FAILS(gpul_matmul(&C, NULL, &B, NULL), GPUL_ERROR_ARGUMENT, m, "A");
+    CHECK_FAILS(gpul_matmul(&C, &zero, &B, NULL), GPUL_ERROR_ARGUMENT, m, "A");
+    CHECK_FAILS(gpul_matmul(&C, &A, NULL, NULL), GPUL_ERROR_ARGUMENT, m, "B");
+    CHECK_FAILS(gpul_matmul(&C, &A, &zero, NULL), GPUL_ERROR_ARGUMENT, m, "B");
+    CHECK_FAILS(gpul_matmul(&C, &i, &B, NULL), GPUL_ERROR_DTYPE, m, "A");
+    CHECK_FAILS(gpul_matmul(&C, &A, &d, NULL), GPUL_ERROR_DTYPE, m, "B");
+    CHECK_FAILS(gpul_matmul(&d, &A, &B, NULL), GPUL_ERROR_DTYPE, m, "C");
+    CHECK_FAILS(gpul_matmul(&C, &v, &B, NULL), GPUL_ERROR_SHAPE, m, "A");
+    CHECK_FAILS(gpul_matmul(&C, &A, &v, NULL), GPUL_ERROR_SHAPE, m, "B");
+    CHECK_FAILS(gpul_matmul(&v, &A, &B, NULL), GPUL_ERROR_SHAPE, m, "C");
+    CHECK_FAILS(gpul_matmul(&C, &A, &A, NULL), GPUL_ERROR_SHAPE, m, "B");
+    CHECK_FAILS(gpul_matmul(&B, &A, &B, NULL), GPUL_ERROR_SHAPE, m, "C");
+    CHECK_FAILS(gpul_gemm(1, NULL, &B, 0, &C, NULL), GPUL_ERROR_ARGUMENT, g, "A");
+    CHECK_FAILS(gpul_gemm(1, &A, NULL, 0, &C, NULL), GPUL_ERROR_ARGUMENT, g, "B");
+    CHECK_FAILS(gpul_gemm(1, &A, &B, 0, NULL, NULL), GPUL_ERROR_ARGUMENT, g, "C");
+    CHECK_FAILS(gpul_gemm(1, &i, &B, 0, &C, NULL), GPUL_ERROR_DTYPE, g, "A");
+    CHECK_FAILS(gpul_gemm(1, &A, &A, 0, &C, NULL), GPUL_ERROR_SHAPE, g, "B");
+    CHECK_FAILS(gpul_gemm(1, &A, &B, 0, &B, NULL), GPUL_ERROR_SHAPE, g, "C");
+    {
+        gpul_array a = GPUL_ZERO, b = GPUL_ZERO, c = GPUL_ZERO, t = GPUL_ZERO;
+        CHECK_OK(gpul_slice(&part, &wide, 0, 0, 4, 1));
+        CHECK_OK(gpul_slice(&a, &part, 1, 0, 4, 1));
+        CHECK_OK(gpul_slice(&b, &part, 1, 4, 8, 1));
+        CHECK_OK(gpul_slice(&c, &part, 1, 3, 7, 1));
+        CHECK_FAILS(gpul_matmul(&c, &a, &a, NULL), GPUL_ERROR_OVERLAP, m, "A");
+        CHECK_FAILS(gpul_gemm(1, &a, &b, 0, &b, NULL), GPUL_ERROR_OVERLAP, g, "B");
+        CHECK_OK(gpul_fill(&wide, 1, NULL));
+        CHECK_OK(gpul_matmul(&b, &a, &a, NULL)); /* side by side in one matrix: no overlap */
+        CHECK_OK(gpul_slice(&gaps, &wide, 0, 0, 8, 2)); /* both strides above 1 */
+        CHECK_OK(gpul_slice(&gaps, &gaps, 1, 0, 8, 2));
+        CHECK_OK(gpul_device_array(&t, GPUL_F32, gpul_2d(4, 4), NULL));
+        CHECK(gpul_matmul(&t, &gaps, &gaps, NULL) != GPUL_OK);
+        CHECK(strstr(gpul_last_error()->message, "stride") != NULL);
+        CHECK_OK(gpul_free(&t));
+    }
+    CHECK_OK(gpul_copy_to_host(got, &C, NULL));
+    CHECK(got[0] == 77 && got[9] == 77);
+    CHECK_OK(gpul_free(&A));
+    CHECK_OK(gpul_free(&B));
+    CHECK_OK(gpul_free(&C));
+    CHECK_OK(gpul_free(&d));
+    CHECK_OK(gpul_free(&i));
+    CHECK_OK(gpul_free(&v));
+    CHECK_OK(gpul_free(&wide));
+}
+
+int main(void) {
+    check_begin("matmul");
+    RUN(test_small);
+    RUN(test_sizes);
+    RUN(test_orders_of_matrices);
+    RUN(test_tiles);
+    RUN(test_integers);
+    RUN(test_nan);
+    RUN(test_row_alone);
+    RUN(test_errors);
+    return check_end();
+}
