@@ -1248,12 +1248,13 @@ static __device__ __forceinline__ typename Op::Acc gpul__reduce_group(const Op &
     return acc;
 }
 
-/* True in every thread of the one block that arrives last of `blocks`; then what the others wrote before is visible. Called
- * by all threads, after the threads that wrote something fenced it. The counter is left at zero for its next use. */
-static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *arrived, int64_t blocks, uint32_t *shared_flag) {
+/* True in every thread of the one block whose arrival makes `mine` more out of `all` the last; then what the others wrote
+ * before is visible. Called by all threads, after the threads that wrote something fenced it. The counter is left at zero. */
+static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *arrived, uint32_t mine, int64_t all,
+                                                         uint32_t *shared_flag) {
     __syncthreads();
     if (threadIdx.x == 0) {
-        const bool last = atomicAdd(arrived, 1u) == uint32_t(blocks - 1);
+        const bool last = atomicAdd(arrived, mine) + mine == uint32_t(all);
         if (last) *arrived = 0;
         *shared_flag = last;
     }
@@ -1318,7 +1319,7 @@ template <typename Op> struct gpul__row_chunk {
     }
 };
 
-/* Blocks stay and take one chunk after the other; the loads of the next flight, which may be the next chunk's, are under
+/* Blocks stay and take a run of chunks, one after the other; the loads of the next flight, which may be the next chunk's, are under
  * way while the present one is folded and the chunk's tree is climbed, so memory never waits for arithmetic. */
 template <typename Op>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 4)
@@ -1329,9 +1330,10 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 4)
     enum { kN = Chunk::kN, kStep = int(Chunk::kFlight) * int(Chunk::kRow) };
     GPUL_SHARED(Acc, shared);
     uint32_t *flag = reinterpret_cast<uint32_t *>(shared + GPUL__REDUCE_THREADS / 32);
-    const uint32_t tasks = uint32_t(p.outputs * p.chunks);
+    const int64_t tasks = p.outputs * p.chunks;
+    uint32_t task = uint32_t(tasks * blockIdx.x / gridDim.x);
+    const uint32_t end = uint32_t(tasks * (blockIdx.x + 1) / gridDim.x);
     const int first = int(threadIdx.x) * int(kN);
-    uint32_t task = blockIdx.x;
     Chunk now, next;
     typename Chunk::flight flight, coming;
     Acc lanes[kN];
@@ -1341,13 +1343,14 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 4)
     now.load(flight, first);
     op.begin(now.x - now.begin);
     int i = 0;
+    uint32_t written = 0; /* chunks of the present output that this block has done */
     for (;;) {
         const bool more = i + int(kStep) < now.length;
         Op next_op = op;
         if (more) {
             now.load(coming, first + i + int(kStep));
-        } else if (task + gridDim.x < tasks) {
-            next.set(p, x, y, task + gridDim.x);
+        } else if (task + 1 < end) {
+            next.set(p, x, y, task + 1);
             next.load(coming, first);
             next_op.begin(next.x - next.begin);
         }
@@ -1355,23 +1358,24 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 4)
         i += int(kStep);
         if (!more) {
             Acc acc = gpul__reduce_group(op, gpul__reduce_lanes<kN>(op, lanes), GPUL__REDUCE_THREADS, shared);
-            bool done = true;
-            if (p.chunks > 1) {
-                if (threadIdx.x == 0) {
-                    partials[now.output * p.chunks + now.chunk] = acc;
-                    __threadfence();
-                }
-                done = gpul__arrive_last(arrived + now.output, p.chunks, flag);
-                if (done) {
-                    acc = op.identity();
-                    for (int64_t c = threadIdx.x; c < p.chunks; c += GPUL__REDUCE_THREADS)
-                        acc = op.combine(acc, partials[now.output * p.chunks + c]);
-                    acc = gpul__reduce_group(op, acc, GPUL__REDUCE_THREADS, shared);
+            bool done = p.chunks == 1;
+            if (!done) {
+                if (threadIdx.x == 0) partials[now.output * p.chunks + now.chunk] = acc;
+                ++written;
+                if (task + 1 == end || next.output != now.output) {
+                    if (threadIdx.x == 0) __threadfence();
+                    done = gpul__arrive_last(arrived + now.output, written, p.chunks, flag);
+                    written = 0;
+                    if (done) {
+                        acc = op.identity();
+                        for (int64_t c = threadIdx.x; c < p.chunks; c += GPUL__REDUCE_THREADS)
+                            acc = op.combine(acc, partials[now.output * p.chunks + c]);
+                        acc = gpul__reduce_group(op, acc, GPUL__REDUCE_THREADS, shared);
+                    }
                 }
             }
             if (done && threadIdx.x == 0) op.store(out, now.out_offset, p.out_dtype, acc, p.n);
-            task += gridDim.x;
-            if (task >= tasks) return;
+            if (++task == end) return;
             now = next;
             op = next_op;
             i = 0;
@@ -1638,7 +1642,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS)
             __threadfence();
         }
         uint32_t *flag = reinterpret_cast<uint32_t *>(shared + GPUL__REDUCE_THREADS);
-        if (!gpul__arrive_last(arrived + strip, p.chunks, flag)) return;
+        if (!gpul__arrive_last(arrived + strip, 1, p.chunks, flag)) return;
         if (real) {
             gpul__fold_partials<Op, kC> fold;
             GPUL__UNROLL

@@ -1440,26 +1440,22 @@ static inline int32_t gpul__gemm_launch_tile(const gpul__gemm_args *args, gpul__
 }
 
 /* The SIMT kernel with the largest tile of which there are enough for the device. (The result does not depend on it.) */
-template <typename T> struct gpul__gemm_simt {
-    static inline int32_t launch(const gpul__gemm_args *args, gpul__gemm_problem *p) {
-        const int64_t enough = args->sms;
-        const int64_t large = gpul_ceil_div(args->M, 128) * gpul_ceil_div(args->N, 128) * args->splits;
-        const int64_t medium = gpul_ceil_div(args->M, 64) * gpul_ceil_div(args->N, 64) * args->splits;
-        if (large >= enough && args->M > 64 && args->N > 64) return gpul__gemm_launch_tile<T, 128, 128, 8, 8>(args, p);
-        if (medium >= enough && args->M > 32 && args->N > 32) return gpul__gemm_launch_tile<T, 64, 64, 4, 4>(args, p);
-        return gpul__gemm_launch_tile<T, 32, 32, 4, 2>(args, p);
-    }
-};
-template <> struct gpul__gemm_simt<double> {
-    static inline int32_t launch(const gpul__gemm_args *args, gpul__gemm_problem *p) {
-        const int64_t enough = args->sms;
-        const int64_t large = gpul_ceil_div(args->M, 128) * gpul_ceil_div(args->N, 64) * args->splits;
-        const bool fits = args->shared_optin >= int64_t(gpul__gemm_shape<double, 128, 64, 8, 4>::kSharedBytes);
-        if (fits && large >= enough && args->M > 32 && args->N > 32)
-            return gpul__gemm_launch_tile<double, 128, 64, 8, 4>(args, p);
-        return gpul__gemm_launch_tile<double, 32, 32, 4, 2>(args, p);
-    }
-};
+template <typename T> static inline int32_t gpul__gemm_simt(const gpul__gemm_args *args, gpul__gemm_problem *p) {
+    const int64_t enough = args->sms;
+    const int64_t large = gpul_ceil_div(args->M, 128) * gpul_ceil_div(args->N, 128) * args->splits;
+    const int64_t medium = gpul_ceil_div(args->M, 64) * gpul_ceil_div(args->N, 64) * args->splits;
+    if (large >= enough && args->M > 64 && args->N > 64) return gpul__gemm_launch_tile<T, 128, 128, 8, 8>(args, p);
+    if (medium >= enough && args->M > 32 && args->N > 32) return gpul__gemm_launch_tile<T, 64, 64, 4, 4>(args, p);
+    return gpul__gemm_launch_tile<T, 32, 32, 4, 2>(args, p);
+}
+template <> inline int32_t gpul__gemm_simt<double>(const gpul__gemm_args *args, gpul__gemm_problem *p) {
+    const int64_t enough = args->sms;
+    const int64_t large = gpul_ceil_div(args->M, 128) * gpul_ceil_div(args->N, 64) * args->splits;
+    const bool fits = args->shared_optin >= int64_t(gpul__gemm_shape<double, 128, 64, 8, 4>::kSharedBytes);
+    if (fits && large >= enough && args->M > 32 && args->N > 32)
+        return gpul__gemm_launch_tile<double, 128, 64, 8, 4>(args, p);
+    return gpul__gemm_launch_tile<double, 32, 32, 4, 2>(args, p);
+}
 
 static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t element) {
     const int64_t bytes = element * 4 < 16 ? element * 4 : 16; /* a group of four, in accesses of at most 16 bytes */
@@ -1490,7 +1486,7 @@ template <typename T> static inline int32_t gpul__gemm_launch_type(const gpul__g
     p.b_vector = gpul__gemm_aligned(p.B, p.b_k == 1 ? p.b_n : p.b_k, element);
     p.c_vector = gpul__gemm_aligned(p.C, p.c_m, element);
     p.scale_only = args->K == 0 || p.alpha == 0;
-    int32_t status = gpul__gemm_simt<T>::launch(args, &p);
+    int32_t status = gpul__gemm_simt<T>(args, &p);
     if (!status && splits > 1)
         status = gpul__launch(gpul__gemm_combine<T>, gpul_grid_1d(args->M * args->N, 256), gpul__dim(256), 0,
                               args->stream, p, int32_t(splits));

@@ -31,7 +31,7 @@ int main(void) {
     char *text = length < 0 ? NULL : (char *)malloc((size_t)length + 1);
     if (text == NULL || gpul_report(text, (size_t)length + 1) != length) {
         fprintf(stderr, "no report: %s\n", gpul_last_error()->message);
-        return 1;
+        exit(1);
     }
     fputs(text, stdout);
     free(text);

@@ -12,7 +12,7 @@
 // Longer calls start behind a waiting kernel that hides the first launch. The median over all batches is reported.
 // The data is drawn anew, with another seed, three times a case. The last batch of each draw writes into an output
 // that was filled with NaN, and that output is checked against a reference in double (exactly where results are exact).
-// Buffers are reused from call to call, so operands below the size of the L2 cache stay in it, for all contenders alike.
+// Buffers are reused from call to call, so operands smaller than the L2 cache stay in it, for all contenders alike.
 //
 // Peers get preallocated temporaries and int sizes. A peer whose result is wrong does not count.
 #include <cublasLt.h>

@@ -5,11 +5,11 @@
     python3 tests/bench/peers.py --csv peers.csv [--case TEXT ...] [--quick] [--seconds N]
     python3 tests/bench/plot.py bench.csv peers.csv
 
-Timed as bench does: batches of back-to-back calls between two events, libraries interleaved, outputs preallocated where the
-library takes one, medians; small calls therefore cost what the library's Python front end costs. Results are checked.
-With --gpulite FILE (a shared library, see below) gpulite is called through ctypes in the same process on the same memory:
+Timed as bench does: batches of back-to-back calls between two events, libraries interleaved, outputs preallocated
+where the library takes one, medians; small calls therefore cost what the library's Python front end costs. Results are
+checked. With --gpulite FILE, gpulite is called through ctypes in the same process on the same memory, from
 
-    nvcc -O3 -arch=sm_90a -shared -Xcompiler -fPIC -x cu -DGPULITE_IMPLEMENTATION -o libgpulite.so gpulite.h gpulite_kernels.cu
+    nvcc -O3 -arch=sm_90a -shared -Xcompiler -fPIC -DGPULITE_IMPLEMENTATION -I. -o libgpulite.so gpulite_kernels.cu
 """
 
 import argparse
@@ -20,8 +20,6 @@ import statistics
 import subprocess
 import sys
 import time
-
-import numpy as np
 
 try:
     import torch
