@@ -57,9 +57,11 @@ ifeq ($(BACKEND),cuda)
 ifeq ($(NVCC),)
 $(error BACKEND=cuda needs nvcc, on the PATH or in /usr/local/cuda/bin)
 endif
+# nvcc 12.1 and later optimise kernels in parallel when asked
+SPLIT := $(shell "$(NVCC)" --help 2>/dev/null | grep -q split-compile && echo --split-compile=0)
 CUDA_LIB := $(firstword $(wildcard $(CUDA_HOME)/lib64 $(CUDA_HOME)/targets/*-linux/lib $(CUDA_HOME)/lib))
 ALL_CFLAGS += -isystem $(firstword $(wildcard $(CUDA_HOME)/include $(CUDA_HOME)/targets/*-linux/include))
-COMPILE_CU = $(NVCC) -O3 -std=c++17 -arch=$(ARCH) -lineinfo -I. -MMD -MP -Xcompiler -fno-exceptions,-fno-threadsafe-statics $(NVCCFLAGS)
+COMPILE_CU = $(NVCC) -O3 -std=c++17 -arch=$(ARCH) $(SPLIT) -lineinfo -I. -MMD -MP -Xcompiler -fno-exceptions,-fno-threadsafe-statics $(NVCCFLAGS)
 LIBS := -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcudart -lm
 RUNTIME :=
 SAYS := $(ARCH), with $(NVCC)
@@ -86,7 +88,7 @@ TEST_BINS := $(TESTS:%=$B/tests/%) $(SELFTESTS:%=$B/tests/cpu/%)
 TEST_SCRIPTS := $(sort $(wildcard tests/test_*.sh))
 
 .DEFAULT_GOAL := all
-.PHONY: all run test bench check install uninstall clean help backend FORCE
+.PHONY: all run test sanitize bench check install uninstall clean help backend FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -120,6 +122,18 @@ endif
 $B/bench: tests/bench/bench.cu gpulite.h $B/gpulite_kernels.o $B/commands
 	$(NVCC) -O3 -std=c++17 -arch=$(ARCH) -lineinfo -I. $(NVCCFLAGS) -o $@ $< $B/gpulite_kernels.o -lcublas -lcublasLt
 
+# compute-sanitizer's four tools over every test, on a GPU
+sanitize: backend
+ifeq ($(BACKEND),cuda)
+	@$(MAKE) --no-print-directory $(TEST_BINS) $B/sanitizer_faults BACKEND=cuda ARCH=$(ARCH)
+	@sh tests/sanitize.sh $B/sanitizer_faults $(TEST_BINS)
+else
+	@echo 'make sanitize needs a GPU; here, make test SANITIZE=address,undefined'
+endif
+
+$B/sanitizer_faults: tests/sanitizer_faults.cu $B/commands
+	$(NVCC) -std=c++17 -arch=$(ARCH) -lineinfo -o $@ $<
+
 check:
 	@CC='$(CC)' CXX='$(CXX)' NVCC='$(NVCC)' sh tests/check.sh
 
@@ -127,6 +141,7 @@ help:
 	@echo 'make              builds the examples into build/<backend>/'
 	@echo 'make run          builds and runs every example; the last one is the tour'
 	@echo 'make test         builds and runs every test and example; ends with "N passed, N failed"'
+	@echo 'make sanitize     every test under compute-sanitizer, on a GPU'
 	@echo 'make bench        gpulite beside other libraries, on a GPU'
 	@echo 'make check        formatting, warnings, symbols, static analysis, planted faults (with the tools that are there)'
 	@echo 'make install      PREFIX=/usr/local DESTDIR=: header, kernels, pkg-config file'

@@ -675,25 +675,28 @@ typedef struct gpul__reduce_args {
     gpul_dtype out_dtype;
     int32_t sms;
     double alpha, beta; /* gemv */
-    void *partials;     /* chunks > 1: outputs x chunks accumulators */
-    uint32_t *arrived;  /* chunks > 1: outputs counters, zeroed before the launch */
+    void *partials;     /* NULL, or outputs x chunks accumulators */
+    uint32_t *arrived;  /* with them: outputs counters, zeroed before the launch */
     gpul_stream stream;
 } gpul__reduce_args;
 typedef struct gpul__reducer {
-    int32_t (*launch)(const gpul__reduce_args *);
+    int32_t (*launch)(const gpul__reduce_args *); /* a cudaError_t, or GPUL__NEEDS_PARTIALS */
     int32_t acc_bytes; /* sizeof the accumulator */
     int32_t vec;       /* elements per 16 bytes of input: part of the tree's shape */
 } gpul__reducer;
 
-/* The tree of a reduction of n elements: chunks of this many elements, a whole number of rows of GPUL__REDUCE_THREADS * vec
- * slots (4 KiB). A pure function of (n, vec), so that results do not depend on the machine. Up to 16 rows are one chunk, which
- * one block does at once; then 4 to 32 rows, for about a thousand chunks. */
+/* The tree of a reduction of n elements: chunks of this many elements, each one warp's work, in rows of 32 * vec slots (512
+ * bytes). A pure function of (n, vec), so that results do not depend on the machine. Up to 8 rows are one chunk; up to 256 rows
+ * are 8 chunks, which one block does with no help from others; then come 8 to 256 rows a chunk, for some 8000 chunks. */
 #define GPUL__REDUCE_THREADS 256
 static inline int64_t gpul__reduce_chunk(int64_t n, int32_t vec) {
-    const int64_t row = (int64_t)GPUL__REDUCE_THREADS * vec, rows = n / (row * 1024);
-    if (n <= 16 * row) return 16 * row;
-    return row * (rows < 4 ? 4 : rows > 32 ? 32 : rows);
+    const int64_t slots = 32 * (int64_t)vec, rows = gpul_ceil_div(n, slots), share = rows / 8192;
+    if (rows <= 8) return 8 * slots;
+    if (rows <= 256) return gpul_ceil_div(rows, 8) * slots;
+    return (share < 8 ? 8 : share > 256 ? 256 : share) * slots;
 }
+/* What a launcher returns when it was given no partials and needs them; nothing was launched. */
+#define GPUL__NEEDS_PARTIALS (-1)
 
 enum { /* elementwise operations; COPY and FILL go by element size (1, 2, 4, 8) in place of the dtype */
     GPUL__ADD = 1,
@@ -801,6 +804,8 @@ GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reduce
 #if defined(__CUDACC__) && defined(__cplusplus)
 #include <string.h>
 
+namespace { /* nothing here is for the linker, member functions of templates included */
+
 static __device__ __forceinline__ int64_t gpul_grid_x() { return int64_t(blockIdx.x) * blockDim.x + threadIdx.x; }
 static __device__ __forceinline__ int64_t gpul_grid_y() { return int64_t(blockIdx.y) * blockDim.y + threadIdx.y; }
 static __device__ __forceinline__ int64_t gpul_grid_z() { return int64_t(blockIdx.z) * blockDim.z + threadIdx.z; }
@@ -852,7 +857,7 @@ static inline gpul_dim3 gpul__to_dim(gpul_dim3 d) { return d; }
 static inline gpul_dim3 gpul__to_dim(dim3 d) { return gpul__dim(d.x, d.y, d.z); }
 template <typename Integer> static inline gpul_dim3 gpul__to_dim(Integer n) {
     /* what does not fit in 32 bits must fail as a launch, not wrap into a grid that works */
-    return gpul__dim(n >= 0 && uint64_t(n) <= 0xffffffffu ? uint32_t(n) : 0xffffffffu);
+    return gpul__dim(uint64_t(n) <= 0xffffffffu ? uint32_t(n) : 0xffffffffu);
 }
 
 template <typename... Params, typename Grid, typename Block, typename... Args>
@@ -1048,12 +1053,14 @@ static __device__ __forceinline__ gpul__none gpul__at(const gpul__none *, int64_
 static inline bool gpul__aligned(const void *p, size_t bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; }
 
 /* Element offsets of the index-th element, for several operands at once. Dividing in 32 bits where that is enough: a 64-bit
- * division is a subroutine on a GPU. Not inlined: it is long, and every kernel has it in several places. */
+ * division is a subroutine on a GPU. Inlined where it runs once for a whole output; its long code would swell loops, and a
+ * call there is cheaper (gpul__offsets). */
 struct gpul__offset3 {
     int64_t at[3];
 };
-static __device__ __noinline__ gpul__offset3 gpul__offsets(int64_t index, int32_t ndim, const int64_t *shape,
-                                                           const int64_t *a, const int64_t *b, const int64_t *c) {
+static __device__ __forceinline__ gpul__offset3 gpul__offsets_inline(int64_t index, int32_t ndim, const int64_t *shape,
+                                                                     const int64_t *a, const int64_t *b,
+                                                                     const int64_t *c) {
     gpul__offset3 offset = {{0, 0, 0}};
     for (int32_t d = ndim - 1; d >= 0; --d) {
         int64_t i = index;
@@ -1069,6 +1076,10 @@ static __device__ __noinline__ gpul__offset3 gpul__offsets(int64_t index, int32_
         offset.at[2] += i * c[d];
     }
     return offset;
+}
+static __device__ __noinline__ gpul__offset3 gpul__offsets(int64_t index, int32_t ndim, const int64_t *shape,
+                                                           const int64_t *a, const int64_t *b, const int64_t *c) {
+    return gpul__offsets_inline(index, ndim, shape, a, b, c);
 }
 
 /* ---- the elementwise engine ----
@@ -1173,14 +1184,14 @@ template <typename Op> static int32_t gpul__elementwise_launch(const gpul__eleme
  *     Acc  combine(Acc, Acc)
  *     void store(out, i, dtype, Acc, int64_t n)
  *
- * The tree. With vec elements to 16 bytes, a chunk has 256 * vec slots; slot p folds the chunk's elements p, p + 256 vec, ...
- * in order from the identity; slots are combined as adjacent pairs, pairs of pairs and so on; the results of several chunks
- * are folded into 256 slots in the same way and those combined by the same tree. It depends on (n, vec) alone, and three
- * kernels walk it, with the same bits:
- *     rows    threads along an output's elements, which lie densely: 16-byte loads, several in flight
+ * The tree. With vec elements to 16 bytes, a chunk (gpul__reduce_chunk) has 32 vec slots; slot p folds the chunk's elements
+ * p, p + 32 vec, ... in order from the identity; slots are combined as adjacent pairs, pairs of pairs and so on. The
+ * results of several chunks are folded into 256 slots in the same way (q, q + 256, ...) and those combined by the same tree.
+ * It depends on (n, vec) alone, and three kernels walk it, with the same bits:
+ *     rows    warps along an output's elements, which lie densely: 16-byte loads, several in flight
  *     short   the same where one load per thread covers an output: several outputs side by side
  *     cols    threads along the outputs: columns of a row-major matrix, and whatever the other two do not take
- * Chunks run in different blocks, and the block that finishes last combines them: one launch. */
+ * Where chunks of one output run in different blocks, the block that finishes last combines them: one launch. */
 
 template <typename Acc> static __device__ __forceinline__ Acc gpul__shuffle_xor(Acc a, int mask) {
     typedef typename gpul__word<sizeof(Acc) % 8 == 0 ? 8 : sizeof(Acc) % 4 == 0 ? 4 : 1>::type Unit;
@@ -1203,12 +1214,15 @@ struct gpul__reduce_layout {
     int64_t reduce_shape[GPUL_MAX_DIMS], x_reduce[GPUL_MAX_DIMS], y_reduce[GPUL_MAX_DIMS];
     int64_t outer_shape[GPUL_MAX_DIMS], x_outer[GPUL_MAX_DIMS], y_outer[GPUL_MAX_DIMS], out_stride[GPUL_MAX_DIMS];
     gpul_dtype out_dtype;
-    int32_t width; /* short: threads to an output; cols: threads side by side along the outputs. A power of two */
+    int32_t splits; /* rows: blocks that share an output */
+    int32_t parts;  /* cols: threads that share an output's slots in a chunk */
+    int32_t width;  /* short: threads to an output; cols: threads side by side along the outputs. A power of two */
 };
 
 /* Where an output's elements and its result lie. */
 static __device__ __forceinline__ gpul__offset3 gpul__reduce_offsets(const gpul__reduce_layout &p, int64_t output) {
-    if (p.outer_ndim > 1) return gpul__offsets(output, p.outer_ndim, p.outer_shape, p.x_outer, p.y_outer, p.out_stride);
+    if (p.outer_ndim > 1)
+        return gpul__offsets_inline(output, p.outer_ndim, p.outer_shape, p.x_outer, p.y_outer, p.out_stride);
     const gpul__offset3 offset = {{output * p.x_outer[0], output * p.y_outer[0], output * p.out_stride[0]}};
     return offset;
 }
@@ -1221,40 +1235,40 @@ static __device__ __forceinline__ typename Op::Acc gpul__reduce_lanes(const Op &
     return lanes[0];
 }
 
-/* The tree over threads in groups of `group` neighbours, a power of two. Every thread of the block calls it; the first of
- * each group gets the result. `shared` has one Acc for each warp. */
+/* The tree over groups of `group` neighbouring lanes, a power of two up to 32: the first of each group gets the result. */
 template <typename Op>
-static __device__ __forceinline__ typename Op::Acc gpul__reduce_group(const Op &op, typename Op::Acc acc, int group,
-                                                                      typename Op::Acc *shared) {
-    typedef typename Op::Acc Acc;
+static __device__ __forceinline__ typename Op::Acc gpul__reduce_warp(const Op &op, typename Op::Acc acc, int group) {
     GPUL__UNROLL
     for (int d = 1; d < 32; d *= 2) {
         if (d >= group) break;
-        const Acc other = gpul__shuffle_xor(acc, d);
+        const typename Op::Acc other = gpul__shuffle_xor(acc, d);
         acc = (threadIdx.x & unsigned(d)) ? op.combine(other, acc) : op.combine(acc, other);
-    }
-    if (group > 32) {
-        const int warp = int(threadIdx.x) / 32, warps = group / 32;
-        __syncthreads();
-        if (threadIdx.x % 32 == 0) shared[warp] = acc;
-        __syncthreads();
-        if (int(threadIdx.x) % group == 0) {
-            for (int d = 1; d < warps; d *= 2)
-                for (int w = 0; w < warps; w += 2 * d)
-                    shared[warp + w] = op.combine(shared[warp + w], shared[warp + w + d]);
-            acc = shared[warp];
-        }
     }
     return acc;
 }
 
-/* True in every thread of the one block whose arrival makes `mine` more out of `all` the last; then what the others wrote
- * before is visible. Called by all threads, after the threads that wrote something fenced it. The counter is left at zero. */
-static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *arrived, uint32_t mine, int64_t all,
-                                                         uint32_t *shared_flag) {
+/* The tree over the block's threads; thread 0 gets the result. `shared` has one Acc for each warp. */
+template <typename Op>
+static __device__ __forceinline__ typename Op::Acc gpul__reduce_block(const Op &op, typename Op::Acc acc,
+                                                                      typename Op::Acc *shared) {
+    const int warps = GPUL__REDUCE_THREADS / 32;
+    acc = gpul__reduce_warp(op, acc, 32);
+    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = acc;
     __syncthreads();
     if (threadIdx.x == 0) {
-        const bool last = atomicAdd(arrived, mine) + mine == uint32_t(all);
+        for (int d = 1; d < warps; d *= 2)
+            for (int w = 0; w < warps; w += 2 * d) shared[w] = op.combine(shared[w], shared[w + d]);
+        acc = shared[0];
+    }
+    return acc;
+}
+
+/* True in every thread of the block that arrives as the last of `blocks`; then what the others wrote before is visible. Called
+ * by all threads, after those that wrote something fenced it. The counter is left at zero. */
+static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *arrived, uint32_t blocks, uint32_t *shared_flag) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        const bool last = atomicAdd(arrived, 1u) == blocks - 1;
         if (last) *arrived = 0;
         *shared_flag = last;
     }
@@ -1264,125 +1278,105 @@ static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *arrived, uint
     return true;
 }
 
-/* One chunk of one output, as `rows` walks it. */
-template <typename Op> struct gpul__row_chunk {
+/* How many partial results stay in shared memory: one for each lane of the warp that combines them. */
+#define GPUL__REDUCE_SHARED 32
+
+/* One chunk in one warp; the first lane gets the result. */
+template <typename Op>
+static __device__ __forceinline__ typename Op::Acc
+gpul__reduce_row(const gpul__reduce_layout &p, Op op, const typename Op::X *x, const typename Op::Y *y, int64_t chunk) {
     typedef typename Op::X X;
     typedef typename Op::Y Y;
-    enum { kN = 16 / sizeof(X), kRow = GPUL__REDUCE_THREADS * kN, kFlight = sizeof(gpul__pack<Y, kN>) < 16 ? 4 : 2 };
-    int64_t output, chunk, begin, out_offset;
-    int length; /* elements: at most 32 * kRow */
-    const X *x;
-    const Y *y;
-    struct flight {
-        gpul__pack<X, kN> x[kFlight];
-        gpul__pack<Y, kN> y[kFlight];
-    };
-    __device__ __forceinline__ void set(const gpul__reduce_layout &p, const X *all_x, const Y *all_y, uint32_t task) {
-        output = task;
-        chunk = 0;
-        if (p.chunks > 1) {
-            output = task / uint32_t(p.chunks);
-            chunk = task - uint32_t(output) * uint32_t(p.chunks);
-        }
-        const gpul__offset3 offset = gpul__reduce_offsets(p, output);
-        begin = chunk * p.chunk;
-        const int64_t rest = p.n - begin;
-        length = int(rest < p.chunk ? rest : p.chunk);
-        x = all_x + offset.at[0] + begin;
-        y = gpul__has<Y>() ? all_y + offset.at[1] + begin : all_y;
-        out_offset = offset.at[2];
-    }
-    /* whole 16-byte loads only; fold sees to a row's last few elements */
-    __device__ __forceinline__ void load(flight &f, int i) const {
+    typedef typename Op::Acc Acc;
+    enum { kN = 16 / sizeof(X), kRow = 32 * kN, kFlight = gpul__size_of<Y>::value > 1 ? 2 : 4 };
+    const int64_t begin = chunk * p.chunk, rest = p.n - begin;
+    const int length = int(rest < p.chunk ? rest : p.chunk), lane = int(threadIdx.x) % 32 * int(kN);
+    Acc lanes[kN];
+    GPUL__UNROLL
+    for (int k = 0; k < int(kN); ++k) lanes[k] = op.identity();
+    op.begin(x);
+    x += begin;
+    if (gpul__has<Y>()) y += begin;
+    for (int i = lane; i < length; i += int(kFlight) * int(kRow)) {
+        gpul__pack<X, kN> vx[kFlight];
+        gpul__pack<Y, kN> vy[kFlight];
         GPUL__UNROLL
         for (int u = 0; u < int(kFlight); ++u) {
             const int at = i + u * int(kRow);
             if (at + int(kN) > length) continue;
-            f.x[u] = gpul__load<kN>(x + at);
-            f.y[u] = gpul__load<kN>(y + (gpul__has<Y>() ? at : 0));
+            vx[u] = gpul__load<kN>(x + at);
+            vy[u] = gpul__load<kN>(y + (gpul__has<Y>() ? at : 0));
         }
-    }
-    __device__ __forceinline__ void fold(const Op &op, typename Op::Acc (&lanes)[kN], const flight &f, int i) const {
         GPUL__UNROLL
         for (int u = 0; u < int(kFlight); ++u) {
             const int at = i + u * int(kRow);
             if (at + int(kN) <= length) {
                 GPUL__UNROLL
-                for (int k = 0; k < int(kN); ++k)
-                    lanes[k] = op.fold(lanes[k], f.x[u].v[k], f.y[u].v[k], begin + at + k);
+                for (int k = 0; k < int(kN); ++k) lanes[k] = op.fold(lanes[k], vx[u].v[k], vy[u].v[k], begin + at + k);
             } else {
-                GPUL__UNROLL
-                for (int k = 0; k < int(kN); ++k)
-                    if (at + k < length) lanes[k] = op.fold(lanes[k], x[at + k], gpul__at(y, at + k), begin + at + k);
+                for (int k = 0; k < int(kN) - 1; ++k) /* the row's last few: found by position, not by register */
+                    if (at + k < length) GPUL__UNROLL
+                for (int r = 0; r < int(kN); ++r)
+                    if (r == k) lanes[r] = op.fold(lanes[r], x[at + k], gpul__at(y, at + k), begin + at + k);
             }
         }
     }
-};
+    return gpul__reduce_warp(op, gpul__reduce_lanes<kN>(op, lanes), 32);
+}
 
-/* Blocks stay and take a run of chunks, one after the other; the loads of the next flight, which may be the next chunk's, are under
- * way while the present one is folded and the chunk's tree is climbed, so memory never waits for arithmetic. */
+/* Warps work on their own, with no barrier before an output's chunks are all done. A job is a share of one output's chunks,
+ * for a whole block, whose warps take every eighth chunk; where outputs have one chunk each, a job is eight outputs. */
 template <typename Op>
-static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 4)
+static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS,
+                                         16 / sizeof(typename Op::X) * sizeof(typename Op::Acc) > 64 ? 2 : 4)
     gpul__reduce_rows(void *out, const typename Op::X *x, const typename Op::Y *y, typename Op::Acc *partials,
                       uint32_t *arrived, const __grid_constant__ gpul__reduce_layout p, Op op) {
     typedef typename Op::Acc Acc;
-    typedef gpul__row_chunk<Op> Chunk;
-    enum { kN = Chunk::kN, kStep = int(Chunk::kFlight) * int(Chunk::kRow) };
-    GPUL_SHARED(Acc, shared);
-    uint32_t *flag = reinterpret_cast<uint32_t *>(shared + GPUL__REDUCE_THREADS / 32);
-    const int64_t tasks = p.outputs * p.chunks;
-    uint32_t task = uint32_t(tasks * blockIdx.x / gridDim.x);
-    const uint32_t end = uint32_t(tasks * (blockIdx.x + 1) / gridDim.x);
-    const int first = int(threadIdx.x) * int(kN);
-    Chunk now, next;
-    typename Chunk::flight flight, coming;
-    Acc lanes[kN];
-    GPUL__UNROLL
-    for (int k = 0; k < int(kN); ++k) lanes[k] = op.identity();
-    now.set(p, x, y, task);
-    now.load(flight, first);
-    op.begin(now.x - now.begin);
-    int i = 0;
-    uint32_t written = 0; /* chunks of the present output that this block has done */
-    for (;;) {
-        const bool more = i + int(kStep) < now.length;
-        Op next_op = op;
-        if (more) {
-            now.load(coming, first + i + int(kStep));
-        } else if (task + 1 < end) {
-            next.set(p, x, y, task + 1);
-            next.load(coming, first);
-            next_op.begin(next.x - next.begin);
+    const int warps = GPUL__REDUCE_THREADS / 32, warp = int(threadIdx.x) / 32;
+    GPUL_SHARED(
+        Acc, shared); /* two sets of partial results, used in turn by successive jobs; a warp's result each; a flag */
+    uint32_t *flag = reinterpret_cast<uint32_t *>(shared + 2 * GPUL__REDUCE_SHARED + warps);
+    const bool leader = threadIdx.x % 32 == 0, in_shared = p.chunks <= GPUL__REDUCE_SHARED;
+    const int64_t jobs = p.chunks == 1 ? gpul_ceil_div(p.outputs, warps) : p.outputs * p.splits;
+    int turn = 0;
+    for (int64_t job = blockIdx.x; job < jobs; job += gridDim.x, turn ^= 1) {
+        if (p.chunks == 1) {
+            const int64_t output = job * warps + warp;
+            if (output >= p.outputs) continue;
+            const gpul__offset3 offset = gpul__reduce_offsets(p, output);
+            const Acc acc =
+                gpul__reduce_row(p, op, x + offset.at[0], gpul__has<typename Op::Y>() ? y + offset.at[1] : y, 0);
+            if (leader) op.store(out, offset.at[2], p.out_dtype, acc, p.n);
+            continue;
         }
-        now.fold(op, lanes, flight, first + i);
-        i += int(kStep);
-        if (!more) {
-            Acc acc = gpul__reduce_group(op, gpul__reduce_lanes<kN>(op, lanes), GPUL__REDUCE_THREADS, shared);
-            bool done = p.chunks == 1;
-            if (!done) {
-                if (threadIdx.x == 0) partials[now.output * p.chunks + now.chunk] = acc;
-                ++written;
-                if (task + 1 == end || next.output != now.output) {
-                    if (threadIdx.x == 0) __threadfence();
-                    done = gpul__arrive_last(arrived + now.output, written, p.chunks, flag);
-                    written = 0;
-                    if (done) {
-                        acc = op.identity();
-                        for (int64_t c = threadIdx.x; c < p.chunks; c += GPUL__REDUCE_THREADS)
-                            acc = op.combine(acc, partials[now.output * p.chunks + c]);
-                        acc = gpul__reduce_group(op, acc, GPUL__REDUCE_THREADS, shared);
-                    }
-                }
+        const int64_t output = p.splits == 1 ? job : job / p.splits, part = job - output * p.splits;
+        const gpul__offset3 offset = gpul__reduce_offsets(p, output);
+        const int64_t end = p.chunks * (part + 1) / p.splits;
+        for (int64_t chunk = p.chunks * part / p.splits + warp; chunk < end; chunk += warps) {
+            const Acc acc =
+                gpul__reduce_row(p, op, x + offset.at[0], gpul__has<typename Op::Y>() ? y + offset.at[1] : y, chunk);
+            if (leader) {
+                if (in_shared) shared[turn * GPUL__REDUCE_SHARED + int(chunk)] = acc;
+                else partials[output * p.chunks + chunk] = acc;
             }
-            if (done && threadIdx.x == 0) op.store(out, now.out_offset, p.out_dtype, acc, p.n);
-            if (++task == end) return;
-            now = next;
-            op = next_op;
-            i = 0;
-            GPUL__UNROLL
-            for (int k = 0; k < int(kN); ++k) lanes[k] = op.identity();
         }
-        flight = coming;
+        Acc acc = op.identity();
+        if (in_shared) {
+            __syncthreads();
+            if (warp > 0) continue;
+            if (int(threadIdx.x) < int(p.chunks))
+                acc = op.combine(acc, shared[turn * GPUL__REDUCE_SHARED + int(threadIdx.x)]);
+            /* the 256 slots beyond the first 32 hold the identity; once stands for every time */
+            acc = op.combine(gpul__reduce_warp(op, acc, 32), op.identity());
+        } else {
+            if (leader) __threadfence();
+            if (p.splits == 1) __syncthreads();
+            else if (!gpul__arrive_last(arrived + output, uint32_t(p.splits), flag)) continue;
+            for (int64_t c = threadIdx.x; c < p.chunks; c += GPUL__REDUCE_THREADS)
+                acc = op.combine(acc, partials[output * p.chunks + c]);
+            acc = gpul__reduce_block(op, acc, shared + 2 * GPUL__REDUCE_SHARED);
+        }
+        if (threadIdx.x == 0) op.store(out, offset.at[2], p.out_dtype, acc, p.n);
     }
 }
 
@@ -1393,8 +1387,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS)
     typedef typename Op::X X;
     typedef typename Op::Y Y;
     typedef typename Op::Acc Acc;
-    enum { kN = 16 / sizeof(X), kFlight = 4, kWarps = GPUL__REDUCE_THREADS / 32 };
-    GPUL_SHARED(Acc, shared);
+    enum { kN = 16 / sizeof(X), kFlight = 4 };
     const int group = p.width, outputs_per_row = GPUL__REDUCE_THREADS / group;
     const int lane = int(threadIdx.x) % group, length = int(p.n), i = lane * int(kN);
     const int64_t first = int64_t(blockIdx.x) * (int(kFlight) * outputs_per_row) + int(threadIdx.x) / group;
@@ -1441,23 +1434,6 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS)
             acc[u] = (threadIdx.x & unsigned(d)) ? op.combine(other, acc[u]) : op.combine(acc[u], other);
         }
     }
-    if (group > 32) {
-        const int warp = int(threadIdx.x) / 32, warps = group / 32;
-        if (threadIdx.x % 32 == 0) {
-            GPUL__UNROLL
-            for (int u = 0; u < int(kFlight); ++u) shared[u * int(kWarps) + warp] = acc[u];
-        }
-        __syncthreads();
-        if (lane == 0) {
-            GPUL__UNROLL
-            for (int u = 0; u < int(kFlight); ++u) {
-                Acc *of = shared + u * int(kWarps) + warp;
-                for (int d = 1; d < warps; d *= 2)
-                    for (int w = 0; w < warps; w += 2 * d) of[w] = op.combine(of[w], of[w + d]);
-                acc[u] = of[0];
-            }
-        }
-    }
     if (lane != 0) return;
     GPUL__UNROLL
     for (int u = 0; u < int(kFlight); ++u) {
@@ -1465,7 +1441,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS)
         op = one_op;
         if (length > 0) op.begin(px[u]);
         /* the slots beyond a narrow group hold the identity; once stands for every time */
-        if (group < GPUL__REDUCE_THREADS) acc[u] = op.combine(acc[u], op.identity());
+        if (group < 32) acc[u] = op.combine(acc[u], op.identity());
         op.store(out, out_offset[u], p.out_dtype, acc[u], p.n);
     }
 }
@@ -1476,8 +1452,8 @@ template <int kC, typename Op, typename Fold>
 static __device__ __forceinline__ void gpul__reduce_slots(const Op (&op)[kC], const Fold &fold, int first, int count,
                                                           int slots, int64_t end, typename Op::Acc (&result)[kC]) {
     typedef typename Op::Acc Acc;
-    enum { kSide = 8, kDepth = 11 };
-    Acc stack[kDepth][kC]; /* the open left halves, as a binary counter has them: 4096 slots / 8 = 2^9 at most */
+    enum { kSide = 8, kDepth = 7 };
+    Acc stack[kDepth][kC]; /* the open left halves, as a binary counter has them: 512 slots / 8 = 2^6 at most */
     int depth = 0;
     for (int s = 0; s < count; s += kSide) {
         Acc acc[kSide][kC];
@@ -1595,16 +1571,18 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS)
     gpul__reduce_cols(void *out, const typename Op::X *x, const typename Op::Y *y, typename Op::Acc *partials,
                       uint32_t *arrived, const __grid_constant__ gpul__reduce_layout p, Op one_op) {
     typedef typename Op::Acc Acc;
-    enum { kN = 16 / sizeof(typename Op::X), kSlots = GPUL__REDUCE_THREADS * kN };
+    enum { kN = 16 / sizeof(typename Op::X), kSlots = 32 * kN };
     GPUL_SHARED(Acc, shared);
-    const int width = p.width, parts = GPUL__REDUCE_THREADS / width;
-    const int column = int(threadIdx.x) % width, part = int(threadIdx.x) / width;
-    int slots = parts; /* those that any element reaches: a power of two, as many as parts at least */
+    const int width = p.width, column = int(threadIdx.x) % width;
+    const int part = int(threadIdx.x) / width % p.parts, beside = int(threadIdx.x) / (width * p.parts);
+    int slots = p.parts; /* those that any element reaches: a power of two, as many as parts at least */
     while (slots < int(kSlots) && slots < p.n) slots *= 2;
-    const int64_t strip = p.chunks == 1 ? int64_t(blockIdx.x) : int64_t(blockIdx.x) / p.chunks;
-    const int64_t chunk = int64_t(blockIdx.x) - strip * p.chunks;
+    const int together = GPUL__REDUCE_THREADS / (width * p.parts); /* chunks */
+    const int64_t blocks = gpul_ceil_div(p.chunks, together);      /* to a strip of columns */
+    const int64_t strip = blocks == 1 ? int64_t(blockIdx.x) : int64_t(blockIdx.x) / blocks;
+    const int64_t chunk = (int64_t(blockIdx.x) - strip * blocks) * together + beside;
     const int64_t output = (strip * width + column) * kC;
-    const bool real = output < p.outputs; /* kC > 1 divides p.outputs */
+    const bool real = output < p.outputs && chunk < p.chunks; /* kC > 1 divides p.outputs */
     gpul__offset3 offset = {{0, 0, 0}};
     Op op[kC];
     Acc acc[kC];
@@ -1613,8 +1591,8 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS)
         op[c] = one_op;
         acc[c] = op[c].identity();
     }
+    if (output < p.outputs) offset = gpul__reduce_offsets(p, output);
     if (real) {
-        offset = gpul__reduce_offsets(p, output);
         if (p.n > 0) {
             gpul__fold_column<Op, kC> fold;
             fold.x = x + offset.at[0];
@@ -1625,35 +1603,40 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS)
             fold.p = &p;
             GPUL__UNROLL
             for (int c = 0; c < kC; ++c) op[c].begin(fold.x + c);
-            const int64_t rest = p.n - fold.begin, count = slots / parts;
-            gpul__reduce_slots<kC>(op, fold, part * int(count), int(count), kSlots, rest < p.chunk ? rest : p.chunk,
-                                   acc);
+            const int64_t rest = p.n - fold.begin;
+            const int count = slots / p.parts;
+            gpul__reduce_slots<kC>(op, fold, part * count, count, kSlots, rest < p.chunk ? rest : p.chunk, acc);
         }
     }
     GPUL__UNROLL
     for (int c = 0; c < kC; ++c) {
-        acc[c] = gpul__reduce_parts(op[c], acc[c], part, parts, width, shared);
+        acc[c] = gpul__reduce_parts(op[c], acc[c], part, p.parts, width, shared);
         if (slots < int(kSlots)) acc[c] = op[c].combine(acc[c], op[c].identity()); /* as in short */
     }
+    bool writes = real && part == 0;
     if (p.chunks > 1) {
-        if (real && part == 0) {
+        if (writes) {
             GPUL__UNROLL
             for (int c = 0; c < kC; ++c) partials[(output + c) * p.chunks + chunk] = acc[c];
             __threadfence();
         }
         uint32_t *flag = reinterpret_cast<uint32_t *>(shared + GPUL__REDUCE_THREADS);
-        if (!gpul__arrive_last(arrived + strip, 1, p.chunks, flag)) return;
-        if (real) {
+        if (!gpul__arrive_last(arrived + strip, uint32_t(blocks), flag)) return;
+        /* the threads that had chunks side by side now have parts of the chunks' tree */
+        const int last_parts = GPUL__REDUCE_THREADS / width, last_part = int(threadIdx.x) / width;
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) acc[c] = op[c].identity();
+        if (output < p.outputs) {
             gpul__fold_partials<Op, kC> fold;
             GPUL__UNROLL
             for (int c = 0; c < kC; ++c) fold.partials[c] = partials + (output + c) * p.chunks;
-            const int count = GPUL__REDUCE_THREADS / parts;
-            gpul__reduce_slots<kC>(op, fold, part * count, count, GPUL__REDUCE_THREADS, p.chunks, acc);
+            gpul__reduce_slots<kC>(op, fold, last_part * width, width, GPUL__REDUCE_THREADS, p.chunks, acc);
         }
         GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) acc[c] = gpul__reduce_parts(op[c], acc[c], part, parts, width, shared);
+        for (int c = 0; c < kC; ++c) acc[c] = gpul__reduce_parts(op[c], acc[c], last_part, last_parts, width, shared);
+        writes = output < p.outputs && last_part == 0;
     }
-    if (real && part == 0) {
+    if (writes) {
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c) {
             const int64_t at = kC == 1 ? offset.at[2] : offset.at[2] + c * p.out_stride[p.outer_ndim - 1];
@@ -1702,6 +1685,8 @@ template <typename Op> static inline int32_t gpul__reduce_launch_op(const gpul__
     memcpy(p.y_outer, args->y_outer, sizeof p.y_outer);
     memcpy(p.out_stride, args->out_stride, sizeof p.out_stride);
     p.out_dtype = args->out_dtype;
+    p.splits = 1;
+    void *const out = args->out;
     const X *x = static_cast<const X *>(args->x);
     const Y *y = static_cast<const Y *>(args->y);
     Acc *partials = static_cast<Acc *>(args->partials);
@@ -1712,20 +1697,26 @@ template <typename Op> static inline int32_t gpul__reduce_launch_op(const gpul__
     for (int32_t d = 0; d < args->outer_ndim; ++d)
         dense = dense &&
                 (args->outer_shape[d] == 1 || (args->x_outer[d] % kN == 0 && (!two || args->y_outer[d] % kN == 0)));
-    if (dense && args->n <= int64_t(GPUL__REDUCE_THREADS) * kN) {
-        p.width = gpul__power_of_two_up_to(gpul_ceil_div(args->n, kN), GPUL__REDUCE_THREADS);
+    if (dense && args->n <= 32 * int64_t(kN)) {
+        p.width = gpul__power_of_two_up_to(gpul_ceil_div(args->n, kN), 32);
         const int64_t blocks = gpul_ceil_div(args->outputs, 4 * (GPUL__REDUCE_THREADS / p.width));
         if (blocks > most) return int32_t(cudaErrorInvalidConfiguration);
-        return gpul__launch(gpul__reduce_short<Op>, gpul_grid_1d(blocks, 1), block,
-                            4 * (GPUL__REDUCE_THREADS / 32) * sizeof(Acc), args->stream, args->out, x, y, p, op);
+        return gpul__launch(gpul__reduce_short<Op>, gpul_grid_1d(blocks, 1), block, 0, args->stream, out, x, y, p, op);
     }
     if (dense) {
+        const int64_t warps = GPUL__REDUCE_THREADS / 32, resident = int64_t(args->sms) * 8;
         if (args->outputs > most / args->chunks) return int32_t(cudaErrorInvalidConfiguration);
-        const int64_t tasks = args->outputs * args->chunks, resident = int64_t(args->sms) * 4;
-        return gpul__launch(gpul__reduce_rows<Op>, gpul_grid_1d(tasks < resident ? tasks : resident, 1), block,
-                            (GPUL__REDUCE_THREADS / 32) * sizeof(Acc) + 16, args->stream, args->out, x, y, partials,
-                            args->arrived, p, op);
+        if (args->chunks > GPUL__REDUCE_SHARED) {
+            if (!args->partials) return GPUL__NEEDS_PARTIALS;
+            const int64_t share = gpul_ceil_div(resident, args->outputs), whole = gpul_ceil_div(args->chunks, warps);
+            p.splits = int32_t(share < whole ? share : whole);
+        }
+        const int64_t jobs = args->chunks == 1 ? gpul_ceil_div(args->outputs, warps) : args->outputs * p.splits;
+        return gpul__launch(gpul__reduce_rows<Op>, gpul_grid_1d(jobs < resident ? jobs : resident, 1), block,
+                            (2 * GPUL__REDUCE_SHARED + size_t(warps)) * sizeof(Acc) + 16, args->stream, out, x, y,
+                            partials, args->arrived, p, op);
     }
+    if (args->chunks > 1 && !args->partials) return GPUL__NEEDS_PARTIALS;
     /* Pairs of columns in one load, where they lie side by side and every row is aligned to pairs. */
     const int32_t inner = args->outer_ndim - 1;
     bool pairs = int(kPair) == 2 && args->reduce_ndim == 1 && inner >= 0 && args->x_outer[inner] == 1 &&
@@ -1733,18 +1724,15 @@ template <typename Op> static inline int32_t gpul__reduce_launch_op(const gpul__
     for (int32_t d = 0; d < inner; ++d) pairs = pairs && args->x_outer[d] % 2 == 0;
     if (two) pairs = pairs && args->y_outer[inner] == 0;
     const int64_t strips = pairs ? args->outputs / 2 : args->outputs;
-    /* A thread takes eight slots at least; then a block's strip gets narrower, down to 64 bytes, and its threads take more
-     * parts of the tree, until there are blocks enough for the device. */
-    const int32_t narrowest = 64 / int32_t(sizeof(X)) / (pairs ? 2 : 1);
-    p.width = gpul__power_of_two_up_to(strips, GPUL__REDUCE_THREADS);
-    while (p.width > narrowest && args->n / 8 >= 2 * (GPUL__REDUCE_THREADS / p.width) &&
-           (p.width > 32 || gpul_ceil_div(strips, p.width) * args->chunks < int64_t(args->sms) * 6))
-        p.width /= 2;
-    const int64_t blocks = gpul_ceil_div(strips, p.width);
-    if (blocks > most / args->chunks) return int32_t(cudaErrorInvalidConfiguration);
+    /* eight slots to a thread, for as many loads in flight; the rest of the block goes to other chunks */
+    p.parts = gpul__power_of_two_up_to(gpul_ceil_div(args->n, 8), 4 * int(kN));
+    p.width = gpul__power_of_two_up_to(strips, GPUL__REDUCE_THREADS / p.parts);
+    const int64_t blocks = gpul_ceil_div(strips, p.width),
+                  deep = gpul_ceil_div(args->chunks, GPUL__REDUCE_THREADS / (p.width * p.parts));
+    if (blocks > most / deep) return int32_t(cudaErrorInvalidConfiguration);
     return gpul__launch(pairs ? gpul__reduce_cols<Op, int(kPair)> : gpul__reduce_cols<Op, 1>,
-                        gpul_grid_1d(blocks * args->chunks, 1), block, (GPUL__REDUCE_THREADS + 1) * sizeof(Acc) + 16,
-                        args->stream, args->out, x, y, partials, args->arrived, p, op);
+                        gpul_grid_1d(blocks * deep, 1), block, (GPUL__REDUCE_THREADS + 1) * sizeof(Acc) + 16,
+                        args->stream, out, x, y, partials, args->arrived, p, op);
 }
 /* A table entry's launcher: Op::make() gives the operation that the kernels run, which two entries may share. */
 template <typename Op> static int32_t gpul__reduce_launch(const gpul__reduce_args *args) {
@@ -1752,6 +1740,8 @@ template <typename Op> static int32_t gpul__reduce_launch(const gpul__reduce_arg
 }
 #define GPUL__REDUCER(Op)                                                                                              \
     { &gpul__reduce_launch<Op>, int32_t(sizeof(Op::Acc)), int32_t(16 / sizeof(Op::X)) }
+
+} /* namespace */
 
 /* ---- your own operations ---- */
 
@@ -4350,8 +4340,8 @@ static int32_t gpul__is_floating(gpul_dtype dtype) {
 }
 
 static const char *gpul__reduce_name(int32_t op) {
-    static const char *const names[] = {"invalid", "sum", "prod", "min", "max", "abs-sum", "sum-sq",
-                                        "mean", "var", "argmin", "argmax", "count-nonzero"};
+    static const char *const names[] = {"invalid", "sum",  "prod", "min",    "max",    "abs-sum",
+                                        "sum-sq",  "mean", "var",  "argmin", "argmax", "count-nonzero"};
     return op >= GPUL_SUM && op <= GPUL_COUNT_NONZERO ? names[op] : names[0];
 }
 
@@ -4387,7 +4377,8 @@ static gpul_status gpul__reduce_launch(const char *function, const gpul__reducer
     args->stream = stream;
     args->partials = NULL;
     args->arrived = NULL;
-    if (args->chunks > 1) {
+    error = reducer->launch(args);
+    if (error == GPUL__NEEDS_PARTIALS) {
         const size_t counters = ((size_t)args->outputs * sizeof(uint32_t) + 127) / 128 * 128;
         const size_t bytes = counters + (size_t)args->outputs * (size_t)args->chunks * (size_t)reducer->acc_bytes;
         cudaError_t e;
@@ -4401,8 +4392,8 @@ static gpul_status gpul__reduce_launch(const char *function, const gpul__reducer
             gpul__scratch_free(scratch, scope, stream, NULL);
             return status;
         }
+        error = reducer->launch(args);
     }
-    error = reducer->launch(args);
     if (error != 0) status = gpul__fail_cuda((cudaError_t)error, function, "kernel launch");
     if (scratch != NULL) {
         const gpul_status freed = gpul__scratch_free(scratch, scope, stream, status == GPUL_OK ? function : NULL);
@@ -4437,7 +4428,8 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     int32_t i;
     int64_t *strides[2];
     if (axis != GPUL_ALL_AXES && (axis < 0 || axis >= x->ndim))
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "axis is %d, but x has %d dimensions", (int)axis, (int)x->ndim);
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "axis is %d, but x has %d dimensions", (int)axis,
+                          (int)x->ndim);
     memset(&args, 0, sizeof args);
     args.n = axis == GPUL_ALL_AXES ? gpul_size(x) : x->shape[axis];
     args.outputs = 1;
@@ -4450,8 +4442,8 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
         for (i = 0; fits && i < out->ndim; ++i) fits = out->shape[i] == x->shape[i < axis ? i : i + 1];
         if (!fits)
             return gpul__fail(GPUL_ERROR_SHAPE, function, "out has %s, but x has %s and axis %d goes away",
-                              gpul__describe(text[0], sizeof text[0], out),
-                              gpul__describe(text[1], sizeof text[1], x), (int)axis);
+                              gpul__describe(text[0], sizeof text[0], out), gpul__describe(text[1], sizeof text[1], x),
+                              (int)axis);
         args.outputs = gpul_size(out);
     }
     if (gpul__overlap(out, x)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "out overlaps x");
@@ -4517,12 +4509,9 @@ static gpul_status gpul__check_reduction(const char *function, const gpul_array 
         return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s, which op %s does not take", gpul_dtype_name(x->dtype),
                           gpul__reduce_name(op));
     if (op == GPUL_MIN || op == GPUL_MAX || op == GPUL_ARGMIN || op == GPUL_ARGMAX) {
-        const int64_t n = axis == GPUL_ALL_AXES                ? gpul_size(x)
-                          : axis >= 0 && axis < x->ndim ? x->shape[axis]
-                                                               : 1;
+        const int64_t n = axis == GPUL_ALL_AXES ? gpul_size(x) : axis >= 0 && axis < x->ndim ? x->shape[axis] : 1;
         if (n == 0)
-            return gpul__fail(GPUL_ERROR_SHAPE, function, "x has no elements to take the %s of",
-                              gpul__reduce_name(op));
+            return gpul__fail(GPUL_ERROR_SHAPE, function, "x has no elements to take the %s of", gpul__reduce_name(op));
     }
     *reducer = gpul__find_reducer(op, x->dtype);
     if (*reducer == NULL)
@@ -4701,7 +4690,6 @@ GPUL_API gpul_status gpul_gemv(double alpha, const gpul_array *A, const gpul_arr
 }
 
 #endif /* GPULITE_NO_KERNELS */
-
 /* ---- histogram and matrix product ---- */
 
 #ifndef GPULITE_NO_KERNELS

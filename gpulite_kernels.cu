@@ -31,6 +31,8 @@
  * Copies and fills do not look into elements and go by their size.
  * ------------------------------------------------------------------------------------------------------------------ */
 
+namespace {
+
 /* Integers wrap: signed overflow is undefined in C++, unsigned is not. Floats round once: the _rn intrinsics are never
  * contracted, and 16-bit results computed in float and rounded are correctly rounded, float having more than 2p + 2 bits
  * (Figueroa, When is double rounding innocuous?, 1995). */
@@ -66,9 +68,15 @@ template <typename T> struct gpul__op_mul {
     __device__ __forceinline__ T operator()(T a, T b, gpul__none) const { return gpul__mul(a, b); }
 };
 
-template <> struct gpul__dtype_of<uint16_t> { enum { value = -2 }; };
-template <> struct gpul__dtype_of<uint32_t> { enum { value = -4 }; };
-template <> struct gpul__dtype_of<uint64_t> { enum { value = -8 }; };
+template <> struct gpul__dtype_of<uint16_t> {
+    enum { value = -2 };
+};
+template <> struct gpul__dtype_of<uint32_t> {
+    enum { value = -4 };
+};
+template <> struct gpul__dtype_of<uint64_t> {
+    enum { value = -8 };
+};
 template <typename T> struct gpul__op_copy {
     typedef T Out;
     typedef T A;
@@ -91,8 +99,12 @@ template <typename T> static int32_t gpul__fill_launch(const gpul__elementwise_a
 }
 
 #define GPUL__BY_DTYPE(launch, Op)                                                                                     \
-    {0, launch<Op<float>>, launch<Op<double>>, launch<Op<int32_t>>, launch<Op<int64_t>>, launch<Op<uint8_t>>,          \
-     launch<Op<gpul__f16>>, launch<Op<gpul__bf16>>}
+    {                                                                                                                  \
+        0, launch<Op<float>>, launch<Op<double>>, launch<Op<int32_t>>, launch<Op<int64_t>>, launch<Op<uint8_t>>,       \
+            launch<Op<gpul__f16>>, launch<Op<gpul__bf16>>                                                              \
+    }
+
+} /* namespace */
 
 extern "C" gpul__elementwise_fn gpul__find_elementwise(int32_t op, int32_t dtype_or_size) {
     static const gpul__elementwise_fn arithmetic[2][8] = {GPUL__BY_DTYPE(gpul__elementwise_launch, gpul__op_add),
@@ -119,6 +131,8 @@ extern "C" gpul__elementwise_fn gpul__find_elementwise(int32_t op, int32_t dtype
  * identity of a floating sum is -0, the one value that changes nothing: -0 + -0 = -0.
  * ------------------------------------------------------------------------------------------------------------------ */
 
+namespace {
+
 /* The type that sums run in */
 template <typename T> struct gpul__sum_of { typedef int64_t type; };
 template <> struct gpul__sum_of<float> { typedef double type; };
@@ -133,7 +147,9 @@ template <> struct gpul__value_of<gpul__bf16> { typedef float type; };
 
 template <typename To, typename T> static __device__ __forceinline__ To gpul__widen(T x) { return To(x); }
 template <> __device__ __forceinline__ double gpul__widen<double, gpul__f16>(gpul__f16 x) { return gpul__to_float(x); }
-template <> __device__ __forceinline__ double gpul__widen<double, gpul__bf16>(gpul__bf16 x) { return gpul__to_float(x); }
+template <> __device__ __forceinline__ double gpul__widen<double, gpul__bf16>(gpul__bf16 x) {
+    return gpul__to_float(x);
+}
 template <> __device__ __forceinline__ float gpul__widen<float, gpul__f16>(gpul__f16 x) { return gpul__to_float(x); }
 template <> __device__ __forceinline__ float gpul__widen<float, gpul__bf16>(gpul__bf16 x) { return gpul__to_float(x); }
 
@@ -167,7 +183,9 @@ struct gpul__sum_base : gpul__reduction<Op, T, A> {
 template <typename T, typename A = typename gpul__sum_of<T>::type>
 struct gpul__sum : gpul__sum_base<gpul__sum<T, A>, T, A> {
     bool mean;
-    __device__ __forceinline__ A fold(A acc, T x, gpul__none, int64_t) const { return gpul__add(acc, gpul__widen<A>(x)); }
+    __device__ __forceinline__ A fold(A acc, T x, gpul__none, int64_t) const {
+        return gpul__add(acc, gpul__widen<A>(x));
+    }
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t n) const {
         if (n == 0) a = A(0);
         if (mean) gpul__store(out, i, dtype, __ddiv_rn(double(a), double(n)));
@@ -210,7 +228,9 @@ template <typename T> struct gpul__prod : gpul__reduction<gpul__prod<T>, T, type
     typedef typename gpul__sum_of<T>::type A;
     __device__ __forceinline__ A identity() const { return A(1); }
     __device__ __forceinline__ A combine(A a, A b) const { return gpul__mul(a, b); }
-    __device__ __forceinline__ A fold(A acc, T x, gpul__none, int64_t) const { return gpul__mul(acc, gpul__widen<A>(x)); }
+    __device__ __forceinline__ A fold(A acc, T x, gpul__none, int64_t) const {
+        return gpul__mul(acc, gpul__widen<A>(x));
+    }
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t) const {
         gpul__store(out, i, dtype, a);
     }
@@ -256,7 +276,9 @@ static __device__ __forceinline__ double gpul__mirror(double x) { return -x; }
 template <typename I> static __device__ __forceinline__ I gpul__mirror(I x) { return I(~x); }
 
 template <typename V> struct gpul__most {
-    static __device__ __forceinline__ V value() { return V(sizeof(V) == 8 ? INT64_MAX : sizeof(V) == 4 ? INT32_MAX : 255); }
+    static __device__ __forceinline__ V value() {
+        return V(sizeof(V) == 8 ? INT64_MAX : sizeof(V) == 4 ? INT32_MAX : 255);
+    }
 };
 template <> struct gpul__most<float> {
     static __device__ __forceinline__ float value() { return gpul__bits<float>(0x7f800000u); }
@@ -294,7 +316,7 @@ template <typename V> struct gpul__place {
     V value;
     int64_t index; /* -1: none yet */
 };
-template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, gpul__place<T> > {
+template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, gpul__place<T>> {
     typedef gpul__place<T> Place;
     bool mirrored;
     __device__ __forceinline__ Place identity() const {
@@ -331,6 +353,8 @@ template <typename T> struct gpul__argmax : gpul__argmin<T> {
     static gpul__argmin<T> make() { return gpul__argmin<T>::make(true); }
 };
 
+} /* namespace */
+
 /* ---------------------------------------------------------------------------------------------------------------------
  * 3. Matrix-vector product
  *
@@ -339,6 +363,8 @@ template <typename T> struct gpul__argmax : gpul__argmin<T> {
  * enters by one fma in A's own precision: at most cols + 2 roundings reach any element. beta = 0 must not read y.
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifndef GPULITE_NO_GEMV
+namespace {
+
 template <typename T> struct gpul__gemv {
     typedef T X;
     typedef T Y;
@@ -360,15 +386,23 @@ template <typename T> static int32_t gpul__gemv_launch(const gpul__reduce_args *
     op.beta = T(args->beta);
     return gpul__reduce_launch_op(args, op);
 }
+
+} /* namespace */
 #endif
 
-#define GPUL__NO_REDUCER {0, 0, 0}
+#define GPUL__NO_REDUCER                                                                                               \
+    { 0, 0, 0 }
 #define GPUL__REDUCERS(Op)                                                                                             \
-    {GPUL__NO_REDUCER,           GPUL__REDUCER(Op<float>),   GPUL__REDUCER(Op<double>), GPUL__REDUCER(Op<int32_t>),    \
-     GPUL__REDUCER(Op<int64_t>), GPUL__REDUCER(Op<uint8_t>), GPUL__NO_REDUCER,          GPUL__NO_REDUCER}
+    {                                                                                                                  \
+        GPUL__NO_REDUCER, GPUL__REDUCER(Op<float>), GPUL__REDUCER(Op<double>), GPUL__REDUCER(Op<int32_t>),             \
+            GPUL__REDUCER(Op<int64_t>), GPUL__REDUCER(Op<uint8_t>), GPUL__NO_REDUCER, GPUL__NO_REDUCER                 \
+    }
 #define GPUL__REDUCERS_16(Op)                                                                                          \
-    {GPUL__NO_REDUCER,           GPUL__REDUCER(Op<float>),   GPUL__REDUCER(Op<double>),    GPUL__REDUCER(Op<int32_t>), \
-     GPUL__REDUCER(Op<int64_t>), GPUL__REDUCER(Op<uint8_t>), GPUL__REDUCER(Op<gpul__f16>), GPUL__REDUCER(Op<gpul__bf16>)}
+    {                                                                                                                  \
+        GPUL__NO_REDUCER, GPUL__REDUCER(Op<float>), GPUL__REDUCER(Op<double>), GPUL__REDUCER(Op<int32_t>),             \
+            GPUL__REDUCER(Op<int64_t>), GPUL__REDUCER(Op<uint8_t>), GPUL__REDUCER(Op<gpul__f16>),                      \
+            GPUL__REDUCER(Op<gpul__bf16>)                                                                              \
+    }
 
 extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype) {
     static const gpul__reducer table[GPUL__GEMV + 1][GPUL_BF16 + 1] = {
@@ -394,7 +428,6 @@ extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype)
     if (op < GPUL_SUM || op > GPUL__GEMV || dtype < GPUL_F32 || dtype > GPUL_BF16) return 0;
     return table[op][dtype].launch ? &table[op][dtype] : 0;
 }
-
 /* ---------------------------------------------------------------------------------------------------------------------
  * Histogram
  *

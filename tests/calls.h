@@ -9,9 +9,11 @@
 #include "check.h"
 
 enum { W_A, W_B, W_C, W_D, W_X, W_Y, W_BIG, W_ONE, W_COLUMNS, W_COUNTS, W_SUMS, W_MANY, W_SKEW, W_COUNT };
+enum { BIG = 70000 }; /* elements of W_BIG: enough for a reduction to need scratch memory */
 
 typedef struct world {
-    box b[W_COUNT]; /* inputs A, B, X, BIG; outputs C, D, Y, ONE, COLUMNS, COUNTS, SUMS, MANY (70000 bins), SKEW (strided) */
+    box b
+        [W_COUNT]; /* inputs A, B, X, BIG; outputs C, D, Y, ONE, COLUMNS, COUNTS, SUMS, MANY (70000 bins), SKEW (strided) */
     union {
         unsigned char bytes[512];
         gpul_array array;
@@ -40,15 +42,14 @@ static CHECK_UNUSED void world_open(world *w) {
     box_2d(&w->b[W_D], GPUL_F32, 30, 40, LAY_C, 0, FILL_NAN);
     box_1d(&w->b[W_X], GPUL_F32, 40, 0, FILL_NAN);
     box_1d(&w->b[W_Y], GPUL_F32, 30, 0, FILL_NAN);
-    box_1d(&w->b[W_BIG], GPUL_F32, 20000, 0, FILL_NAN);
+    box_1d(&w->b[W_BIG], GPUL_F32, BIG, 0, FILL_NAN);
     box_1d(&w->b[W_ONE], GPUL_F32, 1, 0, FILL_NAN);
     box_1d(&w->b[W_COLUMNS], GPUL_F32, 40, 0, FILL_NAN);
     box_1d(&w->b[W_COUNTS], GPUL_I64, 3, 0, FILL_NAN);
     box_1d(&w->b[W_SUMS], GPUL_F64, 3, 0, FILL_NAN);
     box_1d(&w->b[W_MANY], GPUL_I32, 70000, 0, FILL_NAN);
     box_2d(&w->b[W_SKEW], GPUL_F32, 30, 40, LAY_F_PAD, 1, FILL_NAN);
-    for (int i = 0; i < W_COUNT; i++)
-        box_random(&w->b[i], 1);
+    for (int i = 0; i < W_COUNT; i++) box_random(&w->b[i], 1);
     CHECK_OK(gpul_pinned_array(&w->pinned, GPUL_F32, gpul_2d(30, 40)));
     memset(w->pinned.data, 0, 4800);
     CHECK_OK(gpul_stream_create(&w->stream, GPUL_STREAM_DEFAULT));
@@ -67,8 +68,7 @@ static CHECK_UNUSED void world_open(world *w) {
 }
 static CHECK_UNUSED void world_close(world *w) {
     CHECK_OK(gpul_device_synchronize());
-    for (int i = 0; i < W_COUNT; i++)
-        box_free(&w->b[i]);
+    for (int i = 0; i < W_COUNT; i++) box_free(&w->b[i]);
     CHECK_OK(gpul_free(&w->pinned));
     CHECK_OK(gpul_free(&w->kept));
     CHECK_OK(gpul_stream_destroy(&w->stream));
@@ -161,7 +161,7 @@ CALL(device_select, gpul_device_select(0))
 CALL(device_info, gpul_device_info(&w->plain.info, 0))
 static gpul_status call_gemm_long(world *w) { /* few outputs, long K: split */
     gpul_array row = GPUL_ZERO, column = GPUL_ZERO, cell = GPUL_ZERO;
-    if (gpul_reshape(&row, V(BIG), gpul_2d(1, 20000)) || gpul_reshape(&column, V(BIG), gpul_2d(20000, 1)) ||
+    if (gpul_reshape(&row, V(BIG), gpul_2d(1, BIG)) || gpul_reshape(&column, V(BIG), gpul_2d(BIG, 1)) ||
         gpul_reshape(&cell, V(ONE), gpul_2d(1, 1)))
         return -1;
     return gpul_gemm(1, &row, &column, 0, &cell, w->stream);
@@ -258,8 +258,7 @@ static CHECK_UNUSED int world_untouched(world *w, const char *what) {
 }
 static CHECK_UNUSED void world_restore(world *w) {
     CHECK_OK(gpul_device_synchronize());
-    for (int i = 0; i < W_COUNT; i++)
-        box_upload(&w->b[i]);
+    for (int i = 0; i < W_COUNT; i++) box_upload(&w->b[i]);
     memset(w->plain.bytes, 0xEE, sizeof w->plain.bytes);
     memset(w->host, 0, 4800);
     memset(w->pinned.data, 0, 4800);

@@ -49,8 +49,7 @@ static int check_fail(const char *file, int line, const char *format, ...) {
             fflush(stdout);
             abort();
         }
-        if (check_failed == 30)
-            printf("(further failures are counted, not shown)\n");
+        if (check_failed == 30) printf("(further failures are counted, not shown)\n");
         fflush(stdout);
     }
     return 0;
@@ -74,8 +73,9 @@ static CHECK_UNUSED int check_near(double got, double want, double tolerance, co
     return check_pass();
 }
 static CHECK_UNUSED int check_string(const char *got, const char *want, const char *text, const char *file, int line) {
-    return got && strcmp(got, want) == 0 ? check_pass()
-                                         : check_fail(file, line, "%s is \"%s\", wanted \"%s\"", text, got ? got : "(null)", want);
+    return got && strcmp(got, want) == 0
+               ? check_pass()
+               : check_fail(file, line, "%s is \"%s\", wanted \"%s\"", text, got ? got : "(null)", want);
 }
 static CHECK_UNUSED int check_bytes(const void *got, const void *want, size_t bytes, const char *text, const char *file,
                                     int line) {
@@ -87,8 +87,7 @@ static CHECK_UNUSED int check_bytes(const void *got, const void *want, size_t by
     return check_pass();
 }
 static CHECK_UNUSED int check_ok(gpul_status status, const char *text, const char *file, int line) {
-    if (status == GPUL_OK)
-        return check_pass();
+    if (status == GPUL_OK) return check_pass();
     return check_fail(file, line, "%s: %s, \"%s\"", text, gpul_status_name(status), gpul_last_error()->message);
 }
 /* The call failed as it should: status, record, function name and (when not NULL) a word of the message. */
@@ -134,8 +133,7 @@ static CHECK_UNUSED void check_begin(const char *name) {
 static CHECK_UNUSED void check_clean(void) {
     int devices = 0, device = 0;
     const cudaError_t pending = cudaGetLastError();
-    if (pending != cudaSuccess)
-        FAIL("a CUDA error was left pending: %s", cudaGetErrorName(pending));
+    if (pending != cudaSuccess) FAIL("a CUDA error was left pending: %s", cudaGetErrorName(pending));
     if (cudaGetDeviceCount(&devices) != cudaSuccess) {
         (void)cudaGetLastError();
         devices = 0;
@@ -143,12 +141,10 @@ static CHECK_UNUSED void check_clean(void) {
     if (devices > 0 && cudaGetDevice(&device) == cudaSuccess) {
         for (int i = 0; i < devices; i++) {
             int64_t used = -1;
-            if (cudaSetDevice(i) != cudaSuccess)
-                FAIL("cudaSetDevice(%d)", i);
+            if (cudaSetDevice(i) != cudaSuccess) FAIL("cudaSetDevice(%d)", i);
             CHECK_OK(gpul_device_synchronize());
             CHECK_OK(gpul_memory_used(&used, NULL));
-            if (check_leaks_too)
-                CHECK_INT(used, 0);
+            if (check_leaks_too) CHECK_INT(used, 0);
         }
         CHECK_CUDA(cudaSetDevice(device));
     }
@@ -191,7 +187,7 @@ static CHECK_UNUSED uint64_t rng_u64(void) {
     return z ^ (z >> 31);
 }
 static CHECK_UNUSED int64_t rng_below(int64_t n) { return (int64_t)(rng_u64() % (uint64_t)n); }
-static CHECK_UNUSED double rng_unit(void) { return (double)(rng_u64() >> 11) * 0x1p-53; }      /* [0, 1) */
+static CHECK_UNUSED double rng_unit(void) { return (double)(rng_u64() >> 11) * 0x1p-53; }       /* [0, 1) */
 static CHECK_UNUSED double rng_signed(void) { return (double)(rng_u64() >> 11) * 0x1p-52 - 1; } /* [-1, 1) */
 
 /* ---- one element of any dtype: floats in .f, integers in .i (and .f holds the value too) ---- */
@@ -227,8 +223,7 @@ static CHECK_UNUSED num num_load(gpul_dtype t, const void *p) {
         memcpy(&x, p, 2);
         v.f = t == GPUL_F16 ? gpul_f16_to_float(x) : gpul_bf16_to_float(x);
     }
-    if (!is_float(t))
-        v.f = (double)v.i;
+    if (!is_float(t)) v.f = (double)v.i;
     return v;
 }
 /* Floats are rounded to the type; integers wrap. */
@@ -264,10 +259,8 @@ static CHECK_UNUSED num num_of_int(int64_t i) {
 }
 /* Same value, where any NaN equals any NaN and zeros have signs. */
 static CHECK_UNUSED int num_same(gpul_dtype t, num a, num b) {
-    if (!is_float(t))
-        return a.i == b.i;
-    if (a.f != a.f || b.f != b.f)
-        return a.f != a.f && b.f != b.f;
+    if (!is_float(t)) return a.i == b.i;
+    if (a.f != a.f || b.f != b.f) return a.f != a.f && b.f != b.f;
     return a.f == b.f && (signbit(a.f) != 0) == (signbit(b.f) != 0);
 }
 
@@ -293,28 +286,24 @@ static CHECK_UNUSED void lay_strides(int64_t *strides, int32_t ndim, const int64
     int first = 1;
     for (int k = 0; k < ndim; k++) {
         int axis = ndim - 1 - k; /* axes from fastest to slowest */
-        if (layout == LAY_F || layout == LAY_F_PAD)
-            axis = k;
+        if (layout == LAY_F || layout == LAY_F_PAD) axis = k;
         else if (layout == LAY_TURNED) /* the slowest axis of C order becomes the fastest */
             axis = k == 0 ? 0 : ndim - k;
         strides[axis] = step;
         step *= shape[axis] > 0 ? shape[axis] : 1;
-        if (first && ndim > 1 && (layout == LAY_C_PAD || layout == LAY_F_PAD || layout == LAY_STRIDED))
-            step += 3;
+        if (first && ndim > 1 && (layout == LAY_C_PAD || layout == LAY_F_PAD || layout == LAY_STRIDED)) step += 3;
         first = 0;
     }
 }
 static CHECK_UNUSED int64_t shape_product(int32_t ndim, const int64_t *shape) {
     int64_t n = 1;
-    for (int k = 0; k < ndim; k++)
-        n *= shape[k];
+    for (int k = 0; k < ndim; k++) n *= shape[k];
     return n;
 }
 static CHECK_UNUSED gpul_shape shape_of(int32_t ndim, const int64_t *shape) {
     gpul_shape s = gpul_0d();
     s.ndim = ndim;
-    for (int k = 0; k < ndim; k++)
-        s.dim[k] = shape[k];
+    for (int k = 0; k < ndim; k++) s.dim[k] = shape[k];
     return s;
 }
 /* Byte offset in the box of element i, counted in row-major order. */
@@ -331,17 +320,13 @@ static CHECK_UNUSED num box_got(const box *b, int64_t i) { return num_load(b->vi
 static CHECK_UNUSED void box_put(box *b, int64_t i, num v) { num_store(b->view.dtype, b->image + box_at(b, i), v); }
 
 static CHECK_UNUSED int box_memory(gpul_array *out, int memory, int64_t bytes) {
-    if (memory == GPUL_MEMORY_PINNED)
-        return CHECK_OK(gpul_pinned_array(out, GPUL_U8, gpul_1d(bytes)));
-    if (memory == GPUL_MEMORY_MAPPED)
-        return CHECK_OK(gpul_mapped_array(out, GPUL_U8, gpul_1d(bytes)));
-    if (memory == GPUL_MEMORY_MANAGED)
-        return CHECK_OK(gpul_managed_array(out, GPUL_U8, gpul_1d(bytes)));
+    if (memory == GPUL_MEMORY_PINNED) return CHECK_OK(gpul_pinned_array(out, GPUL_U8, gpul_1d(bytes)));
+    if (memory == GPUL_MEMORY_MAPPED) return CHECK_OK(gpul_mapped_array(out, GPUL_U8, gpul_1d(bytes)));
+    if (memory == GPUL_MEMORY_MANAGED) return CHECK_OK(gpul_managed_array(out, GPUL_U8, gpul_1d(bytes)));
     return CHECK_OK(gpul_device_array(out, GPUL_U8, gpul_1d(bytes), NULL));
 }
 static CHECK_UNUSED void box_upload(box *b) {
-    if (b->bytes)
-        CHECK_OK(gpul_copy_to_device(&b->base, b->image, NULL));
+    if (b->bytes) CHECK_OK(gpul_copy_to_device(&b->base, b->image, NULL));
 }
 static CHECK_UNUSED void box_make_strided(box *b, int memory, gpul_dtype dtype, int32_t ndim, const int64_t *shape,
                                           const int64_t *strides, int64_t offset, int fill) {
@@ -349,31 +334,27 @@ static CHECK_UNUSED void box_make_strided(box *b, int memory, gpul_dtype dtype, 
     int64_t span = 1;
     memset(b, 0, sizeof *b);
     b->n = shape_product(ndim, shape);
-    for (int k = 0; k < ndim; k++)
-        span += (shape[k] - 1) * strides[k];
-    if (b->n == 0)
-        span = 0;
+    for (int k = 0; k < ndim; k++) span += (shape[k] - 1) * strides[k];
+    if (b->n == 0) span = 0;
     b->origin = guard + offset * size;
     b->bytes = b->origin + span * size + guard;
     b->image = (unsigned char *)malloc((size_t)b->bytes + 1);
     b->now = (unsigned char *)malloc((size_t)b->bytes + 1);
-    if (!b->image || !b->now)
-        exit(3);
-    for (int64_t i = 0; i < b->bytes; i++)
-        b->image[i] = fill == FILL_NAN ? 0xFF : (unsigned char)(rng_u64() >> 40);
+    if (!b->image || !b->now) exit(3);
+    for (int64_t i = 0; i < b->bytes; i++) b->image[i] = fill == FILL_NAN ? 0xFF : (unsigned char)(rng_u64() >> 40);
     if (b->n == 0) { /* an empty array */
         gpul_shape s = shape_of(ndim, shape);
         CHECK_OK(gpul_device_array(&b->view, dtype, s, NULL));
         b->bytes = 0;
         return;
     }
-    if (!box_memory(&b->base, memory, b->bytes))
-        exit(3);
-    CHECK_OK(gpul_wrap_strided(&b->view, (unsigned char *)b->base.data + b->origin, dtype, shape_of(ndim, shape), strides));
+    if (!box_memory(&b->base, memory, b->bytes)) exit(3);
+    CHECK_OK(
+        gpul_wrap_strided(&b->view, (unsigned char *)b->base.data + b->origin, dtype, shape_of(ndim, shape), strides));
     box_upload(b);
 }
-static CHECK_UNUSED void box_make(box *b, gpul_dtype dtype, int32_t ndim, const int64_t *shape, int layout, int64_t offset,
-                                  int fill) {
+static CHECK_UNUSED void box_make(box *b, gpul_dtype dtype, int32_t ndim, const int64_t *shape, int layout,
+                                  int64_t offset, int fill) {
     int64_t strides[GPUL_MAX_DIMS] = {0, 0, 0, 0};
     lay_strides(strides, ndim, shape, layout);
     box_make_strided(b, GPUL_MEMORY_DEVICE, dtype, ndim, shape, strides, offset, fill);
@@ -381,7 +362,8 @@ static CHECK_UNUSED void box_make(box *b, gpul_dtype dtype, int32_t ndim, const 
 static CHECK_UNUSED void box_1d(box *b, gpul_dtype dtype, int64_t n, int64_t offset, int fill) {
     box_make(b, dtype, 1, &n, LAY_C, offset, fill);
 }
-static CHECK_UNUSED void box_2d(box *b, gpul_dtype dtype, int64_t rows, int64_t cols, int layout, int64_t offset, int fill) {
+static CHECK_UNUSED void box_2d(box *b, gpul_dtype dtype, int64_t rows, int64_t cols, int layout, int64_t offset,
+                                int fill) {
     int64_t shape[2];
     shape[0] = rows;
     shape[1] = cols;
@@ -395,8 +377,7 @@ static CHECK_UNUSED void box_free(box *b) {
     memset(b, 0, sizeof *b);
 }
 static CHECK_UNUSED void box_fetch(box *b) {
-    if (b->bytes)
-        CHECK_OK(gpul_copy_to_host(b->now, &b->base, NULL));
+    if (b->bytes) CHECK_OK(gpul_copy_to_host(b->now, &b->base, NULL));
 }
 /* Nothing in the box has changed: inputs after a call, outputs after a refused one. */
 static CHECK_UNUSED int box_unchanged_at(box *b, const char *file, int line) {
@@ -409,13 +390,10 @@ static CHECK_UNUSED int box_guards_at(box *b, const char *file, int line) {
     const int64_t size = (int64_t)gpul_dtype_size(b->view.dtype);
     unsigned char *mask;
     box_fetch(b);
-    if (!b->bytes)
-        return 1;
+    if (!b->bytes) return 1;
     mask = (unsigned char *)calloc((size_t)b->bytes, 1);
-    if (!mask)
-        exit(3);
-    for (int64_t i = 0; i < b->n; i++)
-        memset(mask + box_at(b, i), 1, (size_t)size);
+    if (!mask) exit(3);
+    for (int64_t i = 0; i < b->n; i++) memset(mask + box_at(b, i), 1, (size_t)size);
     for (int64_t i = 0; i < b->bytes; i++)
         if (!mask[i] && b->now[i] != b->image[i]) {
             free(mask);
@@ -430,8 +408,7 @@ static CHECK_UNUSED int box_guards_at(box *b, const char *file, int line) {
 /* Random elements. Integers: small = -9..9 (u8: 0..18), otherwise the whole range. Floats: small = integers -9..9,
  * otherwise [-1, 1) with random exponents. */
 static CHECK_UNUSED num num_random(gpul_dtype t, int small) {
-    if (small)
-        return num_of_int(rng_below(19) - (t == GPUL_U8 ? 0 : 9));
+    if (small) return num_of_int(rng_below(19) - (t == GPUL_U8 ? 0 : 9));
     if (is_float(t)) {
         num v = num_of(ldexp(rng_signed(), (int)rng_below(9) - 4)), w;
         unsigned char text[8];
@@ -446,10 +423,12 @@ static CHECK_UNUSED num num_random(gpul_dtype t, int small) {
     }
 }
 static CHECK_UNUSED void box_random(box *b, int small) {
-    for (int64_t i = 0; i < b->n; i++)
-        box_put(b, i, num_random(b->view.dtype, small));
+    for (int64_t i = 0; i < b->n; i++) box_put(b, i, num_random(b->view.dtype, small));
     box_upload(b);
 }
+
+/* The documented tree of a reduction has this many slots in a chunk for each element of 16 bytes. */
+enum { TREE_SLOTS = 32 };
 
 /* ---- files in tests/data ---- */
 
@@ -463,8 +442,7 @@ static CHECK_UNUSED FILE *open_data(const char *name, const char *mode) {
         snprintf(path, sizeof path, "%.*sdata/%s", slash ? (int)(slash - __FILE__ + 1) : 0, __FILE__, name);
         f = fopen(path, mode);
     }
-    if (!f)
-        FAIL("cannot open tests/data/%s", name);
+    if (!f) FAIL("cannot open tests/data/%s", name);
     return f;
 }
 
@@ -475,7 +453,7 @@ static CHECK_UNUSED int large_tests(void) {
 }
 
 /* Sizes at which kernels go wrong: 0 to 65, powers of two and their neighbours, primes. */
-static const int64_t odd_sizes[] = {66,  97,  127,  128,  129,  191,  255,  256,  257,  509,   511,   512,
+static const int64_t odd_sizes[] = {66,  97,  127,  128,  129,  191,  255,  256,  257,  509,   511,  512,
                                     513, 997, 1023, 1024, 1025, 2047, 2049, 4095, 4097, 10007, 65537};
 
 #endif

@@ -11,7 +11,7 @@ GPUL_ELEMENTWISE(test_select, uint8_t, (x != 0 ? y : z), int32_t, x, uint8_t, y,
 GPUL_ELEMENTWISE(test_is_odd, int64_t, int64_t(x & 1), uint8_t, x)
 
 GPUL_REDUCE(test_sum_abs, float, 0.0f, fabsf(x), a + b, a)
-GPUL_REDUCE(test_l2_norm, double, 0.0, x * x, a + b, sqrt(a))
+GPUL_REDUCE(test_l2_norm, double, 0.0, x *x, a + b, sqrt(a))
 GPUL_REDUCE(test_or, int32_t, 0, x, a | b, a)
 GPUL_REDUCE(test_largest, int64_t, INT64_MIN, x, (a > b ? a : b), a)
 GPUL_REDUCE(test_xor_plus_one, uint8_t, 0, x, uint8_t(a ^ b), uint8_t(a + 1))

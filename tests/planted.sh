@@ -14,6 +14,7 @@ CC=${CC:-cc}
 CXX=${CXX:-c++}
 only=${PLANTED_ONLY:-}
 
+# shellcheck disable=SC2086 # several options
 cu() { "$CXX" -O0 ${families:-} -x c++ -std=c++17 -ffp-contract=off -I"$top/tests/cpu" -I"$1" -I"$top" -I"$top/tests" -c -o "$3" "$2"; }
 c() { "$CC" -O1 -std=c99 -I"$top/tests/cpu" -I"$1" -I"$top" -I"$top/tests" -c -o "$3" "$2"; }
 link() { out=$1; shift; "$CC" -o "$out" "$@" -lstdc++ -lpthread -lm; }
@@ -161,8 +162,8 @@ program 'two streams without an order' 'not ordered'
 
 # ---- faults in the library that the tests must report ----
 k=gpulite_kernels.cu h=gpulite.h
-fault 'reduction: no barrier before the warps meet' $h '/gpul__reduce_group(const Op/,/^}/{/shared\[warp\] = acc;/{n;s/__syncthreads();//;}}' test_reduce kernels
-fault 'reduction: the first block to arrive takes itself for the last' $h 's/uint32_t(blocks - 1)/uint32_t(0)/' test_reduce kernels
+fault 'reduction: no barrier before the warps meet' $h '/gpul__reduce_block(const Op/,/^}/s/__syncthreads();//' test_reduce kernels
+fault 'reduction: the first block to arrive takes itself for the last' $h '/gpul__arrive_last(uint32_t/,/^}/s/const bool last = .*/const bool last = atomicAdd(arrived, 1u) == 0;/' test_reduce kernels
 fault 'reduction: a barrier in a divergent branch' $h '/if (part % (2 \* d) == 0) {/s/$/ __syncthreads();/' test_reduce kernels
 fault 'reduction: a minimum that loses NaN' $k 's/return a < b || gpul__is_nan(a) ? a : b;/return a < b ? a : b;/' test_reduce
 fault 'reduction: counters not zeroed' $h 's/e = cudaMemsetAsync(scratch, 0, counters, stream);/e = cudaSuccess;/' test_reduce

@@ -12,15 +12,13 @@ static const int32_t kinds[4] = {GPUL_MEMORY_DEVICE, GPUL_MEMORY_PINNED, GPUL_ME
 static int is_zero(const void *p, size_t bytes) {
     const unsigned char *c = (const unsigned char *)p;
     for (size_t i = 0; i < bytes; i++)
-        if (c[i])
-            return 0;
+        if (c[i]) return 0;
     return 1;
 }
 
 static void check_made(const gpul_array *a, gpul_dtype t, gpul_shape s, int32_t memory) {
     int64_t n = 1, step = 1;
-    for (int k = 0; k < s.ndim; k++)
-        n *= s.dim[k];
+    for (int k = 0; k < s.ndim; k++) n *= s.dim[k];
     CHECK_INT(a->ndim, s.ndim);
     CHECK_INT(a->dtype, t);
     CHECK_INT(a->memory, memory);
@@ -31,10 +29,8 @@ static void check_made(const gpul_array *a, gpul_dtype t, gpul_shape s, int32_t 
     CHECK((a->data == NULL) == (n == 0));
     CHECK(n == 0 || a->owned != 0);
     CHECK_INT((uintptr_t)a->data % 16, 0);
-    for (int k = 0; k < GPUL_MAX_DIMS; k++)
-        CHECK_INT(a->shape[k], k < s.ndim ? s.dim[k] : 1);
-    for (int k = s.ndim; k < GPUL_MAX_DIMS; k++)
-        CHECK_INT(a->strides[k], 0);
+    for (int k = 0; k < GPUL_MAX_DIMS; k++) CHECK_INT(a->shape[k], k < s.ndim ? s.dim[k] : 1);
+    for (int k = s.ndim; k < GPUL_MAX_DIMS; k++) CHECK_INT(a->strides[k], 0);
     if (n > 0)
         for (int k = 0; k < s.ndim; k++) {
             const int axis = s.order == GPUL_ORDER_F ? k : s.ndim - 1 - k;
@@ -64,8 +60,7 @@ static void test_kinds(void) {
             for (int i = 0; i < n; i++) {
                 gpul_array a;
                 memset(&a, 0xEE, sizeof a); /* overwritten without being looked at */
-                if (!CHECK_OK(makers[k](&a, all_dtypes[d], shapes[i])))
-                    continue;
+                if (!CHECK_OK(makers[k](&a, all_dtypes[d], shapes[i]))) continue;
                 check_made(&a, all_dtypes[d], shapes[i], kinds[k]);
                 CHECK_INT(gpul_is_contiguous(&a, shapes[i].order), 1);
                 if (k > 0 && a.data) /* the host can use it */
@@ -194,7 +189,8 @@ static void test_limit(void) {
     CHECK_OK(gpul_device_array(&a, GPUL_U8, gpul_1d(5 * mega), NULL));
     memset(&b, 0xEE, sizeof b);
     memset(&untouched, 0xEE, sizeof untouched);
-    CHECK_FAILS(gpul_device_array(&b, GPUL_U8, gpul_1d(4 * mega), NULL), GPUL_ERROR_OUT_OF_MEMORY, "gpul_device_array", NULL);
+    CHECK_FAILS(gpul_device_array(&b, GPUL_U8, gpul_1d(4 * mega), NULL), GPUL_ERROR_OUT_OF_MEMORY, "gpul_device_array",
+                NULL);
     CHECK_INT(gpul_last_error()->bytes_requested, 4 * mega);
     CHECK(strstr(gpul_last_error()->message, "4194304") != NULL);
     CHECK_INT(gpul_last_error()->device, 0);
@@ -216,7 +212,8 @@ static void test_limit(void) {
         CHECK_OK(gpul_device_array(&out, GPUL_I64, gpul_0d(), NULL));
         CHECK_OK(gpul_fill(&out, 77, NULL));
         CHECK_OK(gpul_memory_limit(1));
-        CHECK_FAILS(gpul_reduce(&out, &x, GPUL_SUM, GPUL_ALL_AXES, NULL), GPUL_ERROR_OUT_OF_MEMORY, "gpul_reduce", NULL);
+        CHECK_FAILS(gpul_reduce(&out, &x, GPUL_SUM, GPUL_ALL_AXES, NULL), GPUL_ERROR_OUT_OF_MEMORY, "gpul_reduce",
+                    NULL);
         CHECK_FAILS(gpul_reduce_host(&value, &x, GPUL_SUM, NULL), GPUL_ERROR_OUT_OF_MEMORY, "gpul_reduce_host", NULL);
         CHECK_NEAR(value, -7, 0);
         CHECK_OK(gpul_memory_limit(0));
@@ -283,8 +280,7 @@ static void test_wrap(void) {
     CHECK_OK(gpul_wrap_strided(&w, (float *)a.data + 1, GPUL_F32, gpul_2d(2, 3), strides));
     CHECK(w.strides[0] == 7 && w.strides[1] == 1 && w.strides[2] == 0 && w.shape[2] == 1);
     CHECK_OK(gpul_copy_to_host(back, &w, NULL));
-    for (int i = 0; i < 6; i++)
-        CHECK_NEAR(back[i], 2.5, 0);
+    for (int i = 0; i < 6; i++) CHECK_NEAR(back[i], 2.5, 0);
     memset(&before, 0xEE, sizeof before);
     memset(&w, 0xEE, sizeof w);
     CHECK_FAILS(gpul_wrap(&w, page, GPUL_F32, gpul_1d(4)), GPUL_ERROR_MEMORY, "gpul_wrap", "pointer");
@@ -299,8 +295,8 @@ static void test_wrap(void) {
     CHECK_FAILS(gpul_wrap_strided(&w, NULL, GPUL_F32, gpul_2d(2, 3), strides), GPUL_ERROR_ARGUMENT, "gpul_wrap_strided",
                 "pointer");
     strides[1] = -1;
-    CHECK_FAILS(gpul_wrap_strided(&w, a.data, GPUL_F32, gpul_2d(2, 3), strides), GPUL_ERROR_ARGUMENT, "gpul_wrap_strided",
-                "-1");
+    CHECK_FAILS(gpul_wrap_strided(&w, a.data, GPUL_F32, gpul_2d(2, 3), strides), GPUL_ERROR_ARGUMENT,
+                "gpul_wrap_strided", "-1");
     CHECK_BYTES(&w, &before, sizeof w);
     CHECK_OK(gpul_free(&a));
 
@@ -337,8 +333,7 @@ static void test_free_order(void) { /* freeing follows the stream: work that is 
     gpul_stream s = NULL;
     gpul_array a = GPUL_ZERO, b = GPUL_ZERO, keep = GPUL_ZERO;
     float host[1000], back[1000];
-    for (int i = 0; i < 1000; i++)
-        host[i] = (float)i;
+    for (int i = 0; i < 1000; i++) host[i] = (float)i;
     CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
     CHECK_OK(gpul_device_array(&keep, GPUL_F32, gpul_1d(1000), s));
     for (int round = 0; round < 4; round++) {
@@ -399,8 +394,7 @@ static void test_two_devices(void) {
     int32_t current = -1;
     float back[64], host[64];
     double sum = -1;
-    for (int i = 0; i < 64; i++)
-        host[i] = (float)i;
+    for (int i = 0; i < 64; i++) host[i] = (float)i;
     standin_reset();
     standin_devices(3);
     CHECK_OK(gpul_device_select(0));
@@ -448,8 +442,7 @@ static void test_two_devices(void) {
         CHECK_OK(gpul_slice(&half, &a1, 0, 1, 64, 2));
         CHECK_OK(gpul_copy(&even, &half, NULL));
         CHECK_OK(gpul_copy_to_host(back, &a0, NULL));
-        for (int i = 0; i < 64; i++)
-            CHECK_NEAR(back[i], i % 2 ? 2 * i : i + 1, 0);
+        for (int i = 0; i < 64; i++) CHECK_NEAR(back[i], i % 2 ? 2 * i : i + 1, 0);
     }
     CHECK_OK(gpul_device_current(&current));
     CHECK_INT(current, 2);

@@ -6,10 +6,8 @@
 static int host_is_f(const gpul_array *a) {
     int rises = 0, last = -1;
     for (int k = 0; k < a->ndim; k++) {
-        if (a->shape[k] <= 1)
-            continue;
-        if (last >= 0 && a->strides[k] < a->strides[last])
-            return 0;
+        if (a->shape[k] <= 1) continue;
+        if (last >= 0 && a->strides[k] < a->strides[last]) return 0;
         rises += last >= 0 && a->strides[k] > a->strides[last];
         last = k;
     }
@@ -19,8 +17,7 @@ static int host_is_f(const gpul_array *a) {
 /* Position of element i (row-major count) in the dense host buffer. */
 static int64_t host_at(const gpul_array *a, int64_t i) {
     int64_t at = 0, step = 1, index[4];
-    if (!host_is_f(a))
-        return i;
+    if (!host_is_f(a)) return i;
     for (int k = a->ndim - 1; k >= 0; k--) {
         index[k] = i % a->shape[k];
         i /= a->shape[k];
@@ -49,8 +46,7 @@ static void host_round_trip(gpul_dtype t, int ndim, const int64_t *shape, int la
         in = (unsigned char *)malloc((size_t)(n * size) + 1);
         out = (unsigned char *)malloc((size_t)(n * size) + 1);
     }
-    for (int64_t i = 0; i < n * size; i++)
-        in[i] = (unsigned char)rng_u64();
+    for (int64_t i = 0; i < n * size; i++) in[i] = (unsigned char)rng_u64();
     memset(out, 0xCC, (size_t)(n * size) + 1);
     CHECK_OK(gpul_copy_to_device(&b.view, in, stream));
     CHECK_OK(gpul_stream_synchronize(stream));
@@ -76,15 +72,17 @@ static void test_host_copies(void) {
     gpul_stream s = NULL;
     CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_DEFAULT));
     for (int64_t n = 0; n <= 65; n++)
-        host_round_trip(all_dtypes[n % 7], 1, &n, n % 4 == 3 ? LAY_STRIDED : LAY_C, n % 3, (int)n & 1, n % 5 ? NULL : s, (int)(n % 2));
+        host_round_trip(all_dtypes[n % 7], 1, &n, n % 4 == 3 ? LAY_STRIDED : LAY_C, n % 3, (int)n & 1, n % 5 ? NULL : s,
+                        (int)(n % 2));
     for (int k = 0; k < COUNT_OF(odd_sizes); k++)
-        host_round_trip(all_dtypes[k % 7], 1, &odd_sizes[k], k % 2 ? LAY_STRIDED : LAY_C, 0, k & 1, k % 3 ? s : NULL, k % 2);
+        host_round_trip(all_dtypes[k % 7], 1, &odd_sizes[k], k % 2 ? LAY_STRIDED : LAY_C, 0, k & 1, k % 3 ? s : NULL,
+                        k % 2);
     for (int k = 0; k < 160; k++) {
         const int ndim = 2 + k % 3;
         int64_t shape[4];
-        for (int i = 0; i < ndim; i++)
-            shape[i] = rng_below(15) == 0 ? 0 : 1 + rng_below(ndim == 2 ? 40 : 9);
-        host_round_trip(all_dtypes[k % 7], ndim, shape, k / 3 % LAYOUTS, rng_below(2), k & 1, k / 7 % 2 ? s : NULL, k / 2 % 2);
+        for (int i = 0; i < ndim; i++) shape[i] = rng_below(15) == 0 ? 0 : 1 + rng_below(ndim == 2 ? 40 : 9);
+        host_round_trip(all_dtypes[k % 7], ndim, shape, k / 3 % LAYOUTS, rng_below(2), k & 1, k / 7 % 2 ? s : NULL,
+                        k / 2 % 2);
     }
     CHECK_OK(gpul_stream_destroy(&s));
 }
@@ -110,8 +108,7 @@ static void test_array_copies(void) { /* every pair of layouts and of memory kin
         const gpul_stream stream = k / 3 % 2 ? s : NULL;
         int64_t shape[4], ss[4] = {0, 0, 0, 0}, ds[4] = {0, 0, 0, 0};
         box src, dst;
-        if (!info.has_managed && (to == GPUL_MEMORY_MANAGED || from == GPUL_MEMORY_MANAGED))
-            continue;
+        if (!info.has_managed && (to == GPUL_MEMORY_MANAGED || from == GPUL_MEMORY_MANAGED)) continue;
         for (int i = 0; i < ndim; i++)
             shape[i] = rng_below(20) == 0 ? 0 : 1 + rng_below(ndim == 1 ? 200 : ndim == 2 ? 40 : 7);
         lay_strides(ss, ndim, shape, k / 16 % LAYOUTS);
@@ -132,8 +129,7 @@ static void test_array_copies(void) { /* every pair of layouts and of memory kin
 static void test_pinned_in_place(void) { /* memory of the caller's, page-locked */
     int32_t *host = (int32_t *)malloc(1000 * 4);
     gpul_array w = GPUL_ZERO, d = GPUL_ZERO, odd = GPUL_ZERO, dodd = GPUL_ZERO;
-    for (int i = 0; i < 1000; i++)
-        host[i] = i;
+    for (int i = 0; i < 1000; i++) host[i] = i;
     CHECK_OK(gpul_pin(host, 4000));
     CHECK_OK(gpul_wrap(&w, host, GPUL_I32, gpul_1d(1000)));
     CHECK_OK(gpul_device_array(&d, GPUL_I32, gpul_1d(1000), NULL));
@@ -157,14 +153,12 @@ static void test_lazy_streams(void) { /* enqueued copies see their order, and pa
     gpul_array a = GPUL_ZERO, b = GPUL_ZERO, p = GPUL_ZERO;
     int32_t host[256], back[256];
     CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
-    for (int i = 0; i < 256; i++)
-        host[i] = i;
+    for (int i = 0; i < 256; i++) host[i] = i;
     CHECK_OK(gpul_to_device(&a, host, GPUL_I32, gpul_1d(256), s));
     memset(host, 0, sizeof host);
     CHECK_OK(gpul_device_array_like(&b, &a, s));
     CHECK_OK(gpul_copy(&b, &a, s));
-    for (int i = 0; i < 256; i++)
-        host[i] = 1000 + i;
+    for (int i = 0; i < 256; i++) host[i] = 1000 + i;
     CHECK_OK(gpul_copy_to_device(&a, host, s));
     memset(host, 0, sizeof host);
     CHECK_OK(gpul_vecadd(&b, &a, &b, s));
@@ -186,8 +180,7 @@ static void test_lazy_streams(void) { /* enqueued copies see their order, and pa
 static void test_copy_errors(void) {
     gpul_array a = GPUL_ZERO, b = GPUL_ZERO, f = GPUL_ZERO, v = GPUL_ZERO, zero = GPUL_ZERO, e = GPUL_ZERO;
     float host[12];
-    for (int i = 0; i < 12; i++)
-        host[i] = (float)i;
+    for (int i = 0; i < 12; i++) host[i] = (float)i;
     CHECK_OK(gpul_to_device(&a, host, GPUL_F32, gpul_2d(3, 4), NULL));
     CHECK_OK(gpul_device_array(&b, GPUL_F32, gpul_2d(4, 3), NULL));
     CHECK_OK(gpul_device_array(&f, GPUL_I32, gpul_2d(3, 4), NULL));
@@ -236,15 +229,13 @@ static void test_fill(void) {
         num want = num_of(value);
         unsigned char text[8];
         box b;
-        for (int i = 0; i < ndim; i++)
-            shape[i] = 1 + rng_below(ndim == 1 ? 1000 : 12);
+        for (int i = 0; i < ndim; i++) shape[i] = 1 + rng_below(ndim == 1 ? 1000 : 12);
         box_make(&b, t, ndim, shape, k / 28, k % 2, k / 2 & 1);
         num_store(t, text, want);
         want = num_load(t, text);
         CHECK_OK(gpul_fill(&b.view, value, NULL));
         BOX_GUARDS(&b);
-        for (int64_t i = 0; i < b.n; i++)
-            wrong += !num_same(t, box_got(&b, i), want);
+        for (int64_t i = 0; i < b.n; i++) wrong += !num_same(t, box_got(&b, i), want);
         CHECK_INT(wrong, 0);
         box_free(&b);
     }
@@ -253,10 +244,19 @@ static void test_fill(void) {
             gpul_dtype t;
             double v;
             int good;
-        } cases[] = {{GPUL_U8, 256, 0},          {GPUL_U8, -1, 0},          {GPUL_U8, 0.5, 0},        {GPUL_U8, NAN, 0},
-                     {GPUL_U8, -0.0, 1},         {GPUL_I32, 2147483648.0, 0}, {GPUL_I32, 2147483647.0, 1},
-                     {GPUL_I32, -2147483648.0, 1}, {GPUL_I32, -2147483649.0, 0}, {GPUL_I64, 0x1p63, 0}, {GPUL_I64, -0x1p63, 1},
-                     {GPUL_I64, INFINITY, 0},    {GPUL_I64, 0x1.8p62, 1}};
+        } cases[] = {{GPUL_U8, 256, 0},
+                     {GPUL_U8, -1, 0},
+                     {GPUL_U8, 0.5, 0},
+                     {GPUL_U8, NAN, 0},
+                     {GPUL_U8, -0.0, 1},
+                     {GPUL_I32, 2147483648.0, 0},
+                     {GPUL_I32, 2147483647.0, 1},
+                     {GPUL_I32, -2147483648.0, 1},
+                     {GPUL_I32, -2147483649.0, 0},
+                     {GPUL_I64, 0x1p63, 0},
+                     {GPUL_I64, -0x1p63, 1},
+                     {GPUL_I64, INFINITY, 0},
+                     {GPUL_I64, 0x1.8p62, 1}};
         for (int i = 0; i < COUNT_OF(cases); i++) {
             gpul_array a = GPUL_ZERO;
             int64_t before = 0x1234567812345678, got[1] = {0};

@@ -5,7 +5,8 @@
 gpul_status test_squared_difference(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream);
 gpul_status test_negate(gpul_array *out, const gpul_array *x, gpul_stream stream);
 gpul_status test_mixed(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream);
-gpul_status test_select(gpul_array *out, const gpul_array *x, const gpul_array *y, const gpul_array *z, gpul_stream stream);
+gpul_status test_select(gpul_array *out, const gpul_array *x, const gpul_array *y, const gpul_array *z,
+                        gpul_stream stream);
 gpul_status test_is_odd(gpul_array *out, const gpul_array *x, gpul_stream stream);
 gpul_status test_sum_abs(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
 gpul_status test_l2_norm(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
@@ -76,25 +77,22 @@ static void test_elementwise(void) {
 
 static float pairs(float *slots, int count) {
     for (; count > 1; count /= 2)
-        for (int i = 0; i < count / 2; i++)
-            slots[i] = slots[2 * i] + slots[2 * i + 1];
+        for (int i = 0; i < count / 2; i++) slots[i] = slots[2 * i] + slots[2 * i + 1];
     return slots[0];
 }
 /* The promised tree in float, for sum |x|. */
 static float model(const float *x, int64_t n) {
-    static float slot[1024], parts[4096];
+    static float slot[256], parts[4096];
     const int64_t chunk = gpul__reduce_chunk(n, 4), chunks = gpul_ceil_div(n, chunk);
     for (int64_t c = 0; c < chunks; c++) {
         memset(slot, 0, sizeof slot);
         for (int64_t i = c * chunk; i < n && i < (c + 1) * chunk; i++)
-            slot[(i - c * chunk) % 1024] += fabsf(x[i]);
-        parts[c] = pairs(slot, 1024);
+            slot[(i - c * chunk) % (4 * TREE_SLOTS)] += fabsf(x[i]);
+        parts[c] = pairs(slot, 4 * TREE_SLOTS);
     }
-    if (chunks <= 1)
-        return chunks ? parts[0] : 0;
+    if (chunks <= 1) return chunks ? parts[0] : 0;
     memset(slot, 0, sizeof slot);
-    for (int64_t c = 0; c < chunks; c++)
-        slot[c % 256] += parts[c];
+    for (int64_t c = 0; c < chunks; c++) slot[c % 256] += parts[c];
     return pairs(slot, 256);
 }
 
@@ -105,8 +103,7 @@ static void test_reductions(void) {
         box a, out;
         box_make(&a, GPUL_F32, 1, &n, k % 3 == 1 ? LAY_STRIDED : LAY_C, k % 2, k & 1);
         box_random(&a, 0);
-        for (int64_t i = 0; i < n; i++)
-            x[i] = (float)box_get(&a, i).f;
+        for (int64_t i = 0; i < n; i++) x[i] = (float)box_get(&a, i).f;
         box_make(&out, GPUL_F32, 0, NULL, LAY_C, 0, k & 1);
         {
 #ifdef GPULITE_CPU_STANDIN
@@ -116,8 +113,7 @@ static void test_reductions(void) {
             BOX_GUARDS(&out);
             CHECK_NEAR(box_got(&out, 0).f, model(x, n), 0);
 #ifdef GPULITE_CPU_STANDIN
-            if (n)
-                CHECK_INT(standin_launches() - launches, 1);
+            if (n) CHECK_INT(standin_launches() - launches, 1);
 #endif
         }
         BOX_UNCHANGED(&a);
@@ -181,7 +177,8 @@ static void test_other_types(void) {
 }
 
 static void test_contracts(void) {
-    gpul_array x = GPUL_ZERO, d = GPUL_ZERO, out = GPUL_ZERO, zero = GPUL_ZERO, e = GPUL_ZERO, u = GPUL_ZERO, v = GPUL_ZERO, one = GPUL_ZERO;
+    gpul_array x = GPUL_ZERO, d = GPUL_ZERO, out = GPUL_ZERO, zero = GPUL_ZERO, e = GPUL_ZERO, u = GPUL_ZERO,
+               v = GPUL_ZERO, one = GPUL_ZERO;
     float got = 0;
     uint8_t byte = 0;
     CHECK_OK(gpul_device_array(&x, GPUL_F32, gpul_2d(3, 4), NULL));

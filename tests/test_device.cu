@@ -29,8 +29,7 @@ template <typename T> static __global__ void reverse_blocks(T *x, int32_t *align
     GPUL_SHARED(T, tile);
     const unsigned t = threadIdx.x, n = blockDim.x;
     T *mine = x + (int64_t)blockIdx.x * n;
-    if (t == 0)
-        aligned[blockIdx.x] = (size_t)tile % 128 == 0;
+    if (t == 0) aligned[blockIdx.x] = (size_t)tile % 128 == 0;
     tile[t] = mine[t];
     __syncthreads();
     mine[t] = tile[n - 1 - t];
@@ -50,18 +49,14 @@ static void test_grid_stride(void) {
                 gpul_dim3 grid = gpul_grid_1d(n, block);
                 gpul_array a = GPUL_ZERO;
                 int64_t wrong = 0;
-                if (block == 1 && n > 1000)
-                    continue;
-                if (grids == 1)
-                    grid.x = (grid.x + 2) / 3;
-                if (grids == 2)
-                    grid.x += 2;
+                if (block == 1 && n > 1000) continue;
+                if (grids == 1) grid.x = (grid.x + 2) / 3;
+                if (grids == 2) grid.x += 2;
                 CHECK_OK(gpul_device_array(&a, GPUL_I32, gpul_1d(n), NULL));
                 CHECK_OK(gpul_fill(&a, 5, NULL));
                 CHECK_OK(GPUL_LAUNCH(count_visits, grid, block, 0, NULL, (int32_t *)a.data, n));
                 fetch(got, &a);
-                for (int64_t i = 0; i < n; i++)
-                    wrong += got[i] != 6;
+                for (int64_t i = 0; i < n; i++) wrong += got[i] != 6;
                 CHECK_INT(wrong, 0);
                 CHECK_OK(gpul_free(&a));
             }
@@ -89,8 +84,7 @@ static void test_grid_functions(void) {
     CHECK_OK(GPUL_LAUNCH(record_1d, 3, 32, 0, NULL, (int64_t *)index.data, (int64_t *)size.data));
     fetch(a, &index);
     fetch(b, &size);
-    for (int i = 0; i < 96; i++)
-        CHECK(a[i] == i && b[i] == 96);
+    for (int i = 0; i < 96; i++) CHECK(a[i] == i && b[i] == 96);
     CHECK_OK(gpul_device_array(&where, GPUL_I64, gpul_3d(5, 6, 7), NULL));
     CHECK_OK(gpul_fill(&where, -1, NULL));
     CHECK_OK(GPUL_LAUNCH(record_3d, gpul_grid_3d(7, 6, 5, block), block, 0, NULL, (int64_t *)where.data, 7, 6, 5));
@@ -111,18 +105,16 @@ template <typename T> static void reverse(gpul_dtype dtype, uint32_t block, uint
     T *host = (T *)malloc((size_t)n * sizeof(T)), *back = (T *)malloc((size_t)n * sizeof(T));
     int32_t aligned[16];
     int64_t wrong = 0;
-    for (int64_t i = 0; i < n; i++)
-        host[i] = (T)(i % 200);
+    for (int64_t i = 0; i < n; i++) host[i] = (T)(i % 200);
     CHECK_OK(gpul_to_device(&a, host, dtype, gpul_1d(n), NULL));
     CHECK_OK(gpul_device_array(&flags, GPUL_I32, gpul_1d(blocks), NULL));
-    CHECK_OK(GPUL_LAUNCH(reverse_blocks<T>, blocks, block, block * sizeof(T), NULL, (T *)a.data, (int32_t *)flags.data));
+    CHECK_OK(
+        GPUL_LAUNCH(reverse_blocks<T>, blocks, block, block * sizeof(T), NULL, (T *)a.data, (int32_t *)flags.data));
     fetch(back, &a);
     fetch(aligned, &flags);
-    for (int64_t i = 0; i < n; i++)
-        wrong += back[i] != host[i / block * block + (block - 1 - i % block)];
+    for (int64_t i = 0; i < n; i++) wrong += back[i] != host[i / block * block + (block - 1 - i % block)];
     CHECK_INT(wrong, 0);
-    for (uint32_t i = 0; i < blocks; i++)
-        CHECK_INT(aligned[i], 1);
+    for (uint32_t i = 0; i < blocks; i++) CHECK_INT(aligned[i], 1);
     CHECK_OK(gpul_free(&a));
     CHECK_OK(gpul_free(&flags));
     free(host);
@@ -148,17 +140,22 @@ static void test_launch(void) {
     CHECK_OK(gpul_stream_synchronize(s));
     CHECK_NEAR(got, 7.75, 0);
     CHECK_OK(GPUL_LAUNCH(store_sum, dim3(1, 1, 1), dim3(1), 0, s, (double *)out.data, 1, 1, 1));
-    CHECK_OK(GPUL_LAUNCH(store_sum, gpul_grid_1d(0, 128), 128, 0, s, (double *)out.data, 9, 9, 9)); /* a zero grid: nothing */
+    CHECK_OK(GPUL_LAUNCH(store_sum, gpul_grid_1d(0, 128), 128, 0, s, (double *)out.data, 9, 9,
+                         9)); /* a zero grid: nothing */
     CHECK_OK(gpul_copy_to_host(&got, &out, s));
     CHECK_OK(gpul_stream_synchronize(s));
     CHECK_NEAR(got, 3, 0);
-    CHECK_FAILS(GPUL_LAUNCH(store_sum, 1, 1025, 0, s, (double *)out.data, 1, 1, 1), GPUL_ERROR_CUDA, "GPUL_LAUNCH", NULL);
+    CHECK_FAILS(GPUL_LAUNCH(store_sum, 1, 1025, 0, s, (double *)out.data, 1, 1, 1), GPUL_ERROR_CUDA, "GPUL_LAUNCH",
+                NULL);
     CHECK_INT(cudaPeekAtLastError(), cudaSuccess);
     CHECK_FAILS(GPUL_LAUNCH(store_sum, 1, 0, 0, s, (double *)out.data, 1, 1, 1), GPUL_ERROR_CUDA, "GPUL_LAUNCH", NULL);
-    CHECK_FAILS(GPUL_LAUNCH(store_sum, dim3(1, 65536, 1), 1, 0, s, (double *)out.data, 1, 1, 1), GPUL_ERROR_CUDA, "GPUL_LAUNCH", NULL);
-    CHECK_FAILS(GPUL_LAUNCH(store_sum, (int64_t)1 << 32, 1, 0, s, (double *)out.data, 1, 1, 1), GPUL_ERROR_CUDA, "GPUL_LAUNCH", NULL);
+    CHECK_FAILS(GPUL_LAUNCH(store_sum, dim3(1, 65536, 1), 1, 0, s, (double *)out.data, 1, 1, 1), GPUL_ERROR_CUDA,
+                "GPUL_LAUNCH", NULL);
+    CHECK_FAILS(GPUL_LAUNCH(store_sum, (int64_t)1 << 32, 1, 0, s, (double *)out.data, 1, 1, 1), GPUL_ERROR_CUDA,
+                "GPUL_LAUNCH", NULL);
     CHECK_FAILS(GPUL_LAUNCH(store_sum, -1, 1, 0, s, (double *)out.data, 1, 1, 1), GPUL_ERROR_CUDA, "GPUL_LAUNCH", NULL);
-    CHECK_FAILS(GPUL_LAUNCH(store_sum, 1, 1, (size_t)1 << 20, s, (double *)out.data, 1, 1, 1), GPUL_ERROR_CUDA, "GPUL_LAUNCH", NULL);
+    CHECK_FAILS(GPUL_LAUNCH(store_sum, 1, 1, (size_t)1 << 20, s, (double *)out.data, 1, 1, 1), GPUL_ERROR_CUDA,
+                "GPUL_LAUNCH", NULL);
     CHECK(gpul_last_error()->cuda_code != 0 && gpul_last_error()->cuda_name[0]);
     CHECK_INT(cudaPeekAtLastError(), cudaSuccess);
     CHECK_OK(gpul_copy_to_host(&got, &out, s));
@@ -175,7 +172,8 @@ static void test_launch(void) {
     CHECK_OK(gpul_block_size(value, (const void *)store_sum, 40000, 0));
     CHECK(value[0] > 0 && value[0] <= 1024);
     value[0] = -7;
-    CHECK_FAILS(gpul_block_size(value, (const void *)store_sum, 0, -5), GPUL_ERROR_ARGUMENT, "gpul_block_size", "limit");
+    CHECK_FAILS(gpul_block_size(value, (const void *)store_sum, 0, -5), GPUL_ERROR_ARGUMENT, "gpul_block_size",
+                "limit");
     CHECK_FAILS(gpul_block_size(value, NULL, 0, 0), GPUL_ERROR_ARGUMENT, "gpul_block_size", "kernel");
     CHECK_INT(value[0], -7);
 }
@@ -193,9 +191,9 @@ static void test_faults(void) { /* gpul_block_size and GPUL_LAUNCH when the runt
         status = gpul_block_size(&value, (const void *)store_sum, 0, 0);
         failed = standin_failed();
         standin_fail_clear();
-        if (!failed)
-            break;
-        if (strcmp(standin_trace_name(k - 1), "cudaPeekAtLastError") != 0 && strcmp(standin_trace_name(k - 1), "cudaGetLastError") != 0) {
+        if (!failed) break;
+        if (strcmp(standin_trace_name(k - 1), "cudaPeekAtLastError") != 0 &&
+            strcmp(standin_trace_name(k - 1), "cudaGetLastError") != 0) {
             CHECK(status != GPUL_OK && value == -7);
             CHECK_STRING(gpul_last_error()->function, "gpul_block_size");
         }

@@ -26,8 +26,7 @@ static int64_t broadcast_index(const box *from, const box *out, int64_t i) {
         const int64_t at = i % out->view.shape[k];
         i /= out->view.shape[k];
         if (k >= shift) {
-            if (from->view.shape[k - shift] != 1)
-                index += at * scale;
+            if (from->view.shape[k - shift] != 1) index += at * scale;
             scale *= from->view.shape[k - shift];
         }
     }
@@ -47,7 +46,8 @@ static int compare(box *out, const box *a, const box *b, int mul, const char *fi
     return check_pass();
 }
 
-static void one_case(gpul_dtype t, int mul, int64_t n, int64_t out_offset, int64_t a_offset, int64_t b_offset, int fill) {
+static void one_case(gpul_dtype t, int mul, int64_t n, int64_t out_offset, int64_t a_offset, int64_t b_offset,
+                     int fill) {
     box out, a, b;
     box_1d(&out, t, n, out_offset, fill);
     box_1d(&a, t, n, a_offset, fill);
@@ -69,15 +69,13 @@ static void test_sizes(void) {
         for (int64_t n = 0; n <= 65; n++)
             one_case(all_dtypes[d], (int)(n + d) & 1, n, n % 3 == 1, n % 5 == 2, n % 7 == 3, (int)(n / 2) & 1);
         for (int k = 0; k < COUNT_OF(odd_sizes); k++)
-            if (odd_sizes[k] < 5000 || d < 2)
-                one_case(all_dtypes[d], (k + d) & 1, odd_sizes[k], 0, 0, 0, (k / 2) & 1);
+            if (odd_sizes[k] < 5000 || d < 2) one_case(all_dtypes[d], (k + d) & 1, odd_sizes[k], 0, 0, 0, (k / 2) & 1);
     }
 }
 
 static void test_offsets(void) { /* every combination of alignments to 16 bytes, at lengths that end anywhere */
     for (int d = 0; d < 7; d++)
-        for (int o = 0; o < 27; o++)
-            one_case(all_dtypes[d], o & 1, 1000 + o, o % 3, o / 3 % 3, o / 9, o / 2 & 1);
+        for (int o = 0; o < 27; o++) one_case(all_dtypes[d], o & 1, 1000 + o, o % 3, o / 3 % 3, o / 9, o / 2 & 1);
 }
 
 static void test_shapes(void) { /* random shapes, layouts and broadcasts */
@@ -91,10 +89,8 @@ static void test_shapes(void) { /* random shapes, layouts and broadcasts */
             shape[i] = rng_below(12) == 0 ? 0 : 1 + rng_below(ndim == 1 ? 300 : ndim == 2 ? 40 : 9);
         na = rng_below(3) == 0 ? (int)rng_below(ndim + 1) : ndim;
         nb = rng_below(3) == 0 ? (int)rng_below(ndim + 1) : ndim;
-        for (int i = 0; i < na; i++)
-            sa[i] = rng_below(4) == 0 ? 1 : shape[ndim - na + i];
-        for (int i = 0; i < nb; i++)
-            sb[i] = rng_below(4) == 0 ? 1 : shape[ndim - nb + i];
+        for (int i = 0; i < na; i++) sa[i] = rng_below(4) == 0 ? 1 : shape[ndim - na + i];
+        for (int i = 0; i < nb; i++) sb[i] = rng_below(4) == 0 ? 1 : shape[ndim - nb + i];
         box_make(&out, t, ndim, shape, (int)rng_below(LAYOUTS), rng_below(2), fill);
         box_make(&a, t, na, sa, (int)rng_below(LAYOUTS), rng_below(2), fill);
         box_make(&b, t, nb, sb, (int)rng_below(LAYOUTS), rng_below(2), fill);
@@ -135,9 +131,31 @@ static void test_layout_pairs(void) { /* every pair of layouts of a matrix and o
 
 static void test_special_values(void) { /* any bits: NaN, infinities, subnormals, signed zeros */
     static const gpul_dtype types[4] = {GPUL_F32, GPUL_F64, GPUL_F16, GPUL_BF16};
-    static const double values[] = {0.0, -0.0, 1, -1, 0x1p-126, 0x1p-149, -0x1p-149, 0x1.8p-130, 0x1.fffffep127, -0x1p127,
-                                    0x1p-1074, 0x1p-1022, 0x1.fffffffffffffp1023, 65504, 6e-8, 0x1p-14, 0x1p-24,
-                                    0x1p-133, 3, 1.0 / 3, 0x1.000002p0, 0x1p-23, 0x1p-24, 2049, 257};
+    static const double values[] = {0.0,
+                                    -0.0,
+                                    1,
+                                    -1,
+                                    0x1p-126,
+                                    0x1p-149,
+                                    -0x1p-149,
+                                    0x1.8p-130,
+                                    0x1.fffffep127,
+                                    -0x1p127,
+                                    0x1p-1074,
+                                    0x1p-1022,
+                                    0x1.fffffffffffffp1023,
+                                    65504,
+                                    6e-8,
+                                    0x1p-14,
+                                    0x1p-24,
+                                    0x1p-133,
+                                    3,
+                                    1.0 / 3,
+                                    0x1.000002p0,
+                                    0x1p-23,
+                                    0x1p-24,
+                                    2049,
+                                    257};
     for (int d = 0; d < 4; d++)
         for (int mul = 0; mul < 2; mul++) {
             const int64_t side = COUNT_OF(values) + 3;
@@ -147,7 +165,10 @@ static void test_special_values(void) { /* any bits: NaN, infinities, subnormals
             box_make(&a, types[d], 1, row, LAY_C, 0, FILL_NAN);
             box_make(&b, types[d], 2, column, LAY_C, 0, FILL_NAN);
             for (int64_t i = 0; i < side; i++) {
-                const double v = i < COUNT_OF(values) ? values[i] : i == side - 1 ? NAN : i == side - 2 ? INFINITY : -INFINITY;
+                const double v = i < COUNT_OF(values) ? values[i]
+                                 : i == side - 1      ? NAN
+                                 : i == side - 2      ? INFINITY
+                                                      : -INFINITY;
                 box_put(&a, i, num_of(v));
                 box_put(&b, i, num_of(v));
             }
@@ -185,8 +206,7 @@ static void test_in_place(void) {
 static void test_overlap(void) {
     gpul_array m = GPUL_ZERO, left = GPUL_ZERO, right = GPUL_ZERO, up = GPUL_ZERO, row = GPUL_ZERO, t = GPUL_ZERO;
     float host[64], back[64];
-    for (int i = 0; i < 64; i++)
-        host[i] = (float)i;
+    for (int i = 0; i < 64; i++) host[i] = (float)i;
     CHECK_OK(gpul_to_device(&m, host, GPUL_F32, gpul_2d(8, 8), NULL));
     CHECK_OK(gpul_slice(&left, &m, 1, 0, 7, 1));
     CHECK_OK(gpul_slice(&right, &m, 1, 1, 8, 1));
@@ -207,8 +227,7 @@ static void test_overlap(void) {
     CHECK_OK(gpul_copy_to_host(back, &m, NULL));
     for (int i = 0; i < 64; i++) {
         float want = i % 2 ? host[i] : host[i] + host[i + 1];
-        if (i < 8)
-            want = 2 * (i % 2 ? host[24 + i] : host[24 + i] + host[25 + i]);
+        if (i < 8) want = 2 * (i % 2 ? host[24 + i] : host[24 + i] + host[25 + i]);
         CHECK_NEAR(back[i], want, 0);
     }
     CHECK_OK(gpul_free(&m));
@@ -272,8 +291,7 @@ static void test_zero_strides(void) { /* an input wrapped with stride 0 is a bro
     CHECK_OK(gpul_device_array(&out, GPUL_I32, gpul_2d(4, 3), NULL));
     CHECK_OK(gpul_vecadd(&out, &wide, &wide, NULL));
     CHECK_OK(gpul_copy_to_host(back, &out, NULL));
-    for (int i = 0; i < 12; i++)
-        CHECK_INT(back[i], 2 * host[i % 3]);
+    for (int i = 0; i < 12; i++) CHECK_INT(back[i], 2 * host[i % 3]);
     CHECK_OK(gpul_free(&cell));
     CHECK_OK(gpul_free(&out));
 }
@@ -283,14 +301,12 @@ static void test_large(void) {
     float *x = (float *)malloc((size_t)n * 4), *y = (float *)malloc((size_t)n * 4);
     gpul_array a = GPUL_ZERO, b = GPUL_ZERO;
     int64_t wrong = 0;
-    for (int64_t i = 0; i < n; i++)
-        x[i] = (float)(i * 7 % 1000003);
+    for (int64_t i = 0; i < n; i++) x[i] = (float)(i * 7 % 1000003);
     CHECK_OK(gpul_to_device(&a, x, GPUL_F32, gpul_1d(n), NULL));
     CHECK_OK(gpul_device_array_like(&b, &a, NULL));
     CHECK_OK(gpul_vecmul(&b, &a, &a, NULL));
     CHECK_OK(gpul_copy_to_host(y, &b, NULL));
-    for (int64_t i = 0; i < n; i++)
-        wrong += !(y[i] == x[i] * x[i]);
+    for (int64_t i = 0; i < n; i++) wrong += !(y[i] == x[i] * x[i]);
     CHECK_INT(wrong, 0);
     CHECK_OK(gpul_free(&a));
     CHECK_OK(gpul_free(&b));

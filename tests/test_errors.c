@@ -21,8 +21,7 @@ static void test_names(void) {
                  {GPUL_ERROR_UNSUPPORTED, "GPUL_ERROR_UNSUPPORTED"},
                  {GPUL_ERROR_CUDA, "GPUL_ERROR_CUDA"},
                  {GPUL_ERROR_PENDING, "GPUL_ERROR_PENDING"}};
-    for (int i = 0; i < COUNT_OF(names); i++)
-        CHECK_STRING(gpul_status_name(names[i].status), names[i].name);
+    for (int i = 0; i < COUNT_OF(names); i++) CHECK_STRING(gpul_status_name(names[i].status), names[i].name);
     CHECK_STRING(gpul_status_name(8), "unknown status");
     CHECK_STRING(gpul_status_name(-1), "unknown status");
     CHECK_STRING(gpul_status_name(INT32_MAX), "unknown status");
@@ -148,21 +147,15 @@ static void test_pending(void) {
         status = calls[i].call(&w);
         if (status != GPUL_ERROR_PENDING)
             FAIL("%s (call %d) returned %s with an error pending", calls[i].function, i, gpul_status_name(status));
-        else
-            CHECK_INT(gpul_last_error()->status, status);
+        else CHECK_INT(gpul_last_error()->status, status);
         if (status != GPUL_OK && strcmp(gpul_last_error()->function, calls[i].function) != 0)
             FAIL("%s reports as %s", calls[i].function, gpul_last_error()->function);
-        if (status == GPUL_ERROR_PENDING)
-            CHECK_INT(gpul_last_error()->cuda_code, mine);
-        if (cudaPeekAtLastError() != mine)
-            FAIL("%s (call %d) took away somebody else's error", calls[i].function, i);
+        if (status == GPUL_ERROR_PENDING) CHECK_INT(gpul_last_error()->cuda_code, mine);
+        if (cudaPeekAtLastError() != mine) FAIL("%s (call %d) took away somebody else's error", calls[i].function, i);
         (void)cudaGetLastError();
-        if (status == GPUL_OK && calls[i].undo)
-            calls[i].undo(&w);
-        if (status != GPUL_OK)
-            world_untouched(&w, calls[i].function);
-        else
-            world_restore(&w);
+        if (status == GPUL_OK && calls[i].undo) calls[i].undo(&w);
+        if (status != GPUL_OK) world_untouched(&w, calls[i].function);
+        else world_restore(&w);
     }
     world_close(&w);
 }

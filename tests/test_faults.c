@@ -36,11 +36,9 @@ static int too_late(const char *call) {
 /* Operations of several launches, the first of which prepares the output (a histogram's zeros): a failure of a later one
  * comes too late too. */
 static int in_steps(const char *function, const char *call, long k, const char names[][48]) {
-    if (strncmp(function, "gpul_histogram", 14) != 0 || strcmp(call, "cudaLaunchKernelExC") != 0)
-        return 0;
+    if (strncmp(function, "gpul_histogram", 14) != 0 || strcmp(call, "cudaLaunchKernelExC") != 0) return 0;
     for (long i = 0; i + 1 < k; i++)
-        if (strcmp(names[i], call) == 0 || strcmp(names[i], "cudaMemsetAsync") == 0)
-            return 1;
+        if (strcmp(names[i], call) == 0 || strcmp(names[i], "cudaMemsetAsync") == 0) return 1;
     return 0;
 }
 
@@ -48,10 +46,8 @@ static char seen[200][48];
 static int n_seen;
 static void remember(const char *call) {
     for (int i = 0; i < n_seen; i++)
-        if (strcmp(seen[i], call) == 0)
-            return;
-    if (n_seen < COUNT_OF(seen))
-        snprintf(seen[n_seen++], sizeof seen[0], "%.47s", call);
+        if (strcmp(seen[i], call) == 0) return;
+    if (n_seen < COUNT_OF(seen)) snprintf(seen[n_seen++], sizeof seen[0], "%.47s", call);
 }
 
 static void one_fault(world *w, int i, long k, const char names[][48], int code, int flags) {
@@ -62,14 +58,14 @@ static void one_fault(world *w, int i, long k, const char names[][48], int code,
     alive before, after;
     gpul_status status;
     int failed;
-    snprintf(what, sizeof what, "%s (call %d), %.47s #%ld, code %d, flags %d", calls[i].function, i, call, k, code, flags);
+    snprintf(what, sizeof what, "%s (call %d), %.47s #%ld, code %d, flags %d", calls[i].function, i, call, k, code,
+             flags);
     CHECK_OK(gpul_device_synchronize());
     before = count_alive();
     gpul_clear_error();
     if (flags & STANDIN_FROM_THEN_ON) { /* only calls of this name: cleaning up still works */
         long nth = 0;
-        for (long j = 0; j < k; j++)
-            nth += strcmp(names[j], call) == 0;
+        for (long j = 0; j < k; j++) nth += strcmp(names[j], call) == 0;
         standin_fail(call, nth, code, flags);
     } else {
         standin_fail(NULL, k, code, flags);
@@ -85,54 +81,49 @@ static void one_fault(world *w, int i, long k, const char names[][48], int code,
         const gpul_error *e = gpul_last_error();
         if (e->status != status)
             FAIL("%s: returned %s, recorded %s", what, gpul_status_name(status), gpul_status_name(e->status));
-        else if (strcmp(e->function, calls[i].function) != 0)
-            FAIL("%s: reported as %s", what, e->function);
+        else if (strcmp(e->function, calls[i].function) != 0) FAIL("%s: reported as %s", what, e->function);
         else if (strncmp(e->message, calls[i].function, strlen(calls[i].function)) != 0)
             FAIL("%s: message \"%s\"", what, e->message);
         else if (status >= GPUL_ERROR_CUDA && e->cuda_code != code)
             FAIL("%s: cuda_code %d, message \"%s\"", what, e->cuda_code, e->message);
-        else
-            check_pass();
+        else check_pass();
         if (code == cudaErrorMemoryAllocation && status != GPUL_ERROR_OUT_OF_MEMORY && status != GPUL_ERROR_PENDING)
             FAIL("%s: status %s for a failed allocation", what, gpul_status_name(status));
         if (code == cudaErrorUnknown && status != GPUL_ERROR_CUDA && status != GPUL_ERROR_PENDING)
             FAIL("%s: status %s", what, gpul_status_name(status));
     }
     if (cudaPeekAtLastError() != cudaSuccess) {
-        FAIL("%s: %s was left pending (status %s)", what, cudaGetErrorName(cudaPeekAtLastError()), gpul_status_name(status));
+        FAIL("%s: %s was left pending (status %s)", what, cudaGetErrorName(cudaPeekAtLastError()),
+             gpul_status_name(status));
         (void)cudaGetLastError();
     }
     if (cudaGetDevice(&device) != cudaSuccess || device != home) {
-        if (strcmp(call, "cudaSetDevice") != 0)
-            FAIL("%s: the current device became %d", what, device);
+        if (strcmp(call, "cudaSetDevice") != 0) FAIL("%s: the current device became %d", what, device);
         (void)cudaSetDevice(home);
     }
     (void)cudaSetDevice(0);
-    if (status != GPUL_OK && !(flags & STANDIN_AFTER) && !too_late(call) && !in_steps(calls[i].function, call, k, names))
+    if (status != GPUL_OK && !(flags & STANDIN_AFTER) && !too_late(call) &&
+        !in_steps(calls[i].function, call, k, names))
         world_untouched(w, what);
-    if (status == GPUL_OK && calls[i].undo)
-        calls[i].undo(w);
-    if (calls[i].undo == undo_timer)
-        undo_timer(w);
+    if (status == GPUL_OK && calls[i].undo) calls[i].undo(w);
+    if (calls[i].undo == undo_timer) undo_timer(w);
     CHECK_OK(gpul_device_synchronize());
     after = count_alive();
     if (!releases(call) || (flags & STANDIN_AFTER)) {
         if (memcmp(&before, &after, sizeof before) != 0)
-            FAIL("%s: allocations %ld -> %ld, streams %ld -> %ld, events %ld -> %ld, pools %ld -> %ld, registrations %ld -> %ld", what,
-                 before.allocations, after.allocations, before.streams, after.streams, before.events, after.events, before.pools,
-                 after.pools, before.registrations, after.registrations);
-        else
-            check_pass();
+            FAIL(
+                "%s: allocations %ld -> %ld, streams %ld -> %ld, events %ld -> %ld, pools %ld -> %ld, registrations %ld -> %ld",
+                what, before.allocations, after.allocations, before.streams, after.streams, before.events, after.events,
+                before.pools, after.pools, before.registrations, after.registrations);
+        else check_pass();
     }
     world_restore(w);
     /* and now it works again */
     (void)cudaSetDevice(home);
     status = calls[i].call(w);
     (void)cudaSetDevice(0);
-    if (status != GPUL_OK)
-        FAIL("%s: afterwards it fails: %s", what, gpul_last_error()->message);
-    else if (calls[i].undo)
-        calls[i].undo(w);
+    if (status != GPUL_OK) FAIL("%s: afterwards it fails: %s", what, gpul_last_error()->message);
+    else if (calls[i].undo) calls[i].undo(w);
     world_restore(w);
 }
 
@@ -153,13 +144,11 @@ static void every_call(int code, int flags) {
             standin_trace_begin();
             status = calls[i].call(&w);
             n = standin_trace_count();
-            for (long k = 0; k < n && k < 64; k++)
-                snprintf(names[k], sizeof names[k], "%.47s", standin_trace_name(k));
+            for (long k = 0; k < n && k < 64; k++) snprintf(names[k], sizeof names[k], "%.47s", standin_trace_name(k));
             (void)cudaSetDevice(0);
             if (status != GPUL_OK)
                 FAIL("%s (call %d) fails by itself: %s", calls[i].function, i, gpul_last_error()->message);
-            else if (calls[i].undo)
-                calls[i].undo(&w);
+            else if (calls[i].undo) calls[i].undo(&w);
             world_restore(&w);
         }
         CHECK(n > 0 && n < 64);
@@ -171,8 +160,7 @@ static void every_call(int code, int flags) {
             if ((flags & STANDIN_AFTER) && (strstr(call, "Malloc") || strstr(call, "Alloc") || strstr(call, "Create") ||
                                             strcmp(call, "cudaHostRegister") == 0))
                 continue; /* nobody can release what was made but not told */
-            if ((flags & STANDIN_FROM_THEN_ON) && !strstr(call, "Malloc") && !strstr(call, "Alloc"))
-                continue;
+            if ((flags & STANDIN_FROM_THEN_ON) && !strstr(call, "Malloc") && !strstr(call, "Alloc")) continue;
             (void)cudaSetDevice(home);
             one_fault(&w, i, k, (const char(*)[48])names, code, flags);
         }
@@ -199,32 +187,26 @@ static void test_first_use(void) {
             standin_trace_begin();
             standin_fail(NULL, k, cudaErrorUnknown, STANDIN_ONCE);
             status = gpul_device_array(&a, GPUL_F32, gpul_1d(100), NULL);
-            if (standin_failed() == 0)
-                _exit(77);
+            if (standin_failed() == 0) _exit(77);
             snprintf(call, sizeof call, "%.47s", standin_trace_name(k - 1));
             standin_fail_clear();
-            if (status == GPUL_OK && strcmp(call, "cudaGetLastError") && strcmp(call, "cudaPeekAtLastError"))
-                bad |= 1;
-            if (status != GPUL_OK && (memcmp(&a, &before, sizeof a) != 0 || strcmp(gpul_last_error()->function, "gpul_device_array") != 0 ||
-                                      status != gpul_last_error()->status))
+            if (status == GPUL_OK && strcmp(call, "cudaGetLastError") && strcmp(call, "cudaPeekAtLastError")) bad |= 1;
+            if (status != GPUL_OK &&
+                (memcmp(&a, &before, sizeof a) != 0 || strcmp(gpul_last_error()->function, "gpul_device_array") != 0 ||
+                 status != gpul_last_error()->status))
                 bad |= 2;
-            if (cudaGetLastError() != cudaSuccess)
-                bad |= 4;
-            if (status != GPUL_OK && gpul_device_array(&a, GPUL_F32, gpul_1d(100), NULL) != GPUL_OK)
-                bad |= 8;
-            if (gpul_free(&a) != GPUL_OK || gpul_device_synchronize() != GPUL_OK)
-                bad |= 16;
+            if (cudaGetLastError() != cudaSuccess) bad |= 4;
+            if (status != GPUL_OK && gpul_device_array(&a, GPUL_F32, gpul_1d(100), NULL) != GPUL_OK) bad |= 8;
+            if (gpul_free(&a) != GPUL_OK || gpul_device_synchronize() != GPUL_OK) bad |= 16;
             left = count_alive();
-            if (left.allocations || left.streams || left.events || left.pools > 1)
-                bad |= 32;
+            if (left.allocations || left.streams || left.events || left.pools > 1) bad |= 32;
             if (bad)
                 fprintf(stderr, "first use, call %ld, %s: %s, faults %d\n", k, call, gpul_status_name(status), bad);
             _exit(bad ? 1 : 0);
         }
         CHECK(child > 0);
         CHECK(waitpid(child, &result, 0) == child && WIFEXITED(result));
-        if (WEXITSTATUS(result) == 77)
-            break;
+        if (WEXITSTATUS(result) == 77) break;
         CHECK_INT(WEXITSTATUS(result), 0);
     }
     CHECK(k > 5 && k < 100);
@@ -244,17 +226,17 @@ static void test_lost(void) {
         world_open(&w);
         standin_fail(NULL, 1, cudaErrorIllegalAddress, STANDIN_ONCE | STANDIN_STICKY);
         status = calls[i].call(&w);
-        if (status == GPUL_OK && standin_failed())
-            FAIL("%s (call %d) succeeds on a lost device", calls[i].function, i);
+        if (status == GPUL_OK && standin_failed()) FAIL("%s (call %d) succeeds on a lost device", calls[i].function, i);
         status = calls[i].call(&w);
         if (status == GPUL_OK)
-            CHECK(strcmp(calls[i].function, "gpul_device_current") == 0 || strcmp(calls[i].function, "gpul_device_select") == 0 ||
-                  strcmp(calls[i].function, "gpul_memory_limit") == 0 || strcmp(calls[i].function, "gpul_timer_start") == 0);
+            CHECK(strcmp(calls[i].function, "gpul_device_current") == 0 ||
+                  strcmp(calls[i].function, "gpul_device_select") == 0 ||
+                  strcmp(calls[i].function, "gpul_memory_limit") == 0 ||
+                  strcmp(calls[i].function, "gpul_timer_start") == 0);
         standin_reset();
         standin_devices(2);
         (void)cudaGetLastError();
-        if (status == GPUL_OK && calls[i].undo)
-            calls[i].undo(&w);
+        if (status == GPUL_OK && calls[i].undo) calls[i].undo(&w);
         memset(w.plain.bytes, 0xEE, sizeof w.plain.bytes);
         world_close(&w);
     }
@@ -264,9 +246,10 @@ static void test_lost(void) {
 
 /* Calls that end something: each runtime call of theirs fails once; the handle or struct is as promised afterwards. */
 static void test_endings(void) {
-    static const char *const names[] = {"gpul_free", "gpul_free", "gpul_unpin", "gpul_stream_destroy", "gpul_event_destroy", "gpul_timer_stop",
-                                        "gpul_timer_seconds", "gpul_timer_free", "gpul_device_count", "gpul_cuda_versions",
-                                        "gpul_profile_start", "gpul_profile_stop", "gpul_free"};
+    static const char *const names[] = {
+        "gpul_free",          "gpul_free",          "gpul_unpin",      "gpul_stream_destroy", "gpul_event_destroy",
+        "gpul_timer_stop",    "gpul_timer_seconds", "gpul_timer_free", "gpul_device_count",   "gpul_cuda_versions",
+        "gpul_profile_start", "gpul_profile_stop",  "gpul_free"};
     static float page[1024];
     for (int i = 0; i < COUNT_OF(names); i++)
         for (long k = 1; k < 30; k++) {
@@ -282,90 +265,59 @@ static void test_endings(void) {
             standin_reset();
             standin_devices(2);
             (void)cudaSetDevice(0);
-            if (i == 0)
-                CHECK_OK(gpul_device_array(&a, GPUL_F32, gpul_1d(10), NULL));
-            if (i == 1)
-                CHECK_OK(gpul_pinned_array(&a, GPUL_F32, gpul_1d(10)));
-            if (i == 2)
-                CHECK_OK(gpul_pin(page, sizeof page));
-            if (i == 3)
-                CHECK_OK(gpul_stream_create(&s, 0));
-            if (i == 4)
-                CHECK_OK(gpul_event_create(&e));
-            if (i >= 5 && i <= 7)
-                CHECK_OK(gpul_timer_start(&t, NULL));
-            if (i == 6 || i == 7)
-                CHECK_OK(gpul_timer_stop(&t, NULL));
-            if (i == 12)
-                CHECK_OK(gpul_managed_array(&a, GPUL_F32, gpul_1d(10)));
+            if (i == 0) CHECK_OK(gpul_device_array(&a, GPUL_F32, gpul_1d(10), NULL));
+            if (i == 1) CHECK_OK(gpul_pinned_array(&a, GPUL_F32, gpul_1d(10)));
+            if (i == 2) CHECK_OK(gpul_pin(page, sizeof page));
+            if (i == 3) CHECK_OK(gpul_stream_create(&s, 0));
+            if (i == 4) CHECK_OK(gpul_event_create(&e));
+            if (i >= 5 && i <= 7) CHECK_OK(gpul_timer_start(&t, NULL));
+            if (i == 6 || i == 7) CHECK_OK(gpul_timer_stop(&t, NULL));
+            if (i == 12) CHECK_OK(gpul_managed_array(&a, GPUL_F32, gpul_1d(10)));
             gpul_clear_error();
             standin_trace_begin();
             standin_fail(NULL, k, cudaErrorUnknown, STANDIN_ONCE);
-            if (i <= 1 || i == 12)
-                status = gpul_free(&a);
-            else if (i == 2)
-                status = gpul_unpin(page);
-            else if (i == 3)
-                status = gpul_stream_destroy(&s);
-            else if (i == 4)
-                status = gpul_event_destroy(&e);
-            else if (i == 5)
-                status = gpul_timer_stop(&t, NULL);
-            else if (i == 6)
-                status = gpul_timer_seconds(&t, &seconds);
-            else if (i == 7)
-                status = gpul_timer_free(&t);
-            else if (i == 8)
-                status = gpul_device_count(&count);
-            else if (i == 9)
-                status = gpul_cuda_versions(&driver, &runtime);
-            else if (i == 10)
-                status = gpul_profile_start();
-            else
-                status = gpul_profile_stop();
+            if (i <= 1 || i == 12) status = gpul_free(&a);
+            else if (i == 2) status = gpul_unpin(page);
+            else if (i == 3) status = gpul_stream_destroy(&s);
+            else if (i == 4) status = gpul_event_destroy(&e);
+            else if (i == 5) status = gpul_timer_stop(&t, NULL);
+            else if (i == 6) status = gpul_timer_seconds(&t, &seconds);
+            else if (i == 7) status = gpul_timer_free(&t);
+            else if (i == 8) status = gpul_device_count(&count);
+            else if (i == 9) status = gpul_cuda_versions(&driver, &runtime);
+            else if (i == 10) status = gpul_profile_start();
+            else status = gpul_profile_stop();
             failed = standin_failed();
             snprintf(call, sizeof call, "%.47s", standin_trace_count() >= k ? standin_trace_name(k - 1) : "");
             standin_fail_clear();
             if (failed) {
                 remember(call);
                 if (strcmp(call, "cudaGetLastError") != 0 && strcmp(call, "cudaPeekAtLastError") != 0) {
-                    if (status == GPUL_OK)
-                        FAIL("%s: %s failed and it returned GPUL_OK", names[i], call);
+                    if (status == GPUL_OK) FAIL("%s: %s failed and it returned GPUL_OK", names[i], call);
                     else if (strcmp(gpul_last_error()->function, names[i]) != 0)
                         FAIL("%s: %s failed, reported as %s", names[i], call, gpul_last_error()->function);
-                    else
-                        check_pass();
+                    else check_pass();
                 }
-                if (cudaGetLastError() != cudaSuccess)
-                    FAIL("%s: %s left its error pending", names[i], call);
-                if (status != GPUL_OK && i == 6)
-                    CHECK_NEAR(seconds, -7, 0);
-                if (status != GPUL_OK && i == 8)
-                    CHECK_INT(count, -7);
-                if (status != GPUL_OK && i == 9)
-                    CHECK(driver == -7 && runtime == -7);
+                if (cudaGetLastError() != cudaSuccess) FAIL("%s: %s left its error pending", names[i], call);
+                if (status != GPUL_OK && i == 6) CHECK_NEAR(seconds, -7, 0);
+                if (status != GPUL_OK && i == 8) CHECK_INT(count, -7);
+                if (status != GPUL_OK && i == 9) CHECK(driver == -7 && runtime == -7);
             }
-            if (i <= 1 || i == 12)
-                CHECK_BYTES(&a, &zero, sizeof a); /* zeroed even then */
-            if (i == 2)
-                (void)cudaHostUnregister(page);
+            if (i <= 1 || i == 12) CHECK_BYTES(&a, &zero, sizeof a); /* zeroed even then */
+            if (i == 2) (void)cudaHostUnregister(page);
             (void)cudaGetLastError();
-            if (s)
-                (void)gpul_stream_destroy(&s);
-            if (e)
-                (void)gpul_event_destroy(&e);
+            if (s) (void)gpul_stream_destroy(&s);
+            if (e) (void)gpul_event_destroy(&e);
             (void)gpul_timer_free(&t);
             (void)cudaGetLastError();
-            if (!failed)
-                break;
+            if (!failed) break;
         }
     standin_reset();
 }
 
 static void test_first_calls(void) { /* which calls were met: the list tells whoever reads a log how far this reaches */
     printf("  runtime calls that were made to fail:");
-    for (int i = 0; i < n_seen; i++)
-        printf(" %s", seen[i]);
+    for (int i = 0; i < n_seen; i++) printf(" %s", seen[i]);
     printf("\n");
     CHECK(n_seen >= 15);
 }

@@ -7,8 +7,8 @@ static double gamma_of(gpul_dtype t, int64_t k) {
     return ku / (1 - ku);
 }
 
-static void one_case(gpul_dtype t, int64_t rows, int64_t cols, int layout, int64_t offset, int x_layout, double alpha, double beta,
-                     int fill, int nan_y) {
+static void one_case(gpul_dtype t, int64_t rows, int64_t cols, int layout, int64_t offset, int x_layout, double alpha,
+                     double beta, int fill, int nan_y) {
     box A, x, y;
     int64_t wrong = 0;
     box_2d(&A, t, rows, cols, layout, offset, fill);
@@ -17,16 +17,13 @@ static void one_case(gpul_dtype t, int64_t rows, int64_t cols, int layout, int64
     box_random(&A, 0);
     box_random(&x, 0);
     if (alpha == 0) { /* never read */
-        for (int64_t i = 0; i < A.n; i++)
-            box_put(&A, i, num_of(NAN));
-        for (int64_t i = 0; i < x.n; i++)
-            box_put(&x, i, num_of(INFINITY));
+        for (int64_t i = 0; i < A.n; i++) box_put(&A, i, num_of(NAN));
+        for (int64_t i = 0; i < x.n; i++) box_put(&x, i, num_of(INFINITY));
         box_upload(&A);
         box_upload(&x);
     }
     if (beta == 0 && nan_y) {
-        for (int64_t i = 0; i < y.n; i++)
-            box_put(&y, i, num_of(NAN));
+        for (int64_t i = 0; i < y.n; i++) box_put(&y, i, num_of(NAN));
         box_upload(&y);
     } else {
         box_random(&y, 0);
@@ -50,12 +47,11 @@ static void one_case(gpul_dtype t, int64_t rows, int64_t cols, int layout, int64
             size += fabsl((long double)be * box_get(&y, i).f);
         }
         if (!(fabsl((long double)got - want) <= (long double)gamma_of(t, cols + 2) * size) && wrong++ == 0)
-            FAIL("%s %lld x %lld, layout %d, alpha %g, beta %g: y[%lld] is %.17g, wanted %.17Lg within %.3Lg", gpul_dtype_name(t),
-                 (long long)rows, (long long)cols, layout, alpha, beta, (long long)i, got, want,
+            FAIL("%s %lld x %lld, layout %d, alpha %g, beta %g: y[%lld] is %.17g, wanted %.17Lg within %.3Lg",
+                 gpul_dtype_name(t), (long long)rows, (long long)cols, layout, alpha, beta, (long long)i, got, want,
                  (long double)gamma_of(t, cols + 2) * size);
     }
-    if (!wrong)
-        check_pass();
+    if (!wrong) check_pass();
     BOX_UNCHANGED(&A);
     BOX_UNCHANGED(&x);
     box_free(&A);
@@ -69,8 +65,8 @@ static void test_shapes(void) {
     int k = 0;
     for (int i = 0; i < COUNT_OF(sizes); i++)
         for (int j = 0; j < COUNT_OF(sizes); j++, k++)
-            one_case(k & 1 ? GPUL_F32 : GPUL_F64, sizes[i], sizes[j], (k / 2 + i) % 4, k % 3, k % 5 ? LAY_C : LAY_STRIDED,
-                     scalars[(k / 3) % 6], scalars[(k / 7) % 6], k & 1, 1);
+            one_case(k & 1 ? GPUL_F32 : GPUL_F64, sizes[i], sizes[j], (k / 2 + i) % 4, k % 3,
+                     k % 5 ? LAY_C : LAY_STRIDED, scalars[(k / 3) % 6], scalars[(k / 7) % 6], k & 1, 1);
     for (int64_t n = 0; n <= 65; n++) { /* square, and vectors seen as matrices */
         one_case(n & 1 ? GPUL_F32 : GPUL_F64, n, n, (int)(n % 4), n % 2, LAY_C, 1, 0, 0, 1);
         one_case(n & 1 ? GPUL_F64 : GPUL_F32, 1, n, (int)(n % 4), 0, LAY_C, 1, 1, 0, 0);
@@ -88,11 +84,12 @@ static void test_scalars(void) { /* every pair of interesting alpha and beta, in
 }
 
 static void test_long(void) {
-    static const int64_t shapes[][2] = {{3, 20000}, {20000, 3}, {1, 50000}, {300, 300}, {5, 4097}, {1000, 513}, {2, 65537}};
+    static const int64_t shapes[][2] = {{3, 20000}, {20000, 3},  {1, 50000}, {300, 300},
+                                        {5, 4097},  {1000, 513}, {2, 65537}};
     for (int k = 0; k < COUNT_OF(shapes) * 4; k++)
-        one_case(k & 1 ? GPUL_F32 : GPUL_F64, shapes[k / 4][0], shapes[k / 4][1], (k / 2) % 2 ? k % 4 : LAY_C, k % 2, LAY_C, 1.5, 0.5, 0, 0);
-    if (large_tests())
-        one_case(GPUL_F32, 4096, 4096, LAY_F, 0, LAY_C, 1, 0, 0, 0);
+        one_case(k & 1 ? GPUL_F32 : GPUL_F64, shapes[k / 4][0], shapes[k / 4][1], (k / 2) % 2 ? k % 4 : LAY_C, k % 2,
+                 LAY_C, 1.5, 0.5, 0, 0);
+    if (large_tests()) one_case(GPUL_F32, 4096, 4096, LAY_F, 0, LAY_C, 1, 0, 0, 0);
 }
 
 static void test_integers(void) { /* small integers: exact, so equal, in any order of summation */
@@ -110,8 +107,7 @@ static void test_integers(void) { /* small integers: exact, so equal, in any ord
         BOX_GUARDS(&y);
         for (int64_t i = 0; i < rows; i++) {
             double want = 0;
-            for (int64_t j = 0; j < cols; j++)
-                want += box_get(&A, i * cols + j).f * box_get(&x, j).f;
+            for (int64_t j = 0; j < cols; j++) want += box_get(&A, i * cols + j).f * box_get(&x, j).f;
             wrong += !(box_got(&y, i).f == want);
         }
         CHECK_INT(wrong, 0);
@@ -137,7 +133,8 @@ static void test_transposed(void) { /* gpul_transpose gives A^T x */
     CHECK_OK(gpul_free(&y));
 }
 
-static void test_nan_spreads(void) { /* one NaN in A spoils its row alone; in x, every row; and 0 * NaN in the data is NaN */
+static void
+test_nan_spreads(void) { /* one NaN in A spoils its row alone; in x, every row; and 0 * NaN in the data is NaN */
     for (int layout = 0; layout < 2; layout++) {
         gpul_array y = GPUL_ZERO;
         float got[40];
@@ -146,8 +143,7 @@ static void test_nan_spreads(void) { /* one NaN in A spoils its row alone; in x,
         box_2d(&A, GPUL_F32, 40, 50, layout, 0, 0);
         box_1d(&x, GPUL_F32, 50, 0, 0);
         box_random(&A, 1);
-        for (int64_t j = 0; j < 50; j++)
-            box_put(&x, j, num_of(0));
+        for (int64_t j = 0; j < 50; j++) box_put(&x, j, num_of(0));
         box_put(&A, 7 * 50 + 49, num_of(NAN));
         box_put(&A, 9 * 50 + 3, num_of(INFINITY));
         box_upload(&A);
@@ -155,8 +151,7 @@ static void test_nan_spreads(void) { /* one NaN in A spoils its row alone; in x,
         CHECK_OK(gpul_device_array(&y, GPUL_F32, gpul_1d(40), NULL));
         CHECK_OK(gpul_gemv(1, &A.view, &x.view, 0, &y, NULL));
         CHECK_OK(gpul_copy_to_host(got, &y, NULL));
-        for (int i = 0; i < 40; i++)
-            bad += (got[i] != got[i]) != (i == 7 || i == 9);
+        for (int i = 0; i < 40; i++) bad += (got[i] != got[i]) != (i == 7 || i == 9);
         CHECK_INT(bad, 0);
         CHECK_OK(gpul_fill(&y, NAN, NULL)); /* beta that is not 0 reads y */
         CHECK_OK(gpul_gemv(0, &A.view, &x.view, 1, &y, NULL));
@@ -192,8 +187,7 @@ static void test_same_bits(void) {
             CHECK_OK(gpul_gemv(1, &A.view, &x.view, 0, &y, run & 1 ? s : NULL));
             CHECK_OK(gpul_stream_synchronize(s));
             CHECK_OK(gpul_copy_to_host(run ? again : first, &y, NULL));
-            if (run)
-                CHECK_BYTES(again, first, (size_t)rows * gpul_dtype_size(t));
+            if (run) CHECK_BYTES(again, first, (size_t)rows * gpul_dtype_size(t));
         }
 #ifdef GPULITE_CPU_STANDIN
         standin_reset();
@@ -207,11 +201,10 @@ static void test_same_bits(void) {
 
 static void test_errors(void) {
     static const char *const g = "gpul_gemv";
-    gpul_array A = GPUL_ZERO, x = GPUL_ZERO, y = GPUL_ZERO, d = GPUL_ZERO, i = GPUL_ZERO, iv = GPUL_ZERO, zero = GPUL_ZERO, row = GPUL_ZERO,
-               column = GPUL_ZERO, flat = GPUL_ZERO;
+    gpul_array A = GPUL_ZERO, x = GPUL_ZERO, y = GPUL_ZERO, d = GPUL_ZERO, i = GPUL_ZERO, iv = GPUL_ZERO,
+               zero = GPUL_ZERO, row = GPUL_ZERO, column = GPUL_ZERO, flat = GPUL_ZERO;
     float host[12], got[3];
-    for (int k = 0; k < 12; k++)
-        host[k] = (float)k;
+    for (int k = 0; k < 12; k++) host[k] = (float)k;
     CHECK_OK(gpul_to_device(&A, host, GPUL_F32, gpul_2d(3, 4), NULL));
     CHECK_OK(gpul_to_device(&x, host, GPUL_F32, gpul_1d(4), NULL));
     CHECK_OK(gpul_device_array(&y, GPUL_F32, gpul_1d(3), NULL));

@@ -6,8 +6,7 @@ static void test_ceil_div(void) {
     for (int64_t a = -3; a < 70; a++)
         for (int64_t b = -2; b < 20; b++) {
             const int64_t want = a <= 0 || b <= 0 ? 0 : (int64_t)ceil((double)a / (double)b);
-            if (gpul_ceil_div(a, b) != want)
-                FAIL("gpul_ceil_div(%lld, %lld)", (long long)a, (long long)b);
+            if (gpul_ceil_div(a, b) != want) FAIL("gpul_ceil_div(%lld, %lld)", (long long)a, (long long)b);
         }
     CHECK_INT(gpul_ceil_div(INT64_MAX, 1), INT64_MAX);
     CHECK_INT(gpul_ceil_div(INT64_MAX, INT64_MAX), 1);
@@ -47,7 +46,8 @@ static void test_grids(void) {
 
 static void test_dtypes(void) {
     static const size_t sizes[] = {0, 4, 8, 4, 8, 1, 2, 2, 0};
-    static const char *const names[] = {"invalid", "float32", "float64", "int32", "int64", "uint8", "float16", "bfloat16", "invalid"};
+    static const char *const names[] = {"invalid", "float32", "float64",  "int32",  "int64",
+                                        "uint8",   "float16", "bfloat16", "invalid"};
     for (int t = 0; t <= 8; t++) {
         CHECK_INT(gpul_dtype_size(t), sizes[t]);
         CHECK_STRING(gpul_dtype_name(t), names[t]);
@@ -67,20 +67,14 @@ static void test_reduce_dtypes(void) {
             const int f = t == GPUL_F32 || t == GPUL_F64, i = t == GPUL_I32 || t == GPUL_I64 || t == GPUL_U8;
             const int half = t == GPUL_F16 || t == GPUL_BF16;
             gpul_dtype want = 0;
-            if (op == GPUL_MIN || op == GPUL_MAX)
-                want = f || i || half ? t : 0;
-            else if (op == GPUL_SUM)
-                want = f || half ? t : i ? GPUL_I64 : 0;
-            else if (op == GPUL_PROD || op == GPUL_ABS_SUM || op == GPUL_SUM_SQ)
-                want = f ? t : i ? GPUL_I64 : 0;
-            else if (op == GPUL_MEAN || op == GPUL_VAR)
-                want = f ? t : i ? GPUL_F64 : 0;
-            else if (op == GPUL_ARGMIN || op == GPUL_ARGMAX || op == GPUL_COUNT_NONZERO)
-                want = f || i ? GPUL_I64 : 0;
+            if (op == GPUL_MIN || op == GPUL_MAX) want = f || i || half ? t : 0;
+            else if (op == GPUL_SUM) want = f || half ? t : i ? GPUL_I64 : 0;
+            else if (op == GPUL_PROD || op == GPUL_ABS_SUM || op == GPUL_SUM_SQ) want = f ? t : i ? GPUL_I64 : 0;
+            else if (op == GPUL_MEAN || op == GPUL_VAR) want = f ? t : i ? GPUL_F64 : 0;
+            else if (op == GPUL_ARGMIN || op == GPUL_ARGMAX || op == GPUL_COUNT_NONZERO) want = f || i ? GPUL_I64 : 0;
             if (gpul_reduce_dtype(op, t) != want)
                 FAIL("gpul_reduce_dtype(%d, %d) is %d, wanted %d", op, t, gpul_reduce_dtype(op, t), want);
-            else
-                check_pass();
+            else check_pass();
         }
 }
 
@@ -89,8 +83,7 @@ static double value_of(unsigned bits, int exponent_bits, int mantissa_bits) {
     const int bias = (1 << (exponent_bits - 1)) - 1, e = (int)(bits >> mantissa_bits) & ((1 << exponent_bits) - 1);
     const unsigned m = bits & ((1u << mantissa_bits) - 1);
     const double sign = bits & 0x8000u ? -1 : 1;
-    if (e == (1 << exponent_bits) - 1)
-        return m ? (double)NAN : sign * (double)INFINITY;
+    if (e == (1 << exponent_bits) - 1) return m ? (double)NAN : sign * (double)INFINITY;
     return sign * (e ? ldexp((double)(m + (1u << mantissa_bits)), e - bias - mantissa_bits)
                      : ldexp((double)m, 1 - bias - mantissa_bits));
 }
@@ -103,15 +96,12 @@ static uint16_t nearest(float x, int exponent_bits, int mantissa_bits) {
     double lv, hv;
     while (high - low > 1) {
         const unsigned middle = (low + high) / 2;
-        if (value_of(middle, exponent_bits, mantissa_bits) <= a)
-            low = middle;
-        else
-            high = middle;
+        if (value_of(middle, exponent_bits, mantissa_bits) <= a) low = middle;
+        else high = middle;
     }
     lv = value_of(low, exponent_bits, mantissa_bits);
     hv = high == infinite ? ldexp(1, 1 << (exponent_bits - 1)) : value_of(high, exponent_bits, mantissa_bits);
-    if (a - lv > hv - a || (a - lv == hv - a && (low & 1)))
-        low = high;
+    if (a - lv > hv - a || (a - lv == hv - a && (low & 1))) low = high;
     return (uint16_t)(sign | low);
 }
 
@@ -123,10 +113,8 @@ static void test_half(void) {
             const double want = value_of(bits, eb, mb);
             const float got = format ? gpul_bf16_to_float((uint16_t)bits) : gpul_f16_to_float((uint16_t)bits);
             const uint16_t back = format ? gpul_bf16_from_float(got) : gpul_f16_from_float(got);
-            if (want != want)
-                wrong += !(got != got) || (back & 0x7FFFu) <= (format ? 0x7F80u : 0x7C00u);
-            else
-                wrong += !(got == want) || (signbit(got) != 0) != (signbit(want) != 0) || back != bits;
+            if (want != want) wrong += !(got != got) || (back & 0x7FFFu) <= (format ? 0x7F80u : 0x7C00u);
+            else wrong += !(got == want) || (signbit(got) != 0) != (signbit(want) != 0) || back != bits;
         }
         CHECK_INT(wrong, 0);
         for (int k = 0; k < 200000; k++) { /* random floats, and floats at and beside the ties */
@@ -141,10 +129,10 @@ static void test_half(void) {
                 v.u += (uint32_t)(rng_below(3) - 1) + ((k & 2) ? (format ? 0x8000u : 0x1000u) : 0);
             }
             got = format ? gpul_bf16_from_float(v.f) : gpul_f16_from_float(v.f);
-            if (v.f != v.f)
-                wrong += (got & 0x7FFFu) <= (format ? 0x7F80u : 0x7C00u);
+            if (v.f != v.f) wrong += (got & 0x7FFFu) <= (format ? 0x7F80u : 0x7C00u);
             else
-                wrong += got != (isinf(v.f) ? (v.f < 0 ? 0x8000u : 0) | (format ? 0x7F80u : 0x7C00u) : nearest(v.f, eb, mb));
+                wrong +=
+                    got != (isinf(v.f) ? (v.f < 0 ? 0x8000u : 0) | (format ? 0x7F80u : 0x7C00u) : nearest(v.f, eb, mb));
         }
         CHECK_INT(wrong, 0);
     }
@@ -159,8 +147,7 @@ static void test_half_numpy(void) { /* pairs that NumPy made */
     FILE *f = open_data("half.bin", "rb");
     uint32_t pair[2];
     long wrong = 0, n = 0;
-    if (!f)
-        return;
+    if (!f) return;
     while (fread(pair, 4, 2, f) == 2) {
         float x;
         memcpy(&x, &pair[0], 4);

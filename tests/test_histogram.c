@@ -12,8 +12,9 @@ static void *read_padded(FILE *f, int64_t bytes) {
 }
 
 /* Runs one histogram over x in some layout and compares with counts wanted, one by one. */
-static void run_counts(gpul_dtype t, const void *x, int64_t n, int64_t bins, const int64_t *want, int kind, double lo, double hi,
-                       const double *edges, gpul_dtype counts_dtype, int layout, int accumulate, long label) {
+static void run_counts(gpul_dtype t, const void *x, int64_t n, int64_t bins, const int64_t *want, int kind, double lo,
+                       double hi, const double *edges, gpul_dtype counts_dtype, int layout, int accumulate,
+                       long label) {
     const int64_t size = (int64_t)gpul_dtype_size(t);
     gpul_histogram_options o = GPUL_ZERO;
     int64_t wrong = 0, shape[1];
@@ -25,8 +26,7 @@ static void run_counts(gpul_dtype t, const void *x, int64_t n, int64_t bins, con
     box_upload(&data);
     shape[0] = bins;
     box_make(&counts, counts_dtype, 1, shape, label % 5 == 2 ? LAY_STRIDED : LAY_C, label % 2, (int)(label / 2 & 1));
-    if (accumulate)
-        box_random(&counts, 1);
+    if (accumulate) box_random(&counts, 1);
     o.range = kind;
     o.lo = lo;
     o.hi = hi;
@@ -35,24 +35,24 @@ static void run_counts(gpul_dtype t, const void *x, int64_t n, int64_t bins, con
     o.n_edges = kind == GPUL_RANGE_EDGES ? bins + 1 : 0;
     if (kind == GPUL_RANGE_LO_HI && !accumulate && label % 2)
         CHECK_OK(gpul_histogram(&counts.view, &data.view, lo, hi, NULL));
-    else
-        CHECK_OK(gpul_histogram_ex(&counts.view, &data.view, &o, NULL));
+    else CHECK_OK(gpul_histogram_ex(&counts.view, &data.view, &o, NULL));
     BOX_GUARDS(&counts);
     for (int64_t b = 0; b < bins; b++) {
         const int64_t got = box_got(&counts, b).i, good = want[b] + (accumulate ? box_get(&counts, b).i : 0);
         if (got != good && wrong++ == 0)
-            FAIL("case %ld (%s, %lld values, %lld bins, kind %d, %.17g to %.17g): bin %lld has %lld, wanted %lld", label,
-                 gpul_dtype_name(t), (long long)n, (long long)bins, kind, lo, hi, (long long)b, (long long)got, (long long)good);
+            FAIL("case %ld (%s, %lld values, %lld bins, kind %d, %.17g to %.17g): bin %lld has %lld, wanted %lld",
+                 label, gpul_dtype_name(t), (long long)n, (long long)bins, kind, lo, hi, (long long)b, (long long)got,
+                 (long long)good);
     }
-    if (!wrong)
-        check_pass();
+    if (!wrong) check_pass();
     BOX_UNCHANGED(&data);
     box_free(&data);
     box_free(&counts);
 }
 
-static void run_weighted(gpul_dtype t, const void *x, gpul_dtype wt, const void *w, int64_t n, int64_t bins, const void *want, int kind,
-                         double lo, double hi, const double *edges, int accumulate, long label) {
+static void run_weighted(gpul_dtype t, const void *x, gpul_dtype wt, const void *w, int64_t n, int64_t bins,
+                         const void *want, int kind, double lo, double hi, const double *edges, int accumulate,
+                         long label) {
     const int64_t size = (int64_t)gpul_dtype_size(t), wsize = (int64_t)gpul_dtype_size(wt);
     gpul_histogram_options o = GPUL_ZERO;
     double largest = 0;
@@ -67,8 +67,7 @@ static void run_weighted(gpul_dtype t, const void *x, gpul_dtype wt, const void 
     box_upload(&data);
     box_upload(&weights);
     box_1d(&counts, is_float(wt) ? GPUL_F64 : GPUL_I64, bins, 1, 0);
-    if (accumulate)
-        box_random(&counts, 1);
+    if (accumulate) box_random(&counts, 1);
     o.range = kind;
     o.lo = lo;
     o.hi = hi;
@@ -80,8 +79,7 @@ static void run_weighted(gpul_dtype t, const void *x, gpul_dtype wt, const void 
     BOX_GUARDS(&counts);
     for (int64_t b = 0; b < bins; b++) {
         num got = box_got(&counts, b), add = num_of(0);
-        if (accumulate)
-            add = box_get(&counts, b);
+        if (accumulate) add = box_get(&counts, b);
         if (is_float(wt)) {
             const double good = ((const double *)want)[b] + add.f;
             if (!(fabs(got.f - good) <= 0x1p-52 * fabs(good) + 0x1p-52 * fabs(add.f) + 0x1p-80 * (double)n * largest))
@@ -105,18 +103,15 @@ static void test_numpy(void) {
     int64_t sizes[3];
     double range[2];
     long label = 0;
-    if (!f)
-        return;
+    if (!f) return;
     while (fread(head, 4, 4, f) == 4 && fread(sizes, 8, 3, f) == 3 && fread(range, 8, 2, f) == 2) {
         const gpul_dtype t = head[0], wt = head[2];
         const int kind = head[1];
         const int64_t n = sizes[0], bins = sizes[1];
         void *x = read_padded(f, n * (int64_t)gpul_dtype_size(t)), *w = NULL;
         double *edges = NULL;
-        if (wt)
-            w = read_padded(f, n * (int64_t)gpul_dtype_size(wt));
-        if (kind == GPUL_RANGE_EDGES)
-            edges = (double *)read_padded(f, (bins + 1) * 8);
+        if (wt) w = read_padded(f, n * (int64_t)gpul_dtype_size(wt));
+        if (kind == GPUL_RANGE_EDGES) edges = (double *)read_padded(f, (bins + 1) * 8);
         if (wt) {
             void *want = read_padded(f, bins * 8);
             run_weighted(t, x, wt, w, n, bins, want, kind, range[0], range[1], edges, (int)(label % 2), label);
@@ -124,8 +119,7 @@ static void test_numpy(void) {
         } else {
             uint32_t *pairs = (uint32_t *)read_padded(f, sizes[2] * 8);
             int64_t *want = (int64_t *)calloc((size_t)bins, 8);
-            for (int64_t k = 0; k < sizes[2]; k++)
-                want[pairs[2 * k]] = pairs[2 * k + 1];
+            for (int64_t k = 0; k < sizes[2]; k++) want[pairs[2 * k]] = pairs[2 * k + 1];
             run_counts(t, x, n, bins, want, kind, range[0], range[1], edges, label % 3 ? GPUL_I32 : GPUL_I64,
                        label % 4 == 1 ? LAY_STRIDED : LAY_C, label % 7 == 3, label);
             if (kind != GPUL_RANGE_EDGES && bins <= 256) /* the other way of storing counts */
@@ -148,8 +142,7 @@ static void test_edges(void) {
     int32_t head[2];
     double range[2];
     long label = 0;
-    if (!f)
-        return;
+    if (!f) return;
     while (fread(head, 4, 2, f) == 2 && fread(range, 8, 2, f) == 2) {
         double *want, *got;
         if (head[1] < 0) { /* NumPy: too many bins for data range */
@@ -166,8 +159,8 @@ static void test_edges(void) {
         CHECK_OK(gpul_histogram_edges(got + 1, head[1], head[0], range[0], range[1]));
         for (int i = 0; i <= head[1]; i++)
             if (!(got[i + 1] == want[i])) {
-                FAIL("case %ld (%s, %d bins, %g to %g): edge %d is %.17g, wanted %.17g", label, gpul_dtype_name(head[0]), head[1],
-                     range[0], range[1], i, got[i + 1], want[i]);
+                FAIL("case %ld (%s, %d bins, %g to %g): edge %d is %.17g, wanted %.17g", label,
+                     gpul_dtype_name(head[0]), head[1], range[0], range[1], i, got[i + 1], want[i]);
                 break;
             }
         CHECK(got[0] == -77 && got[head[1] + 2] == -77);
@@ -179,16 +172,17 @@ static void test_edges(void) {
     CHECK(label > 200);
     {
         double e[5] = {-7, -7, -7, -7, -7};
-        CHECK_FAILS(gpul_histogram_edges(NULL, 4, GPUL_F32, 0, 1), GPUL_ERROR_ARGUMENT, "gpul_histogram_edges", "edges");
+        CHECK_FAILS(gpul_histogram_edges(NULL, 4, GPUL_F32, 0, 1), GPUL_ERROR_ARGUMENT, "gpul_histogram_edges",
+                    "edges");
         CHECK_FAILS(gpul_histogram_edges(e, 0, GPUL_F32, 0, 1), GPUL_ERROR_ARGUMENT, "gpul_histogram_edges", "bins");
         CHECK_FAILS(gpul_histogram_edges(e, -4, GPUL_F32, 0, 1), GPUL_ERROR_ARGUMENT, "gpul_histogram_edges", "bins");
         CHECK_FAILS(gpul_histogram_edges(e, 4, GPUL_F16, 0, 1), GPUL_ERROR_DTYPE, "gpul_histogram_edges", "dtype");
         CHECK_FAILS(gpul_histogram_edges(e, 4, 0, 0, 1), GPUL_ERROR_DTYPE, "gpul_histogram_edges", "dtype");
         CHECK_FAILS(gpul_histogram_edges(e, 4, GPUL_F32, 1, 0), GPUL_ERROR_ARGUMENT, "gpul_histogram_edges", "lo");
         CHECK_FAILS(gpul_histogram_edges(e, 4, GPUL_F32, NAN, 0), GPUL_ERROR_ARGUMENT, "gpul_histogram_edges", "lo");
-        CHECK_FAILS(gpul_histogram_edges(e, 4, GPUL_F32, 0, INFINITY), GPUL_ERROR_ARGUMENT, "gpul_histogram_edges", "hi");
-        for (int i = 0; i < 5; i++)
-            CHECK_NEAR(e[i], -7, 0);
+        CHECK_FAILS(gpul_histogram_edges(e, 4, GPUL_F32, 0, INFINITY), GPUL_ERROR_ARGUMENT, "gpul_histogram_edges",
+                    "hi");
+        for (int i = 0; i < 5; i++) CHECK_NEAR(e[i], -7, 0);
     }
 }
 
@@ -198,14 +192,11 @@ static void rule(int64_t *want, int64_t bins, const double *edges, const box *da
     for (int64_t i = 0; i < data->n; i++) {
         const double x = box_get(data, i).f;
         int64_t low = 0, high = bins;
-        if (!(x >= edges[0] && x <= edges[bins]))
-            continue;
+        if (!(x >= edges[0] && x <= edges[bins])) continue;
         while (high - low > 1) {
             const int64_t middle = (low + high) / 2;
-            if (edges[middle] <= x)
-                low = middle;
-            else
-                high = middle;
+            if (edges[middle] <= x) low = middle;
+            else high = middle;
         }
         want[low]++;
     }
@@ -218,7 +209,12 @@ static void test_shapes(void) { /* any shape and layout, sizes 0 to 65 and beyon
         const gpul_dtype t = types[k % 5];
         const int ndim = k < 70 ? 1 : 1 + k % 4;
         const int64_t bins = bin_counts[k < 70 ? k % 8 : k % COUNT_OF(bin_counts)];
-        const double lo = is_float(t) ? -1.2 : t == GPUL_U8 ? 0 : -1e9, hi = is_float(t) ? 2.1 : t == GPUL_U8 ? 255 : 1.5e9;
+        const double lo = is_float(t)    ? -1.2
+                          : t == GPUL_U8 ? 0
+                                         : -1e9,
+                     hi = is_float(t)    ? 2.1
+                          : t == GPUL_U8 ? 255
+                                         : 1.5e9;
         double *edges = (double *)malloc((size_t)(bins + 1) * 8);
         int64_t shape[4], *want = (int64_t *)malloc((size_t)bins * 8), wrong = 0;
         box data, counts;
@@ -233,8 +229,8 @@ static void test_shapes(void) { /* any shape and layout, sizes 0 to 65 and beyon
         BOX_GUARDS(&counts);
         for (int64_t b = 0; b < bins; b++)
             if (box_got(&counts, b).i != want[b] && wrong++ == 0)
-                FAIL("case %d (%s, %d-D, %lld bins): bin %lld has %lld, wanted %lld", k, gpul_dtype_name(t), ndim, (long long)bins,
-                     (long long)b, (long long)box_got(&counts, b).i, (long long)want[b]);
+                FAIL("case %d (%s, %d-D, %lld bins): bin %lld has %lld, wanted %lld", k, gpul_dtype_name(t), ndim,
+                     (long long)bins, (long long)b, (long long)box_got(&counts, b).i, (long long)want[b]);
         check_pass();
         BOX_UNCHANGED(&data);
         box_free(&data);
@@ -268,7 +264,8 @@ static void test_concentrated(void) { /* all values in one bin, and a sawtooth: 
     }
 }
 
-static void test_weight_layouts(void) { /* weights and data of different layouts pair up by index; repeated runs: same bits */
+static void
+test_weight_layouts(void) { /* weights and data of different layouts pair up by index; repeated runs: same bits */
     for (int k = 0; k < 24; k++) {
         const gpul_dtype wt = k & 1 ? GPUL_F64 : GPUL_F32;
         const int64_t bins = k % 3 ? 9 : 5000;
@@ -301,8 +298,7 @@ static void test_weight_layouts(void) { /* weights and data of different layouts
                 const double got = box_got(&counts, b).f;
                 if (!(fabsl((long double)got - want[b]) <= 0x1p-52L * fabsl(want[b]) + 1e-17L))
                     FAIL("weights %d: bin %lld has %.17g, wanted %.17Lg", k, (long long)b, got, want[b]);
-                if (b < 9)
-                    (run ? again : first)[b] = got;
+                if (b < 9) (run ? again : first)[b] = got;
             }
         }
         CHECK_BYTES(again, first, sizeof first);
@@ -339,7 +335,8 @@ static void test_special_weights(void) { /* NaN and infinite weights spoil their
 
 static void test_errors(void) {
     static const char *const h = "gpul_histogram", *const e = "gpul_histogram_ex";
-    gpul_array x = GPUL_ZERO, c = GPUL_ZERO, c64 = GPUL_ZERO, f = GPUL_ZERO, half = GPUL_ZERO, m = GPUL_ZERO, none = GPUL_ZERO;
+    gpul_array x = GPUL_ZERO, c = GPUL_ZERO, c64 = GPUL_ZERO, f = GPUL_ZERO, half = GPUL_ZERO, m = GPUL_ZERO,
+               none = GPUL_ZERO;
     gpul_array zero = GPUL_ZERO, w = GPUL_ZERO, bad = GPUL_ZERO, view = GPUL_ZERO;
     gpul_histogram_options o = GPUL_ZERO;
     const float host[5] = {0, 1, 2, 3, 4};
@@ -406,8 +403,7 @@ static void test_errors(void) {
     CHECK_OK(gpul_to_device(&half, infinite, GPUL_F32, gpul_1d(2), NULL));
     CHECK_FAILS(gpul_histogram_ex(&c, &half, &o, NULL), GPUL_ERROR_ARGUMENT, e, NULL); /* the range is not finite */
     CHECK_OK(gpul_copy_to_host(got, &c, NULL));
-    for (int i = 0; i < 4; i++)
-        CHECK_INT(got[i], 77);
+    for (int i = 0; i < 4; i++) CHECK_INT(got[i], 77);
     CHECK_OK(gpul_free(&x));
     CHECK_OK(gpul_free(&c));
     CHECK_OK(gpul_free(&c64));

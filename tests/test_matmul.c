@@ -7,8 +7,8 @@ static const gpul_dtype types[4] = {GPUL_F32, GPUL_F64, GPUL_F16, GPUL_BF16};
 static long double unit(gpul_dtype t) { return t == GPUL_F64 ? 0x1p-53L : 0x1p-24L; } /* of the accumulation */
 
 /* orders: bits 0, 1, 2 of `orders` make A, B, C column-major; bit 3 pads the leading dimensions. */
-static void one_case(gpul_dtype t, int64_t M, int64_t N, int64_t K, int orders, int64_t offset, double alpha, double beta, int small,
-                     int fill) {
+static void one_case(gpul_dtype t, int64_t M, int64_t N, int64_t K, int orders, int64_t offset, double alpha,
+                     double beta, int small, int fill) {
     const int pad = orders & 8 ? LAY_C_PAD : LAY_C;
     const gpul_dtype wide = t == GPUL_F64 ? GPUL_F64 : GPUL_F32;
     const long double u = unit(t), g = (long double)(K + 2) * u / (1 - (long double)(K + 2) * u);
@@ -21,35 +21,29 @@ static void one_case(gpul_dtype t, int64_t M, int64_t N, int64_t K, int orders, 
     box_random(&A, small);
     box_random(&B, small);
     if (alpha == 0) {
-        for (int64_t i = 0; i < A.n; i++)
-            box_put(&A, i, num_of(NAN));
-        for (int64_t i = 0; i < B.n; i++)
-            box_put(&B, i, num_of(INFINITY));
+        for (int64_t i = 0; i < A.n; i++) box_put(&A, i, num_of(NAN));
+        for (int64_t i = 0; i < B.n; i++) box_put(&B, i, num_of(INFINITY));
         box_upload(&A);
         box_upload(&B);
     }
     if (beta == 0) { /* never read */
-        for (int64_t i = 0; i < C.n; i++)
-            box_put(&C, i, num_of(NAN));
+        for (int64_t i = 0; i < C.n; i++) box_put(&C, i, num_of(NAN));
         box_upload(&C);
     } else {
         box_random(&C, small);
     }
-    if (alpha == 1 && beta == 0)
-        CHECK_OK(gpul_matmul(&C.view, &A.view, &B.view, NULL));
-    else
-        CHECK_OK(gpul_gemm(alpha, &A.view, &B.view, beta, &C.view, NULL));
+    if (alpha == 1 && beta == 0) CHECK_OK(gpul_matmul(&C.view, &A.view, &B.view, NULL));
+    else CHECK_OK(gpul_gemm(alpha, &A.view, &B.view, beta, &C.view, NULL));
     BOX_GUARDS(&C);
     a = (double *)malloc((size_t)(M * K + 1) * 8);
     b = (double *)malloc((size_t)(K * N + 1) * 8);
-    for (int64_t i = 0; i < M * K; i++)
-        a[i] = box_get(&A, i).f;
+    for (int64_t i = 0; i < M * K; i++) a[i] = box_get(&A, i).f;
     for (int64_t k = 0; k < K; k++)
-        for (int64_t j = 0; j < N; j++)
-            b[j * K + k] = box_get(&B, k * N + j).f;
+        for (int64_t j = 0; j < N; j++) b[j * K + k] = box_get(&B, k * N + j).f;
     for (int64_t i = 0; i < M; i++)
         for (int64_t j = 0; j < N; j++) {
-            const double al = wide == GPUL_F32 ? (double)(float)alpha : alpha, be = wide == GPUL_F32 ? (double)(float)beta : beta;
+            const double al = wide == GPUL_F32 ? (double)(float)alpha : alpha,
+                         be = wide == GPUL_F32 ? (double)(float)beta : beta;
             const double got = box_got(&C, i * N + j).f;
             long double want = 0, size = 0, bound;
             if (alpha != 0) {
@@ -77,17 +71,15 @@ static void one_case(gpul_dtype t, int64_t M, int64_t N, int64_t K, int orders, 
                 size += fabsl((long double)be * box_get(&C, i * N + j).f);
             }
             bound = g * size;
-            if (t == GPUL_F16)
-                bound += 0x1p-11L * (fabsl(want) + bound) + 0x1p-25L;
-            if (t == GPUL_BF16)
-                bound += 0x1p-8L * (fabsl(want) + bound) + 0x1p-134L;
+            if (t == GPUL_F16) bound += 0x1p-11L * (fabsl(want) + bound) + 0x1p-25L;
+            if (t == GPUL_BF16) bound += 0x1p-8L * (fabsl(want) + bound) + 0x1p-134L;
             if (!(fabsl((long double)got - want) <= bound) && wrong++ == 0)
-                FAIL("%s %lld x %lld x %lld, orders %d, alpha %g, beta %g: C[%lld, %lld] is %.9g, wanted %.9Lg within %.3Lg",
-                     gpul_dtype_name(t), (long long)M, (long long)N, (long long)K, orders, alpha, beta, (long long)i, (long long)j, got,
-                     want, bound);
+                FAIL(
+                    "%s %lld x %lld x %lld, orders %d, alpha %g, beta %g: C[%lld, %lld] is %.9g, wanted %.9Lg within %.3Lg",
+                    gpul_dtype_name(t), (long long)M, (long long)N, (long long)K, orders, alpha, beta, (long long)i,
+                    (long long)j, got, want, bound);
         }
-    if (!wrong)
-        check_pass();
+    if (!wrong) check_pass();
     BOX_UNCHANGED(&A);
     BOX_UNCHANGED(&B);
     free(a);
@@ -104,8 +96,8 @@ static void test_small(void) { /* reference BLAS's shapes and the tiles' neighbo
     for (int i = 0; i < COUNT_OF(sizes); i++)
         for (int j = 0; j < COUNT_OF(sizes); j++)
             for (int l = 0; l < COUNT_OF(sizes); l++, k++)
-                one_case(types[k % 4], sizes[i], sizes[j], sizes[l], (k / 4) % 16, k % 3, k % 2 ? 1 : scalars[k / 5 % 5],
-                         k % 2 ? 0 : scalars[k / 3 % 5], 0, k & 1);
+                one_case(types[k % 4], sizes[i], sizes[j], sizes[l], (k / 4) % 16, k % 3,
+                         k % 2 ? 1 : scalars[k / 5 % 5], k % 2 ? 0 : scalars[k / 3 % 5], 0, k & 1);
 }
 
 static void test_sizes(void) { /* 0 to 65 in each dimension */
@@ -125,12 +117,13 @@ static void test_orders_of_matrices(void) {
 }
 
 static void test_tiles(void) { /* around the sizes that tiles may have, and long K, where it may be split */
-    static const int64_t shapes[][3] = {{63, 64, 65}, {64, 65, 63}, {65, 63, 64}, {127, 128, 16}, {128, 129, 15}, {129, 127, 17},
-                                        {128, 128, 128}, {257, 31, 12}, {31, 257, 12}, {1, 300, 300}, {300, 1, 300}, {4, 4, 20000},
-                                        {17, 3, 5001}, {64, 64, 4096}, {1, 1, 30000}, {130, 70, 1000}, {200, 200, 7}};
+    static const int64_t shapes[][3] = {{63, 64, 65},    {64, 65, 63},    {65, 63, 64},  {127, 128, 16}, {128, 129, 15},
+                                        {129, 127, 17},  {128, 128, 128}, {257, 31, 12}, {31, 257, 12},  {1, 300, 300},
+                                        {300, 1, 300},   {4, 4, 20000},   {17, 3, 5001}, {64, 64, 4096}, {1, 1, 30000},
+                                        {130, 70, 1000}, {200, 200, 7}};
     for (int k = 0; k < COUNT_OF(shapes) * 2; k++)
-        one_case(types[k % 4 == 3 || k % 8 == 6 ? k % 4 : k % 2], shapes[k / 2][0], shapes[k / 2][1], shapes[k / 2][2], (k * 5) % 16, k % 2, 1,
-                 k % 3 ? 0 : 1, shapes[k / 2][2] > 500, 0);
+        one_case(types[k % 4 == 3 || k % 8 == 6 ? k % 4 : k % 2], shapes[k / 2][0], shapes[k / 2][1], shapes[k / 2][2],
+                 (k * 5) % 16, k % 2, 1, k % 3 ? 0 : 1, shapes[k / 2][2] > 500, 0);
     if (large_tests()) {
         one_case(GPUL_F32, 1024, 1024, 512, 0, 0, 1, 0, 0, 0);
         one_case(GPUL_F64, 513, 1025, 511, 6, 0, 1, 0, 0, 0);
@@ -142,7 +135,10 @@ static void test_tiles(void) { /* around the sizes that tiles may have, and long
 static void test_integers(void) { /* exact in every dtype: equal bits wanted, in any order of summation */
     for (int k = 0; k < 60; k++) {
         const gpul_dtype t = types[k % 4];
-        const int64_t M = 1 + rng_below(80), N = 1 + rng_below(80), K = 1 + rng_below(t == GPUL_BF16 ? 3 : t == GPUL_F16 ? 25 : 200);
+        const int64_t M = 1 + rng_below(80), N = 1 + rng_below(80),
+                      K = 1 + rng_below(t == GPUL_BF16  ? 3
+                                        : t == GPUL_F16 ? 25
+                                                        : 200);
         int64_t wrong = 0;
         box A, B, C;
         box_2d(&A, t, M, K, k / 4 % 4, k % 2, 0);
@@ -157,8 +153,7 @@ static void test_integers(void) { /* exact in every dtype: equal bits wanted, in
             for (int64_t j = 0; j < N; j++) {
                 double want = 2 * box_get(&C, i * N + j).f;
                 unsigned char text[8];
-                for (int64_t l = 0; l < K; l++)
-                    want -= box_get(&A, i * K + l).f * box_get(&B, l * N + j).f;
+                for (int64_t l = 0; l < K; l++) want -= box_get(&A, i * K + l).f * box_get(&B, l * N + j).f;
                 num_store(t, text, num_of(want)); /* at most 255: held exactly */
                 wrong += !(box_got(&C, i * N + j).f == num_load(t, text).f);
             }
@@ -189,12 +184,9 @@ static void test_nan(void) { /* a NaN in A spoils its row, one in B its column; 
             for (int64_t i = 0; i < 20; i++)
                 for (int64_t j = 0; j < 40; j++) {
                     const double got = box_got(&C, i * 40 + j).f;
-                    if (i == 5 || (i == 7 && j == 39))
-                        wrong += got == got;
-                    else if (j == 39)
-                        wrong += !(isinf(got) || box_get(&A, i * 33 + 2).f == 0);
-                    else
-                        wrong += !(fabs(got) <= 33 * 81);
+                    if (i == 5 || (i == 7 && j == 39)) wrong += got == got;
+                    else if (j == 39) wrong += !(isinf(got) || box_get(&A, i * 33 + 2).f == 0);
+                    else wrong += !(fabs(got) <= 33 * 81);
                 }
             CHECK_INT(wrong, 0);
             box_free(&A);
@@ -224,8 +216,7 @@ static void test_row_alone(void) { /* the same bits on every run, stream and ord
                 CHECK_OK(gpul_matmul(&out, &A.view, &B.view, run & 1 ? s : NULL));
                 CHECK_OK(gpul_stream_synchronize(s));
                 CHECK_OK(gpul_copy_to_host(run ? again : first, &out, NULL));
-                if (run)
-                    CHECK_BYTES(again, first, (size_t)gpul_nbytes(&out));
+                if (run) CHECK_BYTES(again, first, (size_t)gpul_nbytes(&out));
             }
 #ifdef GPULITE_CPU_STANDIN
             standin_reset();
@@ -239,8 +230,8 @@ static void test_row_alone(void) { /* the same bits on every run, stream and ord
 
 static void test_errors(void) {
     static const char *const m = "gpul_matmul", *const g = "gpul_gemm";
-    gpul_array A = GPUL_ZERO, B = GPUL_ZERO, C = GPUL_ZERO, d = GPUL_ZERO, i = GPUL_ZERO, v = GPUL_ZERO, zero = GPUL_ZERO, part = GPUL_ZERO,
-               wide = GPUL_ZERO, gaps = GPUL_ZERO;
+    gpul_array A = GPUL_ZERO, B = GPUL_ZERO, C = GPUL_ZERO, d = GPUL_ZERO, i = GPUL_ZERO, v = GPUL_ZERO,
+               zero = GPUL_ZERO, part = GPUL_ZERO, wide = GPUL_ZERO, gaps = GPUL_ZERO;
     float got[10];
     CHECK_OK(gpul_device_array(&A, GPUL_F32, gpul_2d(2, 3), NULL));
     CHECK_OK(gpul_device_array(&B, GPUL_F32, gpul_2d(3, 5), NULL));
@@ -279,7 +270,7 @@ static void test_errors(void) {
         CHECK_FAILS(gpul_matmul(&c, &a, &a, NULL), GPUL_ERROR_OVERLAP, m, "A");
         CHECK_FAILS(gpul_gemm(1, &a, &b, 0, &b, NULL), GPUL_ERROR_OVERLAP, g, "B");
         CHECK_OK(gpul_fill(&wide, 1, NULL));
-        CHECK_OK(gpul_matmul(&b, &a, &a, NULL)); /* side by side in one matrix: no overlap */
+        CHECK_OK(gpul_matmul(&b, &a, &a, NULL));        /* side by side in one matrix: no overlap */
         CHECK_OK(gpul_slice(&gaps, &wide, 0, 0, 8, 2)); /* both strides above 1 */
         CHECK_OK(gpul_slice(&gaps, &gaps, 1, 0, 8, 2));
         CHECK_OK(gpul_device_array(&t, GPUL_F32, gpul_2d(4, 4), NULL));

@@ -14,8 +14,7 @@ static void test_no_pools(void) {
     CHECK_OK(gpul_device_info(&info, 0));
     CHECK_INT(info.has_pools, 0);
     CHECK_INT(info.has_managed, 0);
-    for (int i = 0; i < 100000; i++)
-        host[i] = (float)(i % 3);
+    for (int i = 0; i < 100000; i++) host[i] = (float)(i % 3);
     CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
     CHECK_OK(gpul_to_device(&a, host, GPUL_F32, gpul_2d(100, 1000), s));
     CHECK_OK(gpul_device_array_like(&b, &a, s));
@@ -44,12 +43,14 @@ static void test_no_pools(void) {
 static void test_limit(void) {
     gpul_array a = GPUL_ZERO;
     CHECK_OK(gpul_memory_limit(1000));
-    CHECK_FAILS(gpul_device_array(&a, GPUL_U8, gpul_1d(1001), NULL), GPUL_ERROR_OUT_OF_MEMORY, "gpul_device_array", "1001");
+    CHECK_FAILS(gpul_device_array(&a, GPUL_U8, gpul_1d(1001), NULL), GPUL_ERROR_OUT_OF_MEMORY, "gpul_device_array",
+                "1001");
     CHECK_OK(gpul_device_array(&a, GPUL_U8, gpul_1d(900), NULL));
     CHECK_OK(gpul_free(&a));
     CHECK_OK(gpul_memory_limit(0));
     standin_memory(1 << 20);
-    CHECK_FAILS(gpul_device_array(&a, GPUL_U8, gpul_1d(2 << 20), NULL), GPUL_ERROR_OUT_OF_MEMORY, "gpul_device_array", NULL);
+    CHECK_FAILS(gpul_device_array(&a, GPUL_U8, gpul_1d(2 << 20), NULL), GPUL_ERROR_OUT_OF_MEMORY, "gpul_device_array",
+                NULL);
     CHECK_OK(gpul_device_array(&a, GPUL_U8, gpul_1d(900000), NULL));
     CHECK_OK(gpul_free(&a));
 }

@@ -5,8 +5,8 @@
 #include "check.h"
 
 enum { OPS = 11 };
-static const char *const op_names[OPS + 1] = {"?", "sum", "prod", "min", "max", "abs_sum", "sum_sq", "mean", "var", "argmin", "argmax",
-                                              "count"};
+static const char *const op_names[OPS + 1] = {"?",      "sum",  "prod", "min",    "max",    "abs_sum",
+                                              "sum_sq", "mean", "var",  "argmin", "argmax", "count"};
 
 /* ---- an independent model of the promised tree, on the host ---- */
 
@@ -22,18 +22,17 @@ static double enter(int op, double acc, double x, double y) {
 static double join(int op, double a, double b) { return op == GPUL_PROD ? a * b : a + b; }
 static double pairs(int op, double *slots, int64_t count) {
     for (; count > 1; count /= 2)
-        for (int64_t i = 0; i < count / 2; i++)
-            slots[i] = join(op, slots[2 * i], slots[2 * i + 1]);
+        for (int64_t i = 0; i < count / 2; i++) slots[i] = join(op, slots[2 * i], slots[2 * i + 1]);
     return slots[0];
 }
 static double model(int op, const double *x, const double *y, int64_t n, size_t element) {
-    const int64_t vec = 16 / (int64_t)element, slots = 256 * vec, chunk = gpul__reduce_chunk(n, (int32_t)vec);
+    const int64_t vec = 16 / (int64_t)element, slots = TREE_SLOTS * vec, chunk = gpul__reduce_chunk(n, (int32_t)vec);
     const int64_t chunks = (n + chunk - 1) / chunk;
     const double identity = op == GPUL_PROD ? 1 : -0.0;
-    double *slot = (double *)malloc((size_t)slots * 8), *parts = (double *)malloc((size_t)(chunks + 1) * 8), result;
+    double *slot = (double *)malloc((size_t)(slots + 256) * 8), *parts = (double *)calloc((size_t)(chunks + 1), 8);
+    double result;
     for (int64_t c = 0; c < chunks; c++) {
-        for (int64_t p = 0; p < slots; p++)
-            slot[p] = identity;
+        for (int64_t p = 0; p < slots; p++) slot[p] = identity;
         for (int64_t i = c * chunk; i < n && i < (c + 1) * chunk; i++) {
             const int64_t p = (i - c * chunk) % slots;
             slot[p] = enter(op, slot[p], x[i], y ? y[i] : 0);
@@ -42,10 +41,8 @@ static double model(int op, const double *x, const double *y, int64_t n, size_t 
     }
     result = chunks ? parts[0] : op == GPUL_PROD ? 1 : 0;
     if (chunks > 1) {
-        for (int64_t q = 0; q < 256; q++)
-            slot[q] = identity;
-        for (int64_t c = 0; c < chunks; c++)
-            slot[c % 256] = join(op, slot[c % 256], parts[c]);
+        for (int64_t q = 0; q < 256; q++) slot[q] = identity;
+        for (int64_t c = 0; c < chunks; c++) slot[c % 256] = join(op, slot[c % 256], parts[c]);
         result = pairs(op, slot, 256);
     }
     free(slot);
@@ -57,20 +54,17 @@ static double model(int op, const double *x, const double *y, int64_t n, size_t 
 static num round_16(gpul_dtype t, double d) {
     const uint16_t h = t == GPUL_F16 ? gpul_f16_from_float((float)d) : gpul_bf16_from_float((float)d);
     num best = num_load(t, &h);
-    if (best.f != best.f || isinf(best.f))
-        return best;
+    if (best.f != best.f || isinf(best.f)) return best;
     for (int k = -1; k <= 1; k += 2) {
         const uint16_t other = (uint16_t)(h + k);
         const num v = num_load(t, &other);
-        if (fabs(v.f - d) < fabs(best.f - d) || (fabs(v.f - d) == fabs(best.f - d) && !(other & 1)))
-            best = v;
+        if (fabs(v.f - d) < fabs(best.f - d) || (fabs(v.f - d) == fabs(best.f - d) && !(other & 1))) best = v;
     }
     return best;
 }
 static num round_to(gpul_dtype t, double d) {
     unsigned char text[8];
-    if (t == GPUL_F16 || t == GPUL_BF16)
-        return round_16(t, d);
+    if (t == GPUL_F16 || t == GPUL_BF16) return round_16(t, d);
     num_store(t, text, num_of(d));
     return num_load(t, text);
 }
@@ -82,8 +76,7 @@ static num expected(int op, gpul_dtype t, gpul_dtype out, const num *v, int64_t 
     num r = {0, 0};
     uint64_t whole = op == GPUL_PROD ? 1 : 0;
     *tolerance = 0;
-    for (int64_t i = 0; i < n; i++)
-        x[i] = v[i].f;
+    for (int64_t i = 0; i < n; i++) x[i] = v[i].f;
     if (op == GPUL_MIN || op == GPUL_MAX || op == GPUL_ARGMIN || op == GPUL_ARGMAX) {
         const int least = op == GPUL_MIN || op == GPUL_ARGMIN;
         int64_t best = 0;
@@ -94,34 +87,26 @@ static num expected(int op, gpul_dtype t, gpul_dtype out, const num *v, int64_t 
         }
         r = op == GPUL_MIN || op == GPUL_MAX ? v[best] : num_of_int(best);
     } else if (op == GPUL_COUNT_NONZERO) {
-        for (int64_t i = 0; i < n; i++)
-            whole += is_float(t) ? !(x[i] == 0) : v[i].i != 0;
+        for (int64_t i = 0; i < n; i++) whole += is_float(t) ? !(x[i] == 0) : v[i].i != 0;
         r = num_of_int((int64_t)whole);
     } else if (op == GPUL_VAR) {
         long double mean = 0, s = 0;
-        for (int64_t i = 0; i < n; i++)
-            mean += (long double)x[i] / (long double)n;
-        for (int64_t i = 0; i < n; i++)
-            s += ((long double)x[i] - mean) * ((long double)x[i] - mean);
+        for (int64_t i = 0; i < n; i++) mean += (long double)x[i] / (long double)n;
+        for (int64_t i = 0; i < n; i++) s += ((long double)x[i] - mean) * ((long double)x[i] - mean);
         r.f = n ? (double)(s / (long double)n) : (double)NAN;
         *tolerance = fabs(r.f) * ((double)n * 0x1p-50 + (out == GPUL_F32 ? 0x1p-23 : 0x1p-52));
     } else if (!is_float(t) && op != GPUL_MEAN) {
         for (int64_t i = 0; i < n; i++) {
             const uint64_t u = (uint64_t)v[i].i;
-            if (op == GPUL_SUM)
-                whole += u;
-            else if (op == GPUL_PROD)
-                whole *= u;
-            else if (op == GPUL_ABS_SUM)
-                whole += v[i].i < 0 ? 0 - u : u;
-            else
-                whole += u * u;
+            if (op == GPUL_SUM) whole += u;
+            else if (op == GPUL_PROD) whole *= u;
+            else if (op == GPUL_ABS_SUM) whole += v[i].i < 0 ? 0 - u : u;
+            else whole += u * u;
         }
         r = num_of_int((int64_t)whole);
     } else if (op == GPUL_MEAN) {
         if (!is_float(t) && t != GPUL_I64) {
-            for (int64_t i = 0; i < n; i++)
-                whole += (uint64_t)v[i].i;
+            for (int64_t i = 0; i < n; i++) whole += (uint64_t)v[i].i;
             r.f = n ? (double)(int64_t)whole / (double)n : (double)NAN;
         } else {
             r = round_to(out, n ? model(GPUL_SUM, x, NULL, n, gpul_dtype_size(t)) / (double)n : (double)NAN);
@@ -134,16 +119,14 @@ static num expected(int op, gpul_dtype t, gpul_dtype out, const num *v, int64_t 
 }
 
 static int agrees(gpul_dtype t, num got, num want, double tolerance) {
-    if (tolerance > 0)
-        return fabs(got.f - want.f) <= tolerance;
-    if (is_float(t) && got.f == 0 && want.f == 0)
-        return 1; /* min and max of zeros */
+    if (tolerance > 0) return fabs(got.f - want.f) <= tolerance;
+    if (is_float(t) && got.f == 0 && want.f == 0) return 1; /* min and max of zeros */
     return num_same(t, got, want);
 }
 
 /* Every op over every axis (and all of them) of one array. */
-static void all_ops(gpul_dtype t, int ndim, const int64_t *shape, int layout, int64_t offset, int fill, int small, gpul_stream stream,
-                    int only_all) {
+static void all_ops(gpul_dtype t, int ndim, const int64_t *shape, int layout, int64_t offset, int fill, int small,
+                    gpul_stream stream, int only_all) {
     box x;
     num *values;
     box_make(&x, t, ndim, shape, layout, offset, fill);
@@ -156,14 +139,12 @@ static void all_ops(gpul_dtype t, int ndim, const int64_t *shape, int layout, in
             int64_t out_shape[4], n = axis < 0 ? x.n : shape[axis], wrong = 0;
             int out_ndim = 0;
             box out;
-            if (!rt)
-                continue;
+            if (!rt) continue;
             if (is_float(rt) && op != GPUL_MIN && op != GPUL_MAX && (axis + op) % 3 == 1 &&
                 (op == GPUL_SUM || op == GPUL_ABS_SUM || op == GPUL_SUM_SQ))
                 ot = GPUL_F64; /* floating sums also go to f64 */
             for (int k = 0; k < ndim; k++)
-                if (axis >= 0 && k != axis)
-                    out_shape[out_ndim++] = shape[k];
+                if (axis >= 0 && k != axis) out_shape[out_ndim++] = shape[k];
             box_make(&out, ot, out_ndim, out_shape, out_ndim > 1 ? (layout + 1) % LAYOUTS : LAY_C, offset, fill);
             if (n == 0 && (op == GPUL_MIN || op == GPUL_MAX || op == GPUL_ARGMIN || op == GPUL_ARGMAX)) {
                 CHECK_FAILS(gpul_reduce(&out.view, &x.view, op, axis, stream), GPUL_ERROR_SHAPE, "gpul_reduce", NULL);
@@ -178,8 +159,7 @@ static void all_ops(gpul_dtype t, int ndim, const int64_t *shape, int layout, in
                 CHECK_OK(gpul_reduce(&out.view, &x.view, op, axis, stream));
                 CHECK_OK(gpul_stream_synchronize(stream));
 #ifdef GPULITE_CPU_STANDIN
-                if (out.n && n)
-                    CHECK_INT(standin_launches() - launches, 1);
+                if (out.n && n) CHECK_INT(standin_launches() - launches, 1);
 #endif
             }
             BOX_GUARDS(&out);
@@ -188,36 +168,30 @@ static void all_ops(gpul_dtype t, int ndim, const int64_t *shape, int layout, in
                 num want, got;
                 if (axis < 0) {
                     if (op == GPUL_ARGMIN || op == GPUL_ARGMAX) { /* row-major */
-                        for (int64_t i = 0; i < n; i++)
-                            values[i] = box_get(&x, i);
+                        for (int64_t i = 0; i < n; i++) values[i] = box_get(&x, i);
                     } else { /* memory order */
                         int64_t *order = (int64_t *)malloc((size_t)(x.bytes + 1) * sizeof(int64_t)), at = 0;
+                        for (int64_t i = 0; i < x.bytes; i++) order[i] = -1;
+                        for (int64_t i = 0; i < n; i++) order[box_at(&x, i)] = i;
                         for (int64_t i = 0; i < x.bytes; i++)
-                            order[i] = -1;
-                        for (int64_t i = 0; i < n; i++)
-                            order[box_at(&x, i)] = i;
-                        for (int64_t i = 0; i < x.bytes; i++)
-                            if (order[i] >= 0)
-                                values[at++] = box_get(&x, order[i]);
+                            if (order[i] >= 0) values[at++] = box_get(&x, order[i]);
                         free(order);
                     }
                 } else {
                     int64_t inner = 1, base;
-                    for (int k = axis + 1; k < ndim; k++)
-                        inner *= shape[k];
+                    for (int k = axis + 1; k < ndim; k++) inner *= shape[k];
                     base = o / inner * inner * n + o % inner;
-                    for (int64_t i = 0; i < n; i++)
-                        values[i] = box_get(&x, base + i * inner);
+                    for (int64_t i = 0; i < n; i++) values[i] = box_get(&x, base + i * inner);
                 }
                 want = expected(op, t, ot, values, n, &tolerance);
                 got = box_got(&out, o);
                 if (!agrees(ot, got, want, tolerance) && wrong++ == 0)
-                    FAIL("%s of %s, %d-D, axis %d, n %lld, layout %d: result %lld is %.17g / %lld, wanted %.17g / %lld within %g",
-                         op_names[op], gpul_dtype_name(t), ndim, axis, (long long)n, layout, (long long)o, got.f, (long long)got.i,
-                         want.f, (long long)want.i, tolerance);
+                    FAIL(
+                        "%s of %s, %d-D, axis %d, n %lld, layout %d: result %lld is %.17g / %lld, wanted %.17g / %lld within %g",
+                        op_names[op], gpul_dtype_name(t), ndim, axis, (long long)n, layout, (long long)o, got.f,
+                        (long long)got.i, want.f, (long long)want.i, tolerance);
             }
-            if (!wrong)
-                check_pass();
+            if (!wrong) check_pass();
             box_free(&out);
         }
     BOX_UNCHANGED(&x);
@@ -231,25 +205,26 @@ static void test_model_sizes(void) {
             all_ops(all_dtypes[d], 1, &n, n % 5 == 3 ? LAY_STRIDED : LAY_C, n % 3, (int)n & 1, d >= 5, NULL, 1);
         for (int k = d % 3; k < COUNT_OF(odd_sizes); k += 3)
             all_ops(all_dtypes[d], 1, &odd_sizes[k], k % 5 == 3 ? LAY_STRIDED : LAY_C, k % 2, k & 1, d >= 5, NULL, 1);
-        for (int k = -1; k <= 1; k++) { /* around the edges of chunks */
-            const int64_t chunk = gpul__reduce_chunk(1, (int32_t)(16 / gpul_dtype_size(all_dtypes[d])));
-            const int64_t n = chunk + k, m = 3 * chunk + k;
-            all_ops(all_dtypes[d], 1, &n, LAY_C, 0, k & 1, d >= 5, NULL, 1);
-            all_ops(all_dtypes[d], 1, &m, LAY_C, 1, 0, d >= 5, NULL, 1);
+        for (int k = -1; k <= 1; k++) { /* around the edges of chunks, and where their length changes */
+            static const int64_t rows[] = {1, 8, 16, 24, 256, 264};
+            const int64_t row = TREE_SLOTS * (int64_t)(16 / gpul_dtype_size(all_dtypes[d]));
+            for (int r = 0; r < COUNT_OF(rows); r++) {
+                const int64_t n = rows[r] * row + k;
+                all_ops(all_dtypes[d], 1, &n, LAY_C, r & 1, k & 1, d >= 5, NULL, 1);
+            }
         }
     }
 }
 
 static void test_model_long(void) { /* more than 256 chunks, and longer chunks */
-    static const int64_t n = 256 * 2048 + 1234567;
+    static const int64_t n = 9 * 8192 * 64 + 12345;
     gpul_array x = GPUL_ZERO, out = GPUL_ZERO;
     double *host = (double *)malloc((size_t)n * 8), got = 0;
-    for (int64_t i = 0; i < n; i++)
-        host[i] = ldexp(rng_signed(), (int)rng_below(40) - 20);
+    for (int64_t i = 0; i < n; i++) host[i] = ldexp(rng_signed(), (int)rng_below(40) - 20);
     CHECK_OK(gpul_to_device(&x, host, GPUL_F64, gpul_1d(n), NULL));
     CHECK_OK(gpul_device_array(&out, GPUL_F64, gpul_0d(), NULL));
     for (int k = 0; k < 3; k++) {
-        const int64_t m = k == 0 ? n : k == 1 ? 256 * 2048 + 1 : 700001;
+        const int64_t m = k == 0 ? n : k == 1 ? 256 * 512 + 1 : 1700001;
         gpul_array part = GPUL_ZERO;
         CHECK_OK(gpul_slice(&part, &x, 0, 0, m, 1));
         CHECK_OK(gpul_reduce(&out, &part, GPUL_SUM, GPUL_ALL_AXES, NULL));
@@ -272,7 +247,8 @@ static void test_axes(void) {
         int64_t shape[4];
         for (int i = 0; i < ndim; i++)
             shape[i] = rng_below(14) == 0 ? 0 : 1 + rng_below(ndim == 2 ? 60 : ndim == 3 ? 12 : 7);
-        all_ops(all_dtypes[k % 7], ndim, shape, k / 7 % LAYOUTS, k % 2, k & 1, k % 2 || k % 7 >= 5, k / 2 % 2 ? s : NULL, 0);
+        all_ops(all_dtypes[k % 7], ndim, shape, k / 7 % LAYOUTS, k % 2, k & 1, k % 2 || k % 7 >= 5,
+                k / 2 % 2 ? s : NULL, 0);
     }
     { /* long and thin, wide and short */
         static const int64_t shapes[][2] = {{9000, 2}, {2, 9000}, {1, 5000}, {5000, 1}, {513, 33}, {33, 513}};
@@ -289,13 +265,13 @@ static void test_same_bits(void) {
         const gpul_dtype t = k / COUNT_OF(lengths) % 2 ? GPUL_F64 : GPUL_F32;
         const int op = k >= 2 * COUNT_OF(lengths) ? GPUL_VAR : GPUL_SUM;
         const int64_t n = lengths[k % COUNT_OF(lengths)], rows = 5;
-        gpul_array f = GPUL_ZERO, out = GPUL_ZERO, row = GPUL_ZERO, one = GPUL_ZERO, back = GPUL_ZERO, packed = GPUL_ZERO;
+        gpul_array f = GPUL_ZERO, out = GPUL_ZERO, row = GPUL_ZERO, one = GPUL_ZERO, back = GPUL_ZERO,
+                   packed = GPUL_ZERO;
         double from_c[5] = {0, 0, 0, 0, 0}, from_f[5] = {0, 0, 0, 0, 0}, alone = 0;
         gpul_stream s = NULL;
         box m;
         box_2d(&m, t, rows, n, k % 3 ? LAY_C_PAD : LAY_C, k % 2, 0);
-        for (int64_t i = 0; i < m.n; i++)
-            box_put(&m, i, num_of(ldexp(rng_signed(), (int)rng_below(60) - 30)));
+        for (int64_t i = 0; i < m.n; i++) box_put(&m, i, num_of(ldexp(rng_signed(), (int)rng_below(60) - 30)));
         box_upload(&m);
         CHECK_OK(gpul_stream_create(&s, 0));
         CHECK_OK(gpul_device_array(&out, GPUL_F64, gpul_1d(rows), NULL));
@@ -347,14 +323,11 @@ static void test_accuracy(void) { /* |error| <= eps |S| + 2^-40 sum |x| on data 
         long double sum = 0, magnitude = 0, lost = 0;
         gpul_array a = GPUL_ZERO, out = GPUL_ZERO;
         for (int64_t i = 0; i < n; i++) {
-            if (k % 4 == 0)
-                x[i] = (float)ldexp(rng_signed(), (int)rng_below(120) - 60);
+            if (k % 4 == 0) x[i] = (float)ldexp(rng_signed(), (int)rng_below(120) - 60);
             else if (k % 4 == 1) /* cancellation: pairs that leave almost nothing */
                 x[i] = i % 2 ? -x[i - 1] * (rng_below(50) ? 1 : 1.0000001f) : (float)ldexp(rng_unit(), 30);
-            else if (k % 4 == 2)
-                x[i] = i == 0 ? 1e30f : i == n - 1 ? -1e30f : (float)rng_signed();
-            else
-                x[i] = 0.1f;
+            else if (k % 4 == 2) x[i] = i == 0 ? 1e30f : i == n - 1 ? -1e30f : (float)rng_signed();
+            else x[i] = 0.1f;
         }
         for (int64_t i = 0; i < n; i++) { /* Neumaier in long double */
             const long double v = x[i], t = sum + v;
@@ -382,13 +355,10 @@ static void test_accuracy(void) { /* |error| <= eps |S| + 2^-40 sum |x| on data 
         double *x = (double *)malloc((size_t)n * 8), got = 0;
         long double mean = 0, s = 0;
         gpul_array a = GPUL_ZERO, out = GPUL_ZERO;
-        for (int64_t i = 0; i < n; i++)
-            x[i] = ldexp(1, 8 * k) + rng_signed();
-        for (int64_t i = 0; i < n; i++)
-            mean += (long double)x[i];
+        for (int64_t i = 0; i < n; i++) x[i] = ldexp(1, 8 * k) + rng_signed();
+        for (int64_t i = 0; i < n; i++) mean += (long double)x[i];
         mean /= (long double)n;
-        for (int64_t i = 0; i < n; i++)
-            s += ((long double)x[i] - mean) * ((long double)x[i] - mean);
+        for (int64_t i = 0; i < n; i++) s += ((long double)x[i] - mean) * ((long double)x[i] - mean);
         s /= (long double)n;
         CHECK_OK(gpul_to_device(&a, x, GPUL_F64, gpul_1d(n), NULL));
         CHECK_OK(gpul_device_array(&out, GPUL_F64, gpul_0d(), NULL));
@@ -406,8 +376,7 @@ static void test_numpy(void) {
     int32_t head[2];
     int64_t n;
     long label = 0;
-    if (!f)
-        return;
+    if (!f) return;
     while (fread(head, 4, 2, f) == 2 && fread(&n, 8, 1, f) == 1) {
         const int op = head[0];
         const gpul_dtype t = head[1], rt = gpul_reduce_dtype(op, t);
@@ -426,8 +395,7 @@ static void test_numpy(void) {
         CHECK_OK(gpul_reduce_host(text, &x, op, NULL));
         got = num_load(rt, text);
         good = num_load(is_float(rt) ? GPUL_F64 : GPUL_I64, want);
-        if (rt == GPUL_F32)
-            good.f = (float)good.f;
+        if (rt == GPUL_F32) good.f = (float)good.f;
         for (int64_t i = 0; i < n; i++) {
             const double v = fabs(num_load(t, (char *)data + (size_t)i * gpul_dtype_size(t)).f);
             scale += op == GPUL_SUM_SQ || op == GPUL_VAR ? v * v : v;
@@ -437,13 +405,14 @@ static void test_numpy(void) {
             if (op == GPUL_MEAN || op == GPUL_VAR)
                 tolerance = (rt == GPUL_F32 ? 0x1p-23 : 0x1p-45) * fabs(good.f) + 0x1p-45 * scale / (double)(n ? n : 1);
         }
-        if (is_float(rt) && (good.f != good.f || isinf(good.f) ? !num_same(GPUL_F64, got, good) : !(fabs(got.f - good.f) <= tolerance)))
-            FAIL("case %ld: %s of %lld %s is %.17g, NumPy has %.17g", label, op_names[op], (long long)n, gpul_dtype_name(t), got.f, good.f);
+        if (is_float(rt) &&
+            (good.f != good.f || isinf(good.f) ? !num_same(GPUL_F64, got, good) : !(fabs(got.f - good.f) <= tolerance)))
+            FAIL("case %ld: %s of %lld %s is %.17g, NumPy has %.17g", label, op_names[op], (long long)n,
+                 gpul_dtype_name(t), got.f, good.f);
         else if (!is_float(rt) && got.i != good.i)
-            FAIL("case %ld: %s of %lld %s is %lld, NumPy has %lld", label, op_names[op], (long long)n, gpul_dtype_name(t),
-                 (long long)got.i, (long long)good.i);
-        else
-            check_pass();
+            FAIL("case %ld: %s of %lld %s is %lld, NumPy has %lld", label, op_names[op], (long long)n,
+                 gpul_dtype_name(t), (long long)got.i, (long long)good.i);
+        else check_pass();
         CHECK_OK(gpul_free(&x));
         free(data);
         label++;
@@ -465,20 +434,16 @@ static void lcg_value(gpul_dtype t, void *p) { /* exact in every type: no roundi
     const int e = (int)(b % 41) - 40;
     num v = {0, 0};
     v.i = (int64_t)(((uint64_t)a << 32) | b);
-    if (t == GPUL_F32)
-        v.f = ldexp(m, e);
-    else if (t == GPUL_F64)
-        v.f = ldexp(m * 536870912.0 + (double)(b >> 3), e);
-    else
-        v.f = (double)((int)(a >> 16) % 2001 - 1000) / (t == GPUL_F16 ? 16.0 : 1.0);
-    if (t == GPUL_BF16)
-        v.f = (double)((int)(a >> 16) % 201 - 100);
+    if (t == GPUL_F32) v.f = ldexp(m, e);
+    else if (t == GPUL_F64) v.f = ldexp(m * 536870912.0 + (double)(b >> 3), e);
+    else v.f = (double)((int)(a >> 16) % 2001 - 1000) / (t == GPUL_F16 ? 16.0 : 1.0);
+    if (t == GPUL_BF16) v.f = (double)((int)(a >> 16) % 201 - 100);
     num_store(t, p, v);
 }
 
 static void recorded(FILE *file, int record) {
-    static const int64_t lengths[] = {1, 2, 3, 7, 31, 32, 33, 100, 255, 256, 257, 1000, 1023, 1025, 4095, 4096, 4097, 8191, 10000, 65537,
-                                      100003, 600001};
+    static const int64_t lengths[] = {1,    2,    3,    7,    31,   32,   33,   100,   255,   256,    257,
+                                      1000, 1023, 1025, 4095, 4096, 4097, 8191, 10000, 65537, 100003, 600001};
     long lines = 0;
     for (int d = 0; d < 7; d++)
         for (int k = 0; k < COUNT_OF(lengths); k++) {
@@ -492,26 +457,24 @@ static void recorded(FILE *file, int record) {
                 continue;
             }
             lcg = (uint64_t)(1000 * d + k);
-            for (int64_t i = 0; i < n; i++)
-                lcg_value(t, host + (size_t)i * size);
+            for (int64_t i = 0; i < n; i++) lcg_value(t, host + (size_t)i * size);
             CHECK_OK(gpul_to_device(&x, host, t, gpul_1d(n), NULL));
-            for (int op = 1; op <= OPS + 2; op++) { /* the last two: dot with itself, and sums of the columns of a matrix */
-                const gpul_dtype rt = op == 12 ? (t == GPUL_F32 || t == GPUL_F64 ? t : 0) : gpul_reduce_dtype(op == 13 ? GPUL_SUM : op, t);
+            for (int op = 1; op <= OPS + 2;
+                 op++) { /* the last two: dot with itself, and sums of the columns of a matrix */
+                const gpul_dtype rt = op == 12 ? (t == GPUL_F32 || t == GPUL_F64 ? t : 0)
+                                               : gpul_reduce_dtype(op == 13 ? GPUL_SUM : op, t);
                 uint64_t bits = 0;
-                if (!rt)
-                    continue;
+                if (!rt) continue;
                 if (op == 13) {
                     uint64_t columns[7] = {0, 0, 0, 0, 0, 0, 0};
-                    if (n < 100)
-                        continue;
+                    if (n < 100) continue;
                     CHECK_OK(gpul_slice(&m, &x, 0, 0, n / 7 * 7, 1));
                     CHECK_OK(gpul_reshape(&m, &m, gpul_2d(n / 7, 7)));
                     CHECK_OK(gpul_device_array(&out, rt, gpul_1d(7), NULL));
                     CHECK_OK(gpul_reduce(&out, &m, GPUL_SUM, 0, NULL));
                     CHECK_OK(gpul_copy_to_host(columns, &out, NULL));
                     CHECK_OK(gpul_free(&out));
-                    for (int c = 0; c < 7; c++)
-                        bits = bits * 1000003u + columns[c];
+                    for (int c = 0; c < 7; c++) bits = bits * 1000003u + columns[c];
                 } else if (op == 12) {
                     CHECK_OK(gpul_device_array(&out, rt, gpul_0d(), NULL));
                     CHECK_OK(gpul_dot(&out, &x, &x, NULL));
@@ -528,17 +491,19 @@ static void recorded(FILE *file, int record) {
                     int wop = 0;
                     long long wn = 0;
                     unsigned long long wbits = 0;
-                    if (fscanf(file, "%31s %d %lld %llx", name, &wop, &wn, &wbits) != 4 || strcmp(name, gpul_dtype_name(t)) != 0 ||
-                        wop != op || wn != n) {
-                        FAIL("reduce_bits.txt line %ld is for %s %d %lld, not for %s %d %lld", lines, name, wop, wn, gpul_dtype_name(t),
-                             op, (long long)n);
+                    if (fscanf(file, "%31s %d %lld %llx", name, &wop, &wn, &wbits) != 4 ||
+                        strcmp(name, gpul_dtype_name(t)) != 0 || wop != op || wn != n) {
+                        FAIL("reduce_bits.txt line %ld is for %s %d %lld, not for %s %d %lld", lines, name, wop, wn,
+                             gpul_dtype_name(t), op, (long long)n);
                         exit(check_end());
                     }
                     if (wbits != bits)
-                        FAIL("%s of %lld %s: bits %016llx, recorded %016llx", op <= OPS ? op_names[op] : op == 12 ? "dot" : "columns",
+                        FAIL("%s of %lld %s: bits %016llx, recorded %016llx",
+                             op <= OPS  ? op_names[op]
+                             : op == 12 ? "dot"
+                                        : "columns",
                              (long long)n, gpul_dtype_name(t), (unsigned long long)bits, wbits);
-                    else
-                        check_pass();
+                    else check_pass();
                 }
             }
             CHECK_OK(gpul_free(&x));
@@ -554,13 +519,13 @@ static void test_recorded(void) {
 }
 
 #ifdef GPULITE_CPU_STANDIN
-static void test_orders(void) { /* whatever the order of blocks and threads, and however many of them there are: the same bits */
+static void
+test_orders(void) { /* whatever the order of blocks and threads, and however many of them there are: the same bits */
     static const int64_t n = 30011;
     gpul_array x = GPUL_ZERO, sum = GPUL_ZERO, columns = GPUL_ZERO, m = GPUL_ZERO;
     double first[101], got[101];
     double *host = (double *)malloc((size_t)n * 8);
-    for (int64_t i = 0; i < n; i++)
-        host[i] = ldexp(rng_signed(), (int)rng_below(60) - 30);
+    for (int64_t i = 0; i < n; i++) host[i] = ldexp(rng_signed(), (int)rng_below(60) - 30);
     for (int k = 0; k < 10; k++) {
         standin_reset();
         standin_order(k == 0 ? STANDIN_FORWARD : k == 1 ? STANDIN_REVERSE : STANDIN_RANDOM);
@@ -576,8 +541,7 @@ static void test_orders(void) { /* whatever the order of blocks and threads, and
         CHECK_OK(gpul_reduce(&columns, &m, GPUL_SUM, 0, NULL));
         CHECK_OK(gpul_copy_to_host(k ? got : first, &sum, NULL));
         CHECK_OK(gpul_copy_to_host((k ? got : first) + 1, &columns, NULL));
-        if (k)
-            CHECK_BYTES(got, first, sizeof first);
+        if (k) CHECK_BYTES(got, first, sizeof first);
         CHECK_OK(gpul_free(&x));
         CHECK_OK(gpul_free(&sum));
         CHECK_OK(gpul_free(&columns));
@@ -610,8 +574,7 @@ static void test_two_streams(void) { /* two reductions at a time share no scratc
         double got[20];
         CHECK_OK(gpul_copy_to_host(got, &out[k], s[k]));
         CHECK_OK(gpul_stream_synchronize(s[k]));
-        for (int round = 0; round < 20; round++)
-            CHECK_NEAR(got[round], (double)n * (k + 1), 0);
+        for (int round = 0; round < 20; round++) CHECK_NEAR(got[round], (double)n * (k + 1), 0);
         CHECK_OK(gpul_free(&x[k]));
         CHECK_OK(gpul_free(&out[k]));
         CHECK_OK(gpul_stream_destroy(&s[k]));
@@ -648,12 +611,12 @@ static void test_dot(void) {
 
 static void test_errors(void) {
     static const char *const r = "gpul_reduce", *const h = "gpul_reduce_host", *const d = "gpul_dot";
-    gpul_array x = GPUL_ZERO, out = GPUL_ZERO, i32 = GPUL_ZERO, half = GPUL_ZERO, e = GPUL_ZERO, zero = GPUL_ZERO, v = GPUL_ZERO;
+    gpul_array x = GPUL_ZERO, out = GPUL_ZERO, i32 = GPUL_ZERO, half = GPUL_ZERO, e = GPUL_ZERO, zero = GPUL_ZERO,
+               v = GPUL_ZERO;
     gpul_array one = GPUL_ZERO, w = GPUL_ZERO, out64 = GPUL_ZERO;
     float host[12], got = 0;
     double value = -5;
-    for (int i = 0; i < 12; i++)
-        host[i] = (float)i;
+    for (int i = 0; i < 12; i++) host[i] = (float)i;
     CHECK_OK(gpul_to_device(&x, host, GPUL_F32, gpul_2d(3, 4), NULL));
     CHECK_OK(gpul_device_array(&out, GPUL_F32, gpul_0d(), NULL));
     CHECK_OK(gpul_fill(&out, 77, NULL));
@@ -714,14 +677,15 @@ static void test_large(void) {
     gpul_array a = GPUL_ZERO, out = GPUL_ZERO;
     double got = 0;
     int64_t at = -1;
-    for (int64_t i = 0; i < n; i++)
-        x[i] = (float)(i % 1000);
+    for (int64_t i = 0; i < n; i++) x[i] = (float)(i % 1000);
     x[n - 2] = -1;
     CHECK_OK(gpul_to_device(&a, x, GPUL_F32, gpul_1d(n), NULL));
     CHECK_OK(gpul_device_array(&out, GPUL_F64, gpul_0d(), NULL));
     CHECK_OK(gpul_reduce(&out, &a, GPUL_SUM, GPUL_ALL_AXES, NULL));
     CHECK_OK(gpul_copy_to_host(&got, &out, NULL));
-    CHECK_NEAR(got, (double)(n / 1000) * 499500.0 + (double)((n % 1000) * (n % 1000 - 1) / 2) - (double)((n - 2) % 1000) - 1, 0);
+    CHECK_NEAR(got,
+               (double)(n / 1000) * 499500.0 + (double)((n % 1000) * (n % 1000 - 1) / 2) - (double)((n - 2) % 1000) - 1,
+               0);
     CHECK_OK(gpul_reduce_host(&at, &a, GPUL_ARGMIN, NULL));
     CHECK_INT(at, n - 2);
     CHECK_OK(gpul_reduce_host(&at, &a, GPUL_ARGMAX, NULL));

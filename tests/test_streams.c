@@ -37,8 +37,7 @@ static void test_ordering(void) { /* producer and consumer on two streams, order
     gpul_array a = GPUL_ZERO, b = GPUL_ZERO, c = GPUL_ZERO;
     const int64_t n = 3000;
     double sum = 0;
-    for (int i = 0; i < 3; i++)
-        CHECK_OK(gpul_stream_create(&s[i], GPUL_STREAM_NON_BLOCKING));
+    for (int i = 0; i < 3; i++) CHECK_OK(gpul_stream_create(&s[i], GPUL_STREAM_NON_BLOCKING));
     CHECK_OK(gpul_device_array(&a, GPUL_F64, gpul_1d(n), NULL));
     CHECK_OK(gpul_device_array(&b, GPUL_F64, gpul_1d(n), NULL));
     CHECK_OK(gpul_device_array(&c, GPUL_F64, gpul_1d(n), NULL));
@@ -57,8 +56,7 @@ static void test_ordering(void) { /* producer and consumer on two streams, order
     CHECK_OK(gpul_free(&a));
     CHECK_OK(gpul_free(&b));
     CHECK_OK(gpul_free(&c));
-    for (int i = 0; i < 3; i++)
-        CHECK_OK(gpul_stream_destroy(&s[i]));
+    for (int i = 0; i < 3; i++) CHECK_OK(gpul_stream_destroy(&s[i]));
 }
 
 static void test_destroy_while_busy(void) {
@@ -124,8 +122,7 @@ static void test_timers(void) {
         gpul_stream s = NULL;
         gpul_array x = GPUL_ZERO;
         double seconds = -1, more = -1, from;
-        if (host)
-            t = gpul_host_timer();
+        if (host) t = gpul_host_timer();
         CHECK_OK(gpul_stream_create(&s, 0));
         CHECK_OK(gpul_device_array(&x, GPUL_F32, gpul_1d(1000), NULL));
         CHECK_OK(gpul_timer_seconds(&t, &seconds));
@@ -190,7 +187,8 @@ static void test_timers(void) {
 
 enum { ROWS = 37, COLS = 53, LONG = 20011, BINS = 17 };
 typedef struct problem {
-    gpul_array a, b, sum, product, filled, turned, A, x, y, B, C, z, total, axis, arg, dot, counts, weighted, w, host_in, host_out;
+    gpul_array a, b, sum, product, filled, turned, A, x, y, B, C, z, total, axis, arg, dot, counts, weighted, w,
+        host_in, host_out;
 } problem;
 
 static void enqueue(problem *p, gpul_stream s) {
@@ -221,10 +219,11 @@ static void enqueue(problem *p, gpul_stream s) {
 
 static void test_graph(void) {
     problem p;
-    gpul_array *const results[] = {&p.sum, &p.product, &p.filled, &p.turned, &p.y, &p.C, &p.total, &p.axis, &p.arg,
-                                   &p.dot, &p.counts, &p.weighted, &p.host_out};
-    gpul_array *const all[] = {&p.a, &p.b, &p.sum, &p.product, &p.filled, &p.turned, &p.x, &p.y, &p.C, &p.z, &p.total, &p.axis,
-                               &p.arg, &p.dot, &p.counts, &p.weighted, &p.w, &p.host_in, &p.host_out};
+    gpul_array *const results[] = {&p.sum,  &p.product, &p.filled, &p.turned, &p.y,        &p.C,       &p.total,
+                                   &p.axis, &p.arg,     &p.dot,    &p.counts, &p.weighted, &p.host_out};
+    gpul_array *const all[] = {&p.a,      &p.b,        &p.sum, &p.product, &p.filled,  &p.turned, &p.x,
+                               &p.y,      &p.C,        &p.z,   &p.total,   &p.axis,    &p.arg,    &p.dot,
+                               &p.counts, &p.weighted, &p.w,   &p.host_in, &p.host_out};
     gpul_stream s = NULL;
     cudaGraph_t graph = NULL;
     cudaGraphExec_t exec = NULL;
@@ -253,16 +252,13 @@ static void test_graph(void) {
     CHECK_OK(gpul_pinned_array(&p.host_out, GPUL_F32, gpul_2d(ROWS, COLS)));
     for (int replay = 0; replay < 3; replay++) {
         unsigned char *expected[COUNT_OF(results)];
-        for (int i = 0; i < ROWS * COLS; i++)
-            ((float *)p.host_in.data)[i] = (float)rng_signed();
-        for (int i = 0; i < LONG; i++)
-            big[i] = (float)rng_signed();
+        for (int i = 0; i < ROWS * COLS; i++) ((float *)p.host_in.data)[i] = (float)rng_signed();
+        for (int i = 0; i < LONG; i++) big[i] = (float)rng_signed();
         CHECK_OK(gpul_copy_to_device(&p.b, p.host_in.data, NULL));
         CHECK_OK(gpul_copy_to_device(&p.z, big, NULL));
         CHECK_OK(gpul_copy_to_device(&p.w, big, NULL));
         CHECK_OK(gpul_copy_to_device(&p.x, big, NULL));
-        for (int r = 0; r < COUNT_OF(results); r++)
-            CHECK_OK(gpul_fill(results[r], 9, NULL));
+        for (int r = 0; r < COUNT_OF(results); r++) CHECK_OK(gpul_fill(results[r], 9, NULL));
         CHECK_OK(gpul_device_synchronize());
         enqueue(&p, s); /* the direct run gives what is wanted */
         CHECK_OK(gpul_stream_synchronize(s));
@@ -286,16 +282,14 @@ static void test_graph(void) {
             const size_t bytes = (size_t)gpul_nbytes(results[r]);
             CHECK_OK(gpul_copy_to_host(got, results[r], NULL));
             memcpy(want, expected[r], bytes);
-            if (!CHECK_BYTES(got, want, bytes))
-                printf("    result %d of the graph, replay %d\n", r, replay);
+            if (!CHECK_BYTES(got, want, bytes)) printf("    result %d of the graph, replay %d\n", r, replay);
             free(expected[r]);
         }
     }
     CHECK_CUDA(cudaGraphExecDestroy(exec));
     CHECK_CUDA(cudaGraphDestroy(graph));
     CHECK_OK(gpul_stream_synchronize(s));
-    for (int i = 0; i < COUNT_OF(all); i++)
-        CHECK_OK(gpul_free(all[i]));
+    for (int i = 0; i < COUNT_OF(all); i++) CHECK_OK(gpul_free(all[i]));
     CHECK_OK(gpul_stream_destroy(&s));
     free(big);
     free(want);
@@ -303,7 +297,8 @@ static void test_graph(void) {
 }
 
 #ifdef GPULITE_CPU_STANDIN
-static void test_orders(void) { /* the stand-in's seeds give streams, blocks and threads other orders, never other answers */
+static void
+test_orders(void) { /* the stand-in's seeds give streams, blocks and threads other orders, never other answers */
     for (int k = 0; k < 8; k++) {
         standin_order(k == 0 ? STANDIN_FORWARD : k == 1 ? STANDIN_REVERSE : STANDIN_RANDOM);
         standin_seed((unsigned long long)(1000 + k));
@@ -316,8 +311,13 @@ static void test_orders(void) { /* the stand-in's seeds give streams, blocks and
 static void test_nothing_waits(void) { /* no operation synchronises: after it, its stream still has work */
     gpul_stream s = NULL;
     gpul_array a = GPUL_ZERO, out = GPUL_ZERO, m = GPUL_ZERO, c = GPUL_ZERO, counts = GPUL_ZERO;
-    const char *const waits[] = {"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy",
-                                 "cudaStreamQuery", "cudaMalloc", "cudaFree"};
+    const char *const waits[] = {"cudaStreamSynchronize",
+                                 "cudaDeviceSynchronize",
+                                 "cudaEventSynchronize",
+                                 "cudaMemcpy",
+                                 "cudaStreamQuery",
+                                 "cudaMalloc",
+                                 "cudaFree"};
     int32_t done = -1;
     CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
     CHECK_OK(gpul_device_array(&a, GPUL_F32, gpul_1d(100000), NULL));
@@ -337,8 +337,7 @@ static void test_nothing_waits(void) { /* no operation synchronises: after it, i
     CHECK_OK(gpul_copy(&c, &m, s));
     for (long k = 0; k < standin_trace_count(); k++)
         for (int w = 0; w < COUNT_OF(waits); w++)
-            if (strcmp(standin_trace_name(k), waits[w]) == 0)
-                FAIL("an operation called %s", waits[w]);
+            if (strcmp(standin_trace_name(k), waits[w]) == 0) FAIL("an operation called %s", waits[w]);
     CHECK_OK(gpul_stream_query(s, &done));
     CHECK_OK(gpul_stream_synchronize(s));
     CHECK_OK(gpul_free(&a));

@@ -12,26 +12,20 @@ static void expect(const gpul_array *v, const gpul_array *base, int ndim, const 
     CHECK_INT(v->device, base->device);
     for (int k = 0; k < ndim; k++) {
         CHECK_INT(v->shape[k], shape[k]);
-        if (shape[k] > 1)
-            CHECK_INT(v->strides[k], where[k]);
+        if (shape[k] > 1) CHECK_INT(v->strides[k], where[k]);
     }
-    for (int k = ndim; k < GPUL_MAX_DIMS; k++)
-        CHECK(v->shape[k] == 1 && v->strides[k] == 0);
-    if (gpul_size(v))
-        CHECK_INT((int32_t *)v->data - (int32_t *)base->data, origin);
-    else
-        CHECK(v->data == NULL);
+    for (int k = ndim; k < GPUL_MAX_DIMS; k++) CHECK(v->shape[k] == 1 && v->strides[k] == 0);
+    if (gpul_size(v)) CHECK_INT((int32_t *)v->data - (int32_t *)base->data, origin);
+    else CHECK(v->data == NULL);
 }
 
 static gpul_array make(gpul_shape s) {
     gpul_array a = GPUL_ZERO;
     int64_t n = 1;
     int32_t *host;
-    for (int k = 0; k < s.ndim; k++)
-        n *= s.dim[k];
+    for (int k = 0; k < s.ndim; k++) n *= s.dim[k];
     host = (int32_t *)malloc((size_t)(n ? n : 1) * 4);
-    for (int64_t i = 0; i < n; i++)
-        host[i] = (int32_t)i;
+    for (int64_t i = 0; i < n; i++) host[i] = (int32_t)i;
     CHECK_OK(gpul_to_device(&a, host, GPUL_I32, s, NULL));
     free(host);
     return a;
@@ -186,26 +180,21 @@ static void test_reshape_random(void) { /* whenever a reshape is granted, its el
         box b;
         for (int i = 0; i < ndim; i++) {
             shape[i] = i == ndim - 1 ? rest : factors[rng_below(7)];
-            while (rest % shape[i])
-                shape[i]--;
+            while (rest % shape[i]) shape[i]--;
             rest /= shape[i];
         }
         rest = 24;
         for (int i = 0; i < nt; i++) {
             target[i] = i == nt - 1 ? rest : factors[rng_below(7)];
-            while (rest % target[i])
-                target[i]--;
+            while (rest % target[i]) target[i]--;
             rest /= target[i];
         }
-        if (ndim > 1)
-            shape[ndim - 1] = 24 / (shape_product(ndim - 1, shape));
+        if (ndim > 1) shape[ndim - 1] = 24 / (shape_product(ndim - 1, shape));
         box_make(&b, GPUL_I32, ndim, shape, layout, 0, 0);
-        for (int64_t i = 0; i < b.n; i++)
-            box_put(&b, i, num_of_int(i));
+        for (int64_t i = 0; i < b.n; i++) box_put(&b, i, num_of_int(i));
         box_upload(&b);
         status = gpul_reshape(&v, &b.view, shape_of(nt, target));
-        if (layout == LAY_C)
-            CHECK_OK(status);
+        if (layout == LAY_C) CHECK_OK(status);
         if (status == GPUL_OK) {
             int32_t got[24];
             gpul_array dense = GPUL_ZERO;
