@@ -21,7 +21,11 @@
  *
  *     nvcc -arch=native -o app app.c gpulite_kernels.cu             any GPU of this machine
  *     nvcc -arch=sm_90a -o app app.c gpulite_kernels.cu             Hopper (H100, H200)
- *     nvcc -c -arch=native gpulite_kernels.cu && gcc app.c gpulite_kernels.o -lcudart      a C compiler does the linking
+ *
+ * or let a C compiler link (add -I and -L for your CUDA Toolkit):
+ *
+ *     nvcc -c -arch=native -Xcompiler -fno-exceptions,-fno-threadsafe-statics gpulite_kernels.cu
+ *     gcc -o app app.c gpulite_kernels.o -lcudart
  *
  * Does:      device, pinned, mapped and managed arrays of up to 4 dimensions; copies between any two of them; views;
  *            streams, events, adding-up timers; vecadd, vecmul, gemv, reductions, dot, histogram, matmul; your own
@@ -107,14 +111,11 @@
 /* Initialises any struct of this header, in C and in C++: gpul_array a = GPUL_ZERO; */
 #ifdef __cplusplus
 #define GPUL_ZERO                                                                                                      \
-    {                                                                                                                  \
-    }
+    {}
 extern "C" {
 #else
 #define GPUL_ZERO                                                                                                      \
-    {                                                                                                                  \
-        0                                                                                                              \
-    }
+    { 0 }
 #endif
 
 /* CUDA's own handle types: a gpul_stream IS a cudaStream_t and a gpul_event IS a cudaEvent_t, usable with either API. */
@@ -420,8 +421,9 @@ GPUL_API gpul_status gpul_event_seconds(double *seconds, gpul_event start, gpul_
  *     gpul_timer_seconds(&t, &seconds);         // of all regions together; waits for the last one
  *     gpul_timer_free(&t);
  *
- * Starting and stopping only enqueue events, until GPUL_TIMER_REGIONS regions are unread; then starting waits for the
- * oldest. Not to be shared between threads. */
+ * A timer's streams belong to the device that was current when it was first started. Starting and stopping only enqueue
+ * events, until GPUL_TIMER_REGIONS regions are unread; then starting waits for the oldest. Not to be shared between
+ * threads. */
 #define GPUL_TIMER_REGIONS 16
 typedef struct gpul_timer {
     double total;     /* seconds of the regions that were read so far */
@@ -469,7 +471,9 @@ typedef struct gpul_dim3 {
 #endif
 
 /* ceil(a / b) without overflow, for a >= 0 and b > 0; 0 for anything else. On the device too. */
-GPUL__HOST_DEVICE static inline int64_t gpul_ceil_div(int64_t a, int64_t b) { return a <= 0 || b <= 0 ? 0 : 1 + (a - 1) / b; }
+GPUL__HOST_DEVICE static inline int64_t gpul_ceil_div(int64_t a, int64_t b) {
+    return a <= 0 || b <= 0 ? 0 : 1 + (a - 1) / b;
+}
 
 static inline uint32_t gpul__grid_dim(int64_t n, uint32_t block, uint32_t most) {
     const int64_t blocks = gpul_ceil_div(n, (int64_t)block);
@@ -511,6 +515,8 @@ GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t 
  * one array. Common errors: ARGUMENT (NULL, a zeroed array), SHAPE, DTYPE, DEVICE, OVERLAP, OUT_OF_MEMORY, CUDA, PENDING,
  * UNSUPPORTED (the family was left out of the build).
  * ------------------------------------------------------------------------------------------------------------------ */
+
+#ifndef GPULITE_NO_KERNELS
 
 /* out = a + b, out = a * b. All dtypes (one for all three). a and b broadcast to out's shape by NumPy's rules. Floating
  * results are IEEE 754's, rounded once; integers wrap. out may be a or b itself, but not overlap them otherwise. */
@@ -566,7 +572,8 @@ GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_a
 /* numpy.histogram(x, bins = size of counts, range = (lo, hi)) to the count. counts: vector of i32 or i64; x: f32, f64, i32,
  * i64 or u8, any shape. Bin i holds edge[i] <= x < edge[i+1], the last bin is closed, NaN and values outside are dropped; the
  * edges are numpy.linspace's, in f32 for f32 data and f64 otherwise (gpul_histogram_edges). lo == hi widens to lo - 0.5,
- * hi + 0.5; lo > hi and non-finite bounds refuse (ARGUMENT). i32 counts wrap past 2^31. */
+ * hi + 0.5; lo > hi and non-finite bounds refuse (ARGUMENT). i32 counts wrap past 2^31. Where CUDA fails (CUDA) after the first
+ * of two steps, counts may have been zeroed; every other error leaves it alone. */
 GPUL_API gpul_status gpul_histogram(gpul_array *counts, const gpul_array *x, double lo, double hi, gpul_stream stream);
 
 enum {
@@ -577,11 +584,11 @@ enum {
 
 /* The other forms. A zeroed struct means: automatic range, no weights, overwrite. */
 typedef struct gpul_histogram_options {
-    int32_t range;         /* GPUL_RANGE_* */
-    int32_t accumulate;    /* 1: add to what counts holds instead of overwriting it */
-    double lo, hi;         /* GPUL_RANGE_LO_HI: as in gpul_histogram. AUTO: not read; empty x takes 0 and 1 */
-    const double *edges;   /* GPUL_RANGE_EDGES: bins + 1 host values that never decrease; may be freed on return */
-    int64_t n_edges;       /* GPUL_RANGE_EDGES: bins + 1 */
+    int32_t range;             /* GPUL_RANGE_* */
+    int32_t accumulate;        /* 1: add to what counts holds instead of overwriting it */
+    double lo, hi;             /* GPUL_RANGE_LO_HI: as in gpul_histogram. AUTO: not read; empty x takes 0 and 1 */
+    const double *edges;       /* GPUL_RANGE_EDGES: bins + 1 host values that never decrease; may be freed on return */
+    int64_t n_edges;           /* GPUL_RANGE_EDGES: bins + 1 */
     const gpul_array *weights; /* NULL, or x's shape: f32 or f64 (counts f64), i32 or i64 (counts i64) */
 } gpul_histogram_options;
 
@@ -602,6 +609,8 @@ GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_
 GPUL_API gpul_status gpul_gemm(double alpha, const gpul_array *A, const gpul_array *B, double beta, gpul_array *C,
                                gpul_stream stream);
 
+#endif /* GPULITE_NO_KERNELS */
+
 /* ---------------------------------------------------------------------------------------------------------------------
  * 11. Devices
  * ------------------------------------------------------------------------------------------------------------------ */
@@ -611,11 +620,11 @@ typedef struct gpul_device {
     int32_t sms;          /* streaming multiprocessors */
     int32_t warp_size;
     int32_t max_threads_per_block, max_threads_per_sm;
-    int32_t clock_khz, memory_clock_khz, memory_bus_bits; /* 0 when the driver does not tell */
-    int32_t has_pools;   /* stream-ordered allocation (cudaMallocAsync) */
-    int32_t has_managed; /* managed memory */
-    int32_t integrated;  /* shares the host's memory */
-    int32_t standin;     /* 1: the CPU stand-in of tests/cpu, not a GPU */
+    int32_t clock_khz, memory_clock_khz, memory_bus_bits;            /* 0 when the driver does not tell */
+    int32_t has_pools;                                               /* stream-ordered allocation (cudaMallocAsync) */
+    int32_t has_managed;                                             /* managed memory */
+    int32_t integrated;                                              /* shares the host's memory */
+    int32_t standin;                                                 /* 1: the CPU stand-in of tests/cpu, not a GPU */
     int64_t shared_per_block, shared_per_block_optin, shared_per_sm; /* bytes */
     int64_t l2_bytes, total_bytes, free_bytes;
     double nominal_gbps; /* 2 x memory clock x bus width, GB/s; 0 when unknown */
@@ -642,7 +651,6 @@ GPUL_API int64_t gpul_report(char *text, size_t size);
  * --profile-from-start off, nsys -c cudaProfilerApi). */
 GPUL_API gpul_status gpul_profile_start(void);
 GPUL_API gpul_status gpul_profile_stop(void);
-
 /* ---------------------------------------------------------------------------------------------------------------------
  * What passes between gpulite.h and gpulite_kernels.cu. Not an interface for programs: it changes between versions, and
  * the two files go together. The host side (in C) checks arguments, picks the device, finds scratch memory and records
@@ -653,12 +661,12 @@ GPUL_API gpul_status gpul_profile_stop(void);
 typedef struct gpul__elementwise_args {
     void *out;
     const void *in[3];
-    int64_t n;                                 /* elements of out, > 0 */
-    int32_t ndim;                              /* 1 .. GPUL_MAX_DIMS */
-    int32_t sms;                               /* of the device: to size the grid */
-    int64_t shape[GPUL_MAX_DIMS];              /* of out */
-    int64_t strides[4][GPUL_MAX_DIMS];         /* [0] out's, [1 + i] in[i]'s, in elements */
-    uint64_t scalar;                           /* the element of a fill, in its low bytes */
+    int64_t n;                         /* elements of out, > 0 */
+    int32_t ndim;                      /* 1 .. GPUL_MAX_DIMS */
+    int32_t sms;                       /* of the device: to size the grid */
+    int64_t shape[GPUL_MAX_DIMS];      /* of out */
+    int64_t strides[4][GPUL_MAX_DIMS]; /* [0] out's, [1 + i] in[i]'s, in elements */
+    uint64_t scalar;                   /* the element of a fill, in its low bytes */
     gpul_stream stream;
 } gpul__elementwise_args;
 typedef int32_t (*gpul__elementwise_fn)(const gpul__elementwise_args *);
@@ -681,8 +689,8 @@ typedef struct gpul__reduce_args {
 } gpul__reduce_args;
 typedef struct gpul__reducer {
     int32_t (*launch)(const gpul__reduce_args *); /* a cudaError_t, or GPUL__NEEDS_PARTIALS */
-    int32_t acc_bytes; /* sizeof the accumulator */
-    int32_t vec;       /* elements per 16 bytes of input: part of the tree's shape */
+    int32_t acc_bytes;                            /* sizeof the accumulator */
+    int32_t vec;                                  /* elements per 16 bytes of input: part of the tree's shape */
 } gpul__reducer;
 
 /* The tree of a reduction of n elements: chunks of this many elements, each one warp's work, in rows of 32 * vec slots (512
@@ -699,22 +707,22 @@ static inline int64_t gpul__reduce_chunk(int64_t n, int32_t vec) {
 #define GPUL__NEEDS_PARTIALS (-1)
 
 enum { /* elementwise operations; COPY and FILL go by element size (1, 2, 4, 8) in place of the dtype */
-    GPUL__ADD = 1,
-    GPUL__MUL = 2,
-    GPUL__COPY = 3,
-    GPUL__FILL = 4
+       GPUL__ADD = 1,
+       GPUL__MUL = 2,
+       GPUL__COPY = 3,
+       GPUL__FILL = 4
 };
 enum { /* reductions beyond gpul_reduce's own GPUL_SUM .. GPUL_COUNT_NONZERO */
-    GPUL__DOT = 12,
-    GPUL__GEMV = 13
+       GPUL__DOT = 12,
+       GPUL__GEMV = 13
 };
 enum { /* kernel families, for the report */
-    GPUL__FAMILY_ELEMENTWISE = 0,
-    GPUL__FAMILY_REDUCE = 1,
-    GPUL__FAMILY_GEMV = 2,
-    GPUL__FAMILY_HISTOGRAM = 3,
-    GPUL__FAMILY_MATMUL = 4,
-    GPUL__FAMILIES = 5
+       GPUL__FAMILY_ELEMENTWISE = 0,
+       GPUL__FAMILY_REDUCE = 1,
+       GPUL__FAMILY_GEMV = 2,
+       GPUL__FAMILY_HISTOGRAM = 3,
+       GPUL__FAMILY_MATMUL = 4,
+       GPUL__FAMILIES = 5
 };
 
 typedef struct gpul__histogram_args {
@@ -724,14 +732,14 @@ typedef struct gpul__histogram_args {
     int32_t ndim; /* 1 .. GPUL_MAX_DIMS, merged, innermost last */
     gpul_dtype x_dtype, counts_dtype, weights_dtype;
     int64_t shape[GPUL_MAX_DIMS], x_strides[GPUL_MAX_DIMS], w_strides[GPUL_MAX_DIMS];
-    double lo, hi;        /* the first and the last edge */
-    double step, span;    /* uniform bins: numpy.linspace's step, and what numpy.histogram divides x - lo by */
-    int32_t uniform;      /* 1: edge[i] = lo + i * step, the last one hi; 0: `edges` */
-    int32_t f32_edges;    /* f32 data: edges are rounded to f32 */
-    int32_t f32_steps;    /* edges and indices are computed in f32 throughout (automatic range of f32 data) */
+    double lo, hi;     /* the first and the last edge */
+    double step, span; /* uniform bins: numpy.linspace's step, and what numpy.histogram divides x - lo by */
+    int32_t uniform;   /* 1: edge[i] = lo + i * step, the last one hi; 0: `edges` */
+    int32_t f32_edges; /* f32 data: edges are rounded to f32 */
+    int32_t f32_steps; /* edges and indices are computed in f32 throughout (automatic range of f32 data) */
     int32_t accumulate;
-    const double *edges;  /* host memory, bins + 1; read before the launcher returns */
-    void *scratch;        /* device memory of gpul__histogram_scratch bytes */
+    const double *edges; /* host memory, bins + 1; read before the launcher returns */
+    void *scratch;       /* device memory of gpul__histogram_scratch bytes */
     int32_t sms;
     int64_t shared_optin; /* most dynamic shared memory of a block */
     gpul_stream stream;
@@ -761,19 +769,20 @@ extern int32_t gpul__gemm_launch(const gpul__gemm_args *args);
 /* The architecture that the family's machine code and its PTX were built for (75, 90, ...), 0 and 0 where left out. */
 extern int32_t gpul__kernel_arch(int32_t family, int32_t *binary, int32_t *ptx);
 
+#ifndef GPULITE_NO_KERNELS
 /* The engines behind gpul_vecadd, gpul_reduce and whatever GPUL_ELEMENTWISE and GPUL_REDUCE define (section 12): the same
  * checks, broadcasting, scratch memory and errors, reported under the name `function`. */
 GPUL_API gpul_status gpul_run_elementwise(const char *function, gpul__elementwise_fn launch, gpul_array *out,
-                                          gpul_dtype out_dtype, const gpul_array *const *in, const gpul_dtype *in_dtypes,
-                                          int32_t n_in, gpul_stream stream);
+                                          gpul_dtype out_dtype, const gpul_array *const *in,
+                                          const gpul_dtype *in_dtypes, int32_t n_in, gpul_stream stream);
 GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reducer *reducer, gpul_array *out,
                                         gpul_dtype out_dtype, const gpul_array *x, gpul_dtype x_dtype, int32_t axis,
                                         gpul_stream stream);
+#endif
 
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
-
 /* ---------------------------------------------------------------------------------------------------------------------
  * 12. Device side: for .cu files (and for C++ on the CPU stand-in), after <cuda_runtime.h>
  *

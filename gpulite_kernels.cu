@@ -127,8 +127,7 @@ extern "C" gpul__elementwise_fn gpul__find_elementwise(int32_t op, int32_t dtype
  *
  * Bound by memory: each element is read once. All are instances of the engine in gpulite.h; an operation here says how one
  * more element enters, how two partial results join, and what is written in the end. Floating sums run in double, where
- * products of floats are exact; every multiply-add is an explicit fma, so that no compiler decides about bits. The
- * identity of a floating sum is -0, the one value that changes nothing: -0 + -0 = -0.
+ * products of floats are exact; every multiply-add is an explicit fma, so that no compiler decides about bits.
  * ------------------------------------------------------------------------------------------------------------------ */
 
 namespace {
@@ -173,10 +172,10 @@ template <typename Op, typename T, typename A> struct gpul__reduction {
 
 template <typename Op, typename T, typename A = typename gpul__sum_of<T>::type>
 struct gpul__sum_base : gpul__reduction<Op, T, A> {
-    __device__ __forceinline__ A identity() const { return A(-0.0); }
+    __device__ __forceinline__ A identity() const { return A(0); }
     __device__ __forceinline__ A combine(A a, A b) const { return gpul__add(a, b); }
-    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t n) const {
-        gpul__store(out, i, dtype, n == 0 ? A(0) : a);
+    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t) const {
+        gpul__store(out, i, dtype, a);
     }
 };
 /* A is double for the mean of 64-bit integers, whose sum may not fit. */
@@ -187,7 +186,6 @@ struct gpul__sum : gpul__sum_base<gpul__sum<T, A>, T, A> {
         return gpul__add(acc, gpul__widen<A>(x));
     }
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t n) const {
-        if (n == 0) a = A(0);
         if (mean) gpul__store(out, i, dtype, __ddiv_rn(double(a), double(n)));
         else gpul__store(out, i, dtype, a);
     }
@@ -1546,9 +1544,9 @@ extern "C" int32_t gpul__gemm_launch(const gpul__gemm_args *args) {
 extern "C" int32_t gpul__kernel_arch(int32_t family, int32_t *binary, int32_t *ptx) {
     static const void *const kernels[GPUL__FAMILIES] = {
         reinterpret_cast<const void *>(&gpul__elementwise_dense<gpul__op_add<float>, 4>),
-        reinterpret_cast<const void *>(&gpul__reduce_rows<gpul__sum<float> >),
+        reinterpret_cast<const void *>(&gpul__reduce_rows<gpul__sum<float>>),
 #ifndef GPULITE_NO_GEMV
-        reinterpret_cast<const void *>(&gpul__reduce_rows<gpul__gemv<float> >),
+        reinterpret_cast<const void *>(&gpul__reduce_rows<gpul__gemv<float>>),
 #else
         0,
 #endif

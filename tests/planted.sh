@@ -163,7 +163,7 @@ program 'two streams without an order' 'not ordered'
 # ---- faults in the library that the tests must report ----
 k=gpulite_kernels.cu h=gpulite.h
 fault 'reduction: no barrier before the warps meet' $h '/gpul__reduce_block(const Op/,/^}/s/__syncthreads();//' test_reduce kernels
-fault 'reduction: the first block to arrive takes itself for the last' $h '/gpul__arrive_last(uint32_t/,/^}/s/const bool last = .*/const bool last = atomicAdd(arrived, 1u) == 0;/' test_reduce kernels
+fault 'reduction: the second block to arrive takes itself for the last' $h '/gpul__arrive_last(uint32_t/,/^}/s/const bool last = .*/const bool last = atomicAdd(arrived, 1u) == 1;/' test_reduce kernels
 fault 'reduction: a barrier in a divergent branch' $h '/if (part % (2 \* d) == 0) {/s/$/ __syncthreads();/' test_reduce kernels
 fault 'reduction: a minimum that loses NaN' $k 's/return a < b || gpul__is_nan(a) ? a : b;/return a < b ? a : b;/' test_reduce
 fault 'reduction: counters not zeroed' $h 's/e = cudaMemsetAsync(scratch, 0, counters, stream);/e = cudaSuccess;/' test_reduce

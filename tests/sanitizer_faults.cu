@@ -15,11 +15,10 @@ static __global__ void no_barrier(float *x) {
 
 static __global__ void sum_two(const float *in, float *out) { out[0] = in[0] + in[1]; }
 
-static __global__ void barrier_in_a_branch(float *x) {
-    if (threadIdx.x < 16) {
-        __syncthreads();
-        x[threadIdx.x] = 1;
-    }
+/* half of a warp waits for the other half, which is not there */
+static __global__ void wrong_half(float *x) {
+    if (threadIdx.x < 16) __syncwarp(0xffff0000u);
+    x[threadIdx.x] = 1;
 }
 
 int main(int argc, char **argv) {
@@ -30,7 +29,7 @@ int main(int argc, char **argv) {
     if (strcmp(fault, "memcheck") == 0) write_past_the_end<<<1, 32>>>(x, 64);
     else if (strcmp(fault, "racecheck") == 0) no_barrier<<<1, 64>>>(x);
     else if (strcmp(fault, "initcheck") == 0) sum_two<<<1, 1>>>(x, y);
-    else if (strcmp(fault, "synccheck") == 0) barrier_in_a_branch<<<1, 32>>>(x);
+    else if (strcmp(fault, "synccheck") == 0) wrong_half<<<1, 32>>>(x);
     else return 2;
     cudaDeviceSynchronize();
     cudaFree(x);

@@ -28,7 +28,7 @@ static double pairs(int op, double *slots, int64_t count) {
 static double model(int op, const double *x, const double *y, int64_t n, size_t element) {
     const int64_t vec = 16 / (int64_t)element, slots = TREE_SLOTS * vec, chunk = gpul__reduce_chunk(n, (int32_t)vec);
     const int64_t chunks = (n + chunk - 1) / chunk;
-    const double identity = op == GPUL_PROD ? 1 : -0.0;
+    const double identity = op == GPUL_PROD ? 1 : 0;
     double *slot = (double *)malloc((size_t)(slots + 256) * 8), *parts = (double *)calloc((size_t)(chunks + 1), 8);
     double result;
     for (int64_t c = 0; c < chunks; c++) {

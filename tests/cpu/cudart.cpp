@@ -2186,7 +2186,16 @@ void start_up() {
     sigemptyset(&action.sa_mask);
     sigaction(SIGSEGV, &action, &old_segv);
     sigaction(SIGBUS, &action, &old_bus);
+#ifdef __GLIBC__
+    /* a program that failed on its own keeps its exit status and its message the last word */
+    on_exit(
+        [](int status, void *) {
+            if (status == 0) at_exit();
+        },
+        nullptr);
+#else
     atexit(at_exit);
+#endif
 }
 
 } // namespace
