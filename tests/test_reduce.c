@@ -409,6 +409,8 @@ static void test_numpy(void) {
             (good.f != good.f || isinf(good.f) ? !num_same(GPUL_F64, got, good) : !(fabs(got.f - good.f) <= tolerance)))
             FAIL("case %ld: %s of %lld %s is %.17g, NumPy has %.17g", label, op_names[op], (long long)n,
                  gpul_dtype_name(t), got.f, good.f);
+        else if (is_float(rt) && op != GPUL_MIN && op != GPUL_MAX && got.f == 0 && !signbit(got.f) != !signbit(good.f))
+            FAIL("case %ld: %s of %lld %s: the zero's sign", label, op_names[op], (long long)n, gpul_dtype_name(t));
         else if (!is_float(rt) && got.i != good.i)
             FAIL("case %ld: %s of %lld %s is %lld, NumPy has %lld", label, op_names[op], (long long)n,
                  gpul_dtype_name(t), (long long)got.i, (long long)good.i);
