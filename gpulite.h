@@ -1239,8 +1239,10 @@ static __device__ __forceinline__ gpul__offset3 gpul__reduce_offsets(const gpul_
 template <int kN, typename Op>
 static __device__ __forceinline__ typename Op::Acc gpul__reduce_lanes(const Op &op, typename Op::Acc (&lanes)[kN]) {
     GPUL__UNROLL
-    for (int d = 1; d < kN; d *= 2) GPUL__UNROLL
-    for (int k = 0; k < kN; k += 2 * d) lanes[k] = op.combine(lanes[k], lanes[k + d]);
+    for (int d = 1; d < kN; d *= 2) {
+        GPUL__UNROLL
+        for (int k = 0; k < kN; k += 2 * d) lanes[k] = op.combine(lanes[k], lanes[k + d]);
+    }
     return lanes[0];
 }
 
@@ -1323,10 +1325,9 @@ gpul__reduce_row(const gpul__reduce_layout &p, Op op, const typename Op::X *x, c
                 GPUL__UNROLL
                 for (int k = 0; k < int(kN); ++k) lanes[k] = op.fold(lanes[k], vx[u].v[k], vy[u].v[k], begin + at + k);
             } else {
-                for (int k = 0; k < int(kN) - 1; ++k) /* the row's last few: found by position, not by register */
-                    if (at + k < length) GPUL__UNROLL
-                for (int r = 0; r < int(kN); ++r)
-                    if (r == k) lanes[r] = op.fold(lanes[r], x[at + k], gpul__at(y, at + k), begin + at + k);
+                GPUL__UNROLL
+                for (int k = 0; k < int(kN); ++k)
+                    if (at + k < length) lanes[k] = op.fold(lanes[k], x[at + k], gpul__at(y, at + k), begin + at + k);
             }
         }
     }
@@ -1342,8 +1343,8 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS,
                       uint32_t *arrived, const __grid_constant__ gpul__reduce_layout p, Op op) {
     typedef typename Op::Acc Acc;
     const int warps = GPUL__REDUCE_THREADS / 32, warp = int(threadIdx.x) / 32;
-    GPUL_SHARED(
-        Acc, shared); /* two sets of partial results, used in turn by successive jobs; a warp's result each; a flag */
+    /* two sets of partial results, used in turn by successive jobs; a result for each warp; a flag */
+    GPUL_SHARED(Acc, shared);
     uint32_t *flag = reinterpret_cast<uint32_t *>(shared + 2 * GPUL__REDUCE_SHARED + warps);
     const bool leader = threadIdx.x % 32 == 0, in_shared = p.chunks <= GPUL__REDUCE_SHARED;
     const int64_t jobs = p.chunks == 1 ? gpul_ceil_div(p.outputs, warps) : p.outputs * p.splits;
@@ -1467,8 +1468,10 @@ static __device__ __forceinline__ void gpul__reduce_slots(const Op (&op)[kC], co
     for (int s = 0; s < count; s += kSide) {
         Acc acc[kSide][kC];
         GPUL__UNROLL
-        for (int k = 0; k < int(kSide); ++k) GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) acc[k][c] = op[c].identity();
+        for (int k = 0; k < int(kSide); ++k) {
+            GPUL__UNROLL
+            for (int c = 0; c < kC; ++c) acc[k][c] = op[c].identity();
+        }
         for (int64_t i = first + s; i < end; i += slots) {
             if (i + kSide <= end && count >= int(kSide)) {
                 fold.eight(op, acc, i);
@@ -1481,9 +1484,11 @@ static __device__ __forceinline__ void gpul__reduce_slots(const Op (&op)[kC], co
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c) {
             GPUL__UNROLL
-            for (int d = 1; d < int(kSide); d *= 2) GPUL__UNROLL
-            for (int k = 0; k < int(kSide); k += 2 * d)
-                if (d < count) acc[k][c] = op[c].combine(acc[k][c], acc[k + d][c]);
+            for (int d = 1; d < int(kSide); d *= 2) {
+                GPUL__UNROLL
+                for (int k = 0; k < int(kSide); k += 2 * d)
+                    if (d < count) acc[k][c] = op[c].combine(acc[k][c], acc[k + d][c]);
+            }
         }
         if (count <= int(kSide)) {
             GPUL__UNROLL
@@ -1541,8 +1546,10 @@ template <typename Op, int kC> struct gpul__fold_column {
             vy[k] = gpul__at(y, (i + k) * y_stride);
         }
         GPUL__UNROLL
-        for (int k = 0; k < 8; ++k) GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) acc[k][c] = op[c].fold(acc[k][c], vx[k].v[c], vy[k], i + k);
+        for (int k = 0; k < 8; ++k) {
+            GPUL__UNROLL
+            for (int c = 0; c < kC; ++c) acc[k][c] = op[c].fold(acc[k][c], vx[k].v[c], vy[k], i + k);
+        }
     }
 };
 template <typename Op, int kC> struct gpul__fold_partials {
@@ -2069,10 +2076,10 @@ GPUL_API float gpul_bf16_to_float(uint16_t bits) { return gpul__bits_float((uint
 /* double to float so that rounding on to 16 bits gives what rounding once would: where inexact, the neighbour with an
  * odd last bit (Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008). */
 static float gpul__float_to_odd(double value) {
-    const float near = (float)value;
-    const double back = (double)near;
-    uint32_t bits = gpul__float_bits(near);
-    if (value != value || back == value) return near;
+    const float nearest = (float)value;
+    const double back = (double)nearest;
+    uint32_t bits = gpul__float_bits(nearest);
+    if (value != value || back == value) return nearest;
     if ((back < 0 ? -back : back) > (value < 0 ? -value : value)) bits -= 1; /* towards zero */
     return gpul__bits_float(bits | 1u);
 }

@@ -62,6 +62,8 @@ printf '#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n' >"$d/implementat
 printf '#define GPULITE_IMPLEMENTATION\n#define GPULITE_NO_KERNELS\n#include "gpulite.h"\n' >"$d/no_kernels.c"
 printf '#include "gpulite.h"\n#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n#include "gpulite.h"\n' >"$d/late.c"
 printf '#include <stdlib.h>\n#define GPUL_MALLOC(n) malloc(n)\n#define GPUL_FREE(p) free(p)\n#define GPUL_ASSERT(x) ((void)(x))\n#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n' >"$d/macros.c"
+# the names that windows.h takes from everybody, and the implementation among them
+printf '#include "gpulite.h"\n#include <cuda_runtime_api.h>\n#define near\n#define far\n#define small char\n#define min(a, b) ((a) < (b) ? (a) : (b))\n#define max(a, b) ((a) > (b) ? (a) : (b))\n#define interface struct\n#define IN\n#define OUT\n#define ERROR 0\n#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n' >"$d/windows.c"
 printf '#define GPUL_MALLOC(n) 0\n#include "gpulite.h"\n' >"$d/half_macros.c"
 for k in 1 2; do
     printf '#define GPULITE_STATIC\n#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\nint part%s(void);\nint part%s(void) { int32_t n = -1; return gpul_device_count(&n) == GPUL_OK && n >= 0 ? 0 : 1; }\n' $k $k >"$d/part$k.c"
@@ -73,7 +75,7 @@ for pair in gcc:g++ clang:clang++; do
     c=${pair%:*} cxx=${pair#*:}
     if have "$c"; then
         for std in c99 c11 c17 c2x; do
-            for file in once twice after before implementation no_kernels late macros; do
+            for file in once twice after before implementation no_kernels late macros windows; do
                 # shellcheck disable=SC2086
                 try "$c $std $file" "$c" -std=$std $flags -Wstrict-prototypes -I. -isystem tests/cpu -I"$d" -fsyntax-only "$d/$file.c"
             done
@@ -83,7 +85,7 @@ for pair in gcc:g++ clang:clang++; do
     fi
     if have "$cxx"; then
         for std in c++11 c++17 c++20; do
-            for file in once twice after before implementation no_kernels late macros; do
+            for file in once twice after before implementation no_kernels late macros windows; do
                 # shellcheck disable=SC2086
                 try "$cxx $std $file" "$cxx" -x c++ -std=$std $flags -I. -isystem tests/cpu -I"$d" -fsyntax-only "$d/$file.c"
             done
