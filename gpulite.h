@@ -1321,15 +1321,17 @@ gpul__reduce_row(const gpul__reduce_layout &p, Op op, const typename Op::X *x, c
         GPUL__UNROLL
         for (int u = 0; u < int(kFlight); ++u) {
             const int at = i + u * int(kRow);
-            if (at + int(kN) <= length) {
-                GPUL__UNROLL
-                for (int k = 0; k < int(kN); ++k) lanes[k] = op.fold(lanes[k], vx[u].v[k], vy[u].v[k], begin + at + k);
-            } else {
-                GPUL__UNROLL
-                for (int k = 0; k < int(kN); ++k)
-                    if (at + k < length) lanes[k] = op.fold(lanes[k], x[at + k], gpul__at(y, at + k), begin + at + k);
-            }
+            if (at + int(kN) > length) continue;
+            GPUL__UNROLL
+            for (int k = 0; k < int(kN); ++k) lanes[k] = op.fold(lanes[k], vx[u].v[k], vy[u].v[k], begin + at + k);
         }
+    }
+    /* less than 16 bytes at the end: its lane's last row */
+    const int tail = length / int(kN) * int(kN);
+    if (tail % int(kRow) == lane) {
+        GPUL__UNROLL
+        for (int k = 0; k < int(kN) - 1; ++k)
+            if (tail + k < length) lanes[k] = op.fold(lanes[k], x[tail + k], gpul__at(y, tail + k), begin + tail + k);
     }
     return gpul__reduce_warp(op, gpul__reduce_lanes<kN>(op, lanes), 32);
 }
@@ -1413,9 +1415,18 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS)
         px[u] = x + offset.at[0];
         py[u] = gpul__has<Y>() ? y + offset.at[1] : y;
         out_offset[u] = offset.at[2];
-        if (output >= p.outputs || i + int(kN) > length) continue;
-        vx[u] = gpul__load<kN>(px[u] + i);
-        vy[u] = gpul__load<kN>(py[u] + (gpul__has<Y>() ? i : 0));
+        if (output >= p.outputs) continue;
+        if (i + int(kN) <= length) {
+            vx[u] = gpul__load<kN>(px[u] + i);
+            vy[u] = gpul__load<kN>(py[u] + (gpul__has<Y>() ? i : 0));
+        } else {
+            GPUL__UNROLL
+            for (int k = 0; k < int(kN) - 1; ++k) {
+                if (i + k >= length) continue;
+                vx[u].v[k] = px[u][i + k];
+                vy[u].v[k] = gpul__at(py[u], i + k);
+            }
+        }
     }
     Op op = one_op;
     Acc acc[kFlight];
@@ -1427,10 +1438,8 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS)
         if (first + u * outputs_per_row < p.outputs && i < length) {
             op.begin(px[u]);
             GPUL__UNROLL
-            for (int k = 0; k < int(kN); ++k) {
-                if (i + int(kN) <= length) lanes[k] = op.fold(lanes[k], vx[u].v[k], vy[u].v[k], i + k);
-                else if (i + k < length) lanes[k] = op.fold(lanes[k], px[u][i + k], gpul__at(py[u], i + k), i + k);
-            }
+            for (int k = 0; k < int(kN); ++k)
+                if (i + k < length) lanes[k] = op.fold(lanes[k], vx[u].v[k], vy[u].v[k], i + k);
         }
         acc[u] = gpul__reduce_lanes<kN>(op, lanes);
     }
@@ -1473,7 +1482,7 @@ static __device__ __forceinline__ void gpul__reduce_slots(const Op (&op)[kC], co
             for (int c = 0; c < kC; ++c) acc[k][c] = op[c].identity();
         }
         for (int64_t i = first + s; i < end; i += slots) {
-            if (i + kSide <= end && count >= int(kSide)) {
+            if (fold.beside && i + kSide <= end && count >= int(kSide)) {
                 fold.eight(op, acc, i);
             } else {
                 GPUL__UNROLL
@@ -1516,6 +1525,7 @@ template <typename Op, int kC> struct gpul__fold_column {
     const typename Op::Y *y;
     int64_t x_stride, y_stride;
     int64_t begin; /* of the chunk */
+    bool beside;   /* eight() is for elements at one stride */
     const gpul__reduce_layout *p;
     __device__ __forceinline__ void one(const Op (&op)[kC], Acc (&acc)[kC], int64_t i) const {
         i += begin;
@@ -1531,11 +1541,6 @@ template <typename Op, int kC> struct gpul__fold_column {
         for (int c = 0; c < kC; ++c) acc[c] = op[c].fold(acc[c], vx.v[c], gpul__at(y, at_y), i);
     }
     __device__ __forceinline__ void eight(const Op (&op)[kC], Acc (&acc)[8][kC], int64_t i) const {
-        if (kC == 1 && p->reduce_ndim > 1) {
-            GPUL__UNROLL
-            for (int k = 0; k < 8; ++k) one(op, acc[k], i + k);
-            return;
-        }
         i += begin;
         const typename Op::X *px = x + i * x_stride;
         gpul__pack<typename Op::X, kC> vx[8];
@@ -1554,6 +1559,7 @@ template <typename Op, int kC> struct gpul__fold_column {
 };
 template <typename Op, int kC> struct gpul__fold_partials {
     typedef typename Op::Acc Acc;
+    enum { beside = 1 };
     const Acc *partials[kC];
     __device__ __forceinline__ void one(const Op (&op)[kC], Acc (&acc)[kC], int64_t i) const {
         GPUL__UNROLL
@@ -1616,6 +1622,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS)
             fold.x_stride = p.x_reduce[0];
             fold.y_stride = p.y_reduce[0];
             fold.begin = chunk * p.chunk;
+            fold.beside = p.reduce_ndim == 1;
             fold.p = &p;
             GPUL__UNROLL
             for (int c = 0; c < kC; ++c) op[c].begin(fold.x + c);
@@ -4732,7 +4739,7 @@ static double gpul__histogram_edge(const gpul__histogram_args *args, int64_t i) 
 static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram_args *args, gpul_dtype dtype,
                                            double lo, double hi, double span, int32_t automatic) {
     const double n = (double)args->bins;
-    double reach, width;
+    double reach, width, off;
     int64_t i;
     args->uniform = 1;
     args->f32_edges = dtype == GPUL_F32;
@@ -4769,12 +4776,14 @@ static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram
         args->span = span > 0 ? span : width;
         args->step = width / n;
     }
-    /* Edges are off by less than n u (3 + reach / width) bins (see gpul__hist_estimate): they increase if that is below one
-     * half (and the step is not subnormal). Otherwise see for oneself: numpy.histogram refuses empty bins. */
+    /* Edges are off by less than n u (4 + reach / width) bins, f32 edges by n 2^-24 (reach / width) more, or by n 2^-24 in
+     * place of n u where they are computed in f32: they increase if that is below one half (and the step is not
+     * subnormal). Otherwise see for oneself: numpy.histogram refuses empty bins. */
     reach = lo < 0 ? -lo : lo;
     if (hi > reach) reach = hi;
-    if (!(n * (args->f32_edges ? 1.0 / 16777216 : 1.0 / 9007199254740992.0) * (6 + 3 * (reach / width)) < 0.45 &&
-          args->step > (args->f32_edges ? 1.2e-38 : 2.3e-308))) {
+    off = n / (args->f32_steps ? 16777216.0 : 9007199254740992.0) * (4 + reach / width);
+    if (args->f32_edges && !args->f32_steps) off += n / 16777216 * (reach / width);
+    if (!(off < 0.45 && args->step > (args->f32_edges ? 1.2e-38 : 2.3e-308))) {
         double before = gpul__histogram_edge(args, 0);
         for (i = 1; i <= args->bins; ++i) {
             const double edge = gpul__histogram_edge(args, i);

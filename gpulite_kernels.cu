@@ -429,22 +429,22 @@ extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype)
 /* ---------------------------------------------------------------------------------------------------------------------
  * Histogram
  *
- * Idea. Counters live in shared memory and are added to the result once per block. Few bins have up to 32 copies of each
- * counter, copy by copy in neighbouring banks, so that the lanes of a warp meet neither in an address nor in a bank even
- * when all elements are equal. Many bins are cut into parts, and each part is counted by blocks of its own that read all
- * of x; with still more bins, or few elements, counts is incremented in global memory. Bytes are counted by value, 256
- * counters whatever the bins, and the values are sorted into bins afterwards.
+ * Idea. Counters live in shared memory, one copy to a block and one block to a multiprocessor, and are added to the result
+ * once per block. (More copies gain nothing: on an H200 an increment without a result, ATOMS.POPC.INC, takes two cycles a
+ * warp with the lanes in one address, in random banks or in banks of their own.) Bins that do not fit are cut into parts, and
+ * each part is counted by blocks of its own that read all of x; with still more bins, or few elements, counts is incremented
+ * in global memory. Bytes are counted by value, 256 counters whatever the bins, and the values are sorted into bins after.
  *
- * The bin of an element is the one that numpy.histogram gives it, exactly. The product (x - lo) * (bins / (hi - lo)) says
- * which bin, or that x is too close to an edge to tell; only then that edge is computed, as numpy.linspace does, and
- * compared with x. No edge is ever stored. See gpul__hist_estimate for what "too close" is.
+ * The bin of an element is the one that numpy.histogram gives it, exactly. One fma in double makes a fixed-point number of
+ * it: the bin, and how far x is from the edge below. Only if that is too close to tell, the edge is computed, as
+ * numpy.linspace does, and compared with x. No edge is ever stored. See gpul__hist_place for what "too close" is.
  *
  * Assumptions. Additions are integer (weights in floating point are added in 128-bit fixed point), so the order of the
  * atomics does not show. A counter of a block has 32 bits: no block sees 2^32 elements.
  *
- * Cost. One read of x (one for each part: a part holds some 58000 bins on Hopper); one atomic addition to shared memory
- * an element; one to global memory for each block and bin that occurs. With weights: global atomics, one for integers,
- * two for floats, which are read twice.
+ * Cost. One read of x (one for each part: a part holds some 58000 bins on Hopper), a dozen instructions and one atomic
+ * addition to shared memory an element; one to global memory for each block and bin that occurs. With weights: global
+ * atomics, one for integers, two for floats, which are read twice.
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifdef GPULITE_NO_HISTOGRAM
 
@@ -453,12 +453,26 @@ extern "C" int32_t gpul__histogram_launch(const gpul__histogram_args *) { return
 
 #else
 
+/* Zeroing counts. As a launch before the kernel's that costs 1.3 us on an H200; within it, behind a barrier across the grid
+ * that blocks enter when they start and leave when they have counted, 0.6 us, and a launch that fails leaves counts alone.
+ * But a cooperative launch waits until all its blocks find room: it is for short kernels. */
+#if defined(__NVCC__) && CUDART_VERSION >= 13000 && __cplusplus >= 201703L /* which that header asks for */
+#define GPUL__HIST_COOPERATIVE 1
+#include <cooperative_groups.h>
+#else
+#define GPUL__HIST_COOPERATIVE 0
+#endif
+
 /* ---- from an element to its bin ---- */
 
 struct gpul__hist_rule {
     double lo, hi, step, span; /* numpy's first edge, last edge, step of linspace and divisor of the index */
     double scale, tolerance;   /* of the estimate: bins / (hi - lo), and how far from an integer is certain */
-    const double *edges;       /* explicit edges in device memory */
+    double factor, offset;     /* of gpul__hist_place, and how near above an edge it is unsure, in units of 2^-32 */
+    double point;              /* the place of bin 0: 2^(52 - fraction) */
+    uint32_t unsure;
+    int32_t fraction;    /* bits of the place behind the point */
+    const double *edges; /* explicit edges in device memory */
     int64_t bins;
     float lo_f, hi_f, step_f, span_f, scale_f, tolerance_f;
     int32_t uniform;   /* 0: edges */
@@ -571,6 +585,38 @@ template <typename Real> static __device__ __forceinline__ int64_t gpul__hist_bi
     return k < r.bins ? k : r.bins - 1;
 }
 
+/* The place of x among the bins as a fixed-point number: x * factor + offset, where offset holds a power of two that puts
+ * the point at bit `fraction` of the sum (32, but where there are 2^20 bins or more, which are counted in global memory).
+ * Half of `unsure` is in offset, too, so that the bin is certain if at least `unsure` stands behind the point. (For i32 and
+ * edges that are multiples of some 2^-k it is half of that instead, which tells all apart: unsure is 0.)
+ *
+ * A float is first replaced by the middle between it and the next float above: x >= fl(edge) holds where the middle lies
+ * above edge, so that the rounding of edges to f32 drops out and data that lie on edges, as integers like to, are certain.
+ * This is done in the integers that the numbers are; the middle is off by 2^-126 below the normal floats.
+ *
+ * The error, in bins, with u = 2^-53, n bins, W = hi - lo, R = max(|lo|, |hi|): factor and offset, n u (2 + 3 R / W);
+ * linspace, n u (4 + R / W); 3 * 2^-fraction for the sum. Edges that numpy computes in f32: n 2^-24 (5 + 3 R / W). And
+ * numpy's index before its correction by one, which must be less than one away: n 2^-24 (2 + 3 R / W) with f32. */
+static __device__ __forceinline__ uint64_t gpul__hist_place(const gpul__hist_rule &r, double x) {
+    return gpul__bits<uint64_t>(__fma_rn(x, r.factor, r.offset));
+}
+static __device__ __forceinline__ uint64_t gpul__hist_place(const gpul__hist_rule &r, float x) {
+    const uint32_t bits = gpul__bits<uint32_t>(x);
+    const int32_t magnitude = int32_t((bits & 0x7fffffffu) - (bits >> 31)); /* for x < 0 the middle is nearer to zero */
+    const uint64_t middle = uint64_t(int64_t(magnitude) * 0x20000000 + 0x3800000010000000);
+    return gpul__hist_place(r, gpul__bits<double>(middle | uint64_t(bits & 0x80000000u) << 32));
+}
+
+/* the number next below x, which is finite */
+static __device__ __forceinline__ float gpul__hist_below(float x) {
+    const uint32_t bits = gpul__bits<uint32_t>(x);
+    return gpul__bits<float>(x == 0 ? 0x80000001u : x < 0 ? bits + 1 : bits - 1);
+}
+static __device__ __forceinline__ double gpul__hist_below(double x) {
+    const uint64_t bits = gpul__bits<uint64_t>(x);
+    return gpul__bits<double>(x == 0 ? 0x8000000000000001u : x < 0 ? bits + 1 : bits - 1);
+}
+
 /* ---- counting ---- */
 
 struct gpul__hist_view {
@@ -579,9 +625,9 @@ struct gpul__hist_view {
     int64_t n, counts_stride;
     int64_t first_vector; /* x dense: elements before the first that is aligned to 16 bytes; -1: x has strides */
     int32_t ndim;
-    int32_t wide;   /* counts are 64-bit */
-    int32_t width;  /* bins of a part */
-    int32_t copies; /* log2 of the copies of a counter */
+    int32_t wide;    /* counts are 64-bit */
+    int32_t width;   /* bins of a part */
+    int32_t zeroing; /* the kernel itself sets counts to zero: a cooperative launch */
     int64_t shape[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS];
     gpul__hist_rule rule;
 };
@@ -605,154 +651,354 @@ static __device__ __forceinline__ void gpul__hist_add(const gpul__hist_view &v, 
     else atomicAdd(static_cast<unsigned int *>(v.counts) + bin * v.counts_stride, static_cast<unsigned int>(amount));
 }
 
-static __device__ __forceinline__ uint64_t gpul__hist_sum_copies(const uint32_t *tile, int32_t counter,
-                                                                 int32_t copies) {
-    uint64_t sum = 0;
-    /* each thread starts at another copy: neighbours read from different banks */
-    for (int32_t c = 0; c < 1 << copies; ++c)
-        sum += tile[(counter << copies) + ((c + int32_t(threadIdx.x)) & ((1 << copies) - 1))];
-    return sum;
+#define GPUL__HIST_THREADS 512
+enum { gpul__hist_chunk = 256 }; /* counters of shared memory are cleared and added in chunks of this many */
+#define GPUL__HIST_WIDE_THREADS 1024 /* where one block fills a multiprocessor */
+
+#if GPUL__HIST_COOPERATIVE
+static __device__ __forceinline__ void gpul__hist_zero_counts(const gpul__hist_view &v) {
+    const int64_t step = int64_t(gridDim.x) * gridDim.y * blockDim.x;
+    for (int64_t i = (int64_t(blockIdx.y) * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x; i < v.rule.bins;
+         i += step) {
+        if (v.wide) static_cast<uint64_t *>(v.counts)[i * v.counts_stride] = 0;
+        else static_cast<uint32_t *>(v.counts)[i * v.counts_stride] = 0;
+    }
+}
+#endif
+/* All threads: what came before in this block is visible to it after; and, between enter and leave, counts become zero. */
+static __device__ __forceinline__ uint32_t gpul__hist_enter(const gpul__hist_view &v) {
+#if GPUL__HIST_COOPERATIVE && defined(__CUDA_ARCH__)
+    if (v.zeroing) {
+        gpul__hist_zero_counts(v);
+        return cooperative_groups::this_grid().barrier_arrive();
+    }
+#endif
+    (void)v;
+    __syncthreads();
+    return 0;
+}
+static __device__ __forceinline__ void gpul__hist_leave(const gpul__hist_view &v, uint32_t token) {
+#if GPUL__HIST_COOPERATIVE && defined(__CUDA_ARCH__)
+    if (v.zeroing) {
+        cooperative_groups::this_grid().barrier_wait(
+            static_cast<cooperative_groups::grid_group::arrival_token &&>(token));
+        return;
+    }
+#endif
+    (void)v, (void)token;
+    __syncthreads();
 }
 
+/* counters of shared memory: to zero, and added to counts[first ...] */
+static __device__ __forceinline__ void gpul__hist_clear(uint32_t *tile, uint32_t counters) {
+    const gpul__pack<uint32_t, 4> zero = {{0, 0, 0, 0}};
+    for (uint32_t i = threadIdx.x; i < (counters + 3) / 4; i += blockDim.x) gpul__save<4>(tile + 4 * i, zero);
+}
+/* Counter `origin` is the tile's first. In PTX, and with a spare counter for elements that do not count: the compiler makes
+ * addresses anew for each element otherwise, and branches around that, which is a fifth slower. */
+struct gpul__hist_tile {
+    uint32_t *counters;
+    uint32_t base, waste;
+    __device__ __forceinline__ void set(uint32_t *tile, uint32_t origin, uint32_t spare) {
+        counters = tile;
+        waste = spare;
+#ifdef __CUDA_ARCH__
+        base = uint32_t(__cvta_generic_to_shared(tile)) - origin * 4;
+        waste = uint32_t(__cvta_generic_to_shared(tile + spare));
+#else
+        base = 0u - origin;
+#endif
+    }
+    __device__ __forceinline__ void increment(uint32_t counter, bool counts) const {
+#ifdef __CUDA_ARCH__
+        asm volatile(
+            "{ .reg .pred p; .reg .u32 at; setp.ne.s32 p, %2, 0; mad.lo.u32 at, %0, 4, %1; selp.u32 at, at, %3, p;"
+            " red.shared.add.u32 [at], 1; }" ::"r"(counter),
+            "r"(base), "r"(int32_t(counts)), "r"(waste)
+            : "memory");
+#else
+        if (counts) atomicAdd(counters + uint32_t(counter + base), 1u);
+#endif
+    }
+};
+
 /* Where counts go: to this block's counters of its part of the bins, or straight to global memory, there with runs of equal
- * bins put together so that constant data do not queue up at one address. */
+ * bins put together so that constant data do not queue up at one address. Counter `width` of the last part has the
+ * elements that are equal to hi. */
 template <bool kShared> struct gpul__hist_sink;
 template <> struct gpul__hist_sink<true> {
-    uint32_t *tile;
-    uint32_t copy, copies, width;
+    gpul__hist_tile tile;
+    uint32_t width;
     int64_t first;
+    __device__ __forceinline__ uint32_t chunks() const { return width / gpul__hist_chunk + 1; }
+    __device__ __forceinline__ void begin(const gpul__hist_view &v, uint32_t *counters) {
+        first = int64_t(blockIdx.y) * v.width;
+        width = v.rule.bins - first < v.width ? uint32_t(v.rule.bins - first) : uint32_t(v.width);
+        /* the place of the first bin; 0x413... is 2^20's upper half */
+        tile.set(counters, 0x41300000u + uint32_t(first), chunks() * gpul__hist_chunk);
+    }
+    __device__ __forceinline__ void sure(const gpul__hist_view &, uint64_t place, bool counts) {
+        tile.increment(uint32_t(place >> 32), counts);
+    }
+    __device__ __forceinline__ bool warp(const gpul__hist_view &, const uint64_t *, bool, int) { return false; }
     __device__ __forceinline__ void add(const gpul__hist_view &, int64_t bin) {
         const uint32_t counter = uint32_t(bin) - uint32_t(first); /* outside: far beyond width */
-        if (bin >= 0 && counter < width) atomicAdd(tile + ((counter << copies) + copy), 1u);
+        tile.increment(uint32_t(bin) + 0x41300000u, bin >= 0 && counter < width);
     }
-    __device__ __forceinline__ void flush(const gpul__hist_view &) {}
 };
 template <> struct gpul__hist_sink<false> {
-    int64_t bin;
-    uint64_t run;
-    __device__ __forceinline__ void add(const gpul__hist_view &v, int64_t next) {
-        if (next < 0) return;
+    uint32_t bin, run, origin;
+    __device__ __forceinline__ void flush(const gpul__hist_view &v) {
+        if (run) gpul__hist_add(v, int64_t(bin) < v.rule.bins ? int64_t(bin) : v.rule.bins - 1, run);
+        run = 0;
+    }
+    __device__ __forceinline__ void put(const gpul__hist_view &v, uint32_t next, uint32_t many) {
         if (next != bin) {
             flush(v);
             bin = next;
         }
-        ++run;
+        run += many;
     }
-    __device__ __forceinline__ void flush(const gpul__hist_view &v) {
-        if (run) gpul__hist_add(v, bin, run);
-        run = 0;
+    __device__ __forceinline__ uint32_t counter(const gpul__hist_view &v, uint64_t place) const {
+        return uint32_t(place >> v.rule.fraction) - origin;
+    }
+    __device__ __forceinline__ void sure(const gpul__hist_view &v, uint64_t place, bool counts) {
+        if (counts) put(v, counter(v, place), 1);
+    }
+    /* kN elements of each lane that all lie in one bin (sorted data): lane 0 counts them. All lanes of the warp call. */
+    __device__ __forceinline__ bool warp(const gpul__hist_view &v, const uint64_t *place, bool all, int count) {
+        const uint32_t here = counter(v, place[0]), lead = __shfl_sync(0xffffffffu, here, 0);
+        for (int j = 0; j < count; ++j) all = all && counter(v, place[j]) == lead;
+        if (!__all_sync(0xffffffffu, all)) return false;
+        if (threadIdx.x % 32 == 0) put(v, lead, uint32_t(32 * count));
+        return true;
+    }
+    __device__ __forceinline__ void add(const gpul__hist_view &v, int64_t next) {
+        if (next < 0) return;
+        if (next >> 32) gpul__hist_add(v, next, 1);
+        else put(v, uint32_t(next), 1);
+    }
+    /* at the end, all threads: one addition for a warp that is left with one bin (constant data) */
+    __device__ __forceinline__ void finish(const gpul__hist_view &v) {
+        const bool same = bin == __shfl_sync(0xffffffffu, bin, 0);
+        if (__all_sync(0xffffffffu, same)) {
+            for (int d = 16; d > 0; d /= 2) run += __shfl_xor_sync(0xffffffffu, run, d);
+            if (threadIdx.x % 32) run = 0;
+        }
+        flush(v);
     }
 };
 
-#define GPUL__HIST_THREADS 512
-#define GPUL__HIST_WIDE_THREADS 1024 /* where one block fills a multiprocessor's shared memory */
-
-/* Every element of x that is this thread's. */
-template <typename T, bool kUniform, bool kShared>
-static __device__ __forceinline__ void gpul__hist_visit(const gpul__hist_view &v, gpul__hist_sink<kShared> &sink) {
+/* The elements of x that are this thread's: groups of kPacks accesses of 16 bytes, a grid apart. The first group is loaded
+ * before the counters are ready. */
+template <typename T, bool kUniform, bool kShared> struct gpul__hist_walk {
     typedef typename gpul__hist_type<T>::Real Real;
-    enum { kN = 16 / sizeof(T), kUnroll = 2 };
-    const T *x = static_cast<const T *>(v.x);
-    if (v.first_vector < 0) {
-        GPUL_GRID_STRIDE(i, v.n) {
-            const Real value = Real(x[gpul__hist_offset(v, v.strides, i)]);
-            sink.add(v, kUniform ? gpul__hist_bin(v.rule, value) : gpul__hist_search(v.rule, double(value)));
-        }
-        return;
+    enum { kN = 16 / sizeof(T), kPacks = 4 };
+    gpul__pack<T, kN> pack[kPacks];
+    const T *body;
+    int64_t vectors, stride, at;
+    Real lo, hi; /* of the block's part */
+
+    __device__ __forceinline__ void begin(const gpul__hist_view &v) {
+        const int64_t before = v.first_vector < 0 ? 0 : v.first_vector;
+        body = static_cast<const T *>(v.x) + before;
+        vectors = v.first_vector < 0 ? 0 : (v.n - before) / kN;
+        stride = gpul_gridsize_x();
+        at = gpul_grid_x();
+        lo = gpul__hist_real<Real>::lo(v.rule);
+        hi = gpul__hist_real<Real>::hi(v.rule);
+        load();
     }
-    const T *const body = x + v.first_vector;
-    const int64_t vectors = (v.n - v.first_vector) / kN, stride = gpul_gridsize_x();
-    for (int64_t i = gpul_grid_x(); i < vectors; i += kUnroll * stride) {
-        gpul__pack<T, kN> pack[kUnroll];
+    /* a part counts what lies between its own edges */
+    __device__ __forceinline__ void restrict_to(const gpul__hist_view &v, int64_t first, int64_t width) {
+        if (first > 0) lo = gpul__hist_real<Real>::edge(v.rule, first);
+        if (first + width < v.rule.bins) hi = gpul__hist_below(gpul__hist_real<Real>::edge(v.rule, first + width));
+    }
+    /* whole for the whole warp, so that its lanes stay together */
+    __device__ __forceinline__ bool whole() const { return (at | 31) + (kPacks - 1) * stride < vectors; }
+    __device__ __forceinline__ void load() {
+        if (whole()) {
+            GPUL__UNROLL
+            for (int u = 0; u < kPacks; ++u) pack[u] = gpul__load<kN>(body + (at + u * stride) * kN);
+        } else {
+            GPUL__UNROLL
+            for (int u = 0; u < kPacks; ++u)
+                if (at + u * stride < vectors) pack[u] = gpul__load<kN>(body + (at + u * stride) * kN);
+        }
+    }
+    __device__ __forceinline__ void one(const gpul__hist_view &v, gpul__hist_sink<kShared> &sink, T x) {
+        sink.add(v, kUniform ? gpul__hist_bin(v.rule, Real(x)) : gpul__hist_search(v.rule, double(x)));
+    }
+    template <bool kWhole>
+    __device__ __forceinline__ void count(const gpul__hist_view &v, gpul__hist_sink<kShared> &sink) {
         uint32_t open = 0; /* elements whose bin takes more than the estimate: they are read again, and rare */
         GPUL__UNROLL
-        for (int u = 0; u < kUnroll; ++u)
-            if (i + u * stride < vectors) pack[u] = gpul__load<kN>(body + (i + u * stride) * kN);
-        GPUL__UNROLL
-        for (int u = 0; u < kUnroll; ++u) {
-            if (i + u * stride >= vectors) break;
-            GPUL__UNROLL
-            for (int j = 0; j < kN; ++j) {
-                int64_t bin = gpul__hist_unsure, nearest;
-                if (kUniform) bin = gpul__hist_estimate(v.rule, Real(pack[u].v[j]), &nearest);
-                if (bin == gpul__hist_unsure) open |= 1u << (u * kN + j);
-                else sink.add(v, bin);
+        for (int u = 0; u < kPacks; ++u) {
+            uint32_t near = 0; /* those of this access that are too near to an edge */
+            if (!kWhole && at + u * stride >= vectors) break;
+            if (!kUniform) {
+                open |= ((1u << kN) - 1) << (u * kN);
+                continue;
             }
+            uint64_t place[kN];
+            bool sure[kN], all = true;
+            GPUL__UNROLL
+            for (int j = 0; j < kN; ++j) { /* without a branch, so that the chains of the elements overlap */
+                const Real x = Real(pack[u].v[j]);
+                const bool inside = x >= lo && x <= hi;
+                place[j] = gpul__hist_place(v.rule, x);
+                bool certain;
+                if (sizeof(T) == 8) {
+                    /* Such data take twice the time to arrive, enough to compare each with the edge below its place: data
+                     * that lie on edges, which doubles cannot be shifted off, are as fast then. (Whether they come to
+                     * stand before or behind the last edge, they are in the last bin.) */
+                    const uint64_t whole_bins =
+                        kShared ? place[j] & ~uint64_t(0xffffffffu) : place[j] >> v.rule.fraction << v.rule.fraction;
+                    const double k = __dsub_rn(gpul__bits<double>(whole_bins), v.rule.point);
+                    const bool before = double(x) < __dadd_rn(__dmul_rn(k, v.rule.step), v.rule.lo);
+                    if (before) place[j] -= kShared ? uint64_t(1) << 32 : uint64_t(1) << v.rule.fraction;
+                    certain = v.rule.factor > 0;
+                } else {
+                    const uint32_t rest = kShared ? uint32_t(place[j]) : uint32_t(place[j] << (32 - v.rule.fraction));
+                    certain = rest >= v.rule.unsure;
+                }
+                sure[j] = inside && certain;
+                all = all && sure[j];
+                if (inside && !certain) near |= 1u << j;
+            }
+            if (kWhole && sink.warp(v, place, all, kN)) continue;
+            GPUL__UNROLL
+            for (int j = 0; j < kN; ++j) sink.sure(v, place[j], sure[j]);
+            open |= near << (u * kN);
         }
         while (open) {
-            const int at = __ffs(int(open)) - 1;
+            const int k = __ffs(int(open)) - 1;
             open &= open - 1;
-            const Real value = Real(body[(i + (at / kN) * stride) * kN + at % kN]);
-            sink.add(v, kUniform ? gpul__hist_bin(v.rule, value) : gpul__hist_search(v.rule, double(value)));
+            one(v, sink, body[(at + (k / kN) * stride) * kN + k % kN]);
         }
     }
-    /* what lies before the first whole vector and behind the last one */
-    const int64_t behind = v.first_vector + vectors * kN, ends = v.first_vector + (v.n - behind);
-    if (blockIdx.x == gridDim.x - 1 && int64_t(threadIdx.x) < ends) {
-        const int64_t t = threadIdx.x;
-        const Real value = Real(x[t < v.first_vector ? t : behind + (t - v.first_vector)]);
-        sink.add(v, kUniform ? gpul__hist_bin(v.rule, value) : gpul__hist_search(v.rule, double(value)));
+    __device__ __forceinline__ void run(const gpul__hist_view &v, gpul__hist_sink<kShared> &sink) {
+        const T *x = static_cast<const T *>(v.x);
+        if (v.first_vector < 0) {
+            GPUL_GRID_STRIDE(i, v.n) one(v, sink, x[gpul__hist_offset(v, v.strides, i)]);
+            return;
+        }
+        while (whole()) {
+            count<true>(v, sink);
+            at += kPacks * stride;
+            load();
+        }
+        count<false>(v, sink);
+        /* what lies before the first whole vector and behind the last one */
+        const int64_t behind = v.first_vector + vectors * kN, ends = v.first_vector + (v.n - behind);
+        if (blockIdx.x == gridDim.x - 1 && int64_t(threadIdx.x) < ends) {
+            const int64_t t = threadIdx.x;
+            one(v, sink, x[t < v.first_vector ? t : behind + (t - v.first_vector)]);
+        }
     }
-}
+};
 
 template <typename T, bool kUniform>
-static __global__ void __launch_bounds__(GPUL__HIST_WIDE_THREADS) gpul__hist_count_shared(const gpul__hist_view v) {
+static __global__ void __launch_bounds__(GPUL__HIST_WIDE_THREADS, 1)
+    gpul__hist_count_shared(const __grid_constant__ gpul__hist_view v) {
     GPUL_SHARED(uint32_t, tile);
+    enum { kChunk = gpul__hist_chunk };
+    gpul__hist_walk<T, kUniform, true> walk;
     gpul__hist_sink<true> sink;
-    sink.tile = tile;
-    sink.copies = uint32_t(v.copies);
-    sink.copy = threadIdx.x & ((1u << v.copies) - 1);
-    sink.first = int64_t(blockIdx.y) * v.width;
-    sink.width = v.rule.bins - sink.first < v.width ? uint32_t(v.rule.bins - sink.first) : uint32_t(v.width);
-    for (uint32_t i = threadIdx.x; i < sink.width << v.copies; i += blockDim.x) tile[i] = 0;
+    walk.begin(v);
+    sink.begin(v, tile);
+    if (gridDim.y > 1 && v.rule.factor > 0) walk.restrict_to(v, sink.first, sink.width);
+    const uint32_t chunks = sink.chunks();
+    gpul__hist_clear(tile, chunks * kChunk);
+    const uint32_t token = gpul__hist_enter(v);
+    walk.run(v, sink);
+    gpul__hist_leave(v, token);
+    if (threadIdx.x == 0) {
+        tile[sink.width - 1] += tile[sink.width];
+        tile[sink.width] = 0;
+    }
     __syncthreads();
-    gpul__hist_visit<T, kUniform, true>(v, sink);
-    __syncthreads();
-    for (uint32_t i = threadIdx.x; i < sink.width; i += blockDim.x) {
-        const uint64_t sum = gpul__hist_sum_copies(tile, int32_t(i), v.copies);
-        if (sum) gpul__hist_add(v, sink.first + i, sum);
+    /* A warp adds a chunk at a time, whose other counters are zero. Blocks begin at different chunks, so as not to meet. */
+    const uint32_t lane = threadIdx.x % 32, turn = blockIdx.x % chunks;
+    const bool plain = !v.wide && v.counts_stride == 1;
+    for (uint32_t i = threadIdx.x / 32; i < chunks; i += blockDim.x / 32) {
+        const uint32_t at = (i + turn < chunks ? i + turn : i + turn - chunks) * kChunk + lane;
+        const uint32_t *const from = tile + at;
+        uint32_t *const to = static_cast<uint32_t *>(v.counts) + (sink.first + at);
+        uint32_t sum[kChunk / 32];
+        GPUL__UNROLL
+        for (int k = 0; k < kChunk / 32; ++k) sum[k] = from[32 * k];
+        GPUL__UNROLL
+        for (int k = 0; k < kChunk / 32; ++k) {
+            if (sum[k] == 0) continue;
+            if (plain) atomicAdd(to + 32 * k, sum[k]);
+            else gpul__hist_add(v, sink.first + at + 32 * k, sum[k]);
+        }
     }
 }
 
 template <typename T, bool kUniform>
-static __global__ void __launch_bounds__(GPUL__HIST_THREADS) gpul__hist_count_global(const gpul__hist_view v) {
+static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 2)
+    gpul__hist_count_global(const __grid_constant__ gpul__hist_view v) {
+    gpul__hist_walk<T, kUniform, false> walk;
     gpul__hist_sink<false> sink;
-    sink.bin = -1;
-    sink.run = 0;
-    gpul__hist_visit<T, kUniform, false>(v, sink);
-    sink.flush(v);
+    walk.begin(v);
+    sink.bin = sink.run = 0;
+    sink.origin = uint32_t(uint64_t(1075 - v.rule.fraction) << (52 - v.rule.fraction)); /* of 2^(52 - fraction) */
+    const uint32_t token = gpul__hist_enter(v);
+    gpul__hist_leave(v, token);
+    walk.run(v, sink);
+    sink.finish(v);
 }
 
-/* bytes: 256 values, each with 32 copies of its counter */
-static __global__ void __launch_bounds__(GPUL__HIST_THREADS) gpul__hist_count_bytes(const gpul__hist_view v) {
+/* bytes: 256 values */
+static __global__ void __launch_bounds__(GPUL__HIST_WIDE_THREADS, 1)
+    gpul__hist_count_bytes(const __grid_constant__ gpul__hist_view v) {
     GPUL_SHARED(uint32_t, tile);
-    for (uint32_t i = threadIdx.x; i < 256u * 32u; i += blockDim.x) tile[i] = 0;
-    __syncthreads();
-    uint32_t *const mine = tile + (threadIdx.x & 31);
+    enum { kPacks = 4 };
+    gpul__hist_clear(tile, 256);
+    gpul__hist_tile counters;
+    counters.set(tile, 0, 256);
+    const uint32_t token = gpul__hist_enter(v);
     const uint8_t *x = static_cast<const uint8_t *>(v.x);
     if (v.first_vector < 0) {
-        GPUL_GRID_STRIDE(i, v.n) { atomicAdd(mine + x[gpul__hist_offset(v, v.strides, i)] * 32, 1u); }
+        GPUL_GRID_STRIDE(i, v.n) counters.increment(x[gpul__hist_offset(v, v.strides, i)], true);
     } else {
         const uint8_t *const body = x + v.first_vector;
-        const int64_t vectors = (v.n - v.first_vector) / 16;
-        GPUL_GRID_STRIDE(i, vectors) {
-            const gpul__pack<uint8_t, 16> pack = gpul__load<16>(body + i * 16);
+        const int64_t vectors = (v.n - v.first_vector) / 16, stride = gpul_gridsize_x();
+        for (int64_t i = gpul_grid_x(); i < vectors; i += kPacks * stride) {
+            gpul__pack<uint32_t, 4> pack[kPacks];
             GPUL__UNROLL
-            for (int j = 0; j < 16; ++j) atomicAdd(mine + pack.v[j] * 32, 1u);
+            for (int u = 0; u < kPacks; ++u)
+                if (i + u * stride < vectors)
+                    pack[u] = gpul__load<4>(reinterpret_cast<const uint32_t *>(body + (i + u * stride) * 16));
+            GPUL__UNROLL
+            for (int u = 0; u < kPacks; ++u) {
+                if (i + u * stride >= vectors) break;
+                GPUL__UNROLL
+                for (int j = 0; j < 16; ++j) counters.increment((pack[u].v[j / 4] >> (j % 4 * 8)) & 0xffu, true);
+            }
         }
         const int64_t behind = v.first_vector + vectors * 16, ends = v.first_vector + (v.n - behind);
         if (blockIdx.x == gridDim.x - 1 && int64_t(threadIdx.x) < ends) {
             const int64_t t = threadIdx.x;
-            atomicAdd(mine + x[t < v.first_vector ? t : behind + (t - v.first_vector)] * 32, 1u);
+            counters.increment(x[t < v.first_vector ? t : behind + (t - v.first_vector)], true);
         }
     }
-    __syncthreads();
+    gpul__hist_leave(v, token);
+    /* Values that are neighbours often share a bin: the first of them in a warp adds for all. */
     for (int32_t value = int32_t(threadIdx.x); value < 256; value += int32_t(blockDim.x)) {
-        const uint64_t sum = gpul__hist_sum_copies(tile, value, 5);
-        if (sum == 0) continue;
         const double number = double(value);
         const int64_t bin = v.rule.uniform ? gpul__hist_bin(v.rule, number) : gpul__hist_search(v.rule, number);
-        if (bin >= 0) gpul__hist_add(v, bin, sum);
+        const int32_t lane = value % 32;
+        const int64_t previous = __shfl_up_sync(0xffffffffu, bin, 1);
+        const bool head = lane == 0 || previous != bin;
+        const uint32_t after = __ballot_sync(0xffffffffu, head) & (0xfffffffeu << lane);
+        const int32_t end = value - lane + (after ? __ffs(int32_t(after)) - 1 : 32);
+        if (!head || bin < 0) continue;
+        uint64_t sum = 0;
+        for (int32_t i = value; i < end; ++i) sum += tile[i];
+        if (sum) gpul__hist_add(v, bin, sum);
     }
 }
 
@@ -922,6 +1168,56 @@ static inline int64_t gpul__hist_round_up(int64_t bytes) { return (bytes + 15) /
 
 /* ---- selection ---- */
 
+/* The largest g = 2^-k of which lo and step, and so all edges without any rounding, are multiples; 0: there is none. */
+static inline double gpul__hist_grain(const gpul__histogram_args *args) {
+    for (double g = 1; g > 1e-9; g /= 2) {
+        const double lo = args->lo / g, step = args->step / g, hi = args->hi / g, most = 4503599627370496.0;
+        if (!(lo > -most && lo < most && hi > -most && hi < most && step >= 1)) continue;
+        if (double(int64_t(lo)) != lo || double(int64_t(step)) != step) continue;
+        return double(args->bins) < most / step && lo + double(args->bins) * step == hi ? g : 0.0;
+    }
+    return 0;
+}
+
+/* See gpul__hist_place. */
+static inline void gpul__hist_fill_place(gpul__hist_rule *r, const gpul__histogram_args *args) {
+    const double u = 1.0 / 9007199254740992.0, v = 1.0 / 16777216, n = double(args->bins);
+    /* never certain */
+    r->fraction = 32;
+    r->factor = 0;
+    r->offset = 1048576;
+    r->unsure = 1;
+    r->point = 1048576;
+    if (!args->uniform || args->bins > (int64_t(1) << 30) - 4) return;
+    const double width = args->hi - args->lo, factor = n / width;
+    const double reach = (args->lo < 0 ? -args->lo : args->lo) > (args->hi < 0 ? -args->hi : args->hi)
+                             ? (args->lo < 0 ? -args->lo : args->lo)
+                             : (args->hi < 0 ? -args->hi : args->hi);
+    const double far = reach / width;
+    double point = 4294967296.0; /* 2^fraction */
+    while (n + 2 >= 4503599627370496.0 / point) {
+        point /= 2;
+        r->fraction -= 1;
+    }
+    double error = n * u * (8 + 6 * far) + 4 / point + factor * 2.4e-38, index = 0;
+    if (args->f32_steps) error += n * v * (6 + 3 * far);
+    if (args->f32_edges) index = n * v * (args->f32_steps ? 10 + 5 * far : 2 + 3 * far);
+    const bool normal = args->step > (args->f32_edges ? 1.2e-38 : 2.3e-308);
+    if (!(error < 0.2 && index < 0.9 && normal && factor < 1e30)) return;
+    const double base = 4503599627370496.0 / point;
+    r->point = base;
+    const double shift = args->x_dtype == GPUL_I32 ? gpul__hist_grain(args) / 2 * factor : 0;
+    r->factor = factor;
+    if (shift > 2 * error) {
+        /* integers, and edges, are multiples of the grain: half of it tells them apart */
+        error = 0;
+        r->offset = (base - args->lo * factor) + shift;
+    } else {
+        r->offset = (base - args->lo * factor) + error;
+    }
+    r->unsure = uint32_t(2 * error * 4294967296.0 + (error > 0 ? 1 : 0));
+}
+
 static inline void gpul__hist_fill_rule(gpul__hist_rule *r, const gpul__histogram_args *args) {
     r->lo = args->lo;
     r->hi = args->hi;
@@ -960,6 +1256,7 @@ static inline void gpul__hist_fill_rule(gpul__hist_rule *r, const gpul__histogra
         r->tolerance = 1;
         r->tolerance_f = 1;
     }
+    gpul__hist_fill_place(r, args);
 }
 
 typedef void (*gpul__hist_kernel)(const gpul__hist_view);
@@ -985,45 +1282,86 @@ static inline uint32_t gpul__hist_blocks(int64_t n, int64_t most, int64_t least)
     return uint32_t(blocks < 2147483647 ? blocks : 2147483647);
 }
 
+/* counts = 0, in a launch of its own */
+static inline int32_t gpul__hist_launch_zero(const gpul__histogram_args *args) {
+    const bool wide = args->counts_dtype == GPUL_I64;
+    if (args->counts_stride == 1)
+        return int32_t(cudaMemsetAsync(args->counts, 0, size_t(args->bins) * (wide ? 8 : 4), args->stream));
+    const gpul_dim3 grid = gpul_grid_1d(args->bins, 256), block = gpul__dim(256);
+    if (wide)
+        return gpul__launch(gpul__hist_zero<uint64_t>, grid, block, 0, args->stream,
+                            static_cast<uint64_t *>(args->counts), args->counts_stride, args->bins);
+    return gpul__launch(gpul__hist_zero<uint32_t>, grid, block, 0, args->stream, static_cast<uint32_t *>(args->counts),
+                        args->counts_stride, args->bins);
+}
+
+/* `most_together`: blocks of which all are sure to find room at a time */
+static inline int32_t gpul__hist_launch(const gpul__histogram_args *args, gpul__hist_view *v, gpul__hist_kernel kernel,
+                                        gpul_dim3 grid, uint32_t threads, size_t shared, int64_t most_together) {
+    if (!args->accumulate) {
+#if GPUL__HIST_COOPERATIVE
+        if (args->n <= int64_t(1) << 24 && int64_t(grid.x) * grid.y <= most_together) {
+            cudaLaunchAttribute attribute;
+            memset(&attribute, 0, sizeof attribute);
+            attribute.id = cudaLaunchAttributeCooperative;
+            attribute.val.cooperative = 1;
+            cudaLaunchConfig_t config = cudaLaunchConfig_t();
+            config.gridDim = dim3(grid.x, grid.y, 1);
+            config.blockDim = dim3(threads, 1, 1);
+            config.dynamicSmemBytes = shared;
+            config.stream = args->stream;
+            config.attrs = &attribute;
+            config.numAttrs = 1;
+            v->zeroing = 1;
+            const cudaError_t e = cudaLaunchKernelEx(&config, kernel, *v);
+            if (e != cudaErrorCooperativeLaunchTooLarge && e != cudaErrorNotSupported) return int32_t(e);
+            if (cudaPeekAtLastError() == e) cudaGetLastError(); /* a device shared out, say: the other way */
+            v->zeroing = 0;
+        }
+#else
+        (void)most_together;
+#endif
+        const int32_t status = gpul__hist_launch_zero(args);
+        if (status) return status;
+    }
+    return gpul__launch(kernel, grid, gpul__dim(threads), shared, args->stream, *v);
+}
+
 static inline int32_t gpul__hist_launch_count(const gpul__histogram_args *args, gpul__hist_view *v) {
     const int64_t usual = 49152 / 4; /* counters in the shared memory that every block may have */
-    const int64_t bins = args->bins, optin = args->shared_optin / 4;
+    const int64_t bins = args->bins, sms = args->sms;
     if (args->x_dtype == GPUL_U8) {
-        const uint32_t blocks = gpul__hist_blocks(args->n, int64_t(args->sms) * 4, GPUL__HIST_THREADS * 32);
-        return gpul__launch(gpul__hist_count_bytes, gpul__dim(blocks), gpul__dim(GPUL__HIST_THREADS), 256 * 32 * 4,
-                            args->stream, *v);
+        const uint32_t blocks = gpul__hist_blocks(args->n, sms, GPUL__HIST_WIDE_THREADS * 16);
+        return gpul__hist_launch(args, v, gpul__hist_count_bytes, gpul__dim(blocks), GPUL__HIST_WIDE_THREADS, 1024 + 16,
+                                 sms);
     }
-    if (bins <= usual) {
-        v->width = int32_t(bins);
-        while (v->copies < 5 && bins << (v->copies + 1) <= usual) ++v->copies;
-        const int64_t least = bins > GPUL__HIST_THREADS * 16 ? bins : GPUL__HIST_THREADS * 16;
-        const uint32_t blocks = gpul__hist_blocks(args->n, int64_t(args->sms) * 4, least);
-        return gpul__launch(gpul__hist_pick_dtype(args->x_dtype, args->uniform, true), gpul__dim(blocks),
-                            gpul__dim(GPUL__HIST_THREADS), (size_t(bins) << v->copies) * 4, args->stream, *v);
-    }
-    /* Large parts pay when a block counts more elements than it has counters to add up afterwards. */
-    const int64_t room = optin > usual ? optin : usual, parts = gpul_ceil_div(bins, room);
-    if (parts <= 8 && args->n / 2 >= bins * parts) {
-        const int64_t width = gpul_ceil_div(bins, parts);
+    /* Shared memory pays when a block counts more elements than it has counters to clear and to add up; parts, each of
+     * which reads x, while that is less than four times what global atomics take for random data. */
+    const int64_t optin = args->shared_optin / 4,
+                  room = ((optin > usual ? optin : usual) - 4) / gpul__hist_chunk * gpul__hist_chunk - 1;
+    const int64_t parts = gpul_ceil_div(bins, room), width = gpul_ceil_div(bins, parts);
+    if (parts <= 4 && args->n >= bins * (parts == 1 ? 8 : 32)) {
         const gpul__hist_kernel kernel = gpul__hist_pick_dtype(args->x_dtype, args->uniform, true);
-        bool fits = width <= usual;
+        const size_t shared = size_t(width / gpul__hist_chunk + 1) * gpul__hist_chunk * 4 + 16;
+        bool fits = shared <= size_t(usual) * 4;
         if (!fits) {
             const cudaError_t e =
-                cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(width * 4));
+                cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(shared));
             fits = e == cudaSuccess;
             if (!fits && cudaPeekAtLastError() == e) cudaGetLastError();
         }
         if (fits) {
             v->width = int32_t(width);
-            const int64_t per_sm = width * 2 <= room ? 2 : 1, most = int64_t(args->sms) * per_sm / parts;
-            const uint32_t blocks = gpul__hist_blocks(args->n, most, width);
-            return gpul__launch(kernel, gpul__dim(blocks, uint32_t(parts)), gpul__dim(GPUL__HIST_WIDE_THREADS),
-                                size_t(width) * 4, args->stream, *v);
+            const int64_t least = width / 2 > GPUL__HIST_WIDE_THREADS * 4 ? width / 2 : GPUL__HIST_WIDE_THREADS * 4;
+            const int64_t most = sms / parts > 1 ? sms / parts : 1;
+            const uint32_t blocks = gpul__hist_blocks(args->n, most, least);
+            return gpul__hist_launch(args, v, kernel, gpul__dim(blocks, uint32_t(parts)), GPUL__HIST_WIDE_THREADS,
+                                     shared, sms);
         }
     }
-    const uint32_t blocks = gpul__hist_blocks(args->n, int64_t(args->sms) * 4, GPUL__HIST_THREADS * 8);
-    return gpul__launch(gpul__hist_pick_dtype(args->x_dtype, args->uniform, false), gpul__dim(blocks),
-                        gpul__dim(GPUL__HIST_THREADS), 0, args->stream, *v);
+    const uint32_t blocks = gpul__hist_blocks(args->n, sms * 2, GPUL__HIST_THREADS * 4);
+    return gpul__hist_launch(args, v, gpul__hist_pick_dtype(args->x_dtype, args->uniform, false), gpul__dim(blocks),
+                             GPUL__HIST_THREADS, 0, sms * 2);
 }
 
 /* ---- launchers ---- */
@@ -1050,7 +1388,7 @@ extern "C" int32_t gpul__histogram_launch(const gpul__histogram_args *args) {
     v.ndim = args->ndim;
     v.wide = args->counts_dtype == GPUL_I64;
     v.width = 0;
-    v.copies = 0;
+    v.zeroing = 0;
     memcpy(v.shape, args->shape, sizeof v.shape);
     memcpy(v.strides, args->x_strides, sizeof v.strides);
     gpul__hist_fill_rule(&v.rule, args);
@@ -1066,22 +1404,8 @@ extern "C" int32_t gpul__histogram_launch(const gpul__histogram_args *args) {
     const bool floats = gpul__hist_float_weights(args);
     int32_t status = 0;
 
-    /* counts start at zero, unless they are written only at the end */
-    if (!args->accumulate && !floats) {
-        if (args->counts_stride == 1) {
-            status = int32_t(cudaMemsetAsync(args->counts, 0, size_t(args->bins) * (v.wide ? 8 : 4), args->stream));
-        } else {
-            const gpul_dim3 grid = gpul_grid_1d(args->bins, 256), block = gpul__dim(256);
-            if (v.wide)
-                status = gpul__launch(gpul__hist_zero<uint64_t>, grid, block, 0, args->stream,
-                                      static_cast<uint64_t *>(args->counts), args->counts_stride, args->bins);
-            else
-                status = gpul__launch(gpul__hist_zero<uint32_t>, grid, block, 0, args->stream,
-                                      static_cast<uint32_t *>(args->counts), args->counts_stride, args->bins);
-        }
-        if (status) return status;
-    }
-    if (args->n == 0 && (args->accumulate || !floats)) return 0;
+    if (args->n == 0 && !floats) return args->accumulate ? 0 : gpul__hist_launch_zero(args);
+    if (args->n == 0 && args->accumulate) return 0;
 
     if (!args->uniform) {
         gpul__hist_edge_list list;
@@ -1109,7 +1433,11 @@ extern "C" int32_t gpul__histogram_launch(const gpul__histogram_args *args) {
     w.flags = 0;
     const gpul_dim3 block = gpul__dim(GPUL__HIST_THREADS);
     const gpul_dim3 grid = gpul__dim(gpul__hist_blocks(args->n, int64_t(args->sms) * 4, GPUL__HIST_THREADS));
-    if (!floats) return gpul__launch(gpul__hist_weigh_integers, grid, block, 0, args->stream, v, w);
+    if (!floats) {
+        if (!args->accumulate) status = gpul__hist_launch_zero(args);
+        if (status) return status;
+        return gpul__launch(gpul__hist_weigh_integers, grid, block, 0, args->stream, v, w);
+    }
 
     char *const sums = scratch + gpul__hist_edge_bytes(args);
     w.largest = reinterpret_cast<unsigned long long *>(sums);
