@@ -171,7 +171,7 @@ fault 'reduction: a leak on the failure path' $h '/cudaMemsetAsync of the scratc
 fault 'reduction: scratch memory freed twice' $h 's/if (scratch != NULL) {/& (void)cudaFreeAsync(scratch, stream);/' test_reduce
 fault 'elementwise: one past the end' $h 's/i < (n); i += gpul__step/i <= (n); i += gpul__step/' test_elementwise kernels
 fault 'launch: the wrong stream' $h 's/config.stream = stream;/config.stream = 0; (void)stream;/' test_streams kernels
-fault 'histogram: no barrier after the zeros' $k '/gpul__hist_count_shared(const/,/^}/{/tile\[i\] = 0;/{n;s/__syncthreads();//;}}' test_histogram
+fault 'histogram: no barrier after the zeros' $k '/ gpul__hist_enter(/,/^}/s/__syncthreads();//' test_histogram
 fault 'matmul: no barrier after a slice' $k '/b.put(shared + stage \* kStage + kBehindA);/{n;s/__syncthreads();//;}' test_matmul
 fault 'gemv: y read when beta is 0' $k 's/beta == T(0) ? product/beta == T(2) ? product/' test_gemv
 fault 'errors: somebody else'"'"'s error swallowed' $h '/^static gpul_status gpul__pending(/,/^}/s/return GPUL_ERROR_PENDING;/(void)cudaGetLastError(); return GPUL_OK;/' test_errors
