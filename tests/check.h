@@ -427,7 +427,7 @@ static CHECK_UNUSED void box_random(box *b, int small) {
     box_upload(b);
 }
 
-/* The documented tree of a reduction has this many slots in a chunk for each element of 16 bytes. */
+/* The documented tree of a reduction has this many slots in a unit, of 16 bytes in each row. */
 enum { TREE_SLOTS = 32 };
 
 /* ---- files in tests/data ---- */

@@ -83,16 +83,18 @@ static float pairs(float *slots, int count) {
 /* The promised tree in float, for sum |x|. */
 static float model(const float *x, int64_t n) {
     static float slot[256], parts[4096];
-    const int64_t chunk = gpul__reduce_chunk(n, 4), chunks = gpul_ceil_div(n, chunk);
-    for (int64_t c = 0; c < chunks; c++) {
+    const int64_t row = 4 * TREE_SLOTS, rows = gpul__reduce_rows_of(n, 4);
+    const int64_t groups = n <= 8 * rows * row ? 1 : gpul_ceil_div(n, 8 * rows * row);
+    for (int64_t u = 0; u < 8 * groups; u++) {
         memset(slot, 0, sizeof slot);
-        for (int64_t i = c * chunk; i < n && i < (c + 1) * chunk; i++)
-            slot[(i - c * chunk) % (4 * TREE_SLOTS)] += fabsf(x[i]);
-        parts[c] = pairs(slot, 4 * TREE_SLOTS);
+        for (int64_t r = 0; r < rows; r++) { /* of a unit: by turns, or side by side where there is one group */
+            const int64_t from = (groups > 1 ? (u / 8 * rows + r) * 8 + u % 8 : u * rows + r) * row;
+            for (int64_t i = from; i < n && i < from + row; i++) slot[(i - from) / 4] += fabsf(x[i]);
+        }
+        parts[u] = pairs(slot, TREE_SLOTS);
     }
-    if (chunks <= 1) return chunks ? parts[0] : 0;
     memset(slot, 0, sizeof slot);
-    for (int64_t c = 0; c < chunks; c++) slot[c % 256] += parts[c];
+    for (int64_t g = 0; g < groups; g++) slot[g % 256] += pairs(parts + 8 * g, 8);
     return pairs(slot, 256);
 }
 

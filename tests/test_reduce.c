@@ -26,26 +26,24 @@ static double pairs(int op, double *slots, int64_t count) {
     return slots[0];
 }
 static double model(int op, const double *x, const double *y, int64_t n, size_t element) {
-    const int64_t vec = 16 / (int64_t)element, slots = TREE_SLOTS * vec, chunk = gpul__reduce_chunk(n, (int32_t)vec);
-    const int64_t chunks = (n + chunk - 1) / chunk;
+    const int64_t vec = 16 / (int64_t)element, row = TREE_SLOTS * vec, rows = gpul__reduce_rows_of(n, (int32_t)vec);
+    const int64_t groups = n <= 8 * rows * row ? 1 : (n + 8 * rows * row - 1) / (8 * rows * row);
     const double identity = op == GPUL_PROD ? 1 : 0;
-    double *slot = (double *)malloc((size_t)(slots + 256) * 8), *parts = (double *)calloc((size_t)(chunks + 1), 8);
-    double result;
-    for (int64_t c = 0; c < chunks; c++) {
-        for (int64_t p = 0; p < slots; p++) slot[p] = identity;
-        for (int64_t i = c * chunk; i < n && i < (c + 1) * chunk; i++) {
-            const int64_t p = (i - c * chunk) % slots;
-            slot[p] = enter(op, slot[p], x[i], y ? y[i] : 0);
+    double slot[256], *parts = (double *)malloc((size_t)(8 * groups + 1) * 8), result;
+    for (int64_t u = 0; u < 8 * groups; u++) {
+        for (int p = 0; p < TREE_SLOTS; p++) slot[p] = identity;
+        for (int64_t r = 0; r < rows; r++) { /* of a unit: by turns, or side by side where there is one group */
+            const int64_t from = (groups > 1 ? (u / 8 * rows + r) * 8 + u % 8 : u * rows + r) * row;
+            for (int64_t i = from; i < n && i < from + row; i++) {
+                const int64_t p = (i - from) / vec;
+                slot[p] = enter(op, slot[p], x[i], y ? y[i] : 0);
+            }
         }
-        parts[c] = pairs(op, slot, slots);
+        parts[u] = pairs(op, slot, TREE_SLOTS);
     }
-    result = chunks ? parts[0] : op == GPUL_PROD ? 1 : 0;
-    if (chunks > 1) {
-        for (int64_t q = 0; q < 256; q++) slot[q] = identity;
-        for (int64_t c = 0; c < chunks; c++) slot[c % 256] = join(op, slot[c % 256], parts[c]);
-        result = pairs(op, slot, 256);
-    }
-    free(slot);
+    for (int64_t q = 0; q < 256; q++) slot[q] = identity;
+    for (int64_t g = 0; g < groups; g++) slot[g % 256] = join(op, slot[g % 256], pairs(op, parts + 8 * g, 8));
+    result = pairs(op, slot, 256);
     free(parts);
     return result;
 }
@@ -205,8 +203,8 @@ static void test_model_sizes(void) {
             all_ops(all_dtypes[d], 1, &n, n % 5 == 3 ? LAY_STRIDED : LAY_C, n % 3, (int)n & 1, d >= 5, NULL, 1);
         for (int k = d % 3; k < COUNT_OF(odd_sizes); k += 3)
             all_ops(all_dtypes[d], 1, &odd_sizes[k], k % 5 == 3 ? LAY_STRIDED : LAY_C, k % 2, k & 1, d >= 5, NULL, 1);
-        for (int k = -1; k <= 1; k++) { /* around the edges of chunks, and where their length changes */
-            static const int64_t rows[] = {1, 8, 16, 24, 256, 264};
+        for (int k = -1; k <= 1; k++) { /* around the edges of rows, units and groups */
+            static const int64_t rows[] = {1, 2, 8, 9, 64, 72, 256};
             const int64_t row = TREE_SLOTS * (int64_t)(16 / gpul_dtype_size(all_dtypes[d]));
             for (int r = 0; r < COUNT_OF(rows); r++) {
                 const int64_t n = rows[r] * row + k;
@@ -216,7 +214,7 @@ static void test_model_sizes(void) {
     }
 }
 
-static void test_model_long(void) { /* more than 256 chunks, and longer chunks */
+static void test_model_long(void) { /* more than 256 groups, and longer units */
     static const int64_t n = 9 * 8192 * 64 + 12345;
     gpul_array x = GPUL_ZERO, out = GPUL_ZERO;
     double *host = (double *)malloc((size_t)n * 8), got = 0;
@@ -224,7 +222,7 @@ static void test_model_long(void) { /* more than 256 chunks, and longer chunks *
     CHECK_OK(gpul_to_device(&x, host, GPUL_F64, gpul_1d(n), NULL));
     CHECK_OK(gpul_device_array(&out, GPUL_F64, gpul_0d(), NULL));
     for (int k = 0; k < 3; k++) {
-        const int64_t m = k == 0 ? n : k == 1 ? 256 * 512 + 1 : 1700001;
+        const int64_t m = k == 0 ? n : k == 1 ? 257 * 4096 + 1 : 1700001;
         gpul_array part = GPUL_ZERO;
         CHECK_OK(gpul_slice(&part, &x, 0, 0, m, 1));
         CHECK_OK(gpul_reduce(&out, &part, GPUL_SUM, GPUL_ALL_AXES, NULL));
