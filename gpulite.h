@@ -1618,71 +1618,66 @@ static __device__ __forceinline__ void gpul__reduce_rows_in_flight(const Op &op,
     if (gpul__has<Y>()) y += kFlight * step;
 }
 
-template <typename Op> struct gpul__has_y {
-    enum { value = int(gpul__dtype_of<typename Op::Y>::value) != 0 };
-
-    /* How many rows of kO outputs are loaded at once: some eight loads, the most that registers hold; bytes, kN = 16 of them, take a
+/* How many rows of kO outputs are loaded at once: some eight loads, the most that registers hold; bytes, kN = 16 of them, take a
  * register each when they are unpacked. */
-    template <int kO, int kN, bool kTwo> struct gpul__reduce_flight {
-        enum { value = kO > 1 ? 2 : kTwo || kN > 8 ? 4 : 8, few = kO > 1 ? 1 : 4 };
-    };
-
-    /* One unit of kO outputs in one warp, all at the same y; the first lane gets the results. */
-    template <int kO, typename Op>
-    static __device__ __forceinline__ void gpul__reduce_row(const gpul__reduce_layout &p, Op op,
-                                                            const typename Op::X *(&x)[kO], const typename Op::Y *y,
-                                                            int unit, typename Op::Acc (&result)[kO]) {
-        typedef typename Op::X X;
-        typedef typename Op::Y Y;
-        typedef gpul__reduce_flight<kO, 16 / sizeof(X), gpul__has_y<Op>::value != 0> Flight;
-        enum { kN = 16 / sizeof(X), kRow = 32 * kN, kFlight = Flight::value, kFew = Flight::few };
-        const gpul__reduce_span span = gpul__reduce_span_of<kRow>(p, unit);
-        const int first = int(threadIdx.x % 32) * int(kN), step = p.step * int(kRow);
-        typename Op::Lane lane[kO];
-        op.begin(x[0]);
-        GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) {
-            lane[o] = op.start();
-            x[o] += span.begin + first;
-        }
-        if (gpul__has<Y>()) y += span.begin + first;
-        int at = first;
-        if (p.aligned) {
-            GPUL__UNROLL_NOT
-            while (at - first + int(kRow) + (int(kFlight) - 1) * step <= span.length) /* the warp's lanes agree */
-                gpul__reduce_rows_in_flight<kFlight, true>(op, x, y, step, at, span.length, lane);
-            GPUL__UNROLL_NOT
-            while (at + int(kN) <= span.length)
-                gpul__reduce_rows_in_flight<kFew, false>(op, x, y, step, at, span.length, lane);
-        } else {
-            GPUL__UNROLL_NOT
-            for (; at + int(kN) <= span.length; at += step) { /* element by element; the cache sees to the rest */
-                GPUL__UNROLL
-                for (int o = 0; o < kO; ++o) {
-                    GPUL__UNROLL
-                    for (int k = 0; k < int(kN); ++k) lane[o] = op.fold(lane[o], x[o][k], gpul__at(y, k), at + k);
-                    x[o] += step;
-                }
-                if (gpul__has<Y>()) y += step;
-            }
-        }
-        /* less than 16 bytes at the end: their lane's last row. The pointers are `over` elements past it, or at it. */
-        const int tail = span.length - span.length % int(kN), over = at - tail;
-        if (over >= 0 && (over & (step - 1)) == 0) {
-            GPUL__UNROLL
-            for (int k = 0; k < int(kN) - 1; ++k) {
-                if (tail + k >= span.length) break;
-                GPUL__UNROLL
-                for (int o = 0; o < kO; ++o)
-                    lane[o] = op.fold(lane[o], x[o][k - over], gpul__at(y, k - over), tail + k);
-            }
-        }
-        const bool any = first < span.length;
-        GPUL__UNROLL
-        for (int o = 0; o < kO; ++o)
-            result[o] = gpul__reduce_warp(op, any ? op.settle(lane[o], span.begin, first) : op.identity(), 32);
-    }
+template <int kO, int kN, bool kTwo> struct gpul__reduce_flight {
+    enum { value = kO > 1 ? 2 : kTwo || kN > 8 ? 4 : 8, few = kO > 1 ? 1 : 4 };
 };
+
+/* One unit of kO outputs in one warp, all at the same y; the first lane gets the results. */
+template <int kO, typename Op>
+static __device__ __forceinline__ void gpul__reduce_row(const gpul__reduce_layout &p, Op op,
+                                                        const typename Op::X *(&x)[kO], const typename Op::Y *y,
+                                                        int unit, typename Op::Acc (&result)[kO]) {
+    typedef typename Op::X X;
+    typedef typename Op::Y Y;
+    typedef gpul__reduce_flight<kO, 16 / sizeof(X), (gpul__size_of<Y>::value > 1)> Flight;
+    enum { kN = 16 / sizeof(X), kRow = 32 * kN, kFlight = Flight::value, kFew = Flight::few };
+    const gpul__reduce_span span = gpul__reduce_span_of<kRow>(p, unit);
+    const int first = int(threadIdx.x % 32) * int(kN), step = p.step * int(kRow);
+    typename Op::Lane lane[kO];
+    op.begin(x[0]);
+    GPUL__UNROLL
+    for (int o = 0; o < kO; ++o) {
+        lane[o] = op.start();
+        x[o] += span.begin + first;
+    }
+    if (gpul__has<Y>()) y += span.begin + first;
+    int at = first;
+    if (p.aligned) {
+        GPUL__UNROLL_NOT
+        while (at - first + int(kRow) + (int(kFlight) - 1) * step <= span.length) /* the warp's lanes agree */
+            gpul__reduce_rows_in_flight<kFlight, true>(op, x, y, step, at, span.length, lane);
+        GPUL__UNROLL_NOT
+        while (at + int(kN) <= span.length)
+            gpul__reduce_rows_in_flight<kFew, false>(op, x, y, step, at, span.length, lane);
+    } else {
+        GPUL__UNROLL_NOT
+        for (; at + int(kN) <= span.length; at += step) { /* element by element; the cache sees to the rest */
+            GPUL__UNROLL
+            for (int o = 0; o < kO; ++o) {
+                GPUL__UNROLL
+                for (int k = 0; k < int(kN); ++k) lane[o] = op.fold(lane[o], x[o][k], gpul__at(y, k), at + k);
+                x[o] += step;
+            }
+            if (gpul__has<Y>()) y += step;
+        }
+    }
+    /* less than 16 bytes at the end: their lane's last row. The pointers are `over` elements past it, or at it. */
+    const int tail = span.length - span.length % int(kN), over = at - tail;
+    if (over >= 0 && (over & (step - 1)) == 0) {
+        GPUL__UNROLL
+        for (int k = 0; k < int(kN) - 1; ++k) {
+            if (tail + k >= span.length) break;
+            GPUL__UNROLL
+            for (int o = 0; o < kO; ++o) lane[o] = op.fold(lane[o], x[o][k - over], gpul__at(y, k - over), tail + k);
+        }
+    }
+    const bool any = first < span.length;
+    GPUL__UNROLL
+    for (int o = 0; o < kO; ++o)
+        result[o] = gpul__reduce_warp(op, any ? op.settle(lane[o], span.begin, first) : op.identity(), 32);
+}
 
 /* How many groups a block holds in shared memory: one for each lane of the warp that combines them. */
 #define GPUL__REDUCE_GROUPS 32
@@ -1785,7 +1780,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
 
 /* 2^p.width threads to an output of one unit, the outputs in one dimension; each has kF of them in flight. */
 template <typename Op>
-static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 3)
+static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename Op::Acc) > 8 ? 2 : 3)
     gpul__reduce_short(void *out, const typename Op::X *x, const typename Op::Y *y,
                        const __grid_constant__ gpul__reduce_layout p, Op one_op) {
     gpul__await();
