@@ -2895,35 +2895,38 @@ static gpul_status gpul__make_pool(const char *function, cudaMemPool_t *out, int
 }
 
 /* What tells a stream from every other of the program's life: CUDA's handles come again after a stream is destroyed, its
- * numbers do not. Not 0; 0 is returned where CUDA has no such number. */
-static int32_t gpul__stream_key(gpul_stream stream, int64_t *key) {
+ * numbers do not. 0 where CUDA has no such number. */
+static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
+    *key = 0;
 #if CUDART_VERSION >= 12000
-    unsigned long long id = 0;
-    const cudaError_t e = cudaStreamGetId(stream, &id);
-    if (e != cudaSuccess) gpul__clear_cuda(e);
-    *key = (int64_t)(id % INT64_MAX) + 1;
-    return e == cudaSuccess;
+    {
+        unsigned long long id = 0;
+        const cudaError_t e = cudaStreamGetId(stream, &id);
+        if (e == cudaSuccess) *key = (int64_t)(id % INT64_MAX) + 1;
+        return e;
+    }
 #else
     (void)stream;
-    *key = 0;
-    return 0;
+    return cudaSuccess;
 #endif
 }
 
 /* The entry of the workspace that a stream has, to be cleared with the stream; NULL if it has none, or still uses it. */
-static int64_t *gpul__workspace_entry(gpul_stream stream) {
-    int64_t key, *entry = NULL;
-    cudaError_t e;
+static cudaError_t gpul__workspace_entry(gpul_stream stream, int64_t **entry) {
+    int64_t key;
     int32_t device, k;
-    if (!gpul__stream_key(stream, &key)) return NULL;
+    cudaError_t e = gpul__stream_key(stream, &key);
+    *entry = NULL;
+    if (key == 0) return e;
     for (device = 0; device < GPUL__DEVICES; ++device)
         for (k = 0; k < GPUL__WORKSPACES; ++k)
             if (gpul__atomic_load(&gpul__device_states[device].streams[k]) == key)
-                entry = &gpul__device_states[device].streams[k];
-    if (entry == NULL) return NULL;
+                *entry = &gpul__device_states[device].streams[k];
+    if (*entry == NULL) return e;
     e = cudaStreamQuery(stream);
-    if (e != cudaSuccess) gpul__clear_cuda(e);
-    return e == cudaSuccess ? entry : NULL;
+    if (e != cudaSuccess) *entry = NULL;
+    if (e == cudaErrorNotReady) gpul__clear_cuda(e);
+    return e == cudaErrorNotReady ? cudaSuccess : e;
 }
 
 /* Several threads may find things out at once; the first to finish is believed, the others drop what they made. */
@@ -4207,7 +4210,10 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
     *stream = NULL;
     if (old == NULL) return GPUL_OK;
     status = gpul__pending(__func__);
-    workspace = gpul__workspace_entry(old);
+    e = gpul__workspace_entry(old, &workspace);
+    if (e != cudaSuccess && status == GPUL_OK)
+        status = gpul__fail_cuda(e, __func__, "cudaStreamGetId or cudaStreamQuery");
+    else if (e != cudaSuccess) gpul__clear_cuda(e);
     e = cudaStreamDestroy(old);
     if (e != cudaSuccess && status == GPUL_OK) status = gpul__fail_cuda(e, __func__, "cudaStreamDestroy");
     if (e == cudaSuccess && workspace != NULL) gpul__atomic_store(workspace, 0);
@@ -4964,7 +4970,10 @@ static gpul__workspace *gpul__find_workspace(const gpul__scope *scope, gpul_stre
     int64_t mine;
     cudaError_t e;
     int32_t k;
-    if (gpul__capturing(stream) || !gpul__stream_key(stream, &mine)) return NULL;
+    if (gpul__capturing(stream)) return NULL;
+    e = gpul__stream_key(stream, &mine);
+    if (e != cudaSuccess) gpul__clear_cuda(e);
+    if (mine == 0) return NULL;
     for (k = 0; k < GPUL__WORKSPACES; ++k) {
         const int64_t there = gpul__atomic_load(&state->streams[k]);
         if (there != mine && (there != 0 || !gpul__atomic_swap(&state->streams[k], 0, mine)) &&

@@ -162,13 +162,15 @@ program 'two streams without an order' 'not ordered'
 
 # ---- faults in the library that the tests must report ----
 k=gpulite_kernels.cu h=gpulite.h
-fault 'reduction: no barrier before the warps meet' $h '/gpul__reduce_block(const Op/,/^}/s/__syncthreads();//' test_reduce kernels
+fault 'reduction: no barrier before the warps meet' $h 's/if (width > 1) __syncthreads();/if (width > 8) __syncthreads();/' test_reduce kernels
 fault 'reduction: the second block to arrive takes itself for the last' $h '/gpul__arrive_last(uint32_t/,/^}/s/const bool last = .*/const bool last = atomicAdd(arrived, 1u) == 1;/' test_reduce kernels
-fault 'reduction: a barrier in a divergent branch' $h '/if (part % (2 \* d) == 0) {/s/$/ __syncthreads();/' test_reduce kernels
+fault 'reduction: a barrier in a divergent branch' $h '/if (part % (2 \* d) == 0 \&\& part < parts) {/s/$/ __syncthreads();/' test_reduce kernels
 fault 'reduction: a minimum that loses NaN' $k 's/return a < b || gpul__is_nan(a) ? a : b;/return a < b ? a : b;/' test_reduce
-fault 'reduction: counters not zeroed' $h 's/e = cudaMemsetAsync(scratch, 0, counters, stream);/e = cudaSuccess;/' test_reduce
+fault 'reduction: counters not zeroed' $h 's/e = cudaMemsetAsync(scratch, 0, counters, stream);/e = cudaSuccess;/' test_streams
+fault 'reduction: counters left for the next' $h 's/if (last) \*arrived = 0;//' test_reduce kernels
+fault 'reduction: columns of a group left out' $h 's/runs = (rest < 8/runs = (rest < 0/' test_reduce kernels
 fault 'reduction: a leak on the failure path' $h '/cudaMemsetAsync of the scratch memory/{n;d;}' test_faults
-fault 'reduction: scratch memory freed twice' $h 's/if (scratch != NULL) {/& (void)cudaFreeAsync(scratch, stream);/' test_reduce
+fault 'reduction: scratch memory freed twice' $h 's/if (scratch != NULL) {/& (void)cudaFreeAsync(scratch, stream);/' test_streams
 fault 'elementwise: one past the end' $h 's/i < (n); i += gpul__step/i <= (n); i += gpul__step/' test_elementwise kernels
 fault 'launch: the wrong stream' $h 's/config.stream = stream;/config.stream = 0; (void)stream;/' test_streams kernels
 fault 'histogram: no barrier after the zeros' $k '/ gpul__hist_enter(/,/^}/s/__syncthreads();//' test_histogram

@@ -315,6 +315,51 @@ static void test_endings(void) {
     standin_reset();
 }
 
+/* Reductions of a stream that came after all workspaces were taken: scratch memory, and nothing of it lost. */
+static void test_crowded(void) {
+    gpul_stream s[20];
+    gpul_array x = GPUL_ZERO, out = GPUL_ZERO;
+    double got = 0;
+    long k;
+    standin_reset();
+    standin_devices(1);
+    CHECK_OK(gpul_device_array(&x, GPUL_F32, gpul_1d(200003), NULL));
+    CHECK_OK(gpul_fill(&x, 1, NULL));
+    CHECK_OK(gpul_device_array(&out, GPUL_F64, gpul_0d(), NULL));
+    for (int i = 0; i < COUNT_OF(s); i++) {
+        CHECK_OK(gpul_stream_create(&s[i], GPUL_STREAM_DEFAULT));
+        CHECK_OK(gpul_reduce(&out, &x, GPUL_SUM, GPUL_ALL_AXES, s[i]));
+    }
+    for (k = 1; k < 100; k++) {
+        char call[48];
+        gpul_status status;
+        int failed;
+        const alive before = count_alive();
+        alive after;
+        CHECK_OK(gpul_fill(&out, 77, NULL));
+        CHECK_OK(gpul_device_synchronize());
+        standin_trace_begin();
+        standin_fail(NULL, k, cudaErrorUnknown, STANDIN_ONCE);
+        status = gpul_reduce(&out, &x, GPUL_SUM, GPUL_ALL_AXES, s[COUNT_OF(s) - 1]);
+        failed = standin_failed();
+        snprintf(call, sizeof call, "%.47s", failed ? standin_trace_name(k - 1) : "");
+        standin_fail_clear();
+        CHECK_OK(gpul_device_synchronize());
+        after = count_alive();
+        if (!releases(call) && memcmp(&before, &after, sizeof before) != 0)
+            FAIL("%s failed: allocations %ld -> %ld", call, before.allocations, after.allocations);
+        CHECK_OK(gpul_copy_to_host(&got, &out, NULL));
+        if (status == GPUL_OK || !too_late(call)) CHECK_NEAR(got, status == GPUL_OK ? 200003 : 77, 0);
+        if (!failed) break;
+        remember(call);
+    }
+    CHECK(k > 6 && k < 100); /* scratch memory is taken, cleared and given back */
+    for (int i = 0; i < COUNT_OF(s); i++) CHECK_OK(gpul_stream_destroy(&s[i]));
+    CHECK_OK(gpul_free(&x));
+    CHECK_OK(gpul_free(&out));
+    standin_reset();
+}
+
 static void test_first_calls(void) { /* which calls were met: the list tells whoever reads a log how far this reaches */
     printf("  runtime calls that were made to fail:");
     for (int i = 0; i < n_seen; i++) printf(" %s", seen[i]);
@@ -339,6 +384,7 @@ int main(void) {
     RUN(test_after);
     RUN(test_lost);
     RUN(test_endings);
+    RUN(test_crowded);
     RUN(test_first_calls);
 #else
     RUN(test_nothing);

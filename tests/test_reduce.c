@@ -552,6 +552,87 @@ test_orders(void) { /* whatever the order of blocks and threads, and however man
 }
 #endif
 
+/* Columns against the same numbers laid out as rows: all ways that the two kernels share out slots, units and groups. */
+static void test_shapes(void) {
+    static const struct {
+        gpul_dtype t;
+        int64_t n, cols;
+    } cases[] = {{GPUL_F32, 70001, 8},  {GPUL_F32, 40000, 3}, {GPUL_F32, 9000, 300}, {GPUL_F32, 1024, 512},
+                 {GPUL_F32, 5003, 68},  {GPUL_F32, 100, 1},   {GPUL_F64, 30000, 2},  {GPUL_F64, 5000, 66},
+                 {GPUL_F64, 300001, 1}, {GPUL_I32, 20000, 5}, {GPUL_I64, 1111, 11},  {GPUL_U8, 100003, 4},
+                 {GPUL_U8, 50, 1000},   {GPUL_F16, 9000, 7},  {GPUL_BF16, 70, 129}};
+    for (int k = 0; k < COUNT_OF(cases); k++)
+        for (int op = GPUL_SUM; op <= GPUL_ARGMIN; op += GPUL_ARGMIN - GPUL_SUM) {
+            const gpul_dtype t = cases[k].t, result = gpul_reduce_dtype(op, t);
+            const int64_t n = cases[k].n, cols = cases[k].cols;
+            const size_t bytes = (size_t)cols * gpul_dtype_size(result);
+            unsigned char *by_cols, *by_rows;
+            gpul_array turned = GPUL_ZERO, rows = GPUL_ZERO, out = GPUL_ZERO;
+            box x;
+            if (result == 0) continue;
+            by_cols = (unsigned char *)malloc(bytes);
+            by_rows = (unsigned char *)malloc(bytes);
+            box_2d(&x, t, n, cols, LAY_C, 0, 0);
+            box_random(&x, 0);
+            CHECK_OK(gpul_transpose(&turned, &x.view));
+            CHECK_OK(gpul_device_array(&rows, t, gpul_2d(cols, n), NULL));
+            CHECK_OK(gpul_copy(&rows, &turned, NULL));
+            CHECK_OK(gpul_device_array(&out, result, gpul_1d(cols), NULL));
+            CHECK_OK(gpul_reduce(&out, &x.view, op, 0, NULL));
+            CHECK_OK(gpul_copy_to_host(by_cols, &out, NULL));
+            CHECK_OK(gpul_fill(&out, 77, NULL));
+            CHECK_OK(gpul_reduce(&out, &rows, op, 1, NULL));
+            CHECK_OK(gpul_copy_to_host(by_rows, &out, NULL));
+            if (!CHECK_BYTES(by_cols, by_rows, bytes)) printf("    case %d, %s\n", k, op_names[op]);
+            CHECK_OK(gpul_free(&rows));
+            CHECK_OK(gpul_free(&out));
+            box_free(&x);
+            free(by_cols);
+            free(by_rows);
+        }
+}
+
+static void
+test_many_streams(void) { /* more of them than there are workspaces, several times over, and some still at work */
+    const int64_t n = 300007;
+    gpul_array x = GPUL_ZERO, out = GPUL_ZERO, wide = GPUL_ZERO, sums = GPUL_ZERO;
+    CHECK_OK(gpul_device_array(&x, GPUL_F32, gpul_1d(n), NULL));
+    CHECK_OK(gpul_fill(&x, 1, NULL));
+    CHECK_OK(gpul_slice(&wide, &x, 0, 0, 300000, 1));
+    CHECK_OK(gpul_reshape(&wide, &wide, gpul_2d(30000, 10)));
+    CHECK_OK(gpul_device_array(&out, GPUL_F64, gpul_1d(40), NULL));
+    CHECK_OK(gpul_device_array(&sums, GPUL_F32, gpul_2d(40, 10), NULL));
+    for (int round = 0; round < 3; round++) {
+        gpul_stream s[40];
+        double got[40];
+        float columns[400];
+        CHECK_OK(gpul_fill(&out, 0, NULL));
+        CHECK_OK(gpul_fill(&sums, 0, NULL));
+        CHECK_OK(gpul_device_synchronize());
+        for (int k = 0; k < 40; k++) CHECK_OK(gpul_stream_create(&s[k], GPUL_STREAM_NON_BLOCKING));
+        for (int again = 0; again < 3; again++)
+            for (int k = 0; k < 40; k++) {
+                gpul_array one = GPUL_ZERO, row = GPUL_ZERO;
+                CHECK_OK(gpul_index(&one, &out, 0, k));
+                CHECK_OK(gpul_index(&row, &sums, 0, k));
+                CHECK_OK(gpul_reduce(&one, &x, GPUL_SUM, GPUL_ALL_AXES, s[k]));
+                CHECK_OK(gpul_reduce(&row, &wide, GPUL_SUM, 0, s[k]));
+            }
+        for (int k = 0; k < 40; k++) {
+            if (k % 3 == round) CHECK_OK(gpul_stream_synchronize(s[k]));
+            CHECK_OK(gpul_stream_destroy(&s[k]));
+        }
+        CHECK_OK(gpul_device_synchronize());
+        CHECK_OK(gpul_copy_to_host(got, &out, NULL));
+        CHECK_OK(gpul_copy_to_host(columns, &sums, NULL));
+        for (int k = 0; k < 40; k++) CHECK_NEAR(got[k], n, 0);
+        for (int k = 0; k < 400; k++) CHECK_NEAR(columns[k], 30000, 0);
+    }
+    CHECK_OK(gpul_free(&x));
+    CHECK_OK(gpul_free(&out));
+    CHECK_OK(gpul_free(&sums));
+}
+
 static void test_two_streams(void) { /* two reductions at a time share no scratch memory */
     gpul_stream s[2] = {NULL, NULL};
     gpul_array x[2], out[2];
@@ -708,7 +789,9 @@ int main(int argc, char **argv) {
     RUN(test_axes);
     RUN(test_same_bits);
     RUN(test_accuracy);
+    RUN(test_shapes);
     RUN(test_two_streams);
+    RUN(test_many_streams);
     RUN(test_dot);
 #ifdef GPULITE_CPU_STANDIN
     RUN(test_orders);
