@@ -167,7 +167,7 @@ static void test_same_bits(void) {
     for (int k = 0; k < 8; k++) {
         const gpul_dtype t = k & 1 ? GPUL_F32 : GPUL_F64;
         const int64_t rows = k < 4 ? 9 : 700, cols = k < 4 ? 30000 : 300;
-        gpul_array y = GPUL_ZERO;
+        gpul_array y = GPUL_ZERO, other = GPUL_ZERO;
         double first[700], again[700];
         gpul_stream s = NULL;
         box A, x;
@@ -192,6 +192,13 @@ static void test_same_bits(void) {
 #ifdef GPULITE_CPU_STANDIN
         standin_reset();
 #endif
+        /* the other order walks the same tree */
+        CHECK_OK(gpul_device_array(&other, t, k / 2 % 2 ? gpul_2d(rows, cols) : gpul_2d_f(rows, cols), NULL));
+        CHECK_OK(gpul_copy(&other, &A.view, NULL));
+        CHECK_OK(gpul_gemv(1, &other, &x.view, 0, &y, NULL));
+        CHECK_OK(gpul_copy_to_host(again, &y, NULL));
+        CHECK_BYTES(again, first, (size_t)rows * gpul_dtype_size(t));
+        CHECK_OK(gpul_free(&other));
         CHECK_OK(gpul_stream_destroy(&s));
         CHECK_OK(gpul_free(&y));
         box_free(&A);
