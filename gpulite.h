@@ -1782,6 +1782,36 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
     }
 }
 
+/* The trees of kCount outputs at once, over groups of `group` lanes: at each step the two lanes of a pair, kD apart, deal out
+ * between them what both have, so that in the end a lane has the `left` outputs from `mine` on in acc[0] and after. With one
+ * output left, the first lanes have them. Steps are types so that acc stays in registers however loops are unrolled. */
+template <int kCount, int kD> struct gpul__reduce_deal {
+    template <int kF, typename Op>
+    static __device__ __forceinline__ void go(const Op &op, typename Op::Acc (&acc)[kF], int group, int &mine,
+                                              int &left) {
+        enum { kHalf = kCount / 2 };
+        if (kD >= group) return;
+        if (int(kHalf) == 0) acc[0] = op.combine(acc[0], gpul__shuffle(acc[0], kD, true));
+        else {
+            const bool upper = (threadIdx.x & unsigned(kD)) != 0;
+            GPUL__UNROLL
+            for (int u = 0; u < int(kHalf); ++u) {
+                const typename Op::Acc low = acc[u], high = acc[u + int(kHalf)];
+                const typename Op::Acc other = gpul__shuffle(upper ? low : high, kD, false);
+                const typename Op::Acc first = upper ? other : low, second = upper ? high : other;
+                acc[u] = op.combine(first, second);
+            }
+            mine += upper ? int(kHalf) : 0;
+            left = kHalf;
+        }
+        gpul__reduce_deal<(kCount > 1 ? int(kHalf) : 1), kD * 2>::go(op, acc, group, mine, left);
+    }
+};
+template <int kCount> struct gpul__reduce_deal<kCount, 32> {
+    template <int kF, typename Op>
+    static __device__ __forceinline__ void go(const Op &, typename Op::Acc (&)[kF], int, int &, int &) {}
+};
+
 /* 2^p.width threads to an output of one unit, the outputs in one dimension; each has kF of them in flight. */
 template <typename Op>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename Op::Acc) > 8 ? 2 : 3)
@@ -1840,22 +1870,8 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     GPUL__UNROLL
     for (int u = 0; u < int(kF); ++u)
         acc[u] = lane * int(kN) < length ? op[u].settle(slot[u], 0, lane * int(kN)) : one_op.identity();
-    /* The trees of the kF outputs at once: at each step, the two threads of a pair share out what both have between them. */
     int mine = 0, left = int(kF);
-    GPUL__UNROLL
-    for (int d = 1, half = int(kF) / 2; d < 32; d *= 2, half /= 2) {
-        if (d >= group) break;
-        const bool upper = (threadIdx.x & unsigned(d)) != 0;
-        if (half > 0) {
-            GPUL__UNROLL
-            for (int u = 0; u < half; ++u) {
-                const Acc other = gpul__shuffle(upper ? acc[u] : acc[u + half], d, false);
-                acc[u] = upper ? one_op.combine(other, acc[u + half]) : one_op.combine(acc[u], other);
-            }
-            mine += upper ? half : 0;
-            left = half;
-        } else acc[0] = one_op.combine(acc[0], gpul__shuffle(acc[0], d, true));
-    }
+    gpul__reduce_deal<int(kF), 1>::go(one_op, acc, group, mine, left);
     if (lane >= int(kF)) return;
     GPUL__UNROLL
     for (int u = 0; u < int(kF); ++u) {
