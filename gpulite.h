@@ -700,7 +700,7 @@ typedef struct gpul__reducer {
 /* The tree of a reduction of n elements, in rows of 512 bytes (32 * vec elements): a unit is a warp's work and has this many
  * rows, a group eight units. A pure function of (n, vec), so that results do not depend on the machine. Up to 805 MB, it is
  * 384 groups at most, which run all at once on an H200; a second round with a few of them would cost as much as a full one
- * (2^24 floats: 19.9 us with 391 groups, 21.5 us with 512). Then come groups of half a megabyte, and up to 32768 of them. */
+ * (2^24 floats: 19.4 us with 382 groups, 21.5 us with 512). Then come groups of half a megabyte, and up to 32768 of them. */
 static inline int64_t gpul__reduce_rows_of(int64_t n, int32_t vec) {
     const int64_t rows = gpul_ceil_div(gpul_ceil_div(n, 32 * (int64_t)vec), 8);
     const int64_t few = gpul_ceil_div(rows, 384), many = gpul_ceil_div(rows, 32768);

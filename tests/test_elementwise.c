@@ -296,6 +296,48 @@ static void test_zero_strides(void) { /* an input wrapped with stride 0 is a bro
     CHECK_OK(gpul_free(&out));
 }
 
+/* On a GPU of compute capability 9.0, operands that go through shared memory in tiles, the last of which is not full; on the
+ * stand-in as many elements as it does in no time. */
+static void test_tiles(void) {
+#ifdef GPULITE_CPU_STANDIN
+    const int64_t bytes = 1 << 18;
+#else
+    const int64_t bytes = 1 << 27;
+#endif
+    static const gpul_dtype dtypes[] = {GPUL_F32, GPUL_F64, GPUL_I32};
+    for (int d = 0; d < COUNT_OF(dtypes); d++) {
+        const gpul_dtype t = dtypes[d];
+        const int64_t size = (int64_t)gpul_dtype_size(t), n = bytes / size + 1003 + d;
+        unsigned char *const x = (unsigned char *)malloc((size_t)(3 * n * size)), *const y = x + n * size,
+                             *const got = y + n * size;
+        gpul_array a = GPUL_ZERO, b = GPUL_ZERO, out = GPUL_ZERO;
+        int64_t wrong[2] = {0, 0};
+        for (int64_t i = 0; i < n; i++) {
+            num_store(t, x + i * size, num_random(t, 0));
+            num_store(t, y + i * size, num_random(t, 0));
+        }
+        CHECK_OK(gpul_to_device(&a, x, t, gpul_1d(n), NULL));
+        CHECK_OK(gpul_to_device(&b, y, t, gpul_1d(n), NULL));
+        CHECK_OK(gpul_device_array_like(&out, &a, NULL));
+        CHECK_OK(gpul_fill(&out, 77, NULL));
+        CHECK_OK(gpul_vecadd(&out, &a, &b, NULL));
+        CHECK_OK(gpul_vecmul(&a, &a, &b, NULL)); /* in place */
+        for (int mul = 0; mul < 2; mul++) {
+            CHECK_OK(gpul_copy_to_host(got, mul ? &a : &out, NULL));
+            for (int64_t i = 0; i < n; i++) {
+                unsigned char want[8];
+                num_store(t, want, reference(t, mul, num_load(t, x + i * size), num_load(t, y + i * size)));
+                wrong[mul] += memcmp(want, got + i * size, (size_t)size) != 0;
+            }
+            CHECK_INT(wrong[mul], 0);
+        }
+        CHECK_OK(gpul_free(&a));
+        CHECK_OK(gpul_free(&b));
+        CHECK_OK(gpul_free(&out));
+        free(x);
+    }
+}
+
 static void test_large(void) {
     const int64_t n = (int64_t)1 << (large_tests() ? 24 : 18);
     float *x = (float *)malloc((size_t)n * 4), *y = (float *)malloc((size_t)n * 4);
@@ -326,6 +368,7 @@ int main(void) {
     RUN(test_scalars_and_empty);
     RUN(test_memory_kinds);
     RUN(test_zero_strides);
+    RUN(test_tiles);
     RUN(test_large);
     return check_end();
 }
