@@ -2931,20 +2931,24 @@ static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
 #endif
 }
 
-/* The entry of the workspace that a stream has, to be cleared with the stream; NULL if it has none, or still uses it. */
-static cudaError_t gpul__workspace_entry(gpul_stream stream, int64_t **entry) {
-    int64_t key;
-    int32_t device, k;
-    cudaError_t e = gpul__stream_key(stream, &key);
-    *entry = NULL;
-    if (key == 0) return e;
+/* Hands the workspaces of `key` over to `to` (0: nobody), and counts them: one, or two where two threads found the first at once. */
+static int32_t gpul__workspaces_pass(int64_t key, int64_t to) {
+    int32_t device, k, count = 0;
     for (device = 0; device < GPUL__DEVICES; ++device)
         for (k = 0; k < GPUL__WORKSPACES; ++k)
-            if (gpul__atomic_load(&gpul__device_states[device].streams[k]) == key)
-                *entry = &gpul__device_states[device].streams[k];
-    if (*entry == NULL) return e;
+            count += gpul__atomic_swap(&gpul__device_states[device].streams[k], key, to);
+    return count;
+}
+
+/* The key of a stream that has a workspace and no work that still uses it, else 0. */
+static cudaError_t gpul__workspace_idle(gpul_stream stream, int64_t *key) {
+    cudaError_t e = gpul__stream_key(stream, key);
+    if (e != cudaSuccess || *key == 0 || gpul__workspaces_pass(*key, *key) == 0) {
+        *key = 0;
+        return e;
+    }
     e = cudaStreamQuery(stream);
-    if (e != cudaSuccess) *entry = NULL;
+    if (e != cudaSuccess) *key = 0;
     if (e == cudaErrorNotReady) gpul__clear_cuda(e);
     return e == cudaErrorNotReady ? cudaSuccess : e;
 }
@@ -3049,7 +3053,8 @@ static gpul_status gpul__begin_on(gpul__scope *scope, const char *function, int3
     int32_t k;
     if (status != GPUL_OK) return status;
     scope->function = function;
-    scope->moved = 0;
+    scope->moved = scope->sms = 0;
+    scope->shared_optin = 0;
     scope->state = NULL;
     scope->scratch = scope->entries;
     for (k = 0; k < GPUL__SCRATCHES; ++k) scope->entries[k].pointer = NULL;
@@ -4224,19 +4229,19 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
     gpul_status status;
     gpul_stream old;
     cudaError_t e;
-    int64_t *workspace;
+    int64_t idle;
     if (stream == NULL) return gpul__null(__func__, "stream");
     old = *stream;
     *stream = NULL;
     if (old == NULL) return GPUL_OK;
     status = gpul__pending(__func__);
-    e = gpul__workspace_entry(old, &workspace);
+    e = gpul__workspace_idle(old, &idle);
     if (e != cudaSuccess && status == GPUL_OK)
         status = gpul__fail_cuda(e, __func__, "cudaStreamGetId or cudaStreamQuery");
     else if (e != cudaSuccess) gpul__clear_cuda(e);
     e = cudaStreamDestroy(old);
     if (e != cudaSuccess && status == GPUL_OK) status = gpul__fail_cuda(e, __func__, "cudaStreamDestroy");
-    if (e == cudaSuccess && workspace != NULL) gpul__atomic_store(workspace, 0);
+    if (e == cudaSuccess && idle != 0) (void)gpul__workspaces_pass(idle, 0);
     return status;
 }
 
@@ -4987,6 +4992,8 @@ GPUL_API gpul_dtype gpul_reduce_dtype(int32_t op, gpul_dtype dtype) {
  * came after GPUL__WORKSPACES others. */
 static gpul__workspace *gpul__find_workspace(const gpul__scope *scope, gpul_stream stream) {
     gpul__device_state *const state = scope->state;
+    gpul__workspace *first;
+    intptr_t address;
     int64_t mine;
     cudaError_t e;
     int32_t k;
@@ -4994,23 +5001,21 @@ static gpul__workspace *gpul__find_workspace(const gpul__scope *scope, gpul_stre
     e = gpul__stream_key(stream, &mine);
     if (e != cudaSuccess) gpul__clear_cuda(e);
     if (mine == 0) return NULL;
-    for (k = 0; k < GPUL__WORKSPACES; ++k) {
-        const int64_t there = gpul__atomic_load(&state->streams[k]);
-        if (there != mine && (there != 0 || !gpul__atomic_swap(&state->streams[k], 0, mine)) &&
-            gpul__atomic_load(&state->streams[k]) != mine)
-            continue;
-        if (gpul__atomic_load(&state->workspaces) == 0) {
-            gpul__workspace *first = NULL;
-            e = (cudaError_t)gpul__find_workspaces(&first);
-            if (e != cudaSuccess) {
-                gpul__clear_cuda(e);
-                return NULL;
-            }
-            gpul__atomic_store(&state->workspaces, (int64_t)(intptr_t)first);
+    for (k = 0; k < GPUL__WORKSPACES && gpul__atomic_load(&state->streams[k]) != mine; ++k) {}
+    if (k == GPUL__WORKSPACES)
+        for (k = 0; k < GPUL__WORKSPACES && !gpul__atomic_swap(&state->streams[k], 0, mine); ++k) {}
+    if (k == GPUL__WORKSPACES) return NULL;
+    address = (intptr_t)gpul__atomic_load(&state->workspaces);
+    memcpy(&first, &address, sizeof first);
+    if (first == NULL) {
+        e = (cudaError_t)gpul__find_workspaces(&first);
+        if (e != cudaSuccess) {
+            gpul__clear_cuda(e);
+            return NULL;
         }
-        return (gpul__workspace *)(intptr_t)gpul__atomic_load(&state->workspaces) + k;
+        gpul__atomic_store(&state->workspaces, (int64_t)(intptr_t)first);
     }
-    return NULL;
+    return first + k;
 }
 
 /* Room for the partial results, launch, and scratch memory back: what every reduction ends with. */
