@@ -3053,8 +3053,7 @@ static gpul_status gpul__begin_on(gpul__scope *scope, const char *function, int3
     int32_t k;
     if (status != GPUL_OK) return status;
     scope->function = function;
-    scope->moved = scope->sms = 0;
-    scope->shared_optin = 0;
+    scope->moved = 0;
     scope->state = NULL;
     scope->scratch = scope->entries;
     for (k = 0; k < GPUL__SCRATCHES; ++k) scope->entries[k].pointer = NULL;
@@ -3089,11 +3088,11 @@ static gpul_status gpul__begin(gpul__scope *scope, const char *function, const g
         if (first->device != arrays[k]->device) {
             gpul_status status = gpul__pending(function);
             if (status != GPUL_OK) return status;
-            status = gpul__fail(GPUL_ERROR_DEVICE, function,
-                                "arrays of two devices: %s on device %d and %s on device %d; gpul_copy one over",
-                                gpul__describe(one, sizeof one, first), (int)first->device,
-                                gpul__describe(two, sizeof two, arrays[k]), (int)arrays[k]->device);
-            return status;
+            (void)gpul__fail(GPUL_ERROR_DEVICE, function,
+                             "arrays of two devices: %s on device %d and %s on device %d; gpul_copy one over",
+                             gpul__describe(one, sizeof one, first), (int)first->device,
+                             gpul__describe(two, sizeof two, arrays[k]), (int)arrays[k]->device);
+            return GPUL_ERROR_DEVICE;
         }
     }
     return gpul__begin_on(scope, function, first == NULL ? -1 : first->device);
@@ -5006,7 +5005,7 @@ static gpul__workspace *gpul__find_workspace(const gpul__scope *scope, gpul_stre
         for (k = 0; k < GPUL__WORKSPACES && !gpul__atomic_swap(&state->streams[k], 0, mine); ++k) {}
     if (k == GPUL__WORKSPACES) return NULL;
     address = (intptr_t)gpul__atomic_load(&state->workspaces);
-    memcpy(&first, &address, sizeof first);
+    memcpy(&first, &address, sizeof address);
     if (first == NULL) {
         e = (cudaError_t)gpul__find_workspaces(&first);
         if (e != cudaSuccess) {
