@@ -1138,6 +1138,16 @@ template <int N, typename T> static __device__ __forceinline__ void gpul__save(T
 #endif
 }
 template <typename T> static __device__ __forceinline__ T gpul__at(const T *p, int64_t i) { return p[i]; }
+/* A loop that never runs, `zero` being 0, so that loads before it are on their way before anything after it waits for the first
+ * of them: the compiler, left alone, mixes the two to save registers. */
+static __device__ __forceinline__ void gpul__hold(int32_t zero) {
+#ifdef __CUDA_ARCH__
+    GPUL__UNROLL_NOT
+    for (int32_t i = 0; i < zero; ++i) asm volatile("nanosleep.u32 0;" ::: "memory");
+#else
+    (void)zero;
+#endif
+}
 static __device__ __forceinline__ gpul__none gpul__at(const gpul__none *, int64_t) { return gpul__none(); }
 
 static inline bool gpul__aligned(const void *p, size_t bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; }
@@ -1412,10 +1422,11 @@ template <typename Op> static int32_t gpul__elementwise_launch(const gpul__eleme
  * groups are folded into 256 slots (q, q + 256, ...) and those are combined by the same tree. Slots and units that are not
  * there count as identity. A group's units have its rows by turns, so that a block's eight warps read one stretch of memory
  * (4540 GB/s on an H200; eight stretches: 4110); where there is one group, each has its rows side by side. The tree depends
- * on the number of elements and their size alone, and three kernels walk it, with the same bits:
+ * on the number of elements and their size alone, and four kernels walk it, with the same bits:
  *     rows    warps along an output's elements, which lie side by side: 16-byte loads, several in flight
  *     short   the same where one row covers an output: several outputs at once
- *     cols    threads along the outputs: columns of a row-major matrix, and whatever the other two do not take
+ *     cols    threads along the outputs: columns of a row-major matrix, and whatever the others do not take
+ *     narrow  the same where one row covers an output: a thread has all of it
  * Where units of one output run in different blocks, the block that finishes last combines them: one launch. */
 
 template <typename Acc> static __device__ __forceinline__ Acc gpul__shuffle(Acc a, int distance, bool down) {
@@ -1465,6 +1476,8 @@ struct gpul__reduce_layout {
     int32_t held;    /* rows: groups that a block takes, GPUL__REDUCE_GROUPS at most */
     int32_t step;    /* from a unit's row to its next: 8 where there are several groups, else 1 */
     int32_t width;   /* 2^width: warps to an output (rows), threads to one (short), threads side by side (cols) */
+    int32_t zero;    /* for gpul__hold */
+    int32_t passes;  /* cols, narrow: 2^passes slots, or sets of kSets slots, are a thread's, side by side */
     int32_t parts;   /* cols: 2^parts threads share the slots of a unit */
     int32_t run;     /* cols: 2^run neighbouring units are combined by their block before they become partial results */
 };
@@ -1498,10 +1511,10 @@ static __device__ __forceinline__ gpul__reduce_span gpul__reduce_span_of(const g
     return span;
 }
 
-/* For kN elements to 16 bytes: how many outputs the short kernel has in flight, and how many slots the cols kernel has side by
- * side, so that eight loads or more are in flight and registers hold them. */
+/* For kN elements to 16 bytes, what a thread has in flight: kShort outputs in the short kernel, and kSets sets of kN elements, which
+ * are rows of a slot in the cols kernel and slots in the narrow one: eight loads or more. */
 template <int kN> struct gpul__reduce_shape {
-    enum { kShort = kN <= 4 ? 8 : 4, kSide = kN >= 8 ? 1 : 8 / kN };
+    enum { kShort = kN <= 4 ? 8 : 4, kSets = kN >= 8 ? 1 : 8 / kN };
 };
 
 /* index = (result * size) + *rest, for indices below 2^53, with the rounded 1 / size: no 64-bit division, whose call would cost the
@@ -1883,78 +1896,101 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     }
 }
 
-/* kSide slots from slot `from` on of one unit, for kC neighbouring columns, in one thread. */
+/* A thread's loads from kC neighbouring columns, all on their way before the first is used: kSets sets of kN elements, `step`
+ * elements apart, from the one at `at` on; without kWhole, those before `length`. */
+template <bool kWhole, int kC, int kSets, int kN, typename X, typename Y>
+static __device__ __forceinline__ void gpul__reduce_fetch(const gpul__reduce_layout &p, const X *x, const Y *y, int at,
+                                                          int step, int length, gpul__pack<X, kC> (&vx)[kSets][kN],
+                                                          Y (&vy)[kSets][kN]) {
+    const int64_t stride = p.x_reduce[0], x_step = step * stride, y_step = step * p.y_stride;
+    GPUL__UNROLL
+    for (int r = 0; r < kSets; ++r) {
+        GPUL__UNROLL
+        for (int k = 0; k < kN; ++k) {
+            if (!kWhole && at + r * step + k >= length) continue;
+            vx[r][k] = gpul__load<kC>(x + r * x_step + k * stride);
+            vy[r][k] = gpul__at(y, r * y_step + k * p.y_stride);
+        }
+    }
+    gpul__hold(p.zero);
+}
+
+/* kSets rows of a slot, as far as they are there. Moves on. */
+template <bool kWhole, int kC, typename Op>
+static __device__ __forceinline__ void
+gpul__reduce_slot_rows(const gpul__reduce_layout &p, const Op (&op)[kC], const typename Op::X *&x,
+                       const typename Op::Y *&y, int &at, int step, int length, typename Op::Lane (&lane)[kC]) {
+    enum { kN = 16 / sizeof(typename Op::X), kSets = gpul__reduce_shape<kN>::kSets };
+    gpul__pack<typename Op::X, kC> vx[kSets][kN];
+    typename Op::Y vy[kSets][kN];
+    gpul__reduce_fetch<kWhole>(p, x, y, at, step, length, vx, vy);
+    GPUL__UNROLL
+    for (int r = 0; r < int(kSets); ++r) {
+        GPUL__UNROLL
+        for (int k = 0; k < int(kN); ++k) {
+            if (!kWhole && at + r * step + k >= length) continue;
+            GPUL__UNROLL
+            for (int c = 0; c < kC; ++c) lane[c] = op[c].fold(lane[c], vx[r][k].v[c], vy[r][k], at + r * step + k);
+        }
+    }
+    at += kSets * step;
+    x += kSets * step * p.x_reduce[0];
+    if (gpul__has<typename Op::Y>()) y += kSets * step * p.y_stride;
+}
+
+/* One slot of a unit, for kC neighbouring columns. */
 template <int kC, typename Op>
-static __device__ __forceinline__ void gpul__reduce_column(const gpul__reduce_layout &p, const Op &one_op,
-                                                           const typename Op::X *x, const typename Op::Y *y, int unit,
-                                                           int from, typename Op::Acc (&result)[kC]) {
-    typedef typename Op::X X;
-    typedef typename Op::Y Y;
-    typedef typename Op::Acc Acc;
-    enum { kN = 16 / sizeof(X), kSide = gpul__reduce_shape<kN>::kSide, kFlight = kSide * kN };
+static __device__ __forceinline__ void gpul__reduce_slot(const gpul__reduce_layout &p, const Op &one_op,
+                                                         const typename Op::X *x, const typename Op::Y *y, int unit,
+                                                         int slot, typename Op::Acc (&result)[kC]) {
+    enum { kN = 16 / sizeof(typename Op::X), kSets = gpul__reduce_shape<kN>::kSets };
     const gpul__reduce_span span = gpul__reduce_span_of<32 * kN>(p, unit);
-    const int64_t stride = p.x_reduce[0];
-    const int step = p.step * 32 * int(kN), first = from * int(kN);
+    const int step = p.step * 32 * int(kN), first = slot * int(kN);
     Op op[kC];
-    typename Op::Lane lane[kSide][kC];
+    typename Op::Lane lane[kC];
     GPUL__UNROLL
     for (int c = 0; c < kC; ++c) {
         op[c] = one_op;
         op[c].begin(x + c);
-        GPUL__UNROLL
-        for (int k = 0; k < int(kSide); ++k) lane[k][c] = op[c].start();
+        lane[c] = op[c].start();
     }
     int at = first;
-    if (p.reduce_ndim == 1) {
-        const X *px = x + (span.begin + at) * stride;
-        const Y *py = gpul__has<Y>() ? y + (span.begin + at) * p.y_stride : y;
+    if (kC > 1 || p.reduce_ndim == 1) {
+        const typename Op::X *px = x + (span.begin + at) * p.x_reduce[0];
+        const typename Op::Y *py = gpul__has<typename Op::Y>() ? y + (span.begin + at) * p.y_stride : y;
         GPUL__UNROLL_NOT
-        for (; at + int(kFlight) <= span.length; at += step) {
-            gpul__pack<X, kC> vx[kFlight];
-            GPUL__UNROLL
-            for (int j = 0; j < int(kFlight); ++j) vx[j] = gpul__load<kC>(px + j * stride);
-            GPUL__UNROLL
-            for (int j = 0; j < int(kFlight); ++j) {
-                const Y vy = gpul__at(py, j * p.y_stride);
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c)
-                    lane[j / int(kN)][c] = op[c].fold(lane[j / int(kN)][c], vx[j].v[c], vy, at + j);
-            }
-            px += step * stride;
-            if (gpul__has<Y>()) py += step * p.y_stride;
-        }
-    }
-    /* the last elements, and elements of several dimensions: one by one */
-    GPUL__UNROLL
-    for (int k = 0; k < int(kSide); ++k) {
+        while (at + int(kSets - 1) * step + int(kN) <= span.length)
+            gpul__reduce_slot_rows<true>(p, op, px, py, at, step, span.length, lane);
         GPUL__UNROLL_NOT
-        for (int row = at + k * int(kN); row < span.length; row += step) {
+        while (at < span.length) gpul__reduce_slot_rows<false>(p, op, px, py, at, step, span.length, lane);
+    } else { /* elements of several dimensions: one by one */
+        GPUL__UNROLL_NOT
+        for (; at < span.length; at += step) {
             GPUL__UNROLL_NOT
-            for (int j = row; j < row + int(kN) && j < span.length; ++j) {
-                const int64_t i = span.begin + j;
-                const int64_t place = kC > 1 ? i * stride : gpul__reduce_element(p, i);
-                const gpul__pack<X, kC> vx = gpul__load<kC>(x + place);
-                const Y vy = gpul__at(y, i * p.y_stride);
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c) lane[k][c] = op[c].fold(lane[k][c], vx.v[c], vy, j);
+            for (int j = at; j < at + int(kN) && j < span.length; ++j) {
+                const typename Op::X *const px = x + gpul__reduce_element(p, span.begin + j);
+                lane[0] = op[0].fold(lane[0], *px, gpul__at(y, (span.begin + j) * p.y_stride), j);
             }
         }
     }
     GPUL__UNROLL
-    for (int c = 0; c < kC; ++c) {
-        Acc acc[kSide];
+    for (int c = 0; c < kC; ++c)
+        result[c] = first < span.length ? op[c].settle(lane[c], span.begin, first) : op[c].identity();
+}
+
+/* One more of 2^levels results of a thread, by index, that go into the tree side by side: `halves` keeps the left halves that wait
+ * for their right ones, as a binary counter its ones. After the last of them, acc is the result of all. */
+template <int kC, typename Op>
+static __device__ __forceinline__ void gpul__reduce_carry(const Op &op, typename Op::Acc (&acc)[kC], int index,
+                                                          int levels, typename Op::Acc *halves) {
+    GPUL__UNROLL_NOT
+    for (; index & 1; index >>= 1, --levels, halves += kC * GPUL__REDUCE_THREADS) {
         GPUL__UNROLL
-        for (int k = 0; k < int(kSide); ++k) {
-            const int slot = first + k * int(kN);
-            acc[k] = slot < span.length ? op[c].settle(lane[k][c], span.begin, slot) : op[c].identity();
-        }
-        GPUL__UNROLL
-        for (int d = 1; d < int(kSide); d *= 2) {
-            GPUL__UNROLL
-            for (int k = 0; k < int(kSide); k += 2 * d) acc[k] = op[c].combine(acc[k], acc[k + d]);
-        }
-        result[c] = acc[0];
+        for (int c = 0; c < kC; ++c) acc[c] = op.combine(halves[c * GPUL__REDUCE_THREADS], acc[c]);
     }
+    if (levels <= 0) return;
+    GPUL__UNROLL
+    for (int c = 0; c < kC; ++c) halves[c * GPUL__REDUCE_THREADS] = acc[c];
 }
 
 /* The tree over `parts` threads that lie `width` apart, for kC columns: the result in part 0. `shared` has kC for each thread. */
@@ -2031,17 +2067,21 @@ static __device__ __forceinline__ void gpul__reduce_groups(const Op &op, const g
     for (int c = 0; c < kC; ++c) result[c] = open[0][c];
 }
 
-/* A block has a strip of 2^p.width threads with kC columns each, 2^p.parts threads to the slots of a unit, and as many units as
- * fill it. Runs of 2^p.run units are combined at once, then groups by the last block of each, then the output by the last. */
+/* A block has a strip of 2^p.width threads with kC columns each, 2^p.parts threads to the slots of a unit with 2^p.passes of them
+ * each, and as many units as fill it. Runs of 2^p.run units are combined at once, then groups by the last block of each, then
+ * the output by the last.
+ * What counts is how much is on its way: 8 loads in each of 512 threads, 64 KB, is where an H200 is fastest. 8192 x 8192
+ * doubles take 125 us; with 96 KB 134, with 128 KB 167, and as copies to shared memory (cp.async, 128 KB) 147. A slot after the
+ * other, rather than four side by side, leaves registers for that: 137 us with them. */
 template <typename Op, int kC>
-static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kC * sizeof(typename Op::Acc) > 32 ? 2 : 3)
+static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
     gpul__reduce_cols(void *out, const typename Op::X *x, const typename Op::Y *y, typename Op::Acc *partials,
                       uint32_t *arrived, const __grid_constant__ gpul__reduce_layout p, Op op) {
     gpul__await();
     typedef typename Op::Acc Acc;
-    enum { kSide = gpul__reduce_shape<16 / sizeof(typename Op::X)>::kSide };
-    GPUL_SHARED(Acc, shared); /* kC for each thread; a flag */
-    uint32_t *flag = reinterpret_cast<uint32_t *>(shared + kC * GPUL__REDUCE_THREADS);
+    GPUL_SHARED(Acc, shared); /* kC for each thread; p.passes times kC for each; a flag */
+    Acc *const halves = shared + kC * GPUL__REDUCE_THREADS;
+    uint32_t *const flag = reinterpret_cast<uint32_t *>(halves + p.passes * kC * GPUL__REDUCE_THREADS);
     const gpul__reduce_share share = gpul__reduce_share_of(p, true);
     if (share.part >= unsigned(p.splits)) return; /* the grid may have more blocks than parts */
     const int width = 1 << p.width, column = int(threadIdx.x) & (width - 1), line = int(threadIdx.x >> p.width);
@@ -2052,8 +2092,14 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kC * sizeof(typen
     Acc acc[kC];
     GPUL__UNROLL
     for (int c = 0; c < kC; ++c) acc[c] = op.identity();
-    if (real && unit < p.units)
-        gpul__reduce_column<kC>(p, op, x + place.x, y, unit, (line & ((1 << p.parts) - 1)) * int(kSide), acc);
+    if (real && unit < p.units) {
+        const int first = (line & ((1 << p.parts) - 1)) << p.passes;
+        GPUL__UNROLL_NOT
+        for (int pass = 0; pass < 1 << p.passes; ++pass) {
+            gpul__reduce_slot(p, op, x + place.x, y, unit, first + pass, acc);
+            gpul__reduce_carry(op, acc, pass, p.passes, halves + threadIdx.x);
+        }
+    }
     /* the slots of a unit, and then a run of units: the same tree goes on */
     const int members = 1 << (p.parts + p.run);
     gpul__reduce_parts(op, acc, line & (members - 1), members, width, shared);
@@ -2101,6 +2147,58 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kC * sizeof(typen
         const int64_t at = kC == 1 ? place.out : place.out + c * p.out_stride[p.outer_ndim - 1];
         op.store(out, at, p.out_dtype, op.combine(acc[c], op.identity()), p.n); /* as in rows */
     }
+}
+
+/* A thread has kC columns of one row: many outputs of few elements. */
+template <typename Op, int kC>
+static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 3)
+    gpul__reduce_narrow(void *out, const typename Op::X *x, const typename Op::Y *y,
+                        const __grid_constant__ gpul__reduce_layout p, Op one_op) {
+    gpul__await();
+    typedef typename Op::Acc Acc;
+    enum { kN = 16 / sizeof(typename Op::X), kSets = gpul__reduce_shape<kN>::kSets };
+    GPUL_SHARED(Acc, halves);
+    const int64_t output = (int64_t(blockIdx.x) * GPUL__REDUCE_THREADS + threadIdx.x) * kC;
+    if (output >= p.outputs) return; /* kC divides p.outputs */
+    const gpul__reduce_place place = gpul__reduce_at(p, output);
+    const int length = int(p.n), step = kSets * kN;
+    Acc acc[kC];
+    x += place.x;
+    GPUL__UNROLL_NOT
+    for (int pass = 0, at = 0; pass < 1 << p.passes; ++pass, at += step) {
+        gpul__pack<typename Op::X, kC> vx[kSets][kN];
+        typename Op::Y vy[kSets][kN];
+        const typename Op::X *const px = x + at * p.x_reduce[0];
+        const typename Op::Y *const py = gpul__has<typename Op::Y>() ? y + at * p.y_stride : y;
+        if (at + step <= length) gpul__reduce_fetch<true>(p, px, py, at, kN, length, vx, vy);
+        else gpul__reduce_fetch<false>(p, px, py, at, kN, length, vx, vy);
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) {
+            Op op = one_op;
+            Acc slots[kSets];
+            op.begin(x + c);
+            GPUL__UNROLL
+            for (int r = 0; r < int(kSets); ++r) {
+                typename Op::Lane lane = op.start();
+                const int first = at + r * int(kN);
+                GPUL__UNROLL
+                for (int k = 0; k < int(kN); ++k)
+                    if (first + k < length) lane = op.fold(lane, vx[r][k].v[c], vy[r][k], first + k);
+                slots[r] = first < length ? op.settle(lane, 0, first) : op.identity();
+            }
+            GPUL__UNROLL
+            for (int d = 1; d < int(kSets); d *= 2) {
+                GPUL__UNROLL
+                for (int r = 0; r < int(kSets); r += 2 * d) slots[r] = op.combine(slots[r], slots[r + d]);
+            }
+            acc[c] = slots[0];
+        }
+        gpul__reduce_carry(one_op, acc, pass, p.passes, halves + threadIdx.x);
+    }
+    GPUL__UNROLL
+    for (int c = 0; c < kC; ++c)
+        one_op.store(out, place.out + c * p.out_stride[p.outer_ndim - 1], p.out_dtype,
+                     one_op.combine(acc[c], one_op.identity()), p.n); /* as in rows */
 }
 
 /* How many neighbouring columns a thread of the cols kernel takes with one load where it can: 16 bytes of the common types; it
@@ -2154,16 +2252,61 @@ static inline int32_t gpul__reduce_start(gpul__reduce_args *args, gpul__reduce_l
         static_cast<Acc *>(args->partials), args->arrived, p, op);
 }
 
+/* How the cols kernel shares out the work. A thread has as many slots one after the other as leave two blocks to every
+ * multiprocessor, but not one round of them and a half; the units of a group lie side by side in a block if they can, for
+ * then nothing passes between blocks (1000 x 1000 doubles: 4.9 us, else 5.5). Columns less than 128 bytes wide in all are read
+ * a slot or four at a time, as was measured best with y and without it. `most` passes fit in shared memory. */
+static inline void gpul__reduce_plan_cols(gpul__reduce_layout &p, int32_t vec, bool two, int64_t strips, int64_t sms,
+                                          int32_t most) {
+    const int32_t slots = gpul__log2_up_to(gpul_ceil_div(p.n, vec), 5), units = gpul__log2_up_to(p.units, 3);
+    const int64_t round = 2 * sms;
+    if (strips < 8) {
+        const int32_t few = two ? 0 : vec == 2 ? 2 : 1;
+        most = few < most ? few : most;
+    }
+    for (p.passes = slots < most ? slots : most;; --p.passes) {
+        p.parts = slots - p.passes;
+        const int32_t widest = 8 - p.parts - units;
+        p.width = gpul__log2_up_to(strips, widest < 3 ? 3 : widest);
+        const int32_t together = 8 - p.width - p.parts;
+        p.run = together < 3 ? together : 3;
+        p.splits = int32_t(gpul_ceil_div(p.units, int64_t(1) << together));
+        const int64_t blocks = gpul_ceil_div(strips, int64_t(1) << p.width) * p.splits;
+        const bool enough = blocks >= round * 15 / 16 && (blocks <= round * 5 / 4 || blocks >= round * 15 / 8);
+        if (p.passes == 0 || enough || strips < 8) return;
+        if (p.passes == 1 && p.units > 1 && p.splits == 1) return;
+    }
+}
+
+/* What a block of the cols and the narrow kernel may have: every GPU gives it without being asked. */
+#define GPUL__COLS_SHARED (48 * 1024)
+
+/* The narrow kernel, where its operation takes several columns at once and its shared memory is there: *launched tells. */
+template <typename Op, int kC> struct gpul__narrow {
+    static inline int32_t launch(int32_t *launched, const gpul__reduce_args *args, gpul__reduce_layout &p,
+                                 const Op &op) {
+        enum { kN = 16 / sizeof(typename Op::X), kSets = gpul__reduce_shape<kN>::kSets };
+        p.passes = gpul__log2_up_to(gpul_ceil_div(p.n, int(kN) * int(kSets)), 5);
+        const size_t shared = size_t(p.passes * kC * GPUL__REDUCE_THREADS) * sizeof(typename Op::Acc);
+        *launched = shared <= GPUL__COLS_SHARED;
+        if (!*launched) return 0;
+        return gpul__launch_early(args->device, gpul__reduce_narrow<Op, kC>,
+                                  gpul_grid_1d(p.outputs, kC * GPUL__REDUCE_THREADS), gpul__dim(GPUL__REDUCE_THREADS),
+                                  shared, args->stream, args->out, static_cast<const typename Op::X *>(args->x),
+                                  static_cast<const typename Op::Y *>(args->y), p, op);
+    }
+};
+template <typename Op> struct gpul__narrow<Op, 1> {
+    static inline int32_t launch(int32_t *launched, const gpul__reduce_args *, gpul__reduce_layout &, const Op &) {
+        *launched = 0;
+        return 0;
+    }
+};
+
 template <typename Op> static inline int32_t gpul__reduce_launch_op(gpul__reduce_args *args, const Op &op) {
     typedef typename Op::X X;
     typedef typename Op::Y Y;
-    enum {
-        kN = 16 / sizeof(X),
-        kC = gpul__columns<X>::value,
-        kO = Op::kTogether,
-        kF = gpul__reduce_shape<kN>::kShort,
-        kSide = gpul__reduce_shape<kN>::kSide
-    };
+    enum { kN = 16 / sizeof(X), kC = gpul__columns<X>::value, kO = Op::kTogether, kF = gpul__reduce_shape<kN>::kShort };
     const int64_t row = 32 * int64_t(kN);
     const bool two = gpul__has<Y>();
     gpul__reduce_layout p;
@@ -2225,17 +2368,20 @@ template <typename Op> static inline int32_t gpul__reduce_launch_op(gpul__reduce
                 gpul__aligned(args->x, kC * sizeof(X));
     for (int32_t d = 0; d < inner; ++d) wide = wide && args->x_outer[d] % kC == 0;
     const int64_t strips = wide ? args->outputs / kC : args->outputs;
-    p.parts = gpul__log2_up_to(gpul_ceil_div(args->n, kN * kSide), gpul__log2_up_to(32 / kSide, 5));
-    p.width = gpul__log2_up_to(strips, 8 - p.parts);
-    const int32_t together = 8 - p.width - p.parts;
-    p.run = together < 3 ? together : 3;
-    p.splits = int32_t(gpul_ceil_div(p.units, int64_t(1) << together));
+    if (wide && args->n <= row && strips >= GPUL__REDUCE_THREADS / 2 * int64_t(args->sms)) {
+        int32_t launched;
+        const int32_t error = gpul__narrow<Op, kC>::launch(&launched, args, p, op);
+        if (launched) return error;
+    }
+    const size_t accs = size_t(wide ? int(kC) : 1) * GPUL__REDUCE_THREADS;
+    const int32_t most = int32_t((GPUL__COLS_SHARED - 16) / (accs * sizeof(typename Op::Acc))) - 1;
+    gpul__reduce_plan_cols(p, kN, two, strips, args->sms, most < 0 ? 0 : most);
     const int64_t jobs = gpul_ceil_div(strips, int64_t(1) << p.width),
                   runs = gpul_ceil_div(p.units, int64_t(1) << p.run);
     return gpul__reduce_start(args, p, wide ? gpul__reduce_cols<Op, kC> : gpul__reduce_cols<Op, 1>, true, jobs,
                               runs > 1 && p.run < 3 ? jobs * (1 + p.groups) : jobs,
                               runs > 1 ? (p.run < 3 ? runs : 0) + (p.groups > 1 ? p.groups : 0) : 0,
-                              size_t(wide ? int(kC) : 1) * GPUL__REDUCE_THREADS, op);
+                              accs * size_t(1 + p.passes), op);
 }
 /* A table entry's launcher: Op::make() gives the operation that the kernels run, which two entries may share. */
 template <typename Op> static int32_t gpul__reduce_launch(gpul__reduce_args *args) {

@@ -557,12 +557,39 @@ static void test_shapes(void) {
     static const struct {
         gpul_dtype t;
         int64_t n, cols;
-    } cases[] = {{GPUL_F32, 70001, 8},  {GPUL_F32, 40000, 3}, {GPUL_F32, 9000, 300}, {GPUL_F32, 1024, 512},
-                 {GPUL_F32, 5003, 68},  {GPUL_F32, 100, 1},   {GPUL_F64, 30000, 2},  {GPUL_F64, 5000, 66},
-                 {GPUL_F64, 300001, 1}, {GPUL_I32, 20000, 5}, {GPUL_I64, 1111, 11},  {GPUL_U8, 100003, 4},
-                 {GPUL_U8, 50, 1000},   {GPUL_F16, 9000, 7},  {GPUL_BF16, 70, 129}};
+    } cases[] = {{GPUL_F32, 70001, 8},
+                 {GPUL_F32, 40000, 3},
+                 {GPUL_F32, 9000, 300},
+                 {GPUL_F32, 1024, 512},
+                 {GPUL_F32, 5003, 68},
+                 {GPUL_F32, 100, 1},
+                 {GPUL_F64, 30000, 2},
+                 {GPUL_F64, 5000, 66},
+                 {GPUL_F64, 300001, 1},
+                 {GPUL_I32, 20000, 5},
+                 {GPUL_I64, 1111, 11},
+                 {GPUL_U8, 100003, 4},
+                 {GPUL_U8, 50, 1000},
+                 {GPUL_F16, 9000, 7},
+                 {GPUL_BF16, 70, 129},
+                 /* many outputs of few elements */
+                 {GPUL_F32, 3, 2052},
+                 {GPUL_F32, 41, 2100},
+                 {GPUL_F32, 128, 2048},
+                 {GPUL_F32, 9, 67600},
+                 {GPUL_F64, 3, 1026},
+                 {GPUL_F64, 61, 1100},
+                 {GPUL_F64, 64, 1024},
+                 {GPUL_F64, 11, 33800},
+                 /* enough of both that a thread has several slots */
+                 {GPUL_F32, 700, 400},
+                 {GPUL_F32, 3001, 92},
+                 {GPUL_F64, 1030, 130},
+                 {GPUL_F64, 9000, 20}};
+    static const int ops[] = {GPUL_SUM, GPUL_VAR, GPUL_ARGMIN};
     for (int k = 0; k < COUNT_OF(cases); k++)
-        for (int op = GPUL_SUM; op <= GPUL_ARGMIN; op += GPUL_ARGMIN - GPUL_SUM) {
+        for (int o = 0; o < COUNT_OF(ops); o++) {
+            const int op = ops[o];
             const gpul_dtype t = cases[k].t, result = gpul_reduce_dtype(op, t);
             const int64_t n = cases[k].n, cols = cases[k].cols;
             const size_t bytes = (size_t)cols * gpul_dtype_size(result);
