@@ -1483,7 +1483,8 @@ struct gpul__reduce_layout {
 };
 
 /* The outputs that this block works on, one of p.splits blocks. Neighbouring blocks read neighbouring memory: rows has the
- * parts of a job side by side, cols the jobs. The other goes along y and z, with some blocks too many. */
+ * parts of a job side by side, cols the jobs, and so has rows with a y, of which all jobs then read a part at a time, while it
+ * is in the cache (a gemv of 64 x 2^20 doubles: ... us, else 137). The other goes along y and z, with some blocks too many. */
 struct gpul__reduce_share {
     unsigned job, part;
 };
@@ -1711,13 +1712,13 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
     enum { kAtOnce = kO > 1 ? 2 : 4 }; /* partial results that a thread loads at once */
     GPUL_SHARED(Acc, shared);          /* kO x groups x 8; a flag */
     uint32_t *flag = reinterpret_cast<uint32_t *>(shared + kO * GPUL__REDUCE_GROUPS * warps);
-    const gpul__reduce_share share = gpul__reduce_share_of(p, false);
+    const gpul__reduce_share share = gpul__reduce_share_of(p, gpul__has<typename Op::Y>());
     const int width = 1 << p.width, sets = warps >> p.width; /* of outputs, side by side */
     const int from = int(share.part) * p.held, to = from + p.held < p.groups ? from + p.held : p.groups;
     Acc acc = op.identity();
     const unsigned job = share.job;
     const int64_t mine = (int64_t(job) * sets + (warp >> p.width)) * kO;
-    if (job >= p.jobs) return; /* the grid may have more blocks than jobs */
+    if (job >= p.jobs || share.part >= unsigned(p.splits)) return; /* the grid may have more blocks than either */
     GPUL__UNROLL_NOT
     for (int group = from; group < to; ++group) {
         const int unit = group * 8 + (warp & (width - 1));
@@ -2358,7 +2359,7 @@ template <typename Op> static inline int32_t gpul__reduce_launch_op(gpul__reduce
         if (jobs >= 2 * sms) held = GPUL__REDUCE_GROUPS;
         p.held = int32_t(held < 1 ? 1 : held > GPUL__REDUCE_GROUPS ? GPUL__REDUCE_GROUPS : held);
         p.splits = int32_t(gpul_ceil_div(p.groups, p.held));
-        return gpul__reduce_start(args, p, together ? gpul__reduce_rows<Op, kO> : gpul__reduce_rows<Op, 1>, false, jobs,
+        return gpul__reduce_start(args, p, together ? gpul__reduce_rows<Op, kO> : gpul__reduce_rows<Op, 1>, two, jobs,
                                   p.splits > 1 ? jobs : 0, p.splits > 1 ? p.groups : 0, accs, op);
     }
     /* Several columns in one load, where they lie side by side and every row is aligned to it. */

@@ -157,8 +157,15 @@ static __device__ __forceinline__ float gpul__multiply_add(float a, float b, flo
 static __device__ __forceinline__ int64_t gpul__multiply_add(int64_t a, int64_t b, int64_t c) {
     return gpul__add(gpul__mul(a, b), c);
 }
-static __device__ __forceinline__ double gpul__magnitude(double a) { return fabs(a); }
-static __device__ __forceinline__ int64_t gpul__magnitude(int64_t a) { return a < 0 ? int64_t(-uint64_t(a)) : a; }
+static __device__ __forceinline__ double gpul__absolute(double a) { return fabs(a); }
+static __device__ __forceinline__ int64_t gpul__absolute(int64_t a) { return a < 0 ? int64_t(-uint64_t(a)) : a; }
+template <typename A, typename T> static __device__ __forceinline__ A gpul__magnitude(T x) {
+    return gpul__absolute(gpul__widen<A>(x));
+}
+/* in 32 bits: 2^28 integers take 240 us, in 64 bits 247 */
+template <> __device__ __forceinline__ int64_t gpul__magnitude<int64_t, int32_t>(int32_t x) {
+    return int64_t(x < 0 ? 0u - uint32_t(x) : uint32_t(x));
+}
 
 /* Entries of the table at the end whose kernels differ in a flag share them (make()), for each kernel costs compile time. */
 template <typename Op, typename T, typename A = typename gpul__sum_of<T>::type>
@@ -193,7 +200,7 @@ template <typename T> struct gpul__mean : gpul__mean_of<T>::type {
 template <typename T> struct gpul__abs_sum : gpul__sum_base<gpul__abs_sum<T>, T> {
     typedef typename gpul__sum_of<T>::type A;
     __device__ __forceinline__ A fold(A acc, T x, gpul__none, int) const {
-        return gpul__add(acc, gpul__magnitude(gpul__widen<A>(x)));
+        return gpul__add(acc, gpul__magnitude<A>(x));
     }
 };
 template <typename T> struct gpul__sum_sq : gpul__sum_base<gpul__sum_sq<T>, T> {
