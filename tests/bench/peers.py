@@ -36,6 +36,13 @@ except Exception:  # also: no GPU, no driver
     cupy = None
 try:
     import warnings
+
+    import numpy
+
+    # names that NumPy 2.4 and later no longer have, and Numba 0.68 looks up when it is first used
+    for name, now in (("row_stack", "vstack"), ("trapz", "trapezoid"), ("in1d", "isin")):
+        if not hasattr(numpy, name):
+            setattr(numpy, name, getattr(numpy, now))
     from numba import cuda as nb
     from numba.core.errors import NumbaPerformanceWarning
 
@@ -236,9 +243,9 @@ def elementwise(case, dtype, power):
         }[case]
     if nb and case in ("vecadd", "vecmul") and dtype != "f16" and power <= 28:
         kernel = numba_kernels()[case]
-        a, b, c = nb.as_cuda_array(x), nb.as_cuda_array(y), nb.as_cuda_array(out)
+        arrays = [nb.as_cuda_array(t) for t in (x, y, out)]
         blocks = (n + 255) // 256
-        calls["numba"] = lambda: kernel[blocks, 256](a, b, c)
+        calls["numba"] = lambda: kernel[blocks, 256](*arrays)
     if gpulite:
         g = [gpulite.wrap(t, dtype, (n,)) for t in (out, x, y)]
         calls["gpulite"] = (
@@ -304,8 +311,8 @@ def reduction(case, dtype, power):
         if case == "abs-sum" and dtype == "i32":
             del calls["cupy"]
     if nb and case == "sum" and power <= 24:
-        a, reducer = nb.as_cuda_array(x), numba_kernels()["sum"]
-        calls["numba"] = lambda: reducer(a)
+        array, reducer = nb.as_cuda_array(x), numba_kernels()["sum"]
+        calls["numba"] = lambda: reducer(array)
     contenders = [Contender(w, f, check) for w, f in calls.items()]
     if gpulite:
         kind = (
