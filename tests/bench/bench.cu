@@ -56,7 +56,7 @@ static size_t big_bytes;            // of each
 static char *small_out;             // scalar results
 static char *side;                  // references: counts, edges, vectors
 static const size_t side_bytes = size_t(64) << 20;
-static char *arena; // temporaries of the peers, handed out anew for each case
+static char *arena;        // temporaries of the peers, handed out anew for each case
 static size_t arena_bytes; // CUB's histogram of 10^6 bins wants gigabytes
 static size_t arena_used;
 static void *blas_workspace;
