@@ -374,8 +374,9 @@ template <typename T> struct gpul__argmax : gpul__argmin<T> {
  * 3. Matrix-vector product
  *
  * y = alpha A x + beta y is a reduction of A[i, :] * x along a row for each i: the engine's `rows` kernel for row-major
- * matrices, its `cols` kernel for column-major ones, with the columns split over blocks and joined in order. Each product
- * enters by one fma in A's own precision: at most cols + 2 roundings reach any element. beta = 0 must not read y.
+ * matrices, its `cols` kernel for column-major ones, with the columns split over blocks and joined in order, or `narrow` where
+ * there are few columns. Each product enters by one fma in A's own precision: at most cols + 2 roundings reach any element.
+ * beta = 0 must not read y.
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifndef GPULITE_NO_GEMV
 namespace {
