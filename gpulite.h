@@ -1138,6 +1138,8 @@ template <int N, typename T> static __device__ __forceinline__ void gpul__save(T
 #endif
 }
 template <typename T> static __device__ __forceinline__ T gpul__at(const T *p, int64_t i) { return p[i]; }
+static __device__ __forceinline__ gpul__none gpul__at(const gpul__none *, int64_t) { return gpul__none(); }
+
 /* A loop that never runs, `zero` being 0, so that loads before it are on their way before anything after it waits for the first
  * of them: the compiler, left alone, mixes the two to save registers. */
 static __device__ __forceinline__ void gpul__hold(int32_t zero) {
@@ -1148,7 +1150,6 @@ static __device__ __forceinline__ void gpul__hold(int32_t zero) {
     (void)zero;
 #endif
 }
-static __device__ __forceinline__ gpul__none gpul__at(const gpul__none *, int64_t) { return gpul__none(); }
 
 static inline bool gpul__aligned(const void *p, size_t bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; }
 
@@ -1980,18 +1981,19 @@ static __device__ __forceinline__ void gpul__reduce_slot(const gpul__reduce_layo
 }
 
 /* One more of 2^levels results of a thread, by index, that go into the tree side by side: `halves` keeps the left halves that wait
- * for their right ones, as a binary counter its ones. After the last of them, acc is the result of all. */
+ * for their right ones, as a binary counter its ones: levels times kC of them, `pitch` apart. After the last of them, acc is the
+ * result of all. */
 template <int kC, typename Op>
 static __device__ __forceinline__ void gpul__reduce_carry(const Op &op, typename Op::Acc (&acc)[kC], int index,
-                                                          int levels, typename Op::Acc *halves) {
+                                                          int levels, typename Op::Acc *halves, int pitch) {
     GPUL__UNROLL_NOT
-    for (; index & 1; index >>= 1, --levels, halves += kC * GPUL__REDUCE_THREADS) {
+    for (; index & 1; index >>= 1, --levels, halves += kC * pitch) {
         GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) acc[c] = op.combine(halves[c * GPUL__REDUCE_THREADS], acc[c]);
+        for (int c = 0; c < kC; ++c) acc[c] = op.combine(halves[c * pitch], acc[c]);
     }
     if (levels <= 0) return;
     GPUL__UNROLL
-    for (int c = 0; c < kC; ++c) halves[c * GPUL__REDUCE_THREADS] = acc[c];
+    for (int c = 0; c < kC; ++c) halves[c * pitch] = acc[c];
 }
 
 /* The tree over `parts` threads that lie `width` apart, for kC columns: the result in part 0. `shared` has kC for each thread. */
@@ -2021,8 +2023,9 @@ static __device__ __forceinline__ void gpul__reduce_groups(const Op &op, const g
                                                            typename Op::Acc (&result)[kC]) {
     typedef typename Op::Acc Acc;
     enum { kSide = 4 }; /* slots side by side */
-    Acc open[9][kC];    /* the open left halves, as a binary counter has them */
-    int depth = 0;
+    Acc open[6 * kC];   /* for gpul__reduce_carry: 256 slots, four at a time */
+    int levels = 0;
+    while (int(kSide) << levels < count) ++levels;
     GPUL__UNROLL_NOT
     for (int s = 0; s < count; s += int(kSide)) {
         Acc acc[kSide][kC];
@@ -2055,17 +2058,10 @@ static __device__ __forceinline__ void gpul__reduce_groups(const Op &op, const g
                 for (int c = 0; c < kC; ++c) acc[k][c] = op.combine(acc[k][c], acc[k + d][c]);
             }
         }
-        for (int index = s / int(kSide); index & 1; index >>= 1) {
-            --depth;
-            GPUL__UNROLL
-            for (int c = 0; c < kC; ++c) acc[0][c] = op.combine(open[depth][c], acc[0][c]);
-        }
         GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) open[depth][c] = acc[0][c];
-        ++depth;
+        for (int c = 0; c < kC; ++c) result[c] = acc[0][c];
+        gpul__reduce_carry(op, result, s / int(kSide), levels, open, 1);
     }
-    GPUL__UNROLL
-    for (int c = 0; c < kC; ++c) result[c] = open[0][c];
 }
 
 /* A block has a strip of 2^p.width threads with kC columns each, 2^p.parts threads to the slots of a unit with 2^p.passes of them
@@ -2098,7 +2094,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
         GPUL__UNROLL_NOT
         for (int pass = 0; pass < 1 << p.passes; ++pass) {
             gpul__reduce_slot(p, op, x + place.x, y, unit, first + pass, acc);
-            gpul__reduce_carry(op, acc, pass, p.passes, halves + threadIdx.x);
+            gpul__reduce_carry(op, acc, pass, p.passes, halves + threadIdx.x, GPUL__REDUCE_THREADS);
         }
     }
     /* the slots of a unit, and then a run of units: the same tree goes on */
@@ -2194,7 +2190,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 3)
             }
             acc[c] = slots[0];
         }
-        gpul__reduce_carry(one_op, acc, pass, p.passes, halves + threadIdx.x);
+        gpul__reduce_carry(one_op, acc, pass, p.passes, halves + threadIdx.x, GPUL__REDUCE_THREADS);
     }
     GPUL__UNROLL
     for (int c = 0; c < kC; ++c)
@@ -2369,6 +2365,7 @@ template <typename Op> static inline int32_t gpul__reduce_launch_op(gpul__reduce
                 gpul__aligned(args->x, kC * sizeof(X));
     for (int32_t d = 0; d < inner; ++d) wide = wide && args->x_outer[d] % kC == 0;
     const int64_t strips = wide ? args->outputs / kC : args->outputs;
+    /* one row, and threads without sharing it for half a block on every multiprocessor */
     if (wide && args->n <= row && strips >= GPUL__REDUCE_THREADS / 2 * int64_t(args->sms)) {
         int32_t launched;
         const int32_t error = gpul__narrow<Op, kC>::launch(&launched, args, p, op);

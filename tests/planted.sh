@@ -169,7 +169,8 @@ fault 'reduction: a minimum that loses NaN' $k 's/return a < b || gpul__is_nan(a
 fault 'reduction: counters not zeroed' $h 's/e = cudaMemsetAsync(scratch, 0, counters, stream);/e = cudaSuccess;/' test_streams
 fault 'reduction: counters left for the next' $h 's/if (last) \*arrived = 0;//' test_reduce kernels
 fault 'reduction: columns of a group left out' $h 's/runs = (rest < 8/runs = (rest < 0/' test_reduce kernels
-fault 'reduction: left halves that overwrite each other' $h 's/--levels, halves += kC \* GPUL__REDUCE_THREADS/--levels/' test_reduce kernels
+fault 'reduction: left halves that overwrite each other' $h 's/--levels, halves += kC \* pitch/--levels/' test_reduce kernels
+fault 'reduction: groups whose left halves are lost' $h 's/levels, open, 1);/0, open, 1);/' test_reduce kernels
 fault 'reduction: narrow columns past their end' $h '/gpul__reduce_narrow(/,/^}/s/if (first + k < length) lane/lane/' test_reduce kernels
 fault 'reduction: a leak on the failure path' $h '/cudaMemsetAsync of the scratch memory/{n;d;}' test_faults
 fault 'reduction: scratch memory freed twice' $h 's/if (scratch != NULL) {/& (void)cudaFreeAsync(scratch, stream);/' test_streams

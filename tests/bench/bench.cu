@@ -1139,16 +1139,16 @@ template <class T> static bool build_histogram(Case &k, int dist, int64_t n, int
         check_counts_kernel<<<256, 256, 0, stream>>>(bad, counts, wanted, bins);
         read_bad(v);
     };
+    const auto exact_counts = [=]() -> std::string {
+        unsigned long long v[2];
+        count_off(v);
+        return v[0] == 0 ? "" : text("%llu of %d bins are wrong, by %llu samples", v[0], bins, v[1]);
+    };
     const gpul_array a = wrap(x, type_of<T>::dtype, gpul_1d(n));
     gpul_array c = wrap(counts, GPUL_I32, gpul_1d(bins));
     k.add(
         "gpulite", [=]() mutable { return ours_ok(gpul_histogram(&c, &a, lo, hi, stream)); },
-        [=]() -> std::string {
-            if (!edges_wrong.empty()) return edges_wrong;
-            unsigned long long v[2];
-            count_off(v);
-            return v[0] == 0 ? "" : text("%llu of %d bins are wrong, by %llu samples", v[0], bins, v[1]);
-        });
+        [=]() { return edges_wrong.empty() ? exact_counts() : edges_wrong; });
     k.add_cub(
         "cub",
         [=](void *t, size_t &b) {
@@ -1168,11 +1168,7 @@ template <class T> static bool build_histogram(Case &k, int dist, int64_t n, int
                                                              lo, bins / (hi - lo));
                 return launched();
             },
-            [=]() -> std::string {
-                unsigned long long v[2];
-                count_off(v);
-                return v[0] == 0 ? "" : text("%llu of %d bins are wrong, by %llu samples", v[0], bins, v[1]);
-            });
+            exact_counts);
     int sms = 0, device = 0;
     MUST(cudaGetDevice(&device));
     MUST(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
