@@ -651,6 +651,7 @@ struct gpul__hist_view {
     int32_t ndim;
     int32_t wide;    /* counts are 64-bit */
     int32_t width;   /* bins of a part */
+    int32_t packed;  /* bins at each end whose counters have 16 bits: see gpul__hist_sink<gpul__hist_in_packed> */
     int32_t zeroing; /* the kernel itself sets counts to zero: a cooperative launch */
     uint32_t idle;   /* threads of a block, its first ones, that do not count: see gpul__hist_first */
     int64_t stride;  /* threads of the grid that do, in x */
@@ -731,15 +732,17 @@ static __device__ __forceinline__ void gpul__hist_clear(uint32_t *tile, uint32_t
  * addresses anew for each element otherwise, and branches around that, which is a fifth slower. */
 struct gpul__hist_tile {
     uint32_t *counters;
-    uint32_t base, waste;
+    uint32_t start, base, waste;
     __device__ __forceinline__ void set(uint32_t *tile, uint32_t origin, uint32_t spare) {
         counters = tile;
         waste = spare;
 #ifdef __CUDA_ARCH__
-        base = uint32_t(__cvta_generic_to_shared(tile)) - origin * 4;
+        start = uint32_t(__cvta_generic_to_shared(tile));
+        base = start - origin * 4;
         waste = uint32_t(__cvta_generic_to_shared(tile + spare));
 #else
-        base = 0u - origin;
+        start = 0;
+        base = start - origin;
 #endif
     }
     __device__ __forceinline__ void increment(uint32_t counter, bool counts) const {
@@ -753,13 +756,28 @@ struct gpul__hist_tile {
         if (counts) atomicAdd(counters + uint32_t(counter + base), 1u);
 #endif
     }
+    /* `at`: the bytes from `start`, plus start */
+    __device__ __forceinline__ void add(uint32_t at, uint32_t amount, bool counts) const {
+#ifdef __CUDA_ARCH__
+        asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p red.shared.add.u32 [%0], %1; }" ::"r"(at), "r"(amount),
+                     "r"(int32_t(counts))
+                     : "memory");
+#else
+        if (counts) atomicAdd(counters + (at - start) / 4, amount);
+#endif
+    }
 };
 
-/* Where counts go: to this block's counters of its part of the bins, or straight to global memory, there with runs of equal
- * bins put together so that constant data do not queue up at one address. Counter `width` of the last part has the
- * elements that are equal to hi. */
-template <bool kShared> struct gpul__hist_sink;
-template <> struct gpul__hist_sink<true> {
+/* Where counts go: to this block's counters of its part of the bins, some of them packed or none, or straight to global
+ * memory. A sink takes elements of which the place is sure one by one, or, by warp(), kN of each lane of a whole warp: false
+ * says that it has left them to be taken one by one. */
+enum { gpul__hist_in_global = 0, gpul__hist_in_shared = 1, gpul__hist_in_packed = 2 };
+template <int kWhere> struct gpul__hist_sink;
+
+enum { gpul__hist_bin_0 = 0x41300000 }; /* the upper half of the place of bin 0: of the double 2^20 */
+
+/* Counter `width` of the last part has the elements that are equal to hi. */
+template <> struct gpul__hist_sink<gpul__hist_in_shared> {
     gpul__hist_tile tile;
     uint32_t width;
     int64_t first;
@@ -767,22 +785,137 @@ template <> struct gpul__hist_sink<true> {
     __device__ __forceinline__ void begin(const gpul__hist_view &v, uint32_t *counters) {
         first = int64_t(blockIdx.y) * v.width;
         width = v.rule.bins - first < v.width ? uint32_t(v.rule.bins - first) : uint32_t(v.width);
-        /* the place of the first bin; 0x413... is 2^20's upper half */
-        tile.set(counters, 0x41300000u + uint32_t(first), chunks() * gpul__hist_chunk);
+        tile.set(counters, uint32_t(gpul__hist_bin_0) + uint32_t(first), chunks() * gpul__hist_chunk);
     }
     __device__ __forceinline__ void sure(const gpul__hist_view &, uint64_t place, bool counts) {
         tile.increment(uint32_t(place >> 32), counts);
     }
-    __device__ __forceinline__ bool warp(const gpul__hist_view &, const uint64_t *, bool, int) { return false; }
+    template <int kN>
+    __device__ __forceinline__ bool warp(const gpul__hist_view &, const uint64_t (&)[kN], const bool (&)[kN], bool) {
+        return false;
+    }
     __device__ __forceinline__ void add(const gpul__hist_view &, int64_t bin) {
         const uint32_t counter = uint32_t(bin) - uint32_t(first); /* outside: far beyond width */
-        tile.increment(uint32_t(bin) + 0x41300000u, bin >= 0 && counter < width);
+        tile.increment(uint32_t(bin) + uint32_t(gpul__hist_bin_0), bin >= 0 && counter < width);
+    }
+    __device__ __forceinline__ void sweep(const gpul__hist_view &) {}
+    /* between barriers, after the last element: those equal to hi are in the last bin */
+    __device__ __forceinline__ void close(const gpul__hist_view &) {
+        if (threadIdx.x) return;
+        tile.counters[width - 1] += tile.counters[width];
+        tile.counters[width] = 0;
+    }
+    __device__ __forceinline__ bool unpack(const gpul__hist_view &, uint32_t, uint32_t) { return false; }
+};
+
+/* More bins than words: one part all the same, so that x is read once. Of bins + 1 counters (the last has the elements equal
+ * to hi) `ends` at each end have 16 bits, two to a word; so these take words [0, ends), and the counter of a bin in the
+ * middle, where most data have most elements, is the word of its number and takes the fast increment. Those at the ends take
+ * an ordinary addition, for which lanes that meet in a word queue up: where a sample (the first access of a group) says that
+ * many do, one of them adds for all that are in its bin.
+ *
+ * Halves do not overflow: a sweep moves those of 2^13 or more to counts, and before 49152 elements and those of a last
+ * incomplete access (6) have been counted comes the next; 8191 + 49158 < 65536. */
+enum { gpul__hist_sweep_elements = 49152 };
+template <> struct gpul__hist_sink<gpul__hist_in_packed> {
+    gpul__hist_tile tile;
+    uint32_t ends, middle, words, low, high;
+    bool crowd;
+    int64_t first;
+    __device__ __forceinline__ uint32_t chunks() const { return words / gpul__hist_chunk; }
+    __device__ __forceinline__ void begin(const gpul__hist_view &v, uint32_t *counters) {
+        first = 0;
+        ends = uint32_t(v.packed);
+        words = uint32_t(v.width);
+        middle = uint32_t(v.rule.bins) + 1 - 2 * ends;
+        tile.set(counters, 0u - ends, words);
+        low = tile.start + 2 * ends;
+        high = low - 2 * middle;
+        crowd = false;
+    }
+    /* A bin's number is counted from the first of the middle: `middle` or more, unsigned, at the ends. */
+    __device__ __forceinline__ uint32_t number(uint64_t place) const {
+        return uint32_t(place >> 32) - (uint32_t(gpul__hist_bin_0) + ends);
+    }
+    __device__ __forceinline__ void put(uint32_t number, uint32_t many, bool counts) {
+        const uint32_t at = 2 * number + (int32_t(number) < 0 ? low : high);
+        tile.add(at & ~3u, at & 2 ? many << 16 : many, counts);
+    }
+    __device__ __forceinline__ void take(uint32_t number, bool counts) {
+        tile.increment(number, counts && number < middle);
+        put(number, 1, counts && number >= middle);
+    }
+    __device__ __forceinline__ void sure(const gpul__hist_view &, uint64_t place, bool counts) {
+        take(number(place), counts);
+    }
+    __device__ __forceinline__ void add(const gpul__hist_view &, int64_t bin) { take(uint32_t(bin) - ends, bin >= 0); }
+    /* The lanes of which `value` is what the first lane with `counts` has, among those. The whole warp. */
+    static __device__ __forceinline__ uint32_t alike(uint32_t value, bool counts) {
+        const uint32_t full = 0xffffffffu, first = uint32_t(__ffs(int32_t(__ballot_sync(full, counts)))) - 1;
+        const uint32_t lead = __shfl_sync(full, value, int(first % 32));
+        return __ballot_sync(full, counts && value == lead);
+    }
+    template <int kN>
+    __device__ __forceinline__ bool warp(const gpul__hist_view &, const uint64_t (&place)[kN], const bool (&sure)[kN],
+                                         bool sample) {
+        uint32_t number[kN];
+        bool end[kN];
+        GPUL__UNROLL
+        for (int j = 0; j < kN; ++j) {
+            number[j] = this->number(place[j]);
+            tile.increment(number[j], sure[j] && number[j] < middle);
+            end[j] = sure[j] && number[j] >= middle;
+        }
+        if (sample) crowd = __popc(alike(number[0], end[0])) > 4;
+        if (!crowd) {
+            GPUL__UNROLL
+            for (int j = 0; j < kN; ++j) put(number[j], 1, end[j]);
+            return true;
+        }
+        GPUL__UNROLL
+        for (int j = 0; j < kN; ++j) {
+            const uint32_t same = alike(number[j], end[j]), lane = threadIdx.x % 32;
+            const bool one = ((same >> lane) & 1) == 0, first = (same & ((1u << lane) - 1)) == 0;
+            put(number[j], one ? 1 : uint32_t(__popc(same)), end[j] && (one || first));
+        }
+        return true;
+    }
+    /* both halves of a word, where they are `least` or more, to counts; returns what is left of it */
+    __device__ __forceinline__ uint32_t move(const gpul__hist_view &v, uint32_t word, uint32_t both, uint32_t least) {
+        GPUL__UNROLL
+        for (uint32_t k = 0; k < 2; ++k) {
+            const uint32_t count = (both >> (16 * k)) & 0xffffu, at = 2 * word + k, bin = at < ends ? at : at + middle;
+            if (count < least) continue;
+            gpul__hist_add(v, bin < v.rule.bins ? bin : v.rule.bins - 1, count);
+            both -= count << (16 * k);
+        }
+        return both;
+    }
+    /* all threads of the block */
+    __device__ __forceinline__ void sweep(const gpul__hist_view &v) {
+        __syncthreads();
+        for (uint32_t i = 4 * threadIdx.x; i < ends; i += 4 * blockDim.x) {
+            gpul__pack<uint32_t, 4> pack = gpul__load<4>(tile.counters + i);
+            if (((pack.v[0] | pack.v[1] | pack.v[2] | pack.v[3]) & 0xe000e000u) == 0) continue;
+            GPUL__UNROLL
+            for (uint32_t k = 0; k < 4; ++k) pack.v[k] = move(v, i + k, pack.v[k], 0x2000);
+            gpul__save<4>(tile.counters + i, pack);
+        }
+        __syncthreads();
+    }
+    __device__ __forceinline__ void close(const gpul__hist_view &) {}
+    __device__ __forceinline__ bool unpack(const gpul__hist_view &v, uint32_t word, uint32_t both) {
+        if (word < ends) move(v, word, both, 1);
+        return word < ends;
     }
 };
-template <> struct gpul__hist_sink<false> {
+
+/* Runs of equal bins are put together, in a lane and across the lanes of a warp, so that constant or sorted data do not
+ * queue up at one address. */
+template <> struct gpul__hist_sink<gpul__hist_in_global> {
     uint32_t bin, run, origin;
     __device__ __forceinline__ void flush(const gpul__hist_view &v) {
-        if (run) gpul__hist_add(v, int64_t(bin) < v.rule.bins ? int64_t(bin) : v.rule.bins - 1, run);
+        if (run) gpul__hist_add(v, int64_t(bin) - (int64_t(bin) == v.rule.bins ? 1 : 0), run);
         run = 0;
     }
     __device__ __forceinline__ void put(const gpul__hist_view &v, uint32_t next, uint32_t many) {
@@ -798,12 +931,30 @@ template <> struct gpul__hist_sink<false> {
     __device__ __forceinline__ void sure(const gpul__hist_view &v, uint64_t place, bool counts) {
         if (counts) put(v, counter(v, place), 1);
     }
-    /* kN elements of each lane that all lie in one bin (sorted data): lane 0 counts them. All lanes of the warp call. */
-    __device__ __forceinline__ bool warp(const gpul__hist_view &v, const uint64_t *place, bool all, int count) {
-        const uint32_t here = counter(v, place[0]), lead = __shfl_sync(0xffffffffu, here, 0);
-        for (int j = 0; j < count; ++j) all = all && counter(v, place[j]) == lead;
-        if (!__all_sync(0xffffffffu, all)) return false;
-        if (threadIdx.x % 32 == 0) put(v, lead, uint32_t(32 * count));
+    /* kN neighbours in each lane, 32 kN in the warp: where few lanes have an element that does not share its neighbour's bin
+     * (sorted data, constant data), the lane with the first element of a run counts all of it. */
+    template <int kN>
+    __device__ __forceinline__ bool warp(const gpul__hist_view &v, const uint64_t (&place)[kN], const bool (&sure)[kN],
+                                         bool) {
+        const uint32_t full = 0xffffffffu, lane = threadIdx.x % 32, none = 0xffffffffu; /* none: not counted here */
+        uint32_t here[kN], heads = 0;
+        GPUL__UNROLL
+        for (int j = 0; j < kN; ++j) here[j] = sure[j] ? counter(v, place[j]) : none;
+        const uint32_t before = __shfl_up_sync(full, here[kN - 1], 1);
+        GPUL__UNROLL
+        for (int j = 0; j < kN; ++j)
+            if (j ? here[j] != here[j - 1] : lane == 0 || here[0] != before) heads |= 1u << j;
+        const uint32_t lanes = __ballot_sync(full, heads != 0);
+        const uint32_t after = lanes & (0xfffffffeu << lane), next = after ? uint32_t(__ffs(int32_t(after))) - 1 : 32;
+        const uint32_t there = uint32_t(__ffs(int32_t(__shfl_sync(full, heads, int(next % 32))))) - 1;
+        const bool few = __popc(lanes) <= 16;
+        uint32_t end = (next - lane) * kN + (next < 32 ? there : 0); /* of the run: elements from this lane's first */
+        GPUL__UNROLL
+        for (int j = kN - 1; j >= 0; --j) {
+            const bool head = ((heads >> j) & 1) != 0;
+            if ((head || !few) && here[j] != none) put(v, here[j], few ? end - uint32_t(j) : 1);
+            if (head) end = uint32_t(j);
+        }
         return true;
     }
     __device__ __forceinline__ void add(const gpul__hist_view &v, int64_t next) {
@@ -811,6 +962,7 @@ template <> struct gpul__hist_sink<false> {
         if (next >> 32) gpul__hist_add(v, next, 1);
         else put(v, uint32_t(next), 1);
     }
+    __device__ __forceinline__ void sweep(const gpul__hist_view &) {}
     /* at the end, all threads: one addition for a warp that is left with one bin (constant data) */
     __device__ __forceinline__ void finish(const gpul__hist_view &v) {
         const bool same = bin == __shfl_sync(0xffffffffu, bin, 0);
@@ -824,9 +976,12 @@ template <> struct gpul__hist_sink<false> {
 
 /* The elements of x that are this thread's: groups of kPacks accesses of 16 bytes, a grid apart. The first group is loaded
  * before the counters are ready. */
-template <typename T, bool kUniform, bool kShared> struct gpul__hist_walk {
+template <typename T, bool kUniform, int kWhere> struct gpul__hist_walk {
     typedef typename gpul__hist_type<T>::Real Real;
-    enum { kN = 16 / sizeof(T), kPacks = 4 };
+    typedef gpul__hist_sink<kWhere> Sink;
+    enum { kN = 16 / sizeof(T), kPacks = 4, kShared = kWhere != gpul__hist_in_global };
+    enum { kTogether = kWhere == gpul__hist_in_packed ? GPUL__HIST_WIDE_THREADS : 32 };
+    enum { kSweep = gpul__hist_sweep_elements / (GPUL__HIST_WIDE_THREADS * kPacks * kN) };
     gpul__pack<T, kN> pack[kPacks];
     const T *body;
     int64_t vectors, stride, at;
@@ -847,8 +1002,8 @@ template <typename T, bool kUniform, bool kShared> struct gpul__hist_walk {
         if (first > 0) lo = gpul__hist_real<Real>::edge(v.rule, first);
         if (first + width < v.rule.bins) hi = gpul__hist_below(gpul__hist_real<Real>::edge(v.rule, first + width));
     }
-    /* whole for the whole warp, so that its lanes stay together */
-    __device__ __forceinline__ bool whole() const { return (at | 31) + (kPacks - 1) * stride < vectors; }
+    /* whole for the whole warp, so that its lanes stay together, or for the whole block where it has to sweep */
+    __device__ __forceinline__ bool whole() const { return (at | (kTogether - 1)) + (kPacks - 1) * stride < vectors; }
     __device__ __forceinline__ void load() {
         if (whole()) {
             GPUL__UNROLL
@@ -859,50 +1014,51 @@ template <typename T, bool kUniform, bool kShared> struct gpul__hist_walk {
                 if (at + u * stride < vectors) pack[u] = gpul__load<kN>(body + (at + u * stride) * kN);
         }
     }
-    __device__ __forceinline__ void one(const gpul__hist_view &v, gpul__hist_sink<kShared> &sink, T x) {
+    __device__ __forceinline__ void one(const gpul__hist_view &v, Sink &sink, T x) {
         sink.add(v, kUniform ? gpul__hist_bin(v.rule, Real(x)) : gpul__hist_search(v.rule, double(x)));
     }
+    /* One access, of uniform bins; returns which of its elements are too near to an edge and still to be counted. */
     template <bool kWhole>
-    __device__ __forceinline__ void count(const gpul__hist_view &v, gpul__hist_sink<kShared> &sink) {
+    __device__ __forceinline__ uint32_t access(const gpul__hist_view &v, Sink &sink, const T (&values)[kN],
+                                               bool sample) {
+        uint32_t near = 0;
+        uint64_t place[kN];
+        bool sure[kN];
+        GPUL__UNROLL
+        for (int j = 0; j < kN; ++j) { /* without a branch, so that the chains of the elements overlap */
+            const Real x = Real(values[j]);
+            const bool inside = x >= lo && x <= hi;
+            place[j] = gpul__hist_place(v.rule, x);
+            bool certain;
+            if (sizeof(T) == 8) {
+                /* Such data take twice the time to arrive, enough to compare each with the edge below its place: data
+                 * that lie on edges, which doubles cannot be shifted off, are as fast then. (Whether they come to
+                 * stand before or behind the last edge, they are in the last bin.) */
+                const uint64_t whole_bins =
+                    kShared ? place[j] & ~uint64_t(0xffffffffu) : place[j] >> v.rule.fraction << v.rule.fraction;
+                const double k = __dsub_rn(gpul__bits<double>(whole_bins), v.rule.point);
+                const bool before = double(x) < __dadd_rn(__dmul_rn(k, v.rule.step), v.rule.lo);
+                if (before) place[j] -= kShared ? uint64_t(1) << 32 : uint64_t(1) << v.rule.fraction;
+                certain = v.rule.factor > 0;
+            } else {
+                const uint32_t rest = kShared ? uint32_t(place[j]) : uint32_t(place[j] << (32 - v.rule.fraction));
+                certain = rest >= v.rule.unsure;
+            }
+            sure[j] = inside && certain;
+            if (inside && !certain) near |= 1u << j;
+        }
+        if (kWhole && sink.warp(v, place, sure, sample)) return near;
+        GPUL__UNROLL
+        for (int j = 0; j < kN; ++j) sink.sure(v, place[j], sure[j]);
+        return near;
+    }
+    template <bool kWhole> __device__ __forceinline__ void count(const gpul__hist_view &v, Sink &sink) {
         uint32_t open = 0; /* elements whose bin takes more than the estimate: they are read again, and rare */
         GPUL__UNROLL
         for (int u = 0; u < kPacks; ++u) {
-            uint32_t near = 0; /* those of this access that are too near to an edge */
             if (!kWhole && at + u * stride >= vectors) break;
-            if (!kUniform) {
-                open |= ((1u << kN) - 1) << (u * kN);
-                continue;
-            }
-            uint64_t place[kN];
-            bool sure[kN], all = true;
-            GPUL__UNROLL
-            for (int j = 0; j < kN; ++j) { /* without a branch, so that the chains of the elements overlap */
-                const Real x = Real(pack[u].v[j]);
-                const bool inside = x >= lo && x <= hi;
-                place[j] = gpul__hist_place(v.rule, x);
-                bool certain;
-                if (sizeof(T) == 8) {
-                    /* Such data take twice the time to arrive, enough to compare each with the edge below its place: data
-                     * that lie on edges, which doubles cannot be shifted off, are as fast then. (Whether they come to
-                     * stand before or behind the last edge, they are in the last bin.) */
-                    const uint64_t whole_bins =
-                        kShared ? place[j] & ~uint64_t(0xffffffffu) : place[j] >> v.rule.fraction << v.rule.fraction;
-                    const double k = __dsub_rn(gpul__bits<double>(whole_bins), v.rule.point);
-                    const bool before = double(x) < __dadd_rn(__dmul_rn(k, v.rule.step), v.rule.lo);
-                    if (before) place[j] -= kShared ? uint64_t(1) << 32 : uint64_t(1) << v.rule.fraction;
-                    certain = v.rule.factor > 0;
-                } else {
-                    const uint32_t rest = kShared ? uint32_t(place[j]) : uint32_t(place[j] << (32 - v.rule.fraction));
-                    certain = rest >= v.rule.unsure;
-                }
-                sure[j] = inside && certain;
-                all = all && sure[j];
-                if (inside && !certain) near |= 1u << j;
-            }
-            if (kWhole && sink.warp(v, place, all, kN)) continue;
-            GPUL__UNROLL
-            for (int j = 0; j < kN; ++j) sink.sure(v, place[j], sure[j]);
-            open |= near << (u * kN);
+            const uint32_t all = (1u << kN) - 1;
+            open |= (kUniform ? access<kWhole>(v, sink, pack[u].v, u == 0) : all) << (u * kN);
         }
         while (open) {
             const int k = __ffs(int(open)) - 1;
@@ -910,16 +1066,17 @@ template <typename T, bool kUniform, bool kShared> struct gpul__hist_walk {
             one(v, sink, body[(at + (k / kN) * stride) * kN + k % kN]);
         }
     }
-    __device__ __forceinline__ void run(const gpul__hist_view &v, gpul__hist_sink<kShared> &sink) {
+    __device__ __forceinline__ void run(const gpul__hist_view &v, Sink &sink) {
         const T *x = static_cast<const T *>(v.x);
         if (v.first_vector < 0) {
             for (; at < v.n; at += stride) one(v, sink, x[gpul__hist_offset(v, v.strides, at)]);
             return;
         }
-        while (whole()) {
+        for (uint32_t group = 1; whole(); ++group) {
             count<true>(v, sink);
             at += kPacks * stride;
             load();
+            if (kWhere == gpul__hist_in_packed && group % kSweep == 0) sink.sweep(v);
         }
         count<false>(v, sink);
         /* what lies before the first whole vector and behind the last one */
@@ -930,25 +1087,22 @@ template <typename T, bool kUniform, bool kShared> struct gpul__hist_walk {
     }
 };
 
-template <typename T, bool kUniform>
+template <typename T, bool kUniform, int kWhere>
 static __global__ void __launch_bounds__(GPUL__HIST_WIDE_THREADS, 1)
     gpul__hist_count_shared(const __grid_constant__ gpul__hist_view v) {
     GPUL_SHARED(uint32_t, tile);
     enum { kChunk = gpul__hist_chunk };
-    gpul__hist_walk<T, kUniform, true> walk;
-    gpul__hist_sink<true> sink;
+    gpul__hist_walk<T, kUniform, kWhere> walk;
+    gpul__hist_sink<kWhere> sink;
     walk.begin(v);
     sink.begin(v, tile);
-    if (gridDim.y > 1 && v.rule.factor > 0) walk.restrict_to(v, sink.first, sink.width);
+    if (kWhere == gpul__hist_in_shared && gridDim.y > 1 && v.rule.factor > 0) walk.restrict_to(v, sink.first, v.width);
     const uint32_t chunks = sink.chunks();
     gpul__hist_clear(tile, chunks * kChunk);
     const uint32_t token = gpul__hist_enter(v);
     walk.run(v, sink);
     gpul__hist_leave(v, token);
-    if (threadIdx.x == 0) {
-        tile[sink.width - 1] += tile[sink.width];
-        tile[sink.width] = 0;
-    }
+    sink.close(v);
     __syncthreads();
     /* A warp adds a chunk at a time, whose other counters are zero. Blocks begin at different chunks, so as not to meet. */
     const uint32_t lane = threadIdx.x % 32, turn = blockIdx.x % chunks;
@@ -962,7 +1116,7 @@ static __global__ void __launch_bounds__(GPUL__HIST_WIDE_THREADS, 1)
         for (int k = 0; k < kChunk / 32; ++k) sum[k] = from[32 * k];
         GPUL__UNROLL
         for (int k = 0; k < kChunk / 32; ++k) {
-            if (sum[k] == 0) continue;
+            if (sum[k] == 0 || sink.unpack(v, at + 32 * k, sum[k])) continue;
             if (plain) atomicAdd(to + 32 * k, sum[k]);
             else gpul__hist_add(v, sink.first + at + 32 * k, sum[k]);
         }
@@ -972,8 +1126,8 @@ static __global__ void __launch_bounds__(GPUL__HIST_WIDE_THREADS, 1)
 template <typename T, bool kUniform>
 static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 2)
     gpul__hist_count_global(const __grid_constant__ gpul__hist_view v) {
-    gpul__hist_walk<T, kUniform, false> walk;
-    gpul__hist_sink<false> sink;
+    gpul__hist_walk<T, kUniform, gpul__hist_in_global> walk;
+    gpul__hist_sink<gpul__hist_in_global> sink;
     walk.begin(v);
     sink.bin = sink.run = 0;
     sink.origin = uint32_t(uint64_t(1075 - v.rule.fraction) << (52 - v.rule.fraction)); /* of 2^(52 - fraction) */
@@ -1293,15 +1447,18 @@ static inline void gpul__hist_fill_rule(gpul__hist_rule *r, const gpul__histogra
 
 typedef void (*gpul__hist_kernel)(const gpul__hist_view);
 
-template <typename T> static inline gpul__hist_kernel gpul__hist_pick(int32_t uniform, bool shared) {
-    if (shared) return uniform ? gpul__hist_count_shared<T, true> : gpul__hist_count_shared<T, false>;
+template <typename T> static inline gpul__hist_kernel gpul__hist_pick(int32_t uniform, int where) {
+    if (where == gpul__hist_in_packed) return gpul__hist_count_shared<T, true, gpul__hist_in_packed>;
+    if (where == gpul__hist_in_shared)
+        return uniform ? gpul__hist_count_shared<T, true, gpul__hist_in_shared>
+                       : gpul__hist_count_shared<T, false, gpul__hist_in_shared>;
     return uniform ? gpul__hist_count_global<T, true> : gpul__hist_count_global<T, false>;
 }
-static inline gpul__hist_kernel gpul__hist_pick_dtype(gpul_dtype dtype, int32_t uniform, bool shared) {
-    if (dtype == GPUL_F32) return gpul__hist_pick<float>(uniform, shared);
-    if (dtype == GPUL_F64) return gpul__hist_pick<double>(uniform, shared);
-    if (dtype == GPUL_I32) return gpul__hist_pick<int32_t>(uniform, shared);
-    return gpul__hist_pick<int64_t>(uniform, shared);
+static inline gpul__hist_kernel gpul__hist_pick_dtype(gpul_dtype dtype, int32_t uniform, int where) {
+    if (dtype == GPUL_F32) return gpul__hist_pick<float>(uniform, where);
+    if (dtype == GPUL_F64) return gpul__hist_pick<double>(uniform, where);
+    if (dtype == GPUL_I32) return gpul__hist_pick<int32_t>(uniform, where);
+    return gpul__hist_pick<int64_t>(uniform, where);
 }
 
 /* At most `most` blocks, fewer where each would get less than `least` elements, more where one would see 2^31. */
@@ -1376,12 +1533,15 @@ static inline int32_t gpul__hist_launch_count(const gpul__histogram_args *args, 
      * counted in two parts even if one would do: half as many blocks then add to each bin, and those additions, some 6e10
      * sectors of 8 bins a second, are most of the time (9.3 in place of 10.9 us for 10^6 elements in 2^15 bins). */
     const int64_t optin = args->shared_optin / 4,
-                  room = ((optin > usual ? optin : usual) - 4) / gpul__hist_chunk * gpul__hist_chunk - 1;
-    const int64_t few = bins >= 8192 && args->n < bins * 48 ? 2 : 1, needed = gpul_ceil_div(bins, room);
-    const int64_t parts = needed > few ? needed : few, width = gpul_ceil_div(bins, parts);
+                  words = ((optin > usual ? optin : usual) - 4) / gpul__hist_chunk * gpul__hist_chunk;
+    const int64_t few = bins >= 8192 && args->n < bins * 48 ? 2 : 1, needed = gpul_ceil_div(bins, words - 1);
+    const bool packed = args->uniform && v->first_vector >= 0 && needed > 1 && few == 1 && bins + 8 <= 2 * words;
+    const int64_t parts = packed ? 1 : needed > few ? needed : few, width = gpul_ceil_div(bins, parts);
     if (parts <= 4 && args->n >= bins * (needed == 1 ? 8 : 12)) {
-        const gpul__hist_kernel kernel = gpul__hist_pick_dtype(args->x_dtype, args->uniform, true);
-        const size_t shared = size_t(width / gpul__hist_chunk + 1) * gpul__hist_chunk * 4 + 16;
+        const gpul__hist_kernel kernel =
+            gpul__hist_pick_dtype(args->x_dtype, args->uniform, packed ? gpul__hist_in_packed : gpul__hist_in_shared);
+        const int64_t counters = packed ? words : (width / gpul__hist_chunk + 1) * gpul__hist_chunk;
+        const size_t shared = size_t(counters) * 4 + 16;
         bool fits = shared <= size_t(usual) * 4;
         if (!fits) {
             const cudaError_t e =
@@ -1390,17 +1550,19 @@ static inline int32_t gpul__hist_launch_count(const gpul__histogram_args *args, 
             if (!fits && cudaPeekAtLastError() == e) cudaGetLastError();
         }
         if (fits) {
-            v->width = int32_t(width);
-            const int64_t least = width / 2 > GPUL__HIST_WIDE_THREADS * 4 ? width / 2 : GPUL__HIST_WIDE_THREADS * 4;
+            v->width = int32_t(packed ? words : width);
+            v->packed = packed ? int32_t(gpul_ceil_div(bins + 1 - words, 4) * 4) : 0;
+            const int64_t least =
+                counters / 2 > GPUL__HIST_WIDE_THREADS * 4 ? counters / 2 : GPUL__HIST_WIDE_THREADS * 4;
             const int64_t most = sms / parts > 1 ? sms / parts : 1;
             const uint32_t blocks = gpul__hist_blocks(args->n, most, least);
             return gpul__hist_launch(args, v, kernel, gpul__dim(blocks, uint32_t(parts)), GPUL__HIST_WIDE_THREADS,
-                                     shared, sms, 32);
+                                     shared, packed ? 0 : sms, 32);
         }
     }
     const uint32_t blocks = gpul__hist_blocks(args->n, sms * 2, GPUL__HIST_THREADS * 4);
-    return gpul__hist_launch(args, v, gpul__hist_pick_dtype(args->x_dtype, args->uniform, false), gpul__dim(blocks),
-                             GPUL__HIST_THREADS, 0, sms * 2, 0);
+    return gpul__hist_launch(args, v, gpul__hist_pick_dtype(args->x_dtype, args->uniform, gpul__hist_in_global),
+                             gpul__dim(blocks), GPUL__HIST_THREADS, 0, sms * 2, 0);
 }
 
 /* ---- launchers ---- */
@@ -1427,6 +1589,7 @@ extern "C" int32_t gpul__histogram_launch(const gpul__histogram_args *args) {
     v.ndim = args->ndim;
     v.wide = args->counts_dtype == GPUL_I64;
     v.width = 0;
+    v.packed = 0;
     v.zeroing = 0;
     v.idle = 0;
     v.stride = 0;
@@ -1494,7 +1657,8 @@ extern "C" int32_t gpul__histogram_launch(const gpul__histogram_args *args) {
     return status;
 }
 
-#define GPUL__HISTOGRAM_KERNEL reinterpret_cast<const void *>(&gpul__hist_count_shared<float, true>)
+#define GPUL__HISTOGRAM_KERNEL                                                                                         \
+    reinterpret_cast<const void *>(&gpul__hist_count_shared<float, true, gpul__hist_in_shared>)
 
 #endif /* GPULITE_NO_HISTOGRAM */
 /* ---------------------------------------------------------------------------------------------------------------------

@@ -177,6 +177,9 @@ fault 'reduction: scratch memory freed twice' $h 's/if (scratch != NULL) {/& (vo
 fault 'elementwise: one past the end' $h 's/i < (n); i += gpul__step/i <= (n); i += gpul__step/' test_elementwise kernels
 fault 'launch: the wrong stream' $h 's/config.stream = stream;/config.stream = 0; (void)stream;/' test_streams kernels
 fault 'histogram: no barrier after the zeros' $k '/ gpul__hist_enter(/,/^}/s/__syncthreads();//' test_histogram
+fault 'histogram: 16-bit counters that overflow' $k 's/gpul__hist_sweep_elements = 49152/gpul__hist_sweep_elements = 98304/' test_histogram
+fault 'histogram: a sweep that clears the other half' $k 's/both -= count << (16 \* k);/both = 0;/' test_histogram
+fault 'histogram: runs that begin in the middle of a lane' $k 's/few ? end - uint32_t(j) : 1/few ? end : 1/' test_histogram
 fault 'matmul: no barrier after a slice' $k '/b.put(shared + stage \* kStage + kBehindA);/{n;s/__syncthreads();//;}' test_matmul
 fault 'gemv: y read when beta is 0' $k 's/beta == T(0) ? product/beta == T(2) ? product/' test_gemv
 fault 'errors: somebody else'"'"'s error swallowed' $h '/^static gpul_status gpul__pending(/,/^}/s/return GPUL_ERROR_PENDING;/(void)cudaGetLastError(); return GPUL_OK;/' test_errors

@@ -264,6 +264,139 @@ static void test_concentrated(void) { /* all values in one bin, and a sawtooth: 
     }
 }
 
+/* ---- large histograms: values of a pattern, counted here by the library's own edges ---- */
+
+enum { UNIFORM, SORTED, CONSTANT, HALF_CONSTANT, FOUR_BINS, CLUSTERED, RUNS, ALTERNATING, PATTERNS };
+typedef struct large_case {
+    gpul_dtype t;
+    int pattern;
+    int64_t n, bins, bin; /* bin: of the constant, of the cluster, length of a run */
+    double lo, hi;
+    gpul_dtype counts_dtype;
+    int accumulate, shift; /* shift: elements by which x begins behind an aligned address */
+} large_case;
+
+/* The bin that element i should be in, or thereabouts; below 0 and above bins - 1: outside. */
+static double large_bin(const large_case *c, int64_t i) {
+    const double random = (double)rng_below(1 << 30) / (1 << 30);
+    switch (c->pattern) {
+    case UNIFORM: return random * ((double)c->bins * 1.02) - (double)c->bins * 0.01;
+    case SORTED: return ((double)i + 0.5) / (double)c->n * (double)c->bins * 1.01 - (double)c->bins * 0.005;
+    case CONSTANT: return (double)c->bin + 0.5;
+    case HALF_CONSTANT: return i * 37 % 64 < 32 ? (double)c->bin + 0.5 : random * (double)c->bins;
+    case FOUR_BINS: {
+        const int64_t which = i / 5 % 4;
+        return (which == 0 ? 0 : which == 1 ? 1 : (double)(c->bins - which + 1)) + 0.5;
+    }
+    case CLUSTERED: return (double)c->bin + random * 40;
+    case RUNS: return (double)(i / c->bin * 7919 % (c->bins + 3)) + 0.5;
+    default: return i % 2 ? random * 50 : (double)c->bins - random * 50;
+    }
+}
+
+static void run_large(const large_case *c) {
+    const double width = (c->hi - c->lo) / (double)c->bins;
+    const int64_t size = (int64_t)gpul_dtype_size(c->t), total = c->n + c->shift;
+    unsigned char *const x = (unsigned char *)malloc((size_t)(total * size));
+    double *const edges = (double *)malloc((size_t)(c->bins + 1) * 8);
+    int64_t *const want = (int64_t *)calloc((size_t)c->bins, 8), wrong = 0;
+    void *const got = malloc((size_t)c->bins * 8);
+    gpul_array all = GPUL_ZERO, data = GPUL_ZERO, counts = GPUL_ZERO;
+    gpul_histogram_options o = GPUL_ZERO;
+    CHECK_OK(gpul_histogram_edges(edges, c->bins, c->t, c->lo, c->hi));
+    for (int64_t i = -c->shift; i < c->n; i++) {
+        const double at = large_bin(c, i < 0 ? 0 : i);
+        double value = c->lo + at * width;
+        int64_t b;
+        void *const to = x + (i + c->shift) * size;
+        if (i % 1009 == 5) value = c->hi;
+        if (i % 1013 == 6) value = c->lo;
+        if (i % 1019 == 7) value = is_float(c->t) ? NAN : c->hi + 9;
+        if (i % 1021 == 8) value = edges[(i < 0 ? 0 : i) * 31 % (c->bins + 1)];
+        if (c->t == GPUL_F32) *(float *)to = (float)value, value = *(float *)to;
+        else if (c->t == GPUL_F64) *(double *)to = value;
+        else if (c->t == GPUL_I32) *(int32_t *)to = (int32_t)floor(value), value = *(int32_t *)to;
+        else *(int64_t *)to = (int64_t)floor(value), value = (double)*(int64_t *)to;
+        if (i < 0 || !(value >= edges[0] && value <= edges[c->bins])) continue;
+        b = (int64_t)((value - c->lo) / width);
+        if (b > c->bins - 1) b = c->bins - 1;
+        while (value < edges[b]) b--;
+        while (b < c->bins - 1 && value >= edges[b + 1]) b++;
+        want[b]++;
+    }
+    CHECK_OK(gpul_to_device(&all, x, c->t, gpul_1d(total), NULL));
+    CHECK_OK(gpul_slice(&data, &all, 0, c->shift, total, 1));
+    CHECK_OK(gpul_device_array(&counts, c->counts_dtype, gpul_1d(c->bins), NULL));
+    CHECK_OK(gpul_fill(&counts, 1000, NULL));
+    o.range = GPUL_RANGE_LO_HI;
+    o.lo = c->lo;
+    o.hi = c->hi;
+    o.accumulate = c->accumulate;
+    CHECK_OK(gpul_histogram_ex(&counts, &data, &o, NULL));
+    CHECK_OK(gpul_copy_to_host(got, &counts, NULL));
+    for (int64_t b = 0; b < c->bins; b++) {
+        const int64_t count = c->counts_dtype == GPUL_I64 ? ((int64_t *)got)[b] : ((int32_t *)got)[b];
+        if (count != want[b] + (c->accumulate ? 1000 : 0) && wrong++ == 0)
+            FAIL("%s, pattern %d, %lld values, %lld bins, accumulate %d: bin %lld has %lld, wanted %lld",
+                 gpul_dtype_name(c->t), c->pattern, (long long)c->n, (long long)c->bins, c->accumulate, (long long)b,
+                 (long long)count, (long long)want[b]);
+    }
+    if (!wrong) check_pass();
+    CHECK_OK(gpul_free(&data));
+    CHECK_OK(gpul_free(&all));
+    CHECK_OK(gpul_free(&counts));
+    free(x);
+    free(edges);
+    free(want);
+    free(got);
+}
+
+static void
+test_packed(void) { /* more bins than shared memory has words: 16-bit counters at both ends, which overflow */
+    static const large_case cases[] = {
+        {GPUL_F32, UNIFORM, 3000017, 60000, 0, -1.2, 2.1, GPUL_I32, 0, 0},
+        {GPUL_F32, UNIFORM, 5600001, 115700, 0, 0, 1, GPUL_I64, 1, 1},
+        {GPUL_F64, UNIFORM, 3200007, 65536, 0, -3, 7, GPUL_I32, 1, 1},
+        {GPUL_I32, UNIFORM, 3200003, 65536, 0, -70000, 130000, GPUL_I32, 0, 3},
+        {GPUL_I64, UNIFORM, 3000003, 57857, 0, -1e9, 1.5e9, GPUL_I64, 0, 0},
+        {GPUL_F32, SORTED, 3900002, 80001, 0, 0, 80001, GPUL_I32, 0, 2},
+        {GPUL_F64, SORTED, 3000002, 60001, 0, 0, 60001, GPUL_I64, 0, 1},
+        {GPUL_F32, CONSTANT, 2900000, 60000, 0, 0, 60000, GPUL_I32, 0, 3},
+        {GPUL_F32, CONSTANT, 2900001, 60000, 1, 0, 60000, GPUL_I64, 0, 0},
+        {GPUL_F32, CONSTANT, 2900002, 60000, 59999, 0, 60000, GPUL_I32, 0, 1},
+        {GPUL_F64, CONSTANT, 2900003, 60000, 59998, 0, 60000, GPUL_I32, 1, 0},
+        {GPUL_I32, HALF_CONSTANT, 2900004, 60000, 0, 0, 60000, GPUL_I32, 0, 0},
+        {GPUL_F32, FOUR_BINS, 2900009, 60000, 0, 0, 60000, GPUL_I32, 0, 0},
+        {GPUL_F32, FOUR_BINS, 2900009, 60001, 0, 0, 60001, GPUL_I32, 0, 0},
+        {GPUL_F32, CLUSTERED, 2900009, 60001, 59961, 0, 60001, GPUL_I32, 0, 0},
+        {GPUL_F32, ALTERNATING, 2900009, 60000, 0, -5, 5, GPUL_I32, 0, 0},
+    };
+    for (int k = 0; k < COUNT_OF(cases); k++) run_large(cases + k);
+}
+
+static void test_runs(void) { /* bins in global memory: runs of equal bins within a warp, short and long */
+    static const int64_t lengths[] = {1, 2, 3, 5, 9, 16, 31, 64, 100, 128, 129, 500, 5000};
+    static const gpul_dtype types[4] = {GPUL_F32, GPUL_F64, GPUL_I32, GPUL_I64};
+    for (int k = 0; k < 2 * COUNT_OF(lengths); k++) {
+        const large_case c = {types[(k + k / 4) % 4],
+                              RUNS,
+                              60001 + k,
+                              300000,
+                              lengths[k / 2],
+                              k % 2 ? -20000 : 0,
+                              k % 2 ? 580000 : 300000,
+                              k % 3 ? GPUL_I32 : GPUL_I64,
+                              k % 5 == 2,
+                              k % 4};
+        run_large(&c);
+    }
+    for (int k = 0; k < 8; k++) {
+        const large_case c = {
+            types[k % 4], k < 4 ? SORTED : CONSTANT, 100003, 300000, 299999, 0, 300000, GPUL_I32, 0, 1};
+        run_large(&c);
+    }
+}
+
 static void
 test_weight_layouts(void) { /* weights and data of different layouts pair up by index; repeated runs: same bits */
     for (int k = 0; k < 24; k++) {
@@ -449,6 +582,8 @@ int main(void) {
     RUN(test_numpy);
     RUN(test_shapes);
     RUN(test_concentrated);
+    RUN(test_packed);
+    RUN(test_runs);
     RUN(test_weight_layouts);
     RUN(test_special_weights);
     RUN(test_errors);
