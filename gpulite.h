@@ -751,6 +751,7 @@ typedef struct gpul__histogram_args {
     int32_t accumulate;
     const double *edges; /* host memory, bins + 1; read before the launcher returns */
     void *scratch;       /* device memory of gpul__histogram_scratch bytes */
+    int32_t lean;        /* 0: as much scratch memory as is fastest; 1: less; 2: the least */
     int32_t sms;
     int64_t shared_optin; /* most dynamic shared memory of a block */
     gpul_stream stream;
@@ -5656,6 +5657,7 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     char text[96], other[96];
     gpul__histogram_args args;
     gpul__scope scope;
+    gpul_error first;
     gpul_status status;
     int64_t bytes;
     int64_t *strides[2];
@@ -5761,7 +5763,16 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
             gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "gpulite_kernels.cu was compiled with GPULITE_NO_HISTOGRAM");
         return gpul__end(&scope, status);
     }
+    first = gpul__error;
     if (bytes > 0) status = gpul__scratch(&scratch, (size_t)bytes, &scope, stream, function);
+    while (status == GPUL_ERROR_OUT_OF_MEMORY && args.lean < 2) { /* with less of it all is slower, but works */
+        const int64_t before = bytes;
+        ++args.lean;
+        bytes = gpul__histogram_scratch(&args);
+        if (bytes == before) continue;
+        gpul__error = first;
+        status = gpul__scratch(&scratch, (size_t)bytes, &scope, stream, function);
+    }
     if (status != GPUL_OK) return gpul__end(&scope, status);
     args.scratch = scratch;
     error = gpul__histogram_launch(&args);

@@ -455,8 +455,9 @@ extern "C" int32_t gpul__find_workspaces(gpul__workspace **first) {
  * Idea. Counters live in shared memory, one copy to a block and one block to a multiprocessor, and are added to the result
  * once per block. (More copies gain nothing: on an H200 an increment without a result, ATOMS.POPC.INC, takes two cycles a
  * warp with the lanes in one address, in random banks or in banks of their own.) Bins that do not fit are cut into parts, and
- * each part is counted by blocks of its own that read all of x; with still more bins, or few elements, counts is incremented
- * in global memory. Bytes are counted by value, 256 counters whatever the bins, and the values are sorted into bins after.
+ * each part is counted by blocks of its own that read all of x; for large n up to twice as many bins fit into one part all the
+ * same, with 16-bit counters, and still more are counted in two passes, the first of which sorts elements by ranges of bins.
+ * With few elements counts is incremented in global memory. Bytes are counted by value, 256 counters whatever the bins, and the values are sorted into bins after.
  *
  * The bin of an element is the one that numpy.histogram gives it, exactly. One fma in double makes a fixed-point number of
  * it: the bin, and how far x is from the edge below. Only if that is too close to tell, the edge is computed, as
@@ -643,6 +644,15 @@ static __device__ __forceinline__ double gpul__hist_below(double x) {
 
 /* ---- counting ---- */
 
+/* What two passes over many bins leave between them: see gpul__hist_sink<gpul__hist_in_tiles>. */
+struct gpul__hist_tiles {
+    uint16_t *entries;        /* of each tile: bins within their partitions, sorted by partition */
+    uint32_t *segments;       /* [partition][tile]: where its entries begin and how many there are, in units of 8 */
+    uint32_t *totals;         /* units of 8 entries of a partition */
+    int64_t tiles, capacity;  /* capacity: entries of a tile */
+    int32_t partitions, bits; /* a partition has 2^bits bins */
+};
+
 struct gpul__hist_view {
     const void *x;
     void *counts;
@@ -656,6 +666,7 @@ struct gpul__hist_view {
     uint32_t idle;   /* threads of a block, its first ones, that do not count: see gpul__hist_first */
     int64_t stride;  /* threads of the grid that do, in x */
     gpul__hist_rule rule;
+    gpul__hist_tiles tiles;
     int64_t shape[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS];
 };
 
@@ -768,10 +779,10 @@ struct gpul__hist_tile {
     }
 };
 
-/* Where counts go: to this block's counters of its part of the bins, some of them packed or none, or straight to global
- * memory. A sink takes elements of which the place is sure one by one, or, by warp(), kN of each lane of a whole warp: false
+/* Where counts go: to this block's counters of its part of the bins, some of them packed or none, straight to global
+ * memory, or into tiles for a second pass. A sink takes elements of which the place is sure one by one, or, by warp(), kN of each lane of a whole warp: false
  * says that it has left them to be taken one by one. */
-enum { gpul__hist_in_global = 0, gpul__hist_in_shared = 1, gpul__hist_in_packed = 2 };
+enum { gpul__hist_in_global = 0, gpul__hist_in_shared = 1, gpul__hist_in_packed = 2, gpul__hist_in_tiles = 3 };
 template <int kWhere> struct gpul__hist_sink;
 
 enum { gpul__hist_bin_0 = 0x41300000 }; /* the upper half of the place of bin 0: of the double 2^20 */
@@ -791,14 +802,14 @@ template <> struct gpul__hist_sink<gpul__hist_in_shared> {
         tile.increment(uint32_t(place >> 32), counts);
     }
     template <int kN>
-    __device__ __forceinline__ bool warp(const gpul__hist_view &, const uint64_t (&)[kN], const bool (&)[kN], bool) {
+    __device__ __forceinline__ bool warp(const gpul__hist_view &, const uint64_t (&)[kN], const bool (&)[kN], int) {
         return false;
     }
     __device__ __forceinline__ void add(const gpul__hist_view &, int64_t bin) {
         const uint32_t counter = uint32_t(bin) - uint32_t(first); /* outside: far beyond width */
         tile.increment(uint32_t(bin) + uint32_t(gpul__hist_bin_0), bin >= 0 && counter < width);
     }
-    __device__ __forceinline__ void sweep(const gpul__hist_view &) {}
+    template <int> __device__ __forceinline__ void settle(const gpul__hist_view &) {}
     /* between barriers, after the last element: those equal to hi are in the last bin */
     __device__ __forceinline__ void close(const gpul__hist_view &) {
         if (threadIdx.x) return;
@@ -857,7 +868,7 @@ template <> struct gpul__hist_sink<gpul__hist_in_packed> {
     }
     template <int kN>
     __device__ __forceinline__ bool warp(const gpul__hist_view &, const uint64_t (&place)[kN], const bool (&sure)[kN],
-                                         bool sample) {
+                                         int access) {
         uint32_t number[kN];
         bool end[kN];
         GPUL__UNROLL
@@ -866,7 +877,7 @@ template <> struct gpul__hist_sink<gpul__hist_in_packed> {
             tile.increment(number[j], sure[j] && number[j] < middle);
             end[j] = sure[j] && number[j] >= middle;
         }
-        if (sample) crowd = __popc(alike(number[0], end[0])) > 4;
+        if (access == 0) crowd = __popc(alike(number[0], end[0])) > 4;
         if (!crowd) {
             GPUL__UNROLL
             for (int j = 0; j < kN; ++j) put(number[j], 1, end[j]);
@@ -891,8 +902,8 @@ template <> struct gpul__hist_sink<gpul__hist_in_packed> {
         }
         return both;
     }
-    /* all threads of the block */
-    __device__ __forceinline__ void sweep(const gpul__hist_view &v) {
+    /* the sweep: all threads of the block */
+    template <int> __device__ __forceinline__ void settle(const gpul__hist_view &v) {
         __syncthreads();
         for (uint32_t i = 4 * threadIdx.x; i < ends; i += 4 * blockDim.x) {
             gpul__pack<uint32_t, 4> pack = gpul__load<4>(tile.counters + i);
@@ -910,10 +921,16 @@ template <> struct gpul__hist_sink<gpul__hist_in_packed> {
     }
 };
 
+enum { gpul__hist_none = -1 }; /* in place of a bin, as uint32_t: not counted here */
+
 /* Runs of equal bins are put together, in a lane and across the lanes of a warp, so that constant or sorted data do not
  * queue up at one address. */
 template <> struct gpul__hist_sink<gpul__hist_in_global> {
     uint32_t bin, run, origin;
+    __device__ __forceinline__ void begin(const gpul__hist_view &v) {
+        bin = run = 0;
+        origin = uint32_t(uint64_t(1075 - v.rule.fraction) << (52 - v.rule.fraction)); /* of 2^(52 - fraction) */
+    }
     __device__ __forceinline__ void flush(const gpul__hist_view &v) {
         if (run) gpul__hist_add(v, int64_t(bin) - (int64_t(bin) == v.rule.bins ? 1 : 0), run);
         run = 0;
@@ -932,29 +949,41 @@ template <> struct gpul__hist_sink<gpul__hist_in_global> {
         if (counts) put(v, counter(v, place), 1);
     }
     /* kN neighbours in each lane, 32 kN in the warp: where few lanes have an element that does not share its neighbour's bin
-     * (sorted data, constant data), the lane with the first element of a run counts all of it. */
-    template <int kN>
-    __device__ __forceinline__ bool warp(const gpul__hist_view &v, const uint64_t (&place)[kN], const bool (&sure)[kN],
-                                         bool) {
-        const uint32_t full = 0xffffffffu, lane = threadIdx.x % 32, none = 0xffffffffu; /* none: not counted here */
-        uint32_t here[kN], heads = 0;
-        GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) here[j] = sure[j] ? counter(v, place[j]) : none;
-        const uint32_t before = __shfl_up_sync(full, here[kN - 1], 1);
+     * (sorted data, constant data), the lane with the first element of a run counts all of it. False: there are many. */
+    template <int kN> __device__ __forceinline__ bool runs(const gpul__hist_view &v, const uint32_t (&here)[kN]) {
+        const uint32_t full = 0xffffffffu, lane = threadIdx.x % 32, before = __shfl_up_sync(full, here[kN - 1], 1);
+        uint32_t heads = 0;
         GPUL__UNROLL
         for (int j = 0; j < kN; ++j)
             if (j ? here[j] != here[j - 1] : lane == 0 || here[0] != before) heads |= 1u << j;
         const uint32_t lanes = __ballot_sync(full, heads != 0);
+        if (__popc(lanes) > 16) return false;
         const uint32_t after = lanes & (0xfffffffeu << lane), next = after ? uint32_t(__ffs(int32_t(after))) - 1 : 32;
         const uint32_t there = uint32_t(__ffs(int32_t(__shfl_sync(full, heads, int(next % 32))))) - 1;
-        const bool few = __popc(lanes) <= 16;
         uint32_t end = (next - lane) * kN + (next < 32 ? there : 0); /* of the run: elements from this lane's first */
         GPUL__UNROLL
         for (int j = kN - 1; j >= 0; --j) {
-            const bool head = ((heads >> j) & 1) != 0;
-            if ((head || !few) && here[j] != none) put(v, here[j], few ? end - uint32_t(j) : 1);
-            if (head) end = uint32_t(j);
+            if (!((heads >> j) & 1)) continue;
+            if (here[j] != uint32_t(gpul__hist_none)) put(v, here[j], end - uint32_t(j));
+            end = uint32_t(j);
         }
+        return true;
+    }
+    template <int kN>
+    __device__ __forceinline__ void counters(const gpul__hist_view &v, const uint64_t (&place)[kN],
+                                             const bool (&sure)[kN], uint32_t (&here)[kN]) const {
+        GPUL__UNROLL
+        for (int j = 0; j < kN; ++j) here[j] = sure[j] ? counter(v, place[j]) : uint32_t(gpul__hist_none);
+    }
+    template <int kN>
+    __device__ __forceinline__ bool warp(const gpul__hist_view &v, const uint64_t (&place)[kN], const bool (&sure)[kN],
+                                         int) {
+        uint32_t here[kN];
+        counters(v, place, sure, here);
+        if (runs(v, here)) return true;
+        GPUL__UNROLL
+        for (int j = 0; j < kN; ++j)
+            if (here[j] != uint32_t(gpul__hist_none)) put(v, here[j], 1);
         return true;
     }
     __device__ __forceinline__ void add(const gpul__hist_view &v, int64_t next) {
@@ -962,7 +991,7 @@ template <> struct gpul__hist_sink<gpul__hist_in_global> {
         if (next >> 32) gpul__hist_add(v, next, 1);
         else put(v, uint32_t(next), 1);
     }
-    __device__ __forceinline__ void sweep(const gpul__hist_view &) {}
+    template <int> __device__ __forceinline__ void settle(const gpul__hist_view &) {}
     /* at the end, all threads: one addition for a warp that is left with one bin (constant data) */
     __device__ __forceinline__ void finish(const gpul__hist_view &v) {
         const bool same = bin == __shfl_sync(0xffffffffu, bin, 0);
@@ -974,14 +1003,136 @@ template <> struct gpul__hist_sink<gpul__hist_in_global> {
     }
 };
 
+/* Two passes, for many more bins than a block has counters and so many elements that the additions to global memory would
+ * take most of the time. Bins are cut into partitions of 2^bits. The first pass sorts the elements of each group of a block, a
+ * tile, by partition: what is left of an element is its bin within the partition, in 16 bits. In the second, a block counts
+ * what the tiles have of a partition in shared memory. Runs of equal bins, and what is left over at the ends of x, are added
+ * to counts in the first pass.
+ *
+ * An element's rank is the answer of an atomic addition to the counter of its partition and lane: lanes have their own
+ * counters, in a bank of their own, so that these additions take the same time for all data. */
+enum { gpul__hist_most_partitions = 64, gpul__hist_rank_shift = 21 }; /* 64 partitions of 2^15 bins at most */
+template <> struct gpul__hist_sink<gpul__hist_in_tiles> : gpul__hist_sink<gpul__hist_in_global> {
+    /* Shared memory: two sets of counters, [partition][lane], used in turn, each with a row for elements that are not counted
+     * here; the partitions' sizes in this tile; their totals; the tile itself. */
+    uint32_t *ranks, *own; /* own: this lane's of the set in use */
+    uint32_t group;        /* number of this block's tile */
+    uint32_t code[16];     /* bin, and rank among those of its partition and lane; gpul__hist_none */
+
+    static __host__ __device__ __forceinline__ uint32_t set_words(int32_t partitions) {
+        return 32 * (uint32_t(partitions) + 1);
+    }
+    static __host__ __device__ __forceinline__ uint32_t words(int32_t partitions) {
+        return 2 * set_words(partitions) + 2 * gpul__hist_most_partitions;
+    }
+    __device__ __forceinline__ void use(const gpul__hist_view &v) {
+        own = ranks + group % 2 * set_words(v.tiles.partitions) + threadIdx.x % 32;
+    }
+    static __device__ __forceinline__ uint32_t scan(uint32_t value) { /* of the lanes, this one included */
+        for (uint32_t d = 1; d < 32; d *= 2) {
+            const uint32_t other = __shfl_up_sync(0xffffffffu, value, d);
+            if (threadIdx.x % 32 >= d) value += other;
+        }
+        return value;
+    }
+    __device__ __forceinline__ void begin(const gpul__hist_view &v, uint32_t *shared) {
+        gpul__hist_sink<gpul__hist_in_global>::begin(v);
+        ranks = shared;
+        group = 0;
+        use(v);
+        gpul__hist_clear(ranks, words(v.tiles.partitions));
+        __syncthreads();
+    }
+    template <int kN>
+    __device__ __forceinline__ bool warp(const gpul__hist_view &v, const uint64_t (&place)[kN], const bool (&sure)[kN],
+                                         int access) {
+        uint32_t here[kN];
+        counters(v, place, sure, here);
+        const bool done = runs(v, here);
+        GPUL__UNROLL
+        for (int j = 0; j < kN; ++j) {
+            if (done) {
+                code[access * kN + j] = uint32_t(gpul__hist_none);
+                continue;
+            }
+            /* without a branch: "none" has the last row, and stays what it is */
+            const uint32_t p = here[j] >> v.tiles.bits, last = uint32_t(v.tiles.partitions);
+            code[access * kN + j] = here[j] | atomicAdd(own + 32 * (p < last ? p : last), 1u) << gpul__hist_rank_shift;
+        }
+        return true;
+    }
+    /* all threads of the block: sorts and stores the tile */
+    template <int kElements> __device__ __forceinline__ void settle(const gpul__hist_view &v) {
+        const uint32_t full = 0xffffffffu, lane = threadIdx.x % 32, first = threadIdx.x / 32, warps = blockDim.x / 32;
+        const uint32_t partitions = uint32_t(v.tiles.partitions), mask = (1u << v.tiles.bits) - 1;
+        uint32_t *const other = ranks + (group + 1) % 2 * set_words(v.tiles.partitions) + lane;
+        uint32_t *const sizes = ranks + 2 * set_words(v.tiles.partitions), *const totals =
+                                                                               sizes + gpul__hist_most_partitions;
+        uint16_t *const entries = reinterpret_cast<uint16_t *>(totals + gpul__hist_most_partitions);
+        const int64_t tile = int64_t(group) * gridDim.x + blockIdx.x;
+        __syncthreads();
+        for (uint32_t p = first; p < partitions; p += warps) {
+            const uint32_t count = own[p * 32], sum = scan(count);
+            own[p * 32] = sum - count;
+            other[p * 32] = 0;
+            if (lane == 31) sizes[p] = sum;
+        }
+        __syncthreads();
+        /* units of 8 entries: a lane has those of two partitions, and of all before them */
+        const uint32_t even = 2 * lane < partitions ? (sizes[2 * lane] + 7) / 8 : 0;
+        const uint32_t odd = 2 * lane + 1 < partitions ? (sizes[2 * lane + 1] + 7) / 8 : 0;
+        const uint32_t through = scan(even + odd), all = __shfl_sync(full, through, 31);
+        for (uint32_t p = first; p < partitions; p += warps) {
+            const uint32_t at = __shfl_sync(full, p % 2 ? through - odd : through - odd - even, int(p / 2));
+            const uint32_t size = sizes[p], units = (size + 7) / 8;
+            own[p * 32] += at * 8;
+            if (lane < units * 8 - size) entries[at * 8 + size + lane] = uint16_t(mask + 1); /* no bin */
+            if (lane == 0) {
+                v.tiles.segments[p * v.tiles.tiles + tile] = at | units << 16;
+                totals[p] += units;
+            }
+        }
+        __syncthreads();
+        GPUL__UNROLL
+        for (int k = 0; k < kElements; ++k) {
+            if (code[k] == uint32_t(gpul__hist_none)) continue;
+            const uint32_t bin = code[k] & ((1u << gpul__hist_rank_shift) - 1), rank = code[k] >> gpul__hist_rank_shift;
+            entries[own[32 * (bin >> v.tiles.bits)] + rank] = uint16_t(bin & mask);
+        }
+        __syncthreads();
+        uint16_t *const to = v.tiles.entries + tile * v.tiles.capacity;
+        for (uint32_t i = threadIdx.x; i < all; i += blockDim.x)
+            gpul__save<8>(to + 8 * i, gpul__load<8>(entries + 8 * i));
+        ++group;
+        use(v);
+    }
+    __device__ __forceinline__ void finish(const gpul__hist_view &v) {
+        gpul__hist_sink<gpul__hist_in_global>::finish(v);
+        __syncthreads();
+        const uint32_t *const totals = ranks + words(v.tiles.partitions) - gpul__hist_most_partitions;
+        for (int32_t p = int32_t(threadIdx.x); p < v.tiles.partitions; p += int32_t(blockDim.x)) {
+            if (totals[p]) atomicAdd(v.tiles.totals + p, totals[p]);
+        }
+    }
+};
+
 /* The elements of x that are this thread's: groups of kPacks accesses of 16 bytes, a grid apart. The first group is loaded
  * before the counters are ready. */
 template <typename T, bool kUniform, int kWhere> struct gpul__hist_walk {
     typedef typename gpul__hist_type<T>::Real Real;
     typedef gpul__hist_sink<kWhere> Sink;
-    enum { kN = 16 / sizeof(T), kPacks = 4, kShared = kWhere != gpul__hist_in_global };
-    enum { kTogether = kWhere == gpul__hist_in_packed ? GPUL__HIST_WIDE_THREADS : 32 };
-    enum { kSweep = gpul__hist_sweep_elements / (GPUL__HIST_WIDE_THREADS * kPacks * kN) };
+    enum { kN = 16 / sizeof(T), kPacks = 4 };
+    enum { kShared = kWhere == gpul__hist_in_shared || kWhere == gpul__hist_in_packed };
+    /* threads that count whole groups together, and after how many groups their sink settles them */
+    enum {
+        kTogether = kWhere == gpul__hist_in_packed  ? GPUL__HIST_WIDE_THREADS
+                    : kWhere == gpul__hist_in_tiles ? GPUL__HIST_THREADS
+                                                    : 32
+    };
+    enum {
+        kGroups =
+            kWhere == gpul__hist_in_packed ? gpul__hist_sweep_elements / (GPUL__HIST_WIDE_THREADS * kPacks * kN) : 1
+    };
     gpul__pack<T, kN> pack[kPacks];
     const T *body;
     int64_t vectors, stride, at;
@@ -1002,7 +1153,7 @@ template <typename T, bool kUniform, int kWhere> struct gpul__hist_walk {
         if (first > 0) lo = gpul__hist_real<Real>::edge(v.rule, first);
         if (first + width < v.rule.bins) hi = gpul__hist_below(gpul__hist_real<Real>::edge(v.rule, first + width));
     }
-    /* whole for the whole warp, so that its lanes stay together, or for the whole block where it has to sweep */
+    /* whole for the whole warp, so that its lanes stay together, or for the whole block where it has to settle */
     __device__ __forceinline__ bool whole() const { return (at | (kTogether - 1)) + (kPacks - 1) * stride < vectors; }
     __device__ __forceinline__ void load() {
         if (whole()) {
@@ -1020,7 +1171,7 @@ template <typename T, bool kUniform, int kWhere> struct gpul__hist_walk {
     /* One access, of uniform bins; returns which of its elements are too near to an edge and still to be counted. */
     template <bool kWhole>
     __device__ __forceinline__ uint32_t access(const gpul__hist_view &v, Sink &sink, const T (&values)[kN],
-                                               bool sample) {
+                                               int number) {
         uint32_t near = 0;
         uint64_t place[kN];
         bool sure[kN];
@@ -1039,7 +1190,7 @@ template <typename T, bool kUniform, int kWhere> struct gpul__hist_walk {
                 const double k = __dsub_rn(gpul__bits<double>(whole_bins), v.rule.point);
                 const bool before = double(x) < __dadd_rn(__dmul_rn(k, v.rule.step), v.rule.lo);
                 if (before) place[j] -= kShared ? uint64_t(1) << 32 : uint64_t(1) << v.rule.fraction;
-                certain = v.rule.factor > 0;
+                certain = kWhere == gpul__hist_in_tiles || v.rule.factor > 0;
             } else {
                 const uint32_t rest = kShared ? uint32_t(place[j]) : uint32_t(place[j] << (32 - v.rule.fraction));
                 certain = rest >= v.rule.unsure;
@@ -1047,7 +1198,7 @@ template <typename T, bool kUniform, int kWhere> struct gpul__hist_walk {
             sure[j] = inside && certain;
             if (inside && !certain) near |= 1u << j;
         }
-        if (kWhole && sink.warp(v, place, sure, sample)) return near;
+        if (kWhole && sink.warp(v, place, sure, number)) return near;
         GPUL__UNROLL
         for (int j = 0; j < kN; ++j) sink.sure(v, place[j], sure[j]);
         return near;
@@ -1058,7 +1209,7 @@ template <typename T, bool kUniform, int kWhere> struct gpul__hist_walk {
         for (int u = 0; u < kPacks; ++u) {
             if (!kWhole && at + u * stride >= vectors) break;
             const uint32_t all = (1u << kN) - 1;
-            open |= (kUniform ? access<kWhole>(v, sink, pack[u].v, u == 0) : all) << (u * kN);
+            open |= (kUniform ? access<kWhole>(v, sink, pack[u].v, u) : all) << (u * kN);
         }
         while (open) {
             const int k = __ffs(int(open)) - 1;
@@ -1076,7 +1227,7 @@ template <typename T, bool kUniform, int kWhere> struct gpul__hist_walk {
             count<true>(v, sink);
             at += kPacks * stride;
             load();
-            if (kWhere == gpul__hist_in_packed && group % kSweep == 0) sink.sweep(v);
+            if (kTogether > 32 && group % kGroups == 0) sink.template settle<kPacks * kN>(v);
         }
         count<false>(v, sink);
         /* what lies before the first whole vector and behind the last one */
@@ -1087,24 +1238,12 @@ template <typename T, bool kUniform, int kWhere> struct gpul__hist_walk {
     }
 };
 
-template <typename T, bool kUniform, int kWhere>
-static __global__ void __launch_bounds__(GPUL__HIST_WIDE_THREADS, 1)
-    gpul__hist_count_shared(const __grid_constant__ gpul__hist_view v) {
-    GPUL_SHARED(uint32_t, tile);
+/* Counters of shared memory to counts, by all threads. A warp adds a chunk at a time, whose other counters are zero. Blocks
+ * begin at different chunks, so as not to meet. */
+template <typename Sink>
+static __device__ __forceinline__ void gpul__hist_flush(const gpul__hist_view &v, Sink &sink, const uint32_t *tile,
+                                                        uint32_t chunks) {
     enum { kChunk = gpul__hist_chunk };
-    gpul__hist_walk<T, kUniform, kWhere> walk;
-    gpul__hist_sink<kWhere> sink;
-    walk.begin(v);
-    sink.begin(v, tile);
-    if (kWhere == gpul__hist_in_shared && gridDim.y > 1 && v.rule.factor > 0) walk.restrict_to(v, sink.first, v.width);
-    const uint32_t chunks = sink.chunks();
-    gpul__hist_clear(tile, chunks * kChunk);
-    const uint32_t token = gpul__hist_enter(v);
-    walk.run(v, sink);
-    gpul__hist_leave(v, token);
-    sink.close(v);
-    __syncthreads();
-    /* A warp adds a chunk at a time, whose other counters are zero. Blocks begin at different chunks, so as not to meet. */
     const uint32_t lane = threadIdx.x % 32, turn = blockIdx.x % chunks;
     const bool plain = !v.wide && v.counts_stride == 1;
     for (uint32_t i = threadIdx.x / 32; i < chunks; i += blockDim.x / 32) {
@@ -1123,18 +1262,105 @@ static __global__ void __launch_bounds__(GPUL__HIST_WIDE_THREADS, 1)
     }
 }
 
+template <typename T, bool kUniform, int kWhere>
+static __global__ void __launch_bounds__(GPUL__HIST_WIDE_THREADS, 1)
+    gpul__hist_count_shared(const __grid_constant__ gpul__hist_view v) {
+    GPUL_SHARED(uint32_t, tile);
+    enum { kChunk = gpul__hist_chunk };
+    gpul__hist_walk<T, kUniform, kWhere> walk;
+    gpul__hist_sink<kWhere> sink;
+    walk.begin(v);
+    sink.begin(v, tile);
+    if (kWhere == gpul__hist_in_shared && gridDim.y > 1 && v.rule.factor > 0) walk.restrict_to(v, sink.first, v.width);
+    const uint32_t chunks = sink.chunks();
+    gpul__hist_clear(tile, chunks * kChunk);
+    const uint32_t token = gpul__hist_enter(v);
+    walk.run(v, sink);
+    gpul__hist_leave(v, token);
+    sink.close(v);
+    __syncthreads();
+    gpul__hist_flush(v, sink, tile, chunks);
+}
+
 template <typename T, bool kUniform>
 static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 2)
     gpul__hist_count_global(const __grid_constant__ gpul__hist_view v) {
     gpul__hist_walk<T, kUniform, gpul__hist_in_global> walk;
     gpul__hist_sink<gpul__hist_in_global> sink;
     walk.begin(v);
-    sink.bin = sink.run = 0;
-    sink.origin = uint32_t(uint64_t(1075 - v.rule.fraction) << (52 - v.rule.fraction)); /* of 2^(52 - fraction) */
+    sink.begin(v);
     const uint32_t token = gpul__hist_enter(v);
     gpul__hist_leave(v, token);
     walk.run(v, sink);
     sink.finish(v);
+}
+
+/* two passes, the first */
+template <typename T>
+static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 2)
+    gpul__hist_sort_tiles(const __grid_constant__ gpul__hist_view v) {
+    GPUL_SHARED(uint32_t, shared);
+    gpul__hist_walk<T, true, gpul__hist_in_tiles> walk;
+    gpul__hist_sink<gpul__hist_in_tiles> sink;
+    walk.begin(v);
+    sink.begin(v, shared);
+    walk.run(v, sink);
+    sink.finish(v);
+}
+
+/* Two passes, the second. Blocks have equal shares of the entries, as far as a partition's are spread evenly over the tiles:
+ * so most blocks count one or two partitions, and add their counters to counts as often. 8 lanes read what a tile has of it. */
+static __global__ void __launch_bounds__(GPUL__HIST_WIDE_THREADS, 1)
+    gpul__hist_count_tiles(const __grid_constant__ gpul__hist_view v) {
+    GPUL_SHARED(uint32_t, tile);
+    enum { kPacks = 4 };
+    const uint32_t width = 1u << v.tiles.bits, partitions = uint32_t(v.tiles.partitions);
+    uint32_t *const totals = tile + width + 4;
+    if (threadIdx.x < partitions) totals[threadIdx.x] = v.tiles.totals[threadIdx.x];
+    gpul__hist_clear(tile, width);
+    gpul__hist_sink<gpul__hist_in_shared> sink;
+    sink.width = width;
+    sink.tile.set(tile, 0, width); /* which the entries without a bin have, too */
+    __syncthreads();
+    uint64_t all = 0, start = 0;
+    for (uint32_t p = 0; p < partitions; ++p) all += totals[p];
+    const uint64_t begin = all * blockIdx.x / gridDim.x, end = all * (blockIdx.x + 1) / gridDim.x;
+    for (uint32_t p = 0; p < partitions && start < end; ++p) {
+        const uint64_t size = totals[p], tiles = uint64_t(v.tiles.tiles);
+        const uint64_t from = begin > start ? begin - start : 0, to = end - start < size ? end - start : size;
+        start += size;
+        if (from >= to) continue;
+        const int64_t last = int64_t(tiles * to / size);
+        for (int64_t t = int64_t(tiles * from / size) + threadIdx.x / 8; t < last; t += blockDim.x / 8) {
+            const uint32_t segment = v.tiles.segments[p * v.tiles.tiles + t], units = segment >> 16;
+            const uint16_t *const entries = v.tiles.entries + t * v.tiles.capacity + (segment & 0xffffu) * 8;
+            for (uint32_t i = threadIdx.x % 8; i < units; i += kPacks * 8) {
+                gpul__pack<uint32_t, 4> pack[kPacks];
+                GPUL__UNROLL
+                for (uint32_t u = 0; u < kPacks; ++u)
+                    if (i + 8 * u < units)
+                        pack[u] = gpul__load<4>(reinterpret_cast<const uint32_t *>(entries + (i + 8 * u) * 8));
+                GPUL__UNROLL
+                for (uint32_t u = 0; u < kPacks; ++u) {
+                    if (i + 8 * u >= units) break;
+                    GPUL__UNROLL
+                    for (int j = 0; j < 8; ++j) sink.tile.increment((pack[u].v[j / 2] >> (j % 2 * 16)) & 0xffffu, true);
+                }
+            }
+        }
+        __syncthreads();
+        sink.first = int64_t(p) << v.tiles.bits;
+        if (threadIdx.x == 0 && v.rule.bins - sink.first < width) { /* the elements equal to hi */
+            const int64_t hi = v.rule.bins - sink.first;
+            if (tile[hi]) gpul__hist_add(v, v.rule.bins - 1, tile[hi]);
+            tile[hi] = 0;
+        }
+        __syncthreads();
+        gpul__hist_flush(v, sink, tile, width / gpul__hist_chunk);
+        __syncthreads();
+        gpul__hist_clear(tile, width);
+        __syncthreads();
+    }
 }
 
 /* bytes: 256 values */
@@ -1520,8 +1746,95 @@ static inline int32_t gpul__hist_launch(const gpul__histogram_args *args, gpul__
     return gpul__launch(kernel, grid, gpul__dim(threads), shared, args->stream, *v);
 }
 
+/* counters in the shared memory that every block may have, and that one may ask for: whole chunks and a spare one */
+enum { gpul__hist_usual = 49152 / 4 };
+static inline int64_t gpul__hist_words(const gpul__histogram_args *args) {
+    const int64_t optin = args->shared_optin / 4, most = optin > gpul__hist_usual ? optin : gpul__hist_usual;
+    return (most - 4) / gpul__hist_chunk * gpul__hist_chunk;
+}
+static inline cudaError_t gpul__hist_allow(gpul__hist_kernel kernel, size_t shared) {
+    if (shared <= size_t(gpul__hist_usual) * 4) return cudaSuccess;
+    const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(shared));
+    if (e != cudaSuccess && cudaPeekAtLastError() == e) cudaGetLastError();
+    return e;
+}
+
+/* Two passes: where bins are more than one part can hold and each would take several additions to global memory. x is taken
+ * in slices, whole groups of the first pass's grid, so that its scratch memory is bounded: 2 bytes an element of a slice. */
+enum { gpul__hist_slice_bits = 27, gpul__hist_lean_slice_bits = 22 }; /* the latter where memory is short */
+struct gpul__hist_two_passes {
+    int64_t blocks, slice, entries_bytes, segments_bytes; /* slice: elements; 0: not in two passes */
+    gpul__hist_tiles tiles;
+};
+static inline int64_t gpul__hist_size(gpul_dtype dtype) {
+    return dtype == GPUL_U8 ? 1 : dtype == GPUL_F32 || dtype == GPUL_I32 ? 4 : 8;
+}
+static inline gpul__hist_two_passes gpul__hist_plan(const gpul__histogram_args *args) {
+    gpul__hist_two_passes plan;
+    memset(&plan, 0, sizeof plan);
+    const int64_t words = gpul__hist_words(args), n = args->n;
+    if (!args->uniform || args->weights || args->x_dtype == GPUL_U8 || args->ndim != 1 || args->x_strides[0] != 1)
+        return plan;
+    if (args->lean > 1 || n < int64_t(1) << 23 || n < 8 * args->bins || args->bins + 8 <= 2 * words) return plan;
+    int32_t bits = 15;
+    while ((int64_t(1) << bits) + 4 + gpul__hist_most_partitions > words) --bits;
+    const int64_t partitions = (args->bins >> bits) + 1; /* bin `bins` has the elements equal to hi */
+    if (partitions > gpul__hist_most_partitions) return plan;
+    const int64_t tile = GPUL__HIST_THREADS * 4 * (16 / gpul__hist_size(args->x_dtype)); /* elements */
+    const int64_t most = int64_t(1) << (args->lean ? gpul__hist_lean_slice_bits : gpul__hist_slice_bits);
+    gpul__hist_rule rule;
+    gpul__hist_fill_place(&rule, args);
+    if (!(rule.factor > 0)) return plan; /* nothing is ever certain: that is what takes the time then */
+    plan.blocks = int64_t(args->sms) * 2;
+    const int64_t group = plan.blocks * tile, groups = (n < most ? n : most) / group;
+    plan.slice = group * (groups > 1 ? groups : 1);
+    plan.tiles.bits = bits;
+    plan.tiles.partitions = int32_t(partitions);
+    plan.tiles.capacity = tile + 8 * partitions;
+    plan.entries_bytes = plan.slice / tile * plan.tiles.capacity * 2;
+    plan.segments_bytes = gpul__hist_round_up(plan.slice / tile * partitions * 4);
+    return plan;
+}
+static inline int64_t gpul__hist_plan_bytes(const gpul__hist_two_passes *plan) {
+    return plan->slice ? plan->entries_bytes + plan->segments_bytes + gpul__hist_most_partitions * 4 : 0;
+}
+
+static inline int32_t gpul__hist_launch_two_passes(const gpul__histogram_args *args, gpul__hist_view *v,
+                                                   const gpul__hist_two_passes *plan, size_t shared) {
+    const gpul__hist_kernel sort = args->x_dtype == GPUL_F32   ? gpul__hist_sort_tiles<float>
+                                   : args->x_dtype == GPUL_F64 ? gpul__hist_sort_tiles<double>
+                                   : args->x_dtype == GPUL_I32 ? gpul__hist_sort_tiles<int32_t>
+                                                               : gpul__hist_sort_tiles<int64_t>;
+    const int64_t size = gpul__hist_size(args->x_dtype), each = 16 / size; /* elements of a vector */
+    char *const scratch = static_cast<char *>(args->scratch);
+    v->tiles = plan->tiles;
+    v->tiles.entries = reinterpret_cast<uint16_t *>(scratch);
+    v->tiles.segments = reinterpret_cast<uint32_t *>(scratch + plan->entries_bytes);
+    v->tiles.totals = reinterpret_cast<uint32_t *>(scratch + plan->entries_bytes + plan->segments_bytes);
+    v->stride = plan->blocks * GPUL__HIST_THREADS;
+    const size_t sorting = size_t(gpul__hist_sink<gpul__hist_in_tiles>::words(plan->tiles.partitions)) * 4 +
+                           size_t(plan->tiles.capacity) * 2;
+    int32_t status = args->accumulate ? 0 : gpul__hist_launch_zero(args);
+    for (int64_t at = 0; !status && at < args->n; at += v->n, v->first_vector = 0) {
+        const int64_t left = args->n - at, slice = v->first_vector + plan->slice;
+        v->x = static_cast<const char *>(args->x) + at * size;
+        v->n = left < slice ? left : slice;
+        /* whole groups of all blocks, and of the first blocks: see gpul__hist_walk::whole */
+        const int64_t vectors = (v->n - v->first_vector) / each, groups = vectors / (4 * v->stride);
+        const int64_t rest = (vectors - (4 * groups + 3) * v->stride) / GPUL__HIST_THREADS;
+        v->tiles.tiles = groups * plan->blocks + (rest > 0 ? rest : 0);
+        status = int32_t(cudaMemsetAsync(v->tiles.totals, 0, gpul__hist_most_partitions * 4, args->stream));
+        if (!status)
+            status = gpul__launch(sort, gpul__dim(uint32_t(plan->blocks)), gpul__dim(GPUL__HIST_THREADS), sorting,
+                                  args->stream, *v);
+        if (!status && v->tiles.tiles > 0)
+            status = gpul__launch(gpul__hist_count_tiles, gpul__dim(uint32_t(args->sms)),
+                                  gpul__dim(GPUL__HIST_WIDE_THREADS), shared, args->stream, *v);
+    }
+    return status;
+}
+
 static inline int32_t gpul__hist_launch_count(const gpul__histogram_args *args, gpul__hist_view *v) {
-    const int64_t usual = 49152 / 4; /* counters in the shared memory that every block may have */
     const int64_t bins = args->bins, sms = args->sms;
     if (args->x_dtype == GPUL_U8) {
         const uint32_t blocks = gpul__hist_blocks(args->n, sms, GPUL__HIST_WIDE_THREADS * 8);
@@ -1532,8 +1845,11 @@ static inline int32_t gpul__hist_launch_count(const gpul__histogram_args *args, 
      * which reads x, while that is less than four times what global atomics take for random data. Few elements a bin are
      * counted in two parts even if one would do: half as many blocks then add to each bin, and those additions, some 6e10
      * sectors of 8 bins a second, are most of the time (9.3 in place of 10.9 us for 10^6 elements in 2^15 bins). */
-    const int64_t optin = args->shared_optin / 4,
-                  words = ((optin > usual ? optin : usual) - 4) / gpul__hist_chunk * gpul__hist_chunk;
+    const int64_t words = gpul__hist_words(args);
+    const gpul__hist_two_passes plan = gpul__hist_plan(args);
+    const size_t second = (size_t(1) << plan.tiles.bits) * 4 + 16 + gpul__hist_most_partitions * 4;
+    if (plan.slice > 0 && gpul__hist_allow(gpul__hist_count_tiles, second) == cudaSuccess)
+        return gpul__hist_launch_two_passes(args, v, &plan, second);
     const int64_t few = bins >= 8192 && args->n < bins * 48 ? 2 : 1, needed = gpul_ceil_div(bins, words - 1);
     const bool packed = args->uniform && v->first_vector >= 0 && needed > 1 && few == 1 && bins + 8 <= 2 * words;
     const int64_t parts = packed ? 1 : needed > few ? needed : few, width = gpul_ceil_div(bins, parts);
@@ -1542,14 +1858,7 @@ static inline int32_t gpul__hist_launch_count(const gpul__histogram_args *args, 
             gpul__hist_pick_dtype(args->x_dtype, args->uniform, packed ? gpul__hist_in_packed : gpul__hist_in_shared);
         const int64_t counters = packed ? words : (width / gpul__hist_chunk + 1) * gpul__hist_chunk;
         const size_t shared = size_t(counters) * 4 + 16;
-        bool fits = shared <= size_t(usual) * 4;
-        if (!fits) {
-            const cudaError_t e =
-                cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(shared));
-            fits = e == cudaSuccess;
-            if (!fits && cudaPeekAtLastError() == e) cudaGetLastError();
-        }
-        if (fits) {
+        if (gpul__hist_allow(kernel, shared) == cudaSuccess) {
             v->width = int32_t(packed ? words : width);
             v->packed = packed ? int32_t(gpul_ceil_div(bins + 1 - words, 4) * 4) : 0;
             const int64_t least =
@@ -1567,7 +1876,8 @@ static inline int32_t gpul__hist_launch_count(const gpul__histogram_args *args, 
 
 /* ---- launchers ---- */
 
-/* In scratch: the explicit edges; then, for floating weights, the largest weight and sums and flags of all bins. */
+/* In scratch: the explicit edges; then, for floating weights, the largest weight and sums and flags of all bins; or the tiles
+ * of two passes. */
 static inline int64_t gpul__hist_edge_bytes(const gpul__histogram_args *args) {
     return args->uniform ? 0 : gpul__hist_round_up((args->bins + 1) * 8);
 }
@@ -1577,7 +1887,8 @@ static inline bool gpul__hist_float_weights(const gpul__histogram_args *args) {
 extern "C" int64_t gpul__histogram_scratch(const gpul__histogram_args *args) {
     int64_t bytes = gpul__hist_edge_bytes(args);
     if (gpul__hist_float_weights(args)) bytes += 16 + args->bins * 20;
-    return bytes;
+    const gpul__hist_two_passes plan = gpul__hist_plan(args);
+    return bytes + gpul__hist_plan_bytes(&plan);
 }
 
 extern "C" int32_t gpul__histogram_launch(const gpul__histogram_args *args) {
@@ -1590,6 +1901,7 @@ extern "C" int32_t gpul__histogram_launch(const gpul__histogram_args *args) {
     v.wide = args->counts_dtype == GPUL_I64;
     v.width = 0;
     v.packed = 0;
+    memset(&v.tiles, 0, sizeof v.tiles);
     v.zeroing = 0;
     v.idle = 0;
     v.stride = 0;
@@ -1598,10 +1910,8 @@ extern "C" int32_t gpul__histogram_launch(const gpul__histogram_args *args) {
     gpul__hist_fill_rule(&v.rule, args);
     v.first_vector = -1;
     if (args->ndim == 1 && args->x_strides[0] == 1) {
-        const int64_t size = args->x_dtype == GPUL_U8                                 ? 1
-                             : args->x_dtype == GPUL_F32 || args->x_dtype == GPUL_I32 ? 4
-                                                                                      : 8;
-        v.first_vector = int64_t((16 - reinterpret_cast<uintptr_t>(args->x) % 16) % 16) / size;
+        v.first_vector =
+            int64_t((16 - reinterpret_cast<uintptr_t>(args->x) % 16) % 16) / gpul__hist_size(args->x_dtype);
         if (v.first_vector > v.n) v.first_vector = v.n;
     }
     char *scratch = static_cast<char *>(args->scratch);

@@ -374,6 +374,32 @@ test_packed(void) { /* more bins than shared memory has words: 16-bit counters a
     for (int k = 0; k < COUNT_OF(cases); k++) run_large(cases + k);
 }
 
+/* still more bins: tiles of elements sorted by partition, counted in a second pass */
+static void test_two_passes(void) {
+    static const large_case cases[] = {
+        {GPUL_F32, UNIFORM, 8450003, 1000000, 0, -1.2, 2.1, GPUL_I32, 0, 1},
+        {GPUL_F64, UNIFORM, 8388608, 131072, 0, -3, 7, GPUL_I64, 1, 1},
+        {GPUL_I32, CLUSTERED, 8388611, 200000, 131060, 0, 200000, GPUL_I32, 0, 3},
+        {GPUL_I64, HALF_CONSTANT, 8388613, 150000, 149999, -1e9, 1.5e9, GPUL_I64, 0, 0},
+        {GPUL_F32, ALTERNATING, 8600001, 120000, 0, 0, 1, GPUL_I32, 1, 0},
+        {GPUL_F32, SORTED, 8388620, 300000, 0, 0, 300000, GPUL_I32, 0, 2},
+        {GPUL_I32, CONSTANT, 8388625, 400000, 399999, 0, 400000, GPUL_I32, 0, 0},
+        {GPUL_F64, RUNS, 8388630, 500000, 21, 0, 500000, GPUL_I32, 0, 0},
+    };
+    for (int k = 0; k < COUNT_OF(cases); k++) {
+        int64_t used = 0;
+        if (k < 4) { /* all the memory that is wanted; then x in slices, or no tiles at all */
+            run_large(cases + k);
+            continue;
+        }
+        CHECK_OK(gpul_memory_used(&used, NULL));
+        CHECK_OK(gpul_memory_limit(used + (cases[k].n + cases[k].shift) * (int64_t)gpul_dtype_size(cases[k].t) +
+                                   cases[k].bins * 4 + (k % 2 ? 100000 : 10 << 20)));
+        run_large(cases + k);
+        CHECK_OK(gpul_memory_limit(0));
+    }
+}
+
 static void test_runs(void) { /* bins in global memory: runs of equal bins within a warp, short and long */
     static const int64_t lengths[] = {1, 2, 3, 5, 9, 16, 31, 64, 100, 128, 129, 500, 5000};
     static const gpul_dtype types[4] = {GPUL_F32, GPUL_F64, GPUL_I32, GPUL_I64};
@@ -583,6 +609,7 @@ int main(void) {
     RUN(test_shapes);
     RUN(test_concentrated);
     RUN(test_packed);
+    RUN(test_two_passes);
     RUN(test_runs);
     RUN(test_weight_layouts);
     RUN(test_special_weights);
