@@ -457,7 +457,8 @@ extern "C" int32_t gpul__find_workspaces(gpul__workspace **first) {
  * warp with the lanes in one address, in random banks or in banks of their own.) Bins that do not fit are cut into parts, and
  * each part is counted by blocks of its own that read all of x; for large n up to twice as many bins fit into one part all the
  * same, with 16-bit counters, and still more are counted in two passes, the first of which sorts elements by ranges of bins.
- * With few elements counts is incremented in global memory. Bytes are counted by value, 256 counters whatever the bins, and the values are sorted into bins after.
+ * With few elements counts is incremented in global memory. Bytes are counted by value, 256 counters whatever the bins, and
+ * the values are sorted into bins after.
  *
  * The bin of an element is the one that numpy.histogram gives it, exactly. One fma in double makes a fixed-point number of
  * it: the bin, and how far x is from the edge below. Only if that is too close to tell, the edge is computed, as
@@ -1066,8 +1067,8 @@ template <> struct gpul__hist_sink<gpul__hist_in_tiles> : gpul__hist_sink<gpul__
         const uint32_t full = 0xffffffffu, lane = threadIdx.x % 32, first = threadIdx.x / 32, warps = blockDim.x / 32;
         const uint32_t partitions = uint32_t(v.tiles.partitions), mask = (1u << v.tiles.bits) - 1;
         uint32_t *const other = ranks + (group + 1) % 2 * set_words(v.tiles.partitions) + lane;
-        uint32_t *const sizes = ranks + 2 * set_words(v.tiles.partitions), *const totals =
-                                                                               sizes + gpul__hist_most_partitions;
+        uint32_t *const sizes = ranks + 2 * set_words(v.tiles.partitions);
+        uint32_t *const totals = sizes + gpul__hist_most_partitions;
         uint16_t *const entries = reinterpret_cast<uint16_t *>(totals + gpul__hist_most_partitions);
         const int64_t tile = int64_t(group) * gridDim.x + blockIdx.x;
         __syncthreads();

@@ -182,7 +182,7 @@ fault 'histogram: a sweep that clears the other half' $k 's/both -= count << (16
 fault 'histogram: runs that begin in the middle of a lane' $k 's/end - uint32_t(j));/end);/' test_histogram
 fault 'histogram: entries without a bin that count' $k 's/uint16_t(mask + 1)/uint16_t(0)/' test_histogram
 fault 'histogram: the last tiles left out' $k 's/ + (rest > 0 ? rest : 0);/;/' test_histogram
-fault 'histogram: ranks left for the next tile but one' $k 's/other\[p * 32\] = 0;//' test_histogram
+fault 'histogram: ranks left for the next tile but one' $k 's/other\[p \* 32\] = 0;//' test_histogram
 fault 'matmul: no barrier after a slice' $k '/b.put(shared + stage \* kStage + kBehindA);/{n;s/__syncthreads();//;}' test_matmul
 fault 'gemv: y read when beta is 0' $k 's/beta == T(0) ? product/beta == T(2) ? product/' test_gemv
 fault 'errors: somebody else'"'"'s error swallowed' $h '/^static gpul_status gpul__pending(/,/^}/s/return GPUL_ERROR_PENDING;/(void)cudaGetLastError(); return GPUL_OK;/' test_errors
