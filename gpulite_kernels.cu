@@ -2388,9 +2388,9 @@ extern "C" int32_t gpul__gemm_launch(const gpul__gemm_args *args) {
 extern "C" int32_t gpul__kernel_arch(int32_t family, int32_t *binary, int32_t *ptx) {
     static const void *const kernels[GPUL__FAMILIES] = {
         reinterpret_cast<const void *>(&gpul__elementwise_dense<gpul__op_add<float>, 4>),
-        reinterpret_cast<const void *>(&gpul__reduce_rows<gpul__sum<float>, 1>),
+        reinterpret_cast<const void *>(&gpul__reduce_rows<gpul__sum<float>, 1, 3>),
 #ifndef GPULITE_NO_GEMV
-        reinterpret_cast<const void *>(&gpul__reduce_rows<gpul__gemv<float>, 1>),
+        reinterpret_cast<const void *>(&gpul__reduce_rows<gpul__gemv<float>, 1, 3>),
 #else
         0,
 #endif

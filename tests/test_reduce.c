@@ -586,7 +586,12 @@ static void test_shapes(void) {
                  {GPUL_F32, 700, 400},
                  {GPUL_F32, 3001, 92},
                  {GPUL_F64, 1030, 130},
-                 {GPUL_F64, 9000, 20}};
+                 {GPUL_F64, 9000, 20},
+                 /* blocks of 512 threads, and five blocks to a multiprocessor, with 4 of those or 132 */
+                 {GPUL_F32, 9000, 64},
+                 {GPUL_F32, 9000, 16},
+                 {GPUL_F32, 5000, 500},
+                 {GPUL_F64, 5000, 600}};
     static const int ops[] = {GPUL_SUM, GPUL_VAR, GPUL_ARGMIN};
     for (int k = 0; k < COUNT_OF(cases); k++)
         for (int o = 0; o < COUNT_OF(ops); o++) {
