@@ -454,11 +454,11 @@ extern "C" int32_t gpul__find_workspaces(gpul__workspace **first) {
  *
  * Idea. Counters live in shared memory, one copy to a block and one block to a multiprocessor, and are added to the result
  * once per block. (More copies gain nothing: on an H200 an increment without a result, ATOMS.POPC.INC, takes two cycles a
- * warp with the lanes in one address, in random banks or in banks of their own.) Bins that do not fit are cut into parts, and
- * each part is counted by blocks of its own that read all of x; for large n up to twice as many bins fit into one part all the
- * same, with 16-bit counters, and still more are counted in two passes, the first of which sorts elements by ranges of bins.
- * With few elements counts is incremented in global memory. Bytes are counted by value, 256 counters whatever the bins, and
- * the values are sorted into bins after.
+ * warp with the lanes in one address, in random banks or in banks of their own.) Of more bins, up to twice as many fit all the
+ * same, with 16-bit counters for some; still more are counted in two passes, the first of which sorts elements by ranges of
+ * bins. Where neither can be (explicit edges, strides), or elements are few, bins are cut into parts, each counted by blocks
+ * of its own that read all of x; or, with many bins, counts is incremented in global memory. Bytes are counted by value, 256
+ * counters whatever the bins, and the values are sorted into bins after.
  *
  * The bin of an element is the one that numpy.histogram gives it, exactly. One fma in double makes a fixed-point number of
  * it: the bin, and how far x is from the edge below. Only if that is too close to tell, the edge is computed, as
@@ -468,8 +468,9 @@ extern "C" int32_t gpul__find_workspaces(gpul__workspace **first) {
  * atomics does not show. A counter of a block has 32 bits: no block sees 2^32 elements.
  *
  * Cost. One read of x (one for each part: a part holds some 58000 bins on Hopper), a dozen instructions and one atomic
- * addition to shared memory an element; one to global memory for each block and bin that occurs. With weights: global
- * atomics, one for integers, two for floats, which are read twice.
+ * addition to shared memory an element; one to global memory for each block and bin that occurs. In two passes 2 bytes an
+ * element are written and read besides, in scratch memory of 280 MB at most, and an element takes some 50 instructions. With
+ * weights: global atomics, one for integers, two for floats, which are read twice.
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifdef GPULITE_NO_HISTOGRAM
 
@@ -787,6 +788,39 @@ enum { gpul__hist_in_global = 0, gpul__hist_in_shared = 1, gpul__hist_in_packed 
 template <int kWhere> struct gpul__hist_sink;
 
 enum { gpul__hist_bin_0 = 0x41300000 }; /* the upper half of the place of bin 0: of the double 2^20 */
+enum { gpul__hist_none = -1 };          /* in place of a bin, as uint32_t: not counted here */
+
+/* kN neighbours in each lane, 32 kN in the warp: where few lanes have an element that does not share its neighbour's bin
+ * (sorted data, constant data), the lane with the first element of a run puts all of it into the sink. False: there are many. */
+template <int kN, typename Sink>
+static __device__ __forceinline__ bool gpul__hist_runs(const gpul__hist_view &v, Sink &sink,
+                                                       const uint32_t (&here)[kN]) {
+    const uint32_t full = 0xffffffffu, lane = threadIdx.x % 32, lead = __shfl_sync(full, here[0], 0);
+    bool same = true;
+    GPUL__UNROLL
+    for (int j = 0; j < kN; ++j) same = same && here[j] == lead;
+    if (__all_sync(full, same)) { /* one run: the most frequent case where there are any */
+        if (lane == 0 && lead != uint32_t(gpul__hist_none)) sink.put(v, lead, 32 * kN);
+        return true;
+    }
+    const uint32_t before = __shfl_up_sync(full, here[kN - 1], 1);
+    uint32_t heads = 0;
+    GPUL__UNROLL
+    for (int j = 0; j < kN; ++j)
+        if (j ? here[j] != here[j - 1] : lane == 0 || here[0] != before) heads |= 1u << j;
+    const uint32_t lanes = __ballot_sync(full, heads != 0);
+    if (__popc(lanes) > 16) return false;
+    const uint32_t after = lanes & (0xfffffffeu << lane), next = after ? uint32_t(__ffs(int32_t(after))) - 1 : 32;
+    const uint32_t there = uint32_t(__ffs(int32_t(__shfl_sync(full, heads, int(next % 32))))) - 1;
+    uint32_t end = (next - lane) * kN + (next < 32 ? there : 0); /* of the run: elements from this lane's first */
+    GPUL__UNROLL
+    for (int j = kN - 1; j >= 0; --j) {
+        if (!((heads >> j) & 1)) continue;
+        if (here[j] != uint32_t(gpul__hist_none)) sink.put(v, here[j], end - uint32_t(j));
+        end = uint32_t(j);
+    }
+    return true;
+}
 
 /* Counter `width` of the last part has the elements that are equal to hi. */
 template <> struct gpul__hist_sink<gpul__hist_in_shared> {
@@ -821,10 +855,11 @@ template <> struct gpul__hist_sink<gpul__hist_in_shared> {
 };
 
 /* More bins than words: one part all the same, so that x is read once. Of bins + 1 counters (the last has the elements equal
- * to hi) `ends` at each end have 16 bits, two to a word; so these take words [0, ends), and the counter of a bin in the
- * middle, where most data have most elements, is the word of its number and takes the fast increment. Those at the ends take
- * an ordinary addition, for which lanes that meet in a word queue up: where a sample (the first access of a group) says that
- * many do, one of them adds for all that are in its bin.
+ * to hi) `ends` at each end have 16 bits, one of either end to a word; so these take words [0, ends), and the counter of a bin
+ * in the middle, where most data have most elements, is the word of its number and takes the fast increment. Those at the
+ * ends take an ordinary addition, for which lanes that meet in a word queue up: where a sample (the first access of a group)
+ * says that many do, one of them adds for all that are in its bin. On an H200, 2^28 doubles in 65536 bins take 510 to 570 us,
+ * in two parts 670 to 700; floats, for which instructions bind, 370 (constant) to 480 (uniform), else 450.
  *
  * Halves do not overflow: a sweep moves those of 2^13 or more to counts, and before 49152 elements and those of a last
  * incomplete access (6) have been counted comes the next; 8191 + 49158 < 65536. */
@@ -841,21 +876,21 @@ template <> struct gpul__hist_sink<gpul__hist_in_packed> {
         words = uint32_t(v.width);
         middle = uint32_t(v.rule.bins) + 1 - 2 * ends;
         tile.set(counters, 0u - ends, words);
-        low = tile.start + 2 * ends;
-        high = low - 2 * middle;
+        low = tile.start + 4 * ends;
+        high = tile.start - 4 * middle;
         crowd = false;
     }
     /* A bin's number is counted from the first of the middle: `middle` or more, unsigned, at the ends. */
     __device__ __forceinline__ uint32_t number(uint64_t place) const {
         return uint32_t(place >> 32) - (uint32_t(gpul__hist_bin_0) + ends);
     }
-    __device__ __forceinline__ void put(uint32_t number, uint32_t many, bool counts) {
-        const uint32_t at = 2 * number + (int32_t(number) < 0 ? low : high);
-        tile.add(at & ~3u, at & 2 ? many << 16 : many, counts);
+    __device__ __forceinline__ void put_end(uint32_t number, uint32_t many, bool counts) {
+        const bool below = int32_t(number) < 0;
+        tile.add(4 * number + (below ? low : high), below ? many : many << 16, counts);
     }
     __device__ __forceinline__ void take(uint32_t number, bool counts) {
         tile.increment(number, counts && number < middle);
-        put(number, 1, counts && number >= middle);
+        put_end(number, 1, counts && number >= middle);
     }
     __device__ __forceinline__ void sure(const gpul__hist_view &, uint64_t place, bool counts) {
         take(number(place), counts);
@@ -871,24 +906,26 @@ template <> struct gpul__hist_sink<gpul__hist_in_packed> {
     __device__ __forceinline__ bool warp(const gpul__hist_view &, const uint64_t (&place)[kN], const bool (&sure)[kN],
                                          int access) {
         uint32_t number[kN];
-        bool end[kN];
+        bool end[kN], any = false;
         GPUL__UNROLL
         for (int j = 0; j < kN; ++j) {
             number[j] = this->number(place[j]);
             tile.increment(number[j], sure[j] && number[j] < middle);
             end[j] = sure[j] && number[j] >= middle;
+            any = any || end[j];
         }
+        if (!__any_sync(0xffffffffu, any)) return true;
         if (access == 0) crowd = __popc(alike(number[0], end[0])) > 4;
         if (!crowd) {
             GPUL__UNROLL
-            for (int j = 0; j < kN; ++j) put(number[j], 1, end[j]);
+            for (int j = 0; j < kN; ++j) put_end(number[j], 1, end[j]);
             return true;
         }
         GPUL__UNROLL
         for (int j = 0; j < kN; ++j) {
             const uint32_t same = alike(number[j], end[j]), lane = threadIdx.x % 32;
             const bool one = ((same >> lane) & 1) == 0, first = (same & ((1u << lane) - 1)) == 0;
-            put(number[j], one ? 1 : uint32_t(__popc(same)), end[j] && (one || first));
+            put_end(number[j], one ? 1 : uint32_t(__popc(same)), end[j] && (one || first));
         }
         return true;
     }
@@ -896,7 +933,7 @@ template <> struct gpul__hist_sink<gpul__hist_in_packed> {
     __device__ __forceinline__ uint32_t move(const gpul__hist_view &v, uint32_t word, uint32_t both, uint32_t least) {
         GPUL__UNROLL
         for (uint32_t k = 0; k < 2; ++k) {
-            const uint32_t count = (both >> (16 * k)) & 0xffffu, at = 2 * word + k, bin = at < ends ? at : at + middle;
+            const uint32_t count = (both >> (16 * k)) & 0xffffu, bin = k ? word + ends + middle : word;
             if (count < least) continue;
             gpul__hist_add(v, bin < v.rule.bins ? bin : v.rule.bins - 1, count);
             both -= count << (16 * k);
@@ -921,8 +958,6 @@ template <> struct gpul__hist_sink<gpul__hist_in_packed> {
         return word < ends;
     }
 };
-
-enum { gpul__hist_none = -1 }; /* in place of a bin, as uint32_t: not counted here */
 
 /* Runs of equal bins are put together, in a lane and across the lanes of a warp, so that constant or sorted data do not
  * queue up at one address. */
@@ -949,27 +984,6 @@ template <> struct gpul__hist_sink<gpul__hist_in_global> {
     __device__ __forceinline__ void sure(const gpul__hist_view &v, uint64_t place, bool counts) {
         if (counts) put(v, counter(v, place), 1);
     }
-    /* kN neighbours in each lane, 32 kN in the warp: where few lanes have an element that does not share its neighbour's bin
-     * (sorted data, constant data), the lane with the first element of a run counts all of it. False: there are many. */
-    template <int kN> __device__ __forceinline__ bool runs(const gpul__hist_view &v, const uint32_t (&here)[kN]) {
-        const uint32_t full = 0xffffffffu, lane = threadIdx.x % 32, before = __shfl_up_sync(full, here[kN - 1], 1);
-        uint32_t heads = 0;
-        GPUL__UNROLL
-        for (int j = 0; j < kN; ++j)
-            if (j ? here[j] != here[j - 1] : lane == 0 || here[0] != before) heads |= 1u << j;
-        const uint32_t lanes = __ballot_sync(full, heads != 0);
-        if (__popc(lanes) > 16) return false;
-        const uint32_t after = lanes & (0xfffffffeu << lane), next = after ? uint32_t(__ffs(int32_t(after))) - 1 : 32;
-        const uint32_t there = uint32_t(__ffs(int32_t(__shfl_sync(full, heads, int(next % 32))))) - 1;
-        uint32_t end = (next - lane) * kN + (next < 32 ? there : 0); /* of the run: elements from this lane's first */
-        GPUL__UNROLL
-        for (int j = kN - 1; j >= 0; --j) {
-            if (!((heads >> j) & 1)) continue;
-            if (here[j] != uint32_t(gpul__hist_none)) put(v, here[j], end - uint32_t(j));
-            end = uint32_t(j);
-        }
-        return true;
-    }
     template <int kN>
     __device__ __forceinline__ void counters(const gpul__hist_view &v, const uint64_t (&place)[kN],
                                              const bool (&sure)[kN], uint32_t (&here)[kN]) const {
@@ -981,7 +995,7 @@ template <> struct gpul__hist_sink<gpul__hist_in_global> {
                                          int) {
         uint32_t here[kN];
         counters(v, place, sure, here);
-        if (runs(v, here)) return true;
+        if (gpul__hist_runs(v, *this, here)) return true;
         GPUL__UNROLL
         for (int j = 0; j < kN; ++j)
             if (here[j] != uint32_t(gpul__hist_none)) put(v, here[j], 1);
@@ -1017,7 +1031,7 @@ template <> struct gpul__hist_sink<gpul__hist_in_tiles> : gpul__hist_sink<gpul__
     /* Shared memory: two sets of counters, [partition][lane], used in turn, each with a row for elements that are not counted
      * here; the partitions' sizes in this tile; their totals; the tile itself. */
     uint32_t *ranks, *own; /* own: this lane's of the set in use */
-    uint32_t group;        /* number of this block's tile */
+    uint32_t group, set;   /* number of this block's tile; which set is in use */
     uint32_t code[16];     /* bin, and rank among those of its partition and lane; gpul__hist_none */
 
     static __host__ __device__ __forceinline__ uint32_t set_words(int32_t partitions) {
@@ -1026,8 +1040,9 @@ template <> struct gpul__hist_sink<gpul__hist_in_tiles> : gpul__hist_sink<gpul__
     static __host__ __device__ __forceinline__ uint32_t words(int32_t partitions) {
         return 2 * set_words(partitions) + 2 * gpul__hist_most_partitions;
     }
-    __device__ __forceinline__ void use(const gpul__hist_view &v) {
-        own = ranks + group % 2 * set_words(v.tiles.partitions) + threadIdx.x % 32;
+    __device__ __forceinline__ void use(const gpul__hist_view &v, uint32_t next) {
+        set = next;
+        own = ranks + set * set_words(v.tiles.partitions) + threadIdx.x % 32;
     }
     static __device__ __forceinline__ uint32_t scan(uint32_t value) { /* of the lanes, this one included */
         for (uint32_t d = 1; d < 32; d *= 2) {
@@ -1040,7 +1055,7 @@ template <> struct gpul__hist_sink<gpul__hist_in_tiles> : gpul__hist_sink<gpul__
         gpul__hist_sink<gpul__hist_in_global>::begin(v);
         ranks = shared;
         group = 0;
-        use(v);
+        use(v, 0);
         gpul__hist_clear(ranks, words(v.tiles.partitions));
         __syncthreads();
     }
@@ -1049,7 +1064,7 @@ template <> struct gpul__hist_sink<gpul__hist_in_tiles> : gpul__hist_sink<gpul__
                                          int access) {
         uint32_t here[kN];
         counters(v, place, sure, here);
-        const bool done = runs(v, here);
+        const bool done = gpul__hist_runs<kN, gpul__hist_sink<gpul__hist_in_global>>(v, *this, here);
         GPUL__UNROLL
         for (int j = 0; j < kN; ++j) {
             if (done) {
@@ -1066,12 +1081,20 @@ template <> struct gpul__hist_sink<gpul__hist_in_tiles> : gpul__hist_sink<gpul__
     template <int kElements> __device__ __forceinline__ void settle(const gpul__hist_view &v) {
         const uint32_t full = 0xffffffffu, lane = threadIdx.x % 32, first = threadIdx.x / 32, warps = blockDim.x / 32;
         const uint32_t partitions = uint32_t(v.tiles.partitions), mask = (1u << v.tiles.bits) - 1;
-        uint32_t *const other = ranks + (group + 1) % 2 * set_words(v.tiles.partitions) + lane;
+        uint32_t *const other = ranks + (set ^ 1) * set_words(v.tiles.partitions) + lane;
         uint32_t *const sizes = ranks + 2 * set_words(v.tiles.partitions);
         uint32_t *const totals = sizes + gpul__hist_most_partitions;
         uint16_t *const entries = reinterpret_cast<uint16_t *>(totals + gpul__hist_most_partitions);
         const int64_t tile = int64_t(group) * gridDim.x + blockIdx.x;
-        __syncthreads();
+        uint32_t any = code[0];
+        GPUL__UNROLL
+        for (int k = 1; k < kElements; ++k) any &= code[k];
+        const bool some = __syncthreads_or(any != uint32_t(gpul__hist_none)) != 0;
+        ++group;
+        if (!some) { /* all of it was runs */
+            if (threadIdx.x < partitions) v.tiles.segments[threadIdx.x * v.tiles.tiles + tile] = 0;
+            return;
+        }
         for (uint32_t p = first; p < partitions; p += warps) {
             const uint32_t count = own[p * 32], sum = scan(count);
             own[p * 32] = sum - count;
@@ -1104,8 +1127,7 @@ template <> struct gpul__hist_sink<gpul__hist_in_tiles> : gpul__hist_sink<gpul__
         uint16_t *const to = v.tiles.entries + tile * v.tiles.capacity;
         for (uint32_t i = threadIdx.x; i < all; i += blockDim.x)
             gpul__save<8>(to + 8 * i, gpul__load<8>(entries + 8 * i));
-        ++group;
-        use(v);
+        use(v, set ^ 1);
     }
     __device__ __forceinline__ void finish(const gpul__hist_view &v) {
         gpul__hist_sink<gpul__hist_in_global>::finish(v);
@@ -1310,14 +1332,18 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 2)
 }
 
 /* Two passes, the second. Blocks have equal shares of the entries, as far as a partition's are spread evenly over the tiles:
- * so most blocks count one or two partitions, and add their counters to counts as often. 8 lanes read what a tile has of it. */
+ * so most blocks count one or two partitions, and add their counters to counts as often. 8 lanes read what a tile has of it;
+ * to find it takes as long as 16 units of 8 entries. */
 static __global__ void __launch_bounds__(GPUL__HIST_WIDE_THREADS, 1)
     gpul__hist_count_tiles(const __grid_constant__ gpul__hist_view v) {
     GPUL_SHARED(uint32_t, tile);
     enum { kPacks = 4 };
     const uint32_t width = 1u << v.tiles.bits, partitions = uint32_t(v.tiles.partitions);
     uint32_t *const totals = tile + width + 4;
-    if (threadIdx.x < partitions) totals[threadIdx.x] = v.tiles.totals[threadIdx.x];
+    if (threadIdx.x < partitions) {
+        const uint32_t units = v.tiles.totals[threadIdx.x];
+        totals[threadIdx.x] = units ? units + 16 * uint32_t(v.tiles.tiles) : 0;
+    }
     gpul__hist_clear(tile, width);
     gpul__hist_sink<gpul__hist_in_shared> sink;
     sink.width = width;
@@ -1332,8 +1358,12 @@ static __global__ void __launch_bounds__(GPUL__HIST_WIDE_THREADS, 1)
         start += size;
         if (from >= to) continue;
         const int64_t last = int64_t(tiles * to / size);
-        for (int64_t t = int64_t(tiles * from / size) + threadIdx.x / 8; t < last; t += blockDim.x / 8) {
-            const uint32_t segment = v.tiles.segments[p * v.tiles.tiles + t], units = segment >> 16;
+        const uint32_t *const segments = v.tiles.segments + p * v.tiles.tiles;
+        int64_t t = int64_t(tiles * from / size) + threadIdx.x / 8;
+        uint32_t next = t < last ? segments[t] : 0;
+        for (; t < last; t += blockDim.x / 8) {
+            const uint32_t segment = next, units = segment >> 16;
+            next = t + blockDim.x / 8 < last ? segments[t + blockDim.x / 8] : 0; /* on its way meanwhile */
             const uint16_t *const entries = v.tiles.entries + t * v.tiles.capacity + (segment & 0xffffu) * 8;
             for (uint32_t i = threadIdx.x % 8; i < units; i += kPacks * 8) {
                 gpul__pack<uint32_t, 4> pack[kPacks];

@@ -171,6 +171,7 @@ fault 'reduction: counters left for the next' $h 's/if (last) \*arrived = 0;//' 
 fault 'reduction: columns of a group left out' $h 's/runs = (rest < 8/runs = (rest < 0/' test_reduce kernels
 fault 'reduction: left halves that overwrite each other' $h 's/--levels, halves += kC \* pitch/--levels/' test_reduce kernels
 fault 'reduction: groups whose left halves are lost' $h 's/levels, open, 1);/0, open, 1);/' test_reduce kernels
+fault 'reduction: 512 threads in the room of 256' $h 's/shared\[c \* int(blockDim.x) + int(threadIdx.x)\] = acc/shared[c * GPUL__REDUCE_THREADS + int(threadIdx.x)] = acc/' test_reduce kernels
 fault 'reduction: narrow columns past their end' $h '/gpul__reduce_narrow(/,/^}/s/if (first + k < length) lane/lane/' test_reduce kernels
 fault 'reduction: a leak on the failure path' $h '/cudaMemsetAsync of the scratch memory/{n;d;}' test_faults
 fault 'reduction: scratch memory freed twice' $h 's/if (scratch != NULL) {/& (void)cudaFreeAsync(scratch, stream);/' test_streams
@@ -182,6 +183,7 @@ fault 'histogram: a sweep that clears the other half' $k 's/both -= count << (16
 fault 'histogram: runs that begin in the middle of a lane' $k 's/end - uint32_t(j));/end);/' test_histogram
 fault 'histogram: entries without a bin that count' $k 's/uint16_t(mask + 1)/uint16_t(0)/' test_histogram
 fault 'histogram: the last tiles left out' $k 's/ + (rest > 0 ? rest : 0);/;/' test_histogram
+fault 'histogram: a tile of runs that keeps its old segments' $k 's/v.tiles.segments\[threadIdx.x \* v.tiles.tiles + tile\] = 0;/;/' test_histogram
 fault 'histogram: ranks left for the next tile but one' $k 's/other\[p \* 32\] = 0;//' test_histogram
 fault 'matmul: no barrier after a slice' $k '/b.put(shared + stage \* kStage + kBehindA);/{n;s/__syncthreads();//;}' test_matmul
 fault 'gemv: y read when beta is 0' $k 's/beta == T(0) ? product/beta == T(2) ? product/' test_gemv

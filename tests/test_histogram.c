@@ -266,7 +266,7 @@ static void test_concentrated(void) { /* all values in one bin, and a sawtooth: 
 
 /* ---- large histograms: values of a pattern, counted here by the library's own edges ---- */
 
-enum { UNIFORM, SORTED, CONSTANT, HALF_CONSTANT, FOUR_BINS, CLUSTERED, RUNS, ALTERNATING, PATTERNS };
+enum { UNIFORM, SORTED, CONSTANT, HALF_CONSTANT, FOUR_BINS, CLUSTERED, RUNS, STRETCHES, ALTERNATING, PATTERNS };
 typedef struct large_case {
     gpul_dtype t;
     int pattern;
@@ -290,6 +290,7 @@ static double large_bin(const large_case *c, int64_t i) {
     }
     case CLUSTERED: return (double)c->bin + random * 40;
     case RUNS: return (double)(i / c->bin * 7919 % (c->bins + 3)) + 0.5;
+    case STRETCHES: return i >> 16 & 1 ? random * (double)c->bins : (double)c->bin + 0.5;
     default: return i % 2 ? random * 50 : (double)c->bins - random * 50;
     }
 }
@@ -381,6 +382,7 @@ static void test_two_passes(void) {
         {GPUL_F64, UNIFORM, 8388608, 131072, 0, -3, 7, GPUL_I64, 1, 1},
         {GPUL_I32, CLUSTERED, 8388611, 200000, 131060, 0, 200000, GPUL_I32, 0, 3},
         {GPUL_I64, HALF_CONSTANT, 8388613, 150000, 149999, -1e9, 1.5e9, GPUL_I64, 0, 0},
+        {GPUL_F32, STRETCHES, 8388700, 300000, 150000, 0, 300000, GPUL_I32, 0, 1},
         {GPUL_F32, ALTERNATING, 8600001, 120000, 0, 0, 1, GPUL_I32, 1, 0},
         {GPUL_F32, SORTED, 8388620, 300000, 0, 0, 300000, GPUL_I32, 0, 2},
         {GPUL_I32, CONSTANT, 8388625, 400000, 399999, 0, 400000, GPUL_I32, 0, 0},
@@ -388,7 +390,7 @@ static void test_two_passes(void) {
     };
     for (int k = 0; k < COUNT_OF(cases); k++) {
         int64_t used = 0;
-        if (k < 4) { /* all the memory that is wanted; then x in slices, or no tiles at all */
+        if (k < 5) { /* all the memory that is wanted; then x in slices, or no tiles at all */
             run_large(cases + k);
             continue;
         }
