@@ -396,7 +396,7 @@ static void test_two_passes(void) {
         }
         CHECK_OK(gpul_memory_used(&used, NULL));
         CHECK_OK(gpul_memory_limit(used + (cases[k].n + cases[k].shift) * (int64_t)gpul_dtype_size(cases[k].t) +
-                                   cases[k].bins * 4 + (k % 2 ? 100000 : 10 << 20)));
+                                   cases[k].bins * 4 + (k % 2 ? 10 << 20 : 100000)));
         run_large(cases + k);
         CHECK_OK(gpul_memory_limit(0));
     }
