@@ -295,7 +295,8 @@ static double large_bin(const large_case *c, int64_t i) {
     }
 }
 
-static void run_large(const large_case *c) {
+/* With `graph`, captured and replayed twice, the second time over what the first has left. */
+static void run_large(const large_case *c, int graph) {
     const double width = (c->hi - c->lo) / (double)c->bins;
     const int64_t size = (int64_t)gpul_dtype_size(c->t), total = c->n + c->shift;
     unsigned char *const x = (unsigned char *)malloc((size_t)(total * size));
@@ -333,7 +334,22 @@ static void run_large(const large_case *c) {
     o.lo = c->lo;
     o.hi = c->hi;
     o.accumulate = c->accumulate;
-    CHECK_OK(gpul_histogram_ex(&counts, &data, &o, NULL));
+    if (graph) {
+        gpul_stream s = NULL;
+        cudaGraph_t captured = NULL;
+        cudaGraphExec_t exec = NULL;
+        CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_DEFAULT));
+        CHECK_OK(gpul_device_synchronize());
+        CHECK_CUDA(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
+        CHECK_OK(gpul_histogram_ex(&counts, &data, &o, s));
+        CHECK_CUDA(cudaStreamEndCapture(s, &captured));
+        CHECK_CUDA(cudaGraphInstantiate(&exec, captured, 0));
+        for (int replay = 0; replay < 2; replay++) CHECK_CUDA(cudaGraphLaunch(exec, s));
+        CHECK_OK(gpul_stream_synchronize(s));
+        CHECK_CUDA(cudaGraphExecDestroy(exec));
+        CHECK_CUDA(cudaGraphDestroy(captured));
+        CHECK_OK(gpul_stream_destroy(&s));
+    } else CHECK_OK(gpul_histogram_ex(&counts, &data, &o, NULL));
     CHECK_OK(gpul_copy_to_host(got, &counts, NULL));
     for (int64_t b = 0; b < c->bins; b++) {
         const int64_t count = c->counts_dtype == GPUL_I64 ? ((int64_t *)got)[b] : ((int32_t *)got)[b];
@@ -372,7 +388,7 @@ test_packed(void) { /* more bins than shared memory has words: 16-bit counters a
         {GPUL_F32, CLUSTERED, 2900009, 60001, 59961, 0, 60001, GPUL_I32, 0, 0},
         {GPUL_F32, ALTERNATING, 2900009, 60000, 0, -5, 5, GPUL_I32, 0, 0},
     };
-    for (int k = 0; k < COUNT_OF(cases); k++) run_large(cases + k);
+    for (int k = 0; k < COUNT_OF(cases); k++) run_large(cases + k, k == 0);
 }
 
 /* still more bins: tiles of elements sorted by partition, counted in a second pass */
@@ -391,13 +407,13 @@ static void test_two_passes(void) {
     for (int k = 0; k < COUNT_OF(cases); k++) {
         int64_t used = 0;
         if (k < 5) { /* all the memory that is wanted; then x in slices, or no tiles at all */
-            run_large(cases + k);
+            run_large(cases + k, k == 4);
             continue;
         }
         CHECK_OK(gpul_memory_used(&used, NULL));
         CHECK_OK(gpul_memory_limit(used + (cases[k].n + cases[k].shift) * (int64_t)gpul_dtype_size(cases[k].t) +
                                    cases[k].bins * 4 + (k % 2 ? 10 << 20 : 100000)));
-        run_large(cases + k);
+        run_large(cases + k, 0);
         CHECK_OK(gpul_memory_limit(0));
     }
 }
@@ -416,12 +432,12 @@ static void test_runs(void) { /* bins in global memory: runs of equal bins withi
                               k % 3 ? GPUL_I32 : GPUL_I64,
                               k % 5 == 2,
                               k % 4};
-        run_large(&c);
+        run_large(&c, 0);
     }
     for (int k = 0; k < 8; k++) {
         const large_case c = {
             types[k % 4], k < 4 ? SORTED : CONSTANT, 100003, 300000, 299999, 0, 300000, GPUL_I32, 0, 1};
-        run_large(&c);
+        run_large(&c, 0);
     }
 }
 
