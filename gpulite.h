@@ -1716,8 +1716,14 @@ static __device__ __forceinline__ void gpul__reduce_row(const gpul__reduce_layou
 /* 2^p.width warps take the units of kO neighbouring outputs; blocks of eight warps take a group at a time, p.splits of them
  * sharing the groups of their outputs. Nothing waits for anything until a block's units are all done. kBlocks of them share a
  * multiprocessor. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define GPUL__REDUCE_MOST_BLOCKS 4 /* of 256 threads: all that there are */
+#else
+#define GPUL__REDUCE_MOST_BLOCKS 5
+#endif
 template <typename Op, int kO, int kBlocks>
-static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kBlocks)
+static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS,
+                                         kBlocks < GPUL__REDUCE_MOST_BLOCKS ? kBlocks : GPUL__REDUCE_MOST_BLOCKS)
     gpul__reduce_rows(void *out, const typename Op::X *x, const typename Op::Y *y, typename Op::Acc *partials,
                       uint32_t *arrived, const __grid_constant__ gpul__reduce_layout p, Op op) {
     gpul__await();
