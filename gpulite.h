@@ -577,7 +577,7 @@ GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_a
  * i64 or u8, any shape. Bin i holds edge[i] <= x < edge[i+1], the last bin is closed, NaN and values outside are dropped; the
  * edges are numpy.linspace's, in f32 for f32 data and f64 otherwise (gpul_histogram_edges). lo == hi widens to lo - 0.5,
  * hi + 0.5; lo > hi and non-finite bounds refuse (ARGUMENT). i32 counts wrap past 2^31. For 2^23 elements or more and more bins
- * than two blocks' shared memory holds (115704 on Hopper), up to 280 MB of scratch memory, less or none, and slower, where that
+ * than two blocks' shared memory holds (115704 on Hopper), up to 310 MB of scratch memory, less or none, and slower, where that
  * is not to be had. Where CUDA fails (CUDA) after the first of several steps, counts may be zero or a part of the result; every
  * other error leaves it alone. */
 GPUL_API gpul_status gpul_histogram(gpul_array *counts, const gpul_array *x, double lo, double hi, gpul_stream stream);
@@ -2267,17 +2267,17 @@ static inline int32_t gpul__reduce_start(gpul__reduce_args *args, gpul__reduce_l
 /* What the cols kernel would take with this layout, in units of the time in which every multiprocessor reads 64 KB; that much a
  * block of 512 threads, or two of 256, have on their way. A round that is not full ends little sooner: what one block gets is
  * limited. Each round costs its start and end, each level at which results pass between blocks waits for the cache (2 us on an
- * H200), the last blocks have the memory to themselves, and strips of less than 512 bytes are good for one round only. */
-static inline float gpul__reduce_cost_cols(const gpul__reduce_layout &p, int32_t vec, int64_t strips, float per_sm) {
+ * H200), the last blocks have the memory to themselves, and narrow strips are as good as wide ones for one round only. */
+static inline float gpul__reduce_cost_cols(const gpul__reduce_layout &p, float flights, int64_t strips, float per_sm) {
     const int32_t doubled = p.width + p.parts + p.together - 8; /* 512 threads */
     const int64_t jobs = ((strips - 1) >> p.width) + 1, splits = ((int64_t(p.units) - 1) >> p.together) + 1;
     const float rounds = float(jobs) * float(splits) * per_sm * (doubled ? 1.0f : 0.5f);
     const float full = float(int64_t(rounds)), rest = rounds - full;
-    const float flights = float((p.rows * vec + 7) / 8 << p.passes);
     float last = 0;
     if (rest > 0) last = doubled || rest > 0.5f ? (rest > 0.75f ? rest : 0.75f) : 0.5f;
     float cost = flights * (full + last);
-    if (rounds > 1.05f) cost = cost * (p.width < 5 ? 1.1f : 1.0f) + flights / 8;
+    const float narrow = p.width < 5 ? 0.1f : p.width < 7 ? 0.01f * float(7 - p.width) : 0.0f;
+    if (rounds > 1.05f) cost += cost * narrow + flights / 8;
     cost += 2 * (full + (rest > 0 ? 1.0f : 0.0f));
     if (p.units > 1 << p.run) cost += float((p.run < 3) + (p.groups > 1));
     return cost;
@@ -2295,6 +2295,8 @@ static inline void gpul__reduce_plan_cols(gpul__reduce_layout &p, int32_t vec, b
     gpul__reduce_layout next = p;
     float least = -1;
     for (next.passes = 0; next.passes <= slots && next.passes <= few && next.passes <= most; ++next.passes) {
+        const float flights = float((p.rows * vec + 7) / 8 << next.passes); /* of 8 loads that a thread makes */
+        if (least >= 0 && flights / 2 + 2 >= least) break;                  /* nor can more passes cost less */
         next.parts = slots - next.passes;
         for (int32_t threads = 8; threads <= (strips < 8 ? 8 : 9); ++threads) {
             if ((1 + next.passes) << (threads - 8) > 1 + most) break;
@@ -2302,7 +2304,7 @@ static inline void gpul__reduce_plan_cols(gpul__reduce_layout &p, int32_t vec, b
                 if (next.width > narrowest && int64_t(1) << (next.width - 1) >= strips) break;
                 next.together = threads - next.width - next.parts;
                 next.run = next.together < 3 ? next.together : 3;
-                const float cost = gpul__reduce_cost_cols(next, vec, strips, per_sm);
+                const float cost = gpul__reduce_cost_cols(next, flights, strips, per_sm);
                 if (least >= 0 && cost >= least) continue;
                 least = cost;
                 p.passes = next.passes;

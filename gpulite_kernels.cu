@@ -469,7 +469,7 @@ extern "C" int32_t gpul__find_workspaces(gpul__workspace **first) {
  *
  * Cost. One read of x (one for each part: a part holds some 58000 bins on Hopper), a dozen instructions and one atomic
  * addition to shared memory an element; one to global memory for each block and bin that occurs. In two passes 2 bytes an
- * element are written and read besides, in scratch memory of 280 MB at most, and an element takes some 50 instructions. With
+ * element are written and read besides, in scratch memory of 310 MB at most, and an element takes some 50 instructions. With
  * weights: global atomics, one for integers, two for floats, which are read twice.
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifdef GPULITE_NO_HISTOGRAM
