@@ -7,7 +7,8 @@
  *     #define GPULITE_IMPLEMENTATION
  *     #include "gpulite.h"
  *
- * and include gpulite.h without the define anywhere else. Add gpulite_kernels.cu to the build for the prebuilt operations.
+ * and include gpulite.h without the define anywhere else. Add gpulite_kernels.cu to the build for the prebuilt
+ * operations.
  *
  *     gpul_array a = GPUL_ZERO, b = GPUL_ZERO, c = GPUL_ZERO;
  *     gpul_to_device(&a, host_a, GPUL_F32, gpul_1d(n), NULL);       // numba: cuda.to_device(host_a)
@@ -85,10 +86,10 @@
  * 3. Configuration: define before the include
  *
  *   GPULITE_IMPLEMENTATION  in one file: also compile the host side (needs <cuda_runtime_api.h> on the include path).
- *   GPULITE_STATIC          every function is static: several files may each carry their own copy of the implementation.
- *   GPUL_API                put before every public function (say, __declspec(dllexport)); GPULITE_STATIC decides it else.
- *   GPULITE_NO_KERNELS      with the implementation: leave out section 10 and GPUL_REDUCE / GPUL_ELEMENTWISE, so that the
- *                           program links without gpulite_kernels.cu. Copies that need a kernel then say so.
+ *   GPULITE_STATIC          every function is static: several files may each have a copy of the implementation.
+ *   GPUL_API                put before every public function (say, __declspec(dllexport)), if not GPULITE_STATIC.
+ *   GPULITE_NO_KERNELS      with the implementation: leave out section 10 and GPUL_REDUCE / GPUL_ELEMENTWISE, so that
+ *                           the program links without gpulite_kernels.cu. Copies that need a kernel then say so.
  *   GPUL_ASSERT(x)          checks of the library's own logic (never of your arguments); empty by default.
  *   GPUL_MALLOC, GPUL_FREE  host allocator for small temporaries, malloc and free by default; define both or neither.
  * ------------------------------------------------------------------------------------------------------------------ */
@@ -118,7 +119,8 @@ extern "C" {
     { 0 }
 #endif
 
-/* CUDA's own handle types: a gpul_stream IS a cudaStream_t and a gpul_event IS a cudaEvent_t, usable with either API. */
+/* CUDA's own handle types: a gpul_stream IS a cudaStream_t and a gpul_event IS a cudaEvent_t, usable with either
+ * API. */
 typedef struct CUstream_st *gpul_stream;
 typedef struct CUevent_st *gpul_event;
 
@@ -128,8 +130,8 @@ typedef struct CUevent_st *gpul_event;
  * Every function that can fail returns a gpul_status. On failure its outputs are untouched, nothing is leaked, the
  * current device is what it was, and gpul_last_error() describes what happened. Nothing is ever printed.
  *
- * CUDA keeps a last error per host thread. If one is pending when a gpulite function is called (an earlier call of yours
- * failed and nobody fetched its error), the function does nothing and returns GPUL_ERROR_PENDING: fetch it with
+ * CUDA keeps a last error per host thread. If one is pending when a gpulite function is called (an earlier call of
+ * yours failed and nobody fetched its error), the function does nothing and returns GPUL_ERROR_PENDING: fetch it with
  * cudaGetLastError(). gpulite clears only errors that its own calls caused; an error that ruined the CUDA context (an
  * illegal address in a kernel, say) cannot be cleared by anyone and comes back from every later call.
  * ------------------------------------------------------------------------------------------------------------------ */
@@ -289,48 +291,50 @@ GPUL_API int32_t gpul_is_contiguous(const gpul_array *a, int32_t order);
  * 6. Device, pinned, mapped and managed memory
  *
  * Rules of all functions that make an array: `out` is overwritten without being freed, and only on success. New memory
- * is not initialised. A shape with a zero in it gives a valid empty array (data NULL). Device arrays belong to the device
- * that is current for the calling thread. Thread-safe.
+ * is not initialised. A shape with a zero in it gives a valid empty array (data NULL). Device arrays belong to the
+ * device that is current for the calling thread. Thread-safe.
  *
  * Streams. Device memory is stream-ordered: it may be used by work on the stream it was made on, or on any stream
- * ordered after that point, and gpul_free returns it in that stream's order, after the work that is already there. Arrays
- * made on the NULL (legacy default) stream need no thought: CUDA orders that stream with every stream that
+ * ordered after that point, and gpul_free returns it in that stream's order, after the work that is already there.
+ * Arrays made on the NULL (legacy default) stream need no thought: CUDA orders that stream with every stream that
  * gpul_stream_create makes by default. With non-blocking streams, order it yourself (gpul_stream_wait).
  * ------------------------------------------------------------------------------------------------------------------ */
 
-/* Uninitialised device array. Does not block where the device has memory pools. Errors: ARGUMENT, DTYPE, SHAPE (negative
- * dimension), OVERFLOW, NO_DEVICE, OUT_OF_MEMORY (after the pool was trimmed and the allocation tried again), CUDA. */
+/* Uninitialised device array. Does not block where the device has memory pools. Errors: ARGUMENT, DTYPE, SHAPE
+ * (negative dimension), OVERFLOW, NO_DEVICE, OUT_OF_MEMORY (after the pool was trimmed and the allocation tried again),
+ * CUDA. */
 GPUL_API gpul_status gpul_device_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape, gpul_stream stream);
 
-/* The same dtype, shape and order (C unless `like` is dense in column-major order), on `like`'s device when it is a device
- * array, otherwise on the current one. */
+/* The same dtype, shape and order (C unless `like` is dense in column-major order), on `like`'s device when it is a
+ * device array, otherwise on the current one. */
 GPUL_API gpul_status gpul_device_array_like(gpul_array *out, const gpul_array *like, gpul_stream stream);
 
-/* Device array with a copy of `host`, whose elements lie densely in the shape's own order. NULL stream: the copy is done
- * on return. With a stream it is enqueued: pageable memory may be reused at once (CUDA stages it), pinned memory must stay
- * unchanged until the stream has passed. */
+/* Device array with a copy of `host`, whose elements lie densely in the shape's own order. NULL stream: the copy is
+ * done on return. With a stream it is enqueued: pageable memory may be reused at once (CUDA stages it), pinned memory
+ * must stay unchanged until the stream has passed. */
 GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtype dtype, gpul_shape shape,
                                     gpul_stream stream);
 
-/* Host memory that copies run from and to at full speed and asynchronously (pinned); that kernels also read and write in
- * place (mapped); that moves to whoever touches it (managed). These calls may block. Errors as gpul_device_array's. */
+/* Host memory that copies run from and to at full speed and asynchronously (pinned); that kernels also read and write
+ * in place (mapped); that moves to whoever touches it (managed). These calls may block. Errors as
+ * gpul_device_array's. */
 GPUL_API gpul_status gpul_pinned_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape);
 GPUL_API gpul_status gpul_mapped_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape);
 GPUL_API gpul_status gpul_managed_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape);
 
-/* Page-locks `bytes` of host memory that the caller owns, so that copies are asynchronous and gpul_wrap takes it; undo it
- * with gpul_unpin(the same pointer) before freeing the memory. Blocking. Errors: ARGUMENT, CUDA (already pinned). */
+/* Page-locks `bytes` of host memory that the caller owns, so that copies are asynchronous and gpul_wrap takes it; undo
+ * it with gpul_unpin(the same pointer) before freeing the memory. Blocking. Errors: ARGUMENT, CUDA (already pinned). */
 GPUL_API gpul_status gpul_pin(void *host, size_t bytes);
 GPUL_API gpul_status gpul_unpin(void *host);
 
 /* Releases what the array owns, by the way that fits its memory, and zeroes the struct. Harmless on NULL, on a zeroed
  * struct, on a view (which is zeroed) and twice. Device memory is released in the order of array->stream and does not
- * block (with no memory pools: waits for the device); pinned and mapped memory wait for the device. The struct is zeroed
- * even when an error is returned: CUDA (a sticky error from earlier work). */
+ * block (with no memory pools: waits for the device); pinned and mapped memory wait for the device. The struct is
+ * zeroed even when an error is returned: CUDA (a sticky error from earlier work). */
 GPUL_API gpul_status gpul_free(gpul_array *a);
 
-/* Caps the bytes of device memory that the library's arrays and scratch hold on the current device; 0: no cap (default).
- * Applies to later allocations of all threads, which fail with OUT_OF_MEMORY beyond it. */
+/* Caps the bytes of device memory that the library's arrays and scratch hold on the current device; 0: no cap
+ * (default). Applies to later allocations of all threads, which fail with OUT_OF_MEMORY beyond it. */
 GPUL_API gpul_status gpul_memory_limit(int64_t bytes);
 
 /* Bytes in use by gpulite on the current device, and bytes it holds from the driver (in use + cached). Either may be
@@ -344,27 +348,28 @@ GPUL_API gpul_status gpul_memory_trim(void);
  * 7. Copies and views
  *
  * Host buffers given as plain pointers hold gpul_size() elements densely in the array's own order: column-major if the
- * array is column-major (its strides rise, dimensions of one element aside), otherwise row-major. With the NULL stream they are done on return;
- * with a stream they are enqueued, and pinned buffers must stay until the stream has passed (pageable ones: CUDA reads
- * them before returning; writes to them block).
+ * array is column-major (its strides rise, dimensions of one element aside), otherwise row-major. With the NULL stream
+ * they are done on return; with a stream they are enqueued, and pinned buffers must stay until the stream has passed
+ * (pageable ones: CUDA reads them before returning; writes to them block).
  * ------------------------------------------------------------------------------------------------------------------ */
 GPUL_API gpul_status gpul_copy_to_device(gpul_array *dst, const void *host, gpul_stream stream);
 GPUL_API gpul_status gpul_copy_to_host(void *host, const gpul_array *src, gpul_stream stream);
 
-/* Element by element from src to dst: same shape and dtype, any strides, any kinds of memory, any two devices. Enqueued on
- * `stream`, which belongs to dst's device (NULL: that device's default stream, done on return when either side is host
- * memory). Overlapping arrays refuse (OVERLAP). */
+/* Element by element from src to dst: same shape and dtype, any strides, any kinds of memory, any two devices. Enqueued
+ * on `stream`, which belongs to dst's device (NULL: that device's default stream, done on return when either side is
+ * host memory). Overlapping arrays refuse (OVERLAP). */
 GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stream stream);
 
-/* Every element = value. Integer dtypes take only values they hold exactly (ARGUMENT otherwise); floating dtypes round. */
+/* Every element = value. Integer dtypes take only values they hold exactly (ARGUMENT otherwise); floating dtypes
+ * round. */
 GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream);
 
 /* One element: `index` has a->ndim entries, `value` points to one element of a's dtype. Both wait for `stream`. */
 GPUL_API gpul_status gpul_get(void *value, const gpul_array *a, const int64_t *index, gpul_stream stream);
 GPUL_API gpul_status gpul_set(gpul_array *a, const int64_t *index, const void *value, gpul_stream stream);
 
-/* Views: no copy, no launch, no blocking; `view` may be `a` itself when `a` owns nothing (otherwise it would leak: ARGUMENT).
- * Axes count from 0. */
+/* Views: no copy, no launch, no blocking; `view` may be `a` itself when `a` owns nothing (otherwise it would leak:
+ * ARGUMENT). Axes count from 0. */
 
 /* a[start:stop:step] along one axis, 0 <= start <= stop <= shape[axis], step >= 1. */
 GPUL_API gpul_status gpul_slice(gpul_array *view, const gpul_array *a, int32_t axis, int64_t start, int64_t stop,
@@ -393,7 +398,8 @@ enum {
     GPUL_STREAM_NON_BLOCKING = 1 /* not ordered with the NULL stream */
 };
 
-/* A new stream of the current device. Destroying lets its work finish without waiting for it, and sets the handle NULL. */
+/* A new stream of the current device. Destroying lets its work finish without waiting for it, and sets the handle
+ * NULL. */
 GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags);
 GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream);
 /* Waits until the stream's work is done; reports errors of that work. NULL: the current device's default stream. */
@@ -479,8 +485,8 @@ static inline uint32_t gpul__grid_dim(int64_t n, uint32_t block, uint32_t most) 
     const int64_t blocks = gpul_ceil_div(n, (int64_t)block);
     return blocks > (int64_t)most ? most : (uint32_t)blocks;
 }
-/* Blocks that cover n elements (nx by ny, nx by ny by nz), clamped to CUDA's limits of 2^31-1 in x and 65535 in y and z:
- * write kernels with GPUL_GRID_STRIDE and any size is covered. n = 0 gives a zero grid, which GPUL_LAUNCH skips. */
+/* Blocks that cover n elements (nx by ny, nx by ny by nz), clamped to CUDA's limits of 2^31-1 in x and 65535 in y and
+ * z: write kernels with GPUL_GRID_STRIDE and any size is covered. n = 0 gives a zero grid, which GPUL_LAUNCH skips. */
 static inline gpul_dim3 gpul_grid_1d(int64_t n, uint32_t block) {
     gpul_dim3 g;
     g.x = gpul__grid_dim(n, block, 2147483647u);
@@ -499,25 +505,25 @@ static inline gpul_dim3 gpul_grid_3d(int64_t nx, int64_t ny, int64_t nz, gpul_di
     g.z = gpul__grid_dim(nz, block.z, 65535u);
     return g;
 }
-/* Threads per block that keep most threads resident on the current device for `kernel` (a __global__ function's address)
- * with `shared_bytes` of dynamic shared memory per block, at most `limit` (0: the device's limit). On equal occupancy the
- * larger block wins. */
+/* Threads per block that keep most threads resident on the current device for `kernel` (a __global__ function's
+ * address) with `shared_bytes` of dynamic shared memory per block, at most `limit` (0: the device's limit). On equal
+ * occupancy the larger block wins. */
 GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t shared_bytes, int32_t limit);
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * 10. Prebuilt operations (kernels in gpulite_kernels.cu)
  *
- * Rules of all of them: outputs exist before the call, with the right shape, and inputs are never written. Arrays may be
- * device, pinned, mapped, managed or gpul_pin'ned memory with any strides (unless said); all device arrays live on one
- * device, which is the one that runs the operation. The work is enqueued on `stream` and the call returns; it never
+ * Rules of all of them: outputs exist before the call, with the right shape, and inputs are never written. Arrays may
+ * be device, pinned, mapped, managed or gpul_pin'ned memory with any strides (unless said); all device arrays live on
+ * one device, which is the one that runs the operation. The work is enqueued on `stream` and the call returns; it never
  * synchronises, never uses another stream, and can be captured into a CUDA graph (exceptions are named). Scratch memory
- * comes from the device's stream-ordered pool; for reductions and gemv, each of the first 16 streams to use them on a device
- * has 264 KB of static device memory, which saves a call to CUDA 3 us (a stream gives its share back when gpul_stream_destroy
- * finds it idle; in captures, later streams and large problems the pool serves as ever). Where the build is for compute
- * capability 9.0 or later, kernels are launched before those ahead of them in the stream end, and wait for them on the GPU
- * (programmatic dependent launch); a captured graph then has such edges. Empty arrays are valid. Thread-safe, as long as two
- * threads do not write one array. Common errors: ARGUMENT (NULL, a zeroed array), SHAPE, DTYPE, DEVICE, OVERLAP,
- * OUT_OF_MEMORY, CUDA, PENDING, UNSUPPORTED (the family was left out of the build).
+ * comes from the device's stream-ordered pool; for reductions and gemv, each of the first 16 streams to use them on a
+ * device has 264 KB of static device memory, which saves a call to CUDA 3 us (a stream gives its share back when
+ * gpul_stream_destroy finds it idle; in captures, later streams and large problems the pool serves as ever). Where the
+ * build is for compute capability 9.0 or later, kernels are launched before those ahead of them in the stream end, and
+ * wait for them on the GPU (programmatic dependent launch); a captured graph then has such edges. Empty arrays are
+ * valid. Thread-safe, as long as two threads do not write one array. Common errors: ARGUMENT (NULL, a zeroed array),
+ * SHAPE, DTYPE, DEVICE, OVERLAP, OUT_OF_MEMORY, CUDA, PENDING, UNSUPPORTED (the family was left out of the build).
  * ------------------------------------------------------------------------------------------------------------------ */
 
 #ifndef GPULITE_NO_KERNELS
@@ -527,10 +533,10 @@ GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t 
 GPUL_API gpul_status gpul_vecadd(gpul_array *out, const gpul_array *a, const gpul_array *b, gpul_stream stream);
 GPUL_API gpul_status gpul_vecmul(gpul_array *out, const gpul_array *a, const gpul_array *b, gpul_stream stream);
 
-/* y = alpha * A x + beta * y, BLAS's gemv. A: rows x cols, f32 or f64, row-major or column-major with any leading dimension
- * (gpul_transpose for A^T); x: cols; y: rows; any strides. beta = 0 never reads y, alpha = 0 never reads A or x.
- * |error| <= gamma(cols + 2) (|alpha| |A| |x| + |beta| |y|) elementwise (Higham, Accuracy and Stability, 3.5), the same
- * bits on every run. y must not overlap A or x. */
+/* y = alpha * A x + beta * y, BLAS's gemv. A: rows x cols, f32 or f64, row-major or column-major with any leading
+ * dimension (gpul_transpose for A^T); x: cols; y: rows; any strides. beta = 0 never reads y, alpha = 0 never reads A or
+ * x. |error| <= gamma(cols + 2) (|alpha| |A| |x| + |beta| |y|) elementwise (Higham, Accuracy and Stability, 3.5), the
+ * same bits on every run. y must not overlap A or x. */
 GPUL_API gpul_status gpul_gemv(double alpha, const gpul_array *A, const gpul_array *x, double beta, gpul_array *y,
                                gpul_stream stream);
 
@@ -549,37 +555,38 @@ enum {
 };
 #define GPUL_ALL_AXES (-1)
 
-/* out = op over x, along one axis (0 .. ndim-1; out has x's shape without that axis) or over all elements (GPUL_ALL_AXES; out
- * has one element). x: f32, f64, i32, i64, u8 for every op; f16 and bf16 for sum, min, max. out's dtype is
- * gpul_reduce_dtype(op, x's dtype), or f64 for floating sums.
+/* out = op over x, along one axis (0 .. ndim-1; out has x's shape without that axis) or over all elements
+ * (GPUL_ALL_AXES; out has one element). x: f32, f64, i32, i64, u8 for every op; f16 and bf16 for sum, min, max. out's
+ * dtype is gpul_reduce_dtype(op, x's dtype), or f64 for floating sums.
  *
- * ONE launch for any size. The result is a pure function of the values along the axis in order, their number, dtype and op:
- * the same bits on every run, every GPU and the CPU stand-in, and reducing a row of a matrix alone gives the bits that
- * reducing the matrix gives (a tree of fixed shape; over all axes, elements are taken in memory order). Sums of f32,
- * f16 and bf16 are accumulated in f64: |error| <= eps |S| + 2^-40 sum|x|. The variance is taken about the first element, which
- * bounds its relative error by n 2^-50. min and max propagate NaN; argmin and argmax return the first index (row-major
- * over all axes) and take NaN for the extreme, as NumPy does. Integer sums wrap in i64. Empty: sum 0, prod 1, mean and
- * var NaN; min, max, argmin and argmax refuse (SHAPE). NaN results are always the same quiet NaN. */
+ * ONE launch for any size. The result is a pure function of the values along the axis in order, their number, dtype and
+ * op: the same bits on every run, every GPU and the CPU stand-in, and reducing a row of a matrix alone gives the bits
+ * that reducing the matrix gives (a tree of fixed shape; over all axes, elements are taken in memory order). Sums of
+ * f32, f16 and bf16 are accumulated in f64: |error| <= eps |S| + 2^-40 sum|x|. The variance is taken about the first
+ * element, which bounds its relative error by n 2^-50. min and max propagate NaN; argmin and argmax return the first
+ * index (row-major over all axes) and take NaN for the extreme, as NumPy does. Integer sums wrap in i64. Empty: sum 0,
+ * prod 1, mean and var NaN; min, max, argmin and argmax refuse (SHAPE). NaN results are always the same quiet NaN. */
 GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t op, int32_t axis, gpul_stream stream);
 
-/* The dtype of a result: sum, prod, abs-sum, sum-sq: x's for floats, i64 for integers; min, max: x's; mean, var: x's for
- * floats, f64 for integers; argmin, argmax, count-nonzero: i64. 0 where op does not take the dtype. */
+/* The dtype of a result: sum, prod, abs-sum, sum-sq: x's for floats, i64 for integers; min, max: x's; mean, var: x's
+ * for floats, f64 for integers; argmin, argmax, count-nonzero: i64. 0 where op does not take the dtype. */
 GPUL_API gpul_dtype gpul_reduce_dtype(int32_t op, gpul_dtype dtype);
 
-/* The answer over all elements as a C value: `value` points to one element of gpul_reduce_dtype(op, x's dtype). Waits. */
+/* The answer over all elements as a C value: `value` points to one element of gpul_reduce_dtype(op, x's dtype).
+ * Waits. */
 GPUL_API gpul_status gpul_reduce_host(void *value, const gpul_array *x, int32_t op, gpul_stream stream);
 
-/* out = sum x[i] * y[i] for vectors of one length, f32 or f64, accumulated in f64; out: one element of that dtype (or f64).
- * Promises as gpul_reduce's. */
+/* out = sum x[i] * y[i] for vectors of one length, f32 or f64, accumulated in f64; out: one element of that dtype (or
+ * f64). Promises as gpul_reduce's. */
 GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream);
 
-/* numpy.histogram(x, bins = size of counts, range = (lo, hi)) to the count. counts: vector of i32 or i64; x: f32, f64, i32,
- * i64 or u8, any shape. Bin i holds edge[i] <= x < edge[i+1], the last bin is closed, NaN and values outside are dropped; the
- * edges are numpy.linspace's, in f32 for f32 data and f64 otherwise (gpul_histogram_edges). lo == hi widens to lo - 0.5,
- * hi + 0.5; lo > hi and non-finite bounds refuse (ARGUMENT). i32 counts wrap past 2^31. For 2^23 elements or more and more bins
- * than two blocks' shared memory holds (115704 on Hopper), up to 310 MB of scratch memory, less or none, and slower, where that
- * is not to be had. Where CUDA fails (CUDA) after the first of several steps, counts may be zero or a part of the result; every
- * other error leaves it alone. */
+/* numpy.histogram(x, bins = size of counts, range = (lo, hi)) to the count. counts: vector of i32 or i64; x: f32, f64,
+ * i32, i64 or u8, any shape. Bin i holds edge[i] <= x < edge[i+1], the last bin is closed, NaN and values outside are
+ * dropped; the edges are numpy.linspace's, in f32 for f32 data and f64 otherwise (gpul_histogram_edges). lo == hi
+ * widens to lo - 0.5, hi + 0.5; lo > hi and non-finite bounds refuse (ARGUMENT). i32 counts wrap past 2^31. For 2^23
+ * elements or more and more bins than two blocks' shared memory holds (115704 on Hopper), up to 310 MB of scratch
+ * memory, less or none, and slower, where that is not to be had. Where CUDA fails (CUDA) after the first of several
+ * steps, counts may be zero or a part of the result; every other error leaves it alone. */
 GPUL_API gpul_status gpul_histogram(gpul_array *counts, const gpul_array *x, double lo, double hi, gpul_stream stream);
 
 enum {
@@ -598,19 +605,20 @@ typedef struct gpul_histogram_options {
     const gpul_array *weights; /* NULL, or x's shape: f32 or f64 (counts f64), i32 or i64 (counts i64) */
 } gpul_histogram_options;
 
-/* With f32 or f64 weights counts is f64 and holds the sum of the weights of each bin, summed exactly in fixed point relative
- * to the largest |weight| and rounded once: the same bits on every run, |error| <= 2^-53 |sum| + 2^-80 n max|w|. */
+/* With f32 or f64 weights counts is f64 and holds the sum of the weights of each bin, summed exactly in fixed point
+ * relative to the largest |weight| and rounded once: the same bits on every run, |error| <= 2^-53 |sum| + 2^-80 n
+ * max|w|. */
 GPUL_API gpul_status gpul_histogram_ex(gpul_array *counts, const gpul_array *x, const gpul_histogram_options *options,
                                        gpul_stream stream);
 
 /* The bins + 1 edges that gpul_histogram uses for data of `dtype`, as doubles, on the host. */
 GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtype dtype, double lo, double hi);
 
-/* C = A B, and C = alpha A B + beta C, BLAS's gemm. A: M x K, B: K x N, C: M x N, all of one dtype: f32, f64, f16 or bf16 (the
- * last two accumulate in f32). Each matrix row-major or column-major with any leading dimension (gpul_transpose for A^T, B^T);
- * one of its two strides is 1. beta = 0 never reads C, alpha = 0 never reads A or B.
- * |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|) elementwise (plus the rounding of the result to 16 bits), in IEEE
- * arithmetic, the same bits on every run. C must not overlap A or B. */
+/* C = A B, and C = alpha A B + beta C, BLAS's gemm. A: M x K, B: K x N, C: M x N, all of one dtype: f32, f64, f16 or
+ * bf16 (the last two accumulate in f32). Each matrix row-major or column-major with any leading dimension
+ * (gpul_transpose for A^T, B^T); one of its two strides is 1. beta = 0 never reads C, alpha = 0 never reads A or B.
+ * |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|) elementwise (plus the rounding of the result to 16 bits), in
+ * IEEE arithmetic, the same bits on every run. C must not overlap A or B. */
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream);
 GPUL_API gpul_status gpul_gemm(double alpha, const gpul_array *A, const gpul_array *B, double beta, gpul_array *C,
                                gpul_stream stream);
@@ -648,9 +656,9 @@ GPUL_API gpul_status gpul_device_info(gpul_device *info, int32_t device);
 /* CUDA's versions as major * 1000 + minor * 10; 0 for a driver that is not there. Either pointer may be NULL. */
 GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime);
 
-/* Writes a text about versions, devices, and the architecture each kernel family was built for, with a better build line
- * where there is one, into text[0..size-1], NUL-terminated, as snprintf does: returns the length that the whole text has
- * (call with NULL and 0 to ask), or -1 on an error. Works with no GPU. */
+/* Writes a text about versions, devices, and the architecture each kernel family was built for, with a better build
+ * line where there is one, into text[0..size-1], NUL-terminated, as snprintf does: returns the length that the whole
+ * text has (call with NULL and 0 to ask), or -1 on an error. Works with no GPU. */
 GPUL_API int64_t gpul_report(char *text, size_t size);
 
 /* Marks for NVIDIA's profilers: what lies between is collected when the profiler was told to wait for it (ncu
@@ -663,7 +671,8 @@ GPUL_API gpul_status gpul_profile_stop(void);
  * errors; a launcher (in the .cu) only picks a kernel and launches it, and returns a cudaError_t as int.
  * ------------------------------------------------------------------------------------------------------------------ */
 
-/* Elementwise over up to three inputs. Dimensions are merged where strides allow, innermost last; a stride of 0 broadcasts. */
+/* Elementwise over up to three inputs. Dimensions are merged where strides allow, innermost last; a stride of 0
+ * broadcasts. */
 typedef struct gpul__elementwise_args {
     void *out;
     const void *in[3];
@@ -699,10 +708,11 @@ typedef struct gpul__reducer {
 } gpul__reducer;
 
 #define GPUL__REDUCE_THREADS 256
-/* The tree of a reduction of n elements, in rows of 512 bytes (32 * vec elements): a unit is a warp's work and has this many
- * rows, a group eight units. A pure function of (n, vec), so that results do not depend on the machine. Up to 805 MB, it is
- * 384 groups at most, which run all at once on an H200; a second round with a few of them would cost as much as a full one
- * (2^24 floats: 19.4 us with 382 groups, 21.5 us with 512). Then come groups of half a megabyte, and up to 32768 of them. */
+/* The tree of a reduction of n elements, in rows of 512 bytes (32 * vec elements): a unit is a warp's work and has this
+ * many rows, a group eight units. A pure function of (n, vec), so that results do not depend on the machine. Up to 805
+ * MB, it is 384 groups at most, which run all at once on an H200; a second round with a few of them would cost as much
+ * as a full one (2^24 floats: 19.4 us with 382 groups, 21.5 us with 512). Then come groups of half a megabyte, and up
+ * to 32768 of them. */
 static inline int64_t gpul__reduce_rows_of(int64_t n, int32_t vec) {
     const int64_t rows = gpul_ceil_div(gpul_ceil_div(n, 32 * (int64_t)vec), 8);
     const int64_t few = gpul_ceil_div(rows, 384), many = gpul_ceil_div(rows, 32768);
@@ -711,8 +721,9 @@ static inline int64_t gpul__reduce_rows_of(int64_t n, int32_t vec) {
 /* What a launcher returns when it needs more partials or counters than it was given; nothing was launched. */
 #define GPUL__NEEDS_PARTIALS (-1)
 
-/* Memory for the partial results of reductions that need no more than this: one workspace for each of the first streams to
- * reduce on a device, where no other stream's kernels write. Its counters are zero whenever no kernel is using it. */
+/* Memory for the partial results of reductions that need no more than this: one workspace for each of the first streams
+ * to reduce on a device, where no other stream's kernels write. Its counters are zero whenever no kernel is using
+ * it. */
 #define GPUL__WORKSPACES 16
 typedef struct gpul__workspace {
     uint32_t arrived[2048];
@@ -785,8 +796,8 @@ extern int32_t gpul__gemm_launch(const gpul__gemm_args *args);
 extern int32_t gpul__kernel_arch(int32_t family, int32_t *binary, int32_t *ptx);
 
 #ifndef GPULITE_NO_KERNELS
-/* The engines behind gpul_vecadd, gpul_reduce and whatever GPUL_ELEMENTWISE and GPUL_REDUCE define (section 12): the same
- * checks, broadcasting, scratch memory and errors, reported under the name `function`. */
+/* The engines behind gpul_vecadd, gpul_reduce and whatever GPUL_ELEMENTWISE and GPUL_REDUCE define (section 12): the
+ * same checks, broadcasting, scratch memory and errors, reported under the name `function`. */
 GPUL_API gpul_status gpul_run_elementwise(const char *function, gpul__elementwise_fn launch, gpul_array *out,
                                           gpul_dtype out_dtype, const gpul_array *const *in,
                                           const gpul_dtype *in_dtypes, int32_t n_in, gpul_stream stream);
@@ -804,8 +815,9 @@ GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reduce
  *   gpul_grid_x/y/z(), gpul_gridsize_x/y/z()     this thread's index in the grid, and the grid's threads, as int64_t
  *   GPUL_GRID_STRIDE(i, n) { ... }               every i in [0, n) that is this thread's, whatever the grid
  *   GPUL_LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...)
- *                                                a gpul_status; grid and block: gpul_dim3, dim3 or an integer; a grid with a
- *                                                zero in it launches nothing; arguments convert to the kernel's parameters
+ *                                                a gpul_status; grid and block: gpul_dim3, dim3 or an integer; a grid
+ *                                                with a zero in it launches nothing; arguments convert to the
+ *                                                kernel's parameters
  *   GPUL_SHARED(float, tile);                    float *tile = the block's dynamic shared memory, 128-byte aligned
  *
  *   GPUL_ELEMENTWISE(name, T, expression, TX, x [, TY, y [, TZ, z]])
@@ -817,13 +829,13 @@ GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reduce
  *   GPUL_REDUCE(name, T, identity, map, combine, post)
  *       at file scope; defines a function that C can call:
  *           gpul_status name(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
- *       map: an expression in the element x; combine: in a and b, associative and commutative up to rounding; post: in the
- *       result a; identity: combine(identity, a) is a. All of type T. Axis, shapes, one launch, the same bits everywhere
- *       and errors are gpul_reduce's (an empty array gives post(identity)).
+ *       map: an expression in the element x; combine: in a and b, associative and commutative up to rounding; post: in
+ *       the result a; identity: combine(identity, a) is a. All of type T. Axis, shapes, one launch, the same bits
+ *       everywhere and errors are gpul_reduce's (an empty array gives post(identity)).
  *           GPUL_REDUCE(l2_norm, float, 0.0f, x * x, a + b, sqrtf(a))
  *
- *   The types T are float, double, int32_t, int64_t and uint8_t. Write fmaf(a, b, c) where a multiply-add shall be fused:
- *   nvcc may fuse or not fuse a * b + c as it likes, and then the bits depend on the compiler.
+ *   The types T are float, double, int32_t, int64_t and uint8_t. Write fmaf(a, b, c) where a multiply-add shall be
+ *   fused: nvcc may fuse or not fuse a * b + c as it likes, and then the bits depend on the compiler.
  * ------------------------------------------------------------------------------------------------------------------ */
 #if defined(__CUDACC__) && defined(__cplusplus)
 #include <string.h>
@@ -872,8 +884,8 @@ static inline cudaLaunchConfig_t gpul__config(gpul_dim3 grid, gpul_dim3 block, s
     return config;
 }
 
-/* The one way to a kernel: errors come back as the launch's own return value, so that neither a stale error is blamed on
- * it nor its own error left behind for somebody else. */
+/* The one way to a kernel: errors come back as the launch's own return value, so that neither a stale error is blamed
+ * on it nor its own error left behind for somebody else. */
 template <typename... Params, typename... Args>
 static inline int32_t gpul__launch(void (*kernel)(Params...), gpul_dim3 grid, gpul_dim3 block, size_t shared_bytes,
                                    gpul_stream stream, Args... args) {
@@ -882,13 +894,14 @@ static inline int32_t gpul__launch(void (*kernel)(Params...), gpul_dim3 grid, gp
     return int32_t(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...));
 }
 
-/* A kernel whose every thread begins with gpul__await may be launched before the kernel that is ahead of it in its stream
- * has ended ("programmatic dependent launch", compute capability 9.0). It waits there until everything ahead is done and
- * its writes are seen, so the stream's order holds as ever; what it saves is the launch itself: on an H200 a call costs
- * the host 3.4 in place of 4.0 us, and from kernel to kernel pass 2 us less (2^22 sums of floats in 11.6, not 13.5 us).
- * Sooner is not better: where kernels let the next one in as soon as they have started (griddepcontrol.launch_dependents),
- * its blocks settle unevenly on what becomes free, and 4096 x 4096 doubles along axis 0 take 41.7 us, not 33.6; that they
- * fetch what they begin with into L2 while they wait does not make up for it. */
+/* A kernel whose every thread begins with gpul__await may be launched before the kernel that is ahead of it in its
+ * stream has ended ("programmatic dependent launch", compute capability 9.0). It waits there until everything ahead is
+ * done and its writes are seen, so the stream's order holds as ever; what it saves is the launch itself: on an H200 a
+ * call costs the host 3.4 in place of 4.0 us, and from kernel to kernel pass 2 us less (2^22 sums of floats in 11.6,
+ * not 13.5 us). Sooner is not better: where kernels let the next one in as soon as they have started
+ * (griddepcontrol.launch_dependents), its blocks settle unevenly on what becomes free, and 4096 x 4096 doubles along
+ * axis 0 take 41.7 us, not 33.6; that they fetch what they begin with into L2 while they wait does not make up for
+ * it. */
 static __device__ __forceinline__ void gpul__await() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -902,8 +915,8 @@ static inline int32_t gpul__early(int32_t *early, const void *, int32_t) {
 }
 #else
 /* Does this file's code, as it runs on the device, hold what stands behind __CUDA_ARCH__ >= 900? That is the version of
- * the PTX it was made from, whatever the device can do, and the same for all kernels of a file. Found out once a device:
- * the question costs 0.3 us. Graphs know such launches from CUDA 12.3 on. */
+ * the PTX it was made from, whatever the device can do, and the same for all kernels of a file. Found out once a
+ * device: the question costs 0.3 us. Graphs know such launches from CUDA 12.3 on. */
 static std::atomic<int32_t> gpul__early_known[64]; /* 0: not yet, 1: no, 2: yes */
 static inline int32_t gpul__early(int32_t *early, const void *kernel, int32_t device) {
     *early = 0;
@@ -1059,8 +1072,9 @@ template <> __device__ __forceinline__ gpul__f16 gpul__from_float<gpul__f16>(flo
     return h;
 }
 
-/* double to float such that rounding again to fewer bits gives what rounding once would: to nearest where exact, otherwise
- * to the neighbour with an odd last bit (Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008). */
+/* double to float such that rounding again to fewer bits gives what rounding once would: to nearest where exact,
+ * otherwise to the neighbour with an odd last bit (Boldo and Melquiond, Emulation of FMA and correctly rounded sums,
+ * 2008). */
 static __device__ __forceinline__ float gpul__round_to_odd(double d) {
     const float f = float(d);
     const double back = double(f);
@@ -1146,8 +1160,8 @@ template <int N, typename T> static __device__ __forceinline__ void gpul__save(T
 template <typename T> static __device__ __forceinline__ T gpul__at(const T *p, int64_t i) { return p[i]; }
 static __device__ __forceinline__ gpul__none gpul__at(const gpul__none *, int64_t) { return gpul__none(); }
 
-/* A loop that never runs, `zero` being 0, so that loads before it are on their way before anything after it waits for the first
- * of them: the compiler, left alone, mixes the two to save registers. */
+/* A loop that never runs, `zero` being 0, so that loads before it are on their way before anything after it waits for
+ * the first of them: the compiler, left alone, mixes the two to save registers. */
 static __device__ __forceinline__ void gpul__hold(int32_t zero) {
 #ifdef __CUDA_ARCH__
     GPUL__UNROLL_NOT
@@ -1159,8 +1173,8 @@ static __device__ __forceinline__ void gpul__hold(int32_t zero) {
 
 static inline bool gpul__aligned(const void *p, size_t bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; }
 
-/* Element offsets of the index-th element, for several operands at once. Dividing in 32 bits where that is enough: a 64-bit
- * division is a subroutine on a GPU. A call, for its long code would swell loops. */
+/* Element offsets of the index-th element, for several operands at once. Dividing in 32 bits where that is enough: a
+ * 64-bit division is a subroutine on a GPU. A call, for its long code would swell loops. */
 struct gpul__offset3 {
     int64_t at[3];
 };
@@ -1186,12 +1200,14 @@ static __device__ __noinline__ gpul__offset3 gpul__offsets(int64_t index, int32_
 /* ---- the elementwise engine ----
  *
  * An operation is a small struct: its types Out, A, B, C (gpul__none where there is no such input) and
- * Out operator()(A, B, C). Dense operands are read and written in accesses of up to 16 bytes, one to a thread: on an H200,
- * single accesses beat unrolled loops, streaming hints and resident grids at every size. Two or three large operands go
- * through shared memory there (gpul__elementwise_bulk). Anything else goes element by element with 64-bit offsets.
+ * Out operator()(A, B, C). Dense operands are read and written in accesses of up to 16 bytes, one to a thread: on an
+ * H200, single accesses beat unrolled loops, streaming hints and resident grids at every size. Two or three large
+ * operands go through shared memory there (gpul__elementwise_bulk). Anything else goes element by element with 64-bit
+ * offsets.
  *
- * Blocks: 1024 threads for large sums (2^24 floats: 47.0 us, with 256 threads 47.3), but 256 for one input or none (a copy
- * of 2^28 floats: 503 us, with 1024 threads 520) and where a kernel is short (2^12 sums in a graph: 0.9 us, not 1.2). */
+ * Blocks: 1024 threads for large sums (2^24 floats: 47.0 us, with 256 threads 47.3), but 256 for one input or none (a
+ * copy of 2^28 floats: 503 us, with 1024 threads 520) and where a kernel is short (2^12 sums in a graph: 0.9 us, not
+ * 1.2). */
 #define GPUL__ELEMENTWISE_THREADS 1024
 #define GPUL__ELEMENTWISE_SHORT_THREADS 256
 #define GPUL__ELEMENTWISE_LONG (1 << 20) /* accesses */
@@ -1248,10 +1264,10 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
 }
 
 #ifndef GPULITE_CPU_STANDIN
-/* Large dense operands on compute capability 9.0: a block has a tile of each input copied into shared memory at once and
- * combines them there. What counts is how much is on its way: 12 KB a block and, by the shared memory asked for, 4 blocks
- * on a multiprocessor, 48 KB, is where an H200 is fastest; more and less lose. 2^30 sums of floats take 2889 us, with
- * direct accesses 2915; 2^28 take 725 and 730. */
+/* Large dense operands on compute capability 9.0: a block has a tile of each input copied into shared memory at once
+ * and combines them there. What counts is how much is on its way: 12 KB a block and, by the shared memory asked for, 4
+ * blocks on a multiprocessor, 48 KB, is where an H200 is fastest; more and less lose. 2^30 sums of floats take 2889 us,
+ * with direct accesses 2915; 2^28 take 725 and 730. */
 #define GPUL__BULK_THREADS 384
 #define GPUL__BULK_BYTES 12288              /* of all tiles of a block */
 #define GPUL__BULK_SHARED 47616             /* the fifth block finds no room in 228 KB */
@@ -1424,12 +1440,12 @@ template <typename Op> static int32_t gpul__elementwise_launch(const gpul__eleme
  *     void store(out, i, dtype, Acc, int64_t n)
  * Most have Lane = Acc, start() = identity() and a settle() that changes nothing (gpul__reduction).
  *
- * The tree. A unit (gpul__reduce_rows_of) has some rows of 512 bytes; slot p of its 32 folds, in order, the 16 bytes at place p
- * of each row. Slots are combined as adjacent pairs, pairs of pairs and so on; eight units make a group in the same way;
- * groups are folded into 256 slots (q, q + 256, ...) and those are combined by the same tree. Slots and units that are not
- * there count as identity. A group's units have its rows by turns, so that a block's eight warps read one stretch of memory
- * (4540 GB/s on an H200; eight stretches: 4110); where there is one group, each has its rows side by side. The tree depends
- * on the number of elements and their size alone, and four kernels walk it, with the same bits:
+ * The tree. A unit (gpul__reduce_rows_of) has some rows of 512 bytes; slot p of its 32 folds, in order, the 16 bytes at
+ * place p of each row. Slots are combined as adjacent pairs, pairs of pairs and so on; eight units make a group in the
+ * same way; groups are folded into 256 slots (q, q + 256, ...) and those are combined by the same tree. Slots and units
+ * that are not there count as identity. A group's units have its rows by turns, so that a block's eight warps read one
+ * stretch of memory (4540 GB/s on an H200; eight stretches: 4110); where there is one group, each has its rows side by
+ * side. The tree depends on the number of elements and their size alone, and four kernels walk it, with the same bits:
  *     rows    warps along an output's elements, which lie side by side: 16-byte loads, several in flight
  *     short   the same where one row covers an output: several outputs at once
  *     cols    threads along the outputs: columns of a row-major matrix, and whatever the others do not take
@@ -1490,9 +1506,10 @@ struct gpul__reduce_layout {
     int32_t run; /* cols: 2^run neighbouring units are combined by their block before they become partial results */
 };
 
-/* The outputs that this block works on, one of p.splits blocks. Neighbouring blocks read neighbouring memory: rows has the
- * parts of a job side by side, cols the jobs, and so has rows with a y, of which all jobs then read a part at a time, while it
- * is in the cache (a gemv of 8 x 2^22 doubles: 72 us, else 78). The other goes along y and z, with some blocks too many. */
+/* The outputs that this block works on, one of p.splits blocks. Neighbouring blocks read neighbouring memory: rows has
+ * the parts of a job side by side, cols the jobs, and so has rows with a y, of which all jobs then read a part at a
+ * time, while it is in the cache (a gemv of 8 x 2^22 doubles: 72 us, else 78). The other goes along y and z, with some
+ * blocks too many. */
 struct gpul__reduce_share {
     unsigned job, part;
 };
@@ -1520,14 +1537,14 @@ static __device__ __forceinline__ gpul__reduce_span gpul__reduce_span_of(const g
     return span;
 }
 
-/* For kN elements to 16 bytes, what a thread has in flight: kShort outputs in the short kernel, and kSets sets of kN elements, which
- * are rows of a slot in the cols kernel and slots in the narrow one: eight loads or more. */
+/* For kN elements to 16 bytes, what a thread has in flight: kShort outputs in the short kernel, and kSets sets of kN
+ * elements, which are rows of a slot in the cols kernel and slots in the narrow one: eight loads or more. */
 template <int kN> struct gpul__reduce_shape {
     enum { kShort = kN <= 4 ? 8 : 4, kSets = kN >= 8 ? 1 : 8 / kN };
 };
 
-/* index = (result * size) + *rest, for indices below 2^53, with the rounded 1 / size: no 64-bit division, whose call would cost the
- * kernel registers, and with them loads in flight. */
+/* index = (result * size) + *rest, for indices below 2^53, with the rounded 1 / size: no 64-bit division, whose call
+ * would cost the kernel registers, and with them loads in flight. */
 static __device__ __forceinline__ int64_t gpul__divide(int64_t index, int64_t size, double inverse, int64_t *rest) {
     int64_t quotient = int64_t(__dmul_rn(double(index), inverse)); /* off by one at most */
     *rest = index - quotient * size;
@@ -1570,7 +1587,8 @@ static __device__ __forceinline__ int64_t gpul__reduce_element(const gpul__reduc
     return place + i * p.x_reduce[0];
 }
 
-/* The tree over groups of `group` neighbouring lanes, a power of two up to 32: the first of each group gets the result. */
+/* The tree over groups of `group` neighbouring lanes, a power of two up to 32: the first of each group gets the
+ * result. */
 template <typename Op>
 static __device__ __forceinline__ typename Op::Acc gpul__reduce_warp(const Op &op, typename Op::Acc acc, int group) {
     GPUL__UNROLL
@@ -1596,9 +1614,10 @@ static __device__ __forceinline__ typename Op::Acc gpul__reduce_eight(const Op &
     return acc[0];
 }
 
-/* True in every thread of the block that arrives as the last of `blocks`; then what their threads wrote before is visible to it.
- * Called by all threads. The counter is left at zero, for whoever is next. The barriers pass on to and from one thread what its
- * addition releases and acquires; that is one fence to wait for, and not the dearer one of __threadfence. */
+/* True in every thread of the block that arrives as the last of `blocks`; then what their threads wrote before is
+ * visible to it. Called by all threads. The counter is left at zero, for whoever is next. The barriers pass on to and
+ * from one thread what its addition releases and acquires; that is one fence to wait for, and not the dearer one of
+ * __threadfence. */
 static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *arrived, uint32_t blocks, uint32_t *shared_flag) {
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -1649,8 +1668,8 @@ static __device__ __forceinline__ void gpul__reduce_rows_in_flight(const Op &op,
     if (gpul__has<Y>()) y += kFlight * step;
 }
 
-/* How many rows of kO outputs are loaded at once: some eight loads, the most that registers hold; bytes, kN = 16 of them, take a
- * register each when they are unpacked. Half of that where five blocks share the registers of three. */
+/* How many rows of kO outputs are loaded at once: some eight loads, the most that registers hold; bytes, kN = 16 of
+ * them, take a register each when they are unpacked. Half of that where five blocks share the registers of three. */
 template <int kO, int kN, bool kTwo, int kBlocks> struct gpul__reduce_flight {
     enum { value = kO > 1 ? 2 : kTwo || kN > 8 || kBlocks > 3 ? 4 : 8, few = kO > 1 ? 1 : 4 };
 };
@@ -1713,9 +1732,9 @@ static __device__ __forceinline__ void gpul__reduce_row(const gpul__reduce_layou
 /* How many groups a block holds in shared memory: one for each lane of the warp that combines them. */
 #define GPUL__REDUCE_GROUPS 32
 
-/* 2^p.width warps take the units of kO neighbouring outputs; blocks of eight warps take a group at a time, p.splits of them
- * sharing the groups of their outputs. Nothing waits for anything until a block's units are all done. kBlocks of them share a
- * multiprocessor. */
+/* 2^p.width warps take the units of kO neighbouring outputs; blocks of eight warps take a group at a time, p.splits of
+ * them sharing the groups of their outputs. Nothing waits for anything until a block's units are all done. kBlocks of
+ * them share a multiprocessor. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 #define GPUL__REDUCE_MOST_BLOCKS 4 /* of 256 threads: all that there are */
 #else
@@ -1758,7 +1777,8 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS,
     }
     if (width > 1) __syncthreads();
     else __syncwarp();
-    /* Lanes of warp o now have output o of each set, or of the only set its groups. With one warp to an output each has its own. */
+    /* Lanes of warp o now have output o of each set, or of the only set its groups. With one warp to an output each has
+     * its own. */
     const int o = width == 1 ? lane : warp, set = width == 1 ? warp : sets == 1 ? 0 : lane;
     const int64_t output = (int64_t(job) * sets + set) * kO + o;
     const bool has = o < kO && output < p.outputs && (width == 1 || lane < (sets == 1 ? to - from : sets));
@@ -1813,9 +1833,10 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS,
     }
 }
 
-/* The trees of kCount outputs at once, over groups of `group` lanes: at each step the two lanes of a pair, kD apart, deal out
- * between them what both have, so that in the end a lane has the `left` outputs from `mine` on in acc[0] and after. With one
- * output left, the first lanes have them. Steps are types so that acc stays in registers however loops are unrolled. */
+/* The trees of kCount outputs at once, over groups of `group` lanes: at each step the two lanes of a pair, kD apart,
+ * deal out between them what both have, so that in the end a lane has the `left` outputs from `mine` on in acc[0] and
+ * after. With one output left, the first lanes have them. Steps are types so that acc stays in registers however loops
+ * are unrolled. */
 template <int kCount, int kD> struct gpul__reduce_deal {
     template <int kF, typename Op>
     static __device__ __forceinline__ void go(const Op &op, typename Op::Acc (&acc)[kF], int group, int &mine,
@@ -1914,8 +1935,8 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     }
 }
 
-/* A thread's loads from kC neighbouring columns, all on their way before the first is used: kSets sets of kN elements, `step`
- * elements apart, from the one at `at` on; without kWhole, those before `length`. */
+/* A thread's loads from kC neighbouring columns, all on their way before the first is used: kSets sets of kN elements,
+ * `step` elements apart, from the one at `at` on; without kWhole, those before `length`. */
 template <bool kWhole, int kC, int kSets, int kN, typename X, typename Y>
 static __device__ __forceinline__ void gpul__reduce_fetch(const gpul__reduce_layout &p, const X *x, const Y *y, int at,
                                                           int step, int length, gpul__pack<X, kC> (&vx)[kSets][kN],
@@ -1996,9 +2017,9 @@ static __device__ __forceinline__ void gpul__reduce_slot(const gpul__reduce_layo
         result[c] = first < span.length ? op[c].settle(lane[c], span.begin, first) : op[c].identity();
 }
 
-/* One more of 2^levels results of a thread, by index, that go into the tree side by side: `halves` keeps the left halves that wait
- * for their right ones, as a binary counter its ones: levels times kC of them, `pitch` apart. After the last of them, acc is the
- * result of all. */
+/* One more of 2^levels results of a thread, by index, that go into the tree side by side: `halves` keeps the left
+ * halves that wait for their right ones, as a binary counter its ones: levels times kC of them, `pitch` apart. After
+ * the last of them, acc is the result of all. */
 template <int kC, typename Op>
 static __device__ __forceinline__ void gpul__reduce_carry(const Op &op, typename Op::Acc (&acc)[kC], int index,
                                                           int levels, typename Op::Acc *halves, int pitch) {
@@ -2012,7 +2033,8 @@ static __device__ __forceinline__ void gpul__reduce_carry(const Op &op, typename
     for (int c = 0; c < kC; ++c) halves[c * pitch] = acc[c];
 }
 
-/* The tree over `parts` threads that lie `width` apart, for kC columns: the result in part 0. `shared` has kC for each thread. */
+/* The tree over `parts` threads that lie `width` apart, for kC columns: the result in part 0. `shared` has kC for each
+ * thread. */
 template <int kC, typename Op>
 static __device__ __forceinline__ void gpul__reduce_parts(const Op &op, typename Op::Acc (&acc)[kC], int part,
                                                           int parts, int width, typename Op::Acc *shared) {
@@ -2080,12 +2102,12 @@ static __device__ __forceinline__ void gpul__reduce_groups(const Op &op, const g
     }
 }
 
-/* A block has a strip of 2^p.width threads with kC columns each, 2^p.parts threads to the slots of a unit with 2^p.passes of them
- * each, and 2^p.together units: 256 threads in all, or 512. Runs of 2^p.run units are combined at once, then groups by the last block of each, then
- * the output by the last.
- * What counts is how much is on its way: 8 loads in each of a multiprocessor's 512 threads, 64 KB, is where an H200 is fastest. 8192 x 8192
- * doubles take 125 us; with 96 KB 134, with 128 KB 167, and as copies to shared memory (cp.async, 128 KB) 147. A slot after the
- * other, rather than four side by side, leaves registers for that: 137 us with them. */
+/* A block has a strip of 2^p.width threads with kC columns each, 2^p.parts threads to the slots of a unit with
+ * 2^p.passes of them each, and 2^p.together units: 256 threads in all, or 512. Runs of 2^p.run units are combined at
+ * once, then groups by the last block of each, then the output by the last. What counts is how much is on its way: 8
+ * loads in each of a multiprocessor's 512 threads, 64 KB, is where an H200 is fastest. 8192 x 8192 doubles take 125 us;
+ * with 96 KB 134, with 128 KB 167, and as copies to shared memory (cp.async, 128 KB) 147. A slot after the other,
+ * rather than four side by side, leaves registers for that: 137 us with them. */
 template <typename Op, int kC>
 static __global__ void __launch_bounds__(2 * GPUL__REDUCE_THREADS, 1)
     gpul__reduce_cols(void *out, const typename Op::X *x, const typename Op::Y *y, typename Op::Acc *partials,
@@ -2213,8 +2235,8 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 3)
                      one_op.combine(acc[c], one_op.identity()), p.n); /* as in rows */
 }
 
-/* How many neighbouring columns a thread of the cols kernel takes with one load where it can: 16 bytes of the common types; it
- * is a kernel more to compile for each operation. */
+/* How many neighbouring columns a thread of the cols kernel takes with one load where it can: 16 bytes of the common
+ * types; it is a kernel more to compile for each operation. */
 template <typename X> struct gpul__columns {
     enum { value = 1 };
 };
@@ -2264,10 +2286,11 @@ static inline int32_t gpul__reduce_start(gpul__reduce_args *args, gpul__reduce_l
                               args->arrived, p, op);
 }
 
-/* What the cols kernel would take with this layout, in units of the time in which every multiprocessor reads 64 KB; that much a
- * block of 512 threads, or two of 256, have on their way. A round that is not full ends little sooner: what one block gets is
- * limited. Each round costs its start and end, each level at which results pass between blocks waits for the cache (2 us on an
- * H200), the last blocks have the memory to themselves, and narrow strips are as good as wide ones for one round only. */
+/* What the cols kernel would take with this layout, in units of the time in which every multiprocessor reads 64 KB;
+ * that much a block of 512 threads, or two of 256, have on their way. A round that is not full ends little sooner: what
+ * one block gets is limited. Each round costs its start and end, each level at which results pass between blocks waits
+ * for the cache (2 us on an H200), the last blocks have the memory to themselves, and narrow strips are as good as wide
+ * ones for one round only. */
 static inline float gpul__reduce_cost_cols(const gpul__reduce_layout &p, float flights, int64_t strips, float per_sm) {
     const int32_t doubled = p.width + p.parts + p.together - 8; /* 512 threads */
     const int64_t jobs = ((strips - 1) >> p.width) + 1, splits = ((int64_t(p.units) - 1) >> p.together) + 1;
@@ -2283,10 +2306,10 @@ static inline float gpul__reduce_cost_cols(const gpul__reduce_layout &p, float f
     return cost;
 }
 
-/* How the cols kernel shares out the work: the cheapest of all ways by the estimate above. Of 50 to 90 that were timed for each of
- * 34 matrices, from 1000 x 1000 to 20000 x 20000, it picks one that is 1 % slower than the best on average, 8 % at worst.
- * Columns less than 128 bytes wide in all are read a slot or four at a time, as was measured best with y and without it.
- * `most` passes of 256 threads fit in shared memory. */
+/* How the cols kernel shares out the work: the cheapest of all ways by the estimate above. Of 50 to 90 that were timed
+ * for each of 34 matrices, from 1000 x 1000 to 20000 x 20000, it picks one that is 1 % slower than the best on average,
+ * 8 % at worst. Columns less than 128 bytes wide in all are read a slot or four at a time, as was measured best with y
+ * and without it. `most` passes of 256 threads fit in shared memory. */
 static inline void gpul__reduce_plan_cols(gpul__reduce_layout &p, int32_t vec, bool two, int64_t strips, int64_t sms,
                                           int32_t most) {
     const int32_t slots = gpul__log2_up_to(gpul_ceil_div(p.n, vec), 5), narrowest = gpul__log2_up_to(strips, 3);
@@ -2321,7 +2344,8 @@ static inline void gpul__reduce_plan_cols(gpul__reduce_layout &p, int32_t vec, b
 /* What a block of the cols and the narrow kernel may have: every GPU gives it without being asked. */
 #define GPUL__COLS_SHARED (48 * 1024)
 
-/* The narrow kernel, where its operation takes several columns at once and its shared memory is there: *launched tells. */
+/* The narrow kernel, where its operation takes several columns at once and its shared memory is there: *launched
+ * tells. */
 template <typename Op, int kC> struct gpul__narrow {
     static inline int32_t launch(int32_t *launched, const gpul__reduce_args *args, gpul__reduce_layout &p,
                                  const Op &op) {
@@ -2390,8 +2414,9 @@ template <typename Op> static inline int32_t gpul__reduce_launch_op(gpul__reduce
         const size_t accs = size_t((together ? int(kO) : 1) * GPUL__REDUCE_GROUPS * 8);
         p.width = gpul__log2_up_to(p.units, 3);
         const int64_t jobs = gpul_ceil_div(sets, 8 >> p.width), sms = args->sms;
-        /* Where there are enough outputs, a block has all groups of its own, as far as shared memory reaches, or goes on to
-         * others; else some groups, so that there are enough blocks, and they are not too long, or make one full round. */
+        /* Where there are enough outputs, a block has all groups of its own, as far as shared memory reaches, or goes
+         * on to others; else some groups, so that there are enough blocks, and they are not too long, or make one full
+         * round. */
         const int64_t round = (together ? 2 : 3) * sms, work = jobs * p.groups, fair = gpul_ceil_div(work, round);
         const int64_t spare = work / (4 * sms);
         const int64_t longest = (together ? 64 : 128) / (p.rows * (together ? int(kO) : 1));
@@ -2400,8 +2425,8 @@ template <typename Op> static inline int32_t gpul__reduce_launch_op(gpul__reduce
         if (jobs >= 2 * sms) held = GPUL__REDUCE_GROUPS;
         p.held = int32_t(held < 1 ? 1 : held > GPUL__REDUCE_GROUPS ? GPUL__REDUCE_GROUPS : held);
         p.splits = int32_t(gpul_ceil_div(p.groups, p.held));
-        /* Five blocks with less on its way for each read large arrays 4 % slower, but a few hundred outputs all at once: 512 x
-         * 32768 floats along axis 1 take 18.1 us, else 20.0. */
+        /* Five blocks with less on its way for each read large arrays 4 % slower, but a few hundred outputs all at
+         * once: 512 x 32768 floats along axis 1 take 18.1 us, else 20.0. */
         const bool crowded = !together && jobs >= 2 * sms &&
                              gpul_ceil_div(jobs, 5 * sms) * 5 * 13 < gpul_ceil_div(jobs, 3 * sms) * 3 * 12;
         return gpul__reduce_start(
@@ -3113,8 +3138,8 @@ static gpul_status gpul__make_pool(const char *function, cudaMemPool_t *out, int
     return status;
 }
 
-/* What tells a stream from every other of the program's life: CUDA's handles come again after a stream is destroyed, its
- * numbers do not. 0 where CUDA has no such number. */
+/* What tells a stream from every other of the program's life: CUDA's handles come again after a stream is destroyed,
+ * its numbers do not. 0 where CUDA has no such number. */
 static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
     *key = 0;
 #if CUDART_VERSION >= 12000
@@ -3130,7 +3155,8 @@ static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
 #endif
 }
 
-/* Hands the workspaces of `key` over to `to` (0: nobody), and counts them: one, or two where two threads found the first at once. */
+/* Hands the workspaces of `key` over to `to` (0: nobody), and counts them: one, or two where two threads found the
+ * first at once. */
 static int32_t gpul__workspaces_pass(int64_t key, int64_t to) {
     int32_t device, k, count = 0;
     for (device = 0; device < GPUL__DEVICES; ++device)
@@ -3680,8 +3706,8 @@ typedef struct gpul__copy_plan {
 } gpul__copy_plan;
 
 #ifndef GPULITE_NO_KERNELS
-/* Arguments without inputs. Field by field: compilers clear the whole with an instruction that takes longer to start than
- * all of these stores. ndim, shape, the strides of out and the device are left to the caller. */
+/* Arguments without inputs. Field by field: compilers clear the whole with an instruction that takes longer to start
+ * than all of these stores. ndim, shape, the strides of out and the device are left to the caller. */
 static void gpul__elementwise_begin(gpul__elementwise_args *args, void *out, int64_t n, gpul_stream stream) {
     int32_t i, k;
     args->out = out;
@@ -3723,8 +3749,9 @@ static void gpul__plan_copy(gpul__copy_plan *plan, const gpul_array *a, const in
         plan->how = GPUL__BY_PITCH;
 }
 
-/* A block that stays on its device: the kernel is launched faster than cudaMemcpyAsync (3.5 against 4.1 us on an H200) and
- * moves as much, as long as it can use accesses of 16 bytes. Beyond 2 GiB cudaMemcpyAsync is level or 0.5 % ahead. */
+/* A block that stays on its device: the kernel is launched faster than cudaMemcpyAsync (3.5 against 4.1 us on an H200)
+ * and moves as much, as long as it can use accesses of 16 bytes. Beyond 2 GiB cudaMemcpyAsync is level or 0.5 %
+ * ahead. */
 static void gpul__prefer_kernel(gpul__copy_plan *plan, const void *dst, const void *src) {
 #ifndef GPULITE_NO_KERNELS
     if (((uintptr_t)dst | (uintptr_t)src) % 16 == 0 && plan->n <= GPUL__MOST_BY_KERNEL / plan->size)
@@ -4043,8 +4070,9 @@ static gpul_status gpul__fill_bits(const char *function, uint64_t *bits, gpul_dt
     return GPUL_OK;
 }
 
-/* cudaMemsetAsync in place of the kernel: up to 4 KB it is no launch (0.8 against 2.8 us on an H200), beyond that the slower
- * one (3.2 us; 2^30 floats in 934 us, by the kernel in 914), unless the kernel cannot use accesses of 16 bytes. */
+/* cudaMemsetAsync in place of the kernel: up to 4 KB it is no launch (0.8 against 2.8 us on an H200), beyond that the
+ * slower one (3.2 us; 2^30 floats in 934 us, by the kernel in 914), unless the kernel cannot use accesses of 16
+ * bytes. */
 static int32_t gpul__prefer_memset(const gpul_array *a) {
 #ifndef GPULITE_NO_KERNELS
     return gpul_nbytes(a) <= 4096 || (uintptr_t)a->data % 16 != 0;
@@ -5186,8 +5214,8 @@ GPUL_API gpul_dtype gpul_reduce_dtype(int32_t op, gpul_dtype dtype) {
     }
 }
 
-/* The workspace that is this stream's alone, or NULL: in a capture, whose graph may run beside anything, and for streams that
- * came after GPUL__WORKSPACES others. */
+/* The workspace that is this stream's alone, or NULL: in a capture, whose graph may run beside anything, and for
+ * streams that came after GPUL__WORKSPACES others. */
 static gpul__workspace *gpul__find_workspace(const gpul__scope *scope, gpul_stream stream) {
     gpul__device_state *const state = scope->state;
     gpul__workspace *first;
@@ -5556,8 +5584,8 @@ GPUL_API gpul_status gpul_gemv(double alpha, const gpul_array *A, const gpul_arr
 
 static int32_t gpul__is_finite(double x) { return x >= -1.7976931348623157e308 && x <= 1.7976931348623157e308; }
 
-/* One edge of uniform bins, as a double. The volatile objects keep compilers from fusing the product with the sum and from
- * carrying more precision than the type has. */
+/* One edge of uniform bins, as a double. The volatile objects keep compilers from fusing the product with the sum and
+ * from carrying more precision than the type has. */
 static double gpul__histogram_edge(const gpul__histogram_args *args, int64_t i) {
     if (i == args->bins) return args->f32_edges ? (double)(float)args->hi : args->hi;
     if (args->f32_steps) {
@@ -5613,8 +5641,8 @@ static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram
         args->span = span > 0 ? span : width;
         args->step = width / n;
     }
-    /* Edges are off by less than n u (4 + reach / width) bins, f32 edges by n 2^-24 (reach / width) more, or by n 2^-24 in
-     * place of n u where they are computed in f32: they increase if that is below one half (and the step is not
+    /* Edges are off by less than n u (4 + reach / width) bins, f32 edges by n 2^-24 (reach / width) more, or by n 2^-24
+     * in place of n u where they are computed in f32: they increase if that is below one half (and the step is not
      * subnormal). Otherwise see for oneself: numpy.histogram refuses empty bins. */
     reach = lo < 0 ? -lo : lo;
     if (hi > reach) reach = hi;
@@ -5872,7 +5900,8 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
     return GPUL_OK;
 }
 
-/* The strides of a matrix with one of them 1: a dimension of one element (or none) may take any. Returns 0 if neither is. */
+/* The strides of a matrix with one of them 1: a dimension of one element (or none) may take any. Returns 0 if neither
+ * is. */
 static int32_t gpul__unit_stride(const gpul_array *a, int64_t *row, int64_t *col) {
     *row = a->strides[0];
     *col = a->strides[1];
@@ -6015,8 +6044,8 @@ GPUL_API gpul_status gpul_gemm(double alpha, const gpul_array *A, const gpul_arr
  *
  * Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
  * documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
- * rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit
- * persons to whom the Software is furnished to do so, subject to the following conditions:
+ * rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to
+ * permit persons to whom the Software is furnished to do so, subject to the following conditions:
  *
  * The above copyright notice and this permission notice shall be included in all copies or substantial portions of the
  * Software.

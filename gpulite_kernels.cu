@@ -6,19 +6,19 @@
  *     nvcc -c -arch=sm_90a gpulite_kernels.cu        Hopper (H100, H200)
  *     g++ -c -x c++ -ffp-contract=off -Itests/cpu gpulite_kernels.cu         no GPU: the CPU stand-in
  *
- * Add -Xcompiler -fno-exceptions,-fno-threadsafe-statics for an object that a C program links with gcc and -lcudart alone.
- * Leave families out with -DGPULITE_NO_GEMV, -DGPULITE_NO_HISTOGRAM, -DGPULITE_NO_MATMUL.
+ * Add -Xcompiler -fno-exceptions,-fno-threadsafe-statics for an object that a C program links with gcc and -lcudart
+ * alone. Leave families out with -DGPULITE_NO_GEMV, -DGPULITE_NO_HISTOGRAM, -DGPULITE_NO_MATMUL.
  *
- *     section          operations                                   dtypes                              engine
- *     1 elementwise    vecadd, vecmul, copy, fill                   all                                 gpulite.h, section 12
- *     2 reductions     sum, prod, min, max, abs-sum, sum-sq, mean,  f32 f64 i32 i64 u8; f16 bf16 for    gpulite.h, section 12
- *                      var, argmin, argmax, count-nonzero, dot      sum, min, max; dot f32 f64
- *     3 gemv           gemv                                         f32 f64                             gpulite.h, section 12
- *     4 histogram      uniform bins, edges, weights                 f32 f64 i32 i64 u8
- *     5 matmul         matmul, gemm                                 f32 f64 f16 bf16
+ *     section       operations                                  dtypes                            engine
+ *     1 elementwise vecadd, vecmul, copy, fill                  all                               gpulite.h, section 12
+ *     2 reductions  sum, prod, min, max, abs-sum, sum-sq, mean, f32 f64 i32 i64 u8; f16 bf16 for  gpulite.h, section 12
+ *                   var, argmin, argmax, count-nonzero, dot     sum, min, max; dot f32 f64
+ *     3 gemv        gemv                                        f32 f64                           gpulite.h, section 12
+ *     4 histogram   uniform bins, edges, weights                f32 f64 i32 i64 u8
+ *     5 matmul      matmul, gemm                                f32 f64 f16 bf16
  *
- * Everything here is static but a handful of gpul__ functions at the end of each section, which the host side in gpulite.h
- * calls: it has checked the arguments by then, and turns what they return (a cudaError_t) into an error.
+ * Everything here is static but a handful of gpul__ functions at the end of each section, which the host side in
+ * gpulite.h calls: it has checked the arguments by then, and turns what they return (a cudaError_t) into an error.
  */
 #include <cuda_runtime.h>
 
@@ -27,15 +27,15 @@
 /* ---------------------------------------------------------------------------------------------------------------------
  * 1. Elementwise
  *
- * Bound by memory: 3 elements move per sum. The engine does the moving; an operation here says what happens to one element.
- * Copies and fills do not look into elements and go by their size.
+ * Bound by memory: 3 elements move per sum. The engine does the moving; an operation here says what happens to one
+ * element. Copies and fills do not look into elements and go by their size.
  * ------------------------------------------------------------------------------------------------------------------ */
 
 namespace {
 
 /* Integers wrap: signed overflow is undefined in C++, unsigned is not. Floats round once: the _rn intrinsics are never
- * contracted, and 16-bit results computed in float and rounded are correctly rounded, float having more than 2p + 2 bits
- * (Figueroa, When is double rounding innocuous?, 1995). */
+ * contracted, and 16-bit results computed in float and rounded are correctly rounded, float having more than 2p + 2
+ * bits (Figueroa, When is double rounding innocuous?, 1995). */
 static __device__ __forceinline__ float gpul__add(float a, float b) { return __fadd_rn(a, b); }
 static __device__ __forceinline__ double gpul__add(double a, double b) { return __dadd_rn(a, b); }
 static __device__ __forceinline__ int32_t gpul__add(int32_t a, int32_t b) { return int32_t(uint32_t(a) + uint32_t(b)); }
@@ -125,9 +125,9 @@ extern "C" gpul__elementwise_fn gpul__find_elementwise(int32_t op, int32_t dtype
 /* ---------------------------------------------------------------------------------------------------------------------
  * 2. Reductions
  *
- * Bound by memory: each element is read once. All are instances of the engine in gpulite.h; an operation here says how one
- * more element enters, how two partial results join, and what is written in the end. Floating sums run in double, where
- * products of floats are exact; every multiply-add is an explicit fma, so that no compiler decides about bits.
+ * Bound by memory: each element is read once. All are instances of the engine in gpulite.h; an operation here says how
+ * one more element enters, how two partial results join, and what is written in the end. Floating sums run in double,
+ * where products of floats are exact; every multiply-add is an explicit fma, so that no compiler decides about bits.
  * ------------------------------------------------------------------------------------------------------------------ */
 
 namespace {
@@ -167,7 +167,8 @@ template <> __device__ __forceinline__ int64_t gpul__magnitude<int64_t, int32_t>
     return int64_t(x < 0 ? 0u - uint32_t(x) : uint32_t(x));
 }
 
-/* Entries of the table at the end whose kernels differ in a flag share them (make()), for each kernel costs compile time. */
+/* Entries of the table at the end whose kernels differ in a flag share them (make()), for each kernel costs compile
+ * time. */
 template <typename Op, typename T, typename A = typename gpul__sum_of<T>::type>
 struct gpul__sum_base : gpul__reduction<Op, T, A> {
     __device__ __forceinline__ A identity() const { return A(0); }
@@ -260,8 +261,8 @@ template <typename T> struct gpul__var : gpul__reduction<gpul__var<T>, T, gpul__
 
 template <typename V> static __device__ __forceinline__ bool gpul__is_nan(V v) { return v != v; }
 /* One kernel serves minimum and maximum: the maximum is the minimum of mirrored values (-x for floats, ~x for integers,
- * which unlike -x never overflows), mirrored back. Mirroring is an exclusive or with the sign bit or with all bits; with
- * zero it changes nothing, and no branch splits the loop in two. */
+ * which unlike -x never overflows), mirrored back. Mirroring is an exclusive or with the sign bit or with all bits;
+ * with zero it changes nothing, and no branch splits the loop in two. */
 template <typename V> struct gpul__mirror_of { typedef V Bits; };
 template <> struct gpul__mirror_of<float> { typedef uint32_t Bits; };
 template <> struct gpul__mirror_of<double> { typedef uint64_t Bits; };
@@ -315,8 +316,8 @@ template <typename V> struct gpul__place {
     V value;
     int64_t index; /* INT64_MAX, and the largest value that there is: none yet */
 };
-/* Within a slot the places rise, so that a strict comparison of values alone keeps the first of equals. Comparing places as
- * well is what made the argmin of 2^30 floats take 1480 us on an H200, in place of 946. */
+/* Within a slot the places rise, so that a strict comparison of values alone keeps the first of equals. Comparing
+ * places as well is what made the argmin of 2^30 floats take 1480 us on an H200, in place of 946. */
 template <typename V> struct gpul__place_in_unit {
     V value;
     int at; /* -1: nothing was below `value` yet, the largest that there is */
@@ -374,9 +375,9 @@ template <typename T> struct gpul__argmax : gpul__argmin<T> {
  * 3. Matrix-vector product
  *
  * y = alpha A x + beta y is a reduction of A[i, :] * x along a row for each i: the engine's `rows` kernel for row-major
- * matrices, its `cols` kernel for column-major ones, with the columns split over blocks and joined in order, or `narrow` where
- * there are few columns. Each product enters by one fma in A's own precision: at most cols + 2 roundings reach any element.
- * beta = 0 must not read y.
+ * matrices, its `cols` kernel for column-major ones, with the columns split over blocks and joined in order, or
+ * `narrow` where there are few columns. Each product enters by one fma in A's own precision: at most cols + 2 roundings
+ * reach any element. beta = 0 must not read y.
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifndef GPULITE_NO_GEMV
 namespace {
@@ -452,25 +453,25 @@ extern "C" int32_t gpul__find_workspaces(gpul__workspace **first) {
 /* ---------------------------------------------------------------------------------------------------------------------
  * Histogram
  *
- * Idea. Counters live in shared memory, one copy to a block and one block to a multiprocessor, and are added to the result
- * once per block. (More copies gain nothing: on an H200 an increment without a result, ATOMS.POPC.INC, takes two cycles a
- * warp with the lanes in one address, in random banks or in banks of their own.) Of more bins, up to twice as many fit all the
- * same, with 16-bit counters for some; still more are counted in two passes, the first of which sorts elements by ranges of
- * bins. Where neither can be (explicit edges, strides), or elements are few, bins are cut into parts, each counted by blocks
- * of its own that read all of x; or, with many bins, counts is incremented in global memory. Bytes are counted by value, 256
- * counters whatever the bins, and the values are sorted into bins after.
+ * Idea. Counters live in shared memory, one copy to a block and one block to a multiprocessor, and are added to the
+ * result once per block. (More copies gain nothing: on an H200 an increment without a result, ATOMS.POPC.INC, takes two
+ * cycles a warp with the lanes in one address, in random banks or in banks of their own.) Of more bins, up to twice as
+ * many fit all the same, with 16-bit counters for some; still more are counted in two passes, the first of which sorts
+ * elements by ranges of bins. Where neither can be (explicit edges, strides), or elements are few, bins are cut into
+ * parts, each counted by blocks of its own that read all of x; or, with many bins, counts is incremented in global
+ * memory. Bytes are counted by value, 256 counters whatever the bins, and the values are sorted into bins after.
  *
- * The bin of an element is the one that numpy.histogram gives it, exactly. One fma in double makes a fixed-point number of
- * it: the bin, and how far x is from the edge below. Only if that is too close to tell, the edge is computed, as
+ * The bin of an element is the one that numpy.histogram gives it, exactly. One fma in double makes a fixed-point number
+ * of it: the bin, and how far x is from the edge below. Only if that is too close to tell, the edge is computed, as
  * numpy.linspace does, and compared with x. No edge is ever stored. See gpul__hist_place for what "too close" is.
  *
  * Assumptions. Additions are integer (weights in floating point are added in 128-bit fixed point), so the order of the
  * atomics does not show. A counter of a block has 32 bits: no block sees 2^32 elements.
  *
  * Cost. One read of x (one for each part: a part holds some 58000 bins on Hopper), a dozen instructions and one atomic
- * addition to shared memory an element; one to global memory for each block and bin that occurs. In two passes 2 bytes an
- * element are written and read besides, in scratch memory of 310 MB at most, and an element takes some 50 instructions. With
- * weights: global atomics, one for integers, two for floats, which are read twice.
+ * addition to shared memory an element; one to global memory for each block and bin that occurs. In two passes 2 bytes
+ * an element are written and read besides, in scratch memory of 310 MB at most, and an element takes some 50
+ * instructions. With weights: global atomics, one for integers, two for floats, which are read twice.
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifdef GPULITE_NO_HISTOGRAM
 
@@ -479,9 +480,9 @@ extern "C" int32_t gpul__histogram_launch(const gpul__histogram_args *) { return
 
 #else
 
-/* Zeroing counts. As a launch before the kernel's that costs 1.3 us on an H200; within it, behind a barrier across the grid
- * that blocks enter when they start and leave when they have counted, 0.3 us, and a launch that fails leaves counts alone.
- * But a cooperative launch waits until all its blocks find room: it is for short kernels. */
+/* Zeroing counts. As a launch before the kernel's that costs 1.3 us on an H200; within it, behind a barrier across the
+ * grid that blocks enter when they start and leave when they have counted, 0.3 us, and a launch that fails leaves
+ * counts alone. But a cooperative launch waits until all its blocks find room: it is for short kernels. */
 #if defined(__NVCC__) && CUDART_VERSION >= 13000 && __cplusplus >= 201703L /* which that header asks for */
 #define GPUL__HIST_COOPERATIVE 1
 #include <cooperative_groups.h>
@@ -562,13 +563,13 @@ enum { gpul__hist_outside = -1, gpul__hist_unsure = -2 };
 
 /* The bin where the estimate is certain.
  *
- * Let u be 2^-24 (f32) or 2^-53 (f64), W = hi - lo, R = max(|lo|, |hi|), n bins, and p = (x - lo) n / W the true position.
- * The estimate t = d * s has the error of d = fl(x - lo), at most n u (1 + R / W) with that of lo itself in f32, and that
- * of s, n u. Edge i of linspace, in the same units, is at most n u (3 + R / W) away from i: three roundings of the step
- * and the product, relative to W, and one of the sum, relative to R. So x lies on the side of every edge on which t lies
- * of every integer, unless they are closer than n u (5 + 2 R / W) (and second-order terms: gpul__hist_fill_rule takes 6
- * and 3). If that is below one half, at most one edge is that close, the nearest; and numpy's own index is then less than
- * one away from p, so that its correction by at most one ends in the same bin. */
+ * Let u be 2^-24 (f32) or 2^-53 (f64), W = hi - lo, R = max(|lo|, |hi|), n bins, and p = (x - lo) n / W the true
+ * position. The estimate t = d * s has the error of d = fl(x - lo), at most n u (1 + R / W) with that of lo itself in
+ * f32, and that of s, n u. Edge i of linspace, in the same units, is at most n u (3 + R / W) away from i: three
+ * roundings of the step and the product, relative to W, and one of the sum, relative to R. So x lies on the side of
+ * every edge on which t lies of every integer, unless they are closer than n u (5 + 2 R / W) (and second-order terms:
+ * gpul__hist_fill_rule takes 6 and 3). If that is below one half, at most one edge is that close, the nearest; and
+ * numpy's own index is then less than one away from p, so that its correction by at most one ends in the same bin. */
 template <typename Real>
 static __device__ __forceinline__ int64_t gpul__hist_estimate(const gpul__hist_rule &r, Real x, int64_t *nearest) {
     typedef gpul__hist_real<Real> R;
@@ -612,14 +613,14 @@ template <typename Real> static __device__ __forceinline__ int64_t gpul__hist_bi
     return k < r.bins ? k : r.bins - 1;
 }
 
-/* The place of x among the bins as a fixed-point number: x * factor + offset, where offset holds a power of two that puts
- * the point at bit `fraction` of the sum (32, but where there are 2^20 bins or more, which are counted in global memory).
- * Half of `unsure` is in offset, too, so that the bin is certain if at least `unsure` stands behind the point. (For i32 and
- * edges that are multiples of some 2^-k it is half of that instead, which tells all apart: unsure is 0.)
+/* The place of x among the bins as a fixed-point number: x * factor + offset, where offset holds a power of two that
+ * puts the point at bit `fraction` of the sum (32, less where there are 2^20 bins or more). Half of `unsure` is in
+ * offset, too, so that the bin is certain if at least `unsure` stands behind the point. (For i32 and edges that are
+ * multiples of some 2^-k it is half of that instead, which tells all apart: unsure is 0.)
  *
- * A float is first replaced by the middle between it and the next float above: x >= fl(edge) holds where the middle lies
- * above edge, so that the rounding of edges to f32 drops out and data that lie on edges, as integers like to, are certain.
- * This is done in the integers that the numbers are; the middle is off by 2^-126 below the normal floats.
+ * A float is first replaced by the middle between it and the next float above: x >= fl(edge) holds where the middle
+ * lies above edge, so that the rounding of edges to f32 drops out and data that lie on edges, as integers like to, are
+ * certain. This is done in the integers that the numbers are; the middle is off by 2^-126 below the normal floats.
  *
  * The error, in bins, with u = 2^-53, n bins, W = hi - lo, R = max(|lo|, |hi|): factor and offset, n u (2 + 3 R / W);
  * linspace, n u (4 + R / W); 3 * 2^-fraction for the sum. Edges that numpy computes in f32: n 2^-24 (5 + 3 R / W). And
@@ -705,7 +706,8 @@ static __device__ __forceinline__ void gpul__hist_zero_counts(const gpul__hist_v
     }
 }
 #endif
-/* All threads: what came before in this block is visible to it after; and, between enter and leave, counts become zero. */
+/* All threads: what came before in this block is visible to it after; and, between enter and leave, counts become
+ * zero. */
 static __device__ __forceinline__ uint32_t gpul__hist_enter(const gpul__hist_view &v) {
 #if GPUL__HIST_COOPERATIVE && defined(__CUDA_ARCH__)
     if (v.zeroing) {
@@ -729,9 +731,9 @@ static __device__ __forceinline__ void gpul__hist_leave(const gpul__hist_view &v
     __syncthreads();
 }
 
-/* This thread's first element or vector; v.n for a thread that does not count. Where the kernel sets counts to zero the first
- * warp of a block does not: it waits in gpul__hist_leave meanwhile, so that the barrier's answer, a way to the cache and back,
- * does not come on top (0.3 us of 4.9). */
+/* This thread's first element or vector; v.n for a thread that does not count. Where the kernel sets counts to zero the
+ * first warp of a block does not: it waits in gpul__hist_leave meanwhile, so that the barrier's answer, a way to the
+ * cache and back, does not come on top (0.3 us of 4.9). */
 static __device__ __forceinline__ int64_t gpul__hist_first(const gpul__hist_view &v) {
     return threadIdx.x < v.idle ? v.n : int64_t(blockIdx.x) * (blockDim.x - v.idle) + (threadIdx.x - v.idle);
 }
@@ -741,8 +743,8 @@ static __device__ __forceinline__ void gpul__hist_clear(uint32_t *tile, uint32_t
     const gpul__pack<uint32_t, 4> zero = {{0, 0, 0, 0}};
     for (uint32_t i = threadIdx.x; i < (counters + 3) / 4; i += blockDim.x) gpul__save<4>(tile + 4 * i, zero);
 }
-/* Counter `origin` is the tile's first. In PTX, and with a spare counter for elements that do not count: the compiler makes
- * addresses anew for each element otherwise, and branches around that, which is a fifth slower. */
+/* Counter `origin` is the tile's first. In PTX, and with a spare counter for elements that do not count: the compiler
+ * makes addresses anew for each element otherwise, and branches around that, which is a fifth slower. */
 struct gpul__hist_tile {
     uint32_t *counters;
     uint32_t start, base, waste;
@@ -781,17 +783,18 @@ struct gpul__hist_tile {
     }
 };
 
-/* Where counts go: to this block's counters of its part of the bins, some of them packed or none, straight to global
- * memory, or into tiles for a second pass. A sink takes elements of which the place is sure one by one, or, by warp(), kN of each lane of a whole warp: false
- * says that it has left them to be taken one by one. */
+/* Where counts go: to this block's counters of its part of the bins, some of them packed or none; straight to global
+ * memory; or into tiles for a second pass. A sink takes elements of which the place is sure one by one, or, by warp(),
+ * kN of each lane of a whole warp: false says that it has left them to be taken one by one. */
 enum { gpul__hist_in_global = 0, gpul__hist_in_shared = 1, gpul__hist_in_packed = 2, gpul__hist_in_tiles = 3 };
 template <int kWhere> struct gpul__hist_sink;
 
 enum { gpul__hist_bin_0 = 0x41300000 }; /* the upper half of the place of bin 0: of the double 2^20 */
 enum { gpul__hist_none = -1 };          /* in place of a bin, as uint32_t: not counted here */
 
-/* kN neighbours in each lane, 32 kN in the warp: where few lanes have an element that does not share its neighbour's bin
- * (sorted data, constant data), the lane with the first element of a run puts all of it into the sink. False: there are many. */
+/* kN neighbours in each lane, 32 kN in the warp: where few lanes have an element that does not share its neighbour's
+ * bin (sorted data, constant data), the lane with the first element of a run puts all of it into the sink. False: there
+ * are many. */
 template <int kN, typename Sink>
 static __device__ __forceinline__ bool gpul__hist_runs(const gpul__hist_view &v, Sink &sink,
                                                        const uint32_t (&here)[kN]) {
@@ -854,12 +857,13 @@ template <> struct gpul__hist_sink<gpul__hist_in_shared> {
     __device__ __forceinline__ bool unpack(const gpul__hist_view &, uint32_t, uint32_t) { return false; }
 };
 
-/* More bins than words: one part all the same, so that x is read once. Of bins + 1 counters (the last has the elements equal
- * to hi) `ends` at each end have 16 bits, one of either end to a word; so these take words [0, ends), and the counter of a bin
- * in the middle, where most data have most elements, is the word of its number and takes the fast increment. Those at the
- * ends take an ordinary addition, for which lanes that meet in a word queue up: where a sample (the first access of a group)
- * says that many do, one of them adds for all that are in its bin. On an H200, 2^28 doubles in 65536 bins take 510 to 570 us,
- * in two parts 670 to 700; floats, for which instructions bind, 370 (constant) to 480 (uniform), else 450.
+/* More bins than words: one part all the same, so that x is read once. Of bins + 1 counters (the last has the elements
+ * equal to hi) `ends` at each end have 16 bits, one of either end to a word; so these take words [0, ends), and the
+ * counter of a bin in the middle, where most data have most elements, is the word of its number and takes the fast
+ * increment. Those at the ends take an ordinary addition, for which lanes that meet in a word queue up: where a sample
+ * (the first access of a group) says that many do, one of them adds for all that are in its bin. On an H200, 2^28
+ * doubles in 65536 bins take 510 to 570 us, in two parts 670 to 700; floats, for which instructions bind, 370
+ * (constant) to 480 (uniform), else 450.
  *
  * Halves do not overflow: a sweep moves those of 2^13 or more to counts, and before 49152 elements and those of a last
  * incomplete access (6) have been counted comes the next; 8191 + 49158 < 65536. */
@@ -1018,18 +1022,18 @@ template <> struct gpul__hist_sink<gpul__hist_in_global> {
     }
 };
 
-/* Two passes, for many more bins than a block has counters and so many elements that the additions to global memory would
- * take most of the time. Bins are cut into partitions of 2^bits. The first pass sorts the elements of each group of a block, a
- * tile, by partition: what is left of an element is its bin within the partition, in 16 bits. In the second, a block counts
- * what the tiles have of a partition in shared memory. Runs of equal bins, and what is left over at the ends of x, are added
- * to counts in the first pass.
+/* Two passes, for many more bins than a block has counters and so many elements that the additions to global memory
+ * would take most of the time. Bins are cut into partitions of 2^bits. The first pass sorts the elements of each group
+ * of a block, a tile, by partition: what is left of an element is its bin within the partition, in 16 bits. In the
+ * second, a block counts what the tiles have of a partition in shared memory. Runs of equal bins, and what is left over
+ * at the ends of x, are added to counts in the first pass.
  *
  * An element's rank is the answer of an atomic addition to the counter of its partition and lane: lanes have their own
  * counters, in a bank of their own, so that these additions take the same time for all data. */
 enum { gpul__hist_most_partitions = 64, gpul__hist_rank_shift = 21 }; /* 64 partitions of 2^15 bins at most */
 template <> struct gpul__hist_sink<gpul__hist_in_tiles> : gpul__hist_sink<gpul__hist_in_global> {
-    /* Shared memory: two sets of counters, [partition][lane], used in turn, each with a row for elements that are not counted
-     * here; the partitions' sizes in this tile; their totals; the tile itself. */
+    /* Shared memory: two sets of counters, [partition][lane], used in turn, each with a row for elements that are not
+     * counted here; the partitions' sizes in this tile; their totals; the tile itself. */
     uint32_t *ranks, *own; /* own: this lane's of the set in use */
     uint32_t group, set;   /* number of this block's tile; which set is in use */
     uint32_t code[16];     /* bin, and rank among those of its partition and lane; gpul__hist_none */
@@ -1139,8 +1143,8 @@ template <> struct gpul__hist_sink<gpul__hist_in_tiles> : gpul__hist_sink<gpul__
     }
 };
 
-/* The elements of x that are this thread's: groups of kPacks accesses of 16 bytes, a grid apart. The first group is loaded
- * before the counters are ready. */
+/* The elements of x that are this thread's: groups of kPacks accesses of 16 bytes, a grid apart. The first group is
+ * loaded before the counters are ready. */
 template <typename T, bool kUniform, int kWhere> struct gpul__hist_walk {
     typedef typename gpul__hist_type<T>::Real Real;
     typedef gpul__hist_sink<kWhere> Sink;
@@ -1261,8 +1265,8 @@ template <typename T, bool kUniform, int kWhere> struct gpul__hist_walk {
     }
 };
 
-/* Counters of shared memory to counts, by all threads. A warp adds a chunk at a time, whose other counters are zero. Blocks
- * begin at different chunks, so as not to meet. */
+/* Counters of shared memory to counts, by all threads. A warp adds a chunk at a time, whose other counters are zero.
+ * Blocks begin at different chunks, so as not to meet. */
 template <typename Sink>
 static __device__ __forceinline__ void gpul__hist_flush(const gpul__hist_view &v, Sink &sink, const uint32_t *tile,
                                                         uint32_t chunks) {
@@ -1331,9 +1335,9 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 2)
     sink.finish(v);
 }
 
-/* Two passes, the second. Blocks have equal shares of the entries, as far as a partition's are spread evenly over the tiles:
- * so most blocks count one or two partitions, and add their counters to counts as often. 8 lanes read what a tile has of it;
- * to find it takes as long as 16 units of 8 entries. */
+/* Two passes, the second. Blocks have equal shares of the entries, as far as a partition's are spread evenly over the
+ * tiles: so most blocks count one or two partitions, and add their counters to counts as often. 8 lanes read what a
+ * tile has of it; to find it takes as long as 16 units of 8 entries. */
 static __global__ void __launch_bounds__(GPUL__HIST_WIDE_THREADS, 1)
     gpul__hist_count_tiles(const __grid_constant__ gpul__hist_view v) {
     GPUL_SHARED(uint32_t, tile);
@@ -1509,8 +1513,9 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS)
     if (threadIdx.x % 32 == 0 && most) atomicMax(w.largest, most);
 }
 
-/* The unit of the fixed point is 2^unit: n weights below 2^e, the power of two above the largest, sum to less than 2^126
- * units. So a weight is rounded by at most 2^(e + log2_n - 127), far less than 2^-80 max|w| for any n that fits a GPU. */
+/* The unit of the fixed point is 2^unit: n weights below 2^e, the power of two above the largest, sum to less than
+ * 2^126 units. So a weight is rounded by at most 2^(e + log2_n - 127), far less than 2^-80 max|w| for any n that fits a
+ * GPU. */
 static __device__ __forceinline__ int gpul__hist_unit(const gpul__hist_weights &w) {
     const unsigned long long bits = *w.largest;
     const int e = bits >> 52 ? int(bits >> 52) - 1022 : 64 - __clzll(static_cast<long long>(bits)) - 1074;
@@ -1741,7 +1746,8 @@ static inline int32_t gpul__hist_launch_zero(const gpul__histogram_args *args) {
                         args->counts_stride, args->bins);
 }
 
-/* `most_together`: blocks of which all are sure to find room at a time; `idle`: threads that only wait if the kernel zeroes */
+/* `most_together`: blocks of which all are sure to find room at a time; `idle`: threads that only wait if the kernel
+ * zeroes */
 static inline int32_t gpul__hist_launch(const gpul__histogram_args *args, gpul__hist_view *v, gpul__hist_kernel kernel,
                                         gpul_dim3 grid, uint32_t threads, size_t shared, int64_t most_together,
                                         uint32_t idle) {
@@ -1790,8 +1796,9 @@ static inline cudaError_t gpul__hist_allow(gpul__hist_kernel kernel, size_t shar
     return e;
 }
 
-/* Two passes: where bins are more than one part can hold and each would take several additions to global memory. x is taken
- * in slices, whole groups of the first pass's grid, so that its scratch memory is bounded: 2 bytes an element of a slice. */
+/* Two passes: where bins are more than one part can hold and each would take several additions to global memory. x is
+ * taken in slices, whole groups of the first pass's grid, so that its scratch memory is bounded: 2 bytes an element of
+ * a slice. */
 enum { gpul__hist_slice_bits = 27, gpul__hist_lean_slice_bits = 22 }; /* the latter where memory is short */
 struct gpul__hist_two_passes {
     int64_t blocks, slice, entries_bytes, segments_bytes; /* slice: elements; 0: not in two passes */
@@ -1873,9 +1880,10 @@ static inline int32_t gpul__hist_launch_count(const gpul__histogram_args *args, 
                                  sms, 32);
     }
     /* Shared memory pays when a block counts more elements than it has counters to clear and to add up; parts, each of
-     * which reads x, while that is less than four times what global atomics take for random data. Few elements a bin are
-     * counted in two parts even if one would do: half as many blocks then add to each bin, and those additions, some 6e10
-     * sectors of 8 bins a second, are most of the time (9.3 in place of 10.9 us for 10^6 elements in 2^15 bins). */
+     * which reads x, while that is less than four times what global atomics take for random data. Few elements a bin
+     * are counted in two parts even if one would do: half as many blocks then add to each bin, and those additions,
+     * some 6e10 sectors of 8 bins a second, are most of the time (9.3 in place of 10.9 us for 10^6 elements in 2^15
+     * bins). */
     const int64_t words = gpul__hist_words(args);
     const gpul__hist_two_passes plan = gpul__hist_plan(args);
     const size_t second = (size_t(1) << plan.tiles.bits) * 4 + 16 + gpul__hist_most_partitions * 4;
@@ -1907,8 +1915,8 @@ static inline int32_t gpul__hist_launch_count(const gpul__histogram_args *args, 
 
 /* ---- launchers ---- */
 
-/* In scratch: the explicit edges; then, for floating weights, the largest weight and sums and flags of all bins; or the tiles
- * of two passes. */
+/* In scratch: the explicit edges; then, for floating weights, the largest weight and sums and flags of all bins; or the
+ * tiles of two passes. */
 static inline int64_t gpul__hist_edge_bytes(const gpul__histogram_args *args) {
     return args->uniform ? 0 : gpul__hist_round_up((args->bins + 1) * 8);
 }
@@ -2006,16 +2014,17 @@ extern "C" int32_t gpul__histogram_launch(const gpul__histogram_args *args) {
  * Matrix product: C = alpha A B + beta C, C row-major (the host transposes the problem where C is column-major)
  *
  * Idea. A block of threads computes one tile of C. Slices of A and B, kSlice deep along K, pass through registers into
- * two shared buffers, so that a slice is on its way from memory while the one before it is multiplied, and one barrier a
- * slice is enough. In shared memory both lie with K outside: each thread then reads a few aligned vectors of each and
+ * two shared buffers, so that a slice is on its way from memory while the one before it is multiplied, and one barrier
+ * a slice is enough. In shared memory both lie with K outside: each thread then reads a few aligned vectors of each and
  * multiplies every pair of them, its part of the tile staying in registers. 16-bit types are widened on the way into
  * shared memory.
  *
- * Every element of C is one chain of fused multiply-adds over ascending k, whatever the tile. Where C has few tiles and K
- * is long, K is cut into parts that depend on the shape alone; a second kernel adds their results in order.
+ * Every element of C is one chain of fused multiply-adds over ascending k, whatever the tile. Where C has few tiles and
+ * K is long, K is cut into parts that depend on the shape alone; a second kernel adds their results in order.
  *
- * Assumptions. A and B have a unit stride in one of their two dimensions, C along its rows. Elements beyond the matrices
- * are never read; zeros stand for them, and beyond the end of K on both sides, since 0 times infinity is not 0.
+ * Assumptions. A and B have a unit stride in one of their two dimensions, C along its rows. Elements beyond the
+ * matrices are never read; zeros stand for them, and beyond the end of K on both sides, since 0 times infinity is not
+ * 0.
  *
  * Cost. 2 M N K operations; A is read N / (tile width) times and B M / (tile height) times, mostly from L2. The SIMT
  * kernel is bound by the multiply-add units for tiles of 128 and by shared memory for those of 32.
@@ -2163,8 +2172,9 @@ template <typename T, int kTile, int kSlice, int kThreads, int kPitch> struct gp
 /* ---- the kernel ----
  *
  * A warp's 8 x 4 lanes hold kRows x kCols elements each, in groups of kRowGroup and kColGroup that lie 8 and 4 groups
- * apart: so the lanes of a warp read consecutive vectors of shared memory. With 64 sums a thread, two blocks are asked to
- * share a multiprocessor: 128 registers then cost a few spills outside the products, one block of eight warps more. */
+ * apart: so the lanes of a warp read consecutive vectors of shared memory. With 64 sums a thread, two blocks are asked
+ * to share a multiprocessor: 128 registers then cost a few spills outside the products, one block of eight warps
+ * more. */
 template <typename T, int kM, int kN, int kRows, int kCols> struct gpul__gemm_shape {
     enum {
         kSlice = 16,
@@ -2344,7 +2354,8 @@ static inline int32_t gpul__gemm_launch_tile(const gpul__gemm_args *args, gpul__
                         gpul__dim(S::kThreads), S::kSharedBytes, args->stream, *p);
 }
 
-/* The SIMT kernel with the largest tile of which there are enough for the device. (The result does not depend on it.) */
+/* The SIMT kernel with the largest tile of which there are enough for the device. (The result does not depend on
+ * it.) */
 template <typename T> static inline int32_t gpul__gemm_simt(const gpul__gemm_args *args, gpul__gemm_problem *p) {
     const int64_t enough = args->sms;
     const int64_t large = gpul_ceil_div(args->M, 128) * gpul_ceil_div(args->N, 128) * args->splits;
