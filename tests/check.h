@@ -150,8 +150,11 @@ static CHECK_UNUSED void check_clean(void) {
     }
 }
 
+/* CHECK_ONLY=name in the environment: that test alone */
 #define RUN(test)                                                                                                      \
     do {                                                                                                               \
+        const char *const check_only = getenv("CHECK_ONLY");                                                           \
+        if (check_only && check_only[0] && strcmp(check_only, #test) != 0) break;                                      \
         check_test = #test;                                                                                            \
         check_seed(20261121);                                                                                          \
         test();                                                                                                        \

@@ -28,11 +28,13 @@ good() { passed=$((passed + 1)); echo "ok      $1"; }
 bad() { failed=$((failed + 1)); echo "FAILED  $1: $2"; [ -f "$d/log" ] && tail -n 8 "$d/log" | cut -c1-200 | sed 's/^/        /'; }
 wanted() { case $1 in *"$only"*) return 0 ;; *) return 1 ;; esac; }
 
-# fault NAME FILE(gpulite_kernels.cu or gpulite.h) SED TEST [kernels]: that test must fail. "kernels": the patched header
-# also goes into the kernels. Families that the test does not need are left out, to compile faster.
+# fault NAME FILE(gpulite_kernels.cu or gpulite.h) SED TEST [kernels]: that test must fail; TEST:name, that function of it.
+# "kernels": the patched header also goes into the kernels. Families that the test does not need are left out, to compile
+# faster.
 fault() {
     wanted "$1" || return 0
-    case $4 in
+    test=${4%%:*}
+    case $test in
     test_histogram) families='-DGPULITE_NO_GEMV -DGPULITE_NO_MATMUL' ;;
     test_matmul) families='-DGPULITE_NO_GEMV -DGPULITE_NO_HISTOGRAM' ;;
     test_gemv) families='-DGPULITE_NO_MATMUL -DGPULITE_NO_HISTOGRAM' ;;
@@ -58,12 +60,12 @@ fault() {
             kernels=$d/f/kernels.o
         fi
     fi
-    [ -f "$d/$4.o" ] || c "$top" "tests/$4.c" "$d/$4.o" || exit 1
-    link "$d/f/run" "$d/$4.o" "$impl" "$kernels" "$d/cudart.o" || exit 1
-    noticed "$1" "$d/f/run"
+    [ -f "$d/$test.o" ] || c "$top" "tests/$test.c" "$d/$test.o" || exit 1
+    link "$d/f/run" "$d/$test.o" "$impl" "$kernels" "$d/cudart.o" || exit 1
+    noticed "$1" "$d/f/run" "${4#"$test"}"
 }
 noticed() { # the program must fail, by a failed check or by the stand-in's own word
-    if CHECK_STOP=1 timeout 120 "$2" >"$d/log" 2>&1; then bad "$1" 'nobody noticed'; else good "$1"; fi
+    if CHECK_STOP=1 CHECK_ONLY="${3#:}" timeout 120 "$2" >"$d/log" 2>&1; then bad "$1" 'nobody noticed'; else good "$1"; fi
 }
 # program NAME WORD: $d/p.cu must be stopped or reported, and whose report contains WORD ("clean": must pass)
 program() {
@@ -163,7 +165,7 @@ program 'two streams without an order' 'not ordered'
 # ---- faults in the library that the tests must report ----
 k=gpulite_kernels.cu h=gpulite.h
 fault 'reduction: no barrier before the warps meet' $h 's/if (width > 1) __syncthreads();/if (width > 8) __syncthreads();/' test_reduce kernels
-fault 'reduction: the second block to arrive takes itself for the last' $h '/gpul__arrive_last(uint32_t/,/^}/s/const bool last = .*/const bool last = atomicAdd(arrived, 1u) == 1;/' test_reduce kernels
+fault 'reduction: the second block to arrive takes itself for the last' $h '/gpul__arrive_last(uint32_t/,/^}/s/before == blocks - 1/before == 1/' test_reduce kernels
 fault 'reduction: a barrier in a divergent branch' $h '/if (part % (2 \* d) == 0 \&\& part < parts) {/s/$/ __syncthreads();/' test_reduce kernels
 fault 'reduction: a minimum that loses NaN' $k 's/return a < b || gpul__is_nan(a) ? a : b;/return a < b ? a : b;/' test_reduce
 fault 'reduction: counters not zeroed' $h 's/e = cudaMemsetAsync(scratch, 0, counters, stream);/e = cudaSuccess;/' test_streams
@@ -178,13 +180,13 @@ fault 'reduction: scratch memory freed twice' $h 's/if (scratch != NULL) {/& (vo
 fault 'elementwise: one past the end' $h 's/i < (n); i += gpul__step/i <= (n); i += gpul__step/' test_elementwise kernels
 fault 'launch: the wrong stream' $h 's/config.stream = stream;/config.stream = 0; (void)stream;/' test_streams kernels
 fault 'histogram: no barrier after the zeros' $k '/ gpul__hist_enter(/,/^}/s/__syncthreads();//' test_histogram
-fault 'histogram: 16-bit counters that overflow' $k 's/gpul__hist_sweep_elements = 49152/gpul__hist_sweep_elements = 98304/' test_histogram
-fault 'histogram: a sweep that clears the other half' $k 's/both -= count << (16 \* k);/both = 0;/' test_histogram
-fault 'histogram: runs that begin in the middle of a lane' $k 's/end - uint32_t(j));/end);/' test_histogram
-fault 'histogram: entries without a bin that count' $k 's/uint16_t(mask + 1)/uint16_t(0)/' test_histogram
-fault 'histogram: the last tiles left out' $k 's/ + (rest > 0 ? rest : 0);/;/' test_histogram
-fault 'histogram: a tile of runs that keeps its old segments' $k 's/v.tiles.segments\[threadIdx.x \* v.tiles.tiles + tile\] = 0;/;/' test_histogram
-fault 'histogram: ranks left for the next tile but one' $k 's/other\[p \* 32\] = 0;//' test_histogram
+fault 'histogram: 16-bit counters that overflow' $k 's/gpul__hist_sweep_elements = 49152/gpul__hist_sweep_elements = 98304/' test_histogram:test_packed
+fault 'histogram: a sweep that clears the other half' $k 's/both -= count << (16 \* k);/both = 0;/' test_histogram:test_packed
+fault 'histogram: runs that begin in the middle of a lane' $k 's/end - uint32_t(j));/end);/' test_histogram:test_runs
+fault 'histogram: entries without a bin that count' $k 's/uint16_t(mask + 1)/uint16_t(0)/' test_histogram:test_two_passes
+fault 'histogram: the last tiles left out' $k 's/ + (rest > 0 ? rest : 0);/;/' test_histogram:test_two_passes
+fault 'histogram: a tile of runs that keeps its old segments' $k 's/v.tiles.segments\[threadIdx.x \* v.tiles.tiles + tile\] = 0;/;/' test_histogram:test_two_passes
+fault 'histogram: ranks left for the next tile but one' $k 's/other\[p \* 32\] = 0;//' test_histogram:test_two_passes
 fault 'matmul: no barrier after a slice' $k '/b.put(shared + stage \* kStage + kBehindA);/{n;s/__syncthreads();//;}' test_matmul
 fault 'gemv: y read when beta is 0' $k 's/beta == T(0) ? product/beta == T(2) ? product/' test_gemv
 fault 'errors: somebody else'"'"'s error swallowed' $h '/^static gpul_status gpul__pending(/,/^}/s/return GPUL_ERROR_PENDING;/(void)cudaGetLastError(); return GPUL_OK;/' test_errors
