@@ -792,39 +792,6 @@ template <int kWhere> struct gpul__hist_sink;
 enum { gpul__hist_bin_0 = 0x41300000 }; /* the upper half of the place of bin 0: of the double 2^20 */
 enum { gpul__hist_none = -1 };          /* in place of a bin, as uint32_t: not counted here */
 
-/* kN neighbours in each lane, 32 kN in the warp: where few lanes have an element that does not share its neighbour's
- * bin (sorted data, constant data), the lane with the first element of a run puts all of it into the sink. False: there
- * are many. */
-template <int kN, typename Sink>
-static __device__ __forceinline__ bool gpul__hist_runs(const gpul__hist_view &v, Sink &sink,
-                                                       const uint32_t (&here)[kN]) {
-    const uint32_t full = 0xffffffffu, lane = threadIdx.x % 32, lead = __shfl_sync(full, here[0], 0);
-    bool same = true;
-    GPUL__UNROLL
-    for (int j = 0; j < kN; ++j) same = same && here[j] == lead;
-    if (__all_sync(full, same)) { /* one run: the most frequent case where there are any */
-        if (lane == 0 && lead != uint32_t(gpul__hist_none)) sink.put(v, lead, 32 * kN);
-        return true;
-    }
-    const uint32_t before = __shfl_up_sync(full, here[kN - 1], 1);
-    uint32_t heads = 0;
-    GPUL__UNROLL
-    for (int j = 0; j < kN; ++j)
-        if (j ? here[j] != here[j - 1] : lane == 0 || here[0] != before) heads |= 1u << j;
-    const uint32_t lanes = __ballot_sync(full, heads != 0);
-    if (__popc(lanes) > 16) return false;
-    const uint32_t after = lanes & (0xfffffffeu << lane), next = after ? uint32_t(__ffs(int32_t(after))) - 1 : 32;
-    const uint32_t there = uint32_t(__ffs(int32_t(__shfl_sync(full, heads, int(next % 32))))) - 1;
-    uint32_t end = (next - lane) * kN + (next < 32 ? there : 0); /* of the run: elements from this lane's first */
-    GPUL__UNROLL
-    for (int j = kN - 1; j >= 0; --j) {
-        if (!((heads >> j) & 1)) continue;
-        if (here[j] != uint32_t(gpul__hist_none)) sink.put(v, here[j], end - uint32_t(j));
-        end = uint32_t(j);
-    }
-    return true;
-}
-
 /* Counter `width` of the last part has the elements that are equal to hi. */
 template <> struct gpul__hist_sink<gpul__hist_in_shared> {
     gpul__hist_tile tile;
@@ -988,6 +955,36 @@ template <> struct gpul__hist_sink<gpul__hist_in_global> {
     __device__ __forceinline__ void sure(const gpul__hist_view &v, uint64_t place, bool counts) {
         if (counts) put(v, counter(v, place), 1);
     }
+    /* kN neighbours in each lane, 32 kN in the warp: where few lanes have an element that does not share its
+     * neighbour's bin (sorted data, constant data), the lane with the first element of a run puts all of it. False:
+     * there are many. */
+    template <int kN> __device__ __forceinline__ bool runs(const gpul__hist_view &v, const uint32_t (&here)[kN]) {
+        const uint32_t full = 0xffffffffu, lane = threadIdx.x % 32, lead = __shfl_sync(full, here[0], 0);
+        bool same = true;
+        GPUL__UNROLL
+        for (int j = 0; j < kN; ++j) same = same && here[j] == lead;
+        if (__all_sync(full, same)) { /* one run: the most frequent case where there are any */
+            if (lane == 0 && lead != uint32_t(gpul__hist_none)) put(v, lead, 32 * kN);
+            return true;
+        }
+        const uint32_t before = __shfl_up_sync(full, here[kN - 1], 1);
+        uint32_t heads = 0;
+        GPUL__UNROLL
+        for (int j = 0; j < kN; ++j)
+            if (j ? here[j] != here[j - 1] : lane == 0 || here[0] != before) heads |= 1u << j;
+        const uint32_t lanes = __ballot_sync(full, heads != 0);
+        if (__popc(lanes) > 16) return false;
+        const uint32_t after = lanes & (0xfffffffeu << lane), next = after ? uint32_t(__ffs(int32_t(after))) - 1 : 32;
+        const uint32_t there = uint32_t(__ffs(int32_t(__shfl_sync(full, heads, int(next % 32))))) - 1;
+        uint32_t end = (next - lane) * kN + (next < 32 ? there : 0); /* of the run: elements from this lane's first */
+        GPUL__UNROLL
+        for (int j = kN - 1; j >= 0; --j) {
+            if (!((heads >> j) & 1)) continue;
+            if (here[j] != uint32_t(gpul__hist_none)) put(v, here[j], end - uint32_t(j));
+            end = uint32_t(j);
+        }
+        return true;
+    }
     template <int kN>
     __device__ __forceinline__ void counters(const gpul__hist_view &v, const uint64_t (&place)[kN],
                                              const bool (&sure)[kN], uint32_t (&here)[kN]) const {
@@ -999,7 +996,7 @@ template <> struct gpul__hist_sink<gpul__hist_in_global> {
                                          int) {
         uint32_t here[kN];
         counters(v, place, sure, here);
-        if (gpul__hist_runs(v, *this, here)) return true;
+        if (runs(v, here)) return true;
         GPUL__UNROLL
         for (int j = 0; j < kN; ++j)
             if (here[j] != uint32_t(gpul__hist_none)) put(v, here[j], 1);
@@ -1068,7 +1065,7 @@ template <> struct gpul__hist_sink<gpul__hist_in_tiles> : gpul__hist_sink<gpul__
                                          int access) {
         uint32_t here[kN];
         counters(v, place, sure, here);
-        const bool done = gpul__hist_runs<kN, gpul__hist_sink<gpul__hist_in_global>>(v, *this, here);
+        const bool done = runs(v, here);
         GPUL__UNROLL
         for (int j = 0; j < kN; ++j) {
             if (done) {
