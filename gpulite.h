@@ -1290,6 +1290,34 @@ static __device__ __forceinline__ void gpul__bulk_copy(T *to, const T *from, int
 #endif
 }
 static __device__ __forceinline__ void gpul__bulk_copy(gpul__none *, const gpul__none *, int32_t, uint32_t) {}
+/* One thread: barriers in shared memory, 8 bytes each, that bulk copies announce themselves to; after __syncthreads,
+ * all may wait for them. */
+static __device__ __forceinline__ void gpul__bulk_begin(uint32_t barriers, int count) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    for (int i = 0; i < count; ++i)
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barriers + 8 * uint32_t(i)) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#endif
+}
+/* The same thread, before its copies: how many bytes they have in all. */
+static __device__ __forceinline__ void gpul__bulk_expect(uint32_t barrier, int32_t bytes) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+#endif
+}
+/* Until they are there; parity is 0 the first time, 1 the second, and so on in turn. */
+static __device__ __forceinline__ void gpul__bulk_wait(uint32_t barrier, uint32_t parity) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    uint32_t done = 0;
+    while (!done)
+        asm volatile("{\n\t.reg .pred p;\n\t"
+                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
+                     "selp.u32 %0, 1, 0, p;\n\t}"
+                     : "=r"(done)
+                     : "r"(barrier), "r"(parity)
+                     : "memory");
+#endif
+}
 
 /* gpul__save with the hint that nobody reads it soon: worth 0.2 % at 2^30 sums, and nothing without the bulk copies */
 template <int N, typename T>
@@ -1326,24 +1354,14 @@ static __global__ void __launch_bounds__(GPUL__BULK_THREADS)
     }
     const uint32_t barrier = uint32_t(__cvta_generic_to_shared(&loaded));
     if (thread == 0) {
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
-                     "r"(count * int32_t(gpul__bulk_tile<Op>::bytes))
-                     : "memory");
+        gpul__bulk_begin(barrier, 1);
+        gpul__bulk_expect(barrier, count * int32_t(gpul__bulk_tile<Op>::bytes));
         gpul__bulk_copy(ta, a, count, barrier);
         gpul__bulk_copy(tb, b, count, barrier);
         gpul__bulk_copy(tc, c, count, barrier);
     }
     __syncthreads();
-    uint32_t done = 0;
-    while (!done)
-        asm volatile("{\n\t.reg .pred p;\n\t"
-                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\n\t"
-                     "selp.u32 %0, 1, 0, p;\n\t}"
-                     : "=r"(done)
-                     : "r"(barrier)
-                     : "memory");
+    gpul__bulk_wait(barrier, 0);
     GPUL__UNROLL
     for (int32_t i = thread * N; i < count; i += GPUL__BULK_THREADS * N) {
         const gpul__pack<A, N> va = gpul__load<N>(ta + i);
@@ -1445,11 +1463,12 @@ template <typename Op> static int32_t gpul__elementwise_launch(const gpul__eleme
  * same way; groups are folded into 256 slots (q, q + 256, ...) and those are combined by the same tree. Slots and units
  * that are not there count as identity. A group's units have its rows by turns, so that a block's eight warps read one
  * stretch of memory (4540 GB/s on an H200; eight stretches: 4110); where there is one group, each has its rows side by
- * side. The tree depends on the number of elements and their size alone, and four kernels walk it, with the same bits:
+ * side. The tree depends on the number of elements and their size alone, and five kernels walk it, with the same bits:
  *     rows    warps along an output's elements, which lie side by side: 16-byte loads, several in flight
  *     short   the same where one row covers an output: several outputs at once
  *     cols    threads along the outputs: columns of a row-major matrix, and whatever the others do not take
  *     narrow  the same where one row covers an output: a thread has all of it
+ *     staged  a few columns with nothing between them, read as one: rows are copied into shared memory first
  * Where units of one output run in different blocks, the block that finishes last combines them: one launch. */
 
 template <typename Acc> static __device__ __forceinline__ Acc gpul__shuffle(Acc a, int distance, bool down) {
@@ -1474,6 +1493,7 @@ template <typename Acc> static __device__ __forceinline__ Acc gpul__shuffle(Acc 
 /* What the operations share. */
 template <typename Op, typename T, typename A> struct gpul__reduction {
     enum { kTogether = 1 }; /* outputs that a warp of the rows kernel works on at once, to read y once for all */
+    enum { kStaged = 0 };   /* whether it has the staged kernel */
     typedef T X;
     typedef gpul__none Y;
     typedef A Acc;
@@ -1496,6 +1516,7 @@ struct gpul__reduce_layout {
     gpul_dtype out_dtype;
     int32_t aligned;  /* rows, short: every output's elements begin at a multiple of 16 bytes */
     int32_t splits;   /* blocks that share the outputs of one of them */
+    int32_t stages;   /* staged: stretches in shared memory */
     int32_t held;     /* rows: groups that a block takes, GPUL__REDUCE_GROUPS at most; cols: sets of 2^together units */
     int32_t step;     /* from a unit's row to its next: 8 where there are several groups, else 1 */
     int32_t width;    /* 2^width: warps to an output (rows), threads to one (short), threads side by side (cols) */
@@ -1504,7 +1525,8 @@ struct gpul__reduce_layout {
     int32_t parts;    /* cols: 2^parts threads share the slots of a unit */
     int32_t inner;    /* cols: 2^inner of them share a warp */
     int32_t together; /* cols: 2^together units are a block's */
-    int32_t run; /* cols: 2^run neighbouring units are combined by their block before they become partial results */
+    int32_t run; /* cols: 2^run neighbouring units are combined by their block before they become partial results; more
+                  * than a group only where there are no more groups than their tree has slots */
 };
 
 /* The outputs that this block works on, one of p.splits blocks. Neighbouring blocks read neighbouring memory: rows has
@@ -2045,33 +2067,16 @@ static __device__ __forceinline__ void gpul__reduce_lines(const Op &op, typename
     }
 }
 
-/* The tree over `parts` threads that lie `width` apart: `sets` times kC values of each, `pitch` apart in shared memory,
- * of which `own` are this thread's. Results in part 0. */
+/* The groups' tree over `count` of its slots from slot `from` on, for kC columns: `groups` of them, or of runs of
+ * groups. It is all that is left to do when it runs, so that as many results as registers hold are on their way at
+ * once. */
 template <int kC, typename Op>
-static __device__ __forceinline__ void gpul__reduce_parts(const Op &op, typename Op::Acc *own, int sets, int pitch,
-                                                          int part, int parts, int width) {
-    for (int d = 1; d < parts; d *= 2) {
-        __syncthreads();
-        if (part % (2 * d) != 0 || part >= parts) continue;
-        GPUL__UNROLL_NOT
-        for (int h = 0; h < sets; ++h) {
-            GPUL__UNROLL
-            for (int c = 0; c < kC; ++c) {
-                typename Op::Acc *const left = own + (h * kC + c) * pitch;
-                *left = op.combine(*left, left[d * width]);
-            }
-        }
-    }
-}
-
-/* The groups' tree over `count` of its slots from slot `from` on, for kC columns. */
-template <int kC, typename Op>
-static __device__ __forceinline__ void gpul__reduce_groups(const Op &op, const gpul__reduce_layout &p,
-                                                           const typename Op::Acc *groups, int from, int count,
+static __device__ __forceinline__ void gpul__reduce_groups(const Op &op, const typename Op::Acc *partials, int groups,
+                                                           int64_t outputs, int from, int count,
                                                            typename Op::Acc (&result)[kC]) {
     typedef typename Op::Acc Acc;
-    enum { kSide = 4 }; /* slots side by side */
-    Acc open[6 * kC];   /* for gpul__reduce_carry: 256 slots, four at a time */
+    enum { kBytes = kC * sizeof(Acc), kSide = kBytes <= 16 ? 8 : kBytes <= 32 ? 4 : 2 }; /* slots side by side */
+    Acc open[7 * kC]; /* for gpul__reduce_carry: 256 slots, two at a time or more */
     int levels = 0;
     while (int(kSide) << levels < count) ++levels;
     GPUL__UNROLL_NOT
@@ -2083,13 +2088,14 @@ static __device__ __forceinline__ void gpul__reduce_groups(const Op &op, const g
             for (int c = 0; c < kC; ++c) acc[k][c] = op.identity();
         }
         GPUL__UNROLL_NOT
-        for (int g = from + s; g < p.groups; g += 256) {
+        for (int g = from + s; g < groups; g += 256) {
             Acc next[kSide][kC];
             GPUL__UNROLL
             for (int k = 0; k < int(kSide); ++k) {
+                const bool there = s + k < count && g + k < groups;
                 GPUL__UNROLL
                 for (int c = 0; c < kC; ++c)
-                    next[k][c] = k < count && g + k < p.groups ? groups[int64_t(g + k) * p.outputs + c] : op.identity();
+                    next[k][c] = there ? partials[int64_t(g + k) * outputs + c] : op.identity();
             }
             GPUL__UNROLL
             for (int k = 0; k < int(kSide); ++k) {
@@ -2112,137 +2118,346 @@ static __device__ __forceinline__ void gpul__reduce_groups(const Op &op, const g
     }
 }
 
-/* A block has a strip of 2^p.width threads with kC columns each, 2^p.parts threads to the slots of a unit with
- * 2^p.passes of them each, and 2^p.together units: 256 threads in all, or 512. It takes p.held such sets of units, one
- * after the other, and nothing waits for anything until all of them are read. Runs of 2^p.run units are combined then,
- * groups by the last block of each, and the output by the last. What counts is how much is on its way: 8 loads in each
- * of a multiprocessor's 512 threads, 64 KB, is where an H200 is fastest. 8192 x 8192 doubles take 125 us; with 96 KB
- * 134, with 128 KB 167, and as copies to shared memory (cp.async, 128 KB) 147. A slot after the other, rather than four
- * side by side, leaves registers for that: 137 us with them. */
+/* A thread's place in a block of the cols kernel. A block has a strip of 2^p.width threads with kC columns each,
+ * 2^p.parts threads to the slots of a unit, and 2^p.together units side by side. It takes p.held such sets of units,
+ * one after the other. 2^p.inner lines of a unit share a warp, and one of them, which is `ranked`, has the result for
+ * all of them; these are `pitch` threads. */
+template <int kC> struct gpul__reduce_seat {
+    int width, column, line, inner, rank, pitch, unit; /* unit: the thread's first */
+    bool ranked, real;
+    int64_t output;
+    gpul__reduce_place place; /* of the output */
+    __device__ __forceinline__ gpul__reduce_seat(const gpul__reduce_layout &p, const gpul__reduce_share &share) {
+        width = 1 << p.width;
+        column = int(threadIdx.x) & (width - 1);
+        line = int(threadIdx.x >> p.width);
+        inner = p.inner;
+        rank = (line >> inner << p.width) + column;
+        pitch = int(blockDim.x) >> inner;
+        ranked = (line & ((1 << inner) - 1)) == 0;
+        unit = int(share.part) * (p.held << p.together) + (line >> p.parts);
+        output = ((int64_t(share.job) << p.width) + column) * kC; /* kC > 1 divides p.outputs */
+        real = output < p.outputs;
+        place = gpul__reduce_at(p, real ? output : 0);
+    }
+    /* The tree over 2^levels lines, side by side, those of a warp done: `acc` where a line is ranked. Result in the
+     * first. `exchange` has kC for each rank. */
+    template <typename Op>
+    __device__ __forceinline__ void combine(const Op &op, typename Op::Acc (&acc)[kC], typename Op::Acc *exchange,
+                                            int levels) const {
+        const int part = line & ((1 << levels) - 1);
+        typename Op::Acc *const own = exchange + rank;
+        if (levels <= inner) return;
+        if (ranked) {
+            GPUL__UNROLL
+            for (int c = 0; c < kC; ++c) own[c * pitch] = acc[c];
+        }
+        GPUL__UNROLL_NOT
+        for (int d = 1 << inner; d < 1 << levels; d *= 2) {
+            __syncthreads();
+            if ((part & (2 * d - 1)) != 0) continue;
+            GPUL__UNROLL
+            for (int c = 0; c < kC; ++c)
+                own[c * pitch] = acc[c] = op.combine(acc[c], own[c * pitch + (d >> inner) * width]);
+        }
+    }
+    /* The same for `sets` times kC results of each ranked line, which are in `own`. */
+    template <typename Op>
+    __device__ __forceinline__ void combine_sets(const Op &op, typename Op::Acc *own, int sets, int levels) const {
+        const int part = line & ((1 << levels) - 1);
+        GPUL__UNROLL_NOT
+        for (int d = 1 << inner; d < 1 << levels; d *= 2) {
+            __syncthreads();
+            if ((part & (2 * d - 1)) != 0) continue;
+            GPUL__UNROLL_NOT
+            for (int h = 0; h < sets; ++h) {
+                GPUL__UNROLL
+                for (int c = 0; c < kC; ++c) {
+                    typename Op::Acc *const left = own + (h * kC + c) * pitch;
+                    *left = op.combine(*left, left[(d >> inner) * width]);
+                }
+            }
+        }
+    }
+};
+
+/* A run has 2^this units side by side. */
+static __device__ __forceinline__ int gpul__reduce_beside(const gpul__reduce_layout &p) {
+    return p.run < p.together ? p.run : p.together;
+}
+
+/* The tree from units on: runs of 2^p.run of them, side by side and one after the other, of `sets` sets that begin with
+ * the block's unit `unit`. `results` has kC for each rank and set, `pitch` apart, or for the first line's ranks alone
+ * where a set is no more than a run. Where there are several runs, theirs become partial results. */
+template <int kC, typename Op>
+static __device__ __forceinline__ void
+gpul__reduce_runs(const Op &op, const gpul__reduce_layout &p, const gpul__reduce_seat<kC> &seat, int unit, int sets,
+                  typename Op::Acc *results, int pitch, typename Op::Acc *partials, typename Op::Acc (&acc)[kC]) {
+    typedef typename Op::Acc Acc;
+    const int beside = gpul__reduce_beside(p), apart = p.together - beside; /* 2^apart runs side by side */
+    const int lines = int(blockDim.x >> p.width), after = 1 << (p.run - beside);
+    /* the results of the index-th run, `step` sets long */
+    const auto values_of = [&](int index, int step) {
+        const int line = (index & ((1 << apart) - 1)) << (p.parts + beside);
+        return results + (index >> apart) * step * kC * pitch + (line >> seat.inner << p.width) + seat.column;
+    };
+    GPUL__UNROLL_NOT
+    for (int d = 1; d < after; d *= 2) {
+        __syncthreads();
+        GPUL__UNROLL_NOT
+        for (int i = seat.line; i < sets / (2 * d) << apart; i += lines) {
+            Acc *const left = values_of(i, 2 * d);
+            GPUL__UNROLL
+            for (int c = 0; c < kC; ++c) left[c * pitch] = op.combine(left[c * pitch], left[(d * kC + c) * pitch]);
+        }
+    }
+    __syncthreads();
+    GPUL__UNROLL_NOT
+    for (int run = seat.line; run < sets << p.together >> p.run; run += lines) {
+        const Acc *const values = values_of(run, after);
+        const int at = (unit >> p.run) + run;
+        const bool put = p.units > 1 << p.run && at << p.run < p.units && seat.real;
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) {
+            acc[c] = values[c * pitch];
+            if (put) partials[int64_t(at) * p.outputs + seat.output + c] = acc[c];
+        }
+    }
+}
+
+/* What is left then: the last block of each group combines its runs, the last of all the groups, unless there is only
+ * one, of which the first line has the result. `exchange` has kC for each rank. */
+template <int kC, typename Op>
+static __device__ __forceinline__ void
+gpul__reduce_cols_end(const Op &op, const gpul__reduce_layout &p, const gpul__reduce_seat<kC> &seat, unsigned job,
+                      typename Op::Acc (&acc)[kC], typename Op::Acc *exchange, uint32_t *flag, void *out,
+                      typename Op::Acc *partials, uint32_t *arrived) {
+    typedef typename Op::Acc Acc;
+    const bool leads = seat.real && seat.line == 0;
+    if (p.units > 1 << p.run) {
+        partials += seat.output;
+        if (p.run < 3) { /* one run a block */
+            const int group = seat.unit >> 3;
+            const int rest = p.units - group * 8, runs = (rest < 8 ? rest + (1 << p.run) - 1 : 8) >> p.run;
+            if (!gpul__arrive_last(arrived + gridDim.x + int64_t(job) * p.groups + group, uint32_t(runs), flag)) return;
+            if (leads) {
+                GPUL__UNROLL
+                for (int c = 0; c < kC; ++c)
+                    acc[c] = gpul__reduce_eight(op, partials + int64_t(group << (3 - p.run)) * p.outputs + c, p.outputs,
+                                                runs);
+            }
+            partials += p.outputs * int64_t((p.units + (1 << p.run) - 1) >> p.run);
+            if (leads && p.groups > 1) {
+                GPUL__UNROLL
+                for (int c = 0; c < kC; ++c) partials[int64_t(group) * p.outputs + c] = acc[c];
+            }
+        }
+        if (p.groups > 1) {
+            const uint32_t arrivals = uint32_t(p.run < 3 ? p.groups : p.splits);
+            if (!gpul__arrive_last(arrived + job, arrivals, flag)) return;
+            /* the 256 slots, as far as there are groups for them, are shared out among the block's lines of threads */
+            const int most = p.together + p.parts, line = seat.line;
+            const int groups = p.run < 3 ? p.groups : (p.units + (1 << p.run) - 1) >> p.run;
+            int slots = 0;
+            while (slots < 8 && 1 << slots < groups) ++slots;
+            const int used = slots < most ? slots : most, count = 1 << (slots - used);
+            GPUL__UNROLL
+            for (int c = 0; c < kC; ++c) acc[c] = op.identity();
+            if (seat.real && line < 1 << used)
+                gpul__reduce_groups<kC>(op, partials, groups, p.outputs, line * count, count, acc);
+            gpul__reduce_lines(op, acc, seat.inner, seat.width);
+            seat.combine(op, acc, exchange, most);
+        }
+    }
+    if (!leads) return;
+    GPUL__UNROLL
+    for (int c = 0; c < kC; ++c) {
+        const int64_t at = kC == 1 ? seat.place.out : seat.place.out + c * p.out_stride[p.outer_ndim - 1];
+        op.store(out, at, p.out_dtype, op.combine(acc[c], op.identity()), p.n); /* as in rows */
+    }
+}
+
+/* Blocks of 256 threads, or 512, that have 2^p.passes slots each, one after the other. Nothing waits for anything until
+ * all units of a block are read. What counts is how much is on its way: 8 loads in each of a multiprocessor's 512
+ * threads, 64 KB, is where an H200 is fastest. 8192 x 8192 doubles take 125 us; with 96 KB 134, with 128 KB 167, and as
+ * copies to shared memory (cp.async, 128 KB) 147. A slot after the other, rather than four side by side, leaves
+ * registers for that: 137 us with them. */
 template <typename Op, int kC>
 static __global__ void __launch_bounds__(2 * GPUL__REDUCE_THREADS, 1)
     gpul__reduce_cols(void *out, const typename Op::X *x, const typename Op::Y *y, typename Op::Acc *partials,
                       uint32_t *arrived, const __grid_constant__ gpul__reduce_layout p, Op op) {
     gpul__await();
     typedef typename Op::Acc Acc;
-    const int threads = int(blockDim.x), width = 1 << p.width;
-    const int column = int(threadIdx.x) & (width - 1), line = int(threadIdx.x >> p.width);
-    /* 2^inner lines of a unit share a warp, and one of them has the result for all: `rank`, of `pitch` threads */
-    const int inner = p.inner, rank = (line >> inner << p.width) + column, pitch = threads >> inner;
-    const bool ranked = (line & ((1 << inner) - 1)) == 0;
-    GPUL_SHARED(Acc, shared); /* kC times p.held for each rank; kC times p.passes for each thread; a flag */
-    Acc *const own = shared + rank, *const halves = shared + p.held * kC * pitch;
-    uint32_t *const flag = reinterpret_cast<uint32_t *>(halves + p.passes * kC * threads);
     const gpul__reduce_share share = gpul__reduce_share_of(p, true);
     if (share.part >= unsigned(p.splits)) return; /* the grid may have more blocks than parts */
-    const int from = int(share.part) * (p.held << p.together) + (line >> p.parts);
-    const int64_t output = ((int64_t(share.job) << p.width) + column) * kC; /* kC > 1 divides p.outputs */
-    const bool real = output < p.outputs;
-    const gpul__reduce_place place = gpul__reduce_at(p, real ? output : 0);
+    const gpul__reduce_seat<kC> seat(p, share);
+    GPUL_SHARED(Acc, shared); /* kC times p.held for each rank; kC times p.passes for each thread; a flag */
+    Acc *const own = shared + seat.rank, *const halves = shared + p.held * kC * seat.pitch;
+    Acc acc[kC];
+    x += seat.place.x;
     GPUL__UNROLL_NOT
     for (int h = 0; h < p.held; ++h) {
-        const int unit = from + (h << p.together);
-        Acc acc[kC];
+        const int unit = seat.unit + (h << p.together);
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c) acc[c] = op.identity();
-        if (real && unit < p.units) {
-            const int first = (line & ((1 << p.parts) - 1)) << p.passes;
+        if (seat.real && unit < p.units) {
+            const int first = (seat.line & ((1 << p.parts) - 1)) << p.passes;
             GPUL__UNROLL_NOT
             for (int pass = 0; pass < 1 << p.passes; ++pass) {
-                gpul__reduce_slot(p, op, x + place.x, y, unit, first + pass, acc);
-                gpul__reduce_carry(op, acc, pass, p.passes, halves + threadIdx.x, threads);
+                gpul__reduce_slot(p, op, x, y, unit, first + pass, acc);
+                gpul__reduce_carry(op, acc, pass, p.passes, halves + threadIdx.x, int(blockDim.x));
             }
         }
-        gpul__reduce_lines(op, acc, inner, width);
-        if (!ranked) continue;
+        gpul__reduce_lines(op, acc, seat.inner, seat.width);
+        if (p.held == 1 || !seat.ranked) continue;
         GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) own[(h * kC + c) * pitch] = acc[c];
+        for (int c = 0; c < kC; ++c) own[(h * kC + c) * seat.pitch] = acc[c];
     }
-    /* the slots of a unit, and then a run of units, side by side and one after the other: the same tree goes on */
-    const int beside = p.run < p.together ? p.run : p.together, after = 1 << (p.run - beside);
-    const int members = 1 << (p.parts + beside);
-    gpul__reduce_parts<kC>(op, own, p.held, pitch, ranked ? (line & (members - 1)) >> inner : members, members >> inner,
-                           width);
-    bool leads = real && (line & (members - 1)) == 0 && from < p.units;
-    Acc acc[kC];
-    GPUL__UNROLL
-    for (int c = 0; c < kC; ++c) acc[c] = op.identity();
-    if (leads) {
-        GPUL__UNROLL_NOT
-        for (int d = 1; d < after; d *= 2) {
-            GPUL__UNROLL_NOT
-            for (int h = 0; h < p.held; h += 2 * d) {
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c)
-                    own[(h * kC + c) * pitch] = op.combine(own[(h * kC + c) * pitch], own[((h + d) * kC + c) * pitch]);
-            }
-        }
-        GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) acc[c] = own[c * pitch];
-    }
-    if (p.units > 1 << p.run) {
-        if (p.run < 3) { /* one run a block */
-            const int group = from >> 3;
-            if (leads) {
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c) partials[int64_t(from >> p.run) * p.outputs + output + c] = acc[c];
-            }
-            const int rest = p.units - group * 8, runs = (rest < 8 ? rest + (1 << p.run) - 1 : 8) >> p.run;
-            if (!gpul__arrive_last(arrived + gridDim.x + int64_t(share.job) * p.groups + group, uint32_t(runs), flag))
-                return;
-            leads = real && line == 0;
-            if (leads) {
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c)
-                    acc[c] = gpul__reduce_eight(op, partials + int64_t(group << (3 - p.run)) * p.outputs + output + c,
-                                                p.outputs, runs);
-            }
-            partials += p.outputs * int64_t((p.units + (1 << p.run) - 1) >> p.run);
-            if (leads && p.groups > 1) {
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c) partials[int64_t(group) * p.outputs + output + c] = acc[c];
-            }
-        } else if (leads) { /* whole groups */
-            GPUL__UNROLL_NOT
-            for (int h = 0; h < p.held; h += after) {
-                const int unit = from + (h << p.together);
-                if (unit >= p.units) break;
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c)
-                    partials[int64_t(unit >> 3) * p.outputs + output + c] = own[(h * kC + c) * pitch];
-            }
-        }
-        if (p.groups > 1) {
-            const uint32_t arrivals = uint32_t(p.run < 3 ? p.groups : p.splits);
-            if (!gpul__arrive_last(arrived + share.job, arrivals, flag)) return;
-            /* the 256 slots, as far as there are groups for them, are shared out among the block's lines of threads */
-            const int most = p.together + p.parts;
-            int slots = 0;
-            while (slots < 8 && 1 << slots < p.groups) ++slots;
-            const int used = slots < most ? slots : most, count = 1 << (slots - used);
-            leads = real && line == 0;
+    const int levels = p.parts + gpul__reduce_beside(p);
+    if (p.held == 1) {
+        seat.combine(op, acc, shared, levels);
+        if (p.units > 1 << p.run && seat.real && (seat.line & ((1 << levels) - 1)) == 0 && seat.unit < p.units) {
             GPUL__UNROLL
-            for (int c = 0; c < kC; ++c) acc[c] = op.identity();
-            if (real && line < 1 << used) gpul__reduce_groups<kC>(op, p, partials + output, line * count, count, acc);
-            gpul__reduce_lines(op, acc, inner, width);
-            if (ranked) {
+            for (int c = 0; c < kC; ++c) partials[int64_t(seat.unit >> p.run) * p.outputs + seat.output + c] = acc[c];
+        }
+    } else {
+        seat.combine_sets(op, own, p.held, levels);
+        gpul__reduce_runs(op, p, seat, int(share.part) * (p.held << p.together), p.held, shared, seat.pitch, partials,
+                          acc);
+    }
+    gpul__reduce_cols_end(op, p, seat, share.job, acc, shared,
+                          reinterpret_cast<uint32_t *>(halves + p.passes * kC * int(blockDim.x)), out, partials,
+                          arrived);
+}
+
+#ifndef GPULITE_CPU_STANDIN
+/* Few columns with nothing between them, on compute capability 9.0: a block has rows of its units copied into shared
+ * memory, whole stretches at once (gpul__bulk_copy), and folds them there. Its threads have two slots of a unit each,
+ * so that p.parts is 4, and sets are a group at most; p.stages stretches fit, and when one is read the next is asked
+ * for. What is on its way depends on nothing else then, and no column is too narrow for a cache line: 24 x 1500000
+ * doubles take 76 us, in the cols kernel 104; 8 x 2^22 74 and 77. More than 96 KB on their way are no faster. */
+#define GPUL__STAGED_LEAST (int64_t(1) << 25) /* bytes of x */
+#define GPUL__STAGED_BYTES 98304              /* of all stretches, about */
+template <typename Op, int kC>
+static __global__ void __launch_bounds__(2 * GPUL__REDUCE_THREADS, 1)
+    gpul__reduce_staged(void *out, const typename Op::X *x, const typename Op::Y *y, typename Op::Acc *partials,
+                        uint32_t *arrived, const __grid_constant__ gpul__reduce_layout p, Op one_op) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    typedef typename Op::X X;
+    typedef typename Op::Y Y;
+    typedef typename Op::Acc Acc;
+    enum { kN = 16 / sizeof(X), kRow = 32 * kN, kSlots = 2, kBytes = gpul__size_of<Y>::bytes };
+    const gpul__reduce_share share = gpul__reduce_share_of(p, true);
+    if (share.part >= unsigned(p.splits)) return;
+    const gpul__reduce_seat<kC> seat(p, share);
+    const int most = kRow << p.together, outputs = int(p.outputs); /* most: rows of x in a stretch */
+    /* stretches of x, and of y; kC for each rank; kC for the first line, for each set of a run; barriers; a flag */
+    GPUL_SHARED(unsigned char, shared);
+    X *const tx = reinterpret_cast<X *>(shared);
+    Y *const ty = reinterpret_cast<Y *>(tx + p.stages * most * outputs);
+    Acc *const exchange = reinterpret_cast<Acc *>(shared + p.stages * most * (outputs * int(sizeof(X)) + int(kBytes)));
+    Acc *const results = exchange + kC * seat.pitch;
+    uint64_t *const loaded = reinterpret_cast<uint64_t *>(results + (kC << (p.width + p.run - p.together)));
+    uint32_t *const flag = reinterpret_cast<uint32_t *>(loaded + p.stages);
+    const uint32_t barriers = uint32_t(__cvta_generic_to_shared(loaded));
+    const int begin = int(share.part) * (p.held << p.together); /* unit */
+    const int last = (1 << (p.run - p.together)) - 1;           /* of the sets of a run */
+    const int64_t step = 8 * int64_t(kRow);
+    const auto start_of = [&](int set) {
+        const int unit = begin + (set << p.together);
+        return ((unit & ~7) * p.rows + (unit & 7)) * kRow;
+    };
+    /* the next stretch: row `ahead_row` of the units of set `ahead`. Only sets at the very end are empty. */
+    int ahead = 0, ahead_row = 0, ahead_stage = 0;
+    const auto ask = [&]() {
+        if (ahead == p.held) return;
+        const int64_t at = start_of(ahead) + ahead_row * step, rest = p.n - at;
+        const int count = int(rest < most ? rest : most);
+        if (count > 0) {
+            const uint32_t barrier = barriers + 8 * uint32_t(ahead_stage);
+            gpul__bulk_expect(barrier, count * (outputs * int(sizeof(X)) + int(kBytes)));
+            gpul__bulk_copy(tx + ahead_stage * most * outputs, x + at * outputs, count * outputs, barrier);
+            gpul__bulk_copy(ty + ahead_stage * most, y + (gpul__has<Y>() ? at : 0), count, barrier);
+            ahead_stage = ahead_stage + 1 < p.stages ? ahead_stage + 1 : 0;
+        }
+        if (++ahead_row == int(p.rows) || at + step >= p.n) {
+            ahead_row = 0;
+            ++ahead;
+        }
+    };
+    if (threadIdx.x == 0) gpul__bulk_begin(barriers, p.stages);
+    __syncthreads();
+    gpul__await();
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < p.stages; ++i) ask();
+    }
+    const int offset = (seat.line >> p.parts) * kRow; /* of this thread's unit */
+    const int first = (seat.line & ((1 << p.parts) - 1)) * (kSlots * kN);
+    const X *const column = x + seat.column * kC;
+    int stage = 0;
+    uint32_t parity = 0;
+    Acc acc[kC];
+    GPUL__UNROLL_NOT
+    for (int set = 0; set < p.held; ++set) {
+        const int64_t start = start_of(set) + offset;
+        const int64_t rest = p.n - start; /* up to the unit's first slot that is not there, and more */
+        typename Op::Lane lane[kSlots][kC];
+        Op op[kC];
+        __syncthreads(); /* all have read `exchange` */
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) {
+            op[c] = one_op;
+            if (seat.real) op[c].begin(column + c);
+            GPUL__UNROLL
+            for (int s = 0; s < kSlots; ++s) lane[s][c] = op[c].start();
+        }
+        GPUL__UNROLL_NOT
+        for (int64_t row = 0; row < p.rows * step && row < p.n - (start - offset); row += step) {
+            gpul__bulk_wait(barriers + 8 * uint32_t(stage), parity);
+            const X *const px = tx + (stage * most + offset + first) * outputs + seat.column * kC;
+            const Y *const py = ty + (gpul__has<Y>() ? stage * most + offset + first : 0);
+            GPUL__UNROLL
+            for (int s = 0; s < kSlots; ++s) {
+                if (!seat.real || row + first + s * kN >= rest) break; /* slots are there or not: kN divides p.n */
+                const gpul__pack<Y, kN> vy = gpul__load<kN>(py + (gpul__has<Y>() ? s * kN : 0));
                 GPUL__UNROLL
-                for (int c = 0; c < kC; ++c) own[c * pitch] = acc[c];
+                for (int k = 0; k < kN; ++k) {
+                    const gpul__pack<X, kC> vx = gpul__load<kC>(px + (s * kN + k) * outputs);
+                    GPUL__UNROLL
+                    for (int c = 0; c < kC; ++c)
+                        lane[s][c] = op[c].fold(lane[s][c], vx.v[c], vy.v[k], int(row) + first + s * kN + k);
+                }
             }
-            gpul__reduce_parts<kC>(op, own, 1, pitch, ranked ? line >> inner : threads, 1 << used >> inner, width);
-            if (leads) {
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c) acc[c] = own[c * pitch];
+            __syncthreads();
+            if (threadIdx.x == 0) ask();
+            if (++stage == p.stages) {
+                stage = 0;
+                parity ^= 1;
             }
         }
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) {
+            Acc slot[kSlots];
+            GPUL__UNROLL
+            for (int s = 0; s < kSlots; ++s)
+                slot[s] = seat.real && first + s * kN < rest ? op[c].settle(lane[s][c], start, first + s * kN)
+                                                             : one_op.identity();
+            acc[c] = one_op.combine(slot[0], slot[1]);
+        }
+        gpul__reduce_lines(one_op, acc, seat.inner, seat.width);
+        seat.combine(one_op, acc, exchange, p.parts + p.together);
+        if (seat.line == 0) {
+            GPUL__UNROLL
+            for (int c = 0; c < kC; ++c) results[((set & last) * kC + c) * seat.width + seat.column] = acc[c];
+        }
+        if ((set & last) == last)
+            gpul__reduce_runs(one_op, p, seat, begin + ((set - last) << p.together), last + 1, results, seat.width,
+                              partials, acc);
     }
-    if (!leads) return;
-    GPUL__UNROLL
-    for (int c = 0; c < kC; ++c) {
-        const int64_t at = kC == 1 ? place.out : place.out + c * p.out_stride[p.outer_ndim - 1];
-        op.store(out, at, p.out_dtype, op.combine(acc[c], op.identity()), p.n); /* as in rows */
-    }
+    gpul__reduce_cols_end(one_op, p, seat, share.job, acc, exchange, flag, out, partials, arrived);
+#endif
 }
+#endif
 
 /* A thread has kC columns of one row: many outputs of few elements. */
 template <typename Op, int kC>
@@ -2341,18 +2556,18 @@ static inline int32_t gpul__reduce_start(gpul__reduce_args *args, gpul__reduce_l
     gpul_dim3 grid = gpul_grid_1d(fast, 1);
     grid.y = uint32_t(slow < most ? slow : most);
     grid.z = uint32_t(gpul_ceil_div(slow, most));
-    return gpul__launch_early(args->device, kernel, grid, gpul__dim(threads), shared_bytes + 16,
-                              args->stream, args->out, static_cast<const typename Op::X *>(args->x),
+    return gpul__launch_early(args->device, kernel, grid, gpul__dim(threads), shared_bytes + 16, args->stream,
+                              args->out, static_cast<const typename Op::X *>(args->x),
                               static_cast<const typename Op::Y *>(args->y), static_cast<Acc *>(args->partials),
                               args->arrived, p, op);
 }
 
 /* What the cols kernel would take with this layout, in units of the time in which every multiprocessor reads 64 KB;
  * that much a block of 512 threads, or two of 256, have on their way. `flights` is how often a thread has 8 loads on
- * their way for one set of units, `fill` how full units are. A round that is not full ends little sooner: what one block
- * gets is limited. Each round costs its start and end, each level at which results pass between blocks its arrivals, and
- * the last blocks have the memory to themselves; two small blocks are better than a large one, and narrow strips are as
- * good as wide ones for one round only. */
+ * their way for one set of units, `fill` how full units are. A round that is not full ends little sooner: what one
+ * block gets is limited. Each round costs its start and end, each level at which results pass between blocks its
+ * arrivals, and the last blocks have the memory to themselves; two small blocks are better than a large one, and narrow
+ * strips are as good as wide ones for one round only. */
 static inline float gpul__reduce_cost_cols(const gpul__reduce_layout &p, float flights, float fill, int64_t strips,
                                            float per_sm) {
     const bool doubled = p.width + p.parts + p.together > 8; /* 512 threads */
@@ -2367,11 +2582,12 @@ static inline float gpul__reduce_cost_cols(const gpul__reduce_layout &p, float f
     float cost = each * (full + last), worse = doubled ? 1.03f : 1.0f;
     if (p.together > 3) worse += 0.05f;
     for (int32_t held = p.held; held > 1; held /= 2) worse += 0.002f;
+    if (p.width < 3 && strips > 8) worse += rounds > 1.05f || each > 4 ? 0.5f : 0.05f; /* not a whole cache line */
     if (rounds > 1.05f) {
         cost += each / 8;
         worse += p.width < 5 ? 0.03f : p.width < 7 ? 0.005f * float(7 - p.width) : 0.0f;
-    } else if (p.width != 3 && p.width != 4 && strips >= 8) {
-        worse += p.width < 3 ? 0.05f : 0.005f * float(p.width - 4);
+    } else if (p.width > 4) {
+        worse += 0.005f * float(p.width - 4);
     }
     cost = cost * worse + 2 * (full + (rest > 0 ? 1.0f : 0.0f));
     if (p.units > 1 << p.run) cost += 0.5f * float((p.run < 3) + (p.groups > 1));
@@ -2389,14 +2605,21 @@ static inline int32_t gpul__reduce_held_cols(int32_t asked, int32_t most, int32_
     return held <= most ? held : most / group * group;
 }
 
+static inline int32_t gpul__reduce_run_of(const gpul__reduce_layout &p) {
+    int32_t run = p.together;
+    while (1 << run < p.held << p.together) ++run;
+    return run > 3 && (p.groups > 256 || 1 << run != p.held << p.together) ? 3 : run;
+}
+
 /* How the cols kernel shares out the work: the cheapest of all ways by the estimate above, where a block has one set of
- * units, or as many as make one round. Of up to 200 ways that were timed on an H200 for each of 45 matrices, from 1000 x
- * 1000 to 20000 x 20000 and 8 x 2^22, it picks one that is 1 % slower than the best on average, 17 % at worst. Columns
- * less than 128 bytes wide in all are read a slot or four at a time, as was measured best with y and without it. Shared
- * memory has `room` for a result of that many threads. */
+ * units, or as many as make one round. Of up to 200 ways that were timed on an H200 for each of 45 matrices, from 1000
+ * x 1000 to 20000 x 20000 and 8 x 2^22, it picks one that is 1 % slower than the best on average, 17 % at worst.
+ * Columns less than 128 bytes wide in all are read a slot or four at a time, as was measured best with y and without
+ * it. Shared memory has `room` for a result of that many threads. */
 static inline void gpul__reduce_plan_cols(gpul__reduce_layout &p, int32_t vec, bool two, int64_t strips, int64_t sms,
                                           int32_t room) {
-    const int32_t slots = gpul__log2_up_to(gpul_ceil_div(p.n, vec), 5), narrowest = gpul__log2_up_to(strips, 2);
+    const int32_t slots = gpul__log2_up_to(gpul_ceil_div(p.n, vec), 5),
+                  narrowest = strips > 8 ? 2 : gpul__log2_up_to(strips, 3);
     const int32_t few = strips >= 8 ? slots : two ? 0 : vec == 2 ? 2 : 1;
     const float per_sm = 1.0f / float(sms), fill = float(p.n) / (float(p.units) * float(p.rows * 32 * vec));
     gpul__reduce_layout next = p;
@@ -2418,12 +2641,11 @@ static inline void gpul__reduce_plan_cols(gpul__reduce_layout &p, int32_t vec, b
                 if (most < 1) break;
                 const int64_t jobs = ((strips - 1) >> next.width) + 1, round = sms << (9 - threads);
                 const int32_t sets = ((p.units - 1) >> next.together) + 1, beside = int32_t(round / jobs);
-                const int32_t one = gpul__reduce_held_cols(beside > 1 ? (sets - 1) / beside + 1 : sets, most,
-                                                           next.together);
+                const int32_t one =
+                    gpul__reduce_held_cols(beside > 1 ? (sets - 1) / beside + 1 : sets, most, next.together);
                 next.held = 1;
                 for (;;) {
-                    const int32_t units = next.held << next.together;
-                    next.run = units >= 8 ? 3 : units >= 4 ? 2 : units >= 2 ? 1 : 0;
+                    next.run = gpul__reduce_run_of(next);
                     const float cost = gpul__reduce_cost_cols(next, flights, fill, strips, per_sm);
                     if (least < 0 || cost < least) {
                         least = cost;
@@ -2469,6 +2691,58 @@ template <typename Op> struct gpul__narrow<Op, 1> {
         return 0;
     }
 };
+
+/* The staged kernel, where its operation and this file's code have it, and it pays: *launched tells. */
+template <typename Op, int kC, bool kStaged> struct gpul__staged {
+    static inline int32_t launch(int32_t *launched, gpul__reduce_args *, const gpul__reduce_layout &, const Op &) {
+        *launched = 0;
+        return 0;
+    }
+};
+#ifndef GPULITE_CPU_STANDIN
+template <typename Op, int kC> struct gpul__staged<Op, kC, true> {
+    static inline int32_t launch(int32_t *launched, gpul__reduce_args *args, const gpul__reduce_layout &common,
+                                 const Op &op) {
+        typedef typename Op::X X;
+        typedef typename Op::Y Y;
+        enum { kN = 16 / sizeof(X), kUsual = kN == 2 ? 9 : 8 }; /* 2^kUsual threads read 32 KB at once */
+        const auto kernel = &gpul__reduce_staged<Op, kC>;
+        gpul__reduce_layout p = common;
+        const int64_t strips = p.outputs / kC, groups = gpul_ceil_div(p.groups, args->sms); /* of a block */
+        int32_t early;
+        *launched = 0;
+        if (args->outer_ndim != 1 || p.x_reduce[0] != p.outputs || strips > 32 || p.n % kN != 0) return 0;
+        if (gpul__has<Y>() && (p.y_stride != 1 || !gpul__aligned(args->y, 16))) return 0;
+        /* large enough, and nearly as many groups as there is room for */
+        if (p.outputs * p.n * int64_t(sizeof(X)) < GPUL__STAGED_LEAST || p.groups * 4 < groups * args->sms * 3)
+            return 0;
+        const int32_t error = gpul__early(&early, reinterpret_cast<const void *>(kernel), args->device);
+        if (error != 0 || !early) return error;
+        p.width = gpul__log2_up_to(strips, 5);
+        p.parts = 4;
+        p.inner = p.width < 1 ? 4 : 5 - p.width;
+        p.together = int(kUsual) - p.width - p.parts;
+        p.together = p.together < 0 ? 0 : p.together > 3 ? 3 : p.together;
+        p.held = int32_t(groups) << (3 - p.together);
+        p.run = gpul__reduce_run_of(p);
+        p.splits = int32_t(gpul_ceil_div(p.groups, groups));
+        const int32_t threads = p.width + p.parts + p.together;
+        const int64_t stretch =
+            (int64_t(32 * kN) << p.together) * (p.outputs * int64_t(sizeof(X)) + gpul__size_of<Y>::bytes);
+        const int64_t results = (kC << (threads - p.inner)) + (kC << (p.width + p.run - p.together));
+        p.stages = int32_t((GPUL__STAGED_BYTES + stretch / 2) / stretch);
+        const size_t bytes = size_t(p.stages * (stretch + 8) + results * int64_t(sizeof(typename Op::Acc)));
+        const cudaError_t e =
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes) + 16);
+        if (e != cudaSuccess) { /* less shared memory than an H200 has */
+            if (cudaPeekAtLastError() == e) cudaGetLastError();
+            return 0;
+        }
+        *launched = 1;
+        return gpul__reduce_start(args, p, kernel, 1u << threads, true, 1, 1, p.groups, bytes, op);
+    }
+};
+#endif
 
 template <typename Op> static inline int32_t gpul__reduce_launch_op(gpul__reduce_args *args, const Op &op) {
     typedef typename Op::X X;
@@ -2551,6 +2825,12 @@ template <typename Op> static inline int32_t gpul__reduce_launch_op(gpul__reduce
         int32_t launched;
         const int32_t error = gpul__narrow<Op, kC>::launch(&launched, args, p, op);
         if (launched) return error;
+    }
+    if (wide) {
+        int32_t launched;
+        const int32_t error =
+            gpul__staged<Op, kC, (int(kC) > 1 && int(Op::kStaged) != 0)>::launch(&launched, args, p, op);
+        if (launched || error != 0) return error;
     }
     const size_t bytes = size_t(wide ? int(kC) : 1) * sizeof(typename Op::Acc);
     gpul__reduce_plan_cols(p, kN, two, strips, args->sms, int32_t((GPUL__COLS_SHARED - 16) / bytes));

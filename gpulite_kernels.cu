@@ -383,7 +383,7 @@ template <typename T> struct gpul__argmax : gpul__argmin<T> {
 namespace {
 
 template <typename T> struct gpul__gemv : gpul__reduction<gpul__gemv<T>, T, T> {
-    enum { kTogether = 4 };
+    enum { kTogether = 4, kStaged = 1 };
     typedef T Y;
     T alpha, beta;
     __device__ __forceinline__ T identity() const { return T(0); }

@@ -183,14 +183,18 @@ program 'two streams without an order' 'not ordered'
 k=gpulite_kernels.cu h=gpulite.h
 fault 'reduction: no barrier before the warps meet' $h 's/if (width > 1) __syncthreads();/if (width > 8) __syncthreads();/' test_reduce kernels
 fault 'reduction: the second block to arrive takes itself for the last' $h '/gpul__arrive_last(uint32_t/,/^}/s/before == blocks - 1/before == 1/' test_reduce kernels
-fault 'reduction: a barrier in a divergent branch' $h '/if (part % (2 \* d) == 0 \&\& part < parts) {/s/$/ __syncthreads();/' test_reduce kernels
+fault 'reduction: a barrier in a divergent branch' $h 's/if ((part \& (2 \* d - 1)) != 0) continue;/& __syncthreads();/' test_reduce kernels
 fault 'reduction: a minimum that loses NaN' $k 's/return a < b || gpul__is_nan(a) ? a : b;/return a < b ? a : b;/' test_reduce
 fault 'reduction: counters not zeroed' $h 's/e = cudaMemsetAsync(scratch, 0, counters, stream);/e = cudaSuccess;/' test_streams
 fault 'reduction: counters left for the next' $h 's/if (last) \*arrived = 0;//' test_reduce kernels
 fault 'reduction: columns of a group left out' $h 's/runs = (rest < 8/runs = (rest < 0/' test_reduce kernels
 fault 'reduction: left halves that overwrite each other' $h 's/--levels, halves += kC \* pitch/--levels/' test_reduce kernels
 fault 'reduction: groups whose left halves are lost' $h 's/levels, open, 1);/0, open, 1);/' test_reduce kernels
-fault 'reduction: 512 threads in the room of 256' $h 's/shared\[c \* int(blockDim.x) + int(threadIdx.x)\] = acc/shared[c * GPUL__REDUCE_THREADS + int(threadIdx.x)] = acc/' test_reduce kernels
+fault 'reduction: lanes of a column that are not combined' $h 's/for (int d = 0; d < levels; ++d) {/for (int d = 1; d < levels; ++d) {/' test_reduce:test_shapes kernels
+fault 'reduction: sets of units that share a place' $h 's/own\[(h \* kC + c) \* seat.pitch\] = acc/own[c * seat.pitch] = acc/' test_reduce:test_shapes kernels
+fault 'reduction: sets of units that lose a level' $h 's/for (int d = 1; d < after; d \*= 2) {/for (int d = 2; d < after; d *= 2) {/' test_reduce:test_shapes kernels
+fault 'reduction: runs beyond a group where slots are folded' $h 's/p.groups > 256 || 1 << run/1 << run/' test_reduce:test_shapes kernels
+fault 'reduction: neighbouring runs that share a place' $h 's/const int at = (unit >> p.run) + run;/const int at = unit >> p.run;/' test_reduce:test_shapes kernels
 fault 'reduction: narrow columns past their end' $h '/gpul__reduce_narrow(/,/^}/s/if (first + k < length) lane/lane/' test_reduce kernels
 fault 'reduction: a leak on the failure path' $h '/cudaMemsetAsync of the scratch memory/{n;d;}' test_faults
 fault 'reduction: scratch memory freed twice' $h 's/if (scratch != NULL) {/& (void)cudaFreeAsync(scratch, stream);/' test_streams

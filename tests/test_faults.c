@@ -33,8 +33,8 @@ static int too_late(const char *call) {
            strcmp(call, "cudaSetDevice") == 0;
 }
 
-/* Operations of several launches, the first of which prepares the output (a histogram's zeros): a failure of a later one
- * comes too late too. */
+/* Operations of several launches, the first of which prepares the output (a histogram's zeros): a failure of a later
+ * one comes too late too. */
 static int in_steps(const char *function, const char *call, long k, const char names[][48]) {
     if (strncmp(function, "gpul_histogram", 14) != 0 || strcmp(call, "cudaLaunchKernelExC") != 0) return 0;
     for (long i = 0; i + 1 < k; i++)

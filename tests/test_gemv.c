@@ -206,6 +206,45 @@ static void test_same_bits(void) {
     }
 }
 
+/* Few rows in column-major order against the same numbers in row-major order: the same tree. With a GPU these are large
+ * enough to be read in whole stretches, where that is done. */
+static void test_narrow(void) {
+    static const struct {
+        gpul_dtype t;
+        int64_t rows, cols;
+    } cases[] = {{GPUL_F64, 2, 2097154}, {GPUL_F64, 8, 1600002},  {GPUL_F64, 10, 450002}, {GPUL_F64, 10, 450001},
+                 {GPUL_F64, 64, 410000}, {GPUL_F32, 4, 2200004},  {GPUL_F32, 8, 3200000}, {GPUL_F32, 12, 850004},
+                 {GPUL_F32, 68, 812004}, {GPUL_F32, 16, 1000000}, {GPUL_F64, 24, 811002}};
+    for (int k = 0; k < COUNT_OF(cases); k++) {
+        const gpul_dtype t = cases[k].t;
+#ifdef GPULITE_CPU_STANDIN
+        const int64_t rows = cases[k].rows, cols = cases[k].cols / 40;
+#else
+        const int64_t rows = cases[k].rows, cols = cases[k].cols;
+#endif
+        gpul_array y = GPUL_ZERO, other = GPUL_ZERO;
+        double by_cols[68], by_rows[68];
+        box A, x;
+        box_2d(&A, t, rows, cols, LAY_F, 0, 0);
+        box_1d(&x, t, cols, 0, 0);
+        box_random(&A, 0);
+        box_random(&x, 0);
+        CHECK_OK(gpul_device_array(&y, t, gpul_1d(rows), NULL));
+        CHECK_OK(gpul_device_array(&other, t, gpul_2d(rows, cols), NULL));
+        CHECK_OK(gpul_copy(&other, &A.view, NULL));
+        CHECK_OK(gpul_gemv(1, &other, &x.view, 0, &y, NULL));
+        CHECK_OK(gpul_copy_to_host(by_rows, &y, NULL));
+        CHECK_OK(gpul_fill(&y, NAN, NULL));
+        CHECK_OK(gpul_gemv(1, &A.view, &x.view, 0, &y, NULL));
+        CHECK_OK(gpul_copy_to_host(by_cols, &y, NULL));
+        if (!CHECK_BYTES(by_cols, by_rows, (size_t)rows * gpul_dtype_size(t))) printf("    case %d\n", k);
+        CHECK_OK(gpul_free(&other));
+        CHECK_OK(gpul_free(&y));
+        box_free(&A);
+        box_free(&x);
+    }
+}
+
 static void test_errors(void) {
     static const char *const g = "gpul_gemv";
     gpul_array A = GPUL_ZERO, x = GPUL_ZERO, y = GPUL_ZERO, d = GPUL_ZERO, i = GPUL_ZERO, iv = GPUL_ZERO,
@@ -255,6 +294,7 @@ int main(void) {
     RUN(test_transposed);
     RUN(test_nan_spreads);
     RUN(test_same_bits);
+    RUN(test_narrow);
     RUN(test_errors);
     return check_end();
 }
