@@ -2628,9 +2628,10 @@ static inline void gpul__reduce_plan_cols(gpul__reduce_layout &p, int32_t vec, b
         const float flights = float((p.rows * vec + 7) / 8 << next.passes); /* of 8 loads that a thread makes */
         if (least >= 0 && flights * fill / 2 + 2 >= least) break;           /* nor can more passes cost less */
         next.parts = slots - next.passes;
-        /* to save the host time: that many rounds want more passes, and more than one pass no large blocks */
+        /* to save the host time: that many rounds want more passes, where these fit, and more than one pass no large
+         * blocks */
         const float rounds = float(strips) * float(p.units << next.parts) * per_sm / 512;
-        if (rounds > 6 && next.passes < slots && next.passes < few) continue;
+        if (rounds > 6 && next.passes < slots && next.passes < few && (next.passes + 2) << 8 <= room) continue;
         for (int32_t threads = 8; threads <= (next.passes > 1 ? 8 : 9); ++threads) {
             for (next.width = narrowest; next.width + next.parts <= threads; ++next.width) {
                 if (next.width > narrowest && int64_t(1) << (next.width - 1) >= strips) break;

@@ -572,7 +572,7 @@ static void test_shapes(void) {
                  {GPUL_U8, 50, 1000},
                  {GPUL_F16, 9000, 7},
                  {GPUL_BF16, 70, 129},
-                 {GPUL_I64, 70000, 64}, /* more groups than threads that combine them at once */
+                 {GPUL_F64, 280000, 31}, /* more groups than threads that combine them at once */
                  /* many outputs of few elements */
                  {GPUL_F32, 3, 2052},
                  {GPUL_F32, 41, 2100},
@@ -611,7 +611,7 @@ static void test_shapes(void) {
             unsigned char *by_cols, *by_rows;
             gpul_array turned = GPUL_ZERO, rows = GPUL_ZERO, out = GPUL_ZERO;
             box x;
-            if (result == 0 || (o > 0 && n * cols > 1000000)) continue;
+            if (result == 0) continue;
             by_cols = (unsigned char *)malloc(bytes);
             by_rows = (unsigned char *)malloc(bytes);
             box_2d(&x, t, n, cols, LAY_C, 0, 0);
