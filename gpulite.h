@@ -901,7 +901,7 @@ static inline int32_t gpul__launch(void (*kernel)(Params...), gpul_dim3 grid, gp
  * not 13.5 us). Sooner is not better: where kernels let the next one in as soon as they have started
  * (griddepcontrol.launch_dependents), its blocks settle unevenly on what becomes free, and 4096 x 4096 doubles along
  * axis 0 take 41.7 us, not 33.6; that they fetch what they begin with into L2 while they wait does not make up for
- * it. */
+ * it. Where they let it in once they have read everything, most calls take 0.2 to 0.9 us more. */
 static __device__ __forceinline__ void gpul__await() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
