@@ -2693,56 +2693,55 @@ template <typename Op> struct gpul__narrow<Op, 1> {
     }
 };
 
-/* The staged kernel, where its operation and this file's code have it, and it pays: *launched tells. */
-template <typename Op, int kC, bool kStaged> struct gpul__staged {
-    static inline int32_t launch(int32_t *launched, gpul__reduce_args *, const gpul__reduce_layout &, const Op &) {
-        *launched = 0;
+/* The staged kernel, where its operation and this file's code have it, and it pays: *launched tells. (Functions, for
+ * members of templates would be symbols of the object file.) */
+template <bool kStaged> struct gpul__staged {};
+template <typename Op, int kC, bool kStaged>
+static inline int32_t gpul__reduce_launch_staged(gpul__staged<kStaged>, int32_t *launched, gpul__reduce_args *,
+                                                 const gpul__reduce_layout &, const Op &) {
+    *launched = 0;
+    return 0;
+}
+#ifndef GPULITE_CPU_STANDIN
+template <typename Op, int kC>
+static inline int32_t gpul__reduce_launch_staged(gpul__staged<true>, int32_t *launched, gpul__reduce_args *args,
+                                                 const gpul__reduce_layout &common, const Op &op) {
+    typedef typename Op::X X;
+    typedef typename Op::Y Y;
+    enum { kN = 16 / sizeof(X), kUsual = kN == 2 ? 9 : 8 }; /* 2^kUsual threads read 32 KB at once */
+    const auto kernel = &gpul__reduce_staged<Op, kC>;
+    gpul__reduce_layout p = common;
+    const int64_t strips = p.outputs / kC, groups = gpul_ceil_div(p.groups, args->sms); /* of a block */
+    int32_t early;
+    *launched = 0;
+    if (args->outer_ndim != 1 || p.x_reduce[0] != p.outputs || strips > 32 || p.n % kN != 0) return 0;
+    if (gpul__has<Y>() && (p.y_stride != 1 || !gpul__aligned(args->y, 16))) return 0;
+    /* large enough, and nearly as many groups as there is room for */
+    if (p.outputs * p.n * int64_t(sizeof(X)) < GPUL__STAGED_LEAST || p.groups * 4 < groups * args->sms * 3) return 0;
+    const int32_t error = gpul__early(&early, reinterpret_cast<const void *>(kernel), args->device);
+    if (error != 0 || !early) return error;
+    p.width = gpul__log2_up_to(strips, 5);
+    p.parts = 4;
+    p.inner = p.width < 1 ? 4 : 5 - p.width;
+    p.together = int(kUsual) - p.width - p.parts;
+    p.together = p.together < 0 ? 0 : p.together > 3 ? 3 : p.together;
+    p.held = int32_t(groups) << (3 - p.together);
+    p.run = gpul__reduce_run_of(p);
+    p.splits = int32_t(gpul_ceil_div(p.groups, groups));
+    const int32_t threads = p.width + p.parts + p.together;
+    const int64_t stretch =
+        (int64_t(32 * kN) << p.together) * (p.outputs * int64_t(sizeof(X)) + gpul__size_of<Y>::bytes);
+    const int64_t results = (kC << (threads - p.inner)) + (kC << (p.width + p.run - p.together));
+    p.stages = int32_t((GPUL__STAGED_BYTES + stretch / 2) / stretch);
+    const size_t bytes = size_t(p.stages * (stretch + 8) + results * int64_t(sizeof(typename Op::Acc)));
+    const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes) + 16);
+    if (e != cudaSuccess) { /* less shared memory than an H200 has */
+        if (cudaPeekAtLastError() == e) cudaGetLastError();
         return 0;
     }
-};
-#ifndef GPULITE_CPU_STANDIN
-template <typename Op, int kC> struct gpul__staged<Op, kC, true> {
-    static inline int32_t launch(int32_t *launched, gpul__reduce_args *args, const gpul__reduce_layout &common,
-                                 const Op &op) {
-        typedef typename Op::X X;
-        typedef typename Op::Y Y;
-        enum { kN = 16 / sizeof(X), kUsual = kN == 2 ? 9 : 8 }; /* 2^kUsual threads read 32 KB at once */
-        const auto kernel = &gpul__reduce_staged<Op, kC>;
-        gpul__reduce_layout p = common;
-        const int64_t strips = p.outputs / kC, groups = gpul_ceil_div(p.groups, args->sms); /* of a block */
-        int32_t early;
-        *launched = 0;
-        if (args->outer_ndim != 1 || p.x_reduce[0] != p.outputs || strips > 32 || p.n % kN != 0) return 0;
-        if (gpul__has<Y>() && (p.y_stride != 1 || !gpul__aligned(args->y, 16))) return 0;
-        /* large enough, and nearly as many groups as there is room for */
-        if (p.outputs * p.n * int64_t(sizeof(X)) < GPUL__STAGED_LEAST || p.groups * 4 < groups * args->sms * 3)
-            return 0;
-        const int32_t error = gpul__early(&early, reinterpret_cast<const void *>(kernel), args->device);
-        if (error != 0 || !early) return error;
-        p.width = gpul__log2_up_to(strips, 5);
-        p.parts = 4;
-        p.inner = p.width < 1 ? 4 : 5 - p.width;
-        p.together = int(kUsual) - p.width - p.parts;
-        p.together = p.together < 0 ? 0 : p.together > 3 ? 3 : p.together;
-        p.held = int32_t(groups) << (3 - p.together);
-        p.run = gpul__reduce_run_of(p);
-        p.splits = int32_t(gpul_ceil_div(p.groups, groups));
-        const int32_t threads = p.width + p.parts + p.together;
-        const int64_t stretch =
-            (int64_t(32 * kN) << p.together) * (p.outputs * int64_t(sizeof(X)) + gpul__size_of<Y>::bytes);
-        const int64_t results = (kC << (threads - p.inner)) + (kC << (p.width + p.run - p.together));
-        p.stages = int32_t((GPUL__STAGED_BYTES + stretch / 2) / stretch);
-        const size_t bytes = size_t(p.stages * (stretch + 8) + results * int64_t(sizeof(typename Op::Acc)));
-        const cudaError_t e =
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes) + 16);
-        if (e != cudaSuccess) { /* less shared memory than an H200 has */
-            if (cudaPeekAtLastError() == e) cudaGetLastError();
-            return 0;
-        }
-        *launched = 1;
-        return gpul__reduce_start(args, p, kernel, 1u << threads, true, 1, 1, p.groups, bytes, op);
-    }
-};
+    *launched = 1;
+    return gpul__reduce_start(args, p, kernel, 1u << threads, true, 1, 1, p.groups, bytes, op);
+}
 #endif
 
 template <typename Op> static inline int32_t gpul__reduce_launch_op(gpul__reduce_args *args, const Op &op) {
@@ -2829,8 +2828,8 @@ template <typename Op> static inline int32_t gpul__reduce_launch_op(gpul__reduce
     }
     if (wide) {
         int32_t launched;
-        const int32_t error =
-            gpul__staged<Op, kC, (int(kC) > 1 && int(Op::kStaged) != 0)>::launch(&launched, args, p, op);
+        const int32_t error = gpul__reduce_launch_staged<Op, kC>(gpul__staged<(int(kC) > 1 && int(Op::kStaged) != 0)>(),
+                                                                 &launched, args, p, op);
         if (launched || error != 0) return error;
     }
     const size_t bytes = size_t(wide ? int(kC) : 1) * sizeof(typename Op::Acc);
