@@ -894,6 +894,15 @@ static inline int32_t gpul__launch(void (*kernel)(Params...), gpul_dim3 grid, gp
     return int32_t(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...));
 }
 
+/* Lets a kernel's blocks have that much dynamic shared memory, for launches to come: 48 KB need no leave. An error, where
+ * the device has less, is the answer alone and not left behind. */
+template <typename Kernel> static inline cudaError_t gpul__allow_shared(Kernel kernel, size_t bytes) {
+    if (bytes <= 49152) return cudaSuccess;
+    const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes));
+    if (e != cudaSuccess && cudaPeekAtLastError() == e) cudaGetLastError();
+    return e;
+}
+
 /* A kernel whose every thread begins with gpul__await may be launched before the kernel that is ahead of it in its
  * stream has ended ("programmatic dependent launch", compute capability 9.0). It waits there until everything ahead is
  * done and its writes are seen, so the stream's order holds as ever; what it saves is the launch itself: on an H200 a
@@ -2314,7 +2323,7 @@ static __global__ void __launch_bounds__(2 * GPUL__REDUCE_THREADS, 1)
         for (int c = 0; c < kC; ++c) own[(h * kC + c) * seat.pitch] = acc[c];
     }
     const int levels = p.parts + gpul__reduce_beside(p);
-    if (p.held == 1) {
+    if (p.held == 1) { /* from registers: as one of several sets it takes 0.3 us more of 5 */
         seat.combine(op, acc, shared, levels);
         if (p.units > 1 << p.run && seat.real && (seat.line & ((1 << levels) - 1)) == 0 && seat.unit < p.units) {
             GPUL__UNROLL
@@ -2605,6 +2614,11 @@ static inline int32_t gpul__reduce_held_cols(int32_t asked, int32_t most, int32_
     return held <= most ? held : most / group * group;
 }
 
+/* What follows from the other members of a layout. */
+static inline int32_t gpul__reduce_inner_of(const gpul__reduce_layout &p) {
+    const int32_t lines = p.width < 5 ? 5 - p.width : 0;
+    return lines < p.parts ? lines : p.parts;
+}
 static inline int32_t gpul__reduce_run_of(const gpul__reduce_layout &p) {
     int32_t run = p.together;
     while (1 << run < p.held << p.together) ++run;
@@ -2636,8 +2650,7 @@ static inline void gpul__reduce_plan_cols(gpul__reduce_layout &p, int32_t vec, b
             for (next.width = narrowest; next.width + next.parts <= threads; ++next.width) {
                 if (next.width > narrowest && int64_t(1) << (next.width - 1) >= strips) break;
                 next.together = threads - next.width - next.parts;
-                next.inner = next.width < 5 ? 5 - next.width : 0;
-                if (next.inner > next.parts) next.inner = next.parts;
+                next.inner = gpul__reduce_inner_of(next);
                 const int32_t most = (room - (next.passes << threads)) >> (threads - next.inner);
                 if (most < 1) break;
                 const int64_t jobs = ((strips - 1) >> next.width) + 1, round = sms << (9 - threads);
@@ -2710,19 +2723,20 @@ static inline int32_t gpul__reduce_launch_staged(gpul__staged<true>, int32_t *la
     typedef typename Op::Y Y;
     enum { kN = 16 / sizeof(X), kUsual = kN == 2 ? 9 : 8 }; /* 2^kUsual threads read 32 KB at once */
     const auto kernel = &gpul__reduce_staged<Op, kC>;
-    gpul__reduce_layout p = common;
-    const int64_t strips = p.outputs / kC, groups = gpul_ceil_div(p.groups, args->sms); /* of a block */
+    const int64_t n = args->n, outputs = args->outputs, strips = outputs / kC;
+    const int64_t groups = gpul_ceil_div(common.groups, args->sms); /* of a block */
     int32_t early;
     *launched = 0;
-    if (args->outer_ndim != 1 || p.x_reduce[0] != p.outputs || strips > 32 || p.n % kN != 0) return 0;
-    if (gpul__has<Y>() && (p.y_stride != 1 || !gpul__aligned(args->y, 16))) return 0;
+    if (args->outer_ndim != 1 || args->x_reduce[0] != outputs || strips > 32 || n % kN != 0) return 0;
+    if (gpul__has<Y>() && (args->y_stride != 1 || !gpul__aligned(args->y, 16))) return 0;
     /* large enough, and nearly as many groups as there is room for */
-    if (p.outputs * p.n * int64_t(sizeof(X)) < GPUL__STAGED_LEAST || p.groups * 4 < groups * args->sms * 3) return 0;
+    if (outputs * n * int64_t(sizeof(X)) < GPUL__STAGED_LEAST || common.groups * 4 < groups * args->sms * 3) return 0;
     const int32_t error = gpul__early(&early, reinterpret_cast<const void *>(kernel), args->device);
     if (error != 0 || !early) return error;
+    gpul__reduce_layout p = common;
     p.width = gpul__log2_up_to(strips, 5);
     p.parts = 4;
-    p.inner = p.width < 1 ? 4 : 5 - p.width;
+    p.inner = gpul__reduce_inner_of(p);
     p.together = int(kUsual) - p.width - p.parts;
     p.together = p.together < 0 ? 0 : p.together > 3 ? 3 : p.together;
     p.held = int32_t(groups) << (3 - p.together);
@@ -2734,11 +2748,7 @@ static inline int32_t gpul__reduce_launch_staged(gpul__staged<true>, int32_t *la
     const int64_t results = (kC << (threads - p.inner)) + (kC << (p.width + p.run - p.together));
     p.stages = int32_t((GPUL__STAGED_BYTES + stretch / 2) / stretch);
     const size_t bytes = size_t(p.stages * (stretch + 8) + results * int64_t(sizeof(typename Op::Acc)));
-    const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes) + 16);
-    if (e != cudaSuccess) { /* less shared memory than an H200 has */
-        if (cudaPeekAtLastError() == e) cudaGetLastError();
-        return 0;
-    }
+    if (gpul__allow_shared(kernel, bytes + 16) != cudaSuccess) return 0; /* less than an H200 has */
     *launched = 1;
     return gpul__reduce_start(args, p, kernel, 1u << threads, true, 1, 1, p.groups, bytes, op);
 }

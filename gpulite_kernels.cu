@@ -1786,12 +1786,6 @@ static inline int64_t gpul__hist_words(const gpul__histogram_args *args) {
     const int64_t optin = args->shared_optin / 4, most = optin > gpul__hist_usual ? optin : gpul__hist_usual;
     return (most - 4) / gpul__hist_chunk * gpul__hist_chunk;
 }
-static inline cudaError_t gpul__hist_allow(gpul__hist_kernel kernel, size_t shared) {
-    if (shared <= size_t(gpul__hist_usual) * 4) return cudaSuccess;
-    const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(shared));
-    if (e != cudaSuccess && cudaPeekAtLastError() == e) cudaGetLastError();
-    return e;
-}
 
 /* Two passes: where bins are more than one part can hold and each would take several additions to global memory. x is
  * taken in slices, whole groups of the first pass's grid, so that its scratch memory is bounded: 2 bytes an element of
@@ -1884,7 +1878,7 @@ static inline int32_t gpul__hist_launch_count(const gpul__histogram_args *args, 
     const int64_t words = gpul__hist_words(args);
     const gpul__hist_two_passes plan = gpul__hist_plan(args);
     const size_t second = (size_t(1) << plan.tiles.bits) * 4 + 16 + gpul__hist_most_partitions * 4;
-    if (plan.slice > 0 && gpul__hist_allow(gpul__hist_count_tiles, second) == cudaSuccess)
+    if (plan.slice > 0 && gpul__allow_shared(gpul__hist_count_tiles, second) == cudaSuccess)
         return gpul__hist_launch_two_passes(args, v, &plan, second);
     const int64_t few = bins >= 8192 && args->n < bins * 48 ? 2 : 1, needed = gpul_ceil_div(bins, words - 1);
     const bool packed = args->uniform && v->first_vector >= 0 && needed > 1 && few == 1 && bins + 8 <= 2 * words;
@@ -1894,7 +1888,7 @@ static inline int32_t gpul__hist_launch_count(const gpul__histogram_args *args, 
             gpul__hist_pick_dtype(args->x_dtype, args->uniform, packed ? gpul__hist_in_packed : gpul__hist_in_shared);
         const int64_t counters = packed ? words : (width / gpul__hist_chunk + 1) * gpul__hist_chunk;
         const size_t shared = size_t(counters) * 4 + 16;
-        if (gpul__hist_allow(kernel, shared) == cudaSuccess) {
+        if (gpul__allow_shared(kernel, shared) == cudaSuccess) {
             v->width = int32_t(packed ? words : width);
             v->packed = packed ? int32_t(gpul_ceil_div(bins + 1 - words, 4) * 4) : 0;
             const int64_t least =
@@ -2342,11 +2336,8 @@ static inline int32_t gpul__gemm_launch_tile(const gpul__gemm_args *args, gpul__
     const int64_t tiles = p->tiles_m * p->tiles_n;
     /* not reachable with a C that exists; as a launch it would fail */
     const uint32_t grid = tiles > 0xffffffffll ? 0xffffffffu : uint32_t(tiles);
-    if (int(S::kSharedBytes) > 49152) { /* more than blocks may have without asking */
-        const cudaError_t e = cudaFuncSetAttribute(gpul__gemm_kernel<T, kM, kN, kRows, kCols>,
-                                                   cudaFuncAttributeMaxDynamicSharedMemorySize, int(S::kSharedBytes));
-        if (e != cudaSuccess) return int32_t(e);
-    }
+    const cudaError_t e = gpul__allow_shared(gpul__gemm_kernel<T, kM, kN, kRows, kCols>, S::kSharedBytes);
+    if (e != cudaSuccess) return int32_t(e);
     return gpul__launch(gpul__gemm_kernel<T, kM, kN, kRows, kCols>, gpul__dim(grid, 1, uint32_t(args->splits)),
                         gpul__dim(S::kThreads), S::kSharedBytes, args->stream, *p);
 }

@@ -211,6 +211,7 @@ fault 'histogram: the last tiles left out' $k 's/ + (rest > 0 ? rest : 0);/;/' t
 fault 'histogram: a tile of runs that keeps its old segments' $k 's/v.tiles.segments\[threadIdx.x \* v.tiles.tiles + tile\] = 0;/;/' test_histogram:test_two_passes
 fault 'histogram: ranks left for the next tile but one' $k 's/other\[p \* 32\] = 0;//' test_histogram:test_two_passes
 fault 'matmul: no barrier after a slice' $k '/b.put(shared + stage \* kStage + kBehindA);/{n;s/__syncthreads();//;}' test_matmul
+fault 'gemv: columns that take the same x again' $h 's/gpul__at(y, r \* y_step + k \* p.y_stride)/gpul__at(y, r * y_step)/' test_gemv:test_narrow kernels
 fault 'gemv: y read when beta is 0' $k 's/beta == T(0) ? product/beta == T(2) ? product/' test_gemv
 fault 'errors: somebody else'"'"'s error swallowed' $h '/^static gpul_status gpul__pending(/,/^}/s/return GPUL_ERROR_PENDING;/(void)cudaGetLastError(); return GPUL_OK;/' test_errors
 fault 'devices: the current device not restored' $h '/^static gpul_status gpul__end(/,/^}/s/if (scope->device == scope->previous/if (scope->device >= 0 || scope->device == scope->previous/' test_arrays

@@ -600,7 +600,8 @@ static void test_shapes(void) {
                  {GPUL_F32, 287531, 4},
                  {GPUL_F32, 398010, 4},
                  {GPUL_F64, 271025, 12},
-                 {GPUL_F64, 1500002, 2}};
+                 {GPUL_F64, 1500002, 2},
+                 {GPUL_I64, 140000, 33}};
     static const int ops[] = {GPUL_SUM, GPUL_VAR, GPUL_ARGMIN};
     for (int k = 0; k < COUNT_OF(cases); k++)
         for (int o = 0; o < COUNT_OF(ops); o++) {
