@@ -196,13 +196,12 @@ PREFIX ?= /usr/local
 VERSION = $(shell sed -n 's/^#define GPUL_VERSION "\(.*\)"/\1/p' gpulite.h)
 
 install:
-	install -d '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/share/gpulite' '$(DESTDIR)$(PREFIX)/share/pkgconfig'
-	install -m 644 gpulite.h '$(DESTDIR)$(PREFIX)/include/'
-	install -m 644 gpulite_kernels.cu '$(DESTDIR)$(PREFIX)/share/gpulite/'
-	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'kernels=$${prefix}/share/gpulite/gpulite_kernels.cu' '' \
+	install -d '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/share/pkgconfig'
+	install -m 644 gpulite.h gpulite_kernels.cu '$(DESTDIR)$(PREFIX)/include/'
+	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'kernels=$${includedir}/gpulite_kernels.cu' '' \
 	    'Name: gpulite' 'Description: NVIDIA GPUs for C programs: a header, and kernels to compile with nvcc' \
 	    'Version: $(VERSION)' 'Cflags: -I$${includedir}' >'$(DESTDIR)$(PREFIX)/share/pkgconfig/gpulite.pc'
 
 uninstall:
-	rm -rf '$(DESTDIR)$(PREFIX)/share/gpulite'
-	rm -f '$(DESTDIR)$(PREFIX)/include/gpulite.h' '$(DESTDIR)$(PREFIX)/share/pkgconfig/gpulite.pc'
+	rm -f '$(DESTDIR)$(PREFIX)/include/gpulite.h' '$(DESTDIR)$(PREFIX)/include/gpulite_kernels.cu' \
+	    '$(DESTDIR)$(PREFIX)/share/pkgconfig/gpulite.pc'

@@ -17,12 +17,2069 @@
  *     4 histogram   uniform bins, edges, weights                f32 f64 i32 i64 u8
  *     5 matmul      matmul, gemm                                f32 f64 f16 bf16
  *
+ * This file is two things, stb-style. First come the engines, templates that move the data of an operation; then the
+ * prebuilt operations, which are instances of them. For operations of your own, include the engines alone in a .cu file:
+ *
+ *     #define GPULITE_ENGINES_ONLY        // leave it out, and this file carries the prebuilt operations too
+ *     #include "gpulite_kernels.cu"
+ *     GPUL_REDUCE(sum_abs, float, 0.0f, fabsf(x), a + b, a)
+ *
+ *     nvcc -arch=native -o app app.c my_ops.cu gpulite_kernels.cu
+ *
  * Everything here is static but a handful of gpul__ functions at the end of each section, which the host side in
  * gpulite.h calls: it has checked the arguments by then, and turns what they return (a cudaError_t) into an error.
  */
 #include <cuda_runtime.h>
 
+#define GPULITE__KERNELS
 #include "gpulite.h"
+
+#ifndef GPULITE__ENGINES
+#define GPULITE__ENGINES
+
+#ifndef GPULITE_CPU_STANDIN
+#include <atomic>
+#endif
+#include <string.h>
+
+namespace { /* nothing here is for the linker, member functions of templates included */
+
+#ifdef GPULITE_CPU_STANDIN
+#define GPUL__UNROLL
+#define GPUL__UNROLL_NOT
+#else
+#define GPUL__UNROLL _Pragma("unroll")
+#define GPUL__UNROLL_NOT _Pragma("unroll 1")
+#endif
+
+/* Lets a kernel's blocks have that much dynamic shared memory, for launches to come: 48 KB need no leave. An error, where
+ * the device has less, is the answer alone and not left behind. */
+template <typename Kernel> static inline cudaError_t gpul__allow_shared(Kernel kernel, size_t bytes) {
+    if (bytes <= 49152) return cudaSuccess;
+    const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes));
+    if (e != cudaSuccess && cudaPeekAtLastError() == e) cudaGetLastError();
+    return e;
+}
+
+/* A kernel whose every thread begins with gpul__await may be launched before the kernel that is ahead of it in its
+ * stream has ended ("programmatic dependent launch", compute capability 9.0). It waits there until everything ahead is
+ * done and its writes are seen, so the stream's order holds as ever; what it saves is the launch itself: on an H200 a
+ * call costs the host 3.4 in place of 4.0 us, and from kernel to kernel pass 2 us less (2^22 sums of floats in 11.6,
+ * not 13.5 us). Sooner is not better: where kernels let the next one in as soon as they have started
+ * (griddepcontrol.launch_dependents), its blocks settle unevenly on what becomes free, and 4096 x 4096 doubles along
+ * axis 0 take 41.7 us, not 33.6; that they fetch what they begin with into L2 while they wait does not make up for
+ * it. Where they let it in once they have read everything, most calls take 0.2 to 0.9 us more. */
+static __device__ __forceinline__ void gpul__await() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+#ifdef GPULITE_CPU_STANDIN
+static inline int32_t gpul__early(int32_t *early, const void *, int32_t) {
+    *early = 0;
+    return 0;
+}
+#else
+/* Does this file's code, as it runs on the device, hold what stands behind __CUDA_ARCH__ >= 900? That is the version of
+ * the PTX it was made from, whatever the device can do, and the same for all kernels of a file. Found out once a
+ * device: the question costs 0.3 us. Graphs know such launches from CUDA 12.3 on. */
+static std::atomic<int32_t> gpul__early_known[64]; /* 0: not yet, 1: no, 2: yes */
+static inline int32_t gpul__early(int32_t *early, const void *kernel, int32_t device) {
+    *early = 0;
+    if (device < 0 || device >= 64) return 0;
+    int32_t known = gpul__early_known[device].load(std::memory_order_relaxed);
+    if (known == 0) {
+        cudaFuncAttributes attributes;
+        int driver = 0;
+        cudaError_t e = cudaFuncGetAttributes(&attributes, kernel);
+        if (e == cudaSuccess) e = cudaDriverGetVersion(&driver);
+        if (e != cudaSuccess) return int32_t(e);
+        known = attributes.ptxVersion >= 90 && driver >= 12030 ? 2 : 1;
+        gpul__early_known[device].store(known, std::memory_order_relaxed);
+    }
+    *early = known - 1;
+    return 0;
+}
+#endif
+
+/* gpul__launch for a kernel that begins with gpul__await, on the current device */
+template <typename... Params, typename... Args>
+static inline int32_t gpul__launch_early(int32_t device, void (*kernel)(Params...), gpul_dim3 grid, gpul_dim3 block,
+                                         size_t shared_bytes, gpul_stream stream, Args... args) {
+    int32_t early;
+    const int32_t error = gpul__early(&early, reinterpret_cast<const void *>(kernel), device);
+    if (error != 0) return error;
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0) return 0;
+    cudaLaunchConfig_t config = gpul__config(grid, block, shared_bytes, stream);
+#ifndef GPULITE_CPU_STANDIN
+    cudaLaunchAttribute attribute;
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &attribute;
+    config.numAttrs = early ? 1 : 0;
+#endif
+    return int32_t(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...));
+}
+
+/* ---- element types ---- */
+
+struct gpul__none {}; /* the input that is not there */
+struct gpul__f16 {
+    uint16_t bits;
+};
+struct gpul__bf16 {
+    uint16_t bits;
+};
+
+template <typename T> struct gpul__dtype_of;
+template <> struct gpul__dtype_of<float> {
+    enum { value = GPUL_F32 };
+};
+template <> struct gpul__dtype_of<double> {
+    enum { value = GPUL_F64 };
+};
+template <> struct gpul__dtype_of<int32_t> {
+    enum { value = GPUL_I32 };
+};
+template <> struct gpul__dtype_of<int64_t> {
+    enum { value = GPUL_I64 };
+};
+template <> struct gpul__dtype_of<uint8_t> {
+    enum { value = GPUL_U8 };
+};
+template <> struct gpul__dtype_of<gpul__f16> {
+    enum { value = GPUL_F16 };
+};
+template <> struct gpul__dtype_of<gpul__bf16> {
+    enum { value = GPUL_BF16 };
+};
+template <> struct gpul__dtype_of<gpul__none> {
+    enum { value = 0 };
+};
+
+template <typename T> static __device__ __host__ __forceinline__ bool gpul__has() {
+    return int(gpul__dtype_of<T>::value) != 0;
+}
+
+/* Reinterpretation by memcpy of equal sizes: register moves in device code, and defined behaviour in C++. */
+template <typename To, typename From> static __device__ __forceinline__ To gpul__bits(From from) {
+    static_assert(sizeof(To) == sizeof(From), "sizes differ");
+    To to;
+    memcpy(&to, &from, sizeof to);
+    return to;
+}
+
+static __device__ __forceinline__ float gpul__to_float(float x) { return x; }
+static __device__ __forceinline__ float gpul__to_float(gpul__bf16 x) {
+    return gpul__bits<float>(uint32_t(x.bits) << 16);
+}
+static __device__ __forceinline__ float gpul__to_float(gpul__f16 x) {
+#ifdef __CUDA_ARCH__
+    float f;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(x.bits));
+    return f;
+#else
+    const uint32_t sign = uint32_t(x.bits & 0x8000u) << 16, magnitude = x.bits & 0x7fffu;
+    if (magnitude >= 0x7c00u) return gpul__bits<float>(sign | 0x7f800000u | ((magnitude & 0x3ffu) << 13));
+    /* placing the fields at the top of a float scales by 2^-112, normal and subnormal alike */
+    const float scaled = gpul__bits<float>(magnitude << 13) * 5192296858534827628530496329220096.0f; /* 2^112 */
+    return gpul__bits<float>(sign | gpul__bits<uint32_t>(scaled));
+#endif
+}
+
+template <typename T> static __device__ __forceinline__ T gpul__from_float(float f);
+template <> __device__ __forceinline__ float gpul__from_float<float>(float f) { return f; }
+template <> __device__ __forceinline__ gpul__bf16 gpul__from_float<gpul__bf16>(float f) {
+    gpul__bf16 h;
+    const uint32_t bits = gpul__bits<uint32_t>(f);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) h.bits = 0x7fff; /* one NaN, the one that the hardware gives */
+    else h.bits = uint16_t((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+    return h;
+}
+template <> __device__ __forceinline__ gpul__f16 gpul__from_float<gpul__f16>(float f) {
+    gpul__f16 h;
+#ifdef __CUDA_ARCH__
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.bits) : "f"(f));
+#else
+    const uint32_t bits = gpul__bits<uint32_t>(f), magnitude = bits & 0x7fffffffu;
+    const uint32_t sign = (bits >> 16) & 0x8000u;
+    if (magnitude > 0x7f800000u) h.bits = 0x7fff;
+    else if (magnitude >= 0x477ff000u) h.bits = uint16_t(sign | 0x7c00u); /* 65520 and above round to infinity */
+    else if (magnitude < 0x38800000u) {
+        /* below 2^-14 the result counts units of 2^-24; adding 0.5 puts that unit at a float's last place */
+        const uint32_t unit = gpul__bits<uint32_t>(gpul__bits<float>(magnitude) + 0.5f);
+        h.bits = uint16_t(sign | (unit - 0x3f000000u));
+    } else {
+        h.bits = uint16_t(sign | ((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13));
+    }
+#endif
+    return h;
+}
+
+/* double to float such that rounding again to fewer bits gives what rounding once would: to nearest where exact,
+ * otherwise to the neighbour with an odd last bit (Boldo and Melquiond, Emulation of FMA and correctly rounded sums,
+ * 2008). */
+static __device__ __forceinline__ float gpul__round_to_odd(double d) {
+    const float f = float(d);
+    const double back = double(f);
+    if (back == d || back != back) return f;
+    uint32_t bits = gpul__bits<uint32_t>(f);
+    const double magnitude = d < 0 ? -d : d, rounded = back < 0 ? -back : back;
+    if (rounded > magnitude) bits -= 1; /* towards zero; from infinity to the largest float */
+    return gpul__bits<float>(bits | 1u);
+}
+
+/* Results of reductions: every NaN is written as the same quiet NaN, since CPUs and GPUs make different ones. */
+static __device__ __forceinline__ void gpul__store_real(void *out, int64_t i, gpul_dtype dtype, double value) {
+    const bool nan = value != value;
+    if (dtype == GPUL_F64) {
+        if (nan) static_cast<uint64_t *>(out)[i] = 0x7ff8000000000000ull;
+        else static_cast<double *>(out)[i] = value;
+    } else if (dtype == GPUL_F32) {
+        if (nan) static_cast<uint32_t *>(out)[i] = 0x7fc00000u;
+        else static_cast<float *>(out)[i] = float(value);
+    } else if (dtype == GPUL_F16) {
+        static_cast<uint16_t *>(out)[i] = nan ? 0x7e00 : gpul__from_float<gpul__f16>(gpul__round_to_odd(value)).bits;
+    } else {
+        static_cast<uint16_t *>(out)[i] = nan ? 0x7fc0 : gpul__from_float<gpul__bf16>(gpul__round_to_odd(value)).bits;
+    }
+}
+static __device__ __forceinline__ void gpul__store_int(void *out, int64_t i, gpul_dtype dtype, int64_t value) {
+    if (dtype == GPUL_I64) static_cast<int64_t *>(out)[i] = value;
+    else if (dtype == GPUL_I32) static_cast<int32_t *>(out)[i] = int32_t(value);
+    else if (dtype == GPUL_U8) static_cast<uint8_t *>(out)[i] = uint8_t(value);
+    else gpul__store_real(out, i, dtype, double(value));
+}
+static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, double value) {
+    gpul__store_real(out, i, dtype, value);
+}
+static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, float value) {
+    gpul__store_real(out, i, dtype, double(value));
+}
+static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, int64_t value) {
+    gpul__store_int(out, i, dtype, value);
+}
+static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, int32_t value) {
+    gpul__store_int(out, i, dtype, value);
+}
+static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, uint8_t value) {
+    gpul__store_int(out, i, dtype, value);
+}
+
+/* ---- memory access ---- */
+
+template <int kBytes> struct gpul__word;
+template <> struct gpul__word<1> { typedef uint8_t type; };
+template <> struct gpul__word<2> { typedef uint16_t type; };
+template <> struct gpul__word<4> { typedef uint32_t type; };
+template <> struct gpul__word<8> { typedef uint2 type; };
+template <> struct gpul__word<16> { typedef uint4 type; };
+
+/* N elements that travel as one access of N * sizeof(T) bytes (a power of two, at most 16), aligned to that size. */
+template <typename T, int N> struct gpul__pack { T v[N]; };
+template <int N, typename T> static __device__ __forceinline__ gpul__pack<T, N> gpul__load(const T *p) {
+    gpul__pack<T, N> pack;
+#ifdef __CUDA_ARCH__
+    typedef typename gpul__word<N * sizeof(T)>::type Word;
+    const Word word = *reinterpret_cast<const Word *>(p);
+    memcpy(&pack, &word, sizeof pack);
+#else
+    memcpy(&pack, p, sizeof pack);
+#endif
+    return pack;
+}
+template <int N> static __device__ __forceinline__ gpul__pack<gpul__none, N> gpul__load(const gpul__none *) {
+    return gpul__pack<gpul__none, N>();
+}
+template <int N, typename T> static __device__ __forceinline__ void gpul__save(T *p, const gpul__pack<T, N> &pack) {
+#ifdef __CUDA_ARCH__
+    typedef typename gpul__word<N * sizeof(T)>::type Word;
+    Word word;
+    memcpy(&word, &pack, sizeof pack);
+    *reinterpret_cast<Word *>(p) = word;
+#else
+    memcpy(p, &pack, sizeof pack);
+#endif
+}
+template <typename T> static __device__ __forceinline__ T gpul__at(const T *p, int64_t i) { return p[i]; }
+static __device__ __forceinline__ gpul__none gpul__at(const gpul__none *, int64_t) { return gpul__none(); }
+
+/* A loop that never runs, `zero` being 0, so that loads before it are on their way before anything after it waits for
+ * the first of them: the compiler, left alone, mixes the two to save registers. */
+static __device__ __forceinline__ void gpul__hold(int32_t zero) {
+#ifdef __CUDA_ARCH__
+    GPUL__UNROLL_NOT
+    for (int32_t i = 0; i < zero; ++i) asm volatile("nanosleep.u32 0;" ::: "memory");
+#else
+    (void)zero;
+#endif
+}
+
+static inline bool gpul__aligned(const void *p, size_t bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; }
+
+/* Element offsets of the index-th element, for several operands at once. Dividing in 32 bits where that is enough: a
+ * 64-bit division is a subroutine on a GPU. A call, for its long code would swell loops. */
+struct gpul__offset3 {
+    int64_t at[3];
+};
+static __device__ __noinline__ gpul__offset3 gpul__offsets(int64_t index, int32_t ndim, const int64_t *shape,
+                                                           const int64_t *a, const int64_t *b, const int64_t *c) {
+    gpul__offset3 offset = {{0, 0, 0}};
+    for (int32_t d = ndim - 1; d >= 0; --d) {
+        int64_t i = index;
+        if (d > 0) {
+            int64_t rest;
+            if (((index | shape[d]) >> 32) == 0) rest = uint32_t(index) / uint32_t(shape[d]);
+            else rest = index / shape[d];
+            i = index - rest * shape[d];
+            index = rest;
+        }
+        offset.at[0] += i * a[d];
+        offset.at[1] += i * b[d];
+        offset.at[2] += i * c[d];
+    }
+    return offset;
+}
+
+/* ---- the elementwise engine ----
+ *
+ * An operation is a small struct: its types Out, A, B, C (gpul__none where there is no such input) and
+ * Out operator()(A, B, C). Dense operands are read and written in accesses of up to 16 bytes, one to a thread: on an
+ * H200, single accesses beat unrolled loops, streaming hints and resident grids at every size. Two or three large
+ * operands go through shared memory there (gpul__elementwise_bulk). Anything else goes element by element with 64-bit
+ * offsets.
+ *
+ * Blocks: 1024 threads for large sums (2^24 floats: 47.0 us, with 256 threads 47.3), but 256 for one input or none (a
+ * copy of 2^28 floats: 503 us, with 1024 threads 520) and where a kernel is short (2^12 sums in a graph: 0.9 us, not
+ * 1.2). */
+#define GPUL__ELEMENTWISE_THREADS 1024
+#define GPUL__ELEMENTWISE_SHORT_THREADS 256
+#define GPUL__ELEMENTWISE_LONG (1 << 20) /* accesses */
+
+template <typename Op, int N>
+static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
+    gpul__elementwise_dense(typename Op::Out *out, const typename Op::A *a, const typename Op::B *b,
+                            const typename Op::C *c, int64_t n, Op op) {
+    gpul__await();
+    const int64_t stride = gpul_gridsize_x() * N;
+    for (int64_t i = gpul_grid_x() * N; i < n; i += stride) {
+        if (i + N <= n) {
+            const gpul__pack<typename Op::A, N> va = gpul__load<N>(a + i);
+            const gpul__pack<typename Op::B, N> vb = gpul__load<N>(b + i);
+            const gpul__pack<typename Op::C, N> vc = gpul__load<N>(c + i);
+            gpul__pack<typename Op::Out, N> result;
+            GPUL__UNROLL
+            for (int k = 0; k < N; ++k) result.v[k] = op(va.v[k], vb.v[k], vc.v[k]);
+            gpul__save<N>(out + i, result);
+        } else {
+            for (int64_t j = i; j < n; ++j) out[j] = op(gpul__at(a, j), gpul__at(b, j), gpul__at(c, j));
+        }
+    }
+}
+
+template <typename T> struct gpul__size_of {
+    enum { value = sizeof(T), bytes = sizeof(T) };
+};
+template <> struct gpul__size_of<gpul__none> {
+    enum { value = 1, bytes = 0 };
+};
+
+struct gpul__elementwise_layout {
+    int32_t ndim;
+    int64_t shape[GPUL_MAX_DIMS], strides[4][GPUL_MAX_DIMS];
+};
+
+template <typename Op>
+static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
+    gpul__elementwise_strided(typename Op::Out *out, const typename Op::A *a, const typename Op::B *b,
+                              const typename Op::C *c, int64_t n,
+                              const __grid_constant__ gpul__elementwise_layout layout, Op op) {
+    const int64_t(&s)[4][GPUL_MAX_DIMS] = layout.strides;
+    gpul__await();
+    GPUL_GRID_STRIDE(i, n) {
+        if (layout.ndim == 1) {
+            out[i * s[0][0]] = op(gpul__at(a, i * s[1][0]), gpul__at(b, i * s[2][0]), gpul__at(c, i * s[3][0]));
+            continue;
+        }
+        const gpul__offset3 in = gpul__offsets(i, layout.ndim, layout.shape, s[1], s[2], s[3]);
+        const int64_t to = gpul__offsets(i, layout.ndim, layout.shape, s[0], s[0], s[0]).at[0];
+        out[to] = op(gpul__at(a, in.at[0]), gpul__at(b, in.at[1]), gpul__at(c, in.at[2]));
+    }
+}
+
+#ifndef GPULITE_CPU_STANDIN
+/* Large dense operands on compute capability 9.0: a block has a tile of each input copied into shared memory at once
+ * and combines them there. What counts is how much is on its way: 12 KB a block and, by the shared memory asked for, 4
+ * blocks on a multiprocessor, 48 KB, is where an H200 is fastest; more and less lose. 2^30 sums of floats take 2889 us,
+ * with direct accesses 2915; 2^28 take 725 and 730. */
+#define GPUL__BULK_THREADS 384
+#define GPUL__BULK_BYTES 12288              /* of all tiles of a block */
+#define GPUL__BULK_SHARED 47616             /* the fifth block finds no room in 228 KB */
+#define GPUL__BULK_LEAST (int64_t(1) << 27) /* bytes of an operand: beyond the L2 cache */
+
+template <typename Op> struct gpul__bulk_tile {
+    enum {
+        bytes = int(gpul__size_of<typename Op::A>::bytes) + int(gpul__size_of<typename Op::B>::bytes) +
+                int(gpul__size_of<typename Op::C>::bytes),
+        count = GPUL__BULK_BYTES / (int(bytes) > 0 ? int(bytes) : 1) / 128 * 128 /* every tile aligned to 128 bytes */
+    };
+};
+template <typename T>
+static __device__ __forceinline__ void gpul__bulk_copy(T *to, const T *from, int32_t count, uint32_t barrier) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     uint32_t(__cvta_generic_to_shared(to))),
+                 "l"(__cvta_generic_to_global(from)), "r"(count * int32_t(sizeof(T))), "r"(barrier)
+                 : "memory");
+#endif
+}
+static __device__ __forceinline__ void gpul__bulk_copy(gpul__none *, const gpul__none *, int32_t, uint32_t) {}
+/* One thread: barriers in shared memory, 8 bytes each, that bulk copies announce themselves to; after __syncthreads,
+ * all may wait for them. */
+static __device__ __forceinline__ void gpul__bulk_begin(uint32_t barriers, int count) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    for (int i = 0; i < count; ++i)
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barriers + 8 * uint32_t(i)) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#endif
+}
+/* The same thread, before its copies: how many bytes they have in all. */
+static __device__ __forceinline__ void gpul__bulk_expect(uint32_t barrier, int32_t bytes) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+#endif
+}
+/* Until they are there; parity is 0 the first time, 1 the second, and so on in turn. */
+static __device__ __forceinline__ void gpul__bulk_wait(uint32_t barrier, uint32_t parity) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    uint32_t done = 0;
+    while (!done)
+        asm volatile("{\n\t.reg .pred p;\n\t"
+                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
+                     "selp.u32 %0, 1, 0, p;\n\t}"
+                     : "=r"(done)
+                     : "r"(barrier), "r"(parity)
+                     : "memory");
+#endif
+}
+
+/* gpul__save with the hint that nobody reads it soon: worth 0.2 % at 2^30 sums, and nothing without the bulk copies */
+template <int N, typename T>
+static __device__ __forceinline__ void gpul__save_streaming(T *p, const gpul__pack<T, N> &pack) {
+#ifdef __CUDA_ARCH__
+    typename gpul__word<N * sizeof(T)>::type word;
+    memcpy(&word, &pack, sizeof pack);
+    __stcs(reinterpret_cast<typename gpul__word<N * sizeof(T)>::type *>(p), word);
+#endif
+}
+
+template <typename Op, int N>
+static __global__ void __launch_bounds__(GPUL__BULK_THREADS)
+    gpul__elementwise_bulk(typename Op::Out *out, const typename Op::A *a, const typename Op::B *b,
+                           const typename Op::C *c, int64_t n, Op op) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    typedef typename Op::A A;
+    typedef typename Op::B B;
+    typedef typename Op::C C;
+    const int32_t count = gpul__bulk_tile<Op>::count;
+    __shared__ uint64_t loaded;
+    GPUL_SHARED(unsigned char, tiles);
+    A *const ta = reinterpret_cast<A *>(tiles);
+    B *const tb = reinterpret_cast<B *>(tiles + count * gpul__size_of<A>::bytes);
+    C *const tc = reinterpret_cast<C *>(tiles + count * (gpul__size_of<A>::bytes + gpul__size_of<B>::bytes));
+    const int32_t thread = int32_t(threadIdx.x);
+    const int64_t at = int64_t(blockIdx.x) * count;
+    out += at, a += at, b += at, c += at;
+    gpul__await();
+    if (n - at < count) {
+        for (int32_t i = thread; i < int32_t(n - at); i += GPUL__BULK_THREADS)
+            out[i] = op(gpul__at(a, i), gpul__at(b, i), gpul__at(c, i));
+        return;
+    }
+    const uint32_t barrier = uint32_t(__cvta_generic_to_shared(&loaded));
+    if (thread == 0) {
+        gpul__bulk_begin(barrier, 1);
+        gpul__bulk_expect(barrier, count * int32_t(gpul__bulk_tile<Op>::bytes));
+        gpul__bulk_copy(ta, a, count, barrier);
+        gpul__bulk_copy(tb, b, count, barrier);
+        gpul__bulk_copy(tc, c, count, barrier);
+    }
+    __syncthreads();
+    gpul__bulk_wait(barrier, 0);
+    GPUL__UNROLL
+    for (int32_t i = thread * N; i < count; i += GPUL__BULK_THREADS * N) {
+        const gpul__pack<A, N> va = gpul__load<N>(ta + i);
+        const gpul__pack<B, N> vb = gpul__load<N>(tb + i);
+        const gpul__pack<C, N> vc = gpul__load<N>(tc + i);
+        gpul__pack<typename Op::Out, N> result;
+        GPUL__UNROLL
+        for (int k = 0; k < N; ++k) result.v[k] = op(va.v[k], vb.v[k], vc.v[k]);
+        gpul__save_streaming<N>(out + i, result);
+    }
+#endif
+}
+#endif
+
+/* Launches the kernel above where it is there and pays: *launched tells. */
+template <typename Op, int N, bool kTwoInputs> struct gpul__bulk {
+    static inline int32_t launch(int32_t *launched, const gpul__elementwise_args *, const Op &) {
+        *launched = 0;
+        return 0;
+    }
+};
+#ifndef GPULITE_CPU_STANDIN
+template <typename Op, int N> struct gpul__bulk<Op, N, true> {
+    static inline int32_t launch(int32_t *launched, const gpul__elementwise_args *args, const Op &op) {
+        *launched = 0;
+        if (args->n < GPUL__BULK_LEAST / int64_t(sizeof(typename Op::Out))) return 0;
+        for (int k = 0; k < 3; ++k)
+            if (!gpul__aligned(args->in[k], 16)) return 0;
+        void (*const kernel)(typename Op::Out *, const typename Op::A *, const typename Op::B *, const typename Op::C *,
+                             int64_t, Op) = gpul__elementwise_bulk<Op, N>;
+        const int32_t error = gpul__early(launched, reinterpret_cast<const void *>(kernel), args->device);
+        if (error != 0 || !*launched) return error;
+        return gpul__launch_early(
+            args->device, kernel, gpul_grid_1d(args->n, gpul__bulk_tile<Op>::count), gpul__dim(GPUL__BULK_THREADS),
+            GPUL__BULK_SHARED, args->stream, static_cast<typename Op::Out *>(args->out),
+            static_cast<const typename Op::A *>(args->in[0]), static_cast<const typename Op::B *>(args->in[1]),
+            static_cast<const typename Op::C *>(args->in[2]), args->n, op);
+    }
+};
+#endif
+
+template <typename Op> static inline int32_t gpul__elementwise_launch_op(const gpul__elementwise_args *args, Op op) {
+    typedef typename Op::Out Out;
+    typedef typename Op::A A;
+    typedef typename Op::B B;
+    typedef typename Op::C C;
+    enum {
+        kAB = int(gpul__size_of<A>::value) > int(gpul__size_of<B>::value) ? int(gpul__size_of<A>::value)
+                                                                          : int(gpul__size_of<B>::value),
+        kCO = int(gpul__size_of<C>::value) > int(sizeof(Out)) ? int(gpul__size_of<C>::value) : int(sizeof(Out)),
+        kN = 16 / (int(kAB) > int(kCO) ? int(kAB) : int(kCO))
+    };
+    Out *out = static_cast<Out *>(args->out);
+    const A *a = static_cast<const A *>(args->in[0]);
+    const B *b = static_cast<const B *>(args->in[1]);
+    const C *c = static_cast<const C *>(args->in[2]);
+    const int inputs = gpul__has<C>() ? 3 : gpul__has<B>() ? 2 : gpul__has<A>() ? 1 : 0;
+    bool dense = args->ndim == 1 && gpul__aligned(out, kN * sizeof(Out)) &&
+                 gpul__aligned(a, kN * gpul__size_of<A>::value) && gpul__aligned(b, kN * gpul__size_of<B>::value) &&
+                 gpul__aligned(c, kN * gpul__size_of<C>::value);
+    for (int k = 0; k <= inputs; ++k) dense = dense && args->strides[k][0] == 1;
+    if (dense) {
+        int32_t launched;
+        const int32_t error = gpul__bulk<Op, int(kN), int(gpul__dtype_of<B>::value) != 0>::launch(&launched, args, op);
+        if (launched || error != 0) return error;
+        const int32_t threads = inputs > 1 && args->n >= int64_t(GPUL__ELEMENTWISE_LONG) * int(kN)
+                                    ? GPUL__ELEMENTWISE_THREADS
+                                    : GPUL__ELEMENTWISE_SHORT_THREADS;
+        return gpul__launch_early(args->device, gpul__elementwise_dense<Op, kN>,
+                                  gpul_grid_1d(args->n, threads * int(kN)), gpul__dim(uint32_t(threads)), 0,
+                                  args->stream, out, a, b, c, args->n, op);
+    }
+    gpul__elementwise_layout layout;
+    layout.ndim = args->ndim;
+    memcpy(layout.shape, args->shape, sizeof layout.shape);
+    memcpy(layout.strides, args->strides, sizeof layout.strides);
+    return gpul__launch_early(args->device, gpul__elementwise_strided<Op>,
+                              gpul_grid_1d(args->n, GPUL__ELEMENTWISE_THREADS), gpul__dim(GPUL__ELEMENTWISE_THREADS), 0,
+                              args->stream, out, a, b, c, args->n, layout, op);
+}
+/* the launcher of an operation without state */
+template <typename Op> static int32_t gpul__elementwise_launch(const gpul__elementwise_args *args) {
+    return gpul__elementwise_launch_op(args, Op());
+}
+
+/* ---- the reduction engine ----
+ *
+ * A reduction is a small struct: types X, Y (gpul__none for one input), Acc and Lane, and
+ *     void begin(const X *first)                before an output's elements (not called when there are none)
+ *     Lane start()                              before the elements of a slot
+ *     Lane fold(Lane, X, Y, int at)             one more of them; `at` is its place in the unit
+ *     Acc  settle(Lane, int64_t begin, int at)  after them; the unit begins at `begin`, the slot at its place `at`
+ *     Acc  identity(), Acc combine(Acc, Acc)
+ *     void store(out, i, dtype, Acc, int64_t n)
+ * Most have Lane = Acc, start() = identity() and a settle() that changes nothing (gpul__reduction).
+ *
+ * The tree. A unit (gpul__reduce_rows_of) has some rows of 512 bytes; slot p of its 32 folds, in order, the 16 bytes at
+ * place p of each row. Slots are combined as adjacent pairs, pairs of pairs and so on; eight units make a group in the
+ * same way; groups are folded into 256 slots (q, q + 256, ...) and those are combined by the same tree. Slots and units
+ * that are not there count as identity. A group's units have its rows by turns, so that a block's eight warps read one
+ * stretch of memory (4540 GB/s on an H200; eight stretches: 4110); where there is one group, each has its rows side by
+ * side. The tree depends on the number of elements and their size alone, and five kernels walk it, with the same bits:
+ *     rows    warps along an output's elements, which lie side by side: 16-byte loads, several in flight
+ *     short   the same where one row covers an output: several outputs at once
+ *     cols    threads along the outputs: columns of a row-major matrix, and whatever the others do not take
+ *     narrow  the same where one row covers an output: a thread has all of it
+ *     staged  a few columns with nothing between them, read as one: rows are copied into shared memory first
+ * Where units of one output run in different blocks, the block that finishes last combines them: one launch. */
+
+template <typename Acc> static __device__ __forceinline__ Acc gpul__shuffle(Acc a, int distance, bool down) {
+    typedef typename gpul__word<sizeof(Acc) % 8 == 0 ? 8 : sizeof(Acc) % 4 == 0 ? 4 : 1>::type Unit;
+    enum { kUnit = sizeof(Unit), kUnits = sizeof(Acc) / kUnit };
+    Acc result;
+    GPUL__UNROLL
+    for (int k = 0; k < int(kUnits); ++k) {
+        unsigned long long word = 0;
+        memcpy(&word, reinterpret_cast<const char *>(&a) + k * kUnit, kUnit);
+        if (int(kUnit) == 8)
+            word = down ? __shfl_down_sync(0xffffffffu, word, unsigned(distance))
+                        : __shfl_xor_sync(0xffffffffu, word, distance);
+        else
+            word = down ? __shfl_down_sync(0xffffffffu, unsigned(word), unsigned(distance))
+                        : __shfl_xor_sync(0xffffffffu, unsigned(word), distance);
+        memcpy(reinterpret_cast<char *>(&result) + k * kUnit, &word, kUnit);
+    }
+    return result;
+}
+
+/* What the operations share. */
+template <typename Op, typename T, typename A> struct gpul__reduction {
+    enum { kTogether = 1 }; /* outputs that a warp of the rows kernel works on at once, to read y once for all */
+    enum { kStaged = 0 };   /* whether it has the staged kernel */
+    typedef T X;
+    typedef gpul__none Y;
+    typedef A Acc;
+    typedef A Lane;
+    static Op make() { return Op(); }
+    __device__ __forceinline__ void begin(const T *) {}
+    __device__ __forceinline__ A start() const { return static_cast<const Op *>(this)->identity(); }
+    __device__ __forceinline__ A settle(A lane, int64_t, int) const { return lane; }
+};
+
+struct gpul__reduce_layout {
+    int64_t n, outputs, rows; /* rows of a unit */
+    int32_t units, groups;    /* of an output */
+    uint32_t jobs;            /* sets of outputs for a block */
+    int64_t y_stride;
+    int32_t reduce_ndim, outer_ndim;
+    int64_t reduce_shape[GPUL_MAX_DIMS], x_reduce[GPUL_MAX_DIMS];
+    int64_t outer_shape[GPUL_MAX_DIMS], x_outer[GPUL_MAX_DIMS], out_stride[GPUL_MAX_DIMS];
+    double reduce_inverse[GPUL_MAX_DIMS], outer_inverse[GPUL_MAX_DIMS]; /* 1 / shape */
+    gpul_dtype out_dtype;
+    int32_t aligned;  /* rows, short: every output's elements begin at a multiple of 16 bytes */
+    int32_t splits;   /* blocks that share the outputs of one of them */
+    int32_t stages;   /* staged: stretches in shared memory */
+    int32_t held;     /* rows: groups that a block takes, GPUL__REDUCE_GROUPS at most; cols: sets of 2^together units */
+    int32_t step;     /* from a unit's row to its next: 8 where there are several groups, else 1 */
+    int32_t width;    /* 2^width: warps to an output (rows), threads to one (short), threads side by side (cols) */
+    int32_t zero;     /* for gpul__hold */
+    int32_t passes;   /* cols, narrow: 2^passes slots, or sets of kSets slots, are a thread's, side by side */
+    int32_t parts;    /* cols: 2^parts threads share the slots of a unit */
+    int32_t inner;    /* cols: 2^inner of them share a warp */
+    int32_t together; /* cols: 2^together units are a block's */
+    int32_t run; /* cols: 2^run neighbouring units are combined by their block before they become partial results; more
+                  * than a group only where there are no more groups than their tree has slots */
+};
+
+/* The outputs that this block works on, one of p.splits blocks. Neighbouring blocks read neighbouring memory: rows has
+ * the parts of a job side by side, cols the jobs, and so has rows with a y, of which all jobs then read a part at a
+ * time, while it is in the cache (a gemv of 8 x 2^22 doubles: 72 us, else 78). The other goes along y and z, with some
+ * blocks too many. */
+struct gpul__reduce_share {
+    unsigned job, part;
+};
+static __device__ __forceinline__ gpul__reduce_share gpul__reduce_share_of(const gpul__reduce_layout &p,
+                                                                           bool jobs_first) {
+    gpul__reduce_share share = {blockIdx.x, blockIdx.z * gridDim.y + blockIdx.y};
+    if (!jobs_first && p.splits > 1) {
+        share.job = share.part;
+        share.part = blockIdx.x;
+    }
+    return share;
+}
+
+/* Where a unit begins, and how many elements its rows and those between them span, at most to the end. */
+struct gpul__reduce_span {
+    int64_t begin;
+    int length;
+};
+template <int kRow>
+static __device__ __forceinline__ gpul__reduce_span gpul__reduce_span_of(const gpul__reduce_layout &p, int unit) {
+    gpul__reduce_span span;
+    span.begin = (p.step == 1 ? unit * p.rows : (unit & ~7) * p.rows + (unit & 7)) * kRow;
+    const int64_t rest = p.n - span.begin, most = p.rows * p.step * kRow;
+    span.length = int(rest < most ? rest : most);
+    return span;
+}
+
+/* For kN elements to 16 bytes, what a thread has in flight: kShort outputs in the short kernel, and kSets sets of kN
+ * elements, which are rows of a slot in the cols kernel and slots in the narrow one: eight loads or more. */
+template <int kN> struct gpul__reduce_shape {
+    enum { kShort = kN <= 4 ? 8 : 4, kSets = kN >= 8 ? 1 : 8 / kN };
+};
+
+/* index = (result * size) + *rest, for indices below 2^53, with the rounded 1 / size: no 64-bit division, whose call
+ * would cost the kernel registers, and with them loads in flight. */
+static __device__ __forceinline__ int64_t gpul__divide(int64_t index, int64_t size, double inverse, int64_t *rest) {
+    int64_t quotient = int64_t(__dmul_rn(double(index), inverse)); /* off by one at most */
+    *rest = index - quotient * size;
+    if (*rest < 0) {
+        --quotient;
+        *rest += size;
+    } else if (*rest >= size) {
+        ++quotient;
+        *rest -= size;
+    }
+    return quotient;
+}
+
+/* Where an output's elements and its result lie. */
+struct gpul__reduce_place {
+    int64_t x, out;
+};
+static __device__ __forceinline__ gpul__reduce_place gpul__reduce_at(const gpul__reduce_layout &p, int64_t output) {
+    gpul__reduce_place place = {0, 0};
+    GPUL__UNROLL_NOT
+    for (int32_t d = p.outer_ndim - 1; d > 0; --d) {
+        int64_t i;
+        output = gpul__divide(output, p.outer_shape[d], p.outer_inverse[d], &i);
+        place.x += i * p.x_outer[d];
+        place.out += i * p.out_stride[d];
+    }
+    place.x += output * p.x_outer[0];
+    place.out += output * p.out_stride[0];
+    return place;
+}
+/* Where an output's i-th element lies, from its first. */
+static __device__ __forceinline__ int64_t gpul__reduce_element(const gpul__reduce_layout &p, int64_t i) {
+    int64_t place = 0;
+    GPUL__UNROLL_NOT
+    for (int32_t d = p.reduce_ndim - 1; d > 0; --d) {
+        int64_t rest;
+        i = gpul__divide(i, p.reduce_shape[d], p.reduce_inverse[d], &rest);
+        place += rest * p.x_reduce[d];
+    }
+    return place + i * p.x_reduce[0];
+}
+
+/* The tree over groups of `group` neighbouring lanes, a power of two up to 32: the first of each group gets the
+ * result. */
+template <typename Op>
+static __device__ __forceinline__ typename Op::Acc gpul__reduce_warp(const Op &op, typename Op::Acc acc, int group) {
+    GPUL__UNROLL
+    for (int d = 1; d < 32; d *= 2) {
+        if (d >= group) break;
+        acc = op.combine(acc, gpul__shuffle(acc, d, true));
+    }
+    return acc;
+}
+
+/* The tree over `count` <= 8 values that lie `stride` apart, as of eight of which the others are identity. */
+template <typename Op>
+static __device__ __forceinline__ typename Op::Acc gpul__reduce_eight(const Op &op, const typename Op::Acc *values,
+                                                                      int64_t stride, int64_t count) {
+    typename Op::Acc acc[8];
+    GPUL__UNROLL
+    for (int k = 0; k < 8; ++k) acc[k] = k < count ? values[k * stride] : op.identity();
+    GPUL__UNROLL
+    for (int d = 1; d < 8; d *= 2) {
+        GPUL__UNROLL
+        for (int k = 0; k < 8; k += 2 * d) acc[k] = op.combine(acc[k], acc[k + d]);
+    }
+    return acc[0];
+}
+
+/* True in every thread of the block that arrives as the last of `blocks`; then what their threads wrote before is
+ * visible to it. Called by all threads. The counter is left at zero, for whoever is next. The barriers pass on to and
+ * from one thread what its addition releases and acquires; that is one fence to wait for, and not the dearer one of
+ * __threadfence. */
+static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *arrived, uint32_t blocks, uint32_t *shared_flag) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+#ifdef __CUDA_ARCH__
+        uint32_t before;
+        asm volatile("atom.add.acq_rel.gpu.u32 %0, [%1], 1;" : "=r"(before) : "l"(arrived) : "memory");
+#else
+        const uint32_t before = atomicAdd(arrived, 1u);
+#endif
+        const bool last = before == blocks - 1;
+        if (last) *arrived = 0;
+        *shared_flag = last;
+    }
+    __syncthreads();
+    return *shared_flag != 0;
+}
+
+/* kFlight of a thread's rows, all loaded before the first is folded; `whole` when all of them are there. Moves on. */
+template <int kFlight, bool kWhole, int kO, typename Op>
+static __device__ __forceinline__ void gpul__reduce_rows_in_flight(const Op &op, const typename Op::X *(&x)[kO],
+                                                                   const typename Op::Y *&y, int step, int &at,
+                                                                   int length, typename Op::Lane (&lane)[kO]) {
+    typedef typename Op::X X;
+    typedef typename Op::Y Y;
+    enum { kN = 16 / sizeof(X) };
+    gpul__pack<X, kN> vx[kO][kFlight];
+    gpul__pack<Y, kN> vy[kFlight];
+    GPUL__UNROLL
+    for (int u = 0; u < kFlight; ++u) {
+        if (!kWhole && at + u * step + int(kN) > length) continue;
+        GPUL__UNROLL
+        for (int o = 0; o < kO; ++o) vx[o][u] = gpul__load<kN>(x[o] + u * step);
+        vy[u] = gpul__load<kN>(y + (gpul__has<Y>() ? u * step : 0));
+    }
+    if (kWhole) __syncwarp(); /* all loads are on their way: left alone, the compiler starts with three of them */
+    GPUL__UNROLL
+    for (int u = 0; u < kFlight; ++u) {
+        if (!kWhole && at + u * step + int(kN) > length) continue;
+        GPUL__UNROLL
+        for (int o = 0; o < kO; ++o) {
+            GPUL__UNROLL
+            for (int k = 0; k < int(kN); ++k) lane[o] = op.fold(lane[o], vx[o][u].v[k], vy[u].v[k], at + u * step + k);
+        }
+    }
+    at += kFlight * step;
+    GPUL__UNROLL
+    for (int o = 0; o < kO; ++o) x[o] += kFlight * step;
+    if (gpul__has<Y>()) y += kFlight * step;
+}
+
+/* How many rows of kO outputs are loaded at once: some eight loads, the most that registers hold; bytes, kN = 16 of
+ * them, take a register each when they are unpacked. Half of that where five blocks share the registers of three. */
+template <int kO, int kN, bool kTwo, int kBlocks> struct gpul__reduce_flight {
+    enum { value = kO > 1 ? 2 : kTwo || kN > 8 || kBlocks > 3 ? 4 : 8, few = kO > 1 ? 1 : 4 };
+};
+
+/* One unit of kO outputs in one warp, all at the same y; the first lane gets the results. */
+template <int kO, int kBlocks, typename Op>
+static __device__ __forceinline__ void gpul__reduce_row(const gpul__reduce_layout &p, Op op,
+                                                        const typename Op::X *(&x)[kO], const typename Op::Y *y,
+                                                        int unit, typename Op::Acc (&result)[kO]) {
+    typedef typename Op::X X;
+    typedef typename Op::Y Y;
+    typedef gpul__reduce_flight<kO, 16 / sizeof(X), (gpul__size_of<Y>::value > 1), kBlocks> Flight;
+    enum { kN = 16 / sizeof(X), kRow = 32 * kN, kFlight = Flight::value, kFew = Flight::few };
+    const gpul__reduce_span span = gpul__reduce_span_of<kRow>(p, unit);
+    const int first = int(threadIdx.x % 32) * int(kN), step = p.step * int(kRow);
+    typename Op::Lane lane[kO];
+    op.begin(x[0]);
+    GPUL__UNROLL
+    for (int o = 0; o < kO; ++o) {
+        lane[o] = op.start();
+        x[o] += span.begin + first;
+    }
+    if (gpul__has<Y>()) y += span.begin + first;
+    int at = first;
+    if (p.aligned) {
+        GPUL__UNROLL_NOT
+        while (at - first + int(kRow) + (int(kFlight) - 1) * step <= span.length) /* the warp's lanes agree */
+            gpul__reduce_rows_in_flight<kFlight, true>(op, x, y, step, at, span.length, lane);
+        GPUL__UNROLL_NOT
+        while (at + int(kN) <= span.length)
+            gpul__reduce_rows_in_flight<kFew, false>(op, x, y, step, at, span.length, lane);
+    } else {
+        GPUL__UNROLL_NOT
+        for (; at + int(kN) <= span.length; at += step) { /* element by element; the cache sees to the rest */
+            GPUL__UNROLL
+            for (int o = 0; o < kO; ++o) {
+                GPUL__UNROLL
+                for (int k = 0; k < int(kN); ++k) lane[o] = op.fold(lane[o], x[o][k], gpul__at(y, k), at + k);
+                x[o] += step;
+            }
+            if (gpul__has<Y>()) y += step;
+        }
+    }
+    /* less than 16 bytes at the end: their lane's last row. The pointers are `over` elements past it, or at it. */
+    const int tail = span.length - span.length % int(kN), over = at - tail;
+    if (over >= 0 && (over & (step - 1)) == 0) {
+        GPUL__UNROLL
+        for (int k = 0; k < int(kN) - 1; ++k) {
+            if (tail + k >= span.length) break;
+            GPUL__UNROLL
+            for (int o = 0; o < kO; ++o) lane[o] = op.fold(lane[o], x[o][k - over], gpul__at(y, k - over), tail + k);
+        }
+    }
+    const bool any = first < span.length;
+    GPUL__UNROLL
+    for (int o = 0; o < kO; ++o)
+        result[o] = gpul__reduce_warp(op, any ? op.settle(lane[o], span.begin, first) : op.identity(), 32);
+}
+
+/* How many groups a block holds in shared memory: one for each lane of the warp that combines them. */
+#define GPUL__REDUCE_GROUPS 32
+
+/* 2^p.width warps take the units of kO neighbouring outputs; blocks of eight warps take a group at a time, p.splits of
+ * them sharing the groups of their outputs. Nothing waits for anything until a block's units are all done. kBlocks of
+ * them share a multiprocessor. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define GPUL__REDUCE_MOST_BLOCKS 4 /* of 256 threads: all that there are */
+#else
+#define GPUL__REDUCE_MOST_BLOCKS 5
+#endif
+template <typename Op, int kO, int kBlocks>
+static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS,
+                                         kBlocks < GPUL__REDUCE_MOST_BLOCKS ? kBlocks : GPUL__REDUCE_MOST_BLOCKS)
+    gpul__reduce_rows(void *out, const typename Op::X *x, const typename Op::Y *y, typename Op::Acc *partials,
+                      uint32_t *arrived, const __grid_constant__ gpul__reduce_layout p, Op op) {
+    gpul__await();
+    typedef typename Op::Acc Acc;
+    const int warps = GPUL__REDUCE_THREADS / 32, warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
+    enum { kAtOnce = kO > 1 ? 2 : 4 }; /* partial results that a thread loads at once */
+    GPUL_SHARED(Acc, shared);          /* kO x groups x 8; a flag */
+    uint32_t *flag = reinterpret_cast<uint32_t *>(shared + kO * GPUL__REDUCE_GROUPS * warps);
+    const gpul__reduce_share share = gpul__reduce_share_of(p, gpul__has<typename Op::Y>());
+    const int width = 1 << p.width, sets = warps >> p.width; /* of outputs, side by side */
+    const int from = int(share.part) * p.held, to = from + p.held < p.groups ? from + p.held : p.groups;
+    Acc acc = op.identity();
+    const unsigned job = share.job;
+    const int64_t mine = (int64_t(job) * sets + (warp >> p.width)) * kO;
+    if (job >= p.jobs || share.part >= unsigned(p.splits)) return; /* the grid may have more blocks than either */
+    GPUL__UNROLL_NOT
+    for (int group = from; group < to; ++group) {
+        const int unit = group * 8 + (warp & (width - 1));
+        Acc units[kO];
+        if (unit < p.units && mine < p.outputs) {
+            const typename Op::X *px[kO];
+            GPUL__UNROLL
+            for (int o = 0; o < kO; ++o) px[o] = x + gpul__reduce_at(p, mine + o < p.outputs ? mine + o : mine).x;
+            gpul__reduce_row<kO, kBlocks>(p, op, px, y, unit, units);
+        } else {
+            GPUL__UNROLL
+            for (int o = 0; o < kO; ++o) units[o] = op.identity();
+        }
+        if (lane != 0) continue;
+        GPUL__UNROLL
+        for (int o = 0; o < kO; ++o) shared[(o * GPUL__REDUCE_GROUPS + group - from) * warps + warp] = units[o];
+    }
+    if (width > 1) __syncthreads();
+    else __syncwarp();
+    /* Lanes of warp o now have output o of each set, or of the only set its groups. With one warp to an output each has
+     * its own. */
+    const int o = width == 1 ? lane : warp, set = width == 1 ? warp : sets == 1 ? 0 : lane;
+    const int64_t output = (int64_t(job) * sets + set) * kO + o;
+    const bool has = o < kO && output < p.outputs && (width == 1 || lane < (sets == 1 ? to - from : sets));
+    if (has) {
+        const Acc *values = shared + (o * GPUL__REDUCE_GROUPS + (sets == 1 ? lane : 0)) * warps + set * width;
+        acc = gpul__reduce_eight(op, values, 1, width);
+    }
+    if (p.groups == 1) {
+        /* the slots and units beyond hold the identity; once stands for every time */
+        if (has) op.store(out, gpul__reduce_at(p, output).out, p.out_dtype, op.combine(acc, op.identity()), p.n);
+        return;
+    }
+    if (p.splits == 1) {
+        acc = gpul__reduce_warp(op, acc, 32);
+        if (has && lane == 0)
+            op.store(out, gpul__reduce_at(p, output).out, p.out_dtype, op.combine(acc, op.identity()), p.n);
+        return;
+    }
+    if (has) partials[output * p.groups + from + lane] = acc;
+    if (!gpul__arrive_last(arrived + job, uint32_t(p.splits), flag)) return;
+    const int64_t base = int64_t(job) * kO;
+    const Acc *const results = partials + base * p.groups;
+    Acc total[kO];
+    GPUL__UNROLL
+    for (int k = 0; k < kO; ++k) total[k] = op.identity();
+    for (int g = int(threadIdx.x); g < p.groups; g += kAtOnce * GPUL__REDUCE_THREADS) {
+        Acc next[kAtOnce][kO];
+        GPUL__UNROLL
+        for (int u = 0; u < int(kAtOnce); ++u) {
+            const int at = g + u * GPUL__REDUCE_THREADS;
+            GPUL__UNROLL
+            for (int k = 0; k < kO; ++k)
+                next[u][k] =
+                    at < p.groups && base + k < p.outputs ? results[int64_t(k) * p.groups + at] : op.identity();
+        }
+        GPUL__UNROLL
+        for (int u = 0; u < int(kAtOnce); ++u) {
+            GPUL__UNROLL
+            for (int k = 0; k < kO; ++k) total[k] = op.combine(total[k], next[u][k]);
+        }
+    }
+    GPUL__UNROLL
+    for (int k = 0; k < kO; ++k) {
+        total[k] = gpul__reduce_warp(op, total[k], 32);
+        if (lane == 0) shared[k * warps + warp] = total[k];
+    }
+    __syncthreads();
+    if (warp < kO && base + warp < p.outputs) {
+        acc = gpul__reduce_warp(op, shared[warp * warps + lane % warps], warps);
+        if (lane == 0)
+            op.store(out, gpul__reduce_at(p, base + warp).out, p.out_dtype, op.combine(acc, op.identity()), p.n);
+    }
+}
+
+/* The trees of kCount outputs at once, over groups of `group` lanes: at each step the two lanes of a pair, kD apart,
+ * deal out between them what both have, so that in the end a lane has the `left` outputs from `mine` on in acc[0] and
+ * after. With one output left, the first lanes have them. Steps are types so that acc stays in registers however loops
+ * are unrolled. */
+template <int kCount, int kD> struct gpul__reduce_deal {
+    template <int kF, typename Op>
+    static __device__ __forceinline__ void go(const Op &op, typename Op::Acc (&acc)[kF], int group, int &mine,
+                                              int &left) {
+        enum { kHalf = kCount / 2 };
+        if (kD >= group) return;
+        if (int(kHalf) == 0) acc[0] = op.combine(acc[0], gpul__shuffle(acc[0], kD, true));
+        else {
+            const bool upper = (threadIdx.x & unsigned(kD)) != 0;
+            GPUL__UNROLL
+            for (int u = 0; u < int(kHalf); ++u) {
+                const typename Op::Acc low = acc[u], high = acc[u + int(kHalf)];
+                const typename Op::Acc other = gpul__shuffle(upper ? low : high, kD, false);
+                const typename Op::Acc first = upper ? other : low, second = upper ? high : other;
+                acc[u] = op.combine(first, second);
+            }
+            mine += upper ? int(kHalf) : 0;
+            left = kHalf;
+        }
+        gpul__reduce_deal<(kCount > 1 ? int(kHalf) : 1), kD * 2>::go(op, acc, group, mine, left);
+    }
+};
+template <int kCount> struct gpul__reduce_deal<kCount, 32> {
+    template <int kF, typename Op>
+    static __device__ __forceinline__ void go(const Op &, typename Op::Acc (&)[kF], int, int &, int &) {}
+};
+
+/* 2^p.width threads to an output of one unit, the outputs in one dimension; each has kF of them in flight. */
+template <typename Op>
+static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename Op::Acc) > 8 ? 2 : 3)
+    gpul__reduce_short(void *out, const typename Op::X *x, const typename Op::Y *y,
+                       const __grid_constant__ gpul__reduce_layout p, Op one_op) {
+    gpul__await();
+    typedef typename Op::X X;
+    typedef typename Op::Y Y;
+    typedef typename Op::Acc Acc;
+    enum { kN = 16 / sizeof(X), kF = gpul__reduce_shape<kN>::kShort };
+    const int group = 1 << p.width, lane = int(threadIdx.x) & (group - 1), length = int(p.n);
+    const int step = GPUL__REDUCE_THREADS >> p.width;
+    const int64_t first = int64_t(blockIdx.x) * (int(kF) * step) + int(threadIdx.x >> p.width);
+    const int64_t last = p.outputs - 1, pitch = step * p.x_outer[0];
+    Op op[kF];
+    typename Op::Lane slot[kF];
+    const X *const x0 = x + (first < last ? first : last) * p.x_outer[0];
+    int64_t row[kF]; /* beyond the last output, the first again */
+    GPUL__UNROLL
+    for (int u = 0; u < int(kF); ++u) row[u] = first + u * step <= last ? u * pitch : 0;
+    GPUL__UNROLL
+    for (int u = 0; u < int(kF); ++u) {
+        op[u] = one_op;
+        if (length > 0) op[u].begin(x0 + row[u]);
+        slot[u] = op[u].start();
+    }
+    GPUL__UNROLL_NOT
+    for (int i = lane * int(kN); i < length; i += 32 * int(kN)) {
+        gpul__pack<X, kN> vx[kF];
+        gpul__pack<Y, kN> vy;
+        const int count = length - i < int(kN) ? length - i : int(kN);
+        if (p.aligned && count == int(kN)) {
+            GPUL__UNROLL
+            for (int u = 0; u < int(kF); ++u) vx[u] = gpul__load<kN>(x0 + row[u] + i);
+            vy = gpul__load<kN>(y + (gpul__has<Y>() ? i : 0));
+        } else {
+            GPUL__UNROLL
+            for (int u = 0; u < int(kF); ++u) {
+                const X *const px = x0 + row[u] + i;
+                GPUL__UNROLL
+                for (int k = 0; k < int(kN); ++k)
+                    if (k < count) vx[u].v[k] = px[k];
+            }
+            GPUL__UNROLL
+            for (int k = 0; k < int(kN); ++k)
+                if (k < count) vy.v[k] = gpul__at(y, i + k);
+        }
+        GPUL__UNROLL
+        for (int k = 0; k < int(kN); ++k) {
+            if (k >= count) break;
+            GPUL__UNROLL
+            for (int u = 0; u < int(kF); ++u) slot[u] = op[u].fold(slot[u], vx[u].v[k], vy.v[k], i + k);
+        }
+    }
+    Acc acc[kF];
+    GPUL__UNROLL
+    for (int u = 0; u < int(kF); ++u)
+        acc[u] = lane * int(kN) < length ? op[u].settle(slot[u], 0, lane * int(kN)) : one_op.identity();
+    int mine = 0, left = int(kF);
+    gpul__reduce_deal<int(kF), 1>::go(one_op, acc, group, mine, left);
+    if (lane >= int(kF)) return;
+    GPUL__UNROLL
+    for (int u = 0; u < int(kF); ++u) {
+        const int64_t output = first + (mine + u) * step;
+        if (u >= left || output >= p.outputs) continue;
+        /* the slots beyond a narrow group hold the identity; once stands for every time */
+        const Acc result = one_op.combine(acc[u], one_op.identity());
+        one_op.store(out, output * p.out_stride[0], p.out_dtype, result, p.n);
+    }
+}
+
+/* A thread's loads from kC neighbouring columns, all on their way before the first is used: kSets sets of kN elements,
+ * `step` elements apart, from the one at `at` on; without kWhole, those before `length`. */
+template <bool kWhole, int kC, int kSets, int kN, typename X, typename Y>
+static __device__ __forceinline__ void gpul__reduce_fetch(const gpul__reduce_layout &p, const X *x, const Y *y, int at,
+                                                          int step, int length, gpul__pack<X, kC> (&vx)[kSets][kN],
+                                                          Y (&vy)[kSets][kN]) {
+    const int64_t stride = p.x_reduce[0], x_step = step * stride, y_step = step * p.y_stride;
+    GPUL__UNROLL
+    for (int r = 0; r < kSets; ++r) {
+        GPUL__UNROLL
+        for (int k = 0; k < kN; ++k) {
+            if (!kWhole && at + r * step + k >= length) continue;
+            vx[r][k] = gpul__load<kC>(x + r * x_step + k * stride);
+            vy[r][k] = gpul__at(y, r * y_step + k * p.y_stride);
+        }
+    }
+    gpul__hold(p.zero);
+}
+
+/* kSets rows of a slot, as far as they are there. Moves on. */
+template <bool kWhole, int kC, typename Op>
+static __device__ __forceinline__ void
+gpul__reduce_slot_rows(const gpul__reduce_layout &p, const Op (&op)[kC], const typename Op::X *&x,
+                       const typename Op::Y *&y, int &at, int step, int length, typename Op::Lane (&lane)[kC]) {
+    enum { kN = 16 / sizeof(typename Op::X), kSets = gpul__reduce_shape<kN>::kSets };
+    gpul__pack<typename Op::X, kC> vx[kSets][kN];
+    typename Op::Y vy[kSets][kN];
+    gpul__reduce_fetch<kWhole>(p, x, y, at, step, length, vx, vy);
+    GPUL__UNROLL
+    for (int r = 0; r < int(kSets); ++r) {
+        GPUL__UNROLL
+        for (int k = 0; k < int(kN); ++k) {
+            if (!kWhole && at + r * step + k >= length) continue;
+            GPUL__UNROLL
+            for (int c = 0; c < kC; ++c) lane[c] = op[c].fold(lane[c], vx[r][k].v[c], vy[r][k], at + r * step + k);
+        }
+    }
+    at += kSets * step;
+    x += kSets * step * p.x_reduce[0];
+    if (gpul__has<typename Op::Y>()) y += kSets * step * p.y_stride;
+}
+
+/* One slot of a unit, for kC neighbouring columns. */
+template <int kC, typename Op>
+static __device__ __forceinline__ void gpul__reduce_slot(const gpul__reduce_layout &p, const Op &one_op,
+                                                         const typename Op::X *x, const typename Op::Y *y, int unit,
+                                                         int slot, typename Op::Acc (&result)[kC]) {
+    enum { kN = 16 / sizeof(typename Op::X), kSets = gpul__reduce_shape<kN>::kSets };
+    const gpul__reduce_span span = gpul__reduce_span_of<32 * kN>(p, unit);
+    const int step = p.step * 32 * int(kN), first = slot * int(kN);
+    Op op[kC];
+    typename Op::Lane lane[kC];
+    GPUL__UNROLL
+    for (int c = 0; c < kC; ++c) {
+        op[c] = one_op;
+        op[c].begin(x + c);
+        lane[c] = op[c].start();
+    }
+    int at = first;
+    if (kC > 1 || p.reduce_ndim == 1) {
+        const typename Op::X *px = x + (span.begin + at) * p.x_reduce[0];
+        const typename Op::Y *py = gpul__has<typename Op::Y>() ? y + (span.begin + at) * p.y_stride : y;
+        GPUL__UNROLL_NOT
+        while (at + int(kSets - 1) * step + int(kN) <= span.length)
+            gpul__reduce_slot_rows<true>(p, op, px, py, at, step, span.length, lane);
+        GPUL__UNROLL_NOT
+        while (at < span.length) gpul__reduce_slot_rows<false>(p, op, px, py, at, step, span.length, lane);
+    } else { /* elements of several dimensions: one by one */
+        GPUL__UNROLL_NOT
+        for (; at < span.length; at += step) {
+            GPUL__UNROLL_NOT
+            for (int j = at; j < at + int(kN) && j < span.length; ++j) {
+                const typename Op::X *const px = x + gpul__reduce_element(p, span.begin + j);
+                lane[0] = op[0].fold(lane[0], *px, gpul__at(y, (span.begin + j) * p.y_stride), j);
+            }
+        }
+    }
+    GPUL__UNROLL
+    for (int c = 0; c < kC; ++c)
+        result[c] = first < span.length ? op[c].settle(lane[c], span.begin, first) : op[c].identity();
+}
+
+/* One more of 2^levels results of a thread, by index, that go into the tree side by side: `halves` keeps the left
+ * halves that wait for their right ones, as a binary counter its ones: levels times kC of them, `pitch` apart. After
+ * the last of them, acc is the result of all. */
+template <int kC, typename Op>
+static __device__ __forceinline__ void gpul__reduce_carry(const Op &op, typename Op::Acc (&acc)[kC], int index,
+                                                          int levels, typename Op::Acc *halves, int pitch) {
+    GPUL__UNROLL_NOT
+    for (; index & 1; index >>= 1, --levels, halves += kC * pitch) {
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) acc[c] = op.combine(halves[c * pitch], acc[c]);
+    }
+    if (levels <= 0) return;
+    GPUL__UNROLL
+    for (int c = 0; c < kC; ++c) halves[c * pitch] = acc[c];
+}
+
+/* The first 2^levels of the tree over lanes that lie `width` apart; the first of them gets the results. */
+template <int kC, typename Op>
+static __device__ __forceinline__ void gpul__reduce_lines(const Op &op, typename Op::Acc (&acc)[kC], int levels,
+                                                          int width) {
+    GPUL__UNROLL_NOT
+    for (int d = 0; d < levels; ++d) {
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) acc[c] = op.combine(acc[c], gpul__shuffle(acc[c], width << d, true));
+    }
+}
+
+/* The groups' tree over `count` of its slots from slot `from` on, for kC columns: `groups` of them, or of runs of
+ * groups. It is all that is left to do when it runs, so that as many results as registers hold are on their way at
+ * once. */
+template <int kC, typename Op>
+static __device__ __forceinline__ void gpul__reduce_groups(const Op &op, const typename Op::Acc *partials, int groups,
+                                                           int64_t outputs, int from, int count,
+                                                           typename Op::Acc (&result)[kC]) {
+    typedef typename Op::Acc Acc;
+    enum { kBytes = kC * sizeof(Acc), kSide = kBytes <= 16 ? 8 : kBytes <= 32 ? 4 : 2 }; /* slots side by side */
+    Acc open[7 * kC]; /* for gpul__reduce_carry: 256 slots, two at a time or more */
+    int levels = 0;
+    while (int(kSide) << levels < count) ++levels;
+    GPUL__UNROLL_NOT
+    for (int s = 0; s < count; s += int(kSide)) {
+        Acc acc[kSide][kC];
+        GPUL__UNROLL
+        for (int k = 0; k < int(kSide); ++k) {
+            GPUL__UNROLL
+            for (int c = 0; c < kC; ++c) acc[k][c] = op.identity();
+        }
+        GPUL__UNROLL_NOT
+        for (int g = from + s; g < groups; g += 256) {
+            Acc next[kSide][kC];
+            GPUL__UNROLL
+            for (int k = 0; k < int(kSide); ++k) {
+                const bool there = s + k < count && g + k < groups;
+                GPUL__UNROLL
+                for (int c = 0; c < kC; ++c)
+                    next[k][c] = there ? partials[int64_t(g + k) * outputs + c] : op.identity();
+            }
+            GPUL__UNROLL
+            for (int k = 0; k < int(kSide); ++k) {
+                GPUL__UNROLL
+                for (int c = 0; c < kC; ++c) acc[k][c] = op.combine(acc[k][c], next[k][c]);
+            }
+        }
+        GPUL__UNROLL
+        for (int d = 1; d < int(kSide); d *= 2) {
+            if (d >= count) break;
+            GPUL__UNROLL
+            for (int k = 0; k < int(kSide); k += 2 * d) {
+                GPUL__UNROLL
+                for (int c = 0; c < kC; ++c) acc[k][c] = op.combine(acc[k][c], acc[k + d][c]);
+            }
+        }
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) result[c] = acc[0][c];
+        gpul__reduce_carry(op, result, s / int(kSide), levels, open, 1);
+    }
+}
+
+/* A thread's place in a block of the cols kernel. A block has a strip of 2^p.width threads with kC columns each,
+ * 2^p.parts threads to the slots of a unit, and 2^p.together units side by side. It takes p.held such sets of units,
+ * one after the other. 2^p.inner lines of a unit share a warp, and one of them, which is `ranked`, has the result for
+ * all of them; these are `pitch` threads. */
+template <int kC> struct gpul__reduce_seat {
+    int width, column, line, inner, rank, pitch, unit; /* unit: the thread's first */
+    bool ranked, real;
+    int64_t output;
+    gpul__reduce_place place; /* of the output */
+    __device__ __forceinline__ gpul__reduce_seat(const gpul__reduce_layout &p, const gpul__reduce_share &share) {
+        width = 1 << p.width;
+        column = int(threadIdx.x) & (width - 1);
+        line = int(threadIdx.x >> p.width);
+        inner = p.inner;
+        rank = (line >> inner << p.width) + column;
+        pitch = int(blockDim.x) >> inner;
+        ranked = (line & ((1 << inner) - 1)) == 0;
+        unit = int(share.part) * (p.held << p.together) + (line >> p.parts);
+        output = ((int64_t(share.job) << p.width) + column) * kC; /* kC > 1 divides p.outputs */
+        real = output < p.outputs;
+        place = gpul__reduce_at(p, real ? output : 0);
+    }
+    /* The tree over 2^levels lines, side by side, those of a warp done: `acc` where a line is ranked. Result in the
+     * first. `exchange` has kC for each rank. */
+    template <typename Op>
+    __device__ __forceinline__ void combine(const Op &op, typename Op::Acc (&acc)[kC], typename Op::Acc *exchange,
+                                            int levels) const {
+        const int part = line & ((1 << levels) - 1);
+        typename Op::Acc *const own = exchange + rank;
+        if (levels <= inner) return;
+        if (ranked) {
+            GPUL__UNROLL
+            for (int c = 0; c < kC; ++c) own[c * pitch] = acc[c];
+        }
+        GPUL__UNROLL_NOT
+        for (int d = 1 << inner; d < 1 << levels; d *= 2) {
+            __syncthreads();
+            if ((part & (2 * d - 1)) != 0) continue;
+            GPUL__UNROLL
+            for (int c = 0; c < kC; ++c)
+                own[c * pitch] = acc[c] = op.combine(acc[c], own[c * pitch + (d >> inner) * width]);
+        }
+    }
+    /* The same for `sets` times kC results of each ranked line, which are in `own`. */
+    template <typename Op>
+    __device__ __forceinline__ void combine_sets(const Op &op, typename Op::Acc *own, int sets, int levels) const {
+        const int part = line & ((1 << levels) - 1);
+        GPUL__UNROLL_NOT
+        for (int d = 1 << inner; d < 1 << levels; d *= 2) {
+            __syncthreads();
+            if ((part & (2 * d - 1)) != 0) continue;
+            GPUL__UNROLL_NOT
+            for (int h = 0; h < sets; ++h) {
+                GPUL__UNROLL
+                for (int c = 0; c < kC; ++c) {
+                    typename Op::Acc *const left = own + (h * kC + c) * pitch;
+                    *left = op.combine(*left, left[(d >> inner) * width]);
+                }
+            }
+        }
+    }
+};
+
+/* A run has 2^this units side by side. */
+static __device__ __forceinline__ int gpul__reduce_beside(const gpul__reduce_layout &p) {
+    return p.run < p.together ? p.run : p.together;
+}
+
+/* The tree from units on: runs of 2^p.run of them, side by side and one after the other, of `sets` sets that begin with
+ * the block's unit `unit`. `results` has kC for each rank and set, `pitch` apart, or for the first line's ranks alone
+ * where a set is no more than a run. Where there are several runs, theirs become partial results. */
+template <int kC, typename Op>
+static __device__ __forceinline__ void
+gpul__reduce_runs(const Op &op, const gpul__reduce_layout &p, const gpul__reduce_seat<kC> &seat, int unit, int sets,
+                  typename Op::Acc *results, int pitch, typename Op::Acc *partials, typename Op::Acc (&acc)[kC]) {
+    typedef typename Op::Acc Acc;
+    const int beside = gpul__reduce_beside(p), apart = p.together - beside; /* 2^apart runs side by side */
+    const int lines = int(blockDim.x >> p.width), after = 1 << (p.run - beside);
+    /* the results of the index-th run, `step` sets long */
+    const auto values_of = [&](int index, int step) {
+        const int line = (index & ((1 << apart) - 1)) << (p.parts + beside);
+        return results + (index >> apart) * step * kC * pitch + (line >> seat.inner << p.width) + seat.column;
+    };
+    GPUL__UNROLL_NOT
+    for (int d = 1; d < after; d *= 2) {
+        __syncthreads();
+        GPUL__UNROLL_NOT
+        for (int i = seat.line; i < sets / (2 * d) << apart; i += lines) {
+            Acc *const left = values_of(i, 2 * d);
+            GPUL__UNROLL
+            for (int c = 0; c < kC; ++c) left[c * pitch] = op.combine(left[c * pitch], left[(d * kC + c) * pitch]);
+        }
+    }
+    __syncthreads();
+    GPUL__UNROLL_NOT
+    for (int run = seat.line; run < sets << p.together >> p.run; run += lines) {
+        const Acc *const values = values_of(run, after);
+        const int at = (unit >> p.run) + run;
+        const bool put = p.units > 1 << p.run && at << p.run < p.units && seat.real;
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) {
+            acc[c] = values[c * pitch];
+            if (put) partials[int64_t(at) * p.outputs + seat.output + c] = acc[c];
+        }
+    }
+}
+
+/* What is left then: the last block of each group combines its runs, the last of all the groups, unless there is only
+ * one, of which the first line has the result. `exchange` has kC for each rank. */
+template <int kC, typename Op>
+static __device__ __forceinline__ void
+gpul__reduce_cols_end(const Op &op, const gpul__reduce_layout &p, const gpul__reduce_seat<kC> &seat, unsigned job,
+                      typename Op::Acc (&acc)[kC], typename Op::Acc *exchange, uint32_t *flag, void *out,
+                      typename Op::Acc *partials, uint32_t *arrived) {
+    typedef typename Op::Acc Acc;
+    const bool leads = seat.real && seat.line == 0;
+    if (p.units > 1 << p.run) {
+        partials += seat.output;
+        if (p.run < 3) { /* one run a block */
+            const int group = seat.unit >> 3;
+            const int rest = p.units - group * 8, runs = (rest < 8 ? rest + (1 << p.run) - 1 : 8) >> p.run;
+            if (!gpul__arrive_last(arrived + gridDim.x + int64_t(job) * p.groups + group, uint32_t(runs), flag)) return;
+            if (leads) {
+                GPUL__UNROLL
+                for (int c = 0; c < kC; ++c)
+                    acc[c] = gpul__reduce_eight(op, partials + int64_t(group << (3 - p.run)) * p.outputs + c, p.outputs,
+                                                runs);
+            }
+            partials += p.outputs * int64_t((p.units + (1 << p.run) - 1) >> p.run);
+            if (leads && p.groups > 1) {
+                GPUL__UNROLL
+                for (int c = 0; c < kC; ++c) partials[int64_t(group) * p.outputs + c] = acc[c];
+            }
+        }
+        if (p.groups > 1) {
+            const uint32_t arrivals = uint32_t(p.run < 3 ? p.groups : p.splits);
+            if (!gpul__arrive_last(arrived + job, arrivals, flag)) return;
+            /* the 256 slots, as far as there are groups for them, are shared out among the block's lines of threads */
+            const int most = p.together + p.parts, line = seat.line;
+            const int groups = p.run < 3 ? p.groups : (p.units + (1 << p.run) - 1) >> p.run;
+            int slots = 0;
+            while (slots < 8 && 1 << slots < groups) ++slots;
+            const int used = slots < most ? slots : most, count = 1 << (slots - used);
+            GPUL__UNROLL
+            for (int c = 0; c < kC; ++c) acc[c] = op.identity();
+            if (seat.real && line < 1 << used)
+                gpul__reduce_groups<kC>(op, partials, groups, p.outputs, line * count, count, acc);
+            gpul__reduce_lines(op, acc, seat.inner, seat.width);
+            seat.combine(op, acc, exchange, most);
+        }
+    }
+    if (!leads) return;
+    GPUL__UNROLL
+    for (int c = 0; c < kC; ++c) {
+        const int64_t at = kC == 1 ? seat.place.out : seat.place.out + c * p.out_stride[p.outer_ndim - 1];
+        op.store(out, at, p.out_dtype, op.combine(acc[c], op.identity()), p.n); /* as in rows */
+    }
+}
+
+/* Blocks of 256 threads, or 512, that have 2^p.passes slots each, one after the other. Nothing waits for anything until
+ * all units of a block are read. What counts is how much is on its way: 8 loads in each of a multiprocessor's 512
+ * threads, 64 KB, is where an H200 is fastest. 8192 x 8192 doubles take 125 us; with 96 KB 134, with 128 KB 167, and as
+ * copies to shared memory (cp.async, 128 KB) 147. A slot after the other, rather than four side by side, leaves
+ * registers for that: 137 us with them. */
+template <typename Op, int kC>
+static __global__ void __launch_bounds__(2 * GPUL__REDUCE_THREADS, 1)
+    gpul__reduce_cols(void *out, const typename Op::X *x, const typename Op::Y *y, typename Op::Acc *partials,
+                      uint32_t *arrived, const __grid_constant__ gpul__reduce_layout p, Op op) {
+    gpul__await();
+    typedef typename Op::Acc Acc;
+    const gpul__reduce_share share = gpul__reduce_share_of(p, true);
+    if (share.part >= unsigned(p.splits)) return; /* the grid may have more blocks than parts */
+    const gpul__reduce_seat<kC> seat(p, share);
+    GPUL_SHARED(Acc, shared); /* kC times p.held for each rank; kC times p.passes for each thread; a flag */
+    Acc *const own = shared + seat.rank, *const halves = shared + p.held * kC * seat.pitch;
+    Acc acc[kC];
+    x += seat.place.x;
+    GPUL__UNROLL_NOT
+    for (int h = 0; h < p.held; ++h) {
+        const int unit = seat.unit + (h << p.together);
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) acc[c] = op.identity();
+        if (seat.real && unit < p.units) {
+            const int first = (seat.line & ((1 << p.parts) - 1)) << p.passes;
+            GPUL__UNROLL_NOT
+            for (int pass = 0; pass < 1 << p.passes; ++pass) {
+                gpul__reduce_slot(p, op, x, y, unit, first + pass, acc);
+                gpul__reduce_carry(op, acc, pass, p.passes, halves + threadIdx.x, int(blockDim.x));
+            }
+        }
+        gpul__reduce_lines(op, acc, seat.inner, seat.width);
+        if (p.held == 1 || !seat.ranked) continue;
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) own[(h * kC + c) * seat.pitch] = acc[c];
+    }
+    const int levels = p.parts + gpul__reduce_beside(p);
+    if (p.held == 1) { /* from registers: as one of several sets it takes 0.3 us more of 5 */
+        seat.combine(op, acc, shared, levels);
+        if (p.units > 1 << p.run && seat.real && (seat.line & ((1 << levels) - 1)) == 0 && seat.unit < p.units) {
+            GPUL__UNROLL
+            for (int c = 0; c < kC; ++c) partials[int64_t(seat.unit >> p.run) * p.outputs + seat.output + c] = acc[c];
+        }
+    } else {
+        seat.combine_sets(op, own, p.held, levels);
+        gpul__reduce_runs(op, p, seat, int(share.part) * (p.held << p.together), p.held, shared, seat.pitch, partials,
+                          acc);
+    }
+    gpul__reduce_cols_end(op, p, seat, share.job, acc, shared,
+                          reinterpret_cast<uint32_t *>(halves + p.passes * kC * int(blockDim.x)), out, partials,
+                          arrived);
+}
+
+#ifndef GPULITE_CPU_STANDIN
+/* Few columns with nothing between them, on compute capability 9.0: a block has rows of its units copied into shared
+ * memory, whole stretches at once (gpul__bulk_copy), and folds them there. Its threads have two slots of a unit each,
+ * so that p.parts is 4, and sets are a group at most; p.stages stretches fit, and when one is read the next is asked
+ * for. What is on its way depends on nothing else then, and no column is too narrow for a cache line: 24 x 1500000
+ * doubles take 76 us, in the cols kernel 104; 8 x 2^22 74 and 77. More than 96 KB on their way are no faster. */
+#define GPUL__STAGED_LEAST (int64_t(1) << 25) /* bytes of x */
+#define GPUL__STAGED_BYTES 98304              /* of all stretches, about */
+template <typename Op, int kC>
+static __global__ void __launch_bounds__(2 * GPUL__REDUCE_THREADS, 1)
+    gpul__reduce_staged(void *out, const typename Op::X *x, const typename Op::Y *y, typename Op::Acc *partials,
+                        uint32_t *arrived, const __grid_constant__ gpul__reduce_layout p, Op one_op) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    typedef typename Op::X X;
+    typedef typename Op::Y Y;
+    typedef typename Op::Acc Acc;
+    enum { kN = 16 / sizeof(X), kRow = 32 * kN, kSlots = 2, kBytes = gpul__size_of<Y>::bytes };
+    const gpul__reduce_share share = gpul__reduce_share_of(p, true);
+    if (share.part >= unsigned(p.splits)) return;
+    const gpul__reduce_seat<kC> seat(p, share);
+    const int most = kRow << p.together, outputs = int(p.outputs); /* most: rows of x in a stretch */
+    /* stretches of x, and of y; kC for each rank; kC for the first line, for each set of a run; barriers; a flag */
+    GPUL_SHARED(unsigned char, shared);
+    X *const tx = reinterpret_cast<X *>(shared);
+    Y *const ty = reinterpret_cast<Y *>(tx + p.stages * most * outputs);
+    Acc *const exchange = reinterpret_cast<Acc *>(shared + p.stages * most * (outputs * int(sizeof(X)) + int(kBytes)));
+    Acc *const results = exchange + kC * seat.pitch;
+    uint64_t *const loaded = reinterpret_cast<uint64_t *>(results + (kC << (p.width + p.run - p.together)));
+    uint32_t *const flag = reinterpret_cast<uint32_t *>(loaded + p.stages);
+    const uint32_t barriers = uint32_t(__cvta_generic_to_shared(loaded));
+    const int begin = int(share.part) * (p.held << p.together); /* unit */
+    const int last = (1 << (p.run - p.together)) - 1;           /* of the sets of a run */
+    const int64_t step = 8 * int64_t(kRow);
+    const auto start_of = [&](int set) {
+        const int unit = begin + (set << p.together);
+        return ((unit & ~7) * p.rows + (unit & 7)) * kRow;
+    };
+    /* the next stretch: row `ahead_row` of the units of set `ahead`. Only sets at the very end are empty. */
+    int ahead = 0, ahead_row = 0, ahead_stage = 0;
+    const auto ask = [&]() {
+        if (ahead == p.held) return;
+        const int64_t at = start_of(ahead) + ahead_row * step, rest = p.n - at;
+        const int count = int(rest < most ? rest : most);
+        if (count > 0) {
+            const uint32_t barrier = barriers + 8 * uint32_t(ahead_stage);
+            gpul__bulk_expect(barrier, count * (outputs * int(sizeof(X)) + int(kBytes)));
+            gpul__bulk_copy(tx + ahead_stage * most * outputs, x + at * outputs, count * outputs, barrier);
+            gpul__bulk_copy(ty + ahead_stage * most, y + (gpul__has<Y>() ? at : 0), count, barrier);
+            ahead_stage = ahead_stage + 1 < p.stages ? ahead_stage + 1 : 0;
+        }
+        if (++ahead_row == int(p.rows) || at + step >= p.n) {
+            ahead_row = 0;
+            ++ahead;
+        }
+    };
+    if (threadIdx.x == 0) gpul__bulk_begin(barriers, p.stages);
+    __syncthreads();
+    gpul__await();
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < p.stages; ++i) ask();
+    }
+    const int offset = (seat.line >> p.parts) * kRow; /* of this thread's unit */
+    const int first = (seat.line & ((1 << p.parts) - 1)) * (kSlots * kN);
+    const X *const column = x + seat.column * kC;
+    int stage = 0;
+    uint32_t parity = 0;
+    Acc acc[kC];
+    GPUL__UNROLL_NOT
+    for (int set = 0; set < p.held; ++set) {
+        const int64_t start = start_of(set) + offset;
+        const int64_t rest = p.n - start; /* up to the unit's first slot that is not there, and more */
+        typename Op::Lane lane[kSlots][kC];
+        Op op[kC];
+        __syncthreads(); /* all have read `exchange` */
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) {
+            op[c] = one_op;
+            if (seat.real) op[c].begin(column + c);
+            GPUL__UNROLL
+            for (int s = 0; s < kSlots; ++s) lane[s][c] = op[c].start();
+        }
+        GPUL__UNROLL_NOT
+        for (int64_t row = 0; row < p.rows * step && row < p.n - (start - offset); row += step) {
+            gpul__bulk_wait(barriers + 8 * uint32_t(stage), parity);
+            const X *const px = tx + (stage * most + offset + first) * outputs + seat.column * kC;
+            const Y *const py = ty + (gpul__has<Y>() ? stage * most + offset + first : 0);
+            GPUL__UNROLL
+            for (int s = 0; s < kSlots; ++s) {
+                if (!seat.real || row + first + s * kN >= rest) break; /* slots are there or not: kN divides p.n */
+                const gpul__pack<Y, kN> vy = gpul__load<kN>(py + (gpul__has<Y>() ? s * kN : 0));
+                GPUL__UNROLL
+                for (int k = 0; k < kN; ++k) {
+                    const gpul__pack<X, kC> vx = gpul__load<kC>(px + (s * kN + k) * outputs);
+                    GPUL__UNROLL
+                    for (int c = 0; c < kC; ++c)
+                        lane[s][c] = op[c].fold(lane[s][c], vx.v[c], vy.v[k], int(row) + first + s * kN + k);
+                }
+            }
+            __syncthreads();
+            if (threadIdx.x == 0) ask();
+            if (++stage == p.stages) {
+                stage = 0;
+                parity ^= 1;
+            }
+        }
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) {
+            Acc slot[kSlots];
+            GPUL__UNROLL
+            for (int s = 0; s < kSlots; ++s)
+                slot[s] = seat.real && first + s * kN < rest ? op[c].settle(lane[s][c], start, first + s * kN)
+                                                             : one_op.identity();
+            acc[c] = one_op.combine(slot[0], slot[1]);
+        }
+        gpul__reduce_lines(one_op, acc, seat.inner, seat.width);
+        seat.combine(one_op, acc, exchange, p.parts + p.together);
+        if (seat.line == 0) {
+            GPUL__UNROLL
+            for (int c = 0; c < kC; ++c) results[((set & last) * kC + c) * seat.width + seat.column] = acc[c];
+        }
+        if ((set & last) == last)
+            gpul__reduce_runs(one_op, p, seat, begin + ((set - last) << p.together), last + 1, results, seat.width,
+                              partials, acc);
+    }
+    gpul__reduce_cols_end(one_op, p, seat, share.job, acc, exchange, flag, out, partials, arrived);
+#endif
+}
+#endif
+
+/* A thread has kC columns of one row: many outputs of few elements. */
+template <typename Op, int kC>
+static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 3)
+    gpul__reduce_narrow(void *out, const typename Op::X *x, const typename Op::Y *y,
+                        const __grid_constant__ gpul__reduce_layout p, Op one_op) {
+    gpul__await();
+    typedef typename Op::Acc Acc;
+    enum { kN = 16 / sizeof(typename Op::X), kSets = gpul__reduce_shape<kN>::kSets };
+    GPUL_SHARED(Acc, halves);
+    const int64_t output = (int64_t(blockIdx.x) * GPUL__REDUCE_THREADS + threadIdx.x) * kC;
+    if (output >= p.outputs) return; /* kC divides p.outputs */
+    const gpul__reduce_place place = gpul__reduce_at(p, output);
+    const int length = int(p.n), step = kSets * kN;
+    Acc acc[kC];
+    x += place.x;
+    GPUL__UNROLL_NOT
+    for (int pass = 0, at = 0; pass < 1 << p.passes; ++pass, at += step) {
+        gpul__pack<typename Op::X, kC> vx[kSets][kN];
+        typename Op::Y vy[kSets][kN];
+        const typename Op::X *const px = x + at * p.x_reduce[0];
+        const typename Op::Y *const py = gpul__has<typename Op::Y>() ? y + at * p.y_stride : y;
+        if (at + step <= length) gpul__reduce_fetch<true>(p, px, py, at, kN, length, vx, vy);
+        else gpul__reduce_fetch<false>(p, px, py, at, kN, length, vx, vy);
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) {
+            Op op = one_op;
+            Acc slots[kSets];
+            op.begin(x + c);
+            GPUL__UNROLL
+            for (int r = 0; r < int(kSets); ++r) {
+                typename Op::Lane lane = op.start();
+                const int first = at + r * int(kN);
+                GPUL__UNROLL
+                for (int k = 0; k < int(kN); ++k)
+                    if (first + k < length) lane = op.fold(lane, vx[r][k].v[c], vy[r][k], first + k);
+                slots[r] = first < length ? op.settle(lane, 0, first) : op.identity();
+            }
+            GPUL__UNROLL
+            for (int d = 1; d < int(kSets); d *= 2) {
+                GPUL__UNROLL
+                for (int r = 0; r < int(kSets); r += 2 * d) slots[r] = op.combine(slots[r], slots[r + d]);
+            }
+            acc[c] = slots[0];
+        }
+        gpul__reduce_carry(one_op, acc, pass, p.passes, halves + threadIdx.x, GPUL__REDUCE_THREADS);
+    }
+    GPUL__UNROLL
+    for (int c = 0; c < kC; ++c)
+        one_op.store(out, place.out + c * p.out_stride[p.outer_ndim - 1], p.out_dtype,
+                     one_op.combine(acc[c], one_op.identity()), p.n); /* as in rows */
+}
+
+/* How many neighbouring columns a thread of the cols kernel takes with one load where it can: 16 bytes of the common
+ * types; it is a kernel more to compile for each operation. */
+template <typename X> struct gpul__columns {
+    enum { value = 1 };
+};
+template <> struct gpul__columns<float> {
+    enum { value = 4 };
+};
+template <> struct gpul__columns<double> {
+    enum { value = 2 };
+};
+
+/* The least p with 2^p >= n, or `most`. */
+static inline int32_t gpul__log2_up_to(int64_t n, int32_t most) {
+    int32_t p = 0;
+    while (p < most && (int64_t(1) << p) < n) ++p;
+    return p;
+}
+
+/* p.splits blocks for each of `jobs` (see gpul__reduce_share_of), with `counters` and, to each output, `each`
+ * partial results. */
+template <typename Op, typename Kernel>
+static inline int32_t gpul__reduce_start(gpul__reduce_args *args, gpul__reduce_layout &p, Kernel kernel,
+                                         uint32_t threads, bool jobs_first, int64_t jobs, int64_t counters,
+                                         int64_t each, size_t shared_bytes, const Op &op) {
+    typedef typename Op::Acc Acc;
+    const int64_t most = 65535; /* blocks along y and z */
+    int64_t fast = jobs, slow = 1;
+    if (each > 0) {
+        if (p.outputs > INT64_MAX / each / int64_t(sizeof(Acc))) return int32_t(cudaErrorInvalidConfiguration);
+        const int64_t bytes = p.outputs * each * int64_t(sizeof(Acc));
+        const bool fits = counters <= args->arrived_count && bytes <= args->partials_bytes;
+        args->arrived_count = counters;
+        args->partials_bytes = bytes;
+        if (!fits) return GPUL__NEEDS_PARTIALS;
+    }
+    if (p.splits > 1) {
+        fast = jobs_first ? jobs : int64_t(p.splits);
+        slow = jobs_first ? int64_t(p.splits) : jobs;
+    }
+    if (jobs > 2147483647 || fast > 2147483647 || slow > most * 32768) return int32_t(cudaErrorInvalidConfiguration);
+    p.jobs = uint32_t(jobs);
+    gpul_dim3 grid = gpul_grid_1d(fast, 1);
+    grid.y = uint32_t(slow < most ? slow : most);
+    grid.z = uint32_t(gpul_ceil_div(slow, most));
+    return gpul__launch_early(args->device, kernel, grid, gpul__dim(threads), shared_bytes + 16, args->stream,
+                              args->out, static_cast<const typename Op::X *>(args->x),
+                              static_cast<const typename Op::Y *>(args->y), static_cast<Acc *>(args->partials),
+                              args->arrived, p, op);
+}
+
+/* What the cols kernel would take with this layout, in units of the time in which every multiprocessor reads 64 KB;
+ * that much a block of 512 threads, or two of 256, have on their way. `flights` is how often a thread has 8 loads on
+ * their way for one set of units, `fill` how full units are. A round that is not full ends little sooner: what one
+ * block gets is limited. Each round costs its start and end, each level at which results pass between blocks its
+ * arrivals, and the last blocks have the memory to themselves; two small blocks are better than a large one, and narrow
+ * strips are as good as wide ones for one round only. */
+static inline float gpul__reduce_cost_cols(const gpul__reduce_layout &p, float flights, float fill, int64_t strips,
+                                           float per_sm) {
+    const bool doubled = p.width + p.parts + p.together > 8; /* 512 threads */
+    const int64_t jobs = ((strips - 1) >> p.width) + 1;
+    const int32_t splits = (p.units - 1) / (p.held << p.together) + 1;
+    float rounds = float(jobs) * float(splits) * per_sm * (doubled ? 1.0f : 0.5f), each = flights * float(p.held);
+    if (splits == 1) each *= fill;
+    else rounds *= fill;
+    const float full = float(int64_t(rounds)), rest = rounds - full;
+    float last = 0;
+    if (rest > 0) last = !doubled && rest <= 0.5f ? 0.55f : rest > 0.75f ? rest : 0.75f;
+    float cost = each * (full + last), worse = doubled ? 1.03f : 1.0f;
+    if (p.together > 3) worse += 0.05f;
+    for (int32_t held = p.held; held > 1; held /= 2) worse += 0.002f;
+    if (p.width < 3 && strips > 8) worse += rounds > 1.05f || each > 4 ? 0.5f : 0.05f; /* not a whole cache line */
+    if (rounds > 1.05f) {
+        cost += each / 8;
+        worse += p.width < 5 ? 0.03f : p.width < 7 ? 0.005f * float(7 - p.width) : 0.0f;
+    } else if (p.width > 4) {
+        worse += 0.005f * float(p.width - 4);
+    }
+    cost = cost * worse + 2 * (full + (rest > 0 ? 1.0f : 0.0f));
+    if (p.units > 1 << p.run) cost += 0.5f * float((p.run < 3) + (p.groups > 1));
+    return cost;
+}
+
+/* Sets of 2^together units that a block of the cols kernel can take, one after the other: whole groups, or halves or
+ * quarters of one. As many as asked for, or more; but `most` at most. */
+static inline int32_t gpul__reduce_held_cols(int32_t asked, int32_t most, int32_t together) {
+    const int32_t group = together < 3 ? 8 >> together : 1;
+    int32_t held = 1;
+    while (held < group && held < asked && 2 * held <= most) held *= 2;
+    if (held < group || asked <= group) return held;
+    held = (asked + group - 1) / group * group;
+    return held <= most ? held : most / group * group;
+}
+
+/* What follows from the other members of a layout. */
+static inline int32_t gpul__reduce_inner_of(const gpul__reduce_layout &p) {
+    const int32_t lines = p.width < 5 ? 5 - p.width : 0;
+    return lines < p.parts ? lines : p.parts;
+}
+static inline int32_t gpul__reduce_run_of(const gpul__reduce_layout &p) {
+    int32_t run = p.together;
+    while (1 << run < p.held << p.together) ++run;
+    return run > 3 && (p.groups > 256 || 1 << run != p.held << p.together) ? 3 : run;
+}
+
+/* How the cols kernel shares out the work: the cheapest of all ways by the estimate above, where a block has one set of
+ * units, or as many as make one round. Of up to 200 ways that were timed on an H200 for each of 45 matrices, from 1000
+ * x 1000 to 20000 x 20000 and 8 x 2^22, it picks one that is 1 % slower than the best on average, 17 % at worst.
+ * Columns less than 128 bytes wide in all are read a slot or four at a time, as was measured best with y and without
+ * it. Shared memory has `room` for a result of that many threads. */
+static inline void gpul__reduce_plan_cols(gpul__reduce_layout &p, int32_t vec, bool two, int64_t strips, int64_t sms,
+                                          int32_t room) {
+    const int32_t slots = gpul__log2_up_to(gpul_ceil_div(p.n, vec), 5),
+                  narrowest = strips > 8 ? 2 : gpul__log2_up_to(strips, 3);
+    const int32_t few = strips >= 8 ? slots : two ? 0 : vec == 2 ? 2 : 1;
+    const float per_sm = 1.0f / float(sms), fill = float(p.n) / (float(p.units) * float(p.rows * 32 * vec));
+    gpul__reduce_layout next = p;
+    float least = -1;
+    for (next.passes = 0; next.passes <= slots && next.passes <= few; ++next.passes) {
+        const float flights = float((p.rows * vec + 7) / 8 << next.passes); /* of 8 loads that a thread makes */
+        if (least >= 0 && flights * fill / 2 + 2 >= least) break;           /* nor can more passes cost less */
+        next.parts = slots - next.passes;
+        /* to save the host time: that many rounds want more passes, where these fit, and more than one pass no large
+         * blocks */
+        const float rounds = float(strips) * float(p.units << next.parts) * per_sm / 512;
+        if (rounds > 6 && next.passes < slots && next.passes < few && (next.passes + 2) << 8 <= room) continue;
+        for (int32_t threads = 8; threads <= (next.passes > 1 ? 8 : 9); ++threads) {
+            for (next.width = narrowest; next.width + next.parts <= threads; ++next.width) {
+                if (next.width > narrowest && int64_t(1) << (next.width - 1) >= strips) break;
+                next.together = threads - next.width - next.parts;
+                next.inner = gpul__reduce_inner_of(next);
+                const int32_t most = (room - (next.passes << threads)) >> (threads - next.inner);
+                if (most < 1) break;
+                const int64_t jobs = ((strips - 1) >> next.width) + 1, round = sms << (9 - threads);
+                const int32_t sets = ((p.units - 1) >> next.together) + 1, beside = int32_t(round / jobs);
+                const int32_t one =
+                    gpul__reduce_held_cols(beside > 1 ? (sets - 1) / beside + 1 : sets, most, next.together);
+                next.held = 1;
+                for (;;) {
+                    next.run = gpul__reduce_run_of(next);
+                    const float cost = gpul__reduce_cost_cols(next, flights, fill, strips, per_sm);
+                    if (least < 0 || cost < least) {
+                        least = cost;
+                        p.passes = next.passes;
+                        p.parts = next.parts;
+                        p.inner = next.inner;
+                        p.width = next.width;
+                        p.together = next.together;
+                        p.held = next.held;
+                        p.run = next.run;
+                    }
+                    if (next.held >= one) break;
+                    next.held = one;
+                }
+            }
+        }
+    }
+    p.splits = (p.units - 1) / (p.held << p.together) + 1;
+}
+
+/* What a block of the cols and the narrow kernel may have: every GPU gives it without being asked. */
+#define GPUL__COLS_SHARED (48 * 1024)
+
+/* The narrow kernel, where its operation takes several columns at once and its shared memory is there: *launched
+ * tells. */
+template <typename Op, int kC> struct gpul__narrow {
+    static inline int32_t launch(int32_t *launched, const gpul__reduce_args *args, gpul__reduce_layout &p,
+                                 const Op &op) {
+        enum { kN = 16 / sizeof(typename Op::X), kSets = gpul__reduce_shape<kN>::kSets };
+        p.passes = gpul__log2_up_to(gpul_ceil_div(p.n, int(kN) * int(kSets)), 5);
+        const size_t shared = size_t(p.passes * kC * GPUL__REDUCE_THREADS) * sizeof(typename Op::Acc);
+        *launched = shared <= GPUL__COLS_SHARED;
+        if (!*launched) return 0;
+        return gpul__launch_early(args->device, gpul__reduce_narrow<Op, kC>,
+                                  gpul_grid_1d(p.outputs, kC * GPUL__REDUCE_THREADS), gpul__dim(GPUL__REDUCE_THREADS),
+                                  shared, args->stream, args->out, static_cast<const typename Op::X *>(args->x),
+                                  static_cast<const typename Op::Y *>(args->y), p, op);
+    }
+};
+template <typename Op> struct gpul__narrow<Op, 1> {
+    static inline int32_t launch(int32_t *launched, const gpul__reduce_args *, gpul__reduce_layout &, const Op &) {
+        *launched = 0;
+        return 0;
+    }
+};
+
+/* The staged kernel, where its operation and this file's code have it, and it pays: *launched tells. (Functions, for
+ * members of templates would be symbols of the object file.) */
+template <bool kStaged> struct gpul__staged {};
+template <typename Op, int kC, bool kStaged>
+static inline int32_t gpul__reduce_launch_staged(gpul__staged<kStaged>, int32_t *launched, gpul__reduce_args *,
+                                                 const gpul__reduce_layout &, const Op &) {
+    *launched = 0;
+    return 0;
+}
+#ifndef GPULITE_CPU_STANDIN
+template <typename Op, int kC>
+static inline int32_t gpul__reduce_launch_staged(gpul__staged<true>, int32_t *launched, gpul__reduce_args *args,
+                                                 const gpul__reduce_layout &common, const Op &op) {
+    typedef typename Op::X X;
+    typedef typename Op::Y Y;
+    enum { kN = 16 / sizeof(X), kUsual = kN == 2 ? 9 : 8 }; /* 2^kUsual threads read 32 KB at once */
+    const auto kernel = &gpul__reduce_staged<Op, kC>;
+    const int64_t n = args->n, outputs = args->outputs, strips = outputs / kC;
+    const int64_t groups = gpul_ceil_div(common.groups, args->sms); /* of a block */
+    int32_t early;
+    *launched = 0;
+    if (args->outer_ndim != 1 || args->x_reduce[0] != outputs || strips > 32 || n % kN != 0) return 0;
+    if (gpul__has<Y>() && (args->y_stride != 1 || !gpul__aligned(args->y, 16))) return 0;
+    /* large enough, and nearly as many groups as there is room for */
+    if (outputs * n * int64_t(sizeof(X)) < GPUL__STAGED_LEAST || common.groups * 4 < groups * args->sms * 3) return 0;
+    const int32_t error = gpul__early(&early, reinterpret_cast<const void *>(kernel), args->device);
+    if (error != 0 || !early) return error;
+    gpul__reduce_layout p = common;
+    p.width = gpul__log2_up_to(strips, 5);
+    p.parts = 4;
+    p.inner = gpul__reduce_inner_of(p);
+    p.together = int(kUsual) - p.width - p.parts;
+    p.together = p.together < 0 ? 0 : p.together > 3 ? 3 : p.together;
+    p.held = int32_t(groups) << (3 - p.together);
+    p.run = gpul__reduce_run_of(p);
+    p.splits = int32_t(gpul_ceil_div(p.groups, groups));
+    const int32_t threads = p.width + p.parts + p.together;
+    const int64_t stretch =
+        (int64_t(32 * kN) << p.together) * (p.outputs * int64_t(sizeof(X)) + gpul__size_of<Y>::bytes);
+    const int64_t results = (kC << (threads - p.inner)) + (kC << (p.width + p.run - p.together));
+    p.stages = int32_t((GPUL__STAGED_BYTES + stretch / 2) / stretch);
+    const size_t bytes = size_t(p.stages * (stretch + 8) + results * int64_t(sizeof(typename Op::Acc)));
+    if (gpul__allow_shared(kernel, bytes + 16) != cudaSuccess) return 0; /* less than an H200 has */
+    *launched = 1;
+    return gpul__reduce_start(args, p, kernel, 1u << threads, true, 1, 1, p.groups, bytes, op);
+}
+#endif
+
+template <typename Op> static inline int32_t gpul__reduce_launch_op(gpul__reduce_args *args, const Op &op) {
+    typedef typename Op::X X;
+    typedef typename Op::Y Y;
+    enum { kN = 16 / sizeof(X), kC = gpul__columns<X>::value, kO = Op::kTogether, kF = gpul__reduce_shape<kN>::kShort };
+    const int64_t row = 32 * int64_t(kN);
+    const bool two = gpul__has<Y>();
+    gpul__reduce_layout p;
+    memset(&p, 0, sizeof p);
+    p.n = args->n;
+    p.outputs = args->outputs;
+    p.rows = gpul__reduce_rows_of(args->n, kN);
+    /* below 2^31: gpul__reduce_rows_of sees to it */
+    p.groups = args->n == 0 ? 1 : int32_t(gpul_ceil_div(args->n, 8 * p.rows * row));
+    p.units = p.groups > 1 ? 8 * p.groups : int32_t(gpul_ceil_div(args->n, p.rows * row));
+    p.step = p.groups > 1 ? 8 : 1;
+    p.y_stride = args->y_stride;
+    p.reduce_ndim = args->reduce_ndim;
+    p.outer_ndim = args->outer_ndim;
+    memcpy(p.reduce_shape, args->reduce_shape, sizeof p.reduce_shape);
+    memcpy(p.x_reduce, args->x_reduce, sizeof p.x_reduce);
+    memcpy(p.outer_shape, args->outer_shape, sizeof p.outer_shape);
+    memcpy(p.x_outer, args->x_outer, sizeof p.x_outer);
+    memcpy(p.out_stride, args->out_stride, sizeof p.out_stride);
+    for (int d = 1; d < args->reduce_ndim; ++d) p.reduce_inverse[d] = 1.0 / double(args->reduce_shape[d]);
+    for (int d = 1; d < args->outer_ndim; ++d) p.outer_inverse[d] = 1.0 / double(args->outer_shape[d]);
+    p.out_dtype = args->out_dtype;
+    p.splits = 1;
+
+    if (args->n <= 1 || (args->reduce_ndim == 1 && args->x_reduce[0] == 1 && (!two || args->y_stride == 1))) {
+        bool aligned = gpul__aligned(args->x, 16) && (!two || gpul__aligned(args->y, 16));
+        for (int32_t d = 0; d < args->outer_ndim; ++d)
+            aligned = aligned && (args->outer_shape[d] == 1 || args->x_outer[d] % kN == 0);
+        p.aligned = aligned;
+        /* one unit: several outputs to a thread where there are enough of them, or no more than one row to read */
+        if (args->outer_ndim <= 1 && (args->n <= row || (p.units == 1 && args->outputs >= 64 * int64_t(args->sms)))) {
+            p.width = gpul__log2_up_to(gpul_ceil_div(args->n, kN), 5);
+            const int64_t blocks = gpul_ceil_div(args->outputs, int(kF) * (GPUL__REDUCE_THREADS >> p.width));
+            if (blocks > 2147483647) return int32_t(cudaErrorInvalidConfiguration);
+            return gpul__launch_early(args->device, gpul__reduce_short<Op>, gpul_grid_1d(blocks, 1),
+                                      gpul__dim(GPUL__REDUCE_THREADS), 0, args->stream, args->out,
+                                      static_cast<const X *>(args->x), static_cast<const Y *>(args->y), p, op);
+        }
+        const bool together = int(kO) > 1 && args->outputs > 2;
+        const int64_t sets = gpul_ceil_div(args->outputs, together ? int(kO) : 1);
+        const size_t bytes = size_t((together ? int(kO) : 1) * GPUL__REDUCE_GROUPS * 8) * sizeof(typename Op::Acc);
+        p.width = gpul__log2_up_to(p.units, 3);
+        const int64_t jobs = gpul_ceil_div(sets, 8 >> p.width), sms = args->sms;
+        /* Where there are enough outputs, a block has all groups of its own, as far as shared memory reaches, or goes
+         * on to others; else some groups, so that there are enough blocks, and they are not too long, or make one full
+         * round. */
+        const int64_t round = (together ? 2 : 3) * sms, work = jobs * p.groups, fair = gpul_ceil_div(work, round);
+        const int64_t spare = work / (4 * sms);
+        const int64_t longest = (together ? 64 : 128) / (p.rows * (together ? int(kO) : 1));
+        int64_t held = spare < longest ? spare : longest;
+        if (jobs > 1 && fair <= 12 && jobs * gpul_ceil_div(p.groups, fair) * 10 >= round * 9) held = fair;
+        if (jobs >= 2 * sms) held = GPUL__REDUCE_GROUPS;
+        p.held = int32_t(held < 1 ? 1 : held > GPUL__REDUCE_GROUPS ? GPUL__REDUCE_GROUPS : held);
+        p.splits = int32_t(gpul_ceil_div(p.groups, p.held));
+        /* Five blocks with less on its way for each read large arrays 4 % slower, but a few hundred outputs all at
+         * once: 512 x 32768 floats along axis 1 take 18.1 us, else 20.0. */
+        const bool crowded = !together && jobs >= 2 * sms &&
+                             gpul_ceil_div(jobs, 5 * sms) * 5 * 13 < gpul_ceil_div(jobs, 3 * sms) * 3 * 12;
+        return gpul__reduce_start(
+            args, p,
+            together  ? gpul__reduce_rows<Op, kO, (int(kO) > 1 ? 2 : 3)>
+            : crowded ? gpul__reduce_rows<Op, 1, (int(kC) > 1 && int(gpul__dtype_of<Y>::value) == 0 ? 5 : 3)>
+                      : gpul__reduce_rows<Op, 1, 3>,
+            GPUL__REDUCE_THREADS, two, jobs, p.splits > 1 ? jobs : 0, p.splits > 1 ? p.groups : 0, bytes, op);
+    }
+    /* Several columns in one load, where they lie side by side and every row is aligned to it. */
+    const int32_t inner = args->outer_ndim - 1;
+    bool wide = int(kC) > 1 && args->reduce_ndim == 1 && inner >= 0 && args->x_outer[inner] == 1 &&
+                args->outer_shape[inner] % kC == 0 && args->x_reduce[0] % kC == 0 &&
+                gpul__aligned(args->x, kC * sizeof(X));
+    for (int32_t d = 0; d < inner; ++d) wide = wide && args->x_outer[d] % kC == 0;
+    const int64_t strips = wide ? args->outputs / kC : args->outputs;
+    /* one row, and threads without sharing it for half a block on every multiprocessor */
+    if (wide && args->n <= row && strips >= GPUL__REDUCE_THREADS / 2 * int64_t(args->sms)) {
+        int32_t launched;
+        const int32_t error = gpul__narrow<Op, kC>::launch(&launched, args, p, op);
+        if (launched) return error;
+    }
+    if (wide) {
+        int32_t launched;
+        const int32_t error = gpul__reduce_launch_staged<Op, kC>(gpul__staged<(int(kC) > 1 && int(Op::kStaged) != 0)>(),
+                                                                 &launched, args, p, op);
+        if (launched || error != 0) return error;
+    }
+    const size_t bytes = size_t(wide ? int(kC) : 1) * sizeof(typename Op::Acc);
+    gpul__reduce_plan_cols(p, kN, two, strips, args->sms, int32_t((GPUL__COLS_SHARED - 16) / bytes));
+    const int32_t threads = p.width + p.parts + p.together;
+    const int64_t jobs = gpul_ceil_div(strips, int64_t(1) << p.width),
+                  runs = gpul_ceil_div(p.units, int64_t(1) << p.run);
+    return gpul__reduce_start(args, p, wide ? gpul__reduce_cols<Op, kC> : gpul__reduce_cols<Op, 1>, 1u << threads, true,
+                              jobs, runs > 1 && p.run < 3 ? jobs * (1 + p.groups) : jobs,
+                              runs > 1 ? (p.run < 3 ? runs : 0) + (p.groups > 1 ? p.groups : 0) : 0,
+                              bytes * size_t((p.held << (threads - p.inner)) + (p.passes << threads)), op);
+}
+/* A table entry's launcher: Op::make() gives the operation that the kernels run, which two entries may share. */
+template <typename Op> static int32_t gpul__reduce_launch(gpul__reduce_args *args) {
+    return gpul__reduce_launch_op(args, Op::make());
+}
+#define GPUL__REDUCER(Op)                                                                                              \
+    { &gpul__reduce_launch<Op> }
+
+} /* namespace */
+
+/* ---- operations of your own ----
+ * GPUL_ELEMENTWISE(name, T, expression, TX, x [, TY, y [, TZ, z]])
+ *     at file scope; defines a function that C can call:
+ *         gpul_status name(gpul_array *out, const gpul_array *x [, ... *y [, ... *z]], gpul_stream stream);
+ *     out[i] = expression, with gpul_vecadd's broadcasting, checks and errors. A comma in the expression needs ( ).
+ *         GPUL_ELEMENTWISE(squared_difference, float, (x - y) * (x - y), float, x, float, y)
+ *
+ * GPUL_REDUCE(name, T, identity, map, combine, post)
+ *     at file scope; defines a function that C can call:
+ *         gpul_status name(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
+ *     map: an expression in the element x; combine: in a and b, associative and commutative up to rounding; post: in
+ *     the result a; identity: combine(identity, a) is a. All of type T. Axis, shapes, one launch, the same bits
+ *     everywhere and errors are gpul_reduce's (an empty array gives post(identity)).
+ *         GPUL_REDUCE(l2_norm, float, 0.0f, x * x, a + b, sqrtf(a))
+ *
+ * The types T are float, double, int32_t, int64_t and uint8_t. Write fmaf(a, b, c) where a multiply-add shall be
+ * fused: nvcc may fuse or not fuse a * b + c as it likes, and then the bits depend on the compiler. */
+
+#define GPUL__CONCAT_(a, b) a##b
+#define GPUL__CONCAT(a, b) GPUL__CONCAT_(a, b)
+#define GPUL__COUNT_(a, b, c, d, e, f, count, ...) count
+#define GPUL__COUNT(...) GPUL__COUNT_(__VA_ARGS__, 3, unpaired, 2, unpaired, 1, unpaired, 0)
+#define GPUL_ELEMENTWISE(name, T, expression, ...)                                                                     \
+    GPUL__CONCAT(GPUL__ELEMENTWISE_, GPUL__COUNT(__VA_ARGS__))(name, T, expression, __VA_ARGS__)
+
+#define GPUL__ELEMENTWISE_OP(name, T, expression, TX, x, TY, y, TZ, z)                                                 \
+    struct gpul__op_##name {                                                                                           \
+        typedef T Out;                                                                                                 \
+        typedef TX A;                                                                                                  \
+        typedef TY B;                                                                                                  \
+        typedef TZ C;                                                                                                  \
+        __device__ __forceinline__ T operator()(TX x, TY y, TZ z) const {                                              \
+            (void)x, (void)y, (void)z;                                                                                 \
+            return static_cast<T>(expression);                                                                         \
+        }                                                                                                              \
+    };
+#define GPUL__ELEMENTWISE_RUN(name, T, count, ...)                                                                     \
+    const gpul_dtype gpul__dtypes[] = {__VA_ARGS__};                                                                   \
+    return gpul_run_elementwise(#name, &gpul__elementwise_launch<gpul__op_##name>, gpul__out,                          \
+                                gpul__dtype_of<T>::value, gpul__in, gpul__dtypes, count, gpul__stream)
+#define GPUL__ELEMENTWISE_1(name, T, expression, TX, x)                                                                \
+    GPUL__ELEMENTWISE_OP(name, T, expression, TX, x, gpul__none, gpul__y, gpul__none, gpul__z)                         \
+    extern "C" gpul_status name(gpul_array *gpul__out, const gpul_array *x, gpul_stream gpul__stream) {                \
+        const gpul_array *const gpul__in[] = {x};                                                                      \
+        GPUL__ELEMENTWISE_RUN(name, T, 1, gpul__dtype_of<TX>::value);                                                  \
+    }
+#define GPUL__ELEMENTWISE_2(name, T, expression, TX, x, TY, y)                                                         \
+    GPUL__ELEMENTWISE_OP(name, T, expression, TX, x, TY, y, gpul__none, gpul__z)                                       \
+    extern "C" gpul_status name(gpul_array *gpul__out, const gpul_array *x, const gpul_array *y,                       \
+                                gpul_stream gpul__stream) {                                                            \
+        const gpul_array *const gpul__in[] = {x, y};                                                                   \
+        GPUL__ELEMENTWISE_RUN(name, T, 2, gpul__dtype_of<TX>::value, gpul__dtype_of<TY>::value);                       \
+    }
+#define GPUL__ELEMENTWISE_3(name, T, expression, TX, x, TY, y, TZ, z)                                                  \
+    GPUL__ELEMENTWISE_OP(name, T, expression, TX, x, TY, y, TZ, z)                                                     \
+    extern "C" gpul_status name(gpul_array *gpul__out, const gpul_array *x, const gpul_array *y, const gpul_array *z,  \
+                                gpul_stream gpul__stream) {                                                            \
+        const gpul_array *const gpul__in[] = {x, y, z};                                                                \
+        GPUL__ELEMENTWISE_RUN(name, T, 3, gpul__dtype_of<TX>::value, gpul__dtype_of<TY>::value,                        \
+                              gpul__dtype_of<TZ>::value);                                                              \
+    }
+
+#define GPUL_REDUCE(name, T, identity_, map_, combine_, post_)                                                         \
+    struct gpul__op_##name : gpul__reduction<gpul__op_##name, T, T> {                                                  \
+        __device__ __forceinline__ T identity() const { return static_cast<T>(identity_); }                            \
+        __device__ __forceinline__ T fold(T acc, T x, gpul__none, int) const {                                         \
+            return combine(acc, static_cast<T>(map_));                                                                 \
+        }                                                                                                              \
+        __device__ __forceinline__ T combine(T a, T b) const { return static_cast<T>(combine_); }                      \
+        __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, T a, int64_t) const {            \
+            gpul__store(out, i, dtype, static_cast<T>(post_));                                                         \
+        }                                                                                                              \
+    };                                                                                                                 \
+    extern "C" gpul_status name(gpul_array *gpul__out, const gpul_array *x, int32_t gpul__axis,                        \
+                                gpul_stream gpul__stream) {                                                            \
+        static const gpul__reducer gpul__r = GPUL__REDUCER(gpul__op_##name);                                           \
+        return gpul_run_reduction(#name, &gpul__r, gpul__out, gpul__dtype_of<T>::value, x, gpul__dtype_of<T>::value,   \
+                                  gpul__axis, gpul__stream);                                                           \
+    }
+
+#endif /* GPULITE__ENGINES */
+
+#ifndef GPULITE_ENGINES_ONLY
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * 1. Elementwise
@@ -2443,3 +4500,5 @@ extern "C" int32_t gpul__kernel_arch(int32_t family, int32_t *binary, int32_t *p
     *ptx = attributes.ptxVersion;
     return 0;
 }
+
+#endif /* GPULITE_ENGINES_ONLY */

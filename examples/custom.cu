@@ -11,10 +11,9 @@
  *     gpul_status sum_abs(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
  *     gpul_status squared_difference(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream);
  */
-#include <cuda_runtime.h>
-
 #define GPULITE_IMPLEMENTATION
-#include "../gpulite.h"
+#define GPULITE_ENGINES_ONLY
+#include "../gpulite_kernels.cu"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Operations of a user's own, from one expression each; test_custom.c calls them from C. */
-#include <cuda_runtime.h>
-
-#include "gpulite.h"
+#define GPULITE_ENGINES_ONLY
+#include "gpulite_kernels.cu"
 
 GPUL_ELEMENTWISE(test_squared_difference, float, (x - y) * (x - y), float, x, float, y)
 GPUL_ELEMENTWISE(test_negate, int32_t, int32_t(0u - uint32_t(x)), int32_t, x)

@@ -46,7 +46,7 @@ wanted() {
 }
 
 # fault NAME FILE(gpulite_kernels.cu or gpulite.h) SED TEST [kernels]: that test must fail; TEST:name, that function of it.
-# "kernels": the patched header also goes into the kernels. Families that the test does not need are left out, to compile
+# "kernels": the patched header also goes into the kernels, for its device section. Families that the test does not need are left out, to compile
 # faster.
 fault() {
     wanted "$1" || return 0
@@ -71,7 +71,7 @@ fault() {
         cp "$top/tests/gpulite_impl.c" "$d/f/impl.c"
         c "$d/f" "$d/f/impl.c" "$d/f/impl.o" >"$d/log" 2>&1 || { bad "$1" 'does not compile'; return; }
         impl=$d/f/impl.o
-        if [ "${5:-}" = kernels ]; then # the engine in the header's device section
+        if [ "${5:-}" = kernels ]; then # the header's device section
             cp "$top/gpulite_kernels.cu" "$d/f/k.cu"
             cu "$d/f" "$d/f/k.cu" "$d/f/kernels.o" >"$d/log" 2>&1 || { bad "$1" 'does not compile'; return; }
             kernels=$d/f/kernels.o
@@ -181,23 +181,23 @@ program 'two streams without an order' 'not ordered'
 
 # ---- faults in the library that the tests must report ----
 k=gpulite_kernels.cu h=gpulite.h
-fault 'reduction: no barrier before the warps meet' $h 's/if (width > 1) __syncthreads();/if (width > 8) __syncthreads();/' test_reduce kernels
-fault 'reduction: the second block to arrive takes itself for the last' $h '/gpul__arrive_last(uint32_t/,/^}/s/before == blocks - 1/before == 1/' test_reduce kernels
-fault 'reduction: a barrier in a divergent branch' $h 's/if ((part \& (2 \* d - 1)) != 0) continue;/& __syncthreads();/' test_reduce kernels
+fault 'reduction: no barrier before the warps meet' $k 's/if (width > 1) __syncthreads();/if (width > 8) __syncthreads();/' test_reduce
+fault 'reduction: the second block to arrive takes itself for the last' $k '/gpul__arrive_last(uint32_t/,/^}/s/before == blocks - 1/before == 1/' test_reduce
+fault 'reduction: a barrier in a divergent branch' $k 's/if ((part \& (2 \* d - 1)) != 0) continue;/& __syncthreads();/' test_reduce
 fault 'reduction: a minimum that loses NaN' $k 's/return a < b || gpul__is_nan(a) ? a : b;/return a < b ? a : b;/' test_reduce
 fault 'reduction: counters not zeroed' $h 's/e = cudaMemsetAsync(scratch, 0, counters, stream);/e = cudaSuccess;/' test_streams
-fault 'reduction: counters left for the next' $h 's/if (last) \*arrived = 0;//' test_reduce kernels
-fault 'reduction: columns of a group left out' $h 's/runs = (rest < 8/runs = (rest < 0/' test_reduce kernels
-fault 'reduction: left halves that overwrite each other' $h 's/--levels, halves += kC \* pitch/--levels/' test_reduce kernels
-fault 'reduction: groups whose left halves are lost' $h 's/levels, open, 1);/0, open, 1);/' test_reduce:test_shapes kernels
-fault 'reduction: lanes of a column that are not combined' $h 's/for (int d = 0; d < levels; ++d) {/for (int d = 1; d < levels; ++d) {/' test_reduce:test_shapes kernels
-fault 'reduction: sets of units that share a place' $h 's/own\[(h \* kC + c) \* seat.pitch\] = acc/own[c * seat.pitch] = acc/' test_reduce:test_shapes kernels
-fault 'reduction: sets of units that lose a level' $h 's/for (int d = 1; d < after; d \*= 2) {/for (int d = 2; d < after; d *= 2) {/' test_reduce:test_shapes kernels
+fault 'reduction: counters left for the next' $k 's/if (last) \*arrived = 0;//' test_reduce
+fault 'reduction: columns of a group left out' $k 's/runs = (rest < 8/runs = (rest < 0/' test_reduce
+fault 'reduction: left halves that overwrite each other' $k 's/--levels, halves += kC \* pitch/--levels/' test_reduce
+fault 'reduction: groups whose left halves are lost' $k 's/levels, open, 1);/0, open, 1);/' test_reduce:test_shapes
+fault 'reduction: lanes of a column that are not combined' $k 's/for (int d = 0; d < levels; ++d) {/for (int d = 1; d < levels; ++d) {/' test_reduce:test_shapes
+fault 'reduction: sets of units that share a place' $k 's/own\[(h \* kC + c) \* seat.pitch\] = acc/own[c * seat.pitch] = acc/' test_reduce:test_shapes
+fault 'reduction: sets of units that lose a level' $k 's/for (int d = 1; d < after; d \*= 2) {/for (int d = 2; d < after; d *= 2) {/' test_reduce:test_shapes
 export CUDA_CPU_SMS=132 # with 4, a block has too many groups there
-fault 'reduction: runs beyond a group where slots are folded' $h 's/p.groups > 256 || 1 << run/1 << run/' test_reduce:test_shapes kernels
+fault 'reduction: runs beyond a group where slots are folded' $k 's/p.groups > 256 || 1 << run/1 << run/' test_reduce:test_shapes
 unset CUDA_CPU_SMS
-fault 'reduction: neighbouring runs that share a place' $h 's/const int at = (unit >> p.run) + run;/const int at = unit >> p.run;/' test_reduce:test_shapes kernels
-fault 'reduction: narrow columns past their end' $h '/gpul__reduce_narrow(/,/^}/s/if (first + k < length) lane/lane/' test_reduce kernels
+fault 'reduction: neighbouring runs that share a place' $k 's/const int at = (unit >> p.run) + run;/const int at = unit >> p.run;/' test_reduce:test_shapes
+fault 'reduction: narrow columns past their end' $k '/gpul__reduce_narrow(/,/^}/s/if (first + k < length) lane/lane/' test_reduce
 fault 'reduction: a leak on the failure path' $h '/cudaMemsetAsync of the scratch memory/{n;d;}' test_faults
 fault 'reduction: scratch memory freed twice' $h 's/if (scratch != NULL) {/& (void)cudaFreeAsync(scratch, stream);/' test_streams
 fault 'elementwise: one past the end' $h 's/i < (n); i += gpul__step/i <= (n); i += gpul__step/' test_elementwise kernels
@@ -211,7 +211,7 @@ fault 'histogram: the last tiles left out' $k 's/ + (rest > 0 ? rest : 0);/;/' t
 fault 'histogram: a tile of runs that keeps its old segments' $k 's/v.tiles.segments\[threadIdx.x \* v.tiles.tiles + tile\] = 0;/;/' test_histogram:test_two_passes
 fault 'histogram: ranks left for the next tile but one' $k 's/other\[p \* 32\] = 0;//' test_histogram:test_two_passes
 fault 'matmul: no barrier after a slice' $k '/b.put(shared + stage \* kStage + kBehindA);/{n;s/__syncthreads();//;}' test_matmul
-fault 'gemv: columns that take the same x again' $h 's/gpul__at(y, r \* y_step + k \* p.y_stride)/gpul__at(y, r * y_step)/' test_gemv:test_narrow kernels
+fault 'gemv: columns that take the same x again' $k 's/gpul__at(y, r \* y_step + k \* p.y_stride)/gpul__at(y, r * y_step)/' test_gemv:test_narrow
 fault 'gemv: y read when beta is 0' $k 's/beta == T(0) ? product/beta == T(2) ? product/' test_gemv
 fault 'errors: somebody else'"'"'s error swallowed' $h '/^static gpul_status gpul__pending(/,/^}/s/return GPUL_ERROR_PENDING;/(void)cudaGetLastError(); return GPUL_OK;/' test_errors
 fault 'devices: the current device not restored' $h '/^static gpul_status gpul__end(/,/^}/s/if (scope->device == scope->previous/if (scope->device >= 0 || scope->device == scope->previous/' test_arrays
