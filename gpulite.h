@@ -777,23 +777,41 @@ typedef struct gpul__machine {
     int64_t shared_optin; /* most dynamic shared memory of a block, in bytes */
 } gpul__machine;
 
-/* Elementwise over up to three inputs. Dimensions are merged where strides allow, innermost last; a stride of 0
- * broadcasts. */
-typedef struct gpul__elementwise_args {
+/* Elementwise over up to three inputs: the problem. Dimensions are merged where strides allow, innermost last. */
+typedef struct gpul__elementwise_problem {
     void *out;
-    const void *in[3];
+    const void *in[3];                 /* NULL: a scalar */
+    uint64_t scalar[3];                /* its element, in the low bytes */
     int64_t n;                         /* elements of out, > 0 */
     int32_t ndim;                      /* 1 .. GPUL_MAX_DIMS */
-    int32_t device;                    /* the current one */
+    int32_t op;                        /* GPUL__ADD .., for operations that share a kernel */
     int64_t shape[GPUL_MAX_DIMS];      /* of out */
-    int64_t strides[4][GPUL_MAX_DIMS]; /* [0] out's, [1 + i] in[i]'s, in elements */
-    uint64_t scalar;                   /* the element of a fill, in its low bytes */
-    gpul_stream stream;
-} gpul__elementwise_args;
-typedef int32_t (*gpul__elementwise_fn)(const gpul__elementwise_args *);
+    int64_t strides[4][GPUL_MAX_DIMS]; /* [0] out's, [1 + i] in[i]'s, in elements; 0 broadcasts */
+} gpul__elementwise_problem;
+
+typedef struct gpul__elementwise_plan {
+    int32_t dense;        /* 1: everything lies side by side and is aligned alike; 0: anything */
+    int32_t items;        /* dense: elements of a 16-byte access; else elements of a thread */
+    int32_t head;         /* dense: elements before the first aligned access */
+    int32_t threads_x;    /* not dense: threads along the innermost dimension, a power of two */
+    int32_t along_x;      /* not dense: a thread's items lie along the innermost dimension, else along the rows */
+    int32_t staged;       /* not dense: bit i: input i is transposed, and passes through shared memory */
+    int64_t tiles_x;      /* not dense: tiles along the innermost dimension, */
+    int64_t tiles_y;      /* and along the rows: of all outer dimensions, or, with staged inputs, of the next one */
+    int64_t rows;         /* product of all dimensions but the innermost */
+    int64_t blocks;       /* all of 256 threads */
+    int64_t shared_bytes; /* of a block */
+} gpul__elementwise_plan;
+
+/* An operation: the launcher of its kernels, and the bytes of its elements (0: there is no such input). */
+typedef struct gpul__elementwise_op {
+    int32_t (*launch)(const gpul__elementwise_problem *, const gpul__elementwise_plan *, const gpul__machine *,
+                      gpul_stream);
+    int32_t out_bytes, in_bytes[3];
+} gpul__elementwise_op;
 
 /* One reduction: `outputs` results of `n` elements each. Dimensions innermost last, merged where strides allow. */
-typedef struct gpul__reduce_args {
+typedef struct gpul__reduce_problem {
     void *out;
     const void *x, *y; /* y: the second factor of dot and gemv, the same for all outputs, else NULL */
     int64_t n, outputs;
@@ -801,46 +819,49 @@ typedef struct gpul__reduce_args {
     int64_t reduce_shape[GPUL_MAX_DIMS], x_reduce[GPUL_MAX_DIMS], y_stride;
     int64_t outer_shape[GPUL_MAX_DIMS], x_outer[GPUL_MAX_DIMS], out_stride[GPUL_MAX_DIMS];
     gpul_dtype out_dtype;
-    int32_t sms, device;
-    double alpha, beta;     /* gemv */
-    void *partials;         /* for partial results that pass between blocks, and their size */
-    uint32_t *arrived;      /* counters, zero before and after */
-    int64_t partials_bytes; /* of what there is; of what is needed, when the launcher returns GPUL__NEEDS_PARTIALS */
-    int64_t arrived_count;
-    gpul_stream stream;
-} gpul__reduce_args;
+    double alpha, beta; /* gemv */
+} gpul__reduce_problem;
+
+enum { GPUL__REDUCE_ROWS = 0, GPUL__REDUCE_SHORT = 1, GPUL__REDUCE_COLUMNS = 2 }; /* kernels */
+typedef struct gpul__reduce_plan {
+    int32_t kernel, threads, outputs_at_once;
+    int64_t blocks, shared_bytes;
+    int64_t partials, counters; /* partial results that pass between blocks, and counters, zero before and after */
+    /* the tree: see gpulite_kernels.cu */
+    int64_t tile_rows;
+    int32_t warp_tiles, block_tiles, row_step;
+    /* the blocks' work: `jobs` sets of outputs, the tiles of each shared out among `splits` blocks */
+    int64_t jobs;
+    int32_t splits;
+    int32_t vector; /* rows, columns: every access of 16 bytes is aligned */
+    int32_t warps;  /* rows: of an output */
+    int32_t lanes;  /* short: threads of an output; columns: lanes of a warp tile that have elements */
+    int32_t tiles;  /* rows: block tiles of a block; columns: warp tiles of a block one after the other, ... */
+    int32_t tiles_at_once, width, depth,
+        deep; /* columns: ... and side by side; threads along the outputs and along n */
+} gpul__reduce_plan;
+
 typedef struct gpul__reducer {
-    int32_t (*launch)(gpul__reduce_args *); /* a cudaError_t, or GPUL__NEEDS_PARTIALS */
+    int32_t (*launch)(const gpul__reduce_problem *, const gpul__reduce_plan *, const gpul__machine *, void *partials,
+                      uint32_t *counters, gpul_stream);
+    int32_t element_bytes, partial_bytes;
+    int32_t columns;         /* that a thread of the columns kernel takes; 0: rows only */
+    int32_t outputs_at_once; /* that a warp of the rows kernel may take */
 } gpul__reducer;
 
-#define GPUL__REDUCE_THREADS 256
-/* The tree of a reduction of n elements, in rows of 512 bytes (32 * vec elements): a unit is a warp's work and has this
- * many rows, a group eight units. A pure function of (n, vec), so that results do not depend on the machine. Up to 805
- * MB, it is 384 groups at most, which run all at once on an H200; a second round with a few of them would cost as much
- * as a full one (2^24 floats: 19.4 us with 382 groups, 21.5 us with 512). Then come groups of half a megabyte, and up
- * to 32768 of them. */
-static inline int64_t gpul__reduce_rows_of(int64_t n, int32_t vec) {
-    const int64_t rows = gpul_ceil_div(gpul_ceil_div(n, 32 * (int64_t)vec), 8);
-    const int64_t few = gpul_ceil_div(rows, 384), many = gpul_ceil_div(rows, 32768);
-    return few < 8 ? 8 : few <= 512 ? few : many < 128 ? 128 : many;
-}
-/* What a launcher returns when it needs more partials or counters than it was given; nothing was launched. */
-#define GPUL__NEEDS_PARTIALS (-1)
-
-/* Memory for the partial results of reductions that need no more than this: one workspace for each of the first streams
- * to reduce on a device, where no other stream's kernels write. Its counters are zero whenever no kernel is using
- * it. */
+/* Device memory for what passes between blocks, one workspace for each of the first streams to reduce on a device, where
+ * no other stream's kernels write. Its counters are zero whenever no kernel uses it. Who owns each is known beside them,
+ * in gpulite_kernels.cu, whatever the number of copies of the implementation. */
 #define GPUL__WORKSPACES 16
 typedef struct gpul__workspace {
-    uint32_t arrived[2048];
+    uint32_t counters[2048];
     double partials[32768];
 } gpul__workspace;
 
-enum { /* elementwise operations; COPY and FILL go by element size (1, 2, 4, 8) in place of the dtype */
+enum { /* elementwise operations; COPY goes by element size (1, 2, 4, 8) in place of the dtype, and fills from a scalar */
        GPUL__ADD = 1,
        GPUL__MUL = 2,
-       GPUL__COPY = 3,
-       GPUL__FILL = 4
+       GPUL__COPY = 3
 };
 enum { /* reductions beyond gpul_reduce's own GPUL_SUM .. GPUL_COUNT_NONZERO */
        GPUL__DOT = 12,
@@ -891,9 +912,17 @@ typedef struct gpul__gemm_args {
 } gpul__gemm_args;
 
 /* Defined in gpulite_kernels.cu. The find functions return NULL where there is no such kernel. */
-extern gpul__elementwise_fn gpul__find_elementwise(int32_t op, int32_t dtype_or_size);
+extern const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_t dtype_or_size);
 extern const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype);
-extern int32_t gpul__find_workspaces(gpul__workspace **first);            /* of the current device; a cudaError_t */
+/* Plans: 0, or cudaErrorInvalidConfiguration where a grid would have more than 2^31 - 1 blocks. */
+extern int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__elementwise_problem *problem,
+                                      const gpul__elementwise_op *op); /* may change the order of the dimensions */
+extern int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__reduce_problem *problem,
+                                    const gpul__reducer *reducer, const gpul__machine *machine);
+/* The workspace of a stream, by its key, on the current device: taken if it has none yet; NULL: all are taken. */
+extern gpul__workspace *gpul__workspace_of(int32_t device, int64_t stream_key);
+/* Hands the workspaces of a stream over to another (0: nobody); returns how many there are. */
+extern int32_t gpul__workspaces_pass(int64_t stream_key, int64_t to);
 extern int64_t gpul__histogram_scratch(const gpul__histogram_args *args); /* bytes; -1: family left out */
 extern int32_t gpul__histogram_launch(const gpul__histogram_args *args);
 extern int64_t gpul__gemm_plan(gpul__gemm_args *args); /* sets splits, returns scratch bytes; -1: family left out */
@@ -902,11 +931,17 @@ extern int32_t gpul__gemm_launch(const gpul__gemm_args *args);
 extern int32_t gpul__kernel_arch(int32_t family, int32_t *binary, int32_t *ptx);
 
 #ifndef GPULITE_NO_KERNELS
-/* The engines behind gpul_vecadd, gpul_reduce and whatever GPUL_ELEMENTWISE and GPUL_REDUCE define (section 12): the
- * same checks, broadcasting, scratch memory and errors, reported under the name `function`. */
-GPUL_API gpul_status gpul_run_elementwise(const char *function, gpul__elementwise_fn launch, gpul_array *out,
-                                          gpul_dtype out_dtype, const gpul_array *const *in,
-                                          const gpul_dtype *in_dtypes, int32_t n_in, gpul_stream stream);
+/* The engines behind gpul_vecadd, gpul_reduce and whatever GPUL_ELEMENTWISE and GPUL_REDUCE define: the same checks,
+ * broadcasting, scratch memory and errors, reported under the name `function`. */
+typedef struct gpul__input_value {
+    const gpul_array *array;
+    uint64_t scalar; /* in place of an array: an element, in the low bytes */
+    gpul_dtype dtype;
+    int32_t is_scalar;
+} gpul__input_value;
+GPUL_API gpul_status gpul_run_elementwise(const char *function, const gpul__elementwise_op *op, gpul_array *out,
+                                          gpul_dtype out_dtype, const gpul__input_value *in, int32_t n_in,
+                                          gpul_stream stream);
 GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reducer *reducer, gpul_array *out,
                                         gpul_dtype out_dtype, const gpul_array *x, gpul_dtype x_dtype, int32_t axis,
                                         gpul_stream stream);
@@ -1462,9 +1497,7 @@ typedef struct gpul__device_state {
     int64_t used, limit; /* bytes of arrays and scratch in use, and their cap (0: none) */
     int64_t shared_optin;
     int32_t sms, major, minor;
-    cudaMemPool_t pool;                /* NULL where the device has none */
-    int64_t workspaces;                /* the address of the first, when it has been asked for */
-    int64_t streams[GPUL__WORKSPACES]; /* whose each is, by gpul__stream_key; 0: nobody's */
+    cudaMemPool_t pool; /* NULL where the device has none */
 } gpul__device_state;
 static gpul__device_state gpul__device_states[GPUL__DEVICES];
 
@@ -1530,16 +1563,7 @@ static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
 #endif
 }
 
-/* Hands the workspaces of `key` over to `to` (0: nobody), and counts them: one, or two where two threads found the
- * first at once. */
-static int32_t gpul__workspaces_pass(int64_t key, int64_t to) {
-    int32_t device, k, count = 0;
-    for (device = 0; device < GPUL__DEVICES; ++device)
-        for (k = 0; k < GPUL__WORKSPACES; ++k)
-            count += gpul__atomic_swap(&gpul__device_states[device].streams[k], key, to);
-    return count;
-}
-
+#ifndef GPULITE_NO_KERNELS
 /* The key of a stream that has a workspace and no work that still uses it, else 0. */
 static cudaError_t gpul__workspace_idle(gpul_stream stream, int64_t *key) {
     cudaError_t e = gpul__stream_key(stream, key);
@@ -1552,6 +1576,13 @@ static cudaError_t gpul__workspace_idle(gpul_stream stream, int64_t *key) {
     if (e == cudaErrorNotReady) gpul__clear_cuda(e);
     return e == cudaErrorNotReady ? cudaSuccess : e;
 }
+#else
+static cudaError_t gpul__workspace_idle(gpul_stream stream, int64_t *key) {
+    (void)stream;
+    *key = 0;
+    return cudaSuccess;
+}
+#endif
 
 /* Several threads may find things out at once; the first to finish is believed, the others drop what they made. */
 static gpul_status gpul__device_find(const char *function, gpul__device_state **out, int device) {
@@ -2081,18 +2112,28 @@ typedef struct gpul__copy_plan {
 } gpul__copy_plan;
 
 #ifndef GPULITE_NO_KERNELS
-/* Arguments without inputs. Field by field: compilers clear the whole with an instruction that takes longer to start
- * than all of these stores. ndim, shape, the strides of out and the device are left to the caller. */
-static void gpul__elementwise_begin(gpul__elementwise_args *args, void *out, int64_t n, gpul_stream stream) {
+/* A problem without inputs. Field by field: compilers clear the whole with an instruction that takes longer to start
+ * than all of these stores. ndim, shape and the strides of out are left to the caller. */
+static void gpul__elementwise_begin(gpul__elementwise_problem *problem, int32_t op, void *out, int64_t n) {
     int32_t i, k;
-    args->out = out;
-    args->n = n;
-    args->scalar = 0;
-    args->stream = stream;
+    problem->out = out;
+    problem->op = op;
+    problem->n = n;
     for (i = 0; i < 3; ++i) {
-        args->in[i] = NULL;
-        for (k = 0; k < GPUL_MAX_DIMS; ++k) args->strides[1 + i][k] = 0;
+        problem->in[i] = NULL;
+        problem->scalar[i] = 0;
+        for (k = 0; k < GPUL_MAX_DIMS; ++k) problem->strides[1 + i][k] = 0;
     }
+}
+
+/* Plan and launch: what every elementwise operation ends with. */
+static gpul_status gpul__elementwise_launch(const char *function, const gpul__elementwise_op *op,
+                                            gpul__elementwise_problem *problem, const gpul__scope *scope,
+                                            gpul_stream stream) {
+    gpul__elementwise_plan plan;
+    cudaError_t e = (cudaError_t)gpul__plan_elementwise(&plan, problem, op);
+    if (e == cudaSuccess) e = (cudaError_t)op->launch(problem, &plan, &scope->machine, stream);
+    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, function, "launching the kernel");
 }
 #endif
 
@@ -2152,18 +2193,16 @@ static gpul_status gpul__copy_run(const gpul__copy_plan *plan, void *dst, const 
     }
 #ifndef GPULITE_NO_KERNELS
     {
-        const gpul__elementwise_fn launch = gpul__find_elementwise(GPUL__COPY, (int32_t)plan->size);
-        if (launch != NULL) {
-            gpul__elementwise_args args;
-            gpul__elementwise_begin(&args, dst, plan->n, stream);
-            args.in[0] = src;
-            args.ndim = plan->ndim;
-            args.device = scope->device;
-            memcpy(args.shape, plan->shape, sizeof args.shape);
-            memcpy(args.strides[0], plan->dst, sizeof args.strides[0]);
-            memcpy(args.strides[1], plan->src, sizeof args.strides[1]);
-            e = (cudaError_t)launch(&args);
-            return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, scope->function, "the copy kernel");
+        const gpul__elementwise_op *const op = gpul__find_elementwise(GPUL__COPY, (int32_t)plan->size);
+        if (op != NULL) {
+            gpul__elementwise_problem problem;
+            gpul__elementwise_begin(&problem, GPUL__COPY, dst, plan->n);
+            problem.in[0] = src;
+            problem.ndim = plan->ndim;
+            memcpy(problem.shape, plan->shape, sizeof problem.shape);
+            memcpy(problem.strides[0], plan->dst, sizeof problem.strides[0]);
+            memcpy(problem.strides[1], plan->src, sizeof problem.strides[1]);
+            return gpul__elementwise_launch(scope->function, op, &problem, scope, stream);
         }
     }
 #endif
@@ -2478,22 +2517,18 @@ GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream) 
     }
 #ifndef GPULITE_NO_KERNELS
     {
-        const gpul__elementwise_fn launch = gpul__find_elementwise(GPUL__FILL, size);
-        if (launch != NULL) {
-            gpul__elementwise_args args;
+        const gpul__elementwise_op *const op = gpul__find_elementwise(GPUL__COPY, size);
+        if (op != NULL) {
+            gpul__elementwise_problem problem;
             int64_t *strides[1];
-            cudaError_t e;
-            gpul__elementwise_begin(&args, a->data, gpul_size(a), stream);
-            strides[0] = args.strides[0];
-            args.device = scope.device;
-            args.scalar = bits;
-            memcpy(args.shape, a->shape, sizeof args.shape);
-            memcpy(args.strides[0], a->strides, sizeof args.strides[0]);
-            gpul__sort_dims(a->ndim, args.shape, strides, 1);
-            args.ndim = gpul__merge_dims(a->ndim, args.shape, strides, 1);
-            e = (cudaError_t)launch(&args);
-            if (e != cudaSuccess) status = gpul__fail_cuda(e, __func__, "the fill kernel");
-            return gpul__end(&scope, status);
+            gpul__elementwise_begin(&problem, GPUL__COPY, a->data, gpul_size(a));
+            strides[0] = problem.strides[0];
+            problem.scalar[0] = bits;
+            memcpy(problem.shape, a->shape, sizeof problem.shape);
+            memcpy(problem.strides[0], a->strides, sizeof problem.strides[0]);
+            gpul__sort_dims(a->ndim, problem.shape, strides, 1);
+            problem.ndim = gpul__merge_dims(a->ndim, problem.shape, strides, 1);
+            return gpul__end(&scope, gpul__elementwise_launch(__func__, op, &problem, &scope, stream));
         }
     }
 #endif
@@ -2842,7 +2877,9 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
     else if (e != cudaSuccess) gpul__clear_cuda(e);
     e = cudaStreamDestroy(old);
     if (e != cudaSuccess && status == GPUL_OK) status = gpul__fail_cuda(e, __func__, "cudaStreamDestroy");
+#ifndef GPULITE_NO_KERNELS
     if (e == cudaSuccess && idle != 0) (void)gpul__workspaces_pass(idle, 0);
+#endif
     return status;
 }
 
@@ -3433,14 +3470,15 @@ static int32_t gpul__same_elements(const gpul_array *a, const gpul_array *b) {
 
 /* Is this the common call, dense vectors of one length, of the right types, and each apart from out or out itself? Then
  * the checks of gpul__broadcast would all pass, and this takes fewer instructions. */
-static int32_t gpul__are_vectors(const gpul_array *out, gpul_dtype out_dtype, const gpul_array *const *in,
-                                 const gpul_dtype *in_dtypes, int32_t n_in) {
+static int32_t gpul__are_vectors(const gpul_array *out, gpul_dtype out_dtype, const gpul__input_value *in,
+                                 int32_t n_in) {
     int32_t i;
     if (n_in < 0 || n_in > 3) return 0;
     for (i = -1; i < n_in; ++i) {
-        const gpul_array *const a = i < 0 ? out : in[i];
+        const gpul_array *const a = i < 0 ? out : in[i].array;
+        if (i >= 0 && in[i].is_scalar) continue;
         if (a == NULL || a->memory <= GPUL_MEMORY_NONE || a->memory > GPUL_MEMORY_HOST || a->data == NULL) return 0;
-        if (a->dtype != (i < 0 ? out_dtype : in_dtypes[i]) || a->dtype <= 0 || a->dtype > GPUL_BF16) return 0;
+        if (a->dtype != (i < 0 ? out_dtype : in[i].dtype) || a->dtype <= 0 || a->dtype > GPUL_BF16) return 0;
         if (a->ndim != 1 || a->strides[0] != 1 || a->shape[0] != out->shape[0]) return 0;
         if (a->shape[0] <= 0 || a->shape[0] > INT64_MAX / 8) return 0;
         if (a->data != out->data || a->dtype != out->dtype) {
@@ -3453,100 +3491,106 @@ static int32_t gpul__are_vectors(const gpul_array *out, gpul_dtype out_dtype, co
 }
 
 /* All checks, and out and the inputs as args of out's dimensions */
-static gpul_status gpul__broadcast(const char *function, const char *const *names, gpul__elementwise_args *args,
-                                   const gpul_array *out, gpul_dtype out_dtype, const gpul_array *const *in,
-                                   const gpul_dtype *in_dtypes, int32_t n_in, gpul_stream stream) {
+static gpul_status gpul__broadcast(const char *function, const char *const *names, gpul__elementwise_problem *args,
+                                   const gpul_array *out, gpul_dtype out_dtype, const gpul__input_value *in,
+                                   int32_t n_in) {
     char one[128], two[128];
     int64_t *strides[4];
     gpul_status status = gpul__check_array(function, "out", out);
     int32_t i, k;
     if (status == GPUL_OK && (n_in < 0 || n_in > 3))
         status = gpul__fail(GPUL_ERROR_ARGUMENT, function, "n_in = %d, not 0 to 3", (int)n_in);
-    for (i = 0; status == GPUL_OK && i < n_in; ++i) status = gpul__check_array(function, names[i], in[i]);
+    for (i = 0; status == GPUL_OK && i < n_in; ++i)
+        if (!in[i].is_scalar) status = gpul__check_array(function, names[i], in[i].array);
     if (status != GPUL_OK) return status;
     if (out->dtype != out_dtype)
         return gpul__fail(GPUL_ERROR_DTYPE, function, "out has %s, but must be %s",
                           gpul__describe(one, sizeof one, out), gpul_dtype_name(out_dtype));
     for (i = 0; i < n_in; ++i)
-        if (in[i]->dtype != in_dtypes[i])
+        if (!in[i].is_scalar && in[i].array->dtype != in[i].dtype)
             return gpul__fail(GPUL_ERROR_DTYPE, function, "%s has %s, but must be %s", names[i],
-                              gpul__describe(one, sizeof one, in[i]), gpul_dtype_name(in_dtypes[i]));
-    gpul__elementwise_begin(args, out->data, gpul_size(out), stream);
+                              gpul__describe(one, sizeof one, in[i].array), gpul_dtype_name(in[i].dtype));
+    gpul__elementwise_begin(args, 0, out->data, gpul_size(out));
     memcpy(args->shape, out->shape, sizeof args->shape);
     memcpy(args->strides[0], out->strides, sizeof args->strides[0]);
     strides[0] = args->strides[0];
     for (i = 0; i < n_in; ++i) { /* NumPy's broadcasting: aligned at the last dimension, 1 stretches */
-        const int32_t shift = out->ndim - in[i]->ndim;
+        const gpul_array *const a = in[i].array;
+        const int32_t shift = in[i].is_scalar ? 0 : out->ndim - a->ndim;
         int32_t fits = shift >= 0;
-        for (k = 0; fits && k < in[i]->ndim; ++k) {
-            fits = in[i]->shape[k] == out->shape[shift + k] || in[i]->shape[k] == 1;
-            args->strides[1 + i][shift + k] = in[i]->shape[k] == 1 ? 0 : in[i]->strides[k];
+        strides[1 + i] = args->strides[1 + i];
+        args->scalar[i] = in[i].scalar;
+        if (in[i].is_scalar) continue;
+        for (k = 0; fits && k < a->ndim; ++k) {
+            fits = a->shape[k] == out->shape[shift + k] || a->shape[k] == 1;
+            args->strides[1 + i][shift + k] = a->shape[k] == 1 ? 0 : a->strides[k];
         }
         if (!fits)
             return gpul__fail(GPUL_ERROR_SHAPE, function, "%s has %s, which does not broadcast to out's %s", names[i],
-                              gpul__describe(one, sizeof one, in[i]), gpul__describe(two, sizeof two, out));
-        args->in[i] = in[i]->data;
-        strides[1 + i] = args->strides[1 + i];
+                              gpul__describe(one, sizeof one, in[i].array), gpul__describe(two, sizeof two, out));
+        args->in[i] = a->data;
     }
     status = gpul__check_output(function, "out", out);
     if (status != GPUL_OK) return status;
     for (i = 0; i < n_in; ++i)
-        if (gpul__overlap(out, in[i]) && !gpul__same_elements(out, in[i]))
+        if (!in[i].is_scalar && gpul__overlap(out, in[i].array) && !gpul__same_elements(out, in[i].array))
             return gpul__fail(GPUL_ERROR_OVERLAP, function, "out, %s, overlaps %s, %s, without being it",
-                              gpul__describe(one, sizeof one, out), names[i], gpul__describe(two, sizeof two, in[i]));
+                              gpul__describe(one, sizeof one, out), names[i],
+                              gpul__describe(two, sizeof two, in[i].array));
     gpul__sort_dims(out->ndim, args->shape, strides, 1 + n_in);
     args->ndim = gpul__merge_dims(out->ndim, args->shape, strides, 1 + n_in);
     return GPUL_OK;
 }
 
-static gpul_status gpul__elementwise(const char *function, const char *const *names, gpul__elementwise_fn launch,
-                                     gpul_array *out, gpul_dtype out_dtype, const gpul_array *const *in,
-                                     const gpul_dtype *in_dtypes, int32_t n_in, gpul_stream stream) {
+static gpul_status gpul__elementwise(const char *function, const char *const *names, const gpul__elementwise_op *op,
+                                     int32_t which, gpul_array *out, gpul_dtype out_dtype, const gpul__input_value *in,
+                                     int32_t n_in, gpul_stream stream) {
     const gpul_array *arrays[4];
-    gpul__elementwise_args args;
+    gpul__elementwise_problem args;
     gpul__scope scope;
     gpul_status status;
-    cudaError_t e;
     int32_t i;
-    if (gpul__are_vectors(out, out_dtype, in, in_dtypes, n_in)) {
-        gpul__elementwise_begin(&args, out->data, out->shape[0], stream);
+    if (gpul__are_vectors(out, out_dtype, in, n_in)) {
+        gpul__elementwise_begin(&args, which, out->data, out->shape[0]);
         memcpy(args.shape, out->shape, sizeof args.shape);
         memcpy(args.strides[0], out->strides, sizeof args.strides[0]);
         args.ndim = 1;
         for (i = 0; i < n_in; ++i) {
-            args.in[i] = in[i]->data;
+            args.scalar[i] = in[i].scalar;
+            if (in[i].is_scalar) continue;
+            args.in[i] = in[i].array->data;
             args.strides[1 + i][0] = 1;
         }
     } else {
-        status = gpul__broadcast(function, names, &args, out, out_dtype, in, in_dtypes, n_in, stream);
+        status = gpul__broadcast(function, names, &args, out, out_dtype, in, n_in);
         if (status != GPUL_OK) return status;
+        args.op = which;
     }
-    if (launch == NULL) return gpul__left_out(function, "elementwise");
+    if (op == NULL) return gpul__left_out(function, "elementwise");
     arrays[0] = out;
-    for (i = 0; i < n_in; ++i) arrays[1 + i] = in[i];
+    for (i = 0; i < n_in; ++i) arrays[1 + i] = in[i].array;
     status = gpul__begin(&scope, function, arrays, 1 + n_in);
     if (status != GPUL_OK || args.n == 0) return status != GPUL_OK ? status : gpul__end(&scope, GPUL_OK);
-    args.device = scope.device;
-    e = (cudaError_t)launch(&args);
-    if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "the kernel launch");
-    return gpul__end(&scope, status);
+    return gpul__end(&scope, gpul__elementwise_launch(function, op, &args, &scope, stream));
 }
 
-GPUL_API gpul_status gpul_run_elementwise(const char *function, gpul__elementwise_fn launch, gpul_array *out,
-                                          gpul_dtype out_dtype, const gpul_array *const *in,
-                                          const gpul_dtype *in_dtypes, int32_t n_in, gpul_stream stream) {
+GPUL_API gpul_status gpul_run_elementwise(const char *function, const gpul__elementwise_op *op, gpul_array *out,
+                                          gpul_dtype out_dtype, const gpul__input_value *in, int32_t n_in,
+                                          gpul_stream stream) {
     static const char *const names[3] = {"the first input", "the second input", "the third input"};
-    return gpul__elementwise(function, names, launch, out, out_dtype, in, in_dtypes, n_in, stream);
+    return gpul__elementwise(function, names, op, 0, out, out_dtype, in, n_in, stream);
 }
 
 static gpul_status gpul__binary(const char *function, int32_t op, gpul_array *out, const gpul_array *a,
                                 const gpul_array *b, gpul_stream stream) {
     static const char *const names[2] = {"a", "b"};
-    const gpul_array *const in[2] = {a, b};
-    gpul_dtype dtypes[2];
-    dtypes[0] = dtypes[1] = out == NULL ? 0 : out->dtype; /* checked there, as is out */
-    return gpul__elementwise(function, names, gpul__find_elementwise(op, dtypes[0]), out, dtypes[0], in, dtypes, 2,
-                             stream);
+    gpul__input_value in[2];
+    const gpul_dtype dtype = out == NULL ? 0 : out->dtype; /* checked there, as is out */
+    memset(in, 0, sizeof in);
+    in[0].array = a;
+    in[1].array = b;
+    in[0].dtype = in[1].dtype = dtype;
+    return gpul__elementwise(function, names, gpul__find_elementwise(op, dtype), op, out, dtype, in, 2, stream);
 }
 
 GPUL_API gpul_status gpul_vecadd(gpul_array *out, const gpul_array *a, const gpul_array *b, gpul_stream stream) {
@@ -3592,77 +3636,44 @@ GPUL_API gpul_dtype gpul_reduce_dtype(int32_t op, gpul_dtype dtype) {
 /* The workspace that is this stream's alone, or NULL: in a capture, whose graph may run beside anything, and for
  * streams that came after GPUL__WORKSPACES others. */
 static gpul__workspace *gpul__find_workspace(const gpul__scope *scope, gpul_stream stream) {
-    gpul__device_state *const state = scope->state;
-    gpul__workspace *first;
-    intptr_t address;
-    int64_t mine;
+    int64_t key;
     cudaError_t e;
-    int32_t k;
     if (gpul__capturing(stream)) return NULL;
-    e = gpul__stream_key(stream, &mine);
+    e = gpul__stream_key(stream, &key);
     if (e != cudaSuccess) gpul__clear_cuda(e);
-    if (mine == 0) return NULL;
-    for (k = 0; k < GPUL__WORKSPACES && gpul__atomic_load(&state->streams[k]) != mine; ++k) {}
-    if (k == GPUL__WORKSPACES)
-        for (k = 0; k < GPUL__WORKSPACES && !gpul__atomic_swap(&state->streams[k], 0, mine); ++k) {}
-    if (k == GPUL__WORKSPACES) return NULL;
-    address = (intptr_t)gpul__atomic_load(&state->workspaces);
-    memcpy(&first, &address, sizeof address);
-    if (first == NULL) {
-        e = (cudaError_t)gpul__find_workspaces(&first);
-        if (e != cudaSuccess) {
-            gpul__clear_cuda(e);
-            return NULL;
-        }
-        gpul__atomic_store(&state->workspaces, (int64_t)(intptr_t)first);
-    }
-    return first + k;
+    return key == 0 ? NULL : gpul__workspace_of(scope->device, key);
 }
 
-/* Room for the partial results, launch, and scratch memory back: what every reduction ends with. */
-static gpul_status gpul__reduce_launch(const char *function, const gpul__reducer *reducer, gpul__reduce_args *args,
-                                       const gpul__scope *scope, gpul_stream stream) {
-    void *scratch = NULL;
+/* Plan, memory for what passes between blocks, launch: what every reduction ends with. */
+static gpul_status gpul__reduce_launch(const char *function, const gpul__reducer *reducer,
+                                       const gpul__reduce_problem *problem, const gpul__scope *scope,
+                                       gpul_stream stream) {
+    gpul__reduce_plan plan;
     gpul_status status = GPUL_OK;
-    int32_t error;
-    args->sms = scope->machine.sms;
-    args->device = scope->device;
-    args->stream = stream;
-    args->partials = NULL;
-    args->arrived = NULL;
-    args->partials_bytes = args->arrived_count = 0;
-    error = reducer->launch(args);
-    if (error == GPUL__NEEDS_PARTIALS) {
-        const int64_t bytes = args->partials_bytes, count = args->arrived_count;
+    cudaError_t e = (cudaError_t)gpul__plan_reduction(&plan, problem, reducer, &scope->machine);
+    const int64_t bytes = plan.partials * reducer->partial_bytes;
+    uint32_t *counters = NULL;
+    void *partials = NULL, *scratch = NULL;
+    if (e == cudaSuccess && plan.counters > 0) {
         gpul__workspace *const own =
-            bytes <= (int64_t)sizeof own->partials && count <= (int64_t)(sizeof own->arrived / sizeof own->arrived[0])
+            bytes <= (int64_t)sizeof own->partials && plan.counters * 4 <= (int64_t)sizeof own->counters
                 ? gpul__find_workspace(scope, stream)
                 : NULL;
         if (own != NULL) {
-            args->partials = own->partials;
-            args->arrived = own->arrived;
+            counters = own->counters;
+            partials = own->partials;
         } else {
-            const size_t counters = ((size_t)count * sizeof(uint32_t) + 127) / 128 * 128;
-            cudaError_t e;
-            status = gpul__scratch(&scratch, counters + (size_t)bytes, scope, stream, function);
+            const size_t before = ((size_t)plan.counters * 4 + 127) / 128 * 128;
+            status = gpul__scratch(&scratch, before + (size_t)bytes, scope, stream, function);
             if (status != GPUL_OK) return status;
-            args->arrived = (uint32_t *)scratch;
-            args->partials = (char *)scratch + counters;
-            e = cudaMemsetAsync(scratch, 0, counters, stream);
-            if (e != cudaSuccess) {
-                status = gpul__fail_cuda(e, function, "cudaMemsetAsync of the scratch memory");
-                gpul__scratch_free(scratch, scope, stream, NULL);
-                return status;
-            }
+            counters = (uint32_t *)scratch;
+            partials = (char *)scratch + before;
+            e = cudaMemsetAsync(scratch, 0, before, stream);
         }
-        error = reducer->launch(args);
     }
-    if (error != 0) status = gpul__fail_cuda((cudaError_t)error, function, "kernel launch");
-    if (scratch != NULL) {
-        const gpul_status freed = gpul__scratch_free(scratch, scope, stream, status == GPUL_OK ? function : NULL);
-        if (status == GPUL_OK) status = freed;
-    }
-    return status;
+    if (e == cudaSuccess) e = (cudaError_t)reducer->launch(problem, &plan, &scope->machine, partials, counters, stream);
+    if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "launching the kernel");
+    return gpul__scratch_drop(scratch, scope, stream, status);
 }
 
 /* Sorts dimensions by falling stride, so that a reduction over all of them walks memory in order and dense arrays merge
@@ -3683,7 +3694,7 @@ static void gpul__sort_reduced(int32_t ndim, int64_t *shape, int64_t *strides) {
 /* `positional`: the operation tells indices, so the order of the elements is the logical one. */
 static gpul_status gpul__reduce(const char *function, const gpul__reducer *reducer, gpul_array *out,
                                 const gpul_array *x, int32_t axis, int32_t positional, gpul_stream stream) {
-    gpul__reduce_args args;
+    gpul__reduce_problem args;
     gpul__scope scope;
     const gpul_array *arrays[2];
     gpul_status status;
@@ -3838,7 +3849,7 @@ GPUL_API gpul_status gpul_reduce_host(void *value, const gpul_array *x, int32_t 
 GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream) {
     const char *const function = "gpul_dot";
     const gpul__reducer *reducer;
-    gpul__reduce_args args;
+    gpul__reduce_problem args;
     gpul__scope scope;
     const gpul_array *arrays[3];
     char text[2][96];
@@ -3892,7 +3903,7 @@ GPUL_API gpul_status gpul_gemv(double alpha, const gpul_array *A, const gpul_arr
                                gpul_stream stream) {
     const char *const function = "gpul_gemv";
     const gpul__reducer *reducer;
-    gpul__reduce_args args;
+    gpul__reduce_problem args;
     gpul__scope scope;
     const gpul_array *arrays[3];
     char text[2][96];
@@ -3936,7 +3947,8 @@ GPUL_API gpul_status gpul_gemv(double alpha, const gpul_array *A, const gpul_arr
     args.y = x->data;
     args.out = y->data;
     args.out_dtype = y->dtype;
-    args.n = alpha == 0 ? 0 : A->shape[1]; /* alpha = 0: a product of no columns, so that A and x are not read */
+    /* alpha = 0, as the type that it is taken in: a product of no columns, so that A and x are not read */
+    args.n = (A->dtype == GPUL_F32 ? (double)(float)alpha : alpha) == 0 ? 0 : A->shape[1];
     args.outputs = A->shape[0];
     args.reduce_ndim = 1;
     args.reduce_shape[0] = args.n;

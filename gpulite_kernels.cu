@@ -7,7 +7,8 @@
  *     g++ -c -x c++ -ffp-contract=off -Itests/cpu gpulite_kernels.cu         no GPU: the CPU stand-in
  *
  * Add -Xcompiler -fno-exceptions,-fno-threadsafe-statics for an object that a C program links with gcc and -lcudart
- * alone. Leave families out with -DGPULITE_NO_GEMV, -DGPULITE_NO_HISTOGRAM, -DGPULITE_NO_MATMUL.
+ * alone. Leave families out with -DGPULITE_NO_ELEMENTWISE, -DGPULITE_NO_REDUCE, -DGPULITE_NO_GEMV,
+ * -DGPULITE_NO_HISTOGRAM, -DGPULITE_NO_MATMUL.
  *
  *     section       operations                                  dtypes                            engine
  *     1 elementwise vecadd, vecmul, copy, fill                  all                               gpulite.h, section 12
@@ -22,7 +23,7 @@
  *
  *     #define GPULITE_ENGINES_ONLY        // leave it out, and this file carries the prebuilt operations too
  *     #include "gpulite_kernels.cu"
- *     GPUL_REDUCE(sum_abs, float, 0.0f, fabsf(x), a + b, a)
+ *     GPUL_REDUCE(sum_abs, float, double, 0, fabsf(x), a + b, a, float, x)
  *
  *     nvcc -arch=native -o app app.c my_ops.cu gpulite_kernels.cu
  *
@@ -37,9 +38,7 @@
 #ifndef GPULITE__ENGINES
 #define GPULITE__ENGINES
 
-#ifndef GPULITE_CPU_STANDIN
 #include <atomic>
-#endif
 #include <string.h>
 
 namespace { /* nothing here is for the linker, member functions of templates included */
@@ -61,14 +60,9 @@ template <typename Kernel> static inline cudaError_t gpul__allow_shared(Kernel k
     return e;
 }
 
-/* A kernel whose every thread begins with gpul__await may be launched before the kernel that is ahead of it in its
- * stream has ended ("programmatic dependent launch", compute capability 9.0). It waits there until everything ahead is
- * done and its writes are seen, so the stream's order holds as ever; what it saves is the launch itself: on an H200 a
- * call costs the host 3.4 in place of 4.0 us, and from kernel to kernel pass 2 us less (2^22 sums of floats in 11.6,
- * not 13.5 us). Sooner is not better: where kernels let the next one in as soon as they have started
- * (griddepcontrol.launch_dependents), its blocks settle unevenly on what becomes free, and 4096 x 4096 doubles along
- * axis 0 take 41.7 us, not 33.6; that they fetch what they begin with into L2 while they wait does not make up for
- * it. Where they let it in once they have read everything, most calls take 0.2 to 0.9 us more. */
+/* A kernel whose every thread calls gpul__await before it touches memory may be launched before the kernel that is ahead of
+ * it in its stream has ended ("programmatic dependent launch", compute capability 9.0). It waits there until everything
+ * ahead is done and its writes are seen, so the stream's order holds as ever; what it saves is the launch itself. */
 static __device__ __forceinline__ void gpul__await() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -125,14 +119,24 @@ static inline int32_t gpul__launch_early(int32_t device, void (*kernel)(Params..
 /* ---- element types ---- */
 
 struct gpul__none {}; /* the input that is not there */
-struct gpul__f16 {
+struct gpul_f16 {
     uint16_t bits;
+    gpul_f16() = default;
+    __device__ __forceinline__ explicit gpul_f16(float value);
+    __device__ __forceinline__ operator float() const; /* so that expressions take it for a float */
 };
-struct gpul__bf16 {
+struct gpul_bf16 {
     uint16_t bits;
+    gpul_bf16() = default;
+    __device__ __forceinline__ explicit gpul_bf16(float value);
+    __device__ __forceinline__ operator float() const;
 };
 
-template <typename T> struct gpul__dtype_of;
+template <typename T> struct gpul__dtype_of {
+    static_assert(sizeof(T) == 0,
+                  "gpulite's elements are float, double, int32_t, int64_t, uint8_t, gpul_f16, gpul_bf16");
+    enum { value = 0 };
+};
 template <> struct gpul__dtype_of<float> {
     enum { value = GPUL_F32 };
 };
@@ -148,10 +152,10 @@ template <> struct gpul__dtype_of<int64_t> {
 template <> struct gpul__dtype_of<uint8_t> {
     enum { value = GPUL_U8 };
 };
-template <> struct gpul__dtype_of<gpul__f16> {
+template <> struct gpul__dtype_of<gpul_f16> {
     enum { value = GPUL_F16 };
 };
-template <> struct gpul__dtype_of<gpul__bf16> {
+template <> struct gpul__dtype_of<gpul_bf16> {
     enum { value = GPUL_BF16 };
 };
 template <> struct gpul__dtype_of<gpul__none> {
@@ -171,10 +175,10 @@ template <typename To, typename From> static __device__ __forceinline__ To gpul_
 }
 
 static __device__ __forceinline__ float gpul__to_float(float x) { return x; }
-static __device__ __forceinline__ float gpul__to_float(gpul__bf16 x) {
+static __device__ __forceinline__ float gpul__to_float(gpul_bf16 x) {
     return gpul__bits<float>(uint32_t(x.bits) << 16);
 }
-static __device__ __forceinline__ float gpul__to_float(gpul__f16 x) {
+static __device__ __forceinline__ float gpul__to_float(gpul_f16 x) {
 #ifdef __CUDA_ARCH__
     float f;
     asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(x.bits));
@@ -190,15 +194,15 @@ static __device__ __forceinline__ float gpul__to_float(gpul__f16 x) {
 
 template <typename T> static __device__ __forceinline__ T gpul__from_float(float f);
 template <> __device__ __forceinline__ float gpul__from_float<float>(float f) { return f; }
-template <> __device__ __forceinline__ gpul__bf16 gpul__from_float<gpul__bf16>(float f) {
-    gpul__bf16 h;
+template <> __device__ __forceinline__ gpul_bf16 gpul__from_float<gpul_bf16>(float f) {
+    gpul_bf16 h;
     const uint32_t bits = gpul__bits<uint32_t>(f);
     if ((bits & 0x7fffffffu) > 0x7f800000u) h.bits = 0x7fff; /* one NaN, the one that the hardware gives */
     else h.bits = uint16_t((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
     return h;
 }
-template <> __device__ __forceinline__ gpul__f16 gpul__from_float<gpul__f16>(float f) {
-    gpul__f16 h;
+template <> __device__ __forceinline__ gpul_f16 gpul__from_float<gpul_f16>(float f) {
+    gpul_f16 h;
 #ifdef __CUDA_ARCH__
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.bits) : "f"(f));
 #else
@@ -216,6 +220,11 @@ template <> __device__ __forceinline__ gpul__f16 gpul__from_float<gpul__f16>(flo
 #endif
     return h;
 }
+
+__device__ __forceinline__ gpul_f16::gpul_f16(float value) { *this = gpul__from_float<gpul_f16>(value); }
+__device__ __forceinline__ gpul_bf16::gpul_bf16(float value) { *this = gpul__from_float<gpul_bf16>(value); }
+__device__ __forceinline__ gpul_f16::operator float() const { return gpul__to_float(*this); }
+__device__ __forceinline__ gpul_bf16::operator float() const { return gpul__to_float(*this); }
 
 /* double to float such that rounding again to fewer bits gives what rounding once would: to nearest where exact,
  * otherwise to the neighbour with an odd last bit (Boldo and Melquiond, Emulation of FMA and correctly rounded sums,
@@ -239,10 +248,12 @@ static __device__ __forceinline__ void gpul__store_real(void *out, int64_t i, gp
     } else if (dtype == GPUL_F32) {
         if (nan) static_cast<uint32_t *>(out)[i] = 0x7fc00000u;
         else static_cast<float *>(out)[i] = float(value);
+    } else if (dtype == GPUL_I64) { /* counts */
+        static_cast<int64_t *>(out)[i] = int64_t(value);
     } else if (dtype == GPUL_F16) {
-        static_cast<uint16_t *>(out)[i] = nan ? 0x7e00 : gpul__from_float<gpul__f16>(gpul__round_to_odd(value)).bits;
+        static_cast<uint16_t *>(out)[i] = nan ? 0x7e00 : gpul__from_float<gpul_f16>(gpul__round_to_odd(value)).bits;
     } else {
-        static_cast<uint16_t *>(out)[i] = nan ? 0x7fc0 : gpul__from_float<gpul__bf16>(gpul__round_to_odd(value)).bits;
+        static_cast<uint16_t *>(out)[i] = nan ? 0x7fc0 : gpul__from_float<gpul_bf16>(gpul__round_to_odd(value)).bits;
     }
 }
 static __device__ __forceinline__ void gpul__store_int(void *out, int64_t i, gpul_dtype dtype, int64_t value) {
@@ -265,6 +276,13 @@ static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dt
 }
 static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, uint8_t value) {
     gpul__store_int(out, i, dtype, value);
+}
+
+static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype, gpul_f16 value) {
+    static_cast<gpul_f16 *>(out)[i] = value;
+}
+static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype, gpul_bf16 value) {
+    static_cast<gpul_bf16 *>(out)[i] = value;
 }
 
 /* ---- memory access ---- */
@@ -318,65 +336,86 @@ static __device__ __forceinline__ void gpul__hold(int32_t zero) {
 
 static inline bool gpul__aligned(const void *p, size_t bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; }
 
-/* Element offsets of the index-th element, for several operands at once. Dividing in 32 bits where that is enough: a
- * 64-bit division is a subroutine on a GPU. A call, for its long code would swell loops. */
-struct gpul__offset3 {
-    int64_t at[3];
-};
-static __device__ __noinline__ gpul__offset3 gpul__offsets(int64_t index, int32_t ndim, const int64_t *shape,
-                                                           const int64_t *a, const int64_t *b, const int64_t *c) {
-    gpul__offset3 offset = {{0, 0, 0}};
-    for (int32_t d = ndim - 1; d >= 0; --d) {
-        int64_t i = index;
-        if (d > 0) {
-            int64_t rest;
-            if (((index | shape[d]) >> 32) == 0) rest = uint32_t(index) / uint32_t(shape[d]);
-            else rest = index / shape[d];
-            i = index - rest * shape[d];
-            index = rest;
-        }
-        offset.at[0] += i * a[d];
-        offset.at[1] += i * b[d];
-        offset.at[2] += i * c[d];
-    }
-    return offset;
+/* How many of `most` are left: 0 to most. */
+static __device__ __forceinline__ int gpul__count(int left, int most) {
+    return left < 0 ? 0 : left < most ? left : most;
 }
+
+/* index = (result * size) + *rest, for indices below 2^53, with the rounded 1 / size: a 64-bit division is a subroutine
+ * on a GPU, and its call costs registers. */
+static __device__ __forceinline__ int64_t gpul__divide(int64_t index, int64_t size, double inverse, int64_t *rest) {
+    int64_t quotient = int64_t(__dmul_rn(double(index), inverse)); /* off by one at most */
+    *rest = index - quotient * size;
+    if (*rest < 0) {
+        --quotient;
+        *rest += size;
+    } else if (*rest >= size) {
+        ++quotient;
+        *rest -= size;
+    }
+    return quotient;
+}
+
+/* The memory from an operand's first element to its last, gaps included: what may be read of it. */
+struct gpul__extent {
+    uintptr_t begin, end;
+    void set(const void *first, int64_t elements, int64_t bytes) {
+        begin = reinterpret_cast<uintptr_t>(first);
+        end = begin + uintptr_t(elements > 0 ? elements * bytes : 0);
+    }
+};
+
+/* Up to 16 bytes of neighbouring elements that may begin anywhere. First they are asked for: a whole vector as the one or
+ * the two aligned accesses that hold it, where those do not leave the operand; else element by element. Then they are
+ * put together, so that several can be on their way. */
+template <typename T, int N> struct gpul__fetch {
+    gpul__pack<T, N> low, high;
+    uint32_t shift; /* bytes of `low` that come before the vector */
+    __device__ __forceinline__ void ask(const T *p, int count, const gpul__extent &extent) {
+        const uintptr_t at = reinterpret_cast<uintptr_t>(p), base = at & ~uintptr_t(N * sizeof(T) - 1);
+        shift = uint32_t(at - base);
+        if (count == N && shift == 0) low = gpul__load<N>(p);
+        else if (count == N && base >= extent.begin && base + 2 * N * sizeof(T) <= extent.end) {
+            low = gpul__load<N>(reinterpret_cast<const T *>(base));
+            high = gpul__load<N>(reinterpret_cast<const T *>(base) + N);
+        } else gather(p, 1, 0, count);
+    }
+    /* elements `from` to `to`, `step` apart */
+    __device__ __forceinline__ void gather(const T *p, int64_t step, int from, int to) {
+        shift = 0;
+        GPUL__UNROLL
+        for (int k = 0; k < N; ++k)
+            if (k >= from && k < to) low.v[k] = p[(k - from) * step];
+    }
+    __device__ __forceinline__ gpul__pack<T, N> take() const {
+        enum { kWords = N * sizeof(T) / 4 };
+        static_assert(kWords == 4, "vectors of 16 bytes");
+        if (shift == 0) return low;
+        uint32_t word[2 * kWords];
+        memcpy(word, &low, sizeof low);
+        memcpy(word + kWords, &high, sizeof high);
+        GPUL__UNROLL
+        for (int k = 0; k < 6; ++k) word[k] = shift & 8 ? word[k + 2] : word[k];
+        GPUL__UNROLL
+        for (int k = 0; k < 5; ++k) word[k] = shift & 4 ? word[k + 1] : word[k];
+        GPUL__UNROLL
+        for (int k = 0; k < 4; ++k) word[k] = uint32_t((uint64_t(word[k + 1]) << 32 | word[k]) >> (8 * (shift & 3)));
+        gpul__pack<T, N> pack;
+        memcpy(&pack, word, sizeof pack);
+        return pack;
+    }
+};
+template <int N> struct gpul__fetch<gpul__none, N> {
+    __device__ __forceinline__ gpul__pack<gpul__none, N> take() const { return gpul__pack<gpul__none, N>(); }
+};
 
 /* ---- the elementwise engine ----
  *
  * An operation is a small struct: its types Out, A, B, C (gpul__none where there is no such input) and
- * Out operator()(A, B, C). Dense operands are read and written in accesses of up to 16 bytes, one to a thread: on an
- * H200, single accesses beat unrolled loops, streaming hints and resident grids at every size. Two or three large
- * operands go through shared memory there (gpul__elementwise_bulk). Anything else goes element by element with 64-bit
- * offsets.
- *
- * Blocks: 1024 threads for large sums (2^24 floats: 47.0 us, with 256 threads 47.3), but 256 for one input or none (a
- * copy of 2^28 floats: 503 us, with 1024 threads 520) and where a kernel is short (2^12 sums in a graph: 0.9 us, not
- * 1.2). */
-#define GPUL__ELEMENTWISE_THREADS 1024
-#define GPUL__ELEMENTWISE_SHORT_THREADS 256
-#define GPUL__ELEMENTWISE_LONG (1 << 20) /* accesses */
-
-template <typename Op, int N>
-static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
-    gpul__elementwise_dense(typename Op::Out *out, const typename Op::A *a, const typename Op::B *b,
-                            const typename Op::C *c, int64_t n, Op op) {
-    gpul__await();
-    const int64_t stride = gpul_gridsize_x() * N;
-    for (int64_t i = gpul_grid_x() * N; i < n; i += stride) {
-        if (i + N <= n) {
-            const gpul__pack<typename Op::A, N> va = gpul__load<N>(a + i);
-            const gpul__pack<typename Op::B, N> vb = gpul__load<N>(b + i);
-            const gpul__pack<typename Op::C, N> vc = gpul__load<N>(c + i);
-            gpul__pack<typename Op::Out, N> result;
-            GPUL__UNROLL
-            for (int k = 0; k < N; ++k) result.v[k] = op(va.v[k], vb.v[k], vc.v[k]);
-            gpul__save<N>(out + i, result);
-        } else {
-            for (int64_t j = i; j < n; ++j) out[j] = op(gpul__at(a, j), gpul__at(b, j), gpul__at(c, j));
-        }
-    }
-}
+ * Out operator()(A, B, C). Two kernels serve every layout: `dense`, where all elements lie side by side and reach a
+ * 16-byte boundary together, goes by 16-byte accesses; `strided` takes everything else in two-dimensional tiles, with
+ * several single elements of each input on their way at once. Both are bound by memory. */
+#define GPUL__ELEMENTWISE_THREADS 256
 
 template <typename T> struct gpul__size_of {
     enum { value = sizeof(T), bytes = sizeof(T) };
@@ -384,237 +423,343 @@ template <typename T> struct gpul__size_of {
 template <> struct gpul__size_of<gpul__none> {
     enum { value = 1, bytes = 0 };
 };
-
-struct gpul__elementwise_layout {
-    int32_t ndim;
-    int64_t shape[GPUL_MAX_DIMS], strides[4][GPUL_MAX_DIMS];
-};
-
-template <typename Op>
-static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
-    gpul__elementwise_strided(typename Op::Out *out, const typename Op::A *a, const typename Op::B *b,
-                              const typename Op::C *c, int64_t n,
-                              const __grid_constant__ gpul__elementwise_layout layout, Op op) {
-    const int64_t(&s)[4][GPUL_MAX_DIMS] = layout.strides;
-    gpul__await();
-    GPUL_GRID_STRIDE(i, n) {
-        if (layout.ndim == 1) {
-            out[i * s[0][0]] = op(gpul__at(a, i * s[1][0]), gpul__at(b, i * s[2][0]), gpul__at(c, i * s[3][0]));
-            continue;
-        }
-        const gpul__offset3 in = gpul__offsets(i, layout.ndim, layout.shape, s[1], s[2], s[3]);
-        const int64_t to = gpul__offsets(i, layout.ndim, layout.shape, s[0], s[0], s[0]).at[0];
-        out[to] = op(gpul__at(a, in.at[0]), gpul__at(b, in.at[1]), gpul__at(c, in.at[2]));
-    }
-}
-
-#ifndef GPULITE_CPU_STANDIN
-/* Large dense operands on compute capability 9.0: a block has a tile of each input copied into shared memory at once
- * and combines them there. What counts is how much is on its way: 12 KB a block and, by the shared memory asked for, 4
- * blocks on a multiprocessor, 48 KB, is where an H200 is fastest; more and less lose. 2^30 sums of floats take 2889 us,
- * with direct accesses 2915; 2^28 take 725 and 730. */
-#define GPUL__BULK_THREADS 384
-#define GPUL__BULK_BYTES 12288              /* of all tiles of a block */
-#define GPUL__BULK_SHARED 47616             /* the fifth block finds no room in 228 KB */
-#define GPUL__BULK_LEAST (int64_t(1) << 27) /* bytes of an operand: beyond the L2 cache */
-
-template <typename Op> struct gpul__bulk_tile {
-    enum {
-        bytes = int(gpul__size_of<typename Op::A>::bytes) + int(gpul__size_of<typename Op::B>::bytes) +
-                int(gpul__size_of<typename Op::C>::bytes),
-        count = GPUL__BULK_BYTES / (int(bytes) > 0 ? int(bytes) : 1) / 128 * 128 /* every tile aligned to 128 bytes */
-    };
-};
-template <typename T>
-static __device__ __forceinline__ void gpul__bulk_copy(T *to, const T *from, int32_t count, uint32_t barrier) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                     uint32_t(__cvta_generic_to_shared(to))),
-                 "l"(__cvta_generic_to_global(from)), "r"(count * int32_t(sizeof(T))), "r"(barrier)
-                 : "memory");
-#endif
-}
-static __device__ __forceinline__ void gpul__bulk_copy(gpul__none *, const gpul__none *, int32_t, uint32_t) {}
-/* One thread: barriers in shared memory, 8 bytes each, that bulk copies announce themselves to; after __syncthreads,
- * all may wait for them. */
-static __device__ __forceinline__ void gpul__bulk_begin(uint32_t barriers, int count) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    for (int i = 0; i < count; ++i)
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barriers + 8 * uint32_t(i)) : "memory");
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-#endif
-}
-/* The same thread, before its copies: how many bytes they have in all. */
-static __device__ __forceinline__ void gpul__bulk_expect(uint32_t barrier, int32_t bytes) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-#endif
-}
-/* Until they are there; parity is 0 the first time, 1 the second, and so on in turn. */
-static __device__ __forceinline__ void gpul__bulk_wait(uint32_t barrier, uint32_t parity) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    uint32_t done = 0;
-    while (!done)
-        asm volatile("{\n\t.reg .pred p;\n\t"
-                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
-                     "selp.u32 %0, 1, 0, p;\n\t}"
-                     : "=r"(done)
-                     : "r"(barrier), "r"(parity)
-                     : "memory");
-#endif
-}
-
-/* gpul__save with the hint that nobody reads it soon: worth 0.2 % at 2^30 sums, and nothing without the bulk copies */
-template <int N, typename T>
-static __device__ __forceinline__ void gpul__save_streaming(T *p, const gpul__pack<T, N> &pack) {
-#ifdef __CUDA_ARCH__
-    typename gpul__word<N * sizeof(T)>::type word;
-    memcpy(&word, &pack, sizeof pack);
-    __stcs(reinterpret_cast<typename gpul__word<N * sizeof(T)>::type *>(p), word);
-#endif
-}
-
-template <typename Op, int N>
-static __global__ void __launch_bounds__(GPUL__BULK_THREADS)
-    gpul__elementwise_bulk(typename Op::Out *out, const typename Op::A *a, const typename Op::B *b,
-                           const typename Op::C *c, int64_t n, Op op) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    typedef typename Op::A A;
-    typedef typename Op::B B;
-    typedef typename Op::C C;
-    const int32_t count = gpul__bulk_tile<Op>::count;
-    __shared__ uint64_t loaded;
-    GPUL_SHARED(unsigned char, tiles);
-    A *const ta = reinterpret_cast<A *>(tiles);
-    B *const tb = reinterpret_cast<B *>(tiles + count * gpul__size_of<A>::bytes);
-    C *const tc = reinterpret_cast<C *>(tiles + count * (gpul__size_of<A>::bytes + gpul__size_of<B>::bytes));
-    const int32_t thread = int32_t(threadIdx.x);
-    const int64_t at = int64_t(blockIdx.x) * count;
-    out += at, a += at, b += at, c += at;
-    gpul__await();
-    if (n - at < count) {
-        for (int32_t i = thread; i < int32_t(n - at); i += GPUL__BULK_THREADS)
-            out[i] = op(gpul__at(a, i), gpul__at(b, i), gpul__at(c, i));
-        return;
-    }
-    const uint32_t barrier = uint32_t(__cvta_generic_to_shared(&loaded));
-    if (thread == 0) {
-        gpul__bulk_begin(barrier, 1);
-        gpul__bulk_expect(barrier, count * int32_t(gpul__bulk_tile<Op>::bytes));
-        gpul__bulk_copy(ta, a, count, barrier);
-        gpul__bulk_copy(tb, b, count, barrier);
-        gpul__bulk_copy(tc, c, count, barrier);
-    }
-    __syncthreads();
-    gpul__bulk_wait(barrier, 0);
-    GPUL__UNROLL
-    for (int32_t i = thread * N; i < count; i += GPUL__BULK_THREADS * N) {
-        const gpul__pack<A, N> va = gpul__load<N>(ta + i);
-        const gpul__pack<B, N> vb = gpul__load<N>(tb + i);
-        const gpul__pack<C, N> vc = gpul__load<N>(tc + i);
-        gpul__pack<typename Op::Out, N> result;
-        GPUL__UNROLL
-        for (int k = 0; k < N; ++k) result.v[k] = op(va.v[k], vb.v[k], vc.v[k]);
-        gpul__save_streaming<N>(out + i, result);
-    }
-#endif
-}
-#endif
-
-/* Launches the kernel above where it is there and pays: *launched tells. */
-template <typename Op, int N, bool kTwoInputs> struct gpul__bulk {
-    static inline int32_t launch(int32_t *launched, const gpul__elementwise_args *, const Op &) {
-        *launched = 0;
-        return 0;
-    }
-};
-#ifndef GPULITE_CPU_STANDIN
-template <typename Op, int N> struct gpul__bulk<Op, N, true> {
-    static inline int32_t launch(int32_t *launched, const gpul__elementwise_args *args, const Op &op) {
-        *launched = 0;
-        if (args->n < GPUL__BULK_LEAST / int64_t(sizeof(typename Op::Out))) return 0;
-        for (int k = 0; k < 3; ++k)
-            if (!gpul__aligned(args->in[k], 16)) return 0;
-        void (*const kernel)(typename Op::Out *, const typename Op::A *, const typename Op::B *, const typename Op::C *,
-                             int64_t, Op) = gpul__elementwise_bulk<Op, N>;
-        const int32_t error = gpul__early(launched, reinterpret_cast<const void *>(kernel), args->device);
-        if (error != 0 || !*launched) return error;
-        return gpul__launch_early(
-            args->device, kernel, gpul_grid_1d(args->n, gpul__bulk_tile<Op>::count), gpul__dim(GPUL__BULK_THREADS),
-            GPUL__BULK_SHARED, args->stream, static_cast<typename Op::Out *>(args->out),
-            static_cast<const typename Op::A *>(args->in[0]), static_cast<const typename Op::B *>(args->in[1]),
-            static_cast<const typename Op::C *>(args->in[2]), args->n, op);
-    }
-};
-#endif
-
-template <typename Op> static inline int32_t gpul__elementwise_launch_op(const gpul__elementwise_args *args, Op op) {
-    typedef typename Op::Out Out;
+template <typename Op> struct gpul__elementwise_size { /* of the largest element */
     typedef typename Op::A A;
     typedef typename Op::B B;
     typedef typename Op::C C;
     enum {
         kAB = int(gpul__size_of<A>::value) > int(gpul__size_of<B>::value) ? int(gpul__size_of<A>::value)
                                                                           : int(gpul__size_of<B>::value),
-        kCO = int(gpul__size_of<C>::value) > int(sizeof(Out)) ? int(gpul__size_of<C>::value) : int(sizeof(Out)),
-        kN = 16 / (int(kAB) > int(kCO) ? int(kAB) : int(kCO))
+        kCO = int(gpul__size_of<C>::value) > int(sizeof(typename Op::Out)) ? int(gpul__size_of<C>::value)
+                                                                           : int(sizeof(typename Op::Out)),
+        value = int(kAB) > int(kCO) ? int(kAB) : int(kCO)
     };
-    Out *out = static_cast<Out *>(args->out);
-    const A *a = static_cast<const A *>(args->in[0]);
-    const B *b = static_cast<const B *>(args->in[1]);
-    const C *c = static_cast<const C *>(args->in[2]);
-    const int inputs = gpul__has<C>() ? 3 : gpul__has<B>() ? 2 : gpul__has<A>() ? 1 : 0;
-    bool dense = args->ndim == 1 && gpul__aligned(out, kN * sizeof(Out)) &&
-                 gpul__aligned(a, kN * gpul__size_of<A>::value) && gpul__aligned(b, kN * gpul__size_of<B>::value) &&
-                 gpul__aligned(c, kN * gpul__size_of<C>::value);
-    for (int k = 0; k <= inputs; ++k) dense = dense && args->strides[k][0] == 1;
-    if (dense) {
-        int32_t launched;
-        const int32_t error = gpul__bulk<Op, int(kN), int(gpul__dtype_of<B>::value) != 0>::launch(&launched, args, op);
-        if (launched || error != 0) return error;
-        const int32_t threads = inputs > 1 && args->n >= int64_t(GPUL__ELEMENTWISE_LONG) * int(kN)
-                                    ? GPUL__ELEMENTWISE_THREADS
-                                    : GPUL__ELEMENTWISE_SHORT_THREADS;
-        return gpul__launch_early(args->device, gpul__elementwise_dense<Op, kN>,
-                                  gpul_grid_1d(args->n, threads * int(kN)), gpul__dim(uint32_t(threads)), 0,
-                                  args->stream, out, a, b, c, args->n, op);
+};
+
+template <typename Op> struct gpul__elementwise_view {
+    gpul__elementwise_problem problem;
+    gpul__elementwise_plan plan;
+    double inverse[GPUL_MAX_DIMS]; /* 1 / shape */
+    Op op;
+    template <typename T> __device__ __forceinline__ T scalar(int k, const T *) const {
+        T value;
+        memcpy(&value, &problem.scalar[k], sizeof value);
+        return value;
     }
-    gpul__elementwise_layout layout;
-    layout.ndim = args->ndim;
-    memcpy(layout.shape, args->shape, sizeof layout.shape);
-    memcpy(layout.strides, args->strides, sizeof layout.strides);
-    return gpul__launch_early(args->device, gpul__elementwise_strided<Op>,
-                              gpul_grid_1d(args->n, GPUL__ELEMENTWISE_THREADS), gpul__dim(GPUL__ELEMENTWISE_THREADS), 0,
-                              args->stream, out, a, b, c, args->n, layout, op);
+    __device__ __forceinline__ gpul__none scalar(int, const gpul__none *) const { return gpul__none(); }
+};
+
+/* N elements of input k from element i on; one element N times where it broadcasts or is a scalar. */
+template <int N, typename T, typename Op>
+static __device__ __forceinline__ gpul__pack<T, N> gpul__elementwise_input(const gpul__elementwise_view<Op> &v, int k,
+                                                                           const T *from, int64_t i) {
+    if (v.problem.strides[1 + k][0] != 0) return gpul__load<N>(from + i);
+    const T one = from ? gpul__at(from, 0) : v.scalar(k, from);
+    gpul__pack<T, N> pack;
+    GPUL__UNROLL
+    for (int j = 0; j < N; ++j) pack.v[j] = one;
+    return pack;
+}
+
+template <typename Op, int N>
+static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
+    gpul__elementwise_dense(const __grid_constant__ gpul__elementwise_view<Op> v) {
+    typedef typename Op::Out Out;
+    Out *const out = static_cast<Out *>(v.problem.out);
+    const typename Op::A *const a = static_cast<const typename Op::A *>(v.problem.in[0]);
+    const typename Op::B *const b = static_cast<const typename Op::B *>(v.problem.in[1]);
+    const typename Op::C *const c = static_cast<const typename Op::C *>(v.problem.in[2]);
+    const Op op = v.op;
+    const int64_t first = gpul_grid_x() * N - (v.plan.head > 0 ? N - v.plan.head : 0);
+    const int64_t stop = first + N < v.problem.n ? first + N : v.problem.n;
+    gpul__await();
+    if (first >= 0 && first + N <= v.problem.n) {
+        const gpul__pack<typename Op::A, N> va = gpul__elementwise_input<N>(v, 0, a, first);
+        const gpul__pack<typename Op::B, N> vb = gpul__elementwise_input<N>(v, 1, b, first);
+        const gpul__pack<typename Op::C, N> vc = gpul__elementwise_input<N>(v, 2, c, first);
+        gpul__pack<Out, N> result;
+        GPUL__UNROLL
+        for (int k = 0; k < N; ++k) result.v[k] = op(va.v[k], vb.v[k], vc.v[k]);
+        gpul__save<N>(out + first, result);
+        return;
+    }
+    GPUL__UNROLL_NOT
+    for (int64_t i = first < 0 ? 0 : first; i < stop; ++i)
+        out[i] = op(gpul__elementwise_input<1>(v, 0, a, i).v[0], gpul__elementwise_input<1>(v, 1, b, i).v[0],
+                    gpul__elementwise_input<1>(v, 2, c, i).v[0]);
+}
+
+/* Where the element at `row` of the flattened outer dimensions and `column` of the innermost lies, of operand k. */
+template <typename Op>
+static __device__ __forceinline__ int64_t gpul__elementwise_at(const gpul__elementwise_view<Op> &v, int k, int64_t row,
+                                                               int64_t column) {
+    const gpul__elementwise_problem &p = v.problem;
+    int64_t at = column * p.strides[k][p.ndim - 1];
+    GPUL__UNROLL_NOT
+    for (int32_t d = p.ndim - 2; d > 0; --d) {
+        int64_t i;
+        row = gpul__divide(row, p.shape[d], v.inverse[d], &i);
+        at += i * p.strides[k][d];
+    }
+    return p.ndim > 1 ? at + row * p.strides[k][0] : at;
+}
+
+/* A block's tile of threads_x columns, or kItems times as many, and rows of the threads that are left. */
+template <int kItems> struct gpul__elementwise_tile {
+    int32_t tx, ty, step;
+    bool along_x;
+    int64_t row0, rows, column0, columns; /* rows, columns: where they end */
+    template <typename Op> __device__ __forceinline__ gpul__elementwise_tile(const gpul__elementwise_view<Op> &v) {
+        const gpul__elementwise_plan &p = v.plan;
+        const int32_t wide = p.threads_x, high = GPUL__ELEMENTWISE_THREADS / wide;
+        const uint32_t x = blockIdx.x % uint32_t(p.tiles_x), y = blockIdx.x / uint32_t(p.tiles_x);
+        tx = int32_t(threadIdx.x) & (wide - 1);
+        ty = int32_t(threadIdx.x) / wide;
+        along_x = p.along_x != 0;
+        step = along_x ? wide : high;
+        column0 = int64_t(x) * (along_x ? wide * kItems : wide);
+        columns = v.problem.shape[v.problem.ndim - 1];
+        const int64_t tall = along_x ? high : high * kItems;
+        if (p.staged) { /* a tile stays within the next dimension */
+            const int64_t shape = v.problem.shape[v.problem.ndim - 2], outer = y / uint32_t(p.tiles_y);
+            row0 = outer * shape + int64_t(y % uint32_t(p.tiles_y)) * tall;
+            rows = (outer + 1) * shape;
+        } else {
+            row0 = int64_t(y) * tall;
+            rows = p.rows;
+        }
+    }
+    __device__ __forceinline__ int64_t row(int k) const { return row0 + ty + (along_x ? 0 : k * step); }
+    __device__ __forceinline__ int64_t column(int k) const { return column0 + tx + (along_x ? k * step : 0); }
+};
+
+/* A transposed input is read along its own rows, the tile's columns, and turned in shared memory. Rows of it are an odd
+ * number of words apart there, so that neither way has bank conflicts. */
+template <int kItems, typename T> struct gpul__elementwise_stage {
+    enum { kWide = kItems > 8 ? 64 : 32, kTall = GPUL__ELEMENTWISE_THREADS / kWide * kItems };
+    enum { kPitch = kTall + (sizeof(T) < 4 ? 4 / int(sizeof(T)) : 1), kBytes = kWide * kPitch * sizeof(T) };
+    template <typename Op>
+    static __device__ __forceinline__ void load(const gpul__elementwise_view<Op> &v, int k, const T *from, T *to,
+                                                const gpul__elementwise_tile<kItems> &tile) {
+        T values[kItems];
+        enum { kStep = GPUL__ELEMENTWISE_THREADS / kTall };
+        const int32_t row = int32_t(threadIdx.x) % kTall, first = int32_t(threadIdx.x) / kTall;
+        const bool there = tile.row0 + row < tile.rows;
+        GPUL__UNROLL
+        for (int j = 0; j < kItems; ++j) {
+            const int64_t column = tile.column0 + first + j * kStep;
+            if (there && column < tile.columns)
+                values[j] = gpul__at(from, gpul__elementwise_at(v, 1 + k, tile.row0 + row, column));
+        }
+        GPUL__UNROLL
+        for (int j = 0; j < kItems; ++j) {
+            const int32_t column = first + j * kStep;
+            if (there && tile.column0 + column < tile.columns) to[column * kPitch + row] = values[j];
+        }
+    }
+};
+template <int kItems> struct gpul__elementwise_stage<kItems, gpul__none> {
+    enum { kBytes = 0 };
+    template <typename Op>
+    static __device__ __forceinline__ void load(const gpul__elementwise_view<Op> &, int, const gpul__none *,
+                                                gpul__none *, const gpul__elementwise_tile<kItems> &) {}
+};
+template <int kItems, typename T, typename Op>
+static __device__ __forceinline__ void
+gpul__elementwise_fetch(const gpul__elementwise_view<Op> &v, int k, const T *from, const T *staged,
+                        const gpul__elementwise_tile<kItems> &tile, const bool (&there)[kItems], T (&values)[kItems]) {
+    if (from == NULL) {
+        GPUL__UNROLL
+        for (int j = 0; j < kItems; ++j) values[j] = v.scalar(k, from);
+    } else if (v.plan.staged >> k & 1) {
+        GPUL__UNROLL
+        for (int j = 0; j < kItems; ++j)
+            if (there[j])
+                values[j] = gpul__at(staged, tile.tx * int(gpul__elementwise_stage<kItems, T>::kPitch) + tile.ty +
+                                                 j * tile.step);
+    } else if (tile.along_x) {
+        const int64_t at = gpul__elementwise_at(v, 1 + k, tile.row(0), tile.column(0));
+        const int64_t step = tile.step * v.problem.strides[1 + k][v.problem.ndim - 1];
+        GPUL__UNROLL
+        for (int j = 0; j < kItems; ++j)
+            if (there[j]) values[j] = gpul__at(from, at + j * step);
+    } else {
+        GPUL__UNROLL
+        for (int j = 0; j < kItems; ++j)
+            if (there[j]) values[j] = gpul__at(from, gpul__elementwise_at(v, 1 + k, tile.row(j), tile.column(j)));
+    }
+}
+template <int kItems, typename Op>
+static __device__ __forceinline__ void
+gpul__elementwise_fetch(const gpul__elementwise_view<Op> &, int, const gpul__none *, const gpul__none *,
+                        const gpul__elementwise_tile<kItems> &, const bool (&)[kItems], gpul__none (&)[kItems]) {}
+
+template <typename Op, int kItems>
+static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
+    gpul__elementwise_strided(const __grid_constant__ gpul__elementwise_view<Op> v) {
+    typedef typename Op::A A;
+    typedef typename Op::B B;
+    typedef typename Op::C C;
+    const gpul__elementwise_tile<kItems> tile(v);
+    const A *const a = static_cast<const A *>(v.problem.in[0]);
+    const B *const b = static_cast<const B *>(v.problem.in[1]);
+    const C *const c = static_cast<const C *>(v.problem.in[2]);
+    const Op op = v.op;
+    GPUL_SHARED(unsigned char, shared); /* the staged inputs, one behind the other */
+    unsigned char *const sb = shared + (v.plan.staged & 1 ? int(gpul__elementwise_stage<kItems, A>::kBytes) : 0);
+    unsigned char *const sc = sb + (v.plan.staged & 2 ? int(gpul__elementwise_stage<kItems, B>::kBytes) : 0);
+    gpul__await();
+    if (v.plan.staged) {
+        if (v.plan.staged & 1) gpul__elementwise_stage<kItems, A>::load(v, 0, a, reinterpret_cast<A *>(shared), tile);
+        if (v.plan.staged & 2) gpul__elementwise_stage<kItems, B>::load(v, 1, b, reinterpret_cast<B *>(sb), tile);
+        if (v.plan.staged & 4) gpul__elementwise_stage<kItems, C>::load(v, 2, c, reinterpret_cast<C *>(sc), tile);
+        __syncthreads();
+    }
+    bool there[kItems];
+    A va[kItems];
+    B vb[kItems];
+    C vc[kItems];
+    GPUL__UNROLL
+    for (int k = 0; k < kItems; ++k) there[k] = tile.row(k) < tile.rows && tile.column(k) < tile.columns;
+    gpul__elementwise_fetch<kItems>(v, 0, a, reinterpret_cast<const A *>(shared), tile, there, va);
+    gpul__elementwise_fetch<kItems>(v, 1, b, reinterpret_cast<const B *>(sb), tile, there, vb);
+    gpul__elementwise_fetch<kItems>(v, 2, c, reinterpret_cast<const C *>(sc), tile, there, vc);
+    typename Op::Out *const out = static_cast<typename Op::Out *>(v.problem.out);
+    if (tile.along_x) {
+        const int64_t at = gpul__elementwise_at(v, 0, tile.row(0), tile.column(0));
+        const int64_t step = tile.step * v.problem.strides[0][v.problem.ndim - 1];
+        GPUL__UNROLL
+        for (int k = 0; k < kItems; ++k)
+            if (there[k]) out[at + k * step] = op(va[k], vb[k], vc[k]);
+    } else {
+        GPUL__UNROLL
+        for (int k = 0; k < kItems; ++k)
+            if (there[k]) out[gpul__elementwise_at(v, 0, tile.row(k), tile.column(k))] = op(va[k], vb[k], vc[k]);
+    }
+}
+
+template <typename Op>
+static inline int32_t gpul__elementwise_launch_op(const gpul__elementwise_problem *problem,
+                                                  const gpul__elementwise_plan *plan, const gpul__machine *machine,
+                                                  gpul_stream stream, const Op &op) {
+    enum { kSize = gpul__elementwise_size<Op>::value, kItems = kSize <= 2 ? 16 : 8 };
+    gpul__elementwise_view<Op> v;
+    v.problem = *problem;
+    v.plan = *plan;
+    v.op = op;
+    for (int d = 0; d < GPUL_MAX_DIMS; ++d) v.inverse[d] = d < problem->ndim ? 1.0 / double(problem->shape[d]) : 0;
+    return gpul__launch_early(
+        machine->device, plan->dense ? gpul__elementwise_dense<Op, 16 / kSize> : gpul__elementwise_strided<Op, kItems>,
+        gpul__dim(uint32_t(plan->blocks)), gpul__dim(GPUL__ELEMENTWISE_THREADS), size_t(plan->shared_bytes), stream, v);
 }
 /* the launcher of an operation without state */
-template <typename Op> static int32_t gpul__elementwise_launch(const gpul__elementwise_args *args) {
-    return gpul__elementwise_launch_op(args, Op());
+template <typename Op>
+static int32_t gpul__elementwise_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
+                                        const gpul__machine *machine, gpul_stream stream) {
+    return gpul__elementwise_launch_op(problem, plan, machine, stream, Op());
 }
+template <typename Op>
+static constexpr gpul__elementwise_op gpul__elementwise_of(int32_t (*launch)(const gpul__elementwise_problem *,
+                                                                             const gpul__elementwise_plan *,
+                                                                             const gpul__machine *, gpul_stream)) {
+    return gpul__elementwise_op{launch,
+                                int32_t(sizeof(typename Op::Out)),
+                                {int32_t(gpul__size_of<typename Op::A>::bytes),
+                                 int32_t(gpul__size_of<typename Op::B>::bytes),
+                                 int32_t(gpul__size_of<typename Op::C>::bytes)}};
+}
+
+/* An input of GPUL_ELEMENTWISE: an array, or, as gpul_scalar<T>, a value given at run time. */
+template <typename T> struct gpul_scalar {};
+template <typename T> struct gpul__input {
+    typedef T Element;
+    typedef const gpul_array *Parameter;
+    static inline gpul__input_value value(const gpul_array *array) {
+        gpul__input_value input = {array, 0, gpul__dtype_of<T>::value, 0};
+        return input;
+    }
+};
+template <typename T> struct gpul__input<gpul_scalar<T>> {
+    typedef T Element;
+    typedef T Parameter;
+    static inline gpul__input_value value(T scalar) {
+        gpul__input_value input = {0, 0, gpul__dtype_of<T>::value, 1};
+        memcpy(&input.scalar, &scalar, sizeof scalar);
+        return input;
+    }
+};
+template <> struct gpul__input<gpul__none> { typedef gpul__none Element; };
 
 /* ---- the reduction engine ----
  *
  * A reduction is a small struct: types X, Y (gpul__none for one input), Acc and Lane, and
  *     void begin(const X *first)                before an output's elements (not called when there are none)
- *     Lane start()                              before the elements of a slot
- *     Lane fold(Lane, X, Y, int at)             one more of them; `at` is its place in the unit
- *     Acc  settle(Lane, int64_t begin, int at)  after them; the unit begins at `begin`, the slot at its place `at`
+ *     Lane start()                              before the elements of a lane
+ *     Lane fold(Lane, const X *x, const Y *y, int count, int at)
+ *                                               `count` more of them, a whole vector where it is kN; `at`: the place of
+ *                                               the first in the warp tile
+ *     Acc  finish(Lane, int64_t begin, int at)  after them; the warp tile begins at `begin`, the lane at its place `at`
  *     Acc  identity(), Acc combine(Acc, Acc)
  *     void store(out, i, dtype, Acc, int64_t n)
- * Most have Lane = Acc, start() = identity() and a settle() that changes nothing (gpul__reduction).
+ * gpul__reduction has what most of them share.
  *
- * The tree. A unit (gpul__reduce_rows_of) has some rows of 512 bytes; slot p of its 32 folds, in order, the 16 bytes at
- * place p of each row. Slots are combined as adjacent pairs, pairs of pairs and so on; eight units make a group in the
- * same way; groups are folded into 256 slots (q, q + 256, ...) and those are combined by the same tree. Slots and units
- * that are not there count as identity. A group's units have its rows by turns, so that a block's eight warps read one
- * stretch of memory (4540 GB/s on an H200; eight stretches: 4110); where there is one group, each has its rows side by
- * side. The tree depends on the number of elements and their size alone, and five kernels walk it, with the same bits:
- *     rows    warps along an output's elements, which lie side by side: 16-byte loads, several in flight
- *     short   the same where one row covers an output: several outputs at once
- *     cols    threads along the outputs: columns of a row-major matrix, and whatever the others do not take
- *     narrow  the same where one row covers an output: a thread has all of it
- *     staged  a few columns with nothing between them, read as one: rows are copied into shared memory first
- * Where units of one output run in different blocks, the block that finishes last combines them: one launch. */
+ * The tree. A vector is 16 bytes, kN elements. A row is 32 vectors, one to each lane of a warp. A warp tile has
+ * tile_rows rows, which each lane folds in order; a block tile has eight warp tiles. Lanes are combined as adjacent
+ * pairs, pairs of pairs and so on, and so are the warp tiles of a block tile. The block tiles' results are folded into
+ * 256 slots (q, q + 256, ...), which are combined in the same way. What is not there counts as identity. The warp tiles
+ * of a block tile have its rows by turns, so that eight warps read one stretch of memory; where there is one block tile,
+ * each has its rows side by side.
+ *
+ *     element 0      kN              32 kN                         result
+ *             [vector][vector]..[vector] row 0, warp tile 0          |
+ *             lane 0   lane 1    lane 31                          256 slots
+ *             [......................] row 1, warp tile 1 (or 0)     |
+ *                                                                 block tiles: 8 warp tiles each: 32 lanes each
+ *
+ * The tree is a function of the number of elements and their size alone. Three kernels walk it, with the same bits:
+ *     rows     warps along an output's elements; any layout of them, best where they lie side by side
+ *     short    the same for outputs of one warp tile: a few threads to each, several outputs at once
+ *     columns  threads along the outputs, where these lie side by side and an output's elements do not
+ * Where block tiles of one output run in different blocks, the block that finishes last combines them: one launch. */
+#define GPUL__REDUCE_THREADS 256
+enum { gpul__warps = GPUL__REDUCE_THREADS / 32 }; /* of a block; warp tiles of a block tile */
+enum { gpul__most_tiles = 32 };                   /* block tiles of a block of the rows kernel: a warp combines them */
+
+/* The lane's elements are folded one after the other, unless the operation has a fold of its own. */
+template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct gpul__reduction {
+    enum { kTogether = 1 }; /* outputs that a warp of the rows kernel works on at once, to read y once for all */
+    enum { kRowsOnly = 0 }; /* has no other kernel */
+    typedef T X;
+    typedef Y_ Y;
+    typedef A Acc;
+    typedef A Lane;
+    __device__ __forceinline__ void begin(const T *) {}
+    __device__ __forceinline__ A start() const { return static_cast<const Op *>(this)->identity(); }
+    template <typename L> __device__ __forceinline__ L fold(L lane, const T *x, const Y *y, int count, int at) const {
+        GPUL__UNROLL
+        for (int k = 0; k < 16 / int(sizeof(T)); ++k)
+            if (k < count) lane = static_cast<const Op *>(this)->one(lane, x[k], y[k], at + k);
+        return lane;
+    }
+    __device__ __forceinline__ A finish(A lane, int64_t, int) const { return lane; }
+};
+
+/* Columns that a thread of the columns kernel takes: 16 bytes, eight at most, four where results are large. */
+template <typename T, typename Acc> struct gpul__columns {
+    enum { kMost = sizeof(Acc) > 16 ? 4 : 8, kVector = 16 / int(sizeof(T)) };
+    enum { value = int(kVector) < int(kMost) ? int(kVector) : int(kMost) };
+};
+
+template <typename Op> struct gpul__reduce_view {
+    gpul__reduce_problem problem;
+    gpul__reduce_plan plan;
+    double reduce_inverse[GPUL_MAX_DIMS], outer_inverse[GPUL_MAX_DIMS]; /* 1 / shape */
+    gpul__extent x_extent, y_extent;
+    typename Op::Acc *partials;
+    uint32_t *counters;
+    int32_t zero; /* for gpul__hold */
+    Op op;
+};
 
 template <typename Acc> static __device__ __forceinline__ Acc gpul__shuffle(Acc a, int distance, bool down) {
     typedef typename gpul__word<sizeof(Acc) % 8 == 0 ? 8 : sizeof(Acc) % 4 == 0 ? 4 : 1>::type Unit;
@@ -635,107 +780,52 @@ template <typename Acc> static __device__ __forceinline__ Acc gpul__shuffle(Acc 
     return result;
 }
 
-/* What the operations share. */
-template <typename Op, typename T, typename A> struct gpul__reduction {
-    enum { kTogether = 1 }; /* outputs that a warp of the rows kernel works on at once, to read y once for all */
-    enum { kStaged = 0 };   /* whether it has the staged kernel */
-    typedef T X;
-    typedef gpul__none Y;
-    typedef A Acc;
-    typedef A Lane;
-    static Op make() { return Op(); }
-    __device__ __forceinline__ void begin(const T *) {}
-    __device__ __forceinline__ A start() const { return static_cast<const Op *>(this)->identity(); }
-    __device__ __forceinline__ A settle(A lane, int64_t, int) const { return lane; }
-};
-
-struct gpul__reduce_layout {
-    int64_t n, outputs, rows; /* rows of a unit */
-    int32_t units, groups;    /* of an output */
-    uint32_t jobs;            /* sets of outputs for a block */
-    int64_t y_stride;
-    int32_t reduce_ndim, outer_ndim;
-    int64_t reduce_shape[GPUL_MAX_DIMS], x_reduce[GPUL_MAX_DIMS];
-    int64_t outer_shape[GPUL_MAX_DIMS], x_outer[GPUL_MAX_DIMS], out_stride[GPUL_MAX_DIMS];
-    double reduce_inverse[GPUL_MAX_DIMS], outer_inverse[GPUL_MAX_DIMS]; /* 1 / shape */
-    gpul_dtype out_dtype;
-    int32_t aligned;  /* rows, short: every output's elements begin at a multiple of 16 bytes */
-    int32_t splits;   /* blocks that share the outputs of one of them */
-    int32_t stages;   /* staged: stretches in shared memory */
-    int32_t held;     /* rows: groups that a block takes, GPUL__REDUCE_GROUPS at most; cols: sets of 2^together units */
-    int32_t step;     /* from a unit's row to its next: 8 where there are several groups, else 1 */
-    int32_t width;    /* 2^width: warps to an output (rows), threads to one (short), threads side by side (cols) */
-    int32_t zero;     /* for gpul__hold */
-    int32_t passes;   /* cols, narrow: 2^passes slots, or sets of kSets slots, are a thread's, side by side */
-    int32_t parts;    /* cols: 2^parts threads share the slots of a unit */
-    int32_t inner;    /* cols: 2^inner of them share a warp */
-    int32_t together; /* cols: 2^together units are a block's */
-    int32_t run; /* cols: 2^run neighbouring units are combined by their block before they become partial results; more
-                  * than a group only where there are no more groups than their tree has slots */
-};
-
-/* The outputs that this block works on, one of p.splits blocks. Neighbouring blocks read neighbouring memory: rows has
- * the parts of a job side by side, cols the jobs, and so has rows with a y, of which all jobs then read a part at a
- * time, while it is in the cache (a gemv of 8 x 2^22 doubles: 72 us, else 78). The other goes along y and z, with some
- * blocks too many. */
+/* A block's share of the work: `job` is a set of outputs, `part` which of their tiles. Neighbouring blocks read
+ * neighbouring memory: parts of one job in the rows kernel, jobs side by side in the columns kernel; and in the rows
+ * kernel with a y, of which all jobs then read one part at a time, while it is in the cache. */
 struct gpul__reduce_share {
-    unsigned job, part;
+    uint32_t job, part;
 };
-static __device__ __forceinline__ gpul__reduce_share gpul__reduce_share_of(const gpul__reduce_layout &p,
+static __device__ __forceinline__ gpul__reduce_share gpul__reduce_share_of(const gpul__reduce_plan &p,
                                                                            bool jobs_first) {
-    gpul__reduce_share share = {blockIdx.x, blockIdx.z * gridDim.y + blockIdx.y};
-    if (!jobs_first && p.splits > 1) {
-        share.job = share.part;
-        share.part = blockIdx.x;
+    gpul__reduce_share share = {blockIdx.x, 0};
+    if (p.splits > 1) {
+        const uint32_t fast = jobs_first ? uint32_t(p.jobs) : uint32_t(p.splits);
+        const uint32_t quick = blockIdx.x % fast, slow = blockIdx.x / fast;
+        share.job = jobs_first ? quick : slow;
+        share.part = jobs_first ? slow : quick;
     }
     return share;
 }
 
-/* Where a unit begins, and how many elements its rows and those between them span, at most to the end. */
+/* Where a warp tile begins, and how many elements its rows and those between them span, at most to the end. */
 struct gpul__reduce_span {
     int64_t begin;
     int length;
 };
 template <int kRow>
-static __device__ __forceinline__ gpul__reduce_span gpul__reduce_span_of(const gpul__reduce_layout &p, int unit) {
+static __device__ __forceinline__ gpul__reduce_span gpul__reduce_span_of(int64_t n, const gpul__reduce_plan &p,
+                                                                         int tile) {
     gpul__reduce_span span;
-    span.begin = (p.step == 1 ? unit * p.rows : (unit & ~7) * p.rows + (unit & 7)) * kRow;
-    const int64_t rest = p.n - span.begin, most = p.rows * p.step * kRow;
+    const int64_t rows = p.tile_rows;
+    span.begin = (p.row_step == 1 ? tile * rows : (tile & ~(gpul__warps - 1)) * rows + tile % gpul__warps) * kRow;
+    const int64_t rest = n - span.begin, most = rows * p.row_step * kRow;
     span.length = int(rest < most ? rest : most);
     return span;
-}
-
-/* For kN elements to 16 bytes, what a thread has in flight: kShort outputs in the short kernel, and kSets sets of kN
- * elements, which are rows of a slot in the cols kernel and slots in the narrow one: eight loads or more. */
-template <int kN> struct gpul__reduce_shape {
-    enum { kShort = kN <= 4 ? 8 : 4, kSets = kN >= 8 ? 1 : 8 / kN };
-};
-
-/* index = (result * size) + *rest, for indices below 2^53, with the rounded 1 / size: no 64-bit division, whose call
- * would cost the kernel registers, and with them loads in flight. */
-static __device__ __forceinline__ int64_t gpul__divide(int64_t index, int64_t size, double inverse, int64_t *rest) {
-    int64_t quotient = int64_t(__dmul_rn(double(index), inverse)); /* off by one at most */
-    *rest = index - quotient * size;
-    if (*rest < 0) {
-        --quotient;
-        *rest += size;
-    } else if (*rest >= size) {
-        ++quotient;
-        *rest -= size;
-    }
-    return quotient;
 }
 
 /* Where an output's elements and its result lie. */
 struct gpul__reduce_place {
     int64_t x, out;
 };
-static __device__ __forceinline__ gpul__reduce_place gpul__reduce_at(const gpul__reduce_layout &p, int64_t output) {
+template <typename View>
+static __device__ __forceinline__ gpul__reduce_place gpul__reduce_output(const View &v, int64_t output) {
+    const gpul__reduce_problem &p = v.problem;
     gpul__reduce_place place = {0, 0};
     GPUL__UNROLL_NOT
     for (int32_t d = p.outer_ndim - 1; d > 0; --d) {
         int64_t i;
-        output = gpul__divide(output, p.outer_shape[d], p.outer_inverse[d], &i);
+        output = gpul__divide(output, p.outer_shape[d], v.outer_inverse[d], &i);
         place.x += i * p.x_outer[d];
         place.out += i * p.out_stride[d];
     }
@@ -743,25 +833,13 @@ static __device__ __forceinline__ gpul__reduce_place gpul__reduce_at(const gpul_
     place.out += output * p.out_stride[0];
     return place;
 }
-/* Where an output's i-th element lies, from its first. */
-static __device__ __forceinline__ int64_t gpul__reduce_element(const gpul__reduce_layout &p, int64_t i) {
-    int64_t place = 0;
-    GPUL__UNROLL_NOT
-    for (int32_t d = p.reduce_ndim - 1; d > 0; --d) {
-        int64_t rest;
-        i = gpul__divide(i, p.reduce_shape[d], p.reduce_inverse[d], &rest);
-        place += rest * p.x_reduce[d];
-    }
-    return place + i * p.x_reduce[0];
-}
 
-/* The tree over groups of `group` neighbouring lanes, a power of two up to 32: the first of each group gets the
- * result. */
+/* The tree over groups of `count` neighbouring lanes, a power of two up to 32: the first of each gets the result. */
 template <typename Op>
-static __device__ __forceinline__ typename Op::Acc gpul__reduce_warp(const Op &op, typename Op::Acc acc, int group) {
+static __device__ __forceinline__ typename Op::Acc gpul__reduce_warp(const Op &op, typename Op::Acc acc, int count) {
     GPUL__UNROLL
     for (int d = 1; d < 32; d *= 2) {
-        if (d >= group) break;
+        if (d >= count) break;
         acc = op.combine(acc, gpul__shuffle(acc, d, true));
     }
     return acc;
@@ -784,203 +862,211 @@ static __device__ __forceinline__ typename Op::Acc gpul__reduce_eight(const Op &
 
 /* True in every thread of the block that arrives as the last of `blocks`; then what their threads wrote before is
  * visible to it. Called by all threads. The counter is left at zero, for whoever is next. The barriers pass on to and
- * from one thread what its addition releases and acquires; that is one fence to wait for, and not the dearer one of
- * __threadfence. */
-static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *arrived, uint32_t blocks, uint32_t *shared_flag) {
+ * from one thread what its addition releases and acquires: one fence to wait for, and not that of every thread. */
+static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *counter, uint32_t blocks, uint32_t *shared_flag) {
     __syncthreads();
     if (threadIdx.x == 0) {
 #ifdef __CUDA_ARCH__
         uint32_t before;
-        asm volatile("atom.add.acq_rel.gpu.u32 %0, [%1], 1;" : "=r"(before) : "l"(arrived) : "memory");
+        asm volatile("atom.add.acq_rel.gpu.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
 #else
-        const uint32_t before = atomicAdd(arrived, 1u);
+        const uint32_t before = atomicAdd(counter, 1u);
 #endif
         const bool last = before == blocks - 1;
-        if (last) *arrived = 0;
+        if (last) *counter = 0;
         *shared_flag = last;
     }
     __syncthreads();
     return *shared_flag != 0;
 }
 
-/* kFlight of a thread's rows, all loaded before the first is folded; `whole` when all of them are there. Moves on. */
-template <int kFlight, bool kWhole, int kO, typename Op>
-static __device__ __forceinline__ void gpul__reduce_rows_in_flight(const Op &op, const typename Op::X *(&x)[kO],
-                                                                   const typename Op::Y *&y, int step, int &at,
-                                                                   int length, typename Op::Lane (&lane)[kO]) {
-    typedef typename Op::X X;
-    typedef typename Op::Y Y;
-    enum { kN = 16 / sizeof(X) };
-    gpul__pack<X, kN> vx[kO][kFlight];
-    gpul__pack<Y, kN> vy[kFlight];
-    GPUL__UNROLL
-    for (int u = 0; u < kFlight; ++u) {
-        if (!kWhole && at + u * step + int(kN) > length) continue;
-        GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) vx[o][u] = gpul__load<kN>(x[o] + u * step);
-        vy[u] = gpul__load<kN>(y + (gpul__has<Y>() ? u * step : 0));
+/* ---- rows ---- */
+
+/* `count` elements of an output of the rows and the short kernel, from its i-th on, wherever they lie: by whole vectors
+ * where they lie side by side, else one by one. */
+template <typename View, typename T, int N>
+static __device__ __forceinline__ void gpul__reduce_ask(const View &v, gpul__fetch<T, N> &to, const T *x, int64_t i,
+                                                        int count) {
+    const gpul__reduce_problem &p = v.problem;
+    const int32_t last = p.reduce_ndim - 1;
+    if (last == 0 && p.x_reduce[0] == 1) {
+        to.ask(x + i, count, v.x_extent);
+        return;
     }
-    if (kWhole) __syncwarp(); /* all loads are on their way: left alone, the compiler starts with three of them */
-    GPUL__UNROLL
-    for (int u = 0; u < kFlight; ++u) {
-        if (!kWhole && at + u * step + int(kN) > length) continue;
-        GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) {
-            GPUL__UNROLL
-            for (int k = 0; k < int(kN); ++k) lane[o] = op.fold(lane[o], vx[o][u].v[k], vy[u].v[k], at + u * step + k);
+    GPUL__UNROLL_NOT
+    for (int k = 0; k < count; ++k) { /* a dimension's run of elements at a time */
+        int64_t place = 0, index = i + k, column = 0;
+        GPUL__UNROLL_NOT
+        for (int32_t d = last; d > 0; --d) {
+            int64_t rest;
+            index = gpul__divide(index, p.reduce_shape[d], v.reduce_inverse[d], &rest);
+            place += rest * p.x_reduce[d];
+            if (d == last) column = rest;
         }
+        place += index * p.x_reduce[0];
+        const int64_t step = p.x_reduce[last];
+        if (last == 0 || column + count - k <= p.reduce_shape[last]) {
+            to.gather(x + place, step, k, count);
+            return;
+        }
+        to.gather(x + place, step, k, k + 1);
     }
-    at += kFlight * step;
-    GPUL__UNROLL
-    for (int o = 0; o < kO; ++o) x[o] += kFlight * step;
-    if (gpul__has<Y>()) y += kFlight * step;
 }
+template <typename View, typename T, int N>
+static __device__ __forceinline__ void gpul__reduce_ask_y(const View &v, gpul__fetch<T, N> &to, const T *y, int64_t i,
+                                                          int count) {
+    if (v.problem.y_stride == 1) to.ask(y + i, count, v.y_extent);
+    else to.gather(y + i * v.problem.y_stride, v.problem.y_stride, 0, count);
+}
+template <typename View, int N>
+static __device__ __forceinline__ void gpul__reduce_ask_y(const View &, gpul__fetch<gpul__none, N> &,
+                                                          const gpul__none *, int64_t, int) {}
 
-/* How many rows of kO outputs are loaded at once: some eight loads, the most that registers hold; bytes, kN = 16 of
- * them, take a register each when they are unpacked. Half of that where five blocks share the registers of three. */
-template <int kO, int kN, bool kTwo, int kBlocks> struct gpul__reduce_flight {
-    enum { value = kO > 1 ? 2 : kTwo || kN > 8 || kBlocks > 3 ? 4 : 8, few = kO > 1 ? 1 : 4 };
-};
-
-/* One unit of kO outputs in one warp, all at the same y; the first lane gets the results. */
-template <int kO, int kBlocks, typename Op>
-static __device__ __forceinline__ void gpul__reduce_row(const gpul__reduce_layout &p, Op op,
-                                                        const typename Op::X *(&x)[kO], const typename Op::Y *y,
-                                                        int unit, typename Op::Acc (&result)[kO]) {
+/* One warp tile of kO outputs in one warp, all at the same y; the first lane gets the results. Whole vectors that are
+ * aligned go kFlight rows at a time, all loaded before the first is folded, which is as much as registers hold; the
+ * rest, and everything that is not aligned, kFew at a time. */
+template <int kO, typename Op>
+static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce_view<Op> &v,
+                                                              const typename Op::X *const (&x)[kO], int tile,
+                                                              typename Op::Acc (&result)[kO]) {
     typedef typename Op::X X;
     typedef typename Op::Y Y;
-    typedef gpul__reduce_flight<kO, 16 / sizeof(X), (gpul__size_of<Y>::value > 1), kBlocks> Flight;
-    enum { kN = 16 / sizeof(X), kRow = 32 * kN, kFlight = Flight::value, kFew = Flight::few };
-    const gpul__reduce_span span = gpul__reduce_span_of<kRow>(p, unit);
-    const int first = int(threadIdx.x % 32) * int(kN), step = p.step * int(kRow);
+    enum { kN = 16 / sizeof(X), kRow = 32 * kN };
+    enum { kFlight = kO > 1 ? 2 : gpul__size_of<Y>::bytes > 0 || kN > 8 ? 4 : 8, kFew = kO > 1 ? 1 : kFlight / 2 };
+    const Y *const y = static_cast<const Y *>(v.problem.y);
+    const gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.problem.n, v.plan, tile);
+    const int first = int(threadIdx.x % 32) * int(kN), step = v.plan.row_step * int(kRow);
     typename Op::Lane lane[kO];
+    Op op = v.op;
     op.begin(x[0]);
     GPUL__UNROLL
-    for (int o = 0; o < kO; ++o) {
-        lane[o] = op.start();
-        x[o] += span.begin + first;
-    }
-    if (gpul__has<Y>()) y += span.begin + first;
+    for (int o = 0; o < kO; ++o) lane[o] = op.start();
     int at = first;
-    if (p.aligned) {
+    if (v.plan.vector) {
         GPUL__UNROLL_NOT
-        while (at - first + int(kRow) + (int(kFlight) - 1) * step <= span.length) /* the warp's lanes agree */
-            gpul__reduce_rows_in_flight<kFlight, true>(op, x, y, step, at, span.length, lane);
-        GPUL__UNROLL_NOT
-        while (at + int(kN) <= span.length)
-            gpul__reduce_rows_in_flight<kFew, false>(op, x, y, step, at, span.length, lane);
-    } else {
-        GPUL__UNROLL_NOT
-        for (; at + int(kN) <= span.length; at += step) { /* element by element; the cache sees to the rest */
+        while (at - first + int(kRow) + (int(kFlight) - 1) * step <= span.length) { /* the warp's lanes agree */
+            gpul__pack<X, kN> vx[kO][kFlight];
+            gpul__pack<Y, kN> vy[kFlight];
+            GPUL__UNROLL
+            for (int u = 0; u < kFlight; ++u) {
+                GPUL__UNROLL
+                for (int o = 0; o < kO; ++o) vx[o][u] = gpul__load<kN>(x[o] + span.begin + at + u * step);
+                vy[u] = gpul__load<kN>(gpul__has<Y>() ? y + span.begin + at + u * step : y);
+            }
+            __syncwarp(); /* all loads are on their way: left alone, the compiler starts with three of them */
+            GPUL__UNROLL
+            for (int u = 0; u < kFlight; ++u) {
+                GPUL__UNROLL
+                for (int o = 0; o < kO; ++o) lane[o] = op.fold(lane[o], vx[o][u].v, vy[u].v, int(kN), at + u * step);
+            }
+            at += kFlight * step;
+        }
+    }
+    GPUL__UNROLL_NOT
+    while (at < span.length) {
+        gpul__fetch<X, kN> fx[kO][kFew];
+        gpul__fetch<Y, kN> fy[kFew];
+        GPUL__UNROLL
+        for (int u = 0; u < kFew; ++u) {
+            const int count = gpul__count(span.length - (at + u * step), int(kN));
+            GPUL__UNROLL
+            for (int o = 0; o < kO; ++o) gpul__reduce_ask(v, fx[o][u], x[o], span.begin + at + u * step, count);
+            gpul__reduce_ask_y(v, fy[u], y, span.begin + at + u * step, count);
+        }
+        GPUL__UNROLL
+        for (int u = 0; u < kFew; ++u) {
+            const int count = gpul__count(span.length - (at + u * step), int(kN));
+            const gpul__pack<Y, kN> vy = fy[u].take();
             GPUL__UNROLL
             for (int o = 0; o < kO; ++o) {
-                GPUL__UNROLL
-                for (int k = 0; k < int(kN); ++k) lane[o] = op.fold(lane[o], x[o][k], gpul__at(y, k), at + k);
-                x[o] += step;
+                const gpul__pack<X, kN> vx = fx[o][u].take();
+                if (count > 0) lane[o] = op.fold(lane[o], vx.v, vy.v, count, at + u * step);
             }
-            if (gpul__has<Y>()) y += step;
         }
-    }
-    /* less than 16 bytes at the end: their lane's last row. The pointers are `over` elements past it, or at it. */
-    const int tail = span.length - span.length % int(kN), over = at - tail;
-    if (over >= 0 && (over & (step - 1)) == 0) {
-        GPUL__UNROLL
-        for (int k = 0; k < int(kN) - 1; ++k) {
-            if (tail + k >= span.length) break;
-            GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) lane[o] = op.fold(lane[o], x[o][k - over], gpul__at(y, k - over), tail + k);
-        }
+        at += kFew * step;
     }
     const bool any = first < span.length;
     GPUL__UNROLL
     for (int o = 0; o < kO; ++o)
-        result[o] = gpul__reduce_warp(op, any ? op.settle(lane[o], span.begin, first) : op.identity(), 32);
+        result[o] = gpul__reduce_warp(op, any ? op.finish(lane[o], span.begin, first) : op.identity(), 32);
 }
 
-/* How many groups a block holds in shared memory: one for each lane of the warp that combines them. */
-#define GPUL__REDUCE_GROUPS 32
-
-/* 2^p.width warps take the units of kO neighbouring outputs; blocks of eight warps take a group at a time, p.splits of
- * them sharing the groups of their outputs. Nothing waits for anything until a block's units are all done. kBlocks of
- * them share a multiprocessor. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-#define GPUL__REDUCE_MOST_BLOCKS 4 /* of 256 threads: all that there are */
-#else
-#define GPUL__REDUCE_MOST_BLOCKS 5
-#endif
-template <typename Op, int kO, int kBlocks>
-static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS,
-                                         kBlocks < GPUL__REDUCE_MOST_BLOCKS ? kBlocks : GPUL__REDUCE_MOST_BLOCKS)
-    gpul__reduce_rows(void *out, const typename Op::X *x, const typename Op::Y *y, typename Op::Acc *partials,
-                      uint32_t *arrived, const __grid_constant__ gpul__reduce_layout p, Op op) {
-    gpul__await();
+/* plan.warps warps take the warp tiles of kO neighbouring outputs; blocks of eight warps take a block tile at a time,
+ * plan.splits of them sharing the block tiles of their outputs. Nothing waits for anything until a block's tiles are all
+ * done. */
+template <typename Op, int kO>
+static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
+    gpul__reduce_rows(const __grid_constant__ gpul__reduce_view<Op> v) {
     typedef typename Op::Acc Acc;
-    const int warps = GPUL__REDUCE_THREADS / 32, warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
     enum { kAtOnce = kO > 1 ? 2 : 4 }; /* partial results that a thread loads at once */
-    GPUL_SHARED(Acc, shared);          /* kO x groups x 8; a flag */
-    uint32_t *flag = reinterpret_cast<uint32_t *>(shared + kO * GPUL__REDUCE_GROUPS * warps);
+    const gpul__reduce_plan &p = v.plan;
+    const Op &op = v.op;
+    const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
+    GPUL_SHARED(Acc, shared); /* kO x block tiles x warps; a flag */
+    uint32_t *const flag = reinterpret_cast<uint32_t *>(shared + kO * gpul__most_tiles * gpul__warps);
     const gpul__reduce_share share = gpul__reduce_share_of(p, gpul__has<typename Op::Y>());
-    const int width = 1 << p.width, sets = warps >> p.width; /* of outputs, side by side */
-    const int from = int(share.part) * p.held, to = from + p.held < p.groups ? from + p.held : p.groups;
-    Acc acc = op.identity();
-    const unsigned job = share.job;
-    const int64_t mine = (int64_t(job) * sets + (warp >> p.width)) * kO;
-    if (job >= p.jobs || share.part >= unsigned(p.splits)) return; /* the grid may have more blocks than either */
+    const int warps = p.warps, sets = gpul__warps / warps; /* of outputs, side by side */
+    const int from = int(share.part) * p.tiles, to = from + p.tiles < p.block_tiles ? from + p.tiles : p.block_tiles;
+    const int64_t outputs = v.problem.outputs, n = v.problem.n, first = int64_t(share.job) * sets * kO;
+    const int64_t mine = first + warp / warps * kO;
+    void *const out = v.problem.out;
+    const gpul_dtype dtype = v.problem.out_dtype;
+    gpul__await();
     GPUL__UNROLL_NOT
-    for (int group = from; group < to; ++group) {
-        const int unit = group * 8 + (warp & (width - 1));
-        Acc units[kO];
-        if (unit < p.units && mine < p.outputs) {
-            const typename Op::X *px[kO];
+    for (int block_tile = from; block_tile < to; ++block_tile) {
+        const int tile = block_tile * gpul__warps + warp % warps;
+        Acc results[kO];
+        if (tile < p.warp_tiles && mine < outputs) {
+            const typename Op::X *x[kO];
             GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) px[o] = x + gpul__reduce_at(p, mine + o < p.outputs ? mine + o : mine).x;
-            gpul__reduce_row<kO, kBlocks>(p, op, px, y, unit, units);
+            for (int o = 0; o < kO; ++o)
+                x[o] = static_cast<const typename Op::X *>(v.problem.x) +
+                       gpul__reduce_output(v, mine + o < outputs ? mine + o : mine).x;
+            gpul__reduce_warp_tile<kO>(v, x, tile, results);
         } else {
             GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) units[o] = op.identity();
+            for (int o = 0; o < kO; ++o) results[o] = op.identity();
         }
         if (lane != 0) continue;
         GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) shared[(o * GPUL__REDUCE_GROUPS + group - from) * warps + warp] = units[o];
+        for (int o = 0; o < kO; ++o)
+            shared[(o * gpul__most_tiles + block_tile - from) * gpul__warps + warp] = results[o];
     }
-    if (width > 1) __syncthreads();
+    if (warps > 1) __syncthreads();
     else __syncwarp();
-    /* Lanes of warp o now have output o of each set, or of the only set its groups. With one warp to an output each has
-     * its own. */
-    const int o = width == 1 ? lane : warp, set = width == 1 ? warp : sets == 1 ? 0 : lane;
-    const int64_t output = (int64_t(job) * sets + set) * kO + o;
-    const bool has = o < kO && output < p.outputs && (width == 1 || lane < (sets == 1 ? to - from : sets));
+    /* Lanes of warp o now have output o of each set, or of the only set its block tiles. With one warp to an output each
+     * has its own. */
+    const int o = warps == 1 ? lane : warp, set = warps == 1 ? warp : sets == 1 ? 0 : lane;
+    const int64_t output = first + int64_t(set) * kO + o;
+    const bool has = o < kO && output < outputs && (warps == 1 || lane < (sets == 1 ? to - from : sets));
+    Acc acc = op.identity();
     if (has) {
-        const Acc *values = shared + (o * GPUL__REDUCE_GROUPS + (sets == 1 ? lane : 0)) * warps + set * width;
-        acc = gpul__reduce_eight(op, values, 1, width);
+        const Acc *values = shared + (o * gpul__most_tiles + (sets == 1 ? lane : 0)) * gpul__warps + set * warps;
+        acc = gpul__reduce_eight(op, values, 1, warps);
     }
-    if (p.groups == 1) {
-        /* the slots and units beyond hold the identity; once stands for every time */
-        if (has) op.store(out, gpul__reduce_at(p, output).out, p.out_dtype, op.combine(acc, op.identity()), p.n);
-        return;
-    }
+    if (p.block_tiles > 1 && p.splits == 1) acc = gpul__reduce_warp(op, acc, 32);
     if (p.splits == 1) {
-        acc = gpul__reduce_warp(op, acc, 32);
-        if (has && lane == 0)
-            op.store(out, gpul__reduce_at(p, output).out, p.out_dtype, op.combine(acc, op.identity()), p.n);
+        /* the slots and warp tiles beyond hold the identity; once stands for every time */
+        if (has && (p.block_tiles == 1 || lane == 0))
+            op.store(out, gpul__reduce_output(v, output).out, dtype, op.combine(acc, op.identity()), n);
         return;
     }
-    if (has) partials[output * p.groups + from + lane] = acc;
-    if (!gpul__arrive_last(arrived + job, uint32_t(p.splits), flag)) return;
-    const int64_t base = int64_t(job) * kO;
-    const Acc *const results = partials + base * p.groups;
+    if (has) v.partials[output * p.block_tiles + from + lane] = acc;
+    if (!gpul__arrive_last(v.counters + share.job, uint32_t(p.splits), flag)) return;
+    const Acc *const results = v.partials + first * p.block_tiles;
     Acc total[kO];
     GPUL__UNROLL
     for (int k = 0; k < kO; ++k) total[k] = op.identity();
-    for (int g = int(threadIdx.x); g < p.groups; g += kAtOnce * GPUL__REDUCE_THREADS) {
+    GPUL__UNROLL_NOT
+    for (int t = int(threadIdx.x); t < p.block_tiles; t += kAtOnce * GPUL__REDUCE_THREADS) {
         Acc next[kAtOnce][kO];
         GPUL__UNROLL
         for (int u = 0; u < int(kAtOnce); ++u) {
-            const int at = g + u * GPUL__REDUCE_THREADS;
+            const int at = t + u * GPUL__REDUCE_THREADS;
             GPUL__UNROLL
             for (int k = 0; k < kO; ++k)
-                next[u][k] =
-                    at < p.groups && base + k < p.outputs ? results[int64_t(k) * p.groups + at] : op.identity();
+                next[u][k] = at < p.block_tiles && first + k < outputs ? results[int64_t(k) * p.block_tiles + at]
+                                                                       : op.identity();
         }
         GPUL__UNROLL
         for (int u = 0; u < int(kAtOnce); ++u) {
@@ -991,26 +1077,28 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS,
     GPUL__UNROLL
     for (int k = 0; k < kO; ++k) {
         total[k] = gpul__reduce_warp(op, total[k], 32);
-        if (lane == 0) shared[k * warps + warp] = total[k];
+        if (lane == 0) shared[k * gpul__warps + warp] = total[k];
     }
     __syncthreads();
-    if (warp < kO && base + warp < p.outputs) {
-        acc = gpul__reduce_warp(op, shared[warp * warps + lane % warps], warps);
+    if (warp < kO && first + warp < outputs) {
+        acc = gpul__reduce_warp(op, shared[warp * gpul__warps + lane % gpul__warps], gpul__warps);
         if (lane == 0)
-            op.store(out, gpul__reduce_at(p, base + warp).out, p.out_dtype, op.combine(acc, op.identity()), p.n);
+            op.store(out, gpul__reduce_output(v, first + warp).out, dtype, op.combine(acc, op.identity()), n);
     }
 }
 
-/* The trees of kCount outputs at once, over groups of `group` lanes: at each step the two lanes of a pair, kD apart,
- * deal out between them what both have, so that in the end a lane has the `left` outputs from `mine` on in acc[0] and
+/* ---- short rows ---- */
+
+/* The trees of kCount outputs at once, over groups of `lanes` lanes: at each step the two lanes of a pair, kD apart,
+ * share out between them what both have, so that in the end a lane has the `left` outputs from `mine` on in acc[0] and
  * after. With one output left, the first lanes have them. Steps are types so that acc stays in registers however loops
  * are unrolled. */
-template <int kCount, int kD> struct gpul__reduce_deal {
+template <int kCount, int kD> struct gpul__reduce_many {
     template <int kF, typename Op>
-    static __device__ __forceinline__ void go(const Op &op, typename Op::Acc (&acc)[kF], int group, int &mine,
+    static __device__ __forceinline__ void go(const Op &op, typename Op::Acc (&acc)[kF], int lanes, int &mine,
                                               int &left) {
         enum { kHalf = kCount / 2 };
-        if (kD >= group) return;
+        if (kD >= lanes) return;
         if (int(kHalf) == 0) acc[0] = op.combine(acc[0], gpul__shuffle(acc[0], kD, true));
         else {
             const bool upper = (threadIdx.x & unsigned(kD)) != 0;
@@ -1024,165 +1112,124 @@ template <int kCount, int kD> struct gpul__reduce_deal {
             mine += upper ? int(kHalf) : 0;
             left = kHalf;
         }
-        gpul__reduce_deal<(kCount > 1 ? int(kHalf) : 1), kD * 2>::go(op, acc, group, mine, left);
+        gpul__reduce_many<(kCount > 1 ? int(kHalf) : 1), kD * 2>::go(op, acc, lanes, mine, left);
     }
 };
-template <int kCount> struct gpul__reduce_deal<kCount, 32> {
+template <int kCount> struct gpul__reduce_many<kCount, 32> {
     template <int kF, typename Op>
     static __device__ __forceinline__ void go(const Op &, typename Op::Acc (&)[kF], int, int &, int &) {}
 };
 
-/* 2^p.width threads to an output of one unit, the outputs in one dimension; each has kF of them in flight. */
+/* How many outputs a thread of the short kernel takes at once. */
+template <typename T> struct gpul__short_outputs {
+    enum { value = sizeof(T) >= 4 ? 8 : 4 };
+};
+
+/* plan.lanes threads to an output of one warp tile; each has kF outputs on their way. */
 template <typename Op>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename Op::Acc) > 8 ? 2 : 3)
-    gpul__reduce_short(void *out, const typename Op::X *x, const typename Op::Y *y,
-                       const __grid_constant__ gpul__reduce_layout p, Op one_op) {
-    gpul__await();
+    gpul__reduce_short(const __grid_constant__ gpul__reduce_view<Op> v) {
     typedef typename Op::X X;
     typedef typename Op::Y Y;
     typedef typename Op::Acc Acc;
-    enum { kN = 16 / sizeof(X), kF = gpul__reduce_shape<kN>::kShort };
-    const int group = 1 << p.width, lane = int(threadIdx.x) & (group - 1), length = int(p.n);
-    const int step = GPUL__REDUCE_THREADS >> p.width;
-    const int64_t first = int64_t(blockIdx.x) * (int(kF) * step) + int(threadIdx.x >> p.width);
-    const int64_t last = p.outputs - 1, pitch = step * p.x_outer[0];
+    enum { kN = 16 / sizeof(X), kF = gpul__short_outputs<X>::value };
+    const int lanes = v.plan.lanes, lane = int(threadIdx.x) & (lanes - 1), length = int(v.problem.n);
+    const int step = GPUL__REDUCE_THREADS / lanes;
+    const int64_t first = int64_t(blockIdx.x) * (int(kF) * step) + int(threadIdx.x) / lanes;
+    const int64_t outputs = v.problem.outputs;
+    const X *x[kF];
     Op op[kF];
-    typename Op::Lane slot[kF];
-    const X *const x0 = x + (first < last ? first : last) * p.x_outer[0];
-    int64_t row[kF]; /* beyond the last output, the first again */
+    typename Op::Lane acc[kF];
+    gpul__await();
     GPUL__UNROLL
-    for (int u = 0; u < int(kF); ++u) row[u] = first + u * step <= last ? u * pitch : 0;
-    GPUL__UNROLL
-    for (int u = 0; u < int(kF); ++u) {
-        op[u] = one_op;
-        if (length > 0) op[u].begin(x0 + row[u]);
-        slot[u] = op[u].start();
+    for (int u = 0; u < int(kF); ++u) { /* beyond the last output, the last again */
+        const int64_t output = first + u * step < outputs ? first + u * step : outputs - 1;
+        x[u] = static_cast<const X *>(v.problem.x) + gpul__reduce_output(v, output).x;
+        op[u] = v.op;
+        if (length > 0) op[u].begin(x[u]);
+        acc[u] = op[u].start();
     }
     GPUL__UNROLL_NOT
     for (int i = lane * int(kN); i < length; i += 32 * int(kN)) {
-        gpul__pack<X, kN> vx[kF];
-        gpul__pack<Y, kN> vy;
-        const int count = length - i < int(kN) ? length - i : int(kN);
-        if (p.aligned && count == int(kN)) {
-            GPUL__UNROLL
-            for (int u = 0; u < int(kF); ++u) vx[u] = gpul__load<kN>(x0 + row[u] + i);
-            vy = gpul__load<kN>(y + (gpul__has<Y>() ? i : 0));
-        } else {
-            GPUL__UNROLL
-            for (int u = 0; u < int(kF); ++u) {
-                const X *const px = x0 + row[u] + i;
-                GPUL__UNROLL
-                for (int k = 0; k < int(kN); ++k)
-                    if (k < count) vx[u].v[k] = px[k];
-            }
-            GPUL__UNROLL
-            for (int k = 0; k < int(kN); ++k)
-                if (k < count) vy.v[k] = gpul__at(y, i + k);
-        }
+        const int count = gpul__count(length - i, int(kN));
+        gpul__fetch<X, kN> fx[kF];
+        gpul__fetch<Y, kN> fy;
         GPUL__UNROLL
-        for (int k = 0; k < int(kN); ++k) {
-            if (k >= count) break;
-            GPUL__UNROLL
-            for (int u = 0; u < int(kF); ++u) slot[u] = op[u].fold(slot[u], vx[u].v[k], vy.v[k], i + k);
+        for (int u = 0; u < int(kF); ++u) gpul__reduce_ask(v, fx[u], x[u], i, count);
+        gpul__reduce_ask_y(v, fy, static_cast<const Y *>(v.problem.y), i, count);
+        const gpul__pack<Y, kN> vy = fy.take();
+        GPUL__UNROLL
+        for (int u = 0; u < int(kF); ++u) {
+            const gpul__pack<X, kN> vx = fx[u].take();
+            acc[u] = op[u].fold(acc[u], vx.v, vy.v, count, i);
         }
     }
-    Acc acc[kF];
+    Acc results[kF];
     GPUL__UNROLL
     for (int u = 0; u < int(kF); ++u)
-        acc[u] = lane * int(kN) < length ? op[u].settle(slot[u], 0, lane * int(kN)) : one_op.identity();
+        results[u] = lane * int(kN) < length ? op[u].finish(acc[u], 0, lane * int(kN)) : v.op.identity();
     int mine = 0, left = int(kF);
-    gpul__reduce_deal<int(kF), 1>::go(one_op, acc, group, mine, left);
+    gpul__reduce_many<int(kF), 1>::go(v.op, results, lanes, mine, left);
     if (lane >= int(kF)) return;
     GPUL__UNROLL
     for (int u = 0; u < int(kF); ++u) {
         const int64_t output = first + (mine + u) * step;
-        if (u >= left || output >= p.outputs) continue;
-        /* the slots beyond a narrow group hold the identity; once stands for every time */
-        const Acc result = one_op.combine(acc[u], one_op.identity());
-        one_op.store(out, output * p.out_stride[0], p.out_dtype, result, p.n);
+        if (u >= left || output >= outputs) continue;
+        /* the lanes beyond hold the identity; once stands for every time */
+        v.op.store(v.problem.out, gpul__reduce_output(v, output).out, v.problem.out_dtype,
+                   v.op.combine(results[u], v.op.identity()), v.problem.n);
     }
 }
 
-/* A thread's loads from kC neighbouring columns, all on their way before the first is used: kSets sets of kN elements,
- * `step` elements apart, from the one at `at` on; without kWhole, those before `length`. */
-template <bool kWhole, int kC, int kSets, int kN, typename X, typename Y>
-static __device__ __forceinline__ void gpul__reduce_fetch(const gpul__reduce_layout &p, const X *x, const Y *y, int at,
-                                                          int step, int length, gpul__pack<X, kC> (&vx)[kSets][kN],
-                                                          Y (&vy)[kSets][kN]) {
-    const int64_t stride = p.x_reduce[0], x_step = step * stride, y_step = step * p.y_stride;
+/* ---- columns ---- */
+
+/* A thread's kC columns. They are neighbours in one access where all are aligned; else they lie as far apart as a row
+ * of threads is wide, so that the accesses of a warp are dense. */
+template <typename X, int kC> struct gpul__reduce_columns_of {
+    const X *x[kC]; /* the first elements */
+    int64_t output[kC];
+    int count; /* of those that are there */
+    template <typename View>
+    __device__ __forceinline__ gpul__reduce_columns_of(const View &v, uint32_t job, int side, bool any) {
+        const int64_t first = int64_t(job) * v.plan.width * kC;
+        count = 0;
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) {
+            output[c] = v.plan.vector ? first + side * kC + c : first + c * v.plan.width + side;
+            const bool there = any && output[c] < v.problem.outputs;
+            count += there ? 1 : 0;
+            x[c] = static_cast<const X *>(v.problem.x) + gpul__reduce_output(v, there ? output[c] : 0).x;
+        }
+    }
+};
+
+/* A thread's loads, all on their way before the first is used: kSets vectors along n, `step` elements apart, from
+ * element `at` of a warp tile on; of those before `length`. */
+template <bool kWhole, int kC, int kSets, int kN, typename X, typename Y, typename View>
+static __device__ __forceinline__ void gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns,
+                                                         int64_t begin, int at, int step, int length,
+                                                         X (&vx)[kSets][kC][kN], Y (&vy)[kSets][kN]) {
+    const int64_t stride = v.problem.x_reduce[0];
     GPUL__UNROLL
     for (int r = 0; r < kSets; ++r) {
         GPUL__UNROLL
         for (int k = 0; k < kN; ++k) {
-            if (!kWhole && at + r * step + k >= length) continue;
-            vx[r][k] = gpul__load<kC>(x + r * x_step + k * stride);
-            vy[r][k] = gpul__at(y, r * y_step + k * p.y_stride);
-        }
-    }
-    gpul__hold(p.zero);
-}
-
-/* kSets rows of a slot, as far as they are there. Moves on. */
-template <bool kWhole, int kC, typename Op>
-static __device__ __forceinline__ void
-gpul__reduce_slot_rows(const gpul__reduce_layout &p, const Op (&op)[kC], const typename Op::X *&x,
-                       const typename Op::Y *&y, int &at, int step, int length, typename Op::Lane (&lane)[kC]) {
-    enum { kN = 16 / sizeof(typename Op::X), kSets = gpul__reduce_shape<kN>::kSets };
-    gpul__pack<typename Op::X, kC> vx[kSets][kN];
-    typename Op::Y vy[kSets][kN];
-    gpul__reduce_fetch<kWhole>(p, x, y, at, step, length, vx, vy);
-    GPUL__UNROLL
-    for (int r = 0; r < int(kSets); ++r) {
-        GPUL__UNROLL
-        for (int k = 0; k < int(kN); ++k) {
-            if (!kWhole && at + r * step + k >= length) continue;
-            GPUL__UNROLL
-            for (int c = 0; c < kC; ++c) lane[c] = op[c].fold(lane[c], vx[r][k].v[c], vy[r][k], at + r * step + k);
-        }
-    }
-    at += kSets * step;
-    x += kSets * step * p.x_reduce[0];
-    if (gpul__has<typename Op::Y>()) y += kSets * step * p.y_stride;
-}
-
-/* One slot of a unit, for kC neighbouring columns. */
-template <int kC, typename Op>
-static __device__ __forceinline__ void gpul__reduce_slot(const gpul__reduce_layout &p, const Op &one_op,
-                                                         const typename Op::X *x, const typename Op::Y *y, int unit,
-                                                         int slot, typename Op::Acc (&result)[kC]) {
-    enum { kN = 16 / sizeof(typename Op::X), kSets = gpul__reduce_shape<kN>::kSets };
-    const gpul__reduce_span span = gpul__reduce_span_of<32 * kN>(p, unit);
-    const int step = p.step * 32 * int(kN), first = slot * int(kN);
-    Op op[kC];
-    typename Op::Lane lane[kC];
-    GPUL__UNROLL
-    for (int c = 0; c < kC; ++c) {
-        op[c] = one_op;
-        op[c].begin(x + c);
-        lane[c] = op[c].start();
-    }
-    int at = first;
-    if (kC > 1 || p.reduce_ndim == 1) {
-        const typename Op::X *px = x + (span.begin + at) * p.x_reduce[0];
-        const typename Op::Y *py = gpul__has<typename Op::Y>() ? y + (span.begin + at) * p.y_stride : y;
-        GPUL__UNROLL_NOT
-        while (at + int(kSets - 1) * step + int(kN) <= span.length)
-            gpul__reduce_slot_rows<true>(p, op, px, py, at, step, span.length, lane);
-        GPUL__UNROLL_NOT
-        while (at < span.length) gpul__reduce_slot_rows<false>(p, op, px, py, at, step, span.length, lane);
-    } else { /* elements of several dimensions: one by one */
-        GPUL__UNROLL_NOT
-        for (; at < span.length; at += step) {
-            GPUL__UNROLL_NOT
-            for (int j = at; j < at + int(kN) && j < span.length; ++j) {
-                const typename Op::X *const px = x + gpul__reduce_element(p, span.begin + j);
-                lane[0] = op[0].fold(lane[0], *px, gpul__at(y, (span.begin + j) * p.y_stride), j);
+            const int i = at + r * step + k;
+            if (!kWhole && i >= length) continue;
+            const int64_t from = (begin + i) * stride;
+            if (v.plan.vector) {
+                const gpul__pack<X, kC> pack = gpul__load<kC>(columns.x[0] + from);
+                GPUL__UNROLL
+                for (int c = 0; c < kC; ++c) vx[r][c][k] = pack.v[c];
+            } else {
+                GPUL__UNROLL
+                for (int c = 0; c < kC; ++c)
+                    if (c < columns.count) vx[r][c][k] = columns.x[c][from];
             }
+            vy[r][k] = gpul__at(static_cast<const Y *>(v.problem.y), (begin + i) * v.problem.y_stride);
         }
     }
-    GPUL__UNROLL
-    for (int c = 0; c < kC; ++c)
-        result[c] = first < span.length ? op[c].settle(lane[c], span.begin, first) : op[c].identity();
+    gpul__hold(v.zero);
 }
 
 /* One more of 2^levels results of a thread, by index, that go into the tree side by side: `halves` keeps the left
@@ -1201,27 +1248,94 @@ static __device__ __forceinline__ void gpul__reduce_carry(const Op &op, typename
     for (int c = 0; c < kC; ++c) halves[c * pitch] = acc[c];
 }
 
-/* The first 2^levels of the tree over lanes that lie `width` apart; the first of them gets the results. */
+/* The tree over the first `count` rows of threads, a power of two, through shared memory: kC results for each thread; the
+ * first row gets the results. Called by all threads. */
 template <int kC, typename Op>
-static __device__ __forceinline__ void gpul__reduce_lines(const Op &op, typename Op::Acc (&acc)[kC], int levels,
-                                                          int width) {
+static __device__ __forceinline__ void gpul__reduce_depth(const Op &op, typename Op::Acc (&acc)[kC],
+                                                          typename Op::Acc *shared, int row, int width, int count) {
+    typename Op::Acc *const own = shared + threadIdx.x;
+    const int pitch = int(blockDim.x), part = row < count ? row : 1; /* no row beyond takes part */
+    __syncthreads();                                                 /* what was there before has been read */
+    GPUL__UNROLL
+    for (int c = 0; c < kC; ++c) own[c * pitch] = acc[c];
     GPUL__UNROLL_NOT
-    for (int d = 0; d < levels; ++d) {
+    for (int d = 1; d < count; d *= 2) {
+        __syncthreads();
+        if ((part & (2 * d - 1)) != 0) continue;
         GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) acc[c] = op.combine(acc[c], gpul__shuffle(acc[c], width << d, true));
+        for (int c = 0; c < kC; ++c) own[c * pitch] = acc[c] = op.combine(acc[c], own[c * pitch + d * width]);
     }
 }
 
-/* The groups' tree over `count` of its slots from slot `from` on, for kC columns: `groups` of them, or of runs of
- * groups. It is all that is left to do when it runs, so that as many results as registers hold are on their way at
- * once. */
+/* The lanes of one warp tile that are a thread's. kSets vectors are on their way at once: they belong to one lane and to
+ * rows that follow each other ("deep"), or to one row and neighbouring lanes, which the thread has all. */
 template <int kC, typename Op>
-static __device__ __forceinline__ void gpul__reduce_groups(const Op &op, const typename Op::Acc *partials, int groups,
-                                                           int64_t outputs, int from, int count,
-                                                           typename Op::Acc (&result)[kC]) {
+static __device__ __forceinline__ void
+gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_columns_of<typename Op::X, kC> &columns,
+                         int tile, int lane, typename Op::Acc (&acc)[kC]) {
+    typedef typename Op::X X;
+    typedef typename Op::Y Y;
+    enum { kN = 16 / sizeof(X), kSets = kN >= 8 ? 1 : 8 / kN, kRow = 32 * kN };
+    const bool deep = v.plan.deep != 0;
+    const gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.problem.n, v.plan, tile);
+    const int first = lane * kN, row = v.plan.row_step * kRow;
+    const int step = deep ? row : int(kN), next = deep ? kSets * row : row;
+    Op op[kC];
+    typename Op::Lane lanes[kSets][kC];
+    GPUL__UNROLL
+    for (int c = 0; c < kC; ++c) {
+        op[c] = v.op;
+        op[c].begin(columns.x[c]);
+        GPUL__UNROLL
+        for (int r = 0; r < kSets; ++r) lanes[r][c] = op[c].start();
+    }
+    GPUL__UNROLL_NOT
+    for (int at = first; at < span.length; at += next) {
+        X vx[kSets][kC][kN];
+        Y vy[kSets][kN];
+        if (at + (kSets - 1) * step + kN <= span.length)
+            gpul__reduce_load<true>(v, columns, span.begin, at, step, span.length, vx, vy);
+        else gpul__reduce_load<false>(v, columns, span.begin, at, step, span.length, vx, vy);
+        GPUL__UNROLL
+        for (int r = 0; r < kSets; ++r) {
+            const int count = gpul__count(span.length - (at + r * step), int(kN));
+            GPUL__UNROLL
+            for (int c = 0; c < kC; ++c) {
+                if (count <= 0) continue;
+                if (deep) lanes[0][c] = op[c].fold(lanes[0][c], vx[r][c], vy[r], count, at + r * step);
+                else lanes[r][c] = op[c].fold(lanes[r][c], vx[r][c], vy[r], count, at + r * step);
+            }
+        }
+    }
+    GPUL__UNROLL
+    for (int c = 0; c < kC; ++c) {
+        typename Op::Acc results[kSets];
+        GPUL__UNROLL
+        for (int r = 0; r < kSets; ++r) {
+            const int from = first + r * kN;
+            results[r] = from < span.length && (r == 0 || !deep) ? op[c].finish(lanes[r][c], span.begin, from)
+                                                                 : op[c].identity();
+        }
+        GPUL__UNROLL
+        for (int d = 1; d < kSets; d *= 2) {
+            GPUL__UNROLL
+            for (int r = 0; r < kSets; r += 2 * d)
+                results[r] = deep ? results[r] : op[c].combine(results[r], results[r + d]);
+        }
+        acc[c] = results[0];
+    }
+}
+
+/* The tree over `count` of the slots, from slot `from` on: `leaves` partial results, leaf i in slot i modulo `slots`. It
+ * is all that is left to do when it runs, so that several slots' results are on their way at once. */
+template <int kC, typename Op>
+static __device__ __forceinline__ void
+gpul__reduce_slots(const gpul__reduce_view<Op> &v, const gpul__reduce_columns_of<typename Op::X, kC> &columns,
+                   int leaves, int slots, int from, int count, typename Op::Acc (&result)[kC]) {
     typedef typename Op::Acc Acc;
     enum { kBytes = kC * sizeof(Acc), kSide = kBytes <= 16 ? 8 : kBytes <= 32 ? 4 : 2 }; /* slots side by side */
-    Acc open[7 * kC]; /* for gpul__reduce_carry: 256 slots, two at a time or more */
+    const Op &op = v.op;
+    Acc open[10 * kC]; /* for gpul__reduce_carry: 2048 slots, two at a time or more */
     int levels = 0;
     while (int(kSide) << levels < count) ++levels;
     GPUL__UNROLL_NOT
@@ -1233,14 +1347,16 @@ static __device__ __forceinline__ void gpul__reduce_groups(const Op &op, const t
             for (int c = 0; c < kC; ++c) acc[k][c] = op.identity();
         }
         GPUL__UNROLL_NOT
-        for (int g = from + s; g < groups; g += 256) {
+        for (int leaf = from + s; leaf < leaves; leaf += slots) {
             Acc next[kSide][kC];
             GPUL__UNROLL
             for (int k = 0; k < int(kSide); ++k) {
-                const bool there = s + k < count && g + k < groups;
                 GPUL__UNROLL
-                for (int c = 0; c < kC; ++c)
-                    next[k][c] = there ? partials[int64_t(g + k) * outputs + c] : op.identity();
+                for (int c = 0; c < kC; ++c) {
+                    const bool there = s + k < count && leaf + k < leaves && c < columns.count;
+                    next[k][c] =
+                        there ? v.partials[int64_t(leaf + k) * v.problem.outputs + columns.output[c]] : op.identity();
+                }
             }
             GPUL__UNROLL
             for (int k = 0; k < int(kSide); ++k) {
@@ -1263,757 +1379,153 @@ static __device__ __forceinline__ void gpul__reduce_groups(const Op &op, const t
     }
 }
 
-/* A thread's place in a block of the cols kernel. A block has a strip of 2^p.width threads with kC columns each,
- * 2^p.parts threads to the slots of a unit, and 2^p.together units side by side. It takes p.held such sets of units,
- * one after the other. 2^p.inner lines of a unit share a warp, and one of them, which is `ranked`, has the result for
- * all of them; these are `pitch` threads. */
-template <int kC> struct gpul__reduce_seat {
-    int width, column, line, inner, rank, pitch, unit; /* unit: the thread's first */
-    bool ranked, real;
-    int64_t output;
-    gpul__reduce_place place; /* of the output */
-    __device__ __forceinline__ gpul__reduce_seat(const gpul__reduce_layout &p, const gpul__reduce_share &share) {
-        width = 1 << p.width;
-        column = int(threadIdx.x) & (width - 1);
-        line = int(threadIdx.x >> p.width);
-        inner = p.inner;
-        rank = (line >> inner << p.width) + column;
-        pitch = int(blockDim.x) >> inner;
-        ranked = (line & ((1 << inner) - 1)) == 0;
-        unit = int(share.part) * (p.held << p.together) + (line >> p.parts);
-        output = ((int64_t(share.job) << p.width) + column) * kC; /* kC > 1 divides p.outputs */
-        real = output < p.outputs;
-        place = gpul__reduce_at(p, real ? output : 0);
-    }
-    /* The tree over 2^levels lines, side by side, those of a warp done: `acc` where a line is ranked. Result in the
-     * first. `exchange` has kC for each rank. */
-    template <typename Op>
-    __device__ __forceinline__ void combine(const Op &op, typename Op::Acc (&acc)[kC], typename Op::Acc *exchange,
-                                            int levels) const {
-        const int part = line & ((1 << levels) - 1);
-        typename Op::Acc *const own = exchange + rank;
-        if (levels <= inner) return;
-        if (ranked) {
-            GPUL__UNROLL
-            for (int c = 0; c < kC; ++c) own[c * pitch] = acc[c];
-        }
-        GPUL__UNROLL_NOT
-        for (int d = 1 << inner; d < 1 << levels; d *= 2) {
-            __syncthreads();
-            if ((part & (2 * d - 1)) != 0) continue;
-            GPUL__UNROLL
-            for (int c = 0; c < kC; ++c)
-                own[c * pitch] = acc[c] = op.combine(acc[c], own[c * pitch + (d >> inner) * width]);
-        }
-    }
-    /* The same for `sets` times kC results of each ranked line, which are in `own`. */
-    template <typename Op>
-    __device__ __forceinline__ void combine_sets(const Op &op, typename Op::Acc *own, int sets, int levels) const {
-        const int part = line & ((1 << levels) - 1);
-        GPUL__UNROLL_NOT
-        for (int d = 1 << inner; d < 1 << levels; d *= 2) {
-            __syncthreads();
-            if ((part & (2 * d - 1)) != 0) continue;
-            GPUL__UNROLL_NOT
-            for (int h = 0; h < sets; ++h) {
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c) {
-                    typename Op::Acc *const left = own + (h * kC + c) * pitch;
-                    *left = op.combine(*left, left[(d >> inner) * width]);
-                }
-            }
-        }
-    }
-};
-
-/* A run has 2^this units side by side. */
-static __device__ __forceinline__ int gpul__reduce_beside(const gpul__reduce_layout &p) {
-    return p.run < p.together ? p.run : p.together;
-}
-
-/* The tree from units on: runs of 2^p.run of them, side by side and one after the other, of `sets` sets that begin with
- * the block's unit `unit`. `results` has kC for each rank and set, `pitch` apart, or for the first line's ranks alone
- * where a set is no more than a run. Where there are several runs, theirs become partial results. */
-template <int kC, typename Op>
-static __device__ __forceinline__ void
-gpul__reduce_runs(const Op &op, const gpul__reduce_layout &p, const gpul__reduce_seat<kC> &seat, int unit, int sets,
-                  typename Op::Acc *results, int pitch, typename Op::Acc *partials, typename Op::Acc (&acc)[kC]) {
+/* A block has plan.width threads side by side with kC columns each, and plan.depth rows of threads along n: the lanes of
+ * plan.tiles_at_once warp tiles. It takes plan.tiles such sets, one after the other, which make a block tile or a part of
+ * one. */
+template <typename Op>
+static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
+    gpul__reduce_columns(const __grid_constant__ gpul__reduce_view<Op> v) {
+    typedef typename Op::X X;
     typedef typename Op::Acc Acc;
-    const int beside = gpul__reduce_beside(p), apart = p.together - beside; /* 2^apart runs side by side */
-    const int lines = int(blockDim.x >> p.width), after = 1 << (p.run - beside);
-    /* the results of the index-th run, `step` sets long */
-    const auto values_of = [&](int index, int step) {
-        const int line = (index & ((1 << apart) - 1)) << (p.parts + beside);
-        return results + (index >> apart) * step * kC * pitch + (line >> seat.inner << p.width) + seat.column;
-    };
-    GPUL__UNROLL_NOT
-    for (int d = 1; d < after; d *= 2) {
-        __syncthreads();
-        GPUL__UNROLL_NOT
-        for (int i = seat.line; i < sets / (2 * d) << apart; i += lines) {
-            Acc *const left = values_of(i, 2 * d);
-            GPUL__UNROLL
-            for (int c = 0; c < kC; ++c) left[c * pitch] = op.combine(left[c * pitch], left[(d * kC + c) * pitch]);
-        }
-    }
-    __syncthreads();
-    GPUL__UNROLL_NOT
-    for (int run = seat.line; run < sets << p.together >> p.run; run += lines) {
-        const Acc *const values = values_of(run, after);
-        const int at = (unit >> p.run) + run;
-        const bool put = p.units > 1 << p.run && at << p.run < p.units && seat.real;
-        GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) {
-            acc[c] = values[c * pitch];
-            if (put) partials[int64_t(at) * p.outputs + seat.output + c] = acc[c];
-        }
-    }
-}
-
-/* What is left then: the last block of each group combines its runs, the last of all the groups, unless there is only
- * one, of which the first line has the result. `exchange` has kC for each rank. */
-template <int kC, typename Op>
-static __device__ __forceinline__ void
-gpul__reduce_cols_end(const Op &op, const gpul__reduce_layout &p, const gpul__reduce_seat<kC> &seat, unsigned job,
-                      typename Op::Acc (&acc)[kC], typename Op::Acc *exchange, uint32_t *flag, void *out,
-                      typename Op::Acc *partials, uint32_t *arrived) {
-    typedef typename Op::Acc Acc;
-    const bool leads = seat.real && seat.line == 0;
-    if (p.units > 1 << p.run) {
-        partials += seat.output;
-        if (p.run < 3) { /* one run a block */
-            const int group = seat.unit >> 3;
-            const int rest = p.units - group * 8, runs = (rest < 8 ? rest + (1 << p.run) - 1 : 8) >> p.run;
-            if (!gpul__arrive_last(arrived + gridDim.x + int64_t(job) * p.groups + group, uint32_t(runs), flag)) return;
-            if (leads) {
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c)
-                    acc[c] = gpul__reduce_eight(op, partials + int64_t(group << (3 - p.run)) * p.outputs + c, p.outputs,
-                                                runs);
-            }
-            partials += p.outputs * int64_t((p.units + (1 << p.run) - 1) >> p.run);
-            if (leads && p.groups > 1) {
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c) partials[int64_t(group) * p.outputs + c] = acc[c];
-            }
-        }
-        if (p.groups > 1) {
-            const uint32_t arrivals = uint32_t(p.run < 3 ? p.groups : p.splits);
-            if (!gpul__arrive_last(arrived + job, arrivals, flag)) return;
-            /* the 256 slots, as far as there are groups for them, are shared out among the block's lines of threads */
-            const int most = p.together + p.parts, line = seat.line;
-            const int groups = p.run < 3 ? p.groups : (p.units + (1 << p.run) - 1) >> p.run;
-            int slots = 0;
-            while (slots < 8 && 1 << slots < groups) ++slots;
-            const int used = slots < most ? slots : most, count = 1 << (slots - used);
-            GPUL__UNROLL
-            for (int c = 0; c < kC; ++c) acc[c] = op.identity();
-            if (seat.real && line < 1 << used)
-                gpul__reduce_groups<kC>(op, partials, groups, p.outputs, line * count, count, acc);
-            gpul__reduce_lines(op, acc, seat.inner, seat.width);
-            seat.combine(op, acc, exchange, most);
-        }
-    }
-    if (!leads) return;
-    GPUL__UNROLL
-    for (int c = 0; c < kC; ++c) {
-        const int64_t at = kC == 1 ? seat.place.out : seat.place.out + c * p.out_stride[p.outer_ndim - 1];
-        op.store(out, at, p.out_dtype, op.combine(acc[c], op.identity()), p.n); /* as in rows */
-    }
-}
-
-/* Blocks of 256 threads, or 512, that have 2^p.passes slots each, one after the other. Nothing waits for anything until
- * all units of a block are read. What counts is how much is on its way: 8 loads in each of a multiprocessor's 512
- * threads, 64 KB, is where an H200 is fastest. 8192 x 8192 doubles take 125 us; with 96 KB 134, with 128 KB 167, and as
- * copies to shared memory (cp.async, 128 KB) 147. A slot after the other, rather than four side by side, leaves
- * registers for that: 137 us with them. */
-template <typename Op, int kC>
-static __global__ void __launch_bounds__(2 * GPUL__REDUCE_THREADS, 1)
-    gpul__reduce_cols(void *out, const typename Op::X *x, const typename Op::Y *y, typename Op::Acc *partials,
-                      uint32_t *arrived, const __grid_constant__ gpul__reduce_layout p, Op op) {
-    gpul__await();
-    typedef typename Op::Acc Acc;
+    enum { kC = gpul__columns<X, Acc>::value, kSets = sizeof(X) > 2 ? sizeof(X) / 2 : 1 };
+    const gpul__reduce_plan &p = v.plan;
+    const Op &op = v.op;
     const gpul__reduce_share share = gpul__reduce_share_of(p, true);
-    if (share.part >= unsigned(p.splits)) return; /* the grid may have more blocks than parts */
-    const gpul__reduce_seat<kC> seat(p, share);
-    GPUL_SHARED(Acc, shared); /* kC times p.held for each rank; kC times p.passes for each thread; a flag */
-    Acc *const own = shared + seat.rank, *const halves = shared + p.held * kC * seat.pitch;
+    const int width = p.width, row = int(threadIdx.x) / width, side = int(threadIdx.x) - row * width;
+    const gpul__reduce_columns_of<X, kC> columns(v, share.job, side, row < p.depth);
+    GPUL_SHARED(Acc, shared); /* kC for each thread; levels times kC for each of the first row; a flag */
+    Acc *const halves = shared + int(blockDim.x) * kC;
+    const int threads = p.depth / p.tiles_at_once; /* of a warp tile */
+    const int lane = row % threads * (p.deep ? 1 : int(kSets));
+    const int first = int(share.part) * p.tiles * p.tiles_at_once; /* warp tile */
+    int levels = 0;                                                /* of the tree over a block's sets */
     Acc acc[kC];
-    x += seat.place.x;
+    while (1 << levels < p.tiles) ++levels;
+    uint32_t *const flag = reinterpret_cast<uint32_t *>(halves + levels * kC * width);
+    gpul__await();
     GPUL__UNROLL_NOT
-    for (int h = 0; h < p.held; ++h) {
-        const int unit = seat.unit + (h << p.together);
+    for (int set = 0; set < p.tiles; ++set) {
+        const int tile = first + set * p.tiles_at_once + row / threads;
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c) acc[c] = op.identity();
-        if (seat.real && unit < p.units) {
-            const int first = (seat.line & ((1 << p.parts) - 1)) << p.passes;
-            GPUL__UNROLL_NOT
-            for (int pass = 0; pass < 1 << p.passes; ++pass) {
-                gpul__reduce_slot(p, op, x, y, unit, first + pass, acc);
-                gpul__reduce_carry(op, acc, pass, p.passes, halves + threadIdx.x, int(blockDim.x));
-            }
-        }
-        gpul__reduce_lines(op, acc, seat.inner, seat.width);
-        if (p.held == 1 || !seat.ranked) continue;
-        GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) own[(h * kC + c) * seat.pitch] = acc[c];
-    }
-    const int levels = p.parts + gpul__reduce_beside(p);
-    if (p.held == 1) { /* from registers: as one of several sets it takes 0.3 us more of 5 */
-        seat.combine(op, acc, shared, levels);
-        if (p.units > 1 << p.run && seat.real && (seat.line & ((1 << levels) - 1)) == 0 && seat.unit < p.units) {
-            GPUL__UNROLL
-            for (int c = 0; c < kC; ++c) partials[int64_t(seat.unit >> p.run) * p.outputs + seat.output + c] = acc[c];
-        }
-    } else {
-        seat.combine_sets(op, own, p.held, levels);
-        gpul__reduce_runs(op, p, seat, int(share.part) * (p.held << p.together), p.held, shared, seat.pitch, partials,
-                          acc);
-    }
-    gpul__reduce_cols_end(op, p, seat, share.job, acc, shared,
-                          reinterpret_cast<uint32_t *>(halves + p.passes * kC * int(blockDim.x)), out, partials,
-                          arrived);
-}
-
-#ifndef GPULITE_CPU_STANDIN
-/* Few columns with nothing between them, on compute capability 9.0: a block has rows of its units copied into shared
- * memory, whole stretches at once (gpul__bulk_copy), and folds them there. Its threads have two slots of a unit each,
- * so that p.parts is 4, and sets are a group at most; p.stages stretches fit, and when one is read the next is asked
- * for. What is on its way depends on nothing else then, and no column is too narrow for a cache line: 24 x 1500000
- * doubles take 76 us, in the cols kernel 104; 8 x 2^22 74 and 77. More than 96 KB on their way are no faster. */
-#define GPUL__STAGED_LEAST (int64_t(1) << 25) /* bytes of x */
-#define GPUL__STAGED_BYTES 98304              /* of all stretches, about */
-template <typename Op, int kC>
-static __global__ void __launch_bounds__(2 * GPUL__REDUCE_THREADS, 1)
-    gpul__reduce_staged(void *out, const typename Op::X *x, const typename Op::Y *y, typename Op::Acc *partials,
-                        uint32_t *arrived, const __grid_constant__ gpul__reduce_layout p, Op one_op) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    typedef typename Op::X X;
-    typedef typename Op::Y Y;
-    typedef typename Op::Acc Acc;
-    enum { kN = 16 / sizeof(X), kRow = 32 * kN, kSlots = 2, kBytes = gpul__size_of<Y>::bytes };
-    const gpul__reduce_share share = gpul__reduce_share_of(p, true);
-    if (share.part >= unsigned(p.splits)) return;
-    const gpul__reduce_seat<kC> seat(p, share);
-    const int most = kRow << p.together, outputs = int(p.outputs); /* most: rows of x in a stretch */
-    /* stretches of x, and of y; kC for each rank; kC for the first line, for each set of a run; barriers; a flag */
-    GPUL_SHARED(unsigned char, shared);
-    X *const tx = reinterpret_cast<X *>(shared);
-    Y *const ty = reinterpret_cast<Y *>(tx + p.stages * most * outputs);
-    Acc *const exchange = reinterpret_cast<Acc *>(shared + p.stages * most * (outputs * int(sizeof(X)) + int(kBytes)));
-    Acc *const results = exchange + kC * seat.pitch;
-    uint64_t *const loaded = reinterpret_cast<uint64_t *>(results + (kC << (p.width + p.run - p.together)));
-    uint32_t *const flag = reinterpret_cast<uint32_t *>(loaded + p.stages);
-    const uint32_t barriers = uint32_t(__cvta_generic_to_shared(loaded));
-    const int begin = int(share.part) * (p.held << p.together); /* unit */
-    const int last = (1 << (p.run - p.together)) - 1;           /* of the sets of a run */
-    const int64_t step = 8 * int64_t(kRow);
-    const auto start_of = [&](int set) {
-        const int unit = begin + (set << p.together);
-        return ((unit & ~7) * p.rows + (unit & 7)) * kRow;
-    };
-    /* the next stretch: row `ahead_row` of the units of set `ahead`. Only sets at the very end are empty. */
-    int ahead = 0, ahead_row = 0, ahead_stage = 0;
-    const auto ask = [&]() {
-        if (ahead == p.held) return;
-        const int64_t at = start_of(ahead) + ahead_row * step, rest = p.n - at;
-        const int count = int(rest < most ? rest : most);
-        if (count > 0) {
-            const uint32_t barrier = barriers + 8 * uint32_t(ahead_stage);
-            gpul__bulk_expect(barrier, count * (outputs * int(sizeof(X)) + int(kBytes)));
-            gpul__bulk_copy(tx + ahead_stage * most * outputs, x + at * outputs, count * outputs, barrier);
-            gpul__bulk_copy(ty + ahead_stage * most, y + (gpul__has<Y>() ? at : 0), count, barrier);
-            ahead_stage = ahead_stage + 1 < p.stages ? ahead_stage + 1 : 0;
-        }
-        if (++ahead_row == int(p.rows) || at + step >= p.n) {
-            ahead_row = 0;
-            ++ahead;
-        }
-    };
-    if (threadIdx.x == 0) gpul__bulk_begin(barriers, p.stages);
-    __syncthreads();
-    gpul__await();
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < p.stages; ++i) ask();
-    }
-    const int offset = (seat.line >> p.parts) * kRow; /* of this thread's unit */
-    const int first = (seat.line & ((1 << p.parts) - 1)) * (kSlots * kN);
-    const X *const column = x + seat.column * kC;
-    int stage = 0;
-    uint32_t parity = 0;
-    Acc acc[kC];
-    GPUL__UNROLL_NOT
-    for (int set = 0; set < p.held; ++set) {
-        const int64_t start = start_of(set) + offset;
-        const int64_t rest = p.n - start; /* up to the unit's first slot that is not there, and more */
-        typename Op::Lane lane[kSlots][kC];
-        Op op[kC];
-        __syncthreads(); /* all have read `exchange` */
-        GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) {
-            op[c] = one_op;
-            if (seat.real) op[c].begin(column + c);
-            GPUL__UNROLL
-            for (int s = 0; s < kSlots; ++s) lane[s][c] = op[c].start();
-        }
-        GPUL__UNROLL_NOT
-        for (int64_t row = 0; row < p.rows * step && row < p.n - (start - offset); row += step) {
-            gpul__bulk_wait(barriers + 8 * uint32_t(stage), parity);
-            const X *const px = tx + (stage * most + offset + first) * outputs + seat.column * kC;
-            const Y *const py = ty + (gpul__has<Y>() ? stage * most + offset + first : 0);
-            GPUL__UNROLL
-            for (int s = 0; s < kSlots; ++s) {
-                if (!seat.real || row + first + s * kN >= rest) break; /* slots are there or not: kN divides p.n */
-                const gpul__pack<Y, kN> vy = gpul__load<kN>(py + (gpul__has<Y>() ? s * kN : 0));
-                GPUL__UNROLL
-                for (int k = 0; k < kN; ++k) {
-                    const gpul__pack<X, kC> vx = gpul__load<kC>(px + (s * kN + k) * outputs);
-                    GPUL__UNROLL
-                    for (int c = 0; c < kC; ++c)
-                        lane[s][c] = op[c].fold(lane[s][c], vx.v[c], vy.v[k], int(row) + first + s * kN + k);
-                }
-            }
-            __syncthreads();
-            if (threadIdx.x == 0) ask();
-            if (++stage == p.stages) {
-                stage = 0;
-                parity ^= 1;
-            }
-        }
-        GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) {
-            Acc slot[kSlots];
-            GPUL__UNROLL
-            for (int s = 0; s < kSlots; ++s)
-                slot[s] = seat.real && first + s * kN < rest ? op[c].settle(lane[s][c], start, first + s * kN)
-                                                             : one_op.identity();
-            acc[c] = one_op.combine(slot[0], slot[1]);
-        }
-        gpul__reduce_lines(one_op, acc, seat.inner, seat.width);
-        seat.combine(one_op, acc, exchange, p.parts + p.together);
-        if (seat.line == 0) {
-            GPUL__UNROLL
-            for (int c = 0; c < kC; ++c) results[((set & last) * kC + c) * seat.width + seat.column] = acc[c];
-        }
-        if ((set & last) == last)
-            gpul__reduce_runs(one_op, p, seat, begin + ((set - last) << p.together), last + 1, results, seat.width,
-                              partials, acc);
-    }
-    gpul__reduce_cols_end(one_op, p, seat, share.job, acc, exchange, flag, out, partials, arrived);
-#endif
-}
-#endif
-
-/* A thread has kC columns of one row: many outputs of few elements. */
-template <typename Op, int kC>
-static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 3)
-    gpul__reduce_narrow(void *out, const typename Op::X *x, const typename Op::Y *y,
-                        const __grid_constant__ gpul__reduce_layout p, Op one_op) {
-    gpul__await();
-    typedef typename Op::Acc Acc;
-    enum { kN = 16 / sizeof(typename Op::X), kSets = gpul__reduce_shape<kN>::kSets };
-    GPUL_SHARED(Acc, halves);
-    const int64_t output = (int64_t(blockIdx.x) * GPUL__REDUCE_THREADS + threadIdx.x) * kC;
-    if (output >= p.outputs) return; /* kC divides p.outputs */
-    const gpul__reduce_place place = gpul__reduce_at(p, output);
-    const int length = int(p.n), step = kSets * kN;
-    Acc acc[kC];
-    x += place.x;
-    GPUL__UNROLL_NOT
-    for (int pass = 0, at = 0; pass < 1 << p.passes; ++pass, at += step) {
-        gpul__pack<typename Op::X, kC> vx[kSets][kN];
-        typename Op::Y vy[kSets][kN];
-        const typename Op::X *const px = x + at * p.x_reduce[0];
-        const typename Op::Y *const py = gpul__has<typename Op::Y>() ? y + at * p.y_stride : y;
-        if (at + step <= length) gpul__reduce_fetch<true>(p, px, py, at, kN, length, vx, vy);
-        else gpul__reduce_fetch<false>(p, px, py, at, kN, length, vx, vy);
-        GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) {
-            Op op = one_op;
-            Acc slots[kSets];
-            op.begin(x + c);
-            GPUL__UNROLL
-            for (int r = 0; r < int(kSets); ++r) {
-                typename Op::Lane lane = op.start();
-                const int first = at + r * int(kN);
-                GPUL__UNROLL
-                for (int k = 0; k < int(kN); ++k)
-                    if (first + k < length) lane = op.fold(lane, vx[r][k].v[c], vy[r][k], first + k);
-                slots[r] = first < length ? op.settle(lane, 0, first) : op.identity();
-            }
-            GPUL__UNROLL
-            for (int d = 1; d < int(kSets); d *= 2) {
-                GPUL__UNROLL
-                for (int r = 0; r < int(kSets); r += 2 * d) slots[r] = op.combine(slots[r], slots[r + d]);
-            }
-            acc[c] = slots[0];
-        }
-        gpul__reduce_carry(one_op, acc, pass, p.passes, halves + threadIdx.x, GPUL__REDUCE_THREADS);
-    }
-    GPUL__UNROLL
-    for (int c = 0; c < kC; ++c)
-        one_op.store(out, place.out + c * p.out_stride[p.outer_ndim - 1], p.out_dtype,
-                     one_op.combine(acc[c], one_op.identity()), p.n); /* as in rows */
-}
-
-/* How many neighbouring columns a thread of the cols kernel takes with one load where it can: 16 bytes of the common
- * types; it is a kernel more to compile for each operation. */
-template <typename X> struct gpul__columns {
-    enum { value = 1 };
-};
-template <> struct gpul__columns<float> {
-    enum { value = 4 };
-};
-template <> struct gpul__columns<double> {
-    enum { value = 2 };
-};
-
-/* The least p with 2^p >= n, or `most`. */
-static inline int32_t gpul__log2_up_to(int64_t n, int32_t most) {
-    int32_t p = 0;
-    while (p < most && (int64_t(1) << p) < n) ++p;
-    return p;
-}
-
-/* p.splits blocks for each of `jobs` (see gpul__reduce_share_of), with `counters` and, to each output, `each`
- * partial results. */
-template <typename Op, typename Kernel>
-static inline int32_t gpul__reduce_start(gpul__reduce_args *args, gpul__reduce_layout &p, Kernel kernel,
-                                         uint32_t threads, bool jobs_first, int64_t jobs, int64_t counters,
-                                         int64_t each, size_t shared_bytes, const Op &op) {
-    typedef typename Op::Acc Acc;
-    const int64_t most = 65535; /* blocks along y and z */
-    int64_t fast = jobs, slow = 1;
-    if (each > 0) {
-        if (p.outputs > INT64_MAX / each / int64_t(sizeof(Acc))) return int32_t(cudaErrorInvalidConfiguration);
-        const int64_t bytes = p.outputs * each * int64_t(sizeof(Acc));
-        const bool fits = counters <= args->arrived_count && bytes <= args->partials_bytes;
-        args->arrived_count = counters;
-        args->partials_bytes = bytes;
-        if (!fits) return GPUL__NEEDS_PARTIALS;
+        if (columns.count > 0 && tile < p.warp_tiles) gpul__reduce_column_tile(v, columns, tile, lane, acc);
+        gpul__reduce_depth(op, acc, shared, row, width, p.depth);
+        if (row == 0) gpul__reduce_carry(op, acc, set, levels, halves + side, width);
     }
     if (p.splits > 1) {
-        fast = jobs_first ? jobs : int64_t(p.splits);
-        slow = jobs_first ? int64_t(p.splits) : jobs;
+        /* a block tile is one leaf, or several parts of one are; only block tiles are folded into slots */
+        const int parts = gpul__warps / (p.tiles * p.tiles_at_once), slots = 256 * parts;
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c)
+            if (row == 0 && c < columns.count)
+                v.partials[int64_t(share.part) * v.problem.outputs + columns.output[c]] = acc[c];
+        if (!gpul__arrive_last(v.counters + share.job, uint32_t(p.splits), flag)) return;
+        int used = 1;
+        while (used < slots && used < p.splits) used *= 2;
+        const int rows = used < p.depth ? used : p.depth, count = used / rows;
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) acc[c] = op.identity();
+        if (row < rows) gpul__reduce_slots(v, columns, p.splits, slots, row * count, count, acc);
+        gpul__reduce_depth(op, acc, shared, row, width, p.depth);
     }
-    if (jobs > 2147483647 || fast > 2147483647 || slow > most * 32768) return int32_t(cudaErrorInvalidConfiguration);
-    p.jobs = uint32_t(jobs);
-    gpul_dim3 grid = gpul_grid_1d(fast, 1);
-    grid.y = uint32_t(slow < most ? slow : most);
-    grid.z = uint32_t(gpul_ceil_div(slow, most));
-    return gpul__launch_early(args->device, kernel, grid, gpul__dim(threads), shared_bytes + 16, args->stream,
-                              args->out, static_cast<const typename Op::X *>(args->x),
-                              static_cast<const typename Op::Y *>(args->y), static_cast<Acc *>(args->partials),
-                              args->arrived, p, op);
+    if (row != 0) return;
+    GPUL__UNROLL
+    for (int c = 0; c < kC; ++c)
+        if (c < columns.count)
+            op.store(v.problem.out, gpul__reduce_output(v, columns.output[c]).out, v.problem.out_dtype,
+                     op.combine(acc[c], op.identity()), v.problem.n); /* as in rows */
 }
 
-/* What the cols kernel would take with this layout, in units of the time in which every multiprocessor reads 64 KB;
- * that much a block of 512 threads, or two of 256, have on their way. `flights` is how often a thread has 8 loads on
- * their way for one set of units, `fill` how full units are. A round that is not full ends little sooner: what one
- * block gets is limited. Each round costs its start and end, each level at which results pass between blocks its
- * arrivals, and the last blocks have the memory to themselves; two small blocks are better than a large one, and narrow
- * strips are as good as wide ones for one round only. */
-static inline float gpul__reduce_cost_cols(const gpul__reduce_layout &p, float flights, float fill, int64_t strips,
-                                           float per_sm) {
-    const bool doubled = p.width + p.parts + p.together > 8; /* 512 threads */
-    const int64_t jobs = ((strips - 1) >> p.width) + 1;
-    const int32_t splits = (p.units - 1) / (p.held << p.together) + 1;
-    float rounds = float(jobs) * float(splits) * per_sm * (doubled ? 1.0f : 0.5f), each = flights * float(p.held);
-    if (splits == 1) each *= fill;
-    else rounds *= fill;
-    const float full = float(int64_t(rounds)), rest = rounds - full;
-    float last = 0;
-    if (rest > 0) last = !doubled && rest <= 0.5f ? 0.55f : rest > 0.75f ? rest : 0.75f;
-    float cost = each * (full + last), worse = doubled ? 1.03f : 1.0f;
-    if (p.together > 3) worse += 0.05f;
-    for (int32_t held = p.held; held > 1; held /= 2) worse += 0.002f;
-    if (p.width < 3 && strips > 8) worse += rounds > 1.05f || each > 4 ? 0.5f : 0.05f; /* not a whole cache line */
-    if (rounds > 1.05f) {
-        cost += each / 8;
-        worse += p.width < 5 ? 0.03f : p.width < 7 ? 0.005f * float(7 - p.width) : 0.0f;
-    } else if (p.width > 4) {
-        worse += 0.005f * float(p.width - 4);
+/* ---- launching ---- */
+
+template <bool kYes> struct gpul__bool {};
+/* The rows kernel that takes several outputs at once, and the kernels besides rows, where an operation has them. (Functions,
+ * for members of templates would be symbols of the object file.) */
+template <typename Op> static inline void (*gpul__reduce_together(gpul__bool<true>))(const gpul__reduce_view<Op>) {
+    return gpul__reduce_rows<Op, Op::kTogether>;
+}
+template <typename Op> static inline void (*gpul__reduce_together(gpul__bool<false>))(const gpul__reduce_view<Op>) {
+    return gpul__reduce_rows<Op, 1>;
+}
+template <typename Op>
+static inline void (*gpul__reduce_kernel(const gpul__reduce_plan *plan,
+                                         gpul__bool<true>))(const gpul__reduce_view<Op>) {
+    (void)plan;
+    return gpul__reduce_rows<Op, 1>;
+}
+template <typename Op>
+static inline void (*gpul__reduce_kernel(const gpul__reduce_plan *plan,
+                                         gpul__bool<false>))(const gpul__reduce_view<Op>) {
+    if (plan->kernel == GPUL__REDUCE_SHORT) return gpul__reduce_short<Op>;
+    if (plan->kernel == GPUL__REDUCE_COLUMNS) return gpul__reduce_columns<Op>;
+    if (plan->outputs_at_once > 1) return gpul__reduce_together<Op>(gpul__bool<(int(Op::kTogether) > 1)>());
+    return gpul__reduce_rows<Op, 1>;
+}
+
+template <typename Op>
+static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem, const gpul__reduce_plan *plan,
+                                             const gpul__machine *machine, void *partials, uint32_t *counters,
+                                             gpul_stream stream, const Op &op) {
+    gpul__reduce_view<Op> v;
+    int64_t reach = 0;
+    v.problem = *problem;
+    v.plan = *plan;
+    v.partials = static_cast<typename Op::Acc *>(partials);
+    v.counters = counters;
+    v.zero = 0;
+    v.op = op;
+    for (int d = 0; d < GPUL_MAX_DIMS; ++d) {
+        const bool inner = d < problem->reduce_ndim, outer = d < problem->outer_ndim;
+        v.reduce_inverse[d] = inner ? 1.0 / double(problem->reduce_shape[d]) : 0;
+        v.outer_inverse[d] = outer ? 1.0 / double(problem->outer_shape[d]) : 0;
+        if (inner) reach += (problem->reduce_shape[d] - 1) * problem->x_reduce[d];
+        if (outer) reach += (problem->outer_shape[d] - 1) * problem->x_outer[d];
     }
-    cost = cost * worse + 2 * (full + (rest > 0 ? 1.0f : 0.0f));
-    if (p.units > 1 << p.run) cost += 0.5f * float((p.run < 3) + (p.groups > 1));
-    return cost;
+    v.x_extent.set(problem->x, reach + 1, sizeof(typename Op::X));
+    v.y_extent.set(problem->y, (problem->n - 1) * problem->y_stride + 1, gpul__size_of<typename Op::Y>::bytes);
+    return gpul__launch_early(machine->device, gpul__reduce_kernel<Op>(plan, gpul__bool<(Op::kRowsOnly != 0)>()),
+                              gpul__dim(uint32_t(plan->blocks)), gpul__dim(uint32_t(plan->threads)),
+                              size_t(plan->shared_bytes), stream, v);
 }
-
-/* Sets of 2^together units that a block of the cols kernel can take, one after the other: whole groups, or halves or
- * quarters of one. As many as asked for, or more; but `most` at most. */
-static inline int32_t gpul__reduce_held_cols(int32_t asked, int32_t most, int32_t together) {
-    const int32_t group = together < 3 ? 8 >> together : 1;
-    int32_t held = 1;
-    while (held < group && held < asked && 2 * held <= most) held *= 2;
-    if (held < group || asked <= group) return held;
-    held = (asked + group - 1) / group * group;
-    return held <= most ? held : most / group * group;
+template <typename Op>
+static int32_t gpul__reduce_launch(const gpul__reduce_problem *problem, const gpul__reduce_plan *plan,
+                                   const gpul__machine *machine, void *partials, uint32_t *counters,
+                                   gpul_stream stream) {
+    return gpul__reduce_launch_op(problem, plan, machine, partials, counters, stream, Op());
 }
-
-/* What follows from the other members of a layout. */
-static inline int32_t gpul__reduce_inner_of(const gpul__reduce_layout &p) {
-    const int32_t lines = p.width < 5 ? 5 - p.width : 0;
-    return lines < p.parts ? lines : p.parts;
+template <typename Op>
+static constexpr gpul__reducer gpul__reducer_of(int32_t (*launch)(const gpul__reduce_problem *,
+                                                                  const gpul__reduce_plan *, const gpul__machine *,
+                                                                  void *, uint32_t *, gpul_stream)) {
+    return gpul__reducer{launch, int32_t(sizeof(typename Op::X)), int32_t(sizeof(typename Op::Acc)),
+                         Op::kRowsOnly ? 0 : int32_t(gpul__columns<typename Op::X, typename Op::Acc>::value),
+                         int32_t(Op::kTogether)};
 }
-static inline int32_t gpul__reduce_run_of(const gpul__reduce_layout &p) {
-    int32_t run = p.together;
-    while (1 << run < p.held << p.together) ++run;
-    return run > 3 && (p.groups > 256 || 1 << run != p.held << p.together) ? 3 : run;
-}
-
-/* How the cols kernel shares out the work: the cheapest of all ways by the estimate above, where a block has one set of
- * units, or as many as make one round. Of up to 200 ways that were timed on an H200 for each of 45 matrices, from 1000
- * x 1000 to 20000 x 20000 and 8 x 2^22, it picks one that is 1 % slower than the best on average, 17 % at worst.
- * Columns less than 128 bytes wide in all are read a slot or four at a time, as was measured best with y and without
- * it. Shared memory has `room` for a result of that many threads. */
-static inline void gpul__reduce_plan_cols(gpul__reduce_layout &p, int32_t vec, bool two, int64_t strips, int64_t sms,
-                                          int32_t room) {
-    const int32_t slots = gpul__log2_up_to(gpul_ceil_div(p.n, vec), 5),
-                  narrowest = strips > 8 ? 2 : gpul__log2_up_to(strips, 3);
-    const int32_t few = strips >= 8 ? slots : two ? 0 : vec == 2 ? 2 : 1;
-    const float per_sm = 1.0f / float(sms), fill = float(p.n) / (float(p.units) * float(p.rows * 32 * vec));
-    gpul__reduce_layout next = p;
-    float least = -1;
-    for (next.passes = 0; next.passes <= slots && next.passes <= few; ++next.passes) {
-        const float flights = float((p.rows * vec + 7) / 8 << next.passes); /* of 8 loads that a thread makes */
-        if (least >= 0 && flights * fill / 2 + 2 >= least) break;           /* nor can more passes cost less */
-        next.parts = slots - next.passes;
-        /* to save the host time: that many rounds want more passes, where these fit, and more than one pass no large
-         * blocks */
-        const float rounds = float(strips) * float(p.units << next.parts) * per_sm / 512;
-        if (rounds > 6 && next.passes < slots && next.passes < few && (next.passes + 2) << 8 <= room) continue;
-        for (int32_t threads = 8; threads <= (next.passes > 1 ? 8 : 9); ++threads) {
-            for (next.width = narrowest; next.width + next.parts <= threads; ++next.width) {
-                if (next.width > narrowest && int64_t(1) << (next.width - 1) >= strips) break;
-                next.together = threads - next.width - next.parts;
-                next.inner = gpul__reduce_inner_of(next);
-                const int32_t most = (room - (next.passes << threads)) >> (threads - next.inner);
-                if (most < 1) break;
-                const int64_t jobs = ((strips - 1) >> next.width) + 1, round = sms << (9 - threads);
-                const int32_t sets = ((p.units - 1) >> next.together) + 1, beside = int32_t(round / jobs);
-                const int32_t one =
-                    gpul__reduce_held_cols(beside > 1 ? (sets - 1) / beside + 1 : sets, most, next.together);
-                next.held = 1;
-                for (;;) {
-                    next.run = gpul__reduce_run_of(next);
-                    const float cost = gpul__reduce_cost_cols(next, flights, fill, strips, per_sm);
-                    if (least < 0 || cost < least) {
-                        least = cost;
-                        p.passes = next.passes;
-                        p.parts = next.parts;
-                        p.inner = next.inner;
-                        p.width = next.width;
-                        p.together = next.together;
-                        p.held = next.held;
-                        p.run = next.run;
-                    }
-                    if (next.held >= one) break;
-                    next.held = one;
-                }
-            }
-        }
-    }
-    p.splits = (p.units - 1) / (p.held << p.together) + 1;
-}
-
-/* What a block of the cols and the narrow kernel may have: every GPU gives it without being asked. */
-#define GPUL__COLS_SHARED (48 * 1024)
-
-/* The narrow kernel, where its operation takes several columns at once and its shared memory is there: *launched
- * tells. */
-template <typename Op, int kC> struct gpul__narrow {
-    static inline int32_t launch(int32_t *launched, const gpul__reduce_args *args, gpul__reduce_layout &p,
-                                 const Op &op) {
-        enum { kN = 16 / sizeof(typename Op::X), kSets = gpul__reduce_shape<kN>::kSets };
-        p.passes = gpul__log2_up_to(gpul_ceil_div(p.n, int(kN) * int(kSets)), 5);
-        const size_t shared = size_t(p.passes * kC * GPUL__REDUCE_THREADS) * sizeof(typename Op::Acc);
-        *launched = shared <= GPUL__COLS_SHARED;
-        if (!*launched) return 0;
-        return gpul__launch_early(args->device, gpul__reduce_narrow<Op, kC>,
-                                  gpul_grid_1d(p.outputs, kC * GPUL__REDUCE_THREADS), gpul__dim(GPUL__REDUCE_THREADS),
-                                  shared, args->stream, args->out, static_cast<const typename Op::X *>(args->x),
-                                  static_cast<const typename Op::Y *>(args->y), p, op);
-    }
-};
-template <typename Op> struct gpul__narrow<Op, 1> {
-    static inline int32_t launch(int32_t *launched, const gpul__reduce_args *, gpul__reduce_layout &, const Op &) {
-        *launched = 0;
-        return 0;
-    }
-};
-
-/* The staged kernel, where its operation and this file's code have it, and it pays: *launched tells. (Functions, for
- * members of templates would be symbols of the object file.) */
-template <bool kStaged> struct gpul__staged {};
-template <typename Op, int kC, bool kStaged>
-static inline int32_t gpul__reduce_launch_staged(gpul__staged<kStaged>, int32_t *launched, gpul__reduce_args *,
-                                                 const gpul__reduce_layout &, const Op &) {
-    *launched = 0;
-    return 0;
-}
-#ifndef GPULITE_CPU_STANDIN
-template <typename Op, int kC>
-static inline int32_t gpul__reduce_launch_staged(gpul__staged<true>, int32_t *launched, gpul__reduce_args *args,
-                                                 const gpul__reduce_layout &common, const Op &op) {
-    typedef typename Op::X X;
-    typedef typename Op::Y Y;
-    enum { kN = 16 / sizeof(X), kUsual = kN == 2 ? 9 : 8 }; /* 2^kUsual threads read 32 KB at once */
-    const auto kernel = &gpul__reduce_staged<Op, kC>;
-    const int64_t n = args->n, outputs = args->outputs, strips = outputs / kC;
-    const int64_t groups = gpul_ceil_div(common.groups, args->sms); /* of a block */
-    int32_t early;
-    *launched = 0;
-    if (args->outer_ndim != 1 || args->x_reduce[0] != outputs || strips > 32 || n % kN != 0) return 0;
-    if (gpul__has<Y>() && (args->y_stride != 1 || !gpul__aligned(args->y, 16))) return 0;
-    /* large enough, and nearly as many groups as there is room for */
-    if (outputs * n * int64_t(sizeof(X)) < GPUL__STAGED_LEAST || common.groups * 4 < groups * args->sms * 3) return 0;
-    const int32_t error = gpul__early(&early, reinterpret_cast<const void *>(kernel), args->device);
-    if (error != 0 || !early) return error;
-    gpul__reduce_layout p = common;
-    p.width = gpul__log2_up_to(strips, 5);
-    p.parts = 4;
-    p.inner = gpul__reduce_inner_of(p);
-    p.together = int(kUsual) - p.width - p.parts;
-    p.together = p.together < 0 ? 0 : p.together > 3 ? 3 : p.together;
-    p.held = int32_t(groups) << (3 - p.together);
-    p.run = gpul__reduce_run_of(p);
-    p.splits = int32_t(gpul_ceil_div(p.groups, groups));
-    const int32_t threads = p.width + p.parts + p.together;
-    const int64_t stretch =
-        (int64_t(32 * kN) << p.together) * (p.outputs * int64_t(sizeof(X)) + gpul__size_of<Y>::bytes);
-    const int64_t results = (kC << (threads - p.inner)) + (kC << (p.width + p.run - p.together));
-    p.stages = int32_t((GPUL__STAGED_BYTES + stretch / 2) / stretch);
-    const size_t bytes = size_t(p.stages * (stretch + 8) + results * int64_t(sizeof(typename Op::Acc)));
-    if (gpul__allow_shared(kernel, bytes + 16) != cudaSuccess) return 0; /* less than an H200 has */
-    *launched = 1;
-    return gpul__reduce_start(args, p, kernel, 1u << threads, true, 1, 1, p.groups, bytes, op);
-}
-#endif
-
-template <typename Op> static inline int32_t gpul__reduce_launch_op(gpul__reduce_args *args, const Op &op) {
-    typedef typename Op::X X;
-    typedef typename Op::Y Y;
-    enum { kN = 16 / sizeof(X), kC = gpul__columns<X>::value, kO = Op::kTogether, kF = gpul__reduce_shape<kN>::kShort };
-    const int64_t row = 32 * int64_t(kN);
-    const bool two = gpul__has<Y>();
-    gpul__reduce_layout p;
-    memset(&p, 0, sizeof p);
-    p.n = args->n;
-    p.outputs = args->outputs;
-    p.rows = gpul__reduce_rows_of(args->n, kN);
-    /* below 2^31: gpul__reduce_rows_of sees to it */
-    p.groups = args->n == 0 ? 1 : int32_t(gpul_ceil_div(args->n, 8 * p.rows * row));
-    p.units = p.groups > 1 ? 8 * p.groups : int32_t(gpul_ceil_div(args->n, p.rows * row));
-    p.step = p.groups > 1 ? 8 : 1;
-    p.y_stride = args->y_stride;
-    p.reduce_ndim = args->reduce_ndim;
-    p.outer_ndim = args->outer_ndim;
-    memcpy(p.reduce_shape, args->reduce_shape, sizeof p.reduce_shape);
-    memcpy(p.x_reduce, args->x_reduce, sizeof p.x_reduce);
-    memcpy(p.outer_shape, args->outer_shape, sizeof p.outer_shape);
-    memcpy(p.x_outer, args->x_outer, sizeof p.x_outer);
-    memcpy(p.out_stride, args->out_stride, sizeof p.out_stride);
-    for (int d = 1; d < args->reduce_ndim; ++d) p.reduce_inverse[d] = 1.0 / double(args->reduce_shape[d]);
-    for (int d = 1; d < args->outer_ndim; ++d) p.outer_inverse[d] = 1.0 / double(args->outer_shape[d]);
-    p.out_dtype = args->out_dtype;
-    p.splits = 1;
-
-    if (args->n <= 1 || (args->reduce_ndim == 1 && args->x_reduce[0] == 1 && (!two || args->y_stride == 1))) {
-        bool aligned = gpul__aligned(args->x, 16) && (!two || gpul__aligned(args->y, 16));
-        for (int32_t d = 0; d < args->outer_ndim; ++d)
-            aligned = aligned && (args->outer_shape[d] == 1 || args->x_outer[d] % kN == 0);
-        p.aligned = aligned;
-        /* one unit: several outputs to a thread where there are enough of them, or no more than one row to read */
-        if (args->outer_ndim <= 1 && (args->n <= row || (p.units == 1 && args->outputs >= 64 * int64_t(args->sms)))) {
-            p.width = gpul__log2_up_to(gpul_ceil_div(args->n, kN), 5);
-            const int64_t blocks = gpul_ceil_div(args->outputs, int(kF) * (GPUL__REDUCE_THREADS >> p.width));
-            if (blocks > 2147483647) return int32_t(cudaErrorInvalidConfiguration);
-            return gpul__launch_early(args->device, gpul__reduce_short<Op>, gpul_grid_1d(blocks, 1),
-                                      gpul__dim(GPUL__REDUCE_THREADS), 0, args->stream, args->out,
-                                      static_cast<const X *>(args->x), static_cast<const Y *>(args->y), p, op);
-        }
-        const bool together = int(kO) > 1 && args->outputs > 2;
-        const int64_t sets = gpul_ceil_div(args->outputs, together ? int(kO) : 1);
-        const size_t bytes = size_t((together ? int(kO) : 1) * GPUL__REDUCE_GROUPS * 8) * sizeof(typename Op::Acc);
-        p.width = gpul__log2_up_to(p.units, 3);
-        const int64_t jobs = gpul_ceil_div(sets, 8 >> p.width), sms = args->sms;
-        /* Where there are enough outputs, a block has all groups of its own, as far as shared memory reaches, or goes
-         * on to others; else some groups, so that there are enough blocks, and they are not too long, or make one full
-         * round. */
-        const int64_t round = (together ? 2 : 3) * sms, work = jobs * p.groups, fair = gpul_ceil_div(work, round);
-        const int64_t spare = work / (4 * sms);
-        const int64_t longest = (together ? 64 : 128) / (p.rows * (together ? int(kO) : 1));
-        int64_t held = spare < longest ? spare : longest;
-        if (jobs > 1 && fair <= 12 && jobs * gpul_ceil_div(p.groups, fair) * 10 >= round * 9) held = fair;
-        if (jobs >= 2 * sms) held = GPUL__REDUCE_GROUPS;
-        p.held = int32_t(held < 1 ? 1 : held > GPUL__REDUCE_GROUPS ? GPUL__REDUCE_GROUPS : held);
-        p.splits = int32_t(gpul_ceil_div(p.groups, p.held));
-        /* Five blocks with less on its way for each read large arrays 4 % slower, but a few hundred outputs all at
-         * once: 512 x 32768 floats along axis 1 take 18.1 us, else 20.0. */
-        const bool crowded = !together && jobs >= 2 * sms &&
-                             gpul_ceil_div(jobs, 5 * sms) * 5 * 13 < gpul_ceil_div(jobs, 3 * sms) * 3 * 12;
-        return gpul__reduce_start(
-            args, p,
-            together  ? gpul__reduce_rows<Op, kO, (int(kO) > 1 ? 2 : 3)>
-            : crowded ? gpul__reduce_rows<Op, 1, (int(kC) > 1 && int(gpul__dtype_of<Y>::value) == 0 ? 5 : 3)>
-                      : gpul__reduce_rows<Op, 1, 3>,
-            GPUL__REDUCE_THREADS, two, jobs, p.splits > 1 ? jobs : 0, p.splits > 1 ? p.groups : 0, bytes, op);
-    }
-    /* Several columns in one load, where they lie side by side and every row is aligned to it. */
-    const int32_t inner = args->outer_ndim - 1;
-    bool wide = int(kC) > 1 && args->reduce_ndim == 1 && inner >= 0 && args->x_outer[inner] == 1 &&
-                args->outer_shape[inner] % kC == 0 && args->x_reduce[0] % kC == 0 &&
-                gpul__aligned(args->x, kC * sizeof(X));
-    for (int32_t d = 0; d < inner; ++d) wide = wide && args->x_outer[d] % kC == 0;
-    const int64_t strips = wide ? args->outputs / kC : args->outputs;
-    /* one row, and threads without sharing it for half a block on every multiprocessor */
-    if (wide && args->n <= row && strips >= GPUL__REDUCE_THREADS / 2 * int64_t(args->sms)) {
-        int32_t launched;
-        const int32_t error = gpul__narrow<Op, kC>::launch(&launched, args, p, op);
-        if (launched) return error;
-    }
-    if (wide) {
-        int32_t launched;
-        const int32_t error = gpul__reduce_launch_staged<Op, kC>(gpul__staged<(int(kC) > 1 && int(Op::kStaged) != 0)>(),
-                                                                 &launched, args, p, op);
-        if (launched || error != 0) return error;
-    }
-    const size_t bytes = size_t(wide ? int(kC) : 1) * sizeof(typename Op::Acc);
-    gpul__reduce_plan_cols(p, kN, two, strips, args->sms, int32_t((GPUL__COLS_SHARED - 16) / bytes));
-    const int32_t threads = p.width + p.parts + p.together;
-    const int64_t jobs = gpul_ceil_div(strips, int64_t(1) << p.width),
-                  runs = gpul_ceil_div(p.units, int64_t(1) << p.run);
-    return gpul__reduce_start(args, p, wide ? gpul__reduce_cols<Op, kC> : gpul__reduce_cols<Op, 1>, 1u << threads, true,
-                              jobs, runs > 1 && p.run < 3 ? jobs * (1 + p.groups) : jobs,
-                              runs > 1 ? (p.run < 3 ? runs : 0) + (p.groups > 1 ? p.groups : 0) : 0,
-                              bytes * size_t((p.held << (threads - p.inner)) + (p.passes << threads)), op);
-}
-/* A table entry's launcher: Op::make() gives the operation that the kernels run, which two entries may share. */
-template <typename Op> static int32_t gpul__reduce_launch(gpul__reduce_args *args) {
-    return gpul__reduce_launch_op(args, Op::make());
-}
-#define GPUL__REDUCER(Op)                                                                                              \
-    { &gpul__reduce_launch<Op> }
 
 } /* namespace */
 
 /* ---- operations of your own ----
+ *
  * GPUL_ELEMENTWISE(name, T, expression, TX, x [, TY, y [, TZ, z]])
  *     at file scope; defines a function that C can call:
  *         gpul_status name(gpul_array *out, const gpul_array *x [, ... *y [, ... *z]], gpul_stream stream);
  *     out[i] = expression, with gpul_vecadd's broadcasting, checks and errors. A comma in the expression needs ( ).
  *         GPUL_ELEMENTWISE(squared_difference, float, (x - y) * (x - y), float, x, float, y)
+ *     An input of type gpul_scalar<TX> is a run-time value, TX x in place of const gpul_array *x:
+ *         GPUL_ELEMENTWISE(axpy, float, fmaf(a, x, y), gpul_scalar<float>, a, float, x, float, y)
  *
- * GPUL_REDUCE(name, T, identity, map, combine, post)
+ * GPUL_REDUCE(name, T, A, identity, map, combine, post, TX, x)
  *     at file scope; defines a function that C can call:
  *         gpul_status name(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
- *     map: an expression in the element x; combine: in a and b, associative and commutative up to rounding; post: in
- *     the result a; identity: combine(identity, a) is a. All of type T. Axis, shapes, one launch, the same bits
- *     everywhere and errors are gpul_reduce's (an empty array gives post(identity)).
- *         GPUL_REDUCE(l2_norm, float, 0.0f, x * x, a + b, sqrtf(a))
+ *     map: of an element x of type TX, to the accumulator's type A; combine: of two accumulators a and b, associative and
+ *     commutative up to rounding; post: of the last accumulator a, to out's type T; identity: combine(identity, a) is a.
+ *     Axis, shapes, one launch, the same bits everywhere and errors are gpul_reduce's (an empty array gives
+ *     post(identity)).
+ *         GPUL_REDUCE(l2_norm, float, double, 0, double(x) * x, a + b, sqrt(a), float, x)
  *
- * The types T are float, double, int32_t, int64_t and uint8_t. Write fmaf(a, b, c) where a multiply-add shall be
- * fused: nvcc may fuse or not fuse a * b + c as it likes, and then the bits depend on the compiler. */
+ * T and TX are float, double, int32_t, int64_t, uint8_t, gpul_f16 and gpul_bf16 (which are floats in expressions); A is any
+ * type that may be copied by its bytes. Write fmaf(a, b, c) where a multiply-add shall be fused: nvcc may fuse or not fuse
+ * a * b + c as it likes, and then the bits depend on the compiler. */
 
 #define GPUL__CONCAT_(a, b) a##b
 #define GPUL__CONCAT(a, b) GPUL__CONCAT_(a, b)
@@ -2025,55 +1537,53 @@ template <typename Op> static int32_t gpul__reduce_launch(gpul__reduce_args *arg
 #define GPUL__ELEMENTWISE_OP(name, T, expression, TX, x, TY, y, TZ, z)                                                 \
     struct gpul__op_##name {                                                                                           \
         typedef T Out;                                                                                                 \
-        typedef TX A;                                                                                                  \
-        typedef TY B;                                                                                                  \
-        typedef TZ C;                                                                                                  \
-        __device__ __forceinline__ T operator()(TX x, TY y, TZ z) const {                                              \
+        typedef gpul__input<TX>::Element A;                                                                            \
+        typedef gpul__input<TY>::Element B;                                                                            \
+        typedef gpul__input<TZ>::Element C;                                                                            \
+        __device__ __forceinline__ T operator()(A x, B y, C z) const {                                                 \
             (void)x, (void)y, (void)z;                                                                                 \
             return static_cast<T>(expression);                                                                         \
         }                                                                                                              \
     };
 #define GPUL__ELEMENTWISE_RUN(name, T, count, ...)                                                                     \
-    const gpul_dtype gpul__dtypes[] = {__VA_ARGS__};                                                                   \
-    return gpul_run_elementwise(#name, &gpul__elementwise_launch<gpul__op_##name>, gpul__out,                          \
-                                gpul__dtype_of<T>::value, gpul__in, gpul__dtypes, count, gpul__stream)
+    static const gpul__elementwise_op gpul__op =                                                                       \
+        gpul__elementwise_of<gpul__op_##name>(gpul__elementwise_launch<gpul__op_##name>);                              \
+    const gpul__input_value gpul__in[] = {__VA_ARGS__};                                                                \
+    return gpul_run_elementwise(#name, &gpul__op, gpul__out, gpul__dtype_of<T>::value, gpul__in, count, gpul__stream)
 #define GPUL__ELEMENTWISE_1(name, T, expression, TX, x)                                                                \
     GPUL__ELEMENTWISE_OP(name, T, expression, TX, x, gpul__none, gpul__y, gpul__none, gpul__z)                         \
-    extern "C" gpul_status name(gpul_array *gpul__out, const gpul_array *x, gpul_stream gpul__stream) {                \
-        const gpul_array *const gpul__in[] = {x};                                                                      \
-        GPUL__ELEMENTWISE_RUN(name, T, 1, gpul__dtype_of<TX>::value);                                                  \
+    extern "C" gpul_status name(gpul_array *gpul__out, gpul__input<TX>::Parameter x, gpul_stream gpul__stream) {       \
+        GPUL__ELEMENTWISE_RUN(name, T, 1, gpul__input<TX>::value(x));                                                  \
     }
 #define GPUL__ELEMENTWISE_2(name, T, expression, TX, x, TY, y)                                                         \
     GPUL__ELEMENTWISE_OP(name, T, expression, TX, x, TY, y, gpul__none, gpul__z)                                       \
-    extern "C" gpul_status name(gpul_array *gpul__out, const gpul_array *x, const gpul_array *y,                       \
+    extern "C" gpul_status name(gpul_array *gpul__out, gpul__input<TX>::Parameter x, gpul__input<TY>::Parameter y,     \
                                 gpul_stream gpul__stream) {                                                            \
-        const gpul_array *const gpul__in[] = {x, y};                                                                   \
-        GPUL__ELEMENTWISE_RUN(name, T, 2, gpul__dtype_of<TX>::value, gpul__dtype_of<TY>::value);                       \
+        GPUL__ELEMENTWISE_RUN(name, T, 2, gpul__input<TX>::value(x), gpul__input<TY>::value(y));                       \
     }
 #define GPUL__ELEMENTWISE_3(name, T, expression, TX, x, TY, y, TZ, z)                                                  \
     GPUL__ELEMENTWISE_OP(name, T, expression, TX, x, TY, y, TZ, z)                                                     \
-    extern "C" gpul_status name(gpul_array *gpul__out, const gpul_array *x, const gpul_array *y, const gpul_array *z,  \
-                                gpul_stream gpul__stream) {                                                            \
-        const gpul_array *const gpul__in[] = {x, y, z};                                                                \
-        GPUL__ELEMENTWISE_RUN(name, T, 3, gpul__dtype_of<TX>::value, gpul__dtype_of<TY>::value,                        \
-                              gpul__dtype_of<TZ>::value);                                                              \
+    extern "C" gpul_status name(gpul_array *gpul__out, gpul__input<TX>::Parameter x, gpul__input<TY>::Parameter y,     \
+                                gpul__input<TZ>::Parameter z, gpul_stream gpul__stream) {                              \
+        GPUL__ELEMENTWISE_RUN(name, T, 3, gpul__input<TX>::value(x), gpul__input<TY>::value(y),                        \
+                              gpul__input<TZ>::value(z));                                                              \
     }
 
-#define GPUL_REDUCE(name, T, identity_, map_, combine_, post_)                                                         \
-    struct gpul__op_##name : gpul__reduction<gpul__op_##name, T, T> {                                                  \
-        __device__ __forceinline__ T identity() const { return static_cast<T>(identity_); }                            \
-        __device__ __forceinline__ T fold(T acc, T x, gpul__none, int) const {                                         \
-            return combine(acc, static_cast<T>(map_));                                                                 \
+#define GPUL_REDUCE(name, T, A, identity_, map_, combine_, post_, TX, x)                                               \
+    struct gpul__op_##name : gpul__reduction<gpul__op_##name, TX, A> {                                                 \
+        __device__ __forceinline__ A identity() const { return static_cast<A>(identity_); }                            \
+        __device__ __forceinline__ A one(A acc, TX x, gpul__none, int) const {                                         \
+            return combine(acc, static_cast<A>(map_));                                                                 \
         }                                                                                                              \
-        __device__ __forceinline__ T combine(T a, T b) const { return static_cast<T>(combine_); }                      \
-        __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, T a, int64_t) const {            \
+        __device__ __forceinline__ A combine(A a, A b) const { return static_cast<A>(combine_); }                      \
+        __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t) const {            \
             gpul__store(out, i, dtype, static_cast<T>(post_));                                                         \
         }                                                                                                              \
     };                                                                                                                 \
     extern "C" gpul_status name(gpul_array *gpul__out, const gpul_array *x, int32_t gpul__axis,                        \
                                 gpul_stream gpul__stream) {                                                            \
-        static const gpul__reducer gpul__r = GPUL__REDUCER(gpul__op_##name);                                           \
-        return gpul_run_reduction(#name, &gpul__r, gpul__out, gpul__dtype_of<T>::value, x, gpul__dtype_of<T>::value,   \
+        static const gpul__reducer gpul__r = gpul__reducer_of<gpul__op_##name>(gpul__reduce_launch<gpul__op_##name>);  \
+        return gpul_run_reduction(#name, &gpul__r, gpul__out, gpul__dtype_of<T>::value, x, gpul__dtype_of<TX>::value,  \
                                   gpul__axis, gpul__stream);                                                           \
     }
 
@@ -2081,18 +1591,11 @@ template <typename Op> static int32_t gpul__reduce_launch(gpul__reduce_args *arg
 
 #ifndef GPULITE_ENGINES_ONLY
 
-/* ---------------------------------------------------------------------------------------------------------------------
- * 1. Elementwise
- *
- * Bound by memory: 3 elements move per sum. The engine does the moving; an operation here says what happens to one
- * element. Copies and fills do not look into elements and go by their size.
- * ------------------------------------------------------------------------------------------------------------------ */
-
 namespace {
 
-/* Integers wrap: signed overflow is undefined in C++, unsigned is not. Floats round once: the _rn intrinsics are never
- * contracted, and 16-bit results computed in float and rounded are correctly rounded, float having more than 2p + 2
- * bits (Figueroa, When is double rounding innocuous?, 1995). */
+/* ---- arithmetic ---- */
+
+/* Integers wrap: signed overflow is undefined in C++, unsigned is not. The _rn intrinsics are never contracted. */
 static __device__ __forceinline__ float gpul__add(float a, float b) { return __fadd_rn(a, b); }
 static __device__ __forceinline__ double gpul__add(double a, double b) { return __dadd_rn(a, b); }
 static __device__ __forceinline__ int32_t gpul__add(int32_t a, int32_t b) { return int32_t(uint32_t(a) + uint32_t(b)); }
@@ -2109,21 +1612,125 @@ template <typename H> static __device__ __forceinline__ H gpul__add(H a, H b) {
 template <typename H> static __device__ __forceinline__ H gpul__mul(H a, H b) {
     return gpul__from_float<H>(__fmul_rn(gpul__to_float(a), gpul__to_float(b)));
 }
+static __device__ __forceinline__ double gpul__multiply_add(double a, double b, double c) { return fma(a, b, c); }
+static __device__ __forceinline__ float gpul__multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
+static __device__ __forceinline__ int64_t gpul__multiply_add(int64_t a, int64_t b, int64_t c) {
+    return gpul__add(gpul__mul(a, b), c);
+}
 
-template <typename T> struct gpul__op_add {
+template <typename To, typename T> static __device__ __forceinline__ To gpul__widen(T x) { return To(x); }
+template <> __device__ __forceinline__ double gpul__widen<double, gpul_f16>(gpul_f16 x) { return gpul__to_float(x); }
+template <> __device__ __forceinline__ double gpul__widen<double, gpul_bf16>(gpul_bf16 x) { return gpul__to_float(x); }
+template <> __device__ __forceinline__ float gpul__widen<float, gpul_f16>(gpul_f16 x) { return gpul__to_float(x); }
+template <> __device__ __forceinline__ float gpul__widen<float, gpul_bf16>(gpul_bf16 x) { return gpul__to_float(x); }
+
+} /* namespace */
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * 1. Elementwise
+ *
+ * Bound by memory: 3 elements move per sum. The engine does the moving; an operation here says what happens to one
+ * element. Operations of one type share a kernel, by a run-time flag. Copies and fills do not look into elements and go by
+ * their size.
+ * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- plan ----
+ *
+ * Dense: one dimension, out without gaps, inputs without gaps or one element for all, and one number of elements after
+ * which all of them stand at the boundary of an access. Otherwise rows of the innermost dimension are tiled: a thread's
+ * items lie along a row where it is longer than a block's threads, else along the rows. An input whose elements lie side
+ * by side along the next dimension, and not along the innermost, is transposed: it is staged, two of them at most. */
+extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__elementwise_problem *p,
+                                          const gpul__elementwise_op *op) {
+    const int32_t last = p->ndim - 1;
+    int32_t largest = op->out_bytes;
+    bool dense = p->ndim == 1 && p->strides[0][0] == 1;
+    memset(plan, 0, sizeof *plan);
+    for (int k = 0; k < 3; ++k)
+        if (op->in_bytes[k] > largest) largest = op->in_bytes[k];
+    const int32_t vector = 16 / largest;
+    const uintptr_t bytes = uintptr_t(vector) * uintptr_t(op->out_bytes), at = uintptr_t(p->out) % bytes;
+    const int64_t head = int64_t((bytes - at) % bytes) / op->out_bytes;
+    for (int k = 0; k < 3; ++k) {
+        const uintptr_t size = uintptr_t(op->in_bytes[k]);
+        if (size == 0 || p->in[k] == NULL || p->strides[1 + k][last] == 0) continue;
+        dense =
+            dense && p->strides[1 + k][0] == 1 && (uintptr_t(p->in[k]) + uintptr_t(head) * size) % (vector * size) == 0;
+    }
+    if (dense) {
+        plan->dense = 1;
+        plan->items = vector;
+        plan->head = int32_t(head < p->n ? head : p->n);
+        const int64_t packs = gpul_ceil_div(p->n - plan->head, vector) + (plan->head > 0 ? 1 : 0);
+        plan->blocks = gpul_ceil_div(packs, GPUL__ELEMENTWISE_THREADS);
+    } else {
+        int32_t next = -1;
+        plan->items = largest <= 2 ? 16 : 8;
+        const int32_t wide = largest <= 2 ? 64 : 32;
+        const int64_t columns = p->shape[last];
+        for (int k = 0; k < 3 && columns >= wide / 2; ++k) { /* what is transposed, and against which dimension */
+            if (op->in_bytes[k] == 0 || p->in[k] == NULL || p->strides[1 + k][last] <= 1) continue;
+            if (plan->staged & (plan->staged - 1)) continue;
+            for (int32_t d = last - 1; d >= 0; --d)
+                if (p->strides[1 + k][d] == 1 && p->shape[d] >= wide / 2 && (next < 0 || next == d)) {
+                    plan->staged |= 1 << k;
+                    next = d;
+                }
+        }
+        if (plan->staged && next != last - 1) /* that dimension becomes the next to the innermost */
+            for (int o = -1; o < 4; ++o) {
+                int64_t *const values = o < 0 ? p->shape : p->strides[o], value = values[next];
+                for (int32_t d = next; d < last - 1; ++d) values[d] = values[d + 1];
+                values[last - 1] = value;
+            }
+        plan->rows = 1;
+        for (int32_t d = 0; d < last; ++d) plan->rows *= p->shape[d];
+        plan->threads_x = 1;
+        if (plan->staged) plan->threads_x = wide;
+        else
+            while (plan->threads_x < GPUL__ELEMENTWISE_THREADS && plan->threads_x < columns) plan->threads_x *= 2;
+        plan->along_x = !plan->staged && columns > plan->threads_x;
+        const int32_t high = GPUL__ELEMENTWISE_THREADS / plan->threads_x;
+        const int32_t tall = plan->along_x ? high : high * plan->items;
+        plan->tiles_x =
+            gpul_ceil_div(columns, plan->along_x ? int64_t(plan->threads_x) * plan->items : plan->threads_x);
+        plan->tiles_y = gpul_ceil_div(plan->staged ? p->shape[last - 1] : plan->rows, tall);
+        plan->blocks = plan->tiles_x * plan->tiles_y * (plan->staged ? plan->rows / p->shape[last - 1] : 1);
+        for (int k = 0; k < 3; ++k)
+            if (plan->staged >> k & 1) {
+                const int32_t size = op->in_bytes[k];
+                plan->shared_bytes += int64_t(wide) * (tall + (size < 4 ? 4 / size : 1)) * size;
+            }
+    }
+    return plan->blocks > 2147483647 ? int32_t(cudaErrorInvalidConfiguration) : 0;
+}
+
+#ifdef GPULITE_NO_ELEMENTWISE
+
+extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t, int32_t) { return 0; }
+#define GPUL__ELEMENTWISE_KERNEL 0
+
+#else
+namespace {
+
+/* Floats round once: 16-bit results computed in float and rounded are correctly rounded, float having more than 2p + 2
+ * bits (Figueroa, When is double rounding innocuous?, 1995). */
+template <typename T> struct gpul__op_arithmetic {
     typedef T Out;
     typedef T A;
     typedef T B;
     typedef gpul__none C;
-    __device__ __forceinline__ T operator()(T a, T b, gpul__none) const { return gpul__add(a, b); }
+    int32_t op;
+    __device__ __forceinline__ T operator()(T a, T b, gpul__none) const {
+        return op == GPUL__MUL ? gpul__mul(a, b) : gpul__add(a, b);
+    }
 };
-template <typename T> struct gpul__op_mul {
-    typedef T Out;
-    typedef T A;
-    typedef T B;
-    typedef gpul__none C;
-    __device__ __forceinline__ T operator()(T a, T b, gpul__none) const { return gpul__mul(a, b); }
-};
+template <typename T>
+static int32_t gpul__arithmetic_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
+                                       const gpul__machine *machine, gpul_stream stream) {
+    gpul__op_arithmetic<T> op;
+    op.op = problem->op;
+    return gpul__elementwise_launch_op(problem, plan, machine, stream, op);
+}
 
 template <> struct gpul__dtype_of<uint16_t> {
     enum { value = -2 };
@@ -2141,178 +1748,331 @@ template <typename T> struct gpul__op_copy {
     typedef gpul__none C;
     __device__ __forceinline__ T operator()(T a, gpul__none, gpul__none) const { return a; }
 };
-template <typename T> struct gpul__op_fill {
-    typedef T Out;
-    typedef gpul__none A;
-    typedef gpul__none B;
-    typedef gpul__none C;
-    T value;
-    __device__ __forceinline__ T operator()(gpul__none, gpul__none, gpul__none) const { return value; }
-};
-template <typename T> static int32_t gpul__fill_launch(const gpul__elementwise_args *args) {
-    gpul__op_fill<T> op;
-    op.value = T(args->scalar);
-    return gpul__elementwise_launch_op(args, op);
-}
-
-#define GPUL__BY_DTYPE(launch, Op)                                                                                     \
-    {                                                                                                                  \
-        0, launch<Op<float>>, launch<Op<double>>, launch<Op<int32_t>>, launch<Op<int64_t>>, launch<Op<uint8_t>>,       \
-            launch<Op<gpul__f16>>, launch<Op<gpul__bf16>>                                                              \
-    }
 
 } /* namespace */
 
-extern "C" gpul__elementwise_fn gpul__find_elementwise(int32_t op, int32_t dtype_or_size) {
-    static const gpul__elementwise_fn arithmetic[2][8] = {GPUL__BY_DTYPE(gpul__elementwise_launch, gpul__op_add),
-                                                          GPUL__BY_DTYPE(gpul__elementwise_launch, gpul__op_mul)};
-    static const gpul__elementwise_fn moves[2][4] = {
-        {gpul__elementwise_launch<gpul__op_copy<uint8_t>>, gpul__elementwise_launch<gpul__op_copy<uint16_t>>,
-         gpul__elementwise_launch<gpul__op_copy<uint32_t>>, gpul__elementwise_launch<gpul__op_copy<uint64_t>>},
-        {gpul__fill_launch<uint8_t>, gpul__fill_launch<uint16_t>, gpul__fill_launch<uint32_t>,
-         gpul__fill_launch<uint64_t>}};
+extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_t dtype_or_size) {
+#define GPUL__ARITHMETIC(T) gpul__elementwise_of<gpul__op_arithmetic<T>>(gpul__arithmetic_launch<T>)
+#define GPUL__MOVE(T) gpul__elementwise_of<gpul__op_copy<T>>(gpul__elementwise_launch<gpul__op_copy<T>>)
+    static const gpul__elementwise_op arithmetic[7] = {
+        GPUL__ARITHMETIC(float),   GPUL__ARITHMETIC(double),   GPUL__ARITHMETIC(int32_t),  GPUL__ARITHMETIC(int64_t),
+        GPUL__ARITHMETIC(uint8_t), GPUL__ARITHMETIC(gpul_f16), GPUL__ARITHMETIC(gpul_bf16)};
+    static const gpul__elementwise_op moves[4] = {GPUL__MOVE(uint8_t), GPUL__MOVE(uint16_t), GPUL__MOVE(uint32_t),
+                                                  GPUL__MOVE(uint64_t)};
     if (op == GPUL__ADD || op == GPUL__MUL)
-        return dtype_or_size >= GPUL_F32 && dtype_or_size <= GPUL_BF16 ? arithmetic[op - GPUL__ADD][dtype_or_size] : 0;
-    if (op != GPUL__COPY && op != GPUL__FILL) return 0;
-    for (int k = 0; k < 4; ++k)
-        if (dtype_or_size == 1 << k) return moves[op - GPUL__COPY][k];
+        return dtype_or_size >= GPUL_F32 && dtype_or_size <= GPUL_BF16 ? &arithmetic[dtype_or_size - GPUL_F32] : 0;
+    for (int k = 0; op == GPUL__COPY && k < 4; ++k)
+        if (dtype_or_size == 1 << k) return &moves[k];
     return 0;
 }
+#define GPUL__ELEMENTWISE_KERNEL reinterpret_cast<const void *>(&gpul__elementwise_dense<gpul__op_arithmetic<float>, 4>)
+
+#endif /* GPULITE_NO_ELEMENTWISE */
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * 2. Reductions
  *
- * Bound by memory: each element is read once. All are instances of the engine in gpulite.h; an operation here says how
- * one more element enters, how two partial results join, and what is written in the end. Floating sums run in double,
- * where products of floats are exact; every multiply-add is an explicit fma, so that no compiler decides about bits.
+ * Bound by memory: each element is read once. An operation here says how elements enter, how two partial results join,
+ * and what is written in the end. Operations that differ in a map share a kernel, by a run-time flag. Floating sums run
+ * in double, where products of floats are exact; every multiply-add is an explicit fma, so that no compiler decides
+ * about bits.
  * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- plan ---- */
 
+/* The least power of two that is n or more, or `most`. */
+static inline int32_t gpul__power_of_two(int64_t n, int32_t most) {
+    int32_t p = 1;
+    while (p < most && p < n) p *= 2;
+    return p;
+}
+
+/* The rows of a warp tile, which make the tree: eight at least, and more where there would be more than 384 block tiles;
+ * from 512 rows on, 128 or more, with 32768 block tiles at most. */
+static inline int64_t gpul__tile_rows(int64_t n, int32_t row) {
+    const int64_t rows = gpul_ceil_div(gpul_ceil_div(n, row), gpul__warps);
+    const int64_t few = gpul_ceil_div(rows, 384), many = gpul_ceil_div(rows, 32768);
+    return few < 8 ? 8 : few <= 512 ? few : many < 128 ? 128 : many;
+}
+
+static inline bool gpul__multiples(int32_t ndim, const int64_t *shape, const int64_t *strides, int64_t of) {
+    for (int32_t d = 0; d < ndim; ++d)
+        if (shape[d] > 1 && strides[d] % of != 0) return false;
+    return true;
+}
+
+/* Rows, for outputs whose elements lie closer to each other than to those of the next output; short, if one warp tile has
+ * all elements of an output, and these are few or outputs many; else columns.
+ *
+ * Rows: eight warps take the warp tiles of an output, or fewer where it has fewer. A block has as many block tiles as
+ * make one round of blocks, of 128 rows in all at most; where outputs alone fill the device twice, all of its own.
+ *
+ * Columns: 256 threads, as deep as a warp tile has lanes and as wide as that leaves, or, for a few columns, several warp
+ * tiles side by side. A thread has one lane where that alone fills the device, else several. A block has one set of warp
+ * tiles, or 2, 4, .. up to a block tile, so that there are eight rounds at most. */
+extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__reduce_problem *p,
+                                        const gpul__reducer *reducer, const gpul__machine *machine) {
+    const int32_t vector = 16 / reducer->element_bytes, row = 32 * vector; /* elements */
+    const int64_t n = p->n, outputs = p->outputs, sms = machine->sms;
+    const int32_t inner = p->outer_ndim - 1;
+    memset(plan, 0, sizeof *plan);
+    plan->tile_rows = gpul__tile_rows(n, row);
+    plan->block_tiles = n == 0 ? 1 : int32_t(gpul_ceil_div(n, gpul__warps * plan->tile_rows * row));
+    plan->warp_tiles =
+        plan->block_tiles > 1 ? gpul__warps * plan->block_tiles : int32_t(gpul_ceil_div(n, plan->tile_rows * row));
+    plan->row_step = plan->block_tiles > 1 ? gpul__warps : 1;
+    plan->threads = GPUL__REDUCE_THREADS;
+    plan->outputs_at_once = 1;
+    plan->splits = 1;
+    const bool columns = reducer->columns > 0 && p->reduce_ndim == 1 && inner >= 0 && n > 1 && (p->y || outputs > 1) &&
+                         p->x_outer[inner] < p->x_reduce[0];
+    if (!columns) {
+        plan->vector = p->reduce_ndim == 1 && (n <= 1 || p->x_reduce[0] == 1) && uintptr_t(p->x) % 16 == 0 &&
+                       gpul__multiples(p->outer_ndim, p->outer_shape, p->x_outer, vector) &&
+                       (!p->y || (p->y_stride == 1 && uintptr_t(p->y) % 16 == 0));
+        if (reducer->columns > 0 && (n <= row || (plan->warp_tiles == 1 && outputs >= 64 * sms))) {
+            const int32_t each = reducer->element_bytes >= 4 ? 8 : 4; /* gpul__short_outputs */
+            plan->kernel = GPUL__REDUCE_SHORT;
+            plan->lanes = gpul__power_of_two(gpul_ceil_div(n, vector), 32);
+            plan->blocks = gpul_ceil_div(outputs, each * (GPUL__REDUCE_THREADS / plan->lanes));
+        } else {
+            plan->kernel = GPUL__REDUCE_ROWS;
+            plan->outputs_at_once = outputs > 2 ? reducer->outputs_at_once : 1;
+            plan->warps = gpul__power_of_two(plan->warp_tiles, gpul__warps);
+            plan->jobs = gpul_ceil_div(outputs, plan->outputs_at_once * (gpul__warps / plan->warps));
+            const int64_t round = (plan->outputs_at_once > 1 ? 2 : 3) * sms, work = plan->jobs * plan->block_tiles;
+            const int64_t fair = gpul_ceil_div(work, round), longest = 128 / (plan->tile_rows * plan->outputs_at_once);
+            int64_t tiles = plan->jobs >= 2 * sms ? int64_t(gpul__most_tiles) : fair < longest ? fair : longest;
+            if (tiles < 1) tiles = 1;
+            if (tiles > plan->block_tiles) tiles = plan->block_tiles;
+            if (tiles > gpul__most_tiles) tiles = gpul__most_tiles;
+            plan->tiles = int32_t(tiles);
+            plan->splits = int32_t(gpul_ceil_div(plan->block_tiles, tiles));
+            plan->blocks = plan->jobs * plan->splits;
+            plan->shared_bytes =
+                int64_t(plan->outputs_at_once) * gpul__most_tiles * gpul__warps * reducer->partial_bytes + 16;
+            if (plan->splits > 1) {
+                plan->counters = plan->jobs;
+                plan->partials = outputs * plan->block_tiles;
+            }
+        }
+    } else {
+        const int32_t each = reducer->columns, sets = vector >= 8 ? 1 : 8 / vector;
+        plan->kernel = GPUL__REDUCE_COLUMNS;
+        plan->vector = p->x_outer[inner] == 1 && p->outer_shape[inner] % each == 0 && p->x_reduce[0] % each == 0 &&
+                       uintptr_t(p->x) % uintptr_t(each * reducer->element_bytes) == 0 &&
+                       gpul__multiples(inner, p->outer_shape, p->x_outer, each);
+        plan->lanes = gpul__power_of_two(gpul_ceil_div(n, vector), 32);
+        const int64_t strips = gpul_ceil_div(outputs, each);
+        const int32_t shallow = plan->lanes > sets ? plan->lanes / sets : 1;
+        plan->deep = sets > 1 && strips * shallow * plan->warp_tiles < 2 * GPUL__REDUCE_THREADS * sms;
+        const int32_t threads = plan->deep ? plan->lanes : shallow; /* of a warp tile */
+        plan->jobs = gpul_ceil_div(strips, GPUL__REDUCE_THREADS / threads);
+        plan->width = int32_t(gpul_ceil_div(strips, plan->jobs));
+        plan->tiles_at_once = 1;
+        while (plan->tiles_at_once < gpul__warps && plan->tiles_at_once < plan->warp_tiles &&
+               2 * plan->tiles_at_once * threads * plan->width <= GPUL__REDUCE_THREADS)
+            plan->tiles_at_once *= 2;
+        plan->depth = threads * plan->tiles_at_once;
+        plan->threads = (plan->depth * plan->width + 31) / 32 * 32;
+        const int64_t work = plan->jobs * gpul_ceil_div(plan->warp_tiles, plan->tiles_at_once);
+        int32_t levels = 0; /* of the tree over a block's sets */
+        plan->tiles = 1;
+        while (plan->tiles * plan->tiles_at_once < gpul__warps &&
+               plan->tiles * plan->tiles_at_once < plan->warp_tiles &&
+               (plan->block_tiles > 256 || work > plan->tiles * 16 * sms)) {
+            plan->tiles *= 2;
+            ++levels;
+        }
+        plan->splits = int32_t(gpul_ceil_div(plan->warp_tiles, plan->tiles * plan->tiles_at_once));
+        plan->blocks = plan->jobs * plan->splits;
+        plan->shared_bytes = int64_t(each) * (plan->threads + levels * plan->width) * reducer->partial_bytes + 16;
+        if (plan->splits > 1) {
+            plan->counters = plan->jobs;
+            plan->partials = outputs * plan->splits;
+        }
+    }
+    if (plan->blocks > 2147483647 || plan->partials > INT64_MAX / 64) return int32_t(cudaErrorInvalidConfiguration);
+    return 0;
+}
+
+/* ---- workspaces: the memory, and whose each is ---- */
+
+static __device__ gpul__workspace gpul__workspaces[GPUL__WORKSPACES];
+/* by device: the address, once it has been asked for, and the owners' keys; 0: nobody's */
+static std::atomic<int64_t> gpul__workspace_address[64], gpul__workspace_owner[64][GPUL__WORKSPACES];
+
+static inline bool gpul__replace(std::atomic<int64_t> &cell, int64_t expected, int64_t value) {
+    return cell.compare_exchange_strong(expected, value);
+}
+
+extern "C" gpul__workspace *gpul__workspace_of(int32_t device, int64_t key) {
+    int32_t k = 0;
+    if (device < 0 || device >= 64) return 0;
+    std::atomic<int64_t> *const owner = gpul__workspace_owner[device];
+    while (k < GPUL__WORKSPACES && owner[k].load() != key) ++k;
+    if (k == GPUL__WORKSPACES)
+        for (k = 0; k < GPUL__WORKSPACES && !gpul__replace(owner[k], 0, key);) ++k;
+    if (k == GPUL__WORKSPACES) return 0;
+    void *address = reinterpret_cast<void *>(intptr_t(gpul__workspace_address[device].load()));
+    if (!address) {
+        const cudaError_t e = cudaGetSymbolAddress(&address, gpul__workspaces);
+        if (e != cudaSuccess) {
+            if (cudaPeekAtLastError() == e) cudaGetLastError();
+            return 0;
+        }
+        gpul__workspace_address[device].store(int64_t(reinterpret_cast<intptr_t>(address)));
+    }
+    return static_cast<gpul__workspace *>(address) + k;
+}
+
+/* One, or two where two threads found the first at once. */
+extern "C" int32_t gpul__workspaces_pass(int64_t key, int64_t to) {
+    int32_t count = 0;
+    for (int32_t device = 0; device < 64; ++device)
+        for (int32_t k = 0; k < GPUL__WORKSPACES; ++k)
+            count += gpul__replace(gpul__workspace_owner[device][k], key, to);
+    return count;
+}
+
+#ifndef GPULITE_NO_REDUCE
 namespace {
 
 /* The type that sums run in */
 template <typename T> struct gpul__sum_of { typedef int64_t type; };
 template <> struct gpul__sum_of<float> { typedef double type; };
 template <> struct gpul__sum_of<double> { typedef double type; };
-template <> struct gpul__sum_of<gpul__f16> { typedef double type; };
-template <> struct gpul__sum_of<gpul__bf16> { typedef double type; };
+template <> struct gpul__sum_of<gpul_f16> { typedef double type; };
+template <> struct gpul__sum_of<gpul_bf16> { typedef double type; };
 
 /* The value that comparisons run on: 16-bit floats as floats */
 template <typename T> struct gpul__value_of { typedef T type; };
-template <> struct gpul__value_of<gpul__f16> { typedef float type; };
-template <> struct gpul__value_of<gpul__bf16> { typedef float type; };
+template <> struct gpul__value_of<gpul_f16> { typedef float type; };
+template <> struct gpul__value_of<gpul_bf16> { typedef float type; };
 
-template <typename To, typename T> static __device__ __forceinline__ To gpul__widen(T x) { return To(x); }
-template <> __device__ __forceinline__ double gpul__widen<double, gpul__f16>(gpul__f16 x) { return gpul__to_float(x); }
-template <> __device__ __forceinline__ double gpul__widen<double, gpul__bf16>(gpul__bf16 x) {
-    return gpul__to_float(x);
-}
-template <> __device__ __forceinline__ float gpul__widen<float, gpul__f16>(gpul__f16 x) { return gpul__to_float(x); }
-template <> __device__ __forceinline__ float gpul__widen<float, gpul__bf16>(gpul__bf16 x) { return gpul__to_float(x); }
-
-static __device__ __forceinline__ double gpul__multiply_add(double a, double b, double c) { return fma(a, b, c); }
-static __device__ __forceinline__ float gpul__multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
-static __device__ __forceinline__ int64_t gpul__multiply_add(int64_t a, int64_t b, int64_t c) {
-    return gpul__add(gpul__mul(a, b), c);
-}
 static __device__ __forceinline__ double gpul__absolute(double a) { return fabs(a); }
 static __device__ __forceinline__ int64_t gpul__absolute(int64_t a) { return a < 0 ? int64_t(-uint64_t(a)) : a; }
-template <typename A, typename T> static __device__ __forceinline__ A gpul__magnitude(T x) {
-    return gpul__absolute(gpul__widen<A>(x));
-}
-/* in 32 bits: 2^28 integers take 240 us, in 64 bits 247 */
-template <> __device__ __forceinline__ int64_t gpul__magnitude<int64_t, int32_t>(int32_t x) {
-    return int64_t(x < 0 ? 0u - uint32_t(x) : uint32_t(x));
-}
+static __device__ __forceinline__ int32_t gpul__absolute(int32_t a) { return a; } /* of bytes alone */
 
-/* Entries of the table at the end whose kernels differ in a flag share them (make()), for each kernel costs compile
- * time. */
-template <typename Op, typename T, typename A = typename gpul__sum_of<T>::type>
-struct gpul__sum_base : gpul__reduction<Op, T, A> {
-    __device__ __forceinline__ A identity() const { return A(0); }
-    __device__ __forceinline__ A combine(A a, A b) const { return gpul__add(a, b); }
-    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t) const {
-        gpul__store(out, i, dtype, a);
-    }
-};
-/* A is double for the mean of 64-bit integers, whose sum may not fit. */
+/* sum, prod, abs-sum, sum of squares, count-nonzero and mean, by `kind` */
+enum { gpul__plain, gpul__magnitude, gpul__square, gpul__nonzero, gpul__product };
 template <typename T, typename A = typename gpul__sum_of<T>::type>
-struct gpul__sum : gpul__sum_base<gpul__sum<T, A>, T, A> {
+struct gpul__sum : gpul__reduction<gpul__sum<T, A>, T, A> {
+    typedef typename gpul__reduction<gpul__sum<T, A>, T, A>::Y Y;
+    int32_t kind;
     bool mean;
-    __device__ __forceinline__ A fold(A acc, T x, gpul__none, int) const { return gpul__add(acc, gpul__widen<A>(x)); }
+    __device__ __forceinline__ A identity() const { return A(kind == gpul__product ? 1 : 0); }
+    __device__ __forceinline__ A combine(A a, A b) const {
+        return kind == gpul__product ? gpul__mul(a, b) : gpul__add(a, b);
+    }
+    template <typename V> __device__ __forceinline__ V map(V v) const {
+        return kind == gpul__magnitude ? gpul__absolute(v) : kind == gpul__nonzero ? V(v != V(0)) : v;
+    }
+    __device__ __forceinline__ A fold(A acc, const T *x, const Y *, int count, int) const {
+        enum { kN = 16 / sizeof(T) };
+        if (kind == gpul__product) {
+            GPUL__UNROLL
+            for (int k = 0; k < kN; ++k)
+                if (k < count) acc = gpul__mul(acc, gpul__widen<A>(x[k]));
+        } else if (sizeof(T) == 1) { /* sixteen squares of bytes fit into 32 bits */
+            int32_t sum = 0;
+            GPUL__UNROLL
+            for (int k = 0; k < kN; ++k) {
+                const int32_t v = map(gpul__widen<int32_t>(x[k]));
+                if (k < count) sum += kind == gpul__square ? v * v : v;
+            }
+            acc = gpul__add(acc, A(sum));
+        } else if (kind == gpul__plain) {
+            GPUL__UNROLL
+            for (int k = 0; k < kN; ++k)
+                if (k < count) acc = gpul__add(acc, gpul__widen<A>(x[k]));
+        } else {
+            GPUL__UNROLL
+            for (int k = 0; k < kN; ++k) {
+                const A v = map(gpul__widen<A>(x[k]));
+                if (k < count) acc = gpul__multiply_add(v, kind == gpul__square ? v : A(1), acc); /* times 1: the sum */
+            }
+        }
+        return acc;
+    }
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t n) const {
         if (mean) gpul__store(out, i, dtype, __ddiv_rn(double(a), double(n)));
         else gpul__store(out, i, dtype, a);
     }
-    static gpul__sum make() { return make(false); }
-    static gpul__sum make(bool mean) {
-        gpul__sum op;
-        op.mean = mean;
-        return op;
-    }
 };
-template <typename T> struct gpul__mean_of { typedef gpul__sum<T> type; };
-template <> struct gpul__mean_of<int64_t> { typedef gpul__sum<int64_t, double> type; };
-template <typename T> struct gpul__mean : gpul__mean_of<T>::type {
-    static typename gpul__mean_of<T>::type make() { return gpul__mean_of<T>::type::make(true); }
-};
-template <typename T> struct gpul__abs_sum : gpul__sum_base<gpul__abs_sum<T>, T> {
-    typedef typename gpul__sum_of<T>::type A;
-    __device__ __forceinline__ A fold(A acc, T x, gpul__none, int) const {
-        return gpul__add(acc, gpul__magnitude<A>(x));
-    }
-};
-template <typename T> struct gpul__sum_sq : gpul__sum_base<gpul__sum_sq<T>, T> {
-    typedef typename gpul__sum_of<T>::type A;
-    __device__ __forceinline__ A fold(A acc, T x, gpul__none, int) const {
-        return gpul__multiply_add(gpul__widen<A>(x), gpul__widen<A>(x), acc);
-    }
-};
-template <typename T> struct gpul__dot : gpul__sum_base<gpul__dot<T>, T, double> {
-    typedef T Y;
-    __device__ __forceinline__ double fold(double acc, T x, T y, int) const { return fma(double(x), double(y), acc); }
-};
-template <typename T> struct gpul__count_nonzero : gpul__sum_base<gpul__count_nonzero<T>, T, int64_t> {
-    __device__ __forceinline__ int64_t fold(int64_t acc, T x, gpul__none, int) const { return acc + (x != T(0)); }
-};
-template <typename T> struct gpul__prod : gpul__reduction<gpul__prod<T>, T, typename gpul__sum_of<T>::type> {
-    typedef typename gpul__sum_of<T>::type A;
-    __device__ __forceinline__ A identity() const { return A(1); }
-    __device__ __forceinline__ A combine(A a, A b) const { return gpul__mul(a, b); }
-    __device__ __forceinline__ A fold(A acc, T x, gpul__none, int) const { return gpul__mul(acc, gpul__widen<A>(x)); }
-    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t) const {
+template <typename T, typename A, int kKind, bool kMean>
+static int32_t gpul__sum_launch(const gpul__reduce_problem *problem, const gpul__reduce_plan *plan,
+                                const gpul__machine *machine, void *partials, uint32_t *counters, gpul_stream stream) {
+    gpul__sum<T, A> op;
+    op.kind = kKind;
+    op.mean = kMean;
+    return gpul__reduce_launch_op(problem, plan, machine, partials, counters, stream, op);
+}
+
+template <typename T> struct gpul__dot : gpul__reduction<gpul__dot<T>, T, double, T> {
+    enum { kRowsOnly = 1 };
+    __device__ __forceinline__ double identity() const { return 0; }
+    __device__ __forceinline__ double combine(double a, double b) const { return gpul__add(a, b); }
+    __device__ __forceinline__ double one(double acc, T x, T y, int) const { return fma(double(x), double(y), acc); }
+    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, double a, int64_t) const {
         gpul__store(out, i, dtype, a);
     }
 };
 
-/* Sums of d and d^2 with d = x - pivot, the pivot being the first element: var = (sum d^2 - (sum d)^2 / n) / n. The
- * subtraction loses (sum d)^2 / n over n var = (mean - pivot)^2 / var, and that is n at most, for the pivot itself adds
- * (mean - pivot)^2 / n to the variance: no data makes the cancellation unbounded, as it is with pivot 0. */
+/* Variance in one pass: the number of elements, their mean about a pivot (the first element), and the sum of squared
+ * distances from that mean. A vector's own are computed in two passes over its registers and joined to those before by
+ * Chan, Golub and LeVeque's formula (Updating formulae and a pairwise algorithm for computing sample variances, 1979):
+ * nothing is subtracted from anything of its size, wherever the pivot lies, and no term is negative. Integers are taken
+ * as their exact differences from the pivot. */
 struct gpul__moments {
-    double first, second;
+    double count, mean, squares;
 };
+template <typename T> static __device__ __forceinline__ double gpul__difference(T x, T pivot) {
+    return __dsub_rn(double(x), double(pivot));
+}
+template <> __device__ __forceinline__ double gpul__difference<int64_t>(int64_t x, int64_t pivot) {
+    return x < pivot ? -double(uint64_t(pivot) - uint64_t(x)) : double(uint64_t(x) - uint64_t(pivot));
+}
 template <typename T> struct gpul__var : gpul__reduction<gpul__var<T>, T, gpul__moments> {
-    double pivot;
-    __device__ __forceinline__ void begin(const T *first) { pivot = double(*first); }
+    typedef gpul__none Y;
+    T pivot;
+    __device__ __forceinline__ void begin(const T *first) { pivot = *first; }
     __device__ __forceinline__ gpul__moments identity() const {
         gpul__moments m;
-        m.first = m.second = 0;
+        m.count = m.mean = m.squares = 0;
         return m;
     }
     __device__ __forceinline__ gpul__moments combine(gpul__moments a, gpul__moments b) const {
-        a.first = __dadd_rn(a.first, b.first);
-        a.second = __dadd_rn(a.second, b.second);
-        return a;
+        gpul__moments m;
+        if (b.count == 0) return a;
+        if (a.count == 0) return b;
+        const double delta = __dsub_rn(b.mean, a.mean);
+        m.count = __dadd_rn(a.count, b.count);
+        const double step = __dmul_rn(delta, __ddiv_rn(b.count, m.count));
+        m.mean = __dadd_rn(a.mean, step);
+        m.squares = fma(__dmul_rn(delta, step), a.count, __dadd_rn(a.squares, b.squares));
+        return m;
     }
-    __device__ __forceinline__ gpul__moments fold(gpul__moments acc, T x, gpul__none, int) const {
-        const double d = __dsub_rn(double(x), pivot);
-        acc.first = __dadd_rn(acc.first, d);
-        acc.second = fma(d, d, acc.second);
-        return acc;
+    __device__ __forceinline__ gpul__moments fold(gpul__moments acc, const T *x, const Y *, int count, int) const {
+        enum { kN = 16 / sizeof(T) };
+        gpul__moments m;
+        double d[kN], sum = 0, squares = 0;
+        GPUL__UNROLL
+        for (int k = 0; k < kN; ++k) {
+            d[k] = k < count ? gpul__difference(x[k], pivot) : 0;
+            sum = __dadd_rn(sum, d[k]);
+        }
+        m.count = double(count);
+        m.mean = count == int(kN) ? __dmul_rn(sum, 1.0 / kN) : __ddiv_rn(sum, m.count);
+        GPUL__UNROLL
+        for (int k = 0; k < kN; ++k) {
+            const double apart = __dsub_rn(d[k], m.mean);
+            if (k < count) squares = fma(apart, apart, squares);
+        }
+        m.squares = squares;
+        return combine(acc, m);
     }
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, gpul__moments a, int64_t n) const {
-        const double mean = __ddiv_rn(a.first, double(n));
-        const double var = __ddiv_rn(fma(-mean, a.first, a.second), double(n));
-        gpul__store(out, i, dtype, var < 0 ? 0.0 : var);
+        gpul__store(out, i, dtype, __ddiv_rn(a.squares, double(n)));
     }
 };
 
@@ -2352,36 +2112,26 @@ template <typename T> struct gpul__min : gpul__reduction<gpul__min<T>, T, typena
     __device__ __forceinline__ V combine(V a, V b) const {
         return a < b || gpul__is_nan(a) ? a : b; /* of equals the second: +0 and -0 by position */
     }
-    __device__ __forceinline__ V fold(V acc, T x, gpul__none, int) const {
+    __device__ __forceinline__ V one(V acc, T x, gpul__none, int) const {
         return combine(acc, mirror(gpul__widen<V>(x)));
     }
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, V a, int64_t) const {
         gpul__store(out, i, dtype, mirror(a));
     }
-    static gpul__min make() { return make(false); }
-    static gpul__min make(bool mirrored) {
-        gpul__min op;
-        op.mirror.set(mirrored);
-        return op;
-    }
-};
-template <typename T> struct gpul__max : gpul__min<T> {
-    static gpul__min<T> make() { return gpul__min<T>::make(true); }
 };
 
 template <typename V> struct gpul__place {
     V value;
     int64_t index; /* INT64_MAX, and the largest value that there is: none yet */
 };
-/* Within a slot the places rise, so that a strict comparison of values alone keeps the first of equals. Comparing
- * places as well is what made the argmin of 2^30 floats take 1480 us on an H200, in place of 946. */
-template <typename V> struct gpul__place_in_unit {
+/* Within a lane the places rise, so that a strict comparison of values alone keeps the first of equals. */
+template <typename V> struct gpul__place_in_tile {
     V value;
     int at; /* -1: nothing was below `value` yet, the largest that there is */
 };
 template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, gpul__place<T>> {
     typedef gpul__place<T> Place;
-    typedef gpul__place_in_unit<T> Lane;
+    typedef gpul__place_in_tile<T> Lane;
     gpul__mirror<T> mirror;
     __device__ __forceinline__ Place identity() const {
         Place none;
@@ -2399,14 +2149,14 @@ template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, 
         const Lane lane = {gpul__most<T>::value(), -1};
         return lane;
     }
-    __device__ __forceinline__ Lane fold(Lane lane, T x, gpul__none, int at) const {
+    __device__ __forceinline__ Lane one(Lane lane, T x, gpul__none, int at) const {
         const T v = mirror(x);
         const bool takes = !(v >= lane.value) && !gpul__is_nan(lane.value); /* the first NaN stays */
         lane.value = takes ? v : lane.value;
         lane.at = takes ? at : lane.at;
         return lane;
     }
-    __device__ __forceinline__ Place settle(Lane lane, int64_t begin, int at) const {
+    __device__ __forceinline__ Place finish(Lane lane, int64_t begin, int at) const {
         Place place = identity();
         place.value = lane.value;
         place.index = begin + (lane.at < 0 ? at : lane.at);
@@ -2415,96 +2165,100 @@ template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, 
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, Place a, int64_t) const {
         gpul__store(out, i, dtype, a.index);
     }
-    static gpul__argmin make() { return make(false); }
-    static gpul__argmin make(bool mirrored) {
-        gpul__argmin op;
-        op.mirror.set(mirrored);
-        return op;
-    }
 };
-template <typename T> struct gpul__argmax : gpul__argmin<T> {
-    static gpul__argmin<T> make() { return gpul__argmin<T>::make(true); }
-};
+template <typename Op, bool kMirrored>
+static int32_t gpul__extreme_launch(const gpul__reduce_problem *problem, const gpul__reduce_plan *plan,
+                                    const gpul__machine *machine, void *partials, uint32_t *counters,
+                                    gpul_stream stream) {
+    Op op;
+    op.mirror.set(kMirrored);
+    return gpul__reduce_launch_op(problem, plan, machine, partials, counters, stream, op);
+}
 
 } /* namespace */
+#endif /* GPULITE_NO_REDUCE */
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * 3. Matrix-vector product
  *
- * y = alpha A x + beta y is a reduction of A[i, :] * x along a row for each i: the engine's `rows` kernel for row-major
- * matrices, its `cols` kernel for column-major ones, with the columns split over blocks and joined in order, or
- * `narrow` where there are few columns. Each product enters by one fma in A's own precision: at most cols + 2 roundings
- * reach any element. beta = 0 must not read y.
+ * y = alpha A x + beta y is a reduction of A[i, :] * x along a row for each i: the engine's rows kernel for row-major
+ * matrices, its columns kernel for column-major ones, with the columns split over blocks and joined in order. Each
+ * product enters by one fma in A's own precision, and alpha and beta by another: at most cols + 2 roundings reach any
+ * element. beta = 0 must not read y.
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifndef GPULITE_NO_GEMV
 namespace {
 
-template <typename T> struct gpul__gemv : gpul__reduction<gpul__gemv<T>, T, T> {
-    enum { kTogether = 4, kStaged = 1 };
-    typedef T Y;
+template <typename T> struct gpul__gemv : gpul__reduction<gpul__gemv<T>, T, T, T> {
+    enum { kTogether = 4 };
     T alpha, beta;
     __device__ __forceinline__ T identity() const { return T(0); }
-    __device__ __forceinline__ T fold(T acc, T a, T x, int) const { return gpul__multiply_add(a, x, acc); }
+    __device__ __forceinline__ T one(T acc, T a, T x, int) const { return gpul__multiply_add(a, x, acc); }
     __device__ __forceinline__ T combine(T a, T b) const { return gpul__add(a, b); }
-    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype, T acc, int64_t n) const {
-        T *y = static_cast<T *>(out) + i;
-        const T product = n == 0 ? T(0) : gpul__mul(alpha, acc);
-        *y = beta == T(0) ? product : gpul__multiply_add(beta, *y, product);
+    /* NaN is written as one bit pattern, as by reductions */
+    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, T acc, int64_t n) const {
+        const T old = beta == T(0) ? T(0) : gpul__mul(beta, static_cast<const T *>(out)[i]);
+        gpul__store(out, i, dtype,
+                    n == 0         ? old
+                    : beta == T(0) ? gpul__mul(alpha, acc)
+                                   : gpul__multiply_add(alpha, acc, old));
     }
 };
-template <typename T> static int32_t gpul__gemv_launch(gpul__reduce_args *args) {
+template <typename T>
+static int32_t gpul__gemv_launch(const gpul__reduce_problem *problem, const gpul__reduce_plan *plan,
+                                 const gpul__machine *machine, void *partials, uint32_t *counters, gpul_stream stream) {
     gpul__gemv<T> op;
-    op.alpha = T(args->alpha);
-    op.beta = T(args->beta);
-    return gpul__reduce_launch_op(args, op);
+    op.alpha = T(problem->alpha);
+    op.beta = T(problem->beta);
+    return gpul__reduce_launch_op(problem, plan, machine, partials, counters, stream, op);
 }
 
 } /* namespace */
 #endif
 
-#define GPUL__NO_REDUCER                                                                                               \
-    { 0 }
-#define GPUL__REDUCERS(Op)                                                                                             \
-    {                                                                                                                  \
-        GPUL__NO_REDUCER, GPUL__REDUCER(Op<float>), GPUL__REDUCER(Op<double>), GPUL__REDUCER(Op<int32_t>),             \
-            GPUL__REDUCER(Op<int64_t>), GPUL__REDUCER(Op<uint8_t>), GPUL__NO_REDUCER, GPUL__NO_REDUCER                 \
-    }
-#define GPUL__REDUCERS_16(Op)                                                                                          \
-    {                                                                                                                  \
-        GPUL__NO_REDUCER, GPUL__REDUCER(Op<float>), GPUL__REDUCER(Op<double>), GPUL__REDUCER(Op<int32_t>),             \
-            GPUL__REDUCER(Op<int64_t>), GPUL__REDUCER(Op<uint8_t>), GPUL__REDUCER(Op<gpul__f16>),                      \
-            GPUL__REDUCER(Op<gpul__bf16>)                                                                              \
-    }
-
 extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype) {
-    static const gpul__reducer table[GPUL__GEMV + 1][GPUL_BF16 + 1] = {
-        {GPUL__NO_REDUCER},
-        GPUL__REDUCERS_16(gpul__sum),
-        GPUL__REDUCERS(gpul__prod),
-        GPUL__REDUCERS_16(gpul__min),
-        GPUL__REDUCERS_16(gpul__max),
-        GPUL__REDUCERS(gpul__abs_sum),
-        GPUL__REDUCERS(gpul__sum_sq),
-        GPUL__REDUCERS(gpul__mean),
-        GPUL__REDUCERS(gpul__var),
-        GPUL__REDUCERS(gpul__argmin),
-        GPUL__REDUCERS(gpul__argmax),
-        GPUL__REDUCERS(gpul__count_nonzero),
-        {GPUL__NO_REDUCER, GPUL__REDUCER(gpul__dot<float>), GPUL__REDUCER(gpul__dot<double>)},
-#ifndef GPULITE_NO_GEMV
-        {GPUL__NO_REDUCER, {&gpul__gemv_launch<float>}, {&gpul__gemv_launch<double>}},
+    static const gpul__reducer none = {0, 0, 0, 0, 0};
+    (void)none;
+#ifndef GPULITE_NO_REDUCE
+#define GPUL__SUM(T, A, kind, mean) gpul__reducer_of<gpul__sum<T, A>>(gpul__sum_launch<T, A, kind, mean>)
+#define GPUL__EXTREME(Op, mirrored) gpul__reducer_of<Op>(gpul__extreme_launch<Op, mirrored>)
+#define GPUL__SUMS(kind)                                                                                               \
+    GPUL__SUM(float, double, kind, false), GPUL__SUM(double, double, kind, false),                                     \
+        GPUL__SUM(int32_t, int64_t, kind, false), GPUL__SUM(int64_t, int64_t, kind, false),                            \
+        GPUL__SUM(uint8_t, int64_t, kind, false)
+#define GPUL__EXTREMES(Op, mirrored)                                                                                   \
+    GPUL__EXTREME(Op<float>, mirrored), GPUL__EXTREME(Op<double>, mirrored), GPUL__EXTREME(Op<int32_t>, mirrored),     \
+        GPUL__EXTREME(Op<int64_t>, mirrored), GPUL__EXTREME(Op<uint8_t>, mirrored)
+#define GPUL__VAR(T) gpul__reducer_of<gpul__var<T>>(gpul__reduce_launch<gpul__var<T>>)
+#define GPUL__DOTS(T) gpul__reducer_of<gpul__dot<T>>(gpul__reduce_launch<gpul__dot<T>>)
+    static const gpul__reducer table[GPUL__DOT - GPUL_SUM + 1][GPUL_BF16] = {
+        {GPUL__SUMS(gpul__plain), GPUL__SUM(gpul_f16, double, gpul__plain, false),
+         GPUL__SUM(gpul_bf16, double, gpul__plain, false)},
+        {GPUL__SUMS(gpul__product)},
+        {GPUL__EXTREMES(gpul__min, false), GPUL__EXTREME(gpul__min<gpul_f16>, false),
+         GPUL__EXTREME(gpul__min<gpul_bf16>, false)},
+        {GPUL__EXTREMES(gpul__min, true), GPUL__EXTREME(gpul__min<gpul_f16>, true),
+         GPUL__EXTREME(gpul__min<gpul_bf16>, true)},
+        {GPUL__SUMS(gpul__magnitude)},
+        {GPUL__SUMS(gpul__square)},
+        {GPUL__SUM(float, double, gpul__plain, true), GPUL__SUM(double, double, gpul__plain, true),
+         GPUL__SUM(int32_t, int64_t, gpul__plain, true), GPUL__SUM(int64_t, double, gpul__plain, true),
+         GPUL__SUM(uint8_t, int64_t, gpul__plain, true)},
+        {GPUL__VAR(float), GPUL__VAR(double), GPUL__VAR(int32_t), GPUL__VAR(int64_t), GPUL__VAR(uint8_t)},
+        {GPUL__EXTREMES(gpul__argmin, false)},
+        {GPUL__EXTREMES(gpul__argmin, true)},
+        {GPUL__SUMS(gpul__nonzero)},
+        {GPUL__DOTS(float), GPUL__DOTS(double)}};
+    if (op >= GPUL_SUM && op <= GPUL__DOT && dtype >= GPUL_F32 && dtype <= GPUL_BF16)
+        return table[op - GPUL_SUM][dtype - GPUL_F32].launch ? &table[op - GPUL_SUM][dtype - GPUL_F32] : 0;
 #endif
-    };
-    if (op < GPUL_SUM || op > GPUL__GEMV || dtype < GPUL_F32 || dtype > GPUL_BF16) return 0;
-    return table[op][dtype].launch ? &table[op][dtype] : 0;
-}
-
-static __device__ gpul__workspace gpul__workspaces[GPUL__WORKSPACES];
-extern "C" int32_t gpul__find_workspaces(gpul__workspace **first) {
-    void *address = 0;
-    const cudaError_t e = cudaGetSymbolAddress(&address, gpul__workspaces);
-    *first = static_cast<gpul__workspace *>(address);
-    return int32_t(e);
+#ifndef GPULITE_NO_GEMV
+    static const gpul__reducer gemv[2] = {gpul__reducer_of<gpul__gemv<float>>(gpul__gemv_launch<float>),
+                                          gpul__reducer_of<gpul__gemv<double>>(gpul__gemv_launch<double>)};
+    if (op == GPUL__GEMV && (dtype == GPUL_F32 || dtype == GPUL_F64)) return &gemv[dtype - GPUL_F32];
+#endif
+    (void)op, (void)dtype;
+    return 0;
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -4091,8 +3845,8 @@ template <> struct gpul__gemm_type<double> { typedef double Compute; };
 
 static __device__ __forceinline__ float gpul__gemm_widen(float x) { return x; }
 static __device__ __forceinline__ double gpul__gemm_widen(double x) { return x; }
-static __device__ __forceinline__ float gpul__gemm_widen(gpul__f16 x) { return gpul__to_float(x); }
-static __device__ __forceinline__ float gpul__gemm_widen(gpul__bf16 x) { return gpul__to_float(x); }
+static __device__ __forceinline__ float gpul__gemm_widen(gpul_f16 x) { return gpul__to_float(x); }
+static __device__ __forceinline__ float gpul__gemm_widen(gpul_bf16 x) { return gpul__to_float(x); }
 template <typename T> struct gpul__gemm_narrow {
     static __device__ __forceinline__ T from(float x) { return gpul__from_float<T>(x); }
 };
@@ -4459,8 +4213,8 @@ extern "C" int32_t gpul__gemm_launch(const gpul__gemm_args *args) {
     switch (args->dtype) {
     case GPUL_F32: return gpul__gemm_launch_type<float>(args);
     case GPUL_F64: return gpul__gemm_launch_type<double>(args);
-    case GPUL_F16: return gpul__gemm_launch_type<gpul__f16>(args);
-    case GPUL_BF16: return gpul__gemm_launch_type<gpul__bf16>(args);
+    case GPUL_F16: return gpul__gemm_launch_type<gpul_f16>(args);
+    case GPUL_BF16: return gpul__gemm_launch_type<gpul_bf16>(args);
     default: return int32_t(cudaErrorInvalidValue);
     }
 }
@@ -4473,10 +4227,14 @@ extern "C" int32_t gpul__gemm_launch(const gpul__gemm_args *args) {
  * ------------------------------------------------------------------------------------------------------------------ */
 extern "C" int32_t gpul__kernel_arch(int32_t family, int32_t *binary, int32_t *ptx) {
     static const void *const kernels[GPUL__FAMILIES] = {
-        reinterpret_cast<const void *>(&gpul__elementwise_dense<gpul__op_add<float>, 4>),
-        reinterpret_cast<const void *>(&gpul__reduce_rows<gpul__sum<float>, 1, 3>),
+        GPUL__ELEMENTWISE_KERNEL,
+#ifndef GPULITE_NO_REDUCE
+        reinterpret_cast<const void *>(&gpul__reduce_rows<gpul__sum<float>, 1>),
+#else
+        0,
+#endif
 #ifndef GPULITE_NO_GEMV
-        reinterpret_cast<const void *>(&gpul__reduce_rows<gpul__gemv<float>, 1, 3>),
+        reinterpret_cast<const void *>(&gpul__reduce_rows<gpul__gemv<float>, 1>),
 #else
         0,
 #endif

@@ -8,6 +8,9 @@ gpul_status test_mixed(gpul_array *out, const gpul_array *x, const gpul_array *y
 gpul_status test_select(gpul_array *out, const gpul_array *x, const gpul_array *y, const gpul_array *z,
                         gpul_stream stream);
 gpul_status test_is_odd(gpul_array *out, const gpul_array *x, gpul_stream stream);
+gpul_status test_axpy(gpul_array *out, double a, const gpul_array *x, const gpul_array *y, gpul_stream stream);
+gpul_status test_half(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream);
+gpul_status test_mean_square(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
 gpul_status test_sum_abs(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
 gpul_status test_l2_norm(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
 gpul_status test_or(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
@@ -83,7 +86,7 @@ static float pairs(float *slots, int count) {
 /* The promised tree in float, for sum |x|. */
 static float model(const float *x, int64_t n) {
     static float slot[256], parts[4096];
-    const int64_t row = 4 * TREE_SLOTS, rows = gpul__reduce_rows_of(n, 4);
+    const int64_t row = 4 * TREE_SLOTS, rows = tree_rows(n, 4);
     const int64_t groups = n <= 8 * rows * row ? 1 : gpul_ceil_div(n, 8 * rows * row);
     for (int64_t u = 0; u < 8 * groups; u++) {
         memset(slot, 0, sizeof slot);
@@ -96,6 +99,50 @@ static float model(const float *x, int64_t n) {
     memset(slot, 0, sizeof slot);
     for (int64_t g = 0; g < groups; g++) slot[g % 256] += pairs(parts + 8 * g, 8);
     return pairs(slot, 256);
+}
+
+/* run-time scalars, 16-bit elements, and an accumulator of another type than element and result */
+static void test_mixed_types(void) {
+    for (int k = 0; k < 40; k++) {
+        const int64_t n = k < 20 ? k : 1 + rng_below(20000);
+        box x, y, h, b, od, oh, of;
+        int64_t wrong = 0;
+        double sum = 0;
+        const double a = rng_signed();
+        box_1d(&x, GPUL_F32, n, k % 3, k & 1);
+        box_1d(&y, GPUL_F64, n, k % 2, k & 1);
+        box_1d(&h, GPUL_F16, n, k % 5, k & 1);
+        box_1d(&b, GPUL_BF16, n, k % 4, k & 1);
+        box_1d(&od, GPUL_F64, n, k % 2, k & 1);
+        box_1d(&oh, GPUL_F16, n, k % 3, k & 1);
+        box_make(&of, GPUL_F32, 0, NULL, LAY_C, 0, k & 1);
+        box_random(&x, 1);
+        box_random(&y, 1);
+        box_random(&h, 1);
+        box_random(&b, 1);
+        CHECK_OK(test_axpy(&od.view, a, &x.view, &y.view, NULL));
+        CHECK_OK(test_half(&oh.view, &h.view, &b.view, NULL));
+        CHECK_OK(test_mean_square(&of.view, &h.view, GPUL_ALL_AXES, NULL));
+        BOX_GUARDS(&od);
+        BOX_GUARDS(&oh);
+        BOX_GUARDS(&of);
+        for (int64_t i = 0; i < n; i++) {
+            const double want = a * box_get(&x, i).f + box_get(&y, i).f, got = box_got(&od, i).f;
+            const float half = (float)box_get(&h, i).f * 2 + (float)box_get(&b, i).f;
+            wrong += !(fabs(got - want) <= 0x1p-50 * (fabs(want) + fabs(a * box_get(&x, i).f)));
+            wrong += !(box_got(&oh, i).f == (double)gpul_f16_to_float(gpul_f16_from_float(half)));
+            sum += box_get(&h, i).f * box_get(&h, i).f;
+        }
+        CHECK_INT(wrong, 0);
+        CHECK_NEAR(box_got(&of, 0).f, sum, 0x1p-23 * sum);
+        box_free(&x);
+        box_free(&y);
+        box_free(&h);
+        box_free(&b);
+        box_free(&od);
+        box_free(&oh);
+        box_free(&of);
+    }
 }
 
 static void test_reductions(void) {
@@ -224,6 +271,7 @@ static void test_contracts(void) {
 int main(void) {
     check_begin("custom");
     RUN(test_elementwise);
+    RUN(test_mixed_types);
     RUN(test_reductions);
     RUN(test_other_types);
     RUN(test_contracts);

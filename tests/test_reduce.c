@@ -25,14 +25,6 @@ static double pairs(int op, double *slots, int64_t count) {
         for (int64_t i = 0; i < count / 2; i++) slots[i] = join(op, slots[2 * i], slots[2 * i + 1]);
     return slots[0];
 }
-/* The documented tree, written out once more: rows of 512 bytes that a unit has. */
-static int64_t tree_rows(int64_t n, int64_t vec) {
-    const int64_t row = TREE_SLOTS * vec, all = n / row + (n % row != 0), eighth = all / 8 + (all % 8 != 0);
-    const int64_t few = eighth / 384 + (eighth % 384 != 0), many = eighth / 32768 + (eighth % 32768 != 0);
-    if (few <= 8) return 8;
-    if (few <= 512) return few;
-    return many <= 128 ? 128 : many;
-}
 static double model(int op, const double *x, const double *y, int64_t n, size_t element) {
     const int64_t vec = 16 / (int64_t)element, row = TREE_SLOTS * vec, rows = tree_rows(n, vec);
     const int64_t groups = n <= 8 * rows * row ? 1 : (n + 8 * rows * row - 1) / (8 * rows * row);
