@@ -833,7 +833,8 @@ typedef struct gpul__reduce_plan {
     /* the blocks' work: `jobs` sets of outputs, the tiles of each shared out among `splits` blocks */
     int64_t jobs;
     int32_t splits;
-    int32_t vector; /* rows, columns: every access of 16 bytes is aligned */
+    int32_t dense;  /* rows, short: elements lie side by side */
+    int32_t vector; /* rows, columns: and every access of 16 bytes is aligned */
     int32_t warps;  /* rows: of an output */
     int32_t lanes;  /* short: threads of an output; columns: lanes of a warp tile that have elements */
     int32_t tiles;  /* rows: block tiles of a block; columns: warp tiles of a block one after the other, ... */
@@ -845,7 +846,7 @@ typedef struct gpul__reducer {
     int32_t (*launch)(const gpul__reduce_problem *, const gpul__reduce_plan *, const gpul__machine *, void *partials,
                       uint32_t *counters, gpul_stream);
     int32_t element_bytes, partial_bytes;
-    int32_t columns;         /* that a thread of the columns kernel takes; 0: rows only */
+    int32_t columns, lanes;  /* that a thread of the columns kernel takes; 0 columns: rows only */
     int32_t outputs_at_once; /* that a warp of the rows kernel may take */
 } gpul__reducer;
 

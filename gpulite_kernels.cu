@@ -240,7 +240,7 @@ static __device__ __forceinline__ float gpul__round_to_odd(double d) {
 }
 
 /* Results of reductions: every NaN is written as the same quiet NaN, since CPUs and GPUs make different ones. */
-static __device__ __forceinline__ void gpul__store_real(void *out, int64_t i, gpul_dtype dtype, double value) {
+static __device__ __noinline__ void gpul__store_real(void *out, int64_t i, gpul_dtype dtype, double value) {
     const bool nan = value != value;
     if (dtype == GPUL_F64) {
         if (nan) static_cast<uint64_t *>(out)[i] = 0x7ff8000000000000ull;
@@ -256,7 +256,7 @@ static __device__ __forceinline__ void gpul__store_real(void *out, int64_t i, gp
         static_cast<uint16_t *>(out)[i] = nan ? 0x7fc0 : gpul__from_float<gpul_bf16>(gpul__round_to_odd(value)).bits;
     }
 }
-static __device__ __forceinline__ void gpul__store_int(void *out, int64_t i, gpul_dtype dtype, int64_t value) {
+static __device__ __noinline__ void gpul__store_int(void *out, int64_t i, gpul_dtype dtype, int64_t value) {
     if (dtype == GPUL_I64) static_cast<int64_t *>(out)[i] = value;
     else if (dtype == GPUL_I32) static_cast<int32_t *>(out)[i] = int32_t(value);
     else if (dtype == GPUL_U8) static_cast<uint8_t *>(out)[i] = uint8_t(value);
@@ -365,6 +365,15 @@ struct gpul__extent {
     }
 };
 
+/* `count` <= N elements, `step` apart, one by one: for edges and odd layouts, so out of line. */
+template <typename T, int N>
+static __device__ __noinline__ gpul__pack<T, N> gpul__gather(const T *p, int64_t step, int count) {
+    gpul__pack<T, N> pack;
+    GPUL__UNROLL_NOT
+    for (int k = 0; k < count; ++k) pack.v[k] = p[k * step];
+    return pack;
+}
+
 /* Up to 16 bytes of neighbouring elements that may begin anywhere. First they are asked for: a whole vector as the one or
  * the two aligned accesses that hold it, where those do not leave the operand; else element by element. Then they are
  * put together, so that several can be on their way. */
@@ -378,14 +387,10 @@ template <typename T, int N> struct gpul__fetch {
         else if (count == N && base >= extent.begin && base + 2 * N * sizeof(T) <= extent.end) {
             low = gpul__load<N>(reinterpret_cast<const T *>(base));
             high = gpul__load<N>(reinterpret_cast<const T *>(base) + N);
-        } else gather(p, 1, 0, count);
-    }
-    /* elements `from` to `to`, `step` apart */
-    __device__ __forceinline__ void gather(const T *p, int64_t step, int from, int to) {
-        shift = 0;
-        GPUL__UNROLL
-        for (int k = 0; k < N; ++k)
-            if (k >= from && k < to) low.v[k] = p[(k - from) * step];
+        } else {
+            shift = 0;
+            low = gpul__gather<T, N>(p, 1, count);
+        }
     }
     __device__ __forceinline__ gpul__pack<T, N> take() const {
         enum { kWords = N * sizeof(T) / 4 };
@@ -406,6 +411,7 @@ template <typename T, int N> struct gpul__fetch {
     }
 };
 template <int N> struct gpul__fetch<gpul__none, N> {
+    __device__ __forceinline__ void ask(const gpul__none *, int, const gpul__extent &) {}
     __device__ __forceinline__ gpul__pack<gpul__none, N> take() const { return gpul__pack<gpul__none, N>(); }
 };
 
@@ -723,6 +729,7 @@ template <> struct gpul__input<gpul__none> { typedef gpul__none Element; };
  * Where block tiles of one output run in different blocks, the block that finishes last combines them: one launch. */
 #define GPUL__REDUCE_THREADS 256
 enum { gpul__warps = GPUL__REDUCE_THREADS / 32 }; /* of a block; warp tiles of a block tile */
+enum { gpul__short_outputs = 4 };                 /* of a thread of the short kernel at once */
 enum { gpul__most_tiles = 32 };                   /* block tiles of a block of the rows kernel: a warp combines them */
 
 /* The lane's elements are folded one after the other, unless the operation has a fold of its own. */
@@ -744,16 +751,21 @@ template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct 
     __device__ __forceinline__ A finish(A lane, int64_t, int) const { return lane; }
 };
 
-/* Columns that a thread of the columns kernel takes: 16 bytes, eight at most, four where results are large. */
-template <typename T, typename Acc> struct gpul__columns {
-    enum { kMost = sizeof(Acc) > 16 ? 4 : 8, kVector = 16 / int(sizeof(T)) };
-    enum { value = int(kVector) < int(kMost) ? int(kVector) : int(kMost) };
+/* Of a thread of the columns kernel: how many columns it takes, of 16 bytes at most; how many lanes of a warp tile it may
+ * have; and how many of their vectors are on their way at once. */
+template <typename T> struct gpul__columns {
+    enum { kN = 16 / int(sizeof(T)), value = int(kN) < 4 ? int(kN) : 4 };
+    enum { kLanes = sizeof(T) == 8 || sizeof(T) == 1 ? 4 : 2, kAtOnce = kN >= 8 ? 1 : int(kLanes) };
 };
 
-template <typename Op> struct gpul__reduce_view {
+/* What tells where elements lie: shapes and strides of the problem, and 1 / shape. */
+struct gpul__reduce_layout {
     gpul__reduce_problem problem;
+    double reduce_inverse[GPUL_MAX_DIMS], outer_inverse[GPUL_MAX_DIMS];
+};
+template <typename Op> struct gpul__reduce_view {
+    gpul__reduce_layout layout;
     gpul__reduce_plan plan;
-    double reduce_inverse[GPUL_MAX_DIMS], outer_inverse[GPUL_MAX_DIMS]; /* 1 / shape */
     gpul__extent x_extent, y_extent;
     typename Op::Acc *partials;
     uint32_t *counters;
@@ -818,19 +830,26 @@ static __device__ __forceinline__ gpul__reduce_span gpul__reduce_span_of(int64_t
 struct gpul__reduce_place {
     int64_t x, out;
 };
-template <typename View>
-static __device__ __forceinline__ gpul__reduce_place gpul__reduce_output(const View &v, int64_t output) {
-    const gpul__reduce_problem &p = v.problem;
+static __device__ __noinline__ gpul__reduce_place gpul__reduce_output_of(const gpul__reduce_layout &layout,
+                                                                         int64_t output) {
+    const gpul__reduce_problem &p = layout.problem;
     gpul__reduce_place place = {0, 0};
     GPUL__UNROLL_NOT
     for (int32_t d = p.outer_ndim - 1; d > 0; --d) {
         int64_t i;
-        output = gpul__divide(output, p.outer_shape[d], v.outer_inverse[d], &i);
+        output = gpul__divide(output, p.outer_shape[d], layout.outer_inverse[d], &i);
         place.x += i * p.x_outer[d];
         place.out += i * p.out_stride[d];
     }
     place.x += output * p.x_outer[0];
     place.out += output * p.out_stride[0];
+    return place;
+}
+template <typename View>
+static __device__ __forceinline__ gpul__reduce_place gpul__reduce_output(const View &v, int64_t output) {
+    const gpul__reduce_problem &p = v.layout.problem;
+    if (p.outer_ndim > 1) return gpul__reduce_output_of(v.layout, output);
+    const gpul__reduce_place place = {output * p.x_outer[0], output * p.out_stride[0]};
     return place;
 }
 
@@ -882,41 +901,53 @@ static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *counter, uint
 
 /* ---- rows ---- */
 
-/* `count` elements of an output of the rows and the short kernel, from its i-th on, wherever they lie: by whole vectors
- * where they lie side by side, else one by one. */
+/* `count` elements of an output that do not lie side by side, from its i-th on: dimension by dimension, runs of equal
+ * distances. */
+template <typename T, int N>
+static __device__ __noinline__ gpul__pack<T, N> gpul__reduce_gather(const gpul__reduce_layout &layout, const T *x,
+                                                                    int64_t i, int count) {
+    const gpul__reduce_problem &p = layout.problem;
+    const int32_t last = p.reduce_ndim - 1;
+    gpul__pack<T, N> pack;
+    int64_t place = 0, left = 0;
+    GPUL__UNROLL_NOT
+    for (int k = 0; k < count; ++k, --left, place += p.x_reduce[last]) {
+        if (left == 0) {
+            int64_t index = i + k, rest;
+            place = 0;
+            left = INT64_MAX;
+            GPUL__UNROLL_NOT
+            for (int32_t d = last; d > 0; --d) {
+                index = gpul__divide(index, p.reduce_shape[d], layout.reduce_inverse[d], &rest);
+                place += rest * p.x_reduce[d];
+                if (d == last) left = p.reduce_shape[d] - rest;
+            }
+            place += index * p.x_reduce[0];
+        }
+        pack.v[k] = x[place];
+    }
+    return pack;
+}
+/* A vector of x, and of y, wherever its elements lie. */
 template <typename View, typename T, int N>
 static __device__ __forceinline__ void gpul__reduce_ask(const View &v, gpul__fetch<T, N> &to, const T *x, int64_t i,
                                                         int count) {
-    const gpul__reduce_problem &p = v.problem;
-    const int32_t last = p.reduce_ndim - 1;
-    if (last == 0 && p.x_reduce[0] == 1) {
+    if (v.plan.dense) {
         to.ask(x + i, count, v.x_extent);
         return;
     }
-    GPUL__UNROLL_NOT
-    for (int k = 0; k < count; ++k) { /* a dimension's run of elements at a time */
-        int64_t place = 0, index = i + k, column = 0;
-        GPUL__UNROLL_NOT
-        for (int32_t d = last; d > 0; --d) {
-            int64_t rest;
-            index = gpul__divide(index, p.reduce_shape[d], v.reduce_inverse[d], &rest);
-            place += rest * p.x_reduce[d];
-            if (d == last) column = rest;
-        }
-        place += index * p.x_reduce[0];
-        const int64_t step = p.x_reduce[last];
-        if (last == 0 || column + count - k <= p.reduce_shape[last]) {
-            to.gather(x + place, step, k, count);
-            return;
-        }
-        to.gather(x + place, step, k, k + 1);
-    }
+    to.shift = 0;
+    to.low = gpul__reduce_gather<T, N>(v.layout, x, i, count);
 }
 template <typename View, typename T, int N>
 static __device__ __forceinline__ void gpul__reduce_ask_y(const View &v, gpul__fetch<T, N> &to, const T *y, int64_t i,
                                                           int count) {
-    if (v.problem.y_stride == 1) to.ask(y + i, count, v.y_extent);
-    else to.gather(y + i * v.problem.y_stride, v.problem.y_stride, 0, count);
+    if (v.plan.dense) {
+        to.ask(y + i, count, v.y_extent);
+        return;
+    }
+    to.shift = 0;
+    to.low = gpul__gather<T, N>(y + i * v.layout.problem.y_stride, v.layout.problem.y_stride, count);
 }
 template <typename View, int N>
 static __device__ __forceinline__ void gpul__reduce_ask_y(const View &, gpul__fetch<gpul__none, N> &,
@@ -933,8 +964,8 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     typedef typename Op::Y Y;
     enum { kN = 16 / sizeof(X), kRow = 32 * kN };
     enum { kFlight = kO > 1 ? 2 : gpul__size_of<Y>::bytes > 0 || kN > 8 ? 4 : 8, kFew = kO > 1 ? 1 : kFlight / 2 };
-    const Y *const y = static_cast<const Y *>(v.problem.y);
-    const gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.problem.n, v.plan, tile);
+    const Y *const y = static_cast<const Y *>(v.layout.problem.y);
+    const gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.layout.problem.n, v.plan, tile);
     const int first = int(threadIdx.x % 32) * int(kN), step = v.plan.row_step * int(kRow);
     typename Op::Lane lane[kO];
     Op op = v.op;
@@ -1007,10 +1038,10 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
     const gpul__reduce_share share = gpul__reduce_share_of(p, gpul__has<typename Op::Y>());
     const int warps = p.warps, sets = gpul__warps / warps; /* of outputs, side by side */
     const int from = int(share.part) * p.tiles, to = from + p.tiles < p.block_tiles ? from + p.tiles : p.block_tiles;
-    const int64_t outputs = v.problem.outputs, n = v.problem.n, first = int64_t(share.job) * sets * kO;
+    const int64_t outputs = v.layout.problem.outputs, n = v.layout.problem.n, first = int64_t(share.job) * sets * kO;
     const int64_t mine = first + warp / warps * kO;
-    void *const out = v.problem.out;
-    const gpul_dtype dtype = v.problem.out_dtype;
+    void *const out = v.layout.problem.out;
+    const gpul_dtype dtype = v.layout.problem.out_dtype;
     gpul__await();
     GPUL__UNROLL_NOT
     for (int block_tile = from; block_tile < to; ++block_tile) {
@@ -1020,7 +1051,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
             const typename Op::X *x[kO];
             GPUL__UNROLL
             for (int o = 0; o < kO; ++o)
-                x[o] = static_cast<const typename Op::X *>(v.problem.x) +
+                x[o] = static_cast<const typename Op::X *>(v.layout.problem.x) +
                        gpul__reduce_output(v, mine + o < outputs ? mine + o : mine).x;
             gpul__reduce_warp_tile<kO>(v, x, tile, results);
         } else {
@@ -1120,11 +1151,6 @@ template <int kCount> struct gpul__reduce_many<kCount, 32> {
     static __device__ __forceinline__ void go(const Op &, typename Op::Acc (&)[kF], int, int &, int &) {}
 };
 
-/* How many outputs a thread of the short kernel takes at once. */
-template <typename T> struct gpul__short_outputs {
-    enum { value = sizeof(T) >= 4 ? 8 : 4 };
-};
-
 /* plan.lanes threads to an output of one warp tile; each has kF outputs on their way. */
 template <typename Op>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename Op::Acc) > 8 ? 2 : 3)
@@ -1132,11 +1158,12 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     typedef typename Op::X X;
     typedef typename Op::Y Y;
     typedef typename Op::Acc Acc;
-    enum { kN = 16 / sizeof(X), kF = gpul__short_outputs<X>::value };
-    const int lanes = v.plan.lanes, lane = int(threadIdx.x) & (lanes - 1), length = int(v.problem.n);
+    enum { kN = 16 / sizeof(X), kF = gpul__short_outputs };
+    const int lanes = v.plan.lanes, lane = int(threadIdx.x) & (lanes - 1), length = int(v.layout.problem.n);
     const int step = GPUL__REDUCE_THREADS / lanes;
     const int64_t first = int64_t(blockIdx.x) * (int(kF) * step) + int(threadIdx.x) / lanes;
-    const int64_t outputs = v.problem.outputs;
+    const int64_t outputs = v.layout.problem.outputs;
+    const Y *const y = static_cast<const Y *>(v.layout.problem.y);
     const X *x[kF];
     Op op[kF];
     typename Op::Lane acc[kF];
@@ -1144,7 +1171,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     GPUL__UNROLL
     for (int u = 0; u < int(kF); ++u) { /* beyond the last output, the last again */
         const int64_t output = first + u * step < outputs ? first + u * step : outputs - 1;
-        x[u] = static_cast<const X *>(v.problem.x) + gpul__reduce_output(v, output).x;
+        x[u] = static_cast<const X *>(v.layout.problem.x) + gpul__reduce_output(v, output).x;
         op[u] = v.op;
         if (length > 0) op[u].begin(x[u]);
         acc[u] = op[u].start();
@@ -1156,7 +1183,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
         gpul__fetch<Y, kN> fy;
         GPUL__UNROLL
         for (int u = 0; u < int(kF); ++u) gpul__reduce_ask(v, fx[u], x[u], i, count);
-        gpul__reduce_ask_y(v, fy, static_cast<const Y *>(v.problem.y), i, count);
+        gpul__reduce_ask_y(v, fy, y, i, count);
         const gpul__pack<Y, kN> vy = fy.take();
         GPUL__UNROLL
         for (int u = 0; u < int(kF); ++u) {
@@ -1176,8 +1203,8 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
         const int64_t output = first + (mine + u) * step;
         if (u >= left || output >= outputs) continue;
         /* the lanes beyond hold the identity; once stands for every time */
-        v.op.store(v.problem.out, gpul__reduce_output(v, output).out, v.problem.out_dtype,
-                   v.op.combine(results[u], v.op.identity()), v.problem.n);
+        v.op.store(v.layout.problem.out, gpul__reduce_output(v, output).out, v.layout.problem.out_dtype,
+                   v.op.combine(results[u], v.op.identity()), v.layout.problem.n);
     }
 }
 
@@ -1196,26 +1223,26 @@ template <typename X, int kC> struct gpul__reduce_columns_of {
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c) {
             output[c] = v.plan.vector ? first + side * kC + c : first + c * v.plan.width + side;
-            const bool there = any && output[c] < v.problem.outputs;
+            const bool there = any && output[c] < v.layout.problem.outputs;
             count += there ? 1 : 0;
-            x[c] = static_cast<const X *>(v.problem.x) + gpul__reduce_output(v, there ? output[c] : 0).x;
+            x[c] = static_cast<const X *>(v.layout.problem.x) + gpul__reduce_output(v, there ? output[c] : 0).x;
         }
     }
 };
 
-/* A thread's loads, all on their way before the first is used: kSets vectors along n, `step` elements apart, from
+/* Vectors of a thread, all on their way before the first is used: kSets of them along n, `step` elements apart, from
  * element `at` of a warp tile on; of those before `length`. */
-template <bool kWhole, int kC, int kSets, int kN, typename X, typename Y, typename View>
+template <int kC, int kSets, int kN, typename X, typename Y, typename View>
 static __device__ __forceinline__ void gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns,
                                                          int64_t begin, int at, int step, int length,
                                                          X (&vx)[kSets][kC][kN], Y (&vy)[kSets][kN]) {
-    const int64_t stride = v.problem.x_reduce[0];
+    const int64_t stride = v.layout.problem.x_reduce[0];
     GPUL__UNROLL
     for (int r = 0; r < kSets; ++r) {
         GPUL__UNROLL
         for (int k = 0; k < kN; ++k) {
             const int i = at + r * step + k;
-            if (!kWhole && i >= length) continue;
+            if (i >= length) continue;
             const int64_t from = (begin + i) * stride;
             if (v.plan.vector) {
                 const gpul__pack<X, kC> pack = gpul__load<kC>(columns.x[0] + from);
@@ -1226,7 +1253,7 @@ static __device__ __forceinline__ void gpul__reduce_load(const View &v, const gp
                 for (int c = 0; c < kC; ++c)
                     if (c < columns.count) vx[r][c][k] = columns.x[c][from];
             }
-            vy[r][k] = gpul__at(static_cast<const Y *>(v.problem.y), (begin + i) * v.problem.y_stride);
+            vy[r][k] = gpul__at(static_cast<const Y *>(v.layout.problem.y), (begin + i) * v.layout.problem.y_stride);
         }
     }
     gpul__hold(v.zero);
@@ -1267,59 +1294,63 @@ static __device__ __forceinline__ void gpul__reduce_depth(const Op &op, typename
     }
 }
 
-/* The lanes of one warp tile that are a thread's. kSets vectors are on their way at once: they belong to one lane and to
- * rows that follow each other ("deep"), or to one row and neighbouring lanes, which the thread has all. */
+/* What a thread has of one warp tile: kLanes vectors at a time, which belong to one lane and to rows that follow each
+ * other ("deep"), or to one row and neighbouring lanes, which the thread has all. */
 template <int kC, typename Op>
 static __device__ __forceinline__ void
 gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_columns_of<typename Op::X, kC> &columns,
                          int tile, int lane, typename Op::Acc (&acc)[kC]) {
     typedef typename Op::X X;
     typedef typename Op::Y Y;
-    enum { kN = 16 / sizeof(X), kSets = kN >= 8 ? 1 : 8 / kN, kRow = 32 * kN };
+    typedef gpul__columns<X> Columns;
+    enum { kN = 16 / sizeof(X), kLanes = Columns::kLanes, kSets = Columns::kAtOnce, kRow = 32 * kN };
     const bool deep = v.plan.deep != 0;
-    const gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.problem.n, v.plan, tile);
+    const gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.layout.problem.n, v.plan, tile);
     const int first = lane * kN, row = v.plan.row_step * kRow;
-    const int step = deep ? row : int(kN), next = deep ? kSets * row : row;
+    const int step = deep ? row : int(kN), next = deep ? kLanes * row : row;
     Op op[kC];
-    typename Op::Lane lanes[kSets][kC];
+    typename Op::Lane lanes[kLanes][kC];
     GPUL__UNROLL
     for (int c = 0; c < kC; ++c) {
         op[c] = v.op;
         op[c].begin(columns.x[c]);
         GPUL__UNROLL
-        for (int r = 0; r < kSets; ++r) lanes[r][c] = op[c].start();
+        for (int r = 0; r < kLanes; ++r) lanes[r][c] = op[c].start();
     }
     GPUL__UNROLL_NOT
     for (int at = first; at < span.length; at += next) {
-        X vx[kSets][kC][kN];
-        Y vy[kSets][kN];
-        if (at + (kSets - 1) * step + kN <= span.length)
-            gpul__reduce_load<true>(v, columns, span.begin, at, step, span.length, vx, vy);
-        else gpul__reduce_load<false>(v, columns, span.begin, at, step, span.length, vx, vy);
         GPUL__UNROLL
-        for (int r = 0; r < kSets; ++r) {
-            const int count = gpul__count(span.length - (at + r * step), int(kN));
+        for (int s = 0; s < kLanes; s += kSets) {
+            X vx[kSets][kC][kN];
+            Y vy[kSets][kN];
+            const int begin = at + s * step;
+            gpul__reduce_load(v, columns, span.begin, begin, step, span.length, vx, vy);
             GPUL__UNROLL
-            for (int c = 0; c < kC; ++c) {
-                if (count <= 0) continue;
-                if (deep) lanes[0][c] = op[c].fold(lanes[0][c], vx[r][c], vy[r], count, at + r * step);
-                else lanes[r][c] = op[c].fold(lanes[r][c], vx[r][c], vy[r], count, at + r * step);
+            for (int r = 0; r < kSets; ++r) {
+                const int count = gpul__count(span.length - (begin + r * step), int(kN));
+                GPUL__UNROLL
+                for (int c = 0; c < kC; ++c) {
+                    typename Op::Lane last = deep ? lanes[0][c] : lanes[s + r][c];
+                    if (count > 0) last = op[c].fold(last, vx[r][c], vy[r], count, begin + r * step);
+                    if (deep) lanes[0][c] = last;
+                    else lanes[s + r][c] = last;
+                }
             }
         }
     }
     GPUL__UNROLL
     for (int c = 0; c < kC; ++c) {
-        typename Op::Acc results[kSets];
+        typename Op::Acc results[kLanes];
         GPUL__UNROLL
-        for (int r = 0; r < kSets; ++r) {
+        for (int r = 0; r < kLanes; ++r) {
             const int from = first + r * kN;
             results[r] = from < span.length && (r == 0 || !deep) ? op[c].finish(lanes[r][c], span.begin, from)
                                                                  : op[c].identity();
         }
         GPUL__UNROLL
-        for (int d = 1; d < kSets; d *= 2) {
+        for (int d = 1; d < kLanes; d *= 2) {
             GPUL__UNROLL
-            for (int r = 0; r < kSets; r += 2 * d)
+            for (int r = 0; r < kLanes; r += 2 * d)
                 results[r] = deep ? results[r] : op[c].combine(results[r], results[r + d]);
         }
         acc[c] = results[0];
@@ -1354,8 +1385,8 @@ gpul__reduce_slots(const gpul__reduce_view<Op> &v, const gpul__reduce_columns_of
                 GPUL__UNROLL
                 for (int c = 0; c < kC; ++c) {
                     const bool there = s + k < count && leaf + k < leaves && c < columns.count;
-                    next[k][c] =
-                        there ? v.partials[int64_t(leaf + k) * v.problem.outputs + columns.output[c]] : op.identity();
+                    next[k][c] = there ? v.partials[int64_t(leaf + k) * v.layout.problem.outputs + columns.output[c]]
+                                       : op.identity();
                 }
             }
             GPUL__UNROLL
@@ -1387,7 +1418,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
     gpul__reduce_columns(const __grid_constant__ gpul__reduce_view<Op> v) {
     typedef typename Op::X X;
     typedef typename Op::Acc Acc;
-    enum { kC = gpul__columns<X, Acc>::value, kSets = sizeof(X) > 2 ? sizeof(X) / 2 : 1 };
+    enum { kC = gpul__columns<X>::value, kLanes = gpul__columns<X>::kLanes };
     const gpul__reduce_plan &p = v.plan;
     const Op &op = v.op;
     const gpul__reduce_share share = gpul__reduce_share_of(p, true);
@@ -1396,7 +1427,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
     GPUL_SHARED(Acc, shared); /* kC for each thread; levels times kC for each of the first row; a flag */
     Acc *const halves = shared + int(blockDim.x) * kC;
     const int threads = p.depth / p.tiles_at_once; /* of a warp tile */
-    const int lane = row % threads * (p.deep ? 1 : int(kSets));
+    const int lane = row % threads * (p.deep ? 1 : int(kLanes));
     const int first = int(share.part) * p.tiles * p.tiles_at_once; /* warp tile */
     int levels = 0;                                                /* of the tree over a block's sets */
     Acc acc[kC];
@@ -1418,7 +1449,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c)
             if (row == 0 && c < columns.count)
-                v.partials[int64_t(share.part) * v.problem.outputs + columns.output[c]] = acc[c];
+                v.partials[int64_t(share.part) * v.layout.problem.outputs + columns.output[c]] = acc[c];
         if (!gpul__arrive_last(v.counters + share.job, uint32_t(p.splits), flag)) return;
         int used = 1;
         while (used < slots && used < p.splits) used *= 2;
@@ -1432,8 +1463,8 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
     GPUL__UNROLL
     for (int c = 0; c < kC; ++c)
         if (c < columns.count)
-            op.store(v.problem.out, gpul__reduce_output(v, columns.output[c]).out, v.problem.out_dtype,
-                     op.combine(acc[c], op.identity()), v.problem.n); /* as in rows */
+            op.store(v.layout.problem.out, gpul__reduce_output(v, columns.output[c]).out, v.layout.problem.out_dtype,
+                     op.combine(acc[c], op.identity()), v.layout.problem.n); /* as in rows */
 }
 
 /* ---- launching ---- */
@@ -1468,7 +1499,7 @@ static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem
                                              gpul_stream stream, const Op &op) {
     gpul__reduce_view<Op> v;
     int64_t reach = 0;
-    v.problem = *problem;
+    v.layout.problem = *problem;
     v.plan = *plan;
     v.partials = static_cast<typename Op::Acc *>(partials);
     v.counters = counters;
@@ -1476,8 +1507,8 @@ static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem
     v.op = op;
     for (int d = 0; d < GPUL_MAX_DIMS; ++d) {
         const bool inner = d < problem->reduce_ndim, outer = d < problem->outer_ndim;
-        v.reduce_inverse[d] = inner ? 1.0 / double(problem->reduce_shape[d]) : 0;
-        v.outer_inverse[d] = outer ? 1.0 / double(problem->outer_shape[d]) : 0;
+        v.layout.reduce_inverse[d] = inner ? 1.0 / double(problem->reduce_shape[d]) : 0;
+        v.layout.outer_inverse[d] = outer ? 1.0 / double(problem->outer_shape[d]) : 0;
         if (inner) reach += (problem->reduce_shape[d] - 1) * problem->x_reduce[d];
         if (outer) reach += (problem->outer_shape[d] - 1) * problem->x_outer[d];
     }
@@ -1497,8 +1528,11 @@ template <typename Op>
 static constexpr gpul__reducer gpul__reducer_of(int32_t (*launch)(const gpul__reduce_problem *,
                                                                   const gpul__reduce_plan *, const gpul__machine *,
                                                                   void *, uint32_t *, gpul_stream)) {
-    return gpul__reducer{launch, int32_t(sizeof(typename Op::X)), int32_t(sizeof(typename Op::Acc)),
-                         Op::kRowsOnly ? 0 : int32_t(gpul__columns<typename Op::X, typename Op::Acc>::value),
+    return gpul__reducer{launch,
+                         int32_t(sizeof(typename Op::X)),
+                         int32_t(sizeof(typename Op::Acc)),
+                         Op::kRowsOnly ? 0 : int32_t(gpul__columns<typename Op::X>::value),
+                         int32_t(gpul__columns<typename Op::X>::kLanes),
                          int32_t(Op::kTogether)};
 }
 
@@ -1826,14 +1860,13 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
     const bool columns = reducer->columns > 0 && p->reduce_ndim == 1 && inner >= 0 && n > 1 && (p->y || outputs > 1) &&
                          p->x_outer[inner] < p->x_reduce[0];
     if (!columns) {
-        plan->vector = p->reduce_ndim == 1 && (n <= 1 || p->x_reduce[0] == 1) && uintptr_t(p->x) % 16 == 0 &&
-                       gpul__multiples(p->outer_ndim, p->outer_shape, p->x_outer, vector) &&
-                       (!p->y || (p->y_stride == 1 && uintptr_t(p->y) % 16 == 0));
+        plan->dense = p->reduce_ndim == 1 && (n <= 1 || p->x_reduce[0] == 1) && (!p->y || n <= 1 || p->y_stride == 1);
+        plan->vector = plan->dense && uintptr_t(p->x) % 16 == 0 && uintptr_t(p->y) % 16 == 0 &&
+                       gpul__multiples(p->outer_ndim, p->outer_shape, p->x_outer, vector);
         if (reducer->columns > 0 && (n <= row || (plan->warp_tiles == 1 && outputs >= 64 * sms))) {
-            const int32_t each = reducer->element_bytes >= 4 ? 8 : 4; /* gpul__short_outputs */
             plan->kernel = GPUL__REDUCE_SHORT;
             plan->lanes = gpul__power_of_two(gpul_ceil_div(n, vector), 32);
-            plan->blocks = gpul_ceil_div(outputs, each * (GPUL__REDUCE_THREADS / plan->lanes));
+            plan->blocks = gpul_ceil_div(outputs, gpul__short_outputs * (GPUL__REDUCE_THREADS / plan->lanes));
         } else {
             plan->kernel = GPUL__REDUCE_ROWS;
             plan->outputs_at_once = outputs > 2 ? reducer->outputs_at_once : 1;
@@ -1856,7 +1889,7 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
             }
         }
     } else {
-        const int32_t each = reducer->columns, sets = vector >= 8 ? 1 : 8 / vector;
+        const int32_t each = reducer->columns, sets = reducer->lanes;
         plan->kernel = GPUL__REDUCE_COLUMNS;
         plan->vector = p->x_outer[inner] == 1 && p->outer_shape[inner] % each == 0 && p->x_reduce[0] % each == 0 &&
                        uintptr_t(p->x) % uintptr_t(each * reducer->element_bytes) == 0 &&
@@ -1864,7 +1897,7 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
         plan->lanes = gpul__power_of_two(gpul_ceil_div(n, vector), 32);
         const int64_t strips = gpul_ceil_div(outputs, each);
         const int32_t shallow = plan->lanes > sets ? plan->lanes / sets : 1;
-        plan->deep = sets > 1 && strips * shallow * plan->warp_tiles < 2 * GPUL__REDUCE_THREADS * sms;
+        plan->deep = strips * shallow * plan->warp_tiles < 2 * GPUL__REDUCE_THREADS * sms;
         const int32_t threads = plan->deep ? plan->lanes : shallow; /* of a warp tile */
         plan->jobs = gpul_ceil_div(strips, GPUL__REDUCE_THREADS / threads);
         plan->width = int32_t(gpul_ceil_div(strips, plan->jobs));
@@ -1981,10 +2014,6 @@ struct gpul__sum : gpul__reduction<gpul__sum<T, A>, T, A> {
                 if (k < count) sum += kind == gpul__square ? v * v : v;
             }
             acc = gpul__add(acc, A(sum));
-        } else if (kind == gpul__plain) {
-            GPUL__UNROLL
-            for (int k = 0; k < kN; ++k)
-                if (k < count) acc = gpul__add(acc, gpul__widen<A>(x[k]));
         } else {
             GPUL__UNROLL
             for (int k = 0; k < kN; ++k) {
@@ -2026,6 +2055,17 @@ template <typename T> struct gpul__dot : gpul__reduction<gpul__dot<T>, T, double
 struct gpul__moments {
     double count, mean, squares;
 };
+static __device__ __noinline__ gpul__moments gpul__join(gpul__moments a, gpul__moments b) {
+    gpul__moments m;
+    if (b.count == 0) return a;
+    if (a.count == 0) return b;
+    const double delta = __dsub_rn(b.mean, a.mean);
+    m.count = __dadd_rn(a.count, b.count);
+    const double step = __dmul_rn(delta, __ddiv_rn(b.count, m.count));
+    m.mean = __dadd_rn(a.mean, step);
+    m.squares = fma(__dmul_rn(delta, step), a.count, __dadd_rn(a.squares, b.squares));
+    return m;
+}
 template <typename T> static __device__ __forceinline__ double gpul__difference(T x, T pivot) {
     return __dsub_rn(double(x), double(pivot));
 }
@@ -2042,15 +2082,7 @@ template <typename T> struct gpul__var : gpul__reduction<gpul__var<T>, T, gpul__
         return m;
     }
     __device__ __forceinline__ gpul__moments combine(gpul__moments a, gpul__moments b) const {
-        gpul__moments m;
-        if (b.count == 0) return a;
-        if (a.count == 0) return b;
-        const double delta = __dsub_rn(b.mean, a.mean);
-        m.count = __dadd_rn(a.count, b.count);
-        const double step = __dmul_rn(delta, __ddiv_rn(b.count, m.count));
-        m.mean = __dadd_rn(a.mean, step);
-        m.squares = fma(__dmul_rn(delta, step), a.count, __dadd_rn(a.squares, b.squares));
-        return m;
+        return gpul__join(a, b);
     }
     __device__ __forceinline__ gpul__moments fold(gpul__moments acc, const T *x, const Y *, int count, int) const {
         enum { kN = 16 / sizeof(T) };
@@ -2217,8 +2249,6 @@ static int32_t gpul__gemv_launch(const gpul__reduce_problem *problem, const gpul
 #endif
 
 extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype) {
-    static const gpul__reducer none = {0, 0, 0, 0, 0};
-    (void)none;
 #ifndef GPULITE_NO_REDUCE
 #define GPUL__SUM(T, A, kind, mean) gpul__reducer_of<gpul__sum<T, A>>(gpul__sum_launch<T, A, kind, mean>)
 #define GPUL__EXTREME(Op, mirrored) gpul__reducer_of<Op>(gpul__extreme_launch<Op, mirrored>)

@@ -89,8 +89,14 @@ static num expected(int op, gpul_dtype t, gpul_dtype out, const num *v, int64_t 
         r = num_of_int((int64_t)whole);
     } else if (op == GPUL_VAR) {
         long double mean = 0, s = 0;
-        for (int64_t i = 0; i < n; i++) mean += (long double)x[i] / (long double)n;
-        for (int64_t i = 0; i < n; i++) s += ((long double)x[i] - mean) * ((long double)x[i] - mean);
+        for (int64_t i = 0; i < n; i++) {
+            const long double d = is_float(t) ? (long double)x[i] : (long double)v[i].i;
+            mean += d / (long double)n;
+        }
+        for (int64_t i = 0; i < n; i++) {
+            const long double d = (is_float(t) ? (long double)x[i] : (long double)v[i].i) - mean;
+            s += d * d;
+        }
         r.f = n ? (double)(s / (long double)n) : (double)NAN;
         *tolerance = fabs(r.f) * ((double)n * 0x1p-50 + (out == GPUL_F32 ? 0x1p-23 : 0x1p-52));
     } else if (!is_float(t) && op != GPUL_MEAN) {
