@@ -356,12 +356,15 @@ static __device__ __forceinline__ int64_t gpul__divide(int64_t index, int64_t si
     return quotient;
 }
 
-/* The memory from an operand's first element to its last, gaps included: what may be read of it. */
+/* The memory from an operand's first element to its last, gaps included: what may be read of it. `safe` are 32 aligned
+ * bytes in it, 0 if there are none. */
 struct gpul__extent {
-    uintptr_t begin, end;
+    uintptr_t begin, end, safe;
     void set(const void *first, int64_t elements, int64_t bytes) {
         begin = reinterpret_cast<uintptr_t>(first);
         end = begin + uintptr_t(elements > 0 ? elements * bytes : 0);
+        safe = (begin + 15) / 16 * 16;
+        if (safe + 32 > end) safe = 0;
     }
 };
 
@@ -374,31 +377,40 @@ static __device__ __noinline__ gpul__pack<T, N> gpul__gather(const T *p, int64_t
     return pack;
 }
 
-/* Up to 16 bytes of neighbouring elements that may begin anywhere. First they are asked for: a whole vector as the one or
- * the two aligned accesses that hold it, where those do not leave the operand; else element by element. Then they are
- * put together, so that several can be on their way. */
+template <typename T, int N> struct gpul__gather_of { /* none of what is not there */
+    static __device__ __forceinline__ gpul__pack<T, N> get(const T *p, int64_t step, int count) {
+        return gpul__gather<T, N>(p, step, count);
+    }
+};
+template <int N> struct gpul__gather_of<gpul__none, N> {
+    static __device__ __forceinline__ gpul__pack<gpul__none, N> get(const gpul__none *, int64_t, int) {
+        return gpul__pack<gpul__none, N>();
+    }
+};
+
+/* 16 bytes of neighbouring elements that may begin anywhere. First they are asked for: the one or two aligned accesses
+ * that hold them, without a branch, so that several can be on their way. Then they are put together; at the edges of the
+ * operand, where such accesses would leave it, they are read again one by one. */
 template <typename T, int N> struct gpul__fetch {
     gpul__pack<T, N> low, high;
-    uint32_t shift; /* bytes of `low` that come before the vector */
-    __device__ __forceinline__ void ask(const T *p, int count, const gpul__extent &extent) {
-        const uintptr_t at = reinterpret_cast<uintptr_t>(p), base = at & ~uintptr_t(N * sizeof(T) - 1);
-        shift = uint32_t(at - base);
-        if (count == N && shift == 0) low = gpul__load<N>(p);
-        else if (count == N && base >= extent.begin && base + 2 * N * sizeof(T) <= extent.end) {
-            low = gpul__load<N>(reinterpret_cast<const T *>(base));
-            high = gpul__load<N>(reinterpret_cast<const T *>(base) + N);
-        } else {
-            shift = 0;
-            low = gpul__gather<T, N>(p, 1, count);
-        }
+    uint32_t shift; /* bytes of `low` that come before the first */
+    bool edge;
+    __device__ __forceinline__ void ask(const T *p, const gpul__extent &extent) {
+        const uintptr_t at = reinterpret_cast<uintptr_t>(p), base = at & ~uintptr_t(15);
+        shift = uint32_t(at & 15);
+        edge = extent.safe == 0 || base < extent.begin || base + (shift ? 32 : 16) > extent.end;
+        if (extent.safe == 0) return; /* all is edge */
+        const T *const from = reinterpret_cast<const T *>(edge ? extent.safe : base);
+        low = gpul__load<N>(from);
+        if (shift) high = gpul__load<N>(from + N);
     }
-    __device__ __forceinline__ gpul__pack<T, N> take() const {
-        enum { kWords = N * sizeof(T) / 4 };
-        static_assert(kWords == 4, "vectors of 16 bytes");
+    /* the first `count` of them */
+    __device__ __forceinline__ gpul__pack<T, N> take(const T *p, int count) const {
+        if (edge) return gpul__gather<T, N>(p, 1, count);
         if (shift == 0) return low;
-        uint32_t word[2 * kWords];
+        uint32_t word[8];
         memcpy(word, &low, sizeof low);
-        memcpy(word + kWords, &high, sizeof high);
+        memcpy(word + 4, &high, sizeof high);
         GPUL__UNROLL
         for (int k = 0; k < 6; ++k) word[k] = shift & 8 ? word[k + 2] : word[k];
         GPUL__UNROLL
@@ -411,8 +423,10 @@ template <typename T, int N> struct gpul__fetch {
     }
 };
 template <int N> struct gpul__fetch<gpul__none, N> {
-    __device__ __forceinline__ void ask(const gpul__none *, int, const gpul__extent &) {}
-    __device__ __forceinline__ gpul__pack<gpul__none, N> take() const { return gpul__pack<gpul__none, N>(); }
+    __device__ __forceinline__ void ask(const gpul__none *, const gpul__extent &) {}
+    __device__ __forceinline__ gpul__pack<gpul__none, N> take(const gpul__none *, int) const {
+        return gpul__pack<gpul__none, N>();
+    }
 };
 
 /* ---- the elementwise engine ----
@@ -495,19 +509,24 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
                     gpul__elementwise_input<1>(v, 2, c, i).v[0]);
 }
 
-/* Where the element at `row` of the flattened outer dimensions and `column` of the innermost lies, of operand k. */
-template <typename Op>
-static __device__ __forceinline__ int64_t gpul__elementwise_at(const gpul__elementwise_view<Op> &v, int k, int64_t row,
-                                                               int64_t column) {
-    const gpul__elementwise_problem &p = v.problem;
-    int64_t at = column * p.strides[k][p.ndim - 1];
+/* Where the element at `row` of the flattened outer dimensions and `column` of the innermost lies, of each operand. */
+struct gpul__elementwise_place {
+    int64_t at[4];
+};
+static __device__ __noinline__ gpul__elementwise_place gpul__elementwise_at(const gpul__elementwise_problem &p,
+                                                                            const double *inverse, int64_t row,
+                                                                            int64_t column) {
+    gpul__elementwise_place place;
+    GPUL__UNROLL
+    for (int k = 0; k < 4; ++k) place.at[k] = column * p.strides[k][p.ndim - 1];
     GPUL__UNROLL_NOT
-    for (int32_t d = p.ndim - 2; d > 0; --d) {
-        int64_t i;
-        row = gpul__divide(row, p.shape[d], v.inverse[d], &i);
-        at += i * p.strides[k][d];
+    for (int32_t d = p.ndim - 2; d >= 0; --d) {
+        int64_t i = row;
+        if (d > 0) row = gpul__divide(row, p.shape[d], inverse[d], &i);
+        GPUL__UNROLL
+        for (int k = 0; k < 4; ++k) place.at[k] += i * p.strides[k][d];
     }
-    return p.ndim > 1 ? at + row * p.strides[k][0] : at;
+    return place;
 }
 
 /* A block's tile of threads_x columns, or kItems times as many, and rows of the threads that are left. */
@@ -535,8 +554,14 @@ template <int kItems> struct gpul__elementwise_tile {
             rows = p.rows;
         }
     }
-    __device__ __forceinline__ int64_t row(int k) const { return row0 + ty + (along_x ? 0 : k * step); }
-    __device__ __forceinline__ int64_t column(int k) const { return column0 + tx + (along_x ? k * step : 0); }
+    __device__ __forceinline__ int64_t row() const { return row0 + ty; }
+    __device__ __forceinline__ int64_t column() const { return column0 + tx; }
+    /* items of this thread that are there */
+    __device__ __forceinline__ int count() const {
+        if (row() >= rows || column() >= columns) return 0;
+        const int64_t left = along_x ? columns - column() : rows - row();
+        return left > (kItems - 1) * step ? int(kItems) : int(left - 1) / step + 1;
+    }
 };
 
 /* A transposed input is read along its own rows, the tile's columns, and turned in shared memory. Rows of it are an odd
@@ -544,24 +569,25 @@ template <int kItems> struct gpul__elementwise_tile {
 template <int kItems, typename T> struct gpul__elementwise_stage {
     enum { kWide = kItems > 8 ? 64 : 32, kTall = GPUL__ELEMENTWISE_THREADS / kWide * kItems };
     enum { kPitch = kTall + (sizeof(T) < 4 ? 4 / int(sizeof(T)) : 1), kBytes = kWide * kPitch * sizeof(T) };
+    enum { kStep = GPUL__ELEMENTWISE_THREADS / kTall };
     template <typename Op>
     static __device__ __forceinline__ void load(const gpul__elementwise_view<Op> &v, int k, const T *from, T *to,
                                                 const gpul__elementwise_tile<kItems> &tile) {
-        T values[kItems];
-        enum { kStep = GPUL__ELEMENTWISE_THREADS / kTall };
         const int32_t row = int32_t(threadIdx.x) % kTall, first = int32_t(threadIdx.x) / kTall;
-        const bool there = tile.row0 + row < tile.rows;
+        const int64_t left = tile.columns - tile.column0 - first;
+        const int64_t at = gpul__elementwise_at(v.problem, v.inverse, tile.row0 + row, tile.column0 + first).at[1 + k];
+        const int64_t step = kStep * v.problem.strides[1 + k][v.problem.ndim - 1];
+        if (tile.row0 + row >= tile.rows || left <= 0) return;
+        const int last = left > (kItems - 1) * kStep ? kItems - 1 : int(left - 1) / kStep;
+        T values[kItems];
         GPUL__UNROLL
-        for (int j = 0; j < kItems; ++j) {
-            const int64_t column = tile.column0 + first + j * kStep;
-            if (there && column < tile.columns)
-                values[j] = gpul__at(from, gpul__elementwise_at(v, 1 + k, tile.row0 + row, column));
-        }
+        for (int j = 0; j < kItems; ++j) values[j] = gpul__at(from, at + (j < last ? j : last) * step);
         GPUL__UNROLL
-        for (int j = 0; j < kItems; ++j) {
-            const int32_t column = first + j * kStep;
-            if (there && tile.column0 + column < tile.columns) to[column * kPitch + row] = values[j];
-        }
+        for (int j = 0; j < kItems; ++j) to[(first + j * kStep) * kPitch + row] = values[j];
+    }
+    /* the tile's element at a row and a column */
+    static __device__ __forceinline__ const T *at(const T *staged, int32_t row, int32_t column) {
+        return staged + column * kPitch + row;
     }
 };
 template <int kItems> struct gpul__elementwise_stage<kItems, gpul__none> {
@@ -569,36 +595,26 @@ template <int kItems> struct gpul__elementwise_stage<kItems, gpul__none> {
     template <typename Op>
     static __device__ __forceinline__ void load(const gpul__elementwise_view<Op> &, int, const gpul__none *,
                                                 gpul__none *, const gpul__elementwise_tile<kItems> &) {}
+    static __device__ __forceinline__ const gpul__none *at(const gpul__none *staged, int32_t, int32_t) {
+        return staged;
+    }
 };
+
+/* A thread's items of input k, all asked for at once; behind the last, that again. */
 template <int kItems, typename T, typename Op>
 static __device__ __forceinline__ void
-gpul__elementwise_fetch(const gpul__elementwise_view<Op> &v, int k, const T *from, const T *staged,
-                        const gpul__elementwise_tile<kItems> &tile, const bool (&there)[kItems], T (&values)[kItems]) {
-    if (from == NULL) {
-        GPUL__UNROLL
-        for (int j = 0; j < kItems; ++j) values[j] = v.scalar(k, from);
-    } else if (v.plan.staged >> k & 1) {
-        GPUL__UNROLL
-        for (int j = 0; j < kItems; ++j)
-            if (there[j])
-                values[j] = gpul__at(staged, tile.tx * int(gpul__elementwise_stage<kItems, T>::kPitch) + tile.ty +
-                                                 j * tile.step);
-    } else if (tile.along_x) {
-        const int64_t at = gpul__elementwise_at(v, 1 + k, tile.row(0), tile.column(0));
-        const int64_t step = tile.step * v.problem.strides[1 + k][v.problem.ndim - 1];
-        GPUL__UNROLL
-        for (int j = 0; j < kItems; ++j)
-            if (there[j]) values[j] = gpul__at(from, at + j * step);
-    } else {
-        GPUL__UNROLL
-        for (int j = 0; j < kItems; ++j)
-            if (there[j]) values[j] = gpul__at(from, gpul__elementwise_at(v, 1 + k, tile.row(j), tile.column(j)));
-    }
+gpul__elementwise_fetch(const gpul__elementwise_view<Op> &v, int k, const T *from, const T *staged, int32_t staged_step,
+                        int64_t at, int64_t step, int last, T (&values)[kItems]) {
+    const bool through = (v.plan.staged >> k & 1) != 0;
+    const T *const first = through ? staged : from + at;
+    const int64_t by = through ? staged_step : step;
+    GPUL__UNROLL
+    for (int j = 0; j < kItems; ++j) values[j] = from ? gpul__at(first, (j < last ? j : last) * by) : v.scalar(k, from);
 }
 template <int kItems, typename Op>
-static __device__ __forceinline__ void
-gpul__elementwise_fetch(const gpul__elementwise_view<Op> &, int, const gpul__none *, const gpul__none *,
-                        const gpul__elementwise_tile<kItems> &, const bool (&)[kItems], gpul__none (&)[kItems]) {}
+static __device__ __forceinline__ void gpul__elementwise_fetch(const gpul__elementwise_view<Op> &, int,
+                                                               const gpul__none *, const gpul__none *, int32_t, int64_t,
+                                                               int64_t, int, gpul__none (&)[kItems]) {}
 
 template <typename Op, int kItems>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
@@ -621,27 +637,39 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
         if (v.plan.staged & 4) gpul__elementwise_stage<kItems, C>::load(v, 2, c, reinterpret_cast<C *>(sc), tile);
         __syncthreads();
     }
-    bool there[kItems];
+    typename Op::Out *const out = static_cast<typename Op::Out *>(v.problem.out);
+    const int count = tile.count(), last = v.problem.ndim - 1;
+    if (count == 0) return;
+    gpul__elementwise_place place = gpul__elementwise_at(v.problem, v.inverse, tile.row(), tile.column());
+    if (!tile.along_x && v.problem.ndim > 2 && !v.plan.staged) { /* items may lie in different outer dimensions */
+        GPUL__UNROLL_NOT
+        for (int k = 0; k < count; ++k) {
+            if (k > 0) place = gpul__elementwise_at(v.problem, v.inverse, tile.row() + k * tile.step, tile.column());
+            out[place.at[0]] =
+                op(a ? gpul__at(a, place.at[1]) : v.scalar(0, a), b ? gpul__at(b, place.at[2]) : v.scalar(1, b),
+                   c ? gpul__at(c, place.at[3]) : v.scalar(2, c));
+        }
+        return;
+    }
+    const int next = tile.along_x ? last : last - 1; /* the dimension that items lie along */
+    int64_t step[4];
+    GPUL__UNROLL
+    for (int k = 0; k < 4; ++k) step[k] = next < 0 ? 0 : tile.step * v.problem.strides[k][next];
     A va[kItems];
     B vb[kItems];
     C vc[kItems];
+    gpul__elementwise_fetch<kItems>(
+        v, 0, a, gpul__elementwise_stage<kItems, A>::at(reinterpret_cast<const A *>(shared), tile.ty, tile.tx),
+        tile.step, place.at[1], step[1], count - 1, va);
+    gpul__elementwise_fetch<kItems>(
+        v, 1, b, gpul__elementwise_stage<kItems, B>::at(reinterpret_cast<const B *>(sb), tile.ty, tile.tx), tile.step,
+        place.at[2], step[2], count - 1, vb);
+    gpul__elementwise_fetch<kItems>(
+        v, 2, c, gpul__elementwise_stage<kItems, C>::at(reinterpret_cast<const C *>(sc), tile.ty, tile.tx), tile.step,
+        place.at[3], step[3], count - 1, vc);
     GPUL__UNROLL
-    for (int k = 0; k < kItems; ++k) there[k] = tile.row(k) < tile.rows && tile.column(k) < tile.columns;
-    gpul__elementwise_fetch<kItems>(v, 0, a, reinterpret_cast<const A *>(shared), tile, there, va);
-    gpul__elementwise_fetch<kItems>(v, 1, b, reinterpret_cast<const B *>(sb), tile, there, vb);
-    gpul__elementwise_fetch<kItems>(v, 2, c, reinterpret_cast<const C *>(sc), tile, there, vc);
-    typename Op::Out *const out = static_cast<typename Op::Out *>(v.problem.out);
-    if (tile.along_x) {
-        const int64_t at = gpul__elementwise_at(v, 0, tile.row(0), tile.column(0));
-        const int64_t step = tile.step * v.problem.strides[0][v.problem.ndim - 1];
-        GPUL__UNROLL
-        for (int k = 0; k < kItems; ++k)
-            if (there[k]) out[at + k * step] = op(va[k], vb[k], vc[k]);
-    } else {
-        GPUL__UNROLL
-        for (int k = 0; k < kItems; ++k)
-            if (there[k]) out[gpul__elementwise_at(v, 0, tile.row(k), tile.column(k))] = op(va[k], vb[k], vc[k]);
-    }
+    for (int k = 0; k < kItems; ++k)
+        if (k < count) out[place.at[0] + k * step[0]] = op(va[k], vb[k], vc[k]);
 }
 
 template <typename Op>
@@ -928,31 +956,6 @@ static __device__ __noinline__ gpul__pack<T, N> gpul__reduce_gather(const gpul__
     }
     return pack;
 }
-/* A vector of x, and of y, wherever its elements lie. */
-template <typename View, typename T, int N>
-static __device__ __forceinline__ void gpul__reduce_ask(const View &v, gpul__fetch<T, N> &to, const T *x, int64_t i,
-                                                        int count) {
-    if (v.plan.dense) {
-        to.ask(x + i, count, v.x_extent);
-        return;
-    }
-    to.shift = 0;
-    to.low = gpul__reduce_gather<T, N>(v.layout, x, i, count);
-}
-template <typename View, typename T, int N>
-static __device__ __forceinline__ void gpul__reduce_ask_y(const View &v, gpul__fetch<T, N> &to, const T *y, int64_t i,
-                                                          int count) {
-    if (v.plan.dense) {
-        to.ask(y + i, count, v.y_extent);
-        return;
-    }
-    to.shift = 0;
-    to.low = gpul__gather<T, N>(y + i * v.layout.problem.y_stride, v.layout.problem.y_stride, count);
-}
-template <typename View, int N>
-static __device__ __forceinline__ void gpul__reduce_ask_y(const View &, gpul__fetch<gpul__none, N> &,
-                                                          const gpul__none *, int64_t, int) {}
-
 /* One warp tile of kO outputs in one warp, all at the same y; the first lane gets the results. Whole vectors that are
  * aligned go kFlight rows at a time, all loaded before the first is folded, which is as much as registers hold; the
  * rest, and everything that is not aligned, kFew at a time. */
@@ -994,27 +997,42 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
         }
     }
     GPUL__UNROLL_NOT
-    while (at < span.length) {
+    while (v.plan.dense && at < span.length) {
         gpul__fetch<X, kN> fx[kO][kFew];
         gpul__fetch<Y, kN> fy[kFew];
+        const int last = span.length - 1; /* beyond it, the last element again: not folded */
         GPUL__UNROLL
         for (int u = 0; u < kFew; ++u) {
-            const int count = gpul__count(span.length - (at + u * step), int(kN));
+            const int64_t i = span.begin + (at + u * step < last ? at + u * step : last);
             GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) gpul__reduce_ask(v, fx[o][u], x[o], span.begin + at + u * step, count);
-            gpul__reduce_ask_y(v, fy[u], y, span.begin + at + u * step, count);
+            for (int o = 0; o < kO; ++o) fx[o][u].ask(x[o] + i, v.x_extent);
+            fy[u].ask(gpul__has<Y>() ? y + i : y, v.y_extent);
         }
         GPUL__UNROLL
         for (int u = 0; u < kFew; ++u) {
             const int count = gpul__count(span.length - (at + u * step), int(kN));
-            const gpul__pack<Y, kN> vy = fy[u].take();
+            const int64_t i = span.begin + at + u * step;
+            if (count <= 0) continue;
+            const gpul__pack<Y, kN> vy = fy[u].take(gpul__has<Y>() ? y + i : y, count);
             GPUL__UNROLL
             for (int o = 0; o < kO; ++o) {
-                const gpul__pack<X, kN> vx = fx[o][u].take();
-                if (count > 0) lane[o] = op.fold(lane[o], vx.v, vy.v, count, at + u * step);
+                const gpul__pack<X, kN> vx = fx[o][u].take(x[o] + i, count);
+                lane[o] = op.fold(lane[o], vx.v, vy.v, count, at + u * step);
             }
         }
         at += kFew * step;
+    }
+    GPUL__UNROLL_NOT
+    for (; at < span.length; at += step) {
+        const int count = gpul__count(span.length - at, int(kN));
+        const int64_t i = span.begin + at, y_stride = v.layout.problem.y_stride;
+        const gpul__pack<Y, kN> vy =
+            gpul__gather_of<Y, kN>::get(gpul__has<Y>() ? y + i * y_stride : y, y_stride, count);
+        GPUL__UNROLL
+        for (int o = 0; o < kO; ++o) {
+            const gpul__pack<X, kN> vx = gpul__reduce_gather<X, kN>(v.layout, x[o], i, count);
+            lane[o] = op.fold(lane[o], vx.v, vy.v, count, at);
+        }
     }
     const bool any = first < span.length;
     GPUL__UNROLL
@@ -1179,17 +1197,25 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     GPUL__UNROLL_NOT
     for (int i = lane * int(kN); i < length; i += 32 * int(kN)) {
         const int count = gpul__count(length - i, int(kN));
-        gpul__fetch<X, kN> fx[kF];
-        gpul__fetch<Y, kN> fy;
-        GPUL__UNROLL
-        for (int u = 0; u < int(kF); ++u) gpul__reduce_ask(v, fx[u], x[u], i, count);
-        gpul__reduce_ask_y(v, fy, y, i, count);
-        const gpul__pack<Y, kN> vy = fy.take();
-        GPUL__UNROLL
-        for (int u = 0; u < int(kF); ++u) {
-            const gpul__pack<X, kN> vx = fx[u].take();
-            acc[u] = op[u].fold(acc[u], vx.v, vy.v, count, i);
+        gpul__pack<X, kN> vx[kF];
+        gpul__pack<Y, kN> vy;
+        if (v.plan.dense) {
+            gpul__fetch<X, kN> fx[kF];
+            gpul__fetch<Y, kN> fy;
+            GPUL__UNROLL
+            for (int u = 0; u < int(kF); ++u) fx[u].ask(x[u] + i, v.x_extent);
+            fy.ask(gpul__has<Y>() ? y + i : y, v.y_extent);
+            vy = fy.take(gpul__has<Y>() ? y + i : y, count);
+            GPUL__UNROLL
+            for (int u = 0; u < int(kF); ++u) vx[u] = fx[u].take(x[u] + i, count);
+        } else {
+            const int64_t y_stride = v.layout.problem.y_stride;
+            vy = gpul__gather_of<Y, kN>::get(gpul__has<Y>() ? y + i * y_stride : y, y_stride, count);
+            GPUL__UNROLL
+            for (int u = 0; u < int(kF); ++u) vx[u] = gpul__reduce_gather<X, kN>(v.layout, x[u], i, count);
         }
+        GPUL__UNROLL
+        for (int u = 0; u < int(kF); ++u) acc[u] = op[u].fold(acc[u], vx[u].v, vy.v, count, i);
     }
     Acc results[kF];
     GPUL__UNROLL
@@ -1213,7 +1239,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
 /* A thread's kC columns. They are neighbours in one access where all are aligned; else they lie as far apart as a row
  * of threads is wide, so that the accesses of a warp are dense. */
 template <typename X, int kC> struct gpul__reduce_columns_of {
-    const X *x[kC]; /* the first elements */
+    const X *x[kC]; /* the first elements; where a column is not there, those of another */
     int64_t output[kC];
     int count; /* of those that are there */
     template <typename View>
@@ -1231,32 +1257,52 @@ template <typename X, int kC> struct gpul__reduce_columns_of {
 };
 
 /* Vectors of a thread, all on their way before the first is used: kSets of them along n, `step` elements apart, from
- * element `at` of a warp tile on; of those before `length`. */
+ * element `at` of a warp tile on; beyond its last element, that again. */
 template <int kC, int kSets, int kN, typename X, typename Y, typename View>
 static __device__ __forceinline__ void gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns,
-                                                         int64_t begin, int at, int step, int length,
+                                                         int64_t begin, int at, int step, int last,
                                                          X (&vx)[kSets][kC][kN], Y (&vy)[kSets][kN]) {
-    const int64_t stride = v.layout.problem.x_reduce[0];
-    GPUL__UNROLL
-    for (int r = 0; r < kSets; ++r) {
+    const int64_t stride = v.layout.problem.x_reduce[0], y_stride = v.layout.problem.y_stride;
+    const Y *const y = static_cast<const Y *>(v.layout.problem.y) + (gpul__has<Y>() ? begin * y_stride : 0);
+    if (v.plan.vector) {
+        gpul__pack<X, kC> pack[kSets][kN];
+        const X *const from = columns.x[0] + begin * stride;
         GPUL__UNROLL
-        for (int k = 0; k < kN; ++k) {
-            const int i = at + r * step + k;
-            if (i >= length) continue;
-            const int64_t from = (begin + i) * stride;
-            if (v.plan.vector) {
-                const gpul__pack<X, kC> pack = gpul__load<kC>(columns.x[0] + from);
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c) vx[r][c][k] = pack.v[c];
-            } else {
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c)
-                    if (c < columns.count) vx[r][c][k] = columns.x[c][from];
+        for (int r = 0; r < kSets; ++r) {
+            GPUL__UNROLL
+            for (int k = 0; k < kN; ++k) {
+                const int i = at + r * step + k;
+                pack[r][k] = gpul__load<kC>(from + (i < last ? i : last) * stride);
             }
-            vy[r][k] = gpul__at(static_cast<const Y *>(v.layout.problem.y), (begin + i) * v.layout.problem.y_stride);
         }
+        GPUL__UNROLL
+        for (int r = 0; r < kSets; ++r) {
+            GPUL__UNROLL
+            for (int k = 0; k < kN; ++k)
+                vy[r][k] = gpul__at(y, (at + r * step + k < last ? at + r * step + k : last) * y_stride);
+        }
+        gpul__hold(v.zero);
+        GPUL__UNROLL
+        for (int r = 0; r < kSets; ++r) {
+            GPUL__UNROLL
+            for (int k = 0; k < kN; ++k) {
+                GPUL__UNROLL
+                for (int c = 0; c < kC; ++c) vx[r][c][k] = pack[r][k].v[c];
+            }
+        }
+    } else {
+        GPUL__UNROLL
+        for (int r = 0; r < kSets; ++r) {
+            GPUL__UNROLL
+            for (int k = 0; k < kN; ++k) {
+                const int64_t i = at + r * step + k < last ? at + r * step + k : last;
+                GPUL__UNROLL
+                for (int c = 0; c < kC; ++c) vx[r][c][k] = columns.x[c][(begin + i) * stride]; /* there or not: see x */
+                vy[r][k] = gpul__at(y, i * y_stride);
+            }
+        }
+        gpul__hold(v.zero);
     }
-    gpul__hold(v.zero);
 }
 
 /* One more of 2^levels results of a thread, by index, that go into the tree side by side: `halves` keeps the left
@@ -1324,16 +1370,32 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
             X vx[kSets][kC][kN];
             Y vy[kSets][kN];
             const int begin = at + s * step;
-            gpul__reduce_load(v, columns, span.begin, begin, step, span.length, vx, vy);
-            GPUL__UNROLL
-            for (int r = 0; r < kSets; ++r) {
-                const int count = gpul__count(span.length - (begin + r * step), int(kN));
+            gpul__reduce_load(v, columns, span.begin, begin, step, span.length - 1, vx, vy);
+            if (begin + (kSets - 1) * step + kN <= span.length) {
                 GPUL__UNROLL
-                for (int c = 0; c < kC; ++c) {
-                    typename Op::Lane last = deep ? lanes[0][c] : lanes[s + r][c];
-                    if (count > 0) last = op[c].fold(last, vx[r][c], vy[r], count, begin + r * step);
-                    if (deep) lanes[0][c] = last;
-                    else lanes[s + r][c] = last;
+                for (int r = 0; r < kSets; ++r) {
+                    GPUL__UNROLL
+                    for (int c = 0; c < kC; ++c) {
+                        typename Op::Lane &own = lanes[s + r][c];
+                        const typename Op::Lane now =
+                            op[c].fold(deep ? lanes[0][c] : own, vx[r][c], vy[r], int(kN), begin + r * step);
+                        own = now;
+                        if (deep) lanes[0][c] = now;
+                    }
+                }
+            } else {
+                GPUL__UNROLL
+                for (int r = 0; r < kSets; ++r) {
+                    const int count = gpul__count(span.length - (begin + r * step), int(kN));
+                    if (count <= 0) continue;
+                    GPUL__UNROLL
+                    for (int c = 0; c < kC; ++c) {
+                        typename Op::Lane &own = lanes[s + r][c];
+                        const typename Op::Lane now =
+                            op[c].fold(deep ? lanes[0][c] : own, vx[r][c], vy[r], count, begin + r * step);
+                        own = now;
+                        if (deep) lanes[0][c] = now;
+                    }
                 }
             }
         }
@@ -1984,7 +2046,6 @@ template <> struct gpul__value_of<gpul_bf16> { typedef float type; };
 
 static __device__ __forceinline__ double gpul__absolute(double a) { return fabs(a); }
 static __device__ __forceinline__ int64_t gpul__absolute(int64_t a) { return a < 0 ? int64_t(-uint64_t(a)) : a; }
-static __device__ __forceinline__ int32_t gpul__absolute(int32_t a) { return a; } /* of bytes alone */
 
 /* sum, prod, abs-sum, sum of squares, count-nonzero and mean, by `kind` */
 enum { gpul__plain, gpul__magnitude, gpul__square, gpul__nonzero, gpul__product };
@@ -1997,30 +2058,22 @@ struct gpul__sum : gpul__reduction<gpul__sum<T, A>, T, A> {
     __device__ __forceinline__ A combine(A a, A b) const {
         return kind == gpul__product ? gpul__mul(a, b) : gpul__add(a, b);
     }
-    template <typename V> __device__ __forceinline__ V map(V v) const {
-        return kind == gpul__magnitude ? gpul__absolute(v) : kind == gpul__nonzero ? V(v != V(0)) : v;
-    }
     __device__ __forceinline__ A fold(A acc, const T *x, const Y *, int count, int) const {
         enum { kN = 16 / sizeof(T) };
-        if (kind == gpul__product) {
-            GPUL__UNROLL
-            for (int k = 0; k < kN; ++k)
-                if (k < count) acc = gpul__mul(acc, gpul__widen<A>(x[k]));
-        } else if (sizeof(T) == 1) { /* sixteen squares of bytes fit into 32 bits */
-            int32_t sum = 0;
-            GPUL__UNROLL
-            for (int k = 0; k < kN; ++k) {
-                const int32_t v = map(gpul__widen<int32_t>(x[k]));
-                if (k < count) sum += kind == gpul__square ? v * v : v;
-            }
-            acc = gpul__add(acc, A(sum));
-        } else {
-            GPUL__UNROLL
-            for (int k = 0; k < kN; ++k) {
-                const A v = map(gpul__widen<A>(x[k]));
-                if (k < count) acc = gpul__multiply_add(v, kind == gpul__square ? v : A(1), acc); /* times 1: the sum */
-            }
+#define GPUL__FOLD(type, expression)                                                                                   \
+    GPUL__UNROLL                                                                                                       \
+    for (int k = 0; k < kN; ++k) {                                                                                     \
+        const type v = gpul__widen<type>(x[k]);                                                                        \
+        if (k < count) acc = expression;                                                                               \
+    }
+        switch (kind) {
+        case gpul__plain: GPUL__FOLD(A, gpul__add(acc, v)) break;
+        case gpul__magnitude: GPUL__FOLD(A, gpul__add(acc, gpul__absolute(v))) break;
+        case gpul__square: GPUL__FOLD(A, gpul__multiply_add(v, v, acc)) break;
+        case gpul__nonzero: GPUL__FOLD(typename gpul__value_of<T>::type, gpul__add(acc, A(v != 0 ? 1 : 0))) break;
+        default: GPUL__FOLD(A, gpul__mul(acc, v)) break;
         }
+#undef GPUL__FOLD
         return acc;
     }
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t n) const {
@@ -2055,16 +2108,18 @@ template <typename T> struct gpul__dot : gpul__reduction<gpul__dot<T>, T, double
 struct gpul__moments {
     double count, mean, squares;
 };
-static __device__ __noinline__ gpul__moments gpul__join(gpul__moments a, gpul__moments b) {
+static __device__ __forceinline__ gpul__moments gpul__join(gpul__moments a, gpul__moments b) {
     gpul__moments m;
-    if (b.count == 0) return a;
-    if (a.count == 0) return b;
     const double delta = __dsub_rn(b.mean, a.mean);
     m.count = __dadd_rn(a.count, b.count);
     const double step = __dmul_rn(delta, __ddiv_rn(b.count, m.count));
     m.mean = __dadd_rn(a.mean, step);
     m.squares = fma(__dmul_rn(delta, step), a.count, __dadd_rn(a.squares, b.squares));
     return m;
+}
+/* of any two, one of which may have no elements */
+static __device__ __noinline__ gpul__moments gpul__join_any(gpul__moments a, gpul__moments b) {
+    return b.count == 0 ? a : a.count == 0 ? b : gpul__join(a, b);
 }
 template <typename T> static __device__ __forceinline__ double gpul__difference(T x, T pivot) {
     return __dsub_rn(double(x), double(pivot));
@@ -2082,7 +2137,7 @@ template <typename T> struct gpul__var : gpul__reduction<gpul__var<T>, T, gpul__
         return m;
     }
     __device__ __forceinline__ gpul__moments combine(gpul__moments a, gpul__moments b) const {
-        return gpul__join(a, b);
+        return gpul__join_any(a, b);
     }
     __device__ __forceinline__ gpul__moments fold(gpul__moments acc, const T *x, const Y *, int count, int) const {
         enum { kN = 16 / sizeof(T) };
@@ -2101,7 +2156,8 @@ template <typename T> struct gpul__var : gpul__reduction<gpul__var<T>, T, gpul__
             if (k < count) squares = fma(apart, apart, squares);
         }
         m.squares = squares;
-        return combine(acc, m);
+        if (acc.count == 0) return m;
+        return gpul__join(acc, m);
     }
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, gpul__moments a, int64_t n) const {
         gpul__store(out, i, dtype, __ddiv_rn(a.squares, double(n)));
