@@ -336,11 +336,6 @@ static __device__ __forceinline__ void gpul__hold(int32_t zero) {
 
 static inline bool gpul__aligned(const void *p, size_t bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; }
 
-/* How many of `most` are left: 0 to most. */
-static __device__ __forceinline__ int gpul__count(int left, int most) {
-    return left < 0 ? 0 : left < most ? left : most;
-}
-
 /* index = (result * size) + *rest, for indices below 2^53, with the rounded 1 / size: a 64-bit division is a subroutine
  * on a GPU, and its call costs registers. */
 static __device__ __forceinline__ int64_t gpul__divide(int64_t index, int64_t size, double inverse, int64_t *rest) {
@@ -373,7 +368,7 @@ template <typename T, int N>
 static __device__ __noinline__ gpul__pack<T, N> gpul__gather(const T *p, int64_t step, int count) {
     gpul__pack<T, N> pack;
     GPUL__UNROLL_NOT
-    for (int k = 0; k < count; ++k) pack.v[k] = p[k * step];
+    for (int k = 0; k < N && k < count; ++k) pack.v[k] = p[k * step];
     return pack;
 }
 
@@ -730,8 +725,8 @@ template <> struct gpul__input<gpul__none> { typedef gpul__none Element; };
  *     void begin(const X *first)                before an output's elements (not called when there are none)
  *     Lane start()                              before the elements of a lane
  *     Lane fold(Lane, const X *x, const Y *y, int count, int at)
- *                                               `count` more of them, a whole vector where it is kN; `at`: the place of
- *                                               the first in the warp tile
+ *                                               a vector of them, or its first `count` > 0 where that is less than kN;
+ *                                               `at`: the place of the first in the warp tile
  *     Acc  finish(Lane, int64_t begin, int at)  after them; the warp tile begins at `begin`, the lane at its place `at`
  *     Acc  identity(), Acc combine(Acc, Acc)
  *     void store(out, i, dtype, Acc, int64_t n)
@@ -939,7 +934,7 @@ static __device__ __noinline__ gpul__pack<T, N> gpul__reduce_gather(const gpul__
     gpul__pack<T, N> pack;
     int64_t place = 0, left = 0;
     GPUL__UNROLL_NOT
-    for (int k = 0; k < count; ++k, --left, place += p.x_reduce[last]) {
+    for (int k = 0; k < N && k < count; ++k, --left, place += p.x_reduce[last]) {
         if (left == 0) {
             int64_t index = i + k, rest;
             place = 0;
@@ -1010,7 +1005,7 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
         }
         GPUL__UNROLL
         for (int u = 0; u < kFew; ++u) {
-            const int count = gpul__count(span.length - (at + u * step), int(kN));
+            const int count = span.length - (at + u * step);
             const int64_t i = span.begin + at + u * step;
             if (count <= 0) continue;
             const gpul__pack<Y, kN> vy = fy[u].take(gpul__has<Y>() ? y + i : y, count);
@@ -1024,7 +1019,7 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     }
     GPUL__UNROLL_NOT
     for (; at < span.length; at += step) {
-        const int count = gpul__count(span.length - at, int(kN));
+        const int count = span.length - at;
         const int64_t i = span.begin + at, y_stride = v.layout.problem.y_stride;
         const gpul__pack<Y, kN> vy =
             gpul__gather_of<Y, kN>::get(gpul__has<Y>() ? y + i * y_stride : y, y_stride, count);
@@ -1196,7 +1191,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     }
     GPUL__UNROLL_NOT
     for (int i = lane * int(kN); i < length; i += 32 * int(kN)) {
-        const int count = gpul__count(length - i, int(kN));
+        const int count = length - i;
         gpul__pack<X, kN> vx[kF];
         gpul__pack<Y, kN> vy;
         if (v.plan.dense) {
@@ -1386,7 +1381,7 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
             } else {
                 GPUL__UNROLL
                 for (int r = 0; r < kSets; ++r) {
-                    const int count = gpul__count(span.length - (begin + r * step), int(kN));
+                    const int count = span.length - (begin + r * step);
                     if (count <= 0) continue;
                     GPUL__UNROLL
                     for (int c = 0; c < kC; ++c) {
@@ -2148,8 +2143,8 @@ template <typename T> struct gpul__var : gpul__reduction<gpul__var<T>, T, gpul__
             d[k] = k < count ? gpul__difference(x[k], pivot) : 0;
             sum = __dadd_rn(sum, d[k]);
         }
-        m.count = double(count);
-        m.mean = count == int(kN) ? __dmul_rn(sum, 1.0 / kN) : __ddiv_rn(sum, m.count);
+        m.count = double(count < int(kN) ? count : int(kN));
+        m.mean = count < int(kN) ? __ddiv_rn(sum, m.count) : __dmul_rn(sum, 1.0 / kN);
         GPUL__UNROLL
         for (int k = 0; k < kN; ++k) {
             const double apart = __dsub_rn(d[k], m.mean);
