@@ -2543,6 +2543,7 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *, const
 enum {
     gpul__hist_packs = 4,          /* vectors of 16 bytes that a thread loads at a time */
     gpul__hist_chunk = 256,        /* counters that a warp adds to counts at a time */
+    gpul__hist_copies = 32,        /* of the counter of a byte, for the lanes of a warp */
     gpul__hist_slot_bits = 12,     /* of the table of frequent bins */
     gpul__hist_own_zeros = 32768,  /* bins that one block sets to zero while the others count */
     gpul__hist_origin = 0x41300000 /* the upper half of the place of bin 0 where 32 bits stand behind the point: 2^20 */
@@ -2575,7 +2576,7 @@ struct gpul__hist_view {
     uint32_t *turns; /* two counters for gpul__hist_zero_counts, or NULL */
     int32_t wide;    /* counts are 64-bit */
     int32_t width;   /* bins of a part; slots of the table */
-    int32_t dense, ndim;
+    int32_t dense, narrow, ndim; /* narrow: n is below 2^31 */
     int64_t shape[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS];
     uint32_t reciprocal[GPUL_MAX_DIMS]; /* of the shape: see gpul__hist_offset */
     int32_t shift[GPUL_MAX_DIMS];
@@ -2589,18 +2590,23 @@ struct gpul__hist_view {
     uint32_t *flags;
 };
 
-/* Where element i lies. Divisions by a product with the reciprocal, where n is below 2^31. */
+/* Where element i lies. Below 2^31 a division is a product with the reciprocal. */
+template <bool kNarrow>
 static __device__ __forceinline__ int64_t gpul__hist_offset(const gpul__hist_view &v, const int64_t *strides,
                                                             int64_t i) {
     int64_t offset = 0;
     GPUL__UNROLL_NOT
     for (int32_t d = v.ndim - 1; d > 0; --d) {
-        const int64_t rest =
-            v.reciprocal[d] ? int64_t(__umulhi(uint32_t(i), v.reciprocal[d]) >> v.shift[d]) : i / v.shape[d];
-        offset += (i - rest * v.shape[d]) * strides[d];
+        const int64_t rest = kNarrow ? int64_t(__umulhi(uint32_t(i), v.reciprocal[d]) >> v.shift[d]) : i / v.shape[d];
+        offset += (kNarrow ? int32_t(i - rest * v.shape[d]) : i - rest * v.shape[d]) * strides[d];
         i = rest;
     }
     return offset + i * strides[0];
+}
+
+static __device__ __forceinline__ int64_t gpul__hist_where(const gpul__hist_view &v, const int64_t *strides,
+                                                           int64_t i) {
+    return v.narrow ? gpul__hist_offset<true>(v, strides, i) : gpul__hist_offset<false>(v, strides, i);
 }
 
 static __device__ __forceinline__ void gpul__hist_add(const gpul__hist_view &v, int64_t bin, uint64_t amount) {
@@ -2771,11 +2777,14 @@ static __device__ __forceinline__ void gpul__hist_await_zeros(const gpul__hist_v
 
 /* ---- walking over x ---- */
 
-/* A thread's vectors of 16 bytes, or as many elements where x is not dense: neighbours in a warp, so that its lanes read
- * neighbours. Four at a time, a grid apart, which are loaded before the last ones have been counted by all warps. */
+/* A thread's vectors of 16 bytes, or as many elements where x is not dense (and not bytes), one
+ * to a lane in turn so that lanes read neighbours. Four at a time, a grid apart, which are loaded before the last ones have been counted by all warps. */
+template <typename T> struct gpul__hist_word { typedef T type; };
+template <> struct gpul__hist_word<uint8_t> { typedef uint32_t type; };
 template <typename T> struct gpul__hist_batch {
-    enum { kN = 16 / sizeof(T), kPacks = gpul__hist_packs };
-    gpul__pack<T, kN> pack[kPacks];
+    typedef typename gpul__hist_word<T>::type Word; /* bytes travel by fours, or they would take a register each */
+    enum { kN = 16 / sizeof(T), kPacks = gpul__hist_packs, kStrided = sizeof(T) > 1 };
+    gpul__pack<Word, 16 / sizeof(Word)> pack[kPacks];
     int64_t at;
 
     /* for the whole warp, so that its lanes stay together */
@@ -2783,24 +2792,27 @@ template <typename T> struct gpul__hist_batch {
         return (at | 31) + (kPacks - 1) * v.stride < v.vectors;
     }
     __device__ __forceinline__ bool has(const gpul__hist_view &v, int u) const { return at + u * v.stride < v.vectors; }
+    static __device__ __forceinline__ gpul__pack<Word, 16 / sizeof(Word)> vector(const T *x, int64_t i) {
+        return gpul__load<16 / sizeof(Word)>(reinterpret_cast<const Word *>(x + i * kN));
+    }
     __device__ __forceinline__ void load(const gpul__hist_view &v) {
         const T *const x = static_cast<const T *>(v.x) + v.head;
         if (v.dense && whole(v)) {
             GPUL__UNROLL
-            for (int u = 0; u < kPacks; ++u) pack[u] = gpul__load<kN>(x + (at + u * v.stride) * kN);
+            for (int u = 0; u < kPacks; ++u) pack[u] = vector(x, at + u * v.stride);
             return;
         }
         GPUL__UNROLL
         for (int u = 0; u < kPacks; ++u) {
             if (!has(v, u)) continue;
             const int64_t i = at + u * v.stride;
-            if (v.dense) {
-                pack[u] = gpul__load<kN>(x + i * kN);
+            if (v.dense || !kStrided) {
+                pack[u] = vector(x, i);
                 continue;
             }
             const int64_t first = (i & ~int64_t(31)) * kN + (i & 31);
             GPUL__UNROLL
-            for (int j = 0; j < kN; ++j) pack[u].v[j] = x[gpul__hist_offset(v, v.strides, first + 32 * j)];
+            for (int j = 0; j < kN; ++j) pack[u].v[j] = x[gpul__hist_offset<true>(v, v.strides, first + 32 * j)];
         }
     }
     __device__ __forceinline__ void begin(const gpul__hist_view &v) {
@@ -2814,28 +2826,36 @@ template <typename T> struct gpul__hist_batch {
 };
 
 /* All elements of this thread, from a batch that is loaded, into a counter: count() takes vectors, of whole warps; one()
- * takes an element, of those that are in no vector: at the ends, or all of them where the rule is not certain. */
+ * takes an element, of those that are in no vector: at the ends, or all of them where there are no vectors. */
 template <typename T, typename Counter>
 static __device__ __forceinline__ void gpul__hist_walk(const gpul__hist_view &v, gpul__hist_batch<T> &batch,
                                                        Counter &counter) {
     typedef gpul__hist_batch<T> Batch;
-    for (; batch.whole(v); batch.next(v)) {
-        GPUL__UNROLL
-        for (int u = 0; u < Batch::kPacks; ++u) counter.count(v, batch.pack[u].v, true);
+    enum { kOnes = Batch::kStrided ? 1 : 8 };
+    if (Counter::kTwoLoops) { /* the first without a question for each vector */
+        for (; batch.whole(v); batch.next(v)) {
+            GPUL__UNROLL
+            for (int u = 0; u < Batch::kPacks; ++u) counter.count(v, batch.pack[u].v, true);
+        }
     }
-    if ((batch.at & ~int64_t(31)) < v.vectors) {
+    for (; (batch.at & ~int64_t(31)) < v.vectors; batch.next(v)) {
         GPUL__UNROLL
         for (int u = 0; u < Batch::kPacks; ++u) counter.count(v, batch.pack[u].v, batch.has(v, u));
+        if (Counter::kTwoLoops) break; /* that was the last one */
     }
     const int64_t body = v.vectors * Batch::kN, ends = v.n - body;
     const T *const x = static_cast<const T *>(v.x);
-    int64_t i = gpul_grid_x();
-    T next = i < ends ? x[gpul__hist_offset(v, v.strides, i < v.head ? i : i + body)] : T(0);
-    while (i < ends) {
-        const T value = next;
-        i += v.stride;
-        if (i < ends) next = x[gpul__hist_offset(v, v.strides, i < v.head ? i : i + body)];
-        counter.one(v, value);
+    GPUL__UNROLL_NOT
+    for (int64_t i = gpul_grid_x(); i < ends; i += kOnes * v.stride) {
+        T value[kOnes];
+        GPUL__UNROLL
+        for (int k = 0; k < kOnes; ++k) {
+            const int64_t e = i + k * v.stride;
+            if (e < ends) value[k] = x[gpul__hist_where(v, v.strides, e < v.head ? e : e + body)];
+        }
+        GPUL__UNROLL
+        for (int k = 0; k < kOnes; ++k)
+            if (i + k * v.stride < ends) counter.one(v, value[k]);
     }
 }
 
@@ -2877,6 +2897,7 @@ template <int kStep> struct gpul__hist_tile {
 /* The counters of a block's part of the bins. Counter `width` of the last part has the elements that are equal to hi. */
 template <typename T> struct gpul__hist_part {
     typedef typename gpul__hist_type<T>::Real Real;
+    enum { kTwoLoops = 1 };
     gpul__hist_tile<1> tile;
     Real lo, hi;
     int64_t first;
@@ -2946,7 +2967,7 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
  * bins and counters in shared memory. A slot belongs to the first bin that comes to it. */
 template <typename T> struct gpul__hist_beyond {
     typedef typename gpul__hist_type<T>::Real Real;
-    enum { kNone = -1 }; /* in place of a bin, as uint32_t */
+    enum { kTwoLoops = 0, kNone = -1 }; /* none: in place of a bin, as uint32_t */
     uint32_t *bins, *counts;
     uint32_t slots, origin;
     __device__ __forceinline__ void begin(const gpul__hist_view &v, uint32_t *shared) {
@@ -3031,11 +3052,11 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
 /* 256 values, each with a counter for every lane of a warp, in a bank of its own: an increment takes the same time for
  * all data. */
 struct gpul__hist_bytes {
-    gpul__hist_tile<32> tile;
-    template <int kN>
-    __device__ __forceinline__ void count(const gpul__hist_view &, const uint8_t (&x)[kN], bool valid) const {
+    enum { kTwoLoops = 1 };
+    gpul__hist_tile<gpul__hist_copies> tile;
+    __device__ __forceinline__ void count(const gpul__hist_view &, const uint32_t (&x)[4], bool valid) const {
         GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) tile.increment(x[j], valid);
+        for (int j = 0; j < 16; ++j) tile.increment((x[j / 4] >> (j % 4 * 8)) & 0xffu, valid);
     }
     __device__ __forceinline__ void one(const gpul__hist_view &, uint8_t x) const { tile.increment(x, true); }
 };
@@ -3048,15 +3069,16 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     const uint32_t lane = threadIdx.x % 32;
     gpul__await();
     batch.begin(v);
-    bytes.tile.set(tile + lane, 0, 256 * 32);
-    gpul__hist_clear(tile, 256 * 32, 0);
+    bytes.tile.set(tile + lane % gpul__hist_copies, 0, 256 * gpul__hist_copies);
+    gpul__hist_clear(tile, 256 * gpul__hist_copies, 0);
     gpul__hist_zero_counts(v);
     gpul__hist_walk(v, batch, bytes);
     gpul__hist_await_zeros(v);
     if (threadIdx.x >= 256) return;
     uint32_t sum = 0;
     GPUL__UNROLL
-    for (uint32_t k = 0; k < 32; ++k) sum += tile[threadIdx.x * 32 + (k + lane) % 32];
+    for (uint32_t k = 0; k < gpul__hist_copies; ++k)
+        sum += tile[threadIdx.x * gpul__hist_copies + (k + lane) % gpul__hist_copies];
     /* Values that are neighbours often share a bin: the first of them in a warp adds for all. */
     const int64_t bin = gpul__hist_bin(v.rule, double(threadIdx.x)), before = __shfl_up_sync(0xffffffffu, bin, 1);
     for (uint32_t d = 1; d < 32; d *= 2) {
@@ -3126,9 +3148,9 @@ static __global__ void __launch_bounds__(512)
     const int unit = step == gpul__hist_floats ? gpul__hist_unit(v) : 0;
     unsigned long long most = 0;
     GPUL_GRID_STRIDE(i, v.n) {
-        const int64_t bin = gpul__hist_bin_any(v, gpul__hist_offset(v, v.strides, i));
+        const int64_t bin = gpul__hist_bin_any(v, gpul__hist_where(v, v.strides, i));
         if (bin < 0) continue;
-        const int64_t at = gpul__hist_offset(v, v.w_strides, i);
+        const int64_t at = gpul__hist_where(v, v.w_strides, i);
         if (step == gpul__hist_integers) {
             gpul__hist_add(v, bin,
                            uint64_t(v.w_dtype == GPUL_I32 ? static_cast<const int32_t *>(v.w)[at]
@@ -3277,17 +3299,17 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
 
     /* the vectors of 16 bytes: from the first aligned one, or whole warps of as many elements where x is not dense */
     const int64_t size = p->x_dtype == GPUL_U8 ? 1 : p->x_dtype == GPUL_F32 || p->x_dtype == GPUL_I32 ? 4 : 8;
-    if (p->x_dtype == GPUL_U8 || rule.certain) {
+    if (p->x_dtype == GPUL_U8 ? dense : rule.certain) {
         if (dense) plan->head = int64_t((16 - reinterpret_cast<uintptr_t>(p->x) % 16) % 16) / size;
         plan->head = gpul__hist_least(plan->head, n);
         plan->vectors = (n - plan->head) / (16 / size);
-        if (!dense) plan->vectors -= plan->vectors % 32;
+        if (!dense) plan->vectors = n < int64_t(1) << 31 ? plan->vectors / 32 * 32 : 0;
     }
 
     int64_t least = GPUL__HIST_THREADS * 4; /* elements of a block */
     if (p->x_dtype == GPUL_U8) {
         plan->kernel = GPUL__HISTOGRAM_BYTES;
-        plan->shared_bytes = (256 + 1) * 32 * 4;
+        plan->shared_bytes = (256 + 1) * gpul__hist_copies * 4;
         least *= 2;
     } else {
         const int64_t words = gpul__hist_most(machine->shared_optin, 49152) / 4 - 4;
@@ -3347,13 +3369,14 @@ static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogra
     v->wide = p->counts_dtype != GPUL_I32;
     v->width = plan->width;
     v->dense = p->ndim == 1 && p->x_strides[0] == 1;
+    v->narrow = p->n < int64_t(1) << 31;
     v->ndim = p->ndim;
     memcpy(v->shape, p->shape, sizeof v->shape);
     memcpy(v->strides, p->x_strides, sizeof v->strides);
     for (int32_t d = 1; d < p->ndim; ++d) { /* i / s = i m / 2^(31 + l), with l bits for s - 1, for i < 2^31 */
         int32_t bits = 0;
         while ((int64_t(1) << bits) < p->shape[d]) ++bits;
-        if (p->n >= int64_t(1) << 31 || bits == 0) continue;
+        if (bits == 0) continue; /* merged dimensions have two elements or more */
         v->reciprocal[d] = uint32_t(((uint64_t(1) << (31 + bits)) + uint64_t(p->shape[d]) - 1) / uint64_t(p->shape[d]));
         v->shift[d] = bits - 1;
     }
