@@ -581,12 +581,13 @@ GPUL_API gpul_status gpul_reduce_host(void *value, const gpul_array *x, int32_t 
 GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream);
 
 /* numpy.histogram(x, bins = size of counts, range = (lo, hi)) to the count. counts: vector of i32 or i64; x: f32, f64,
- * i32, i64 or u8, any shape. Bin i holds edge[i] <= x < edge[i+1], the last bin is closed, NaN and values outside are
- * dropped; the edges are numpy.linspace's, in f32 for f32 data and f64 otherwise (gpul_histogram_edges). lo == hi
- * widens to lo - 0.5, hi + 0.5; lo > hi and non-finite bounds refuse (ARGUMENT). i32 counts wrap past 2^31. For 2^23
- * elements or more and more bins than two blocks' shared memory holds (115704 on Hopper), up to 310 MB of scratch
- * memory, less or none, and slower, where that is not to be had. Where CUDA fails (CUDA) after the first of several
- * steps, counts may be zero or a part of the result; every other error leaves it alone. */
+ * i32, i64 or u8, any shape and strides. Bin i holds edge[i] <= x < edge[i+1], the last bin is closed, NaN and values
+ * outside are dropped; the edges are numpy.linspace's, in f32 for f32 data and f64 otherwise (gpul_histogram_edges).
+ * lo == hi widens to lo - 0.5, hi + 0.5. i32 counts wrap past 2^31. Does not wait; can be captured.
+ * Errors: ARGUMENT: an array that is NULL or holds nothing; lo > hi, bounds or hi - lo that are not finite, bins that
+ * would be empty in the type of the edges, as in NumPy; and, which NumPy takes, f32 data with lo, hi or hi - lo beyond
+ * FLT_MAX. DTYPE, SHAPE (counts is no vector of a bin or more), DEVICE, OVERLAP (counts with x, or with itself), CUDA:
+ * after the first of several launches counts may be zero or a part of the result; every other error leaves it alone. */
 GPUL_API gpul_status gpul_histogram(gpul_array *counts, const gpul_array *x, double lo, double hi, gpul_stream stream);
 
 enum {
@@ -606,12 +607,15 @@ typedef struct gpul_histogram_options {
 } gpul_histogram_options;
 
 /* With f32 or f64 weights counts is f64 and holds the sum of the weights of each bin, summed exactly in fixed point
- * relative to the largest |weight| and rounded once: the same bits on every run, |error| <= 2^-53 |sum| + 2^-80 n
- * max|w|. */
+ * relative to W, the largest finite |weight| of an element that is in a bin, and rounded once: the same bits on every
+ * run, |error| <= 2^-53 |sum| + 2^-80 n W. Explicit edges and such sums take scratch memory, 8 and 20 bytes a bin.
+ * Errors: gpul_histogram's; ARGUMENT: no options, a range that is none, edges that are NULL, NaN or decrease, x whose
+ * own range is not finite, GPUL_RANGE_AUTO in a capture; SHAPE: n_edges or the shape of weights; OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_histogram_ex(gpul_array *counts, const gpul_array *x, const gpul_histogram_options *options,
                                        gpul_stream stream);
 
-/* The bins + 1 edges that gpul_histogram uses for data of `dtype`, as doubles, on the host. */
+/* The bins + 1 edges that gpul_histogram uses for data of `dtype`, as doubles, on the host; takes no GPU. Errors:
+ * ARGUMENT: edges is NULL, bins < 1, and a range that gpul_histogram refuses; DTYPE. */
 GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtype dtype, double lo, double hi);
 
 /* C = A B, and C = alpha A B + beta C, BLAS's gemm. A: M x K, B: K x N, C: M x N, all of one dtype: f32, f64, f16 or

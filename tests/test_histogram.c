@@ -536,9 +536,8 @@ static void test_plans(void) {
         p.f32_steps = p.f32_edges && rng_below(2);
         memset(&plan, 0xaa, sizeof plan);
         memset(&again, 0x55, sizeof again);
-        CHECK_INT(gpul__plan_histogram(&plan, &p, &machine), 1);
-        CHECK_INT(gpul__plan_histogram(&again, &p, &machine), 1);
-        good = !memcmp(&plan, &again, sizeof plan) && plan.device == machine.device && plan.kernel >= 0 &&
+        good = gpul__plan_histogram(&plan, &p, &machine) == 1 && gpul__plan_histogram(&again, &p, &machine) == 1;
+        good = good && !memcmp(&plan, &again, sizeof plan) && plan.device == machine.device && plan.kernel >= 0 &&
                plan.kernel <= GPUL__HISTOGRAM_FLOATS && (plan.kernel == GPUL__HISTOGRAM_NOTHING) == (n == 0);
         if (good) seen[plan.kernel]++;
         good = good && plan.blocks >= 1 && plan.parts >= 1 && plan.parts <= 4;
@@ -571,7 +570,6 @@ static void test_plans(void) {
                  (long long)machine.shared_optin, (int)plan.kernel, (int)plan.blocks, (int)plan.parts, (int)plan.width,
                  (long long)plan.head, (long long)plan.vectors, (long long)plan.shared_bytes,
                  (long long)plan.scratch_bytes);
-        else check_pass();
     }
     for (int k = 0; k < 6; k++) CHECK(seen[k] > 1000);
 }
