@@ -2552,17 +2552,15 @@ enum {
 /* ---- what the kernels are given ---- */
 
 struct gpul__hist_rule { /* what every element needs comes first: a block waits for each line of these that it reads */
-    double factor, offset; /* of gpul__hist_place; with edges, of a guess */
-    uint32_t unsure;       /* how near above an edge the place is in doubt, in units of 2^-32 */
-    int32_t fraction;      /* bits of the place behind the point */
-    float lo_f, hi_f;
+    double factor, offset;     /* of gpul__hist_place; with edges, of a guess */
+    uint32_t unsure;           /* how near above an edge the place is in doubt, in units of 2^-32 */
+    int32_t fraction;          /* bits of the place behind the point */
     double lo, hi, step, span; /* numpy's first edge, last edge, step of linspace and divisor of the index */
     double point;              /* the place of bin 0: 2^(52 - fraction) */
     int64_t bins;
     const double *edges; /* explicit edges in device memory; NULL: uniform bins */
-    float step_f, span_f;
-    int32_t certain;   /* the place tells the bin, up to the edge below it; 0: numpy's formula for every element */
-    int32_t f32_steps; /* edges and indices of f32 data are computed in f32 throughout */
+    int32_t certain;     /* the place tells the bin, up to the edge below it; 0: numpy's formula for every element */
+    int32_t f32_steps;   /* edges and indices of f32 data are computed in f32 throughout */
 };
 
 struct gpul__hist_view {
@@ -2570,12 +2568,11 @@ struct gpul__hist_view {
     const void *x;
     void *counts;
     int64_t n, counts_stride;
-    int64_t head,
-        vectors;     /* elements that lie before the first vector of 16 bytes, and vectors that are counted whole */
-    int64_t stride;  /* threads of the grid in x */
-    uint32_t *turns; /* two counters for gpul__hist_zero_counts, or NULL */
-    int32_t wide;    /* counts are 64-bit */
-    int32_t width;   /* bins of a part; slots of the table */
+    int64_t head, vectors;       /* elements before the first vector of 16 bytes, and vectors that are counted whole */
+    int64_t stride;              /* threads of the grid in x */
+    uint32_t *turns;             /* two counters for gpul__hist_zero_counts, or NULL */
+    int32_t wide;                /* counts are 64-bit */
+    int32_t width;               /* bins of a part; slots of the table */
     int32_t dense, narrow, ndim; /* narrow: n is below 2^31 */
     int64_t shape[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS];
     uint32_t reciprocal[GPUL_MAX_DIMS]; /* of the shape: see gpul__hist_offset */
@@ -2620,20 +2617,13 @@ static __device__ __forceinline__ void gpul__hist_add(const gpul__hist_view &v, 
 template <typename T> struct gpul__hist_type { typedef double Real; };
 template <> struct gpul__hist_type<float> { typedef float Real; };
 
-template <typename Real> static __device__ __forceinline__ Real gpul__hist_lo(const gpul__hist_rule &r);
-template <> __device__ __forceinline__ float gpul__hist_lo<float>(const gpul__hist_rule &r) { return r.lo_f; }
-template <> __device__ __forceinline__ double gpul__hist_lo<double>(const gpul__hist_rule &r) { return r.lo; }
-template <typename Real> static __device__ __forceinline__ Real gpul__hist_hi(const gpul__hist_rule &r);
-template <> __device__ __forceinline__ float gpul__hist_hi<float>(const gpul__hist_rule &r) { return r.hi_f; }
-template <> __device__ __forceinline__ double gpul__hist_hi<double>(const gpul__hist_rule &r) { return r.hi; }
-
 /* edge k of linspace but the last one, which is hi */
 template <typename Real> static __device__ __forceinline__ Real gpul__hist_edge(const gpul__hist_rule &r, double k);
 template <> __device__ __forceinline__ double gpul__hist_edge<double>(const gpul__hist_rule &r, double k) {
     return __dadd_rn(__dmul_rn(k, r.step), r.lo);
 }
 template <> __device__ __forceinline__ float gpul__hist_edge<float>(const gpul__hist_rule &r, double k) {
-    if (r.f32_steps) return __fadd_rn(__fmul_rn(__double2float_rn(k), r.step_f), r.lo_f);
+    if (r.f32_steps) return __fadd_rn(__fmul_rn(__double2float_rn(k), float(r.step)), float(r.lo));
     return __double2float_rn(gpul__hist_edge<double>(r, k));
 }
 
@@ -2642,8 +2632,8 @@ static __device__ __forceinline__ double gpul__hist_index(const gpul__hist_rule 
     return __dmul_rn(__ddiv_rn(__dsub_rn(x, r.lo), r.span), double(r.bins));
 }
 static __device__ __forceinline__ double gpul__hist_index(const gpul__hist_rule &r, float x) {
-    const float d = __fsub_rn(x, r.lo_f);
-    if (r.f32_steps) return double(__fmul_rn(__fdiv_rn(d, r.span_f), float(r.bins)));
+    const float d = __fsub_rn(x, float(r.lo));
+    if (r.f32_steps) return double(__fmul_rn(__fdiv_rn(d, float(r.span)), float(r.bins)));
     return __dmul_rn(__ddiv_rn(double(d), r.span), double(r.bins));
 }
 
@@ -2705,7 +2695,7 @@ static __device__ __forceinline__ int64_t gpul__hist_search(const gpul__hist_rul
 /* The bin of any x: -1 outside. */
 template <typename Real> static __device__ __forceinline__ int64_t gpul__hist_bin(const gpul__hist_rule &r, Real x) {
     if (r.edges) return gpul__hist_search(r, double(x));
-    if (!(x >= gpul__hist_lo<Real>(r) && x <= gpul__hist_hi<Real>(r))) return -1;
+    if (!(x >= Real(r.lo) && x <= Real(r.hi))) return -1;
     int64_t k;
     if (r.certain) {
         const uint64_t place = gpul__hist_place(r, x);
@@ -2766,13 +2756,21 @@ static __device__ __forceinline__ void gpul__hist_zero_counts(const gpul__hist_v
     __syncthreads();
     if (threadIdx.x == 0) atomicAdd(v.turns + 1, 1u);
 }
+static __device__ __forceinline__ uint32_t gpul__hist_read(const uint32_t *turn) {
+#ifdef __CUDA_ARCH__
+    uint32_t value;
+    asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(turn) : "memory");
+    return value;
+#else
+    return atomicAdd(const_cast<uint32_t *>(turn), 0u);
+#endif
+}
 static __device__ __forceinline__ void gpul__hist_await_zeros(const gpul__hist_view &v) {
-    if (v.turns && threadIdx.x == 0) {
-        while (atomicAdd(v.turns + 1, 0u) == 0) {}
-        __threadfence();
-        if (atomicAdd(v.turns + 1, 1u) == gridDim.x * gridDim.y) v.turns[0] = v.turns[1] = 0;
-    }
+    if (v.turns && threadIdx.x == 0)
+        while (gpul__hist_read(v.turns + 1) == 0) {}
     __syncthreads();
+    if (v.turns && threadIdx.x == GPUL__HIST_THREADS - 1) /* of a warp with little to add */
+        if (atomicAdd(v.turns + 1, 1u) == gridDim.x * gridDim.y) v.turns[0] = v.turns[1] = 0;
 }
 
 /* ---- walking over x ---- */
@@ -2907,8 +2905,8 @@ template <typename T> struct gpul__hist_part {
         first = int64_t(blockIdx.y) * v.width;
         width = uint32_t(v.rule.bins - first < v.width ? v.rule.bins - first : int64_t(v.width));
         tile.set(counters, uint32_t(gpul__hist_origin) + uint32_t(first), chunks() * gpul__hist_chunk);
-        lo = gpul__hist_lo<Real>(v.rule);
-        hi = gpul__hist_hi<Real>(v.rule);
+        lo = Real(v.rule.lo);
+        hi = Real(v.rule.hi);
         if (first > 0) lo = gpul__hist_edge<Real>(v.rule, double(first));
         if (first + width < v.rule.bins) hi = gpul__hist_before(gpul__hist_edge<Real>(v.rule, double(first + width)));
     }
@@ -3000,8 +2998,7 @@ template <typename T> struct gpul__hist_beyond {
         uint64_t place[kN];
         bool inside[kN];
         uint32_t bin[kN], heads = 0; /* heads: where a run begins */
-        gpul__hist_places(v.rule, v.rule.fraction, x, gpul__hist_lo<Real>(v.rule), gpul__hist_hi<Real>(v.rule), valid,
-                          place, inside);
+        gpul__hist_places(v.rule, v.rule.fraction, x, Real(v.rule.lo), Real(v.rule.hi), valid, place, inside);
         GPUL__UNROLL
         for (int j = 0; j < kN; ++j) {
             bin[j] = uint32_t(place[j] >> v.rule.fraction) - origin;
@@ -3245,10 +3242,6 @@ static inline void gpul__hist_fill_rule(gpul__hist_rule *r, const gpul__histogra
         if (width > 0 && factor < 1e300 && offset > -1e300 && offset < 1e300) r->factor = factor, r->offset = offset;
         return;
     }
-    r->lo_f = float(p->lo);
-    r->hi_f = float(p->hi);
-    r->step_f = float(p->step);
-    r->span_f = float(p->span);
     const double factor = n / width, far = gpul__hist_reach(p) / width;
     double point = 4294967296.0; /* 2^fraction */
     r->fraction = 32;
@@ -3373,7 +3366,8 @@ static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogra
     v->ndim = p->ndim;
     memcpy(v->shape, p->shape, sizeof v->shape);
     memcpy(v->strides, p->x_strides, sizeof v->strides);
-    for (int32_t d = 1; d < p->ndim; ++d) { /* i / s = i m / 2^(31 + l), with l bits for s - 1, for i < 2^31 */
+    for (int32_t d = 1; d < p->ndim && v->narrow;
+         ++d) { /* i / s = i m / 2^(31 + l), with l bits for s - 1, for i < 2^31 */
         int32_t bits = 0;
         while ((int64_t(1) << bits) < p->shape[d]) ++bits;
         if (bits == 0) continue; /* merged dimensions have two elements or more */
