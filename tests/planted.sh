@@ -207,7 +207,7 @@ fault 'histogram: zeros that nobody resets' $k 's/v.turns\[0\] = v.turns\[1\] = 
 fault 'histogram: an edge in doubt that is not asked' $k 's/if (!near) return;/return;/' test_histogram:test_parts
 fault 'histogram: bins of the next part' $k 's/hi = gpul__hist_before(/hi = (/' test_histogram:test_parts
 fault 'histogram: elements at the ends left out' $k 's/ends = v.n - body;/ends = v.n - body - 1;/' test_histogram:test_shapes
-fault 'histogram: the last bin left open' $k 's/32 \* k - 1 : 32 \* k) \* step/32 * k : 32 * k) * step/' test_histogram:test_shapes
+fault 'histogram: the last bin left open' $k 's/32 \* k - 1 : 32 \* k) \* step/32 * k : 32 * k) * step/' test_histogram:test_parts
 fault 'histogram: runs that begin in the middle of a lane' $k 's/end - uint32_t(j));/end);/' test_histogram:test_runs
 fault 'histogram: a slot that takes every bin' $k 's/owner == uint32_t(kNone) || owner == bin) {/true) {/' test_histogram:test_beyond
 fault 'histogram: bytes of a bin that add only once' $k 's/lane + d < 32 \&\& other == bin/lane + d < 31 \&\& other == bin/' test_histogram:test_shapes
