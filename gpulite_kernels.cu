@@ -2587,23 +2587,17 @@ struct gpul__hist_view {
     uint32_t *flags;
 };
 
-/* Where element i lies. Below 2^31 a division is a product with the reciprocal. */
-template <bool kNarrow>
-static __device__ __forceinline__ int64_t gpul__hist_offset(const gpul__hist_view &v, const int64_t *strides,
-                                                            int64_t i) {
+/* Where element i lies. narrow: by products with reciprocals, not divisions. */
+static __device__ __forceinline__ int64_t gpul__hist_offset(const gpul__hist_view &v, const int64_t *strides, int64_t i,
+                                                            bool narrow) {
     int64_t offset = 0;
     GPUL__UNROLL_NOT
     for (int32_t d = v.ndim - 1; d > 0; --d) {
-        const int64_t rest = kNarrow ? int64_t(__umulhi(uint32_t(i), v.reciprocal[d]) >> v.shift[d]) : i / v.shape[d];
-        offset += (kNarrow ? int32_t(i - rest * v.shape[d]) : i - rest * v.shape[d]) * strides[d];
+        const int64_t rest = narrow ? int64_t(__umulhi(uint32_t(i), v.reciprocal[d]) >> v.shift[d]) : i / v.shape[d];
+        offset += (i - rest * v.shape[d]) * strides[d];
         i = rest;
     }
     return offset + i * strides[0];
-}
-
-static __device__ __forceinline__ int64_t gpul__hist_where(const gpul__hist_view &v, const int64_t *strides,
-                                                           int64_t i) {
-    return v.narrow ? gpul__hist_offset<true>(v, strides, i) : gpul__hist_offset<false>(v, strides, i);
 }
 
 static __device__ __forceinline__ void gpul__hist_add(const gpul__hist_view &v, int64_t bin, uint64_t amount) {
@@ -2810,7 +2804,7 @@ template <typename T> struct gpul__hist_batch {
             }
             const int64_t first = (i & ~int64_t(31)) * kN + (i & 31);
             GPUL__UNROLL
-            for (int j = 0; j < kN; ++j) pack[u].v[j] = x[gpul__hist_offset<true>(v, v.strides, first + 32 * j)];
+            for (int j = 0; j < kN; ++j) pack[u].v[j] = x[gpul__hist_offset(v, v.strides, first + 32 * j, true)];
         }
     }
     __device__ __forceinline__ void begin(const gpul__hist_view &v) {
@@ -2849,7 +2843,7 @@ static __device__ __forceinline__ void gpul__hist_walk(const gpul__hist_view &v,
         GPUL__UNROLL
         for (int k = 0; k < kOnes; ++k) {
             const int64_t e = i + k * v.stride;
-            if (e < ends) value[k] = x[gpul__hist_where(v, v.strides, e < v.head ? e : e + body)];
+            if (e < ends) value[k] = x[gpul__hist_offset(v, v.strides, e < v.head ? e : e + body, v.narrow)];
         }
         GPUL__UNROLL
         for (int k = 0; k < kOnes; ++k)
@@ -3145,9 +3139,9 @@ static __global__ void __launch_bounds__(512)
     const int unit = step == gpul__hist_floats ? gpul__hist_unit(v) : 0;
     unsigned long long most = 0;
     GPUL_GRID_STRIDE(i, v.n) {
-        const int64_t bin = gpul__hist_bin_any(v, gpul__hist_where(v, v.strides, i));
+        const int64_t bin = gpul__hist_bin_any(v, gpul__hist_offset(v, v.strides, i, v.narrow));
         if (bin < 0) continue;
-        const int64_t at = gpul__hist_where(v, v.w_strides, i);
+        const int64_t at = gpul__hist_offset(v, v.w_strides, i, v.narrow);
         if (step == gpul__hist_integers) {
             gpul__hist_add(v, bin,
                            uint64_t(v.w_dtype == GPUL_I32 ? static_cast<const int32_t *>(v.w)[at]
@@ -3333,17 +3327,14 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
 /* ---- launching ---- */
 
 typedef void (*gpul__hist_kernel)(const gpul__hist_view);
+template <typename T> static inline gpul__hist_kernel gpul__hist_pick(int32_t kernel) {
+    return kernel == GPUL__HISTOGRAM_SHARED ? gpul__hist_count_shared<T> : gpul__hist_count_beyond<T>;
+}
 static inline gpul__hist_kernel gpul__hist_pick(int32_t kernel, gpul_dtype dtype) {
-    static const gpul__hist_kernel kernels[2][4] = {
-        {gpul__hist_count_shared<float>, gpul__hist_count_shared<double>, gpul__hist_count_shared<int32_t>,
-         gpul__hist_count_shared<int64_t>},
-        {gpul__hist_count_beyond<float>, gpul__hist_count_beyond<double>, gpul__hist_count_beyond<int32_t>,
-         gpul__hist_count_beyond<int64_t>}};
     if (kernel == GPUL__HISTOGRAM_BYTES) return gpul__hist_count_bytes;
-    return kernels[kernel == GPUL__HISTOGRAM_BEYOND][dtype == GPUL_F32   ? 0
-                                                     : dtype == GPUL_F64 ? 1
-                                                     : dtype == GPUL_I32 ? 2
-                                                                         : 3];
+    if (dtype == GPUL_F32) return gpul__hist_pick<float>(kernel);
+    if (dtype == GPUL_F64) return gpul__hist_pick<double>(kernel);
+    return dtype == GPUL_I32 ? gpul__hist_pick<int32_t>(kernel) : gpul__hist_pick<int64_t>(kernel);
 }
 
 static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogram_problem *p,
