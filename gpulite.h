@@ -581,12 +581,13 @@ GPUL_API gpul_status gpul_reduce_host(void *value, const gpul_array *x, int32_t 
 GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream);
 
 /* numpy.histogram(x, bins = size of counts, range = (lo, hi)) to the count. counts: vector of i32 or i64; x: f32, f64,
- * i32, i64 or u8, any shape. Bin i holds edge[i] <= x < edge[i+1], the last bin is closed, NaN and values outside are
- * dropped; the edges are numpy.linspace's, in f32 for f32 data and f64 otherwise (gpul_histogram_edges). lo == hi
- * widens to lo - 0.5, hi + 0.5; lo > hi and non-finite bounds refuse (ARGUMENT). i32 counts wrap past 2^31. For 2^23
- * elements or more and more bins than two blocks' shared memory holds (115704 on Hopper), up to 310 MB of scratch
- * memory, less or none, and slower, where that is not to be had. Where CUDA fails (CUDA) after the first of several
- * steps, counts may be zero or a part of the result; every other error leaves it alone. */
+ * i32, i64 or u8, any shape and strides. Bin i holds edge[i] <= x < edge[i+1], the last bin is closed, NaN and values
+ * outside are dropped; the edges are numpy.linspace's, in f32 for f32 data and f64 otherwise (gpul_histogram_edges).
+ * lo == hi widens to lo - 0.5, hi + 0.5. i32 counts wrap past 2^31. Does not wait; can be captured.
+ * Errors: ARGUMENT: an array that is NULL or holds nothing; lo > hi, bounds or hi - lo that are not finite, bins that
+ * would be empty in the type of the edges, as in NumPy; and, which NumPy takes, f32 data with lo, hi or hi - lo beyond
+ * FLT_MAX. DTYPE, SHAPE (counts is no vector of a bin or more), DEVICE, OVERLAP (counts with x, or with itself), CUDA:
+ * after the first of several launches counts may be zero or a part of the result; every other error leaves it alone. */
 GPUL_API gpul_status gpul_histogram(gpul_array *counts, const gpul_array *x, double lo, double hi, gpul_stream stream);
 
 enum {
@@ -606,12 +607,15 @@ typedef struct gpul_histogram_options {
 } gpul_histogram_options;
 
 /* With f32 or f64 weights counts is f64 and holds the sum of the weights of each bin, summed exactly in fixed point
- * relative to the largest |weight| and rounded once: the same bits on every run, |error| <= 2^-53 |sum| + 2^-80 n
- * max|w|. */
+ * relative to W, the largest finite |weight| of an element that is in a bin, and rounded once: the same bits on every
+ * run, |error| <= 2^-53 |sum| + 2^-80 n W. Explicit edges and such sums take scratch memory, 8 and 20 bytes a bin.
+ * Errors: gpul_histogram's; ARGUMENT: no options, a range that is none, edges that are NULL, NaN or decrease, x whose
+ * own range is not finite, GPUL_RANGE_AUTO in a capture; SHAPE: n_edges or the shape of weights; OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_histogram_ex(gpul_array *counts, const gpul_array *x, const gpul_histogram_options *options,
                                        gpul_stream stream);
 
-/* The bins + 1 edges that gpul_histogram uses for data of `dtype`, as doubles, on the host. */
+/* The bins + 1 edges that gpul_histogram uses for data of `dtype`, as doubles, on the host; takes no GPU. Errors:
+ * ARGUMENT: edges is NULL, bins < 1, and a range that gpul_histogram refuses; DTYPE. */
 GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtype dtype, double lo, double hi);
 
 /* C = A B, and C = alpha A B + beta C, BLAS's gemm. A: M x K, B: K x N, C: M x N, all of one dtype: f32, f64, f16 or
@@ -877,12 +881,13 @@ enum { /* kernel families, for the report */
        GPUL__FAMILIES = 5
 };
 
-typedef struct gpul__histogram_args {
-    const void *x, *weights; /* weights: NULL or x's shape */
+typedef struct gpul__histogram_problem {
+    const void *x, *weights; /* may be NULL where n is 0 */
     void *counts;
+    const double *edges; /* not uniform: bins + 1 in host memory, read before the launcher returns */
     int64_t n, bins, counts_stride;
-    int32_t ndim; /* 1 .. GPUL_MAX_DIMS, merged, innermost last */
-    gpul_dtype x_dtype, counts_dtype, weights_dtype;
+    int32_t ndim;                                    /* 1 .. GPUL_MAX_DIMS, merged, innermost last */
+    gpul_dtype x_dtype, counts_dtype, weights_dtype; /* weights_dtype: 0 without weights */
     int64_t shape[GPUL_MAX_DIMS], x_strides[GPUL_MAX_DIMS], w_strides[GPUL_MAX_DIMS];
     double lo, hi;     /* the first and the last edge */
     double step, span; /* uniform bins: numpy.linspace's step, and what numpy.histogram divides x - lo by */
@@ -890,13 +895,25 @@ typedef struct gpul__histogram_args {
     int32_t f32_edges; /* f32 data: edges are rounded to f32 */
     int32_t f32_steps; /* edges and indices are computed in f32 throughout (automatic range of f32 data) */
     int32_t accumulate;
-    const double *edges; /* host memory, bins + 1; read before the launcher returns */
-    void *scratch;       /* device memory of gpul__histogram_scratch bytes */
-    int32_t lean;        /* 0: as much scratch memory as is fastest; 1: less; 2: the least */
-    int32_t sms;
-    int64_t shared_optin; /* most dynamic shared memory of a block */
-    gpul_stream stream;
-} gpul__histogram_args;
+} gpul__histogram_problem;
+enum {
+    GPUL__HISTOGRAM_NOTHING = 0, /* no elements: at most zeros */
+    GPUL__HISTOGRAM_SHARED = 1,  /* counters in shared memory */
+    GPUL__HISTOGRAM_BEYOND = 2,  /* counters in global memory */
+    GPUL__HISTOGRAM_BYTES = 3,
+    GPUL__HISTOGRAM_INTEGERS = 4, /* weights */
+    GPUL__HISTOGRAM_FLOATS = 5
+};
+typedef struct gpul__histogram_plan {
+    int32_t kernel; /* GPUL__HISTOGRAM_* */
+    int32_t device;
+    int32_t blocks, parts; /* the grid: `parts` parts of the bins, each counted by `blocks` blocks */
+    int32_t width;         /* bins of a part; BEYOND: slots of a block's table of frequent bins */
+    int32_t zeros;         /* 1: counts is set to zero, by the kernel itself or in a launch before it */
+    int32_t counters;      /* what the former takes: counters that are zero before and after */
+    int64_t head, vectors; /* elements before the first vector of 16 bytes, and vectors: the rest goes one by one */
+    int64_t shared_bytes, scratch_bytes;
+} gpul__histogram_plan;
 
 typedef struct gpul__gemm_args {
     const void *A, *B;
@@ -924,8 +941,11 @@ extern int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__reduce_
 extern gpul__workspace *gpul__workspace_of(int32_t device, int64_t stream_key);
 /* Hands the workspaces of a stream over to another (0: nobody); returns how many there are. */
 extern int32_t gpul__workspaces_pass(int64_t stream_key, int64_t to);
-extern int64_t gpul__histogram_scratch(const gpul__histogram_args *args); /* bytes; -1: family left out */
-extern int32_t gpul__histogram_launch(const gpul__histogram_args *args);
+extern int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__histogram_problem *problem,
+                                    const gpul__machine *machine); /* 0: family left out */
+/* counters: plan->counters of them, or NULL, at the price of a launch. A cudaError_t. */
+extern int32_t gpul__launch_histogram(const gpul__histogram_problem *problem, const gpul__histogram_plan *plan,
+                                      uint32_t *counters, void *scratch, gpul_stream stream);
 extern int64_t gpul__gemm_plan(gpul__gemm_args *args); /* sets splits, returns scratch bytes; -1: family left out */
 extern int32_t gpul__gemm_launch(const gpul__gemm_args *args);
 /* The architecture that the family's machine code and its PTX were built for (75, 90, ...), 0 and 0 where left out. */
@@ -3974,29 +3994,29 @@ static int32_t gpul__is_finite(double x) { return x >= -1.7976931348623157e308 &
 
 /* One edge of uniform bins, as a double. The volatile objects keep compilers from fusing the product with the sum and
  * from carrying more precision than the type has. */
-static double gpul__histogram_edge(const gpul__histogram_args *args, int64_t i) {
-    if (i == args->bins) return args->f32_edges ? (double)(float)args->hi : args->hi;
-    if (args->f32_steps) {
-        volatile float product = (float)i * (float)args->step;
-        volatile float sum = product + (float)args->lo;
+static double gpul__histogram_edge(const gpul__histogram_problem *problem, int64_t i) {
+    if (i == problem->bins) return problem->f32_edges ? (double)(float)problem->hi : problem->hi;
+    if (problem->f32_steps) {
+        volatile float product = (float)i * (float)problem->step;
+        volatile float sum = product + (float)problem->lo;
         return (double)sum;
     } else {
-        volatile double product = (double)i * args->step;
-        volatile double sum = product + args->lo;
-        return args->f32_edges ? (double)(float)sum : sum;
+        volatile double product = (double)i * problem->step;
+        volatile double sum = product + problem->lo;
+        return problem->f32_edges ? (double)(float)sum : sum;
     }
 }
 
 /* Uniform bins from lo to hi for data of `dtype`, in the types that numpy.histogram works in. `span` is what it divides
  * by, if the caller knows better than hi - lo, else 0. `automatic`: lo and hi come from the data. */
-static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram_args *args, gpul_dtype dtype,
+static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram_problem *problem, gpul_dtype dtype,
                                            double lo, double hi, double span, int32_t automatic) {
-    const double n = (double)args->bins;
+    const double n = (double)problem->bins;
     double reach, width, off;
     int64_t i;
-    args->uniform = 1;
-    args->f32_edges = dtype == GPUL_F32;
-    args->f32_steps = dtype == GPUL_F32 && automatic;
+    problem->uniform = 1;
+    problem->f32_edges = dtype == GPUL_F32;
+    problem->f32_steps = dtype == GPUL_F32 && automatic;
     if (!gpul__is_finite(lo) || !gpul__is_finite(hi)) {
         if (automatic)
             return gpul__fail(GPUL_ERROR_ARGUMENT, function, "x spans [%g, %g], which is no finite range", lo, hi);
@@ -4005,46 +4025,46 @@ static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram
     if (lo > hi) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "lo = %.17g is above hi = %.17g", lo, hi);
     if (lo == hi) {
         volatile double below = lo - 0.5, above = hi + 0.5;
-        lo = args->f32_steps ? (double)(float)below : below;
-        hi = args->f32_steps ? (double)(float)above : above;
+        lo = problem->f32_steps ? (double)(float)below : below;
+        hi = problem->f32_steps ? (double)(float)above : above;
         span = 0;
     }
     width = hi - lo;
     if (!gpul__is_finite(width))
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "hi - lo overflows for lo = %g and hi = %g", lo, hi);
-    if (args->f32_edges) {
+    if (problem->f32_edges) {
         const double most = 3.4028234663852886e38;
         const double low = (double)(float)lo, high = (double)(float)hi; /* infinite beyond float's range */
         if (!(low >= -most && high <= most && (double)(float)(high - low) <= most))
             return gpul__fail(GPUL_ERROR_ARGUMENT, function,
                               "lo = %g, hi = %g and hi - lo must lie in the range of x's float32", lo, hi);
     }
-    args->lo = lo;
-    args->hi = hi;
-    if (args->f32_steps) {
+    problem->lo = lo;
+    problem->hi = hi;
+    if (problem->f32_steps) {
         const float width_f = (float)width;
-        args->span = (double)width_f;
-        args->step = (double)(float)(width_f / (float)args->bins);
+        problem->span = (double)width_f;
+        problem->step = (double)(float)(width_f / (float)problem->bins);
     } else {
-        args->span = span > 0 ? span : width;
-        args->step = width / n;
+        problem->span = span > 0 ? span : width;
+        problem->step = width / n;
     }
     /* Edges are off by less than n u (4 + reach / width) bins, f32 edges by n 2^-24 (reach / width) more, or by n 2^-24
      * in place of n u where they are computed in f32: they increase if that is below one half (and the step is not
      * subnormal). Otherwise see for oneself: numpy.histogram refuses empty bins. */
     reach = lo < 0 ? -lo : lo;
     if (hi > reach) reach = hi;
-    off = n / (args->f32_steps ? 16777216.0 : 9007199254740992.0) * (4 + reach / width);
-    if (args->f32_edges && !args->f32_steps) off += n / 16777216 * (reach / width);
-    if (!(off < 0.45 && args->step > (args->f32_edges ? 1.2e-38 : 2.3e-308))) {
-        double before = gpul__histogram_edge(args, 0);
-        for (i = 1; i <= args->bins; ++i) {
-            const double edge = gpul__histogram_edge(args, i);
+    off = n / (problem->f32_steps ? 16777216.0 : 9007199254740992.0) * (4 + reach / width);
+    if (problem->f32_edges && !problem->f32_steps) off += n / 16777216 * (reach / width);
+    if (!(off < 0.45 && problem->step > (problem->f32_edges ? 1.2e-38 : 2.3e-308))) {
+        double before = gpul__histogram_edge(problem, 0);
+        for (i = 1; i <= problem->bins; ++i) {
+            const double edge = gpul__histogram_edge(problem, i);
             if (!(edge > before))
                 return gpul__fail(
                     GPUL_ERROR_ARGUMENT, function,
                     "too many bins: %lld between lo = %.17g and hi = %.17g leave some of them empty in %s",
-                    (long long)args->bins, lo, hi, args->f32_edges ? "float32" : "float64");
+                    (long long)problem->bins, lo, hi, problem->f32_edges ? "float32" : "float64");
             before = edge;
         }
     }
@@ -4052,8 +4072,8 @@ static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram
 }
 
 /* The range of x itself: waits for two reductions. */
-static gpul_status gpul__histogram_automatic(const char *function, gpul__histogram_args *args, const gpul_array *x,
-                                             gpul_stream stream) {
+static gpul_status gpul__histogram_automatic(const char *function, gpul__histogram_problem *problem,
+                                             const gpul_array *x, gpul_stream stream) {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     cudaError_t error;
     gpul_status status;
@@ -4064,7 +4084,7 @@ static gpul_status gpul__histogram_automatic(const char *function, gpul__histogr
         int64_t i64;
         uint8_t u8;
     } least, most;
-    if (args->n == 0) return gpul__histogram_uniform(function, args, x->dtype, 0.0, 1.0, 0.0, 0);
+    if (problem->n == 0) return gpul__histogram_uniform(function, problem, x->dtype, 0.0, 1.0, 0.0, 0);
     error = cudaStreamIsCapturing(stream, &capture);
     if (error == cudaErrorStreamCaptureImplicit) {
         if (cudaPeekAtLastError() == error) (void)cudaGetLastError();
@@ -4080,28 +4100,28 @@ static gpul_status gpul__histogram_automatic(const char *function, gpul__histogr
     if (status != GPUL_OK) return status;
     switch (x->dtype) {
     case GPUL_F32:
-        return gpul__histogram_uniform(function, args, GPUL_F32, (double)least.f32, (double)most.f32, 0.0, 1);
-    case GPUL_F64: return gpul__histogram_uniform(function, args, GPUL_F64, least.f64, most.f64, 0.0, 1);
+        return gpul__histogram_uniform(function, problem, GPUL_F32, (double)least.f32, (double)most.f32, 0.0, 1);
+    case GPUL_F64: return gpul__histogram_uniform(function, problem, GPUL_F64, least.f64, most.f64, 0.0, 1);
     case GPUL_I32:
-        return gpul__histogram_uniform(function, args, GPUL_I32, (double)least.i32, (double)most.i32,
+        return gpul__histogram_uniform(function, problem, GPUL_I32, (double)least.i32, (double)most.i32,
                                        (double)((int64_t)most.i32 - (int64_t)least.i32), 1);
     case GPUL_I64:
-        return gpul__histogram_uniform(function, args, GPUL_I64, (double)least.i64, (double)most.i64,
+        return gpul__histogram_uniform(function, problem, GPUL_I64, (double)least.i64, (double)most.i64,
                                        (double)((uint64_t)most.i64 - (uint64_t)least.i64), 1);
-    default: return gpul__histogram_uniform(function, args, GPUL_U8, (double)least.u8, (double)most.u8, 0.0, 1);
+    default: return gpul__histogram_uniform(function, problem, GPUL_U8, (double)least.u8, (double)most.u8, 0.0, 1);
     }
 }
 
-static gpul_status gpul__histogram_check_edges(const char *function, gpul__histogram_args *args,
+static gpul_status gpul__histogram_check_edges(const char *function, gpul__histogram_problem *problem,
                                                const gpul_histogram_options *options) {
     int64_t i;
     if (!options->edges)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->edges is NULL with GPUL_RANGE_EDGES");
-    if (options->n_edges != args->bins + 1)
+    if (options->n_edges != problem->bins + 1)
         return gpul__fail(GPUL_ERROR_SHAPE, function,
                           "options->n_edges is %lld, but counts has %lld bins and needs %lld",
-                          (long long)options->n_edges, (long long)args->bins, (long long)(args->bins + 1));
-    for (i = 0; i <= args->bins; ++i) {
+                          (long long)options->n_edges, (long long)problem->bins, (long long)(problem->bins + 1));
+    for (i = 0; i <= problem->bins; ++i) {
         const double edge = options->edges[i];
         if (edge != edge) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->edges[%lld] is NaN", (long long)i);
         if (i > 0 && edge < options->edges[i - 1])
@@ -4109,10 +4129,10 @@ static gpul_status gpul__histogram_check_edges(const char *function, gpul__histo
                               "options->edges must not decrease, but [%lld] = %.17g and [%lld] = %.17g",
                               (long long)(i - 1), options->edges[i - 1], (long long)i, edge);
     }
-    args->uniform = 0;
-    args->edges = options->edges;
-    args->lo = options->edges[0];
-    args->hi = options->edges[args->bins];
+    problem->uniform = 0;
+    problem->edges = options->edges;
+    problem->lo = options->edges[0];
+    problem->hi = options->edges[problem->bins];
     return GPUL_OK;
 }
 
@@ -4125,11 +4145,11 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     const gpul_array *arrays[3];
     const gpul_array *weights = options->weights;
     char text[96], other[96];
-    gpul__histogram_args args;
+    gpul__histogram_problem problem;
+    gpul__histogram_plan plan;
+    gpul__workspace *own;
     gpul__scope scope;
-    gpul_error first;
     gpul_status status;
-    int64_t bytes;
     int64_t *strides[2];
     void *scratch = NULL;
     int32_t error, i, j;
@@ -4172,20 +4192,20 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
                               gpul__describe(text, sizeof text, weights), gpul__describe(other, sizeof other, x));
     }
 
-    memset(&args, 0, sizeof args);
-    args.bins = counts->shape[0];
-    args.counts_stride = counts->strides[0];
-    args.n = gpul_size(x);
-    args.accumulate = options->accumulate != 0;
-    args.x_dtype = x->dtype;
-    args.counts_dtype = counts->dtype;
-    args.weights_dtype = weights ? weights->dtype : 0;
-    if (options->range == GPUL_RANGE_EDGES) status = gpul__histogram_check_edges(function, &args, options);
+    memset(&problem, 0, sizeof problem);
+    problem.bins = counts->shape[0];
+    problem.counts_stride = counts->strides[0];
+    problem.n = gpul_size(x);
+    problem.accumulate = options->accumulate != 0;
+    problem.x_dtype = x->dtype;
+    problem.counts_dtype = counts->dtype;
+    problem.weights_dtype = weights ? weights->dtype : 0;
+    if (options->range == GPUL_RANGE_EDGES) status = gpul__histogram_check_edges(function, &problem, options);
     if (options->range == GPUL_RANGE_LO_HI)
-        status = gpul__histogram_uniform(function, &args, x->dtype, options->lo, options->hi, 0.0, 0);
+        status = gpul__histogram_uniform(function, &problem, x->dtype, options->lo, options->hi, 0.0, 0);
     if (status != GPUL_OK) return status;
 
-    if (args.bins > 1 && args.counts_stride == 0)
+    if (problem.bins > 1 && problem.counts_stride == 0)
         return gpul__fail(GPUL_ERROR_OVERLAP, function, "counts has stride 0: its bins share one element");
     if (gpul__overlap(counts, x)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "counts overlaps x");
     if (weights && gpul__overlap(counts, weights))
@@ -4196,61 +4216,45 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     arrays[2] = weights;
     status = gpul__begin(&scope, function, arrays, weights ? 3 : 2);
     if (status != GPUL_OK) return status;
-    if (options->range == GPUL_RANGE_AUTO) status = gpul__histogram_automatic(function, &args, x, stream);
+    if (options->range == GPUL_RANGE_AUTO) status = gpul__histogram_automatic(function, &problem, x, stream);
     if (status != GPUL_OK) return gpul__end(&scope, status);
 
     /* The order of the elements does not matter: take them as they lie in memory. */
-    args.x = x->data;
-    args.weights = weights ? weights->data : NULL;
-    args.counts = counts->data;
+    problem.x = x->data;
+    problem.weights = weights ? weights->data : NULL;
+    problem.counts = counts->data;
     for (i = 0; i < x->ndim; ++i) {
         int64_t shape = x->shape[i], x_stride = x->strides[i], w_stride = weights ? weights->strides[i] : 0;
-        for (j = i; j > 0 && args.x_strides[j - 1] < x_stride; --j) {
-            args.shape[j] = args.shape[j - 1];
-            args.x_strides[j] = args.x_strides[j - 1];
-            args.w_strides[j] = args.w_strides[j - 1];
+        for (j = i; j > 0 && problem.x_strides[j - 1] < x_stride; --j) {
+            problem.shape[j] = problem.shape[j - 1];
+            problem.x_strides[j] = problem.x_strides[j - 1];
+            problem.w_strides[j] = problem.w_strides[j - 1];
         }
-        args.shape[j] = shape;
-        args.x_strides[j] = x_stride;
-        args.w_strides[j] = w_stride;
+        problem.shape[j] = shape;
+        problem.x_strides[j] = x_stride;
+        problem.w_strides[j] = w_stride;
     }
-    strides[0] = args.x_strides;
-    strides[1] = args.w_strides;
-    if (args.n <= 1) {
-        args.ndim = 1;
-        args.shape[0] = args.n;
-        args.x_strides[0] = args.w_strides[0] = 1;
+    strides[0] = problem.x_strides;
+    strides[1] = problem.w_strides;
+    if (problem.n <= 1) {
+        problem.ndim = 1;
+        problem.shape[0] = problem.n;
+        problem.x_strides[0] = problem.w_strides[0] = 1;
     } else {
-        args.ndim = gpul__merge_dims(x->ndim, args.shape, strides, weights ? 2 : 1);
+        problem.ndim = gpul__merge_dims(x->ndim, problem.shape, strides, weights ? 2 : 1);
     }
-    args.sms = scope.machine.sms;
-    args.shared_optin = scope.machine.shared_optin;
-    args.stream = stream;
 
-    bytes = gpul__histogram_scratch(&args);
-    if (bytes < 0) {
+    if (!gpul__plan_histogram(&plan, &problem, &scope.machine)) {
         status =
             gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "gpulite_kernels.cu was compiled with GPULITE_NO_HISTOGRAM");
         return gpul__end(&scope, status);
     }
-    first = gpul__error;
-    if (bytes > 0) status = gpul__scratch(&scratch, (size_t)bytes, &scope, stream, function);
-    while (status == GPUL_ERROR_OUT_OF_MEMORY && args.lean < 2) { /* with less of it all is slower, but works */
-        const int64_t before = bytes;
-        ++args.lean;
-        bytes = gpul__histogram_scratch(&args);
-        if (bytes == before) continue;
-        gpul__error = first;
-        status = gpul__scratch(&scratch, (size_t)bytes, &scope, stream, function);
-    }
+    status = gpul__scratch(&scratch, (size_t)plan.scratch_bytes, &scope, stream, function);
     if (status != GPUL_OK) return gpul__end(&scope, status);
-    args.scratch = scratch;
-    error = gpul__histogram_launch(&args);
+    own = plan.counters > 0 ? gpul__find_workspace(&scope, stream) : NULL;
+    error = gpul__launch_histogram(&problem, &plan, own ? own->arrived : NULL, scratch, stream);
     if (error != 0) status = gpul__fail_cuda((cudaError_t)error, function, "launching the kernels");
-    if (scratch) {
-        const gpul_status freed = gpul__scratch_free(scratch, &scope, stream, function);
-        if (status == GPUL_OK) status = freed;
-    }
+    status = gpul__scratch_drop(scratch, &scope, stream, status);
     return gpul__end(&scope, status);
 }
 
@@ -4271,20 +4275,21 @@ GPUL_API gpul_status gpul_histogram_ex(gpul_array *counts, const gpul_array *x, 
 
 GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtype dtype, double lo, double hi) {
     const char *const function = "gpul_histogram_edges";
-    gpul__histogram_args args;
+    gpul__histogram_problem problem;
     gpul_status status;
     int64_t i;
     if (!edges) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "edges is NULL");
     if (bins < 1)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "bins is %lld, but must be 1 or more", (long long)bins);
     if (!gpul__histogram_takes(dtype))
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "dtype is %s; float32, float64, int32, int64 and uint8 are taken",
+        return gpul__fail(GPUL_ERROR_DTYPE, function,
+                          "dtype is %d (%s); float32, float64, int32, int64 and uint8 are taken", (int)dtype,
                           gpul_dtype_name(dtype));
-    memset(&args, 0, sizeof args);
-    args.bins = bins;
-    status = gpul__histogram_uniform(function, &args, dtype, lo, hi, 0.0, 0);
+    memset(&problem, 0, sizeof problem);
+    problem.bins = bins;
+    status = gpul__histogram_uniform(function, &problem, dtype, lo, hi, 0.0, 0);
     if (status != GPUL_OK) return status;
-    for (i = 0; i <= bins; ++i) edges[i] = gpul__histogram_edge(&args, i);
+    for (i = 0; i <= bins; ++i) edges[i] = gpul__histogram_edge(&problem, i);
     return GPUL_OK;
 }
 

@@ -2345,170 +2345,131 @@ extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype)
 /* ---------------------------------------------------------------------------------------------------------------------
  * Histogram
  *
- * Idea. Counters live in shared memory, one copy to a block and one block to a multiprocessor, and are added to the
- * result once per block. (More copies gain nothing: on an H200 an increment without a result, ATOMS.POPC.INC, takes two
- * cycles a warp with the lanes in one address, in random banks or in banks of their own.) Of more bins, up to twice as
- * many fit all the same, with 16-bit counters for some; still more are counted in two passes, the first of which sorts
- * elements by ranges of bins. Where neither can be (explicit edges, strides), or elements are few, bins are cut into
- * parts, each counted by blocks of its own that read all of x; or, with many bins, counts is incremented in global
- * memory. Bytes are counted by value, 256 counters whatever the bins, and the values are sorted into bins after.
+ * Idea. There are two ways to count. In shared memory: a block has a counter for each bin, counts a share of x, and adds
+ * its counters to the result; of more bins than that, each block takes a part, and a few blocks read all of x. Beyond,
+ * counts is incremented in global memory, runs of equal bins by one addition, and bins that occur often are collected in
+ * a small table of each block. Bytes are counted by value, 256 counters whatever the bins, and go into bins at the end.
  *
  * The bin of an element is the one that numpy.histogram gives it, exactly. One fma in double makes a fixed-point number
  * of it: the bin, and how far x is from the edge below. Only if that is too close to tell, the edge is computed, as
- * numpy.linspace does, and compared with x. No edge is ever stored. See gpul__hist_place for what "too close" is.
+ * numpy.linspace does, and compared with x. No edge of uniform bins is ever stored.
  *
  * Assumptions. Additions are integer (weights in floating point are added in 128-bit fixed point), so the order of the
  * atomics does not show. A counter of a block has 32 bits: no block sees 2^32 elements.
  *
  * Cost. One read of x (one for each part: a part holds some 58000 bins on Hopper), a dozen instructions and one atomic
- * addition to shared memory an element; one to global memory for each block and bin that occurs. In two passes 2 bytes
- * an element are written and read besides, in scratch memory of 310 MB at most, and an element takes some 50
- * instructions. With weights: global atomics, one for integers, two for floats, which are read twice.
+ * addition to shared memory an element; one to global memory for each block and bin that occurs. Beyond, and with
+ * weights, up to one addition to global memory an element, two for weights in floating point, which are read twice.
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifdef GPULITE_NO_HISTOGRAM
 
-extern "C" int64_t gpul__histogram_scratch(const gpul__histogram_args *) { return -1; }
-extern "C" int32_t gpul__histogram_launch(const gpul__histogram_args *) { return int32_t(cudaErrorNotSupported); }
+extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *, const gpul__histogram_problem *,
+                                        const gpul__machine *) {
+    return 0;
+}
+extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *, const gpul__histogram_plan *, uint32_t *,
+                                          void *, gpul_stream) {
+    return int32_t(cudaErrorNotSupported);
+}
 
 #else
 
-/* Zeroing counts. As a launch before the kernel's that costs 1.3 us on an H200; within it, behind a barrier across the
- * grid that blocks enter when they start and leave when they have counted, 0.3 us, and a launch that fails leaves
- * counts alone. But a cooperative launch waits until all its blocks find room: it is for short kernels. */
-#if defined(__NVCC__) && CUDART_VERSION >= 13000 && __cplusplus >= 201703L /* which that header asks for */
-#define GPUL__HIST_COOPERATIVE 1
-#include <cooperative_groups.h>
-#else
-#define GPUL__HIST_COOPERATIVE 0
-#endif
+#define GPUL__HIST_THREADS 1024 /* one block fills a multiprocessor */
+enum {
+    gpul__hist_packs = 4,          /* vectors of 16 bytes that a thread loads at a time */
+    gpul__hist_chunk = 256,        /* counters that a warp adds to counts at a time */
+    gpul__hist_copies = 32,        /* of the counter of a byte, for the lanes of a warp */
+    gpul__hist_slot_bits = 12,     /* of the table of frequent bins */
+    gpul__hist_own_zeros = 32768,  /* bins that one block sets to zero while the others count */
+    gpul__hist_origin = 0x41300000 /* the upper half of the place of bin 0 where 32 bits stand behind the point: 2^20 */
+};
+
+/* ---- what the kernels are given ---- */
+
+struct gpul__hist_rule { /* what every element needs comes first: a block waits for each line of these that it reads */
+    double factor, offset;     /* of gpul__hist_place; with edges, of a guess */
+    uint32_t unsure;           /* how near above an edge the place is in doubt, in units of 2^-32 */
+    int32_t fraction;          /* bits of the place behind the point */
+    double lo, hi, step, span; /* numpy's first edge, last edge, step of linspace and divisor of the index */
+    double point;              /* the place of bin 0: 2^(52 - fraction) */
+    int64_t bins;
+    const double *edges; /* explicit edges in device memory; NULL: uniform bins */
+    int32_t certain;     /* the place tells the bin, up to the edge below it; 0: numpy's formula for every element */
+    int32_t f32_steps;   /* edges and indices of f32 data are computed in f32 throughout */
+};
+
+struct gpul__hist_view {
+    gpul__hist_rule rule;
+    const void *x;
+    void *counts;
+    int64_t n, counts_stride;
+    int64_t head, vectors;       /* elements before the first vector of 16 bytes, and vectors that are counted whole */
+    int64_t stride;              /* threads of the grid in x */
+    uint32_t *turns;             /* two counters for gpul__hist_zero_counts, or NULL */
+    int32_t wide;                /* counts are 64-bit */
+    int32_t width;               /* bins of a part; slots of the table */
+    int32_t dense, narrow, ndim; /* narrow: n is below 2^31 */
+    int64_t shape[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS];
+    uint32_t reciprocal[GPUL_MAX_DIMS]; /* of the shape: see gpul__hist_offset */
+    int32_t shift[GPUL_MAX_DIMS];
+    /* weights */
+    const void *w;
+    int64_t w_strides[GPUL_MAX_DIMS];
+    gpul_dtype x_dtype, w_dtype;
+    int32_t log2_n; /* 2^log2_n >= n */
+    /* floating weights: the bits of the largest finite |w|, and for each bin a signed 128-bit sum and flags */
+    unsigned long long *largest, *low, *high;
+    uint32_t *flags;
+};
+
+/* Where element i lies. narrow: by products with reciprocals, not divisions. */
+static __device__ __forceinline__ int64_t gpul__hist_offset(const gpul__hist_view &v, const int64_t *strides, int64_t i,
+                                                            bool narrow) {
+    int64_t offset = 0;
+    GPUL__UNROLL_NOT
+    for (int32_t d = v.ndim - 1; d > 0; --d) {
+        const int64_t rest = narrow ? int64_t(__umulhi(uint32_t(i), v.reciprocal[d]) >> v.shift[d]) : i / v.shape[d];
+        offset += (i - rest * v.shape[d]) * strides[d];
+        i = rest;
+    }
+    return offset + i * strides[0];
+}
+
+static __device__ __forceinline__ void gpul__hist_add(const gpul__hist_view &v, int64_t bin, uint64_t amount) {
+    if (v.wide) atomicAdd(static_cast<unsigned long long *>(v.counts) + bin * v.counts_stride, amount);
+    else atomicAdd(static_cast<unsigned int *>(v.counts) + bin * v.counts_stride, static_cast<unsigned int>(amount));
+}
 
 /* ---- from an element to its bin ---- */
 
-struct gpul__hist_rule { /* what every element needs comes first: a block waits for each line of these that it reads */
-    int64_t bins;
-    double factor, offset; /* of gpul__hist_place, and how near above an edge it is unsure, in units of 2^-32 */
-    uint32_t unsure;
-    int32_t fraction; /* bits of the place behind the point */
-    float lo_f, hi_f;
-    double point;              /* the place of bin 0: 2^(52 - fraction) */
-    double lo, hi, step, span; /* numpy's first edge, last edge, step of linspace and divisor of the index */
-    double scale, tolerance;   /* of the estimate: bins / (hi - lo), and how far from an integer is certain */
-    const double *edges;       /* explicit edges in device memory */
-    float step_f, span_f, scale_f, tolerance_f;
-    int32_t uniform;   /* 0: edges */
-    int32_t f32_steps; /* edges and indices of f32 data are computed in f32 throughout */
-    int32_t estimate;  /* the estimate is good to less than half a bin; 0: numpy's formula for every element */
-};
-
-/* What one element type needs. Real is the type that numpy computes edges and indices in. The magic number 1.5 * 2^23
- * (2^52) rounds what is added to it to an integer and leaves that integer in its low bits. */
-template <typename Real> struct gpul__hist_real;
-template <> struct gpul__hist_real<float> {
-    typedef int32_t Int;
-    static __device__ __forceinline__ float lo(const gpul__hist_rule &r) { return r.lo_f; }
-    static __device__ __forceinline__ float hi(const gpul__hist_rule &r) { return r.hi_f; }
-    static __device__ __forceinline__ float scale(const gpul__hist_rule &r) { return r.scale_f; }
-    static __device__ __forceinline__ float tolerance(const gpul__hist_rule &r) { return r.tolerance_f; }
-    static __device__ __forceinline__ float sub(float a, float b) { return __fsub_rn(a, b); }
-    static __device__ __forceinline__ float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
-    static __device__ __forceinline__ float magic() { return 12582912.0f; }
-    static __device__ __forceinline__ int32_t integer(float m) {
-        return int32_t(uint32_t(__float_as_int(m)) - 0x4b400000u); /* of no meaning for x outside, but defined */
-    }
-    static __device__ __forceinline__ float edge(const gpul__hist_rule &r, int64_t i) {
-        if (i == r.bins) return r.hi_f;
-        if (r.f32_steps) return __fadd_rn(__fmul_rn(float(i), r.step_f), r.lo_f);
-        return __double2float_rn(__dadd_rn(__dmul_rn(double(i), r.step), r.lo));
-    }
-    /* numpy's index before it is made an integer, as a double: exact, since the values it had are kept */
-    static __device__ __forceinline__ double index(const gpul__hist_rule &r, float x) {
-        const float d = __fsub_rn(x, r.lo_f);
-        if (r.f32_steps) return double(__fmul_rn(__fdiv_rn(d, r.span_f), float(r.bins)));
-        return __dmul_rn(__ddiv_rn(double(d), r.span), double(r.bins));
-    }
-};
-template <> struct gpul__hist_real<double> {
-    typedef int64_t Int;
-    static __device__ __forceinline__ double lo(const gpul__hist_rule &r) { return r.lo; }
-    static __device__ __forceinline__ double hi(const gpul__hist_rule &r) { return r.hi; }
-    static __device__ __forceinline__ double scale(const gpul__hist_rule &r) { return r.scale; }
-    static __device__ __forceinline__ double tolerance(const gpul__hist_rule &r) { return r.tolerance; }
-    static __device__ __forceinline__ double sub(double a, double b) { return __dsub_rn(a, b); }
-    static __device__ __forceinline__ double fma(double a, double b, double c) { return __fma_rn(a, b, c); }
-    static __device__ __forceinline__ double magic() { return 6755399441055744.0; }
-    static __device__ __forceinline__ int64_t integer(double m) {
-        return int64_t(uint64_t(__double_as_longlong(m)) - 0x4338000000000000ull);
-    }
-    static __device__ __forceinline__ double edge(const gpul__hist_rule &r, int64_t i) {
-        if (i == r.bins) return r.hi;
-        return __dadd_rn(__dmul_rn(double(i), r.step), r.lo);
-    }
-    static __device__ __forceinline__ double index(const gpul__hist_rule &r, double x) {
-        return __dmul_rn(__ddiv_rn(__dsub_rn(x, r.lo), r.span), double(r.bins));
-    }
-};
-/* integers are compared and sorted as doubles, as numpy does */
+/* Real is the type that numpy computes edges and indices in: integers are compared and sorted as doubles. */
 template <typename T> struct gpul__hist_type { typedef double Real; };
 template <> struct gpul__hist_type<float> { typedef float Real; };
 
-enum { gpul__hist_outside = -1, gpul__hist_unsure = -2 };
-
-/* The bin where the estimate is certain.
- *
- * Let u be 2^-24 (f32) or 2^-53 (f64), W = hi - lo, R = max(|lo|, |hi|), n bins, and p = (x - lo) n / W the true
- * position. The estimate t = d * s has the error of d = fl(x - lo), at most n u (1 + R / W) with that of lo itself in
- * f32, and that of s, n u. Edge i of linspace, in the same units, is at most n u (3 + R / W) away from i: three
- * roundings of the step and the product, relative to W, and one of the sum, relative to R. So x lies on the side of
- * every edge on which t lies of every integer, unless they are closer than n u (5 + 2 R / W) (and second-order terms:
- * gpul__hist_fill_rule takes 6 and 3). If that is below one half, at most one edge is that close, the nearest; and
- * numpy's own index is then less than one away from p, so that its correction by at most one ends in the same bin. */
-template <typename Real>
-static __device__ __forceinline__ int64_t gpul__hist_estimate(const gpul__hist_rule &r, Real x, int64_t *nearest) {
-    typedef gpul__hist_real<Real> R;
-    const Real d = R::sub(x, R::lo(r)), m = R::fma(d, R::scale(r), R::magic());
-    const Real rest = R::fma(d, R::scale(r), -R::sub(m, R::magic()));
-    const typename R::Int k = R::integer(m);
-    *nearest = k;
-    if (!(x >= R::lo(r) && x <= R::hi(r))) return gpul__hist_outside;
-    if (!(fabs(rest) > R::tolerance(r))) return gpul__hist_unsure;
-    return k - (rest < 0 ? 1 : 0);
+/* edge k of linspace but the last one, which is hi */
+template <typename Real> static __device__ __forceinline__ Real gpul__hist_edge(const gpul__hist_rule &r, double k);
+template <> __device__ __forceinline__ double gpul__hist_edge<double>(const gpul__hist_rule &r, double k) {
+    return __dadd_rn(__dmul_rn(k, r.step), r.lo);
+}
+template <> __device__ __forceinline__ float gpul__hist_edge<float>(const gpul__hist_rule &r, double k) {
+    if (r.f32_steps) return __fadd_rn(__fmul_rn(__double2float_rn(k), float(r.step)), float(r.lo));
+    return __double2float_rn(gpul__hist_edge<double>(r, k));
 }
 
-/* the last edge that is not above x, in a list that never decreases; the last bin is closed */
-static __device__ __forceinline__ int64_t gpul__hist_search(const gpul__hist_rule &r, double x) {
-    if (!(x >= r.lo && x <= r.hi)) return gpul__hist_outside;
-    int64_t low = 0, high = r.bins; /* edges[low] <= x < edges[high], or x == edges[bins] */
-    while (high - low > 1) {
-        const int64_t middle = low + (high - low) / 2;
-        if (r.edges[middle] <= x) low = middle;
-        else high = middle;
-    }
-    return low;
+/* numpy's index before it is made an integer, as a double: exact, since the values it had are kept */
+static __device__ __forceinline__ double gpul__hist_index(const gpul__hist_rule &r, double x) {
+    return __dmul_rn(__ddiv_rn(__dsub_rn(x, r.lo), r.span), double(r.bins));
 }
-
-/* The bin of any x: -1 outside. */
-template <typename Real> static __device__ __forceinline__ int64_t gpul__hist_bin(const gpul__hist_rule &r, Real x) {
-    typedef gpul__hist_real<Real> R;
-    int64_t k;
-    const int64_t bin = gpul__hist_estimate(r, x, &k);
-    if (bin != gpul__hist_unsure) return bin;
-    if (r.estimate) {
-        if (x < R::edge(r, k)) --k;
-    } else {
-        /* numpy's formula and its correction, also where they miss the edges by more */
-        const double index = R::index(r, x);
-        k = index < double(r.bins) ? int64_t(index) : r.bins - 1;
-        if (x < R::edge(r, k)) --k;
-        if (k < 0) k = 0;
-        if (k != r.bins - 1 && x >= R::edge(r, k + 1)) ++k;
-    }
-    return k < r.bins ? k : r.bins - 1;
+static __device__ __forceinline__ double gpul__hist_index(const gpul__hist_rule &r, float x) {
+    const float d = __fsub_rn(x, float(r.lo));
+    if (r.f32_steps) return double(__fmul_rn(__fdiv_rn(d, float(r.span)), float(r.bins)));
+    return __dmul_rn(__ddiv_rn(double(d), r.span), double(r.bins));
 }
 
 /* The place of x among the bins as a fixed-point number: x * factor + offset, where offset holds a power of two that
  * puts the point at bit `fraction` of the sum (32, less where there are 2^20 bins or more). Half of `unsure` is in
- * offset, too, so that the bin is certain if at least `unsure` stands behind the point. (For i32 and edges that are
- * multiples of some 2^-k it is half of that instead, which tells all apart: unsure is 0.)
+ * offset, too: so the bin is certain if at least `unsure` stands behind the point, and if not, only the edge below the
+ * place is in doubt.
  *
  * A float is first replaced by the middle between it and the next float above: x >= fl(edge) holds where the middle
  * lies above edge, so that the rounding of edges to f32 drops out and data that lie on edges, as integers like to, are
@@ -2526,933 +2487,523 @@ static __device__ __forceinline__ uint64_t gpul__hist_place(const gpul__hist_rul
     const uint64_t middle = uint64_t(int64_t(magnitude) * 0x20000000 + 0x3800000010000000);
     return gpul__hist_place(r, gpul__bits<double>(middle | uint64_t(bits & 0x80000000u) << 32));
 }
+/* where the place is in doubt: is x below the edge below its place? (Edge `bins` may be off: both sides of it are in the
+ * last bin.) */
+template <typename Real>
+static __device__ __forceinline__ bool gpul__hist_below_edge(const gpul__hist_rule &r, Real x, uint64_t place,
+                                                             int32_t fraction) {
+    return x < gpul__hist_edge<Real>(r, __dsub_rn(gpul__bits<double>(place >> fraction << fraction), r.point));
+}
 
 /* the number next below x, which is finite */
-static __device__ __forceinline__ float gpul__hist_below(float x) {
+static __device__ __forceinline__ float gpul__hist_before(float x) {
     const uint32_t bits = gpul__bits<uint32_t>(x);
     return gpul__bits<float>(x == 0 ? 0x80000001u : x < 0 ? bits + 1 : bits - 1);
 }
-static __device__ __forceinline__ double gpul__hist_below(double x) {
+static __device__ __forceinline__ double gpul__hist_before(double x) {
     const uint64_t bits = gpul__bits<uint64_t>(x);
     return gpul__bits<double>(x == 0 ? 0x8000000000000001u : x < 0 ? bits + 1 : bits - 1);
 }
 
-/* ---- counting ---- */
-
-/* What two passes over many bins leave between them: see gpul__hist_sink<gpul__hist_in_tiles>. */
-struct gpul__hist_tiles {
-    uint16_t *entries;        /* of each tile: bins within their partitions, sorted by partition */
-    uint32_t *segments;       /* [partition][tile]: where its entries begin and how many there are, in units of 8 */
-    uint32_t *totals;         /* units of 8 entries of a partition */
-    int64_t tiles, capacity;  /* capacity: entries of a tile */
-    int32_t partitions, bits; /* a partition has 2^bits bins */
-};
-
-struct gpul__hist_view {
-    const void *x;
-    void *counts;
-    int64_t n, counts_stride;
-    int64_t first_vector; /* x dense: elements before the first that is aligned to 16 bytes; -1: x has strides */
-    int32_t ndim;
-    int32_t wide;    /* counts are 64-bit */
-    int32_t width;   /* bins of a part */
-    int32_t packed;  /* bins at each end whose counters have 16 bits: see gpul__hist_sink<gpul__hist_in_packed> */
-    int32_t zeroing; /* the kernel itself sets counts to zero: a cooperative launch */
-    uint32_t idle;   /* threads of a block, its first ones, that do not count: see gpul__hist_first */
-    int64_t stride;  /* threads of the grid that do, in x */
-    gpul__hist_rule rule;
-    gpul__hist_tiles tiles;
-    int64_t shape[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS];
-};
-
-/* Where element i lies. (Inlined: a call would need a copy of the view in local memory in every thread.) */
-static __device__ __forceinline__ int64_t gpul__hist_offset(const gpul__hist_view &v, const int64_t *strides,
-                                                            int64_t i) {
-    int64_t offset = 0;
-    for (int32_t d = v.ndim - 1; d > 0; --d) {
-        int64_t rest;
-        if (((i | v.shape[d]) >> 32) == 0) rest = uint32_t(i) / uint32_t(v.shape[d]);
-        else rest = i / v.shape[d];
-        offset += (i - rest * v.shape[d]) * strides[d];
-        i = rest;
+/* The last edge that is not above x, in a list that never decreases; the last bin is closed. Edges that are nearly
+ * uniform are found at once. */
+static __device__ __forceinline__ int64_t gpul__hist_search(const gpul__hist_rule &r, double x) {
+    if (!(x >= r.lo && x <= r.hi)) return -1;
+    const double guess = __fma_rn(x, r.factor, r.offset), most = double(r.bins - 1);
+    int64_t low = 0, high = r.bins, k = guess > 0 ? int64_t(guess < most ? guess : most) : 0;
+    if (r.edges[k] <= x) low = k++;
+    if (k > low && k < high && x < r.edges[k]) high = k;
+    while (high - low > 1) { /* edges[low] <= x < edges[high], or x == edges[bins] */
+        const int64_t middle = low + (high - low) / 2;
+        if (r.edges[middle] <= x) low = middle;
+        else high = middle;
     }
-    return offset + i * strides[0];
+    return low;
 }
 
-static __device__ __forceinline__ void gpul__hist_add(const gpul__hist_view &v, int64_t bin, uint64_t amount) {
-    if (v.wide) atomicAdd(static_cast<unsigned long long *>(v.counts) + bin * v.counts_stride, amount);
-    else atomicAdd(static_cast<unsigned int *>(v.counts) + bin * v.counts_stride, static_cast<unsigned int>(amount));
+/* The bin of any x: -1 outside. */
+template <typename Real> static __device__ __forceinline__ int64_t gpul__hist_bin(const gpul__hist_rule &r, Real x) {
+    if (r.edges) return gpul__hist_search(r, double(x));
+    if (!(x >= Real(r.lo) && x <= Real(r.hi))) return -1;
+    int64_t k;
+    if (r.certain) {
+        const uint64_t place = gpul__hist_place(r, x);
+        k = int64_t((place - gpul__bits<uint64_t>(r.point)) >> r.fraction);
+        if (gpul__hist_below_edge(r, x, place, r.fraction)) --k;
+    } else {
+        /* numpy's formula and its correction, also where they miss the edges by more */
+        const double index = gpul__hist_index(r, x);
+        k = index < double(r.bins) ? int64_t(index) : r.bins - 1;
+        if (x < gpul__hist_edge<Real>(r, double(k))) --k;
+        if (k < 0) k = 0;
+        if (k != r.bins - 1 && x >= gpul__hist_edge<Real>(r, double(k + 1))) ++k;
+    }
+    return k < r.bins ? k : r.bins - 1;
 }
 
-#define GPUL__HIST_THREADS 512
-enum { gpul__hist_chunk = 256 }; /* counters of shared memory are cleared and added in chunks of this many */
-#define GPUL__HIST_WIDE_THREADS 1024 /* where one block fills a multiprocessor */
+/* The places of kN elements at once, where the rule is certain; inside: between lo and hi. */
+template <typename T, int kN, typename Real>
+static __device__ __forceinline__ void gpul__hist_places(const gpul__hist_rule &r, int32_t fraction, const T (&x)[kN],
+                                                         Real lo, Real hi, bool valid, uint64_t (&place)[kN],
+                                                         bool (&inside)[kN]) {
+    bool near = false;
+    GPUL__UNROLL
+    for (int j = 0; j < kN; ++j) { /* without a branch, so that the chains of the elements overlap */
+        place[j] = gpul__hist_place(r, Real(x[j]));
+        inside[j] = Real(x[j]) >= lo && Real(x[j]) <= hi && valid;
+        near = near || (uint32_t(place[j] << (32 - fraction)) < r.unsure && inside[j]);
+    }
+    if (!near) return;
+    GPUL__UNROLL
+    for (int j = 0; j < kN; ++j)
+        if (gpul__hist_below_edge(r, Real(x[j]), place[j], fraction)) place[j] -= uint64_t(1) << fraction;
+}
 
-#if GPUL__HIST_COOPERATIVE
-static __device__ __forceinline__ void gpul__hist_zero_counts(const gpul__hist_view &v) {
-    const int64_t step = int64_t(gridDim.x) * gridDim.y * blockDim.x;
-    for (int64_t i = (int64_t(blockIdx.y) * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x; i < v.rule.bins;
-         i += step) {
+/* ---- setting counts to zero ---- */
+
+static __device__ __forceinline__ void gpul__hist_set_zero(const gpul__hist_view &v, int64_t first, int64_t step) {
+    for (int64_t i = first; i < v.rule.bins; i += step) {
         if (v.wide) static_cast<uint64_t *>(v.counts)[i * v.counts_stride] = 0;
         else static_cast<uint32_t *>(v.counts)[i * v.counts_stride] = 0;
     }
 }
-#endif
-/* All threads: what came before in this block is visible to it after; and, between enter and leave, counts become
- * zero. */
-static __device__ __forceinline__ uint32_t gpul__hist_enter(const gpul__hist_view &v) {
-#if GPUL__HIST_COOPERATIVE && defined(__CUDA_ARCH__)
-    if (v.zeroing) {
-        gpul__hist_zero_counts(v);
-        return cooperative_groups::this_grid().barrier_arrive();
-    }
-#endif
-    (void)v;
-    __syncthreads();
-    return 0;
-}
-static __device__ __forceinline__ void gpul__hist_leave(const gpul__hist_view &v, uint32_t token) {
-#if GPUL__HIST_COOPERATIVE && defined(__CUDA_ARCH__)
-    if (v.zeroing) {
-        cooperative_groups::this_grid().barrier_wait(
-            static_cast<cooperative_groups::grid_group::arrival_token &&>(token));
-        return;
-    }
-#endif
-    (void)v, (void)token;
-    __syncthreads();
+static __global__ void __launch_bounds__(GPUL__HIST_THREADS)
+    gpul__hist_zero(const __grid_constant__ gpul__hist_view v) {
+    gpul__hist_set_zero(v, gpul_grid_x(), gpul_gridsize_x());
 }
 
-/* This thread's first element or vector; v.n for a thread that does not count. Where the kernel sets counts to zero the
- * first warp of a block does not: it waits in gpul__hist_leave meanwhile, so that the barrier's answer, a way to the
- * cache and back, does not come on top (0.3 us of 4.9). */
-static __device__ __forceinline__ int64_t gpul__hist_first(const gpul__hist_view &v) {
-    return threadIdx.x < v.idle ? v.n : int64_t(blockIdx.x) * (blockDim.x - v.idle) + (threadIdx.x - v.idle);
+/* A launch for the zeros alone would cost 1.3 us on an H200. So, of few bins, the first block that comes here sets
+ * counts to zero while all count, and the others wait for it before they add to counts. Whoever waits, that block is
+ * running. turns[0] counts blocks that came; turns[1] becomes 1 with the zeros, then counts blocks that saw it; the last
+ * of them leaves both at zero. All threads; with a barrier. */
+static __device__ __forceinline__ void gpul__hist_zero_counts(const gpul__hist_view &v) {
+    bool first = false;
+    if (v.turns && threadIdx.x == 0) first = atomicAdd(v.turns, 1u) == 0;
+    if (!__syncthreads_or(first)) return;
+    gpul__hist_set_zero(v, threadIdx.x, blockDim.x);
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) atomicAdd(v.turns + 1, 1u);
 }
-
-/* counters of shared memory: to zero, and added to counts[first ...] */
-static __device__ __forceinline__ void gpul__hist_clear(uint32_t *tile, uint32_t counters) {
-    const gpul__pack<uint32_t, 4> zero = {{0, 0, 0, 0}};
-    for (uint32_t i = threadIdx.x; i < (counters + 3) / 4; i += blockDim.x) gpul__save<4>(tile + 4 * i, zero);
-}
-/* Counter `origin` is the tile's first. In PTX, and with a spare counter for elements that do not count: the compiler
- * makes addresses anew for each element otherwise, and branches around that, which is a fifth slower. */
-struct gpul__hist_tile {
-    uint32_t *counters;
-    uint32_t start, base, waste;
-    __device__ __forceinline__ void set(uint32_t *tile, uint32_t origin, uint32_t spare) {
-        counters = tile;
-        waste = spare;
+static __device__ __forceinline__ uint32_t gpul__hist_read(const uint32_t *turn) {
 #ifdef __CUDA_ARCH__
-        start = uint32_t(__cvta_generic_to_shared(tile));
-        base = start - origin * 4;
-        waste = uint32_t(__cvta_generic_to_shared(tile + spare));
+    uint32_t value;
+    asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(turn) : "memory");
+    return value;
 #else
-        start = 0;
-        base = start - origin;
+    return atomicAdd(const_cast<uint32_t *>(turn), 0u);
+#endif
+}
+static __device__ __forceinline__ void gpul__hist_await_zeros(const gpul__hist_view &v) {
+    if (v.turns && threadIdx.x == 0)
+        while (gpul__hist_read(v.turns + 1) == 0) {}
+    __syncthreads();
+    if (v.turns && threadIdx.x == GPUL__HIST_THREADS - 1) /* of a warp with little to add */
+        if (atomicAdd(v.turns + 1, 1u) == gridDim.x * gridDim.y) v.turns[0] = v.turns[1] = 0;
+}
+
+/* ---- walking over x ---- */
+
+/* A thread's vectors of 16 bytes, or as many elements where x is not dense (and not bytes), one
+ * to a lane in turn so that lanes read neighbours. Four at a time, a grid apart, which are loaded before the last ones have been counted by all warps. */
+template <typename T> struct gpul__hist_word { typedef T type; };
+template <> struct gpul__hist_word<uint8_t> { typedef uint32_t type; };
+template <typename T> struct gpul__hist_batch {
+    typedef typename gpul__hist_word<T>::type Word; /* bytes travel by fours, or they would take a register each */
+    enum { kN = 16 / sizeof(T), kPacks = gpul__hist_packs, kStrided = sizeof(T) > 1 };
+    gpul__pack<Word, 16 / sizeof(Word)> pack[kPacks];
+    int64_t at;
+
+    /* for the whole warp, so that its lanes stay together */
+    __device__ __forceinline__ bool whole(const gpul__hist_view &v) const {
+        return (at | 31) + (kPacks - 1) * v.stride < v.vectors;
+    }
+    __device__ __forceinline__ bool has(const gpul__hist_view &v, int u) const { return at + u * v.stride < v.vectors; }
+    static __device__ __forceinline__ gpul__pack<Word, 16 / sizeof(Word)> vector(const T *x, int64_t i) {
+        return gpul__load<16 / sizeof(Word)>(reinterpret_cast<const Word *>(x + i * kN));
+    }
+    __device__ __forceinline__ void load(const gpul__hist_view &v) {
+        const T *const x = static_cast<const T *>(v.x) + v.head;
+        if (v.dense && whole(v)) {
+            GPUL__UNROLL
+            for (int u = 0; u < kPacks; ++u) pack[u] = vector(x, at + u * v.stride);
+            return;
+        }
+        GPUL__UNROLL
+        for (int u = 0; u < kPacks; ++u) {
+            if (!has(v, u)) continue;
+            const int64_t i = at + u * v.stride;
+            if (v.dense || !kStrided) {
+                pack[u] = vector(x, i);
+                continue;
+            }
+            const int64_t first = (i & ~int64_t(31)) * kN + (i & 31);
+            GPUL__UNROLL
+            for (int j = 0; j < kN; ++j) pack[u].v[j] = x[gpul__hist_offset(v, v.strides, first + 32 * j, true)];
+        }
+    }
+    __device__ __forceinline__ void begin(const gpul__hist_view &v) {
+        at = gpul_grid_x();
+        load(v);
+    }
+    __device__ __forceinline__ void next(const gpul__hist_view &v) {
+        at += kPacks * v.stride;
+        load(v);
+    }
+};
+
+/* All elements of this thread, from a batch that is loaded, into a counter: count() takes vectors, of whole warps; one()
+ * takes an element, of those that are in no vector: at the ends, or all of them where there are no vectors. */
+template <typename T, typename Counter>
+static __device__ __forceinline__ void gpul__hist_walk(const gpul__hist_view &v, gpul__hist_batch<T> &batch,
+                                                       Counter &counter) {
+    typedef gpul__hist_batch<T> Batch;
+    enum { kOnes = Batch::kStrided ? 1 : 8 };
+    if (Counter::kTwoLoops) { /* the first without a question for each vector */
+        for (; batch.whole(v); batch.next(v)) {
+            GPUL__UNROLL
+            for (int u = 0; u < Batch::kPacks; ++u) counter.count(v, batch.pack[u].v, true);
+        }
+    }
+    for (; (batch.at & ~int64_t(31)) < v.vectors; batch.next(v)) {
+        GPUL__UNROLL
+        for (int u = 0; u < Batch::kPacks; ++u) counter.count(v, batch.pack[u].v, batch.has(v, u));
+        if (Counter::kTwoLoops) break; /* that was the last one */
+    }
+    const int64_t body = v.vectors * Batch::kN, ends = v.n - body;
+    const T *const x = static_cast<const T *>(v.x);
+    GPUL__UNROLL_NOT
+    for (int64_t i = gpul_grid_x(); i < ends; i += kOnes * v.stride) {
+        T value[kOnes];
+        GPUL__UNROLL
+        for (int k = 0; k < kOnes; ++k) {
+            const int64_t e = i + k * v.stride;
+            if (e < ends) value[k] = x[gpul__hist_offset(v, v.strides, e < v.head ? e : e + body, v.narrow)];
+        }
+        GPUL__UNROLL
+        for (int k = 0; k < kOnes; ++k)
+            if (i + k * v.stride < ends) counter.one(v, value[k]);
+    }
+}
+
+/* ---- counters in shared memory ---- */
+
+static __device__ __forceinline__ void gpul__hist_clear(uint32_t *tile, uint32_t counters, uint32_t value) {
+    const gpul__pack<uint32_t, 4> pack = {{value, value, value, value}};
+    for (uint32_t i = threadIdx.x; i < counters / 4; i += blockDim.x) gpul__save<4>(tile + 4 * i, pack);
+}
+
+/* Counter `origin` is the first; counters are kStep apart. In PTX, and with a spare counter for elements that do not
+ * count: the compiler makes addresses anew for each element otherwise, and branches around that, which is a fifth
+ * slower. An increment without a result (ATOMS.POPC.INC) takes lanes that meet at one address together. */
+template <int kStep> struct gpul__hist_tile {
+    uint32_t *counters;
+    uint32_t base, spare;
+    __device__ __forceinline__ void set(uint32_t *tile, uint32_t origin, uint32_t spare_at) {
+        counters = tile;
+        base = 0u - origin;
+        spare = spare_at;
+#ifdef __CUDA_ARCH__
+        base = uint32_t(__cvta_generic_to_shared(tile)) - origin * (4 * kStep);
+        spare = uint32_t(__cvta_generic_to_shared(tile + spare_at));
 #endif
     }
     __device__ __forceinline__ void increment(uint32_t counter, bool counts) const {
 #ifdef __CUDA_ARCH__
         asm volatile(
-            "{ .reg .pred p; .reg .u32 at; setp.ne.s32 p, %2, 0; mad.lo.u32 at, %0, 4, %1; selp.u32 at, at, %3, p;"
+            "{ .reg .pred p; .reg .u32 at; setp.ne.s32 p, %2, 0; mad.lo.u32 at, %0, %4, %1; selp.u32 at, at, %3, p;"
             " red.shared.add.u32 [at], 1; }" ::"r"(counter),
-            "r"(base), "r"(int32_t(counts)), "r"(waste)
+            "r"(base), "r"(int32_t(counts)), "r"(spare), "n"(4 * kStep)
             : "memory");
 #else
-        if (counts) atomicAdd(counters + uint32_t(counter + base), 1u);
-#endif
-    }
-    /* `at`: the bytes from `start`, plus start */
-    __device__ __forceinline__ void add(uint32_t at, uint32_t amount, bool counts) const {
-#ifdef __CUDA_ARCH__
-        asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p red.shared.add.u32 [%0], %1; }" ::"r"(at), "r"(amount),
-                     "r"(int32_t(counts))
-                     : "memory");
-#else
-        if (counts) atomicAdd(counters + (at - start) / 4, amount);
+        if (counts) atomicAdd(counters + uint32_t(counter + base) * kStep, 1u);
 #endif
     }
 };
 
-/* Where counts go: to this block's counters of its part of the bins, some of them packed or none; straight to global
- * memory; or into tiles for a second pass. A sink takes elements of which the place is sure one by one, or, by warp(),
- * kN of each lane of a whole warp: false says that it has left them to be taken one by one. */
-enum { gpul__hist_in_global = 0, gpul__hist_in_shared = 1, gpul__hist_in_packed = 2, gpul__hist_in_tiles = 3 };
-template <int kWhere> struct gpul__hist_sink;
-
-enum { gpul__hist_bin_0 = 0x41300000 }; /* the upper half of the place of bin 0: of the double 2^20 */
-enum { gpul__hist_none = -1 };          /* in place of a bin, as uint32_t: not counted here */
-
-/* Counter `width` of the last part has the elements that are equal to hi. */
-template <> struct gpul__hist_sink<gpul__hist_in_shared> {
-    gpul__hist_tile tile;
-    uint32_t width;
+/* The counters of a block's part of the bins. Counter `width` of the last part has the elements that are equal to hi. */
+template <typename T> struct gpul__hist_part {
+    typedef typename gpul__hist_type<T>::Real Real;
+    enum { kTwoLoops = 1 };
+    gpul__hist_tile<1> tile;
+    Real lo, hi;
     int64_t first;
+    uint32_t width;
     __device__ __forceinline__ uint32_t chunks() const { return width / gpul__hist_chunk + 1; }
     __device__ __forceinline__ void begin(const gpul__hist_view &v, uint32_t *counters) {
         first = int64_t(blockIdx.y) * v.width;
-        width = v.rule.bins - first < v.width ? uint32_t(v.rule.bins - first) : uint32_t(v.width);
-        tile.set(counters, uint32_t(gpul__hist_bin_0) + uint32_t(first), chunks() * gpul__hist_chunk);
-    }
-    __device__ __forceinline__ void sure(const gpul__hist_view &, uint64_t place, bool counts) {
-        tile.increment(uint32_t(place >> 32), counts);
-    }
-    template <int kN>
-    __device__ __forceinline__ bool warp(const gpul__hist_view &, const uint64_t (&)[kN], const bool (&)[kN], int) {
-        return false;
-    }
-    __device__ __forceinline__ void add(const gpul__hist_view &, int64_t bin) {
-        const uint32_t counter = uint32_t(bin) - uint32_t(first); /* outside: far beyond width */
-        tile.increment(uint32_t(bin) + uint32_t(gpul__hist_bin_0), bin >= 0 && counter < width);
-    }
-    template <int> __device__ __forceinline__ void settle(const gpul__hist_view &) {}
-    /* between barriers, after the last element: those equal to hi are in the last bin */
-    __device__ __forceinline__ void close(const gpul__hist_view &) {
-        if (threadIdx.x) return;
-        tile.counters[width - 1] += tile.counters[width];
-        tile.counters[width] = 0;
-    }
-    __device__ __forceinline__ bool unpack(const gpul__hist_view &, uint32_t, uint32_t) { return false; }
-};
-
-/* More bins than words: one part all the same, so that x is read once. Of bins + 1 counters (the last has the elements
- * equal to hi) `ends` at each end have 16 bits, one of either end to a word; so these take words [0, ends), and the
- * counter of a bin in the middle, where most data have most elements, is the word of its number and takes the fast
- * increment. Those at the ends take an ordinary addition, for which lanes that meet in a word queue up: where a sample
- * (the first access of a group) says that many do, one of them adds for all that are in its bin. On an H200, 2^28
- * doubles in 65536 bins take 510 to 560 us, in two parts 670 to 700; floats, for which instructions bind, 350
- * (constant) to 440 (uniform), else 450.
- *
- * Halves do not overflow: a sweep moves those of 2^13 or more to counts, and before 49152 elements and those of a last
- * incomplete access (6) have been counted comes the next; 8191 + 49158 < 65536. */
-enum { gpul__hist_sweep_elements = 49152 };
-template <> struct gpul__hist_sink<gpul__hist_in_packed> {
-    gpul__hist_tile tile;
-    uint32_t ends, middle, words, low, high;
-    bool crowd;
-    int64_t first;
-    __device__ __forceinline__ uint32_t chunks() const { return words / gpul__hist_chunk; }
-    __device__ __forceinline__ void begin(const gpul__hist_view &v, uint32_t *counters) {
-        first = 0;
-        ends = uint32_t(v.packed);
-        words = uint32_t(v.width);
-        middle = uint32_t(v.rule.bins) + 1 - 2 * ends;
-        tile.set(counters, 0u - ends, words);
-        low = tile.start + 4 * ends;
-        high = tile.start - 4 * middle;
-        crowd = false;
-    }
-    /* A bin's number is counted from the first of the middle: `middle` or more, unsigned, at the ends. */
-    __device__ __forceinline__ uint32_t number(uint64_t place) const {
-        return uint32_t(place >> 32) - (uint32_t(gpul__hist_bin_0) + ends);
-    }
-    __device__ __forceinline__ void put_end(uint32_t number, uint32_t many, bool counts) {
-        const bool below = int32_t(number) < 0;
-        tile.add(4 * number + (below ? low : high), below ? many : many << 16, counts);
-    }
-    __device__ __forceinline__ void take(uint32_t number, bool counts) {
-        tile.increment(number, counts && number < middle);
-        put_end(number, 1, counts && number >= middle);
-    }
-    __device__ __forceinline__ void sure(const gpul__hist_view &, uint64_t place, bool counts) {
-        take(number(place), counts);
-    }
-    __device__ __forceinline__ void add(const gpul__hist_view &, int64_t bin) { take(uint32_t(bin) - ends, bin >= 0); }
-    /* The lanes of which `value` is what the first lane with `counts` has, among those. The whole warp. */
-    static __device__ __forceinline__ uint32_t alike(uint32_t value, bool counts) {
-        const uint32_t full = 0xffffffffu, first = uint32_t(__ffs(int32_t(__ballot_sync(full, counts)))) - 1;
-        const uint32_t lead = __shfl_sync(full, value, int(first % 32));
-        return __ballot_sync(full, counts && value == lead);
+        width = uint32_t(v.rule.bins - first < v.width ? v.rule.bins - first : int64_t(v.width));
+        tile.set(counters, uint32_t(gpul__hist_origin) + uint32_t(first), chunks() * gpul__hist_chunk);
+        lo = Real(v.rule.lo);
+        hi = Real(v.rule.hi);
+        if (first > 0) lo = gpul__hist_edge<Real>(v.rule, double(first));
+        if (first + width < v.rule.bins) hi = gpul__hist_before(gpul__hist_edge<Real>(v.rule, double(first + width)));
     }
     template <int kN>
-    __device__ __forceinline__ bool warp(const gpul__hist_view &, const uint64_t (&place)[kN], const bool (&sure)[kN],
-                                         int access) {
-        uint32_t number[kN];
-        bool end[kN], any = false;
+    __device__ __forceinline__ void count(const gpul__hist_view &v, const T (&x)[kN], bool valid) const {
+        uint64_t place[kN];
+        bool inside[kN];
+        gpul__hist_places(v.rule, 32, x, lo, hi, valid, place, inside);
         GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) {
-            number[j] = this->number(place[j]);
-            tile.increment(number[j], sure[j] && number[j] < middle);
-            end[j] = sure[j] && number[j] >= middle;
-            any = any || end[j];
-        }
-        if (!__any_sync(0xffffffffu, any)) return true;
-        if (access == 0) crowd = __popc(alike(number[0], end[0])) > 4;
-        if (!crowd) {
-            GPUL__UNROLL
-            for (int j = 0; j < kN; ++j) put_end(number[j], 1, end[j]);
-            return true;
-        }
-        GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) {
-            const uint32_t same = alike(number[j], end[j]), lane = threadIdx.x % 32;
-            const bool one = ((same >> lane) & 1) == 0, first = (same & ((1u << lane) - 1)) == 0;
-            put_end(number[j], one ? 1 : uint32_t(__popc(same)), end[j] && (one || first));
-        }
-        return true;
+        for (int j = 0; j < kN; ++j) tile.increment(uint32_t(place[j] >> 32), inside[j]);
     }
-    /* both halves of a word, where they are `least` or more, to counts; returns what is left of it */
-    __device__ __forceinline__ uint32_t move(const gpul__hist_view &v, uint32_t word, uint32_t both, uint32_t least) {
-        GPUL__UNROLL
-        for (uint32_t k = 0; k < 2; ++k) {
-            const uint32_t count = (both >> (16 * k)) & 0xffffu, bin = k ? word + ends + middle : word;
-            if (count < least) continue;
-            gpul__hist_add(v, bin < v.rule.bins ? bin : v.rule.bins - 1, count);
-            both -= count << (16 * k);
-        }
-        return both;
-    }
-    /* the sweep: all threads of the block */
-    template <int> __device__ __forceinline__ void settle(const gpul__hist_view &v) {
-        __syncthreads();
-        for (uint32_t i = 4 * threadIdx.x; i < ends; i += 4 * blockDim.x) {
-            gpul__pack<uint32_t, 4> pack = gpul__load<4>(tile.counters + i);
-            if (((pack.v[0] | pack.v[1] | pack.v[2] | pack.v[3]) & 0xe000e000u) == 0) continue;
-            GPUL__UNROLL
-            for (uint32_t k = 0; k < 4; ++k) pack.v[k] = move(v, i + k, pack.v[k], 0x2000);
-            gpul__save<4>(tile.counters + i, pack);
-        }
-        __syncthreads();
-    }
-    __device__ __forceinline__ void close(const gpul__hist_view &) {}
-    __device__ __forceinline__ bool unpack(const gpul__hist_view &v, uint32_t word, uint32_t both) {
-        if (word < ends) move(v, word, both, 1);
-        return word < ends;
+    __device__ __forceinline__ void one(const gpul__hist_view &v, T x) const {
+        const int64_t bin = gpul__hist_bin(v.rule, Real(x));
+        tile.increment(uint32_t(bin) + uint32_t(gpul__hist_origin), bin >= first && bin - first < width);
     }
 };
 
-/* Runs of equal bins are put together, in a lane and across the lanes of a warp, so that constant or sorted data do not
- * queue up at one address. */
-template <> struct gpul__hist_sink<gpul__hist_in_global> {
-    uint32_t bin, run, origin;
-    __device__ __forceinline__ void begin(const gpul__hist_view &v) {
-        bin = run = 0;
-        origin = uint32_t(uint64_t(1075 - v.rule.fraction) << (52 - v.rule.fraction)); /* of 2^(52 - fraction) */
-    }
-    __device__ __forceinline__ void flush(const gpul__hist_view &v) {
-        if (run) gpul__hist_add(v, int64_t(bin) - (int64_t(bin) == v.rule.bins ? 1 : 0), run);
-        run = 0;
-    }
-    __device__ __forceinline__ void put(const gpul__hist_view &v, uint32_t next, uint32_t many) {
-        if (next != bin) {
-            flush(v);
-            bin = next;
-        }
-        run += many;
-    }
-    __device__ __forceinline__ uint32_t counter(const gpul__hist_view &v, uint64_t place) const {
-        return uint32_t(place >> v.rule.fraction) - origin;
-    }
-    __device__ __forceinline__ void sure(const gpul__hist_view &v, uint64_t place, bool counts) {
-        if (counts) put(v, counter(v, place), 1);
-    }
-    /* kN neighbours in each lane, 32 kN in the warp: where few lanes have an element that does not share its
-     * neighbour's bin (sorted data, constant data), the lane with the first element of a run puts all of it. False:
-     * there are many. */
-    template <int kN> __device__ __forceinline__ bool runs(const gpul__hist_view &v, const uint32_t (&here)[kN]) {
-        const uint32_t full = 0xffffffffu, lane = threadIdx.x % 32, lead = __shfl_sync(full, here[0], 0);
-        bool same = true;
+template <typename T>
+static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
+    gpul__hist_count_shared(const __grid_constant__ gpul__hist_view v) {
+    GPUL_SHARED(uint32_t, tile);
+    gpul__hist_batch<T> batch;
+    gpul__hist_part<T> part;
+    gpul__await();
+    batch.begin(v);
+    part.begin(v, tile);
+    const uint32_t chunks = part.chunks();
+    gpul__hist_clear(tile, chunks * gpul__hist_chunk, 0);
+    gpul__hist_zero_counts(v);
+    gpul__hist_walk(v, batch, part);
+    gpul__hist_await_zeros(v);
+    /* A warp adds a chunk at a time, whose counters beyond `width` are zero. Blocks begin at different chunks, so as not
+     * to meet. */
+    const uint32_t lane = threadIdx.x % 32, turn = blockIdx.x % chunks;
+    const int64_t step = v.counts_stride * (v.wide ? 8 : 4);
+    for (uint32_t i = threadIdx.x / 32; i < chunks; i += GPUL__HIST_THREADS / 32) {
+        const uint32_t at = (i + turn < chunks ? i + turn : i + turn - chunks) * gpul__hist_chunk + lane;
+        char *const to = static_cast<char *>(v.counts) + (part.first + at) * step;
+        uint32_t sum[gpul__hist_chunk / 32];
         GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) same = same && here[j] == lead;
-        if (__all_sync(full, same)) { /* one run: the most frequent case where there are any */
-            if (lane == 0 && lead != uint32_t(gpul__hist_none)) put(v, lead, 32 * kN);
-            return true;
+        for (int k = 0; k < gpul__hist_chunk / 32; ++k) sum[k] = tile[at + 32 * k];
+        GPUL__UNROLL
+        for (int k = 0; k < gpul__hist_chunk / 32; ++k) {
+            char *const counter = to + (at + 32 * k == part.width ? 32 * k - 1 : 32 * k) * step;
+            if (sum[k] == 0) continue;
+            if (v.wide) atomicAdd(reinterpret_cast<unsigned long long *>(counter), sum[k]);
+            else atomicAdd(reinterpret_cast<unsigned int *>(counter), sum[k]);
         }
-        const uint32_t before = __shfl_up_sync(full, here[kN - 1], 1);
-        uint32_t heads = 0;
+    }
+}
+
+/* ---- beyond ---- */
+
+/* Bins are incremented in global memory. A run of equal bins in a warp, of kN neighbours in each lane, is one addition,
+ * so that sorted data do not queue up at one address; neither do data of few values, for which each block has a table of
+ * bins and counters in shared memory. A slot belongs to the first bin that comes to it. */
+template <typename T> struct gpul__hist_beyond {
+    typedef typename gpul__hist_type<T>::Real Real;
+    enum { kTwoLoops = 0, kNone = -1 }; /* none: in place of a bin, as uint32_t */
+    uint32_t *bins, *counts;
+    uint32_t slots, origin;
+    __device__ __forceinline__ void begin(const gpul__hist_view &v, uint32_t *shared) {
+        bins = shared;
+        slots = uint32_t(v.width);
+        counts = shared + slots;
+        origin = uint32_t(gpul__bits<uint64_t>(v.rule.point) >> v.rule.fraction);
+        gpul__hist_clear(bins, slots, uint32_t(kNone));
+        gpul__hist_clear(counts, slots, 0);
+    }
+    __device__ __forceinline__ void put(const gpul__hist_view &v, uint32_t bin, uint32_t many) const {
+        if (slots) {
+            const uint32_t slot = bin * 2654435769u >> (32 - gpul__hist_slot_bits);
+#ifdef __CUDA_ARCH__
+            uint32_t owner = *static_cast<volatile uint32_t *>(bins + slot);
+#else
+            uint32_t owner = atomicAdd(bins + slot, 0u);
+#endif
+            if (owner == uint32_t(kNone)) owner = atomicCAS(bins + slot, uint32_t(kNone), bin);
+            if (owner == uint32_t(kNone) || owner == bin) {
+                atomicAdd(counts + slot, many);
+                return;
+            }
+        }
+        gpul__hist_add(v, bin, many);
+    }
+    template <int kN>
+    __device__ __forceinline__ void count(const gpul__hist_view &v, const T (&x)[kN], bool valid) const {
+        const uint32_t full = 0xffffffffu, lane = threadIdx.x % 32, last = uint32_t(v.rule.bins) - 1;
+        uint64_t place[kN];
+        bool inside[kN];
+        uint32_t bin[kN], heads = 0; /* heads: where a run begins */
+        gpul__hist_places(v.rule, v.rule.fraction, x, Real(v.rule.lo), Real(v.rule.hi), valid, place, inside);
+        GPUL__UNROLL
+        for (int j = 0; j < kN; ++j) {
+            bin[j] = uint32_t(place[j] >> v.rule.fraction) - origin;
+            bin[j] = !inside[j] ? uint32_t(kNone) : bin[j] < last ? bin[j] : last;
+        }
+        const uint32_t before = __shfl_up_sync(full, bin[kN - 1], 1);
         GPUL__UNROLL
         for (int j = 0; j < kN; ++j)
-            if (j ? here[j] != here[j - 1] : lane == 0 || here[0] != before) heads |= 1u << j;
-        const uint32_t lanes = __ballot_sync(full, heads != 0);
-        if (__popc(lanes) > 16) return false;
-        const uint32_t after = lanes & (0xfffffffeu << lane), next = after ? uint32_t(__ffs(int32_t(after))) - 1 : 32;
+            if (j ? bin[j] != bin[j - 1] : lane == 0 || bin[0] != before) heads |= 1u << j;
+        const uint32_t lanes = __ballot_sync(full, heads != 0), after = lanes & (0xfffffffeu << lane);
+        const uint32_t next = after ? uint32_t(__ffs(int32_t(after))) - 1 : 32;
         const uint32_t there = uint32_t(__ffs(int32_t(__shfl_sync(full, heads, int(next % 32))))) - 1;
         uint32_t end = (next - lane) * kN + (next < 32 ? there : 0); /* of the run: elements from this lane's first */
         GPUL__UNROLL
         for (int j = kN - 1; j >= 0; --j) {
             if (!((heads >> j) & 1)) continue;
-            if (here[j] != uint32_t(gpul__hist_none)) put(v, here[j], end - uint32_t(j));
+            if (bin[j] != uint32_t(kNone)) put(v, bin[j], end - uint32_t(j));
             end = uint32_t(j);
         }
-        return true;
     }
-    template <int kN>
-    __device__ __forceinline__ void counters(const gpul__hist_view &v, const uint64_t (&place)[kN],
-                                             const bool (&sure)[kN], uint32_t (&here)[kN]) const {
-        GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) here[j] = sure[j] ? counter(v, place[j]) : uint32_t(gpul__hist_none);
-    }
-    template <int kN>
-    __device__ __forceinline__ bool warp(const gpul__hist_view &v, const uint64_t (&place)[kN], const bool (&sure)[kN],
-                                         int) {
-        uint32_t here[kN];
-        counters(v, place, sure, here);
-        if (runs(v, here)) return true;
-        GPUL__UNROLL
-        for (int j = 0; j < kN; ++j)
-            if (here[j] != uint32_t(gpul__hist_none)) put(v, here[j], 1);
-        return true;
-    }
-    __device__ __forceinline__ void add(const gpul__hist_view &v, int64_t next) {
-        if (next < 0) return;
-        if (next >> 32) gpul__hist_add(v, next, 1);
-        else put(v, uint32_t(next), 1);
-    }
-    template <int> __device__ __forceinline__ void settle(const gpul__hist_view &) {}
-    /* at the end, all threads: one addition for a warp that is left with one bin (constant data) */
-    __device__ __forceinline__ void finish(const gpul__hist_view &v) {
-        const bool same = bin == __shfl_sync(0xffffffffu, bin, 0);
-        if (__all_sync(0xffffffffu, same)) {
-            for (int d = 16; d > 0; d /= 2) run += __shfl_xor_sync(0xffffffffu, run, d);
-            if (threadIdx.x % 32) run = 0;
-        }
-        flush(v);
+    __device__ __forceinline__ void one(const gpul__hist_view &v, T x) const {
+        const int64_t bin = gpul__hist_bin(v.rule, Real(x));
+        if (bin < 0) return;
+        if (bin < 0xffffffff) put(v, uint32_t(bin), 1);
+        else gpul__hist_add(v, bin, 1);
     }
 };
 
-/* Two passes, for many more bins than a block has counters and so many elements that the additions to global memory
- * would take most of the time. Bins are cut into partitions of 2^bits. The first pass sorts the elements of each group
- * of a block, a tile, by partition: what is left of an element is its bin within the partition, in 16 bits. In the
- * second, a block counts what the tiles have of a partition in shared memory. Runs of equal bins, and what is left over
- * at the ends of x, are added to counts in the first pass.
- *
- * An element's rank is the answer of an atomic addition to the counter of its partition and lane: lanes have their own
- * counters, in a bank of their own, so that these additions take the same time for all data. */
-enum { gpul__hist_most_partitions = 64, gpul__hist_rank_shift = 21 }; /* 64 partitions of 2^15 bins at most */
-template <> struct gpul__hist_sink<gpul__hist_in_tiles> : gpul__hist_sink<gpul__hist_in_global> {
-    /* Shared memory: two sets of counters, [partition][lane], used in turn, each with a row for elements that are not
-     * counted here; the partitions' sizes in this tile; their totals; the tile itself. */
-    uint32_t *ranks, *own; /* own: this lane's of the set in use */
-    uint32_t group, set;   /* number of this block's tile; which set is in use */
-    uint32_t code[16];     /* bin, and rank among those of its partition and lane; gpul__hist_none */
-
-    static __host__ __device__ __forceinline__ uint32_t set_words(int32_t partitions) {
-        return 32 * (uint32_t(partitions) + 1);
-    }
-    static __host__ __device__ __forceinline__ uint32_t words(int32_t partitions) {
-        return 2 * set_words(partitions) + 2 * gpul__hist_most_partitions;
-    }
-    __device__ __forceinline__ void use(const gpul__hist_view &v, uint32_t next) {
-        set = next;
-        own = ranks + set * set_words(v.tiles.partitions) + threadIdx.x % 32;
-    }
-    static __device__ __forceinline__ uint32_t scan(uint32_t value) { /* of the lanes, this one included */
-        for (uint32_t d = 1; d < 32; d *= 2) {
-            const uint32_t other = __shfl_up_sync(0xffffffffu, value, d);
-            if (threadIdx.x % 32 >= d) value += other;
-        }
-        return value;
-    }
-    __device__ __forceinline__ void begin(const gpul__hist_view &v, uint32_t *shared) {
-        gpul__hist_sink<gpul__hist_in_global>::begin(v);
-        ranks = shared;
-        group = 0;
-        use(v, 0);
-        gpul__hist_clear(ranks, words(v.tiles.partitions));
-        __syncthreads();
-    }
-    template <int kN>
-    __device__ __forceinline__ bool warp(const gpul__hist_view &v, const uint64_t (&place)[kN], const bool (&sure)[kN],
-                                         int access) {
-        uint32_t here[kN];
-        counters(v, place, sure, here);
-        const bool done = runs(v, here);
-        GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) {
-            if (done) {
-                code[access * kN + j] = uint32_t(gpul__hist_none);
-                continue;
-            }
-            /* without a branch: "none" has the last row, and stays what it is */
-            const uint32_t p = here[j] >> v.tiles.bits, last = uint32_t(v.tiles.partitions);
-            code[access * kN + j] = here[j] | atomicAdd(own + 32 * (p < last ? p : last), 1u) << gpul__hist_rank_shift;
-        }
-        return true;
-    }
-    /* all threads of the block: sorts and stores the tile */
-    template <int kElements> __device__ __forceinline__ void settle(const gpul__hist_view &v) {
-        const uint32_t full = 0xffffffffu, lane = threadIdx.x % 32, first = threadIdx.x / 32, warps = blockDim.x / 32;
-        const uint32_t partitions = uint32_t(v.tiles.partitions), mask = (1u << v.tiles.bits) - 1;
-        uint32_t *const other = ranks + (set ^ 1) * set_words(v.tiles.partitions) + lane;
-        uint32_t *const sizes = ranks + 2 * set_words(v.tiles.partitions);
-        uint32_t *const totals = sizes + gpul__hist_most_partitions;
-        uint16_t *const entries = reinterpret_cast<uint16_t *>(totals + gpul__hist_most_partitions);
-        const int64_t tile = int64_t(group) * gridDim.x + blockIdx.x;
-        uint32_t any = code[0];
-        GPUL__UNROLL
-        for (int k = 1; k < kElements; ++k) any &= code[k];
-        const bool some = __syncthreads_or(any != uint32_t(gpul__hist_none)) != 0;
-        ++group;
-        if (!some) { /* all of it was runs */
-            if (threadIdx.x < partitions) v.tiles.segments[threadIdx.x * v.tiles.tiles + tile] = 0;
-            return;
-        }
-        for (uint32_t p = first; p < partitions; p += warps) {
-            const uint32_t count = own[p * 32], sum = scan(count);
-            own[p * 32] = sum - count;
-            other[p * 32] = 0;
-            if (lane == 31) sizes[p] = sum;
-        }
-        __syncthreads();
-        /* units of 8 entries: a lane has those of two partitions, and of all before them */
-        const uint32_t even = 2 * lane < partitions ? (sizes[2 * lane] + 7) / 8 : 0;
-        const uint32_t odd = 2 * lane + 1 < partitions ? (sizes[2 * lane + 1] + 7) / 8 : 0;
-        const uint32_t through = scan(even + odd), all = __shfl_sync(full, through, 31);
-        for (uint32_t p = first; p < partitions; p += warps) {
-            const uint32_t at = __shfl_sync(full, p % 2 ? through - odd : through - odd - even, int(p / 2));
-            const uint32_t size = sizes[p], units = (size + 7) / 8;
-            own[p * 32] += at * 8;
-            if (lane < units * 8 - size) entries[at * 8 + size + lane] = uint16_t(mask + 1); /* no bin */
-            if (lane == 0) {
-                v.tiles.segments[p * v.tiles.tiles + tile] = at | units << 16;
-                totals[p] += units;
-            }
-        }
-        __syncthreads();
-        GPUL__UNROLL
-        for (int k = 0; k < kElements; ++k) {
-            if (code[k] == uint32_t(gpul__hist_none)) continue;
-            const uint32_t bin = code[k] & ((1u << gpul__hist_rank_shift) - 1), rank = code[k] >> gpul__hist_rank_shift;
-            entries[own[32 * (bin >> v.tiles.bits)] + rank] = uint16_t(bin & mask);
-        }
-        __syncthreads();
-        uint16_t *const to = v.tiles.entries + tile * v.tiles.capacity;
-        for (uint32_t i = threadIdx.x; i < all; i += blockDim.x)
-            gpul__save<8>(to + 8 * i, gpul__load<8>(entries + 8 * i));
-        use(v, set ^ 1);
-    }
-    __device__ __forceinline__ void finish(const gpul__hist_view &v) {
-        gpul__hist_sink<gpul__hist_in_global>::finish(v);
-        __syncthreads();
-        const uint32_t *const totals = ranks + words(v.tiles.partitions) - gpul__hist_most_partitions;
-        for (int32_t p = int32_t(threadIdx.x); p < v.tiles.partitions; p += int32_t(blockDim.x)) {
-            if (totals[p]) atomicAdd(v.tiles.totals + p, totals[p]);
-        }
-    }
-};
-
-/* The elements of x that are this thread's: groups of kPacks accesses of 16 bytes, a grid apart. The first group is
- * loaded before the counters are ready. */
-template <typename T, bool kUniform, int kWhere> struct gpul__hist_walk {
-    typedef typename gpul__hist_type<T>::Real Real;
-    typedef gpul__hist_sink<kWhere> Sink;
-    enum { kN = 16 / sizeof(T), kPacks = 4 };
-    enum { kShared = kWhere == gpul__hist_in_shared || kWhere == gpul__hist_in_packed };
-    /* threads that count whole groups together, and after how many groups their sink settles them */
-    enum {
-        kTogether = kWhere == gpul__hist_in_packed  ? GPUL__HIST_WIDE_THREADS
-                    : kWhere == gpul__hist_in_tiles ? GPUL__HIST_THREADS
-                                                    : 32
-    };
-    enum {
-        kGroups =
-            kWhere == gpul__hist_in_packed ? gpul__hist_sweep_elements / (GPUL__HIST_WIDE_THREADS * kPacks * kN) : 1
-    };
-    gpul__pack<T, kN> pack[kPacks];
-    const T *body;
-    int64_t vectors, stride, at;
-    Real lo, hi; /* of the block's part */
-
-    __device__ __forceinline__ void begin(const gpul__hist_view &v) {
-        const int64_t before = v.first_vector < 0 ? 0 : v.first_vector;
-        body = static_cast<const T *>(v.x) + before;
-        vectors = v.first_vector < 0 ? 0 : (v.n - before) / kN;
-        stride = v.stride;
-        at = gpul__hist_first(v);
-        lo = gpul__hist_real<Real>::lo(v.rule);
-        hi = gpul__hist_real<Real>::hi(v.rule);
-        load();
-    }
-    /* a part counts what lies between its own edges */
-    __device__ __forceinline__ void restrict_to(const gpul__hist_view &v, int64_t first, int64_t width) {
-        if (first > 0) lo = gpul__hist_real<Real>::edge(v.rule, first);
-        if (first + width < v.rule.bins) hi = gpul__hist_below(gpul__hist_real<Real>::edge(v.rule, first + width));
-    }
-    /* whole for the whole warp, so that its lanes stay together, or for the whole block where it has to settle */
-    __device__ __forceinline__ bool whole() const { return (at | (kTogether - 1)) + (kPacks - 1) * stride < vectors; }
-    __device__ __forceinline__ void load() {
-        if (whole()) {
-            GPUL__UNROLL
-            for (int u = 0; u < kPacks; ++u) pack[u] = gpul__load<kN>(body + (at + u * stride) * kN);
-        } else {
-            GPUL__UNROLL
-            for (int u = 0; u < kPacks; ++u)
-                if (at + u * stride < vectors) pack[u] = gpul__load<kN>(body + (at + u * stride) * kN);
-        }
-    }
-    __device__ __forceinline__ void one(const gpul__hist_view &v, Sink &sink, T x) {
-        sink.add(v, kUniform ? gpul__hist_bin(v.rule, Real(x)) : gpul__hist_search(v.rule, double(x)));
-    }
-    /* One access, of uniform bins; returns which of its elements are too near to an edge and still to be counted. */
-    template <bool kWhole>
-    __device__ __forceinline__ uint32_t access(const gpul__hist_view &v, Sink &sink, const T (&values)[kN],
-                                               int number) {
-        uint32_t near = 0;
-        uint64_t place[kN];
-        bool sure[kN];
-        GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) { /* without a branch, so that the chains of the elements overlap */
-            const Real x = Real(values[j]);
-            const bool inside = x >= lo && x <= hi;
-            place[j] = gpul__hist_place(v.rule, x);
-            bool certain;
-            if (sizeof(T) == 8) {
-                /* Such data take twice the time to arrive, enough to compare each with the edge below its place: data
-                 * that lie on edges, which doubles cannot be shifted off, are as fast then. (Whether they come to
-                 * stand before or behind the last edge, they are in the last bin.) */
-                const uint64_t whole_bins =
-                    kShared ? place[j] & ~uint64_t(0xffffffffu) : place[j] >> v.rule.fraction << v.rule.fraction;
-                const double k = __dsub_rn(gpul__bits<double>(whole_bins), v.rule.point);
-                const bool before = double(x) < __dadd_rn(__dmul_rn(k, v.rule.step), v.rule.lo);
-                if (before) place[j] -= kShared ? uint64_t(1) << 32 : uint64_t(1) << v.rule.fraction;
-                certain = kWhere == gpul__hist_in_tiles || v.rule.factor > 0;
-            } else {
-                const uint32_t rest = kShared ? uint32_t(place[j]) : uint32_t(place[j] << (32 - v.rule.fraction));
-                certain = rest >= v.rule.unsure;
-            }
-            sure[j] = inside && certain;
-            if (inside && !certain) near |= 1u << j;
-        }
-        if (kWhole && sink.warp(v, place, sure, number)) return near;
-        GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) sink.sure(v, place[j], sure[j]);
-        return near;
-    }
-    template <bool kWhole> __device__ __forceinline__ void count(const gpul__hist_view &v, Sink &sink) {
-        uint32_t open = 0; /* elements whose bin takes more than the estimate: they are read again, and rare */
-        GPUL__UNROLL
-        for (int u = 0; u < kPacks; ++u) {
-            if (!kWhole && at + u * stride >= vectors) break;
-            const uint32_t all = (1u << kN) - 1;
-            open |= (kUniform ? access<kWhole>(v, sink, pack[u].v, u) : all) << (u * kN);
-        }
-        while (open) {
-            const int k = __ffs(int(open)) - 1;
-            open &= open - 1;
-            one(v, sink, body[(at + (k / kN) * stride) * kN + k % kN]);
-        }
-    }
-    __device__ __forceinline__ void run(const gpul__hist_view &v, Sink &sink) {
-        const T *x = static_cast<const T *>(v.x);
-        if (v.first_vector < 0) {
-            for (; at < v.n; at += stride) one(v, sink, x[gpul__hist_offset(v, v.strides, at)]);
-            return;
-        }
-        for (uint32_t group = 1; whole(); ++group) {
-            count<true>(v, sink);
-            at += kPacks * stride;
-            load();
-            if (kTogether > 32 && group % kGroups == 0) sink.template settle<kPacks * kN>(v);
-        }
-        count<false>(v, sink);
-        /* what lies before the first whole vector and behind the last one */
-        const int64_t behind = v.first_vector + vectors * kN, ends = v.first_vector + (v.n - behind);
-        const int64_t t = blockDim.x - 1 - threadIdx.x;
-        if (blockIdx.x == gridDim.x - 1 && t < ends)
-            one(v, sink, x[t < v.first_vector ? t : behind + (t - v.first_vector)]);
-    }
-};
-
-/* Counters of shared memory to counts, by all threads. A warp adds a chunk at a time, whose other counters are zero.
- * Blocks begin at different chunks, so as not to meet. */
-template <typename Sink>
-static __device__ __forceinline__ void gpul__hist_flush(const gpul__hist_view &v, Sink &sink, const uint32_t *tile,
-                                                        uint32_t chunks) {
-    enum { kChunk = gpul__hist_chunk };
-    const uint32_t lane = threadIdx.x % 32, turn = blockIdx.x % chunks;
-    const bool plain = !v.wide && v.counts_stride == 1;
-    for (uint32_t i = threadIdx.x / 32; i < chunks; i += blockDim.x / 32) {
-        const uint32_t at = (i + turn < chunks ? i + turn : i + turn - chunks) * kChunk + lane;
-        const uint32_t *const from = tile + at;
-        uint32_t *const to = static_cast<uint32_t *>(v.counts) + (sink.first + at);
-        uint32_t sum[kChunk / 32];
-        GPUL__UNROLL
-        for (int k = 0; k < kChunk / 32; ++k) sum[k] = from[32 * k];
-        GPUL__UNROLL
-        for (int k = 0; k < kChunk / 32; ++k) {
-            if (sum[k] == 0 || sink.unpack(v, at + 32 * k, sum[k])) continue;
-            if (plain) atomicAdd(to + 32 * k, sum[k]);
-            else gpul__hist_add(v, sink.first + at + 32 * k, sum[k]);
-        }
-    }
-}
-
-template <typename T, bool kUniform, int kWhere>
-static __global__ void __launch_bounds__(GPUL__HIST_WIDE_THREADS, 1)
-    gpul__hist_count_shared(const __grid_constant__ gpul__hist_view v) {
-    GPUL_SHARED(uint32_t, tile);
-    enum { kChunk = gpul__hist_chunk };
-    gpul__hist_walk<T, kUniform, kWhere> walk;
-    gpul__hist_sink<kWhere> sink;
-    walk.begin(v);
-    sink.begin(v, tile);
-    if (kWhere == gpul__hist_in_shared && gridDim.y > 1 && v.rule.factor > 0) walk.restrict_to(v, sink.first, v.width);
-    const uint32_t chunks = sink.chunks();
-    gpul__hist_clear(tile, chunks * kChunk);
-    const uint32_t token = gpul__hist_enter(v);
-    walk.run(v, sink);
-    gpul__hist_leave(v, token);
-    sink.close(v);
-    __syncthreads();
-    gpul__hist_flush(v, sink, tile, chunks);
-}
-
-template <typename T, bool kUniform>
-static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 2)
-    gpul__hist_count_global(const __grid_constant__ gpul__hist_view v) {
-    gpul__hist_walk<T, kUniform, gpul__hist_in_global> walk;
-    gpul__hist_sink<gpul__hist_in_global> sink;
-    walk.begin(v);
-    sink.begin(v);
-    const uint32_t token = gpul__hist_enter(v);
-    gpul__hist_leave(v, token);
-    walk.run(v, sink);
-    sink.finish(v);
-}
-
-/* two passes, the first */
 template <typename T>
-static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 2)
-    gpul__hist_sort_tiles(const __grid_constant__ gpul__hist_view v) {
+static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
+    gpul__hist_count_beyond(const __grid_constant__ gpul__hist_view v) {
     GPUL_SHARED(uint32_t, shared);
-    gpul__hist_walk<T, true, gpul__hist_in_tiles> walk;
-    gpul__hist_sink<gpul__hist_in_tiles> sink;
-    walk.begin(v);
-    sink.begin(v, shared);
-    walk.run(v, sink);
-    sink.finish(v);
-}
-
-/* Two passes, the second. Blocks have equal shares of the entries, as far as a partition's are spread evenly over the
- * tiles: so most blocks count one or two partitions, and add their counters to counts as often. 8 lanes read what a
- * tile has of it; to find it takes as long as 16 units of 8 entries. */
-static __global__ void __launch_bounds__(GPUL__HIST_WIDE_THREADS, 1)
-    gpul__hist_count_tiles(const __grid_constant__ gpul__hist_view v) {
-    GPUL_SHARED(uint32_t, tile);
-    enum { kPacks = 4 };
-    const uint32_t width = 1u << v.tiles.bits, partitions = uint32_t(v.tiles.partitions);
-    uint32_t *const totals = tile + width + 4;
-    if (threadIdx.x < partitions) {
-        const uint32_t units = v.tiles.totals[threadIdx.x];
-        totals[threadIdx.x] = units ? units + 16 * uint32_t(v.tiles.tiles) : 0;
-    }
-    gpul__hist_clear(tile, width);
-    gpul__hist_sink<gpul__hist_in_shared> sink;
-    sink.width = width;
-    sink.tile.set(tile, 0, width); /* which the entries without a bin have, too */
+    gpul__hist_batch<T> batch;
+    gpul__hist_beyond<T> beyond;
+    gpul__await();
+    batch.begin(v);
+    beyond.begin(v, shared);
+    gpul__hist_zero_counts(v);
+    gpul__hist_await_zeros(v);
+    gpul__hist_walk(v, batch, beyond);
     __syncthreads();
-    uint64_t all = 0, start = 0;
-    for (uint32_t p = 0; p < partitions; ++p) all += totals[p];
-    const uint64_t begin = all * blockIdx.x / gridDim.x, end = all * (blockIdx.x + 1) / gridDim.x;
-    for (uint32_t p = 0; p < partitions && start < end; ++p) {
-        const uint64_t size = totals[p], tiles = uint64_t(v.tiles.tiles);
-        const uint64_t from = begin > start ? begin - start : 0, to = end - start < size ? end - start : size;
-        start += size;
-        if (from >= to) continue;
-        const int64_t last = int64_t(tiles * to / size);
-        const uint32_t *const segments = v.tiles.segments + p * v.tiles.tiles;
-        int64_t t = int64_t(tiles * from / size) + threadIdx.x / 8;
-        uint32_t next = t < last ? segments[t] : 0;
-        for (; t < last; t += blockDim.x / 8) {
-            const uint32_t segment = next, units = segment >> 16;
-            next = t + blockDim.x / 8 < last ? segments[t + blockDim.x / 8] : 0; /* on its way meanwhile */
-            const uint16_t *const entries = v.tiles.entries + t * v.tiles.capacity + (segment & 0xffffu) * 8;
-            for (uint32_t i = threadIdx.x % 8; i < units; i += kPacks * 8) {
-                gpul__pack<uint32_t, 4> pack[kPacks];
-                GPUL__UNROLL
-                for (uint32_t u = 0; u < kPacks; ++u)
-                    if (i + 8 * u < units)
-                        pack[u] = gpul__load<4>(reinterpret_cast<const uint32_t *>(entries + (i + 8 * u) * 8));
-                GPUL__UNROLL
-                for (uint32_t u = 0; u < kPacks; ++u) {
-                    if (i + 8 * u >= units) break;
-                    GPUL__UNROLL
-                    for (int j = 0; j < 8; ++j) sink.tile.increment((pack[u].v[j / 2] >> (j % 2 * 16)) & 0xffffu, true);
-                }
-            }
-        }
-        __syncthreads();
-        sink.first = int64_t(p) << v.tiles.bits;
-        if (threadIdx.x == 0 && v.rule.bins - sink.first < width) { /* the elements equal to hi */
-            const int64_t hi = v.rule.bins - sink.first;
-            if (tile[hi]) gpul__hist_add(v, v.rule.bins - 1, tile[hi]);
-            tile[hi] = 0;
-        }
-        __syncthreads();
-        gpul__hist_flush(v, sink, tile, width / gpul__hist_chunk);
-        __syncthreads();
-        gpul__hist_clear(tile, width);
-        __syncthreads();
-    }
+    for (uint32_t i = threadIdx.x; i < beyond.slots; i += blockDim.x)
+        if (beyond.counts[i]) gpul__hist_add(v, beyond.bins[i], beyond.counts[i]);
 }
 
-/* bytes: 256 values */
-static __global__ void __launch_bounds__(GPUL__HIST_WIDE_THREADS, 1)
+/* ---- bytes ---- */
+
+/* 256 values, each with a counter for every lane of a warp, in a bank of its own: an increment takes the same time for
+ * all data. */
+struct gpul__hist_bytes {
+    enum { kTwoLoops = 1 };
+    gpul__hist_tile<gpul__hist_copies> tile;
+    __device__ __forceinline__ void count(const gpul__hist_view &, const uint32_t (&x)[4], bool valid) const {
+        GPUL__UNROLL
+        for (int j = 0; j < 16; ++j) tile.increment((x[j / 4] >> (j % 4 * 8)) & 0xffu, valid);
+    }
+    __device__ __forceinline__ void one(const gpul__hist_view &, uint8_t x) const { tile.increment(x, true); }
+};
+
+static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     gpul__hist_count_bytes(const __grid_constant__ gpul__hist_view v) {
     GPUL_SHARED(uint32_t, tile);
-    enum { kPacks = 4 };
-    gpul__hist_clear(tile, 256);
-    gpul__hist_tile counters;
-    counters.set(tile, 0, 256);
-    const uint32_t token = gpul__hist_enter(v);
-    const uint8_t *x = static_cast<const uint8_t *>(v.x);
-    if (v.first_vector < 0) {
-        for (int64_t i = gpul__hist_first(v); i < v.n; i += v.stride)
-            counters.increment(x[gpul__hist_offset(v, v.strides, i)], true);
-    } else {
-        const uint8_t *const body = x + v.first_vector;
-        const int64_t vectors = (v.n - v.first_vector) / 16, stride = v.stride;
-        for (int64_t i = gpul__hist_first(v); i < vectors; i += kPacks * stride) {
-            gpul__pack<uint32_t, 4> pack[kPacks];
-            GPUL__UNROLL
-            for (int u = 0; u < kPacks; ++u)
-                if (i + u * stride < vectors)
-                    pack[u] = gpul__load<4>(reinterpret_cast<const uint32_t *>(body + (i + u * stride) * 16));
-            GPUL__UNROLL
-            for (int u = 0; u < kPacks; ++u) {
-                if (i + u * stride >= vectors) break;
-                GPUL__UNROLL
-                for (int j = 0; j < 16; ++j) counters.increment((pack[u].v[j / 4] >> (j % 4 * 8)) & 0xffu, true);
-            }
-        }
-        const int64_t behind = v.first_vector + vectors * 16, ends = v.first_vector + (v.n - behind);
-        const int64_t t = blockDim.x - 1 - threadIdx.x;
-        if (blockIdx.x == gridDim.x - 1 && t < ends)
-            counters.increment(x[t < v.first_vector ? t : behind + (t - v.first_vector)], true);
-    }
-    gpul__hist_leave(v, token);
+    gpul__hist_batch<uint8_t> batch;
+    gpul__hist_bytes bytes;
+    const uint32_t lane = threadIdx.x % 32;
+    gpul__await();
+    batch.begin(v);
+    bytes.tile.set(tile + lane % gpul__hist_copies, 0, 256 * gpul__hist_copies);
+    gpul__hist_clear(tile, 256 * gpul__hist_copies, 0);
+    gpul__hist_zero_counts(v);
+    gpul__hist_walk(v, batch, bytes);
+    gpul__hist_await_zeros(v);
+    if (threadIdx.x >= 256) return;
+    uint32_t sum = 0;
+    GPUL__UNROLL
+    for (uint32_t k = 0; k < gpul__hist_copies; ++k)
+        sum += tile[threadIdx.x * gpul__hist_copies + (k + lane) % gpul__hist_copies];
     /* Values that are neighbours often share a bin: the first of them in a warp adds for all. */
-    for (int32_t value = int32_t(threadIdx.x); value < 256; value += int32_t(blockDim.x)) {
-        const double number = double(value);
-        const int64_t bin = v.rule.uniform ? gpul__hist_bin(v.rule, number) : gpul__hist_search(v.rule, number);
-        const int32_t lane = value % 32;
-        const int64_t previous = __shfl_up_sync(0xffffffffu, bin, 1);
-        const bool head = lane == 0 || previous != bin;
-        const uint32_t after = __ballot_sync(0xffffffffu, head) & (0xfffffffeu << lane);
-        const int32_t end = value - lane + (after ? __ffs(int32_t(after)) - 1 : 32);
-        if (!head || bin < 0) continue;
-        uint64_t sum = 0;
-        for (int32_t i = value; i < end; ++i) sum += tile[i];
-        if (sum) gpul__hist_add(v, bin, sum);
+    const int64_t bin = gpul__hist_bin(v.rule, double(threadIdx.x)), before = __shfl_up_sync(0xffffffffu, bin, 1);
+    for (uint32_t d = 1; d < 32; d *= 2) {
+        const int64_t other = __shfl_down_sync(0xffffffffu, bin, d);
+        const uint32_t more = __shfl_down_sync(0xffffffffu, sum, d);
+        if (lane + d < 32 && other == bin) sum += more;
     }
+    if (bin >= 0 && sum && (lane == 0 || before != bin)) gpul__hist_add(v, bin, sum);
 }
 
 /* ---- weights ---- */
 
-struct gpul__hist_weights {
-    const void *w;
-    int64_t strides[GPUL_MAX_DIMS];
-    gpul_dtype x_dtype, dtype;
-    int32_t log2_n; /* 2^log2_n >= n */
-    /* floating weights: the bits of the largest finite |w|, and for each bin a signed 128-bit sum and flags */
-    unsigned long long *largest, *low, *high;
-    uint32_t *flags;
-};
 enum { gpul__hist_nan = 1, gpul__hist_plus_infinity = 2, gpul__hist_minus_infinity = 4 };
 
-static __device__ __forceinline__ int64_t gpul__hist_bin_any(const gpul__hist_view &v, gpul_dtype dtype, int64_t i) {
-    double value;
-    if (dtype == GPUL_F32) {
-        const float x = static_cast<const float *>(v.x)[i];
-        if (v.rule.uniform) return gpul__hist_bin(v.rule, x);
-        value = double(x);
-    } else if (dtype == GPUL_F64) {
-        value = static_cast<const double *>(v.x)[i];
-    } else if (dtype == GPUL_I32) {
-        value = double(static_cast<const int32_t *>(v.x)[i]);
-    } else if (dtype == GPUL_I64) {
-        value = double(static_cast<const int64_t *>(v.x)[i]);
-    } else {
-        value = double(static_cast<const uint8_t *>(v.x)[i]);
-    }
-    return v.rule.uniform ? gpul__hist_bin(v.rule, value) : gpul__hist_search(v.rule, value);
-}
-
-static __global__ void __launch_bounds__(GPUL__HIST_THREADS)
-    gpul__hist_weigh_integers(const gpul__hist_view v, const gpul__hist_weights w) {
-    GPUL_GRID_STRIDE(i, v.n) {
-        const int64_t bin = gpul__hist_bin_any(v, w.x_dtype, gpul__hist_offset(v, v.strides, i));
-        if (bin < 0) continue;
-        const int64_t at = gpul__hist_offset(v, w.strides, i);
-        const int64_t weight =
-            w.dtype == GPUL_I32 ? static_cast<const int32_t *>(w.w)[at] : static_cast<const int64_t *>(w.w)[at];
-        gpul__hist_add(v, bin, uint64_t(weight));
-    }
-}
-
-static __device__ __forceinline__ double gpul__hist_weight(const gpul__hist_weights &w, int64_t i) {
-    return w.dtype == GPUL_F32 ? double(static_cast<const float *>(w.w)[i]) : static_cast<const double *>(w.w)[i];
-}
-
-/* The largest finite |w|. The bits of non-negative doubles are ordered as the doubles are. */
-static __global__ void __launch_bounds__(GPUL__HIST_THREADS)
-    gpul__hist_largest_weight(const gpul__hist_view v, const gpul__hist_weights w) {
-    unsigned long long most = 0;
-    GPUL_GRID_STRIDE(i, v.n) {
-        const unsigned long long bits =
-            gpul__bits<unsigned long long>(gpul__hist_weight(w, gpul__hist_offset(v, w.strides, i))) &
-            0x7fffffffffffffffull;
-        if (bits < 0x7ff0000000000000ull && bits > most) most = bits;
-    }
-    for (int d = 16; d > 0; d /= 2) {
-        const unsigned long long other = __shfl_xor_sync(0xffffffffu, most, d);
-        if (other > most) most = other;
-    }
-    if (threadIdx.x % 32 == 0 && most) atomicMax(w.largest, most);
+static __device__ __forceinline__ int64_t gpul__hist_bin_any(const gpul__hist_view &v, int64_t i) {
+    const gpul_dtype t = v.x_dtype;
+    if (t == GPUL_F32) return gpul__hist_bin(v.rule, static_cast<const float *>(v.x)[i]);
+    return gpul__hist_bin(v.rule, t == GPUL_F64   ? static_cast<const double *>(v.x)[i]
+                                  : t == GPUL_I32 ? double(static_cast<const int32_t *>(v.x)[i])
+                                  : t == GPUL_I64 ? double(static_cast<const int64_t *>(v.x)[i])
+                                                  : double(static_cast<const uint8_t *>(v.x)[i]));
 }
 
 /* The unit of the fixed point is 2^unit: n weights below 2^e, the power of two above the largest, sum to less than
  * 2^126 units. So a weight is rounded by at most 2^(e + log2_n - 127), far less than 2^-80 max|w| for any n that fits a
  * GPU. */
-static __device__ __forceinline__ int gpul__hist_unit(const gpul__hist_weights &w) {
-    const unsigned long long bits = *w.largest;
+static __device__ __forceinline__ int gpul__hist_unit(const gpul__hist_view &v) {
+    const unsigned long long bits = *v.largest;
     const int e = bits >> 52 ? int(bits >> 52) - 1022 : 64 - __clzll(static_cast<long long>(bits)) - 1074;
-    return e + w.log2_n - 126;
+    return e + v.log2_n - 126;
 }
 
-static __global__ void __launch_bounds__(GPUL__HIST_THREADS)
-    gpul__hist_weigh_floats(const gpul__hist_view v, const gpul__hist_weights w) {
-    const int unit = gpul__hist_unit(w);
+/* a weight, by its bits, to the sum of its bin */
+static __device__ __forceinline__ void gpul__hist_add_weight(const gpul__hist_view &v, int64_t bin, int unit,
+                                                             unsigned long long bits) {
+    const int exponent = int((bits >> 52) & 0x7ff);
+    const bool negative = (bits >> 63) != 0;
+    unsigned long long significand = bits & 0xfffffffffffffull;
+    if (exponent == 0x7ff) {
+        atomicOr(v.flags + bin, significand ? static_cast<uint32_t>(gpul__hist_nan)
+                                : negative  ? static_cast<uint32_t>(gpul__hist_minus_infinity)
+                                            : static_cast<uint32_t>(gpul__hist_plus_infinity));
+        return;
+    }
+    if (exponent) significand |= 1ull << 52;
+    const int shift = (exponent ? exponent : 1) - 1075 - unit;
+    unsigned long long low = 0, high = 0;
+    if (shift >= 64) high = significand << (shift - 64);
+    else if (shift > 0) high = significand >> (64 - shift), low = significand << shift;
+    else if (shift == 0) low = significand;
+    else if (shift > -55) low = (significand + (1ull << (-shift - 1))) >> -shift;
+    if ((low | high) == 0) return;
+    if (negative) {
+        low = ~low + 1;
+        high = ~high + (low == 0);
+    }
+    const unsigned long long before = atomicAdd(v.low + bin, low);
+    high += before + low < before; /* the carry of this very addition: whatever the order, all carries arrive */
+    if (high) atomicAdd(v.high + bin, high);
+}
+
+/* The steps over weights: integers are added at once; of floats first the largest finite |w| of the elements that are in
+ * a bin is found (the bits of non-negative doubles are ordered as the doubles are), then they are added. */
+enum { gpul__hist_integers = 0, gpul__hist_largest = 1, gpul__hist_floats = 2 };
+static __global__ void __launch_bounds__(512)
+    gpul__hist_weigh(const __grid_constant__ gpul__hist_view v, int32_t step) {
+    const int unit = step == gpul__hist_floats ? gpul__hist_unit(v) : 0;
+    unsigned long long most = 0;
     GPUL_GRID_STRIDE(i, v.n) {
-        const int64_t bin = gpul__hist_bin_any(v, w.x_dtype, gpul__hist_offset(v, v.strides, i));
+        const int64_t bin = gpul__hist_bin_any(v, gpul__hist_offset(v, v.strides, i, v.narrow));
         if (bin < 0) continue;
-        const unsigned long long bits =
-            gpul__bits<unsigned long long>(gpul__hist_weight(w, gpul__hist_offset(v, w.strides, i)));
-        const int exponent = int((bits >> 52) & 0x7ff);
-        const bool negative = (bits >> 63) != 0;
-        unsigned long long significand = bits & 0xfffffffffffffull;
-        if (exponent == 0x7ff) {
-            atomicOr(w.flags + bin, significand ? static_cast<uint32_t>(gpul__hist_nan)
-                                    : negative  ? static_cast<uint32_t>(gpul__hist_minus_infinity)
-                                                : static_cast<uint32_t>(gpul__hist_plus_infinity));
+        const int64_t at = gpul__hist_offset(v, v.w_strides, i, v.narrow);
+        if (step == gpul__hist_integers) {
+            gpul__hist_add(v, bin,
+                           uint64_t(v.w_dtype == GPUL_I32 ? static_cast<const int32_t *>(v.w)[at]
+                                                          : static_cast<const int64_t *>(v.w)[at]));
             continue;
         }
-        if (exponent) significand |= 1ull << 52;
-        const int shift = (exponent ? exponent : 1) - 1075 - unit;
-        unsigned long long low = 0, high = 0;
-        if (shift >= 64) high = significand << (shift - 64);
-        else if (shift > 0) high = significand >> (64 - shift), low = significand << shift;
-        else if (shift == 0) low = significand;
-        else if (shift > -55) low = (significand + (1ull << (-shift - 1))) >> -shift;
-        if ((low | high) == 0) continue;
-        if (negative) {
-            low = ~low + 1;
-            high = ~high + (low == 0);
-        }
-        const unsigned long long before = atomicAdd(w.low + bin, low);
-        high += before + low < before; /* the carry of this very addition: whatever the order, all carries arrive */
-        if (high) atomicAdd(w.high + bin, high);
+        const unsigned long long bits = gpul__bits<unsigned long long>(
+            v.w_dtype == GPUL_F32 ? double(static_cast<const float *>(v.w)[at]) : static_cast<const double *>(v.w)[at]);
+        const unsigned long long magnitude = bits & 0x7fffffffffffffffull;
+        if (step == gpul__hist_floats) gpul__hist_add_weight(v, bin, unit, bits);
+        else if (magnitude < 0x7ff0000000000000ull && magnitude > most) most = magnitude;
     }
+    if (step != gpul__hist_largest) return;
+    for (int d = 16; d > 0; d /= 2) {
+        const unsigned long long other = __shfl_xor_sync(0xffffffffu, most, d);
+        if (other > most) most = other;
+    }
+    if (threadIdx.x % 32 == 0 && most) atomicMax(v.largest, most);
 }
 
 /* counts = (or +=) the sums, rounded once to the nearest double. */
-static __global__ void __launch_bounds__(GPUL__HIST_THREADS)
-    gpul__hist_finish_floats(const gpul__hist_view v, const gpul__hist_weights w, int32_t accumulate) {
-    const int unit = gpul__hist_unit(w);
+static __global__ void __launch_bounds__(512)
+    gpul__hist_finish_floats(const __grid_constant__ gpul__hist_view v, int32_t accumulate) {
+    const int unit = gpul__hist_unit(v);
     GPUL_GRID_STRIDE(bin, v.rule.bins) {
-        const uint32_t flags = w.flags[bin];
-        unsigned long long low = w.low[bin], high = w.high[bin];
+        const uint32_t flags = v.flags[bin];
+        unsigned long long low = v.low[bin], high = v.high[bin];
         const bool negative = (high >> 63) != 0;
         if (negative) {
             low = ~low + 1;
@@ -3486,8 +3037,6 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS)
     }
 }
 
-/* ---- before and after ---- */
-
 /* Host values travel in the arguments of the launch: nothing to wait for, and a captured graph keeps its own copy. */
 struct gpul__hist_edge_list {
     double edge[496];
@@ -3497,400 +3046,214 @@ static __global__ void gpul__hist_put_edges(double *out, int32_t count, const gp
     if (i < count) out[i] = list.edge[i];
 }
 
-template <typename T> static __global__ void gpul__hist_zero(T *counts, int64_t stride, int64_t bins) {
-    GPUL_GRID_STRIDE(i, bins) counts[i * stride] = 0;
+/* ---- the plan ---- */
+
+static inline bool gpul__hist_has_floats(const gpul__histogram_problem *p) {
+    return p->weights_dtype == GPUL_F32 || p->weights_dtype == GPUL_F64;
+}
+static inline double gpul__hist_reach(const gpul__histogram_problem *p) { /* R of gpul__hist_place */
+    const double low = p->lo < 0 ? -p->lo : p->lo, high = p->hi < 0 ? -p->hi : p->hi;
+    return low > high ? low : high;
 }
 
-static inline int64_t gpul__hist_round_up(int64_t bytes) { return (bytes + 15) / 16 * 16; }
-
-/* ---- selection ---- */
-
-/* The largest g = 2^-k of which lo and step, and so all edges without any rounding, are multiples; 0: there is none. */
-static inline double gpul__hist_grain(const gpul__histogram_args *args) {
-    for (double g = 1; g > 1e-9; g /= 2) {
-        const double lo = args->lo / g, step = args->step / g, hi = args->hi / g, most = 4503599627370496.0;
-        if (!(lo > -most && lo < most && hi > -most && hi < most && step >= 1)) continue;
-        if (double(int64_t(lo)) != lo || double(int64_t(step)) != step) continue;
-        return double(args->bins) < most / step && lo + double(args->bins) * step == hi ? g : 0.0;
+/* Fills the rule. It is certain if the error of gpul__hist_place is small enough. */
+static inline void gpul__hist_fill_rule(gpul__hist_rule *r, const gpul__histogram_problem *p) {
+    const double u = 1.0 / 9007199254740992.0, v = 1.0 / 16777216, n = double(p->bins), width = p->hi - p->lo;
+    memset(r, 0, sizeof *r);
+    r->lo = p->lo;
+    r->hi = p->hi;
+    r->step = p->step;
+    r->span = p->span;
+    r->bins = p->bins;
+    r->f32_steps = p->f32_steps;
+    if (!p->uniform) { /* a guess, or always 0 where that has no value */
+        const double factor = n / width, offset = -p->lo * factor;
+        if (width > 0 && factor < 1e300 && offset > -1e300 && offset < 1e300) r->factor = factor, r->offset = offset;
+        return;
     }
-    return 0;
-}
-
-/* See gpul__hist_place. */
-static inline void gpul__hist_fill_place(gpul__hist_rule *r, const gpul__histogram_args *args) {
-    const double u = 1.0 / 9007199254740992.0, v = 1.0 / 16777216, n = double(args->bins);
-    /* never certain */
-    r->fraction = 32;
-    r->factor = 0;
-    r->offset = 1048576;
-    r->unsure = 1;
-    r->point = 1048576;
-    if (!args->uniform || args->bins > (int64_t(1) << 30) - 4) return;
-    const double width = args->hi - args->lo, factor = n / width;
-    const double reach = (args->lo < 0 ? -args->lo : args->lo) > (args->hi < 0 ? -args->hi : args->hi)
-                             ? (args->lo < 0 ? -args->lo : args->lo)
-                             : (args->hi < 0 ? -args->hi : args->hi);
-    const double far = reach / width;
+    const double factor = n / width, far = gpul__hist_reach(p) / width;
     double point = 4294967296.0; /* 2^fraction */
-    while (n + 2 >= 4503599627370496.0 / point) {
+    r->fraction = 32;
+    while (n + 2 >= 4503599627370496.0 / point && r->fraction > 20) {
         point /= 2;
         r->fraction -= 1;
     }
     double error = n * u * (8 + 6 * far) + 4 / point + factor * 2.4e-38, index = 0;
-    if (args->f32_steps) error += n * v * (6 + 3 * far);
-    if (args->f32_edges) index = n * v * (args->f32_steps ? 10 + 5 * far : 2 + 3 * far);
-    const bool normal = args->step > (args->f32_edges ? 1.2e-38 : 2.3e-308);
-    if (!(error < 0.2 && index < 0.9 && normal && factor < 1e30)) return;
-    const double base = 4503599627370496.0 / point;
-    r->point = base;
-    const double shift = args->x_dtype == GPUL_I32 ? gpul__hist_grain(args) / 2 * factor : 0;
+    if (p->f32_steps) error += n * v * (6 + 3 * far);
+    if (p->f32_edges) index = n * v * (p->f32_steps ? 10 + 5 * far : 2 + 3 * far);
+    const bool normal = p->step > (p->f32_edges ? 1.2e-38 : 2.3e-308);
+    r->certain = p->bins <= (int64_t(1) << 30) - 4 && error < 0.2 && index < 0.9 && normal && factor < 1e30;
     r->factor = factor;
-    if (shift > 2 * error) {
-        /* integers, and edges, are multiples of the grain: half of it tells them apart */
-        error = 0;
-        r->offset = (base - args->lo * factor) + shift;
-    } else {
-        r->offset = (base - args->lo * factor) + error;
-    }
-    r->unsure = uint32_t(2 * error * 4294967296.0 + (error > 0 ? 1 : 0));
+    r->point = 4503599627370496.0 / point;
+    r->offset = (r->point - p->lo * factor) + error;
+    r->unsure = r->certain ? uint32_t(2 * error * 4294967296.0 + 1) : 0;
 }
 
-static inline void gpul__hist_fill_rule(gpul__hist_rule *r, const gpul__histogram_args *args) {
-    r->lo = args->lo;
-    r->hi = args->hi;
-    r->step = args->step;
-    r->span = args->span;
-    r->bins = args->bins;
-    r->edges = static_cast<const double *>(args->scratch);
-    r->uniform = args->uniform;
-    r->f32_steps = args->f32_steps;
-    r->lo_f = float(args->lo);
-    r->hi_f = float(args->hi);
-    r->step_f = float(args->step);
-    r->span_f = float(args->span);
-    r->estimate = 0;
-    r->scale = r->scale_f = 0;
-    if (args->uniform) {
-        const bool f32 = args->f32_edges != 0;
-        const double n = double(args->bins), width = args->hi - args->lo;
-        const double low = args->lo < 0 ? -args->lo : args->lo, high = args->hi < 0 ? -args->hi : args->hi;
-        const double scale = n / width, reach = low > high ? low : high;
-        const double u = f32 ? 1.0 / 16777216 : 1.0 / 9007199254740992.0;
-        /* the last terms: rounding of the rest itself, and of subnormal numbers, whose error is absolute */
-        const double tolerance = n * u * (6 + 3 * (reach / width)) + 4 * u + scale * (f32 ? 6e-45 : 8e-323);
-        /* and a subnormal step has no relative precision at all */
-        const bool normal = args->step > (args->f32_steps ? 1.2e-38 : 2.3e-308);
-        if (tolerance < 0.45 && normal && scale < (f32 ? 1e38 : 1e308)) {
-            r->estimate = 1;
-            r->scale = scale;
-            r->scale_f = float(scale < 1e38 ? scale : 0.0);
-            r->tolerance = tolerance;
-            r->tolerance_f = float(tolerance * (1 + 4 * u));
+static inline int64_t gpul__hist_round_up(int64_t bytes) { return (bytes + 15) / 16 * 16; }
+static inline int64_t gpul__hist_least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t gpul__hist_most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Shared memory pays when a block counts more elements than it has counters to clear and to add up, and a few parts,
+ * each of which reads x, while that is less than what additions to global memory take. Few elements a bin are counted in
+ * two parts even if one would do: half as many blocks then add to each bin, and those additions are most of the time.
+ * Blocks are as many as there are multiprocessors, fewer where each would get few elements, more where a counter could
+ * overflow. */
+extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__histogram_problem *p,
+                                        const gpul__machine *machine) {
+    const int64_t n = p->n, bins = p->bins, sms = gpul__hist_most(machine->sms, 1);
+    const bool dense = p->ndim == 1 && p->x_strides[0] == 1, floats = gpul__hist_has_floats(p);
+    gpul__hist_rule rule;
+    memset(plan, 0, sizeof *plan);
+    plan->device = machine->device;
+    plan->parts = plan->blocks = 1;
+    plan->zeros = !p->accumulate;
+    if (n == 0) return 1;
+    gpul__hist_fill_rule(&rule, p);
+    if (!p->uniform) plan->scratch_bytes = gpul__hist_round_up((bins + 1) * 8);
+    if (p->weights_dtype) {
+        plan->kernel = floats ? GPUL__HISTOGRAM_FLOATS : GPUL__HISTOGRAM_INTEGERS;
+        plan->blocks = int32_t(gpul__hist_least(gpul_ceil_div(n, 512), sms * 4));
+        if (!floats) return 1;
+        plan->scratch_bytes += 16 + bins * 20;
+        plan->zeros = 0; /* the last kernel writes or adds */
+        return 1;
+    }
+
+    /* the vectors of 16 bytes: from the first aligned one, or whole warps of as many elements where x is not dense */
+    const int64_t size = p->x_dtype == GPUL_U8 ? 1 : p->x_dtype == GPUL_F32 || p->x_dtype == GPUL_I32 ? 4 : 8;
+    if (p->x_dtype == GPUL_U8 ? dense : rule.certain) {
+        if (dense) plan->head = int64_t((16 - reinterpret_cast<uintptr_t>(p->x) % 16) % 16) / size;
+        plan->head = gpul__hist_least(plan->head, n);
+        plan->vectors = (n - plan->head) / (16 / size);
+        if (!dense) plan->vectors = n < int64_t(1) << 31 ? plan->vectors / 32 * 32 : 0;
+    }
+
+    int64_t least = GPUL__HIST_THREADS * 4; /* elements of a block */
+    if (p->x_dtype == GPUL_U8) {
+        plan->kernel = GPUL__HISTOGRAM_BYTES;
+        plan->shared_bytes = (256 + 1) * gpul__hist_copies * 4;
+        least *= 2;
+    } else {
+        const int64_t words = gpul__hist_most(machine->shared_optin, 49152) / 4 - 4;
+        const int64_t room =
+            words / gpul__hist_chunk * gpul__hist_chunk - 1; /* bins of a part, and those equal to hi */
+        const int64_t needed = gpul_ceil_div(bins, room), few = bins >= 8192 && n < bins * 48 ? 2 : 1;
+        const int64_t parts = gpul__hist_most(needed, few);
+        if (parts <= 4 && n >= bins * (needed == 1 ? 8 : 12)) {
+            plan->kernel = GPUL__HISTOGRAM_SHARED;
+            plan->parts = int32_t(parts);
+            plan->width = int32_t(gpul_ceil_div(bins, parts));
+            const int64_t counters = (plan->width / gpul__hist_chunk + 1) * gpul__hist_chunk;
+            plan->shared_bytes = (counters + 4) * 4;
+            least = gpul__hist_most(least, counters / 2);
+        } else {
+            plan->kernel = GPUL__HISTOGRAM_BEYOND;
+            plan->width = n >= int64_t(1) << 22 ? 1 << gpul__hist_slot_bits : 0;
+            plan->shared_bytes = plan->width * 8;
         }
     }
-    if (!r->estimate) {
-        /* nothing is ever certain: no rest is above 1 */
-        r->tolerance = 1;
-        r->tolerance_f = 1;
-    }
-    gpul__hist_fill_place(r, args);
+    int64_t blocks = gpul__hist_least(n / least, gpul__hist_most(sms / plan->parts, 1));
+    blocks = gpul__hist_most(gpul__hist_most(blocks, 1), gpul_ceil_div(n, int64_t(1) << 31));
+    plan->blocks = int32_t(gpul__hist_least(blocks, 2147483647));
+    if (plan->zeros && bins <= gpul__hist_own_zeros) plan->counters = 2;
+    return 1;
 }
+
+/* ---- launching ---- */
 
 typedef void (*gpul__hist_kernel)(const gpul__hist_view);
-
-template <typename T> static inline gpul__hist_kernel gpul__hist_pick(int32_t uniform, int where) {
-    if (where == gpul__hist_in_packed) return gpul__hist_count_shared<T, true, gpul__hist_in_packed>;
-    if (where == gpul__hist_in_shared)
-        return uniform ? gpul__hist_count_shared<T, true, gpul__hist_in_shared>
-                       : gpul__hist_count_shared<T, false, gpul__hist_in_shared>;
-    return uniform ? gpul__hist_count_global<T, true> : gpul__hist_count_global<T, false>;
+template <typename T> static inline gpul__hist_kernel gpul__hist_pick(int32_t kernel) {
+    return kernel == GPUL__HISTOGRAM_SHARED ? gpul__hist_count_shared<T> : gpul__hist_count_beyond<T>;
 }
-static inline gpul__hist_kernel gpul__hist_pick_dtype(gpul_dtype dtype, int32_t uniform, int where) {
-    if (dtype == GPUL_F32) return gpul__hist_pick<float>(uniform, where);
-    if (dtype == GPUL_F64) return gpul__hist_pick<double>(uniform, where);
-    if (dtype == GPUL_I32) return gpul__hist_pick<int32_t>(uniform, where);
-    return gpul__hist_pick<int64_t>(uniform, where);
+static inline gpul__hist_kernel gpul__hist_pick(int32_t kernel, gpul_dtype dtype) {
+    if (kernel == GPUL__HISTOGRAM_BYTES) return gpul__hist_count_bytes;
+    if (dtype == GPUL_F32) return gpul__hist_pick<float>(kernel);
+    if (dtype == GPUL_F64) return gpul__hist_pick<double>(kernel);
+    return dtype == GPUL_I32 ? gpul__hist_pick<int32_t>(kernel) : gpul__hist_pick<int64_t>(kernel);
 }
 
-/* At most `most` blocks, fewer where each would get less than `least` elements, more where one would see 2^31. */
-static inline uint32_t gpul__hist_blocks(int64_t n, int64_t most, int64_t least) {
-    int64_t blocks = n / least;
-    if (blocks > most) blocks = most;
-    if (blocks < 1) blocks = 1;
-    const int64_t enough = gpul_ceil_div(n, int64_t(1) << 31);
-    if (blocks < enough) blocks = enough;
-    return uint32_t(blocks < 2147483647 ? blocks : 2147483647);
-}
-
-/* counts = 0, in a launch of its own */
-static inline int32_t gpul__hist_launch_zero(const gpul__histogram_args *args) {
-    const bool wide = args->counts_dtype == GPUL_I64;
-    if (args->counts_stride == 1)
-        return int32_t(cudaMemsetAsync(args->counts, 0, size_t(args->bins) * (wide ? 8 : 4), args->stream));
-    const gpul_dim3 grid = gpul_grid_1d(args->bins, 256), block = gpul__dim(256);
-    if (wide)
-        return gpul__launch(gpul__hist_zero<uint64_t>, grid, block, 0, args->stream,
-                            static_cast<uint64_t *>(args->counts), args->counts_stride, args->bins);
-    return gpul__launch(gpul__hist_zero<uint32_t>, grid, block, 0, args->stream, static_cast<uint32_t *>(args->counts),
-                        args->counts_stride, args->bins);
-}
-
-/* `most_together`: blocks of which all are sure to find room at a time; `idle`: threads that only wait if the kernel
- * zeroes */
-static inline int32_t gpul__hist_launch(const gpul__histogram_args *args, gpul__hist_view *v, gpul__hist_kernel kernel,
-                                        gpul_dim3 grid, uint32_t threads, size_t shared, int64_t most_together,
-                                        uint32_t idle) {
-    v->stride = int64_t(grid.x) * threads;
-    if (!args->accumulate) {
-#if GPUL__HIST_COOPERATIVE
-        if (args->n <= int64_t(1) << 24 && int64_t(grid.x) * grid.y <= most_together) {
-            cudaLaunchAttribute attribute;
-            memset(&attribute, 0, sizeof attribute);
-            attribute.id = cudaLaunchAttributeCooperative;
-            attribute.val.cooperative = 1;
-            cudaLaunchConfig_t config = cudaLaunchConfig_t();
-            config.gridDim = dim3(grid.x, grid.y, 1);
-            config.blockDim = dim3(threads, 1, 1);
-            config.dynamicSmemBytes = shared;
-            config.stream = args->stream;
-            config.attrs = &attribute;
-            config.numAttrs = 1;
-            gpul__hist_view own = *v;
-            own.zeroing = 1;
-            own.idle = idle;
-            own.stride = int64_t(grid.x) * (threads - idle);
-            const cudaError_t e = cudaLaunchKernelEx(&config, kernel, own);
-            if (e != cudaErrorCooperativeLaunchTooLarge && e != cudaErrorNotSupported) return int32_t(e);
-            if (cudaPeekAtLastError() == e) cudaGetLastError(); /* a device shared out, say: the other way */
-        }
-#else
-        (void)most_together, (void)idle;
-#endif
-        const int32_t status = gpul__hist_launch_zero(args);
-        if (status) return status;
+static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogram_problem *p,
+                                        const gpul__histogram_plan *plan, uint32_t *counters, void *scratch) {
+    memset(v, 0, sizeof *v);
+    gpul__hist_fill_rule(&v->rule, p);
+    if (!p->uniform) v->rule.edges = static_cast<const double *>(scratch);
+    v->x = p->x;
+    v->counts = p->counts;
+    v->n = p->n;
+    v->counts_stride = p->counts_stride;
+    v->head = plan->head;
+    v->vectors = plan->vectors;
+    v->stride = int64_t(plan->blocks) * GPUL__HIST_THREADS;
+    v->turns = plan->counters ? counters : 0;
+    v->wide = p->counts_dtype != GPUL_I32;
+    v->width = plan->width;
+    v->dense = p->ndim == 1 && p->x_strides[0] == 1;
+    v->narrow = p->n < int64_t(1) << 31;
+    v->ndim = p->ndim;
+    memcpy(v->shape, p->shape, sizeof v->shape);
+    memcpy(v->strides, p->x_strides, sizeof v->strides);
+    for (int32_t d = 1; d < p->ndim && v->narrow;
+         ++d) { /* i / s = i m / 2^(31 + l), with l bits for s - 1, for i < 2^31 */
+        int32_t bits = 0;
+        while ((int64_t(1) << bits) < p->shape[d]) ++bits;
+        if (bits == 0) continue; /* merged dimensions have two elements or more */
+        v->reciprocal[d] = uint32_t(((uint64_t(1) << (31 + bits)) + uint64_t(p->shape[d]) - 1) / uint64_t(p->shape[d]));
+        v->shift[d] = bits - 1;
     }
-    return gpul__launch(kernel, grid, gpul__dim(threads), shared, args->stream, *v);
+    v->w = p->weights;
+    memcpy(v->w_strides, p->w_strides, sizeof v->w_strides);
+    v->x_dtype = p->x_dtype;
+    v->w_dtype = p->weights_dtype;
+    while (v->log2_n < 62 && int64_t(1) << v->log2_n < p->n) ++v->log2_n;
+    if (plan->kernel != GPUL__HISTOGRAM_FLOATS) return;
+    char *const sums = static_cast<char *>(scratch) + (p->uniform ? 0 : gpul__hist_round_up((p->bins + 1) * 8));
+    v->largest = reinterpret_cast<unsigned long long *>(sums);
+    v->low = v->largest + 2;
+    v->high = v->low + p->bins;
+    v->flags = reinterpret_cast<uint32_t *>(v->high + p->bins);
 }
 
-/* counters in the shared memory that every block may have, and that one may ask for: whole chunks and a spare one */
-enum { gpul__hist_usual = 49152 / 4 };
-static inline int64_t gpul__hist_words(const gpul__histogram_args *args) {
-    const int64_t optin = args->shared_optin / 4, most = optin > gpul__hist_usual ? optin : gpul__hist_usual;
-    return (most - 4) / gpul__hist_chunk * gpul__hist_chunk;
-}
-
-/* Two passes: where bins are more than one part can hold and each would take several additions to global memory. x is
- * taken in slices, whole groups of the first pass's grid, so that its scratch memory is bounded: 2 bytes an element of
- * a slice. */
-enum { gpul__hist_slice_bits = 27, gpul__hist_lean_slice_bits = 22 }; /* the latter where memory is short */
-struct gpul__hist_two_passes {
-    int64_t blocks, slice, entries_bytes, segments_bytes; /* slice: elements; 0: not in two passes */
-    gpul__hist_tiles tiles;
-};
-static inline int64_t gpul__hist_size(gpul_dtype dtype) {
-    return dtype == GPUL_U8 ? 1 : dtype == GPUL_F32 || dtype == GPUL_I32 ? 4 : 8;
-}
-static inline gpul__hist_two_passes gpul__hist_plan(const gpul__histogram_args *args) {
-    gpul__hist_two_passes plan;
-    memset(&plan, 0, sizeof plan);
-    const int64_t words = gpul__hist_words(args), n = args->n;
-    if (!args->uniform || args->weights || args->x_dtype == GPUL_U8 || args->ndim != 1 || args->x_strides[0] != 1)
-        return plan;
-    if (args->lean > 1 || n < int64_t(1) << 23 || n < 8 * args->bins || args->bins + 8 <= 2 * words) return plan;
-    int32_t bits = 15;
-    while ((int64_t(1) << bits) + 4 + gpul__hist_most_partitions > words) --bits;
-    const int64_t partitions = (args->bins >> bits) + 1; /* bin `bins` has the elements equal to hi */
-    if (partitions > gpul__hist_most_partitions) return plan;
-    const int64_t tile = GPUL__HIST_THREADS * 4 * (16 / gpul__hist_size(args->x_dtype)); /* elements */
-    const int64_t most = int64_t(1) << (args->lean ? gpul__hist_lean_slice_bits : gpul__hist_slice_bits);
-    gpul__hist_rule rule;
-    gpul__hist_fill_place(&rule, args);
-    if (!(rule.factor > 0)) return plan; /* nothing is ever certain: that is what takes the time then */
-    plan.blocks = int64_t(args->sms) * 2;
-    const int64_t group = plan.blocks * tile, groups = (n < most ? n : most) / group;
-    plan.slice = group * (groups > 1 ? groups : 1);
-    plan.tiles.bits = bits;
-    plan.tiles.partitions = int32_t(partitions);
-    plan.tiles.capacity = tile + 8 * partitions;
-    plan.entries_bytes = plan.slice / tile * plan.tiles.capacity * 2;
-    plan.segments_bytes = gpul__hist_round_up(plan.slice / tile * partitions * 4);
-    return plan;
-}
-static inline int64_t gpul__hist_plan_bytes(const gpul__hist_two_passes *plan) {
-    return plan->slice ? plan->entries_bytes + plan->segments_bytes + gpul__hist_most_partitions * 4 : 0;
-}
-
-static inline int32_t gpul__hist_launch_two_passes(const gpul__histogram_args *args, gpul__hist_view *v,
-                                                   const gpul__hist_two_passes *plan, size_t shared) {
-    const gpul__hist_kernel sort = args->x_dtype == GPUL_F32   ? gpul__hist_sort_tiles<float>
-                                   : args->x_dtype == GPUL_F64 ? gpul__hist_sort_tiles<double>
-                                   : args->x_dtype == GPUL_I32 ? gpul__hist_sort_tiles<int32_t>
-                                                               : gpul__hist_sort_tiles<int64_t>;
-    const int64_t size = gpul__hist_size(args->x_dtype), each = 16 / size; /* elements of a vector */
-    char *const scratch = static_cast<char *>(args->scratch);
-    v->tiles = plan->tiles;
-    v->tiles.entries = reinterpret_cast<uint16_t *>(scratch);
-    v->tiles.segments = reinterpret_cast<uint32_t *>(scratch + plan->entries_bytes);
-    v->tiles.totals = reinterpret_cast<uint32_t *>(scratch + plan->entries_bytes + plan->segments_bytes);
-    v->stride = plan->blocks * GPUL__HIST_THREADS;
-    const size_t sorting = size_t(gpul__hist_sink<gpul__hist_in_tiles>::words(plan->tiles.partitions)) * 4 +
-                           size_t(plan->tiles.capacity) * 2;
-    int32_t status = args->accumulate ? 0 : gpul__hist_launch_zero(args);
-    for (int64_t at = 0; !status && at < args->n; at += v->n, v->first_vector = 0) {
-        const int64_t left = args->n - at, slice = v->first_vector + plan->slice;
-        v->x = static_cast<const char *>(args->x) + at * size;
-        v->n = left < slice ? left : slice;
-        /* whole groups of all blocks, and of the first blocks: see gpul__hist_walk::whole */
-        const int64_t vectors = (v->n - v->first_vector) / each, groups = vectors / (4 * v->stride);
-        const int64_t rest = (vectors - (4 * groups + 3) * v->stride) / GPUL__HIST_THREADS;
-        v->tiles.tiles = groups * plan->blocks + (rest > 0 ? rest : 0);
-        status = int32_t(cudaMemsetAsync(v->tiles.totals, 0, gpul__hist_most_partitions * 4, args->stream));
-        if (!status)
-            status = gpul__launch(sort, gpul__dim(uint32_t(plan->blocks)), gpul__dim(GPUL__HIST_THREADS), sorting,
-                                  args->stream, *v);
-        if (!status && v->tiles.tiles > 0)
-            status = gpul__launch(gpul__hist_count_tiles, gpul__dim(uint32_t(args->sms)),
-                                  gpul__dim(GPUL__HIST_WIDE_THREADS), shared, args->stream, *v);
-    }
-    return status;
-}
-
-static inline int32_t gpul__hist_launch_count(const gpul__histogram_args *args, gpul__hist_view *v) {
-    const int64_t bins = args->bins, sms = args->sms;
-    if (args->x_dtype == GPUL_U8) {
-        const uint32_t blocks = gpul__hist_blocks(args->n, sms, GPUL__HIST_WIDE_THREADS * 8);
-        return gpul__hist_launch(args, v, gpul__hist_count_bytes, gpul__dim(blocks), GPUL__HIST_WIDE_THREADS, 1024 + 16,
-                                 sms, 32);
-    }
-    /* Shared memory pays when a block counts more elements than it has counters to clear and to add up; parts, each of
-     * which reads x, while that is less than four times what global atomics take for random data. Few elements a bin
-     * are counted in two parts even if one would do: half as many blocks then add to each bin, and those additions,
-     * some 6e10 sectors of 8 bins a second, are most of the time (9.3 in place of 10.9 us for 10^6 elements in 2^15
-     * bins). */
-    const int64_t words = gpul__hist_words(args);
-    const gpul__hist_two_passes plan = gpul__hist_plan(args);
-    const size_t second = (size_t(1) << plan.tiles.bits) * 4 + 16 + gpul__hist_most_partitions * 4;
-    if (plan.slice > 0 && gpul__allow_shared(gpul__hist_count_tiles, second) == cudaSuccess)
-        return gpul__hist_launch_two_passes(args, v, &plan, second);
-    const int64_t few = bins >= 8192 && args->n < bins * 48 ? 2 : 1, needed = gpul_ceil_div(bins, words - 1);
-    const bool packed = args->uniform && v->first_vector >= 0 && needed > 1 && few == 1 && bins + 8 <= 2 * words;
-    const int64_t parts = packed ? 1 : needed > few ? needed : few, width = gpul_ceil_div(bins, parts);
-    if (parts <= 4 && args->n >= bins * (needed == 1 ? 8 : 12)) {
-        const gpul__hist_kernel kernel =
-            gpul__hist_pick_dtype(args->x_dtype, args->uniform, packed ? gpul__hist_in_packed : gpul__hist_in_shared);
-        const int64_t counters = packed ? words : (width / gpul__hist_chunk + 1) * gpul__hist_chunk;
-        const size_t shared = size_t(counters) * 4 + 16;
-        if (gpul__allow_shared(kernel, shared) == cudaSuccess) {
-            v->width = int32_t(packed ? words : width);
-            v->packed = packed ? int32_t(gpul_ceil_div(bins + 1 - words, 4) * 4) : 0;
-            const int64_t least =
-                counters / 2 > GPUL__HIST_WIDE_THREADS * 4 ? counters / 2 : GPUL__HIST_WIDE_THREADS * 4;
-            const int64_t most = sms / parts > 1 ? sms / parts : 1;
-            const uint32_t blocks = gpul__hist_blocks(args->n, most, least);
-            return gpul__hist_launch(args, v, kernel, gpul__dim(blocks, uint32_t(parts)), GPUL__HIST_WIDE_THREADS,
-                                     shared, packed ? 0 : sms, 32);
-        }
-    }
-    const uint32_t blocks = gpul__hist_blocks(args->n, sms * 2, GPUL__HIST_THREADS * 4);
-    return gpul__hist_launch(args, v, gpul__hist_pick_dtype(args->x_dtype, args->uniform, gpul__hist_in_global),
-                             gpul__dim(blocks), GPUL__HIST_THREADS, 0, sms * 2, 0);
-}
-
-/* ---- launchers ---- */
-
-/* In scratch: the explicit edges; then, for floating weights, the largest weight and sums and flags of all bins; or the
- * tiles of two passes. */
-static inline int64_t gpul__hist_edge_bytes(const gpul__histogram_args *args) {
-    return args->uniform ? 0 : gpul__hist_round_up((args->bins + 1) * 8);
-}
-static inline bool gpul__hist_float_weights(const gpul__histogram_args *args) {
-    return args->weights && (args->weights_dtype == GPUL_F32 || args->weights_dtype == GPUL_F64);
-}
-extern "C" int64_t gpul__histogram_scratch(const gpul__histogram_args *args) {
-    int64_t bytes = gpul__hist_edge_bytes(args);
-    if (gpul__hist_float_weights(args)) bytes += 16 + args->bins * 20;
-    const gpul__hist_two_passes plan = gpul__hist_plan(args);
-    return bytes + gpul__hist_plan_bytes(&plan);
-}
-
-extern "C" int32_t gpul__histogram_launch(const gpul__histogram_args *args) {
+extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, const gpul__histogram_plan *plan,
+                                          uint32_t *counters, void *scratch, gpul_stream stream) {
+    const gpul_dim3 grid = gpul__dim(uint32_t(plan->blocks), uint32_t(plan->parts)), block = gpul__dim(512);
+    const gpul_dim3 by_bins = gpul_grid_1d(p->bins, 512);
     gpul__hist_view v;
-    v.x = args->x;
-    v.counts = args->counts;
-    v.n = args->n;
-    v.counts_stride = args->counts_stride;
-    v.ndim = args->ndim;
-    v.wide = args->counts_dtype == GPUL_I64;
-    v.width = 0;
-    v.packed = 0;
-    memset(&v.tiles, 0, sizeof v.tiles);
-    v.zeroing = 0;
-    v.idle = 0;
-    v.stride = 0;
-    memcpy(v.shape, args->shape, sizeof v.shape);
-    memcpy(v.strides, args->x_strides, sizeof v.strides);
-    gpul__hist_fill_rule(&v.rule, args);
-    v.first_vector = -1;
-    if (args->ndim == 1 && args->x_strides[0] == 1) {
-        v.first_vector =
-            int64_t((16 - reinterpret_cast<uintptr_t>(args->x) % 16) % 16) / gpul__hist_size(args->x_dtype);
-        if (v.first_vector > v.n) v.first_vector = v.n;
-    }
-    char *scratch = static_cast<char *>(args->scratch);
-    const bool floats = gpul__hist_float_weights(args);
     int32_t status = 0;
-
-    if (args->n == 0 && !floats) return args->accumulate ? 0 : gpul__hist_launch_zero(args);
-    if (args->n == 0 && args->accumulate) return 0;
-
-    if (!args->uniform) {
+    gpul__hist_fill_view(&v, p, plan, counters, scratch);
+    if (!p->uniform && p->n > 0) {
         gpul__hist_edge_list list;
         const int64_t each = int64_t(sizeof list.edge / sizeof list.edge[0]);
-        double *const edges = reinterpret_cast<double *>(scratch);
-        for (int64_t at = 0; at <= args->bins; at += each) {
-            const int64_t left = args->bins + 1 - at, count = left < each ? left : each;
-            memcpy(list.edge, args->edges + at, size_t(count) * sizeof(double));
-            if (count < each) memset(list.edge + count, 0, size_t(each - count) * sizeof(double));
-            status = gpul__launch(gpul__hist_put_edges, gpul__dim(1), gpul__dim(512), 0, args->stream, edges + at,
-                                  int32_t(count), list);
-            if (status) return status;
+        double *const edges = static_cast<double *>(scratch);
+        for (int64_t at = 0; at <= p->bins && !status; at += each) {
+            const int64_t count = gpul__hist_least(p->bins + 1 - at, each);
+            memset(&list, 0, sizeof list);
+            memcpy(list.edge, p->edges + at, size_t(count) * sizeof(double));
+            status =
+                gpul__launch(gpul__hist_put_edges, gpul__dim(1), block, 0, stream, edges + at, int32_t(count), list);
         }
     }
-    if (!args->weights) return gpul__hist_launch_count(args, &v);
-
-    gpul__hist_weights w;
-    w.w = args->weights;
-    memcpy(w.strides, args->w_strides, sizeof w.strides);
-    w.x_dtype = args->x_dtype;
-    w.dtype = args->weights_dtype;
-    w.log2_n = 0;
-    while (w.log2_n < 62 && int64_t(1) << w.log2_n < args->n) ++w.log2_n;
-    w.largest = w.low = w.high = 0;
-    w.flags = 0;
-    const gpul_dim3 block = gpul__dim(GPUL__HIST_THREADS);
-    const gpul_dim3 grid = gpul__dim(gpul__hist_blocks(args->n, int64_t(args->sms) * 4, GPUL__HIST_THREADS));
-    if (!floats) {
-        if (!args->accumulate) status = gpul__hist_launch_zero(args);
+    if (!status && plan->zeros && !v.turns) status = gpul__launch(gpul__hist_zero, by_bins, block, 0, stream, v);
+    if (status || p->n == 0) return status;
+    switch (plan->kernel) {
+    case GPUL__HISTOGRAM_INTEGERS:
+        return gpul__launch(gpul__hist_weigh, grid, block, 0, stream, v, gpul__hist_integers);
+    case GPUL__HISTOGRAM_FLOATS:
+        status = int32_t(cudaMemsetAsync(v.largest, 0, size_t(16 + p->bins * 20), stream));
+        if (!status) status = gpul__launch(gpul__hist_weigh, grid, block, 0, stream, v, gpul__hist_largest);
+        if (!status) status = gpul__launch(gpul__hist_weigh, grid, block, 0, stream, v, gpul__hist_floats);
+        if (!status) status = gpul__launch(gpul__hist_finish_floats, by_bins, block, 0, stream, v, p->accumulate);
+        return status;
+    default: {
+        const gpul__hist_kernel kernel = gpul__hist_pick(plan->kernel, p->x_dtype);
+        status = int32_t(gpul__allow_shared(kernel, size_t(plan->shared_bytes)));
         if (status) return status;
-        return gpul__launch(gpul__hist_weigh_integers, grid, block, 0, args->stream, v, w);
+        return gpul__launch_early(plan->device, kernel, grid, gpul__dim(GPUL__HIST_THREADS), size_t(plan->shared_bytes),
+                                  stream, v);
     }
-
-    char *const sums = scratch + gpul__hist_edge_bytes(args);
-    w.largest = reinterpret_cast<unsigned long long *>(sums);
-    w.low = reinterpret_cast<unsigned long long *>(sums + 16);
-    w.high = w.low + args->bins;
-    w.flags = reinterpret_cast<uint32_t *>(w.high + args->bins);
-    status = int32_t(cudaMemsetAsync(sums, 0, size_t(16 + args->bins * 20), args->stream));
-    if (!status && args->n > 0) status = gpul__launch(gpul__hist_largest_weight, grid, block, 0, args->stream, v, w);
-    if (!status && args->n > 0) status = gpul__launch(gpul__hist_weigh_floats, grid, block, 0, args->stream, v, w);
-    if (!status)
-        status = gpul__launch(gpul__hist_finish_floats, gpul_grid_1d(args->bins, GPUL__HIST_THREADS), block, 0,
-                              args->stream, v, w, args->accumulate);
-    return status;
+    }
 }
 
-#define GPUL__HISTOGRAM_KERNEL                                                                                         \
-    reinterpret_cast<const void *>(&gpul__hist_count_shared<float, true, gpul__hist_in_shared>)
+#define GPUL__HISTOGRAM_KERNEL reinterpret_cast<const void *>(&gpul__hist_count_shared<float>)
 
 #endif /* GPULITE_NO_HISTOGRAM */
 /* ---------------------------------------------------------------------------------------------------------------------

@@ -202,14 +202,19 @@ fault 'reduction: a leak on the failure path' $h '/cudaMemsetAsync of the scratc
 fault 'reduction: scratch memory freed twice' $h 's/if (scratch != NULL) {/& (void)cudaFreeAsync(scratch, stream);/' test_streams
 fault 'elementwise: one past the end' $h 's/i < (n); i += gpul__step/i <= (n); i += gpul__step/' test_elementwise kernels
 fault 'launch: the wrong stream' $h 's/config.stream = stream;/config.stream = 0; (void)stream;/' test_streams kernels
-fault 'histogram: no barrier after the zeros' $k '/ gpul__hist_enter(/,/^}/s/__syncthreads();//' test_histogram
-fault 'histogram: 16-bit counters that overflow' $k 's/gpul__hist_sweep_elements = 49152/gpul__hist_sweep_elements = 98304/' test_histogram:test_packed
-fault 'histogram: a sweep that clears the other half' $k 's/both -= count << (16 \* k);/both = 0;/' test_histogram:test_packed
+fault 'histogram: counts added to before they are zero' $k '/^static .*gpul__hist_await_zeros(/,/^}/s/__syncthreads();//' test_histogram:test_shapes
+fault 'histogram: zeros that nobody resets' $k 's/v.turns\[0\] = v.turns\[1\] = 0;/{}/' test_histogram:test_shapes
+fault 'histogram: an edge in doubt that is not asked' $k 's/if (!near) return;/return;/' test_histogram:test_parts
+fault 'histogram: bins of the next part' $k 's/hi = gpul__hist_before(/hi = (/' test_histogram:test_parts
+fault 'histogram: elements at the ends left out' $k 's/ends = v.n - body;/ends = v.n - body - 1;/' test_histogram:test_shapes
+fault 'histogram: the last bin left open' $k 's/32 \* k - 1 : 32 \* k) \* step/32 * k : 32 * k) * step/' test_histogram:test_parts
 fault 'histogram: runs that begin in the middle of a lane' $k 's/end - uint32_t(j));/end);/' test_histogram:test_runs
-fault 'histogram: entries without a bin that count' $k 's/uint16_t(mask + 1)/uint16_t(0)/' test_histogram:test_two_passes
-fault 'histogram: the last tiles left out' $k 's/ + (rest > 0 ? rest : 0);/;/' test_histogram:test_two_passes
-fault 'histogram: a tile of runs that keeps its old segments' $k 's/v.tiles.segments\[threadIdx.x \* v.tiles.tiles + tile\] = 0;/;/' test_histogram:test_two_passes
-fault 'histogram: ranks left for the next tile but one' $k 's/other\[p \* 32\] = 0;//' test_histogram:test_two_passes
+fault 'histogram: a slot that takes every bin' $k 's/owner == uint32_t(kNone) || owner == bin) {/true) {/' test_histogram:test_beyond
+fault 'histogram: bytes of a bin that add only once' $k 's/lane + d < 32 \&\& other == bin/lane + d < 31 \&\& other == bin/' test_histogram:test_shapes
+fault 'histogram: rows of a view that run on' $k 's/v->shift\[d\] = bits - 1;/v->shift[d] = bits;/' test_histogram:test_shapes
+fault 'histogram: weights outside that set the scale' $k 's/if (bin < 0) continue;/if (bin < 0 \&\& step != gpul__hist_largest) continue;/' test_histogram:test_weights_outside
+fault 'histogram: a plan that needs too much shared memory' $k 's/machine->shared_optin, 49152) \/ 4 - 4;/machine->shared_optin, 49152) \/ 4 + 256;/' test_histogram:test_plans
+fault 'histogram: f64 counts taken for 4 bytes' $k 's/v->wide = p->counts_dtype != GPUL_I32;/v->wide = p->counts_dtype == GPUL_I64;/' test_histogram:test_no_elements
 fault 'matmul: no barrier after a slice' $k '/b.put(shared + stage \* kStage + kBehindA);/{n;s/__syncthreads();//;}' test_matmul
 fault 'gemv: columns that take the same x again' $k 's/gpul__at(y, r \* y_step + k \* p.y_stride)/gpul__at(y, r * y_step)/' test_gemv:test_narrow
 fault 'gemv: y read when beta is 0' $k 's/beta == T(0) ? product/beta == T(2) ? product/' test_gemv

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Histograms: NumPy's stored results to the count, the edge rule on the host, weights, layouts, errors. */
+#define GPULITE__KERNELS /* the plans, which are private */
 #include "check.h"
 
 static void *read_padded(FILE *f, int64_t bytes) {
@@ -178,6 +179,10 @@ static void test_edges(void) {
         CHECK_FAILS(gpul_histogram_edges(e, -4, GPUL_F32, 0, 1), GPUL_ERROR_ARGUMENT, "gpul_histogram_edges", "bins");
         CHECK_FAILS(gpul_histogram_edges(e, 4, GPUL_F16, 0, 1), GPUL_ERROR_DTYPE, "gpul_histogram_edges", "dtype");
         CHECK_FAILS(gpul_histogram_edges(e, 4, 0, 0, 1), GPUL_ERROR_DTYPE, "gpul_histogram_edges", "dtype");
+        CHECK_FAILS(gpul_histogram_edges(e, 4, 99, 0, 1), GPUL_ERROR_DTYPE, "gpul_histogram_edges", "99");
+        CHECK_FAILS(gpul_histogram_edges(e, 4, GPUL_F32, -1e39, 1), GPUL_ERROR_ARGUMENT, "gpul_histogram_edges", "lo");
+        CHECK_FAILS(gpul_histogram_edges(e, 4, GPUL_F32, -3e38, 3e38), GPUL_ERROR_ARGUMENT, "gpul_histogram_edges",
+                    "hi - lo");
         CHECK_FAILS(gpul_histogram_edges(e, 4, GPUL_F32, 1, 0), GPUL_ERROR_ARGUMENT, "gpul_histogram_edges", "lo");
         CHECK_FAILS(gpul_histogram_edges(e, 4, GPUL_F32, NAN, 0), GPUL_ERROR_ARGUMENT, "gpul_histogram_edges", "lo");
         CHECK_FAILS(gpul_histogram_edges(e, 4, GPUL_F32, 0, INFINITY), GPUL_ERROR_ARGUMENT, "gpul_histogram_edges",
@@ -266,7 +271,7 @@ static void test_concentrated(void) { /* all values in one bin, and a sawtooth: 
 
 /* ---- large histograms: values of a pattern, counted here by the library's own edges ---- */
 
-enum { UNIFORM, SORTED, CONSTANT, HALF_CONSTANT, FOUR_BINS, CLUSTERED, RUNS, STRETCHES, ALTERNATING, PATTERNS };
+enum { UNIFORM, SORTED, CONSTANT, HALF_CONSTANT, FOUR_BINS, CLUSTERED, RUNS, STRETCHES, FEW, ALTERNATING, PATTERNS };
 typedef struct large_case {
     gpul_dtype t;
     int pattern;
@@ -291,6 +296,7 @@ static double large_bin(const large_case *c, int64_t i) {
     case CLUSTERED: return (double)c->bin + random * 40;
     case RUNS: return (double)(i / c->bin * 7919 % (c->bins + 3)) + 0.5;
     case STRETCHES: return i >> 16 & 1 ? random * (double)c->bins : (double)c->bin + 0.5;
+    case FEW: return (double)(rng_below(700) * 48611 % c->bins) + 0.5;
     default: return i % 2 ? random * 50 : (double)c->bins - random * 50;
     }
 }
@@ -314,7 +320,8 @@ static void run_large(const large_case *c, int graph) {
         if (i % 1009 == 5) value = c->hi;
         if (i % 1013 == 6) value = c->lo;
         if (i % 1019 == 7) value = is_float(c->t) ? NAN : c->hi + 9;
-        if (i % 1021 == 8) value = edges[(i < 0 ? 0 : i) * 31 % (c->bins + 1)];
+        if (i % 1021 == 8 || i % 1021 == 9) value = edges[(i < 0 ? 0 : i) * 31 % (c->bins + 1)];
+        if (i % 1021 == 9) value = nextafter(value, -INFINITY); /* too near to an edge for an estimate */
         if (c->t == GPUL_F32) *(float *)to = (float)value, value = *(float *)to;
         else if (c->t == GPUL_F64) *(double *)to = value;
         else if (c->t == GPUL_I32) *(int32_t *)to = (int32_t)floor(value), value = *(int32_t *)to;
@@ -368,54 +375,39 @@ static void run_large(const large_case *c, int graph) {
     free(got);
 }
 
-static void
-test_packed(void) { /* more bins than shared memory has words: 16-bit counters at both ends, which overflow */
+static void test_parts(void) { /* more bins than shared memory has words: parts, each of which reads all of x */
     static const large_case cases[] = {
-        {GPUL_F32, UNIFORM, 3000017, 60000, 0, -1.2, 2.1, GPUL_I32, 0, 0},
-        {GPUL_F32, UNIFORM, 5600001, 115700, 0, 0, 1, GPUL_I64, 1, 1},
-        {GPUL_F64, UNIFORM, 3200007, 65536, 0, -3, 7, GPUL_I32, 1, 1},
-        {GPUL_I32, UNIFORM, 3200003, 65536, 0, -70000, 130000, GPUL_I32, 0, 3},
-        {GPUL_I64, UNIFORM, 3000003, 57857, 0, -1e9, 1.5e9, GPUL_I64, 0, 0},
-        {GPUL_F32, SORTED, 3900002, 80001, 0, 0, 80001, GPUL_I32, 0, 2},
-        {GPUL_F64, SORTED, 3000002, 60001, 0, 0, 60001, GPUL_I64, 0, 1},
-        {GPUL_F32, CONSTANT, 2900000, 60000, 0, 0, 60000, GPUL_I32, 0, 3},
-        {GPUL_F32, CONSTANT, 2900001, 60000, 1, 0, 60000, GPUL_I64, 0, 0},
-        {GPUL_F32, CONSTANT, 2900002, 60000, 59999, 0, 60000, GPUL_I32, 0, 1},
-        {GPUL_F64, CONSTANT, 2900003, 60000, 59998, 0, 60000, GPUL_I32, 1, 0},
-        {GPUL_I32, HALF_CONSTANT, 2900004, 60000, 0, 0, 60000, GPUL_I32, 0, 0},
-        {GPUL_F32, FOUR_BINS, 2900009, 60000, 0, 0, 60000, GPUL_I32, 0, 0},
-        {GPUL_F32, FOUR_BINS, 2900009, 60001, 0, 0, 60001, GPUL_I32, 0, 0},
-        {GPUL_F32, CLUSTERED, 2900009, 60001, 59961, 0, 60001, GPUL_I32, 0, 0},
-        {GPUL_F32, ALTERNATING, 2900009, 60000, 0, -5, 5, GPUL_I32, 0, 0},
+        {GPUL_F32, UNIFORM, 800017, 60000, 0, -1.2, 2.1, GPUL_I32, 0, 0},
+        {GPUL_F32, UNIFORM, 1500001, 115700, 0, 0, 1, GPUL_I64, 1, 1},
+        {GPUL_F64, UNIFORM, 900007, 65536, 0, -3, 7, GPUL_I32, 1, 1},
+        {GPUL_I32, UNIFORM, 900003, 65536, 0, -70000, 130000, GPUL_I32, 0, 3},
+        {GPUL_I64, UNIFORM, 900003, 57857, 0, -1e9, 1.5e9, GPUL_I64, 0, 0},
+        {GPUL_F32, SORTED, 1900002, 150001, 0, 0, 150001, GPUL_I32, 0, 2},
+        {GPUL_F64, SORTED, 2900002, 230001, 0, 0, 230001, GPUL_I64, 0, 1},
+        {GPUL_F32, CONSTANT, 900000, 60000, 0, 0, 60000, GPUL_I32, 0, 3},
+        {GPUL_F64, CONSTANT, 900003, 60000, 59999, 0, 60000, GPUL_I32, 1, 0},
+        {GPUL_I32, HALF_CONSTANT, 900004, 60000, 0, 0, 60000, GPUL_I32, 0, 0},
+        {GPUL_F32, FOUR_BINS, 900009, 60001, 0, 0, 60001, GPUL_I32, 0, 0},
+        {GPUL_F32, CLUSTERED, 900009, 60001, 29980, 0, 60001, GPUL_I32, 0, 0},
+        {GPUL_I32, FEW, 900009, 20000, 0, 0, 1000, GPUL_I32, 0, 2}, /* integers that lie on edges */
+        {GPUL_I64, FEW, 900009, 300, 0, -7, 3, GPUL_I64, 0, 1},
     };
     for (int k = 0; k < COUNT_OF(cases); k++) run_large(cases + k, k == 0);
 }
 
-/* still more bins: tiles of elements sorted by partition, counted in a second pass */
-static void test_two_passes(void) {
+static void test_beyond(void) { /* still more: bins in global memory, and a table of frequent ones in each block */
     static const large_case cases[] = {
-        {GPUL_F32, UNIFORM, 8450003, 1000000, 0, -1.2, 2.1, GPUL_I32, 0, 1},
-        {GPUL_F64, UNIFORM, 8388608, 131072, 0, -3, 7, GPUL_I64, 1, 1},
-        {GPUL_I32, CLUSTERED, 8388611, 200000, 131060, 0, 200000, GPUL_I32, 0, 3},
-        {GPUL_I64, HALF_CONSTANT, 8388613, 150000, 149999, -1e9, 1.5e9, GPUL_I64, 0, 0},
-        {GPUL_F32, STRETCHES, 8388700, 300000, 150000, 0, 300000, GPUL_I32, 0, 1},
-        {GPUL_F32, ALTERNATING, 8600001, 120000, 0, 0, 1, GPUL_I32, 1, 0},
-        {GPUL_F32, SORTED, 8388620, 300000, 0, 0, 300000, GPUL_I32, 0, 2},
-        {GPUL_I32, CONSTANT, 8388625, 400000, 399999, 0, 400000, GPUL_I32, 0, 0},
-        {GPUL_F64, RUNS, 8388630, 500000, 21, 0, 500000, GPUL_I32, 0, 0},
+        {GPUL_F32, UNIFORM, 4250003, 1000000, 0, -1.2, 2.1, GPUL_I32, 0, 1},
+        {GPUL_F64, UNIFORM, 4194304, 431072, 0, -3, 7, GPUL_I64, 1, 1},
+        {GPUL_I32, CLUSTERED, 4194310, 500000, 131060, 0, 500000, GPUL_I32, 0, 3},
+        {GPUL_I64, HALF_CONSTANT, 4194313, 450000, 449999, -1e9, 1.5e9, GPUL_I64, 0, 0},
+        {GPUL_F32, STRETCHES, 4194400, 700000, 150000, 0, 700000, GPUL_I32, 0, 1},
+        {GPUL_F32, FEW, 4194401, 720000, 0, 0, 1, GPUL_I32, 1, 0},
+        {GPUL_I32, CONSTANT, 4194425, 400000, 399999, 0, 400000, GPUL_I32, 0, 0},
+        {GPUL_I32, FEW, 4194325, 1000000, 0, 0, 1000000, GPUL_I64, 0, 0},
+        {GPUL_F64, RUNS, 4194330, 500000, 21, 0, 500000, GPUL_I32, 0, 0},
     };
-    for (int k = 0; k < COUNT_OF(cases); k++) {
-        int64_t used = 0;
-        if (k < 5) { /* all the memory that is wanted; then x in slices, or no tiles at all */
-            run_large(cases + k, k == 4);
-            continue;
-        }
-        CHECK_OK(gpul_memory_used(&used, NULL));
-        CHECK_OK(gpul_memory_limit(used + (cases[k].n + cases[k].shift) * (int64_t)gpul_dtype_size(cases[k].t) +
-                                   cases[k].bins * 4 + (k % 2 ? 10 << 20 : 100000)));
-        run_large(cases + k, 0);
-        CHECK_OK(gpul_memory_limit(0));
-    }
+    for (int k = 0; k < COUNT_OF(cases); k++) run_large(cases + k, k == 4);
 }
 
 static void test_runs(void) { /* bins in global memory: runs of equal bins within a warp, short and long */
@@ -509,6 +501,168 @@ static void test_special_weights(void) { /* NaN and infinite weights spoil their
     CHECK_OK(gpul_free(&b));
     CHECK_OK(gpul_free(&c));
 }
+
+/* Plans for random problems and machines, without a kernel: each fits, and covers every element and every bin once. */
+static void test_plans(void) {
+    static const gpul_dtype types[5] = {GPUL_F32, GPUL_F64, GPUL_I32, GPUL_I64, GPUL_U8};
+    static const gpul_dtype weight_types[5] = {0, GPUL_F32, GPUL_F64, GPUL_I32, GPUL_I64};
+    static const int64_t optins[5] = {0, 49152, 65536, 101376, 232448};
+    long seen[6] = {0, 0, 0, 0, 0, 0};
+    for (long k = 0; k < 400000; k++) {
+        gpul__histogram_problem p;
+        gpul__histogram_plan plan, again;
+        gpul__machine machine;
+        int64_t size, body, n, scratch = 0;
+        int good;
+        memset(&p, 0, sizeof p);
+        machine.device = (int32_t)rng_below(8);
+        machine.sms = (int32_t)rng_below(k % 3 ? 200 : 3);
+        machine.shared_optin = optins[rng_below(5)];
+        p.x_dtype = types[rng_below(5)];
+        p.weights_dtype = k % 4 ? 0 : weight_types[rng_below(5)];
+        p.counts_dtype = is_float(p.weights_dtype) ? GPUL_F64 : rng_below(2) ? GPUL_I64 : GPUL_I32;
+        p.n = n = rng_below((int64_t)1 << rng_below(40));
+        p.bins = 1 + rng_below((int64_t)1 << rng_below(k % 7 ? 22 : 34));
+        p.counts_stride = 1 + rng_below(3);
+        p.accumulate = (int32_t)rng_below(2);
+        size = (int64_t)gpul_dtype_size(p.x_dtype);
+        p.x = (const void *)(uintptr_t)(4096 + size * rng_below(33));
+        p.ndim = 1 + (int32_t)rng_below(3);
+        for (int d = 0; d < p.ndim; d++) p.shape[d] = n, p.x_strides[d] = d == p.ndim - 1 ? 1 + rng_below(2) : n;
+        p.uniform = rng_below(4) > 0;
+        p.lo = p.uniform || rng_below(9) ? ldexp(rng_signed(), (int)rng_below(40)) : -INFINITY;
+        p.hi = p.lo + ldexp(1, (int)rng_below(60) - 30);
+        p.step = p.span = (p.hi - p.lo) / (double)p.bins;
+        p.f32_edges = p.x_dtype == GPUL_F32;
+        p.f32_steps = p.f32_edges && rng_below(2);
+        memset(&plan, 0xaa, sizeof plan);
+        memset(&again, 0x55, sizeof again);
+        good = gpul__plan_histogram(&plan, &p, &machine) == 1 && gpul__plan_histogram(&again, &p, &machine) == 1;
+        good = good && !memcmp(&plan, &again, sizeof plan) && plan.device == machine.device && plan.kernel >= 0 &&
+               plan.kernel <= GPUL__HISTOGRAM_FLOATS && (plan.kernel == GPUL__HISTOGRAM_NOTHING) == (n == 0);
+        if (good) seen[plan.kernel]++;
+        good = good && plan.blocks >= 1 && plan.parts >= 1 && plan.parts <= 4;
+        if (!p.weights_dtype) good = good && n / plan.blocks <= (int64_t)1 << 31; /* counters of 32 bits */
+        good = good && plan.shared_bytes >= 0 &&
+               plan.shared_bytes <= (machine.shared_optin > 49152 ? machine.shared_optin : 49152);
+        if (n > 0 && !p.uniform) scratch += (p.bins + 1) * 8;
+        if (plan.kernel == GPUL__HISTOGRAM_FLOATS) scratch += p.bins * 20 + 16;
+        good = good && plan.scratch_bytes >= scratch && plan.scratch_bytes <= scratch + 16;
+        /* elements: `head` of them, whole vectors, and what is left, which is little where there are vectors */
+        body = plan.vectors * (16 / size);
+        good = good && plan.head >= 0 && plan.vectors >= 0 && plan.head + body <= n;
+        if (plan.vectors > 0 && p.ndim == 1 && p.x_strides[0] == 1)
+            good = good && ((uintptr_t)p.x + (uintptr_t)(plan.head * size)) % 16 == 0 && n - body < 2 * (16 / size);
+        else if (plan.vectors > 0)
+            good = good && plan.head == 0 && plan.vectors % 32 == 0 && n - body < 33 * (16 / size) && n < INT32_MAX;
+        /* bins: parts that overlap in none and leave none out, with counters for each and three more */
+        if (plan.kernel == GPUL__HISTOGRAM_SHARED)
+            good = good && plan.width > 0 && (int64_t)plan.width * (plan.parts - 1) < p.bins &&
+                   (int64_t)plan.width * plan.parts >= p.bins && plan.shared_bytes >= (plan.width + 2) * 4 &&
+                   p.bins < (1 << 20) - 2;
+        else good = good && plan.parts == 1;
+        if (plan.kernel == GPUL__HISTOGRAM_BEYOND) good = good && plan.shared_bytes == (int64_t)plan.width * 8;
+        good = good && plan.zeros == (!p.accumulate && plan.kernel != GPUL__HISTOGRAM_FLOATS);
+        good = good && (plan.counters == 0 || (plan.counters == 2 && plan.zeros && p.bins <= 65536));
+        if (!good)
+            FAIL("plan %ld: %s, n %lld, %lld bins, %d SMs, %lld bytes: kernel %d, %d x %d blocks, width %d, head %lld, "
+                 "%lld vectors, %lld and %lld bytes",
+                 k, gpul_dtype_name(p.x_dtype), (long long)n, (long long)p.bins, (int)machine.sms,
+                 (long long)machine.shared_optin, (int)plan.kernel, (int)plan.blocks, (int)plan.parts, (int)plan.width,
+                 (long long)plan.head, (long long)plan.vectors, (long long)plan.shared_bytes,
+                 (long long)plan.scratch_bytes);
+    }
+    for (int k = 0; k < 6; k++) CHECK(seen[k] > 1000);
+}
+
+/* Nothing to count: whole counts become zero, and nothing beside them, whatever their type. */
+static void test_no_elements(void) {
+    static const gpul_dtype weight_types[5] = {0, GPUL_F32, GPUL_F64, GPUL_I32, GPUL_I64};
+    for (int k = 0; k < 24; k++) {
+        const gpul_dtype wt = weight_types[k % 6 ? k % 6 - 1 : 0];
+        const gpul_dtype ct = is_float(wt) ? GPUL_F64 : wt || k % 6 ? GPUL_I64 : GPUL_I32;
+        const int accumulate = k / 12;
+        gpul_histogram_options o = GPUL_ZERO;
+        const int64_t none = 0, bins = 77;
+        box data, weights, counts;
+        box_make(&data, GPUL_F32, 1, &none, LAY_C, 0, 0);
+        box_make(&weights, wt ? wt : GPUL_F32, 1, &none, LAY_C, 0, 0);
+        box_make(&counts, ct, 1, &bins, k / 6 % 2 ? LAY_STRIDED : LAY_C, 1, 1);
+        box_random(&counts, 1);
+        o.range = GPUL_RANGE_LO_HI;
+        o.hi = 1;
+        o.weights = wt ? &weights.view : NULL;
+        o.accumulate = accumulate;
+        CHECK_OK(gpul_histogram_ex(&counts.view, &data.view, &o, NULL));
+        BOX_GUARDS(&counts);
+        for (int64_t b = 0; b < bins; b++) {
+            const num got = box_got(&counts, b), old = box_get(&counts, b);
+            if (is_float(wt) ? !(got.f == (accumulate ? old.f : 0)) : got.i != (accumulate ? old.i : 0)) {
+                FAIL("case %d: bin %d of an empty x has %lld or %g", k, (int)b, (long long)got.i, got.f);
+                break;
+            }
+        }
+        check_pass();
+        box_free(&data);
+        box_free(&weights);
+        box_free(&counts);
+    }
+}
+
+/* Weights of elements outside the range do not set the scale that sums are taken in. */
+static void test_weights_outside(void) {
+    const double x[6] = {.1, .4, .9, 5, NAN, -3}, w[6] = {1, 2, 3, 1e300, INFINITY, -1e308}, edges[3] = {0, .5, 1};
+    const float wf[6] = {1, 2, 3, 3e38f, NAN, -3e38f};
+    gpul_array a = GPUL_ZERO, b[2] = {GPUL_ZERO, GPUL_ZERO}, c = GPUL_ZERO;
+    CHECK_OK(gpul_to_device(&a, x, GPUL_F64, gpul_1d(6), NULL));
+    CHECK_OK(gpul_to_device(&b[0], w, GPUL_F64, gpul_1d(6), NULL));
+    CHECK_OK(gpul_to_device(&b[1], wf, GPUL_F32, gpul_1d(6), NULL));
+    CHECK_OK(gpul_device_array(&c, GPUL_F64, gpul_1d(2), NULL));
+    for (int k = 0; k < 4; k++) {
+        double got[2] = {-7, -7};
+        gpul_histogram_options o = GPUL_ZERO;
+        o.range = k & 1 ? GPUL_RANGE_EDGES : GPUL_RANGE_LO_HI;
+        o.hi = 1;
+        o.edges = edges;
+        o.n_edges = 3;
+        o.weights = &b[k / 2];
+        CHECK_OK(gpul_histogram_ex(&c, &a, &o, NULL));
+        CHECK_OK(gpul_copy_to_host(got, &c, NULL));
+        CHECK_NEAR(got[0], 3, 0);
+        CHECK_NEAR(got[1], 3, 0);
+    }
+    CHECK_OK(gpul_free(&a));
+    CHECK_OK(gpul_free(&b[0]));
+    CHECK_OK(gpul_free(&b[1]));
+    CHECK_OK(gpul_free(&c));
+}
+
+#ifdef GPULITE_CPU_STANDIN
+/* A launch that fails, then a release that fails: the first is what is reported. */
+static void test_first_error(void) {
+    const float x[4] = {0, 1, 2, 3};
+    const double edges[3] = {0, 2, 4};
+    gpul_array a = GPUL_ZERO, c = GPUL_ZERO;
+    gpul_histogram_options o = GPUL_ZERO;
+    gpul_status status;
+    CHECK_OK(gpul_to_device(&a, x, GPUL_F32, gpul_1d(4), NULL));
+    CHECK_OK(gpul_device_array(&c, GPUL_I32, gpul_1d(2), NULL));
+    o.range = GPUL_RANGE_EDGES;
+    o.edges = edges;
+    o.n_edges = 3;
+    CHECK_OK(gpul_histogram_ex(&c, &a, &o, NULL));
+    standin_fail("cudaLaunchKernelExC", 1, cudaErrorLaunchOutOfResources, STANDIN_ONCE);
+    standin_fail("cudaFreeAsync", 1, cudaErrorUnknown, STANDIN_ONCE | STANDIN_AFTER);
+    status = gpul_histogram_ex(&c, &a, &o, NULL);
+    CHECK_INT(standin_failed(), 2);
+    standin_fail_clear();
+    CHECK_INT(status, GPUL_ERROR_CUDA);
+    CHECK_INT(gpul_last_error()->cuda_code, cudaErrorLaunchOutOfResources);
+    CHECK(strstr(gpul_last_error()->message, "launching") != NULL);
+    CHECK_OK(gpul_free(&a));
+    CHECK_OK(gpul_free(&c));
+}
+#endif
 
 static void test_errors(void) {
     static const char *const h = "gpul_histogram", *const e = "gpul_histogram_ex";
@@ -626,11 +780,17 @@ int main(void) {
     RUN(test_numpy);
     RUN(test_shapes);
     RUN(test_concentrated);
-    RUN(test_packed);
-    RUN(test_two_passes);
+    RUN(test_parts);
+    RUN(test_beyond);
     RUN(test_runs);
     RUN(test_weight_layouts);
     RUN(test_special_weights);
+    RUN(test_plans);
+    RUN(test_no_elements);
+    RUN(test_weights_outside);
+#ifdef GPULITE_CPU_STANDIN
+    RUN(test_first_error);
+#endif
     RUN(test_errors);
     RUN(test_temporary_edges);
     return check_end();
