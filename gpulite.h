@@ -51,7 +51,7 @@
  *     math.ceil(n / threads)                      gpul_ceil_div, gpul_grid_1d / _2d / _3d                    section 9
  *     kernel.forall(n) (occupancy)                gpul_block_size(&block, kernel, ...)                       section 9
  *     cp.add, cp.multiply                         gpul_vecadd, gpul_vecmul (with NumPy broadcasting)         section 10
- *     A @ x                                       gpul_gemv(1, &A, &x, 0, &y, stream)                        section 10
+ *     A @ x                                       gpul_gemv(&y, 1, &A, &x, 0, stream)                        section 10
  *     A @ B                                       gpul_matmul(&C, &A, &B, stream), gpul_gemm                 section 10
  *     cp.sum, min, max, argmin, mean, var, ...    gpul_reduce(&out, &x, GPUL_SUM, GPUL_ALL_AXES, stream)     section 10
  *     cp.sum(x, axis=0)                           gpul_reduce(&out, &x, GPUL_SUM, 0, stream)                 section 10
@@ -405,7 +405,7 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream);
 /* Waits until the stream's work is done; reports errors of that work. NULL: the current device's default stream. */
 GPUL_API gpul_status gpul_stream_synchronize(gpul_stream stream);
 /* *done = 1 when all work of the stream has finished, else 0. */
-GPUL_API gpul_status gpul_stream_query(gpul_stream stream, int32_t *done);
+GPUL_API gpul_status gpul_stream_query(int32_t *done, gpul_stream stream);
 /* Later work of `waiter` starts only after the work now in `other`. Does not block the host. */
 GPUL_API gpul_status gpul_stream_wait(gpul_stream waiter, gpul_stream other);
 /* Waits for everything on the current device. */
@@ -416,7 +416,7 @@ GPUL_API gpul_status gpul_event_create(gpul_event *out);
 GPUL_API gpul_status gpul_event_destroy(gpul_event *event);
 GPUL_API gpul_status gpul_event_record(gpul_event event, gpul_stream stream);
 GPUL_API gpul_status gpul_event_synchronize(gpul_event event);
-GPUL_API gpul_status gpul_event_query(gpul_event event, int32_t *done);
+GPUL_API gpul_status gpul_event_query(int32_t *done, gpul_event event);
 /* Seconds from `start` to `stop`; both must have been recorded. Waits for `stop`. */
 GPUL_API gpul_status gpul_event_seconds(double *seconds, gpul_event start, gpul_event stop);
 
@@ -424,7 +424,7 @@ GPUL_API gpul_status gpul_event_seconds(double *seconds, gpul_event start, gpul_
  *
  *     gpul_timer t = GPUL_ZERO;                 // device time; gpul_timer t = gpul_host_timer(); for the host's clock
  *     for (...) { gpul_timer_start(&t, s); kernels...; gpul_timer_stop(&t, s); other work }
- *     gpul_timer_seconds(&t, &seconds);         // of all regions together; waits for the last one
+ *     gpul_timer_seconds(&seconds, &t);         // of all regions together; waits for the last one
  *     gpul_timer_free(&t);
  *
  * A timer's streams belong to the device that was current when it was first started. Starting and stopping only enqueue
@@ -450,7 +450,7 @@ static inline gpul_timer gpul_host_timer(void) {
 /* Errors: ARGUMENT (NULL; started twice; stopped without a start). */
 GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream);
 GPUL_API gpul_status gpul_timer_stop(gpul_timer *timer, gpul_stream stream);
-GPUL_API gpul_status gpul_timer_seconds(gpul_timer *timer, double *seconds);
+GPUL_API gpul_status gpul_timer_seconds(double *seconds, gpul_timer *timer);
 /* Back to zero seconds and zero regions; keeps the events. */
 GPUL_API gpul_status gpul_timer_reset(gpul_timer *timer);
 /* Destroys the events and zeroes the struct; harmless on NULL and twice. */
@@ -537,7 +537,7 @@ GPUL_API gpul_status gpul_vecmul(gpul_array *out, const gpul_array *a, const gpu
  * dimension (gpul_transpose for A^T); x: cols; y: rows; any strides. beta = 0 never reads y, alpha = 0 never reads A or
  * x. |error| <= gamma(cols + 2) (|alpha| |A| |x| + |beta| |y|) elementwise (Higham, Accuracy and Stability, 3.5), the
  * same bits on every run. y must not overlap A or x. */
-GPUL_API gpul_status gpul_gemv(double alpha, const gpul_array *A, const gpul_array *x, double beta, gpul_array *y,
+GPUL_API gpul_status gpul_gemv(gpul_array *y, double alpha, const gpul_array *A, const gpul_array *x, double beta,
                                gpul_stream stream);
 
 enum {
@@ -553,7 +553,7 @@ enum {
     GPUL_ARGMAX = 10,
     GPUL_COUNT_NONZERO = 11
 };
-#define GPUL_ALL_AXES (-1)
+#define GPUL_ALL_AXES (-2147483647 - 1) /* INT32_MIN: no axis */
 
 /* out = op over x, along one axis (0 .. ndim-1; out has x's shape without that axis) or over all elements
  * (GPUL_ALL_AXES; out has one element). x: f32, f64, i32, i64, u8 for every op; f16 and bf16 for sum, min, max. out's
@@ -620,7 +620,7 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|) elementwise (plus the rounding of the result to 16 bits), in
  * IEEE arithmetic, the same bits on every run. C must not overlap A or B. */
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream);
-GPUL_API gpul_status gpul_gemm(double alpha, const gpul_array *A, const gpul_array *B, double beta, gpul_array *C,
+GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                gpul_stream stream);
 
 #endif /* GPULITE_NO_KERNELS */
@@ -2565,11 +2565,14 @@ static gpul_status gpul__check_view(const char *function, const char *name, cons
     return GPUL_OK;
 }
 
-static gpul_status gpul__check_axis(const char *function, const gpul_array *a, int32_t axis) {
+/* A negative axis counts from the end. */
+static gpul_status gpul__check_axis(const char *function, const char *name, const gpul_array *a, int32_t *axis) {
     char text[128];
-    if (axis >= 0 && axis < a->ndim) return GPUL_OK;
-    return gpul__fail(GPUL_ERROR_ARGUMENT, function, "axis = %d, but a has %s", (int)axis,
-                      gpul__describe(text, sizeof text, a));
+    if (*axis < -a->ndim || *axis >= a->ndim)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "axis = %d, but %s has %s", (int)*axis, name,
+                          gpul__describe(text, sizeof text, a));
+    if (*axis < 0) *axis += a->ndim;
+    return GPUL_OK;
 }
 
 /* a's elements from `offset` elements on; the caller sets shape and strides, then calls gpul__view_end. */
@@ -2596,7 +2599,7 @@ static void gpul__slice(gpul_array *out, const gpul_array *a, int32_t axis, int6
 GPUL_API gpul_status gpul_slice(gpul_array *view, const gpul_array *a, int32_t axis, int64_t start, int64_t stop,
                                 int64_t step) {
     gpul_status status = gpul__check_view(__func__, "view", view, a);
-    if (status == GPUL_OK) status = gpul__check_axis(__func__, a, axis);
+    if (status == GPUL_OK) status = gpul__check_axis(__func__, "a", a, &axis);
     if (status != GPUL_OK) return status;
     if (start < 0 || start > stop || stop > a->shape[axis])
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "start = %lld, stop = %lld, but a->shape[%d] = %lld",
@@ -2610,7 +2613,7 @@ GPUL_API gpul_status gpul_index(gpul_array *view, const gpul_array *a, int32_t a
     gpul_array result;
     int32_t k;
     gpul_status status = gpul__check_view(__func__, "view", view, a);
-    if (status == GPUL_OK) status = gpul__check_axis(__func__, a, axis);
+    if (status == GPUL_OK) status = gpul__check_axis(__func__, "a", a, &axis);
     if (status != GPUL_OK) return status;
     if (i < 0 || i >= a->shape[axis])
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "i = %lld, but a->shape[%d] = %lld", (long long)i, (int)axis,
@@ -2715,7 +2718,7 @@ GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_arr
     gpul_array whole;
     int64_t part, start = 0;
     gpul_status status = gpul__check_view(__func__, "views", views, a);
-    if (status == GPUL_OK) status = gpul__check_axis(__func__, a, axis);
+    if (status == GPUL_OK) status = gpul__check_axis(__func__, "a", a, &axis);
     if (status != GPUL_OK) return status;
     if (parts < 1) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "parts = %lld is below 1", (long long)parts);
     if (a->owned)
@@ -2862,7 +2865,7 @@ static gpul_status gpul__answer(const char *function, const char *call, cudaErro
     return GPUL_OK;
 }
 
-GPUL_API gpul_status gpul_stream_query(gpul_stream stream, int32_t *done) {
+GPUL_API gpul_status gpul_stream_query(int32_t *done, gpul_stream stream) {
     gpul_status status;
     if (done == NULL) return gpul__null(__func__, "done");
     status = gpul__pending(__func__);
@@ -2944,10 +2947,10 @@ GPUL_API gpul_status gpul_event_synchronize(gpul_event event) {
     return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaEventSynchronize");
 }
 
-GPUL_API gpul_status gpul_event_query(gpul_event event, int32_t *done) {
+GPUL_API gpul_status gpul_event_query(int32_t *done, gpul_event event) {
     gpul_status status;
-    if (event == NULL) return gpul__null(__func__, "event");
     if (done == NULL) return gpul__null(__func__, "done");
+    if (event == NULL) return gpul__null(__func__, "event");
     status = gpul__pending(__func__);
     return status != GPUL_OK ? status : gpul__answer(__func__, "cudaEventQuery", cudaEventQuery(event), done);
 }
@@ -3059,10 +3062,10 @@ GPUL_API gpul_status gpul_timer_stop(gpul_timer *timer, gpul_stream stream) {
     return GPUL_OK;
 }
 
-GPUL_API gpul_status gpul_timer_seconds(gpul_timer *timer, double *seconds) {
+GPUL_API gpul_status gpul_timer_seconds(double *seconds, gpul_timer *timer) {
     gpul_status status = GPUL_OK;
-    if (timer == NULL) return gpul__null(__func__, "timer");
     if (seconds == NULL) return gpul__null(__func__, "seconds");
+    if (timer == NULL) return gpul__null(__func__, "timer");
     if (timer->pending > 0) status = gpul__pending(__func__);
     while (status == GPUL_OK && timer->pending > 0) status = gpul__timer_read(__func__, timer);
     if (status == GPUL_OK) *seconds = timer->total;
@@ -3680,7 +3683,8 @@ static void gpul__sort_reduced(int32_t ndim, int64_t *shape, int64_t *strides) {
     }
 }
 
-/* `positional`: the operation tells indices, so the order of the elements is the logical one. */
+/* `axis` is checked, and not negative. `positional`: the operation tells indices, so the order of the elements is the
+ * logical one. */
 static gpul_status gpul__reduce(const char *function, const gpul__reducer *reducer, gpul_array *out,
                                 const gpul_array *x, int32_t axis, int32_t positional, gpul_stream stream) {
     gpul__reduce_args args;
@@ -3690,9 +3694,6 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     char text[2][96];
     int32_t i;
     int64_t *strides[2];
-    if (axis != GPUL_ALL_AXES && (axis < 0 || axis >= x->ndim))
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "axis is %d, but x has %d dimensions", (int)axis,
-                          (int)x->ndim);
     memset(&args, 0, sizeof args);
     args.n = axis == GPUL_ALL_AXES ? gpul_size(x) : x->shape[axis];
     args.outputs = 1;
@@ -3757,11 +3758,12 @@ GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reduce
     if (out->dtype != out_dtype)
         return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but %s is needed", gpul_dtype_name(out->dtype),
                           gpul_dtype_name(out_dtype));
-    return gpul__reduce(function, reducer, out, x, axis, 0, stream);
+    if (axis != GPUL_ALL_AXES) status = gpul__check_axis(function, "x", x, &axis);
+    return status != GPUL_OK ? status : gpul__reduce(function, reducer, out, x, axis, 0, stream);
 }
 
-/* What gpul_reduce and gpul_reduce_host check alike about x and op. */
-static gpul_status gpul__check_reduction(const char *function, const gpul_array *x, int32_t op, int32_t axis,
+/* What gpul_reduce and gpul_reduce_host check alike about x, op and axis. */
+static gpul_status gpul__check_reduction(const char *function, const gpul_array *x, int32_t op, int32_t *axis,
                                          const gpul__reducer **reducer) {
     gpul_status status = gpul__check_array(function, "x", x);
     if (status != GPUL_OK) return status;
@@ -3771,11 +3773,11 @@ static gpul_status gpul__check_reduction(const char *function, const gpul_array 
     if (gpul_reduce_dtype(op, x->dtype) == 0)
         return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s, which op %s does not take", gpul_dtype_name(x->dtype),
                           gpul__reduce_name(op));
-    if (op == GPUL_MIN || op == GPUL_MAX || op == GPUL_ARGMIN || op == GPUL_ARGMAX) {
-        const int64_t n = axis == GPUL_ALL_AXES ? gpul_size(x) : axis >= 0 && axis < x->ndim ? x->shape[axis] : 1;
-        if (n == 0)
-            return gpul__fail(GPUL_ERROR_SHAPE, function, "x has no elements to take the %s of", gpul__reduce_name(op));
-    }
+    if (*axis != GPUL_ALL_AXES) status = gpul__check_axis(function, "x", x, axis);
+    if (status != GPUL_OK) return status;
+    if ((op == GPUL_MIN || op == GPUL_MAX || op == GPUL_ARGMIN || op == GPUL_ARGMAX) &&
+        (*axis == GPUL_ALL_AXES ? gpul_size(x) : x->shape[*axis]) == 0)
+        return gpul__fail(GPUL_ERROR_SHAPE, function, "x has no elements to take the %s of", gpul__reduce_name(op));
     *reducer = gpul__find_reducer(op, x->dtype);
     if (*reducer == NULL)
         return gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "gpulite_kernels.cu was built without %s of %s",
@@ -3790,7 +3792,7 @@ GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t o
     const gpul__reducer *reducer = NULL;
     gpul_dtype want;
     gpul_status status = gpul__check_array(function, "out", out);
-    if (status == GPUL_OK) status = gpul__check_reduction(function, x, op, axis, &reducer);
+    if (status == GPUL_OK) status = gpul__check_reduction(function, x, op, &axis, &reducer);
     if (status != GPUL_OK) return status;
     want = gpul_reduce_dtype(op, x->dtype);
     if (out->dtype != want && !(out->dtype == GPUL_F64 && gpul__is_floating(want) && op != GPUL_MIN && op != GPUL_MAX))
@@ -3802,6 +3804,7 @@ GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t o
 static gpul_status gpul__reduce_host(const char *function, void *value, const gpul_array *x, int32_t op,
                                      gpul_stream stream) {
     const gpul__reducer *reducer = NULL;
+    int32_t axis = GPUL_ALL_AXES;
     gpul__scope scope;
     gpul_array out;
     gpul_status status, freed;
@@ -3809,7 +3812,7 @@ static gpul_status gpul__reduce_host(const char *function, void *value, const gp
     cudaError_t e;
     const size_t size = x == NULL ? 0 : gpul_dtype_size(gpul_reduce_dtype(op, x->dtype));
     if (value == NULL) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "value is NULL");
-    status = gpul__check_reduction(function, x, op, GPUL_ALL_AXES, &reducer);
+    status = gpul__check_reduction(function, x, op, &axis, &reducer);
     if (status != GPUL_OK) return status;
     status = gpul__begin(&scope, function, &x, 1);
     if (status != GPUL_OK) return status;
@@ -3888,7 +3891,7 @@ GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_a
     return gpul__end(&scope, status);
 }
 
-GPUL_API gpul_status gpul_gemv(double alpha, const gpul_array *A, const gpul_array *x, double beta, gpul_array *y,
+GPUL_API gpul_status gpul_gemv(gpul_array *y, double alpha, const gpul_array *A, const gpul_array *x, double beta,
                                gpul_stream stream) {
     const char *const function = "gpul_gemv";
     const gpul__reducer *reducer;
@@ -4286,8 +4289,8 @@ static int32_t gpul__unit_stride(const gpul_array *a, int64_t *row, int64_t *col
     return 1;
 }
 
-static gpul_status gpul__gemm(const char *function, double alpha, const gpul_array *A, const gpul_array *B, double beta,
-                              gpul_array *C, gpul_stream stream) {
+static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha, const gpul_array *A,
+                              const gpul_array *B, double beta, gpul_stream stream) {
     static const char *const names[3] = {"C", "A", "B"};
     const gpul_array *arrays[3];
     int64_t row[3], col[3], bytes, pitch, extent;
@@ -4397,12 +4400,12 @@ static gpul_status gpul__gemm(const char *function, double alpha, const gpul_arr
 }
 
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream) {
-    return gpul__gemm("gpul_matmul", 1.0, A, B, 0.0, C, stream);
+    return gpul__gemm("gpul_matmul", C, 1.0, A, B, 0.0, stream);
 }
 
-GPUL_API gpul_status gpul_gemm(double alpha, const gpul_array *A, const gpul_array *B, double beta, gpul_array *C,
+GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                gpul_stream stream) {
-    return gpul__gemm("gpul_gemm", alpha, A, B, beta, C, stream);
+    return gpul__gemm("gpul_gemm", C, alpha, A, B, beta, stream);
 }
 
 #endif /* GPULITE_NO_KERNELS */

@@ -18,7 +18,7 @@ static double copy_seconds(gpul_array *device, const void *host) {
         double seconds = 0;
         gpul_timer timer = GPUL_ZERO;
         GPUL_TIMED(timer, NULL) { GPUL_CHECK(gpul_copy_to_device(device, host, NULL)); }
-        GPUL_CHECK(gpul_timer_seconds(&timer, &seconds));
+        GPUL_CHECK(gpul_timer_seconds(&seconds, &timer));
         GPUL_CHECK(gpul_timer_free(&timer));
         if (i == 0 || seconds < best) best = seconds;
     }

@@ -243,7 +243,7 @@ static void run_axis(tour *t) {
 
     for (t->iterations = 1;; ++t->iterations) {
         GPUL_TIMED(t->timer, t->stream) {
-            GPUL_CHECK(gpul_gemv(1 / t->norm, &t->G, &t->v, 0, &t->w, t->stream));
+            GPUL_CHECK(gpul_gemv(&t->w, 1 / t->norm, &t->G, &t->v, 0, t->stream));
             GPUL_CHECK(gpul_dot(&vw, &t->v, &t->w, t->stream));
             GPUL_CHECK(gpul_dot(&ww, &t->w, &t->w, t->stream));
         }
@@ -277,7 +277,7 @@ static double check_axis(tour *t) { /* |G v - lambda v| / (lambda |v|), which is
 }
 
 static void run_projection(tour *t) {
-    GPUL_TIMED(t->timer, t->stream) { GPUL_CHECK(gpul_gemv(1 / t->norm, &t->Z, &t->v, 0, &t->p, t->stream)); }
+    GPUL_TIMED(t->timer, t->stream) { GPUL_CHECK(gpul_gemv(&t->p, 1 / t->norm, &t->Z, &t->v, 0, t->stream)); }
 }
 static double check_projection(tour *t) {
     gpul_array Z = download(t, &t->Z), v = download(t, &t->v), p = download(t, &t->p);
@@ -354,7 +354,7 @@ static void step(tour *t, const char *name, const char *shape, void (*run)(tour 
     if (!t->device.standin) {
         GPUL_CHECK(gpul_timer_reset(&t->timer));
         for (int i = 0; i < REPEATS; ++i) run(t);
-        GPUL_CHECK(gpul_timer_seconds(&t->timer, &seconds));
+        GPUL_CHECK(gpul_timer_seconds(&seconds, &t->timer));
         seconds /= REPEATS;
         snprintf(time, sizeof time, "%.1f us", seconds * 1e6);
         if (seconds > 0) snprintf(rate, sizeof rate, "%.1f %s", work / seconds / 1e9, unit);

@@ -424,9 +424,9 @@ static void test_two_devices(void) {
         CHECK_OK(gpul_reshape(&m0, &a0, gpul_2d(8, 8)));
         CHECK_OK(gpul_slice(&x0, &a0, 0, 0, 8, 1));
         CHECK_OK(gpul_slice(&y0, &a0, 0, 8, 16, 1));
-        CHECK_FAILS(gpul_gemv(1, &m1, &x0, 0, &y0, NULL), GPUL_ERROR_DEVICE, "gpul_gemv", NULL);
+        CHECK_FAILS(gpul_gemv(&y0, 1, &m1, &x0, 0, NULL), GPUL_ERROR_DEVICE, "gpul_gemv", NULL);
         CHECK_FAILS(gpul_matmul(&m0, &m1, &m1, NULL), GPUL_ERROR_DEVICE, "gpul_matmul", NULL);
-        CHECK_FAILS(gpul_gemm(1, &m1, &m0, 0, &m1, NULL), GPUL_ERROR_OVERLAP, "gpul_gemm", NULL);
+        CHECK_FAILS(gpul_gemm(&m1, 1, &m1, &m0, 0, NULL), GPUL_ERROR_OVERLAP, "gpul_gemm", NULL);
         CHECK_OK(gpul_device_array(&counts, GPUL_I32, gpul_1d(4), NULL)); /* device 2 */
         CHECK_FAILS(gpul_histogram(&counts, &a0, 0, 1, NULL), GPUL_ERROR_DEVICE, "gpul_histogram", NULL);
         CHECK_OK(gpul_free(&counts));

@@ -139,7 +139,8 @@ static void all_ops(gpul_dtype t, int ndim, const int64_t *shape, int layout, in
     box_random(&x, small);
     values = (num *)malloc((size_t)(x.n + 1) * sizeof(num));
     for (int op = 1; op <= OPS; op++)
-        for (int axis = only_all ? -1 : ndim - 1; axis >= -1; axis--) {
+        for (int axis = only_all ? -1 : ndim - 1; axis >= -1; axis--) {                   /* -1: all of them */
+            const int32_t asked = axis < 0 ? GPUL_ALL_AXES : op % 2 ? axis - ndim : axis; /* also from the end */
             const gpul_dtype rt = gpul_reduce_dtype(op, t);
             gpul_dtype ot = rt;
             int64_t out_shape[4], n = axis < 0 ? x.n : shape[axis], wrong = 0;
@@ -153,7 +154,7 @@ static void all_ops(gpul_dtype t, int ndim, const int64_t *shape, int layout, in
                 if (axis >= 0 && k != axis) out_shape[out_ndim++] = shape[k];
             box_make(&out, ot, out_ndim, out_shape, out_ndim > 1 ? (layout + 1) % LAYOUTS : LAY_C, offset, fill);
             if (n == 0 && (op == GPUL_MIN || op == GPUL_MAX || op == GPUL_ARGMIN || op == GPUL_ARGMAX)) {
-                CHECK_FAILS(gpul_reduce(&out.view, &x.view, op, axis, stream), GPUL_ERROR_SHAPE, "gpul_reduce", NULL);
+                CHECK_FAILS(gpul_reduce(&out.view, &x.view, op, asked, stream), GPUL_ERROR_SHAPE, "gpul_reduce", NULL);
                 BOX_UNCHANGED(&out);
                 box_free(&out);
                 continue;
@@ -162,7 +163,7 @@ static void all_ops(gpul_dtype t, int ndim, const int64_t *shape, int layout, in
 #ifdef GPULITE_CPU_STANDIN
                 const long launches = standin_launches();
 #endif
-                CHECK_OK(gpul_reduce(&out.view, &x.view, op, axis, stream));
+                CHECK_OK(gpul_reduce(&out.view, &x.view, op, asked, stream));
                 CHECK_OK(gpul_stream_synchronize(stream));
 #ifdef GPULITE_CPU_STANDIN
                 if (out.n && n) CHECK_INT(standin_launches() - launches, 1);
@@ -756,25 +757,29 @@ static void test_errors(void) {
     CHECK_OK(gpul_device_array(&i32, GPUL_I32, gpul_0d(), NULL));
     CHECK_OK(gpul_device_array(&half, GPUL_F16, gpul_1d(3), NULL));
     CHECK_OK(gpul_device_array(&e, GPUL_F32, gpul_2d(0, 3), NULL));
-    CHECK_FAILS(gpul_reduce(NULL, &x, GPUL_SUM, -1, NULL), GPUL_ERROR_ARGUMENT, r, "out");
-    CHECK_FAILS(gpul_reduce(&zero, &x, GPUL_SUM, -1, NULL), GPUL_ERROR_ARGUMENT, r, "out");
-    CHECK_FAILS(gpul_reduce(&out, NULL, GPUL_SUM, -1, NULL), GPUL_ERROR_ARGUMENT, r, "x");
-    CHECK_FAILS(gpul_reduce(&out, &zero, GPUL_SUM, -1, NULL), GPUL_ERROR_ARGUMENT, r, "x");
-    CHECK_FAILS(gpul_reduce(&out, &x, 0, -1, NULL), GPUL_ERROR_ARGUMENT, r, "op");
-    CHECK_FAILS(gpul_reduce(&out, &x, 12, -1, NULL), GPUL_ERROR_ARGUMENT, r, "op");
-    CHECK_FAILS(gpul_reduce(&out, &x, -3, -1, NULL), GPUL_ERROR_ARGUMENT, r, "op");
+    CHECK_FAILS(gpul_reduce(NULL, &x, GPUL_SUM, GPUL_ALL_AXES, NULL), GPUL_ERROR_ARGUMENT, r, "out");
+    CHECK_FAILS(gpul_reduce(&zero, &x, GPUL_SUM, GPUL_ALL_AXES, NULL), GPUL_ERROR_ARGUMENT, r, "out");
+    CHECK_FAILS(gpul_reduce(&out, NULL, GPUL_SUM, GPUL_ALL_AXES, NULL), GPUL_ERROR_ARGUMENT, r, "x");
+    CHECK_FAILS(gpul_reduce(&out, &zero, GPUL_SUM, GPUL_ALL_AXES, NULL), GPUL_ERROR_ARGUMENT, r, "x");
+    CHECK_FAILS(gpul_reduce(&out, &x, 0, GPUL_ALL_AXES, NULL), GPUL_ERROR_ARGUMENT, r, "op");
+    CHECK_FAILS(gpul_reduce(&out, &x, 12, GPUL_ALL_AXES, NULL), GPUL_ERROR_ARGUMENT, r, "op");
+    CHECK_FAILS(gpul_reduce(&out, &x, -3, GPUL_ALL_AXES, NULL), GPUL_ERROR_ARGUMENT, r, "op");
     CHECK_FAILS(gpul_reduce(&out, &x, GPUL_SUM, 2, NULL), GPUL_ERROR_ARGUMENT, r, "axis");
-    CHECK_FAILS(gpul_reduce(&out, &x, GPUL_SUM, -2, NULL), GPUL_ERROR_ARGUMENT, r, "axis");
+    CHECK_FAILS(gpul_reduce(&out, &x, GPUL_SUM, -3, NULL), GPUL_ERROR_ARGUMENT, r,
+                "axis = -3, but x has float32 (3, 4)");
+    CHECK_FAILS(gpul_reduce(&out, &x, GPUL_SUM, INT32_MAX, NULL), GPUL_ERROR_ARGUMENT, r, "axis = 2147483647");
+    CHECK_FAILS(gpul_reduce(&out, &x, GPUL_SUM, -1, NULL), GPUL_ERROR_SHAPE, r, "axis 1"); /* the last one, not all */
+    CHECK_FAILS(gpul_reduce(&out, &out, GPUL_SUM, -1, NULL), GPUL_ERROR_ARGUMENT, r, "axis"); /* none to count from */
     CHECK_FAILS(gpul_reduce(&out, &x, GPUL_SUM, 0, NULL), GPUL_ERROR_SHAPE, r, "out");
-    CHECK_FAILS(gpul_reduce(&i32, &x, GPUL_SUM, -1, NULL), GPUL_ERROR_DTYPE, r, "out");
-    CHECK_FAILS(gpul_reduce(&out64, &x, GPUL_MAX, -1, NULL), GPUL_ERROR_DTYPE, r, "out");
-    CHECK_FAILS(gpul_reduce(&out, &x, GPUL_ARGMAX, -1, NULL), GPUL_ERROR_DTYPE, r, "out");
-    CHECK_FAILS(gpul_reduce(&half, &half, GPUL_MEAN, -1, NULL), GPUL_ERROR_DTYPE, r, "float16");
-    CHECK_FAILS(gpul_reduce(&out, &e, GPUL_MIN, -1, NULL), GPUL_ERROR_SHAPE, r, "x");
-    CHECK_FAILS(gpul_reduce(&i32, &x, GPUL_ARGMIN, -1, NULL), GPUL_ERROR_DTYPE, r, "out");
+    CHECK_FAILS(gpul_reduce(&i32, &x, GPUL_SUM, GPUL_ALL_AXES, NULL), GPUL_ERROR_DTYPE, r, "out");
+    CHECK_FAILS(gpul_reduce(&out64, &x, GPUL_MAX, GPUL_ALL_AXES, NULL), GPUL_ERROR_DTYPE, r, "out");
+    CHECK_FAILS(gpul_reduce(&out, &x, GPUL_ARGMAX, GPUL_ALL_AXES, NULL), GPUL_ERROR_DTYPE, r, "out");
+    CHECK_FAILS(gpul_reduce(&half, &half, GPUL_MEAN, GPUL_ALL_AXES, NULL), GPUL_ERROR_DTYPE, r, "float16");
+    CHECK_FAILS(gpul_reduce(&out, &e, GPUL_MIN, GPUL_ALL_AXES, NULL), GPUL_ERROR_SHAPE, r, "x");
+    CHECK_FAILS(gpul_reduce(&i32, &x, GPUL_ARGMIN, GPUL_ALL_AXES, NULL), GPUL_ERROR_DTYPE, r, "out");
     CHECK_OK(gpul_reshape(&v, &x, gpul_1d(12)));
     CHECK_OK(gpul_index(&one, &v, 0, 5));
-    CHECK_FAILS(gpul_reduce(&one, &x, GPUL_SUM, -1, NULL), GPUL_ERROR_OVERLAP, r, "out");
+    CHECK_FAILS(gpul_reduce(&one, &x, GPUL_SUM, GPUL_ALL_AXES, NULL), GPUL_ERROR_OVERLAP, r, "out");
     CHECK_FAILS(gpul_reduce_host(NULL, &x, GPUL_SUM, NULL), GPUL_ERROR_ARGUMENT, h, "value");
     CHECK_FAILS(gpul_reduce_host(&value, NULL, GPUL_SUM, NULL), GPUL_ERROR_ARGUMENT, h, "x");
     CHECK_FAILS(gpul_reduce_host(&value, &zero, GPUL_SUM, NULL), GPUL_ERROR_ARGUMENT, h, "x");

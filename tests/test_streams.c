@@ -8,11 +8,11 @@ static void test_streams_basic(void) {
     CHECK_OK(gpul_stream_create(&a, GPUL_STREAM_DEFAULT));
     CHECK_OK(gpul_stream_create(&b, GPUL_STREAM_NON_BLOCKING));
     CHECK(a && b && a != b);
-    CHECK_OK(gpul_stream_query(a, &done));
+    CHECK_OK(gpul_stream_query(&done, a));
     CHECK_INT(done, 1);
     CHECK_OK(gpul_stream_synchronize(a));
     CHECK_OK(gpul_stream_synchronize(NULL));
-    CHECK_OK(gpul_stream_query(NULL, &done));
+    CHECK_OK(gpul_stream_query(&done, NULL));
     CHECK_INT(done, 1);
     CHECK_OK(gpul_stream_wait(a, b));
     CHECK_OK(gpul_stream_wait(a, NULL));
@@ -24,7 +24,7 @@ static void test_streams_basic(void) {
         CHECK_FAILS(gpul_stream_create(&bad, 77), GPUL_ERROR_ARGUMENT, "gpul_stream_create", "flags");
         CHECK(bad == b);
     }
-    CHECK_FAILS(gpul_stream_query(a, NULL), GPUL_ERROR_ARGUMENT, "gpul_stream_query", "done");
+    CHECK_FAILS(gpul_stream_query(NULL, a), GPUL_ERROR_ARGUMENT, "gpul_stream_query", "done");
     CHECK_FAILS(gpul_stream_destroy(NULL), GPUL_ERROR_ARGUMENT, "gpul_stream_destroy", "stream");
     CHECK_OK(gpul_stream_destroy(&a));
     CHECK(a == NULL);
@@ -87,15 +87,15 @@ static void test_events(void) {
     CHECK_OK(gpul_fill(&x, 1, s));
     CHECK_OK(gpul_event_record(b, s));
     CHECK_OK(gpul_event_synchronize(b));
-    CHECK_OK(gpul_event_query(b, &done));
+    CHECK_OK(gpul_event_query(&done, b));
     CHECK_INT(done, 1);
     CHECK_OK(gpul_event_seconds(&seconds, a, b));
     CHECK(seconds >= 0 && seconds < 60);
     CHECK_FAILS(gpul_event_create(NULL), GPUL_ERROR_ARGUMENT, "gpul_event_create", "out");
     CHECK_FAILS(gpul_event_record(NULL, s), GPUL_ERROR_ARGUMENT, "gpul_event_record", "event");
     CHECK_FAILS(gpul_event_synchronize(NULL), GPUL_ERROR_ARGUMENT, "gpul_event_synchronize", "event");
-    CHECK_FAILS(gpul_event_query(NULL, &done), GPUL_ERROR_ARGUMENT, "gpul_event_query", "event");
-    CHECK_FAILS(gpul_event_query(a, NULL), GPUL_ERROR_ARGUMENT, "gpul_event_query", "done");
+    CHECK_FAILS(gpul_event_query(&done, NULL), GPUL_ERROR_ARGUMENT, "gpul_event_query", "event");
+    CHECK_FAILS(gpul_event_query(NULL, a), GPUL_ERROR_ARGUMENT, "gpul_event_query", "done");
     CHECK_FAILS(gpul_event_seconds(NULL, a, b), GPUL_ERROR_ARGUMENT, "gpul_event_seconds", "seconds");
     CHECK_FAILS(gpul_event_seconds(&seconds, NULL, b), GPUL_ERROR_ARGUMENT, "gpul_event_seconds", "start");
     CHECK_FAILS(gpul_event_seconds(&seconds, a, NULL), GPUL_ERROR_ARGUMENT, "gpul_event_seconds", "stop");
@@ -125,7 +125,7 @@ static void test_timers(void) {
         if (host) t = gpul_host_timer();
         CHECK_OK(gpul_stream_create(&s, 0));
         CHECK_OK(gpul_device_array(&x, GPUL_F32, gpul_1d(1000), NULL));
-        CHECK_OK(gpul_timer_seconds(&t, &seconds));
+        CHECK_OK(gpul_timer_seconds(&seconds, &t));
         CHECK_NEAR(seconds, 0, 0);
         from = gpul_host_seconds();
         for (int k = 0; k < 3 * GPUL_TIMER_REGIONS + 5; k++) { /* more regions than there are slots */
@@ -134,9 +134,9 @@ static void test_timers(void) {
             CHECK_OK(gpul_timer_stop(&t, s));
         }
         CHECK_INT(t.regions, 3 * GPUL_TIMER_REGIONS + 5);
-        CHECK_OK(gpul_timer_seconds(&t, &seconds));
+        CHECK_OK(gpul_timer_seconds(&seconds, &t));
         CHECK(seconds >= 0 && seconds <= gpul_host_seconds() - from + 1e-3);
-        CHECK_OK(gpul_timer_seconds(&t, &more));
+        CHECK_OK(gpul_timer_seconds(&more, &t));
         CHECK_NEAR(more, seconds, 0);
         GPUL_TIMED(t, s) {
             double until = gpul_host_seconds() + (host ? 0.01 : 0);
@@ -144,7 +144,7 @@ static void test_timers(void) {
             while (gpul_host_seconds() < until)
                 ;
         }
-        CHECK_OK(gpul_timer_seconds(&t, &more));
+        CHECK_OK(gpul_timer_seconds(&more, &t));
         CHECK(more >= seconds + (host ? 0.01 : 0));
         CHECK_INT(t.regions, 3 * GPUL_TIMER_REGIONS + 6);
         CHECK_OK(gpul_timer_start(&t, s));
@@ -153,7 +153,7 @@ static void test_timers(void) {
         CHECK_FAILS(gpul_timer_stop(&t, s), GPUL_ERROR_ARGUMENT, "gpul_timer_stop", "timer");
         CHECK_OK(gpul_timer_reset(&t));
         CHECK_INT(t.regions, 0);
-        CHECK_OK(gpul_timer_seconds(&t, &seconds));
+        CHECK_OK(gpul_timer_seconds(&seconds, &t));
         CHECK_NEAR(seconds, 0, 0);
         CHECK_OK(gpul_timer_start(&t, s));
         CHECK_OK(gpul_timer_stop(&t, s));
@@ -169,8 +169,8 @@ static void test_timers(void) {
         CHECK_FAILS(gpul_timer_start(NULL, NULL), GPUL_ERROR_ARGUMENT, "gpul_timer_start", "timer");
         CHECK_FAILS(gpul_timer_stop(NULL, NULL), GPUL_ERROR_ARGUMENT, "gpul_timer_stop", "timer");
         CHECK_FAILS(gpul_timer_stop(&t, NULL), GPUL_ERROR_ARGUMENT, "gpul_timer_stop", "timer");
-        CHECK_FAILS(gpul_timer_seconds(NULL, &seconds), GPUL_ERROR_ARGUMENT, "gpul_timer_seconds", "timer");
-        CHECK_FAILS(gpul_timer_seconds(&t, NULL), GPUL_ERROR_ARGUMENT, "gpul_timer_seconds", "seconds");
+        CHECK_FAILS(gpul_timer_seconds(&seconds, NULL), GPUL_ERROR_ARGUMENT, "gpul_timer_seconds", "timer");
+        CHECK_FAILS(gpul_timer_seconds(NULL, &t), GPUL_ERROR_ARGUMENT, "gpul_timer_seconds", "seconds");
         CHECK_FAILS(gpul_timer_reset(NULL), GPUL_ERROR_ARGUMENT, "gpul_timer_reset", "timer");
         CHECK_OK(gpul_timer_free(NULL));
         CHECK_NEAR(seconds, -3, 0);
@@ -201,9 +201,9 @@ static void enqueue(problem *p, gpul_stream s) {
     CHECK_OK(gpul_vecadd(&p->filled, &p->filled, &p->a, s));
     CHECK_OK(gpul_transpose(&t, &p->a));
     CHECK_OK(gpul_copy(&p->turned, &t, s));
-    CHECK_OK(gpul_gemv(2, &p->a, &p->x, 0, &p->y, s));
+    CHECK_OK(gpul_gemv(&p->y, 2, &p->a, &p->x, 0, s));
     CHECK_OK(gpul_matmul(&p->C, &p->a, &t, s));
-    CHECK_OK(gpul_gemm(0.5, &p->a, &p->turned, 1, &p->C, s));
+    CHECK_OK(gpul_gemm(&p->C, 0.5, &p->a, &p->turned, 1, s));
     CHECK_OK(gpul_reduce(&p->total, &p->z, GPUL_SUM, GPUL_ALL_AXES, s));
     CHECK_OK(gpul_reduce(&p->axis, &p->a, GPUL_MEAN, 0, s));
     CHECK_OK(gpul_reduce(&p->arg, &p->z, GPUL_ARGMAX, GPUL_ALL_AXES, s));
@@ -338,7 +338,7 @@ static void test_nothing_waits(void) { /* no operation synchronises: after it, i
     for (long k = 0; k < standin_trace_count(); k++)
         for (int w = 0; w < COUNT_OF(waits); w++)
             if (strcmp(standin_trace_name(k), waits[w]) == 0) FAIL("an operation called %s", waits[w]);
-    CHECK_OK(gpul_stream_query(s, &done));
+    CHECK_OK(gpul_stream_query(&done, s));
     CHECK_OK(gpul_stream_synchronize(s));
     CHECK_OK(gpul_free(&a));
     CHECK_OK(gpul_free(&out));
