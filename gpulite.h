@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpulite.h - v0.1.0 - NVIDIA GPUs for C programs: arrays, streams, timers, launch geometry, ready kernels
+ * gpulite.h - v0.2.0 - NVIDIA GPUs for C programs: arrays, streams, timers, launch geometry, ready kernels
  *
  * Do this in ONE C or C++ file of your project:
  *
@@ -78,9 +78,13 @@
 #include <stdint.h>
 
 #define GPUL_VERSION_MAJOR 0
-#define GPUL_VERSION_MINOR 1
+#define GPUL_VERSION_MINOR 2
 #define GPUL_VERSION_PATCH 0
-#define GPUL_VERSION "0.1.0"
+#define GPUL_VERSION "0.2.0"
+/* name_0_2_0: what two versions must not share carries its version in its name */
+#define GPUL__VERSIONED(name) GPUL__VERSIONED_1(name, GPUL_VERSION_MAJOR, GPUL_VERSION_MINOR, GPUL_VERSION_PATCH)
+#define GPUL__VERSIONED_1(name, major, minor, patch) GPUL__VERSIONED_2(name, major, minor, patch)
+#define GPUL__VERSIONED_2(name, major, minor, patch) name##_##major##_##minor##_##patch
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * 3. Configuration: define before the include
@@ -91,7 +95,6 @@
  *   GPULITE_NO_KERNELS      with the implementation: leave out section 10 and GPUL_REDUCE / GPUL_ELEMENTWISE, so that
  *                           the program links without gpulite_kernels.cu. Copies that need a kernel then say so.
  *   GPUL_ASSERT(x)          checks of the library's own logic (never of your arguments); empty by default.
- *   GPUL_MALLOC, GPUL_FREE  host allocator for small temporaries, malloc and free by default; define both or neither.
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifndef GPUL_API
 #ifdef GPULITE_STATIC
@@ -103,10 +106,6 @@
 #else
 #define GPUL_API extern
 #endif
-#endif
-
-#if (defined(GPUL_MALLOC) && !defined(GPUL_FREE)) || (!defined(GPUL_MALLOC) && defined(GPUL_FREE))
-#error "gpulite: define GPUL_MALLOC and GPUL_FREE, or neither"
 #endif
 
 /* Initialises any struct of this header, in C and in C++: gpul_array a = GPUL_ZERO; */
@@ -273,11 +272,11 @@ typedef struct gpul_array {
     int64_t strides[GPUL_MAX_DIMS]; /* in elements, always filled, 0 beyond ndim */
     int32_t ndim;
     gpul_dtype dtype;
-    int32_t memory;     /* GPUL_MEMORY_* */
-    int32_t device;     /* the GPU that the memory belongs to, or was current when host memory was made */
-    int32_t owned;      /* nonzero: gpul_free releases the memory */
-    int32_t reserved;   /* 0 */
-    gpul_stream stream; /* of device arrays: the stream they were made on, and whose order gpul_free follows */
+    int32_t memory;        /* GPUL_MEMORY_* */
+    int32_t device;        /* the GPU that the memory belongs to, or was current when host memory was made */
+    int32_t owned;         /* nonzero: gpul_free releases the memory */
+    int32_t stream_number; /* private: tells `stream` from a later one with the same handle */
+    gpul_stream stream;    /* of device arrays: the stream they were made on, and whose order gpul_free follows */
 } gpul_array;
 
 /* Elements (the product of the shape; 0 for NULL or a zero array) and bytes of the elements themselves. */
@@ -438,6 +437,8 @@ typedef struct gpul_timer {
     int32_t running;  /* between start and stop */
     int32_t pending;  /* regions whose events are not yet read */
     int32_t next;     /* slot of the next region */
+    gpul_status lost; /* the first failure of GPUL_TIMED, which gpul_timer_seconds reports, or GPUL_OK */
+    int32_t reserved; /* 0 */
     double host_from; /* start of the running region, host clock */
     gpul_event from[GPUL_TIMER_REGIONS], to[GPUL_TIMER_REGIONS];
 } gpul_timer;
@@ -455,10 +456,17 @@ GPUL_API gpul_status gpul_timer_seconds(double *seconds, gpul_timer *timer);
 GPUL_API gpul_status gpul_timer_reset(gpul_timer *timer);
 /* Destroys the events and zeroes the struct; harmless on NULL and twice. */
 GPUL_API gpul_status gpul_timer_free(gpul_timer *timer);
-/* Times the block that follows: GPUL_TIMED(t, stream) { ... }. Leave the block only through its end. */
-#define GPUL_TIMED(timer, stream)                                                                                      \
-    for (int gpul__once = (gpul_timer_start(&(timer), (stream)), 1); gpul__once;                                       \
-         gpul__once = (gpul_timer_stop(&(timer), (stream)), 0))
+/* Times the block that follows: GPUL_TIMED(t, stream) { ... }. Leave the block only through its end. The block runs even
+ * where starting fails; timer.lost keeps the first failure of a start or a stop, until gpul_timer_reset. */
+#define GPUL_TIMED(timer, stream) GPUL__TIMED_1(timer, stream, __LINE__)
+#define GPUL__TIMED_1(timer, stream, line) GPUL__TIMED_2(timer, stream, gpul__once_##line)
+#define GPUL__TIMED_2(timer, stream, once)                                                                             \
+    for (int once = gpul__timed(&(timer), gpul_timer_start(&(timer), (stream)), 1); once;                              \
+         once = gpul__timed(&(timer), (timer).running ? gpul_timer_stop(&(timer), (stream)) : GPUL_OK, 0))
+static inline int gpul__timed(gpul_timer *timer, gpul_status status, int again) {
+    if (timer->lost == GPUL_OK) timer->lost = status;
+    return again;
+}
 
 /* Seconds on the host's monotonic clock, from an arbitrary start. Cannot fail. */
 GPUL_API double gpul_host_seconds(void);
@@ -574,7 +582,13 @@ GPUL_API gpul_dtype gpul_reduce_dtype(int32_t op, gpul_dtype dtype);
 
 /* The answer over all elements as a C value: `value` points to one element of gpul_reduce_dtype(op, x's dtype).
  * Waits. */
-GPUL_API gpul_status gpul_reduce_host(void *value, const gpul_array *x, int32_t op, gpul_stream stream);
+GPUL_API gpul_status gpul_reduce_host(void *value, gpul_dtype dtype, const gpul_array *x, int32_t op,
+                                      gpul_stream stream);
+GPUL_API gpul_status gpul_sum(double *value, const gpul_array *x, gpul_stream stream);
+GPUL_API gpul_status gpul_min(double *value, const gpul_array *x, gpul_stream stream);
+GPUL_API gpul_status gpul_max(double *value, const gpul_array *x, gpul_stream stream);
+GPUL_API gpul_status gpul_mean(double *value, const gpul_array *x, gpul_stream stream);
+GPUL_API gpul_status gpul_var(double *value, const gpul_array *x, gpul_stream stream);
 
 /* out = sum x[i] * y[i] for vectors of one length, f32 or f64, accumulated in f64; out: one element of that dtype (or
  * f64). Promises as gpul_reduce's. */
@@ -657,9 +671,9 @@ GPUL_API gpul_status gpul_device_info(gpul_device *info, int32_t device);
 GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime);
 
 /* Writes a text about versions, devices, and the architecture each kernel family was built for, with a better build
- * line where there is one, into text[0..size-1], NUL-terminated, as snprintf does: returns the length that the whole
- * text has (call with NULL and 0 to ask), or -1 on an error. Works with no GPU. */
-GPUL_API int64_t gpul_report(char *text, size_t size);
+ * line where there is one, into text[0..size-1], cut where it is too long, and NUL-terminated. *length: of the whole text,
+ * without the NUL. Either may be NULL (text only with size 0, to ask for the length). Works with no GPU. */
+GPUL_API gpul_status gpul_report(size_t *length, char *text, size_t size);
 
 /* Marks for NVIDIA's profilers: what lies between is collected when the profiler was told to wait for it (ncu
  * --profile-from-start off, nsys -c cudaProfilerApi). */
@@ -679,6 +693,8 @@ GPUL_API gpul_status gpul_profile_stop(void);
  *                                                with a zero in it launches nothing; arguments convert to the
  *                                                kernel's parameters
  *   GPUL_SHARED(float, tile);                    float *tile = the block's dynamic shared memory, 128-byte aligned
+ *   gpul_block_size(&block, kernel, shared_bytes = 0, limit = 0)
+ *                                                section 9's, of the kernel itself
  *
  * GPUL_ELEMENTWISE and GPUL_REDUCE, which make operations of your own, are in gpulite_kernels.cu.
  * ------------------------------------------------------------------------------------------------------------------ */
@@ -749,6 +765,17 @@ static inline gpul_status gpul__launch_checked(void (*kernel)(Params...), Grid g
 #define GPUL_LAUNCH(...) gpul__launch_checked(__VA_ARGS__)
 
 } /* namespace */
+
+template <typename... Params>
+static inline gpul_status gpul_block_size(int32_t *block, void (*kernel)(Params...), size_t shared_bytes = 0,
+                                          int32_t limit = 0) {
+#ifdef GPULITE_CPU_STANDIN
+    const void *const address = standin::address(kernel);
+#else
+    const void *const address = reinterpret_cast<const void *>(kernel);
+#endif
+    return gpul_block_size(block, address, shared_bytes, limit);
+}
 
 #endif /* __CUDACC__ */
 #endif /* GPULITE_H */
@@ -927,11 +954,6 @@ GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reduce
 #include <string.h>
 #include <time.h>
 
-#ifndef GPUL_MALLOC
-#include <stdlib.h>
-#define GPUL_MALLOC(bytes) malloc(bytes)
-#define GPUL_FREE(pointer) free(pointer)
-#endif
 #ifndef GPUL_ASSERT
 #define GPUL_ASSERT(condition) ((void)0)
 #endif
@@ -1034,6 +1056,27 @@ static void gpul__record_cuda(cudaError_t e, int device) {
     gpul__copy_text(gpul__error.cuda_name, sizeof gpul__error.cuda_name, cudaGetErrorName(e));
 }
 
+/* Errors after which CUDA refuses everything until the process ends; by number, as old headers lack some names. */
+static int32_t gpul__is_sticky(cudaError_t e) {
+    switch ((int)e) {
+    case 214: /* cudaErrorECCUncorrectable */
+    case 220: /* cudaErrorNvlinkUncorrectable */
+    case 700: /* cudaErrorIllegalAddress */
+    case 702: /* cudaErrorLaunchTimeout */
+    case 709: /* cudaErrorContextIsDestroyed */
+    case 710: /* cudaErrorAssert */
+    case 714: /* cudaErrorHardwareStackError */
+    case 715: /* cudaErrorIllegalInstruction */
+    case 716: /* cudaErrorMisalignedAddress */
+    case 717: /* cudaErrorInvalidAddressSpace */
+    case 718: /* cudaErrorInvalidPc */
+    case 719: /* cudaErrorLaunchFailure */
+    case 721: /* cudaErrorTensorMemoryLeak */
+    case 911: /* cudaErrorExternalDevice */ return 1;
+    default: return 0;
+    }
+}
+
 /* Takes back CUDA's record of an error that a call of ours has just returned. */
 static void gpul__clear_cuda(cudaError_t e) {
     if (cudaPeekAtLastError() == e) (void)cudaGetLastError();
@@ -1052,6 +1095,25 @@ static gpul_status gpul__status_of(cudaError_t e) {
     }
 }
 
+/* What CUDA says of an error. "Insufficient driver" is also what it says where there is none. */
+static const char *gpul__error_text(cudaError_t e) {
+    int version = 0;
+    if (e != cudaErrorInsufficientDriver) return cudaGetErrorString(e);
+    {
+        const cudaError_t asked = cudaDriverGetVersion(&version);
+        if (asked != cudaSuccess) gpul__clear_cuda(asked);
+        return asked != cudaSuccess || version == 0 ? "there is no CUDA driver" : cudaGetErrorString(e);
+    }
+}
+
+/* What to do about it, or "" */
+static const char *gpul__advice(cudaError_t e) {
+    if (gpul__is_sticky(e)) return "; the CUDA context is lost with all that is in it: end this process and start anew";
+    if (e == cudaErrorNoKernelImageForDevice || e == cudaErrorUnsupportedPtxVersion)
+        return "; build gpulite_kernels.cu with nvcc -arch=native (see gpul_report)";
+    return "";
+}
+
 /* `what` says which call failed, or is NULL. */
 static gpul_status gpul__fail_cuda(cudaError_t e, const char *function, const char *what) {
     const gpul_status status = gpul__status_of(e);
@@ -1065,19 +1127,23 @@ static gpul_status gpul__fail_cuda(cudaError_t e, const char *function, const ch
         }
     }
     (void)gpul__fail(status, function, "%s%s%s (%s)%s", what == NULL ? "" : what, what == NULL ? "" : " returned ",
-                     cudaGetErrorName(e), cudaGetErrorString(e),
-                     e == cudaErrorNoKernelImageForDevice || e == cudaErrorUnsupportedPtxVersion
-                         ? "; build gpulite_kernels.cu with nvcc -arch=native (see gpul_report)"
-                         : "");
+                     cudaGetErrorName(e), gpul__error_text(e), gpul__advice(e));
     gpul__record_cuda(e, device);
     return status;
 }
 
-/* Somebody else's error is reported as what it is, and left where it is. "No device" and "no driver" are states of the
- * machine that every call of CUDA's reports, this question included; the call that follows will say so itself. */
+/* Somebody else's error is reported as what it is, and left where it is. "Not ready" is the answer to a question, and no
+ * error. "No device" and "no driver" are states of the machine that every call of CUDA's reports, this question included;
+ * the call that follows will say so itself. */
 static gpul_status gpul__pending(const char *function) {
     const cudaError_t e = cudaPeekAtLastError();
-    if (e == cudaSuccess || gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) return GPUL_OK;
+    if (e == cudaSuccess || e == cudaErrorNotReady || gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) return GPUL_OK;
+    if (gpul__is_sticky(e)) {
+        (void)gpul__fail(GPUL_ERROR_CUDA, function, "an earlier kernel or call left %s (%s)%s", cudaGetErrorName(e),
+                         cudaGetErrorString(e), gpul__advice(e));
+        gpul__record_cuda(e, -1);
+        return GPUL_ERROR_CUDA;
+    }
     (void)gpul__fail(GPUL_ERROR_PENDING, function,
                      "an earlier CUDA call, not gpulite's, left %s (%s); fetch it with cudaGetLastError()",
                      cudaGetErrorName(e), cudaGetErrorString(e));
@@ -1236,6 +1302,18 @@ static const char *gpul__describe(char *text, size_t size, const gpul_array *a) 
 static gpul_status gpul__check_dtype(const char *function, gpul_dtype dtype) {
     if (gpul_dtype_size(dtype) != 0) return GPUL_OK;
     return gpul__fail(GPUL_ERROR_DTYPE, function, "dtype = %d is no dtype", (int)dtype);
+}
+
+/* Arrays that must be of one dtype; names[0] is the output. */
+static gpul_status gpul__check_one_dtype(const char *function, const char *const *names,
+                                         const gpul_array *const *arrays) {
+    const gpul_dtype a = arrays[0]->dtype, b = arrays[1]->dtype, c = arrays[2]->dtype;
+    const int32_t odd = b == c ? 0 : a == c ? 1 : 2, one = odd == 0 ? 1 : 0, two = odd == 2 ? 1 : 2;
+    if (a == b && b == c) return GPUL_OK;
+    return gpul__fail(GPUL_ERROR_DTYPE, function,
+                      "%s is %s, but %s is %s and %s is %s: nothing is converted, so all three must be of one dtype",
+                      names[odd], gpul_dtype_name(arrays[odd]->dtype), names[one], gpul_dtype_name(arrays[one]->dtype),
+                      names[two], gpul_dtype_name(arrays[two]->dtype));
 }
 
 /* A shape from the caller. Sizes are bounded with 0 counted as 1, so that strides fit as well. */
@@ -1466,7 +1544,25 @@ typedef struct gpul__device_state {
     int64_t workspaces;                /* the address of the first, when it has been asked for */
     int64_t streams[GPUL__WORKSPACES]; /* whose each is, by gpul__stream_key; 0: nobody's */
 } gpul__device_state;
-static gpul__device_state gpul__device_states[GPUL__DEVICES];
+
+#define GPUL__STREAMS 1024 /* a power of 2 */
+#define GPUL__PROBES 32
+typedef struct gpul__stream_slot {
+    int64_t handle, number; /* 0: free */
+} gpul__stream_slot;
+
+/* What all copies of the implementation in a program have in common, and no other version shares. */
+typedef struct gpul__shared_state {
+    gpul__device_state devices[GPUL__DEVICES];
+    int64_t streams_made;
+    gpul__stream_slot streams[GPUL__STREAMS];
+} gpul__shared_state;
+#define gpul__shared GPUL__VERSIONED(gpul__shared_state)
+#ifdef _WIN32
+extern __declspec(selectany) gpul__shared_state gpul__shared = GPUL_ZERO;
+#else
+__attribute__((weak)) gpul__shared_state gpul__shared = GPUL_ZERO;
+#endif
 
 static gpul_status gpul__attribute(const char *function, int32_t *value, enum cudaDeviceAttr attribute, int device) {
     int number = 0;
@@ -1530,13 +1626,49 @@ static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
 #endif
 }
 
+/* Streams that gpul_stream_create made and gpul_stream_destroy has not ended, each with a number that no other has: CUDA
+ * cannot be asked whether a handle is still a stream, and its handles come again. */
+static gpul__stream_slot *gpul__find_stream(gpul_stream stream) {
+    const uint64_t home = ((uint64_t)(uintptr_t)stream * 0x9e3779b97f4a7c15u) >> 32;
+    uint64_t k;
+    for (k = 0; stream != NULL && k < GPUL__PROBES; ++k) {
+        gpul__stream_slot *const slot = &gpul__shared.streams[(home + k) % GPUL__STREAMS];
+        if (gpul__atomic_load(&slot->handle) == (int64_t)(intptr_t)stream) return slot;
+    }
+    return NULL;
+}
+
+/* 0: not one of ours, or not any more. */
+static int32_t gpul__stream_number(gpul_stream stream) {
+    gpul__stream_slot *const slot = gpul__find_stream(stream);
+    return slot == NULL ? 0 : (int32_t)(gpul__atomic_load(&slot->number) % INT32_MAX) + 1;
+}
+
+/* Where there is no room, the stream passes for one that is not ours. */
+static void gpul__stream_enter(gpul_stream stream) {
+    const uint64_t home = ((uint64_t)(uintptr_t)stream * 0x9e3779b97f4a7c15u) >> 32;
+    gpul__stream_slot *slot = gpul__find_stream(stream); /* of one that was ended by cudaStreamDestroy */
+    int64_t number;
+    uint64_t k;
+    do {
+        number = gpul__atomic_load(&gpul__shared.streams_made);
+    } while (!gpul__atomic_swap(&gpul__shared.streams_made, number, number + 1));
+    for (k = 0; slot == NULL && k < GPUL__PROBES; ++k) {
+        slot = &gpul__shared.streams[(home + k) % GPUL__STREAMS];
+        if (!gpul__atomic_swap(&slot->handle, 0, -1)) slot = NULL;
+    }
+    if (slot == NULL) return;
+    gpul__atomic_store(&slot->number, number);
+    gpul__atomic_store(&slot->handle, (int64_t)(intptr_t)stream);
+}
+
 /* Hands the workspaces of `key` over to `to` (0: nobody), and counts them: one, or two where two threads found the
  * first at once. */
 static int32_t gpul__workspaces_pass(int64_t key, int64_t to) {
     int32_t device, k, count = 0;
     for (device = 0; device < GPUL__DEVICES; ++device)
         for (k = 0; k < GPUL__WORKSPACES; ++k)
-            count += gpul__atomic_swap(&gpul__device_states[device].streams[k], key, to);
+            count += gpul__atomic_swap(&gpul__shared.devices[device].streams[k], key, to);
     return count;
 }
 
@@ -1553,9 +1685,14 @@ static cudaError_t gpul__workspace_idle(gpul_stream stream, int64_t *key) {
     return e == cudaErrorNotReady ? cudaSuccess : e;
 }
 
+#ifndef GPULITE_NO_KERNELS
+/* Does nothing. gpulite_kernels.cu of the same version defines it, so that no other links. */
+extern void GPUL__VERSIONED(gpul__kernels_of_version)(void);
+#endif
+
 /* Several threads may find things out at once; the first to finish is believed, the others drop what they made. */
 static gpul_status gpul__device_find(const char *function, gpul__device_state **out, int device) {
-    gpul__device_state *const state = &gpul__device_states[device < 0 || device >= GPUL__DEVICES ? 0 : device];
+    gpul__device_state *const state = &gpul__shared.devices[device < 0 || device >= GPUL__DEVICES ? 0 : device];
     gpul_status status;
     int32_t sms = 0, major = 0, minor = 0, shared_optin = 0, pools = 0;
     cudaMemPool_t pool = NULL;
@@ -1572,6 +1709,9 @@ static gpul_status gpul__device_find(const char *function, gpul__device_state **
     if (status == GPUL_OK) status = gpul__attribute(function, &pools, cudaDevAttrMemoryPoolsSupported, device);
     if (status == GPUL_OK && pools) status = gpul__make_pool(function, &pool, device);
     if (status != GPUL_OK) return status;
+#ifndef GPULITE_NO_KERNELS
+    GPUL__VERSIONED(gpul__kernels_of_version)();
+#endif
     if (gpul__atomic_swap(&state->state, GPUL__UNKNOWN, GPUL__FILLING)) {
         state->sms = sms;
         state->major = major;
@@ -1704,6 +1844,40 @@ static int32_t gpul__capturing(gpul_stream stream) {
     const cudaError_t e = cudaStreamIsCapturing(stream, &capture);
     if (e != cudaSuccess) gpul__clear_cuda(e);
     return e != cudaSuccess || capture != cudaStreamCaptureStatusNone;
+}
+
+/* The same for checks of arguments: a query that fails is an error. */
+static gpul_status gpul__ask_capture(const char *function, gpul_stream stream, int32_t *capturing) {
+    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    const cudaError_t e = cudaStreamIsCapturing(stream, &capture);
+    *capturing = e != cudaSuccess || capture != cudaStreamCaptureStatusNone;
+    if (e == cudaErrorStreamCaptureImplicit) gpul__clear_cuda(e); /* the NULL stream, while another one is captured */
+    else if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaStreamIsCapturing");
+    return GPUL_OK;
+}
+static gpul_status gpul__refuse_capture(const char *function, gpul_stream stream) {
+    int32_t capturing = 0;
+    const gpul_status status = gpul__ask_capture(function, stream, &capturing);
+    if (status != GPUL_OK || !capturing) return status;
+    return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                      "stream is being captured into a graph, where the answer cannot be waited for");
+}
+
+/* A graph reads and writes host memory when it runs; outside of one, CUDA stages what is pageable before it returns. */
+static gpul_status gpul__check_staging(const char *function, const void *host, gpul_stream stream) {
+    struct cudaPointerAttributes attributes;
+    int32_t capturing = 0;
+    gpul_status status = gpul__ask_capture(function, stream, &capturing);
+    cudaError_t e;
+    if (status != GPUL_OK || !capturing) return status;
+    memset(&attributes, 0, sizeof attributes);
+    e = cudaPointerGetAttributes(&attributes, host);
+    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaPointerGetAttributes");
+    if (attributes.type != cudaMemoryTypeUnregistered) return GPUL_OK;
+    return gpul__fail(GPUL_ERROR_MEMORY, function,
+                      "host = %p is pageable memory, and stream is being captured: the graph would use it whenever it "
+                      "runs; gpul_pin it, or copy outside of the capture",
+                      host);
 }
 
 static gpul_status gpul__out_of_memory(const gpul__scope *scope, int64_t bytes, const char *what, int64_t limit,
@@ -1845,6 +2019,7 @@ static gpul_status gpul__device_array_in(gpul_array *out, gpul_dtype dtype, cons
     int64_t bytes;
     gpul__array_init(&a, NULL, dtype, shape, GPUL_MEMORY_DEVICE, scope->device);
     a.stream = stream;
+    a.stream_number = gpul__stream_number(stream);
     bytes = gpul_nbytes(&a);
     if (bytes > 0) {
         char text[128];
@@ -1953,12 +2128,34 @@ GPUL_API gpul_status gpul_managed_array(gpul_array *out, gpul_dtype dtype, gpul_
     return gpul__host_array(__func__, out, dtype, &shape, GPUL_MEMORY_MANAGED);
 }
 
+/* Waits for `device` and all others that gpulite has used. Leaves any of them current; *call is what failed. */
+static cudaError_t gpul__wait_for_all(int32_t device, const char **call) {
+    cudaError_t first = cudaSuccess;
+    int32_t k;
+    for (k = 0; k < GPUL__DEVICES; ++k) {
+        const char *name = "cudaSetDevice";
+        cudaError_t e;
+        if (k != device && gpul__atomic_load(&gpul__shared.devices[k].state) != GPUL__KNOWN) continue;
+        e = cudaSetDevice(k);
+        if (e == cudaSuccess) {
+            name = "cudaDeviceSynchronize";
+            e = cudaDeviceSynchronize();
+        }
+        if (e == cudaSuccess) continue;
+        if (first == cudaSuccess) {
+            first = e;
+            *call = name;
+        } else gpul__clear_cuda(e);
+    }
+    return first;
+}
+
 /* Releases even when an error is pending, and reports that first. Needs no pool: CUDA knows where memory is from. */
 static gpul_status gpul__free(const char *function, gpul_array *a) {
     gpul_array old;
     gpul_status status;
     cudaError_t e = cudaSuccess, freed;
-    int current = -1;
+    int current = -1, moved;
     const char *call = "cudaGetDevice";
     if (a == NULL) return GPUL_OK;
     old = *a;
@@ -1970,30 +2167,36 @@ static gpul_status gpul__free(const char *function, gpul_array *a) {
         gpul__clear_cuda(e);
         if (cudaGetDevice(&current) != cudaSuccess) current = -1;
     }
-    if (current != old.device) {
+    moved = current != old.device;
+    if (moved) {
         const cudaError_t set = gpul__restore_device(old.device);
         if (e == cudaSuccess) call = "cudaSetDevice";
         if (e == cudaSuccess) e = set;
     }
     if (old.memory == GPUL_MEMORY_DEVICE) {
+        if (old.stream_number != 0 && gpul__stream_number(old.stream) != old.stream_number) { /* its stream is gone */
+            old.stream = NULL;
+            if (e == cudaSuccess) {
+                e = cudaDeviceSynchronize();
+                call = "cudaDeviceSynchronize";
+            }
+        }
         freed = gpul__device_release(old.data, old.owned, old.stream);
         if (e == cudaSuccess) call = old.owned == GPUL__OWNED_BY_POOL ? "cudaFreeAsync" : "cudaFree";
         if (old.device >= 0 && old.device < GPUL__DEVICES)
-            gpul__unaccount(&gpul__device_states[old.device], gpul_nbytes(&old));
+            gpul__unaccount(&gpul__shared.devices[old.device], gpul_nbytes(&old));
     } else if (old.memory == GPUL_MEMORY_MANAGED) {
         freed = cudaFree(old.data);
         if (e == cudaSuccess) call = "cudaFree";
-    } else { /* CUDA does not promise that cudaFreeHost waits for copies in flight */
-        if (e == cudaSuccess) {
-            e = cudaDeviceSynchronize();
-            call = "cudaDeviceSynchronize";
-        }
+    } else { /* CUDA does not promise that cudaFreeHost waits for copies in flight, which may be any device's */
+        moved = 1;
+        if (e == cudaSuccess) e = gpul__wait_for_all(old.device, &call);
         freed = cudaFreeHost(old.data);
         if (e == cudaSuccess) call = "cudaFreeHost";
     }
     if (e == cudaSuccess) e = freed;
     else if (freed != cudaSuccess && status == GPUL_OK) gpul__clear_cuda(freed);
-    if (current >= 0 && current != old.device) {
+    if (current >= 0 && moved) {
         const cudaError_t back = gpul__restore_device(current);
         if (back != cudaSuccess && e == cudaSuccess) {
             e = back;
@@ -2199,6 +2402,8 @@ static gpul_status gpul__copy_in(const gpul__scope *scope, const gpul_array *dst
     int64_t strides[GPUL_MAX_DIMS];
     gpul_status status;
     if (gpul_size(dst) == 0) return GPUL_OK;
+    status = gpul__check_staging(scope->function, host, stream);
+    if (status != GPUL_OK) return status;
     gpul__host_strides(dst, strides);
     gpul__plan_copy(&plan, dst, dst->strides, strides);
     if (plan.how != GPUL__BY_KERNEL) status = gpul__copy_run(&plan, dst->data, host, scope, stream);
@@ -2221,6 +2426,8 @@ static gpul_status gpul__copy_out(const gpul__scope *scope, void *host, const gp
     int64_t strides[GPUL_MAX_DIMS];
     gpul_status status;
     if (gpul_size(src) == 0) return GPUL_OK;
+    status = gpul__check_staging(scope->function, host, stream);
+    if (status != GPUL_OK) return status;
     gpul__host_strides(src, strides);
     gpul__plan_copy(&plan, src, strides, src->strides);
     if (plan.how != GPUL__BY_KERNEL) status = gpul__copy_run(&plan, host, src->data, scope, stream);
@@ -2387,8 +2594,8 @@ GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stre
     if (status == GPUL_OK) status = gpul__check_array(__func__, "src", src);
     if (status != GPUL_OK) return status;
     if (dst->dtype != src->dtype)
-        return gpul__fail(GPUL_ERROR_DTYPE, __func__, "src has %s, but dst %s", gpul__describe(one, sizeof one, src),
-                          gpul__describe(two, sizeof two, dst));
+        return gpul__fail(GPUL_ERROR_DTYPE, __func__, "src has %s, but dst %s, and nothing is converted",
+                          gpul__describe(one, sizeof one, src), gpul__describe(two, sizeof two, dst));
     same = dst->ndim == src->ndim;
     for (k = 0; same && k < dst->ndim; ++k) same = dst->shape[k] == src->shape[k];
     if (!same)
@@ -2524,6 +2731,8 @@ static gpul_status gpul__move_element(const char *function, const gpul_array *a,
     gpul_status status = gpul__begin(&scope, function, &a, 1);
     cudaError_t e;
     if (status != GPUL_OK) return status;
+    status = gpul__refuse_capture(function, stream);
+    if (status != GPUL_OK) return gpul__end(&scope, status);
     e = cudaMemcpyAsync(to, from, gpul_dtype_size(a->dtype), cudaMemcpyDefault, stream);
     if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaMemcpyAsync");
     else {
@@ -2825,6 +3034,7 @@ GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags) {
     e = cudaStreamCreateWithFlags(&stream,
                                   flags == GPUL_STREAM_NON_BLOCKING ? cudaStreamNonBlocking : cudaStreamDefault);
     if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaStreamCreateWithFlags");
+    gpul__stream_enter(stream);
     *out = stream;
     return GPUL_OK;
 }
@@ -2832,6 +3042,7 @@ GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags) {
 GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
     gpul_status status;
     gpul_stream old;
+    gpul__stream_slot *slot;
     cudaError_t e;
     int64_t idle;
     if (stream == NULL) return gpul__null(__func__, "stream");
@@ -2843,6 +3054,8 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
     if (e != cudaSuccess && status == GPUL_OK)
         status = gpul__fail_cuda(e, __func__, "cudaStreamGetId or cudaStreamQuery");
     else if (e != cudaSuccess) gpul__clear_cuda(e);
+    slot = gpul__find_stream(old);
+    if (slot != NULL) gpul__atomic_store(&slot->handle, 0); /* before CUDA can give the handle to another */
     e = cudaStreamDestroy(old);
     if (e != cudaSuccess && status == GPUL_OK) status = gpul__fail_cuda(e, __func__, "cudaStreamDestroy");
     if (e == cudaSuccess && idle != 0) (void)gpul__workspaces_pass(idle, 0);
@@ -3066,6 +3279,10 @@ GPUL_API gpul_status gpul_timer_seconds(double *seconds, gpul_timer *timer) {
     gpul_status status = GPUL_OK;
     if (seconds == NULL) return gpul__null(__func__, "seconds");
     if (timer == NULL) return gpul__null(__func__, "timer");
+    if (timer->lost != GPUL_OK)
+        return gpul__fail(timer->lost, __func__,
+                          "starting or stopping a GPUL_TIMED region returned %s: its time is lost",
+                          gpul_status_name(timer->lost));
     if (timer->pending > 0) status = gpul__pending(__func__);
     while (status == GPUL_OK && timer->pending > 0) status = gpul__timer_read(__func__, timer);
     if (status == GPUL_OK) *seconds = timer->total;
@@ -3078,6 +3295,7 @@ GPUL_API gpul_status gpul_timer_reset(gpul_timer *timer) {
     timer->total = 0;
     timer->regions = 0;
     timer->pending = 0;
+    timer->lost = GPUL_OK;
     return GPUL_OK;
 }
 
@@ -3271,23 +3489,27 @@ GPUL_API gpul_status gpul_device_info(gpul_device *info, int32_t device) {
     return status;
 }
 
-GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime) {
-    const gpul_status status = gpul__pending(__func__);
+static gpul_status gpul__cuda_versions(const char *function, int32_t *driver, int32_t *runtime) {
+    const gpul_status status = gpul__pending(function);
     int d = 0, r = 0;
     cudaError_t e;
     if (status != GPUL_OK) return status;
     e = cudaDriverGetVersion(&d);
     if (e != cudaSuccess && gpul__status_of(e) != GPUL_ERROR_NO_DEVICE)
-        return gpul__fail_cuda(e, __func__, "cudaDriverGetVersion");
+        return gpul__fail_cuda(e, function, "cudaDriverGetVersion");
     if (e != cudaSuccess) {
         gpul__clear_cuda(e);
         d = 0;
     }
     e = cudaRuntimeGetVersion(&r);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaRuntimeGetVersion");
+    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaRuntimeGetVersion");
     if (driver != NULL) *driver = (int32_t)d;
     if (runtime != NULL) *runtime = (int32_t)r;
     return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime) {
+    return gpul__cuda_versions(__func__, driver, runtime);
 }
 
 /* Text that knows how long it would be */
@@ -3368,37 +3590,43 @@ static gpul_status gpul__report_device(gpul__text *out, const char *function, in
     return status;
 }
 
-GPUL_API int64_t gpul_report(char *text, size_t size) {
-    gpul__text out;
-    gpul_status status;
+static gpul_status gpul__report(gpul__text *out, const char *function) {
     int32_t driver = 0, runtime = 0, index;
     int count = 0;
     cudaError_t e;
-    out.text = text;
-    out.size = size;
-    out.length = 0;
-    if (text == NULL && size > 0) {
-        (void)gpul__null(__func__, "text");
-        return -1;
-    }
-    status = gpul_cuda_versions(&driver, &runtime);
-    if (status != GPUL_OK) return -1;
-    gpul__append(&out, "gpulite " GPUL_VERSION ", CUDA runtime %d.%d (built with %d.%d)", (int)(runtime / 1000),
+    gpul_status status = gpul__cuda_versions(function, &driver, &runtime);
+    if (status != GPUL_OK) return status;
+    gpul__append(out, "gpulite " GPUL_VERSION ", CUDA runtime %d.%d (built with %d.%d)", (int)(runtime / 1000),
                  (int)(runtime % 1000 / 10), CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
-    if (driver == 0) gpul__append(&out, ", no driver\n");
-    else gpul__append(&out, ", driver for CUDA %d.%d\n", (int)(driver / 1000), (int)(driver % 1000 / 10));
+    if (driver == 0) gpul__append(out, ", no driver\n");
+    else gpul__append(out, ", driver for CUDA %d.%d\n", (int)(driver / 1000), (int)(driver % 1000 / 10));
 #ifdef GPULITE_NO_KERNELS
-    gpul__append(&out, "built with GPULITE_NO_KERNELS: arrays, copies and timers, no prebuilt operations\n");
+    gpul__append(out, "built with GPULITE_NO_KERNELS: arrays, copies and timers, no prebuilt operations\n");
 #endif
     e = cudaGetDeviceCount(&count);
     if (e != cudaSuccess) {
-        gpul__append(&out, "no CUDA device: %s (%s)\n", cudaGetErrorName(e), cudaGetErrorString(e));
+        gpul__append(out, "no CUDA device: %s (%s)\n", cudaGetErrorName(e), gpul__error_text(e));
         gpul__clear_cuda(e);
-    } else if (count == 0) gpul__append(&out, "no CUDA device\n");
+    } else if (count == 0) gpul__append(out, "no CUDA device\n");
     else
-        for (index = 0; index < count; ++index)
-            if (gpul__report_device(&out, __func__, index) != GPUL_OK) return -1;
-    return (int64_t)out.length;
+        for (index = 0; index < count && status == GPUL_OK; ++index) status = gpul__report_device(out, function, index);
+    return status;
+}
+
+GPUL_API gpul_status gpul_report(size_t *length, char *text, size_t size) {
+    gpul__text out;
+    gpul_status status;
+    if (text == NULL && size > 0) return gpul__null(__func__, "text");
+    memset(&out, 0, sizeof out);
+    status = gpul__report(&out, __func__); /* writes nothing: a failure leaves text as it is */
+    if (status == GPUL_OK && size > 0) {
+        out.text = text;
+        out.size = size;
+        out.length = 0;
+        status = gpul__report(&out, __func__);
+    }
+    if (status == GPUL_OK && length != NULL) *length = out.length;
+    return status;
 }
 
 GPUL_API gpul_status gpul_profile_start(void) {
@@ -3443,7 +3671,9 @@ static int32_t gpul__are_vectors(const gpul_array *out, gpul_dtype out_dtype, co
     for (i = -1; i < n_in; ++i) {
         const gpul_array *const a = i < 0 ? out : in[i];
         if (a == NULL || a->memory <= GPUL_MEMORY_NONE || a->memory > GPUL_MEMORY_HOST || a->data == NULL) return 0;
-        if (a->dtype != (i < 0 ? out_dtype : in_dtypes[i]) || a->dtype <= 0 || a->dtype > GPUL_BF16) return 0;
+        if (a->dtype != (i < 0 || in_dtypes == NULL ? out_dtype : in_dtypes[i]) || a->dtype <= 0 ||
+            a->dtype > GPUL_BF16)
+            return 0;
         if (a->ndim != 1 || a->strides[0] != 1 || a->shape[0] != out->shape[0]) return 0;
         if (a->shape[0] <= 0 || a->shape[0] > INT64_MAX / 8) return 0;
         if (a->data != out->data || a->dtype != out->dtype) {
@@ -3455,7 +3685,7 @@ static int32_t gpul__are_vectors(const gpul_array *out, gpul_dtype out_dtype, co
     return 1;
 }
 
-/* All checks, and out and the inputs as args of out's dimensions */
+/* All checks, and out and the inputs as args of out's dimensions. in_dtypes NULL: two inputs, and one dtype for all. */
 static gpul_status gpul__broadcast(const char *function, const char *const *names, gpul__elementwise_args *args,
                                    const gpul_array *out, gpul_dtype out_dtype, const gpul_array *const *in,
                                    const gpul_dtype *in_dtypes, int32_t n_in, gpul_stream stream) {
@@ -3467,13 +3697,21 @@ static gpul_status gpul__broadcast(const char *function, const char *const *name
         status = gpul__fail(GPUL_ERROR_ARGUMENT, function, "n_in = %d, not 0 to 3", (int)n_in);
     for (i = 0; status == GPUL_OK && i < n_in; ++i) status = gpul__check_array(function, names[i], in[i]);
     if (status != GPUL_OK) return status;
-    if (out->dtype != out_dtype)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "out has %s, but must be %s",
-                          gpul__describe(one, sizeof one, out), gpul_dtype_name(out_dtype));
-    for (i = 0; i < n_in; ++i)
+    if (in_dtypes == NULL) {
+        static const char *const all_names[3] = {"out", "a", "b"};
+        const gpul_array *all[3];
+        all[0] = out;
+        all[1] = in[0];
+        all[2] = in[1];
+        status = gpul__check_one_dtype(function, all_names, all);
+        if (status != GPUL_OK) return status;
+    } else if (out->dtype != out_dtype)
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but the operation is defined to give %s",
+                          gpul_dtype_name(out->dtype), gpul_dtype_name(out_dtype));
+    for (i = 0; in_dtypes != NULL && i < n_in; ++i)
         if (in[i]->dtype != in_dtypes[i])
-            return gpul__fail(GPUL_ERROR_DTYPE, function, "%s has %s, but must be %s", names[i],
-                              gpul__describe(one, sizeof one, in[i]), gpul_dtype_name(in_dtypes[i]));
+            return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s, but the operation is defined for %s", names[i],
+                              gpul_dtype_name(in[i]->dtype), gpul_dtype_name(in_dtypes[i]));
     gpul__elementwise_begin(args, out->data, gpul_size(out), stream);
     memcpy(args->shape, out->shape, sizeof args->shape);
     memcpy(args->strides[0], out->strides, sizeof args->strides[0]);
@@ -3546,10 +3784,8 @@ static gpul_status gpul__binary(const char *function, int32_t op, gpul_array *ou
                                 const gpul_array *b, gpul_stream stream) {
     static const char *const names[2] = {"a", "b"};
     const gpul_array *const in[2] = {a, b};
-    gpul_dtype dtypes[2];
-    dtypes[0] = dtypes[1] = out == NULL ? 0 : out->dtype; /* checked there, as is out */
-    return gpul__elementwise(function, names, gpul__find_elementwise(op, dtypes[0]), out, dtypes[0], in, dtypes, 2,
-                             stream);
+    const gpul_dtype dtype = out == NULL ? 0 : out->dtype; /* checked there, as is out */
+    return gpul__elementwise(function, names, gpul__find_elementwise(op, dtype), out, dtype, in, NULL, 2, stream);
 }
 
 GPUL_API gpul_status gpul_vecadd(gpul_array *out, const gpul_array *a, const gpul_array *b, gpul_stream stream) {
@@ -3561,6 +3797,11 @@ GPUL_API gpul_status gpul_vecmul(gpul_array *out, const gpul_array *a, const gpu
 #endif /* GPULITE_NO_KERNELS */
 /* ---- reductions, dot, gemv ---- */
 #ifndef GPULITE_NO_KERNELS
+
+/* alpha or beta in the type that gemv and gemm compute in */
+static double gpul__in_compute_type(double scalar, gpul_dtype dtype) {
+    return dtype == GPUL_F64 ? scalar : (double)(float)scalar;
+}
 
 static int32_t gpul__is_floating(gpul_dtype dtype) {
     return dtype == GPUL_F32 || dtype == GPUL_F64 || dtype == GPUL_F16 || dtype == GPUL_BF16;
@@ -3711,6 +3952,8 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
         args.outputs = gpul_size(out);
     }
     if (gpul__overlap(out, x)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "out overlaps x");
+    status = gpul__check_output(function, "out", out);
+    if (status != GPUL_OK) return status;
     arrays[0] = out;
     arrays[1] = x;
     status = gpul__begin(&scope, function, arrays, 2);
@@ -3753,11 +3996,11 @@ GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reduce
     if (status != GPUL_OK) return status;
     if (reducer == NULL) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "reducer is NULL");
     if (x->dtype != x_dtype)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s, but %s is needed", gpul_dtype_name(x->dtype),
-                          gpul_dtype_name(x_dtype));
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s, but the operation is defined for %s",
+                          gpul_dtype_name(x->dtype), gpul_dtype_name(x_dtype));
     if (out->dtype != out_dtype)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but %s is needed", gpul_dtype_name(out->dtype),
-                          gpul_dtype_name(out_dtype));
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but the operation is defined to give %s",
+                          gpul_dtype_name(out->dtype), gpul_dtype_name(out_dtype));
     if (axis != GPUL_ALL_AXES) status = gpul__check_axis(function, "x", x, &axis);
     return status != GPUL_OK ? status : gpul__reduce(function, reducer, out, x, axis, 0, stream);
 }
@@ -3801,26 +4044,68 @@ GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t o
     return gpul__reduce(function, reducer, out, x, axis, gpul__is_positional(op), stream);
 }
 
-static gpul_status gpul__reduce_host(const char *function, void *value, const gpul_array *x, int32_t op,
-                                     gpul_stream stream) {
+/* `from`, of one dtype, as another: the same value, or none. */
+static gpul_status gpul__convert(const char *function, void *to, gpul_dtype dtype, const void *from,
+                                 gpul_dtype from_dtype) {
+    uint64_t bits = 0;
+    int64_t whole = 0;
+    double value = 0, back = 0;
+    float single = 0;
+    int32_t i32 = 0;
+    uint8_t u8 = 0;
+    uint16_t half = 0;
+    gpul_status status = GPUL_OK;
+    switch (from_dtype) {
+    case GPUL_F32: memcpy(&single, from, sizeof single), value = (double)single; break;
+    case GPUL_F64: memcpy(&value, from, sizeof value); break;
+    case GPUL_I32: memcpy(&i32, from, sizeof i32), value = (double)i32; break;
+    case GPUL_U8: memcpy(&u8, from, sizeof u8), value = (double)u8; break;
+    case GPUL_I64: memcpy(&whole, from, sizeof whole), value = (double)whole; break;
+    default:
+        memcpy(&half, from, sizeof half);
+        value = (double)(from_dtype == GPUL_F16 ? gpul_f16_to_float(half) : gpul_bf16_to_float(half));
+    }
+    if (from_dtype == GPUL_I64 && dtype == GPUL_I64) bits = (uint64_t)whole;
+    else if (from_dtype == GPUL_I64 && (value >= 9223372036854775808.0 || (int64_t)value != whole))
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "the result, %lld, is no %s", (long long)whole,
+                          gpul_dtype_name(dtype));
+    else status = gpul__fill_bits(function, &bits, dtype, value);
+    if (status != GPUL_OK) return status;
+    memcpy(&single, &bits, sizeof single);
+    memcpy(&back, &bits, sizeof back);
+    if (dtype == GPUL_F32) back = (double)single;
+    if (dtype == GPUL_F16) back = (double)gpul_f16_to_float((uint16_t)bits);
+    if (dtype == GPUL_BF16) back = (double)gpul_bf16_to_float((uint16_t)bits);
+    if (gpul__is_floating(dtype) && back != value && value == value)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "the result, %.17g, is no %s", value, gpul_dtype_name(dtype));
+    memcpy(to, &bits, gpul_dtype_size(dtype));
+    return GPUL_OK;
+}
+
+/* `value` takes an element of `dtype`. */
+static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype dtype, const gpul_array *x, int32_t op,
+                                   gpul_stream stream) {
     const gpul__reducer *reducer = NULL;
     int32_t axis = GPUL_ALL_AXES;
     gpul__scope scope;
     gpul_array out;
-    gpul_status status, freed;
+    gpul_status status;
     double answer = 0; /* room for any dtype, aligned for any */
     cudaError_t e;
-    const size_t size = x == NULL ? 0 : gpul_dtype_size(gpul_reduce_dtype(op, x->dtype));
-    if (value == NULL) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "value is NULL");
-    status = gpul__check_reduction(function, x, op, &axis, &reducer);
-    if (status != GPUL_OK) return status;
-    status = gpul__begin(&scope, function, &x, 1);
+    size_t size;
+    if (value == NULL) return gpul__null(function, "value");
+    status = gpul__check_dtype(function, dtype);
+    if (status == GPUL_OK) status = gpul__check_reduction(function, x, op, &axis, &reducer);
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, &x, 1);
     if (status != GPUL_OK) return status;
     memset(&out, 0, sizeof out);
     out.dtype = gpul_reduce_dtype(op, x->dtype);
+    if (dtype == GPUL_F64 && gpul__is_floating(out.dtype) && op != GPUL_MIN && op != GPUL_MAX) out.dtype = GPUL_F64;
     out.memory = GPUL_MEMORY_DEVICE;
     out.device = scope.device;
-    status = gpul__scratch(&out.data, size, &scope, stream, function);
+    size = gpul_dtype_size(out.dtype);
+    status = gpul__refuse_capture(function, stream);
+    if (status == GPUL_OK) status = gpul__scratch(&out.data, size, &scope, stream, function);
     if (status != GPUL_OK) return gpul__end(&scope, status);
     status = gpul__reduce(function, reducer, &out, x, GPUL_ALL_AXES, gpul__is_positional(op), stream);
     if (status == GPUL_OK) {
@@ -3828,14 +4113,34 @@ static gpul_status gpul__reduce_host(const char *function, void *value, const gp
         if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
         if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "copy of the result");
     }
-    freed = gpul__scratch_free(out.data, &scope, stream, status == GPUL_OK ? function : NULL);
-    if (status == GPUL_OK) status = freed;
-    if (status == GPUL_OK) memcpy(value, &answer, size);
-    return gpul__end(&scope, status);
+    status = gpul__end(&scope, gpul__scratch_drop(out.data, &scope, stream, status));
+    return status != GPUL_OK ? status : gpul__convert(function, value, dtype, &answer, out.dtype);
 }
 
-GPUL_API gpul_status gpul_reduce_host(void *value, const gpul_array *x, int32_t op, gpul_stream stream) {
-    return gpul__reduce_host("gpul_reduce_host", value, x, op, stream);
+/* `value` takes an element of gpul_reduce_dtype(op, x's dtype). */
+static gpul_status gpul__reduce_host(const char *function, void *value, const gpul_array *x, int32_t op,
+                                     gpul_stream stream) {
+    return gpul__reduce_to(function, value, gpul_reduce_dtype(op, x->dtype), x, op, stream);
+}
+
+GPUL_API gpul_status gpul_reduce_host(void *value, gpul_dtype dtype, const gpul_array *x, int32_t op,
+                                      gpul_stream stream) {
+    return gpul__reduce_to(__func__, value, dtype, x, op, stream);
+}
+GPUL_API gpul_status gpul_sum(double *value, const gpul_array *x, gpul_stream stream) {
+    return gpul__reduce_to(__func__, value, GPUL_F64, x, GPUL_SUM, stream);
+}
+GPUL_API gpul_status gpul_min(double *value, const gpul_array *x, gpul_stream stream) {
+    return gpul__reduce_to(__func__, value, GPUL_F64, x, GPUL_MIN, stream);
+}
+GPUL_API gpul_status gpul_max(double *value, const gpul_array *x, gpul_stream stream) {
+    return gpul__reduce_to(__func__, value, GPUL_F64, x, GPUL_MAX, stream);
+}
+GPUL_API gpul_status gpul_mean(double *value, const gpul_array *x, gpul_stream stream) {
+    return gpul__reduce_to(__func__, value, GPUL_F64, x, GPUL_MEAN, stream);
+}
+GPUL_API gpul_status gpul_var(double *value, const gpul_array *x, gpul_stream stream) {
+    return gpul__reduce_to(__func__, value, GPUL_F64, x, GPUL_VAR, stream);
 }
 
 GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream) {
@@ -3853,8 +4158,8 @@ GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_a
         return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s, but float32 or float64 is needed",
                           gpul_dtype_name(x->dtype));
     if (y->dtype != x->dtype)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "y is %s, but x is %s", gpul_dtype_name(y->dtype),
-                          gpul_dtype_name(x->dtype));
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "y is %s, but x is %s, and nothing is converted",
+                          gpul_dtype_name(y->dtype), gpul_dtype_name(x->dtype));
     if (out->dtype != x->dtype && out->dtype != GPUL_F64)
         return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but the dot of %s is %s or float64",
                           gpul_dtype_name(out->dtype), gpul_dtype_name(x->dtype), gpul_dtype_name(x->dtype));
@@ -3897,20 +4202,20 @@ GPUL_API gpul_status gpul_gemv(gpul_array *y, double alpha, const gpul_array *A,
     const gpul__reducer *reducer;
     gpul__reduce_args args;
     gpul__scope scope;
+    static const char *const names[3] = {"y", "A", "x"};
     const gpul_array *arrays[3];
     char text[2][96];
-    gpul_status status = gpul__check_array(function, "A", A);
+    gpul_status status = gpul__check_array(function, "y", y);
+    if (status == GPUL_OK) status = gpul__check_array(function, "A", A);
     if (status == GPUL_OK) status = gpul__check_array(function, "x", x);
-    if (status == GPUL_OK) status = gpul__check_array(function, "y", y);
+    if (status != GPUL_OK) return status;
+    arrays[0] = y;
+    arrays[1] = A;
+    arrays[2] = x;
+    status = gpul__check_one_dtype(function, names, arrays);
     if (status != GPUL_OK) return status;
     if (A->dtype != GPUL_F32 && A->dtype != GPUL_F64)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "A is %s, but float32 or float64 is needed",
-                          gpul_dtype_name(A->dtype));
-    if (x->dtype != A->dtype)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s, but A is %s", gpul_dtype_name(x->dtype),
-                          gpul_dtype_name(A->dtype));
-    if (y->dtype != A->dtype)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "y is %s, but A is %s", gpul_dtype_name(y->dtype),
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "A is %s; float32 and float64 are taken",
                           gpul_dtype_name(A->dtype));
     if (A->ndim != 2)
         return gpul__fail(GPUL_ERROR_SHAPE, function, "A has %s, but a matrix is needed",
@@ -3925,21 +4230,22 @@ GPUL_API gpul_status gpul_gemv(gpul_array *y, double alpha, const gpul_array *A,
                           gpul_dtype_name(A->dtype), (long long)A->shape[0]);
     if (gpul__overlap(y, A)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "y overlaps A");
     if (gpul__overlap(y, x)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "y overlaps x");
+    status = gpul__check_output(function, "y", y);
+    if (status != GPUL_OK) return status;
     reducer = gpul__find_reducer(GPUL__GEMV, A->dtype);
     if (reducer == NULL)
         return gpul__fail(GPUL_ERROR_UNSUPPORTED, function,
                           "gpulite_kernels.cu was built with GPULITE_NO_GEMV, without this operation");
-    arrays[0] = y;
-    arrays[1] = A;
-    arrays[2] = x;
     status = gpul__begin(&scope, function, arrays, 3);
     if (status != GPUL_OK) return status;
     memset(&args, 0, sizeof args);
+    args.alpha = gpul__in_compute_type(alpha, A->dtype);
+    args.beta = gpul__in_compute_type(beta, A->dtype);
     args.x = A->data;
     args.y = x->data;
     args.out = y->data;
     args.out_dtype = y->dtype;
-    args.n = alpha == 0 ? 0 : A->shape[1]; /* alpha = 0: a product of no columns, so that A and x are not read */
+    args.n = args.alpha == 0 ? 0 : A->shape[1]; /* alpha = 0: a product of no columns, so that A and x are not read */
     args.outputs = A->shape[0];
     args.reduce_ndim = 1;
     args.reduce_shape[0] = args.n;
@@ -3949,8 +4255,6 @@ GPUL_API gpul_status gpul_gemv(gpul_array *y, double alpha, const gpul_array *A,
     args.outer_shape[0] = A->shape[0];
     args.x_outer[0] = A->strides[0];
     args.out_stride[0] = y->strides[0];
-    args.alpha = alpha;
-    args.beta = beta;
     if (args.outputs > 0) status = gpul__reduce_launch(function, reducer, &args, &scope, stream);
     return gpul__end(&scope, status);
 }
@@ -4255,8 +4559,18 @@ GPUL_API gpul_status gpul_histogram(gpul_array *counts, const gpul_array *x, dou
 
 GPUL_API gpul_status gpul_histogram_ex(gpul_array *counts, const gpul_array *x, const gpul_histogram_options *options,
                                        gpul_stream stream) {
-    if (!options) return gpul__fail(GPUL_ERROR_ARGUMENT, "gpul_histogram_ex", "options is NULL");
-    return gpul__histogram("gpul_histogram_ex", counts, x, options, stream);
+    if (options == NULL) return gpul__null(__func__, "options");
+    if (!(options->lo == 0 && options->hi == 0) &&
+        (options->range == GPUL_RANGE_AUTO || options->range == GPUL_RANGE_EDGES))
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
+                          "options->lo = %g and hi = %g are set, but options->range is not GPUL_RANGE_LO_HI",
+                          options->lo, options->hi);
+    if ((options->edges != NULL || options->n_edges != 0) &&
+        (options->range == GPUL_RANGE_AUTO || options->range == GPUL_RANGE_LO_HI))
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
+                          "options->edges and n_edges = %lld are set, but options->range is not GPUL_RANGE_EDGES",
+                          (long long)options->n_edges);
+    return gpul__histogram(__func__, counts, x, options, stream);
 }
 
 GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtype dtype, double lo, double hi) {
@@ -4308,17 +4622,11 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
         status = gpul__check_array(function, names[i], arrays[i]);
         if (status != GPUL_OK) return status;
     }
-    for (i = 1; i < 3; ++i) {
-        const gpul_dtype dtype = arrays[i]->dtype;
-        if (dtype != GPUL_F32 && dtype != GPUL_F64 && dtype != GPUL_F16 && dtype != GPUL_BF16)
-            return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s; float32, float64, float16 and bfloat16 are taken",
-                              names[i], gpul_dtype_name(dtype));
-    }
-    if (B->dtype != A->dtype || C->dtype != A->dtype) {
-        i = B->dtype != A->dtype ? 2 : 0;
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s, but A is %s", names[i],
-                          gpul_dtype_name(arrays[i]->dtype), gpul_dtype_name(A->dtype));
-    }
+    status = gpul__check_one_dtype(function, names, arrays);
+    if (status != GPUL_OK) return status;
+    if (!gpul__is_floating(A->dtype))
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "A is %s; float32, float64, float16 and bfloat16 are taken",
+                          gpul_dtype_name(A->dtype));
     for (i = 0; i < 3; ++i)
         if (arrays[i]->ndim != 2)
             return gpul__fail(GPUL_ERROR_SHAPE, function, "%s has %s, but must be a matrix", names[i],
@@ -4352,8 +4660,8 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     memset(&args, 0, sizeof args);
     args.K = A->shape[1];
     args.C = C->data;
-    args.alpha = alpha;
-    args.beta = beta;
+    args.alpha = gpul__in_compute_type(alpha, C->dtype);
+    args.beta = gpul__in_compute_type(beta, C->dtype);
     args.dtype = C->dtype;
     args.sms = scope.machine.sms;
     args.shared_optin = scope.machine.shared_optin;
@@ -4392,11 +4700,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     args.scratch = scratch;
     error = gpul__gemm_launch(&args);
     if (error != 0) status = gpul__fail_cuda((cudaError_t)error, function, "launching the kernels");
-    if (scratch) {
-        const gpul_status freed = gpul__scratch_free(scratch, &scope, stream, function);
-        if (status == GPUL_OK) status = freed;
-    }
-    return gpul__end(&scope, status);
+    return gpul__end(&scope, gpul__scratch_drop(scratch, &scope, stream, status));
 }
 
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream) {

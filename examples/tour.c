@@ -299,15 +299,10 @@ static double check_projection(tour *t) {
 
 /* numpy.histogram's automatic range, as two reductions whose results the host reads. */
 static void run_range(tour *t) {
-    double f64[2] = {0, 0};
-    float f32[2] = {0, 0};
-    const int single = t->dtype == GPUL_F32;
     GPUL_TIMED(t->timer, t->stream) {
-        GPUL_CHECK(gpul_reduce_host(single ? (void *)&f32[0] : (void *)&f64[0], &t->p, GPUL_MIN, t->stream));
-        GPUL_CHECK(gpul_reduce_host(single ? (void *)&f32[1] : (void *)&f64[1], &t->p, GPUL_MAX, t->stream));
+        GPUL_CHECK(gpul_min(&t->lo, &t->p, t->stream));
+        GPUL_CHECK(gpul_max(&t->hi, &t->p, t->stream));
     }
-    t->lo = single ? (double)f32[0] : f64[0];
-    t->hi = single ? (double)f32[1] : f64[1];
 }
 static double check_range(tour *t) {
     gpul_array p = download(t, &t->p);

@@ -114,7 +114,7 @@ static void *worker(void *result) { /* many threads make, use and free arrays at
         *wrong += gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING) != GPUL_OK;
         *wrong += gpul_device_array(&a, GPUL_I32, gpul_1d(5000 + round), s) != GPUL_OK;
         *wrong += gpul_fill(&a, seed, s) != GPUL_OK;
-        *wrong += gpul_reduce_host(&sum, &a, GPUL_SUM, s) != GPUL_OK;
+        *wrong += gpul_reduce_host(&sum, GPUL_I64, &a, GPUL_SUM, s) != GPUL_OK;
         *wrong += sum != (int64_t)seed * (5000 + round);
         *wrong += gpul_free(&a) != GPUL_OK;
         *wrong += gpul_stream_synchronize(s) != GPUL_OK;

@@ -50,7 +50,7 @@ static void test_ordering(void) { /* producer and consumer on two streams, order
         CHECK_OK(gpul_vecmul(&c, &b, &b, s[2]));
         CHECK_OK(gpul_stream_wait(s[0], s[2])); /* before a is filled again */
     }
-    CHECK_OK(gpul_reduce_host(&sum, &c, GPUL_SUM, s[2]));
+    CHECK_OK(gpul_sum(&sum, &c, s[2]));
     CHECK_NEAR(sum, 18.0 * 18 * (double)n, 0);
     CHECK_OK(gpul_device_synchronize());
     CHECK_OK(gpul_free(&a));
