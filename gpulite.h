@@ -459,10 +459,11 @@ GPUL_API gpul_status gpul_timer_free(gpul_timer *timer);
 /* Times the block that follows: GPUL_TIMED(t, stream) { ... }. Leave the block only through its end. The block runs even
  * where starting fails; timer.lost keeps the first failure of a start or a stop, until gpul_timer_reset. */
 #define GPUL_TIMED(timer, stream) GPUL__TIMED_1(timer, stream, __LINE__)
-#define GPUL__TIMED_1(timer, stream, line) GPUL__TIMED_2(timer, stream, gpul__once_##line)
-#define GPUL__TIMED_2(timer, stream, once)                                                                             \
-    for (int once = gpul__timed(&(timer), gpul_timer_start(&(timer), (stream)), 1); once;                              \
-         once = gpul__timed(&(timer), (timer).running ? gpul_timer_stop(&(timer), (stream)) : GPUL_OK, 0))
+#define GPUL__TIMED_1(timer, stream, line) GPUL__TIMED_2(timer, stream, line)
+#define GPUL__TIMED_2(timer, stream, line)                                                                             \
+    for (int gpul__once_##line = gpul__timed(&(timer), gpul_timer_start(&(timer), (stream)), 1); gpul__once_##line;    \
+         gpul__once_##line =                                                                                           \
+             gpul__timed(&(timer), (timer).running ? gpul_timer_stop(&(timer), (stream)) : GPUL_OK, 0))
 static inline int gpul__timed(gpul_timer *timer, gpul_status status, int again) {
     if (timer->lost == GPUL_OK) timer->lost = status;
     return again;
@@ -3070,19 +3071,23 @@ GPUL_API gpul_status gpul_stream_synchronize(gpul_stream stream) {
     return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaStreamSynchronize");
 }
 
-/* "Not ready" is an answer and no error. */
-static gpul_status gpul__answer(const char *function, const char *call, cudaError_t e, int32_t *done) {
-    if (e == cudaErrorNotReady) gpul__clear_cuda(e);
-    else if (e != cudaSuccess) return gpul__fail_cuda(e, function, call);
+/* "Not ready" is an answer and no error. `before`: what was pending, and may be the caller's own answer. */
+static gpul_status gpul__answer(const char *function, const char *call, cudaError_t before, cudaError_t e,
+                                int32_t *done) {
+    if (e != cudaSuccess && e != cudaErrorNotReady) return gpul__fail_cuda(e, function, call);
+    if (e != before) gpul__clear_cuda(e);
     *done = e == cudaSuccess;
     return GPUL_OK;
 }
 
 GPUL_API gpul_status gpul_stream_query(int32_t *done, gpul_stream stream) {
     gpul_status status;
+    cudaError_t before;
     if (done == NULL) return gpul__null(__func__, "done");
+    before = cudaPeekAtLastError();
     status = gpul__pending(__func__);
-    return status != GPUL_OK ? status : gpul__answer(__func__, "cudaStreamQuery", cudaStreamQuery(stream), done);
+    return status != GPUL_OK ? status
+                             : gpul__answer(__func__, "cudaStreamQuery", before, cudaStreamQuery(stream), done);
 }
 
 GPUL_API gpul_status gpul_stream_wait(gpul_stream waiter, gpul_stream other) {
@@ -3162,10 +3167,12 @@ GPUL_API gpul_status gpul_event_synchronize(gpul_event event) {
 
 GPUL_API gpul_status gpul_event_query(int32_t *done, gpul_event event) {
     gpul_status status;
+    cudaError_t before;
     if (done == NULL) return gpul__null(__func__, "done");
     if (event == NULL) return gpul__null(__func__, "event");
+    before = cudaPeekAtLastError();
     status = gpul__pending(__func__);
-    return status != GPUL_OK ? status : gpul__answer(__func__, "cudaEventQuery", cudaEventQuery(event), done);
+    return status != GPUL_OK ? status : gpul__answer(__func__, "cudaEventQuery", before, cudaEventQuery(event), done);
 }
 
 static gpul_status gpul__elapsed(const char *function, double *seconds, gpul_event start, gpul_event stop) {

@@ -387,6 +387,47 @@ static void test_no_device(void) {
     standin_reset();
     CHECK_OK(gpul_device_count(&count));
     CHECK_INT(count, 1);
+    /* no driver at all, of which CUDA says that its version is insufficient */
+    standin_fail("cudaGetDevice", 1, cudaErrorInsufficientDriver, STANDIN_FROM_THEN_ON);
+    standin_fail("cudaGetDeviceCount", 1, cudaErrorInsufficientDriver, STANDIN_FROM_THEN_ON);
+    CHECK_FAILS(gpul_device_array(&a, GPUL_F32, gpul_1d(3), NULL), GPUL_ERROR_NO_DEVICE, "gpul_device_array",
+                "version is insufficient"); /* there is one, and it is old */
+    standin_fail("cudaDriverGetVersion", 1, cudaErrorInsufficientDriver, STANDIN_FROM_THEN_ON);
+    CHECK_FAILS(gpul_device_array(&a, GPUL_F32, gpul_1d(3), NULL), GPUL_ERROR_NO_DEVICE, "gpul_device_array",
+                "there is no CUDA driver");
+    CHECK(strstr(gpul_last_error()->message, "insufficient") == NULL);
+    CHECK_OK(gpul_report(&length, text, sizeof text));
+    CHECK(strstr(text, "there is no CUDA driver") != NULL && strstr(text, "insufficient") == NULL);
+    CHECK_INT(cudaPeekAtLastError(), cudaSuccess);
+    standin_fail_clear();
+}
+
+/* Pinned memory may be read by any device: it is there until all of them are done. */
+static void test_pinned_of_two_devices(void) {
+    gpul_array pinned = GPUL_ZERO, there = GPUL_ZERO;
+    gpul_stream s = NULL;
+    float back[100];
+    standin_reset();
+    standin_devices(3);
+    CHECK_OK(gpul_device_select(1));
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    CHECK_OK(gpul_device_array(&there, GPUL_F32, gpul_1d(100), s));
+    CHECK_OK(gpul_device_select(0));
+    CHECK_OK(gpul_pinned_array(&pinned, GPUL_F32, gpul_1d(100)));
+    for (int i = 0; i < 100; i++) ((float *)pinned.data)[i] = (float)i;
+    CHECK_OK(gpul_copy_to_device(&there, pinned.data, s)); /* enqueued on device 1, and lazy */
+    CHECK_OK(gpul_free(&pinned));
+    CHECK_OK(gpul_copy_to_host(back, &there, s));
+    CHECK_OK(gpul_stream_synchronize(s));
+    CHECK_NEAR(back[99], 99, 0);
+    {
+        int32_t current = -1;
+        CHECK_OK(gpul_device_current(&current));
+        CHECK_INT(current, 0);
+    }
+    CHECK_OK(gpul_free(&there));
+    CHECK_OK(gpul_stream_destroy(&s));
+    standin_reset();
 }
 
 static void test_two_devices(void) {
@@ -472,6 +513,7 @@ int main(void) {
     RUN(test_free_order);
 #ifdef GPULITE_CPU_STANDIN
     RUN(test_no_device);
+    RUN(test_pinned_of_two_devices);
     RUN(test_two_devices);
 #endif
     return check_end();

@@ -160,6 +160,29 @@ static void test_pending(void) {
     world_close(&w);
 }
 
+#ifdef GPULITE_CPU_STANDIN
+/* A kernel that ruined the context: every later message says that it is lost and what to do, not to fetch the error. */
+static void test_lost_context(void) {
+    static const int codes[] = {cudaErrorIllegalAddress, cudaErrorLaunchFailure, cudaErrorAssert,
+                                cudaErrorMisalignedAddress, cudaErrorHardwareStackError};
+    gpul_array a = GPUL_ZERO;
+    CHECK_OK(gpul_device_array(&a, GPUL_F32, gpul_1d(10), NULL));
+    for (int i = 0; i < COUNT_OF(codes); i++) {
+        standin_fail("cudaDeviceSynchronize", 1, codes[i], STANDIN_ONCE | STANDIN_STICKY);
+        CHECK_FAILS(gpul_device_synchronize(), GPUL_ERROR_CUDA, "gpul_device_synchronize", "context is lost");
+        CHECK_FAILS(gpul_fill(&a, 1, NULL), GPUL_ERROR_CUDA, "gpul_fill", "context is lost");
+        CHECK_INT(gpul_last_error()->cuda_code, codes[i]);
+        (void)cudaDeviceSynchronize(); /* the caller's own call leaves it pending */
+        CHECK_INT(cudaPeekAtLastError(), codes[i]);
+        CHECK_FAILS(gpul_fill(&a, 1, NULL), GPUL_ERROR_CUDA, "gpul_fill", "end this process");
+        CHECK(strstr(gpul_last_error()->message, "fetch it") == NULL);
+        standin_reset();
+        (void)cudaGetLastError();
+    }
+    CHECK_OK(gpul_free(&a));
+}
+#endif
+
 /* Freeing must not leak because of somebody else's error: either it frees, or it leaves the array to be freed later. */
 static void test_pending_free(void) {
     gpul_array a = GPUL_ZERO;
@@ -187,5 +210,8 @@ int main(void) {
     RUN(test_many_threads);
     RUN(test_pending);
     RUN(test_pending_free);
+#ifdef GPULITE_CPU_STANDIN
+    RUN(test_lost_context);
+#endif
     return check_end();
 }

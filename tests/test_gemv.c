@@ -83,6 +83,40 @@ static void test_scalars(void) { /* every pair of interesting alpha and beta, in
                     one_case(d ? GPUL_F64 : GPUL_F32, 37, 70, layout, 0, LAY_C, scalars[i], scalars[j], layout & 1, 1);
 }
 
+/* alpha and beta are taken in the type of the arrays: one that rounds to 0 is 0, and what it scales is not read. */
+static void test_tiny_scalars(void) {
+    const double tiny = 1e-50; /* 0 as a float */
+    gpul_array A = GPUL_ZERO, x = GPUL_ZERO, y = GPUL_ZERO, C = GPUL_ZERO;
+    float got[9];
+    CHECK_OK(gpul_device_array(&A, GPUL_F32, gpul_2d(3, 3), NULL));
+    CHECK_OK(gpul_device_array(&x, GPUL_F32, gpul_1d(3), NULL));
+    CHECK_OK(gpul_device_array(&y, GPUL_F32, gpul_1d(3), NULL));
+    CHECK_OK(gpul_device_array(&C, GPUL_F32, gpul_2d(3, 3), NULL));
+    CHECK_OK(gpul_fill(&A, (double)NAN, NULL));
+    CHECK_OK(gpul_fill(&x, 1, NULL));
+    CHECK_OK(gpul_fill(&y, 5, NULL));
+    CHECK_OK(gpul_fill(&C, 5, NULL));
+    CHECK_OK(gpul_gemv(&y, tiny, &A, &x, 1, NULL));
+    CHECK_OK(gpul_copy_to_host(got, &y, NULL));
+    CHECK(got[0] == 5 && got[2] == 5);
+    CHECK_OK(gpul_gemm(&C, tiny, &A, &A, 1, NULL));
+    CHECK_OK(gpul_copy_to_host(got, &C, NULL));
+    CHECK(got[0] == 5 && got[8] == 5);
+    CHECK_OK(gpul_fill(&A, 1, NULL));
+    CHECK_OK(gpul_fill(&y, (double)NAN, NULL));
+    CHECK_OK(gpul_fill(&C, (double)NAN, NULL));
+    CHECK_OK(gpul_gemv(&y, 1, &A, &x, tiny, NULL));
+    CHECK_OK(gpul_copy_to_host(got, &y, NULL));
+    CHECK(got[0] == 3 && got[2] == 3);
+    CHECK_OK(gpul_gemm(&C, 1, &A, &A, tiny, NULL));
+    CHECK_OK(gpul_copy_to_host(got, &C, NULL));
+    CHECK(got[0] == 3 && got[8] == 3);
+    CHECK_OK(gpul_free(&A));
+    CHECK_OK(gpul_free(&x));
+    CHECK_OK(gpul_free(&y));
+    CHECK_OK(gpul_free(&C));
+}
+
 static void test_long(void) {
     static const int64_t shapes[][2] = {{3, 20000}, {20000, 3},  {1, 50000}, {300, 300},
                                         {5, 4097},  {1000, 513}, {2, 65537}};
@@ -266,7 +300,9 @@ static void test_errors(void) {
     CHECK_FAILS(gpul_gemv(&zero, 1, &A, &x, 0, NULL), GPUL_ERROR_ARGUMENT, g, "y");
     CHECK_FAILS(gpul_gemv(&y, 1, &i, &iv, 0, NULL), GPUL_ERROR_DTYPE, g, "A");
     CHECK_FAILS(gpul_gemv(&y, 1, &A, &d, 0, NULL), GPUL_ERROR_DTYPE, g, "x");
-    CHECK_FAILS(gpul_gemv(&d, 1, &A, &x, 0, NULL), GPUL_ERROR_DTYPE, g, "y");
+    CHECK_FAILS(gpul_gemv(&d, 1, &A, &x, 0, NULL), GPUL_ERROR_DTYPE, g, ": y is float64, but A is float32");
+    CHECK_FAILS(gpul_gemv(&y, 1, &i, &x, 0, NULL), GPUL_ERROR_DTYPE, g, ": A is int32, but y is float32");
+    CHECK_FAILS(gpul_gemv(&iv, 1, &i, &iv, 0, NULL), GPUL_ERROR_DTYPE, g, "A is int32; float32 and float64 are taken");
     CHECK_FAILS(gpul_gemv(&y, 1, &x, &x, 0, NULL), GPUL_ERROR_SHAPE, g, "A");
     CHECK_FAILS(gpul_gemv(&y, 1, &A, &y, 0, NULL), GPUL_ERROR_SHAPE, g, "x");
     CHECK_FAILS(gpul_gemv(&x, 1, &A, &x, 0, NULL), GPUL_ERROR_SHAPE, g, "y");
@@ -274,6 +310,12 @@ static void test_errors(void) {
     CHECK_OK(gpul_index(&column, &A, 1, 1));
     CHECK_FAILS(gpul_gemv(&column, 1, &A, &x, 0, NULL), GPUL_ERROR_OVERLAP, g, "y");
     CHECK_OK(gpul_slice(&flat, &x, 0, 0, 3, 1));
+    {
+        const int64_t still[1] = {0};
+        gpul_array same = GPUL_ZERO;
+        CHECK_OK(gpul_wrap_strided(&same, y.data, GPUL_F32, gpul_1d(3), still));
+        CHECK_FAILS(gpul_gemv(&same, 1, &A, &x, 0, NULL), GPUL_ERROR_OVERLAP, g, "y");
+    }
     CHECK_FAILS(gpul_gemv(&flat, 1, &A, &x, 0, NULL), GPUL_ERROR_OVERLAP, g, "y");
     CHECK_OK(gpul_copy_to_host(got, &y, NULL));
     CHECK(got[0] == 77 && got[2] == 77);
@@ -289,6 +331,7 @@ int main(void) {
     check_begin("gemv");
     RUN(test_shapes);
     RUN(test_scalars);
+    RUN(test_tiny_scalars);
     RUN(test_long);
     RUN(test_integers);
     RUN(test_transposed);

@@ -249,7 +249,10 @@ static void test_errors(void) {
     CHECK_FAILS(gpul_matmul(&C, &A, &zero, NULL), GPUL_ERROR_ARGUMENT, m, "B");
     CHECK_FAILS(gpul_matmul(&C, &i, &B, NULL), GPUL_ERROR_DTYPE, m, "A");
     CHECK_FAILS(gpul_matmul(&C, &A, &d, NULL), GPUL_ERROR_DTYPE, m, "B");
-    CHECK_FAILS(gpul_matmul(&d, &A, &B, NULL), GPUL_ERROR_DTYPE, m, "C");
+    CHECK_FAILS(gpul_matmul(&d, &A, &B, NULL), GPUL_ERROR_DTYPE, m,
+                ": C is float64, but A is float32 and B is float32");
+    CHECK_FAILS(gpul_matmul(&C, &d, &B, NULL), GPUL_ERROR_DTYPE, m,
+                ": A is float64, but C is float32 and B is float32");
     CHECK_FAILS(gpul_matmul(&C, &v, &B, NULL), GPUL_ERROR_SHAPE, m, "A");
     CHECK_FAILS(gpul_matmul(&C, &A, &v, NULL), GPUL_ERROR_SHAPE, m, "B");
     CHECK_FAILS(gpul_matmul(&v, &A, &B, NULL), GPUL_ERROR_SHAPE, m, "C");

@@ -73,6 +73,84 @@ static void test_destroy_while_busy(void) {
     CHECK_OK(gpul_free(&a));
 }
 
+/* Memory outlives the stream that it was made on: it is freed, counted, and not in the order of a later stream that has
+ * the same handle. */
+static void test_free_after_destroy(void) {
+    float *host = (float *)calloc(100000, 4);
+    int64_t used = -1;
+    for (int round = 0; round < 20; round++) {
+        gpul_stream s = NULL, next = NULL, busy = NULL;
+        gpul_array a = GPUL_ZERO, b = GPUL_ZERO, out = GPUL_ZERO;
+        CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+        CHECK_OK(gpul_stream_create(&busy, GPUL_STREAM_NON_BLOCKING));
+        CHECK_OK(gpul_device_array(&a, GPUL_F32, gpul_1d(100000), s));
+        CHECK_OK(gpul_device_array(&b, GPUL_F32, gpul_1d(100000), s));
+        CHECK_OK(gpul_device_array(&out, GPUL_F32, gpul_1d(100000), NULL));
+        CHECK_OK(gpul_fill(&a, round, s));
+        CHECK_OK(gpul_stream_wait(busy, s));
+        CHECK_OK(gpul_copy(&out, &a, busy)); /* still to come when a is freed */
+        CHECK_OK(gpul_stream_destroy(&s));
+        CHECK_OK(gpul_stream_create(&next, GPUL_STREAM_NON_BLOCKING)); /* CUDA may give the handle again */
+        CHECK_OK(gpul_free(&a));
+        CHECK_OK(gpul_free(&b));
+        CHECK_OK(gpul_stream_synchronize(busy));
+        CHECK_OK(gpul_copy_to_host(host, &out, NULL));
+        CHECK_NEAR(host[99999], round, 0);
+        CHECK_OK(gpul_free(&out));
+        CHECK_OK(gpul_memory_used(&used, NULL));
+        CHECK_INT(used, 0);
+        CHECK_OK(gpul_stream_destroy(&next));
+        CHECK_OK(gpul_stream_destroy(&busy));
+    }
+    free(host);
+}
+
+/* Many streams at a time: each array is freed in its own stream's order, and without a wait while that is there. */
+static void test_many_streams(void) {
+    enum { MANY = 300 };
+    static gpul_stream s[MANY];
+    static gpul_array a[MANY];
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < MANY; i++) CHECK_OK(gpul_stream_create(&s[i], GPUL_STREAM_NON_BLOCKING));
+        for (int i = 0; i < MANY; i++) CHECK_OK(gpul_device_array(&a[i], GPUL_U8, gpul_1d(64), s[i]));
+        for (int i = 0; i < MANY; i++) CHECK(a[i].stream_number != 0 && a[i].stream == s[i]);
+        for (int i = 0; i < MANY; i += 2) CHECK_OK(gpul_stream_destroy(&s[i]));
+        for (int i = 0; i < MANY; i++) {
+#ifdef GPULITE_CPU_STANDIN
+            const long waits = standin_calls("cudaDeviceSynchronize");
+#endif
+            CHECK_OK(gpul_free(&a[i]));
+#ifdef GPULITE_CPU_STANDIN
+            CHECK_INT(standin_calls("cudaDeviceSynchronize") - waits, i % 2 == 0);
+#endif
+        }
+        for (int i = 0; i < MANY; i++) CHECK_OK(gpul_stream_destroy(&s[i]));
+    }
+}
+
+/* The answer to a question of the caller's is no error that stops a call. */
+static void test_not_ready(void) {
+    gpul_stream s = NULL;
+    gpul_array a = GPUL_ZERO;
+    int32_t done = -1;
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    CHECK_OK(gpul_device_array(&a, GPUL_F64, gpul_1d(1 << 20), NULL));
+    CHECK_OK(gpul_device_synchronize());
+    for (int k = 0; k < 50; k++) CHECK_OK(gpul_fill(&a, k, s));
+    if (cudaStreamQuery(s) == cudaErrorNotReady) {
+        CHECK_OK(gpul_fill(&a, 3, s));
+        CHECK_INT(cudaPeekAtLastError(), cudaErrorNotReady); /* the caller's, and left there */
+        CHECK_OK(gpul_stream_query(&done, s));
+        CHECK_INT(cudaPeekAtLastError(), cudaErrorNotReady);
+        (void)cudaGetLastError();
+    }
+    CHECK_OK(gpul_stream_synchronize(s));
+    CHECK_OK(gpul_stream_query(&done, s));
+    CHECK_INT(done, 1);
+    CHECK_OK(gpul_free(&a));
+    CHECK_OK(gpul_stream_destroy(&s));
+}
+
 static void test_events(void) {
     gpul_event a = NULL, b = NULL;
     gpul_stream s = NULL;
@@ -177,6 +255,40 @@ static void test_timers(void) {
         CHECK_OK(gpul_timer_start(&t, NULL)); /* freed while it runs */
         CHECK_OK(gpul_timer_free(&t));
     }
+    { /* nested, and with failures that nobody looks at in between */
+        gpul_timer t = GPUL_ZERO, u = GPUL_ZERO;
+        double seconds = -3;
+        int blocks = 0;
+        GPUL_TIMED(t, NULL) {
+            GPUL_TIMED(u, NULL) { blocks++; }
+        }
+        CHECK_OK(gpul_timer_seconds(&seconds, &u));
+        CHECK_OK(gpul_timer_seconds(&seconds, &t));
+        CHECK_OK(gpul_timer_start(&t, NULL));
+        GPUL_TIMED(t, NULL) { blocks++; } /* runs already */
+        CHECK_INT(blocks, 2);
+        seconds = -3;
+        CHECK_FAILS(gpul_timer_seconds(&seconds, &t), GPUL_ERROR_ARGUMENT, "gpul_timer_seconds", "GPUL_ERROR_ARGUMENT");
+        CHECK_FAILS(gpul_timer_seconds(&seconds, &t), GPUL_ERROR_ARGUMENT, "gpul_timer_seconds", NULL);
+        CHECK_NEAR(seconds, -3, 0);
+        CHECK_OK(gpul_timer_reset(&t));
+        CHECK_OK(gpul_timer_seconds(&seconds, &t));
+        CHECK_NEAR(seconds, 0, 0);
+#ifdef GPULITE_CPU_STANDIN
+        for (long k = 1; k <= 2; k++) { /* the start's, then the stop's */
+            standin_fail("cudaEventRecord", k, cudaErrorUnknown, STANDIN_ONCE);
+            GPUL_TIMED(u, NULL) { blocks++; }
+            standin_fail_clear();
+            CHECK_FAILS(gpul_timer_seconds(&seconds, &u), GPUL_ERROR_CUDA, "gpul_timer_seconds", "GPUL_ERROR_CUDA");
+            if (k == 2) CHECK_OK(gpul_timer_stop(&u, NULL));
+            CHECK_OK(gpul_timer_reset(&u));
+        }
+        CHECK_INT(blocks, 4);
+        CHECK_INT(cudaPeekAtLastError(), cudaSuccess);
+#endif
+        CHECK_OK(gpul_timer_free(&t));
+        CHECK_OK(gpul_timer_free(&u));
+    }
     {
         const double a = gpul_host_seconds(), b = gpul_host_seconds();
         CHECK(b >= a);
@@ -215,6 +327,41 @@ static void enqueue(problem *p, gpul_stream s) {
     o.weights = &p->w;
     CHECK_OK(gpul_histogram_ex(&p->weighted, &p->z, &o, s));
     CHECK_OK(gpul_copy_to_host(p->host_out.data, &p->sum, s));
+}
+
+/* What a capture cannot hold is refused before anything is captured, and the capture goes on. */
+static void test_captured_refusals(void) {
+    float *host = (float *)calloc(100, 4);
+    gpul_array a = GPUL_ZERO, b = GPUL_ZERO, pinned = GPUL_ZERO, zero = GPUL_ZERO;
+    const int64_t at[1] = {5};
+    gpul_stream s = NULL;
+    cudaGraph_t graph = NULL;
+    double value = -7;
+    float one = -7;
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    CHECK_OK(gpul_device_array(&a, GPUL_F32, gpul_1d(100), NULL));
+    CHECK_OK(gpul_fill(&a, 1, NULL));
+    CHECK_OK(gpul_pinned_array(&pinned, GPUL_F32, gpul_1d(100)));
+    CHECK_OK(gpul_device_synchronize());
+    CHECK_CUDA(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
+    CHECK_FAILS(gpul_copy_to_device(&a, host, s), GPUL_ERROR_MEMORY, "gpul_copy_to_device", "pageable");
+    CHECK_FAILS(gpul_copy_to_host(host, &a, s), GPUL_ERROR_MEMORY, "gpul_copy_to_host", "pageable");
+    CHECK_FAILS(gpul_to_device(&b, host, GPUL_F32, gpul_1d(100), s), GPUL_ERROR_MEMORY, "gpul_to_device", "pageable");
+    CHECK_BYTES(&b, &zero, sizeof b);
+    CHECK_FAILS(gpul_reduce_host(&value, GPUL_F64, &a, GPUL_SUM, s), GPUL_ERROR_ARGUMENT, "gpul_reduce_host",
+                "captured");
+    CHECK_FAILS(gpul_get(&one, &a, at, s), GPUL_ERROR_ARGUMENT, "gpul_get", "captured");
+    CHECK_FAILS(gpul_set(&a, at, &one, s), GPUL_ERROR_ARGUMENT, "gpul_set", "captured");
+    CHECK(value == -7 && one == -7);
+    CHECK_OK(gpul_copy_to_device(&a, pinned.data, s));
+    CHECK_CUDA(cudaStreamEndCapture(s, &graph));
+    CHECK_CUDA(cudaGraphDestroy(graph));
+    CHECK_OK(gpul_copy_to_device(&a, host, s));
+    CHECK_OK(gpul_stream_synchronize(s));
+    CHECK_OK(gpul_free(&a));
+    CHECK_OK(gpul_free(&pinned));
+    CHECK_OK(gpul_stream_destroy(&s));
+    free(host);
 }
 
 static void test_graph(void) {
@@ -353,8 +500,12 @@ int main(void) {
     RUN(test_streams_basic);
     RUN(test_ordering);
     RUN(test_destroy_while_busy);
+    RUN(test_free_after_destroy);
+    RUN(test_many_streams);
+    RUN(test_not_ready);
     RUN(test_events);
     RUN(test_timers);
+    RUN(test_captured_refusals);
     RUN(test_graph);
 #ifdef GPULITE_CPU_STANDIN
     RUN(test_orders);
