@@ -1059,23 +1059,13 @@ static void gpul__record_cuda(cudaError_t e, int device) {
 
 /* Errors after which CUDA refuses everything until the process ends; by number, as old headers lack some names. */
 static int32_t gpul__is_sticky(cudaError_t e) {
-    switch ((int)e) {
-    case 214: /* cudaErrorECCUncorrectable */
-    case 220: /* cudaErrorNvlinkUncorrectable */
-    case 700: /* cudaErrorIllegalAddress */
-    case 702: /* cudaErrorLaunchTimeout */
-    case 709: /* cudaErrorContextIsDestroyed */
-    case 710: /* cudaErrorAssert */
-    case 714: /* cudaErrorHardwareStackError */
-    case 715: /* cudaErrorIllegalInstruction */
-    case 716: /* cudaErrorMisalignedAddress */
-    case 717: /* cudaErrorInvalidAddressSpace */
-    case 718: /* cudaErrorInvalidPc */
-    case 719: /* cudaErrorLaunchFailure */
-    case 721: /* cudaErrorTensorMemoryLeak */
-    case 911: /* cudaErrorExternalDevice */ return 1;
-    default: return 0;
-    }
+    /* uncorrectable ECC and NVLink errors; illegal address, launch timeout, context destroyed, assert, hardware stack
+     * error, illegal instruction, misaligned address, invalid address space, invalid PC, launch failure, tensor memory
+     * leak; external device */
+    static const int codes[14] = {214, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 911};
+    int32_t k = 0;
+    while (k < 14 && codes[k] != (int)e) ++k;
+    return k < 14;
 }
 
 /* Takes back CUDA's record of an error that a call of ours has just returned. */
@@ -1131,6 +1121,10 @@ static gpul_status gpul__fail_cuda(cudaError_t e, const char *function, const ch
                      cudaGetErrorName(e), gpul__error_text(e), gpul__advice(e));
     gpul__record_cuda(e, device);
     return status;
+}
+
+static gpul_status gpul__cuda(cudaError_t e, const char *function, const char *what) {
+    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, function, what);
 }
 
 /* Somebody else's error is reported as what it is, and left where it is. "Not ready" is the answer to a question, and no
@@ -1303,18 +1297,6 @@ static const char *gpul__describe(char *text, size_t size, const gpul_array *a) 
 static gpul_status gpul__check_dtype(const char *function, gpul_dtype dtype) {
     if (gpul_dtype_size(dtype) != 0) return GPUL_OK;
     return gpul__fail(GPUL_ERROR_DTYPE, function, "dtype = %d is no dtype", (int)dtype);
-}
-
-/* Arrays that must be of one dtype; names[0] is the output. */
-static gpul_status gpul__check_one_dtype(const char *function, const char *const *names,
-                                         const gpul_array *const *arrays) {
-    const gpul_dtype a = arrays[0]->dtype, b = arrays[1]->dtype, c = arrays[2]->dtype;
-    const int32_t odd = b == c ? 0 : a == c ? 1 : 2, one = odd == 0 ? 1 : 0, two = odd == 2 ? 1 : 2;
-    if (a == b && b == c) return GPUL_OK;
-    return gpul__fail(GPUL_ERROR_DTYPE, function,
-                      "%s is %s, but %s is %s and %s is %s: nothing is converted, so all three must be of one dtype",
-                      names[odd], gpul_dtype_name(arrays[odd]->dtype), names[one], gpul_dtype_name(arrays[one]->dtype),
-                      names[two], gpul_dtype_name(arrays[two]->dtype));
 }
 
 /* A shape from the caller. Sizes are bounded with 0 counted as 1, so that strides fit as well. */
@@ -1594,8 +1576,8 @@ static gpul_status gpul__make_pool(const char *function, cudaMemPool_t *out, int
     e = cudaMemPoolCreate(&pool, &properties);
     if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaMemPoolCreate");
     else {
-        e = cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaMemPoolSetAttribute");
+        status = gpul__cuda(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most), function,
+                            "cudaMemPoolSetAttribute");
     }
     back = cudaThreadExchangeStreamCaptureMode(&mode);
     if (back != cudaSuccess) {
@@ -1628,37 +1610,37 @@ static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
 }
 
 /* Streams that gpul_stream_create made and gpul_stream_destroy has not ended, each with a number that no other has: CUDA
- * cannot be asked whether a handle is still a stream, and its handles come again. */
-static gpul__stream_slot *gpul__find_stream(gpul_stream stream) {
+ * cannot be asked whether a handle is still a stream, and its handles come again. This finds the slot near the stream's
+ * place whose handle is `from`, and makes it `to`. */
+static gpul__stream_slot *gpul__stream_slot_of(gpul_stream stream, int64_t from, int64_t to) {
     const uint64_t home = ((uint64_t)(uintptr_t)stream * 0x9e3779b97f4a7c15u) >> 32;
     uint64_t k;
     for (k = 0; stream != NULL && k < GPUL__PROBES; ++k) {
         gpul__stream_slot *const slot = &gpul__shared.streams[(home + k) % GPUL__STREAMS];
-        if (gpul__atomic_load(&slot->handle) == (int64_t)(intptr_t)stream) return slot;
+        if (gpul__atomic_load(&slot->handle) == from && gpul__atomic_swap(&slot->handle, from, to)) return slot;
     }
     return NULL;
 }
 
 /* 0: not one of ours, or not any more. */
 static int32_t gpul__stream_number(gpul_stream stream) {
-    gpul__stream_slot *const slot = gpul__find_stream(stream);
+    const int64_t handle = (int64_t)(intptr_t)stream;
+    gpul__stream_slot *const slot = gpul__stream_slot_of(stream, handle, handle);
     return slot == NULL ? 0 : (int32_t)(gpul__atomic_load(&slot->number) % INT32_MAX) + 1;
 }
 
+static void gpul__stream_leave(gpul_stream stream) { (void)gpul__stream_slot_of(stream, (int64_t)(intptr_t)stream, 0); }
+
 /* Where there is no room, the stream passes for one that is not ours. */
 static void gpul__stream_enter(gpul_stream stream) {
-    const uint64_t home = ((uint64_t)(uintptr_t)stream * 0x9e3779b97f4a7c15u) >> 32;
-    gpul__stream_slot *slot = gpul__find_stream(stream); /* of one that was ended by cudaStreamDestroy */
+    gpul__stream_slot *slot;
     int64_t number;
-    uint64_t k;
+    gpul__stream_leave(stream); /* one of the same handle, which cudaStreamDestroy ended */
+    slot = gpul__stream_slot_of(stream, 0, -1);
+    if (slot == NULL) return;
     do {
         number = gpul__atomic_load(&gpul__shared.streams_made);
     } while (!gpul__atomic_swap(&gpul__shared.streams_made, number, number + 1));
-    for (k = 0; slot == NULL && k < GPUL__PROBES; ++k) {
-        slot = &gpul__shared.streams[(home + k) % GPUL__STREAMS];
-        if (!gpul__atomic_swap(&slot->handle, 0, -1)) slot = NULL;
-    }
-    if (slot == NULL) return;
     gpul__atomic_store(&slot->number, number);
     gpul__atomic_store(&slot->handle, (int64_t)(intptr_t)stream);
 }
@@ -2212,23 +2194,20 @@ GPUL_API gpul_status gpul_free(gpul_array *a) { return gpul__free(__func__, a); 
 
 GPUL_API gpul_status gpul_pin(void *host, size_t bytes) {
     gpul_status status;
-    cudaError_t e;
     if (host == NULL) return gpul__null(__func__, "host");
     if (bytes == 0) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "bytes = 0");
     status = gpul__pending(__func__);
     if (status != GPUL_OK) return status;
-    e = cudaHostRegister(host, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped);
-    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaHostRegister");
+    return gpul__cuda(cudaHostRegister(host, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped), __func__,
+                      "cudaHostRegister");
 }
 
 GPUL_API gpul_status gpul_unpin(void *host) {
     gpul_status status;
-    cudaError_t e;
     if (host == NULL) return gpul__null(__func__, "host");
     status = gpul__pending(__func__);
     if (status != GPUL_OK) return status;
-    e = cudaHostUnregister(host);
-    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaHostUnregister");
+    return gpul__cuda(cudaHostUnregister(host), __func__, "cudaHostUnregister");
 }
 
 GPUL_API gpul_status gpul_memory_limit(int64_t bytes) {
@@ -2250,8 +2229,8 @@ GPUL_API gpul_status gpul_memory_used(int64_t *used, int64_t *held) {
     in_use = gpul__atomic_load(&scope.state->used);
     if (in_use < 0) in_use = 0;
     if (scope.state->pool != NULL && held != NULL) {
-        const cudaError_t e = cudaMemPoolGetAttribute(scope.state->pool, cudaMemPoolAttrReservedMemCurrent, &reserved);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, __func__, "cudaMemPoolGetAttribute");
+        status = gpul__cuda(cudaMemPoolGetAttribute(scope.state->pool, cudaMemPoolAttrReservedMemCurrent, &reserved),
+                            __func__, "cudaMemPoolGetAttribute");
     }
     status = gpul__end(&scope, status);
     if (status != GPUL_OK) return status;
@@ -2268,8 +2247,7 @@ GPUL_API gpul_status gpul_memory_trim(void) {
     e = cudaDeviceSynchronize();
     if (e != cudaSuccess) status = gpul__fail_cuda(e, __func__, "cudaDeviceSynchronize");
     else if (scope.state->pool != NULL) {
-        e = cudaMemPoolTrimTo(scope.state->pool, 0);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, __func__, "cudaMemPoolTrimTo");
+        status = gpul__cuda(cudaMemPoolTrimTo(scope.state->pool, 0), __func__, "cudaMemPoolTrimTo");
     }
     return gpul__end(&scope, status);
 }
@@ -2344,15 +2322,15 @@ static void gpul__prefer_kernel(gpul__copy_plan *plan, const void *dst, const vo
 static gpul_status gpul__copy_run(const gpul__copy_plan *plan, void *dst, const void *src, const gpul__scope *scope,
                                   gpul_stream stream) {
     const size_t size = (size_t)plan->size;
-    cudaError_t e;
     if (plan->how == GPUL__BY_BLOCK) {
-        e = cudaMemcpyAsync(dst, src, (size_t)plan->n * size, cudaMemcpyDefault, stream);
-        return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, scope->function, "cudaMemcpyAsync");
+        return gpul__cuda(cudaMemcpyAsync(dst, src, (size_t)plan->n * size, cudaMemcpyDefault, stream), scope->function,
+                          "cudaMemcpyAsync");
     }
     if (plan->how == GPUL__BY_PITCH) {
-        e = cudaMemcpy2DAsync(dst, (size_t)plan->dst[0] * size, src, (size_t)plan->src[0] * size,
-                              (size_t)plan->shape[1] * size, (size_t)plan->shape[0], cudaMemcpyDefault, stream);
-        return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, scope->function, "cudaMemcpy2DAsync");
+        return gpul__cuda(cudaMemcpy2DAsync(dst, (size_t)plan->dst[0] * size, src, (size_t)plan->src[0] * size,
+                                            (size_t)plan->shape[1] * size, (size_t)plan->shape[0], cudaMemcpyDefault,
+                                            stream),
+                          scope->function, "cudaMemcpy2DAsync");
     }
 #ifndef GPULITE_NO_KERNELS
     {
@@ -2366,8 +2344,7 @@ static gpul_status gpul__copy_run(const gpul__copy_plan *plan, void *dst, const 
             memcpy(args.shape, plan->shape, sizeof args.shape);
             memcpy(args.strides[0], plan->dst, sizeof args.strides[0]);
             memcpy(args.strides[1], plan->src, sizeof args.strides[1]);
-            e = (cudaError_t)launch(&args);
-            return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, scope->function, "the copy kernel");
+            return gpul__cuda((cudaError_t)launch(&args), scope->function, "the copy kernel");
         }
     }
 #endif
@@ -2391,58 +2368,35 @@ static void gpul__host_strides(const gpul_array *a, int64_t *strides) {
 
 /* With the NULL stream a copy that involves the host is done on return. */
 static gpul_status gpul__settle(const gpul__scope *scope, gpul_stream stream, gpul_status status) {
-    cudaError_t e;
     if (status != GPUL_OK || stream != NULL) return status;
-    e = cudaStreamSynchronize(NULL);
-    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, scope->function, "cudaStreamSynchronize");
+    return gpul__cuda(cudaStreamSynchronize(NULL), scope->function, "cudaStreamSynchronize");
 }
 
-static gpul_status gpul__copy_in(const gpul__scope *scope, const gpul_array *dst, const void *host,
-                                 gpul_stream stream) {
+/* Between an array and a host buffer in the array's own order: from `in`, or else to `out`. */
+static gpul_status gpul__copy_host(const gpul__scope *scope, const gpul_array *a, const void *in, void *out,
+                                   gpul_stream stream) {
+    const size_t bytes = (size_t)gpul_nbytes(a);
+    const char *const function = scope->function, *const call = "cudaMemcpyAsync";
     gpul__copy_plan plan;
     int64_t strides[GPUL_MAX_DIMS];
+    void *dense = NULL;
     gpul_status status;
-    if (gpul_size(dst) == 0) return GPUL_OK;
-    status = gpul__check_staging(scope->function, host, stream);
+    if (bytes == 0) return GPUL_OK;
+    status = gpul__check_staging(function, in != NULL ? in : out, stream);
     if (status != GPUL_OK) return status;
-    gpul__host_strides(dst, strides);
-    gpul__plan_copy(&plan, dst, dst->strides, strides);
-    if (plan.how != GPUL__BY_KERNEL) status = gpul__copy_run(&plan, dst->data, host, scope, stream);
-    else {
-        /* the kernel cannot read pageable memory: over a dense copy */
-        void *dense = NULL;
-        status = gpul__scratch(&dense, (size_t)gpul_nbytes(dst), scope, stream, scope->function);
-        if (status == GPUL_OK) {
-            const cudaError_t e = cudaMemcpyAsync(dense, host, (size_t)gpul_nbytes(dst), cudaMemcpyDefault, stream);
-            if (e != cudaSuccess) status = gpul__fail_cuda(e, scope->function, "cudaMemcpyAsync");
-            if (status == GPUL_OK) status = gpul__copy_run(&plan, dst->data, dense, scope, stream);
-            status = gpul__scratch_drop(dense, scope, stream, status);
-        }
-    }
-    return gpul__settle(scope, stream, status);
-}
-
-static gpul_status gpul__copy_out(const gpul__scope *scope, void *host, const gpul_array *src, gpul_stream stream) {
-    gpul__copy_plan plan;
-    int64_t strides[GPUL_MAX_DIMS];
-    gpul_status status;
-    if (gpul_size(src) == 0) return GPUL_OK;
-    status = gpul__check_staging(scope->function, host, stream);
-    if (status != GPUL_OK) return status;
-    gpul__host_strides(src, strides);
-    gpul__plan_copy(&plan, src, strides, src->strides);
-    if (plan.how != GPUL__BY_KERNEL) status = gpul__copy_run(&plan, host, src->data, scope, stream);
-    else {
-        void *dense = NULL;
-        status = gpul__scratch(&dense, (size_t)gpul_nbytes(src), scope, stream, scope->function);
-        if (status == GPUL_OK) {
-            status = gpul__copy_run(&plan, dense, src->data, scope, stream);
-            if (status == GPUL_OK) {
-                const cudaError_t e = cudaMemcpyAsync(host, dense, (size_t)gpul_nbytes(src), cudaMemcpyDefault, stream);
-                if (e != cudaSuccess) status = gpul__fail_cuda(e, scope->function, "cudaMemcpyAsync");
-            }
-            status = gpul__scratch_drop(dense, scope, stream, status);
-        }
+    gpul__host_strides(a, strides);
+    gpul__plan_copy(&plan, a, in != NULL ? a->strides : strides, in != NULL ? strides : a->strides);
+    if (plan.how != GPUL__BY_KERNEL)
+        status = gpul__copy_run(&plan, in != NULL ? a->data : out, in != NULL ? in : a->data, scope, stream);
+    else { /* the kernel cannot read or write pageable memory: over a dense copy */
+        status = gpul__scratch(&dense, bytes, scope, stream, function);
+        if (status == GPUL_OK && in != NULL)
+            status = gpul__cuda(cudaMemcpyAsync(dense, in, bytes, cudaMemcpyDefault, stream), function, call);
+        if (status == GPUL_OK)
+            status = gpul__copy_run(&plan, in != NULL ? a->data : dense, in != NULL ? dense : a->data, scope, stream);
+        if (status == GPUL_OK && in == NULL)
+            status = gpul__cuda(cudaMemcpyAsync(out, dense, bytes, cudaMemcpyDefault, stream), function, call);
+        status = gpul__scratch_drop(dense, scope, stream, status);
     }
     return gpul__settle(scope, stream, status);
 }
@@ -2456,7 +2410,7 @@ GPUL_API gpul_status gpul_copy_to_device(gpul_array *dst, const void *host, gpul
     status = gpul__check_output(__func__, "dst", dst);
     if (status == GPUL_OK) status = gpul__begin(&scope, __func__, arrays, 1);
     if (status != GPUL_OK) return status;
-    return gpul__end(&scope, gpul__copy_in(&scope, dst, host, stream));
+    return gpul__end(&scope, gpul__copy_host(&scope, dst, host, NULL, stream));
 }
 
 GPUL_API gpul_status gpul_copy_to_host(void *host, const gpul_array *src, gpul_stream stream) {
@@ -2466,7 +2420,7 @@ GPUL_API gpul_status gpul_copy_to_host(void *host, const gpul_array *src, gpul_s
     if (host == NULL && gpul_size(src) > 0) return gpul__null(__func__, "host");
     status = gpul__begin(&scope, __func__, &src, 1);
     if (status != GPUL_OK) return status;
-    return gpul__end(&scope, gpul__copy_out(&scope, host, src, stream));
+    return gpul__end(&scope, gpul__copy_host(&scope, src, NULL, host, stream));
 }
 
 GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtype dtype, gpul_shape shape,
@@ -2480,7 +2434,7 @@ GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtyp
     status = gpul__begin(&scope, __func__, NULL, 0);
     if (status != GPUL_OK) return status;
     status = gpul__device_array_in(&a, dtype, &shape, &scope, stream);
-    if (status == GPUL_OK) status = gpul__copy_in(&scope, &a, host, stream);
+    if (status == GPUL_OK) status = gpul__copy_host(&scope, &a, host, NULL, stream);
     return gpul__deliver(out, &a, &scope, status);
 }
 
@@ -2520,8 +2474,7 @@ static gpul_status gpul__order(const char *function, gpul_stream later, int32_t 
 }
 
 static gpul_status gpul__set_device(const char *function, int32_t device) {
-    const cudaError_t e = cudaSetDevice(device);
-    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, function, "cudaSetDevice");
+    return gpul__cuda(cudaSetDevice(device), function, "cudaSetDevice");
 }
 
 /* Between two devices: gathered on src's device where src is strided, moved as one block, scattered on dst's device.
@@ -2545,8 +2498,8 @@ static gpul_status gpul__copy_across(const gpul__scope *scope, const gpul_array 
     status = gpul__begin_on(&there, function, src->device);
     if (status != GPUL_OK) return status;
     if (stream != NULL && gather.how != GPUL__BY_BLOCK) {
-        e = cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaStreamCreateWithFlags");
+        status = gpul__cuda(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking), function,
+                            "cudaStreamCreateWithFlags");
         if (status == GPUL_OK) status = gpul__order(function, beside, src->device, stream, dst->device);
     } else if (stream == NULL) status = gpul__order(function, NULL, src->device, NULL, dst->device);
     if (status == GPUL_OK && gather.how != GPUL__BY_BLOCK) {
@@ -2560,8 +2513,8 @@ static gpul_status gpul__copy_across(const gpul__scope *scope, const gpul_array 
     if (status == GPUL_OK) status = gpul__set_device(function, dst->device);
     if (status == GPUL_OK && scatter.how != GPUL__BY_BLOCK) status = gpul__scratch(&to, bytes, scope, stream, function);
     if (status == GPUL_OK) {
-        e = cudaMemcpyPeerAsync(to, dst->device, from, src->device, bytes, stream);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaMemcpyPeerAsync");
+        status = gpul__cuda(cudaMemcpyPeerAsync(to, dst->device, from, src->device, bytes, stream), function,
+                            "cudaMemcpyPeerAsync");
         if (status == GPUL_OK && scatter.how != GPUL__BY_BLOCK)
             status = gpul__copy_run(&scatter, dst->data, to, scope, stream);
         if (scatter.how != GPUL__BY_BLOCK) status = gpul__scratch_drop(to, scope, stream, status);
@@ -2680,8 +2633,8 @@ GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream) 
     for (k = 1; k < size; ++k) same = same && ((bits >> (8 * k)) & 0xffu) == (bits & 0xffu);
     if (same && a->memory == GPUL_MEMORY_DEVICE && gpul__prefer_memset(a) &&
         (gpul_is_contiguous(a, GPUL_ORDER_C) || gpul_is_contiguous(a, GPUL_ORDER_F))) {
-        const cudaError_t e = cudaMemsetAsync(a->data, (int)(bits & 0xffu), (size_t)gpul_nbytes(a), stream);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, __func__, "cudaMemsetAsync");
+        status = gpul__cuda(cudaMemsetAsync(a->data, (int)(bits & 0xffu), (size_t)gpul_nbytes(a), stream), __func__,
+                            "cudaMemsetAsync");
         return gpul__end(&scope, status);
     }
 #ifndef GPULITE_NO_KERNELS
@@ -2690,7 +2643,6 @@ GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream) 
         if (launch != NULL) {
             gpul__elementwise_args args;
             int64_t *strides[1];
-            cudaError_t e;
             gpul__elementwise_begin(&args, a->data, gpul_size(a), stream);
             strides[0] = args.strides[0];
             args.device = scope.device;
@@ -2699,8 +2651,7 @@ GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream) 
             memcpy(args.strides[0], a->strides, sizeof args.strides[0]);
             gpul__sort_dims(a->ndim, args.shape, strides, 1);
             args.ndim = gpul__merge_dims(a->ndim, args.shape, strides, 1);
-            e = (cudaError_t)launch(&args);
-            if (e != cudaSuccess) status = gpul__fail_cuda(e, __func__, "the fill kernel");
+            status = gpul__cuda((cudaError_t)launch(&args), __func__, "the fill kernel");
             return gpul__end(&scope, status);
         }
     }
@@ -2737,8 +2688,7 @@ static gpul_status gpul__move_element(const char *function, const gpul_array *a,
     e = cudaMemcpyAsync(to, from, gpul_dtype_size(a->dtype), cudaMemcpyDefault, stream);
     if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaMemcpyAsync");
     else {
-        e = cudaStreamSynchronize(stream);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaStreamSynchronize");
+        status = gpul__cuda(cudaStreamSynchronize(stream), function, "cudaStreamSynchronize");
     }
     return gpul__end(&scope, status);
 }
@@ -3043,7 +2993,6 @@ GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags) {
 GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
     gpul_status status;
     gpul_stream old;
-    gpul__stream_slot *slot;
     cudaError_t e;
     int64_t idle;
     if (stream == NULL) return gpul__null(__func__, "stream");
@@ -3055,8 +3004,7 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
     if (e != cudaSuccess && status == GPUL_OK)
         status = gpul__fail_cuda(e, __func__, "cudaStreamGetId or cudaStreamQuery");
     else if (e != cudaSuccess) gpul__clear_cuda(e);
-    slot = gpul__find_stream(old);
-    if (slot != NULL) gpul__atomic_store(&slot->handle, 0); /* before CUDA can give the handle to another */
+    gpul__stream_leave(old); /* before CUDA can give the handle to another */
     e = cudaStreamDestroy(old);
     if (e != cudaSuccess && status == GPUL_OK) status = gpul__fail_cuda(e, __func__, "cudaStreamDestroy");
     if (e == cudaSuccess && idle != 0) (void)gpul__workspaces_pass(idle, 0);
@@ -3065,10 +3013,8 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
 
 GPUL_API gpul_status gpul_stream_synchronize(gpul_stream stream) {
     const gpul_status status = gpul__pending(__func__);
-    cudaError_t e;
     if (status != GPUL_OK) return status;
-    e = cudaStreamSynchronize(stream);
-    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaStreamSynchronize");
+    return gpul__cuda(cudaStreamSynchronize(stream), __func__, "cudaStreamSynchronize");
 }
 
 /* "Not ready" is an answer and no error. `before`: what was pending, and may be the caller's own answer. */
@@ -3100,7 +3046,7 @@ GPUL_API gpul_status gpul_stream_wait(gpul_stream waiter, gpul_stream other) {
     { /* events and streams are of one device: before CUDA 12.8 both streams must be of the current one */
         cudaError_t e = other == NULL ? cudaSuccess : cudaStreamGetDevice(other, &device);
         if (e == cudaSuccess && waiter != NULL) e = cudaStreamGetDevice(waiter, &waits);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, __func__, "cudaStreamGetDevice");
+        status = gpul__cuda(e, __func__, "cudaStreamGetDevice");
     }
 #endif
     if (status == GPUL_OK) {
@@ -3112,10 +3058,8 @@ GPUL_API gpul_status gpul_stream_wait(gpul_stream waiter, gpul_stream other) {
 
 GPUL_API gpul_status gpul_device_synchronize(void) {
     const gpul_status status = gpul__pending(__func__);
-    cudaError_t e;
     if (status != GPUL_OK) return status;
-    e = cudaDeviceSynchronize();
-    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaDeviceSynchronize");
+    return gpul__cuda(cudaDeviceSynchronize(), __func__, "cudaDeviceSynchronize");
 }
 
 GPUL_API gpul_status gpul_event_create(gpul_event *out) {
@@ -3147,22 +3091,18 @@ GPUL_API gpul_status gpul_event_destroy(gpul_event *event) {
 
 GPUL_API gpul_status gpul_event_record(gpul_event event, gpul_stream stream) {
     gpul_status status;
-    cudaError_t e;
     if (event == NULL) return gpul__null(__func__, "event");
     status = gpul__pending(__func__);
     if (status != GPUL_OK) return status;
-    e = cudaEventRecord(event, stream);
-    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaEventRecord");
+    return gpul__cuda(cudaEventRecord(event, stream), __func__, "cudaEventRecord");
 }
 
 GPUL_API gpul_status gpul_event_synchronize(gpul_event event) {
     gpul_status status;
-    cudaError_t e;
     if (event == NULL) return gpul__null(__func__, "event");
     status = gpul__pending(__func__);
     if (status != GPUL_OK) return status;
-    e = cudaEventSynchronize(event);
-    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaEventSynchronize");
+    return gpul__cuda(cudaEventSynchronize(event), __func__, "cudaEventSynchronize");
 }
 
 GPUL_API gpul_status gpul_event_query(int32_t *done, gpul_event event) {
@@ -3419,70 +3359,55 @@ GPUL_API gpul_status gpul_device_select(int32_t device) {
 }
 
 static gpul_status gpul__device_info(const char *function, gpul_device *info, int32_t device) {
-    static const enum cudaDeviceAttr attributes[14] = {cudaDevAttrComputeCapabilityMajor,
-                                                       cudaDevAttrComputeCapabilityMinor,
-                                                       cudaDevAttrMultiProcessorCount,
-                                                       cudaDevAttrWarpSize,
-                                                       cudaDevAttrMaxThreadsPerBlock,
-                                                       cudaDevAttrMaxThreadsPerMultiProcessor,
-                                                       cudaDevAttrClockRate,
-                                                       cudaDevAttrMemoryClockRate,
-                                                       cudaDevAttrGlobalMemoryBusWidth,
-                                                       cudaDevAttrMemoryPoolsSupported,
-                                                       cudaDevAttrManagedMemory,
-                                                       cudaDevAttrIntegrated,
-                                                       cudaDevAttrMaxSharedMemoryPerBlock,
-                                                       cudaDevAttrMaxSharedMemoryPerBlockOptin};
+    enum { ATTRIBUTES = 16 };
+    int32_t shared = 0, shared_optin = 0, shared_per_sm = 0, l2 = 0, k;
+    const struct {
+        enum cudaDeviceAttr attribute;
+        int32_t *to;
+    } of[ATTRIBUTES] = {{cudaDevAttrComputeCapabilityMajor, &info->major},
+                        {cudaDevAttrComputeCapabilityMinor, &info->minor},
+                        {cudaDevAttrMultiProcessorCount, &info->sms},
+                        {cudaDevAttrWarpSize, &info->warp_size},
+                        {cudaDevAttrMaxThreadsPerBlock, &info->max_threads_per_block},
+                        {cudaDevAttrMaxThreadsPerMultiProcessor, &info->max_threads_per_sm},
+                        {cudaDevAttrClockRate, &info->clock_khz},
+                        {cudaDevAttrMemoryClockRate, &info->memory_clock_khz},
+                        {cudaDevAttrGlobalMemoryBusWidth, &info->memory_bus_bits},
+                        {cudaDevAttrMemoryPoolsSupported, &info->has_pools},
+                        {cudaDevAttrManagedMemory, &info->has_managed},
+                        {cudaDevAttrIntegrated, &info->integrated},
+                        {cudaDevAttrMaxSharedMemoryPerBlock, &shared},
+                        {cudaDevAttrMaxSharedMemoryPerBlockOptin, &shared_optin},
+                        {cudaDevAttrMaxSharedMemoryPerMultiprocessor, &shared_per_sm},
+                        {cudaDevAttrL2CacheSize, &l2}};
     struct cudaDeviceProp properties;
     gpul__scope scope;
     gpul_status status;
-    int32_t value[14], per_sm = 0, l2 = 0, k;
     size_t free_bytes = 0, total = 0;
-    cudaError_t e;
     memset(info, 0, sizeof *info);
-    memset(value, 0, sizeof value);
     info->index = device;
     status = gpul__begin_on(&scope, function, device);
     if (status != GPUL_OK) return status;
-    for (k = 0; k < 14 && status == GPUL_OK; ++k) status = gpul__attribute(function, &value[k], attributes[k], device);
+    for (k = 0; k < ATTRIBUTES && status == GPUL_OK; ++k)
+        status = gpul__attribute(function, of[k].to, of[k].attribute, device);
     if (status == GPUL_OK)
-        status = gpul__attribute(function, &per_sm, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
-    if (status == GPUL_OK) status = gpul__attribute(function, &l2, cudaDevAttrL2CacheSize, device);
+        status = gpul__cuda(cudaGetDeviceProperties(&properties, device), function, "cudaGetDeviceProperties");
     if (status == GPUL_OK) {
-        e = cudaGetDeviceProperties(&properties, device);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaGetDeviceProperties");
-        else gpul__copy_text(info->name, sizeof info->name, properties.name);
+        gpul__copy_text(info->name, sizeof info->name, properties.name);
+        status = gpul__cuda(cudaDeviceGetPCIBusId(info->pci, (int)sizeof info->pci, device), function,
+                            "cudaDeviceGetPCIBusId");
     }
-    if (status == GPUL_OK) {
-        e = cudaDeviceGetPCIBusId(info->pci, (int)sizeof info->pci, device);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaDeviceGetPCIBusId");
-    }
-    if (status == GPUL_OK) {
-        e = cudaMemGetInfo(&free_bytes, &total);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaMemGetInfo");
-    }
-    info->major = value[0];
-    info->minor = value[1];
-    info->sms = value[2];
-    info->warp_size = value[3];
-    info->max_threads_per_block = value[4];
-    info->max_threads_per_sm = value[5];
-    info->clock_khz = value[6];
-    info->memory_clock_khz = value[7];
-    info->memory_bus_bits = value[8];
-    info->has_pools = value[9];
-    info->has_managed = value[10];
-    info->integrated = value[11];
+    if (status == GPUL_OK) status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
 #ifdef GPULITE_CPU_STANDIN
     info->standin = 1;
 #endif
-    info->shared_per_block = value[12];
-    info->shared_per_block_optin = value[13];
-    info->shared_per_sm = per_sm;
+    info->shared_per_block = shared;
+    info->shared_per_block_optin = shared_optin;
+    info->shared_per_sm = shared_per_sm;
     info->l2_bytes = l2;
     info->total_bytes = (int64_t)total;
     info->free_bytes = (int64_t)free_bytes;
-    info->nominal_gbps = 2.0 * (double)value[7] * 1e3 * ((double)value[8] / 8) * 1e-9;
+    info->nominal_gbps = 2.0 * (double)info->memory_clock_khz * 1e3 * ((double)info->memory_bus_bits / 8) * 1e-9;
     return gpul__end(&scope, status);
 }
 
@@ -3638,18 +3563,14 @@ GPUL_API gpul_status gpul_report(size_t *length, char *text, size_t size) {
 
 GPUL_API gpul_status gpul_profile_start(void) {
     const gpul_status status = gpul__pending(__func__);
-    cudaError_t e;
     if (status != GPUL_OK) return status;
-    e = cudaProfilerStart();
-    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaProfilerStart");
+    return gpul__cuda(cudaProfilerStart(), __func__, "cudaProfilerStart");
 }
 
 GPUL_API gpul_status gpul_profile_stop(void) {
     const gpul_status status = gpul__pending(__func__);
-    cudaError_t e;
     if (status != GPUL_OK) return status;
-    e = cudaProfilerStop();
-    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaProfilerStop");
+    return gpul__cuda(cudaProfilerStop(), __func__, "cudaProfilerStop");
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -3658,6 +3579,18 @@ GPUL_API gpul_status gpul_profile_stop(void) {
 #ifndef GPULITE_NO_KERNELS
 static gpul_status gpul__left_out(const char *function, const char *family) {
     return gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "the %s kernels were left out of this build", family);
+}
+
+/* Arrays that must be of one dtype; names[0] is the output. */
+static gpul_status gpul__check_one_dtype(const char *function, const char *const *names,
+                                         const gpul_array *const *arrays) {
+    const gpul_dtype a = arrays[0]->dtype, b = arrays[1]->dtype, c = arrays[2]->dtype;
+    const int32_t odd = b == c ? 0 : a == c ? 1 : 2, one = odd == 0 ? 1 : 0, two = odd == 2 ? 1 : 2;
+    if (a == b && b == c) return GPUL_OK;
+    return gpul__fail(GPUL_ERROR_DTYPE, function,
+                      "%s is %s, but %s is %s and %s is %s: nothing is converted, so all three must be of one dtype",
+                      names[odd], gpul_dtype_name(arrays[odd]->dtype), names[one], gpul_dtype_name(arrays[one]->dtype),
+                      names[two], gpul_dtype_name(arrays[two]->dtype));
 }
 
 /* out's own memory, element for element: each thread reads an element before it writes it. */
@@ -3754,7 +3687,6 @@ static gpul_status gpul__elementwise(const char *function, const char *const *na
     gpul__elementwise_args args;
     gpul__scope scope;
     gpul_status status;
-    cudaError_t e;
     int32_t i;
     if (gpul__are_vectors(out, out_dtype, in, in_dtypes, n_in)) {
         gpul__elementwise_begin(&args, out->data, out->shape[0], stream);
@@ -3775,8 +3707,7 @@ static gpul_status gpul__elementwise(const char *function, const char *const *na
     status = gpul__begin(&scope, function, arrays, 1 + n_in);
     if (status != GPUL_OK || args.n == 0) return status != GPUL_OK ? status : gpul__end(&scope, GPUL_OK);
     args.device = scope.device;
-    e = (cudaError_t)launch(&args);
-    if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "the kernel launch");
+    status = gpul__cuda((cudaError_t)launch(&args), function, "the kernel launch");
     return gpul__end(&scope, status);
 }
 
@@ -3916,21 +3847,6 @@ static gpul_status gpul__reduce_launch(const char *function, const gpul__reducer
     return status;
 }
 
-/* Sorts dimensions by falling stride, so that a reduction over all of them walks memory in order and dense arrays merge
- * into one dimension. */
-static void gpul__sort_reduced(int32_t ndim, int64_t *shape, int64_t *strides) {
-    int32_t i, j;
-    for (i = 1; i < ndim; ++i) {
-        for (j = i; j > 0 && strides[j - 1] < strides[j]; --j) {
-            const int64_t s = shape[j], t = strides[j];
-            shape[j] = shape[j - 1];
-            strides[j] = strides[j - 1];
-            shape[j - 1] = s;
-            strides[j - 1] = t;
-        }
-    }
-}
-
 /* `axis` is checked, and not negative. `positional`: the operation tells indices, so the order of the elements is the
  * logical one. */
 static gpul_status gpul__reduce(const char *function, const gpul__reducer *reducer, gpul_array *out,
@@ -3973,7 +3889,9 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
         args.reduce_ndim = x->ndim;
         memcpy(args.reduce_shape, x->shape, sizeof args.reduce_shape);
         memcpy(args.x_reduce, x->strides, sizeof args.x_reduce);
-        if (!positional) gpul__sort_reduced(args.reduce_ndim, args.reduce_shape, args.x_reduce);
+        /* walked in the order of memory, so that dense arrays merge into one dimension */
+        strides[0] = args.x_reduce;
+        if (!positional) gpul__sort_dims(args.reduce_ndim, args.reduce_shape, strides, 1);
     } else {
         args.reduce_ndim = 1;
         args.reduce_shape[0] = args.n;
@@ -4051,42 +3969,46 @@ GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t o
     return gpul__reduce(function, reducer, out, x, axis, gpul__is_positional(op), stream);
 }
 
+/* An element as a double; *whole = it, where it is an int64. */
+static double gpul__element_value(const void *from, gpul_dtype dtype, int64_t *whole) {
+    union {
+        float f32;
+        double f64;
+        int32_t i32;
+        int64_t i64;
+        uint8_t u8;
+        uint16_t half;
+    } v;
+    memcpy(&v, from, gpul_dtype_size(dtype));
+    switch (dtype) {
+    case GPUL_F32: return (double)v.f32;
+    case GPUL_F64: return v.f64;
+    case GPUL_I32: return (double)v.i32;
+    case GPUL_I64: *whole = v.i64; return (double)v.i64;
+    case GPUL_U8: return (double)v.u8;
+    case GPUL_F16: return (double)gpul_f16_to_float(v.half);
+    default: return (double)gpul_bf16_to_float(v.half);
+    }
+}
+
 /* `from`, of one dtype, as another: the same value, or none. */
 static gpul_status gpul__convert(const char *function, void *to, gpul_dtype dtype, const void *from,
                                  gpul_dtype from_dtype) {
-    uint64_t bits = 0;
     int64_t whole = 0;
-    double value = 0, back = 0;
-    float single = 0;
-    int32_t i32 = 0;
-    uint8_t u8 = 0;
-    uint16_t half = 0;
+    uint64_t bits = 0;
+    const double value = gpul__element_value(from, from_dtype, &whole);
     gpul_status status = GPUL_OK;
-    switch (from_dtype) {
-    case GPUL_F32: memcpy(&single, from, sizeof single), value = (double)single; break;
-    case GPUL_F64: memcpy(&value, from, sizeof value); break;
-    case GPUL_I32: memcpy(&i32, from, sizeof i32), value = (double)i32; break;
-    case GPUL_U8: memcpy(&u8, from, sizeof u8), value = (double)u8; break;
-    case GPUL_I64: memcpy(&whole, from, sizeof whole), value = (double)whole; break;
-    default:
-        memcpy(&half, from, sizeof half);
-        value = (double)(from_dtype == GPUL_F16 ? gpul_f16_to_float(half) : gpul_bf16_to_float(half));
-    }
     if (from_dtype == GPUL_I64 && dtype == GPUL_I64) bits = (uint64_t)whole;
     else if (from_dtype == GPUL_I64 && (value >= 9223372036854775808.0 || (int64_t)value != whole))
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "the result, %lld, is no %s", (long long)whole,
                           gpul_dtype_name(dtype));
     else status = gpul__fill_bits(function, &bits, dtype, value);
-    if (status != GPUL_OK) return status;
-    memcpy(&single, &bits, sizeof single);
-    memcpy(&back, &bits, sizeof back);
-    if (dtype == GPUL_F32) back = (double)single;
-    if (dtype == GPUL_F16) back = (double)gpul_f16_to_float((uint16_t)bits);
-    if (dtype == GPUL_BF16) back = (double)gpul_bf16_to_float((uint16_t)bits);
-    if (gpul__is_floating(dtype) && back != value && value == value)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "the result, %.17g, is no %s", value, gpul_dtype_name(dtype));
-    memcpy(to, &bits, gpul_dtype_size(dtype));
-    return GPUL_OK;
+    if (status == GPUL_OK && gpul__is_floating(dtype) && value == value &&
+        gpul__element_value(&bits, dtype, &whole) != value)
+        status =
+            gpul__fail(GPUL_ERROR_ARGUMENT, function, "the result, %.17g, is no %s", value, gpul_dtype_name(dtype));
+    if (status == GPUL_OK) memcpy(to, &bits, gpul_dtype_size(dtype));
+    return status;
 }
 
 /* `value` takes an element of `dtype`. */
@@ -4118,7 +4040,7 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     if (status == GPUL_OK) {
         e = cudaMemcpyAsync(&answer, out.data, size, cudaMemcpyDeviceToHost, stream);
         if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "copy of the result");
+        status = gpul__cuda(e, function, "copy of the result");
     }
     status = gpul__end(&scope, gpul__scratch_drop(out.data, &scope, stream, status));
     return status != GPUL_OK ? status : gpul__convert(function, value, dtype, &answer, out.dtype);
@@ -4134,21 +4056,15 @@ GPUL_API gpul_status gpul_reduce_host(void *value, gpul_dtype dtype, const gpul_
                                       gpul_stream stream) {
     return gpul__reduce_to(__func__, value, dtype, x, op, stream);
 }
-GPUL_API gpul_status gpul_sum(double *value, const gpul_array *x, gpul_stream stream) {
-    return gpul__reduce_to(__func__, value, GPUL_F64, x, GPUL_SUM, stream);
-}
-GPUL_API gpul_status gpul_min(double *value, const gpul_array *x, gpul_stream stream) {
-    return gpul__reduce_to(__func__, value, GPUL_F64, x, GPUL_MIN, stream);
-}
-GPUL_API gpul_status gpul_max(double *value, const gpul_array *x, gpul_stream stream) {
-    return gpul__reduce_to(__func__, value, GPUL_F64, x, GPUL_MAX, stream);
-}
-GPUL_API gpul_status gpul_mean(double *value, const gpul_array *x, gpul_stream stream) {
-    return gpul__reduce_to(__func__, value, GPUL_F64, x, GPUL_MEAN, stream);
-}
-GPUL_API gpul_status gpul_var(double *value, const gpul_array *x, gpul_stream stream) {
-    return gpul__reduce_to(__func__, value, GPUL_F64, x, GPUL_VAR, stream);
-}
+#define GPUL__SHORT_FORM(name, op)                                                                                     \
+    GPUL_API gpul_status name(double *value, const gpul_array *x, gpul_stream stream) {                                \
+        return gpul__reduce_to(__func__, value, GPUL_F64, x, op, stream);                                              \
+    }
+GPUL__SHORT_FORM(gpul_sum, GPUL_SUM)
+GPUL__SHORT_FORM(gpul_min, GPUL_MIN)
+GPUL__SHORT_FORM(gpul_max, GPUL_MAX)
+GPUL__SHORT_FORM(gpul_mean, GPUL_MEAN)
+GPUL__SHORT_FORM(gpul_var, GPUL_VAR)
 
 GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream) {
     const char *const function = "gpul_dot";
