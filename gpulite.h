@@ -55,7 +55,7 @@
  *     A @ B                                       gpul_matmul(&C, &A, &B, stream), gpul_gemm                 section 10
  *     cp.sum, min, max, argmin, mean, var, ...    gpul_reduce(&out, &x, GPUL_SUM, GPUL_ALL_AXES, stream)     section 10
  *     cp.sum(x, axis=0)                           gpul_reduce(&out, &x, GPUL_SUM, 0, stream)                 section 10
- *     float(cp.sum(x)), x.sum().item()            gpul_reduce_host(&value, &x, GPUL_SUM, stream)             section 10
+ *     float(cp.sum(x)), x.sum().item()            gpul_sum(&value, &x, stream), gpul_reduce_host             section 10
  *     cp.dot(x, y)                                gpul_dot(&out, &x, &y, stream)                             section 10
  *     cp.histogram(x, bins, range)                gpul_histogram(&counts, &x, lo, hi, stream)                section 10
  *     cuda.detect()                               gpul_device_info, gpul_report                              section 11
@@ -131,8 +131,12 @@ typedef struct CUevent_st *gpul_event;
  *
  * CUDA keeps a last error per host thread. If one is pending when a gpulite function is called (an earlier call of
  * yours failed and nobody fetched its error), the function does nothing and returns GPUL_ERROR_PENDING: fetch it with
- * cudaGetLastError(). gpulite clears only errors that its own calls caused; an error that ruined the CUDA context (an
- * illegal address in a kernel, say) cannot be cleared by anyone and comes back from every later call.
+ * cudaGetLastError(). cudaErrorNotReady is an answer and stops nothing. gpulite clears only errors that its own calls
+ * caused. An error that ruined the CUDA context (an illegal address in a kernel, say) cannot be cleared by anyone:
+ * every later call returns GPUL_ERROR_CUDA, and its message says that the process must end.
+ *
+ * "Errors" in a contract are those that the function itself finds, without GPUL_ERROR_. What talks to CUDA can also
+ * return NO_DEVICE, CUDA and PENDING, and "Errors: CUDA's" are these alone. Functions without a list cannot fail.
  * ------------------------------------------------------------------------------------------------------------------ */
 typedef int32_t gpul_status;
 enum {
@@ -177,7 +181,8 @@ GPUL_API void gpul_clear_error(void);
 GPUL_API const char *gpul_status_name(gpul_status status);
 
 /* Records the outcome of a CUDA call of your own (a cudaError_t as int) as a gpulite error of `function`, and clears
- * CUDA's last error if that very error is pending. Returns GPUL_OK for 0. GPUL_LAUNCH is built on it. */
+ * CUDA's last error if that very error is pending. GPUL_LAUNCH is built on it. Returns GPUL_OK for 0, else
+ * OUT_OF_MEMORY, NO_DEVICE, UNSUPPORTED or CUDA. */
 GPUL_API gpul_status gpul_check_cuda(int32_t cuda_code, const char *function);
 
 /* For programs, not libraries: evaluates a call once; on failure prints the message with file and line to stderr and
@@ -291,101 +296,122 @@ GPUL_API int32_t gpul_is_contiguous(const gpul_array *a, int32_t order);
  *
  * Rules of all functions that make an array: `out` is overwritten without being freed, and only on success. New memory
  * is not initialised. A shape with a zero in it gives a valid empty array (data NULL). Device arrays belong to the
- * device that is current for the calling thread. Thread-safe.
+ * device that is current for the calling thread. Thread-safe. Errors of them all: ARGUMENT (out is NULL; the shape's
+ * ndim or order), DTYPE, SHAPE (a negative dimension), OVERFLOW (more than 2^63 bytes), OUT_OF_MEMORY.
  *
  * Streams. Device memory is stream-ordered: it may be used by work on the stream it was made on, or on any stream
  * ordered after that point, and gpul_free returns it in that stream's order, after the work that is already there.
  * Arrays made on the NULL (legacy default) stream need no thought: CUDA orders that stream with every stream that
- * gpul_stream_create makes by default. With non-blocking streams, order it yourself (gpul_stream_wait).
+ * gpul_stream_create makes by default. With non-blocking streams, order it yourself (gpul_stream_wait). A stream that
+ * gpul_stream_destroy has ended is no danger: gpul_free then waits for the device. Free the arrays of a stream that you
+ * end in another way before that.
  * ------------------------------------------------------------------------------------------------------------------ */
 
-/* Uninitialised device array. Does not block where the device has memory pools. Errors: ARGUMENT, DTYPE, SHAPE
- * (negative dimension), OVERFLOW, NO_DEVICE, OUT_OF_MEMORY (after the pool was trimmed and the allocation tried again),
- * CUDA. */
+/* Uninitialised device array. Does not block where the device has memory pools. Errors: see above; OUT_OF_MEMORY comes
+ * after cached memory was given back and the allocation tried again. */
 GPUL_API gpul_status gpul_device_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape, gpul_stream stream);
 
 /* The same dtype, shape and order (C unless `like` is dense in column-major order), on `like`'s device when it is a
- * device array, otherwise on the current one. */
+ * device array, otherwise on the current one. Does not block. Errors: ARGUMENT (NULL, or never made), OVERFLOW,
+ * OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_device_array_like(gpul_array *out, const gpul_array *like, gpul_stream stream);
 
-/* Device array with a copy of `host`, whose elements lie densely in the shape's own order. NULL stream: the copy is
- * done on return. With a stream it is enqueued: pageable memory may be reused at once (CUDA stages it), pinned memory
- * must stay unchanged until the stream has passed. */
+/* Device array with a copy of `host`, whose elements lie densely in the shape's own order; `host` is used as in
+ * gpul_copy_to_device. Errors: see above; ARGUMENT (host is NULL), MEMORY (pageable memory in a capture). */
 GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtype dtype, gpul_shape shape,
                                     gpul_stream stream);
 
 /* Host memory that copies run from and to at full speed and asynchronously (pinned); that kernels also read and write
- * in place (mapped); that moves to whoever touches it (managed). These calls may block. Errors as
- * gpul_device_array's. */
+ * in place (mapped); that moves to whoever touches it (managed). These calls may block. Errors: see above, and
+ * UNSUPPORTED (the device has no managed memory). */
 GPUL_API gpul_status gpul_pinned_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape);
 GPUL_API gpul_status gpul_mapped_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape);
 GPUL_API gpul_status gpul_managed_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape);
 
-/* Page-locks `bytes` of host memory that the caller owns, so that copies are asynchronous and gpul_wrap takes it; undo
- * it with gpul_unpin(the same pointer) before freeing the memory. Blocking. Errors: ARGUMENT, CUDA (already pinned). */
+/* Page-locks `bytes` of host memory that the caller owns, so that copies are asynchronous and gpul_wrap takes it.
+ * Blocks. Errors: ARGUMENT (NULL, no bytes), OUT_OF_MEMORY, CUDA (already pinned). */
 GPUL_API gpul_status gpul_pin(void *host, size_t bytes);
+/* Undoes gpul_pin of the same pointer, once no work uses the memory and before it is freed. Blocks. Errors: ARGUMENT
+ * (NULL), CUDA (not pinned). */
 GPUL_API gpul_status gpul_unpin(void *host);
 
 /* Releases what the array owns, by the way that fits its memory, and zeroes the struct. Harmless on NULL, on a zeroed
  * struct, on a view (which is zeroed) and twice. Device memory is released in the order of array->stream and does not
- * block (with no memory pools: waits for the device); pinned and mapped memory wait for the device. The struct is
- * zeroed even when an error is returned: CUDA (a sticky error from earlier work). */
+ * block (it waits for the device where that has no memory pools, or gpul_stream_destroy has ended the stream). Pinned
+ * and mapped memory wait for every device that gpulite has used. Even when an error is returned (CUDA, PENDING), the
+ * struct is zeroed and the memory released if that was possible. */
 GPUL_API gpul_status gpul_free(gpul_array *a);
 
 /* Caps the bytes of device memory that the library's arrays and scratch hold on the current device; 0: no cap
- * (default). Applies to later allocations of all threads, which fail with OUT_OF_MEMORY beyond it. */
+ * (default). Applies to later allocations of all threads, which fail with OUT_OF_MEMORY beyond it. Errors: ARGUMENT (a
+ * negative number). */
 GPUL_API gpul_status gpul_memory_limit(int64_t bytes);
 
 /* Bytes in use by gpulite on the current device, and bytes it holds from the driver (in use + cached). Either may be
- * NULL. */
+ * NULL. Does not block. Errors: CUDA's. */
 GPUL_API gpul_status gpul_memory_used(int64_t *used, int64_t *held);
 
-/* Gives the cached, unused memory of the current device back to the driver. Waits for the device. */
+/* Gives the cached, unused memory of the current device back to the driver. Waits for the device. Errors: CUDA's. */
 GPUL_API gpul_status gpul_memory_trim(void);
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * 7. Copies and views
  *
  * Host buffers given as plain pointers hold gpul_size() elements densely in the array's own order: column-major if the
- * array is column-major (its strides rise, dimensions of one element aside), otherwise row-major. With the NULL stream
- * they are done on return; with a stream they are enqueued, and pinned buffers must stay until the stream has passed
- * (pageable ones: CUDA reads them before returning; writes to them block).
+ * array is column-major (its strides rise, dimensions of one element aside), otherwise row-major. Copies between
+ * strides can need scratch memory of the array's size. Thread-safe.
  * ------------------------------------------------------------------------------------------------------------------ */
+
+/* dst = host. With the NULL stream it is done on return. With a stream it is enqueued: pinned memory must stay
+ * unchanged until the stream has passed, pageable memory may be reused on return (CUDA stages it). In a capture the
+ * graph reads `host` whenever it runs, so pinned memory must stay as long as the graph, and pageable memory is refused.
+ * Errors: ARGUMENT (NULL, or never made), OVERLAP (elements of dst share memory), MEMORY (pageable in a capture),
+ * OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_copy_to_device(gpul_array *dst, const void *host, gpul_stream stream);
+/* host = src. With the NULL stream it is done on return. With a stream it is enqueued, and `host` must stay until the
+ * stream has passed (a copy to pageable memory may block until then). In a capture as above. Errors: ARGUMENT, MEMORY,
+ * OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_copy_to_host(void *host, const gpul_array *src, gpul_stream stream);
 
 /* Element by element from src to dst: same shape and dtype, any strides, any kinds of memory, any two devices. Enqueued
  * on `stream`, which belongs to dst's device (NULL: that device's default stream, done on return when either side is
- * host memory). Overlapping arrays refuse (OVERLAP). */
+ * host memory). Errors: ARGUMENT, DTYPE, SHAPE, OVERLAP (dst with src, or with itself), OUT_OF_MEMORY, UNSUPPORTED
+ * (strides that take a kernel, which the build left out). */
 GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stream stream);
 
-/* Every element = value. Integer dtypes take only values they hold exactly (ARGUMENT otherwise); floating dtypes
- * round. */
+/* Every element = value, enqueued. Floating dtypes round. Errors: ARGUMENT (NULL; an integer dtype that does not hold
+ * value exactly), OVERLAP (elements share memory), UNSUPPORTED (no kernels in the build). */
 GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream);
 
-/* One element: `index` has a->ndim entries, `value` points to one element of a's dtype. Both wait for `stream`. */
+/* *value = one element of a's dtype; `index` has a->ndim entries. Waits for `stream`. Errors: ARGUMENT (NULL, index out
+ * of range, a capture). */
 GPUL_API gpul_status gpul_get(void *value, const gpul_array *a, const int64_t *index, gpul_stream stream);
+/* One element = *value. Waits for `stream`. Errors: as gpul_get's. */
 GPUL_API gpul_status gpul_set(gpul_array *a, const int64_t *index, const void *value, gpul_stream stream);
 
-/* Views: no copy, no launch, no blocking; `view` may be `a` itself when `a` owns nothing (otherwise it would leak:
- * ARGUMENT). Axes count from 0. */
+/* Views: no copy, no launch, no blocking, no CUDA call. Axes count from 0, negative ones from the end. Errors of them
+ * all: ARGUMENT (NULL; an array that was never made; an axis out of range; `view` is `a` itself, which may only be
+ * where `a` owns nothing, or its memory would leak). */
 
-/* a[start:stop:step] along one axis, 0 <= start <= stop <= shape[axis], step >= 1. */
+/* a[start:stop:step] along one axis, 0 <= start <= stop <= shape[axis], step >= 1 (else ARGUMENT). */
 GPUL_API gpul_status gpul_slice(gpul_array *view, const gpul_array *a, int32_t axis, int64_t start, int64_t stop,
                                 int64_t step);
-/* a[..., i, ...]: element i along one axis, which disappears: a row of a matrix as a vector. */
+/* a[..., i, ...]: element i along one axis, which disappears: a row of a matrix as a vector. 0 <= i < shape[axis] (else
+ * ARGUMENT). */
 GPUL_API gpul_status gpul_index(gpul_array *view, const gpul_array *a, int32_t axis, int64_t i);
-/* The same elements in another shape, in the order of `shape`; one dimension may be -1 ("the rest"). Refuses with SHAPE
- * when strides cannot express it (gpul_copy into a dense array first). */
+/* The same elements in another shape, in the order of `shape`; one dimension may be -1 ("the rest"). Errors: SHAPE also
+ * when strides cannot express it (gpul_copy into a dense array first), OVERFLOW. */
 GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_shape shape);
 /* All axes reversed (a matrix: its transpose). */
 GPUL_API gpul_status gpul_transpose(gpul_array *view, const gpul_array *a);
 /* `parts` views into views[0..parts-1] along one axis, as numpy.array_split: the first shape % parts of them are one
- * longer. */
+ * longer. parts >= 1 (else ARGUMENT). */
 GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_array *a, int32_t axis);
-/* An array over memory that somebody else owns: device, pinned, mapped, managed, or pinned by gpul_pin. Pageable host
- * memory is refused (MEMORY). Strides in elements; NULL or negative ones are refused. */
+/* An array over memory that somebody else owns and keeps: device, pinned, mapped, managed, or pinned by gpul_pin. Does
+ * not block. Errors: ARGUMENT (NULL, misaligned), DTYPE, SHAPE, OVERFLOW, MEMORY (pageable, or too short), UNSUPPORTED
+ * (host memory that the device sees at another address). */
 GPUL_API gpul_status gpul_wrap(gpul_array *out, void *pointer, gpul_dtype dtype, gpul_shape shape);
+/* The same with strides in elements, shape.ndim of them. Errors: also ARGUMENT (strides is NULL or has a negative). */
 GPUL_API gpul_status gpul_wrap_strided(gpul_array *out, void *pointer, gpul_dtype dtype, gpul_shape shape,
                                        const int64_t *strides);
 
@@ -397,26 +423,41 @@ enum {
     GPUL_STREAM_NON_BLOCKING = 1 /* not ordered with the NULL stream */
 };
 
-/* A new stream of the current device. Destroying lets its work finish without waiting for it, and sets the handle
- * NULL. */
+/* A new stream of the current device. Thread-safe, as are all functions of streams. Errors: ARGUMENT (NULL, flags). */
 GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags);
+/* Ends a stream and sets the handle NULL, also when an error is returned. Its work still finishes; this does not wait
+ * for it. Harmless on a NULL handle. Errors: ARGUMENT (stream is NULL). */
 GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream);
-/* Waits until the stream's work is done; reports errors of that work. NULL: the current device's default stream. */
+/* Waits until the stream's work is done. NULL: the current device's default stream. Errors: CUDA's, also of
+ * that work. */
 GPUL_API gpul_status gpul_stream_synchronize(gpul_stream stream);
-/* *done = 1 when all work of the stream has finished, else 0. */
+/* *done = 1 when all work of the stream has finished, else 0. Does not block. Errors: ARGUMENT (done is NULL); CUDA is
+ * that of the work. */
 GPUL_API gpul_status gpul_stream_query(int32_t *done, gpul_stream stream);
-/* Later work of `waiter` starts only after the work now in `other`. Does not block the host. */
+/* Later work of `waiter` starts only after the work now in `other`, also across devices. Does not block. Errors:
+ * CUDA's.
+ */
 GPUL_API gpul_status gpul_stream_wait(gpul_stream waiter, gpul_stream other);
-/* Waits for everything on the current device. */
+/* Waits for everything on the current device. Errors: CUDA's, also of that work. */
 GPUL_API gpul_status gpul_device_synchronize(void);
 
-/* Events mark a point in a stream and carry a time stamp (resolution about half a microsecond). */
+/* Events mark a point in a stream and carry a time stamp (resolution about half a microsecond). An event belongs to the
+ * device that is current here. Thread-safe. Errors: ARGUMENT (NULL). */
 GPUL_API gpul_status gpul_event_create(gpul_event *out);
+/* Ends an event and sets the handle NULL, also when an error is returned. Harmless on a NULL handle. Errors: ARGUMENT
+ * (event is NULL). */
 GPUL_API gpul_status gpul_event_destroy(gpul_event *event);
+/* The event marks the point after the work now in `stream`, of the event's device, and no earlier one. Does not block.
+ * Errors: ARGUMENT (event is NULL). */
 GPUL_API gpul_status gpul_event_record(gpul_event event, gpul_stream stream);
+/* Waits until the point is reached; not at all for an event that was never recorded. Errors: ARGUMENT (NULL); CUDA is
+ * that of the work. */
 GPUL_API gpul_status gpul_event_synchronize(gpul_event event);
+/* *done = 1 when the point is reached or the event was never recorded, else 0. Does not block. Errors: ARGUMENT (NULL);
+ * CUDA is that of the work. */
 GPUL_API gpul_status gpul_event_query(int32_t *done, gpul_event event);
-/* Seconds from `start` to `stop`; both must have been recorded. Waits for `stop`. */
+/* Seconds from `start` to `stop`, which were recorded on one device. Waits for `stop`. Errors: ARGUMENT (NULL), CUDA
+ * (one was never recorded). */
 GPUL_API gpul_status gpul_event_seconds(double *seconds, gpul_event start, gpul_event stop);
 
 /* A timer adds up over regions:
@@ -448,16 +489,21 @@ static inline gpul_timer gpul_host_timer(void) {
     t.host = 1;
     return t;
 }
-/* Errors: ARGUMENT (NULL; started twice; stopped without a start). */
+/* Begins a region. Errors: ARGUMENT (NULL; it is running already). */
 GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream);
+/* Ends the region. Does not block. Errors: ARGUMENT (NULL; it is not running). */
 GPUL_API gpul_status gpul_timer_stop(gpul_timer *timer, gpul_stream stream);
+/* The seconds of all regions together, a running one aside. Waits for the last. Errors: ARGUMENT (NULL); what a
+ * GPUL_TIMED met, if one failed. */
 GPUL_API gpul_status gpul_timer_seconds(double *seconds, gpul_timer *timer);
-/* Back to zero seconds and zero regions; keeps the events. */
+/* Back to zero seconds, zero regions and no failure; keeps the events. A region that is running goes on. Errors:
+ * ARGUMENT (NULL). */
 GPUL_API gpul_status gpul_timer_reset(gpul_timer *timer);
-/* Destroys the events and zeroes the struct; harmless on NULL and twice. */
+/* Destroys the events and zeroes the struct, also when an error is returned; harmless on NULL and twice. Errors:
+ * CUDA's. */
 GPUL_API gpul_status gpul_timer_free(gpul_timer *timer);
-/* Times the block that follows: GPUL_TIMED(t, stream) { ... }. Leave the block only through its end. The block runs even
- * where starting fails; timer.lost keeps the first failure of a start or a stop, until gpul_timer_reset. */
+/* Times the block that follows: GPUL_TIMED(t, stream) { ... }. Leave the block only through its end. The block runs
+ * even where starting fails; timer.lost keeps the first failure of a start or a stop, until gpul_timer_reset. */
 #define GPUL_TIMED(timer, stream) GPUL__TIMED_1(timer, stream, __LINE__)
 #define GPUL__TIMED_1(timer, stream, line) GPUL__TIMED_2(timer, stream, line)
 #define GPUL__TIMED_2(timer, stream, line)                                                                             \
@@ -514,9 +560,10 @@ static inline gpul_dim3 gpul_grid_3d(int64_t nx, int64_t ny, int64_t nz, gpul_di
     g.z = gpul__grid_dim(nz, block.z, 65535u);
     return g;
 }
-/* Threads per block that keep most threads resident on the current device for `kernel` (a __global__ function's
- * address) with `shared_bytes` of dynamic shared memory per block, at most `limit` (0: the device's limit). On equal
- * occupancy the larger block wins. */
+/* Threads per block that keep most threads resident on the current device for `kernel` (a __global__ function: itself
+ * in a .cu file, see section 12, else its address) with `shared_bytes` of dynamic shared memory per block, at most
+ * `limit` (0: the device's limit). On equal occupancy the larger block wins. Does not block. Errors: ARGUMENT (NULL, a
+ * negative limit, more shared memory than a block can have), CUDA (not a kernel). */
 GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t shared_bytes, int32_t limit);
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -525,27 +572,27 @@ GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t 
  * Rules of all of them: outputs exist before the call, with the right shape, and inputs are never written. Arrays may
  * be device, pinned, mapped, managed or gpul_pin'ned memory with any strides (unless said); all device arrays live on
  * one device, which is the one that runs the operation. The work is enqueued on `stream` and the call returns; it never
- * synchronises, never uses another stream, and can be captured into a CUDA graph (exceptions are named). Scratch memory
- * comes from the device's stream-ordered pool; for reductions and gemv, each of the first 16 streams to use them on a
- * device has 264 KB of static device memory, which saves a call to CUDA 3 us (a stream gives its share back when
- * gpul_stream_destroy finds it idle; in captures, later streams and large problems the pool serves as ever). Where the
- * build is for compute capability 9.0 or later, kernels are launched before those ahead of them in the stream end, and
- * wait for them on the GPU (programmatic dependent launch); a captured graph then has such edges. Empty arrays are
- * valid. Thread-safe, as long as two threads do not write one array. Common errors: ARGUMENT (NULL, a zeroed array),
- * SHAPE, DTYPE, DEVICE, OVERLAP, OUT_OF_MEMORY, CUDA, PENDING, UNSUPPORTED (the family was left out of the build).
+ * synchronises, never uses another stream, and can be captured into a CUDA graph (exceptions are named; a captured
+ * graph may contain allocations). Axes count from 0, negative ones from the end. Empty arrays are valid. Thread-safe,
+ * as long as two threads do not write one array. Errors of them all: ARGUMENT (NULL, an array that was never made),
+ * DTYPE, SHAPE, DEVICE (arrays of two devices), OVERLAP (an output with an input or with itself), UNSUPPORTED (the
+ * family was left out of the build); those that need scratch memory: OUT_OF_MEMORY. Contracts add what is more than
+ * that.
  * ------------------------------------------------------------------------------------------------------------------ */
 
 #ifndef GPULITE_NO_KERNELS
 
 /* out = a + b, out = a * b. All dtypes (one for all three). a and b broadcast to out's shape by NumPy's rules. Floating
- * results are IEEE 754's, rounded once; integers wrap. out may be a or b itself, but not overlap them otherwise. */
+ * results are IEEE 754's, rounded once; integers wrap. out may be a or b itself, but not overlap them otherwise. No
+ * scratch memory. */
 GPUL_API gpul_status gpul_vecadd(gpul_array *out, const gpul_array *a, const gpul_array *b, gpul_stream stream);
 GPUL_API gpul_status gpul_vecmul(gpul_array *out, const gpul_array *a, const gpul_array *b, gpul_stream stream);
 
 /* y = alpha * A x + beta * y, BLAS's gemv. A: rows x cols, f32 or f64, row-major or column-major with any leading
- * dimension (gpul_transpose for A^T); x: cols; y: rows; any strides. beta = 0 never reads y, alpha = 0 never reads A or
- * x. |error| <= gamma(cols + 2) (|alpha| |A| |x| + |beta| |y|) elementwise (Higham, Accuracy and Stability, 3.5), the
- * same bits on every run. y must not overlap A or x. */
+ * dimension (gpul_transpose for A^T); x: cols; y: rows; any strides. alpha and beta are first rounded to the type that
+ * is computed in, f32 or f64; one that rounds to 0 counts as 0. beta = 0 never reads y, alpha = 0 never reads A or x.
+ * The last step is fma(alpha, sum, beta * y). |error| <= gamma(cols + 2) (|alpha| |A| |x| + |beta| |y|) elementwise
+ * (Higham, Accuracy and Stability, 3.5), the same bits on every run. */
 GPUL_API gpul_status gpul_gemv(gpul_array *y, double alpha, const gpul_array *A, const gpul_array *x, double beta,
                                gpul_stream stream);
 
@@ -564,9 +611,9 @@ enum {
 };
 #define GPUL_ALL_AXES (-2147483647 - 1) /* INT32_MIN: no axis */
 
-/* out = op over x, along one axis (0 .. ndim-1; out has x's shape without that axis) or over all elements
- * (GPUL_ALL_AXES; out has one element). x: f32, f64, i32, i64, u8 for every op; f16 and bf16 for sum, min, max. out's
- * dtype is gpul_reduce_dtype(op, x's dtype), or f64 for floating sums.
+/* out = op over x, along one axis (out has x's shape without that axis) or over all elements (GPUL_ALL_AXES; out has
+ * one element). x: f32, f64, i32, i64, u8 for every op; f16 and bf16 for sum, min, max. out's dtype is
+ * gpul_reduce_dtype(op, x's dtype), or f64 for floating sums.
  *
  * ONE launch for any size. The result is a pure function of the values along the axis in order, their number, dtype and
  * op: the same bits on every run, every GPU and the CPU stand-in, and reducing a row of a matrix alone gives the bits
@@ -574,17 +621,21 @@ enum {
  * f32, f16 and bf16 are accumulated in f64: |error| <= eps |S| + 2^-40 sum|x|. The variance is taken about the first
  * element, which bounds its relative error by n 2^-50. min and max propagate NaN; argmin and argmax return the first
  * index (row-major over all axes) and take NaN for the extreme, as NumPy does. Integer sums wrap in i64. Empty: sum 0,
- * prod 1, mean and var NaN; min, max, argmin and argmax refuse (SHAPE). NaN results are always the same quiet NaN. */
+ * prod 1, mean and var NaN; min, max, argmin and argmax refuse (SHAPE). NaN results are always the same quiet NaN.
+ * Errors: also ARGUMENT (op, axis). */
 GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t op, int32_t axis, gpul_stream stream);
 
 /* The dtype of a result: sum, prod, abs-sum, sum-sq: x's for floats, i64 for integers; min, max: x's; mean, var: x's
  * for floats, f64 for integers; argmin, argmax, count-nonzero: i64. 0 where op does not take the dtype. */
 GPUL_API gpul_dtype gpul_reduce_dtype(int32_t op, gpul_dtype dtype);
 
-/* The answer over all elements as a C value: `value` points to one element of gpul_reduce_dtype(op, x's dtype).
- * Waits. */
+/* The answer over all elements as a C value: `value` points to one element of `dtype`, and nothing beside it is
+ * written. Sums, products, mean and var of floating data come as they were accumulated where dtype is f64. Waits, and
+ * cannot be captured. Errors: also ARGUMENT (op; a capture; a result that dtype does not hold exactly, which the
+ * message names). */
 GPUL_API gpul_status gpul_reduce_host(void *value, gpul_dtype dtype, const gpul_array *x, int32_t op,
                                       gpul_stream stream);
+/* x.sum(), x.min(), x.max(), x.mean() and x.var(): gpul_reduce_host with GPUL_F64, and its errors. */
 GPUL_API gpul_status gpul_sum(double *value, const gpul_array *x, gpul_stream stream);
 GPUL_API gpul_status gpul_min(double *value, const gpul_array *x, gpul_stream stream);
 GPUL_API gpul_status gpul_max(double *value, const gpul_array *x, gpul_stream stream);
@@ -605,7 +656,7 @@ GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_a
 GPUL_API gpul_status gpul_histogram(gpul_array *counts, const gpul_array *x, double lo, double hi, gpul_stream stream);
 
 enum {
-    GPUL_RANGE_AUTO = 0, /* min and max of x; waits for them, and cannot be captured */
+    GPUL_RANGE_AUTO = 0, /* min and max of x, 0 and 1 where it is empty; waits for them, and cannot be captured */
     GPUL_RANGE_LO_HI = 1,
     GPUL_RANGE_EDGES = 2
 };
@@ -614,26 +665,28 @@ enum {
 typedef struct gpul_histogram_options {
     int32_t range;             /* GPUL_RANGE_* */
     int32_t accumulate;        /* 1: add to what counts holds instead of overwriting it */
-    double lo, hi;             /* GPUL_RANGE_LO_HI: as in gpul_histogram. AUTO: not read; empty x takes 0 and 1 */
+    double lo, hi;             /* GPUL_RANGE_LO_HI: as in gpul_histogram. Otherwise 0 */
     const double *edges;       /* GPUL_RANGE_EDGES: bins + 1 host values that never decrease; may be freed on return */
-    int64_t n_edges;           /* GPUL_RANGE_EDGES: bins + 1 */
+    int64_t n_edges;           /* GPUL_RANGE_EDGES: bins + 1. Otherwise edges is NULL and this 0 */
     const gpul_array *weights; /* NULL, or x's shape: f32 or f64 (counts f64), i32 or i64 (counts i64) */
 } gpul_histogram_options;
 
 /* With f32 or f64 weights counts is f64 and holds the sum of the weights of each bin, summed exactly in fixed point
  * relative to the largest |weight| and rounded once: the same bits on every run, |error| <= 2^-53 |sum| + 2^-80 n
- * max|w|. */
+ * max|w|. Errors: also ARGUMENT (a field of options that is out of range, or set where `range` does not use it). */
 GPUL_API gpul_status gpul_histogram_ex(gpul_array *counts, const gpul_array *x, const gpul_histogram_options *options,
                                        gpul_stream stream);
 
-/* The bins + 1 edges that gpul_histogram uses for data of `dtype`, as doubles, on the host. */
+/* The bins + 1 edges that gpul_histogram uses for data of `dtype`, as doubles, on the host. No CUDA call. Errors:
+ * ARGUMENT (NULL, bins < 1, lo and hi as above), DTYPE. */
 GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtype dtype, double lo, double hi);
 
 /* C = A B, and C = alpha A B + beta C, BLAS's gemm. A: M x K, B: K x N, C: M x N, all of one dtype: f32, f64, f16 or
  * bf16 (the last two accumulate in f32). Each matrix row-major or column-major with any leading dimension
- * (gpul_transpose for A^T, B^T); one of its two strides is 1. beta = 0 never reads C, alpha = 0 never reads A or B.
- * |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|) elementwise (plus the rounding of the result to 16 bits), in
- * IEEE arithmetic, the same bits on every run. C must not overlap A or B. */
+ * (gpul_transpose for A^T, B^T); one of its two strides is 1 (else SHAPE). alpha and beta are first rounded to the type
+ * that is computed in, f64 for f64 and f32 otherwise; one that rounds to 0 counts as 0. beta = 0 never reads C, alpha =
+ * 0 never reads A or B. The last step is fma(alpha, sum, beta * c). |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta|
+ * |C|) elementwise (plus the rounding of the result to 16 bits), in IEEE arithmetic, the same bits on every run. */
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream);
 GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                gpul_stream stream);
@@ -661,23 +714,27 @@ typedef struct gpul_device {
     char pci[32]; /* "0000:41:00.0" */
 } gpul_device;
 
-/* Number of devices. No GPU or no driver: GPUL_OK and 0 (asking is no error). */
+/* Number of devices. No GPU or no driver: GPUL_OK and 0 (asking is no error). Errors: ARGUMENT (NULL). */
 GPUL_API gpul_status gpul_device_count(int32_t *count);
-/* The calling thread's current device; selecting affects that thread's later calls. Errors: DEVICE, NO_DEVICE. */
+/* The calling thread's current device. Errors: ARGUMENT (NULL). */
 GPUL_API gpul_status gpul_device_current(int32_t *device);
+/* Makes a device current for the calling thread's later calls. Errors: DEVICE (there is none of this number). */
 GPUL_API gpul_status gpul_device_select(int32_t device);
+/* What CUDA says of a device. Errors: ARGUMENT (NULL), DEVICE. */
 GPUL_API gpul_status gpul_device_info(gpul_device *info, int32_t device);
 
-/* CUDA's versions as major * 1000 + minor * 10; 0 for a driver that is not there. Either pointer may be NULL. */
+/* CUDA's versions as major * 1000 + minor * 10; 0 for a driver that is not there. Either pointer may be NULL. Errors:
+ * CUDA's. */
 GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime);
 
 /* Writes a text about versions, devices, and the architecture each kernel family was built for, with a better build
- * line where there is one, into text[0..size-1], cut where it is too long, and NUL-terminated. *length: of the whole text,
- * without the NUL. Either may be NULL (text only with size 0, to ask for the length). Works with no GPU. */
+ * line where there is one, into text[0..size-1], cut where it is too long, and NUL-terminated. *length: of the whole
+ * text, without the NUL. Either may be NULL (text only with size 0, to ask for the length). Works with no GPU. Errors:
+ * ARGUMENT (text is NULL, and size is not 0). */
 GPUL_API gpul_status gpul_report(size_t *length, char *text, size_t size);
 
 /* Marks for NVIDIA's profilers: what lies between is collected when the profiler was told to wait for it (ncu
- * --profile-from-start off, nsys -c cudaProfilerApi). */
+ * --profile-from-start off, nsys -c cudaProfilerApi). Errors: CUDA's. */
 GPUL_API gpul_status gpul_profile_start(void);
 GPUL_API gpul_status gpul_profile_stop(void);
 
@@ -1070,7 +1127,7 @@ static int32_t gpul__is_sticky(cudaError_t e) {
 
 /* Takes back CUDA's record of an error that a call of ours has just returned. */
 static void gpul__clear_cuda(cudaError_t e) {
-    if (cudaPeekAtLastError() == e) (void)cudaGetLastError();
+    if (e != cudaSuccess && cudaPeekAtLastError() == e) (void)cudaGetLastError();
 }
 
 static gpul_status gpul__status_of(cudaError_t e) {
@@ -1127,9 +1184,9 @@ static gpul_status gpul__cuda(cudaError_t e, const char *function, const char *w
     return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, function, what);
 }
 
-/* Somebody else's error is reported as what it is, and left where it is. "Not ready" is the answer to a question, and no
- * error. "No device" and "no driver" are states of the machine that every call of CUDA's reports, this question included;
- * the call that follows will say so itself. */
+/* Somebody else's error is reported as what it is, and left where it is. "Not ready" is the answer to a question, and
+ * no error. "No device" and "no driver" are states of the machine that every call of CUDA's reports, this question
+ * included; the call that follows will say so itself. */
 static gpul_status gpul__pending(const char *function) {
     const cudaError_t e = cudaPeekAtLastError();
     if (e == cudaSuccess || e == cudaErrorNotReady || gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) return GPUL_OK;
@@ -1549,10 +1606,10 @@ __attribute__((weak)) gpul__shared_state gpul__shared = GPUL_ZERO;
 
 static gpul_status gpul__attribute(const char *function, int32_t *value, enum cudaDeviceAttr attribute, int device) {
     int number = 0;
-    const cudaError_t e = cudaDeviceGetAttribute(&number, attribute, device);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaDeviceGetAttribute");
-    *value = (int32_t)number;
-    return GPUL_OK;
+    const gpul_status status =
+        gpul__cuda(cudaDeviceGetAttribute(&number, attribute, device), function, "cudaDeviceGetAttribute");
+    if (status == GPUL_OK) *value = (int32_t)number;
+    return status;
 }
 
 /* A pool of our own: the application's settings of the default pool stay its own, and gpul_memory_trim touches only our
@@ -1563,32 +1620,25 @@ static gpul_status gpul__make_pool(const char *function, cudaMemPool_t *out, int
     uint64_t most = UINT64_MAX;
     /* the first use may lie in a capture, where CUDA refuses these calls unless told that they are meant */
     enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
-    const char *call = "cudaThreadExchangeStreamCaptureMode";
-    gpul_status status = GPUL_OK;
-    cudaError_t e, back;
+    const char *const call = "cudaThreadExchangeStreamCaptureMode";
+    gpul_status status;
+    cudaError_t back;
     memset(&properties, 0, sizeof properties);
     properties.allocType = cudaMemAllocationTypePinned;
     properties.handleTypes = cudaMemHandleTypeNone;
     properties.location.type = cudaMemLocationTypeDevice;
     properties.location.id = device;
-    e = cudaThreadExchangeStreamCaptureMode(&mode);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, function, call);
-    e = cudaMemPoolCreate(&pool, &properties);
-    if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaMemPoolCreate");
-    else {
+    status = gpul__cuda(cudaThreadExchangeStreamCaptureMode(&mode), function, call);
+    if (status != GPUL_OK) return status;
+    status = gpul__cuda(cudaMemPoolCreate(&pool, &properties), function, "cudaMemPoolCreate");
+    if (status == GPUL_OK)
         status = gpul__cuda(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most), function,
                             "cudaMemPoolSetAttribute");
-    }
     back = cudaThreadExchangeStreamCaptureMode(&mode);
-    if (back != cudaSuccess) {
-        if (status == GPUL_OK) status = gpul__fail_cuda(back, function, call);
-        else gpul__clear_cuda(back);
-    }
+    if (status == GPUL_OK) status = gpul__cuda(back, function, call);
+    else gpul__clear_cuda(back);
     if (status == GPUL_OK) *out = pool;
-    else if (pool != NULL) {
-        e = cudaMemPoolDestroy(pool);
-        if (e != cudaSuccess) gpul__clear_cuda(e);
-    }
+    else if (pool != NULL) gpul__clear_cuda(cudaMemPoolDestroy(pool));
     return status;
 }
 
@@ -1609,9 +1659,9 @@ static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
 #endif
 }
 
-/* Streams that gpul_stream_create made and gpul_stream_destroy has not ended, each with a number that no other has: CUDA
- * cannot be asked whether a handle is still a stream, and its handles come again. This finds the slot near the stream's
- * place whose handle is `from`, and makes it `to`. */
+/* Streams that gpul_stream_create made and gpul_stream_destroy has not ended, each with a number that no other has:
+ * CUDA cannot be asked whether a handle is still a stream, and its handles come again. This finds the slot near the
+ * stream's place whose handle is `from`, and makes it `to`. */
 static gpul__stream_slot *gpul__stream_slot_of(gpul_stream stream, int64_t from, int64_t to) {
     const uint64_t home = ((uint64_t)(uintptr_t)stream * 0x9e3779b97f4a7c15u) >> 32;
     uint64_t k;
@@ -1705,8 +1755,7 @@ static gpul_status gpul__device_find(const char *function, gpul__device_state **
         return GPUL_OK;
     }
     if (pool != NULL) {
-        const cudaError_t e = cudaMemPoolDestroy(pool);
-        if (e != cudaSuccess) gpul__clear_cuda(e);
+        gpul__clear_cuda(cudaMemPoolDestroy(pool));
     }
     while (gpul__atomic_load(&state->state) != GPUL__KNOWN) {}
     return GPUL_OK;
@@ -1829,30 +1878,18 @@ static int32_t gpul__capturing(gpul_stream stream) {
     return e != cudaSuccess || capture != cudaStreamCaptureStatusNone;
 }
 
-/* The same for checks of arguments: a query that fails is an error. */
-static gpul_status gpul__ask_capture(const char *function, gpul_stream stream, int32_t *capturing) {
+/* What a capture cannot hold: calls that wait (host = NULL), and copies of pageable memory, which a graph would read
+ * and write when it runs, while outside of one CUDA stages it before it returns. */
+static gpul_status gpul__check_capture(const char *function, const void *host, gpul_stream stream) {
+    struct cudaPointerAttributes attributes;
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    const cudaError_t e = cudaStreamIsCapturing(stream, &capture);
-    *capturing = e != cudaSuccess || capture != cudaStreamCaptureStatusNone;
+    cudaError_t e = cudaStreamIsCapturing(stream, &capture);
+    if (e == cudaSuccess && capture == cudaStreamCaptureStatusNone) return GPUL_OK;
     if (e == cudaErrorStreamCaptureImplicit) gpul__clear_cuda(e); /* the NULL stream, while another one is captured */
     else if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaStreamIsCapturing");
-    return GPUL_OK;
-}
-static gpul_status gpul__refuse_capture(const char *function, gpul_stream stream) {
-    int32_t capturing = 0;
-    const gpul_status status = gpul__ask_capture(function, stream, &capturing);
-    if (status != GPUL_OK || !capturing) return status;
-    return gpul__fail(GPUL_ERROR_ARGUMENT, function,
-                      "stream is being captured into a graph, where the answer cannot be waited for");
-}
-
-/* A graph reads and writes host memory when it runs; outside of one, CUDA stages what is pageable before it returns. */
-static gpul_status gpul__check_staging(const char *function, const void *host, gpul_stream stream) {
-    struct cudaPointerAttributes attributes;
-    int32_t capturing = 0;
-    gpul_status status = gpul__ask_capture(function, stream, &capturing);
-    cudaError_t e;
-    if (status != GPUL_OK || !capturing) return status;
+    if (host == NULL)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                          "stream is being captured into a graph, where the answer cannot be waited for");
     memset(&attributes, 0, sizeof attributes);
     e = cudaPointerGetAttributes(&attributes, host);
     if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaPointerGetAttributes");
@@ -2111,24 +2148,17 @@ GPUL_API gpul_status gpul_managed_array(gpul_array *out, gpul_dtype dtype, gpul_
     return gpul__host_array(__func__, out, dtype, &shape, GPUL_MEMORY_MANAGED);
 }
 
-/* Waits for `device` and all others that gpulite has used. Leaves any of them current; *call is what failed. */
-static cudaError_t gpul__wait_for_all(int32_t device, const char **call) {
+/* Waits for `device` and all others that gpulite has used. Leaves any of them current. */
+static cudaError_t gpul__wait_for_all(int32_t device) {
     cudaError_t first = cudaSuccess;
     int32_t k;
     for (k = 0; k < GPUL__DEVICES; ++k) {
-        const char *name = "cudaSetDevice";
         cudaError_t e;
         if (k != device && gpul__atomic_load(&gpul__shared.devices[k].state) != GPUL__KNOWN) continue;
         e = cudaSetDevice(k);
-        if (e == cudaSuccess) {
-            name = "cudaDeviceSynchronize";
-            e = cudaDeviceSynchronize();
-        }
-        if (e == cudaSuccess) continue;
-        if (first == cudaSuccess) {
-            first = e;
-            *call = name;
-        } else gpul__clear_cuda(e);
+        if (e == cudaSuccess) e = cudaDeviceSynchronize();
+        if (first != cudaSuccess) gpul__clear_cuda(e);
+        else first = e;
     }
     return first;
 }
@@ -2173,7 +2203,10 @@ static gpul_status gpul__free(const char *function, gpul_array *a) {
         if (e == cudaSuccess) call = "cudaFree";
     } else { /* CUDA does not promise that cudaFreeHost waits for copies in flight, which may be any device's */
         moved = 1;
-        if (e == cudaSuccess) e = gpul__wait_for_all(old.device, &call);
+        if (e == cudaSuccess) {
+            e = gpul__wait_for_all(old.device);
+            call = "cudaSetDevice or cudaDeviceSynchronize";
+        }
         freed = cudaFreeHost(old.data);
         if (e == cudaSuccess) call = "cudaFreeHost";
     }
@@ -2203,11 +2236,8 @@ GPUL_API gpul_status gpul_pin(void *host, size_t bytes) {
 }
 
 GPUL_API gpul_status gpul_unpin(void *host) {
-    gpul_status status;
-    if (host == NULL) return gpul__null(__func__, "host");
-    status = gpul__pending(__func__);
-    if (status != GPUL_OK) return status;
-    return gpul__cuda(cudaHostUnregister(host), __func__, "cudaHostUnregister");
+    const gpul_status status = host == NULL ? gpul__null(__func__, "host") : gpul__pending(__func__);
+    return status != GPUL_OK ? status : gpul__cuda(cudaHostUnregister(host), __func__, "cudaHostUnregister");
 }
 
 GPUL_API gpul_status gpul_memory_limit(int64_t bytes) {
@@ -2306,9 +2336,8 @@ static void gpul__plan_copy(gpul__copy_plan *plan, const gpul_array *a, const in
         plan->how = GPUL__BY_PITCH;
 }
 
-/* A block that stays on its device: the kernel is launched faster than cudaMemcpyAsync (3.5 against 4.1 us on an H200)
- * and moves as much, as long as it can use accesses of 16 bytes. Beyond 2 GiB cudaMemcpyAsync is level or 0.5 %
- * ahead. */
+/* A block that stays on its device: where it can use accesses of 16 bytes, the kernel is launched faster than
+ * cudaMemcpyAsync and moves as much, up to 2 GiB. */
 static void gpul__prefer_kernel(gpul__copy_plan *plan, const void *dst, const void *src) {
 #ifndef GPULITE_NO_KERNELS
     if (((uintptr_t)dst | (uintptr_t)src) % 16 == 0 && plan->n <= GPUL__MOST_BY_KERNEL / plan->size)
@@ -2382,7 +2411,7 @@ static gpul_status gpul__copy_host(const gpul__scope *scope, const gpul_array *a
     void *dense = NULL;
     gpul_status status;
     if (bytes == 0) return GPUL_OK;
-    status = gpul__check_staging(function, in != NULL ? in : out, stream);
+    status = gpul__check_capture(function, in != NULL ? in : out, stream);
     if (status != GPUL_OK) return status;
     gpul__host_strides(a, strides);
     gpul__plan_copy(&plan, a, in != NULL ? a->strides : strides, in != NULL ? strides : a->strides);
@@ -2438,43 +2467,27 @@ GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtyp
     return gpul__deliver(out, &a, &scope, status);
 }
 
+static gpul_status gpul__set_device(const char *function, int32_t device) {
+    return gpul__cuda(cudaSetDevice(device), function, "cudaSetDevice");
+}
+
 /* `later` waits for what is now in `earlier`. Leaves one of the two devices current: later's on success. */
 static gpul_status gpul__order(const char *function, gpul_stream later, int32_t later_device, gpul_stream earlier,
                                int32_t earlier_device) {
     gpul_event event = NULL;
-    gpul_status status = GPUL_OK;
-    const char *call = "cudaSetDevice";
-    cudaError_t e, destroyed;
-    e = cudaSetDevice(earlier_device);
-    if (e == cudaSuccess) {
-        call = "cudaEventCreateWithFlags";
-        e = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
-    }
-    if (e == cudaSuccess) {
-        call = "cudaEventRecord";
-        e = cudaEventRecord(event, earlier);
-    }
-    if (e == cudaSuccess && later_device != earlier_device) {
-        call = "cudaSetDevice";
-        e = cudaSetDevice(later_device);
-    }
-    if (e == cudaSuccess) {
-        call = "cudaStreamWaitEvent";
-        e = cudaStreamWaitEvent(later, event, 0);
-    }
-    if (e != cudaSuccess) status = gpul__fail_cuda(e, function, call);
-    if (event != NULL) {
-        destroyed = cudaEventDestroy(event);
-        if (destroyed != cudaSuccess) {
-            if (status == GPUL_OK) status = gpul__fail_cuda(destroyed, function, "cudaEventDestroy");
-            else gpul__clear_cuda(destroyed);
-        }
-    }
+    cudaError_t destroyed;
+    gpul_status status = gpul__set_device(function, earlier_device);
+    if (status == GPUL_OK)
+        status =
+            gpul__cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), function, "cudaEventCreateWithFlags");
+    if (status == GPUL_OK) status = gpul__cuda(cudaEventRecord(event, earlier), function, "cudaEventRecord");
+    if (status == GPUL_OK && later_device != earlier_device) status = gpul__set_device(function, later_device);
+    if (status == GPUL_OK) status = gpul__cuda(cudaStreamWaitEvent(later, event, 0), function, "cudaStreamWaitEvent");
+    if (event == NULL) return status;
+    destroyed = cudaEventDestroy(event);
+    if (status == GPUL_OK) status = gpul__cuda(destroyed, function, "cudaEventDestroy");
+    else gpul__clear_cuda(destroyed);
     return status;
-}
-
-static gpul_status gpul__set_device(const char *function, int32_t device) {
-    return gpul__cuda(cudaSetDevice(device), function, "cudaSetDevice");
 }
 
 /* Between two devices: gathered on src's device where src is strided, moved as one block, scattered on dst's device.
@@ -2606,9 +2619,8 @@ static gpul_status gpul__fill_bits(const char *function, uint64_t *bits, gpul_dt
     return GPUL_OK;
 }
 
-/* cudaMemsetAsync in place of the kernel: up to 4 KB it is no launch (0.8 against 2.8 us on an H200), beyond that the
- * slower one (3.2 us; 2^30 floats in 934 us, by the kernel in 914), unless the kernel cannot use accesses of 16
- * bytes. */
+/* cudaMemsetAsync in place of the kernel: up to 4 KB it is no launch; beyond that it is the slower one, unless the
+ * kernel cannot use accesses of 16 bytes. */
 static int32_t gpul__prefer_memset(const gpul_array *a) {
 #ifndef GPULITE_NO_KERNELS
     return gpul_nbytes(a) <= 4096 || (uintptr_t)a->data % 16 != 0;
@@ -2681,15 +2693,12 @@ static gpul_status gpul__move_element(const char *function, const gpul_array *a,
                                       gpul_stream stream) {
     gpul__scope scope;
     gpul_status status = gpul__begin(&scope, function, &a, 1);
-    cudaError_t e;
     if (status != GPUL_OK) return status;
-    status = gpul__refuse_capture(function, stream);
-    if (status != GPUL_OK) return gpul__end(&scope, status);
-    e = cudaMemcpyAsync(to, from, gpul_dtype_size(a->dtype), cudaMemcpyDefault, stream);
-    if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaMemcpyAsync");
-    else {
-        status = gpul__cuda(cudaStreamSynchronize(stream), function, "cudaStreamSynchronize");
-    }
+    status = gpul__check_capture(function, NULL, stream);
+    if (status == GPUL_OK)
+        status = gpul__cuda(cudaMemcpyAsync(to, from, gpul_dtype_size(a->dtype), cudaMemcpyDefault, stream), function,
+                            "cudaMemcpyAsync");
+    if (status == GPUL_OK) status = gpul__cuda(cudaStreamSynchronize(stream), function, "cudaStreamSynchronize");
     return gpul__end(&scope, status);
 }
 
@@ -3013,8 +3022,7 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
 
 GPUL_API gpul_status gpul_stream_synchronize(gpul_stream stream) {
     const gpul_status status = gpul__pending(__func__);
-    if (status != GPUL_OK) return status;
-    return gpul__cuda(cudaStreamSynchronize(stream), __func__, "cudaStreamSynchronize");
+    return status != GPUL_OK ? status : gpul__cuda(cudaStreamSynchronize(stream), __func__, "cudaStreamSynchronize");
 }
 
 /* "Not ready" is an answer and no error. `before`: what was pending, and may be the caller's own answer. */
@@ -3058,21 +3066,16 @@ GPUL_API gpul_status gpul_stream_wait(gpul_stream waiter, gpul_stream other) {
 
 GPUL_API gpul_status gpul_device_synchronize(void) {
     const gpul_status status = gpul__pending(__func__);
-    if (status != GPUL_OK) return status;
-    return gpul__cuda(cudaDeviceSynchronize(), __func__, "cudaDeviceSynchronize");
+    return status != GPUL_OK ? status : gpul__cuda(cudaDeviceSynchronize(), __func__, "cudaDeviceSynchronize");
 }
 
 GPUL_API gpul_status gpul_event_create(gpul_event *out) {
-    gpul_status status;
+    gpul_status status = out == NULL ? gpul__null(__func__, "out") : gpul__pending(__func__);
     gpul_event event = NULL;
-    cudaError_t e;
-    if (out == NULL) return gpul__null(__func__, "out");
-    status = gpul__pending(__func__);
-    if (status != GPUL_OK) return status;
-    e = cudaEventCreateWithFlags(&event, cudaEventDefault);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaEventCreateWithFlags");
-    *out = event;
-    return GPUL_OK;
+    if (status == GPUL_OK)
+        status = gpul__cuda(cudaEventCreateWithFlags(&event, cudaEventDefault), __func__, "cudaEventCreateWithFlags");
+    if (status == GPUL_OK) *out = event;
+    return status;
 }
 
 GPUL_API gpul_status gpul_event_destroy(gpul_event *event) {
@@ -3090,19 +3093,13 @@ GPUL_API gpul_status gpul_event_destroy(gpul_event *event) {
 }
 
 GPUL_API gpul_status gpul_event_record(gpul_event event, gpul_stream stream) {
-    gpul_status status;
-    if (event == NULL) return gpul__null(__func__, "event");
-    status = gpul__pending(__func__);
-    if (status != GPUL_OK) return status;
-    return gpul__cuda(cudaEventRecord(event, stream), __func__, "cudaEventRecord");
+    const gpul_status status = event == NULL ? gpul__null(__func__, "event") : gpul__pending(__func__);
+    return status != GPUL_OK ? status : gpul__cuda(cudaEventRecord(event, stream), __func__, "cudaEventRecord");
 }
 
 GPUL_API gpul_status gpul_event_synchronize(gpul_event event) {
-    gpul_status status;
-    if (event == NULL) return gpul__null(__func__, "event");
-    status = gpul__pending(__func__);
-    if (status != GPUL_OK) return status;
-    return gpul__cuda(cudaEventSynchronize(event), __func__, "cudaEventSynchronize");
+    const gpul_status status = event == NULL ? gpul__null(__func__, "event") : gpul__pending(__func__);
+    return status != GPUL_OK ? status : gpul__cuda(cudaEventSynchronize(event), __func__, "cudaEventSynchronize");
 }
 
 GPUL_API gpul_status gpul_event_query(int32_t *done, gpul_event event) {
@@ -3117,12 +3114,11 @@ GPUL_API gpul_status gpul_event_query(int32_t *done, gpul_event event) {
 
 static gpul_status gpul__elapsed(const char *function, double *seconds, gpul_event start, gpul_event stop) {
     float milliseconds = 0;
-    cudaError_t e = cudaEventSynchronize(stop);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaEventSynchronize");
-    e = cudaEventElapsedTime(&milliseconds, start, stop);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaEventElapsedTime");
-    *seconds = (double)milliseconds * 1e-3;
-    return GPUL_OK;
+    gpul_status status = gpul__cuda(cudaEventSynchronize(stop), function, "cudaEventSynchronize");
+    if (status == GPUL_OK)
+        status = gpul__cuda(cudaEventElapsedTime(&milliseconds, start, stop), function, "cudaEventElapsedTime");
+    if (status == GPUL_OK) *seconds = (double)milliseconds * 1e-3;
+    return status;
 }
 
 GPUL_API gpul_status gpul_event_seconds(double *seconds, gpul_event start, gpul_event stop) {
@@ -3197,23 +3193,20 @@ GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream) {
         if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaEventCreateWithFlags");
         *pair[k] = event;
     }
-    e = cudaEventRecord(timer->from[timer->next], stream);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaEventRecord");
-    timer->running = 1;
-    return GPUL_OK;
+    status = gpul__cuda(cudaEventRecord(timer->from[timer->next], stream), __func__, "cudaEventRecord");
+    if (status == GPUL_OK) timer->running = 1;
+    return status;
 }
 
 GPUL_API gpul_status gpul_timer_stop(gpul_timer *timer, gpul_stream stream) {
-    gpul_status status;
-    cudaError_t e;
     if (timer == NULL) return gpul__null(__func__, "timer");
     if (!timer->running) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "timer is not running");
     if (timer->host) timer->total += gpul_host_seconds() - timer->host_from;
     else {
-        status = gpul__pending(__func__);
+        gpul_status status = gpul__pending(__func__);
+        if (status == GPUL_OK)
+            status = gpul__cuda(cudaEventRecord(timer->to[timer->next], stream), __func__, "cudaEventRecord");
         if (status != GPUL_OK) return status;
-        e = cudaEventRecord(timer->to[timer->next], stream);
-        if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaEventRecord");
         timer->next = (timer->next + 1) % GPUL_TIMER_REGIONS;
         timer->pending += 1;
     }
@@ -3563,14 +3556,12 @@ GPUL_API gpul_status gpul_report(size_t *length, char *text, size_t size) {
 
 GPUL_API gpul_status gpul_profile_start(void) {
     const gpul_status status = gpul__pending(__func__);
-    if (status != GPUL_OK) return status;
-    return gpul__cuda(cudaProfilerStart(), __func__, "cudaProfilerStart");
+    return status != GPUL_OK ? status : gpul__cuda(cudaProfilerStart(), __func__, "cudaProfilerStart");
 }
 
 GPUL_API gpul_status gpul_profile_stop(void) {
     const gpul_status status = gpul__pending(__func__);
-    if (status != GPUL_OK) return status;
-    return gpul__cuda(cudaProfilerStop(), __func__, "cudaProfilerStop");
+    return status != GPUL_OK ? status : gpul__cuda(cudaProfilerStop(), __func__, "cudaProfilerStop");
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -4033,7 +4024,7 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     out.memory = GPUL_MEMORY_DEVICE;
     out.device = scope.device;
     size = gpul_dtype_size(out.dtype);
-    status = gpul__refuse_capture(function, stream);
+    status = gpul__check_capture(function, NULL, stream);
     if (status == GPUL_OK) status = gpul__scratch(&out.data, size, &scope, stream, function);
     if (status != GPUL_OK) return gpul__end(&scope, status);
     status = gpul__reduce(function, reducer, &out, x, GPUL_ALL_AXES, gpul__is_positional(op), stream);
