@@ -90,7 +90,8 @@
  * 3. Configuration: define before the include
  *
  *   GPULITE_IMPLEMENTATION  in one file: also compile the host side (needs <cuda_runtime_api.h> on the include path).
- *   GPULITE_STATIC          every function is static: several files may each have a copy of the implementation.
+ *   GPULITE_STATIC          every function is static: several files may each have a copy of the implementation, with an
+ *                           error record of its own. Their arrays, streams and memory accounts are common.
  *   GPUL_API                put before every public function (say, __declspec(dllexport)), if not GPULITE_STATIC.
  *   GPULITE_NO_KERNELS      with the implementation: leave out section 10 and GPUL_REDUCE / GPUL_ELEMENTWISE, so that
  *                           the program links without gpulite_kernels.cu. Copies that need a kernel then say so.

@@ -183,6 +183,34 @@ static void test_lost_context(void) {
 }
 #endif
 
+#ifdef GPULITE_CPU_STANDIN
+/* What fails while cleaning up does not hide what failed first. */
+static void test_first_error(void) {
+    gpul_array x = GPUL_ZERO, row = GPUL_ZERO, column = GPUL_ZERO, cell = GPUL_ZERO;
+    double value = -7;
+    CHECK_OK(gpul_device_array(&x, GPUL_F32, gpul_1d(70000), NULL));
+    CHECK_OK(gpul_fill(&x, 1, NULL));
+    CHECK_OK(gpul_device_array(&cell, GPUL_F32, gpul_2d(1, 1), NULL));
+    CHECK_OK(gpul_reshape(&row, &x, gpul_2d(1, -1)));
+    CHECK_OK(gpul_reshape(&column, &x, gpul_2d(-1, 1)));
+    standin_fail("cudaStreamSynchronize", 1, cudaErrorUnknown, STANDIN_ONCE);
+    standin_fail("cudaFreeAsync", 1, cudaErrorInvalidValue, STANDIN_ONCE | STANDIN_AFTER);
+    CHECK_FAILS(gpul_sum(&value, &x, NULL), GPUL_ERROR_CUDA, "gpul_sum", "copy of the result");
+    CHECK_INT(gpul_last_error()->cuda_code, cudaErrorUnknown);
+    CHECK_INT(standin_failed(), 2);
+    standin_fail_clear();
+    standin_fail("cudaLaunchKernelExC", 1, cudaErrorLaunchOutOfResources, STANDIN_ONCE);
+    standin_fail("cudaFreeAsync", 1, cudaErrorInvalidValue, STANDIN_ONCE | STANDIN_AFTER);
+    CHECK_FAILS(gpul_matmul(&cell, &row, &column, NULL), GPUL_ERROR_CUDA, "gpul_matmul", "launching the kernels");
+    CHECK_INT(gpul_last_error()->cuda_code, cudaErrorLaunchOutOfResources);
+    CHECK_INT(standin_failed(), 2);
+    standin_fail_clear();
+    CHECK_INT(cudaPeekAtLastError(), cudaSuccess);
+    CHECK_OK(gpul_free(&x));
+    CHECK_OK(gpul_free(&cell));
+}
+#endif
+
 /* Freeing must not leak because of somebody else's error: either it frees, or it leaves the array to be freed later. */
 static void test_pending_free(void) {
     gpul_array a = GPUL_ZERO;
@@ -211,6 +239,7 @@ int main(void) {
     RUN(test_pending);
     RUN(test_pending_free);
 #ifdef GPULITE_CPU_STANDIN
+    RUN(test_first_error);
     RUN(test_lost_context);
 #endif
     return check_end();

@@ -204,6 +204,13 @@ static void test_devices(void) {
     CHECK_OK(gpul_report(NULL, NULL, 0));
     CHECK_FAILS(gpul_report(&again, NULL, 10), GPUL_ERROR_ARGUMENT, "gpul_report", "text");
     CHECK_INT(again, length);
+#ifdef GPULITE_CPU_STANDIN
+    text[0] = 0x7F;
+    standin_fail("cudaGetDeviceProperties", 1, cudaErrorUnknown, STANDIN_ONCE);
+    CHECK_FAILS(gpul_report(&again, text, length + 1), GPUL_ERROR_CUDA, "gpul_report", "cudaGetDeviceProperties");
+    standin_fail_clear();
+    CHECK(text[0] == 0x7F && again == length);
+#endif
     free(text);
     CHECK_OK(gpul_profile_start());
     CHECK_OK(gpul_profile_stop());
