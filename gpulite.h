@@ -1600,7 +1600,7 @@ typedef struct gpul__shared_state {
 } gpul__shared_state;
 #define gpul__shared GPUL__VERSIONED(gpul__shared_state)
 #ifdef _WIN32
-extern __declspec(selectany) gpul__shared_state gpul__shared = GPUL_ZERO;
+__declspec(selectany) gpul__shared_state gpul__shared = GPUL_ZERO;
 #else
 __attribute__((weak)) gpul__shared_state gpul__shared = GPUL_ZERO;
 #endif
@@ -3728,9 +3728,11 @@ GPUL_API gpul_status gpul_vecmul(gpul_array *out, const gpul_array *a, const gpu
 /* ---- reductions, dot, gemv ---- */
 #ifndef GPULITE_NO_KERNELS
 
-/* alpha or beta in the type that gemv and gemm compute in */
+/* alpha or beta in the type that gemv and gemm compute in. volatile: where both are stored side by side, gcc 12 would
+ * vectorise the stores and lose the conversions. */
 static double gpul__in_compute_type(double scalar, gpul_dtype dtype) {
-    return dtype == GPUL_F64 ? scalar : (double)(float)scalar;
+    volatile float single = (float)scalar;
+    return dtype == GPUL_F64 ? scalar : (double)single;
 }
 
 static int32_t gpul__is_floating(gpul_dtype dtype) {
