@@ -651,7 +651,7 @@ GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_a
  * i32, i64 or u8, any shape. Bin i holds edge[i] <= x < edge[i+1], the last bin is closed, NaN and values outside are
  * dropped; the edges are numpy.linspace's, in f32 for f32 data and f64 otherwise (gpul_histogram_edges). lo == hi
  * widens to lo - 0.5, hi + 0.5; lo > hi and non-finite bounds refuse (ARGUMENT). i32 counts wrap past 2^31. Many bins
- * take scratch memory; where there is too little, it works with less, and more slowly. Where CUDA fails (CUDA) after the
+ * take scratch memory; where there is too little, it works with less, and slower. Where CUDA fails (CUDA) after the
  * first of several steps, counts may be zero or a part of the result; every other error leaves it alone. */
 GPUL_API gpul_status gpul_histogram(gpul_array *counts, const gpul_array *x, double lo, double hi, gpul_stream stream);
 
