@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpulite.h - v0.1.0 - NVIDIA GPUs for C programs: arrays, streams, timers, launch geometry, ready kernels
+ * gpulite.h - v0.2.0 - NVIDIA GPUs for C programs: arrays, streams, timers, launch geometry, ready kernels
  *
  * Do this in ONE C or C++ file of your project:
  *
@@ -51,11 +51,11 @@
  *     math.ceil(n / threads)                      gpul_ceil_div, gpul_grid_1d / _2d / _3d                    section 9
  *     kernel.forall(n) (occupancy)                gpul_block_size(&block, kernel, ...)                       section 9
  *     cp.add, cp.multiply                         gpul_vecadd, gpul_vecmul (with NumPy broadcasting)         section 10
- *     A @ x                                       gpul_gemv(1, &A, &x, 0, &y, stream)                        section 10
+ *     A @ x                                       gpul_gemv(&y, 1, &A, &x, 0, stream)                        section 10
  *     A @ B                                       gpul_matmul(&C, &A, &B, stream), gpul_gemm                 section 10
  *     cp.sum, min, max, argmin, mean, var, ...    gpul_reduce(&out, &x, GPUL_SUM, GPUL_ALL_AXES, stream)     section 10
  *     cp.sum(x, axis=0)                           gpul_reduce(&out, &x, GPUL_SUM, 0, stream)                 section 10
- *     float(cp.sum(x)), x.sum().item()            gpul_reduce_host(&value, &x, GPUL_SUM, stream)             section 10
+ *     float(cp.sum(x)), x.sum().item()            gpul_sum(&value, &x, stream), gpul_reduce_host             section 10
  *     cp.dot(x, y)                                gpul_dot(&out, &x, &y, stream)                             section 10
  *     cp.histogram(x, bins, range)                gpul_histogram(&counts, &x, lo, hi, stream)                section 10
  *     cuda.detect()                               gpul_device_info, gpul_report                              section 11
@@ -78,20 +78,24 @@
 #include <stdint.h>
 
 #define GPUL_VERSION_MAJOR 0
-#define GPUL_VERSION_MINOR 1
+#define GPUL_VERSION_MINOR 2
 #define GPUL_VERSION_PATCH 0
-#define GPUL_VERSION "0.1.0"
+#define GPUL_VERSION "0.2.0"
+/* name_0_2_0: what two versions must not share carries its version in its name */
+#define GPUL__VERSIONED(name) GPUL__VERSIONED_1(name, GPUL_VERSION_MAJOR, GPUL_VERSION_MINOR, GPUL_VERSION_PATCH)
+#define GPUL__VERSIONED_1(name, major, minor, patch) GPUL__VERSIONED_2(name, major, minor, patch)
+#define GPUL__VERSIONED_2(name, major, minor, patch) name##_##major##_##minor##_##patch
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * 3. Configuration: define before the include
  *
  *   GPULITE_IMPLEMENTATION  in one file: also compile the host side (needs <cuda_runtime_api.h> on the include path).
- *   GPULITE_STATIC          every function is static: several files may each have a copy of the implementation.
+ *   GPULITE_STATIC          every function is static: several files may each have a copy of the implementation, with an
+ *                           error record of its own. Their arrays, streams and memory accounts are common.
  *   GPUL_API                put before every public function (say, __declspec(dllexport)), if not GPULITE_STATIC.
  *   GPULITE_NO_KERNELS      with the implementation: leave out section 10 and GPUL_REDUCE / GPUL_ELEMENTWISE, so that
  *                           the program links without gpulite_kernels.cu. Copies that need a kernel then say so.
  *   GPUL_ASSERT(x)          checks of the library's own logic (never of your arguments); empty by default.
- *   GPUL_MALLOC, GPUL_FREE  host allocator for small temporaries, malloc and free by default; define both or neither.
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifndef GPUL_API
 #ifdef GPULITE_STATIC
@@ -103,10 +107,6 @@
 #else
 #define GPUL_API extern
 #endif
-#endif
-
-#if (defined(GPUL_MALLOC) && !defined(GPUL_FREE)) || (!defined(GPUL_MALLOC) && defined(GPUL_FREE))
-#error "gpulite: define GPUL_MALLOC and GPUL_FREE, or neither"
 #endif
 
 /* Initialises any struct of this header, in C and in C++: gpul_array a = GPUL_ZERO; */
@@ -132,8 +132,12 @@ typedef struct CUevent_st *gpul_event;
  *
  * CUDA keeps a last error per host thread. If one is pending when a gpulite function is called (an earlier call of
  * yours failed and nobody fetched its error), the function does nothing and returns GPUL_ERROR_PENDING: fetch it with
- * cudaGetLastError(). gpulite clears only errors that its own calls caused; an error that ruined the CUDA context (an
- * illegal address in a kernel, say) cannot be cleared by anyone and comes back from every later call.
+ * cudaGetLastError(). cudaErrorNotReady is an answer and stops nothing. gpulite clears only errors that its own calls
+ * caused. An error that ruined the CUDA context (an illegal address in a kernel, say) cannot be cleared by anyone:
+ * every later call returns GPUL_ERROR_CUDA, and its message says that the process must end.
+ *
+ * "Errors" in a contract are those that the function itself finds, without GPUL_ERROR_. What talks to CUDA can also
+ * return NO_DEVICE, CUDA and PENDING, and "Errors: CUDA's" are these alone. Functions without a list cannot fail.
  * ------------------------------------------------------------------------------------------------------------------ */
 typedef int32_t gpul_status;
 enum {
@@ -178,7 +182,8 @@ GPUL_API void gpul_clear_error(void);
 GPUL_API const char *gpul_status_name(gpul_status status);
 
 /* Records the outcome of a CUDA call of your own (a cudaError_t as int) as a gpulite error of `function`, and clears
- * CUDA's last error if that very error is pending. Returns GPUL_OK for 0. GPUL_LAUNCH is built on it. */
+ * CUDA's last error if that very error is pending. GPUL_LAUNCH is built on it. Returns GPUL_OK for 0, else
+ * OUT_OF_MEMORY, NO_DEVICE, UNSUPPORTED or CUDA. */
 GPUL_API gpul_status gpul_check_cuda(int32_t cuda_code, const char *function);
 
 /* For programs, not libraries: evaluates a call once; on failure prints the message with file and line to stderr and
@@ -273,11 +278,11 @@ typedef struct gpul_array {
     int64_t strides[GPUL_MAX_DIMS]; /* in elements, always filled, 0 beyond ndim */
     int32_t ndim;
     gpul_dtype dtype;
-    int32_t memory;     /* GPUL_MEMORY_* */
-    int32_t device;     /* the GPU that the memory belongs to, or was current when host memory was made */
-    int32_t owned;      /* nonzero: gpul_free releases the memory */
-    int32_t reserved;   /* 0 */
-    gpul_stream stream; /* of device arrays: the stream they were made on, and whose order gpul_free follows */
+    int32_t memory;        /* GPUL_MEMORY_* */
+    int32_t device;        /* the GPU that the memory belongs to, or was current when host memory was made */
+    int32_t owned;         /* nonzero: gpul_free releases the memory */
+    int32_t stream_number; /* private: tells `stream` from a later one with the same handle */
+    gpul_stream stream;    /* of device arrays: the stream they were made on, and whose order gpul_free follows */
 } gpul_array;
 
 /* Elements (the product of the shape; 0 for NULL or a zero array) and bytes of the elements themselves. */
@@ -292,101 +297,122 @@ GPUL_API int32_t gpul_is_contiguous(const gpul_array *a, int32_t order);
  *
  * Rules of all functions that make an array: `out` is overwritten without being freed, and only on success. New memory
  * is not initialised. A shape with a zero in it gives a valid empty array (data NULL). Device arrays belong to the
- * device that is current for the calling thread. Thread-safe.
+ * device that is current for the calling thread. Thread-safe. Errors of them all: ARGUMENT (out is NULL; the shape's
+ * ndim or order), DTYPE, SHAPE (a negative dimension), OVERFLOW (more than 2^63 bytes), OUT_OF_MEMORY.
  *
  * Streams. Device memory is stream-ordered: it may be used by work on the stream it was made on, or on any stream
  * ordered after that point, and gpul_free returns it in that stream's order, after the work that is already there.
  * Arrays made on the NULL (legacy default) stream need no thought: CUDA orders that stream with every stream that
- * gpul_stream_create makes by default. With non-blocking streams, order it yourself (gpul_stream_wait).
+ * gpul_stream_create makes by default. With non-blocking streams, order it yourself (gpul_stream_wait). A stream that
+ * gpul_stream_destroy has ended is no danger: gpul_free then waits for the device. Free the arrays of a stream that you
+ * end in another way before that.
  * ------------------------------------------------------------------------------------------------------------------ */
 
-/* Uninitialised device array. Does not block where the device has memory pools. Errors: ARGUMENT, DTYPE, SHAPE
- * (negative dimension), OVERFLOW, NO_DEVICE, OUT_OF_MEMORY (after the pool was trimmed and the allocation tried again),
- * CUDA. */
+/* Uninitialised device array. Does not block where the device has memory pools. Errors: see above; OUT_OF_MEMORY comes
+ * after cached memory was given back and the allocation tried again. */
 GPUL_API gpul_status gpul_device_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape, gpul_stream stream);
 
 /* The same dtype, shape and order (C unless `like` is dense in column-major order), on `like`'s device when it is a
- * device array, otherwise on the current one. */
+ * device array, otherwise on the current one. Does not block. Errors: ARGUMENT (NULL, or never made), OVERFLOW,
+ * OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_device_array_like(gpul_array *out, const gpul_array *like, gpul_stream stream);
 
-/* Device array with a copy of `host`, whose elements lie densely in the shape's own order. NULL stream: the copy is
- * done on return. With a stream it is enqueued: pageable memory may be reused at once (CUDA stages it), pinned memory
- * must stay unchanged until the stream has passed. */
+/* Device array with a copy of `host`, whose elements lie densely in the shape's own order; `host` is used as in
+ * gpul_copy_to_device. Errors: see above; ARGUMENT (host is NULL), MEMORY (pageable memory in a capture). */
 GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtype dtype, gpul_shape shape,
                                     gpul_stream stream);
 
 /* Host memory that copies run from and to at full speed and asynchronously (pinned); that kernels also read and write
- * in place (mapped); that moves to whoever touches it (managed). These calls may block. Errors as
- * gpul_device_array's. */
+ * in place (mapped); that moves to whoever touches it (managed). These calls may block. Errors: see above, and
+ * UNSUPPORTED (the device has no managed memory). */
 GPUL_API gpul_status gpul_pinned_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape);
 GPUL_API gpul_status gpul_mapped_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape);
 GPUL_API gpul_status gpul_managed_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape);
 
-/* Page-locks `bytes` of host memory that the caller owns, so that copies are asynchronous and gpul_wrap takes it; undo
- * it with gpul_unpin(the same pointer) before freeing the memory. Blocking. Errors: ARGUMENT, CUDA (already pinned). */
+/* Page-locks `bytes` of host memory that the caller owns, so that copies are asynchronous and gpul_wrap takes it.
+ * Blocks. Errors: ARGUMENT (NULL, no bytes), OUT_OF_MEMORY, CUDA (already pinned). */
 GPUL_API gpul_status gpul_pin(void *host, size_t bytes);
+/* Undoes gpul_pin of the same pointer, once no work uses the memory and before it is freed. Blocks. Errors: ARGUMENT
+ * (NULL), CUDA (not pinned). */
 GPUL_API gpul_status gpul_unpin(void *host);
 
 /* Releases what the array owns, by the way that fits its memory, and zeroes the struct. Harmless on NULL, on a zeroed
  * struct, on a view (which is zeroed) and twice. Device memory is released in the order of array->stream and does not
- * block (with no memory pools: waits for the device); pinned and mapped memory wait for the device. The struct is
- * zeroed even when an error is returned: CUDA (a sticky error from earlier work). */
+ * block (it waits for the device where that has no memory pools, or gpul_stream_destroy has ended the stream). Pinned
+ * and mapped memory wait for every device that gpulite has used. Even when an error is returned (CUDA, PENDING), the
+ * struct is zeroed and the memory released if that was possible. */
 GPUL_API gpul_status gpul_free(gpul_array *a);
 
 /* Caps the bytes of device memory that the library's arrays and scratch hold on the current device; 0: no cap
- * (default). Applies to later allocations of all threads, which fail with OUT_OF_MEMORY beyond it. */
+ * (default). Applies to later allocations of all threads, which fail with OUT_OF_MEMORY beyond it. Errors: ARGUMENT (a
+ * negative number). */
 GPUL_API gpul_status gpul_memory_limit(int64_t bytes);
 
 /* Bytes in use by gpulite on the current device, and bytes it holds from the driver (in use + cached). Either may be
- * NULL. */
+ * NULL. Does not block. Errors: CUDA's. */
 GPUL_API gpul_status gpul_memory_used(int64_t *used, int64_t *held);
 
-/* Gives the cached, unused memory of the current device back to the driver. Waits for the device. */
+/* Gives the cached, unused memory of the current device back to the driver. Waits for the device. Errors: CUDA's. */
 GPUL_API gpul_status gpul_memory_trim(void);
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * 7. Copies and views
  *
  * Host buffers given as plain pointers hold gpul_size() elements densely in the array's own order: column-major if the
- * array is column-major (its strides rise, dimensions of one element aside), otherwise row-major. With the NULL stream
- * they are done on return; with a stream they are enqueued, and pinned buffers must stay until the stream has passed
- * (pageable ones: CUDA reads them before returning; writes to them block).
+ * array is column-major (its strides rise, dimensions of one element aside), otherwise row-major. Copies between
+ * strides can need scratch memory of the array's size. Thread-safe.
  * ------------------------------------------------------------------------------------------------------------------ */
+
+/* dst = host. With the NULL stream it is done on return. With a stream it is enqueued: pinned memory must stay
+ * unchanged until the stream has passed, pageable memory may be reused on return (CUDA stages it). In a capture the
+ * graph reads `host` whenever it runs, so pinned memory must stay as long as the graph, and pageable memory is refused.
+ * Errors: ARGUMENT (NULL, or never made), OVERLAP (elements of dst share memory), MEMORY (pageable in a capture),
+ * OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_copy_to_device(gpul_array *dst, const void *host, gpul_stream stream);
+/* host = src. With the NULL stream it is done on return. With a stream it is enqueued, and `host` must stay until the
+ * stream has passed (a copy to pageable memory may block until then). In a capture as above. Errors: ARGUMENT, MEMORY,
+ * OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_copy_to_host(void *host, const gpul_array *src, gpul_stream stream);
 
 /* Element by element from src to dst: same shape and dtype, any strides, any kinds of memory, any two devices. Enqueued
  * on `stream`, which belongs to dst's device (NULL: that device's default stream, done on return when either side is
- * host memory). Overlapping arrays refuse (OVERLAP). */
+ * host memory). Errors: ARGUMENT, DTYPE, SHAPE, OVERLAP (dst with src, or with itself), OUT_OF_MEMORY, UNSUPPORTED
+ * (strides that take a kernel, which the build left out). */
 GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stream stream);
 
-/* Every element = value. Integer dtypes take only values they hold exactly (ARGUMENT otherwise); floating dtypes
- * round. */
+/* Every element = value, enqueued. Floating dtypes round. Errors: ARGUMENT (NULL; an integer dtype that does not hold
+ * value exactly), OVERLAP (elements share memory), UNSUPPORTED (no kernels in the build). */
 GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream);
 
-/* One element: `index` has a->ndim entries, `value` points to one element of a's dtype. Both wait for `stream`. */
+/* *value = one element of a's dtype; `index` has a->ndim entries. Waits for `stream`. Errors: ARGUMENT (NULL, index out
+ * of range, a capture). */
 GPUL_API gpul_status gpul_get(void *value, const gpul_array *a, const int64_t *index, gpul_stream stream);
+/* One element = *value. Waits for `stream`. Errors: as gpul_get's. */
 GPUL_API gpul_status gpul_set(gpul_array *a, const int64_t *index, const void *value, gpul_stream stream);
 
-/* Views: no copy, no launch, no blocking; `view` may be `a` itself when `a` owns nothing (otherwise it would leak:
- * ARGUMENT). Axes count from 0. */
+/* Views: no copy, no launch, no blocking, no CUDA call. Axes count from 0, negative ones from the end. Errors of them
+ * all: ARGUMENT (NULL; an array that was never made; an axis out of range; `view` is `a` itself, which may only be
+ * where `a` owns nothing, or its memory would leak). */
 
-/* a[start:stop:step] along one axis, 0 <= start <= stop <= shape[axis], step >= 1. */
+/* a[start:stop:step] along one axis, 0 <= start <= stop <= shape[axis], step >= 1 (else ARGUMENT). */
 GPUL_API gpul_status gpul_slice(gpul_array *view, const gpul_array *a, int32_t axis, int64_t start, int64_t stop,
                                 int64_t step);
-/* a[..., i, ...]: element i along one axis, which disappears: a row of a matrix as a vector. */
+/* a[..., i, ...]: element i along one axis, which disappears: a row of a matrix as a vector. 0 <= i < shape[axis] (else
+ * ARGUMENT). */
 GPUL_API gpul_status gpul_index(gpul_array *view, const gpul_array *a, int32_t axis, int64_t i);
-/* The same elements in another shape, in the order of `shape`; one dimension may be -1 ("the rest"). Refuses with SHAPE
- * when strides cannot express it (gpul_copy into a dense array first). */
+/* The same elements in another shape, in the order of `shape`; one dimension may be -1 ("the rest"). Errors: SHAPE also
+ * when strides cannot express it (gpul_copy into a dense array first), OVERFLOW. */
 GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_shape shape);
 /* All axes reversed (a matrix: its transpose). */
 GPUL_API gpul_status gpul_transpose(gpul_array *view, const gpul_array *a);
 /* `parts` views into views[0..parts-1] along one axis, as numpy.array_split: the first shape % parts of them are one
- * longer. */
+ * longer. parts >= 1 (else ARGUMENT). */
 GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_array *a, int32_t axis);
-/* An array over memory that somebody else owns: device, pinned, mapped, managed, or pinned by gpul_pin. Pageable host
- * memory is refused (MEMORY). Strides in elements; NULL or negative ones are refused. */
+/* An array over memory that somebody else owns and keeps: device, pinned, mapped, managed, or pinned by gpul_pin. Does
+ * not block. Errors: ARGUMENT (NULL, misaligned), DTYPE, SHAPE, OVERFLOW, MEMORY (pageable, or too short), UNSUPPORTED
+ * (host memory that the device sees at another address). */
 GPUL_API gpul_status gpul_wrap(gpul_array *out, void *pointer, gpul_dtype dtype, gpul_shape shape);
+/* The same with strides in elements, shape.ndim of them. Errors: also ARGUMENT (strides is NULL or has a negative). */
 GPUL_API gpul_status gpul_wrap_strided(gpul_array *out, void *pointer, gpul_dtype dtype, gpul_shape shape,
                                        const int64_t *strides);
 
@@ -398,33 +424,48 @@ enum {
     GPUL_STREAM_NON_BLOCKING = 1 /* not ordered with the NULL stream */
 };
 
-/* A new stream of the current device. Destroying lets its work finish without waiting for it, and sets the handle
- * NULL. */
+/* A new stream of the current device. Thread-safe, as are all functions of streams. Errors: ARGUMENT (NULL, flags). */
 GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags);
+/* Ends a stream and sets the handle NULL, also when an error is returned. Its work still finishes; this does not wait
+ * for it. Harmless on a NULL handle. Errors: ARGUMENT (stream is NULL). */
 GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream);
-/* Waits until the stream's work is done; reports errors of that work. NULL: the current device's default stream. */
+/* Waits until the stream's work is done. NULL: the current device's default stream. Errors: CUDA's, also of
+ * that work. */
 GPUL_API gpul_status gpul_stream_synchronize(gpul_stream stream);
-/* *done = 1 when all work of the stream has finished, else 0. */
-GPUL_API gpul_status gpul_stream_query(gpul_stream stream, int32_t *done);
-/* Later work of `waiter` starts only after the work now in `other`. Does not block the host. */
+/* *done = 1 when all work of the stream has finished, else 0. Does not block. Errors: ARGUMENT (done is NULL); CUDA is
+ * that of the work. */
+GPUL_API gpul_status gpul_stream_query(int32_t *done, gpul_stream stream);
+/* Later work of `waiter` starts only after the work now in `other`, also across devices. Does not block. Errors:
+ * CUDA's.
+ */
 GPUL_API gpul_status gpul_stream_wait(gpul_stream waiter, gpul_stream other);
-/* Waits for everything on the current device. */
+/* Waits for everything on the current device. Errors: CUDA's, also of that work. */
 GPUL_API gpul_status gpul_device_synchronize(void);
 
-/* Events mark a point in a stream and carry a time stamp (resolution about half a microsecond). */
+/* Events mark a point in a stream and carry a time stamp (resolution about half a microsecond). An event belongs to the
+ * device that is current here. Thread-safe. Errors: ARGUMENT (NULL). */
 GPUL_API gpul_status gpul_event_create(gpul_event *out);
+/* Ends an event and sets the handle NULL, also when an error is returned. Harmless on a NULL handle. Errors: ARGUMENT
+ * (event is NULL). */
 GPUL_API gpul_status gpul_event_destroy(gpul_event *event);
+/* The event marks the point after the work now in `stream`, of the event's device, and no earlier one. Does not block.
+ * Errors: ARGUMENT (event is NULL). */
 GPUL_API gpul_status gpul_event_record(gpul_event event, gpul_stream stream);
+/* Waits until the point is reached; not at all for an event that was never recorded. Errors: ARGUMENT (NULL); CUDA is
+ * that of the work. */
 GPUL_API gpul_status gpul_event_synchronize(gpul_event event);
-GPUL_API gpul_status gpul_event_query(gpul_event event, int32_t *done);
-/* Seconds from `start` to `stop`; both must have been recorded. Waits for `stop`. */
+/* *done = 1 when the point is reached or the event was never recorded, else 0. Does not block. Errors: ARGUMENT (NULL);
+ * CUDA is that of the work. */
+GPUL_API gpul_status gpul_event_query(int32_t *done, gpul_event event);
+/* Seconds from `start` to `stop`, which were recorded on one device. Waits for `stop`. Errors: ARGUMENT (NULL), CUDA
+ * (one was never recorded). */
 GPUL_API gpul_status gpul_event_seconds(double *seconds, gpul_event start, gpul_event stop);
 
 /* A timer adds up over regions:
  *
  *     gpul_timer t = GPUL_ZERO;                 // device time; gpul_timer t = gpul_host_timer(); for the host's clock
  *     for (...) { gpul_timer_start(&t, s); kernels...; gpul_timer_stop(&t, s); other work }
- *     gpul_timer_seconds(&t, &seconds);         // of all regions together; waits for the last one
+ *     gpul_timer_seconds(&seconds, &t);         // of all regions together; waits for the last one
  *     gpul_timer_free(&t);
  *
  * A timer's streams belong to the device that was current when it was first started. Starting and stopping only enqueue
@@ -438,6 +479,8 @@ typedef struct gpul_timer {
     int32_t running;  /* between start and stop */
     int32_t pending;  /* regions whose events are not yet read */
     int32_t next;     /* slot of the next region */
+    gpul_status lost; /* the first failure of GPUL_TIMED, which gpul_timer_seconds reports, or GPUL_OK */
+    int32_t reserved; /* 0 */
     double host_from; /* start of the running region, host clock */
     gpul_event from[GPUL_TIMER_REGIONS], to[GPUL_TIMER_REGIONS];
 } gpul_timer;
@@ -447,18 +490,31 @@ static inline gpul_timer gpul_host_timer(void) {
     t.host = 1;
     return t;
 }
-/* Errors: ARGUMENT (NULL; started twice; stopped without a start). */
+/* Begins a region. Errors: ARGUMENT (NULL; it is running already). */
 GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream);
+/* Ends the region. Does not block. Errors: ARGUMENT (NULL; it is not running). */
 GPUL_API gpul_status gpul_timer_stop(gpul_timer *timer, gpul_stream stream);
-GPUL_API gpul_status gpul_timer_seconds(gpul_timer *timer, double *seconds);
-/* Back to zero seconds and zero regions; keeps the events. */
+/* The seconds of all regions together, a running one aside. Waits for the last. Errors: ARGUMENT (NULL); what a
+ * GPUL_TIMED met, if one failed. */
+GPUL_API gpul_status gpul_timer_seconds(double *seconds, gpul_timer *timer);
+/* Back to zero seconds, zero regions and no failure; keeps the events. A region that is running goes on. Errors:
+ * ARGUMENT (NULL). */
 GPUL_API gpul_status gpul_timer_reset(gpul_timer *timer);
-/* Destroys the events and zeroes the struct; harmless on NULL and twice. */
+/* Destroys the events and zeroes the struct, also when an error is returned; harmless on NULL and twice. Errors:
+ * CUDA's. */
 GPUL_API gpul_status gpul_timer_free(gpul_timer *timer);
-/* Times the block that follows: GPUL_TIMED(t, stream) { ... }. Leave the block only through its end. */
-#define GPUL_TIMED(timer, stream)                                                                                      \
-    for (int gpul__once = (gpul_timer_start(&(timer), (stream)), 1); gpul__once;                                       \
-         gpul__once = (gpul_timer_stop(&(timer), (stream)), 0))
+/* Times the block that follows: GPUL_TIMED(t, stream) { ... }. Leave the block only through its end. The block runs
+ * even where starting fails; timer.lost keeps the first failure of a start or a stop, until gpul_timer_reset. */
+#define GPUL_TIMED(timer, stream) GPUL__TIMED_1(timer, stream, __LINE__)
+#define GPUL__TIMED_1(timer, stream, line) GPUL__TIMED_2(timer, stream, line)
+#define GPUL__TIMED_2(timer, stream, line)                                                                             \
+    for (int gpul__once_##line = gpul__timed(&(timer), gpul_timer_start(&(timer), (stream)), 1); gpul__once_##line;    \
+         gpul__once_##line =                                                                                           \
+             gpul__timed(&(timer), (timer).running ? gpul_timer_stop(&(timer), (stream)) : GPUL_OK, 0))
+static inline int gpul__timed(gpul_timer *timer, gpul_status status, int again) {
+    if (timer->lost == GPUL_OK) timer->lost = status;
+    return again;
+}
 
 /* Seconds on the host's monotonic clock, from an arbitrary start. Cannot fail. */
 GPUL_API double gpul_host_seconds(void);
@@ -505,9 +561,10 @@ static inline gpul_dim3 gpul_grid_3d(int64_t nx, int64_t ny, int64_t nz, gpul_di
     g.z = gpul__grid_dim(nz, block.z, 65535u);
     return g;
 }
-/* Threads per block that keep most threads resident on the current device for `kernel` (a __global__ function's
- * address) with `shared_bytes` of dynamic shared memory per block, at most `limit` (0: the device's limit). On equal
- * occupancy the larger block wins. */
+/* Threads per block that keep most threads resident on the current device for `kernel` (a __global__ function: itself
+ * in a .cu file, see section 12, else its address) with `shared_bytes` of dynamic shared memory per block, at most
+ * `limit` (0: the device's limit). On equal occupancy the larger block wins. Does not block. Errors: ARGUMENT (NULL, a
+ * negative limit, more shared memory than a block can have), CUDA (not a kernel). */
 GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t shared_bytes, int32_t limit);
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -516,28 +573,28 @@ GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t 
  * Rules of all of them: outputs exist before the call, with the right shape, and inputs are never written. Arrays may
  * be device, pinned, mapped, managed or gpul_pin'ned memory with any strides (unless said); all device arrays live on
  * one device, which is the one that runs the operation. The work is enqueued on `stream` and the call returns; it never
- * synchronises, never uses another stream, and can be captured into a CUDA graph (exceptions are named). Scratch memory
- * comes from the device's stream-ordered pool; for reductions and gemv, each of the first 16 streams to use them on a
- * device has 264 KB of static device memory, which saves a call to CUDA 3 us (a stream gives its share back when
- * gpul_stream_destroy finds it idle; in captures, later streams and large problems the pool serves as ever). Where the
- * build is for compute capability 9.0 or later, kernels are launched before those ahead of them in the stream end, and
- * wait for them on the GPU (programmatic dependent launch); a captured graph then has such edges. Empty arrays are
- * valid. Thread-safe, as long as two threads do not write one array. Common errors: ARGUMENT (NULL, a zeroed array),
- * SHAPE, DTYPE, DEVICE, OVERLAP, OUT_OF_MEMORY, CUDA, PENDING, UNSUPPORTED (the family was left out of the build).
+ * synchronises, never uses another stream, and can be captured into a CUDA graph (exceptions are named; a captured
+ * graph may contain allocations). Axes count from 0, negative ones from the end. Empty arrays are valid. Thread-safe,
+ * as long as two threads do not write one array. Errors of them all: ARGUMENT (NULL, an array that was never made),
+ * DTYPE, SHAPE, DEVICE (arrays of two devices), OVERLAP (an output with an input or with itself), UNSUPPORTED (the
+ * family was left out of the build); those that need scratch memory: OUT_OF_MEMORY. Contracts add what is more than
+ * that.
  * ------------------------------------------------------------------------------------------------------------------ */
 
 #ifndef GPULITE_NO_KERNELS
 
 /* out = a + b, out = a * b. All dtypes (one for all three). a and b broadcast to out's shape by NumPy's rules. Floating
- * results are IEEE 754's, rounded once; integers wrap. out may be a or b itself, but not overlap them otherwise. */
+ * results are IEEE 754's, rounded once; integers wrap. out may be a or b itself, but not overlap them otherwise. No
+ * scratch memory. */
 GPUL_API gpul_status gpul_vecadd(gpul_array *out, const gpul_array *a, const gpul_array *b, gpul_stream stream);
 GPUL_API gpul_status gpul_vecmul(gpul_array *out, const gpul_array *a, const gpul_array *b, gpul_stream stream);
 
 /* y = alpha * A x + beta * y, BLAS's gemv. A: rows x cols, f32 or f64, row-major or column-major with any leading
- * dimension (gpul_transpose for A^T); x: cols; y: rows; any strides. beta = 0 never reads y, alpha = 0 never reads A or
- * x. |error| <= gamma(cols + 2) (|alpha| |A| |x| + |beta| |y|) elementwise (Higham, Accuracy and Stability, 3.5), the
- * same bits on every run. y must not overlap A or x. */
-GPUL_API gpul_status gpul_gemv(double alpha, const gpul_array *A, const gpul_array *x, double beta, gpul_array *y,
+ * dimension (gpul_transpose for A^T); x: cols; y: rows; any strides. alpha and beta are first rounded to the type that
+ * is computed in, f32 or f64; one that rounds to 0 counts as 0. beta = 0 never reads y, alpha = 0 never reads A or x.
+ * The last step is fma(alpha, sum, beta * y). |error| <= gamma(cols + 2) (|alpha| |A| |x| + |beta| |y|) elementwise
+ * (Higham, Accuracy and Stability, 3.5), the same bits on every run. */
+GPUL_API gpul_status gpul_gemv(gpul_array *y, double alpha, const gpul_array *A, const gpul_array *x, double beta,
                                gpul_stream stream);
 
 enum {
@@ -553,11 +610,11 @@ enum {
     GPUL_ARGMAX = 10,
     GPUL_COUNT_NONZERO = 11
 };
-#define GPUL_ALL_AXES (-1)
+#define GPUL_ALL_AXES (-2147483647 - 1) /* INT32_MIN: no axis */
 
-/* out = op over x, along one axis (0 .. ndim-1; out has x's shape without that axis) or over all elements
- * (GPUL_ALL_AXES; out has one element). x: f32, f64, i32, i64, u8 for every op; f16 and bf16 for sum, min, max. out's
- * dtype is gpul_reduce_dtype(op, x's dtype), or f64 for floating sums.
+/* out = op over x, along one axis (out has x's shape without that axis) or over all elements (GPUL_ALL_AXES; out has
+ * one element). x: f32, f64, i32, i64, u8 for every op; f16 and bf16 for sum, min, max. out's dtype is
+ * gpul_reduce_dtype(op, x's dtype), or f64 for floating sums.
  *
  * ONE launch for any size. The result is a pure function of the values along the axis in order, their number, dtype and
  * op: the same bits on every run, every GPU and the CPU stand-in, and reducing a row of a matrix alone gives the bits
@@ -565,16 +622,26 @@ enum {
  * f32, f16 and bf16 are accumulated in f64: |error| <= eps |S| + 2^-40 sum|x|. The variance is taken about the first
  * element, which bounds its relative error by n 2^-50. min and max propagate NaN; argmin and argmax return the first
  * index (row-major over all axes) and take NaN for the extreme, as NumPy does. Integer sums wrap in i64. Empty: sum 0,
- * prod 1, mean and var NaN; min, max, argmin and argmax refuse (SHAPE). NaN results are always the same quiet NaN. */
+ * prod 1, mean and var NaN; min, max, argmin and argmax refuse (SHAPE). NaN results are always the same quiet NaN.
+ * Errors: also ARGUMENT (op, axis). */
 GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t op, int32_t axis, gpul_stream stream);
 
 /* The dtype of a result: sum, prod, abs-sum, sum-sq: x's for floats, i64 for integers; min, max: x's; mean, var: x's
  * for floats, f64 for integers; argmin, argmax, count-nonzero: i64. 0 where op does not take the dtype. */
 GPUL_API gpul_dtype gpul_reduce_dtype(int32_t op, gpul_dtype dtype);
 
-/* The answer over all elements as a C value: `value` points to one element of gpul_reduce_dtype(op, x's dtype).
- * Waits. */
-GPUL_API gpul_status gpul_reduce_host(void *value, const gpul_array *x, int32_t op, gpul_stream stream);
+/* The answer over all elements as a C value: `value` points to one element of `dtype`, and nothing beside it is
+ * written. Sums, products, mean and var of floating data come as they were accumulated where dtype is f64. Waits, and
+ * cannot be captured. Errors: also ARGUMENT (op; a capture; a result that dtype does not hold exactly, which the
+ * message names). */
+GPUL_API gpul_status gpul_reduce_host(void *value, gpul_dtype dtype, const gpul_array *x, int32_t op,
+                                      gpul_stream stream);
+/* x.sum(), x.min(), x.max(), x.mean() and x.var(): gpul_reduce_host with GPUL_F64, and its errors. */
+GPUL_API gpul_status gpul_sum(double *value, const gpul_array *x, gpul_stream stream);
+GPUL_API gpul_status gpul_min(double *value, const gpul_array *x, gpul_stream stream);
+GPUL_API gpul_status gpul_max(double *value, const gpul_array *x, gpul_stream stream);
+GPUL_API gpul_status gpul_mean(double *value, const gpul_array *x, gpul_stream stream);
+GPUL_API gpul_status gpul_var(double *value, const gpul_array *x, gpul_stream stream);
 
 /* out = sum x[i] * y[i] for vectors of one length, f32 or f64, accumulated in f64; out: one element of that dtype (or
  * f64). Promises as gpul_reduce's. */
@@ -591,7 +658,7 @@ GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_a
 GPUL_API gpul_status gpul_histogram(gpul_array *counts, const gpul_array *x, double lo, double hi, gpul_stream stream);
 
 enum {
-    GPUL_RANGE_AUTO = 0, /* min and max of x; waits for them, and cannot be captured */
+    GPUL_RANGE_AUTO = 0, /* min and max of x, 0 and 1 where it is empty; waits for them, and cannot be captured */
     GPUL_RANGE_LO_HI = 1,
     GPUL_RANGE_EDGES = 2
 };
@@ -600,16 +667,16 @@ enum {
 typedef struct gpul_histogram_options {
     int32_t range;             /* GPUL_RANGE_* */
     int32_t accumulate;        /* 1: add to what counts holds instead of overwriting it */
-    double lo, hi;             /* GPUL_RANGE_LO_HI: as in gpul_histogram. AUTO: not read; empty x takes 0 and 1 */
+    double lo, hi;             /* GPUL_RANGE_LO_HI: as in gpul_histogram. Otherwise 0 */
     const double *edges;       /* GPUL_RANGE_EDGES: bins + 1 host values that never decrease; may be freed on return */
-    int64_t n_edges;           /* GPUL_RANGE_EDGES: bins + 1 */
+    int64_t n_edges;           /* GPUL_RANGE_EDGES: bins + 1. Otherwise edges is NULL and this 0 */
     const gpul_array *weights; /* NULL, or x's shape: f32 or f64 (counts f64), i32 or i64 (counts i64) */
 } gpul_histogram_options;
 
 /* With f32 or f64 weights counts is f64 and holds the sum of the weights of each bin, summed exactly in fixed point
  * relative to W, the largest finite |weight| of an element that is in a bin, and rounded once: the same bits on every
  * run, |error| <= 2^-53 |sum| + 2^-80 n W. Explicit edges and such sums take scratch memory, 8 and 20 bytes a bin.
- * Errors: gpul_histogram's; ARGUMENT: no options, a range that is none, edges that are NULL, NaN or decrease, x whose
+ * Errors: gpul_histogram's; ARGUMENT: no options, a range that is none, a field that is set where `range` does not use it, edges that are NULL, NaN or decrease, x whose
  * own range is not finite, GPUL_RANGE_AUTO in a capture; SHAPE: n_edges or the shape of weights; OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_histogram_ex(gpul_array *counts, const gpul_array *x, const gpul_histogram_options *options,
                                        gpul_stream stream);
@@ -620,11 +687,12 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
 
 /* C = A B, and C = alpha A B + beta C, BLAS's gemm. A: M x K, B: K x N, C: M x N, all of one dtype: f32, f64, f16 or
  * bf16 (the last two accumulate in f32). Each matrix row-major or column-major with any leading dimension
- * (gpul_transpose for A^T, B^T); one of its two strides is 1. beta = 0 never reads C, alpha = 0 never reads A or B.
- * |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|) elementwise (plus the rounding of the result to 16 bits), in
- * IEEE arithmetic, the same bits on every run. C must not overlap A or B. */
+ * (gpul_transpose for A^T, B^T); one of its two strides is 1 (else SHAPE). alpha and beta are first rounded to the type
+ * that is computed in, f64 for f64 and f32 otherwise; one that rounds to 0 counts as 0. beta = 0 never reads C, alpha =
+ * 0 never reads A or B. The last step is fma(alpha, sum, beta * c). |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta|
+ * |C|) elementwise (plus the rounding of the result to 16 bits), in IEEE arithmetic, the same bits on every run. */
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream);
-GPUL_API gpul_status gpul_gemm(double alpha, const gpul_array *A, const gpul_array *B, double beta, gpul_array *C,
+GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                gpul_stream stream);
 
 #endif /* GPULITE_NO_KERNELS */
@@ -650,23 +718,27 @@ typedef struct gpul_device {
     char pci[32]; /* "0000:41:00.0" */
 } gpul_device;
 
-/* Number of devices. No GPU or no driver: GPUL_OK and 0 (asking is no error). */
+/* Number of devices. No GPU or no driver: GPUL_OK and 0 (asking is no error). Errors: ARGUMENT (NULL). */
 GPUL_API gpul_status gpul_device_count(int32_t *count);
-/* The calling thread's current device; selecting affects that thread's later calls. Errors: DEVICE, NO_DEVICE. */
+/* The calling thread's current device. Errors: ARGUMENT (NULL). */
 GPUL_API gpul_status gpul_device_current(int32_t *device);
+/* Makes a device current for the calling thread's later calls. Errors: DEVICE (there is none of this number). */
 GPUL_API gpul_status gpul_device_select(int32_t device);
+/* What CUDA says of a device. Errors: ARGUMENT (NULL), DEVICE. */
 GPUL_API gpul_status gpul_device_info(gpul_device *info, int32_t device);
 
-/* CUDA's versions as major * 1000 + minor * 10; 0 for a driver that is not there. Either pointer may be NULL. */
+/* CUDA's versions as major * 1000 + minor * 10; 0 for a driver that is not there. Either pointer may be NULL. Errors:
+ * CUDA's. */
 GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime);
 
 /* Writes a text about versions, devices, and the architecture each kernel family was built for, with a better build
- * line where there is one, into text[0..size-1], NUL-terminated, as snprintf does: returns the length that the whole
- * text has (call with NULL and 0 to ask), or -1 on an error. Works with no GPU. */
-GPUL_API int64_t gpul_report(char *text, size_t size);
+ * line where there is one, into text[0..size-1], cut where it is too long, and NUL-terminated. *length: of the whole
+ * text, without the NUL. Either may be NULL (text only with size 0, to ask for the length). Works with no GPU. Errors:
+ * ARGUMENT (text is NULL, and size is not 0). */
+GPUL_API gpul_status gpul_report(size_t *length, char *text, size_t size);
 
 /* Marks for NVIDIA's profilers: what lies between is collected when the profiler was told to wait for it (ncu
- * --profile-from-start off, nsys -c cudaProfilerApi). */
+ * --profile-from-start off, nsys -c cudaProfilerApi). Errors: CUDA's. */
 GPUL_API gpul_status gpul_profile_start(void);
 GPUL_API gpul_status gpul_profile_stop(void);
 
@@ -683,6 +755,8 @@ GPUL_API gpul_status gpul_profile_stop(void);
  *                                                with a zero in it launches nothing; arguments convert to the
  *                                                kernel's parameters
  *   GPUL_SHARED(float, tile);                    float *tile = the block's dynamic shared memory, 128-byte aligned
+ *   gpul_block_size(&block, kernel, shared_bytes = 0, limit = 0)
+ *                                                section 9's, of the kernel itself
  *
  * GPUL_ELEMENTWISE and GPUL_REDUCE, which make operations of your own, are in gpulite_kernels.cu.
  * ------------------------------------------------------------------------------------------------------------------ */
@@ -753,6 +827,17 @@ static inline gpul_status gpul__launch_checked(void (*kernel)(Params...), Grid g
 #define GPUL_LAUNCH(...) gpul__launch_checked(__VA_ARGS__)
 
 } /* namespace */
+
+template <typename... Params>
+static inline gpul_status gpul_block_size(int32_t *block, void (*kernel)(Params...), size_t shared_bytes = 0,
+                                          int32_t limit = 0) {
+#ifdef GPULITE_CPU_STANDIN
+    const void *const address = standin::address(kernel);
+#else
+    const void *const address = reinterpret_cast<const void *>(kernel);
+#endif
+    return gpul_block_size(block, address, shared_bytes, limit);
+}
 
 #endif /* __CUDACC__ */
 #endif /* GPULITE_H */
@@ -983,11 +1068,6 @@ GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reduce
 #include <string.h>
 #include <time.h>
 
-#ifndef GPUL_MALLOC
-#include <stdlib.h>
-#define GPUL_MALLOC(bytes) malloc(bytes)
-#define GPUL_FREE(pointer) free(pointer)
-#endif
 #ifndef GPUL_ASSERT
 #define GPUL_ASSERT(condition) ((void)0)
 #endif
@@ -1090,9 +1170,20 @@ static void gpul__record_cuda(cudaError_t e, int device) {
     gpul__copy_text(gpul__error.cuda_name, sizeof gpul__error.cuda_name, cudaGetErrorName(e));
 }
 
+/* Errors after which CUDA refuses everything until the process ends; by number, as old headers lack some names. */
+static int32_t gpul__is_sticky(cudaError_t e) {
+    /* uncorrectable ECC and NVLink errors; illegal address, launch timeout, context destroyed, assert, hardware stack
+     * error, illegal instruction, misaligned address, invalid address space, invalid PC, launch failure, tensor memory
+     * leak; external device */
+    static const int codes[14] = {214, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 911};
+    int32_t k = 0;
+    while (k < 14 && codes[k] != (int)e) ++k;
+    return k < 14;
+}
+
 /* Takes back CUDA's record of an error that a call of ours has just returned. */
 static void gpul__clear_cuda(cudaError_t e) {
-    if (cudaPeekAtLastError() == e) (void)cudaGetLastError();
+    if (e != cudaSuccess && cudaPeekAtLastError() == e) (void)cudaGetLastError();
 }
 
 static gpul_status gpul__status_of(cudaError_t e) {
@@ -1108,6 +1199,25 @@ static gpul_status gpul__status_of(cudaError_t e) {
     }
 }
 
+/* What CUDA says of an error. "Insufficient driver" is also what it says where there is none. */
+static const char *gpul__error_text(cudaError_t e) {
+    int version = 0;
+    if (e != cudaErrorInsufficientDriver) return cudaGetErrorString(e);
+    {
+        const cudaError_t asked = cudaDriverGetVersion(&version);
+        if (asked != cudaSuccess) gpul__clear_cuda(asked);
+        return asked != cudaSuccess || version == 0 ? "there is no CUDA driver" : cudaGetErrorString(e);
+    }
+}
+
+/* What to do about it, or "" */
+static const char *gpul__advice(cudaError_t e) {
+    if (gpul__is_sticky(e)) return "; the CUDA context is lost with all that is in it: end this process and start anew";
+    if (e == cudaErrorNoKernelImageForDevice || e == cudaErrorUnsupportedPtxVersion)
+        return "; build gpulite_kernels.cu with nvcc -arch=native (see gpul_report)";
+    return "";
+}
+
 /* `what` says which call failed, or is NULL. */
 static gpul_status gpul__fail_cuda(cudaError_t e, const char *function, const char *what) {
     const gpul_status status = gpul__status_of(e);
@@ -1121,19 +1231,27 @@ static gpul_status gpul__fail_cuda(cudaError_t e, const char *function, const ch
         }
     }
     (void)gpul__fail(status, function, "%s%s%s (%s)%s", what == NULL ? "" : what, what == NULL ? "" : " returned ",
-                     cudaGetErrorName(e), cudaGetErrorString(e),
-                     e == cudaErrorNoKernelImageForDevice || e == cudaErrorUnsupportedPtxVersion
-                         ? "; build gpulite_kernels.cu with nvcc -arch=native (see gpul_report)"
-                         : "");
+                     cudaGetErrorName(e), gpul__error_text(e), gpul__advice(e));
     gpul__record_cuda(e, device);
     return status;
 }
 
-/* Somebody else's error is reported as what it is, and left where it is. "No device" and "no driver" are states of the
- * machine that every call of CUDA's reports, this question included; the call that follows will say so itself. */
+static gpul_status gpul__cuda(cudaError_t e, const char *function, const char *what) {
+    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, function, what);
+}
+
+/* Somebody else's error is reported as what it is, and left where it is. "Not ready" is the answer to a question, and
+ * no error. "No device" and "no driver" are states of the machine that every call of CUDA's reports, this question
+ * included; the call that follows will say so itself. */
 static gpul_status gpul__pending(const char *function) {
     const cudaError_t e = cudaPeekAtLastError();
-    if (e == cudaSuccess || gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) return GPUL_OK;
+    if (e == cudaSuccess || e == cudaErrorNotReady || gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) return GPUL_OK;
+    if (gpul__is_sticky(e)) {
+        (void)gpul__fail(GPUL_ERROR_CUDA, function, "an earlier kernel or call left %s (%s)%s", cudaGetErrorName(e),
+                         cudaGetErrorString(e), gpul__advice(e));
+        gpul__record_cuda(e, -1);
+        return GPUL_ERROR_CUDA;
+    }
     (void)gpul__fail(GPUL_ERROR_PENDING, function,
                      "an earlier CUDA call, not gpulite's, left %s (%s); fetch it with cudaGetLastError()",
                      cudaGetErrorName(e), cudaGetErrorString(e));
@@ -1520,14 +1638,32 @@ typedef struct gpul__device_state {
     int32_t sms, major, minor;
     cudaMemPool_t pool; /* NULL where the device has none */
 } gpul__device_state;
-static gpul__device_state gpul__device_states[GPUL__DEVICES];
+
+#define GPUL__STREAMS 1024 /* a power of 2 */
+#define GPUL__PROBES 32
+typedef struct gpul__stream_slot {
+    int64_t handle, number; /* 0: free */
+} gpul__stream_slot;
+
+/* What all copies of the implementation in a program have in common, and no other version shares. */
+typedef struct gpul__shared_state {
+    gpul__device_state devices[GPUL__DEVICES];
+    int64_t streams_made;
+    gpul__stream_slot streams[GPUL__STREAMS];
+} gpul__shared_state;
+#define gpul__shared GPUL__VERSIONED(gpul__shared_state)
+#ifdef _WIN32
+__declspec(selectany) gpul__shared_state gpul__shared = GPUL_ZERO;
+#else
+__attribute__((weak)) gpul__shared_state gpul__shared = GPUL_ZERO;
+#endif
 
 static gpul_status gpul__attribute(const char *function, int32_t *value, enum cudaDeviceAttr attribute, int device) {
     int number = 0;
-    const cudaError_t e = cudaDeviceGetAttribute(&number, attribute, device);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaDeviceGetAttribute");
-    *value = (int32_t)number;
-    return GPUL_OK;
+    const gpul_status status =
+        gpul__cuda(cudaDeviceGetAttribute(&number, attribute, device), function, "cudaDeviceGetAttribute");
+    if (status == GPUL_OK) *value = (int32_t)number;
+    return status;
 }
 
 /* A pool of our own: the application's settings of the default pool stay its own, and gpul_memory_trim touches only our
@@ -1538,32 +1674,25 @@ static gpul_status gpul__make_pool(const char *function, cudaMemPool_t *out, int
     uint64_t most = UINT64_MAX;
     /* the first use may lie in a capture, where CUDA refuses these calls unless told that they are meant */
     enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
-    const char *call = "cudaThreadExchangeStreamCaptureMode";
-    gpul_status status = GPUL_OK;
-    cudaError_t e, back;
+    const char *const call = "cudaThreadExchangeStreamCaptureMode";
+    gpul_status status;
+    cudaError_t back;
     memset(&properties, 0, sizeof properties);
     properties.allocType = cudaMemAllocationTypePinned;
     properties.handleTypes = cudaMemHandleTypeNone;
     properties.location.type = cudaMemLocationTypeDevice;
     properties.location.id = device;
-    e = cudaThreadExchangeStreamCaptureMode(&mode);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, function, call);
-    e = cudaMemPoolCreate(&pool, &properties);
-    if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaMemPoolCreate");
-    else {
-        e = cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaMemPoolSetAttribute");
-    }
+    status = gpul__cuda(cudaThreadExchangeStreamCaptureMode(&mode), function, call);
+    if (status != GPUL_OK) return status;
+    status = gpul__cuda(cudaMemPoolCreate(&pool, &properties), function, "cudaMemPoolCreate");
+    if (status == GPUL_OK)
+        status = gpul__cuda(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most), function,
+                            "cudaMemPoolSetAttribute");
     back = cudaThreadExchangeStreamCaptureMode(&mode);
-    if (back != cudaSuccess) {
-        if (status == GPUL_OK) status = gpul__fail_cuda(back, function, call);
-        else gpul__clear_cuda(back);
-    }
+    if (status == GPUL_OK) status = gpul__cuda(back, function, call);
+    else gpul__clear_cuda(back);
     if (status == GPUL_OK) *out = pool;
-    else if (pool != NULL) {
-        e = cudaMemPoolDestroy(pool);
-        if (e != cudaSuccess) gpul__clear_cuda(e);
-    }
+    else if (pool != NULL) gpul__clear_cuda(cudaMemPoolDestroy(pool));
     return status;
 }
 
@@ -1582,6 +1711,42 @@ static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
     (void)stream;
     return cudaSuccess;
 #endif
+}
+
+/* Streams that gpul_stream_create made and gpul_stream_destroy has not ended, each with a number that no other has:
+ * CUDA cannot be asked whether a handle is still a stream, and its handles come again. This finds the slot near the
+ * stream's place whose handle is `from`, and makes it `to`. */
+static gpul__stream_slot *gpul__stream_slot_of(gpul_stream stream, int64_t from, int64_t to) {
+    const uint64_t home = ((uint64_t)(uintptr_t)stream * 0x9e3779b97f4a7c15u) >> 32;
+    uint64_t k;
+    for (k = 0; stream != NULL && k < GPUL__PROBES; ++k) {
+        gpul__stream_slot *const slot = &gpul__shared.streams[(home + k) % GPUL__STREAMS];
+        if (gpul__atomic_load(&slot->handle) == from && gpul__atomic_swap(&slot->handle, from, to)) return slot;
+    }
+    return NULL;
+}
+
+/* 0: not one of ours, or not any more. */
+static int32_t gpul__stream_number(gpul_stream stream) {
+    const int64_t handle = (int64_t)(intptr_t)stream;
+    gpul__stream_slot *const slot = gpul__stream_slot_of(stream, handle, handle);
+    return slot == NULL ? 0 : (int32_t)(gpul__atomic_load(&slot->number) % INT32_MAX) + 1;
+}
+
+static void gpul__stream_leave(gpul_stream stream) { (void)gpul__stream_slot_of(stream, (int64_t)(intptr_t)stream, 0); }
+
+/* Where there is no room, the stream passes for one that is not ours. */
+static void gpul__stream_enter(gpul_stream stream) {
+    gpul__stream_slot *slot;
+    int64_t number;
+    gpul__stream_leave(stream); /* one of the same handle, which cudaStreamDestroy ended */
+    slot = gpul__stream_slot_of(stream, 0, -1);
+    if (slot == NULL) return;
+    do {
+        number = gpul__atomic_load(&gpul__shared.streams_made);
+    } while (!gpul__atomic_swap(&gpul__shared.streams_made, number, number + 1));
+    gpul__atomic_store(&slot->number, number);
+    gpul__atomic_store(&slot->handle, (int64_t)(intptr_t)stream);
 }
 
 #ifndef GPULITE_NO_KERNELS
@@ -1605,9 +1770,14 @@ static cudaError_t gpul__workspace_idle(gpul_stream stream, int64_t *key) {
 }
 #endif
 
+#ifndef GPULITE_NO_KERNELS
+/* Does nothing. gpulite_kernels.cu of the same version defines it, so that no other links. */
+extern void GPUL__VERSIONED(gpul__kernels_of_version)(void);
+#endif
+
 /* Several threads may find things out at once; the first to finish is believed, the others drop what they made. */
 static gpul_status gpul__device_find(const char *function, gpul__device_state **out, int device) {
-    gpul__device_state *const state = &gpul__device_states[device < 0 || device >= GPUL__DEVICES ? 0 : device];
+    gpul__device_state *const state = &gpul__shared.devices[device < 0 || device >= GPUL__DEVICES ? 0 : device];
     gpul_status status;
     int32_t sms = 0, major = 0, minor = 0, shared_optin = 0, pools = 0;
     cudaMemPool_t pool = NULL;
@@ -1624,6 +1794,9 @@ static gpul_status gpul__device_find(const char *function, gpul__device_state **
     if (status == GPUL_OK) status = gpul__attribute(function, &pools, cudaDevAttrMemoryPoolsSupported, device);
     if (status == GPUL_OK && pools) status = gpul__make_pool(function, &pool, device);
     if (status != GPUL_OK) return status;
+#ifndef GPULITE_NO_KERNELS
+    GPUL__VERSIONED(gpul__kernels_of_version)();
+#endif
     if (gpul__atomic_swap(&state->state, GPUL__UNKNOWN, GPUL__FILLING)) {
         state->sms = sms;
         state->major = major;
@@ -1634,8 +1807,7 @@ static gpul_status gpul__device_find(const char *function, gpul__device_state **
         return GPUL_OK;
     }
     if (pool != NULL) {
-        const cudaError_t e = cudaMemPoolDestroy(pool);
-        if (e != cudaSuccess) gpul__clear_cuda(e);
+        gpul__clear_cuda(cudaMemPoolDestroy(pool));
     }
     while (gpul__atomic_load(&state->state) != GPUL__KNOWN) {}
     return GPUL_OK;
@@ -1756,6 +1928,28 @@ static int32_t gpul__capturing(gpul_stream stream) {
     const cudaError_t e = cudaStreamIsCapturing(stream, &capture);
     if (e != cudaSuccess) gpul__clear_cuda(e);
     return e != cudaSuccess || capture != cudaStreamCaptureStatusNone;
+}
+
+/* What a capture cannot hold: calls that wait (host = NULL), and copies of pageable memory, which a graph would read
+ * and write when it runs, while outside of one CUDA stages it before it returns. */
+static gpul_status gpul__check_capture(const char *function, const void *host, gpul_stream stream) {
+    struct cudaPointerAttributes attributes;
+    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    cudaError_t e = cudaStreamIsCapturing(stream, &capture);
+    if (e == cudaSuccess && capture == cudaStreamCaptureStatusNone) return GPUL_OK;
+    if (e == cudaErrorStreamCaptureImplicit) gpul__clear_cuda(e); /* the NULL stream, while another one is captured */
+    else if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaStreamIsCapturing");
+    if (host == NULL)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                          "stream is being captured into a graph, where the answer cannot be waited for");
+    memset(&attributes, 0, sizeof attributes);
+    e = cudaPointerGetAttributes(&attributes, host);
+    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaPointerGetAttributes");
+    if (attributes.type != cudaMemoryTypeUnregistered) return GPUL_OK;
+    return gpul__fail(GPUL_ERROR_MEMORY, function,
+                      "host = %p is pageable memory, and stream is being captured: the graph would use it whenever it "
+                      "runs; gpul_pin it, or copy outside of the capture",
+                      host);
 }
 
 static gpul_status gpul__out_of_memory(const gpul__scope *scope, int64_t bytes, const char *what, int64_t limit,
@@ -1897,6 +2091,7 @@ static gpul_status gpul__device_array_in(gpul_array *out, gpul_dtype dtype, cons
     int64_t bytes;
     gpul__array_init(&a, NULL, dtype, shape, GPUL_MEMORY_DEVICE, scope->device);
     a.stream = stream;
+    a.stream_number = gpul__stream_number(stream);
     bytes = gpul_nbytes(&a);
     if (bytes > 0) {
         char text[128];
@@ -2005,12 +2200,27 @@ GPUL_API gpul_status gpul_managed_array(gpul_array *out, gpul_dtype dtype, gpul_
     return gpul__host_array(__func__, out, dtype, &shape, GPUL_MEMORY_MANAGED);
 }
 
+/* Waits for `device` and all others that gpulite has used. Leaves any of them current. */
+static cudaError_t gpul__wait_for_all(int32_t device) {
+    cudaError_t first = cudaSuccess;
+    int32_t k;
+    for (k = 0; k < GPUL__DEVICES; ++k) {
+        cudaError_t e;
+        if (k != device && gpul__atomic_load(&gpul__shared.devices[k].state) != GPUL__KNOWN) continue;
+        e = cudaSetDevice(k);
+        if (e == cudaSuccess) e = cudaDeviceSynchronize();
+        if (first != cudaSuccess) gpul__clear_cuda(e);
+        else first = e;
+    }
+    return first;
+}
+
 /* Releases even when an error is pending, and reports that first. Needs no pool: CUDA knows where memory is from. */
 static gpul_status gpul__free(const char *function, gpul_array *a) {
     gpul_array old;
     gpul_status status;
     cudaError_t e = cudaSuccess, freed;
-    int current = -1;
+    int current = -1, moved;
     const char *call = "cudaGetDevice";
     if (a == NULL) return GPUL_OK;
     old = *a;
@@ -2022,30 +2232,39 @@ static gpul_status gpul__free(const char *function, gpul_array *a) {
         gpul__clear_cuda(e);
         if (cudaGetDevice(&current) != cudaSuccess) current = -1;
     }
-    if (current != old.device) {
+    moved = current != old.device;
+    if (moved) {
         const cudaError_t set = gpul__restore_device(old.device);
         if (e == cudaSuccess) call = "cudaSetDevice";
         if (e == cudaSuccess) e = set;
     }
     if (old.memory == GPUL_MEMORY_DEVICE) {
+        if (old.stream_number != 0 && gpul__stream_number(old.stream) != old.stream_number) { /* its stream is gone */
+            old.stream = NULL;
+            if (e == cudaSuccess) {
+                e = cudaDeviceSynchronize();
+                call = "cudaDeviceSynchronize";
+            }
+        }
         freed = gpul__device_release(old.data, old.owned, old.stream);
         if (e == cudaSuccess) call = old.owned == GPUL__OWNED_BY_POOL ? "cudaFreeAsync" : "cudaFree";
         if (old.device >= 0 && old.device < GPUL__DEVICES)
-            gpul__unaccount(&gpul__device_states[old.device], gpul_nbytes(&old));
+            gpul__unaccount(&gpul__shared.devices[old.device], gpul_nbytes(&old));
     } else if (old.memory == GPUL_MEMORY_MANAGED) {
         freed = cudaFree(old.data);
         if (e == cudaSuccess) call = "cudaFree";
-    } else { /* CUDA does not promise that cudaFreeHost waits for copies in flight */
+    } else { /* CUDA does not promise that cudaFreeHost waits for copies in flight, which may be any device's */
+        moved = 1;
         if (e == cudaSuccess) {
-            e = cudaDeviceSynchronize();
-            call = "cudaDeviceSynchronize";
+            e = gpul__wait_for_all(old.device);
+            call = "cudaSetDevice or cudaDeviceSynchronize";
         }
         freed = cudaFreeHost(old.data);
         if (e == cudaSuccess) call = "cudaFreeHost";
     }
     if (e == cudaSuccess) e = freed;
     else if (freed != cudaSuccess && status == GPUL_OK) gpul__clear_cuda(freed);
-    if (current >= 0 && current != old.device) {
+    if (current >= 0 && moved) {
         const cudaError_t back = gpul__restore_device(current);
         if (back != cudaSuccess && e == cudaSuccess) {
             e = back;
@@ -2060,23 +2279,17 @@ GPUL_API gpul_status gpul_free(gpul_array *a) { return gpul__free(__func__, a); 
 
 GPUL_API gpul_status gpul_pin(void *host, size_t bytes) {
     gpul_status status;
-    cudaError_t e;
     if (host == NULL) return gpul__null(__func__, "host");
     if (bytes == 0) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "bytes = 0");
     status = gpul__pending(__func__);
     if (status != GPUL_OK) return status;
-    e = cudaHostRegister(host, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped);
-    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaHostRegister");
+    return gpul__cuda(cudaHostRegister(host, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped), __func__,
+                      "cudaHostRegister");
 }
 
 GPUL_API gpul_status gpul_unpin(void *host) {
-    gpul_status status;
-    cudaError_t e;
-    if (host == NULL) return gpul__null(__func__, "host");
-    status = gpul__pending(__func__);
-    if (status != GPUL_OK) return status;
-    e = cudaHostUnregister(host);
-    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaHostUnregister");
+    const gpul_status status = host == NULL ? gpul__null(__func__, "host") : gpul__pending(__func__);
+    return status != GPUL_OK ? status : gpul__cuda(cudaHostUnregister(host), __func__, "cudaHostUnregister");
 }
 
 GPUL_API gpul_status gpul_memory_limit(int64_t bytes) {
@@ -2098,8 +2311,8 @@ GPUL_API gpul_status gpul_memory_used(int64_t *used, int64_t *held) {
     in_use = gpul__atomic_load(&scope.state->used);
     if (in_use < 0) in_use = 0;
     if (scope.state->pool != NULL && held != NULL) {
-        const cudaError_t e = cudaMemPoolGetAttribute(scope.state->pool, cudaMemPoolAttrReservedMemCurrent, &reserved);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, __func__, "cudaMemPoolGetAttribute");
+        status = gpul__cuda(cudaMemPoolGetAttribute(scope.state->pool, cudaMemPoolAttrReservedMemCurrent, &reserved),
+                            __func__, "cudaMemPoolGetAttribute");
     }
     status = gpul__end(&scope, status);
     if (status != GPUL_OK) return status;
@@ -2116,8 +2329,7 @@ GPUL_API gpul_status gpul_memory_trim(void) {
     e = cudaDeviceSynchronize();
     if (e != cudaSuccess) status = gpul__fail_cuda(e, __func__, "cudaDeviceSynchronize");
     else if (scope.state->pool != NULL) {
-        e = cudaMemPoolTrimTo(scope.state->pool, 0);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, __func__, "cudaMemPoolTrimTo");
+        status = gpul__cuda(cudaMemPoolTrimTo(scope.state->pool, 0), __func__, "cudaMemPoolTrimTo");
     }
     return gpul__end(&scope, status);
 }
@@ -2186,9 +2398,8 @@ static void gpul__plan_copy(gpul__copy_plan *plan, const gpul_array *a, const in
         plan->how = GPUL__BY_PITCH;
 }
 
-/* A block that stays on its device: the kernel is launched faster than cudaMemcpyAsync (3.5 against 4.1 us on an H200)
- * and moves as much, as long as it can use accesses of 16 bytes. Beyond 2 GiB cudaMemcpyAsync is level or 0.5 %
- * ahead. */
+/* A block that stays on its device: where it can use accesses of 16 bytes, the kernel is launched faster than
+ * cudaMemcpyAsync and moves as much, up to 2 GiB. */
 static void gpul__prefer_kernel(gpul__copy_plan *plan, const void *dst, const void *src) {
 #ifndef GPULITE_NO_KERNELS
     if (((uintptr_t)dst | (uintptr_t)src) % 16 == 0 && plan->n <= GPUL__MOST_BY_KERNEL / plan->size)
@@ -2202,15 +2413,15 @@ static void gpul__prefer_kernel(gpul__copy_plan *plan, const void *dst, const vo
 static gpul_status gpul__copy_run(const gpul__copy_plan *plan, void *dst, const void *src, const gpul__scope *scope,
                                   gpul_stream stream) {
     const size_t size = (size_t)plan->size;
-    cudaError_t e;
     if (plan->how == GPUL__BY_BLOCK) {
-        e = cudaMemcpyAsync(dst, src, (size_t)plan->n * size, cudaMemcpyDefault, stream);
-        return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, scope->function, "cudaMemcpyAsync");
+        return gpul__cuda(cudaMemcpyAsync(dst, src, (size_t)plan->n * size, cudaMemcpyDefault, stream), scope->function,
+                          "cudaMemcpyAsync");
     }
     if (plan->how == GPUL__BY_PITCH) {
-        e = cudaMemcpy2DAsync(dst, (size_t)plan->dst[0] * size, src, (size_t)plan->src[0] * size,
-                              (size_t)plan->shape[1] * size, (size_t)plan->shape[0], cudaMemcpyDefault, stream);
-        return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, scope->function, "cudaMemcpy2DAsync");
+        return gpul__cuda(cudaMemcpy2DAsync(dst, (size_t)plan->dst[0] * size, src, (size_t)plan->src[0] * size,
+                                            (size_t)plan->shape[1] * size, (size_t)plan->shape[0], cudaMemcpyDefault,
+                                            stream),
+                          scope->function, "cudaMemcpy2DAsync");
     }
 #ifndef GPULITE_NO_KERNELS
     {
@@ -2247,54 +2458,35 @@ static void gpul__host_strides(const gpul_array *a, int64_t *strides) {
 
 /* With the NULL stream a copy that involves the host is done on return. */
 static gpul_status gpul__settle(const gpul__scope *scope, gpul_stream stream, gpul_status status) {
-    cudaError_t e;
     if (status != GPUL_OK || stream != NULL) return status;
-    e = cudaStreamSynchronize(NULL);
-    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, scope->function, "cudaStreamSynchronize");
+    return gpul__cuda(cudaStreamSynchronize(NULL), scope->function, "cudaStreamSynchronize");
 }
 
-static gpul_status gpul__copy_in(const gpul__scope *scope, const gpul_array *dst, const void *host,
-                                 gpul_stream stream) {
+/* Between an array and a host buffer in the array's own order: from `in`, or else to `out`. */
+static gpul_status gpul__copy_host(const gpul__scope *scope, const gpul_array *a, const void *in, void *out,
+                                   gpul_stream stream) {
+    const size_t bytes = (size_t)gpul_nbytes(a);
+    const char *const function = scope->function, *const call = "cudaMemcpyAsync";
     gpul__copy_plan plan;
     int64_t strides[GPUL_MAX_DIMS];
+    void *dense = NULL;
     gpul_status status;
-    if (gpul_size(dst) == 0) return GPUL_OK;
-    gpul__host_strides(dst, strides);
-    gpul__plan_copy(&plan, dst, dst->strides, strides);
-    if (plan.how != GPUL__BY_KERNEL) status = gpul__copy_run(&plan, dst->data, host, scope, stream);
-    else {
-        /* the kernel cannot read pageable memory: over a dense copy */
-        void *dense = NULL;
-        status = gpul__scratch(&dense, (size_t)gpul_nbytes(dst), scope, stream, scope->function);
-        if (status == GPUL_OK) {
-            const cudaError_t e = cudaMemcpyAsync(dense, host, (size_t)gpul_nbytes(dst), cudaMemcpyDefault, stream);
-            if (e != cudaSuccess) status = gpul__fail_cuda(e, scope->function, "cudaMemcpyAsync");
-            if (status == GPUL_OK) status = gpul__copy_run(&plan, dst->data, dense, scope, stream);
-            status = gpul__scratch_drop(dense, scope, stream, status);
-        }
-    }
-    return gpul__settle(scope, stream, status);
-}
-
-static gpul_status gpul__copy_out(const gpul__scope *scope, void *host, const gpul_array *src, gpul_stream stream) {
-    gpul__copy_plan plan;
-    int64_t strides[GPUL_MAX_DIMS];
-    gpul_status status;
-    if (gpul_size(src) == 0) return GPUL_OK;
-    gpul__host_strides(src, strides);
-    gpul__plan_copy(&plan, src, strides, src->strides);
-    if (plan.how != GPUL__BY_KERNEL) status = gpul__copy_run(&plan, host, src->data, scope, stream);
-    else {
-        void *dense = NULL;
-        status = gpul__scratch(&dense, (size_t)gpul_nbytes(src), scope, stream, scope->function);
-        if (status == GPUL_OK) {
-            status = gpul__copy_run(&plan, dense, src->data, scope, stream);
-            if (status == GPUL_OK) {
-                const cudaError_t e = cudaMemcpyAsync(host, dense, (size_t)gpul_nbytes(src), cudaMemcpyDefault, stream);
-                if (e != cudaSuccess) status = gpul__fail_cuda(e, scope->function, "cudaMemcpyAsync");
-            }
-            status = gpul__scratch_drop(dense, scope, stream, status);
-        }
+    if (bytes == 0) return GPUL_OK;
+    status = gpul__check_capture(function, in != NULL ? in : out, stream);
+    if (status != GPUL_OK) return status;
+    gpul__host_strides(a, strides);
+    gpul__plan_copy(&plan, a, in != NULL ? a->strides : strides, in != NULL ? strides : a->strides);
+    if (plan.how != GPUL__BY_KERNEL)
+        status = gpul__copy_run(&plan, in != NULL ? a->data : out, in != NULL ? in : a->data, scope, stream);
+    else { /* the kernel cannot read or write pageable memory: over a dense copy */
+        status = gpul__scratch(&dense, bytes, scope, stream, function);
+        if (status == GPUL_OK && in != NULL)
+            status = gpul__cuda(cudaMemcpyAsync(dense, in, bytes, cudaMemcpyDefault, stream), function, call);
+        if (status == GPUL_OK)
+            status = gpul__copy_run(&plan, in != NULL ? a->data : dense, in != NULL ? dense : a->data, scope, stream);
+        if (status == GPUL_OK && in == NULL)
+            status = gpul__cuda(cudaMemcpyAsync(out, dense, bytes, cudaMemcpyDefault, stream), function, call);
+        status = gpul__scratch_drop(dense, scope, stream, status);
     }
     return gpul__settle(scope, stream, status);
 }
@@ -2308,7 +2500,7 @@ GPUL_API gpul_status gpul_copy_to_device(gpul_array *dst, const void *host, gpul
     status = gpul__check_output(__func__, "dst", dst);
     if (status == GPUL_OK) status = gpul__begin(&scope, __func__, arrays, 1);
     if (status != GPUL_OK) return status;
-    return gpul__end(&scope, gpul__copy_in(&scope, dst, host, stream));
+    return gpul__end(&scope, gpul__copy_host(&scope, dst, host, NULL, stream));
 }
 
 GPUL_API gpul_status gpul_copy_to_host(void *host, const gpul_array *src, gpul_stream stream) {
@@ -2318,7 +2510,7 @@ GPUL_API gpul_status gpul_copy_to_host(void *host, const gpul_array *src, gpul_s
     if (host == NULL && gpul_size(src) > 0) return gpul__null(__func__, "host");
     status = gpul__begin(&scope, __func__, &src, 1);
     if (status != GPUL_OK) return status;
-    return gpul__end(&scope, gpul__copy_out(&scope, host, src, stream));
+    return gpul__end(&scope, gpul__copy_host(&scope, src, NULL, host, stream));
 }
 
 GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtype dtype, gpul_shape shape,
@@ -2332,48 +2524,31 @@ GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtyp
     status = gpul__begin(&scope, __func__, NULL, 0);
     if (status != GPUL_OK) return status;
     status = gpul__device_array_in(&a, dtype, &shape, &scope, stream);
-    if (status == GPUL_OK) status = gpul__copy_in(&scope, &a, host, stream);
+    if (status == GPUL_OK) status = gpul__copy_host(&scope, &a, host, NULL, stream);
     return gpul__deliver(out, &a, &scope, status);
+}
+
+static gpul_status gpul__set_device(const char *function, int32_t device) {
+    return gpul__cuda(cudaSetDevice(device), function, "cudaSetDevice");
 }
 
 /* `later` waits for what is now in `earlier`. Leaves one of the two devices current: later's on success. */
 static gpul_status gpul__order(const char *function, gpul_stream later, int32_t later_device, gpul_stream earlier,
                                int32_t earlier_device) {
     gpul_event event = NULL;
-    gpul_status status = GPUL_OK;
-    const char *call = "cudaSetDevice";
-    cudaError_t e, destroyed;
-    e = cudaSetDevice(earlier_device);
-    if (e == cudaSuccess) {
-        call = "cudaEventCreateWithFlags";
-        e = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
-    }
-    if (e == cudaSuccess) {
-        call = "cudaEventRecord";
-        e = cudaEventRecord(event, earlier);
-    }
-    if (e == cudaSuccess && later_device != earlier_device) {
-        call = "cudaSetDevice";
-        e = cudaSetDevice(later_device);
-    }
-    if (e == cudaSuccess) {
-        call = "cudaStreamWaitEvent";
-        e = cudaStreamWaitEvent(later, event, 0);
-    }
-    if (e != cudaSuccess) status = gpul__fail_cuda(e, function, call);
-    if (event != NULL) {
-        destroyed = cudaEventDestroy(event);
-        if (destroyed != cudaSuccess) {
-            if (status == GPUL_OK) status = gpul__fail_cuda(destroyed, function, "cudaEventDestroy");
-            else gpul__clear_cuda(destroyed);
-        }
-    }
+    cudaError_t destroyed;
+    gpul_status status = gpul__set_device(function, earlier_device);
+    if (status == GPUL_OK)
+        status =
+            gpul__cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), function, "cudaEventCreateWithFlags");
+    if (status == GPUL_OK) status = gpul__cuda(cudaEventRecord(event, earlier), function, "cudaEventRecord");
+    if (status == GPUL_OK && later_device != earlier_device) status = gpul__set_device(function, later_device);
+    if (status == GPUL_OK) status = gpul__cuda(cudaStreamWaitEvent(later, event, 0), function, "cudaStreamWaitEvent");
+    if (event == NULL) return status;
+    destroyed = cudaEventDestroy(event);
+    if (status == GPUL_OK) status = gpul__cuda(destroyed, function, "cudaEventDestroy");
+    else gpul__clear_cuda(destroyed);
     return status;
-}
-
-static gpul_status gpul__set_device(const char *function, int32_t device) {
-    const cudaError_t e = cudaSetDevice(device);
-    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, function, "cudaSetDevice");
 }
 
 /* Between two devices: gathered on src's device where src is strided, moved as one block, scattered on dst's device.
@@ -2397,8 +2572,8 @@ static gpul_status gpul__copy_across(const gpul__scope *scope, const gpul_array 
     status = gpul__begin_on(&there, function, src->device);
     if (status != GPUL_OK) return status;
     if (stream != NULL && gather.how != GPUL__BY_BLOCK) {
-        e = cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaStreamCreateWithFlags");
+        status = gpul__cuda(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking), function,
+                            "cudaStreamCreateWithFlags");
         if (status == GPUL_OK) status = gpul__order(function, beside, src->device, stream, dst->device);
     } else if (stream == NULL) status = gpul__order(function, NULL, src->device, NULL, dst->device);
     if (status == GPUL_OK && gather.how != GPUL__BY_BLOCK) {
@@ -2412,8 +2587,8 @@ static gpul_status gpul__copy_across(const gpul__scope *scope, const gpul_array 
     if (status == GPUL_OK) status = gpul__set_device(function, dst->device);
     if (status == GPUL_OK && scatter.how != GPUL__BY_BLOCK) status = gpul__scratch(&to, bytes, scope, stream, function);
     if (status == GPUL_OK) {
-        e = cudaMemcpyPeerAsync(to, dst->device, from, src->device, bytes, stream);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaMemcpyPeerAsync");
+        status = gpul__cuda(cudaMemcpyPeerAsync(to, dst->device, from, src->device, bytes, stream), function,
+                            "cudaMemcpyPeerAsync");
         if (status == GPUL_OK && scatter.how != GPUL__BY_BLOCK)
             status = gpul__copy_run(&scatter, dst->data, to, scope, stream);
         if (scatter.how != GPUL__BY_BLOCK) status = gpul__scratch_drop(to, scope, stream, status);
@@ -2447,8 +2622,8 @@ GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stre
     if (status == GPUL_OK) status = gpul__check_array(__func__, "src", src);
     if (status != GPUL_OK) return status;
     if (dst->dtype != src->dtype)
-        return gpul__fail(GPUL_ERROR_DTYPE, __func__, "src has %s, but dst %s", gpul__describe(one, sizeof one, src),
-                          gpul__describe(two, sizeof two, dst));
+        return gpul__fail(GPUL_ERROR_DTYPE, __func__, "src has %s, but dst %s, and nothing is converted",
+                          gpul__describe(one, sizeof one, src), gpul__describe(two, sizeof two, dst));
     same = dst->ndim == src->ndim;
     for (k = 0; same && k < dst->ndim; ++k) same = dst->shape[k] == src->shape[k];
     if (!same)
@@ -2505,9 +2680,8 @@ static gpul_status gpul__fill_bits(const char *function, uint64_t *bits, gpul_dt
     return GPUL_OK;
 }
 
-/* cudaMemsetAsync in place of the kernel: up to 4 KB it is no launch (0.8 against 2.8 us on an H200), beyond that the
- * slower one (3.2 us; 2^30 floats in 934 us, by the kernel in 914), unless the kernel cannot use accesses of 16
- * bytes. */
+/* cudaMemsetAsync in place of the kernel: up to 4 KB it is no launch; beyond that it is the slower one, unless the
+ * kernel cannot use accesses of 16 bytes. */
 static int32_t gpul__prefer_memset(const gpul_array *a) {
 #ifndef GPULITE_NO_KERNELS
     return gpul_nbytes(a) <= 4096 || (uintptr_t)a->data % 16 != 0;
@@ -2532,8 +2706,8 @@ GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream) 
     for (k = 1; k < size; ++k) same = same && ((bits >> (8 * k)) & 0xffu) == (bits & 0xffu);
     if (same && a->memory == GPUL_MEMORY_DEVICE && gpul__prefer_memset(a) &&
         (gpul_is_contiguous(a, GPUL_ORDER_C) || gpul_is_contiguous(a, GPUL_ORDER_F))) {
-        const cudaError_t e = cudaMemsetAsync(a->data, (int)(bits & 0xffu), (size_t)gpul_nbytes(a), stream);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, __func__, "cudaMemsetAsync");
+        status = gpul__cuda(cudaMemsetAsync(a->data, (int)(bits & 0xffu), (size_t)gpul_nbytes(a), stream), __func__,
+                            "cudaMemsetAsync");
         return gpul__end(&scope, status);
     }
 #ifndef GPULITE_NO_KERNELS
@@ -2578,14 +2752,12 @@ static gpul_status gpul__move_element(const char *function, const gpul_array *a,
                                       gpul_stream stream) {
     gpul__scope scope;
     gpul_status status = gpul__begin(&scope, function, &a, 1);
-    cudaError_t e;
     if (status != GPUL_OK) return status;
-    e = cudaMemcpyAsync(to, from, gpul_dtype_size(a->dtype), cudaMemcpyDefault, stream);
-    if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaMemcpyAsync");
-    else {
-        e = cudaStreamSynchronize(stream);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaStreamSynchronize");
-    }
+    status = gpul__check_capture(function, NULL, stream);
+    if (status == GPUL_OK)
+        status = gpul__cuda(cudaMemcpyAsync(to, from, gpul_dtype_size(a->dtype), cudaMemcpyDefault, stream), function,
+                            "cudaMemcpyAsync");
+    if (status == GPUL_OK) status = gpul__cuda(cudaStreamSynchronize(stream), function, "cudaStreamSynchronize");
     return gpul__end(&scope, status);
 }
 
@@ -2621,11 +2793,14 @@ static gpul_status gpul__check_view(const char *function, const char *name, cons
     return GPUL_OK;
 }
 
-static gpul_status gpul__check_axis(const char *function, const gpul_array *a, int32_t axis) {
+/* A negative axis counts from the end. */
+static gpul_status gpul__check_axis(const char *function, const char *name, const gpul_array *a, int32_t *axis) {
     char text[128];
-    if (axis >= 0 && axis < a->ndim) return GPUL_OK;
-    return gpul__fail(GPUL_ERROR_ARGUMENT, function, "axis = %d, but a has %s", (int)axis,
-                      gpul__describe(text, sizeof text, a));
+    if (*axis < -a->ndim || *axis >= a->ndim)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "axis = %d, but %s has %s", (int)*axis, name,
+                          gpul__describe(text, sizeof text, a));
+    if (*axis < 0) *axis += a->ndim;
+    return GPUL_OK;
 }
 
 /* a's elements from `offset` elements on; the caller sets shape and strides, then calls gpul__view_end. */
@@ -2652,7 +2827,7 @@ static void gpul__slice(gpul_array *out, const gpul_array *a, int32_t axis, int6
 GPUL_API gpul_status gpul_slice(gpul_array *view, const gpul_array *a, int32_t axis, int64_t start, int64_t stop,
                                 int64_t step) {
     gpul_status status = gpul__check_view(__func__, "view", view, a);
-    if (status == GPUL_OK) status = gpul__check_axis(__func__, a, axis);
+    if (status == GPUL_OK) status = gpul__check_axis(__func__, "a", a, &axis);
     if (status != GPUL_OK) return status;
     if (start < 0 || start > stop || stop > a->shape[axis])
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "start = %lld, stop = %lld, but a->shape[%d] = %lld",
@@ -2666,7 +2841,7 @@ GPUL_API gpul_status gpul_index(gpul_array *view, const gpul_array *a, int32_t a
     gpul_array result;
     int32_t k;
     gpul_status status = gpul__check_view(__func__, "view", view, a);
-    if (status == GPUL_OK) status = gpul__check_axis(__func__, a, axis);
+    if (status == GPUL_OK) status = gpul__check_axis(__func__, "a", a, &axis);
     if (status != GPUL_OK) return status;
     if (i < 0 || i >= a->shape[axis])
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "i = %lld, but a->shape[%d] = %lld", (long long)i, (int)axis,
@@ -2771,7 +2946,7 @@ GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_arr
     gpul_array whole;
     int64_t part, start = 0;
     gpul_status status = gpul__check_view(__func__, "views", views, a);
-    if (status == GPUL_OK) status = gpul__check_axis(__func__, a, axis);
+    if (status == GPUL_OK) status = gpul__check_axis(__func__, "a", a, &axis);
     if (status != GPUL_OK) return status;
     if (parts < 1) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "parts = %lld is below 1", (long long)parts);
     if (a->owned)
@@ -2878,6 +3053,7 @@ GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags) {
     e = cudaStreamCreateWithFlags(&stream,
                                   flags == GPUL_STREAM_NON_BLOCKING ? cudaStreamNonBlocking : cudaStreamDefault);
     if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaStreamCreateWithFlags");
+    gpul__stream_enter(stream);
     *out = stream;
     return GPUL_OK;
 }
@@ -2896,6 +3072,7 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
     if (e != cudaSuccess && status == GPUL_OK)
         status = gpul__fail_cuda(e, __func__, "cudaStreamGetId or cudaStreamQuery");
     else if (e != cudaSuccess) gpul__clear_cuda(e);
+    gpul__stream_leave(old); /* before CUDA can give the handle to another */
     e = cudaStreamDestroy(old);
     if (e != cudaSuccess && status == GPUL_OK) status = gpul__fail_cuda(e, __func__, "cudaStreamDestroy");
 #ifndef GPULITE_NO_KERNELS
@@ -2906,25 +3083,26 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
 
 GPUL_API gpul_status gpul_stream_synchronize(gpul_stream stream) {
     const gpul_status status = gpul__pending(__func__);
-    cudaError_t e;
-    if (status != GPUL_OK) return status;
-    e = cudaStreamSynchronize(stream);
-    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaStreamSynchronize");
+    return status != GPUL_OK ? status : gpul__cuda(cudaStreamSynchronize(stream), __func__, "cudaStreamSynchronize");
 }
 
-/* "Not ready" is an answer and no error. */
-static gpul_status gpul__answer(const char *function, const char *call, cudaError_t e, int32_t *done) {
-    if (e == cudaErrorNotReady) gpul__clear_cuda(e);
-    else if (e != cudaSuccess) return gpul__fail_cuda(e, function, call);
+/* "Not ready" is an answer and no error. `before`: what was pending, and may be the caller's own answer. */
+static gpul_status gpul__answer(const char *function, const char *call, cudaError_t before, cudaError_t e,
+                                int32_t *done) {
+    if (e != cudaSuccess && e != cudaErrorNotReady) return gpul__fail_cuda(e, function, call);
+    if (e != before) gpul__clear_cuda(e);
     *done = e == cudaSuccess;
     return GPUL_OK;
 }
 
-GPUL_API gpul_status gpul_stream_query(gpul_stream stream, int32_t *done) {
+GPUL_API gpul_status gpul_stream_query(int32_t *done, gpul_stream stream) {
     gpul_status status;
+    cudaError_t before;
     if (done == NULL) return gpul__null(__func__, "done");
+    before = cudaPeekAtLastError();
     status = gpul__pending(__func__);
-    return status != GPUL_OK ? status : gpul__answer(__func__, "cudaStreamQuery", cudaStreamQuery(stream), done);
+    return status != GPUL_OK ? status
+                             : gpul__answer(__func__, "cudaStreamQuery", before, cudaStreamQuery(stream), done);
 }
 
 GPUL_API gpul_status gpul_stream_wait(gpul_stream waiter, gpul_stream other) {
@@ -2937,7 +3115,7 @@ GPUL_API gpul_status gpul_stream_wait(gpul_stream waiter, gpul_stream other) {
     { /* events and streams are of one device: before CUDA 12.8 both streams must be of the current one */
         cudaError_t e = other == NULL ? cudaSuccess : cudaStreamGetDevice(other, &device);
         if (e == cudaSuccess && waiter != NULL) e = cudaStreamGetDevice(waiter, &waits);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, __func__, "cudaStreamGetDevice");
+        status = gpul__cuda(e, __func__, "cudaStreamGetDevice");
     }
 #endif
     if (status == GPUL_OK) {
@@ -2949,23 +3127,16 @@ GPUL_API gpul_status gpul_stream_wait(gpul_stream waiter, gpul_stream other) {
 
 GPUL_API gpul_status gpul_device_synchronize(void) {
     const gpul_status status = gpul__pending(__func__);
-    cudaError_t e;
-    if (status != GPUL_OK) return status;
-    e = cudaDeviceSynchronize();
-    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaDeviceSynchronize");
+    return status != GPUL_OK ? status : gpul__cuda(cudaDeviceSynchronize(), __func__, "cudaDeviceSynchronize");
 }
 
 GPUL_API gpul_status gpul_event_create(gpul_event *out) {
-    gpul_status status;
+    gpul_status status = out == NULL ? gpul__null(__func__, "out") : gpul__pending(__func__);
     gpul_event event = NULL;
-    cudaError_t e;
-    if (out == NULL) return gpul__null(__func__, "out");
-    status = gpul__pending(__func__);
-    if (status != GPUL_OK) return status;
-    e = cudaEventCreateWithFlags(&event, cudaEventDefault);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaEventCreateWithFlags");
-    *out = event;
-    return GPUL_OK;
+    if (status == GPUL_OK)
+        status = gpul__cuda(cudaEventCreateWithFlags(&event, cudaEventDefault), __func__, "cudaEventCreateWithFlags");
+    if (status == GPUL_OK) *out = event;
+    return status;
 }
 
 GPUL_API gpul_status gpul_event_destroy(gpul_event *event) {
@@ -2983,41 +3154,32 @@ GPUL_API gpul_status gpul_event_destroy(gpul_event *event) {
 }
 
 GPUL_API gpul_status gpul_event_record(gpul_event event, gpul_stream stream) {
-    gpul_status status;
-    cudaError_t e;
-    if (event == NULL) return gpul__null(__func__, "event");
-    status = gpul__pending(__func__);
-    if (status != GPUL_OK) return status;
-    e = cudaEventRecord(event, stream);
-    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaEventRecord");
+    const gpul_status status = event == NULL ? gpul__null(__func__, "event") : gpul__pending(__func__);
+    return status != GPUL_OK ? status : gpul__cuda(cudaEventRecord(event, stream), __func__, "cudaEventRecord");
 }
 
 GPUL_API gpul_status gpul_event_synchronize(gpul_event event) {
-    gpul_status status;
-    cudaError_t e;
-    if (event == NULL) return gpul__null(__func__, "event");
-    status = gpul__pending(__func__);
-    if (status != GPUL_OK) return status;
-    e = cudaEventSynchronize(event);
-    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaEventSynchronize");
+    const gpul_status status = event == NULL ? gpul__null(__func__, "event") : gpul__pending(__func__);
+    return status != GPUL_OK ? status : gpul__cuda(cudaEventSynchronize(event), __func__, "cudaEventSynchronize");
 }
 
-GPUL_API gpul_status gpul_event_query(gpul_event event, int32_t *done) {
+GPUL_API gpul_status gpul_event_query(int32_t *done, gpul_event event) {
     gpul_status status;
-    if (event == NULL) return gpul__null(__func__, "event");
+    cudaError_t before;
     if (done == NULL) return gpul__null(__func__, "done");
+    if (event == NULL) return gpul__null(__func__, "event");
+    before = cudaPeekAtLastError();
     status = gpul__pending(__func__);
-    return status != GPUL_OK ? status : gpul__answer(__func__, "cudaEventQuery", cudaEventQuery(event), done);
+    return status != GPUL_OK ? status : gpul__answer(__func__, "cudaEventQuery", before, cudaEventQuery(event), done);
 }
 
 static gpul_status gpul__elapsed(const char *function, double *seconds, gpul_event start, gpul_event stop) {
     float milliseconds = 0;
-    cudaError_t e = cudaEventSynchronize(stop);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaEventSynchronize");
-    e = cudaEventElapsedTime(&milliseconds, start, stop);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaEventElapsedTime");
-    *seconds = (double)milliseconds * 1e-3;
-    return GPUL_OK;
+    gpul_status status = gpul__cuda(cudaEventSynchronize(stop), function, "cudaEventSynchronize");
+    if (status == GPUL_OK)
+        status = gpul__cuda(cudaEventElapsedTime(&milliseconds, start, stop), function, "cudaEventElapsedTime");
+    if (status == GPUL_OK) *seconds = (double)milliseconds * 1e-3;
+    return status;
 }
 
 GPUL_API gpul_status gpul_event_seconds(double *seconds, gpul_event start, gpul_event stop) {
@@ -3092,23 +3254,20 @@ GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream) {
         if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaEventCreateWithFlags");
         *pair[k] = event;
     }
-    e = cudaEventRecord(timer->from[timer->next], stream);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaEventRecord");
-    timer->running = 1;
-    return GPUL_OK;
+    status = gpul__cuda(cudaEventRecord(timer->from[timer->next], stream), __func__, "cudaEventRecord");
+    if (status == GPUL_OK) timer->running = 1;
+    return status;
 }
 
 GPUL_API gpul_status gpul_timer_stop(gpul_timer *timer, gpul_stream stream) {
-    gpul_status status;
-    cudaError_t e;
     if (timer == NULL) return gpul__null(__func__, "timer");
     if (!timer->running) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "timer is not running");
     if (timer->host) timer->total += gpul_host_seconds() - timer->host_from;
     else {
-        status = gpul__pending(__func__);
+        gpul_status status = gpul__pending(__func__);
+        if (status == GPUL_OK)
+            status = gpul__cuda(cudaEventRecord(timer->to[timer->next], stream), __func__, "cudaEventRecord");
         if (status != GPUL_OK) return status;
-        e = cudaEventRecord(timer->to[timer->next], stream);
-        if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaEventRecord");
         timer->next = (timer->next + 1) % GPUL_TIMER_REGIONS;
         timer->pending += 1;
     }
@@ -3117,10 +3276,14 @@ GPUL_API gpul_status gpul_timer_stop(gpul_timer *timer, gpul_stream stream) {
     return GPUL_OK;
 }
 
-GPUL_API gpul_status gpul_timer_seconds(gpul_timer *timer, double *seconds) {
+GPUL_API gpul_status gpul_timer_seconds(double *seconds, gpul_timer *timer) {
     gpul_status status = GPUL_OK;
-    if (timer == NULL) return gpul__null(__func__, "timer");
     if (seconds == NULL) return gpul__null(__func__, "seconds");
+    if (timer == NULL) return gpul__null(__func__, "timer");
+    if (timer->lost != GPUL_OK)
+        return gpul__fail(timer->lost, __func__,
+                          "starting or stopping a GPUL_TIMED region returned %s: its time is lost",
+                          gpul_status_name(timer->lost));
     if (timer->pending > 0) status = gpul__pending(__func__);
     while (status == GPUL_OK && timer->pending > 0) status = gpul__timer_read(__func__, timer);
     if (status == GPUL_OK) *seconds = timer->total;
@@ -3133,6 +3296,7 @@ GPUL_API gpul_status gpul_timer_reset(gpul_timer *timer) {
     timer->total = 0;
     timer->regions = 0;
     timer->pending = 0;
+    timer->lost = GPUL_OK;
     return GPUL_OK;
 }
 
@@ -3249,70 +3413,55 @@ GPUL_API gpul_status gpul_device_select(int32_t device) {
 }
 
 static gpul_status gpul__device_info(const char *function, gpul_device *info, int32_t device) {
-    static const enum cudaDeviceAttr attributes[14] = {cudaDevAttrComputeCapabilityMajor,
-                                                       cudaDevAttrComputeCapabilityMinor,
-                                                       cudaDevAttrMultiProcessorCount,
-                                                       cudaDevAttrWarpSize,
-                                                       cudaDevAttrMaxThreadsPerBlock,
-                                                       cudaDevAttrMaxThreadsPerMultiProcessor,
-                                                       cudaDevAttrClockRate,
-                                                       cudaDevAttrMemoryClockRate,
-                                                       cudaDevAttrGlobalMemoryBusWidth,
-                                                       cudaDevAttrMemoryPoolsSupported,
-                                                       cudaDevAttrManagedMemory,
-                                                       cudaDevAttrIntegrated,
-                                                       cudaDevAttrMaxSharedMemoryPerBlock,
-                                                       cudaDevAttrMaxSharedMemoryPerBlockOptin};
+    enum { ATTRIBUTES = 16 };
+    int32_t shared = 0, shared_optin = 0, shared_per_sm = 0, l2 = 0, k;
+    const struct {
+        enum cudaDeviceAttr attribute;
+        int32_t *to;
+    } of[ATTRIBUTES] = {{cudaDevAttrComputeCapabilityMajor, &info->major},
+                        {cudaDevAttrComputeCapabilityMinor, &info->minor},
+                        {cudaDevAttrMultiProcessorCount, &info->sms},
+                        {cudaDevAttrWarpSize, &info->warp_size},
+                        {cudaDevAttrMaxThreadsPerBlock, &info->max_threads_per_block},
+                        {cudaDevAttrMaxThreadsPerMultiProcessor, &info->max_threads_per_sm},
+                        {cudaDevAttrClockRate, &info->clock_khz},
+                        {cudaDevAttrMemoryClockRate, &info->memory_clock_khz},
+                        {cudaDevAttrGlobalMemoryBusWidth, &info->memory_bus_bits},
+                        {cudaDevAttrMemoryPoolsSupported, &info->has_pools},
+                        {cudaDevAttrManagedMemory, &info->has_managed},
+                        {cudaDevAttrIntegrated, &info->integrated},
+                        {cudaDevAttrMaxSharedMemoryPerBlock, &shared},
+                        {cudaDevAttrMaxSharedMemoryPerBlockOptin, &shared_optin},
+                        {cudaDevAttrMaxSharedMemoryPerMultiprocessor, &shared_per_sm},
+                        {cudaDevAttrL2CacheSize, &l2}};
     struct cudaDeviceProp properties;
     gpul__scope scope;
     gpul_status status;
-    int32_t value[14], per_sm = 0, l2 = 0, k;
     size_t free_bytes = 0, total = 0;
-    cudaError_t e;
     memset(info, 0, sizeof *info);
-    memset(value, 0, sizeof value);
     info->index = device;
     status = gpul__begin_on(&scope, function, device);
     if (status != GPUL_OK) return status;
-    for (k = 0; k < 14 && status == GPUL_OK; ++k) status = gpul__attribute(function, &value[k], attributes[k], device);
+    for (k = 0; k < ATTRIBUTES && status == GPUL_OK; ++k)
+        status = gpul__attribute(function, of[k].to, of[k].attribute, device);
     if (status == GPUL_OK)
-        status = gpul__attribute(function, &per_sm, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
-    if (status == GPUL_OK) status = gpul__attribute(function, &l2, cudaDevAttrL2CacheSize, device);
+        status = gpul__cuda(cudaGetDeviceProperties(&properties, device), function, "cudaGetDeviceProperties");
     if (status == GPUL_OK) {
-        e = cudaGetDeviceProperties(&properties, device);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaGetDeviceProperties");
-        else gpul__copy_text(info->name, sizeof info->name, properties.name);
+        gpul__copy_text(info->name, sizeof info->name, properties.name);
+        status = gpul__cuda(cudaDeviceGetPCIBusId(info->pci, (int)sizeof info->pci, device), function,
+                            "cudaDeviceGetPCIBusId");
     }
-    if (status == GPUL_OK) {
-        e = cudaDeviceGetPCIBusId(info->pci, (int)sizeof info->pci, device);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaDeviceGetPCIBusId");
-    }
-    if (status == GPUL_OK) {
-        e = cudaMemGetInfo(&free_bytes, &total);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaMemGetInfo");
-    }
-    info->major = value[0];
-    info->minor = value[1];
-    info->sms = value[2];
-    info->warp_size = value[3];
-    info->max_threads_per_block = value[4];
-    info->max_threads_per_sm = value[5];
-    info->clock_khz = value[6];
-    info->memory_clock_khz = value[7];
-    info->memory_bus_bits = value[8];
-    info->has_pools = value[9];
-    info->has_managed = value[10];
-    info->integrated = value[11];
+    if (status == GPUL_OK) status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
 #ifdef GPULITE_CPU_STANDIN
     info->standin = 1;
 #endif
-    info->shared_per_block = value[12];
-    info->shared_per_block_optin = value[13];
-    info->shared_per_sm = per_sm;
+    info->shared_per_block = shared;
+    info->shared_per_block_optin = shared_optin;
+    info->shared_per_sm = shared_per_sm;
     info->l2_bytes = l2;
     info->total_bytes = (int64_t)total;
     info->free_bytes = (int64_t)free_bytes;
-    info->nominal_gbps = 2.0 * (double)value[7] * 1e3 * ((double)value[8] / 8) * 1e-9;
+    info->nominal_gbps = 2.0 * (double)info->memory_clock_khz * 1e3 * ((double)info->memory_bus_bits / 8) * 1e-9;
     return gpul__end(&scope, status);
 }
 
@@ -3326,23 +3475,27 @@ GPUL_API gpul_status gpul_device_info(gpul_device *info, int32_t device) {
     return status;
 }
 
-GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime) {
-    const gpul_status status = gpul__pending(__func__);
+static gpul_status gpul__cuda_versions(const char *function, int32_t *driver, int32_t *runtime) {
+    const gpul_status status = gpul__pending(function);
     int d = 0, r = 0;
     cudaError_t e;
     if (status != GPUL_OK) return status;
     e = cudaDriverGetVersion(&d);
     if (e != cudaSuccess && gpul__status_of(e) != GPUL_ERROR_NO_DEVICE)
-        return gpul__fail_cuda(e, __func__, "cudaDriverGetVersion");
+        return gpul__fail_cuda(e, function, "cudaDriverGetVersion");
     if (e != cudaSuccess) {
         gpul__clear_cuda(e);
         d = 0;
     }
     e = cudaRuntimeGetVersion(&r);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaRuntimeGetVersion");
+    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaRuntimeGetVersion");
     if (driver != NULL) *driver = (int32_t)d;
     if (runtime != NULL) *runtime = (int32_t)r;
     return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime) {
+    return gpul__cuda_versions(__func__, driver, runtime);
 }
 
 /* Text that knows how long it would be */
@@ -3423,53 +3576,53 @@ static gpul_status gpul__report_device(gpul__text *out, const char *function, in
     return status;
 }
 
-GPUL_API int64_t gpul_report(char *text, size_t size) {
-    gpul__text out;
-    gpul_status status;
+static gpul_status gpul__report(gpul__text *out, const char *function) {
     int32_t driver = 0, runtime = 0, index;
     int count = 0;
     cudaError_t e;
-    out.text = text;
-    out.size = size;
-    out.length = 0;
-    if (text == NULL && size > 0) {
-        (void)gpul__null(__func__, "text");
-        return -1;
-    }
-    status = gpul_cuda_versions(&driver, &runtime);
-    if (status != GPUL_OK) return -1;
-    gpul__append(&out, "gpulite " GPUL_VERSION ", CUDA runtime %d.%d (built with %d.%d)", (int)(runtime / 1000),
+    gpul_status status = gpul__cuda_versions(function, &driver, &runtime);
+    if (status != GPUL_OK) return status;
+    gpul__append(out, "gpulite " GPUL_VERSION ", CUDA runtime %d.%d (built with %d.%d)", (int)(runtime / 1000),
                  (int)(runtime % 1000 / 10), CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
-    if (driver == 0) gpul__append(&out, ", no driver\n");
-    else gpul__append(&out, ", driver for CUDA %d.%d\n", (int)(driver / 1000), (int)(driver % 1000 / 10));
+    if (driver == 0) gpul__append(out, ", no driver\n");
+    else gpul__append(out, ", driver for CUDA %d.%d\n", (int)(driver / 1000), (int)(driver % 1000 / 10));
 #ifdef GPULITE_NO_KERNELS
-    gpul__append(&out, "built with GPULITE_NO_KERNELS: arrays, copies and timers, no prebuilt operations\n");
+    gpul__append(out, "built with GPULITE_NO_KERNELS: arrays, copies and timers, no prebuilt operations\n");
 #endif
     e = cudaGetDeviceCount(&count);
     if (e != cudaSuccess) {
-        gpul__append(&out, "no CUDA device: %s (%s)\n", cudaGetErrorName(e), cudaGetErrorString(e));
+        gpul__append(out, "no CUDA device: %s (%s)\n", cudaGetErrorName(e), gpul__error_text(e));
         gpul__clear_cuda(e);
-    } else if (count == 0) gpul__append(&out, "no CUDA device\n");
+    } else if (count == 0) gpul__append(out, "no CUDA device\n");
     else
-        for (index = 0; index < count; ++index)
-            if (gpul__report_device(&out, __func__, index) != GPUL_OK) return -1;
-    return (int64_t)out.length;
+        for (index = 0; index < count && status == GPUL_OK; ++index) status = gpul__report_device(out, function, index);
+    return status;
+}
+
+GPUL_API gpul_status gpul_report(size_t *length, char *text, size_t size) {
+    gpul__text out;
+    gpul_status status;
+    if (text == NULL && size > 0) return gpul__null(__func__, "text");
+    memset(&out, 0, sizeof out);
+    status = gpul__report(&out, __func__); /* writes nothing: a failure leaves text as it is */
+    if (status == GPUL_OK && size > 0) {
+        out.text = text;
+        out.size = size;
+        out.length = 0;
+        status = gpul__report(&out, __func__);
+    }
+    if (status == GPUL_OK && length != NULL) *length = out.length;
+    return status;
 }
 
 GPUL_API gpul_status gpul_profile_start(void) {
     const gpul_status status = gpul__pending(__func__);
-    cudaError_t e;
-    if (status != GPUL_OK) return status;
-    e = cudaProfilerStart();
-    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaProfilerStart");
+    return status != GPUL_OK ? status : gpul__cuda(cudaProfilerStart(), __func__, "cudaProfilerStart");
 }
 
 GPUL_API gpul_status gpul_profile_stop(void) {
     const gpul_status status = gpul__pending(__func__);
-    cudaError_t e;
-    if (status != GPUL_OK) return status;
-    e = cudaProfilerStop();
-    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, __func__, "cudaProfilerStop");
+    return status != GPUL_OK ? status : gpul__cuda(cudaProfilerStop(), __func__, "cudaProfilerStop");
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -3478,6 +3631,18 @@ GPUL_API gpul_status gpul_profile_stop(void) {
 #ifndef GPULITE_NO_KERNELS
 static gpul_status gpul__left_out(const char *function, const char *family) {
     return gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "the %s kernels were left out of this build", family);
+}
+
+/* Arrays that must be of one dtype; names[0] is the output. */
+static gpul_status gpul__check_one_dtype(const char *function, const char *const *names,
+                                         const gpul_array *const *arrays) {
+    const gpul_dtype a = arrays[0]->dtype, b = arrays[1]->dtype, c = arrays[2]->dtype;
+    const int32_t odd = b == c ? 0 : a == c ? 1 : 2, one = odd == 0 ? 1 : 0, two = odd == 2 ? 1 : 2;
+    if (a == b && b == c) return GPUL_OK;
+    return gpul__fail(GPUL_ERROR_DTYPE, function,
+                      "%s is %s, but %s is %s and %s is %s: nothing is converted, so all three must be of one dtype",
+                      names[odd], gpul_dtype_name(arrays[odd]->dtype), names[one], gpul_dtype_name(arrays[one]->dtype),
+                      names[two], gpul_dtype_name(arrays[two]->dtype));
 }
 
 /* out's own memory, element for element: each thread reads an element before it writes it. */
@@ -3499,7 +3664,8 @@ static int32_t gpul__are_vectors(const gpul_array *out, gpul_dtype out_dtype, co
         const gpul_array *const a = i < 0 ? out : in[i].array;
         if (i >= 0 && in[i].is_scalar) continue;
         if (a == NULL || a->memory <= GPUL_MEMORY_NONE || a->memory > GPUL_MEMORY_HOST || a->data == NULL) return 0;
-        if (a->dtype != (i < 0 ? out_dtype : in[i].dtype) || a->dtype <= 0 || a->dtype > GPUL_BF16) return 0;
+        if (a->dtype != (i < 0 || in[i].dtype == 0 ? out_dtype : in[i].dtype) || a->dtype <= 0 || a->dtype > GPUL_BF16)
+            return 0;
         if (a->ndim != 1 || a->strides[0] != 1 || a->shape[0] != out->shape[0]) return 0;
         if (a->shape[0] <= 0 || a->shape[0] > INT64_MAX / 8) return 0;
         if (a->data != out->data || a->dtype != out->dtype) {
@@ -3511,7 +3677,7 @@ static int32_t gpul__are_vectors(const gpul_array *out, gpul_dtype out_dtype, co
     return 1;
 }
 
-/* All checks, and out and the inputs as args of out's dimensions */
+/* All checks, and out and the inputs as args of out's dimensions. An input of dtype 0: two inputs, and one dtype for all. */
 static gpul_status gpul__broadcast(const char *function, const char *const *names, gpul__elementwise_problem *args,
                                    const gpul_array *out, gpul_dtype out_dtype, const gpul__input_value *in,
                                    int32_t n_in) {
@@ -3524,13 +3690,21 @@ static gpul_status gpul__broadcast(const char *function, const char *const *name
     for (i = 0; status == GPUL_OK && i < n_in; ++i)
         if (!in[i].is_scalar) status = gpul__check_array(function, names[i], in[i].array);
     if (status != GPUL_OK) return status;
-    if (out->dtype != out_dtype)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "out has %s, but must be %s",
-                          gpul__describe(one, sizeof one, out), gpul_dtype_name(out_dtype));
+    if (n_in == 2 && in[0].dtype == 0) {
+        static const char *const all_names[3] = {"out", "a", "b"};
+        const gpul_array *all[3];
+        all[0] = out;
+        all[1] = in[0].array;
+        all[2] = in[1].array;
+        status = gpul__check_one_dtype(function, all_names, all);
+        if (status != GPUL_OK) return status;
+    } else if (out->dtype != out_dtype)
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but the operation is defined to give %s",
+                          gpul_dtype_name(out->dtype), gpul_dtype_name(out_dtype));
     for (i = 0; i < n_in; ++i)
-        if (!in[i].is_scalar && in[i].array->dtype != in[i].dtype)
-            return gpul__fail(GPUL_ERROR_DTYPE, function, "%s has %s, but must be %s", names[i],
-                              gpul__describe(one, sizeof one, in[i].array), gpul_dtype_name(in[i].dtype));
+        if (!in[i].is_scalar && in[i].dtype != 0 && in[i].array->dtype != in[i].dtype)
+            return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s, but the operation is defined for %s", names[i],
+                              gpul_dtype_name(in[i].array->dtype), gpul_dtype_name(in[i].dtype));
     gpul__elementwise_begin(args, 0, out->data, gpul_size(out));
     memcpy(args->shape, out->shape, sizeof args->shape);
     memcpy(args->strides[0], out->strides, sizeof args->strides[0]);
@@ -3610,7 +3784,6 @@ static gpul_status gpul__binary(const char *function, int32_t op, gpul_array *ou
     memset(in, 0, sizeof in);
     in[0].array = a;
     in[1].array = b;
-    in[0].dtype = in[1].dtype = dtype;
     return gpul__elementwise(function, names, gpul__find_elementwise(op, dtype), op, out, dtype, in, 2, stream);
 }
 
@@ -3623,6 +3796,13 @@ GPUL_API gpul_status gpul_vecmul(gpul_array *out, const gpul_array *a, const gpu
 #endif /* GPULITE_NO_KERNELS */
 /* ---- reductions, dot, gemv ---- */
 #ifndef GPULITE_NO_KERNELS
+
+/* alpha or beta in the type that gemv and gemm compute in. volatile: where both are stored side by side, gcc 12 would
+ * vectorise the stores and lose the conversions. */
+static double gpul__in_compute_type(double scalar, gpul_dtype dtype) {
+    volatile float single = (float)scalar;
+    return dtype == GPUL_F64 ? scalar : (double)single;
+}
 
 static int32_t gpul__is_floating(gpul_dtype dtype) {
     return dtype == GPUL_F32 || dtype == GPUL_F64 || dtype == GPUL_F16 || dtype == GPUL_BF16;
@@ -3697,22 +3877,8 @@ static gpul_status gpul__reduce_launch(const char *function, const gpul__reducer
     return gpul__scratch_drop(scratch, scope, stream, status);
 }
 
-/* Sorts dimensions by falling stride, so that a reduction over all of them walks memory in order and dense arrays merge
- * into one dimension. */
-static void gpul__sort_reduced(int32_t ndim, int64_t *shape, int64_t *strides) {
-    int32_t i, j;
-    for (i = 1; i < ndim; ++i) {
-        for (j = i; j > 0 && strides[j - 1] < strides[j]; --j) {
-            const int64_t s = shape[j], t = strides[j];
-            shape[j] = shape[j - 1];
-            strides[j] = strides[j - 1];
-            shape[j - 1] = s;
-            strides[j - 1] = t;
-        }
-    }
-}
-
-/* `positional`: the operation tells indices, so the order of the elements is the logical one. */
+/* `axis` is checked, and not negative. `positional`: the operation tells indices, so the order of the elements is the
+ * logical one. */
 static gpul_status gpul__reduce(const char *function, const gpul__reducer *reducer, gpul_array *out,
                                 const gpul_array *x, int32_t axis, int32_t positional, gpul_stream stream) {
     gpul__reduce_problem args;
@@ -3722,9 +3888,6 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     char text[2][96];
     int32_t i;
     int64_t *strides[2];
-    if (axis != GPUL_ALL_AXES && (axis < 0 || axis >= x->ndim))
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "axis is %d, but x has %d dimensions", (int)axis,
-                          (int)x->ndim);
     memset(&args, 0, sizeof args);
     args.n = axis == GPUL_ALL_AXES ? gpul_size(x) : x->shape[axis];
     args.outputs = 1;
@@ -3742,6 +3905,8 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
         args.outputs = gpul_size(out);
     }
     if (gpul__overlap(out, x)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "out overlaps x");
+    status = gpul__check_output(function, "out", out);
+    if (status != GPUL_OK) return status;
     arrays[0] = out;
     arrays[1] = x;
     status = gpul__begin(&scope, function, arrays, 2);
@@ -3754,7 +3919,9 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
         args.reduce_ndim = x->ndim;
         memcpy(args.reduce_shape, x->shape, sizeof args.reduce_shape);
         memcpy(args.x_reduce, x->strides, sizeof args.x_reduce);
-        if (!positional) gpul__sort_reduced(args.reduce_ndim, args.reduce_shape, args.x_reduce);
+        /* walked in the order of memory, so that dense arrays merge into one dimension */
+        strides[0] = args.x_reduce;
+        if (!positional) gpul__sort_dims(args.reduce_ndim, args.reduce_shape, strides, 1);
     } else {
         args.reduce_ndim = 1;
         args.reduce_shape[0] = args.n;
@@ -3784,16 +3951,17 @@ GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reduce
     if (status != GPUL_OK) return status;
     if (reducer == NULL) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "reducer is NULL");
     if (x->dtype != x_dtype)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s, but %s is needed", gpul_dtype_name(x->dtype),
-                          gpul_dtype_name(x_dtype));
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s, but the operation is defined for %s",
+                          gpul_dtype_name(x->dtype), gpul_dtype_name(x_dtype));
     if (out->dtype != out_dtype)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but %s is needed", gpul_dtype_name(out->dtype),
-                          gpul_dtype_name(out_dtype));
-    return gpul__reduce(function, reducer, out, x, axis, 0, stream);
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but the operation is defined to give %s",
+                          gpul_dtype_name(out->dtype), gpul_dtype_name(out_dtype));
+    if (axis != GPUL_ALL_AXES) status = gpul__check_axis(function, "x", x, &axis);
+    return status != GPUL_OK ? status : gpul__reduce(function, reducer, out, x, axis, 0, stream);
 }
 
-/* What gpul_reduce and gpul_reduce_host check alike about x and op. */
-static gpul_status gpul__check_reduction(const char *function, const gpul_array *x, int32_t op, int32_t axis,
+/* What gpul_reduce and gpul_reduce_host check alike about x, op and axis. */
+static gpul_status gpul__check_reduction(const char *function, const gpul_array *x, int32_t op, int32_t *axis,
                                          const gpul__reducer **reducer) {
     gpul_status status = gpul__check_array(function, "x", x);
     if (status != GPUL_OK) return status;
@@ -3803,11 +3971,11 @@ static gpul_status gpul__check_reduction(const char *function, const gpul_array 
     if (gpul_reduce_dtype(op, x->dtype) == 0)
         return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s, which op %s does not take", gpul_dtype_name(x->dtype),
                           gpul__reduce_name(op));
-    if (op == GPUL_MIN || op == GPUL_MAX || op == GPUL_ARGMIN || op == GPUL_ARGMAX) {
-        const int64_t n = axis == GPUL_ALL_AXES ? gpul_size(x) : axis >= 0 && axis < x->ndim ? x->shape[axis] : 1;
-        if (n == 0)
-            return gpul__fail(GPUL_ERROR_SHAPE, function, "x has no elements to take the %s of", gpul__reduce_name(op));
-    }
+    if (*axis != GPUL_ALL_AXES) status = gpul__check_axis(function, "x", x, axis);
+    if (status != GPUL_OK) return status;
+    if ((op == GPUL_MIN || op == GPUL_MAX || op == GPUL_ARGMIN || op == GPUL_ARGMAX) &&
+        (*axis == GPUL_ALL_AXES ? gpul_size(x) : x->shape[*axis]) == 0)
+        return gpul__fail(GPUL_ERROR_SHAPE, function, "x has no elements to take the %s of", gpul__reduce_name(op));
     *reducer = gpul__find_reducer(op, x->dtype);
     if (*reducer == NULL)
         return gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "gpulite_kernels.cu was built without %s of %s",
@@ -3822,7 +3990,7 @@ GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t o
     const gpul__reducer *reducer = NULL;
     gpul_dtype want;
     gpul_status status = gpul__check_array(function, "out", out);
-    if (status == GPUL_OK) status = gpul__check_reduction(function, x, op, axis, &reducer);
+    if (status == GPUL_OK) status = gpul__check_reduction(function, x, op, &axis, &reducer);
     if (status != GPUL_OK) return status;
     want = gpul_reduce_dtype(op, x->dtype);
     if (out->dtype != want && !(out->dtype == GPUL_F64 && gpul__is_floating(want) && op != GPUL_MIN && op != GPUL_MAX))
@@ -3831,41 +3999,102 @@ GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t o
     return gpul__reduce(function, reducer, out, x, axis, gpul__is_positional(op), stream);
 }
 
-static gpul_status gpul__reduce_host(const char *function, void *value, const gpul_array *x, int32_t op,
-                                     gpul_stream stream) {
+/* An element as a double; *whole = it, where it is an int64. */
+static double gpul__element_value(const void *from, gpul_dtype dtype, int64_t *whole) {
+    union {
+        float f32;
+        double f64;
+        int32_t i32;
+        int64_t i64;
+        uint8_t u8;
+        uint16_t half;
+    } v;
+    memcpy(&v, from, gpul_dtype_size(dtype));
+    switch (dtype) {
+    case GPUL_F32: return (double)v.f32;
+    case GPUL_F64: return v.f64;
+    case GPUL_I32: return (double)v.i32;
+    case GPUL_I64: *whole = v.i64; return (double)v.i64;
+    case GPUL_U8: return (double)v.u8;
+    case GPUL_F16: return (double)gpul_f16_to_float(v.half);
+    default: return (double)gpul_bf16_to_float(v.half);
+    }
+}
+
+/* `from`, of one dtype, as another: the same value, or none. */
+static gpul_status gpul__convert(const char *function, void *to, gpul_dtype dtype, const void *from,
+                                 gpul_dtype from_dtype) {
+    int64_t whole = 0;
+    uint64_t bits = 0;
+    const double value = gpul__element_value(from, from_dtype, &whole);
+    gpul_status status = GPUL_OK;
+    if (from_dtype == GPUL_I64 && dtype == GPUL_I64) bits = (uint64_t)whole;
+    else if (from_dtype == GPUL_I64 && (value >= 9223372036854775808.0 || (int64_t)value != whole))
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "the result, %lld, is no %s", (long long)whole,
+                          gpul_dtype_name(dtype));
+    else status = gpul__fill_bits(function, &bits, dtype, value);
+    if (status == GPUL_OK && gpul__is_floating(dtype) && value == value &&
+        gpul__element_value(&bits, dtype, &whole) != value)
+        status =
+            gpul__fail(GPUL_ERROR_ARGUMENT, function, "the result, %.17g, is no %s", value, gpul_dtype_name(dtype));
+    if (status == GPUL_OK) memcpy(to, &bits, gpul_dtype_size(dtype));
+    return status;
+}
+
+/* `value` takes an element of `dtype`. */
+static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype dtype, const gpul_array *x, int32_t op,
+                                   gpul_stream stream) {
     const gpul__reducer *reducer = NULL;
+    int32_t axis = GPUL_ALL_AXES;
     gpul__scope scope;
     gpul_array out;
-    gpul_status status, freed;
+    gpul_status status;
     double answer = 0; /* room for any dtype, aligned for any */
     cudaError_t e;
-    const size_t size = x == NULL ? 0 : gpul_dtype_size(gpul_reduce_dtype(op, x->dtype));
-    if (value == NULL) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "value is NULL");
-    status = gpul__check_reduction(function, x, op, GPUL_ALL_AXES, &reducer);
-    if (status != GPUL_OK) return status;
-    status = gpul__begin(&scope, function, &x, 1);
+    size_t size;
+    if (value == NULL) return gpul__null(function, "value");
+    status = gpul__check_dtype(function, dtype);
+    if (status == GPUL_OK) status = gpul__check_reduction(function, x, op, &axis, &reducer);
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, &x, 1);
     if (status != GPUL_OK) return status;
     memset(&out, 0, sizeof out);
     out.dtype = gpul_reduce_dtype(op, x->dtype);
+    if (dtype == GPUL_F64 && gpul__is_floating(out.dtype) && op != GPUL_MIN && op != GPUL_MAX) out.dtype = GPUL_F64;
     out.memory = GPUL_MEMORY_DEVICE;
     out.device = scope.device;
-    status = gpul__scratch(&out.data, size, &scope, stream, function);
+    size = gpul_dtype_size(out.dtype);
+    status = gpul__check_capture(function, NULL, stream);
+    if (status == GPUL_OK) status = gpul__scratch(&out.data, size, &scope, stream, function);
     if (status != GPUL_OK) return gpul__end(&scope, status);
     status = gpul__reduce(function, reducer, &out, x, GPUL_ALL_AXES, gpul__is_positional(op), stream);
     if (status == GPUL_OK) {
         e = cudaMemcpyAsync(&answer, out.data, size, cudaMemcpyDeviceToHost, stream);
         if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "copy of the result");
+        status = gpul__cuda(e, function, "copy of the result");
     }
-    freed = gpul__scratch_free(out.data, &scope, stream, status == GPUL_OK ? function : NULL);
-    if (status == GPUL_OK) status = freed;
-    if (status == GPUL_OK) memcpy(value, &answer, size);
-    return gpul__end(&scope, status);
+    status = gpul__end(&scope, gpul__scratch_drop(out.data, &scope, stream, status));
+    return status != GPUL_OK ? status : gpul__convert(function, value, dtype, &answer, out.dtype);
 }
 
-GPUL_API gpul_status gpul_reduce_host(void *value, const gpul_array *x, int32_t op, gpul_stream stream) {
-    return gpul__reduce_host("gpul_reduce_host", value, x, op, stream);
+/* `value` takes an element of gpul_reduce_dtype(op, x's dtype). */
+static gpul_status gpul__reduce_host(const char *function, void *value, const gpul_array *x, int32_t op,
+                                     gpul_stream stream) {
+    return gpul__reduce_to(function, value, gpul_reduce_dtype(op, x->dtype), x, op, stream);
 }
+
+GPUL_API gpul_status gpul_reduce_host(void *value, gpul_dtype dtype, const gpul_array *x, int32_t op,
+                                      gpul_stream stream) {
+    return gpul__reduce_to(__func__, value, dtype, x, op, stream);
+}
+#define GPUL__SHORT_FORM(name, op)                                                                                     \
+    GPUL_API gpul_status name(double *value, const gpul_array *x, gpul_stream stream) {                                \
+        return gpul__reduce_to(__func__, value, GPUL_F64, x, op, stream);                                              \
+    }
+GPUL__SHORT_FORM(gpul_sum, GPUL_SUM)
+GPUL__SHORT_FORM(gpul_min, GPUL_MIN)
+GPUL__SHORT_FORM(gpul_max, GPUL_MAX)
+GPUL__SHORT_FORM(gpul_mean, GPUL_MEAN)
+GPUL__SHORT_FORM(gpul_var, GPUL_VAR)
 
 GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream) {
     const char *const function = "gpul_dot";
@@ -3882,8 +4111,8 @@ GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_a
         return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s, but float32 or float64 is needed",
                           gpul_dtype_name(x->dtype));
     if (y->dtype != x->dtype)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "y is %s, but x is %s", gpul_dtype_name(y->dtype),
-                          gpul_dtype_name(x->dtype));
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "y is %s, but x is %s, and nothing is converted",
+                          gpul_dtype_name(y->dtype), gpul_dtype_name(x->dtype));
     if (out->dtype != x->dtype && out->dtype != GPUL_F64)
         return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but the dot of %s is %s or float64",
                           gpul_dtype_name(out->dtype), gpul_dtype_name(x->dtype), gpul_dtype_name(x->dtype));
@@ -3920,26 +4149,26 @@ GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_a
     return gpul__end(&scope, status);
 }
 
-GPUL_API gpul_status gpul_gemv(double alpha, const gpul_array *A, const gpul_array *x, double beta, gpul_array *y,
+GPUL_API gpul_status gpul_gemv(gpul_array *y, double alpha, const gpul_array *A, const gpul_array *x, double beta,
                                gpul_stream stream) {
     const char *const function = "gpul_gemv";
     const gpul__reducer *reducer;
     gpul__reduce_problem args;
     gpul__scope scope;
+    static const char *const names[3] = {"y", "A", "x"};
     const gpul_array *arrays[3];
     char text[2][96];
-    gpul_status status = gpul__check_array(function, "A", A);
+    gpul_status status = gpul__check_array(function, "y", y);
+    if (status == GPUL_OK) status = gpul__check_array(function, "A", A);
     if (status == GPUL_OK) status = gpul__check_array(function, "x", x);
-    if (status == GPUL_OK) status = gpul__check_array(function, "y", y);
+    if (status != GPUL_OK) return status;
+    arrays[0] = y;
+    arrays[1] = A;
+    arrays[2] = x;
+    status = gpul__check_one_dtype(function, names, arrays);
     if (status != GPUL_OK) return status;
     if (A->dtype != GPUL_F32 && A->dtype != GPUL_F64)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "A is %s, but float32 or float64 is needed",
-                          gpul_dtype_name(A->dtype));
-    if (x->dtype != A->dtype)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s, but A is %s", gpul_dtype_name(x->dtype),
-                          gpul_dtype_name(A->dtype));
-    if (y->dtype != A->dtype)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "y is %s, but A is %s", gpul_dtype_name(y->dtype),
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "A is %s; float32 and float64 are taken",
                           gpul_dtype_name(A->dtype));
     if (A->ndim != 2)
         return gpul__fail(GPUL_ERROR_SHAPE, function, "A has %s, but a matrix is needed",
@@ -3954,22 +4183,22 @@ GPUL_API gpul_status gpul_gemv(double alpha, const gpul_array *A, const gpul_arr
                           gpul_dtype_name(A->dtype), (long long)A->shape[0]);
     if (gpul__overlap(y, A)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "y overlaps A");
     if (gpul__overlap(y, x)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "y overlaps x");
+    status = gpul__check_output(function, "y", y);
+    if (status != GPUL_OK) return status;
     reducer = gpul__find_reducer(GPUL__GEMV, A->dtype);
     if (reducer == NULL)
         return gpul__fail(GPUL_ERROR_UNSUPPORTED, function,
                           "gpulite_kernels.cu was built with GPULITE_NO_GEMV, without this operation");
-    arrays[0] = y;
-    arrays[1] = A;
-    arrays[2] = x;
     status = gpul__begin(&scope, function, arrays, 3);
     if (status != GPUL_OK) return status;
     memset(&args, 0, sizeof args);
+    args.alpha = gpul__in_compute_type(alpha, A->dtype);
+    args.beta = gpul__in_compute_type(beta, A->dtype);
     args.x = A->data;
     args.y = x->data;
     args.out = y->data;
     args.out_dtype = y->dtype;
-    /* alpha = 0, as the type that it is taken in: a product of no columns, so that A and x are not read */
-    args.n = (A->dtype == GPUL_F32 ? (double)(float)alpha : alpha) == 0 ? 0 : A->shape[1];
+    args.n = args.alpha == 0 ? 0 : A->shape[1]; /* alpha = 0: a product of no columns, so that A and x are not read */
     args.outputs = A->shape[0];
     args.reduce_ndim = 1;
     args.reduce_shape[0] = args.n;
@@ -3979,8 +4208,6 @@ GPUL_API gpul_status gpul_gemv(double alpha, const gpul_array *A, const gpul_arr
     args.outer_shape[0] = A->shape[0];
     args.x_outer[0] = A->strides[0];
     args.out_stride[0] = y->strides[0];
-    args.alpha = alpha;
-    args.beta = beta;
     if (args.outputs > 0) status = gpul__reduce_launch(function, reducer, &args, &scope, stream);
     return gpul__end(&scope, status);
 }
@@ -4252,7 +4479,7 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     status = gpul__scratch(&scratch, (size_t)plan.scratch_bytes, &scope, stream, function);
     if (status != GPUL_OK) return gpul__end(&scope, status);
     own = plan.counters > 0 ? gpul__find_workspace(&scope, stream) : NULL;
-    error = gpul__launch_histogram(&problem, &plan, own ? own->arrived : NULL, scratch, stream);
+    error = gpul__launch_histogram(&problem, &plan, own ? own->counters : NULL, scratch, stream);
     if (error != 0) status = gpul__fail_cuda((cudaError_t)error, function, "launching the kernels");
     status = gpul__scratch_drop(scratch, &scope, stream, status);
     return gpul__end(&scope, status);
@@ -4269,8 +4496,18 @@ GPUL_API gpul_status gpul_histogram(gpul_array *counts, const gpul_array *x, dou
 
 GPUL_API gpul_status gpul_histogram_ex(gpul_array *counts, const gpul_array *x, const gpul_histogram_options *options,
                                        gpul_stream stream) {
-    if (!options) return gpul__fail(GPUL_ERROR_ARGUMENT, "gpul_histogram_ex", "options is NULL");
-    return gpul__histogram("gpul_histogram_ex", counts, x, options, stream);
+    if (options == NULL) return gpul__null(__func__, "options");
+    if (!(options->lo == 0 && options->hi == 0) &&
+        (options->range == GPUL_RANGE_AUTO || options->range == GPUL_RANGE_EDGES))
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
+                          "options->lo = %g and hi = %g are set, but options->range is not GPUL_RANGE_LO_HI",
+                          options->lo, options->hi);
+    if ((options->edges != NULL || options->n_edges != 0) &&
+        (options->range == GPUL_RANGE_AUTO || options->range == GPUL_RANGE_LO_HI))
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
+                          "options->edges and n_edges = %lld are set, but options->range is not GPUL_RANGE_EDGES",
+                          (long long)options->n_edges);
+    return gpul__histogram(__func__, counts, x, options, stream);
 }
 
 GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtype dtype, double lo, double hi) {
@@ -4304,8 +4541,8 @@ static int32_t gpul__unit_stride(const gpul_array *a, int64_t *row, int64_t *col
     return 1;
 }
 
-static gpul_status gpul__gemm(const char *function, double alpha, const gpul_array *A, const gpul_array *B, double beta,
-                              gpul_array *C, gpul_stream stream) {
+static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha, const gpul_array *A,
+                              const gpul_array *B, double beta, gpul_stream stream) {
     static const char *const names[3] = {"C", "A", "B"};
     const gpul_array *arrays[3];
     int64_t row[3], col[3], bytes, pitch, extent;
@@ -4323,17 +4560,11 @@ static gpul_status gpul__gemm(const char *function, double alpha, const gpul_arr
         status = gpul__check_array(function, names[i], arrays[i]);
         if (status != GPUL_OK) return status;
     }
-    for (i = 1; i < 3; ++i) {
-        const gpul_dtype dtype = arrays[i]->dtype;
-        if (dtype != GPUL_F32 && dtype != GPUL_F64 && dtype != GPUL_F16 && dtype != GPUL_BF16)
-            return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s; float32, float64, float16 and bfloat16 are taken",
-                              names[i], gpul_dtype_name(dtype));
-    }
-    if (B->dtype != A->dtype || C->dtype != A->dtype) {
-        i = B->dtype != A->dtype ? 2 : 0;
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s, but A is %s", names[i],
-                          gpul_dtype_name(arrays[i]->dtype), gpul_dtype_name(A->dtype));
-    }
+    status = gpul__check_one_dtype(function, names, arrays);
+    if (status != GPUL_OK) return status;
+    if (!gpul__is_floating(A->dtype))
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "A is %s; float32, float64, float16 and bfloat16 are taken",
+                          gpul_dtype_name(A->dtype));
     for (i = 0; i < 3; ++i)
         if (arrays[i]->ndim != 2)
             return gpul__fail(GPUL_ERROR_SHAPE, function, "%s has %s, but must be a matrix", names[i],
@@ -4367,8 +4598,8 @@ static gpul_status gpul__gemm(const char *function, double alpha, const gpul_arr
     memset(&args, 0, sizeof args);
     args.K = A->shape[1];
     args.C = C->data;
-    args.alpha = alpha;
-    args.beta = beta;
+    args.alpha = gpul__in_compute_type(alpha, C->dtype);
+    args.beta = gpul__in_compute_type(beta, C->dtype);
     args.dtype = C->dtype;
     args.sms = scope.machine.sms;
     args.shared_optin = scope.machine.shared_optin;
@@ -4407,20 +4638,16 @@ static gpul_status gpul__gemm(const char *function, double alpha, const gpul_arr
     args.scratch = scratch;
     error = gpul__gemm_launch(&args);
     if (error != 0) status = gpul__fail_cuda((cudaError_t)error, function, "launching the kernels");
-    if (scratch) {
-        const gpul_status freed = gpul__scratch_free(scratch, &scope, stream, function);
-        if (status == GPUL_OK) status = freed;
-    }
-    return gpul__end(&scope, status);
+    return gpul__end(&scope, gpul__scratch_drop(scratch, &scope, stream, status));
 }
 
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream) {
-    return gpul__gemm("gpul_matmul", 1.0, A, B, 0.0, C, stream);
+    return gpul__gemm("gpul_matmul", C, 1.0, A, B, 0.0, stream);
 }
 
-GPUL_API gpul_status gpul_gemm(double alpha, const gpul_array *A, const gpul_array *B, double beta, gpul_array *C,
+GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                gpul_stream stream) {
-    return gpul__gemm("gpul_gemm", alpha, A, B, beta, C, stream);
+    return gpul__gemm("gpul_gemm", C, alpha, A, B, beta, stream);
 }
 
 #endif /* GPULITE_NO_KERNELS */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpulite_kernels.cu - v0.1.0 - the prebuilt kernels of gpulite.h
+ * gpulite_kernels.cu - v0.2.0 - the prebuilt kernels of gpulite.h
  *
  *     nvcc -c -arch=native gpulite_kernels.cu        the GPU of this machine
  *     nvcc -c -arch=sm_90a gpulite_kernels.cu        Hopper (H100, H200)
@@ -34,6 +34,9 @@
 
 #define GPULITE__KERNELS
 #include "gpulite.h"
+#if GPUL_VERSION_MAJOR != 0 || GPUL_VERSION_MINOR != 2 || GPUL_VERSION_PATCH != 0
+#error "gpulite_kernels.cu 0.2.0 needs gpulite.h 0.2.0, and found another version of it"
+#endif
 
 #ifndef GPULITE__ENGINES
 #define GPULITE__ENGINES
@@ -3702,5 +3705,8 @@ extern "C" int32_t gpul__kernel_arch(int32_t family, int32_t *binary, int32_t *p
     *ptx = attributes.ptxVersion;
     return 0;
 }
+
+/* The host side refers to it, so that header and kernels of two versions do not link. */
+extern "C" void GPUL__VERSIONED(gpul__kernels_of_version)(void) {}
 
 #endif /* GPULITE_ENGINES_ONLY */

@@ -25,7 +25,7 @@ static int run(const char *what, double alpha, const gpul_array *A, int64_t ai, 
 
     GPUL_CHECK(gpul_to_device(&dx, x, GPUL_F32, gpul_1d(cols), NULL));
     GPUL_CHECK(gpul_to_device(&dy, y, GPUL_F32, gpul_1d(rows), NULL));
-    GPUL_CHECK(gpul_gemv(alpha, A, &dx, beta, &dy, NULL)); /* y = alpha * (A @ x) + beta * y */
+    GPUL_CHECK(gpul_gemv(&dy, alpha, A, &dx, beta, NULL)); /* y = alpha * (A @ x) + beta * y */
     GPUL_CHECK(gpul_copy_to_host(result, &dy, NULL));
     gpul_free(&dx);
     gpul_free(&dy);

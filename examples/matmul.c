@@ -76,11 +76,11 @@ static int run(gpul_dtype dtype, int transposed, double alpha, double beta) {
         if (alpha == 1 && beta == 0) {
             GPUL_CHECK(gpul_matmul(&dC, &op_dA, &dB, NULL)); /* C = A @ B */
         } else {
-            GPUL_CHECK(gpul_gemm(alpha, &op_dA, &dB, beta, &dC, NULL));
+            GPUL_CHECK(gpul_gemm(&dC, alpha, &op_dA, &dB, beta, NULL));
         }
     }
     GPUL_CHECK(gpul_copy_to_host(after.data, &dC, NULL));
-    GPUL_CHECK(gpul_timer_seconds(&timer, &seconds));
+    GPUL_CHECK(gpul_timer_seconds(&seconds, &timer));
     GPUL_CHECK(gpul_device_info(&device, dC.device));
 
     const double worst = worst_share(alpha, &opA, &B, beta, &before, &after);

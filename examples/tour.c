@@ -243,7 +243,7 @@ static void run_axis(tour *t) {
 
     for (t->iterations = 1;; ++t->iterations) {
         GPUL_TIMED(t->timer, t->stream) {
-            GPUL_CHECK(gpul_gemv(1 / t->norm, &t->G, &t->v, 0, &t->w, t->stream));
+            GPUL_CHECK(gpul_gemv(&t->w, 1 / t->norm, &t->G, &t->v, 0, t->stream));
             GPUL_CHECK(gpul_dot(&vw, &t->v, &t->w, t->stream));
             GPUL_CHECK(gpul_dot(&ww, &t->w, &t->w, t->stream));
         }
@@ -277,7 +277,7 @@ static double check_axis(tour *t) { /* |G v - lambda v| / (lambda |v|), which is
 }
 
 static void run_projection(tour *t) {
-    GPUL_TIMED(t->timer, t->stream) { GPUL_CHECK(gpul_gemv(1 / t->norm, &t->Z, &t->v, 0, &t->p, t->stream)); }
+    GPUL_TIMED(t->timer, t->stream) { GPUL_CHECK(gpul_gemv(&t->p, 1 / t->norm, &t->Z, &t->v, 0, t->stream)); }
 }
 static double check_projection(tour *t) {
     gpul_array Z = download(t, &t->Z), v = download(t, &t->v), p = download(t, &t->p);
@@ -299,15 +299,10 @@ static double check_projection(tour *t) {
 
 /* numpy.histogram's automatic range, as two reductions whose results the host reads. */
 static void run_range(tour *t) {
-    double f64[2] = {0, 0};
-    float f32[2] = {0, 0};
-    const int single = t->dtype == GPUL_F32;
     GPUL_TIMED(t->timer, t->stream) {
-        GPUL_CHECK(gpul_reduce_host(single ? (void *)&f32[0] : (void *)&f64[0], &t->p, GPUL_MIN, t->stream));
-        GPUL_CHECK(gpul_reduce_host(single ? (void *)&f32[1] : (void *)&f64[1], &t->p, GPUL_MAX, t->stream));
+        GPUL_CHECK(gpul_min(&t->lo, &t->p, t->stream));
+        GPUL_CHECK(gpul_max(&t->hi, &t->p, t->stream));
     }
-    t->lo = single ? (double)f32[0] : f64[0];
-    t->hi = single ? (double)f32[1] : f64[1];
 }
 static double check_range(tour *t) {
     gpul_array p = download(t, &t->p);
@@ -354,7 +349,7 @@ static void step(tour *t, const char *name, const char *shape, void (*run)(tour 
     if (!t->device.standin) {
         GPUL_CHECK(gpul_timer_reset(&t->timer));
         for (int i = 0; i < REPEATS; ++i) run(t);
-        GPUL_CHECK(gpul_timer_seconds(&t->timer, &seconds));
+        GPUL_CHECK(gpul_timer_seconds(&seconds, &t->timer));
         seconds /= REPEATS;
         snprintf(time, sizeof time, "%.1f us", seconds * 1e6);
         if (seconds > 0) snprintf(rate, sizeof rate, "%.1f %s", work / seconds / 1e9, unit);

@@ -86,8 +86,8 @@ static int the_fast_way(void) {
     }
     const int ok = check("the fast way ", a.data, b.data, c.data);
 
-    GPUL_CHECK(gpul_timer_seconds(&kernel, &kernel_seconds));
-    GPUL_CHECK(gpul_timer_seconds(&wall, &wall_seconds));
+    GPUL_CHECK(gpul_timer_seconds(&kernel_seconds, &kernel));
+    GPUL_CHECK(gpul_timer_seconds(&wall_seconds, &wall));
     GPUL_CHECK(gpul_device_info(&device, a.device));
     if (!device.standin) {
         printf("  in %lld rounds: kernels %.0f us (%.0f GB/s), with the copies %.0f us\n", (long long)kernel.regions,

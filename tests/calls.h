@@ -116,22 +116,22 @@ CALL(wrap, gpul_wrap(&w->plain.array, w->b[W_A].base.data, GPUL_F32, gpul_1d(20)
 CALL(wrap_strided, gpul_wrap_strided(&w->plain.array, w->b[W_A].base.data, GPUL_F32, gpul_2d(1, 2), one_two))
 CALL(stream_create, gpul_stream_create(&w->plain.stream, GPUL_STREAM_NON_BLOCKING))
 CALL(stream_synchronize, gpul_stream_synchronize(w->stream))
-CALL(stream_query, gpul_stream_query(w->stream, &w->plain.i32))
+CALL(stream_query, gpul_stream_query(&w->plain.i32, w->stream))
 CALL(stream_wait, gpul_stream_wait(w->stream, w->other))
 CALL(device_synchronize, gpul_device_synchronize())
 CALL(event_create, gpul_event_create(&w->plain.event))
 CALL(event_record, gpul_event_record(w->event, w->stream))
 CALL(event_synchronize, gpul_event_synchronize(w->event))
-CALL(event_query, gpul_event_query(w->event, &w->plain.i32))
+CALL(event_query, gpul_event_query(&w->plain.i32, w->event))
 CALL(event_seconds, gpul_event_seconds(&w->plain.f64, w->event, w->event2))
 CALL(timer_start, gpul_timer_start(&w->timer, w->stream))
 CALL(vecadd, gpul_vecadd(V(D), V(A), V(A), NULL))
 CALL(vecmul, gpul_vecmul(V(SKEW), V(A), V(X), w->stream))
-CALL(gemv, gpul_gemv(2, V(A), V(X), 0, V(Y), NULL))
+CALL(gemv, gpul_gemv(V(Y), 2, V(A), V(X), 0, NULL))
 CALL(reduce, gpul_reduce(V(ONE), V(BIG), GPUL_SUM, GPUL_ALL_AXES, w->stream))
 CALL(reduce_small, gpul_reduce(V(ONE), V(X), GPUL_MAX, GPUL_ALL_AXES, NULL))
 CALL(reduce_axis, gpul_reduce(V(COLUMNS), V(A), GPUL_MEAN, 0, w->stream))
-CALL(reduce_host, gpul_reduce_host(&w->plain.f32, V(BIG), GPUL_SUM, w->stream))
+CALL(reduce_host, gpul_reduce_host(&w->plain.f32, GPUL_F32, V(BIG), GPUL_SUM, w->stream))
 CALL(dot, gpul_dot(V(ONE), V(BIG), V(BIG), w->stream))
 CALL(histogram, gpul_histogram(V(COUNTS), V(BIG), -9, 9, w->stream))
 CALL(histogram_many, gpul_histogram(V(MANY), V(BIG), -9, 9, w->stream))
@@ -155,7 +155,7 @@ static gpul_status call_histogram_weights(world *w) {
     return gpul_histogram_ex(V(SUMS), V(BIG), &o, w->stream);
 }
 CALL(matmul, gpul_matmul(V(C), V(A), V(B), NULL))
-CALL(gemm, gpul_gemm(2, V(A), V(B), 1, V(C), w->stream))
+CALL(gemm, gpul_gemm(V(C), 2, V(A), V(B), 1, w->stream))
 CALL(device_current, gpul_device_current(&w->plain.i32))
 CALL(device_select, gpul_device_select(0))
 CALL(device_info, gpul_device_info(&w->plain.info, 0))
@@ -164,7 +164,7 @@ static gpul_status call_gemm_long(world *w) { /* few outputs, long K: split */
     if (gpul_reshape(&row, V(BIG), gpul_2d(1, BIG)) || gpul_reshape(&column, V(BIG), gpul_2d(BIG, 1)) ||
         gpul_reshape(&cell, V(ONE), gpul_2d(1, 1)))
         return -1;
-    return gpul_gemm(1, &row, &column, 0, &cell, w->stream);
+    return gpul_gemm(&cell, 1, &row, &column, 0, w->stream);
 }
 #undef CALL
 

@@ -37,7 +37,9 @@ static int use(void) {
     gpul_dim3 g = gpul_grid_1d(100, 32);
     gpul_timer h = gpul_host_timer();
     const gpul_stream stream = 0;
-    GPUL_TIMED(t, stream) { s = gpul_4d(1, 2, 3, 4); }
+    GPUL_TIMED(t, stream) {
+        GPUL_TIMED(h, stream) { s = gpul_4d(1, 2, 3, 4); }
+    }
     GPUL_CHECK(gpul_device_array(&a, GPUL_F32, gpul_1d(3), stream));
     return (int)(a.ndim + t.running + v.sms + e.status + o.range + s.ndim + (int)g.x + h.host);
 }
@@ -61,14 +63,83 @@ printf '#include "gpulite.h"\n#include <cuda_runtime_api.h>\nextern int x;\nint 
 printf '#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n' >"$d/implementation.c"
 printf '#define GPULITE_IMPLEMENTATION\n#define GPULITE_NO_KERNELS\n#include "gpulite.h"\n' >"$d/no_kernels.c"
 printf '#include "gpulite.h"\n#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n#include "gpulite.h"\n' >"$d/late.c"
-printf '#include <stdlib.h>\n#define GPUL_MALLOC(n) malloc(n)\n#define GPUL_FREE(p) free(p)\n#define GPUL_ASSERT(x) ((void)(x))\n#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n' >"$d/macros.c"
+printf '#define GPUL_ASSERT(x) ((void)(x))\n#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n' >"$d/macros.c"
 # the names that windows.h takes from everybody, and the implementation among them
 printf '#include "gpulite.h"\n#include <cuda_runtime_api.h>\n#define near\n#define far\n#define small char\n#define min(a, b) ((a) < (b) ? (a) : (b))\n#define max(a, b) ((a) > (b) ? (a) : (b))\n#define interface struct\n#define IN\n#define OUT\n#define ERROR 0\n#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n' >"$d/windows.c"
-printf '#define GPUL_MALLOC(n) 0\n#include "gpulite.h"\n' >"$d/half_macros.c"
-for k in 1 2; do
-    printf '#define GPULITE_STATIC\n#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\nint part%s(void);\nint part%s(void) { int32_t n = -1; return gpul_device_count(&n) == GPUL_OK && n >= 0 ? 0 : 1; }\n' $k $k >"$d/part$k.c"
-done
-printf 'int part1(void);\nint part2(void);\nint main(void) { return part1() + part2(); }\n' >"$d/parts.c"
+# two copies of the implementation, which make and end for each other: one account of memory, one table of streams
+cat >"$d/part.h" <<'END'
+#define GPULITE_STATIC
+#define GPULITE_IMPLEMENTATION
+#include "gpulite.h"
+gpul_status PART(make)(gpul_array *a, gpul_stream *s);
+gpul_status PART(make)(gpul_array *a, gpul_stream *s) {
+    gpul_status status = gpul_stream_create(s, GPUL_STREAM_NON_BLOCKING);
+    return status != GPUL_OK ? status : gpul_device_array(a, GPUL_U8, gpul_1d(1000), *s);
+}
+gpul_status PART(end)(gpul_array *a, gpul_stream *s);
+gpul_status PART(end)(gpul_array *a, gpul_stream *s) {
+    gpul_status status = s == NULL ? GPUL_OK : gpul_stream_destroy(s);
+    return status != GPUL_OK || a == NULL ? status : gpul_free(a);
+}
+int64_t PART(used)(void);
+int64_t PART(used)(void) {
+    int64_t used = -1;
+    return gpul_memory_used(&used, NULL) == GPUL_OK ? used : -1;
+}
+END
+for k in 1 2; do printf '#define PART(name) part%s_##name\n#include "part.h"\n' $k >"$d/part$k.c"; done
+cat >"$d/parts.c" <<'END'
+#include "gpulite.h"
+#define DECLARE(k)                                                                                                     \
+    gpul_status part##k##_make(gpul_array *a, gpul_stream *s);                                                         \
+    gpul_status part##k##_end(gpul_array *a, gpul_stream *s);                                                          \
+    int64_t part##k##_used(void);
+DECLARE(1)
+DECLARE(2)
+int main(void) {
+    gpul_array a = GPUL_ZERO;
+    gpul_stream s = NULL;
+    if (part1_make(&a, &s) != GPUL_OK || part1_used() != 1000 || part2_used() != 1000) return 1;
+    if (part2_end(NULL, &s) != GPUL_OK) return 2; /* one copy ends the stream, the other must know when it frees */
+    if (part1_end(&a, NULL) != GPUL_OK || part1_used() != 0 || part2_used() != 0) return 3;
+    if (part2_make(&a, &s) != GPUL_OK || part1_end(&a, &s) != GPUL_OK || part2_used() != 0) return 4;
+    return 0;
+}
+END
+# a .cu file of a user's own
+cat >"$d/own.cu" <<'END'
+#include <cuda_runtime.h>
+#include "gpulite.h"
+__global__ void scale(float *x, int64_t n, float factor) {
+    GPUL_GRID_STRIDE(i, n) { x[i] *= factor; }
+}
+template <typename T> __global__ void turn(T *x) {
+    GPUL_SHARED(T, tile);
+    tile[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = tile[blockDim.x - 1 - threadIdx.x];
+}
+extern "C" gpul_status own(gpul_array *x, gpul_stream stream);
+extern "C" gpul_status own(gpul_array *x, gpul_stream stream) {
+    float *const data = static_cast<float *>(x->data);
+    const int64_t n = gpul_size(x);
+    const gpul_dim3 cube = {4, 4, 4};
+    int32_t block = 0;
+    gpul_timer outer = GPUL_ZERO, inner = GPUL_ZERO;
+    gpul_status status = gpul_block_size(&block, scale);
+    if (status == GPUL_OK) status = gpul_block_size(&block, turn<float>, 64 * sizeof(float), 64);
+    GPUL_TIMED(outer, stream) {
+        GPUL_TIMED(inner, stream) {
+            if (status == GPUL_OK)
+                status = GPUL_LAUNCH(scale, gpul_grid_1d(n, 256), 256, 0, stream, data, n, 2.0f);
+        }
+    }
+    if (status == GPUL_OK) status = GPUL_LAUNCH(scale, dim3(1), block, 0, stream, data, n, 2);
+    if (status == GPUL_OK) status = GPUL_LAUNCH(scale, gpul_grid_3d(n, 1, 1, cube), cube, 0, stream, data, n, 2.0f);
+    if (status == GPUL_OK) status = GPUL_LAUNCH(turn<float>, 1u, 64, 64 * sizeof(float), stream, data);
+    return status;
+}
+END
 
 # ---- declarations and implementation, every standard, both compilers ----
 for pair in gcc:g++ clang:clang++; do
@@ -94,7 +165,23 @@ for pair in gcc:g++ clang:clang++; do
 done
 cc=${CC:-cc}
 refuses() { ! "$@"; }
-try 'GPUL_MALLOC without GPUL_FREE is refused' refuses "$cc" -std=c99 -I. -fsyntax-only "$d/half_macros.c"
+# says TEXT COMMAND...: the command fails, and its message names what is wrong
+says() {
+    text=$1
+    shift
+    "$@" >"$d/said" 2>&1 && { echo 'it went through'; return 1; }
+    grep -q "$text" "$d/said" || { cat "$d/said"; return 1; }
+}
+
+# ---- a .cu of a user's own, by C++ compilers with the stand-in, as tests/cpu is used, and by nvcc below ----
+for cxx in g++ clang++; do
+    have "$cxx" || continue
+    for std in c++11 c++17 c++20; do
+        # shellcheck disable=SC2086
+        try "$cxx $std a user's .cu" "$cxx" -x c++ -std=$std $flags -O2 -I. -isystem tests/cpu -c -o "$d/own.o" "$d/own.cu"
+        try "$cxx $std a user's .cu, and the stand-in" "$cxx" -x c++ -std=$std -Wall -Wextra -Werror -O2 -I. -Itests/cpu -c -o "$d/own.o" "$d/own.cu"
+    done
+done
 
 # ---- other compilers, declarations ----
 for c in tcc x86_64-w64-mingw32-gcc; do
@@ -122,6 +209,13 @@ try 'GPULITE_STATIC twice' "$cc" -o "$d/parts" "$d/parts.o" "$d/part1.o" "$d/par
 try 'GPULITE_STATIC twice runs' "$d/parts"
 try 'no kernels needed' "$cc" -std=c99 -I. -isystem tests/cpu -c -o "$d/no_kernels.o" "$d/no_kernels.c"
 printf '#include "gpulite.h"\nint main(void) { int32_t n; return gpul_device_count(&n); }\n' >"$d/count.c"
+# header and kernels of two versions
+mkdir "$d/next"
+sed 's/^#define GPUL_VERSION_MINOR .*/#define GPUL_VERSION_MINOR 99/' gpulite.h >"$d/next/gpulite.h"
+cp gpulite_kernels.cu "$d/next/"
+try 'kernels refuse a header of another version' says 'needs gpulite.h' g++ -x c++ -std=c++17 -Itests/cpu -fsyntax-only "$d/next/gpulite_kernels.cu"
+try 'the next version' "$cc" -std=c99 -I"$d/next" -isystem tests/cpu -c -o "$d/next.o" "$d/implementation.c"
+try 'kernels of another version do not link' says 'gpul__kernels_of_version_0_99_0' "$cc" -std=c99 -I. -o "$d/count" "$d/count.c" "$d/next.o" "$d/kernels.o" "$d/cudart.o" -lstdc++ -lpthread -lm
 try 'links without kernels' "$cc" -std=c99 -I. -o "$d/count" "$d/count.c" "$d/no_kernels.o" "$d/cudart.o" -lstdc++ -lpthread -lm
 try 'runs without kernels' "$d/count"
 symbols() { # no defined global symbol outside gpul_ (kernels' weak template instances would show here too)
@@ -137,6 +231,7 @@ if [ -n "$nvcc" ]; then
     lib=$home/lib64
     try 'nvcc compiles the kernels' "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -O1 -I. -Xcompiler -fno-exceptions,-fno-threadsafe-statics -c -o "$d/gpu.o" gpulite_kernels.cu
     have nm && try 'symbols of the kernels' symbols "$d/gpu.o"
+    try "nvcc compiles a user's .cu" "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wconversion,-Wsign-conversion,-Wshadow,-Werror -I. -c -o "$d/own.o" "$d/own.cu"
     for order in after before; do
         # shellcheck disable=SC2086
         try "NVIDIA's headers, $order" "$cc" -std=c99 $flags -I. -isystem "$home/include" -fsyntax-only "$d/$order.c"

@@ -23,7 +23,7 @@ static void check_made(const gpul_array *a, gpul_dtype t, gpul_shape s, int32_t 
     CHECK_INT(a->dtype, t);
     CHECK_INT(a->memory, memory);
     CHECK_INT(a->device, 0);
-    CHECK_INT(a->reserved, 0);
+    CHECK_INT(a->stream_number, 0);
     CHECK_INT(gpul_size(a), n);
     CHECK_INT(gpul_nbytes(a), n * (int64_t)gpul_dtype_size(t));
     CHECK((a->data == NULL) == (n == 0));
@@ -216,7 +216,8 @@ static void test_limit(void) {
         CHECK_OK(gpul_fill(&out, 77, NULL));
         CHECK_OK(gpul_memory_limit(1));
         CHECK_FAILS(gpul_matmul(&out, &A, &B, NULL), GPUL_ERROR_OUT_OF_MEMORY, "gpul_matmul", NULL);
-        CHECK_FAILS(gpul_reduce_host(&value, &x, GPUL_SUM, NULL), GPUL_ERROR_OUT_OF_MEMORY, "gpul_reduce_host", NULL);
+        CHECK_FAILS(gpul_reduce_host(&value, GPUL_F64, &x, GPUL_SUM, NULL), GPUL_ERROR_OUT_OF_MEMORY,
+                    "gpul_reduce_host", NULL);
         CHECK_NEAR(value, -7, 0);
         CHECK_OK(gpul_memory_limit(0));
         CHECK_OK(gpul_copy_to_host(got, &out, NULL));
@@ -360,7 +361,7 @@ static void test_free_order(void) { /* freeing follows the stream: work that is 
 static void test_no_device(void) {
     gpul_array a, before;
     int32_t count = -1;
-    int64_t length;
+    size_t length = 0;
     char text[8192];
     gpul_device info;
     gpul_stream s = NULL;
@@ -380,12 +381,57 @@ static void test_no_device(void) {
     CHECK_FAILS(gpul_stream_create(&s, 0), GPUL_ERROR_NO_DEVICE, "gpul_stream_create", NULL);
     CHECK_FAILS(gpul_device_synchronize(), GPUL_ERROR_NO_DEVICE, "gpul_device_synchronize", NULL);
     CHECK(s == NULL);
-    length = gpul_report(text, sizeof text);
-    CHECK(length > 0 && length < (int64_t)sizeof text);
+    CHECK_OK(gpul_report(&length, text, sizeof text));
+    CHECK(length > 0 && length < sizeof text);
     CHECK_INT(cudaPeekAtLastError(), cudaSuccess);
     standin_reset();
     CHECK_OK(gpul_device_count(&count));
     CHECK_INT(count, 1);
+    /* no driver at all, of which CUDA says that its version is insufficient */
+    standin_fail("cudaGetDevice", 1, cudaErrorInsufficientDriver, STANDIN_FROM_THEN_ON);
+    standin_fail("cudaGetDeviceCount", 1, cudaErrorInsufficientDriver, STANDIN_FROM_THEN_ON);
+    CHECK_FAILS(gpul_device_array(&a, GPUL_F32, gpul_1d(3), NULL), GPUL_ERROR_NO_DEVICE, "gpul_device_array",
+                "version is insufficient"); /* there is one, and it is old */
+    standin_fail("cudaDriverGetVersion", 1, cudaErrorInsufficientDriver, STANDIN_FROM_THEN_ON);
+    CHECK_FAILS(gpul_device_array(&a, GPUL_F32, gpul_1d(3), NULL), GPUL_ERROR_NO_DEVICE, "gpul_device_array",
+                "there is no CUDA driver");
+    CHECK(strstr(gpul_last_error()->message, "insufficient") == NULL);
+    CHECK_OK(gpul_report(&length, text, sizeof text));
+    CHECK(strstr(text, "there is no CUDA driver") != NULL && strstr(text, "insufficient") == NULL);
+    CHECK_INT(cudaPeekAtLastError(), cudaSuccess);
+    standin_fail_clear();
+}
+
+/* Pinned memory may be read by any device: it is there until all of them are done. */
+static void test_pinned_of_two_devices(void) {
+    gpul_array pinned = GPUL_ZERO, there = GPUL_ZERO;
+    gpul_stream s = NULL;
+    float back[100];
+    standin_reset();
+    standin_devices(3);
+    CHECK_OK(gpul_device_select(1));
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    CHECK_OK(gpul_device_array(&there, GPUL_F32, gpul_1d(100), s));
+    CHECK_OK(gpul_device_select(0));
+    CHECK_OK(gpul_pinned_array(&pinned, GPUL_F32, gpul_1d(100)));
+    for (int i = 0; i < 100; i++) ((float *)pinned.data)[i] = (float)i;
+    CHECK_OK(gpul_copy_to_device(&there, pinned.data, s)); /* enqueued on device 1, and lazy */
+    {
+        const long waits = standin_calls("cudaDeviceSynchronize");
+        CHECK_OK(gpul_free(&pinned));
+        CHECK(standin_calls("cudaDeviceSynchronize") - waits >= 2); /* devices 0 and 1, and what earlier tests used */
+    }
+    CHECK_OK(gpul_copy_to_host(back, &there, s));
+    CHECK_OK(gpul_stream_synchronize(s));
+    CHECK_NEAR(back[99], 99, 0);
+    {
+        int32_t current = -1;
+        CHECK_OK(gpul_device_current(&current));
+        CHECK_INT(current, 0);
+    }
+    CHECK_OK(gpul_free(&there));
+    CHECK_OK(gpul_stream_destroy(&s));
+    standin_reset();
 }
 
 static void test_two_devices(void) {
@@ -424,14 +470,15 @@ static void test_two_devices(void) {
         CHECK_OK(gpul_reshape(&m0, &a0, gpul_2d(8, 8)));
         CHECK_OK(gpul_slice(&x0, &a0, 0, 0, 8, 1));
         CHECK_OK(gpul_slice(&y0, &a0, 0, 8, 16, 1));
-        CHECK_FAILS(gpul_gemv(1, &m1, &x0, 0, &y0, NULL), GPUL_ERROR_DEVICE, "gpul_gemv", NULL);
+        CHECK_FAILS(gpul_gemv(&y0, 1, &m1, &x0, 0, NULL), GPUL_ERROR_DEVICE, "gpul_gemv", NULL);
         CHECK_FAILS(gpul_matmul(&m0, &m1, &m1, NULL), GPUL_ERROR_DEVICE, "gpul_matmul", NULL);
-        CHECK_FAILS(gpul_gemm(1, &m1, &m0, 0, &m1, NULL), GPUL_ERROR_OVERLAP, "gpul_gemm", NULL);
+        CHECK_FAILS(gpul_gemm(&m1, 1, &m1, &m0, 0, NULL), GPUL_ERROR_OVERLAP, "gpul_gemm", NULL);
         CHECK_OK(gpul_device_array(&counts, GPUL_I32, gpul_1d(4), NULL)); /* device 2 */
         CHECK_FAILS(gpul_histogram(&counts, &a0, 0, 1, NULL), GPUL_ERROR_DEVICE, "gpul_histogram", NULL);
         CHECK_OK(gpul_free(&counts));
     }
-    CHECK_OK(gpul_reduce_host(&sum, &a0, GPUL_MEAN, NULL) == 0 ? GPUL_OK : GPUL_ERROR_CUDA);
+    CHECK_OK(gpul_mean(&sum, &a0, NULL));
+    CHECK_NEAR(sum, 31.5, 0);
     CHECK_OK(gpul_copy(&a0, &b1, NULL)); /* across devices */
     CHECK_OK(gpul_copy_to_host(back, &a0, NULL));
     CHECK_NEAR(back[10], 20, 0);
@@ -470,6 +517,7 @@ int main(void) {
     RUN(test_free_order);
 #ifdef GPULITE_CPU_STANDIN
     RUN(test_no_device);
+    RUN(test_pinned_of_two_devices);
     RUN(test_two_devices);
 #endif
     return check_end();

@@ -236,20 +236,21 @@ static void test_contracts(void) {
     CHECK_OK(gpul_device_array(&out, GPUL_F32, gpul_0d(), NULL));
     CHECK_OK(gpul_device_array(&e, GPUL_U8, gpul_1d(0), NULL));
     CHECK_OK(gpul_device_array(&u, GPUL_U8, gpul_0d(), NULL));
-    CHECK_FAILS(test_sum_abs(NULL, &x, -1, NULL), GPUL_ERROR_ARGUMENT, "test_sum_abs", "out");
-    CHECK_FAILS(test_sum_abs(&out, NULL, -1, NULL), GPUL_ERROR_ARGUMENT, "test_sum_abs", "x");
-    CHECK_FAILS(test_sum_abs(&out, &zero, -1, NULL), GPUL_ERROR_ARGUMENT, "test_sum_abs", "x");
-    CHECK_FAILS(test_sum_abs(&out, &d, -1, NULL), GPUL_ERROR_DTYPE, "test_sum_abs", "x");
-    CHECK_FAILS(test_sum_abs(&u, &x, -1, NULL), GPUL_ERROR_DTYPE, "test_sum_abs", "out");
+    CHECK_FAILS(test_sum_abs(NULL, &x, GPUL_ALL_AXES, NULL), GPUL_ERROR_ARGUMENT, "test_sum_abs", "out");
+    CHECK_FAILS(test_sum_abs(&out, NULL, GPUL_ALL_AXES, NULL), GPUL_ERROR_ARGUMENT, "test_sum_abs", "x");
+    CHECK_FAILS(test_sum_abs(&out, &zero, GPUL_ALL_AXES, NULL), GPUL_ERROR_ARGUMENT, "test_sum_abs", "x");
+    CHECK_FAILS(test_sum_abs(&out, &d, GPUL_ALL_AXES, NULL), GPUL_ERROR_DTYPE, "test_sum_abs", "x");
+    CHECK_FAILS(test_sum_abs(&u, &x, GPUL_ALL_AXES, NULL), GPUL_ERROR_DTYPE, "test_sum_abs", "out");
     CHECK_FAILS(test_sum_abs(&out, &x, 2, NULL), GPUL_ERROR_ARGUMENT, "test_sum_abs", "axis");
+    CHECK_FAILS(test_sum_abs(&out, &x, -3, NULL), GPUL_ERROR_ARGUMENT, "test_sum_abs", "axis = -3, but x has");
     CHECK_FAILS(test_sum_abs(&out, &x, 0, NULL), GPUL_ERROR_SHAPE, "test_sum_abs", "out");
     CHECK_OK(gpul_reshape(&v, &x, gpul_1d(12)));
     CHECK_OK(gpul_index(&one, &v, 0, 3));
-    CHECK_FAILS(test_sum_abs(&one, &x, -1, NULL), GPUL_ERROR_OVERLAP, "test_sum_abs", "out");
-    CHECK_OK(test_sum_abs(&out, &x, -1, NULL));
+    CHECK_FAILS(test_sum_abs(&one, &x, GPUL_ALL_AXES, NULL), GPUL_ERROR_OVERLAP, "test_sum_abs", "out");
+    CHECK_OK(test_sum_abs(&out, &x, GPUL_ALL_AXES, NULL));
     CHECK_OK(gpul_copy_to_host(&got, &out, NULL));
     CHECK_NEAR(got, 24, 0);
-    CHECK_OK(test_xor_plus_one(&u, &e, -1, NULL)); /* empty: post(identity) */
+    CHECK_OK(test_xor_plus_one(&u, &e, GPUL_ALL_AXES, NULL)); /* empty: post(identity) */
     CHECK_OK(gpul_copy_to_host(&byte, &u, NULL));
     CHECK_INT(byte, 1);
     CHECK_FAILS(test_squared_difference(NULL, &x, &x, NULL), GPUL_ERROR_ARGUMENT, "test_squared_difference", "out");

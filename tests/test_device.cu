@@ -37,6 +37,8 @@ template <typename T> static __global__ void reverse_blocks(T *x, int32_t *align
 
 static __global__ void store_sum(double *out, int64_t a, float b, double c) { *out = (double)a + (double)b + c; }
 
+static __global__ void never_launched(float *x) { *x = 1; }
+
 static void fetch(void *host, const gpul_array *a) { CHECK_OK(gpul_copy_to_host(host, a, NULL)); }
 
 static void test_grid_stride(void) {
@@ -165,15 +167,16 @@ static void test_launch(void) {
     CHECK_OK(gpul_stream_destroy(&s));
 
     value[0] = -1;
-    CHECK_OK(gpul_block_size(value, (const void *)store_sum, 0, 0));
+    CHECK_OK(gpul_block_size(value, never_launched));
+    CHECK(value[0] == 1024);
+    CHECK_OK(gpul_block_size(value, store_sum, 0, 0));
     CHECK(value[0] >= 32 && value[0] <= 1024 && value[0] % 32 == 0);
-    CHECK_OK(gpul_block_size(value, (const void *)store_sum, 0, 128));
+    CHECK_OK(gpul_block_size(value, store_sum, 0, 128));
     CHECK(value[0] > 0 && value[0] <= 128);
-    CHECK_OK(gpul_block_size(value, (const void *)store_sum, 40000, 0));
+    CHECK_OK(gpul_block_size(value, store_sum, 40000, 0));
     CHECK(value[0] > 0 && value[0] <= 1024);
     value[0] = -7;
-    CHECK_FAILS(gpul_block_size(value, (const void *)store_sum, 0, -5), GPUL_ERROR_ARGUMENT, "gpul_block_size",
-                "limit");
+    CHECK_FAILS(gpul_block_size(value, store_sum, 0, -5), GPUL_ERROR_ARGUMENT, "gpul_block_size", "limit");
     CHECK_FAILS(gpul_block_size(value, NULL, 0, 0), GPUL_ERROR_ARGUMENT, "gpul_block_size", "kernel");
     CHECK_INT(value[0], -7);
 }
@@ -188,7 +191,7 @@ static void test_faults(void) { /* gpul_block_size and GPUL_LAUNCH when the runt
         int failed;
         standin_trace_begin();
         standin_fail(NULL, k, cudaErrorUnknown, STANDIN_ONCE);
-        status = gpul_block_size(&value, (const void *)store_sum, 0, 0);
+        status = gpul_block_size(&value, store_sum, 0, 0);
         failed = standin_failed();
         standin_fail_clear();
         if (!failed) break;

@@ -233,6 +233,20 @@ static void test_overlap(void) {
     CHECK_OK(gpul_free(&m));
 }
 
+static void test_dtypes(void) { /* the odd one of the three is named, with what it should be and why */
+    gpul_array f = GPUL_ZERO, g = GPUL_ZERO, i = GPUL_ZERO;
+    CHECK_OK(gpul_device_array(&f, GPUL_F32, gpul_1d(3), NULL));
+    CHECK_OK(gpul_device_array(&g, GPUL_F32, gpul_1d(3), NULL));
+    CHECK_OK(gpul_device_array(&i, GPUL_I32, gpul_1d(3), NULL));
+    CHECK_FAILS(gpul_vecadd(&i, &f, &g, NULL), GPUL_ERROR_DTYPE, "gpul_vecadd",
+                ": out is int32, but a is float32 and b is float32: nothing is converted");
+    CHECK_FAILS(gpul_vecadd(&f, &i, &g, NULL), GPUL_ERROR_DTYPE, "gpul_vecadd", ": a is int32, but out is float32");
+    CHECK_FAILS(gpul_vecmul(&f, &g, &i, NULL), GPUL_ERROR_DTYPE, "gpul_vecmul", ": b is int32, but out is float32");
+    CHECK_OK(gpul_free(&f));
+    CHECK_OK(gpul_free(&g));
+    CHECK_OK(gpul_free(&i));
+}
+
 static void test_scalars_and_empty(void) {
     gpul_array out = GPUL_ZERO, a = GPUL_ZERO, e = GPUL_ZERO, e2 = GPUL_ZERO;
     const double two = 2, three = 3;
@@ -365,6 +379,7 @@ int main(void) {
     RUN(test_special_values);
     RUN(test_in_place);
     RUN(test_overlap);
+    RUN(test_dtypes);
     RUN(test_scalars_and_empty);
     RUN(test_memory_kinds);
     RUN(test_zero_strides);

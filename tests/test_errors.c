@@ -114,7 +114,7 @@ static void *worker(void *result) { /* many threads make, use and free arrays at
         *wrong += gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING) != GPUL_OK;
         *wrong += gpul_device_array(&a, GPUL_I32, gpul_1d(5000 + round), s) != GPUL_OK;
         *wrong += gpul_fill(&a, seed, s) != GPUL_OK;
-        *wrong += gpul_reduce_host(&sum, &a, GPUL_SUM, s) != GPUL_OK;
+        *wrong += gpul_reduce_host(&sum, GPUL_I64, &a, GPUL_SUM, s) != GPUL_OK;
         *wrong += sum != (int64_t)seed * (5000 + round);
         *wrong += gpul_free(&a) != GPUL_OK;
         *wrong += gpul_stream_synchronize(s) != GPUL_OK;
@@ -160,6 +160,57 @@ static void test_pending(void) {
     world_close(&w);
 }
 
+#ifdef GPULITE_CPU_STANDIN
+/* A kernel that ruined the context: every later message says that it is lost and what to do, not to fetch the error. */
+static void test_lost_context(void) {
+    static const int codes[] = {cudaErrorIllegalAddress, cudaErrorLaunchFailure, cudaErrorAssert,
+                                cudaErrorMisalignedAddress, cudaErrorHardwareStackError};
+    gpul_array a = GPUL_ZERO;
+    CHECK_OK(gpul_device_array(&a, GPUL_F32, gpul_1d(10), NULL));
+    for (int i = 0; i < COUNT_OF(codes); i++) {
+        standin_fail("cudaDeviceSynchronize", 1, codes[i], STANDIN_ONCE | STANDIN_STICKY);
+        CHECK_FAILS(gpul_device_synchronize(), GPUL_ERROR_CUDA, "gpul_device_synchronize", "context is lost");
+        CHECK_FAILS(gpul_fill(&a, 1, NULL), GPUL_ERROR_CUDA, "gpul_fill", "context is lost");
+        CHECK_INT(gpul_last_error()->cuda_code, codes[i]);
+        (void)cudaDeviceSynchronize(); /* the caller's own call leaves it pending */
+        CHECK_INT(cudaPeekAtLastError(), codes[i]);
+        CHECK_FAILS(gpul_fill(&a, 1, NULL), GPUL_ERROR_CUDA, "gpul_fill", "end this process");
+        CHECK(strstr(gpul_last_error()->message, "fetch it") == NULL);
+        standin_reset();
+        (void)cudaGetLastError();
+    }
+    CHECK_OK(gpul_free(&a));
+}
+#endif
+
+#ifdef GPULITE_CPU_STANDIN
+/* What fails while cleaning up does not hide what failed first. */
+static void test_first_error(void) {
+    gpul_array x = GPUL_ZERO, row = GPUL_ZERO, column = GPUL_ZERO, cell = GPUL_ZERO;
+    double value = -7;
+    CHECK_OK(gpul_device_array(&x, GPUL_F32, gpul_1d(70000), NULL));
+    CHECK_OK(gpul_fill(&x, 1, NULL));
+    CHECK_OK(gpul_device_array(&cell, GPUL_F32, gpul_2d(1, 1), NULL));
+    CHECK_OK(gpul_reshape(&row, &x, gpul_2d(1, -1)));
+    CHECK_OK(gpul_reshape(&column, &x, gpul_2d(-1, 1)));
+    standin_fail("cudaStreamSynchronize", 1, cudaErrorUnknown, STANDIN_ONCE);
+    standin_fail("cudaFreeAsync", 1, cudaErrorInvalidValue, STANDIN_ONCE | STANDIN_AFTER);
+    CHECK_FAILS(gpul_sum(&value, &x, NULL), GPUL_ERROR_CUDA, "gpul_sum", "copy of the result");
+    CHECK_INT(gpul_last_error()->cuda_code, cudaErrorUnknown);
+    CHECK_INT(standin_failed(), 2);
+    standin_fail_clear();
+    standin_fail("cudaLaunchKernelExC", 1, cudaErrorLaunchOutOfResources, STANDIN_ONCE);
+    standin_fail("cudaFreeAsync", 1, cudaErrorInvalidValue, STANDIN_ONCE | STANDIN_AFTER);
+    CHECK_FAILS(gpul_matmul(&cell, &row, &column, NULL), GPUL_ERROR_CUDA, "gpul_matmul", "launching the kernels");
+    CHECK_INT(gpul_last_error()->cuda_code, cudaErrorLaunchOutOfResources);
+    CHECK_INT(standin_failed(), 2);
+    standin_fail_clear();
+    CHECK_INT(cudaPeekAtLastError(), cudaSuccess);
+    CHECK_OK(gpul_free(&x));
+    CHECK_OK(gpul_free(&cell));
+}
+#endif
+
 /* Freeing must not leak because of somebody else's error: either it frees, or it leaves the array to be freed later. */
 static void test_pending_free(void) {
     gpul_array a = GPUL_ZERO;
@@ -187,5 +238,9 @@ int main(void) {
     RUN(test_many_threads);
     RUN(test_pending);
     RUN(test_pending_free);
+#ifdef GPULITE_CPU_STANDIN
+    RUN(test_first_error);
+    RUN(test_lost_context);
+#endif
     return check_end();
 }

@@ -281,7 +281,7 @@ static void test_endings(void) {
             else if (i == 3) status = gpul_stream_destroy(&s);
             else if (i == 4) status = gpul_event_destroy(&e);
             else if (i == 5) status = gpul_timer_stop(&t, NULL);
-            else if (i == 6) status = gpul_timer_seconds(&t, &seconds);
+            else if (i == 6) status = gpul_timer_seconds(&seconds, &t);
             else if (i == 7) status = gpul_timer_free(&t);
             else if (i == 8) status = gpul_device_count(&count);
             else if (i == 9) status = gpul_cuda_versions(&driver, &runtime);

@@ -28,7 +28,7 @@ static void one_case(gpul_dtype t, int64_t rows, int64_t cols, int layout, int64
     } else {
         box_random(&y, 0);
     }
-    CHECK_OK(gpul_gemv(alpha, &A.view, &x.view, beta, &y.view, NULL));
+    CHECK_OK(gpul_gemv(&y.view, alpha, &A.view, &x.view, beta, NULL));
     BOX_GUARDS(&y);
     for (int64_t i = 0; i < rows; i++) {
         long double want = 0, size = 0;
@@ -83,6 +83,40 @@ static void test_scalars(void) { /* every pair of interesting alpha and beta, in
                     one_case(d ? GPUL_F64 : GPUL_F32, 37, 70, layout, 0, LAY_C, scalars[i], scalars[j], layout & 1, 1);
 }
 
+/* alpha and beta are taken in the type of the arrays: one that rounds to 0 is 0, and what it scales is not read. */
+static void test_tiny_scalars(void) {
+    const double tiny = 1e-50; /* 0 as a float */
+    gpul_array A = GPUL_ZERO, x = GPUL_ZERO, y = GPUL_ZERO, C = GPUL_ZERO;
+    float got[9];
+    CHECK_OK(gpul_device_array(&A, GPUL_F32, gpul_2d(3, 3), NULL));
+    CHECK_OK(gpul_device_array(&x, GPUL_F32, gpul_1d(3), NULL));
+    CHECK_OK(gpul_device_array(&y, GPUL_F32, gpul_1d(3), NULL));
+    CHECK_OK(gpul_device_array(&C, GPUL_F32, gpul_2d(3, 3), NULL));
+    CHECK_OK(gpul_fill(&A, (double)NAN, NULL));
+    CHECK_OK(gpul_fill(&x, 1, NULL));
+    CHECK_OK(gpul_fill(&y, 5, NULL));
+    CHECK_OK(gpul_fill(&C, 5, NULL));
+    CHECK_OK(gpul_gemv(&y, tiny, &A, &x, 1, NULL));
+    CHECK_OK(gpul_copy_to_host(got, &y, NULL));
+    CHECK(got[0] == 5 && got[2] == 5);
+    CHECK_OK(gpul_gemm(&C, tiny, &A, &A, 1, NULL));
+    CHECK_OK(gpul_copy_to_host(got, &C, NULL));
+    CHECK(got[0] == 5 && got[8] == 5);
+    CHECK_OK(gpul_fill(&A, 1, NULL));
+    CHECK_OK(gpul_fill(&y, (double)NAN, NULL));
+    CHECK_OK(gpul_fill(&C, (double)NAN, NULL));
+    CHECK_OK(gpul_gemv(&y, 1, &A, &x, tiny, NULL));
+    CHECK_OK(gpul_copy_to_host(got, &y, NULL));
+    CHECK(got[0] == 3 && got[2] == 3);
+    CHECK_OK(gpul_gemm(&C, 1, &A, &A, tiny, NULL));
+    CHECK_OK(gpul_copy_to_host(got, &C, NULL));
+    CHECK(got[0] == 3 && got[8] == 3);
+    CHECK_OK(gpul_free(&A));
+    CHECK_OK(gpul_free(&x));
+    CHECK_OK(gpul_free(&y));
+    CHECK_OK(gpul_free(&C));
+}
+
 static void test_long(void) {
     static const int64_t shapes[][2] = {{3, 20000}, {20000, 3},  {1, 50000}, {300, 300},
                                         {5, 4097},  {1000, 513}, {2, 65537}};
@@ -103,7 +137,7 @@ static void test_integers(void) { /* small integers: exact, so equal, in any ord
         box_1d(&y, t, rows, k % 3, 1);
         box_random(&A, 1);
         box_random(&x, 1);
-        CHECK_OK(gpul_gemv(1, &A.view, &x.view, 0, &y.view, NULL));
+        CHECK_OK(gpul_gemv(&y.view, 1, &A.view, &x.view, 0, NULL));
         BOX_GUARDS(&y);
         for (int64_t i = 0; i < rows; i++) {
             double want = 0;
@@ -125,7 +159,7 @@ static void test_transposed(void) { /* gpul_transpose gives A^T x */
     CHECK_OK(gpul_to_device(&x, xs, GPUL_F64, gpul_1d(2), NULL));
     CHECK_OK(gpul_device_array(&y, GPUL_F64, gpul_1d(3), NULL));
     CHECK_OK(gpul_transpose(&T, &A));
-    CHECK_OK(gpul_gemv(1, &T, &x, 0, &y, NULL));
+    CHECK_OK(gpul_gemv(&y, 1, &T, &x, 0, NULL));
     CHECK_OK(gpul_copy_to_host(ys, &y, NULL));
     CHECK(ys[0] == 410 && ys[1] == 520 && ys[2] == 630);
     CHECK_OK(gpul_free(&A));
@@ -149,12 +183,12 @@ test_nan_spreads(void) { /* one NaN in A spoils its row alone; in x, every row; 
         box_upload(&A);
         box_upload(&x);
         CHECK_OK(gpul_device_array(&y, GPUL_F32, gpul_1d(40), NULL));
-        CHECK_OK(gpul_gemv(1, &A.view, &x.view, 0, &y, NULL));
+        CHECK_OK(gpul_gemv(&y, 1, &A.view, &x.view, 0, NULL));
         CHECK_OK(gpul_copy_to_host(got, &y, NULL));
         for (int i = 0; i < 40; i++) bad += (got[i] != got[i]) != (i == 7 || i == 9);
         CHECK_INT(bad, 0);
         CHECK_OK(gpul_fill(&y, NAN, NULL)); /* beta that is not 0 reads y */
-        CHECK_OK(gpul_gemv(0, &A.view, &x.view, 1, &y, NULL));
+        CHECK_OK(gpul_gemv(&y, 0, &A.view, &x.view, 1, NULL));
         CHECK_OK(gpul_copy_to_host(got, &y, NULL));
         CHECK(got[0] != got[0] && got[39] != got[39]);
         CHECK_OK(gpul_free(&y));
@@ -184,7 +218,7 @@ static void test_same_bits(void) {
             standin_order(run == 1 ? STANDIN_REVERSE : run ? STANDIN_RANDOM : STANDIN_FORWARD);
             standin_seed((unsigned long long)run);
 #endif
-            CHECK_OK(gpul_gemv(1, &A.view, &x.view, 0, &y, run & 1 ? s : NULL));
+            CHECK_OK(gpul_gemv(&y, 1, &A.view, &x.view, 0, run & 1 ? s : NULL));
             CHECK_OK(gpul_stream_synchronize(s));
             CHECK_OK(gpul_copy_to_host(run ? again : first, &y, NULL));
             if (run) CHECK_BYTES(again, first, (size_t)rows * gpul_dtype_size(t));
@@ -195,7 +229,7 @@ static void test_same_bits(void) {
         /* the other order walks the same tree */
         CHECK_OK(gpul_device_array(&other, t, k / 2 % 2 ? gpul_2d(rows, cols) : gpul_2d_f(rows, cols), NULL));
         CHECK_OK(gpul_copy(&other, &A.view, NULL));
-        CHECK_OK(gpul_gemv(1, &other, &x.view, 0, &y, NULL));
+        CHECK_OK(gpul_gemv(&y, 1, &other, &x.view, 0, NULL));
         CHECK_OK(gpul_copy_to_host(again, &y, NULL));
         CHECK_BYTES(again, first, (size_t)rows * gpul_dtype_size(t));
         CHECK_OK(gpul_free(&other));
@@ -232,10 +266,10 @@ static void test_narrow(void) {
         CHECK_OK(gpul_device_array(&y, t, gpul_1d(rows), NULL));
         CHECK_OK(gpul_device_array(&other, t, gpul_2d(rows, cols), NULL));
         CHECK_OK(gpul_copy(&other, &A.view, NULL));
-        CHECK_OK(gpul_gemv(1, &other, &x.view, 0, &y, NULL));
+        CHECK_OK(gpul_gemv(&y, 1, &other, &x.view, 0, NULL));
         CHECK_OK(gpul_copy_to_host(by_rows, &y, NULL));
         CHECK_OK(gpul_fill(&y, NAN, NULL));
-        CHECK_OK(gpul_gemv(1, &A.view, &x.view, 0, &y, NULL));
+        CHECK_OK(gpul_gemv(&y, 1, &A.view, &x.view, 0, NULL));
         CHECK_OK(gpul_copy_to_host(by_cols, &y, NULL));
         if (!CHECK_BYTES(by_cols, by_rows, (size_t)rows * gpul_dtype_size(t))) printf("    case %d\n", k);
         CHECK_OK(gpul_free(&other));
@@ -258,23 +292,31 @@ static void test_errors(void) {
     CHECK_OK(gpul_device_array(&d, GPUL_F64, gpul_1d(4), NULL));
     CHECK_OK(gpul_device_array(&i, GPUL_I32, gpul_2d(3, 4), NULL));
     CHECK_OK(gpul_device_array(&iv, GPUL_I32, gpul_1d(4), NULL));
-    CHECK_FAILS(gpul_gemv(1, NULL, &x, 0, &y, NULL), GPUL_ERROR_ARGUMENT, g, "A");
-    CHECK_FAILS(gpul_gemv(1, &zero, &x, 0, &y, NULL), GPUL_ERROR_ARGUMENT, g, "A");
-    CHECK_FAILS(gpul_gemv(1, &A, NULL, 0, &y, NULL), GPUL_ERROR_ARGUMENT, g, "x");
-    CHECK_FAILS(gpul_gemv(1, &A, &zero, 0, &y, NULL), GPUL_ERROR_ARGUMENT, g, "x");
-    CHECK_FAILS(gpul_gemv(1, &A, &x, 0, NULL, NULL), GPUL_ERROR_ARGUMENT, g, "y");
-    CHECK_FAILS(gpul_gemv(1, &A, &x, 0, &zero, NULL), GPUL_ERROR_ARGUMENT, g, "y");
-    CHECK_FAILS(gpul_gemv(1, &i, &iv, 0, &y, NULL), GPUL_ERROR_DTYPE, g, "A");
-    CHECK_FAILS(gpul_gemv(1, &A, &d, 0, &y, NULL), GPUL_ERROR_DTYPE, g, "x");
-    CHECK_FAILS(gpul_gemv(1, &A, &x, 0, &d, NULL), GPUL_ERROR_DTYPE, g, "y");
-    CHECK_FAILS(gpul_gemv(1, &x, &x, 0, &y, NULL), GPUL_ERROR_SHAPE, g, "A");
-    CHECK_FAILS(gpul_gemv(1, &A, &y, 0, &y, NULL), GPUL_ERROR_SHAPE, g, "x");
-    CHECK_FAILS(gpul_gemv(1, &A, &x, 0, &x, NULL), GPUL_ERROR_SHAPE, g, "y");
+    CHECK_FAILS(gpul_gemv(&y, 1, NULL, &x, 0, NULL), GPUL_ERROR_ARGUMENT, g, "A");
+    CHECK_FAILS(gpul_gemv(&y, 1, &zero, &x, 0, NULL), GPUL_ERROR_ARGUMENT, g, "A");
+    CHECK_FAILS(gpul_gemv(&y, 1, &A, NULL, 0, NULL), GPUL_ERROR_ARGUMENT, g, "x");
+    CHECK_FAILS(gpul_gemv(&y, 1, &A, &zero, 0, NULL), GPUL_ERROR_ARGUMENT, g, "x");
+    CHECK_FAILS(gpul_gemv(NULL, 1, &A, &x, 0, NULL), GPUL_ERROR_ARGUMENT, g, "y");
+    CHECK_FAILS(gpul_gemv(&zero, 1, &A, &x, 0, NULL), GPUL_ERROR_ARGUMENT, g, "y");
+    CHECK_FAILS(gpul_gemv(&y, 1, &i, &iv, 0, NULL), GPUL_ERROR_DTYPE, g, "A");
+    CHECK_FAILS(gpul_gemv(&y, 1, &A, &d, 0, NULL), GPUL_ERROR_DTYPE, g, "x");
+    CHECK_FAILS(gpul_gemv(&d, 1, &A, &x, 0, NULL), GPUL_ERROR_DTYPE, g, ": y is float64, but A is float32");
+    CHECK_FAILS(gpul_gemv(&y, 1, &i, &x, 0, NULL), GPUL_ERROR_DTYPE, g, ": A is int32, but y is float32");
+    CHECK_FAILS(gpul_gemv(&iv, 1, &i, &iv, 0, NULL), GPUL_ERROR_DTYPE, g, "A is int32; float32 and float64 are taken");
+    CHECK_FAILS(gpul_gemv(&y, 1, &x, &x, 0, NULL), GPUL_ERROR_SHAPE, g, "A");
+    CHECK_FAILS(gpul_gemv(&y, 1, &A, &y, 0, NULL), GPUL_ERROR_SHAPE, g, "x");
+    CHECK_FAILS(gpul_gemv(&x, 1, &A, &x, 0, NULL), GPUL_ERROR_SHAPE, g, "y");
     CHECK_OK(gpul_index(&row, &A, 0, 1));
     CHECK_OK(gpul_index(&column, &A, 1, 1));
-    CHECK_FAILS(gpul_gemv(1, &A, &x, 0, &column, NULL), GPUL_ERROR_OVERLAP, g, "y");
+    CHECK_FAILS(gpul_gemv(&column, 1, &A, &x, 0, NULL), GPUL_ERROR_OVERLAP, g, "y");
     CHECK_OK(gpul_slice(&flat, &x, 0, 0, 3, 1));
-    CHECK_FAILS(gpul_gemv(1, &A, &x, 0, &flat, NULL), GPUL_ERROR_OVERLAP, g, "y");
+    {
+        const int64_t still[1] = {0};
+        gpul_array same = GPUL_ZERO;
+        CHECK_OK(gpul_wrap_strided(&same, y.data, GPUL_F32, gpul_1d(3), still));
+        CHECK_FAILS(gpul_gemv(&same, 1, &A, &x, 0, NULL), GPUL_ERROR_OVERLAP, g, "y");
+    }
+    CHECK_FAILS(gpul_gemv(&flat, 1, &A, &x, 0, NULL), GPUL_ERROR_OVERLAP, g, "y");
     CHECK_OK(gpul_copy_to_host(got, &y, NULL));
     CHECK(got[0] == 77 && got[2] == 77);
     CHECK_OK(gpul_free(&A));
@@ -289,6 +331,7 @@ int main(void) {
     check_begin("gemv");
     RUN(test_shapes);
     RUN(test_scalars);
+    RUN(test_tiny_scalars);
     RUN(test_long);
     RUN(test_integers);
     RUN(test_transposed);

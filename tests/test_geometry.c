@@ -58,7 +58,7 @@ static void test_dtypes(void) {
     CHECK_INT(sizeof(gpul_shape), 40);
     CHECK_INT(sizeof(gpul_array), 104);
     CHECK_INT(sizeof(gpul_status), 4);
-    CHECK_STRING(GPUL_VERSION, "0.1.0");
+    CHECK_STRING(GPUL_VERSION, "0.2.0");
 }
 
 static void test_reduce_dtypes(void) {
@@ -163,7 +163,7 @@ static void test_devices(void) {
     int32_t count = 0, current = -1, driver = -1, runtime = -1;
     gpul_device info;
     char *text;
-    int64_t length;
+    size_t length = 0, again = 0;
     CHECK_OK(gpul_device_count(&count));
     CHECK(count >= 1);
     CHECK_OK(gpul_device_current(&current));
@@ -188,18 +188,29 @@ static void test_devices(void) {
     CHECK_OK(gpul_cuda_versions(NULL, &runtime));
     CHECK_OK(gpul_cuda_versions(&driver, NULL));
     CHECK_OK(gpul_cuda_versions(NULL, NULL));
-    length = gpul_report(NULL, 0);
+    CHECK_OK(gpul_report(&length, NULL, 0));
     CHECK(length > 100);
-    text = (char *)malloc((size_t)length + 1);
-    memset(text, 0x7F, (size_t)length + 1);
-    CHECK_INT(gpul_report(text, (size_t)length + 1), length);
+    text = (char *)malloc(length + 1);
+    memset(text, 0x7F, length + 1);
+    CHECK_OK(gpul_report(&again, text, length + 1));
+    CHECK_INT(again, length);
     CHECK_INT(strlen(text), length);
     CHECK(strstr(text, info.name) != NULL);
     CHECK(strstr(text, GPUL_VERSION) != NULL);
-    memset(text, 0x7F, (size_t)length + 1);
-    CHECK_INT(gpul_report(text, 10), length); /* cut, and still terminated */
+    memset(text, 0x7F, length + 1);
+    CHECK_OK(gpul_report(NULL, text, 10)); /* cut, and still terminated */
     CHECK_INT(strlen(text), 9);
     CHECK_INT(text[10], 0x7F);
+    CHECK_OK(gpul_report(NULL, NULL, 0));
+    CHECK_FAILS(gpul_report(&again, NULL, 10), GPUL_ERROR_ARGUMENT, "gpul_report", "text");
+    CHECK_INT(again, length);
+#ifdef GPULITE_CPU_STANDIN
+    text[0] = 0x7F;
+    standin_fail("cudaGetDeviceProperties", 1, cudaErrorUnknown, STANDIN_ONCE);
+    CHECK_FAILS(gpul_report(&again, text, length + 1), GPUL_ERROR_CUDA, "gpul_report", "cudaGetDeviceProperties");
+    standin_fail_clear();
+    CHECK(text[0] == 0x7F && again == length);
+#endif
     free(text);
     CHECK_OK(gpul_profile_start());
     CHECK_OK(gpul_profile_stop());

@@ -29,8 +29,8 @@ static void run_counts(gpul_dtype t, const void *x, int64_t n, int64_t bins, con
     box_make(&counts, counts_dtype, 1, shape, label % 5 == 2 ? LAY_STRIDED : LAY_C, label % 2, (int)(label / 2 & 1));
     if (accumulate) box_random(&counts, 1);
     o.range = kind;
-    o.lo = lo;
-    o.hi = hi;
+    o.lo = kind == GPUL_RANGE_LO_HI ? lo : 0;
+    o.hi = kind == GPUL_RANGE_LO_HI ? hi : 0;
     o.accumulate = accumulate;
     o.edges = kind == GPUL_RANGE_EDGES ? edges : NULL;
     o.n_edges = kind == GPUL_RANGE_EDGES ? bins + 1 : 0;
@@ -70,8 +70,8 @@ static void run_weighted(gpul_dtype t, const void *x, gpul_dtype wt, const void 
     box_1d(&counts, is_float(wt) ? GPUL_F64 : GPUL_I64, bins, 1, 0);
     if (accumulate) box_random(&counts, 1);
     o.range = kind;
-    o.lo = lo;
-    o.hi = hi;
+    o.lo = kind == GPUL_RANGE_LO_HI ? lo : 0;
+    o.hi = kind == GPUL_RANGE_LO_HI ? hi : 0;
     o.edges = edges;
     o.n_edges = edges ? bins + 1 : 0;
     o.weights = &weights.view;
@@ -703,6 +703,24 @@ static void test_errors(void) {
     CHECK_FAILS(gpul_histogram_ex(&c, NULL, &o, NULL), GPUL_ERROR_ARGUMENT, e, "x");
     o.range = 3;
     CHECK_FAILS(gpul_histogram_ex(&c, &x, &o, NULL), GPUL_ERROR_ARGUMENT, e, "range");
+    o.range = GPUL_RANGE_AUTO; /* what is set is not ignored */
+    o.hi = 1;
+    CHECK_FAILS(gpul_histogram_ex(&c, &x, &o, NULL), GPUL_ERROR_ARGUMENT, e, "hi = 1 are set");
+    o.hi = NAN;
+    CHECK_FAILS(gpul_histogram_ex(&c, &x, &o, NULL), GPUL_ERROR_ARGUMENT, e, "hi = nan");
+    o.hi = 0;
+    o.lo = -1;
+    o.range = GPUL_RANGE_EDGES;
+    CHECK_FAILS(gpul_histogram_ex(&c, &x, &o, NULL), GPUL_ERROR_ARGUMENT, e, "lo = -1");
+    o.lo = 0;
+    o.range = GPUL_RANGE_AUTO;
+    o.edges = edges;
+    CHECK_FAILS(gpul_histogram_ex(&c, &x, &o, NULL), GPUL_ERROR_ARGUMENT, e, "edges");
+    o.edges = NULL;
+    o.n_edges = 5;
+    CHECK_FAILS(gpul_histogram_ex(&c, &x, &o, NULL), GPUL_ERROR_ARGUMENT, e, "n_edges = 5");
+    o.range = GPUL_RANGE_LO_HI;
+    CHECK_FAILS(gpul_histogram_ex(&c, &x, &o, NULL), GPUL_ERROR_ARGUMENT, e, "n_edges = 5");
     o.range = GPUL_RANGE_EDGES;
     o.n_edges = 5;
     CHECK_FAILS(gpul_histogram_ex(&c, &x, &o, NULL), GPUL_ERROR_ARGUMENT, e, "edges");
@@ -730,6 +748,7 @@ static void test_errors(void) {
     o.weights = NULL;
     o.range = GPUL_RANGE_AUTO;
     o.edges = NULL;
+    o.n_edges = 0;
     CHECK_OK(gpul_free(&half));
     CHECK_OK(gpul_to_device(&half, infinite, GPUL_F32, gpul_1d(2), NULL));
     CHECK_FAILS(gpul_histogram_ex(&c, &half, &o, NULL), GPUL_ERROR_ARGUMENT, e, NULL); /* the range is not finite */

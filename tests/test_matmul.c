@@ -33,7 +33,7 @@ static void one_case(gpul_dtype t, int64_t M, int64_t N, int64_t K, int orders, 
         box_random(&C, small);
     }
     if (alpha == 1 && beta == 0) CHECK_OK(gpul_matmul(&C.view, &A.view, &B.view, NULL));
-    else CHECK_OK(gpul_gemm(alpha, &A.view, &B.view, beta, &C.view, NULL));
+    else CHECK_OK(gpul_gemm(&C.view, alpha, &A.view, &B.view, beta, NULL));
     BOX_GUARDS(&C);
     a = (double *)malloc((size_t)(M * K + 1) * 8);
     b = (double *)malloc((size_t)(K * N + 1) * 8);
@@ -147,7 +147,7 @@ static void test_integers(void) { /* exact in every dtype: equal bits wanted, in
         box_random(&A, 1);
         box_random(&B, 1);
         box_random(&C, 1);
-        CHECK_OK(gpul_gemm(-1, &A.view, &B.view, 2, &C.view, NULL));
+        CHECK_OK(gpul_gemm(&C.view, -1, &A.view, &B.view, 2, NULL));
         BOX_GUARDS(&C);
         for (int64_t i = 0; i < M; i++)
             for (int64_t j = 0; j < N; j++) {
@@ -249,18 +249,21 @@ static void test_errors(void) {
     CHECK_FAILS(gpul_matmul(&C, &A, &zero, NULL), GPUL_ERROR_ARGUMENT, m, "B");
     CHECK_FAILS(gpul_matmul(&C, &i, &B, NULL), GPUL_ERROR_DTYPE, m, "A");
     CHECK_FAILS(gpul_matmul(&C, &A, &d, NULL), GPUL_ERROR_DTYPE, m, "B");
-    CHECK_FAILS(gpul_matmul(&d, &A, &B, NULL), GPUL_ERROR_DTYPE, m, "C");
+    CHECK_FAILS(gpul_matmul(&d, &A, &B, NULL), GPUL_ERROR_DTYPE, m,
+                ": C is float64, but A is float32 and B is float32");
+    CHECK_FAILS(gpul_matmul(&C, &d, &B, NULL), GPUL_ERROR_DTYPE, m,
+                ": A is float64, but C is float32 and B is float32");
     CHECK_FAILS(gpul_matmul(&C, &v, &B, NULL), GPUL_ERROR_SHAPE, m, "A");
     CHECK_FAILS(gpul_matmul(&C, &A, &v, NULL), GPUL_ERROR_SHAPE, m, "B");
     CHECK_FAILS(gpul_matmul(&v, &A, &B, NULL), GPUL_ERROR_SHAPE, m, "C");
     CHECK_FAILS(gpul_matmul(&C, &A, &A, NULL), GPUL_ERROR_SHAPE, m, "B");
     CHECK_FAILS(gpul_matmul(&B, &A, &B, NULL), GPUL_ERROR_SHAPE, m, "C");
-    CHECK_FAILS(gpul_gemm(1, NULL, &B, 0, &C, NULL), GPUL_ERROR_ARGUMENT, g, "A");
-    CHECK_FAILS(gpul_gemm(1, &A, NULL, 0, &C, NULL), GPUL_ERROR_ARGUMENT, g, "B");
-    CHECK_FAILS(gpul_gemm(1, &A, &B, 0, NULL, NULL), GPUL_ERROR_ARGUMENT, g, "C");
-    CHECK_FAILS(gpul_gemm(1, &i, &B, 0, &C, NULL), GPUL_ERROR_DTYPE, g, "A");
-    CHECK_FAILS(gpul_gemm(1, &A, &A, 0, &C, NULL), GPUL_ERROR_SHAPE, g, "B");
-    CHECK_FAILS(gpul_gemm(1, &A, &B, 0, &B, NULL), GPUL_ERROR_SHAPE, g, "C");
+    CHECK_FAILS(gpul_gemm(&C, 1, NULL, &B, 0, NULL), GPUL_ERROR_ARGUMENT, g, "A");
+    CHECK_FAILS(gpul_gemm(&C, 1, &A, NULL, 0, NULL), GPUL_ERROR_ARGUMENT, g, "B");
+    CHECK_FAILS(gpul_gemm(NULL, 1, &A, &B, 0, NULL), GPUL_ERROR_ARGUMENT, g, "C");
+    CHECK_FAILS(gpul_gemm(&C, 1, &i, &B, 0, NULL), GPUL_ERROR_DTYPE, g, "A");
+    CHECK_FAILS(gpul_gemm(&C, 1, &A, &A, 0, NULL), GPUL_ERROR_SHAPE, g, "B");
+    CHECK_FAILS(gpul_gemm(&B, 1, &A, &B, 0, NULL), GPUL_ERROR_SHAPE, g, "C");
     {
         gpul_array a = GPUL_ZERO, b = GPUL_ZERO, c = GPUL_ZERO, t = GPUL_ZERO;
         CHECK_OK(gpul_slice(&part, &wide, 0, 0, 4, 1));
@@ -268,7 +271,7 @@ static void test_errors(void) {
         CHECK_OK(gpul_slice(&b, &part, 1, 4, 8, 1));
         CHECK_OK(gpul_slice(&c, &part, 1, 3, 7, 1));
         CHECK_FAILS(gpul_matmul(&c, &a, &a, NULL), GPUL_ERROR_OVERLAP, m, "A");
-        CHECK_FAILS(gpul_gemm(1, &a, &b, 0, &b, NULL), GPUL_ERROR_OVERLAP, g, "B");
+        CHECK_FAILS(gpul_gemm(&b, 1, &a, &b, 0, NULL), GPUL_ERROR_OVERLAP, g, "B");
         CHECK_OK(gpul_fill(&wide, 1, NULL));
         CHECK_OK(gpul_matmul(&b, &a, &a, NULL));        /* side by side in one matrix: no overlap */
         CHECK_OK(gpul_slice(&gaps, &wide, 0, 0, 8, 2)); /* both strides above 1 */

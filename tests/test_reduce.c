@@ -137,7 +137,8 @@ static void all_ops(gpul_dtype t, int ndim, const int64_t *shape, int layout, in
     box_random(&x, small);
     values = (num *)malloc((size_t)(x.n + 1) * sizeof(num));
     for (int op = 1; op <= OPS; op++)
-        for (int axis = only_all ? -1 : ndim - 1; axis >= -1; axis--) {
+        for (int axis = only_all ? -1 : ndim - 1; axis >= -1; axis--) {                   /* -1: all of them */
+            const int32_t asked = axis < 0 ? GPUL_ALL_AXES : op % 2 ? axis - ndim : axis; /* also from the end */
             const gpul_dtype rt = gpul_reduce_dtype(op, t);
             gpul_dtype ot = rt;
             int64_t out_shape[4], n = axis < 0 ? x.n : shape[axis], wrong = 0;
@@ -151,7 +152,7 @@ static void all_ops(gpul_dtype t, int ndim, const int64_t *shape, int layout, in
                 if (axis >= 0 && k != axis) out_shape[out_ndim++] = shape[k];
             box_make(&out, ot, out_ndim, out_shape, out_ndim > 1 ? (layout + 1) % LAYOUTS : LAY_C, offset, fill);
             if (n == 0 && (op == GPUL_MIN || op == GPUL_MAX || op == GPUL_ARGMIN || op == GPUL_ARGMAX)) {
-                CHECK_FAILS(gpul_reduce(&out.view, &x.view, op, axis, stream), GPUL_ERROR_SHAPE, "gpul_reduce", NULL);
+                CHECK_FAILS(gpul_reduce(&out.view, &x.view, op, asked, stream), GPUL_ERROR_SHAPE, "gpul_reduce", NULL);
                 BOX_UNCHANGED(&out);
                 box_free(&out);
                 continue;
@@ -160,7 +161,7 @@ static void all_ops(gpul_dtype t, int ndim, const int64_t *shape, int layout, in
 #ifdef GPULITE_CPU_STANDIN
                 const long launches = standin_launches();
 #endif
-                CHECK_OK(gpul_reduce(&out.view, &x.view, op, axis, stream));
+                CHECK_OK(gpul_reduce(&out.view, &x.view, op, asked, stream));
                 CHECK_OK(gpul_stream_synchronize(stream));
 #ifdef GPULITE_CPU_STANDIN
                 if (out.n && n) CHECK_INT(standin_launches() - launches, 1);
@@ -396,7 +397,7 @@ static void test_numpy(void) {
             break;
         }
         CHECK_OK(gpul_to_device(&x, data, t, gpul_1d(n), NULL));
-        CHECK_OK(gpul_reduce_host(text, &x, op, NULL));
+        CHECK_OK(gpul_reduce_host(text, rt, &x, op, NULL));
         got = num_load(rt, text);
         good = num_load(is_float(rt) ? GPUL_F64 : GPUL_I64, want);
         if (rt == GPUL_F32) good.f = (float)good.f;
@@ -487,7 +488,7 @@ static void recorded(FILE *file, int record) {
                     CHECK_OK(gpul_copy_to_host(&bits, &out, NULL));
                     CHECK_OK(gpul_free(&out));
                 } else {
-                    CHECK_OK(gpul_reduce_host(&bits, &x, op, NULL));
+                    CHECK_OK(gpul_reduce_host(&bits, rt, &x, op, NULL));
                 }
                 lines++;
                 if (record) {
@@ -739,6 +740,74 @@ static void test_dot(void) {
     }
 }
 
+/* A result as a C value of any dtype: the same value, or a refusal that names it; nothing beside it is written. */
+static void test_values(void) {
+    static const int32_t big[2] = {2000000000, 2000000000};
+    static const int64_t huge[2] = {((int64_t)1 << 62) + 1, 3};
+    static const float fine[3] = {0.5f, 0.25f, 16777216.0f};
+    const char *const h = "gpul_reduce_host";
+    gpul_array i = GPUL_ZERO, l = GPUL_ZERO, f = GPUL_ZERO, nan = GPUL_ZERO, e = GPUL_ZERO;
+    int32_t pair[2] = {-5, -6};
+    int64_t whole = 0;
+    float single = 0;
+    double value = -7;
+    uint16_t half = 0;
+    uint8_t byte[2] = {9, 9};
+    CHECK_OK(gpul_to_device(&i, big, GPUL_I32, gpul_1d(2), NULL));
+    CHECK_OK(gpul_to_device(&l, huge, GPUL_I64, gpul_1d(2), NULL));
+    CHECK_OK(gpul_to_device(&f, fine, GPUL_F32, gpul_1d(3), NULL));
+    CHECK_FAILS(gpul_reduce_host(pair, GPUL_I32, &i, GPUL_SUM, NULL), GPUL_ERROR_ARGUMENT, h, "4000000000");
+    CHECK(pair[0] == -5 && pair[1] == -6);
+    CHECK_OK(gpul_reduce_host(pair, GPUL_I32, &i, GPUL_MAX, NULL));
+    CHECK(pair[0] == 2000000000 && pair[1] == -6);
+    CHECK_OK(gpul_reduce_host(byte, GPUL_U8, &i, GPUL_ARGMAX, NULL));
+    CHECK(byte[0] == 0 && byte[1] == 9);
+    CHECK_OK(gpul_reduce_host(&whole, GPUL_I64, &i, GPUL_SUM, NULL));
+    CHECK_INT(whole, 4000000000);
+    CHECK_OK(gpul_reduce_host(&whole, GPUL_I64, &l, GPUL_SUM, NULL));
+    CHECK_INT(whole, ((int64_t)1 << 62) + 4);
+    CHECK_FAILS(gpul_sum(&value, &l, NULL), GPUL_ERROR_ARGUMENT, "gpul_sum", "4611686018427387908"); /* 61 bits */
+    CHECK_NEAR(value, -7, 0);
+    CHECK_OK(gpul_sum(&value, &i, NULL));
+    CHECK_NEAR(value, 4e9, 0);
+    CHECK_OK(gpul_sum(&value, &f, NULL)); /* as it was accumulated, in f64 */
+    CHECK_NEAR(value, 16777216.75, 0);
+    CHECK_OK(gpul_reduce_host(&single, GPUL_F32, &f, GPUL_SUM, NULL));
+    CHECK_NEAR(single, 16777216, 0);
+    CHECK_OK(gpul_min(&value, &f, NULL));
+    CHECK_NEAR(value, 0.25, 0);
+    CHECK_OK(gpul_max(&value, &i, NULL));
+    CHECK_NEAR(value, 2e9, 0);
+    CHECK_OK(gpul_mean(&value, &i, NULL));
+    CHECK_NEAR(value, 2e9, 0);
+    CHECK_OK(gpul_var(&value, &i, NULL));
+    CHECK_NEAR(value, 0, 0);
+    CHECK_OK(gpul_reduce_host(&half, GPUL_F16, &f, GPUL_MIN, NULL));
+    CHECK_INT(half, 0x3400);
+    CHECK_FAILS(gpul_reduce_host(&half, GPUL_F16, &f, GPUL_MAX, NULL), GPUL_ERROR_ARGUMENT, h, "16777216");
+    CHECK_INT(half, 0x3400);
+    CHECK_OK(gpul_reduce_host(&half, GPUL_BF16, &f, GPUL_MAX, NULL));
+    CHECK_INT(half, 0x4B80);
+    CHECK_FAILS(gpul_reduce_host(&whole, GPUL_I64, &f, GPUL_MIN, NULL), GPUL_ERROR_ARGUMENT, h, "0.25");
+    CHECK_OK(gpul_fill(&f, (double)NAN, NULL));
+    CHECK_OK(gpul_max(&value, &f, NULL));
+    CHECK(value != value);
+    CHECK_OK(gpul_reduce_host(&half, GPUL_F16, &f, GPUL_MAX, NULL));
+    CHECK_INT(half & 0x7FFF, 0x7E00);
+    CHECK_FAILS(gpul_reduce_host(pair, GPUL_I32, &f, GPUL_MAX, NULL), GPUL_ERROR_ARGUMENT, h, "nan");
+    CHECK_OK(gpul_device_array(&e, GPUL_F32, gpul_1d(0), NULL));
+    CHECK_OK(gpul_sum(&value, &e, NULL));
+    CHECK_NEAR(value, 0, 0);
+    CHECK_FAILS(gpul_min(&value, &e, NULL), GPUL_ERROR_SHAPE, "gpul_min", "x");
+    CHECK_FAILS(gpul_sum(NULL, &f, NULL), GPUL_ERROR_ARGUMENT, "gpul_sum", "value");
+    CHECK_FAILS(gpul_mean(&value, NULL, NULL), GPUL_ERROR_ARGUMENT, "gpul_mean", "x");
+    CHECK_OK(gpul_free(&i));
+    CHECK_OK(gpul_free(&l));
+    CHECK_OK(gpul_free(&f));
+    CHECK_OK(gpul_free(&nan));
+    CHECK_OK(gpul_free(&e));
+}
+
 static void test_errors(void) {
     static const char *const r = "gpul_reduce", *const h = "gpul_reduce_host", *const d = "gpul_dot";
     gpul_array x = GPUL_ZERO, out = GPUL_ZERO, i32 = GPUL_ZERO, half = GPUL_ZERO, e = GPUL_ZERO, zero = GPUL_ZERO,
@@ -754,31 +823,42 @@ static void test_errors(void) {
     CHECK_OK(gpul_device_array(&i32, GPUL_I32, gpul_0d(), NULL));
     CHECK_OK(gpul_device_array(&half, GPUL_F16, gpul_1d(3), NULL));
     CHECK_OK(gpul_device_array(&e, GPUL_F32, gpul_2d(0, 3), NULL));
-    CHECK_FAILS(gpul_reduce(NULL, &x, GPUL_SUM, -1, NULL), GPUL_ERROR_ARGUMENT, r, "out");
-    CHECK_FAILS(gpul_reduce(&zero, &x, GPUL_SUM, -1, NULL), GPUL_ERROR_ARGUMENT, r, "out");
-    CHECK_FAILS(gpul_reduce(&out, NULL, GPUL_SUM, -1, NULL), GPUL_ERROR_ARGUMENT, r, "x");
-    CHECK_FAILS(gpul_reduce(&out, &zero, GPUL_SUM, -1, NULL), GPUL_ERROR_ARGUMENT, r, "x");
-    CHECK_FAILS(gpul_reduce(&out, &x, 0, -1, NULL), GPUL_ERROR_ARGUMENT, r, "op");
-    CHECK_FAILS(gpul_reduce(&out, &x, 12, -1, NULL), GPUL_ERROR_ARGUMENT, r, "op");
-    CHECK_FAILS(gpul_reduce(&out, &x, -3, -1, NULL), GPUL_ERROR_ARGUMENT, r, "op");
+    CHECK_FAILS(gpul_reduce(NULL, &x, GPUL_SUM, GPUL_ALL_AXES, NULL), GPUL_ERROR_ARGUMENT, r, "out");
+    CHECK_FAILS(gpul_reduce(&zero, &x, GPUL_SUM, GPUL_ALL_AXES, NULL), GPUL_ERROR_ARGUMENT, r, "out");
+    CHECK_FAILS(gpul_reduce(&out, NULL, GPUL_SUM, GPUL_ALL_AXES, NULL), GPUL_ERROR_ARGUMENT, r, "x");
+    CHECK_FAILS(gpul_reduce(&out, &zero, GPUL_SUM, GPUL_ALL_AXES, NULL), GPUL_ERROR_ARGUMENT, r, "x");
+    CHECK_FAILS(gpul_reduce(&out, &x, 0, GPUL_ALL_AXES, NULL), GPUL_ERROR_ARGUMENT, r, "op");
+    CHECK_FAILS(gpul_reduce(&out, &x, 12, GPUL_ALL_AXES, NULL), GPUL_ERROR_ARGUMENT, r, "op");
+    CHECK_FAILS(gpul_reduce(&out, &x, -3, GPUL_ALL_AXES, NULL), GPUL_ERROR_ARGUMENT, r, "op");
     CHECK_FAILS(gpul_reduce(&out, &x, GPUL_SUM, 2, NULL), GPUL_ERROR_ARGUMENT, r, "axis");
-    CHECK_FAILS(gpul_reduce(&out, &x, GPUL_SUM, -2, NULL), GPUL_ERROR_ARGUMENT, r, "axis");
+    CHECK_FAILS(gpul_reduce(&out, &x, GPUL_SUM, -3, NULL), GPUL_ERROR_ARGUMENT, r,
+                "axis = -3, but x has float32 (3, 4)");
+    CHECK_FAILS(gpul_reduce(&out, &x, GPUL_SUM, INT32_MAX, NULL), GPUL_ERROR_ARGUMENT, r, "axis = 2147483647");
+    CHECK_FAILS(gpul_reduce(&out, &x, GPUL_SUM, -1, NULL), GPUL_ERROR_SHAPE, r, "axis 1"); /* the last one, not all */
+    CHECK_FAILS(gpul_reduce(&out, &out, GPUL_SUM, -1, NULL), GPUL_ERROR_ARGUMENT, r, "axis"); /* none to count from */
     CHECK_FAILS(gpul_reduce(&out, &x, GPUL_SUM, 0, NULL), GPUL_ERROR_SHAPE, r, "out");
-    CHECK_FAILS(gpul_reduce(&i32, &x, GPUL_SUM, -1, NULL), GPUL_ERROR_DTYPE, r, "out");
-    CHECK_FAILS(gpul_reduce(&out64, &x, GPUL_MAX, -1, NULL), GPUL_ERROR_DTYPE, r, "out");
-    CHECK_FAILS(gpul_reduce(&out, &x, GPUL_ARGMAX, -1, NULL), GPUL_ERROR_DTYPE, r, "out");
-    CHECK_FAILS(gpul_reduce(&half, &half, GPUL_MEAN, -1, NULL), GPUL_ERROR_DTYPE, r, "float16");
-    CHECK_FAILS(gpul_reduce(&out, &e, GPUL_MIN, -1, NULL), GPUL_ERROR_SHAPE, r, "x");
-    CHECK_FAILS(gpul_reduce(&i32, &x, GPUL_ARGMIN, -1, NULL), GPUL_ERROR_DTYPE, r, "out");
+    CHECK_FAILS(gpul_reduce(&i32, &x, GPUL_SUM, GPUL_ALL_AXES, NULL), GPUL_ERROR_DTYPE, r, "out");
+    CHECK_FAILS(gpul_reduce(&out64, &x, GPUL_MAX, GPUL_ALL_AXES, NULL), GPUL_ERROR_DTYPE, r, "out");
+    CHECK_FAILS(gpul_reduce(&out, &x, GPUL_ARGMAX, GPUL_ALL_AXES, NULL), GPUL_ERROR_DTYPE, r, "out");
+    CHECK_FAILS(gpul_reduce(&half, &half, GPUL_MEAN, GPUL_ALL_AXES, NULL), GPUL_ERROR_DTYPE, r, "float16");
+    CHECK_FAILS(gpul_reduce(&out, &e, GPUL_MIN, GPUL_ALL_AXES, NULL), GPUL_ERROR_SHAPE, r, "x");
+    CHECK_FAILS(gpul_reduce(&i32, &x, GPUL_ARGMIN, GPUL_ALL_AXES, NULL), GPUL_ERROR_DTYPE, r, "out");
     CHECK_OK(gpul_reshape(&v, &x, gpul_1d(12)));
     CHECK_OK(gpul_index(&one, &v, 0, 5));
-    CHECK_FAILS(gpul_reduce(&one, &x, GPUL_SUM, -1, NULL), GPUL_ERROR_OVERLAP, r, "out");
-    CHECK_FAILS(gpul_reduce_host(NULL, &x, GPUL_SUM, NULL), GPUL_ERROR_ARGUMENT, h, "value");
-    CHECK_FAILS(gpul_reduce_host(&value, NULL, GPUL_SUM, NULL), GPUL_ERROR_ARGUMENT, h, "x");
-    CHECK_FAILS(gpul_reduce_host(&value, &zero, GPUL_SUM, NULL), GPUL_ERROR_ARGUMENT, h, "x");
-    CHECK_FAILS(gpul_reduce_host(&value, &x, 99, NULL), GPUL_ERROR_ARGUMENT, h, "op");
-    CHECK_FAILS(gpul_reduce_host(&value, &half, GPUL_PROD, NULL), GPUL_ERROR_DTYPE, h, "float16");
-    CHECK_FAILS(gpul_reduce_host(&value, &e, GPUL_ARGMAX, NULL), GPUL_ERROR_SHAPE, h, "x");
+    CHECK_FAILS(gpul_reduce(&one, &x, GPUL_SUM, GPUL_ALL_AXES, NULL), GPUL_ERROR_OVERLAP, r, "out");
+    { /* results that share an element */
+        gpul_array column = GPUL_ZERO;
+        const int64_t still[1] = {0};
+        CHECK_OK(gpul_wrap_strided(&column, out.data, GPUL_F32, gpul_1d(3), still));
+        CHECK_FAILS(gpul_reduce(&column, &x, GPUL_SUM, 1, NULL), GPUL_ERROR_OVERLAP, r, "out");
+    }
+    CHECK_FAILS(gpul_reduce_host(&value, 0, &x, GPUL_SUM, NULL), GPUL_ERROR_DTYPE, h, "dtype = 0");
+    CHECK_FAILS(gpul_reduce_host(NULL, GPUL_F64, &x, GPUL_SUM, NULL), GPUL_ERROR_ARGUMENT, h, "value");
+    CHECK_FAILS(gpul_reduce_host(&value, GPUL_F64, NULL, GPUL_SUM, NULL), GPUL_ERROR_ARGUMENT, h, "x");
+    CHECK_FAILS(gpul_reduce_host(&value, GPUL_F64, &zero, GPUL_SUM, NULL), GPUL_ERROR_ARGUMENT, h, "x");
+    CHECK_FAILS(gpul_reduce_host(&value, GPUL_F64, &x, 99, NULL), GPUL_ERROR_ARGUMENT, h, "op");
+    CHECK_FAILS(gpul_reduce_host(&value, GPUL_F64, &half, GPUL_PROD, NULL), GPUL_ERROR_DTYPE, h, "float16");
+    CHECK_FAILS(gpul_reduce_host(&value, GPUL_I64, &e, GPUL_ARGMAX, NULL), GPUL_ERROR_SHAPE, h, "x");
     CHECK_NEAR(value, -5, 0);
     CHECK_FAILS(gpul_dot(NULL, &v, &v, NULL), GPUL_ERROR_ARGUMENT, d, "out");
     CHECK_FAILS(gpul_dot(&out, NULL, &v, NULL), GPUL_ERROR_ARGUMENT, d, "x");
@@ -816,9 +896,9 @@ static void test_large(void) {
     CHECK_NEAR(got,
                (double)(n / 1000) * 499500.0 + (double)((n % 1000) * (n % 1000 - 1) / 2) - (double)((n - 2) % 1000) - 1,
                0);
-    CHECK_OK(gpul_reduce_host(&at, &a, GPUL_ARGMIN, NULL));
+    CHECK_OK(gpul_reduce_host(&at, GPUL_I64, &a, GPUL_ARGMIN, NULL));
     CHECK_INT(at, n - 2);
-    CHECK_OK(gpul_reduce_host(&at, &a, GPUL_ARGMAX, NULL));
+    CHECK_OK(gpul_reduce_host(&at, GPUL_I64, &a, GPUL_ARGMAX, NULL));
     CHECK_INT(at, 999);
     CHECK_OK(gpul_free(&a));
     CHECK_OK(gpul_free(&out));
@@ -845,6 +925,7 @@ int main(int argc, char **argv) {
 #ifdef GPULITE_CPU_STANDIN
     RUN(test_orders);
 #endif
+    RUN(test_values);
     RUN(test_errors);
     RUN(test_large);
     return check_end();

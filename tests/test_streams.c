@@ -8,11 +8,11 @@ static void test_streams_basic(void) {
     CHECK_OK(gpul_stream_create(&a, GPUL_STREAM_DEFAULT));
     CHECK_OK(gpul_stream_create(&b, GPUL_STREAM_NON_BLOCKING));
     CHECK(a && b && a != b);
-    CHECK_OK(gpul_stream_query(a, &done));
+    CHECK_OK(gpul_stream_query(&done, a));
     CHECK_INT(done, 1);
     CHECK_OK(gpul_stream_synchronize(a));
     CHECK_OK(gpul_stream_synchronize(NULL));
-    CHECK_OK(gpul_stream_query(NULL, &done));
+    CHECK_OK(gpul_stream_query(&done, NULL));
     CHECK_INT(done, 1);
     CHECK_OK(gpul_stream_wait(a, b));
     CHECK_OK(gpul_stream_wait(a, NULL));
@@ -24,7 +24,7 @@ static void test_streams_basic(void) {
         CHECK_FAILS(gpul_stream_create(&bad, 77), GPUL_ERROR_ARGUMENT, "gpul_stream_create", "flags");
         CHECK(bad == b);
     }
-    CHECK_FAILS(gpul_stream_query(a, NULL), GPUL_ERROR_ARGUMENT, "gpul_stream_query", "done");
+    CHECK_FAILS(gpul_stream_query(NULL, a), GPUL_ERROR_ARGUMENT, "gpul_stream_query", "done");
     CHECK_FAILS(gpul_stream_destroy(NULL), GPUL_ERROR_ARGUMENT, "gpul_stream_destroy", "stream");
     CHECK_OK(gpul_stream_destroy(&a));
     CHECK(a == NULL);
@@ -50,7 +50,7 @@ static void test_ordering(void) { /* producer and consumer on two streams, order
         CHECK_OK(gpul_vecmul(&c, &b, &b, s[2]));
         CHECK_OK(gpul_stream_wait(s[0], s[2])); /* before a is filled again */
     }
-    CHECK_OK(gpul_reduce_host(&sum, &c, GPUL_SUM, s[2]));
+    CHECK_OK(gpul_sum(&sum, &c, s[2]));
     CHECK_NEAR(sum, 18.0 * 18 * (double)n, 0);
     CHECK_OK(gpul_device_synchronize());
     CHECK_OK(gpul_free(&a));
@@ -73,6 +73,84 @@ static void test_destroy_while_busy(void) {
     CHECK_OK(gpul_free(&a));
 }
 
+/* Memory outlives the stream that it was made on: it is freed, counted, and not in the order of a later stream that has
+ * the same handle. */
+static void test_free_after_destroy(void) {
+    float *host = (float *)calloc(100000, 4);
+    int64_t used = -1;
+    for (int round = 0; round < 20; round++) {
+        gpul_stream s = NULL, next = NULL, busy = NULL;
+        gpul_array a = GPUL_ZERO, b = GPUL_ZERO, out = GPUL_ZERO;
+        CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+        CHECK_OK(gpul_stream_create(&busy, GPUL_STREAM_NON_BLOCKING));
+        CHECK_OK(gpul_device_array(&a, GPUL_F32, gpul_1d(100000), s));
+        CHECK_OK(gpul_device_array(&b, GPUL_F32, gpul_1d(100000), s));
+        CHECK_OK(gpul_device_array(&out, GPUL_F32, gpul_1d(100000), NULL));
+        CHECK_OK(gpul_fill(&a, round, s));
+        CHECK_OK(gpul_stream_wait(busy, s));
+        CHECK_OK(gpul_copy(&out, &a, busy)); /* still to come when a is freed */
+        CHECK_OK(gpul_stream_destroy(&s));
+        CHECK_OK(gpul_stream_create(&next, GPUL_STREAM_NON_BLOCKING)); /* CUDA may give the handle again */
+        CHECK_OK(gpul_free(&a));
+        CHECK_OK(gpul_free(&b));
+        CHECK_OK(gpul_stream_synchronize(busy));
+        CHECK_OK(gpul_copy_to_host(host, &out, NULL));
+        CHECK_NEAR(host[99999], round, 0);
+        CHECK_OK(gpul_free(&out));
+        CHECK_OK(gpul_memory_used(&used, NULL));
+        CHECK_INT(used, 0);
+        CHECK_OK(gpul_stream_destroy(&next));
+        CHECK_OK(gpul_stream_destroy(&busy));
+    }
+    free(host);
+}
+
+/* Many streams at a time: each array is freed in its own stream's order, and without a wait while that is there. */
+static void test_many_streams(void) {
+    enum { MANY = 300 };
+    static gpul_stream s[MANY];
+    static gpul_array a[MANY];
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < MANY; i++) CHECK_OK(gpul_stream_create(&s[i], GPUL_STREAM_NON_BLOCKING));
+        for (int i = 0; i < MANY; i++) CHECK_OK(gpul_device_array(&a[i], GPUL_U8, gpul_1d(64), s[i]));
+        for (int i = 0; i < MANY; i++) CHECK(a[i].stream_number != 0 && a[i].stream == s[i]);
+        for (int i = 0; i < MANY; i += 2) CHECK_OK(gpul_stream_destroy(&s[i]));
+        for (int i = 0; i < MANY; i++) {
+#ifdef GPULITE_CPU_STANDIN
+            const long waits = standin_calls("cudaDeviceSynchronize");
+#endif
+            CHECK_OK(gpul_free(&a[i]));
+#ifdef GPULITE_CPU_STANDIN
+            CHECK_INT(standin_calls("cudaDeviceSynchronize") - waits, i % 2 == 0);
+#endif
+        }
+        for (int i = 0; i < MANY; i++) CHECK_OK(gpul_stream_destroy(&s[i]));
+    }
+}
+
+/* The answer to a question of the caller's is no error that stops a call. */
+static void test_not_ready(void) {
+    gpul_stream s = NULL;
+    gpul_array a = GPUL_ZERO;
+    int32_t done = -1;
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    CHECK_OK(gpul_device_array(&a, GPUL_F64, gpul_1d(1 << 20), NULL));
+    CHECK_OK(gpul_device_synchronize());
+    for (int k = 0; k < 50; k++) CHECK_OK(gpul_fill(&a, k, s));
+    if (cudaStreamQuery(s) == cudaErrorNotReady) {
+        CHECK_OK(gpul_fill(&a, 3, s));
+        CHECK_INT(cudaPeekAtLastError(), cudaErrorNotReady); /* the caller's, and left there */
+        CHECK_OK(gpul_stream_query(&done, s));
+        CHECK_INT(cudaPeekAtLastError(), cudaErrorNotReady);
+        (void)cudaGetLastError();
+    }
+    CHECK_OK(gpul_stream_synchronize(s));
+    CHECK_OK(gpul_stream_query(&done, s));
+    CHECK_INT(done, 1);
+    CHECK_OK(gpul_free(&a));
+    CHECK_OK(gpul_stream_destroy(&s));
+}
+
 static void test_events(void) {
     gpul_event a = NULL, b = NULL;
     gpul_stream s = NULL;
@@ -87,15 +165,15 @@ static void test_events(void) {
     CHECK_OK(gpul_fill(&x, 1, s));
     CHECK_OK(gpul_event_record(b, s));
     CHECK_OK(gpul_event_synchronize(b));
-    CHECK_OK(gpul_event_query(b, &done));
+    CHECK_OK(gpul_event_query(&done, b));
     CHECK_INT(done, 1);
     CHECK_OK(gpul_event_seconds(&seconds, a, b));
     CHECK(seconds >= 0 && seconds < 60);
     CHECK_FAILS(gpul_event_create(NULL), GPUL_ERROR_ARGUMENT, "gpul_event_create", "out");
     CHECK_FAILS(gpul_event_record(NULL, s), GPUL_ERROR_ARGUMENT, "gpul_event_record", "event");
     CHECK_FAILS(gpul_event_synchronize(NULL), GPUL_ERROR_ARGUMENT, "gpul_event_synchronize", "event");
-    CHECK_FAILS(gpul_event_query(NULL, &done), GPUL_ERROR_ARGUMENT, "gpul_event_query", "event");
-    CHECK_FAILS(gpul_event_query(a, NULL), GPUL_ERROR_ARGUMENT, "gpul_event_query", "done");
+    CHECK_FAILS(gpul_event_query(&done, NULL), GPUL_ERROR_ARGUMENT, "gpul_event_query", "event");
+    CHECK_FAILS(gpul_event_query(NULL, a), GPUL_ERROR_ARGUMENT, "gpul_event_query", "done");
     CHECK_FAILS(gpul_event_seconds(NULL, a, b), GPUL_ERROR_ARGUMENT, "gpul_event_seconds", "seconds");
     CHECK_FAILS(gpul_event_seconds(&seconds, NULL, b), GPUL_ERROR_ARGUMENT, "gpul_event_seconds", "start");
     CHECK_FAILS(gpul_event_seconds(&seconds, a, NULL), GPUL_ERROR_ARGUMENT, "gpul_event_seconds", "stop");
@@ -125,7 +203,7 @@ static void test_timers(void) {
         if (host) t = gpul_host_timer();
         CHECK_OK(gpul_stream_create(&s, 0));
         CHECK_OK(gpul_device_array(&x, GPUL_F32, gpul_1d(1000), NULL));
-        CHECK_OK(gpul_timer_seconds(&t, &seconds));
+        CHECK_OK(gpul_timer_seconds(&seconds, &t));
         CHECK_NEAR(seconds, 0, 0);
         from = gpul_host_seconds();
         for (int k = 0; k < 3 * GPUL_TIMER_REGIONS + 5; k++) { /* more regions than there are slots */
@@ -134,9 +212,9 @@ static void test_timers(void) {
             CHECK_OK(gpul_timer_stop(&t, s));
         }
         CHECK_INT(t.regions, 3 * GPUL_TIMER_REGIONS + 5);
-        CHECK_OK(gpul_timer_seconds(&t, &seconds));
+        CHECK_OK(gpul_timer_seconds(&seconds, &t));
         CHECK(seconds >= 0 && seconds <= gpul_host_seconds() - from + 1e-3);
-        CHECK_OK(gpul_timer_seconds(&t, &more));
+        CHECK_OK(gpul_timer_seconds(&more, &t));
         CHECK_NEAR(more, seconds, 0);
         GPUL_TIMED(t, s) {
             double until = gpul_host_seconds() + (host ? 0.01 : 0);
@@ -144,7 +222,7 @@ static void test_timers(void) {
             while (gpul_host_seconds() < until)
                 ;
         }
-        CHECK_OK(gpul_timer_seconds(&t, &more));
+        CHECK_OK(gpul_timer_seconds(&more, &t));
         CHECK(more >= seconds + (host ? 0.01 : 0));
         CHECK_INT(t.regions, 3 * GPUL_TIMER_REGIONS + 6);
         CHECK_OK(gpul_timer_start(&t, s));
@@ -153,7 +231,7 @@ static void test_timers(void) {
         CHECK_FAILS(gpul_timer_stop(&t, s), GPUL_ERROR_ARGUMENT, "gpul_timer_stop", "timer");
         CHECK_OK(gpul_timer_reset(&t));
         CHECK_INT(t.regions, 0);
-        CHECK_OK(gpul_timer_seconds(&t, &seconds));
+        CHECK_OK(gpul_timer_seconds(&seconds, &t));
         CHECK_NEAR(seconds, 0, 0);
         CHECK_OK(gpul_timer_start(&t, s));
         CHECK_OK(gpul_timer_stop(&t, s));
@@ -169,13 +247,47 @@ static void test_timers(void) {
         CHECK_FAILS(gpul_timer_start(NULL, NULL), GPUL_ERROR_ARGUMENT, "gpul_timer_start", "timer");
         CHECK_FAILS(gpul_timer_stop(NULL, NULL), GPUL_ERROR_ARGUMENT, "gpul_timer_stop", "timer");
         CHECK_FAILS(gpul_timer_stop(&t, NULL), GPUL_ERROR_ARGUMENT, "gpul_timer_stop", "timer");
-        CHECK_FAILS(gpul_timer_seconds(NULL, &seconds), GPUL_ERROR_ARGUMENT, "gpul_timer_seconds", "timer");
-        CHECK_FAILS(gpul_timer_seconds(&t, NULL), GPUL_ERROR_ARGUMENT, "gpul_timer_seconds", "seconds");
+        CHECK_FAILS(gpul_timer_seconds(&seconds, NULL), GPUL_ERROR_ARGUMENT, "gpul_timer_seconds", "timer");
+        CHECK_FAILS(gpul_timer_seconds(NULL, &t), GPUL_ERROR_ARGUMENT, "gpul_timer_seconds", "seconds");
         CHECK_FAILS(gpul_timer_reset(NULL), GPUL_ERROR_ARGUMENT, "gpul_timer_reset", "timer");
         CHECK_OK(gpul_timer_free(NULL));
         CHECK_NEAR(seconds, -3, 0);
         CHECK_OK(gpul_timer_start(&t, NULL)); /* freed while it runs */
         CHECK_OK(gpul_timer_free(&t));
+    }
+    { /* nested, and with failures that nobody looks at in between */
+        gpul_timer t = GPUL_ZERO, u = GPUL_ZERO;
+        double seconds = -3;
+        int blocks = 0;
+        GPUL_TIMED(t, NULL) {
+            GPUL_TIMED(u, NULL) { blocks++; }
+        }
+        CHECK_OK(gpul_timer_seconds(&seconds, &u));
+        CHECK_OK(gpul_timer_seconds(&seconds, &t));
+        CHECK_OK(gpul_timer_start(&t, NULL));
+        GPUL_TIMED(t, NULL) { blocks++; } /* runs already */
+        CHECK_INT(blocks, 2);
+        seconds = -3;
+        CHECK_FAILS(gpul_timer_seconds(&seconds, &t), GPUL_ERROR_ARGUMENT, "gpul_timer_seconds", "GPUL_ERROR_ARGUMENT");
+        CHECK_FAILS(gpul_timer_seconds(&seconds, &t), GPUL_ERROR_ARGUMENT, "gpul_timer_seconds", NULL);
+        CHECK_NEAR(seconds, -3, 0);
+        CHECK_OK(gpul_timer_reset(&t));
+        CHECK_OK(gpul_timer_seconds(&seconds, &t));
+        CHECK_NEAR(seconds, 0, 0);
+#ifdef GPULITE_CPU_STANDIN
+        for (long k = 1; k <= 2; k++) { /* the start's, then the stop's */
+            standin_fail("cudaEventRecord", k, cudaErrorUnknown, STANDIN_ONCE);
+            GPUL_TIMED(u, NULL) { blocks++; }
+            standin_fail_clear();
+            CHECK_FAILS(gpul_timer_seconds(&seconds, &u), GPUL_ERROR_CUDA, "gpul_timer_seconds", "GPUL_ERROR_CUDA");
+            if (k == 2) CHECK_OK(gpul_timer_stop(&u, NULL));
+            CHECK_OK(gpul_timer_reset(&u));
+        }
+        CHECK_INT(blocks, 4);
+        CHECK_INT(cudaPeekAtLastError(), cudaSuccess);
+#endif
+        CHECK_OK(gpul_timer_free(&t));
+        CHECK_OK(gpul_timer_free(&u));
     }
     {
         const double a = gpul_host_seconds(), b = gpul_host_seconds();
@@ -201,9 +313,9 @@ static void enqueue(problem *p, gpul_stream s) {
     CHECK_OK(gpul_vecadd(&p->filled, &p->filled, &p->a, s));
     CHECK_OK(gpul_transpose(&t, &p->a));
     CHECK_OK(gpul_copy(&p->turned, &t, s));
-    CHECK_OK(gpul_gemv(2, &p->a, &p->x, 0, &p->y, s));
+    CHECK_OK(gpul_gemv(&p->y, 2, &p->a, &p->x, 0, s));
     CHECK_OK(gpul_matmul(&p->C, &p->a, &t, s));
-    CHECK_OK(gpul_gemm(0.5, &p->a, &p->turned, 1, &p->C, s));
+    CHECK_OK(gpul_gemm(&p->C, 0.5, &p->a, &p->turned, 1, s));
     CHECK_OK(gpul_reduce(&p->total, &p->z, GPUL_SUM, GPUL_ALL_AXES, s));
     CHECK_OK(gpul_reduce(&p->axis, &p->a, GPUL_MEAN, 0, s));
     CHECK_OK(gpul_reduce(&p->arg, &p->z, GPUL_ARGMAX, GPUL_ALL_AXES, s));
@@ -215,6 +327,41 @@ static void enqueue(problem *p, gpul_stream s) {
     o.weights = &p->w;
     CHECK_OK(gpul_histogram_ex(&p->weighted, &p->z, &o, s));
     CHECK_OK(gpul_copy_to_host(p->host_out.data, &p->sum, s));
+}
+
+/* What a capture cannot hold is refused before anything is captured, and the capture goes on. */
+static void test_captured_refusals(void) {
+    float *host = (float *)calloc(100, 4);
+    gpul_array a = GPUL_ZERO, b = GPUL_ZERO, pinned = GPUL_ZERO, zero = GPUL_ZERO;
+    const int64_t at[1] = {5};
+    gpul_stream s = NULL;
+    cudaGraph_t graph = NULL;
+    double value = -7;
+    float one = -7;
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    CHECK_OK(gpul_device_array(&a, GPUL_F32, gpul_1d(100), NULL));
+    CHECK_OK(gpul_fill(&a, 1, NULL));
+    CHECK_OK(gpul_pinned_array(&pinned, GPUL_F32, gpul_1d(100)));
+    CHECK_OK(gpul_device_synchronize());
+    CHECK_CUDA(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
+    CHECK_FAILS(gpul_copy_to_device(&a, host, s), GPUL_ERROR_MEMORY, "gpul_copy_to_device", "pageable");
+    CHECK_FAILS(gpul_copy_to_host(host, &a, s), GPUL_ERROR_MEMORY, "gpul_copy_to_host", "pageable");
+    CHECK_FAILS(gpul_to_device(&b, host, GPUL_F32, gpul_1d(100), s), GPUL_ERROR_MEMORY, "gpul_to_device", "pageable");
+    CHECK_BYTES(&b, &zero, sizeof b);
+    CHECK_FAILS(gpul_reduce_host(&value, GPUL_F64, &a, GPUL_SUM, s), GPUL_ERROR_ARGUMENT, "gpul_reduce_host",
+                "captured");
+    CHECK_FAILS(gpul_get(&one, &a, at, s), GPUL_ERROR_ARGUMENT, "gpul_get", "captured");
+    CHECK_FAILS(gpul_set(&a, at, &one, s), GPUL_ERROR_ARGUMENT, "gpul_set", "captured");
+    CHECK(value == -7 && one == -7);
+    CHECK_OK(gpul_copy_to_device(&a, pinned.data, s));
+    CHECK_CUDA(cudaStreamEndCapture(s, &graph));
+    CHECK_CUDA(cudaGraphDestroy(graph));
+    CHECK_OK(gpul_copy_to_device(&a, host, s));
+    CHECK_OK(gpul_stream_synchronize(s));
+    CHECK_OK(gpul_free(&a));
+    CHECK_OK(gpul_free(&pinned));
+    CHECK_OK(gpul_stream_destroy(&s));
+    free(host);
 }
 
 static void test_graph(void) {
@@ -338,7 +485,7 @@ static void test_nothing_waits(void) { /* no operation synchronises: after it, i
     for (long k = 0; k < standin_trace_count(); k++)
         for (int w = 0; w < COUNT_OF(waits); w++)
             if (strcmp(standin_trace_name(k), waits[w]) == 0) FAIL("an operation called %s", waits[w]);
-    CHECK_OK(gpul_stream_query(s, &done));
+    CHECK_OK(gpul_stream_query(&done, s));
     CHECK_OK(gpul_stream_synchronize(s));
     CHECK_OK(gpul_free(&a));
     CHECK_OK(gpul_free(&out));
@@ -353,8 +500,12 @@ int main(void) {
     RUN(test_streams_basic);
     RUN(test_ordering);
     RUN(test_destroy_while_busy);
+    RUN(test_free_after_destroy);
+    RUN(test_many_streams);
+    RUN(test_not_ready);
     RUN(test_events);
     RUN(test_timers);
+    RUN(test_captured_refusals);
     RUN(test_graph);
 #ifdef GPULITE_CPU_STANDIN
     RUN(test_orders);

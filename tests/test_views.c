@@ -45,7 +45,7 @@ static void test_slice(void) {
     CHECK_OK(gpul_slice(&v, &a, 0, 0, 4, INT64_MAX)); /* a huge step is one element */
     CHECK_INT(v.shape[0], 1);
     CHECK_OK(gpul_slice(&v, &a, 0, 1, 4, 1));
-    CHECK_OK(gpul_slice(&v, &v, 2, 2, 6, 3)); /* a view may replace itself */
+    CHECK_OK(gpul_slice(&v, &v, -1, 2, 6, 3)); /* the last axis; a view may replace itself */
     {
         const int64_t shape[3] = {3, 5, 2}, strides[3] = {30, 6, 3};
         expect(&v, &a, 3, shape, strides, 32);
@@ -54,7 +54,7 @@ static void test_slice(void) {
     CHECK_FAILS(gpul_slice(NULL, &a, 0, 0, 1, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "view");
     CHECK_FAILS(gpul_slice(&v, NULL, 0, 0, 1, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "a");
     CHECK_FAILS(gpul_slice(&v, &a, 3, 0, 1, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "axis");
-    CHECK_FAILS(gpul_slice(&v, &a, -1, 0, 1, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "axis");
+    CHECK_FAILS(gpul_slice(&v, &a, -4, 0, 1, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "axis = -4, but a has");
     CHECK_FAILS(gpul_slice(&v, &a, 0, -1, 1, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "start");
     CHECK_FAILS(gpul_slice(&v, &a, 0, 3, 2, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "stop");
     CHECK_FAILS(gpul_slice(&v, &a, 0, 0, 5, 1), GPUL_ERROR_ARGUMENT, "gpul_slice", "stop");
@@ -72,8 +72,10 @@ static void test_index(void) {
     expect(&v, &a, 2, shape0, strides0, 90);
     CHECK_OK(gpul_index(&v, &a, 1, 2));
     expect(&v, &a, 2, shape1, strides1, 12);
-    CHECK_OK(gpul_index(&v, &v, 1, 5));
-    CHECK_OK(gpul_index(&v, &v, 0, 1));
+    CHECK_OK(gpul_index(&v, &a, -2, 2));
+    expect(&v, &a, 2, shape1, strides1, 12);
+    CHECK_OK(gpul_index(&v, &v, -1, 5));
+    CHECK_OK(gpul_index(&v, &v, -1, 1));
     expect(&v, &a, 0, NULL, NULL, 47);
     CHECK_FAILS(gpul_index(&v, &v, 0, 0), GPUL_ERROR_ARGUMENT, "gpul_index", "axis"); /* no axis left */
     CHECK_FAILS(gpul_index(NULL, &a, 0, 0), GPUL_ERROR_ARGUMENT, "gpul_index", "view");
@@ -81,6 +83,7 @@ static void test_index(void) {
     CHECK_FAILS(gpul_index(&v, &a, 0, 4), GPUL_ERROR_ARGUMENT, "gpul_index", "i");
     CHECK_FAILS(gpul_index(&v, &a, 0, -1), GPUL_ERROR_ARGUMENT, "gpul_index", "-1");
     CHECK_FAILS(gpul_index(&v, &a, 3, 0), GPUL_ERROR_ARGUMENT, "gpul_index", "axis");
+    CHECK_FAILS(gpul_index(&v, &a, -4, 0), GPUL_ERROR_ARGUMENT, "gpul_index", "axis = -4");
     CHECK_FAILS(gpul_index(&a, &a, 0, 0), GPUL_ERROR_ARGUMENT, "gpul_index", "view");
     CHECK_OK(gpul_free(&a));
     e = make(gpul_2d(3, 0));
@@ -219,7 +222,7 @@ static void test_split(void) {
     for (int64_t parts = 1; parts <= 16; parts++) {
         int64_t from = 0;
         memset(v, 0, sizeof v);
-        CHECK_OK(gpul_split(v, parts, &a, 1));
+        CHECK_OK(gpul_split(v, parts, &a, parts % 2 ? 1 : -1));
         for (int64_t p = 0; p < parts; p++) {
             int64_t shape[2] = {3, 0};
             const int64_t strides[2] = {11, 1};
@@ -234,6 +237,7 @@ static void test_split(void) {
     CHECK_FAILS(gpul_split(v, -3, &a, 0), GPUL_ERROR_ARGUMENT, "gpul_split", "-3");
     CHECK_FAILS(gpul_split(v, 2, NULL, 0), GPUL_ERROR_ARGUMENT, "gpul_split", "a");
     CHECK_FAILS(gpul_split(v, 2, &a, 2), GPUL_ERROR_ARGUMENT, "gpul_split", "axis");
+    CHECK_FAILS(gpul_split(v, 2, &a, GPUL_ALL_AXES), GPUL_ERROR_ARGUMENT, "gpul_split", "axis");
     CHECK_OK(gpul_free(&a));
 }
 

@@ -1259,7 +1259,7 @@ template <class T> static bool build_gemv(Case &k, int64_t rows, int64_t cols, b
     const gpul_array v = wrap(x, type_of<T>::dtype, gpul_1d(cols));
     gpul_array out = wrap(y, type_of<T>::dtype, gpul_1d(rows));
     k.add(
-        "gpulite", [=]() mutable { return ours_ok(gpul_gemv(1.0, &a, &v, 0.0, &out, stream)); }, check);
+        "gpulite", [=]() mutable { return ours_ok(gpul_gemv(&out, 1.0, &a, &v, 0.0, stream)); }, check);
     const int m = int(rows), n = int(cols), lda = row_major ? n : m;
     const cublasOperation_t t = row_major ? CUBLAS_OP_T : CUBLAS_OP_N, other = row_major ? CUBLAS_OP_N : CUBLAS_OP_T;
     const cublasComputeType_t how = sizeof(T) == 8 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
@@ -1548,7 +1548,7 @@ static void host_cases() {
             const gpul_array a = wrap(big_a, GPUL_F32, row_major ? gpul_2d(128, 128) : gpul_2d_f(128, 128));
             const gpul_array x = wrap(big_b, GPUL_F32, gpul_1d(128));
             gpul_array y = wrap(big_c, GPUL_F32, gpul_1d(128));
-            return std::function<bool()>([=]() mutable { return ours_ok(gpul_gemv(1.0, &a, &x, 0.0, &y, stream)); });
+            return std::function<bool()>([=]() mutable { return ours_ok(gpul_gemv(&y, 1.0, &a, &x, 0.0, stream)); });
         });
     for (int64_t bins : {64, 4096})
         host_case("histogram", "f32", text("n=10000 bins=%lld", (long long)bins), [=]() {

@@ -99,7 +99,7 @@ class Gpulite:
             "fill": [a, ctypes.c_double, s],
             "reduce": [a, a, ctypes.c_int32, ctypes.c_int32, s],
             "dot": [a, a, a, s],
-            "gemv": [ctypes.c_double, a, a, ctypes.c_double, a, s],
+            "gemv": [a, ctypes.c_double, a, a, ctypes.c_double, s],
             "matmul": [a, a, a, s],
             "histogram": [a, a, ctypes.c_double, ctypes.c_double, s],
         }.items():
@@ -325,7 +325,7 @@ def reduction(case, dtype, power):
         call = (
             gpulite.bind("dot", *g, gpulite.wrap(y, dtype, (n,)))
             if case == "dot"
-            else gpulite.bind("reduce", *g, gpulite.OP[case], -1)
+            else gpulite.bind("reduce", *g, gpulite.OP[case], -(2**31))
         )
         contenders.append(Contender("gpulite", call, lambda _: check(out)))
     return n * SIZE[dtype] * (2 if case == "dot" else 1), n, contenders
@@ -403,11 +403,11 @@ def gemv(case, dtype, rows, cols):
     if gpulite:
         calls["gpulite"] = gpulite.bind(
             "gemv",
+            gpulite.wrap(out, dtype, (rows,)),
             1.0,
             gpulite.wrap(a, dtype, (rows, cols), 0 if case == "gemv-row" else 1),
             gpulite.wrap(x, dtype, (cols,)),
             0.0,
-            gpulite.wrap(out, dtype, (rows,)),
         )
     return (
         (rows * cols + rows + cols) * SIZE[dtype],
