@@ -913,22 +913,23 @@ typedef struct gpul__reduce_problem {
 
 enum { GPUL__REDUCE_ROWS = 0, GPUL__REDUCE_SHORT = 1, GPUL__REDUCE_COLUMNS = 2 }; /* kernels */
 typedef struct gpul__reduce_plan {
-    int32_t kernel, threads, outputs_at_once;
-    int64_t blocks, shared_bytes;
-    int64_t partials, counters; /* partial results that pass between blocks, and counters, zero before and after */
     /* the tree: see gpulite_kernels.cu */
     int64_t tile_rows;
     int32_t warp_tiles, block_tiles, row_step;
     /* the blocks' work: `jobs` sets of outputs, the tiles of each shared out among `splits` blocks */
-    int64_t jobs;
     int32_t splits;
-    int32_t dense;  /* rows, short: elements lie side by side */
-    int32_t vector; /* rows, columns: and every access of 16 bytes is aligned */
-    int32_t warps;  /* rows: of an output */
-    int32_t lanes;  /* short: threads of an output; columns: lanes of a warp tile that have elements */
-    int32_t tiles;  /* rows: block tiles of a block; columns: warp tiles of a block one after the other, ... */
-    int32_t tiles_at_once, width, depth,
-        deep; /* columns: ... and side by side; threads along the outputs and along n */
+    int64_t jobs;
+    int32_t dense;                       /* rows, short: elements lie side by side */
+    int32_t vector;                      /* and every access of 16 bytes is aligned; columns: alone */
+    int32_t warps;                       /* rows: of an output */
+    int32_t lanes;                       /* short: threads of an output; columns: lanes that have elements */
+    int32_t tiles;                       /* rows: block tiles of a block; columns: warp tiles, one after the other, */
+    int32_t tiles_at_once, width, depth; /* and side by side; threads along the outputs, and along n */
+    int32_t deep, passes;                /* columns: see gpul__reduce_column_tile; times that a thread does it */
+    /* the launch */
+    int32_t kernel, threads, outputs_at_once;
+    int64_t blocks, shared_bytes;
+    int64_t partials, counters; /* partial results that pass between blocks, and counters, zero before and after */
 } gpul__reduce_plan;
 
 typedef struct gpul__reducer {

@@ -755,7 +755,7 @@ template <> struct gpul__input<gpul__none> { typedef gpul__none Element; };
  * Where block tiles of one output run in different blocks, the block that finishes last combines them: one launch. */
 #define GPUL__REDUCE_THREADS 256
 enum { gpul__warps = GPUL__REDUCE_THREADS / 32 }; /* of a block; warp tiles of a block tile */
-enum { gpul__short_outputs = 4 };                 /* of a thread of the short kernel at once */
+enum { gpul__short_outputs = 8 };                 /* of a thread of the short kernel at once */
 enum { gpul__most_tiles = 32 };                   /* block tiles of a block of the rows kernel: a warp combines them */
 
 /* The lane's elements are folded one after the other, unless the operation has a fold of its own. */
@@ -789,14 +789,21 @@ struct gpul__reduce_layout {
     gpul__reduce_problem problem;
     double reduce_inverse[GPUL_MAX_DIMS], outer_inverse[GPUL_MAX_DIMS];
 };
+/* A kernel's arguments. What every block needs comes first: it waits for each line of these that it reads. */
 template <typename Op> struct gpul__reduce_view {
-    gpul__reduce_layout layout;
-    gpul__reduce_plan plan;
-    gpul__extent x_extent, y_extent;
+    const typename Op::X *x;
+    const typename Op::Y *y;
     typename Op::Acc *partials;
     uint32_t *counters;
-    int32_t zero; /* for gpul__hold */
+    void *out;
+    int64_t n, outputs, x_outer, out_outer; /* strides of the innermost outer dimension */
+    int64_t x_stride, y_stride;             /* of the innermost reduced dimension */
+    gpul_dtype out_dtype;
+    int32_t outer_ndim, zero; /* zero: for gpul__hold */
+    gpul__reduce_plan plan;
     Op op;
+    gpul__extent x_extent, y_extent;
+    gpul__reduce_layout layout;
 };
 
 template <typename Acc> static __device__ __forceinline__ Acc gpul__shuffle(Acc a, int distance, bool down) {
@@ -873,9 +880,8 @@ static __device__ __noinline__ gpul__reduce_place gpul__reduce_output_of(const g
 }
 template <typename View>
 static __device__ __forceinline__ gpul__reduce_place gpul__reduce_output(const View &v, int64_t output) {
-    const gpul__reduce_problem &p = v.layout.problem;
-    if (p.outer_ndim > 1) return gpul__reduce_output_of(v.layout, output);
-    const gpul__reduce_place place = {output * p.x_outer[0], output * p.out_stride[0]};
+    if (v.outer_ndim > 1) return gpul__reduce_output_of(v.layout, output);
+    const gpul__reduce_place place = {output * v.x_outer, output * v.out_outer};
     return place;
 }
 
@@ -965,8 +971,8 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     typedef typename Op::Y Y;
     enum { kN = 16 / sizeof(X), kRow = 32 * kN };
     enum { kFlight = kO > 1 ? 2 : gpul__size_of<Y>::bytes > 0 || kN > 8 ? 4 : 8, kFew = kO > 1 ? 1 : kFlight / 2 };
-    const Y *const y = static_cast<const Y *>(v.layout.problem.y);
-    const gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.layout.problem.n, v.plan, tile);
+    const Y *const y = v.y;
+    const gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.n, v.plan, tile);
     const int first = int(threadIdx.x % 32) * int(kN), step = v.plan.row_step * int(kRow);
     typename Op::Lane lane[kO];
     Op op = v.op;
@@ -1023,7 +1029,7 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     GPUL__UNROLL_NOT
     for (; at < span.length; at += step) {
         const int count = span.length - at;
-        const int64_t i = span.begin + at, y_stride = v.layout.problem.y_stride;
+        const int64_t i = span.begin + at, y_stride = v.y_stride;
         const gpul__pack<Y, kN> vy =
             gpul__gather_of<Y, kN>::get(gpul__has<Y>() ? y + i * y_stride : y, y_stride, count);
         GPUL__UNROLL
@@ -1054,10 +1060,10 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
     const gpul__reduce_share share = gpul__reduce_share_of(p, gpul__has<typename Op::Y>());
     const int warps = p.warps, sets = gpul__warps / warps; /* of outputs, side by side */
     const int from = int(share.part) * p.tiles, to = from + p.tiles < p.block_tiles ? from + p.tiles : p.block_tiles;
-    const int64_t outputs = v.layout.problem.outputs, n = v.layout.problem.n, first = int64_t(share.job) * sets * kO;
+    const int64_t outputs = v.outputs, n = v.n, first = int64_t(share.job) * sets * kO;
     const int64_t mine = first + warp / warps * kO;
-    void *const out = v.layout.problem.out;
-    const gpul_dtype dtype = v.layout.problem.out_dtype;
+    void *const out = v.out;
+    const gpul_dtype dtype = v.out_dtype;
     gpul__await();
     GPUL__UNROLL_NOT
     for (int block_tile = from; block_tile < to; ++block_tile) {
@@ -1066,9 +1072,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         if (tile < p.warp_tiles && mine < outputs) {
             const typename Op::X *x[kO];
             GPUL__UNROLL
-            for (int o = 0; o < kO; ++o)
-                x[o] = static_cast<const typename Op::X *>(v.layout.problem.x) +
-                       gpul__reduce_output(v, mine + o < outputs ? mine + o : mine).x;
+            for (int o = 0; o < kO; ++o) x[o] = v.x + gpul__reduce_output(v, mine + o < outputs ? mine + o : mine).x;
             gpul__reduce_warp_tile<kO>(v, x, tile, results);
         } else {
             GPUL__UNROLL
@@ -1175,11 +1179,11 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     typedef typename Op::Y Y;
     typedef typename Op::Acc Acc;
     enum { kN = 16 / sizeof(X), kF = gpul__short_outputs };
-    const int lanes = v.plan.lanes, lane = int(threadIdx.x) & (lanes - 1), length = int(v.layout.problem.n);
+    const int lanes = v.plan.lanes, lane = int(threadIdx.x) & (lanes - 1), length = int(v.n);
     const int step = GPUL__REDUCE_THREADS / lanes;
     const int64_t first = int64_t(blockIdx.x) * (int(kF) * step) + int(threadIdx.x) / lanes;
-    const int64_t outputs = v.layout.problem.outputs;
-    const Y *const y = static_cast<const Y *>(v.layout.problem.y);
+    const int64_t outputs = v.outputs;
+    const Y *const y = v.y;
     const X *x[kF];
     Op op[kF];
     typename Op::Lane acc[kF];
@@ -1187,7 +1191,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     GPUL__UNROLL
     for (int u = 0; u < int(kF); ++u) { /* beyond the last output, the last again */
         const int64_t output = first + u * step < outputs ? first + u * step : outputs - 1;
-        x[u] = static_cast<const X *>(v.layout.problem.x) + gpul__reduce_output(v, output).x;
+        x[u] = v.x + gpul__reduce_output(v, output).x;
         op[u] = v.op;
         if (length > 0) op[u].begin(x[u]);
         acc[u] = op[u].start();
@@ -1197,17 +1201,24 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
         const int count = length - i;
         gpul__pack<X, kN> vx[kF];
         gpul__pack<Y, kN> vy;
-        if (v.plan.dense) {
-            gpul__fetch<X, kN> fx[kF];
+        if (v.plan.vector && count >= int(kN)) {
+            GPUL__UNROLL
+            for (int u = 0; u < int(kF); ++u) vx[u] = gpul__load<kN>(x[u] + i);
+            vy = gpul__load<kN>(gpul__has<Y>() ? y + i : y);
+        } else if (v.plan.dense) {
             gpul__fetch<Y, kN> fy;
-            GPUL__UNROLL
-            for (int u = 0; u < int(kF); ++u) fx[u].ask(x[u] + i, v.x_extent);
             fy.ask(gpul__has<Y>() ? y + i : y, v.y_extent);
-            vy = fy.take(gpul__has<Y>() ? y + i : y, count);
             GPUL__UNROLL
-            for (int u = 0; u < int(kF); ++u) vx[u] = fx[u].take(x[u] + i, count);
+            for (int h = 0; h < int(kF); h += kF / 2) {
+                gpul__fetch<X, kN> fx[kF / 2];
+                GPUL__UNROLL
+                for (int u = 0; u < int(kF) / 2; ++u) fx[u].ask(x[h + u] + i, v.x_extent);
+                GPUL__UNROLL
+                for (int u = 0; u < int(kF) / 2; ++u) vx[h + u] = fx[u].take(x[h + u] + i, count);
+            }
+            vy = fy.take(gpul__has<Y>() ? y + i : y, count);
         } else {
-            const int64_t y_stride = v.layout.problem.y_stride;
+            const int64_t y_stride = v.y_stride;
             vy = gpul__gather_of<Y, kN>::get(gpul__has<Y>() ? y + i * y_stride : y, y_stride, count);
             GPUL__UNROLL
             for (int u = 0; u < int(kF); ++u) vx[u] = gpul__reduce_gather<X, kN>(v.layout, x[u], i, count);
@@ -1227,8 +1238,8 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
         const int64_t output = first + (mine + u) * step;
         if (u >= left || output >= outputs) continue;
         /* the lanes beyond hold the identity; once stands for every time */
-        v.op.store(v.layout.problem.out, gpul__reduce_output(v, output).out, v.layout.problem.out_dtype,
-                   v.op.combine(results[u], v.op.identity()), v.layout.problem.n);
+        v.op.store(v.out, gpul__reduce_output(v, output).out, v.out_dtype, v.op.combine(results[u], v.op.identity()),
+                   v.n);
     }
 }
 
@@ -1247,9 +1258,9 @@ template <typename X, int kC> struct gpul__reduce_columns_of {
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c) {
             output[c] = v.plan.vector ? first + side * kC + c : first + c * v.plan.width + side;
-            const bool there = any && output[c] < v.layout.problem.outputs;
+            const bool there = any && output[c] < v.outputs;
             count += there ? 1 : 0;
-            x[c] = static_cast<const X *>(v.layout.problem.x) + gpul__reduce_output(v, there ? output[c] : 0).x;
+            x[c] = v.x + gpul__reduce_output(v, there ? output[c] : 0).x;
         }
     }
 };
@@ -1260,8 +1271,8 @@ template <int kC, int kSets, int kN, typename X, typename Y, typename View>
 static __device__ __forceinline__ void gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns,
                                                          int64_t begin, int at, int step, int last,
                                                          X (&vx)[kSets][kC][kN], Y (&vy)[kSets][kN]) {
-    const int64_t stride = v.layout.problem.x_reduce[0], y_stride = v.layout.problem.y_stride;
-    const Y *const y = static_cast<const Y *>(v.layout.problem.y) + (gpul__has<Y>() ? begin * y_stride : 0);
+    const int64_t stride = v.x_stride, y_stride = v.y_stride;
+    const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
     if (v.plan.vector) {
         gpul__pack<X, kC> pack[kSets][kN];
         const X *const from = columns.x[0] + begin * stride;
@@ -1349,7 +1360,7 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
     typedef gpul__columns<X> Columns;
     enum { kN = 16 / sizeof(X), kLanes = Columns::kLanes, kSets = Columns::kAtOnce, kRow = 32 * kN };
     const bool deep = v.plan.deep != 0;
-    const gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.layout.problem.n, v.plan, tile);
+    const gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.n, v.plan, tile);
     const int first = lane * kN, row = v.plan.row_step * kRow;
     const int step = deep ? row : int(kN), next = deep ? kLanes * row : row;
     Op op[kC];
@@ -1445,8 +1456,7 @@ gpul__reduce_slots(const gpul__reduce_view<Op> &v, const gpul__reduce_columns_of
                 GPUL__UNROLL
                 for (int c = 0; c < kC; ++c) {
                     const bool there = s + k < count && leaf + k < leaves && c < columns.count;
-                    next[k][c] = there ? v.partials[int64_t(leaf + k) * v.layout.problem.outputs + columns.output[c]]
-                                       : op.identity();
+                    next[k][c] = there ? v.partials[int64_t(leaf + k) * v.outputs + columns.output[c]] : op.identity();
                 }
             }
             GPUL__UNROLL
@@ -1484,22 +1494,31 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
     const gpul__reduce_share share = gpul__reduce_share_of(p, true);
     const int width = p.width, row = int(threadIdx.x) / width, side = int(threadIdx.x) - row * width;
     const gpul__reduce_columns_of<X, kC> columns(v, share.job, side, row < p.depth);
-    GPUL_SHARED(Acc, shared); /* kC for each thread; levels times kC for each of the first row; a flag */
+    GPUL_SHARED(Acc,
+                shared); /* kC for each thread; kC a level for each of the first row, and for each thread; a flag */
     Acc *const halves = shared + int(blockDim.x) * kC;
     const int threads = p.depth / p.tiles_at_once; /* of a warp tile */
-    const int lane = row % threads * (p.deep ? 1 : int(kLanes));
+    const int lane = row % threads * (p.deep ? 1 : int(kLanes)) * p.passes;
     const int first = int(share.part) * p.tiles * p.tiles_at_once; /* warp tile */
-    int levels = 0;                                                /* of the tree over a block's sets */
+    int levels = 0, pass_levels = 0; /* of the trees over a block's sets and a thread's passes */
     Acc acc[kC];
     while (1 << levels < p.tiles) ++levels;
-    uint32_t *const flag = reinterpret_cast<uint32_t *>(halves + levels * kC * width);
+    while (1 << pass_levels < p.passes) ++pass_levels;
+    Acc *const own = halves + levels * kC * width + threadIdx.x;
+    uint32_t *const flag =
+        reinterpret_cast<uint32_t *>(halves + levels * kC * width + pass_levels * kC * int(blockDim.x));
     gpul__await();
     GPUL__UNROLL_NOT
     for (int set = 0; set < p.tiles; ++set) {
         const int tile = first + set * p.tiles_at_once + row / threads;
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c) acc[c] = op.identity();
-        if (columns.count > 0 && tile < p.warp_tiles) gpul__reduce_column_tile(v, columns, tile, lane, acc);
+        GPUL__UNROLL_NOT
+        for (int pass = 0; pass < p.passes; ++pass) {
+            if (columns.count > 0 && tile < p.warp_tiles)
+                gpul__reduce_column_tile(v, columns, tile, lane + pass * (p.deep ? 1 : int(kLanes)), acc);
+            gpul__reduce_carry(op, acc, pass, pass_levels, own, int(blockDim.x));
+        }
         gpul__reduce_depth(op, acc, shared, row, width, p.depth);
         if (row == 0) gpul__reduce_carry(op, acc, set, levels, halves + side, width);
     }
@@ -1508,8 +1527,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
         const int parts = gpul__warps / (p.tiles * p.tiles_at_once), slots = 256 * parts;
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c)
-            if (row == 0 && c < columns.count)
-                v.partials[int64_t(share.part) * v.layout.problem.outputs + columns.output[c]] = acc[c];
+            if (row == 0 && c < columns.count) v.partials[int64_t(share.part) * v.outputs + columns.output[c]] = acc[c];
         if (!gpul__arrive_last(v.counters + share.job, uint32_t(p.splits), flag)) return;
         int used = 1;
         while (used < slots && used < p.splits) used *= 2;
@@ -1523,8 +1541,8 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
     GPUL__UNROLL
     for (int c = 0; c < kC; ++c)
         if (c < columns.count)
-            op.store(v.layout.problem.out, gpul__reduce_output(v, columns.output[c]).out, v.layout.problem.out_dtype,
-                     op.combine(acc[c], op.identity()), v.layout.problem.n); /* as in rows */
+            op.store(v.out, gpul__reduce_output(v, columns.output[c]).out, v.out_dtype,
+                     op.combine(acc[c], op.identity()), v.n); /* as in rows */
 }
 
 /* ---- launching ---- */
@@ -1559,6 +1577,17 @@ static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem
                                              gpul_stream stream, const Op &op) {
     gpul__reduce_view<Op> v;
     int64_t reach = 0;
+    v.x = static_cast<const typename Op::X *>(problem->x);
+    v.y = static_cast<const typename Op::Y *>(problem->y);
+    v.out = problem->out;
+    v.n = problem->n;
+    v.outputs = problem->outputs;
+    v.x_outer = problem->outer_ndim > 0 ? problem->x_outer[problem->outer_ndim - 1] : 0;
+    v.out_outer = problem->outer_ndim > 0 ? problem->out_stride[problem->outer_ndim - 1] : 0;
+    v.x_stride = problem->x_reduce[problem->reduce_ndim - 1];
+    v.y_stride = problem->y_stride;
+    v.out_dtype = problem->out_dtype;
+    v.outer_ndim = problem->outer_ndim;
     v.layout.problem = *problem;
     v.plan = *plan;
     v.partials = static_cast<typename Op::Acc *>(partials);
@@ -1957,8 +1986,16 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
         plan->lanes = gpul__power_of_two(gpul_ceil_div(n, vector), 32);
         const int64_t strips = gpul_ceil_div(outputs, each);
         const int32_t shallow = plan->lanes > sets ? plan->lanes / sets : 1;
-        plan->deep = strips * shallow * plan->warp_tiles < 2 * GPUL__REDUCE_THREADS * sms;
-        const int32_t threads = plan->deep ? plan->lanes : shallow; /* of a warp tile */
+        const int64_t round = 2 * GPUL__REDUCE_THREADS * sms, wanted = strips * plan->warp_tiles; /* times threads */
+        plan->deep = wanted * shallow < round;
+        int32_t threads = plan->deep ? plan->lanes : shallow, pass_levels = 0; /* of a warp tile */
+        plan->passes = 1;
+        while (!plan->deep && threads > 1 && plan->passes < 8 && wanted * threads / 2 >= round &&
+               each * (2 + pass_levels) * GPUL__REDUCE_THREADS * reducer->partial_bytes <= 44 * 1024) {
+            threads /= 2;
+            plan->passes *= 2;
+            ++pass_levels;
+        }
         plan->jobs = gpul_ceil_div(strips, GPUL__REDUCE_THREADS / threads);
         plan->width = int32_t(gpul_ceil_div(strips, plan->jobs));
         plan->tiles_at_once = 1;
@@ -1978,7 +2015,8 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
         }
         plan->splits = int32_t(gpul_ceil_div(plan->warp_tiles, plan->tiles * plan->tiles_at_once));
         plan->blocks = plan->jobs * plan->splits;
-        plan->shared_bytes = int64_t(each) * (plan->threads + levels * plan->width) * reducer->partial_bytes + 16;
+        plan->shared_bytes =
+            int64_t(each) * ((1 + pass_levels) * plan->threads + levels * plan->width) * reducer->partial_bytes + 16;
         if (plan->splits > 1) {
             plan->counters = plan->jobs;
             plan->partials = outputs * plan->splits;
@@ -2042,49 +2080,77 @@ template <typename T> struct gpul__value_of { typedef T type; };
 template <> struct gpul__value_of<gpul_f16> { typedef float type; };
 template <> struct gpul__value_of<gpul_bf16> { typedef float type; };
 
+/* what added to a product changes nothing, the sign of zero included */
+template <typename A> static __device__ __forceinline__ A gpul__minus_zero() { return A(0); }
+template <> __device__ __forceinline__ double gpul__minus_zero<double>() { return -0.0; }
 static __device__ __forceinline__ double gpul__absolute(double a) { return fabs(a); }
 static __device__ __forceinline__ int64_t gpul__absolute(int64_t a) { return a < 0 ? int64_t(-uint64_t(a)) : a; }
 
-/* sum, prod, abs-sum, sum of squares, count-nonzero and mean, by `kind` */
-enum { gpul__plain, gpul__magnitude, gpul__square, gpul__nonzero, gpul__product };
+/* sum, and mean by a flag */
 template <typename T, typename A = typename gpul__sum_of<T>::type>
 struct gpul__sum : gpul__reduction<gpul__sum<T, A>, T, A> {
-    typedef typename gpul__reduction<gpul__sum<T, A>, T, A>::Y Y;
-    int32_t kind;
     bool mean;
-    __device__ __forceinline__ A identity() const { return A(kind == gpul__product ? 1 : 0); }
-    __device__ __forceinline__ A combine(A a, A b) const {
-        return kind == gpul__product ? gpul__mul(a, b) : gpul__add(a, b);
-    }
-    __device__ __forceinline__ A fold(A acc, const T *x, const Y *, int count, int) const {
+    __device__ __forceinline__ A identity() const { return A(0); }
+    __device__ __forceinline__ A combine(A a, A b) const { return gpul__add(a, b); }
+    __device__ __forceinline__ A fold(A acc, const T *x, const gpul__none *, int count, int) const {
         enum { kN = 16 / sizeof(T) };
-#define GPUL__FOLD(type, expression)                                                                                   \
-    GPUL__UNROLL                                                                                                       \
-    for (int k = 0; k < kN; ++k) {                                                                                     \
-        const type v = gpul__widen<type>(x[k]);                                                                        \
-        if (k < count) acc = expression;                                                                               \
-    }
-        switch (kind) {
-        case gpul__plain: GPUL__FOLD(A, gpul__add(acc, v)) break;
-        case gpul__magnitude: GPUL__FOLD(A, gpul__add(acc, gpul__absolute(v))) break;
-        case gpul__square: GPUL__FOLD(A, gpul__multiply_add(v, v, acc)) break;
-        case gpul__nonzero: GPUL__FOLD(typename gpul__value_of<T>::type, gpul__add(acc, A(v != 0 ? 1 : 0))) break;
-        default: GPUL__FOLD(A, gpul__mul(acc, v)) break;
+        uint32_t bytes = 0; /* sixteen fit, and take half the additions */
+        GPUL__UNROLL
+        for (int k = 0; k < kN; ++k) {
+            if (k >= count) continue;
+            if (sizeof(T) == 1) bytes += gpul__widen<uint32_t>(x[k]);
+            else acc = gpul__add(acc, gpul__widen<A>(x[k]));
         }
-#undef GPUL__FOLD
-        return acc;
+        return sizeof(T) == 1 ? gpul__add(acc, A(bytes)) : acc;
     }
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t n) const {
         if (mean) gpul__store(out, i, dtype, __ddiv_rn(double(a), double(n)));
         else gpul__store(out, i, dtype, a);
     }
 };
-template <typename T, typename A, int kKind, bool kMean>
+template <typename T, typename A, bool kMean>
 static int32_t gpul__sum_launch(const gpul__reduce_problem *problem, const gpul__reduce_plan *plan,
                                 const gpul__machine *machine, void *partials, uint32_t *counters, gpul_stream stream) {
     gpul__sum<T, A> op;
-    op.kind = kKind;
     op.mean = kMean;
+    return gpul__reduce_launch_op(problem, plan, machine, partials, counters, stream, op);
+}
+
+/* prod, abs-sum, sum of squares and count-nonzero, by `kind` */
+enum { gpul__magnitude, gpul__square, gpul__nonzero, gpul__product };
+template <typename T>
+struct gpul__mapped_sum : gpul__reduction<gpul__mapped_sum<T>, T, typename gpul__sum_of<T>::type> {
+    typedef typename gpul__sum_of<T>::type A;
+    int32_t kind;
+    __device__ __forceinline__ A identity() const { return A(kind == gpul__product ? 1 : 0); }
+    __device__ __forceinline__ A combine(A a, A b) const {
+        return kind == gpul__product ? gpul__mul(a, b) : gpul__add(a, b);
+    }
+    __device__ __forceinline__ A fold(A acc, const T *x, const gpul__none *, int count, int) const {
+        enum { kN = 16 / sizeof(T) };
+        GPUL__UNROLL
+        for (int k = 0; k < kN; ++k) {
+            const A v = gpul__widen<A>(x[k]);
+            /* v itself, its magnitude, or 1 or 0; times itself, or 1; a product has no sum to go to */
+            const A a = kind == gpul__magnitude ? gpul__absolute(v)
+                        : kind != gpul__nonzero ? v
+                                                : A(x[k] != T(0) ? 1 : 0);
+            const A b = kind == gpul__square ? v : kind == gpul__product ? acc : A(1);
+            const A c = kind == gpul__product ? gpul__minus_zero<A>() : acc;
+            if (k < count) acc = gpul__multiply_add(a, b, c);
+        }
+        return acc;
+    }
+    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t) const {
+        gpul__store(out, i, dtype, a);
+    }
+};
+template <typename T, int kKind>
+static int32_t gpul__mapped_launch(const gpul__reduce_problem *problem, const gpul__reduce_plan *plan,
+                                   const gpul__machine *machine, void *partials, uint32_t *counters,
+                                   gpul_stream stream) {
+    gpul__mapped_sum<T> op;
+    op.kind = kKind;
     return gpul__reduce_launch_op(problem, plan, machine, partials, counters, stream, op);
 }
 
@@ -2098,16 +2164,18 @@ template <typename T> struct gpul__dot : gpul__reduction<gpul__dot<T>, T, double
     }
 };
 
-/* Variance in one pass: the number of elements, their mean about a pivot (the first element), and the sum of squared
- * distances from that mean. A vector's own are computed in two passes over its registers and joined to those before by
- * Chan, Golub and LeVeque's formula (Updating formulae and a pairwise algorithm for computing sample variances, 1979):
- * nothing is subtracted from anything of its size, wherever the pivot lies, and no term is negative. Integers are taken
- * as their exact differences from the pivot. */
+/* Variance in one pass: the number of elements, their mean about the array's first element, and the sum of squared
+ * distances from that mean, joined by Chan, Golub and LeVeque's formula (Updating formulae and a pairwise algorithm for
+ * computing sample variances, 1979). A lane takes eight vectors at a time, about the mean of those before, or of the first
+ * vector: whatever element comes first, what is subtracted in the end is no larger than a few times what is left. Integers
+ * are taken as their exact differences from the first element. */
 struct gpul__moments {
     double count, mean, squares;
 };
-static __device__ __forceinline__ gpul__moments gpul__join(gpul__moments a, gpul__moments b) {
+static __device__ __noinline__ gpul__moments gpul__join(gpul__moments a, gpul__moments b) {
     gpul__moments m;
+    if (b.count == 0) return a;
+    if (a.count == 0) return b;
     const double delta = __dsub_rn(b.mean, a.mean);
     m.count = __dadd_rn(a.count, b.count);
     const double step = __dmul_rn(delta, __ddiv_rn(b.count, m.count));
@@ -2115,48 +2183,69 @@ static __device__ __forceinline__ gpul__moments gpul__join(gpul__moments a, gpul
     m.squares = fma(__dmul_rn(delta, step), a.count, __dadd_rn(a.squares, b.squares));
     return m;
 }
-/* of any two, one of which may have no elements */
-static __device__ __noinline__ gpul__moments gpul__join_any(gpul__moments a, gpul__moments b) {
-    return b.count == 0 ? a : a.count == 0 ? b : gpul__join(a, b);
+/* `open`: of the last vectors, up to eight: their sums about `pivot` */
+struct gpul__moments_open {
+    gpul__moments before;
+    double pivot, sum, squares;
+    int32_t count, vectors;
+};
+static __device__ __noinline__ gpul__moments gpul__close(const gpul__moments_open &open) {
+    gpul__moments m;
+    m.count = double(open.count);
+    const double mean = __ddiv_rn(open.sum, m.count), squares = fma(-mean, open.sum, open.squares);
+    m.mean = __dadd_rn(open.pivot, mean);
+    m.squares = squares < 0 ? 0 : squares;
+    return open.count == 0 ? open.before : gpul__join(open.before, m);
 }
-template <typename T> static __device__ __forceinline__ double gpul__difference(T x, T pivot) {
-    return __dsub_rn(double(x), double(pivot));
+template <typename T> static __device__ __forceinline__ double gpul__difference(T x, T first) {
+    return __dsub_rn(double(x), double(first));
 }
-template <> __device__ __forceinline__ double gpul__difference<int64_t>(int64_t x, int64_t pivot) {
-    return x < pivot ? -double(uint64_t(pivot) - uint64_t(x)) : double(uint64_t(x) - uint64_t(pivot));
+template <> __device__ __forceinline__ double gpul__difference<int64_t>(int64_t x, int64_t first) {
+    return x < first ? -double(uint64_t(first) - uint64_t(x)) : double(uint64_t(x) - uint64_t(first));
 }
 template <typename T> struct gpul__var : gpul__reduction<gpul__var<T>, T, gpul__moments> {
-    typedef gpul__none Y;
-    T pivot;
-    __device__ __forceinline__ void begin(const T *first) { pivot = *first; }
+    typedef gpul__moments_open Lane;
+    T first;
+    __device__ __forceinline__ void begin(const T *x) { first = *x; }
     __device__ __forceinline__ gpul__moments identity() const {
-        gpul__moments m;
-        m.count = m.mean = m.squares = 0;
-        return m;
+        const gpul__moments none = {0, 0, 0};
+        return none;
+    }
+    __device__ __forceinline__ Lane start() const {
+        const Lane none = {{0, 0, 0}, 0, 0, 0, 0, 0};
+        return none;
     }
     __device__ __forceinline__ gpul__moments combine(gpul__moments a, gpul__moments b) const {
-        return gpul__join_any(a, b);
+        return gpul__join(a, b);
     }
-    __device__ __forceinline__ gpul__moments fold(gpul__moments acc, const T *x, const Y *, int count, int) const {
+    __device__ __forceinline__ Lane fold(Lane lane, const T *x, const gpul__none *, int count, int) const {
         enum { kN = 16 / sizeof(T) };
-        gpul__moments m;
-        double d[kN], sum = 0, squares = 0;
+        double d[kN];
+        GPUL__UNROLL
+        for (int k = 0; k < kN; ++k) d[k] = k < count ? gpul__difference(x[k], first) : 0;
+        if (lane.vectors == 0) { /* where there is nothing before: the mean of this vector */
+            double sum = 0;
+            GPUL__UNROLL
+            for (int k = 0; k < kN; ++k) sum = __dadd_rn(sum, d[k]);
+            lane.pivot = count < int(kN) ? __ddiv_rn(sum, double(count)) : __dmul_rn(sum, 1.0 / kN);
+        } else if (lane.vectors % 8 == 0) {
+            lane.before = gpul__close(lane);
+            lane.pivot = lane.before.mean;
+            lane.sum = lane.squares = 0;
+            lane.count = 0;
+        }
         GPUL__UNROLL
         for (int k = 0; k < kN; ++k) {
-            d[k] = k < count ? gpul__difference(x[k], pivot) : 0;
-            sum = __dadd_rn(sum, d[k]);
+            const double apart = __dsub_rn(d[k], lane.pivot);
+            if (k >= count) continue;
+            lane.sum = __dadd_rn(lane.sum, apart);
+            lane.squares = fma(apart, apart, lane.squares);
         }
-        m.count = double(count < int(kN) ? count : int(kN));
-        m.mean = count < int(kN) ? __ddiv_rn(sum, m.count) : __dmul_rn(sum, 1.0 / kN);
-        GPUL__UNROLL
-        for (int k = 0; k < kN; ++k) {
-            const double apart = __dsub_rn(d[k], m.mean);
-            if (k < count) squares = fma(apart, apart, squares);
-        }
-        m.squares = squares;
-        if (acc.count == 0) return m;
-        return gpul__join(acc, m);
+        lane.count += count < int(kN) ? count : int(kN);
+        ++lane.vectors;
+        return lane;
     }
+    __device__ __forceinline__ gpul__moments finish(Lane lane, int64_t, int) const { return gpul__close(lane); }
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, gpul__moments a, int64_t n) const {
         gpul__store(out, i, dtype, __ddiv_rn(a.squares, double(n)));
     }
@@ -2304,34 +2393,34 @@ static int32_t gpul__gemv_launch(const gpul__reduce_problem *problem, const gpul
 
 extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype) {
 #ifndef GPULITE_NO_REDUCE
-#define GPUL__SUM(T, A, kind, mean) gpul__reducer_of<gpul__sum<T, A>>(gpul__sum_launch<T, A, kind, mean>)
+#define GPUL__SUM(T, A, mean) gpul__reducer_of<gpul__sum<T, A>>(gpul__sum_launch<T, A, mean>)
+#define GPUL__MAPPED(T, kind) gpul__reducer_of<gpul__mapped_sum<T>>(gpul__mapped_launch<T, kind>)
 #define GPUL__EXTREME(Op, mirrored) gpul__reducer_of<Op>(gpul__extreme_launch<Op, mirrored>)
-#define GPUL__SUMS(kind)                                                                                               \
-    GPUL__SUM(float, double, kind, false), GPUL__SUM(double, double, kind, false),                                     \
-        GPUL__SUM(int32_t, int64_t, kind, false), GPUL__SUM(int64_t, int64_t, kind, false),                            \
-        GPUL__SUM(uint8_t, int64_t, kind, false)
+#define GPUL__MAPPEDS(kind)                                                                                            \
+    GPUL__MAPPED(float, kind), GPUL__MAPPED(double, kind), GPUL__MAPPED(int32_t, kind), GPUL__MAPPED(int64_t, kind),   \
+        GPUL__MAPPED(uint8_t, kind)
 #define GPUL__EXTREMES(Op, mirrored)                                                                                   \
     GPUL__EXTREME(Op<float>, mirrored), GPUL__EXTREME(Op<double>, mirrored), GPUL__EXTREME(Op<int32_t>, mirrored),     \
         GPUL__EXTREME(Op<int64_t>, mirrored), GPUL__EXTREME(Op<uint8_t>, mirrored)
 #define GPUL__VAR(T) gpul__reducer_of<gpul__var<T>>(gpul__reduce_launch<gpul__var<T>>)
 #define GPUL__DOTS(T) gpul__reducer_of<gpul__dot<T>>(gpul__reduce_launch<gpul__dot<T>>)
     static const gpul__reducer table[GPUL__DOT - GPUL_SUM + 1][GPUL_BF16] = {
-        {GPUL__SUMS(gpul__plain), GPUL__SUM(gpul_f16, double, gpul__plain, false),
-         GPUL__SUM(gpul_bf16, double, gpul__plain, false)},
-        {GPUL__SUMS(gpul__product)},
+        {GPUL__SUM(float, double, false), GPUL__SUM(double, double, false), GPUL__SUM(int32_t, int64_t, false),
+         GPUL__SUM(int64_t, int64_t, false), GPUL__SUM(uint8_t, int64_t, false), GPUL__SUM(gpul_f16, double, false),
+         GPUL__SUM(gpul_bf16, double, false)},
+        {GPUL__MAPPEDS(gpul__product)},
         {GPUL__EXTREMES(gpul__min, false), GPUL__EXTREME(gpul__min<gpul_f16>, false),
          GPUL__EXTREME(gpul__min<gpul_bf16>, false)},
         {GPUL__EXTREMES(gpul__min, true), GPUL__EXTREME(gpul__min<gpul_f16>, true),
          GPUL__EXTREME(gpul__min<gpul_bf16>, true)},
-        {GPUL__SUMS(gpul__magnitude)},
-        {GPUL__SUMS(gpul__square)},
-        {GPUL__SUM(float, double, gpul__plain, true), GPUL__SUM(double, double, gpul__plain, true),
-         GPUL__SUM(int32_t, int64_t, gpul__plain, true), GPUL__SUM(int64_t, double, gpul__plain, true),
-         GPUL__SUM(uint8_t, int64_t, gpul__plain, true)},
+        {GPUL__MAPPEDS(gpul__magnitude)},
+        {GPUL__MAPPEDS(gpul__square)},
+        {GPUL__SUM(float, double, true), GPUL__SUM(double, double, true), GPUL__SUM(int32_t, int64_t, true),
+         GPUL__SUM(int64_t, double, true), GPUL__SUM(uint8_t, int64_t, true)},
         {GPUL__VAR(float), GPUL__VAR(double), GPUL__VAR(int32_t), GPUL__VAR(int64_t), GPUL__VAR(uint8_t)},
         {GPUL__EXTREMES(gpul__argmin, false)},
         {GPUL__EXTREMES(gpul__argmin, true)},
-        {GPUL__SUMS(gpul__nonzero)},
+        {GPUL__MAPPEDS(gpul__nonzero)},
         {GPUL__DOTS(float), GPUL__DOTS(double)}};
     if (op >= GPUL_SUM && op <= GPUL__DOT && dtype >= GPUL_F32 && dtype <= GPUL_BF16)
         return table[op - GPUL_SUM][dtype - GPUL_F32].launch ? &table[op - GPUL_SUM][dtype - GPUL_F32] : 0;

@@ -622,9 +622,9 @@ static void test_weights_outside(void) {
         double got[2] = {-7, -7};
         gpul_histogram_options o = GPUL_ZERO;
         o.range = k & 1 ? GPUL_RANGE_EDGES : GPUL_RANGE_LO_HI;
-        o.hi = 1;
-        o.edges = edges;
-        o.n_edges = 3;
+        o.hi = k & 1 ? 0 : 1;
+        o.edges = k & 1 ? edges : NULL;
+        o.n_edges = k & 1 ? 3 : 0;
         o.weights = &b[k / 2];
         CHECK_OK(gpul_histogram_ex(&c, &a, &o, NULL));
         CHECK_OK(gpul_copy_to_host(got, &c, NULL));
