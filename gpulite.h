@@ -778,8 +778,8 @@ static __device__ __forceinline__ int64_t gpul_gridsize_z() { return int64_t(gri
 #define GPUL_SHARED(T, name) T *const name = static_cast<T *>(standin_dynamic_shared())
 #else
 #define GPUL_SHARED(T, name)                                                                                           \
-    extern __shared__ __align__(128) unsigned char gpul__shared[];                                                     \
-    T *const name = reinterpret_cast<T *>(gpul__shared)
+    extern __shared__ __align__(128) unsigned char gpul__dynamic[];                                                    \
+    T *const name = reinterpret_cast<T *>(gpul__dynamic)
 #endif
 
 /* ---- launching ---- */

@@ -755,7 +755,6 @@ template <> struct gpul__input<gpul__none> { typedef gpul__none Element; };
  * Where block tiles of one output run in different blocks, the block that finishes last combines them: one launch. */
 #define GPUL__REDUCE_THREADS 256
 enum { gpul__warps = GPUL__REDUCE_THREADS / 32 }; /* of a block; warp tiles of a block tile */
-enum { gpul__short_outputs = 8 };                 /* of a thread of the short kernel at once */
 enum { gpul__most_tiles = 32 };                   /* block tiles of a block of the rows kernel: a warp combines them */
 
 /* The lane's elements are folded one after the other, unless the operation has a fold of its own. */
@@ -1001,6 +1000,27 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
         }
     }
     GPUL__UNROLL_NOT
+    while (v.plan.vector && at + int(kN) <= span.length) { /* what is left of whole vectors */
+        int done = at;
+        gpul__pack<X, kN> vx[kO][kFew];
+        gpul__pack<Y, kN> vy[kFew];
+        GPUL__UNROLL
+        for (int u = 0; u < kFew; ++u) {
+            if (at + u * step + int(kN) > span.length) continue;
+            GPUL__UNROLL
+            for (int o = 0; o < kO; ++o) vx[o][u] = gpul__load<kN>(x[o] + span.begin + at + u * step);
+            vy[u] = gpul__load<kN>(gpul__has<Y>() ? y + span.begin + at + u * step : y);
+        }
+        GPUL__UNROLL
+        for (int u = 0; u < kFew; ++u) {
+            if (at + u * step + int(kN) > span.length) continue;
+            GPUL__UNROLL
+            for (int o = 0; o < kO; ++o) lane[o] = op.fold(lane[o], vx[o][u].v, vy[u].v, int(kN), at + u * step);
+            done = at + (u + 1) * step;
+        }
+        at = done;
+    }
+    GPUL__UNROLL_NOT
     while (v.plan.dense && at < span.length) {
         gpul__fetch<X, kN> fx[kO][kFew];
         gpul__fetch<Y, kN> fy[kFew];
@@ -1171,6 +1191,9 @@ template <int kCount> struct gpul__reduce_many<kCount, 32> {
     static __device__ __forceinline__ void go(const Op &, typename Op::Acc (&)[kF], int, int &, int &) {}
 };
 
+/* How many outputs a thread of the short kernel takes at once. */
+static constexpr int32_t gpul__short_outputs(size_t element_bytes) { return element_bytes >= 4 ? 8 : 4; }
+
 /* plan.lanes threads to an output of one warp tile; each has kF outputs on their way. */
 template <typename Op>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename Op::Acc) > 8 ? 2 : 3)
@@ -1178,7 +1201,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     typedef typename Op::X X;
     typedef typename Op::Y Y;
     typedef typename Op::Acc Acc;
-    enum { kN = 16 / sizeof(X), kF = gpul__short_outputs };
+    enum { kN = 16 / sizeof(X), kF = gpul__short_outputs(sizeof(X)) };
     const int lanes = v.plan.lanes, lane = int(threadIdx.x) & (lanes - 1), length = int(v.n);
     const int step = GPUL__REDUCE_THREADS / lanes;
     const int64_t first = int64_t(blockIdx.x) * (int(kF) * step) + int(threadIdx.x) / lanes;
@@ -1205,23 +1228,14 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
             GPUL__UNROLL
             for (int u = 0; u < int(kF); ++u) vx[u] = gpul__load<kN>(x[u] + i);
             vy = gpul__load<kN>(gpul__has<Y>() ? y + i : y);
-        } else if (v.plan.dense) {
-            gpul__fetch<Y, kN> fy;
-            fy.ask(gpul__has<Y>() ? y + i : y, v.y_extent);
+        } else { /* one by one; beyond the last, that again */
             GPUL__UNROLL
-            for (int h = 0; h < int(kF); h += kF / 2) {
-                gpul__fetch<X, kN> fx[kF / 2];
+            for (int k = 0; k < int(kN); ++k) {
+                const int at = i + (k < count ? k : count - 1);
                 GPUL__UNROLL
-                for (int u = 0; u < int(kF) / 2; ++u) fx[u].ask(x[h + u] + i, v.x_extent);
-                GPUL__UNROLL
-                for (int u = 0; u < int(kF) / 2; ++u) vx[h + u] = fx[u].take(x[h + u] + i, count);
+                for (int u = 0; u < int(kF); ++u) vx[u].v[k] = x[u][at];
+                vy.v[k] = gpul__at(y, gpul__has<Y>() ? at : 0);
             }
-            vy = fy.take(gpul__has<Y>() ? y + i : y, count);
-        } else {
-            const int64_t y_stride = v.y_stride;
-            vy = gpul__gather_of<Y, kN>::get(gpul__has<Y>() ? y + i * y_stride : y, y_stride, count);
-            GPUL__UNROLL
-            for (int u = 0; u < int(kF); ++u) vx[u] = gpul__reduce_gather<X, kN>(v.layout, x[u], i, count);
         }
         GPUL__UNROLL
         for (int u = 0; u < int(kF); ++u) acc[u] = op[u].fold(acc[u], vx[u].v, vy.v, count, i);
@@ -1337,7 +1351,8 @@ static __device__ __forceinline__ void gpul__reduce_depth(const Op &op, typename
                                                           typename Op::Acc *shared, int row, int width, int count) {
     typename Op::Acc *const own = shared + threadIdx.x;
     const int pitch = int(blockDim.x), part = row < count ? row : 1; /* no row beyond takes part */
-    __syncthreads();                                                 /* what was there before has been read */
+    if (count == 1) return;
+    __syncthreads(); /* what was there before has been read */
     GPUL__UNROLL
     for (int c = 0; c < kC; ++c) own[c * pitch] = acc[c];
     GPUL__UNROLL_NOT
@@ -1929,9 +1944,9 @@ static inline bool gpul__multiples(int32_t ndim, const int64_t *shape, const int
  * Rows: eight warps take the warp tiles of an output, or fewer where it has fewer. A block has as many block tiles as
  * make one round of blocks, of 128 rows in all at most; where outputs alone fill the device twice, all of its own.
  *
- * Columns: 256 threads, as deep as a warp tile has lanes and as wide as that leaves, or, for a few columns, several warp
- * tiles side by side. A thread has one lane where that alone fills the device, else several. A block has one set of warp
- * tiles, or 2, 4, .. up to a block tile, so that there are eight rounds at most. */
+ * Columns: 256 threads, along n those of a warp tile, or several side by side for a few columns. A thread has one lane of
+ * a warp tile where a third of the device is all that several would fill, else several, and more in passes as long as the
+ * device stays full. A block has a block tile, or a half, a quarter or an eighth of it, and is as wide as it can be. */
 extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__reduce_problem *p,
                                         const gpul__reducer *reducer, const gpul__machine *machine) {
     const int32_t vector = 16 / reducer->element_bytes, row = 32 * vector; /* elements */
@@ -1952,10 +1967,11 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
         plan->dense = p->reduce_ndim == 1 && (n <= 1 || p->x_reduce[0] == 1) && (!p->y || n <= 1 || p->y_stride == 1);
         plan->vector = plan->dense && uintptr_t(p->x) % 16 == 0 && uintptr_t(p->y) % 16 == 0 &&
                        gpul__multiples(p->outer_ndim, p->outer_shape, p->x_outer, vector);
-        if (reducer->columns > 0 && (n <= row || (plan->warp_tiles == 1 && outputs >= 64 * sms))) {
+        if (reducer->columns > 0 && plan->dense && (n <= row || (plan->warp_tiles == 1 && outputs >= 64 * sms))) {
             plan->kernel = GPUL__REDUCE_SHORT;
             plan->lanes = gpul__power_of_two(gpul_ceil_div(n, vector), 32);
-            plan->blocks = gpul_ceil_div(outputs, gpul__short_outputs * (GPUL__REDUCE_THREADS / plan->lanes));
+            plan->blocks = gpul_ceil_div(outputs, gpul__short_outputs(size_t(reducer->element_bytes)) *
+                                                      (GPUL__REDUCE_THREADS / plan->lanes));
         } else {
             plan->kernel = GPUL__REDUCE_ROWS;
             plan->outputs_at_once = outputs > 2 ? reducer->outputs_at_once : 1;
@@ -1987,8 +2003,8 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
         const int64_t strips = gpul_ceil_div(outputs, each);
         const int32_t shallow = plan->lanes > sets ? plan->lanes / sets : 1;
         const int64_t round = 2 * GPUL__REDUCE_THREADS * sms, wanted = strips * plan->warp_tiles; /* times threads */
-        plan->deep = wanted * shallow < round;
-        int32_t threads = plan->deep ? plan->lanes : shallow, pass_levels = 0; /* of a warp tile */
+        plan->deep = wanted * shallow < round / 3;
+        int32_t threads = plan->deep ? plan->lanes : shallow, pass_levels = 0, levels = 0; /* threads: of a warp tile */
         plan->passes = 1;
         while (!plan->deep && threads > 1 && plan->passes < 8 && wanted * threads / 2 >= round &&
                each * (2 + pass_levels) * GPUL__REDUCE_THREADS * reducer->partial_bytes <= 44 * 1024) {
@@ -1996,23 +2012,32 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
             plan->passes *= 2;
             ++pass_levels;
         }
-        plan->jobs = gpul_ceil_div(strips, GPUL__REDUCE_THREADS / threads);
+        /* Of the widths, from the widest on, and of the parts of a block tile, from all of it on, what leaves the last
+         * round of blocks a tenth fuller than what came before. */
+        double fullest = 0;
+        int32_t part = 1;
+        for (int32_t w = GPUL__REDUCE_THREADS / threads; w == GPUL__REDUCE_THREADS / threads || w >= 4; w /= 2)
+            for (int32_t t = gpul__power_of_two(plan->warp_tiles, gpul__warps); t > 0; t /= 2) {
+                const int64_t jobs = gpul_ceil_div(strips, w), blocks = jobs * gpul_ceil_div(plan->warp_tiles, t);
+                const double rounds =
+                    double(blocks * (w * threads * t < GPUL__REDUCE_THREADS ? w * threads * t : GPUL__REDUCE_THREADS)) /
+                    double(round);
+                const double full = rounds / double(int64_t(rounds) + (rounds > double(int64_t(rounds)) ? 1 : 0));
+                if (plan->block_tiles > 256 && t < gpul__warps) break;
+                if (full < 1.1 * fullest) continue;
+                fullest = full;
+                plan->width = w;
+                part = t;
+            }
+        plan->jobs = gpul_ceil_div(strips, plan->width);
         plan->width = int32_t(gpul_ceil_div(strips, plan->jobs));
         plan->tiles_at_once = 1;
-        while (plan->tiles_at_once < gpul__warps && plan->tiles_at_once < plan->warp_tiles &&
-               2 * plan->tiles_at_once * threads * plan->width <= GPUL__REDUCE_THREADS)
+        while (plan->tiles_at_once < part && 2 * plan->tiles_at_once * threads * plan->width <= GPUL__REDUCE_THREADS)
             plan->tiles_at_once *= 2;
+        plan->tiles = part / plan->tiles_at_once;
+        while (1 << levels < plan->tiles) ++levels;
         plan->depth = threads * plan->tiles_at_once;
         plan->threads = (plan->depth * plan->width + 31) / 32 * 32;
-        const int64_t work = plan->jobs * gpul_ceil_div(plan->warp_tiles, plan->tiles_at_once);
-        int32_t levels = 0; /* of the tree over a block's sets */
-        plan->tiles = 1;
-        while (plan->tiles * plan->tiles_at_once < gpul__warps &&
-               plan->tiles * plan->tiles_at_once < plan->warp_tiles &&
-               (plan->block_tiles > 256 || work > plan->tiles * 16 * sms)) {
-            plan->tiles *= 2;
-            ++levels;
-        }
         plan->splits = int32_t(gpul_ceil_div(plan->warp_tiles, plan->tiles * plan->tiles_at_once));
         plan->blocks = plan->jobs * plan->splits;
         plan->shared_bytes =
@@ -2166,8 +2191,8 @@ template <typename T> struct gpul__dot : gpul__reduction<gpul__dot<T>, T, double
 
 /* Variance in one pass: the number of elements, their mean about the array's first element, and the sum of squared
  * distances from that mean, joined by Chan, Golub and LeVeque's formula (Updating formulae and a pairwise algorithm for
- * computing sample variances, 1979). A lane takes eight vectors at a time, about the mean of those before, or of the first
- * vector: whatever element comes first, what is subtracted in the end is no larger than a few times what is left. Integers
+ * computing sample variances, 1979). A lane takes eight vectors at a time, about the mean of those before, or between the
+ * first two elements: whatever element comes first, what is subtracted in the end is no larger than a few times what is left. Integers
  * are taken as their exact differences from the first element. */
 struct gpul__moments {
     double count, mean, squares;
@@ -2183,20 +2208,22 @@ static __device__ __noinline__ gpul__moments gpul__join(gpul__moments a, gpul__m
     m.squares = fma(__dmul_rn(delta, step), a.count, __dadd_rn(a.squares, b.squares));
     return m;
 }
-/* `open`: of the last vectors, up to eight: their sums about `pivot` */
+/* `before` and the last vectors, up to eight: `count` elements, with their sums about `pivot` */
+static __device__ __noinline__ gpul__moments gpul__close(gpul__moments before, double pivot, double sum, double squares,
+                                                         int32_t count) {
+    gpul__moments m;
+    if (count == 0) return before;
+    m.count = double(count);
+    const double mean = __ddiv_rn(sum, m.count), rest = fma(-mean, sum, squares);
+    m.mean = __dadd_rn(pivot, mean);
+    m.squares = rest < 0 ? 0 : rest;
+    return gpul__join(before, m);
+}
 struct gpul__moments_open {
     gpul__moments before;
     double pivot, sum, squares;
     int32_t count, vectors;
 };
-static __device__ __noinline__ gpul__moments gpul__close(const gpul__moments_open &open) {
-    gpul__moments m;
-    m.count = double(open.count);
-    const double mean = __ddiv_rn(open.sum, m.count), squares = fma(-mean, open.sum, open.squares);
-    m.mean = __dadd_rn(open.pivot, mean);
-    m.squares = squares < 0 ? 0 : squares;
-    return open.count == 0 ? open.before : gpul__join(open.before, m);
-}
 template <typename T> static __device__ __forceinline__ double gpul__difference(T x, T first) {
     return __dsub_rn(double(x), double(first));
 }
@@ -2223,13 +2250,10 @@ template <typename T> struct gpul__var : gpul__reduction<gpul__var<T>, T, gpul__
         double d[kN];
         GPUL__UNROLL
         for (int k = 0; k < kN; ++k) d[k] = k < count ? gpul__difference(x[k], first) : 0;
-        if (lane.vectors == 0) { /* where there is nothing before: the mean of this vector */
-            double sum = 0;
-            GPUL__UNROLL
-            for (int k = 0; k < kN; ++k) sum = __dadd_rn(sum, d[k]);
-            lane.pivot = count < int(kN) ? __ddiv_rn(sum, double(count)) : __dmul_rn(sum, 1.0 / kN);
+        if (lane.vectors == 0) { /* nothing before: between the first two */
+            lane.pivot = count > 1 ? __dmul_rn(0.5, __dadd_rn(d[0], d[1])) : d[0];
         } else if (lane.vectors % 8 == 0) {
-            lane.before = gpul__close(lane);
+            lane.before = gpul__close(lane.before, lane.pivot, lane.sum, lane.squares, lane.count);
             lane.pivot = lane.before.mean;
             lane.sum = lane.squares = 0;
             lane.count = 0;
@@ -2245,7 +2269,9 @@ template <typename T> struct gpul__var : gpul__reduction<gpul__var<T>, T, gpul__
         ++lane.vectors;
         return lane;
     }
-    __device__ __forceinline__ gpul__moments finish(Lane lane, int64_t, int) const { return gpul__close(lane); }
+    __device__ __forceinline__ gpul__moments finish(Lane lane, int64_t, int) const {
+        return gpul__close(lane.before, lane.pivot, lane.sum, lane.squares, lane.count);
+    }
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, gpul__moments a, int64_t n) const {
         gpul__store(out, i, dtype, __ddiv_rn(a.squares, double(n)));
     }
