@@ -1192,7 +1192,7 @@ template <int kCount> struct gpul__reduce_many<kCount, 32> {
 };
 
 /* How many outputs a thread of the short kernel takes at once. */
-static constexpr int32_t gpul__short_outputs(size_t element_bytes) { return element_bytes >= 4 ? 8 : 4; }
+static __host__ __device__ constexpr int32_t gpul__short_outputs(size_t element_bytes) { return element_bytes >= 4 ? 8 : 4; }
 
 /* plan.lanes threads to an output of one warp tile; each has kF outputs on their way. */
 template <typename Op>
