@@ -366,9 +366,9 @@ struct gpul__extent {
     }
 };
 
-/* `count` <= N elements, `step` apart, one by one: for edges and odd layouts, so out of line. */
+/* `count` elements, N at most, `step` apart, one by one: for edges and odd layouts, so a loop that is short in code. */
 template <typename T, int N>
-static __device__ __noinline__ gpul__pack<T, N> gpul__gather(const T *p, int64_t step, int count) {
+static __device__ __forceinline__ gpul__pack<T, N> gpul__gather(const T *p, int64_t step, int count) {
     gpul__pack<T, N> pack;
     GPUL__UNROLL_NOT
     for (int k = 0; k < N && k < count; ++k) pack.v[k] = p[k * step];
@@ -393,9 +393,9 @@ template <typename T, int N> struct gpul__fetch {
     gpul__pack<T, N> low, high;
     uint32_t shift; /* bytes of `low` that come before the first */
     bool edge;
-    __device__ __forceinline__ void ask(const T *p, const gpul__extent &extent) {
+    __device__ __forceinline__ void ask(const T *p, const gpul__extent &extent, bool aligned) {
         const uintptr_t at = reinterpret_cast<uintptr_t>(p), base = at & ~uintptr_t(15);
-        shift = uint32_t(at & 15);
+        shift = aligned ? 0 : uint32_t(at & 15);
         edge = extent.safe == 0 || base < extent.begin || base + (shift ? 32 : 16) > extent.end;
         if (extent.safe == 0) return; /* all is edge */
         const T *const from = reinterpret_cast<const T *>(edge ? extent.safe : base);
@@ -421,7 +421,7 @@ template <typename T, int N> struct gpul__fetch {
     }
 };
 template <int N> struct gpul__fetch<gpul__none, N> {
-    __device__ __forceinline__ void ask(const gpul__none *, const gpul__extent &) {}
+    __device__ __forceinline__ void ask(const gpul__none *, const gpul__extent &, bool) {}
     __device__ __forceinline__ gpul__pack<gpul__none, N> take(const gpul__none *, int) const {
         return gpul__pack<gpul__none, N>();
     }
@@ -862,8 +862,8 @@ static __device__ __forceinline__ gpul__reduce_span gpul__reduce_span_of(int64_t
 struct gpul__reduce_place {
     int64_t x, out;
 };
-static __device__ __noinline__ gpul__reduce_place gpul__reduce_output_of(const gpul__reduce_layout &layout,
-                                                                         int64_t output) {
+static __device__ __forceinline__ gpul__reduce_place gpul__reduce_output_of(const gpul__reduce_layout &layout,
+                                                                            int64_t output) {
     const gpul__reduce_problem &p = layout.problem;
     gpul__reduce_place place = {0, 0};
     GPUL__UNROLL_NOT
@@ -935,8 +935,8 @@ static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *counter, uint
 /* `count` elements of an output that do not lie side by side, from its i-th on: dimension by dimension, runs of equal
  * distances. */
 template <typename T, int N>
-static __device__ __noinline__ gpul__pack<T, N> gpul__reduce_gather(const gpul__reduce_layout &layout, const T *x,
-                                                                    int64_t i, int count) {
+static __device__ __forceinline__ gpul__pack<T, N> gpul__reduce_gather(const gpul__reduce_layout &layout, const T *x,
+                                                                       int64_t i, int count) {
     const gpul__reduce_problem &p = layout.problem;
     const int32_t last = p.reduce_ndim - 1;
     gpul__pack<T, N> pack;
@@ -959,36 +959,41 @@ static __device__ __noinline__ gpul__pack<T, N> gpul__reduce_gather(const gpul__
     }
     return pack;
 }
-/* One warp tile of kO outputs in one warp, all at the same y; the first lane gets the results. Whole vectors that are
- * aligned go kFlight rows at a time, all loaded before the first is folded, which is as much as registers hold; the
- * rest, and everything that is not aligned, kFew at a time. */
+/* One warp tile of kO outputs in one warp, all at the same y; the first lane gets the results. Aligned vectors go kFlight
+ * rows at a time, all loaded before the first is folded, which is as much as registers hold, and the last few rows kFew at
+ * a time; so do vectors that are not aligned. Elements that do not lie side by side come one by one. */
 template <int kO, typename Op>
 static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce_view<Op> &v,
-                                                              const typename Op::X *const (&x)[kO], int tile,
+                                                              const typename Op::X *(&x)[kO], int tile,
                                                               typename Op::Acc (&result)[kO]) {
     typedef typename Op::X X;
     typedef typename Op::Y Y;
     enum { kN = 16 / sizeof(X), kRow = 32 * kN };
     enum { kFlight = kO > 1 ? 2 : gpul__size_of<Y>::bytes > 0 || kN > 8 ? 4 : 8, kFew = kO > 1 ? 1 : kFlight / 2 };
-    const Y *const y = v.y;
     const gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.n, v.plan, tile);
-    const int first = int(threadIdx.x % 32) * int(kN), step = v.plan.row_step * int(kRow);
+    const int first = int(threadIdx.x % 32) * int(kN), step = v.plan.row_step * int(kRow), length = span.length;
+    const bool vector = v.plan.vector != 0, dense = v.plan.dense != 0;
+    const Y *y = v.y;
     typename Op::Lane lane[kO];
     Op op = v.op;
     op.begin(x[0]);
     GPUL__UNROLL
-    for (int o = 0; o < kO; ++o) lane[o] = op.start();
+    for (int o = 0; o < kO; ++o) {
+        lane[o] = op.start();
+        if (dense) x[o] += span.begin + first; /* the pointers follow `at` */
+    }
+    if (gpul__has<Y>() && dense) y += span.begin + first;
     int at = first;
-    if (v.plan.vector) {
+    if (vector) {
         GPUL__UNROLL_NOT
-        while (at - first + int(kRow) + (int(kFlight) - 1) * step <= span.length) { /* the warp's lanes agree */
+        while (at - first + int(kRow) + (int(kFlight) - 1) * step <= length) { /* the warp's lanes agree */
             gpul__pack<X, kN> vx[kO][kFlight];
             gpul__pack<Y, kN> vy[kFlight];
             GPUL__UNROLL
             for (int u = 0; u < kFlight; ++u) {
                 GPUL__UNROLL
-                for (int o = 0; o < kO; ++o) vx[o][u] = gpul__load<kN>(x[o] + span.begin + at + u * step);
-                vy[u] = gpul__load<kN>(gpul__has<Y>() ? y + span.begin + at + u * step : y);
+                for (int o = 0; o < kO; ++o) vx[o][u] = gpul__load<kN>(x[o] + u * step);
+                vy[u] = gpul__load<kN>(y + (gpul__has<Y>() ? u * step : 0));
             }
             __syncwarp(); /* all loads are on their way: left alone, the compiler starts with three of them */
             GPUL__UNROLL
@@ -997,68 +1002,49 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
                 for (int o = 0; o < kO; ++o) lane[o] = op.fold(lane[o], vx[o][u].v, vy[u].v, int(kN), at + u * step);
             }
             at += kFlight * step;
+            GPUL__UNROLL
+            for (int o = 0; o < kO; ++o) x[o] += kFlight * step;
+            if (gpul__has<Y>()) y += kFlight * step;
         }
     }
     GPUL__UNROLL_NOT
-    while (v.plan.vector && at + int(kN) <= span.length) { /* what is left of whole vectors */
-        int done = at;
-        gpul__pack<X, kN> vx[kO][kFew];
-        gpul__pack<Y, kN> vy[kFew];
-        GPUL__UNROLL
-        for (int u = 0; u < kFew; ++u) {
-            if (at + u * step + int(kN) > span.length) continue;
-            GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) vx[o][u] = gpul__load<kN>(x[o] + span.begin + at + u * step);
-            vy[u] = gpul__load<kN>(gpul__has<Y>() ? y + span.begin + at + u * step : y);
-        }
-        GPUL__UNROLL
-        for (int u = 0; u < kFew; ++u) {
-            if (at + u * step + int(kN) > span.length) continue;
-            GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) lane[o] = op.fold(lane[o], vx[o][u].v, vy[u].v, int(kN), at + u * step);
-            done = at + (u + 1) * step;
-        }
-        at = done;
-    }
-    GPUL__UNROLL_NOT
-    while (v.plan.dense && at < span.length) {
+    while (dense && at < length) {
         gpul__fetch<X, kN> fx[kO][kFew];
         gpul__fetch<Y, kN> fy[kFew];
-        const int last = span.length - 1; /* beyond it, the last element again: not folded */
         GPUL__UNROLL
         for (int u = 0; u < kFew; ++u) {
-            const int64_t i = span.begin + (at + u * step < last ? at + u * step : last);
             GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) fx[o][u].ask(x[o] + i, v.x_extent);
-            fy[u].ask(gpul__has<Y>() ? y + i : y, v.y_extent);
+            for (int o = 0; o < kO; ++o) fx[o][u].ask(x[o] + u * step, v.x_extent, vector);
+            fy[u].ask(y + (gpul__has<Y>() ? u * step : 0), v.y_extent, vector);
         }
         GPUL__UNROLL
         for (int u = 0; u < kFew; ++u) {
-            const int count = span.length - (at + u * step);
-            const int64_t i = span.begin + at + u * step;
+            const int count = length - (at + u * step);
             if (count <= 0) continue;
-            const gpul__pack<Y, kN> vy = fy[u].take(gpul__has<Y>() ? y + i : y, count);
+            const gpul__pack<Y, kN> vy = fy[u].take(y + (gpul__has<Y>() ? u * step : 0), count);
             GPUL__UNROLL
             for (int o = 0; o < kO; ++o) {
-                const gpul__pack<X, kN> vx = fx[o][u].take(x[o] + i, count);
+                const gpul__pack<X, kN> vx = fx[o][u].take(x[o] + u * step, count);
                 lane[o] = op.fold(lane[o], vx.v, vy.v, count, at + u * step);
             }
         }
         at += kFew * step;
+        GPUL__UNROLL
+        for (int o = 0; o < kO; ++o) x[o] += kFew * step;
+        if (gpul__has<Y>()) y += kFew * step;
     }
     GPUL__UNROLL_NOT
-    for (; at < span.length; at += step) {
-        const int count = span.length - at;
-        const int64_t i = span.begin + at, y_stride = v.y_stride;
+    for (; at < length; at += step) {
+        const int64_t i = span.begin + at;
         const gpul__pack<Y, kN> vy =
-            gpul__gather_of<Y, kN>::get(gpul__has<Y>() ? y + i * y_stride : y, y_stride, count);
+            gpul__gather_of<Y, kN>::get(y + (gpul__has<Y>() ? i * v.y_stride : 0), v.y_stride, length - at);
         GPUL__UNROLL
         for (int o = 0; o < kO; ++o) {
-            const gpul__pack<X, kN> vx = gpul__reduce_gather<X, kN>(v.layout, x[o], i, count);
-            lane[o] = op.fold(lane[o], vx.v, vy.v, count, at);
+            const gpul__pack<X, kN> vx = gpul__reduce_gather<X, kN>(v.layout, x[o], i, length - at);
+            lane[o] = op.fold(lane[o], vx.v, vy.v, length - at, at);
         }
     }
-    const bool any = first < span.length;
+    const bool any = first < length;
     GPUL__UNROLL
     for (int o = 0; o < kO; ++o)
         result[o] = gpul__reduce_warp(op, any ? op.finish(lane[o], span.begin, first) : op.identity(), 32);
@@ -1192,7 +1178,9 @@ template <int kCount> struct gpul__reduce_many<kCount, 32> {
 };
 
 /* How many outputs a thread of the short kernel takes at once. */
-static __host__ __device__ constexpr int32_t gpul__short_outputs(size_t element_bytes) { return element_bytes >= 4 ? 8 : 4; }
+static __host__ __device__ constexpr int32_t gpul__short_outputs(size_t element_bytes) {
+    return element_bytes >= 4 ? 8 : 4;
+}
 
 /* plan.lanes threads to an output of one warp tile; each has kF outputs on their way. */
 template <typename Op>
@@ -2219,10 +2207,10 @@ static __device__ __noinline__ gpul__moments gpul__close(gpul__moments before, d
     m.squares = rest < 0 ? 0 : rest;
     return gpul__join(before, m);
 }
+/* a lane's: mean and squares of whole eights of vectors; sums about `pivot` of those after, and their elements */
 struct gpul__moments_open {
-    gpul__moments before;
-    double pivot, sum, squares;
-    int32_t count, vectors;
+    double mean, squares, pivot, sum, sum_squares;
+    int32_t vectors, count;
 };
 template <typename T> static __device__ __forceinline__ double gpul__difference(T x, T first) {
     return __dsub_rn(double(x), double(first));
@@ -2239,23 +2227,29 @@ template <typename T> struct gpul__var : gpul__reduction<gpul__var<T>, T, gpul__
         return none;
     }
     __device__ __forceinline__ Lane start() const {
-        const Lane none = {{0, 0, 0}, 0, 0, 0, 0, 0};
+        const Lane none = {0, 0, 0, 0, 0, 0, 0};
         return none;
     }
     __device__ __forceinline__ gpul__moments combine(gpul__moments a, gpul__moments b) const {
         return gpul__join(a, b);
     }
     __device__ __forceinline__ Lane fold(Lane lane, const T *x, const gpul__none *, int count, int) const {
-        enum { kN = 16 / sizeof(T) };
+        enum { kN = 16 / sizeof(T), kEight = 8 * kN };
         double d[kN];
         GPUL__UNROLL
-        for (int k = 0; k < kN; ++k) d[k] = k < count ? gpul__difference(x[k], first) : 0;
+        for (int k = 0; k < kN; ++k) d[k] = gpul__difference(x[k < count ? k : 0], first);
         if (lane.vectors == 0) { /* nothing before: between the first two */
-            lane.pivot = count > 1 ? __dmul_rn(0.5, __dadd_rn(d[0], d[1])) : d[0];
-        } else if (lane.vectors % 8 == 0) {
-            lane.before = gpul__close(lane.before, lane.pivot, lane.sum, lane.squares, lane.count);
-            lane.pivot = lane.before.mean;
-            lane.sum = lane.squares = 0;
+            lane.pivot = __dmul_rn(0.5, __dadd_rn(d[0], d[1]));
+        } else if (lane.vectors % 8 == 0) { /* joined, as in gpul__join: eight more vectors */
+            const int eights = lane.vectors / 8;
+            const double mean = __dmul_rn(lane.sum, 1.0 / kEight), rest = fma(-mean, lane.sum, lane.sum_squares);
+            const double delta = __dsub_rn(__dadd_rn(lane.pivot, mean), lane.mean);
+            const double step = __dmul_rn(delta, __ddiv_rn(1.0, double(eights)));
+            lane.mean = __dadd_rn(lane.mean, step);
+            lane.squares = fma(__dmul_rn(delta, step), double((eights - 1) * kEight),
+                               __dadd_rn(lane.squares, rest < 0 ? 0 : rest));
+            lane.pivot = lane.mean;
+            lane.sum = lane.sum_squares = 0;
             lane.count = 0;
         }
         GPUL__UNROLL
@@ -2263,14 +2257,16 @@ template <typename T> struct gpul__var : gpul__reduction<gpul__var<T>, T, gpul__
             const double apart = __dsub_rn(d[k], lane.pivot);
             if (k >= count) continue;
             lane.sum = __dadd_rn(lane.sum, apart);
-            lane.squares = fma(apart, apart, lane.squares);
+            lane.sum_squares = fma(apart, apart, lane.sum_squares);
         }
         lane.count += count < int(kN) ? count : int(kN);
         ++lane.vectors;
         return lane;
     }
     __device__ __forceinline__ gpul__moments finish(Lane lane, int64_t, int) const {
-        return gpul__close(lane.before, lane.pivot, lane.sum, lane.squares, lane.count);
+        const gpul__moments before = {double((lane.vectors - 1) / 8 * (8 * 16 / int(sizeof(T)))), lane.mean,
+                                      lane.squares};
+        return gpul__close(before, lane.pivot, lane.sum, lane.sum_squares, lane.count);
     }
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, gpul__moments a, int64_t n) const {
         gpul__store(out, i, dtype, __ddiv_rn(a.squares, double(n)));
