@@ -960,8 +960,8 @@ static __device__ __forceinline__ gpul__pack<T, N> gpul__reduce_gather(const gpu
     return pack;
 }
 /* One warp tile of kO outputs in one warp, all at the same y; the first lane gets the results. Aligned vectors go kFlight
- * rows at a time, all loaded before the first is folded, which is as much as registers hold, and the last few rows kFew at
- * a time; so do vectors that are not aligned. Elements that do not lie side by side come one by one. */
+ * rows at a time, all loaded before the first is folded, which is as much as registers hold; a row that is not whole, and
+ * vectors that are not aligned, kFew at a time. Elements that do not lie side by side come one by one. */
 template <int kO, typename Op>
 static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce_view<Op> &v,
                                                               const typename Op::X *(&x)[kO], int tile,
@@ -984,28 +984,31 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     }
     if (gpul__has<Y>() && dense) y += span.begin + first;
     int at = first;
-    if (vector) {
-        GPUL__UNROLL_NOT
-        while (at - first + int(kRow) + (int(kFlight) - 1) * step <= length) { /* the warp's lanes agree */
-            gpul__pack<X, kN> vx[kO][kFlight];
-            gpul__pack<Y, kN> vy[kFlight];
+    /* whole rows, which all lanes have; the last flight may load some of them twice */
+    const int rows = vector && length >= int(kRow) ? (length - int(kRow)) / step + 1 : 0;
+    GPUL__UNROLL_NOT
+    for (int row = 0; row < rows; row += kFlight) {
+        gpul__pack<X, kN> vx[kO][kFlight];
+        gpul__pack<Y, kN> vy[kFlight];
+        GPUL__UNROLL
+        for (int u = 0; u < kFlight; ++u) {
+            const int ahead = (row + u < rows ? u : rows - 1 - row) * step;
             GPUL__UNROLL
-            for (int u = 0; u < kFlight; ++u) {
-                GPUL__UNROLL
-                for (int o = 0; o < kO; ++o) vx[o][u] = gpul__load<kN>(x[o] + u * step);
-                vy[u] = gpul__load<kN>(y + (gpul__has<Y>() ? u * step : 0));
-            }
-            __syncwarp(); /* all loads are on their way: left alone, the compiler starts with three of them */
-            GPUL__UNROLL
-            for (int u = 0; u < kFlight; ++u) {
-                GPUL__UNROLL
-                for (int o = 0; o < kO; ++o) lane[o] = op.fold(lane[o], vx[o][u].v, vy[u].v, int(kN), at + u * step);
-            }
-            at += kFlight * step;
-            GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) x[o] += kFlight * step;
-            if (gpul__has<Y>()) y += kFlight * step;
+            for (int o = 0; o < kO; ++o) vx[o][u] = gpul__load<kN>(x[o] + ahead);
+            vy[u] = gpul__load<kN>(y + (gpul__has<Y>() ? ahead : 0));
         }
+        __syncwarp(); /* all loads are on their way: left alone, the compiler starts with three of them */
+        GPUL__UNROLL
+        for (int u = 0; u < kFlight; ++u) {
+            if (row + u >= rows) break;
+            GPUL__UNROLL
+            for (int o = 0; o < kO; ++o) lane[o] = op.fold(lane[o], vx[o][u].v, vy[u].v, int(kN), at + u * step);
+        }
+        const int done = (row + int(kFlight) < rows ? int(kFlight) : rows - row) * step;
+        at += done;
+        GPUL__UNROLL
+        for (int o = 0; o < kO; ++o) x[o] += done;
+        if (gpul__has<Y>()) y += done;
     }
     GPUL__UNROLL_NOT
     while (dense && at < length) {
@@ -2004,14 +2007,14 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
          * round of blocks a tenth fuller than what came before. */
         double fullest = 0;
         int32_t part = 1;
-        for (int32_t w = GPUL__REDUCE_THREADS / threads; w == GPUL__REDUCE_THREADS / threads || w >= 4; w /= 2)
+        for (int32_t w = GPUL__REDUCE_THREADS / threads; w == GPUL__REDUCE_THREADS / threads || w >= 2; w /= 2)
             for (int32_t t = gpul__power_of_two(plan->warp_tiles, gpul__warps); t > 0; t /= 2) {
-                const int64_t jobs = gpul_ceil_div(strips, w), blocks = jobs * gpul_ceil_div(plan->warp_tiles, t);
-                const double rounds =
-                    double(blocks * (w * threads * t < GPUL__REDUCE_THREADS ? w * threads * t : GPUL__REDUCE_THREADS)) /
-                    double(round);
-                const double full = rounds / double(int64_t(rounds) + (rounds > double(int64_t(rounds)) ? 1 : 0));
+                const int64_t blocks = gpul_ceil_div(strips, w) * gpul_ceil_div(plan->warp_tiles, t);
+                const int32_t block = w * threads * t < GPUL__REDUCE_THREADS ? w * threads * t : GPUL__REDUCE_THREADS;
+                const double rounds = double(blocks * block) / double(round), whole = double(int64_t(rounds));
+                double full = rounds / (rounds > whole ? whole + 1 : whole);
                 if (plan->block_tiles > 256 && t < gpul__warps) break;
+                if (t < plan->warp_tiles && rounds <= 1) full *= 0.75; /* what passing results between blocks costs */
                 if (full < 1.1 * fullest) continue;
                 fullest = full;
                 plan->width = w;
