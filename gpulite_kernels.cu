@@ -2540,7 +2540,8 @@ extern "C" int32_t gpul__histogram_launch(const gpul__histogram_args *) { return
 /* Zeroing counts. As a launch before the kernel's that costs 1.3 us on an H200; within it, behind a barrier across the
  * grid that blocks enter when they start and leave when they have counted, 0.3 us, and a launch that fails leaves
  * counts alone. But a cooperative launch waits until all its blocks find room: it is for short kernels. */
-#if defined(__NVCC__) && CUDART_VERSION >= 13000 && __cplusplus >= 201703L /* which that header asks for */
+#if defined(GPULITE_CPU_STANDIN) ||                                                                                    \
+    (defined(__NVCC__) && CUDART_VERSION >= 13000 && __cplusplus >= 201703L) /* which that header asks for */
 #define GPUL__HIST_COOPERATIVE 1
 #include <cooperative_groups.h>
 #else
@@ -2766,7 +2767,7 @@ static __device__ __forceinline__ void gpul__hist_zero_counts(const gpul__hist_v
 /* All threads: what came before in this block is visible to it after; and, between enter and leave, counts become
  * zero. */
 static __device__ __forceinline__ uint32_t gpul__hist_enter(const gpul__hist_view &v) {
-#if GPUL__HIST_COOPERATIVE && defined(__CUDA_ARCH__)
+#if GPUL__HIST_COOPERATIVE && (defined(__CUDA_ARCH__) || defined(GPULITE_CPU_STANDIN))
     if (v.zeroing) {
         gpul__hist_zero_counts(v);
         return cooperative_groups::this_grid().barrier_arrive();
@@ -2777,7 +2778,7 @@ static __device__ __forceinline__ uint32_t gpul__hist_enter(const gpul__hist_vie
     return 0;
 }
 static __device__ __forceinline__ void gpul__hist_leave(const gpul__hist_view &v, uint32_t token) {
-#if GPUL__HIST_COOPERATIVE && defined(__CUDA_ARCH__)
+#if GPUL__HIST_COOPERATIVE && (defined(__CUDA_ARCH__) || defined(GPULITE_CPU_STANDIN))
     if (v.zeroing) {
         cooperative_groups::this_grid().barrier_wait(
             static_cast<cooperative_groups::grid_group::arrival_token &&>(token));
