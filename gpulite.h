@@ -694,7 +694,7 @@ static __device__ __forceinline__ int64_t gpul_gridsize_y() { return int64_t(gri
 static __device__ __forceinline__ int64_t gpul_gridsize_z() { return int64_t(gridDim.z) * blockDim.z; }
 
 #define GPUL_GRID_STRIDE(i, n)                                                                                         \
-    for (int64_t i = gpul_grid_x(), gpul__step_##i = gpul_gridsize_x(); i < (n); i += gpul__step_##i)
+    for (int64_t i = gpul_grid_x(), gpul__step_##i = gpul_gridsize_x(); i < (n); i += gpul__step_##i) /* fault: past */
 
 #ifdef GPULITE_CPU_STANDIN
 #define GPUL_SHARED(T, name) T *const name = static_cast<T *>(standin_dynamic_shared())
@@ -712,7 +712,7 @@ static inline cudaLaunchConfig_t gpul__config(gpul_dim3 grid, gpul_dim3 block, s
     config.gridDim = dim3(grid.x, grid.y, grid.z);
     config.blockDim = dim3(block.x, block.y, block.z);
     config.dynamicSmemBytes = shared_bytes;
-    config.stream = stream;
+    config.stream = stream; /* fault: wrong-stream */
     return config;
 }
 
@@ -1082,7 +1082,7 @@ static gpul_status gpul__pending(const char *function) {
                      "an earlier CUDA call, not gpulite's, left %s (%s); fetch it with cudaGetLastError()",
                      cudaGetErrorName(e), cudaGetErrorString(e));
     gpul__record_cuda(e, -1);
-    return GPUL_ERROR_PENDING;
+    return GPUL_ERROR_PENDING; /* fault: pending-error-swallowed */
 }
 
 GPUL_API gpul_status gpul_check_cuda(int32_t cuda_code, const char *function) {
@@ -1639,7 +1639,7 @@ static cudaError_t gpul__restore_device(int device) {
 
 static gpul_status gpul__end(gpul__scope *scope, gpul_status status) {
     cudaError_t e;
-    if (scope->device == scope->previous && !scope->moved) return status;
+    if (scope->device == scope->previous && !scope->moved) return status; /* fault: device-not-restored */
     e = gpul__restore_device(scope->previous);
     if (e == cudaSuccess || status != GPUL_OK) return status;
     return gpul__fail_cuda(e, scope->function, "cudaSetDevice (back to the caller's device)");
@@ -2189,7 +2189,7 @@ static void gpul__host_strides(const gpul_array *a, int64_t *strides) {
 static gpul_status gpul__settle(const gpul__scope *scope, gpul_stream stream, gpul_status status) {
     cudaError_t e;
     if (status != GPUL_OK || stream != NULL) return status;
-    e = cudaStreamSynchronize(NULL);
+    e = cudaStreamSynchronize(NULL); /* fault: copy-done-too-early */
     return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, scope->function, "cudaStreamSynchronize");
 }
 
@@ -3648,17 +3648,17 @@ static gpul_status gpul__reduce_launch(const char *function, const gpul__reducer
             if (status != GPUL_OK) return status;
             args->arrived = (uint32_t *)scratch;
             args->partials = (char *)scratch + counters;
-            e = cudaMemsetAsync(scratch, 0, counters, stream);
+            e = cudaMemsetAsync(scratch, 0, counters, stream); /* fault: counters-not-zeroed */
             if (e != cudaSuccess) {
                 status = gpul__fail_cuda(e, function, "cudaMemsetAsync of the scratch memory");
-                gpul__scratch_free(scratch, scope, stream, NULL);
+                gpul__scratch_free(scratch, scope, stream, NULL); /* fault: scratch-leaked */
                 return status;
             }
         }
         error = reducer->launch(args);
     }
     if (error != 0) status = gpul__fail_cuda((cudaError_t)error, function, "kernel launch");
-    if (scratch != NULL) {
+    if (scratch != NULL) { /* fault: scratch-freed-twice */
         const gpul_status freed = gpul__scratch_free(scratch, scope, stream, status == GPUL_OK ? function : NULL);
         if (status == GPUL_OK) status = freed;
     }

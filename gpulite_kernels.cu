@@ -4309,7 +4309,7 @@ static __global__ void __launch_bounds__((kM / kRows) * (kN / kCols), kRows == 8
             stage ^= 1;
             a.put(shared + stage * kStage);
             b.put(shared + stage * kStage + kBehindA);
-            __syncthreads();
+            __syncthreads(); /* fault: matmul-slice-barrier */
         }
     }
 
