@@ -141,9 +141,9 @@ with_faults() {
         else if (action[name] == "expression") {
             place = index(line, old[name])
             after = substr(line, place + length(old[name]))
-            if (!place || index(after, old[name])) print name ": its line does not hold \"" old[name] "\" once" >errors
+            if (!place || index(after, old[name])) print name ": its line does not hold \"" old[name] "\" once" >>errors
             line = substr(line, 1, place - 1) "(" chosen " ? (" new[name] ") : (" old[name] "))" after
-        } else print name ": no such action: " action[name] >errors
+        } else print name ": no such action: " action[name] >>errors
         print line rest
         next
     }
@@ -302,7 +302,7 @@ esac
 
 PLANTED_MODE=list sh "$0" || exit 1
 markers >"$d/errors"
-for file in $sources; do with_faults "$file" >>"$d/errors"; done
+for file in $sources; do with_faults "$file"; done
 {
     if [ -s "$d/errors" ]; then
         echo 'FAILED  the markers of the sources and the list of faults'
