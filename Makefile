@@ -88,7 +88,7 @@ TEST_BINS := $(TESTS:%=$B/tests/%) $(SELFTESTS:%=$B/tests/cpu/%)
 TEST_SCRIPTS := $(sort $(wildcard tests/test_*.sh))
 
 .DEFAULT_GOAL := all
-.PHONY: all run test sanitize bench check install uninstall clean help backend FORCE
+.PHONY: all run test sanitize bench check figures install uninstall clean help backend FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -137,6 +137,10 @@ $B/sanitizer_faults: tests/sanitizer_faults.cu $B/commands
 check:
 	@CC='$(CC)' CXX='$(CXX)' NVCC='$(NVCC)' sh tests/check.sh
 
+# ARCH=sm_90a unless another is asked for
+figures:
+	@NVCC='$(NVCC)' ARCH='$(if $(filter command line environment,$(origin ARCH)),$(ARCH),sm_90a)' sh tests/figures.sh
+
 help:
 	@echo 'make              builds the examples into build/<backend>/'
 	@echo 'make run          builds and runs every example; the last one is the tour'
@@ -144,6 +148,7 @@ help:
 	@echo 'make sanitize     every test under compute-sanitizer, on a GPU'
 	@echo 'make bench        gpulite beside other libraries, on a GPU'
 	@echo 'make check        formatting, warnings, symbols, static analysis, planted faults (with the tools that are there)'
+	@echo 'make figures      counts kernels, seconds to compile, bytes and lines, with nvcc'
 	@echo 'make install      PREFIX=/usr/local DESTDIR=: header, kernels, pkg-config file'
 	@echo 'make clean        removes build/'
 	@echo

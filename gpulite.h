@@ -772,7 +772,7 @@ static __device__ __forceinline__ int64_t gpul_gridsize_y() { return int64_t(gri
 static __device__ __forceinline__ int64_t gpul_gridsize_z() { return int64_t(gridDim.z) * blockDim.z; }
 
 #define GPUL_GRID_STRIDE(i, n)                                                                                         \
-    for (int64_t i = gpul_grid_x(), gpul__step_##i = gpul_gridsize_x(); i < (n); i += gpul__step_##i)
+    for (int64_t i = gpul_grid_x(), gpul__step_##i = gpul_gridsize_x(); i < (n); i += gpul__step_##i) /* fault: past */
 
 #ifdef GPULITE_CPU_STANDIN
 #define GPUL_SHARED(T, name) T *const name = static_cast<T *>(standin_dynamic_shared())
@@ -790,7 +790,7 @@ static inline cudaLaunchConfig_t gpul__config(gpul_dim3 grid, gpul_dim3 block, s
     config.gridDim = dim3(grid.x, grid.y, grid.z);
     config.blockDim = dim3(block.x, block.y, block.z);
     config.dynamicSmemBytes = shared_bytes;
-    config.stream = stream;
+    config.stream = stream; /* fault: wrong-stream */
     return config;
 }
 
@@ -1257,7 +1257,7 @@ static gpul_status gpul__pending(const char *function) {
                      "an earlier CUDA call, not gpulite's, left %s (%s); fetch it with cudaGetLastError()",
                      cudaGetErrorName(e), cudaGetErrorString(e));
     gpul__record_cuda(e, -1);
-    return GPUL_ERROR_PENDING;
+    return GPUL_ERROR_PENDING; /* fault: pending-error-swallowed */
 }
 
 GPUL_API gpul_status gpul_check_cuda(int32_t cuda_code, const char *function) {
@@ -1864,7 +1864,7 @@ static cudaError_t gpul__restore_device(int device) {
 
 static gpul_status gpul__end(gpul__scope *scope, gpul_status status) {
     cudaError_t e;
-    if (scope->device == scope->previous && !scope->moved) return status;
+    if (scope->device == scope->previous && !scope->moved) return status; /* fault: device-not-restored */
     e = gpul__restore_device(scope->previous);
     if (e == cudaSuccess || status != GPUL_OK) return status;
     return gpul__fail_cuda(e, scope->function, "cudaSetDevice (back to the caller's device)");
@@ -2460,7 +2460,8 @@ static void gpul__host_strides(const gpul_array *a, int64_t *strides) {
 /* With the NULL stream a copy that involves the host is done on return. */
 static gpul_status gpul__settle(const gpul__scope *scope, gpul_stream stream, gpul_status status) {
     if (status != GPUL_OK || stream != NULL) return status;
-    return gpul__cuda(cudaStreamSynchronize(NULL), scope->function, "cudaStreamSynchronize");
+    status = gpul__cuda(cudaStreamSynchronize(NULL), scope->function, "cudaStreamSynchronize"); /* fault: too-early */
+    return status;
 }
 
 /* Between an array and a host buffer in the array's own order: from `in`, or else to `out`. */
@@ -3870,12 +3871,12 @@ static gpul_status gpul__reduce_launch(const char *function, const gpul__reducer
             if (status != GPUL_OK) return status;
             counters = (uint32_t *)scratch;
             partials = (char *)scratch + before;
-            e = cudaMemsetAsync(scratch, 0, before, stream);
+            e = cudaMemsetAsync(scratch, 0, before, stream); /* fault: counters-not-zeroed */
         }
     }
     if (e == cudaSuccess) e = (cudaError_t)reducer->launch(problem, &plan, &scope->machine, partials, counters, stream);
-    if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "launching the kernel");
-    return gpul__scratch_drop(scratch, scope, stream, status);
+    status = gpul__cuda(e, function, "launching the kernel");  /* fault: scratch-freed-twice */
+    return gpul__scratch_drop(scratch, scope, stream, status); /* fault: scratch-leaked */
 }
 
 /* `axis` is checked, and not negative. `positional`: the operation tells indices, so the order of the elements is the

@@ -69,12 +69,14 @@ template <typename Kernel> static inline cudaError_t gpul__allow_shared(Kernel k
 static __device__ __forceinline__ void gpul__await() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
+#elif defined(GPULITE_CPU_STANDIN)
+    standin_dependency_wait();
 #endif
 }
 
 #ifdef GPULITE_CPU_STANDIN
 static inline int32_t gpul__early(int32_t *early, const void *, int32_t) {
-    *early = 0;
+    *early = 1;
     return 0;
 }
 #else
@@ -109,13 +111,11 @@ static inline int32_t gpul__launch_early(int32_t device, void (*kernel)(Params..
     if (error != 0) return error;
     if (grid.x == 0 || grid.y == 0 || grid.z == 0) return 0;
     cudaLaunchConfig_t config = gpul__config(grid, block, shared_bytes, stream);
-#ifndef GPULITE_CPU_STANDIN
     cudaLaunchAttribute attribute;
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
     config.attrs = &attribute;
     config.numAttrs = early ? 1 : 0;
-#endif
     return int32_t(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...));
 }
 
@@ -3039,7 +3039,7 @@ enum { gpul__hist_nan = 1, gpul__hist_plus_infinity = 2, gpul__hist_minus_infini
 static __device__ __forceinline__ int64_t gpul__hist_bin_any(const gpul__hist_view &v, int64_t i) {
     const gpul_dtype t = v.x_dtype;
     if (t == GPUL_F32) return gpul__hist_bin(v.rule, static_cast<const float *>(v.x)[i]);
-    return gpul__hist_bin(v.rule, t == GPUL_F64   ? static_cast<const double *>(v.x)[i]
+    return gpul__hist_bin(v.rule, t == GPUL_F64 ? static_cast<const double *>(v.x)[i]
                                   : t == GPUL_I32 ? double(static_cast<const int32_t *>(v.x)[i])
                                   : t == GPUL_I64 ? double(static_cast<const int64_t *>(v.x)[i])
                                                   : double(static_cast<const uint8_t *>(v.x)[i]));
@@ -3062,8 +3062,8 @@ static __device__ __forceinline__ void gpul__hist_add_weight(const gpul__hist_vi
     unsigned long long significand = bits & 0xfffffffffffffull;
     if (exponent == 0x7ff) {
         atomicOr(v.flags + bin, significand ? static_cast<uint32_t>(gpul__hist_nan)
-                                : negative  ? static_cast<uint32_t>(gpul__hist_minus_infinity)
-                                            : static_cast<uint32_t>(gpul__hist_plus_infinity));
+                                : negative ? static_cast<uint32_t>(gpul__hist_minus_infinity)
+                                           : static_cast<uint32_t>(gpul__hist_plus_infinity));
         return;
     }
     if (exponent) significand |= 1ull << 52;
@@ -3623,7 +3623,7 @@ static __global__ void __launch_bounds__((kM / kRows) * (kN / kCols), kRows == 8
             stage ^= 1;
             a.put(shared + stage * kStage);
             b.put(shared + stage * kStage + kBehindA);
-            __syncthreads();
+            __syncthreads(); /* fault: matmul-slice-barrier */
         }
     }
 

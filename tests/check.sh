@@ -47,7 +47,7 @@ script() {
 files() { find . -name build -prune -o -name '.[!.]*' -prune -o -type f "$@" -print | sort; }
 c_sources=$(files \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cpp' \))
 scripts=$(files -name '*.sh')
-[ -f .ci/run ] && scripts="$scripts .ci/run"
+for file in .ci/run .ci/cached; do [ -f $file ] && scripts="$scripts $file"; done
 
 # Each source names its licence in its first lines.
 spdx() {

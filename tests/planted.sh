@@ -1,109 +1,160 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Plants faults in copies of the sources, one at a time, and asks whether the tests on the stand-in notice. Each fault is
-# one sed command; a fault that changes nothing in the source has gone stale and fails too. Run from the top of the
-# repository. PLANTED_ONLY=word runs the faults whose names contain the word.
+# Plants faults in copies of the sources, one at a time, and asks whether the tests on the stand-in notice. Run from the top
+# of the repository. PLANTED_ONLY=word runs the faults whose names contain the word.
+#
+# To add a fault, mark a line of gpulite.h or gpulite_kernels.cu with a comment at its end, and say below what becomes of it:
+#
+#     if (last) *arrived = 0; /* fault: counters-left */
+#
+#     plant counters-left test_reduce without
+#
+# plant NAME TEST ACTION: that test must fail (TEST:name is one function of it). NAME is lower-case letters, digits and
+# hyphens. The actions:
+#
+#     without                    the line, one whole statement, is not executed
+#     instead 'STATEMENTS'       they are executed in its place
+#     expression 'OLD' 'NEW'     OLD, an expression that is in the line once, has the value of NEW
+#
+# All of them are compiled into one copy of the sources, where a variable chooses the one that is there. So the line stays
+# valid, and what has to be known when it is compiled (a declaration, an array's size) is no place for a marker. A marker that
+# is missing, or there twice, or without an entry here, is a failure.
 set -u
-passed=0
-failed=0
 top=$PWD
-d=${TMPDIR:-/tmp}/gpulite-planted.$$
-mkdir -p "$d/clean" || exit 1
-trap 'rm -rf "$d"' EXIT
 CC=${CC:-cc}
 CXX=${CXX:-c++}
 only=${PLANTED_ONLY:-}
-
-# Every other fault in a shell of its own: two cores are twice as fast.
-if [ -z "${PLANTED_HALF:-}" ]; then
-    PLANTED_HALF=0 sh "$0" >"$d/0" 2>&1 &
-    PLANTED_HALF=1 sh "$0" >"$d/1" 2>&1
-    wait
-    cat "$d/0" "$d/1" | grep -v '^planted: '
-    cat "$d/0" "$d/1" | awk '
-        /^planted: / { passed += $2; failed += $4; halves++ }
-        END { printf "planted: %d passed, %d failed\n", passed, failed; exit failed > 0 || halves != 2 }'
-    exit
+mode=${PLANTED_MODE:-all} # all: everything; list: writes the list of faults; run: runs number $PLANTED_NUMBER of it
+if [ "$mode" = all ]; then
+    PLANTED_DIR=${TMPDIR:-/tmp}/gpulite-planted.$$
+    mkdir -p "$PLANTED_DIR/src" || exit 1
+    trap 'rm -rf "$PLANTED_DIR"' EXIT
+    trap 'exit 1' INT TERM
 fi
-asked=0
+export PLANTED_DIR
+d=$PLANTED_DIR own=$PLANTED_DIR/${PLANTED_NUMBER:-0} # own: of this fault
+sources='gpulite.h gpulite_kernels.cu'
+
+# ---- compiling: with_faults has every `plant` in it, other copies a single fault ----
 
 # shellcheck disable=SC2086 # several options
 cu() { "$CXX" -O0 ${families:-} -x c++ -std=c++17 -ffp-contract=off -I"$top/tests/cpu" -I"$1" -I"$top" -I"$top/tests" -c -o "$3" "$2"; }
 c() { "$CC" -O1 -std=c99 -I"$top/tests/cpu" -I"$1" -I"$top" -I"$top/tests" -c -o "$3" "$2"; }
-link() { out=$1; shift; "$CC" -o "$out" "$@" -lstdc++ -lpthread -lm; }
+link() { out=$1; shift; "$CC" -o "$out" "$@" "$d/planted.o" "$d/cudart.o" -lstdc++ -lpthread -lm; }
 
-# ---- what is clean is built once ----
-"$CXX" -O2 -std=c++17 -Itests/cpu -c -o "$d/cudart.o" tests/cpu/cudart.cpp || exit 1
-cu "$top" gpulite_kernels.cu "$d/clean/kernels.o" || exit 1
-c "$top" tests/gpulite_impl.c "$d/clean/impl.o" || exit 1
-
-good() { passed=$((passed + 1)); echo "ok      $1"; }
-bad() { failed=$((failed + 1)); echo "FAILED  $1: $2"; [ -f "$d/log" ] && tail -n 8 "$d/log" | cut -c1-200 | sed 's/^/        /'; }
+good() { echo "ok      $1"; }
+bad() { echo "FAILED  $1: $2"; [ -f "$own/log" ] && tail -n 8 "$own/log" | cut -c1-200 | sed 's/^/        /'; }
+# wanted NAME [TEST]: whether this shell runs that fault
+number=0
 wanted() {
     case $1 in *"$only"*) ;; *) return 1 ;; esac
-    asked=$((asked + 1))
-    [ $((asked % 2)) -eq "$PLANTED_HALF" ]
+    number=$((number + 1))
+    if [ "$mode" = list ]; then echo "$number ${2:-}" >>"$d/list"; return 1; fi
+    [ "$number" = "$PLANTED_NUMBER" ]
+}
+noticed() { # the program must fail, by a failed check or by the stand-in's own word
+    if CHECK_STOP=1 CHECK_ONLY="${3#:}" timeout 120 "$2" >"$own/log" 2>&1; then bad "$1" 'nobody noticed'; else good "$1"; fi
 }
 
-# fault NAME FILE(gpulite_kernels.cu or gpulite.h) SED TEST [kernels]: that test must fail; TEST:name, that function of it.
-# "kernels": the patched header also goes into the kernels, for its device section. Families that the test does not need are left out, to compile
-# faster.
+planted=0
+plant() {
+    planted=$((planted + 1))
+    # the table has every fault, wanted or not, so that all markers are checked
+    if [ "$mode" = list ]; then printf '%s\t%s\t%s\t%s\n' "$1" "$3" "${4:-}" "${5:-}" >>"$d/table"; fi
+    wanted "$1" "${2%%:*}" || return 0
+    test=${2%%:*}
+    # the same with no fault must pass, or its failure means nothing
+    if ! CHECK_STOP=1 CHECK_ONLY="${2#"$test":}" timeout 120 "$d/$test" >"$own/log" 2>&1; then bad "$1" "$2 fails without it"; return; fi
+    PLANTED_FAULT=$planted noticed "$1" "$d/$test" "${2#"$test"}"
+}
+
+# fault NAME FILE SED TEST: the same without a marker, in a copy of its own. One that changes nothing has gone stale and
+# fails too. Families that the test does not need are left out, to compile faster.
 fault() {
-    wanted "$1" || return 0
+    wanted "$1" "${4%%:*}" || return 0
     test=${4%%:*}
     case $test in
     test_histogram) families='-DGPULITE_NO_GEMV -DGPULITE_NO_MATMUL' ;;
-    test_matmul) families='-DGPULITE_NO_GEMV -DGPULITE_NO_HISTOGRAM' ;;
     test_gemv) families='-DGPULITE_NO_MATMUL -DGPULITE_NO_HISTOGRAM' ;;
-    test_reduce | test_elementwise) families='-DGPULITE_NO_GEMV -DGPULITE_NO_MATMUL -DGPULITE_NO_HISTOGRAM' ;;
+    test_reduce) families='-DGPULITE_NO_GEMV -DGPULITE_NO_MATMUL -DGPULITE_NO_HISTOGRAM' ;;
     *) families= ;;
     esac
-    rm -rf "$d/f"
-    mkdir "$d/f"
-    rm -f "$d/log"
-    sed "$3" "$2" >"$d/f/$2"
-    if cmp -s "$2" "$d/f/$2"; then bad "$1" 'the sed command changes nothing'; return; fi
-    kernels=$d/clean/kernels.o impl=$d/clean/impl.o
-    if [ "$2" = gpulite_kernels.cu ]; then
-        cu "$d/f" "$d/f/$2" "$d/f/kernels.o" >"$d/log" 2>&1 || { bad "$1" 'does not compile'; return; }
-        kernels=$d/f/kernels.o
-    else
-        cp "$top/tests/gpulite_impl.c" "$d/f/impl.c"
-        c "$d/f" "$d/f/impl.c" "$d/f/impl.o" >"$d/log" 2>&1 || { bad "$1" 'does not compile'; return; }
-        impl=$d/f/impl.o
-        if [ "${5:-}" = kernels ]; then # the header's device section
-            cp "$top/gpulite_kernels.cu" "$d/f/k.cu"
-            cu "$d/f" "$d/f/k.cu" "$d/f/kernels.o" >"$d/log" 2>&1 || { bad "$1" 'does not compile'; return; }
-            kernels=$d/f/kernels.o
-        fi
-    fi
-    [ -f "$d/$test.o" ] || c "$top" "tests/$test.c" "$d/$test.o" || exit 1
-    link "$d/f/run" "$d/$test.o" "$impl" "$kernels" "$d/cudart.o" || exit 1
-    noticed "$1" "$d/f/run" "${4#"$test"}"
+    sed "$3" "$2" >"$own/$2"
+    if cmp -s "$2" "$own/$2"; then bad "$1" 'the sed command changes nothing'; return; fi
+    cu "$own" "$own/$2" "$own/kernels.o" >"$own/log" 2>&1 || { bad "$1" 'does not compile'; return; }
+    link "$own/run" "$d/$test.o" "$d/impl.o" "$own/kernels.o" || { bad "$1" 'does not link'; return; }
+    noticed "$1" "$own/run" "${4#"$test"}"
 }
-noticed() { # the program must fail, by a failed check or by the stand-in's own word
-    if CHECK_STOP=1 CHECK_ONLY="${3#:}" timeout 120 "$2" >"$d/log" 2>&1; then bad "$1" 'nobody noticed'; else good "$1"; fi
-}
-# program NAME WORD: $d/p.cu must be stopped or reported, and whose report contains WORD ("clean": must pass)
+
+# program NAME WORD: $own/p.cu must be stopped or reported, and whose report contains WORD ("clean": must pass)
 program() {
     wanted "$1" || return 0
-    rm -f "$d/log"
-    cu "$top" "$d/p.cu" "$d/p.o" >"$d/log" 2>&1 || { bad "$1" 'does not compile'; return; }
-    link "$d/p" "$d/p.o" "$d/clean/impl.o" "$d/clean/kernels.o" "$d/cudart.o" || exit 1
-    timeout 60 "$d/p" >"$d/log" 2>&1
+    families=
+    cu "$top" "$own/p.cu" "$own/p.o" >"$own/log" 2>&1 || { bad "$1" 'does not compile'; return; }
+    link "$own/p" "$own/p.o" "$d/impl.o" "$d/kernels.o" || { bad "$1" 'does not link'; return; }
+    timeout 60 "$own/p" >"$own/log" 2>&1
     status=$?
     if [ "$2" = clean ]; then
         if [ $status -eq 0 ]; then good "$1"; else bad "$1" "exit status $status"; fi
     elif [ $status -eq 0 ]; then
         bad "$1" 'nobody noticed'
-    elif ! grep -qi "$2" "$d/log"; then
+    elif ! grep -qi "$2" "$own/log"; then
         bad "$1" "noticed, but nothing says \"$2\""
     else
         good "$1"
     fi
 }
 
-# ---- faults that the stand-in itself must report, in small programs ----
+# ---- the sources with every planted fault in them ----
+
+markers() { # each marker of the sources is in the table once, and nothing else is in the table
+    cut -f1 "$d/table" | sort >"$d/named"
+    # shellcheck disable=SC2086
+    sed -n 's|.*/\* fault: \([a-z0-9-]*\) \*/.*|\1|p' $sources | sort >"$d/marked"
+    uniq -d "$d/marked" | sed 's/^/marked twice in the sources: /'
+    uniq -d "$d/named" | sed 's/^/twice in the list: /'
+    sort -u "$d/marked" >"$d/marked1"
+    sort -u "$d/named" >"$d/named1"
+    comm -23 "$d/marked1" "$d/named1" | sed 's/^/marked in the sources, but not in the list: /'
+    comm -13 "$d/marked1" "$d/named1" | sed 's/^/in the list, but not marked in the sources: /'
+    # shellcheck disable=SC2086
+    grep -n '[^a-z]fault:' $sources | grep -v '/\* fault: [a-z0-9-]* \*/' | sed 's/^/not a marker: /'
+    # shellcheck disable=SC2086
+    grep -n '/\* fault: .*/\* fault: ' $sources | sed 's/^/two markers in a line: /'
+}
+# with_faults FILE: the file with each marked line turned into a choice between itself and its fault
+with_faults() {
+    awk -v table="$d/table" -v errors="$d/errors" '
+    BEGIN {
+        FS = "\t"
+        while ((getline <table) > 0) { at[$1] = ++n; action[$1] = $2; old[$1] = $3; new[$1] = $4 }
+        FS = " "
+    }
+    match($0, /\/\* fault: [a-z0-9-]* \*\//) {
+        name = substr($0, RSTART + 10, RLENGTH - 13)
+        line = substr($0, 1, RSTART - 1)
+        rest = substr($0, RSTART + RLENGTH) # a macro goes on
+        if (!(name in at)) { print; next }
+        chosen = "(gpul_planted == " at[name] ")"
+        if (action[name] == "without") line = "if (!" chosen ") " line
+        else if (action[name] == "instead") line = "if " chosen " { " old[name] " } else " line
+        else if (action[name] == "expression") {
+            place = index(line, old[name])
+            after = substr(line, place + length(old[name]))
+            if (!place || index(after, old[name])) print name ": its line does not hold \"" old[name] "\" once" >>errors
+            line = substr(line, 1, place - 1) "(" chosen " ? (" new[name] ") : (" old[name] "))" after
+        } else print name ": no such action: " action[name] >>errors
+        print line rest
+        next
+    }
+    { print }' "$1" >"$d/src/$1"
+}
+
+# ---- the list ----
+
+all_faults() {
+
+# faults that the stand-in itself must report, in small programs
 head='#include <cuda_runtime.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,21 +185,21 @@ static int run(int past, int skip, int divergent, int fill) {
     return 0;
 }
 '
-printf '%s\nint main() { return run(0, 0, 0, 1); }\n' "$head" >"$d/p.cu"
+printf '%s\nint main() { return run(0, 0, 0, 1); }\n' "$head" >"$own/p.cu"
 program 'the program without a fault' clean
-printf '%s\nint main() { return run(0, 1, 0, 1); }\n' "$head" >"$d/p.cu"
+printf '%s\nint main() { return run(0, 1, 0, 1); }\n' "$head" >"$own/p.cu"
 program 'a removed __syncthreads' 'sum is wrong'
-printf '%s\nint main() { return run(1, 0, 0, 1); }\n' "$head" >"$d/p.cu"
+printf '%s\nint main() { return run(1, 0, 0, 1); }\n' "$head" >"$own/p.cu"
 program 'an index one past the end' 'past the end'
-printf '%s\nint main() { return run(0, 0, 0, 0); }\n' "$head" >"$d/p.cu"
+printf '%s\nint main() { return run(0, 0, 0, 0); }\n' "$head" >"$own/p.cu"
 program 'uninitialised device memory read' 'sum is wrong'
-printf '%s\nint main() { return run(0, 0, 1, 1); }\n' "$head" >"$d/p.cu"
+printf '%s\nint main() { return run(0, 0, 1, 1); }\n' "$head" >"$own/p.cu"
 program 'a barrier in a divergent branch' 'barrier'
-printf '%s\nint main() { gpul_array a = GPUL_ZERO; GPUL_CHECK(gpul_device_array(&a, GPUL_F32, gpul_1d(9), NULL)); GPUL_CHECK(gpul_fill(&a, 1, NULL)); printf("%%g\\n", (double)*(float *)a.data); return run(0, 0, 0, 1); }\n' "$head" >"$d/p.cu"
+printf '%s\nint main() { gpul_array a = GPUL_ZERO; GPUL_CHECK(gpul_device_array(&a, GPUL_F32, gpul_1d(9), NULL)); GPUL_CHECK(gpul_fill(&a, 1, NULL)); printf("%%g\\n", (double)*(float *)a.data); return run(0, 0, 0, 1); }\n' "$head" >"$own/p.cu"
 program 'a host read of a device pointer' 'host code touched device memory'
-printf '%s\nint main() { gpul_array a = GPUL_ZERO; GPUL_CHECK(gpul_device_array(&a, GPUL_F32, gpul_1d(9), NULL)); return run(0, 0, 0, 1); }\n' "$head" >"$d/p.cu"
+printf '%s\nint main() { gpul_array a = GPUL_ZERO; GPUL_CHECK(gpul_device_array(&a, GPUL_F32, gpul_1d(9), NULL)); return run(0, 0, 0, 1); }\n' "$head" >"$own/p.cu"
 program 'a leak' 'leak'
-printf '%s\nint main() { gpul_array a = GPUL_ZERO, b; GPUL_CHECK(gpul_device_array(&a, GPUL_F32, gpul_1d(9), NULL)); b = a; GPUL_CHECK(gpul_free(&a)); GPUL_CHECK(gpul_free(&b)); GPUL_CHECK(gpul_device_synchronize()); return run(0, 0, 0, 1); }\n' "$head" >"$d/p.cu"
+printf '%s\nint main() { gpul_array a = GPUL_ZERO, b; GPUL_CHECK(gpul_device_array(&a, GPUL_F32, gpul_1d(9), NULL)); b = a; GPUL_CHECK(gpul_free(&a)); GPUL_CHECK(gpul_free(&b)); GPUL_CHECK(gpul_device_synchronize()); return run(0, 0, 0, 1); }\n' "$head" >"$own/p.cu"
 program 'a double free' 'free'
 printf '%s\nint main() {
     gpul_array a = GPUL_ZERO, p = GPUL_ZERO; gpul_stream s = NULL; float back[9];
@@ -163,7 +214,7 @@ printf '%s\nint main() {
     GPUL_CHECK(gpul_free(&a)); GPUL_CHECK(gpul_free(&p)); GPUL_CHECK(gpul_stream_destroy(&s));
     if (!(back[8] == 1)) { printf("the buffer was reused too early\\n"); return 1; }
     return 0;
-}\n' "$head" >"$d/p.cu"
+}\n' "$head" >"$own/p.cu"
 program 'a pinned buffer reused before its stream ran' 'too early'
 printf '%s\nint main() {
     gpul_array a = GPUL_ZERO, b = GPUL_ZERO; gpul_stream s = NULL, t = NULL; float back[9];
@@ -176,55 +227,12 @@ printf '%s\nint main() {
     GPUL_CHECK(gpul_free(&a)); GPUL_CHECK(gpul_free(&b)); GPUL_CHECK(gpul_stream_destroy(&s)); GPUL_CHECK(gpul_stream_destroy(&t));
     if (!(back[8] == 1)) { printf("two streams are not ordered\\n"); return 1; }
     return 0;
-}\n' "$head" >"$d/p.cu"
+}\n' "$head" >"$own/p.cu"
 program 'two streams without an order' 'not ordered'
 
-# ---- faults in the library that the tests must report ----
-k=gpulite_kernels.cu h=gpulite.h
-fault 'reduction: no barrier before the warps meet' $k 's/if (width > 1) __syncthreads();/if (width > 8) __syncthreads();/' test_reduce
-fault 'reduction: the second block to arrive takes itself for the last' $k '/gpul__arrive_last(uint32_t/,/^}/s/before == blocks - 1/before == 1/' test_reduce
-fault 'reduction: a barrier in a divergent branch' $k 's/if ((part \& (2 \* d - 1)) != 0) continue;/& __syncthreads();/' test_reduce
-fault 'reduction: a minimum that loses NaN' $k 's/return a < b || gpul__is_nan(a) ? a : b;/return a < b ? a : b;/' test_reduce
-fault 'reduction: counters not zeroed' $h 's/e = cudaMemsetAsync(scratch, 0, counters, stream);/e = cudaSuccess;/' test_streams
-fault 'reduction: counters left for the next' $k 's/if (last) \*arrived = 0;//' test_reduce
-fault 'reduction: columns of a group left out' $k 's/runs = (rest < 8/runs = (rest < 0/' test_reduce
-fault 'reduction: left halves that overwrite each other' $k 's/--levels, halves += kC \* pitch/--levels/' test_reduce
-fault 'reduction: groups whose left halves are lost' $k 's/levels, open, 1);/0, open, 1);/' test_reduce:test_shapes
-fault 'reduction: lanes of a column that are not combined' $k 's/for (int d = 0; d < levels; ++d) {/for (int d = 1; d < levels; ++d) {/' test_reduce:test_shapes
-fault 'reduction: sets of units that share a place' $k 's/own\[(h \* kC + c) \* seat.pitch\] = acc/own[c * seat.pitch] = acc/' test_reduce:test_shapes
-fault 'reduction: sets of units that lose a level' $k 's/for (int d = 1; d < after; d \*= 2) {/for (int d = 2; d < after; d *= 2) {/' test_reduce:test_shapes
-export CUDA_CPU_SMS=132 # with 4, a block has too many groups there
-fault 'reduction: runs beyond a group where slots are folded' $k 's/p.groups > 256 || 1 << run/1 << run/' test_reduce:test_shapes
-unset CUDA_CPU_SMS
-fault 'reduction: neighbouring runs that share a place' $k 's/const int at = (unit >> p.run) + run;/const int at = unit >> p.run;/' test_reduce:test_shapes
-fault 'reduction: narrow columns past their end' $k '/gpul__reduce_narrow(/,/^}/s/if (first + k < length) lane/lane/' test_reduce
-fault 'reduction: a leak on the failure path' $h '/cudaMemsetAsync of the scratch memory/{n;d;}' test_faults
-fault 'reduction: scratch memory freed twice' $h 's/if (scratch != NULL) {/& (void)cudaFreeAsync(scratch, stream);/' test_streams
-fault 'elementwise: one past the end' $h 's/i < (n); i += gpul__step/i <= (n); i += gpul__step/' test_elementwise kernels
-fault 'launch: the wrong stream' $h 's/config.stream = stream;/config.stream = 0; (void)stream;/' test_streams kernels
-fault 'histogram: counts added to before they are zero' $k '/^static .*gpul__hist_await_zeros(/,/^}/s/__syncthreads();//' test_histogram:test_shapes
-fault 'histogram: zeros that nobody resets' $k 's/v.turns\[0\] = v.turns\[1\] = 0;/{}/' test_histogram:test_shapes
-fault 'histogram: an edge in doubt that is not asked' $k 's/if (!near) return;/return;/' test_histogram:test_parts
-fault 'histogram: bins of the next part' $k 's/hi = gpul__hist_before(/hi = (/' test_histogram:test_parts
-fault 'histogram: elements at the ends left out' $k 's/ends = v.n - body;/ends = v.n - body - 1;/' test_histogram:test_shapes
-fault 'histogram: the last bin left open' $k 's/32 \* k - 1 : 32 \* k) \* step/32 * k : 32 * k) * step/' test_histogram:test_parts
-fault 'histogram: runs that begin in the middle of a lane' $k 's/end - uint32_t(j));/end);/' test_histogram:test_runs
-fault 'histogram: a slot that takes every bin' $k 's/owner == uint32_t(kNone) || owner == bin) {/true) {/' test_histogram:test_beyond
-fault 'histogram: bytes of a bin that add only once' $k 's/lane + d < 32 \&\& other == bin/lane + d < 31 \&\& other == bin/' test_histogram:test_shapes
-fault 'histogram: rows of a view that run on' $k 's/v->shift\[d\] = bits - 1;/v->shift[d] = bits;/' test_histogram:test_shapes
-fault 'histogram: weights outside that set the scale' $k 's/if (bin < 0) continue;/if (bin < 0 \&\& step != gpul__hist_largest) continue;/' test_histogram:test_weights_outside
-fault 'histogram: a plan that needs too much shared memory' $k 's/machine->shared_optin, 49152) \/ 4 - 4;/machine->shared_optin, 49152) \/ 4 + 256;/' test_histogram:test_plans
-fault 'histogram: f64 counts taken for 4 bytes' $k 's/v->wide = p->counts_dtype != GPUL_I32;/v->wide = p->counts_dtype == GPUL_I64;/' test_histogram:test_no_elements
-fault 'matmul: no barrier after a slice' $k '/b.put(shared + stage \* kStage + kBehindA);/{n;s/__syncthreads();//;}' test_matmul
-fault 'gemv: columns that take the same x again' $k 's/gpul__at(y, r \* y_step + k \* p.y_stride)/gpul__at(y, r * y_step)/' test_gemv:test_narrow
-fault 'gemv: y read when beta is 0' $k 's/beta == T(0) ? product/beta == T(2) ? product/' test_gemv
-fault 'errors: somebody else'"'"'s error swallowed' $h '/^static gpul_status gpul__pending(/,/^}/s/return GPUL_ERROR_PENDING;/(void)cudaGetLastError(); return GPUL_OK;/' test_errors
-fault 'devices: the current device not restored' $h '/^static gpul_status gpul__end(/,/^}/s/if (scope->device == scope->previous/if (scope->device >= 0 || scope->device == scope->previous/' test_arrays
-fault 'copies: done too early with the NULL stream' $h '/^static gpul_status gpul__settle(/,/^}/s/e = cudaStreamSynchronize(NULL);/e = cudaSuccess;/' test_copies
-
-# ---- faults in the harness: a comparison that NaN passes must not pass its own check ----
-if wanted 'NaN'; then
-    cat >"$d/nan.c" <<'END'
+# faults in the harness: a comparison that NaN passes must not pass its own check
+if wanted 'NaN passes no comparison'; then
+    cat >"$own/nan.c" <<'END'
 #include "check.h"
 static void test_nan(void) {
     CHECK_NEAR(NAN, 1, 1e30);
@@ -240,10 +248,91 @@ int main(void) {
     return check_failed == 5 && check_passed >= 2 ? 0 : 1;
 }
 END
-    rm -f "$d/log"
-    c "$top" "$d/nan.c" "$d/nan.o" && link "$d/nan" "$d/nan.o" "$d/clean/impl.o" "$d/clean/kernels.o" "$d/cudart.o"
-    if "$d/nan" >"$d/log" 2>&1; then good 'NaN passes no comparison'; else bad 'NaN passes no comparison' 'it does'; fi
+    c "$top" "$own/nan.c" "$own/nan.o" && link "$own/nan" "$own/nan.o" "$d/impl.o" "$d/kernels.o"
+    if "$own/nan" >"$own/log" 2>&1; then good 'NaN passes no comparison'; else bad 'NaN passes no comparison' 'it does'; fi
 fi
 
-echo "planted: $passed passed, $failed failed"
-[ $failed -eq 0 ]
+# faults in the library that the tests must report
+fault 'histogram: counts added to before they are zero' $k '/^static .*gpul__hist_await_zeros(/,/^}/s/__syncthreads();//' test_histogram:test_shapes
+fault 'histogram: zeros that nobody resets' $k 's/v.turns\[0\] = v.turns\[1\] = 0;/{}/' test_histogram:test_shapes
+fault 'histogram: an edge in doubt that is not asked' $k 's/if (!near) return;/return;/' test_histogram:test_parts
+fault 'histogram: bins of the next part' $k 's/hi = gpul__hist_before(/hi = (/' test_histogram:test_parts
+fault 'histogram: elements at the ends left out' $k 's/ends = v.n - body;/ends = v.n - body - 1;/' test_histogram:test_shapes
+fault 'histogram: the last bin left open' $k 's/32 \* k - 1 : 32 \* k) \* step/32 * k : 32 * k) * step/' test_histogram:test_parts
+fault 'histogram: runs that begin in the middle of a lane' $k 's/end - uint32_t(j));/end);/' test_histogram:test_runs
+fault 'histogram: a slot that takes every bin' $k 's/owner == uint32_t(kNone) || owner == bin) {/true) {/' test_histogram:test_beyond
+fault 'histogram: bytes of a bin that add only once' $k 's/lane + d < 32 \&\& other == bin/lane + d < 31 \&\& other == bin/' test_histogram:test_shapes
+fault 'histogram: rows of a view that run on' $k 's/v->shift\[d\] = bits - 1;/v->shift[d] = bits;/' test_histogram:test_shapes
+fault 'histogram: weights outside that set the scale' $k 's/if (bin < 0) continue;/if (bin < 0 \&\& step != gpul__hist_largest) continue;/' test_histogram:test_weights_outside
+fault 'histogram: a plan that needs too much shared memory' $k 's/machine->shared_optin, 49152) \/ 4 - 4;/machine->shared_optin, 49152) \/ 4 + 256;/' test_histogram:test_plans
+fault 'histogram: f64 counts taken for 4 bytes' $k 's/v->wide = p->counts_dtype != GPUL_I32;/v->wide = p->counts_dtype == GPUL_I64;/' test_histogram:test_no_elements
+plant past test_elementwise expression 'i < (n)' 'i <= (n)'
+plant wrong-stream test_streams instead 'config.stream = 0;'
+plant counters-not-zeroed test_streams instead 'e = cudaSuccess;'
+plant scratch-leaked test_faults instead 'return status;'
+plant scratch-freed-twice test_streams instead 'if (scratch != NULL) (void)cudaFreeAsync(scratch, stream);'
+plant matmul-slice-barrier test_matmul without
+plant pending-error-swallowed test_errors instead '(void)cudaGetLastError(); return GPUL_OK;'
+plant device-not-restored test_arrays instead 'return status;'
+plant too-early test_copies instead 'status = GPUL_OK;'
+
+k=gpulite_kernels.cu
+
+} # all_faults
+
+case $mode in
+run) mkdir -p "$own" && all_faults && exit 0 ;;
+list) mkdir -p "$own" && all_faults && exit 0 ;;
+esac
+
+# ---- the faults two at a time, after what all of them share has been built ----
+
+PLANTED_MODE=list sh "$0" || exit 1
+markers >"$d/errors"
+for file in $sources; do with_faults "$file"; done
+{
+    if [ -s "$d/errors" ]; then
+        echo 'FAILED  the markers of the sources and the list of faults'
+        sed 's/^/        /' "$d/errors"
+    else
+        echo 'ok      the markers of the sources and the list of faults'
+    fi
+} | tee "$d/results"
+
+cat >"$d/planted.c" <<'END'
+#include <stdlib.h>
+int gpul_planted; /* the number of the fault that is there; 0: none */
+static void __attribute__((constructor)) choose(void) {
+    const char *number = getenv("PLANTED_FAULT");
+    gpul_planted = number ? atoi(number) : 0;
+}
+END
+cat >"$d/src/planted.h" <<'END'
+#ifdef __cplusplus
+extern "C"
+#else
+extern
+#endif
+int gpul_planted;
+END
+cp tests/gpulite_impl.c "$d/src/"
+# shellcheck disable=SC2046
+set -- $(cut -d' ' -f2 "$d/list" | grep . | sort -u)
+cat >"$d/compile.sh" <<END
+case \$1 in
+kernels) $CXX -O0 -include "$d/src/planted.h" -x c++ -std=c++17 -ffp-contract=off -Itests/cpu -I"$d/src" -c -o "$d/kernels.o" "$d/src/gpulite_kernels.cu" ;;
+impl) $CC -O1 -include "$d/src/planted.h" -std=c99 -Itests/cpu -I"$d/src" -Itests -c -o "$d/impl.o" "$d/src/gpulite_impl.c" ;;
+cudart) $CXX -O2 -std=c++17 -Itests/cpu -c -o "$d/cudart.o" tests/cpu/cudart.cpp ;;
+planted) $CC -c -o "$d/planted.o" "$d/planted.c" ;;
+*) $CC -O1 -std=c99 -Itests/cpu -I. -Itests -c -o "$d/\$1.o" "tests/\$1.c" ;;
+esac >"$d/log-\$1" 2>&1 || { echo "FAILED  \$1 does not compile"; sed 's/^/        /' "$d/log-\$1" | head -n 20; }
+END
+printf '%s\n' kernels cudart impl planted "$@" | xargs -n 1 -P 2 sh "$d/compile.sh" | tee -a "$d/results"
+for test in "$@"; do link "$d/$test" "$d/$test.o" "$d/impl.o" "$d/kernels.o"; done
+
+cut -d' ' -f1 "$d/list" | PLANTED_MODE=run xargs -I @ -P 2 env PLANTED_NUMBER=@ sh "$0" | tee -a "$d/results"
+ran=$(grep -c '^ok ' "$d/results") failed=$(grep -c '^FAILED' "$d/results")
+asked=$(($(wc -l <"$d/list") + 1))
+[ $((ran + failed)) -ge "$asked" ] || { echo "$((asked - ran - failed)) did not run"; failed=$((failed + asked - ran - failed)); }
+echo "planted: $ran passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -138,6 +138,7 @@ unsigned long long standin_warp(int op, unsigned mask, unsigned long long value,
 unsigned standin_activemask(void);
 void standin_trap(const char *what, const char *file, int line) __attribute__((noreturn));
 void standin_yield(void);
+int standin_cooperative(void);
 cudaError_t standin_launch(const cudaLaunchConfig_t *config, const void *func, const standin_signature *signature,
                            const void *args);
 void standin_register(const void *func, const standin_signature *signature);
@@ -224,6 +225,11 @@ template <typename... Exp>
 static inline cudaError_t cudaLaunchKernel(void (*kernel)(Exp...), dim3 grid, dim3 block, void **args,
                                            size_t shared = 0, cudaStream_t stream = 0) {
     return cudaLaunchKernel(standin::address(kernel), grid, block, args, shared, stream);
+}
+template <typename... Exp>
+static inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Exp...), dim3 grid, dim3 block, void **args,
+                                                      size_t shared = 0, cudaStream_t stream = 0) {
+    return cudaLaunchCooperativeKernel(standin::address(kernel), grid, block, args, shared, stream);
 }
 template <typename... Exp>
 static inline cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, void (*kernel)(Exp...), void **args) {
@@ -395,6 +401,32 @@ static inline unsigned __activemask() { return standin_activemask(); }
 
 #define __trap() standin_trap("__trap()", __FILE__, __LINE__)
 static inline void __nanosleep(unsigned) { standin_yield(); }
+
+/* ---- Dependent launches, mbarriers and bulk copies --------------------------------------------------------------- */
+
+/*
+ * What PTX does on a GPU and a function does here; a kernel reaches both through a wrapper of its own:
+ *
+ *     standin_dependency_wait()                           griddepcontrol.wait
+ *     standin_barrier_init(&b, arrivals)                  mbarrier.init.shared::cta.b64
+ *     standin_barrier_invalidate(&b)                      mbarrier.inval.shared::cta.b64
+ *     standin_barrier_arrive(&b)                          mbarrier.arrive.shared::cta.b64
+ *     standin_barrier_arrive(&b, bytes)                   mbarrier.arrive.expect_tx.shared::cta.b64
+ *     standin_barrier_wait(&b, parity)                    mbarrier.try_wait.parity.shared::cta.b64, until it is true
+ *     standin_bulk_copy(shared, global, bytes, &b)        cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes
+ *
+ * An mbarrier is 8 aligned bytes of shared memory.
+ */
+extern "C" {
+void standin_dependency_wait(STANDIN_AT);
+void standin_barrier_init(void *barrier, unsigned count, STANDIN_AT);
+void standin_barrier_invalidate(void *barrier, STANDIN_AT);
+void standin_barrier_arrive(void *barrier, unsigned bytes = 0, STANDIN_AT);
+void standin_barrier_wait(void *barrier, unsigned parity, STANDIN_AT);
+void standin_bulk_copy(void *shared, const void *global, unsigned bytes, void *barrier, STANDIN_AT);
+}
+static inline void cudaGridDependencySynchronize(STANDIN_AT) { standin_dependency_wait(file, line); }
+static inline void cudaTriggerProgrammaticLaunchCompletion() {}
 
 /* ---- Atomics and fences ------------------------------------------------------------------------------------------ */
 

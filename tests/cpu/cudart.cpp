@@ -182,6 +182,7 @@ struct Function {
     std::vector<std::pair<Address, size_t>> shared; /* its static shared arrays */
     size_t static_bytes = 0;
     size_t max_dynamic = 0;
+    bool exists = false; /* a function begins at its address */
 };
 
 struct Pool {
@@ -360,6 +361,7 @@ Function &function_of(const void *func) {
     Function &f = g->functions[func];
     if (!g->symbols) g->symbols = new Symbols;
     auto range = g->symbols->functions.equal_range(reinterpret_cast<Address>(func));
+    f.exists = range.first != range.second;
     for (auto i = range.first; i != range.second; ++i) {
         const std::string &name = i->second;
         if (name.compare(0, 2, "_Z")) {
@@ -387,6 +389,9 @@ Function &function_of(const void *func) {
     return f;
 }
 
+/* An address tells no kernel from another function, so every function is taken for one until it is launched. */
+bool is_kernel(const Function &f) { return f.signature || f.exists; }
+
 /* ---- A launch and its blocks ------------------------------------------------------------------------------------- */
 
 struct Launch {
@@ -395,6 +400,7 @@ struct Launch {
     dim3 grid, block;
     size_t dynamic = 0;
     int device = 0;
+    bool cooperative = false, dependent = false;
     std::unique_ptr<unsigned char[]> storage;
     void *args = nullptr;
 };
@@ -405,7 +411,8 @@ struct Thread {
     Fiber *fiber = nullptr;
     const char *file = nullptr;
     int line = 0;
-    int waits = 0; /* 0 no, 1 at a barrier, 2 in a warp operation */
+    int waits = 0;       /* 0 no, 1 at a barrier, 2 in a warp operation, 3 at an mbarrier */
+    bool waited = false; /* for the kernel ahead, in a dependent launch */
     unsigned mask = 0;
     int arg = 0, width = 32;
     u64 value = 0, result = 0;
@@ -426,15 +433,59 @@ struct Warp {
     pthread_cond_t wake;
 };
 
-struct Block {
+/* A bulk copy that has been asked for and has not landed, and the mbarriers of a block's shared memory. */
+struct BulkCopy {
+    Address to, from;
+    size_t bytes;
+    const char *file;
+    int line;
+};
+struct Mbarrier {
+    unsigned count = 0, pending = 0; /* arrivals of a phase, and those that it still needs */
+    long long expected = 0;          /* bytes announced and not yet copied */
+    unsigned phase = 0;
+    std::vector<BulkCopy> copies;
+    std::vector<int> waiters;
+    const char *file = nullptr; /* of the last wait */
+    int line = 0;
+};
+
+/* The launch that runs. */
+struct Kernel {
     const Launch *launch = nullptr;
     void (*call)(const void *, const void *) = nullptr;
     const void *func = nullptr, *args = nullptr;
-    int count = 0;
+    int count = 0; /* threads of a block */
+    cudaError_t error = cudaSuccess;
+    int order[max_threads];
+    uint3 index[max_threads];
+    dim3 index_of = dim3(0, 0, 0);
+    bool dependent = false;
+    unsigned closed = 0; /* devices whose memory opens when the first thread has waited for the kernel ahead */
+    /* the grid barrier of a cooperative launch */
+    size_t blocks = 0; /* 0 for other launches */
+    size_t arrived = 0;
+    unsigned phase = 0; /* how often all have arrived */
+    int kind = 0;
+    const char *file = nullptr;
+    int line = 0;
+} kernel;
+
+enum { BARRIER_PLAIN, BARRIER_COUNT, BARRIER_AND, BARRIER_OR, GRID_SYNC, GRID_ARRIVE, GRID_WAIT };
+
+struct Block {
+    uint3 where = {0, 0, 0};
     int next = 0; /* how many threads have started */
     int live = 0;
     bool tracking = false; /* until a thread waits, nobody has to know which threads have exited */
-    cudaError_t error = cudaSuccess;
+    /* in a cooperative grid */
+    bool started = false, ended = false;
+    bool held = false;    /* all of its threads wait at the grid barrier */
+    bool arrived = false; /* and have not waited since */
+    unsigned arrivals = 0, yields = 0;
+    int busy = 0;                    /* operating system threads that run it; atomic */
+    std::vector<unsigned char> kept; /* its static shared memory while another block runs */
+    std::map<Address, Mbarrier> mbarriers;
     /* the barrier */
     int waiting = 0;
     int kind = 0, sum = 0;
@@ -444,13 +495,13 @@ struct Block {
     /* threads that may go on */
     int ready[max_threads * 2];
     unsigned head = 0, tail = 0;
-    int order[max_threads];
-    uint3 index[max_threads];
-    dim3 index_of = dim3(0, 0, 0);
     Thread threads[max_threads];
     Warp warps[max_threads / 32];
     Address dynamic = 0;
-} block;
+};
+/* Those of a cooperative grid are there together, and one at a time runs. Never destroyed: host threads may outlive statics. */
+std::vector<Block *> &blocks = *new std::vector<Block *>(1, new Block());
+Block *block = blocks[0]; /* which runs */
 
 bool threads_engine;           /* of the launch that runs now */
 int aborted;                   /* in the threads engine: the block has failed */
@@ -458,6 +509,8 @@ thread_local int current = -1; /* index of the CUDA thread that runs on this OS 
 thread_local bool in_kernel = false;
 
 [[noreturn]] void give_up(cudaError_t code);
+void explain_grid();
+void check_grid_barrier(int kind, int token, const char *file, int line);
 
 /* Says what went wrong in a kernel and ends the launch. */
 [[noreturn]] void kernel_error(cudaError_t code, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -468,7 +521,7 @@ thread_local bool in_kernel = false;
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
     if (threads_engine && __atomic_load_n(&aborted, __ATOMIC_RELAXED)) give_up(code); /* another one has said why */
-    say("standin: %s, block (%u,%u,%u), thread (%u,%u,%u): %s", block.launch->function->name.c_str(), blockIdx.x,
+    say("standin: %s, block (%u,%u,%u), thread (%u,%u,%u): %s", kernel.launch->function->name.c_str(), blockIdx.x,
         blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, text);
     give_up(code);
 }
@@ -585,7 +638,7 @@ Fiber *fiber_make() {
             say("standin: no memory for a fiber's stack");
             abort();
         }
-        mprotect(p, page, PROT_NONE);
+        if (fiber_count < 16384) mprotect(p, page, PROT_NONE); /* each costs a mapping, and those are limited */
         f->base = p + page;
         /* Stacks a power of two apart would share a few cache sets. */
         f->colour = static_cast<size_t>(fiber_count * 9 % 64) * 64;
@@ -635,35 +688,41 @@ Fiber *fiber_make() {
 
 inline void become(int t) {
     current = t;
-    threadIdx = block.index[t];
+    threadIdx = kernel.index[t];
 }
 
 inline int pop_ready() {
     const unsigned wrap = max_threads * 2 - 1;
-    unsigned n = block.tail - block.head;
-    if (g->knobs.order == STANDIN_REVERSE) return block.ready[--block.tail & wrap];
+    unsigned n = block->tail - block->head;
+    if (g->knobs.order == STANDIN_REVERSE) return block->ready[--block->tail & wrap];
     if (g->knobs.order == STANDIN_RANDOM && n > 1) {
-        unsigned k = block.head + static_cast<unsigned>(random_below(n));
-        std::swap(block.ready[k & wrap], block.ready[block.head & wrap]);
+        unsigned k = block->head + static_cast<unsigned>(random_below(n));
+        std::swap(block->ready[k & wrap], block->ready[block->head & wrap]);
     }
-    return block.ready[block.head++ & wrap];
+    return block->ready[block->head++ & wrap];
 }
-inline void push_ready(int t) { block.ready[block.tail++ & (max_threads * 2 - 1)] = t; }
+inline void push_ready(int t) { block->ready[block->tail++ & (max_threads * 2 - 1)] = t; }
 
 void explain_deadlock();
+bool land_copy();
 
 /* Parks the current thread and lets another one run; returns when it has been made ready and chosen. */
 void park(int t) {
     Fiber *self = running;
-    block.threads[t].fiber = self;
+    block->threads[t].fiber = self;
     Fiber *to;
-    if (block.head != block.tail) {
+    if (block->head == block->tail && block->next == kernel.count) {
+        while (land_copy() && block->head == block->tail) {}
+    }
+    if (block->head != block->tail) {
         int next = pop_ready();
         if (next == t) return;
         become(next);
-        to = block.threads[next].fiber;
-    } else if (block.next < block.count) {
+        to = block->threads[next].fiber;
+    } else if (block->next < kernel.count) {
         to = fiber_make();
+    } else if (block->held) {
+        to = &scheduler;
     } else {
         explain_deadlock();
         give_up(cudaErrorLaunchFailure);
@@ -672,6 +731,8 @@ void park(int t) {
 }
 
 void thread_exits(int t);
+void check_dependency();
+void release_barrier(int except);
 
 extern "C" __attribute__((used)) UNCOUNTED void standin_fiber_main() {
 #ifdef ASAN
@@ -684,18 +745,20 @@ extern "C" __attribute__((used)) UNCOUNTED void standin_fiber_main() {
         scheduler.size = from_size;
     }
 #endif
-    while (block.next < block.count) {
-        int t = block.order[block.next++];
+    while (block->next < kernel.count) {
+        int t = kernel.order[block->next++];
         become(t);
-        block.call(block.func, block.args);
-        if (block.tracking) thread_exits(current);
+        kernel.call(kernel.func, kernel.args);
+        if (kernel.dependent) check_dependency();
+        if (block->tracking) thread_exits(current);
     }
     Fiber *self = running, *to = &scheduler;
-    if (block.head != block.tail) {
+    while (block->head == block->tail && land_copy()) {}
+    if (block->head != block->tail) {
         int next = pop_ready();
         become(next);
-        to = block.threads[next].fiber;
-    } else if (block.tracking && block.live) {
+        to = block->threads[next].fiber;
+    } else if (block->tracking && block->live && !block->held) {
         explain_deadlock();
         give_up(cudaErrorLaunchFailure);
     }
@@ -728,8 +791,32 @@ __asm__(".text\n"
         ".size standin_fiber_start,.-standin_fiber_start\n");
 #endif
 
+/* Those that had not ended are abandoned where they stand; their stacks are wiped for the next launch. */
+void abandon_fibers() {
+    free_fibers = nullptr;
+    for (Fiber *each : parked_stacks) {
+        UNPOISON(each->base, each->size);
+#ifdef TSAN
+        __tsan_destroy_fiber(each->tsan);
+        each->tsan = __tsan_create_fiber(0);
+#endif
+        each->free = free_fibers;
+        free_fibers = each;
+    }
+}
+
+/* Runs the block to its end or, in a cooperative grid, until it has to wait for others. */
 void run_block_on_fibers() {
-    Fiber *f = fiber_make();
+    Fiber *f;
+    if (block->started) {
+        if (block->held) release_barrier(-1);
+        int next = pop_ready();
+        become(next);
+        f = block->threads[next].fiber;
+    } else {
+        block->started = true;
+        f = fiber_make();
+    }
     in_kernel = true;
     scheduler.base = nullptr;
 #ifdef TSAN
@@ -738,26 +825,16 @@ void run_block_on_fibers() {
     SWITCH(&scheduler, f, false);
     in_kernel = false;
     current = -1;
-    if (block.error != cudaSuccess) {
-        /* Those that had not ended are abandoned where they stand; their stacks are wiped for the next launch. */
-        free_fibers = nullptr;
-        for (Fiber *each : parked_stacks) {
-            UNPOISON(each->base, each->size);
-#ifdef TSAN
-            __tsan_destroy_fiber(each->tsan);
-            each->tsan = __tsan_create_fiber(0);
-#endif
-            each->free = free_fibers;
-            free_fibers = each;
-        }
-    }
+    block->ended = block->next == kernel.count && (!block->tracking || !block->live);
+    if (kernel.error != cudaSuccess) abandon_fibers();
 }
 
 /* ---- Operating system threads: every CUDA thread is one ---------------------------------------------------------- */
 
 struct Worker {
     jmp_buf start;
-    int index;
+    int index = 0; /* of its CUDA thread */
+    Block *block = nullptr;
     sem_t go;
 };
 thread_local Worker *worker;
@@ -766,11 +843,11 @@ std::vector<Worker *> workers;
  * Each worker waits at a semaphore of its own. One that all shared would order a worker that starts late after one that has
  * ended, and ThreadSanitizer would take that for a reason why they do not race.
  */
-sem_t all_done;
-int pool_left;
+sem_t all_done; /* the block has ended, or waits for others of its grid */
 pthread_mutex_t block_mutex = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t block_wake = PTHREAD_COND_INITIALIZER;
-int active; /* threads that are not waiting; atomic, and relaxed so that it orders nothing */
+const u64 threads_at_most = 4096; /* of a cooperative grid */
+int active;                       /* threads that are not waiting; atomic, and relaxed so that it orders nothing */
 
 bool is_aborted() { return __atomic_load_n(&aborted, __ATOMIC_RELAXED) != 0; }
 
@@ -778,14 +855,12 @@ void wake_everyone() {
     pthread_mutex_lock(&block_mutex);
     pthread_cond_broadcast(&block_wake);
     pthread_mutex_unlock(&block_mutex);
-    for (int w = 0; w < (block.count + 31) / 32; w++) {
-        pthread_mutex_lock(&block.warps[w].mutex);
-        pthread_cond_broadcast(&block.warps[w].wake);
-        pthread_mutex_unlock(&block.warps[w].mutex);
+    for (int w = 0; w < (kernel.count + 31) / 32; w++) {
+        pthread_mutex_lock(&block->warps[w].mutex);
+        pthread_cond_broadcast(&block->warps[w].wake);
+        pthread_mutex_unlock(&block->warps[w].mutex);
     }
 }
-
-uint3 worker_block_index;
 
 void signal_stack();
 
@@ -795,25 +870,38 @@ void *worker_main(void *argument) {
     signal_stack();
     for (;;) {
         while (sem_wait(&self->go) != 0) {}
-        blockIdx = worker_block_index;
-        blockDim = block.launch->block;
-        gridDim = block.launch->grid;
+        blockIdx = self->block->where;
+        blockDim = kernel.launch->block;
+        gridDim = kernel.launch->grid;
         become(self->index);
         in_kernel = true;
         if (setjmp(self->start) == 0) {
-            block.call(block.func, block.args);
+            kernel.call(kernel.func, kernel.args);
+            if (kernel.dependent) check_dependency();
             thread_exits(self->index);
         }
         in_kernel = false;
-        if (__atomic_sub_fetch(&pool_left, 1, __ATOMIC_ACQ_REL) == 0) sem_post(&all_done);
+        if (__atomic_sub_fetch(&self->block->busy, 1, __ATOMIC_ACQ_REL) == 0) sem_post(&all_done);
     }
     return nullptr;
 }
 
-void run_block_on_threads() {
-    while (static_cast<int>(workers.size()) < block.count) {
+void start_tracking();
+
+/* After an error, those that wait anywhere go back to where they wait for work. */
+void abandon_threads() {
+    __atomic_store_n(&aborted, 1, __ATOMIC_RELAXED);
+    wake_everyone();
+    for (Block *b : blocks) {
+        while (__atomic_load_n(&b->busy, __ATOMIC_ACQUIRE) > 0) sched_yield();
+    }
+    while (sem_trywait(&all_done) == 0) {}
+}
+
+void run_block_on_threads(size_t number) {
+    const size_t first = number * static_cast<size_t>(kernel.count), end = first + static_cast<size_t>(kernel.count);
+    while (workers.size() < end) {
         Worker *w = new Worker;
-        w->index = static_cast<int>(workers.size());
         sem_init(&w->go, 0, 0);
         if (workers.empty()) sem_init(&all_done, 0, 0);
         workers.push_back(w);
@@ -823,32 +911,43 @@ void run_block_on_threads() {
         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
         pthread_t id;
         if (pthread_create(&id, &attributes, worker_main, w)) {
-            say("standin: cannot start %d threads", block.count);
+            say("standin: cannot start %zu threads", end);
             abort();
         }
         pthread_attr_destroy(&attributes);
     }
-    block.next = block.count;
-    block.live = block.count;
-    block.tracking = true;
-    aborted = 0;
-    active = block.count;
-    worker_block_index = blockIdx;
-    pool_left = block.count;
-    for (int i = 0; i < block.count; i++) sem_post(&workers[static_cast<size_t>(i)]->go);
+    if (block->started) {
+        pthread_mutex_lock(&block_mutex);
+        release_barrier(-1);
+        pthread_cond_broadcast(&block_wake);
+        pthread_mutex_unlock(&block_mutex);
+    } else {
+        block->started = true;
+        block->next = 1;
+        start_tracking();
+        block->next = kernel.count;
+        block->live = block->busy = active = kernel.count;
+        for (size_t i = first; i < end; i++) {
+            workers[i]->index = static_cast<int>(i - first);
+            workers[i]->block = block;
+            sem_post(&workers[i]->go);
+        }
+    }
     while (sem_wait(&all_done) != 0) {}
+    block->ended = block->live == 0;
+    if (is_aborted()) abandon_threads();
 }
 
 [[noreturn]] void give_up(cudaError_t code) {
     if (threads_engine) {
         int none = 0;
         if (__atomic_compare_exchange_n(&aborted, &none, 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-            block.error = code;
+            kernel.error = code;
         }
         wake_everyone();
         longjmp(worker->start, 1);
     }
-    block.error = code;
+    kernel.error = code;
     Fiber *self = running;
     SWITCH(self, &scheduler, true);
     abort();
@@ -857,6 +956,20 @@ void run_block_on_threads() {
 /* A thread of the thread engine is about to wait, with `mutex` held. True when nobody is left who could wake it. */
 bool last_one_waits() { return __atomic_sub_fetch(&active, 1, __ATOMIC_RELAXED) == 0; }
 void one_more_active() { __atomic_add_fetch(&active, 1, __ATOMIC_RELAXED); }
+
+/* All threads of the block wait, and block_mutex is held: the other blocks' turn, or a bulk copy's. */
+bool unstick() {
+    if (block->held) {
+        sem_post(&all_done);
+        return true;
+    }
+    while (land_copy()) {
+        if (__atomic_load_n(&active, __ATOMIC_RELAXED) == 0) continue;
+        pthread_cond_broadcast(&block_wake);
+        return true;
+    }
+    return false;
+}
 
 /* ---- Barriers ---------------------------------------------------------------------------------------------------- */
 
@@ -873,16 +986,44 @@ const char *op_name(int op) {
     return names[op];
 }
 
+/* Which blocks of a cooperative grid wait for the others, and what these have done. */
+void explain_grid() {
+    int named = 0;
+    if (kernel.arrived) {
+        say("standin:   %zu of %zu blocks have come to %s at %s:%d", kernel.arrived, kernel.blocks,
+            kernel.kind == GRID_ARRIVE ? "this_grid().barrier_arrive()" : "this_grid().sync()", kernel.file,
+            kernel.line);
+    }
+    for (const Block *b : blocks) {
+        if (!kernel.arrived || !b->ended || b->arrivals > kernel.phase || ++named > 4) continue;
+        if (b->file) {
+            say("standin:   block (%u,%u,%u) has ended; its last barrier was at %s:%d", b->where.x, b->where.y,
+                b->where.z, b->file, b->line);
+        } else {
+            say("standin:   block (%u,%u,%u) has ended without a barrier", b->where.x, b->where.y, b->where.z);
+        }
+    }
+}
+
 RAW void explain_deadlock() {
     say("standin: %s, block (%u,%u,%u): deadlock, every thread that is left waits",
-        block.launch->function->name.c_str(), blockIdx.x, blockIdx.y, blockIdx.z);
-    if (block.waiting) {
-        say("standin:   %d of %d threads wait at the barrier at %s:%d", block.waiting, block.live, block.file,
-            block.line);
+        kernel.launch->function->name.c_str(), blockIdx.x, blockIdx.y, blockIdx.z);
+    if (block->waiting) {
+        say("standin:   %d of %d threads wait at the barrier at %s:%d", block->waiting, block->live, block->file,
+            block->line);
     }
-    for (int w = 0; w < (block.count + 31) / 32; w++) {
-        for (int k = 0; k < block.warps[w].groups; k++) {
-            const Group &p = block.warps[w].group[k];
+    for (auto &each : block->mbarriers) {
+        const Mbarrier &m = each.second;
+        if (m.waiters.empty()) continue;
+        say("standin:   %zu threads wait for phase %u of the mbarrier at %p at %s:%d, which lacks %u of %u arrivals; %lld "
+            "bytes are expected and not copied",
+            m.waiters.size(), m.phase, reinterpret_cast<void *>(each.first), m.file, m.line, m.pending, m.count,
+            m.expected);
+    }
+    explain_grid();
+    for (int w = 0; w < (kernel.count + 31) / 32; w++) {
+        for (int k = 0; k < block->warps[w].groups; k++) {
+            const Group &p = block->warps[w].group[k];
             say("standin:   warp %d: lanes 0x%08x of mask 0x%08x wait in %s at %s:%d", w, p.arrived, p.mask,
                 op_name(p.op), p.file, p.line);
         }
@@ -891,45 +1032,76 @@ RAW void explain_deadlock() {
 
 /* From the first thread that waits on, exits count. All that started before it have run to their end. */
 void start_tracking() {
-    block.tracking = true;
-    block.live = block.count - (block.next - 1);
-    block.waiting = 0;
-    block.head = block.tail = 0;
-    for (int w = 0; w < (block.count + 31) / 32; w++) {
-        Warp &warp = block.warps[w];
-        int lanes = std::min(32, block.count - w * 32);
+    block->tracking = true;
+    block->live = kernel.count - (block->next - 1);
+    block->waiting = 0;
+    block->head = block->tail = 0;
+    for (int w = 0; w < (kernel.count + 31) / 32; w++) {
+        Warp &warp = block->warps[w];
+        int lanes = std::min(32, kernel.count - w * 32);
         warp.exists = lanes == 32 ? ~0u : (1u << lanes) - 1u;
         warp.exited = 0;
         warp.groups = 0;
     }
-    for (int i = 0; i < block.next - 1; i++) block.warps[block.order[i] >> 5].exited |= 1u << (block.order[i] & 31);
+    for (int i = 0; i < block->next - 1; i++) block->warps[kernel.order[i] >> 5].exited |= 1u << (kernel.order[i] & 31);
 }
 
 int barrier_result() {
-    switch (block.kind) {
-    case 1: return block.sum;
-    case 2: return block.sum == block.waiting;
-    case 3: return block.sum != 0;
+    switch (block->kind) {
+    case BARRIER_COUNT: return block->sum;
+    case BARRIER_AND: return block->sum == block->waiting;
+    case BARRIER_OR: return block->sum != 0;
+    case GRID_ARRIVE: return static_cast<int>(block->arrivals);
     default: return 0;
     }
 }
 
 void release_barrier(int except) {
-    int n = block.waiting;
+    int n = block->waiting;
     u64 result = static_cast<u64>(barrier_result());
     for (int i = 0; i < n; i++) {
-        int t = block.waiters[i];
-        block.threads[t].result = result;
-        block.threads[t].waits = 0;
+        int t = block->waiters[i];
+        block->threads[t].result = result;
+        block->threads[t].waits = 0;
         if (t == except) continue;
         if (threads_engine) one_more_active();
         else push_ready(t);
     }
-    block.waiting = 0;
+    block->waiting = 0;
+    block->held = false;
+    if (block->kind >= GRID_SYNC) block->arrived = block->kind == GRID_ARRIVE;
+}
+
+/* All threads of the block are at its barrier. Whether they may go on: the grid's barrier asks for other blocks too. */
+bool complete_barrier(int except) {
+    if (block->kind == GRID_SYNC || block->kind == GRID_ARRIVE) {
+        if (kernel.arrived++ == 0) {
+            kernel.kind = block->kind;
+            kernel.file = block->file;
+            kernel.line = block->line;
+        }
+        block->arrivals++;
+        if (kernel.arrived == kernel.blocks) {
+            kernel.arrived = 0;
+            kernel.phase++;
+        }
+    }
+    block->held = (block->kind == GRID_SYNC || block->kind == GRID_WAIT) && kernel.phase < block->arrivals;
+    if (!block->held) release_barrier(except);
+    return !block->held;
+}
+
+/* Whether thread 0, which alone arrives and waits for its block on a GPU, is missing from it. */
+void check_first_thread(const char *file, int line) {
+    Warp &warp = block->warps[0];
+    if (threads_engine) pthread_mutex_lock(&warp.mutex);
+    bool gone = warp.exited & 1u;
+    if (threads_engine) pthread_mutex_unlock(&warp.mutex);
+    if (gone) kernel_error(cudaErrorLaunchFailure, "at a grid barrier at %s:%d, which thread 0 has left", file, line);
 }
 
 void thread_exits(int t) {
-    Warp &warp = block.warps[t >> 5];
+    Warp &warp = block->warps[t >> 5];
     unsigned bit = 1u << (t & 31);
     if (threads_engine) pthread_mutex_lock(&warp.mutex);
     warp.exited |= bit;
@@ -945,15 +1117,17 @@ void thread_exits(int t) {
         pthread_mutex_unlock(&warp.mutex);
         pthread_mutex_lock(&block_mutex);
     }
-    block.live--;
-    if (block.waiting && block.waiting == block.live) {
-        release_barrier(-1);
-        if (threads_engine) pthread_cond_broadcast(&block_wake);
+    if (t == 0 && block->waiting && block->kind >= GRID_SYNC) {
+        if (threads_engine) pthread_mutex_unlock(&block_mutex);
+        check_first_thread(block->file, block->line);
     }
+    block->live--;
+    if (block->waiting && block->waiting == block->live && complete_barrier(-1) && threads_engine)
+        pthread_cond_broadcast(&block_wake);
     if (threads_engine) {
-        bool stuck = last_one_waits() && block.live > 0;
+        bool stuck = last_one_waits() && block->live > 0 && !is_aborted() && !unstick();
         pthread_mutex_unlock(&block_mutex);
-        if (stuck && !is_aborted()) {
+        if (stuck) {
             explain_deadlock();
             give_up(cudaErrorLaunchFailure);
         }
@@ -962,7 +1136,7 @@ void thread_exits(int t) {
 
 /* What the lanes of a group get, once all of them have arrived. */
 void warp_results(int base, const Group &p) {
-    Thread *lane = block.threads + base;
+    Thread *lane = block->threads + base;
     u64 common = 0;
     bool first = true, equal = true;
     if (p.op >= STANDIN_BALLOT) {
@@ -1021,6 +1195,28 @@ void warp_results(int base, const Group &p) {
     }
 }
 
+/* A thread comes to the grid's barrier. The token of barrier_arrive is how often its block has arrived. */
+void check_grid_barrier(int kind, int token, const char *file, int line) {
+    const char *what = kind == GRID_SYNC     ? "this_grid().sync()"
+                       : kind == GRID_ARRIVE ? "this_grid().barrier_arrive()"
+                                             : "this_grid().barrier_wait()";
+    if (!kernel.blocks)
+        kernel_error(cudaErrorLaunchFailure, "%s at %s:%d in a launch that is not cooperative", what, file, line);
+    check_first_thread(file, line);
+    if (kind == GRID_WAIT) {
+        if (!block->arrived || static_cast<unsigned>(token) != block->arrivals)
+            kernel_error(cudaErrorLaunchFailure, "%s at %s:%d without the token of its barrier_arrive()", what, file,
+                         line);
+        return;
+    }
+    if (block->arrived)
+        kernel_error(cudaErrorLaunchFailure, "%s at %s:%d after barrier_arrive() and no barrier_wait()", what, file,
+                     line);
+    if (kernel.arrived && (kind != kernel.kind || !same_site(file, line, kernel.file, kernel.line)))
+        kernel_error(cudaErrorLaunchFailure, "%s at %s:%d while %zu blocks have come to the grid barrier at %s:%d",
+                     what, file, line, kernel.arrived, kernel.file, kernel.line);
+}
+
 } // namespace
 
 extern "C" int standin_barrier(int kind, int predicate, const char *file, int line) {
@@ -1029,27 +1225,27 @@ extern "C" int standin_barrier(int kind, int predicate, const char *file, int li
         say("standin: a barrier at %s:%d outside a kernel", file, line);
         abort();
     }
-    if (!block.tracking) start_tracking();
+    if (!block->tracking) start_tracking();
+    if (kind >= GRID_SYNC) check_grid_barrier(kind, predicate, file, line);
     if (threads_engine) pthread_mutex_lock(&block_mutex);
-    if (block.waiting == 0) {
-        block.kind = kind;
-        block.sum = 0;
-        block.file = file;
-        block.line = line;
-    } else if (kind != block.kind || !same_site(file, line, block.file, block.line)) {
-        const char *other = block.file;
-        int other_line = block.line, n = block.waiting;
+    if (block->waiting == 0) {
+        block->kind = kind;
+        block->sum = 0;
+        block->file = file;
+        block->line = line;
+    } else if (kind != block->kind || !same_site(file, line, block->file, block->line)) {
+        const char *other = block->file;
+        int other_line = block->line, n = block->waiting;
         if (threads_engine) pthread_mutex_unlock(&block_mutex);
         kernel_error(cudaErrorLaunchFailure, "at the barrier at %s:%d while %d threads wait at the barrier at %s:%d",
                      file, line, n, other, other_line);
     }
-    Thread &self = block.threads[t];
+    Thread &self = block->threads[t];
     self.file = file;
     self.line = line;
-    block.sum += predicate;
-    block.waiters[block.waiting++] = t;
-    if (block.waiting == block.live) {
-        release_barrier(t);
+    block->sum += predicate;
+    block->waiters[block->waiting++] = t;
+    if (block->waiting == block->live && complete_barrier(t)) {
         if (threads_engine) {
             pthread_cond_broadcast(&block_wake);
             pthread_mutex_unlock(&block_mutex);
@@ -1064,8 +1260,7 @@ extern "C" int standin_barrier(int kind, int predicate, const char *file, int li
         park(t);
         return static_cast<int>(self.result);
     }
-    bool stuck = last_one_waits();
-    if (stuck && !is_aborted()) {
+    if (last_one_waits() && !is_aborted() && !unstick()) {
         pthread_mutex_unlock(&block_mutex);
         explain_deadlock();
         give_up(cudaErrorLaunchFailure);
@@ -1083,8 +1278,8 @@ extern "C" unsigned long long standin_warp(int op, unsigned mask, unsigned long 
         say("standin: %s at %s:%d outside a kernel", op_name(op), file, line);
         abort();
     }
-    if (!block.tracking) start_tracking();
-    Warp &warp = block.warps[t >> 5];
+    if (!block->tracking) start_tracking();
+    Warp &warp = block->warps[t >> 5];
     unsigned bit = 1u << (t & 31);
     if (!(mask & bit)) {
         kernel_error(cudaErrorLaunchFailure, "%s at %s:%d: lane %d is not in its own mask 0x%08x", op_name(op), file,
@@ -1101,7 +1296,7 @@ extern "C" unsigned long long standin_warp(int op, unsigned mask, unsigned long 
         kernel_error(cudaErrorLaunchFailure, "%s at %s:%d: lanes 0x%08x of mask 0x%08x have exited", op_name(op), file,
                      line, gone, mask);
     }
-    Thread &self = block.threads[t];
+    Thread &self = block->threads[t];
     self.value = value;
     self.arg = arg;
     self.width = width;
@@ -1126,7 +1321,7 @@ extern "C" unsigned long long standin_warp(int op, unsigned mask, unsigned long 
         warp.group[k] = warp.group[--warp.groups];
         for (; others; others &= others - 1) {
             int other = (t & ~31) + __builtin_ctz(others);
-            block.threads[other].waits = 0;
+            block->threads[other].waits = 0;
             if (threads_engine) one_more_active();
             else push_ready(other);
         }
@@ -1142,11 +1337,16 @@ extern "C" unsigned long long standin_warp(int op, unsigned mask, unsigned long 
         if (!threads_engine) {
             park(t);
         } else {
-            bool stuck = last_one_waits();
-            if (stuck && !is_aborted()) {
+            if (last_one_waits() && !is_aborted()) {
                 pthread_mutex_unlock(&warp.mutex);
-                explain_deadlock();
-                give_up(cudaErrorLaunchFailure);
+                pthread_mutex_lock(&block_mutex);
+                bool goes_on = unstick();
+                pthread_mutex_unlock(&block_mutex);
+                if (!goes_on) {
+                    explain_deadlock();
+                    give_up(cudaErrorLaunchFailure);
+                }
+                pthread_mutex_lock(&warp.mutex);
             }
             while (self.waits && !is_aborted()) pthread_cond_wait(&warp.wake, &warp.mutex);
             pthread_mutex_unlock(&warp.mutex);
@@ -1174,118 +1374,227 @@ extern "C" void standin_yield(void) {
         sched_yield();
         return;
     }
-    if (!block.tracking) start_tracking();
-    if (block.next < block.count) {
+    if (!block->tracking) start_tracking();
+    if (block->next < kernel.count) {
         int t = current;
         Fiber *self = running, *to = fiber_make();
-        block.threads[t].fiber = self;
+        block->threads[t].fiber = self;
         push_ready(t);
         SWITCH(self, to, false);
-    } else if (block.head != block.tail) {
+        return;
+    }
+    if (block->head == block->tail) land_copy();
+    if (kernel.blocks &&
+        (block->head == block->tail || ++block->yields % 64 == 0)) { /* it may spin for another block */
+        Fiber *self = running;
+        block->threads[current].fiber = self;
         push_ready(current);
-        park(current);
+        SWITCH(self, &scheduler, false);
+    } else if (block->head != block->tail) {
+        int t = current,
+            next = block->ready[block->head++ & (max_threads * 2 - 1)]; /* not itself again, in any order */
+        Fiber *self = running;
+        block->threads[t].fiber = self;
+        push_ready(t);
+        become(next);
+        SWITCH(self, block->threads[next].fiber, false);
     }
 }
 
-extern "C" void *standin_dynamic_shared(void) { return reinterpret_cast<void *>(block.dynamic); }
+extern "C" int standin_cooperative(void) { return kernel.blocks != 0; }
+extern "C" void *standin_dynamic_shared(void) { return reinterpret_cast<void *>(block->dynamic); }
 
 namespace {
 
 /* ---- Running a grid ---------------------------------------------------------------------------------------------- */
 
 /* Dynamic shared memory ends at a page that nobody may touch; the sanitiser poisons what lies beyond it exactly. */
-Address shared_base;
+std::vector<Address> shared_bases; /* one for each block of a cooperative grid */
 const size_t shared_room = 256 << 10;
 const int canary = 0xFE;
 
-Address shared_place(size_t bytes) {
-    if (!shared_base) {
+Address shared_place(size_t slot, size_t bytes) {
+    while (shared_bases.size() <= slot) {
         void *p = mmap(nullptr, shared_room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                        -1, 0);
         if (p == MAP_FAILED) abort();
-        shared_base = reinterpret_cast<Address>(p);
-        mprotect(reinterpret_cast<void *>(shared_base + shared_room), page, PROT_NONE);
+        shared_bases.push_back(reinterpret_cast<Address>(p));
+        mprotect(reinterpret_cast<void *>(shared_bases.back() + shared_room), page, PROT_NONE);
     }
 #ifdef ASAN
-    POISON(shared_base, shared_room);
-    UNPOISON(shared_base, bytes);
-    return shared_base;
+    POISON(shared_bases[slot], shared_room);
+    UNPOISON(shared_bases[slot], bytes);
+    return shared_bases[slot];
 #else
-    return shared_base + shared_room - round_up(bytes, 128); /* the alignment that kernels ask of it */
+    return shared_bases[slot] + shared_room - round_up(bytes, 128); /* the alignment that kernels ask of it */
 #endif
 }
 
 u64 greatest_divisor(u64 a, u64 b) { return b ? greatest_divisor(b, a % b) : a; }
 
+/* Static shared memory has one place, so the blocks of a cooperative grid take turns in it. */
+RAW void copy_bytes(Address to, Address from, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        reinterpret_cast<unsigned char *>(to)[i] = reinterpret_cast<const unsigned char *>(from)[i];
+        __asm__ volatile("" ::: "memory");
+    }
+}
+void keep_static_shared(const Function &f) {
+    block->kept.resize(f.static_bytes);
+    Address at = reinterpret_cast<Address>(block->kept.data());
+    for (const auto &s : f.shared) {
+        copy_bytes(at, s.first, s.second);
+        at += s.second;
+    }
+}
+void restore_static_shared(const Function &f) {
+    Address at = reinterpret_cast<Address>(block->kept.data());
+    for (const auto &s : f.shared) {
+        copy_bytes(s.first, at, s.second);
+        at += s.second;
+    }
+}
+
+void begin_block(const Launch &launch, u64 number, size_t slot) {
+    const int garbage = g->knobs.garbage;
+    u64 xy = number / launch.grid.x;
+    block->where = uint3{static_cast<unsigned>(number % launch.grid.x), static_cast<unsigned>(xy % launch.grid.y),
+                         static_cast<unsigned>(xy / launch.grid.y)};
+    block->dynamic = shared_place(slot, launch.dynamic);
+    if (launch.dynamic) {
+        fill(block->dynamic, launch.dynamic, garbage);
+        size_t slack = round_up(launch.dynamic, 128) - launch.dynamic;
+        if (slack) fill(block->dynamic + launch.dynamic, slack, canary);
+    }
+    block->next = 0;
+    block->tracking = block->started = block->ended = block->held = block->arrived = false;
+    block->waiting = 0;
+    block->head = block->tail = 0;
+    block->arrivals = block->yields = 0;
+    block->file = nullptr;
+    block->mbarriers.clear();
+    if (launch.dependent) {
+        for (int i = 0; i < kernel.count; i++) block->threads[i].waited = false;
+    }
+}
+void run_block(const Function &f, size_t slot) {
+    blockIdx = block->where;
+    if (!block->started) {
+        for (const auto &s : f.shared) fill(s.first, s.second, g->knobs.garbage);
+    }
+    if (threads_engine) run_block_on_threads(slot);
+    else run_block_on_fibers();
+}
+void end_block(const Launch &launch) {
+    size_t slack = round_up(launch.dynamic, 128) - launch.dynamic;
+    if (slack && !filled(block->dynamic + launch.dynamic, slack, canary)) {
+        say("standin: %s, block (%u,%u,%u): wrote past its %zu bytes of dynamic shared memory",
+            launch.function->name.c_str(), blockIdx.x, blockIdx.y, blockIdx.z, launch.dynamic);
+        kernel.error = cudaErrorIllegalAddress;
+    }
+    for (auto &each : block->mbarriers) {
+        if (each.second.copies.empty() || kernel.error != cudaSuccess) continue;
+        const BulkCopy &c = each.second.copies[0];
+        say("standin: %s, block (%u,%u,%u): ends before its bulk copy of %zu bytes at %s:%d has landed: nobody waits for it",
+            launch.function->name.c_str(), blockIdx.x, blockIdx.y, blockIdx.z, c.bytes, c.file, c.line);
+        kernel.error = cudaErrorLaunchFailure;
+    }
+}
+
+/* Every block of a cooperative grid is alive at once; one runs until it ends or has to wait for the others. */
+void run_cooperative(const Launch &launch) {
+    const Function &f = *launch.function;
+    const int order = g->knobs.order;
+    const size_t n = kernel.blocks;
+    size_t at = order == STANDIN_REVERSE ? 0 : n - 1, ended = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i == blocks.size()) blocks.push_back(new Block());
+        block = blocks[i];
+        begin_block(launch, i, i);
+    }
+    while (kernel.error == cudaSuccess && ended < n) {
+        size_t tried = 0, start = order == STANDIN_RANDOM ? random_below(n) : at;
+        for (; tried < n; tried++) {
+            at = (order == STANDIN_REVERSE ? start + 2 * n - 1 - tried : start + 1 + tried) % n;
+            block = blocks[at];
+            if (block->ended) continue;
+            if (!block->started || (block->held ? kernel.phase >= block->arrivals : block->head != block->tail)) break;
+        }
+        if (tried == n) {
+            say("standin: %s: deadlock, every block that is left waits for the grid", f.name.c_str());
+            explain_grid();
+            kernel.error = cudaErrorLaunchFailure;
+            if (threads_engine) abandon_threads();
+            else abandon_fibers();
+            break;
+        }
+        if (block->started) restore_static_shared(f);
+        run_block(f, at);
+        if (kernel.error != cudaSuccess) break;
+        if (block->ended) {
+            end_block(launch);
+            ended++;
+        } else {
+            keep_static_shared(f);
+        }
+    }
+}
+
 void block_indices(dim3 b) {
-    if (block.index_of.x == b.x && block.index_of.y == b.y && block.index_of.z == b.z) return;
+    if (kernel.index_of.x == b.x && kernel.index_of.y == b.y && kernel.index_of.z == b.z) return;
     int i = 0;
     for (unsigned z = 0; z < b.z; z++) {
         for (unsigned y = 0; y < b.y; y++) {
-            for (unsigned x = 0; x < b.x; x++) block.index[i++] = uint3{x, y, z};
+            for (unsigned x = 0; x < b.x; x++) kernel.index[i++] = uint3{x, y, z};
         }
     }
-    block.index_of = b;
+    kernel.index_of = b;
 }
 
 cudaError_t run_grid(const Launch &launch) {
-    Function &f = *launch.function;
-    u64 blocks = u64(launch.grid.x) * launch.grid.y * launch.grid.z;
+    u64 blocks_in_all = u64(launch.grid.x) * launch.grid.y * launch.grid.z;
     int count = static_cast<int>(launch.block.x * launch.block.y * launch.block.z);
-    block.launch = &launch;
-    block.call = f.signature->call;
-    block.func = launch.func;
-    block.args = launch.args;
-    block.count = count;
-    block.error = cudaSuccess;
+    kernel.launch = &launch;
+    kernel.call = launch.function->signature->call;
+    kernel.func = launch.func;
+    kernel.args = launch.args;
+    kernel.count = count;
+    kernel.error = cudaSuccess;
     block_indices(launch.block);
-    int order = g->knobs.order, garbage = g->knobs.garbage;
-    for (int i = 0; i < count; i++) block.order[i] = order == STANDIN_REVERSE ? count - 1 - i : i;
+    int order = g->knobs.order;
+    for (int i = 0; i < count; i++) kernel.order[i] = order == STANDIN_REVERSE ? count - 1 - i : i;
     u64 factor = 1, shift = 0;
     if (order == STANDIN_RANDOM) {
         for (int i = count - 1; i > 0; i--)
-            std::swap(block.order[i], block.order[random_below(static_cast<u64>(i) + 1)]);
-        shift = random_below(blocks);
-        /* i -> (factor i + shift) mod blocks visits every block once, with no table of a grid of 2^31 blocks. */
-        factor = blocks > 2 ? 1 + random_below(std::min<u64>(blocks - 1, 1u << 30)) : 1;
-        while (greatest_divisor(factor, blocks) != 1) factor++;
+            std::swap(kernel.order[i], kernel.order[random_below(static_cast<u64>(i) + 1)]);
+        shift = random_below(blocks_in_all);
+        /* i -> (factor i + shift) mod n visits every block once, with no table of a grid of 2^31 blocks. */
+        factor = blocks_in_all > 2 ? 1 + random_below(std::min<u64>(blocks_in_all - 1, 1u << 30)) : 1;
+        while (greatest_divisor(factor, blocks_in_all) != 1) factor++;
     }
     threads_engine = g->knobs.engine == STANDIN_THREADS;
-    block.dynamic = shared_place(launch.dynamic);
+    aborted = 0;
     blockDim = launch.block;
     gridDim = launch.grid;
-    size_t slack = round_up(launch.dynamic, 128) - launch.dynamic;
-    for (u64 i = 0; i < blocks && block.error == cudaSuccess; i++) {
-        u64 b = i;
-        if (order == STANDIN_REVERSE) b = blocks - 1 - i;
-        if (order == STANDIN_RANDOM) b = static_cast<u64>((static_cast<standin_uint128>(i) * factor + shift) % blocks);
-        u64 xy = b / launch.grid.x;
-        blockIdx = uint3{static_cast<unsigned>(b % launch.grid.x), static_cast<unsigned>(xy % launch.grid.y),
-                         static_cast<unsigned>(xy / launch.grid.y)};
-        for (const auto &s : f.shared) fill(s.first, s.second, garbage);
-        if (launch.dynamic) {
-            fill(block.dynamic, launch.dynamic, garbage);
-            if (slack) fill(block.dynamic + launch.dynamic, slack, canary);
-        }
-        block.next = 0;
-        block.tracking = false;
-        block.waiting = 0;
-        block.head = block.tail = 0;
-        if (threads_engine) {
-            block.next = 1;
-            start_tracking();
-            run_block_on_threads();
-        } else {
-            run_block_on_fibers();
-        }
-        if (slack && !filled(block.dynamic + launch.dynamic, slack, canary)) {
-            say("standin: %s, block (%u,%u,%u): wrote past its %zu bytes of dynamic shared memory", f.name.c_str(),
-                blockIdx.x, blockIdx.y, blockIdx.z, launch.dynamic);
-            block.error = cudaErrorIllegalAddress;
-        }
+    kernel.dependent = launch.dependent;
+    kernel.arrived = kernel.phase = 0;
+    kernel.blocks = launch.cooperative ? static_cast<size_t>(blocks_in_all) : 0;
+    if (kernel.blocks) {
+        run_cooperative(launch);
+        blocks_in_all = 0;
     }
-    block.launch = nullptr;
-    return block.error;
+    block = blocks[0];
+    for (u64 i = 0; i < blocks_in_all && kernel.error == cudaSuccess; i++) {
+        u64 b = i;
+        if (order == STANDIN_REVERSE) b = blocks_in_all - 1 - i;
+        if (order == STANDIN_RANDOM)
+            b = static_cast<u64>((static_cast<standin_uint128>(i) * factor + shift) % blocks_in_all);
+        begin_block(launch, b, 0);
+        run_block(*launch.function, 0);
+        end_block(launch);
+    }
+    kernel.launch = nullptr;
+    return kernel.error;
 }
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
@@ -1544,6 +1853,14 @@ Allocation *allocate(const char *call, void *caller, Kind kind, int device, size
     return a;
 }
 
+unsigned reachable_from(int device) {
+    unsigned set = 1u << device | g->devices[device].peers;
+    for (Pool *p : g->pools) {
+        if (p->readers >> device & 1u) set |= 1u << p->device;
+    }
+    return set;
+}
+
 bool registered(const void *p, size_t size) {
     Address a = reinterpret_cast<Address>(p);
     auto i = g->registered.upper_bound(a);
@@ -1552,11 +1869,100 @@ bool registered(const void *p, size_t size) {
     return a >= i->first && a - i->first < i->second.first && size <= i->second.first - (a - i->first);
 }
 
+/* ---- Dependent launches, bulk copies and mbarriers --------------------------------------------------------------- */
+
+/* At the end of a thread of a dependent launch */
+void check_dependency() {
+    if (block->threads[current].waited) return;
+    kernel_error(cudaErrorLaunchFailure,
+                 "ends without standin_dependency_wait(), in a launch that may begin before the "
+                 "kernel ahead of it has ended");
+}
+
+/* A phase ends when it lacks neither arrivals nor bytes. */
+void mbarrier_settles(Mbarrier &m) {
+    if (m.pending || m.expected) return;
+    m.phase++;
+    m.pending = m.count;
+    for (int t : m.waiters) {
+        block->threads[t].waits = 0;
+        if (threads_engine) one_more_active();
+        else push_ready(t);
+    }
+    m.waiters.clear();
+    if (threads_engine) pthread_cond_broadcast(&block_wake);
+}
+
+/* One bulk copy that somebody waits for lands; called when nothing else can go on, and with block_mutex held. */
+bool land_copy() {
+    size_t n = 0;
+    for (auto &each : block->mbarriers) n += each.second.waiters.empty() ? 0 : each.second.copies.size();
+    if (n == 0) return false;
+    size_t k = random_below(n);
+    for (auto &each : block->mbarriers) {
+        Mbarrier &m = each.second;
+        if (m.waiters.empty()) continue;
+        if (k >= m.copies.size()) {
+            k -= m.copies.size();
+            continue;
+        }
+        const BulkCopy c = m.copies[k];
+        m.copies.erase(m.copies.begin() + static_cast<long>(k));
+        copy_bytes(c.to, c.from, c.bytes);
+        m.expected -= static_cast<long long>(c.bytes);
+        mbarrier_settles(m);
+        break;
+    }
+    return true;
+}
+
+/* What an initialised mbarrier holds, so that one that is overwritten, or never was one, is found out. */
+u64 mbarrier_word(Address at) { return at * 0x9E3779B97F4A7C15ull ^ 0x6D62617272696572ull; }
+
+bool in_shared(Address at, size_t bytes) {
+    const Launch &l = *kernel.launch;
+    if (at >= block->dynamic && at - block->dynamic <= l.dynamic && bytes <= l.dynamic - (at - block->dynamic))
+        return true;
+    for (const auto &s : l.function->shared) {
+        if (at >= s.first && at - s.first <= s.second && bytes <= s.second - (at - s.first)) return true;
+    }
+    return false;
+}
+
+void mbarrier_place(const char *what, void *barrier, const char *file, int line) {
+    if (current < 0) {
+        say("standin: %s at %s:%d outside a kernel", what, file, line);
+        abort();
+    }
+    if (!block->tracking) start_tracking();
+    Address at = reinterpret_cast<Address>(barrier);
+    if (at % 8 || !in_shared(at, 8))
+        kernel_error(cudaErrorMisalignedAddress,
+                     "%s at %s:%d: the mbarrier at %p is not 8 aligned bytes of the block's "
+                     "shared memory",
+                     what, file, line, barrier);
+}
+
+/* Finds it, and keeps block_mutex. */
+Mbarrier &mbarrier_lock(const char *what, void *barrier, const char *file, int line) {
+    mbarrier_place(what, barrier, file, line);
+    if (threads_engine) pthread_mutex_lock(&block_mutex);
+    auto found = block->mbarriers.find(reinterpret_cast<Address>(barrier));
+    if (found != block->mbarriers.end() && *static_cast<u64 *>(barrier) == mbarrier_word(found->first))
+        return found->second;
+    if (threads_engine) pthread_mutex_unlock(&block_mutex);
+    kernel_error(cudaErrorLaunchFailure, "%s at %s:%d: the mbarrier at %p %s", what, file, line, barrier,
+                 found == block->mbarriers.end() ? "is not initialised" : "has been overwritten");
+}
+void mbarrier_unlock() {
+    if (threads_engine) pthread_mutex_unlock(&block_mutex);
+}
+
 /* ---- Faults that the processor reports --------------------------------------------------------------------------- */
 
 struct sigaction old_segv, old_bus;
 
-bool in_kernel_of_another(int device) { return block.launch && block.launch->device != device; }
+bool in_kernel_of_another(int device) { return kernel.launch && kernel.launch->device != device; }
 
 /* Says what lies at an address; called from a signal handler that will not return to what it interrupted. */
 void describe(const char *who, Address at) {
@@ -1575,7 +1981,9 @@ void describe(const char *who, Address at) {
                                               : at - a->start - a->size,
                     where, a->size, reinterpret_cast<void *>(a->start), a->call, a->serial,
                     arena->closes && !arena->open && in_kernel_of_another(d) ? ", which is another device's" : "",
-                    a->present ? "" : ", whose memory is not there now");
+                    !a->present                      ? ", whose memory is not there now"
+                    : kernel.closed && arena->closes ? ", before standin_dependency_wait()"
+                                                     : "");
                 if (a->caller) backtrace_symbols_fd(&a->caller, 1, 2);
                 return;
             }
@@ -1602,11 +2010,11 @@ void on_fault(int signal, siginfo_t *info, void *context) {
     bool ours = false;
     for (Arena *a : g->arenas) ours = ours || (a && a->has(at));
     ours = ours || (g->host && g->host->has(at));
-    if (in_kernel && block.launch) {
+    if (in_kernel && kernel.launch) {
         in_kernel = false;
         char who[400];
         snprintf(who, sizeof who, "%.200s, block (%u,%u,%u), thread (%u,%u,%u): %s at",
-                 block.launch->function->name.c_str(), blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y,
+                 kernel.launch->function->name.c_str(), blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y,
                  threadIdx.z, stack ? "stack overflow" : "illegal address");
         describe(who, at);
         /* This handler does not return, so it is for us to unblock what was blocked while it runs. */
@@ -1643,6 +2051,120 @@ void signal_stack() {
     mine.ss_sp = mmap(nullptr, mine.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mine.ss_sp != MAP_FAILED) sigaltstack(&mine, nullptr);
 }
+
+} // namespace
+
+extern "C" {
+/* Memory opens when the first thread comes here, so a thread that touches it before is seen, if it is the first. */
+void standin_dependency_wait(const char *file, int line) {
+    if (current < 0) {
+        say("standin: standin_dependency_wait() at %s:%d outside a kernel", file, line);
+        abort();
+    }
+    if (!kernel.dependent) return;
+    block->threads[current].waited = true;
+    if (threads_engine) pthread_mutex_lock(&block_mutex);
+    if (kernel.closed) open_only(kernel.closed);
+    kernel.closed = 0;
+    if (threads_engine) pthread_mutex_unlock(&block_mutex);
+}
+
+void standin_barrier_init(void *barrier, unsigned count, const char *file, int line) {
+    mbarrier_place("standin_barrier_init", barrier, file, line);
+    if (count == 0 || count >= 1u << 20)
+        kernel_error(cudaErrorLaunchFailure, "standin_barrier_init at %s:%d: %u arrivals", file, line, count);
+    if (threads_engine) pthread_mutex_lock(&block_mutex);
+    Mbarrier &m = block->mbarriers[reinterpret_cast<Address>(barrier)];
+    bool twice = m.count != 0 && *static_cast<u64 *>(barrier) == mbarrier_word(reinterpret_cast<Address>(barrier));
+    m.count = m.pending = count;
+    *static_cast<u64 *>(barrier) = mbarrier_word(reinterpret_cast<Address>(barrier));
+    mbarrier_unlock();
+    if (twice)
+        kernel_error(cudaErrorLaunchFailure, "standin_barrier_init at %s:%d: it is an mbarrier already", file, line);
+}
+void standin_barrier_invalidate(void *barrier, const char *file, int line) {
+    Mbarrier &m = mbarrier_lock("standin_barrier_invalidate", barrier, file, line);
+    size_t busy = m.copies.size() + m.waiters.size();
+    if (!busy) block->mbarriers.erase(reinterpret_cast<Address>(barrier));
+    mbarrier_unlock();
+    if (busy)
+        kernel_error(cudaErrorLaunchFailure, "standin_barrier_invalidate at %s:%d: it is still waited for", file, line);
+}
+void standin_barrier_arrive(void *barrier, unsigned bytes, const char *file, int line) {
+    Mbarrier &m = mbarrier_lock("standin_barrier_arrive", barrier, file, line);
+    bool many = m.pending == 0;
+    if (!many) {
+        m.pending--;
+        m.expected += bytes;
+        mbarrier_settles(m);
+    }
+    mbarrier_unlock();
+    if (many)
+        kernel_error(cudaErrorLaunchFailure, "standin_barrier_arrive at %s:%d: all %u arrivals of this phase are there",
+                     file, line, m.count);
+}
+void standin_barrier_wait(void *barrier, unsigned parity, const char *file, int line) {
+    Mbarrier &m = mbarrier_lock("standin_barrier_wait", barrier, file, line);
+    int t = current;
+    Thread &self = block->threads[t];
+    if ((m.phase & 1u) != (parity & 1u)) {
+        mbarrier_unlock();
+        return;
+    }
+    m.waiters.push_back(t);
+    m.file = file;
+    m.line = line;
+    self.waits = 3;
+    if (!threads_engine) {
+        park(t);
+        return;
+    }
+    if (last_one_waits() && !is_aborted() && !unstick()) {
+        pthread_mutex_unlock(&block_mutex);
+        explain_deadlock();
+        give_up(cudaErrorLaunchFailure);
+    }
+    while (self.waits && !is_aborted()) pthread_cond_wait(&block_wake, &block_mutex);
+    pthread_mutex_unlock(&block_mutex);
+    if (is_aborted()) longjmp(worker->start, 1);
+}
+void standin_bulk_copy(void *shared, const void *global, unsigned bytes, void *barrier, const char *file, int line) {
+    Address to = reinterpret_cast<Address>(shared), from = reinterpret_cast<Address>(global);
+    Mbarrier &m = mbarrier_lock("standin_bulk_copy", barrier, file, line);
+    const char *wrong = nullptr;
+    cudaError_t code = cudaErrorIllegalAddress;
+    if (to % 16 || from % 16 || bytes % 16 || bytes == 0) {
+        wrong = "both addresses and the size have to be multiples of 16 bytes";
+        code = cudaErrorMisalignedAddress;
+    } else if (!in_shared(to, bytes)) {
+        wrong = "the destination is not in the block's shared memory";
+    } else if (in_arena(global)) {
+        const Allocation *a = allocation_at(global);
+        if (!a || !a->present || bytes > a->size - (from - a->start)) wrong = "the source is not inside one allocation";
+        else if (a->kind == DEVICE && !(reachable_from(kernel.launch->device) >> a->device & 1u))
+            wrong = "the source is another device's";
+    } else if (!registered(global, bytes)) {
+        auto v = g->variables.upper_bound(from);
+        if (v == g->variables.begin() || from - std::prev(v)->first > std::prev(v)->second ||
+            bytes > std::prev(v)->second - (from - std::prev(v)->first))
+            wrong = "the source is not memory of the device";
+    }
+    if (!wrong && kernel.dependent && !block->threads[current].waited) {
+        wrong = "before standin_dependency_wait()";
+        code = cudaErrorLaunchFailure;
+    }
+    if (!wrong) {
+        m.copies.push_back(BulkCopy{to, from, bytes, file, line});
+        fill(to, bytes, g->knobs.garbage); /* what was there is lost, and what comes is not there yet */
+    }
+    mbarrier_unlock();
+    if (wrong)
+        kernel_error(code, "standin_bulk_copy at %s:%d of %u bytes from %p to %p: %s", file, line, bytes, global,
+                     static_cast<void *>(shared), wrong);
+}
+}
+
+namespace {
 
 /* ---- Streams ----------------------------------------------------------------------------------------------------- */
 
@@ -1784,14 +2306,6 @@ bool runnable(const Stream *s) {
     return true;
 }
 
-unsigned reachable_from(int device) {
-    unsigned set = 1u << device | g->devices[device].peers;
-    for (Pool *p : g->pools) {
-        if (p->readers >> device & 1u) set |= 1u << p->device;
-    }
-    return set;
-}
-
 /* Whether [p, p + size) may be read or written by a copy now; sets the device to open, if it is one. */
 bool usable(const void *p, size_t size, unsigned *open) {
     if (!in_arena(p)) return true;
@@ -1847,8 +2361,10 @@ cudaError_t execute_kernel(Op &op) {
         return cudaErrorIllegalAddress;
     }
     signal_stack();
-    open_only(reachable_from(launch.device));
+    kernel.closed = launch.dependent ? reachable_from(launch.device) : 0;
+    open_only(launch.dependent ? 0 : reachable_from(launch.device));
     cudaError_t e = run_grid(launch);
+    kernel.closed = 0;
     bool good = true;
     for (Arena *a : g->arenas) {
         if (a && a->open && !a->check(launch.function->name.c_str())) good = false;
@@ -2393,7 +2909,7 @@ static int attribute_value(int attribute, int device, int *value) {
     case cudaDevAttrConcurrentManagedAccess: *value = k.managed; break;
     case cudaDevAttrComputePreemptionSupported: *value = 1; break;
     case cudaDevAttrCanUseHostPointerForRegisteredMem: *value = 1; break;
-    case cudaDevAttrCooperativeLaunch: *value = 0; break;
+    case cudaDevAttrCooperativeLaunch: *value = 1; break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = static_cast<int>(k.optin); break;
     case cudaDevAttrCanFlushRemoteWrites: *value = 0; break;
     case cudaDevAttrHostRegisterSupported: *value = 1; break;
@@ -2461,6 +2977,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device) {
                   {&p->multiProcessorCount, cudaDevAttrMultiProcessorCount},
                   {&p->canMapHostMemory, cudaDevAttrCanMapHostMemory},
                   {&p->concurrentKernels, cudaDevAttrConcurrentKernels},
+                  {&p->cooperativeLaunch, cudaDevAttrCooperativeLaunch},
                   {&p->pciBusID, cudaDevAttrPciBusId},
                   {&p->asyncEngineCount, cudaDevAttrAsyncEngineCount},
                   {&p->unifiedAddressing, cudaDevAttrUnifiedAddressing},
@@ -3693,22 +4210,30 @@ static cudaError_t check_launch(const cudaLaunchConfig_t &c, const Function &f) 
         case cudaLaunchAttributeIgnore:
         case cudaLaunchAttributePriority:
         case cudaLaunchAttributeProgrammaticStreamSerialization:
+        case cudaLaunchAttributeCooperative:
         case cudaLaunchAttributeClusterSchedulingPolicyPreference:
         case cudaLaunchAttributeMemSyncDomain:
         case cudaLaunchAttributePreferredSharedMemoryCarveout: break;
-        case cudaLaunchAttributeCooperative: known = a.val.cooperative == 0; break;
         case cudaLaunchAttributeClusterDimension:
             known = a.val.clusterDim.x == 1 && a.val.clusterDim.y == 1 && a.val.clusterDim.z == 1;
             break;
         default: known = false;
         }
         if (!known) {
-            say("standin: launch attribute %d (cooperative launches, clusters, …) is not there",
-                static_cast<int>(a.id));
+            say("standin: launch attribute %d (clusters, …) is not there", static_cast<int>(a.id));
             return cudaErrorNotSupported;
         }
     }
     return cudaSuccess;
+}
+
+/* Blocks of a kernel that have room on a multiprocessor */
+static int resident_blocks(const Function &f, int size, size_t shared) {
+    if (size > 1024 || shared > f.max_dynamic) return 0;
+    int warps = (size + 31) / 32;
+    size_t bytes = round_up(f.static_bytes + shared + 1024, 128);
+    return static_cast<int>(
+        std::min<size_t>(static_cast<size_t>(std::min(32, 64 / warps)), (g->knobs.optin + 1024) / bytes));
 }
 
 static cudaError_t launch(const cudaLaunchConfig_t *config, const void *func, const standin_signature *signature,
@@ -3732,6 +4257,19 @@ static cudaError_t launch(const cudaLaunchConfig_t *config, const void *func, co
     l->block = config->blockDim;
     l->dynamic = config->dynamicSmemBytes;
     l->device = s->device;
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const cudaLaunchAttribute &a = config->attrs[i];
+        if (a.id == cudaLaunchAttributeCooperative) l->cooperative = a.val.cooperative != 0;
+        if (a.id == cudaLaunchAttributeProgrammaticStreamSerialization)
+            l->dependent = a.val.programmaticStreamSerializationAllowed != 0;
+    }
+    if (l->cooperative) {
+        u64 blocks = u64(l->grid.x) * l->grid.y * l->grid.z;
+        int threads = static_cast<int>(l->block.x * l->block.y * l->block.z);
+        u64 room = static_cast<u64>(resident_blocks(f, threads, l->dynamic)) * static_cast<u64>(g->knobs.sms);
+        if (g->knobs.engine == STANDIN_THREADS) room = std::min(room, threads_at_most / static_cast<u64>(threads));
+        if (blocks > room) return cudaErrorCooperativeLaunchTooLarge;
+    }
     l->storage.reset(new unsigned char[f.signature->size + f.signature->align]);
     l->args = reinterpret_cast<void *>(round_up(reinterpret_cast<Address>(l->storage.get()), f.signature->align));
     if (args) memcpy(l->args, args, f.signature->size);
@@ -3756,28 +4294,37 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *fu
     ENTER(NORMAL);
     RETURN(launch(config, func, nullptr, nullptr, args));
 }
-cudaError_t cudaLaunchKernel(const void *func, dim3 grid, dim3 block_size, void **args, size_t shared,
-                             cudaStream_t stream) {
+static cudaError_t launch_plain(const void *func, dim3 grid, dim3 block_size, void **args, size_t shared,
+                                cudaStream_t stream, int cooperative) {
     Call call("cudaLaunchKernelExC", NORMAL);
     if (call.stop != cudaSuccess) return call.done(call.stop);
+    cudaLaunchAttribute attribute;
+    memset(static_cast<void *>(&attribute), 0, sizeof attribute);
+    attribute.id = cudaLaunchAttributeCooperative;
+    attribute.val.cooperative = cooperative;
     cudaLaunchConfig_t config;
     memset(static_cast<void *>(&config), 0, sizeof config);
     config.gridDim = grid;
     config.blockDim = block_size;
     config.dynamicSmemBytes = shared;
     config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
     RETURN(launch(&config, func, nullptr, nullptr, args));
 }
-cudaError_t cudaLaunchCooperativeKernel(const void *, dim3, dim3, void **, size_t, cudaStream_t) {
-    ENTER(NORMAL);
-    say("standin: cooperative launches are not there");
-    RETURN(cudaErrorNotSupported);
+cudaError_t cudaLaunchKernel(const void *func, dim3 grid, dim3 block_size, void **args, size_t shared,
+                             cudaStream_t stream) {
+    return launch_plain(func, grid, block_size, args, shared, stream, 0);
+}
+cudaError_t cudaLaunchCooperativeKernel(const void *func, dim3 grid, dim3 block_size, void **args, size_t shared,
+                                        cudaStream_t stream) {
+    return launch_plain(func, grid, block_size, args, shared, stream, 1);
 }
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *out, const void *func) {
     ENTER(NORMAL);
     if (!out || !func) RETURN(cudaErrorInvalidValue);
     const Function &f = function_of(func);
-    if (!f.signature) RETURN(cudaErrorInvalidDeviceFunction);
+    if (!is_kernel(f)) RETURN(cudaErrorInvalidDeviceFunction);
     memset(out, 0, sizeof *out);
     out->sharedSizeBytes = f.static_bytes;
     out->maxThreadsPerBlock = 1024;
@@ -3791,7 +4338,7 @@ cudaError_t cudaFuncSetAttribute(const void *func, enum cudaFuncAttribute attrib
     ENTER(NORMAL);
     if (!func) RETURN(cudaErrorInvalidDeviceFunction);
     Function &f = function_of(func);
-    if (!f.signature) RETURN(cudaErrorInvalidDeviceFunction);
+    if (!is_kernel(f)) RETURN(cudaErrorInvalidDeviceFunction);
     if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
         if (value < 0 || static_cast<size_t>(value) + f.static_bytes > g->knobs.optin) RETURN(cudaErrorInvalidValue);
         f.max_dynamic = static_cast<size_t>(value);
@@ -3807,23 +4354,18 @@ cudaError_t cudaFuncSetCacheConfig(const void *func, enum cudaFuncCache) {
     ENTER(NORMAL);
     RETURN(func ? cudaSuccess : cudaErrorInvalidDeviceFunction);
 }
-static int resident_blocks(const Function &f, int size, size_t shared) {
-    if (size > 1024 || shared > f.max_dynamic) return 0;
-    int warps = (size + 31) / 32;
-    size_t bytes = round_up(f.static_bytes + shared + 1024, 128);
-    return static_cast<int>(
-        std::min<size_t>(static_cast<size_t>(std::min(32, 64 / warps)), (g->knobs.optin + 1024) / bytes));
-}
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *func, int size,
                                                                    size_t shared, unsigned int) {
     ENTER(NORMAL);
     if (!blocks || !func || size <= 0) RETURN(cudaErrorInvalidValue);
+    if (!is_kernel(function_of(func))) RETURN(cudaErrorInvalidDeviceFunction);
     *blocks = resident_blocks(function_of(func), size, shared);
     RETURN(cudaSuccess);
 }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *func, int size, size_t shared) {
     ENTER(NORMAL);
     if (!blocks || !func || size <= 0) RETURN(cudaErrorInvalidValue);
+    if (!is_kernel(function_of(func))) RETURN(cudaErrorInvalidDeviceFunction);
     *blocks = resident_blocks(function_of(func), size, shared);
     RETURN(cudaSuccess);
 }
@@ -3831,6 +4373,7 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void 
     ENTER(NORMAL);
     if (!bytes || !func || size <= 0 || blocks <= 0) RETURN(cudaErrorInvalidValue);
     const Function &f = function_of(func);
+    if (!is_kernel(f)) RETURN(cudaErrorInvalidDeviceFunction);
     size_t each = (g->knobs.optin + 1024) / static_cast<size_t>(blocks);
     size_t taken = f.static_bytes + 1024;
     *bytes = each > taken ? std::min(each - taken, g->knobs.optin - f.static_bytes) : 0;

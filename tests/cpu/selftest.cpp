@@ -7,6 +7,7 @@
  *
  * -g -O1 -fsanitize=address,undefined and, with CUDA_CPU_ENGINE=threads, -fsanitize=thread are worth a run each.
  */
+#include "cooperative_groups.h"
 #include "cuda_runtime.h"
 #include "standin.h"
 
@@ -162,6 +163,139 @@ __global__ void deep(volatile int *out, int n) {
 }
 __constant__ float table[4];
 __global__ void from_table(float *out) { out[threadIdx.x] = table[threadIdx.x]; }
+
+/* Each round a block publishes a number, and all others read it after the grid's barrier; shared memory stays its own. */
+__global__ void rounds(int *out, int *board, int count, int split) {
+    cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    cooperative_groups::thread_block group = cooperative_groups::this_thread_block();
+    __shared__ int mine[64];
+    int *dynamic = static_cast<int *>(standin_dynamic_shared());
+    const int blocks = static_cast<int>(grid.num_blocks()), b = static_cast<int>(grid.block_rank());
+    const unsigned t = group.thread_rank();
+    int sum = 0;
+    mine[t] = dynamic[t] = b + static_cast<int>(t);
+    for (int round = 1; round <= count; round++) {
+        if (t == 0) board[b] = b * round;
+        if (split) {
+            unsigned token = grid.barrier_arrive();
+            grid.barrier_wait(static_cast<unsigned &&>(token));
+        } else {
+            cooperative_groups::sync(grid);
+        }
+        for (int i = 0; i < blocks; i++) sum += board[i];
+        grid.sync();
+    }
+    group.sync();
+    const unsigned other = group.size() - 1 - t;
+    if (mine[other] != b + static_cast<int>(other) || dynamic[other] != mine[other]) sum = -1;
+    out[grid.thread_rank()] = grid.size() == static_cast<unsigned>(blocks) * group.size() && grid.is_valid() ? sum : -2;
+}
+/* The next block sets what this one spins for. */
+__global__ void spin(volatile int *flags) {
+    const unsigned next = (blockIdx.x + 1) % gridDim.x;
+    if (threadIdx.x == 0) flags[next] = 1;
+    while (flags[blockIdx.x] == 0) __nanosleep(100);
+}
+__global__ void grid_deserter(int *out) {
+    if (blockIdx.x == 1) return;
+    cooperative_groups::this_grid().sync();
+    out[cooperative_groups::this_grid().thread_rank()] = 1;
+}
+__global__ void grid_divergent(int *out) {
+    if (blockIdx.x % 2) cooperative_groups::this_grid().sync();
+    else cooperative_groups::this_grid().barrier_arrive();
+    out[cooperative_groups::this_grid().thread_rank()] = 1;
+}
+__global__ void grid_half_a_block(int *out) {
+    if (threadIdx.x < 16) cooperative_groups::this_grid().sync();
+    else __syncthreads();
+    out[cooperative_groups::this_grid().thread_rank()] = 1;
+}
+__global__ void grid_no_token(int *out) {
+    cooperative_groups::this_grid().barrier_wait(0);
+    out[cooperative_groups::this_grid().thread_rank()] = 1;
+}
+
+/* `careless`: which threads do not wait; `early`: reads before it waits. */
+__global__ void dependent(int *out, int careless, int early) {
+    int v = early ? out[threadIdx.x] : 1;
+    if (static_cast<int>(threadIdx.x) >= careless) return;
+    standin_dependency_wait();
+    out[threadIdx.x] = v + 1;
+}
+
+/* Two stages of tiles of n floats, copied ahead by thread 0; what follows is where it can go wrong. */
+enum {
+    GOOD,
+    NO_WAIT,
+    NO_INIT,
+    TWICE,
+    FEW_BYTES,
+    MANY_BYTES,
+    ODD_SIZE,
+    ODD_SOURCE,
+    ODD_SHARED,
+    PAST_SHARED,
+    NOT_AWAITED,
+    OVERWRITTEN
+};
+__global__ void pipeline(float *out, const float *in, int n, int tiles, int fault) {
+    __shared__ unsigned long long full[2], empty[2];
+    float *tile = static_cast<float *>(standin_dynamic_shared());
+    const int t = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+    const unsigned bytes = static_cast<unsigned>(n) * 4;
+    if (t == 0 && fault != NO_INIT) {
+        for (int k = 0; k < 2; k++) {
+            standin_barrier_init(full + k, 1);
+            standin_barrier_init(empty + k, static_cast<unsigned>(threads));
+        }
+        if (fault == TWICE) standin_barrier_init(full, 1);
+        if (fault == OVERWRITTEN) full[0] = 0;
+    }
+    __syncthreads();
+    for (int k = 0; k < tiles + 1; k++) {
+        if (t == 0 && k < tiles) { /* one tile ahead */
+            const int stage = k % 2;
+            const float *from = in + k * n + (fault == ODD_SOURCE);
+            float *to = tile + stage * n + (fault == ODD_SHARED) + (fault == PAST_SHARED ? 2 * n : 0);
+            if (k >= 2) standin_barrier_wait(empty + stage, (k / 2 + 1) % 2);
+            standin_barrier_arrive(full + stage, bytes + (fault == FEW_BYTES ? 16 : fault == MANY_BYTES ? -16u : 0u));
+            standin_bulk_copy(to, from, bytes / 2, full + stage);
+            standin_bulk_copy(to + n / 2, from + n / 2, bytes / 2 - (fault == ODD_SIZE ? 4 : 0), full + stage);
+        }
+        if (k == 0 || fault == NOT_AWAITED) continue;
+        const int stage = (k - 1) % 2;
+        if (fault != NO_WAIT) standin_barrier_wait(full + stage, (k - 1) / 2 % 2);
+        for (int i = t; i < n; i += threads) out[(k - 1) * n + i] = tile[stage * n + n - 1 - i];
+        standin_barrier_arrive(empty + stage);
+    }
+    if (fault == NO_WAIT)
+        standin_barrier_wait(full, (tiles - 1) / 2 % 2), standin_barrier_wait(full + 1, tiles / 2 % 2 ^ 1);
+}
+__global__ void never_launched(float *out) { out[0] = 1; }
+
+template <typename... P, typename... A>
+static cudaError_t run_with(cudaLaunchAttributeID id, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared,
+                            A... args) {
+    cudaLaunchAttribute attribute = {};
+    attribute.id = id;
+    attribute.val.cooperative = 1; /* or programmaticStreamSerializationAllowed, in the same place */
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.dynamicSmemBytes = shared;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    return cudaLaunchKernelEx(&config, kernel, args...);
+}
+template <typename... P, typename... A>
+static cudaError_t run_together(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, A... args) {
+    return run_with(cudaLaunchAttributeCooperative, kernel, grid, block, shared, args...);
+}
+template <typename... P, typename... A>
+static cudaError_t run_early(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, A... args) {
+    return run_with(cudaLaunchAttributeProgrammaticStreamSerialization, kernel, grid, block, shared, args...);
+}
 
 template <typename... P, typename... A>
 static cudaError_t run(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, cudaStream_t stream, A... args) {
@@ -343,6 +477,131 @@ static void test_kernel_errors() {
     }
     OK(run(leavers, dim3(1), dim3(16), 0, nullptr, p));
     OK(cudaFree(p));
+}
+
+static bool threads_engine() {
+    const char *engine = getenv("CUDA_CPU_ENGINE");
+    return engine && !strcmp(engine, "threads");
+}
+
+static void test_cooperative() {
+    int value = 0, resident = 0;
+    OK(cudaDeviceGetAttribute(&value, cudaDevAttrCooperativeLaunch, 0));
+    CHECK(value == 1);
+    int *out, *board;
+    std::vector<int> h(4096);
+    OK(cudaMalloc(&out, h.size() * 4));
+    OK(cudaMalloc(&board, 4096));
+    for (int split = 0; split < 2; split++) {
+        const int blocks = 6, count = 3;
+        OK(run_together(rounds, dim3(3, 2), dim3(8, 5), 160, out, board, count, split));
+        OK(cudaMemcpy(h.data(), out, 240 * 4, cudaMemcpyDeviceToHost));
+        bool good = true;
+        for (size_t i = 0; i < 240; i++) good = good && h[i] == blocks * (blocks - 1) / 2 * (1 + 2 + 3);
+        CHECK(good);
+    }
+    int count = 1, split = 0;
+    void *list[] = {&out, &board, &count, &split};
+    OK(cudaLaunchCooperativeKernel(rounds, dim3(2), dim3(64), list, 256));
+    OK(cudaMemcpy(h.data(), out, 4, cudaMemcpyDeviceToHost));
+    CHECK(h[0] == 1);
+
+    /* As many blocks as have room, and no more */
+    const size_t shared = 20000;
+    OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, rounds, 40, shared));
+    CHECK(resident == 10);
+    const unsigned most = static_cast<unsigned>(resident) * 4;
+    OK(run_together(rounds, dim3(most), dim3(40), shared, out, board, 2, 1));
+    OK(cudaMemcpy(h.data(), out, most * 40 * 4, cudaMemcpyDeviceToHost));
+    bool good = true;
+    for (unsigned i = 0; i < most * 40; i++) good = good && h[i] == static_cast<int>(most * (most - 1) / 2 * 3);
+    CHECK(good);
+    CHECK(run_together(rounds, dim3(most + 1), dim3(40), shared, out, board, 2, 1) ==
+          cudaErrorCooperativeLaunchTooLarge);
+    CHECK(cudaGetLastError() == cudaErrorCooperativeLaunchTooLarge);
+    CHECK(run_together(rounds, dim3(9), dim3(1024), 4096, out, board, 1, 0) == cudaErrorCooperativeLaunchTooLarge);
+    cudaGetLastError();
+    if (!threads_engine()) {
+        OK(cudaMemset(board, 0, 4096));
+        OK(run_together(spin, dim3(7), dim3(33), 0, board));
+        OK(cudaDeviceSynchronize());
+    }
+    /* An error among them leaves nothing behind. */
+    CHECK(result_of(run_together(grid_deserter, dim3(4), dim3(32), 0, out)) == cudaErrorLaunchFailure);
+    standin_reset();
+    CHECK(result_of(run_together(grid_divergent, dim3(4), dim3(32), 0, out)) == cudaErrorLaunchFailure);
+    standin_reset();
+    CHECK(result_of(run_together(grid_half_a_block, dim3(4), dim3(32), 0, out)) == cudaErrorLaunchFailure);
+    standin_reset();
+    CHECK(result_of(run_together(grid_no_token, dim3(4), dim3(32), 0, out)) == cudaErrorLaunchFailure);
+    standin_reset();
+    CHECK(result_of(run(grid_no_token, dim3(4), dim3(32), 0, nullptr, out)) == cudaErrorLaunchFailure);
+    standin_reset();
+    OK(run_together(rounds, dim3(2), dim3(64), 256, out, board, 1, 0));
+    OK(cudaMemcpy(h.data(), out, 4, cudaMemcpyDeviceToHost));
+    CHECK(h[0] == 1);
+    OK(cudaFree(out));
+    OK(cudaFree(board));
+}
+
+static void test_dependent() {
+    int *out, h[64];
+    OK(cudaMalloc(&out, sizeof h));
+    OK(cudaMemset(out, 0, sizeof h));
+    OK(run_early(dependent, dim3(3), dim3(64), 0, out, 64, 0));
+    OK(run(dependent, dim3(1), dim3(64), 0, nullptr, out, 32, 1)); /* the wait is nothing in another launch */
+    OK(cudaMemcpy(h, out, sizeof h, cudaMemcpyDeviceToHost));
+    CHECK(h[0] == 3 && h[31] == 3 && h[63] == 2);
+    CHECK(result_of(run_early(dependent, dim3(1), dim3(64), 0, out, 63, 0)) == cudaErrorLaunchFailure);
+    standin_reset();
+    CHECK(result_of(run_early(dependent, dim3(1), dim3(64), 0, out, 64, 1)) == cudaErrorIllegalAddress);
+    standin_reset();
+    OK(cudaFree(out));
+}
+
+static void test_bulk() {
+    const int n = 64, tiles = 7;
+    std::vector<float> h(n * tiles), r(n * tiles);
+    for (size_t i = 0; i < h.size(); i++) h[i] = static_cast<float>(i);
+    float *in, *out;
+    OK(cudaMalloc(&in, h.size() * 4));
+    OK(cudaMalloc(&out, h.size() * 4));
+    OK(cudaMemcpy(in, h.data(), h.size() * 4, cudaMemcpyHostToDevice));
+    OK(run(pipeline, dim3(2), dim3(48), 2 * n * 4, nullptr, out, in, n, tiles, GOOD));
+    OK(cudaMemcpy(r.data(), out, h.size() * 4, cudaMemcpyDeviceToHost));
+    bool good = true;
+    for (int i = 0; i < n * tiles; i++)
+        good = good && r[static_cast<size_t>(i)] == static_cast<float>(i / n * n + n - 1 - i % n);
+    CHECK(good);
+    for (int fault = NO_INIT; fault <= OVERWRITTEN; fault++) {
+        cudaError_t e = result_of(run(pipeline, dim3(1), dim3(48), 2 * n * 4, nullptr, out, in, n, 2, fault));
+        CHECK(e == (fault == PAST_SHARED                       ? cudaErrorIllegalAddress
+                    : fault >= ODD_SIZE && fault <= ODD_SHARED ? cudaErrorMisalignedAddress
+                                                               : cudaErrorLaunchFailure));
+        standin_reset();
+    }
+    CHECK(result_of(run(pipeline, dim3(1), dim3(48), 2 * n * 4, nullptr, out, in + n * (tiles - 1), n, 2, GOOD)) ==
+          cudaErrorIllegalAddress);
+    standin_reset();
+    OK(cudaFree(in));
+    OK(cudaFree(out));
+}
+
+/* A kernel that no launch has named yet, as gpul_block_size is asked about */
+static void test_by_address() {
+    cudaFuncAttributes attributes;
+    int blocks = 0, variable = 0;
+    const void *kernel = reinterpret_cast<const void *>(reinterpret_cast<uintptr_t>(never_launched));
+    OK(cudaFuncGetAttributes(&attributes, kernel));
+    CHECK(attributes.maxThreadsPerBlock == 1024 && attributes.sharedSizeBytes == 0);
+    OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, 256, 0));
+    CHECK(blocks == 8);
+    const void *const wrong[] = {&variable, &failed, static_cast<const char *>(kernel) + 1};
+    for (const void *p : wrong) {
+        CHECK(cudaFuncGetAttributes(&attributes, p) == cudaErrorInvalidDeviceFunction);
+        CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, p, 256, 0) == cudaErrorInvalidDeviceFunction);
+    }
+    cudaGetLastError();
 }
 
 static void test_streams() {
@@ -729,6 +988,55 @@ static int plant_past_shared() {
     return r;
 }
 
+static int plant_grid(void (*kernel)(int *)) {
+    int *p = reinterpret_cast<int *>(device_floats(96, false));
+    int r = report(result_of(run_together(kernel, dim3(3), dim3(32), 0, p)));
+    standin_leaks(0);
+    return r;
+}
+static int plant_grid_deserter() { return plant_grid(grid_deserter); }
+static int plant_grid_divergent() { return plant_grid(grid_divergent); }
+static int plant_grid_half_a_block() { return plant_grid(grid_half_a_block); }
+static int plant_grid_alone() {
+    int *p = reinterpret_cast<int *>(device_floats(32, false));
+    int r = report(result_of(run(grid_deserter, dim3(1), dim3(32), 0, nullptr, p)));
+    standin_leaks(0);
+    return r;
+}
+static int plant_dependent(int careless, int early) {
+    int *p = reinterpret_cast<int *>(device_floats(64, true));
+    int r = report(result_of(run_early(dependent, dim3(3), dim3(64), 0, p, careless, early)));
+    standin_leaks(0);
+    return r;
+}
+static int plant_no_dependency_wait() { return plant_dependent(0, 0); }
+static int plant_one_thread_does_not_wait() { return plant_dependent(63, 0); }
+static int plant_early_access() { return plant_dependent(64, 1); }
+static int plant_bulk(int fault, int floats) {
+    float *in = device_floats(floats, true), *out = device_floats(128, false), h[128];
+    int r = report(result_of(run(pipeline, dim3(1), dim3(48), 512, nullptr, out, in, 64, 2, fault)));
+    standin_leaks(0);
+    if (r) return r;
+    cudaMemcpy(h, out, sizeof h, cudaMemcpyDeviceToHost);
+    for (int i = 0; i < 128; i++) {
+        if (!(h[i] == static_cast<float>(i / 64 * 64 + 64 - i % 64))) {
+            printf("wrong result\n");
+            return 1;
+        }
+    }
+    return 0;
+}
+static int plant_bulk_no_wait() { return plant_bulk(NO_WAIT, 128); }
+static int plant_bulk_no_init() { return plant_bulk(NO_INIT, 128); }
+static int plant_bulk_twice() { return plant_bulk(TWICE, 128); }
+static int plant_bulk_few_bytes() { return plant_bulk(FEW_BYTES, 128); }
+static int plant_bulk_many_bytes() { return plant_bulk(MANY_BYTES, 128); }
+static int plant_bulk_odd_size() { return plant_bulk(ODD_SIZE, 128); }
+static int plant_bulk_past_source() { return plant_bulk(GOOD, 124); }
+static int plant_bulk_past_shared() { return plant_bulk(PAST_SHARED, 128); }
+static int plant_bulk_not_awaited() { return plant_bulk(NOT_AWAITED, 128); }
+static int plant_bulk_overwritten() { return plant_bulk(OVERWRITTEN, 128); }
+
 struct Plant {
     const char *name;
     int (*run)();
@@ -750,6 +1058,24 @@ static const Plant plants[] = {
     {"double-free", plant_double_free, "freed already, by cudaFree", nullptr, nullptr},
     {"use-after-free", plant_use_after_free, "freed by cudaFreeAsync", "use-after-poison", nullptr},
     {"past-shared", plant_past_shared, "dynamic shared memory", "use-after-poison", nullptr},
+    {"grid-deserter", plant_grid_deserter, "block (1,0,0) has ended without a barrier", nullptr, nullptr},
+    {"grid-divergent", plant_grid_divergent, "blocks have come to the grid barrier at", nullptr, nullptr},
+    {"grid-half-a-block", plant_grid_half_a_block, "while", nullptr, nullptr},
+    {"grid-alone", plant_grid_alone, "in a launch that is not cooperative", nullptr, nullptr},
+    {"no-dependency-wait", plant_no_dependency_wait, "ends without standin_dependency_wait()", nullptr, nullptr},
+    {"one-thread-does-not-wait", plant_one_thread_does_not_wait, "thread (63,0,0): ends without", nullptr, nullptr},
+    {"early-access", plant_early_access, ", before standin_dependency_wait()", nullptr, nullptr},
+    {"bulk-no-wait", plant_bulk_no_wait, "wrong result", nullptr, nullptr},
+    {"bulk-no-init", plant_bulk_no_init, "is not initialised", nullptr, nullptr},
+    {"bulk-twice", plant_bulk_twice, "it is an mbarrier already", nullptr, nullptr},
+    {"bulk-few-bytes", plant_bulk_few_bytes, "16 bytes are expected and not copied", nullptr, nullptr},
+    {"bulk-many-bytes", plant_bulk_many_bytes, "-16 bytes are expected and not copied", nullptr, nullptr},
+    {"bulk-odd-size", plant_bulk_odd_size, "multiples of 16 bytes", nullptr, nullptr},
+    {"bulk-past-source", plant_bulk_past_source, "the source is not inside one allocation", nullptr, nullptr},
+    {"bulk-past-shared", plant_bulk_past_shared, "the destination is not in the block's shared memory", nullptr,
+     nullptr},
+    {"bulk-not-awaited", plant_bulk_not_awaited, "has landed: nobody waits for it", nullptr, nullptr},
+    {"bulk-overwritten", plant_bulk_overwritten, "has been overwritten", nullptr, nullptr},
 };
 
 static void test_plants(const char *engine, const char *order) {
@@ -858,7 +1184,8 @@ int main(int count, char **arguments) {
     if (UNDER_TSAN || (engine && !strcmp(engine, "threads"))) test_plants("threads", "forward");
     for (int order = 0; order < 3; order++) {
         for (unsigned long long seed = 1; seed <= (order == STANDIN_RANDOM ? 3u : 1u); seed++) {
-            void (*const tests[])() = {test_kernels, test_kernel_errors, test_streams,     test_memory,
+            void (*const tests[])() = {test_kernels, test_kernel_errors, test_cooperative, test_dependent,
+                                       test_bulk,    test_by_address,    test_streams,     test_memory,
                                        test_devices, test_faults,        test_host_threads};
             for (auto test : tests) {
                 /* The knobs go back to the environment's at every reset, so the tests that reset run in its order. */
