@@ -28,6 +28,9 @@
  *     nvcc -c -arch=native -Xcompiler -fno-exceptions,-fno-threadsafe-statics gpulite_kernels.cu
  *     gcc -o app app.c gpulite_kernels.o -lcudart
  *
+ * -DGPULITE_NO_ELEMENTWISE, _REDUCE, _GEMV, _HISTOGRAM and _MATMUL leave families of kernels out of the .cu, which
+ * compiles faster; and what needs them returns GPUL_ERROR_UNSUPPORTED.
+ *
  * Does:      device, pinned, mapped and managed arrays of up to 4 dimensions; copies between any two of them; views;
  *            streams, events, adding-up timers; vecadd, vecmul, gemv, reductions, dot, histogram, matmul; your own
  *            elementwise operations and reductions from one expression (GPUL_ELEMENTWISE, GPUL_REDUCE).
@@ -39,8 +42,7 @@
  *     d.copy_to_host(h)                           gpul_copy_to_host(h, &d, stream)                           section 7
  *     cuda.device_array(shape, dtype)             gpul_device_array(&a, GPUL_F64, gpul_2d(r, c), stream)     section 6
  *     cuda.device_array_like(d)                   gpul_device_array_like(&a, &d, stream)                     section 6
- *     cuda.pinned_array / cuda.mapped_array       gpul_pinned_array / gpul_mapped_array                      section 6
- *     cuda.managed_array                          gpul_managed_array                                         section 6
+ *     cuda.pinned_array, mapped_, managed_array   gpul_pinned_array, gpul_mapped_array, gpul_managed_array   section 6
  *     with cuda.pinned(h): ...                    gpul_pin(h, bytes) ... gpul_unpin(h)                       section 6
  *     d[i:j], d.reshape(...), d.T, d.split(k)     gpul_slice, gpul_reshape, gpul_transpose, gpul_split       section 7
  *     cupy.ndarray over foreign memory            gpul_wrap, gpul_wrap_strided                               section 7
@@ -55,7 +57,7 @@
  *     A @ B                                       gpul_matmul(&C, &A, &B, stream), gpul_gemm                 section 10
  *     cp.sum, min, max, argmin, mean, var, ...    gpul_reduce(&out, &x, GPUL_SUM, GPUL_ALL_AXES, stream)     section 10
  *     cp.sum(x, axis=0)                           gpul_reduce(&out, &x, GPUL_SUM, 0, stream)                 section 10
- *     float(cp.sum(x)), x.sum().item()            gpul_sum(&value, &x, stream), gpul_reduce_host             section 10
+ *     float(cp.sum(x)), x.min(), max, mean, var   gpul_sum(&value, &x, stream), ...; gpul_reduce_host        section 10
  *     cp.dot(x, y)                                gpul_dot(&out, &x, &y, stream)                             section 10
  *     cp.histogram(x, bins, range)                gpul_histogram(&counts, &x, lo, hi, stream)                section 10
  *     cuda.detect()                               gpul_device_info, gpul_report                              section 11
@@ -65,8 +67,8 @@
  *     for i in range(start, n, stride)            GPUL_GRID_STRIDE(i, n) { ... }                             section 12
  *     kernel[grid, block, stream, shared](...)    GPUL_LAUNCH(kernel, grid, block, shared, stream, ...)      section 12
  *     cuda.shared.array(0, dtype)                 GPUL_SHARED(float, tile)                                   section 12
- *     @cuda.reduce, cp.ReductionKernel            GPUL_REDUCE(name, T, identity, map, combine, post)         section 12
- *     @vectorize, cp.ElementwiseKernel            GPUL_ELEMENTWISE(name, T, expression, TX, x, ...)          section 12
+ *     @cuda.reduce, cp.ReductionKernel            GPUL_REDUCE(name, T, A, identity, map, combine, post, TX, x)  the .cu
+ *     @vectorize, cp.ElementwiseKernel            GPUL_ELEMENTWISE(name, T, expression, TX, x, ...)             the .cu
  *     NUMBA_ENABLE_CUDASIM=1                      compile with -Itests/cpu and link its cudart: no GPU needed
  *
  * The licence (MIT) stands in full at the end of the file.
