@@ -11,10 +11,10 @@
  * -DGPULITE_NO_HISTOGRAM, -DGPULITE_NO_MATMUL.
  *
  *     section       operations                                  dtypes                            engine
- *     1 elementwise vecadd, vecmul, copy, fill                  all                               gpulite.h, section 12
- *     2 reductions  sum, prod, min, max, abs-sum, sum-sq, mean, f32 f64 i32 i64 u8; f16 bf16 for  gpulite.h, section 12
+ *     1 elementwise vecadd, vecmul, copy, fill                  all                               this file
+ *     2 reductions  sum, prod, min, max, abs-sum, sum-sq, mean, f32 f64 i32 i64 u8; f16 bf16 for  this file
  *                   var, argmin, argmax, count-nonzero, dot     sum, min, max; dot f32 f64
- *     3 gemv        gemv                                        f32 f64                           gpulite.h, section 12
+ *     3 gemv        gemv                                        f32 f64                           this file
  *     4 histogram   uniform bins, edges, weights                f32 f64 i32 i64 u8
  *     5 matmul      matmul, gemm                                f32 f64 f16 bf16
  *
@@ -36,6 +36,12 @@
 #include "gpulite.h"
 #if GPUL_VERSION_MAJOR != 0 || GPUL_VERSION_MINOR != 2 || GPUL_VERSION_PATCH != 0
 #error "gpulite_kernels.cu 0.2.0 needs gpulite.h 0.2.0, and found another version of it"
+#endif
+
+/* Not every program uses every function of this file. */
+#if defined(__NVCC__) && defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ >= 12
+#pragma nv_diagnostic push
+#pragma nv_diag_suppress 177
 #endif
 
 #ifndef GPULITE__ENGINES
@@ -3858,3 +3864,7 @@ extern "C" int32_t gpul__kernel_arch(int32_t family, int32_t *binary, int32_t *p
 extern "C" void GPUL__VERSIONED(gpul__kernels_of_version)(void) {}
 
 #endif /* GPULITE_ENGINES_ONLY */
+
+#if defined(__NVCC__) && defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ >= 12
+#pragma nv_diagnostic pop
+#endif
