@@ -2053,7 +2053,11 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
                 const int32_t block = w * threads * t < GPUL__REDUCE_THREADS ? w * threads * t : GPUL__REDUCE_THREADS;
                 const double rounds = double(blocks * block) / double(round), whole = double(int64_t(rounds));
                 double full = rounds / (rounds > whole ? whole + 1 : whole);
+                int32_t deepest = 0; /* levels of tiles that a thread takes one after the other */
+                while (t >> deepest > 1 && (t >> deepest) * threads * w > GPUL__REDUCE_THREADS) ++deepest;
+                const int64_t results = each * ((1 + pass_levels) * GPUL__REDUCE_THREADS + deepest * w);
                 if (plan->block_tiles > 256 && t < gpul__warps) break;
+                if (results * reducer->partial_bytes + 16 > 48 * 1024) continue; /* what a block always may have */
                 if (t < plan->warp_tiles) full *= 0.75; /* what passing results between blocks costs */
                 if (full < 1.1 * fullest) continue;
                 fullest = full;

@@ -2,6 +2,7 @@
  * Reductions and dot: NumPy's results, the documented tree bit for bit, recorded bits, accuracy, axes, errors.
  *
  * `test_reduce --record >tests/data/reduce_bits.txt` writes the recorded bits anew; test_model stays their judge. */
+#define GPULITE__KERNELS /* the plans, which are private */
 #include "check.h"
 
 enum { OPS = 11 };
@@ -905,6 +906,131 @@ static void test_large(void) {
     free(x);
 }
 
+/* Of random problems on random machines, with no kernel: a plan is a pure function, fits the GPU, has the promised tree,
+ * gives each output and each tile to one block, and claims no alignment that is not there. */
+static void test_plans(void) {
+    static const gpul_dtype types[7] = {GPUL_F16, GPUL_BF16, GPUL_F32, GPUL_F64, GPUL_I32, GPUL_I64, GPUL_U8};
+    static const int ops[13] = {GPUL_SUM,           GPUL_PROD, GPUL_MIN,  GPUL_MAX,    GPUL_ABS_SUM,
+                                GPUL_SUM_SQ,        GPUL_MEAN, GPUL_VAR,  GPUL_ARGMIN, GPUL_ARGMAX,
+                                GPUL_COUNT_NONZERO, GPUL__DOT, GPUL__GEMV};
+    long seen[3] = {0, 0, 0}, shared_out = 0, aligned = 0, refused = 0;
+    for (long k = 0; k < 400000; k++) {
+        const gpul_dtype t = types[rng_below(7)];
+        const int op = ops[rng_below(13)];
+        const gpul__reducer *const r = gpul__find_reducer(op, t);
+        const int64_t size = (int64_t)gpul_dtype_size(t), vector = 16 / size;
+        gpul__reduce_problem p;
+        gpul__reduce_plan plan, again;
+        gpul__machine machine;
+        int64_t gap, each, unit;
+        int good, d, status;
+        if (r == NULL) continue;
+        memset(&p, 0, sizeof p);
+        machine.device = 0;
+        machine.sms = 1 + (int32_t)rng_below(k % 3 ? 200 : 3);
+        machine.shared_optin = 49152;
+        p.n = rng_below((int64_t)1 << rng_below(k % 5 ? 24 : 38));
+        p.outer_ndim = op == GPUL__DOT ? 0 : op == GPUL__GEMV ? 1 : (int32_t)rng_below(4);
+        p.outputs = 1;
+        p.reduce_ndim = 1;
+        p.reduce_shape[0] = p.n;
+        p.x_reduce[0] = rng_below(3) ? 1 : 1 + rng_below(5);
+        gap = p.n * p.x_reduce[0] + (rng_below(2) ? 0 : rng_below(9));
+        for (d = p.outer_ndim - 1; d >= 0; d--) {
+            p.outer_shape[d] = 1 + rng_below((int64_t)1 << rng_below(p.outer_ndim == 1 ? 24 : 12));
+            p.x_outer[d] = gap > 0 ? gap : 1;
+            gap *= p.outer_shape[d];
+            p.outputs *= p.outer_shape[d];
+        }
+        if (p.outer_ndim > 0 && rng_below(2)) { /* by columns */
+            d = p.outer_ndim - 1;
+            p.x_outer[d] = rng_below(8) ? 1 : 2;
+            p.x_reduce[0] = p.x_outer[d] * p.outer_shape[d] + (rng_below(2) ? 0 : rng_below(9));
+        }
+        p.x = (const void *)(uintptr_t)(4096 + (rng_below(2) ? 0 : size * rng_below(33)));
+        if (op == GPUL__DOT || op == GPUL__GEMV) {
+            p.y = (const void *)(uintptr_t)(8192 + (rng_below(2) ? 0 : size * rng_below(33)));
+            p.y_stride = rng_below(4) ? 1 : 3;
+        }
+        memset(&plan, 0xaa, sizeof plan);
+        memset(&again, 0x55, sizeof again);
+        status = gpul__plan_reduction(&plan, &p, r, &machine);
+        good = gpul__plan_reduction(&again, &p, r, &machine) == status && memcmp(&plan, &again, sizeof plan) == 0;
+        good = good && plan.kernel >= 0 && plan.kernel <= 2;
+        if (status != 0) { /* nothing but a grid, or results between blocks, that no GPU has room for */
+            good = good && (plan.blocks > INT32_MAX || plan.partials > INT64_MAX / 64);
+            refused++;
+        } else good = good && plan.blocks >= 1 && plan.blocks <= INT32_MAX;
+        if (good) seen[plan.kernel]++;
+        good = good && plan.threads > 0 && plan.threads <= 256 && plan.threads % 32 == 0;
+        good = good && plan.shared_bytes >= 0 && plan.shared_bytes <= 49152;
+        /* the tree */
+        unit = plan.tile_rows * 32 * vector;
+        good = good && plan.tile_rows == tree_rows(p.n, vector) && plan.block_tiles >= 1;
+        good = good && 8 * unit * plan.block_tiles >= p.n && (p.n == 0 || 8 * unit * (plan.block_tiles - 1) < p.n);
+        good = good && (plan.block_tiles > 1 ? plan.warp_tiles == 8 * plan.block_tiles
+                                             : plan.warp_tiles * unit >= p.n && (plan.warp_tiles - 1) * unit < p.n);
+        good = good && plan.row_step == (plan.block_tiles > 1 ? 8 : 1);
+        /* outputs, and tiles */
+        each = 0;
+        if (plan.kernel == GPUL__REDUCE_ROWS) {
+            each = (int64_t)plan.outputs_at_once * (plan.warps ? 8 / plan.warps : 0);
+            good = good && (plan.warp_tiles <= plan.warps || plan.warps == 8) && 8 % plan.warps == 0;
+            good = good && plan.tiles >= 1 && plan.tiles <= 32 &&
+                   (int64_t)plan.splits * plan.tiles >= plan.block_tiles &&
+                   (int64_t)(plan.splits - 1) * plan.tiles < plan.block_tiles;
+        } else if (plan.kernel == GPUL__REDUCE_SHORT) {
+            good = good && plan.warp_tiles <= 1 && plan.dense && plan.splits == 1 && plan.lanes >= 1 &&
+                   plan.lanes <= 32 && (plan.lanes & (plan.lanes - 1)) == 0 &&
+                   (plan.lanes == 32 || plan.lanes * vector >= p.n);
+            good = good && plan.blocks <= (p.outputs + 256 / plan.lanes - 1) / (256 / plan.lanes);
+        } else {
+            const int32_t part = plan.tiles * plan.tiles_at_once;
+            each = (int64_t)plan.width * r->columns;
+            good = good && p.outer_ndim > 0 && p.reduce_ndim == 1 && part >= 1 && part <= 8 && (part & (part - 1)) == 0;
+            good = good && (int64_t)plan.splits * part >= plan.warp_tiles &&
+                   (int64_t)(plan.splits - 1) * part < plan.warp_tiles;
+            good = good && plan.width >= 1 && plan.depth * plan.width <= plan.threads && plan.lanes >= 1 &&
+                   plan.lanes <= 32 && plan.depth % plan.tiles_at_once == 0;
+            /* a warp tile's lanes: those of its threads, of their sets, and of their passes */
+            good = good && plan.depth / plan.tiles_at_once * (plan.deep ? 1 : r->lanes) * plan.passes >= plan.lanes;
+        }
+        if (each > 0)
+            good = good && each * plan.jobs >= p.outputs && each * (plan.jobs - 1) < p.outputs &&
+                   plan.blocks == plan.jobs * plan.splits;
+        good = good && plan.counters == (plan.splits > 1 ? plan.jobs : 0) && (plan.splits > 1) == (plan.partials > 0);
+        shared_out += plan.splits > 1;
+        /* alignment: of the first vector of some outputs, and of some elements by columns */
+        if (plan.vector) {
+            const int64_t access = plan.kernel == GPUL__REDUCE_COLUMNS ? r->columns * size : 16;
+            aligned++;
+            for (int o = 0; o < 4; o++) {
+                int64_t at = 0;
+                for (d = 0; d < p.outer_ndim; d++) {
+                    int64_t place = rng_below(p.outer_shape[d]);
+                    if (plan.kernel == GPUL__REDUCE_COLUMNS && d == p.outer_ndim - 1) place -= place % r->columns;
+                    at += place * p.x_outer[d];
+                }
+                if (plan.kernel == GPUL__REDUCE_COLUMNS) at += rng_below(p.n) * p.x_reduce[0];
+                good = good && ((uint64_t)(uintptr_t)p.x + (uint64_t)at * (uint64_t)size) % (uint64_t)access == 0;
+            }
+            if (p.y && plan.kernel != GPUL__REDUCE_COLUMNS)
+                good = good && (p.y_stride == 1 || p.n <= 1) && (uintptr_t)p.y % 16 == 0;
+        }
+        if (!good)
+            FAIL(
+                "plan %ld: op %d, %s, n %lld at stride %lld, %lld outputs, %d SMs: status %d, kernel %d, %lld blocks of %d, "
+                "%lld jobs, %d splits, %d tiles of %lld rows, %d x %d x %d, %lld bytes",
+                k, op, gpul_dtype_name(t), (long long)p.n, (long long)p.x_reduce[0], (long long)p.outputs,
+                (int)machine.sms, status, (int)plan.kernel, (long long)plan.blocks, (int)plan.threads,
+                (long long)plan.jobs, (int)plan.splits, (int)plan.block_tiles, (long long)plan.tile_rows,
+                (int)plan.width, (int)plan.depth, (int)plan.passes, (long long)plan.shared_bytes);
+        if (check_failed > 20) return;
+    }
+    for (int k = 0; k < 3; k++) CHECK(seen[k] > 1000);
+    CHECK(shared_out > 1000 && aligned > 1000 && refused > 10);
+}
+
 int main(int argc, char **argv) {
     check_begin("reduce");
     if (argc > 1 && strcmp(argv[1], "--record") == 0) {
@@ -913,6 +1039,7 @@ int main(int argc, char **argv) {
     }
     RUN(test_numpy);
     RUN(test_recorded);
+    RUN(test_plans);
     RUN(test_model_sizes);
     RUN(test_model_long);
     RUN(test_axes);
