@@ -396,7 +396,8 @@ template <typename T, int N> struct gpul__fetch {
     __device__ __forceinline__ void ask(const T *p, const gpul__extent &extent, bool aligned) {
         const uintptr_t at = reinterpret_cast<uintptr_t>(p), base = at & ~uintptr_t(15);
         shift = aligned ? 0 : uint32_t(at & 15);
-        edge = extent.safe == 0 || base < extent.begin || base + (shift ? 32 : 16) > extent.end;
+        const bool beyond = base + (shift ? 32 : 16) > extent.end; /* fault: fetch-edge */
+        edge = extent.safe == 0 || base < extent.begin || beyond;
         if (extent.safe == 0) return; /* all is edge */
         const T *const from = reinterpret_cast<const T *>(edge ? extent.safe : base);
         low = gpul__load<N>(from);
@@ -405,7 +406,7 @@ template <typename T, int N> struct gpul__fetch {
     /* the first `count` of them */
     __device__ __forceinline__ gpul__pack<T, N> take(const T *p, int count) const {
         if (edge) return gpul__gather<T, N>(p, 1, count);
-        if (shift == 0) return low;
+        if (shift == 0) return low; /* fault: fetch-not-shifted */
         uint32_t word[8];
         memcpy(word, &low, sizeof low);
         memcpy(word + 4, &high, sizeof high);
@@ -490,7 +491,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     const Op op = v.op;
     const int64_t first = gpul_grid_x() * N - (v.plan.head > 0 ? N - v.plan.head : 0);
     const int64_t stop = first + N < v.problem.n ? first + N : v.problem.n;
-    gpul__await();
+    gpul__await(); /* fault: elementwise-await */
     if (first >= 0 && first + N <= v.problem.n) {
         const gpul__pack<typename Op::A, N> va = gpul__elementwise_input<N>(v, 0, a, first);
         const gpul__pack<typename Op::B, N> vb = gpul__elementwise_input<N>(v, 1, b, first);
@@ -502,7 +503,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
         return;
     }
     GPUL__UNROLL_NOT
-    for (int64_t i = first < 0 ? 0 : first; i < stop; ++i)
+    for (int64_t i = first < 0 ? 0 : first; i < stop; ++i) /* fault: elementwise-head */
         out[i] = op(gpul__elementwise_input<1>(v, 0, a, i).v[0], gpul__elementwise_input<1>(v, 1, b, i).v[0],
                     gpul__elementwise_input<1>(v, 2, c, i).v[0]);
 }
@@ -542,8 +543,8 @@ template <int kItems> struct gpul__elementwise_tile {
         step = along_x ? wide : high;
         column0 = int64_t(x) * (along_x ? wide * kItems : wide);
         columns = v.problem.shape[v.problem.ndim - 1];
-        const int64_t tall = along_x ? high : high * kItems;
-        if (p.staged) { /* a tile stays within the next dimension */
+        const int64_t tall = along_x ? high : high * kItems; /* fault: elementwise-tile-height */
+        if (p.staged) {                                      /* a tile stays within the next dimension */
             const int64_t shape = v.problem.shape[v.problem.ndim - 2], outer = y / uint32_t(p.tiles_y);
             row0 = outer * shape + int64_t(y % uint32_t(p.tiles_y)) * tall;
             rows = (outer + 1) * shape;
@@ -633,7 +634,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
         if (v.plan.staged & 1) gpul__elementwise_stage<kItems, A>::load(v, 0, a, reinterpret_cast<A *>(shared), tile);
         if (v.plan.staged & 2) gpul__elementwise_stage<kItems, B>::load(v, 1, b, reinterpret_cast<B *>(sb), tile);
         if (v.plan.staged & 4) gpul__elementwise_stage<kItems, C>::load(v, 2, c, reinterpret_cast<C *>(sc), tile);
-        __syncthreads();
+        __syncthreads(); /* fault: elementwise-stage-barrier */
     }
     typename Op::Out *const out = static_cast<typename Op::Out *>(v.problem.out);
     const int count = tile.count(), last = v.problem.ndim - 1;
@@ -922,8 +923,8 @@ static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *counter, uint
 #else
         const uint32_t before = atomicAdd(counter, 1u);
 #endif
-        const bool last = before == blocks - 1;
-        if (last) *counter = 0;
+        const bool last = before == blocks - 1; /* fault: reduce-second-is-last */
+        if (last) *counter = 0;                 /* fault: reduce-counters-left */
         *shared_flag = last;
     }
     __syncthreads();
@@ -1000,7 +1001,7 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
         __syncwarp(); /* all loads are on their way: left alone, the compiler starts with three of them */
         GPUL__UNROLL
         for (int u = 0; u < kFlight; ++u) {
-            if (row + u >= rows) break;
+            if (row + u >= rows) break; /* fault: reduce-flight-twice */
             GPUL__UNROLL
             for (int o = 0; o < kO; ++o) lane[o] = op.fold(lane[o], vx[o][u].v, vy[u].v, int(kN), at + u * step);
         }
@@ -1092,7 +1093,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         for (int o = 0; o < kO; ++o)
             shared[(o * gpul__most_tiles + block_tile - from) * gpul__warps + warp] = results[o];
     }
-    if (warps > 1) __syncthreads();
+    if (warps > 1) __syncthreads(); /* fault: reduce-warps-meet */
     else __syncwarp();
     /* Lanes of warp o now have output o of each set, or of the only set its block tiles. With one warp to an output each
      * has its own. */
@@ -1104,7 +1105,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         const Acc *values = shared + (o * gpul__most_tiles + (sets == 1 ? lane : 0)) * gpul__warps + set * warps;
         acc = gpul__reduce_eight(op, values, 1, warps);
     }
-    if (p.block_tiles > 1 && p.splits == 1) acc = gpul__reduce_warp(op, acc, 32);
+    if (p.block_tiles > 1 && p.splits == 1) acc = gpul__reduce_warp(op, acc, 32); /* fault: reduce-block-tiles */
     if (p.splits == 1) {
         /* the slots and warp tiles beyond hold the identity; once stands for every time */
         if (has && (p.block_tiles == 1 || lane == 0))
@@ -1139,7 +1140,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         total[k] = gpul__reduce_warp(op, total[k], 32);
         if (lane == 0) shared[k * gpul__warps + warp] = total[k];
     }
-    __syncthreads();
+    __syncthreads(); /* fault: reduce-totals-meet */
     if (warp < kO && first + warp < outputs) {
         acc = gpul__reduce_warp(op, shared[warp * gpul__warps + lane % gpul__warps], gpul__warps);
         if (lane == 0)
@@ -1169,7 +1170,7 @@ template <int kCount, int kD> struct gpul__reduce_many {
                 const typename Op::Acc first = upper ? other : low, second = upper ? high : other;
                 acc[u] = op.combine(first, second);
             }
-            mine += upper ? int(kHalf) : 0;
+            mine += upper ? int(kHalf) : 0; /* fault: reduce-short-outputs */
             left = kHalf;
         }
         gpul__reduce_many<(kCount > 1 ? int(kHalf) : 1), kD * 2>::go(op, acc, lanes, mine, left);
@@ -1326,7 +1327,7 @@ template <int kC, typename Op>
 static __device__ __forceinline__ void gpul__reduce_carry(const Op &op, typename Op::Acc (&acc)[kC], int index,
                                                           int levels, typename Op::Acc *halves, int pitch) {
     GPUL__UNROLL_NOT
-    for (; index & 1; index >>= 1, --levels, halves += kC * pitch) {
+    for (; index & 1; index >>= 1, --levels, halves += kC * pitch) { /* fault: reduce-halves-overwritten */
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c) acc[c] = op.combine(halves[c * pitch], acc[c]);
     }
@@ -1347,9 +1348,9 @@ static __device__ __forceinline__ void gpul__reduce_depth(const Op &op, typename
     GPUL__UNROLL
     for (int c = 0; c < kC; ++c) own[c * pitch] = acc[c];
     GPUL__UNROLL_NOT
-    for (int d = 1; d < count; d *= 2) {
-        __syncthreads();
-        if ((part & (2 * d - 1)) != 0) continue;
+    for (int d = 1; d < count; d *= 2) {         /* fault: reduce-depth-level */
+        __syncthreads();                         /* fault: reduce-depth-barrier */
+        if ((part & (2 * d - 1)) != 0) continue; /* fault: reduce-divergent-barrier */
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c) own[c * pitch] = acc[c] = op.combine(acc[c], own[c * pitch + d * width]);
     }
@@ -1472,7 +1473,7 @@ gpul__reduce_slots(const gpul__reduce_view<Op> &v, const gpul__reduce_columns_of
             }
         }
         GPUL__UNROLL
-        for (int d = 1; d < int(kSide); d *= 2) {
+        for (int d = 1; d < int(kSide); d *= 2) { /* fault: reduce-slots-side */
             if (d >= count) break;
             GPUL__UNROLL
             for (int k = 0; k < int(kSide); k += 2 * d) {
@@ -1482,7 +1483,7 @@ gpul__reduce_slots(const gpul__reduce_view<Op> &v, const gpul__reduce_columns_of
         }
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c) result[c] = acc[0][c];
-        gpul__reduce_carry(op, result, s / int(kSide), levels, open, 1);
+        gpul__reduce_carry(op, result, s / int(kSide), levels, open, 1); /* fault: reduce-slots-level */
     }
 }
 
@@ -1523,7 +1524,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
         for (int pass = 0; pass < p.passes; ++pass) {
             if (columns.count > 0 && tile < p.warp_tiles)
                 gpul__reduce_column_tile(v, columns, tile, lane + pass * (p.deep ? 1 : int(kLanes)), acc);
-            gpul__reduce_carry(op, acc, pass, pass_levels, own, int(blockDim.x));
+            gpul__reduce_carry(op, acc, pass, pass_levels, own, int(blockDim.x)); /* fault: reduce-passes-share */
         }
         gpul__reduce_depth(op, acc, shared, row, width, p.depth);
         if (row == 0) gpul__reduce_carry(op, acc, set, levels, halves + side, width);
@@ -1531,9 +1532,10 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
     if (p.splits > 1) {
         /* a block tile is one leaf, or several parts of one are; only block tiles are folded into slots */
         const int parts = gpul__warps / (p.tiles * p.tiles_at_once), slots = 256 * parts;
+        const int64_t leaf = int64_t(share.part) * v.outputs; /* fault: reduce-parts-share */
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c)
-            if (row == 0 && c < columns.count) v.partials[int64_t(share.part) * v.outputs + columns.output[c]] = acc[c];
+            if (row == 0 && c < columns.count) v.partials[leaf + columns.output[c]] = acc[c];
         if (!gpul__arrive_last(v.counters + share.job, uint32_t(p.splits), flag)) return;
         int used = 1;
         while (used < slots && used < p.splits) used *= 2;
@@ -2262,7 +2264,7 @@ template <typename T> struct gpul__var : gpul__reduction<gpul__var<T>, T, gpul__
             lane.sum = __dadd_rn(lane.sum, apart);
             lane.sum_squares = fma(apart, apart, lane.sum_squares);
         }
-        lane.count += count < int(kN) ? count : int(kN);
+        lane.count += count < int(kN) ? count : int(kN); /* fault: var-count */
         ++lane.vectors;
         return lane;
     }
@@ -2310,7 +2312,8 @@ template <typename T> struct gpul__min : gpul__reduction<gpul__min<T>, T, typena
     gpul__mirror<V> mirror;
     __device__ __forceinline__ V identity() const { return gpul__most<V>::value(); }
     __device__ __forceinline__ V combine(V a, V b) const {
-        return a < b || gpul__is_nan(a) ? a : b; /* of equals the second: +0 and -0 by position */
+        const bool first = a < b || gpul__is_nan(a); /* fault: min-loses-nan */
+        return first ? a : b;                        /* of equals the second: +0 and -0 by position */
     }
     __device__ __forceinline__ V one(V acc, T x, gpul__none, int) const {
         return combine(acc, mirror(gpul__widen<V>(x)));
@@ -2343,7 +2346,7 @@ template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, 
     __device__ __forceinline__ Place combine(Place a, Place b) const {
         const bool a_nan = gpul__is_nan(a.value), b_nan = gpul__is_nan(b.value), before = b.index < a.index;
         const bool lower = (b.value < a.value) | b_nan, same = b.value == a.value;
-        return a_nan ? (b_nan & before ? b : a) : lower | (same & before) ? b : a;
+        return a_nan ? (b_nan & before ? b : a) : lower | (same & before) ? b : a; /* fault: argmin-later */
     }
     __device__ __forceinline__ Lane start() const {
         const Lane lane = {gpul__most<T>::value(), -1};
@@ -2397,7 +2400,7 @@ template <typename T> struct gpul__gemv : gpul__reduction<gpul__gemv<T>, T, T, T
     __device__ __forceinline__ T combine(T a, T b) const { return gpul__add(a, b); }
     /* NaN is written as one bit pattern, as by reductions */
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, T acc, int64_t n) const {
-        const T old = beta == T(0) ? T(0) : gpul__mul(beta, static_cast<const T *>(out)[i]);
+        const T old = beta == T(0) ? T(0) : gpul__mul(beta, static_cast<const T *>(out)[i]); /* fault: gemv-beta-zero */
         gpul__store(out, i, dtype,
                     n == 0         ? old
                     : beta == T(0) ? gpul__mul(alpha, acc)
@@ -2670,7 +2673,7 @@ static __device__ __forceinline__ void gpul__hist_places(const gpul__hist_rule &
         inside[j] = Real(x[j]) >= lo && Real(x[j]) <= hi && valid;
         near = near || (uint32_t(place[j] << (32 - fraction)) < r.unsure && inside[j]);
     }
-    if (!near) return;
+    if (!near) return; /* fault: histogram-doubt-not-asked */
     GPUL__UNROLL
     for (int j = 0; j < kN; ++j)
         if (gpul__hist_below_edge(r, Real(x[j]), place[j], fraction)) place[j] -= uint64_t(1) << fraction;
@@ -2714,9 +2717,10 @@ static __device__ __forceinline__ uint32_t gpul__hist_read(const uint32_t *turn)
 static __device__ __forceinline__ void gpul__hist_await_zeros(const gpul__hist_view &v) {
     if (v.turns && threadIdx.x == 0)
         while (gpul__hist_read(v.turns + 1) == 0) {}
-    __syncthreads();
+    __syncthreads();                                      /* fault: histogram-zeros-barrier */
     if (v.turns && threadIdx.x == GPUL__HIST_THREADS - 1) /* of a warp with little to add */
-        if (atomicAdd(v.turns + 1, 1u) == gridDim.x * gridDim.y) v.turns[0] = v.turns[1] = 0;
+        if (atomicAdd(v.turns + 1, 1u) == gridDim.x * gridDim.y)
+            v.turns[0] = v.turns[1] = 0; /* fault: histogram-turns-left */
 }
 
 /* ---- walking over x ---- */
@@ -2787,7 +2791,7 @@ static __device__ __forceinline__ void gpul__hist_walk(const gpul__hist_view &v,
         for (int u = 0; u < Batch::kPacks; ++u) counter.count(v, batch.pack[u].v, batch.has(v, u));
         if (Counter::kTwoLoops) break; /* that was the last one */
     }
-    const int64_t body = v.vectors * Batch::kN, ends = v.n - body;
+    const int64_t body = v.vectors * Batch::kN, ends = v.n - body; /* fault: histogram-ends-left-out */
     const T *const x = static_cast<const T *>(v.x);
     GPUL__UNROLL_NOT
     for (int64_t i = gpul_grid_x(); i < ends; i += kOnes * v.stride) {
@@ -2854,7 +2858,8 @@ template <typename T> struct gpul__hist_part {
         lo = Real(v.rule.lo);
         hi = Real(v.rule.hi);
         if (first > 0) lo = gpul__hist_edge<Real>(v.rule, double(first));
-        if (first + width < v.rule.bins) hi = gpul__hist_before(gpul__hist_edge<Real>(v.rule, double(first + width)));
+        if (first + width < v.rule.bins)
+            hi = gpul__hist_before(gpul__hist_edge<Real>(v.rule, double(first + width))); /* fault: histogram-part */
     }
     template <int kN>
     __device__ __forceinline__ void count(const gpul__hist_view &v, const T (&x)[kN], bool valid) const {
@@ -2896,7 +2901,8 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
         for (int k = 0; k < gpul__hist_chunk / 32; ++k) sum[k] = tile[at + 32 * k];
         GPUL__UNROLL
         for (int k = 0; k < gpul__hist_chunk / 32; ++k) {
-            char *const counter = to + (at + 32 * k == part.width ? 32 * k - 1 : 32 * k) * step;
+            const int ahead = at + 32 * k == part.width ? 32 * k - 1 : 32 * k; /* fault: histogram-last-bin-open */
+            char *const counter = to + ahead * step;
             if (sum[k] == 0) continue;
             if (v.wide) atomicAdd(reinterpret_cast<unsigned long long *>(counter), sum[k]);
             else atomicAdd(reinterpret_cast<unsigned int *>(counter), sum[k]);
@@ -2931,7 +2937,7 @@ template <typename T> struct gpul__hist_beyond {
             uint32_t owner = atomicAdd(bins + slot, 0u);
 #endif
             if (owner == uint32_t(kNone)) owner = atomicCAS(bins + slot, uint32_t(kNone), bin);
-            if (owner == uint32_t(kNone) || owner == bin) {
+            if (owner == uint32_t(kNone) || owner == bin) { /* fault: histogram-slot-takes-all */
                 atomicAdd(counts + slot, many);
                 return;
             }
@@ -2961,7 +2967,7 @@ template <typename T> struct gpul__hist_beyond {
         GPUL__UNROLL
         for (int j = kN - 1; j >= 0; --j) {
             if (!((heads >> j) & 1)) continue;
-            if (bin[j] != uint32_t(kNone)) put(v, bin[j], end - uint32_t(j));
+            if (bin[j] != uint32_t(kNone)) put(v, bin[j], end - uint32_t(j)); /* fault: histogram-run-in-lane */
             end = uint32_t(j);
         }
     }
@@ -3027,7 +3033,7 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     for (uint32_t d = 1; d < 32; d *= 2) {
         const int64_t other = __shfl_down_sync(0xffffffffu, bin, d);
         const uint32_t more = __shfl_down_sync(0xffffffffu, sum, d);
-        if (lane + d < 32 && other == bin) sum += more;
+        if (lane + d < 32 && other == bin) sum += more; /* fault: histogram-bytes-add-once */
     }
     if (bin >= 0 && sum && (lane == 0 || before != bin)) gpul__hist_add(v, bin, sum);
 }
@@ -3092,7 +3098,7 @@ static __global__ void __launch_bounds__(512)
     unsigned long long most = 0;
     GPUL_GRID_STRIDE(i, v.n) {
         const int64_t bin = gpul__hist_bin_any(v, gpul__hist_offset(v, v.strides, i, v.narrow));
-        if (bin < 0) continue;
+        if (bin < 0) continue; /* fault: histogram-weights-outside */
         const int64_t at = gpul__hist_offset(v, v.w_strides, i, v.narrow);
         if (step == gpul__hist_integers) {
             gpul__hist_add(v, bin,
@@ -3251,7 +3257,7 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
         plan->shared_bytes = (256 + 1) * gpul__hist_copies * 4;
         least *= 2;
     } else {
-        const int64_t words = gpul__hist_most(machine->shared_optin, 49152) / 4 - 4;
+        const int64_t words = gpul__hist_most(machine->shared_optin, 49152) / 4 - 4; /* fault: histogram-shared */
         const int64_t room =
             words / gpul__hist_chunk * gpul__hist_chunk - 1; /* bins of a part, and those equal to hi */
         const int64_t needed = gpul_ceil_div(bins, room), few = bins >= 8192 && n < bins * 48 ? 2 : 1;
@@ -3302,7 +3308,7 @@ static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogra
     v->vectors = plan->vectors;
     v->stride = int64_t(plan->blocks) * GPUL__HIST_THREADS;
     v->turns = plan->counters ? counters : 0;
-    v->wide = p->counts_dtype != GPUL_I32;
+    v->wide = p->counts_dtype != GPUL_I32; /* fault: histogram-counts-of-f64 */
     v->width = plan->width;
     v->dense = p->ndim == 1 && p->x_strides[0] == 1;
     v->narrow = p->n < int64_t(1) << 31;
@@ -3315,7 +3321,7 @@ static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogra
         while ((int64_t(1) << bits) < p->shape[d]) ++bits;
         if (bits == 0) continue; /* merged dimensions have two elements or more */
         v->reciprocal[d] = uint32_t(((uint64_t(1) << (31 + bits)) + uint64_t(p->shape[d]) - 1) / uint64_t(p->shape[d]));
-        v->shift[d] = bits - 1;
+        v->shift[d] = bits - 1; /* fault: histogram-rows-run-on */
     }
     v->w = p->weights;
     memcpy(v->w_strides, p->w_strides, sizeof v->w_strides);
