@@ -402,7 +402,8 @@ template <typename T, int N> struct gpul__fetch {
     __device__ __forceinline__ void ask(const T *p, const gpul__extent &extent) {
         const uintptr_t at = reinterpret_cast<uintptr_t>(p), base = at & ~uintptr_t(15);
         shift = uint32_t(at & 15);
-        edge = extent.safe == 0 || base < extent.begin || base + (shift ? 32 : 16) > extent.end;
+        const bool beyond = base + (shift ? 32 : 16) > extent.end; /* fault: fetch-edge */
+        edge = extent.safe == 0 || base < extent.begin || beyond;
         if (extent.safe == 0) return; /* all is edge */
         const T *const from = reinterpret_cast<const T *>(edge ? extent.safe : base);
         low = gpul__load<N>(from);
@@ -411,7 +412,7 @@ template <typename T, int N> struct gpul__fetch {
     /* the first `count` of them */
     __device__ __forceinline__ gpul__pack<T, N> take(const T *p, int count) const {
         if (edge) return gpul__gather<T, N>(p, 1, count);
-        if (shift == 0) return low;
+        if (shift == 0) return low; /* fault: fetch-not-shifted */
         uint32_t word[8];
         memcpy(word, &low, sizeof low);
         memcpy(word + 4, &high, sizeof high);
@@ -496,7 +497,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     const Op op = v.op;
     const int64_t first = gpul_grid_x() * N - (v.plan.head > 0 ? N - v.plan.head : 0);
     const int64_t stop = first + N < v.problem.n ? first + N : v.problem.n;
-    gpul__await();
+    gpul__await(); /* fault: elementwise-await */
     if (first >= 0 && first + N <= v.problem.n) {
         const gpul__pack<typename Op::A, N> va = gpul__elementwise_input<N>(v, 0, a, first);
         const gpul__pack<typename Op::B, N> vb = gpul__elementwise_input<N>(v, 1, b, first);
@@ -508,7 +509,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
         return;
     }
     GPUL__UNROLL_NOT
-    for (int64_t i = first < 0 ? 0 : first; i < stop; ++i)
+    for (int64_t i = first < 0 ? 0 : first; i < stop; ++i) /* fault: elementwise-head */
         out[i] = op(gpul__elementwise_input<1>(v, 0, a, i).v[0], gpul__elementwise_input<1>(v, 1, b, i).v[0],
                     gpul__elementwise_input<1>(v, 2, c, i).v[0]);
 }
@@ -546,13 +547,13 @@ template <int kItems> struct gpul__elementwise_tile {
         ty = int32_t(threadIdx.x) / wide;
         along_x = p.along_x != 0;
         step = along_x ? wide : high;
-        column0 = int64_t(x) * (along_x ? wide * kItems : wide);
+        column0 = int64_t(x) * (along_x ? wide * kItems : wide); /* fault: elementwise-wide-rows */
         columns = v.problem.shape[v.problem.ndim - 1];
-        const int64_t tall = along_x ? high : high * kItems;
-        if (p.staged) { /* a tile stays within the next dimension */
+        const int64_t tall = along_x ? high : high * kItems; /* fault: elementwise-tile-height */
+        if (p.staged) {                                      /* a tile stays within the next dimension */
             const int64_t shape = v.problem.shape[v.problem.ndim - 2], outer = y / uint32_t(p.tiles_y);
             row0 = outer * shape + int64_t(y % uint32_t(p.tiles_y)) * tall;
-            rows = (outer + 1) * shape;
+            rows = (outer + 1) * shape; /* fault: elementwise-staged-rows */
         } else {
             row0 = int64_t(y) * tall;
             rows = p.rows;
@@ -639,7 +640,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
         if (v.plan.staged & 1) gpul__elementwise_stage<kItems, A>::load(v, 0, a, reinterpret_cast<A *>(shared), tile);
         if (v.plan.staged & 2) gpul__elementwise_stage<kItems, B>::load(v, 1, b, reinterpret_cast<B *>(sb), tile);
         if (v.plan.staged & 4) gpul__elementwise_stage<kItems, C>::load(v, 2, c, reinterpret_cast<C *>(sc), tile);
-        __syncthreads();
+        __syncthreads(); /* fault: elementwise-stage-barrier */
     }
     typename Op::Out *const out = static_cast<typename Op::Out *>(v.problem.out);
     const int count = tile.count(), last = v.problem.ndim - 1;
@@ -928,8 +929,8 @@ static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *counter, uint
 #else
         const uint32_t before = atomicAdd(counter, 1u);
 #endif
-        const bool last = before == blocks - 1;
-        if (last) *counter = 0;
+        const bool last = before == blocks - 1; /* fault: reduce-second-is-last */
+        if (last) *counter = 0;                 /* fault: reduce-counters-left */
         *shared_flag = last;
     }
     __syncthreads();
@@ -1045,7 +1046,7 @@ static __device__ __forceinline__ void gpul__reduce_flight(const Op &op, const t
     if (kWhole) __syncwarp(); /* all loads are on their way: left alone, the compiler starts with three of them */
     GPUL__UNROLL
     for (int u = 0; u < kFlight; ++u) {
-        if (!kWhole && at + u * step + int(kN) > length) continue;
+        if (!kWhole && at + u * step + int(kN) > length) continue; /* fault: reduce-flight-twice */
         GPUL__UNROLL
         for (int o = 0; o < kO; ++o) acc.lane[o] = op.fold(acc.lane[o], vx[o][u].v, vy[u].v, int(kN), at + u * step);
     }
@@ -1132,7 +1133,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         for (int o = 0; o < kO; ++o)
             shared[(o * gpul__most_tiles + block_tile - from) * gpul__warps + warp] = results[o];
     }
-    if (warps > 1) __syncthreads();
+    if (warps > 1) __syncthreads(); /* fault: reduce-warps-meet */
     else __syncwarp();
     /* Lanes of warp o now have output o of each set, or of the only set its block tiles. With one warp to an output each
      * has its own. */
@@ -1144,7 +1145,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         const Acc *values = shared + (o * gpul__most_tiles + (sets == 1 ? lane : 0)) * gpul__warps + set * warps;
         acc = gpul__reduce_eight(op, values, 1, warps);
     }
-    if (p.block_tiles > 1 && p.splits == 1) acc = gpul__reduce_warp(op, acc, 32);
+    if (p.block_tiles > 1 && p.splits == 1) acc = gpul__reduce_warp(op, acc, 32); /* fault: reduce-block-tiles */
     if (p.splits == 1) {
         /* the slots and warp tiles beyond hold the identity; once stands for every time */
         if (has && (p.block_tiles == 1 || lane == 0))
@@ -1179,7 +1180,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         total[k] = gpul__reduce_warp(op, total[k], 32);
         if (lane == 0) shared[k * gpul__warps + warp] = total[k];
     }
-    __syncthreads();
+    __syncthreads(); /* fault: reduce-totals-meet */
     if (warp < kO && first + warp < outputs) {
         acc = gpul__reduce_warp(op, shared[warp * gpul__warps + lane % gpul__warps], gpul__warps);
         if (lane == 0)
@@ -1209,7 +1210,7 @@ template <int kCount, int kD> struct gpul__reduce_many {
                 const typename Op::Acc first = upper ? other : low, second = upper ? high : other;
                 acc[u] = op.combine(first, second);
             }
-            mine += upper ? int(kHalf) : 0;
+            mine += upper ? int(kHalf) : 0; /* fault: reduce-short-outputs */
             left = kHalf;
         }
         gpul__reduce_many<(kCount > 1 ? int(kHalf) : 1), kD * 2>::go(op, acc, lanes, mine, left);
@@ -1366,7 +1367,7 @@ template <int kC, typename Op>
 static __device__ __forceinline__ void gpul__reduce_carry(const Op &op, typename Op::Acc (&acc)[kC], int index,
                                                           int levels, typename Op::Acc *halves, int pitch) {
     GPUL__UNROLL_NOT
-    for (; index & 1; index >>= 1, --levels, halves += kC * pitch) {
+    for (; index & 1; index >>= 1, --levels, halves += kC * pitch) { /* fault: reduce-halves-overwritten */
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c) acc[c] = op.combine(halves[c * pitch], acc[c]);
     }
@@ -1387,9 +1388,9 @@ static __device__ __forceinline__ void gpul__reduce_depth(const Op &op, typename
     GPUL__UNROLL
     for (int c = 0; c < kC; ++c) own[c * pitch] = acc[c];
     GPUL__UNROLL_NOT
-    for (int d = 1; d < count; d *= 2) {
-        __syncthreads();
-        if ((part & (2 * d - 1)) != 0) continue;
+    for (int d = 1; d < count; d *= 2) {         /* fault: reduce-depth-level */
+        __syncthreads();                         /* fault: reduce-depth-barrier */
+        if ((part & (2 * d - 1)) != 0) continue; /* fault: reduce-divergent-barrier */
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c) own[c * pitch] = acc[c] = op.combine(acc[c], own[c * pitch + d * width]);
     }
@@ -1512,7 +1513,7 @@ gpul__reduce_slots(const gpul__reduce_view<Op> &v, const gpul__reduce_columns_of
             }
         }
         GPUL__UNROLL
-        for (int d = 1; d < int(kSide); d *= 2) {
+        for (int d = 1; d < int(kSide); d *= 2) { /* fault: reduce-slots-side */
             if (d >= count) break;
             GPUL__UNROLL
             for (int k = 0; k < int(kSide); k += 2 * d) {
@@ -1522,7 +1523,7 @@ gpul__reduce_slots(const gpul__reduce_view<Op> &v, const gpul__reduce_columns_of
         }
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c) result[c] = acc[0][c];
-        gpul__reduce_carry(op, result, s / int(kSide), levels, open, 1);
+        gpul__reduce_carry(op, result, s / int(kSide), levels, open, 1); /* fault: reduce-slots-level */
     }
 }
 
@@ -1563,7 +1564,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
         for (int pass = 0; pass < p.passes; ++pass) {
             if (columns.count > 0 && tile < p.warp_tiles)
                 gpul__reduce_column_tile(v, columns, tile, lane + pass * (p.deep ? 1 : int(kLanes)), acc);
-            gpul__reduce_carry(op, acc, pass, pass_levels, own, int(blockDim.x));
+            gpul__reduce_carry(op, acc, pass, pass_levels, own, int(blockDim.x)); /* fault: reduce-passes-share */
         }
         gpul__reduce_depth(op, acc, shared, row, width, p.depth);
         if (row == 0) gpul__reduce_carry(op, acc, set, levels, halves + side, width);
@@ -1571,9 +1572,10 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
     if (p.splits > 1) {
         /* a block tile is one leaf, or several parts of one are; only block tiles are folded into slots */
         const int parts = gpul__warps / (p.tiles * p.tiles_at_once), slots = 256 * parts;
+        const int64_t leaf = int64_t(share.part) * v.outputs; /* fault: reduce-parts-share */
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c)
-            if (row == 0 && c < columns.count) v.partials[int64_t(share.part) * v.outputs + columns.output[c]] = acc[c];
+            if (row == 0 && c < columns.count) v.partials[leaf + columns.output[c]] = acc[c];
         if (!gpul__arrive_last(v.counters + share.job, uint32_t(p.splits), flag)) return;
         int used = 1;
         while (used < slots && used < p.splits) used *= 2;
@@ -1828,7 +1830,7 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
     if (dense) {
         plan->dense = 1;
         plan->items = vector;
-        plan->head = int32_t(head < p->n ? head : p->n);
+        plan->head = int32_t(head < p->n ? head : p->n); /* fault: elementwise-plan-head */
         const int64_t packs = gpul_ceil_div(p->n - plan->head, vector) + (plan->head > 0 ? 1 : 0);
         plan->blocks = gpul_ceil_div(packs, GPUL__ELEMENTWISE_THREADS);
     } else {
@@ -1862,7 +1864,8 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
         const int32_t tall = plan->along_x ? high : high * plan->items;
         plan->tiles_x =
             gpul_ceil_div(columns, plan->along_x ? int64_t(plan->threads_x) * plan->items : plan->threads_x);
-        plan->tiles_y = gpul_ceil_div(plan->staged ? p->shape[last - 1] : plan->rows, tall);
+        plan->tiles_y =
+            gpul_ceil_div(plan->staged ? p->shape[last - 1] : plan->rows, tall); /* fault: elementwise-plan-tiles */
         plan->blocks = plan->tiles_x * plan->tiles_y * (plan->staged ? plan->rows / p->shape[last - 1] : 1);
         for (int k = 0; k < 3; ++k)
             if (plan->staged >> k & 1) {
@@ -2057,7 +2060,8 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
                 while (t >> deepest > 1 && (t >> deepest) * threads * w > GPUL__REDUCE_THREADS) ++deepest;
                 const int64_t results = each * ((1 + pass_levels) * GPUL__REDUCE_THREADS + deepest * w);
                 if (plan->block_tiles > 256 && t < gpul__warps) break;
-                if (results * reducer->partial_bytes + 16 > 48 * 1024) continue; /* what a block always may have */
+                /* what a block may have without asking */
+                if (results * reducer->partial_bytes + 16 > 48 * 1024) continue; /* fault: reduce-shared */
                 if (t < plan->warp_tiles) full *= 0.75; /* what passing results between blocks costs */
                 if (full < 1.1 * fullest) continue;
                 fullest = full;
@@ -2296,7 +2300,7 @@ template <typename T> struct gpul__var : gpul__reduction<gpul__var<T>, T, gpul__
             lane.squares = fma(__dmul_rn(delta, step), double((eights - 1) * kEight),
                                __dadd_rn(lane.squares, rest < 0 ? 0 : rest));
             lane.pivot = lane.mean;
-            lane.sum = lane.sum_squares = 0;
+            lane.sum = lane.sum_squares = 0; /* fault: var-sums-kept */
             lane.count = 0;
         }
         GPUL__UNROLL
@@ -2306,7 +2310,7 @@ template <typename T> struct gpul__var : gpul__reduction<gpul__var<T>, T, gpul__
             lane.sum = __dadd_rn(lane.sum, apart);
             lane.sum_squares = fma(apart, apart, lane.sum_squares);
         }
-        lane.count += count < int(kN) ? count : int(kN);
+        lane.count += count < int(kN) ? count : int(kN); /* fault: var-count */
         ++lane.vectors;
         return lane;
     }
@@ -2354,7 +2358,8 @@ template <typename T> struct gpul__min : gpul__reduction<gpul__min<T>, T, typena
     gpul__mirror<V> mirror;
     __device__ __forceinline__ V identity() const { return gpul__most<V>::value(); }
     __device__ __forceinline__ V combine(V a, V b) const {
-        return a < b || gpul__is_nan(a) ? a : b; /* of equals the second: +0 and -0 by position */
+        const bool first = a < b || gpul__is_nan(a); /* fault: min-loses-nan */
+        return first ? a : b;                        /* of equals the second: +0 and -0 by position */
     }
     __device__ __forceinline__ V one(V acc, T x, gpul__none, int) const {
         return combine(acc, mirror(gpul__widen<V>(x)));
@@ -2387,7 +2392,7 @@ template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, 
     __device__ __forceinline__ Place combine(Place a, Place b) const {
         const bool a_nan = gpul__is_nan(a.value), b_nan = gpul__is_nan(b.value), before = b.index < a.index;
         const bool lower = (b.value < a.value) | b_nan, same = b.value == a.value;
-        return a_nan ? (b_nan & before ? b : a) : lower | (same & before) ? b : a;
+        return a_nan ? (b_nan & before ? b : a) : lower | (same & before) ? b : a; /* fault: argmin-later */
     }
     __device__ __forceinline__ Lane start() const {
         const Lane lane = {gpul__most<T>::value(), -1};
@@ -2441,7 +2446,7 @@ template <typename T> struct gpul__gemv : gpul__reduction<gpul__gemv<T>, T, T, T
     __device__ __forceinline__ T combine(T a, T b) const { return gpul__add(a, b); }
     /* NaN is written as one bit pattern, as by reductions */
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, T acc, int64_t n) const {
-        const T old = beta == T(0) ? T(0) : gpul__mul(beta, static_cast<const T *>(out)[i]);
+        const T old = beta == T(0) ? T(0) : gpul__mul(beta, static_cast<const T *>(out)[i]); /* fault: gemv-beta-zero */
         gpul__store(out, i, dtype,
                     n == 0         ? old
                     : beta == T(0) ? gpul__mul(alpha, acc)
@@ -2714,7 +2719,7 @@ static __device__ __forceinline__ void gpul__hist_places(const gpul__hist_rule &
         inside[j] = Real(x[j]) >= lo && Real(x[j]) <= hi && valid;
         near = near || (uint32_t(place[j] << (32 - fraction)) < r.unsure && inside[j]);
     }
-    if (!near) return;
+    if (!near) return; /* fault: histogram-doubt-not-asked */
     GPUL__UNROLL
     for (int j = 0; j < kN; ++j)
         if (gpul__hist_below_edge(r, Real(x[j]), place[j], fraction)) place[j] -= uint64_t(1) << fraction;
@@ -2758,9 +2763,10 @@ static __device__ __forceinline__ uint32_t gpul__hist_read(const uint32_t *turn)
 static __device__ __forceinline__ void gpul__hist_await_zeros(const gpul__hist_view &v) {
     if (v.turns && threadIdx.x == 0)
         while (gpul__hist_read(v.turns + 1) == 0) {}
-    __syncthreads();
+    __syncthreads();                                      /* fault: histogram-zeros-barrier */
     if (v.turns && threadIdx.x == GPUL__HIST_THREADS - 1) /* of a warp with little to add */
-        if (atomicAdd(v.turns + 1, 1u) == gridDim.x * gridDim.y) v.turns[0] = v.turns[1] = 0;
+        if (atomicAdd(v.turns + 1, 1u) == gridDim.x * gridDim.y)
+            v.turns[0] = v.turns[1] = 0; /* fault: histogram-turns-left */
 }
 
 /* ---- walking over x ---- */
@@ -2831,7 +2837,7 @@ static __device__ __forceinline__ void gpul__hist_walk(const gpul__hist_view &v,
         for (int u = 0; u < Batch::kPacks; ++u) counter.count(v, batch.pack[u].v, batch.has(v, u));
         if (Counter::kTwoLoops) break; /* that was the last one */
     }
-    const int64_t body = v.vectors * Batch::kN, ends = v.n - body;
+    const int64_t body = v.vectors * Batch::kN, ends = v.n - body; /* fault: histogram-ends-left-out */
     const T *const x = static_cast<const T *>(v.x);
     GPUL__UNROLL_NOT
     for (int64_t i = gpul_grid_x(); i < ends; i += kOnes * v.stride) {
@@ -2898,7 +2904,8 @@ template <typename T> struct gpul__hist_part {
         lo = Real(v.rule.lo);
         hi = Real(v.rule.hi);
         if (first > 0) lo = gpul__hist_edge<Real>(v.rule, double(first));
-        if (first + width < v.rule.bins) hi = gpul__hist_before(gpul__hist_edge<Real>(v.rule, double(first + width)));
+        if (first + width < v.rule.bins)
+            hi = gpul__hist_before(gpul__hist_edge<Real>(v.rule, double(first + width))); /* fault: histogram-part */
     }
     template <int kN>
     __device__ __forceinline__ void count(const gpul__hist_view &v, const T (&x)[kN], bool valid) const {
@@ -2940,7 +2947,8 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
         for (int k = 0; k < gpul__hist_chunk / 32; ++k) sum[k] = tile[at + 32 * k];
         GPUL__UNROLL
         for (int k = 0; k < gpul__hist_chunk / 32; ++k) {
-            char *const counter = to + (at + 32 * k == part.width ? 32 * k - 1 : 32 * k) * step;
+            const int ahead = at + 32 * k == part.width ? 32 * k - 1 : 32 * k; /* fault: histogram-last-bin-open */
+            char *const counter = to + ahead * step;
             if (sum[k] == 0) continue;
             if (v.wide) atomicAdd(reinterpret_cast<unsigned long long *>(counter), sum[k]);
             else atomicAdd(reinterpret_cast<unsigned int *>(counter), sum[k]);
@@ -2975,7 +2983,7 @@ template <typename T> struct gpul__hist_beyond {
             uint32_t owner = atomicAdd(bins + slot, 0u);
 #endif
             if (owner == uint32_t(kNone)) owner = atomicCAS(bins + slot, uint32_t(kNone), bin);
-            if (owner == uint32_t(kNone) || owner == bin) {
+            if (owner == uint32_t(kNone) || owner == bin) { /* fault: histogram-slot-takes-all */
                 atomicAdd(counts + slot, many);
                 return;
             }
@@ -3005,7 +3013,7 @@ template <typename T> struct gpul__hist_beyond {
         GPUL__UNROLL
         for (int j = kN - 1; j >= 0; --j) {
             if (!((heads >> j) & 1)) continue;
-            if (bin[j] != uint32_t(kNone)) put(v, bin[j], end - uint32_t(j));
+            if (bin[j] != uint32_t(kNone)) put(v, bin[j], end - uint32_t(j)); /* fault: histogram-run-in-lane */
             end = uint32_t(j);
         }
     }
@@ -3071,7 +3079,7 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     for (uint32_t d = 1; d < 32; d *= 2) {
         const int64_t other = __shfl_down_sync(0xffffffffu, bin, d);
         const uint32_t more = __shfl_down_sync(0xffffffffu, sum, d);
-        if (lane + d < 32 && other == bin) sum += more;
+        if (lane + d < 32 && other == bin) sum += more; /* fault: histogram-bytes-add-once */
     }
     if (bin >= 0 && sum && (lane == 0 || before != bin)) gpul__hist_add(v, bin, sum);
 }
@@ -3136,7 +3144,7 @@ static __global__ void __launch_bounds__(512)
     unsigned long long most = 0;
     GPUL_GRID_STRIDE(i, v.n) {
         const int64_t bin = gpul__hist_bin_any(v, gpul__hist_offset(v, v.strides, i, v.narrow));
-        if (bin < 0) continue;
+        if (bin < 0) continue; /* fault: histogram-weights-outside */
         const int64_t at = gpul__hist_offset(v, v.w_strides, i, v.narrow);
         if (step == gpul__hist_integers) {
             gpul__hist_add(v, bin,
@@ -3295,7 +3303,7 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
         plan->shared_bytes = (256 + 1) * gpul__hist_copies * 4;
         least *= 2;
     } else {
-        const int64_t words = gpul__hist_most(machine->shared_optin, 49152) / 4 - 4;
+        const int64_t words = gpul__hist_most(machine->shared_optin, 49152) / 4 - 4; /* fault: histogram-shared */
         const int64_t room =
             words / gpul__hist_chunk * gpul__hist_chunk - 1; /* bins of a part, and those equal to hi */
         const int64_t needed = gpul_ceil_div(bins, room), few = bins >= 8192 && n < bins * 48 ? 2 : 1;
@@ -3346,7 +3354,7 @@ static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogra
     v->vectors = plan->vectors;
     v->stride = int64_t(plan->blocks) * GPUL__HIST_THREADS;
     v->turns = plan->counters ? counters : 0;
-    v->wide = p->counts_dtype != GPUL_I32;
+    v->wide = p->counts_dtype != GPUL_I32; /* fault: histogram-counts-of-f64 */
     v->width = plan->width;
     v->dense = p->ndim == 1 && p->x_strides[0] == 1;
     v->narrow = p->n < int64_t(1) << 31;
@@ -3359,7 +3367,7 @@ static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogra
         while ((int64_t(1) << bits) < p->shape[d]) ++bits;
         if (bits == 0) continue; /* merged dimensions have two elements or more */
         v->reciprocal[d] = uint32_t(((uint64_t(1) << (31 + bits)) + uint64_t(p->shape[d]) - 1) / uint64_t(p->shape[d]));
-        v->shift[d] = bits - 1;
+        v->shift[d] = bits - 1; /* fault: histogram-rows-run-on */
     }
     v->w = p->weights;
     memcpy(v->w_strides, p->w_strides, sizeof v->w_strides);

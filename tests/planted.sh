@@ -5,9 +5,9 @@
 #
 # To add a fault, mark a line of gpulite.h or gpulite_kernels.cu with a comment at its end, and say below what becomes of it:
 #
-#     if (last) *arrived = 0; /* fault: counters-left */
+#     if (last) *counter = 0; /* fault: reduce-counters-left */
 #
-#     plant counters-left test_reduce without
+#     plant reduce-counters-left test_reduce without
 #
 # plant NAME TEST ACTION: that test must fail (TEST:name is one function of it). NAME is lower-case letters, digits and
 # hyphens. The actions:
@@ -35,11 +35,10 @@ export PLANTED_DIR
 d=$PLANTED_DIR own=$PLANTED_DIR/${PLANTED_NUMBER:-0} # own: of this fault
 sources='gpulite.h gpulite_kernels.cu'
 
-# ---- compiling: with_faults has every `plant` in it, other copies a single fault ----
+# ---- compiling and running ----
 
-# shellcheck disable=SC2086 # several options
-cu() { "$CXX" -O0 ${families:-} -x c++ -std=c++17 -ffp-contract=off -I"$top/tests/cpu" -I"$1" -I"$top" -I"$top/tests" -c -o "$3" "$2"; }
-c() { "$CC" -O1 -std=c99 -I"$top/tests/cpu" -I"$1" -I"$top" -I"$top/tests" -c -o "$3" "$2"; }
+cu() { "$CXX" -O0 -x c++ -std=c++17 -ffp-contract=off -I"$top/tests/cpu" -I"$top" -I"$top/tests" -c -o "$2" "$1"; }
+c() { "$CC" -O1 -std=c99 -I"$top/tests/cpu" -I"$top" -I"$top/tests" -c -o "$2" "$1"; }
 link() { out=$1; shift; "$CC" -o "$out" "$@" "$d/planted.o" "$d/cudart.o" -lstdc++ -lpthread -lm; }
 
 good() { echo "ok      $1"; }
@@ -52,9 +51,6 @@ wanted() {
     if [ "$mode" = list ]; then echo "$number ${2:-}" >>"$d/list"; return 1; fi
     [ "$number" = "$PLANTED_NUMBER" ]
 }
-noticed() { # the program must fail, by a failed check or by the stand-in's own word
-    if CHECK_STOP=1 CHECK_ONLY="${3#:}" timeout 120 "$2" >"$own/log" 2>&1; then bad "$1" 'nobody noticed'; else good "$1"; fi
-}
 
 planted=0
 plant() {
@@ -62,35 +58,18 @@ plant() {
     # the table has every fault, wanted or not, so that all markers are checked
     if [ "$mode" = list ]; then printf '%s\t%s\t%s\t%s\n' "$1" "$3" "${4:-}" "${5:-}" >>"$d/table"; fi
     wanted "$1" "${2%%:*}" || return 0
-    test=${2%%:*}
-    # the same with no fault must pass, or its failure means nothing
-    if ! CHECK_STOP=1 CHECK_ONLY="${2#"$test":}" timeout 120 "$d/$test" >"$own/log" 2>&1; then bad "$1" "$2 fails without it"; return; fi
-    PLANTED_FAULT=$planted noticed "$1" "$d/$test" "${2#"$test"}"
-}
-
-# fault NAME FILE SED TEST: the same without a marker, in a copy of its own. One that changes nothing has gone stale and
-# fails too. Families that the test does not need are left out, to compile faster.
-fault() {
-    wanted "$1" "${4%%:*}" || return 0
-    test=${4%%:*}
-    case $test in
-    test_histogram) families='-DGPULITE_NO_GEMV -DGPULITE_NO_MATMUL' ;;
-    test_gemv) families='-DGPULITE_NO_MATMUL -DGPULITE_NO_HISTOGRAM' ;;
-    test_reduce) families='-DGPULITE_NO_GEMV -DGPULITE_NO_MATMUL -DGPULITE_NO_HISTOGRAM' ;;
-    *) families= ;;
-    esac
-    sed "$3" "$2" >"$own/$2"
-    if cmp -s "$2" "$own/$2"; then bad "$1" 'the sed command changes nothing'; return; fi
-    cu "$own" "$own/$2" "$own/kernels.o" >"$own/log" 2>&1 || { bad "$1" 'does not compile'; return; }
-    link "$own/run" "$d/$test.o" "$d/impl.o" "$own/kernels.o" || { bad "$1" 'does not link'; return; }
-    noticed "$1" "$own/run" "${4#"$test"}"
+    test=${2%%:*} function=${2#"${2%%:*}"}
+    export CHECK_STOP=1 CHECK_ONLY="${function#:}"
+    # with no fault the test must pass, or its failure means nothing; with it, a check or the stand-in must end it
+    if ! timeout 120 "$d/$test" >"$own/log" 2>&1; then bad "$1" "$2 fails without it"
+    elif PLANTED_FAULT=$planted timeout 120 "$d/$test" >"$own/log" 2>&1; then bad "$1" 'nobody noticed'
+    else good "$1"; fi
 }
 
 # program NAME WORD: $own/p.cu must be stopped or reported, and whose report contains WORD ("clean": must pass)
 program() {
     wanted "$1" || return 0
-    families=
-    cu "$top" "$own/p.cu" "$own/p.o" >"$own/log" 2>&1 || { bad "$1" 'does not compile'; return; }
+    cu "$own/p.cu" "$own/p.o" >"$own/log" 2>&1 || { bad "$1" 'does not compile'; return; }
     link "$own/p" "$own/p.o" "$d/impl.o" "$d/kernels.o" || { bad "$1" 'does not link'; return; }
     timeout 60 "$own/p" >"$own/log" 2>&1
     status=$?
@@ -248,25 +227,56 @@ int main(void) {
     return check_failed == 5 && check_passed >= 2 ? 0 : 1;
 }
 END
-    c "$top" "$own/nan.c" "$own/nan.o" && link "$own/nan" "$own/nan.o" "$d/impl.o" "$d/kernels.o"
+    c "$own/nan.c" "$own/nan.o" && link "$own/nan" "$own/nan.o" "$d/impl.o" "$d/kernels.o"
     if "$own/nan" >"$own/log" 2>&1; then good 'NaN passes no comparison'; else bad 'NaN passes no comparison' 'it does'; fi
 fi
 
 # faults in the library that the tests must report
-fault 'histogram: counts added to before they are zero' $k '/^static .*gpul__hist_await_zeros(/,/^}/s/__syncthreads();//' test_histogram:test_shapes
-fault 'histogram: zeros that nobody resets' $k 's/v.turns\[0\] = v.turns\[1\] = 0;/{}/' test_histogram:test_shapes
-fault 'histogram: an edge in doubt that is not asked' $k 's/if (!near) return;/return;/' test_histogram:test_parts
-fault 'histogram: bins of the next part' $k 's/hi = gpul__hist_before(/hi = (/' test_histogram:test_parts
-fault 'histogram: elements at the ends left out' $k 's/ends = v.n - body;/ends = v.n - body - 1;/' test_histogram:test_shapes
-fault 'histogram: the last bin left open' $k 's/32 \* k - 1 : 32 \* k) \* step/32 * k : 32 * k) * step/' test_histogram:test_parts
-fault 'histogram: runs that begin in the middle of a lane' $k 's/end - uint32_t(j));/end);/' test_histogram:test_runs
-fault 'histogram: a slot that takes every bin' $k 's/owner == uint32_t(kNone) || owner == bin) {/true) {/' test_histogram:test_beyond
-fault 'histogram: bytes of a bin that add only once' $k 's/lane + d < 32 \&\& other == bin/lane + d < 31 \&\& other == bin/' test_histogram:test_shapes
-fault 'histogram: rows of a view that run on' $k 's/v->shift\[d\] = bits - 1;/v->shift[d] = bits;/' test_histogram:test_shapes
-fault 'histogram: weights outside that set the scale' $k 's/if (bin < 0) continue;/if (bin < 0 \&\& step != gpul__hist_largest) continue;/' test_histogram:test_weights_outside
-fault 'histogram: a plan that needs too much shared memory' $k 's/machine->shared_optin, 49152) \/ 4 - 4;/machine->shared_optin, 49152) \/ 4 + 256;/' test_histogram:test_plans
-fault 'histogram: f64 counts taken for 4 bytes' $k 's/v->wide = p->counts_dtype != GPUL_I32;/v->wide = p->counts_dtype == GPUL_I64;/' test_histogram:test_no_elements
-plant past test_elementwise expression 'i < (n)' 'i <= (n)'
+plant histogram-zeros-barrier test_histogram:test_shapes without
+plant histogram-turns-left test_histogram:test_shapes without
+plant histogram-doubt-not-asked test_histogram:test_parts instead 'return;'
+plant histogram-part test_histogram:test_parts instead 'hi = gpul__hist_edge<Real>(v.rule, double(first + width));'
+plant histogram-ends-left-out test_histogram:test_shapes expression 'v.n - body' 'v.n - body - 1'
+plant histogram-last-bin-open test_histogram:test_parts expression '32 * k - 1' '32 * k'
+plant histogram-run-in-lane test_histogram:test_runs expression 'end - uint32_t(j)' 'end'
+plant histogram-slot-takes-all test_histogram:test_beyond expression 'owner == uint32_t(kNone) || owner == bin' 'true'
+plant histogram-bytes-add-once test_histogram:test_shapes expression 'lane + d < 32' 'lane + d < 31'
+plant histogram-rows-run-on test_histogram:test_shapes expression 'bits - 1' 'bits'
+plant histogram-weights-outside test_histogram:test_weights_outside expression 'bin < 0' 'bin < 0 && step != gpul__hist_largest'
+plant histogram-shared test_histogram:test_plans expression 'gpul__hist_most(machine->shared_optin, 49152) / 4 - 4' 'gpul__hist_most(machine->shared_optin, 49152) / 4 + 256'
+plant histogram-counts-of-f64 test_histogram:test_no_elements expression 'p->counts_dtype != GPUL_I32' 'p->counts_dtype == GPUL_I64'
+plant reduce-second-is-last test_reduce:test_same_bits expression 'before == blocks - 1' 'before == 1'
+plant reduce-counters-left test_reduce:test_same_bits without
+plant reduce-warps-meet test_reduce:test_same_bits expression 'warps > 1' 'warps > 8'
+plant reduce-totals-meet test_reduce:test_same_bits without
+plant reduce-block-tiles test_gemv:test_narrow without
+plant reduce-flight-twice test_reduce:test_accuracy without
+plant reduce-shared test_reduce:test_plans without
+plant reduce-short-outputs test_reduce:test_same_bits without
+plant reduce-halves-overwritten test_reduce:test_same_bits expression 'kC * pitch' '0'
+plant reduce-depth-level test_reduce:test_same_bits expression '1' '2'
+plant reduce-divergent-barrier test_reduce:test_same_bits instead 'if ((part & (2 * d - 1)) != 0) { __syncthreads(); continue; }'
+plant reduce-depth-barrier test_reduce:test_same_bits without
+plant reduce-slots-side test_reduce:test_same_bits expression '1' '2'
+plant reduce-slots-level test_reduce:test_same_bits expression 'levels' '0'
+plant reduce-passes-share test_reduce:test_shapes expression 'int(blockDim.x)' '0'
+plant reduce-parts-share test_reduce:test_same_bits expression 'int64_t(share.part)' '0'
+plant min-loses-nan test_reduce:test_values expression 'gpul__is_nan(a)' 'false'
+plant argmin-later test_reduce:test_numpy expression 'same & before' 'false'
+plant var-count test_reduce:test_numpy expression 'count < int(kN) ? count : int(kN)' 'int(kN)'
+plant gemv-beta-zero test_gemv expression 'beta == T(0)' 'false'
+plant fetch-not-shifted test_reduce:test_same_bits instead 'return low;'
+plant fetch-edge test_reduce:test_accuracy expression 'base + (shift ? 32 : 16) > extent.end' 'false'
+plant elementwise-head test_elementwise:test_offsets expression 'first < 0 ? 0 : first' 'first < 0 ? stop : first'
+plant elementwise-stage-barrier test_elementwise without
+plant elementwise-tile-height test_elementwise expression 'along_x ? high : high * kItems' 'high'
+plant elementwise-await test_elementwise:test_sizes without
+plant var-sums-kept test_reduce:test_model_long without
+plant elementwise-wide-rows test_elementwise:test_shapes expression 'along_x ? wide * kItems : wide' 'wide'
+plant elementwise-staged-rows test_elementwise:test_shapes expression '(outer + 1) * shape' 'v.plan.rows'
+plant elementwise-plan-tiles test_elementwise:test_plans expression 'plan->rows' '(plan->rows - 1)'
+plant elementwise-plan-head test_elementwise:test_plans expression 'head < p->n ? head : p->n' 'head'
+plant past test_histogram:test_weight_layouts expression 'i < (n)' 'i <= (n)'
 plant wrong-stream test_streams instead 'config.stream = 0;'
 plant counters-not-zeroed test_streams instead 'e = cudaSuccess;'
 plant scratch-leaked test_faults instead 'return status;'
@@ -275,8 +285,6 @@ plant matmul-slice-barrier test_matmul without
 plant pending-error-swallowed test_errors instead '(void)cudaGetLastError(); return GPUL_OK;'
 plant device-not-restored test_arrays instead 'return status;'
 plant too-early test_copies instead 'status = GPUL_OK;'
-
-k=gpulite_kernels.cu
 
 } # all_faults
 

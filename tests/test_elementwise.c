@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * gpul_vecadd and gpul_vecmul: every dtype, size, layout and broadcast, against plain C. */
+#define GPULITE__KERNELS /* the plans, which are private */
 #include "check.h"
 
 typedef gpul_status (*operation)(gpul_array *, const gpul_array *, const gpul_array *, gpul_stream);
@@ -87,6 +88,12 @@ static void test_shapes(void) { /* random shapes, layouts and broadcasts */
         box out, a, b;
         for (int i = 0; i < ndim; i++)
             shape[i] = rng_below(12) == 0 ? 0 : 1 + rng_below(ndim == 1 ? 300 : ndim == 2 ? 40 : 9);
+        /* more than a tile: wide rows, and several tiles to turn with more behind them */
+        if (ndim == 2 && k % 5 == 0) shape[0] = 1 + rng_below(3), shape[1] = 2000 + rng_below(4000);
+        if (ndim == 3 && k % 5 == 0) {
+            const int few = (int)rng_below(2);
+            for (int i = 0; i < 3; i++) shape[i] = i == few ? 2 + rng_below(2) : 33 + rng_below(60);
+        }
         na = rng_below(3) == 0 ? (int)rng_below(ndim + 1) : ndim;
         nb = rng_below(3) == 0 ? (int)rng_below(ndim + 1) : ndim;
         for (int i = 0; i < na; i++) sa[i] = rng_below(4) == 0 ? 1 : shape[ndim - na + i];
@@ -370,9 +377,120 @@ static void test_large(void) {
     free(y);
 }
 
+/* Of random problems, with no kernel: a plan fits the GPU, its tiles or accesses have every element once, and it claims no
+ * order and no alignment that is not there. */
+static void test_plans(void) {
+    static const int32_t sizes[4] = {1, 2, 4, 8};
+    long dense = 0, staged = 0, tiled = 0, refused = 0;
+    for (long k = 0; k < 400000; k++) {
+        gpul__elementwise_op op;
+        gpul__elementwise_problem p, before;
+        gpul__elementwise_plan plan, again;
+        int32_t largest = 0, status, last, next;
+        int64_t rows = 1, most = rng_below((int64_t)1 << rng_below(k % 5 ? 12 : 20));
+        int good, i, d;
+        memset(&op, 0, sizeof op);
+        memset(&p, 0, sizeof p);
+        op.out_bytes = sizes[rng_below(4)];
+        for (i = 0; i < 3; i++) op.in_bytes[i] = rng_below(4) ? (k % 2 ? op.out_bytes : sizes[rng_below(4)]) : 0;
+        for (i = 0; i < 4; i++) {
+            const int32_t size = i ? op.in_bytes[i - 1] : op.out_bytes;
+            if (size > largest) largest = size;
+        }
+        p.ndim = rng_below(3) ? 1 + (int32_t)rng_below(4) : 1;
+        p.n = 1;
+        if (most > 2000 && p.ndim > 2) most = 2000; /* 2^46 elements at most */
+        for (d = 0; d < p.ndim; d++) p.n *= p.shape[d] = 1 + rng_below(d == p.ndim - 1 ? 4 * most + 2 : most + 2);
+        for (i = 0; i < 4; i++) { /* in some order of the dimensions, with or without gaps, or broadcast */
+            int32_t order[GPUL_MAX_DIMS];
+            int64_t step = rng_below(4) ? 1 : 1 + rng_below(3);
+            for (d = 0; d < p.ndim; d++) order[d] = d;
+            for (d = p.ndim - 1; d > 0 && i && rng_below(2); d--) {
+                const int32_t with = (int32_t)rng_below(d + 1), o = order[d];
+                order[d] = order[with];
+                order[with] = o;
+            }
+            for (d = p.ndim - 1; d >= 0; d--) {
+                p.strides[i][order[d]] = step;
+                step = step * p.shape[order[d]] + (rng_below(4) ? 0 : rng_below(9));
+            }
+            if (i && rng_below(5) == 0) p.strides[i][rng_below(p.ndim)] = 0;
+        }
+        p.out = (void *)(uintptr_t)(4096 + (rng_below(2) ? 0 : op.out_bytes * rng_below(33)));
+        for (i = 0; i < 3; i++)
+            if (op.in_bytes[i] && rng_below(6))
+                p.in[i] = (const void *)(uintptr_t)(8192 + (rng_below(2) ? 0 : op.in_bytes[i] * rng_below(33)));
+        before = p;
+        memset(&plan, 0xaa, sizeof plan);
+        memset(&again, 0x55, sizeof again);
+        status = gpul__plan_elementwise(&plan, &p, &op);
+        good = gpul__plan_elementwise(&again, &before, &op) == status && memcmp(&plan, &again, sizeof plan) == 0 &&
+               memcmp(&p, &before, sizeof p) == 0;
+        if (status != 0) {
+            good = good && plan.blocks > INT32_MAX;
+            refused++;
+        } else good = good && plan.blocks >= 1 && plan.blocks <= INT32_MAX;
+        good = good && plan.shared_bytes >= 0 && plan.shared_bytes <= 49152;
+        last = p.ndim - 1;
+        next = last - 1;
+        if (plan.dense) {
+            const int64_t packs = (p.n - plan.head + plan.items - 1) / plan.items + (plan.head > 0);
+            dense++;
+            good = good && p.ndim == 1 && p.strides[0][0] == 1 && plan.items == 16 / largest && plan.head >= 0 &&
+                   plan.head <= p.n && plan.head < 16 && plan.shared_bytes == 0;
+            good = good && plan.blocks * 256 >= packs && (plan.blocks - 1) * 256 < packs;
+            for (i = 0; i < 4 && plan.head < p.n; i++) { /* after the head, every access is aligned */
+                const uintptr_t size = (uintptr_t)(i ? op.in_bytes[i - 1] : op.out_bytes);
+                const uintptr_t at = (uintptr_t)(i ? p.in[i - 1] : p.out);
+                if (size == 0 || at == 0 || p.strides[i][0] == 0) continue;
+                good = good && p.strides[i][0] == 1 &&
+                       (at + (uintptr_t)plan.head * size) % ((uintptr_t)plan.items * size) == 0;
+            }
+        } else {
+            const int32_t x = plan.threads_x;
+            int64_t wide, tall, of;
+            good = good && x >= 1 && x <= 256 && (x & (x - 1)) == 0;
+            for (d = 0; d < last; d++) rows *= p.shape[d];
+            wide = plan.along_x ? (int64_t)x * plan.items : x;
+            tall = x > 0 ? (plan.along_x ? 256 / x : (int64_t)(256 / x) * plan.items) : 1;
+            of = plan.staged ? p.shape[next < 0 ? 0 : next] : rows;
+            good = good && plan.rows == rows && plan.items == (largest <= 2 ? 16 : 8);
+            good = good && plan.tiles_x * wide >= p.shape[last] && (plan.tiles_x - 1) * wide < p.shape[last];
+            good = good && plan.tiles_y * tall >= of && (plan.tiles_y - 1) * tall < of;
+            good = good && plan.blocks == plan.tiles_x * plan.tiles_y * (plan.staged ? rows / of : 1);
+            if (plan.staged) {
+                int64_t bytes = 0;
+                staged++;
+                good = good && next >= 0 && plan.staged != 7 && !plan.along_x;
+                for (i = 0; i < 3; i++) /* a tile of the input, whose columns are odd words apart */
+                    if (plan.staged >> i & 1) {
+                        good = good && op.in_bytes[i] && p.in[i] && p.strides[1 + i][next < 0 ? 0 : next] == 1 &&
+                               p.strides[1 + i][last] > 1;
+                        bytes += wide * (tall + (op.in_bytes[i] < 4 ? 4 / op.in_bytes[i] : 1)) * op.in_bytes[i];
+                    }
+                good = good && plan.shared_bytes == bytes;
+            } else {
+                tiled++;
+                good = good && plan.shared_bytes == 0;
+            }
+        }
+        if (!good)
+            FAIL(
+                "plan %ld: %d dimensions, %lld x .. x %lld, sizes %d <- %d %d %d: status %d, dense %d, %d items, head %d, "
+                "%d threads, staged %d, %lld x %lld tiles, %lld blocks, %lld bytes",
+                k, (int)p.ndim, (long long)p.shape[0], (long long)p.shape[last], (int)op.out_bytes, (int)op.in_bytes[0],
+                (int)op.in_bytes[1], (int)op.in_bytes[2], (int)status, (int)plan.dense, (int)plan.items, (int)plan.head,
+                (int)plan.threads_x, (int)plan.staged, (long long)plan.tiles_x, (long long)plan.tiles_y,
+                (long long)plan.blocks, (long long)plan.shared_bytes);
+        if (check_failed > 20) return;
+    }
+    CHECK(dense > 1000 && staged > 1000 && tiled > 1000 && refused > 10);
+}
+
 int main(void) {
     check_begin("elementwise");
     RUN(test_sizes);
+    RUN(test_plans);
     RUN(test_offsets);
     RUN(test_shapes);
     RUN(test_layout_pairs);

@@ -240,6 +240,15 @@ static void test_model_long(void) { /* more than 256 groups, and longer units */
         CHECK_OK(gpul_copy_to_host(&got, &out, NULL));
         CHECK_NEAR(got, model(12, host, host, m, 8), 0);
     }
+    { /* a lane's elements in more than one set of moments */
+        double mean = 0, squares = 0;
+        for (int64_t i = 0; i < n; i++) mean += host[i];
+        mean /= (double)n;
+        for (int64_t i = 0; i < n; i++) squares += (host[i] - mean) * (host[i] - mean);
+        CHECK_OK(gpul_reduce(&out, &x, GPUL_VAR, GPUL_ALL_AXES, NULL));
+        CHECK_OK(gpul_copy_to_host(&got, &out, NULL));
+        CHECK_NEAR(got, squares / (double)n, squares / (double)n * 1e-9);
+    }
     CHECK_OK(gpul_free(&x));
     CHECK_OK(gpul_free(&out));
     free(host);
