@@ -2231,8 +2231,8 @@ template <typename T> struct gpul__dot : gpul__reduction<gpul__dot<T>, T, double
 /* Variance in one pass: the number of elements, their mean about the array's first element, and the sum of squared
  * distances from that mean, joined by Chan, Golub and LeVeque's formula (Updating formulae and a pairwise algorithm for
  * computing sample variances, 1979). A lane takes eight vectors at a time, about the mean of those before, or between the
- * first two elements: whatever element comes first, what is subtracted in the end is no larger than a few times what is left. Integers
- * are taken as their exact differences from the first element. */
+ * first two elements: whatever element comes first, what is subtracted in the end is no larger than a few times what is
+ * left. Integers are taken as their exact differences from the first element. */
 struct gpul__moments {
     double count, mean, squares;
 };
@@ -2288,7 +2288,7 @@ template <typename T> struct gpul__var : gpul__reduction<gpul__var<T>, T, gpul__
         enum { kN = 16 / sizeof(T), kEight = 8 * kN };
         double d[kN];
         GPUL__UNROLL
-        for (int k = 0; k < kN; ++k) d[k] = gpul__difference(x[k < count ? k : 0], first);
+        for (int k = 0; k < kN; ++k) d[k] = gpul__difference(x[k < count ? k : 0], first); /* fault: var-int64 */
         if (lane.vectors == 0) { /* nothing before: between the first two */
             lane.pivot = __dmul_rn(0.5, __dadd_rn(d[0], d[1]));
         } else if (lane.vectors % 8 == 0) { /* joined, as in gpul__join: eight more vectors */

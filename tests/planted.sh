@@ -271,6 +271,7 @@ plant elementwise-head test_elementwise:test_offsets expression 'first < 0 ? 0 :
 plant elementwise-stage-barrier test_elementwise without
 plant elementwise-tile-height test_elementwise expression 'along_x ? high : high * kItems' 'high'
 plant elementwise-await test_elementwise:test_sizes without
+plant var-int64 test_reduce:test_variance expression 'gpul__difference(x[k < count ? k : 0], first)' 'double(x[k < count ? k : 0]) - double(first)'
 plant var-sums-kept test_reduce:test_model_long without
 plant elementwise-wide-rows test_elementwise:test_shapes expression 'along_x ? wide * kItems : wide' 'wide'
 plant elementwise-staged-rows test_elementwise:test_shapes expression '(outer + 1) * shape' 'v.plan.rows'

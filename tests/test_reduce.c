@@ -915,6 +915,56 @@ static void test_large(void) {
     free(x);
 }
 
+/* Variances of integers that a double does not hold, of opposite ends of int64, of one far value, of equal values: of all
+ * elements, of rows and of columns, against differences in long double. */
+static void test_variance(void) {
+    for (int k = 0; k < 48; k++) {
+        const int kind = k % 4, whole = k / 4 % 2, columns = k / 8 % 2;
+        const int64_t n = 2 + rng_below(k < 24 ? 60 : 5000), others = 1 + rng_below(40);
+        const gpul_dtype t = whole ? GPUL_I64 : GPUL_F64;
+        const gpul_shape shape = columns ? gpul_2d(n, others) : gpul_2d(others, n);
+        int64_t *const x = (int64_t *)malloc((size_t)(n * others) * 8);
+        double *const f = (double *)malloc((size_t)(n * others) * 8), *const got = (double *)malloc((size_t)others * 8);
+        gpul_array a = GPUL_ZERO, out = GPUL_ZERO;
+        for (int64_t i = 0; i < n * others; i++) {
+            const int64_t small = rng_below(200) - 100;
+            x[i] = kind == 0   ? ((int64_t)1 << 62) + small
+                   : kind == 1 ? (rng_below(2) ? INT64_MAX : INT64_MIN)
+                   : kind == 2 ? (rng_below(n) ? small : 1000000000 + small)
+                               : (int64_t)1 << 62;
+            f[i] = kind == 0 ? 1e9 + (double)small : (double)x[i];
+            if (!whole && kind == 3) f[i] = 0.1;
+        }
+        CHECK_OK(gpul_to_device(&a, whole ? (void *)x : (void *)f, t, shape, NULL));
+        CHECK_OK(gpul_device_array(&out, GPUL_F64, gpul_1d(others), NULL));
+        CHECK_OK(gpul_reduce(&out, &a, GPUL_VAR, columns ? 0 : 1, NULL));
+        CHECK_OK(gpul_copy_to_host(got, &out, NULL));
+        for (int64_t o = 0; o < others; o++) {
+            long double mean = 0, s = 0;
+            for (int pass = 0; pass < 2; pass++) {
+                for (int64_t i = 0; i < n; i++) {
+                    const int64_t at = columns ? i * others + o : o * n + i;
+                    const int64_t first = columns ? o : o * n; /* what no rounding hurts */
+                    const long double v =
+                        whole ? (long double)x[at] - (long double)x[first] : (long double)f[at] - (long double)f[first];
+                    if (pass == 0) mean += v / (long double)n;
+                    else s += (v - mean) * (v - mean);
+                }
+            }
+            s /= (long double)n;
+            if (kind == 3) CHECK(got[o] == 0);
+            else if (fabsl((long double)got[o] - s) > s * 0x1p-42L)
+                FAIL("%s, kind %d, %lld elements by %s: %.17g, not %.17Lg", gpul_dtype_name(t), kind, (long long)n,
+                     columns ? "columns" : "rows", got[o], s);
+        }
+        CHECK_OK(gpul_free(&a));
+        CHECK_OK(gpul_free(&out));
+        free(x);
+        free(f);
+        free(got);
+    }
+}
+
 /* Of random problems on random machines, with no kernel: a plan is a pure function, fits the GPU, has the promised tree,
  * gives each output and each tile to one block, and claims no alignment that is not there. */
 static void test_plans(void) {
@@ -1049,6 +1099,7 @@ int main(int argc, char **argv) {
     RUN(test_numpy);
     RUN(test_recorded);
     RUN(test_plans);
+    RUN(test_variance);
     RUN(test_model_sizes);
     RUN(test_model_long);
     RUN(test_axes);
