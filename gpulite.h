@@ -678,8 +678,9 @@ typedef struct gpul_histogram_options {
 /* With f32 or f64 weights counts is f64 and holds the sum of the weights of each bin, summed exactly in fixed point
  * relative to W, the largest finite |weight| of an element that is in a bin, and rounded once: the same bits on every
  * run, |error| <= 2^-53 |sum| + 2^-80 n W. Explicit edges and such sums take scratch memory, 8 and 20 bytes a bin.
- * Errors: gpul_histogram's; ARGUMENT: no options, a range that is none, a field that is set where `range` does not use it, edges that are NULL, NaN or decrease, x whose
- * own range is not finite, GPUL_RANGE_AUTO in a capture; SHAPE: n_edges or the shape of weights; OUT_OF_MEMORY. */
+ * Errors: gpul_histogram's; ARGUMENT: no options, a range that is none, a field that is set where `range` does not use
+ * it, edges that are NULL, NaN or decrease, x whose own range is not finite, GPUL_RANGE_AUTO in a capture; SHAPE:
+ * n_edges or the shape of weights; OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_histogram_ex(gpul_array *counts, const gpul_array *x, const gpul_histogram_options *options,
                                        gpul_stream stream);
 
@@ -861,8 +862,8 @@ extern "C" {
  * errors; a launcher (in the .cu) only picks a kernel and launches it, and returns a cudaError_t as int.
  * ------------------------------------------------------------------------------------------------------------------ */
 
-/* What a plan may depend on besides the problem: numbers of the device. A plan is a pure function of both, so that it can
- * be tested with no kernel and no GPU. */
+/* What a plan may depend on besides the problem: numbers of the device. A plan is a pure function of both, so that it
+ * can be tested with no kernel and no GPU. */
 typedef struct gpul__machine {
     int32_t device, sms;
     int64_t shared_optin; /* most dynamic shared memory of a block, in bytes */
@@ -942,16 +943,16 @@ typedef struct gpul__reducer {
     int32_t outputs_at_once; /* that a warp of the rows kernel may take */
 } gpul__reducer;
 
-/* Device memory for what passes between blocks, one workspace for each of the first streams to reduce on a device, where
- * no other stream's kernels write. Its counters are zero whenever no kernel uses it. Who owns each is known beside them,
- * in gpulite_kernels.cu, whatever the number of copies of the implementation. */
+/* Device memory for what passes between blocks, one workspace for each of the first streams to reduce on a device,
+ * where no other stream's kernels write. Its counters are zero whenever no kernel uses it. Who owns each is known
+ * beside them, in gpulite_kernels.cu, whatever the number of copies of the implementation. */
 #define GPUL__WORKSPACES 16
 typedef struct gpul__workspace {
     uint32_t counters[2048];
     double partials[32768];
 } gpul__workspace;
 
-enum { /* elementwise operations; COPY goes by element size (1, 2, 4, 8) in place of the dtype, and fills from a scalar */
+enum { /* elementwise operations; COPY goes by element size (1, 2, 4, 8), not by dtype, and fills from a scalar */
        GPUL__ADD = 1,
        GPUL__MUL = 2,
        GPUL__COPY = 3
@@ -3681,7 +3682,8 @@ static int32_t gpul__are_vectors(const gpul_array *out, gpul_dtype out_dtype, co
     return 1;
 }
 
-/* All checks, and out and the inputs as args of out's dimensions. An input of dtype 0: two inputs, and one dtype for all. */
+/* All checks, and out and the inputs as args of out's dimensions. An input of dtype 0: two inputs, and one dtype for
+ * all. */
 static gpul_status gpul__broadcast(const char *function, const char *const *names, gpul__elementwise_problem *args,
                                    const gpul_array *out, gpul_dtype out_dtype, const gpul__input_value *in,
                                    int32_t n_in) {

@@ -19,7 +19,8 @@
  *     5 matmul      matmul, gemm                                f32 f64 f16 bf16
  *
  * This file is two things, stb-style. First come the engines, templates that move the data of an operation; then the
- * prebuilt operations, which are instances of them. For operations of your own, include the engines alone in a .cu file:
+ * prebuilt operations, which are instances of them. For operations of your own, include the engines alone in a .cu
+ * file:
  *
  *     #define GPULITE_ENGINES_ONLY        // leave it out, and this file carries the prebuilt operations too
  *     #include "gpulite_kernels.cu"
@@ -60,8 +61,8 @@ namespace { /* nothing here is for the linker, member functions of templates inc
 #define GPUL__UNROLL_NOT _Pragma("unroll 1")
 #endif
 
-/* Lets a kernel's blocks have that much dynamic shared memory, for launches to come: 48 KB need no leave. An error, where
- * the device has less, is the answer alone and not left behind. */
+/* Lets a kernel's blocks have that much dynamic shared memory, for launches to come: 48 KB need no leave. An error,
+ * where the device has less, is the answer alone and not left behind. */
 template <typename Kernel> static inline cudaError_t gpul__allow_shared(Kernel kernel, size_t bytes) {
     if (bytes <= 49152) return cudaSuccess;
     const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes));
@@ -69,9 +70,10 @@ template <typename Kernel> static inline cudaError_t gpul__allow_shared(Kernel k
     return e;
 }
 
-/* A kernel whose every thread calls gpul__await before it touches memory may be launched before the kernel that is ahead of
- * it in its stream has ended ("programmatic dependent launch", compute capability 9.0). It waits there until everything
- * ahead is done and its writes are seen, so the stream's order holds as ever; what it saves is the launch itself. */
+/* A kernel whose every thread calls gpul__await before it touches memory may be launched before the kernel that is
+ * ahead of it in its stream has ended ("programmatic dependent launch", compute capability 9.0). It waits there until
+ * everything ahead is done and its writes are seen, so the stream's order holds as ever; what it saves is the launch
+ * itself. */
 static __device__ __forceinline__ void gpul__await() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -393,8 +395,8 @@ template <int N> struct gpul__gather_of<gpul__none, N> {
 };
 
 /* 16 bytes of neighbouring elements that may begin anywhere. First they are asked for: the one or two aligned accesses
- * that hold them, without a branch, so that several can be on their way. Then they are put together; at the edges of the
- * operand, where such accesses would leave it, they are read again one by one. */
+ * that hold them, without a branch, so that several can be on their way. Then they are put together; at the edges of
+ * the operand, where such accesses would leave it, they are read again one by one. */
 template <typename T, int N> struct gpul__fetch {
     gpul__pack<T, N> low, high;
     uint32_t shift; /* bytes of `low` that come before the first */
@@ -746,8 +748,8 @@ template <> struct gpul__input<gpul__none> { typedef gpul__none Element; };
  * tile_rows rows, which each lane folds in order; a block tile has eight warp tiles. Lanes are combined as adjacent
  * pairs, pairs of pairs and so on, and so are the warp tiles of a block tile. The block tiles' results are folded into
  * 256 slots (q, q + 256, ...), which are combined in the same way. What is not there counts as identity. The warp tiles
- * of a block tile have its rows by turns, so that eight warps read one stretch of memory; where there is one block tile,
- * each has its rows side by side.
+ * of a block tile have its rows by turns, so that eight warps read one stretch of memory; where there is one block
+ * tile, each has its rows side by side.
  *
  *     element 0      kN              32 kN                         result
  *             [vector][vector]..[vector] row 0, warp tile 0          |
@@ -783,8 +785,8 @@ template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct 
     __device__ __forceinline__ A finish(A lane, int64_t, int) const { return lane; }
 };
 
-/* Of a thread of the columns kernel: how many columns it takes, of 16 bytes at most; how many lanes of a warp tile it may
- * have; and how many of their vectors are on their way at once. */
+/* Of a thread of the columns kernel: how many columns it takes, of 16 bytes at most; how many lanes of a warp tile it
+ * may have; and how many of their vectors are on their way at once. */
 template <typename T> struct gpul__columns {
     enum { kN = 16 / int(sizeof(T)), value = int(kN) < 4 ? int(kN) : 4 };
     enum { kLanes = sizeof(T) == 8 || sizeof(T) == 1 ? 4 : 2, kAtOnce = kN >= 8 ? 1 : int(kLanes) };
@@ -966,8 +968,8 @@ static __device__ __forceinline__ gpul__pack<T, N> gpul__reduce_gather(const gpu
     }
     return pack;
 }
-/* What is left of a warp tile's vectors from element `at` on: those that are not aligned, kFew rows at a time, a last one
- * that is not whole, and elements that do not lie side by side. Out of line, so that its registers are its own. */
+/* What is left of a warp tile's vectors from element `at` on: those that are not aligned, kFew rows at a time, a last
+ * one that is not whole, and elements that do not lie side by side. Out of line, so that its registers are its own. */
 template <int kO, typename Op> struct gpul__reduce_lanes { typename Op::Lane lane[kO]; };
 template <int kO, typename Op>
 static __device__ __noinline__ gpul__reduce_lanes<kO, Op>
@@ -1098,8 +1100,8 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
 }
 
 /* plan.warps warps take the warp tiles of kO neighbouring outputs; blocks of eight warps take a block tile at a time,
- * plan.splits of them sharing the block tiles of their outputs. Nothing waits for anything until a block's tiles are all
- * done. */
+ * plan.splits of them sharing the block tiles of their outputs. Nothing waits for anything until a block's tiles are
+ * all done. */
 template <typename Op, int kO>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
     gpul__reduce_rows(const __grid_constant__ gpul__reduce_view<Op> v) {
@@ -1135,8 +1137,8 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
     }
     if (warps > 1) __syncthreads(); /* fault: reduce-warps-meet */
     else __syncwarp();
-    /* Lanes of warp o now have output o of each set, or of the only set its block tiles. With one warp to an output each
-     * has its own. */
+    /* Lanes of warp o now have output o of each set, or of the only set its block tiles. With one warp to an output
+     * each has its own. */
     const int o = warps == 1 ? lane : warp, set = warps == 1 ? warp : sets == 1 ? 0 : lane;
     const int64_t output = first + int64_t(set) * kO + o;
     const bool has = o < kO && output < outputs && (warps == 1 || lane < (sets == 1 ? to - from : sets));
@@ -1376,8 +1378,8 @@ static __device__ __forceinline__ void gpul__reduce_carry(const Op &op, typename
     for (int c = 0; c < kC; ++c) halves[c * pitch] = acc[c];
 }
 
-/* The tree over the first `count` rows of threads, a power of two, through shared memory: kC results for each thread; the
- * first row gets the results. Called by all threads. */
+/* The tree over the first `count` rows of threads, a power of two, through shared memory: kC results for each thread;
+ * the first row gets the results. Called by all threads. */
 template <int kC, typename Op>
 static __device__ __forceinline__ void gpul__reduce_depth(const Op &op, typename Op::Acc (&acc)[kC],
                                                           typename Op::Acc *shared, int row, int width, int count) {
@@ -1475,8 +1477,8 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
     }
 }
 
-/* The tree over `count` of the slots, from slot `from` on: `leaves` partial results, leaf i in slot i modulo `slots`. It
- * is all that is left to do when it runs, so that several slots' results are on their way at once. */
+/* The tree over `count` of the slots, from slot `from` on: `leaves` partial results, leaf i in slot i modulo `slots`.
+ * It is all that is left to do when it runs, so that several slots' results are on their way at once. */
 template <int kC, typename Op>
 static __device__ __forceinline__ void
 gpul__reduce_slots(const gpul__reduce_view<Op> &v, const gpul__reduce_columns_of<typename Op::X, kC> &columns,
@@ -1527,9 +1529,9 @@ gpul__reduce_slots(const gpul__reduce_view<Op> &v, const gpul__reduce_columns_of
     }
 }
 
-/* A block has plan.width threads side by side with kC columns each, and plan.depth rows of threads along n: the lanes of
- * plan.tiles_at_once warp tiles. It takes plan.tiles such sets, one after the other, which make a block tile or a part of
- * one. */
+/* A block has plan.width threads side by side with kC columns each, and plan.depth rows of threads along n: the lanes
+ * of plan.tiles_at_once warp tiles. It takes plan.tiles such sets, one after the other, which make a block tile or a
+ * part of one. */
 template <typename Op>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
     gpul__reduce_columns(const __grid_constant__ gpul__reduce_view<Op> v) {
@@ -1596,8 +1598,8 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
 /* ---- launching ---- */
 
 template <bool kYes> struct gpul__bool {};
-/* The rows kernel that takes several outputs at once, and the kernels besides rows, where an operation has them. (Functions,
- * for members of templates would be symbols of the object file.) */
+/* The rows kernel that takes several outputs at once, and the kernels besides rows, where an operation has them.
+ * (Functions, for members of templates would be symbols of the object file.) */
 template <typename Op> static inline void (*gpul__reduce_together(gpul__bool<true>))(const gpul__reduce_view<Op>) {
     return gpul__reduce_rows<Op, Op::kTogether>;
 }
@@ -1688,15 +1690,12 @@ static constexpr gpul__reducer gpul__reducer_of(int32_t (*launch)(const gpul__re
  * GPUL_REDUCE(name, T, A, identity, map, combine, post, TX, x)
  *     at file scope; defines a function that C can call:
  *         gpul_status name(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
- *     map: of an element x of type TX, to the accumulator's type A; combine: of two accumulators a and b, associative and
- *     commutative up to rounding; post: of the last accumulator a, to out's type T; identity: combine(identity, a) is a.
- *     Axis, shapes, one launch, the same bits everywhere and errors are gpul_reduce's (an empty array gives
- *     post(identity)).
- *         GPUL_REDUCE(l2_norm, float, double, 0, double(x) * x, a + b, sqrt(a), float, x)
- *
- * T and TX are float, double, int32_t, int64_t, uint8_t, gpul_f16 and gpul_bf16 (which are floats in expressions); A is any
- * type that may be copied by its bytes. Write fmaf(a, b, c) where a multiply-add shall be fused: nvcc may fuse or not fuse
- * a * b + c as it likes, and then the bits depend on the compiler. */
+ *     map: of an element x of type TX, to the accumulator's type A; combine: of two accumulators a and b, associative
+ *     and commutative up to rounding; post: of the last accumulator a, to out's type T; identity:
+ *     combine(identity, a) is a.
+ * T and TX are float, double, int32_t, int64_t, uint8_t, gpul_f16 and gpul_bf16 (which are floats in expressions); A is
+ * any type that may be copied by its bytes. Write fmaf(a, b, c) where a multiply-add shall be fused: nvcc may fuse or
+ * not fuse a * b + c as it likes, and then the bits depend on the compiler. */
 
 #define GPUL__CONCAT_(a, b) a##b
 #define GPUL__CONCAT(a, b) GPUL__CONCAT_(a, b)
@@ -1801,15 +1800,16 @@ template <> __device__ __forceinline__ float gpul__widen<float, gpul_bf16>(gpul_
  * 1. Elementwise
  *
  * Bound by memory: 3 elements move per sum. The engine does the moving; an operation here says what happens to one
- * element. Operations of one type share a kernel, by a run-time flag. Copies and fills do not look into elements and go by
- * their size.
+ * element. Operations of one type share a kernel, by a run-time flag. Copies and fills do not look into elements and go
+ * by their size.
  * ------------------------------------------------------------------------------------------------------------------ */
 /* ---- plan ----
  *
  * Dense: one dimension, out without gaps, inputs without gaps or one element for all, and one number of elements after
  * which all of them stand at the boundary of an access. Otherwise rows of the innermost dimension are tiled: a thread's
- * items lie along a row where it is longer than a block's threads, else along the rows. An input whose elements lie side
- * by side along the next dimension, and not along the innermost, is transposed: it is staged, two of them at most. */
+ * items lie along a row where it is longer than a block's threads, else along the rows. An input whose elements lie
+ * side by side along the next dimension, and not along the innermost, is transposed: it is staged, two of them at
+ * most. */
 extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__elementwise_problem *p,
                                           const gpul__elementwise_op *op) {
     const int32_t last = p->ndim - 1;
@@ -1958,8 +1958,8 @@ static inline int32_t gpul__power_of_two(int64_t n, int32_t most) {
     return p;
 }
 
-/* The rows of a warp tile, which make the tree: eight at least, and more where there would be more than 384 block tiles;
- * from 512 rows on, 128 or more, with 32768 block tiles at most. */
+/* The rows of a warp tile, which make the tree: eight at least, and more where there would be more than 384 block
+ * tiles; from 512 rows on, 128 or more, with 32768 block tiles at most. */
 static inline int64_t gpul__tile_rows(int64_t n, int32_t row) {
     const int64_t rows = gpul_ceil_div(gpul_ceil_div(n, row), gpul__warps);
     const int64_t few = gpul_ceil_div(rows, 384), many = gpul_ceil_div(rows, 32768);
@@ -1972,15 +1972,16 @@ static inline bool gpul__multiples(int32_t ndim, const int64_t *shape, const int
     return true;
 }
 
-/* Rows, for outputs whose elements lie closer to each other than to those of the next output; short, if one warp tile has
- * all elements of an output, and these are few or outputs many; else columns.
+/* Rows, for outputs whose elements lie closer to each other than to those of the next output; short, if one warp tile
+ * has all elements of an output, and these are few or outputs many; else columns.
  *
  * Rows: eight warps take the warp tiles of an output, or fewer where it has fewer. A block has as many block tiles as
  * make one round of blocks, of 128 rows in all at most; where outputs alone fill the device twice, all of its own.
  *
- * Columns: 256 threads, along n those of a warp tile, or several side by side for a few columns. A thread has one lane of
- * a warp tile where a third of the device is all that several would fill, else several, and more in passes as long as the
- * device stays full. A block has a block tile, or a half, a quarter or an eighth of it, and is as wide as it can be. */
+ * Columns: 256 threads, along n those of a warp tile, or several side by side for a few columns. A thread has one lane
+ * of a warp tile where a third of the device is all that several would fill, else several, and more in passes as long
+ * as the device stays full. A block has a block tile, or a half, a quarter or an eighth of it, and is as wide as it can
+ * be. */
 extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__reduce_problem *p,
                                         const gpul__reducer *reducer, const gpul__machine *machine) {
     const int32_t vector = 16 / reducer->element_bytes, row = 32 * vector; /* elements */
@@ -2230,9 +2231,9 @@ template <typename T> struct gpul__dot : gpul__reduction<gpul__dot<T>, T, double
 
 /* Variance in one pass: the number of elements, their mean about the array's first element, and the sum of squared
  * distances from that mean, joined by Chan, Golub and LeVeque's formula (Updating formulae and a pairwise algorithm for
- * computing sample variances, 1979). A lane takes eight vectors at a time, about the mean of those before, or between the
- * first two elements: whatever element comes first, what is subtracted in the end is no larger than a few times what is
- * left. Integers are taken as their exact differences from the first element. */
+ * computing sample variances, 1979). A lane takes eight vectors at a time, about the mean of those before, or between
+ * the first two elements: whatever element comes first, what is subtracted in the end is no larger than a few times
+ * what is left. Integers are taken as their exact differences from the first element. */
 struct gpul__moments {
     double count, mean, squares;
 };
@@ -2511,10 +2512,11 @@ extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype)
 /* ---------------------------------------------------------------------------------------------------------------------
  * Histogram
  *
- * Idea. There are two ways to count. In shared memory: a block has a counter for each bin, counts a share of x, and adds
- * its counters to the result; of more bins than that, each block takes a part, and a few blocks read all of x. Beyond,
- * counts is incremented in global memory, runs of equal bins by one addition, and bins that occur often are collected in
- * a small table of each block. Bytes are counted by value, 256 counters whatever the bins, and go into bins at the end.
+ * Idea. There are two ways to count. In shared memory: a block has a counter for each bin, counts a share of x, and
+ * adds its counters to the result; of more bins than that, each block takes a part, and a few blocks read all of x.
+ * Beyond, counts is incremented in global memory, runs of equal bins by one addition, and bins that occur often are
+ * collected in a small table of each block. Bytes are counted by value, 256 counters whatever the bins, and go into
+ * bins at the end.
  *
  * The bin of an element is the one that numpy.histogram gives it, exactly. One fma in double makes a fixed-point number
  * of it: the bin, and how far x is from the edge below. Only if that is too close to tell, the edge is computed, as
@@ -2653,8 +2655,8 @@ static __device__ __forceinline__ uint64_t gpul__hist_place(const gpul__hist_rul
     const uint64_t middle = uint64_t(int64_t(magnitude) * 0x20000000 + 0x3800000010000000);
     return gpul__hist_place(r, gpul__bits<double>(middle | uint64_t(bits & 0x80000000u) << 32));
 }
-/* where the place is in doubt: is x below the edge below its place? (Edge `bins` may be off: both sides of it are in the
- * last bin.) */
+/* where the place is in doubt: is x below the edge below its place? (Edge `bins` may be off: both sides of it are in
+ * the last bin.) */
 template <typename Real>
 static __device__ __forceinline__ bool gpul__hist_below_edge(const gpul__hist_rule &r, Real x, uint64_t place,
                                                              int32_t fraction) {
@@ -2740,8 +2742,8 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS)
 
 /* A launch for the zeros alone would cost 1.3 us on an H200. So, of few bins, the first block that comes here sets
  * counts to zero while all count, and the others wait for it before they add to counts. Whoever waits, that block is
- * running. turns[0] counts blocks that came; turns[1] becomes 1 with the zeros, then counts blocks that saw it; the last
- * of them leaves both at zero. All threads; with a barrier. */
+ * running. turns[0] counts blocks that came; turns[1] becomes 1 with the zeros, then counts blocks that saw it; the
+ * last of them leaves both at zero. All threads; with a barrier. */
 static __device__ __forceinline__ void gpul__hist_zero_counts(const gpul__hist_view &v) {
     bool first = false;
     if (v.turns && threadIdx.x == 0) first = atomicAdd(v.turns, 1u) == 0;
@@ -2772,7 +2774,8 @@ static __device__ __forceinline__ void gpul__hist_await_zeros(const gpul__hist_v
 /* ---- walking over x ---- */
 
 /* A thread's vectors of 16 bytes, or as many elements where x is not dense (and not bytes), one
- * to a lane in turn so that lanes read neighbours. Four at a time, a grid apart, which are loaded before the last ones have been counted by all warps. */
+ * to a lane in turn so that lanes read neighbours. Four at a time, a grid apart, which are loaded before the last ones
+ * have been counted by all warps. */
 template <typename T> struct gpul__hist_word { typedef T type; };
 template <> struct gpul__hist_word<uint8_t> { typedef uint32_t type; };
 template <typename T> struct gpul__hist_batch {
@@ -2819,8 +2822,8 @@ template <typename T> struct gpul__hist_batch {
     }
 };
 
-/* All elements of this thread, from a batch that is loaded, into a counter: count() takes vectors, of whole warps; one()
- * takes an element, of those that are in no vector: at the ends, or all of them where there are no vectors. */
+/* All elements of this thread, from a batch that is loaded, into a counter: count() takes vectors, of whole warps;
+ * one() takes an element, of those that are in no vector: at the ends, or all of them where there are no vectors. */
 template <typename T, typename Counter>
 static __device__ __forceinline__ void gpul__hist_walk(const gpul__hist_view &v, gpul__hist_batch<T> &batch,
                                                        Counter &counter) {
@@ -2888,7 +2891,8 @@ template <int kStep> struct gpul__hist_tile {
     }
 };
 
-/* The counters of a block's part of the bins. Counter `width` of the last part has the elements that are equal to hi. */
+/* The counters of a block's part of the bins. Counter `width` of the last part has the elements that are equal to
+ * hi. */
 template <typename T> struct gpul__hist_part {
     typedef typename gpul__hist_type<T>::Real Real;
     enum { kTwoLoops = 1 };
@@ -2935,8 +2939,8 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     gpul__hist_zero_counts(v);
     gpul__hist_walk(v, batch, part);
     gpul__hist_await_zeros(v);
-    /* A warp adds a chunk at a time, whose counters beyond `width` are zero. Blocks begin at different chunks, so as not
-     * to meet. */
+    /* A warp adds a chunk at a time, whose counters beyond `width` are zero. Blocks begin at different chunks, so as
+     * not to meet. */
     const uint32_t lane = threadIdx.x % 32, turn = blockIdx.x % chunks;
     const int64_t step = v.counts_stride * (v.wide ? 8 : 4);
     for (uint32_t i = threadIdx.x / 32; i < chunks; i += GPUL__HIST_THREADS / 32) {
@@ -2959,8 +2963,8 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
 /* ---- beyond ---- */
 
 /* Bins are incremented in global memory. A run of equal bins in a warp, of kN neighbours in each lane, is one addition,
- * so that sorted data do not queue up at one address; neither do data of few values, for which each block has a table of
- * bins and counters in shared memory. A slot belongs to the first bin that comes to it. */
+ * so that sorted data do not queue up at one address; neither do data of few values, for which each block has a table
+ * of bins and counters in shared memory. A slot belongs to the first bin that comes to it. */
 template <typename T> struct gpul__hist_beyond {
     typedef typename gpul__hist_type<T>::Real Real;
     enum { kTwoLoops = 0, kNone = -1 }; /* none: in place of a bin, as uint32_t */
@@ -3135,8 +3139,8 @@ static __device__ __forceinline__ void gpul__hist_add_weight(const gpul__hist_vi
     if (high) atomicAdd(v.high + bin, high);
 }
 
-/* The steps over weights: integers are added at once; of floats first the largest finite |w| of the elements that are in
- * a bin is found (the bits of non-negative doubles are ordered as the doubles are), then they are added. */
+/* The steps over weights: integers are added at once; of floats first the largest finite |w| of the elements that are
+ * in a bin is found (the bits of non-negative doubles are ordered as the doubles are), then they are added. */
 enum { gpul__hist_integers = 0, gpul__hist_largest = 1, gpul__hist_floats = 2 };
 static __global__ void __launch_bounds__(512)
     gpul__hist_weigh(const __grid_constant__ gpul__hist_view v, int32_t step) {
@@ -3263,10 +3267,10 @@ static inline int64_t gpul__hist_least(int64_t a, int64_t b) { return a < b ? a 
 static inline int64_t gpul__hist_most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Shared memory pays when a block counts more elements than it has counters to clear and to add up, and a few parts,
- * each of which reads x, while that is less than what additions to global memory take. Few elements a bin are counted in
- * two parts even if one would do: half as many blocks then add to each bin, and those additions are most of the time.
- * Blocks are as many as there are multiprocessors, fewer where each would get few elements, more where a counter could
- * overflow. */
+ * each of which reads x, while that is less than what additions to global memory take. Few elements a bin are counted
+ * in two parts even if one would do: half as many blocks then add to each bin, and those additions are most of the
+ * time. Blocks are as many as there are multiprocessors, fewer where each would get few elements, more where a counter
+ * could overflow. */
 extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__histogram_problem *p,
                                         const gpul__machine *machine) {
     const int64_t n = p->n, bins = p->bins, sms = gpul__hist_most(machine->sms, 1);
