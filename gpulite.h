@@ -1700,23 +1700,6 @@ static gpul_status gpul__make_pool(const char *function, cudaMemPool_t *out, int
     return status;
 }
 
-/* What tells a stream from every other of the program's life: CUDA's handles come again after a stream is destroyed,
- * its numbers do not. 0 where CUDA has no such number. */
-static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
-    *key = 0;
-#if CUDART_VERSION >= 12000
-    {
-        unsigned long long id = 0;
-        const cudaError_t e = cudaStreamGetId(stream, &id);
-        if (e == cudaSuccess) *key = (int64_t)(id % INT64_MAX) + 1;
-        return e;
-    }
-#else
-    (void)stream;
-    return cudaSuccess;
-#endif
-}
-
 /* Streams that gpul_stream_create made and gpul_stream_destroy has not ended, each with a number that no other has:
  * CUDA cannot be asked whether a handle is still a stream, and its handles come again. This finds the slot near the
  * stream's place whose handle is `from`, and makes it `to`. */
@@ -1754,6 +1737,23 @@ static void gpul__stream_enter(gpul_stream stream) {
 }
 
 #ifndef GPULITE_NO_KERNELS
+/* What tells a stream from every other of the program's life: CUDA's handles come again after a stream is destroyed,
+ * its numbers do not. 0 where CUDA has no such number. */
+static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
+    *key = 0;
+#if CUDART_VERSION >= 12000
+    {
+        unsigned long long id = 0;
+        const cudaError_t e = cudaStreamGetId(stream, &id);
+        if (e == cudaSuccess) *key = (int64_t)(id % INT64_MAX) + 1;
+        return e;
+    }
+#else
+    (void)stream;
+    return cudaSuccess;
+#endif
+}
+
 /* The key of a stream that has a workspace and no work that still uses it, else 0. */
 static cudaError_t gpul__workspace_idle(gpul_stream stream, int64_t *key) {
     cudaError_t e = gpul__stream_key(stream, key);
