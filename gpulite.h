@@ -1934,15 +1934,24 @@ static int32_t gpul__capturing(gpul_stream stream) {
     return e != cudaSuccess || capture != cudaStreamCaptureStatusNone;
 }
 
+/* Whether the stream is being captured; where that is not known, an error. */
+static gpul_status gpul__is_captured(const char *function, gpul_stream stream, int32_t *captured) {
+    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    const cudaError_t e = cudaStreamIsCapturing(stream, &capture);
+    *captured = e != cudaSuccess || capture != cudaStreamCaptureStatusNone;
+    if (e == cudaErrorStreamCaptureImplicit) gpul__clear_cuda(e); /* the NULL stream, while another one is captured */
+    else if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaStreamIsCapturing");
+    return GPUL_OK;
+}
+
 /* What a capture cannot hold: calls that wait (host = NULL), and copies of pageable memory, which a graph would read
  * and write when it runs, while outside of one CUDA stages it before it returns. */
 static gpul_status gpul__check_capture(const char *function, const void *host, gpul_stream stream) {
     struct cudaPointerAttributes attributes;
-    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    cudaError_t e = cudaStreamIsCapturing(stream, &capture);
-    if (e == cudaSuccess && capture == cudaStreamCaptureStatusNone) return GPUL_OK;
-    if (e == cudaErrorStreamCaptureImplicit) gpul__clear_cuda(e); /* the NULL stream, while another one is captured */
-    else if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaStreamIsCapturing");
+    cudaError_t e;
+    int32_t captured;
+    const gpul_status status = gpul__is_captured(function, stream, &captured);
+    if (status != GPUL_OK || !captured) return status;
     if (host == NULL)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function,
                           "stream is being captured into a graph, where the answer cannot be waited for");
@@ -4307,42 +4316,23 @@ static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram
 /* The range of x itself: waits for two reductions. */
 static gpul_status gpul__histogram_automatic(const char *function, gpul__histogram_problem *problem,
                                              const gpul_array *x, gpul_stream stream) {
-    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    cudaError_t error;
+    int64_t least, most, first = 0, last = 0; /* the bytes of two elements, and their values where these are int64 */
+    double lo, hi, span = 0;
+    int32_t captured;
     gpul_status status;
-    union {
-        float f32;
-        double f64;
-        int32_t i32;
-        int64_t i64;
-        uint8_t u8;
-    } least, most;
     if (problem->n == 0) return gpul__histogram_uniform(function, problem, x->dtype, 0.0, 1.0, 0.0, 0);
-    error = cudaStreamIsCapturing(stream, &capture);
-    if (error == cudaErrorStreamCaptureImplicit) {
-        if (cudaPeekAtLastError() == error) (void)cudaGetLastError();
-        capture = cudaStreamCaptureStatusActive;
-    } else if (error != cudaSuccess) {
-        return gpul__fail_cuda(error, function, "cudaStreamIsCapturing");
-    }
-    if (capture != cudaStreamCaptureStatusNone)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function,
-                          "options->range is GPUL_RANGE_AUTO, which waits for x's range and cannot be captured");
-    status = gpul__reduce_host(function, &least, x, GPUL_MIN, stream);
+    status = gpul__is_captured(function, stream, &captured);
+    if (status == GPUL_OK && captured)
+        status = gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                            "options->range is GPUL_RANGE_AUTO, which waits for x's range and cannot be captured");
+    if (status == GPUL_OK) status = gpul__reduce_host(function, &least, x, GPUL_MIN, stream);
     if (status == GPUL_OK) status = gpul__reduce_host(function, &most, x, GPUL_MAX, stream);
     if (status != GPUL_OK) return status;
-    switch (x->dtype) {
-    case GPUL_F32:
-        return gpul__histogram_uniform(function, problem, GPUL_F32, (double)least.f32, (double)most.f32, 0.0, 1);
-    case GPUL_F64: return gpul__histogram_uniform(function, problem, GPUL_F64, least.f64, most.f64, 0.0, 1);
-    case GPUL_I32:
-        return gpul__histogram_uniform(function, problem, GPUL_I32, (double)least.i32, (double)most.i32,
-                                       (double)((int64_t)most.i32 - (int64_t)least.i32), 1);
-    case GPUL_I64:
-        return gpul__histogram_uniform(function, problem, GPUL_I64, (double)least.i64, (double)most.i64,
-                                       (double)((uint64_t)most.i64 - (uint64_t)least.i64), 1);
-    default: return gpul__histogram_uniform(function, problem, GPUL_U8, (double)least.u8, (double)most.u8, 0.0, 1);
-    }
+    lo = gpul__element_value(&least, x->dtype, &first);
+    hi = gpul__element_value(&most, x->dtype, &last);
+    if (x->dtype == GPUL_I32) span = hi - lo;
+    else if (x->dtype == GPUL_I64) span = (double)((uint64_t)last - (uint64_t)first);
+    return gpul__histogram_uniform(function, problem, x->dtype, lo, hi, span, 1);
 }
 
 static gpul_status gpul__histogram_check_edges(const char *function, gpul__histogram_problem *problem,
