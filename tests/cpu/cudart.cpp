@@ -1217,6 +1217,24 @@ void check_grid_barrier(int kind, int token, const char *file, int line) {
                      what, file, line, kernel.arrived, kernel.file, kernel.line);
 }
 
+/* The current thread waits, for reason `why`, until it is woken. Called with the block locked, which it unlocks. */
+void wait_in_block(int t, int why) {
+    Thread &self = block->threads[t];
+    self.waits = why;
+    if (!threads_engine) {
+        park(t);
+        return;
+    }
+    if (last_one_waits() && !is_aborted() && !unstick()) {
+        pthread_mutex_unlock(&block_mutex);
+        explain_deadlock();
+        give_up(cudaErrorLaunchFailure);
+    }
+    while (self.waits && !is_aborted()) pthread_cond_wait(&block_wake, &block_mutex);
+    pthread_mutex_unlock(&block_mutex);
+    if (is_aborted()) longjmp(worker->start, 1);
+}
+
 } // namespace
 
 extern "C" int standin_barrier(int kind, int predicate, const char *file, int line) {
@@ -1255,19 +1273,7 @@ extern "C" int standin_barrier(int kind, int predicate, const char *file, int li
         }
         return static_cast<int>(self.result);
     }
-    self.waits = 1;
-    if (!threads_engine) {
-        park(t);
-        return static_cast<int>(self.result);
-    }
-    if (last_one_waits() && !is_aborted() && !unstick()) {
-        pthread_mutex_unlock(&block_mutex);
-        explain_deadlock();
-        give_up(cudaErrorLaunchFailure);
-    }
-    while (self.waits && !is_aborted()) pthread_cond_wait(&block_wake, &block_mutex);
-    pthread_mutex_unlock(&block_mutex);
-    if (is_aborted()) longjmp(worker->start, 1);
+    wait_in_block(t, 1);
     return static_cast<int>(self.result);
 }
 
@@ -2106,7 +2112,6 @@ void standin_barrier_arrive(void *barrier, unsigned bytes, const char *file, int
 void standin_barrier_wait(void *barrier, unsigned parity, const char *file, int line) {
     Mbarrier &m = mbarrier_lock("standin_barrier_wait", barrier, file, line);
     int t = current;
-    Thread &self = block->threads[t];
     if ((m.phase & 1u) != (parity & 1u)) {
         mbarrier_unlock();
         return;
@@ -2114,19 +2119,7 @@ void standin_barrier_wait(void *barrier, unsigned parity, const char *file, int 
     m.waiters.push_back(t);
     m.file = file;
     m.line = line;
-    self.waits = 3;
-    if (!threads_engine) {
-        park(t);
-        return;
-    }
-    if (last_one_waits() && !is_aborted() && !unstick()) {
-        pthread_mutex_unlock(&block_mutex);
-        explain_deadlock();
-        give_up(cudaErrorLaunchFailure);
-    }
-    while (self.waits && !is_aborted()) pthread_cond_wait(&block_wake, &block_mutex);
-    pthread_mutex_unlock(&block_mutex);
-    if (is_aborted()) longjmp(worker->start, 1);
+    wait_in_block(t, 3);
 }
 void standin_bulk_copy(void *shared, const void *global, unsigned bytes, void *barrier, const char *file, int line) {
     Address to = reinterpret_cast<Address>(shared), from = reinterpret_cast<Address>(global);
