@@ -2040,9 +2040,15 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
         const int64_t round = 2 * GPUL__REDUCE_THREADS * sms, wanted = strips * plan->warp_tiles; /* times threads */
         plan->deep = wanted * shallow < round / 3;
         int32_t threads = plan->deep ? plan->lanes : shallow, pass_levels = 0, levels = 0; /* threads: of a warp tile */
+        /* Shared memory: results of each thread, of its halves of passes, and of tiles that it takes one after the
+         * other. A block may have 48 KB without asking. */
+        const int64_t most = 48 * 1024;
+        const auto bytes = [=](int32_t all, int32_t passed, int32_t wide, int32_t deepest) {
+            return int64_t(each) * ((1 + passed) * all + deepest * wide) * reducer->partial_bytes + 16;
+        };
         plan->passes = 1;
         while (!plan->deep && threads > 1 && plan->passes < 8 && wanted * threads / 2 >= round &&
-               each * (2 + pass_levels) * GPUL__REDUCE_THREADS * reducer->partial_bytes <= 44 * 1024) {
+               bytes(GPUL__REDUCE_THREADS, pass_levels + 1, 0, 0) <= most) {
             threads /= 2;
             plan->passes *= 2;
             ++pass_levels;
@@ -2057,12 +2063,10 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
                 const int32_t block = w * threads * t < GPUL__REDUCE_THREADS ? w * threads * t : GPUL__REDUCE_THREADS;
                 const double rounds = double(blocks * block) / double(round), whole = double(int64_t(rounds));
                 double full = rounds / (rounds > whole ? whole + 1 : whole);
-                int32_t deepest = 0; /* levels of tiles that a thread takes one after the other */
+                int32_t deepest = 0;
                 while (t >> deepest > 1 && (t >> deepest) * threads * w > GPUL__REDUCE_THREADS) ++deepest;
-                const int64_t results = each * ((1 + pass_levels) * GPUL__REDUCE_THREADS + deepest * w);
                 if (plan->block_tiles > 256 && t < gpul__warps) break;
-                /* what a block may have without asking */
-                if (results * reducer->partial_bytes + 16 > 48 * 1024) continue; /* fault: reduce-shared */
+                if (bytes(GPUL__REDUCE_THREADS, pass_levels, w, deepest) > most) continue; /* fault: reduce-shared */
                 if (t < plan->warp_tiles) full *= 0.75; /* what passing results between blocks costs */
                 if (full < 1.1 * fullest) continue;
                 fullest = full;
@@ -2080,8 +2084,7 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
         plan->threads = (plan->depth * plan->width + 31) / 32 * 32;
         plan->splits = int32_t(gpul_ceil_div(plan->warp_tiles, plan->tiles * plan->tiles_at_once));
         plan->blocks = plan->jobs * plan->splits;
-        plan->shared_bytes =
-            int64_t(each) * ((1 + pass_levels) * plan->threads + levels * plan->width) * reducer->partial_bytes + 16;
+        plan->shared_bytes = bytes(plan->threads, pass_levels, plan->width, levels);
         if (plan->splits > 1) {
             plan->counters = plan->jobs;
             plan->partials = outputs * plan->splits;
