@@ -997,6 +997,7 @@ static void test_plans(void) {
         gap = p.n * p.x_reduce[0] + (rng_below(2) ? 0 : rng_below(9));
         for (d = p.outer_ndim - 1; d >= 0; d--) {
             p.outer_shape[d] = 1 + rng_below((int64_t)1 << rng_below(p.outer_ndim == 1 ? 24 : 12));
+            if (gap > ((int64_t)1 << 58) / p.outer_shape[d]) p.outer_shape[d] = 1; /* no address is that far away */
             p.x_outer[d] = gap > 0 ? gap : 1;
             gap *= p.outer_shape[d];
             p.outputs *= p.outer_shape[d];
