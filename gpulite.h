@@ -919,16 +919,17 @@ typedef struct gpul__reduce_plan {
     /* the tree: see gpulite_kernels.cu */
     int64_t tile_rows;
     int32_t warp_tiles, block_tiles, row_step;
-    /* the blocks' work: `jobs` sets of outputs, the tiles of each shared out among `splits` blocks */
+    /* the blocks' work: tiles of outputs, and the elements of each shared out among `splits` blocks */
     int32_t splits;
-    int64_t jobs;
+    int64_t output_tiles;
     int32_t dense;                       /* rows, short: elements lie side by side */
     int32_t vector;                      /* and every access of 16 bytes is aligned; columns: alone */
-    int32_t warps;                       /* rows: of an output */
+    int32_t warps_log2;                  /* rows: of the warps of an output */
     int32_t lanes;                       /* short: threads of an output; columns: lanes that have elements */
     int32_t tiles;                       /* rows: block tiles of a block; columns: warp tiles, one after the other, */
     int32_t tiles_at_once, width, depth; /* and side by side; threads along the outputs, and along n */
     int32_t deep, passes;                /* columns: see gpul__reduce_column_tile; times that a thread does it */
+    int32_t threads_log2, slots;         /* columns: of the threads of a warp tile; of the tree over blocks */
     /* the launch */
     int32_t kernel, threads, outputs_at_once;
     int64_t blocks, shared_bytes;
@@ -941,6 +942,7 @@ typedef struct gpul__reducer {
     int32_t element_bytes, partial_bytes;
     int32_t columns, lanes;  /* that a thread of the columns kernel takes; 0 columns: rows only */
     int32_t outputs_at_once; /* that a warp of the rows kernel may take */
+    int32_t short_outputs;   /* that a thread of the short kernel takes */
 } gpul__reducer;
 
 /* Device memory for what passes between blocks, one workspace for each of the first streams to reduce on a device,

@@ -56,9 +56,12 @@ namespace { /* nothing here is for the linker, member functions of templates inc
 #ifdef GPULITE_CPU_STANDIN
 #define GPUL__UNROLL
 #define GPUL__UNROLL_NOT
+#define GPUL__UNROLL_BY(n)
 #else
 #define GPUL__UNROLL _Pragma("unroll")
 #define GPUL__UNROLL_NOT _Pragma("unroll 1")
+#define GPUL__UNROLL_BY(n) GPUL__PRAGMA(unroll(n))
+#define GPUL__PRAGMA(x) _Pragma(#x)
 #endif
 
 /* Lets a kernel's blocks have that much dynamic shared memory, for launches to come: 48 KB need no leave. An error,
@@ -362,15 +365,17 @@ static __device__ __forceinline__ int64_t gpul__divide(int64_t index, int64_t si
     return quotient;
 }
 
-/* The memory from an operand's first element to its last, gaps included: what may be read of it. `safe` are 32 aligned
- * bytes in it, 0 if there are none. */
+/* The memory from an operand's first element to its last, gaps included: what may be read of it. */
 struct gpul__extent {
-    uintptr_t begin, end, safe;
+    uintptr_t begin, end;
     void set(const void *first, int64_t elements, int64_t bytes) {
         begin = reinterpret_cast<uintptr_t>(first);
         end = begin + uintptr_t(elements > 0 ? elements * bytes : 0);
-        safe = (begin + 15) / 16 * 16;
-        if (safe + 32 > end) safe = 0;
+    }
+    /* gpul__fetch may take the 16 bytes at p: the aligned ones that hold them are the operand's */
+    __device__ __forceinline__ bool holds(const void *p) const {
+        const uintptr_t at = reinterpret_cast<uintptr_t>(p);
+        return (at & ~uintptr_t(15)) >= begin && ((at + 15) & ~uintptr_t(15)) + 16 <= end;
     }
 };
 
@@ -394,44 +399,37 @@ template <int N> struct gpul__gather_of<gpul__none, N> {
     }
 };
 
-/* 16 bytes of neighbouring elements that may begin anywhere. First they are asked for: the one or two aligned accesses
- * that hold them, without a branch, so that several can be on their way. Then they are put together; at the edges of
- * the operand, where such accesses would leave it, they are read again one by one. */
+/* 16 bytes of neighbouring elements that may begin anywhere. First they are asked for, by the one or two aligned
+ * accesses that hold them, so that several can be on their way. Then they are put together. */
 template <typename T, int N> struct gpul__fetch {
     gpul__pack<T, N> low, high;
-    uint32_t shift; /* bytes of `low` that come before the first */
-    bool edge;
-    __device__ __forceinline__ void ask(const T *p, const gpul__extent &extent) {
-        const uintptr_t at = reinterpret_cast<uintptr_t>(p), base = at & ~uintptr_t(15);
-        shift = uint32_t(at & 15);
-        const bool beyond = base + (shift ? 32 : 16) > extent.end; /* fault: fetch-edge */
-        edge = extent.safe == 0 || base < extent.begin || beyond;
-        if (extent.safe == 0) return; /* all is edge */
-        const T *const from = reinterpret_cast<const T *>(edge ? extent.safe : base);
-        low = gpul__load<N>(from);
-        if (shift) high = gpul__load<N>(from + N);
+    __device__ __forceinline__ void ask(const T *p) {
+        const uintptr_t at = reinterpret_cast<uintptr_t>(p);
+        low = gpul__load<N>(reinterpret_cast<const T *>(at & ~uintptr_t(15)));
+        high = low;
+        if (at & 15) high = gpul__load<N>(reinterpret_cast<const T *>((at & ~uintptr_t(15)) + 16));
     }
-    /* the first `count` of them */
-    __device__ __forceinline__ gpul__pack<T, N> take(const T *p, int count) const {
-        if (edge) return gpul__gather<T, N>(p, 1, count);
-        if (shift == 0) return low; /* fault: fetch-not-shifted */
+    __device__ __forceinline__ gpul__pack<T, N> take(const T *p) const {
+        /* bytes of `low` that come before */
+        const uint32_t shift = uint32_t(reinterpret_cast<uintptr_t>(p) & 15); /* fault: fetch-not-shifted */
         uint32_t word[8];
         memcpy(word, &low, sizeof low);
         memcpy(word + 4, &high, sizeof high);
         GPUL__UNROLL
         for (int k = 0; k < 6; ++k) word[k] = shift & 8 ? word[k + 2] : word[k];
         GPUL__UNROLL
-        for (int k = 0; k < 5; ++k) word[k] = shift & 4 ? word[k + 1] : word[k];
+        for (int k = 0; k < 5; ++k) word[k] = sizeof(T) < 8 && (shift & 4) ? word[k + 1] : word[k];
         GPUL__UNROLL
-        for (int k = 0; k < 4; ++k) word[k] = uint32_t((uint64_t(word[k + 1]) << 32 | word[k]) >> (8 * (shift & 3)));
+        for (int k = 0; k < 4 && sizeof(T) < 4; ++k)
+            word[k] = uint32_t((uint64_t(word[k + 1]) << 32 | word[k]) >> (8 * (shift & 3)));
         gpul__pack<T, N> pack;
         memcpy(&pack, word, sizeof pack);
         return pack;
     }
 };
 template <int N> struct gpul__fetch<gpul__none, N> {
-    __device__ __forceinline__ void ask(const gpul__none *, const gpul__extent &) {}
-    __device__ __forceinline__ gpul__pack<gpul__none, N> take(const gpul__none *, int) const {
+    __device__ __forceinline__ void ask(const gpul__none *) {}
+    __device__ __forceinline__ gpul__pack<gpul__none, N> take(const gpul__none *) const {
         return gpul__pack<gpul__none, N>();
     }
 };
@@ -785,11 +783,15 @@ template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct 
     __device__ __forceinline__ A finish(A lane, int64_t, int) const { return lane; }
 };
 
-/* Of a thread of the columns kernel: how many columns it takes, of 16 bytes at most; how many lanes of a warp tile it
- * may have; and how many of their vectors are on their way at once. */
-template <typename T> struct gpul__columns {
-    enum { kN = 16 / int(sizeof(T)), value = int(kN) < 4 ? int(kN) : 4 };
-    enum { kLanes = sizeof(T) == 8 || sizeof(T) == 1 ? 4 : 2, kAtOnce = kN >= 8 ? 1 : int(kLanes) };
+/* Of a thread of the columns kernel: how many columns it takes, of 16 bytes at most, and two where a lane is large; and
+ * how many vectors, of one lane of a warp tile or of several, are on their way at once. */
+template <typename Op> struct gpul__columns {
+    enum { kSize = sizeof(typename Op::X), kN = 16 / kSize, kMost = sizeof(typename Op::Lane) > 16 ? 2 : 4 };
+    enum { value = int(kN) < int(kMost) ? int(kN) : int(kMost), kLanes = kSize == 8 ? 4 : kSize == 4 ? 2 : 1 };
+};
+/* How many outputs a thread of the short kernel takes at once. */
+template <typename Op> struct gpul__short {
+    enum { value = sizeof(typename Op::X) < 4 || sizeof(typename Op::Lane) > 16 ? 4 : 8 };
 };
 
 /* What tells where elements lie: shapes and strides of the problem, and 1 / shape. */
@@ -833,20 +835,20 @@ template <typename Acc> static __device__ __forceinline__ Acc gpul__shuffle(Acc 
     return result;
 }
 
-/* A block's share of the work: `job` is a set of outputs, `part` which of their tiles. Neighbouring blocks read
- * neighbouring memory: parts of one job in the rows kernel, jobs side by side in the columns kernel; and in the rows
- * kernel with a y, of which all jobs then read one part at a time, while it is in the cache. */
+/* A block's share of the work: a tile of outputs, and which of the splits of their elements. Neighbouring blocks read
+ * neighbouring memory: splits of one tile in the rows kernel, tiles in the columns kernel; and in the rows kernel with a
+ * y, of which all outputs then read one part at a time, while it is in the cache. */
 struct gpul__reduce_share {
-    uint32_t job, part;
+    uint32_t output_tile, split;
 };
 static __device__ __forceinline__ gpul__reduce_share gpul__reduce_share_of(const gpul__reduce_plan &p,
-                                                                           bool jobs_first) {
+                                                                           bool outputs_first) {
     gpul__reduce_share share = {blockIdx.x, 0};
     if (p.splits > 1) {
-        const uint32_t fast = jobs_first ? uint32_t(p.jobs) : uint32_t(p.splits);
-        const uint32_t quick = blockIdx.x % fast, slow = blockIdx.x / fast;
-        share.job = jobs_first ? quick : slow;
-        share.part = jobs_first ? slow : quick;
+        const uint32_t fast = outputs_first ? uint32_t(p.output_tiles) : uint32_t(p.splits);
+        const uint32_t slow = blockIdx.x / fast, quick = blockIdx.x - slow * fast;
+        share.output_tile = outputs_first ? quick : slow;
+        share.split = outputs_first ? slow : quick;
     }
     return share;
 }
@@ -871,8 +873,8 @@ static __device__ __forceinline__ gpul__reduce_span gpul__reduce_span_of(int64_t
 struct gpul__reduce_place {
     int64_t x, out;
 };
-static __device__ __forceinline__ gpul__reduce_place gpul__reduce_output_of(const gpul__reduce_layout &layout,
-                                                                            int64_t output) {
+static __device__ __noinline__ gpul__reduce_place gpul__reduce_output_of(const gpul__reduce_layout &layout,
+                                                                         int64_t output) {
     const gpul__reduce_problem &p = layout.problem;
     gpul__reduce_place place = {0, 0};
     GPUL__UNROLL_NOT
@@ -896,27 +898,9 @@ static __device__ __forceinline__ gpul__reduce_place gpul__reduce_output(const V
 /* The tree over groups of `count` neighbouring lanes, a power of two up to 32: the first of each gets the result. */
 template <typename Op>
 static __device__ __forceinline__ typename Op::Acc gpul__reduce_warp(const Op &op, typename Op::Acc acc, int count) {
-    GPUL__UNROLL
-    for (int d = 1; d < 32; d *= 2) {
-        if (d >= count) break;
-        acc = op.combine(acc, gpul__shuffle(acc, d, true));
-    }
+    GPUL__UNROLL_NOT
+    for (int d = 1; d < count; d *= 2) acc = op.combine(acc, gpul__shuffle(acc, d, true));
     return acc;
-}
-
-/* The tree over `count` <= 8 values that lie `stride` apart, as of eight of which the others are identity. */
-template <typename Op>
-static __device__ __forceinline__ typename Op::Acc gpul__reduce_eight(const Op &op, const typename Op::Acc *values,
-                                                                      int64_t stride, int64_t count) {
-    typename Op::Acc acc[8];
-    GPUL__UNROLL
-    for (int k = 0; k < 8; ++k) acc[k] = k < count ? values[k * stride] : op.identity();
-    GPUL__UNROLL
-    for (int d = 1; d < 8; d *= 2) {
-        GPUL__UNROLL
-        for (int k = 0; k < 8; k += 2 * d) acc[k] = op.combine(acc[k], acc[k + d]);
-    }
-    return acc[0];
 }
 
 /* True in every thread of the block that arrives as the last of `blocks`; then what their threads wrote before is
@@ -968,94 +952,64 @@ static __device__ __forceinline__ gpul__pack<T, N> gpul__reduce_gather(const gpu
     }
     return pack;
 }
-/* What is left of a warp tile's vectors from element `at` on: those that are not aligned, kFew rows at a time, a last
- * one that is not whole, and elements that do not lie side by side. Out of line, so that its registers are its own. */
 template <int kO, typename Op> struct gpul__reduce_lanes { typename Op::Lane lane[kO]; };
+/* Where the kO outputs' elements lie: those of the warp tile, if they lie side by side, else all. */
+template <int kO, typename X> struct gpul__reduce_operands { const X *x[kO]; };
+
+/* What is left of a warp tile's vectors from element `at` on: those that are not aligned, fewer than a flight, a last
+ * one that is not whole, and elements that do not lie side by side. Out of line, so that its registers are its own. */
 template <int kO, typename Op>
 static __device__ __noinline__ gpul__reduce_lanes<kO, Op>
-gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, Op> acc, int64_t output, int64_t begin,
-                  int at, int length) {
+gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, Op> acc,
+                  gpul__reduce_operands<kO, typename Op::X> from, int64_t begin, int at, int length) {
     typedef typename Op::X X;
     typedef typename Op::Y Y;
     enum { kN = 16 / sizeof(X), kFew = kO > 1 ? 1 : gpul__size_of<Y>::bytes > 0 || kN > 8 ? 2 : 4 };
     const int step = v.plan.row_step * (32 * int(kN));
-    const bool dense = v.plan.dense != 0;
-    const Y *y = v.y;
-    const X *x[kO];
-    GPUL__UNROLL
-    for (int o = 0; o < kO; ++o) {
-        x[o] = v.x + gpul__reduce_output(v, output + o < v.outputs ? output + o : output).x;
-        if (dense) x[o] += begin + at; /* the pointers follow `at` */
-    }
-    if (gpul__has<Y>() && dense) y += begin + at;
+    const Y *const y = v.y + (gpul__has<Y>() ? begin * v.y_stride : 0);
     GPUL__UNROLL_NOT
-    while (dense && at < length) {
+    while (at < length) {
         gpul__fetch<X, kN> fx[kO][kFew];
         gpul__fetch<Y, kN> fy[kFew];
+        int there = 0; /* vectors that are whole and may be fetched */
         GPUL__UNROLL
         for (int u = 0; u < kFew; ++u) {
+            const int next = at + u * step;
+            bool holds = v.plan.dense && next + int(kN) <= length && there == u;
             GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) fx[o][u].ask(x[o] + u * step, v.x_extent);
-            fy[u].ask(y + (gpul__has<Y>() ? u * step : 0), v.y_extent);
+            for (int o = 0; o < kO; ++o) holds = holds && v.x_extent.holds(from.x[o] + next);
+            if (gpul__has<Y>()) holds = holds && v.y_extent.holds(y + next);
+            if (!holds) continue;
+            GPUL__UNROLL
+            for (int o = 0; o < kO; ++o) fx[o][u].ask(from.x[o] + next);
+            fy[u].ask(y + (gpul__has<Y>() ? next : 0));
+            there = u + 1;
         }
         GPUL__UNROLL
         for (int u = 0; u < kFew; ++u) {
-            const int count = length - (at + u * step);
-            if (count <= 0) continue;
-            const gpul__pack<Y, kN> vy = fy[u].take(y + (gpul__has<Y>() ? u * step : 0), count);
+            if (u >= there) break; /* fault: reduce-flight-twice */
+            const gpul__pack<Y, kN> vy = fy[u].take(y + (gpul__has<Y>() ? at : 0));
             GPUL__UNROLL
             for (int o = 0; o < kO; ++o) {
-                const gpul__pack<X, kN> vx = fx[o][u].take(x[o] + u * step, count);
-                acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, count, at + u * step);
+                const gpul__pack<X, kN> vx = fx[o][u].take(from.x[o] + at);
+                acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, int(kN), at);
             }
+            at += step;
         }
-        at += kFew * step;
-        GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) x[o] += kFew * step;
-        if (gpul__has<Y>()) y += kFew * step;
-    }
-    GPUL__UNROLL_NOT
-    for (; at < length; at += step) {
-        const int64_t i = begin + at;
+        if (there > 0) continue;
+        const int count = length - at;
         const gpul__pack<Y, kN> vy =
-            gpul__gather_of<Y, kN>::get(y + (gpul__has<Y>() ? i * v.y_stride : 0), v.y_stride, length - at);
+            gpul__gather_of<Y, kN>::get(y + (gpul__has<Y>() ? at * v.y_stride : 0), v.y_stride, count);
         GPUL__UNROLL
         for (int o = 0; o < kO; ++o) {
-            const gpul__pack<X, kN> vx = gpul__reduce_gather<X, kN>(v.layout, x[o], i, length - at);
-            acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, length - at, at);
+            const gpul__pack<X, kN> vx = v.plan.dense
+                                             ? gpul__gather<X, kN>(from.x[o] + at, 1, count)
+                                             : gpul__reduce_gather<X, kN>(v.layout, from.x[o], begin + at, count);
+            acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, count, at);
         }
+        at += step;
     }
     return acc;
-}
-
-/* kFlight rows of kO outputs, all loaded before the first is folded, as far as they are there. Moves on. */
-template <int kFlight, bool kWhole, int kO, typename Op>
-static __device__ __forceinline__ void gpul__reduce_flight(const Op &op, const typename Op::X *(&x)[kO],
-                                                           const typename Op::Y *&y, int step, int &at, int length,
-                                                           gpul__reduce_lanes<kO, Op> &acc) {
-    typedef typename Op::X X;
-    typedef typename Op::Y Y;
-    enum { kN = 16 / sizeof(X) };
-    gpul__pack<X, kN> vx[kO][kFlight];
-    gpul__pack<Y, kN> vy[kFlight];
-    GPUL__UNROLL
-    for (int u = 0; u < kFlight; ++u) {
-        const int ahead = kWhole || at + u * step + int(kN) <= length ? u * step : 0; /* not there: the first again */
-        GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) vx[o][u] = gpul__load<kN>(x[o] + ahead);
-        vy[u] = gpul__load<kN>(y + (gpul__has<Y>() ? ahead : 0));
-    }
-    if (kWhole) __syncwarp(); /* all loads are on their way: left alone, the compiler starts with three of them */
-    GPUL__UNROLL
-    for (int u = 0; u < kFlight; ++u) {
-        if (!kWhole && at + u * step + int(kN) > length) continue; /* fault: reduce-flight-twice */
-        GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) acc.lane[o] = op.fold(acc.lane[o], vx[o][u].v, vy[u].v, int(kN), at + u * step);
-    }
-    at += kFlight * step;
-    GPUL__UNROLL
-    for (int o = 0; o < kO; ++o) x[o] += kFlight * step;
-    if (gpul__has<Y>()) y += kFlight * step;
 }
 
 /* One warp tile of kO outputs from `output` on in one warp; the first lane gets the results. */
@@ -1065,34 +1019,56 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     typedef typename Op::X X;
     typedef typename Op::Y Y;
     enum { kN = 16 / sizeof(X), kRow = 32 * kN };
-    /* as much as registers hold; bytes take one each when they are unpacked */
-    enum { kFlight = kO > 1 ? 2 : gpul__size_of<Y>::bytes > 0 || kN > 8 ? 4 : 8, kFew = kO > 1 ? 1 : 4 };
+    /* rows on their way at once: as much as registers hold; bytes take one each when they are unpacked */
+    enum { kFlight = kO > 1 ? 2 : gpul__size_of<Y>::bytes > 0 || kN > 8 ? 4 : 8, kUnroll = kN > 8 ? 1 : int(kFlight) };
     const gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.n, v.plan, tile);
     const int first = int(threadIdx.x % 32) * int(kN), step = v.plan.row_step * int(kRow), length = span.length;
-    const X *x[kO];
-    const Y *y = v.y + (gpul__has<Y>() ? span.begin + first : 0);
+    gpul__reduce_operands<kO, X> from;
     gpul__reduce_lanes<kO, Op> acc;
     Op op = v.op;
     GPUL__UNROLL
-    for (int o = 0; o < kO; ++o) x[o] = v.x + gpul__reduce_output(v, output + o < v.outputs ? output + o : output).x;
-    op.begin(x[0]);
+    for (int o = 0; o < kO; ++o)
+        from.x[o] = v.x + gpul__reduce_output(v, output + o < v.outputs ? output + o : output).x;
+    op.begin(from.x[0]);
     GPUL__UNROLL
     for (int o = 0; o < kO; ++o) {
         acc.lane[o] = op.start();
-        x[o] += span.begin + first; /* the pointers follow `at` */
+        if (v.plan.dense) from.x[o] += span.begin;
     }
     int at = first;
     if (v.plan.vector) {
+        const X *x[kO]; /* they follow `at` */
+        const Y *y = v.y + (gpul__has<Y>() ? span.begin + first : 0);
+        GPUL__UNROLL
+        for (int o = 0; o < kO; ++o) x[o] = from.x[o] + first;
         GPUL__UNROLL_NOT
-        while (at - first + int(kRow) + (int(kFlight) - 1) * step <= length) /* the warp's lanes agree */
-            gpul__reduce_flight<kFlight, true>(op, x, y, step, at, length, acc);
-        GPUL__UNROLL_NOT
-        while (at + int(kN) <= length) gpul__reduce_flight<kFew, false>(op, x, y, step, at, length, acc);
-        /* a last vector that is not whole: `at` may be some rows beyond it */
-        const int tail = length - length % int(kN);
-        at = tail % step == first % step && tail >= first && tail < length ? tail : length;
+        while (at - first + int(kRow) + (int(kFlight) - 1) * step <= length) { /* the warp's lanes agree */
+            gpul__pack<X, kN> vx[kO][kFlight];
+            gpul__pack<Y, kN> vy[kFlight];
+            GPUL__UNROLL
+            for (int u = 0; u < kFlight; ++u) {
+                GPUL__UNROLL
+                for (int o = 0; o < kO; ++o) vx[o][u] = gpul__load<kN>(x[o] + u * step);
+                vy[u] = gpul__load<kN>(y + (gpul__has<Y>() ? u * step : 0));
+            }
+            __syncwarp(); /* all loads are on their way: left alone, the compiler starts with three of them */
+            GPUL__UNROLL_BY(kUnroll)
+            for (int u = 0; u < kFlight; ++u, at += step) {
+                GPUL__UNROLL
+                for (int o = 0; o < kO; ++o) acc.lane[o] = op.fold(acc.lane[o], vx[o][0].v, vy[0].v, int(kN), at);
+                GPUL__UNROLL
+                for (int q = 0; q + 1 < kFlight; ++q) { /* registers have no index: they move up */
+                    GPUL__UNROLL
+                    for (int o = 0; o < kO; ++o) vx[o][q] = vx[o][q + 1];
+                    vy[q] = vy[q + 1];
+                }
+            }
+            GPUL__UNROLL
+            for (int o = 0; o < kO; ++o) x[o] += kFlight * step;
+            if (gpul__has<Y>()) y += kFlight * step;
+        }
     }
-    if (at < length) acc = gpul__reduce_rest<kO>(v, op, acc, output, span.begin, at, length);
+    if (at < length) acc = gpul__reduce_rest<kO>(v, op, acc, from, span.begin, at, length);
     const bool any = first < length;
     GPUL__UNROLL
     for (int o = 0; o < kO; ++o)
@@ -1109,22 +1085,22 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
     enum { kAtOnce = kO > 1 ? 2 : 4 }; /* partial results that a thread loads at once */
     const gpul__reduce_plan &p = v.plan;
     const Op &op = v.op;
-    const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
-    GPUL_SHARED(Acc, shared); /* kO x block tiles x warps; a flag */
-    uint32_t *const flag = reinterpret_cast<uint32_t *>(shared + kO * gpul__most_tiles * gpul__warps);
+    const int thread = int(threadIdx.x), warp = thread / 32, lane = thread % 32;
+    GPUL_SHARED(Acc, shared); /* of kO outputs: each warp's of each block tile, and each warp's of the slots; a flag */
+    Acc *const totals = shared + kO * gpul__most_tiles * gpul__warps;
+    uint32_t *const flag = reinterpret_cast<uint32_t *>(totals + kO * gpul__warps);
     const gpul__reduce_share share = gpul__reduce_share_of(p, gpul__has<typename Op::Y>());
-    const int warps = p.warps, sets = gpul__warps / warps; /* of outputs, side by side */
-    const int from = int(share.part) * p.tiles, to = from + p.tiles < p.block_tiles ? from + p.tiles : p.block_tiles;
-    const int64_t outputs = v.outputs, n = v.n, first = int64_t(share.job) * sets * kO;
-    const int64_t mine = first + warp / warps * kO;
-    void *const out = v.out;
-    const gpul_dtype dtype = v.out_dtype;
+    const int from = int(share.split) * p.tiles,
+              tiles = from + p.tiles < p.block_tiles ? p.tiles : p.block_tiles - from;
+    const int level = p.warps_log2, warps = 1 << level;                             /* of an output */
+    const int64_t first = int64_t(share.output_tile) * (gpul__warps >> level) * kO; /* output */
     gpul__await();
     GPUL__UNROLL_NOT
-    for (int block_tile = from; block_tile < to; ++block_tile) {
-        const int tile = block_tile * gpul__warps + warp % warps;
+    for (int k = 0; k < tiles; ++k) {
+        const int tile = (from + k) * gpul__warps + (warp & (warps - 1));
+        const int64_t mine = first + (warp >> level) * kO;
         Acc results[kO];
-        if (tile < p.warp_tiles && mine < outputs) {
+        if (tile < p.warp_tiles && mine < v.outputs) {
             gpul__reduce_warp_tile<kO>(v, mine, tile, results);
         } else {
             GPUL__UNROLL
@@ -1132,62 +1108,62 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         }
         if (lane != 0) continue;
         GPUL__UNROLL
-        for (int o = 0; o < kO; ++o)
-            shared[(o * gpul__most_tiles + block_tile - from) * gpul__warps + warp] = results[o];
+        for (int o = 0; o < kO; ++o) shared[(k * kO + o) * gpul__warps + warp] = results[o];
     }
-    if (warps > 1) __syncthreads(); /* fault: reduce-warps-meet */
-    else __syncwarp();
-    /* Lanes of warp o now have output o of each set, or of the only set its block tiles. With one warp to an output
-     * each has its own. */
-    const int o = warps == 1 ? lane : warp, set = warps == 1 ? warp : sets == 1 ? 0 : lane;
-    const int64_t output = first + int64_t(set) * kO + o;
-    const bool has = o < kO && output < outputs && (warps == 1 || lane < (sets == 1 ? to - from : sets));
+    __syncthreads(); /* fault: reduce-warps-meet */
+    /* the warps' results of each block tile, or of each output, where a block has several: a thread to each */
+    const int values = tiles * kO * gpul__warps;
+    int64_t output = v.outputs; /* none */
     Acc acc = op.identity();
-    if (has) {
-        const Acc *values = shared + (o * gpul__most_tiles + (sets == 1 ? lane : 0)) * gpul__warps + set * warps;
-        acc = gpul__reduce_eight(op, values, 1, warps);
-    }
-    if (p.block_tiles > 1 && p.splits == 1) acc = gpul__reduce_warp(op, acc, 32); /* fault: reduce-block-tiles */
-    if (p.splits == 1) {
-        /* the slots and warp tiles beyond hold the identity; once stands for every time */
-        if (has && (p.block_tiles == 1 || lane == 0))
-            op.store(out, gpul__reduce_output(v, output).out, dtype, op.combine(acc, op.identity()), n);
-        return;
-    }
-    if (has) v.partials[output * p.block_tiles + from + lane] = acc;
-    if (!gpul__arrive_last(v.counters + share.job, uint32_t(p.splits), flag)) return;
-    const Acc *const results = v.partials + first * p.block_tiles;
-    Acc total[kO];
-    GPUL__UNROLL
-    for (int k = 0; k < kO; ++k) total[k] = op.identity();
     GPUL__UNROLL_NOT
-    for (int t = int(threadIdx.x); t < p.block_tiles; t += kAtOnce * GPUL__REDUCE_THREADS) {
-        Acc next[kAtOnce][kO];
+    for (int k = thread; k - lane < values; k += GPUL__REDUCE_THREADS) {
+        acc = gpul__reduce_warp(op, k < values ? shared[k] : op.identity(), warps);
+        if (k >= values || (k & (warps - 1)) != 0) continue;
+        const int o = k / gpul__warps % kO, tile = k / (gpul__warps * kO);
+        const int64_t its = first + (k % gpul__warps >> level) * kO + o;
+        if (p.block_tiles == 1) output = its;
+        else if (p.splits == 1) shared[k] = acc; /* no other thread reads it before the barrier */
+        else if (its < v.outputs) v.partials[its * p.block_tiles + from + tile] = acc;
+    }
+    if (p.block_tiles > 1) {
+        const bool alone = p.splits == 1;
+        if (alone) __syncthreads(); /* fault: reduce-block-tiles */
+        if (!alone && !gpul__arrive_last(v.counters + share.output_tile, uint32_t(p.splits), flag)) return;
+        /* a thread has slot `thread` of each output */
+        const Acc *const results = alone ? shared : v.partials + first * p.block_tiles;
+        const int64_t step = alone ? kO * gpul__warps : 1, pitch = alone ? gpul__warps : p.block_tiles;
+        Acc total[kO];
         GPUL__UNROLL
-        for (int u = 0; u < int(kAtOnce); ++u) {
-            const int at = t + u * GPUL__REDUCE_THREADS;
+        for (int o = 0; o < kO; ++o) total[o] = op.identity();
+        GPUL__UNROLL_NOT
+        for (int k = thread; k < p.block_tiles; k += kAtOnce * GPUL__REDUCE_THREADS) {
+            Acc next[kAtOnce][kO];
             GPUL__UNROLL
-            for (int k = 0; k < kO; ++k)
-                next[u][k] = at < p.block_tiles && first + k < outputs ? results[int64_t(k) * p.block_tiles + at]
-                                                                       : op.identity();
+            for (int u = 0; u < int(kAtOnce); ++u) {
+                const int tile = k + u * GPUL__REDUCE_THREADS;
+                GPUL__UNROLL
+                for (int o = 0; o < kO; ++o)
+                    next[u][o] = tile < p.block_tiles && first + o < v.outputs ? results[o * pitch + tile * step]
+                                                                               : op.identity();
+            }
+            GPUL__UNROLL
+            for (int u = 0; u < int(kAtOnce); ++u) {
+                GPUL__UNROLL
+                for (int o = 0; o < kO; ++o) total[o] = op.combine(total[o], next[u][o]);
+            }
         }
         GPUL__UNROLL
-        for (int u = 0; u < int(kAtOnce); ++u) {
-            GPUL__UNROLL
-            for (int k = 0; k < kO; ++k) total[k] = op.combine(total[k], next[u][k]);
+        for (int o = 0; o < kO; ++o) {
+            total[o] = gpul__reduce_warp(op, total[o], 32);
+            if (lane == 0) totals[o * gpul__warps + warp] = total[o];
         }
+        __syncthreads(); /* fault: reduce-totals-meet */
+        acc = gpul__reduce_warp(op, thread < kO * gpul__warps ? totals[thread] : op.identity(), gpul__warps);
+        output = thread < kO * gpul__warps && thread % gpul__warps == 0 ? first + thread / gpul__warps : v.outputs;
     }
-    GPUL__UNROLL
-    for (int k = 0; k < kO; ++k) {
-        total[k] = gpul__reduce_warp(op, total[k], 32);
-        if (lane == 0) shared[k * gpul__warps + warp] = total[k];
-    }
-    __syncthreads(); /* fault: reduce-totals-meet */
-    if (warp < kO && first + warp < outputs) {
-        acc = gpul__reduce_warp(op, shared[warp * gpul__warps + lane % gpul__warps], gpul__warps);
-        if (lane == 0)
-            op.store(out, gpul__reduce_output(v, first + warp).out, dtype, op.combine(acc, op.identity()), n);
-    }
+    /* the slots and warp tiles beyond hold the identity; once stands for every time */
+    if (output < v.outputs)
+        op.store(v.out, gpul__reduce_output(v, output).out, v.out_dtype, op.combine(acc, op.identity()), v.n);
 }
 
 /* ---- short rows ---- */
@@ -1223,11 +1199,6 @@ template <int kCount> struct gpul__reduce_many<kCount, 32> {
     static __device__ __forceinline__ void go(const Op &, typename Op::Acc (&)[kF], int, int &, int &) {}
 };
 
-/* How many outputs a thread of the short kernel takes at once. */
-static __host__ __device__ constexpr int32_t gpul__short_outputs(size_t element_bytes) {
-    return element_bytes >= 4 ? 8 : 4;
-}
-
 /* plan.lanes threads to an output of one warp tile; each has kF outputs on their way. */
 template <typename Op>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename Op::Acc) > 8 ? 2 : 3)
@@ -1235,7 +1206,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     typedef typename Op::X X;
     typedef typename Op::Y Y;
     typedef typename Op::Acc Acc;
-    enum { kN = 16 / sizeof(X), kF = gpul__short_outputs(sizeof(X)) };
+    enum { kN = 16 / sizeof(X), kF = gpul__short<Op>::value };
     const int lanes = v.plan.lanes, lane = int(threadIdx.x) & (lanes - 1), length = int(v.n);
     const int step = GPUL__REDUCE_THREADS / lanes;
     const int64_t first = int64_t(blockIdx.x) * (int(kF) * step) + int(threadIdx.x) / lanes;
@@ -1245,10 +1216,15 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     Op op[kF];
     typename Op::Lane acc[kF];
     gpul__await();
-    GPUL__UNROLL
+    GPUL__UNROLL_NOT
     for (int u = 0; u < int(kF); ++u) { /* beyond the last output, the last again */
         const int64_t output = first + u * step < outputs ? first + u * step : outputs - 1;
-        x[u] = v.x + gpul__reduce_output(v, output).x;
+        GPUL__UNROLL
+        for (int q = 0; q + 1 < int(kF); ++q) x[q] = x[q + 1]; /* registers have no index: they move up */
+        x[kF - 1] = v.x + gpul__reduce_output(v, output).x;
+    }
+    GPUL__UNROLL
+    for (int u = 0; u < int(kF); ++u) {
         op[u] = v.op;
         if (length > 0) op[u].begin(x[u]);
         acc[u] = op[u].start();
@@ -1281,34 +1257,39 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     int mine = 0, left = int(kF);
     gpul__reduce_many<int(kF), 1>::go(v.op, results, lanes, mine, left);
     if (lane >= int(kF)) return;
-    GPUL__UNROLL
-    for (int u = 0; u < int(kF); ++u) {
+    GPUL__UNROLL_NOT
+    for (int u = 0; u < left; ++u) {
         const int64_t output = first + (mine + u) * step;
-        if (u >= left || output >= outputs) continue;
         /* the lanes beyond hold the identity; once stands for every time */
-        v.op.store(v.out, gpul__reduce_output(v, output).out, v.out_dtype, v.op.combine(results[u], v.op.identity()),
-                   v.n);
+        if (output < outputs)
+            v.op.store(v.out, gpul__reduce_output(v, output).out, v.out_dtype,
+                       v.op.combine(results[0], v.op.identity()), v.n);
+        GPUL__UNROLL
+        for (int q = 0; q + 1 < int(kF); ++q) results[q] = results[q + 1];
     }
 }
 
 /* ---- columns ---- */
 
-/* A thread's kC columns. They are neighbours in one access where all are aligned; else they lie as far apart as a row
- * of threads is wide, so that the accesses of a warp are dense. */
+/* A thread's kC columns. They are neighbours in one access where all are aligned; else they lie as far from each other as
+ * a row of threads is wide, so that the accesses of a warp are dense. */
 template <typename X, int kC> struct gpul__reduce_columns_of {
-    const X *x[kC]; /* the first elements; where a column is not there, those of another */
-    int64_t output[kC];
-    int count; /* of those that are there */
+    const X *x[kC];  /* the first elements; where a column is not there, those of another */
+    int64_t output;  /* of the first, and `step` from one to the next */
+    int step, count; /* of those that are there */
     template <typename View>
-    __device__ __forceinline__ gpul__reduce_columns_of(const View &v, uint32_t job, int side, bool any) {
-        const int64_t first = int64_t(job) * v.plan.width * kC;
+    __device__ __forceinline__ gpul__reduce_columns_of(const View &v, uint32_t output_tile, int side, bool any) {
+        step = v.plan.vector ? 1 : v.plan.width;
+        output = int64_t(output_tile) * v.plan.width * kC + (v.plan.vector ? side * kC : side);
         count = 0;
-        GPUL__UNROLL
+        GPUL__UNROLL_NOT
         for (int c = 0; c < kC; ++c) {
-            output[c] = v.plan.vector ? first + side * kC + c : first + c * v.plan.width + side;
-            const bool there = any && output[c] < v.outputs;
+            const int64_t its = output + c * step;
+            const bool there = any && its < v.outputs;
             count += there ? 1 : 0;
-            x[c] = v.x + gpul__reduce_output(v, there ? output[c] : 0).x;
+            GPUL__UNROLL
+            for (int q = 0; q + 1 < kC; ++q) x[q] = x[q + 1]; /* registers have no index: they move up */
+            x[kC - 1] = v.x + gpul__reduce_output(v, there ? its : 0).x;
         }
     }
 };
@@ -1406,8 +1387,7 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
                          int tile, int lane, typename Op::Acc (&acc)[kC]) {
     typedef typename Op::X X;
     typedef typename Op::Y Y;
-    typedef gpul__columns<X> Columns;
-    enum { kN = 16 / sizeof(X), kLanes = Columns::kLanes, kSets = Columns::kAtOnce, kRow = 32 * kN };
+    enum { kN = 16 / sizeof(X), kLanes = gpul__columns<Op>::kLanes, kRow = 32 * kN };
     const bool deep = v.plan.deep != 0;
     const gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.n, v.plan, tile);
     const int first = lane * kN, row = v.plan.row_step * kRow;
@@ -1423,37 +1403,40 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
     }
     GPUL__UNROLL_NOT
     for (int at = first; at < span.length; at += next) {
-        GPUL__UNROLL
-        for (int s = 0; s < kLanes; s += kSets) {
-            X vx[kSets][kC][kN];
-            Y vy[kSets][kN];
-            const int begin = at + s * step;
-            gpul__reduce_load(v, columns, span.begin, begin, step, span.length - 1, vx, vy);
-            if (begin + (kSets - 1) * step + kN <= span.length) {
+        X vx[kLanes][kC][kN];
+        Y vy[kLanes][kN];
+        gpul__reduce_load(v, columns, span.begin, at, step, span.length - 1, vx, vy);
+        if (at + (kLanes - 1) * step + kN <= span.length) {
+            GPUL__UNROLL
+            for (int r = 0; r < kLanes; ++r) {
                 GPUL__UNROLL
-                for (int r = 0; r < kSets; ++r) {
-                    GPUL__UNROLL
-                    for (int c = 0; c < kC; ++c) {
-                        typename Op::Lane &own = lanes[s + r][c];
-                        const typename Op::Lane now =
-                            op[c].fold(deep ? lanes[0][c] : own, vx[r][c], vy[r], int(kN), begin + r * step);
-                        own = now;
-                        if (deep) lanes[0][c] = now;
-                    }
+                for (int c = 0; c < kC; ++c) {
+                    typename Op::Lane &own = lanes[r][c];
+                    own = op[c].fold(deep ? lanes[0][c] : own, vx[r][c], vy[r], int(kN), at + r * step);
+                    if (deep) lanes[0][c] = own;
                 }
-            } else {
+            }
+        } else { /* once, so a loop that is short in code: the first of what is left, and the others move up */
+            GPUL__UNROLL_NOT
+            for (int r = 0; r < kLanes; ++r) {
+                const int count = span.length - (at + r * step);
+                typename Op::Lane now[kC];
                 GPUL__UNROLL
-                for (int r = 0; r < kSets; ++r) {
-                    const int count = span.length - (begin + r * step);
-                    if (count <= 0) continue;
+                for (int c = 0; c < kC; ++c)
+                    now[c] = count > 0 ? op[c].fold(lanes[0][c], vx[0][c], vy[0], count, at + r * step) : lanes[0][c];
+                GPUL__UNROLL
+                for (int q = 0; q + 1 < kLanes; ++q) {
                     GPUL__UNROLL
                     for (int c = 0; c < kC; ++c) {
-                        typename Op::Lane &own = lanes[s + r][c];
-                        const typename Op::Lane now =
-                            op[c].fold(deep ? lanes[0][c] : own, vx[r][c], vy[r], count, begin + r * step);
-                        own = now;
-                        if (deep) lanes[0][c] = now;
+                        memcpy(vx[q][c], vx[q + 1][c], sizeof vx[q][c]);
+                        if (!deep) lanes[q][c] = lanes[q + 1][c];
                     }
+                    memcpy(vy[q], vy[q + 1], sizeof vy[q]);
+                }
+                GPUL__UNROLL
+                for (int c = 0; c < kC; ++c) {
+                    if (deep) lanes[0][c] = now[c];
+                    else lanes[kLanes - 1][c] = now[c];
                 }
             }
         }
@@ -1477,16 +1460,16 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
     }
 }
 
-/* The tree over `count` of the slots, from slot `from` on: `leaves` partial results, leaf i in slot i modulo `slots`.
- * It is all that is left to do when it runs, so that several slots' results are on their way at once. */
+/* The tree over `count` of the slots, from slot `from` on: `leaves` partial results, leaf i in slot i modulo `slots`,
+ * `pitch` apart, and their columns `width`. It is all that is left to do when it runs, so that several slots' results
+ * are on their way at once. */
 template <int kC, typename Op>
-static __device__ __forceinline__ void
-gpul__reduce_slots(const gpul__reduce_view<Op> &v, const gpul__reduce_columns_of<typename Op::X, kC> &columns,
-                   int leaves, int slots, int from, int count, typename Op::Acc (&result)[kC]) {
+static __device__ __forceinline__ void gpul__reduce_slots(const Op &op, const typename Op::Acc *partials, int64_t pitch,
+                                                          int width, int leaves, int slots, int from, int count,
+                                                          typename Op::Acc (&result)[kC]) {
     typedef typename Op::Acc Acc;
-    enum { kBytes = kC * sizeof(Acc), kSide = kBytes <= 16 ? 8 : kBytes <= 32 ? 4 : 2 }; /* slots side by side */
-    const Op &op = v.op;
-    Acc open[10 * kC]; /* for gpul__reduce_carry: 2048 slots, two at a time or more */
+    enum { kSide = kC * sizeof(Acc) <= 32 ? 4 : 2 }; /* slots side by side */
+    Acc open[11 * kC];                               /* for gpul__reduce_carry: 2048 slots, two at a time or more */
     int levels = 0;
     while (int(kSide) << levels < count) ++levels;
     GPUL__UNROLL_NOT
@@ -1499,14 +1482,13 @@ gpul__reduce_slots(const gpul__reduce_view<Op> &v, const gpul__reduce_columns_of
         }
         GPUL__UNROLL_NOT
         for (int leaf = from + s; leaf < leaves; leaf += slots) {
+            const Acc *const p = partials + leaf * pitch;
             Acc next[kSide][kC];
             GPUL__UNROLL
             for (int k = 0; k < int(kSide); ++k) {
                 GPUL__UNROLL
-                for (int c = 0; c < kC; ++c) {
-                    const bool there = s + k < count && leaf + k < leaves && c < columns.count;
-                    next[k][c] = there ? v.partials[int64_t(leaf + k) * v.outputs + columns.output[c]] : op.identity();
-                }
+                for (int c = 0; c < kC; ++c)
+                    next[k][c] = s + k < count && leaf + k < leaves ? p[k * pitch + c * width] : op.identity();
             }
             GPUL__UNROLL
             for (int k = 0; k < int(kSide); ++k) {
@@ -1530,26 +1512,23 @@ gpul__reduce_slots(const gpul__reduce_view<Op> &v, const gpul__reduce_columns_of
 }
 
 /* A block has plan.width threads side by side with kC columns each, and plan.depth rows of threads along n: the lanes
- * of plan.tiles_at_once warp tiles. It takes plan.tiles such sets, one after the other, which make a block tile or a
- * part of one. */
+ * of plan.tiles_at_once warp tiles. It does this plan.tiles times, for a block tile or a part of one. */
 template <typename Op>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
     gpul__reduce_columns(const __grid_constant__ gpul__reduce_view<Op> v) {
     typedef typename Op::X X;
     typedef typename Op::Acc Acc;
-    enum { kC = gpul__columns<X>::value, kLanes = gpul__columns<X>::kLanes };
+    enum { kC = gpul__columns<Op>::value, kLanes = gpul__columns<Op>::kLanes };
     const gpul__reduce_plan &p = v.plan;
     const Op &op = v.op;
     const gpul__reduce_share share = gpul__reduce_share_of(p, true);
     const int width = p.width, row = int(threadIdx.x) / width, side = int(threadIdx.x) - row * width;
-    const gpul__reduce_columns_of<X, kC> columns(v, share.job, side, row < p.depth);
-    GPUL_SHARED(Acc,
-                shared); /* kC for each thread; kC a level for each of the first row, and for each thread; a flag */
+    const gpul__reduce_columns_of<X, kC> columns(v, share.output_tile, side, row < p.depth);
+    GPUL_SHARED(Acc, shared); /* kC for each thread; kC a level for the first row, and for each thread; a flag */
     Acc *const halves = shared + int(blockDim.x) * kC;
-    const int threads = p.depth / p.tiles_at_once; /* of a warp tile */
-    const int lane = row % threads * (p.deep ? 1 : int(kLanes)) * p.passes;
-    const int first = int(share.part) * p.tiles * p.tiles_at_once; /* warp tile */
-    int levels = 0, pass_levels = 0; /* of the trees over a block's sets and a thread's passes */
+    const int lane = (row & ((1 << p.threads_log2) - 1)) * (p.deep ? 1 : int(kLanes)) * p.passes;
+    const int first = int(share.split) * p.tiles * p.tiles_at_once + (row >> p.threads_log2); /* warp tile */
+    int levels = 0, pass_levels = 0; /* of the trees over a block's tiles and a thread's passes */
     Acc acc[kC];
     while (1 << levels < p.tiles) ++levels;
     while (1 << pass_levels < p.passes) ++pass_levels;
@@ -1558,8 +1537,8 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
         reinterpret_cast<uint32_t *>(halves + levels * kC * width + pass_levels * kC * int(blockDim.x));
     gpul__await();
     GPUL__UNROLL_NOT
-    for (int set = 0; set < p.tiles; ++set) {
-        const int tile = first + set * p.tiles_at_once + row / threads;
+    for (int k = 0; k < p.tiles; ++k) {
+        const int tile = first + k * p.tiles_at_once;
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c) acc[c] = op.identity();
         GPUL__UNROLL_NOT
@@ -1569,30 +1548,33 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
             gpul__reduce_carry(op, acc, pass, pass_levels, own, int(blockDim.x)); /* fault: reduce-passes-share */
         }
         gpul__reduce_depth(op, acc, shared, row, width, p.depth);
-        if (row == 0) gpul__reduce_carry(op, acc, set, levels, halves + side, width);
+        if (row == 0) gpul__reduce_carry(op, acc, k, levels, halves + side, width);
     }
     if (p.splits > 1) {
         /* a block tile is one leaf, or several parts of one are; only block tiles are folded into slots */
-        const int parts = gpul__warps / (p.tiles * p.tiles_at_once), slots = 256 * parts;
-        const int64_t leaf = int64_t(share.part) * v.outputs; /* fault: reduce-parts-share */
+        const int64_t pitch = p.output_tiles * width * kC;
+        Acc *const partials = v.partials + int64_t(share.output_tile) * width * kC + side;
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c)
-            if (row == 0 && c < columns.count) v.partials[leaf + columns.output[c]] = acc[c];
-        if (!gpul__arrive_last(v.counters + share.job, uint32_t(p.splits), flag)) return;
-        int used = 1;
-        while (used < slots && used < p.splits) used *= 2;
-        const int rows = used < p.depth ? used : p.depth, count = used / rows;
+            if (row == 0) partials[share.split * pitch + c * width] = acc[c]; /* fault: reduce-parts-share */
+        if (!gpul__arrive_last(v.counters + share.output_tile, uint32_t(p.splits), flag)) return;
+        int used = 1, count = 1; /* slots, in all and of a thread */
+        while (used < p.slots && used < p.splits) used *= 2;
+        const int rows = used < p.depth ? used : p.depth;
+        while (rows * count < used) count *= 2;
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c) acc[c] = op.identity();
-        if (row < rows) gpul__reduce_slots(v, columns, p.splits, slots, row * count, count, acc);
+        if (row < rows) gpul__reduce_slots(op, partials, pitch, width, p.splits, p.slots, row * count, count, acc);
         gpul__reduce_depth(op, acc, shared, row, width, p.depth);
     }
     if (row != 0) return;
-    GPUL__UNROLL
-    for (int c = 0; c < kC; ++c)
-        if (c < columns.count)
-            op.store(v.out, gpul__reduce_output(v, columns.output[c]).out, v.out_dtype,
-                     op.combine(acc[c], op.identity()), v.n); /* as in rows */
+    GPUL__UNROLL_NOT
+    for (int c = 0; c < columns.count; ++c) {
+        op.store(v.out, gpul__reduce_output(v, columns.output + c * columns.step).out, v.out_dtype,
+                 op.combine(acc[0], op.identity()), v.n); /* as in rows */
+        GPUL__UNROLL
+        for (int q = 0; q + 1 < kC; ++q) acc[q] = acc[q + 1];
+    }
 }
 
 /* ---- launching ---- */
@@ -1670,9 +1652,10 @@ static constexpr gpul__reducer gpul__reducer_of(int32_t (*launch)(const gpul__re
     return gpul__reducer{launch,
                          int32_t(sizeof(typename Op::X)),
                          int32_t(sizeof(typename Op::Acc)),
-                         Op::kRowsOnly ? 0 : int32_t(gpul__columns<typename Op::X>::value),
-                         int32_t(gpul__columns<typename Op::X>::kLanes),
-                         int32_t(Op::kTogether)};
+                         Op::kRowsOnly ? 0 : int32_t(gpul__columns<Op>::value),
+                         int32_t(gpul__columns<Op>::kLanes),
+                         int32_t(Op::kTogether),
+                         int32_t(gpul__short<Op>::value)};
 }
 
 } /* namespace */
@@ -2005,39 +1988,39 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
         if (reducer->columns > 0 && plan->dense && (n <= row || (plan->warp_tiles == 1 && outputs >= 64 * sms))) {
             plan->kernel = GPUL__REDUCE_SHORT;
             plan->lanes = gpul__power_of_two(gpul_ceil_div(n, vector), 32);
-            plan->blocks = gpul_ceil_div(outputs, gpul__short_outputs(size_t(reducer->element_bytes)) *
-                                                      (GPUL__REDUCE_THREADS / plan->lanes));
+            plan->blocks = gpul_ceil_div(outputs, reducer->short_outputs * (GPUL__REDUCE_THREADS / plan->lanes));
         } else {
             plan->kernel = GPUL__REDUCE_ROWS;
             plan->outputs_at_once = outputs > 2 ? reducer->outputs_at_once : 1;
-            plan->warps = gpul__power_of_two(plan->warp_tiles, gpul__warps);
-            plan->jobs = gpul_ceil_div(outputs, plan->outputs_at_once * (gpul__warps / plan->warps));
-            const int64_t round = (plan->outputs_at_once > 1 ? 2 : 3) * sms, work = plan->jobs * plan->block_tiles;
+            while (1 << plan->warps_log2 < gpul__warps && 1 << plan->warps_log2 < plan->warp_tiles) ++plan->warps_log2;
+            plan->output_tiles = gpul_ceil_div(outputs, plan->outputs_at_once * (gpul__warps >> plan->warps_log2));
+            const int64_t round = (plan->outputs_at_once > 1 ? 2 : 3) * sms,
+                          work = plan->output_tiles * plan->block_tiles;
             const int64_t fair = gpul_ceil_div(work, round), longest = 128 / (plan->tile_rows * plan->outputs_at_once);
-            int64_t tiles = plan->jobs >= 2 * sms ? int64_t(gpul__most_tiles) : fair < longest ? fair : longest;
+            int64_t tiles = plan->output_tiles >= 2 * sms ? int64_t(gpul__most_tiles) : fair < longest ? fair : longest;
             if (tiles < 1) tiles = 1;
             if (tiles > plan->block_tiles) tiles = plan->block_tiles;
             if (tiles > gpul__most_tiles) tiles = gpul__most_tiles;
             plan->tiles = int32_t(tiles);
             plan->splits = int32_t(gpul_ceil_div(plan->block_tiles, tiles));
-            plan->blocks = plan->jobs * plan->splits;
+            plan->blocks = plan->output_tiles * plan->splits;
             plan->shared_bytes =
-                int64_t(plan->outputs_at_once) * gpul__most_tiles * gpul__warps * reducer->partial_bytes + 16;
+                int64_t(plan->outputs_at_once) * (gpul__most_tiles + 1) * gpul__warps * reducer->partial_bytes + 16;
             if (plan->splits > 1) {
-                plan->counters = plan->jobs;
+                plan->counters = plan->output_tiles;
                 plan->partials = outputs * plan->block_tiles;
             }
         }
     } else {
-        const int32_t each = reducer->columns, sets = reducer->lanes;
+        const int32_t each = reducer->columns, lanes = reducer->lanes;
         plan->kernel = GPUL__REDUCE_COLUMNS;
         plan->vector = p->x_outer[inner] == 1 && p->outer_shape[inner] % each == 0 && p->x_reduce[0] % each == 0 &&
                        uintptr_t(p->x) % uintptr_t(each * reducer->element_bytes) == 0 &&
                        gpul__multiples(inner, p->outer_shape, p->x_outer, each);
         plan->lanes = gpul__power_of_two(gpul_ceil_div(n, vector), 32);
-        const int64_t strips = gpul_ceil_div(outputs, each);
-        const int32_t shallow = plan->lanes > sets ? plan->lanes / sets : 1;
-        const int64_t round = 2 * GPUL__REDUCE_THREADS * sms, wanted = strips * plan->warp_tiles; /* times threads */
+        const int64_t across = gpul_ceil_div(outputs, each); /* threads */
+        const int32_t shallow = plan->lanes > lanes ? plan->lanes / lanes : 1;
+        const int64_t round = 2 * GPUL__REDUCE_THREADS * sms, wanted = across * plan->warp_tiles; /* times threads */
         plan->deep = wanted * shallow < round / 3;
         int32_t threads = plan->deep ? plan->lanes : shallow, pass_levels = 0, levels = 0; /* threads: of a warp tile */
         /* Shared memory: results of each thread, of its halves of passes, and of tiles that it takes one after the
@@ -2059,7 +2042,7 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
         int32_t part = 1;
         for (int32_t w = GPUL__REDUCE_THREADS / threads; w == GPUL__REDUCE_THREADS / threads || w >= 2; w /= 2)
             for (int32_t t = gpul__power_of_two(plan->warp_tiles, gpul__warps); t > 0; t /= 2) {
-                const int64_t blocks = gpul_ceil_div(strips, w) * gpul_ceil_div(plan->warp_tiles, t);
+                const int64_t blocks = gpul_ceil_div(across, w) * gpul_ceil_div(plan->warp_tiles, t);
                 const int32_t block = w * threads * t < GPUL__REDUCE_THREADS ? w * threads * t : GPUL__REDUCE_THREADS;
                 const double rounds = double(blocks * block) / double(round), whole = double(int64_t(rounds));
                 double full = rounds / (rounds > whole ? whole + 1 : whole);
@@ -2073,21 +2056,23 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
                 plan->width = w;
                 part = t;
             }
-        plan->jobs = gpul_ceil_div(strips, plan->width);
-        plan->width = int32_t(gpul_ceil_div(strips, plan->jobs));
+        plan->output_tiles = gpul_ceil_div(across, plan->width);
+        plan->width = int32_t(gpul_ceil_div(across, plan->output_tiles));
         plan->tiles_at_once = 1;
         while (plan->tiles_at_once < part && 2 * plan->tiles_at_once * threads * plan->width <= GPUL__REDUCE_THREADS)
             plan->tiles_at_once *= 2;
         plan->tiles = part / plan->tiles_at_once;
+        plan->slots = 256 * (gpul__warps / part);
         while (1 << levels < plan->tiles) ++levels;
         plan->depth = threads * plan->tiles_at_once;
+        while (1 << plan->threads_log2 < threads) ++plan->threads_log2;
         plan->threads = (plan->depth * plan->width + 31) / 32 * 32;
         plan->splits = int32_t(gpul_ceil_div(plan->warp_tiles, plan->tiles * plan->tiles_at_once));
-        plan->blocks = plan->jobs * plan->splits;
+        plan->blocks = plan->output_tiles * plan->splits;
         plan->shared_bytes = bytes(plan->threads, pass_levels, plan->width, levels);
         if (plan->splits > 1) {
-            plan->counters = plan->jobs;
-            plan->partials = outputs * plan->splits;
+            plan->counters = plan->output_tiles;
+            plan->partials = plan->output_tiles * plan->width * each * plan->splits;
         }
     }
     if (plan->blocks > 2147483647 || plan->partials > INT64_MAX / 64) return int32_t(cudaErrorInvalidConfiguration);
@@ -2160,17 +2145,7 @@ struct gpul__sum : gpul__reduction<gpul__sum<T, A>, T, A> {
     bool mean;
     __device__ __forceinline__ A identity() const { return A(0); }
     __device__ __forceinline__ A combine(A a, A b) const { return gpul__add(a, b); }
-    __device__ __forceinline__ A fold(A acc, const T *x, const gpul__none *, int count, int) const {
-        enum { kN = 16 / sizeof(T) };
-        uint32_t bytes = 0; /* sixteen fit, and take half the additions */
-        GPUL__UNROLL
-        for (int k = 0; k < kN; ++k) {
-            if (k >= count) continue;
-            if (sizeof(T) == 1) bytes += gpul__widen<uint32_t>(x[k]);
-            else acc = gpul__add(acc, gpul__widen<A>(x[k]));
-        }
-        return sizeof(T) == 1 ? gpul__add(acc, A(bytes)) : acc;
-    }
+    __device__ __forceinline__ A one(A acc, T x, gpul__none, int) const { return gpul__add(acc, gpul__widen<A>(x)); }
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t n) const {
         if (mean) gpul__store(out, i, dtype, __ddiv_rn(double(a), double(n)));
         else gpul__store(out, i, dtype, a);
@@ -2219,6 +2194,52 @@ static int32_t gpul__mapped_launch(const gpul__reduce_problem *problem, const gp
                                    gpul_stream stream) {
     gpul__mapped_sum<T> op;
     op.kind = kKind;
+    return gpul__reduce_launch_op(problem, plan, machine, partials, counters, stream, op);
+}
+
+/* of bytes: sum, which is abs-sum, and mean, prod, sum of squares and count-nonzero */
+struct gpul__bytes : gpul__reduction<gpul__bytes, uint8_t, int64_t> {
+    int32_t kind;
+    bool mean;
+    __device__ __forceinline__ int64_t identity() const { return kind == gpul__product ? 1 : 0; }
+    __device__ __forceinline__ int64_t combine(int64_t a, int64_t b) const {
+        return kind == gpul__product ? gpul__mul(a, b) : gpul__add(a, b);
+    }
+    __device__ __forceinline__ int64_t fold(int64_t acc, const uint8_t *x, const gpul__none *, int count, int) const {
+        uint32_t word[4], sum = 0; /* sixteen squares fit */
+        memcpy(word, x, sizeof word);
+        if (kind == gpul__product) {
+            GPUL__UNROLL_NOT
+            for (int k = 0; k < 16 && k < count; ++k) {
+                acc = gpul__mul(acc, int64_t(word[0] & 255));
+                GPUL__UNROLL
+                for (int w = 0; w < 4; ++w) word[w] = word[w] >> 8 | (w < 3 ? word[w + 1] << 24 : 0u);
+            }
+            return acc;
+        }
+        GPUL__UNROLL
+        for (int w = 0; w < 4; ++w) {
+            const int there = count - 4 * w;
+            uint32_t a = there >= 4 ? word[w] : there > 0 ? word[w] & (0xffffffffu >> (32 - 8 * there)) : 0u;
+            const uint32_t b = kind == gpul__square ? a : 0x01010101u;
+            /* of a byte that is not zero, the highest bit: as it is, or where 127 more carry into it */
+            if (kind == gpul__nonzero) a = ((((a & 0x7f7f7f7fu) + 0x7f7f7f7fu) | a) >> 7) & 0x01010101u;
+            sum = __dp4a(a, b, sum);
+        }
+        return gpul__add(acc, int64_t(sum));
+    }
+    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, int64_t a, int64_t n) const {
+        if (mean) gpul__store(out, i, dtype, __ddiv_rn(double(a), double(n)));
+        else gpul__store(out, i, dtype, a);
+    }
+};
+template <int kKind, bool kMean>
+static int32_t gpul__bytes_launch(const gpul__reduce_problem *problem, const gpul__reduce_plan *plan,
+                                  const gpul__machine *machine, void *partials, uint32_t *counters,
+                                  gpul_stream stream) {
+    gpul__bytes op;
+    op.kind = kKind;
+    op.mean = kMean;
     return gpul__reduce_launch_op(problem, plan, machine, partials, counters, stream, op);
 }
 
@@ -2473,10 +2494,11 @@ extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype)
 #ifndef GPULITE_NO_REDUCE
 #define GPUL__SUM(T, A, mean) gpul__reducer_of<gpul__sum<T, A>>(gpul__sum_launch<T, A, mean>)
 #define GPUL__MAPPED(T, kind) gpul__reducer_of<gpul__mapped_sum<T>>(gpul__mapped_launch<T, kind>)
+#define GPUL__BYTES(kind, mean) gpul__reducer_of<gpul__bytes>(gpul__bytes_launch<kind, mean>)
 #define GPUL__EXTREME(Op, mirrored) gpul__reducer_of<Op>(gpul__extreme_launch<Op, mirrored>)
 #define GPUL__MAPPEDS(kind)                                                                                            \
     GPUL__MAPPED(float, kind), GPUL__MAPPED(double, kind), GPUL__MAPPED(int32_t, kind), GPUL__MAPPED(int64_t, kind),   \
-        GPUL__MAPPED(uint8_t, kind)
+        GPUL__BYTES(kind, false)
 #define GPUL__EXTREMES(Op, mirrored)                                                                                   \
     GPUL__EXTREME(Op<float>, mirrored), GPUL__EXTREME(Op<double>, mirrored), GPUL__EXTREME(Op<int32_t>, mirrored),     \
         GPUL__EXTREME(Op<int64_t>, mirrored), GPUL__EXTREME(Op<uint8_t>, mirrored)
@@ -2484,7 +2506,7 @@ extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype)
 #define GPUL__DOTS(T) gpul__reducer_of<gpul__dot<T>>(gpul__reduce_launch<gpul__dot<T>>)
     static const gpul__reducer table[GPUL__DOT - GPUL_SUM + 1][GPUL_BF16] = {
         {GPUL__SUM(float, double, false), GPUL__SUM(double, double, false), GPUL__SUM(int32_t, int64_t, false),
-         GPUL__SUM(int64_t, int64_t, false), GPUL__SUM(uint8_t, int64_t, false), GPUL__SUM(gpul_f16, double, false),
+         GPUL__SUM(int64_t, int64_t, false), GPUL__BYTES(gpul__magnitude, false), GPUL__SUM(gpul_f16, double, false),
          GPUL__SUM(gpul_bf16, double, false)},
         {GPUL__MAPPEDS(gpul__product)},
         {GPUL__EXTREMES(gpul__min, false), GPUL__EXTREME(gpul__min<gpul_f16>, false),
@@ -2494,7 +2516,7 @@ extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype)
         {GPUL__MAPPEDS(gpul__magnitude)},
         {GPUL__MAPPEDS(gpul__square)},
         {GPUL__SUM(float, double, true), GPUL__SUM(double, double, true), GPUL__SUM(int32_t, int64_t, true),
-         GPUL__SUM(int64_t, double, true), GPUL__SUM(uint8_t, int64_t, true)},
+         GPUL__SUM(int64_t, double, true), GPUL__BYTES(gpul__magnitude, true)},
         {GPUL__VAR(float), GPUL__VAR(double), GPUL__VAR(int32_t), GPUL__VAR(int64_t), GPUL__VAR(uint8_t)},
         {GPUL__EXTREMES(gpul__argmin, false)},
         {GPUL__EXTREMES(gpul__argmin, true)},

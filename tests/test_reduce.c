@@ -1034,8 +1034,9 @@ static void test_plans(void) {
         /* outputs, and tiles */
         each = 0;
         if (plan.kernel == GPUL__REDUCE_ROWS) {
-            each = (int64_t)plan.outputs_at_once * (plan.warps ? 8 / plan.warps : 0);
-            good = good && (plan.warp_tiles <= plan.warps || plan.warps == 8) && 8 % plan.warps == 0;
+            each = (int64_t)plan.outputs_at_once * (8 >> plan.warps_log2);
+            good = good && plan.warps_log2 >= 0 && plan.warps_log2 <= 3 &&
+                   (plan.warp_tiles <= 1 << plan.warps_log2) == (plan.block_tiles == 1);
             good = good && plan.tiles >= 1 && plan.tiles <= 32 &&
                    (int64_t)plan.splits * plan.tiles >= plan.block_tiles &&
                    (int64_t)(plan.splits - 1) * plan.tiles < plan.block_tiles;
@@ -1052,13 +1053,18 @@ static void test_plans(void) {
                    (int64_t)(plan.splits - 1) * part < plan.warp_tiles;
             good = good && plan.width >= 1 && plan.depth * plan.width <= plan.threads && plan.lanes >= 1 &&
                    plan.lanes <= 32 && plan.depth % plan.tiles_at_once == 0;
-            /* a warp tile's lanes: those of its threads, of their sets, and of their passes */
-            good = good && plan.depth / plan.tiles_at_once * (plan.deep ? 1 : r->lanes) * plan.passes >= plan.lanes;
+            /* a warp tile's lanes: those of its threads, of what each has at once, and of their passes */
+            good = good && plan.depth == plan.tiles_at_once << plan.threads_log2 && plan.slots * part == 256 * 8;
+            good = good && (1 << plan.threads_log2) * (plan.deep ? 1 : r->lanes) * plan.passes >= plan.lanes;
         }
         if (each > 0)
-            good = good && each * plan.jobs >= p.outputs && each * (plan.jobs - 1) < p.outputs &&
-                   plan.blocks == plan.jobs * plan.splits;
-        good = good && plan.counters == (plan.splits > 1 ? plan.jobs : 0) && (plan.splits > 1) == (plan.partials > 0);
+            good = good && each * plan.output_tiles >= p.outputs && each * (plan.output_tiles - 1) < p.outputs &&
+                   plan.blocks == plan.output_tiles * plan.splits;
+        good = good && plan.counters == (plan.splits > 1 ? plan.output_tiles : 0) &&
+               (plan.splits > 1) == (plan.partials > 0);
+        good = good &&
+               (plan.splits == 1 || plan.kernel != GPUL__REDUCE_ROWS || plan.partials == p.outputs * plan.block_tiles);
+        good = good && (plan.splits == 1 || plan.kernel != GPUL__REDUCE_COLUMNS || plan.partials == each * plan.blocks);
         shared_out += plan.splits > 1;
         /* alignment: of the first vector of some outputs, and of some elements by columns */
         if (plan.vector) {
@@ -1080,10 +1086,10 @@ static void test_plans(void) {
         if (!good)
             FAIL(
                 "plan %ld: op %d, %s, n %lld at stride %lld, %lld outputs, %d SMs: status %d, kernel %d, %lld blocks of %d, "
-                "%lld jobs, %d splits, %d tiles of %lld rows, %d x %d x %d, %lld bytes",
+                "%lld output tiles, %d splits, %d tiles of %lld rows, %d x %d x %d, %lld bytes",
                 k, op, gpul_dtype_name(t), (long long)p.n, (long long)p.x_reduce[0], (long long)p.outputs,
                 (int)machine.sms, status, (int)plan.kernel, (long long)plan.blocks, (int)plan.threads,
-                (long long)plan.jobs, (int)plan.splits, (int)plan.block_tiles, (long long)plan.tile_rows,
+                (long long)plan.output_tiles, (int)plan.splits, (int)plan.block_tiles, (long long)plan.tile_rows,
                 (int)plan.width, (int)plan.depth, (int)plan.passes, (long long)plan.shared_bytes);
         if (check_failed > 20) return;
     }

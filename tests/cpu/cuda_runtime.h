@@ -648,6 +648,10 @@ static inline double __ll2double_rn(long long a) { return static_cast<double>(a)
 static inline double __ull2double_rn(unsigned long long a) { return static_cast<double>(a); }
 static inline float __double2float_rn(double a) { return static_cast<float>(a); }
 
+static inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
+    for (int k = 0; k < 32; k += 8) c += (a >> k & 255u) * (b >> k & 255u);
+    return c;
+}
 static inline int __popc(unsigned a) { return __builtin_popcount(a); }
 static inline int __popcll(unsigned long long a) { return __builtin_popcountll(a); }
 static inline int __clz(int a) { return a ? __builtin_clz(static_cast<unsigned>(a)) : 32; }
