@@ -575,8 +575,8 @@ GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t 
  * Rules of all of them: outputs exist before the call, with the right shape, and inputs are never written. Arrays may
  * be device, pinned, mapped, managed or gpul_pin'ned memory with any strides (unless said); all device arrays live on
  * one device, which is the one that runs the operation. The work is enqueued on `stream` and the call returns; it never
- * synchronises, never uses another stream, and can be captured into a CUDA graph (exceptions are named; a captured
- * graph may contain allocations). Axes count from 0, negative ones from the end. Empty arrays are valid. Thread-safe,
+ * synchronises, never uses another stream, and can be captured into a CUDA graph (exceptions are named; the graph has
+ * allocations where an operation needs scratch memory: see each). Axes count from 0, negative ones from the end. Empty arrays are valid. Thread-safe,
  * as long as two threads do not write one array. Errors of them all: ARGUMENT (NULL, an array that was never made),
  * DTYPE, SHAPE, DEVICE (arrays of two devices), OVERLAP (an output with an input or with itself), UNSUPPORTED (the
  * family was left out of the build); those that need scratch memory: OUT_OF_MEMORY. Contracts add what is more than
@@ -621,11 +621,13 @@ enum {
  * ONE launch for any size. The result is a pure function of the values along the axis in order, their number, dtype and
  * op: the same bits on every run, every GPU and the CPU stand-in, and reducing a row of a matrix alone gives the bits
  * that reducing the matrix gives (a tree of fixed shape; over all axes, elements are taken in memory order). Sums of
- * f32, f16 and bf16 are accumulated in f64: |error| <= eps |S| + 2^-40 sum|x|. The variance is taken about the first
- * element, which bounds its relative error by n 2^-50. min and max propagate NaN; argmin and argmax return the first
- * index (row-major over all axes) and take NaN for the extreme, as NumPy does. Integer sums wrap in i64. Empty: sum 0,
- * prod 1, mean and var NaN; min, max, argmin and argmax refuse (SHAPE). NaN results are always the same quiet NaN.
- * Errors: also ARGUMENT (op, axis). */
+ * f32, f16 and bf16 are accumulated in f64: |error| <= eps |S| + 2^-40 sum|x|. The variance joins those of small parts,
+ * each about its own mean, and takes exact differences of integers: never negative, with a relative error of n 2^-50 at
+ * most, whichever element comes first. min and max propagate NaN; argmin and argmax return the first index (row-major
+ * over all axes) and take NaN for the extreme, as NumPy does. Integer sums wrap in i64. Empty: sum 0, prod 1, mean and
+ * var NaN; min, max, argmin and argmax refuse (SHAPE). NaN results are always the same quiet NaN. A captured graph
+ * allocates memory where one output has more than 256 KB of elements, or 32 KB if outputs, and not their elements, lie
+ * side by side; so for dot and gemv. Errors: also ARGUMENT (op, axis). */
 GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t op, int32_t axis, gpul_stream stream);
 
 /* The dtype of a result: sum, prod, abs-sum, sum-sq: x's for floats, i64 for integers; min, max: x's; mean, var: x's
@@ -911,6 +913,7 @@ typedef struct gpul__reduce_problem {
     int64_t reduce_shape[GPUL_MAX_DIMS], x_reduce[GPUL_MAX_DIMS], y_stride;
     int64_t outer_shape[GPUL_MAX_DIMS], x_outer[GPUL_MAX_DIMS], out_stride[GPUL_MAX_DIMS];
     gpul_dtype out_dtype;
+    int32_t captured;   /* by a graph, in which memory for what passes between blocks would be nodes of its own */
     double alpha, beta; /* gemv */
 } gpul__reduce_problem;
 
@@ -3851,32 +3854,32 @@ GPUL_API gpul_dtype gpul_reduce_dtype(int32_t op, gpul_dtype dtype) {
     }
 }
 
-/* The workspace that is this stream's alone, or NULL: in a capture, whose graph may run beside anything, and for
- * streams that came after GPUL__WORKSPACES others. */
+/* The workspace that is this stream's alone, or NULL, for streams that came after GPUL__WORKSPACES others. */
 static gpul__workspace *gpul__find_workspace(const gpul__scope *scope, gpul_stream stream) {
     int64_t key;
-    cudaError_t e;
-    if (gpul__capturing(stream)) return NULL;
-    e = gpul__stream_key(stream, &key);
+    const cudaError_t e = gpul__stream_key(stream, &key);
     if (e != cudaSuccess) gpul__clear_cuda(e);
     return key == 0 ? NULL : gpul__workspace_of(scope->device, key);
 }
 
 /* Plan, memory for what passes between blocks, launch: what every reduction ends with. */
 static gpul_status gpul__reduce_launch(const char *function, const gpul__reducer *reducer,
-                                       const gpul__reduce_problem *problem, const gpul__scope *scope,
-                                       gpul_stream stream) {
+                                       gpul__reduce_problem *problem, const gpul__scope *scope, gpul_stream stream) {
     gpul__reduce_plan plan;
     gpul_status status = GPUL_OK;
-    cudaError_t e = (cudaError_t)gpul__plan_reduction(&plan, problem, reducer, &scope->machine);
-    const int64_t bytes = plan.partials * reducer->partial_bytes;
+    cudaError_t e;
+    int64_t bytes;
     uint32_t *counters = NULL;
     void *partials = NULL, *scratch = NULL;
+    problem->captured = gpul__capturing(stream);
+    e = (cudaError_t)gpul__plan_reduction(&plan, problem, reducer, &scope->machine);
+    bytes = plan.partials * reducer->partial_bytes;
     if (e == cudaSuccess && plan.counters > 0) {
-        gpul__workspace *const own =
-            bytes <= (int64_t)sizeof own->partials && plan.counters * 4 <= (int64_t)sizeof own->counters
-                ? gpul__find_workspace(scope, stream)
-                : NULL;
+        /* a graph may run beside anything */
+        gpul__workspace *const own = !problem->captured && bytes <= (int64_t)sizeof own->partials &&
+                                             plan.counters * 4 <= (int64_t)sizeof own->counters
+                                         ? gpul__find_workspace(scope, stream)
+                                         : NULL;
         if (own != NULL) {
             counters = own->counters;
             partials = own->partials;
@@ -4476,7 +4479,7 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     }
     status = gpul__scratch(&scratch, (size_t)plan.scratch_bytes, &scope, stream, function);
     if (status != GPUL_OK) return gpul__end(&scope, status);
-    own = plan.counters > 0 ? gpul__find_workspace(&scope, stream) : NULL;
+    own = plan.counters > 0 && !gpul__capturing(stream) ? gpul__find_workspace(&scope, stream) : NULL;
     error = gpul__launch_histogram(&problem, &plan, own ? own->counters : NULL, scratch, stream);
     if (error != 0) status = gpul__fail_cuda((cudaError_t)error, function, "launching the kernels");
     status = gpul__scratch_drop(scratch, &scope, stream, status);

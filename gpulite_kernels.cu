@@ -1961,6 +1961,8 @@ static inline bool gpul__multiples(int32_t ndim, const int64_t *shape, const int
  * Rows: eight warps take the warp tiles of an output, or fewer where it has fewer. A block has as many block tiles as
  * make one round of blocks, of 128 rows in all at most; where outputs alone fill the device twice, all of its own.
  *
+ * In a capture no output of up to eight block tiles, some 256 KB, is shared out among blocks; by columns, of one.
+ *
  * Columns: 256 threads, along n those of a warp tile, or several side by side for a few columns. A thread has one lane
  * of a warp tile where a third of the device is all that several would fill, else several, and more in passes as long
  * as the device stays full. A block has a block tile, or a half, a quarter or an eighth of it, and is as wide as it can
@@ -1998,6 +2000,7 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
                           work = plan->output_tiles * plan->block_tiles;
             const int64_t fair = gpul_ceil_div(work, round), longest = 128 / (plan->tile_rows * plan->outputs_at_once);
             int64_t tiles = plan->output_tiles >= 2 * sms ? int64_t(gpul__most_tiles) : fair < longest ? fair : longest;
+            if (p->captured && plan->block_tiles <= 8) tiles = plan->block_tiles; /* fault: reduce-captured */
             if (tiles < 1) tiles = 1;
             if (tiles > plan->block_tiles) tiles = plan->block_tiles;
             if (tiles > gpul__most_tiles) tiles = gpul__most_tiles;
@@ -2049,6 +2052,8 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
                 int32_t deepest = 0;
                 while (t >> deepest > 1 && (t >> deepest) * threads * w > GPUL__REDUCE_THREADS) ++deepest;
                 if (plan->block_tiles > 256 && t < gpul__warps) break;
+                if (p->captured && plan->block_tiles == 1 && t < plan->warp_tiles)
+                    break; /* fault: reduce-captured-columns */
                 if (bytes(GPUL__REDUCE_THREADS, pass_levels, w, deepest) > most) continue; /* fault: reduce-shared */
                 if (t < plan->warp_tiles) full *= 0.75; /* what passing results between blocks costs */
                 if (full < 1.1 * fullest) continue;

@@ -252,6 +252,8 @@ plant reduce-totals-meet test_reduce without
 plant reduce-block-tiles test_gemv:test_narrow without
 plant reduce-flight-twice test_reduce:test_accuracy without
 plant reduce-shared test_reduce:test_plans without
+plant reduce-captured test_streams:test_captured_scratch without
+plant reduce-captured-columns test_streams:test_captured_scratch without
 plant reduce-short-outputs test_reduce:test_same_bits without
 plant reduce-halves-overwritten test_reduce:test_same_bits expression 'kC * pitch' '0'
 plant reduce-depth-level test_reduce:test_same_bits expression '1' '2'

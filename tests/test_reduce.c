@@ -1012,6 +1012,7 @@ static void test_plans(void) {
             p.y = (const void *)(uintptr_t)(8192 + (rng_below(2) ? 0 : size * rng_below(33)));
             p.y_stride = rng_below(4) ? 1 : 3;
         }
+        p.captured = rng_below(4) == 0;
         memset(&plan, 0xaa, sizeof plan);
         memset(&again, 0x55, sizeof again);
         status = gpul__plan_reduction(&plan, &p, r, &machine);
@@ -1065,6 +1066,8 @@ static void test_plans(void) {
         good = good &&
                (plan.splits == 1 || plan.kernel != GPUL__REDUCE_ROWS || plan.partials == p.outputs * plan.block_tiles);
         good = good && (plan.splits == 1 || plan.kernel != GPUL__REDUCE_COLUMNS || plan.partials == each * plan.blocks);
+        good = good && (!p.captured || plan.splits == 1 ||
+                        plan.block_tiles > (plan.kernel == GPUL__REDUCE_ROWS ? 8 : 1)); /* as the contract says */
         shared_out += plan.splits > 1;
         /* alignment: of the first vector of some outputs, and of some elements by columns */
         if (plan.vector) {

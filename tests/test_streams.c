@@ -444,6 +444,64 @@ static void test_graph(void) {
     free(got);
 }
 
+/* Reductions put no allocation into a graph where one block may take all of an output: as much as their contract says. */
+static void test_captured_scratch(void) {
+    static const struct {
+        int64_t rows, cols;
+        int32_t axis, allocates;
+    } cases[] = {{1, 32768, 1, 0}, {1, 32769, 1, 1}, {3, 30000, 1, 0},  {40, 5000, GPUL_ALL_AXES, 1},
+                 {4096, 7, 0, 0},  {4097, 7, 0, 1},  {4000, 300, 0, 0}, {4096, 2000, 0, 0},
+                 {100, 100, 1, 0}, {100, 100, 0, 0}, {1, 1, 0, 0},      {180, 180, GPUL_ALL_AXES, 0},
+                 {2000, 20, 0, 0}, {60000, 2, 0, 1}};
+    gpul_stream s = NULL;
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    for (int c = 0; c < COUNT_OF(cases); c++) {
+        const int64_t n = cases[c].rows * cases[c].cols;
+        const int64_t outputs = cases[c].axis == 0 ? cases[c].cols : cases[c].axis == 1 ? cases[c].rows : 1;
+        double *const host = (double *)malloc((size_t)n * 8), *const want = (double *)malloc((size_t)outputs * 8);
+        double *const got = (double *)malloc((size_t)outputs * 8);
+        gpul_array x = GPUL_ZERO, out = GPUL_ZERO;
+        cudaGraph_t graph = NULL;
+        cudaGraphExec_t exec = NULL;
+        cudaGraphNode_t nodes[8];
+        size_t count = COUNT_OF(nodes), allocations = 0;
+        for (int64_t i = 0; i < n; i++) host[i] = rng_signed();
+        CHECK_OK(gpul_to_device(&x, host, GPUL_F64, gpul_2d(cases[c].rows, cases[c].cols), NULL));
+        CHECK_OK(
+            gpul_device_array(&out, GPUL_F64, cases[c].axis == GPUL_ALL_AXES ? gpul_0d() : gpul_1d(outputs), NULL));
+        CHECK_OK(gpul_device_synchronize());
+        CHECK_OK(gpul_reduce(&out, &x, GPUL_SUM, cases[c].axis, s));
+        CHECK_OK(gpul_copy_to_host(want, &out, s));
+        CHECK_OK(gpul_fill(&out, 7, s));
+        CHECK_OK(gpul_stream_synchronize(s));
+        CHECK_CUDA(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
+        CHECK_OK(gpul_reduce(&out, &x, GPUL_SUM, cases[c].axis, s));
+        CHECK_CUDA(cudaStreamEndCapture(s, &graph));
+        CHECK_CUDA(cudaGraphGetNodes(graph, nodes, &count));
+        for (size_t i = 0; i < count && i < COUNT_OF(nodes); i++) {
+            enum cudaGraphNodeType type;
+            CHECK_CUDA(cudaGraphNodeGetType(nodes[i], &type));
+            allocations += type == cudaGraphNodeTypeMemAlloc;
+        }
+        if (allocations != (size_t)cases[c].allocates)
+            FAIL("%lld x %lld, axis %d: %d allocations in the graph", (long long)cases[c].rows,
+                 (long long)cases[c].cols, (int)cases[c].axis, (int)allocations);
+        CHECK_CUDA(cudaGraphInstantiate(&exec, graph, 0));
+        CHECK_CUDA(cudaGraphLaunch(exec, s));
+        CHECK_OK(gpul_copy_to_host(got, &out, s));
+        CHECK_OK(gpul_stream_synchronize(s));
+        CHECK_BYTES(got, want, (size_t)outputs * 8);
+        CHECK_CUDA(cudaGraphExecDestroy(exec));
+        CHECK_CUDA(cudaGraphDestroy(graph));
+        CHECK_OK(gpul_free(&x));
+        CHECK_OK(gpul_free(&out));
+        free(host);
+        free(want);
+        free(got);
+    }
+    CHECK_OK(gpul_stream_destroy(&s));
+}
+
 #ifdef GPULITE_CPU_STANDIN
 static void
 test_orders(void) { /* the stand-in's seeds give streams, blocks and threads other orders, never other answers */
@@ -507,6 +565,7 @@ int main(void) {
     RUN(test_events);
     RUN(test_timers);
     RUN(test_captured_refusals);
+    RUN(test_captured_scratch);
     RUN(test_graph);
 #ifdef GPULITE_CPU_STANDIN
     RUN(test_orders);
