@@ -1009,19 +1009,23 @@ typedef struct gpul__histogram_plan {
     int64_t shared_bytes, scratch_bytes;
 } gpul__histogram_plan;
 
-typedef struct gpul__gemm_args {
+typedef struct gpul__gemm_problem { /* C's rows lie dense; A and B are dense along one dimension */
     const void *A, *B;
     void *C;
     int64_t M, N, K;
-    int64_t a_row, a_col, b_row, b_col, c_row, c_col; /* strides in elements */
+    int64_t a_row, a_col, b_row, b_col, c_row; /* strides in elements */
     double alpha, beta;
     gpul_dtype dtype;
-    int32_t splits; /* parts of K, combined in order: a pure function of the shape (gpul__gemm_plan sets it) */
-    void *scratch;  /* splits > 1: device memory of the bytes that gpul__gemm_plan returned */
-    int32_t sms;
-    int64_t shared_optin;
-    gpul_stream stream;
-} gpul__gemm_args;
+} gpul__gemm_problem;
+typedef struct gpul__gemm_plan {
+    int32_t tile;                         /* of gpul__gemm_tiles */
+    int32_t splits;                       /* parts of K, combined in order */
+    int64_t part;                         /* of K: its length; with `splits` a pure function of the shape */
+    int64_t tiles_m, tiles_n;             /* of C */
+    int64_t scratch_bytes;                /* a C of each part in the compute type */
+    int32_t a_vector, b_vector, c_vector; /* fours of elements along the unit stride are aligned */
+    int32_t scale_only;                   /* alpha or K is 0: A and B are not read */
+} gpul__gemm_plan;
 
 /* Defined in gpulite_kernels.cu. The find functions return NULL where there is no such kernel. */
 extern const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_t dtype_or_size);
@@ -1040,8 +1044,10 @@ extern int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__hist
 /* counters: plan->counters of them, or NULL, at the price of a launch. A cudaError_t. */
 extern int32_t gpul__launch_histogram(const gpul__histogram_problem *problem, const gpul__histogram_plan *plan,
                                       uint32_t *counters, void *scratch, gpul_stream stream);
-extern int64_t gpul__gemm_plan(gpul__gemm_args *args); /* sets splits, returns scratch bytes; -1: family left out */
-extern int32_t gpul__gemm_launch(const gpul__gemm_args *args);
+extern int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *problem,
+                               const gpul__machine *machine); /* 0: family left out */
+extern int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gpul__gemm_plan *plan, void *scratch,
+                                 gpul_stream stream);
 /* The architecture that the family's machine code and its PTX were built for (75, 90, ...), 0 and 0 where left out. */
 extern int32_t gpul__kernel_arch(int32_t family, int32_t *binary, int32_t *ptx);
 
@@ -4546,9 +4552,10 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
                               const gpul_array *B, double beta, gpul_stream stream) {
     static const char *const names[3] = {"C", "A", "B"};
     const gpul_array *arrays[3];
-    int64_t row[3], col[3], bytes, pitch, extent;
+    int64_t row[3], col[3], pitch, extent;
     char text[96], other[96], third[96];
-    gpul__gemm_args args;
+    gpul__gemm_problem problem;
+    gpul__gemm_plan plan;
     gpul__scope scope;
     gpul_status status;
     void *scratch = NULL;
@@ -4596,48 +4603,42 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     status = gpul__begin(&scope, function, arrays, 3);
     if (status != GPUL_OK) return status;
 
-    memset(&args, 0, sizeof args);
-    args.K = A->shape[1];
-    args.C = C->data;
-    args.alpha = gpul__in_compute_type(alpha, C->dtype);
-    args.beta = gpul__in_compute_type(beta, C->dtype);
-    args.dtype = C->dtype;
-    args.sms = scope.machine.sms;
-    args.shared_optin = scope.machine.shared_optin;
-    args.stream = stream;
+    memset(&problem, 0, sizeof problem);
+    problem.K = A->shape[1];
+    problem.C = C->data;
+    problem.alpha = gpul__in_compute_type(alpha, C->dtype);
+    problem.beta = gpul__in_compute_type(beta, C->dtype);
+    problem.dtype = C->dtype;
     if (col[0] == 1) {
-        args.A = A->data;
-        args.B = B->data;
-        args.M = C->shape[0];
-        args.N = C->shape[1];
-        args.a_row = row[1];
-        args.a_col = col[1];
-        args.b_row = row[2];
-        args.b_col = col[2];
-        args.c_row = row[0];
+        problem.A = A->data;
+        problem.B = B->data;
+        problem.M = C->shape[0];
+        problem.N = C->shape[1];
+        problem.a_row = row[1];
+        problem.a_col = col[1];
+        problem.b_row = row[2];
+        problem.b_col = col[2];
+        problem.c_row = row[0];
     } else { /* C^T = B^T A^T, whose rows are C's columns */
-        args.A = B->data;
-        args.B = A->data;
-        args.M = C->shape[1];
-        args.N = C->shape[0];
-        args.a_row = col[2];
-        args.a_col = row[2];
-        args.b_row = col[1];
-        args.b_col = row[1];
-        args.c_row = col[0];
+        problem.A = B->data;
+        problem.B = A->data;
+        problem.M = C->shape[1];
+        problem.N = C->shape[0];
+        problem.a_row = col[2];
+        problem.a_col = row[2];
+        problem.b_row = col[1];
+        problem.b_col = row[1];
+        problem.c_row = col[0];
     }
-    args.c_col = 1;
 
-    bytes = gpul__gemm_plan(&args);
-    if (bytes < 0) {
+    if (!gpul__plan_gemm(&plan, &problem, &scope.machine)) {
         status = gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "gpulite_kernels.cu was compiled with GPULITE_NO_MATMUL");
         return gpul__end(&scope, status);
     }
-    if (args.M == 0 || args.N == 0) return gpul__end(&scope, GPUL_OK);
-    if (bytes > 0) status = gpul__scratch(&scratch, (size_t)bytes, &scope, stream, function);
+    if (problem.M == 0 || problem.N == 0) return gpul__end(&scope, GPUL_OK);
+    if (plan.scratch_bytes > 0) status = gpul__scratch(&scratch, (size_t)plan.scratch_bytes, &scope, stream, function);
     if (status != GPUL_OK) return gpul__end(&scope, status);
-    args.scratch = scratch;
-    error = gpul__gemm_launch(&args);
+    error = gpul__launch_gemm(&problem, &plan, scratch, stream);
     if (error != 0) status = gpul__fail_cuda((cudaError_t)error, function, "launching the kernels");
     return gpul__end(&scope, gpul__scratch_drop(scratch, &scope, stream, status));
 }

@@ -3480,8 +3480,10 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifdef GPULITE_NO_MATMUL
 
-extern "C" int64_t gpul__gemm_plan(gpul__gemm_args *) { return -1; }
-extern "C" int32_t gpul__gemm_launch(const gpul__gemm_args *) { return int32_t(cudaErrorNotSupported); }
+extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *, const gpul__gemm_problem *, const gpul__machine *) { return 0; }
+extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *, const gpul__gemm_plan *, void *, gpul_stream) {
+    return int32_t(cudaErrorNotSupported);
+}
 
 #else
 
@@ -3524,27 +3526,21 @@ template <int N, typename T> static __device__ __forceinline__ void gpul__gemm_w
     }
 }
 
-/* ---- the problem as the kernels see it ---- */
+/* ---- what the kernels are given ---- */
 
-struct gpul__gemm_problem {
-    const void *A, *B;
-    void *C, *partials; /* partials: NULL, or splits matrices M x N of the compute type */
-    int64_t M, N, K;
-    int64_t a_m, a_k, b_n, b_k, c_m; /* strides in elements */
-    int64_t part;                    /* of K for one split, a multiple of the slice */
-    int64_t tiles_m, tiles_n;
-    double alpha, beta;
-    int32_t a_vector, b_vector, c_vector; /* groups of four along the unit stride are aligned */
-    int32_t scale_only;                   /* alpha = 0 or K = 0: A and B do not matter */
+struct gpul__gemm_view {
+    gpul__gemm_problem problem;
+    gpul__gemm_plan plan;
+    void *partials; /* NULL, or the parts' results, M x N of the compute type each */
 };
 
 template <typename T, typename Compute>
-static __device__ __forceinline__ void gpul__gemm_apply(T *c, Compute sum, const gpul__gemm_problem &p) {
-    const Compute alpha = Compute(p.alpha), beta = Compute(p.beta);
-    Compute value = p.scale_only ? Compute(0) : alpha * sum;
+static __device__ __forceinline__ void gpul__gemm_apply(T *c, Compute sum, const gpul__gemm_view &v) {
+    const Compute alpha = Compute(v.problem.alpha), beta = Compute(v.problem.beta);
+    Compute value = v.plan.scale_only ? Compute(0) : alpha * sum;
     if (beta != 0) {
         const Compute old = gpul__gemm_widen(*c);
-        value = p.scale_only ? beta * old : gpul__gemm_fma(alpha, sum, beta * old);
+        value = v.plan.scale_only ? beta * old : gpul__gemm_fma(alpha, sum, beta * old);
     }
     *c = gpul__gemm_narrow<T>::from(value);
 }
@@ -3642,20 +3638,23 @@ template <typename T, int kM, int kN, int kRows, int kCols> struct gpul__gemm_sh
 
 template <typename T, int kM, int kN, int kRows, int kCols>
 static __global__ void __launch_bounds__((kM / kRows) * (kN / kCols), kRows == 8 && kCols == 8 ? 2 : 1)
-    gpul__gemm_kernel(const gpul__gemm_problem p) {
+    gpul__gemm_kernel(const __grid_constant__ gpul__gemm_view v) {
+    const gpul__gemm_problem &p = v.problem;
+    const gpul__gemm_plan &plan = v.plan;
     typedef gpul__gemm_shape<T, kM, kN, kRows, kCols> S;
     typedef typename gpul__gemm_type<T>::Compute Compute;
     enum { kStage = S::kSlice * (S::kPitchA + S::kPitchB), kBehindA = S::kSlice * S::kPitchA };
     GPUL_SHARED(Compute, shared);
 
     /* Tiles in columns of eight, so that blocks that run together share rows of B and columns of A in L2. */
-    const int64_t band = int64_t(blockIdx.x) / (8 * p.tiles_n), in_band = int64_t(blockIdx.x) - band * 8 * p.tiles_n;
-    const int64_t height = p.tiles_m - band * 8 < 8 ? p.tiles_m - band * 8 : 8;
+    const int64_t band = int64_t(blockIdx.x) / (8 * plan.tiles_n),
+                  in_band = int64_t(blockIdx.x) - band * 8 * plan.tiles_n;
+    const int64_t height = plan.tiles_m - band * 8 < 8 ? plan.tiles_m - band * 8 : 8;
     const int64_t tile_n = in_band / height, tile_m = band * 8 + (in_band - tile_n * height);
     const int64_t first_m = tile_m * kM, first_n = tile_n * kN;
-    const int64_t begin = int64_t(blockIdx.z) * p.part;
-    int64_t left = (p.K - begin < p.part ? p.K - begin : p.part); /* of K, for this block */
-    if (p.scale_only) left = 0;
+    const int64_t begin = int64_t(blockIdx.z) * plan.part;
+    int64_t left = (p.K - begin < plan.part ? p.K - begin : plan.part); /* of K, for this block */
+    if (plan.scale_only) left = 0;
 
     const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
     const int row = warp % (kM / S::kWarpM) * S::kWarpM + lane / 4 * S::kRowGroup;
@@ -3671,8 +3670,8 @@ static __global__ void __launch_bounds__((kM / kRows) * (kN / kCols), kRows == 8
     if (left > 0) {
         gpul__gemm_operand<T, kM, S::kSlice, S::kThreads, S::kPitchA> a;
         gpul__gemm_operand<T, kN, S::kSlice, S::kThreads, S::kPitchB> b;
-        a.begin(p.A, first_m, p.M, p.a_m, p.a_k, begin, p.a_vector);
-        b.begin(p.B, first_n, p.N, p.b_n, p.b_k, begin, p.b_vector);
+        a.begin(p.A, first_m, p.M, p.a_row, p.a_col, begin, plan.a_vector);
+        b.begin(p.B, first_n, p.N, p.b_col, p.b_row, begin, plan.b_vector);
         int room = int(left < int(S::kSlice) ? left : int(S::kSlice));
         a.fetch(room);
         b.fetch(room);
@@ -3720,24 +3719,24 @@ static __global__ void __launch_bounds__((kM / kRows) * (kN / kCols), kRows == 8
         GPUL__UNROLL
         for (int j = 0; j < kCols; j += S::kColGroup) {
             const int64_t n = first_n + col + j * 4;
-            if (p.partials) {
-                Compute *const to = static_cast<Compute *>(p.partials) + (int64_t(blockIdx.z) * p.M + m) * p.N + n;
+            if (v.partials) {
+                Compute *const to = static_cast<Compute *>(v.partials) + (int64_t(blockIdx.z) * p.M + m) * p.N + n;
                 GPUL__UNROLL
                 for (int g = 0; g < S::kColGroup; ++g)
                     if (n + g < p.N) to[g] = sum[i][j + g];
                 continue;
             }
-            T *const to = static_cast<T *>(p.C) + m * p.c_m + n;
-            if (p.c_vector && n + S::kColGroup <= p.N) {
+            T *const to = static_cast<T *>(p.C) + m * p.c_row + n;
+            if (plan.c_vector && n + S::kColGroup <= p.N) {
                 T c[S::kColGroup];
                 if (p.beta != 0) gpul__gemm_read<S::kColGroup>(c, static_cast<const T *>(to));
                 GPUL__UNROLL
-                for (int g = 0; g < S::kColGroup; ++g) gpul__gemm_apply(c + g, sum[i][j + g], p);
+                for (int g = 0; g < S::kColGroup; ++g) gpul__gemm_apply(c + g, sum[i][j + g], v);
                 gpul__gemm_write<S::kColGroup>(to, static_cast<const T *>(c));
             } else {
                 GPUL__UNROLL
                 for (int g = 0; g < S::kColGroup; ++g)
-                    if (n + g < p.N) gpul__gemm_apply(to + g, sum[i][j + g], p);
+                    if (n + g < p.N) gpul__gemm_apply(to + g, sum[i][j + g], v);
             }
         }
     }
@@ -3745,125 +3744,102 @@ static __global__ void __launch_bounds__((kM / kRows) * (kN / kCols), kRows == 8
 
 /* the parts of K, added in order */
 template <typename T>
-static __global__ void __launch_bounds__(256) gpul__gemm_combine(const gpul__gemm_problem p, int32_t splits) {
+static __global__ void __launch_bounds__(256) gpul__gemm_combine(const __grid_constant__ gpul__gemm_view v) {
     typedef typename gpul__gemm_type<T>::Compute Compute;
-    const Compute *const partials = static_cast<const Compute *>(p.partials);
+    const gpul__gemm_problem &p = v.problem;
+    const Compute *const partials = static_cast<const Compute *>(v.partials);
     const int64_t count = p.M * p.N;
     GPUL_GRID_STRIDE(i, count) {
         Compute sum = partials[i];
-        for (int32_t s = 1; s < splits; ++s) sum += partials[s * count + i];
+        for (int32_t s = 1; s < v.plan.splits; ++s) sum += partials[s * count + i];
         const int64_t m = i / p.N;
-        gpul__gemm_apply(static_cast<T *>(p.C) + m * p.c_m + (i - m * p.N), sum, p);
+        gpul__gemm_apply(static_cast<T *>(p.C) + m * p.c_row + (i - m * p.N), sum, v);
     }
 }
 
-/* ---- selection ---- */
+/* ---- the plan ---- */
 
-/* Parts of K. A pure function of the shape: as many as give some 256 tiles of 64 x 64, none shorter than 512. */
-#define GPUL__GEMM_SPLIT_TILES 256
-#define GPUL__GEMM_SPLIT_LEAST 512
-static inline int64_t gpul__gemm_part(const gpul__gemm_args *args, int64_t *splits) {
-    const int64_t tiles = gpul_ceil_div(args->M, 64) * gpul_ceil_div(args->N, 64);
-    int64_t parts = 1;
-    if (tiles > 0 && tiles <= GPUL__GEMM_SPLIT_TILES / 2 && args->alpha != 0) {
-        parts = GPUL__GEMM_SPLIT_TILES / tiles;
-        if (parts > args->K / GPUL__GEMM_SPLIT_LEAST) parts = args->K / GPUL__GEMM_SPLIT_LEAST;
-    }
-    if (parts < 2) {
-        *splits = 1;
-        return args->K;
-    }
-    const int64_t part = gpul_ceil_div(gpul_ceil_div(args->K, parts), 64) * 64;
-    *splits = gpul_ceil_div(args->K, part);
-    return part;
-}
-
-extern "C" int64_t gpul__gemm_plan(gpul__gemm_args *args) {
-    int64_t splits;
-    gpul__gemm_part(args, &splits);
-    args->splits = int32_t(splits);
-    if (splits == 1) return 0;
-    return splits * args->M * args->N * (args->dtype == GPUL_F64 ? 8 : 4);
-}
-
-template <typename T, int kM, int kN, int kRows, int kCols>
-static inline int32_t gpul__gemm_launch_tile(const gpul__gemm_args *args, gpul__gemm_problem *p) {
+struct gpul__gemm_tile {
+    void (*kernel)(const gpul__gemm_view);
+    int32_t m, n, threads, shared_bytes;
+};
+template <typename T, int kM, int kN, int kRows, int kCols> static constexpr gpul__gemm_tile gpul__gemm_tile_of() {
     typedef gpul__gemm_shape<T, kM, kN, kRows, kCols> S;
-    p->tiles_m = gpul_ceil_div(args->M, kM);
-    p->tiles_n = gpul_ceil_div(args->N, kN);
-    const int64_t tiles = p->tiles_m * p->tiles_n;
-    /* not reachable with a C that exists; as a launch it would fail */
-    const uint32_t grid = tiles > 0xffffffffll ? 0xffffffffu : uint32_t(tiles);
-    const cudaError_t e = gpul__allow_shared(gpul__gemm_kernel<T, kM, kN, kRows, kCols>, S::kSharedBytes);
-    if (e != cudaSuccess) return int32_t(e);
-    return gpul__launch(gpul__gemm_kernel<T, kM, kN, kRows, kCols>, gpul__dim(grid, 1, uint32_t(args->splits)),
-                        gpul__dim(S::kThreads), S::kSharedBytes, args->stream, *p);
+    return gpul__gemm_tile{gpul__gemm_kernel<T, kM, kN, kRows, kCols>, kM, kN, S::kThreads, int32_t(S::kSharedBytes)};
 }
-
-/* The SIMT kernel with the largest tile of which there are enough for the device. (The result does not depend on
- * it.) */
-template <typename T> static inline int32_t gpul__gemm_simt(const gpul__gemm_args *args, gpul__gemm_problem *p) {
-    const int64_t enough = args->sms;
-    const int64_t large = gpul_ceil_div(args->M, 128) * gpul_ceil_div(args->N, 128) * args->splits;
-    const int64_t medium = gpul_ceil_div(args->M, 64) * gpul_ceil_div(args->N, 64) * args->splits;
-    if (large >= enough && args->M > 64 && args->N > 64) return gpul__gemm_launch_tile<T, 128, 128, 8, 8>(args, p);
-    if (medium >= enough && args->M > 32 && args->N > 32) return gpul__gemm_launch_tile<T, 64, 64, 4, 4>(args, p);
-    return gpul__gemm_launch_tile<T, 32, 32, 4, 2>(args, p);
-}
-template <> inline int32_t gpul__gemm_simt<double>(const gpul__gemm_args *args, gpul__gemm_problem *p) {
-    const int64_t enough = args->sms;
-    const int64_t large = gpul_ceil_div(args->M, 128) * gpul_ceil_div(args->N, 64) * args->splits;
-    const bool fits = args->shared_optin >= int64_t(gpul__gemm_shape<double, 128, 64, 8, 4>::kSharedBytes);
-    if (fits && large >= enough && args->M > 32 && args->N > 32)
-        return gpul__gemm_launch_tile<double, 128, 64, 8, 4>(args, p);
-    return gpul__gemm_launch_tile<double, 32, 32, 4, 2>(args, p);
+/* The tiles of a dtype, from the largest on. */
+enum { gpul__gemm_tile_count = 3 };
+static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
+#define GPUL__GEMM_TILES(T)                                                                                            \
+    {                                                                                                                  \
+        gpul__gemm_tile_of<T, 128, 128, 8, 8>(), gpul__gemm_tile_of<T, 64, 64, 4, 4>(),                                \
+            gpul__gemm_tile_of<T, 32, 32, 4, 2>()                                                                      \
+    }
+    static const gpul__gemm_tile floats[3][gpul__gemm_tile_count] = {
+        GPUL__GEMM_TILES(float), GPUL__GEMM_TILES(gpul_f16), GPUL__GEMM_TILES(gpul_bf16)};
+    static const gpul__gemm_tile doubles[gpul__gemm_tile_count] = {gpul__gemm_tile_of<double, 128, 64, 8, 4>(),
+                                                                   gpul__gemm_tile_of<double, 32, 32, 4, 2>(),
+                                                                   gpul__gemm_tile_of<double, 32, 32, 4, 2>()};
+    return dtype == GPUL_F64 ? doubles : floats[dtype == GPUL_F16 ? 1 : dtype == GPUL_BF16 ? 2 : 0];
 }
 
 static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t element) {
-    const int64_t bytes = element * 4 < 16 ? element * 4 : 16; /* a group of four, in accesses of at most 16 bytes */
+    const int64_t bytes = element * 4 < 16 ? element * 4 : 16; /* four elements, in accesses of at most 16 bytes */
     return gpul__aligned(p, size_t(bytes)) && pitch * element % bytes == 0;
 }
 
-template <typename T> static inline int32_t gpul__gemm_launch_type(const gpul__gemm_args *args) {
-    const int64_t element = int64_t(sizeof(T));
-    gpul__gemm_problem p;
-    int64_t splits;
-    p.A = args->A;
-    p.B = args->B;
-    p.C = args->C;
-    p.M = args->M;
-    p.N = args->N;
-    p.K = args->K;
-    p.a_m = args->a_row;
-    p.a_k = args->a_col;
-    p.b_k = args->b_row;
-    p.b_n = args->b_col;
-    p.c_m = args->c_row;
-    p.part = gpul__gemm_part(args, &splits);
-    p.partials = splits > 1 ? args->scratch : 0;
-    p.tiles_m = p.tiles_n = 0;
-    p.alpha = double(typename gpul__gemm_type<T>::Compute(args->alpha));
-    p.beta = double(typename gpul__gemm_type<T>::Compute(args->beta));
-    p.a_vector = gpul__gemm_aligned(p.A, p.a_k == 1 ? p.a_m : p.a_k, element);
-    p.b_vector = gpul__gemm_aligned(p.B, p.b_k == 1 ? p.b_n : p.b_k, element);
-    p.c_vector = gpul__gemm_aligned(p.C, p.c_m, element);
-    p.scale_only = args->K == 0 || p.alpha == 0;
-    int32_t status = gpul__gemm_simt<T>(args, &p);
-    if (!status && splits > 1)
-        status = gpul__launch(gpul__gemm_combine<T>, gpul_grid_1d(args->M * args->N, 256), gpul__dim(256), 0,
-                              args->stream, p, int32_t(splits));
-    return status;
+/* Parts of K: as many as give some 256 tiles of 64 x 64, none shorter than 512. The tile: the largest that is more than
+ * half full and gives each multiprocessor a block, or the smallest. No result depends on it. */
+extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+    const int64_t element = int64_t(gpul_dtype_size(p->dtype));
+    const int64_t tiles = gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64);
+    memset(plan, 0, sizeof *plan);
+    plan->scale_only = p->K == 0 || p->alpha == 0; /* fault: matmul-alpha-zero */
+    plan->splits = 1;
+    plan->part = p->K;
+    if (tiles > 0 && tiles <= 128 && !plan->scale_only) {
+        const int64_t few = 256 / tiles, many = p->K / 512, parts = few < many ? few : many;
+        if (parts > 1) {
+            plan->part = gpul_ceil_div(gpul_ceil_div(p->K, parts), 64) * 64;
+            plan->splits = int32_t(gpul_ceil_div(p->K, plan->part));
+        }
+    }
+    if (plan->splits > 1) plan->scratch_bytes = plan->splits * p->M * p->N * (p->dtype == GPUL_F64 ? 8 : 4);
+    for (; plan->tile < gpul__gemm_tile_count; ++plan->tile) {
+        const gpul__gemm_tile &tile = gpul__gemm_tiles(p->dtype)[plan->tile];
+        plan->tiles_m = gpul_ceil_div(p->M, tile.m);
+        plan->tiles_n = gpul_ceil_div(p->N, tile.n);
+        if (plan->tile == gpul__gemm_tile_count - 1) break;
+        const bool full = p->M > tile.m / 2 && p->N > tile.n / 2;
+        const bool fits = tile.shared_bytes <= 49152 || tile.shared_bytes <= machine->shared_optin;
+        if (full && fits && plan->tiles_m * plan->tiles_n * plan->splits >= machine->sms) break;
+    }
+    plan->a_vector = gpul__gemm_aligned(p->A, p->a_col == 1 ? p->a_row : p->a_col, element);
+    plan->b_vector = gpul__gemm_aligned(p->B, p->b_row == 1 ? p->b_col : p->b_row, element);
+    plan->c_vector = gpul__gemm_aligned(p->C, p->c_row, element);
+    return 1;
 }
 
-extern "C" int32_t gpul__gemm_launch(const gpul__gemm_args *args) {
-    if (args->M == 0 || args->N == 0) return 0;
-    switch (args->dtype) {
-    case GPUL_F32: return gpul__gemm_launch_type<float>(args);
-    case GPUL_F64: return gpul__gemm_launch_type<double>(args);
-    case GPUL_F16: return gpul__gemm_launch_type<gpul_f16>(args);
-    case GPUL_BF16: return gpul__gemm_launch_type<gpul_bf16>(args);
-    default: return int32_t(cudaErrorInvalidValue);
-    }
+/* ---- launching ---- */
+
+extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gpul__gemm_plan *plan, void *scratch,
+                                     gpul_stream stream) {
+    const gpul__gemm_tile &tile = gpul__gemm_tiles(problem->dtype)[plan->tile];
+    const int64_t tiles = plan->tiles_m * plan->tiles_n; /* more than a grid takes only of a C that cannot exist */
+    gpul__gemm_view v;
+    v.problem = *problem;
+    v.plan = *plan;
+    v.partials = plan->splits > 1 ? scratch : 0;
+    int32_t status = int32_t(gpul__allow_shared(tile.kernel, size_t(tile.shared_bytes)));
+    if (status) return status;
+    status = gpul__launch(tile.kernel, gpul__dim(uint32_t(tiles), 1, uint32_t(plan->splits)),
+                          gpul__dim(uint32_t(tile.threads)), size_t(tile.shared_bytes), stream, v);
+    if (status || plan->splits == 1) return status;
+    void (*const combine)(const gpul__gemm_view) = problem->dtype == GPUL_F64 ? gpul__gemm_combine<double>
+                                                   : problem->dtype == GPUL_F32 ? gpul__gemm_combine<float>
+                                                   : problem->dtype == GPUL_F16 ? gpul__gemm_combine<gpul_f16>
+                                                                                : gpul__gemm_combine<gpul_bf16>;
+    return gpul__launch(combine, gpul_grid_1d(problem->M * problem->N, 256), gpul__dim(256), 0, stream, v);
 }
 
 #define GPUL__MATMUL_KERNEL reinterpret_cast<const void *>(&gpul__gemm_kernel<float, 128, 128, 8, 8>)
