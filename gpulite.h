@@ -595,7 +595,8 @@ GPUL_API gpul_status gpul_vecmul(gpul_array *out, const gpul_array *a, const gpu
  * dimension (gpul_transpose for A^T); x: cols; y: rows; any strides. alpha and beta are first rounded to the type that
  * is computed in, f32 or f64; one that rounds to 0 counts as 0. beta = 0 never reads y, alpha = 0 never reads A or x.
  * The last step is fma(alpha, sum, beta * y). |error| <= gamma(cols + 2) (|alpha| |A| |x| + |beta| |y|) elementwise
- * (Higham, Accuracy and Stability, 3.5), the same bits on every run. */
+ * (Higham, Accuracy and Stability, 3.5), the same bits on every run, every GPU and the CPU stand-in; NaN is always the
+ * same. */
 GPUL_API gpul_status gpul_gemv(gpul_array *y, double alpha, const gpul_array *A, const gpul_array *x, double beta,
                                gpul_stream stream);
 
@@ -695,7 +696,9 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * (gpul_transpose for A^T, B^T); one of its two strides is 1 (else SHAPE). alpha and beta are first rounded to the type
  * that is computed in, f64 for f64 and f32 otherwise; one that rounds to 0 counts as 0. beta = 0 never reads C, alpha =
  * 0 never reads A or B. The last step is fma(alpha, sum, beta * c). |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta|
- * |C|) elementwise (plus the rounding of the result to 16 bits), in IEEE arithmetic, the same bits on every run. */
+ * |C|) elementwise (plus the rounding of the result to 16 bits), in IEEE arithmetic, the same bits on every run, every
+ * GPU and the CPU stand-in; NaN is always the same. A C of up to 128 tiles of 64 x 64 with K from 1024 on takes scratch
+ * memory, at most 256 such tiles in f32 or f64. */
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream);
 GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                gpul_stream stream);

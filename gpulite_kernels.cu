@@ -253,22 +253,30 @@ static __device__ __forceinline__ float gpul__round_to_odd(double d) {
     return gpul__bits<float>(bits | 1u);
 }
 
-/* Results of reductions: every NaN is written as the same quiet NaN, since CPUs and GPUs make different ones. */
+template <typename V> static __device__ __forceinline__ bool gpul__is_nan(V v) { return v != v; }
+/* Results of reductions and products: every NaN is written as this one, since CPUs and GPUs make different ones. */
+template <typename T> static __device__ __forceinline__ T gpul__quiet_nan();
+template <> __device__ __forceinline__ double gpul__quiet_nan<double>() {
+    return gpul__bits<double>(uint64_t(0x7ff8000000000000));
+}
+template <> __device__ __forceinline__ float gpul__quiet_nan<float>() { return gpul__bits<float>(0x7fc00000u); }
+template <> __device__ __forceinline__ gpul_f16 gpul__quiet_nan<gpul_f16>() {
+    return gpul__bits<gpul_f16>(uint16_t(0x7e00));
+}
+template <> __device__ __forceinline__ gpul_bf16 gpul__quiet_nan<gpul_bf16>() {
+    return gpul__bits<gpul_bf16>(uint16_t(0x7fc0));
+}
 static __device__ __noinline__ void gpul__store_real(void *out, int64_t i, gpul_dtype dtype, double value) {
-    const bool nan = value != value;
-    if (dtype == GPUL_F64) {
-        if (nan) static_cast<uint64_t *>(out)[i] = 0x7ff8000000000000ull;
-        else static_cast<double *>(out)[i] = value;
-    } else if (dtype == GPUL_F32) {
-        if (nan) static_cast<uint32_t *>(out)[i] = 0x7fc00000u;
-        else static_cast<float *>(out)[i] = float(value);
-    } else if (dtype == GPUL_I64) { /* counts */
-        static_cast<int64_t *>(out)[i] = int64_t(value);
-    } else if (dtype == GPUL_F16) {
-        static_cast<uint16_t *>(out)[i] = nan ? 0x7e00 : gpul__from_float<gpul_f16>(gpul__round_to_odd(value)).bits;
-    } else {
-        static_cast<uint16_t *>(out)[i] = nan ? 0x7fc0 : gpul__from_float<gpul_bf16>(gpul__round_to_odd(value)).bits;
-    }
+    const bool nan = gpul__is_nan(value);
+    if (dtype == GPUL_F64) static_cast<double *>(out)[i] = nan ? gpul__quiet_nan<double>() : value;
+    else if (dtype == GPUL_F32) static_cast<float *>(out)[i] = nan ? gpul__quiet_nan<float>() : float(value);
+    else if (dtype == GPUL_I64) static_cast<int64_t *>(out)[i] = int64_t(value); /* counts */
+    else if (dtype == GPUL_F16)
+        static_cast<gpul_f16 *>(out)[i] =
+            nan ? gpul__quiet_nan<gpul_f16>() : gpul__from_float<gpul_f16>(gpul__round_to_odd(value));
+    else
+        static_cast<gpul_bf16 *>(out)[i] =
+            nan ? gpul__quiet_nan<gpul_bf16>() : gpul__from_float<gpul_bf16>(gpul__round_to_odd(value));
 }
 static __device__ __noinline__ void gpul__store_int(void *out, int64_t i, gpul_dtype dtype, int64_t value) {
     if (dtype == GPUL_I64) static_cast<int64_t *>(out)[i] = value;
@@ -2354,7 +2362,6 @@ template <typename T> struct gpul__var : gpul__reduction<gpul__var<T>, T, gpul__
     }
 };
 
-template <typename V> static __device__ __forceinline__ bool gpul__is_nan(V v) { return v != v; }
 /* One kernel serves minimum and maximum: the maximum is the minimum of mirrored values (-x for floats, ~x for integers,
  * which unlike -x never overflows), mirrored back. Mirroring is an exclusive or with the sign bit or with all bits;
  * with zero it changes nothing, and no branch splits the loop in two. */
@@ -3542,7 +3549,8 @@ static __device__ __forceinline__ void gpul__gemm_apply(T *c, Compute sum, const
         const Compute old = gpul__gemm_widen(*c);
         value = v.plan.scale_only ? beta * old : gpul__gemm_fma(alpha, sum, beta * old);
     }
-    *c = gpul__gemm_narrow<T>::from(value);
+    if (gpul__is_nan(value)) *c = gpul__quiet_nan<T>(); /* fault: matmul-nan */
+    else *c = gpul__gemm_narrow<T>::from(value);
 }
 
 /* ---- one operand's slices: from memory to registers, from registers to shared memory ----

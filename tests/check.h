@@ -267,6 +267,31 @@ static CHECK_UNUSED int num_same(gpul_dtype t, num a, num b) {
     return a.f == b.f && (signbit(a.f) != 0) == (signbit(b.f) != 0);
 }
 
+/* Values of every dtype that are the same everywhere, and a hash, for bits that are recorded. */
+static CHECK_UNUSED uint64_t lcg;
+static CHECK_UNUSED uint32_t lcg_next(void) {
+    lcg = lcg * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(lcg >> 32);
+}
+static CHECK_UNUSED void lcg_value(gpul_dtype t, void *p) { /* exact in every type: no rounding, no library function */
+    const uint32_t a = lcg_next(), b = lcg_next();
+    const double m = (double)(int32_t)(a >> 8) - 8388608.0; /* 24 bits */
+    const int e = (int)(b % 41) - 40;
+    num v = {0, 0};
+    v.i = (int64_t)(((uint64_t)a << 32) | b);
+    if (t == GPUL_F32) v.f = ldexp(m, e);
+    else if (t == GPUL_F64) v.f = ldexp(m * 536870912.0 + (double)(b >> 3), e);
+    else v.f = (double)((int)(a >> 16) % 2001 - 1000) / (t == GPUL_F16 ? 16.0 : 1.0);
+    if (t == GPUL_BF16) v.f = (double)((int)(a >> 16) % 201 - 100);
+    num_store(t, p, v);
+}
+static CHECK_UNUSED uint64_t hash_bytes(const void *data, size_t bytes) { /* FNV-1a */
+    const unsigned char *p = (const unsigned char *)data;
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < bytes; i++) hash = (hash ^ p[i]) * 0x100000001b3u;
+    return hash;
+}
+
 /* ---- boxes: an array of any layout inside a larger buffer whose every other byte is known ----
  *
  * box_make lays an array out in `bytes` bytes of device memory (or another kind), with guard bands in front and behind

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * y = alpha A x + beta y: the error bound, BLAS's rules for alpha, beta and NaN, layouts, the same bits, errors. */
+ * y = alpha A x + beta y: the error bound, BLAS's rules for alpha, beta and NaN, layouts, recorded bits, errors.
+ * `test_gemv --record` prints the table of recorded bits anew. */
 #include "check.h"
 
 static double gamma_of(gpul_dtype t, int64_t k) {
@@ -327,7 +328,74 @@ static void test_errors(void) {
     CHECK_OK(gpul_free(&iv));
 }
 
-int main(void) {
+/* ---- recorded bits: the same on every GPU and the stand-in, by rows and by columns ---- */
+
+static const struct {
+    int rows, cols;
+    double alpha, beta;
+    uint64_t hash[2]; /* f32, f64 */
+} recorded[] = {
+    {1, 1, 1, 0, {0xcc5791bcd6ed860a, 0x2db4ee96ab54cb56}},
+    {7, 3, 0.7, 1.3, {0xcb602604d7d12e1f, 0x920649285bb6def6}},
+    {33, 65, 1, 0, {0x12b12e7cbb5287ac, 0xb2ac1449dfe49af9}},
+    {100, 130, -2, 0.5, {0x9639a0da87dd769d, 0x3d2b1cef2bec108b}},
+    {5, 9000, 1, 0, {0x55fc4493d62f4e2d, 0xede3ecc6ebfc4a9f}},
+    {2000, 20, 1, 0, {0x70e8202f159d89f8, 0x1cfb48706691f5fd}},
+    {3, 70001, 0.3, -1.7, {0xe32adaa1a0b760e8, 0xe20b7c18ccd284ae}},
+    {70001, 3, 1, 0, {0xc7d17ce9526da50e, 0xefb371f11d90737f}},
+    {300, 300, 1, 1, {0xf46de9edd1f87d3c, 0x1fbe6985d33a7f9b}},
+    {1, 40000, 3, 0, {0xf1221bf2f988d8b2, 0xff2034b9199217c6}},
+    {17, 0, 1, 0.9, {0xbfbe9cb90a052a8e, 0xa3114e7bac3983bf}},
+    {64, 4097, 1e-30, 0, {0x843af540de2eb597, 0x4eca82b241bdcbdb}},
+    {40, 1030, 0, 2.5, {0x1d85dd6cbdcb5b8a, 0xa611b137597fae60}},
+};
+static uint64_t gemv_hash(gpul_dtype t, int k, int layout) {
+    const int64_t rows = recorded[k].rows, cols = recorded[k].cols;
+    box b[3]; /* A, x, y */
+    uint64_t hash;
+    unsigned char *dense = (unsigned char *)malloc((size_t)rows * 8 + 1);
+    box_2d(&b[0], t, rows, cols, layout, layout % 3, FILL_NAN);
+    box_1d(&b[1], t, cols, 0, FILL_NAN);
+    box_1d(&b[2], t, rows, 0, FILL_NAN);
+    lcg = (uint64_t)k;
+    for (int m = 0; m < 3; m++) {
+        for (int64_t i = 0; i < b[m].n; i++) lcg_value(t, b[m].image + box_at(&b[m], i));
+        if (k % 3 == 2 && m == 0 && b[m].n > 4) box_put(&b[m], b[m].n / 2, num_of(NAN));
+        box_upload(&b[m]);
+    }
+    CHECK_OK(gpul_gemv(&b[2].view, recorded[k].alpha, &b[0].view, &b[1].view, recorded[k].beta, NULL));
+    BOX_GUARDS(&b[2]);
+    for (int64_t i = 0; i < b[2].n; i++)
+        memcpy(dense + (size_t)i * gpul_dtype_size(t), b[2].now + box_at(&b[2], i), gpul_dtype_size(t));
+    hash = hash_bytes(dense, (size_t)gpul_nbytes(&b[2].view));
+    free(dense);
+    for (int m = 0; m < 3; m++) box_free(&b[m]);
+    return hash;
+}
+static void test_recorded(void) {
+    static const int layouts[5] = {LAY_C, LAY_F, LAY_C_PAD, LAY_F_PAD, LAY_STRIDED};
+    for (int k = 0; k < COUNT_OF(recorded); k++)
+        for (int d = 0; d < 2; d++)
+            for (int l = 0; l < 5; l++) {
+                const gpul_dtype t = d ? GPUL_F64 : GPUL_F32;
+                const uint64_t got = gemv_hash(t, k, layouts[l]);
+                if (got == recorded[k].hash[d]) check_pass();
+                else
+                    FAIL("%s, %d x %d, layout %d: bits %016llx, recorded %016llx", gpul_dtype_name(t), recorded[k].rows,
+                         recorded[k].cols, layouts[l], (unsigned long long)got,
+                         (unsigned long long)recorded[k].hash[d]);
+            }
+}
+static int record(void) {
+    for (int k = 0; k < COUNT_OF(recorded); k++)
+        printf("    {%d, %d, %g, %g, {0x%016llx, 0x%016llx}},\n", recorded[k].rows, recorded[k].cols, recorded[k].alpha,
+               recorded[k].beta, (unsigned long long)gemv_hash(GPUL_F32, k, LAY_C),
+               (unsigned long long)gemv_hash(GPUL_F64, k, LAY_C));
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "--record") == 0) return record();
     check_begin("gemv");
     RUN(test_shapes);
     RUN(test_scalars);
@@ -338,6 +406,7 @@ int main(void) {
     RUN(test_nan_spreads);
     RUN(test_same_bits);
     RUN(test_narrow);
+    RUN(test_recorded);
     RUN(test_errors);
     return check_end();
 }

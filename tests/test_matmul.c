@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * C = alpha A B + beta C in four dtypes: exact integers, the error bound, BLAS's rules, every order, errors. */
+ * C = alpha A B + beta C in four dtypes: exact integers, the error bound, BLAS's rules, every order, recorded bits, plans,
+ * errors. `test_matmul --record` prints the table of recorded bits anew. */
+#define GPULITE__KERNELS /* the plans, which are private */
 #include "check.h"
 
 static const gpul_dtype types[4] = {GPUL_F32, GPUL_F64, GPUL_F16, GPUL_BF16};
@@ -228,6 +230,147 @@ static void test_row_alone(void) { /* the same bits on every run, stream and ord
         }
 }
 
+/* ---- recorded bits: the same on every GPU and the stand-in, in every order of the matrices ---- */
+
+static const struct {
+    int M, N, K;
+    double alpha, beta;
+    uint64_t hash[4];
+} recorded[] = {
+    {1, 1, 1, 1, 0, {0xcc5791bcd6ed860a, 0x2db4ee96ab54cb56, 0x0a556a07b6bbd92a, 0x08328807b4eb6fed}},
+    {3, 5, 7, 0.7, 1.3, {0x72a1560ffde06451, 0x60100013a031b81e, 0x609afe6c6f31c905, 0x00eac6068c33b02e}},
+    {33, 17, 65, 1, 0, {0xf90b28e3b28dab46, 0x7ad8f00463cafad9, 0x37c982cb839d28a6, 0xfc704ad6dbab782d}},
+    {64, 64, 64, -2, 0.5, {0xed0841d0a7136e35, 0x64fdd9a8bea21e72, 0xb8041c90ee8a1e65, 0x6626a6977b4fe1d5}},
+    {100, 70, 130, 1, 0, {0x8b6e7fe3d0170b1f, 0x0eaa06f557714b58, 0xbc9a55e2ad747a48, 0x05d083fba8cffc30}},
+    {129, 65, 40, 0.1, 0, {0x8133e4f810fa9653, 0x4c554ffbe30b1f94, 0x5320bd7794071ea2, 0x260a8fab63cb1ee3}},
+    {5, 6, 9000, 1, 0, {0xae28e230c9192bc8, 0xea0945fb354c294c, 0x512bf170841dfb3c, 0x719b335fa9b7ef12}},
+    {32, 31, 2048, 0.3, -1.7, {0x238663c91dac78d6, 0xd33e8ed327e95d2b, 0x144447d10dc8209c, 0x8ac52b4c25306e93}},
+    {1, 200, 3000, 1, 0, {0x4677568894553465, 0x6fcf494dd8efbae5, 0x18039d4332350465, 0xc0de89e5d696f245}},
+    {200, 1, 1000, 1, 1, {0x659d4a4e2ae24234, 0xf16991487b13a83e, 0xd06d79cef053a932, 0x5898a95d2e8cf211}},
+    {70, 66, 1, 3, 0, {0x68296c311a64f149, 0x67c1958f7ed44855, 0x41da0b821cb23c36, 0xe3f8af09233dd543}},
+    {17, 130, 0, 1, 0.9, {0x918412becacc420f, 0xbecfe3bfd49e42c3, 0xfcc991681809b3f6, 0xbd960dae770e6f8d}},
+    {140, 150, 33, 1e-30, 0, {0x87c50625904a7565, 0xd1e951b881ae248e, 0xd577ec2e2dd2dee5, 0x94b5f89b9bbd8dd6}},
+    {40, 30, 1030, 0, 2.5, {0xb2d4659dbea1a84b, 0xdf4aee0ddefa2cd7, 0x106d52e4a35a7d68, 0x179bdca30b792355}},
+};
+
+static uint64_t product_hash(gpul_dtype t, int k, int orders) {
+    const int64_t sizes[3][2] = {
+        {recorded[k].M, recorded[k].K}, {recorded[k].K, recorded[k].N}, {recorded[k].M, recorded[k].N}};
+    box b[3]; /* A, B, C */
+    uint64_t hash;
+    unsigned char *dense;
+    lcg = (uint64_t)k;
+    for (int m = 0; m < 3; m++) {
+        box_2d(&b[m], t, sizes[m][0], sizes[m][1], (orders & 8 ? LAY_C_PAD : LAY_C) + (orders >> m & 1), 0, FILL_NAN);
+        for (int64_t i = 0; i < b[m].n; i++) lcg_value(t, b[m].image + box_at(&b[m], i));
+        if (k % 3 == 2 && m < 2 && b[m].n > 4) box_put(&b[m], b[m].n / 2, num_of(m ? INFINITY : NAN));
+        box_upload(&b[m]);
+    }
+    CHECK_OK(gpul_gemm(&b[2].view, recorded[k].alpha, &b[0].view, &b[1].view, recorded[k].beta, NULL));
+    dense = (unsigned char *)malloc((size_t)gpul_nbytes(&b[2].view) + 1);
+    BOX_GUARDS(&b[2]);
+    for (int64_t i = 0; i < b[2].n; i++)
+        memcpy(dense + (size_t)i * gpul_dtype_size(t), b[2].now + box_at(&b[2], i), gpul_dtype_size(t));
+    hash = hash_bytes(dense, (size_t)gpul_nbytes(&b[2].view));
+    free(dense);
+    for (int m = 0; m < 3; m++) box_free(&b[m]);
+    return hash;
+}
+static void test_recorded(void) {
+    for (int k = 0; k < COUNT_OF(recorded); k++)
+        for (int d = 0; d < 4; d++)
+            for (int orders = k % 4; orders < 16; orders += 7) {
+                const uint64_t got = product_hash(types[d], k, orders);
+                if (got == recorded[k].hash[d]) check_pass();
+                else
+                    FAIL("%s, %d x %d x %d, orders %d: bits %016llx, recorded %016llx", gpul_dtype_name(types[d]),
+                         recorded[k].M, recorded[k].N, recorded[k].K, orders, (unsigned long long)got,
+                         (unsigned long long)recorded[k].hash[d]);
+            }
+}
+static int record(void) {
+    for (int k = 0; k < COUNT_OF(recorded); k++) {
+        printf("    {%d, %d, %d, %g, %g, {", recorded[k].M, recorded[k].N, recorded[k].K, recorded[k].alpha,
+               recorded[k].beta);
+        for (int d = 0; d < 4; d++)
+            printf("%s0x%016llx", d ? ", " : "", (unsigned long long)product_hash(types[d], k, 0));
+        printf("}},\n");
+    }
+    return 0;
+}
+
+/* Of random problems on random machines, with no kernel: a plan is pure, covers C and K once, has the parts that the shape
+ * alone gives, fits the GPU, and claims no alignment that is not there. */
+static void test_plans(void) {
+    long split = 0, tiles_seen[3] = {0, 0, 0}, aligned = 0;
+    for (long k = 0; k < 400000; k++) {
+        const gpul_dtype t = types[rng_below(4)];
+        const int64_t size = (int64_t)gpul_dtype_size(t), four = size * 4 < 16 ? size * 4 : 16;
+        gpul__gemm_problem p, other;
+        gpul__gemm_plan plan, again;
+        gpul__machine machine;
+        int good;
+        memset(&p, 0, sizeof p);
+        memset(&machine, 0, sizeof machine);
+        machine.sms = 1 + (int32_t)rng_below(200);
+        machine.shared_optin = rng_below(2) ? 49152 : 232448;
+        p.dtype = t;
+        p.M = rng_below((int64_t)1 << rng_below(18));
+        p.N = rng_below((int64_t)1 << rng_below(18));
+        p.K = rng_below((int64_t)1 << rng_below(24));
+        p.alpha = rng_below(8) ? 1 : 0;
+        p.a_row = rng_below(2) ? 1 : p.K + rng_below(9);
+        p.a_col = p.a_row == 1 ? p.M + rng_below(9) : 1;
+        p.b_row = rng_below(2) ? 1 : p.N + rng_below(9);
+        p.b_col = p.b_row == 1 ? p.K + rng_below(9) : 1;
+        p.c_row = p.N + rng_below(9);
+        p.A = (const void *)(uintptr_t)(4096 + size * rng_below(9));
+        p.B = (const void *)(uintptr_t)(8192 + size * rng_below(9));
+        p.C = (void *)(uintptr_t)(16384 + size * rng_below(9));
+        memset(&plan, 0xaa, sizeof plan);
+        memset(&again, 0x55, sizeof again);
+        good = gpul__plan_gemm(&plan, &p, &machine) == 1 && gpul__plan_gemm(&again, &p, &machine) == 1;
+        good = good && memcmp(&plan, &again, sizeof plan) == 0;
+        good = good && plan.tile >= 0 && plan.tile < 3 && plan.splits >= 1 && plan.splits <= 256;
+        tiles_seen[good ? plan.tile : 0]++;
+        /* K, in parts of whole slices */
+        good = good && plan.part * plan.splits >= p.K && plan.part * (plan.splits - 1) < (p.K ? p.K : 1);
+        good = good && (plan.splits == 1 || (plan.part % 64 == 0 && plan.part >= 512));
+        good = good && plan.scratch_bytes == (plan.splits > 1 ? plan.splits * p.M * p.N * (t == GPUL_F64 ? 8 : 4) : 0);
+        good = good && plan.scale_only == (p.K == 0 || p.alpha == 0) && (!plan.scale_only || plan.splits == 1);
+        other = p; /* the parts depend on nothing else */
+        other.A = other.B = other.C = NULL;
+        other.dtype = types[rng_below(4)];
+        machine.sms = 1 + (int32_t)rng_below(200);
+        gpul__plan_gemm(&again, &other, &machine);
+        good = good && again.splits == plan.splits && again.part == plan.part;
+        split += plan.splits > 1;
+        /* C, in tiles */
+        {
+            static const int64_t high[2][3] = {{128, 64, 32}, {128, 32, 32}},
+                                 wide[2][3] = {{128, 64, 32}, {64, 32, 32}};
+            const int64_t m = high[t == GPUL_F64][plan.tile], n = wide[t == GPUL_F64][plan.tile];
+            good = good && plan.tiles_m * m >= p.M && (plan.tiles_m - 1) * m < p.M && plan.tiles_n * n >= p.N &&
+                   (plan.tiles_n - 1) * n < p.N;
+        }
+        if (plan.a_vector)
+            good =
+                good && (uintptr_t)p.A % (uintptr_t)four == 0 && (p.a_col == 1 ? p.a_row : p.a_col) * size % four == 0;
+        if (plan.b_vector)
+            good =
+                good && (uintptr_t)p.B % (uintptr_t)four == 0 && (p.b_row == 1 ? p.b_col : p.b_row) * size % four == 0;
+        if (plan.c_vector) good = good && (uintptr_t)p.C % (uintptr_t)four == 0 && p.c_row * size % four == 0;
+        aligned += plan.a_vector && plan.b_vector && plan.c_vector;
+        if (!good) {
+            FAIL("plan %ld: %s, %lld x %lld x %lld: tile %d, %d parts of %lld, %lld x %lld tiles", k,
+                 gpul_dtype_name(t), (long long)p.M, (long long)p.N, (long long)p.K, (int)plan.tile, (int)plan.splits,
+                 (long long)plan.part, (long long)plan.tiles_m, (long long)plan.tiles_n);
+            return;
+        }
+    }
+    CHECK(split > 1000 && aligned > 1000 && tiles_seen[0] > 1000 && tiles_seen[1] > 1000 && tiles_seen[2] > 1000);
+}
+
 static void test_errors(void) {
     static const char *const m = "gpul_matmul", *const g = "gpul_gemm";
     gpul_array A = GPUL_ZERO, B = GPUL_ZERO, C = GPUL_ZERO, d = GPUL_ZERO, i = GPUL_ZERO, v = GPUL_ZERO,
@@ -292,7 +435,8 @@ static void test_errors(void) {
     CHECK_OK(gpul_free(&wide));
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "--record") == 0) return record();
     check_begin("matmul");
     RUN(test_small);
     RUN(test_sizes);
@@ -301,6 +445,8 @@ int main(void) {
     RUN(test_integers);
     RUN(test_nan);
     RUN(test_row_alone);
+    RUN(test_recorded);
+    RUN(test_plans);
     RUN(test_errors);
     return check_end();
 }

@@ -440,24 +440,6 @@ static void test_numpy(void) {
 
 /* ---- recorded bits ---- */
 
-static uint64_t lcg;
-static uint32_t lcg_next(void) {
-    lcg = lcg * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(lcg >> 32);
-}
-static void lcg_value(gpul_dtype t, void *p) { /* exact in every type: no rounding, no library function */
-    const uint32_t a = lcg_next(), b = lcg_next();
-    const double m = (double)(int32_t)(a >> 8) - 8388608.0; /* 24 bits */
-    const int e = (int)(b % 41) - 40;
-    num v = {0, 0};
-    v.i = (int64_t)(((uint64_t)a << 32) | b);
-    if (t == GPUL_F32) v.f = ldexp(m, e);
-    else if (t == GPUL_F64) v.f = ldexp(m * 536870912.0 + (double)(b >> 3), e);
-    else v.f = (double)((int)(a >> 16) % 2001 - 1000) / (t == GPUL_F16 ? 16.0 : 1.0);
-    if (t == GPUL_BF16) v.f = (double)((int)(a >> 16) % 201 - 100);
-    num_store(t, p, v);
-}
-
 static void recorded(FILE *file, int record) {
     static const int64_t lengths[] = {1,    2,    3,    7,    31,   32,   33,   100,   255,   256,    257,
                                       1000, 1023, 1025, 4095, 4096, 4097, 8191, 10000, 65537, 100003, 600001};
