@@ -390,7 +390,7 @@ struct gpul__extent {
 /* `count` elements, N at most, `step` apart, one by one: for edges and odd layouts, so a loop that is short in code. */
 template <typename T, int N>
 static __device__ __forceinline__ gpul__pack<T, N> gpul__gather(const T *p, int64_t step, int count) {
-    gpul__pack<T, N> pack;
+    gpul__pack<T, N> pack = {};
     GPUL__UNROLL_NOT
     for (int k = 0; k < N && k < count; ++k) pack.v[k] = p[k * step];
     return pack;
@@ -795,7 +795,8 @@ template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct 
  * how many vectors, of one lane of a warp tile or of several, are on their way at once. */
 template <typename Op> struct gpul__columns {
     enum { kSize = sizeof(typename Op::X), kN = 16 / kSize, kMost = sizeof(typename Op::Lane) > 16 ? 2 : 4 };
-    enum { value = int(kN) < int(kMost) ? int(kN) : int(kMost), kLanes = kSize == 8 ? 4 : kSize == 4 ? 2 : 1 };
+    enum { value = int(kN) < int(kMost) ? int(kN) : int(kMost), kBytes = kMost * kSize };
+    enum { kLanes = kBytes > 8 ? kBytes / 8 : 1 };
 };
 /* How many outputs a thread of the short kernel takes at once. */
 template <typename Op> struct gpul__short {
@@ -940,7 +941,7 @@ static __device__ __forceinline__ gpul__pack<T, N> gpul__reduce_gather(const gpu
                                                                        int64_t i, int count) {
     const gpul__reduce_problem &p = layout.problem;
     const int32_t last = p.reduce_ndim - 1;
-    gpul__pack<T, N> pack;
+    gpul__pack<T, N> pack = {};
     int64_t place = 0, left = 0;
     GPUL__UNROLL_NOT
     for (int k = 0; k < N && k < count; ++k, --left, place += p.x_reduce[last]) {
@@ -1220,7 +1221,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     const int64_t first = int64_t(blockIdx.x) * (int(kF) * step) + int(threadIdx.x) / lanes;
     const int64_t outputs = v.outputs;
     const Y *const y = v.y;
-    const X *x[kF];
+    const X *x[kF] = {};
     Op op[kF];
     typename Op::Lane acc[kF];
     gpul__await();
@@ -1290,6 +1291,8 @@ template <typename X, int kC> struct gpul__reduce_columns_of {
         step = v.plan.vector ? 1 : v.plan.width;
         output = int64_t(output_tile) * v.plan.width * kC + (v.plan.vector ? side * kC : side);
         count = 0;
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) x[c] = v.x;
         GPUL__UNROLL_NOT
         for (int c = 0; c < kC; ++c) {
             const int64_t its = output + c * step;
@@ -1436,10 +1439,12 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
                 for (int q = 0; q + 1 < kLanes; ++q) {
                     GPUL__UNROLL
                     for (int c = 0; c < kC; ++c) {
-                        memcpy(vx[q][c], vx[q + 1][c], sizeof vx[q][c]);
+                        GPUL__UNROLL
+                        for (int k = 0; k < kN; ++k) vx[q][c][k] = vx[q + 1][c][k];
                         if (!deep) lanes[q][c] = lanes[q + 1][c];
                     }
-                    memcpy(vy[q], vy[q + 1], sizeof vy[q]);
+                    GPUL__UNROLL
+                    for (int k = 0; k < kN; ++k) vy[q][k] = vy[q + 1][k];
                 }
                 GPUL__UNROLL
                 for (int c = 0; c < kC; ++c) {
@@ -1815,8 +1820,8 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
     for (int k = 0; k < 3; ++k) {
         const uintptr_t size = uintptr_t(op->in_bytes[k]);
         if (size == 0 || p->in[k] == NULL || p->strides[1 + k][last] == 0) continue;
-        dense =
-            dense && p->strides[1 + k][0] == 1 && (uintptr_t(p->in[k]) + uintptr_t(head) * size) % (vector * size) == 0;
+        dense = dense && p->strides[1 + k][0] == 1 &&
+                (uintptr_t(p->in[k]) + uintptr_t(head) * uintptr_t(size)) % uintptr_t(vector * size) == 0;
     }
     if (dense) {
         plan->dense = 1;
@@ -2331,7 +2336,8 @@ template <typename T> struct gpul__var : gpul__reduction<gpul__var<T>, T, gpul__
             lane.pivot = __dmul_rn(0.5, __dadd_rn(d[0], d[1]));
         } else if (lane.vectors % 8 == 0) { /* joined, as in gpul__join: eight more vectors */
             const int eights = lane.vectors / 8;
-            const double mean = __dmul_rn(lane.sum, 1.0 / kEight), rest = fma(-mean, lane.sum, lane.sum_squares);
+            const double mean = __dmul_rn(lane.sum, 1.0 / double(int(kEight))),
+                         rest = fma(-mean, lane.sum, lane.sum_squares);
             const double delta = __dsub_rn(__dadd_rn(lane.pivot, mean), lane.mean);
             const double step = __dmul_rn(delta, __ddiv_rn(1.0, double(eights)));
             lane.mean = __dadd_rn(lane.mean, step);
@@ -2429,7 +2435,7 @@ template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, 
     __device__ __forceinline__ Place combine(Place a, Place b) const {
         const bool a_nan = gpul__is_nan(a.value), b_nan = gpul__is_nan(b.value), before = b.index < a.index;
         const bool lower = (b.value < a.value) | b_nan, same = b.value == a.value;
-        return a_nan ? (b_nan & before ? b : a) : lower | (same & before) ? b : a; /* fault: argmin-later */
+        return a_nan ? ((b_nan & before) ? b : a) : (lower | (same & before)) ? b : a; /* fault: argmin-later */
     }
     __device__ __forceinline__ Lane start() const {
         const Lane lane = {gpul__most<T>::value(), -1};

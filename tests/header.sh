@@ -199,7 +199,7 @@ if have x86_64-w64-mingw32-gcc; then
 fi
 
 # ---- linking: the kernels' object, two static copies in one binary, a plain C program ----
-try 'kernels for the stand-in' g++ -O1 -x c++ -std=c++17 -ffp-contract=off -Itests/cpu -I. -c -o "$d/kernels.o" gpulite_kernels.cu
+try 'kernels for the stand-in' g++ -O1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -x c++ -std=c++17 -ffp-contract=off -Itests/cpu -I. -c -o "$d/kernels.o" gpulite_kernels.cu
 try 'the stand-in' g++ -O1 -std=c++17 -Itests/cpu -c -o "$d/cudart.o" tests/cpu/cudart.cpp
 for k in part1 part2 parts; do
     # shellcheck disable=SC2086
