@@ -188,6 +188,23 @@ GPUL_API const char *gpul_status_name(gpul_status status);
  * OUT_OF_MEMORY, NO_DEVICE, UNSUPPORTED or CUDA. */
 GPUL_API gpul_status gpul_check_cuda(int32_t cuda_code, const char *function);
 
+/* Has `handler` called at every later failure of a gpulite function in the calling thread, with the thread's record;
+ * NULL, the default: nobody is. Returns the handler that was set before. A handler may print, count, or end the process.
+ * It must not throw or longjmp: the failing function has yet to give back what it holds, and returns its status after
+ * that (what fails then is a failure of its own). Failures of gpulite inside the handler do not call it again, and leave
+ * the record as it was. Cannot fail. */
+typedef void (*gpul_error_handler)(const gpul_error *error);
+GPUL_API gpul_error_handler gpul_on_error(gpul_error_handler handler);
+
+/* A handler that is ready: GPUL_PRINT_AND_EXIT(name), at file scope, defines the function `name`, which prints the
+ * message to stderr and exits with status 1. After gpul_on_error(name) a small program needs no GPUL_CHECK. For programs,
+ * not libraries. Needs <stdio.h> and <stdlib.h> where it is used. */
+#define GPUL_PRINT_AND_EXIT(name)                                                                                      \
+    static void name(const gpul_error *error) {                                                                        \
+        fprintf(stderr, "%s\n", error->message);                                                                       \
+        exit(1);                                                                                                       \
+    }
+
 /* For programs, not libraries: evaluates a call once; on failure prints the message with file and line to stderr and
  * exits with status 1. Needs <stdio.h> and <stdlib.h> where it is used. */
 #define GPUL_CHECK(call)                                                                                               \
@@ -346,8 +363,10 @@ GPUL_API gpul_status gpul_unpin(void *host);
 GPUL_API gpul_status gpul_free(gpul_array *a);
 
 /* Caps the bytes of device memory that the library's arrays and scratch hold on the current device; 0: no cap
- * (default). Applies to later allocations of all threads, which fail with OUT_OF_MEMORY beyond it. Errors: ARGUMENT (a
- * negative number). */
+ * (default). Applies to later allocations of all threads, which fail with OUT_OF_MEMORY beyond it. What it replaces is
+ * the environment variable GPULITE_MEMORY_LIMIT, a cap on every device, in bytes ("2e9") or in per cent of the device's
+ * memory ("50%"), as it is when a device is first used; where it is neither, that use fails (ARGUMENT). Errors: ARGUMENT
+ * (a negative number). */
 GPUL_API gpul_status gpul_memory_limit(int64_t bytes);
 
 /* Bytes in use by gpulite on the current device, and bytes it holds from the driver (in use + cached). Either may be
@@ -429,7 +448,9 @@ enum {
 /* A new stream of the current device. Thread-safe, as are all functions of streams. Errors: ARGUMENT (NULL, flags). */
 GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags);
 /* Ends a stream and sets the handle NULL, also when an error is returned. Its work still finishes; this does not wait
- * for it. Harmless on a NULL handle. Errors: ARGUMENT (stream is NULL). */
+ * for it. Harmless on a NULL handle. Copies of the handle are of no use after it: every function that gets one says so
+ * (ARGUMENT; with CUDA 12 and later, and for the last thousand streams or so). Errors: ARGUMENT (stream is NULL, or was
+ * ended before). */
 GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream);
 /* Waits until the stream's work is done. NULL: the current device's default stream. Errors: CUDA's, also of
  * that work. */
@@ -496,8 +517,8 @@ static inline gpul_timer gpul_host_timer(void) {
 GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream);
 /* Ends the region. Does not block. Errors: ARGUMENT (NULL; it is not running). */
 GPUL_API gpul_status gpul_timer_stop(gpul_timer *timer, gpul_stream stream);
-/* The seconds of all regions together, a running one aside. Waits for the last. Errors: ARGUMENT (NULL); what a
- * GPUL_TIMED met, if one failed. */
+/* The seconds of all regions together. Waits for the last. Errors: ARGUMENT (NULL; it is running); what a GPUL_TIMED
+ * met, if one failed. */
 GPUL_API gpul_status gpul_timer_seconds(double *seconds, gpul_timer *timer);
 /* Back to zero seconds, zero regions and no failure; keeps the events. A region that is running goes on. Errors:
  * ARGUMENT (NULL). */
@@ -718,13 +739,19 @@ typedef struct gpul_device {
     int64_t l2_bytes, total_bytes, free_bytes;
     double nominal_gbps; /* 2 x memory clock x bus width, GB/s; 0 when unknown */
     char name[256];
-    char pci[32]; /* "0000:41:00.0" */
+    char pci[32];  /* "0000:41:00.0" */
+    char uuid[48]; /* "GPU-6d2f8a31-...", as nvidia-smi -L shows it */
 } gpul_device;
 
 /* Number of devices. No GPU or no driver: GPUL_OK and 0 (asking is no error). Errors: ARGUMENT (NULL). */
 GPUL_API gpul_status gpul_device_count(int32_t *count);
 /* The calling thread's current device. Errors: ARGUMENT (NULL). */
 GPUL_API gpul_status gpul_device_current(int32_t *device);
+/* The index of the device that `id` names: its PCI id ("0000:41:00.0"; also "41:00.0"), its UUID or the first part of it
+ * ("GPU-6d2f8a31", what CUDA_VISIBLE_DEVICES takes), or its index in decimal. Letters of either case. Unlike indices, the
+ * first two mean the same GPU on every start. Errors: ARGUMENT (NULL; the start of two UUIDs), DEVICE (no visible device
+ * has it). */
+GPUL_API gpul_status gpul_device_by_id(int32_t *device, const char *id);
 /* Makes a device current for the calling thread's later calls. Errors: DEVICE (there is none of this number). */
 GPUL_API gpul_status gpul_device_select(int32_t device);
 /* What CUDA says of a device. Errors: ARGUMENT (NULL), DEVICE. */
@@ -734,8 +761,8 @@ GPUL_API gpul_status gpul_device_info(gpul_device *info, int32_t device);
  * CUDA's. */
 GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime);
 
-/* Writes a text about versions, devices, and the architecture each kernel family was built for, with a better build
- * line where there is one, into text[0..size-1], cut where it is too long, and NUL-terminated. *length: of the whole
+/* Writes a text about versions, what CUDA_VISIBLE_DEVICES and GPULITE_MEMORY_LIMIT say, devices (or why there are none),
+ * and the architecture each kernel family was built for, with a better build line where there is one, into text[0..size-1], cut where it is too long, and NUL-terminated. *length: of the whole
  * text, without the NUL. Either may be NULL (text only with size 0, to ask for the length). Works with no GPU. Errors:
  * ARGUMENT (text is NULL, and size is not 0). */
 GPUL_API gpul_status gpul_report(size_t *length, char *text, size_t size);
@@ -1069,6 +1096,7 @@ GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reduce
 #include <cuda_runtime_api.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -1113,6 +1141,8 @@ extern "C" {
  * Errors
  * ------------------------------------------------------------------------------------------------------------------ */
 static GPUL__THREAD_LOCAL gpul_error gpul__error;
+static GPUL__THREAD_LOCAL gpul_error_handler gpul__handler;
+static GPUL__THREAD_LOCAL int32_t gpul__handling; /* 1: the handler is running */
 
 GPUL_API const gpul_error *gpul_last_error(void) { return &gpul__error; }
 
@@ -1159,13 +1189,40 @@ static void gpul__record(gpul_status status, const char *function, const char *f
     gpul__error = error;
 }
 
+GPUL_API gpul_error_handler gpul_on_error(gpul_error_handler handler) {
+    const gpul_error_handler before = gpul__handler;
+    gpul__handler = handler;
+    return before;
+}
+
+/* The end of every failure: the record is complete, and the program's handler is told. */
+static void gpul__tell(void) {
+    gpul_error error;
+    if (gpul__handler == NULL || gpul__handling) return;
+    error = gpul__error;
+    gpul__handling = 1;
+    gpul__handler(&gpul__error);
+    gpul__handling = 0;
+    gpul__error = error; /* fault: handler-loses-record */
+}
+
 static gpul_status gpul__fail(gpul_status status, const char *function, const char *format, ...) GPUL__PRINTF(3, 4);
 static gpul_status gpul__fail(gpul_status status, const char *function, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     gpul__record(status, function, format, arguments);
     va_end(arguments);
+    gpul__tell();
     return status;
+}
+
+/* A failure whose record is not complete yet: gpul__tell must follow. */
+static void gpul__note(gpul_status status, const char *function, const char *format, ...) GPUL__PRINTF(3, 4);
+static void gpul__note(gpul_status status, const char *function, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    gpul__record(status, function, format, arguments);
+    va_end(arguments);
 }
 
 static void gpul__record_cuda(cudaError_t e, int device) {
@@ -1203,15 +1260,28 @@ static gpul_status gpul__status_of(cudaError_t e) {
     }
 }
 
-/* What CUDA says of an error. "Insufficient driver" is also what it says where there is none. */
-static const char *gpul__error_text(cudaError_t e) {
-    int version = 0;
-    if (e != cudaErrorInsufficientDriver) return cudaGetErrorString(e);
-    {
-        const cudaError_t asked = cudaDriverGetVersion(&version);
-        if (asked != cudaSuccess) gpul__clear_cuda(asked);
-        return asked != cudaSuccess || version == 0 ? "there is no CUDA driver" : cudaGetErrorString(e);
+/* What CUDA says of an error, or more where more can be known. "Insufficient driver" is also what it says where there is
+ * none, and "no device" where the environment hides them. */
+static const char *gpul__error_text(char *text, size_t size, cudaError_t e) {
+    const char *const visible = getenv("CUDA_VISIBLE_DEVICES");
+    int driver = 0, runtime = 0;
+    cudaError_t asked;
+    if (e == cudaErrorNoDevice && visible != NULL) {
+        (void)snprintf(text, size, "no GPU is visible: the environment variable CUDA_VISIBLE_DEVICES is \"%.64s\"",
+                       visible);
+        return text;
     }
+    if (e != cudaErrorInsufficientDriver) return cudaGetErrorString(e);
+    asked = cudaDriverGetVersion(&driver);
+    if (asked != cudaSuccess) gpul__clear_cuda(asked);
+    if (asked != cudaSuccess || driver == 0) return "there is no CUDA driver";
+    asked = cudaRuntimeGetVersion(&runtime);
+    if (asked != cudaSuccess) gpul__clear_cuda(asked);
+    (void)snprintf(text, size,
+                   "the driver is for CUDA %d.%d, too old for the CUDA runtime %d.%d: update the driver, or build with "
+                   "an older CUDA Toolkit",
+                   driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    return text;
 }
 
 /* What to do about it, or "" */
@@ -1219,12 +1289,15 @@ static const char *gpul__advice(cudaError_t e) {
     if (gpul__is_sticky(e)) return "; the CUDA context is lost with all that is in it: end this process and start anew";
     if (e == cudaErrorNoKernelImageForDevice || e == cudaErrorUnsupportedPtxVersion)
         return "; build gpulite_kernels.cu with nvcc -arch=native (see gpul_report)";
+    if (e == cudaErrorInvalidResourceHandle)
+        return "; a stream or event of this call was destroyed, or belongs to another device";
     return "";
 }
 
 /* `what` says which call failed, or is NULL. */
 static gpul_status gpul__fail_cuda(cudaError_t e, const char *function, const char *what) {
     const gpul_status status = gpul__status_of(e);
+    char text[192];
     int device = -1;
     gpul__clear_cuda(e);
     if (status != GPUL_ERROR_NO_DEVICE) {
@@ -1234,9 +1307,10 @@ static gpul_status gpul__fail_cuda(cudaError_t e, const char *function, const ch
             device = -1;
         }
     }
-    (void)gpul__fail(status, function, "%s%s%s (%s)%s", what == NULL ? "" : what, what == NULL ? "" : " returned ",
-                     cudaGetErrorName(e), gpul__error_text(e), gpul__advice(e));
+    gpul__note(status, function, "%s%s%s (%s)%s", what == NULL ? "" : what, what == NULL ? "" : " returned ",
+               cudaGetErrorName(e), gpul__error_text(text, sizeof text, e), gpul__advice(e));
     gpul__record_cuda(e, device);
+    gpul__tell();
     return status;
 }
 
@@ -1251,15 +1325,17 @@ static gpul_status gpul__pending(const char *function) {
     const cudaError_t e = cudaPeekAtLastError();
     if (e == cudaSuccess || e == cudaErrorNotReady || gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) return GPUL_OK;
     if (gpul__is_sticky(e)) {
-        (void)gpul__fail(GPUL_ERROR_CUDA, function, "an earlier kernel or call left %s (%s)%s", cudaGetErrorName(e),
-                         cudaGetErrorString(e), gpul__advice(e));
+        gpul__note(GPUL_ERROR_CUDA, function, "an earlier kernel or call left %s (%s)%s", cudaGetErrorName(e),
+                   cudaGetErrorString(e), gpul__advice(e));
         gpul__record_cuda(e, -1);
+        gpul__tell();
         return GPUL_ERROR_CUDA;
     }
-    (void)gpul__fail(GPUL_ERROR_PENDING, function,
-                     "an earlier CUDA call, not gpulite's, left %s (%s); fetch it with cudaGetLastError()",
-                     cudaGetErrorName(e), cudaGetErrorString(e));
+    gpul__note(GPUL_ERROR_PENDING, function,
+               "an earlier CUDA call, not gpulite's, left %s (%s); fetch it with cudaGetLastError()",
+               cudaGetErrorName(e), cudaGetErrorString(e));
     gpul__record_cuda(e, -1);
+    gpul__tell();
     return GPUL_ERROR_PENDING; /* fault: pending-error-swallowed */
 }
 
@@ -1645,8 +1721,10 @@ typedef struct gpul__device_state {
 
 #define GPUL__STREAMS 1024 /* a power of 2 */
 #define GPUL__PROBES 32
+#define GPUL__ANY_ENDED INT64_MIN /* no handle with its bits turned: the slot of any stream that was destroyed */
 typedef struct gpul__stream_slot {
-    int64_t handle, number; /* 0: free */
+    int64_t handle;     /* 0: free; negative: of a stream that was destroyed, all bits turned (-1: being filled) */
+    int64_t number, id; /* id: gpul__stream_key's */
 } gpul__stream_slot;
 
 /* What all copies of the implementation in a program have in common, and no other version shares. */
@@ -1700,43 +1778,6 @@ static gpul_status gpul__make_pool(const char *function, cudaMemPool_t *out, int
     return status;
 }
 
-/* Streams that gpul_stream_create made and gpul_stream_destroy has not ended, each with a number that no other has:
- * CUDA cannot be asked whether a handle is still a stream, and its handles come again. This finds the slot near the
- * stream's place whose handle is `from`, and makes it `to`. */
-static gpul__stream_slot *gpul__stream_slot_of(gpul_stream stream, int64_t from, int64_t to) {
-    const uint64_t home = ((uint64_t)(uintptr_t)stream * 0x9e3779b97f4a7c15u) >> 32;
-    uint64_t k;
-    for (k = 0; stream != NULL && k < GPUL__PROBES; ++k) {
-        gpul__stream_slot *const slot = &gpul__shared.streams[(home + k) % GPUL__STREAMS];
-        if (gpul__atomic_load(&slot->handle) == from && gpul__atomic_swap(&slot->handle, from, to)) return slot;
-    }
-    return NULL;
-}
-
-/* 0: not one of ours, or not any more. */
-static int32_t gpul__stream_number(gpul_stream stream) {
-    const int64_t handle = (int64_t)(intptr_t)stream;
-    gpul__stream_slot *const slot = gpul__stream_slot_of(stream, handle, handle);
-    return slot == NULL ? 0 : (int32_t)(gpul__atomic_load(&slot->number) % INT32_MAX) + 1;
-}
-
-static void gpul__stream_leave(gpul_stream stream) { (void)gpul__stream_slot_of(stream, (int64_t)(intptr_t)stream, 0); }
-
-/* Where there is no room, the stream passes for one that is not ours. */
-static void gpul__stream_enter(gpul_stream stream) {
-    gpul__stream_slot *slot;
-    int64_t number;
-    gpul__stream_leave(stream); /* one of the same handle, which cudaStreamDestroy ended */
-    slot = gpul__stream_slot_of(stream, 0, -1);
-    if (slot == NULL) return;
-    do {
-        number = gpul__atomic_load(&gpul__shared.streams_made);
-    } while (!gpul__atomic_swap(&gpul__shared.streams_made, number, number + 1));
-    gpul__atomic_store(&slot->number, number);
-    gpul__atomic_store(&slot->handle, (int64_t)(intptr_t)stream);
-}
-
-#ifndef GPULITE_NO_KERNELS
 /* What tells a stream from every other of the program's life: CUDA's handles come again after a stream is destroyed,
  * its numbers do not. 0 where CUDA has no such number. */
 static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
@@ -1754,6 +1795,73 @@ static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
 #endif
 }
 
+/* Streams that gpul_stream_create made, each with a number that no other has: CUDA cannot be asked whether a handle is
+ * still a stream, and its handles come again. Those that gpul_stream_destroy ended stay until their slots are needed. This
+ * finds the slot near the stream's place whose handle is `from`, and makes it `to`. */
+static gpul__stream_slot *gpul__stream_slot_of(gpul_stream stream, int64_t from, int64_t to) {
+    const uint64_t home = ((uint64_t)(uintptr_t)stream * 0x9e3779b97f4a7c15u) >> 32;
+    uint64_t k;
+    for (k = 0; stream != NULL && k < GPUL__PROBES; ++k) {
+        gpul__stream_slot *const slot = &gpul__shared.streams[(home + k) % GPUL__STREAMS];
+        const int64_t handle = gpul__atomic_load(&slot->handle);
+        if (handle != from && !(from == GPUL__ANY_ENDED && handle < -1)) continue;
+        if (from == to || gpul__atomic_swap(&slot->handle, handle, to)) return slot;
+    }
+    return NULL;
+}
+
+/* 0: not one of ours, or not any more. */
+static int32_t gpul__stream_number(gpul_stream stream) {
+    const int64_t handle = (int64_t)(intptr_t)stream;
+    gpul__stream_slot *const slot = gpul__stream_slot_of(stream, handle, handle);
+    return slot == NULL ? 0 : (int32_t)(gpul__atomic_load(&slot->number) % INT32_MAX) + 1;
+}
+
+static void gpul__stream_leave(gpul_stream stream) {
+    const int64_t handle = (int64_t)(intptr_t)stream;
+    (void)gpul__stream_slot_of(stream, handle, ~handle);
+}
+
+/* Where there is no room, the stream passes for one that is not ours. */
+static void gpul__stream_enter(gpul_stream stream) {
+    const int64_t handle = (int64_t)(intptr_t)stream;
+    gpul__stream_slot *slot;
+    int64_t number, id = 0;
+    cudaError_t e;
+    gpul__stream_leave(stream); /* one of the same handle, which cudaStreamDestroy ended */
+    slot = gpul__stream_slot_of(stream, ~handle, -1);
+    if (slot == NULL) slot = gpul__stream_slot_of(stream, 0, -1);
+    if (slot == NULL) slot = gpul__stream_slot_of(stream, GPUL__ANY_ENDED, -1);
+    if (slot == NULL) return;
+    do {
+        number = gpul__atomic_load(&gpul__shared.streams_made);
+    } while (!gpul__atomic_swap(&gpul__shared.streams_made, number, number + 1));
+    e = gpul__stream_key(stream, &id);
+    if (e != cudaSuccess) gpul__clear_cuda(e);
+    gpul__atomic_store(&slot->number, number);
+    gpul__atomic_store(&slot->id, id);
+    gpul__atomic_store(&slot->handle, handle);
+}
+
+/* Using a stream that was destroyed is undefined in CUDA, and may crash. One that CUDA itself made later may have the
+ * same handle, but no old number. */
+static gpul_status gpul__check_stream(const char *function, const char *name, gpul_stream stream) {
+    const int64_t handle = (int64_t)(intptr_t)stream;
+    gpul__stream_slot *slot;
+    int64_t id = 0;
+    cudaError_t e;
+    if (stream == NULL || gpul__stream_slot_of(stream, handle, handle) != NULL) return GPUL_OK;
+    slot = gpul__stream_slot_of(stream, ~handle, ~handle);
+    if (slot == NULL || gpul__atomic_load(&slot->id) == 0) return GPUL_OK;
+    e = gpul__stream_key(stream, &id);
+    if (e != cudaSuccess) gpul__clear_cuda(e);
+    if (e == cudaSuccess && id != gpul__atomic_load(&slot->id)) return GPUL_OK;
+    return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                      "%s = %p was ended by gpul_stream_destroy, and this is a copy of it", name,
+                      (void *)stream); /* fault: dead-stream-taken */
+}
+
+#ifndef GPULITE_NO_KERNELS
 /* The key of a stream that has a workspace and no work that still uses it, else 0. */
 static cudaError_t gpul__workspace_idle(gpul_stream stream, int64_t *key) {
     cudaError_t e = gpul__stream_key(stream, key);
@@ -1779,11 +1887,37 @@ static cudaError_t gpul__workspace_idle(gpul_stream stream, int64_t *key) {
 extern void GPUL__VERSIONED(gpul__kernels_of_version)(void);
 #endif
 
+/* What GPULITE_MEMORY_LIMIT says of the current device; 0: nothing */
+static gpul_status gpul__limit_of_environment(const char *function, int64_t *limit) {
+    const char *const text = getenv("GPULITE_MEMORY_LIMIT");
+    size_t free_bytes = 0, total = 0;
+    char *end = NULL;
+    double value;
+    gpul_status status;
+    *limit = 0;
+    if (text == NULL || text[0] == 0) return GPUL_OK;
+    value = strtod(text, &end);
+    if (end != text && value >= 0 && *end == 0 && value < 9e18) {
+        *limit = (int64_t)value;
+        return GPUL_OK;
+    }
+    if (end == text || !(value >= 0 && value <= 100) || strcmp(end, "%") != 0)
+        return gpul__fail(
+            GPUL_ERROR_ARGUMENT, function,
+            "the environment variable GPULITE_MEMORY_LIMIT is \"%.64s\", which is neither bytes (\"2e9\") "
+            "nor a per cent of the device's memory (\"50%%\")",
+            text);
+    status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
+    *limit = (int64_t)((double)total * (value / 100));
+    return status;
+}
+
 /* Several threads may find things out at once; the first to finish is believed, the others drop what they made. */
 static gpul_status gpul__device_find(const char *function, gpul__device_state **out, int device) {
     gpul__device_state *const state = &gpul__shared.devices[device < 0 || device >= GPUL__DEVICES ? 0 : device];
     gpul_status status;
     int32_t sms = 0, major = 0, minor = 0, shared_optin = 0, pools = 0;
+    int64_t limit = 0;
     cudaMemPool_t pool = NULL;
     if (device < 0 || device >= GPUL__DEVICES)
         return gpul__fail(GPUL_ERROR_DEVICE, function, "device %d is beyond the %d that gpulite knows", device,
@@ -1796,6 +1930,7 @@ static gpul_status gpul__device_find(const char *function, gpul__device_state **
     if (status == GPUL_OK)
         status = gpul__attribute(function, &shared_optin, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
     if (status == GPUL_OK) status = gpul__attribute(function, &pools, cudaDevAttrMemoryPoolsSupported, device);
+    if (status == GPUL_OK) status = gpul__limit_of_environment(function, &limit);
     if (status == GPUL_OK && pools) status = gpul__make_pool(function, &pool, device);
     if (status != GPUL_OK) return status;
 #ifndef GPULITE_NO_KERNELS
@@ -1807,6 +1942,7 @@ static gpul_status gpul__device_find(const char *function, gpul__device_state **
         state->minor = minor;
         state->shared_optin = shared_optin;
         state->pool = pool;
+        gpul__atomic_store(&state->limit, limit);
         gpul__atomic_store(&state->state, GPUL__KNOWN);
         return GPUL_OK;
     }
@@ -1926,6 +2062,13 @@ static gpul_status gpul__begin(gpul__scope *scope, const char *function, const g
     return gpul__begin_on(scope, function, first == NULL ? -1 : first->device);
 }
 
+/* The same for work that goes to `stream` */
+static gpul_status gpul__begin_in(gpul__scope *scope, const char *function, const gpul_array *const *arrays,
+                                  int32_t count, gpul_stream stream) {
+    const gpul_status status = gpul__check_stream(function, "stream", stream);
+    return status != GPUL_OK ? status : gpul__begin(scope, function, arrays, count);
+}
+
 /* 1 when nothing may wait for the stream. A query that fails is taken for a yes: waiting would fail as well. */
 static int32_t gpul__capturing(gpul_stream stream) {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
@@ -1974,18 +2117,19 @@ static gpul_status gpul__out_of_memory(const gpul__scope *scope, int64_t bytes, 
         free_bytes = 0;
     }
     if (limit > 0) {
-        (void)gpul__fail(GPUL_ERROR_OUT_OF_MEMORY, scope->function,
-                         "%s needs %lld bytes, but gpul_memory_limit is %lld and %lld are in use on device %d", what,
-                         (long long)bytes, (long long)limit, (long long)used, (int)scope->device);
+        gpul__note(GPUL_ERROR_OUT_OF_MEMORY, scope->function,
+                   "%s needs %lld bytes, but gpul_memory_limit is %lld and %lld are in use on device %d", what,
+                   (long long)bytes, (long long)limit, (long long)used, (int)scope->device);
         gpul__error.device = scope->device;
     } else {
-        (void)gpul__fail(GPUL_ERROR_OUT_OF_MEMORY, scope->function,
-                         "%s needs %lld bytes, but %lld are free on device %d (%lld held by gpulite)", what,
-                         (long long)bytes, (long long)free_bytes, (int)scope->device, (long long)used);
+        gpul__note(GPUL_ERROR_OUT_OF_MEMORY, scope->function,
+                   "%s needs %lld bytes, but %lld are free on device %d (%lld held by gpulite)", what, (long long)bytes,
+                   (long long)free_bytes, (int)scope->device, (long long)used);
         gpul__record_cuda(cudaErrorMemoryAllocation, scope->device);
     }
     gpul__error.bytes_requested = bytes;
     gpul__error.bytes_free = (int64_t)free_bytes;
+    gpul__tell();
     return GPUL_ERROR_OUT_OF_MEMORY;
 }
 
@@ -2143,7 +2287,7 @@ GPUL_API gpul_status gpul_device_array(gpul_array *out, gpul_dtype dtype, gpul_s
     gpul__scope scope;
     gpul_array a = GPUL_ZERO;
     gpul_status status = gpul__check_new(__func__, out, dtype, &shape);
-    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, NULL, 0);
+    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, NULL, 0, stream);
     if (status != GPUL_OK) return status;
     return gpul__deliver(out, &a, &scope, gpul__device_array_in(&a, dtype, &shape, &scope, stream));
 }
@@ -2167,7 +2311,7 @@ GPUL_API gpul_status gpul_device_array_like(gpul_array *out, const gpul_array *l
     if (status != GPUL_OK) return status;
     shape = gpul__shape_of(like);
     status = gpul__check_shape(__func__, like->dtype, &shape);
-    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, &like, 1);
+    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, &like, 1, stream);
     if (status != GPUL_OK) return status;
     return gpul__deliver(out, &a, &scope, gpul__device_array_in(&a, like->dtype, &shape, &scope, stream));
 }
@@ -2193,10 +2337,12 @@ static gpul_status gpul__host_array(const char *function, gpul_array *out, gpul_
         if (e == cudaErrorMemoryAllocation) {
             char text[128];
             gpul__clear_cuda(e);
-            status = gpul__fail(GPUL_ERROR_OUT_OF_MEMORY, function, "%s needs %lld bytes, which %s did not give",
-                                gpul__describe(text, sizeof text, &a), (long long)bytes, call);
+            status = GPUL_ERROR_OUT_OF_MEMORY;
+            gpul__note(status, function, "%s needs %lld bytes, which %s did not give",
+                       gpul__describe(text, sizeof text, &a), (long long)bytes, call);
             gpul__record_cuda(e, scope.device);
             gpul__error.bytes_requested = bytes;
+            gpul__tell();
         } else if (e != cudaSuccess) status = gpul__fail_cuda(e, function, call);
         a.owned = e == cudaSuccess ? GPUL__OWNED : 0;
     }
@@ -2261,7 +2407,7 @@ static gpul_status gpul__free(const char *function, gpul_array *a) {
         }
         freed = gpul__device_release(old.data, old.owned, old.stream);
         if (e == cudaSuccess) call = old.owned == GPUL__OWNED_BY_POOL ? "cudaFreeAsync" : "cudaFree";
-        if (old.device >= 0 && old.device < GPUL__DEVICES)
+        if (freed != cudaErrorInvalidValue && old.device >= 0 && old.device < GPUL__DEVICES) /* fault: freed-twice */
             gpul__unaccount(&gpul__shared.devices[old.device], gpul_nbytes(&old));
     } else if (old.memory == GPUL_MEMORY_MANAGED) {
         freed = cudaFree(old.data);
@@ -2283,6 +2429,17 @@ static gpul_status gpul__free(const char *function, gpul_array *a) {
             e = back;
             call = "cudaSetDevice (back to the caller's device)";
         }
+    }
+    if (status == GPUL_OK && e == cudaErrorInvalidValue && freed == e) {
+        gpul__clear_cuda(e);
+        gpul__note(
+            GPUL_ERROR_CUDA, function,
+            "a->data = %p is no memory that CUDA has given out: was it freed before, through a copy of the array? "
+            "Of all copies free one, once",
+            old.data);
+        gpul__record_cuda(e, old.device);
+        gpul__tell();
+        return GPUL_ERROR_CUDA;
     }
     if (status == GPUL_OK && e != cudaSuccess) status = gpul__fail_cuda(e, function, call);
     return status;
@@ -2512,7 +2669,7 @@ GPUL_API gpul_status gpul_copy_to_device(gpul_array *dst, const void *host, gpul
     if (status != GPUL_OK) return status;
     if (host == NULL && gpul_size(dst) > 0) return gpul__null(__func__, "host");
     status = gpul__check_output(__func__, "dst", dst);
-    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, arrays, 1);
+    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, arrays, 1, stream);
     if (status != GPUL_OK) return status;
     return gpul__end(&scope, gpul__copy_host(&scope, dst, host, NULL, stream));
 }
@@ -2522,7 +2679,7 @@ GPUL_API gpul_status gpul_copy_to_host(void *host, const gpul_array *src, gpul_s
     gpul_status status = gpul__check_array(__func__, "src", src);
     if (status != GPUL_OK) return status;
     if (host == NULL && gpul_size(src) > 0) return gpul__null(__func__, "host");
-    status = gpul__begin(&scope, __func__, &src, 1);
+    status = gpul__begin_in(&scope, __func__, &src, 1, stream);
     if (status != GPUL_OK) return status;
     return gpul__end(&scope, gpul__copy_host(&scope, src, NULL, host, stream));
 }
@@ -2535,7 +2692,7 @@ GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtyp
     if (status != GPUL_OK) return status;
     gpul__array_init(&a, NULL, dtype, &shape, GPUL_MEMORY_DEVICE, 0);
     if (host == NULL && gpul_size(&a) > 0) return gpul__null(__func__, "host");
-    status = gpul__begin(&scope, __func__, NULL, 0);
+    status = gpul__begin_in(&scope, __func__, NULL, 0, stream);
     if (status != GPUL_OK) return status;
     status = gpul__device_array_in(&a, dtype, &shape, &scope, stream);
     if (status == GPUL_OK) status = gpul__copy_host(&scope, &a, host, NULL, stream);
@@ -2648,7 +2805,7 @@ GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stre
     if (gpul__overlap(dst, src))
         return gpul__fail(GPUL_ERROR_OVERLAP, __func__, "dst, %s, overlaps src", gpul__describe(one, sizeof one, dst));
     host[0] = dst->memory == GPUL_MEMORY_DEVICE ? dst : src;
-    status = gpul__begin(&scope, __func__, host, 1);
+    status = gpul__begin_in(&scope, __func__, host, 1, stream);
     if (status != GPUL_OK) return status;
     if (gpul_size(dst) == 0) return gpul__end(&scope, GPUL_OK);
     if (dst->memory == GPUL_MEMORY_DEVICE && src->memory == GPUL_MEMORY_DEVICE && dst->device != src->device) {
@@ -2713,7 +2870,7 @@ GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream) 
     gpul_status status = gpul__check_array(__func__, "a", a);
     if (status == GPUL_OK) status = gpul__fill_bits(__func__, &bits, a->dtype, value);
     if (status == GPUL_OK) status = gpul__check_output(__func__, "a", a);
-    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, arrays, 1);
+    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, arrays, 1, stream);
     if (status != GPUL_OK) return status;
     if (gpul_size(a) == 0) return gpul__end(&scope, GPUL_OK);
     size = (int32_t)gpul_dtype_size(a->dtype);
@@ -2765,7 +2922,7 @@ static gpul_status gpul__element(const char *function, const gpul_array *a, cons
 static gpul_status gpul__move_element(const char *function, const gpul_array *a, void *to, const void *from,
                                       gpul_stream stream) {
     gpul__scope scope;
-    gpul_status status = gpul__begin(&scope, function, &a, 1);
+    gpul_status status = gpul__begin_in(&scope, function, &a, 1, stream);
     if (status != GPUL_OK) return status;
     status = gpul__check_capture(function, NULL, stream);
     if (status == GPUL_OK)
@@ -3081,6 +3238,8 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
     old = *stream;
     *stream = NULL;
     if (old == NULL) return GPUL_OK;
+    status = gpul__check_stream(__func__, "stream", old);
+    if (status != GPUL_OK) return status;
     status = gpul__pending(__func__);
     e = gpul__workspace_idle(old, &idle);
     if (e != cudaSuccess && status == GPUL_OK)
@@ -3096,7 +3255,8 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
 }
 
 GPUL_API gpul_status gpul_stream_synchronize(gpul_stream stream) {
-    const gpul_status status = gpul__pending(__func__);
+    gpul_status status = gpul__check_stream(__func__, "stream", stream);
+    if (status == GPUL_OK) status = gpul__pending(__func__);
     return status != GPUL_OK ? status : gpul__cuda(cudaStreamSynchronize(stream), __func__, "cudaStreamSynchronize");
 }
 
@@ -3114,7 +3274,8 @@ GPUL_API gpul_status gpul_stream_query(int32_t *done, gpul_stream stream) {
     cudaError_t before;
     if (done == NULL) return gpul__null(__func__, "done");
     before = cudaPeekAtLastError();
-    status = gpul__pending(__func__);
+    status = gpul__check_stream(__func__, "stream", stream);
+    if (status == GPUL_OK) status = gpul__pending(__func__);
     return status != GPUL_OK ? status
                              : gpul__answer(__func__, "cudaStreamQuery", before, cudaStreamQuery(stream), done);
 }
@@ -3122,7 +3283,9 @@ GPUL_API gpul_status gpul_stream_query(int32_t *done, gpul_stream stream) {
 GPUL_API gpul_status gpul_stream_wait(gpul_stream waiter, gpul_stream other) {
     gpul__scope scope;
     int device, waits;
-    gpul_status status = gpul__begin(&scope, __func__, NULL, 0);
+    gpul_status status = gpul__check_stream(__func__, "waiter", waiter);
+    if (status == GPUL_OK) status = gpul__check_stream(__func__, "other", other);
+    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, NULL, 0);
     if (status != GPUL_OK) return status;
     device = waits = scope.device;
 #if CUDART_VERSION >= 12080
@@ -3168,7 +3331,8 @@ GPUL_API gpul_status gpul_event_destroy(gpul_event *event) {
 }
 
 GPUL_API gpul_status gpul_event_record(gpul_event event, gpul_stream stream) {
-    const gpul_status status = event == NULL ? gpul__null(__func__, "event") : gpul__pending(__func__);
+    gpul_status status = event == NULL ? gpul__null(__func__, "event") : gpul__check_stream(__func__, "stream", stream);
+    if (status == GPUL_OK) status = gpul__pending(__func__);
     return status != GPUL_OK ? status : gpul__cuda(cudaEventRecord(event, stream), __func__, "cudaEventRecord");
 }
 
@@ -3189,9 +3353,28 @@ GPUL_API gpul_status gpul_event_query(int32_t *done, gpul_event event) {
 
 static gpul_status gpul__elapsed(const char *function, double *seconds, gpul_event start, gpul_event stop) {
     float milliseconds = 0;
+    cudaError_t e, own[2];
     gpul_status status = gpul__cuda(cudaEventSynchronize(stop), function, "cudaEventSynchronize");
-    if (status == GPUL_OK)
-        status = gpul__cuda(cudaEventElapsedTime(&milliseconds, start, stop), function, "cudaEventElapsedTime");
+    if (status != GPUL_OK) return status;
+    e = cudaEventElapsedTime(&milliseconds, start, stop);
+    if (e == cudaErrorInvalidResourceHandle) { /* which of the two? */
+        gpul__clear_cuda(e);
+        own[0] = cudaEventElapsedTime(&milliseconds, start, start);
+        gpul__clear_cuda(own[0]);
+        own[1] = cudaEventElapsedTime(&milliseconds, stop, stop);
+        gpul__clear_cuda(own[1]);
+        if (own[0] == e || own[1] == e)
+            gpul__note(GPUL_ERROR_CUDA, function,
+                       "%s never recorded (gpul_event_record), or destroyed, or made without times",
+                       own[0] != e   ? "stop was"
+                       : own[1] != e ? "start was"
+                                     : "start and stop were");
+        else gpul__note(GPUL_ERROR_CUDA, function, "start and stop belong to two devices");
+        gpul__record_cuda(e, -1);
+        gpul__tell();
+        return GPUL_ERROR_CUDA;
+    }
+    status = gpul__cuda(e, function, "cudaEventElapsedTime");
     if (status == GPUL_OK) *seconds = (double)milliseconds * 1e-3;
     return status;
 }
@@ -3256,7 +3439,8 @@ GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream) {
         timer->running = 1;
         return GPUL_OK;
     }
-    status = gpul__pending(__func__);
+    status = gpul__check_stream(__func__, "stream", stream);
+    if (status == GPUL_OK) status = gpul__pending(__func__);
     if (status == GPUL_OK && timer->pending == GPUL_TIMER_REGIONS) status = gpul__timer_read(__func__, timer);
     if (status != GPUL_OK) return status;
     pair[0] = &timer->from[timer->next];
@@ -3278,7 +3462,8 @@ GPUL_API gpul_status gpul_timer_stop(gpul_timer *timer, gpul_stream stream) {
     if (!timer->running) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "timer is not running");
     if (timer->host) timer->total += gpul_host_seconds() - timer->host_from;
     else {
-        gpul_status status = gpul__pending(__func__);
+        gpul_status status = gpul__check_stream(__func__, "stream", stream);
+        if (status == GPUL_OK) status = gpul__pending(__func__);
         if (status == GPUL_OK)
             status = gpul__cuda(cudaEventRecord(timer->to[timer->next], stream), __func__, "cudaEventRecord");
         if (status != GPUL_OK) return status;
@@ -3298,6 +3483,9 @@ GPUL_API gpul_status gpul_timer_seconds(double *seconds, gpul_timer *timer) {
         return gpul__fail(timer->lost, __func__,
                           "starting or stopping a GPUL_TIMED region returned %s: its time is lost",
                           gpul_status_name(timer->lost));
+    if (timer->running)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
+                          "timer is running: its last region has no end yet; gpul_timer_stop it first");
     if (timer->pending > 0) status = gpul__pending(__func__);
     while (status == GPUL_OK && timer->pending > 0) status = gpul__timer_read(__func__, timer);
     if (status == GPUL_OK) *seconds = timer->total;
@@ -3385,6 +3573,14 @@ static gpul_status gpul__count_devices(const char *function, int32_t *count) {
     return GPUL_OK;
 }
 
+/* Why there is none */
+static gpul_status gpul__no_device(const char *function) {
+    int number = 0;
+    const cudaError_t e = cudaGetDeviceCount(&number);
+    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaGetDeviceCount");
+    return gpul__fail(GPUL_ERROR_NO_DEVICE, function, "there is no CUDA device");
+}
+
 GPUL_API gpul_status gpul_device_count(int32_t *count) {
     gpul_status status;
     if (count == NULL) return gpul__null(__func__, "count");
@@ -3401,7 +3597,7 @@ GPUL_API gpul_status gpul_device_current(int32_t *device) {
     status = gpul__pending(__func__);
     if (status == GPUL_OK) status = gpul__count_devices(__func__, &count);
     if (status != GPUL_OK) return status;
-    if (count == 0) return gpul__fail(GPUL_ERROR_NO_DEVICE, __func__, "there is no CUDA device");
+    if (count == 0) return gpul__no_device(__func__);
     e = cudaGetDevice(&current);
     if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaGetDevice");
     *device = (int32_t)current;
@@ -3413,12 +3609,71 @@ static gpul_status gpul__check_device(const char *function, int32_t device) {
     gpul_status status = gpul__pending(function);
     if (status == GPUL_OK) status = gpul__count_devices(function, &count);
     if (status != GPUL_OK) return status;
-    if (count == 0) return gpul__fail(GPUL_ERROR_NO_DEVICE, function, "there is no CUDA device");
+    if (count == 0) return gpul__no_device(function);
     if (device >= 0 && device < count) return GPUL_OK;
-    status = gpul__fail(GPUL_ERROR_DEVICE, function, "device = %d, but there %s %d", (int)device,
-                        count == 1 ? "is" : "are", (int)count);
+    gpul__note(GPUL_ERROR_DEVICE, function, "device = %d, but there %s %d", (int)device, count == 1 ? "is" : "are",
+               (int)count);
     gpul__error.device = device;
-    return status;
+    gpul__tell();
+    return GPUL_ERROR_DEVICE;
+}
+
+static char gpul__lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+
+/* Letters of either case: is `text` the same as `id`, or with more behind it where `start` is not 0? */
+static int32_t gpul__same_id(const char *text, const char *id, int32_t start) {
+    while (*id != 0 && gpul__lower(*text) == gpul__lower(*id)) ++text, ++id;
+    return *id == 0 && (start || *text == 0);
+}
+
+/* What names a device for good; asks for no context. */
+static gpul_status gpul__device_ids(const char *function, gpul_device *info, int32_t device) {
+    struct cudaDeviceProp properties;
+    char *to = info->uuid;
+    int32_t k;
+    gpul_status status = gpul__cuda(cudaGetDeviceProperties(&properties, device), function, "cudaGetDeviceProperties");
+    if (status != GPUL_OK) return status;
+    gpul__copy_text(info->name, sizeof info->name, properties.name);
+    to += snprintf(to, 5, "GPU-");
+    for (k = 0; k < 16; ++k)
+        to += snprintf(to, 4, "%02x%s", (unsigned)(unsigned char)properties.uuid.bytes[k],
+                       k == 3 || k == 5 || k == 7 || k == 9 ? "-" : "");
+    return gpul__cuda(cudaDeviceGetPCIBusId(info->pci, (int)sizeof info->pci, device), function,
+                      "cudaDeviceGetPCIBusId");
+}
+
+GPUL_API gpul_status gpul_device_by_id(int32_t *device, const char *id) {
+    int32_t count = 0, found = -1, k;
+    gpul_status status;
+    if (device == NULL) return gpul__null(__func__, "device");
+    if (id == NULL) return gpul__null(__func__, "id");
+    status = gpul__pending(__func__);
+    if (status == GPUL_OK) status = gpul__count_devices(__func__, &count);
+    if (status != GPUL_OK) return status;
+    if (count == 0) return gpul__no_device(__func__);
+    for (k = 0; k < count; ++k) {
+        char index[16];
+        gpul_device info;
+        memset(&info, 0, sizeof info);
+        status = gpul__device_ids(__func__, &info, k);
+        if (status != GPUL_OK) return status;
+        (void)snprintf(index, sizeof index, "%d", (int)k);
+        if (!gpul__same_id(index, id, 0) && !gpul__same_id(info.pci, id, 0) &&
+            !(strlen(info.pci) > 5 && gpul__same_id(info.pci + 5, id, 0)) &&
+            !(strlen(id) > 4 && gpul__same_id(info.uuid, id, 1)))
+            continue;
+        if (found >= 0)
+            return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "id = \"%.64s\" names both device %d and device %d", id,
+                              (int)found, (int)k);
+        found = k;
+    }
+    if (found < 0)
+        return gpul__fail(GPUL_ERROR_DEVICE, __func__,
+                          "id = \"%.64s\" is neither the PCI id, nor the UUID, nor the index of one of the %d visible "
+                          "devices (see gpul_report)",
+                          id, (int)count);
+    *device = found;
+    return GPUL_OK;
 }
 
 GPUL_API gpul_status gpul_device_select(int32_t device) {
@@ -3448,7 +3703,6 @@ static gpul_status gpul__device_info(const char *function, gpul_device *info, in
                         {cudaDevAttrMaxSharedMemoryPerBlockOptin, &shared_optin},
                         {cudaDevAttrMaxSharedMemoryPerMultiprocessor, &shared_per_sm},
                         {cudaDevAttrL2CacheSize, &l2}};
-    struct cudaDeviceProp properties;
     gpul__scope scope;
     gpul_status status;
     size_t free_bytes = 0, total = 0;
@@ -3458,13 +3712,7 @@ static gpul_status gpul__device_info(const char *function, gpul_device *info, in
     if (status != GPUL_OK) return status;
     for (k = 0; k < ATTRIBUTES && status == GPUL_OK; ++k)
         status = gpul__attribute(function, of[k].to, of[k].attribute, device);
-    if (status == GPUL_OK)
-        status = gpul__cuda(cudaGetDeviceProperties(&properties, device), function, "cudaGetDeviceProperties");
-    if (status == GPUL_OK) {
-        gpul__copy_text(info->name, sizeof info->name, properties.name);
-        status = gpul__cuda(cudaDeviceGetPCIBusId(info->pci, (int)sizeof info->pci, device), function,
-                            "cudaDeviceGetPCIBusId");
-    }
+    if (status == GPUL_OK) status = gpul__device_ids(function, info, device);
     if (status == GPUL_OK) status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
 #ifdef GPULITE_CPU_STANDIN
     info->standin = 1;
@@ -3567,11 +3815,15 @@ static gpul_status gpul__report_device(gpul__text *out, const char *function, in
     gpul_device device;
     gpul_status status = gpul__device_info(function, &device, index);
     if (status != GPUL_OK) return status;
-    gpul__append(out, "device %d: %s, compute capability %d.%d, %d SMs, PCI %s\n", (int)index, device.name,
-                 (int)device.major, (int)device.minor, (int)device.sms, device.pci);
+    gpul__append(out, "device %d: %s, compute capability %d.%d, %d SMs", (int)index, device.name, (int)device.major,
+                 (int)device.minor, (int)device.sms);
+    if (device.clock_khz > 0) gpul__append(out, " at %.0f MHz", (double)device.clock_khz * 1e-3);
+    gpul__append(out, "\n    PCI %s, UUID %s\n", device.pci, device.uuid);
     gpul__append(out, "    memory %.1f GiB, %.1f GiB free", (double)device.total_bytes / 1073741824.0,
                  (double)device.free_bytes / 1073741824.0);
-    if (device.nominal_gbps > 0) gpul__append(out, ", %.0f GB/s nominal", device.nominal_gbps);
+    if (device.nominal_gbps > 0)
+        gpul__append(out, ", %.0f GB/s nominal (%.0f MHz, %d bits)", device.nominal_gbps,
+                     (double)device.memory_clock_khz * 1e-3, (int)device.memory_bus_bits);
     gpul__append(out, "; L2 %.1f MiB; shared memory per block %.0f KiB (%.0f KiB on request)\n",
                  (double)device.l2_bytes / 1048576.0, (double)device.shared_per_block / 1024.0,
                  (double)device.shared_per_block_optin / 1024.0);
@@ -3592,6 +3844,7 @@ static gpul_status gpul__report_device(gpul__text *out, const char *function, in
 
 static gpul_status gpul__report(gpul__text *out, const char *function) {
     int32_t driver = 0, runtime = 0, index;
+    char text[192];
     int count = 0;
     cudaError_t e;
     gpul_status status = gpul__cuda_versions(function, &driver, &runtime);
@@ -3603,9 +3856,17 @@ static gpul_status gpul__report(gpul__text *out, const char *function) {
 #ifdef GPULITE_NO_KERNELS
     gpul__append(out, "built with GPULITE_NO_KERNELS: arrays, copies and timers, no prebuilt operations\n");
 #endif
+    for (index = 0; index < 2; ++index) {
+        const char *const name = index == 0 ? "CUDA_VISIBLE_DEVICES" : "GPULITE_MEMORY_LIMIT";
+        const char *const value = getenv(name);
+        if (value != NULL)
+            gpul__append(out, "%s=%.128s: %s\n", name, value,
+                         index == 0 ? "other devices are hidden"
+                                    : "of each device, unless gpul_memory_limit says else");
+    }
     e = cudaGetDeviceCount(&count);
     if (e != cudaSuccess) {
-        gpul__append(out, "no CUDA device: %s (%s)\n", cudaGetErrorName(e), gpul__error_text(e));
+        gpul__append(out, "no CUDA device: %s (%s)\n", cudaGetErrorName(e), gpul__error_text(text, sizeof text, e));
         gpul__clear_cuda(e);
     } else if (count == 0) gpul__append(out, "no CUDA device\n");
     else
@@ -3779,7 +4040,7 @@ static gpul_status gpul__elementwise(const char *function, const char *const *na
     if (op == NULL) return gpul__left_out(function, "elementwise");
     arrays[0] = out;
     for (i = 0; i < n_in; ++i) arrays[1 + i] = in[i].array;
-    status = gpul__begin(&scope, function, arrays, 1 + n_in);
+    status = gpul__begin_in(&scope, function, arrays, 1 + n_in, stream);
     if (status != GPUL_OK || args.n == 0) return status != GPUL_OK ? status : gpul__end(&scope, GPUL_OK);
     return gpul__end(&scope, gpul__elementwise_launch(function, op, &args, &scope, stream));
 }
@@ -3924,7 +4185,7 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     if (status != GPUL_OK) return status;
     arrays[0] = out;
     arrays[1] = x;
-    status = gpul__begin(&scope, function, arrays, 2);
+    status = gpul__begin_in(&scope, function, arrays, 2, stream);
     if (status != GPUL_OK) return status;
     if (args.outputs == 0) return gpul__end(&scope, GPUL_OK);
     args.x = x->data;
@@ -4070,7 +4331,7 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     if (value == NULL) return gpul__null(function, "value");
     status = gpul__check_dtype(function, dtype);
     if (status == GPUL_OK) status = gpul__check_reduction(function, x, op, &axis, &reducer);
-    if (status == GPUL_OK) status = gpul__begin(&scope, function, &x, 1);
+    if (status == GPUL_OK) status = gpul__begin_in(&scope, function, &x, 1, stream);
     if (status != GPUL_OK) return status;
     memset(&out, 0, sizeof out);
     out.dtype = gpul_reduce_dtype(op, x->dtype);
@@ -4147,7 +4408,7 @@ GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_a
     arrays[0] = out;
     arrays[1] = x;
     arrays[2] = y;
-    status = gpul__begin(&scope, function, arrays, 3);
+    status = gpul__begin_in(&scope, function, arrays, 3, stream);
     if (status != GPUL_OK) return status;
     memset(&args, 0, sizeof args);
     args.x = x->data;
@@ -4204,7 +4465,7 @@ GPUL_API gpul_status gpul_gemv(gpul_array *y, double alpha, const gpul_array *A,
     if (reducer == NULL)
         return gpul__fail(GPUL_ERROR_UNSUPPORTED, function,
                           "gpulite_kernels.cu was built with GPULITE_NO_GEMV, without this operation");
-    status = gpul__begin(&scope, function, arrays, 3);
+    status = gpul__begin_in(&scope, function, arrays, 3, stream);
     if (status != GPUL_OK) return status;
     memset(&args, 0, sizeof args);
     args.alpha = gpul__in_compute_type(alpha, A->dtype);
@@ -4437,7 +4698,7 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     arrays[0] = counts;
     arrays[1] = x;
     arrays[2] = weights;
-    status = gpul__begin(&scope, function, arrays, weights ? 3 : 2);
+    status = gpul__begin_in(&scope, function, arrays, weights ? 3 : 2, stream);
     if (status != GPUL_OK) return status;
     if (options->range == GPUL_RANGE_AUTO) status = gpul__histogram_automatic(function, &problem, x, stream);
     if (status != GPUL_OK) return gpul__end(&scope, status);
@@ -4588,7 +4849,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     for (i = 1; i < 3; ++i)
         if (gpul__overlap(C, arrays[i])) return gpul__fail(GPUL_ERROR_OVERLAP, function, "C overlaps %s", names[i]);
 
-    status = gpul__begin(&scope, function, arrays, 3);
+    status = gpul__begin_in(&scope, function, arrays, 3, stream);
     if (status != GPUL_OK) return status;
 
     memset(&args, 0, sizeof args);
