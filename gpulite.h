@@ -235,6 +235,35 @@ GPUL_API size_t gpul_dtype_size(gpul_dtype dtype);
 /* NumPy's name: "float32", "float64", "int32", "int64", "uint8", "float16", "bfloat16"; "invalid" otherwise. Static. */
 GPUL_API const char *gpul_dtype_name(gpul_dtype dtype);
 
+/* The dtype of what a C pointer points to, const or not: float, double, and the integers of 8 (unsigned), 32 and 64 bits.
+ * Any other does not compile, uint16_t among them, which may be f16 or bf16. In C++, C11, and any C of gcc and clang. */
+#ifdef __cplusplus
+#define GPUL_DTYPE_OF(pointer) gpul__dtype_of(pointer)
+extern "C++" {
+static inline gpul_dtype gpul__dtype_of(const float *) { return GPUL_F32; }
+static inline gpul_dtype gpul__dtype_of(const double *) { return GPUL_F64; }
+static inline gpul_dtype gpul__dtype_of(const int *) { return GPUL_I32; }
+static inline gpul_dtype gpul__dtype_of(const long *) { return sizeof(long) == 8 ? GPUL_I64 : GPUL_I32; }
+static inline gpul_dtype gpul__dtype_of(const long long *) { return GPUL_I64; }
+static inline gpul_dtype gpul__dtype_of(const unsigned char *) { return GPUL_U8; }
+}
+#elif defined(__GNUC__) || __STDC_VERSION__ >= 201112L
+#ifdef __GNUC__
+#define GPUL__EXTENSION __extension__
+#else
+#define GPUL__EXTENSION
+#endif
+/* clang-format off */
+#define GPUL_DTYPE_OF(pointer)                                                                                         \
+    (GPUL__EXTENSION _Generic(&(pointer)[0], float *: GPUL_F32, const float *: GPUL_F32,                               \
+                              double *: GPUL_F64, const double *: GPUL_F64, int *: GPUL_I32, const int *: GPUL_I32,    \
+                              long *: sizeof(long) == 8 ? GPUL_I64 : GPUL_I32,                                         \
+                              const long *: sizeof(long) == 8 ? GPUL_I64 : GPUL_I32,                                   \
+                              long long *: GPUL_I64, const long long *: GPUL_I64,                                      \
+                              unsigned char *: GPUL_U8, const unsigned char *: GPUL_U8))
+/* clang-format on */
+#endif
+
 /* Host conversions of the 16-bit types: to nearest, ties to even, overflow to infinity, NaN stays NaN (IEEE 754). */
 GPUL_API uint16_t gpul_f16_from_float(float value);
 GPUL_API float gpul_f16_to_float(uint16_t bits);
@@ -341,6 +370,19 @@ GPUL_API gpul_status gpul_device_array_like(gpul_array *out, const gpul_array *l
 GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtype dtype, gpul_shape shape,
                                     gpul_stream stream);
 
+/* GPUL_TO_DEVICE(&a, host, shape) and GPUL_TO_DEVICE(&a, host, shape, stream): gpul_to_device with the dtype of `host`, so
+ * that the two cannot disagree (GPUL_DTYPE_OF). */
+#define GPUL_TO_DEVICE(out, host, ...) gpul_to_device(out, host, GPUL_DTYPE_OF(host), GPUL__TWO(__VA_ARGS__, NULL, 0))
+#define GPUL__TWO(one, two, ...) one, two
+
+/* New device arrays with something in them: every element `value` (numpy.full; rounded as by gpul_fill), or 0
+ * (numpy.zeros), or a copy of any array (a.copy(); dtype, shape, order and device as by gpul_device_array_like). Enqueued.
+ * Errors: see above; of gpul_full also ARGUMENT (an integer dtype that does not hold value exactly) and, of other values
+ * than 0, UNSUPPORTED (no kernels in the build); gpul_copy's. */
+GPUL_API gpul_status gpul_full(gpul_array *out, gpul_dtype dtype, gpul_shape shape, double value, gpul_stream stream);
+GPUL_API gpul_status gpul_zeros(gpul_array *out, gpul_dtype dtype, gpul_shape shape, gpul_stream stream);
+GPUL_API gpul_status gpul_clone(gpul_array *out, const gpul_array *a, gpul_stream stream);
+
 /* Host memory that copies run from and to at full speed and asynchronously (pinned); that kernels also read and write
  * in place (mapped); that moves to whoever touches it (managed). These calls may block. Errors: see above, and
  * UNSUPPORTED (the device has no managed memory). */
@@ -361,6 +403,23 @@ GPUL_API gpul_status gpul_unpin(void *host);
  * and mapped memory wait for every device that gpulite has used. Even when an error is returned (CUDA, PENDING), the
  * struct is zeroed and the memory released if that was possible. */
 GPUL_API gpul_status gpul_free(gpul_array *a);
+
+/* gpul_free_all(&a, &b, ...): gpul_free of each. All are zeroed and released; what is returned and recorded is the first
+ * error. gpul_free_arrays is the function behind it, of arrays[0..count-1]. Errors: gpul_free's; ARGUMENT (arrays is NULL,
+ * and count is not 0). */
+GPUL_API gpul_status gpul_free_arrays(gpul_array *const *arrays, size_t count);
+#ifdef __cplusplus
+extern "C++" {
+template <typename... Arrays> static inline gpul_status gpul_free_all(Arrays... arrays) {
+    gpul_array *const all[] = {arrays...};
+    return gpul_free_arrays(all, sizeof...(arrays));
+}
+}
+#else
+#define gpul_free_all(...)                                                                                             \
+    gpul_free_arrays((gpul_array *const[]){__VA_ARGS__},                                                               \
+                     sizeof((gpul_array *const[]){__VA_ARGS__}) / sizeof(gpul_array *))
+#endif
 
 /* Caps the bytes of device memory that the library's arrays and scratch hold on the current device; 0: no cap
  * (default). Applies to later allocations of all threads, which fail with OUT_OF_MEMORY beyond it. What it replaces is
@@ -395,6 +454,11 @@ GPUL_API gpul_status gpul_copy_to_device(gpul_array *dst, const void *host, gpul
  * OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_copy_to_host(void *host, const gpul_array *src, gpul_stream stream);
 
+/* The same where `host` holds elements of `dtype`, which must be src's (else DTYPE). GPUL_TO_HOST(host, &a) and
+ * GPUL_TO_HOST(host, &a, stream) take it from the pointer (GPUL_DTYPE_OF). */
+GPUL_API gpul_status gpul_to_host(void *host, gpul_dtype dtype, const gpul_array *src, gpul_stream stream);
+#define GPUL_TO_HOST(host, ...) gpul_to_host(host, GPUL_DTYPE_OF(host), GPUL__TWO(__VA_ARGS__, NULL, 0))
+
 /* Element by element from src to dst: same shape and dtype, any strides, any kinds of memory, any two devices. Enqueued
  * on `stream`, which belongs to dst's device (NULL: that device's default stream, done on return when either side is
  * host memory). Errors: ARGUMENT, DTYPE, SHAPE, OVERLAP (dst with src, or with itself), OUT_OF_MEMORY, UNSUPPORTED
@@ -410,6 +474,29 @@ GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream);
 GPUL_API gpul_status gpul_get(void *value, const gpul_array *a, const int64_t *index, gpul_stream stream);
 /* One element = *value. Waits for `stream`. Errors: as gpul_get's. */
 GPUL_API gpul_status gpul_set(gpul_array *a, const int64_t *index, const void *value, gpul_stream stream);
+
+/* Where two arrays differ: the answer of numpy.allclose, and what numpy.testing.assert_allclose prints. */
+typedef struct gpul_difference {
+    int64_t count;                /* elements that are not close; 0: numpy.allclose is true */
+    int64_t first[GPUL_MAX_DIMS]; /* the index of the first of them, in row-major order; 0 where there is none */
+    int64_t worst[GPUL_MAX_DIMS]; /* and of the one with the largest |a - b| (NaN before all), the first of equals */
+    double first_a, first_b;      /* their elements */
+    double worst_a, worst_b;
+} gpul_difference;
+
+/* Compares a and b, of one shape and any dtypes, on the host, as numpy.allclose: an element is close when |a - b| <= atol
+ * + rtol |b|, computed in double (int64 with int64 exactly), or when a == b; NaN is close to nothing. Takes 2 MiB of pinned
+ * memory at most. Waits for `stream`. Errors: ARGUMENT (NULL, or never made; rtol or atol is negative or NaN; a capture),
+ * SHAPE, DEVICE (two of them), OUT_OF_MEMORY, UNSUPPORTED as gpul_copy's. */
+GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a, const gpul_array *b, double rtol,
+                                   double atol, gpul_stream stream);
+
+/* Writes what print(a) shows in NumPy (its default options: 8 digits, and of more than 1000 elements three at each end of
+ * each axis) into text[0..size-1], cut where it is too long, and NUL-terminated; no newline at its end. bfloat16, which
+ * NumPy lacks, as float16. *length: of the whole text, without the NUL. Either may be NULL (text only with size 0). Only
+ * what is shown is copied. Waits for `stream`. Errors: ARGUMENT (text is NULL, and size is not 0; a NULL, or never made;
+ * a capture), OUT_OF_MEMORY, UNSUPPORTED as gpul_copy's. */
+GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const gpul_array *a, gpul_stream stream);
 
 /* Views: no copy, no launch, no blocking, no CUDA call. Axes count from 0, negative ones from the end. Errors of them
  * all: ARGUMENT (NULL; an array that was never made; an axis out of range; `view` is `a` itself, which may only be
@@ -1344,6 +1431,27 @@ GPUL_API gpul_status gpul_check_cuda(int32_t cuda_code, const char *function) {
     return gpul__fail_cuda((cudaError_t)cuda_code, function, NULL);
 }
 
+/* Text that knows how long it would be */
+typedef struct gpul__text {
+    char *text;
+    size_t size, length;
+} gpul__text;
+static void gpul__append(gpul__text *to, const char *format, ...) GPUL__PRINTF(2, 3);
+static void gpul__append(gpul__text *to, const char *format, ...) {
+    char line[512];
+    va_list arguments;
+    size_t k;
+    int n;
+    va_start(arguments, format);
+    n = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    for (k = 0; k < (n < 0 ? 0u : (size_t)n) && k + 1 < sizeof line; ++k) {
+        if (to->length + 1 < to->size) to->text[to->length] = line[k];
+        to->length += 1;
+    }
+    if (to->size > 0) to->text[to->length < to->size ? to->length : to->size - 1] = 0;
+}
+
 static gpul_status gpul__null(const char *function, const char *name) {
     return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s is NULL", name);
 }
@@ -1417,6 +1525,28 @@ static float gpul__float_to_odd(double value) {
     if (value != value || back == value) return nearest;
     if ((back < 0 ? -back : back) > (value < 0 ? -value : value)) bits -= 1; /* towards zero */
     return gpul__bits_float(bits | 1u);
+}
+
+/* An element as a double; *whole = it, where it is an int64. */
+static double gpul__element_value(const void *from, gpul_dtype dtype, int64_t *whole) {
+    union {
+        float f32;
+        double f64;
+        int32_t i32;
+        int64_t i64;
+        uint8_t u8;
+        uint16_t half;
+    } v;
+    memcpy(&v, from, gpul_dtype_size(dtype));
+    switch (dtype) {
+    case GPUL_F32: return (double)v.f32;
+    case GPUL_F64: return v.f64;
+    case GPUL_I32: return (double)v.i32;
+    case GPUL_I64: *whole = v.i64; return (double)v.i64;
+    case GPUL_U8: return (double)v.u8;
+    case GPUL_F16: return (double)gpul_f16_to_float(v.half);
+    default: return (double)gpul_bf16_to_float(v.half);
+    }
 }
 
 /* a * b for a, b >= 0 in *product; 0 when it does not fit in 63 bits. */
@@ -2447,6 +2577,20 @@ static gpul_status gpul__free(const char *function, gpul_array *a) {
 
 GPUL_API gpul_status gpul_free(gpul_array *a) { return gpul__free(__func__, a); }
 
+GPUL_API gpul_status gpul_free_arrays(gpul_array *const *arrays, size_t count) {
+    gpul_status first = GPUL_OK;
+    gpul_error error;
+    size_t k;
+    if (arrays == NULL && count > 0) return gpul__null(__func__, "arrays");
+    for (k = 0; k < count; ++k) {
+        const gpul_status status = gpul__free(__func__, arrays[k]);
+        if (first == GPUL_OK && status != GPUL_OK) error = gpul__error;
+        if (first == GPUL_OK) first = status;
+    }
+    if (first != GPUL_OK) gpul__error = error;
+    return first;
+}
+
 GPUL_API gpul_status gpul_pin(void *host, size_t bytes) {
     gpul_status status;
     if (host == NULL) return gpul__null(__func__, "host");
@@ -2674,14 +2818,29 @@ GPUL_API gpul_status gpul_copy_to_device(gpul_array *dst, const void *host, gpul
     return gpul__end(&scope, gpul__copy_host(&scope, dst, host, NULL, stream));
 }
 
-GPUL_API gpul_status gpul_copy_to_host(void *host, const gpul_array *src, gpul_stream stream) {
+static gpul_status gpul__to_host(const char *function, void *host, const gpul_array *src, gpul_stream stream) {
     gpul__scope scope;
-    gpul_status status = gpul__check_array(__func__, "src", src);
-    if (status != GPUL_OK) return status;
-    if (host == NULL && gpul_size(src) > 0) return gpul__null(__func__, "host");
-    status = gpul__begin_in(&scope, __func__, &src, 1, stream);
+    gpul_status status;
+    if (host == NULL && gpul_size(src) > 0) return gpul__null(function, "host");
+    status = gpul__begin_in(&scope, function, &src, 1, stream);
     if (status != GPUL_OK) return status;
     return gpul__end(&scope, gpul__copy_host(&scope, src, NULL, host, stream));
+}
+
+GPUL_API gpul_status gpul_copy_to_host(void *host, const gpul_array *src, gpul_stream stream) {
+    const gpul_status status = gpul__check_array(__func__, "src", src);
+    return status != GPUL_OK ? status : gpul__to_host(__func__, host, src, stream);
+}
+
+GPUL_API gpul_status gpul_to_host(void *host, gpul_dtype dtype, const gpul_array *src, gpul_stream stream) {
+    char text[128];
+    gpul_status status = gpul__check_array(__func__, "src", src);
+    if (status == GPUL_OK) status = gpul__check_dtype(__func__, dtype);
+    if (status != GPUL_OK) return status;
+    if (dtype != src->dtype)
+        return gpul__fail(GPUL_ERROR_DTYPE, __func__, "host holds %s, but src is %s, and nothing is converted",
+                          gpul_dtype_name(dtype), gpul__describe(text, sizeof text, src));
+    return gpul__to_host(__func__, host, src, stream);
 }
 
 GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtype dtype, gpul_shape shape,
@@ -2784,6 +2943,23 @@ static gpul_status gpul__copy_across(const gpul__scope *scope, const gpul_array 
     return gpul__end(&there, status);
 }
 
+/* dst = src, all checked. dst's device is current, and stays so whatever happens. */
+static gpul_status gpul__copy(const gpul__scope *scope, const gpul_array *dst, const gpul_array *src,
+                              gpul_stream stream) {
+    gpul__copy_plan plan;
+    gpul_status status;
+    if (gpul_size(dst) == 0) return GPUL_OK;
+    if (dst->memory == GPUL_MEMORY_DEVICE && src->memory == GPUL_MEMORY_DEVICE && dst->device != src->device)
+        return gpul__copy_across(scope, dst, src, stream);
+    gpul__plan_copy(&plan, dst, dst->strides, src->strides);
+    if (plan.how == GPUL__BY_BLOCK && dst->memory == GPUL_MEMORY_DEVICE && src->memory == GPUL_MEMORY_DEVICE)
+        gpul__prefer_kernel(&plan, dst->data, src->data);
+    status = gpul__copy_run(&plan, dst->data, src->data, scope, stream);
+    if (dst->memory != GPUL_MEMORY_DEVICE || src->memory != GPUL_MEMORY_DEVICE)
+        status = gpul__settle(scope, stream, status);
+    return status;
+}
+
 GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stream stream) {
     char one[128], two[128];
     const gpul_array *host[1];
@@ -2807,20 +2983,24 @@ GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stre
     host[0] = dst->memory == GPUL_MEMORY_DEVICE ? dst : src;
     status = gpul__begin_in(&scope, __func__, host, 1, stream);
     if (status != GPUL_OK) return status;
-    if (gpul_size(dst) == 0) return gpul__end(&scope, GPUL_OK);
-    if (dst->memory == GPUL_MEMORY_DEVICE && src->memory == GPUL_MEMORY_DEVICE && dst->device != src->device) {
-        status = gpul__copy_across(&scope, dst, src, stream);
-        /* it leaves dst's device current, whatever happened */
-    } else {
-        gpul__copy_plan plan;
-        gpul__plan_copy(&plan, dst, dst->strides, src->strides);
-        if (plan.how == GPUL__BY_BLOCK && dst->memory == GPUL_MEMORY_DEVICE && src->memory == GPUL_MEMORY_DEVICE)
-            gpul__prefer_kernel(&plan, dst->data, src->data);
-        status = gpul__copy_run(&plan, dst->data, src->data, &scope, stream);
-        if (dst->memory != GPUL_MEMORY_DEVICE || src->memory != GPUL_MEMORY_DEVICE)
-            status = gpul__settle(&scope, stream, status);
-    }
-    return gpul__end(&scope, status);
+    return gpul__end(&scope, gpul__copy(&scope, dst, src, stream));
+}
+
+GPUL_API gpul_status gpul_clone(gpul_array *out, const gpul_array *a, gpul_stream stream) {
+    gpul__scope scope;
+    gpul_array copy = GPUL_ZERO;
+    gpul_shape shape;
+    gpul_status status;
+    if (out == NULL) return gpul__null(__func__, "out");
+    status = gpul__check_array(__func__, "a", a);
+    if (status != GPUL_OK) return status;
+    shape = gpul__shape_of(a);
+    status = gpul__check_shape(__func__, a->dtype, &shape);
+    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, &a, 1, stream);
+    if (status != GPUL_OK) return status;
+    status = gpul__device_array_in(&copy, a->dtype, &shape, &scope, stream);
+    if (status == GPUL_OK) status = gpul__copy(&scope, &copy, a, stream);
+    return gpul__deliver(out, &copy, &scope, status);
 }
 
 /* The element that gpul_fill writes, in the low bytes of *bits */
@@ -2862,24 +3042,17 @@ static int32_t gpul__prefer_memset(const gpul_array *a) {
 #endif
 }
 
-GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream) {
-    const gpul_array *const arrays[1] = {a};
-    gpul__scope scope;
-    uint64_t bits;
-    int32_t size, same = 1, k;
-    gpul_status status = gpul__check_array(__func__, "a", a);
-    if (status == GPUL_OK) status = gpul__fill_bits(__func__, &bits, a->dtype, value);
-    if (status == GPUL_OK) status = gpul__check_output(__func__, "a", a);
-    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, arrays, 1, stream);
-    if (status != GPUL_OK) return status;
-    if (gpul_size(a) == 0) return gpul__end(&scope, GPUL_OK);
-    size = (int32_t)gpul_dtype_size(a->dtype);
+/* Every element = bits, which gpul__fill_bits made of value. */
+static gpul_status gpul__fill(const gpul__scope *scope, const gpul_array *a, uint64_t bits, double value,
+                              gpul_stream stream) {
+    const int32_t size = (int32_t)gpul_dtype_size(a->dtype);
+    int32_t same = 1, k;
+    if (gpul_size(a) == 0) return GPUL_OK;
     for (k = 1; k < size; ++k) same = same && ((bits >> (8 * k)) & 0xffu) == (bits & 0xffu);
     if (same && a->memory == GPUL_MEMORY_DEVICE && gpul__prefer_memset(a) &&
         (gpul_is_contiguous(a, GPUL_ORDER_C) || gpul_is_contiguous(a, GPUL_ORDER_F))) {
-        status = gpul__cuda(cudaMemsetAsync(a->data, (int)(bits & 0xffu), (size_t)gpul_nbytes(a), stream), __func__,
-                            "cudaMemsetAsync");
-        return gpul__end(&scope, status);
+        return gpul__cuda(cudaMemsetAsync(a->data, (int)(bits & 0xffu), (size_t)gpul_nbytes(a), stream),
+                          scope->function, "cudaMemsetAsync");
     }
 #ifndef GPULITE_NO_KERNELS
     {
@@ -2894,13 +3067,46 @@ GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream) 
             memcpy(problem.strides[0], a->strides, sizeof problem.strides[0]);
             gpul__sort_dims(a->ndim, problem.shape, strides, 1);
             problem.ndim = gpul__merge_dims(a->ndim, problem.shape, strides, 1);
-            return gpul__end(&scope, gpul__elementwise_launch(__func__, op, &problem, &scope, stream));
+            return gpul__elementwise_launch(scope->function, op, &problem, scope, stream);
         }
     }
 #endif
-    status = gpul__fail(GPUL_ERROR_UNSUPPORTED, __func__,
-                        "value = %.17g takes the fill kernel, which this build leaves out", value);
-    return gpul__end(&scope, status);
+    return gpul__fail(GPUL_ERROR_UNSUPPORTED, scope->function,
+                      "value = %.17g takes the fill kernel, which this build leaves out", value);
+}
+
+GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream) {
+    const gpul_array *const arrays[1] = {a};
+    gpul__scope scope;
+    uint64_t bits;
+    gpul_status status = gpul__check_array(__func__, "a", a);
+    if (status == GPUL_OK) status = gpul__fill_bits(__func__, &bits, a->dtype, value);
+    if (status == GPUL_OK) status = gpul__check_output(__func__, "a", a);
+    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, arrays, 1, stream);
+    if (status != GPUL_OK) return status;
+    return gpul__end(&scope, gpul__fill(&scope, a, bits, value, stream));
+}
+
+/* gpul_full and gpul_zeros */
+static gpul_status gpul__filled(const char *function, gpul_array *out, gpul_dtype dtype, const gpul_shape *shape,
+                                double value, gpul_stream stream) {
+    gpul__scope scope;
+    gpul_array a = GPUL_ZERO;
+    uint64_t bits;
+    gpul_status status = gpul__check_new(function, out, dtype, shape);
+    if (status == GPUL_OK) status = gpul__fill_bits(function, &bits, dtype, value);
+    if (status == GPUL_OK) status = gpul__begin_in(&scope, function, NULL, 0, stream);
+    if (status != GPUL_OK) return status;
+    status = gpul__device_array_in(&a, dtype, shape, &scope, stream);
+    if (status == GPUL_OK) status = gpul__fill(&scope, &a, bits, value, stream);
+    return gpul__deliver(out, &a, &scope, status);
+}
+
+GPUL_API gpul_status gpul_full(gpul_array *out, gpul_dtype dtype, gpul_shape shape, double value, gpul_stream stream) {
+    return gpul__filled(__func__, out, dtype, &shape, value, stream);
+}
+GPUL_API gpul_status gpul_zeros(gpul_array *out, gpul_dtype dtype, gpul_shape shape, gpul_stream stream) {
+    return gpul__filled(__func__, out, dtype, &shape, 0, stream);
 }
 
 static gpul_status gpul__element(const char *function, const gpul_array *a, const int64_t *index, int64_t *offset) {
@@ -3206,6 +3412,419 @@ GPUL_API gpul_status gpul_wrap_strided(gpul_array *out, void *pointer, gpul_dtyp
                                        const int64_t *strides) {
     if (strides == NULL && shape.ndim > 0) return gpul__null(__func__, "strides");
     return gpul__wrap(__func__, out, pointer, dtype, &shape, strides);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Comparing and printing
+ * ------------------------------------------------------------------------------------------------------------------ */
+/* The next index in row-major order; 0 after the last. */
+static int32_t gpul__next_index(int32_t ndim, const int64_t *shape, int64_t *index) {
+    int32_t k;
+    for (k = ndim - 1; k >= 0; --k) {
+        if (++index[k] < shape[k]) return 1;
+        index[k] = 0;
+    }
+    return 0;
+}
+static int64_t gpul__offset_of(int32_t ndim, const int64_t *index, const int64_t *strides) {
+    int64_t offset = 0;
+    int32_t k;
+    for (k = 0; k < ndim; ++k) offset += index[k] * strides[k];
+    return offset;
+}
+
+#define GPUL__COMPARED ((int64_t)1 << 17) /* elements of each array that are on the host at a time */
+typedef struct gpul__comparison {
+    const gpul__scope *scope;
+    gpul_stream stream;
+    double rtol, atol, worst; /* worst: the largest difference so far */
+    char *host[2];
+    gpul_difference result;
+} gpul__comparison;
+
+/* |a - b| of two elements, and their values */
+static double gpul__distance(const char *a, gpul_dtype a_dtype, const char *b, gpul_dtype b_dtype, double *values) {
+    int64_t one = 0, two = 0;
+    values[0] = gpul__element_value(a, a_dtype, &one);
+    values[1] = gpul__element_value(b, b_dtype, &two);
+    if (a_dtype == GPUL_I64 && b_dtype == GPUL_I64)
+        return (double)(one > two ? (uint64_t)one - (uint64_t)two : (uint64_t)two - (uint64_t)one);
+    if (values[0] == values[1]) return 0; /* infinities too */
+    return values[0] > values[1] ? values[0] - values[1] : values[1] - values[0];
+}
+
+/* Parts of a and b, whose element (0, 0, ...) is the arrays' element `origin` */
+static gpul_status gpul__compare(gpul__comparison *c, const gpul_array *a, const gpul_array *b, const int64_t *origin) {
+    const gpul_array *const both[2] = {a, b};
+    const size_t size[2] = {gpul_dtype_size(a->dtype), gpul_dtype_size(b->dtype)};
+    const int64_t n = gpul_size(a);
+    int64_t at[GPUL_MAX_DIMS] = {0}, strides[2][GPUL_MAX_DIMS];
+    gpul_status status = GPUL_OK;
+    int32_t k;
+    if (n > GPUL__COMPARED) { /* by the first axis that can be cut */
+        int64_t i, step;
+        int32_t axis = 0;
+        while (a->shape[axis] == 1) ++axis;
+        step = GPUL__COMPARED / (n / a->shape[axis]);
+        if (step < 1) step = 1;
+        for (i = 0; status == GPUL_OK && i < a->shape[axis]; i += step) {
+            const int64_t stop = a->shape[axis] - i < step ? a->shape[axis] : i + step;
+            gpul_array part[2];
+            gpul__slice(&part[0], a, axis, i, stop, 1);
+            gpul__slice(&part[1], b, axis, i, stop, 1);
+            memcpy(at, origin, sizeof at);
+            at[axis] += i; /* fault: compare-origin */
+            status = gpul__compare(c, &part[0], &part[1], at);
+        }
+        return status;
+    }
+    for (k = 0; status == GPUL_OK && k < 2; ++k) {
+        status = gpul__copy_host(c->scope, both[k], NULL, c->host[k], c->stream);
+        gpul__host_strides(both[k], strides[k]);
+    }
+    if (status == GPUL_OK)
+        status = gpul__cuda(cudaStreamSynchronize(c->stream), c->scope->function, "cudaStreamSynchronize");
+    if (status != GPUL_OK || n == 0) return status;
+    do {
+        double v[2];
+        const double distance =
+            gpul__distance(c->host[0] + gpul__offset_of(a->ndim, at, strides[0]) * (int64_t)size[0], a->dtype,
+                           c->host[1] + gpul__offset_of(b->ndim, at, strides[1]) * (int64_t)size[1], b->dtype, v);
+        const int32_t finite = v[1] - v[1] == 0, farther = distance != distance || distance > c->worst;
+        if (distance == 0 || (finite && distance <= c->atol + c->rtol * (v[1] < 0 ? -v[1] : v[1]))) continue;
+        if (c->result.count == 0 || (farther && c->worst == c->worst)) { /* fault: compare-worst */
+            c->worst = distance;
+            for (k = 0; k < a->ndim; ++k) c->result.worst[k] = origin[k] + at[k];
+            c->result.worst_a = v[0];
+            c->result.worst_b = v[1];
+        }
+        if (c->result.count++ > 0) continue;
+        memcpy(c->result.first, c->result.worst, sizeof c->result.first);
+        c->result.first_a = v[0];
+        c->result.first_b = v[1];
+    } while (gpul__next_index(a->ndim, a->shape, at));
+    return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a, const gpul_array *b, double rtol,
+                                   double atol, gpul_stream stream) {
+    static const int64_t origin[GPUL_MAX_DIMS] = {0};
+    const gpul_array *const both[2] = {a, b};
+    char one[128], two[128];
+    gpul__comparison c;
+    gpul__scope scope;
+    gpul_array buffer = GPUL_ZERO;
+    gpul_shape shape;
+    int64_t n;
+    int32_t k, same;
+    gpul_status status, freed;
+    gpul_error first;
+    if (result == NULL) return gpul__null(__func__, "result");
+    status = gpul__check_array(__func__, "a", a);
+    if (status == GPUL_OK) status = gpul__check_array(__func__, "b", b);
+    if (status != GPUL_OK) return status;
+    same = a->ndim == b->ndim;
+    for (k = 0; same && k < a->ndim; ++k) same = a->shape[k] == b->shape[k];
+    if (!same)
+        return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, but b %s", gpul__describe(one, sizeof one, a),
+                          gpul__describe(two, sizeof two, b));
+    if (!(rtol >= 0)) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "rtol = %g is negative or NaN", rtol);
+    if (!(atol >= 0)) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "atol = %g is negative or NaN", atol);
+    status = gpul__begin_in(&scope, __func__, both, 2, stream);
+    if (status != GPUL_OK) return status;
+    memset(&c, 0, sizeof c);
+    n = gpul_size(a) < GPUL__COMPARED ? gpul_size(a) : GPUL__COMPARED;
+    shape = gpul_1d(2 * n);
+    status = gpul__check_capture(__func__, NULL, stream);
+    if (status == GPUL_OK) status = gpul__host_array(__func__, &buffer, GPUL_F64, &shape, GPUL_MEMORY_PINNED);
+    if (status != GPUL_OK) return gpul__end(&scope, status);
+    c.scope = &scope;
+    c.stream = stream;
+    c.rtol = rtol;
+    c.atol = atol;
+    c.host[0] = (char *)buffer.data;
+    c.host[1] = buffer.data == NULL ? NULL : c.host[0] + n * 8;
+    status = gpul__compare(&c, a, b, origin);
+    first = gpul__error;
+    freed = gpul__free(__func__, &buffer);
+    if (status != GPUL_OK) gpul__error = first;
+    status = gpul__end(&scope, status != GPUL_OK ? status : freed);
+    if (status == GPUL_OK) *result = c.result;
+    return status;
+}
+
+/* What print shows: of an axis all, or, of an array of more than 1000 elements, three at each end */
+#define GPUL__ENDS 3
+#define GPUL__SHOWN 1296 /* (2 * 3)^4 */
+#define GPUL__DIGITS 8   /* numpy.get_printoptions()["precision"] */
+typedef struct gpul__printer {
+    gpul__text out;
+    gpul_dtype dtype;
+    int32_t ndim, scientific;
+    int32_t left, right;                                /* characters before the point, and after it (digits alone) */
+    int32_t exponent;                                   /* digits of an exponent */
+    int64_t shape[GPUL_MAX_DIMS], shown[GPUL_MAX_DIMS]; /* of the array, and of `elements` */
+    uint64_t elements[GPUL__SHOWN];                     /* dense and row-major, one in the low bytes of each */
+} gpul__printer;
+
+/* The decimal digits of a finite number: digits[0].digits[1..count-1] * 10^power, with no zero at the end. Either rounded
+ * to `count` > 0 digits, or (0) the fewest that give the same number of this dtype. */
+typedef struct gpul__decimal {
+    char digits[24];
+    int32_t count, power, negative;
+} gpul__decimal;
+static gpul__decimal gpul__to_decimal(double value, gpul_dtype dtype, int32_t count) {
+    char text[48];
+    gpul__decimal d;
+    uint64_t want = 0, got = 0;
+    int32_t tried = count > 0 ? count : 1, k;
+    (void)gpul__fill_bits("", &want, dtype, value);
+    for (;; ++tried) {
+        (void)snprintf(text, sizeof text, "%.*e", (int)(tried - 1), value);
+        if (count > 0 || tried == 17) break;
+        (void)gpul__fill_bits("", &got, dtype, strtod(text, NULL));
+        if (got == want) break;
+    }
+    d.negative = text[0] == '-';
+    d.count = 0;
+    for (k = d.negative; text[k] != 'e'; ++k) /* the point is the locale's */
+        if (text[k] >= '0' && text[k] <= '9') d.digits[d.count++] = text[k];
+    d.power = (int32_t)strtol(text + k + 1, NULL, 10);
+    while (d.count > 1 && d.digits[d.count - 1] == '0') --d.count;
+    return d;
+}
+
+/* As NumPy writes it in an array: at most 8 digits after the point, of the number or of its mantissa. */
+static gpul__decimal gpul__printed(const gpul__printer *p, double value) {
+    const gpul__decimal d = gpul__to_decimal(value, p->dtype, 0);
+    const int32_t most = GPUL__DIGITS + 1 + (p->scientific ? 0 : d.power);
+    return d.count <= most || most < 1 ? d : gpul__to_decimal(value, p->dtype, most);
+}
+
+static int32_t gpul__is_number(double value) { return value - value == 0; }
+
+/* value in the arithmetic of the dtype */
+static double gpul__rounded(gpul_dtype dtype, double value) {
+    uint64_t bits = 0;
+    int64_t whole = 0;
+    (void)gpul__fill_bits("", &bits, dtype, value);
+    return gpul__element_value(&bits, dtype, &whole);
+}
+
+static int32_t gpul__is_integer(gpul_dtype dtype) { return dtype == GPUL_I32 || dtype == GPUL_I64 || dtype == GPUL_U8; }
+
+/* From here on numbers have exponents: 10 to the power of the digits that the dtype holds, 8 at most. */
+static double gpul__print_ceiling(gpul_dtype dtype) {
+    return dtype == GPUL_F64 ? 1e8 : dtype == GPUL_F32 ? 1e6 : dtype == GPUL_F16 ? 1e3 : 1e2;
+}
+
+/* numpy/_core/arrayprint.py: FloatingFormat.fillFormat and IntegerFormat */
+static void gpul__print_format(gpul__printer *p, int64_t n) {
+    double least = 0, most = 0;
+    int32_t negative_infinity = 0, others = 0;
+    int64_t i, whole = 0;
+    for (i = 0; i < n; ++i) {
+        const double value = gpul__element_value(&p->elements[i], p->dtype, &whole);
+        const double magnitude = value < 0 ? -value : value;
+        if (gpul__is_integer(p->dtype)) {
+            char text[24];
+            const int32_t width = (int32_t)snprintf(text, sizeof text, "%lld",
+                                                    p->dtype == GPUL_I64 ? (long long)whole : (long long)value);
+            if (width > p->left) p->left = width;
+        } else if (!gpul__is_number(value)) {
+            others = 1;
+            if (value < 0) negative_infinity = 1;
+        } else if (magnitude > 0) {
+            if (magnitude > most) most = magnitude;
+            if (least == 0 || magnitude < least) least = magnitude;
+        }
+    }
+    if (gpul__is_integer(p->dtype)) return;
+    p->scientific =
+        most >= gpul__print_ceiling(p->dtype) ||
+        (most > 0 && (least < gpul__rounded(p->dtype, 1e-4) || gpul__rounded(p->dtype, most / least) > 1000));
+    for (i = 0; i < n; ++i) {
+        const double value = gpul__element_value(&p->elements[i], p->dtype, &whole);
+        gpul__decimal d;
+        int32_t left, right, exponent = 2;
+        if (!gpul__is_number(value)) continue;
+        d = gpul__printed(p, value);
+        left = d.negative + (p->scientific || d.power < 0 ? 1 : d.power + 1);
+        right = d.count - 1 - (p->scientific ? 0 : d.power);
+        if (d.power > 99 || d.power < -99) exponent = 3;
+        if (left > p->left) p->left = left;
+        if (right > p->right) p->right = right;
+        if (p->scientific && exponent > p->exponent) p->exponent = exponent;
+    }
+    if (others) {
+        const int32_t behind = 1 + p->right + (p->scientific ? p->exponent + 2 : 0);
+        if (3 + negative_infinity - behind > p->left) p->left = 3 + negative_infinity - behind;
+    }
+}
+
+/* One element, in the room that all have */
+static int32_t gpul__print_element(const gpul__printer *p, char text[64], uint64_t element) {
+    int64_t whole = 0;
+    const double value = gpul__element_value(&element, p->dtype, &whole);
+    gpul__decimal d;
+    int32_t at = 0, k, before;
+    if (gpul__is_integer(p->dtype))
+        return (int32_t)snprintf(text, 64, "%*lld", (int)p->left,
+                                 p->dtype == GPUL_I64 ? (long long)whole : (long long)value);
+    if (!gpul__is_number(value))
+        return (int32_t)snprintf(text, 64, "%*s", (int)(p->left + 1 + p->right + (p->scientific ? p->exponent + 2 : 0)),
+                                 value != value ? "nan"
+                                 : value < 0    ? "-inf"
+                                                : "inf");
+    d = p->scientific ? gpul__to_decimal(value, p->dtype, p->right + 1) : gpul__printed(p, value);
+    before = p->scientific || d.power < 0 ? 1 : d.power + 1; /* digits before the point */
+    while (at < p->left - before - d.negative) text[at++] = ' ';
+    if (d.negative) text[at++] = '-';
+    for (k = 0; k < before + p->right; ++k) {
+        const int32_t digit =
+            p->scientific || d.power >= 0 ? k : k + d.power; /* -1 and below: zeros behind the point */
+        if (k == before) text[at++] = '.';
+        if (digit >= 0 && digit < d.count) text[at++] = d.digits[digit];
+        else text[at++] = k < before || digit < 0 || p->scientific ? '0' : ' ';
+    }
+    if (p->right == 0) text[at++] = '.';
+    if (p->scientific)
+        at += (int32_t)snprintf(text + at, 8, "e%c%0*d", d.power < 0 ? '-' : '+', (int)p->exponent,
+                                (int)(d.power < 0 ? -d.power : d.power));
+    text[at] = 0;
+    return at;
+}
+
+/* Axis `axis` of the part that begins at elements[*next]; numpy/_core/arrayprint.py: _formatArray, in 75 columns. */
+static void gpul__print_axis(gpul__printer *p, int32_t axis, int64_t *next) {
+    const int32_t last = axis == p->ndim - 1, indent = axis + 1, width = 75 - axis - 1;
+    char line[256];
+    int32_t length = indent, from = indent, k;
+    int64_t i;
+    memset(line, ' ', (size_t)indent);
+    gpul__append(&p->out, "[");
+    for (i = 0; i < p->shown[axis]; ++i) {
+        const int32_t dots = i == GPUL__ENDS && p->shown[axis] < p->shape[axis];
+        if (!last) {
+            if (i > 0) {
+                for (k = axis + 1; k < p->ndim; ++k) gpul__append(&p->out, "\n");
+                gpul__append(&p->out, "%*s", (int)indent, "");
+            }
+            if (dots) {
+                gpul__append(&p->out, "...");
+                for (k = axis + 1; k < p->ndim; ++k) gpul__append(&p->out, "\n");
+                gpul__append(&p->out, "%*s", (int)indent, "");
+            }
+            gpul__print_axis(p, axis + 1, next);
+            continue;
+        }
+        for (k = 0; k <= dots; ++k) {
+            char word[64];
+            const int32_t size = k < dots ? (int32_t)snprintf(word, sizeof word, "...")
+                                          : gpul__print_element(p, word, p->elements[(*next)++]);
+            if (length + size > width && length > indent) {
+                while (length > from && line[length - 1] == ' ') --length;
+                gpul__append(&p->out, "%.*s\n", (int)(length - from), line + from);
+                from = 0;
+                length = indent;
+            }
+            memcpy(line + length, word, (size_t)size);
+            length += size;
+            line[length++] = ' ';
+        }
+    }
+    if (last) gpul__append(&p->out, "%.*s", (int)(length - 1 - from), line + from);
+    gpul__append(&p->out, "]");
+}
+
+/* An array of no dimensions is printed as a number: with all its digits. */
+static void gpul__print_number(gpul__printer *p) {
+    int64_t whole = 0;
+    const double value = gpul__element_value(&p->elements[0], p->dtype, &whole);
+    const double magnitude = value < 0 ? -value : value;
+    gpul__decimal d;
+    char text[64], *end;
+    if (!gpul__is_integer(p->dtype) && gpul__is_number(value)) {
+        d = gpul__to_decimal(value, p->dtype, 0);
+        p->scientific = value != 0 && (magnitude < 1e-4 ||
+                                       magnitude >= (p->dtype == GPUL_F64 ? 1e16 : gpul__print_ceiling(p->dtype)));
+        p->left = 1;
+        p->exponent = d.power > 99 || d.power < -99 ? 3 : 2;
+        p->right = d.count - 1 - (p->scientific ? 0 : d.power);
+        if (p->right < 1) p->right = p->scientific ? 0 : 1;
+    }
+    (void)gpul__print_element(p, text, p->elements[0]);
+    end = text + strlen(text);
+    if (p->scientific && p->right == 0) memmove(end - p->exponent - 3, end - p->exponent - 2, (size_t)p->exponent + 3);
+    else if (end[-1] == ' ') end[-1] = '0';
+    gpul__append(&p->out, "%s", text);
+}
+
+/* The shown elements: a copy of each corner */
+static gpul_status gpul__print_fetch(gpul__printer *p, const gpul_array *a, const gpul__scope *scope,
+                                     gpul_stream stream) {
+    const size_t size = gpul_dtype_size(a->dtype);
+    char host[GPUL__SHOWN * 8];
+    int32_t corner, k;
+    for (corner = 0; corner < 1 << a->ndim; ++corner) {
+        gpul_array part = *a;
+        int64_t from[GPUL_MAX_DIMS] = {0}, at[GPUL_MAX_DIMS] = {0}, strides[GPUL_MAX_DIMS], dense[GPUL_MAX_DIMS];
+        int32_t there = 1;
+        gpul_status status;
+        for (k = 0; k < a->ndim; ++k) {
+            const int32_t end = corner >> k & 1;
+            if (p->shown[k] == p->shape[k]) there = there && !end;
+            else if (end) gpul__slice(&part, &part, k, p->shape[k] - GPUL__ENDS, p->shape[k], 1);
+            else gpul__slice(&part, &part, k, 0, GPUL__ENDS, 1);
+            if (end) from[k] = GPUL__ENDS;
+        }
+        if (!there) continue;
+        status = gpul__copy_host(scope, &part, NULL, host, stream);
+        if (status == GPUL_OK)
+            status = gpul__cuda(cudaStreamSynchronize(stream), scope->function, "cudaStreamSynchronize");
+        if (status != GPUL_OK) return status;
+        gpul__host_strides(&part, strides);
+        gpul__dense_strides(a->ndim, p->shown, GPUL_ORDER_C, dense);
+        do
+            memcpy(&p->elements[gpul__offset_of(a->ndim, at, dense) + gpul__offset_of(a->ndim, from, dense)],
+                   host + gpul__offset_of(a->ndim, at, strides) * (int64_t)size, size);
+        while (gpul__next_index(a->ndim, part.shape, at));
+    }
+    return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const gpul_array *a, gpul_stream stream) {
+    gpul__printer p;
+    gpul__scope scope;
+    int64_t n = 1, next = 0;
+    int32_t k;
+    gpul_status status;
+    if (text == NULL && size > 0) return gpul__null(__func__, "text");
+    status = gpul__check_array(__func__, "a", a);
+    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, &a, 1, stream);
+    if (status != GPUL_OK) return status;
+    memset(&p, 0, sizeof p);
+    p.out.text = text;
+    p.out.size = size;
+    p.dtype = a->dtype;
+    p.ndim = a->ndim;
+    for (k = 0; k < a->ndim; ++k) {
+        p.shape[k] = p.shown[k] = a->shape[k];
+        if (gpul_size(a) > 1000 && a->shape[k] > 2 * GPUL__ENDS) p.shown[k] = 2 * GPUL__ENDS;
+        n *= p.shown[k];
+    }
+    status = gpul__check_capture(__func__, NULL, stream);
+    if (status == GPUL_OK && n > 0) status = gpul__print_fetch(&p, a, &scope, stream);
+    status = gpul__end(&scope, status);
+    if (status != GPUL_OK) return status;
+    if (n == 0) gpul__append(&p.out, "[]");
+    else if (a->ndim == 0) gpul__print_number(&p);
+    else {
+        gpul__print_format(&p, n);
+        gpul__print_axis(&p, 0, &next);
+    }
+    if (length != NULL) *length = p.out.length;
+    return GPUL_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -3760,27 +4379,6 @@ GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime) {
     return gpul__cuda_versions(__func__, driver, runtime);
 }
 
-/* Text that knows how long it would be */
-typedef struct gpul__text {
-    char *text;
-    size_t size, length;
-} gpul__text;
-static void gpul__append(gpul__text *to, const char *format, ...) GPUL__PRINTF(2, 3);
-static void gpul__append(gpul__text *to, const char *format, ...) {
-    char line[512];
-    va_list arguments;
-    size_t k;
-    int n;
-    va_start(arguments, format);
-    n = vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    for (k = 0; k < (n < 0 ? 0u : (size_t)n) && k + 1 < sizeof line; ++k) {
-        if (to->length + 1 < to->size) to->text[to->length] = line[k];
-        to->length += 1;
-    }
-    if (to->size > 0) to->text[to->length < to->size ? to->length : to->size - 1] = 0;
-}
-
 #if !defined(GPULITE_NO_KERNELS) && !defined(GPULITE_CPU_STANDIN)
 /* What the kernels were built for, as seen from the current device */
 static gpul_status gpul__report_kernels(gpul__text *out, const char *function, const gpul_device *device) {
@@ -4273,28 +4871,6 @@ GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t o
         return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but the %s of %s is %s", gpul_dtype_name(out->dtype),
                           gpul__reduce_name(op), gpul_dtype_name(x->dtype), gpul_dtype_name(want));
     return gpul__reduce(function, reducer, out, x, axis, gpul__is_positional(op), stream);
-}
-
-/* An element as a double; *whole = it, where it is an int64. */
-static double gpul__element_value(const void *from, gpul_dtype dtype, int64_t *whole) {
-    union {
-        float f32;
-        double f64;
-        int32_t i32;
-        int64_t i64;
-        uint8_t u8;
-        uint16_t half;
-    } v;
-    memcpy(&v, from, gpul_dtype_size(dtype));
-    switch (dtype) {
-    case GPUL_F32: return (double)v.f32;
-    case GPUL_F64: return v.f64;
-    case GPUL_I32: return (double)v.i32;
-    case GPUL_I64: *whole = v.i64; return (double)v.i64;
-    case GPUL_U8: return (double)v.u8;
-    case GPUL_F16: return (double)gpul_f16_to_float(v.half);
-    default: return (double)gpul_bf16_to_float(v.half);
-    }
 }
 
 /* `from`, of one dtype, as another: the same value, or none. */
