@@ -3556,11 +3556,11 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
 /* What print shows: of an axis all, or, of an array of more than 1000 elements, three at each end */
 #define GPUL__ENDS 3
 #define GPUL__SHOWN 1296 /* (2 * 3)^4 */
-#define GPUL__DIGITS 8   /* numpy.get_printoptions()["precision"] */
 typedef struct gpul__printer {
     gpul__text out;
     gpul_dtype dtype;
     int32_t ndim, scientific;
+    int32_t digits;                                     /* after the point, at most: NumPy's "precision" */
     int32_t left, right;                                /* characters before the point, and after it (digits alone) */
     int32_t exponent;                                   /* digits of an exponent */
     int64_t shape[GPUL_MAX_DIMS], shown[GPUL_MAX_DIMS]; /* of the array, and of `elements` */
@@ -3594,10 +3594,10 @@ static gpul__decimal gpul__to_decimal(double value, gpul_dtype dtype, int32_t co
     return d;
 }
 
-/* As NumPy writes it in an array: at most 8 digits after the point, of the number or of its mantissa. */
+/* With at most p->digits digits after the point, of the number or of its mantissa */
 static gpul__decimal gpul__printed(const gpul__printer *p, double value) {
     const gpul__decimal d = gpul__to_decimal(value, p->dtype, 0);
-    const int32_t most = GPUL__DIGITS + 1 + (p->scientific ? 0 : d.power);
+    const int32_t most = p->digits + 1 + (p->scientific ? 0 : d.power);
     return d.count <= most || most < 1 ? d : gpul__to_decimal(value, p->dtype, most);
 }
 
@@ -3745,6 +3745,7 @@ static void gpul__print_number(gpul__printer *p) {
     gpul__decimal d;
     char text[64], *end;
     if (!gpul__is_integer(p->dtype) && gpul__is_number(value)) {
+        p->digits = 400; /* all */
         d = gpul__to_decimal(value, p->dtype, 0);
         p->scientific = value != 0 && (magnitude < 1e-4 ||
                                        magnitude >= (p->dtype == GPUL_F64 ? 1e16 : gpul__print_ceiling(p->dtype)));
@@ -3820,6 +3821,7 @@ GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const g
     if (n == 0) gpul__append(&p.out, "[]");
     else if (a->ndim == 0) gpul__print_number(&p);
     else {
+        p.digits = 8;
         gpul__print_format(&p, n);
         gpul__print_axis(&p, 0, &next);
     }

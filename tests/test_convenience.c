@@ -330,7 +330,7 @@ static void test_numpy(void) {
         cases++;
     }
     if (f) fclose(f);
-    CHECK_INT(cases, 251);
+    CHECK_INT(cases, 263);
 }
 
 static void test_print_calls(void) {
