@@ -40,6 +40,8 @@
  *
  *     cuda.to_device(h)                           gpul_to_device(&a, h, GPUL_F32, gpul_1d(n), stream)        section 6
  *     d.copy_to_host(h)                           gpul_copy_to_host(h, &d, stream)                           section 7
+ *     cp.asarray(h), a.get(out=h)                 GPUL_TO_DEVICE(&a, h, gpul_1d(n)), GPUL_TO_HOST(h, &a)     sections 6, 7
+ *     cp.full, cp.zeros, a.copy(), del a, b       gpul_full, gpul_zeros, gpul_clone, gpul_free_all(&a, &b)   section 6
  *     cuda.device_array(shape, dtype)             gpul_device_array(&a, GPUL_F64, gpul_2d(r, c), stream)     section 6
  *     cuda.device_array_like(d)                   gpul_device_array_like(&a, &d, stream)                     section 6
  *     cuda.pinned_array, mapped_, managed_array   gpul_pinned_array, gpul_mapped_array, gpul_managed_array   section 6
@@ -47,6 +49,9 @@
  *     d[i:j], d.reshape(...), d.T, d.split(k)     gpul_slice, gpul_reshape, gpul_transpose, gpul_split       section 7
  *     cupy.ndarray over foreign memory            gpul_wrap, gpul_wrap_strided                               section 7
  *     d.fill(v), d[i], d[i] = v                   gpul_fill, gpul_get, gpul_set                              section 7
+ *     cp.allclose(a, b, rtol, atol)               gpul_allclose(&difference, &a, &b, rtol, atol, stream)     section 7
+ *     print(a)                                    gpul_print(&length, text, size, &a, stream)                section 7
+ *     exceptions                                  gpul_on_error, GPUL_PRINT_AND_EXIT, GPUL_CHECK             section 4
  *     cuda.stream(), stream.synchronize()         gpul_stream_create, gpul_stream_synchronize                section 8
  *     cuda.event(), cuda.event_elapsed_time       gpul_event_create, gpul_event_seconds                      section 8
  *     time.perf_counter around a region           gpul_timer_start / _stop / _seconds, GPUL_TIMED            section 8
@@ -62,7 +67,9 @@
  *     cp.histogram(x, bins, range)                gpul_histogram(&counts, &x, lo, hi, stream)                section 10
  *     cuda.detect()                               gpul_device_info, gpul_report                              section 11
  *     cuda.get_current_device / select_device     gpul_device_current / gpul_device_select                   section 11
+ *     Device.from_pci_bus_id(id)                  gpul_device_by_id(&device, id), UUIDs too                  section 11
  *     mempool.set_limit, free_all_blocks          gpul_memory_limit, gpul_memory_trim                        section 6
+ *     CUPY_GPU_MEMORY_LIMIT=50%                   GPULITE_MEMORY_LIMIT=50%                                   section 6
  *     cuda.grid(1), cuda.gridsize(1)              gpul_grid_x(), gpul_gridsize_x() (64-bit)                  section 12
  *     for i in range(start, n, stride)            GPUL_GRID_STRIDE(i, n) { ... }                             section 12
  *     kernel[grid, block, stream, shared](...)    GPUL_LAUNCH(kernel, grid, block, shared, stream, ...)      section 12
@@ -188,7 +195,7 @@ GPUL_API const char *gpul_status_name(gpul_status status);
  * OUT_OF_MEMORY, NO_DEVICE, UNSUPPORTED or CUDA. */
 GPUL_API gpul_status gpul_check_cuda(int32_t cuda_code, const char *function);
 
-/* Has `handler` called at every later failure of a gpulite function in the calling thread, with the thread's record;
+/* Has `handler` called at every later failure of a gpulite function in the calling thread, with a copy of the record;
  * NULL, the default: nobody is. Returns the handler that was set before. A handler may print, count, or end the process.
  * It must not throw or longjmp: the failing function has yet to give back what it holds, and returns its status after
  * that (what fails then is a failure of its own). Failures of gpulite inside the handler do not call it again, and leave
@@ -817,11 +824,13 @@ typedef struct gpul_device {
     int32_t sms;          /* streaming multiprocessors */
     int32_t warp_size;
     int32_t max_threads_per_block, max_threads_per_sm;
-    int32_t clock_khz, memory_clock_khz, memory_bus_bits;            /* 0 when the driver does not tell */
-    int32_t has_pools;                                               /* stream-ordered allocation (cudaMallocAsync) */
-    int32_t has_managed;                                             /* managed memory */
-    int32_t integrated;                                              /* shares the host's memory */
-    int32_t standin;                                                 /* 1: the CPU stand-in of tests/cpu, not a GPU */
+    int32_t clock_khz, memory_clock_khz, memory_bus_bits; /* 0 when the driver does not tell */
+    int32_t has_pools;                                    /* stream-ordered allocation (cudaMallocAsync) */
+    int32_t has_managed;                                  /* managed memory */
+    int32_t integrated;                                   /* shares the host's memory */
+    int32_t time_limit;  /* 1: kernels that run for seconds are stopped, as the device also draws the screen */
+    int32_t f32_per_f64; /* f32 operations in the time of one f64 operation */
+    int32_t standin;     /* 1: the CPU stand-in of tests/cpu, not a GPU */
     int64_t shared_per_block, shared_per_block_optin, shared_per_sm; /* bytes */
     int64_t l2_bytes, total_bytes, free_bytes;
     double nominal_gbps; /* 2 x memory clock x bus width, GB/s; 0 when unknown */
@@ -1288,7 +1297,7 @@ static void gpul__tell(void) {
     if (gpul__handler == NULL || gpul__handling) return;
     error = gpul__error;
     gpul__handling = 1;
-    gpul__handler(&gpul__error);
+    gpul__handler(&error);
     gpul__handling = 0;
     gpul__error = error; /* fault: handler-loses-record */
 }
@@ -1985,10 +1994,9 @@ static gpul_status gpul__check_stream(const char *function, const char *name, gp
     if (slot == NULL || gpul__atomic_load(&slot->id) == 0) return GPUL_OK;
     e = gpul__stream_key(stream, &id);
     if (e != cudaSuccess) gpul__clear_cuda(e);
-    if (e == cudaSuccess && id != gpul__atomic_load(&slot->id)) return GPUL_OK;
+    if (e == cudaSuccess && id != gpul__atomic_load(&slot->id)) return GPUL_OK; /* fault: dead-stream-taken */
     return gpul__fail(GPUL_ERROR_ARGUMENT, function,
-                      "%s = %p was ended by gpul_stream_destroy, and this is a copy of it", name,
-                      (void *)stream); /* fault: dead-stream-taken */
+                      "%s = %p was ended by gpul_stream_destroy, and this is a copy of it", name, (void *)stream);
 }
 
 #ifndef GPULITE_NO_KERNELS
@@ -2072,7 +2080,7 @@ static gpul_status gpul__device_find(const char *function, gpul__device_state **
         state->minor = minor;
         state->shared_optin = shared_optin;
         state->pool = pool;
-        gpul__atomic_store(&state->limit, limit);
+        gpul__atomic_store(&state->limit, limit); /* fault: limit-ignored */
         gpul__atomic_store(&state->state, GPUL__KNOWN);
         return GPUL_OK;
     }
@@ -3777,7 +3785,7 @@ static gpul_status gpul__print_fetch(gpul__printer *p, const gpul_array *a, cons
             if (p->shown[k] == p->shape[k]) there = there && !end;
             else if (end) gpul__slice(&part, &part, k, p->shape[k] - GPUL__ENDS, p->shape[k], 1);
             else gpul__slice(&part, &part, k, 0, GPUL__ENDS, 1);
-            if (end) from[k] = GPUL__ENDS;
+            if (end) from[k] = GPUL__ENDS; /* fault: print-corner */
         }
         if (!there) continue;
         status = gpul__copy_host(scope, &part, NULL, host, stream);
@@ -4104,7 +4112,7 @@ GPUL_API gpul_status gpul_timer_seconds(double *seconds, gpul_timer *timer) {
         return gpul__fail(timer->lost, __func__,
                           "starting or stopping a GPUL_TIMED region returned %s: its time is lost",
                           gpul_status_name(timer->lost));
-    if (timer->running)
+    if (timer->running) /* fault: timer-running */
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
                           "timer is running: its last region has no end yet; gpul_timer_stop it first");
     if (timer->pending > 0) status = gpul__pending(__func__);
@@ -4303,7 +4311,7 @@ GPUL_API gpul_status gpul_device_select(int32_t device) {
 }
 
 static gpul_status gpul__device_info(const char *function, gpul_device *info, int32_t device) {
-    enum { ATTRIBUTES = 16 };
+    enum { ATTRIBUTES = 18 };
     int32_t shared = 0, shared_optin = 0, shared_per_sm = 0, l2 = 0, k;
     const struct {
         enum cudaDeviceAttr attribute;
@@ -4320,6 +4328,8 @@ static gpul_status gpul__device_info(const char *function, gpul_device *info, in
                         {cudaDevAttrMemoryPoolsSupported, &info->has_pools},
                         {cudaDevAttrManagedMemory, &info->has_managed},
                         {cudaDevAttrIntegrated, &info->integrated},
+                        {cudaDevAttrKernelExecTimeout, &info->time_limit},
+                        {cudaDevAttrSingleToDoublePrecisionPerfRatio, &info->f32_per_f64},
                         {cudaDevAttrMaxSharedMemoryPerBlock, &shared},
                         {cudaDevAttrMaxSharedMemoryPerBlockOptin, &shared_optin},
                         {cudaDevAttrMaxSharedMemoryPerMultiprocessor, &shared_per_sm},
@@ -4427,8 +4437,11 @@ static gpul_status gpul__report_device(gpul__text *out, const char *function, in
     gpul__append(out, "; L2 %.1f MiB; shared memory per block %.0f KiB (%.0f KiB on request)\n",
                  (double)device.l2_bytes / 1048576.0, (double)device.shared_per_block / 1024.0,
                  (double)device.shared_per_block_optin / 1024.0);
-    gpul__append(out, "    stream-ordered pools: %s; managed memory: %s%s\n", device.has_pools ? "yes" : "no",
-                 device.has_managed ? "yes" : "no", device.integrated ? "; shares the host's memory" : "");
+    gpul__append(
+        out,
+        "    f32 is %d times as fast as f64; time limit of kernels: %s; stream-ordered pools: %s; managed memory: %s%s\n",
+        (int)device.f32_per_f64, device.time_limit ? "yes" : "no", device.has_pools ? "yes" : "no",
+        device.has_managed ? "yes" : "no", device.integrated ? "; shares the host's memory" : "");
     if (device.standin)
         gpul__append(out, "    this is the CPU stand-in of tests/cpu: right results, no meaningful timings\n");
 #if !defined(GPULITE_NO_KERNELS) && !defined(GPULITE_CPU_STANDIN)
