@@ -291,7 +291,7 @@ plant dead-stream-taken test_mistakes:test_dead_stream instead 'return GPUL_OK;'
 plant freed-twice test_mistakes:test_double_free expression 'freed != cudaErrorInvalidValue' '1'
 plant timer-running test_mistakes:test_timer_running expression 'timer->running' '0'
 plant limit-ignored test_mistakes:test_memory_limit without
-plant compare-origin test_convenience:test_allclose without
+plant compare-origin test_convenience:test_late_difference without
 plant compare-worst test_convenience:test_close_values expression 'farther && c->worst == c->worst' '0'
 plant print-corner test_convenience:test_numpy without
 

@@ -208,6 +208,27 @@ static void test_allclose(void) {
         }
 }
 
+/* A single difference, far from the start of arrays that pass through the host in parts */
+static void test_late_difference(void) {
+    const int64_t shape[3] = {3, 2, 70001}, at[3] = {2, 1, 69999};
+    const float one = 1;
+    for (int layout = 0; layout < 2; layout++) { /* both; then one that is column-major */
+        gpul_array a = GPUL_ZERO, b = GPUL_ZERO, turned = GPUL_ZERO;
+        gpul_difference d;
+        CHECK_OK(gpul_zeros(&a, GPUL_F32, gpul_3d(3, 2, 70001), NULL));
+        CHECK_OK(gpul_zeros(&turned, GPUL_F32, layout ? gpul_3d(70001, 2, 3) : gpul_3d(3, 2, 70001), NULL));
+        if (layout) CHECK_OK(gpul_transpose(&b, &turned));
+        else CHECK_OK(gpul_reshape(&b, &turned, shape_of(3, shape)));
+        CHECK_OK(gpul_set(&b, at, &one, NULL));
+        CHECK_OK(gpul_allclose(&d, &a, &b, 0.5, 0, NULL));
+        CHECK_INT(d.count, 1);
+        CHECK_BYTES(d.first, at, sizeof at);
+        CHECK_BYTES(d.worst, at, sizeof at);
+        CHECK(d.first_a == 0 && d.first_b == 1);
+        CHECK_OK(gpul_free_all(&a, &turned));
+    }
+}
+
 /* numpy.isclose, element by element */
 static void test_close_values(void) {
     static const struct {
@@ -378,6 +399,7 @@ int main(void) {
     RUN(test_free_all);
     RUN(test_pointers);
     RUN(test_allclose);
+    RUN(test_late_difference);
     RUN(test_close_values);
     RUN(test_numpy);
     RUN(test_print_calls);

@@ -81,8 +81,9 @@ static void test_device_pointer_on_host(void) {
 #endif
 
 static void test_double_free(void) {
-    gpul_array a = GPUL_ZERO, copy, zero = GPUL_ZERO;
+    gpul_array a = GPUL_ZERO, other = GPUL_ZERO, copy, zero = GPUL_ZERO;
     int64_t used = -1;
+    CHECK_OK(gpul_zeros(&other, GPUL_U8, gpul_1d(1000), NULL));
     CHECK_OK(gpul_zeros(&a, GPUL_F32, gpul_1d(4), NULL));
     copy = a;
     CHECK_OK(gpul_free(&a));
@@ -93,7 +94,8 @@ static void test_double_free(void) {
     CHECK_INT(gpul_last_error()->cuda_code, cudaErrorInvalidValue);
     CHECK_BYTES(&copy, &zero, sizeof zero);
     CHECK_OK(gpul_memory_used(&used, NULL));
-    CHECK_INT(used, 0);
+    CHECK_INT(used, 1000);
+    CHECK_OK(gpul_free(&other));
     CHECK_OK(gpul_pinned_array(&a, GPUL_F32, gpul_1d(4)));
     copy = a;
     CHECK_OK(gpul_free(&a));
