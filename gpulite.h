@@ -262,12 +262,9 @@ static inline gpul_dtype gpul__dtype_of(const unsigned char *) { return GPUL_U8;
 #endif
 /* clang-format off */
 #define GPUL_DTYPE_OF(pointer)                                                                                         \
-    (GPUL__EXTENSION _Generic(&(pointer)[0], float *: GPUL_F32, const float *: GPUL_F32,                               \
-                              double *: GPUL_F64, const double *: GPUL_F64, int *: GPUL_I32, const int *: GPUL_I32,    \
-                              long *: sizeof(long) == 8 ? GPUL_I64 : GPUL_I32,                                         \
-                              const long *: sizeof(long) == 8 ? GPUL_I64 : GPUL_I32,                                   \
-                              long long *: GPUL_I64, const long long *: GPUL_I64,                                      \
-                              unsigned char *: GPUL_U8, const unsigned char *: GPUL_U8))
+    (GPUL__EXTENSION _Generic((pointer)[0], float: GPUL_F32, double: GPUL_F64, int: GPUL_I32,                          \
+                              long: sizeof(long) == 8 ? GPUL_I64 : GPUL_I32, long long: GPUL_I64,                      \
+                              unsigned char: GPUL_U8))
 /* clang-format on */
 #endif
 
@@ -3562,7 +3559,7 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
 }
 
 /* What print shows: of an axis all, or, of an array of more than 1000 elements, three at each end */
-#define GPUL__ENDS 3
+#define GPUL__ENDS ((int64_t)3)
 #define GPUL__SHOWN 1296 /* (2 * 3)^4 */
 typedef struct gpul__printer {
     gpul__text out;

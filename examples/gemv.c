@@ -49,21 +49,6 @@ static int run(const char *what, double alpha, const gpul_array *A, int64_t ai, 
     return ok;
 }
 
-/* print(a), and numpy.allclose for an array that must be another one's transpose */
-static int show(const gpul_array *A, const gpul_array *T) {
-    gpul_array copy = GPUL_ZERO, back = GPUL_ZERO;
-    gpul_difference difference;
-    char text[1000];
-    GPUL_CHECK(gpul_print(NULL, text, sizeof text, A, NULL));
-    puts(text);
-    GPUL_CHECK(gpul_clone(&copy, T, NULL)); /* A.T.copy() */
-    GPUL_CHECK(gpul_transpose(&back, &copy));
-    GPUL_CHECK(gpul_allclose(&difference, &back, A, 0, 0, NULL));
-    printf("A.T.copy().T: %lld elements differ\n\n", (long long)difference.count);
-    gpul_free(&copy);
-    return difference.count == 0;
-}
-
 int main(void) {
     for (int i = 0; i < ROWS * COLS; ++i) matrix[i] = (float)(i * 7 % 101) / 50.0f - 1.0f;
     for (int i = 0; i < MOST; ++i) x[i] = (float)(i * 5 % 17) / 8.0f - 1.0f;
@@ -78,7 +63,18 @@ int main(void) {
     GPUL_CHECK(gpul_slice(&part, &A, 1, 20, 150, 1));                              /* A[:, 20:150] ... */
     GPUL_CHECK(gpul_slice(&part, &part, 0, 40, 290, 1));                           /* ... [40:290]: lda stays 200 */
 
-    ok &= show(&A, &T);
+    /* print(A), and numpy.allclose(A.T.copy().T, A) */
+    gpul_array copy = GPUL_ZERO, back = GPUL_ZERO;
+    gpul_difference difference = GPUL_ZERO;
+    char text[1000];
+    GPUL_CHECK(gpul_print(NULL, text, sizeof text, &A, NULL));
+    puts(text);
+    GPUL_CHECK(gpul_clone(&copy, &T, NULL));
+    GPUL_CHECK(gpul_transpose(&back, &copy));
+    GPUL_CHECK(gpul_allclose(&difference, &back, &A, 0, 0, NULL));
+    printf("A.T.copy().T: %lld elements differ\n\n", (long long)difference.count);
+    ok &= difference.count == 0;
+
     ok &= run("A @ x, row-major", 1, &A, COLS, 1, 0);
     ok &= run("A @ x, column-major", 1, &F, 1, COLS, 0);
     ok &= run("A.T @ x, a view", 1, &T, 1, COLS, 0);
@@ -91,6 +87,6 @@ int main(void) {
     }
     ok &= run("A[40:290, 20:150] @ x, a view", 1, &part, COLS, 1, 0);
 
-    gpul_free_all(&A, &F);
+    gpul_free_all(&A, &F, &copy);
     return ok ? 0 : 1;
 }

@@ -124,8 +124,13 @@ static void use_dead_view(void) {
 }
 static void test_dead_view(void) { /* a view cannot know; the kernel's access is what fails */
     char text[4096];
-    CHECK_INT(in_child(use_dead_view, text, sizeof text), 7);
-    SAYS(text, "freed");
+    const int status = in_child(use_dead_view, text, sizeof text);
+    if (strstr(text, "AddressSanitizer") != NULL) { /* which ends the child at that access */
+        CHECK(status != 0);
+    } else {
+        CHECK_INT(status, 7);
+        SAYS(text, "freed");
+    }
 }
 #endif
 
@@ -291,13 +296,13 @@ static void test_dead_stream(void) {
     CHECK_FAILS(gpul_fill(&a, 1, copy), GPUL_ERROR_ARGUMENT, "gpul_fill", sentence);
     CHECK_INT(standin_failed(), 1);
     standin_fail_clear();
-    for (int i = 0; i < 100000; i++) {
+    for (int i = 0; i < 2000; i++) {
         cudaStream_t again = NULL;
         CHECK_CUDA(cudaStreamCreateWithFlags(&again, cudaStreamNonBlocking));
         if (again == copy) {
             CHECK_OK(gpul_fill(&a, 3, again));
             CHECK_OK(gpul_stream_synchronize(again));
-            i = 100000;
+            i = 2000;
         }
         CHECK_CUDA(cudaStreamDestroy(again));
     }
