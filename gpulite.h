@@ -254,7 +254,7 @@ static inline gpul_dtype gpul__dtype_of(const long *) { return sizeof(long) == 8
 static inline gpul_dtype gpul__dtype_of(const long long *) { return GPUL_I64; }
 static inline gpul_dtype gpul__dtype_of(const unsigned char *) { return GPUL_U8; }
 }
-#elif defined(__GNUC__) || __STDC_VERSION__ >= 201112L
+#elif defined(__GNUC__) || defined(__TINYC__) || __STDC_VERSION__ >= 201112L
 #ifdef __GNUC__
 #define GPUL__EXTENSION __extension__
 #else

@@ -185,6 +185,14 @@ says() {
     grep -q "$text" "$d/said" || { cat "$d/said"; return 1; }
 }
 
+# what has no dtype, or two
+printf '#include "gpulite.h"\ngpul_dtype f(const uint16_t *p);\ngpul_dtype f(const uint16_t *p) { return GPUL_DTYPE_OF(p); }\n' >"$d/half.c"
+printf '#include "gpulite.h"\ngpul_dtype f(void *p);\ngpul_dtype f(void *p) { return GPUL_DTYPE_OF(p); }\n' >"$d/void.c"
+for file in half void; do
+    try "no dtype of $file" refuses "$cc" -std=c99 -I. -fsyntax-only "$d/$file.c"
+    try "no dtype of $file, C++" refuses g++ -x c++ -std=c++11 -I. -fsyntax-only "$d/$file.c"
+done
+
 # ---- a .cu of a user's own, by C++ compilers with the stand-in, as tests/cpu is used, and by nvcc below ----
 for cxx in g++ clang++; do
     have "$cxx" || continue
