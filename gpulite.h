@@ -1379,6 +1379,8 @@ static const char *gpul__error_text(char *text, size_t size, cudaError_t e) {
 
 /* What to do about it, or "" */
 static const char *gpul__advice(cudaError_t e) {
+    if ((int)e == 709) /* cudaErrorContextIsDestroyed, which some drivers say of a stream */
+        return "; a stream of this call was destroyed, or the CUDA context: then end this process and start anew";
     if (gpul__is_sticky(e)) return "; the CUDA context is lost with all that is in it: end this process and start anew";
     if (e == cudaErrorNoKernelImageForDevice || e == cudaErrorUnsupportedPtxVersion)
         return "; build gpulite_kernels.cu with nvcc -arch=native (see gpul_report)";

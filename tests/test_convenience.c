@@ -392,6 +392,28 @@ static void test_print_calls(void) {
     }
 }
 
+/* What waits cannot be captured, and the capture goes on. */
+static void test_captured(void) {
+    gpul_array a = GPUL_ZERO;
+    gpul_difference d = GPUL_ZERO, before = GPUL_ZERO;
+    gpul_stream s = NULL;
+    cudaGraph_t graph = NULL;
+    char text[8] = "unused";
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    CHECK_OK(gpul_zeros(&a, GPUL_F32, gpul_1d(100), NULL));
+    CHECK_OK(gpul_device_synchronize());
+    CHECK_CUDA(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
+    CHECK_FAILS(gpul_allclose(&d, &a, &a, 0, 0, s), GPUL_ERROR_ARGUMENT, "gpul_allclose", "captured");
+    CHECK_FAILS(gpul_print(NULL, text, sizeof text, &a, s), GPUL_ERROR_ARGUMENT, "gpul_print", "captured");
+    CHECK_OK(gpul_fill(&a, 1, s));
+    CHECK_CUDA(cudaStreamEndCapture(s, &graph));
+    CHECK_CUDA(cudaGraphDestroy(graph));
+    CHECK_BYTES(&d, &before, sizeof d);
+    CHECK_STRING(text, "unused");
+    CHECK_OK(gpul_free(&a));
+    CHECK_OK(gpul_stream_destroy(&s));
+}
+
 int main(void) {
     check_begin("convenience");
     RUN(test_full);
@@ -403,5 +425,6 @@ int main(void) {
     RUN(test_close_values);
     RUN(test_numpy);
     RUN(test_print_calls);
+    RUN(test_captured);
     return check_end();
 }

@@ -291,6 +291,8 @@ static void test_dead_stream(void) {
         CHECK(twice == NULL);
     }
     CHECK(sum == -7 && done == -1 && b.data == NULL);
+    CHECK_FAILS(gpul_check_cuda(709, "mine"), GPUL_ERROR_CUDA, "mine",
+                "a stream of this call was destroyed, or the CUDA");
 #ifdef GPULITE_CPU_STANDIN /* a stream of CUDA's own with the same handle is another stream */
     standin_fail("cudaStreamGetId", 1, cudaErrorUnknown, STANDIN_ONCE);
     CHECK_FAILS(gpul_fill(&a, 1, copy), GPUL_ERROR_ARGUMENT, "gpul_fill", sentence);
