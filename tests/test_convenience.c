@@ -95,10 +95,10 @@ static void test_free_all(void) {
     CHECK_OK(gpul_free_arrays(NULL, 0));
     CHECK_FAILS(gpul_free_arrays(NULL, 2), GPUL_ERROR_ARGUMENT, "gpul_free_arrays", "arrays");
 #ifdef GPULITE_CPU_STANDIN
-    CHECK_OK(gpul_zeros(&a, GPUL_F32, gpul_1d(10), NULL));
-    CHECK_OK(gpul_zeros(&b, GPUL_F32, gpul_1d(10), NULL));
-    standin_fail("cudaFreeAsync", 1, cudaErrorUnknown, STANDIN_ONCE | STANDIN_AFTER);
-    standin_fail("cudaFreeAsync", 1, cudaErrorInvalidConfiguration, STANDIN_ONCE | STANDIN_AFTER);
+    CHECK_OK(gpul_pinned_array(&a, GPUL_F32, gpul_1d(10)));
+    CHECK_OK(gpul_pinned_array(&b, GPUL_F32, gpul_1d(10)));
+    standin_fail("cudaFreeHost", 1, cudaErrorUnknown, STANDIN_ONCE | STANDIN_AFTER);
+    standin_fail("cudaFreeHost", 1, cudaErrorInvalidConfiguration, STANDIN_ONCE | STANDIN_AFTER);
     CHECK_FAILS(gpul_free_all(&a, &b), GPUL_ERROR_CUDA, "gpul_free_arrays", "cudaErrorUnknown"); /* the first */
     CHECK_INT(standin_failed(), 2);
     standin_fail_clear();
