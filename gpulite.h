@@ -245,14 +245,14 @@ GPUL_API const char *gpul_dtype_name(gpul_dtype dtype);
 /* The dtype of what a C pointer points to, const or not: float, double, and the integers of 8 (unsigned), 32 and 64 bits.
  * Any other does not compile, uint16_t among them, which may be f16 or bf16. In C++, C11, and any C of gcc and clang. */
 #ifdef __cplusplus
-#define GPUL_DTYPE_OF(pointer) gpul__dtype_of(pointer)
+#define GPUL_DTYPE_OF(pointer) gpul__dtype_at(pointer)
 extern "C++" {
-static inline gpul_dtype gpul__dtype_of(const float *) { return GPUL_F32; }
-static inline gpul_dtype gpul__dtype_of(const double *) { return GPUL_F64; }
-static inline gpul_dtype gpul__dtype_of(const int *) { return GPUL_I32; }
-static inline gpul_dtype gpul__dtype_of(const long *) { return sizeof(long) == 8 ? GPUL_I64 : GPUL_I32; }
-static inline gpul_dtype gpul__dtype_of(const long long *) { return GPUL_I64; }
-static inline gpul_dtype gpul__dtype_of(const unsigned char *) { return GPUL_U8; }
+static inline gpul_dtype gpul__dtype_at(const float *) { return GPUL_F32; }
+static inline gpul_dtype gpul__dtype_at(const double *) { return GPUL_F64; }
+static inline gpul_dtype gpul__dtype_at(const int *) { return GPUL_I32; }
+static inline gpul_dtype gpul__dtype_at(const long *) { return sizeof(long) == 8 ? GPUL_I64 : GPUL_I32; }
+static inline gpul_dtype gpul__dtype_at(const long long *) { return GPUL_I64; }
+static inline gpul_dtype gpul__dtype_at(const unsigned char *) { return GPUL_U8; }
 }
 #elif defined(__GNUC__) || defined(__TINYC__) || __STDC_VERSION__ >= 201112L
 #ifdef __GNUC__
@@ -3461,7 +3461,8 @@ static double gpul__distance(const char *a, gpul_dtype a_dtype, const char *b, g
 }
 
 /* Parts of a and b, whose element (0, 0, ...) is the arrays' element `origin` */
-static gpul_status gpul__compare(gpul__comparison *c, const gpul_array *a, const gpul_array *b, const int64_t *origin) {
+static gpul_status gpul__compare_parts(gpul__comparison *c, const gpul_array *a, const gpul_array *b,
+                                       const int64_t *origin) {
     const gpul_array *const both[2] = {a, b};
     const size_t size[2] = {gpul_dtype_size(a->dtype), gpul_dtype_size(b->dtype)};
     const int64_t n = gpul_size(a);
@@ -3481,7 +3482,7 @@ static gpul_status gpul__compare(gpul__comparison *c, const gpul_array *a, const
             gpul__slice(&part[1], b, axis, i, stop, 1);
             memcpy(at, origin, sizeof at);
             at[axis] += i; /* fault: compare-origin */
-            status = gpul__compare(c, &part[0], &part[1], at);
+            status = gpul__compare_parts(c, &part[0], &part[1], at);
         }
         return status;
     }
@@ -3551,7 +3552,7 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
     c.atol = atol;
     c.host[0] = (char *)buffer.data;
     c.host[1] = buffer.data == NULL ? NULL : c.host[0] + n * 8;
-    status = gpul__compare(&c, a, b, origin);
+    status = gpul__compare_parts(&c, a, b, origin);
     first = gpul__error;
     freed = gpul__free(__func__, &buffer);
     if (status != GPUL_OK) gpul__error = first;
