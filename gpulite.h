@@ -40,6 +40,8 @@
  *
  *     cuda.to_device(h)                           gpul_to_device(&a, h, GPUL_F32, gpul_1d(n), stream)        section 6
  *     d.copy_to_host(h)                           gpul_copy_to_host(h, &d, stream)                           section 7
+ *     cp.asarray(h), a.get(out=h)                 GPUL_TO_DEVICE(&a, h, gpul_1d(n)), GPUL_TO_HOST(h, &a)     sections 6, 7
+ *     cp.full, cp.zeros, a.copy(), del a, b       gpul_full, gpul_zeros, gpul_clone, gpul_free_all(&a, &b)   section 6
  *     cuda.device_array(shape, dtype)             gpul_device_array(&a, GPUL_F64, gpul_2d(r, c), stream)     section 6
  *     cuda.device_array_like(d)                   gpul_device_array_like(&a, &d, stream)                     section 6
  *     cuda.pinned_array, mapped_, managed_array   gpul_pinned_array, gpul_mapped_array, gpul_managed_array   section 6
@@ -47,6 +49,9 @@
  *     d[i:j], d.reshape(...), d.T, d.split(k)     gpul_slice, gpul_reshape, gpul_transpose, gpul_split       section 7
  *     cupy.ndarray over foreign memory            gpul_wrap, gpul_wrap_strided                               section 7
  *     d.fill(v), d[i], d[i] = v                   gpul_fill, gpul_get, gpul_set                              section 7
+ *     cp.allclose(a, b, rtol, atol)               gpul_allclose(&difference, &a, &b, rtol, atol, stream)     section 7
+ *     print(a)                                    gpul_print(&length, text, size, &a, stream)                section 7
+ *     exceptions                                  gpul_on_error, GPUL_PRINT_AND_EXIT, GPUL_CHECK             section 4
  *     cuda.stream(), stream.synchronize()         gpul_stream_create, gpul_stream_synchronize                section 8
  *     cuda.event(), cuda.event_elapsed_time       gpul_event_create, gpul_event_seconds                      section 8
  *     time.perf_counter around a region           gpul_timer_start / _stop / _seconds, GPUL_TIMED            section 8
@@ -62,7 +67,9 @@
  *     cp.histogram(x, bins, range)                gpul_histogram(&counts, &x, lo, hi, stream)                section 10
  *     cuda.detect()                               gpul_device_info, gpul_report                              section 11
  *     cuda.get_current_device / select_device     gpul_device_current / gpul_device_select                   section 11
+ *     Device.from_pci_bus_id(id)                  gpul_device_by_id(&device, id), UUIDs too                  section 11
  *     mempool.set_limit, free_all_blocks          gpul_memory_limit, gpul_memory_trim                        section 6
+ *     CUPY_GPU_MEMORY_LIMIT=50%                   GPULITE_MEMORY_LIMIT=50%                                   section 6
  *     cuda.grid(1), cuda.gridsize(1)              gpul_grid_x(), gpul_gridsize_x() (64-bit)                  section 12
  *     for i in range(start, n, stride)            GPUL_GRID_STRIDE(i, n) { ... }                             section 12
  *     kernel[grid, block, stream, shared](...)    GPUL_LAUNCH(kernel, grid, block, shared, stream, ...)      section 12
@@ -188,6 +195,23 @@ GPUL_API const char *gpul_status_name(gpul_status status);
  * OUT_OF_MEMORY, NO_DEVICE, UNSUPPORTED or CUDA. */
 GPUL_API gpul_status gpul_check_cuda(int32_t cuda_code, const char *function);
 
+/* Has `handler` called at every later failure of a gpulite function in the calling thread, with a copy of the record;
+ * NULL, the default: nobody is. Returns the handler that was set before. A handler may print, count, or end the process.
+ * It must not throw or longjmp: the failing function has yet to give back what it holds, and returns its status after
+ * that (what fails then is a failure of its own). Failures of gpulite inside the handler do not call it again, and leave
+ * the record as it was. Cannot fail. */
+typedef void (*gpul_error_handler)(const gpul_error *error);
+GPUL_API gpul_error_handler gpul_on_error(gpul_error_handler handler);
+
+/* A handler that is ready: GPUL_PRINT_AND_EXIT(name), at file scope, defines the function `name`, which prints the
+ * message to stderr and exits with status 1. After gpul_on_error(name) a small program needs no GPUL_CHECK. For programs,
+ * not libraries. Needs <stdio.h> and <stdlib.h> where it is used. */
+#define GPUL_PRINT_AND_EXIT(name)                                                                                      \
+    static void name(const gpul_error *error) {                                                                        \
+        fprintf(stderr, "%s\n", error->message);                                                                       \
+        exit(1);                                                                                                       \
+    }
+
 /* For programs, not libraries: evaluates a call once; on failure prints the message with file and line to stderr and
  * exits with status 1. Needs <stdio.h> and <stdlib.h> where it is used. */
 #define GPUL_CHECK(call)                                                                                               \
@@ -217,6 +241,32 @@ GPUL_API size_t gpul_dtype_size(gpul_dtype dtype);
 
 /* NumPy's name: "float32", "float64", "int32", "int64", "uint8", "float16", "bfloat16"; "invalid" otherwise. Static. */
 GPUL_API const char *gpul_dtype_name(gpul_dtype dtype);
+
+/* The dtype of what a C pointer points to, const or not: float, double, and the integers of 8 (unsigned), 32 and 64 bits.
+ * Any other does not compile, uint16_t among them, which may be f16 or bf16. In C++, C11, and any C of gcc and clang. */
+#ifdef __cplusplus
+#define GPUL_DTYPE_OF(pointer) gpul__dtype_at(pointer)
+extern "C++" {
+static inline gpul_dtype gpul__dtype_at(const float *) { return GPUL_F32; }
+static inline gpul_dtype gpul__dtype_at(const double *) { return GPUL_F64; }
+static inline gpul_dtype gpul__dtype_at(const int *) { return GPUL_I32; }
+static inline gpul_dtype gpul__dtype_at(const long *) { return sizeof(long) == 8 ? GPUL_I64 : GPUL_I32; }
+static inline gpul_dtype gpul__dtype_at(const long long *) { return GPUL_I64; }
+static inline gpul_dtype gpul__dtype_at(const unsigned char *) { return GPUL_U8; }
+}
+#elif defined(__GNUC__) || defined(__TINYC__) || __STDC_VERSION__ >= 201112L
+#ifdef __GNUC__
+#define GPUL__EXTENSION __extension__
+#else
+#define GPUL__EXTENSION
+#endif
+/* clang-format off */
+#define GPUL_DTYPE_OF(pointer)                                                                                         \
+    (GPUL__EXTENSION _Generic((pointer)[0], float: GPUL_F32, double: GPUL_F64, int: GPUL_I32,                          \
+                              long: sizeof(long) == 8 ? GPUL_I64 : GPUL_I32, long long: GPUL_I64,                      \
+                              unsigned char: GPUL_U8))
+/* clang-format on */
+#endif
 
 /* Host conversions of the 16-bit types: to nearest, ties to even, overflow to infinity, NaN stays NaN (IEEE 754). */
 GPUL_API uint16_t gpul_f16_from_float(float value);
@@ -324,6 +374,19 @@ GPUL_API gpul_status gpul_device_array_like(gpul_array *out, const gpul_array *l
 GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtype dtype, gpul_shape shape,
                                     gpul_stream stream);
 
+/* GPUL_TO_DEVICE(&a, host, shape) and GPUL_TO_DEVICE(&a, host, shape, stream): gpul_to_device with the dtype of `host`, so
+ * that the two cannot disagree (GPUL_DTYPE_OF). */
+#define GPUL_TO_DEVICE(out, host, ...) gpul_to_device(out, host, GPUL_DTYPE_OF(host), GPUL__TWO(__VA_ARGS__, NULL, 0))
+#define GPUL__TWO(one, two, ...) one, two
+
+/* New device arrays with something in them: every element `value` (numpy.full; rounded as by gpul_fill), or 0
+ * (numpy.zeros), or a copy of any array (a.copy(); dtype, shape, order and device as by gpul_device_array_like). Enqueued.
+ * Errors: see above; of gpul_full also ARGUMENT (an integer dtype that does not hold value exactly) and, of other values
+ * than 0, UNSUPPORTED (no kernels in the build); gpul_copy's. */
+GPUL_API gpul_status gpul_full(gpul_array *out, gpul_dtype dtype, gpul_shape shape, double value, gpul_stream stream);
+GPUL_API gpul_status gpul_zeros(gpul_array *out, gpul_dtype dtype, gpul_shape shape, gpul_stream stream);
+GPUL_API gpul_status gpul_clone(gpul_array *out, const gpul_array *a, gpul_stream stream);
+
 /* Host memory that copies run from and to at full speed and asynchronously (pinned); that kernels also read and write
  * in place (mapped); that moves to whoever touches it (managed). These calls may block. Errors: see above, and
  * UNSUPPORTED (the device has no managed memory). */
@@ -345,9 +408,28 @@ GPUL_API gpul_status gpul_unpin(void *host);
  * struct is zeroed and the memory released if that was possible. */
 GPUL_API gpul_status gpul_free(gpul_array *a);
 
+/* gpul_free_all(&a, &b, ...): gpul_free of each. All are zeroed and released; what is returned and recorded is the first
+ * error. gpul_free_arrays is the function behind it, of arrays[0..count-1]. Errors: gpul_free's; ARGUMENT (arrays is NULL,
+ * and count is not 0). */
+GPUL_API gpul_status gpul_free_arrays(gpul_array *const *arrays, size_t count);
+#ifdef __cplusplus
+extern "C++" {
+template <typename... Arrays> static inline gpul_status gpul_free_all(Arrays... arrays) {
+    gpul_array *const all[] = {arrays...};
+    return gpul_free_arrays(all, sizeof...(arrays));
+}
+}
+#else
+#define gpul_free_all(...)                                                                                             \
+    gpul_free_arrays((gpul_array *const[]){__VA_ARGS__},                                                               \
+                     sizeof((gpul_array *const[]){__VA_ARGS__}) / sizeof(gpul_array *))
+#endif
+
 /* Caps the bytes of device memory that the library's arrays and scratch hold on the current device; 0: no cap
- * (default). Applies to later allocations of all threads, which fail with OUT_OF_MEMORY beyond it. Errors: ARGUMENT (a
- * negative number). */
+ * (default). Applies to later allocations of all threads, which fail with OUT_OF_MEMORY beyond it. What it replaces is
+ * the environment variable GPULITE_MEMORY_LIMIT, a cap on every device, in bytes ("2e9") or in per cent of the device's
+ * memory ("50%"), as it is when a device is first used; where it is neither, that use fails (ARGUMENT). Errors: ARGUMENT
+ * (a negative number). */
 GPUL_API gpul_status gpul_memory_limit(int64_t bytes);
 
 /* Bytes in use by gpulite on the current device, and bytes it holds from the driver (in use + cached). Either may be
@@ -376,6 +458,11 @@ GPUL_API gpul_status gpul_copy_to_device(gpul_array *dst, const void *host, gpul
  * OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_copy_to_host(void *host, const gpul_array *src, gpul_stream stream);
 
+/* The same where `host` holds elements of `dtype`, which must be src's (else DTYPE). GPUL_TO_HOST(host, &a) and
+ * GPUL_TO_HOST(host, &a, stream) take it from the pointer (GPUL_DTYPE_OF). */
+GPUL_API gpul_status gpul_to_host(void *host, gpul_dtype dtype, const gpul_array *src, gpul_stream stream);
+#define GPUL_TO_HOST(host, ...) gpul_to_host(host, GPUL_DTYPE_OF(host), GPUL__TWO(__VA_ARGS__, NULL, 0))
+
 /* Element by element from src to dst: same shape and dtype, any strides, any kinds of memory, any two devices. Enqueued
  * on `stream`, which belongs to dst's device (NULL: that device's default stream, done on return when either side is
  * host memory). Errors: ARGUMENT, DTYPE, SHAPE, OVERLAP (dst with src, or with itself), OUT_OF_MEMORY, UNSUPPORTED
@@ -391,6 +478,29 @@ GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream);
 GPUL_API gpul_status gpul_get(void *value, const gpul_array *a, const int64_t *index, gpul_stream stream);
 /* One element = *value. Waits for `stream`. Errors: as gpul_get's. */
 GPUL_API gpul_status gpul_set(gpul_array *a, const int64_t *index, const void *value, gpul_stream stream);
+
+/* Where two arrays differ: the answer of numpy.allclose, and what numpy.testing.assert_allclose prints. */
+typedef struct gpul_difference {
+    int64_t count;                /* elements that are not close; 0: numpy.allclose is true */
+    int64_t first[GPUL_MAX_DIMS]; /* the index of the first of them, in row-major order; 0 where there is none */
+    int64_t worst[GPUL_MAX_DIMS]; /* and of the one with the largest |a - b| (NaN before all), the first of equals */
+    double first_a, first_b;      /* their elements */
+    double worst_a, worst_b;
+} gpul_difference;
+
+/* Compares a and b, of one shape and any dtypes, on the host, as numpy.allclose: an element is close when |a - b| <= atol
+ * + rtol |b|, computed in double (int64 with int64 exactly), or when a == b; NaN is close to nothing. Takes 2 MiB of pinned
+ * memory at most. Waits for `stream`. Errors: ARGUMENT (NULL, or never made; rtol or atol is negative or NaN; a capture),
+ * SHAPE, DEVICE (two of them), OUT_OF_MEMORY, UNSUPPORTED as gpul_copy's. */
+GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a, const gpul_array *b, double rtol,
+                                   double atol, gpul_stream stream);
+
+/* Writes what print(a) shows in NumPy (its default options: 8 digits, and of more than 1000 elements three at each end of
+ * each axis) into text[0..size-1], cut where it is too long, and NUL-terminated; no newline at its end. bfloat16, which
+ * NumPy lacks, as float16. *length: of the whole text, without the NUL. Either may be NULL (text only with size 0). Only
+ * what is shown is copied. Waits for `stream`. Errors: ARGUMENT (text is NULL, and size is not 0; a NULL, or never made;
+ * a capture), OUT_OF_MEMORY, UNSUPPORTED as gpul_copy's. */
+GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const gpul_array *a, gpul_stream stream);
 
 /* Views: no copy, no launch, no blocking, no CUDA call. Axes count from 0, negative ones from the end. Errors of them
  * all: ARGUMENT (NULL; an array that was never made; an axis out of range; `view` is `a` itself, which may only be
@@ -429,7 +539,9 @@ enum {
 /* A new stream of the current device. Thread-safe, as are all functions of streams. Errors: ARGUMENT (NULL, flags). */
 GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags);
 /* Ends a stream and sets the handle NULL, also when an error is returned. Its work still finishes; this does not wait
- * for it. Harmless on a NULL handle. Errors: ARGUMENT (stream is NULL). */
+ * for it. Harmless on a NULL handle. Copies of the handle are of no use after it: every function that gets one says so
+ * (ARGUMENT; with CUDA 12 and later, and for the last thousand streams or so). Errors: ARGUMENT (stream is NULL, or was
+ * ended before). */
 GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream);
 /* Waits until the stream's work is done. NULL: the current device's default stream. Errors: CUDA's, also of
  * that work. */
@@ -496,8 +608,8 @@ static inline gpul_timer gpul_host_timer(void) {
 GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream);
 /* Ends the region. Does not block. Errors: ARGUMENT (NULL; it is not running). */
 GPUL_API gpul_status gpul_timer_stop(gpul_timer *timer, gpul_stream stream);
-/* The seconds of all regions together, a running one aside. Waits for the last. Errors: ARGUMENT (NULL); what a
- * GPUL_TIMED met, if one failed. */
+/* The seconds of all regions together. Waits for the last. Errors: ARGUMENT (NULL; it is running); what a GPUL_TIMED
+ * met, if one failed. */
 GPUL_API gpul_status gpul_timer_seconds(double *seconds, gpul_timer *timer);
 /* Back to zero seconds, zero regions and no failure; keeps the events. A region that is running goes on. Errors:
  * ARGUMENT (NULL). */
@@ -714,22 +826,30 @@ typedef struct gpul_device {
     int32_t sms;          /* streaming multiprocessors */
     int32_t warp_size;
     int32_t max_threads_per_block, max_threads_per_sm;
-    int32_t clock_khz, memory_clock_khz, memory_bus_bits;            /* 0 when the driver does not tell */
-    int32_t has_pools;                                               /* stream-ordered allocation (cudaMallocAsync) */
-    int32_t has_managed;                                             /* managed memory */
-    int32_t integrated;                                              /* shares the host's memory */
-    int32_t standin;                                                 /* 1: the CPU stand-in of tests/cpu, not a GPU */
+    int32_t clock_khz, memory_clock_khz, memory_bus_bits; /* 0 when the driver does not tell */
+    int32_t has_pools;                                    /* stream-ordered allocation (cudaMallocAsync) */
+    int32_t has_managed;                                  /* managed memory */
+    int32_t integrated;                                   /* shares the host's memory */
+    int32_t time_limit;  /* 1: kernels that run for seconds are stopped, as the device also draws the screen */
+    int32_t f32_per_f64; /* f32 operations in the time of one f64 operation */
+    int32_t standin;     /* 1: the CPU stand-in of tests/cpu, not a GPU */
     int64_t shared_per_block, shared_per_block_optin, shared_per_sm; /* bytes */
     int64_t l2_bytes, total_bytes, free_bytes;
     double nominal_gbps; /* 2 x memory clock x bus width, GB/s; 0 when unknown */
     char name[256];
-    char pci[32]; /* "0000:41:00.0" */
+    char pci[32];  /* "0000:41:00.0" */
+    char uuid[48]; /* "GPU-6d2f8a31-...", as nvidia-smi -L shows it */
 } gpul_device;
 
 /* Number of devices. No GPU or no driver: GPUL_OK and 0 (asking is no error). Errors: ARGUMENT (NULL). */
 GPUL_API gpul_status gpul_device_count(int32_t *count);
 /* The calling thread's current device. Errors: ARGUMENT (NULL). */
 GPUL_API gpul_status gpul_device_current(int32_t *device);
+/* The index of the device that `id` names: its PCI id ("0000:41:00.0"; also "41:00.0"), its UUID or the first part of it
+ * ("GPU-6d2f8a31", what CUDA_VISIBLE_DEVICES takes), or its index in decimal. Letters of either case. Unlike indices, the
+ * first two mean the same GPU on every start. Errors: ARGUMENT (NULL; the start of two UUIDs), DEVICE (no visible device
+ * has it). */
+GPUL_API gpul_status gpul_device_by_id(int32_t *device, const char *id);
 /* Makes a device current for the calling thread's later calls. Errors: DEVICE (there is none of this number). */
 GPUL_API gpul_status gpul_device_select(int32_t device);
 /* What CUDA says of a device. Errors: ARGUMENT (NULL), DEVICE. */
@@ -739,8 +859,8 @@ GPUL_API gpul_status gpul_device_info(gpul_device *info, int32_t device);
  * CUDA's. */
 GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime);
 
-/* Writes a text about versions, devices, and the architecture each kernel family was built for, with a better build
- * line where there is one, into text[0..size-1], cut where it is too long, and NUL-terminated. *length: of the whole
+/* Writes a text about versions, what CUDA_VISIBLE_DEVICES and GPULITE_MEMORY_LIMIT say, devices (or why there are none),
+ * and the architecture each kernel family was built for, with a better build line where there is one, into text[0..size-1], cut where it is too long, and NUL-terminated. *length: of the whole
  * text, without the NUL. Either may be NULL (text only with size 0, to ask for the length). Works with no GPU. Errors:
  * ARGUMENT (text is NULL, and size is not 0). */
 GPUL_API gpul_status gpul_report(size_t *length, char *text, size_t size);
@@ -1083,6 +1203,7 @@ GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reduce
 #include <cuda_runtime_api.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -1127,6 +1248,8 @@ extern "C" {
  * Errors
  * ------------------------------------------------------------------------------------------------------------------ */
 static GPUL__THREAD_LOCAL gpul_error gpul__error;
+static GPUL__THREAD_LOCAL gpul_error_handler gpul__handler;
+static GPUL__THREAD_LOCAL int32_t gpul__handling; /* 1: the handler is running */
 
 GPUL_API const gpul_error *gpul_last_error(void) { return &gpul__error; }
 
@@ -1173,13 +1296,40 @@ static void gpul__record(gpul_status status, const char *function, const char *f
     gpul__error = error;
 }
 
+GPUL_API gpul_error_handler gpul_on_error(gpul_error_handler handler) {
+    const gpul_error_handler before = gpul__handler;
+    gpul__handler = handler;
+    return before;
+}
+
+/* The end of every failure: the record is complete, and the program's handler is told. */
+static void gpul__tell(void) {
+    gpul_error error;
+    if (gpul__handler == NULL || gpul__handling) return;
+    error = gpul__error;
+    gpul__handling = 1;
+    gpul__handler(&error);
+    gpul__handling = 0;
+    gpul__error = error; /* fault: handler-loses-record */
+}
+
 static gpul_status gpul__fail(gpul_status status, const char *function, const char *format, ...) GPUL__PRINTF(3, 4);
 static gpul_status gpul__fail(gpul_status status, const char *function, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     gpul__record(status, function, format, arguments);
     va_end(arguments);
+    gpul__tell();
     return status;
+}
+
+/* A failure whose record is not complete yet: gpul__tell must follow. */
+static void gpul__note(gpul_status status, const char *function, const char *format, ...) GPUL__PRINTF(3, 4);
+static void gpul__note(gpul_status status, const char *function, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    gpul__record(status, function, format, arguments);
+    va_end(arguments);
 }
 
 static void gpul__record_cuda(cudaError_t e, int device) {
@@ -1217,28 +1367,46 @@ static gpul_status gpul__status_of(cudaError_t e) {
     }
 }
 
-/* What CUDA says of an error. "Insufficient driver" is also what it says where there is none. */
-static const char *gpul__error_text(cudaError_t e) {
-    int version = 0;
-    if (e != cudaErrorInsufficientDriver) return cudaGetErrorString(e);
-    {
-        const cudaError_t asked = cudaDriverGetVersion(&version);
-        if (asked != cudaSuccess) gpul__clear_cuda(asked);
-        return asked != cudaSuccess || version == 0 ? "there is no CUDA driver" : cudaGetErrorString(e);
+/* What CUDA says of an error, or more where more can be known. "Insufficient driver" is also what it says where there is
+ * none, and "no device" where the environment hides them. */
+static const char *gpul__error_text(char *text, size_t size, cudaError_t e) {
+    const char *const visible = getenv("CUDA_VISIBLE_DEVICES");
+    int driver = 0, runtime = 0;
+    cudaError_t asked;
+    if (e == cudaErrorNoDevice && visible != NULL) {
+        (void)snprintf(text, size, "no GPU is visible: the environment variable CUDA_VISIBLE_DEVICES is \"%.64s\"",
+                       visible);
+        return text;
     }
+    if (e != cudaErrorInsufficientDriver) return cudaGetErrorString(e);
+    asked = cudaDriverGetVersion(&driver);
+    if (asked != cudaSuccess) gpul__clear_cuda(asked);
+    if (asked != cudaSuccess || driver == 0) return "there is no CUDA driver";
+    asked = cudaRuntimeGetVersion(&runtime);
+    if (asked != cudaSuccess) gpul__clear_cuda(asked);
+    (void)snprintf(text, size,
+                   "the driver is for CUDA %d.%d, too old for the CUDA runtime %d.%d: update the driver, or build with "
+                   "an older CUDA Toolkit",
+                   driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    return text;
 }
 
 /* What to do about it, or "" */
 static const char *gpul__advice(cudaError_t e) {
+    if ((int)e == 709) /* cudaErrorContextIsDestroyed, which some drivers say of a stream */
+        return "; a stream of this call was destroyed, or the CUDA context: then end this process and start anew";
     if (gpul__is_sticky(e)) return "; the CUDA context is lost with all that is in it: end this process and start anew";
     if (e == cudaErrorNoKernelImageForDevice || e == cudaErrorUnsupportedPtxVersion)
         return "; build gpulite_kernels.cu with nvcc -arch=native (see gpul_report)";
+    if (e == cudaErrorInvalidResourceHandle)
+        return "; a stream or event of this call was destroyed, or belongs to another device";
     return "";
 }
 
 /* `what` says which call failed, or is NULL. */
 static gpul_status gpul__fail_cuda(cudaError_t e, const char *function, const char *what) {
     const gpul_status status = gpul__status_of(e);
+    char text[192];
     int device = -1;
     gpul__clear_cuda(e);
     if (status != GPUL_ERROR_NO_DEVICE) {
@@ -1248,9 +1416,10 @@ static gpul_status gpul__fail_cuda(cudaError_t e, const char *function, const ch
             device = -1;
         }
     }
-    (void)gpul__fail(status, function, "%s%s%s (%s)%s", what == NULL ? "" : what, what == NULL ? "" : " returned ",
-                     cudaGetErrorName(e), gpul__error_text(e), gpul__advice(e));
+    gpul__note(status, function, "%s%s%s (%s)%s", what == NULL ? "" : what, what == NULL ? "" : " returned ",
+               cudaGetErrorName(e), gpul__error_text(text, sizeof text, e), gpul__advice(e));
     gpul__record_cuda(e, device);
+    gpul__tell();
     return status;
 }
 
@@ -1265,21 +1434,44 @@ static gpul_status gpul__pending(const char *function) {
     const cudaError_t e = cudaPeekAtLastError();
     if (e == cudaSuccess || e == cudaErrorNotReady || gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) return GPUL_OK;
     if (gpul__is_sticky(e)) {
-        (void)gpul__fail(GPUL_ERROR_CUDA, function, "an earlier kernel or call left %s (%s)%s", cudaGetErrorName(e),
-                         cudaGetErrorString(e), gpul__advice(e));
+        gpul__note(GPUL_ERROR_CUDA, function, "an earlier kernel or call left %s (%s)%s", cudaGetErrorName(e),
+                   cudaGetErrorString(e), gpul__advice(e));
         gpul__record_cuda(e, -1);
+        gpul__tell();
         return GPUL_ERROR_CUDA;
     }
-    (void)gpul__fail(GPUL_ERROR_PENDING, function,
-                     "an earlier CUDA call, not gpulite's, left %s (%s); fetch it with cudaGetLastError()",
-                     cudaGetErrorName(e), cudaGetErrorString(e));
+    gpul__note(GPUL_ERROR_PENDING, function,
+               "an earlier CUDA call, not gpulite's, left %s (%s); fetch it with cudaGetLastError()",
+               cudaGetErrorName(e), cudaGetErrorString(e));
     gpul__record_cuda(e, -1);
+    gpul__tell();
     return GPUL_ERROR_PENDING; /* fault: pending-error-swallowed */
 }
 
 GPUL_API gpul_status gpul_check_cuda(int32_t cuda_code, const char *function) {
     if (cuda_code == 0) return GPUL_OK;
     return gpul__fail_cuda((cudaError_t)cuda_code, function, NULL);
+}
+
+/* Text that knows how long it would be */
+typedef struct gpul__text {
+    char *text;
+    size_t size, length;
+} gpul__text;
+static void gpul__append(gpul__text *to, const char *format, ...) GPUL__PRINTF(2, 3);
+static void gpul__append(gpul__text *to, const char *format, ...) {
+    char line[512];
+    va_list arguments;
+    size_t k;
+    int n;
+    va_start(arguments, format);
+    n = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    for (k = 0; k < (n < 0 ? 0u : (size_t)n) && k + 1 < sizeof line; ++k) {
+        if (to->length + 1 < to->size) to->text[to->length] = line[k];
+        to->length += 1;
+    }
+    if (to->size > 0) to->text[to->length < to->size ? to->length : to->size - 1] = 0;
 }
 
 static gpul_status gpul__null(const char *function, const char *name) {
@@ -1355,6 +1547,28 @@ static float gpul__float_to_odd(double value) {
     if (value != value || back == value) return nearest;
     if ((back < 0 ? -back : back) > (value < 0 ? -value : value)) bits -= 1; /* towards zero */
     return gpul__bits_float(bits | 1u);
+}
+
+/* An element as a double; *whole = it, where it is an int64. */
+static double gpul__element_value(const void *from, gpul_dtype dtype, int64_t *whole) {
+    union {
+        float f32;
+        double f64;
+        int32_t i32;
+        int64_t i64;
+        uint8_t u8;
+        uint16_t half;
+    } v;
+    memcpy(&v, from, gpul_dtype_size(dtype));
+    switch (dtype) {
+    case GPUL_F32: return (double)v.f32;
+    case GPUL_F64: return v.f64;
+    case GPUL_I32: return (double)v.i32;
+    case GPUL_I64: *whole = v.i64; return (double)v.i64;
+    case GPUL_U8: return (double)v.u8;
+    case GPUL_F16: return (double)gpul_f16_to_float(v.half);
+    default: return (double)gpul_bf16_to_float(v.half);
+    }
 }
 
 /* a * b for a, b >= 0 in *product; 0 when it does not fit in 63 bits. */
@@ -1659,8 +1873,10 @@ typedef struct gpul__device_state {
 
 #define GPUL__STREAMS 1024 /* a power of 2 */
 #define GPUL__PROBES 32
+#define GPUL__ANY_ENDED INT64_MIN /* no handle with its bits turned: the slot of any stream that was destroyed */
 typedef struct gpul__stream_slot {
-    int64_t handle, number; /* 0: free */
+    int64_t handle;     /* 0: free; negative: of a stream that was destroyed, all bits turned (-1: being filled) */
+    int64_t number, id; /* id: gpul__stream_key's */
 } gpul__stream_slot;
 
 /* What all copies of the implementation in a program have in common, and no other version shares. */
@@ -1714,43 +1930,6 @@ static gpul_status gpul__make_pool(const char *function, cudaMemPool_t *out, int
     return status;
 }
 
-/* Streams that gpul_stream_create made and gpul_stream_destroy has not ended, each with a number that no other has:
- * CUDA cannot be asked whether a handle is still a stream, and its handles come again. This finds the slot near the
- * stream's place whose handle is `from`, and makes it `to`. */
-static gpul__stream_slot *gpul__stream_slot_of(gpul_stream stream, int64_t from, int64_t to) {
-    const uint64_t home = ((uint64_t)(uintptr_t)stream * 0x9e3779b97f4a7c15u) >> 32;
-    uint64_t k;
-    for (k = 0; stream != NULL && k < GPUL__PROBES; ++k) {
-        gpul__stream_slot *const slot = &gpul__shared.streams[(home + k) % GPUL__STREAMS];
-        if (gpul__atomic_load(&slot->handle) == from && gpul__atomic_swap(&slot->handle, from, to)) return slot;
-    }
-    return NULL;
-}
-
-/* 0: not one of ours, or not any more. */
-static int32_t gpul__stream_number(gpul_stream stream) {
-    const int64_t handle = (int64_t)(intptr_t)stream;
-    gpul__stream_slot *const slot = gpul__stream_slot_of(stream, handle, handle);
-    return slot == NULL ? 0 : (int32_t)(gpul__atomic_load(&slot->number) % INT32_MAX) + 1;
-}
-
-static void gpul__stream_leave(gpul_stream stream) { (void)gpul__stream_slot_of(stream, (int64_t)(intptr_t)stream, 0); }
-
-/* Where there is no room, the stream passes for one that is not ours. */
-static void gpul__stream_enter(gpul_stream stream) {
-    gpul__stream_slot *slot;
-    int64_t number;
-    gpul__stream_leave(stream); /* one of the same handle, which cudaStreamDestroy ended */
-    slot = gpul__stream_slot_of(stream, 0, -1);
-    if (slot == NULL) return;
-    do {
-        number = gpul__atomic_load(&gpul__shared.streams_made);
-    } while (!gpul__atomic_swap(&gpul__shared.streams_made, number, number + 1));
-    gpul__atomic_store(&slot->number, number);
-    gpul__atomic_store(&slot->handle, (int64_t)(intptr_t)stream);
-}
-
-#ifndef GPULITE_NO_KERNELS
 /* What tells a stream from every other of the program's life: CUDA's handles come again after a stream is destroyed,
  * its numbers do not. 0 where CUDA has no such number. */
 static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
@@ -1768,6 +1947,72 @@ static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
 #endif
 }
 
+/* Streams that gpul_stream_create made, each with a number that no other has: CUDA cannot be asked whether a handle is
+ * still a stream, and its handles come again. Those that gpul_stream_destroy ended stay until their slots are needed. This
+ * finds the slot near the stream's place whose handle is `from`, and makes it `to`. */
+static gpul__stream_slot *gpul__stream_slot_of(gpul_stream stream, int64_t from, int64_t to) {
+    const uint64_t home = ((uint64_t)(uintptr_t)stream * 0x9e3779b97f4a7c15u) >> 32;
+    uint64_t k;
+    for (k = 0; stream != NULL && k < GPUL__PROBES; ++k) {
+        gpul__stream_slot *const slot = &gpul__shared.streams[(home + k) % GPUL__STREAMS];
+        const int64_t handle = gpul__atomic_load(&slot->handle);
+        if (handle != from && !(from == GPUL__ANY_ENDED && handle < -1)) continue;
+        if (from == to || gpul__atomic_swap(&slot->handle, handle, to)) return slot;
+    }
+    return NULL;
+}
+
+/* 0: not one of ours, or not any more. */
+static int32_t gpul__stream_number(gpul_stream stream) {
+    const int64_t handle = (int64_t)(intptr_t)stream;
+    gpul__stream_slot *const slot = gpul__stream_slot_of(stream, handle, handle);
+    return slot == NULL ? 0 : (int32_t)(gpul__atomic_load(&slot->number) % INT32_MAX) + 1;
+}
+
+static void gpul__stream_leave(gpul_stream stream) {
+    const int64_t handle = (int64_t)(intptr_t)stream;
+    (void)gpul__stream_slot_of(stream, handle, ~handle);
+}
+
+/* Where there is no room, the stream passes for one that is not ours. */
+static void gpul__stream_enter(gpul_stream stream) {
+    const int64_t handle = (int64_t)(intptr_t)stream;
+    gpul__stream_slot *slot;
+    int64_t number, id = 0;
+    cudaError_t e;
+    gpul__stream_leave(stream); /* one of the same handle, which cudaStreamDestroy ended */
+    slot = gpul__stream_slot_of(stream, ~handle, -1);
+    if (slot == NULL) slot = gpul__stream_slot_of(stream, 0, -1);
+    if (slot == NULL) slot = gpul__stream_slot_of(stream, GPUL__ANY_ENDED, -1);
+    if (slot == NULL) return;
+    do {
+        number = gpul__atomic_load(&gpul__shared.streams_made);
+    } while (!gpul__atomic_swap(&gpul__shared.streams_made, number, number + 1));
+    e = gpul__stream_key(stream, &id);
+    if (e != cudaSuccess) gpul__clear_cuda(e);
+    gpul__atomic_store(&slot->number, number);
+    gpul__atomic_store(&slot->id, id);
+    gpul__atomic_store(&slot->handle, handle);
+}
+
+/* Using a stream that was destroyed is undefined in CUDA, and may crash. One that CUDA itself made later may have the
+ * same handle, but no old number. */
+static gpul_status gpul__check_stream(const char *function, const char *name, gpul_stream stream) {
+    const int64_t handle = (int64_t)(intptr_t)stream;
+    gpul__stream_slot *slot;
+    int64_t id = 0;
+    cudaError_t e;
+    if (stream == NULL || gpul__stream_slot_of(stream, handle, handle) != NULL) return GPUL_OK;
+    slot = gpul__stream_slot_of(stream, ~handle, ~handle);
+    if (slot == NULL || gpul__atomic_load(&slot->id) == 0) return GPUL_OK;
+    e = gpul__stream_key(stream, &id);
+    if (e != cudaSuccess) gpul__clear_cuda(e);
+    if (e == cudaSuccess && id != gpul__atomic_load(&slot->id)) return GPUL_OK; /* fault: dead-stream-taken */
+    return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                      "%s = %p was ended by gpul_stream_destroy, and this is a copy of it", name, (void *)stream);
+}
+
+#ifndef GPULITE_NO_KERNELS
 /* The key of a stream that has a workspace and no work that still uses it, else 0. */
 static cudaError_t gpul__workspace_idle(gpul_stream stream, int64_t *key) {
     cudaError_t e = gpul__stream_key(stream, key);
@@ -1793,11 +2038,37 @@ static cudaError_t gpul__workspace_idle(gpul_stream stream, int64_t *key) {
 extern void GPUL__VERSIONED(gpul__kernels_of_version)(void);
 #endif
 
+/* What GPULITE_MEMORY_LIMIT says of the current device; 0: nothing */
+static gpul_status gpul__limit_of_environment(const char *function, int64_t *limit) {
+    const char *const text = getenv("GPULITE_MEMORY_LIMIT");
+    size_t free_bytes = 0, total = 0;
+    char *end = NULL;
+    double value;
+    gpul_status status;
+    *limit = 0;
+    if (text == NULL || text[0] == 0) return GPUL_OK;
+    value = strtod(text, &end);
+    if (end != text && value >= 0 && *end == 0 && value < 9e18) {
+        *limit = (int64_t)value;
+        return GPUL_OK;
+    }
+    if (end == text || !(value >= 0 && value <= 100) || strcmp(end, "%") != 0)
+        return gpul__fail(
+            GPUL_ERROR_ARGUMENT, function,
+            "the environment variable GPULITE_MEMORY_LIMIT is \"%.64s\", which is neither bytes (\"2e9\") "
+            "nor a per cent of the device's memory (\"50%%\")",
+            text);
+    status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
+    *limit = (int64_t)((double)total * (value / 100));
+    return status;
+}
+
 /* Several threads may find things out at once; the first to finish is believed, the others drop what they made. */
 static gpul_status gpul__device_find(const char *function, gpul__device_state **out, int device) {
     gpul__device_state *const state = &gpul__shared.devices[device < 0 || device >= GPUL__DEVICES ? 0 : device];
     gpul_status status;
     int32_t sms = 0, major = 0, minor = 0, shared_optin = 0, pools = 0;
+    int64_t limit = 0;
     cudaMemPool_t pool = NULL;
     if (device < 0 || device >= GPUL__DEVICES)
         return gpul__fail(GPUL_ERROR_DEVICE, function, "device %d is beyond the %d that gpulite knows", device,
@@ -1810,6 +2081,7 @@ static gpul_status gpul__device_find(const char *function, gpul__device_state **
     if (status == GPUL_OK)
         status = gpul__attribute(function, &shared_optin, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
     if (status == GPUL_OK) status = gpul__attribute(function, &pools, cudaDevAttrMemoryPoolsSupported, device);
+    if (status == GPUL_OK) status = gpul__limit_of_environment(function, &limit);
     if (status == GPUL_OK && pools) status = gpul__make_pool(function, &pool, device);
     if (status != GPUL_OK) return status;
 #ifndef GPULITE_NO_KERNELS
@@ -1821,6 +2093,7 @@ static gpul_status gpul__device_find(const char *function, gpul__device_state **
         state->minor = minor;
         state->shared_optin = shared_optin;
         state->pool = pool;
+        gpul__atomic_store(&state->limit, limit); /* fault: limit-ignored */
         gpul__atomic_store(&state->state, GPUL__KNOWN);
         return GPUL_OK;
     }
@@ -1940,6 +2213,13 @@ static gpul_status gpul__begin(gpul__scope *scope, const char *function, const g
     return gpul__begin_on(scope, function, first == NULL ? -1 : first->device);
 }
 
+/* The same for work that goes to `stream` */
+static gpul_status gpul__begin_in(gpul__scope *scope, const char *function, const gpul_array *const *arrays,
+                                  int32_t count, gpul_stream stream) {
+    const gpul_status status = gpul__check_stream(function, "stream", stream);
+    return status != GPUL_OK ? status : gpul__begin(scope, function, arrays, count);
+}
+
 /* 1 when nothing may wait for the stream. A query that fails is taken for a yes: waiting would fail as well. */
 static int32_t gpul__capturing(gpul_stream stream) {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
@@ -1988,18 +2268,19 @@ static gpul_status gpul__out_of_memory(const gpul__scope *scope, int64_t bytes, 
         free_bytes = 0;
     }
     if (limit > 0) {
-        (void)gpul__fail(GPUL_ERROR_OUT_OF_MEMORY, scope->function,
-                         "%s needs %lld bytes, but gpul_memory_limit is %lld and %lld are in use on device %d", what,
-                         (long long)bytes, (long long)limit, (long long)used, (int)scope->device);
+        gpul__note(GPUL_ERROR_OUT_OF_MEMORY, scope->function,
+                   "%s needs %lld bytes, but gpul_memory_limit is %lld and %lld are in use on device %d", what,
+                   (long long)bytes, (long long)limit, (long long)used, (int)scope->device);
         gpul__error.device = scope->device;
     } else {
-        (void)gpul__fail(GPUL_ERROR_OUT_OF_MEMORY, scope->function,
-                         "%s needs %lld bytes, but %lld are free on device %d (%lld held by gpulite)", what,
-                         (long long)bytes, (long long)free_bytes, (int)scope->device, (long long)used);
+        gpul__note(GPUL_ERROR_OUT_OF_MEMORY, scope->function,
+                   "%s needs %lld bytes, but %lld are free on device %d (%lld held by gpulite)", what, (long long)bytes,
+                   (long long)free_bytes, (int)scope->device, (long long)used);
         gpul__record_cuda(cudaErrorMemoryAllocation, scope->device);
     }
     gpul__error.bytes_requested = bytes;
     gpul__error.bytes_free = (int64_t)free_bytes;
+    gpul__tell();
     return GPUL_ERROR_OUT_OF_MEMORY;
 }
 
@@ -2157,7 +2438,7 @@ GPUL_API gpul_status gpul_device_array(gpul_array *out, gpul_dtype dtype, gpul_s
     gpul__scope scope;
     gpul_array a = GPUL_ZERO;
     gpul_status status = gpul__check_new(__func__, out, dtype, &shape);
-    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, NULL, 0);
+    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, NULL, 0, stream);
     if (status != GPUL_OK) return status;
     return gpul__deliver(out, &a, &scope, gpul__device_array_in(&a, dtype, &shape, &scope, stream));
 }
@@ -2181,7 +2462,7 @@ GPUL_API gpul_status gpul_device_array_like(gpul_array *out, const gpul_array *l
     if (status != GPUL_OK) return status;
     shape = gpul__shape_of(like);
     status = gpul__check_shape(__func__, like->dtype, &shape);
-    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, &like, 1);
+    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, &like, 1, stream);
     if (status != GPUL_OK) return status;
     return gpul__deliver(out, &a, &scope, gpul__device_array_in(&a, like->dtype, &shape, &scope, stream));
 }
@@ -2207,10 +2488,12 @@ static gpul_status gpul__host_array(const char *function, gpul_array *out, gpul_
         if (e == cudaErrorMemoryAllocation) {
             char text[128];
             gpul__clear_cuda(e);
-            status = gpul__fail(GPUL_ERROR_OUT_OF_MEMORY, function, "%s needs %lld bytes, which %s did not give",
-                                gpul__describe(text, sizeof text, &a), (long long)bytes, call);
+            status = GPUL_ERROR_OUT_OF_MEMORY;
+            gpul__note(status, function, "%s needs %lld bytes, which %s did not give",
+                       gpul__describe(text, sizeof text, &a), (long long)bytes, call);
             gpul__record_cuda(e, scope.device);
             gpul__error.bytes_requested = bytes;
+            gpul__tell();
         } else if (e != cudaSuccess) status = gpul__fail_cuda(e, function, call);
         a.owned = e == cudaSuccess ? GPUL__OWNED : 0;
     }
@@ -2275,7 +2558,7 @@ static gpul_status gpul__free(const char *function, gpul_array *a) {
         }
         freed = gpul__device_release(old.data, old.owned, old.stream);
         if (e == cudaSuccess) call = old.owned == GPUL__OWNED_BY_POOL ? "cudaFreeAsync" : "cudaFree";
-        if (old.device >= 0 && old.device < GPUL__DEVICES)
+        if (freed != cudaErrorInvalidValue && old.device >= 0 && old.device < GPUL__DEVICES) /* fault: freed-twice */
             gpul__unaccount(&gpul__shared.devices[old.device], gpul_nbytes(&old));
     } else if (old.memory == GPUL_MEMORY_MANAGED) {
         freed = cudaFree(old.data);
@@ -2298,11 +2581,36 @@ static gpul_status gpul__free(const char *function, gpul_array *a) {
             call = "cudaSetDevice (back to the caller's device)";
         }
     }
+    if (status == GPUL_OK && e == cudaErrorInvalidValue && freed == e) {
+        gpul__clear_cuda(e);
+        gpul__note(
+            GPUL_ERROR_CUDA, function,
+            "a->data = %p is no memory that CUDA has given out: was it freed before, through a copy of the array? "
+            "Of all copies free one, once",
+            old.data);
+        gpul__record_cuda(e, old.device);
+        gpul__tell();
+        return GPUL_ERROR_CUDA;
+    }
     if (status == GPUL_OK && e != cudaSuccess) status = gpul__fail_cuda(e, function, call);
     return status;
 }
 
 GPUL_API gpul_status gpul_free(gpul_array *a) { return gpul__free(__func__, a); }
+
+GPUL_API gpul_status gpul_free_arrays(gpul_array *const *arrays, size_t count) {
+    gpul_status first = GPUL_OK;
+    gpul_error error;
+    size_t k;
+    if (arrays == NULL && count > 0) return gpul__null(__func__, "arrays");
+    for (k = 0; k < count; ++k) {
+        const gpul_status status = gpul__free(__func__, arrays[k]);
+        if (first == GPUL_OK && status != GPUL_OK) error = gpul__error;
+        if (first == GPUL_OK) first = status;
+    }
+    if (first != GPUL_OK) gpul__error = error;
+    return first;
+}
 
 GPUL_API gpul_status gpul_pin(void *host, size_t bytes) {
     gpul_status status;
@@ -2526,19 +2834,34 @@ GPUL_API gpul_status gpul_copy_to_device(gpul_array *dst, const void *host, gpul
     if (status != GPUL_OK) return status;
     if (host == NULL && gpul_size(dst) > 0) return gpul__null(__func__, "host");
     status = gpul__check_output(__func__, "dst", dst);
-    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, arrays, 1);
+    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, arrays, 1, stream);
     if (status != GPUL_OK) return status;
     return gpul__end(&scope, gpul__copy_host(&scope, dst, host, NULL, stream));
 }
 
-GPUL_API gpul_status gpul_copy_to_host(void *host, const gpul_array *src, gpul_stream stream) {
+static gpul_status gpul__to_host(const char *function, void *host, const gpul_array *src, gpul_stream stream) {
     gpul__scope scope;
-    gpul_status status = gpul__check_array(__func__, "src", src);
-    if (status != GPUL_OK) return status;
-    if (host == NULL && gpul_size(src) > 0) return gpul__null(__func__, "host");
-    status = gpul__begin(&scope, __func__, &src, 1);
+    gpul_status status;
+    if (host == NULL && gpul_size(src) > 0) return gpul__null(function, "host");
+    status = gpul__begin_in(&scope, function, &src, 1, stream);
     if (status != GPUL_OK) return status;
     return gpul__end(&scope, gpul__copy_host(&scope, src, NULL, host, stream));
+}
+
+GPUL_API gpul_status gpul_copy_to_host(void *host, const gpul_array *src, gpul_stream stream) {
+    const gpul_status status = gpul__check_array(__func__, "src", src);
+    return status != GPUL_OK ? status : gpul__to_host(__func__, host, src, stream);
+}
+
+GPUL_API gpul_status gpul_to_host(void *host, gpul_dtype dtype, const gpul_array *src, gpul_stream stream) {
+    char text[128];
+    gpul_status status = gpul__check_array(__func__, "src", src);
+    if (status == GPUL_OK) status = gpul__check_dtype(__func__, dtype);
+    if (status != GPUL_OK) return status;
+    if (dtype != src->dtype)
+        return gpul__fail(GPUL_ERROR_DTYPE, __func__, "host holds %s, but src is %s, and nothing is converted",
+                          gpul_dtype_name(dtype), gpul__describe(text, sizeof text, src));
+    return gpul__to_host(__func__, host, src, stream);
 }
 
 GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtype dtype, gpul_shape shape,
@@ -2549,7 +2872,7 @@ GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtyp
     if (status != GPUL_OK) return status;
     gpul__array_init(&a, NULL, dtype, &shape, GPUL_MEMORY_DEVICE, 0);
     if (host == NULL && gpul_size(&a) > 0) return gpul__null(__func__, "host");
-    status = gpul__begin(&scope, __func__, NULL, 0);
+    status = gpul__begin_in(&scope, __func__, NULL, 0, stream);
     if (status != GPUL_OK) return status;
     status = gpul__device_array_in(&a, dtype, &shape, &scope, stream);
     if (status == GPUL_OK) status = gpul__copy_host(&scope, &a, host, NULL, stream);
@@ -2641,6 +2964,23 @@ static gpul_status gpul__copy_across(const gpul__scope *scope, const gpul_array 
     return gpul__end(&there, status);
 }
 
+/* dst = src, all checked. dst's device is current, and stays so whatever happens. */
+static gpul_status gpul__copy(const gpul__scope *scope, const gpul_array *dst, const gpul_array *src,
+                              gpul_stream stream) {
+    gpul__copy_plan plan;
+    gpul_status status;
+    if (gpul_size(dst) == 0) return GPUL_OK;
+    if (dst->memory == GPUL_MEMORY_DEVICE && src->memory == GPUL_MEMORY_DEVICE && dst->device != src->device)
+        return gpul__copy_across(scope, dst, src, stream);
+    gpul__plan_copy(&plan, dst, dst->strides, src->strides);
+    if (plan.how == GPUL__BY_BLOCK && dst->memory == GPUL_MEMORY_DEVICE && src->memory == GPUL_MEMORY_DEVICE)
+        gpul__prefer_kernel(&plan, dst->data, src->data);
+    status = gpul__copy_run(&plan, dst->data, src->data, scope, stream);
+    if (dst->memory != GPUL_MEMORY_DEVICE || src->memory != GPUL_MEMORY_DEVICE)
+        status = gpul__settle(scope, stream, status);
+    return status;
+}
+
 GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stream stream) {
     char one[128], two[128];
     const gpul_array *host[1];
@@ -2662,22 +3002,26 @@ GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stre
     if (gpul__overlap(dst, src))
         return gpul__fail(GPUL_ERROR_OVERLAP, __func__, "dst, %s, overlaps src", gpul__describe(one, sizeof one, dst));
     host[0] = dst->memory == GPUL_MEMORY_DEVICE ? dst : src;
-    status = gpul__begin(&scope, __func__, host, 1);
+    status = gpul__begin_in(&scope, __func__, host, 1, stream);
     if (status != GPUL_OK) return status;
-    if (gpul_size(dst) == 0) return gpul__end(&scope, GPUL_OK);
-    if (dst->memory == GPUL_MEMORY_DEVICE && src->memory == GPUL_MEMORY_DEVICE && dst->device != src->device) {
-        status = gpul__copy_across(&scope, dst, src, stream);
-        /* it leaves dst's device current, whatever happened */
-    } else {
-        gpul__copy_plan plan;
-        gpul__plan_copy(&plan, dst, dst->strides, src->strides);
-        if (plan.how == GPUL__BY_BLOCK && dst->memory == GPUL_MEMORY_DEVICE && src->memory == GPUL_MEMORY_DEVICE)
-            gpul__prefer_kernel(&plan, dst->data, src->data);
-        status = gpul__copy_run(&plan, dst->data, src->data, &scope, stream);
-        if (dst->memory != GPUL_MEMORY_DEVICE || src->memory != GPUL_MEMORY_DEVICE)
-            status = gpul__settle(&scope, stream, status);
-    }
-    return gpul__end(&scope, status);
+    return gpul__end(&scope, gpul__copy(&scope, dst, src, stream));
+}
+
+GPUL_API gpul_status gpul_clone(gpul_array *out, const gpul_array *a, gpul_stream stream) {
+    gpul__scope scope;
+    gpul_array copy = GPUL_ZERO;
+    gpul_shape shape;
+    gpul_status status;
+    if (out == NULL) return gpul__null(__func__, "out");
+    status = gpul__check_array(__func__, "a", a);
+    if (status != GPUL_OK) return status;
+    shape = gpul__shape_of(a);
+    status = gpul__check_shape(__func__, a->dtype, &shape);
+    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, &a, 1, stream);
+    if (status != GPUL_OK) return status;
+    status = gpul__device_array_in(&copy, a->dtype, &shape, &scope, stream);
+    if (status == GPUL_OK) status = gpul__copy(&scope, &copy, a, stream);
+    return gpul__deliver(out, &copy, &scope, status);
 }
 
 /* The element that gpul_fill writes, in the low bytes of *bits */
@@ -2719,24 +3063,17 @@ static int32_t gpul__prefer_memset(const gpul_array *a) {
 #endif
 }
 
-GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream) {
-    const gpul_array *const arrays[1] = {a};
-    gpul__scope scope;
-    uint64_t bits;
-    int32_t size, same = 1, k;
-    gpul_status status = gpul__check_array(__func__, "a", a);
-    if (status == GPUL_OK) status = gpul__fill_bits(__func__, &bits, a->dtype, value);
-    if (status == GPUL_OK) status = gpul__check_output(__func__, "a", a);
-    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, arrays, 1);
-    if (status != GPUL_OK) return status;
-    if (gpul_size(a) == 0) return gpul__end(&scope, GPUL_OK);
-    size = (int32_t)gpul_dtype_size(a->dtype);
+/* Every element = bits, which gpul__fill_bits made of value. */
+static gpul_status gpul__fill(const gpul__scope *scope, const gpul_array *a, uint64_t bits, double value,
+                              gpul_stream stream) {
+    const int32_t size = (int32_t)gpul_dtype_size(a->dtype);
+    int32_t same = 1, k;
+    if (gpul_size(a) == 0) return GPUL_OK;
     for (k = 1; k < size; ++k) same = same && ((bits >> (8 * k)) & 0xffu) == (bits & 0xffu);
     if (same && a->memory == GPUL_MEMORY_DEVICE && gpul__prefer_memset(a) &&
         (gpul_is_contiguous(a, GPUL_ORDER_C) || gpul_is_contiguous(a, GPUL_ORDER_F))) {
-        status = gpul__cuda(cudaMemsetAsync(a->data, (int)(bits & 0xffu), (size_t)gpul_nbytes(a), stream), __func__,
-                            "cudaMemsetAsync");
-        return gpul__end(&scope, status);
+        return gpul__cuda(cudaMemsetAsync(a->data, (int)(bits & 0xffu), (size_t)gpul_nbytes(a), stream),
+                          scope->function, "cudaMemsetAsync");
     }
 #ifndef GPULITE_NO_KERNELS
     {
@@ -2751,13 +3088,46 @@ GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream) 
             memcpy(problem.strides[0], a->strides, sizeof problem.strides[0]);
             gpul__sort_dims(a->ndim, problem.shape, strides, 1);
             problem.ndim = gpul__merge_dims(a->ndim, problem.shape, strides, 1);
-            return gpul__end(&scope, gpul__elementwise_launch(__func__, op, &problem, &scope, stream));
+            return gpul__elementwise_launch(scope->function, op, &problem, scope, stream);
         }
     }
 #endif
-    status = gpul__fail(GPUL_ERROR_UNSUPPORTED, __func__,
-                        "value = %.17g takes the fill kernel, which this build leaves out", value);
-    return gpul__end(&scope, status);
+    return gpul__fail(GPUL_ERROR_UNSUPPORTED, scope->function,
+                      "value = %.17g takes the fill kernel, which this build leaves out", value);
+}
+
+GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream) {
+    const gpul_array *const arrays[1] = {a};
+    gpul__scope scope;
+    uint64_t bits;
+    gpul_status status = gpul__check_array(__func__, "a", a);
+    if (status == GPUL_OK) status = gpul__fill_bits(__func__, &bits, a->dtype, value);
+    if (status == GPUL_OK) status = gpul__check_output(__func__, "a", a);
+    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, arrays, 1, stream);
+    if (status != GPUL_OK) return status;
+    return gpul__end(&scope, gpul__fill(&scope, a, bits, value, stream));
+}
+
+/* gpul_full and gpul_zeros */
+static gpul_status gpul__filled(const char *function, gpul_array *out, gpul_dtype dtype, const gpul_shape *shape,
+                                double value, gpul_stream stream) {
+    gpul__scope scope;
+    gpul_array a = GPUL_ZERO;
+    uint64_t bits;
+    gpul_status status = gpul__check_new(function, out, dtype, shape);
+    if (status == GPUL_OK) status = gpul__fill_bits(function, &bits, dtype, value);
+    if (status == GPUL_OK) status = gpul__begin_in(&scope, function, NULL, 0, stream);
+    if (status != GPUL_OK) return status;
+    status = gpul__device_array_in(&a, dtype, shape, &scope, stream);
+    if (status == GPUL_OK) status = gpul__fill(&scope, &a, bits, value, stream);
+    return gpul__deliver(out, &a, &scope, status);
+}
+
+GPUL_API gpul_status gpul_full(gpul_array *out, gpul_dtype dtype, gpul_shape shape, double value, gpul_stream stream) {
+    return gpul__filled(__func__, out, dtype, &shape, value, stream);
+}
+GPUL_API gpul_status gpul_zeros(gpul_array *out, gpul_dtype dtype, gpul_shape shape, gpul_stream stream) {
+    return gpul__filled(__func__, out, dtype, &shape, 0, stream);
 }
 
 static gpul_status gpul__element(const char *function, const gpul_array *a, const int64_t *index, int64_t *offset) {
@@ -2779,7 +3149,7 @@ static gpul_status gpul__element(const char *function, const gpul_array *a, cons
 static gpul_status gpul__move_element(const char *function, const gpul_array *a, void *to, const void *from,
                                       gpul_stream stream) {
     gpul__scope scope;
-    gpul_status status = gpul__begin(&scope, function, &a, 1);
+    gpul_status status = gpul__begin_in(&scope, function, &a, 1, stream);
     if (status != GPUL_OK) return status;
     status = gpul__check_capture(function, NULL, stream);
     if (status == GPUL_OK)
@@ -3066,6 +3436,422 @@ GPUL_API gpul_status gpul_wrap_strided(gpul_array *out, void *pointer, gpul_dtyp
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
+ * Comparing and printing
+ * ------------------------------------------------------------------------------------------------------------------ */
+/* The next index in row-major order; 0 after the last. */
+static int32_t gpul__next_index(int32_t ndim, const int64_t *shape, int64_t *index) {
+    int32_t k;
+    for (k = ndim - 1; k >= 0; --k) {
+        if (++index[k] < shape[k]) return 1;
+        index[k] = 0;
+    }
+    return 0;
+}
+static int64_t gpul__offset_of(int32_t ndim, const int64_t *index, const int64_t *strides) {
+    int64_t offset = 0;
+    int32_t k;
+    for (k = 0; k < ndim; ++k) offset += index[k] * strides[k];
+    return offset;
+}
+
+#define GPUL__COMPARED ((int64_t)1 << 17) /* elements of each array that are on the host at a time */
+typedef struct gpul__comparison {
+    const gpul__scope *scope;
+    gpul_stream stream;
+    double rtol, atol, worst; /* worst: the largest difference so far */
+    char *host[2];
+    gpul_difference result;
+} gpul__comparison;
+
+/* |a - b| of two elements, and their values */
+static double gpul__distance(const char *a, gpul_dtype a_dtype, const char *b, gpul_dtype b_dtype, double *values) {
+    int64_t one = 0, two = 0;
+    values[0] = gpul__element_value(a, a_dtype, &one);
+    values[1] = gpul__element_value(b, b_dtype, &two);
+    if (a_dtype == GPUL_I64 && b_dtype == GPUL_I64)
+        return (double)(one > two ? (uint64_t)one - (uint64_t)two : (uint64_t)two - (uint64_t)one);
+    if (values[0] == values[1]) return 0; /* infinities too */
+    return values[0] > values[1] ? values[0] - values[1] : values[1] - values[0];
+}
+
+/* Parts of a and b, whose element (0, 0, ...) is the arrays' element `origin` */
+static gpul_status gpul__compare_parts(gpul__comparison *c, const gpul_array *a, const gpul_array *b,
+                                       const int64_t *origin) {
+    const gpul_array *const both[2] = {a, b};
+    const size_t size[2] = {gpul_dtype_size(a->dtype), gpul_dtype_size(b->dtype)};
+    const int64_t n = gpul_size(a);
+    int64_t at[GPUL_MAX_DIMS] = {0}, strides[2][GPUL_MAX_DIMS];
+    gpul_status status = GPUL_OK;
+    int32_t k;
+    if (n > GPUL__COMPARED) { /* by the first axis that can be cut */
+        int64_t i, step;
+        int32_t axis = 0;
+        while (a->shape[axis] == 1) ++axis;
+        step = GPUL__COMPARED / (n / a->shape[axis]);
+        if (step < 1) step = 1;
+        for (i = 0; status == GPUL_OK && i < a->shape[axis]; i += step) {
+            const int64_t stop = a->shape[axis] - i < step ? a->shape[axis] : i + step;
+            gpul_array part[2];
+            gpul__slice(&part[0], a, axis, i, stop, 1);
+            gpul__slice(&part[1], b, axis, i, stop, 1);
+            memcpy(at, origin, sizeof at);
+            at[axis] += i; /* fault: compare-origin */
+            status = gpul__compare_parts(c, &part[0], &part[1], at);
+        }
+        return status;
+    }
+    for (k = 0; status == GPUL_OK && k < 2; ++k) {
+        status = gpul__copy_host(c->scope, both[k], NULL, c->host[k], c->stream);
+        gpul__host_strides(both[k], strides[k]);
+    }
+    if (status == GPUL_OK)
+        status = gpul__cuda(cudaStreamSynchronize(c->stream), c->scope->function, "cudaStreamSynchronize");
+    if (status != GPUL_OK || n == 0) return status;
+    do {
+        double v[2];
+        const double distance =
+            gpul__distance(c->host[0] + gpul__offset_of(a->ndim, at, strides[0]) * (int64_t)size[0], a->dtype,
+                           c->host[1] + gpul__offset_of(b->ndim, at, strides[1]) * (int64_t)size[1], b->dtype, v);
+        const int32_t finite = v[1] - v[1] == 0, farther = distance != distance || distance > c->worst;
+        if (distance == 0 || (finite && distance <= c->atol + c->rtol * (v[1] < 0 ? -v[1] : v[1]))) continue;
+        if (c->result.count == 0 || (farther && c->worst == c->worst)) { /* fault: compare-worst */
+            c->worst = distance;
+            for (k = 0; k < a->ndim; ++k) c->result.worst[k] = origin[k] + at[k];
+            c->result.worst_a = v[0];
+            c->result.worst_b = v[1];
+        }
+        if (c->result.count++ > 0) continue;
+        memcpy(c->result.first, c->result.worst, sizeof c->result.first);
+        c->result.first_a = v[0];
+        c->result.first_b = v[1];
+    } while (gpul__next_index(a->ndim, a->shape, at));
+    return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a, const gpul_array *b, double rtol,
+                                   double atol, gpul_stream stream) {
+    static const int64_t origin[GPUL_MAX_DIMS] = {0};
+    const gpul_array *const both[2] = {a, b};
+    char one[128], two[128];
+    gpul__comparison c;
+    gpul__scope scope;
+    gpul_array buffer = GPUL_ZERO;
+    gpul_shape shape;
+    int64_t n;
+    int32_t k, same;
+    gpul_status status, freed;
+    gpul_error first;
+    if (result == NULL) return gpul__null(__func__, "result");
+    status = gpul__check_array(__func__, "a", a);
+    if (status == GPUL_OK) status = gpul__check_array(__func__, "b", b);
+    if (status != GPUL_OK) return status;
+    same = a->ndim == b->ndim;
+    for (k = 0; same && k < a->ndim; ++k) same = a->shape[k] == b->shape[k];
+    if (!same)
+        return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, but b %s", gpul__describe(one, sizeof one, a),
+                          gpul__describe(two, sizeof two, b));
+    if (!(rtol >= 0)) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "rtol = %g is negative or NaN", rtol);
+    if (!(atol >= 0)) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "atol = %g is negative or NaN", atol);
+    status = gpul__begin_in(&scope, __func__, both, 2, stream);
+    if (status != GPUL_OK) return status;
+    memset(&c, 0, sizeof c);
+    n = gpul_size(a) < GPUL__COMPARED ? gpul_size(a) : GPUL__COMPARED;
+    shape = gpul_1d(2 * n);
+    status = gpul__check_capture(__func__, NULL, stream);
+    if (status == GPUL_OK) status = gpul__host_array(__func__, &buffer, GPUL_F64, &shape, GPUL_MEMORY_PINNED);
+    if (status != GPUL_OK) return gpul__end(&scope, status);
+    c.scope = &scope;
+    c.stream = stream;
+    c.rtol = rtol;
+    c.atol = atol;
+    c.host[0] = (char *)buffer.data;
+    c.host[1] = buffer.data == NULL ? NULL : c.host[0] + n * 8;
+    status = gpul__compare_parts(&c, a, b, origin);
+    first = gpul__error;
+    freed = gpul__free(__func__, &buffer);
+    if (status != GPUL_OK) gpul__error = first;
+    status = gpul__end(&scope, status != GPUL_OK ? status : freed);
+    if (status == GPUL_OK) *result = c.result;
+    return status;
+}
+
+/* What print shows: of an axis all, or, of an array of more than 1000 elements, three at each end */
+#define GPUL__ENDS ((int64_t)3)
+#define GPUL__SHOWN 1296 /* (2 * 3)^4 */
+typedef struct gpul__printer {
+    gpul__text out;
+    gpul_dtype dtype;
+    int32_t ndim, scientific;
+    int32_t digits;                                     /* after the point, at most: NumPy's "precision" */
+    int32_t left, right;                                /* characters before the point, and after it (digits alone) */
+    int32_t exponent;                                   /* digits of an exponent */
+    int64_t shape[GPUL_MAX_DIMS], shown[GPUL_MAX_DIMS]; /* of the array, and of `elements` */
+    uint64_t elements[GPUL__SHOWN];                     /* dense and row-major, one in the low bytes of each */
+} gpul__printer;
+
+/* The decimal digits of a finite number: digits[0].digits[1..count-1] * 10^power, with no zero at the end. Either rounded
+ * to `count` > 0 digits, or (0) the fewest that give the same number of this dtype. */
+typedef struct gpul__decimal {
+    char digits[24];
+    int32_t count, power, negative;
+} gpul__decimal;
+static gpul__decimal gpul__to_decimal(double value, gpul_dtype dtype, int32_t count) {
+    char text[48];
+    gpul__decimal d;
+    uint64_t want = 0, got = 0;
+    int32_t tried = count > 0 ? count : 1, k;
+    (void)gpul__fill_bits("", &want, dtype, value);
+    for (;; ++tried) {
+        (void)snprintf(text, sizeof text, "%.*e", (int)(tried - 1), value);
+        if (count > 0 || tried == 17) break;
+        (void)gpul__fill_bits("", &got, dtype, strtod(text, NULL));
+        if (got == want) break;
+    }
+    d.negative = text[0] == '-';
+    d.count = 0;
+    for (k = d.negative; text[k] != 'e'; ++k) /* the point is the locale's */
+        if (text[k] >= '0' && text[k] <= '9') d.digits[d.count++] = text[k];
+    d.power = (int32_t)strtol(text + k + 1, NULL, 10);
+    while (d.count > 1 && d.digits[d.count - 1] == '0') --d.count;
+    return d;
+}
+
+/* With at most p->digits digits after the point, of the number or of its mantissa */
+static gpul__decimal gpul__printed(const gpul__printer *p, double value) {
+    const gpul__decimal d = gpul__to_decimal(value, p->dtype, 0);
+    const int32_t most = p->digits + 1 + (p->scientific ? 0 : d.power);
+    return d.count <= most || most < 1 ? d : gpul__to_decimal(value, p->dtype, most);
+}
+
+static int32_t gpul__is_number(double value) { return value - value == 0; }
+
+/* value in the arithmetic of the dtype */
+static double gpul__rounded(gpul_dtype dtype, double value) {
+    uint64_t bits = 0;
+    int64_t whole = 0;
+    (void)gpul__fill_bits("", &bits, dtype, value);
+    return gpul__element_value(&bits, dtype, &whole);
+}
+
+static int32_t gpul__is_integer(gpul_dtype dtype) { return dtype == GPUL_I32 || dtype == GPUL_I64 || dtype == GPUL_U8; }
+
+/* From here on numbers have exponents: 10 to the power of the digits that the dtype holds, 8 at most. */
+static double gpul__print_ceiling(gpul_dtype dtype) {
+    return dtype == GPUL_F64 ? 1e8 : dtype == GPUL_F32 ? 1e6 : dtype == GPUL_F16 ? 1e3 : 1e2;
+}
+
+/* numpy/_core/arrayprint.py: FloatingFormat.fillFormat and IntegerFormat */
+static void gpul__print_format(gpul__printer *p, int64_t n) {
+    double least = 0, most = 0;
+    int32_t negative_infinity = 0, others = 0;
+    int64_t i, whole = 0;
+    for (i = 0; i < n; ++i) {
+        const double value = gpul__element_value(&p->elements[i], p->dtype, &whole);
+        const double magnitude = value < 0 ? -value : value;
+        if (gpul__is_integer(p->dtype)) {
+            char text[24];
+            const int32_t width = (int32_t)snprintf(text, sizeof text, "%lld",
+                                                    p->dtype == GPUL_I64 ? (long long)whole : (long long)value);
+            if (width > p->left) p->left = width;
+        } else if (!gpul__is_number(value)) {
+            others = 1;
+            if (value < 0) negative_infinity = 1;
+        } else if (magnitude > 0) {
+            if (magnitude > most) most = magnitude;
+            if (least == 0 || magnitude < least) least = magnitude;
+        }
+    }
+    if (gpul__is_integer(p->dtype)) return;
+    p->scientific =
+        most >= gpul__print_ceiling(p->dtype) ||
+        (most > 0 && (least < gpul__rounded(p->dtype, 1e-4) || gpul__rounded(p->dtype, most / least) > 1000));
+    for (i = 0; i < n; ++i) {
+        const double value = gpul__element_value(&p->elements[i], p->dtype, &whole);
+        gpul__decimal d;
+        int32_t left, right, exponent = 2;
+        if (!gpul__is_number(value)) continue;
+        d = gpul__printed(p, value);
+        left = d.negative + (p->scientific || d.power < 0 ? 1 : d.power + 1);
+        right = d.count - 1 - (p->scientific ? 0 : d.power);
+        if (d.power > 99 || d.power < -99) exponent = 3;
+        if (left > p->left) p->left = left;
+        if (right > p->right) p->right = right;
+        if (p->scientific && exponent > p->exponent) p->exponent = exponent;
+    }
+    if (others) {
+        const int32_t behind = 1 + p->right + (p->scientific ? p->exponent + 2 : 0);
+        if (3 + negative_infinity - behind > p->left) p->left = 3 + negative_infinity - behind;
+    }
+}
+
+/* One element, in the room that all have */
+static int32_t gpul__print_element(const gpul__printer *p, char text[64], uint64_t element) {
+    int64_t whole = 0;
+    const double value = gpul__element_value(&element, p->dtype, &whole);
+    gpul__decimal d;
+    int32_t at = 0, k, before;
+    if (gpul__is_integer(p->dtype))
+        return (int32_t)snprintf(text, 64, "%*lld", (int)p->left,
+                                 p->dtype == GPUL_I64 ? (long long)whole : (long long)value);
+    if (!gpul__is_number(value))
+        return (int32_t)snprintf(text, 64, "%*s", (int)(p->left + 1 + p->right + (p->scientific ? p->exponent + 2 : 0)),
+                                 value != value ? "nan"
+                                 : value < 0    ? "-inf"
+                                                : "inf");
+    d = p->scientific ? gpul__to_decimal(value, p->dtype, p->right + 1) : gpul__printed(p, value);
+    before = p->scientific || d.power < 0 ? 1 : d.power + 1; /* digits before the point */
+    while (at < p->left - before - d.negative) text[at++] = ' ';
+    if (d.negative) text[at++] = '-';
+    for (k = 0; k < before + p->right; ++k) {
+        const int32_t digit =
+            p->scientific || d.power >= 0 ? k : k + d.power; /* -1 and below: zeros behind the point */
+        if (k == before) text[at++] = '.';
+        if (digit >= 0 && digit < d.count) text[at++] = d.digits[digit];
+        else text[at++] = k < before || digit < 0 || p->scientific ? '0' : ' ';
+    }
+    if (p->right == 0) text[at++] = '.';
+    if (p->scientific)
+        at += (int32_t)snprintf(text + at, 8, "e%c%0*d", d.power < 0 ? '-' : '+', (int)p->exponent,
+                                (int)(d.power < 0 ? -d.power : d.power));
+    text[at] = 0;
+    return at;
+}
+
+/* Axis `axis` of the part that begins at elements[*next]; numpy/_core/arrayprint.py: _formatArray, in 75 columns. */
+static void gpul__print_axis(gpul__printer *p, int32_t axis, int64_t *next) {
+    const int32_t last = axis == p->ndim - 1, indent = axis + 1, width = 75 - axis - 1;
+    char line[256];
+    int32_t length = indent, from = indent, k;
+    int64_t i;
+    memset(line, ' ', (size_t)indent);
+    gpul__append(&p->out, "[");
+    for (i = 0; i < p->shown[axis]; ++i) {
+        const int32_t dots = i == GPUL__ENDS && p->shown[axis] < p->shape[axis];
+        if (!last) {
+            if (i > 0) {
+                for (k = axis + 1; k < p->ndim; ++k) gpul__append(&p->out, "\n");
+                gpul__append(&p->out, "%*s", (int)indent, "");
+            }
+            if (dots) {
+                gpul__append(&p->out, "...");
+                for (k = axis + 1; k < p->ndim; ++k) gpul__append(&p->out, "\n");
+                gpul__append(&p->out, "%*s", (int)indent, "");
+            }
+            gpul__print_axis(p, axis + 1, next);
+            continue;
+        }
+        for (k = 0; k <= dots; ++k) {
+            char word[64];
+            const int32_t size = k < dots ? (int32_t)snprintf(word, sizeof word, "...")
+                                          : gpul__print_element(p, word, p->elements[(*next)++]);
+            if (length + size > width && length > indent) {
+                while (length > from && line[length - 1] == ' ') --length;
+                gpul__append(&p->out, "%.*s\n", (int)(length - from), line + from);
+                from = 0;
+                length = indent;
+            }
+            memcpy(line + length, word, (size_t)size);
+            length += size;
+            line[length++] = ' ';
+        }
+    }
+    if (last) gpul__append(&p->out, "%.*s", (int)(length - 1 - from), line + from);
+    gpul__append(&p->out, "]");
+}
+
+/* An array of no dimensions is printed as a number: with all its digits. */
+static void gpul__print_number(gpul__printer *p) {
+    int64_t whole = 0;
+    const double value = gpul__element_value(&p->elements[0], p->dtype, &whole);
+    const double magnitude = value < 0 ? -value : value;
+    gpul__decimal d;
+    char text[64], *end;
+    if (!gpul__is_integer(p->dtype) && gpul__is_number(value)) {
+        p->digits = 400; /* all */
+        d = gpul__to_decimal(value, p->dtype, 0);
+        p->scientific = value != 0 && (magnitude < 1e-4 ||
+                                       magnitude >= (p->dtype == GPUL_F64 ? 1e16 : gpul__print_ceiling(p->dtype)));
+        p->left = 1;
+        p->exponent = d.power > 99 || d.power < -99 ? 3 : 2;
+        p->right = d.count - 1 - (p->scientific ? 0 : d.power);
+        if (p->right < 1) p->right = p->scientific ? 0 : 1;
+    }
+    (void)gpul__print_element(p, text, p->elements[0]);
+    end = text + strlen(text);
+    if (p->scientific && p->right == 0) memmove(end - p->exponent - 3, end - p->exponent - 2, (size_t)p->exponent + 3);
+    else if (end[-1] == ' ') end[-1] = '0';
+    gpul__append(&p->out, "%s", text);
+}
+
+/* The shown elements: a copy of each corner */
+static gpul_status gpul__print_fetch(gpul__printer *p, const gpul_array *a, const gpul__scope *scope,
+                                     gpul_stream stream) {
+    const size_t size = gpul_dtype_size(a->dtype);
+    char host[GPUL__SHOWN * 8];
+    int32_t corner, k;
+    for (corner = 0; corner < 1 << a->ndim; ++corner) {
+        gpul_array part = *a;
+        int64_t from[GPUL_MAX_DIMS] = {0}, at[GPUL_MAX_DIMS] = {0}, strides[GPUL_MAX_DIMS], dense[GPUL_MAX_DIMS];
+        int32_t there = 1;
+        gpul_status status;
+        for (k = 0; k < a->ndim; ++k) {
+            const int32_t end = corner >> k & 1;
+            if (p->shown[k] == p->shape[k]) there = there && !end;
+            else if (end) gpul__slice(&part, &part, k, p->shape[k] - GPUL__ENDS, p->shape[k], 1);
+            else gpul__slice(&part, &part, k, 0, GPUL__ENDS, 1);
+            if (end) from[k] = GPUL__ENDS; /* fault: print-corner */
+        }
+        if (!there) continue;
+        status = gpul__copy_host(scope, &part, NULL, host, stream);
+        if (status == GPUL_OK)
+            status = gpul__cuda(cudaStreamSynchronize(stream), scope->function, "cudaStreamSynchronize");
+        if (status != GPUL_OK) return status;
+        gpul__host_strides(&part, strides);
+        gpul__dense_strides(a->ndim, p->shown, GPUL_ORDER_C, dense);
+        do
+            memcpy(&p->elements[gpul__offset_of(a->ndim, at, dense) + gpul__offset_of(a->ndim, from, dense)],
+                   host + gpul__offset_of(a->ndim, at, strides) * (int64_t)size, size);
+        while (gpul__next_index(a->ndim, part.shape, at));
+    }
+    return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const gpul_array *a, gpul_stream stream) {
+    gpul__printer p;
+    gpul__scope scope;
+    int64_t n = 1, next = 0;
+    int32_t k;
+    gpul_status status;
+    if (text == NULL && size > 0) return gpul__null(__func__, "text");
+    status = gpul__check_array(__func__, "a", a);
+    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, &a, 1, stream);
+    if (status != GPUL_OK) return status;
+    memset(&p, 0, sizeof p);
+    p.out.text = text;
+    p.out.size = size;
+    p.dtype = a->dtype;
+    p.ndim = a->ndim;
+    for (k = 0; k < a->ndim; ++k) {
+        p.shape[k] = p.shown[k] = a->shape[k];
+        if (gpul_size(a) > 1000 && a->shape[k] > 2 * GPUL__ENDS) p.shown[k] = 2 * GPUL__ENDS;
+        n *= p.shown[k];
+    }
+    status = gpul__check_capture(__func__, NULL, stream);
+    if (status == GPUL_OK && n > 0) status = gpul__print_fetch(&p, a, &scope, stream);
+    status = gpul__end(&scope, status);
+    if (status != GPUL_OK) return status;
+    if (n == 0) gpul__append(&p.out, "[]");
+    else if (a->ndim == 0) gpul__print_number(&p);
+    else {
+        p.digits = 8;
+        gpul__print_format(&p, n);
+        gpul__print_axis(&p, 0, &next);
+    }
+    if (length != NULL) *length = p.out.length;
+    return GPUL_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
  * Streams and events
  * ------------------------------------------------------------------------------------------------------------------ */
 GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags) {
@@ -3095,6 +3881,8 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
     old = *stream;
     *stream = NULL;
     if (old == NULL) return GPUL_OK;
+    status = gpul__check_stream(__func__, "stream", old);
+    if (status != GPUL_OK) return status;
     status = gpul__pending(__func__);
     e = gpul__workspace_idle(old, &idle);
     if (e != cudaSuccess && status == GPUL_OK)
@@ -3110,7 +3898,8 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
 }
 
 GPUL_API gpul_status gpul_stream_synchronize(gpul_stream stream) {
-    const gpul_status status = gpul__pending(__func__);
+    gpul_status status = gpul__check_stream(__func__, "stream", stream);
+    if (status == GPUL_OK) status = gpul__pending(__func__);
     return status != GPUL_OK ? status : gpul__cuda(cudaStreamSynchronize(stream), __func__, "cudaStreamSynchronize");
 }
 
@@ -3128,7 +3917,8 @@ GPUL_API gpul_status gpul_stream_query(int32_t *done, gpul_stream stream) {
     cudaError_t before;
     if (done == NULL) return gpul__null(__func__, "done");
     before = cudaPeekAtLastError();
-    status = gpul__pending(__func__);
+    status = gpul__check_stream(__func__, "stream", stream);
+    if (status == GPUL_OK) status = gpul__pending(__func__);
     return status != GPUL_OK ? status
                              : gpul__answer(__func__, "cudaStreamQuery", before, cudaStreamQuery(stream), done);
 }
@@ -3136,7 +3926,9 @@ GPUL_API gpul_status gpul_stream_query(int32_t *done, gpul_stream stream) {
 GPUL_API gpul_status gpul_stream_wait(gpul_stream waiter, gpul_stream other) {
     gpul__scope scope;
     int device, waits;
-    gpul_status status = gpul__begin(&scope, __func__, NULL, 0);
+    gpul_status status = gpul__check_stream(__func__, "waiter", waiter);
+    if (status == GPUL_OK) status = gpul__check_stream(__func__, "other", other);
+    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, NULL, 0);
     if (status != GPUL_OK) return status;
     device = waits = scope.device;
 #if CUDART_VERSION >= 12080
@@ -3182,7 +3974,8 @@ GPUL_API gpul_status gpul_event_destroy(gpul_event *event) {
 }
 
 GPUL_API gpul_status gpul_event_record(gpul_event event, gpul_stream stream) {
-    const gpul_status status = event == NULL ? gpul__null(__func__, "event") : gpul__pending(__func__);
+    gpul_status status = event == NULL ? gpul__null(__func__, "event") : gpul__check_stream(__func__, "stream", stream);
+    if (status == GPUL_OK) status = gpul__pending(__func__);
     return status != GPUL_OK ? status : gpul__cuda(cudaEventRecord(event, stream), __func__, "cudaEventRecord");
 }
 
@@ -3203,9 +3996,28 @@ GPUL_API gpul_status gpul_event_query(int32_t *done, gpul_event event) {
 
 static gpul_status gpul__elapsed(const char *function, double *seconds, gpul_event start, gpul_event stop) {
     float milliseconds = 0;
+    cudaError_t e, own[2];
     gpul_status status = gpul__cuda(cudaEventSynchronize(stop), function, "cudaEventSynchronize");
-    if (status == GPUL_OK)
-        status = gpul__cuda(cudaEventElapsedTime(&milliseconds, start, stop), function, "cudaEventElapsedTime");
+    if (status != GPUL_OK) return status;
+    e = cudaEventElapsedTime(&milliseconds, start, stop);
+    if (e == cudaErrorInvalidResourceHandle) { /* which of the two? */
+        gpul__clear_cuda(e);
+        own[0] = cudaEventElapsedTime(&milliseconds, start, start);
+        gpul__clear_cuda(own[0]);
+        own[1] = cudaEventElapsedTime(&milliseconds, stop, stop);
+        gpul__clear_cuda(own[1]);
+        if (own[0] == e || own[1] == e)
+            gpul__note(GPUL_ERROR_CUDA, function,
+                       "%s never recorded (gpul_event_record), or destroyed, or made without times",
+                       own[0] != e   ? "stop was"
+                       : own[1] != e ? "start was"
+                                     : "start and stop were");
+        else gpul__note(GPUL_ERROR_CUDA, function, "start and stop belong to two devices");
+        gpul__record_cuda(e, -1);
+        gpul__tell();
+        return GPUL_ERROR_CUDA;
+    }
+    status = gpul__cuda(e, function, "cudaEventElapsedTime");
     if (status == GPUL_OK) *seconds = (double)milliseconds * 1e-3;
     return status;
 }
@@ -3270,7 +4082,8 @@ GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream) {
         timer->running = 1;
         return GPUL_OK;
     }
-    status = gpul__pending(__func__);
+    status = gpul__check_stream(__func__, "stream", stream);
+    if (status == GPUL_OK) status = gpul__pending(__func__);
     if (status == GPUL_OK && timer->pending == GPUL_TIMER_REGIONS) status = gpul__timer_read(__func__, timer);
     if (status != GPUL_OK) return status;
     pair[0] = &timer->from[timer->next];
@@ -3292,7 +4105,8 @@ GPUL_API gpul_status gpul_timer_stop(gpul_timer *timer, gpul_stream stream) {
     if (!timer->running) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "timer is not running");
     if (timer->host) timer->total += gpul_host_seconds() - timer->host_from;
     else {
-        gpul_status status = gpul__pending(__func__);
+        gpul_status status = gpul__check_stream(__func__, "stream", stream);
+        if (status == GPUL_OK) status = gpul__pending(__func__);
         if (status == GPUL_OK)
             status = gpul__cuda(cudaEventRecord(timer->to[timer->next], stream), __func__, "cudaEventRecord");
         if (status != GPUL_OK) return status;
@@ -3312,6 +4126,9 @@ GPUL_API gpul_status gpul_timer_seconds(double *seconds, gpul_timer *timer) {
         return gpul__fail(timer->lost, __func__,
                           "starting or stopping a GPUL_TIMED region returned %s: its time is lost",
                           gpul_status_name(timer->lost));
+    if (timer->running) /* fault: timer-running */
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
+                          "timer is running: its last region has no end yet; gpul_timer_stop it first");
     if (timer->pending > 0) status = gpul__pending(__func__);
     while (status == GPUL_OK && timer->pending > 0) status = gpul__timer_read(__func__, timer);
     if (status == GPUL_OK) *seconds = timer->total;
@@ -3399,6 +4216,14 @@ static gpul_status gpul__count_devices(const char *function, int32_t *count) {
     return GPUL_OK;
 }
 
+/* Why there is none */
+static gpul_status gpul__no_device(const char *function) {
+    int number = 0;
+    const cudaError_t e = cudaGetDeviceCount(&number);
+    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaGetDeviceCount");
+    return gpul__fail(GPUL_ERROR_NO_DEVICE, function, "there is no CUDA device");
+}
+
 GPUL_API gpul_status gpul_device_count(int32_t *count) {
     gpul_status status;
     if (count == NULL) return gpul__null(__func__, "count");
@@ -3415,7 +4240,7 @@ GPUL_API gpul_status gpul_device_current(int32_t *device) {
     status = gpul__pending(__func__);
     if (status == GPUL_OK) status = gpul__count_devices(__func__, &count);
     if (status != GPUL_OK) return status;
-    if (count == 0) return gpul__fail(GPUL_ERROR_NO_DEVICE, __func__, "there is no CUDA device");
+    if (count == 0) return gpul__no_device(__func__);
     e = cudaGetDevice(&current);
     if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaGetDevice");
     *device = (int32_t)current;
@@ -3427,12 +4252,71 @@ static gpul_status gpul__check_device(const char *function, int32_t device) {
     gpul_status status = gpul__pending(function);
     if (status == GPUL_OK) status = gpul__count_devices(function, &count);
     if (status != GPUL_OK) return status;
-    if (count == 0) return gpul__fail(GPUL_ERROR_NO_DEVICE, function, "there is no CUDA device");
+    if (count == 0) return gpul__no_device(function);
     if (device >= 0 && device < count) return GPUL_OK;
-    status = gpul__fail(GPUL_ERROR_DEVICE, function, "device = %d, but there %s %d", (int)device,
-                        count == 1 ? "is" : "are", (int)count);
+    gpul__note(GPUL_ERROR_DEVICE, function, "device = %d, but there %s %d", (int)device, count == 1 ? "is" : "are",
+               (int)count);
     gpul__error.device = device;
-    return status;
+    gpul__tell();
+    return GPUL_ERROR_DEVICE;
+}
+
+static char gpul__lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+
+/* Letters of either case: is `text` the same as `id`, or with more behind it where `start` is not 0? */
+static int32_t gpul__same_id(const char *text, const char *id, int32_t start) {
+    while (*id != 0 && gpul__lower(*text) == gpul__lower(*id)) ++text, ++id;
+    return *id == 0 && (start || *text == 0);
+}
+
+/* What names a device for good; asks for no context. */
+static gpul_status gpul__device_ids(const char *function, gpul_device *info, int32_t device) {
+    struct cudaDeviceProp properties;
+    char *to = info->uuid;
+    int32_t k;
+    gpul_status status = gpul__cuda(cudaGetDeviceProperties(&properties, device), function, "cudaGetDeviceProperties");
+    if (status != GPUL_OK) return status;
+    gpul__copy_text(info->name, sizeof info->name, properties.name);
+    to += snprintf(to, 5, "GPU-");
+    for (k = 0; k < 16; ++k)
+        to += snprintf(to, 4, "%02x%s", (unsigned)(unsigned char)properties.uuid.bytes[k],
+                       k == 3 || k == 5 || k == 7 || k == 9 ? "-" : "");
+    return gpul__cuda(cudaDeviceGetPCIBusId(info->pci, (int)sizeof info->pci, device), function,
+                      "cudaDeviceGetPCIBusId");
+}
+
+GPUL_API gpul_status gpul_device_by_id(int32_t *device, const char *id) {
+    int32_t count = 0, found = -1, k;
+    gpul_status status;
+    if (device == NULL) return gpul__null(__func__, "device");
+    if (id == NULL) return gpul__null(__func__, "id");
+    status = gpul__pending(__func__);
+    if (status == GPUL_OK) status = gpul__count_devices(__func__, &count);
+    if (status != GPUL_OK) return status;
+    if (count == 0) return gpul__no_device(__func__);
+    for (k = 0; k < count; ++k) {
+        char index[16];
+        gpul_device info;
+        memset(&info, 0, sizeof info);
+        status = gpul__device_ids(__func__, &info, k);
+        if (status != GPUL_OK) return status;
+        (void)snprintf(index, sizeof index, "%d", (int)k);
+        if (!gpul__same_id(index, id, 0) && !gpul__same_id(info.pci, id, 0) &&
+            !(strlen(info.pci) > 5 && gpul__same_id(info.pci + 5, id, 0)) &&
+            !(strlen(id) > 4 && gpul__same_id(info.uuid, id, 1)))
+            continue;
+        if (found >= 0)
+            return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "id = \"%.64s\" names both device %d and device %d", id,
+                              (int)found, (int)k);
+        found = k;
+    }
+    if (found < 0)
+        return gpul__fail(GPUL_ERROR_DEVICE, __func__,
+                          "id = \"%.64s\" is neither the PCI id, nor the UUID, nor the index of one of the %d visible "
+                          "devices (see gpul_report)",
+                          id, (int)count);
+    *device = found;
+    return GPUL_OK;
 }
 
 GPUL_API gpul_status gpul_device_select(int32_t device) {
@@ -3441,7 +4325,7 @@ GPUL_API gpul_status gpul_device_select(int32_t device) {
 }
 
 static gpul_status gpul__device_info(const char *function, gpul_device *info, int32_t device) {
-    enum { ATTRIBUTES = 16 };
+    enum { ATTRIBUTES = 18 };
     int32_t shared = 0, shared_optin = 0, shared_per_sm = 0, l2 = 0, k;
     const struct {
         enum cudaDeviceAttr attribute;
@@ -3458,11 +4342,12 @@ static gpul_status gpul__device_info(const char *function, gpul_device *info, in
                         {cudaDevAttrMemoryPoolsSupported, &info->has_pools},
                         {cudaDevAttrManagedMemory, &info->has_managed},
                         {cudaDevAttrIntegrated, &info->integrated},
+                        {cudaDevAttrKernelExecTimeout, &info->time_limit},
+                        {cudaDevAttrSingleToDoublePrecisionPerfRatio, &info->f32_per_f64},
                         {cudaDevAttrMaxSharedMemoryPerBlock, &shared},
                         {cudaDevAttrMaxSharedMemoryPerBlockOptin, &shared_optin},
                         {cudaDevAttrMaxSharedMemoryPerMultiprocessor, &shared_per_sm},
                         {cudaDevAttrL2CacheSize, &l2}};
-    struct cudaDeviceProp properties;
     gpul__scope scope;
     gpul_status status;
     size_t free_bytes = 0, total = 0;
@@ -3472,13 +4357,7 @@ static gpul_status gpul__device_info(const char *function, gpul_device *info, in
     if (status != GPUL_OK) return status;
     for (k = 0; k < ATTRIBUTES && status == GPUL_OK; ++k)
         status = gpul__attribute(function, of[k].to, of[k].attribute, device);
-    if (status == GPUL_OK)
-        status = gpul__cuda(cudaGetDeviceProperties(&properties, device), function, "cudaGetDeviceProperties");
-    if (status == GPUL_OK) {
-        gpul__copy_text(info->name, sizeof info->name, properties.name);
-        status = gpul__cuda(cudaDeviceGetPCIBusId(info->pci, (int)sizeof info->pci, device), function,
-                            "cudaDeviceGetPCIBusId");
-    }
+    if (status == GPUL_OK) status = gpul__device_ids(function, info, device);
     if (status == GPUL_OK) status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
 #ifdef GPULITE_CPU_STANDIN
     info->standin = 1;
@@ -3526,27 +4405,6 @@ GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime) {
     return gpul__cuda_versions(__func__, driver, runtime);
 }
 
-/* Text that knows how long it would be */
-typedef struct gpul__text {
-    char *text;
-    size_t size, length;
-} gpul__text;
-static void gpul__append(gpul__text *to, const char *format, ...) GPUL__PRINTF(2, 3);
-static void gpul__append(gpul__text *to, const char *format, ...) {
-    char line[512];
-    va_list arguments;
-    size_t k;
-    int n;
-    va_start(arguments, format);
-    n = vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    for (k = 0; k < (n < 0 ? 0u : (size_t)n) && k + 1 < sizeof line; ++k) {
-        if (to->length + 1 < to->size) to->text[to->length] = line[k];
-        to->length += 1;
-    }
-    if (to->size > 0) to->text[to->length < to->size ? to->length : to->size - 1] = 0;
-}
-
 #if !defined(GPULITE_NO_KERNELS) && !defined(GPULITE_CPU_STANDIN)
 /* What the kernels were built for, as seen from the current device */
 static gpul_status gpul__report_kernels(gpul__text *out, const char *function, const gpul_device *device) {
@@ -3581,16 +4439,23 @@ static gpul_status gpul__report_device(gpul__text *out, const char *function, in
     gpul_device device;
     gpul_status status = gpul__device_info(function, &device, index);
     if (status != GPUL_OK) return status;
-    gpul__append(out, "device %d: %s, compute capability %d.%d, %d SMs, PCI %s\n", (int)index, device.name,
-                 (int)device.major, (int)device.minor, (int)device.sms, device.pci);
+    gpul__append(out, "device %d: %s, compute capability %d.%d, %d SMs", (int)index, device.name, (int)device.major,
+                 (int)device.minor, (int)device.sms);
+    if (device.clock_khz > 0) gpul__append(out, " at %.0f MHz", (double)device.clock_khz * 1e-3);
+    gpul__append(out, "\n    PCI %s, UUID %s\n", device.pci, device.uuid);
     gpul__append(out, "    memory %.1f GiB, %.1f GiB free", (double)device.total_bytes / 1073741824.0,
                  (double)device.free_bytes / 1073741824.0);
-    if (device.nominal_gbps > 0) gpul__append(out, ", %.0f GB/s nominal", device.nominal_gbps);
+    if (device.nominal_gbps > 0)
+        gpul__append(out, ", %.0f GB/s nominal (%.0f MHz, %d bits)", device.nominal_gbps,
+                     (double)device.memory_clock_khz * 1e-3, (int)device.memory_bus_bits);
     gpul__append(out, "; L2 %.1f MiB; shared memory per block %.0f KiB (%.0f KiB on request)\n",
                  (double)device.l2_bytes / 1048576.0, (double)device.shared_per_block / 1024.0,
                  (double)device.shared_per_block_optin / 1024.0);
-    gpul__append(out, "    stream-ordered pools: %s; managed memory: %s%s\n", device.has_pools ? "yes" : "no",
-                 device.has_managed ? "yes" : "no", device.integrated ? "; shares the host's memory" : "");
+    gpul__append(
+        out,
+        "    f32 is %d times as fast as f64; time limit of kernels: %s; stream-ordered pools: %s; managed memory: %s%s\n",
+        (int)device.f32_per_f64, device.time_limit ? "yes" : "no", device.has_pools ? "yes" : "no",
+        device.has_managed ? "yes" : "no", device.integrated ? "; shares the host's memory" : "");
     if (device.standin)
         gpul__append(out, "    this is the CPU stand-in of tests/cpu: right results, no meaningful timings\n");
 #if !defined(GPULITE_NO_KERNELS) && !defined(GPULITE_CPU_STANDIN)
@@ -3606,6 +4471,7 @@ static gpul_status gpul__report_device(gpul__text *out, const char *function, in
 
 static gpul_status gpul__report(gpul__text *out, const char *function) {
     int32_t driver = 0, runtime = 0, index;
+    char text[192];
     int count = 0;
     cudaError_t e;
     gpul_status status = gpul__cuda_versions(function, &driver, &runtime);
@@ -3617,9 +4483,17 @@ static gpul_status gpul__report(gpul__text *out, const char *function) {
 #ifdef GPULITE_NO_KERNELS
     gpul__append(out, "built with GPULITE_NO_KERNELS: arrays, copies and timers, no prebuilt operations\n");
 #endif
+    for (index = 0; index < 2; ++index) {
+        const char *const name = index == 0 ? "CUDA_VISIBLE_DEVICES" : "GPULITE_MEMORY_LIMIT";
+        const char *const value = getenv(name);
+        if (value != NULL)
+            gpul__append(out, "%s=%.128s: %s\n", name, value,
+                         index == 0 ? "other devices are hidden"
+                                    : "of each device, unless gpul_memory_limit says else");
+    }
     e = cudaGetDeviceCount(&count);
     if (e != cudaSuccess) {
-        gpul__append(out, "no CUDA device: %s (%s)\n", cudaGetErrorName(e), gpul__error_text(e));
+        gpul__append(out, "no CUDA device: %s (%s)\n", cudaGetErrorName(e), gpul__error_text(text, sizeof text, e));
         gpul__clear_cuda(e);
     } else if (count == 0) gpul__append(out, "no CUDA device\n");
     else
@@ -3793,7 +4667,7 @@ static gpul_status gpul__elementwise(const char *function, const char *const *na
     if (op == NULL) return gpul__left_out(function, "elementwise");
     arrays[0] = out;
     for (i = 0; i < n_in; ++i) arrays[1 + i] = in[i].array;
-    status = gpul__begin(&scope, function, arrays, 1 + n_in);
+    status = gpul__begin_in(&scope, function, arrays, 1 + n_in, stream);
     if (status != GPUL_OK || args.n == 0) return status != GPUL_OK ? status : gpul__end(&scope, GPUL_OK);
     return gpul__end(&scope, gpul__elementwise_launch(function, op, &args, &scope, stream));
 }
@@ -3938,7 +4812,7 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     if (status != GPUL_OK) return status;
     arrays[0] = out;
     arrays[1] = x;
-    status = gpul__begin(&scope, function, arrays, 2);
+    status = gpul__begin_in(&scope, function, arrays, 2, stream);
     if (status != GPUL_OK) return status;
     if (args.outputs == 0) return gpul__end(&scope, GPUL_OK);
     args.x = x->data;
@@ -4028,28 +4902,6 @@ GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t o
     return gpul__reduce(function, reducer, out, x, axis, gpul__is_positional(op), stream);
 }
 
-/* An element as a double; *whole = it, where it is an int64. */
-static double gpul__element_value(const void *from, gpul_dtype dtype, int64_t *whole) {
-    union {
-        float f32;
-        double f64;
-        int32_t i32;
-        int64_t i64;
-        uint8_t u8;
-        uint16_t half;
-    } v;
-    memcpy(&v, from, gpul_dtype_size(dtype));
-    switch (dtype) {
-    case GPUL_F32: return (double)v.f32;
-    case GPUL_F64: return v.f64;
-    case GPUL_I32: return (double)v.i32;
-    case GPUL_I64: *whole = v.i64; return (double)v.i64;
-    case GPUL_U8: return (double)v.u8;
-    case GPUL_F16: return (double)gpul_f16_to_float(v.half);
-    default: return (double)gpul_bf16_to_float(v.half);
-    }
-}
-
 /* `from`, of one dtype, as another: the same value, or none. */
 static gpul_status gpul__convert(const char *function, void *to, gpul_dtype dtype, const void *from,
                                  gpul_dtype from_dtype) {
@@ -4084,7 +4936,7 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     if (value == NULL) return gpul__null(function, "value");
     status = gpul__check_dtype(function, dtype);
     if (status == GPUL_OK) status = gpul__check_reduction(function, x, op, &axis, &reducer);
-    if (status == GPUL_OK) status = gpul__begin(&scope, function, &x, 1);
+    if (status == GPUL_OK) status = gpul__begin_in(&scope, function, &x, 1, stream);
     if (status != GPUL_OK) return status;
     memset(&out, 0, sizeof out);
     out.dtype = gpul_reduce_dtype(op, x->dtype);
@@ -4161,7 +5013,7 @@ GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_a
     arrays[0] = out;
     arrays[1] = x;
     arrays[2] = y;
-    status = gpul__begin(&scope, function, arrays, 3);
+    status = gpul__begin_in(&scope, function, arrays, 3, stream);
     if (status != GPUL_OK) return status;
     memset(&args, 0, sizeof args);
     args.x = x->data;
@@ -4218,7 +5070,7 @@ GPUL_API gpul_status gpul_gemv(gpul_array *y, double alpha, const gpul_array *A,
     if (reducer == NULL)
         return gpul__fail(GPUL_ERROR_UNSUPPORTED, function,
                           "gpulite_kernels.cu was built with GPULITE_NO_GEMV, without this operation");
-    status = gpul__begin(&scope, function, arrays, 3);
+    status = gpul__begin_in(&scope, function, arrays, 3, stream);
     if (status != GPUL_OK) return status;
     memset(&args, 0, sizeof args);
     args.alpha = gpul__in_compute_type(alpha, A->dtype);
@@ -4451,7 +5303,7 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     arrays[0] = counts;
     arrays[1] = x;
     arrays[2] = weights;
-    status = gpul__begin(&scope, function, arrays, weights ? 3 : 2);
+    status = gpul__begin_in(&scope, function, arrays, weights ? 3 : 2, stream);
     if (status != GPUL_OK) return status;
     if (options->range == GPUL_RANGE_AUTO) status = gpul__histogram_automatic(function, &problem, x, stream);
     if (status != GPUL_OK) return gpul__end(&scope, status);
@@ -4603,7 +5455,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     for (i = 1; i < 3; ++i)
         if (gpul__overlap(C, arrays[i])) return gpul__fail(GPUL_ERROR_OVERLAP, function, "C overlaps %s", names[i]);
 
-    status = gpul__begin(&scope, function, arrays, 3);
+    status = gpul__begin_in(&scope, function, arrays, 3, stream);
     if (status != GPUL_OK) return status;
 
     memset(&problem, 0, sizeof problem);

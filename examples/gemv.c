@@ -23,12 +23,11 @@ static int run(const char *what, double alpha, const gpul_array *A, int64_t ai, 
     float result[MOST];
     gpul_array dx = GPUL_ZERO, dy = GPUL_ZERO;
 
-    GPUL_CHECK(gpul_to_device(&dx, x, GPUL_F32, gpul_1d(cols), NULL));
-    GPUL_CHECK(gpul_to_device(&dy, y, GPUL_F32, gpul_1d(rows), NULL));
+    GPUL_CHECK(GPUL_TO_DEVICE(&dx, x, gpul_1d(cols))); /* float32, as the pointer says */
+    GPUL_CHECK(GPUL_TO_DEVICE(&dy, y, gpul_1d(rows)));
     GPUL_CHECK(gpul_gemv(&dy, alpha, A, &dx, beta, NULL)); /* y = alpha * (A @ x) + beta * y */
-    GPUL_CHECK(gpul_copy_to_host(result, &dy, NULL));
-    gpul_free(&dx);
-    gpul_free(&dy);
+    GPUL_CHECK(GPUL_TO_HOST(result, &dy));
+    gpul_free_all(&dx, &dy);
 
     /* The error that rounding can explain: gamma(cols + 2) (|alpha| |A| |x| + |beta| |y|). */
     double worst = 0;
@@ -64,6 +63,18 @@ int main(void) {
     GPUL_CHECK(gpul_slice(&part, &A, 1, 20, 150, 1));                              /* A[:, 20:150] ... */
     GPUL_CHECK(gpul_slice(&part, &part, 0, 40, 290, 1));                           /* ... [40:290]: lda stays 200 */
 
+    /* print(A), and numpy.allclose(A.T.copy().T, A) */
+    gpul_array copy = GPUL_ZERO, back = GPUL_ZERO;
+    gpul_difference difference = GPUL_ZERO;
+    char text[1000];
+    GPUL_CHECK(gpul_print(NULL, text, sizeof text, &A, NULL));
+    puts(text);
+    GPUL_CHECK(gpul_clone(&copy, &T, NULL));
+    GPUL_CHECK(gpul_transpose(&back, &copy));
+    GPUL_CHECK(gpul_allclose(&difference, &back, &A, 0, 0, NULL));
+    printf("A.T.copy().T: %lld elements differ\n\n", (long long)difference.count);
+    ok &= difference.count == 0;
+
     ok &= run("A @ x, row-major", 1, &A, COLS, 1, 0);
     ok &= run("A @ x, column-major", 1, &F, 1, COLS, 0);
     ok &= run("A.T @ x, a view", 1, &T, 1, COLS, 0);
@@ -76,7 +87,6 @@ int main(void) {
     }
     ok &= run("A[40:290, 20:150] @ x, a view", 1, &part, COLS, 1, 0);
 
-    gpul_free(&A);
-    gpul_free(&F);
+    gpul_free_all(&A, &F, &copy);
     return ok ? 0 : 1;
 }

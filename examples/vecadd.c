@@ -24,6 +24,8 @@ static int check(const char *what, const float *a, const float *b, const float *
     return 1;
 }
 
+GPUL_PRINT_AND_EXIT(stop)
+
 /* Numba / CuPy:   da, db = cuda.to_device(a), cuda.to_device(b)
  *                 c = (da + db).copy_to_host() */
 static int the_short_way(void) {
@@ -35,14 +37,14 @@ static int the_short_way(void) {
     }
 
     gpul_array da = GPUL_ZERO, db = GPUL_ZERO, dc = GPUL_ZERO;
-    GPUL_CHECK(gpul_to_device(&da, a, GPUL_F32, gpul_1d(N), NULL));
-    GPUL_CHECK(gpul_to_device(&db, b, GPUL_F32, gpul_1d(N), NULL));
-    GPUL_CHECK(gpul_device_array_like(&dc, &da, NULL));
-    GPUL_CHECK(gpul_vecadd(&dc, &da, &db, NULL));
-    GPUL_CHECK(gpul_copy_to_host(c, &dc, NULL));
-    gpul_free(&da);
-    gpul_free(&db);
-    gpul_free(&dc);
+    gpul_on_error(stop); /* what fails from here on ends the program, with a sentence that says why */
+    GPUL_TO_DEVICE(&da, a, gpul_1d(N));
+    GPUL_TO_DEVICE(&db, b, gpul_1d(N));
+    gpul_device_array_like(&dc, &da, NULL);
+    gpul_vecadd(&dc, &da, &db, NULL);
+    GPUL_TO_HOST(c, &dc);
+    gpul_free_all(&da, &db, &dc);
+    gpul_on_error(NULL); /* and here the program asks each call again */
 
     const int ok = check("the short way", a, b, c);
     free(a);

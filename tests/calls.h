@@ -21,6 +21,7 @@ typedef struct world {
         gpul_stream stream;
         gpul_event event;
         gpul_timer timer;
+        gpul_difference difference;
         int32_t i32;
         int64_t i64[2];
         float f32;
@@ -90,6 +91,10 @@ CALL(device_array_on, gpul_device_array(&w->plain.array, GPUL_F32, gpul_1d(1000)
 CALL(device_array_like, gpul_device_array_like(&w->plain.array, V(A), w->stream))
 CALL(to_device, gpul_to_device(&w->plain.array, w->host, GPUL_F32, gpul_1d(1200), NULL))
 CALL(to_device_on, gpul_to_device(&w->plain.array, w->host, GPUL_F32, gpul_1d(1200), w->stream))
+CALL(full, gpul_full(&w->plain.array, GPUL_F32, gpul_1d(2000), 3, NULL))
+CALL(zeros, gpul_zeros(&w->plain.array, GPUL_F32, gpul_1d(100), NULL))
+CALL(clone, gpul_clone(&w->plain.array, V(A), w->stream))
+CALL(clone_skew, gpul_clone(&w->plain.array, V(B), NULL))
 CALL(pinned_array, gpul_pinned_array(&w->plain.array, GPUL_F32, gpul_1d(1000)))
 CALL(mapped_array, gpul_mapped_array(&w->plain.array, GPUL_F32, gpul_1d(1000)))
 CALL(managed_array, gpul_managed_array(&w->plain.array, GPUL_F32, gpul_1d(1000)))
@@ -103,6 +108,10 @@ CALL(copy_to_device_skew, gpul_copy_to_device(V(SKEW), w->host, NULL))
 CALL(copy_to_host, gpul_copy_to_host(w->host, V(A), NULL))
 CALL(copy_to_host_on, gpul_copy_to_host(w->pinned.data, V(A), w->stream))
 CALL(copy_to_host_skew, gpul_copy_to_host(w->host, V(B), NULL))
+CALL(to_host, gpul_to_host(w->host, GPUL_F32, V(A), NULL))
+CALL(allclose, gpul_allclose(&w->plain.difference, V(A), V(D), 0, 0, w->stream))
+CALL(allclose_skew, gpul_allclose(&w->plain.difference, V(SKEW), V(A), 0, 0, NULL))
+CALL(print, gpul_print(NULL, (char *)w->plain.bytes, sizeof w->plain.bytes, V(A), w->stream))
 CALL(copy, gpul_copy(V(D), V(A), NULL))
 CALL(copy_skew, gpul_copy(V(SKEW), V(A), w->stream))
 CALL(copy_pinned, gpul_copy(V(D), &w->pinned, NULL))
@@ -158,6 +167,7 @@ CALL(matmul, gpul_matmul(V(C), V(A), V(B), NULL))
 CALL(gemm, gpul_gemm(V(C), 2, V(A), V(B), 1, w->stream))
 CALL(device_current, gpul_device_current(&w->plain.i32))
 CALL(device_select, gpul_device_select(0))
+CALL(device_by_id, gpul_device_by_id(&w->plain.i32, "1"))
 CALL(device_info, gpul_device_info(&w->plain.info, 0))
 static gpul_status call_gemm_long(world *w) { /* few outputs, long K: split */
     gpul_array row = GPUL_ZERO, column = GPUL_ZERO, cell = GPUL_ZERO;
@@ -185,6 +195,10 @@ static const entry calls[] = {
     {"gpul_device_array_like", call_device_array_like, undo_array},
     {"gpul_to_device", call_to_device, undo_array},
     {"gpul_to_device", call_to_device_on, undo_array},
+    {"gpul_full", call_full, undo_array},
+    {"gpul_zeros", call_zeros, undo_array},
+    {"gpul_clone", call_clone, undo_array},
+    {"gpul_clone", call_clone_skew, undo_array},
     {"gpul_pinned_array", call_pinned_array, undo_array},
     {"gpul_mapped_array", call_mapped_array, undo_array},
     {"gpul_managed_array", call_managed_array, undo_array},
@@ -198,6 +212,10 @@ static const entry calls[] = {
     {"gpul_copy_to_host", call_copy_to_host, NULL},
     {"gpul_copy_to_host", call_copy_to_host_on, NULL},
     {"gpul_copy_to_host", call_copy_to_host_skew, NULL},
+    {"gpul_to_host", call_to_host, NULL},
+    {"gpul_allclose", call_allclose, NULL},
+    {"gpul_allclose", call_allclose_skew, NULL},
+    {"gpul_print", call_print, NULL},
     {"gpul_copy", call_copy, NULL},
     {"gpul_copy", call_copy_skew, NULL},
     {"gpul_copy", call_copy_pinned, NULL},
@@ -236,6 +254,7 @@ static const entry calls[] = {
     {"gpul_gemm", call_gemm_long, NULL},
     {"gpul_device_current", call_device_current, NULL},
     {"gpul_device_select", call_device_select, NULL},
+    {"gpul_device_by_id", call_device_by_id, NULL},
     {"gpul_device_info", call_device_info, NULL},
 };
 

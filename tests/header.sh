@@ -27,6 +27,7 @@ have() { command -v "$1" >/dev/null 2>&1 || { echo "left out: $1 is not installe
 
 # ---- sources ----
 cat >"$d/use.h" <<'END'
+GPUL_PRINT_AND_EXIT(stop)
 static int use(void) {
     gpul_array a = GPUL_ZERO;
     gpul_timer t = GPUL_ZERO;
@@ -41,6 +42,17 @@ static int use(void) {
         GPUL_TIMED(h, stream) { s = gpul_4d(1, 2, 3, 4); }
     }
     GPUL_CHECK(gpul_device_array(&a, GPUL_F32, gpul_1d(3), stream));
+    {
+        const int64_t whole[2] = {1, 2};
+        double back[2] = {0, 0};
+        gpul_difference far_off = GPUL_ZERO;
+        gpul_array b = GPUL_ZERO;
+        gpul_on_error(stop);
+        GPUL_CHECK(GPUL_TO_DEVICE(&b, whole, gpul_1d(2), stream));
+        GPUL_CHECK(GPUL_TO_HOST(back, &b));
+        GPUL_CHECK(gpul_allclose(&far_off, &a, &b, 0, 0, stream));
+        GPUL_CHECK(gpul_free_all(&a, &b));
+    }
     return (int)(a.ndim + t.running + v.sms + e.status + o.range + s.ndim + (int)g.x + h.host);
 }
 END
@@ -173,6 +185,14 @@ says() {
     grep -q "$text" "$d/said" || { cat "$d/said"; return 1; }
 }
 
+# what has no dtype, or two
+printf '#include "gpulite.h"\ngpul_dtype f(const uint16_t *p);\ngpul_dtype f(const uint16_t *p) { return GPUL_DTYPE_OF(p); }\n' >"$d/half.c"
+printf '#include "gpulite.h"\ngpul_dtype f(void *p);\ngpul_dtype f(void *p) { return GPUL_DTYPE_OF(p); }\n' >"$d/void.c"
+for file in half void; do
+    try "no dtype of $file" refuses "$cc" -std=c99 -I. -fsyntax-only "$d/$file.c"
+    try "no dtype of $file, C++" refuses g++ -x c++ -std=c++11 -I. -fsyntax-only "$d/$file.c"
+done
+
 # ---- a .cu of a user's own, by C++ compilers with the stand-in, as tests/cpu is used, and by nvcc below ----
 for cxx in g++ clang++; do
     have "$cxx" || continue
@@ -216,6 +236,8 @@ cp gpulite_kernels.cu "$d/next/"
 try 'kernels refuse a header of another version' says 'needs gpulite.h' g++ -x c++ -std=c++17 -Itests/cpu -fsyntax-only "$d/next/gpulite_kernels.cu"
 try 'the next version' "$cc" -std=c99 -I"$d/next" -isystem tests/cpu -c -o "$d/next.o" "$d/implementation.c"
 try 'kernels of another version do not link' says 'gpul__kernels_of_version_0_99_0' "$cc" -std=c99 -I. -o "$d/count" "$d/count.c" "$d/next.o" "$d/kernels.o" "$d/cudart.o" -lstdc++ -lpthread -lm
+try 'the implementation' "$cc" -std=c99 -I. -isystem tests/cpu -c -o "$d/impl.o" "$d/implementation.c"
+try 'the kernels left out do not link' says 'gpul__kernels_of_version_' "$cc" -std=c99 -I. -o "$d/count" "$d/count.c" "$d/impl.o" "$d/cudart.o" -lstdc++ -lpthread -lm
 try 'links without kernels' "$cc" -std=c99 -I. -o "$d/count" "$d/count.c" "$d/no_kernels.o" "$d/cudart.o" -lstdc++ -lpthread -lm
 try 'runs without kernels' "$d/count"
 symbols() { # no defined global symbol outside gpul_ (kernels' weak template instances would show here too)

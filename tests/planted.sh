@@ -289,6 +289,14 @@ plant matmul-alpha-zero test_matmul:test_plans expression 'p->alpha == 0' 'false
 plant pending-error-swallowed test_errors instead '(void)cudaGetLastError(); return GPUL_OK;'
 plant device-not-restored test_arrays instead 'return status;'
 plant too-early test_copies instead 'status = GPUL_OK;'
+plant handler-loses-record test_mistakes:test_handler without
+plant dead-stream-taken test_mistakes:test_dead_stream instead 'return GPUL_OK;'
+plant freed-twice test_mistakes:test_double_free expression 'freed != cudaErrorInvalidValue' '1'
+plant timer-running test_mistakes:test_timer_running expression 'timer->running' '0'
+plant limit-ignored test_mistakes:test_memory_limit without
+plant compare-origin test_convenience:test_late_difference without
+plant compare-worst test_convenience:test_close_values expression 'farther && c->worst == c->worst' '0'
+plant print-corner test_convenience:test_numpy without
 
 } # all_faults
 

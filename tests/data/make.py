@@ -6,6 +6,7 @@ histogram.bin  cases of numpy.histogram; the layout is in case() below and in te
 linspace.bin   cases of histogram edges: int32 dtype, int32 bins (negative where NumPy refuses), float64 lo, hi, then,
                unless refused, bins + 1 float64 edges
 reduce.bin     cases of reductions: int32 op, dtype, int64 n, padded data, float64 result (or int64)
+print.bin      cases of str(array): int32 dtype, ndim, int64 shape[4], int64 bytes of the text, padded data and text
 """
 import math
 import struct
@@ -210,4 +211,43 @@ with open("reduce.bin", "wb") as f:
                 f.write(struct.pack("<iiq", op, CODE[np.dtype(dtype).name], a.size))
                 f.write(padded(a))
                 f.write(struct.pack("<q", int(r)) if whole else struct.pack("<d", float(r)))
+
+# ---- print.bin ----
+rng = np.random.default_rng(13)
+CODE["float16"] = 6
+with open("print.bin", "wb") as f:
+    def shown(a):
+        text = str(a).encode()
+        shape = list(a.shape) + [1] * (4 - a.ndim)
+        f.write(struct.pack("<ii4qq", CODE[a.dtype.name], a.ndim, *shape, len(text)) + padded(a) + text + b"\0" * (-len(text) % 8))
+
+    for dtype in (np.float16, np.float32, np.float64):
+        tiny, big = np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max
+        for values in ([0], [1], [-0.0], [0.1], [1, 2, 3], [1.5, -2.25, 3], [np.nan], [np.inf], [-np.inf, 1], [np.nan, 1.25, np.inf],
+                       [1e4, 2e-4], [1e-4], [9.9e-5], [1000, 1], [1001, 1], [1e3, 0.999], [tiny], [big, -big], [big, tiny, 0],
+                       [1 / 3, 2 / 3, 1], [1e4, -5e-5, np.nan], [1e4, -5e-5, -np.inf], [100, np.nan], [99.5, -np.inf, 0.125],
+                       [12345, 1, 0], [65504, 30000], [-1, 0], [0.5, 0, -0.0], [9.999999999, 1], [0.00012345678912, 0.5],
+                       [123456.789, 5], [99999999, 1e5], [1e8, 1e6], [1e8, 5e7], [1e16], [123456789.123], [2.5e-5], [0, 0, 0],
+                       [-16.67486590439421], [0.00445573541]):
+            a = np.array(values, np.float64).astype(dtype)
+            shown(a)
+            if a.size == 1:
+                shown(a[0:1].reshape(()))
+        for scale in (1, 1e-3, 1e3, 1e6, 1e-7, 1e30, 1e200, 1e-310):
+            shown((rng.normal(size=13) * scale).astype(dtype))
+        for scale in (1, 1e4):
+            shown((rng.normal(size=(3, 5)) * scale).astype(dtype))
+            shown((rng.normal(size=(2, 3, 17)) * scale).astype(dtype))
+            shown(np.round(rng.normal(size=(2, 1, 2, 3)) * scale, 2).astype(dtype))
+        shown(rng.normal(size=100).astype(dtype))
+        shown(rng.normal(size=1001).astype(dtype))
+    for dtype in (np.int32, np.int64, np.uint8):
+        info = np.iinfo(dtype)
+        for shape in ((0,), (3, 0, 2), (1,), (9,), (40,), (1000,), (1001,), (3, 4), (7, 6), (2, 2, 3), (1, 2, 3, 2), (2, 30)):
+            shown(rng.integers(0, 100, shape).astype(dtype))
+        shown(np.array(info.min, dtype))
+        shown(np.array([info.max, info.min, 0], dtype))
+    for shape in ((30, 40), (1, 1001), (1001, 1), (5, 300), (300, 6), (11, 12, 13), (2, 600, 2), (7, 7, 7, 7), (6, 6, 6, 6), (2, 2, 2, 200),
+                  (200, 2, 1, 3)):
+        shown(rng.integers(0, 256, shape).astype(np.uint8))
 print(cases, "histograms")
