@@ -546,8 +546,9 @@ GPUL_API double gpul_host_seconds(void);
  *
  * It IS a cudaGraphExec_t. */
 typedef struct CUgraphExec_st *gpul_graph;
-/* Begins to capture the work of a stream, in CUDA's relaxed mode. Errors: ARGUMENT (stream is NULL, which CUDA cannot
- * capture, or is being captured already). */
+/* Begins to capture the work of a stream, which the same thread ends. Until then this thread makes and frees no pinned,
+ * mapped or managed array and waits for no captured stream, or the capture is lost (CUDA's thread-local mode). Errors: ARGUMENT
+ * (stream is NULL, which CUDA cannot capture, or is being captured already). */
 GPUL_API gpul_status gpul_graph_begin(gpul_stream stream);
 /* Ends the capture and makes a graph of it. `stream` does work again, also when an error is returned, unless it is one
  * of ARGUMENT or PENDING. Errors: ARGUMENT (out is NULL; stream is not being captured), CUDA (something since
@@ -3489,8 +3490,9 @@ GPUL_API gpul_status gpul_graph_begin(gpul_stream stream) {
     if (captured)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
                           "stream is being captured already; gpul_graph_end ends a capture");
-    /* relaxed: what happens to need memory of the driver or to load a kernel for the first time may do so */
-    return gpul__cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), __func__, "cudaStreamBeginCapture");
+    /* relaxed mode would let cudaMalloc and cudaFree pass, which happen once and not when the graph runs */
+    return gpul__cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), __func__,
+                      "cudaStreamBeginCapture");
 }
 
 GPUL_API gpul_status gpul_graph_end(gpul_graph *out, gpul_stream stream) {
