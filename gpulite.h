@@ -4900,7 +4900,7 @@ static int gpul__compare(const void *a, const void *b) {
 static double gpul__median(const double *values, int64_t n, double *sorted) {
     memcpy(sorted, values, (size_t)n * sizeof *sorted);
     qsort(sorted, (size_t)n, sizeof *sorted, gpul__compare);
-    return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+    return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2; /* fault: benchmark-median */
 }
 /* sqrt without libm, which a program may link without; for variances of times */
 static double gpul__root(double x) {
@@ -4979,7 +4979,7 @@ static gpul_status gpul__benchmark_sample(gpul__benchmark *b) {
     if (status != GPUL_OK) return status;
     b->cpu[b->taken] = cpu;
     b->gpu[b->taken] = gpu;
-    b->slow[b->taken] = before > b->cycles ? before : b->cycles;
+    b->slow[b->taken] = before > b->cycles ? before : b->cycles; /* fault: benchmark-clock-before */
     b->taken += 1;
     return GPUL_OK;
 }
@@ -5017,7 +5017,7 @@ static gpul_status gpul__benchmark_samples(gpul__benchmark *b) {
         gpul__benchmark_tell(b, 0);
         if (b->taken == want) { /* more for those that will be discarded, but no more than twice */
             want += o->repeat - gpul__steady(b->cpu, b->gpu, b->slow, b->taken, b->sorted, 0);
-            if (want > 2 * o->repeat) want = 2 * o->repeat;
+            if (want > 2 * o->repeat) want = 2 * o->repeat; /* fault: benchmark-retakes */
         }
     }
     gpul__benchmark_tell(b, 1);
@@ -5243,7 +5243,7 @@ static gpul_status gpul__device_roof(const char *function, gpul_roof *out, int32
     gpul_status status = gpul__begin_on(&scope, function, device), ends[3];
     int32_t k;
     if (status != GPUL_OK) return status;
-    if (gpul__atomic_load(&scope.state->roof_state) != GPUL__KNOWN) {
+    if (gpul__atomic_load(&scope.state->roof_state) != GPUL__KNOWN) { /* fault: roof-measured-again */
         memset(&work, 0, sizeof work);
         memset(&roof, 0, sizeof roof);
         roof.device = device;
