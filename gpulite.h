@@ -781,11 +781,12 @@ GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime);
 GPUL_API gpul_status gpul_report(size_t *length, char *text, size_t size);
 
 /* What a device reaches in this library's own operations, the fastest call of each: a roof to hold other work against.
- * No tensor cores: no kernel of this version uses them. */
+ * Arrays are 16 times as large as L2, and 256 MiB at least. Tensor cores have no roof here: no kernel of this version
+ * uses them. */
 typedef struct gpul_roof {
-    double read_gbps;  /* gpul_reduce, GPUL_SUM of float32: bytes read */
-    double write_gbps; /* gpul_fill of float32: bytes written */
-    double copy_gbps;  /* gpul_copy: bytes read and bytes written. All of arrays of four times L2 and more */
+    double read_gbps;              /* gpul_reduce, GPUL_SUM of float32: bytes read */
+    double write_gbps;             /* gpul_fill of float32: bytes written */
+    double copy_gbps;              /* gpul_copy: bytes read and bytes written */
     double f32_gflops, f64_gflops; /* gpul_matmul in IEEE arithmetic, 2048 x 2048, of arrays that hold one value */
     int32_t device;
     int32_t standin; /* 1: of the CPU stand-in of tests/cpu, and says nothing of a GPU */
@@ -4940,7 +4941,7 @@ static gpul_status gpul__count_clock(gpul__benchmark *b) {
 #ifndef GPULITE_NO_KERNELS
     const gpul_stream stream = b->options.stream;
     /* the first count hides the launch of the second from the events */
-    cudaError_t e = (cudaError_t)gpul__count_cycles(GPUL__CYCLES / 4, stream);
+    cudaError_t e = (cudaError_t)gpul__count_cycles(GPUL__CYCLES, stream);
     if (e == cudaSuccess) e = cudaEventRecord(b->event[0], stream);
     if (e == cudaSuccess) e = (cudaError_t)gpul__count_cycles(GPUL__CYCLES, stream);
     if (e == cudaSuccess) e = cudaEventRecord(b->event[1], stream);
@@ -5190,7 +5191,7 @@ static gpul_status gpul__roof_measure(const char *function, gpul_roof *roof, gpu
     const gpul_dtype dtypes[2] = {GPUL_F32, GPUL_F64};
     double *const rates[2] = {&roof->f32_gflops, &roof->f64_gflops};
     /* the stand-in takes seconds for what a GPU does in microseconds */
-    int64_t n = device->standin ? 64 : 2048, bytes = device->standin ? 1 << 18 : 4 * device->l2_bytes;
+    int64_t n = device->standin ? 64 : 2048, bytes = device->standin ? 1 << 18 : 16 * device->l2_bytes;
     gpul_status status;
     int32_t i, k;
     if (!device->standin && bytes < (int64_t)1 << 28) bytes = (int64_t)1 << 28;
