@@ -89,6 +89,21 @@ static gpul_status step_gemv_turned(stage *g, gpul_array *out, int arg, gpul_str
     if (status == GPUL_OK) status = gpul_slice(&x, &g->z, 0, 0, ROWS, 1);
     return status != GPUL_OK ? status : gpul_gemv(out, 1, &t, &x, 0, s);
 }
+/* 7 x 10000: few outputs, which blocks share */
+static gpul_status step_gemv_long(stage *g, gpul_array *out, int arg, gpul_stream s) {
+    gpul_array A = GPUL_ZERO, x = GPUL_ZERO;
+    gpul_status status = gpul_slice(&x, &g->z, 0, 0, 70000, 1);
+    (void)arg;
+    if (status == GPUL_OK) status = gpul_reshape(&A, &x, gpul_2d(7, 10000));
+    if (status == GPUL_OK) status = gpul_slice(&x, &g->w, 0, 0, 10000, 1);
+    return status != GPUL_OK ? status : gpul_gemv(out, 1, &A, &x, 0, s);
+}
+static gpul_status step_reduce_long(stage *g, gpul_array *out, int arg, gpul_stream s) {
+    gpul_array A = GPUL_ZERO, x = GPUL_ZERO;
+    gpul_status status = gpul_slice(&x, &g->z, 0, 0, 70000, 1);
+    if (status == GPUL_OK) status = gpul_reshape(&A, &x, arg == 1 ? gpul_2d(7, 10000) : gpul_2d(10000, 7));
+    return status != GPUL_OK ? status : gpul_reduce(out, &A, GPUL_SUM, arg, s);
+}
 static gpul_status step_histogram_ex(stage *g, gpul_array *out, int arg, gpul_stream s) {
     double edges[BINS + 1];
     gpul_histogram_options o = GPUL_ZERO;
@@ -162,6 +177,9 @@ static const step steps[] = {
     {"count-nonzero", step_reduce, GPUL_COUNT_NONZERO, GPUL_I64, 0, 0, 0, 1},
     {"mean along axis 0", step_reduce_axis, 0, GPUL_F32, COLS, 0, 0, 1},
     {"mean along axis 1", step_reduce_axis, 1, GPUL_F32, ROWS, 0, 0, 1},
+    {"gemv, long rows", step_gemv_long, 0, GPUL_F32, 7, 0, 0, 1},
+    {"sum along long rows", step_reduce_long, 1, GPUL_F32, 7, 0, 0, 1},
+    {"sum along long columns", step_reduce_long, 0, GPUL_F32, 7, 0, 0, 1},
     {"dot", step_dot, 0, GPUL_F32, 0, 0, 0, 1},
     {"histogram", step_histogram, 0, GPUL_I32, BINS, 0, 0, 0},
     {"histogram, many bins", step_histogram, 0, GPUL_I64, MANY_BINS, 0, 0, 0},
