@@ -79,7 +79,7 @@ LINK = $(CC) $(CFLAGS) $(LDFLAGS) $(SANITIZE_FLAGS)
 
 # ---- what there is ----
 
-EXAMPLES := device_report vecadd gemv reduce histogram matmul custom tour
+EXAMPLES := device_report vecadd gemv reduce histogram matmul custom graph benchmark tour
 TESTS := $(sort $(basename $(notdir $(wildcard tests/test_*.c tests/test_*.cu))))
 SELFTESTS := $(if $(filter cpu,$(BACKEND)),$(sort $(basename $(notdir $(wildcard tests/cpu/selftest*.c tests/cpu/selftest*.cpp tests/cpu/selftest*.cu)))))
 KERNELS := $B/gpulite_kernels.o $(RUNTIME)

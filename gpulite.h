@@ -32,7 +32,7 @@
  * compiles faster; and what needs them returns GPUL_ERROR_UNSUPPORTED.
  *
  * Does:      device, pinned, mapped and managed arrays of up to 4 dimensions; copies between any two of them; views;
- *            streams, events, adding-up timers; vecadd, vecmul, gemv, reductions, dot, histogram, matmul; your own
+ *            streams, events, adding-up timers, graphs, benchmarks; vecadd, vecmul, gemv, reductions, dot, histogram, matmul; your own
  *            elementwise operations and reductions from one expression (GPUL_ELEMENTWISE, GPUL_REDUCE).
  * Does not:  print, exit, throw, start threads, synchronise behind your back, or need anything but the CUDA runtime.
  *
@@ -55,6 +55,8 @@
  *     cuda.stream(), stream.synchronize()         gpul_stream_create, gpul_stream_synchronize                section 8
  *     cuda.event(), cuda.event_elapsed_time       gpul_event_create, gpul_event_seconds                      section 8
  *     time.perf_counter around a region           gpul_timer_start / _stop / _seconds, GPUL_TIMED            section 8
+ *     stream.begin_capture(), .end_capture()      gpul_graph_begin(stream), gpul_graph_end(&graph, stream)   section 8
+ *     graph.launch(stream)                        gpul_graph_launch(graph, stream), gpul_graph_free          section 8
  *     math.ceil(n / threads)                      gpul_ceil_div, gpul_grid_1d / _2d / _3d                    section 9
  *     kernel.forall(n) (occupancy)                gpul_block_size(&block, kernel, ...)                       section 9
  *     cp.add, cp.multiply                         gpul_vecadd, gpul_vecmul (with NumPy broadcasting)         section 10
@@ -70,6 +72,9 @@
  *     Device.from_pci_bus_id(id)                  gpul_device_by_id(&device, id), UUIDs too                  section 11
  *     mempool.set_limit, free_all_blocks          gpul_memory_limit, gpul_memory_trim                        section 6
  *     CUPY_GPU_MEMORY_LIMIT=50%                   GPULITE_MEMORY_LIMIT=50%                                   section 6
+ *     cupyx.profiler.benchmark(f, (x,)), print    gpul_benchmark(&r, f, &x, &options), gpul_benchmark_text   section 11
+ *     with cuda.profiling(): ...                  gpul_profile_start() ... gpul_profile_stop()               section 11
+ *     with cupyx.profiler.time_range(name): ...   gpul_range_push(name) ... gpul_range_pop()                 section 11
  *     cuda.grid(1), cuda.gridsize(1)              gpul_grid_x(), gpul_gridsize_x() (64-bit)                  section 12
  *     for i in range(start, n, stride)            GPUL_GRID_STRIDE(i, n) { ... }                             section 12
  *     kernel[grid, block, stream, shared](...)    GPUL_LAUNCH(kernel, grid, block, shared, stream, ...)      section 12
@@ -104,6 +109,8 @@
  *   GPUL_API                put before every public function (say, __declspec(dllexport)), if not GPULITE_STATIC.
  *   GPULITE_NO_KERNELS      with the implementation: leave out section 10 and GPUL_REDUCE / GPUL_ELEMENTWISE, so that
  *                           the program links without gpulite_kernels.cu. Copies that need a kernel then say so.
+ *   GPULITE_NVTX            with the implementation: gpul_range_push and gpul_range_pop make NVTX ranges. Takes
+ *                           <nvtx3/nvToolsExt.h> of the CUDA Toolkit, a header alone (and -ldl, with glibc before 2.34).
  *   GPUL_ASSERT(x)          checks of the library's own logic (never of your arguments); empty by default.
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifndef GPUL_API
@@ -529,7 +536,7 @@ GPUL_API gpul_status gpul_wrap_strided(gpul_array *out, void *pointer, gpul_dtyp
                                        const int64_t *strides);
 
 /* ---------------------------------------------------------------------------------------------------------------------
- * 8. Streams, events, timers
+ * 8. Streams, events, timers, graphs
  * ------------------------------------------------------------------------------------------------------------------ */
 enum {
     GPUL_STREAM_DEFAULT = 0,     /* ordered with the NULL stream, as Numba's and CuPy's are */
@@ -632,6 +639,39 @@ static inline int gpul__timed(gpul_timer *timer, gpul_status status, int again) 
 
 /* Seconds on the host's monotonic clock, from an arbitrary start. Cannot fail. */
 GPUL_API double gpul_host_seconds(void);
+
+/* A graph is work that is captured once and launched many times, each time as one call, which is cheap where the work
+ * is many short kernels:
+ *
+ *     GPUL_CHECK(gpul_graph_begin(stream));          // from here on `stream` notes its work instead of doing it
+ *     gpul_gemv(&y, 1, &A, &x, 0, stream);  GPUL_LAUNCH(mine, grid, block, 0, stream, ...);  ...
+ *     GPUL_CHECK(gpul_graph_end(&graph, stream));
+ *     for (...) GPUL_CHECK(gpul_graph_launch(graph, stream));      // the same work, on the values of that moment
+ *     gpul_graph_free(&graph);
+ *
+ * A launch uses the same arrays and pinned buffers and the same alpha, lo, op, ... again, so these must stay, and what
+ * changes is what lies in the arrays. Errors are found while capturing. What waits for an answer cannot be captured
+ * and says so: gpul_get, gpul_set, gpul_reduce_host and its short forms, a histogram that finds its own range, copies
+ * of pageable memory. Other streams join the capture by gpul_stream_wait(other, stream), and must come back by
+ * gpul_stream_wait(stream, other) before it ends. Device arrays that are made on a captured stream are memory of the
+ * graph: gpul_free them on it before the capture ends. Free no other array on it.
+ *
+ * It IS a cudaGraphExec_t. */
+typedef struct CUgraphExec_st *gpul_graph;
+/* Begins to capture the work of a stream, which the same thread ends. Until then this thread makes and frees no pinned,
+ * mapped or managed array and waits for no captured stream, or the capture is lost (CUDA's thread-local mode). Errors: ARGUMENT
+ * (stream is NULL, which CUDA cannot capture, or is being captured already). */
+GPUL_API gpul_status gpul_graph_begin(gpul_stream stream);
+/* Ends the capture and makes a graph of it. `stream` does work again, also when an error is returned, unless it is one
+ * of ARGUMENT or PENDING. Errors: ARGUMENT (out is NULL; stream is not being captured), CUDA (something since
+ * gpul_graph_begin cannot be captured; a stream that joined has not come back), OUT_OF_MEMORY. */
+GPUL_API gpul_status gpul_graph_end(gpul_graph *out, gpul_stream stream);
+/* Enqueues the work of a graph on a stream of the device that it was captured on. Does not block. Launches of one graph
+ * run one after the other, on whatever streams. Errors: ARGUMENT (graph is NULL), CUDA (stream is being captured). */
+GPUL_API gpul_status gpul_graph_launch(gpul_graph graph, gpul_stream stream);
+/* Ends a graph and sets the handle NULL, also when an error is returned. What was launched still finishes; this does
+ * not wait for it. Harmless on a NULL handle. Errors: ARGUMENT (graph is NULL). */
+GPUL_API gpul_status gpul_graph_free(gpul_graph *graph);
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * 9. Launch geometry, host side (the device side is in section 12)
@@ -818,7 +858,7 @@ GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A,
 #endif /* GPULITE_NO_KERNELS */
 
 /* ---------------------------------------------------------------------------------------------------------------------
- * 11. Devices
+ * 11. Devices, benchmark, profiling
  * ------------------------------------------------------------------------------------------------------------------ */
 typedef struct gpul_device {
     int32_t index;
@@ -865,10 +905,104 @@ GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime);
  * ARGUMENT (text is NULL, and size is not 0). */
 GPUL_API gpul_status gpul_report(size_t *length, char *text, size_t size);
 
+/* What a device reaches in this library's own operations, the fastest call of each: a roof to hold other work against.
+ * Arrays are 16 times as large as L2, and 256 MiB at least. Tensor cores have no roof here: no kernel of this version
+ * uses them. */
+typedef struct gpul_roof {
+    double read_gbps;              /* gpul_reduce, GPUL_SUM of float32: bytes read */
+    double write_gbps;             /* gpul_fill of float32: bytes written */
+    double copy_gbps;              /* gpul_copy: bytes read and bytes written */
+    double f32_gflops, f64_gflops; /* gpul_matmul in IEEE arithmetic, 2048 x 2048, of arrays that hold one value */
+    int32_t device;
+    int32_t standin; /* 1: of the CPU stand-in of tests/cpu, and says nothing of a GPU */
+} gpul_roof;
+
+/* The device's roof, measured by the first call of the process for it, in a second or two, with up to a quarter of its
+ * free memory; the GPU must do nothing else then. Later calls give the same numbers at once. Waits. Thread-safe, but
+ * two that measure at a time slow each other down. Errors: ARGUMENT (roof is NULL), DEVICE, OUT_OF_MEMORY, UNSUPPORTED
+ * (kernels were left out of the build). */
+GPUL_API gpul_status gpul_device_roof(gpul_roof *roof, int32_t device);
+
+/* How long a function takes, as cupyx.profiler.benchmark finds it out. A zeroed struct means the defaults. */
+typedef struct gpul_benchmark_options {
+    const char *name;      /* in text and CSV. Default: "benchmark" */
+    int64_t repeat;        /* samples, of one call each. Default: 10000, CuPy's */
+    int64_t warmup;        /* calls before them, for at most a tenth of `seconds`. Default: 10, CuPy's; -1: none */
+    double seconds;        /* ends the sampling early, after one sample at least. Default: 2; INFINITY: never */
+    double bytes, flops;   /* that one call moves and computes, for rates. Default: not known */
+    gpul_dtype flop_dtype; /* whose roof the flops are held against: GPUL_F64, or GPUL_F32, the default */
+    int32_t roof;          /* 1: compare with gpul_device_roof. Default: no */
+    int32_t flush_l2;      /* 1: before each call twice the size of L2 is written, so that inputs come from memory.
+                              Default: no, L2 stays as the call before left it */
+    int32_t reserved;      /* 0 */
+    gpul_stream stream;    /* of the current device: where fn puts its work. Default: the default stream */
+    /* Called some times a second once it takes longer than half a second, with fn's `user` and a line for a terminal
+     * that overwrites the one before it and at last wipes itself. Default: nobody is told. A program needs one line:
+     * static void show(void *user, const char *line) { (void)user, fputs(line, stderr); } */
+    void (*progress)(void *user, const char *line);
+} gpul_benchmark_options;
+
+typedef struct gpul_statistics { /* of the samples, in seconds */
+    double mean, deviation;      /* deviation: numpy.std's, with ddof = 0 */
+    double min, median, max;
+} gpul_statistics;
+
+enum { GPUL_ROOF_NONE = 0, GPUL_ROOF_MEMORY = 1, GPUL_ROOF_COMPUTE = 2 };
+
+typedef struct gpul_benchmark_result {
+    gpul_statistics cpu; /* the host's clock around the call alone */
+    gpul_statistics gpu; /* between events on the stream before and after the call */
+    int64_t samples;     /* that these are of */
+    int64_t discarded;   /* samples that were left out because the clock was low */
+    double bytes, flops; /* as in the options */
+    double gbps, gflops; /* of the median GPU time; 0: not known, as in all that follow */
+    double intensity;    /* flops a byte */
+    double share;        /* of what the roof allows, 1 is all of it */
+    int32_t bound;       /* GPUL_ROOF_*: which roof that is */
+    int32_t device;      /* the current one */
+    int32_t standin;     /* 1: on the CPU stand-in of tests/cpu, whose times say nothing of a GPU */
+    int32_t reserved;    /* 0 */
+    char name[64];       /* cut where it is longer */
+} gpul_benchmark_result;
+
+/* Calls fn(user) again and again, on a GPU that has nothing else to do, and tells what that took. Each call starts when
+ * the stream is empty, so the GPU time of a short one is mostly that of its launch: put several into fn, or a graph.
+ *
+ * A sample is discarded where the SM clock was low. Before the first sample and after each a tiny kernel counts 32768
+ * cycles of the clock. If that took longer than 1.1 times its median over all samples, beside a sample, the GPU had
+ * slowed down there, and the sample is left out, whatever its own time is; so what fn's own times vary by is kept.
+ * Another is taken in its place, up to `repeat` of them and within `seconds`. A GPU that stays slow moves the median
+ * and is measured as it is. Without kernels in the build (GPULITE_NO_KERNELS) nothing is discarded.
+ *
+ * The share of the roof is the time that the roof needs over the median GPU time: the larger of bytes over the best of
+ * read, write and copy rate, and of flops over the rate of flop_dtype.
+ *
+ * options: NULL for the defaults. Waits. Not for two threads at a time, or they time each other. Errors: ARGUMENT
+ * (result or fn is NULL; a negative or infinite number in the options; a flop_dtype without a roof; a capture),
+ * OUT_OF_MEMORY, gpul_device_roof's where it is asked for, CUDA (also that of the work). When fn returns another status
+ * than GPUL_OK the benchmark ends with that status, and the error record is as fn left it. */
+GPUL_API gpul_status gpul_benchmark(gpul_benchmark_result *result, gpul_status (*fn)(void *user), void *user,
+                                    const gpul_benchmark_options *options);
+
+/* The result as one line without its end, which begins as cupyx.profiler.benchmark's does, into text[0..size-1]; with
+ * the rules of gpul_report. On the stand-in it tells no times. Errors: ARGUMENT (text is NULL, and size is not 0;
+ * result is NULL). */
+GPUL_API gpul_status gpul_benchmark_text(size_t *length, char *text, size_t size, const gpul_benchmark_result *result);
+/* As a line of CSV, with a newline, and with result NULL as the line that names the columns. Times are in microseconds,
+ * decimals follow a point whatever the locale. What is not known, and all times on the stand-in, is left empty. Errors:
+ * ARGUMENT (text is NULL, and size is not 0). */
+GPUL_API gpul_status gpul_benchmark_csv(size_t *length, char *text, size_t size, const gpul_benchmark_result *result);
+
 /* Marks for NVIDIA's profilers: what lies between is collected when the profiler was told to wait for it (ncu
  * --profile-from-start off, nsys -c cudaProfilerApi). Errors: CUDA's. */
 GPUL_API gpul_status gpul_profile_start(void);
 GPUL_API gpul_status gpul_profile_stop(void);
+
+/* Between these the calling thread's time line has a range of that name in NVIDIA's profilers (nsys), where the
+ * implementation was compiled with GPULITE_NVTX; otherwise they do nothing. Ranges nest. A pop with no range open does
+ * nothing. They talk to no GPU. Errors: ARGUMENT (name is NULL). */
+GPUL_API gpul_status gpul_range_push(const char *name);
+GPUL_API void gpul_range_pop(void);
 
 #ifdef __cplusplus
 } /* extern "C" */
@@ -1171,6 +1305,8 @@ extern int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *
                                const gpul__machine *machine); /* 0: family left out */
 extern int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gpul__gemm_plan *plan, void *scratch,
                                  gpul_stream stream);
+/* A thread that waits for so many cycles of the SM clock. A cudaError_t. */
+extern int32_t gpul__count_cycles(int64_t cycles, gpul_stream stream);
 /* The architecture that the family's machine code and its PTX were built for (75, 90, ...), 0 and 0 where left out. */
 extern int32_t gpul__kernel_arch(int32_t family, int32_t *binary, int32_t *ptx);
 
@@ -1206,6 +1342,9 @@ GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reduce
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#ifdef GPULITE_NVTX
+#include <nvtx3/nvToolsExt.h>
+#endif
 
 #ifndef GPUL_ASSERT
 #define GPUL_ASSERT(condition) ((void)0)
@@ -1869,6 +2008,8 @@ typedef struct gpul__device_state {
     int64_t shared_optin;
     int32_t sms, major, minor;
     cudaMemPool_t pool; /* NULL where the device has none */
+    int64_t roof_state; /* guards `roof`, as `state` does */
+    gpul_roof roof;
 } gpul__device_state;
 
 #define GPUL__STREAMS 1024 /* a power of 2 */
@@ -4166,6 +4307,74 @@ GPUL_API gpul_status gpul_timer_free(gpul_timer *timer) {
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
+ * Graphs
+ * ------------------------------------------------------------------------------------------------------------------ */
+GPUL_API gpul_status gpul_graph_begin(gpul_stream stream) {
+    int32_t captured = 0;
+    gpul_status status = gpul__pending(__func__);
+    if (status != GPUL_OK) return status;
+    if (stream == NULL)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
+                          "stream is NULL, the default stream, which CUDA cannot capture: gpul_stream_create one");
+    status = gpul__is_captured(__func__, stream, &captured);
+    if (status != GPUL_OK) return status;
+    if (captured)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
+                          "stream is being captured already; gpul_graph_end ends a capture");
+    /* relaxed mode would let cudaMalloc and cudaFree pass, which happen once and not when the graph runs */
+    return gpul__cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), __func__,
+                      "cudaStreamBeginCapture");
+}
+
+GPUL_API gpul_status gpul_graph_end(gpul_graph *out, gpul_stream stream) {
+    cudaGraph_t captured_work = NULL;
+    gpul_graph graph = NULL;
+    int32_t captured = 0;
+    cudaError_t e;
+    gpul_status status = out == NULL ? gpul__null(__func__, "out") : gpul__pending(__func__);
+    if (status == GPUL_OK && stream != NULL) status = gpul__is_captured(__func__, stream, &captured);
+    if (status != GPUL_OK) return status;
+    if (!captured)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "stream %s; gpul_graph_begin begins a capture",
+                          stream == NULL ? "is NULL, the default stream" : "is not being captured");
+    e = cudaStreamEndCapture(stream, &captured_work);
+    if (e != cudaSuccess)
+        return gpul__fail_cuda(e, __func__,
+                               e == cudaErrorStreamCaptureInvalidated
+                                   ? "something since gpul_graph_begin cannot be captured: cudaStreamEndCapture"
+                                   : "cudaStreamEndCapture");
+    /* with the flag, what the graph allocates and does not free is freed by its next launch */
+    status = gpul__cuda(cudaGraphInstantiateWithFlags(&graph, captured_work, cudaGraphInstantiateFlagAutoFreeOnLaunch),
+                        __func__, "cudaGraphInstantiateWithFlags");
+    e = cudaGraphDestroy(captured_work); /* fault: graph-leaked */
+    if (e != cudaSuccess && status == GPUL_OK) {
+        status = gpul__fail_cuda(e, __func__, "cudaGraphDestroy");
+        gpul__clear_cuda(cudaGraphExecDestroy(graph));
+    } else gpul__clear_cuda(e);
+    if (status == GPUL_OK) *out = graph;
+    return status;
+}
+
+GPUL_API gpul_status gpul_graph_launch(gpul_graph graph, gpul_stream stream) {
+    const gpul_status status = graph == NULL ? gpul__null(__func__, "graph") : gpul__pending(__func__);
+    return status != GPUL_OK ? status : gpul__cuda(cudaGraphLaunch(graph, stream), __func__, "cudaGraphLaunch");
+}
+
+GPUL_API gpul_status gpul_graph_free(gpul_graph *graph) {
+    gpul_status status;
+    gpul_graph old;
+    cudaError_t e;
+    if (graph == NULL) return gpul__null(__func__, "graph");
+    old = *graph;
+    *graph = NULL;
+    if (old == NULL) return GPUL_OK;
+    status = gpul__pending(__func__);
+    e = cudaGraphExecDestroy(old);
+    if (e != cudaSuccess && status == GPUL_OK) status = gpul__fail_cuda(e, __func__, "cudaGraphExecDestroy");
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
  * Geometry, devices, report
  * ------------------------------------------------------------------------------------------------------------------ */
 GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t shared_bytes, int32_t limit) {
@@ -4525,6 +4734,20 @@ GPUL_API gpul_status gpul_profile_start(void) {
 GPUL_API gpul_status gpul_profile_stop(void) {
     const gpul_status status = gpul__pending(__func__);
     return status != GPUL_OK ? status : gpul__cuda(cudaProfilerStop(), __func__, "cudaProfilerStop");
+}
+
+GPUL_API gpul_status gpul_range_push(const char *name) {
+    if (name == NULL) return gpul__null(__func__, "name");
+#ifdef GPULITE_NVTX
+    (void)nvtxRangePushA(name); /* returns the depth, or a negative number where no profiler listens */
+#endif
+    return GPUL_OK;
+}
+
+GPUL_API void gpul_range_pop(void) {
+#ifdef GPULITE_NVTX
+    (void)nvtxRangePop();
+#endif
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -5508,6 +5731,508 @@ GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A,
 }
 
 #endif /* GPULITE_NO_KERNELS */
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Benchmark
+ * ------------------------------------------------------------------------------------------------------------------ */
+#define GPUL__CYCLES 32768 /* that tell the clock: long beside a launch, short beside what is worth timing */
+
+typedef struct gpul__benchmark {
+    const char *function;
+    gpul_benchmark_options options; /* with the defaults filled in */
+    gpul_status (*fn)(void *user);
+    void *user;
+    gpul_event event[2];
+    void *flush;
+    size_t flush_bytes;
+    double began;             /* host clock */
+    double *cpu, *gpu, *slow; /* of each sample; slow: the longer of the two counts of cycles beside it */
+    double *sorted;           /* room to sort in */
+    double cycles;            /* the last count, in seconds */
+    int64_t taken;            /* samples, those to discard included */
+    double next_line;         /* of progress: when it is due, host clock */
+    int32_t shown;            /* 1: there was one */
+} gpul__benchmark;
+
+static int gpul__compare(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+static double gpul__median(const double *values, int64_t n, double *sorted) {
+    memcpy(sorted, values, (size_t)n * sizeof *sorted);
+    qsort(sorted, (size_t)n, sizeof *sorted, gpul__compare);
+    return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2; /* fault: benchmark-median */
+}
+/* sqrt without libm, which a program may link without; for variances of times */
+static double gpul__root(double x) {
+    double root = x > 1 ? x : 1;
+    int32_t k;
+    for (k = 0; k < 200; ++k) root = (root + x / root) / 2;
+    return x > 0 ? root : 0;
+}
+static void gpul__statistics(gpul_statistics *out, const double *values, int64_t n, double *sorted) {
+    double sum = 0, squares = 0;
+    int64_t k;
+    out->median = gpul__median(values, n, sorted);
+    out->min = sorted[0];
+    out->max = sorted[n - 1];
+    for (k = 0; k < n; ++k) sum += values[k];
+    out->mean = sum / (double)n;
+    for (k = 0; k < n; ++k) squares += (values[k] - out->mean) * (values[k] - out->mean);
+    out->deviation = gpul__root(squares / (double)n);
+}
+
+/* Moves the samples beside which the clock was not low to the front, and returns how many they are. */
+static int64_t gpul__steady(double *cpu, double *gpu, const double *slow, int64_t n, double *sorted, int32_t move) {
+    const double most = 1.1 * gpul__median(slow, n, sorted);
+    int64_t kept = 0, k;
+    for (k = 0; k < n; ++k) {
+        if (slow[k] > most) continue; /* fault: benchmark-keeps-slow */
+        if (move) {
+            cpu[kept] = cpu[k];
+            gpu[kept] = gpu[k];
+        }
+        ++kept;
+    }
+    return kept;
+}
+
+static gpul_status gpul__count_clock(gpul__benchmark *b) {
+#ifndef GPULITE_NO_KERNELS
+    const gpul_stream stream = b->options.stream;
+    /* the first count hides the launch of the second from the events */
+    cudaError_t e = (cudaError_t)gpul__count_cycles(GPUL__CYCLES, stream);
+    if (e == cudaSuccess) e = cudaEventRecord(b->event[0], stream);
+    if (e == cudaSuccess) e = (cudaError_t)gpul__count_cycles(GPUL__CYCLES, stream);
+    if (e == cudaSuccess) e = cudaEventRecord(b->event[1], stream);
+    if (e != cudaSuccess) return gpul__fail_cuda(e, b->function, "timing the clock");
+    return gpul__elapsed(b->function, &b->cycles, b->event[0], b->event[1]);
+#else
+    (void)b;
+    return GPUL_OK;
+#endif
+}
+
+/* Somebody else's error after fn is one that fn left. */
+static gpul_status gpul__benchmark_call(gpul__benchmark *b) {
+    const gpul_status status = b->fn(b->user);
+    return status != GPUL_OK ? status : gpul__pending(b->function);
+}
+
+static gpul_status gpul__benchmark_sample(gpul__benchmark *b) {
+    const gpul_stream stream = b->options.stream;
+    const double before = b->cycles;
+    double from, cpu, gpu = 0;
+    cudaError_t e = cudaSuccess;
+    gpul_status status;
+    if (b->flush != NULL) {
+        e = cudaMemsetAsync(b->flush, (int)(b->taken & 127), b->flush_bytes, stream);
+        if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
+    }
+    if (e == cudaSuccess) e = cudaEventRecord(b->event[0], stream);
+    if (e != cudaSuccess) return gpul__fail_cuda(e, b->function, "preparing a sample");
+    from = gpul_host_seconds();
+    status = gpul__benchmark_call(b);
+    cpu = gpul_host_seconds() - from;
+    if (status == GPUL_OK) status = gpul__cuda(cudaEventRecord(b->event[1], stream), b->function, "cudaEventRecord");
+    if (status == GPUL_OK) status = gpul__elapsed(b->function, &gpu, b->event[0], b->event[1]);
+    if (status == GPUL_OK) status = gpul__count_clock(b);
+    if (status != GPUL_OK) return status;
+    b->cpu[b->taken] = cpu;
+    b->gpu[b->taken] = gpu;
+    b->slow[b->taken] = before > b->cycles ? before : b->cycles; /* fault: benchmark-clock-before */
+    b->taken += 1;
+    return GPUL_OK;
+}
+
+/* A line for a terminal; at the end, one of blanks. */
+static void gpul__benchmark_tell(gpul__benchmark *b, int32_t last) {
+    const double now = gpul_host_seconds();
+    char line[160], text[80] = "";
+    if (b->options.progress == NULL || (last ? !b->shown : now < b->next_line)) return;
+    b->shown = 1;
+    b->next_line = now + 0.25;
+    if (!last)
+        (void)snprintf(text, sizeof text, "%.20s: %lld of %lld samples, %.1f of %.3g s", b->options.name,
+                       (long long)b->taken, (long long)b->options.repeat, now - b->began, b->options.seconds);
+    (void)snprintf(line, sizeof line, "\r%-78s%s", text, last ? "\r" : "");
+    b->options.progress(b->user, line);
+}
+
+static gpul_status gpul__benchmark_samples(gpul__benchmark *b) {
+    const gpul_benchmark_options *const o = &b->options;
+    gpul_status status = GPUL_OK;
+    int64_t k, want = o->repeat;
+    b->began = gpul_host_seconds();
+    b->next_line = b->began + 0.5;
+    for (k = 0; status == GPUL_OK && k < o->warmup && (k == 0 || gpul_host_seconds() - b->began < o->seconds / 10);
+         ++k) {
+        status = gpul__benchmark_call(b);
+        if (status == GPUL_OK)
+            status = gpul__cuda(cudaStreamSynchronize(o->stream), b->function, "cudaStreamSynchronize");
+    }
+    if (status == GPUL_OK) status = gpul__count_clock(b);
+    while (status == GPUL_OK && b->taken < want) {
+        status = gpul__benchmark_sample(b);
+        if (status != GPUL_OK || gpul_host_seconds() - b->began >= o->seconds) break;
+        gpul__benchmark_tell(b, 0);
+        if (b->taken == want) { /* more for those that will be discarded, but no more than twice */
+            want += o->repeat - gpul__steady(b->cpu, b->gpu, b->slow, b->taken, b->sorted, 0);
+            if (want > 2 * o->repeat) want = 2 * o->repeat; /* fault: benchmark-retakes */
+        }
+    }
+    gpul__benchmark_tell(b, 1);
+    return status;
+}
+
+static gpul_status gpul__benchmark_options(const char *function, gpul_benchmark_options *o,
+                                           const gpul_benchmark_options *from) {
+    memset(o, 0, sizeof *o);
+    if (from != NULL) *o = *from;
+    if (o->repeat < 0 || o->repeat > (int64_t)1 << 32)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->repeat = %lld, not 0 to 2^32", (long long)o->repeat);
+    if (o->warmup < -1)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->warmup = %lld; -1 means none", (long long)o->warmup);
+    if (!(o->seconds >= 0))
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->seconds = %g is no time limit", o->seconds);
+    if (!(o->bytes >= 0 && o->bytes - o->bytes == 0)) /* no NaN, and finite */
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->bytes = %g", o->bytes);
+    if (!(o->flops >= 0 && o->flops - o->flops == 0))
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->flops = %g", o->flops);
+    if (o->flop_dtype != 0 && o->flop_dtype != GPUL_F32 && o->flop_dtype != GPUL_F64)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->flop_dtype is %s (%d), which has no roof",
+                          gpul_dtype_name(o->flop_dtype), (int)o->flop_dtype);
+    if (o->name == NULL) o->name = "benchmark";
+    if (o->repeat == 0) o->repeat = 10000;
+    if (o->warmup == 0) o->warmup = 10;
+    if (o->seconds <= 0) o->seconds = 2;
+    return GPUL_OK;
+}
+
+/* What the times make of bytes, flops and the roof. */
+static void gpul__benchmark_rates(gpul_benchmark_result *r, const gpul_roof *roof, gpul_dtype flop_dtype) {
+    const double t = r->gpu.median;
+    double memory = roof->read_gbps, compute = flop_dtype == GPUL_F64 ? roof->f64_gflops : roof->f32_gflops;
+    if (t > 0) {
+        r->gbps = r->bytes / t * 1e-9;
+        r->gflops = r->flops / t * 1e-9;
+    }
+    if (r->bytes > 0) r->intensity = r->flops / r->bytes;
+    if (roof->write_gbps > memory) memory = roof->write_gbps;
+    if (roof->copy_gbps > memory) memory = roof->copy_gbps;
+    memory = memory > 0 ? r->gbps / memory : 0; /* shares from here on */
+    compute = compute > 0 ? r->gflops / compute : 0;
+    r->share = compute > memory ? compute : memory; /* fault: benchmark-roof-that-binds */
+    if (r->share > 0) r->bound = compute > memory ? GPUL_ROOF_COMPUTE : GPUL_ROOF_MEMORY;
+}
+
+static gpul_status gpul__device_roof(const char *function, gpul_roof *roof, int32_t device);
+
+static gpul_status gpul__benchmark_run(const char *function, gpul_benchmark_result *out, gpul_status (*fn)(void *user),
+                                       void *user, const gpul_benchmark_options *options) {
+    gpul__benchmark b;
+    gpul_benchmark_result r;
+    gpul_roof roof;
+    gpul__scope scope;
+    gpul_status status;
+    int32_t l2 = 0, k;
+    size_t bytes;
+    if (out == NULL) return gpul__null(function, "result");
+    if (fn == NULL) return gpul__null(function, "fn");
+    memset(&b, 0, sizeof b);
+    memset(&r, 0, sizeof r);
+    memset(&roof, 0, sizeof roof);
+    status = gpul__benchmark_options(function, &b.options, options);
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, NULL, 0);
+    if (status != GPUL_OK) return status;
+    b.function = function;
+    b.fn = fn;
+    b.user = user;
+    status = gpul__check_capture(function, NULL, b.options.stream);
+    if (status == GPUL_OK && b.options.roof) status = gpul__device_roof(function, &roof, scope.device);
+    if (status == GPUL_OK && b.options.flush_l2) {
+        status = gpul__attribute(function, &l2, cudaDevAttrL2CacheSize, scope.device);
+        b.flush_bytes = 2 * (size_t)l2;
+    }
+    bytes = 2 * (size_t)b.options.repeat * sizeof(double); /* of a column: see gpul__benchmark_samples */
+    if (status == GPUL_OK) {
+        b.cpu = bytes <= SIZE_MAX / 8 ? (double *)malloc(4 * bytes) : NULL;
+        if (b.cpu == NULL) {
+            status = gpul__fail(GPUL_ERROR_OUT_OF_MEMORY, function,
+                                "options->repeat = %lld samples take %lld bytes of host memory",
+                                (long long)b.options.repeat, (long long)bytes * 4);
+            gpul__error.bytes_requested = (int64_t)bytes * 4;
+        }
+    }
+    if (status == GPUL_OK) {
+        b.gpu = b.cpu + 2 * b.options.repeat;
+        b.slow = b.gpu + 2 * b.options.repeat;
+        b.sorted = b.slow + 2 * b.options.repeat;
+        status = gpul__scratch(&b.flush, b.flush_bytes, &scope, b.options.stream, function);
+    }
+    for (k = 0; k < 2 && status == GPUL_OK; ++k)
+        status =
+            gpul__cuda(cudaEventCreateWithFlags(&b.event[k], cudaEventDefault), function, "cudaEventCreateWithFlags");
+    if (status == GPUL_OK) status = gpul__benchmark_samples(&b);
+    if (status == GPUL_OK) {
+        r.samples = gpul__steady(b.cpu, b.gpu, b.slow, b.taken, b.sorted, 1);
+        r.discarded = b.taken - r.samples;
+        if (r.samples > b.options.repeat) r.samples = b.options.repeat;
+        gpul__statistics(&r.cpu, b.cpu, r.samples, b.sorted);
+        gpul__statistics(&r.gpu, b.gpu, r.samples, b.sorted);
+        r.bytes = b.options.bytes;
+        r.flops = b.options.flops;
+        r.device = scope.device;
+#ifdef GPULITE_CPU_STANDIN
+        r.standin = 1;
+#endif
+        gpul__copy_text(r.name, sizeof r.name, b.options.name);
+        gpul__benchmark_rates(&r, &roof, b.options.flop_dtype);
+    }
+    free(b.cpu);
+    status = gpul__scratch_drop(b.flush, &scope, b.options.stream, status);
+    for (k = 0; k < 2; ++k) {
+        const cudaError_t e = b.event[k] == NULL ? cudaSuccess : cudaEventDestroy(b.event[k]);
+        if (e != cudaSuccess && status == GPUL_OK) status = gpul__fail_cuda(e, function, "cudaEventDestroy");
+        else gpul__clear_cuda(e);
+    }
+    status = gpul__end(&scope, status);
+    if (status == GPUL_OK) *out = r;
+    return status;
+}
+
+GPUL_API gpul_status gpul_benchmark(gpul_benchmark_result *result, gpul_status (*fn)(void *user), void *user,
+                                    const gpul_benchmark_options *options) {
+    return gpul__benchmark_run(__func__, result, fn, user, options);
+}
+
+/* ---- the roof ---- */
+
+#ifndef GPULITE_NO_KERNELS
+typedef struct gpul__roof_work {
+    gpul_array all, one, half[2], matrix[3]; /* half and matrix: parts of `all` */
+    gpul_stream stream;
+} gpul__roof_work;
+
+static gpul_status gpul__roof_read(void *user) {
+    gpul__roof_work *const w = (gpul__roof_work *)user;
+    return gpul_reduce(&w->one, &w->all, GPUL_SUM, GPUL_ALL_AXES, w->stream);
+}
+static gpul_status gpul__roof_write(void *user) {
+    gpul__roof_work *const w = (gpul__roof_work *)user;
+    return gpul_fill(&w->all, 1, w->stream);
+}
+static gpul_status gpul__roof_copy(void *user) {
+    gpul__roof_work *const w = (gpul__roof_work *)user;
+    return gpul_copy(&w->half[1], &w->half[0], w->stream);
+}
+static gpul_status gpul__roof_matmul(void *user) {
+    gpul__roof_work *const w = (gpul__roof_work *)user;
+    return gpul_matmul(&w->matrix[2], &w->matrix[0], &w->matrix[1], w->stream);
+}
+
+static gpul_status gpul__roof_best(const char *function, double *rate, gpul_status (*fn)(void *user),
+                                   gpul__roof_work *work, double amount) {
+    gpul_benchmark_options options;
+    gpul_benchmark_result result;
+    gpul_status status;
+    memset(&options, 0, sizeof options);
+    options.repeat = 30;
+    options.warmup = 3;
+    options.seconds = 0.3;
+    options.stream = work->stream;
+    status = gpul__benchmark_run(function, &result, fn, work, &options);
+    if (status == GPUL_OK && result.gpu.min > 0) *rate = amount / result.gpu.min * 1e-9;
+    return status;
+}
+
+static gpul_status gpul__roof_measure(const char *function, gpul_roof *roof, gpul__roof_work *w,
+                                      const gpul_device *device) {
+    const gpul_dtype dtypes[2] = {GPUL_F32, GPUL_F64};
+    double *const rates[2] = {&roof->f32_gflops, &roof->f64_gflops};
+    /* the stand-in takes seconds for what a GPU does in microseconds */
+    int64_t n = device->standin ? 64 : 2048, bytes = device->standin ? 1 << 18 : 16 * device->l2_bytes;
+    gpul_status status;
+    int32_t i, k;
+    if (!device->standin && bytes < (int64_t)1 << 28) bytes = (int64_t)1 << 28;
+    if (bytes > device->free_bytes / 4) bytes = device->free_bytes / 4;
+    bytes -= bytes % 512;
+    while (n > 1 && 3 * n * n * 8 > bytes) n /= 2;
+    status = gpul_device_array(&w->all, GPUL_F32, gpul_1d(bytes / 4), w->stream);
+    if (status == GPUL_OK) status = gpul_device_array(&w->one, GPUL_F32, gpul_0d(), w->stream);
+    if (status == GPUL_OK) status = gpul_split(w->half, 2, &w->all, 0);
+    if (status == GPUL_OK) status = gpul_fill(&w->all, 1, w->stream);
+    if (status == GPUL_OK) status = gpul__roof_best(function, &roof->read_gbps, gpul__roof_read, w, (double)bytes);
+    if (status == GPUL_OK) status = gpul__roof_best(function, &roof->write_gbps, gpul__roof_write, w, (double)bytes);
+    if (status == GPUL_OK) status = gpul__roof_best(function, &roof->copy_gbps, gpul__roof_copy, w, (double)bytes);
+    for (i = 0; i < 2 && status == GPUL_OK; ++i) {
+        for (k = 0; k < 3 && status == GPUL_OK; ++k) {
+            char *const at = (char *)w->all.data + k * n * n * 8;
+            status = gpul_wrap(&w->matrix[k], at, dtypes[i], gpul_2d(n, n));
+            if (status == GPUL_OK) status = gpul_fill(&w->matrix[k], 1, w->stream);
+        }
+        if (status == GPUL_OK)
+            status = gpul__roof_best(function, rates[i], gpul__roof_matmul, w, 2.0 * (double)n * (double)n * (double)n);
+    }
+    return status;
+}
+
+/* What a function that `function` called has recorded is reported as its own. */
+static gpul_status gpul__report_as(const char *function, gpul_status status) {
+    gpul_error error = gpul__error;
+    if (status == GPUL_OK || strcmp(error.function, function) == 0) return status;
+    (void)gpul__fail(status, function, "%s", error.message);
+    gpul__copy_text(error.function, sizeof error.function, gpul__error.function);
+    gpul__copy_text(error.message, sizeof error.message, gpul__error.message);
+    gpul__error = error;
+    return status;
+}
+#endif
+
+static gpul_status gpul__device_roof(const char *function, gpul_roof *out, int32_t device) {
+#ifdef GPULITE_NO_KERNELS
+    (void)out;
+    (void)device;
+    return gpul__fail(GPUL_ERROR_UNSUPPORTED, function,
+                      "a roof is measured with gpulite_kernels.cu, which GPULITE_NO_KERNELS leaves out");
+#else
+    gpul__roof_work work;
+    gpul_device info;
+    gpul_roof roof;
+    gpul__scope scope;
+    gpul_error first;
+    gpul_status status = gpul__begin_on(&scope, function, device), ends[3];
+    int32_t k;
+    if (status != GPUL_OK) return status;
+    if (gpul__atomic_load(&scope.state->roof_state) != GPUL__KNOWN) { /* fault: roof-measured-again */
+        memset(&work, 0, sizeof work);
+        memset(&roof, 0, sizeof roof);
+        roof.device = device;
+        status = gpul__device_info(function, &info, device);
+        if (status == GPUL_OK) {
+            roof.standin = info.standin;
+            status = gpul_stream_create(&work.stream, GPUL_STREAM_NON_BLOCKING);
+        }
+        if (status == GPUL_OK) status = gpul__roof_measure(function, &roof, &work, &info);
+        first = gpul__error;
+        ends[0] = gpul_free(&work.all);
+        ends[1] = gpul_free(&work.one);
+        ends[2] = gpul_stream_destroy(&work.stream);
+        if (status != GPUL_OK) gpul__error = first;
+        else
+            for (k = 0; k < 3; ++k)
+                if (ends[k] != GPUL_OK) status = ends[k];
+        status = gpul__report_as(function, status);
+        if (status == GPUL_OK && gpul__atomic_swap(&scope.state->roof_state, GPUL__UNKNOWN, GPUL__FILLING)) {
+            scope.state->roof = roof;
+            gpul__atomic_store(&scope.state->roof_state, GPUL__KNOWN);
+        }
+    }
+    while (status == GPUL_OK && gpul__atomic_load(&scope.state->roof_state) != GPUL__KNOWN) {}
+    if (status == GPUL_OK) *out = scope.state->roof;
+    return gpul__end(&scope, status);
+#endif
+}
+
+GPUL_API gpul_status gpul_device_roof(gpul_roof *roof, int32_t device) {
+    gpul_status status = roof == NULL ? gpul__null(__func__, "roof") : gpul__check_device(__func__, device);
+    return status != GPUL_OK ? status : gpul__device_roof(__func__, roof, device);
+}
+
+/* ---- as text ---- */
+
+static void gpul__append_times(gpul__text *to, const char *who, const gpul_statistics *s, int64_t samples) {
+    gpul__append(to, "    %s:%9.3f us", who, s->mean * 1e6);
+    if (samples > 1)
+        gpul__append(to, "   +/-%6.3f (min:%9.3f / max:%9.3f) us", s->deviation * 1e6, s->min * 1e6, s->max * 1e6);
+}
+
+/* As cupyx.profiler.benchmark writes it, and then what that does not tell */
+static void gpul__benchmark_line(gpul__text *to, const gpul_benchmark_result *r) {
+    char who[24];
+    gpul__append(to, "%-20.63s:", r->name);
+    if (r->standin) {
+        gpul__append(to, "    on the CPU stand-in, which tells no GPU's times; %lld samples", (long long)r->samples);
+        return;
+    }
+    (void)snprintf(who, sizeof who, "GPU-%d", (int)r->device);
+    gpul__append_times(to, "CPU", &r->cpu, r->samples);
+    gpul__append(to, " ");
+    gpul__append_times(to, who, &r->gpu, r->samples);
+    gpul__append(to, "   median:%9.3f us", r->gpu.median * 1e6);
+    if (r->gbps > 0) gpul__append(to, ", %.1f GB/s", r->gbps);
+    if (r->gflops > 0) gpul__append(to, ", %.1f GFLOP/s", r->gflops);
+    if (r->intensity > 0) gpul__append(to, ", %.3g flop/byte", r->intensity);
+    if (r->bound != GPUL_ROOF_NONE)
+        gpul__append(to, ", %.1f %% of the %s roof", r->share * 100,
+                     r->bound == GPUL_ROOF_MEMORY ? "memory" : "compute");
+    gpul__append(to, ", %lld samples", (long long)r->samples);
+    if (r->discarded > 0) gpul__append(to, ", %lld discarded", (long long)r->discarded);
+}
+
+static void gpul__append_field(gpul__text *to, int32_t known, double value, const char *end) {
+    char text[40] = "";
+    char *p;
+    if (known) (void)snprintf(text, sizeof text, "%.9g", value);
+    for (p = text; *p != 0; ++p)
+        if (*p == ',') *p = '.'; /* of some locales */
+    gpul__append(to, "%s%s", text, end);
+}
+
+static void gpul__benchmark_csv(gpul__text *to, const gpul_benchmark_result *r) {
+    static const char *const bounds[3] = {"", "memory", "compute"};
+    const char *p;
+    int32_t k;
+    if (r == NULL) {
+        gpul__append(to,
+                     "name,device,samples,discarded,cpu_mean_us,cpu_deviation_us,cpu_min_us,cpu_median_us,cpu_max_us,"
+                     "gpu_mean_us,gpu_deviation_us,gpu_min_us,gpu_median_us,gpu_max_us,bytes,flops,gbps,gflops,"
+                     "intensity,share,bound\n");
+        return;
+    }
+    gpul__append(to, "\"");
+    for (p = r->name; *p != 0; ++p) gpul__append(to, "%s%c", *p == '"' ? "\"" : "", *p);
+    gpul__append(to, "\",%s%d,%lld,%lld,", r->standin ? "standin-" : "", (int)r->device, (long long)r->samples,
+                 (long long)r->discarded);
+    for (k = 0; k < 2; ++k) {
+        const gpul_statistics *const s = k == 0 ? &r->cpu : &r->gpu;
+        gpul__append_field(to, !r->standin, s->mean * 1e6, ",");
+        gpul__append_field(to, !r->standin, s->deviation * 1e6, ",");
+        gpul__append_field(to, !r->standin, s->min * 1e6, ",");
+        gpul__append_field(to, !r->standin, s->median * 1e6, ",");
+        gpul__append_field(to, !r->standin, s->max * 1e6, ",");
+    }
+    gpul__append_field(to, r->bytes > 0, r->bytes, ",");
+    gpul__append_field(to, r->flops > 0, r->flops, ",");
+    gpul__append_field(to, !r->standin && r->gbps > 0, r->gbps, ",");
+    gpul__append_field(to, !r->standin && r->gflops > 0, r->gflops, ",");
+    gpul__append_field(to, r->intensity > 0, r->intensity, ",");
+    gpul__append_field(to, !r->standin && r->share > 0, r->share, ",");
+    gpul__append(to, "%s\n", r->standin || r->bound < 0 || r->bound > 2 ? "" : bounds[r->bound]);
+}
+
+static gpul_status gpul__benchmark_write(const char *function, size_t *length, char *text, size_t size,
+                                         const gpul_benchmark_result *result,
+                                         void (*write)(gpul__text *, const gpul_benchmark_result *)) {
+    gpul__text out;
+    if (text == NULL && size > 0) return gpul__null(function, "text");
+    memset(&out, 0, sizeof out);
+    out.text = text;
+    out.size = size;
+    write(&out, result);
+    if (length != NULL) *length = out.length;
+    return GPUL_OK;
+}
+
+GPUL_API gpul_status gpul_benchmark_text(size_t *length, char *text, size_t size, const gpul_benchmark_result *result) {
+    if (result == NULL) return gpul__null(__func__, "result");
+    return gpul__benchmark_write(__func__, length, text, size, result, gpul__benchmark_line);
+}
+
+GPUL_API gpul_status gpul_benchmark_csv(size_t *length, char *text, size_t size, const gpul_benchmark_result *result) {
+    return gpul__benchmark_write(__func__, length, text, size, result, gpul__benchmark_csv);
+}
+
 #ifdef __cplusplus
 } /* extern "C" */
 #endif

@@ -3896,6 +3896,18 @@ extern "C" int32_t gpul__kernel_arch(int32_t family, int32_t *binary, int32_t *p
     return 0;
 }
 
+/* ---------------------------------------------------------------------------------------------------------------------
+ * The clock, for gpul_benchmark
+ * ------------------------------------------------------------------------------------------------------------------ */
+static __global__ void gpul__wait_for_cycles(int64_t cycles) {
+    const int64_t from = clock64();
+    while (clock64() - from < cycles) {}
+}
+
+extern "C" int32_t gpul__count_cycles(int64_t cycles, gpul_stream stream) {
+    return gpul__launch(gpul__wait_for_cycles, gpul__dim(1), gpul__dim(1), 0, stream, cycles);
+}
+
 /* The host side refers to it, so that header and kernels of two versions do not link. */
 extern "C" void GPUL__VERSIONED(gpul__kernels_of_version)(void) {}
 

@@ -22,6 +22,8 @@ typedef struct world {
         gpul_event event;
         gpul_timer timer;
         gpul_difference difference;
+        gpul_benchmark_result benchmark;
+        gpul_roof roof;
         int32_t i32;
         int64_t i64[2];
         float f32;
@@ -30,6 +32,7 @@ typedef struct world {
     gpul_array pinned, kept;
     gpul_stream stream, other;
     gpul_event event, event2;
+    gpul_graph graph; /* of a fill of D */
     gpul_timer timer;
     float *host; /* pageable, 1200 floats */
     double edges[4];
@@ -65,6 +68,9 @@ static CHECK_UNUSED void world_open(world *w) {
     w->edges[2] = 1;
     w->edges[3] = 9;
     memset(w->plain.bytes, 0xEE, sizeof w->plain.bytes);
+    CHECK_OK(gpul_graph_begin(w->stream));
+    CHECK_OK(gpul_fill(&w->b[W_D].view, 5, w->stream));
+    CHECK_OK(gpul_graph_end(&w->graph, w->stream));
     CHECK_OK(gpul_device_synchronize());
 }
 static CHECK_UNUSED void world_close(world *w) {
@@ -76,6 +82,7 @@ static CHECK_UNUSED void world_close(world *w) {
     CHECK_OK(gpul_stream_destroy(&w->other));
     CHECK_OK(gpul_event_destroy(&w->event));
     CHECK_OK(gpul_event_destroy(&w->event2));
+    CHECK_OK(gpul_graph_free(&w->graph));
     CHECK_OK(gpul_timer_free(&w->timer));
     free(w->host);
 }
@@ -134,6 +141,8 @@ CALL(event_synchronize, gpul_event_synchronize(w->event))
 CALL(event_query, gpul_event_query(&w->plain.i32, w->event))
 CALL(event_seconds, gpul_event_seconds(&w->plain.f64, w->event, w->event2))
 CALL(timer_start, gpul_timer_start(&w->timer, w->stream))
+CALL(graph_begin, gpul_graph_begin(w->stream))
+CALL(graph_launch, gpul_graph_launch(w->graph, w->stream))
 CALL(vecadd, gpul_vecadd(V(D), V(A), V(A), NULL))
 CALL(vecmul, gpul_vecmul(V(SKEW), V(A), V(X), w->stream))
 CALL(gemv, gpul_gemv(V(Y), 2, V(A), V(X), 0, NULL))
@@ -169,6 +178,18 @@ CALL(device_current, gpul_device_current(&w->plain.i32))
 CALL(device_select, gpul_device_select(0))
 CALL(device_by_id, gpul_device_by_id(&w->plain.i32, "1"))
 CALL(device_info, gpul_device_info(&w->plain.info, 0))
+CALL(device_roof, gpul_device_roof(&w->plain.roof, 0))
+static gpul_status no_work(void *user) {
+    (void)user;
+    return GPUL_OK;
+}
+static gpul_status call_benchmark(world *w) {
+    gpul_benchmark_options o = GPUL_ZERO;
+    o.repeat = 1;
+    o.warmup = 1;
+    o.flush_l2 = 1;
+    return gpul_benchmark(&w->plain.benchmark, no_work, w, &o);
+}
 static gpul_status call_gemm_long(world *w) { /* few outputs, long K: split */
     gpul_array row = GPUL_ZERO, column = GPUL_ZERO, cell = GPUL_ZERO;
     if (gpul_reshape(&row, V(BIG), gpul_2d(1, BIG)) || gpul_reshape(&column, V(BIG), gpul_2d(BIG, 1)) ||
@@ -182,6 +203,11 @@ static CHECK_UNUSED void undo_array(world *w) { CHECK_OK(gpul_free(&w->plain.arr
 static CHECK_UNUSED void undo_pin(world *w) { CHECK_OK(gpul_unpin(w->host)); }
 static CHECK_UNUSED void undo_stream(world *w) { CHECK_OK(gpul_stream_destroy(&w->plain.stream)); }
 static CHECK_UNUSED void undo_event(world *w) { CHECK_OK(gpul_event_destroy(&w->plain.event)); }
+static CHECK_UNUSED void undo_capture(world *w) {
+    gpul_graph graph = NULL;
+    CHECK_OK(gpul_graph_end(&graph, w->stream));
+    CHECK_OK(gpul_graph_free(&graph));
+}
 static CHECK_UNUSED void undo_timer(world *w) { CHECK_OK(gpul_timer_free(&w->timer)); }
 
 typedef struct entry {
@@ -236,6 +262,8 @@ static const entry calls[] = {
     {"gpul_event_query", call_event_query, NULL},
     {"gpul_event_seconds", call_event_seconds, NULL},
     {"gpul_timer_start", call_timer_start, undo_timer},
+    {"gpul_graph_begin", call_graph_begin, undo_capture},
+    {"gpul_graph_launch", call_graph_launch, NULL},
     {"gpul_vecadd", call_vecadd, NULL},
     {"gpul_vecmul", call_vecmul, NULL},
     {"gpul_gemv", call_gemv, NULL},
@@ -256,6 +284,8 @@ static const entry calls[] = {
     {"gpul_device_select", call_device_select, NULL},
     {"gpul_device_by_id", call_device_by_id, NULL},
     {"gpul_device_info", call_device_info, NULL},
+    {"gpul_device_roof", call_device_roof, NULL},
+    {"gpul_benchmark", call_benchmark, NULL},
 };
 
 /* Nothing that a call could have written has changed; then everything is as it was, whatever happened. */

@@ -34,6 +34,10 @@ static int use(void) {
     gpul_device v = GPUL_ZERO;
     gpul_error e = GPUL_ZERO;
     gpul_histogram_options o = GPUL_ZERO;
+    gpul_benchmark_options p = GPUL_ZERO;
+    gpul_benchmark_result r = GPUL_ZERO;
+    gpul_roof roof = GPUL_ZERO;
+    gpul_graph graph = NULL;
     gpul_shape s = gpul_2d_f(3, gpul_ceil_div(5, 2));
     gpul_dim3 g = gpul_grid_1d(100, 32);
     gpul_timer h = gpul_host_timer();
@@ -53,7 +57,7 @@ static int use(void) {
         GPUL_CHECK(gpul_allclose(&far_off, &a, &b, 0, 0, stream));
         GPUL_CHECK(gpul_free_all(&a, &b));
     }
-    return (int)(a.ndim + t.running + v.sms + e.status + o.range + s.ndim + (int)g.x + h.host);
+    return (int)(a.ndim + t.running + v.sms + e.status + o.range + s.ndim + (int)g.x + h.host + p.roof + r.bound + roof.device + (graph != NULL));
 }
 END
 cat >"$d/once.c" <<'END'
@@ -75,6 +79,7 @@ printf '#include "gpulite.h"\n#include <cuda_runtime_api.h>\nextern int x;\nint 
 printf '#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n' >"$d/implementation.c"
 printf '#define GPULITE_IMPLEMENTATION\n#define GPULITE_NO_KERNELS\n#include "gpulite.h"\n' >"$d/no_kernels.c"
 printf '#include "gpulite.h"\n#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n#include "gpulite.h"\n' >"$d/late.c"
+printf '#define GPULITE_NVTX\n#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n' >"$d/nvtx.c"
 printf '#define GPUL_ASSERT(x) ((void)(x))\n#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n' >"$d/macros.c"
 # the names that windows.h takes from everybody, and the implementation among them
 printf '#include "gpulite.h"\n#include <cuda_runtime_api.h>\n#define near\n#define far\n#define small char\n#define min(a, b) ((a) < (b) ? (a) : (b))\n#define max(a, b) ((a) > (b) ? (a) : (b))\n#define interface struct\n#define IN\n#define OUT\n#define ERROR 0\n#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n' >"$d/windows.c"
@@ -158,7 +163,7 @@ for pair in gcc:g++ clang:clang++; do
     c=${pair%:*} cxx=${pair#*:}
     if have "$c"; then
         for std in c99 c11 c17 c2x; do
-            for file in once twice after before implementation no_kernels late macros windows; do
+            for file in once twice after before implementation no_kernels late macros nvtx windows; do
                 # shellcheck disable=SC2086
                 try "$c $std $file" "$c" -std=$std $flags -Wstrict-prototypes -I. -isystem tests/cpu -I"$d" -fsyntax-only "$d/$file.c"
             done
@@ -168,7 +173,7 @@ for pair in gcc:g++ clang:clang++; do
     fi
     if have "$cxx"; then
         for std in c++11 c++17 c++20; do
-            for file in once twice after before implementation no_kernels late macros windows; do
+            for file in once twice after before implementation no_kernels late macros nvtx windows; do
                 # shellcheck disable=SC2086
                 try "$cxx $std $file" "$cxx" -x c++ -std=$std $flags -I. -isystem tests/cpu -I"$d" -fsyntax-only "$d/$file.c"
             done
@@ -258,6 +263,8 @@ if [ -n "$nvcc" ]; then
         # shellcheck disable=SC2086
         try "NVIDIA's headers, $order" "$cc" -std=c99 $flags -I. -isystem "$home/include" -fsyntax-only "$d/$order.c"
     done
+    # shellcheck disable=SC2086
+    try "NVTX with NVIDIA's headers" "$cc" -std=c99 $flags -I. -isystem "$home/include" -fsyntax-only "$d/nvtx.c"
     # shellcheck disable=SC2086
     try "the implementation with NVIDIA's headers" "$cc" -std=c99 $flags -I. -isystem "$home/include" -c -o "$d/impl_gpu.o" "$d/implementation.c"
     try 'a C program linked by a C compiler' "$cc" -std=c99 -I. -o "$d/app" "$d/count.c" "$d/impl_gpu.o" "$d/gpu.o" -L"$lib" -lcudart

@@ -288,6 +288,13 @@ plant matmul-nan test_matmul:test_recorded instead '*c = gpul__gemm_narrow<T>::f
 plant matmul-alpha-zero test_matmul:test_plans expression 'p->alpha == 0' 'false'
 plant pending-error-swallowed test_errors instead '(void)cudaGetLastError(); return GPUL_OK;'
 plant device-not-restored test_arrays instead 'return status;'
+plant graph-leaked test_graph:test_endings without
+plant benchmark-keeps-slow test_benchmark:test_throttled without
+plant benchmark-clock-before test_benchmark:test_throttled expression 'before > b->cycles ? before : b->cycles' 'b->cycles'
+plant benchmark-retakes test_benchmark:test_throttled instead 'want = o->repeat;'
+plant benchmark-median test_benchmark:test_samples expression '(n - 1) / 2' 'n / 2'
+plant benchmark-roof-that-binds test_benchmark:test_roof expression 'compute > memory ? compute : memory' 'memory'
+plant roof-measured-again test_benchmark:test_roof expression 'gpul__atomic_load(&scope.state->roof_state) != GPUL__KNOWN' '1'
 plant too-early test_copies instead 'status = GPUL_OK;'
 plant handler-loses-record test_mistakes:test_handler without
 plant dead-stream-taken test_mistakes:test_dead_stream instead 'return GPUL_OK;'

@@ -269,6 +269,37 @@ static void test_contracts(void) {
     CHECK_OK(gpul_free(&u));
 }
 
+/* Captured: the values that are passed by value stay, those in arrays change. */
+static void test_graph(void) {
+    gpul_array x = GPUL_ZERO, y = GPUL_ZERO, z = GPUL_ZERO, norm = GPUL_ZERO;
+    gpul_stream s = NULL;
+    gpul_graph graph = NULL;
+    double got = 0;
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    CHECK_OK(gpul_device_array(&x, GPUL_F32, gpul_1d(10000), s));
+    CHECK_OK(gpul_device_array(&y, GPUL_F64, gpul_1d(10000), s));
+    CHECK_OK(gpul_device_array(&z, GPUL_F64, gpul_1d(10000), s));
+    CHECK_OK(gpul_device_array(&norm, GPUL_F64, gpul_0d(), s));
+    CHECK_OK(gpul_graph_begin(s));
+    CHECK_OK(test_axpy(&z, 2, &x, &y, s));
+    CHECK_OK(test_l2_norm(&norm, &z, GPUL_ALL_AXES, s));
+    CHECK_OK(gpul_graph_end(&graph, s));
+    for (int round = 1; round < 4; round++) {
+        CHECK_OK(gpul_fill(&x, round, s));
+        CHECK_OK(gpul_fill(&y, 10 * round, s));
+        CHECK_OK(gpul_graph_launch(graph, s));
+        CHECK_OK(gpul_copy_to_host(&got, &norm, s));
+        CHECK_OK(gpul_stream_synchronize(s));
+        CHECK_NEAR(got, 100.0 * (2 * round + 10 * round), 1e-9);
+    }
+    CHECK_OK(gpul_graph_free(&graph));
+    CHECK_OK(gpul_free(&x));
+    CHECK_OK(gpul_free(&y));
+    CHECK_OK(gpul_free(&z));
+    CHECK_OK(gpul_free(&norm));
+    CHECK_OK(gpul_stream_destroy(&s));
+}
+
 int main(void) {
     check_begin("custom");
     RUN(test_elementwise);
@@ -276,5 +307,6 @@ int main(void) {
     RUN(test_reductions);
     RUN(test_other_types);
     RUN(test_contracts);
+    RUN(test_graph);
     return check_end();
 }

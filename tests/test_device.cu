@@ -181,6 +181,35 @@ static void test_launch(void) {
     CHECK_INT(value[0], -7);
 }
 
+/* A kernel of one's own in a graph, between gpulite's operations */
+static void test_graph(void) {
+    const int64_t n = 3000;
+    static int32_t got[3000];
+    gpul_array visits = GPUL_ZERO, start = GPUL_ZERO;
+    gpul_stream s = NULL;
+    gpul_graph graph = NULL;
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    CHECK_OK(gpul_device_array(&visits, GPUL_I32, gpul_1d(n), s));
+    CHECK_OK(gpul_device_array(&start, GPUL_I32, gpul_1d(n), s));
+    CHECK_OK(gpul_graph_begin(s));
+    CHECK_OK(gpul_copy(&visits, &start, s));
+    CHECK_OK(GPUL_LAUNCH(count_visits, gpul_grid_1d(n, 128), 128, 0, s, (int32_t *)visits.data, n));
+    CHECK_OK(GPUL_LAUNCH(two_loops, 3, 64, 0, s, (int32_t *)visits.data, n));
+    CHECK_OK(gpul_vecadd(&visits, &visits, &visits, s));
+    CHECK_OK(gpul_graph_end(&graph, s));
+    for (int round = 0; round < 3; round++) {
+        CHECK_OK(gpul_fill(&start, 10 * round, s));
+        CHECK_OK(gpul_graph_launch(graph, s));
+        CHECK_OK(gpul_copy_to_host(got, &visits, s));
+        CHECK_OK(gpul_stream_synchronize(s));
+        for (int64_t i = 0; i < n; i += 999) CHECK_INT(got[i], 2 * (10 * round + 1 + 3));
+    }
+    CHECK_OK(gpul_graph_free(&graph));
+    CHECK_OK(gpul_free(&visits));
+    CHECK_OK(gpul_free(&start));
+    CHECK_OK(gpul_stream_destroy(&s));
+}
+
 #ifdef GPULITE_CPU_STANDIN
 static void test_faults(void) { /* gpul_block_size and GPUL_LAUNCH when the runtime fails */
     gpul_array out = GPUL_ZERO;
@@ -226,6 +255,7 @@ int main(void) {
     RUN(test_grid_functions);
     RUN(test_shared);
     RUN(test_launch);
+    RUN(test_graph);
 #ifdef GPULITE_CPU_STANDIN
     RUN(test_faults);
     RUN(test_orders);

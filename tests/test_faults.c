@@ -157,8 +157,9 @@ static void every_call(int code, int flags) {
             remember(call);
             if (strcmp(call, "cudaGetLastError") == 0 || strcmp(call, "cudaPeekAtLastError") == 0)
                 continue; /* these report; they do not fail */
-            if ((flags & STANDIN_AFTER) && (strstr(call, "Malloc") || strstr(call, "Alloc") || strstr(call, "Create") ||
-                                            strcmp(call, "cudaHostRegister") == 0))
+            if ((flags & STANDIN_AFTER) &&
+                (strstr(call, "Malloc") || strstr(call, "Alloc") || strstr(call, "Create") ||
+                 strcmp(call, "cudaHostRegister") == 0 || strcmp(call, "cudaStreamBeginCapture") == 0))
                 continue; /* nobody can release what was made but not told */
             if ((flags & STANDIN_FROM_THEN_ON) && !strstr(call, "Malloc") && !strstr(call, "Alloc")) continue;
             (void)cudaSetDevice(home);

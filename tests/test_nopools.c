@@ -40,6 +40,42 @@ static void test_no_pools(void) {
     CHECK_FAILS(gpul_managed_array(&a, GPUL_F32, gpul_1d(10)), GPUL_ERROR_UNSUPPORTED, "gpul_managed_array", NULL);
     CHECK_OK(gpul_memory_trim());
 }
+/* A graph cannot allocate here: what needs no scratch memory is captured, and the rest is an error, not a graph that uses
+ * memory which is there no more. */
+static void test_graph(void) {
+    gpul_array a = GPUL_ZERO, sum = GPUL_ZERO;
+    gpul_stream s = NULL;
+    gpul_graph graph = NULL;
+    double total = 0;
+    gpul_status reduced;
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    CHECK_OK(gpul_device_array(&a, GPUL_F32, gpul_1d(100000), NULL));
+    CHECK_OK(gpul_device_array(&sum, GPUL_F64, gpul_0d(), NULL));
+    CHECK_OK(gpul_graph_begin(s));
+    CHECK_OK(gpul_fill(&a, 1, s));
+    CHECK_OK(gpul_vecadd(&a, &a, &a, s));
+    CHECK_OK(gpul_graph_end(&graph, s));
+    CHECK_OK(gpul_graph_launch(graph, s));
+    CHECK_OK(gpul_sum(&total, &a, s));
+    CHECK_NEAR(total, 200000, 0);
+    CHECK_OK(gpul_graph_free(&graph));
+    CHECK_OK(gpul_graph_begin(s));
+    reduced = gpul_reduce(&sum, &a, GPUL_SUM, GPUL_ALL_AXES, s);
+    if (reduced != GPUL_OK) {
+        CHECK_FAILS(gpul_graph_end(&graph, s), GPUL_ERROR_CUDA, "gpul_graph_end", "cannot be captured");
+    } else {
+        CHECK_OK(gpul_graph_end(&graph, s));
+        CHECK_OK(gpul_graph_launch(graph, s));
+        CHECK_OK(gpul_copy_to_host(&total, &sum, s));
+        CHECK_OK(gpul_stream_synchronize(s));
+        CHECK_NEAR(total, 200000, 0);
+        CHECK_OK(gpul_graph_free(&graph));
+    }
+    CHECK_OK(gpul_free(&a));
+    CHECK_OK(gpul_free(&sum));
+    CHECK_OK(gpul_stream_destroy(&s));
+}
+
 static void test_limit(void) {
     gpul_array a = GPUL_ZERO;
     CHECK_OK(gpul_memory_limit(1000));
@@ -68,6 +104,7 @@ int main(void) {
     standin_pools(0);
     standin_managed(0);
     RUN(test_no_pools);
+    RUN(test_graph);
     RUN(test_limit);
 #else
     RUN(test_has_a_device);

@@ -138,6 +138,7 @@ unsigned long long standin_warp(int op, unsigned mask, unsigned long long value,
 unsigned standin_activemask(void);
 void standin_trap(const char *what, const char *file, int line) __attribute__((noreturn));
 void standin_yield(void);
+long long standin_clock64(void);
 int standin_cooperative(void);
 cudaError_t standin_launch(const cudaLaunchConfig_t *config, const void *func, const standin_signature *signature,
                            const void *args);
@@ -730,12 +731,7 @@ static inline double min(double a, float b) { return fmin(a, static_cast<double>
 static inline double max(float a, double b) { return fmax(static_cast<double>(a), b); }
 static inline double max(double a, float b) { return fmax(a, static_cast<double>(b)); }
 
-/* Real time on the CPU; a cycle is a nanosecond here. */
-static inline long long clock64() {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return static_cast<long long>(t.tv_sec) * 1000000000ll + t.tv_nsec;
-}
+static inline long long clock64() { return standin_clock64(); }
 
 static inline size_t __cvta_generic_to_shared(const void *p) { return reinterpret_cast<size_t>(p); }
 

@@ -12,6 +12,7 @@
 #endif
 
 #include "cuda_runtime.h"
+#include "nvtx3/nvToolsExt.h"
 #include "standin.h"
 
 #include <cxxabi.h>
@@ -128,6 +129,7 @@ struct Knobs {
     int pools = 1;
     int managed = 1;
     int leaks = 1;
+    double clock = 1;
 };
 
 size_t read_size(const char *text) {
@@ -166,6 +168,7 @@ Knobs knobs_from_environment() {
     if ((s = getenv("CUDA_CPU_POOLS"))) k.pools = atoi(s) != 0;
     if ((s = getenv("CUDA_CPU_MANAGED"))) k.managed = atoi(s) != 0;
     if ((s = getenv("CUDA_CPU_LEAKS"))) k.leaks = atoi(s) != 0;
+    if ((s = getenv("CUDA_CPU_CLOCK")) && atof(s) > 0) k.clock = atof(s);
     return k;
 }
 
@@ -2213,6 +2216,7 @@ struct Node {
 struct Graph {
     std::vector<Node> nodes;
     std::vector<Address> memory; /* addresses that its allocation nodes own */
+    bool auto_free = false;      /* cudaGraphInstantiateFlagAutoFreeOnLaunch */
     ~Graph();
 };
 
@@ -2312,8 +2316,16 @@ size_t extent(size_t pitch, size_t width, size_t height) { return height ? pitch
 
 cudaError_t execute(Op &op);
 
+void discharge(Allocation *a);
+
 cudaError_t execute_graph(Graph &graph) {
     size_t n = graph.nodes.size();
+    for (Address start : graph.memory) { /* what the launch before allocated and nobody freed */
+        Allocation *a = graph.auto_free ? allocation_at(reinterpret_cast<void *>(start)) : nullptr;
+        if (!a || !a->present) continue;
+        discharge(a);
+        arena_of(a)->disappear(a);
+    }
     std::vector<int> left(n);
     std::vector<std::vector<int>> next(n);
     std::vector<int> ready;
@@ -4118,10 +4130,12 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsign
     ENTER(NORMAL);
     if (!out || !g->graphs.count(graph)) RETURN(cudaErrorInvalidValue);
     if (flags &
-        ~static_cast<unsigned long long>(cudaGraphInstantiateFlagUpload | cudaGraphInstantiateFlagUseNodePriority)) {
+        ~static_cast<unsigned long long>(cudaGraphInstantiateFlagUpload | cudaGraphInstantiateFlagUseNodePriority |
+                                         cudaGraphInstantiateFlagAutoFreeOnLaunch)) {
         say("standin: cudaGraphInstantiate: flags 0x%llx are not there", flags);
         RETURN(cudaErrorNotSupported);
     }
+    graph->graph->auto_free = (flags & cudaGraphInstantiateFlagAutoFreeOnLaunch) != 0;
     CUgraphExec_st *e = new CUgraphExec_st{graph->graph, current_device};
     g->execs.insert(e);
     *out = e;
@@ -4382,6 +4396,22 @@ cudaError_t cudaProfilerStop(void) {
     RETURN(cudaSuccess);
 }
 
+/* NVTX: the ranges that are open, for standin_range() */
+static thread_local std::vector<std::string> ranges;
+int nvtxRangePushA(const char *message) {
+    ranges.push_back(message);
+    return static_cast<int>(ranges.size()) - 1;
+}
+int nvtxRangePop(void) {
+    if (ranges.empty()) return -1;
+    ranges.pop_back();
+    return static_cast<int>(ranges.size());
+}
+int standin_ranges(void) { return static_cast<int>(ranges.size()); }
+const char *standin_range(int k) {
+    return k >= 0 && k < standin_ranges() ? ranges[static_cast<size_t>(k)].c_str() : "";
+}
+
 /* ---- What a test asks for: standin.h ----------------------------------------------------------------------------- */
 
 #define LOCK std::unique_lock<std::recursive_mutex> lock(state().lock)
@@ -4439,6 +4469,16 @@ void standin_pools(int supported) {
 void standin_managed(int supported) {
     LOCK;
     g->knobs.managed = supported != 0;
+}
+void standin_clock(double cycles) {
+    LOCK;
+    if (cycles > 0) g->knobs.clock = cycles;
+}
+long long standin_clock64(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<long long>((static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec)) *
+                                  g->knobs.clock);
 }
 void standin_leaks(int on_) {
     LOCK;

@@ -31,6 +31,13 @@ void standin_alignment(size_t bytes);          /* of allocations, 16 to 256; def
 void standin_pools(int supported);             /* whether devices have memory pools; default 1 */
 void standin_managed(int supported);           /* whether devices have managed memory; default 1 */
 
+/* What clock64() counts in a nanosecond of real time on the CPU; default 1. Kernels take the time they take. */
+void standin_clock(double cycles);
+
+/* NVTX ranges that the calling thread has open (of nvtx3/nvToolsExt.h), and the name of the kth, outermost first. */
+int standin_ranges(void);
+const char *standin_range(int k);
+
 /* Waits for all work, clears sticky errors, faults and traces, and restores every knob. Frees nothing. */
 void standin_reset(void);
 
