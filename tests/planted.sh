@@ -252,8 +252,8 @@ plant reduce-totals-meet test_reduce without
 plant reduce-block-tiles test_gemv:test_narrow without
 plant reduce-flight-twice test_reduce:test_accuracy without
 plant reduce-shared test_reduce:test_plans without
-plant reduce-captured test_streams:test_captured_scratch without
-plant reduce-captured-columns test_streams:test_captured_scratch without
+plant reduce-captured test_graph:test_scratch without
+plant reduce-captured-columns test_graph:test_scratch without
 plant reduce-short-outputs test_reduce:test_same_bits without
 plant reduce-halves-overwritten test_reduce:test_same_bits expression 'kC * pitch' '0'
 plant reduce-depth-level test_reduce:test_same_bits expression '1' '2'
@@ -279,10 +279,10 @@ plant elementwise-staged-rows test_elementwise:test_shapes expression '(outer + 
 plant elementwise-plan-tiles test_elementwise:test_plans expression 'plan->rows' '(plan->rows - 1)'
 plant elementwise-plan-head test_elementwise:test_plans expression 'head < p->n ? head : p->n' 'head'
 plant past test_histogram:test_weight_layouts expression 'i < (n)' 'i <= (n)'
-plant wrong-stream test_streams instead 'config.stream = 0;'
-plant counters-not-zeroed test_streams instead 'e = cudaSuccess;'
+plant wrong-stream test_graph instead 'config.stream = 0;'
+plant counters-not-zeroed test_graph instead 'e = cudaSuccess;'
 plant scratch-leaked test_faults instead 'return status;'
-plant scratch-freed-twice test_streams instead 'if (scratch != NULL) (void)cudaFreeAsync(scratch, stream);'
+plant scratch-freed-twice test_graph instead 'if (scratch != NULL) (void)cudaFreeAsync(scratch, stream);'
 plant matmul-slice-barrier test_matmul without
 plant matmul-nan test_matmul:test_recorded instead '*c = gpul__gemm_narrow<T>::from(value);'
 plant matmul-alpha-zero test_matmul:test_plans expression 'p->alpha == 0' 'false'

@@ -138,7 +138,7 @@ static gpul_status step_gemm_long(stage *g, gpul_array *out, int arg, gpul_strea
     return status != GPUL_OK ? status : gpul_gemm(out, 1, &row, &column, 0, s);
 }
 
-/* Where `scratch` is 0, the graph must not allocate: neither time nor memory goes into that. */
+/* `scratch`: whether the graph allocates. Where it need not, neither time nor memory goes into that. */
 typedef struct step {
     const char *name;
     gpul_status (*enqueue)(stage *, gpul_array *out, int arg, gpul_stream);
@@ -161,9 +161,9 @@ static const step steps[] = {
     {"fill, strided", step_fill_turned, 3, GPUL_BF16, ROWS, COLS, 0, 0},
     {"vecadd", step_vecadd, 0, GPUL_F32, ROWS, COLS, 0, 0},
     {"vecmul, broadcast", step_vecmul, 0, GPUL_F32, ROWS, COLS, 0, 0},
-    {"gemv", step_gemv, 0, GPUL_F32, ROWS, 0, 0, 1},
-    {"gemv, beta", step_gemv_add, 0, GPUL_F32, ROWS, 0, 0, 1},
-    {"gemv, transposed", step_gemv_turned, 0, GPUL_F32, COLS, 0, 0, 1},
+    {"gemv", step_gemv, 0, GPUL_F32, ROWS, 0, 0, 0},
+    {"gemv, beta", step_gemv_add, 0, GPUL_F32, ROWS, 0, 0, 0},
+    {"gemv, transposed", step_gemv_turned, 0, GPUL_F32, COLS, 0, 0, 0},
     {"sum", step_reduce, GPUL_SUM, GPUL_F32, 0, 0, 0, 1},
     {"prod", step_reduce, GPUL_PROD, GPUL_F32, 0, 0, 0, 1},
     {"min", step_reduce, GPUL_MIN, GPUL_F32, 0, 0, 0, 1},
@@ -175,10 +175,10 @@ static const step steps[] = {
     {"argmin", step_reduce, GPUL_ARGMIN, GPUL_I64, 0, 0, 0, 1},
     {"argmax", step_reduce, GPUL_ARGMAX, GPUL_I64, 0, 0, 0, 1},
     {"count-nonzero", step_reduce, GPUL_COUNT_NONZERO, GPUL_I64, 0, 0, 0, 1},
-    {"mean along axis 0", step_reduce_axis, 0, GPUL_F32, COLS, 0, 0, 1},
-    {"mean along axis 1", step_reduce_axis, 1, GPUL_F32, ROWS, 0, 0, 1},
-    {"gemv, long rows", step_gemv_long, 0, GPUL_F32, 7, 0, 0, 1},
-    {"sum along long rows", step_reduce_long, 1, GPUL_F32, 7, 0, 0, 1},
+    {"mean along axis 0", step_reduce_axis, 0, GPUL_F32, COLS, 0, 0, 0},
+    {"mean along axis 1", step_reduce_axis, 1, GPUL_F32, ROWS, 0, 0, 0},
+    {"gemv, long rows", step_gemv_long, 0, GPUL_F32, 7, 0, 0, 0},
+    {"sum along long rows", step_reduce_long, 1, GPUL_F32, 7, 0, 0, 0},
     {"sum along long columns", step_reduce_long, 0, GPUL_F32, 7, 0, 0, 1},
     {"dot", step_dot, 0, GPUL_F32, 0, 0, 0, 1},
     {"histogram", step_histogram, 0, GPUL_I32, BINS, 0, 0, 0},
@@ -268,7 +268,7 @@ static void test_steps(void) {
         }
         CHECK(changed > 0);
         nodes = allocations(p, &g, &out, s);
-        if (!p->scratch && nodes > 0) FAIL("the graph of %s has %d nodes that allocate", p->name, nodes);
+        if ((nodes > 0) != p->scratch) FAIL("the graph of %s has %d nodes that allocate", p->name, nodes);
         CHECK_OK(gpul_graph_free(&graph));
         CHECK(graph == NULL);
         CHECK_OK(gpul_free(&out));
@@ -413,6 +413,99 @@ static void test_not_freed(void) {
     CHECK_OK(gpul_stream_destroy(&s));
 }
 
+/* What a capture cannot hold is refused before anything is captured, and the capture goes on. */
+static void test_refusals(void) {
+    float *host = (float *)calloc(100, 4);
+    gpul_array a = GPUL_ZERO, b = GPUL_ZERO, pinned = GPUL_ZERO, zero = GPUL_ZERO;
+    const int64_t at[1] = {5};
+    gpul_stream s = NULL;
+    cudaGraph_t graph = NULL;
+    double value = -7;
+    float one = -7;
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    CHECK_OK(gpul_device_array(&a, GPUL_F32, gpul_1d(100), NULL));
+    CHECK_OK(gpul_fill(&a, 1, NULL));
+    CHECK_OK(gpul_pinned_array(&pinned, GPUL_F32, gpul_1d(100)));
+    CHECK_OK(gpul_device_synchronize());
+    CHECK_CUDA(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
+    CHECK_FAILS(gpul_copy_to_device(&a, host, s), GPUL_ERROR_MEMORY, "gpul_copy_to_device", "pageable");
+    CHECK_FAILS(gpul_copy_to_host(host, &a, s), GPUL_ERROR_MEMORY, "gpul_copy_to_host", "pageable");
+    CHECK_FAILS(gpul_to_device(&b, host, GPUL_F32, gpul_1d(100), s), GPUL_ERROR_MEMORY, "gpul_to_device", "pageable");
+    CHECK_BYTES(&b, &zero, sizeof b);
+    CHECK_FAILS(gpul_reduce_host(&value, GPUL_F64, &a, GPUL_SUM, s), GPUL_ERROR_ARGUMENT, "gpul_reduce_host",
+                "captured");
+    CHECK_FAILS(gpul_get(&one, &a, at, s), GPUL_ERROR_ARGUMENT, "gpul_get", "captured");
+    CHECK_FAILS(gpul_set(&a, at, &one, s), GPUL_ERROR_ARGUMENT, "gpul_set", "captured");
+    CHECK(value == -7 && one == -7);
+    CHECK_OK(gpul_copy_to_device(&a, pinned.data, s));
+    CHECK_CUDA(cudaStreamEndCapture(s, &graph));
+    CHECK_CUDA(cudaGraphDestroy(graph));
+    CHECK_OK(gpul_copy_to_device(&a, host, s));
+    CHECK_OK(gpul_stream_synchronize(s));
+    CHECK_OK(gpul_free(&a));
+    CHECK_OK(gpul_free(&pinned));
+    CHECK_OK(gpul_stream_destroy(&s));
+    free(host);
+}
+
+/* Reductions put no allocation into a graph where one block may take all of an output: as much as their contract says. */
+static void test_scratch(void) {
+    static const struct {
+        int64_t rows, cols;
+        int32_t axis, allocates;
+    } cases[] = {{1, 32768, 1, 0}, {1, 32769, 1, 1}, {3, 30000, 1, 0},  {40, 5000, GPUL_ALL_AXES, 1},
+                 {4096, 7, 0, 0},  {4097, 7, 0, 1},  {4000, 300, 0, 0}, {4096, 2000, 0, 0},
+                 {100, 100, 1, 0}, {100, 100, 0, 0}, {1, 1, 0, 0},      {180, 180, GPUL_ALL_AXES, 0},
+                 {2000, 20, 0, 0}, {60000, 2, 0, 1}};
+    gpul_stream s = NULL;
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    for (int c = 0; c < COUNT_OF(cases); c++) {
+        const int64_t n = cases[c].rows * cases[c].cols;
+        const int64_t outputs = cases[c].axis == 0 ? cases[c].cols : cases[c].axis == 1 ? cases[c].rows : 1;
+        double *const host = (double *)malloc((size_t)n * 8), *const want = (double *)malloc((size_t)outputs * 8);
+        double *const got = (double *)malloc((size_t)outputs * 8);
+        gpul_array x = GPUL_ZERO, out = GPUL_ZERO;
+        cudaGraph_t graph = NULL;
+        cudaGraphExec_t exec = NULL;
+        cudaGraphNode_t nodes[8];
+        size_t count = COUNT_OF(nodes), allocations = 0;
+        for (int64_t i = 0; i < n; i++) host[i] = rng_signed();
+        CHECK_OK(gpul_to_device(&x, host, GPUL_F64, gpul_2d(cases[c].rows, cases[c].cols), NULL));
+        CHECK_OK(
+            gpul_device_array(&out, GPUL_F64, cases[c].axis == GPUL_ALL_AXES ? gpul_0d() : gpul_1d(outputs), NULL));
+        CHECK_OK(gpul_device_synchronize());
+        CHECK_OK(gpul_reduce(&out, &x, GPUL_SUM, cases[c].axis, s));
+        CHECK_OK(gpul_copy_to_host(want, &out, s));
+        CHECK_OK(gpul_fill(&out, 7, s));
+        CHECK_OK(gpul_stream_synchronize(s));
+        CHECK_CUDA(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
+        CHECK_OK(gpul_reduce(&out, &x, GPUL_SUM, cases[c].axis, s));
+        CHECK_CUDA(cudaStreamEndCapture(s, &graph));
+        CHECK_CUDA(cudaGraphGetNodes(graph, nodes, &count));
+        for (size_t i = 0; i < count && i < COUNT_OF(nodes); i++) {
+            enum cudaGraphNodeType type;
+            CHECK_CUDA(cudaGraphNodeGetType(nodes[i], &type));
+            allocations += type == cudaGraphNodeTypeMemAlloc;
+        }
+        if (allocations != (size_t)cases[c].allocates)
+            FAIL("%lld x %lld, axis %d: %d allocations in the graph", (long long)cases[c].rows,
+                 (long long)cases[c].cols, (int)cases[c].axis, (int)allocations);
+        CHECK_CUDA(cudaGraphInstantiate(&exec, graph, 0));
+        CHECK_CUDA(cudaGraphLaunch(exec, s));
+        CHECK_OK(gpul_copy_to_host(got, &out, s));
+        CHECK_OK(gpul_stream_synchronize(s));
+        CHECK_BYTES(got, want, (size_t)outputs * 8);
+        CHECK_CUDA(cudaGraphExecDestroy(exec));
+        CHECK_CUDA(cudaGraphDestroy(graph));
+        CHECK_OK(gpul_free(&x));
+        CHECK_OK(gpul_free(&out));
+        free(host);
+        free(want);
+        free(got);
+    }
+    CHECK_OK(gpul_stream_destroy(&s));
+}
+
 static void test_errors(void) {
     gpul_stream s = NULL, t = NULL;
     gpul_array a = GPUL_ZERO;
@@ -522,6 +615,8 @@ int main(void) {
     RUN(test_whole);
     RUN(test_beside);
     RUN(test_not_freed);
+    RUN(test_refusals);
+    RUN(test_scratch);
     RUN(test_errors);
 #ifdef GPULITE_CPU_STANDIN
     RUN(test_endings);
