@@ -32,15 +32,16 @@
  * compiles faster; and what needs them returns GPUL_ERROR_UNSUPPORTED.
  *
  * Does:      device, pinned, mapped and managed arrays of up to 4 dimensions; copies between any two of them; views;
- *            streams, events, adding-up timers, graphs, benchmarks; vecadd, vecmul, gemv, reductions, dot, histogram, matmul; your own
- *            elementwise operations and reductions from one expression (GPUL_ELEMENTWISE, GPUL_REDUCE).
+ *            streams, events, adding-up timers, graphs, benchmarks; vecadd, vecmul, gemv, reductions, dot, histogram,
+ *            matmul; your own elementwise operations and reductions from one expression (GPUL_ELEMENTWISE,
+ *            GPUL_REDUCE).
  * Does not:  print, exit, throw, start threads, synchronise behind your back, or need anything but the CUDA runtime.
  *
  * If you know Numba-CUDA or CuPy:
  *
  *     cuda.to_device(h)                           gpul_to_device(&a, h, GPUL_F32, gpul_1d(n), stream)        section 6
  *     d.copy_to_host(h)                           gpul_copy_to_host(h, &d, stream)                           section 7
- *     cp.asarray(h), a.get(out=h)                 GPUL_TO_DEVICE(&a, h, gpul_1d(n)), GPUL_TO_HOST(h, &a)     sections 6, 7
+ *     cp.asarray(h), a.get(out=h)                 GPUL_TO_DEVICE(&a, h, gpul_1d(n)), GPUL_TO_HOST(h, &a)     section 6
  *     cp.full, cp.zeros, a.copy(), del a, b       gpul_full, gpul_zeros, gpul_clone, gpul_free_all(&a, &b)   section 6
  *     cuda.device_array(shape, dtype)             gpul_device_array(&a, GPUL_F64, gpul_2d(r, c), stream)     section 6
  *     cuda.device_array_like(d)                   gpul_device_array_like(&a, &d, stream)                     section 6
@@ -110,7 +111,7 @@
  *   GPULITE_NO_KERNELS      with the implementation: leave out section 10 and GPUL_REDUCE / GPUL_ELEMENTWISE, so that
  *                           the program links without gpulite_kernels.cu. Copies that need a kernel then say so.
  *   GPULITE_NVTX            with the implementation: gpul_range_push and gpul_range_pop make NVTX ranges. Takes
- *                           <nvtx3/nvToolsExt.h> of the CUDA Toolkit, a header alone (and -ldl, with glibc before 2.34).
+ *                           <nvtx3/nvToolsExt.h> of the CUDA Toolkit, a header alone (glibc before 2.34: and -ldl).
  *   GPUL_ASSERT(x)          checks of the library's own logic (never of your arguments); empty by default.
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifndef GPUL_API
@@ -203,16 +204,16 @@ GPUL_API const char *gpul_status_name(gpul_status status);
 GPUL_API gpul_status gpul_check_cuda(int32_t cuda_code, const char *function);
 
 /* Has `handler` called at every later failure of a gpulite function in the calling thread, with a copy of the record;
- * NULL, the default: nobody is. Returns the handler that was set before. A handler may print, count, or end the process.
- * It must not throw or longjmp: the failing function has yet to give back what it holds, and returns its status after
- * that (what fails then is a failure of its own). Failures of gpulite inside the handler do not call it again, and leave
- * the record as it was. Cannot fail. */
+ * NULL, the default: nobody is. Returns the handler that was set before. A handler may print, count, or end the
+ * process. It must not throw or longjmp: the failing function has yet to give back what it holds, and returns its
+ * status after that (what fails then is a failure of its own). Failures of gpulite inside the handler do not call it
+ * again, and leave the record as it was. Cannot fail. */
 typedef void (*gpul_error_handler)(const gpul_error *error);
 GPUL_API gpul_error_handler gpul_on_error(gpul_error_handler handler);
 
 /* A handler that is ready: GPUL_PRINT_AND_EXIT(name), at file scope, defines the function `name`, which prints the
- * message to stderr and exits with status 1. After gpul_on_error(name) a small program needs no GPUL_CHECK. For programs,
- * not libraries. Needs <stdio.h> and <stdlib.h> where it is used. */
+ * message to stderr and exits with status 1. After gpul_on_error(name) a small program needs no GPUL_CHECK. For
+ * programs, not libraries. Needs <stdio.h> and <stdlib.h> where it is used. */
 #define GPUL_PRINT_AND_EXIT(name)                                                                                      \
     static void name(const gpul_error *error) {                                                                        \
         fprintf(stderr, "%s\n", error->message);                                                                       \
@@ -249,8 +250,9 @@ GPUL_API size_t gpul_dtype_size(gpul_dtype dtype);
 /* NumPy's name: "float32", "float64", "int32", "int64", "uint8", "float16", "bfloat16"; "invalid" otherwise. Static. */
 GPUL_API const char *gpul_dtype_name(gpul_dtype dtype);
 
-/* The dtype of what a C pointer points to, const or not: float, double, and the integers of 8 (unsigned), 32 and 64 bits.
- * Any other does not compile, uint16_t among them, which may be f16 or bf16. In C++, C11, and any C of gcc and clang. */
+/* The dtype of what a C pointer points to, const or not: float, double, and the integers of 8 (unsigned), 32 and 64
+ * bits. Any other does not compile, uint16_t among them, which may be f16 or bf16. In C++, C11, and any C of gcc and
+ * clang. */
 #ifdef __cplusplus
 #define GPUL_DTYPE_OF(pointer) gpul__dtype_at(pointer)
 extern "C++" {
@@ -381,15 +383,15 @@ GPUL_API gpul_status gpul_device_array_like(gpul_array *out, const gpul_array *l
 GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtype dtype, gpul_shape shape,
                                     gpul_stream stream);
 
-/* GPUL_TO_DEVICE(&a, host, shape) and GPUL_TO_DEVICE(&a, host, shape, stream): gpul_to_device with the dtype of `host`, so
- * that the two cannot disagree (GPUL_DTYPE_OF). */
+/* GPUL_TO_DEVICE(&a, host, shape) and GPUL_TO_DEVICE(&a, host, shape, stream): gpul_to_device with the dtype of `host`,
+ * so that the two cannot disagree (GPUL_DTYPE_OF). */
 #define GPUL_TO_DEVICE(out, host, ...) gpul_to_device(out, host, GPUL_DTYPE_OF(host), GPUL__TWO(__VA_ARGS__, NULL, 0))
 #define GPUL__TWO(one, two, ...) one, two
 
 /* New device arrays with something in them: every element `value` (numpy.full; rounded as by gpul_fill), or 0
- * (numpy.zeros), or a copy of any array (a.copy(); dtype, shape, order and device as by gpul_device_array_like). Enqueued.
- * Errors: see above; of gpul_full also ARGUMENT (an integer dtype that does not hold value exactly) and, of other values
- * than 0, UNSUPPORTED (no kernels in the build); gpul_copy's. */
+ * (numpy.zeros), or a copy of any array (a.copy(); dtype, shape, order and device as by gpul_device_array_like).
+ * Enqueued. Errors: see above; of gpul_full also ARGUMENT (an integer dtype that does not hold value exactly) and, of
+ * other values than 0, UNSUPPORTED (no kernels in the build); gpul_copy's. */
 GPUL_API gpul_status gpul_full(gpul_array *out, gpul_dtype dtype, gpul_shape shape, double value, gpul_stream stream);
 GPUL_API gpul_status gpul_zeros(gpul_array *out, gpul_dtype dtype, gpul_shape shape, gpul_stream stream);
 GPUL_API gpul_status gpul_clone(gpul_array *out, const gpul_array *a, gpul_stream stream);
@@ -415,9 +417,9 @@ GPUL_API gpul_status gpul_unpin(void *host);
  * struct is zeroed and the memory released if that was possible. */
 GPUL_API gpul_status gpul_free(gpul_array *a);
 
-/* gpul_free_all(&a, &b, ...): gpul_free of each. All are zeroed and released; what is returned and recorded is the first
- * error. gpul_free_arrays is the function behind it, of arrays[0..count-1]. Errors: gpul_free's; ARGUMENT (arrays is NULL,
- * and count is not 0). */
+/* gpul_free_all(&a, &b, ...): gpul_free of each. All are zeroed and released; what is returned and recorded is the
+ * first error. gpul_free_arrays is the function behind it, of arrays[0..count-1]. Errors: gpul_free's; ARGUMENT (arrays
+ * is NULL, and count is not 0). */
 GPUL_API gpul_status gpul_free_arrays(gpul_array *const *arrays, size_t count);
 #ifdef __cplusplus
 extern "C++" {
@@ -435,8 +437,8 @@ template <typename... Arrays> static inline gpul_status gpul_free_all(Arrays... 
 /* Caps the bytes of device memory that the library's arrays and scratch hold on the current device; 0: no cap
  * (default). Applies to later allocations of all threads, which fail with OUT_OF_MEMORY beyond it. What it replaces is
  * the environment variable GPULITE_MEMORY_LIMIT, a cap on every device, in bytes ("2e9") or in per cent of the device's
- * memory ("50%"), as it is when a device is first used; where it is neither, that use fails (ARGUMENT). Errors: ARGUMENT
- * (a negative number). */
+ * memory ("50%"), as it is when a device is first used; where it is neither, that use fails (ARGUMENT). Errors:
+ * ARGUMENT (a negative number). */
 GPUL_API gpul_status gpul_memory_limit(int64_t bytes);
 
 /* Bytes in use by gpulite on the current device, and bytes it holds from the driver (in use + cached). Either may be
@@ -495,18 +497,18 @@ typedef struct gpul_difference {
     double worst_a, worst_b;
 } gpul_difference;
 
-/* Compares a and b, of one shape and any dtypes, on the host, as numpy.allclose: an element is close when |a - b| <= atol
- * + rtol |b|, computed in double (int64 with int64 exactly), or when a == b; NaN is close to nothing. Takes 2 MiB of pinned
- * memory at most. Waits for `stream`. Errors: ARGUMENT (NULL, or never made; rtol or atol is negative or NaN; a capture),
- * SHAPE, DEVICE (two of them), OUT_OF_MEMORY, UNSUPPORTED as gpul_copy's. */
+/* Compares a and b, of one shape and any dtypes, on the host, as numpy.allclose: an element is close when |a - b| <=
+ * atol + rtol |b|, computed in double (int64 with int64 exactly), or when a == b; NaN is close to nothing. Takes 2 MiB
+ * of pinned memory at most. Waits for `stream`. Errors: ARGUMENT (NULL, or never made; rtol or atol is negative or NaN;
+ * a capture), SHAPE, DEVICE (two of them), OUT_OF_MEMORY, UNSUPPORTED as gpul_copy's. */
 GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a, const gpul_array *b, double rtol,
                                    double atol, gpul_stream stream);
 
-/* Writes what print(a) shows in NumPy (its default options: 8 digits, and of more than 1000 elements three at each end of
- * each axis) into text[0..size-1], cut where it is too long, and NUL-terminated; no newline at its end. bfloat16, which
- * NumPy lacks, as float16. *length: of the whole text, without the NUL. Either may be NULL (text only with size 0). Only
- * what is shown is copied. Waits for `stream`. Errors: ARGUMENT (text is NULL, and size is not 0; a NULL, or never made;
- * a capture), OUT_OF_MEMORY, UNSUPPORTED as gpul_copy's. */
+/* Writes what print(a) shows in NumPy (its default options: 8 digits, and of more than 1000 elements three at each end
+ * of each axis) into text[0..size-1], cut where it is too long, and NUL-terminated; no newline at its end. bfloat16,
+ * which NumPy lacks, as float16. *length: of the whole text, without the NUL. Either may be NULL (text only with size
+ * 0). Only what is shown is copied. Waits for `stream`. Errors: ARGUMENT (text is NULL, and size is not 0; a NULL, or
+ * never made; a capture), OUT_OF_MEMORY, UNSUPPORTED as gpul_copy's. */
 GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const gpul_array *a, gpul_stream stream);
 
 /* Views: no copy, no launch, no blocking, no CUDA call. Axes count from 0, negative ones from the end. Errors of them
@@ -659,8 +661,8 @@ GPUL_API double gpul_host_seconds(void);
  * It IS a cudaGraphExec_t. */
 typedef struct CUgraphExec_st *gpul_graph;
 /* Begins to capture the work of a stream, which the same thread ends. Until then this thread makes and frees no pinned,
- * mapped or managed array and waits for no captured stream, or the capture is lost (CUDA's thread-local mode). Errors: ARGUMENT
- * (stream is NULL, which CUDA cannot capture, or is being captured already). */
+ * mapped or managed array and waits for no captured stream, or the capture is lost (CUDA's thread-local mode). Errors:
+ * ARGUMENT (stream is NULL, which CUDA cannot capture, or is being captured already). */
 GPUL_API gpul_status gpul_graph_begin(gpul_stream stream);
 /* Ends the capture and makes a graph of it. `stream` does work again, also when an error is returned, unless it is one
  * of ARGUMENT or PENDING. Errors: ARGUMENT (out is NULL; stream is not being captured), CUDA (something since
@@ -728,11 +730,11 @@ GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t 
  * be device, pinned, mapped, managed or gpul_pin'ned memory with any strides (unless said); all device arrays live on
  * one device, which is the one that runs the operation. The work is enqueued on `stream` and the call returns; it never
  * synchronises, never uses another stream, and can be captured into a CUDA graph (exceptions are named; the graph has
- * allocations where an operation needs scratch memory: see each). Axes count from 0, negative ones from the end. Empty arrays are valid. Thread-safe,
- * as long as two threads do not write one array. Errors of them all: ARGUMENT (NULL, an array that was never made),
- * DTYPE, SHAPE, DEVICE (arrays of two devices), OVERLAP (an output with an input or with itself), UNSUPPORTED (the
- * family was left out of the build); those that need scratch memory: OUT_OF_MEMORY. Contracts add what is more than
- * that.
+ * allocations where an operation needs scratch memory: see each). Axes count from 0, negative ones from the end. Empty
+ * arrays are valid. Thread-safe, as long as two threads do not write one array. Errors of them all: ARGUMENT (NULL, an
+ * array that was never made), DTYPE, SHAPE, DEVICE (arrays of two devices), OVERLAP (an output with an input or with
+ * itself), UNSUPPORTED (the family was left out of the build); those that need scratch memory: OUT_OF_MEMORY. Contracts
+ * add what is more than that.
  * ------------------------------------------------------------------------------------------------------------------ */
 
 #ifndef GPULITE_NO_KERNELS
@@ -885,10 +887,10 @@ typedef struct gpul_device {
 GPUL_API gpul_status gpul_device_count(int32_t *count);
 /* The calling thread's current device. Errors: ARGUMENT (NULL). */
 GPUL_API gpul_status gpul_device_current(int32_t *device);
-/* The index of the device that `id` names: its PCI id ("0000:41:00.0"; also "41:00.0"), its UUID or the first part of it
- * ("GPU-6d2f8a31", what CUDA_VISIBLE_DEVICES takes), or its index in decimal. Letters of either case. Unlike indices, the
- * first two mean the same GPU on every start. Errors: ARGUMENT (NULL; the start of two UUIDs), DEVICE (no visible device
- * has it). */
+/* The index of the device that `id` names: its PCI id ("0000:41:00.0"; also "41:00.0"), its UUID or the first part of
+ * it ("GPU-6d2f8a31", what CUDA_VISIBLE_DEVICES takes), or its index in decimal. Letters of either case. Unlike
+ * indices, the first two mean the same GPU on every start. Errors: ARGUMENT (NULL; the start of two UUIDs), DEVICE (no
+ * visible device has it). */
 GPUL_API gpul_status gpul_device_by_id(int32_t *device, const char *id);
 /* Makes a device current for the calling thread's later calls. Errors: DEVICE (there is none of this number). */
 GPUL_API gpul_status gpul_device_select(int32_t device);
@@ -899,10 +901,11 @@ GPUL_API gpul_status gpul_device_info(gpul_device *info, int32_t device);
  * CUDA's. */
 GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime);
 
-/* Writes a text about versions, what CUDA_VISIBLE_DEVICES and GPULITE_MEMORY_LIMIT say, devices (or why there are none),
- * and the architecture each kernel family was built for, with a better build line where there is one, into text[0..size-1], cut where it is too long, and NUL-terminated. *length: of the whole
- * text, without the NUL. Either may be NULL (text only with size 0, to ask for the length). Works with no GPU. Errors:
- * ARGUMENT (text is NULL, and size is not 0). */
+/* Writes a text about versions, what CUDA_VISIBLE_DEVICES and GPULITE_MEMORY_LIMIT say, devices (or why there are
+ * none), and the architecture each kernel family was built for, with a better build line where there is one, into
+ * text[0..size-1], cut where it is too long, and NUL-terminated. *length: of the whole text, without the NUL. Either
+ * may be NULL (text only with size 0, to ask for the length). Works with no GPU. Errors: ARGUMENT (text is NULL, and
+ * size is not 0). */
 GPUL_API gpul_status gpul_report(size_t *length, char *text, size_t size);
 
 /* What a device reaches in this library's own operations, the fastest call of each: a roof to hold other work against.
@@ -1506,8 +1509,8 @@ static gpul_status gpul__status_of(cudaError_t e) {
     }
 }
 
-/* What CUDA says of an error, or more where more can be known. "Insufficient driver" is also what it says where there is
- * none, and "no device" where the environment hides them. */
+/* What CUDA says of an error, or more where more can be known. "Insufficient driver" is also what it says where there
+ * is none, and "no device" where the environment hides them. */
 static const char *gpul__error_text(char *text, size_t size, cudaError_t e) {
     const char *const visible = getenv("CUDA_VISIBLE_DEVICES");
     int driver = 0, runtime = 0;
@@ -2089,8 +2092,8 @@ static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
 }
 
 /* Streams that gpul_stream_create made, each with a number that no other has: CUDA cannot be asked whether a handle is
- * still a stream, and its handles come again. Those that gpul_stream_destroy ended stay until their slots are needed. This
- * finds the slot near the stream's place whose handle is `from`, and makes it `to`. */
+ * still a stream, and its handles come again. Those that gpul_stream_destroy ended stay until their slots are needed.
+ * This finds the slot near the stream's place whose handle is `from`, and makes it `to`. */
 static gpul__stream_slot *gpul__stream_slot_of(gpul_stream stream, int64_t from, int64_t to) {
     const uint64_t home = ((uint64_t)(uintptr_t)stream * 0x9e3779b97f4a7c15u) >> 32;
     uint64_t k;
@@ -3730,8 +3733,8 @@ typedef struct gpul__printer {
     uint64_t elements[GPUL__SHOWN];                     /* dense and row-major, one in the low bytes of each */
 } gpul__printer;
 
-/* The decimal digits of a finite number: digits[0].digits[1..count-1] * 10^power, with no zero at the end. Either rounded
- * to `count` > 0 digits, or (0) the fewest that give the same number of this dtype. */
+/* The decimal digits of a finite number: digits[0].digits[1..count-1] * 10^power, with no zero at the end. Either
+ * rounded to `count` > 0 digits, or (0) the fewest that give the same number of this dtype. */
 typedef struct gpul__decimal {
     char digits[24];
     int32_t count, power, negative;

@@ -845,8 +845,8 @@ template <typename Acc> static __device__ __forceinline__ Acc gpul__shuffle(Acc 
 }
 
 /* A block's share of the work: a tile of outputs, and which of the splits of their elements. Neighbouring blocks read
- * neighbouring memory: splits of one tile in the rows kernel, tiles in the columns kernel; and in the rows kernel with a
- * y, of which all outputs then read one part at a time, while it is in the cache. */
+ * neighbouring memory: splits of one tile in the rows kernel, tiles in the columns kernel; and in the rows kernel with
+ * a y, of which all outputs then read one part at a time, while it is in the cache. */
 struct gpul__reduce_share {
     uint32_t output_tile, split;
 };
@@ -1280,8 +1280,8 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
 
 /* ---- columns ---- */
 
-/* A thread's kC columns. They are neighbours in one access where all are aligned; else they lie as far from each other as
- * a row of threads is wide, so that the accesses of a warp are dense. */
+/* A thread's kC columns. They are neighbours in one access where all are aligned; else they lie as far from each other
+ * as a row of threads is wide, so that the accesses of a warp are dense. */
 template <typename X, int kC> struct gpul__reduce_columns_of {
     const X *x[kC];  /* the first elements; where a column is not there, those of another */
     int64_t output;  /* of the first, and `step` from one to the next */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How fast is it? gpul_benchmark times any function that puts work on a stream, and holds it against what the GPU reaches.
+ * How fast is it? gpul_benchmark times any function that puts work on a stream, and holds it against what the GPU
+ * reaches.
  *
  *     nvcc -arch=native -o benchmark examples/benchmark.c gpulite_kernels.cu               (Hopper: -arch=sm_90a)
  *     g++ -O2 -ffp-contract=off -Itests/cpu -o benchmark -x c examples/benchmark.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Your own kernels, each from one expression: an elementwise operation and a reduction, with the contracts of the built-in
- * ones (any shape, strides and broadcasting; one launch; the same bits on every run). And one written out by hand.
+ * Your own kernels, each from one expression: an elementwise operation and a reduction, with the contracts of the
+ * built-in ones (any shape, strides and broadcasting; one launch; the same bits on every run). And one written out by
+ * hand.
  *
  *     nvcc -arch=native -o custom examples/custom.cu gpulite_kernels.cu                    (Hopper: -arch=sm_90a)
  *     g++ -O2 -ffp-contract=off -Itests/cpu -o custom -x c++ examples/custom.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread

@@ -22,8 +22,8 @@ typedef struct rod {
     gpul_graph graph;
 } rod;
 
-/* STEPS steps, and what all points hold together. Everything goes to one stream, so all of it can be captured; kernels of
- * one's own, by GPUL_LAUNCH on that stream, as well. */
+/* STEPS steps, and what all points hold together. Everything goes to one stream, so all of it can be captured; kernels
+ * of one's own, by GPUL_LAUNCH on that stream, as well. */
 static gpul_status steps(void *user) {
     rod *const r = (rod *)user;
     for (int k = 0; k < STEPS; k += 2) {

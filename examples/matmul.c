@@ -34,7 +34,8 @@ static gpul_array made(gpul_dtype dtype, int64_t rows, int64_t cols, int seed) {
     return a;
 }
 
-/* The largest share of its bound that an error takes: gamma(K + 2) (|alpha| |A| |B| + |beta| |C|), element by element. */
+/* The largest share of its bound that an error takes: gamma(K + 2) (|alpha| |A| |B| + |beta| |C|), element by
+ * element. */
 static double worst_share(double alpha, const gpul_array *A, const gpul_array *B, double beta, const gpul_array *before,
                           const gpul_array *after) {
     const double unit = after->dtype == GPUL_F32 ? 0x1p-24 : 0x1p-53;

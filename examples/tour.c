@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * A principal component of a real data set, every step on the GPU and every step checked against plain loops on the host.
+ * A principal component of a real data set, every step on the GPU and every step checked against plain loops on the
+ * host.
  *
  *     nvcc -arch=native -o tour examples/tour.c gpulite_kernels.cu                         (Hopper: -arch=sm_90a)
  *     g++ -O2 -ffp-contract=off -Itests/cpu -o tour -x c examples/tour.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  *     ./tour [FILE.npy [CHART.svg]]      default: examples/data/digits.npy, tour.svg
  *
- * The file holds a matrix, one row a sample (or a vector: one column), of float32, float64, int32, int64 or uint8. The work
- * is done in float32 for float32 and uint8 data, otherwise in float64. In NumPy:
+ * The file holds a matrix, one row a sample (or a vector: one column), of float32, float64, int32, int64 or uint8. The
+ * work is done in float32 for float32 and uint8 data, otherwise in float64. In NumPy:
  *
  *     X = np.load(file);  Z = (X - X.mean(0)) / X.std(0)            # constant columns: zeros
  *     G = Z.T @ Z;        v = leading eigenvector of G              # by power iteration
@@ -224,8 +225,8 @@ static double check_gram(tour *t) {
     return worst;
 }
 
-/* v converges to the leading eigenvector of G. Neither v nor w = G v / |v| is ever divided by its length: gemv's alpha does
- * that. The two numbers that the host needs come back in one copy of 16 bytes. */
+/* v converges to the leading eigenvector of G. Neither v nor w = G v / |v| is ever divided by its length: gemv's alpha
+ * does that. The two numbers that the host needs come back in one copy of 16 bytes. */
 static void run_axis(tour *t) {
     const double converged = t->dtype == GPUL_F32 ? 1e-5 : 1e-7;
     gpul_array host = pinned_like(&t->v), dots = pinned_like(&t->dots), vw = GPUL_ZERO, ww = GPUL_ZERO;

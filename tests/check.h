@@ -455,7 +455,8 @@ static CHECK_UNUSED void box_random(box *b, int small) {
     box_upload(b);
 }
 
-/* The documented tree of a reduction, written out once more: a row has 32 lanes of 16 bytes, a warp tile this many rows. */
+/* The documented tree of a reduction, written out once more: a row has 32 lanes of 16 bytes, a warp tile this many
+ * rows. */
 enum { TREE_SLOTS = 32 };
 static CHECK_UNUSED int64_t tree_rows(int64_t n, int64_t vec) {
     const int64_t row = TREE_SLOTS * vec, all = n / row + (n % row != 0), eighth = all / 8 + (all % 8 != 0);

@@ -1,6 +1,6 @@
-/* SPDX-License-Identifier: MIT
- * gpul_benchmark: what it calls, keeps, discards and reports; its text and CSV; the roof; ranges for profilers. Times are
- * of whatever runs here, so they are held against each other and against waits of known length, and never trusted. */
+/* SPDX-License-Identifier: MIT gpul_benchmark: what it calls, keeps, discards and reports; its text and CSV; the roof;
+ * ranges for profilers. Times are of whatever runs here, so they are held against each other and against waits of known
+ * length, and never trusted. */
 #include "check.h"
 #ifdef GPULITE_CPU_STANDIN
 #include <sys/wait.h>

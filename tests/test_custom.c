@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: MIT
- * GPUL_ELEMENTWISE and GPUL_REDUCE (defined in custom_kernels.cu), called from C with the contracts of the built-in ones. */
+/* SPDX-License-Identifier: MIT GPUL_ELEMENTWISE and GPUL_REDUCE (defined in custom_kernels.cu), called from C with the
+ * contracts of the built-in ones. */
 #include "check.h"
 
 gpul_status test_squared_difference(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream);

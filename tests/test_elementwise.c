@@ -317,8 +317,8 @@ static void test_zero_strides(void) { /* an input wrapped with stride 0 is a bro
     CHECK_OK(gpul_free(&out));
 }
 
-/* On a GPU of compute capability 9.0, operands that go through shared memory in tiles, the last of which is not full; on the
- * stand-in as many elements as it does in no time. */
+/* On a GPU of compute capability 9.0, operands that go through shared memory in tiles, the last of which is not full;
+ * on the stand-in as many elements as it does in no time. */
 static void test_tiles(void) {
 #ifdef GPULITE_CPU_STANDIN
     const int64_t bytes = 1 << 18;
@@ -377,8 +377,8 @@ static void test_large(void) {
     free(y);
 }
 
-/* Of random problems, with no kernel: a plan fits the GPU, its tiles or accesses have every element once, and it claims no
- * order and no alignment that is not there. */
+/* Of random problems, with no kernel: a plan fits the GPU, its tiles or accesses have every element once, and it claims
+ * no order and no alignment that is not there. */
 static void test_plans(void) {
     static const int32_t sizes[4] = {1, 2, 4, 8};
     long dense = 0, staged = 0, tiled = 0, refused = 0;

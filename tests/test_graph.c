@@ -448,7 +448,8 @@ static void test_refusals(void) {
     free(host);
 }
 
-/* Reductions put no allocation into a graph where one block may take all of an output: as much as their contract says. */
+/* Reductions put no allocation into a graph where one block may take all of an output: as much as their contract
+ * says. */
 static void test_scratch(void) {
     static const struct {
         int64_t rows, cols;

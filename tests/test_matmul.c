@@ -1,6 +1,5 @@
-/* SPDX-License-Identifier: MIT
- * C = alpha A B + beta C in four dtypes: exact integers, the error bound, BLAS's rules, every order, recorded bits, plans,
- * errors. `test_matmul --record` prints the table of recorded bits anew. */
+/* SPDX-License-Identifier: MIT C = alpha A B + beta C in four dtypes: exact integers, the error bound, BLAS's rules,
+ * every order, recorded bits, plans, errors. `test_matmul --record` prints the table of recorded bits anew. */
 #define GPULITE__KERNELS /* the plans, which are private */
 #include "check.h"
 
@@ -299,8 +298,8 @@ static int record(void) {
     return 0;
 }
 
-/* Of random problems on random machines, with no kernel: a plan is pure, covers C and K once, has the parts that the shape
- * alone gives, fits the GPU, and claims no alignment that is not there. */
+/* Of random problems on random machines, with no kernel: a plan is pure, covers C and K once, has the parts that the
+ * shape alone gives, fits the GPU, and claims no alignment that is not there. */
 static void test_plans(void) {
     long split = 0, tiles_seen[3] = {0, 0, 0}, aligned = 0;
     for (long k = 0; k < 400000; k++) {

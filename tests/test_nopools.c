@@ -1,6 +1,5 @@
-/* SPDX-License-Identifier: MIT
- * Devices without memory pools and without managed memory: the same calls work, or say what is missing. A program of its
- * own because the library asks once what a device can do. */
+/* SPDX-License-Identifier: MIT Devices without memory pools and without managed memory: the same calls work, or say
+ * what is missing. A program of its own because the library asks once what a device can do. */
 #include "check.h"
 
 #ifdef GPULITE_CPU_STANDIN
@@ -40,8 +39,8 @@ static void test_no_pools(void) {
     CHECK_FAILS(gpul_managed_array(&a, GPUL_F32, gpul_1d(10)), GPUL_ERROR_UNSUPPORTED, "gpul_managed_array", NULL);
     CHECK_OK(gpul_memory_trim());
 }
-/* A graph cannot allocate here: what needs no scratch memory is captured, and the rest is an error, not a graph that uses
- * memory which is there no more. */
+/* A graph cannot allocate here: what needs no scratch memory is captured, and the rest is an error, not a graph that
+ * uses memory which is there no more. */
 static void test_graph(void) {
     gpul_array a = GPUL_ZERO, sum = GPUL_ZERO;
     gpul_stream s = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The .npy reader of the examples: what it takes, what it refuses and why, and that no byte of a broken file breaks it. */
+ * The .npy reader of the examples: what it takes, what it refuses and why, and that no byte of a broken file breaks
+ * it. */
 #include "check.h"
 #include "../examples/npy.h"
 

@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: MIT
- * gpul_range_push and gpul_range_pop with GPULITE_NVTX: this file has an implementation of its own that makes ranges. */
+/* SPDX-License-Identifier: MIT gpul_range_push and gpul_range_pop with GPULITE_NVTX: this file has an implementation of
+ * its own that makes ranges. */
 #define GPULITE_STATIC
 #define GPULITE_NVTX
 #define GPULITE_IMPLEMENTATION

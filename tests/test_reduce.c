@@ -273,7 +273,8 @@ static void test_axes(void) {
     CHECK_OK(gpul_stream_destroy(&s));
 }
 
-/* The same bits from a row alone, the row in a matrix, the same row as a column of the transposed copy, any stream, again. */
+/* The same bits from a row alone, the row in a matrix, the same row as a column of the transposed copy, any stream,
+ * again. */
 static void test_same_bits(void) {
     static const int64_t lengths[] = {5, 100, 257, 5000, 20000};
     for (int k = 0; k < COUNT_OF(lengths) * 4; k++) {
@@ -551,7 +552,8 @@ test_orders(void) { /* whatever the order of blocks and threads, and however man
 }
 #endif
 
-/* Columns against the same numbers laid out as rows: all ways that the two kernels share out slots, units and groups. */
+/* Columns against the same numbers laid out as rows: all ways that the two kernels share out slots, units and
+ * groups. */
 static void test_shapes(void) {
     static const struct {
         gpul_dtype t;
@@ -897,8 +899,8 @@ static void test_large(void) {
     free(x);
 }
 
-/* Variances of integers that a double does not hold, of opposite ends of int64, of one far value, of equal values: of all
- * elements, of rows and of columns, against differences in long double. */
+/* Variances of integers that a double does not hold, of opposite ends of int64, of one far value, of equal values: of
+ * all elements, of rows and of columns, against differences in long double. */
 static void test_variance(void) {
     for (int k = 0; k < 48; k++) {
         const int kind = k % 4, whole = k / 4 % 2, columns = k / 8 % 2;
@@ -947,8 +949,8 @@ static void test_variance(void) {
     }
 }
 
-/* Of random problems on random machines, with no kernel: a plan is a pure function, fits the GPU, has the promised tree,
- * gives each output and each tile to one block, and claims no alignment that is not there. */
+/* Of random problems on random machines, with no kernel: a plan is a pure function, fits the GPU, has the promised
+ * tree, gives each output and each tile to one block, and claims no alignment that is not there. */
 static void test_plans(void) {
     static const gpul_dtype types[7] = {GPUL_F16, GPUL_BF16, GPUL_F32, GPUL_F64, GPUL_I32, GPUL_I64, GPUL_U8};
     static const int ops[13] = {GPUL_SUM,           GPUL_PROD, GPUL_MIN,  GPUL_MAX,    GPUL_ABS_SUM,
