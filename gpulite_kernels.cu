@@ -3805,7 +3805,7 @@ static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t elem
 /* Parts of K: as many as give some 256 tiles of 64 x 64, none shorter than 512. The tile: the largest that is more than
  * half full and gives each multiprocessor a block, or the smallest. No result depends on it. */
 extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
-    const int64_t element = int64_t(gpul_dtype_size(p->dtype));
+    const int64_t element = p->dtype == GPUL_F64 ? 8 : p->dtype == GPUL_F32 ? 4 : 2;
     const int64_t tiles = gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64);
     memset(plan, 0, sizeof *plan);
     plan->scale_only = p->K == 0 || p->alpha == 0; /* fault: matmul-alpha-zero */

@@ -248,14 +248,14 @@ plant histogram-counts-of-f64 test_histogram:test_no_elements expression 'p->cou
 plant reduce-second-is-last test_reduce:test_same_bits expression 'before == blocks - 1' 'before == 1'
 plant reduce-counters-left test_reduce:test_same_bits without
 plant reduce-warps-meet test_reduce:test_same_bits without
-plant reduce-totals-meet test_reduce without
+plant reduce-totals-meet test_reduce:test_shapes without
 plant reduce-block-tiles test_gemv:test_narrow without
 plant reduce-flight-twice test_reduce:test_accuracy without
 plant reduce-shared test_reduce:test_plans without
 plant reduce-captured test_graph:test_scratch without
 plant reduce-captured-columns test_graph:test_scratch without
 plant reduce-short-outputs test_reduce:test_same_bits without
-plant reduce-halves-overwritten test_reduce:test_same_bits expression 'kC * pitch' '0'
+plant reduce-halves-overwritten test_reduce:test_shapes expression 'kC * pitch' '0'
 plant reduce-depth-level test_reduce:test_same_bits expression '1' '2'
 plant reduce-divergent-barrier test_reduce:test_same_bits instead 'if ((part & (2 * d - 1)) != 0) { __syncthreads(); continue; }'
 plant reduce-depth-barrier test_reduce:test_same_bits without
