@@ -69,8 +69,7 @@ int main(void) {
     for (int64_t i = 0; i < N; ++i) wrong += !(out[i] == (x[i] - 0.25f) * (x[i] - 0.25f));
     ok &= check("GPUL_ELEMENTWISE: wrong elements of (x - y)^2", (double)wrong, 0, 0);
 
-    GPUL_CHECK(GPUL_LAUNCH(pair_sums, gpul_grid_1d(N - 1, BLOCK), BLOCK, 0, NULL, (float *)dz.data,
-                           (const float *)dx.data, (int64_t)(N - 1)));
+    GPUL_CHECK(GPUL_LAUNCH(pair_sums, gpul_grid_1d(N - 1, BLOCK), BLOCK, 0, NULL, &dz, &dx, N - 1));
     GPUL_CHECK(gpul_copy_to_host(out, &dz, NULL));
     for (int64_t i = 0; i < N - 1; ++i) total += !(out[i] == x[i] + x[i + 1]);
     ok &= check("GPUL_LAUNCH: wrong elements of x[i] + x[i + 1]", total, 0, 0);

@@ -278,6 +278,13 @@ plant elementwise-staged-rows test_elementwise:test_shapes expression '(outer + 
 plant elementwise-plan-tiles test_elementwise:test_plans expression 'plan->rows' '(plan->rows - 1)'
 plant elementwise-plan-head test_elementwise:test_plans expression 'head < p->n ? head : p->n' 'head'
 plant past test_histogram:test_weight_layouts expression 'i < (n)' 'i <= (n)'
+plant view-strides test_launch:test_views expression 'strides[k]' '1'
+plant launch-dtype test_launch:test_dtypes expression '(argument->dtypes & 1 << a->dtype) == 0' '0'
+plant launch-gaps test_launch:test_wrong_arrays expression '!gpul_is_contiguous(a, GPUL_ORDER_F)' '0'
+plant launch-pageable test_launch:test_wrong_arrays expression 'attributes.type != cudaMemoryTypeUnregistered' '1'
+plant launch-device test_launch:test_devices expression 'first->device' '-1'
+plant launch-shared test_launch:test_shared expression 'shared_bytes <= (size_t)attributes->maxDynamicSharedSizeBytes' '1'
+plant launch-limits test_launch:test_limits expression 'call->grid[k] > INT32_MAX' '0'
 plant wrong-stream test_streams instead 'config.stream = 0;'
 plant counters-not-zeroed test_streams instead 'e = cudaSuccess;'
 plant scratch-leaked test_faults instead 'return status;'
@@ -333,7 +340,9 @@ kernels) $CXX -O0 -include "$d/src/planted.h" -x c++ -std=c++17 -ffp-contract=of
 impl) $CC -O1 -include "$d/src/planted.h" -std=c99 -Itests/cpu -I"$d/src" -Itests -c -o "$d/impl.o" "$d/src/gpulite_impl.c" ;;
 cudart) $CXX -O2 -std=c++17 -Itests/cpu -c -o "$d/cudart.o" tests/cpu/cudart.cpp ;;
 planted) $CC -c -o "$d/planted.o" "$d/planted.c" ;;
-*) $CC -O1 -std=c99 -Itests/cpu -I. -Itests -c -o "$d/\$1.o" "tests/\$1.c" ;;
+*) if [ -f "tests/\$1.cu" ]; then # what is in the header for kernels has its faults, too
+    $CXX -O0 -include "$d/src/planted.h" -x c++ -std=c++17 -ffp-contract=off -Itests/cpu -I"$d/src" -Itests -c -o "$d/\$1.o" "tests/\$1.cu"
+else $CC -O1 -std=c99 -Itests/cpu -I. -Itests -c -o "$d/\$1.o" "tests/\$1.c"; fi ;;
 esac >"$d/log-\$1" 2>&1 || { echo "FAILED  \$1 does not compile"; sed 's/^/        /' "$d/log-\$1" | head -n 20; }
 END
 printf '%s\n' kernels cudart impl planted "$@" | xargs -n 1 -P 2 sh "$d/compile.sh" | tee -a "$d/results"
