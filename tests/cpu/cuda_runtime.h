@@ -431,7 +431,9 @@ static inline void cudaTriggerProgrammaticLaunchCompletion() {}
 /* ---- Atomics and fences ------------------------------------------------------------------------------------------ */
 
 /* ThreadSanitizer knows no fences, so there each atomic operation orders what the fences beside it would order. */
-#if defined(__SANITIZE_THREAD__)
+#if defined(STANDIN_WATCH)
+extern "C" void standin_fence(void);
+#elif defined(__SANITIZE_THREAD__)
 #define STANDIN_TSAN 1
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -441,6 +443,9 @@ static inline void cudaTriggerProgrammaticLaunchCompletion() {}
 #ifdef STANDIN_TSAN
 #define STANDIN_ORDER __ATOMIC_ACQ_REL
 #define STANDIN_FENCE() __asm__ volatile("" ::: "memory")
+#elif defined(STANDIN_WATCH)
+#define STANDIN_ORDER __ATOMIC_RELAXED
+#define STANDIN_FENCE() standin_fence()
 #else
 #define STANDIN_ORDER __ATOMIC_RELAXED
 #define STANDIN_FENCE() __atomic_thread_fence(__ATOMIC_SEQ_CST)
