@@ -3912,9 +3912,7 @@ static gpul_status gpul__device_info(const char *function, gpul_device *info, in
                             "cudaDeviceGetPCIBusId");
     }
     if (status == GPUL_OK) status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
-#ifdef GPULITE_CPU_STANDIN
-    info->standin = 1;
-#endif
+    info->standin = strcmp(info->name, "CPU stand-in (no GPU)") == 0; /* what is linked, whatever headers were read */
     info->shared_per_block = shared;
     info->shared_per_block_optin = shared_optin;
     info->shared_per_sm = shared_per_sm;
@@ -4025,6 +4023,15 @@ static gpul_status gpul__report_device(gpul__text *out, const char *function, in
                  device.has_managed ? "yes" : "no", device.integrated ? "; shares the host's memory" : "");
     if (device.standin)
         gpul__append(out, "    this is the CPU stand-in of tests/cpu: right results, no meaningful timings\n");
+#ifdef GPULITE_CPU_STANDIN
+    if (!device.standin)
+        gpul__append(out,
+                     "    MIXED BUILD: compiled with the headers of tests/cpu, but linked with NVIDIA's runtime\n");
+#else
+    if (device.standin)
+        gpul__append(out, "    MIXED BUILD: compiled with NVIDIA's headers, but linked with tests/cpu: "
+                          "put -Itests/cpu before other -I, and build anew\n");
+#endif
 #if !defined(GPULITE_NO_KERNELS) && !defined(GPULITE_CPU_STANDIN)
     {
         gpul__scope scope;

@@ -287,6 +287,9 @@ if [ -n "$nvcc" ]; then
     done
     # shellcheck disable=SC2086
     try "the implementation with NVIDIA's headers" "$cc" -std=c99 $flags -I. -isystem "$home/include" -c -o "$d/impl_gpu.o" "$d/implementation.c"
+    printf '#include "gpulite.h"\n#include <stdio.h>\nint main(void) {\n    char text[4000];\n    return gpul_report(NULL, text, sizeof text) == GPUL_OK ? puts(text) < 0 : 1;\n}\n' >"$d/report.c"
+    try "NVIDIA's headers with the stand-in's runtime" "$cc" -std=c99 -I. -o "$d/report" "$d/report.c" "$d/impl_gpu.o" "$d/kernels.o" "$d/cudart.o" -lstdc++ -lpthread -lm
+    try 'the report of such a program says so' sh -c '"$1" | grep -q "MIXED BUILD"' sh "$d/report"
     try 'a C program linked by a C compiler' "$cc" -std=c99 -I. -o "$d/app" "$d/count.c" "$d/impl_gpu.o" "$d/gpu.o" -L"$lib" -lcudart
 else
     echo 'left out: nvcc is not installed'

@@ -173,9 +173,20 @@ void watch_launch() {
     w.blocks = 0;
 }
 void watch_block() {
-    delete block->watched;
-    block->watched = new Watched;
-    block->watched->number = watch().blocks++;
+    if (!block->watched) block->watched = new Watched;
+    Watched &b = *block->watched;
+    b.number = watch().blocks++;
+    b.phase = 1;
+    b.fenced = false;
+    b.known.blocks.clear();
+    b.released.blocks.clear();
+    b.have_learned.clear();
+    for (int t = 0; t < kernel.count; t++) {
+        b.threads[t].clock = 1;
+        b.threads[t].epoch = 0;
+        b.threads[t].known.blocks.clear();
+        b.threads[t].released.blocks.clear();
+    }
 }
 void watch_barrier() {
     Watched &b = *block->watched;
@@ -386,6 +397,8 @@ void watch_atomic(const volatile void *p, size_t bytes, int access, void *code) 
     Knowledge &k = published_at(at, shared);
     k.join(t.released);
     k.join(b.released);
+    Known &own = k.blocks[b.number]; /* this operation is known with what it publishes */
+    if (own.phase == b.phase) own.add(static_cast<u32>(current), t.clock++);
 }
 
 } // namespace
