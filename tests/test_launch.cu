@@ -28,6 +28,7 @@ static __global__ void shape_of_struct(int64_t *out, gpul_array a) {
 template <typename T> static __global__ void touch(T *, int) {}
 template <typename T, unsigned N> static __global__ void touch_view(gpul_view<T, N>) {}
 static __global__ void no_parameters() {}
+static __device__ float table[4];
 
 static __global__ void number_1d(gpul_view<int32_t, 1> v) {
     GPUL_GRID_STRIDE(i, v.shape[0]) { v(i) = int32_t(i); }
@@ -115,6 +116,13 @@ static void test_arrays(void) { /* by address and by value; beside pointers and 
     CHECK_OK(gpul_device_synchronize());
     CHECK(((float *)memory[2].data)[7] == 8);
 
+    { /* a variable of the device, by its address */
+        void *address = NULL;
+        CHECK_CUDA(cudaGetSymbolAddress(&address, table));
+        CHECK_OK(GPUL_LAUNCH(add, 1, 4, 0, NULL, static_cast<float *>(address), &x, &x, 4));
+        CHECK_CUDA(cudaMemcpyFromSymbol(host, table, 16));
+        CHECK(host[1] == 2 && host[3] == 6);
+    }
     CHECK_OK(gpul_device_array(&empty, GPUL_F32, gpul_1d(0), NULL));
     CHECK_OK(GPUL_LAUNCH(add, 1, 8, 0, NULL, &empty, &empty, &empty, 0));
     CHECK_OK(GPUL_LAUNCH(add, gpul_grid_1d(0, 8), 8, 0, NULL, &empty, nullptr, (const float *)NULL, 0));

@@ -388,7 +388,8 @@ std::vector<Place> places_of(void *const *at, int n) {
     if (!getcwd(directory, sizeof directory - 1)) directory[0] = 0;
     const std::string here = std::string(directory) + "/";
     for (const Module &m : modules) {
-        if (m.asked.empty() || m.path.find('\'') != std::string::npos || m.path.find("/libc.so") != std::string::npos)
+        if (m.asked.empty() || m.path.find('\'') != std::string::npos || !m.path.compare(0, 5, "/lib/") ||
+            !m.path.compare(0, 9, "/usr/lib/"))
             continue;
         std::string command = "addr2line -aCfie '" + m.path + "'";
         char text[4096];
