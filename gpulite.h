@@ -3624,12 +3624,12 @@ GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t 
 
 /* ---- GPUL_LAUNCH ---- */
 
-/* Piece k of a macro's arguments as they stand in the program, shortened to fit; 0 where they are not `count` pieces.
- * Commas in brackets part nothing, nor do the kernel's (piece 0) in <>. */
+/* Piece k of a macro's arguments as they stand in the program, shortened to fit; 0 where they are not `count` pieces (0:
+ * any number). Commas in brackets part nothing, nor do the kernel's (piece 0) in <>. */
 static int32_t gpul__written(char *to, size_t size, const char *text, int32_t k, int32_t count) {
     int32_t depth = 0, piece = 0;
     size_t at = 0;
-    for (; *text != 0; ++text) {
+    for (; *text != 0 && (piece <= k || count > 0); ++text) {
         const char c = *text;
         if (strchr(piece == 0 ? "([{<" : "([{", c) != NULL) ++depth;
         else if (depth > 0 && strchr(piece == 0 ? ")]}>" : ")]}", c) != NULL) --depth;
@@ -3641,7 +3641,7 @@ static int32_t gpul__written(char *to, size_t size, const char *text, int32_t k,
         --at;
     }
     to[at] = 0;
-    return piece + 1 == count;
+    return count == 0 || piece + 1 == count;
 }
 
 /* "argument 2 (&x)" */
@@ -3689,11 +3689,14 @@ static gpul_status gpul__check_argument(const char *function, const char *name, 
 }
 
 /* A pointer that the GPU can reach, as far as the CUDA runtime knows. */
-static gpul_status gpul__check_pointer(const char *function, const char *name, const void *pointer, int32_t device) {
+static gpul_status gpul__check_pointer(const char *function, const gpul__call *call, int32_t k, int32_t device) {
     struct cudaPointerAttributes attributes;
+    char name[80];
+    void *pointer;
     int32_t pageable = 0;
     gpul_status status;
     cudaError_t e;
+    memcpy(&pointer, call->values[k], sizeof pointer);
     if (pointer == NULL) return GPUL_OK;
     memset(&attributes, 0, sizeof attributes);
     e = cudaPointerGetAttributes(&attributes, pointer);
@@ -3704,7 +3707,7 @@ static gpul_status gpul__check_pointer(const char *function, const char *name, c
     return gpul__fail(GPUL_ERROR_MEMORY, function,
                       "%s = %p is ordinary (pageable) host memory, which a GPU cannot reach: pass a gpul_array "
                       "(gpul_to_device makes one)",
-                      name, pointer);
+                      gpul__argument_name(name, sizeof name, call, k), pointer);
 }
 
 /* Finds the limit that a launch broke: of the device, or of the kernel. */
@@ -3757,7 +3760,7 @@ static gpul_status gpul__launch_refused(cudaError_t e, const char *function, con
 }
 
 GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
-    char function[64], kernel[48], name[80], other[80];
+    char function[64] = "GPUL_LAUNCH(", name[80], other[80];
     cudaLaunchConfig_t config = GPUL_ZERO;
     struct cudaFuncAttributes attributes;
     gpul__scope scope;
@@ -3765,14 +3768,14 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
     int32_t k, at = 0, fits = 1;
     gpul_status status = GPUL_OK;
     cudaError_t e;
-    (void)gpul__written(kernel, sizeof kernel, call->written, 0, 1);
-    (void)snprintf(function, sizeof function, "GPUL_LAUNCH(%s)", kernel);
+    (void)gpul__written(function + 12, 48, call->written, 0, 0);
+    memcpy(function + strlen(function), ")", 2);
     if (call->kernel == NULL) return gpul__null(function, "kernel");
     for (k = 0; k < call->count; ++k) {
         const gpul__argument *const argument = &call->arguments[k];
         if (argument->kind != GPUL__ARGUMENT_ARRAY) continue;
-        status = gpul__check_argument(function, gpul__argument_name(name, sizeof name, call, k), argument);
-        if (status != GPUL_OK) return status;
+        if (gpul__check_argument(function, "", argument) != GPUL_OK) /* once more for the message: names take time */
+            return gpul__check_argument(function, gpul__argument_name(name, sizeof name, call, k), argument);
         if (argument->array->memory != GPUL_MEMORY_DEVICE) continue;
         if (first == NULL) {
             first = argument->array;
@@ -3780,16 +3783,14 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
         }
         if (first->device != argument->array->device)
             return gpul__fail(GPUL_ERROR_DEVICE, function, "%s is on device %d and %s on device %d: gpul_copy one over",
-                              gpul__argument_name(other, sizeof other, call, at), (int)first->device, name,
-                              (int)argument->array->device);
+                              gpul__argument_name(other, sizeof other, call, at), (int)first->device,
+                              gpul__argument_name(name, sizeof name, call, k), (int)argument->array->device);
     }
     status = gpul__begin_on(&scope, function, first == NULL ? -1 : first->device); /* fault: launch-device */
     if (status != GPUL_OK) return status;
     for (k = 0; status == GPUL_OK && k < call->count; ++k) {
-        void *pointer;
         if (call->arguments[k].kind != GPUL__ARGUMENT_POINTER) continue;
-        memcpy(&pointer, call->values[k], sizeof pointer);
-        status = gpul__check_pointer(function, gpul__argument_name(name, sizeof name, call, k), pointer, scope.device);
+        status = gpul__check_pointer(function, call, k, scope.device);
     }
     if (status != GPUL_OK || call->grid[0] == 0 || call->grid[1] == 0 || call->grid[2] == 0)
         return gpul__end(&scope, status);

@@ -185,6 +185,7 @@ for pair in gcc:g++ clang:clang++; do
 done
 cc=${CC:-cc}
 refuses() { ! "$@"; }
+prints() { text=$1; shift; "$@" | grep -q "$text"; }
 # says TEXT COMMAND...: the command fails, and its message names what is wrong
 says() {
     text=$1
@@ -289,7 +290,7 @@ if [ -n "$nvcc" ]; then
     try "the implementation with NVIDIA's headers" "$cc" -std=c99 $flags -I. -isystem "$home/include" -c -o "$d/impl_gpu.o" "$d/implementation.c"
     printf '#include "gpulite.h"\n#include <stdio.h>\nint main(void) {\n    char text[4000];\n    return gpul_report(NULL, text, sizeof text) == GPUL_OK ? puts(text) < 0 : 1;\n}\n' >"$d/report.c"
     try "NVIDIA's headers with the stand-in's runtime" "$cc" -std=c99 -I. -o "$d/report" "$d/report.c" "$d/impl_gpu.o" "$d/kernels.o" "$d/cudart.o" -lstdc++ -lpthread -lm
-    try 'the report of such a program says so' sh -c '"$1" | grep -q "MIXED BUILD"' sh "$d/report"
+    try 'the report of such a program says so' prints 'MIXED BUILD' "$d/report"
     try 'a C program linked by a C compiler' "$cc" -std=c99 -I. -o "$d/app" "$d/count.c" "$d/impl_gpu.o" "$d/gpu.o" -L"$lib" -lcudart
 else
     echo 'left out: nvcc is not installed'
