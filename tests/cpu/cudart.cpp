@@ -348,6 +348,12 @@ std::string short_name(std::string name) {
     return name;
 }
 
+#ifdef TSAN
+thread_local bool in_handler = false; /* which may not ask for memory, says ThreadSanitizer, and so has no places */
+#else
+const bool in_handler = false;
+#endif
+
 /* A program or library, and the addresses in it that are asked for. */
 struct Module {
     std::string path;
@@ -357,7 +363,10 @@ struct Module {
 
 /* An address may have several places: that of the code itself, and those of the calls it was inlined into. */
 std::vector<Place> places_of(void *const *at, int n) {
+    if (in_handler) return std::vector<Place>();
+    static std::recursive_mutex &one_at_a_time = *new std::recursive_mutex;
     static std::map<Address, std::vector<Place>> &known = *new std::map<Address, std::vector<Place>>;
+    std::lock_guard<std::recursive_mutex> lock(one_at_a_time);
     std::vector<Module> modules;
     dl_iterate_phdr(
         [](struct dl_phdr_info *info, size_t, void *list) {
@@ -681,6 +690,7 @@ Block *block = blocks[0]; /* which runs */
 
 bool threads_engine;           /* of the launch that runs now */
 int aborted;                   /* in the threads engine: the block has failed */
+int reporting;                 /* and a thread is telling of an illegal address */
 thread_local int current = -1; /* index of the CUDA thread that runs on this OS thread */
 thread_local bool in_kernel = false;
 
@@ -1759,7 +1769,7 @@ cudaError_t run_grid(const Launch &launch) {
     }
     threads_engine = g->knobs.engine == STANDIN_THREADS;
     watch_launch();
-    aborted = 0;
+    aborted = reporting = 0;
     blockDim = launch.block;
     gridDim = launch.grid;
     kernel.dependent = launch.dependent;
@@ -2219,6 +2229,9 @@ Trail interrupted(void *context) {
 void on_fault(int signal, siginfo_t *info, void *context) {
     Address at = reinterpret_cast<Address>(info->si_addr);
     bool stack = false;
+#ifdef TSAN
+    in_handler = true;
+#endif
     if (in_kernel && !threads_engine && running) {
         stack = at < reinterpret_cast<Address>(running->base) && at + page >= reinterpret_cast<Address>(running->base);
     }
@@ -2227,12 +2240,19 @@ void on_fault(int signal, siginfo_t *info, void *context) {
     ours = ours || (g->host && g->host->has(at));
     if (in_kernel && kernel.launch) {
         in_kernel = false;
-        char who[400];
-        snprintf(who, sizeof who, "%.200s, block (%u,%u,%u), thread (%u,%u,%u): %s at",
-                 kernel.launch->function->name.c_str(), blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y,
-                 threadIdx.z, stack ? "stack overflow" : "illegal address");
-        describe(who, at);
-        say_where("", where(interrupted(context)));
+        if (!threads_engine || !__atomic_exchange_n(&reporting, 1, __ATOMIC_RELAXED)) {
+            char who[400];
+            snprintf(who, sizeof who, "%.200s, block (%u,%u,%u), thread (%u,%u,%u): %s at",
+                     kernel.launch->function->name.c_str(), blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,
+                     threadIdx.y, threadIdx.z, stack ? "stack overflow" : "illegal address");
+            describe(who, at);
+            say_where("", where(interrupted(context)));
+        } else {
+            while (!is_aborted()) sched_yield(); /* until the first one has said why */
+        }
+#ifdef TSAN
+        in_handler = false;
+#endif
         /* This handler does not return, so it is for us to unblock what was blocked while it runs. */
         pthread_sigmask(SIG_SETMASK, &static_cast<ucontext_t *>(context)->uc_sigmask, nullptr);
         give_up(cudaErrorIllegalAddress);
