@@ -756,8 +756,9 @@ GPUL_API gpul_status gpul_profile_stop(void);
  *
  *   gpul_grid_x/y/z(), gpul_gridsize_x/y/z()     this thread's index in the grid, and the grid's threads, as int64_t
  *   GPUL_GRID_STRIDE(i, n) { ... }               every i in [0, n) that is this thread's, whatever the grid
- *   GPUL_GRID_STRIDE_2D(i, j, ni, nj) { ... }    every (i, j): i goes along x, which neighbouring threads share out
- *   GPUL_GRID_STRIDE_3D(i, j, k, ni, nj, nk)     among them, j along y, k along z; break leaves the loop over i alone
+ *   GPUL_GRID_STRIDE_2D(i, j, ni, nj) { ... }    every (i, j) that is this thread's: i goes along x (the index that
+ *                                                neighbouring elements differ in), j along y
+ *   GPUL_GRID_STRIDE_3D(i, j, k, ni, nj, nk)     and k along z. break leaves the innermost loop alone, that over i
  *   GPUL_SHARED(float, tile);                    float *tile = the block's dynamic shared memory, 128-byte aligned
  *   gpul_block_size(&block, kernel, shared_bytes = 0, limit = 0)
  *                                                section 9's, of the kernel itself

@@ -209,6 +209,18 @@ printf '%s\nint main() {
 }\n' "$head" >"$own/p.cu"
 program 'two streams without an order' 'not ordered'
 
+printf '%s\nstatic __global__ void beyond(gpul_view<float, 2> v) { v(1, 3) = 1; }
+int main() {
+    gpul_array a = GPUL_ZERO, view = GPUL_ZERO;
+    GPUL_CHECK(gpul_device_array(&a, GPUL_F32, gpul_2d(4, 8), NULL));
+    GPUL_CHECK(gpul_slice(&view, &a, 1, 0, 3, 1));
+    GPUL_CHECK(GPUL_LAUNCH(beyond, 1, 1, 0, NULL, &view)); /* within the allocation, but not within the view */
+    GPUL_CHECK(gpul_device_synchronize());
+    GPUL_CHECK(gpul_free(&a));
+    return 0;
+}\n' "$head" >"$own/p.cu"
+program 'an index outside a view' 'an index outside a gpul_view'
+
 # faults in the harness: a comparison that NaN passes must not pass its own check
 if wanted 'NaN passes no comparison'; then
     cat >"$own/nan.c" <<'END'

@@ -709,6 +709,7 @@ void check_grid_barrier(int kind, int token, const char *file, int line);
     if (threads_engine && __atomic_load_n(&aborted, __ATOMIC_RELAXED)) give_up(code); /* another one has said why */
     say("standin: %s, block (%u,%u,%u), thread (%u,%u,%u): %s", kernel.launch->function->name.c_str(), blockIdx.x,
         blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, text);
+    say_where("", where(Trail::here()));
     give_up(code);
 }
 

@@ -273,7 +273,6 @@ int kind_of_memory(Address at, size_t bytes, bool store, void *code) {
     if (at + shared_room - block->dynamic < 2 * shared_room) {
         for (Address base : shared_bases) {
             if (at - base >= shared_room + page) continue;
-            say_where("", where(&code, 1));
             kernel_error(cudaErrorIllegalAddress, "%s %zu bytes at byte %lld of %zu of dynamic shared memory",
                          store ? "writes" : "reads", bytes, static_cast<long long>(at - block->dynamic),
                          kernel.launch->dynamic);
