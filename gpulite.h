@@ -3569,26 +3569,27 @@ GPUL_API gpul_status gpul_timer_free(gpul_timer *timer) {
 /* ---------------------------------------------------------------------------------------------------------------------
  * Geometry, devices, report
  * ------------------------------------------------------------------------------------------------------------------ */
-/* A kernel's attributes; and, where its blocks may not have so much dynamic shared memory yet, leave for all that the
- * current device has, which is a limit and takes none. What the device lacks stays for the launch to refuse. */
+/* A kernel's attributes; and, where its blocks need more shared memory than the 48 KB that all kernels may have, leave for
+ * all that the current device has, which is a limit and takes none. What the device lacks stays for the launch to
+ * refuse. */
 static gpul_status gpul__kernel(const char *function, struct cudaFuncAttributes *attributes, const void *kernel,
                                 size_t shared_bytes) {
-    int32_t device, most = 0;
-    int current = 0;
+    const size_t unasked = 49152;
+    int32_t most = 0;
+    int device = 0;
     gpul_status status;
     cudaError_t e;
     memset(attributes, 0, sizeof *attributes);
     e = cudaFuncGetAttributes(attributes, kernel);
     if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaFuncGetAttributes");
-    if (shared_bytes <= (size_t)attributes->maxDynamicSharedSizeBytes) return GPUL_OK; /* fault: launch-shared */
-    e = cudaGetDevice(&current);
+    if (shared_bytes <= unasked && shared_bytes + attributes->sharedSizeBytes <= unasked) return GPUL_OK;
+    e = cudaGetDevice(&device);
     if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaGetDevice");
-    device = (int32_t)current;
     status = gpul__attribute(function, &most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-    if (status != GPUL_OK || (int64_t)attributes->sharedSizeBytes > most) return status;
     most -= (int32_t)attributes->sharedSizeBytes;
-    if (shared_bytes > (size_t)most) return GPUL_OK;
-    e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
+    if (status != GPUL_OK || most < 0 || shared_bytes > (size_t)most || attributes->maxDynamicSharedSizeBytes == most)
+        return status;
+    e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most); /* fault: launch-shared */
     return gpul__cuda(e, function, "cudaFuncSetAttribute");
 }
 
