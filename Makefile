@@ -83,6 +83,7 @@ LINK = $(CC) $(CFLAGS) $(LDFLAGS) $(SANITIZE_FLAGS)
 
 EXAMPLES := device_report vecadd gemv reduce histogram matmul custom tour
 TESTS := $(sort $(basename $(notdir $(wildcard tests/test_*.c tests/test_*.cu))))
+TESTS := $(filter-out $(if $(WATCH),test_faults),$(TESTS))# the same kernels thousands of times
 SELFTESTS := $(if $(filter cpu,$(BACKEND)),$(if $(WATCH),,selftest) $(if $(SANITIZE),,selftest_watch))
 KERNELS := $B/gpulite_kernels.o $(RUNTIME)
 EXAMPLE_BINS := $(EXAMPLES:%=$B/examples/%)

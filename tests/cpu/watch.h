@@ -14,33 +14,37 @@ namespace {
 
 typedef unsigned u32;
 
-/* Of a block: all accesses before `phase`, and those in it of the threads listed, up to a clock each. */
+/* Of a block: all accesses before `phase`, and those in it of the threads listed, in order, up to a clock each. */
 struct Known {
     u32 phase = 0;
     std::vector<std::pair<u32, u32>> clocks;
 
-    void add(u32 thread, u32 clock) {
-        for (auto &c : clocks) {
-            if (c.first != thread) continue;
-            c.second = std::max(c.second, clock);
-            return;
-        }
-        clocks.emplace_back(thread, clock);
-    }
     void join(const Known &other) {
-        if (other.phase < phase) return;
-        if (other.phase > phase) {
+        if (other.phase < phase || (other.phase == phase && other.clocks.empty())) return;
+        if (other.phase > phase || clocks.empty()) {
             *this = other;
             return;
         }
-        for (const auto &c : other.clocks) add(c.first, c.second);
+        std::vector<std::pair<u32, u32>> all;
+        auto a = clocks.begin();
+        for (const auto &b : other.clocks) {
+            while (a != clocks.end() && a->first < b.first) all.push_back(*a++);
+            all.push_back(b);
+            if (a != clocks.end() && a->first == b.first) all.back().second = std::max(b.second, a++->second);
+        }
+        all.insert(all.end(), a, clocks.end());
+        clocks.swap(all);
+    }
+    void add(u32 thread, u32 clock) {
+        Known one;
+        one.phase = phase;
+        one.clocks.emplace_back(thread, clock);
+        join(one);
     }
     bool has(u32 of_phase, u32 thread, u32 clock) const {
         if (of_phase != phase) return of_phase < phase;
-        for (const auto &c : clocks) {
-            if (c.first == thread) return clock <= c.second;
-        }
-        return false;
+        auto c = std::lower_bound(clocks.begin(), clocks.end(), std::make_pair(thread, 0u));
+        return c != clocks.end() && c->first == thread && clock <= c->second;
     }
 };
 struct Knowledge {
@@ -57,8 +61,11 @@ struct Epoch {
 
 struct WatchedThread {
     u32 clock = 1, epoch = 0, epoch_phase = 0, epoch_clock = 0, epoch_grid = 0;
-    Knowledge known;    /* since the last barrier; of its own block, what is of this phase */
-    Knowledge released; /* at its last fence */
+    u32 publishing = 0,
+        publishing_for = 0; /* the epoch of atomic operations that publish, and the ordinary one meanwhile */
+    Knowledge known;        /* since the last barrier; of its own block, what is of this phase */
+    Knowledge released;     /* at its last fence, when its clock was: */
+    u32 fence_clock = 0;
 };
 struct Watched {
     u32 number = 0, phase = 1;
@@ -127,6 +134,25 @@ u32 epoch_now() {
     return t.epoch;
 }
 
+/* An atomic operation that publishes what was done before a fence is known with it: it passes for as old. */
+u32 epoch_of_atomic() {
+    const u32 now = epoch_now();
+    Watched &b = *block->watched;
+    WatchedThread &t = b.threads[current];
+    const auto own = t.released.blocks.find(b.number), all = b.released.blocks.find(b.number);
+    const bool fenced = own != t.released.blocks.end() && own->second.phase == b.phase;
+    if (!fenced && (all == b.released.blocks.end() || all->second.phase != b.phase)) return now;
+    if (t.publishing_for != now) {
+        Epoch e = watch().epochs[now];
+        if (fenced) e.clock = t.fence_clock;
+        else e.phase--;
+        t.publishing = static_cast<u32>(watch().epochs.size());
+        t.publishing_for = now;
+        watch().epochs.push_back(e);
+    }
+    return t.publishing;
+}
+
 /* Whether the thread that runs knows of an access. Those of another block to shared memory are of other memory. */
 bool is_ordered(const Epoch &e, bool shared) {
     const Watched &b = *block->watched;
@@ -183,7 +209,7 @@ void watch_block() {
     b.have_learned.clear();
     for (int t = 0; t < kernel.count; t++) {
         b.threads[t].clock = 1;
-        b.threads[t].epoch = 0;
+        b.threads[t].epoch = b.threads[t].publishing_for = 0;
         b.threads[t].known.blocks.clear();
         b.threads[t].released.blocks.clear();
     }
@@ -367,7 +393,8 @@ void watch_access(const volatile void *p, size_t bytes, int access, void *code) 
     code = static_cast<char *>(code) - 1; /* within the call */
     const int kind = kind_of_memory(at, bytes, access & ACCESS_STORE, code);
     if (kind == PRIVATE) return;
-    const u32 epoch = epoch_now(), site = site_number(code) << 1 | (access & ACCESS_ATOMIC ? 1 : 0);
+    const u32 epoch = access & ACCESS_ATOMIC ? epoch_of_atomic() : epoch_now(),
+              site = site_number(code) << 1 | (access & ACCESS_ATOMIC ? 1 : 0);
     while (at < end) {
         CellPage &p4 = page_at(at);
         if (!p4.of_bytes && (at % 4 || end - at < 4)) { /* from words to bytes */
@@ -396,8 +423,6 @@ void watch_atomic(const volatile void *p, size_t bytes, int access, void *code) 
     Knowledge &k = published_at(at, shared);
     k.join(t.released);
     k.join(b.released);
-    Known &own = k.blocks[b.number]; /* this operation is known with what it publishes */
-    if (own.phase == b.phase) own.add(static_cast<u32>(current), t.clock++);
 }
 
 } // namespace
@@ -408,7 +433,7 @@ void standin_fence(void) {
     if (current < 0 || threads_engine) return;
     WatchedThread &t = block->watched->threads[current];
     t.released = all_known(current);
-    t.clock++;
+    t.fence_clock = t.clock++;
     block->watched->fenced = true;
 }
 long standin_races(void) { return watch().races; }
