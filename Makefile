@@ -48,10 +48,12 @@ ALL_CXXFLAGS := -std=c++17 -ffp-contract=off -I. -Itests/cpu -MMD -MP
 ifneq ($(SANITIZE),)
 SANITIZE_FLAGS := -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
+# kernels tell of each load and store: see tests/cpu/README.md
+WATCHED := -DSTANDIN_WATCH -fsanitize=thread
 
 empty :=
 comma := ,
-B := build/$(BACKEND)$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
+B := build/$(BACKEND)$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))$(if $(WATCH),-watched)
 
 ifeq ($(BACKEND),cuda)
 ifeq ($(NVCC),)
@@ -67,9 +69,9 @@ RUNTIME :=
 SAYS := $(ARCH), with $(NVCC)
 else ifeq ($(BACKEND),cpu)
 ALL_CFLAGS += -isystem tests/cpu
-COMPILE_CU = $(CXX) $(ALL_CXXFLAGS) $(CXXFLAGS) $(SANITIZE_FLAGS) -x c++
+COMPILE_CU = $(CXX) $(ALL_CXXFLAGS) $(CXXFLAGS) $(SANITIZE_FLAGS) $(if $(WATCH),$(WATCHED)) -x c++
 LIBS := -lstdc++ -lpthread -lm
-RUNTIME := $B/cudart.o
+RUNTIME := $(if $(WATCH),$B/cudart_watched.o,$B/cudart.o)
 SAYS := no GPU: the CUDA runtime of tests/cpu
 else
 $(error BACKEND=$(BACKEND): cuda or cpu)
@@ -81,7 +83,8 @@ LINK = $(CC) $(CFLAGS) $(LDFLAGS) $(SANITIZE_FLAGS)
 
 EXAMPLES := device_report vecadd gemv reduce histogram matmul custom graph benchmark tour
 TESTS := $(sort $(basename $(notdir $(wildcard tests/test_*.c tests/test_*.cu))))
-SELFTESTS := $(if $(filter cpu,$(BACKEND)),$(sort $(basename $(notdir $(wildcard tests/cpu/selftest*.c tests/cpu/selftest*.cpp tests/cpu/selftest*.cu)))))
+TESTS := $(filter-out $(if $(WATCH),test_faults),$(TESTS))# the same kernels thousands of times
+SELFTESTS := $(if $(filter cpu,$(BACKEND)),$(if $(WATCH),,selftest) $(if $(SANITIZE),,selftest_watch))
 KERNELS := $B/gpulite_kernels.o $(RUNTIME)
 EXAMPLE_BINS := $(EXAMPLES:%=$B/examples/%)
 TEST_BINS := $(TESTS:%=$B/tests/%) $(SELFTESTS:%=$B/tests/cpu/%)
@@ -155,6 +158,7 @@ help:
 	@echo 'BACKEND=cuda|cpu  a GPU, or the CUDA runtime on a CPU; here: $(BACKEND) ($(WHY))'
 	@echo 'ARCH=sm_90a       what nvcc builds for; here: $(ARCH)'
 	@echo 'SANITIZE=address,undefined    instruments everything (BACKEND=cpu)'
+	@echo 'WATCH=1           finds races between the threads of kernels (BACKEND=cpu)'
 	@echo 'CC, CXX, NVCC, CFLAGS, CXXFLAGS, LDFLAGS, NVCCFLAGS as usual'
 
 clean:
@@ -172,6 +176,8 @@ $B/gpulite_kernels.o: gpulite_kernels.cu $B/commands
 	$(COMPILE_CU) -c -o $@ $<
 $B/cudart.o: tests/cpu/cudart.cpp $B/commands
 	$(CXX) $(ALL_CXXFLAGS) $(CXXFLAGS) $(SANITIZE_FLAGS) -c -o $@ $<
+$B/cudart_watched.o: tests/cpu/cudart.cpp $B/commands
+	$(CXX) $(ALL_CXXFLAGS) $(CXXFLAGS) -DSTANDIN_WATCH -c -o $@ $<
 
 $B/examples/%.o: examples/%.c $B/commands
 	$(COMPILE_C) -c -o $@ $<
@@ -186,6 +192,10 @@ $B/tests/%.o: tests/%.cu $B/commands
 	$(COMPILE_CU) -Itests -c -o $@ $<
 $B/tests/cpu/%.o: tests/cpu/%.cpp $B/commands
 	$(CXX) $(ALL_CXXFLAGS) $(CXXFLAGS) $(SANITIZE_FLAGS) -Itests -c -o $@ $<
+$B/tests/cpu/selftest_watch.o: tests/cpu/selftest_watch.cpp $B/commands
+	$(CXX) $(ALL_CXXFLAGS) $(CXXFLAGS) -O1 -g $(WATCHED) -c -o $@ $<
+$B/tests/cpu/selftest_watch: $B/tests/cpu/selftest_watch.o $B/cudart_watched.o
+	$(LINK) -o $@ $^ $(LIBS)
 $B/tests/cpu/%: $B/tests/cpu/%.o $(RUNTIME)
 	$(LINK) -o $@ $^ $(LIBS)
 $B/tests/%: $B/tests/%.o $B/tests/gpulite_impl.o $(KERNELS)

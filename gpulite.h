@@ -77,8 +77,10 @@
  *     with cuda.profiling(): ...                  gpul_profile_start() ... gpul_profile_stop()               section 11
  *     with cupyx.profiler.time_range(name): ...   gpul_range_push(name) ... gpul_range_pop()                 section 11
  *     cuda.grid(1), cuda.gridsize(1)              gpul_grid_x(), gpul_gridsize_x() (64-bit)                  section 12
- *     for i in range(start, n, stride)            GPUL_GRID_STRIDE(i, n) { ... }                             section 12
+ *     for i in range(start, n, stride)            GPUL_GRID_STRIDE(i, n) { ... }, _2D, _3D                   section 12
  *     kernel[grid, block, stream, shared](...)    GPUL_LAUNCH(kernel, grid, block, shared, stream, ...)      section 12
+ *     kernel[grid, block](d), d an array          GPUL_LAUNCH(kernel, grid, block, 0, NULL, &d)              section 12
+ *     x[i, j], x.shape, x.strides in a kernel     gpul_view<float, 2> x; x(i, j), x.shape, x.strides         section 12
  *     cuda.shared.array(0, dtype)                 GPUL_SHARED(float, tile)                                   section 12
  *     @cuda.reduce, cp.ReductionKernel            GPUL_REDUCE(name, T, A, identity, map, combine, post, TX, x)  the .cu
  *     @vectorize, cp.ElementwiseKernel            GPUL_ELEMENTWISE(name, T, expression, TX, x, ...)             the .cu
@@ -199,8 +201,8 @@ GPUL_API void gpul_clear_error(void);
 GPUL_API const char *gpul_status_name(gpul_status status);
 
 /* Records the outcome of a CUDA call of your own (a cudaError_t as int) as a gpulite error of `function`, and clears
- * CUDA's last error if that very error is pending. GPUL_LAUNCH is built on it. Returns GPUL_OK for 0, else
- * OUT_OF_MEMORY, NO_DEVICE, UNSUPPORTED or CUDA. */
+ * CUDA's last error if that very error is pending. Returns GPUL_OK for 0, else OUT_OF_MEMORY, NO_DEVICE, UNSUPPORTED or
+ * CUDA. */
 GPUL_API gpul_status gpul_check_cuda(int32_t cuda_code, const char *function);
 
 /* Has `handler` called at every later failure of a gpulite function in the calling thread, with a copy of the record;
@@ -719,8 +721,9 @@ static inline gpul_dim3 gpul_grid_3d(int64_t nx, int64_t ny, int64_t nz, gpul_di
 }
 /* Threads per block that keep most threads resident on the current device for `kernel` (a __global__ function: itself
  * in a .cu file, see section 12, else its address) with `shared_bytes` of dynamic shared memory per block, at most
- * `limit` (0: the device's limit). On equal occupancy the larger block wins. Does not block. Errors: ARGUMENT (NULL, a
- * negative limit, more shared memory than a block can have), CUDA (not a kernel). */
+ * `limit` (0: the device's limit). On equal occupancy the larger block wins. Beyond 48 KB of shared memory the kernel
+ * is given leave for what the device has. Does not block. Errors: ARGUMENT (NULL, a negative limit, more shared memory
+ * than a block can have), CUDA (not a kernel). */
 GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t shared_bytes, int32_t limit);
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -1015,13 +1018,36 @@ GPUL_API void gpul_range_pop(void);
  *
  *   gpul_grid_x/y/z(), gpul_gridsize_x/y/z()     this thread's index in the grid, and the grid's threads, as int64_t
  *   GPUL_GRID_STRIDE(i, n) { ... }               every i in [0, n) that is this thread's, whatever the grid
- *   GPUL_LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...)
- *                                                a gpul_status; grid and block: gpul_dim3, dim3 or an integer; a grid
- *                                                with a zero in it launches nothing; arguments convert to the
- *                                                kernel's parameters
+ *   GPUL_GRID_STRIDE_2D(i, j, ni, nj) { ... }    every (i, j) that is this thread's: i goes along x (the index that
+ *                                                neighbouring elements differ in), j along y
+ *   GPUL_GRID_STRIDE_3D(i, j, k, ni, nj, nk)     and k along z. break leaves the innermost loop alone, that over i
  *   GPUL_SHARED(float, tile);                    float *tile = the block's dynamic shared memory, 128-byte aligned
  *   gpul_block_size(&block, kernel, shared_bytes = 0, limit = 0)
  *                                                section 9's, of the kernel itself
+ *   GPUL_LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...)
+ *
+ * GPUL_LAUNCH gives a gpul_status. grid and block are gpul_dim3, dim3 or an integer; a grid with a zero in it launches
+ * nothing. It does not block; what goes wrong while the kernel runs shows in a later call. It runs on the device of
+ * the arrays among the arguments, else on the current one. More shared memory than the 48 KB of every kernel is asked
+ * for by itself where the device has it. Thread-safe. Arguments convert to the kernel's parameters:
+ *
+ *   parameter          argument
+ *   T *, const T *     a gpul_array or its address: its data. T is the dtype's type: float, double, int32_t, int64_t,
+ *                      uint8_t, or an unsigned or signed integer of the same size; for f16 and bf16 uint16_t, __half,
+ *                      __nv_bfloat16. With void and structs of any kind (float4, say) the dtype is not checked. The
+ *                      elements must lie without gaps, in C or Fortran order.
+ *                      Or a pointer: as it is, if the GPU can reach it.
+ *   gpul_view<T, N>    a gpul_array of N dimensions or its address, with any strides: see below
+ *   anything else      what a cast takes; numbers convert
+ *
+ * What cannot convert does not compile, and one message says so. Errors: ARGUMENT (NULL or an array never made; a grid,
+ * block or shared memory beyond the device's or the kernel's limits; data not aligned for T), DTYPE, SHAPE (gaps; other
+ * dimensions than the view's), MEMORY (a pointer to pageable host memory), DEVICE (arrays of two devices). They name
+ * the kernel and the argument.
+ *
+ *   gpul_view<T, N>    a kernel's parameter: an array of N = 1 to 4 dimensions that need not be dense. v(i, j) is an
+ *                      element, for N indices from 0; v.shape[k], v.strides[k] (in elements) and v.data can be read.
+ *                      gpul_view<const float, 2> is for reading alone. The CPU stand-in stops at an index out of range.
  *
  * GPUL_ELEMENTWISE and GPUL_REDUCE, which make operations of your own, are in gpulite_kernels.cu.
  * ------------------------------------------------------------------------------------------------------------------ */
@@ -1036,8 +1062,14 @@ static __device__ __forceinline__ int64_t gpul_gridsize_x() { return int64_t(gri
 static __device__ __forceinline__ int64_t gpul_gridsize_y() { return int64_t(gridDim.y) * blockDim.y; }
 static __device__ __forceinline__ int64_t gpul_gridsize_z() { return int64_t(gridDim.z) * blockDim.z; }
 
-#define GPUL_GRID_STRIDE(i, n)                                                                                         \
-    for (int64_t i = gpul_grid_x(), gpul__step_##i = gpul_gridsize_x(); i < (n); i += gpul__step_##i) /* fault: past */
+} /* namespace */
+
+#define GPUL__STRIDE(i, n, axis)                                                                                       \
+    for (int64_t i = gpul_grid_##axis(), gpul__step_##i = gpul_gridsize_##axis(); i < (n); /* fault: past */           \
+         i += gpul__step_##i)
+#define GPUL_GRID_STRIDE(i, n) GPUL__STRIDE(i, n, x)
+#define GPUL_GRID_STRIDE_2D(i, j, ni, nj) GPUL__STRIDE(j, nj, y) GPUL__STRIDE(i, ni, x)
+#define GPUL_GRID_STRIDE_3D(i, j, k, ni, nj, nk) GPUL__STRIDE(k, nk, z) GPUL_GRID_STRIDE_2D(i, j, ni, nj)
 
 #ifdef GPULITE_CPU_STANDIN
 #define GPUL_SHARED(T, name) T *const name = static_cast<T *>(standin_dynamic_shared())
@@ -1047,7 +1079,79 @@ static __device__ __forceinline__ int64_t gpul_gridsize_z() { return int64_t(gri
     T *const name = reinterpret_cast<T *>(gpul__dynamic)
 #endif
 
-/* ---- launching ---- */
+template <typename T, unsigned N> struct gpul_view {
+    static_assert(N >= 1 && N <= GPUL_MAX_DIMS, "gpul_view<T, N>: N is 1 to 4");
+    T *data;
+    int64_t shape[N], strides[N];
+    template <typename... Index> GPUL__HOST_DEVICE T &operator()(Index... index) const {
+        static_assert(sizeof...(Index) == N, "a gpul_view<T, N> takes N indices");
+        const int64_t at[N] = {int64_t(index)...};
+        int64_t offset = 0;
+        for (unsigned k = 0; k < N; ++k) {
+#ifdef GPULITE_CPU_STANDIN
+            if (at[k] < 0 || at[k] >= shape[k]) standin_trap("an index outside a gpul_view", __FILE__, __LINE__);
+#endif
+            offset += at[k] * strides[k]; /* fault: view-strides */
+        }
+        return data[offset];
+    }
+};
+
+#define GPUL_LAUNCH(...) gpul__launch_written(#__VA_ARGS__, __VA_ARGS__)
+
+#endif /* __CUDACC__ */
+#endif /* GPULITE_H */
+
+/* =====================================================================================================================
+ *
+ *   Stop here if you only want to know how to use the library. What follows is how it works.
+ *
+ * ================================================================================================================== */
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Launching. GPUL_LAUNCH's templates describe a call; gpul__launch_call, in the implementation, checks and launches it.
+ * ------------------------------------------------------------------------------------------------------------------ */
+#if (defined(GPULITE_IMPLEMENTATION) || defined(GPUL_LAUNCH)) && !defined(GPULITE__LAUNCH)
+#define GPULITE__LAUNCH
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { GPUL__ARGUMENT_VALUE = 0, GPUL__ARGUMENT_POINTER = 1, GPUL__ARGUMENT_ARRAY = 2 };
+typedef struct gpul__argument {
+    int32_t kind;            /* GPUL__ARGUMENT_* */
+    int32_t dtypes;          /* array: bit d is set where the parameter's elements are of dtype d */
+    int32_t ndim;            /* array: the view's dimensions; 0: the parameter is a pointer */
+    int32_t bytes, align;    /* array: of the parameter's elements */
+    const gpul_array *array; /* array: what was given, else NULL */
+} gpul__argument;
+
+typedef struct gpul__call {
+    const char *written;       /* GPUL_LAUNCH's arguments as they stand in the program */
+    const void *kernel;        /* as gpul_block_size takes it */
+    int64_t grid[3], block[3]; /* x, y, z; any values */
+    size_t shared_bytes;
+    gpul_stream stream;
+    int32_t count;
+    const gpul__argument *arguments;
+    void **values; /* where the arguments lie, each in the type of its parameter */
+} gpul__call;
+
+GPUL_API gpul_status gpul__launch_call(const gpul__call *call);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+#endif
+
+#if defined(GPUL_LAUNCH) && !defined(GPULITE__LAUNCH_TEMPLATES)
+#define GPULITE__LAUNCH_TEMPLATES
+#include <type_traits>
+#include <utility>
+
+struct __half; /* of NVIDIA's headers, which need not be there */
+struct __nv_bfloat16;
+
+namespace {
 
 static inline cudaLaunchConfig_t gpul__config(gpul_dim3 grid, gpul_dim3 block, size_t shared_bytes,
                                               gpul_stream stream) {
@@ -1059,8 +1163,8 @@ static inline cudaLaunchConfig_t gpul__config(gpul_dim3 grid, gpul_dim3 block, s
     return config;
 }
 
-/* The one way to a kernel: errors come back as the launch's own return value, so that neither a stale error is blamed
- * on it nor its own error left behind for somebody else. */
+/* gpulite_kernels.cu's way to a kernel: errors come back as the launch's own return value, so that neither a stale
+ * error is blamed on it nor its own error left behind for somebody else. */
 template <typename... Params, typename... Args>
 static inline int32_t gpul__launch(void (*kernel)(Params...), gpul_dim3 grid, gpul_dim3 block, size_t shared_bytes,
                                    gpul_stream stream, Args... args) {
@@ -1076,42 +1180,170 @@ static inline gpul_dim3 gpul__dim(uint32_t x, uint32_t y = 1, uint32_t z = 1) {
     d.z = z;
     return d;
 }
-static inline gpul_dim3 gpul__to_dim(gpul_dim3 d) { return d; }
-static inline gpul_dim3 gpul__to_dim(dim3 d) { return gpul__dim(d.x, d.y, d.z); }
-template <typename Integer> static inline gpul_dim3 gpul__to_dim(Integer n) {
-    /* what does not fit in 32 bits must fail as a launch, not wrap into a grid that works */
-    return gpul__dim(uint64_t(n) <= 0xffffffffu ? uint32_t(n) : 0xffffffffu);
+
+template <typename... Params> static inline const void *gpul__address(void (*kernel)(Params...)) {
+#ifdef GPULITE_CPU_STANDIN
+    return standin::address(kernel);
+#else
+    return reinterpret_cast<const void *>(kernel);
+#endif
 }
 
-template <typename... Params, typename Grid, typename Block, typename... Args>
-static inline gpul_status gpul__launch_checked(void (*kernel)(Params...), Grid grid, Block block, size_t shared_bytes,
-                                               gpul_stream stream, Args... args) {
-    return gpul_check_cuda(gpul__launch(kernel, gpul__to_dim(grid), gpul__to_dim(block), shared_bytes, stream, args...),
-                           "GPUL_LAUNCH");
+/* ---- GPUL_LAUNCH ---- */
+
+static inline void gpul__put_dims(int64_t *to, int64_t x, int64_t y, int64_t z) {
+    to[0] = x;
+    to[1] = y;
+    to[2] = z;
 }
-#define GPUL_LAUNCH(...) gpul__launch_checked(__VA_ARGS__)
+static inline void gpul__put_dim(int64_t *to, gpul_dim3 d) { gpul__put_dims(to, d.x, d.y, d.z); }
+static inline void gpul__put_dim(int64_t *to, dim3 d) { gpul__put_dims(to, d.x, d.y, d.z); }
+template <typename Integer> static inline void gpul__put_dim(int64_t *to, Integer n) {
+    static_assert(std::is_integral<Integer>::value || std::is_enum<Integer>::value,
+                  "GPUL_LAUNCH(kernel, grid, block, ...): grid and block are gpul_dim3, dim3 or an integer");
+    gpul__put_dims(to, int64_t(n), 1, 1);
+}
+
+/* The dtypes whose elements a T * may point to. There is one integer dtype a size. */
+template <typename T> struct gpul__dtypes {
+    static constexpr int32_t any = ~0;
+    static constexpr int32_t integer = sizeof(T) == 8   ? 1 << GPUL_I64
+                                       : sizeof(T) == 4 ? 1 << GPUL_I32
+                                       : sizeof(T) == 2 ? 1 << GPUL_F16 | 1 << GPUL_BF16
+                                                        : 1 << GPUL_U8;
+    static constexpr int32_t value = std::is_same<T, float>::value           ? 1 << GPUL_F32
+                                     : std::is_same<T, double>::value        ? 1 << GPUL_F64
+                                     : std::is_same<T, __half>::value        ? 1 << GPUL_F16
+                                     : std::is_same<T, __nv_bfloat16>::value ? 1 << GPUL_BF16
+                                     : std::is_integral<T>::value            ? integer
+                                                                             : any;
+};
+
+static inline const gpul_array *gpul__array_of(const gpul_array &a) { return &a; }
+static inline const gpul_array *gpul__array_of(const gpul_array *a) { return a; }
+template <typename Arg> struct gpul__is_array {
+    static constexpr bool value =
+        (std::is_convertible<Arg, const gpul_array *>::value || std::is_convertible<Arg, const gpul_array &>::value) &&
+        !std::is_same<Arg, decltype(nullptr)>::value;
+};
+
+template <typename T> static inline gpul__argument gpul__array_argument(const gpul_array *array, int32_t ndim) {
+    typedef typename std::conditional<std::is_void<T>::value, char, typename std::remove_cv<T>::type>::type Element;
+    gpul__argument argument = gpul__argument();
+    argument.kind = GPUL__ARGUMENT_ARRAY;
+    argument.dtypes = std::is_void<T>::value ? int32_t(gpul__dtypes<Element>::any) : gpul__dtypes<Element>::value;
+    argument.ndim = ndim;
+    argument.bytes = int32_t(sizeof(Element));
+    argument.align = int32_t(alignof(Element));
+    argument.array = array;
+    return argument;
+}
+
+/* How an argument becomes a Param: its value, and what is to be checked of it. First what a cast takes. */
+template <typename Param, typename Arg, bool array> struct gpul__pass {
+    template <typename P, typename A> static decltype(static_cast<P>(std::declval<A &>()), std::true_type()) casts(int);
+    template <typename P, typename A> static std::false_type casts(...);
+    static constexpr bool good = decltype(casts<Param, Arg>(0))::value;
+    static Param value(Arg &arg) { return static_cast<Param>(arg); }
+    static gpul__argument describe(Arg &) {
+        gpul__argument argument = gpul__argument();
+        if (std::is_pointer<Param>::value && !std::is_function<typename std::remove_pointer<Param>::type>::value)
+            argument.kind = GPUL__ARGUMENT_POINTER;
+        return argument;
+    }
+};
+template <typename T, typename Arg> struct gpul__pass<T *, Arg, true> {
+    static constexpr bool good = !std::is_same<typename std::remove_cv<T>::type, gpul_array>::value;
+    static T *value(Arg &arg) {
+        const gpul_array *const a = gpul__array_of(arg);
+        return a ? static_cast<T *>(a->data) : nullptr;
+    }
+    static gpul__argument describe(Arg &arg) { return gpul__array_argument<T>(gpul__array_of(arg), 0); }
+};
+template <typename T, unsigned N, typename Arg> struct gpul__pass<gpul_view<T, N>, Arg, true> {
+    static constexpr bool good = true;
+    static gpul_view<T, N> value(Arg &arg) {
+        const gpul_array *const a = gpul__array_of(arg);
+        gpul_view<T, N> view = gpul_view<T, N>();
+        if (!a) return view;
+        view.data = static_cast<T *>(a->data);
+        for (unsigned k = 0; k < N; ++k) {
+            view.shape[k] = a->shape[k];
+            view.strides[k] = a->strides[k];
+        }
+        return view;
+    }
+    static gpul__argument describe(Arg &arg) { return gpul__array_argument<T>(gpul__array_of(arg), int32_t(N)); }
+};
+template <typename Param, typename Arg> struct gpul__pass_of : gpul__pass<Param, Arg, gpul__is_array<Arg>::value> {};
+
+/* Every argument in the type of its parameter: this call's own parameters are where they lie. */
+template <typename... Params> static inline gpul_status gpul__launch_values(gpul__call *call, Params... values) {
+    void *list[] = {static_cast<void *>(&values)..., nullptr};
+    call->values = list;
+    return gpul__launch_call(call);
+}
+
+/* One message for what cannot be launched, and nothing after it. */
+template <bool good> struct gpul__argument_converts {
+    static_assert(good,
+                  "GPUL_LAUNCH: an argument does not convert to the kernel's parameter (a gpul_array goes where the "
+                  "kernel takes T *, const T * or gpul_view<T, N>, nullptr where it takes a pointer)");
+};
+template <typename...> struct gpul__types {};
+template <bool...> struct gpul__bools {};
+template <size_t...> struct gpul__sizes {};
+template <bool counts, typename Params, typename Args> struct gpul__launches {
+    static_assert(counts, "GPUL_LAUNCH: the arguments after the stream are not as many as the kernel's parameters");
+    typedef std::false_type type;
+};
+template <typename... Params, typename... Args>
+struct gpul__launches<true, gpul__types<Params...>, gpul__types<Args...>> {
+    typedef gpul__sizes<sizeof(gpul__argument_converts<gpul__pass_of<Params, Args>::good>)...> asserted;
+    typedef std::is_same<gpul__bools<true, gpul__pass_of<Params, Args>::good...>,
+                         gpul__bools<gpul__pass_of<Params, Args>::good..., true>>
+        type;
+};
+
+template <typename... Params, typename... Args>
+static inline gpul_status gpul__launch_checked(std::true_type, gpul__call *call, void (*)(Params...), Args &...args) {
+    const gpul__argument arguments[] = {gpul__pass_of<Params, Args>::describe(args)..., gpul__argument()};
+    call->count = int32_t(sizeof...(Params));
+    call->arguments = arguments;
+    return gpul__launch_values<Params...>(call, gpul__pass_of<Params, Args>::value(args)...);
+}
+template <typename... Any> static inline gpul_status gpul__launch_checked(std::false_type, Any &&...) { return 0; }
+
+template <typename... Params, typename Grid, typename Block, typename... Args>
+static inline gpul_status gpul__launch_written(const char *written, void (*kernel)(Params...), Grid grid, Block block,
+                                               size_t shared_bytes, gpul_stream stream, Args... args) {
+    gpul__call call = gpul__call();
+    call.written = written;
+    call.kernel = gpul__address(kernel);
+    gpul__put_dim(call.grid, grid);
+    gpul__put_dim(call.block, block);
+    call.shared_bytes = shared_bytes;
+    call.stream = stream;
+    typedef gpul__launches<sizeof...(Params) == sizeof...(Args), gpul__types<Params...>, gpul__types<Args...>> launches;
+    return gpul__launch_checked(std::integral_constant<bool, launches::type::value>(), &call, kernel, args...);
+}
+/* whatever else is written */
+template <typename Kernel> static inline gpul_status gpul__launch_written(const char *, Kernel, ...) {
+    static_assert(sizeof(Kernel) == 0, "GPUL_LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...): one of "
+                                       "the first five is missing or is something else");
+    return 0;
+}
 
 } /* namespace */
 
 template <typename... Params>
 static inline gpul_status gpul_block_size(int32_t *block, void (*kernel)(Params...), size_t shared_bytes = 0,
                                           int32_t limit = 0) {
-#ifdef GPULITE_CPU_STANDIN
-    const void *const address = standin::address(kernel);
-#else
-    const void *const address = reinterpret_cast<const void *>(kernel);
-#endif
-    return gpul_block_size(block, address, shared_bytes, limit);
+    return gpul_block_size(block, gpul__address(kernel), shared_bytes, limit);
 }
 
-#endif /* __CUDACC__ */
-#endif /* GPULITE_H */
+#endif
 
-/* =====================================================================================================================
- *
- *   Stop here if you only want to know how to use the library. What follows is how it works.
- *
- * ================================================================================================================== */
 #if (defined(GPULITE_IMPLEMENTATION) || defined(GPULITE__KERNELS)) && !defined(GPULITE__INTERFACE)
 #define GPULITE__INTERFACE
 #ifdef __cplusplus
@@ -1539,7 +1771,7 @@ static const char *gpul__advice(cudaError_t e) {
         return "; a stream of this call was destroyed, or the CUDA context: then end this process and start anew";
     if (gpul__is_sticky(e)) return "; the CUDA context is lost with all that is in it: end this process and start anew";
     if (e == cudaErrorNoKernelImageForDevice || e == cudaErrorUnsupportedPtxVersion)
-        return "; build gpulite_kernels.cu with nvcc -arch=native (see gpul_report)";
+        return "; build the .cu files with nvcc -arch=native (see gpul_report)";
     if (e == cudaErrorInvalidResourceHandle)
         return "; a stream or event of this call was destroyed, or belongs to another device";
     return "";
@@ -4380,6 +4612,30 @@ GPUL_API gpul_status gpul_graph_free(gpul_graph *graph) {
 /* ---------------------------------------------------------------------------------------------------------------------
  * Geometry, devices, report
  * ------------------------------------------------------------------------------------------------------------------ */
+/* A kernel's attributes; and, where its blocks need more shared memory than the 48 KB that all kernels may have, leave
+ * for all that the current device has, which is a limit and takes none. What the device lacks stays for the launch to
+ * refuse. */
+static gpul_status gpul__kernel(const char *function, struct cudaFuncAttributes *attributes, const void *kernel,
+                                size_t shared_bytes) {
+    const size_t unasked = 49152;
+    int32_t most = 0;
+    int device = 0;
+    gpul_status status;
+    cudaError_t e;
+    memset(attributes, 0, sizeof *attributes);
+    e = cudaFuncGetAttributes(attributes, kernel);
+    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaFuncGetAttributes");
+    if (shared_bytes <= unasked && shared_bytes + attributes->sharedSizeBytes <= unasked) return GPUL_OK;
+    e = cudaGetDevice(&device);
+    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaGetDevice");
+    status = gpul__attribute(function, &most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    most -= (int32_t)attributes->sharedSizeBytes;
+    if (status != GPUL_OK || most < 0 || shared_bytes > (size_t)most || attributes->maxDynamicSharedSizeBytes == most)
+        return status;
+    e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most); /* fault: launch-shared */
+    return gpul__cuda(e, function, "cudaFuncSetAttribute");
+}
+
 GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t shared_bytes, int32_t limit) {
     struct cudaFuncAttributes attributes;
     gpul_status status;
@@ -4390,10 +4646,8 @@ GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t 
     if (kernel == NULL) return gpul__null(__func__, "kernel");
     if (limit < 0) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "limit = %d is negative", (int)limit);
     status = gpul__pending(__func__);
+    if (status == GPUL_OK) status = gpul__kernel(__func__, &attributes, kernel, shared_bytes);
     if (status != GPUL_OK) return status;
-    memset(&attributes, 0, sizeof attributes);
-    e = cudaFuncGetAttributes(&attributes, kernel);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaFuncGetAttributes");
     threads = (int32_t)attributes.maxThreadsPerBlock;
     if (limit > 0 && limit < threads) threads = limit;
     if (threads > 32) threads -= threads % 32;
@@ -4407,12 +4661,207 @@ GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t 
         }
     }
     if (best == 0)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
-                          "shared_bytes = %llu leaves no room for a block (beyond 48 KiB the kernel needs "
-                          "cudaFuncAttributeMaxDynamicSharedMemorySize)",
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "shared_bytes = %llu leaves no room for a block on the device",
                           (unsigned long long)shared_bytes);
     *block = best;
     return GPUL_OK;
+}
+
+/* ---- GPUL_LAUNCH ---- */
+
+/* Piece k of a macro's arguments as they stand in the program, shortened to fit; 0 where they are not `count` pieces
+ * (0: any number). Commas in brackets part nothing, nor do the kernel's (piece 0) in <>. */
+static int32_t gpul__written(char *to, size_t size, const char *text, int32_t k, int32_t count) {
+    int32_t depth = 0, piece = 0;
+    size_t at = 0;
+    for (; *text != 0 && (piece <= k || count > 0); ++text) {
+        const char c = *text;
+        if (strchr(piece == 0 ? "([{<" : "([{", c) != NULL) ++depth;
+        else if (depth > 0 && strchr(piece == 0 ? ")]}>" : ")]}", c) != NULL) --depth;
+        if (c == ',' && depth == 0) ++piece;
+        else if (piece == k && at < size && (at > 0 || c != ' ')) to[at++] = c;
+    }
+    if (at == size) {
+        memcpy(to + size - 4, "...", 3);
+        --at;
+    }
+    to[at] = 0;
+    return count == 0 || piece + 1 == count;
+}
+
+/* "argument 2 (&x)" */
+static const char *gpul__argument_name(char *to, size_t size, const gpul__call *call, int32_t k) {
+    char written[48];
+    if (gpul__written(written, sizeof written, call->written, 5 + k, 5 + call->count))
+        (void)snprintf(to, size, "argument %d (%s)", (int)k + 1, written);
+    else (void)snprintf(to, size, "argument %d", (int)k + 1);
+    return to;
+}
+
+/* An array fits the kernel's parameter. */
+static gpul_status gpul__check_argument(const char *function, const char *name, const gpul__argument *argument) {
+    char text[128], strides[96];
+    const gpul_array *const a = argument->array;
+    const int32_t same = argument->ndim > 0; /* a view counts its strides in elements of the dtype */
+    gpul_status status = gpul__check_array(function, name, a);
+    if (status != GPUL_OK) return status;
+    if ((argument->dtypes & 1 << a->dtype) == 0) { /* fault: launch-dtype */
+        int32_t d = GPUL_F32;
+        while ((argument->dtypes & 1 << d) == 0) ++d;
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s, but the kernel takes %s%s", name,
+                          gpul__describe(text, sizeof text, a), gpul_dtype_name(d),
+                          d == GPUL_F16 && (argument->dtypes & 1 << GPUL_BF16) != 0 ? " or bfloat16" : "");
+    }
+    if (same ? (size_t)argument->bytes != gpul_dtype_size(a->dtype) : gpul_nbytes(a) % argument->bytes != 0)
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s, %s the kernel's elements of %d bytes", name,
+                          gpul__describe(text, sizeof text, a),
+                          same ? "but a view of it cannot have" : "no multiple of", (int)argument->bytes);
+    if ((uintptr_t)a->data % (uintptr_t)argument->align != 0)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                          "%s has data = %p, which is not aligned to the %d bytes of the kernel's elements", name,
+                          a->data, (int)argument->align);
+    if (argument->ndim > 0 && a->ndim != argument->ndim)
+        return gpul__fail(GPUL_ERROR_SHAPE, function, "%s is %s, but the kernel takes a gpul_view of ndim = %d", name,
+                          gpul__describe(text, sizeof text, a), (int)argument->ndim);
+    if (argument->ndim == 0 && !gpul_is_contiguous(a, GPUL_ORDER_C) &&
+        !gpul_is_contiguous(a, GPUL_ORDER_F)) /* fault: launch-gaps */
+        return gpul__fail(GPUL_ERROR_SHAPE, function,
+                          "%s, %s with strides %s, is not contiguous, and the kernel's pointer knows no strides: let "
+                          "it take a gpul_view<T, %d>, or gpul_copy to a dense array",
+                          name, gpul__describe(text, sizeof text, a),
+                          gpul__describe_shape(strides, sizeof strides, a->ndim, a->strides), (int)a->ndim);
+    return GPUL_OK;
+}
+
+/* A pointer that the GPU can reach, as far as the CUDA runtime knows. */
+static gpul_status gpul__check_pointer(const char *function, const gpul__call *call, int32_t k, int32_t device) {
+    struct cudaPointerAttributes attributes;
+    char name[80];
+    void *pointer;
+    int32_t pageable = 0;
+    gpul_status status;
+    cudaError_t e;
+    memcpy(&pointer, call->values[k], sizeof pointer);
+    if (pointer == NULL) return GPUL_OK;
+    memset(&attributes, 0, sizeof attributes);
+    e = cudaPointerGetAttributes(&attributes, pointer);
+    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaPointerGetAttributes");
+    if (attributes.type != cudaMemoryTypeUnregistered) return GPUL_OK; /* fault: launch-pageable */
+    status = gpul__attribute(function, &pageable, cudaDevAttrPageableMemoryAccess, (int)device);
+    if (status != GPUL_OK || pageable) return status;
+    return gpul__fail(GPUL_ERROR_MEMORY, function,
+                      "%s = %p is ordinary (pageable) host memory, which a GPU cannot reach: pass a gpul_array "
+                      "(gpul_to_device makes one)",
+                      gpul__argument_name(name, sizeof name, call, k), pointer);
+}
+
+/* Finds the limit that a launch broke: of the device, or of the kernel. */
+static gpul_status gpul__launch_refused(cudaError_t e, const char *function, const gpul__call *call, int32_t device) {
+    static const enum cudaDeviceAttr attributes[8] = {
+        cudaDevAttrMaxGridDimX,        cudaDevAttrMaxGridDimY,
+        cudaDevAttrMaxGridDimZ,        cudaDevAttrMaxBlockDimX,
+        cudaDevAttrMaxBlockDimY,       cudaDevAttrMaxBlockDimZ,
+        cudaDevAttrMaxThreadsPerBlock, cudaDevAttrMaxSharedMemoryPerBlockOptin};
+    struct cudaFuncAttributes kernel;
+    int32_t most[8], k;
+    int64_t threads = 1, fixed;
+    gpul_status status = GPUL_OK;
+    gpul__clear_cuda(e);
+    memset(most, 0, sizeof most);
+    for (k = 0; status == GPUL_OK && k < 8; ++k)
+        status = gpul__attribute(function, &most[k], attributes[k], (int)device);
+    if (status == GPUL_OK) status = gpul__kernel(function, &kernel, call->kernel, 0);
+    if (status != GPUL_OK) return status;
+    for (k = 0; k < 3; ++k)
+        if (call->grid[k] < 0 || call->grid[k] > most[k])
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%lld blocks in %c of the grid, the device takes %d",
+                              (long long)call->grid[k], "xyz"[k], (int)most[k]);
+    for (k = 0; k < 3; ++k) {
+        if (call->block[k] < 1)
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%lld threads in %c of a block, the device takes 1 to %d",
+                              (long long)call->block[k], "xyz"[k], (int)most[3 + k]);
+        if (!gpul__multiply(threads, call->block[k], &threads)) threads = INT64_MAX;
+    }
+    if (threads > most[6])
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%lld threads in a block, the device takes %d",
+                          (long long)threads, (int)most[6]);
+    for (k = 0; k < 3; ++k)
+        if (call->block[k] > most[3 + k])
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%lld threads in %c of a block, the device takes %d",
+                              (long long)call->block[k], "xyz"[k], (int)most[3 + k]);
+    if (threads > kernel.maxThreadsPerBlock)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                          "%lld threads in a block, the kernel takes %d on this device (its registers or "
+                          "__launch_bounds__); gpul_block_size finds a number",
+                          (long long)threads, (int)kernel.maxThreadsPerBlock);
+    fixed = (int64_t)kernel.sharedSizeBytes;
+    if (call->shared_bytes > (size_t)most[7] || (int64_t)call->shared_bytes + fixed > most[7])
+        return gpul__fail(
+            GPUL_ERROR_ARGUMENT, function,
+            "%llu bytes of shared memory in a block, beside the %lld of the kernel's own, the device takes "
+            "%d in all",
+            (unsigned long long)call->shared_bytes, (long long)fixed, (int)most[7]);
+    return gpul__fail_cuda(e, function, NULL);
+}
+
+GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
+    char function[64] = "GPUL_LAUNCH(", name[80], other[80];
+    cudaLaunchConfig_t config = GPUL_ZERO;
+    struct cudaFuncAttributes attributes;
+    gpul__scope scope;
+    const gpul_array *first = NULL;
+    int32_t k, at = 0, fits = 1;
+    gpul_status status = GPUL_OK;
+    cudaError_t e;
+    (void)gpul__written(function + 12, 48, call->written, 0, 0);
+    memcpy(function + strlen(function), ")", 2);
+    if (call->kernel == NULL) return gpul__null(function, "kernel");
+    for (k = 0; k < call->count; ++k) {
+        const gpul__argument *const argument = &call->arguments[k];
+        if (argument->kind != GPUL__ARGUMENT_ARRAY) continue;
+        if (gpul__check_argument(function, "", argument) != GPUL_OK) /* once more for the message: names take time */
+            return gpul__check_argument(function, gpul__argument_name(name, sizeof name, call, k), argument);
+        if (argument->array->memory != GPUL_MEMORY_DEVICE) continue;
+        if (first == NULL) {
+            first = argument->array;
+            at = k;
+        }
+        if (first->device != argument->array->device)
+            return gpul__fail(GPUL_ERROR_DEVICE, function, "%s is on device %d and %s on device %d: gpul_copy one over",
+                              gpul__argument_name(other, sizeof other, call, at), (int)first->device,
+                              gpul__argument_name(name, sizeof name, call, k), (int)argument->array->device);
+    }
+    status = gpul__begin_on(&scope, function, first == NULL ? -1 : first->device); /* fault: launch-device */
+    if (status != GPUL_OK) return status;
+    for (k = 0; status == GPUL_OK && k < call->count; ++k) {
+        if (call->arguments[k].kind != GPUL__ARGUMENT_POINTER) continue;
+        status = gpul__check_pointer(function, call, k, scope.device);
+    }
+    if (status != GPUL_OK || call->grid[0] == 0 || call->grid[1] == 0 || call->grid[2] == 0)
+        return gpul__end(&scope, status);
+    for (k = 0; k < 3; ++k) { /* what 32 bits cannot hold must not wrap into a launch that works */
+        if (call->grid[k] < 0 || call->grid[k] > INT32_MAX) fits = 0; /* fault: launch-limits */
+        if (call->block[k] < 1 || call->block[k] > INT32_MAX) fits = 0;
+    }
+    if (!fits) {
+        status = gpul__launch_refused(cudaErrorInvalidConfiguration, function, call, scope.device);
+        return gpul__end(&scope, status);
+    }
+    if (call->shared_bytes > 0) status = gpul__kernel(function, &attributes, call->kernel, call->shared_bytes);
+    if (status != GPUL_OK) return gpul__end(&scope, status);
+    config.gridDim.x = (unsigned)call->grid[0];
+    config.gridDim.y = (unsigned)call->grid[1];
+    config.gridDim.z = (unsigned)call->grid[2];
+    config.blockDim.x = (unsigned)call->block[0];
+    config.blockDim.y = (unsigned)call->block[1];
+    config.blockDim.z = (unsigned)call->block[2];
+    config.dynamicSmemBytes = call->shared_bytes;
+    config.stream = call->stream;
+    e = cudaLaunchKernelExC(&config, call->kernel, call->values);
+    if (e == cudaErrorInvalidConfiguration || e == cudaErrorInvalidValue || e == cudaErrorLaunchOutOfResources)
+        status = gpul__launch_refused(e, function, call, scope.device);
+    else status = gpul__cuda(e, function, NULL);
+    return gpul__end(&scope, status);
 }
 
 static gpul_status gpul__count_devices(const char *function, int32_t *count) {
@@ -4571,9 +5020,7 @@ static gpul_status gpul__device_info(const char *function, gpul_device *info, in
         status = gpul__attribute(function, of[k].to, of[k].attribute, device);
     if (status == GPUL_OK) status = gpul__device_ids(function, info, device);
     if (status == GPUL_OK) status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
-#ifdef GPULITE_CPU_STANDIN
-    info->standin = 1;
-#endif
+    info->standin = strcmp(info->name, "CPU stand-in (no GPU)") == 0; /* what is linked, whatever headers were read */
     info->shared_per_block = shared;
     info->shared_per_block_optin = shared_optin;
     info->shared_per_sm = shared_per_sm;
@@ -4670,6 +5117,15 @@ static gpul_status gpul__report_device(gpul__text *out, const char *function, in
         device.has_managed ? "yes" : "no", device.integrated ? "; shares the host's memory" : "");
     if (device.standin)
         gpul__append(out, "    this is the CPU stand-in of tests/cpu: right results, no meaningful timings\n");
+#ifdef GPULITE_CPU_STANDIN
+    if (!device.standin)
+        gpul__append(out,
+                     "    MIXED BUILD: compiled with the headers of tests/cpu, but linked with NVIDIA's runtime\n");
+#else
+    if (device.standin)
+        gpul__append(out, "    MIXED BUILD: compiled with NVIDIA's headers, but linked with tests/cpu: "
+                          "put -Itests/cpu before other -I, and build anew\n");
+#endif
 #if !defined(GPULITE_NO_KERNELS) && !defined(GPULITE_CPU_STANDIN)
     {
         gpul__scope scope;

@@ -922,7 +922,9 @@ static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *counter, uint
         uint32_t before;
         asm volatile("atom.add.acq_rel.gpu.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
 #else
+        __threadfence();
         const uint32_t before = atomicAdd(counter, 1u);
+        __threadfence();
 #endif
         const bool last = before == blocks - 1; /* fault: reduce-second-is-last */
         if (last) *counter = 0;                 /* fault: reduce-counters-left */
@@ -2811,7 +2813,7 @@ static __device__ __forceinline__ void gpul__hist_await_zeros(const gpul__hist_v
     __syncthreads();                                      /* fault: histogram-zeros-barrier */
     if (v.turns && threadIdx.x == GPUL__HIST_THREADS - 1) /* of a warp with little to add */
         if (atomicAdd(v.turns + 1, 1u) == gridDim.x * gridDim.y)
-            v.turns[0] = v.turns[1] = 0; /* fault: histogram-turns-left */
+            atomicExch(v.turns, 0u), atomicExch(v.turns + 1, 0u); /* fault: histogram-turns-left */
 }
 
 /* ---- walking over x ---- */

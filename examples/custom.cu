@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Your own kernels, each from one expression: an elementwise operation and a reduction, with the contracts of the
- * built-in ones (any shape, strides and broadcasting; one launch; the same bits on every run). And one written out by
+ * built-in ones (any shape, strides and broadcasting; one launch; the same bits on every run). And two kernels by
  * hand.
  *
  *     nvcc -arch=native -o custom examples/custom.cu gpulite_kernels.cu                    (Hopper: -arch=sm_90a)
@@ -35,7 +35,15 @@ static __global__ void pair_sums(float *out, const float *x, int64_t n) {
     GPUL_GRID_STRIDE(i, n) { out[i] = x[i] + x[i + 1]; }
 }
 
-enum { N = 100000, BLOCK = 256 };
+/* Numba:  @cuda.jit
+ *         def turn(out, x):
+ *             j, i = cuda.grid(2)
+ *             if i < out.shape[0] and j < out.shape[1]: out[i, j] = x[j, i] */
+static __global__ void turn(gpul_view<float, 2> out, gpul_view<const float, 2> x) {
+    GPUL_GRID_STRIDE_2D(j, i, out.shape[1], out.shape[0]) { out(i, j) = x(j, i); }
+}
+
+enum { N = 100000, ROWS = 100, BLOCK = 256 };
 
 static int check(const char *what, double got, double expected, double allowed) {
     const int ok = fabs(got - expected) <= allowed;
@@ -70,11 +78,19 @@ int main(void) {
     for (int64_t i = 0; i < N; ++i) wrong += !(out[i] == (x[i] - 0.25f) * (x[i] - 0.25f));
     ok &= check("GPUL_ELEMENTWISE: wrong elements of (x - y)^2", (double)wrong, 0, 0);
 
-    GPUL_CHECK(GPUL_LAUNCH(pair_sums, gpul_grid_1d(N - 1, BLOCK), BLOCK, 0, NULL, (float *)dz.data,
-                           (const float *)dx.data, (int64_t)(N - 1)));
+    GPUL_CHECK(GPUL_LAUNCH(pair_sums, gpul_grid_1d(N - 1, BLOCK), BLOCK, 0, NULL, &dz, &dx, N - 1));
     GPUL_CHECK(gpul_copy_to_host(out, &dz, NULL));
     for (int64_t i = 0; i < N - 1; ++i) total += !(out[i] == x[i] + x[i + 1]);
     ok &= check("GPUL_LAUNCH: wrong elements of x[i] + x[i + 1]", total, 0, 0);
+
+    gpul_array matrix = GPUL_ZERO, turned = GPUL_ZERO; /* views: they own nothing */
+    GPUL_CHECK(gpul_reshape(&matrix, &dx, gpul_2d(ROWS, N / ROWS)));
+    GPUL_CHECK(gpul_reshape(&turned, &dz, gpul_2d(N / ROWS, ROWS)));
+    GPUL_CHECK(GPUL_LAUNCH(turn, dim3(8, 8), dim3(32, 8), 0, NULL, &turned, &matrix));
+    GPUL_CHECK(gpul_copy_to_host(out, &turned, NULL));
+    wrong = 0;
+    for (int64_t i = 0; i < N; ++i) wrong += !(out[i % (N / ROWS) * ROWS + i / (N / ROWS)] == x[i]);
+    ok &= check("gpul_view: wrong elements of x transposed", (double)wrong, 0, 0);
 
     gpul_free(&dx);
     gpul_free(&dz);

@@ -136,6 +136,10 @@ template <typename T> __global__ void turn(T *x) {
     __syncthreads();
     x[threadIdx.x] = tile[blockDim.x - 1 - threadIdx.x];
 }
+__global__ void plane(gpul_view<float, 3> to, gpul_view<const float, 3> from) {
+    GPUL_GRID_STRIDE_3D(k, j, i, to.shape[2], to.shape[1], to.shape[0]) { to(i, j, k) = from(i, j, k); }
+    GPUL_GRID_STRIDE_2D(j, i, to.shape[1], to.shape[0]) { to(i, j, 0) += from(i, j, 0u); }
+}
 extern "C" gpul_status own(gpul_array *x, gpul_stream stream);
 extern "C" gpul_status own(gpul_array *x, gpul_stream stream) {
     float *const data = static_cast<float *>(x->data);
@@ -154,7 +158,23 @@ extern "C" gpul_status own(gpul_array *x, gpul_stream stream) {
     if (status == GPUL_OK) status = GPUL_LAUNCH(scale, dim3(1), block, 0, stream, data, n, 2);
     if (status == GPUL_OK) status = GPUL_LAUNCH(scale, gpul_grid_3d(n, 1, 1, cube), cube, 0, stream, data, n, 2.0f);
     if (status == GPUL_OK) status = GPUL_LAUNCH(turn<float>, 1u, 64, 64 * sizeof(float), stream, data);
+    if (status == GPUL_OK) status = GPUL_LAUNCH(turn<float>, 1, 64, 64 * sizeof(float), stream, x);
+    if (status == GPUL_OK) status = GPUL_LAUNCH(plane, 1, dim3(8, 8), 0, NULL, *x, x);
     return status;
+}
+END
+
+# what must not compile, and what is said of it: one error, at the user's line (9), that names the types
+cat >"$d/wrong.in" <<'END'
+#include <cuda_runtime.h>
+#include "gpulite.h"
+__global__ void add(float *z, const float *x, int64_t n) {
+    GPUL_GRID_STRIDE(i, n) { z[i] += x[i]; }
+}
+__global__ void view(gpul_view<float, 2> v) { v(0, 0) = 1; }
+gpul_status wrong(gpul_array *x, int *p, gpul_stream s);
+gpul_status wrong(gpul_array *x, int *p, gpul_stream s) {
+    return GPUL_LAUNCH(@) + (x && p && s);
 }
 END
 
@@ -182,12 +202,40 @@ for pair in gcc:g++ clang:clang++; do
 done
 cc=${CC:-cc}
 refuses() { ! "$@"; }
+prints() { text=$1; shift; "$@" | grep -q "$text"; }
 # says TEXT COMMAND...: the command fails, and its message names what is wrong
 says() {
     text=$1
     shift
     "$@" >"$d/said" 2>&1 && { echo 'it went through'; return 1; }
     grep -q "$text" "$d/said" || { cat "$d/said"; return 1; }
+}
+# misuses NAME COMPILE...: each wrong use of GPUL_LAUNCH is one error, with the sentence for it and the line of the use
+misuses() {
+    compiler=$1
+    shift
+    while IFS='|' read -r use sentence; do
+        sed "s/@/$use/" "$d/wrong.in" >"$d/wrong.cu"
+        try "$compiler: GPUL_LAUNCH($use)" one_error "$sentence" "$@" "$d/wrong.cu"
+    done <<'END'
+add, 1, 1, 0, s, x, x|not as many as the kernel's parameters
+add, 1, 1, 0, s, x, x, 1, 1|not as many as the kernel's parameters
+add, 1, 1, 0, s, x, x, x|does not convert to the kernel's parameter
+add, 1, 1, 0, s, x, p, 1|does not convert to the kernel's parameter
+add, 1, 1, 0, s, x, NULL, 1|does not convert to the kernel's parameter
+add, 1, 1, 0, s, x, 1.5, *x|does not convert to the kernel's parameter
+view, 1, 1, 0, s, p|does not convert to the kernel's parameter
+add, 1, 1, s, x, x, 1|one of the first five is missing
+add, 1, 1|one of the first five is missing
+add, 1.5, 1, 0, s, x, x, 1|grid and block are gpul_dim3, dim3 or an integer
+END
+}
+one_error() {
+    sentence=$1
+    shift
+    says "$sentence" "$@" || return 1
+    grep -q -e 'wrong.cu:9' -e 'line 9 of "*[^ ]*wrong.cu' "$d/said" || { echo 'the line is not named'; cat "$d/said"; return 1; }
+    [ "$(grep -c 'error: ' "$d/said")" = 1 ] || { cat "$d/said"; return 1; }
 }
 
 # what has no dtype, or two
@@ -206,6 +254,7 @@ for cxx in g++ clang++; do
         try "$cxx $std a user's .cu" "$cxx" -x c++ -std=$std $flags -O2 -I. -isystem tests/cpu -c -o "$d/own.o" "$d/own.cu"
         try "$cxx $std a user's .cu, and the stand-in" "$cxx" -x c++ -std=$std -Wall -Wextra -Werror -O2 -I. -Itests/cpu -c -o "$d/own.o" "$d/own.cu"
     done
+    misuses "$cxx" "$cxx" -x c++ -std=c++11 -I. -Itests/cpu -fsyntax-only
 done
 
 # ---- other compilers, declarations ----
@@ -259,6 +308,7 @@ if [ -n "$nvcc" ]; then
     try 'nvcc compiles the kernels' "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -O1 -I. -Xcompiler -fno-exceptions,-fno-threadsafe-statics -c -o "$d/gpu.o" gpulite_kernels.cu
     have nm && try 'symbols of the kernels' symbols "$d/gpu.o"
     try "nvcc compiles a user's .cu" "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wconversion,-Wsign-conversion,-Wshadow,-Werror -I. -c -o "$d/own.o" "$d/own.cu"
+    misuses nvcc "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -I. -c -o "$d/wrong.o"
     for order in after before; do
         # shellcheck disable=SC2086
         try "NVIDIA's headers, $order" "$cc" -std=c99 $flags -I. -isystem "$home/include" -fsyntax-only "$d/$order.c"
@@ -267,6 +317,9 @@ if [ -n "$nvcc" ]; then
     try "NVTX with NVIDIA's headers" "$cc" -std=c99 $flags -I. -isystem "$home/include" -fsyntax-only "$d/nvtx.c"
     # shellcheck disable=SC2086
     try "the implementation with NVIDIA's headers" "$cc" -std=c99 $flags -I. -isystem "$home/include" -c -o "$d/impl_gpu.o" "$d/implementation.c"
+    printf '#include "gpulite.h"\n#include <stdio.h>\nint main(void) {\n    char text[4000];\n    return gpul_report(NULL, text, sizeof text) == GPUL_OK ? puts(text) < 0 : 1;\n}\n' >"$d/report.c"
+    try "NVIDIA's headers with the stand-in's runtime" "$cc" -std=c99 -I. -o "$d/report" "$d/report.c" "$d/impl_gpu.o" "$d/kernels.o" "$d/cudart.o" -lstdc++ -lpthread -lm
+    try 'the report of such a program says so' prints 'MIXED BUILD' "$d/report"
     try 'a C program linked by a C compiler' "$cc" -std=c99 -I. -o "$d/app" "$d/count.c" "$d/impl_gpu.o" "$d/gpu.o" -L"$lib" -lcudart
 else
     echo 'left out: nvcc is not installed'

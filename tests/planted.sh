@@ -209,6 +209,18 @@ printf '%s\nint main() {
 }\n' "$head" >"$own/p.cu"
 program 'two streams without an order' 'not ordered'
 
+printf '%s\nstatic __global__ void beyond(gpul_view<float, 2> v) { v(1, 3) = 1; }
+int main() {
+    gpul_array a = GPUL_ZERO, view = GPUL_ZERO;
+    GPUL_CHECK(gpul_device_array(&a, GPUL_F32, gpul_2d(4, 8), NULL));
+    GPUL_CHECK(gpul_slice(&view, &a, 1, 0, 3, 1));
+    GPUL_CHECK(GPUL_LAUNCH(beyond, 1, 1, 0, NULL, &view)); /* within the allocation, but not within the view */
+    GPUL_CHECK(gpul_device_synchronize());
+    GPUL_CHECK(gpul_free(&a));
+    return 0;
+}\n' "$head" >"$own/p.cu"
+program 'an index outside a view' 'an index outside a gpul_view'
+
 # faults in the harness: a comparison that NaN passes must not pass its own check
 if wanted 'NaN passes no comparison'; then
     cat >"$own/nan.c" <<'END'
@@ -279,6 +291,13 @@ plant elementwise-staged-rows test_elementwise:test_shapes expression '(outer + 
 plant elementwise-plan-tiles test_elementwise:test_plans expression 'plan->rows' '(plan->rows - 1)'
 plant elementwise-plan-head test_elementwise:test_plans expression 'head < p->n ? head : p->n' 'head'
 plant past test_histogram:test_weight_layouts expression 'i < (n)' 'i <= (n)'
+plant view-strides test_launch:test_views expression 'strides[k]' '1'
+plant launch-dtype test_launch:test_dtypes expression '(argument->dtypes & 1 << a->dtype) == 0' '0'
+plant launch-gaps test_launch:test_wrong_arrays expression '!gpul_is_contiguous(a, GPUL_ORDER_F)' '0'
+plant launch-pageable test_launch:test_wrong_arrays expression 'attributes.type != cudaMemoryTypeUnregistered' '1'
+plant launch-device test_launch:test_devices expression 'first->device' '-1'
+plant launch-shared test_launch:test_shared instead 'e = cudaSuccess;'
+plant launch-limits test_launch:test_limits expression 'call->grid[k] > INT32_MAX' '0'
 plant wrong-stream test_graph instead 'config.stream = 0;'
 plant counters-not-zeroed test_graph instead 'e = cudaSuccess;'
 plant scratch-leaked test_faults instead 'return status;'
@@ -351,7 +370,9 @@ kernels) $CXX -O0 -include "$d/src/planted.h" -x c++ -std=c++17 -ffp-contract=of
 impl) $CC -O1 -include "$d/src/planted.h" -std=c99 -Itests/cpu -I"$d/src" -Itests -c -o "$d/impl.o" "$d/src/gpulite_impl.c" ;;
 cudart) $CXX -O2 -std=c++17 -Itests/cpu -c -o "$d/cudart.o" tests/cpu/cudart.cpp ;;
 planted) $CC -c -o "$d/planted.o" "$d/planted.c" ;;
-*) $CC -O1 -std=c99 -Itests/cpu -I. -Itests -c -o "$d/\$1.o" "tests/\$1.c" ;;
+*) if [ -f "tests/\$1.cu" ]; then # what is in the header for kernels has its faults, too
+    $CXX -O0 -include "$d/src/planted.h" -x c++ -std=c++17 -ffp-contract=off -Itests/cpu -I"$d/src" -Itests -c -o "$d/\$1.o" "tests/\$1.cu"
+else $CC -O1 -std=c99 -Itests/cpu -I. -Itests -c -o "$d/\$1.o" "tests/\$1.c"; fi ;;
 esac >"$d/log-\$1" 2>&1 || { echo "FAILED  \$1 does not compile"; sed 's/^/        /' "$d/log-\$1" | head -n 20; }
 END
 printf '%s\n' kernels cudart impl planted "$@" | xargs -n 1 -P 2 sh "$d/compile.sh" | tee -a "$d/results"

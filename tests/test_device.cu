@@ -147,18 +147,19 @@ static void test_launch(void) {
     CHECK_OK(gpul_copy_to_host(&got, &out, s));
     CHECK_OK(gpul_stream_synchronize(s));
     CHECK_NEAR(got, 3, 0);
-    CHECK_FAILS(GPUL_LAUNCH(store_sum, 1, 1025, 0, s, (double *)out.data, 1, 1, 1), GPUL_ERROR_CUDA, "GPUL_LAUNCH",
-                NULL);
+    CHECK_FAILS(GPUL_LAUNCH(store_sum, 1, 1025, 0, s, (double *)out.data, 1, 1, 1), GPUL_ERROR_ARGUMENT,
+                "GPUL_LAUNCH(store_sum)", NULL);
     CHECK_INT(cudaPeekAtLastError(), cudaSuccess);
-    CHECK_FAILS(GPUL_LAUNCH(store_sum, 1, 0, 0, s, (double *)out.data, 1, 1, 1), GPUL_ERROR_CUDA, "GPUL_LAUNCH", NULL);
-    CHECK_FAILS(GPUL_LAUNCH(store_sum, dim3(1, 65536, 1), 1, 0, s, (double *)out.data, 1, 1, 1), GPUL_ERROR_CUDA,
-                "GPUL_LAUNCH", NULL);
-    CHECK_FAILS(GPUL_LAUNCH(store_sum, (int64_t)1 << 32, 1, 0, s, (double *)out.data, 1, 1, 1), GPUL_ERROR_CUDA,
-                "GPUL_LAUNCH", NULL);
-    CHECK_FAILS(GPUL_LAUNCH(store_sum, -1, 1, 0, s, (double *)out.data, 1, 1, 1), GPUL_ERROR_CUDA, "GPUL_LAUNCH", NULL);
-    CHECK_FAILS(GPUL_LAUNCH(store_sum, 1, 1, (size_t)1 << 20, s, (double *)out.data, 1, 1, 1), GPUL_ERROR_CUDA,
-                "GPUL_LAUNCH", NULL);
-    CHECK(gpul_last_error()->cuda_code != 0 && gpul_last_error()->cuda_name[0]);
+    CHECK_FAILS(GPUL_LAUNCH(store_sum, 1, 0, 0, s, (double *)out.data, 1, 1, 1), GPUL_ERROR_ARGUMENT,
+                "GPUL_LAUNCH(store_sum)", NULL);
+    CHECK_FAILS(GPUL_LAUNCH(store_sum, dim3(1, 65536, 1), 1, 0, s, (double *)out.data, 1, 1, 1), GPUL_ERROR_ARGUMENT,
+                "GPUL_LAUNCH(store_sum)", NULL);
+    CHECK_FAILS(GPUL_LAUNCH(store_sum, (int64_t)1 << 32, 1, 0, s, (double *)out.data, 1, 1, 1), GPUL_ERROR_ARGUMENT,
+                "GPUL_LAUNCH(store_sum)", NULL);
+    CHECK_FAILS(GPUL_LAUNCH(store_sum, -1, 1, 0, s, (double *)out.data, 1, 1, 1), GPUL_ERROR_ARGUMENT,
+                "GPUL_LAUNCH(store_sum)", NULL);
+    CHECK_FAILS(GPUL_LAUNCH(store_sum, 1, 1, (size_t)1 << 20, s, (double *)out.data, 1, 1, 1), GPUL_ERROR_ARGUMENT,
+                "GPUL_LAUNCH(store_sum)", NULL);
     CHECK_INT(cudaPeekAtLastError(), cudaSuccess);
     CHECK_OK(gpul_copy_to_host(&got, &out, s));
     CHECK_OK(gpul_stream_synchronize(s));
@@ -232,8 +233,8 @@ static void test_faults(void) { /* gpul_block_size and GPUL_LAUNCH when the runt
         CHECK_INT(cudaGetLastError(), cudaSuccess);
     }
     standin_fail("cudaLaunchKernelExC", 1, cudaErrorLaunchOutOfResources, STANDIN_ONCE);
-    CHECK_FAILS(GPUL_LAUNCH(store_sum, 1, 1, 0, NULL, (double *)out.data, 1, 1, 1), GPUL_ERROR_CUDA, "GPUL_LAUNCH",
-                "cudaErrorLaunchOutOfResources");
+    CHECK_FAILS(GPUL_LAUNCH(store_sum, 1, 1, 0, NULL, (double *)out.data, 1, 1, 1), GPUL_ERROR_CUDA,
+                "GPUL_LAUNCH(store_sum)", "cudaErrorLaunchOutOfResources");
     standin_fail_clear();
     CHECK_INT(cudaPeekAtLastError(), cudaSuccess);
     CHECK_OK(gpul_free(&out));

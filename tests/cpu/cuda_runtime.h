@@ -432,7 +432,9 @@ static inline void cudaTriggerProgrammaticLaunchCompletion() {}
 /* ---- Atomics and fences ------------------------------------------------------------------------------------------ */
 
 /* ThreadSanitizer knows no fences, so there each atomic operation orders what the fences beside it would order. */
-#if defined(__SANITIZE_THREAD__)
+#if defined(STANDIN_WATCH)
+extern "C" void standin_fence(void);
+#elif defined(__SANITIZE_THREAD__)
 #define STANDIN_TSAN 1
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -442,6 +444,9 @@ static inline void cudaTriggerProgrammaticLaunchCompletion() {}
 #ifdef STANDIN_TSAN
 #define STANDIN_ORDER __ATOMIC_ACQ_REL
 #define STANDIN_FENCE() __asm__ volatile("" ::: "memory")
+#elif defined(STANDIN_WATCH)
+#define STANDIN_ORDER __ATOMIC_RELAXED
+#define STANDIN_FENCE() standin_fence()
 #else
 #define STANDIN_ORDER __ATOMIC_RELAXED
 #define STANDIN_FENCE() __atomic_thread_fence(__ATOMIC_SEQ_CST)
@@ -615,7 +620,8 @@ static inline double __hiloint2double(int hi, int lo) {
                                 static_cast<unsigned>(lo));
 }
 
-/* Float to integer saturates and sends NaN to 0 (to the smallest value in 64 bits), which a C++ cast leaves undefined. */
+/* Float to integer saturates and sends NaN to 0 (to the smallest value in 64 bits), which a C++ cast leaves
+ * undefined. */
 template <typename T, typename F> static inline T standin_to_int(F rounded) {
     const T least = std::is_signed<T>::value ? static_cast<T>(1ull << (sizeof(T) * 8 - 1)) : T(0);
     const T most = static_cast<T>(~static_cast<unsigned long long>(least));

@@ -178,6 +178,7 @@ struct Symbols;
 struct Stream;
 struct Arena;
 struct Graph;
+struct Watched; /* of watch.h */
 
 struct Function {
     const standin_signature *signature = nullptr;
@@ -300,6 +301,172 @@ RAW bool filled(Address at, size_t n, int byte) {
     return true;
 }
 
+/* ---- Places in the program: source lines of addresses, by addr2line --------------------------------------------------- */
+
+/* The calls that led to a point of the program, innermost first. */
+struct Trail {
+    void *at[16];
+    int n = 0;
+    __attribute__((noinline)) static Trail here() {
+        Trail t;
+        t.n = backtrace(t.at, 16);
+        return t;
+    }
+};
+
+struct Place {
+    std::string file, function;
+    int line = 0;
+    bool ours() const { /* the library's and the stand-in's own code is nobody's mistake */
+        static const char *const names[] = {"gpulite.h", "gpulite_kernels.cu", "cudart.cpp", "watch.h",
+                                            "cuda_runtime.h"};
+        const char *slash = strrchr(file.c_str(), '/');
+        for (const char *name : names) {
+            if (!strcmp(slash ? slash + 1 : file.c_str(), name)) return true;
+        }
+        return file.empty() ||
+               !function.compare(0, 5, "gpul_"); /* some addr2lines take the header for what includes it */
+    }
+};
+
+/* Takes the return type, the arguments and anonymous namespaces from a demangled name. */
+std::string short_name(std::string name) {
+    for (size_t at; (at = name.find("(anonymous namespace)::")) != std::string::npos;) name.erase(at, 23);
+    int depth = 0;
+    size_t begin = 0, end = name.size();
+    for (size_t i = 0; i < name.size(); i++) {
+        const char c = name[i];
+        if (c == '<') depth++;
+        if (c == '>' && depth) depth--;
+        if (depth) continue;
+        if (c == ' ' && name.compare(i, 2, " [")) begin = i + 1;
+        if (c == '(') {
+            end = i;
+            break;
+        }
+    }
+    name = name.substr(begin, end - begin);
+    size_t list = name.find('<');
+    if (name.size() > 100 && list != std::string::npos) name = name.substr(0, list) + "<...>";
+    return name;
+}
+
+#ifdef TSAN
+thread_local bool in_handler = false; /* which may not ask for memory, says ThreadSanitizer, and so has no places */
+#else
+const bool in_handler = false;
+#endif
+
+/* A program or library, and the addresses in it that are asked for. */
+struct Module {
+    std::string path;
+    Address bias = 0, begin = 0, end = 0;
+    std::vector<Address> asked;
+};
+
+/* An address may have several places: that of the code itself, and those of the calls it was inlined into. */
+std::vector<Place> places_of(void *const *at, int n) {
+    if (in_handler) return std::vector<Place>();
+    static std::recursive_mutex &one_at_a_time = *new std::recursive_mutex;
+    static std::map<Address, std::vector<Place>> &known = *new std::map<Address, std::vector<Place>>;
+    std::lock_guard<std::recursive_mutex> lock(one_at_a_time);
+    std::vector<Module> modules;
+    dl_iterate_phdr(
+        [](struct dl_phdr_info *info, size_t, void *list) {
+            char exe[4096];
+            ssize_t length = readlink("/proc/self/exe", exe, sizeof exe);
+            Module m;
+            m.bias = info->dlpi_addr;
+            if (info->dlpi_name && *info->dlpi_name) m.path = info->dlpi_name;
+            else m.path.assign(exe, length > 0 ? static_cast<size_t>(length) : 0);
+            for (int i = 0; i < info->dlpi_phnum; i++) {
+                const ElfW(Phdr) &h = info->dlpi_phdr[i];
+                if (h.p_type != PT_LOAD) continue;
+                if (!m.end) m.begin = m.bias + h.p_vaddr;
+                m.end = m.bias + h.p_vaddr + h.p_memsz;
+            }
+            static_cast<std::vector<Module> *>(list)->push_back(m);
+            return 0;
+        },
+        &modules);
+    for (int i = 0; i < n; i++) {
+        Address a = reinterpret_cast<Address>(at[i]);
+        if (!known.emplace(a, std::vector<Place>()).second) continue;
+        for (Module &m : modules) {
+            if (a >= m.begin && a < m.end) m.asked.push_back(a);
+        }
+    }
+    char directory[4096];
+    if (!getcwd(directory, sizeof directory - 1)) directory[0] = 0;
+    const std::string here = std::string(directory) + "/";
+    for (const Module &m : modules) {
+        if (m.asked.empty() || m.path.find('\'') != std::string::npos || !m.path.compare(0, 5, "/lib/") ||
+            !m.path.compare(0, 9, "/usr/lib/"))
+            continue;
+        std::string command = "addr2line -aCfie '" + m.path + "'";
+        char text[4096];
+        for (Address a : m.asked) {
+            snprintf(text, sizeof text, " 0x%zx", static_cast<size_t>(a - m.bias));
+            command += text;
+        }
+        FILE *f = popen((command + " 2>/dev/null").c_str(), "r");
+        size_t next = 0;
+        Place p;
+        while (f && fgets(text, sizeof text, f)) { /* an address; then, by turns, a function and a line */
+            text[strcspn(text, "\n")] = 0;
+            if (!strncmp(text, "0x", 2)) {
+                next++;
+                continue;
+            }
+            if (p.function.empty()) {
+                p.function = short_name(text);
+                continue;
+            }
+            char *colon = strrchr(text, ':');
+            p.line = colon ? atoi(colon + 1) : 0;
+            if (p.line) {
+                *colon = 0;
+                p.file = !strncmp(text, here.c_str(), here.size()) ? text + here.size() : text;
+            }
+            if (p.function != "??" && next && next <= m.asked.size()) known[m.asked[next - 1]].push_back(p);
+            p = Place();
+        }
+        if (f) pclose(f);
+    }
+    std::vector<Place> all;
+    for (int i = 0; i < n; i++) {
+        const std::vector<Place> &some = known[reinterpret_cast<Address>(at[i])];
+        all.insert(all.end(), some.begin(), some.end());
+    }
+    return all;
+}
+
+/* "at mine.cu:12 in add, called at mine.cu:40 in main": the innermost places that are the user's; "" where nothing is
+ * known. */
+std::string where(void *const *at, int n) {
+    const std::vector<Place> all = places_of(at, n);
+    std::string text;
+    int named = 0;
+    for (int pass = 0; pass < 2 && !named; pass++) { /* where none is the user's, the first that has a line */
+        for (const Place &p : all) {
+            if (p.file.empty() || (pass == 0 && p.ours()) || named == (pass ? 1 : 3)) continue;
+            text += std::string(named++ ? ", called at " : "at ") + p.file + ":" + std::to_string(p.line) + " in " +
+                    p.function;
+        }
+    }
+    if (!named && !all.empty()) text = "in " + all[0].function + " (compile with -g for the line)";
+    return text;
+}
+/* Return addresses lie behind their calls. */
+std::string where(const Trail &trail) {
+    void *calls[16];
+    for (int i = 0; i < trail.n; i++) calls[i] = static_cast<char *>(trail.at[i]) - 1;
+    return where(calls, trail.n);
+}
+void say_where(const char *what, const std::string &place) {
+    if (!place.empty()) say("standin:   %s%s%s", what, *what ? " " : "", place.c_str());
+}
+
 /* ---- Symbols: what a kernel is called, and where its static shared arrays are ------------------------------------ */
 
 /*
@@ -373,7 +540,7 @@ Function &function_of(const void *func) {
         }
         int status = 0;
         char *text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-        if (text) f.name = text;
+        if (text) f.name = short_name(text);
         free(text);
         std::string prefix = "_ZZ" + name.substr(2) + "E";
         auto &locals = g->symbols->locals;
@@ -404,9 +571,27 @@ struct Launch {
     size_t dynamic = 0;
     int device = 0;
     bool cooperative = false, dependent = false;
+    Trail made;
     std::unique_ptr<unsigned char[]> storage;
     void *args = nullptr;
 };
+
+/* watch.h, which sees each access of a kernel */
+#ifdef STANDIN_WATCH
+void watch_launch();
+void watch_block();
+void watch_barrier();
+void watch_syncwarp(int first, unsigned lanes);
+void watch_arrive(Address mbarrier);
+void watch_wait(Address mbarrier);
+#else
+void watch_launch() {}
+void watch_block() {}
+void watch_barrier() {}
+void watch_syncwarp(int, unsigned) {}
+void watch_arrive(Address) {}
+void watch_wait(Address) {}
+#endif
 
 /* A CUDA thread that waits, or has waited, at a barrier or in a warp operation. */
 struct Fiber;
@@ -501,13 +686,16 @@ struct Block {
     Thread threads[max_threads];
     Warp warps[max_threads / 32];
     Address dynamic = 0;
+    Watched *watched = nullptr;
 };
-/* Those of a cooperative grid are there together, and one at a time runs. Never destroyed: host threads may outlive statics. */
+/* Those of a cooperative grid are there together, and one at a time runs. Never destroyed: host threads may outlive
+ * statics. */
 std::vector<Block *> &blocks = *new std::vector<Block *>(1, new Block());
 Block *block = blocks[0]; /* which runs */
 
 bool threads_engine;           /* of the launch that runs now */
 int aborted;                   /* in the threads engine: the block has failed */
+int reporting;                 /* and a thread is telling of an illegal address */
 thread_local int current = -1; /* index of the CUDA thread that runs on this OS thread */
 thread_local bool in_kernel = false;
 
@@ -526,6 +714,7 @@ void check_grid_barrier(int kind, int token, const char *file, int line);
     if (threads_engine && __atomic_load_n(&aborted, __ATOMIC_RELAXED)) give_up(code); /* another one has said why */
     say("standin: %s, block (%u,%u,%u), thread (%u,%u,%u): %s", kernel.launch->function->name.c_str(), blockIdx.x,
         blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, text);
+    say_where("", where(Trail::here()));
     give_up(code);
 }
 
@@ -843,8 +1032,8 @@ struct Worker {
 thread_local Worker *worker;
 std::vector<Worker *> workers;
 /*
- * Each worker waits at a semaphore of its own. One that all shared would order a worker that starts late after one that has
- * ended, and ThreadSanitizer would take that for a reason why they do not race.
+ * Each worker waits at a semaphore of its own. One that all shared would order a worker that starts late after one that
+ * has ended, and ThreadSanitizer would take that for a reason why they do not race.
  */
 sem_t all_done; /* the block has ended, or waits for others of its grid */
 pthread_mutex_t block_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -1061,6 +1250,7 @@ int barrier_result() {
 
 void release_barrier(int except) {
     int n = block->waiting;
+    watch_barrier();
     u64 result = static_cast<u64>(barrier_result());
     for (int i = 0; i < n; i++) {
         int t = block->waiters[i];
@@ -1326,6 +1516,7 @@ extern "C" unsigned long long standin_warp(int op, unsigned mask, unsigned long 
     group.arrived |= bit;
     if (group.arrived == (mask & warp.exists)) {
         warp_results(t & ~31, group);
+        if (op == STANDIN_SYNCWARP) watch_syncwarp(t & ~31, group.arrived);
         unsigned others = group.arrived & ~bit;
         warp.group[k] = warp.group[--warp.groups];
         for (; others; others &= others - 1) {
@@ -1482,6 +1673,7 @@ void begin_block(const Launch &launch, u64 number, size_t slot) {
     block->arrivals = block->yields = 0;
     block->file = nullptr;
     block->mbarriers.clear();
+    watch_block();
     if (launch.dependent) {
         for (int i = 0; i < kernel.count; i++) block->threads[i].waited = false;
     }
@@ -1582,7 +1774,8 @@ cudaError_t run_grid(const Launch &launch) {
         while (greatest_divisor(factor, blocks_in_all) != 1) factor++;
     }
     threads_engine = g->knobs.engine == STANDIN_THREADS;
-    aborted = 0;
+    watch_launch();
+    aborted = reporting = 0;
     blockDim = launch.block;
     gridDim = launch.grid;
     kernel.dependent = launch.dependent;
@@ -1617,7 +1810,7 @@ struct Allocation {
     Kind kind = DEVICE;
     const char *call = "";
     long serial = 0;
-    void *caller = nullptr;
+    Trail made, freed;
     Pool *pool = nullptr;
     unsigned flags = 0;
     bool free_queued = false;
@@ -1630,6 +1823,7 @@ struct Gone {
     size_t size;
     const char *call, *freed_by;
     long serial;
+    Trail made, freed;
 };
 
 /*
@@ -1737,7 +1931,8 @@ struct Arena {
     }
     void forget(Allocation *a, const char *by) {
         if (a->present) disappear(a);
-        gone.push_back(Gone{a->start, a->size, a->call, by, a->serial});
+        gone.push_back(
+            Gone{a->start, a->size, a->call, by, a->serial, a->made, a->free_queued ? a->freed : Trail::here()});
         if (gone.size() > 4096) gone.pop_front();
         live.erase(a->region);
         delete a;
@@ -1760,6 +1955,7 @@ struct Arena {
             if (!low && !up) continue;
             say("standin: %s wrote %s the allocation of %zu bytes at %p (%s #%ld)", when, low ? "before" : "past",
                 a->size, reinterpret_cast<void *>(a->start), a->call, a->serial);
+            say_where("made", where(a->made));
             fill(a->start - before, before, canary);
             fill(end, after, canary);
             good = false;
@@ -1844,13 +2040,13 @@ void forget(Allocation *a, const char *by) {
     arena_of(a)->forget(a, by);
 }
 
-Allocation *allocate(const char *call, void *caller, Kind kind, int device, size_t size, Pool *pool, bool present) {
+Allocation *allocate(const char *call, Kind kind, int device, size_t size, Pool *pool, bool present) {
     Allocation *a = new Allocation;
     a->size = size;
     a->device = device;
     a->kind = kind;
     a->call = call;
-    a->caller = caller;
+    a->made = Trail::here();
     a->serial = ++g->serial;
     a->pool = pool;
     a->present = present;
@@ -1876,6 +2072,13 @@ bool registered(const void *p, size_t size) {
     if (i == g->registered.begin()) return false;
     --i;
     return a >= i->first && a - i->first < i->second.first && size <= i->second.first - (a - i->first);
+}
+
+/* In a __device__ or __constant__ variable whose address the program has asked for. */
+bool in_variable(const void *p) {
+    Address a = reinterpret_cast<Address>(p);
+    auto v = g->variables.upper_bound(a);
+    return v != g->variables.begin() && a - std::prev(v)->first < std::prev(v)->second;
 }
 
 /* ---- Dependent launches, bulk copies and mbarriers --------------------------------------------------------------- */
@@ -1982,18 +2185,18 @@ void describe(const char *who, Address at) {
         if (i != arena->live.begin()) {
             Allocation *a = std::prev(i)->second;
             if (at < a->region + a->region_size) {
-                const char *where = at < a->start ? "before" : at < a->start + a->size ? "inside" : "past the end of";
+                const char *side = at < a->start ? "before" : at < a->start + a->size ? "inside" : "past the end of";
                 say("standin: %s %p, %zu bytes %s the allocation of %zu bytes at %p made by %s #%ld%s%s", who,
                     reinterpret_cast<void *>(at),
                     at < a->start             ? a->start - at
                     : at < a->start + a->size ? at - a->start
                                               : at - a->start - a->size,
-                    where, a->size, reinterpret_cast<void *>(a->start), a->call, a->serial,
+                    side, a->size, reinterpret_cast<void *>(a->start), a->call, a->serial,
                     arena->closes && !arena->open && in_kernel_of_another(d) ? ", which is another device's" : "",
                     !a->present                      ? ", whose memory is not there now"
                     : kernel.closed && arena->closes ? ", before standin_dependency_wait()"
                                                      : "");
-                if (a->caller) backtrace_symbols_fd(&a->caller, 1, 2);
+                say_where("made", where(a->made));
                 return;
             }
         }
@@ -2002,6 +2205,8 @@ void describe(const char *who, Address at) {
             say("standin: %s %p, in or beside %zu bytes at %p that were allocated by %s #%ld and freed by %s", who,
                 reinterpret_cast<void *>(at), k->size, reinterpret_cast<void *>(k->start), k->call, k->serial,
                 k->freed_by);
+            say_where("made", where(k->made));
+            say_where("freed", where(k->freed));
             return;
         }
         say("standin: %s %p, where nothing is allocated", who, reinterpret_cast<void *>(at));
@@ -2010,9 +2215,29 @@ void describe(const char *who, Address at) {
     say("standin: %s %p, which is not device memory", who, reinterpret_cast<void *>(at));
 }
 
+/* The code that a signal interrupted, and what had called it. */
+Trail interrupted(void *context) {
+    const ucontext_t *c = static_cast<ucontext_t *>(context);
+#if defined(__x86_64__)
+    char *at = reinterpret_cast<char *>(c->uc_mcontext.gregs[REG_RIP]);
+#else
+    char *at = reinterpret_cast<char *>(c->uc_mcontext.pc);
+#endif
+    const Trail all = Trail::here();
+    Trail t;
+    int k = 0;
+    while (k < all.n && all.at[k] != at) k++; /* before it are the handler's own calls */
+    t.at[t.n++] = at + 1;                     /* as if it were a call's return address */
+    for (k++; k < all.n; k++) t.at[t.n++] = all.at[k];
+    return t;
+}
+
 void on_fault(int signal, siginfo_t *info, void *context) {
     Address at = reinterpret_cast<Address>(info->si_addr);
     bool stack = false;
+#ifdef TSAN
+    in_handler = true;
+#endif
     if (in_kernel && !threads_engine && running) {
         stack = at < reinterpret_cast<Address>(running->base) && at + page >= reinterpret_cast<Address>(running->base);
     }
@@ -2021,11 +2246,19 @@ void on_fault(int signal, siginfo_t *info, void *context) {
     ours = ours || (g->host && g->host->has(at));
     if (in_kernel && kernel.launch) {
         in_kernel = false;
-        char who[400];
-        snprintf(who, sizeof who, "%.200s, block (%u,%u,%u), thread (%u,%u,%u): %s at",
-                 kernel.launch->function->name.c_str(), blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y,
-                 threadIdx.z, stack ? "stack overflow" : "illegal address");
-        describe(who, at);
+        if (!threads_engine || !__atomic_exchange_n(&reporting, 1, __ATOMIC_RELAXED)) {
+            char who[400];
+            snprintf(who, sizeof who, "%.200s, block (%u,%u,%u), thread (%u,%u,%u): %s at",
+                     kernel.launch->function->name.c_str(), blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,
+                     threadIdx.y, threadIdx.z, stack ? "stack overflow" : "illegal address");
+            describe(who, at);
+            say_where("", where(interrupted(context)));
+        } else {
+            while (!is_aborted()) sched_yield(); /* until the first one has said why */
+        }
+#ifdef TSAN
+        in_handler = false;
+#endif
         /* This handler does not return, so it is for us to unblock what was blocked while it runs. */
         pthread_sigmask(SIG_SETMASK, &static_cast<ucontext_t *>(context)->uc_sigmask, nullptr);
         give_up(cudaErrorIllegalAddress);
@@ -2034,6 +2267,7 @@ void on_fault(int signal, siginfo_t *info, void *context) {
         bool device = !(g->host && g->host->has(at));
         describe(device ? "host code touched device memory at" : "host code touched memory that is not allocated at",
                  at);
+        say_where("", where(interrupted(context)));
         ::signal(signal, SIG_DFL);
         return; /* and the access, done again, ends the program */
     }
@@ -2062,6 +2296,12 @@ void signal_stack() {
 }
 
 } // namespace
+
+#ifdef STANDIN_WATCH
+#include "watch.h"
+#else
+extern "C" long standin_races(void) { return 0; }
+#endif
 
 extern "C" {
 /* Memory opens when the first thread comes here, so a thread that touches it before is seen, if it is the first. */
@@ -2102,6 +2342,7 @@ void standin_barrier_invalidate(void *barrier, const char *file, int line) {
 void standin_barrier_arrive(void *barrier, unsigned bytes, const char *file, int line) {
     Mbarrier &m = mbarrier_lock("standin_barrier_arrive", barrier, file, line);
     bool many = m.pending == 0;
+    watch_arrive(reinterpret_cast<Address>(barrier));
     if (!many) {
         m.pending--;
         m.expected += bytes;
@@ -2117,12 +2358,13 @@ void standin_barrier_wait(void *barrier, unsigned parity, const char *file, int 
     int t = current;
     if ((m.phase & 1u) != (parity & 1u)) {
         mbarrier_unlock();
-        return;
+    } else {
+        m.waiters.push_back(t);
+        m.file = file;
+        m.line = line;
+        wait_in_block(t, 3);
     }
-    m.waiters.push_back(t);
-    m.file = file;
-    m.line = line;
-    wait_in_block(t, 3);
+    watch_wait(reinterpret_cast<Address>(barrier));
 }
 void standin_bulk_copy(void *shared, const void *global, unsigned bytes, void *barrier, const char *file, int line) {
     Address to = reinterpret_cast<Address>(shared), from = reinterpret_cast<Address>(global);
@@ -2176,6 +2418,7 @@ struct CUevent_st {
     unsigned flags = 0;
     int device = 0;
     std::shared_ptr<Record> record;
+    Trail made;
     unsigned long long capture = 0; /* the capture that it was last recorded in, and the nodes before it */
     std::vector<int> tails;
 };
@@ -2226,6 +2469,7 @@ struct Stream {
     int priority = 0;
     u64 id = 0;
     bool is_default = false, destroyed = false;
+    Trail made;
     std::deque<std::unique_ptr<Op>> queue;
     Capture *capture = nullptr;
     std::vector<int> tails;
@@ -2358,9 +2602,7 @@ cudaError_t execute_kernel(Op &op) {
                                                     : 0;
     for (int i = 0; i < n; i++) {
         if (!pointers[i] || in_arena(pointers[i]) || registered(pointers[i], 1)) continue;
-        Address a = reinterpret_cast<Address>(pointers[i]);
-        auto v = g->variables.upper_bound(a);
-        if (v != g->variables.begin() && a - std::prev(v)->first < std::prev(v)->second) continue;
+        if (in_variable(pointers[i])) continue;
         say("standin: %s: argument %d is %p, which no device can reach: pageable host memory, or nothing at all",
             launch.function->name.c_str(), which[i], pointers[i]);
         return cudaErrorIllegalAddress;
@@ -2375,6 +2617,7 @@ cudaError_t execute_kernel(Op &op) {
         if (a && a->open && !a->check(launch.function->name.c_str())) good = false;
     }
     if (g->host && !g->host->check(launch.function->name.c_str())) good = false;
+    if (e != cudaSuccess || !good) say_where("launched", where(launch.made));
     return e != cudaSuccess ? e : good ? cudaSuccess : cudaErrorIllegalAddress;
 }
 
@@ -2660,10 +2903,15 @@ struct Call {
 
 /* What is still there when the program ends. */
 void at_exit() {
-    if (!g || !g->knobs.leaks) return;
+    if (!g || (!g->knobs.leaks && !standin_races())) return;
     std::unique_lock<std::recursive_mutex> lock(g->lock, std::try_to_lock);
     if (!lock.owns_lock()) return;
     drain_all();
+    if (standin_races()) {
+        say("standin: %ld races; the exit status is 86", standin_races());
+        fflush(nullptr);
+        _exit(86);
+    }
     long leaks = 0;
     for (int d = -1; d < max_devices; d++) {
         Arena *arena = d < 0 ? g->host : g->arenas[d];
@@ -2677,12 +2925,19 @@ void at_exit() {
                     : a->kind == MANAGED ? "managed"
                                          : "device",
                     reinterpret_cast<void *>(a->start), a->call, a->serial);
-                if (a->caller) backtrace_symbols_fd(&a->caller, 1, 2);
+                say_where("made", where(a->made));
             }
         }
     }
     if (g->live_streams) say("standin: leak: %ld streams", g->live_streams);
+    int named = 0;
+    for (const Stream *each : g->streams) {
+        if (!each->is_default && !each->destroyed && named++ < 20) say_where("made", where(each->made));
+    }
     if (!g->events.empty()) say("standin: leak: %zu events", g->events.size());
+    for (cudaEvent_t each : g->events) {
+        if (named++ < 20) say_where("made", where(each->made));
+    }
     leaks += g->live_streams + static_cast<long>(g->events.size());
     if (!leaks) return;
     say("standin: %ld leaks; the exit status is 86", leaks);
@@ -2700,6 +2955,7 @@ void start_up() {
         s.pools.insert(p);
         s.devices[d].pool = s.devices[d].current_pool = p;
     }
+    Trail::here(); /* the first time it loads a library, which is not for a signal handler */
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = on_fault;
@@ -2720,8 +2976,6 @@ void start_up() {
 }
 
 } // namespace
-
-#define CALLER __builtin_return_address(0)
 
 extern "C" {
 
@@ -3103,7 +3357,7 @@ cudaError_t cudaMalloc(void **pointer, size_t size) {
         drain_all();
         if (!charge(current_device, nullptr, size)) RETURN(cudaErrorMemoryAllocation);
     }
-    Allocation *a = allocate("cudaMalloc", CALLER, DEVICE, current_device, size, nullptr, true);
+    Allocation *a = allocate("cudaMalloc", DEVICE, current_device, size, nullptr, true);
     if (!a) RETURN(cudaErrorMemoryAllocation);
     *pointer = reinterpret_cast<void *>(a->start);
     RETURN(cudaSuccess);
@@ -3116,7 +3370,7 @@ cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t 
     size_t size = *pitch * height;
     if (!size) RETURN(cudaSuccess);
     if (!charge(current_device, nullptr, size)) RETURN(cudaErrorMemoryAllocation);
-    Allocation *a = allocate("cudaMallocPitch", CALLER, DEVICE, current_device, size, nullptr, true);
+    Allocation *a = allocate("cudaMallocPitch", DEVICE, current_device, size, nullptr, true);
     if (!a) RETURN(cudaErrorMemoryAllocation);
     *pointer = reinterpret_cast<void *>(a->start);
     RETURN(cudaSuccess);
@@ -3133,12 +3387,16 @@ static Allocation *to_free(const char *call, void *pointer) {
         for (const Gone &gone : arena->gone) {
             if (gone.start != at) continue;
             say("standin: %s(%p): freed already, by %s", call, pointer, gone.freed_by);
+            say_where("", where(Trail::here()));
+            say_where("freed", where(gone.freed));
             return nullptr;
         }
     }
     say("standin: %s(%p): %s", call, pointer,
         a ? a->free_queued ? "freed already, by cudaFreeAsync" : "not the start of an allocation"
           : "not an allocation");
+    say_where("", where(Trail::here()));
+    if (a && a->free_queued) say_where("freed", where(a->freed));
     return nullptr;
 }
 static cudaError_t free_now(Allocation *a, const char *call) {
@@ -3168,13 +3426,13 @@ cudaError_t cudaFree(void *pointer) {
     free_now(a, "cudaFree");
     FINISH();
 }
-static cudaError_t host_allocate(const char *call, void *caller, void **pointer, size_t size, unsigned flags) {
+static cudaError_t host_allocate(const char *call, void **pointer, size_t size, unsigned flags) {
     if (!size) {
         *pointer = nullptr;
         return cudaSuccess;
     }
     if (size > (size_t(16) << 30)) return cudaErrorMemoryAllocation;
-    Allocation *a = allocate(call, caller, PINNED, current_device, size, nullptr, true);
+    Allocation *a = allocate(call, PINNED, current_device, size, nullptr, true);
     if (!a) return cudaErrorMemoryAllocation;
     a->flags = flags;
     *pointer = reinterpret_cast<void *>(a->start);
@@ -3184,13 +3442,13 @@ cudaError_t cudaMallocHost(void **pointer, size_t size) {
     ENTER(NORMAL);
     if (!pointer) RETURN(cudaErrorInvalidValue);
     TRY(forbidden_while_capturing());
-    RETURN(host_allocate("cudaMallocHost", CALLER, pointer, size, 0));
+    RETURN(host_allocate("cudaMallocHost", pointer, size, 0));
 }
 cudaError_t cudaHostAlloc(void **pointer, size_t size, unsigned int flags) {
     ENTER(NORMAL);
     if (!pointer || flags > 7) RETURN(cudaErrorInvalidValue);
     TRY(forbidden_while_capturing());
-    RETURN(host_allocate("cudaHostAlloc", CALLER, pointer, size, flags));
+    RETURN(host_allocate("cudaHostAlloc", pointer, size, flags));
 }
 cudaError_t cudaFreeHost(void *pointer) {
     ENTER(NORMAL);
@@ -3245,7 +3503,7 @@ cudaError_t cudaMallocManaged(void **pointer, size_t size, unsigned int flags) {
     TRY(forbidden_while_capturing());
     if (!g->knobs.managed) RETURN(cudaErrorNotSupported);
     if (!charge(current_device, nullptr, size)) RETURN(cudaErrorMemoryAllocation);
-    Allocation *a = allocate("cudaMallocManaged", CALLER, MANAGED, current_device, size, nullptr, true);
+    Allocation *a = allocate("cudaMallocManaged", MANAGED, current_device, size, nullptr, true);
     if (!a) RETURN(cudaErrorMemoryAllocation);
     *pointer = reinterpret_cast<void *>(a->start);
     RETURN(cudaSuccess);
@@ -3285,6 +3543,10 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out, const vo
         out->type = cudaMemoryTypeHost;
         out->device = current_device;
         out->devicePointer = out->hostPointer = p;
+    } else if (in_variable(pointer)) {
+        out->type = cudaMemoryTypeDevice;
+        out->device = current_device;
+        out->devicePointer = p;
     } else if (!in_arena(pointer)) {
         out->hostPointer = p;
     }
@@ -3303,7 +3565,7 @@ static Pool *pool_of(cudaMemPool_t handle) {
     Pool *p = reinterpret_cast<Pool *>(handle);
     return g->pools.count(p) ? p : nullptr;
 }
-static cudaError_t pool_allocate(const char *call, void *caller, void **pointer, size_t size, Pool *pool, Stream *s) {
+static cudaError_t pool_allocate(const char *call, void **pointer, size_t size, Pool *pool, Stream *s) {
     if (!g->knobs.pools) return cudaErrorNotSupported;
     cudaError_t e = may_enqueue(s);
     if (e != cudaSuccess) return e;
@@ -3317,7 +3579,7 @@ static cudaError_t pool_allocate(const char *call, void *caller, void **pointer,
         drain_all();
         if (!charge(pool->device, pool, size)) return cudaErrorMemoryAllocation;
     }
-    Allocation *a = allocate(call, caller, DEVICE, pool->device, size, pool, !captured);
+    Allocation *a = allocate(call, DEVICE, pool->device, size, pool, !captured);
     if (!a) return cudaErrorMemoryAllocation;
     if (captured) {
         a->graph = true;
@@ -3335,14 +3597,14 @@ cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream) {
     ENTER(NORMAL);
     if (!pointer) RETURN(cudaErrorInvalidValue);
     STREAM(s, stream);
-    RETURN(pool_allocate("cudaMallocAsync", CALLER, pointer, size, g->devices[s->device].current_pool, s));
+    RETURN(pool_allocate("cudaMallocAsync", pointer, size, g->devices[s->device].current_pool, s));
 }
 cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t size, cudaMemPool_t handle, cudaStream_t stream) {
     ENTER(NORMAL);
     Pool *pool = pool_of(handle);
     if (!pointer || !pool) RETURN(cudaErrorInvalidValue);
     STREAM(s, stream);
-    RETURN(pool_allocate("cudaMallocFromPoolAsync", CALLER, pointer, size, pool, s));
+    RETURN(pool_allocate("cudaMallocFromPoolAsync", pointer, size, pool, s));
 }
 cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
     ENTER(NORMAL);
@@ -3354,6 +3616,7 @@ cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
     if (!a || a->kind != DEVICE) RETURN(cudaErrorInvalidValue);
     if (a->start != reinterpret_cast<Address>(pointer)) RETURN(cudaErrorInvalidValue);
     if (!a->graph) a->free_queued = true;
+    a->freed = Trail::here();
     std::unique_ptr<Op> op(new Op);
     op->kind = FREE;
     op->call = "cudaFreeAsync";
@@ -3757,6 +4020,7 @@ static cudaError_t make_stream(cudaStream_t *out, unsigned flags, int priority) 
     s->flags = flags;
     s->priority = clamp(priority, -5, 0);
     s->id = g->next_id++;
+    s->made = Trail::here();
     g->streams.insert(s);
     g->queues.push_back(s);
     g->live_streams++;
@@ -3869,6 +4133,7 @@ static cudaError_t make_event(cudaEvent_t *out, unsigned flags) {
     CUevent_st *e = new CUevent_st;
     e->flags = flags;
     e->device = current_device;
+    e->made = Trail::here();
     g->events.insert(e);
     *out = e;
     return cudaSuccess;
@@ -4264,6 +4529,7 @@ static cudaError_t launch(const cudaLaunchConfig_t *config, const void *func, co
     l->block = config->blockDim;
     l->dynamic = config->dynamicSmemBytes;
     l->device = s->device;
+    l->made = Trail::here();
     for (unsigned i = 0; i < config->numAttrs; i++) {
         const cudaLaunchAttribute &a = config->attrs[i];
         if (a.id == cudaLaunchAttributeCooperative) l->cooperative = a.val.cooperative != 0;

@@ -74,6 +74,9 @@ long standin_live_registrations(void);
 /* Whether leaks at exit are listed and turn the exit status into 86. Default 1. */
 void standin_leaks(int on);
 
+/* Races that kernels have had, in the watched build (README.md); 0 in others. Any make the exit status 86. */
+long standin_races(void);
+
 /* Copies between device memory and the host with no runtime call counted, to look at what is there now. */
 int standin_peek(void *host, const void *device, size_t bytes); /* 0, or -1 when the range is not one allocation */
 
