@@ -4013,6 +4013,7 @@ GPUL_API gpul_status gpul_binary(gpul_array *out, int32_t op, const gpul_array *
     gpul__input_value in[2];
     gpul_status status = GPUL_OK;
     gpul_dtype dtype, out_dtype;
+    int32_t negative;
     if (op < GPUL_ADD || op > GPUL_GREATER_EQUAL)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "op = %d is none of GPUL_ADD to GPUL_GREATER_EQUAL", (int)op);
     if (!gpul__is_scalar(x) || gpul__is_scalar(y)) status = gpul__check_array(__func__, "x", x);
@@ -4029,10 +4030,11 @@ GPUL_API gpul_status gpul_binary(gpul_array *out, int32_t op, const gpul_array *
                                    : out_dtype != dtype ? " for a quotient of integers"
                                                         : ", as the inputs are");
     if (status != GPUL_OK) return status;
-    if (op == GPUL_POWER && gpul__is_scalar(y) && gpul__computed_in(dtype) == GPUL_I64 && gpul__scalar_value(y) < 0)
+    negative = gpul__is_scalar(y) && gpul__scalar_value(y) < 0; /* fault: negative-power */
+    if (op == GPUL_POWER && negative && gpul__computed_in(dtype) == GPUL_I64)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
                           "y = %.17g: integers have no negative powers; gpul_convert x to a float dtype",
-                          gpul__scalar_value(y)); /* fault: negative-power */
+                          gpul__scalar_value(y));
     gpul__input(&in[0], x, dtype);
     gpul__input(&in[1], y, dtype);
     if (op == GPUL_ADD || op == GPUL_MULTIPLY)

@@ -1919,7 +1919,7 @@ template <typename T> struct gpul__op_copy {
  * last. */
 static __device__ __forceinline__ int64_t gpul__jam(int64_t x, int lost) {
     const int64_t mask = (int64_t(1) << lost) - 1;
-    return (x & ~mask) | (int64_t((x & mask) != 0) << lost);
+    return (x & ~mask) | (int64_t((x & mask) != 0) << lost); /* fault: ufunc-jam */
 }
 
 /* From elements' bits to values, and back; W: what is computed in. `again`: the value will be rounded to fewer bits.
@@ -2039,7 +2039,9 @@ static __device__ __forceinline__ float gpul__absolute(float a) { return fabsf(a
 static __device__ __forceinline__ double gpul__absolute(double a) { return fabs(a); }
 static __device__ __forceinline__ int64_t gpul__absolute(int64_t a) { return a < 0 ? gpul__negate(a) : a; }
 /* NaN where either is */
-template <typename W> static __device__ __forceinline__ W gpul__minimum(W a, W b) { return a < b || a != a ? a : b; }
+template <typename W> static __device__ __forceinline__ W gpul__minimum(W a, W b) {
+    return a < b || a != a ? a : b; /* fault: ufunc-minimum-nan */
+}
 template <typename W> static __device__ __forceinline__ W gpul__maximum(W a, W b) { return a > b || a != a ? a : b; }
 
 /* What only floats have, and what only integers have; a becomes the result. */
@@ -2154,26 +2156,38 @@ static __device__ __noinline__ void gpul__ufunc_store(const gpul__ufunc_view &v,
         else do_as<Word>(__VA_ARGS__);                                                                                 \
     } while (0)
 
-/* Packs that lie side by side in memory: asked for, and taken apart when all have been asked for */
+/* The part of a pack that a word holds */
+template <int kBytes> struct gpul__ufunc_part { typedef uint64_t type; };
+template <> struct gpul__ufunc_part<4> { typedef uint32_t type; };
+template <> struct gpul__ufunc_part<2> { typedef uint16_t type; };
+
+/* Packs that lie side by side in memory. They are asked for as whole words, since what is taken apart at once is also
+ * waited for at once, and taken apart where all have been asked for. */
 template <typename Word> struct gpul__ufunc_packs {
     enum { kVector = 16 / sizeof(Word), kPacks = 2, kItems = kPacks * kVector };
     enum { kStep = GPUL__ELEMENTWISE_THREADS * kVector }; /* from a thread's pack to its next */
-    uint4 raw[kPacks];
     static __device__ __forceinline__ int offset(int item) { return item / kVector * kStep + item % kVector; }
-    template <typename T> __device__ __forceinline__ void ask_as(const void *from, int64_t first) {
+    template <typename T>
+    static __device__ __forceinline__ void ask_as(Word (&to)[kItems], const void *from, int64_t first) {
+        enum {
+            kBytes = kVector * sizeof(T),
+            kPart = int(kBytes) < int(sizeof(Word)) ? int(kBytes) : int(sizeof(Word))
+        };
+        typedef typename gpul__ufunc_part<kPart>::type Part;
         GPUL__UNROLL
         for (int p = 0; p < kPacks; ++p) {
-            const gpul__pack<T, kVector> pack = gpul__load<kVector>(static_cast<const T *>(from) + first + p * kStep);
-            memcpy(&raw[p], &pack, sizeof pack);
+            const T *const at = static_cast<const T *>(from) + first + p * kStep;
+            const gpul__pack<Part, kBytes / kPart> pack =
+                gpul__load<kBytes / kPart>(reinterpret_cast<const Part *>(at));
+            GPUL__UNROLL
+            for (int k = 0; k < kBytes / kPart; ++k) to[p * kVector + k] = pack.v[k];
         }
     }
-    template <typename T> __device__ __forceinline__ void take_as(Word (&to)[kItems]) const {
-        gpul__pack<T, kVector> pack;
+    template <typename T> static __device__ __forceinline__ void take_as(Word (&words)[kItems]) {
+        enum { kEach = sizeof(Word) / sizeof(T) }; /* elements of a word */
         GPUL__UNROLL
-        for (int j = 0; j < kItems; ++j) {
-            memcpy(&pack, &raw[j / kVector], sizeof pack);
-            to[j] = pack.v[j % kVector];
-        }
+        for (int j = kItems - 1; j >= 0; --j) /* from behind, for an element's word lies before it, or is its own */
+            words[j] = T(words[j - j % kVector + j % kVector / kEach] >> j % kVector % kEach * (8 * sizeof(T)));
     }
     template <typename T>
     static __device__ __forceinline__ void save_as(void *to, int64_t first, const Word (&from)[kItems]) {
@@ -2228,7 +2242,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     if (dense) {
         column = int64_t(blockIdx.x) * (GPUL__ELEMENTWISE_THREADS * kItems) + int(threadIdx.x) * Packs::kVector -
                  (v.plan.head > 0 ? Packs::kVector - v.plan.head : 0);
-        easy = column >= 0 && column + Packs::offset(kItems - 1) < p.n;
+        easy = column >= 0 && column + Packs::offset(kItems - 1) < p.n; /* fault: ufunc-head */
     } else {
         const gpul__elementwise_tile<kItems> tile(v);
         if (v.plan.staged) {
@@ -2246,7 +2260,8 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
         row = tile.row();
         column = tile.column();
         (tile.along_x ? column_step : row_step) = tile.step;
-        easy = tile.along_x || p.ndim <= 2 || v.plan.staged; /* else items may lie in different outer dimensions */
+        /* else items may lie in different outer dimensions */
+        easy = tile.along_x || p.ndim <= 2 || v.plan.staged; /* fault: ufunc-apart */
         const int along = tile.along_x ? p.ndim - 1 : p.ndim - 2;
         const gpul__elementwise_place place = gpul__elementwise_at(p, v.inverse, row, column);
         GPUL__UNROLL
@@ -2258,15 +2273,14 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     }
 
     if (dense && easy) {
-        Packs packs[3];
         GPUL__UNROLL
         for (int k = 0; k < 3; ++k)
             if (p.in[k] && p.strides[1 + k][0] != 0)
-                GPUL__BY_BYTES(gpul__bytes_of(p.dtype[1 + k]), packs[k].template ask_as, p.in[k], column);
+                GPUL__BY_BYTES(gpul__bytes_of(p.dtype[1 + k]), Packs::template ask_as, words[k], p.in[k], column);
         GPUL__UNROLL
         for (int k = 0; k < 3; ++k)
             if (p.in[k] && p.strides[1 + k][0] != 0)
-                GPUL__BY_BYTES(gpul__bytes_of(p.dtype[1 + k]), packs[k].template take_as, words[k]);
+                GPUL__BY_BYTES(gpul__bytes_of(p.dtype[1 + k]), Packs::template take_as, words[k]);
             else if (p.in[k])
                 GPUL__BY_BYTES(gpul__bytes_of(p.dtype[1 + k]), gpul__ufunc_gather, words[k], p.in[k], 0, 0, 0);
     } else if (easy) {
