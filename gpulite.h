@@ -32,8 +32,8 @@
  * compiles faster; and what needs them returns GPUL_ERROR_UNSUPPORTED.
  *
  * Does:      device, pinned, mapped and managed arrays of up to 4 dimensions; copies between any two of them; views;
- *            streams, events, adding-up timers; vecadd, vecmul, gemv, reductions, dot, histogram, matmul; your own
- *            elementwise operations and reductions from one expression (GPUL_ELEMENTWISE, GPUL_REDUCE).
+ *            streams, events, adding-up timers; NumPy's functions of elements; gemv, reductions, dot, histogram, matmul;
+ *            your own elementwise operations and reductions from one expression (GPUL_ELEMENTWISE, GPUL_REDUCE).
  * Does not:  print, exit, throw, start threads, synchronise behind your back, or need anything but the CUDA runtime.
  *
  * If you know Numba-CUDA or CuPy:
@@ -53,6 +53,13 @@
  *     math.ceil(n / threads)                      gpul_ceil_div, gpul_grid_1d / _2d / _3d                    section 9
  *     kernel.forall(n) (occupancy)                gpul_block_size(&block, kernel, ...)                       section 9
  *     cp.add, cp.multiply                         gpul_vecadd, gpul_vecmul (with NumPy broadcasting)         section 10
+ *     x - y, x / y, x < y, cp.maximum(x, y), ...  gpul_binary(&out, GPUL_SUBTRACT, &x, &y, stream)           section 10
+ *     2 * x, x ** 2, cp.maximum(x, 0)             gpul_binary(&out, GPUL_POWER, &x, GPUL_SCALAR(2), stream)  section 10
+ *     cp.sqrt(x), cp.exp(x), -x, abs(x), ...      gpul_unary(&out, GPUL_SQRT, &x, stream)                    section 10
+ *     a * x + b, cp.clip(x, lo, hi)               gpul_scale(&out, a, &x, b, stream), gpul_clip              section 10
+ *     cp.where(mask, x, y)                        gpul_where(&out, &mask, &x, &y, stream)                    section 10
+ *     x.astype(out.dtype)                         gpul_convert(&out, &x, stream)                             section 10
+ *     cp.arange, cp.linspace                      gpul_arange(&out, start, step, stream), gpul_linspace      section 10
  *     A @ x                                       gpul_gemv(&y, 1, &A, &x, 0, stream)                        section 10
  *     A @ B                                       gpul_matmul(&C, &A, &B, stream), gpul_gemm                 section 10
  *     cp.sum, min, max, argmin, mean, var, ...    gpul_reduce(&out, &x, GPUL_SUM, GPUL_ALL_AXES, stream)     section 10

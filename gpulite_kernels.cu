@@ -2035,20 +2035,18 @@ static __device__ __forceinline__ int64_t gpul__subtract(int64_t a, int64_t b) {
 static __device__ __forceinline__ float gpul__negate(float a) { return -a; }
 static __device__ __forceinline__ double gpul__negate(double a) { return -a; }
 static __device__ __forceinline__ int64_t gpul__negate(int64_t a) { return gpul__subtract(int64_t(0), a); }
-static __device__ __forceinline__ float gpul__absolute(float a) { return fabsf(a); }
-static __device__ __forceinline__ double gpul__absolute(double a) { return fabs(a); }
-static __device__ __forceinline__ int64_t gpul__absolute(int64_t a) { return a < 0 ? gpul__negate(a) : a; }
 /* NaN where either is */
 template <typename W> static __device__ __forceinline__ W gpul__minimum(W a, W b) {
     return a < b || a != a ? a : b; /* fault: ufunc-minimum-nan */
 }
 template <typename W> static __device__ __forceinline__ W gpul__maximum(W a, W b) { return a > b || a != a ? a : b; }
 
-/* What only floats have, and what only integers have; a becomes the result. */
+/* What is one type's, or differs between them; a becomes the result. */
 static __device__ __forceinline__ void gpul__compute_own(const gpul__elementwise_problem &p, gpul__floats &a,
                                                          const gpul__floats &b, const gpul__floats &) {
     switch (p.op) {
     case GPUL_DIVIDE: GPUL__EACH(a, a[j] = __fdiv_rn(a[j], b[j])); break;
+    case GPUL_ABSOLUTE: GPUL__EACH(a, a[j] = fabsf(a[j])); break;
     case GPUL_SQRT: GPUL__EACH(a, a[j] = __fsqrt_rn(a[j])); break;
     case GPUL_RINT: GPUL__EACH(a, a[j] = rintf(a[j])); break;
     default: break;
@@ -2065,6 +2063,7 @@ static __device__ __forceinline__ void gpul__compute_own(const gpul__elementwise
                                                          const gpul__doubles &b, const gpul__doubles &c) {
     switch (p.op) {
     case GPUL_DIVIDE: GPUL__EACH(a, a[j] = __ddiv_rn(a[j], b[j])); break;
+    case GPUL_ABSOLUTE: GPUL__EACH(a, a[j] = fabs(a[j])); break;
     case GPUL_SQRT: GPUL__EACH(a, a[j] = __dsqrt_rn(a[j])); break;
     case GPUL_RINT: GPUL__EACH(a, a[j] = rint(a[j])); break;
     case GPUL__LINSPACE:
@@ -2078,6 +2077,7 @@ static __device__ __forceinline__ void gpul__compute_own(const gpul__elementwise
 static __device__ __forceinline__ void gpul__compute_own(const gpul__elementwise_problem &p, gpul__integers &a,
                                                          const gpul__integers &b, const gpul__integers &c) {
     if (p.op == GPUL__WHERE) GPUL__EACH(a, a[j] = a[j] != 0 ? b[j] : c[j]);
+    else if (p.op == GPUL_ABSOLUTE) GPUL__EACH(a, a[j] = a[j] < 0 ? gpul__negate(a[j]) : a[j]);
 }
 template <typename Values>
 static __device__ __forceinline__ void gpul__compute(const gpul__elementwise_problem &p, Values &a, const Values &b,
@@ -2093,7 +2093,6 @@ static __device__ __forceinline__ void gpul__compute(const gpul__elementwise_pro
     case GPUL_GREATER: GPUL__EACH(a, a[j] = a[j] > b[j]); break;
     case GPUL_GREATER_EQUAL: GPUL__EACH(a, a[j] = a[j] >= b[j]); break;
     case GPUL_NEGATIVE: GPUL__EACH(a, a[j] = gpul__negate(a[j])); break;
-    case GPUL_ABSOLUTE: GPUL__EACH(a, a[j] = gpul__absolute(a[j])); break;
     case GPUL_SQUARE: GPUL__EACH(a, a[j] = gpul__mul(a[j], a[j])); break;
     case GPUL__SCALE: GPUL__EACH(a, a[j] = gpul__multiply_add(a[j], b[j], c[j])); break;
     case GPUL__ARANGE: GPUL__EACH(a, a[j] = gpul__add(gpul__mul(a[j], b[j]), c[j])); break;

@@ -134,7 +134,7 @@ CALL(scale, gpul_scale(V(D), 2, V(A), 1, NULL))
 CALL(clip, gpul_clip(V(SKEW), V(A), -1, 1, w->stream))
 static gpul_status call_where(world *w) { /* a mask of u8: the first bytes of A's memory */
     gpul_array mask = GPUL_ZERO;
-    if (gpul_wrap(&mask, w->b[W_A].base.data, GPUL_U8, gpul_1d(40))) return -1;
+    if (gpul_slice(&mask, &w->b[W_A].base, 0, 0, 40, 1)) return -1;
     return gpul_where(V(D), &mask, V(X), GPUL_SCALAR(0), w->stream);
 }
 CALL(convert, gpul_convert(V(SUMS), V(COUNTS), w->stream))

@@ -312,6 +312,8 @@ static void enqueue(problem *p, gpul_stream s) {
     CHECK_OK(gpul_vecmul(&p->product, &p->a, &p->b, s));
     CHECK_OK(gpul_fill(&p->filled, 3, s));
     CHECK_OK(gpul_vecadd(&p->filled, &p->filled, &p->a, s));
+    CHECK_OK(gpul_unary(&p->filled, GPUL_SQUARE, &p->filled, s));
+    CHECK_OK(gpul_binary(&p->filled, GPUL_MAXIMUM, &p->filled, GPUL_SCALAR(9), s));
     CHECK_OK(gpul_transpose(&t, &p->a));
     CHECK_OK(gpul_copy(&p->turned, &t, s));
     CHECK_OK(gpul_gemv(&p->y, 2, &p->a, &p->x, 0, s));
