@@ -274,7 +274,7 @@ enum {
     GPUL_MEMORY_MAPPED = 3,  /* page-locked host memory that kernels read and write in place */
     GPUL_MEMORY_MANAGED = 4, /* moves between host and GPU by itself */
     GPUL_MEMORY_HOST = 5,    /* host memory of the caller's, page-locked by gpul_pin and borrowed by gpul_wrap */
-    GPUL_MEMORY_SCALAR = 6   /* no array: a number in an array's place, made by gpul_scalar */
+    GPUL_MEMORY_SCALAR = 6   /* no array: a number in an array's place, made by gpul_scalar_array */
 };
 
 /* An array is a value that describes memory: copy it freely and pass it by pointer. Ownership does not copy: of all the
@@ -610,12 +610,12 @@ GPUL_API gpul_status gpul_vecmul(gpul_array *out, const gpul_array *a, const gpu
 
 /* A number in an array's place: owns nothing, has no dtype, is only an input, of these functions and of operations made
  * by GPUL_ELEMENTWISE. GPUL_SCALAR(value) is the address of one that lives as long as the call. */
-GPUL_API gpul_array gpul_scalar(double value);
+GPUL_API gpul_array gpul_scalar_array(double value);
 #ifdef __cplusplus
 static inline const gpul_array *gpul__address_of(const gpul_array &array) { return &array; }
-#define GPUL_SCALAR(value) gpul__address_of(gpul_scalar(value))
+#define GPUL_SCALAR(value) gpul__address_of(gpul_scalar_array(value))
 #else
-#define GPUL_SCALAR(value) ((const gpul_array[1]){gpul_scalar(value)})
+#define GPUL_SCALAR(value) ((const gpul_array[1]){gpul_scalar_array(value)})
 #endif
 
 enum { /* of two inputs; no number means anything to gpul_unary or gpul_reduce as well */
@@ -1561,7 +1561,7 @@ static gpul_status gpul__check_array(const char *function, const char *name, con
     if (a->memory == GPUL_MEMORY_NONE)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s was never made, or was freed (memory = 0)", name);
     if (a->memory == GPUL_MEMORY_SCALAR)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s is a gpul_scalar, and must be an array here", name);
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s is a GPUL_SCALAR, and must be an array here", name);
     if (a->memory < 0 || a->memory > GPUL_MEMORY_HOST)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has memory = %d, which is no GPUL_MEMORY_*", name,
                           (int)a->memory);
@@ -3875,7 +3875,7 @@ static double gpul__scalar_value(const gpul_array *scalar) {
 }
 static int32_t gpul__is_scalar(const gpul_array *a) { return a != NULL && a->memory == GPUL_MEMORY_SCALAR; }
 
-/* Inputs with each gpul_scalar among them as an element of the input's dtype, or of out's where that is 0. */
+/* Inputs with each GPUL_SCALAR among them as an element of the input's dtype, or of out's where that is 0. */
 static gpul_status gpul__take_scalars(const char *function, const char *const *names, gpul__input_value *to,
                                       gpul_dtype out_dtype, const gpul__input_value *in, int32_t n_in) {
     gpul_status status = GPUL_OK;
@@ -3957,7 +3957,7 @@ GPUL_API gpul_status gpul_vecmul(gpul_array *out, const gpul_array *a, const gpu
     return gpul__binary(__func__, GPUL_MULTIPLY, out, a, b, stream);
 }
 
-GPUL_API gpul_array gpul_scalar(double value) {
+GPUL_API gpul_array gpul_scalar_array(double value) {
     gpul_array scalar = GPUL_ZERO;
     int32_t k;
     for (k = 0; k < GPUL_MAX_DIMS; ++k) scalar.shape[k] = 1;
@@ -3973,9 +3973,9 @@ static gpul_dtype gpul__computed_in(gpul_dtype dtype) {
 }
 
 /* gpul__elementwise by the kernel that computes in `computed` */
-static gpul_status gpul__ufunc(const char *function, const char *const *names, int32_t which, gpul_dtype computed,
-                               gpul_array *out, gpul_dtype out_dtype, const gpul__input_value *in, int32_t n_in,
-                               gpul_stream stream) {
+static gpul_status gpul__run_ufunc(const char *function, const char *const *names, int32_t which, gpul_dtype computed,
+                                   gpul_array *out, gpul_dtype out_dtype, const gpul__input_value *in, int32_t n_in,
+                                   gpul_stream stream) {
     const gpul__elementwise_op *const found = gpul__find_elementwise(GPUL__UFUNC, computed);
     gpul__elementwise_op op;
     int32_t i;
@@ -3987,15 +3987,15 @@ static gpul_status gpul__ufunc(const char *function, const char *const *names, i
     return gpul__elementwise(function, names, found == NULL ? NULL : &op, which, out, out_dtype, in, n_in, stream);
 }
 
-static void gpul__input(gpul__input_value *in, const gpul_array *array, gpul_dtype dtype) {
+static void gpul__take_input(gpul__input_value *in, const gpul_array *array, gpul_dtype dtype) {
     in->array = array;
     in->scalar = 0;
     in->dtype = dtype;
     in->is_scalar = 0;
 }
-static gpul_status gpul__input_number(const char *function, const char *name, gpul__input_value *in, double value,
-                                      gpul_dtype dtype) {
-    gpul__input(in, NULL, dtype);
+static gpul_status gpul__take_number(const char *function, const char *name, gpul__input_value *in, double value,
+                                     gpul_dtype dtype) {
+    gpul__take_input(in, NULL, dtype);
     in->is_scalar = 1;
     return gpul__element_bits(function, name, &in->scalar, dtype, value);
 }
@@ -4042,12 +4042,12 @@ GPUL_API gpul_status gpul_binary(gpul_array *out, int32_t op, const gpul_array *
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
                           "y = %.17g: integers have no negative powers; gpul_convert x to a float dtype",
                           gpul__scalar_value(y));
-    gpul__input(&in[0], x, dtype);
-    gpul__input(&in[1], y, dtype);
+    gpul__take_input(&in[0], x, dtype);
+    gpul__take_input(&in[1], y, dtype);
     if (op == GPUL_ADD || op == GPUL_MULTIPLY)
         return gpul__elementwise(__func__, names, gpul__find_elementwise(op, dtype), op, out, out_dtype, in, 2, stream);
-    return gpul__ufunc(__func__, names, op, gpul__computed_in(op == GPUL_DIVIDE ? out_dtype : dtype), out, out_dtype,
-                       in, 2, stream);
+    return gpul__run_ufunc(__func__, names, op, gpul__computed_in(op == GPUL_DIVIDE ? out_dtype : dtype), out,
+                           out_dtype, in, 2, stream);
 }
 
 GPUL_API gpul_status gpul_unary(gpul_array *out, int32_t op, const gpul_array *x, gpul_stream stream) {
@@ -4065,8 +4065,8 @@ GPUL_API gpul_status gpul_unary(gpul_array *out, int32_t op, const gpul_array *x
                           gpul_dtype_name(x->dtype), ops[op - GPUL_NEGATIVE]);
     status = gpul__check_out_dtype(__func__, out, x->dtype, ", as x is");
     if (status != GPUL_OK) return status;
-    gpul__input(&in[0], x, x->dtype);
-    return gpul__ufunc(__func__, names, op, gpul__computed_in(x->dtype), out, x->dtype, in, 1, stream);
+    gpul__take_input(&in[0], x, x->dtype);
+    return gpul__run_ufunc(__func__, names, op, gpul__computed_in(x->dtype), out, x->dtype, in, 1, stream);
 }
 
 GPUL_API gpul_status gpul_scale(gpul_array *out, double a, const gpul_array *x, double b, gpul_stream stream) {
@@ -4077,11 +4077,11 @@ GPUL_API gpul_status gpul_scale(gpul_array *out, double a, const gpul_array *x, 
     if (status == GPUL_OK) status = gpul__check_out_dtype(__func__, out, x->dtype, ", as x is");
     if (status != GPUL_OK) return status;
     computed = gpul__computed_in(x->dtype);
-    gpul__input(&in[0], x, x->dtype);
-    status = gpul__input_number(__func__, "a", &in[1], a, computed);
-    if (status == GPUL_OK) status = gpul__input_number(__func__, "b", &in[2], b, computed);
+    gpul__take_input(&in[0], x, x->dtype);
+    status = gpul__take_number(__func__, "a", &in[1], a, computed);
+    if (status == GPUL_OK) status = gpul__take_number(__func__, "b", &in[2], b, computed);
     if (status != GPUL_OK) return status;
-    return gpul__ufunc(__func__, names, GPUL__SCALE, computed, out, x->dtype, in, 3, stream);
+    return gpul__run_ufunc(__func__, names, GPUL__SCALE, computed, out, x->dtype, in, 3, stream);
 }
 
 /* The least and the largest integer of a dtype, as far as a double goes: INT64_MAX is rounded down. */
@@ -4104,12 +4104,12 @@ GPUL_API gpul_status gpul_clip(gpul_array *out, const gpul_array *x, double lo, 
         no_hi = hi > high;
         if (no_hi) hi = high;
     }
-    gpul__input(&in[0], x, x->dtype);
-    status = gpul__input_number(__func__, "lo", &in[1], lo, x->dtype);
-    if (status == GPUL_OK) status = gpul__input_number(__func__, "hi", &in[2], hi, x->dtype);
+    gpul__take_input(&in[0], x, x->dtype);
+    status = gpul__take_number(__func__, "lo", &in[1], lo, x->dtype);
+    if (status == GPUL_OK) status = gpul__take_number(__func__, "hi", &in[2], hi, x->dtype);
     if (status != GPUL_OK) return status;
     if (no_hi && x->dtype == GPUL_I64) in[2].scalar = INT64_MAX;
-    return gpul__ufunc(__func__, names, GPUL__CLIP, gpul__computed_in(x->dtype), out, x->dtype, in, 3, stream);
+    return gpul__run_ufunc(__func__, names, GPUL__CLIP, gpul__computed_in(x->dtype), out, x->dtype, in, 3, stream);
 }
 
 GPUL_API gpul_status gpul_where(gpul_array *out, const gpul_array *mask, const gpul_array *x, const gpul_array *y,
@@ -4123,10 +4123,10 @@ GPUL_API gpul_status gpul_where(gpul_array *out, const gpul_array *mask, const g
         return gpul__fail(GPUL_ERROR_DTYPE, __func__,
                           "mask is %s, but must be uint8: gpul_binary with GPUL_NOT_EQUAL and GPUL_SCALAR(0) makes one",
                           gpul_dtype_name(mask->dtype));
-    gpul__input(&in[0], mask, GPUL_U8);
-    gpul__input(&in[1], x, out->dtype);
-    gpul__input(&in[2], y, out->dtype);
-    return gpul__ufunc(__func__, names, GPUL__WHERE, GPUL_I64, out, out->dtype, in, 3, stream);
+    gpul__take_input(&in[0], mask, GPUL_U8);
+    gpul__take_input(&in[1], x, out->dtype);
+    gpul__take_input(&in[2], y, out->dtype);
+    return gpul__run_ufunc(__func__, names, GPUL__WHERE, GPUL_I64, out, out->dtype, in, 3, stream);
 }
 
 GPUL_API gpul_status gpul_convert(gpul_array *out, const gpul_array *x, gpul_stream stream) {
@@ -4138,13 +4138,13 @@ GPUL_API gpul_status gpul_convert(gpul_array *out, const gpul_array *x, gpul_str
     if (status != GPUL_OK) return status;
     to = out->dtype;
     from = gpul__is_scalar(x) ? to : x->dtype;
-    gpul__input(&in[0], x, from);
+    gpul__take_input(&in[0], x, from);
     if (from == to)
         return gpul__elementwise(__func__, names, gpul__find_elementwise(GPUL__COPY, (int32_t)gpul_dtype_size(to)),
                                  GPUL__COPY, out, to, in, 1, stream);
     if (gpul__computed_in(from) == GPUL_I64 && gpul__computed_in(to) == GPUL_I64) computed = GPUL_I64;
     else if (gpul_dtype_size(from) == 8 || gpul_dtype_size(to) == 8) computed = GPUL_F64;
-    return gpul__ufunc(__func__, names, GPUL__CONVERT, computed, out, to, in, 1, stream);
+    return gpul__run_ufunc(__func__, names, GPUL__CONVERT, computed, out, to, in, 1, stream);
 }
 
 /* arange and linspace: start, step and stop in the type that is computed in */
@@ -4158,12 +4158,12 @@ static gpul_status gpul__sequence(const char *function, int32_t which, gpul_arra
         return gpul__fail(GPUL_ERROR_SHAPE, function,
                           "out is %s, but must have one dimension (gpul_reshape views it so)",
                           gpul__describe(text, sizeof text, out));
-    status = gpul__input_number(function, names[0], &in[0], stop, GPUL_F64);
+    status = gpul__take_number(function, names[0], &in[0], stop, GPUL_F64);
     in[0].dtype = 0; /* no input: a constant of the kernel's */
-    if (status == GPUL_OK) status = gpul__input_number(function, names[2], &in[2], start, computed);
-    if (status == GPUL_OK) status = gpul__input_number(function, names[1], &in[1], step, computed);
+    if (status == GPUL_OK) status = gpul__take_number(function, names[2], &in[2], start, computed);
+    if (status == GPUL_OK) status = gpul__take_number(function, names[1], &in[1], step, computed);
     if (status != GPUL_OK) return status;
-    return gpul__ufunc(function, names, which, computed, out, out->dtype, in, 3, stream);
+    return gpul__run_ufunc(function, names, which, computed, out, out->dtype, in, 3, stream);
 }
 
 GPUL_API gpul_status gpul_arange(gpul_array *out, double start, double step, gpul_stream stream) {

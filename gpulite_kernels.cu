@@ -1912,8 +1912,8 @@ template <typename T> struct gpul__op_copy {
  *
  * One kernel for each type that is computed in: float for f32, f16 and bf16, double for f64 and what else it holds,
  * int64_t for integers and for bits that only move. Which operation it is, and what lies in memory, it learns at run
- * time. A thread asks for its elements of all inputs as bits, and then decodes, computes, encodes and stores them,
- * with one uniform branch a step for all of them. Steps cost less than the memory's time. */
+ * time. A thread asks for its elements of all inputs as bits, and then decodes, computes, encodes and stores them, each
+ * step with one uniform branch for all of them. */
 
 /* x with fewer bits, such that rounding it again gives what rounding x once would: those lost are or-ed into the
  * last. */
@@ -2306,6 +2306,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
         if (p.dtype[1 + k] != 0)
             gpul__decode(values[k], words[k], p.dtype[1 + k],
                          p.op == GPUL__CONVERT && p.dtype[0] != gpul__dtype_of<W>::value);
+        else if (k > 0) GPUL__EACH(values[k], values[k][j] = W(0));
         else GPUL__EACH(values[k], values[k][j] = W(column + (dense ? Packs::offset(j) : j * column_step)));
     }
 

@@ -41,6 +41,7 @@ static int use(void) {
         GPUL_TIMED(h, stream) { s = gpul_4d(1, 2, 3, 4); }
     }
     GPUL_CHECK(gpul_device_array(&a, GPUL_F32, gpul_1d(3), stream));
+    GPUL_CHECK(gpul_binary(&a, GPUL_MULTIPLY, &a, GPUL_SCALAR(2), stream));
     return (int)(a.ndim + t.running + v.sms + e.status + o.range + s.ndim + (int)g.x + h.host);
 }
 END
