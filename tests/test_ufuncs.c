@@ -479,7 +479,14 @@ static void test_shapes(void) { /* random operations on random shapes, layouts a
             if (j == 2) box_upload(&in[j]);
         }
         box_make(&out, to, ndim, shape, (int)rng_below(LAYOUTS), rng_below(3), (int)rng_below(2));
-        CHECK_OK(carry_out(&w, &out.view, &in[0].view, &in[1].view, &in[2].view, NULL));
+        if (rng_below(4) == 0) { /* a scalar for y */
+            const num v = num_of_int(rng_below(5));
+            box_free(&in[1]);
+            box_1d(&in[1], t, 1, 0, FILL_NAN);
+            box_put(&in[1], 0, v);
+            box_upload(&in[1]);
+            CHECK_OK(carry_out(&w, &out.view, &in[0].view, GPUL_SCALAR(v.f), &in[2].view, NULL));
+        } else CHECK_OK(carry_out(&w, &out.view, &in[0].view, &in[1].view, &in[2].view, NULL));
         BOX_GUARDS(&out);
         COMPARE(&w, &out, &in[0], &in[1], &in[2]);
         for (int j = 0; j < 3; j++) {
