@@ -600,16 +600,16 @@ GPUL_API gpul_status gpul_vecmul(gpul_array *out, const gpul_array *a, const gpu
 
 /* NumPy's functions of elements. Inputs broadcast to out's shape by NumPy's rules; out may be an input itself, but not
  * overlap one otherwise. Nothing is converted on the way: inputs are of one dtype, and out has the dtype that the
- * contract names (else DTYPE). Integers wrap. What IEEE 754 defines is rounded once; exp, log, sin, cos, tanh and power
- * are within 2 units in the last place (power of f32: 4; f16 and bf16 are computed in f32 and rounded), as CUDA's
- * library is. No scratch memory.
+ * contract names (else DTYPE). Integers wrap. What IEEE 754 defines is rounded once, and has the same bits everywhere.
+ * exp, log, sin, cos, tanh and power are CUDA's library's, within 2 units in the last place (power of f32: 4; f16 and
+ * bf16 are computed in f32 and rounded), and on the CPU stand-in the host library's. No scratch memory.
  *
- * Where an input array may stand, so may GPUL_SCALAR(value), a C number, and takes the dtype of the arrays beside it, as
- * a Python number does in NumPy 2: rounded for floats; for integers it has to be one of the dtype's values (else
- * ARGUMENT). An i64 beyond 2^53 passes as an array of one element. */
+ * Where an input array may stand, so may GPUL_SCALAR(value), a C number, and takes the dtype of the arrays beside it
+ * (out's, where there is none), as a Python number does in NumPy 2: rounded for floats; for integers it has to be one
+ * of the dtype's values (else ARGUMENT). An i64 beyond 2^53 passes as an array of one element. */
 
 /* A number in an array's place: owns nothing, has no dtype, is only an input, of these functions and of operations made
- * by GPUL_ELEMENTWISE. GPUL_SCALAR(value) is the address of one that lives as long as the call. */
+ * by GPUL_ELEMENTWISE. GPUL_SCALAR(value) is the address of one, and for the call that it stands in. */
 GPUL_API gpul_array gpul_scalar_array(double value);
 #ifdef __cplusplus
 static inline const gpul_array *gpul__address_of(const gpul_array &array) { return &array; }
@@ -634,7 +634,7 @@ enum { /* of two inputs; no number means anything to gpul_unary or gpul_reduce a
        GPUL_GREATER = 112,
        GPUL_GREATER_EQUAL = 113
 };
-/* out = x op y; x, y or neither is a scalar. Every op takes every dtype. out's dtype: gpul_binary_dtype of the inputs'.
+/* out = x op y; one of the two may be a scalar. Every op takes every dtype. out's dtype: gpul_binary_dtype of the inputs'.
  * Errors: also ARGUMENT (op, a scalar, two scalars). */
 GPUL_API gpul_status gpul_binary(gpul_array *out, int32_t op, const gpul_array *x, const gpul_array *y,
                                  gpul_stream stream);
