@@ -32,9 +32,9 @@
  * compiles faster; and what needs them returns GPUL_ERROR_UNSUPPORTED.
  *
  * Does:      device, pinned, mapped and managed arrays of up to 4 dimensions; copies between any two of them; views;
- *            streams, events, adding-up timers, graphs, benchmarks; vecadd, vecmul, gemv, reductions, dot, histogram,
- *            matmul; your own elementwise operations and reductions from one expression (GPUL_ELEMENTWISE,
- *            GPUL_REDUCE).
+ *            streams, events, adding-up timers, graphs, benchmarks; NumPy's functions of elements; gemv, reductions,
+ *            dot, histogram, matmul; your own elementwise operations and reductions from one expression
+ *            (GPUL_ELEMENTWISE, GPUL_REDUCE).
  * Does not:  print, exit, throw, start threads, synchronise behind your back, or need anything but the CUDA runtime.
  *
  * If you know Numba-CUDA or CuPy:
@@ -61,6 +61,13 @@
  *     math.ceil(n / threads)                      gpul_ceil_div, gpul_grid_1d / _2d / _3d                    section 9
  *     kernel.forall(n) (occupancy)                gpul_block_size(&block, kernel, ...)                       section 9
  *     cp.add, cp.multiply                         gpul_vecadd, gpul_vecmul (with NumPy broadcasting)         section 10
+ *     x - y, x / y, x < y, cp.maximum(x, y), ...  gpul_binary(&out, GPUL_SUBTRACT, &x, &y, stream)           section 10
+ *     2 * x, x ** 2, cp.maximum(x, 0)             gpul_binary(&out, GPUL_POWER, &x, GPUL_SCALAR(2), stream)  section 10
+ *     cp.sqrt(x), cp.exp(x), -x, abs(x), ...      gpul_unary(&out, GPUL_SQRT, &x, stream)                    section 10
+ *     a * x + b, cp.clip(x, lo, hi)               gpul_scale(&out, a, &x, b, stream), gpul_clip              section 10
+ *     cp.where(mask, x, y)                        gpul_where(&out, &mask, &x, &y, stream)                    section 10
+ *     x.astype(out.dtype)                         gpul_convert(&out, &x, stream)                             section 10
+ *     cp.arange, cp.linspace                      gpul_arange(&out, start, step, stream), gpul_linspace      section 10
  *     A @ x                                       gpul_gemv(&y, 1, &A, &x, 0, stream)                        section 10
  *     A @ B                                       gpul_matmul(&C, &A, &B, stream), gpul_gemm                 section 10
  *     cp.sum, min, max, argmin, mean, var, ...    gpul_reduce(&out, &x, GPUL_SUM, GPUL_ALL_AXES, stream)     section 10
@@ -327,7 +334,8 @@ enum {
     GPUL_MEMORY_PINNED = 2,  /* page-locked host memory */
     GPUL_MEMORY_MAPPED = 3,  /* page-locked host memory that kernels read and write in place */
     GPUL_MEMORY_MANAGED = 4, /* moves between host and GPU by itself */
-    GPUL_MEMORY_HOST = 5     /* host memory of the caller's, page-locked by gpul_pin and borrowed by gpul_wrap */
+    GPUL_MEMORY_HOST = 5,    /* host memory of the caller's, page-locked by gpul_pin and borrowed by gpul_wrap */
+    GPUL_MEMORY_SCALAR = 6   /* no array: a number in an array's place, made by gpul_scalar_array */
 };
 
 /* An array is a value that describes memory: copy it freely and pass it by pointer. Ownership does not copy: of all the
@@ -742,11 +750,98 @@ GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t 
 
 #ifndef GPULITE_NO_KERNELS
 
-/* out = a + b, out = a * b. All dtypes (one for all three). a and b broadcast to out's shape by NumPy's rules. Floating
- * results are IEEE 754's, rounded once; integers wrap. out may be a or b itself, but not overlap them otherwise. No
- * scratch memory. */
+/* out = a + b, out = a * b: the short names of gpul_binary with GPUL_ADD and GPUL_MULTIPLY, of which see below. All
+ * dtypes (one for all three). */
 GPUL_API gpul_status gpul_vecadd(gpul_array *out, const gpul_array *a, const gpul_array *b, gpul_stream stream);
 GPUL_API gpul_status gpul_vecmul(gpul_array *out, const gpul_array *a, const gpul_array *b, gpul_stream stream);
+
+/* NumPy's functions of elements. Inputs broadcast to out's shape by NumPy's rules; out may be an input itself, but not
+ * overlap one otherwise. Nothing is converted on the way: inputs are of one dtype, and out has the dtype that the
+ * contract names (else DTYPE). Integers wrap. What IEEE 754 defines is rounded once, and has the same bits everywhere.
+ * exp, log, sin, cos, tanh and power are CUDA's library's, within 2 units in the last place (power of f32: 4; f16 and
+ * bf16 are computed in f32 and rounded), and on the CPU stand-in the host library's. No scratch memory.
+ *
+ * Where an input array may stand, so may GPUL_SCALAR(value), a C number, and takes the dtype of the arrays beside it
+ * (out's, where there is none), as a Python number does in NumPy 2: rounded for floats; for integers it has to be one
+ * of the dtype's values (else ARGUMENT). An i64 beyond 2^53 passes as an array of one element. */
+
+/* A number in an array's place: owns nothing, has no dtype, is only an input, of these functions and of operations made
+ * by GPUL_ELEMENTWISE. GPUL_SCALAR(value) is the address of one, and for the call that it stands in. */
+GPUL_API gpul_array gpul_scalar_array(double value);
+#ifdef __cplusplus
+static inline const gpul_array *gpul__address_of(const gpul_array &array) { return &array; }
+#define GPUL_SCALAR(value) gpul__address_of(gpul_scalar_array(value))
+#else
+#define GPUL_SCALAR(value) ((const gpul_array[1]){gpul_scalar_array(value)})
+#endif
+
+enum { /* of two inputs; no number means anything to gpul_unary or gpul_reduce as well */
+       GPUL_ADD = 101,
+       GPUL_SUBTRACT = 102,
+       GPUL_MULTIPLY = 103,
+       GPUL_DIVIDE = 104,  /* numpy.true_divide: of integers in f64 */
+       GPUL_MINIMUM = 105, /* NaN where either is */
+       GPUL_MAXIMUM = 106,
+       GPUL_POWER = 107, /* of integers modulo 2^bits; a negative exponent is refused as a scalar (ARGUMENT), and an
+                            element, which the host cannot see, gives 0 */
+       GPUL_EQUAL = 108,
+       GPUL_NOT_EQUAL = 109,
+       GPUL_LESS = 110,
+       GPUL_LESS_EQUAL = 111,
+       GPUL_GREATER = 112,
+       GPUL_GREATER_EQUAL = 113
+};
+/* out = x op y; one of the two may be a scalar. Every op takes every dtype. out's dtype: gpul_binary_dtype of the
+ * inputs'. Errors: also ARGUMENT (op, a scalar, two scalars). */
+GPUL_API gpul_status gpul_binary(gpul_array *out, int32_t op, const gpul_array *x, const gpul_array *y,
+                                 gpul_stream stream);
+/* u8 for comparisons (0 and 1, NumPy's bool), f64 for quotients of integers, else the inputs' own; 0 for an op or dtype
+ * that is none. */
+GPUL_API gpul_dtype gpul_binary_dtype(int32_t op, gpul_dtype dtype);
+
+enum { /* of one input */
+       GPUL_NEGATIVE = 201,
+       GPUL_ABSOLUTE = 202,
+       GPUL_SQUARE = 203,
+       GPUL_SQRT = 204, /* this and what follows: of floats */
+       GPUL_EXP = 205,
+       GPUL_LOG = 206,
+       GPUL_SIN = 207,
+       GPUL_COS = 208,
+       GPUL_TANH = 209,
+       GPUL_RINT = 210 /* ties to even */
+};
+/* out = op(x), of x's dtype. The smallest integer's negative and absolute value is itself. Errors: also ARGUMENT
+ * (op). */
+GPUL_API gpul_status gpul_unary(gpul_array *out, int32_t op, const gpul_array *x, gpul_stream stream);
+
+/* out = a x + b, of x's dtype: fma(a, x, b) with a and b in f64 for f64 and f32 for other floats, rounded to the dtype.
+ * For integers a and b are whole numbers (else ARGUMENT). */
+GPUL_API gpul_status gpul_scale(gpul_array *out, double a, const gpul_array *x, double b, gpul_stream stream);
+
+/* out = minimum(maximum(x, lo), hi), of x's dtype: numpy.clip. -INFINITY and INFINITY are no bound. Of floats, bounds
+ * are rounded to the dtype. Of integers, a bound beyond all values on its own side is none, and others have to be one
+ * of the values (else ARGUMENT). NaN stays NaN. Bounds that are arrays: gpul_binary with GPUL_MAXIMUM, GPUL_MINIMUM. */
+GPUL_API gpul_status gpul_clip(gpul_array *out, const gpul_array *x, double lo, double hi, gpul_stream stream);
+
+/* out = x where mask is not 0, y elsewhere, bit for bit. mask: u8, as comparisons give it; x and y: out's dtype, either
+ * or both may be scalars. */
+GPUL_API gpul_status gpul_where(gpul_array *out, const gpul_array *mask, const gpul_array *x, const gpul_array *y,
+                                gpul_stream stream);
+
+/* out = x, x.astype(out's dtype), between any two dtypes. To floats: to nearest, ties to even, once; overflow to
+ * infinity. Float to integer: towards zero, values beyond the dtype's to its nearest, NaN to 0. Integer to integer:
+ * modulo 2^bits. */
+GPUL_API gpul_status gpul_convert(gpul_array *out, const gpul_array *x, gpul_stream stream);
+
+/* out[i] = start + i * step for all of a vector out, whose length takes the place of numpy.arange's stop. Of integers
+ * start and step are whole numbers (else ARGUMENT) and the sums wrap; of floats they are computed in f64, where they
+ * have numpy.arange's bits, and rounded to the dtype. */
+GPUL_API gpul_status gpul_arange(gpul_array *out, double start, double step, gpul_stream stream);
+
+/* numpy.linspace(start, stop, length of out): computed in f64 with NumPy's bits, the last element stop itself, and
+ * rounded to out's dtype, for integers downwards and then as gpul_convert does. out: a vector. */
+GPUL_API gpul_status gpul_linspace(gpul_array *out, double start, double stop, gpul_stream stream);
 
 /* y = alpha * A x + beta * y, BLAS's gemv. A: rows x cols, f32 or f64, row-major or column-major with any leading
  * dimension (gpul_transpose for A^T); x: cols; y: rows; any strides. alpha and beta are first rounded to the type that
@@ -1370,9 +1465,10 @@ typedef struct gpul__elementwise_problem {
     uint64_t scalar[3];                /* its element, in the low bytes */
     int64_t n;                         /* elements of out, > 0 */
     int32_t ndim;                      /* 1 .. GPUL_MAX_DIMS */
-    int32_t op;                        /* GPUL__ADD .., for operations that share a kernel */
+    int32_t op;                        /* GPUL_ADD .., for operations that share a kernel */
     int64_t shape[GPUL_MAX_DIMS];      /* of out */
     int64_t strides[4][GPUL_MAX_DIMS]; /* [0] out's, [1 + i] in[i]'s, in elements; 0 broadcasts */
+    gpul_dtype dtype[4];               /* of GPUL__UFUNC: [0] out's, [1 + i] in[i]'s, 0 where there is none */
 } gpul__elementwise_problem;
 
 typedef struct gpul__elementwise_plan {
@@ -1394,6 +1490,7 @@ typedef struct gpul__elementwise_op {
     int32_t (*launch)(const gpul__elementwise_problem *, const gpul__elementwise_plan *, const gpul__machine *,
                       gpul_stream);
     int32_t out_bytes, in_bytes[3];
+    int32_t value_bytes; /* of GPUL__UFUNC: of what an element is computed in; else 0 */
 } gpul__elementwise_op;
 
 /* One reduction: `outputs` results of `n` elements each. Dimensions innermost last, merged where strides allow. */
@@ -1449,10 +1546,17 @@ typedef struct gpul__workspace {
     double partials[32768];
 } gpul__workspace;
 
-enum { /* elementwise operations; COPY goes by element size (1, 2, 4, 8), not by dtype, and fills from a scalar */
-       GPUL__ADD = 1,
-       GPUL__MUL = 2,
-       GPUL__COPY = 3
+enum {                 /* elementwise operations beyond GPUL_ADD .. and GPUL_NEGATIVE .. */
+       GPUL__COPY = 1, /* by element size (1, 2, 4, 8), not by dtype; fills from a scalar */
+       GPUL__UFUNC =
+           2, /* the kernel of all that follow and of most binary and unary ones, by what it computes in: F32, F64, I64 */
+       GPUL__CONVERT = 3,
+       GPUL__SCALE = 4, /* x, a, b */
+       GPUL__CLIP = 5,  /* x, lo, hi */
+       GPUL__WHERE = 6, /* mask, x, y; values as bits, in I64 */
+       /* no first input: an element's place stands for it */
+       GPUL__ARANGE = 7,  /* -, step, start */
+       GPUL__LINSPACE = 8 /* -, step, start; scalar[0]: stop */
 };
 enum { /* reductions beyond gpul_reduce's own GPUL_SUM .. GPUL_COUNT_NONZERO */
        GPUL__DOT = 12,
@@ -2048,6 +2152,8 @@ static gpul_status gpul__check_array(const char *function, const char *name, con
     if (a == NULL) return gpul__null(function, name);
     if (a->memory == GPUL_MEMORY_NONE)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s was never made, or was freed (memory = 0)", name);
+    if (a->memory == GPUL_MEMORY_SCALAR)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s is a GPUL_SCALAR, and must be an array here", name);
     if (a->memory < 0 || a->memory > GPUL_MEMORY_HOST)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has memory = %d, which is no GPUL_MEMORY_*", name,
                           (int)a->memory);
@@ -3063,9 +3169,11 @@ static void gpul__elementwise_begin(gpul__elementwise_problem *problem, int32_t 
     problem->out = out;
     problem->op = op;
     problem->n = n;
+    problem->dtype[0] = 0;
     for (i = 0; i < 3; ++i) {
         problem->in[i] = NULL;
         problem->scalar[i] = 0;
+        problem->dtype[1 + i] = 0;
         for (k = 0; k < GPUL_MAX_DIMS; ++k) problem->strides[1 + i][k] = 0;
     }
 }
@@ -3400,8 +3508,9 @@ GPUL_API gpul_status gpul_clone(gpul_array *out, const gpul_array *a, gpul_strea
     return gpul__deliver(out, &copy, &scope, status);
 }
 
-/* The element that gpul_fill writes, in the low bytes of *bits */
-static gpul_status gpul__fill_bits(const char *function, uint64_t *bits, gpul_dtype dtype, double value) {
+/* The argument `value`, called `name`, as an element in the low bytes of *bits */
+static gpul_status gpul__element_bits(const char *function, const char *name, uint64_t *bits, gpul_dtype dtype,
+                                      double value) {
     double low = 0, high = 0; /* low <= value < high */
     *bits = 0;
     switch (dtype) {
@@ -3423,7 +3532,7 @@ static gpul_status gpul__fill_bits(const char *function, uint64_t *bits, gpul_dt
     default: high = 256; break;
     }
     if (!(value >= low && value < high) || (double)(int64_t)value != value)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "value = %.17g is no %s", value, gpul_dtype_name(dtype));
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s = %.17g is no %s", name, value, gpul_dtype_name(dtype));
     *bits = (uint64_t)(int64_t)value;
     return GPUL_OK;
 }
@@ -3439,7 +3548,7 @@ static int32_t gpul__prefer_memset(const gpul_array *a) {
 #endif
 }
 
-/* Every element = bits, which gpul__fill_bits made of value. */
+/* Every element = bits, which gpul__element_bits made of value. */
 static gpul_status gpul__fill(const gpul__scope *scope, const gpul_array *a, uint64_t bits, double value,
                               gpul_stream stream) {
     const int32_t size = (int32_t)gpul_dtype_size(a->dtype);
@@ -3477,7 +3586,7 @@ GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream) 
     gpul__scope scope;
     uint64_t bits;
     gpul_status status = gpul__check_array(__func__, "a", a);
-    if (status == GPUL_OK) status = gpul__fill_bits(__func__, &bits, a->dtype, value);
+    if (status == GPUL_OK) status = gpul__element_bits(__func__, "value", &bits, a->dtype, value);
     if (status == GPUL_OK) status = gpul__check_output(__func__, "a", a);
     if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, arrays, 1, stream);
     if (status != GPUL_OK) return status;
@@ -3491,7 +3600,7 @@ static gpul_status gpul__filled(const char *function, gpul_array *out, gpul_dtyp
     gpul_array a = GPUL_ZERO;
     uint64_t bits;
     gpul_status status = gpul__check_new(function, out, dtype, shape);
-    if (status == GPUL_OK) status = gpul__fill_bits(function, &bits, dtype, value);
+    if (status == GPUL_OK) status = gpul__element_bits(function, "value", &bits, dtype, value);
     if (status == GPUL_OK) status = gpul__begin_in(&scope, function, NULL, 0, stream);
     if (status != GPUL_OK) return status;
     status = gpul__device_array_in(&a, dtype, shape, &scope, stream);
@@ -3976,11 +4085,11 @@ static gpul__decimal gpul__to_decimal(double value, gpul_dtype dtype, int32_t co
     gpul__decimal d;
     uint64_t want = 0, got = 0;
     int32_t tried = count > 0 ? count : 1, k;
-    (void)gpul__fill_bits("", &want, dtype, value);
+    (void)gpul__element_bits("", "", &want, dtype, value);
     for (;; ++tried) {
         (void)snprintf(text, sizeof text, "%.*e", (int)(tried - 1), value);
         if (count > 0 || tried == 17) break;
-        (void)gpul__fill_bits("", &got, dtype, strtod(text, NULL));
+        (void)gpul__element_bits("", "", &got, dtype, strtod(text, NULL));
         if (got == want) break;
     }
     d.negative = text[0] == '-';
@@ -4005,7 +4114,7 @@ static int32_t gpul__is_number(double value) { return value - value == 0; }
 static double gpul__rounded(gpul_dtype dtype, double value) {
     uint64_t bits = 0;
     int64_t whole = 0;
-    (void)gpul__fill_bits("", &bits, dtype, value);
+    (void)gpul__element_bits("", "", &bits, dtype, value);
     return gpul__element_value(&bits, dtype, &whole);
 }
 
@@ -5243,7 +5352,6 @@ static int32_t gpul__same_elements(const gpul_array *a, const gpul_array *b) {
 static int32_t gpul__are_vectors(const gpul_array *out, gpul_dtype out_dtype, const gpul__input_value *in,
                                  int32_t n_in) {
     int32_t i;
-    if (n_in < 0 || n_in > 3) return 0;
     for (i = -1; i < n_in; ++i) {
         const gpul_array *const a = i < 0 ? out : in[i].array;
         if (i >= 0 && in[i].is_scalar) continue;
@@ -5270,8 +5378,6 @@ static gpul_status gpul__broadcast(const char *function, const char *const *name
     int64_t *strides[4];
     gpul_status status = gpul__check_array(function, "out", out);
     int32_t i, k;
-    if (status == GPUL_OK && (n_in < 0 || n_in > 3))
-        status = gpul__fail(GPUL_ERROR_ARGUMENT, function, "n_in = %d, not 0 to 3", (int)n_in);
     for (i = 0; status == GPUL_OK && i < n_in; ++i)
         if (!in[i].is_scalar) status = gpul__check_array(function, names[i], in[i].array);
     if (status != GPUL_OK) return status;
@@ -5322,14 +5428,44 @@ static gpul_status gpul__broadcast(const char *function, const char *const *name
     return GPUL_OK;
 }
 
+static double gpul__scalar_value(const gpul_array *scalar) {
+    double value;
+    memcpy(&value, scalar->strides, sizeof value);
+    return value;
+}
+static int32_t gpul__is_scalar(const gpul_array *a) { return a != NULL && a->memory == GPUL_MEMORY_SCALAR; }
+
+/* Inputs with each GPUL_SCALAR among them as an element of the input's dtype, or of out's where that is 0. */
+static gpul_status gpul__take_scalars(const char *function, const char *const *names, gpul__input_value *to,
+                                      gpul_dtype out_dtype, const gpul__input_value *in, int32_t n_in) {
+    gpul_status status = GPUL_OK;
+    int32_t i, found = 0;
+    for (i = 0; i < n_in; ++i) {
+        to[i] = in[i];
+        found += gpul__is_scalar(in[i].array) && gpul_dtype_size(out_dtype) != 0;
+    }
+    for (i = 0; i < n_in && found > 0 && status == GPUL_OK; ++i) {
+        if (to[i].dtype == 0 && !to[i].is_scalar) to[i].dtype = out_dtype;
+        if (!gpul__is_scalar(in[i].array)) continue;
+        status = gpul__element_bits(function, names[i], &to[i].scalar, to[i].dtype, gpul__scalar_value(in[i].array));
+        to[i].is_scalar = 1;
+        to[i].array = NULL;
+    }
+    return status;
+}
+
 static gpul_status gpul__elementwise(const char *function, const char *const *names, const gpul__elementwise_op *op,
-                                     int32_t which, gpul_array *out, gpul_dtype out_dtype, const gpul__input_value *in,
-                                     int32_t n_in, gpul_stream stream) {
+                                     int32_t which, gpul_array *out, gpul_dtype out_dtype,
+                                     const gpul__input_value *inputs, int32_t n_in, gpul_stream stream) {
     const gpul_array *arrays[4];
+    gpul__input_value in[3];
     gpul__elementwise_problem args;
     gpul__scope scope;
     gpul_status status;
     int32_t i;
+    if (n_in < 0 || n_in > 3) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "n_in = %d, not 0 to 3", (int)n_in);
+    status = gpul__take_scalars(function, names, in, out_dtype, inputs, n_in);
+    if (status != GPUL_OK) return status;
     if (gpul__are_vectors(out, out_dtype, in, n_in)) {
         gpul__elementwise_begin(&args, which, out->data, out->shape[0]);
         memcpy(args.shape, out->shape, sizeof args.shape);
@@ -5347,6 +5483,8 @@ static gpul_status gpul__elementwise(const char *function, const char *const *na
         args.op = which;
     }
     if (op == NULL) return gpul__left_out(function, "elementwise");
+    args.dtype[0] = out_dtype;
+    for (i = 0; i < n_in; ++i) args.dtype[1 + i] = in[i].dtype;
     arrays[0] = out;
     for (i = 0; i < n_in; ++i) arrays[1 + i] = in[i].array;
     status = gpul__begin_in(&scope, function, arrays, 1 + n_in, stream);
@@ -5373,10 +5511,236 @@ static gpul_status gpul__binary(const char *function, int32_t op, gpul_array *ou
 }
 
 GPUL_API gpul_status gpul_vecadd(gpul_array *out, const gpul_array *a, const gpul_array *b, gpul_stream stream) {
-    return gpul__binary(__func__, GPUL__ADD, out, a, b, stream);
+    return gpul__binary(__func__, GPUL_ADD, out, a, b, stream);
 }
 GPUL_API gpul_status gpul_vecmul(gpul_array *out, const gpul_array *a, const gpul_array *b, gpul_stream stream) {
-    return gpul__binary(__func__, GPUL__MUL, out, a, b, stream);
+    return gpul__binary(__func__, GPUL_MULTIPLY, out, a, b, stream);
+}
+
+GPUL_API gpul_array gpul_scalar_array(double value) {
+    gpul_array scalar = GPUL_ZERO;
+    int32_t k;
+    for (k = 0; k < GPUL_MAX_DIMS; ++k) scalar.shape[k] = 1;
+    scalar.memory = GPUL_MEMORY_SCALAR;
+    memcpy(scalar.strides, &value, sizeof value);
+    return scalar;
+}
+
+/* What the kernels compute in: F32 stands for the 16-bit floats, too, and I64 for all integers. */
+static gpul_dtype gpul__computed_in(gpul_dtype dtype) {
+    if (dtype == GPUL_F64) return GPUL_F64;
+    return dtype == GPUL_F32 || dtype == GPUL_F16 || dtype == GPUL_BF16 ? GPUL_F32 : GPUL_I64;
+}
+
+/* gpul__elementwise by the kernel that computes in `computed` */
+static gpul_status gpul__run_ufunc(const char *function, const char *const *names, int32_t which, gpul_dtype computed,
+                                   gpul_array *out, gpul_dtype out_dtype, const gpul__input_value *in, int32_t n_in,
+                                   gpul_stream stream) {
+    const gpul__elementwise_op *const found = gpul__find_elementwise(GPUL__UFUNC, computed);
+    gpul__elementwise_op op;
+    int32_t i;
+    if (found != NULL) {
+        op = *found;
+        op.out_bytes = (int32_t)gpul_dtype_size(out_dtype);
+        for (i = 0; i < n_in; ++i) op.in_bytes[i] = (int32_t)gpul_dtype_size(in[i].dtype);
+    }
+    return gpul__elementwise(function, names, found == NULL ? NULL : &op, which, out, out_dtype, in, n_in, stream);
+}
+
+static void gpul__take_input(gpul__input_value *in, const gpul_array *array, gpul_dtype dtype) {
+    in->array = array;
+    in->scalar = 0;
+    in->dtype = dtype;
+    in->is_scalar = 0;
+}
+static gpul_status gpul__take_number(const char *function, const char *name, gpul__input_value *in, double value,
+                                     gpul_dtype dtype) {
+    gpul__take_input(in, NULL, dtype);
+    in->is_scalar = 1;
+    return gpul__element_bits(function, name, &in->scalar, dtype, value);
+}
+
+static gpul_status gpul__check_out_dtype(const char *function, const gpul_array *out, gpul_dtype dtype,
+                                         const char *why) {
+    const gpul_status status = gpul__check_array(function, "out", out);
+    if (status != GPUL_OK || out->dtype == dtype) return status;
+    return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but must be %s%s", gpul_dtype_name(out->dtype),
+                      gpul_dtype_name(dtype), why);
+}
+
+GPUL_API gpul_dtype gpul_binary_dtype(int32_t op, gpul_dtype dtype) {
+    if (op < GPUL_ADD || op > GPUL_GREATER_EQUAL || gpul_dtype_size(dtype) == 0) return 0;
+    if (op >= GPUL_EQUAL) return GPUL_U8; /* fault: binary-dtype */
+    return op == GPUL_DIVIDE && gpul__computed_in(dtype) == GPUL_I64 ? GPUL_F64 : dtype;
+}
+
+GPUL_API gpul_status gpul_binary(gpul_array *out, int32_t op, const gpul_array *x, const gpul_array *y,
+                                 gpul_stream stream) {
+    static const char *const names[2] = {"x", "y"};
+    gpul__input_value in[2];
+    gpul_status status = GPUL_OK;
+    gpul_dtype dtype, out_dtype;
+    int32_t negative;
+    if (op < GPUL_ADD || op > GPUL_GREATER_EQUAL)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "op = %d is none of GPUL_ADD to GPUL_GREATER_EQUAL", (int)op);
+    if (!gpul__is_scalar(x) || gpul__is_scalar(y)) status = gpul__check_array(__func__, "x", x);
+    if (status == GPUL_OK && !gpul__is_scalar(y)) status = gpul__check_array(__func__, "y", y);
+    if (status != GPUL_OK) return status;
+    dtype = gpul__is_scalar(x) ? y->dtype : x->dtype;
+    if (!gpul__is_scalar(y) && y->dtype != dtype)
+        return gpul__fail(GPUL_ERROR_DTYPE, __func__,
+                          "x is %s, but y is %s: nothing is converted, so both must be of one dtype (gpul_convert)",
+                          gpul_dtype_name(dtype), gpul_dtype_name(y->dtype));
+    out_dtype = gpul_binary_dtype(op, dtype);
+    status = gpul__check_out_dtype(__func__, out, out_dtype,
+                                   op >= GPUL_EQUAL     ? ", 0 and 1, for comparisons"
+                                   : out_dtype != dtype ? " for a quotient of integers"
+                                                        : ", as the inputs are");
+    if (status != GPUL_OK) return status;
+    negative = gpul__is_scalar(y) && gpul__scalar_value(y) < 0; /* fault: negative-power */
+    if (op == GPUL_POWER && negative && gpul__computed_in(dtype) == GPUL_I64)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
+                          "y = %.17g: integers have no negative powers; gpul_convert x to a float dtype",
+                          gpul__scalar_value(y));
+    gpul__take_input(&in[0], x, dtype);
+    gpul__take_input(&in[1], y, dtype);
+    if (op == GPUL_ADD || op == GPUL_MULTIPLY)
+        return gpul__elementwise(__func__, names, gpul__find_elementwise(op, dtype), op, out, out_dtype, in, 2, stream);
+    return gpul__run_ufunc(__func__, names, op, gpul__computed_in(op == GPUL_DIVIDE ? out_dtype : dtype), out,
+                           out_dtype, in, 2, stream);
+}
+
+GPUL_API gpul_status gpul_unary(gpul_array *out, int32_t op, const gpul_array *x, gpul_stream stream) {
+    static const char *const names[1] = {"x"};
+    static const char *const ops[10] = {"GPUL_NEGATIVE", "GPUL_ABSOLUTE", "GPUL_SQUARE", "GPUL_SQRT", "GPUL_EXP",
+                                        "GPUL_LOG",      "GPUL_SIN",      "GPUL_COS",    "GPUL_TANH", "GPUL_RINT"};
+    gpul__input_value in[1];
+    gpul_status status;
+    if (op < GPUL_NEGATIVE || op > GPUL_RINT)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "op = %d is none of GPUL_NEGATIVE to GPUL_RINT", (int)op);
+    status = gpul__check_array(__func__, "x", x);
+    if (status != GPUL_OK) return status;
+    if (op >= GPUL_SQRT && gpul__computed_in(x->dtype) == GPUL_I64)
+        return gpul__fail(GPUL_ERROR_DTYPE, __func__, "x is %s, but %s takes floats: gpul_convert it to one",
+                          gpul_dtype_name(x->dtype), ops[op - GPUL_NEGATIVE]);
+    status = gpul__check_out_dtype(__func__, out, x->dtype, ", as x is");
+    if (status != GPUL_OK) return status;
+    gpul__take_input(&in[0], x, x->dtype);
+    return gpul__run_ufunc(__func__, names, op, gpul__computed_in(x->dtype), out, x->dtype, in, 1, stream);
+}
+
+GPUL_API gpul_status gpul_scale(gpul_array *out, double a, const gpul_array *x, double b, gpul_stream stream) {
+    static const char *const names[3] = {"x", "a", "b"};
+    gpul__input_value in[3];
+    gpul_dtype computed;
+    gpul_status status = gpul__check_array(__func__, "x", x);
+    if (status == GPUL_OK) status = gpul__check_out_dtype(__func__, out, x->dtype, ", as x is");
+    if (status != GPUL_OK) return status;
+    computed = gpul__computed_in(x->dtype);
+    gpul__take_input(&in[0], x, x->dtype);
+    status = gpul__take_number(__func__, "a", &in[1], a, computed);
+    if (status == GPUL_OK) status = gpul__take_number(__func__, "b", &in[2], b, computed);
+    if (status != GPUL_OK) return status;
+    return gpul__run_ufunc(__func__, names, GPUL__SCALE, computed, out, x->dtype, in, 3, stream);
+}
+
+/* The least and the largest integer of a dtype, as far as a double goes: INT64_MAX is rounded down. */
+static void gpul__integer_range(gpul_dtype dtype, double *low, double *high) {
+    *low = dtype == GPUL_I32 ? -2147483648.0 : dtype == GPUL_I64 ? -9223372036854775808.0 : 0;
+    *high = dtype == GPUL_I32 ? 2147483647.0 : dtype == GPUL_I64 ? 9223372036854774784.0 : 255;
+}
+
+GPUL_API gpul_status gpul_clip(gpul_array *out, const gpul_array *x, double lo, double hi, gpul_stream stream) {
+    static const char *const names[3] = {"x", "lo", "hi"};
+    gpul__input_value in[3];
+    int32_t no_hi = 0;
+    gpul_status status = gpul__check_array(__func__, "x", x);
+    if (status == GPUL_OK) status = gpul__check_out_dtype(__func__, out, x->dtype, ", as x is");
+    if (status != GPUL_OK) return status;
+    if (gpul__computed_in(x->dtype) == GPUL_I64) {
+        double low, high;
+        gpul__integer_range(x->dtype, &low, &high);
+        if (lo < low) lo = low;
+        no_hi = hi > high;
+        if (no_hi) hi = high;
+    }
+    gpul__take_input(&in[0], x, x->dtype);
+    status = gpul__take_number(__func__, "lo", &in[1], lo, x->dtype);
+    if (status == GPUL_OK) status = gpul__take_number(__func__, "hi", &in[2], hi, x->dtype);
+    if (status != GPUL_OK) return status;
+    if (no_hi && x->dtype == GPUL_I64) in[2].scalar = INT64_MAX;
+    return gpul__run_ufunc(__func__, names, GPUL__CLIP, gpul__computed_in(x->dtype), out, x->dtype, in, 3, stream);
+}
+
+GPUL_API gpul_status gpul_where(gpul_array *out, const gpul_array *mask, const gpul_array *x, const gpul_array *y,
+                                gpul_stream stream) {
+    static const char *const names[3] = {"mask", "x", "y"};
+    gpul__input_value in[3];
+    gpul_status status = gpul__check_array(__func__, "out", out);
+    if (status == GPUL_OK) status = gpul__check_array(__func__, "mask", mask);
+    if (status != GPUL_OK) return status;
+    if (mask->dtype != GPUL_U8)
+        return gpul__fail(GPUL_ERROR_DTYPE, __func__,
+                          "mask is %s, but must be uint8: gpul_binary with GPUL_NOT_EQUAL and GPUL_SCALAR(0) makes one",
+                          gpul_dtype_name(mask->dtype));
+    gpul__take_input(&in[0], mask, GPUL_U8);
+    gpul__take_input(&in[1], x, out->dtype);
+    gpul__take_input(&in[2], y, out->dtype);
+    return gpul__run_ufunc(__func__, names, GPUL__WHERE, GPUL_I64, out, out->dtype, in, 3, stream);
+}
+
+GPUL_API gpul_status gpul_convert(gpul_array *out, const gpul_array *x, gpul_stream stream) {
+    static const char *const names[1] = {"x"};
+    gpul__input_value in[1];
+    gpul_dtype from, to, computed = GPUL_F32;
+    gpul_status status = gpul__check_array(__func__, "out", out);
+    if (status == GPUL_OK && !gpul__is_scalar(x)) status = gpul__check_array(__func__, "x", x);
+    if (status != GPUL_OK) return status;
+    to = out->dtype;
+    from = gpul__is_scalar(x) ? to : x->dtype;
+    gpul__take_input(&in[0], x, from);
+    if (from == to)
+        return gpul__elementwise(__func__, names, gpul__find_elementwise(GPUL__COPY, (int32_t)gpul_dtype_size(to)),
+                                 GPUL__COPY, out, to, in, 1, stream);
+    if (gpul__computed_in(from) == GPUL_I64 && gpul__computed_in(to) == GPUL_I64) computed = GPUL_I64;
+    else if (gpul_dtype_size(from) == 8 || gpul_dtype_size(to) == 8) computed = GPUL_F64;
+    return gpul__run_ufunc(__func__, names, GPUL__CONVERT, computed, out, to, in, 1, stream);
+}
+
+/* arange and linspace: start, step and stop in the type that is computed in */
+static gpul_status gpul__sequence(const char *function, int32_t which, gpul_array *out, double start, double step,
+                                  double stop, gpul_dtype computed, gpul_stream stream) {
+    static const char *const names[3] = {"stop", "step", "start"};
+    gpul__input_value in[3];
+    char text[128];
+    gpul_status status;
+    if (out->ndim != 1)
+        return gpul__fail(GPUL_ERROR_SHAPE, function,
+                          "out is %s, but must have one dimension (gpul_reshape views it so)",
+                          gpul__describe(text, sizeof text, out));
+    status = gpul__take_number(function, names[0], &in[0], stop, GPUL_F64);
+    in[0].dtype = 0; /* no input: a constant of the kernel's */
+    if (status == GPUL_OK) status = gpul__take_number(function, names[2], &in[2], start, computed);
+    if (status == GPUL_OK) status = gpul__take_number(function, names[1], &in[1], step, computed);
+    if (status != GPUL_OK) return status;
+    return gpul__run_ufunc(function, names, which, computed, out, out->dtype, in, 3, stream);
+}
+
+GPUL_API gpul_status gpul_arange(gpul_array *out, double start, double step, gpul_stream stream) {
+    const gpul_status status = gpul__check_array(__func__, "out", out);
+    volatile double second = start + step; /* NumPy's step is the rounded second element less the first */
+    if (status != GPUL_OK) return status;
+    if (gpul__computed_in(out->dtype) == GPUL_I64)
+        return gpul__sequence(__func__, GPUL__ARANGE, out, start, step, 0, GPUL_I64, stream);
+    return gpul__sequence(__func__, GPUL__ARANGE, out, start, second - start, 0, GPUL_F64, stream);
+}
+
+GPUL_API gpul_status gpul_linspace(gpul_array *out, double start, double stop, gpul_stream stream) {
+    const gpul_status status = gpul__check_array(__func__, "out", out);
+    volatile double delta = stop - start;
+    if (status != GPUL_OK) return status;
+    return gpul__sequence(__func__, GPUL__LINSPACE, out, start,
+                          gpul_size(out) > 1 ? delta / (double)(gpul_size(out) - 1) : 0, stop, GPUL_F64, stream);
 }
 #endif /* GPULITE_NO_KERNELS */
 /* ---- reductions, dot, gemv ---- */
@@ -5595,7 +5959,7 @@ static gpul_status gpul__convert(const char *function, void *to, gpul_dtype dtyp
     else if (from_dtype == GPUL_I64 && (value >= 9223372036854775808.0 || (int64_t)value != whole))
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "the result, %lld, is no %s", (long long)whole,
                           gpul_dtype_name(dtype));
-    else status = gpul__fill_bits(function, &bits, dtype, value);
+    else status = gpul__element_bits(function, "value", &bits, dtype, value);
     if (status == GPUL_OK && gpul__is_floating(dtype) && value == value &&
         gpul__element_value(&bits, dtype, &whole) != value)
         status =

@@ -11,7 +11,9 @@
  * -DGPULITE_NO_HISTOGRAM, -DGPULITE_NO_MATMUL.
  *
  *     section       operations                                  dtypes                            engine
- *     1 elementwise vecadd, vecmul, copy, fill                  all                               this file
+ *     1 elementwise binary, unary, scale, clip, where, convert, all; square roots, powers and the this file
+ *                   arange, linspace, vecadd, vecmul, copy,     like: floats
+ *                   fill
  *     2 reductions  sum, prod, min, max, abs-sum, sum-sq, mean, f32 f64 i32 i64 u8; f16 bf16 for  this file
  *                   var, argmin, argmax, count-nonzero, dot     sum, min, max; dot f32 f64
  *     3 gemv        gemv                                        f32 f64                           this file
@@ -583,8 +585,8 @@ template <int kItems, typename T> struct gpul__elementwise_stage {
     enum { kWide = kItems > 8 ? 64 : 32, kTall = GPUL__ELEMENTWISE_THREADS / kWide * kItems };
     enum { kPitch = kTall + (sizeof(T) < 4 ? 4 / int(sizeof(T)) : 1), kBytes = kWide * kPitch * sizeof(T) };
     enum { kStep = GPUL__ELEMENTWISE_THREADS / kTall };
-    template <typename Op>
-    static __device__ __forceinline__ void load(const gpul__elementwise_view<Op> &v, int k, const T *from, T *to,
+    template <typename Op, typename From> /* From: T, or narrower */
+    static __device__ __forceinline__ void load(const gpul__elementwise_view<Op> &v, int k, const From *from, T *to,
                                                 const gpul__elementwise_tile<kItems> &tile) {
         const int32_t row = int32_t(threadIdx.x) % kTall, first = int32_t(threadIdx.x) / kTall;
         const int64_t left = tile.columns - tile.column0 - first;
@@ -713,7 +715,8 @@ static constexpr gpul__elementwise_op gpul__elementwise_of(int32_t (*launch)(con
                                 int32_t(sizeof(typename Op::Out)),
                                 {int32_t(gpul__size_of<typename Op::A>::bytes),
                                  int32_t(gpul__size_of<typename Op::B>::bytes),
-                                 int32_t(gpul__size_of<typename Op::C>::bytes)}};
+                                 int32_t(gpul__size_of<typename Op::C>::bytes)},
+                                0};
 }
 
 /* An input of GPUL_ELEMENTWISE: an array, or, as gpul_scalar<T>, a value given at run time. */
@@ -1811,7 +1814,7 @@ template <> __device__ __forceinline__ float gpul__widen<float, gpul_bf16>(gpul_
 extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__elementwise_problem *p,
                                           const gpul__elementwise_op *op) {
     const int32_t last = p->ndim - 1;
-    int32_t largest = op->out_bytes;
+    int32_t largest = op->out_bytes > op->value_bytes ? op->out_bytes : op->value_bytes;
     bool dense = p->ndim == 1 && p->strides[0][0] == 1;
     memset(plan, 0, sizeof *plan);
     for (int k = 0; k < 3; ++k)
@@ -1830,10 +1833,11 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
         plan->items = vector;
         plan->head = int32_t(head < p->n ? head : p->n); /* fault: elementwise-plan-head */
         const int64_t packs = gpul_ceil_div(p->n - plan->head, vector) + (plan->head > 0 ? 1 : 0);
-        plan->blocks = gpul_ceil_div(packs, GPUL__ELEMENTWISE_THREADS);
+        const int32_t each = op->value_bytes > 0 ? 2 : 1;                      /* packs of a thread */
+        plan->blocks = gpul_ceil_div(packs, GPUL__ELEMENTWISE_THREADS * each); /* fault: ufunc-plan-blocks */
     } else {
         int32_t next = -1;
-        plan->items = largest <= 2 ? 16 : 8;
+        plan->items = op->value_bytes > 0 ? 32 / op->value_bytes : largest <= 2 ? 16 : 8;
         const int32_t wide = largest <= 2 ? 64 : 32;
         const int64_t columns = p->shape[last];
         for (int k = 0; k < 3 && columns >= wide / 2; ++k) { /* what is transposed, and against which dimension */
@@ -1867,7 +1871,7 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
         plan->blocks = plan->tiles_x * plan->tiles_y * (plan->staged ? plan->rows / p->shape[last - 1] : 1);
         for (int k = 0; k < 3; ++k)
             if (plan->staged >> k & 1) {
-                const int32_t size = op->in_bytes[k];
+                const int32_t size = op->value_bytes > 0 ? op->value_bytes : op->in_bytes[k];
                 plan->shared_bytes += int64_t(wide) * (tall + (size < 4 ? 4 / size : 1)) * size;
             }
     }
@@ -1891,7 +1895,7 @@ template <typename T> struct gpul__op_arithmetic {
     typedef gpul__none C;
     int32_t op;
     __device__ __forceinline__ T operator()(T a, T b, gpul__none) const {
-        return op == GPUL__MUL ? gpul__mul(a, b) : gpul__add(a, b);
+        return op == GPUL_MULTIPLY ? gpul__mul(a, b) : gpul__add(a, b);
     }
 };
 template <typename T>
@@ -1919,6 +1923,434 @@ template <typename T> struct gpul__op_copy {
     __device__ __forceinline__ T operator()(T a, gpul__none, gpul__none) const { return a; }
 };
 
+/* ---- NumPy's functions ----
+ *
+ * One kernel for each type that is computed in: float for f32, f16 and bf16, double for f64 and what else it holds,
+ * int64_t for integers and for bits that only move. Which operation it is, and what lies in memory, it learns at run
+ * time. A thread asks for its elements of all inputs as bits, and then decodes, computes, encodes and stores them, each
+ * step with one uniform branch for all of them. */
+
+/* x with fewer bits, such that rounding it again gives what rounding x once would: those lost are or-ed into the
+ * last. */
+static __device__ __forceinline__ int64_t gpul__jam(int64_t x, int lost) {
+    const int64_t mask = (int64_t(1) << lost) - 1;
+    return (x & ~mask) | (int64_t((x & mask) != 0) << lost); /* fault: ufunc-jam */
+}
+
+/* From elements' bits to values, and back; W: what is computed in. `again`: the value will be rounded to fewer bits.
+ * To an integer: towards zero, to the nearest bound where the value is beyond it, NaN to 0. */
+#define GPUL__EACH(array, expression)                                                                                  \
+    GPUL__UNROLL                                                                                                       \
+    for (int j = 0; j < int(sizeof array / sizeof array[0]); ++j) expression
+typedef float gpul__floats[8]; /* the items of a thread: two packs of 16 bytes at most */
+typedef double gpul__doubles[4];
+typedef int64_t gpul__integers[4];
+typedef uint32_t gpul__words[8];
+typedef uint64_t gpul__long_words[4];
+
+static __device__ __forceinline__ void gpul__decode(gpul__floats &to, const gpul__words &x, gpul_dtype dtype,
+                                                    bool again) {
+    switch (dtype) {
+    case GPUL_F32: GPUL__EACH(to, to[j] = gpul__bits<float>(x[j])); break;
+    case GPUL_F16: GPUL__EACH(to, to[j] = gpul__to_float(gpul__bits<gpul_f16>(uint16_t(x[j])))); break;
+    case GPUL_BF16: GPUL__EACH(to, to[j] = gpul__bits<float>(x[j] << 16)); break;
+    case GPUL_U8: GPUL__EACH(to, to[j] = float(x[j])); break;
+    default: /* 24 bits hold what is below 2^23 as it is, and jam does no harm where the result is infinite */
+        GPUL__EACH(to, to[j] = float(again && (int32_t(x[j]) >= 1 << 23 || int32_t(x[j]) < -(1 << 23))
+                                         ? int32_t(gpul__jam(int32_t(x[j]), 8))
+                                         : int32_t(x[j])));
+    }
+}
+static __device__ __forceinline__ void gpul__decode(gpul__doubles &to, const gpul__long_words &x, gpul_dtype dtype,
+                                                    bool again) {
+    switch (dtype) {
+    case GPUL_F64: GPUL__EACH(to, to[j] = gpul__bits<double>(x[j])); break;
+    case GPUL_F32: GPUL__EACH(to, to[j] = gpul__bits<float>(uint32_t(x[j]))); break;
+    case GPUL_F16: GPUL__EACH(to, to[j] = gpul__to_float(gpul__bits<gpul_f16>(uint16_t(x[j])))); break;
+    case GPUL_BF16: GPUL__EACH(to, to[j] = gpul__bits<float>(uint32_t(x[j]) << 16)); break;
+    case GPUL_I32: GPUL__EACH(to, to[j] = double(int32_t(x[j]))); break;
+    case GPUL_U8: GPUL__EACH(to, to[j] = double(uint32_t(x[j]))); break;
+    default: /* 53 bits hold what is below 2^52 as it is */
+        GPUL__EACH(to, to[j] = double(again && (int64_t(x[j]) >> 52 != 0 && int64_t(x[j]) >> 52 != -1)
+                                          ? gpul__jam(int64_t(x[j]), 11)
+                                          : int64_t(x[j])));
+    }
+}
+static __device__ __forceinline__ void gpul__decode(gpul__integers &to, const gpul__long_words &x, gpul_dtype dtype,
+                                                    bool) {
+    if (dtype == GPUL_I32 || dtype == GPUL_F32) GPUL__EACH(to, to[j] = int32_t(x[j]));
+    else GPUL__EACH(to, to[j] = int64_t(x[j]));
+}
+
+static __device__ __forceinline__ int32_t gpul__to_u8(int32_t x) { return x < 0 ? 0 : x > 255 ? 255 : x; }
+static __device__ __forceinline__ int32_t gpul__to_int(float x) { return x != x ? 0 : __float2int_rz(x); }
+static __device__ __forceinline__ int32_t gpul__to_int(double x) { return x != x ? 0 : __double2int_rz(x); }
+static __device__ __forceinline__ void gpul__encode(gpul__words &to, const gpul__floats &x, gpul_dtype dtype) {
+    switch (dtype) {
+    case GPUL_F32: GPUL__EACH(to, to[j] = gpul__bits<uint32_t>(x[j])); break;
+    case GPUL_F16: GPUL__EACH(to, to[j] = gpul__from_float<gpul_f16>(x[j]).bits); break;
+    case GPUL_BF16: GPUL__EACH(to, to[j] = gpul__from_float<gpul_bf16>(x[j]).bits); break;
+    case GPUL_U8: GPUL__EACH(to, to[j] = uint32_t(gpul__to_u8(gpul__to_int(x[j])))); break;
+    default: GPUL__EACH(to, to[j] = uint32_t(gpul__to_int(x[j])));
+    }
+}
+static __device__ __forceinline__ void gpul__encode(gpul__long_words &to, const gpul__doubles &x, gpul_dtype dtype) {
+    switch (dtype) {
+    case GPUL_F64: GPUL__EACH(to, to[j] = gpul__bits<uint64_t>(x[j])); break;
+    case GPUL_F32: GPUL__EACH(to, to[j] = gpul__bits<uint32_t>(float(x[j]))); break;
+    case GPUL_F16: GPUL__EACH(to, to[j] = gpul__from_float<gpul_f16>(gpul__round_to_odd(x[j])).bits); break;
+    case GPUL_BF16: GPUL__EACH(to, to[j] = gpul__from_float<gpul_bf16>(gpul__round_to_odd(x[j])).bits); break;
+    case GPUL_U8: GPUL__EACH(to, to[j] = uint64_t(gpul__to_u8(gpul__to_int(x[j])))); break;
+    case GPUL_I32: GPUL__EACH(to, to[j] = uint32_t(gpul__to_int(x[j]))); break;
+    default:
+        GPUL__EACH(to, to[j] = x[j] != x[j] ? 0 : uint64_t(__double2ll_rz(x[j]))); /* fault: ufunc-nan-to-integer */
+    }
+}
+static __device__ __forceinline__ void gpul__encode(gpul__long_words &to, const gpul__integers &x, gpul_dtype) {
+    GPUL__EACH(to, to[j] = uint64_t(x[j])); /* what is stored of it are its low bytes */
+}
+
+/* What takes a hundred instructions is called, and inlined once. */
+static __device__ __noinline__ float gpul__function(int32_t op, float a, float b) {
+    switch (op) {
+    case GPUL_POWER: return powf(a, b);
+    case GPUL_EXP: return expf(a);
+    case GPUL_LOG: return logf(a);
+    case GPUL_SIN: return sinf(a);
+    case GPUL_COS: return cosf(a);
+    default: return tanhf(a);
+    }
+}
+static __device__ __noinline__ double gpul__function(int32_t op, double a, double b) {
+    switch (op) {
+    case GPUL_POWER: return pow(a, b);
+    case GPUL_EXP: return exp(a);
+    case GPUL_LOG: return log(a);
+    case GPUL_SIN: return sin(a);
+    case GPUL_COS: return cos(a);
+    default: return tanh(a);
+    }
+}
+/* The only one of them: power, modulo 2^64; 0 where b is negative */
+static __device__ __noinline__ int64_t gpul__function(int32_t, int64_t a, int64_t b) {
+    int64_t result = b < 0 ? 0 : 1;
+    GPUL__UNROLL_NOT
+    for (; b > 0; b >>= 1) {
+        if (b & 1) result = gpul__mul(result, a);
+        a = gpul__mul(a, a);
+    }
+    return result;
+}
+
+static __device__ __forceinline__ float gpul__subtract(float a, float b) { return __fsub_rn(a, b); }
+static __device__ __forceinline__ double gpul__subtract(double a, double b) { return __dsub_rn(a, b); }
+static __device__ __forceinline__ int64_t gpul__subtract(int64_t a, int64_t b) {
+    return int64_t(uint64_t(a) - uint64_t(b));
+}
+static __device__ __forceinline__ float gpul__negate(float a) { return -a; }
+static __device__ __forceinline__ double gpul__negate(double a) { return -a; }
+static __device__ __forceinline__ int64_t gpul__negate(int64_t a) { return gpul__subtract(int64_t(0), a); }
+/* NaN where either is */
+template <typename W> static __device__ __forceinline__ W gpul__minimum(W a, W b) {
+    return a < b || a != a ? a : b; /* fault: ufunc-minimum-nan */
+}
+template <typename W> static __device__ __forceinline__ W gpul__maximum(W a, W b) { return a > b || a != a ? a : b; }
+
+/* What is one type's, or differs between them; a becomes the result. */
+static __device__ __forceinline__ void gpul__compute_own(const gpul__elementwise_problem &p, gpul__floats &a,
+                                                         const gpul__floats &b, const gpul__floats &) {
+    switch (p.op) {
+    case GPUL_DIVIDE: GPUL__EACH(a, a[j] = __fdiv_rn(a[j], b[j])); break;
+    case GPUL_ABSOLUTE: GPUL__EACH(a, a[j] = fabsf(a[j])); break;
+    case GPUL_SQRT: GPUL__EACH(a, a[j] = __fsqrt_rn(a[j])); break;
+    case GPUL_RINT: GPUL__EACH(a, a[j] = rintf(a[j])); break;
+    default: break;
+    }
+}
+/* Element i of n of numpy.linspace, by its own steps; step is 0 where it is too small for a number. */
+static __device__ __forceinline__ double gpul__linspace(double i, int64_t n, double start, double step, double stop) {
+    if (n > 1 && i == double(n - 1)) return stop; /* fault: linspace-end */
+    const double rise =
+        step != 0 ? __dmul_rn(i, step) : __dmul_rn(n > 1 ? __ddiv_rn(i, double(n - 1)) : i, __dsub_rn(stop, start));
+    return __dadd_rn(rise, start);
+}
+static __device__ __forceinline__ void gpul__compute_own(const gpul__elementwise_problem &p, gpul__doubles &a,
+                                                         const gpul__doubles &b, const gpul__doubles &c) {
+    switch (p.op) {
+    case GPUL_DIVIDE: GPUL__EACH(a, a[j] = __ddiv_rn(a[j], b[j])); break;
+    case GPUL_ABSOLUTE: GPUL__EACH(a, a[j] = fabs(a[j])); break;
+    case GPUL_SQRT: GPUL__EACH(a, a[j] = __dsqrt_rn(a[j])); break;
+    case GPUL_RINT: GPUL__EACH(a, a[j] = rint(a[j])); break;
+    case GPUL__LINSPACE:
+        GPUL__EACH(a, a[j] = gpul__linspace(a[j], p.n, c[j], b[j], gpul__bits<double>(p.scalar[0])));
+        if (p.dtype[0] == GPUL_I32 || p.dtype[0] == GPUL_I64 || p.dtype[0] == GPUL_U8)
+            GPUL__EACH(a, a[j] = floor(a[j]));
+        break;
+    default: break;
+    }
+}
+static __device__ __forceinline__ void gpul__compute_own(const gpul__elementwise_problem &p, gpul__integers &a,
+                                                         const gpul__integers &b, const gpul__integers &c) {
+    if (p.op == GPUL__WHERE) GPUL__EACH(a, a[j] = a[j] != 0 ? b[j] : c[j]);
+    else if (p.op == GPUL_ABSOLUTE) GPUL__EACH(a, a[j] = a[j] < 0 ? gpul__negate(a[j]) : a[j]);
+}
+template <typename Values>
+static __device__ __forceinline__ void gpul__compute(const gpul__elementwise_problem &p, Values &a, const Values &b,
+                                                     const Values &c) {
+    switch (p.op) {
+    case GPUL_SUBTRACT: GPUL__EACH(a, a[j] = gpul__subtract(a[j], b[j])); break;
+    case GPUL_MINIMUM: GPUL__EACH(a, a[j] = gpul__minimum(a[j], b[j])); break;
+    case GPUL_MAXIMUM: GPUL__EACH(a, a[j] = gpul__maximum(a[j], b[j])); break;
+    case GPUL_EQUAL: GPUL__EACH(a, a[j] = a[j] == b[j]); break;
+    case GPUL_NOT_EQUAL: GPUL__EACH(a, a[j] = a[j] != b[j]); break;
+    case GPUL_LESS: GPUL__EACH(a, a[j] = a[j] < b[j]); break;
+    case GPUL_LESS_EQUAL: GPUL__EACH(a, a[j] = a[j] <= b[j]); break;
+    case GPUL_GREATER: GPUL__EACH(a, a[j] = a[j] > b[j]); break;
+    case GPUL_GREATER_EQUAL: GPUL__EACH(a, a[j] = a[j] >= b[j]); break;
+    case GPUL_NEGATIVE: GPUL__EACH(a, a[j] = gpul__negate(a[j])); break;
+    case GPUL_SQUARE: GPUL__EACH(a, a[j] = gpul__mul(a[j], a[j])); break;
+    case GPUL__SCALE: GPUL__EACH(a, a[j] = gpul__multiply_add(a[j], b[j], c[j])); break;
+    case GPUL__ARANGE: GPUL__EACH(a, a[j] = gpul__add(gpul__mul(a[j], b[j]), c[j])); break;
+    case GPUL__CLIP: GPUL__EACH(a, a[j] = gpul__minimum(gpul__maximum(a[j], b[j]), c[j])); break;
+    case GPUL_POWER:
+    case GPUL_EXP:
+    case GPUL_LOG:
+    case GPUL_SIN:
+    case GPUL_COS:
+    case GPUL_TANH: GPUL__EACH(a, a[j] = gpul__function(p.op, a[j], b[j])); break;
+    default: gpul__compute_own(p, a, b, c); /* or GPUL__CONVERT, which is nothing */
+    }
+}
+
+/* What a kernel that computes in W keeps an element's bits in */
+template <typename W> struct gpul__ufunc { typedef uint64_t Word; };
+template <> struct gpul__ufunc<float> { typedef uint32_t Word; };
+typedef gpul__elementwise_view<gpul__none> gpul__ufunc_view;
+
+static __device__ __forceinline__ int32_t gpul__bytes_of(gpul_dtype dtype) { return 0x22184840 >> 4 * dtype & 15; }
+
+/* One item: its bits, 0 where there is no array */
+struct gpul__ufunc_item {
+    uint64_t word[3];
+};
+static __device__ __noinline__ uint64_t gpul__ufunc_get(const void *from, gpul_dtype dtype, int64_t i) {
+    switch (gpul__bytes_of(dtype)) {
+    case 1: return static_cast<const uint8_t *>(from)[i];
+    case 2: return static_cast<const uint16_t *>(from)[i];
+    case 4: return static_cast<const uint32_t *>(from)[i];
+    default: return static_cast<const uint64_t *>(from)[i];
+    }
+}
+static __device__ __noinline__ gpul__ufunc_item gpul__ufunc_load(const gpul__ufunc_view &v, int64_t row,
+                                                                 int64_t column) {
+    const gpul__elementwise_place place = gpul__elementwise_at(v.problem, v.inverse, row, column);
+    gpul__ufunc_item item;
+    GPUL__UNROLL
+    for (int k = 0; k < 3; ++k)
+        item.word[k] = v.problem.in[k] ? gpul__ufunc_get(v.problem.in[k], v.problem.dtype[1 + k], place.at[1 + k]) : 0;
+    return item;
+}
+static __device__ __noinline__ void gpul__ufunc_store(const gpul__ufunc_view &v, int64_t row, int64_t column,
+                                                      uint64_t word) {
+    const int64_t i = gpul__elementwise_at(v.problem, v.inverse, row, column).at[0];
+    void *const to = v.problem.out;
+    switch (gpul__bytes_of(v.problem.dtype[0])) {
+    case 1: static_cast<uint8_t *>(to)[i] = uint8_t(word); break;
+    case 2: static_cast<uint16_t *>(to)[i] = uint16_t(word); break;
+    case 4: static_cast<uint32_t *>(to)[i] = uint32_t(word); break;
+    default: static_cast<uint64_t *>(to)[i] = word;
+    }
+}
+/* do_as<T>(...) with the unsigned type of that many bytes, up to those of Word */
+#define GPUL__BY_BYTES(bytes, do_as, ...)                                                                              \
+    do {                                                                                                               \
+        if ((bytes) == 1) do_as<uint8_t>(__VA_ARGS__);                                                                 \
+        else if ((bytes) == 2) do_as<uint16_t>(__VA_ARGS__);                                                           \
+        else if ((bytes) == 4) do_as<uint32_t>(__VA_ARGS__);                                                           \
+        else do_as<Word>(__VA_ARGS__);                                                                                 \
+    } while (0)
+
+/* The part of a pack that a word holds */
+template <int kBytes> struct gpul__ufunc_part { typedef uint64_t type; };
+template <> struct gpul__ufunc_part<4> { typedef uint32_t type; };
+template <> struct gpul__ufunc_part<2> { typedef uint16_t type; };
+
+/* Packs that lie side by side in memory. They are asked for as whole words, since what is taken apart at once is also
+ * waited for at once, and taken apart where all have been asked for. */
+template <typename Word> struct gpul__ufunc_packs {
+    enum { kVector = 16 / sizeof(Word), kPacks = 2, kItems = kPacks * kVector };
+    enum { kStep = GPUL__ELEMENTWISE_THREADS * kVector }; /* from a thread's pack to its next */
+    static __device__ __forceinline__ int offset(int item) { return item / kVector * kStep + item % kVector; }
+    template <typename T>
+    static __device__ __forceinline__ void ask_as(Word (&to)[kItems], const void *from, int64_t first) {
+        enum {
+            kBytes = kVector * sizeof(T),
+            kPart = int(kBytes) < int(sizeof(Word)) ? int(kBytes) : int(sizeof(Word))
+        };
+        typedef typename gpul__ufunc_part<kPart>::type Part;
+        GPUL__UNROLL
+        for (int p = 0; p < kPacks; ++p) {
+            const T *const at = static_cast<const T *>(from) + first + p * kStep;
+            const gpul__pack<Part, kBytes / kPart> pack =
+                gpul__load<kBytes / kPart>(reinterpret_cast<const Part *>(at));
+            GPUL__UNROLL
+            for (int k = 0; k < kBytes / kPart; ++k) to[p * kVector + k] = pack.v[k];
+        }
+    }
+    template <typename T> static __device__ __forceinline__ void take_as(Word (&words)[kItems]) {
+        enum { kEach = sizeof(Word) / sizeof(T) }; /* elements of a word */
+        GPUL__UNROLL
+        for (int j = kItems - 1; j >= 0; --j) /* from behind, for an element's word lies before it, or is its own */
+            words[j] = T(words[j - j % kVector + j % kVector / kEach] >> j % kVector % kEach * (8 * sizeof(T)));
+    }
+    template <typename T>
+    static __device__ __forceinline__ void save_as(void *to, int64_t first, const Word (&from)[kItems]) {
+        GPUL__UNROLL
+        for (int p = 0; p < kPacks; ++p) {
+            gpul__pack<T, kVector> pack;
+            GPUL__UNROLL
+            for (int j = 0; j < kVector; ++j) pack.v[j] = T(from[p * kVector + j]);
+            gpul__save<kVector>(static_cast<T *>(to) + first + p * kStep, pack);
+        }
+    }
+};
+/* Items that lie `step` apart; behind the last, that again */
+template <typename T, typename Word, int kItems>
+static __device__ __forceinline__ void gpul__ufunc_gather(Word (&to)[kItems], const void *from, int64_t at,
+                                                          int64_t step, int last) {
+    GPUL__EACH(to, to[j] = static_cast<const T *>(from)[at + (j < last ? j : last) * step]);
+}
+template <typename T, typename Word, int kItems>
+static __device__ __forceinline__ void gpul__ufunc_scatter(void *to, int64_t at, int64_t step, int last,
+                                                           const Word (&from)[kItems]) {
+    GPUL__EACH(from, if (j <= last) static_cast<T *>(to)[at + j * step] = T(from[j]));
+}
+template <typename T, typename Word, int kItems>
+static __device__ __forceinline__ void gpul__ufunc_stage(const gpul__ufunc_view &v, int k, Word *to,
+                                                         const gpul__elementwise_tile<kItems> &tile) {
+    gpul__elementwise_stage<kItems, Word>::load(v, k, static_cast<const T *>(v.problem.in[k]), to, tile);
+}
+
+template <typename W>
+static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
+    gpul__ufunc_kernel(const __grid_constant__ gpul__ufunc_view v) {
+    typedef typename gpul__ufunc<W>::Word Word;
+    typedef gpul__ufunc_packs<Word> Packs;
+    enum { kItems = Packs::kItems };
+    typedef gpul__elementwise_stage<kItems, Word> Stage;
+    const gpul__elementwise_problem &p = v.problem;
+    const int32_t out_bytes = gpul__bytes_of(p.dtype[0]);
+    Word words[3][kItems];
+    W values[3][kItems];
+    GPUL_SHARED(unsigned char, shared); /* the staged inputs, one behind the other */
+    gpul__await();                      /* fault: ufunc-await */
+
+    /* where the first item lies, how far it is to the next, which are there; easy: all of them are within their packs,
+     * or a multiple of one stride apart */
+    int64_t row = 0, column;
+    int row_step = 0, column_step = 0, count = kItems;
+    bool easy;
+    const bool dense = v.plan.dense != 0;
+    int64_t at[4] = {0, 0, 0, 0}, step[4] = {0, 0, 0, 0};
+    const Word *staged = reinterpret_cast<const Word *>(shared);
+    if (dense) {
+        column = int64_t(blockIdx.x) * (GPUL__ELEMENTWISE_THREADS * kItems) + int(threadIdx.x) * Packs::kVector -
+                 (v.plan.head > 0 ? Packs::kVector - v.plan.head : 0);
+        easy = column >= 0 && column + Packs::offset(kItems - 1) < p.n; /* fault: ufunc-head */
+    } else {
+        const gpul__elementwise_tile<kItems> tile(v);
+        if (v.plan.staged) {
+            Word *to = reinterpret_cast<Word *>(shared);
+            GPUL__UNROLL_NOT
+            for (int k = 0; k < 3; ++k)
+                if (v.plan.staged >> k & 1) {
+                    GPUL__BY_BYTES(gpul__bytes_of(p.dtype[1 + k]), gpul__ufunc_stage, v, k, to, tile);
+                    to += int(Stage::kBytes) / int(sizeof(Word));
+                }
+            __syncthreads(); /* fault: ufunc-stage-barrier */
+        }
+        count = tile.count();
+        if (count == 0) return;
+        row = tile.row();
+        column = tile.column();
+        (tile.along_x ? column_step : row_step) = tile.step;
+        /* else items may lie in different outer dimensions */
+        easy = tile.along_x || p.ndim <= 2 || v.plan.staged; /* fault: ufunc-apart */
+        const int along = tile.along_x ? p.ndim - 1 : p.ndim - 2;
+        const gpul__elementwise_place place = gpul__elementwise_at(p, v.inverse, row, column);
+        GPUL__UNROLL
+        for (int k = 0; k < 4; ++k) {
+            at[k] = place.at[k];
+            step[k] = along < 0 ? 0 : tile.step * p.strides[k][along];
+        }
+        staged = Stage::at(staged, tile.ty, tile.tx);
+    }
+
+    if (dense && easy) {
+        GPUL__UNROLL
+        for (int k = 0; k < 3; ++k)
+            if (p.in[k] && p.strides[1 + k][0] != 0)
+                GPUL__BY_BYTES(gpul__bytes_of(p.dtype[1 + k]), Packs::template ask_as, words[k], p.in[k], column);
+        GPUL__UNROLL
+        for (int k = 0; k < 3; ++k)
+            if (p.in[k] && p.strides[1 + k][0] != 0)
+                GPUL__BY_BYTES(gpul__bytes_of(p.dtype[1 + k]), Packs::template take_as, words[k]);
+            else if (p.in[k])
+                GPUL__BY_BYTES(gpul__bytes_of(p.dtype[1 + k]), gpul__ufunc_gather, words[k], p.in[k], 0, 0, 0);
+    } else if (easy) {
+        GPUL__UNROLL
+        for (int k = 0; k < 3; ++k)
+            if (v.plan.staged >> k & 1) {
+                gpul__ufunc_gather<Word>(words[k], staged, 0, row_step, count - 1);
+                staged += int(Stage::kBytes) / int(sizeof(Word));
+            } else if (p.in[k])
+                GPUL__BY_BYTES(gpul__bytes_of(p.dtype[1 + k]), gpul__ufunc_gather, words[k], p.in[k], at[1 + k],
+                               step[1 + k], count - 1);
+    } else {
+        GPUL__EACH(words[0], {
+            const int64_t x = column + (dense ? Packs::offset(j) : 0);
+            const bool there = dense ? x >= 0 && x < p.n : j < count;
+            const gpul__ufunc_item item = there ? gpul__ufunc_load(v, row + j * row_step, x) : gpul__ufunc_item();
+            GPUL__UNROLL
+            for (int k = 0; k < 3; ++k) words[k][j] = Word(item.word[k]);
+        });
+    }
+    GPUL__UNROLL
+    for (int k = 0; k < 3; ++k) {
+        if (p.in[k] == 0) GPUL__EACH(words[k], words[k][j] = Word(p.scalar[k]));
+        if (p.dtype[1 + k] != 0)
+            gpul__decode(values[k], words[k], p.dtype[1 + k],
+                         p.op == GPUL__CONVERT && p.dtype[0] != gpul__dtype_of<W>::value);
+        else if (k > 0) GPUL__EACH(values[k], values[k][j] = W(0));
+        else GPUL__EACH(values[k], values[k][j] = W(column + (dense ? Packs::offset(j) : j * column_step)));
+    }
+
+    gpul__compute(p, values[0], values[1], values[2]);
+    gpul__encode(words[0], values[0], p.dtype[0]);
+
+    if (dense && easy) {
+        GPUL__BY_BYTES(out_bytes, Packs::template save_as, p.out, column, words[0]);
+    } else if (easy) {
+        GPUL__BY_BYTES(out_bytes, gpul__ufunc_scatter, p.out, at[0], step[0], count - 1, words[0]);
+    } else {
+        GPUL__EACH(words[0], {
+            const int64_t x = column + (dense ? Packs::offset(j) : 0);
+            if (dense ? x >= 0 && x < p.n : j < count) gpul__ufunc_store(v, row + j * row_step, x, words[0][j]);
+        });
+    }
+}
+
+template <typename W>
+static int32_t gpul__ufunc_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
+                                  const gpul__machine *machine, gpul_stream stream) {
+    gpul__ufunc_view v;
+    v.problem = *problem;
+    v.plan = *plan;
+    for (int d = 0; d < GPUL_MAX_DIMS; ++d) v.inverse[d] = d < problem->ndim ? 1.0 / double(problem->shape[d]) : 0;
+    return gpul__launch_early(machine->device, gpul__ufunc_kernel<W>, gpul__dim(uint32_t(plan->blocks)),
+                              gpul__dim(GPUL__ELEMENTWISE_THREADS), size_t(plan->shared_bytes), stream, v);
+}
+
 } /* namespace */
 
 extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_t dtype_or_size) {
@@ -1929,10 +2361,16 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
         GPUL__ARITHMETIC(uint8_t), GPUL__ARITHMETIC(gpul_f16), GPUL__ARITHMETIC(gpul_bf16)};
     static const gpul__elementwise_op moves[4] = {GPUL__MOVE(uint8_t), GPUL__MOVE(uint16_t), GPUL__MOVE(uint32_t),
                                                   GPUL__MOVE(uint64_t)};
-    if (op == GPUL__ADD || op == GPUL__MUL)
+    static const gpul__elementwise_op ufuncs[3] = {{gpul__ufunc_launch<float>, 0, {0, 0, 0}, 4},
+                                                   {gpul__ufunc_launch<double>, 0, {0, 0, 0}, 8},
+                                                   {gpul__ufunc_launch<int64_t>, 0, {0, 0, 0}, 8}};
+    if (op == GPUL_ADD || op == GPUL_MULTIPLY)
         return dtype_or_size >= GPUL_F32 && dtype_or_size <= GPUL_BF16 ? &arithmetic[dtype_or_size - GPUL_F32] : 0;
     for (int k = 0; op == GPUL__COPY && k < 4; ++k)
         if (dtype_or_size == 1 << k) return &moves[k];
+    if (op == GPUL__UFUNC && dtype_or_size == GPUL_F32) return &ufuncs[0];
+    if (op == GPUL__UFUNC && dtype_or_size == GPUL_F64) return &ufuncs[1];
+    if (op == GPUL__UFUNC && dtype_or_size == GPUL_I64) return &ufuncs[2];
     return 0;
 }
 #define GPUL__ELEMENTWISE_KERNEL reinterpret_cast<const void *>(&gpul__elementwise_dense<gpul__op_arithmetic<float>, 4>)

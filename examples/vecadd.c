@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * c = a + b, twice: the short way, and the fast way with pinned memory, a stream and timers.
+ * c = a + b, twice: the short way, and the fast way with pinned memory, a stream and timers. Then NumPy's functions.
  *
  *     nvcc -arch=native -o vecadd examples/vecadd.c gpulite_kernels.cu                     (Hopper: -arch=sm_90a)
  *     g++ -O2 -ffp-contract=off -Itests/cpu -o vecadd -x c examples/vecadd.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
@@ -105,7 +105,34 @@ static int the_fast_way(void) {
     return ok;
 }
 
+/* NumPy / CuPy:   x = cp.linspace(0, 2 * cp.pi, N, dtype=cp.float32)
+ *                 error = cp.sin(x) ** 2 + cp.cos(x) ** 2 - 1
+ *                 print(cp.where(error > 1e-6, error, 0).max()) */
+static int the_numpy_way(void) {
+    gpul_array x = GPUL_ZERO, y = GPUL_ZERO, mask = GPUL_ZERO;
+    double worst = 0;
+    GPUL_CHECK(gpul_device_array(&x, GPUL_F32, gpul_1d(N), NULL));
+    GPUL_CHECK(gpul_device_array(&y, GPUL_F32, gpul_1d(N), NULL));
+    GPUL_CHECK(gpul_device_array(&mask, GPUL_U8, gpul_1d(N), NULL)); /* comparisons give 0 and 1 */
+
+    GPUL_CHECK(gpul_linspace(&x, 0, 6.283185307179586, NULL));
+    GPUL_CHECK(gpul_unary(&y, GPUL_SIN, &x, NULL));
+    GPUL_CHECK(gpul_unary(&x, GPUL_COS, &x, NULL)); /* in place */
+    GPUL_CHECK(gpul_binary(&y, GPUL_POWER, &y, GPUL_SCALAR(2), NULL));
+    GPUL_CHECK(gpul_unary(&x, GPUL_SQUARE, &x, NULL));
+    GPUL_CHECK(gpul_vecadd(&y, &y, &x, NULL));
+    GPUL_CHECK(gpul_binary(&y, GPUL_SUBTRACT, &y, GPUL_SCALAR(1), NULL));
+    GPUL_CHECK(gpul_binary(&mask, GPUL_GREATER, &y, GPUL_SCALAR(1e-6), NULL));
+    GPUL_CHECK(gpul_where(&y, &mask, &y, GPUL_SCALAR(0), NULL));
+    GPUL_CHECK(gpul_max(&worst, &y, NULL));
+    gpul_free(&x);
+    gpul_free(&y);
+    gpul_free(&mask);
+    printf("NumPy's way: sin^2 + cos^2 of %d angles is 1 within 1e-6: %s\n", N, worst == 0 ? "right" : "WRONG");
+    return worst == 0;
+}
+
 int main(void) {
-    const int short_ok = the_short_way(), fast_ok = the_fast_way();
-    return short_ok && fast_ok ? 0 : 1;
+    const int short_ok = the_short_way(), fast_ok = the_fast_way(), numpy_ok = the_numpy_way();
+    return short_ok && fast_ok && numpy_ok ? 0 : 1;
 }

@@ -145,6 +145,19 @@ CALL(graph_begin, gpul_graph_begin(w->stream))
 CALL(graph_launch, gpul_graph_launch(w->graph, w->stream))
 CALL(vecadd, gpul_vecadd(V(D), V(A), V(A), NULL))
 CALL(vecmul, gpul_vecmul(V(SKEW), V(A), V(X), w->stream))
+CALL(binary, gpul_binary(V(SKEW), GPUL_MAXIMUM, V(A), V(X), w->stream))
+CALL(binary_scalar, gpul_binary(V(D), GPUL_SUBTRACT, GPUL_SCALAR(1), V(A), NULL))
+CALL(unary, gpul_unary(V(D), GPUL_EXP, V(A), w->stream))
+CALL(scale, gpul_scale(V(D), 2, V(A), 1, NULL))
+CALL(clip, gpul_clip(V(SKEW), V(A), -1, 1, w->stream))
+static gpul_status call_where(world *w) { /* a mask of u8: the first bytes of A's memory */
+    gpul_array mask = GPUL_ZERO;
+    if (gpul_slice(&mask, &w->b[W_A].base, 0, 0, 40, 1)) return -1;
+    return gpul_where(V(D), &mask, V(X), GPUL_SCALAR(0), w->stream);
+}
+CALL(convert, gpul_convert(V(SUMS), V(COUNTS), w->stream))
+CALL(arange, gpul_arange(V(COUNTS), 5, 2, NULL))
+CALL(linspace, gpul_linspace(V(X), 0, 1, w->stream))
 CALL(gemv, gpul_gemv(V(Y), 2, V(A), V(X), 0, NULL))
 CALL(reduce, gpul_reduce(V(ONE), V(BIG), GPUL_SUM, GPUL_ALL_AXES, w->stream))
 CALL(reduce_small, gpul_reduce(V(ONE), V(X), GPUL_MAX, GPUL_ALL_AXES, NULL))
@@ -266,6 +279,15 @@ static const entry calls[] = {
     {"gpul_graph_launch", call_graph_launch, NULL},
     {"gpul_vecadd", call_vecadd, NULL},
     {"gpul_vecmul", call_vecmul, NULL},
+    {"gpul_binary", call_binary, NULL},
+    {"gpul_binary", call_binary_scalar, NULL},
+    {"gpul_unary", call_unary, NULL},
+    {"gpul_scale", call_scale, NULL},
+    {"gpul_clip", call_clip, NULL},
+    {"gpul_where", call_where, NULL},
+    {"gpul_convert", call_convert, NULL},
+    {"gpul_arange", call_arange, NULL},
+    {"gpul_linspace", call_linspace, NULL},
     {"gpul_gemv", call_gemv, NULL},
     {"gpul_reduce", call_reduce, NULL},
     {"gpul_reduce", call_reduce_small, NULL},

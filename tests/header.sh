@@ -46,6 +46,7 @@ static int use(void) {
         GPUL_TIMED(h, stream) { s = gpul_4d(1, 2, 3, 4); }
     }
     GPUL_CHECK(gpul_device_array(&a, GPUL_F32, gpul_1d(3), stream));
+    GPUL_CHECK(gpul_binary(&a, GPUL_MULTIPLY, &a, GPUL_SCALAR(2), stream));
     {
         const int64_t whole[2] = {1, 2};
         double back[2] = {0, 0};

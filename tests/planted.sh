@@ -290,6 +290,17 @@ plant elementwise-wide-rows test_elementwise:test_shapes expression 'along_x ? w
 plant elementwise-staged-rows test_elementwise:test_shapes expression '(outer + 1) * shape' 'v.plan.rows'
 plant elementwise-plan-tiles test_elementwise:test_plans expression 'plan->rows' '(plan->rows - 1)'
 plant elementwise-plan-head test_elementwise:test_plans expression 'head < p->n ? head : p->n' 'head'
+plant ufunc-plan-blocks test_ufuncs:test_sizes expression 'GPUL__ELEMENTWISE_THREADS * each' 'GPUL__ELEMENTWISE_THREADS * each * 2'
+plant ufunc-await test_ufuncs:test_sizes without
+plant ufunc-stage-barrier test_ufuncs without
+plant ufunc-nan-to-integer test_ufuncs:test_convert expression 'x[j] != x[j]' 'false'
+plant ufunc-jam test_ufuncs:test_convert expression '(x & mask) != 0' 'false'
+plant ufunc-head test_ufuncs:test_sizes expression 'column >= 0' 'true'
+plant ufunc-apart test_ufuncs:test_shapes expression 'p.ndim <= 2' 'true'
+plant ufunc-minimum-nan test_ufuncs:test_binary expression 'a != a' 'false'
+plant linspace-end test_ufuncs:test_sequences without
+plant binary-dtype test_ufuncs:test_dtypes expression 'op >= GPUL_EQUAL' 'op > GPUL_EQUAL'
+plant negative-power test_ufuncs:test_refusals expression 'gpul__scalar_value(y) < 0' 'gpul__scalar_value(y) < -1'
 plant past test_histogram:test_weight_layouts expression 'i < (n)' 'i <= (n)'
 plant view-strides test_launch:test_views expression 'strides[k]' '1'
 plant launch-dtype test_launch:test_dtypes expression '(argument->dtypes & 1 << a->dtype) == 0' '0'

@@ -300,6 +300,18 @@ static void test_graph(void) {
     CHECK_OK(gpul_stream_destroy(&s));
 }
 
+static void test_numbers(void) { /* GPUL_SCALAR takes the dtype of the input that it stands for */
+    gpul_array out = GPUL_ZERO;
+    double got[3] = {0, 0, 0};
+    CHECK_OK(gpul_device_array(&out, GPUL_F64, gpul_1d(3), NULL));
+    CHECK_OK(test_mixed(&out, GPUL_SCALAR(0.1), GPUL_SCALAR(5), NULL));
+    CHECK_OK(gpul_copy_to_host(got, &out, NULL));
+    for (int i = 0; i < 3; i++) CHECK_NEAR(got[i], (double)0.1f * 2 + 5, 0);
+    CHECK_FAILS(test_mixed(&out, GPUL_SCALAR(0.1), GPUL_SCALAR(0.5), NULL), GPUL_ERROR_ARGUMENT, "test_mixed",
+                "the second input = 0.5 is no int64");
+    CHECK_OK(gpul_free(&out));
+}
+
 int main(void) {
     check_begin("custom");
     RUN(test_elementwise);
@@ -308,5 +320,6 @@ int main(void) {
     RUN(test_other_types);
     RUN(test_contracts);
     RUN(test_graph);
+    RUN(test_numbers);
     return check_end();
 }

@@ -386,7 +386,7 @@ static void test_plans(void) {
         gpul__elementwise_op op;
         gpul__elementwise_problem p, before;
         gpul__elementwise_plan plan, again;
-        int32_t largest = 0, status, last, next;
+        int32_t largest = 0, items, status, last, next;
         int64_t rows = 1, most = rng_below((int64_t)1 << rng_below(k % 5 ? 12 : 20));
         int good, i, d;
         memset(&op, 0, sizeof op);
@@ -397,6 +397,8 @@ static void test_plans(void) {
             const int32_t size = i ? op.in_bytes[i - 1] : op.out_bytes;
             if (size > largest) largest = size;
         }
+        if (rng_below(3) == 0) op.value_bytes = largest = largest == 8 || rng_below(2) ? 8 : 4;
+        items = op.value_bytes ? 32 / op.value_bytes : largest <= 2 ? 16 : 8;
         p.ndim = rng_below(3) ? 1 + (int32_t)rng_below(4) : 1;
         p.n = 1;
         if (most > 2000 && p.ndim > 2) most = 2000; /* 2^46 elements at most */
@@ -435,10 +437,11 @@ static void test_plans(void) {
         next = last - 1;
         if (plan.dense) {
             const int64_t packs = (p.n - plan.head + plan.items - 1) / plan.items + (plan.head > 0);
+            const int64_t block = op.value_bytes ? 512 : 256; /* packs of a block */
             dense++;
             good = good && p.ndim == 1 && p.strides[0][0] == 1 && plan.items == 16 / largest && plan.head >= 0 &&
                    plan.head <= p.n && plan.head < 16 && plan.shared_bytes == 0;
-            good = good && plan.blocks * 256 >= packs && (plan.blocks - 1) * 256 < packs;
+            good = good && plan.blocks * block >= packs && (plan.blocks - 1) * block < packs;
             for (i = 0; i < 4 && plan.head < p.n; i++) { /* after the head, every access is aligned */
                 const uintptr_t size = (uintptr_t)(i ? op.in_bytes[i - 1] : op.out_bytes);
                 const uintptr_t at = (uintptr_t)(i ? p.in[i - 1] : p.out);
@@ -454,7 +457,7 @@ static void test_plans(void) {
             wide = plan.along_x ? (int64_t)x * plan.items : x;
             tall = x > 0 ? (plan.along_x ? 256 / x : (int64_t)(256 / x) * plan.items) : 1;
             of = plan.staged ? p.shape[next < 0 ? 0 : next] : rows;
-            good = good && plan.rows == rows && plan.items == (largest <= 2 ? 16 : 8);
+            good = good && plan.rows == rows && plan.items == items;
             good = good && plan.tiles_x * wide >= p.shape[last] && (plan.tiles_x - 1) * wide < p.shape[last];
             good = good && plan.tiles_y * tall >= of && (plan.tiles_y - 1) * tall < of;
             good = good && plan.blocks == plan.tiles_x * plan.tiles_y * (plan.staged ? rows / of : 1);
@@ -464,9 +467,10 @@ static void test_plans(void) {
                 good = good && next >= 0 && plan.staged != 7 && !plan.along_x;
                 for (i = 0; i < 3; i++) /* a tile of the input, whose columns are odd words apart */
                     if (plan.staged >> i & 1) {
+                        const int32_t size = op.value_bytes ? op.value_bytes : op.in_bytes[i];
                         good = good && op.in_bytes[i] && p.in[i] && p.strides[1 + i][next < 0 ? 0 : next] == 1 &&
                                p.strides[1 + i][last] > 1;
-                        bytes += wide * (tall + (op.in_bytes[i] < 4 ? 4 / op.in_bytes[i] : 1)) * op.in_bytes[i];
+                        bytes += wide * (tall + (size < 4 ? 4 / size : 1)) * size;
                     }
                 good = good && plan.shared_bytes == bytes;
             } else {

@@ -58,6 +58,12 @@ STEP(copy_pinned, gpul_copy(out, &g->pinned, s))
 STEP(fill, gpul_fill(out, arg, s))
 STEP(vecadd, gpul_vecadd(out, &g->a, &g->b, s))
 STEP(vecmul, gpul_vecmul(out, &g->a, &g->x, s))
+STEP(binary, gpul_binary(out, arg, &g->a, &g->b, s))
+STEP(binary_scalar, gpul_binary(out, arg, &g->a, GPUL_SCALAR(0.25), s))
+STEP(unary, gpul_unary(out, arg, &g->a, s))
+STEP(scale, gpul_scale(out, 2, &g->a, 1, s))
+STEP(clip, gpul_clip(out, &g->a, -0.5, 0.5, s))
+STEP(convert, gpul_convert(out, &g->a, s))
 STEP(gemv, gpul_gemv(out, 2, &g->a, &g->x, 0, s))
 STEP(gemv_add, gpul_gemv(out, 1, &g->a, &g->x, 0.5, s))
 STEP(reduce, gpul_reduce(out, &g->z, arg, GPUL_ALL_AXES, s))
@@ -161,6 +167,13 @@ static const step steps[] = {
     {"fill, strided", step_fill_turned, 3, GPUL_BF16, ROWS, COLS, 0, 0},
     {"vecadd", step_vecadd, 0, GPUL_F32, ROWS, COLS, 0, 0},
     {"vecmul, broadcast", step_vecmul, 0, GPUL_F32, ROWS, COLS, 0, 0},
+    {"subtract", step_binary, GPUL_SUBTRACT, GPUL_F32, ROWS, COLS, 0, 0},
+    {"less", step_binary, GPUL_LESS, GPUL_U8, ROWS, COLS, 0, 0},
+    {"maximum with a scalar", step_binary_scalar, GPUL_MAXIMUM, GPUL_F32, ROWS, COLS, 0, 0},
+    {"square", step_unary, GPUL_SQUARE, GPUL_F32, ROWS, COLS, 0, 0},
+    {"scale", step_scale, 0, GPUL_F32, ROWS, COLS, 0, 0},
+    {"clip", step_clip, 0, GPUL_F32, ROWS, COLS, 0, 0},
+    {"convert", step_convert, 0, GPUL_F64, ROWS, COLS, 0, 0},
     {"gemv", step_gemv, 0, GPUL_F32, ROWS, 0, 0, 0},
     {"gemv, beta", step_gemv_add, 0, GPUL_F32, ROWS, 0, 0, 0},
     {"gemv, transposed", step_gemv_turned, 0, GPUL_F32, COLS, 0, 0, 0},
