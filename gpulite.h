@@ -1548,8 +1548,8 @@ typedef struct gpul__workspace {
 
 enum {                 /* elementwise operations beyond GPUL_ADD .. and GPUL_NEGATIVE .. */
        GPUL__COPY = 1, /* by element size (1, 2, 4, 8), not by dtype; fills from a scalar */
-       GPUL__UFUNC =
-           2, /* the kernel of all that follow and of most binary and unary ones, by what it computes in: F32, F64, I64 */
+       /* the kernel of what follows and of most binary and unary ones, by what it computes in: F32, F64, I64 */
+       GPUL__UFUNC = 2,
        GPUL__CONVERT = 3,
        GPUL__SCALE = 4, /* x, a, b */
        GPUL__CLIP = 5,  /* x, lo, hi */
