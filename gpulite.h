@@ -2037,6 +2037,7 @@ static double gpul__element_value(const void *from, gpul_dtype dtype, int64_t *w
         uint8_t u8;
         uint16_t half;
     } v;
+    memset(&v, 0, sizeof v);
     memcpy(&v, from, gpul_dtype_size(dtype));
     switch (dtype) {
     case GPUL_F32: return (double)v.f32;
