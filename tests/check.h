@@ -267,7 +267,7 @@ static CHECK_UNUSED int num_same(gpul_dtype t, num a, num b) {
     return a.f == b.f && (signbit(a.f) != 0) == (signbit(b.f) != 0);
 }
 
-/* Values of every dtype that are the same everywhere, and a hash, for bits that are recorded. */
+/* Values of every dtype that are the same everywhere, for bits that are recorded. */
 static CHECK_UNUSED uint64_t lcg;
 static CHECK_UNUSED uint32_t lcg_next(void) {
     lcg = lcg * 6364136223846793005u + 1442695040888963407u;
@@ -284,12 +284,6 @@ static CHECK_UNUSED void lcg_value(gpul_dtype t, void *p) { /* exact in every ty
     else v.f = (double)((int)(a >> 16) % 2001 - 1000) / (t == GPUL_F16 ? 16.0 : 1.0);
     if (t == GPUL_BF16) v.f = (double)((int)(a >> 16) % 201 - 100);
     num_store(t, p, v);
-}
-static CHECK_UNUSED uint64_t hash_bytes(const void *data, size_t bytes) { /* FNV-1a */
-    const unsigned char *p = (const unsigned char *)data;
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < bytes; i++) hash = (hash ^ p[i]) * 0x100000001b3u;
-    return hash;
 }
 
 /* ---- boxes: an array of any layout inside a larger buffer whose every other byte is known ----
@@ -345,6 +339,28 @@ static CHECK_UNUSED int64_t box_at(const box *b, int64_t i) {
 }
 static CHECK_UNUSED num box_get(const box *b, int64_t i) { return num_load(b->view.dtype, b->image + box_at(b, i)); }
 static CHECK_UNUSED num box_got(const box *b, int64_t i) { return num_load(b->view.dtype, b->now + box_at(b, i)); }
+/* Index into a box that broadcasts to out's shape, for element i of out in row-major order. */
+static CHECK_UNUSED int64_t broadcast_index(const box *from, const box *out, int64_t i) {
+    const int shift = out->view.ndim - from->view.ndim;
+    int64_t index = 0, scale = 1;
+    for (int k = out->view.ndim - 1; k >= 0; k--) {
+        const int64_t at = i % out->view.shape[k];
+        i /= out->view.shape[k];
+        if (k >= shift) {
+            if (from->view.shape[k - shift] != 1) index += at * scale;
+            scale *= from->view.shape[k - shift];
+        }
+    }
+    return index;
+}
+/* Of the elements that were last fetched, in row-major order: FNV-1a. */
+static CHECK_UNUSED uint64_t box_hash(const box *b) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (int64_t i = 0; i < b->n; i++)
+        for (size_t k = 0; k < gpul_dtype_size(b->view.dtype); k++)
+            hash = (hash ^ b->now[box_at(b, i) + (int64_t)k]) * 0x100000001b3u;
+    return hash;
+}
 static CHECK_UNUSED void box_put(box *b, int64_t i, num v) { num_store(b->view.dtype, b->image + box_at(b, i), v); }
 
 static CHECK_UNUSED int box_memory(gpul_array *out, int memory, int64_t bytes) {

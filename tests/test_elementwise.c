@@ -19,21 +19,6 @@ static num reference(gpul_dtype t, int mul, num a, num b) {
     return num_load(t, text);
 }
 
-/* Index into a box that broadcasts to out's shape, for element i of out in row-major order. */
-static int64_t broadcast_index(const box *from, const box *out, int64_t i) {
-    const int shift = out->view.ndim - from->view.ndim;
-    int64_t index = 0, scale = 1;
-    for (int k = out->view.ndim - 1; k >= 0; k--) {
-        const int64_t at = i % out->view.shape[k];
-        i /= out->view.shape[k];
-        if (k >= shift) {
-            if (from->view.shape[k - shift] != 1) index += at * scale;
-            scale *= from->view.shape[k - shift];
-        }
-    }
-    return index;
-}
-
 static int compare(box *out, const box *a, const box *b, int mul, const char *file, int line) {
     const gpul_dtype t = out->view.dtype;
     for (int64_t i = 0; i < out->n; i++) {

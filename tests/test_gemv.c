@@ -353,7 +353,6 @@ static uint64_t gemv_hash(gpul_dtype t, int k, int layout) {
     const int64_t rows = recorded[k].rows, cols = recorded[k].cols;
     box b[3]; /* A, x, y */
     uint64_t hash;
-    unsigned char *dense = (unsigned char *)malloc((size_t)rows * 8 + 1);
     box_2d(&b[0], t, rows, cols, layout, layout % 3, FILL_NAN);
     box_1d(&b[1], t, cols, 0, FILL_NAN);
     box_1d(&b[2], t, rows, 0, FILL_NAN);
@@ -365,10 +364,7 @@ static uint64_t gemv_hash(gpul_dtype t, int k, int layout) {
     }
     CHECK_OK(gpul_gemv(&b[2].view, recorded[k].alpha, &b[0].view, &b[1].view, recorded[k].beta, NULL));
     BOX_GUARDS(&b[2]);
-    for (int64_t i = 0; i < b[2].n; i++)
-        memcpy(dense + (size_t)i * gpul_dtype_size(t), b[2].now + box_at(&b[2], i), gpul_dtype_size(t));
-    hash = hash_bytes(dense, (size_t)gpul_nbytes(&b[2].view));
-    free(dense);
+    hash = box_hash(&b[2]);
     for (int m = 0; m < 3; m++) box_free(&b[m]);
     return hash;
 }

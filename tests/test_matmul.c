@@ -257,7 +257,6 @@ static uint64_t product_hash(gpul_dtype t, int k, int orders) {
         {recorded[k].M, recorded[k].K}, {recorded[k].K, recorded[k].N}, {recorded[k].M, recorded[k].N}};
     box b[3]; /* A, B, C */
     uint64_t hash;
-    unsigned char *dense;
     lcg = (uint64_t)k;
     for (int m = 0; m < 3; m++) {
         box_2d(&b[m], t, sizes[m][0], sizes[m][1], (orders & 8 ? LAY_C_PAD : LAY_C) + (orders >> m & 1), 0, FILL_NAN);
@@ -266,12 +265,8 @@ static uint64_t product_hash(gpul_dtype t, int k, int orders) {
         box_upload(&b[m]);
     }
     CHECK_OK(gpul_gemm(&b[2].view, recorded[k].alpha, &b[0].view, &b[1].view, recorded[k].beta, NULL));
-    dense = (unsigned char *)malloc((size_t)gpul_nbytes(&b[2].view) + 1);
     BOX_GUARDS(&b[2]);
-    for (int64_t i = 0; i < b[2].n; i++)
-        memcpy(dense + (size_t)i * gpul_dtype_size(t), b[2].now + box_at(&b[2], i), gpul_dtype_size(t));
-    hash = hash_bytes(dense, (size_t)gpul_nbytes(&b[2].view));
-    free(dense);
+    hash = box_hash(&b[2]);
     for (int m = 0; m < 3; m++) box_free(&b[m]);
     return hash;
 }

@@ -165,19 +165,6 @@ static num expected(const work *w, gpul_dtype out, gpul_dtype t, num x, num y, n
     return is_float(t) ? expect_floats(t, w, x, y) : expect_integers(t, w, x, y);
 }
 
-static int64_t broadcast_index(const box *from, const box *out, int64_t i) {
-    const int shift = out->view.ndim - from->view.ndim;
-    int64_t index = 0, scale = 1;
-    for (int k = out->view.ndim - 1; k >= 0; k--) {
-        const int64_t at = i % out->view.shape[k];
-        i /= out->view.shape[k];
-        if (k >= shift) {
-            if (from->view.shape[k - shift] != 1) index += at * scale;
-            scale *= from->view.shape[k - shift];
-        }
-    }
-    return index;
-}
 static int compare_at(const work *w, box *out, const box *x, const box *y, const box *mask, int line) {
     const gpul_dtype t = x->view.dtype, to = out->view.dtype;
     for (int64_t i = 0; i < out->n; i++) {
