@@ -4920,6 +4920,7 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
     struct cudaFuncAttributes attributes;
     gpul__scope scope;
     const gpul_array *first = NULL;
+    const int32_t handling = gpul__handling;
     int32_t k, at = 0, fits = 1;
     gpul_status status = GPUL_OK;
     cudaError_t e;
@@ -4929,7 +4930,10 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
     for (k = 0; k < call->count; ++k) {
         const gpul__argument *const argument = &call->arguments[k];
         if (argument->kind != GPUL__ARGUMENT_ARRAY) continue;
-        if (gpul__check_argument(function, "", argument) != GPUL_OK) /* once more for the message: names take time */
+        gpul__handling = 1; /* names take time: once with none and nobody told, and once more for the message */
+        status = gpul__check_argument(function, "", argument);
+        gpul__handling = handling; /* fault: launch-handler */
+        if (status != GPUL_OK)
             return gpul__check_argument(function, gpul__argument_name(name, sizeof name, call, k), argument);
         if (argument->array->memory != GPUL_MEMORY_DEVICE) continue;
         if (first == NULL) {
@@ -5801,8 +5805,10 @@ static gpul_status gpul__reduce_launch(const char *function, const gpul__reducer
     int64_t bytes;
     uint32_t *counters = NULL;
     void *partials = NULL, *scratch = NULL;
-    problem->captured = gpul__capturing(stream);
     e = (cudaError_t)gpul__plan_reduction(&plan, problem, reducer, &scope->machine);
+    /* nobody asks CUDA where the answer changes nothing */
+    problem->captured = e == cudaSuccess && plan.counters > 0 && gpul__capturing(stream);
+    if (problem->captured) e = (cudaError_t)gpul__plan_reduction(&plan, problem, reducer, &scope->machine);
     bytes = plan.partials * reducer->partial_bytes;
     if (e == cudaSuccess && plan.counters > 0) {
         /* a graph may run beside anything */

@@ -303,6 +303,7 @@ plant binary-dtype test_ufuncs:test_dtypes expression 'op >= GPUL_EQUAL' 'op > G
 plant negative-power test_ufuncs:test_refusals expression 'gpul__scalar_value(y) < 0' 'gpul__scalar_value(y) < -1'
 plant past test_histogram:test_weight_layouts expression 'i < (n)' 'i <= (n)'
 plant view-strides test_launch:test_views expression 'strides[k]' '1'
+plant launch-handler test_launch:test_handler without
 plant launch-dtype test_launch:test_dtypes expression '(argument->dtypes & 1 << a->dtype) == 0' '0'
 plant launch-gaps test_launch:test_wrong_arrays expression '!gpul_is_contiguous(a, GPUL_ORDER_F)' '0'
 plant launch-pageable test_launch:test_wrong_arrays expression 'attributes.type != cudaMemoryTypeUnregistered' '1'

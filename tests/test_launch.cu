@@ -243,6 +243,22 @@ static void test_names(void) { /* of kernels and arguments, as they are written 
     CHECK_OK(gpul_free(&x));
 }
 
+static int told;
+static char told_last[256];
+static void hear(const gpul_error *error) {
+    told++;
+    snprintf(told_last, sizeof told_last, "%s", error->message);
+}
+static void test_handler(void) { /* it is told once, with the argument's name */
+    gpul_array x = numbers(GPUL_F64, gpul_1d(8));
+    CHECK(gpul_on_error(hear) == NULL);
+    CHECK(GPUL_LAUNCH(add, 1, 8, 0, NULL, &x, &x, &x, 8) == GPUL_ERROR_DTYPE);
+    CHECK(gpul_on_error(NULL) == hear);
+    CHECK_INT(told, 1);
+    CHECK(strstr(told_last, "argument 1 (&x) is float64") != NULL);
+    CHECK_OK(gpul_free(&x));
+}
+
 static void test_limits(void) {
     gpul_array x = numbers(GPUL_F64, gpul_1d(8));
     double host[8];
@@ -494,6 +510,7 @@ int main(void) {
     RUN(test_dtypes);
     RUN(test_wrong_arrays);
     RUN(test_names);
+    RUN(test_handler);
     RUN(test_limits);
     RUN(test_shared);
     RUN(test_views);
