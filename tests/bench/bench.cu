@@ -1992,6 +1992,10 @@ int main(int argc, char **argv) {
                 continue;
             }
             const Random d = draw_random(seed, f, i);
+            if (size_t(d.reach) > big_bytes) {
+                too_big++;
+                continue;
+            }
             Case k;
             k.family = "random-" + d.family;
             k.name = d.name;

@@ -46,7 +46,8 @@ struct View {
         for (int d = 0; d < nd; d++) last += (shape[d] - 1) * stride[d];
         return last + 1;
     }
-    bool fits() const { return at >= 0 && end() * int64_t(bytes) <= random_span; }
+    int64_t reach() const { return end() * int64_t(bytes); } // bytes from the buffer's start
+    bool fits() const { return at >= 0 && reach() <= random_span; }
     bool aligned(size_t to) const { return size_t(at) * bytes % to == 0; }
     // Strides in memory order, order[0] the fastest; of a larger array where padded or sliced.
     void lay_out(Draws &r, const int *order, bool padded, bool sliced) {
@@ -97,7 +98,8 @@ struct View {
 struct Random { // one draw
     std::string family, name, dtype, shape, kind;
     int64_t index = 0;
-    bool inside = true;     // every view lies in its buffer
+    int64_t reach = 0; // bytes that a buffer needs
+    bool inside() const { return reach <= random_span; }
     bool copy_roof = false; // judged by the copy roof, not by the read roof
     bool device_scalars = false;
     std::function<bool(Case &)> build;
@@ -713,7 +715,7 @@ static Random draw_elementwise(Draws &r) {
              : l.nd > 1  ? "padded"
              : aligned   ? "dense aligned"
                          : "dense misaligned";
-    for (int o = 0; o <= op.arity; o++) d.inside = d.inside && v[o].fits();
+    for (int o = 0; o <= op.arity; o++) d.reach = std::max(d.reach, v[o].reach());
     d.copy_roof = true;
     const View vo = v[0], vx = v[1], vy = v[2];
     d.build = [=](Case &k) { return op.build(k, vo, vx, vy); };
@@ -1276,7 +1278,7 @@ static Random draw_reduce(Draws &r) {
         d.shape = text("%lld x+%lld", (long long)size, (long long)x_at) +
                   (op.op == DOT ? text(" y+%lld", (long long)y_at) : "");
         d.kind = x_at * bytes % 16 || (op.op == DOT && y_at * bytes % 16) ? "whole misaligned" : "whole aligned";
-        d.inside = end * bytes <= random_span;
+        d.reach = end * bytes;
         d.device_scalars = true;
         d.build = dtype == 0   ? whole_builder<float>(op.op, size, x_at, y_at)
                   : dtype == 1 ? whole_builder<double>(op.op, size, x_at, y_at)
@@ -1325,7 +1327,7 @@ static Random draw_reduce(Draws &r) {
     d.shape = v.sizes() + " x" + v.words() + (whole ? "" : text(" axis=%d out+%lld", axis, (long long)out_at));
     d.kind = text("%s %s", whole ? "whole" : axis == fast ? "rows" : "columns", layout);
     const int64_t outputs = whole ? 1 : v.size() / v.shape[axis];
-    d.inside = v.fits() && (out_at + outputs) * int64_t(op.out_bytes) <= random_span;
+    d.reach = std::max(v.reach(), (out_at + outputs) * int64_t(op.out_bytes));
     const auto build = op.build;
     d.build = [=](Case &k) { return build(k, v, axis, out_at); };
     return d;
@@ -1395,17 +1397,18 @@ template <class T> static bool build_random_gemv(Case &k, const View &va, const 
     return true;
 }
 
-// A matrix in either order, with a leading dimension of its own.
-static View draw_matrix(Draws &r, int64_t rows, int64_t cols, size_t bytes) {
+// A matrix in either order, with a leading dimension of its own; tidy: aligned, with rows of whole 32 elements.
+static View draw_matrix(Draws &r, int64_t rows, int64_t cols, size_t bytes, bool tidy) {
     View v;
     v.nd = 2;
     v.bytes = bytes;
     v.shape[0] = rows;
     v.shape[1] = cols;
-    v.at = r.offset();
+    v.at = tidy ? 0 : r.offset();
     const bool row_major = r.chance(0.5);
+    const int64_t length = row_major ? cols : rows;
     v.stride[row_major ? 1 : 0] = 1;
-    v.stride[row_major ? 0 : 1] = r.leading(row_major ? cols : rows);
+    v.stride[row_major ? 0 : 1] = tidy ? (length + 31) / 32 * 32 : r.leading(length);
     return v;
 }
 
@@ -1416,14 +1419,14 @@ static Random draw_gemv(Draws &r) {
     const int64_t size = r.log_uniform(6, 28);
     View shape, a, x;
     shape.nd = 2;
+    x.bytes = bytes;
     do {
         draw_shape(r, shape, size);
-        a = draw_matrix(r, shape.shape[0], shape.shape[1], bytes);
-    } while (!a.fits());
-    x.bytes = bytes;
-    x.shape[0] = a.shape[1];
-    x.at = r.offset();
-    x.stride[0] = r.chance(0.8) ? 1 : 2 + r.below(4);
+        a = draw_matrix(r, shape.shape[0], shape.shape[1], bytes, r.chance(0.2));
+        x.shape[0] = a.shape[1];
+        x.at = r.offset();
+        x.stride[0] = r.chance(0.8) ? 1 : 2 + r.below(4);
+    } while (!a.fits() || !x.fits());
     const int64_t y_at = r.offset();
     const bool row_major = is_row_major(a);
     d.name = "gemv";
@@ -1431,7 +1434,7 @@ static Random draw_gemv(Draws &r) {
     d.shape = text("%s A%s x%s y+%lld", a.sizes().c_str(), a.words().c_str(), x.words().c_str(), (long long)y_at);
     const bool aligned = a.aligned(16) && leading_dimension(a) * int64_t(bytes) % 16 == 0;
     d.kind = text("%s %s", row_major ? "by rows" : "by columns", aligned ? "aligned" : "misaligned");
-    d.inside = a.fits() && x.fits() && (y_at + a.shape[0]) * int64_t(bytes) <= random_span;
+    d.reach = std::max({a.reach(), x.reach(), (y_at + a.shape[0]) * int64_t(bytes)});
     d.build = [=](Case &k) {
         return wide ? build_random_gemv<double>(k, a, x, y_at) : build_random_gemv<float>(k, a, x, y_at);
     };
@@ -1716,11 +1719,7 @@ static Random draw_histogram(Draws &r) {
     d.kind = text("%s %s", dtypes[dtype], h.edges ? "edges" : "even") + (h.bins <= 256     ? " to 2^8 bins"
                                                                          : h.bins <= 32768 ? " to 2^15 bins"
                                                                                            : " more bins");
-    d.inside = (h.at + h.n) * int64_t(dtype == 1   ? 8
-                                      : dtype == 3 ? 1
-                                                   : 4) <=
-                   random_span &&
-               size_t(h.bins + 1) * 8 <= side_bytes / 4 && h.lo < h.hi && h.bins >= 1;
+    d.reach = std::max((h.at + h.n) * int64_t(dtype == 1 ? 8 : dtype == 3 ? 1 : 4), int64_t(h.bins) * 4);
     d.build = [=](Case &k) {
         return dtype == 0   ? build_random_histogram<float>(k, h)
                : dtype == 1 ? build_random_histogram<double>(k, h)
@@ -1798,14 +1797,15 @@ static Random draw_matmul(Draws &r) {
     Random d;
     const int dtype = int(r.below(4));
     const size_t bytes = dtype == 0 ? 4 : dtype == 1 ? 8 : 2;
+    const bool tidy = r.chance(0.3);
     View a, b, c;
     for (;;) {
         const double m = r.real(0, 16), n = r.real(0, 16), kk = r.real(0, 16);
         if (m + n + kk > 36 || std::max({m + n, m + kk, n + kk}) > 28) continue;
         const int64_t sizes[3] = {int64_t(std::exp2(m)), int64_t(std::exp2(n)), int64_t(std::exp2(kk))};
-        a = draw_matrix(r, sizes[0], sizes[2], bytes);
-        b = draw_matrix(r, sizes[2], sizes[1], bytes);
-        c = draw_matrix(r, sizes[0], sizes[1], bytes);
+        a = draw_matrix(r, sizes[0], sizes[2], bytes, tidy);
+        b = draw_matrix(r, sizes[2], sizes[1], bytes, tidy);
+        c = draw_matrix(r, sizes[0], sizes[1], bytes, tidy);
         if (a.fits() && b.fits() && c.fits()) break;
     }
     bool aligned = true;
@@ -1816,7 +1816,7 @@ static Random draw_matmul(Draws &r) {
     d.shape = text("%lldx%lldx%lld A%s B%s C%s", (long long)c.shape[0], (long long)c.shape[1], (long long)a.shape[1],
                    a.words().c_str(), b.words().c_str(), c.words().c_str());
     d.kind = text("%s %s", dtypes[dtype], aligned ? "aligned" : "misaligned");
-    d.inside = a.fits() && b.fits() && c.fits();
+    d.reach = std::max({a.reach(), b.reach(), c.reach()});
     d.build = [=](Case &k) {
         return dtype == 0   ? build_random_matmul<float>(k, a, b, c)
                : dtype == 1 ? build_random_matmul<double>(k, a, b, c)
@@ -1868,9 +1868,9 @@ static int list_random(const RandomOptions &o) {
             if (!o.chosen(f)) continue;
             const Random d = draw_random(o.seed, f, i);
             kinds[d.family + ": " + d.kind]++;
-            outside += !d.inside;
+            outside += !d.inside();
             printf("%s %lld: %s %s %s (%s)%s\n", d.family.c_str(), (long long)i, d.name.c_str(), d.dtype.c_str(),
-                   d.shape.c_str(), d.kind.c_str(), d.inside ? "" : " OUTSIDE of its buffer");
+                   d.shape.c_str(), d.kind.c_str(), d.inside() ? "" : " OUTSIDE of its buffer");
         }
     for (const auto &k : kinds) printf("# %6lld %s\n", (long long)k.second, k.first.c_str());
     if (outside) printf("# %lld cases reach beyond their buffers\n", (long long)outside);
