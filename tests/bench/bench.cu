@@ -1228,13 +1228,12 @@ template <class T> static void histogram_cases() {
 // One warp a row: |y - A x| <= bound * |A| |x|.
 template <class T>
 __global__ void check_gemv_kernel(unsigned long long *count, const T *y, const T *A, const T *x, int64_t rows,
-                                  int64_t cols, int64_t row_stride, int64_t col_stride, int64_t x_stride,
-                                  double bound) {
+                                  int64_t cols, int64_t row_stride, int64_t col_stride, double bound) {
     const int64_t warps = grid_step() / 32;
     for (int64_t r = grid_first() / 32; r < rows; r += warps) {
         double sum = 0, mag = 0;
         for (int64_t c = threadIdx.x & 31; c < cols; c += 32) {
-            const double p = to_double(A[r * row_stride + c * col_stride]) * to_double(x[c * x_stride]);
+            const double p = to_double(A[r * row_stride + c * col_stride]) * to_double(x[c]);
             sum += p;
             mag += fabs(p);
         }
@@ -1275,7 +1274,7 @@ template <class T> static bool build_gemv(Case &k, int64_t rows, int64_t cols, b
     const auto check = [=]() {
         reset_bad();
         check_gemv_kernel<T><<<8448, 256, 0, stream>>>(bad, y, A, x, rows, cols, row_major ? cols : 1,
-                                                       row_major ? 1 : rows, 1, double(cols + 2) * type_of<T>::eps());
+                                                       row_major ? 1 : rows, double(cols + 2) * type_of<T>::eps());
         return verdict(rows);
     };
     const gpul_array a = wrap(A, type_of<T>::dtype, row_major ? gpul_2d(rows, cols) : gpul_2d_f(rows, cols));

@@ -5,9 +5,9 @@
 //     ./bench --random --cases 200 --seed 1
 //     ./bench --random --seed 1 --family elementwise --only 17
 //
-// A case is a function of (seed, family, index), on every machine. Sizes are log-uniform and never rounded; arrays start
-// at any element; rows are padded or not; views are transposed, sliced and broadcast. Peers get the same bytes: CUB and
-// cuBLAS where they take the layout, and kernels written for the one case, of which the fastest that is right counts.
+// A case is a function of (seed, family, index), on every machine. Sizes are log-uniform and never rounded; arrays
+// start at any element; rows are padded or not; views are transposed, sliced and broadcast. Peers get the same bytes:
+// CUB and cuBLAS where they take the layout, and kernels written for the one case, of which the fastest that is right counts.
 //
 // First the draws, which need no GPU, then a section a family, then the run and its report.
 
@@ -777,8 +777,8 @@ template <int OP, class A> __device__ inline A fold_group(A a, unsigned group) {
     return a;
 }
 
-// `count` elements from p on to the running value of thread `lane` of a group. V > 1: they lie side by side, and are read
-// by vectors of 16 bytes wherever they start.
+// `count` elements from p on to the running value of thread `lane` of a group. V > 1: they lie side by side, and are
+// read by vectors of 16 bytes wherever they start.
 template <int OP, class T, int V, class A>
 __device__ inline A fold_run(A a, const T *p, int64_t count, int64_t stride, unsigned lane, unsigned group) {
     const Fold<OP, A> fold;
@@ -919,12 +919,14 @@ struct RowStart { // where row i starts, plus a constant
     }
 };
 
-// References in double: sum, sum of magnitudes and maximum of each output and part of it.
+// References in double: sum, sum of magnitudes and maximum of each output and part of it; with y, of the products with
+// a vector's elements.
 struct Folded {
     double sum, abs, top;
 };
 template <class T>
-__global__ void reference_kernel(Folded *reference, const T *x, Folding f, bool whole, unsigned parts, bool by_thread) {
+__global__ void reference_kernel(Folded *reference, const T *x, Folding f, const T *y, int64_t y_stride, bool whole,
+                                 unsigned parts, bool by_thread) {
     __shared__ Folded block[256];
     const int64_t outputs = whole ? 1 : f.outer * f.inner, length = whole ? f.outer * f.length * f.inner : f.length;
     const unsigned mine = by_thread ? 0 : threadIdx.x, step = by_thread ? 1 : blockDim.x;
@@ -935,7 +937,8 @@ __global__ void reference_kernel(Folded *reference, const T *x, Folding f, bool 
         Folded r = {0, 0, -INFINITY};
         for (int64_t i = from + mine; i < to; i += step) {
             const int64_t l = whole ? i % f.length : i, row = whole ? i / f.length : o;
-            const double v = to_double(x[row / f.inner * f.s_outer + row % f.inner * f.s_inner + l * f.s_length]);
+            double v = to_double(x[row / f.inner * f.s_outer + row % f.inner * f.s_inner + l * f.s_length]);
+            if (y) v *= to_double(y[l * y_stride]);
             r.sum += v;
             r.abs += fabs(v);
             r.top = v > r.top ? v : r.top;
@@ -976,6 +979,34 @@ __global__ void check_fold_kernel(unsigned long long *count, const O *out, const
     }
     if (wrong) atomicAdd(count, wrong);
 }
+
+// Room for the references of a case; compute() enqueues them, judge<O>() compares an output with them.
+template <class T> struct Reference {
+    Folding f;
+    bool whole, by_thread;
+    int64_t outputs;
+    unsigned parts;
+    Folded *values;
+    Reference(const Folding &folding, bool all) : f(folding), whole(all) {
+        const int64_t length = whole ? f.outer * f.length * f.inner : f.length;
+        outputs = whole ? 1 : f.outer * f.inner;
+        by_thread = !whole && length <= 64;
+        parts = unsigned(whole ? 512 : by_thread ? 1 : std::max<int64_t>(1, std::min(4096 / outputs, length / 1024)));
+        values = static_cast<Folded *>(take(size_t(outputs) * parts * sizeof(Folded)));
+    }
+    void compute(const T *x, const T *y, int64_t y_stride) const {
+        const int64_t blocks = by_thread ? (outputs + 255) / 256 : outputs * parts;
+        reference_kernel<T><<<unsigned(std::min<int64_t>(blocks, 1 << 18)), 256, 0, stream>>>(values, x, f, y, y_stride,
+                                                                                              whole, parts, by_thread);
+        MUST(cudaGetLastError());
+    }
+    template <class O> std::string judge(const O *out, int op, double tolerance) const {
+        reset_bad();
+        check_fold_kernel<O><<<unsigned(std::min<int64_t>((outputs + 255) / 256, 8192)), 256, 0, stream>>>(
+            bad, out, values, outputs, parts, op, tolerance);
+        return verdict(outputs);
+    }
+};
 
 template <class T> struct dtype_of { // of results: also int64
     static gpul_dtype value() { return type_of<T>::dtype; }
@@ -1136,24 +1167,15 @@ template <int OP, class T> static bool build_random_fold(Case &k, const View &v,
     k.flops = double(total);
     k.out = out;
     k.out_bytes = size_t(outputs) * sizeof(O);
-    const bool by_thread = !whole && length <= 64;
-    const unsigned parts = unsigned(whole ? 512 : std::max<int64_t>(1, std::min(4096 / outputs, length / 1024)));
-    Folded *reference = static_cast<Folded *>(take(size_t(outputs) * parts * sizeof(Folded)));
-    if (!reference) return false;
+    const Reference<T> reference(f, whole);
+    if (!reference.values) return false;
     k.draw = [=](uint64_t seed) {
         const double width = sizeof(T) == 1 ? 256 : std::is_same<T, int32_t>::value ? 1e6 : 1;
         generate<T>(big_a, end, UNIFORM, seed, sizeof(T) == 1 ? 0 : -width, width);
-        reference_kernel<T><<<unsigned(std::min<int64_t>(by_thread ? (outputs + 255) / 256 : outputs * parts, 1 << 18)),
-                              256, 0, stream>>>(reference, x, f, whole, by_thread ? 1 : parts, by_thread);
-        MUST(cudaGetLastError());
+        reference.compute(x, nullptr, 0);
     };
     const auto check = [=](double tolerance) {
-        return std::function<std::string()>([=]() {
-            reset_bad();
-            check_fold_kernel<O><<<unsigned(std::min<int64_t>((outputs + 255) / 256, 8192)), 256, 0, stream>>>(
-                bad, out, reference, outputs, by_thread ? 1 : parts, OP, tolerance);
-            return verdict(outputs);
-        });
+        return std::function<std::string()>([=]() { return reference.template judge<O>(out, OP, tolerance); });
     };
     const bool integer = type_of<T>::eps() == 0.0;
     const double ours = integer ? 0 : sizeof(T) == 8 ? 0x1p-46 : sizeof(T) == 4 ? 0x1p-23 : 0x1p-10;
@@ -1361,16 +1383,14 @@ template <class T> static bool build_random_gemv(Case &k, const View &va, const 
     k.flops = 2.0 * double(rows) * double(cols);
     k.out = y;
     k.out_bytes = size_t(rows) * sizeof(T);
+    const Reference<T> reference({rows, cols, 1, as.row, as.col, 0, 1, 1}, false);
+    if (!reference.values) return false;
     k.draw = [=](uint64_t seed) {
         generate<T>(big_a, a_end, UNIFORM, seed, -1.0, 1.0);
         generate<T>(big_b, x_end, UNIFORM, ~seed, -1.0, 1.0);
+        reference.compute(A, x, incx);
     };
-    const auto check = [=]() {
-        reset_bad();
-        check_gemv_kernel<T><<<8448, 256, 0, stream>>>(bad, y, A, x, rows, cols, as.row, as.col, incx,
-                                                       double(cols + 2) * type_of<T>::eps());
-        return verdict(rows);
-    };
+    const auto check = [=]() { return reference.judge(y, FOLD_SUM, double(cols + 2) * type_of<T>::eps()); };
     const gpul_array a = va.array(big_a, type_of<T>::dtype), v = vx.array(big_b, type_of<T>::dtype);
     gpul_array out = wrap(y, type_of<T>::dtype, gpul_1d(rows));
     k.add(
