@@ -7,7 +7,8 @@
 //
 // A case is a function of (seed, family, index), on every machine. Sizes are log-uniform and never rounded; arrays
 // start at any element; rows are padded or not; views are transposed, sliced and broadcast. Peers get the same bytes:
-// CUB and cuBLAS where they take the layout, and kernels written for the one case, of which the fastest that is right counts.
+// CUB and cuBLAS where they take the layout, and kernels written for the one case, of which the fastest that is right
+// counts.
 //
 // First the draws, which need no GPU, then a section a family, then the run and its report.
 
