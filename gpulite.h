@@ -1514,8 +1514,8 @@ typedef struct gpul__reduce_plan {
     /* the blocks' work: tiles of outputs, and the elements of each shared out among `splits` blocks */
     int32_t splits;
     int64_t output_tiles;
-    int32_t dense;                       /* rows, short: elements lie side by side */
-    int32_t vector;                      /* and every access of 16 bytes is aligned; columns: alone */
+    int32_t reduce_ndim, dense;          /* rows, short: the problem's; elements of x lie side by side, */
+    int32_t vector, y_vector;            /* and every access of 16 bytes is aligned; so for y; columns: vector alone */
     int32_t warps_log2;                  /* rows: of the warps of an output */
     int32_t lanes;                       /* short: threads of an output; columns: lanes that have elements */
     int32_t tiles;                       /* rows: block tiles of a block; columns: warp tiles, one after the other, */

@@ -334,6 +334,18 @@ template <int N, typename T> static __device__ __forceinline__ gpul__pack<T, N> 
 template <int N> static __device__ __forceinline__ gpul__pack<gpul__none, N> gpul__load(const gpul__none *) {
     return gpul__pack<gpul__none, N>();
 }
+/* N elements, `step` apart */
+template <int N, typename T>
+static __device__ __forceinline__ gpul__pack<T, N> gpul__strided(const T *p, int64_t step) {
+    gpul__pack<T, N> pack;
+    GPUL__UNROLL
+    for (int k = 0; k < N; ++k) pack.v[k] = p[k * step];
+    return pack;
+}
+template <int N>
+static __device__ __forceinline__ gpul__pack<gpul__none, N> gpul__strided(const gpul__none *, int64_t) {
+    return gpul__pack<gpul__none, N>();
+}
 template <int N, typename T> static __device__ __forceinline__ void gpul__save(T *p, const gpul__pack<T, N> &pack) {
 #ifdef __CUDA_ARCH__
     typedef typename gpul__word<N * sizeof(T)>::type Word;
@@ -382,10 +394,13 @@ struct gpul__extent {
         begin = reinterpret_cast<uintptr_t>(first);
         end = begin + uintptr_t(elements > 0 ? elements * bytes : 0);
     }
-    /* gpul__fetch may take the 16 bytes at p: the aligned ones that hold them are the operand's */
-    __device__ __forceinline__ bool holds(const void *p) const {
-        const uintptr_t at = reinterpret_cast<uintptr_t>(p);
-        return (at & ~uintptr_t(15)) >= begin && ((at + 15) & ~uintptr_t(15)) + 16 <= end;
+    /* gpul__fetch may take 16 bytes if the aligned ones that hold them are the operand's: at p or beyond, */
+    __device__ __forceinline__ bool begins(const void *p) const {
+        return (reinterpret_cast<uintptr_t>(p) & ~uintptr_t(15)) >= begin;
+    }
+    /* and at the i-th element from p on, if i is this or less */
+    __device__ __forceinline__ int64_t last(const void *p, int size) const {
+        return (int64_t(end - reinterpret_cast<uintptr_t>(p)) - 31) / size;
     }
 };
 
@@ -416,8 +431,8 @@ template <typename T, int N> struct gpul__fetch {
     __device__ __forceinline__ void ask(const T *p) {
         const uintptr_t at = reinterpret_cast<uintptr_t>(p);
         low = gpul__load<N>(reinterpret_cast<const T *>(at & ~uintptr_t(15)));
-        high = low;
-        if (at & 15) high = gpul__load<N>(reinterpret_cast<const T *>((at & ~uintptr_t(15)) + 16));
+        high =
+            gpul__load<N>(reinterpret_cast<const T *>((at + 15) & ~uintptr_t(15))); /* `low` again, if p is aligned */
     }
     __device__ __forceinline__ gpul__pack<T, N> take(const T *p) const {
         /* bytes of `low` that come before */
@@ -438,10 +453,9 @@ template <typename T, int N> struct gpul__fetch {
     }
 };
 template <int N> struct gpul__fetch<gpul__none, N> {
+    gpul__pack<gpul__none, N> low;
     __device__ __forceinline__ void ask(const gpul__none *) {}
-    __device__ __forceinline__ gpul__pack<gpul__none, N> take(const gpul__none *) const {
-        return gpul__pack<gpul__none, N>();
-    }
+    __device__ __forceinline__ gpul__pack<gpul__none, N> take(const gpul__none *) const { return low; }
 };
 
 /* ---- the elementwise engine ----
@@ -939,86 +953,124 @@ static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *counter, uint
 
 /* ---- rows ---- */
 
-/* `count` elements of an output that do not lie side by side, from its i-th on: dimension by dimension, runs of equal
- * distances. */
+/* Where the i-th element of an output lies from its first, and how many follow it at equal distances, itself counted. */
+struct gpul__reduce_run {
+    int64_t place, left;
+};
+static __device__ __noinline__ gpul__reduce_run gpul__reduce_run_of(const gpul__reduce_layout &layout, int64_t i) {
+    const gpul__reduce_problem &p = layout.problem;
+    gpul__reduce_run run = {0, INT64_MAX};
+    GPUL__UNROLL_NOT
+    for (int32_t d = p.reduce_ndim - 1; d > 0; --d) {
+        int64_t rest;
+        i = gpul__divide(i, p.reduce_shape[d], layout.reduce_inverse[d], &rest);
+        run.place += rest * p.x_reduce[d];
+        if (run.left == INT64_MAX) run.left = p.reduce_shape[d] - rest;
+    }
+    run.place += i * p.x_reduce[0];
+    return run;
+}
+/* `count` elements of an output, N at most, from its i-th on. */
 template <typename T, int N>
 static __device__ __forceinline__ gpul__pack<T, N> gpul__reduce_gather(const gpul__reduce_layout &layout, const T *x,
                                                                        int64_t i, int count) {
-    const gpul__reduce_problem &p = layout.problem;
-    const int32_t last = p.reduce_ndim - 1;
     gpul__pack<T, N> pack = {};
-    int64_t place = 0, left = 0;
     GPUL__UNROLL_NOT
-    for (int k = 0; k < N && k < count; ++k, --left, place += p.x_reduce[last]) {
-        if (left == 0) {
-            int64_t index = i + k, rest;
-            place = 0;
-            left = INT64_MAX;
-            GPUL__UNROLL_NOT
-            for (int32_t d = last; d > 0; --d) {
-                index = gpul__divide(index, p.reduce_shape[d], layout.reduce_inverse[d], &rest);
-                place += rest * p.x_reduce[d];
-                if (d == last) left = p.reduce_shape[d] - rest;
-            }
-            place += index * p.x_reduce[0];
-        }
-        pack.v[k] = x[place];
-    }
+    for (int k = 0; k < N && k < count; ++k) pack.v[k] = x[gpul__reduce_run_of(layout, i + k).place];
     return pack;
 }
 template <int kO, typename Op> struct gpul__reduce_lanes { typename Op::Lane lane[kO]; };
 /* Where the kO outputs' elements lie: those of the warp tile, if they lie side by side, else all. */
 template <int kO, typename X> struct gpul__reduce_operands { const X *x[kO]; };
 
-/* What is left of a warp tile's vectors from element `at` on: those that are not aligned, fewer than a flight, a last
- * one that is not whole, and elements that do not lie side by side. Out of line, so that its registers are its own. */
+/* A warp tile's vectors from element `at` on that are not aligned, do not lie side by side, or are fewer than a flight;
+ * the last may not be whole. Out of line, so that its registers are its own. */
 template <int kO, typename Op>
 static __device__ __noinline__ gpul__reduce_lanes<kO, Op>
 gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, Op> acc,
                   gpul__reduce_operands<kO, typename Op::X> from, int64_t begin, int at, int length) {
     typedef typename Op::X X;
     typedef typename Op::Y Y;
-    enum { kN = 16 / sizeof(X), kFew = kO > 1 ? 1 : gpul__size_of<Y>::bytes > 0 || kN > 8 ? 2 : 4 };
+    enum { kN = 16 / sizeof(X), kFew = kO > 1 || gpul__size_of<Y>::bytes > 0 || kN > 8 ? 2 : 4 };
+    const bool line = v.plan.reduce_ndim == 1;
     const int step = v.plan.row_step * (32 * int(kN));
-    const Y *const y = v.y + (gpul__has<Y>() ? begin * v.y_stride : 0);
+    const int64_t stride = v.plan.dense ? 1 : v.x_stride, y_stride = v.y_stride;
+    const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
+    int64_t last = length - int(kN); /* where the last vector may begin that is loaded as one of several */
+    GPUL__UNROLL
+    for (int o = 0; o < kO; ++o) {
+        if (!line) continue;
+        if (!v.plan.dense) from.x[o] += begin * stride;
+        const int64_t fetched = v.x_extent.last(from.x[o], sizeof(X));
+        if (stride == 1 && fetched < last) last = fetched;
+    }
+    if (gpul__has<Y>() && y_stride == 1 && v.y_extent.last(y, gpul__size_of<Y>::value) < last)
+        last = v.y_extent.last(y, gpul__size_of<Y>::value);
     GPUL__UNROLL_NOT
     while (at < length) {
-        gpul__fetch<X, kN> fx[kO][kFew];
-        gpul__fetch<Y, kN> fy[kFew];
-        int there = 0; /* vectors that are whole and may be fetched */
+        int64_t place[kFew];
+        int there = 0; /* vectors of a flight */
         GPUL__UNROLL
         for (int u = 0; u < kFew; ++u) {
             const int next = at + u * step;
-            bool holds = v.plan.dense && next + int(kN) <= length && there == u;
-            GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) holds = holds && v.x_extent.holds(from.x[o] + next);
-            if (gpul__has<Y>()) holds = holds && v.y_extent.holds(y + next);
-            if (!holds) continue;
-            GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) fx[o][u].ask(from.x[o] + next);
-            fy[u].ask(y + (gpul__has<Y>() ? next : 0));
-            there = u + 1;
-        }
-        GPUL__UNROLL
-        for (int u = 0; u < kFew; ++u) {
-            if (u >= there) break; /* fault: reduce-flight-twice */
-            const gpul__pack<Y, kN> vy = fy[u].take(y + (gpul__has<Y>() ? at : 0));
-            GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) {
-                const gpul__pack<X, kN> vx = fx[o][u].take(from.x[o] + at);
-                acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, int(kN), at);
+            bool whole = there == u && next <= last;
+            place[u] = next * stride;
+            if (!line && whole) {
+                const gpul__reduce_run run = gpul__reduce_run_of(v.layout, begin + next);
+                place[u] = run.place;
+                whole = run.left >= int(kN) &&
+                        (stride != 1 || v.x_extent.last(from.x[0] + run.place, sizeof(X)) >= 0); /* kO is 1 */
             }
-            at += step;
+            GPUL__UNROLL
+            for (int o = 0; o < kO; ++o) whole = whole && (stride != 1 || v.x_extent.begins(from.x[o] + place[u]));
+            if (gpul__has<Y>() && y_stride == 1) whole = whole && v.y_extent.begins(y + next);
+            there += whole ? 1 : 0;
         }
-        if (there > 0) continue;
+        if (there > 0) {
+            gpul__fetch<X, kN> fx[kO][kFew];
+            gpul__fetch<Y, kN> fy[kFew];
+            GPUL__UNROLL
+            for (int u = 1; u < kFew; ++u) place[u] = u < there ? place[u] : place[0]; /* the first again */
+            if (stride == 1) {
+                GPUL__UNROLL
+                for (int u = 0; u < kFew; ++u) {
+                    GPUL__UNROLL
+                    for (int o = 0; o < kO; ++o) fx[o][u].ask(from.x[o] + place[u]);
+                }
+            } else {
+                GPUL__UNROLL
+                for (int u = 0; u < kFew; ++u) {
+                    GPUL__UNROLL
+                    for (int o = 0; o < kO; ++o) fx[o][u].low = gpul__strided<kN>(from.x[o] + place[u], stride);
+                }
+            }
+            GPUL__UNROLL
+            for (int u = 0; u < kFew; ++u) {
+                const int next = at + (u < there ? u * step : 0);
+                if (y_stride == 1) fy[u].ask(y + (gpul__has<Y>() ? next : 0));
+                else fy[u].low = gpul__strided<kN>(y + (gpul__has<Y>() ? next * y_stride : 0), y_stride);
+            }
+            gpul__hold(v.zero);
+            GPUL__UNROLL
+            for (int u = 0; u < kFew; ++u) {
+                if (u >= there) break; /* fault: reduce-flight-twice */
+                const gpul__pack<Y, kN> vy = y_stride == 1 ? fy[u].take(y + (gpul__has<Y>() ? at : 0)) : fy[u].low;
+                GPUL__UNROLL
+                for (int o = 0; o < kO; ++o) {
+                    const gpul__pack<X, kN> vx = stride == 1 ? fx[o][u].take(from.x[o] + place[u]) : fx[o][u].low;
+                    acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, int(kN), at);
+                }
+                at += step;
+            }
+            continue;
+        }
         const int count = length - at;
         const gpul__pack<Y, kN> vy =
-            gpul__gather_of<Y, kN>::get(y + (gpul__has<Y>() ? at * v.y_stride : 0), v.y_stride, count);
+            gpul__gather_of<Y, kN>::get(y + (gpul__has<Y>() ? at * y_stride : 0), y_stride, count);
         GPUL__UNROLL
         for (int o = 0; o < kO; ++o) {
-            const gpul__pack<X, kN> vx = v.plan.dense
-                                             ? gpul__gather<X, kN>(from.x[o] + at, 1, count)
-                                             : gpul__reduce_gather<X, kN>(v.layout, from.x[o], begin + at, count);
+            const gpul__pack<X, kN> vx = line ? gpul__gather<X, kN>(from.x[o] + at * stride, stride, count)
+                                              : gpul__reduce_gather<X, kN>(v.layout, from.x[o], begin + at, count);
             acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, count, at);
         }
         at += step;
@@ -1057,7 +1109,8 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     int at = first;
     if (v.plan.vector) {
         const X *x[kO]; /* they follow `at` */
-        const Y *y = v.y + (gpul__has<Y>() ? span.begin + first : 0);
+        const int64_t y_stride = v.y_stride;
+        const Y *y = v.y + (gpul__has<Y>() ? (span.begin + first) * y_stride : 0);
         GPUL__UNROLL
         for (int o = 0; o < kO; ++o) x[o] = from.x[o] + first;
         GPUL__UNROLL_NOT
@@ -1068,9 +1121,10 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
             for (int u = 0; u < kFlight; ++u) {
                 GPUL__UNROLL
                 for (int o = 0; o < kO; ++o) vx[o][u] = gpul__load<kN>(x[o] + u * step);
-                vy[u] = gpul__load<kN>(y + (gpul__has<Y>() ? u * step : 0));
+                if (v.plan.y_vector) vy[u] = gpul__load<kN>(y + (gpul__has<Y>() ? u * step : 0));
+                else vy[u] = gpul__strided<kN>(y + (gpul__has<Y>() ? u * step * y_stride : 0), y_stride);
             }
-            gpul__hold(v.zero);
+            gpul__hold(v.zero); /* all are on their way: left alone, the compiler starts with some of them */
             GPUL__UNROLL_BY(kUnroll)
             for (int u = 0; u < kFlight; ++u, at += step) {
                 GPUL__UNROLL
@@ -1084,7 +1138,7 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
             }
             GPUL__UNROLL
             for (int o = 0; o < kO; ++o) x[o] += kFlight * step;
-            if (gpul__has<Y>()) y += kFlight * step;
+            if (gpul__has<Y>()) y += kFlight * step * y_stride;
         }
     }
     if (at < length) acc = gpul__reduce_rest<kO>(v, op, acc, from, span.begin, at, length);
@@ -1232,7 +1286,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     const int lanes = v.plan.lanes, lane = int(threadIdx.x) & (lanes - 1), length = int(v.n);
     const int step = GPUL__REDUCE_THREADS / lanes;
     const int64_t first = int64_t(blockIdx.x) * (int(kF) * step) + int(threadIdx.x) / lanes;
-    const int64_t outputs = v.outputs;
+    const int64_t outputs = v.outputs, stride = v.x_stride, y_stride = v.y_stride;
     const Y *const y = v.y;
     const X *x[kF] = {};
     Op op[kF];
@@ -1256,17 +1310,17 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
         const int count = length - i;
         gpul__pack<X, kN> vx[kF];
         gpul__pack<Y, kN> vy;
-        if (v.plan.vector && count >= int(kN)) {
+        if (v.plan.vector && v.plan.y_vector && count >= int(kN)) {
             GPUL__UNROLL
             for (int u = 0; u < int(kF); ++u) vx[u] = gpul__load<kN>(x[u] + i);
             vy = gpul__load<kN>(gpul__has<Y>() ? y + i : y);
         } else { /* one by one; beyond the last, that again */
             GPUL__UNROLL
             for (int k = 0; k < int(kN); ++k) {
-                const int at = i + (k < count ? k : count - 1);
+                const int64_t at = i + (k < count ? k : count - 1);
                 GPUL__UNROLL
-                for (int u = 0; u < int(kF); ++u) vx[u].v[k] = x[u][at];
-                vy.v[k] = gpul__at(y, gpul__has<Y>() ? at : 0);
+                for (int u = 0; u < int(kF); ++u) vx[u].v[k] = x[u][at * stride];
+                vy.v[k] = gpul__at(y, gpul__has<Y>() ? at * y_stride : 0);
             }
         }
         GPUL__UNROLL
@@ -1338,10 +1392,11 @@ static __device__ __forceinline__ void gpul__reduce_load(const View &v, const gp
         const X *const from = columns.x[0] + begin * stride;
         GPUL__UNROLL
         for (int r = 0; r < kSets; ++r) {
-            const int i = at + r * step;
-            const X *p = from + (i < last ? i : last) * stride;
             GPUL__UNROLL
-            for (int k = 0; k < kN; ++k, p += i + k <= last ? stride : 0) pack[r][k] = gpul__load<kC>(p);
+            for (int k = 0; k < kN; ++k) {
+                const int i = at + r * step + k;
+                pack[r][k] = gpul__load<kC>(from + (i < last ? i : last) * stride);
+            }
         }
         GPUL__UNROLL
         for (int r = 0; r < kSets; ++r) {
@@ -2478,10 +2533,13 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
     const bool columns = reducer->columns > 0 && p->reduce_ndim == 1 && inner >= 0 && n > 1 && (p->y || outputs > 1) &&
                          p->x_outer[inner] < p->x_reduce[0];
     if (!columns) {
-        plan->dense = p->reduce_ndim == 1 && (n <= 1 || p->x_reduce[0] == 1) && (!p->y || n <= 1 || p->y_stride == 1);
-        plan->vector = plan->dense && uintptr_t(p->x) % 16 == 0 && uintptr_t(p->y) % 16 == 0 &&
+        plan->reduce_ndim = p->reduce_ndim;
+        plan->dense = p->reduce_ndim == 1 && (n <= 1 || p->x_reduce[0] == 1);
+        plan->y_vector = !p->y || ((n <= 1 || p->y_stride == 1) && uintptr_t(p->y) % 16 == 0);
+        plan->vector = plan->dense && uintptr_t(p->x) % 16 == 0 &&
                        gpul__multiples(p->outer_ndim, p->outer_shape, p->x_outer, vector);
-        if (reducer->columns > 0 && plan->dense && (n <= row || (plan->warp_tiles == 1 && outputs >= 64 * sms))) {
+        if (reducer->columns > 0 && p->reduce_ndim == 1 &&
+            (n <= row || (plan->warp_tiles == 1 && outputs >= 64 * sms))) {
             plan->kernel = GPUL__REDUCE_SHORT;
             plan->lanes = gpul__power_of_two(gpul_ceil_div(n, vector), 32);
             plan->blocks = gpul_ceil_div(outputs, reducer->short_outputs * (GPUL__REDUCE_THREADS / plan->lanes));
