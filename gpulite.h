@@ -1462,14 +1462,14 @@ typedef struct gpul__machine {
 #define GPUL__OPERANDS 6
 typedef struct gpul__elementwise_problem {
     void *out;
-    const void *in[3];                 /* NULL: a scalar */
-    uint64_t scalar[3];                /* its element, in the low bytes */
-    int64_t n;                         /* elements of out, > 0 */
-    int32_t ndim;                      /* 1 .. GPUL_MAX_DIMS */
-    int32_t op;                        /* GPUL_ADD .., for operations that share a kernel */
-    int64_t shape[GPUL_MAX_DIMS];      /* of out */
-    gpul_dtype dtype[4];               /* of GPUL__UFUNC: [0] out's, [1 + i] in[i]'s, 0 where there is none */
-    void *others[2];                   /* further outputs, as many as the operation has */
+    const void *in[3];            /* NULL: a scalar */
+    uint64_t scalar[3];           /* its element, in the low bytes */
+    int64_t n;                    /* elements of out, > 0 */
+    int32_t ndim;                 /* 1 .. GPUL_MAX_DIMS */
+    int32_t op;                   /* GPUL_ADD .., for operations that share a kernel */
+    int64_t shape[GPUL_MAX_DIMS]; /* of out */
+    gpul_dtype dtype[4];          /* of GPUL__UFUNC: [0] out's, [1 + i] in[i]'s, 0 where there is none */
+    void *others[2];              /* further outputs, as many as the operation has */
     /* in elements: [0] out's, [1 + i] in[i]'s, 0 broadcasts; [4 + i] others[i]'s */
     int64_t strides[GPUL__OPERANDS][GPUL_MAX_DIMS];
 } gpul__elementwise_problem;
@@ -1514,9 +1514,9 @@ typedef struct gpul__reduce_problem {
 /* Several inputs of a reduction, in the problem's dimensions. The problem's x is NULL, and its strides of x are the sums
  * of theirs, which tell in which direction the elements lie closer. */
 typedef struct gpul__reduce_inputs {
-    const void *data[3]; /* NULL: a scalar, or no input */
-    uint64_t scalar[3];  /* its element, in the low bytes */
-    int32_t bytes[3];    /* of an element of an array, else 0 */
+    const void *data[3];                                       /* NULL: a scalar, or no input */
+    uint64_t scalar[3];                                        /* its element, in the low bytes */
+    int32_t bytes[3];                                          /* of an element of an array, else 0 */
     int64_t reduce[3][GPUL_MAX_DIMS], outer[3][GPUL_MAX_DIMS]; /* strides in elements; 0 broadcasts */
 } gpul__reduce_inputs;
 
@@ -5428,8 +5428,7 @@ static gpul_status gpul__broadcast(const char *function, const char *const *name
     int64_t *strides[GPUL__OPERANDS];
     gpul_status status = GPUL_OK;
     int32_t i, k;
-    for (i = 0; status == GPUL_OK && i < n_outs; ++i)
-        status = gpul__check_array(function, outs[i].name, outs[i].array);
+    for (i = 0; status == GPUL_OK && i < n_outs; ++i) status = gpul__check_array(function, outs[i].name, outs[i].array);
     for (i = 0; status == GPUL_OK && i < n_in; ++i)
         if (!in[i].is_scalar) status = gpul__check_array(function, names[i], in[i].array);
     if (status != GPUL_OK) return status;
@@ -5907,8 +5906,10 @@ static gpul_status gpul__broadcast_inputs(const char *function, const char *cons
                                           int64_t (*strides)[GPUL_MAX_DIMS], const gpul__input_value *in,
                                           int32_t n_in) {
     char one[128], two[128];
+    int64_t n = 1;
     int32_t i, k, d;
     memset(common, 0, sizeof *common);
+    common->memory = GPUL_MEMORY_DEVICE;
     memset(strides, 0, 3 * sizeof *strides);
     for (i = 0; i < n_in; ++i)
         if (!in[i].is_scalar && in[i].array->ndim > common->ndim) common->ndim = in[i].array->ndim;
@@ -5926,6 +5927,10 @@ static gpul_status gpul__broadcast_inputs(const char *function, const char *cons
             common->shape[d] = a->shape[k];
             strides[i][d] = a->strides[k];
         }
+    for (d = 0; d < common->ndim; ++d)
+        if (common->shape[d] > 0 && !gpul__multiply(n, common->shape[d], &n))
+            return gpul__fail(GPUL_ERROR_OVERFLOW, function, "the inputs broadcast to %s, beyond 2^63 elements",
+                              gpul__describe_shape(two, sizeof two, common->ndim, common->shape));
     return GPUL_OK;
 }
 
@@ -6014,8 +6019,7 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     if (axis == GPUL_ALL_AXES) {
         args.reduce_ndim = x.ndim;
         memcpy(args.reduce_shape, x.shape, sizeof args.reduce_shape);
-        for (k = 0; k < operands; ++k)
-            memcpy(strides[k], k == 0 ? x.strides : of_input[k - 1], sizeof args.x_reduce);
+        for (k = 0; k < operands; ++k) memcpy(strides[k], k == 0 ? x.strides : of_input[k - 1], sizeof args.x_reduce);
         /* walked in the order of memory, so that dense arrays merge into one dimension */
         if (!ordered) gpul__sort_dims(args.reduce_ndim, args.reduce_shape, strides, operands);
     } else {

@@ -595,9 +595,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
 }
 
 /* Where the element at `row` of the flattened outer dimensions and `column` of the innermost lies, of each operand. */
-template <int kOperands = 4> struct gpul__elementwise_place {
-    int64_t at[kOperands];
-};
+template <int kOperands = 4> struct gpul__elementwise_place { int64_t at[kOperands]; };
 template <int kOperands = 4>
 static __device__ __noinline__ gpul__elementwise_place<kOperands>
 gpul__elementwise_at(const gpul__elementwise_problem &p, const double *inverse, int64_t row, int64_t column) {
@@ -733,7 +731,8 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
         GPUL__UNROLL_NOT
         for (int k = 0; k < count; ++k) {
             if (k > 0)
-                place = gpul__elementwise_at<kOperands>(v.problem, v.inverse, tile.row() + k * tile.step, tile.column());
+                place =
+                    gpul__elementwise_at<kOperands>(v.problem, v.inverse, tile.row() + k * tile.step, tile.column());
             out.put(place.at, place.at, 0,
                     op(a ? gpul__at(a, place.at[1]) : v.scalar(0, a), b ? gpul__at(b, place.at[2]) : v.scalar(1, b),
                        c ? gpul__at(c, place.at[3]) : v.scalar(2, c)));
@@ -791,14 +790,13 @@ template <typename Op>
 static constexpr gpul__elementwise_op gpul__elementwise_of(int32_t (*launch)(const gpul__elementwise_problem *,
                                                                              const gpul__elementwise_plan *,
                                                                              const gpul__machine *, gpul_stream)) {
-    return gpul__elementwise_op{launch,
-                                int32_t(gpul__output_bytes<typename Op::Out>::first),
-                                {int32_t(gpul__size_of<typename Op::A>::bytes),
-                                 int32_t(gpul__size_of<typename Op::B>::bytes),
-                                 int32_t(gpul__size_of<typename Op::C>::bytes)},
-                                0,
-                                {int32_t(gpul__output_bytes<typename Op::Out>::second),
-                                 int32_t(gpul__output_bytes<typename Op::Out>::third)}};
+    return gpul__elementwise_op{
+        launch,
+        int32_t(gpul__output_bytes<typename Op::Out>::first),
+        {int32_t(gpul__size_of<typename Op::A>::bytes), int32_t(gpul__size_of<typename Op::B>::bytes),
+         int32_t(gpul__size_of<typename Op::C>::bytes)},
+        0,
+        {int32_t(gpul__output_bytes<typename Op::Out>::second), int32_t(gpul__output_bytes<typename Op::Out>::third)}};
 }
 
 /* An input of an operation of one's own: an array, or, as gpul_scalar<T>, a value given at run time. */
@@ -867,9 +865,9 @@ enum { gpul__most_tiles = 32 };                   /* block tiles of a block of t
 
 /* The lane's elements are folded one after the other, unless the operation has a fold of its own. */
 template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct gpul__reduction {
-    enum { kTogether = 1 }; /* outputs that a warp of the rows kernel works on at once, to read y once for all */
-    enum { kRowsOnly = 0 }; /* has no other kernel */
-    enum { kOrdered = 0 };  /* combine is not commutative: the order of the elements is kept */
+    enum { kTogether = 1 };    /* outputs that a warp of the rows kernel works on at once, to read y once for all */
+    enum { kRowsOnly = 0 };    /* has no other kernel */
+    enum { kOrdered = 0 };     /* combine is not commutative: the order of the elements is kept */
     enum { kResultBytes = 0 }; /* of a struct, which out holds as bytes */
     typedef T X;
     typedef Y_ Y;
@@ -1210,9 +1208,9 @@ static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *counter, uint
 /* `count` elements of an output that do not lie side by side, from its i-th on: dimension by dimension, runs of equal
  * distances. */
 template <typename T, int N>
-static __device__ __forceinline__ gpul__pack<T, N>
-gpul__reduce_gather(const typename gpul__operand<T>::Layout &layout, const typename gpul__operand<T>::Pointer &x,
-                    int64_t i, int count) {
+static __device__ __forceinline__ gpul__pack<T, N> gpul__reduce_gather(const typename gpul__operand<T>::Layout &layout,
+                                                                       const typename gpul__operand<T>::Pointer &x,
+                                                                       int64_t i, int count) {
     typedef typename gpul__operand<T>::Offset Offset;
     const gpul__reduce_problem &p = layout.problem;
     const int32_t last = p.reduce_ndim - 1;
@@ -1290,10 +1288,10 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
             gpul__gather_of<Y, kN>::get(y + (gpul__has<Y>() ? at * v.y_stride : 0), v.y_stride, count);
         GPUL__UNROLL
         for (int o = 0; o < kO; ++o) {
-            const gpul__pack<X, kN> vx = v.plan.dense
-                                             ? Operand::template gather<kN>(
-                                                   from.x[o] + Operand::ahead(v.x_stride, at), v.x_stride, count)
-                                             : gpul__reduce_gather<X, kN>(v.layout, from.x[o], begin + at, count);
+            const gpul__pack<X, kN> vx =
+                v.plan.dense
+                    ? Operand::template gather<kN>(from.x[o] + Operand::ahead(v.x_stride, at), v.x_stride, count)
+                    : gpul__reduce_gather<X, kN>(v.layout, from.x[o], begin + at, count);
             acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, count, at);
         }
         at += step;
@@ -1443,8 +1441,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
                 const int tile = k + u * leaves.step;
                 GPUL__UNROLL
                 for (int o = 0; o < kO; ++o)
-                    next[u][o] = tile < end && first + o < v.outputs ? results[o * pitch + tile * step]
-                                                                               : op.identity();
+                    next[u][o] = tile < end && first + o < v.outputs ? results[o * pitch + tile * step] : op.identity();
             }
             GPUL__UNROLL
             for (int u = 0; u < int(kAtOnce); ++u) {
@@ -1557,8 +1554,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     }
     Acc results[kF];
     GPUL__UNROLL
-    for (int u = 0; u < int(kF); ++u)
-        results[u] = begin < length ? op[u].finish(acc[u], 0, begin) : v.op.identity();
+    for (int u = 0; u < int(kF); ++u) results[u] = begin < length ? op[u].finish(acc[u], 0, begin) : v.op.identity();
     int mine = 0, left = int(kF);
     gpul__reduce_many<int(kF), 1>::go(v.op, results, lanes, mine, left);
     if (lane >= int(kF)) return;
@@ -1985,9 +1981,10 @@ template <typename T, bool kStruct> struct gpul__result_of {
     }
 };
 template <typename T> struct gpul__result_of<T, true> {
-    static_assert(std::is_trivially_copyable<T>::value && sizeof(T) <= 64,
-                  "a result is float, double, int32_t, int64_t, uint8_t, gpul_f16, gpul_bf16, or a struct of at most 64 "
-                  "bytes that may be copied by its bytes");
+    static_assert(
+        std::is_trivially_copyable<T>::value && sizeof(T) <= 64,
+        "a result is float, double, int32_t, int64_t, uint8_t, gpul_f16, gpul_bf16, or a struct of at most 64 "
+        "bytes that may be copied by its bytes");
     enum { dtype = GPUL_U8, bytes = sizeof(T) };
     static __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype, const T &value) {
         unsigned char from[sizeof(T)], *const to = static_cast<unsigned char *>(out) + i;
@@ -2036,7 +2033,7 @@ template <typename Own> struct gpul__own : gpul__reduction<gpul__own<Own>, typen
     typedef typename Own::Elements Elements;
     enum { kOrdered = Own::kOrdered, kResultBytes = gpul__result<typename Own::Result>::bytes };
     typename Own::Scalars scalars;
-    int64_t place; /* of the warp tile's first element */
+    int64_t place;                                                          /* of the warp tile's first element */
     __device__ __forceinline__ void enter(int64_t begin) { place = begin; } /* fault: own-place */
     __device__ __forceinline__ A identity() const { return Own::identity(); }
     __device__ __forceinline__ A combine(A a, A b) const { return Own::combine(a, b); }
@@ -2126,7 +2123,8 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
 #define GPUL__IN_NAME(TX, x) #x
 #define GPUL__IN_VALUE(TX, x) gpul__input<TX>::value(x)
 #define GPUL__OUT_PARAMETER(T, o) gpul_array *o
-#define GPUL__OUT_VALUE(T, o) gpul__output_value{o, #o, gpul__dtype_of<T>::value}
+#define GPUL__OUT_VALUE(T, o)                                                                                          \
+    gpul__output_value { o, #o, gpul__dtype_of<T>::value }
 #define GPUL__REFUSE(macro, name, what)                                                                                \
     static_assert(sizeof(#name) == 0, #macro " " #name ": " what " are one to three pairs of a type and a name");
 
@@ -2171,7 +2169,8 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
 #define GPUL__OUTPUTS_1 GPUL__OUTPUTS
 #define GPUL__OUTPUTS_2 GPUL__OUTPUTS
 #define GPUL__OUTPUTS_3 GPUL__OUTPUTS
-#define GPUL__OUTPUTS(name, outputs, ...) GPUL__CONCAT(GPUL__OUTPUTS_OF_, GPUL__COUNT outputs)(name, outputs, __VA_ARGS__)
+#define GPUL__OUTPUTS(name, outputs, ...)                                                                              \
+    GPUL__CONCAT(GPUL__OUTPUTS_OF_, GPUL__COUNT outputs)(name, outputs, __VA_ARGS__)
 #define GPUL__OUTPUTS_OF_wrong(name, ...) GPUL__REFUSE(GPUL_ELEMENTWISE_OUTPUTS, name, "outputs")
 #define GPUL__OUTPUTS_OF_1 GPUL__OUTPUTS_SEVERAL
 #define GPUL__OUTPUTS_OF_2 GPUL__OUTPUTS_SEVERAL
@@ -2204,8 +2203,8 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
             gpul__reducer_of<gpul__own<gpul__op_##name>>(gpul__own_launch<gpul__op_##name>);                           \
         static const char *const gpul__names[] = {GPUL__PAIRS(GPUL__IN_NAME, __VA_ARGS__)};                            \
         const gpul__input_value gpul__in[] = {GPUL__PAIRS(GPUL__IN_VALUE, __VA_ARGS__)};                               \
-        return gpul_run_reduction(#name, &gpul__r, gpul__out, gpul__result<gpul__op_##name::Result>::dtype, gpul__names,   \
-                                  gpul__in, GPUL__COUNT(__VA_ARGS__), gpul__axis, gpul__stream);                       \
+        return gpul_run_reduction(#name, &gpul__r, gpul__out, gpul__result<gpul__op_##name::Result>::dtype,            \
+                                  gpul__names, gpul__in, GPUL__COUNT(__VA_ARGS__), gpul__axis, gpul__stream);          \
     }
 #define GPUL__REDUCE_OP(name, ordered, i, Result_, A_, identity_, map_, combine_, post_, TX, x, TY, y, TZ, z)          \
     struct gpul__op_##name {                                                                                           \
@@ -2216,7 +2215,8 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
         typedef gpul__several<gpul__input<TX>::Scalar, gpul__input<TY>::Scalar, gpul__input<TZ>::Scalar> Scalars;      \
         typedef gpul__elements_of<Arrays, Scalars>::type Elements;                                                     \
         static_assert(gpul__is_accumulator<A>::value,                                                                  \
-                      "GPUL_REDUCE " #name ": an accumulator is a number, or a struct without constructors, of at most " \
+                      "GPUL_REDUCE " #name                                                                             \
+                      ": an accumulator is a number, or a struct without constructors, of at most "                    \
                       "64 bytes");                                                                                     \
         static_assert(gpul__has_array<Arrays>::value, "GPUL_REDUCE " #name ": one input at least is an array");        \
         static __device__ __forceinline__ A identity() { return static_cast<A>(identity_); }                           \
@@ -2978,8 +2978,8 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
                        uintptr_t(p->x) % uintptr_t(each * reducer->element_bytes) == 0 &&
                        gpul__multiples(inner, p->outer_shape, p->x_outer, each);
         if (p->inputs)
-            plan->vector = p->outer_shape[inner] % each == 0 &&
-                           gpul__vectors_of_inputs(p, each, p->inputs->outer, inner, inner);
+            plan->vector =
+                p->outer_shape[inner] % each == 0 && gpul__vectors_of_inputs(p, each, p->inputs->outer, inner, inner);
         plan->lanes = gpul__power_of_two(gpul_ceil_div(n, lane), 32);
         const int64_t across = gpul_ceil_div(outputs, each); /* threads */
         const int32_t shallow = plan->lanes > lanes ? plan->lanes / lanes : 1;
