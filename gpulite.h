@@ -90,7 +90,9 @@
  *     x[i, j], x.shape, x.strides in a kernel     gpul_view<float, 2> x; x(i, j), x.shape, x.strides         section 12
  *     cuda.shared.array(0, dtype)                 GPUL_SHARED(float, tile)                                   section 12
  *     @cuda.reduce, cp.ReductionKernel            GPUL_REDUCE(name, T, A, identity, map, combine, post, TX, x)  the .cu
+ *     a combine that is not commutative           GPUL_REDUCE_ORDERED(name, ...), which may use the index i     the .cu
  *     @vectorize, cp.ElementwiseKernel            GPUL_ELEMENTWISE(name, T, expression, TX, x, ...)             the .cu
+ *     of several outputs                          GPUL_ELEMENTWISE_OUTPUTS(name, (T, o, ...), statements, ...)  the .cu
  *     NUMBA_ENABLE_CUDASIM=1                      compile with -Itests/cpu and link its cudart: no GPU needed
  *
  * The licence (MIT) stands in full at the end of the file.
@@ -1144,7 +1146,8 @@ GPUL_API void gpul_range_pop(void);
  *                      element, for N indices from 0; v.shape[k], v.strides[k] (in elements) and v.data can be read.
  *                      gpul_view<const float, 2> is for reading alone. The CPU stand-in stops at an index out of range.
  *
- * GPUL_ELEMENTWISE and GPUL_REDUCE, which make operations of your own, are in gpulite_kernels.cu.
+ * GPUL_ELEMENTWISE, GPUL_ELEMENTWISE_OUTPUTS, GPUL_REDUCE and GPUL_REDUCE_ORDERED, which make operations of your own,
+ * are in gpulite_kernels.cu.
  * ------------------------------------------------------------------------------------------------------------------ */
 #if defined(__CUDACC__) && defined(__cplusplus)
 
@@ -1511,8 +1514,8 @@ typedef struct gpul__reduce_problem {
     const struct gpul__reduce_inputs *inputs; /* NULL: one, x */
 } gpul__reduce_problem;
 
-/* Several inputs of a reduction, in the problem's dimensions. The problem's x is NULL, and its strides of x are the sums
- * of theirs, which tell in which direction the elements lie closer. */
+/* Several inputs of a reduction, in the problem's dimensions. The problem's x is NULL, and its strides of x are the
+ * sums of theirs, which tell in which direction the elements lie closer. */
 typedef struct gpul__reduce_inputs {
     const void *data[3];                                       /* NULL: a scalar, or no input */
     uint64_t scalar[3];                                        /* its element, in the low bytes */

@@ -150,9 +150,9 @@ struct gpul_bf16 {
 };
 
 template <typename T> struct gpul__dtype_of {
+    enum { value = 0 };
     static_assert(sizeof(T) == 0,
                   "gpulite's elements are float, double, int32_t, int64_t, uint8_t, gpul_f16, gpul_bf16");
-    enum { value = 0 };
 };
 template <> struct gpul__dtype_of<float> {
     enum { value = GPUL_F32 };
@@ -456,9 +456,9 @@ template <typename T, typename U, typename V> struct gpul__several {
 /* ---- the elementwise engine ----
  *
  * An operation is a small struct: its types Out (gpul__several for several outputs), A, B, C (gpul__none where there is
- * no such input) and Out operator()(A, B, C). Two kernels serve every layout: `dense`, where all elements lie side by side and reach a
- * 16-byte boundary together, goes by 16-byte accesses; `strided` takes everything else in two-dimensional tiles, with
- * several single elements of each input on their way at once. Both are bound by memory. */
+ * no such input) and Out operator()(A, B, C). Two kernels serve every layout: `dense`, where all elements lie side by
+ * side and reach a 16-byte boundary together, goes by 16-byte accesses; `strided` takes everything else in
+ * two-dimensional tiles, with several single elements of each input on their way at once. Both are bound by memory. */
 #define GPUL__ELEMENTWISE_THREADS 256
 
 template <typename T> struct gpul__size_of {
@@ -921,7 +921,7 @@ template <typename X> struct gpul__operand {
     }
 };
 
-/* ... or several inputs, which differ in strides, and in `load` have 0 or 1 of each: one element for all or neighbours. */
+/* ... or several inputs, each with strides of its own; in `load` 0 or 1 of each: one element for all, or neighbours. */
 struct gpul__offsets {
     int64_t at[3];
     __device__ __forceinline__ gpul__offsets &operator+=(const gpul__offsets &by) {
@@ -1028,9 +1028,9 @@ template <typename T, typename U, typename V> struct gpul__operand<gpul__several
 /* Of a thread of the columns kernel: how many columns it takes, of 16 bytes at most, and two where a lane is large; and
  * how many vectors, of one lane of a warp tile or of several, are on their way at once. */
 template <typename Op> struct gpul__columns {
-    enum { kSize = gpul__size_of<typename Op::X>::value, kN = 16 / kSize };
-    enum { kMost = sizeof(typename Op::Lane) > 16 || gpul__operand<typename Op::X>::kSeveral ? 2 : 4 };
-    enum { value = int(kN) < int(kMost) ? int(kN) : int(kMost), kBytes = kMost * kSize };
+    enum { kFew = sizeof(typename Op::Lane) > 16 || gpul__operand<typename Op::X>::kSeveral };
+    enum { kSize = gpul__size_of<typename Op::X>::value, kN = 16 / kSize, kMost = kFew ? 2 : 4 };
+    enum { value = int(kN) < int(kMost) ? int(kN) : int(kMost), kBytes = int(kMost) * int(kSize) };
     enum { kLanes = kBytes > 8 ? kBytes / 8 : 1 };
 };
 /* How many outputs a thread of the short kernel takes at once. */
@@ -1772,8 +1772,8 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
 }
 
 /* The tree over `count` of the slots, from slot `from` on: `leaves` partial results, in slots as gpul__reduce_leaves
- * says, `pitch` apart, and their columns `width`. It is all that is left to do when it runs, so that several slots' results
- * are on their way at once. */
+ * says, `pitch` apart, and their columns `width`. It is all that is left to do when it runs, so that several slots'
+ * results are on their way at once. */
 template <int kC, typename Op>
 static __device__ __forceinline__ void gpul__reduce_slots(const Op &op, const typename Op::Acc *partials, int64_t pitch,
                                                           int width, int leaves, int slots, int from, int count,
@@ -1981,10 +1981,6 @@ template <typename T, bool kStruct> struct gpul__result_of {
     }
 };
 template <typename T> struct gpul__result_of<T, true> {
-    static_assert(
-        std::is_trivially_copyable<T>::value && sizeof(T) <= 64,
-        "a result is float, double, int32_t, int64_t, uint8_t, gpul_f16, gpul_bf16, or a struct of at most 64 "
-        "bytes that may be copied by its bytes");
     enum { dtype = GPUL_U8, bytes = sizeof(T) };
     static __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype, const T &value) {
         unsigned char from[sizeof(T)], *const to = static_cast<unsigned char *>(out) + i;
@@ -2024,6 +2020,9 @@ template <typename A> struct gpul__is_accumulator {
     enum { kPlain = std::is_trivially_copyable<A>::value && std::is_trivially_default_constructible<A>::value };
     enum { value = kPlain && sizeof(A) <= 64 && alignof(A) <= 16 };
 };
+template <typename T> struct gpul__is_result {
+    enum { value = !gpul__result<T>::bytes || (std::is_trivially_copyable<T>::value && sizeof(T) <= 64) };
+};
 template <typename Arrays> struct gpul__has_array {
     enum { value = !std::is_same<Arrays, gpul__several<gpul__none, gpul__none, gpul__none>>::value };
 };
@@ -2061,46 +2060,51 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
 
 /* ---- operations of your own ----
  *
- * Each of these, at file scope, defines a function that C can call, with the broadcasting, checks and errors of the
- * built-in ones. T, TX ... are float, double, int32_t, int64_t, uint8_t, gpul_f16 and gpul_bf16 (which are floats in
- * expressions). There are one to three inputs. One of type gpul_scalar<TX> is a run-time value, TX x in place of
- * const gpul_array *x. A comma in an expression needs ( ).
+ * Each of these, at file scope, defines a function that C can call. It takes arrays of any shape, strides and
+ * broadcasting, has the checks and errors of the built-in ones (ARGUMENT, DTYPE, SHAPE, OVERLAP, DEVICE, OVERFLOW,
+ * OUT_OF_MEMORY, CUDA's; they name the function and the input), does not block, is one launch, and can be captured.
+ * T, TX ... are float, double, int32_t, int64_t, uint8_t, gpul_f16 and gpul_bf16 (which are floats in expressions).
+ * There are one to three inputs. One of type gpul_scalar<TX> is a run-time value: TX x in place of const gpul_array *x.
+ * A comma in an expression needs ( ), a type with a comma a typedef.
  *
  * GPUL_ELEMENTWISE(name, T, expression, TX, x [, TY, y [, TZ, z]])
  *         gpul_status name(gpul_array *out, const gpul_array *x [, ... *y [, ... *z]], gpul_stream stream);
- *     out[i] = expression.
+ *     out[i] = expression. Inputs broadcast to out's shape.
  *         GPUL_ELEMENTWISE(squared_difference, float, (x - y) * (x - y), float, x, float, y)
  *         GPUL_ELEMENTWISE(axpy, float, fmaf(a, x, y), gpul_scalar<float>, a, float, x, float, y)
  *
  * GPUL_ELEMENTWISE_OUTPUTS(name, (TO, o [, TP, p [, TQ, q]]), statements, TX, x [, TY, y [, TZ, z]])
- *         gpul_status name(gpul_array *o [, gpul_array *p ...], const gpul_array *x [, ...], gpul_stream stream);
- *     The statements set o, p and q, which begin as 0, from x, y and z. Outputs are of one shape, in any layouts; each
+ *         gpul_status name(gpul_array *o [, ... *p [, ... *q]], const gpul_array *x [, ...], gpul_stream stream);
+ *     The statements set o, p and q, which begin as 0, from x, y and z. Outputs are of one shape and any strides. Each
  *     may be an input itself, but not overlap one otherwise, nor another output.
  *         GPUL_ELEMENTWISE_OUTPUTS(divide, (int32_t, quotient, int32_t, rest), quotient = x / y; rest = x % y,
  *                                  int32_t, x, int32_t, y)
  *
  * GPUL_REDUCE(name, T, A, identity, map, combine, post, TX, x [, TY, y [, TZ, z]])
  *         gpul_status name(gpul_array *out, const gpul_array *x [, ...], int32_t axis, gpul_stream stream);
- *     along one axis (negative: from the end) of what the inputs broadcast to, or GPUL_ALL_AXES; one input at least is
- *     an array. map: of an element of each input, to the accumulator's type A; combine: of two accumulators a and b,
- *     associative and commutative up to rounding; post: of the last accumulator a, n, the number of elements, and the
- *     inputs that are run-time values, to out's type T; identity: combine(identity, a) is a. No input is named a, b, i
- *     or n. A is any plain struct or number of at most 64 bytes.
+ *     along one axis (a negative one counts from the end) of the shape that the inputs broadcast to, or over
+ *     GPUL_ALL_AXES; out as in gpul_reduce. One input at least is an array.
+ *       map       of an element of each input, to the accumulator's type A
+ *       combine   of two accumulators a and b; associative and commutative, up to rounding
+ *       identity  combine(identity, a) and combine(a, identity) are a; the result of no elements is its post
+ *       post      of the last accumulator a, of n, the number of elements, and of run-time values, to out's type T
+ *     No input is named a, b, i or n. A is a number or a struct without constructors, of at most 64 bytes. T may be a
+ *     struct of at most 64 bytes, too: then out is u8 and has one dimension more, the last, of sizeof(T) bytes that lie
+ *     side by side, which a C program copies into such a struct.
  *         GPUL_REDUCE(l2_norm, float, double, 0, double(x) * x, a + b, sqrt(a), float, x)
  *         GPUL_REDUCE(distance, double, double, 0, (x - y) * (x - y), a + b, sqrt(a), double, x, double, y)
  *
  * GPUL_REDUCE_ORDERED(name, T, A, identity, map, combine, post, TX, x [, TY, y [, TZ, z]])
- *     The same where combine is associative and not commutative: a is always of the elements right before b's. Over all
- *     axes, elements come in row-major order. The map may name i (int64_t), the element's index along the axis, or
- *     row-major over all axes. So these find the first of the least elements:
- *         struct least { double value; int64_t index; };
- *         GPUL_REDUCE_ORDERED(first_least, int64_t, least, (least{INFINITY, -1}), (least{x, i}),
- *                             (b.value < a.value ? b : a), a.index, double, x)
+ *     The same where combine is associative, but not commutative: a is of the elements right before b's. Over all axes
+ *     they come in row-major order. map may name i (int64_t), the element's index along the axis, or in row-major order
+ *     over all axes.
+ *         struct least { double value; int64_t index; };     // the first of the least elements
+ *         GPUL_REDUCE_ORDERED(find_least, least, least, (least{INFINITY, -1}), (least{x, i}),
+ *                             (b.value < a.value ? b : a), a, double, x)
  *
- * The result T of both may be a struct as well, of at most 64 bytes: then out is u8 with one more dimension, the last,
- * of sizeof(T) that lie side by side, and a C program reads the struct there. Bits are a function of the elements in
- * their order, their number and their largest type. Write fmaf(a, b, c) where a multiply-add shall be fused: nvcc may
- * fuse or not fuse a * b + c as it likes, and then the bits depend on the compiler. */
+ * The bits of a reduction are a function of the elements along the axis, their number and the size of the largest input
+ * type. Write fmaf(a, b, c) where a multiply-add shall be fused: nvcc may fuse or not fuse a * b + c as it likes, and
+ * then the bits depend on the compiler. */
 
 #define GPUL__CONCAT_(a, b) a##b
 #define GPUL__CONCAT(a, b) GPUL__CONCAT_(a, b)
@@ -2129,17 +2133,17 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
     static_assert(sizeof(#name) == 0, #macro " " #name ": " what " are one to three pairs of a type and a name");
 
 /* result, body, parameters and values stand in ( ) */
-#define GPUL__ELEMENTWISE(name, result, body, parameters, values, ...)                                                 \
+#define GPUL__ELEMENTWISE(name, result, body, parameters, outs, values, ...)                                           \
     GPUL__CALL(GPUL__ELEMENTWISE_OP, name, result, body, GPUL__THREE(gpul__y, gpul__z, __VA_ARGS__))                   \
     extern "C" gpul_status name(GPUL__BARE parameters, GPUL__PAIRS(GPUL__IN_PARAMETER, __VA_ARGS__),                   \
                                 gpul_stream gpul__stream) {                                                            \
         static const gpul__elementwise_op gpul__op =                                                                   \
             gpul__elementwise_of<gpul__op_##name>(gpul__elementwise_launch<gpul__op_##name>);                          \
         static const char *const gpul__names[] = {GPUL__PAIRS(GPUL__IN_NAME, __VA_ARGS__)};                            \
-        const gpul__output_value gpul__outs[] = {GPUL__BARE values};                                                   \
+        const gpul__output_value gpul__outs[outs] = {GPUL__BARE values};                                               \
         const gpul__input_value gpul__in[] = {GPUL__PAIRS(GPUL__IN_VALUE, __VA_ARGS__)};                               \
-        return gpul_run_elementwise(#name, &gpul__op, gpul__outs, int32_t(sizeof gpul__outs / sizeof gpul__outs[0]),   \
-                                    gpul__names, gpul__in, GPUL__COUNT(__VA_ARGS__), gpul__stream);                    \
+        return gpul_run_elementwise(#name, &gpul__op, gpul__outs, outs, gpul__names, gpul__in,                         \
+                                    GPUL__COUNT(__VA_ARGS__), gpul__stream);                                           \
     }
 #define GPUL__ELEMENTWISE_OP(name, result, body, TX, x, TY, y, TZ, z)                                                  \
     struct gpul__op_##name {                                                                                           \
@@ -2160,7 +2164,7 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
 #define GPUL__ELEMENTWISE_2 GPUL__ELEMENTWISE_ONE
 #define GPUL__ELEMENTWISE_3 GPUL__ELEMENTWISE_ONE
 #define GPUL__ELEMENTWISE_ONE(name, T, expression, ...)                                                                \
-    GPUL__ELEMENTWISE(name, (T), (return static_cast<T>(expression);), (gpul_array * gpul__out),                       \
+    GPUL__ELEMENTWISE(name, (T), (return static_cast<T>(expression);), (gpul_array * gpul__out), 1,                    \
                       (gpul__output_value{gpul__out, "out", gpul__dtype_of<T>::value}), __VA_ARGS__)
 
 #define GPUL_ELEMENTWISE_OUTPUTS(name, outputs, statements, ...)                                                       \
@@ -2178,7 +2182,7 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
 #define GPUL__OUTPUTS_SEVERAL(name, outputs, statements, ...)                                                          \
     GPUL__ELEMENTWISE(name, GPUL__CALL(GPUL__OUTPUTS_TYPE, GPUL__THREE(gpul__p, gpul__q, GPUL__BARE outputs)),         \
                       GPUL__CALL(GPUL__OUTPUTS_BODY, statements, GPUL__THREE(gpul__p, gpul__q, GPUL__BARE outputs)),   \
-                      (GPUL__PAIRS(GPUL__OUT_PARAMETER, GPUL__BARE outputs)),                                          \
+                      (GPUL__PAIRS(GPUL__OUT_PARAMETER, GPUL__BARE outputs)), GPUL__COUNT outputs,                     \
                       (GPUL__PAIRS(GPUL__OUT_VALUE, GPUL__BARE outputs)), __VA_ARGS__)
 #define GPUL__OUTPUTS_TYPE(T, o, U, p, V, q) (gpul__several<T, U, V>)
 #define GPUL__OUTPUTS_BODY(statements, T, o, U, p, V, q)                                                               \
@@ -2218,6 +2222,9 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
                       "GPUL_REDUCE " #name                                                                             \
                       ": an accumulator is a number, or a struct without constructors, of at most "                    \
                       "64 bytes");                                                                                     \
+        static_assert(gpul__is_result<Result>::value,                                                                  \
+                      "GPUL_REDUCE " #name ": a result is an element, or a struct of at most 64 bytes that may be "    \
+                      "copied by its bytes");                                                                          \
         static_assert(gpul__has_array<Arrays>::value, "GPUL_REDUCE " #name ": one input at least is an array");        \
         static __device__ __forceinline__ A identity() { return static_cast<A>(identity_); }                           \
         static __device__ __forceinline__ A map(gpul__input<TX>::Element x, gpul__input<TY>::Element y,                \
@@ -2891,9 +2898,9 @@ static inline bool gpul__multiples(int32_t ndim, const int64_t *shape, const int
     return true;
 }
 
-/* Of several inputs: does each, along dimension d of `along`, lie side by side or stand for all, so that vectors of that
+/* Of several inputs: does each, along dimension d of `along`, lie side by side or stand for all, so that vectors of so
  * many elements begin at their boundaries wherever the other dimensions lead? `left_out`: an outer dimension that
- * vectors lie along. */
+ * vectors lie along, or -1. */
 static inline bool gpul__vectors_of_inputs(const gpul__reduce_problem *p, int32_t vector,
                                            const int64_t (*along)[GPUL_MAX_DIMS], int32_t d, int32_t left_out) {
     const gpul__reduce_inputs *const in = p->inputs;

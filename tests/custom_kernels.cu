@@ -28,13 +28,14 @@ GPUL_ELEMENTWISE_OUTPUTS(test_absolute, (gpul_f16, out), float half = x; if (hal
                          out = gpul_f16(half), gpul_f16, x)
 
 /* several inputs, and values given at run time */
-GPUL_REDUCE(test_weighted, int64_t, int64_t, 0, int64_t(w) * x + y, a + b, a, uint8_t, w, int32_t, x, int64_t, y)
+GPUL_REDUCE(test_weighted, int64_t, uint64_t, 0, w *uint64_t(x) + uint64_t(y), a + b, int64_t(a), uint8_t, w, int32_t,
+            x, int64_t, y)
 GPUL_REDUCE(test_distance, double, double, 0, (x - y) * (x - y), a + b, sqrt(a), float, x, double, y)
 GPUL_REDUCE(test_share_above, double, int64_t, 0, x > limit, a + b, scale *double(a) / double(n), gpul_scalar<float>,
             limit, float, x, gpul_scalar<double>, scale)
 
-/* the order kept: maps v -> scale * v + shift one after the other, modulo 2^64 and rounded; products of matrices, modulo
- * 2^32; the last element that is not zero; the first of the least; sums by index */
+/* the order kept: maps v -> scale * v + shift one after the other, modulo 2^64 and rounded; products of matrices,
+ * modulo 2^32; the last element that is not zero; the first of the least; sums by index */
 struct test_map {
     uint64_t scale, shift;
 };

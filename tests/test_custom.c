@@ -634,7 +634,7 @@ static void test_order_bits(void) {
     CHECK_INT((int64_t)hash, -186958396747920496);
 }
 
-/* Plans of ordered reducers: a tree of whole vectors to each lane, tiles side by side, no alignment that is not there. */
+/* Plans of ordered reducers: whole vectors to each lane, tiles side by side, no alignment that is not there. */
 static void test_order_plans(void) {
     for (long k = 0; k < 100000; k++) {
         gpul__reducer r;
