@@ -2021,7 +2021,7 @@ template <typename A> struct gpul__is_accumulator {
     enum { value = kPlain && sizeof(A) <= 64 && alignof(A) <= 16 };
 };
 template <typename T> struct gpul__is_result {
-    enum { value = !gpul__result<T>::bytes || (std::is_trivially_copyable<T>::value && sizeof(T) <= 64) };
+    enum { value = int(gpul__result<T>::bytes) == 0 || (std::is_trivially_copyable<T>::value && sizeof(T) <= 64) };
 };
 template <typename Arrays> struct gpul__has_array {
     enum { value = !std::is_same<Arrays, gpul__several<gpul__none, gpul__none, gpul__none>>::value };
