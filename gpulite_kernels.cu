@@ -1252,9 +1252,13 @@ static __device__ __forceinline__ gpul__pack<T, N> gpul__reduce_gather(const typ
                                                                        const typename gpul__operand<T>::Pointer &x,
                                                                        int64_t i, int count) {
     typedef typename gpul__operand<T>::Offset Offset;
+    gpul__reduce_run<Offset> run = {Offset(), 0};
     gpul__pack<T, N> pack = {};
     GPUL__UNROLL_NOT
-    for (int k = 0; k < N && k < count; ++k) pack.v[k] = x[gpul__reduce_run_of<Offset>(layout, i + k).place];
+    for (int k = 0; k < N && k < count; ++k, --run.left, run.place += layout.reduce(layout.problem.reduce_ndim - 1)) {
+        if (run.left == 0) run = gpul__reduce_run_of<Offset>(layout, i + k);
+        pack.v[k] = x[run.place];
+    }
     return pack;
 }
 template <int kO, typename Op> struct gpul__reduce_lanes { typename Op::Lane lane[kO]; };
@@ -1272,7 +1276,7 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
     typedef gpul__operand<X> Operand;
     typedef typename Operand::Offset Offset;
     enum { kN = 16 / gpul__size_of<X>::value, kSize = gpul__size_of<X>::value };
-    enum { kFew = kO > 1 || gpul__size_of<Y>::bytes > 0 || kN > 8 || Operand::kSeveral ? 2 : 4 };
+    enum { kFew = kO > 1 || gpul__size_of<Y>::bytes > 0 || Operand::kSeveral ? 2 : 4 };
     const bool line = v.plan.reduce_ndim == 1;
     const int step = gpul__reduce_steps<Op>(v.plan).vector;
     const Offset stride = v.x_stride;
