@@ -17,8 +17,6 @@
 #include "../gpulite.h"
 #include "table.h"
 
-#include <math.h>
-
 enum { ENTRIES = 10000 };
 
 static __global__ void scale(float *y, const int *x, const float *, int64_t n) {
@@ -74,7 +72,7 @@ static int sizes(const char *title) {
                         "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
         w.blocks = uint32_t(blocks * device.sms);
         w.threads = uint32_t(threads);
-        snprintf(name, sizeof name, "%4d threads, %2d blocks an SM: %3.0f %%%s", threads, blocks,
+        snprintf(name, sizeof name, "%4d threads x %2d an SM: %3.0f %%%s", threads, blocks,
                  100.0 * threads * blocks / device.max_threads_per_sm, threads == picked ? " (picked)" : "");
         table_row(&t, name, launch);
     }

@@ -5,8 +5,6 @@
  *     nvcc -arch=native -o block_sum examples/block_sum.cu gpulite_kernels.cu              (Hopper: -arch=sm_90a)
  *     g++ -O2 -ffp-contract=off -Itests/cpu -o block_sum -x c++ examples/block_sum.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
- *     ./block_sum [N]
- *
  * A sum is a tree. Each thread adds up some elements for itself. Then the threads of the block add their sums up by
  * halves, in shared memory, which all of them see and which is as fast as a cache. One block has one of the GPU's many
  * processors, so this is slow: see reduce.cu for all of them.
@@ -17,8 +15,6 @@
 #define GPULITE_IMPLEMENTATION
 #include "../gpulite.h"
 #include "table.h"
-
-#include <math.h>
 
 enum { THREADS = 256 };
 
@@ -71,7 +67,6 @@ static __global__ void constant_memory(double *out, const float *x, int64_t n) {
 static gpul_array x, out;
 
 GPUL_PRINT_AND_EXIT(stop)
-
 static gpul_status with_dynamic(void *) {
     return GPUL_LAUNCH(dynamic_shared, 1, THREADS, THREADS * sizeof(double), NULL, &out, &x, gpul_size(&x));
 }
@@ -89,16 +84,12 @@ static gpul_status with_1024_threads(void *) {
 }
 static gpul_status ready(void *) { return gpul_reduce(&out, &x, GPUL_ABS_SUM, GPUL_ALL_AXES, NULL); }
 
-/* The elements are whole multiples of 1/8: every sum of them is exact, in whatever order. */
-static int64_t eighths(int64_t i) { return i * 37 % 129 - 64; }
 static int right(void *) {
     const int64_t first = 0;
-    int64_t expected = 0;
     double sum = 0;
-    for (int64_t i = 0; i < gpul_size(&x); ++i) expected += eighths(i) < 0 ? -eighths(i) : eighths(i);
     gpul_get(&sum, &out, &first, NULL);
     gpul_fill(&out, NAN, NULL);
-    return sum == double(expected) / 8;
+    return sum == sum_eighths(gpul_size(&x), 1); /* exact, in whatever order */
 }
 
 int main(int argc, char **argv) {
@@ -107,7 +98,7 @@ int main(int argc, char **argv) {
     float *const host = n < 0 ? NULL : (float *)malloc(size_t(n + 1) * sizeof(float));
     if (host == NULL) return fprintf(stderr, "usage: block_sum [N]\n"), 1;
     gpul_on_error(stop);
-    for (int64_t i = 0; i < n; ++i) host[i] = float(eighths(i)) / 8;
+    fill_eighths(host, n);
     GPUL_TO_DEVICE(&x, host, gpul_1d(n));
     gpul_device_array(&out, GPUL_F64, gpul_1d(1), NULL);
     gpul_check_cuda(cudaMemcpyToSymbol(c, coefficients, sizeof coefficients), "cudaMemcpyToSymbol");

@@ -212,46 +212,67 @@ static inline double chart_reach(double most) {
     return step * ceil(fmax(most, step) / step - 1e-9);
 }
 
-/* Bars in the terminal, `n` of them with `wide` columns each, over an x axis from `from` to `to`. */
-static inline void chart_terminal(const double *height, int n, int wide, double from, double to) {
-    static const char *const eighths[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    const double x_step = chart__step(to - from, n * wide / 12.0);
-    const int columns = n * wide;
+/* A whole picture: bar b from edges[b] to edges[b + 1]. Returns what chart_end does. */
+static inline int chart_histogram(const char *path, const char *title, const char *subtitle, const char *x_label,
+                                  const char *y_label, const double *edges, const double *height, int n) {
+    chart c = chart_begin(path, title, subtitle);
+    char text[128];
     double most = 0;
+    c.width = 830; /* no legend */
+    for (int b = 0; b < n; ++b) most = fmax(most, height[b]);
+    chart_x(&c, x_label, edges[0], edges[n], 0);
+    chart_y(&c, y_label, 0, chart_reach(most), 0);
+    for (int b = 0; b < n; ++b) {
+        snprintf(text, sizeof text, "%.4g to %.4g: %.0f", edges[b], edges[b + 1], height[b]);
+        chart_box(&c, edges[b], 0, edges[b + 1], height[b], 0, text);
+    }
+    return chart_end(&c);
+}
+
+/* Bars in the terminal, over an x axis from `from` to `to`: two columns each, or one, or, from 81 bars on, one for the sum
+ * of several. */
+static inline void chart_terminal(const double *height, int n, double from, double to) {
+    static const char *const parts[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    enum { MOST = 80 };
+    const int together = (n + MOST - 1) / MOST, bars = (n + together - 1) / together, wide = bars <= MOST / 2 ? 2 : 1;
+    const int columns = bars * wide;
+    double bar[MOST] = {0}, most = 0;
     char text[64];
-    for (int i = 0; i < n; ++i) most = fmax(most, height[i]);
+    for (int i = 0; i < n; ++i) {
+        bar[i / together] += height[i];
+        most = fmax(most, bar[i / together]);
+    }
     const double top = chart_reach(most), step = chart__step(top, 5);
-    const int ticks = (int)(top / step + 0.5), lines = 2 * ticks; /* two lines from tick to tick */
+    const int lines = 2 * (int)(top / step + 0.5); /* two from tick to tick */
     for (int line = lines - 1; line >= 0; --line) {
         const int tick = line % 2 == 1;
         printf("%12s %s", tick ? chart__number(text, step * (line + 1) / 2, step) : "", tick ? "┤" : "│");
-        int last = n - 1; /* no blanks at the end of a line */
-        while (last >= 0 && height[last] * lines <= top * line) --last;
-        for (int i = 0; i <= last; ++i) {
-            const double part = height[i] / top * lines - line; /* of this line: 0 .. 1 */
-            for (int w = 0; w < wide; ++w)
-                fputs(eighths[part >= 1 ? 8 : part <= 0 ? 0 : (int)(part * 8 + 0.999)], stdout);
+        int last = bars - 1; /* no blanks at the end of a line */
+        while (last >= 0 && bar[last] * lines <= top * line) --last;
+        for (int i = 0; i < (last + 1) * wide; ++i) {
+            const double part = bar[i / wide] / top * lines - line; /* of this line: 0 .. 1 */
+            fputs(parts[part >= 1 ? 8 : part <= 0 ? 0 : (int)(part * 8 + 0.999)], stdout);
         }
         putchar('\n');
     }
+
+    /* the axis, with a tick in the column that holds its value, and below it the labels that there is room for */
+    const double span = (to - from) * bars * together / n, x_step = chart__step(span, columns / 12.0);
+    char labels[MOST + 16];
+    int written = 0;
+    double k = ceil(from / x_step - 1e-9);
     printf("%12s └", "0");
-    const double first = ceil(from / x_step - 1e-9);
-    double k = first;
+    memset(labels, ' ', sizeof labels);
     for (int i = 0; i < columns; ++i) {
-        const int at = (int)((k * x_step - from) / (to - from) * columns); /* the column that holds the tick */
-        fputs(at == i ? "┬" : "─", stdout);
-        if (at == i) ++k;
+        const int tick = (int)((k * x_step - from) / span * columns) == i;
+        fputs(tick ? "┬" : "─", stdout);
+        if (!tick) continue;
+        const int length = (int)strlen(chart__number(text, k++ * x_step, x_step)), start = i - length / 2;
+        if (start < written || start + length >= (int)sizeof labels) continue;
+        memcpy(labels + start, text, (size_t)length);
+        written = start + length;
     }
-    printf("\n%14s", "");
-    int column = 0;
-    for (double j = first; j < k; ++j) {
-        const int at = (int)((j * x_step - from) / (to - from) * columns);
-        const int length = (int)strlen(chart__number(text, j * x_step, x_step)), start = at - length / 2;
-        if (start < column || start + length > columns + 6) continue;
-        printf("%*s%s", start - column, "", text);
-        column = start + length;
-    }
-    putchar('\n');
+    printf("\n%14s%.*s\n", "", written, labels);
 }
 
 #endif /* CHART_H */

@@ -7,16 +7,13 @@
  *
  *     ./gemv [ROWS COLS]
  *
- * The threads of a warp have 32 rows next to each other, and go through the columns together. In a row-major matrix the
- * elements that they read at a time are a whole row apart: 32 transactions of the memory, of which each brings four
- * elements and is asked for one. In a column-major matrix they are neighbours.
+ * The threads of a warp have 32 rows next to each other, and go through the columns together. In a row-major matrix what
+ * they read at a time lies a whole row apart: 32 transactions of the memory. In a column-major matrix it lies together.
  */
 #include <cuda_runtime.h>
 #define GPULITE_IMPLEMENTATION
 #include "../gpulite.h"
 #include "table.h"
-
-#include <math.h>
 
 enum { BLOCK = 256 };
 
@@ -65,7 +62,6 @@ static struct work {
 } w;
 
 GPUL_PRINT_AND_EXIT(stop)
-
 static gpul_dim3 grid() { return gpul_grid_1d(w.rows, BLOCK); }
 static gpul_status rows_row_major(void *) {
     return GPUL_LAUNCH(a_thread_a_row, grid(), BLOCK, 0, NULL, &w.y, &w.row_major, &w.x);

@@ -16,8 +16,6 @@
 #include "../gpulite.h"
 #include "table.h"
 
-#include <math.h>
-
 enum { TILE = 16 };
 typedef gpul_view<const float, 2> matrix;
 

@@ -14,7 +14,6 @@
 #include "../gpulite_kernels.cu"
 #include "chart.h"
 #include "table.h"
-
 enum { THREADS = 256, BLOCKS = 528, SIZES = 9 };
 
 /* CuPy:   cp.ReductionKernel('T x', 'T y', 'abs(x)', 'a + b', 'y = a', '0', 'sum_abs')
@@ -34,14 +33,13 @@ static __device__ double block_sum(double *part, const float *x, int64_t n) {
     }
     return part[0];
 }
-/* Blocks cannot wait for each other, so each leaves its own sum. A block that has no elements leaves 0. */
+/* Blocks do not wait for each other, so each leaves its own sum, or 0 where it has no elements. */
 static __global__ void partial_sums(double *out, const float *x, int64_t n) {
     GPUL_SHARED(double, part);
     const double sum = block_sum(part, x, n);
     if (threadIdx.x == 0) out[blockIdx.x] = sum;
 }
-/* Or adds it to the others', in the order in which they happen to come: the last bits may differ from run to run. Those of
- * GPUL_REDUCE and gpul_reduce never do. */
+/* Or adds it to the others', in any order: the last bits may differ from run to run, which GPUL_REDUCE's never do. */
 static __global__ void atomic_sum(double *out, const float *x, int64_t n) {
     GPUL_SHARED(double, part);
     const double sum = block_sum(part, x, n);
@@ -55,10 +53,9 @@ static const char *const names[WAYS] = {"CPU, one core", "one block",   "partial
 static struct work {
     int way;
     const float *host;
-    gpul_array x, out, partial; /* the elements (a view), one double, BLOCKS of them */
+    gpul_array x, out, partial; /* the elements, a view; the first of BLOCKS doubles, too */
     double result, partials[BLOCKS];
 } w;
-
 GPUL_PRINT_AND_EXIT(stop)
 
 static gpul_status run(void *) {
@@ -83,15 +80,10 @@ static gpul_status run(void *) {
     }
 }
 
-/* The elements are whole multiples of 1/8: every sum of them is exact, in whatever order. */
-static int64_t eighths(int64_t i) { return i * 37 % 129 - 64; }
 static int right(void *) {
-    int64_t expected = 0;
-    for (int64_t i = 0; i < gpul_size(&w.x); ++i) expected += eighths(i) < 0 ? -eighths(i) : eighths(i);
     if (w.way != CPU && w.way != ON_HOST) gpul_copy_to_host(&w.result, &w.out, NULL);
-    gpul_fill(&w.out, NAN, NULL);
     gpul_fill(&w.partial, NAN, NULL);
-    return w.result == double(expected) / 8;
+    return w.result == sum_eighths(gpul_size(&w.x), 1); /* exact, in whatever order */
 }
 
 int main(int argc, char **argv) {
@@ -101,28 +93,27 @@ int main(int argc, char **argv) {
     gpul_array all = GPUL_ZERO;
     int wrong = 0;
     if (host == NULL) return 1;
-    for (int64_t i = 0; i < most; ++i) host[i] = float(eighths(i)) / 8;
+    fill_eighths(host, most);
     gpul_on_error(stop);
     GPUL_TO_DEVICE(&all, host, gpul_1d(most));
-    gpul_device_array(&w.out, GPUL_F64, gpul_1d(1), NULL);
     gpul_device_array(&w.partial, GPUL_F64, gpul_1d(BLOCKS), NULL);
+    gpul_slice(&w.out, &w.partial, 0, 0, 1, 1);
     w.host = host;
     for (int s = 0; s < SIZES; ++s) {
         const int64_t n = most >> (on_gpu() ? 2 : 1) * (SIZES - 1 - s);
         gpul_slice(&w.x, &all, 0, 0, n, 1);
         size[s] = double(n);
         table t = table_of(NULL, right, 4 * size[s], size[s]);
-        printf("\n%lld float32 elements", (long long)n);
-        table_head("sum of |x|");
+        printf("\n%lld elements", (long long)n), table_head("sum of |x|, float32");
         for (w.way = 0; w.way < WAYS; ++w.way)
             microseconds[w.way][s] = 1e6 * table_row_of(&t, names[w.way], run, w.way == CPU);
         wrong += t.wrong;
     }
     chart c = chart_begin(argc > 1 ? argv[1] : "reduce.svg", "The sum of |x|, float32", device_name());
     chart_x(&c, "elements", size[0], size[SIZES - 1], 2);
-    chart_y(&c, "microseconds", 1, 1e6, 10);
+    chart_y(&c, "microseconds", 0.1, 1e6, 10);
     for (int way = 0; way < WAYS; ++way) chart_line(&c, names[way], size, microseconds[way], SIZES);
-    gpul_free_all(&all, &w.out, &w.partial);
+    gpul_free_all(&all, &w.partial);
     free(host);
     return chart_end(&c) && wrong == 0 ? 0 : 1;
 }

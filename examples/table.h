@@ -16,8 +16,10 @@
 #ifndef TABLE_H
 #define TABLE_H
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct table {
     void *user;               /* what each version and `right` are called with */
@@ -53,7 +55,7 @@ static inline table table_of(void *user, int (*right)(void *user), double bytes,
     t.flops = flops;
     t.dtype = GPUL_F32;
     t.standin = !on_gpu();
-    t.seconds = t.standin ? 0.01 : 0.3;
+    t.seconds = t.standin ? 0.01 : 0.2;
     return t;
 }
 
@@ -117,6 +119,18 @@ static inline double table_row(table *t, const char *name, gpul_status (*version
 }
 static inline double table_row_cpu(table *t, const char *name, gpul_status (*version)(void *user)) {
     return table_row_of(t, name, version, 1);
+}
+
+/* Elements whose sums are exact in whatever order: whole multiples of 1/8. And the sum of them, or of their absolute
+ * values, in integers. */
+static inline int64_t eighths(int64_t i) { return i * 37 % 129 - 60; }
+static inline void fill_eighths(float *x, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) x[i] = (float)eighths(i) / 8;
+}
+static inline double sum_eighths(int64_t n, int absolute) {
+    int64_t sum = 0;
+    for (int64_t i = 0; i < n; ++i) sum += absolute && eighths(i) < 0 ? -eighths(i) : eighths(i);
+    return (double)sum / 8;
 }
 
 /* A table of the parts of something, each timed by a timer of its own. */

@@ -11,15 +11,12 @@
  * into a buffer that stays where it is, and from there to the GPU. Pinned memory stays, and the GPU copies it by itself.
  * Mapped memory stays too, and a kernel reads it in place, across the bus: worth it where each byte is wanted once. The
  * bus goes both ways at a time, and the GPU has an engine for each.
- *
- * Numba:   cuda.pinned_array(n, np.uint8);  cuda.mapped_array(n, np.uint8)
+ * Numba: cuda.pinned_array(n, np.uint8), cuda.mapped_array(n, np.uint8).
  */
 #define GPULITE_IMPLEMENTATION
 #include "../gpulite.h"
 #include "chart.h"
 #include "table.h"
-
-#include <string.h>
 
 enum { SIZES = 9 };
 enum { PINNED, MAPPED, SINK, IN, OUT, ARRAYS }; /* the first three are the host's */
@@ -35,7 +32,6 @@ typedef struct work {
 } work;
 
 GPUL_PRINT_AND_EXIT(stop)
-
 static gpul_status move(void *user) {
     work *const w = (work *)user;
     switch (w->way) {
@@ -117,5 +113,5 @@ int main(int argc, char **argv) {
     for (int i = 0; i < ARRAYS; ++i) gpul_free(&w.a[i]);
     gpul_stream_destroy(&w.up), gpul_stream_destroy(&w.down);
     free(w.source);
-    return ok ? 0 : 1;
+    return !ok;
 }
