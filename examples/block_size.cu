@@ -5,10 +5,10 @@
  *     nvcc -arch=native -o block_size examples/block_size.cu gpulite_kernels.cu            (Hopper: -arch=sm_90a)
  *     g++ -O2 -ffp-contract=off -Itests/cpu -o block_size -x c++ examples/block_size.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
- * A multiprocessor (SM) hides the time that memory takes by running other threads meanwhile. It holds blocks as a whole,
- * so many of them and so many threads, and shares its registers and its shared memory out among them. Occupancy is the
- * share of its places for threads that a block size lets it fill. It is no aim in itself: where the memory is busy, more
- * threads do not help.
+ * A multiprocessor (SM) hides the time that memory takes by running other threads meanwhile. It holds blocks as a
+ * whole, so many of them and so many threads, and shares its registers and its shared memory out among them. Occupancy
+ * is the share of its places for threads that a block size lets it fill. It is no aim in itself: where the memory is
+ * busy, more threads do not help.
  *
  * Numba:   kernel.forall(n) picks by occupancy, too
  */

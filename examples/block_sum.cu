@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One block of threads adds up the sum of |x|: shared memory, dynamic and static, constant memory, functions on the GPU.
+ * One block of threads adds up the sum of |x|: shared memory, dynamic and static, constant memory, functions on the
+ * GPU.
  *
  *     nvcc -arch=native -o block_sum examples/block_sum.cu gpulite_kernels.cu              (Hopper: -arch=sm_90a)
  *     g++ -O2 -ffp-contract=off -Itests/cpu -o block_sum -x c++ examples/block_sum.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
@@ -27,9 +28,9 @@ static __constant__ double c[3];
 static __device__ double polynomial(float x) { return c[0] + magnitude(x) * (c[1] + magnitude(x) * c[2]); }
 
 /* The sum of the threads' own numbers. Half of n is rounded up, so that one of an odd number waits for the next round.
- * Rounded down, as is often seen, 192 threads become 96, 48, 24, 12, 6, 3 and 1, and the last of the three is lost. Each
- * thread comes to each barrier, also one that has nothing to add: a barrier that some threads do not reach, because they
- * have returned early, is an error. */
+ * Rounded down, as is often seen, 192 threads become 96, 48, 24, 12, 6, 3 and 1, and the last of the three is lost.
+ * Each thread comes to each barrier, also one that has nothing to add: a barrier that some threads do not reach,
+ * because they have returned early, is an error. */
 static __device__ double block_sum(double *part, double mine) {
     part[threadIdx.x] = mine;
     __syncthreads();

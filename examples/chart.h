@@ -81,11 +81,11 @@ static inline chart chart_begin(const char *path, const char *title, const char 
     c.width = 640; /* what remains is the legend's; a chart with none sets it to 830 */
     c.file = fopen(path, "w");
     if (c.file == NULL) return c;
-    fputs(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 960 540\" font-family=\"Helvetica, Arial, sans-serif\" "
-        "font-size=\"15\" fill=\"#334155\">\n<rect width=\"960\" height=\"540\" fill=\"#ffffff\"/>\n"
-        "<text x=\"90\" y=\"36\" font-size=\"21\" font-weight=\"bold\" fill=\"#0f172a\">",
-        c.file);
+    fputs("<svg xmlns=\"http://www.w3.org/2000/svg\" "
+          "viewBox=\"0 0 960 540\" font-family=\"Helvetica, Arial, sans-serif\" "
+          "font-size=\"15\" fill=\"#334155\">\n<rect width=\"960\" height=\"540\" fill=\"#ffffff\"/>\n"
+          "<text x=\"90\" y=\"36\" font-size=\"21\" font-weight=\"bold\" fill=\"#0f172a\">",
+          c.file);
     chart__text(&c, title);
     fputs("</text>\n<text x=\"90\" y=\"60\" fill=\"#64748b\">", c.file);
     chart__text(&c, subtitle);
@@ -229,8 +229,8 @@ static inline int chart_histogram(const char *path, const char *title, const cha
     return chart_end(&c);
 }
 
-/* Bars in the terminal, over an x axis from `from` to `to`: two columns each, or one, or, from 81 bars on, one for the sum
- * of several. */
+/* Bars in the terminal, over an x axis from `from` to `to`: two columns each, or one, or, from 81 bars on, one for the
+ * sum of several. */
 static inline void chart_terminal(const double *height, int n, double from, double to) {
     static const char *const parts[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     enum { MOST = 80 };

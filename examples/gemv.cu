@@ -7,14 +7,14 @@
  *
  *     ./gemv [ROWS COLS]
  *
- * The threads of a warp have 32 rows next to each other, and go through the columns together. In a row-major matrix what
- * they read at a time lies a whole row apart: 32 transactions of the memory. In a column-major matrix it lies together.
+ * The threads of a warp have 32 rows next to each other, and go through the columns together. In a row-major matrix
+ * what they read at a time lies a whole row apart: 32 transactions of the memory. In a column-major matrix it lies
+ * together.
  */
 #include <cuda_runtime.h>
 #define GPULITE_IMPLEMENTATION
 #include "../gpulite.h"
 #include "table.h"
-
 enum { BLOCK = 256 };
 
 /* Numba:  i = cuda.grid(1)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A histogram of normal samples in 150 bins: atomics in the GPU's memory, atomics in shared memory, gpul_histogram. Drawn
- * in the terminal and as a picture. CuPy: cp.histogram(x, bins=150)
+ * A histogram of normal samples in 150 bins: atomics in the GPU's memory, atomics in shared memory, gpul_histogram.
+ * Drawn in the terminal and as a picture. CuPy: cp.histogram(x, bins=150)
  *
  *     nvcc -arch=native -o histogram examples/histogram.cu gpulite_kernels.cu              (Hopper: -arch=sm_90a)
  *     g++ -O2 -ffp-contract=off -Itests/cpu -o histogram -x c++ examples/histogram.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
@@ -15,8 +15,9 @@
 #include "table.h"
 enum { BINS = 150, BLOCK = 256 };
 
-/* The bin of v, or -1. Bin b is edges[b] <= v < edges[b + 1], and the last one has its upper edge, too: with `<` there, as
- * is often seen, the largest sample is in no bin. The division rounds, so beside an edge the edges have the last word. */
+/* The bin of v, or -1. Bin b is edges[b] <= v < edges[b + 1], and the last one has its upper edge, too: with `<` there,
+ * as is often seen, the largest sample is in no bin. The division rounds, so beside an edge the edges have the last
+ * word. */
 __host__ __device__ static int bin_of(float v, const double *edges) {
     if (!(v >= edges[0] && v <= edges[BINS])) return -1; /* NaN, too */
     int b = v < edges[BINS] ? int((v - edges[0]) / (edges[BINS] - edges[0]) * BINS) : BINS - 1;
@@ -31,7 +32,7 @@ static __global__ void in_global(int *counts, const float *x, const double *edge
         if (b >= 0) atomicAdd(&counts[b], 1);
     }
 }
-/* A block counts in shared memory, where queues are short, and adds its bins once, when all its threads have counted. */
+/* A block counts in shared memory, where queues are short, and adds its bins once all of its threads have counted. */
 static __global__ void in_shared(int *counts, const float *x, const double *edges, int64_t n) {
     __shared__ int mine[BINS];
     for (int b = threadIdx.x; b < BINS; b += blockDim.x) mine[b] = 0;
@@ -76,9 +77,8 @@ static int right(void *) {
 
 static int run(int64_t n) {
     double lo = 0, hi = 0;
-    float *const host = (float *)malloc(size_t(n) * sizeof(float));
+    float *const host = (float *)malloc(size_t(w.n = n) * sizeof(float));
     if (host == NULL) exit(1);
-    w.n = n;
     gpul_device_array(&w.x, GPUL_F32, gpul_1d(n), NULL);
     GPUL_LAUNCH(normal, 1024, BLOCK, 0, NULL, &w.x, n);
     gpul_min(&lo, &w.x, NULL); /* the range that numpy.histogram takes: the largest sample is ON the last edge */

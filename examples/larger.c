@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Data that are larger than the GPU's memory: they pass through it in chunks, by pinned buffers and two streams. A limit
- * takes the place of a small GPU.
+ * Data that are larger than the GPU's memory: they pass through it in chunks, by pinned buffers and two streams. A
+ * limit takes the place of a small GPU.
  *
  *     nvcc -arch=native -O3 -o larger examples/larger.c gpulite_kernels.cu                 (Hopper: -arch=sm_90a)
  *     g++ -O2 -ffp-contract=off -Itests/cpu -o larger -x c examples/larger.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  *     ./larger [N]
  *
- * With two buffers the CPU fills one while the GPU copies and adds up the other: it waits for a buffer's own stream, and
- * no other, before it writes there again. The last chunk is what is left, and may be short.
+ * With two buffers the CPU fills one while the GPU copies and adds up the other: it waits for a buffer's own stream,
+ * and no other, before it writes there again. The last chunk is what is left, and may be short.
  */
 #define GPULITE_IMPLEMENTATION
 #include "../gpulite.h"
@@ -61,8 +61,8 @@ static int right(void *user) {
     w->result = -1;
     gpul_fill(&w->sums, -1, w->streams[0]);
     for (int s = 0; s < BUFFERS; ++s) {
-        memset(w->pinned[s].data, 0xff, (size_t)gpul_nbytes(&w->pinned[s])); /* NaN */
-        gpul_copy(&w->device[s], &w->pinned[s], w->streams[s]);
+        gpul_fill(&w->pinned[s], NAN, w->streams[s]);
+        gpul_fill(&w->device[s], NAN, w->streams[s]);
     }
     gpul_device_synchronize();
     return ok;

@@ -7,9 +7,9 @@
  *
  *     ./matmul [M K N]        A is M x K, B is K x N
  *
- * A product of matrices reads each element of A and B many times. A thread for itself fetches all of them from memory. The
- * threads of a block that share tiles of A and B fetch each element once for 16 of them. gpul_matmul goes on: a thread
- * computes many elements and keeps them in registers.
+ * A product of matrices reads each element of A and B many times. A thread for itself fetches all of them from memory.
+ * The threads of a block that share tiles of A and B fetch each element once for 16 of them. gpul_matmul goes on: a
+ * thread computes many elements and keeps them in registers.
  */
 #include <cuda_runtime.h>
 #define GPULITE_IMPLEMENTATION
@@ -22,8 +22,8 @@ typedef gpul_view<const float, 2> matrix;
 /* Numba:  i, j = cuda.grid(2)
  *         if i < C.shape[0] and j < C.shape[1]:
  *             for k in range(A.shape[1]): sum += A[i, k] * B[k, j]
- * The loop is over A's columns, and the test is of C's own rows and columns. With one n for all three, or with A's shape
- * in the place of C's, it is right for square matrices alone. */
+ * The loop is over A's columns, and the test is of C's own rows and columns. With one n for all three, or with A's
+ * shape in the place of C's, it is right for square matrices alone. */
 static __global__ void naive(gpul_view<float, 2> C, matrix A, matrix B) {
     const int64_t i = gpul_grid_y(), j = gpul_grid_x();
     float sum = 0;
@@ -32,8 +32,8 @@ static __global__ void naive(gpul_view<float, 2> C, matrix A, matrix B) {
     C(i, j) = sum;
 }
 
-/* What lies outside a matrix counts as 0 in a tile, so K need not be a multiple of 16. No thread returns before a barrier:
- * those outside C fetch elements for the others. The second barrier keeps the tile until all have read it. */
+/* What lies outside a matrix counts as 0 in a tile, so K need not be a multiple of 16. No thread returns before a
+ * barrier: those outside C fetch elements for the others. The second barrier keeps the tile until all have read it. */
 static __global__ void tiled(gpul_view<float, 2> C, matrix A, matrix B) {
     __shared__ float a[TILE][TILE], b[TILE][TILE];
     const int x = threadIdx.x, y = threadIdx.y;

@@ -5,10 +5,10 @@
  *     nvcc -arch=native -o race examples/race.cu gpulite_kernels.cu                        (Hopper: -arch=sm_90a)
  *     g++ -O2 -ffp-contract=off -Itests/cpu -o race -x c++ examples/race.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
- * `*counter += 1` is three steps: read, add, write. Threads that read the same number write the same number, and all but
- * one of their additions are lost. On a GPU most are. The CPU stand-in runs one thread after the other, so there the count
- * comes out right, which is what makes races hard to find: built to watch for them (README.md, "With no GPU"), it names
- * the kernel and the line, and the program's exit status is 86.
+ * `*counter += 1` is three steps: read, add, write. Threads that read the same number write the same number, and all
+ * but one of their additions are lost. On a GPU most are. The CPU stand-in runs one thread after the other, so there
+ * the count comes out right, which is what makes races hard to find: built to watch for them (README.md, "With no
+ * GPU"), it names the kernel and the line, and the program's exit status is 86.
  *
  * Numba:   counter[0] += 1   beside   cuda.atomic.add(counter, 0, 1)
  */

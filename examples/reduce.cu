@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sum of |x| by all of the GPU: partial sums that the host finishes, atomics, one line, a call. And the times of each
- * from 2^12 to 2^28 elements, beside the CPU's, as a picture.
+ * The sum of |x| by all of the GPU: partial sums that the host finishes, atomics, one line, a call. And the times of
+ * each from 2^12 to 2^28 elements, beside the CPU's, as a picture.
  *
  *     nvcc -arch=native -O3 -o reduce examples/reduce.cu gpulite_kernels.cu                (Hopper: -arch=sm_90a)
  *     g++ -O2 -ffp-contract=off -Itests/cpu -o reduce -x c++ examples/reduce.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread

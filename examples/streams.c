@@ -8,9 +8,10 @@
  *
  *     ./streams [CHART.svg]
  *
- * What is on a stream runs in its order, and streams do not wait for each other. So while one computes, another may copy
- * in and a third copy out: a GPU has an engine for each direction. It takes pinned memory, as the host waits for pageable
- * copies, and streams that are not the default one, which others wait for. Numba: cuda.stream(). CuPy: cupy.cuda.Stream().
+ * What is on a stream runs in its order, and streams do not wait for each other. So while one computes, another may
+ * copy in and a third copy out: a GPU has an engine for each direction. It takes pinned memory, as the host waits for
+ * pageable copies, and streams that are not the default one, which others wait for. Numba: cuda.stream(). CuPy:
+ * cupy.cuda.Stream().
  */
 #define GPULITE_IMPLEMENTATION
 #include "../gpulite.h"
@@ -24,7 +25,7 @@ typedef struct work {
     gpul_array x, y, matrix;              /* chunks x rows x side, pinned; the matrix, on the GPU */
     gpul_array in[STREAMS], out[STREAMS]; /* a stream's own places on the GPU */
     gpul_stream streams[STREAMS];
-    gpul_event events[CHUNKS * POINTS];
+    gpul_event events[CHUNKS][POINTS];
 } work;
 static const char *const parts[POINTS - 1] = {"copy in", "kernel", "copy out"};
 GPUL_PRINT_AND_EXIT(stop)
@@ -33,7 +34,7 @@ static gpul_status run(work *w, int count) {
     for (int s = 1; s < count; ++s) gpul_stream_wait(w->streams[s], w->streams[0]);
     for (int c = 0; c < CHUNKS; ++c) {
         const int s = c % count;
-        gpul_event *const events = &w->events[c * POINTS];
+        gpul_event *const events = w->events[c];
         gpul_array x = GPUL_ZERO, y = GPUL_ZERO; /* x[c] and y[c]: views, which own nothing */
         gpul_index(&x, &w->x, 0, c);
         gpul_index(&y, &w->y, 0, c);
@@ -62,16 +63,16 @@ static int right(void *user) {
     return wrong == 0;
 }
 
-/* The last run, from row `top` on. An event tells when what is before it was done. A part began when its stream had done
- * the part before, and its engine the same part of the chunk before. */
+/* The last run, from row `top` on. An event tells when what is before it was done. A part began when its stream had
+ * done the part before, and its engine the same part of the chunk before. */
 static void draw(const work *w, chart *c, int count, int top) {
     double done[POINTS] = {0};
     for (int i = 0; i < CHUNKS * POINTS; ++i) {
         const int p = i % POINTS, row = top + i / POINTS % count;
         double from = 0, to = 0;
-        if (p == 0) continue; /* events[0]: where all begins */
-        gpul_event_seconds(&from, w->events[0], w->events[i - 1]);
-        gpul_event_seconds(&to, w->events[0], w->events[i]);
+        if (p == 0) continue; /* events[0][0]: where all begins */
+        gpul_event_seconds(&from, w->events[0][0], w->events[i / POINTS][p - 1]);
+        gpul_event_seconds(&to, w->events[0][0], w->events[i / POINTS][p]);
         from = fmin(fmax(from, done[p]), to);
         done[p] = to;
         chart_box(c, from * 1e3, row + 0.15, to * 1e3, row + 0.85, p - 1, parts[p - 1]);
@@ -96,7 +97,7 @@ int main(int argc, char **argv) {
         gpul_device_array(&w.in[s], GPUL_F32, gpul_2d(rows, side), w.streams[s]);
         gpul_device_array(&w.out[s], GPUL_F32, gpul_2d(rows, side), w.streams[s]);
     }
-    for (int i = 0; i < CHUNKS * POINTS; ++i) gpul_event_create(&w.events[i]);
+    for (int i = 0; i < CHUNKS * POINTS; ++i) gpul_event_create(&w.events[i / POINTS][i % POINTS]);
     gpul_device_synchronize(); /* these streams do not wait for the default one, where the matrix was made */
     double last = 0;
     table t = table_of(&w, right, 8 * (double)elements, 2 * (double)(elements * side));
@@ -104,7 +105,7 @@ int main(int argc, char **argv) {
     t.stream = w.streams[0];
     table_head("copy in, multiply, copy out");
     table_row(&t, "one stream", one_stream);
-    gpul_event_seconds(&last, w.events[0], w.events[CHUNKS * POINTS - 1]);
+    gpul_event_seconds(&last, w.events[0][0], w.events[CHUNKS - 1][POINTS - 1]);
     chart_x(&c, "milliseconds", 0, chart_reach(last * 1e3), 0);
     chart_rows(&c, names, 1 + STREAMS);
     draw(&w, &c, 1, 0);
@@ -112,7 +113,7 @@ int main(int argc, char **argv) {
     draw(&w, &c, STREAMS, 1);
     for (int p = 0; p < POINTS - 1; ++p) chart_legend(&c, parts[p], p);
     gpul_free_all(&w.x, &w.y, &w.matrix);
-    for (int i = 0; i < CHUNKS * POINTS; ++i) gpul_event_destroy(&w.events[i]);
+    for (int i = 0; i < CHUNKS * POINTS; ++i) gpul_event_destroy(&w.events[i / POINTS][i % POINTS]);
     for (int s = 0; s < STREAMS; ++s) gpul_free_all(&w.in[s], &w.out[s]), gpul_stream_destroy(&w.streams[s]);
     return chart_end(&c) && t.wrong == 0 ? 0 : 1;
 }

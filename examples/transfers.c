@@ -8,10 +8,10 @@
  *     ./transfers [CHART.svg]
  *
  * Pageable memory, malloc's, may be moved by the operating system while the GPU copies. So the driver copies it first
- * into a buffer that stays where it is, and from there to the GPU. Pinned memory stays, and the GPU copies it by itself.
- * Mapped memory stays too, and a kernel reads it in place, across the bus: worth it where each byte is wanted once. The
- * bus goes both ways at a time, and the GPU has an engine for each.
- * Numba: cuda.pinned_array(n, np.uint8), cuda.mapped_array(n, np.uint8).
+ * into a buffer that stays where it is, and from there to the GPU. Pinned memory stays, and the GPU copies it by
+ * itself. Mapped memory stays too, and a kernel reads it in place, across the bus: worth it where each byte is wanted
+ * once. The bus goes both ways at a time, and the GPU has an engine for each. Numba: cuda.pinned_array(n, np.uint8),
+ * cuda.mapped_array(n, np.uint8).
  */
 #define GPULITE_IMPLEMENTATION
 #include "../gpulite.h"

@@ -57,7 +57,8 @@ static int right(void *user) {
     return wrong == 0;
 }
 
-/* The parts one by one, each with a timer, which adds up over the rounds. Why malloc's memory is slow: transfers.c. */
+/* The parts one by one, each with a timer that adds up over the rounds. A launch returns before the GPU has done it, so
+ * the CPU's clock around it measures the launch alone. A timer puts events on the stream, before and after. */
 static int parts(work *w) {
     gpul_timer timers[PARTS] = {GPUL_ZERO};
     const size_t bytes = (size_t)w->n * sizeof(float);
