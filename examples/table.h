@@ -10,8 +10,9 @@
  *     return t.wrong != 0;
  *
  * Rates and shares are of the work that the task asks for, bytes and flops, which is the same for each version. A
- * version that moves more than it has to is not credited for it. The CPU stand-in's times say nothing of a GPU, and
- * are left out.
+ * version that moves more than it has to is not credited for it. The roof is what the GPU reaches in its memory, or in
+ * arithmetic: data that stay in its cache, which is faster, pass 100 %. The CPU stand-in's times say nothing of a GPU,
+ * and are left out.
  */
 #ifndef TABLE_H
 #define TABLE_H
