@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * For the examples: versions of one computation, in a table. Each version is run once, and its result is checked; then
- * gpul_benchmark times it.
+ * gpul_benchmark times it, and the result of the last call is checked, too.
  *
  *     table t = table_of(&work, right, bytes, flops);
  *     table_head("y = A x");
@@ -28,6 +28,7 @@ typedef struct table {
     double bytes, flops;      /* that one call has to move and to compute; 0 where there is nothing to tell */
     gpul_dtype dtype;         /* whose roof counts: GPUL_F32, or GPUL_F64 */
     gpul_stream stream;       /* that versions put their work on: NULL, or one of their own */
+    int changes;              /* 1: a call changes what the next one begins with, so the timed ones are not checked */
     double seconds;           /* that a version is timed for */
     double first;             /* seconds of the first row: the speed-up is against it */
     int standin, wrong;       /* no GPU; rows whose result was wrong */
@@ -90,8 +91,7 @@ static inline double table_row_of(table *t, const char *name, gpul_status (*vers
     char time[40] = "-", gbps[32] = "-", gflops[32] = "-", share[40] = "-", speedup[32] = "-", number[32];
 
     GPUL_CHECK(version(t->user)); /* the first call is slow: the kernel is loaded, memory found. It is not timed. */
-    const int ok = t->right == NULL || t->right(t->user);
-    if (!ok) ++t->wrong;
+    int ok = t->right(t->user);
 
     options.name = name;
     options.bytes = t->bytes;
@@ -103,6 +103,8 @@ static inline double table_row_of(table *t, const char *name, gpul_status (*vers
     options.repeat = t->standin ? 2 : 1000;
     options.warmup = t->standin ? -1 : 0;
     GPUL_CHECK(gpul_benchmark(&r, version, t->user, &options));
+    if (!t->changes) ok &= t->right(t->user); /* the last of the timed calls, whose result the next row must not find */
+    t->wrong += !ok;
     const double seconds = cpu ? r.cpu.median : r.gpu.median;
     if (t->first == 0) t->first = seconds;
     if (!t->standin && seconds > 0) {
