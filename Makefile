@@ -81,7 +81,7 @@ LINK = $(CC) $(CFLAGS) $(LDFLAGS) $(SANITIZE_FLAGS)
 
 # ---- what there is ----
 
-EXAMPLES := device_report vecadd gemv reduce histogram matmul custom graph benchmark tour
+EXAMPLES := device_report vecadd arrays elementwise transfers streams gemv block_sum reduce race histogram matmul block_size out_of_memory larger graph custom benchmark tour
 TESTS := $(sort $(basename $(notdir $(wildcard tests/test_*.c tests/test_*.cu))))
 TESTS := $(filter-out $(if $(WATCH),test_faults),$(TESTS))# the same kernels thousands of times
 SELFTESTS := $(if $(filter cpu,$(BACKEND)),$(if $(WATCH),,selftest) $(if $(SANITIZE),,selftest_watch))
@@ -103,14 +103,15 @@ backend:
 run: all
 	@for example in $(EXAMPLES); do \
 	    printf '\n==== %s ====\n\n' "$$example"; \
-	    case $$example in tour) set -- examples/data/digits.npy $B/tour.svg ;; *) set -- ;; esac; \
+	    case $$example in tour) set -- examples/data/digits.npy $B/tour.svg ;; \
+	        transfers | streams | reduce | histogram) set -- $B/$$example.svg ;; *) set -- ;; esac; \
 	    "$B/examples/$$example" "$$@" || exit 1; \
 	done
 
 # A test that does not build is counted as one that failed.
 test: backend
 	@$(MAKE) -k --no-print-directory $(TEST_BINS) $(EXAMPLE_BINS) BACKEND=$(BACKEND) || true
-	@BUILD=$B sh tests/run.sh $(TEST_BINS) $(EXAMPLE_BINS) $(TEST_SCRIPTS)
+	@BUILD=$B WATCH=$(WATCH) sh tests/run.sh $(TEST_BINS) $(EXAMPLE_BINS) $(TEST_SCRIPTS)
 
 # BENCH='--quick --case vecadd' narrows it, BENCH=--help says how. The CSV and the pictures stay in the build directory.
 bench: backend

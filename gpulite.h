@@ -2441,6 +2441,7 @@ static gpul_status gpul__make_pool(const char *function, cudaMemPool_t *out, int
     return status;
 }
 
+#ifndef GPULITE_NO_KERNELS
 /* What tells a stream from every other of the program's life: CUDA's handles come again after a stream is destroyed,
  * its numbers do not. 0 where CUDA has no such number. */
 static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
@@ -2457,6 +2458,7 @@ static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
     return cudaSuccess;
 #endif
 }
+#endif
 
 /* Streams that gpul_stream_create made, each with a number that no other has: any call of CUDA with the handle of a
  * stream that is gone may crash, and the next stream that CUDA makes may get that handle. This finds the slot near the
@@ -2504,6 +2506,7 @@ static void gpul__stream_enter(gpul_stream stream) {
 static gpul_stream gpul__stream_leave(gpul_stream stream, int32_t keep) {
     const int64_t handle = (int64_t)(intptr_t)stream;
     int64_t *kept, oldest;
+    intptr_t back;
     if (gpul__stream_slot_of(stream, handle, keep ? ~handle : 0) == NULL || !keep) return stream;
     kept = &gpul__shared.ended[gpul__count(&gpul__shared.streams_ended) % GPUL__ENDED];
     do {
@@ -2512,8 +2515,10 @@ static gpul_stream gpul__stream_leave(gpul_stream stream, int32_t keep) {
 #ifdef GPULITE_CPU_STANDIN
     standin_stream_ended(stream); /* no leak */
 #endif
-    (void)gpul__stream_slot_of((gpul_stream)(intptr_t)oldest, ~oldest, 0); /* fault: dead-stream-kept */
-    return (gpul_stream)(intptr_t)oldest;
+    back = (intptr_t)oldest;
+    memcpy(&stream, &back, sizeof stream);
+    (void)gpul__stream_slot_of(stream, ~oldest, 0); /* fault: dead-stream-kept */
+    return stream;
 }
 
 static gpul_status gpul__check_stream(const char *function, const char *name, gpul_stream stream) {
@@ -5505,6 +5510,8 @@ static gpul_status gpul__broadcast(const char *function, const char *const *name
     }
     gpul__sort_dims(out->ndim, args->shape, strides, n_in + n_outs);
     args->ndim = gpul__merge_dims(out->ndim, args->shape, strides, n_in + n_outs);
+    for (i = 0; i < n_in; ++i) /* gpul__merge_dims gives all operands of a single element the stride 1 */
+        if (in[i].is_scalar) args->strides[1 + i][0] = 0; /* fault: scalar-stride */
     return GPUL_OK;
 }
 

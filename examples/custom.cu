@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Your own kernels, each from one expression: elementwise operations and reductions, with the contracts of the built-in
- * ones (any shape, strides and broadcasting; one launch; the same bits on every run). And two kernels by hand.
+ * Operations of your own, each from one expression: elementwise and reductions, with the contracts of the built-in
+ * ones (any shape, strides and broadcasting; one launch; the same bits on every run). And a kernel that takes arrays
+ * with strides.
  *
  *     nvcc -arch=native -o custom examples/custom.cu gpulite_kernels.cu                    (Hopper: -arch=sm_90a)
  *     g++ -O2 -ffp-contract=off -Itests/cpu -o custom -x c++ examples/custom.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  * The macros define plain C functions. A C file of the same program declares and calls them:
  *
- *     gpul_status sum_abs(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
- *     gpul_status squared_difference(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream);
- *     gpul_status distance(gpul_array *out, const gpul_array *x, const gpul_array *y, int32_t axis, gpul_stream stream);
+ *     gpul_status l2_norm(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
  *     gpul_status smooth(gpul_array *out, const gpul_array *x, double keep, int32_t axis, gpul_stream stream);
- *     gpul_status find_largest(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
+ *     gpul_status largest(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
+ *     gpul_status axpy(gpul_array *out, float a, const gpul_array *x, const gpul_array *y, gpul_stream stream);
  *     gpul_status polar(gpul_array *r, gpul_array *phi, const gpul_array *x, const gpul_array *y, gpul_stream stream);
  */
 #define GPULITE_IMPLEMENTATION
@@ -23,22 +23,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* CuPy:   sum_abs = cp.ReductionKernel('T x', 'T y', 'abs(x)', 'a + b', 'y = a', '0', 'sum_abs')
- * Numba:  sum_abs = cuda.reduce(lambda a, b: a + b)          (of an array that already holds |x|) */
-GPUL_REDUCE(sum_abs, float, double, 0, fabsf(x), a + b, a, float, x)
-
-/* CuPy:   cp.ElementwiseKernel('T x, T y', 'T z', 'z = (x - y) * (x - y)', 'squared_difference')
- * Numba:  @vectorize(['float32(float32, float32)'], target='cuda') */
-GPUL_ELEMENTWISE(squared_difference, float, (x - y) * (x - y), float, x, float, y)
-
-/* CuPy:   cp.ElementwiseKernel('T x, T y', 'T r, T phi', 'r = hypot(x, y); phi = atan2(y, x)', 'polar') */
-GPUL_ELEMENTWISE_OUTPUTS(polar, (float, r, float, phi), r = hypotf(x, y); phi = atan2f(y, x), float, x, float, y)
-
-/* CuPy:   cp.ReductionKernel('T x, T y', 'T d', '(x - y) * (x - y)', 'a + b', 'd = sqrt(a)', '0', 'distance') */
-GPUL_REDUCE(distance, double, double, 0, double(x - y) * double(x - y), a + b, sqrt(a), float, x, float, y)
+/* CuPy:   cp.ReductionKernel('T x', 'T y', 'x * x', 'a + b', 'y = sqrt(a)', '0', 'l2_norm') */
+GPUL_REDUCE(l2_norm, float, double, 0, double(x) * x, a + b, sqrt(a), float, x)
 
 /* Exponential smoothing, s = keep * s + (1 - keep) * x for one x after the other. Each element is a map of s, and maps
- * one after the other are a map again: associative, but not commutative. */
+ * one after the other are a map again: associative, but not commutative, so the order has to be kept. */
 struct affine {
     double scale, shift;
 };
@@ -46,20 +35,21 @@ GPUL_REDUCE_ORDERED(smooth, double, affine, (affine{1, 0}), (affine{keep, (1 - k
                     (affine{b.scale * a.scale, fma(b.scale, a.shift, b.shift)}), a.shift, float, x, gpul_scalar<double>,
                     keep)
 
-/* The largest element and its index, the first of equal ones: a result that is a struct. */
-struct largest {
+/* The largest element and its index i, the first of equal ones: a result that is a struct. */
+struct place {
     float value;
     int32_t index;
 };
-GPUL_REDUCE_ORDERED(find_largest, largest, largest, (largest{-INFINITY, -1}), (largest{x, int32_t(i)}),
-                    (b.value > a.value ? b : a), a, float, x)
+GPUL_REDUCE_ORDERED(largest, place, place, (place{-INFINITY, -1}), (place{x, int32_t(i)}), (b.value > a.value ? b : a),
+                    a, float, x)
 
-/* Numba:  @cuda.jit
- *         def running_pairs(out, x):
- *             for i in range(cuda.grid(1), out.size, cuda.gridsize(1)): out[i] = x[i] + x[i + 1] */
-static __global__ void pair_sums(float *out, const float *x, int64_t n) {
-    GPUL_GRID_STRIDE(i, n) { out[i] = x[i] + x[i + 1]; }
-}
+/* CuPy:   cp.ElementwiseKernel('T x, T y', 'T r, T phi', 'r = hypot(x, y); phi = atan2(y, x)', 'polar') */
+GPUL_ELEMENTWISE_OUTPUTS(polar, (float, r, float, phi), r = hypotf(x, y); phi = atan2f(y, x), float, x, float, y)
+
+/* CuPy:   cp.ElementwiseKernel('T a, T x, T y', 'T z', 'z = a * x + y', 'axpy')
+ * Numba:  @vectorize(['float32(float32, float32, float32)'], target='cuda')
+ * `a` is a number that is given with each call. */
+GPUL_ELEMENTWISE(axpy, float, fmaf(a, x, y), gpul_scalar<float>, a, float, x, float, y)
 
 /* Numba:  @cuda.jit
  *         def turn(out, x):
@@ -69,90 +59,84 @@ static __global__ void turn(gpul_view<float, 2> out, gpul_view<const float, 2> x
     GPUL_GRID_STRIDE_2D(j, i, out.shape[1], out.shape[0]) { out(i, j) = x(j, i); }
 }
 
-enum { N = 100000, ROWS = 100, BLOCK = 256 };
+enum { ROWS = 100, COLS = 1000, N = ROWS * COLS };
 
-static int check(const char *what, double got, double expected, double allowed) {
-    const int ok = fabs(got - expected) <= allowed;
-    printf("%-46s %14.6f  %s\n", what, got, ok ? "ok" : "WRONG");
-    return ok;
+static int failures;
+GPUL_PRINT_AND_EXIT(stop)
+
+static void expect(int64_t wrong, const char *what) {
+    printf("%-44s %s", what, wrong == 0 ? "ok" : "WRONG");
+    if (wrong > 0) printf(": %lld elements", (long long)wrong), ++failures;
+    putchar('\n');
 }
 
 int main(void) {
-    float *x = (float *)malloc(N * sizeof(float)), *out = (float *)malloc(N * sizeof(float));
-    double sum = 0, total = 0;
-    int ok = 1;
-    if (x == NULL || out == NULL) return 1;
-    for (int64_t i = 0; i < N; ++i) {
-        x[i] = (float)((i * 37) % 1001) / 500.0f - 1.0f;
-        sum += fabs((double)x[i]);
-    }
-    gpul_array dx = GPUL_ZERO, scalar = GPUL_ZERO, one = GPUL_ZERO, dz = GPUL_ZERO;
-    GPUL_CHECK(gpul_to_device(&dx, x, GPUL_F32, gpul_1d(N), NULL));
-    GPUL_CHECK(gpul_device_array_like(&dz, &dx, NULL));
-    GPUL_CHECK(gpul_device_array(&scalar, GPUL_F32, gpul_0d(), NULL));
-    GPUL_CHECK(gpul_device_array(&one, GPUL_F32, gpul_1d(1), NULL));
-    GPUL_CHECK(gpul_fill(&one, 0.25, NULL));
-
-    /* The accumulator is a double: the sum is rounded once, to a float. */
-    GPUL_CHECK(sum_abs(&scalar, &dx, GPUL_ALL_AXES, NULL));
-    GPUL_CHECK(gpul_copy_to_host(out, &scalar, NULL));
-    ok &= check("GPUL_REDUCE: sum of |x|", (double)out[0], sum, 1e-7 * sum);
-
-    GPUL_CHECK(squared_difference(&dz, &dx, &one, NULL)); /* `one` broadcasts, as in NumPy */
-    GPUL_CHECK(gpul_copy_to_host(out, &dz, NULL));
+    static float x[N], y[COLS], z[N], norms[ROWS];
+    gpul_array dx = GPUL_ZERO, dy = GPUL_ZERO, dz = GPUL_ZERO, dn = GPUL_ZERO;
     int64_t wrong = 0;
-    for (int64_t i = 0; i < N; ++i) wrong += !(out[i] == (x[i] - 0.25f) * (x[i] - 0.25f));
-    ok &= check("GPUL_ELEMENTWISE: wrong elements of (x - y)^2", (double)wrong, 0, 0);
+    for (int i = 0; i < N; ++i) x[i] = float(i * 37 % 1001) / 8;
+    for (int j = 0; j < COLS; ++j) y[j] = float(j);
+    gpul_on_error(stop);
+    GPUL_TO_DEVICE(&dx, x, gpul_2d(ROWS, COLS));
+    GPUL_TO_DEVICE(&dy, y, gpul_1d(COLS));
+    gpul_device_array_like(&dz, &dx, NULL);
+    gpul_device_array(&dn, GPUL_F32, gpul_1d(ROWS), NULL);
 
-    /* two outputs: (x, 1/4) in polar coordinates; the distance of (x, y) from the origin is r */
-    gpul_array dphi = GPUL_ZERO, number = GPUL_ZERO, found = GPUL_ZERO;
-    GPUL_CHECK(gpul_device_array_like(&dphi, &dx, NULL));
-    GPUL_CHECK(polar(&dz, &dphi, &dx, &one, NULL));
-    GPUL_CHECK(gpul_copy_to_host(out, &dz, NULL));
+    axpy(&dz, 0.5f, &dx, &dy, NULL); /* y broadcasts over the rows, as in NumPy */
+    GPUL_TO_HOST(z, &dz);
+    for (int i = 0; i < N; ++i) wrong += !(z[i] == 0.5f * x[i] + y[i % COLS]); /* few digits: nothing rounds */
+    expect(wrong, "GPUL_ELEMENTWISE: 0.5 x + y");
+
+    /* Along an axis, or over everything with GPUL_ALL_AXES. The accumulator is a double, and the result is rounded
+     * once. */
+    l2_norm(&dn, &dx, 1, NULL);
+    GPUL_TO_HOST(norms, &dn);
     wrong = 0;
-    for (int64_t i = 0; i < N; ++i) wrong += !(fabsf(out[i] - hypotf(x[i], 0.25f)) <= 1e-6f * out[i]);
-    ok &= check("GPUL_ELEMENTWISE_OUTPUTS: wrong radii", (double)wrong, 0, 0);
+    for (int i = 0; i < ROWS; ++i) {
+        double sum = 0;
+        for (int j = 0; j < COLS; ++j) sum += double(x[i * COLS + j]) * double(x[i * COLS + j]);
+        wrong += !(fabs(double(norms[i]) - sqrt(sum)) <= 0x1p-24 * sqrt(sum));
+    }
+    expect(wrong, "GPUL_REDUCE: the norm of each row");
 
-    GPUL_CHECK(gpul_device_array(&number, GPUL_F64, gpul_0d(), NULL));
-    GPUL_CHECK(distance(&number, &dx, &one, GPUL_ALL_AXES, NULL)); /* two inputs, one of which broadcasts */
-    double got = 0, want = 0, smoothed = 0;
-    GPUL_CHECK(gpul_copy_to_host(&got, &number, NULL));
-    for (int64_t i = 0; i < N; ++i) want += (double)(x[i] - 0.25f) * (double)(x[i] - 0.25f);
-    ok &= check("GPUL_REDUCE: distance of x from 1/4", got, sqrt(want), 1e-12 * sqrt(want));
+    gpul_array dphi = GPUL_ZERO, last = GPUL_ZERO, found = GPUL_ZERO;
+    double smoothed = 0, want = 0;
+    place most[ROWS];
+    gpul_device_array(&last, GPUL_F64, gpul_0d(), NULL);
+    smooth(&last, &dx, 0.99, GPUL_ALL_AXES, NULL);
+    gpul_copy_to_host(&smoothed, &last, NULL);
+    for (int i = 0; i < N; ++i) want = 0.99 * want + (1 - 0.99) * double(x[i]);
+    expect(!(fabs(smoothed - want) <= 1e-12 * want), "GPUL_REDUCE_ORDERED: smoothed x");
 
-    GPUL_CHECK(smooth(&number, &dx, 0.99, GPUL_ALL_AXES, NULL));
-    GPUL_CHECK(gpul_copy_to_host(&got, &number, NULL));
-    for (int64_t i = 0; i < N; ++i) smoothed = 0.99 * smoothed + (1 - 0.99) * (double)x[i];
-    ok &= check("GPUL_REDUCE_ORDERED: smoothed x", got, smoothed, 1e-12);
-
-    struct largest first = {0, 0}; /* its bytes are out's last dimension */
-    int64_t index = 0;
-    GPUL_CHECK(gpul_device_array(&found, GPUL_U8, gpul_1d(sizeof first), NULL));
-    GPUL_CHECK(find_largest(&found, &dx, GPUL_ALL_AXES, NULL));
-    GPUL_CHECK(gpul_copy_to_host(&first, &found, NULL));
-    for (int64_t i = 0; i < N; ++i) index = x[i] > x[index] ? i : index;
-    ok &= check("GPUL_REDUCE_ORDERED: index of the largest x", (double)first.index, (double)index, 0);
-    GPUL_CHECK(gpul_free_all(&dphi, &number, &found));
-
-    GPUL_CHECK(GPUL_LAUNCH(pair_sums, gpul_grid_1d(N - 1, BLOCK), BLOCK, 0, NULL, &dz, &dx, N - 1));
-    GPUL_CHECK(gpul_copy_to_host(out, &dz, NULL));
-    for (int64_t i = 0; i < N - 1; ++i) total += !(out[i] == x[i] + x[i + 1]);
-    ok &= check("GPUL_LAUNCH: wrong elements of x[i] + x[i + 1]", total, 0, 0);
-
-    gpul_array matrix = GPUL_ZERO, turned = GPUL_ZERO; /* views: they own nothing */
-    GPUL_CHECK(gpul_reshape(&matrix, &dx, gpul_2d(ROWS, N / ROWS)));
-    GPUL_CHECK(gpul_reshape(&turned, &dz, gpul_2d(N / ROWS, ROWS)));
-    GPUL_CHECK(GPUL_LAUNCH(turn, dim3(8, 8), dim3(32, 8), 0, NULL, &turned, &matrix));
-    GPUL_CHECK(gpul_copy_to_host(out, &turned, NULL));
+    gpul_device_array(&found, GPUL_U8, gpul_2d(ROWS, sizeof most[0]), NULL); /* a struct's bytes: one dimension more */
+    largest(&found, &dx, 1, NULL);
+    gpul_copy_to_host(most, &found, NULL);
     wrong = 0;
-    for (int64_t i = 0; i < N; ++i) wrong += !(out[i % (N / ROWS) * ROWS + i / (N / ROWS)] == x[i]);
-    ok &= check("gpul_view: wrong elements of x transposed", (double)wrong, 0, 0);
+    for (int i = 0; i < ROWS; ++i) {
+        int j = 0;
+        for (int k = 1; k < COLS; ++k) j = x[i * COLS + k] > x[i * COLS + j] ? k : j;
+        wrong += !(most[i].index == j && most[i].value == x[i * COLS + j]);
+    }
+    expect(wrong, "GPUL_REDUCE_ORDERED: where each row is largest");
 
-    gpul_free(&dx);
-    gpul_free(&dz);
-    gpul_free(&one);
-    gpul_free(&scalar);
-    free(x);
-    free(out);
-    return ok ? 0 : 1;
+    gpul_device_array_like(&dphi, &dx, NULL);
+    polar(&dz, &dphi, &dx, &dy, NULL); /* y broadcasts over the rows, as in NumPy */
+    GPUL_TO_HOST(z, &dz);
+    wrong = 0;
+    for (int i = 0; i < N; ++i) wrong += !(fabsf(z[i] - hypotf(x[i], y[i % COLS])) <= 1e-6f * z[i]);
+    expect(wrong, "GPUL_ELEMENTWISE_OUTPUTS: radii");
+
+    gpul_array turned = GPUL_ZERO, part = GPUL_ZERO, from = GPUL_ZERO; /* views: they own nothing */
+    gpul_transpose(&turned, &dz);                                      /* COLS x ROWS */
+    gpul_slice(&part, &turned, 0, 0, COLS, 2);                         /* every other row of it is written, */
+    gpul_slice(&from, &dx, 1, 0, COLS, 2);                             /* from every other column of x */
+    gpul_fill(&dz, -1, NULL);
+    GPUL_LAUNCH(turn, dim3(8, 8), dim3(32, 8), 0, NULL, &part, &from);
+    GPUL_TO_HOST(z, &dz);
+    wrong = 0;
+    for (int i = 0; i < N; ++i) wrong += !(z[i] == (i % COLS % 2 == 0 ? x[i] : -1));
+    expect(wrong, "GPUL_LAUNCH: views with any strides");
+
+    gpul_free_all(&dx, &dy, &dz, &dn, &dphi, &last, &found);
+    return failures ? 1 : 0;
 }

@@ -17,6 +17,7 @@
  */
 #define GPULITE_IMPLEMENTATION
 #include "../gpulite.h"
+#include "chart.h"
 #include "npy.h"
 
 #include <float.h>
@@ -364,108 +365,17 @@ static void step(tour *t, const char *name, const char *shape, void (*run)(tour 
 
 /* ------------------------------------------------------------------------------------------------------- chart ------ */
 
-static int64_t tallest(const tour *t) {
-    int64_t most = 1;
-    for (int b = 0; b < BINS; ++b) most = t->histogram[b] > most ? t->histogram[b] : most;
-    return most;
-}
-
-static void draw(const tour *t) {
-    static const char *const eighths[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    enum { LINES = 10 };
-    const int64_t most = tallest(t);
-    for (int line = LINES - 1; line >= 0; --line) {
-        if (line == LINES - 1) {
-            printf("%10" PRId64 " ┤", most);
-        } else {
-            printf("%10s │", "");
-        }
-        int last = BINS - 1; /* no blanks at the end of a line */
-        while (last >= 0 && t->histogram[last] * LINES <= most * line) --last;
-        for (int b = 0; b <= last; ++b) {
-            const double height = (double)t->histogram[b] / (double)most * LINES - line; /* in this line: 0 .. 1 */
-            const int k = height >= 1 ? 8 : height <= 0 ? 0 : (int)(height * 8 + 0.999);
-            printf("%s%s", eighths[k], eighths[k]);
-        }
-        putchar('\n');
-    }
-    printf("%10d └", 0);
-    for (int b = 0; b < BINS; ++b) fputs("──", stdout);
-    printf("\n%11s %-39.4g%41.4g\n\n", "", t->edges[0], t->edges[BINS]);
-}
-
-/* 1, 2 or 5 times a power of ten, so that `span` holds about `parts` of it */
-static double nice_step(double span, double parts) {
-    const double power = pow(10, floor(log10(span / parts))), lead = span / parts / power;
-    return power * (lead < 1.5 ? 1 : lead < 3.5 ? 2 : lead < 7.5 ? 5 : 10);
-}
-
-/* Text inside SVG: markup escaped, anything but printable ASCII replaced. */
-static void write_text(FILE *f, const char *text) {
-    for (; *text; ++text) {
-        if (*text == '&') {
-            fputs("&amp;", f);
-        } else if (*text == '<') {
-            fputs("&lt;", f);
-        } else {
-            fputc(*text >= ' ' && *text <= '~' ? *text : '?', f);
-        }
-    }
-}
-
-/* Returns 0 when the file cannot be written. */
-static int write_svg(const tour *t, const char *path, double explained) {
-    const double left = 84, top = 92, width = 820, height = 356, bottom = top + height;
-    const double from = t->edges[0], span = t->edges[BINS] - from;
-    const double y_step = fmax(nice_step((double)tallest(t), 5), 1), y_top = ceil((double)tallest(t) / y_step) * y_step;
-    const double x_step = nice_step(span, 9);
+/* In the terminal, and as a file: 0 when that cannot be written. */
+static int draw(const tour *t, const char *path, double explained) {
     const char *slash = strrchr(t->path, '/'), *name = slash != NULL ? slash + 1 : t->path;
-    FILE *f = fopen(path, "w");
-    if (f == NULL) {
-        fprintf(stderr, "tour: cannot write %s: %s\n", path, strerror(errno));
-        return 0;
-    }
-    fputs(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 960 540\" font-family=\"Helvetica, Arial, sans-serif\" "
-        "font-size=\"14\" fill=\"#334155\">\n"
-        "<rect width=\"960\" height=\"540\" fill=\"#ffffff\"/>\n"
-        "<text x=\"84\" y=\"42\" font-size=\"22\" font-weight=\"bold\" fill=\"#0f172a\">",
-        f);
-    fputs("Projection on the first principal component</text>\n<text x=\"84\" y=\"66\" fill=\"#64748b\">", f);
-    write_text(f, strlen(name) > 60 ? "the data" : name);
-    fprintf(f, ": %" PRId64 " samples of %" PRId64 " features, %.1f %% of the variance</text>\n", t->rows, t->cols,
-            100 * explained);
-
-    for (int k = 0; (double)k * y_step <= y_top * 1.0001; ++k) {
-        const double y = bottom - height * (double)k * y_step / y_top;
-        fprintf(f, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#e2e8f0\"/>\n", left, y,
-                left + width, y);
-        fprintf(f, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%.7g</text>\n", left - 10, y + 5,
-                (double)k * y_step);
-    }
-    for (int b = 0; b < BINS; ++b) {
-        const double x = left + width * b / BINS, h = height * (double)t->histogram[b] / y_top;
-        fprintf(f, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"#2f6fb3\">", x + 0.75, bottom - h,
-                width / BINS - 1.5, h);
-        fprintf(f, "<title>%.4g to %.4g: %" PRId64 "</title></rect>\n", t->edges[b], t->edges[b + 1], t->histogram[b]);
-    }
-    fprintf(f, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#334155\"/>\n", left, bottom,
-            left + width, bottom);
-    for (double k = ceil(from / x_step - 1e-9); k * x_step <= from + span * 1.0001; ++k) {
-        const double x = left + width * (k * x_step - from) / span;
-        fprintf(f, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#334155\"/>\n", x, bottom, x,
-                bottom + 6);
-        fprintf(f, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%g</text>\n", x, bottom + 24, k * x_step + 0.0);
-    }
-    fprintf(f, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">projected value, in standard units</text>\n",
-            left + width / 2, bottom + 56);
-    fprintf(f, "<text transform=\"translate(26 %.1f) rotate(-90)\" text-anchor=\"middle\">samples</text>\n</svg>\n",
-            top + height / 2);
-    if (ferror(f) | fclose(f)) {
-        fprintf(stderr, "tour: cannot write %s: %s\n", path, strerror(errno));
-        return 0;
-    }
-    return 1;
+    double counts[BINS];
+    char text[256];
+    for (int b = 0; b < BINS; ++b) counts[b] = (double)t->histogram[b];
+    chart_terminal(counts, BINS, t->edges[0], t->edges[BINS]);
+    snprintf(text, sizeof text, "%s: %" PRId64 " samples of %" PRId64 " features, %.1f %% of the variance",
+             strlen(name) > 60 ? "the data" : name, t->rows, t->cols, 100 * explained);
+    return chart_histogram(path, "Projection on the first principal component", text,
+                           "projected value, in standard units", "samples", t->edges, counts, BINS);
 }
 
 /* -------------------------------------------------------------------------------------------------------- main ------ */
@@ -560,9 +470,8 @@ static int pipeline(tour *t, const char *svg) {
     } else {
         puts("\nevery column is constant: there is no principal component, and the projection is 0\n");
     }
-    draw(t);
-    if (!write_svg(t, svg, explained)) return 0;
-    printf("chart: %s\n%s\n", svg, failures ? "some steps are WRONG" : "every step agrees with the host");
+    if (!draw(t, svg, explained)) return 0;
+    printf("\nchart: %s\n%s\n", svg, failures ? "some steps are WRONG" : "every step agrees with the host");
     return failures == 0;
 }
 

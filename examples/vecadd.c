@@ -1,138 +1,119 @@
 /* SPDX-License-Identifier: MIT
  *
- * c = a + b, twice: the short way, and the fast way with pinned memory, a stream and timers. Then NumPy's functions.
+ * c = a + b, and what each part of it costs: making the arrays, copying in, the kernel, copying out.
  *
- *     nvcc -arch=native -o vecadd examples/vecadd.c gpulite_kernels.cu                     (Hopper: -arch=sm_90a)
+ *     nvcc -arch=native -O3 -o vecadd examples/vecadd.c gpulite_kernels.cu                 (Hopper: -arch=sm_90a)
  *     g++ -O2 -ffp-contract=off -Itests/cpu -o vecadd -x c examples/vecadd.c -x c++ gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *
+ *     ./vecadd [N]        -O3 is for the loop on the CPU: without it the GPU would win too easily
+ *
+ * Numba:   da = cuda.to_device(a);  add[grid, block](da, db, dc);  dc.copy_to_host(c)
  */
 #define GPULITE_IMPLEMENTATION
 #include "../gpulite.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include "table.h"
 
-enum { N = 1 << 20 };
+enum { CREATE, IN_PAGEABLE, IN_PINNED, KERNEL, OUT_PINNED, OUT_PAGEABLE, PARTS, ROUNDS = 5 };
 
-static int check(const char *what, const float *a, const float *b, const float *c) {
-    for (int64_t i = 0; i < N; ++i) {
-        if (!(c[i] == a[i] + b[i])) { /* one IEEE addition: equal to the bit */
-            printf("%s: WRONG at %lld: %g + %g gave %g\n", what, (long long)i, a[i], b[i], c[i]);
-            return 0;
-        }
-    }
-    printf("%s: %d sums, all right\n", what, N);
-    return 1;
-}
+typedef struct work {
+    int64_t n;
+    float *x, *y, *z;      /* the host's numbers, in: */
+    gpul_array a, b, c;    /* pinned memory, which the GPU copies from and to by itself */
+    gpul_array da, db, dc; /* the GPU's own */
+    int on_host;           /* 1: the sums lie in z already */
+} work;
 
 GPUL_PRINT_AND_EXIT(stop)
 
-/* Numba / CuPy:   da, db = cuda.to_device(a), cuda.to_device(b)
- *                 c = (da + db).copy_to_host() */
-static int the_short_way(void) {
-    float *a = malloc(N * sizeof *a), *b = malloc(N * sizeof *b), *c = malloc(N * sizeof *c);
-    if (a == NULL || b == NULL || c == NULL) exit(1);
-    for (int i = 0; i < N; ++i) {
-        a[i] = (float)i;
-        b[i] = 0.5f * (float)(N - i);
+static gpul_status on_cpu(void *user) {
+    work *const w = (work *)user;
+    for (int64_t i = 0; i < w->n; ++i) w->z[i] = w->x[i] + w->y[i];
+    w->on_host = 1;
+    return GPUL_OK;
+}
+static gpul_status kernel(void *user) {
+    work *const w = (work *)user;
+    return gpul_vecadd(&w->dc, &w->da, &w->db, NULL);
+}
+static gpul_status copies_and_kernel(void *user) {
+    work *const w = (work *)user;
+    gpul_copy(&w->da, &w->a, NULL);
+    gpul_copy(&w->db, &w->b, NULL);
+    gpul_vecadd(&w->dc, &w->da, &w->db, NULL);
+    w->on_host = 1;
+    return gpul_copy(&w->c, &w->dc, NULL);
+}
+
+/* One IEEE addition each: equal to the bit. Then nothing is left that the next version could pass with. */
+static int right(void *user) {
+    work *const w = (work *)user;
+    int64_t wrong = 0;
+    if (!w->on_host) gpul_copy(&w->c, &w->dc, NULL);
+    for (int64_t i = 0; i < w->n; ++i) wrong += !(w->z[i] == w->x[i] + w->y[i]); /* true for NaN, too */
+    memset(w->z, 0xff, (size_t)w->n * sizeof(float));
+    gpul_fill(&w->dc, -1, NULL);
+    w->on_host = 0;
+    return wrong == 0;
+}
+
+/* The parts one by one, each with a timer that adds up over the rounds. A launch returns before the GPU has done it, so
+ * the CPU's clock around it measures the launch alone. A timer puts events on the stream, before and after. */
+static int parts(work *w) {
+    gpul_timer timers[PARTS] = {GPUL_ZERO};
+    const size_t bytes = (size_t)w->n * sizeof(float);
+    float *const pageable = (float *)malloc(2 * bytes);
+    int ok = 1;
+    if (pageable == NULL) exit(1);
+    memcpy(pageable + w->n, w->y, bytes);
+    timers[CREATE] = gpul_host_timer();             /* no work for the GPU: the CPU's clock tells */
+    for (int round = -1; round < ROUNDS; ++round) { /* the first is to warm up, and does not count */
+        gpul_array made[3] = {GPUL_ZERO};
+        for (int i = 0; i < PARTS && round == 0; ++i) gpul_timer_reset(&timers[i]);
+        memcpy(pageable, w->x, bytes);
+        GPUL_TIMED(timers[CREATE], NULL) {
+            for (int i = 0; i < 3; ++i) gpul_device_array(&made[i], GPUL_F32, gpul_1d(w->n), NULL);
+            for (int i = 0; i < 3; ++i) gpul_free(&made[i]);
+        }
+        GPUL_TIMED(timers[IN_PINNED], NULL) { gpul_copy(&w->da, &w->a, NULL), gpul_copy(&w->db, &w->b, NULL); }
+        GPUL_TIMED(timers[IN_PAGEABLE], NULL) {
+            gpul_copy_to_device(&w->da, pageable, NULL), gpul_copy_to_device(&w->db, pageable + w->n, NULL);
+        }
+        GPUL_TIMED(timers[KERNEL], NULL) { gpul_vecadd(&w->dc, &w->da, &w->db, NULL); }
+        GPUL_TIMED(timers[OUT_PINNED], NULL) { gpul_copy(&w->c, &w->dc, NULL); }
+        GPUL_TIMED(timers[OUT_PAGEABLE], NULL) { gpul_copy_to_host(pageable, &w->dc, NULL); }
+        ok &= memcmp(pageable, w->z, bytes) == 0;
     }
-
-    gpul_array da = GPUL_ZERO, db = GPUL_ZERO, dc = GPUL_ZERO;
-    gpul_on_error(stop); /* what fails from here on ends the program, with a sentence that says why */
-    GPUL_TO_DEVICE(&da, a, gpul_1d(N));
-    GPUL_TO_DEVICE(&db, b, gpul_1d(N));
-    gpul_device_array_like(&dc, &da, NULL);
-    gpul_vecadd(&dc, &da, &db, NULL);
-    GPUL_TO_HOST(c, &dc);
-    gpul_free_all(&da, &db, &dc);
-    gpul_on_error(NULL); /* and here the program asks each call again */
-
-    const int ok = check("the short way", a, b, c);
-    free(a);
-    free(b);
-    free(c);
+    table_part_head(ROUNDS);
+    table_part("make three arrays, and free them", &timers[CREATE], 0);
+    table_part("copy in two arrays, malloc's", &timers[IN_PAGEABLE], 2 * (double)bytes);
+    table_part("copy in two arrays, pinned", &timers[IN_PINNED], 2 * (double)bytes);
+    table_part("kernel", &timers[KERNEL], 3 * (double)bytes);
+    table_part("copy out one array, pinned", &timers[OUT_PINNED], (double)bytes);
+    table_part("copy out one array, malloc's", &timers[OUT_PAGEABLE], (double)bytes);
+    free(pageable);
     return ok;
 }
 
-/* Numba:   stream = cuda.stream();  a = cuda.pinned_array(N, np.float32)
- *          da = cuda.to_device(a, stream);  add[grid, block, stream](...);  dc.copy_to_host(c, stream)
- *          stream.synchronize()
- *
- * Every call below only enqueues; the host is free until it waits for the stream. */
-static int the_fast_way(void) {
-    gpul_stream stream = NULL;
-    gpul_timer kernel = GPUL_ZERO, wall = gpul_host_timer();
-    gpul_array a = GPUL_ZERO, b = GPUL_ZERO, c = GPUL_ZERO, da = GPUL_ZERO, db = GPUL_ZERO, dc = GPUL_ZERO;
-    gpul_device device = GPUL_ZERO;
-    double kernel_seconds = 0, wall_seconds = 0;
-
-    GPUL_CHECK(gpul_stream_create(&stream, GPUL_STREAM_NON_BLOCKING));
-    GPUL_CHECK(gpul_pinned_array(&a, GPUL_F32, gpul_1d(N)));
-    GPUL_CHECK(gpul_pinned_array(&b, GPUL_F32, gpul_1d(N)));
-    GPUL_CHECK(gpul_pinned_array(&c, GPUL_F32, gpul_1d(N)));
-    for (int i = 0; i < N; ++i) { /* pinned memory is plain memory to the host */
-        ((float *)a.data)[i] = (float)(i % 1000);
-        ((float *)b.data)[i] = 0.25f;
+int main(int argc, char **argv) {
+    work w = GPUL_ZERO;
+    gpul_on_error(stop); /* a call that fails ends the program, with a sentence that says why */
+    w.n = argc > 1 ? strtoll(argv[1], NULL, 10) : on_gpu() ? 50000000 : 10007;
+    if (w.n < 1) return fprintf(stderr, "usage: vecadd [N], from 1 on\n"), 1;
+    gpul_array *const host[] = {&w.a, &w.b, &w.c}, *const device[] = {&w.da, &w.db, &w.dc};
+    for (int i = 0; i < 3; ++i) {
+        gpul_pinned_array(host[i], GPUL_F32, gpul_1d(w.n));
+        gpul_device_array(device[i], GPUL_F32, gpul_1d(w.n), NULL);
     }
-    GPUL_CHECK(gpul_device_array_like(&da, &a, stream));
-    GPUL_CHECK(gpul_device_array_like(&db, &b, stream));
-    GPUL_CHECK(gpul_device_array_like(&dc, &c, stream));
-
-    for (int round = 0; round < 3; ++round) { /* the timers add up over the rounds */
-        GPUL_CHECK(gpul_timer_start(&wall, stream));
-        GPUL_CHECK(gpul_copy(&da, &a, stream));
-        GPUL_CHECK(gpul_copy(&db, &b, stream));
-        GPUL_TIMED(kernel, stream) { GPUL_CHECK(gpul_vecadd(&dc, &da, &db, stream)); }
-        GPUL_CHECK(gpul_copy(&c, &dc, stream));
-        GPUL_CHECK(gpul_stream_synchronize(stream));
-        GPUL_CHECK(gpul_timer_stop(&wall, stream));
-    }
-    const int ok = check("the fast way ", a.data, b.data, c.data);
-
-    GPUL_CHECK(gpul_timer_seconds(&kernel_seconds, &kernel));
-    GPUL_CHECK(gpul_timer_seconds(&wall_seconds, &wall));
-    GPUL_CHECK(gpul_device_info(&device, a.device));
-    if (!device.standin) {
-        printf("  in %lld rounds: kernels %.0f us (%.0f GB/s), with the copies %.0f us\n", (long long)kernel.regions,
-               kernel_seconds * 1e6, 3.0 * N * sizeof(float) * (double)kernel.regions / kernel_seconds / 1e9,
-               wall_seconds * 1e6);
-    }
-
-    gpul_array *all[] = {&a, &b, &c, &da, &db, &dc};
-    for (int i = 0; i < 6; ++i) gpul_free(all[i]); /* in the stream's order, before the stream goes */
-    gpul_timer_free(&kernel);
-    gpul_timer_free(&wall);
-    gpul_stream_destroy(&stream);
-    return ok;
-}
-
-/* NumPy / CuPy:   x = cp.linspace(0, 2 * cp.pi, N, dtype=cp.float32)
- *                 error = cp.sin(x) ** 2 + cp.cos(x) ** 2 - 1
- *                 print(cp.where(error > 1e-6, error, 0).max()) */
-static int the_numpy_way(void) {
-    gpul_array x = GPUL_ZERO, y = GPUL_ZERO, mask = GPUL_ZERO;
-    double worst = 0;
-    GPUL_CHECK(gpul_device_array(&x, GPUL_F32, gpul_1d(N), NULL));
-    GPUL_CHECK(gpul_device_array(&y, GPUL_F32, gpul_1d(N), NULL));
-    GPUL_CHECK(gpul_device_array(&mask, GPUL_U8, gpul_1d(N), NULL)); /* comparisons give 0 and 1 */
-
-    GPUL_CHECK(gpul_linspace(&x, 0, 6.283185307179586, NULL));
-    GPUL_CHECK(gpul_unary(&y, GPUL_SIN, &x, NULL));
-    GPUL_CHECK(gpul_unary(&x, GPUL_COS, &x, NULL)); /* in place */
-    GPUL_CHECK(gpul_binary(&y, GPUL_POWER, &y, GPUL_SCALAR(2), NULL));
-    GPUL_CHECK(gpul_unary(&x, GPUL_SQUARE, &x, NULL));
-    GPUL_CHECK(gpul_vecadd(&y, &y, &x, NULL));
-    GPUL_CHECK(gpul_binary(&y, GPUL_SUBTRACT, &y, GPUL_SCALAR(1), NULL));
-    GPUL_CHECK(gpul_binary(&mask, GPUL_GREATER, &y, GPUL_SCALAR(1e-6), NULL));
-    GPUL_CHECK(gpul_where(&y, &mask, &y, GPUL_SCALAR(0), NULL));
-    GPUL_CHECK(gpul_max(&worst, &y, NULL));
-    gpul_free(&x);
-    gpul_free(&y);
-    gpul_free(&mask);
-    printf("NumPy's way: sin^2 + cos^2 of %d angles is 1 within 1e-6: %s\n", N, worst == 0 ? "right" : "WRONG");
-    return worst == 0;
-}
-
-int main(void) {
-    const int short_ok = the_short_way(), fast_ok = the_fast_way(), numpy_ok = the_numpy_way();
-    return short_ok && fast_ok && numpy_ok ? 0 : 1;
+    w.x = (float *)w.a.data, w.y = (float *)w.b.data, w.z = (float *)w.c.data;
+    for (int64_t i = 0; i < w.n; ++i) w.x[i] = (float)(i % 1000), w.y[i] = 0.25f;
+    printf("%lld float32 sums: %.3f flops a byte\n", (long long)w.n, 1.0 / 12);
+    const int ok = parts(&w) & right(&w);
+    table t = table_of(&w, right, 12.0 * (double)w.n, (double)w.n);
+    table_head("c = a + b");
+    table_row_cpu(&t, "one core of the CPU", on_cpu);
+    table_row(&t, "GPU, data already there", kernel);
+    table_row(&t, "GPU, data copied in and out (pinned)", copies_and_kernel);
+    gpul_free_all(&w.a, &w.b, &w.c, &w.da, &w.db, &w.dc);
+    return ok && t.wrong == 0 ? 0 : 1;
 }

@@ -70,7 +70,7 @@ command_lines() {
     missing=0
     for file in examples/*.c examples/*.cu; do
         program=$(basename "${file%.*}")
-        lines=$(head -n 20 "$file" | grep -c -e "nvcc -arch=native -o $program $file gpulite_kernels.cu" \
+        lines=$(head -n 20 "$file" | grep -c -e "nvcc -arch=native \(-O3 \)\?-o $program $file gpulite_kernels.cu" \
             -e "g++ .* -Itests/cpu -o $program .*$file ")
         [ "$lines" -eq 2 ] || { echo "build lines missing: $file"; missing=1; }
     done

@@ -565,6 +565,17 @@ static void test_scalars(void) {
     CHECK_OK(gpul_convert(&out, GPUL_SCALAR(-7.5), NULL));
     CHECK_OK(gpul_copy_to_host(back, &out, NULL));
     for (int i = 0; i < 3; i++) CHECK_NEAR(back[i], -7.5, 0);
+    for (int32_t ndim = 0; ndim <= GPUL_MAX_DIMS; ndim++) { /* a number beside a single element of any dimensions */
+        gpul_shape shape = gpul_4d(1, 1, 1, 1);
+        gpul_array one = GPUL_ZERO;
+        shape.ndim = ndim;
+        CHECK_OK(gpul_to_device(&one, host, GPUL_F32, shape, NULL));
+        CHECK_OK(gpul_vecadd(&one, &one, GPUL_SCALAR(10), NULL));
+        CHECK_OK(gpul_vecadd(&one, GPUL_SCALAR(100), &one, NULL));
+        CHECK_OK(gpul_copy_to_host(back, &one, NULL));
+        CHECK_NEAR(back[0], 111, 0);
+        CHECK_OK(gpul_free(&one));
+    }
     CHECK_INT(gpul_size(&s), 1);
     CHECK_FAILS(gpul_vecadd(&s, &x, &x, NULL), GPUL_ERROR_ARGUMENT, "gpul_vecadd", "out is a GPUL_SCALAR");
     CHECK_FAILS(gpul_binary(&s, GPUL_ADD, &x, &x, NULL), GPUL_ERROR_ARGUMENT, "gpul_binary", "out is a GPUL_SCALAR");
