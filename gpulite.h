@@ -1456,6 +1456,7 @@ extern "C" {
 typedef struct gpul__machine {
     int32_t device, sms;
     int64_t shared_optin; /* most dynamic shared memory of a block, in bytes */
+    int32_t wgmma;        /* gpul__find_wgmma's answer, where the matrix product is planned; else 0 */
 } gpul__machine;
 
 /* Elementwise over up to three inputs: the problem. Dimensions are merged where strides allow, innermost last. */
@@ -1614,13 +1615,20 @@ typedef struct gpul__gemm_problem { /* C's rows lie dense; A and B are dense alo
     gpul_dtype dtype;
 } gpul__gemm_problem;
 typedef struct gpul__gemm_plan {
+    int32_t tensor;                       /* 1: tensor cores, with tiles of gpul__tensor_tiles */
     int32_t tile;                         /* of gpul__gemm_tiles */
+    int32_t device;
     int32_t splits;                       /* parts of K, combined in order */
     int64_t part;                         /* of K: its length; with `splits` a pure function of the shape */
     int64_t tiles_m, tiles_n;             /* of C */
-    int64_t scratch_bytes;                /* a C of each part in the compute type */
+    int64_t scratch_bytes;                /* a C of each part in the compute type; tensor cores: and what follows */
     int32_t a_vector, b_vector, c_vector; /* fours of elements along the unit stride are aligned */
     int32_t scale_only;                   /* alpha or K is 0: A and B are not read */
+    /* tensor cores */
+    int32_t blocks, band;      /* of the grid; tiles of a cluster, one below the other, that are done together */
+    int64_t a_pitch, b_pitch;  /* 0, or the pitches of copies of A and B that tensor maps can describe */
+    int64_t lifted_at;         /* in the scratch memory: tiles of f32, one a block, where K is long, */
+    int64_t a_at, b_at;        /* and the copies */
 } gpul__gemm_plan;
 
 /* Defined in gpulite_kernels.cu. The find functions return NULL where there is no such kernel. */
@@ -1640,6 +1648,8 @@ extern int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__hist
 /* counters: plan->counters of them, or NULL, at the price of a launch. A cudaError_t. */
 extern int32_t gpul__launch_histogram(const gpul__histogram_problem *problem, const gpul__histogram_plan *plan,
                                       uint32_t *counters, void *scratch, gpul_stream stream);
+/* Whether the tensor cores' kernels of the matrix product run on the device, the current one. A cudaError_t. */
+extern int32_t gpul__find_wgmma(int32_t *wgmma, int32_t device);
 extern int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *problem,
                                const gpul__machine *machine); /* 0: family left out */
 extern int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gpul__gemm_plan *plan, void *scratch,
@@ -2670,6 +2680,7 @@ static gpul_status gpul__begin_on(gpul__scope *scope, const char *function, int3
     scope->machine.device = scope->device;
     scope->machine.sms = scope->state->sms;
     scope->machine.shared_optin = scope->state->shared_optin;
+    scope->machine.wgmma = 0;
     return GPUL_OK;
 }
 
@@ -6539,6 +6550,11 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
         problem.c_row = col[0];
     }
 
+    error = gpul__find_wgmma(&scope.machine.wgmma, scope.device);
+    if (error != 0) {
+        status = gpul__fail_cuda((cudaError_t)error, function, "looking for the kernels");
+        return gpul__end(&scope, status);
+    }
     if (!gpul__plan_gemm(&plan, &problem, &scope.machine)) {
         status = gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "gpulite_kernels.cu was compiled with GPULITE_NO_MATMUL");
         return gpul__end(&scope, status);

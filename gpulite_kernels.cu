@@ -35,6 +35,14 @@
  */
 #include <cuda_runtime.h>
 
+/* The matrix product's path for Hopper: its tensor maps are made by a function of the driver, which the runtime finds,
+ * so cuda.h gives types alone. */
+#if !defined(GPULITE_CPU_STANDIN) && !defined(GPULITE_NO_HOPPER) && !defined(GPULITE_NO_MATMUL) &&                     \
+    !defined(GPULITE_ENGINES_ONLY) && CUDART_VERSION >= 12010
+#define GPUL__HOPPER
+#include <cuda.h>
+#endif
+
 #define GPULITE__KERNELS
 #include "gpulite.h"
 #if GPUL_VERSION_MAJOR != 0 || GPUL_VERSION_MINOR != 2 || GPUL_VERSION_PATCH != 0
@@ -3933,6 +3941,10 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifdef GPULITE_NO_MATMUL
 
+extern "C" int32_t gpul__find_wgmma(int32_t *wgmma, int32_t) {
+    *wgmma = 0;
+    return 0;
+}
 extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *, const gpul__gemm_problem *, const gpul__machine *) { return 0; }
 extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *, const gpul__gemm_plan *, void *, gpul_stream) {
     return int32_t(cudaErrorNotSupported);
@@ -3985,6 +3997,7 @@ struct gpul__gemm_view {
     gpul__gemm_problem problem;
     gpul__gemm_plan plan;
     void *partials; /* NULL, or the parts' results, M x N of the compute type each */
+    float *lifted;  /* tensor cores: NULL, or a tile for every block, the sum of what is done of a long K */
 };
 
 template <typename T, typename Compute>
@@ -4211,6 +4224,426 @@ static __global__ void __launch_bounds__(256) gpul__gemm_combine(const __grid_co
     }
 }
 
+/* ---- 16-bit types on Hopper's tensor cores ---- */
+
+#ifdef GPUL__HOPPER
+
+enum {
+    gpul__tensor_slice = 64,  /* of K, in a stage: 128 bytes, the width of the swizzle */
+    gpul__tensor_chunk = 8192 /* of K, that the tensor cores add up by themselves */
+};
+
+template <int kRows, int kCols, int kBlocks> struct gpul__tensor_shape {
+    enum {
+        kM = kRows,
+        kN = kCols,
+        kCluster = kBlocks,
+        kSums = kCols / 2,          /* of a thread: 64 x kCols among the 128 of a warpgroup */
+        kThreads = kRows * 2 + 128, /* a warpgroup for every 64 rows, and the producer */
+        kStageBytes = (kRows + kCols) * 128,
+        kStages = 204800 / kStageBytes,
+        kSharedBytes = kStages * kStageBytes + 1024 /* stages begin at multiples of 1024 */
+    };
+};
+
+/* a kernel that is empty, since it was not compiled for sm_90a, takes 32 threads and no more: see gpul__find_wgmma */
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#define GPUL__TENSOR_BOUNDS(threads) __launch_bounds__(threads, 1)
+#else
+#define GPUL__TENSOR_BOUNDS(threads) __launch_bounds__(32, 1)
+#endif
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+
+static __device__ __forceinline__ uint32_t gpul__shared_address(const void *p) {
+    return uint32_t(__cvta_generic_to_shared(p));
+}
+
+/* mbarriers, by their addresses in shared memory */
+static __device__ __forceinline__ void gpul__mbarrier_init(uint32_t barrier, uint32_t arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+static __device__ __forceinline__ void gpul__mbarrier_wait(uint32_t barrier, uint32_t parity) {
+    uint32_t done;
+    do {
+        asm volatile("{\n.reg .pred p;\n"
+                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                     "selp.u32 %0, 1, 0, p;\n}"
+                     : "=r"(done)
+                     : "r"(barrier), "r"(parity)
+                     : "memory");
+    } while (!done);
+}
+static __device__ __forceinline__ void gpul__mbarrier_expect(uint32_t barrier, uint32_t bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+static __device__ __forceinline__ void gpul__mbarrier_arrive(uint32_t barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+static __device__ __forceinline__ void gpul__mbarrier_arrive(uint32_t barrier, uint32_t block) { /* of the cluster */
+    asm volatile("{\n.reg .b32 there;\n"
+                 "mapa.shared::cluster.u32 there, %0, %1;\n"
+                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(barrier),
+                 "r"(block)
+                 : "memory");
+}
+
+/* 64 x 64 elements to `shared`, in this block or in all blocks of the cluster, where `barrier` counts the bytes */
+static __device__ __forceinline__ void gpul__tensor_load(uint32_t shared, const CUtensorMap *map, int32_t dense,
+                                                         int32_t outer, uint32_t barrier) {
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
+                 "[%4];" ::"r"(shared),
+                 "l"(map), "r"(dense), "r"(outer), "r"(barrier)
+                 : "memory");
+}
+static __device__ __forceinline__ void gpul__tensor_load_all(uint32_t shared, const CUtensorMap *map, int32_t dense,
+                                                             int32_t outer, uint32_t barrier, uint16_t blocks) {
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared),
+                 "l"(map), "r"(dense), "r"(outer), "r"(barrier), "h"(blocks)
+                 : "memory");
+}
+static __device__ __forceinline__ void gpul__cluster_sync() {
+    asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
+
+/* What wgmma is told of an operand in shared memory, 64 x 64 elements after 64 x 64 elements of 8192 bytes: its address,
+ * the distances of those (where K is not the dense dimension), of eight lines of 128 bytes, and the swizzle of 128
+ * bytes. */
+static __device__ __forceinline__ uint64_t gpul__tensor_descriptor(uint32_t address, bool transposed) {
+    return uint64_t((address & 0x3ffff) >> 4) | uint64_t(transposed ? 8192 >> 4 : 1) << 16 |
+           uint64_t(1024 >> 4) << 32 | uint64_t(1) << 62;
+}
+
+#define GPUL__TEN(t) "%" t "0, %" t "1, %" t "2, %" t "3, %" t "4, %" t "5, %" t "6, %" t "7, %" t "8, %" t "9, "
+#define GPUL__F8(i)                                                                                                    \
+    "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3]), "+f"(sum[i + 4]), "+f"(sum[i + 5]),            \
+        "+f"(sum[i + 6]), "+f"(sum[i + 7])
+#define GPUL__F32(i) GPUL__F8(i), GPUL__F8(i + 8), GPUL__F8(i + 16), GPUL__F8(i + 24)
+#define GPUL__WGMMA_AS(type, n, names, a, b, a_transposed, b_transposed, ...)                                          \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n" n "k16.f32." type "." type " {" names "}, %" a ", %" b            \
+                 ", 1, 1, 1, %" a_transposed ", %" b_transposed ";"                                                    \
+                 : __VA_ARGS__                                                                                         \
+                 : "l"(x), "l"(y), "n"(kForm & 1), "n"(kForm >> 1))
+#define GPUL__WGMMA(n, names, a, b, a_transposed, b_transposed, ...)                                                   \
+    template <typename T, int kForm>                                                                                   \
+    static __device__ __forceinline__ void gpul__wgmma(float(&sum)[n / 2], uint64_t x, uint64_t y) {                   \
+        if (gpul__dtype_of<T>::value == GPUL_F16)                                                                      \
+            GPUL__WGMMA_AS("f16", #n, names, a, b, a_transposed, b_transposed, __VA_ARGS__);                           \
+        else GPUL__WGMMA_AS("bf16", #n, names, a, b, a_transposed, b_transposed, __VA_ARGS__);                         \
+    }
+
+/* sum += x y, 64 x n x 16; kForm: 1 where A's rows and 2 where B's columns are dense, not K */
+GPUL__WGMMA(64, GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") "%30, %31", "32", "33", "34", "35", GPUL__F32(0))
+GPUL__WGMMA(128, GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") GPUL__TEN("3") GPUL__TEN("4") GPUL__TEN("5")
+            "%60, %61, %62, %63", "64", "65", "66", "67", GPUL__F32(0), GPUL__F32(32))
+GPUL__WGMMA(192, GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") GPUL__TEN("3") GPUL__TEN("4") GPUL__TEN("5")
+            GPUL__TEN("6") GPUL__TEN("7") GPUL__TEN("8") "%90, %91, %92, %93, %94, %95", "96", "97", "98", "99",
+            GPUL__F32(0), GPUL__F32(32), GPUL__F32(64))
+GPUL__WGMMA(256, GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") GPUL__TEN("3") GPUL__TEN("4") GPUL__TEN("5")
+            GPUL__TEN("6") GPUL__TEN("7") GPUL__TEN("8") GPUL__TEN("9") GPUL__TEN("10") GPUL__TEN("11")
+            "%120, %121, %122, %123, %124, %125, %126, %127", "128", "129", "130", "131", GPUL__F32(0), GPUL__F32(32),
+            GPUL__F32(64), GPUL__F32(96))
+
+/* Where a block is in its ring of stages: the producer is ahead of the consumers, all go the same way. */
+template <typename S> struct gpul__tensor_ring {
+    uint32_t full, empty, stages; /* addresses in shared memory */
+    int stage;
+    uint32_t parity;
+    __device__ __forceinline__ void advance() {
+        if (++stage == S::kStages) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+    /* the consumers of all blocks have read what went before; the warps say it one by one */
+    __device__ __forceinline__ void release(int which) const {
+        const uint32_t lane = threadIdx.x % 32;
+        if (S::kCluster == 1) {
+            if (lane == 0) gpul__mbarrier_arrive(empty + uint32_t(which) * 8);
+        } else if (lane < S::kCluster) {
+            gpul__mbarrier_arrive(empty + uint32_t(which) * 8, lane);
+        }
+    }
+};
+
+/* `slices` slices of K, added up by the tensor cores. Two groups of products are on their way at a time. */
+template <typename T, typename S, int kForm>
+static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
+                                                             int slices, uint32_t warpgroup) {
+    const uint64_t a = gpul__tensor_descriptor(ring.stages + warpgroup * 8192, kForm & 1),
+                   b = gpul__tensor_descriptor(ring.stages + uint32_t(S::kM) * 128, kForm >> 1);
+    enum { kStepA = kForm & 1 ? 2048 >> 4 : 32 >> 4, kStepB = kForm & 2 ? 2048 >> 4 : 32 >> 4 }; /* of 16 along K */
+    GPUL__UNROLL
+    for (int i = 0; i < S::kSums; ++i) {
+        sum[i] = 0;
+        asm volatile("" : "+f"(sum[i])::"memory");
+    }
+    int before = 0;
+    GPUL__UNROLL_NOT
+    for (int i = 0; i < slices; ++i) {
+        const uint64_t at = uint64_t(ring.stage) * (S::kStageBytes >> 4);
+        gpul__mbarrier_wait(ring.full + uint32_t(ring.stage) * 8, ring.parity);
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        GPUL__UNROLL
+        for (int k = 0; k < 4; ++k)
+            gpul__wgmma<T, kForm>(sum, a + at + uint64_t(k) * kStepA, b + at + uint64_t(k) * kStepB);
+        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+        if (i > 0) ring.release(before);
+        before = ring.stage;
+        ring.advance();
+    }
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    ring.release(before);
+    GPUL__UNROLL
+    for (int i = 0; i < S::kSums; ++i) asm volatile("" : "+f"(sum[i])::"memory");
+}
+
+/* two floats, rounded to two elements side by side; NaN is canonical */
+template <typename T> static __device__ __forceinline__ uint32_t gpul__tensor_narrow(float low, float high) {
+    uint32_t two, nan;
+    if (gpul__dtype_of<T>::value == GPUL_F16) {
+        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(high), "f"(low));
+        asm("set.neu.u32.f16x2 %0, %1, %1;" : "=r"(nan) : "r"(two));
+        return two & ~(nan & 0x01ff01ffu); /* from 7fff to 7e00 */
+    }
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(high), "f"(low));
+    asm("set.neu.u32.bf16x2 %0, %1, %1;" : "=r"(nan) : "r"(two));
+    return two & ~(nan & 0x003f003fu); /* from 7fff to 7fc0 */
+}
+
+/* A thread's sums lie in two rows, 8 apart, in pairs of columns, 8 apart: see wgmma's accumulators in the PTX manual. */
+template <typename T, typename S>
+static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[S::kSums], const gpul__gemm_view &v,
+                                                           int64_t row, int64_t col, int64_t split) {
+    const gpul__gemm_problem &p = v.problem;
+    const int lane = int(threadIdx.x) % 4;
+    if (v.plan.splits > 1) {
+        float *const partials = static_cast<float *>(v.partials) + split * p.M * p.N;
+        GPUL__UNROLL
+        for (int i = 0; i < S::kSums; i += 2) {
+            const int64_t m = row + (i / 2 % 2) * 8, n = col + i / 4 * 8 + lane * 2;
+            if (m >= p.M || n >= p.N) continue;
+            float *const to = partials + m * p.N + n;
+            if (p.N % 2 == 0) {
+                *reinterpret_cast<float2 *>(to) = make_float2(sum[i], sum[i + 1]);
+            } else {
+                to[0] = sum[i];
+                if (n + 1 < p.N) to[1] = sum[i + 1];
+            }
+        }
+        return;
+    }
+    const float alpha = float(p.alpha), beta = float(p.beta);
+    if (beta != 0) {
+        GPUL__UNROLL
+        for (int i = 0; i < S::kSums; i += 2) {
+            const int64_t m = row + (i / 2 % 2) * 8, n = col + i / 4 * 8 + lane * 2;
+            const T *const from = static_cast<const T *>(p.C) + m * p.c_row + n;
+            float old[2] = {0, 0};
+            if (m < p.M && n < p.N) old[0] = gpul__to_float(from[0]);
+            if (m < p.M && n + 1 < p.N) old[1] = gpul__to_float(from[1]);
+            sum[i] = __fmaf_rn(alpha, sum[i], beta * old[0]);
+            sum[i + 1] = __fmaf_rn(alpha, sum[i + 1], beta * old[1]);
+        }
+    } else if (alpha != 1) {
+        GPUL__UNROLL
+        for (int i = 0; i < S::kSums; ++i) sum[i] *= alpha;
+    }
+    /* Four lanes hold 4 x 2 columns of each of four groups of 8. They exchange them, so that each has a group whole. */
+    GPUL__UNROLL
+    for (int i = 0; i < S::kSums; i += 16) {
+        GPUL__UNROLL
+        for (int h = 0; h < 2; ++h) {
+            uint32_t w[4];
+            GPUL__UNROLL
+            for (int j = 0; j < 4; ++j)
+                w[j] = gpul__tensor_narrow<T>(sum[i + j * 4 + h * 2], sum[i + j * 4 + h * 2 + 1]);
+            GPUL__UNROLL
+            for (int step = 1; step <= 2; step *= 2) {
+                GPUL__UNROLL
+                for (int j = 0; j < 4; ++j) {
+                    if (j & step) continue;
+                    const bool upper = (lane & step) != 0;
+                    const uint32_t other = __shfl_xor_sync(0xffffffffu, upper ? w[j] : w[j + step], step);
+                    w[j] = upper ? other : w[j];
+                    w[j + step] = upper ? w[j + step] : other;
+                }
+            }
+            const int64_t m = row + h * 8, n = col + i / 4 * 8 + lane * 8;
+            if (m >= p.M) continue;
+            T *const to = static_cast<T *>(p.C) + m * p.c_row + n;
+            if (v.plan.c_vector && n + 8 <= p.N) {
+                *reinterpret_cast<uint4 *>(to) = make_uint4(w[0], w[1], w[2], w[3]);
+            } else {
+                GPUL__UNROLL
+                for (int j = 0; j < 8; ++j)
+                    if (n + j < p.N) to[j] = gpul__bits<T>(uint16_t(w[j / 2] >> (j % 2 * 16)));
+            }
+        }
+    }
+}
+
+/* A unit of work: a tile of C for each block of the cluster, one below the other, and a part of K. Tiles in bands, so
+ * that blocks that run together share rows of A and columns of B in L2. */
+struct gpul__tensor_unit {
+    int64_t m, n, split, begin, length; /* first row of the cluster's and column; the part of K */
+    template <typename S> __device__ __forceinline__ void find(int64_t unit, const gpul__gemm_view &v, const S &) {
+        const gpul__gemm_plan &plan = v.plan;
+        const int64_t tiles = plan.tiles_m * plan.tiles_n;
+        split = unit / tiles;
+        const int64_t tile = unit - split * tiles, band = tile / (plan.band * plan.tiles_n);
+        const int64_t in_band = tile - band * plan.band * plan.tiles_n, rest = plan.tiles_m - band * plan.band;
+        const int64_t height = rest < plan.band ? rest : plan.band, tile_n = in_band / height;
+        m = (band * plan.band + in_band - tile_n * height) * (S::kM * S::kCluster);
+        n = tile_n * S::kN;
+        begin = split * plan.part;
+        length = v.problem.K - begin < plan.part ? v.problem.K - begin : plan.part;
+    }
+};
+#endif /* __CUDA_ARCH_FEAT_SM90_ALL */
+
+template <typename T, typename S>
+static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
+    gpul__tensor_kernel(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+                        const __grid_constant__ gpul__gemm_view v) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    const gpul__gemm_problem &p = v.problem;
+    const gpul__gemm_plan &plan = v.plan;
+    __shared__ __align__(8) uint64_t barriers[2 * S::kStages];
+    GPUL_SHARED(unsigned char, shared);
+    gpul__tensor_ring<S> ring;
+    ring.full = gpul__shared_address(barriers);
+    ring.empty = ring.full + S::kStages * 8;
+    ring.stages = (gpul__shared_address(shared) + 1023) & ~1023u;
+    ring.stage = 0;
+    ring.parity = 0;
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < S::kStages; ++s) {
+            gpul__mbarrier_init(ring.full + uint32_t(s) * 8, 1);
+            gpul__mbarrier_init(ring.empty + uint32_t(s) * 8, S::kCluster * (S::kM / 16)); /* warps */
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    if (S::kCluster == 1) __syncthreads();
+    else gpul__cluster_sync();
+    gpul__await();
+
+    const uint32_t rank = blockIdx.x % S::kCluster;
+    const int64_t units = plan.tiles_m * plan.tiles_n * plan.splits;
+    gpul__tensor_unit work;
+    const int form = (p.a_col == 1 ? 0 : 1) | (p.b_row == 1 ? 0 : 2);
+    const int warpgroup = int(threadIdx.x) / 128;
+    if (warpgroup == S::kM / 64) { /* the producer: one thread asks for the stages */
+        if (S::kM == 128) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        if (threadIdx.x % 128 == 0) {
+            for (int64_t unit = blockIdx.x / S::kCluster; unit < units; unit += gridDim.x / S::kCluster) {
+                work.find(unit, v, S());
+                const int32_t m = int32_t(work.m) + int32_t(rank) * S::kM, n = int32_t(work.n);
+                for (int64_t done = 0; done < work.length; done += gpul__tensor_slice) {
+                    const int32_t k = int32_t(work.begin + done);
+                    const uint32_t full = ring.full + uint32_t(ring.stage) * 8,
+                                   a = ring.stages + uint32_t(ring.stage * S::kStageBytes), b = a + S::kM * 128;
+                    gpul__mbarrier_wait(ring.empty + uint32_t(ring.stage) * 8, ring.parity ^ 1);
+                    gpul__mbarrier_expect(full, S::kStageBytes);
+                    GPUL__UNROLL
+                    for (int g = 0; g < S::kM / 64; ++g)
+                        gpul__tensor_load(a + g * 8192, &map_a, form & 1 ? m + g * 64 : k, form & 1 ? k : m + g * 64, full);
+                    GPUL__UNROLL
+                    for (int g = 0; g < S::kN / 64 / S::kCluster; ++g) {
+                        const int j = S::kCluster == 1 ? g : int(rank) * (S::kN / 64 / S::kCluster) + g;
+                        if (S::kCluster == 1)
+                            gpul__tensor_load(b + j * 8192, &map_b, form & 2 ? n + j * 64 : k, form & 2 ? k : n + j * 64,
+                                              full);
+                        else
+                            gpul__tensor_load_all(b + j * 8192, &map_b, form & 2 ? n + j * 64 : k,
+                                                  form & 2 ? k : n + j * 64, full, uint16_t((1 << S::kCluster) - 1));
+                    }
+                    ring.advance();
+                }
+            }
+        }
+    } else {
+        if (S::kM == 128) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+        const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+        float4 *const lifted = reinterpret_cast<float4 *>(v.lifted) + int64_t(blockIdx.x) * (S::kM * S::kN / 4) + threadIdx.x;
+        for (int64_t unit = blockIdx.x / S::kCluster; unit < units; unit += gridDim.x / S::kCluster) {
+            work.find(unit, v, S());
+            int64_t left = work.length;
+            float sum[S::kSums];
+            for (bool first = true;; first = false) {
+                const int64_t chunk = left < gpul__tensor_chunk ? left : gpul__tensor_chunk;
+                const int slices = int((chunk + gpul__tensor_slice - 1) / gpul__tensor_slice);
+                if (form == 0) gpul__tensor_multiply<T, S, 0>(sum, ring, slices, uint32_t(warpgroup));
+                else if (form == 1) gpul__tensor_multiply<T, S, 1>(sum, ring, slices, uint32_t(warpgroup));
+                else if (form == 2) gpul__tensor_multiply<T, S, 2>(sum, ring, slices, uint32_t(warpgroup));
+                else gpul__tensor_multiply<T, S, 3>(sum, ring, slices, uint32_t(warpgroup));
+                left -= chunk;
+                if (!first) {
+                    GPUL__UNROLL
+                    for (int i = 0; i < S::kSums; i += 4) {
+                        const float4 old = lifted[i / 4 * (S::kM * 2)];
+                        sum[i] = old.x + sum[i];
+                        sum[i + 1] = old.y + sum[i + 1];
+                        sum[i + 2] = old.z + sum[i + 2];
+                        sum[i + 3] = old.w + sum[i + 3];
+                    }
+                }
+                if (left <= 0) break;
+                GPUL__UNROLL
+                for (int i = 0; i < S::kSums; i += 4)
+                    lifted[i / 4 * (S::kM * 2)] = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
+            }
+            gpul__tensor_finish<T, S>(sum, v, work.m + int64_t(rank) * S::kM + warp * 16 + lane / 4, work.n, work.split);
+        }
+    }
+    if (S::kCluster > 1) gpul__cluster_sync(); /* no block leaves while others write to its shared memory */
+#else
+    (void)map_a;
+    (void)map_b;
+    (void)v;
+#endif
+}
+
+/* ---- operands that bulk copies cannot take: copied, each line to a multiple of 16 bytes ---- */
+
+struct gpul__tensor_copy {
+    const void *from;
+    uint16_t *to;
+    int64_t dense, lines, from_pitch, to_pitch; /* elements; to_pitch: 0: nothing to do */
+};
+struct gpul__tensor_copies {
+    gpul__tensor_copy of[2];
+};
+static __global__ void __launch_bounds__(256) gpul__tensor_pack(const __grid_constant__ gpul__tensor_copies copies) {
+    const gpul__tensor_copy &c = copies.of[blockIdx.y];
+    gpul__await();
+    if (c.to_pitch == 0) return;
+    const uint16_t *const from = static_cast<const uint16_t *>(c.from);
+    const int64_t groups = c.to_pitch / 8, count = groups * c.lines;
+    const double inverse = 1.0 / double(groups);
+    GPUL_GRID_STRIDE(i, count) {
+        int64_t group;
+        const int64_t line = gpul__divide(i, groups, inverse, &group);
+        const uint16_t *const p = from + line * c.from_pitch + group * 8;
+        const int64_t there = c.dense - group * 8;
+        const uintptr_t at = reinterpret_cast<uintptr_t>(p);
+        gpul__pack<uint16_t, 8> eight;
+        /* the aligned 32 bytes around it are in this line */
+        if (at % 16 == 0 ? there >= 8 : group > 0 && there >= 16) {
+            gpul__fetch<uint16_t, 8> fetch;
+            fetch.ask(p);
+            eight = fetch.take(p);
+        } else {
+            eight = gpul__gather<uint16_t, 8>(p, 1, there < 8 ? int(there) : 8);
+        }
+        gpul__save<8>(c.to + line * c.to_pitch + group * 8, eight);
+    }
+}
+
+#endif /* GPUL__HOPPER */
+
 /* ---- the plan ---- */
 
 struct gpul__gemm_tile {
@@ -4242,15 +4675,89 @@ static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t elem
     return gpul__aligned(p, size_t(bytes)) && pitch * element % bytes == 0;
 }
 
+/* Tensor cores: the tiles, from the largest on, and what they take, in cycles: a slice of K, and the end of a tile. */
+struct gpul__tensor_tile {
+    int32_t m, n, cluster, slice, end;
+};
+static const gpul__tensor_tile gpul__tensor_tiles[] = {
+    {128, 256, 1, 1200, 2000}, {128, 256, 2, 1200, 2000}, {128, 192, 1, 950, 2000},
+    {128, 128, 1, 680, 2000},  {64, 128, 1, 400, 2000},
+};
+enum { gpul__tensor_tile_count = sizeof gpul__tensor_tiles / sizeof gpul__tensor_tiles[0] };
+
+static inline int64_t gpul__tensor_blocks(const gpul__gemm_plan *plan, int32_t which, const gpul__gemm_problem *p,
+                                          const gpul__machine *machine, int64_t *units) {
+    const gpul__tensor_tile &tile = gpul__tensor_tiles[which];
+    const int64_t at_once = machine->sms / tile.cluster;
+    *units = gpul_ceil_div(p->M, tile.m * tile.cluster) * gpul_ceil_div(p->N, tile.n) * plan->splits;
+    return *units < at_once ? *units : at_once;
+}
+
+/* What depends on the tile alone */
+static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, const gpul__gemm_problem *p,
+                                   const gpul__machine *machine) {
+    const gpul__tensor_tile &tile = gpul__tensor_tiles[which];
+    int64_t units;
+    plan->tile = which;
+    plan->blocks = int32_t(gpul__tensor_blocks(plan, which, p, machine, &units)) * tile.cluster;
+    plan->tiles_m = gpul_ceil_div(p->M, tile.m * tile.cluster);
+    plan->tiles_n = gpul_ceil_div(p->N, tile.n);
+    plan->band = 2048 / (tile.m * tile.cluster);
+    plan->lifted_at = plan->splits > 1 ? (plan->splits * p->M * p->N * 4 + 255) / 256 * 256 : 0;
+    plan->a_at = plan->lifted_at;
+    if (plan->part > 8192) plan->a_at += int64_t(plan->blocks) * tile.m * tile.n * 4;
+    plan->b_at = plan->a_at + plan->a_pitch * (p->a_col == 1 ? p->M : p->K) * 2;
+    plan->b_at = (plan->b_at + 255) / 256 * 256;
+    plan->scratch_bytes = plan->b_at + plan->b_pitch * (p->b_row == 1 ? p->N : p->K) * 2;
+}
+
+/* 0, if a tensor map can describe the operand where it lies; else its pitch when it is copied */
+static inline int64_t gpul__tensor_pitch(const void *data, int64_t dense, int64_t lines, int64_t pitch) {
+    const bool good = gpul__aligned(data, 16) && (lines == 1 || (pitch >= dense && pitch % 8 == 0 && pitch < int64_t(1) << 38));
+    return good ? 0 : (dense + 7) / 8 * 8;
+}
+
+static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+    const int64_t tiles = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128);
+    const int64_t few = 128 / tiles, many = p->K / 512, parts = few < many ? few : many;
+    plan->tensor = 1;
+    if (parts > 1) {
+        plan->part = gpul_ceil_div(gpul_ceil_div(p->K, parts), 64) * 64;
+        plan->splits = int32_t(gpul_ceil_div(p->K, plan->part));
+    }
+    plan->a_pitch = p->a_col == 1 ? gpul__tensor_pitch(p->A, p->K, p->M, p->a_row) : gpul__tensor_pitch(p->A, p->M, p->K, p->a_col);
+    plan->b_pitch = p->b_row == 1 ? gpul__tensor_pitch(p->B, p->K, p->N, p->b_col) : gpul__tensor_pitch(p->B, p->N, p->K, p->b_row);
+    plan->c_vector = gpul__aligned(p->C, 16) && p->c_row % 8 == 0;
+    int32_t best = 0;
+    double least = 0;
+    for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
+        const gpul__tensor_tile &tile = gpul__tensor_tiles[i];
+        int64_t units;
+        const int64_t blocks = gpul__tensor_blocks(plan, i, p, machine, &units);
+        if (blocks == 0) continue;
+        const double time = double(gpul_ceil_div(units, blocks)) * (double(gpul_ceil_div(plan->part, 64)) * tile.slice + tile.end);
+        if (i > 0 && !(time < least)) continue;
+        best = i;
+        least = time;
+    }
+    gpul__tensor_plan_tile(plan, best, p, machine);
+}
+
 /* Parts of K: as many as give some 256 tiles of 64 x 64, none shorter than 512. The tile: the largest that is more than
  * half full and gives each multiprocessor a block, or the smallest. No result depends on it. */
 extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const int64_t element = p->dtype == GPUL_F64 ? 8 : p->dtype == GPUL_F32 ? 4 : 2;
     const int64_t tiles = gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64);
     memset(plan, 0, sizeof *plan);
+    plan->device = machine->device;
     plan->scale_only = p->K == 0 || p->alpha == 0; /* fault: matmul-alpha-zero */
     plan->splits = 1;
     plan->part = p->K;
+    if (machine->wgmma && !plan->scale_only && element == 2 && p->M < INT32_MAX && p->N < INT32_MAX && p->K < INT32_MAX &&
+        double(p->M) * double(p->N) * double(p->K) >= 1048576) {
+        gpul__tensor_plan(plan, p, machine);
+        return 1;
+    }
     if (tiles > 0 && tiles <= 128 && !plan->scale_only) {
         const int64_t few = 256 / tiles, many = p->K / 512, parts = few < many ? few : many;
         if (parts > 1) {
@@ -4276,18 +4783,162 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
 
 /* ---- launching ---- */
 
+#ifdef GPUL__HOPPER
+typedef void (*gpul__tensor_entry)(const CUtensorMap, const CUtensorMap, const gpul__gemm_view);
+struct gpul__tensor_choice {
+    gpul__tensor_entry kernel;
+    int32_t threads, shared_bytes;
+};
+template <typename T, int kM, int kN, int kCluster> static constexpr gpul__tensor_choice gpul__tensor_choice_of() {
+    typedef gpul__tensor_shape<kM, kN, kCluster> S;
+    return gpul__tensor_choice{gpul__tensor_kernel<T, S>, S::kThreads, int32_t(S::kSharedBytes)};
+}
+/* of gpul__tensor_tiles, in its order */
+static const gpul__tensor_choice *gpul__tensor_choices(gpul_dtype dtype) {
+#define GPUL__TENSOR_CHOICES(T)                                                                                        \
+    {                                                                                                                  \
+        gpul__tensor_choice_of<T, 128, 256, 1>(), gpul__tensor_choice_of<T, 128, 256, 2>(),                            \
+            gpul__tensor_choice_of<T, 128, 192, 1>(), gpul__tensor_choice_of<T, 128, 128, 1>(),                        \
+            gpul__tensor_choice_of<T, 64, 128, 1>()                                                                    \
+    }
+    static const gpul__tensor_choice choices[2][gpul__tensor_tile_count] = {GPUL__TENSOR_CHOICES(gpul_f16),
+                                                                            GPUL__TENSOR_CHOICES(gpul_bf16)};
+    return choices[dtype == GPUL_BF16];
+}
+
+typedef decltype(&cuTensorMapEncodeTiled) gpul__tensor_encoder;
+static inline int32_t gpul__find_encoder(gpul__tensor_encoder *encoder) {
+    static std::atomic<void *> known;
+    void *found = known.load(std::memory_order_relaxed);
+    if (!found) {
+        cudaDriverEntryPointQueryResult result;
+#if CUDART_VERSION >= 12050
+        const cudaError_t e =
+            cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result);
+#else
+        const cudaError_t e = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &found, cudaEnableDefault, &result);
+#endif
+        if (e != cudaSuccess) return int32_t(e);
+        if (result != cudaDriverEntryPointSuccess) found = 0;
+        known.store(found, std::memory_order_relaxed);
+    }
+    *encoder = reinterpret_cast<gpul__tensor_encoder>(found);
+    return 0;
+}
+
+/* lines of `dense` 16-bit elements, in boxes of 64 x 64; reads beyond give zeros */
+static int32_t gpul__tensor_map(CUtensorMap *map, const void *data, int64_t dense, int64_t lines, int64_t pitch) {
+    const cuuint64_t extent[2] = {cuuint64_t(dense), cuuint64_t(lines)}, stride[1] = {cuuint64_t(pitch) * 2};
+    const cuuint32_t box[2] = {64, 64}, step[2] = {1, 1};
+    gpul__tensor_encoder encode;
+    const int32_t status = gpul__find_encoder(&encode);
+    if (status || !encode) return status ? status : int32_t(cudaErrorNotSupported);
+    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 2, const_cast<void *>(data), extent, stride, box, step,
+                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
+               ? 0
+               : int32_t(cudaErrorInvalidValue);
+}
+
+/* An operand: a tensor map of it, or of the copy that is to be made */
+static int32_t gpul__tensor_operand(CUtensorMap *map, gpul__tensor_copy *copy, const void *data, int64_t dense,
+                                    int64_t lines, int64_t pitch, int64_t to_pitch, void *to) {
+    copy->from = data;
+    copy->to = static_cast<uint16_t *>(to);
+    copy->dense = dense;
+    copy->lines = lines;
+    copy->from_pitch = pitch;
+    copy->to_pitch = to_pitch;
+    if (to_pitch) return gpul__tensor_map(map, to, dense, lines, to_pitch);
+    return gpul__tensor_map(map, data, dense, lines, lines == 1 ? (dense + 7) / 8 * 8 : pitch);
+}
+
+static int32_t gpul__launch_tensor(const gpul__gemm_view &v, void *scratch, gpul_stream stream) {
+    const gpul__gemm_problem &p = v.problem;
+    const gpul__gemm_plan &plan = v.plan;
+    const gpul__tensor_choice &choice = gpul__tensor_choices(p.dtype)[plan.tile];
+    char *const bytes = static_cast<char *>(scratch);
+    const bool a_k = p.a_col == 1, b_k = p.b_row == 1; /* K is dense */
+    CUtensorMap a, b;
+    gpul__tensor_copies copies;
+    int32_t status = gpul__tensor_operand(&a, &copies.of[0], p.A, a_k ? p.K : p.M, a_k ? p.M : p.K,
+                                          a_k ? p.a_row : p.a_col, plan.a_pitch, bytes + plan.a_at);
+    if (!status)
+        status = gpul__tensor_operand(&b, &copies.of[1], p.B, b_k ? p.K : p.N, b_k ? p.N : p.K,
+                                      b_k ? p.b_col : p.b_row, plan.b_pitch, bytes + plan.b_at);
+    if (!status && (plan.a_pitch || plan.b_pitch)) {
+        const int64_t of_a = plan.a_pitch * copies.of[0].lines, of_b = plan.b_pitch * copies.of[1].lines;
+        gpul_dim3 grid = gpul_grid_1d((of_a > of_b ? of_a : of_b) / 8, 256);
+        grid.y = 2;
+        status = gpul__launch_early(plan.device, gpul__tensor_pack, grid, gpul__dim(256), 0, stream, copies);
+    }
+    if (!status) status = int32_t(gpul__allow_shared(choice.kernel, size_t(choice.shared_bytes)));
+    if (status) return status;
+    cudaLaunchConfig_t config = gpul__config(gpul__dim(uint32_t(plan.blocks)), gpul__dim(uint32_t(choice.threads)),
+                                             size_t(choice.shared_bytes), stream);
+    cudaLaunchAttribute attributes[2];
+    int32_t early;
+    attributes[0].id = cudaLaunchAttributeClusterDimension;
+    attributes[0].val.clusterDim.x = uint32_t(gpul__tensor_tiles[plan.tile].cluster);
+    attributes[0].val.clusterDim.y = attributes[0].val.clusterDim.z = 1;
+    attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[1].val.programmaticStreamSerializationAllowed = 1;
+    status = gpul__early(&early, reinterpret_cast<const void *>(choice.kernel), plan.device);
+    if (status) return status;
+    config.attrs = attributes;
+    config.numAttrs = early ? 2 : 1;
+    return int32_t(cudaLaunchKernelEx(&config, choice.kernel, a, b, v));
+}
+#endif
+
+/* Can the tensor cores' kernels run on the device? They can where this file was compiled for sm_90a, and where the
+ * driver makes tensor maps. Found out once a device. */
+extern "C" int32_t gpul__find_wgmma(int32_t *wgmma, int32_t device) {
+    *wgmma = 0;
+#ifdef GPUL__HOPPER
+    static std::atomic<int32_t> known[64]; /* 0: not yet, 1: no, 2: yes */
+    if (device < 0 || device >= 64) return 0;
+    int32_t answer = known[device].load(std::memory_order_relaxed);
+    if (answer == 0) {
+        const gpul__tensor_choice &choice = gpul__tensor_choices(GPUL_F16)[0];
+        cudaFuncAttributes attributes;
+        gpul__tensor_encoder encoder;
+        int32_t status = int32_t(cudaFuncGetAttributes(&attributes, choice.kernel));
+        if (!status) status = gpul__find_encoder(&encoder);
+        if (status) return status;
+        answer = attributes.maxThreadsPerBlock >= choice.threads && encoder ? 2 : 1;
+        known[device].store(answer, std::memory_order_relaxed);
+    }
+    *wgmma = answer - 1;
+#else
+    (void)device;
+#endif
+    return 0;
+}
+
 extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gpul__gemm_plan *plan, void *scratch,
                                      gpul_stream stream) {
-    const gpul__gemm_tile &tile = gpul__gemm_tiles(problem->dtype)[plan->tile];
-    const int64_t tiles = plan->tiles_m * plan->tiles_n; /* more than a grid takes only of a C that cannot exist */
     gpul__gemm_view v;
+    int32_t status;
     v.problem = *problem;
     v.plan = *plan;
     v.partials = plan->splits > 1 ? scratch : 0;
-    int32_t status = int32_t(gpul__allow_shared(tile.kernel, size_t(tile.shared_bytes)));
-    if (status) return status;
-    status = gpul__launch(tile.kernel, gpul__dim(uint32_t(tiles), 1, uint32_t(plan->splits)),
-                          gpul__dim(uint32_t(tile.threads)), size_t(tile.shared_bytes), stream, v);
+    v.lifted = 0;
+    if (plan->tensor) {
+#ifdef GPUL__HOPPER
+        v.lifted = reinterpret_cast<float *>(static_cast<char *>(scratch) + plan->lifted_at);
+        status = gpul__launch_tensor(v, scratch, stream);
+#else
+        status = int32_t(cudaErrorNotSupported);
+#endif
+    } else {
+        const gpul__gemm_tile &tile = gpul__gemm_tiles(problem->dtype)[plan->tile];
+        const int64_t tiles = plan->tiles_m * plan->tiles_n; /* more than a grid takes only of a C that cannot exist */
+        status = int32_t(gpul__allow_shared(tile.kernel, size_t(tile.shared_bytes)));
+        if (!status)
+            status = gpul__launch(tile.kernel, gpul__dim(uint32_t(tiles), 1, uint32_t(plan->splits)),
+                                  gpul__dim(uint32_t(tile.threads)), size_t(tile.shared_bytes), stream, v);
+    }
     if (status || plan->splits == 1) return status;
     void (*const combine)(const gpul__gemm_view) = problem->dtype == GPUL_F64 ? gpul__gemm_combine<double>
                                                    : problem->dtype == GPUL_F32 ? gpul__gemm_combine<float>
