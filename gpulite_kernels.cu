@@ -4216,9 +4216,17 @@ static __global__ void __launch_bounds__(256) gpul__gemm_combine(const __grid_co
     const gpul__gemm_problem &p = v.problem;
     const Compute *const partials = static_cast<const Compute *>(v.partials);
     const int64_t count = p.M * p.N;
+    gpul__await();
     GPUL_GRID_STRIDE(i, count) {
         Compute sum = partials[i];
-        for (int32_t s = 1; s < v.plan.splits; ++s) sum += partials[s * count + i];
+        for (int32_t s = 1; s < v.plan.splits; s += 8) {
+            Compute part[8];
+            GPUL__UNROLL
+            for (int j = 0; j < 8; ++j) part[j] = partials[(s + j < v.plan.splits ? s + j : s) * count + i];
+            GPUL__UNROLL
+            for (int j = 0; j < 8; ++j)
+                if (s + j < v.plan.splits) sum += part[j];
+        }
         const int64_t m = i / p.N;
         gpul__gemm_apply(static_cast<T *>(p.C) + m * p.c_row + (i - m * p.N), sum, v);
     }
@@ -4283,7 +4291,7 @@ static __device__ __forceinline__ void gpul__mbarrier_arrive(uint32_t barrier) {
 static __device__ __forceinline__ void gpul__mbarrier_arrive(uint32_t barrier, uint32_t block) { /* of the cluster */
     asm volatile("{\n.reg .b32 there;\n"
                  "mapa.shared::cluster.u32 there, %0, %1;\n"
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(barrier),
+                 "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barrier),
                  "r"(block)
                  : "memory");
 }
@@ -4320,17 +4328,17 @@ static __device__ __forceinline__ uint64_t gpul__tensor_descriptor(uint32_t addr
     "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3]), "+f"(sum[i + 4]), "+f"(sum[i + 5]),            \
         "+f"(sum[i + 6]), "+f"(sum[i + 7])
 #define GPUL__F32(i) GPUL__F8(i), GPUL__F8(i + 8), GPUL__F8(i + 16), GPUL__F8(i + 24)
-#define GPUL__WGMMA_AS(type, n, names, a, b, a_transposed, b_transposed, ...)                                          \
-    asm volatile("wgmma.mma_async.sync.aligned.m64n" n "k16.f32." type "." type " {" names "}, %" a ", %" b            \
-                 ", 1, 1, 1, %" a_transposed ", %" b_transposed ";"                                                    \
+#define GPUL__WGMMA_AS(type, n, names, ia, ib, ita, itb, ...)                                                          \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n" n "k16.f32." type "." type " {" names "}, %" ia ", %" ib          \
+                 ", 1, 1, 1, %" ita ", %" itb ";"                                                                      \
                  : __VA_ARGS__                                                                                         \
                  : "l"(x), "l"(y), "n"(kForm & 1), "n"(kForm >> 1))
-#define GPUL__WGMMA(n, names, a, b, a_transposed, b_transposed, ...)                                                   \
+#define GPUL__WGMMA(n, names, ia, ib, ita, itb, ...)                                                                   \
     template <typename T, int kForm>                                                                                   \
     static __device__ __forceinline__ void gpul__wgmma(float(&sum)[n / 2], uint64_t x, uint64_t y) {                   \
         if (gpul__dtype_of<T>::value == GPUL_F16)                                                                      \
-            GPUL__WGMMA_AS("f16", #n, names, a, b, a_transposed, b_transposed, __VA_ARGS__);                           \
-        else GPUL__WGMMA_AS("bf16", #n, names, a, b, a_transposed, b_transposed, __VA_ARGS__);                         \
+            GPUL__WGMMA_AS("f16", #n, names, ia, ib, ita, itb, __VA_ARGS__);                                           \
+        else GPUL__WGMMA_AS("bf16", #n, names, ia, ib, ita, itb, __VA_ARGS__);                                         \
     }
 
 /* sum += x y, 64 x n x 16; kForm: 1 where A's rows and 2 where B's columns are dense, not K */
@@ -4413,6 +4421,15 @@ template <typename T> static __device__ __forceinline__ uint32_t gpul__tensor_na
     return two & ~(nan & 0x003f003fu); /* from 7fff to 7fc0 */
 }
 
+/* 16 bytes, aligned, in one access and with no branch */
+static __device__ __forceinline__ void gpul__store_if(bool really, void *to, uint32_t x, uint32_t y, uint32_t z,
+                                                      uint32_t w) {
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %0, 0;\n@p st.global.v4.b32 [%1], {%2, %3, %4, %5};\n}" ::"r"(
+                     int(really)),
+                 "l"(to), "r"(x), "r"(y), "r"(z), "r"(w)
+                 : "memory");
+}
+
 /* A thread's sums lie in two rows, 8 apart, in pairs of columns, 8 apart: see wgmma's accumulators in the PTX manual. */
 template <typename T, typename S>
 static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[S::kSums], const gpul__gemm_view &v,
@@ -4441,17 +4458,41 @@ static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[S::kSums
         for (int i = 0; i < S::kSums; i += 2) {
             const int64_t m = row + (i / 2 % 2) * 8, n = col + i / 4 * 8 + lane * 2;
             const T *const from = static_cast<const T *>(p.C) + m * p.c_row + n;
-            float old[2] = {0, 0};
-            if (m < p.M && n < p.N) old[0] = gpul__to_float(from[0]);
-            if (m < p.M && n + 1 < p.N) old[1] = gpul__to_float(from[1]);
-            sum[i] = __fmaf_rn(alpha, sum[i], beta * old[0]);
-            sum[i + 1] = __fmaf_rn(alpha, sum[i + 1], beta * old[1]);
+            gpul__pack<T, 2> old = {};
+            if (v.plan.c_vector) {
+                if (m < p.M && n < p.N) old = gpul__load<2>(from);
+            } else {
+                if (m < p.M && n < p.N) old.v[0] = from[0];
+                if (m < p.M && n + 1 < p.N) old.v[1] = from[1];
+            }
+            sum[i] = __fmaf_rn(alpha, sum[i], beta * gpul__to_float(old.v[0]));
+            sum[i + 1] = __fmaf_rn(alpha, sum[i + 1], beta * gpul__to_float(old.v[1]));
         }
     } else if (alpha != 1) {
         GPUL__UNROLL
         for (int i = 0; i < S::kSums; ++i) sum[i] *= alpha;
     }
+    T *to = static_cast<T *>(p.C) + row * p.c_row + col, *below = to + 8 * p.c_row;
+    /* from this thread's first one to the end, if that is in the tile */
+    const int rows = int(p.M - row < 64 ? p.M - row : 64);
+    int cols = int(p.N - col < S::kN ? p.N - col : S::kN);
+    if (!v.plan.c_vector) {
+        to += lane * 2;
+        below += lane * 2;
+        cols -= lane * 2;
+        GPUL__UNROLL
+        for (int i = 0; i < S::kSums; i += 2) {
+            const uint32_t two = gpul__tensor_narrow<T>(sum[i], sum[i + 1]);
+            const int m = i / 2 % 2 * 8, n = i / 4 * 8;
+            if (m < rows && n < cols) (m ? below : to)[n] = gpul__bits<T>(uint16_t(two));
+            if (m < rows && n + 1 < cols) (m ? below : to)[n + 1] = gpul__bits<T>(uint16_t(two >> 16));
+        }
+        return;
+    }
     /* Four lanes hold 4 x 2 columns of each of four groups of 8. They exchange them, so that each has a group whole. */
+    to += lane * 8;
+    below += lane * 8;
+    cols -= lane * 8;
     GPUL__UNROLL
     for (int i = 0; i < S::kSums; i += 16) {
         GPUL__UNROLL
@@ -4471,16 +4512,7 @@ static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[S::kSums
                     w[j + step] = upper ? w[j + step] : other;
                 }
             }
-            const int64_t m = row + h * 8, n = col + i / 4 * 8 + lane * 8;
-            if (m >= p.M) continue;
-            T *const to = static_cast<T *>(p.C) + m * p.c_row + n;
-            if (v.plan.c_vector && n + 8 <= p.N) {
-                *reinterpret_cast<uint4 *>(to) = make_uint4(w[0], w[1], w[2], w[3]);
-            } else {
-                GPUL__UNROLL
-                for (int j = 0; j < 8; ++j)
-                    if (n + j < p.N) to[j] = gpul__bits<T>(uint16_t(w[j / 2] >> (j % 2 * 16)));
-            }
+            gpul__store_if(h * 8 < rows && i / 4 * 8 < cols, (h ? below : to) + i / 4 * 8, w[0], w[1], w[2], w[3]);
         }
     }
 }
@@ -4534,7 +4566,8 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     const int64_t units = plan.tiles_m * plan.tiles_n * plan.splits;
     gpul__tensor_unit work;
     const int form = (p.a_col == 1 ? 0 : 1) | (p.b_row == 1 ? 0 : 2);
-    const int warpgroup = int(threadIdx.x) / 128;
+    /* from one lane: the compiler then knows that the warp agrees */
+    const int warpgroup = __shfl_sync(0xffffffffu, int(threadIdx.x) / 128, 0);
     if (warpgroup == S::kM / 64) { /* the producer: one thread asks for the stages */
         if (S::kM == 128) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (threadIdx.x % 128 == 0) {
@@ -4551,14 +4584,12 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                     for (int g = 0; g < S::kM / 64; ++g)
                         gpul__tensor_load(a + g * 8192, &map_a, form & 1 ? m + g * 64 : k, form & 1 ? k : m + g * 64, full);
                     GPUL__UNROLL
-                    for (int g = 0; g < S::kN / 64 / S::kCluster; ++g) {
-                        const int j = S::kCluster == 1 ? g : int(rank) * (S::kN / 64 / S::kCluster) + g;
-                        if (S::kCluster == 1)
-                            gpul__tensor_load(b + j * 8192, &map_b, form & 2 ? n + j * 64 : k, form & 2 ? k : n + j * 64,
-                                              full);
-                        else
-                            gpul__tensor_load_all(b + j * 8192, &map_b, form & 2 ? n + j * 64 : k,
-                                                  form & 2 ? k : n + j * 64, full, uint16_t((1 << S::kCluster) - 1));
+                    for (int g = 0; g < S::kN / 64; ++g) {
+                        const uint32_t to = b + g * 8192;
+                        const int32_t dense = form & 2 ? n + g * 64 : k, outer = form & 2 ? k : n + g * 64;
+                        if (S::kCluster == 1) gpul__tensor_load(to, &map_b, dense, outer, full);
+                        else if (g % S::kCluster == int(rank)) /* each block asks for some of what all need */
+                            gpul__tensor_load_all(to, &map_b, dense, outer, full, uint16_t((1 << S::kCluster) - 1));
                     }
                     ring.advance();
                 }
@@ -4680,8 +4711,8 @@ struct gpul__tensor_tile {
     int32_t m, n, cluster, slice, end;
 };
 static const gpul__tensor_tile gpul__tensor_tiles[] = {
-    {128, 256, 1, 1200, 2000}, {128, 256, 2, 1200, 2000}, {128, 192, 1, 950, 2000},
-    {128, 128, 1, 680, 2000},  {64, 128, 1, 400, 2000},
+    {128, 256, 1, 1200, 2000}, {128, 256, 2, 1200, 2000}, {128, 192, 1, 950, 2000}, {128, 192, 2, 950, 2000},
+    {128, 128, 1, 680, 2000},  {128, 128, 2, 680, 2000}, {64, 128, 1, 400, 2000}, {64, 64, 1, 300, 2000},
 };
 enum { gpul__tensor_tile_count = sizeof gpul__tensor_tiles / sizeof gpul__tensor_tiles[0] };
 
@@ -4714,12 +4745,12 @@ static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, const g
 /* 0, if a tensor map can describe the operand where it lies; else its pitch when it is copied */
 static inline int64_t gpul__tensor_pitch(const void *data, int64_t dense, int64_t lines, int64_t pitch) {
     const bool good = gpul__aligned(data, 16) && (lines == 1 || (pitch >= dense && pitch % 8 == 0 && pitch < int64_t(1) << 38));
-    return good ? 0 : (dense + 7) / 8 * 8;
+    return good ? 0 : (dense + 63) / 64 * 64;
 }
 
 static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const int64_t tiles = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128);
-    const int64_t few = 128 / tiles, many = p->K / 512, parts = few < many ? few : many;
+    const int64_t few = 128 / tiles, many = p->K / 1024, parts = few < many ? few : many;
     plan->tensor = 1;
     if (parts > 1) {
         plan->part = gpul_ceil_div(gpul_ceil_div(p->K, parts), 64) * 64;
@@ -4727,7 +4758,7 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     }
     plan->a_pitch = p->a_col == 1 ? gpul__tensor_pitch(p->A, p->K, p->M, p->a_row) : gpul__tensor_pitch(p->A, p->M, p->K, p->a_col);
     plan->b_pitch = p->b_row == 1 ? gpul__tensor_pitch(p->B, p->K, p->N, p->b_col) : gpul__tensor_pitch(p->B, p->N, p->K, p->b_row);
-    plan->c_vector = gpul__aligned(p->C, 16) && p->c_row % 8 == 0;
+    plan->c_vector = gpul__aligned(p->C, 16) && p->c_row % 8 == 0 && p->N % 8 == 0;
     int32_t best = 0;
     double least = 0;
     for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
@@ -4798,14 +4829,18 @@ static const gpul__tensor_choice *gpul__tensor_choices(gpul_dtype dtype) {
 #define GPUL__TENSOR_CHOICES(T)                                                                                        \
     {                                                                                                                  \
         gpul__tensor_choice_of<T, 128, 256, 1>(), gpul__tensor_choice_of<T, 128, 256, 2>(),                            \
-            gpul__tensor_choice_of<T, 128, 192, 1>(), gpul__tensor_choice_of<T, 128, 128, 1>(),                        \
-            gpul__tensor_choice_of<T, 64, 128, 1>()                                                                    \
+            gpul__tensor_choice_of<T, 128, 192, 1>(), gpul__tensor_choice_of<T, 128, 192, 2>(),                        \
+            gpul__tensor_choice_of<T, 128, 128, 1>(), gpul__tensor_choice_of<T, 128, 128, 2>(),                        \
+            gpul__tensor_choice_of<T, 64, 128, 1>(), gpul__tensor_choice_of<T, 64, 64, 1>()                            \
     }
     static const gpul__tensor_choice choices[2][gpul__tensor_tile_count] = {GPUL__TENSOR_CHOICES(gpul_f16),
                                                                             GPUL__TENSOR_CHOICES(gpul_bf16)};
     return choices[dtype == GPUL_BF16];
 }
 
+#ifndef GPUL__PROMOTION
+#define GPUL__PROMOTION CU_TENSOR_MAP_L2_PROMOTION_L2_128B
+#endif
 typedef decltype(&cuTensorMapEncodeTiled) gpul__tensor_encoder;
 static inline int32_t gpul__find_encoder(gpul__tensor_encoder *encoder) {
     static std::atomic<void *> known;
@@ -4834,7 +4869,7 @@ static int32_t gpul__tensor_map(CUtensorMap *map, const void *data, int64_t dens
     const int32_t status = gpul__find_encoder(&encode);
     if (status || !encode) return status ? status : int32_t(cudaErrorNotSupported);
     return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 2, const_cast<void *>(data), extent, stride, box, step,
-                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, GPUL__PROMOTION,
                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
                ? 0
                : int32_t(cudaErrorInvalidValue);
@@ -4944,7 +4979,8 @@ extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gp
                                                    : problem->dtype == GPUL_F32 ? gpul__gemm_combine<float>
                                                    : problem->dtype == GPUL_F16 ? gpul__gemm_combine<gpul_f16>
                                                                                 : gpul__gemm_combine<gpul_bf16>;
-    return gpul__launch(combine, gpul_grid_1d(problem->M * problem->N, 256), gpul__dim(256), 0, stream, v);
+    return gpul__launch_early(plan->device, combine, gpul_grid_1d(problem->M * problem->N, 256), gpul__dim(256), 0,
+                              stream, v);
 }
 
 #define GPUL__MATMUL_KERNEL reinterpret_cast<const void *>(&gpul__gemm_kernel<float, 128, 128, 8, 8>)
