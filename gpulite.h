@@ -1625,7 +1625,8 @@ typedef struct gpul__gemm_plan {
     int32_t a_vector, b_vector, c_vector; /* fours of elements along the unit stride are aligned */
     int32_t scale_only;                   /* alpha or K is 0: A and B are not read */
     /* tensor cores */
-    int32_t blocks, band;      /* of the grid; tiles of a cluster, one below the other, that are done together */
+    int32_t blocks, cluster;   /* of the grid; of a cluster, whose blocks share columns of B */
+    int32_t band;              /* clusters' tiles, one below the other, that are done together */
     int64_t a_pitch, b_pitch;  /* 0, or the pitches of copies of A and B that tensor maps can describe */
     int64_t lifted_at;         /* in the scratch memory: tiles of f32, one a block, where K is long, */
     int64_t a_at, b_at;        /* and the copies */

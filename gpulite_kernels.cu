@@ -4241,16 +4241,17 @@ enum {
     gpul__tensor_chunk = 8192 /* of K, that the tensor cores add up by themselves */
 };
 
-template <int kRows, int kCols, int kBlocks> struct gpul__tensor_shape {
+template <int kRows, int kCols> struct gpul__tensor_shape {
     enum {
         kM = kRows,
         kN = kCols,
-        kCluster = kBlocks,
-        kSums = kCols / 2,          /* of a thread: 64 x kCols among the 128 of a warpgroup */
-        kThreads = kRows * 2 + 128, /* a warpgroup for every 64 rows, and the producer */
-        kStageBytes = (kRows + kCols) * 128,
-        kStages = 204800 / kStageBytes,
-        kSharedBytes = kStages * kStageBytes + 1024 /* stages begin at multiples of 1024 */
+        kSums = kCols / 2,            /* of a thread: 64 x kCols among the 128 of a warpgroup */
+        kThreads = kRows * 2 + 128,   /* a warpgroup for every 64 rows, and the producer */
+        kBox = 8192,                  /* bytes of 64 x 64 elements, what a bulk copy moves */
+        kStageBytes = (kRows + kCols) / 64 * kBox,
+        kEndBytes = kRows / 64 * 2 * kBox, /* two boxes for each of those warpgroups, on their way to C */
+        kStages = (229376 - kEndBytes) / kStageBytes,
+        kSharedBytes = kStages * kStageBytes + kEndBytes + 1024 /* boxes begin at multiples of 1024 */
     };
 };
 
@@ -4285,14 +4286,16 @@ static __device__ __forceinline__ void gpul__mbarrier_wait(uint32_t barrier, uin
 static __device__ __forceinline__ void gpul__mbarrier_expect(uint32_t barrier, uint32_t bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
-static __device__ __forceinline__ void gpul__mbarrier_arrive(uint32_t barrier) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+/* in a block of the cluster, by its address there; with no branch, so that the compiler sees that warps stay together */
+static __device__ __forceinline__ uint32_t gpul__shared_in(uint32_t shared, uint32_t block) {
+    uint32_t there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared), "r"(block));
+    return there;
 }
-static __device__ __forceinline__ void gpul__mbarrier_arrive(uint32_t barrier, uint32_t block) { /* of the cluster */
-    asm volatile("{\n.reg .b32 there;\n"
-                 "mapa.shared::cluster.u32 there, %0, %1;\n"
-                 "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barrier),
-                 "r"(block)
+static __device__ __forceinline__ void gpul__mbarrier_arrive_if(bool really, uint32_t barrier) {
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %0, 0;\n@p mbarrier.arrive.shared::cluster.b64 _, [%1];\n}" ::"r"(
+                     int(really)),
+                 "r"(barrier)
                  : "memory");
 }
 
@@ -4309,6 +4312,14 @@ static __device__ __forceinline__ void gpul__tensor_load_all(uint32_t shared, co
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
                  "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared),
                  "l"(map), "r"(dense), "r"(outer), "r"(barrier), "h"(blocks)
+                 : "memory");
+}
+/* and from `shared` to C, but for what lies beyond its ends */
+static __device__ __forceinline__ void gpul__tensor_store(const CUtensorMap *map, uint32_t shared, int32_t dense,
+                                                          int32_t outer) {
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];\n"
+                 "cp.async.bulk.commit_group;" ::"l"(map),
+                 "r"(shared), "r"(dense), "r"(outer)
                  : "memory");
 }
 static __device__ __forceinline__ void gpul__cluster_sync() {
@@ -4355,32 +4366,30 @@ GPUL__WGMMA(256, GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") GPUL__TEN("3") GPUL
 
 /* Where a block is in its ring of stages: the producer is ahead of the consumers, all go the same way. */
 template <typename S> struct gpul__tensor_ring {
-    uint32_t full, empty, stages; /* addresses in shared memory */
-    int stage;
+    uint32_t full, empty, stages, end; /* addresses in shared memory */
     uint32_t parity;
+    int stage;
+    /* a consumer's: `empty` in the block that this lane tells, and whether it tells any */
+    uint32_t told;
+    bool tells;
     __device__ __forceinline__ void advance() {
         if (++stage == S::kStages) {
             stage = 0;
             parity ^= 1;
         }
     }
-    /* the consumers of all blocks have read what went before; the warps say it one by one */
-    __device__ __forceinline__ void release(int which) const {
-        const uint32_t lane = threadIdx.x % 32;
-        if (S::kCluster == 1) {
-            if (lane == 0) gpul__mbarrier_arrive(empty + uint32_t(which) * 8);
-        } else if (lane < S::kCluster) {
-            gpul__mbarrier_arrive(empty + uint32_t(which) * 8, lane);
-        }
+    /* This warp has read the stage. Every block is told that writes to it. */
+    __device__ __forceinline__ void release(bool really, int which) const {
+        gpul__mbarrier_arrive_if(really && tells, told + uint32_t(which) * 8);
     }
 };
 
 /* `slices` slices of K, added up by the tensor cores. Two groups of products are on their way at a time. */
 template <typename T, typename S, int kForm>
 static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
-                                                             int slices, uint32_t warpgroup) {
-    const uint64_t a = gpul__tensor_descriptor(ring.stages + warpgroup * 8192, kForm & 1),
-                   b = gpul__tensor_descriptor(ring.stages + uint32_t(S::kM) * 128, kForm >> 1);
+                                                             int slices, int warpgroup) {
+    const uint64_t a = gpul__tensor_descriptor(ring.stages + uint32_t(warpgroup) * S::kBox, kForm & 1),
+                   b = gpul__tensor_descriptor(ring.stages + S::kM / 64 * S::kBox, kForm >> 1);
     enum { kStepA = kForm & 1 ? 2048 >> 4 : 32 >> 4, kStepB = kForm & 2 ? 2048 >> 4 : 32 >> 4 }; /* of 16 along K */
     GPUL__UNROLL
     for (int i = 0; i < S::kSums; ++i) {
@@ -4398,12 +4407,12 @@ static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSu
             gpul__wgmma<T, kForm>(sum, a + at + uint64_t(k) * kStepA, b + at + uint64_t(k) * kStepB);
         asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
         asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-        if (i > 0) ring.release(before);
+        ring.release(i > 0, before);
         before = ring.stage;
         ring.advance();
     }
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-    ring.release(before);
+    ring.release(true, before);
     GPUL__UNROLL
     for (int i = 0; i < S::kSums; ++i) asm volatile("" : "+f"(sum[i])::"memory");
 }
@@ -4421,26 +4430,23 @@ template <typename T> static __device__ __forceinline__ uint32_t gpul__tensor_na
     return two & ~(nan & 0x003f003fu); /* from 7fff to 7fc0 */
 }
 
-/* 16 bytes, aligned, in one access and with no branch */
-static __device__ __forceinline__ void gpul__store_if(bool really, void *to, uint32_t x, uint32_t y, uint32_t z,
-                                                      uint32_t w) {
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %0, 0;\n@p st.global.v4.b32 [%1], {%2, %3, %4, %5};\n}" ::"r"(
-                     int(really)),
-                 "l"(to), "r"(x), "r"(y), "r"(z), "r"(w)
-                 : "memory");
-}
-
-/* A thread's sums lie in two rows, 8 apart, in pairs of columns, 8 apart: see wgmma's accumulators in the PTX manual. */
+/* The end of a tile, 64 x S::kN sums in a warpgroup: parts of K to scratch memory as they are, everything else to C. A
+ * thread's sums lie in two rows, 8 apart, in pairs of columns, 8 apart (the PTX manual shows wgmma's accumulators). They
+ * go through shared memory, 64 columns at a time, in one of two boxes: from there bulk copies take them, while the next
+ * tile is begun, or, where C is not aligned, the warps themselves, whose lanes then write neighbouring elements. */
 template <typename T, typename S>
 static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[S::kSums], const gpul__gemm_view &v,
-                                                           int64_t row, int64_t col, int64_t split) {
+                                                           const CUtensorMap *map, const gpul__tensor_ring<S> &ring,
+                                                           int64_t first_row, int64_t first_col, int64_t split,
+                                                           int warpgroup, uint32_t &box) {
     const gpul__gemm_problem &p = v.problem;
-    const int lane = int(threadIdx.x) % 4;
+    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32 % 4;
+    const int64_t row = first_row + warp * 16 + lane / 4, col = first_col + lane % 4 * 2;
     if (v.plan.splits > 1) {
         float *const partials = static_cast<float *>(v.partials) + split * p.M * p.N;
         GPUL__UNROLL
         for (int i = 0; i < S::kSums; i += 2) {
-            const int64_t m = row + (i / 2 % 2) * 8, n = col + i / 4 * 8 + lane * 2;
+            const int64_t m = row + i / 2 % 2 * 8, n = col + i / 4 * 8;
             if (m >= p.M || n >= p.N) continue;
             float *const to = partials + m * p.N + n;
             if (p.N % 2 == 0) {
@@ -4456,63 +4462,57 @@ static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[S::kSums
     if (beta != 0) {
         GPUL__UNROLL
         for (int i = 0; i < S::kSums; i += 2) {
-            const int64_t m = row + (i / 2 % 2) * 8, n = col + i / 4 * 8 + lane * 2;
+            const int64_t m = row + i / 2 % 2 * 8, n = col + i / 4 * 8;
             const T *const from = static_cast<const T *>(p.C) + m * p.c_row + n;
-            gpul__pack<T, 2> old = {};
-            if (v.plan.c_vector) {
-                if (m < p.M && n < p.N) old = gpul__load<2>(from);
-            } else {
-                if (m < p.M && n < p.N) old.v[0] = from[0];
-                if (m < p.M && n + 1 < p.N) old.v[1] = from[1];
-            }
-            sum[i] = __fmaf_rn(alpha, sum[i], beta * gpul__to_float(old.v[0]));
-            sum[i + 1] = __fmaf_rn(alpha, sum[i + 1], beta * gpul__to_float(old.v[1]));
+            float old[2] = {0, 0};
+            if (m < p.M && n < p.N) old[0] = gpul__to_float(from[0]);
+            if (m < p.M && n + 1 < p.N) old[1] = gpul__to_float(from[1]);
+            sum[i] = __fmaf_rn(alpha, sum[i], beta * old[0]);
+            sum[i + 1] = __fmaf_rn(alpha, sum[i + 1], beta * old[1]);
         }
     } else if (alpha != 1) {
         GPUL__UNROLL
         for (int i = 0; i < S::kSums; ++i) sum[i] *= alpha;
     }
-    T *to = static_cast<T *>(p.C) + row * p.c_row + col, *below = to + 8 * p.c_row;
-    /* from this thread's first one to the end, if that is in the tile */
-    const int rows = int(p.M - row < 64 ? p.M - row : 64);
-    int cols = int(p.N - col < S::kN ? p.N - col : S::kN);
-    if (!v.plan.c_vector) {
-        to += lane * 2;
-        below += lane * 2;
-        cols -= lane * 2;
-        GPUL__UNROLL
-        for (int i = 0; i < S::kSums; i += 2) {
-            const uint32_t two = gpul__tensor_narrow<T>(sum[i], sum[i + 1]);
-            const int m = i / 2 % 2 * 8, n = i / 4 * 8;
-            if (m < rows && n < cols) (m ? below : to)[n] = gpul__bits<T>(uint16_t(two));
-            if (m < rows && n + 1 < cols) (m ? below : to)[n + 1] = gpul__bits<T>(uint16_t(two >> 16));
-        }
-        return;
-    }
-    /* Four lanes hold 4 x 2 columns of each of four groups of 8. They exchange them, so that each has a group whole. */
-    to += lane * 8;
-    below += lane * 8;
-    cols -= lane * 8;
+    const bool first = threadIdx.x % 128 == 0;
     GPUL__UNROLL
-    for (int i = 0; i < S::kSums; i += 16) {
+    for (int g = 0; g < S::kN / 64; ++g) {
+        box ^= S::kBox; /* fault: matmul-one-box */
+        if (first) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory"); /* the copy before the last one */
+        asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
+        /* a line is 128 bytes of a row; its 16-byte groups change places by the swizzle, as bulk copies expect */
+        const uint32_t line = box + uint32_t(warp * 16 + lane % 16) * 128;
         GPUL__UNROLL
-        for (int h = 0; h < 2; ++h) {
+        for (int j = 0; j < 8; j += 2) {
             uint32_t w[4];
             GPUL__UNROLL
-            for (int j = 0; j < 4; ++j)
-                w[j] = gpul__tensor_narrow<T>(sum[i + j * 4 + h * 2], sum[i + j * 4 + h * 2 + 1]);
-            GPUL__UNROLL
-            for (int step = 1; step <= 2; step *= 2) {
-                GPUL__UNROLL
-                for (int j = 0; j < 4; ++j) {
-                    if (j & step) continue;
-                    const bool upper = (lane & step) != 0;
-                    const uint32_t other = __shfl_xor_sync(0xffffffffu, upper ? w[j] : w[j + step], step);
-                    w[j] = upper ? other : w[j];
-                    w[j + step] = upper ? w[j + step] : other;
-                }
+            for (int k = 0; k < 4; ++k)
+                w[k] = gpul__tensor_narrow<T>(sum[g * 32 + j * 4 + k * 2], sum[g * 32 + j * 4 + k * 2 + 1]);
+            asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                             line + uint32_t((j + lane / 16) ^ (lane % 8)) * 16),
+                         "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3])
+                         : "memory");
+        }
+        if (v.plan.c_vector) {
+            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+            asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
+            if (first) gpul__tensor_store(map, box, int32_t(first_col) + g * 64, int32_t(first_row));
+        } else {
+            __syncwarp();
+            const int64_t n = first_col + g * 64 + lane;
+            T *to = static_cast<T *>(p.C) + (first_row + warp * 16) * p.c_row + n;
+            GPUL__UNROLL_BY(4)
+            for (int r = 0; r < 16; ++r, to += p.c_row) {
+                const uint32_t from = box + uint32_t(warp * 16 + r) * 128 + uint32_t(lane % 8) * 2;
+                uint16_t left, right;
+                asm volatile("ld.shared.u16 %0, [%1];" : "=h"(left) : "r"(from + uint32_t((lane / 8) ^ (r % 8)) * 16));
+                asm volatile("ld.shared.u16 %0, [%1];"
+                             : "=h"(right)
+                             : "r"(from + uint32_t((lane / 8 + 4) ^ (r % 8)) * 16));
+                if (first_row + warp * 16 + r >= p.M) break;
+                if (n < p.N) to[0] = gpul__bits<T>(left);
+                if (n + 32 < p.N) to[32] = gpul__bits<T>(right);
             }
-            gpul__store_if(h * 8 < rows && i / 4 * 8 < cols, (h ? below : to) + i / 4 * 8, w[0], w[1], w[2], w[3]);
         }
     }
 }
@@ -4520,16 +4520,17 @@ static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[S::kSums
 /* A unit of work: a tile of C for each block of the cluster, one below the other, and a part of K. Tiles in bands, so
  * that blocks that run together share rows of A and columns of B in L2. */
 struct gpul__tensor_unit {
-    int64_t m, n, split, begin, length; /* first row of the cluster's and column; the part of K */
-    template <typename S> __device__ __forceinline__ void find(int64_t unit, const gpul__gemm_view &v, const S &) {
+    int64_t m, n, split, begin, length; /* the first row and column of this block's tile; the part of K */
+    /* in 32 bits, which the plan sees to: divisions of 64 take a thousand cycles */
+    template <typename S> __device__ __forceinline__ void find(uint32_t unit, uint32_t rank, const gpul__gemm_view &v) {
         const gpul__gemm_plan &plan = v.plan;
-        const int64_t tiles = plan.tiles_m * plan.tiles_n;
-        split = unit / tiles;
-        const int64_t tile = unit - split * tiles, band = tile / (plan.band * plan.tiles_n);
-        const int64_t in_band = tile - band * plan.band * plan.tiles_n, rest = plan.tiles_m - band * plan.band;
-        const int64_t height = rest < plan.band ? rest : plan.band, tile_n = in_band / height;
-        m = (band * plan.band + in_band - tile_n * height) * (S::kM * S::kCluster);
-        n = tile_n * S::kN;
+        const uint32_t tiles_m = uint32_t(plan.tiles_m), tiles_n = uint32_t(plan.tiles_n), high = uint32_t(plan.band);
+        const uint32_t part = plan.splits > 1 ? unit / (tiles_m * tiles_n) : 0, tile = unit - part * (tiles_m * tiles_n);
+        const uint32_t band = tile / (high * tiles_n), in_band = tile - band * (high * tiles_n);
+        const uint32_t rest = tiles_m - band * high, height = rest < high ? rest : high, tile_n = in_band / height;
+        m = int64_t((band * high + in_band - tile_n * height) * uint32_t(plan.cluster) + rank) * S::kM;
+        n = int64_t(tile_n) * S::kN;
+        split = part;
         begin = split * plan.part;
         length = v.problem.K - begin < plan.part ? v.problem.K - begin : plan.part;
     }
@@ -4539,7 +4540,7 @@ struct gpul__tensor_unit {
 template <typename T, typename S>
 static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     gpul__tensor_kernel(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
-                        const __grid_constant__ gpul__gemm_view v) {
+                        const __grid_constant__ CUtensorMap map_c, const __grid_constant__ gpul__gemm_view v) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     const gpul__gemm_problem &p = v.problem;
     const gpul__gemm_plan &plan = v.plan;
@@ -4549,47 +4550,52 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     ring.full = gpul__shared_address(barriers);
     ring.empty = ring.full + S::kStages * 8;
     ring.stages = (gpul__shared_address(shared) + 1023) & ~1023u;
-    ring.stage = 0;
+    ring.end = ring.stages + S::kStages * S::kStageBytes;
+    const uint32_t cluster = uint32_t(plan.cluster), rank = blockIdx.x % cluster, lane = threadIdx.x % 32;
+    ring.tells = lane < cluster;
+    ring.told = gpul__shared_in(ring.empty, ring.tells ? lane : rank);
     ring.parity = 0;
+    ring.stage = 0;
     if (threadIdx.x == 0) {
         for (int s = 0; s < S::kStages; ++s) {
             gpul__mbarrier_init(ring.full + uint32_t(s) * 8, 1);
-            gpul__mbarrier_init(ring.empty + uint32_t(s) * 8, S::kCluster * (S::kM / 16)); /* warps */
+            gpul__mbarrier_init(ring.empty + uint32_t(s) * 8, cluster * (S::kM / 16)); /* warps */
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
-    if (S::kCluster == 1) __syncthreads();
-    else gpul__cluster_sync();
+    if (cluster > 1) gpul__cluster_sync();
+    else __syncthreads();
     gpul__await();
+    asm volatile("griddepcontrol.launch_dependents;"); /* the next kernel may begin where a block of this one has left */
 
-    const uint32_t rank = blockIdx.x % S::kCluster;
-    const int64_t units = plan.tiles_m * plan.tiles_n * plan.splits;
-    gpul__tensor_unit work;
+    const uint32_t units = uint32_t(plan.tiles_m * plan.tiles_n) * uint32_t(plan.splits), at_once = gridDim.x / cluster;
     const int form = (p.a_col == 1 ? 0 : 1) | (p.b_row == 1 ? 0 : 2);
-    /* from one lane: the compiler then knows that the warp agrees */
+    /* from one lane, so that the compiler knows that the warp agrees */
     const int warpgroup = __shfl_sync(0xffffffffu, int(threadIdx.x) / 128, 0);
+    gpul__tensor_unit work;
     if (warpgroup == S::kM / 64) { /* the producer: one thread asks for the stages */
         if (S::kM == 128) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (threadIdx.x % 128 == 0) {
-            for (int64_t unit = blockIdx.x / S::kCluster; unit < units; unit += gridDim.x / S::kCluster) {
-                work.find(unit, v, S());
-                const int32_t m = int32_t(work.m) + int32_t(rank) * S::kM, n = int32_t(work.n);
+            for (uint32_t unit = blockIdx.x / cluster; unit < units; unit += at_once) {
+                work.find<S>(unit, rank, v);
+                const int32_t m = int32_t(work.m), n = int32_t(work.n);
                 for (int64_t done = 0; done < work.length; done += gpul__tensor_slice) {
                     const int32_t k = int32_t(work.begin + done);
                     const uint32_t full = ring.full + uint32_t(ring.stage) * 8,
-                                   a = ring.stages + uint32_t(ring.stage * S::kStageBytes), b = a + S::kM * 128;
+                                   a = ring.stages + uint32_t(ring.stage) * S::kStageBytes, b = a + S::kM / 64 * S::kBox;
                     gpul__mbarrier_wait(ring.empty + uint32_t(ring.stage) * 8, ring.parity ^ 1);
                     gpul__mbarrier_expect(full, S::kStageBytes);
                     GPUL__UNROLL
                     for (int g = 0; g < S::kM / 64; ++g)
-                        gpul__tensor_load(a + g * 8192, &map_a, form & 1 ? m + g * 64 : k, form & 1 ? k : m + g * 64, full);
+                        gpul__tensor_load(a + g * S::kBox, &map_a, form & 1 ? m + g * 64 : k,
+                                          form & 1 ? k : m + g * 64, full);
                     GPUL__UNROLL
                     for (int g = 0; g < S::kN / 64; ++g) {
-                        const uint32_t to = b + g * 8192;
+                        const uint32_t to = b + g * S::kBox;
                         const int32_t dense = form & 2 ? n + g * 64 : k, outer = form & 2 ? k : n + g * 64;
-                        if (S::kCluster == 1) gpul__tensor_load(to, &map_b, dense, outer, full);
-                        else if (g % S::kCluster == int(rank)) /* each block asks for some of what all need */
-                            gpul__tensor_load_all(to, &map_b, dense, outer, full, uint16_t((1 << S::kCluster) - 1));
+                        if (cluster == 1) gpul__tensor_load(to, &map_b, dense, outer, full);
+                        else if (g % cluster == rank) /* each block asks for some of what both need */
+                            gpul__tensor_load_all(to, &map_b, dense, outer, full, uint16_t((1 << cluster) - 1));
                     }
                     ring.advance();
                 }
@@ -4597,21 +4603,20 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
         }
     } else {
         if (S::kM == 128) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-        const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
-        float4 *const lifted = reinterpret_cast<float4 *>(v.lifted) + int64_t(blockIdx.x) * (S::kM * S::kN / 4) + threadIdx.x;
-        for (int64_t unit = blockIdx.x / S::kCluster; unit < units; unit += gridDim.x / S::kCluster) {
-            work.find(unit, v, S());
-            int64_t left = work.length;
+        float4 *const lifted =
+            reinterpret_cast<float4 *>(v.lifted) + int64_t(blockIdx.x) * (S::kM * S::kN / 4) + threadIdx.x;
+        uint32_t box = ring.end + uint32_t(warpgroup) * (2 * S::kBox); /* the one of two that was filled last */
+        for (uint32_t unit = blockIdx.x / cluster; unit < units; unit += at_once) {
+            work.find<S>(unit, rank, v);
             float sum[S::kSums];
-            for (bool first = true;; first = false) {
-                const int64_t chunk = left < gpul__tensor_chunk ? left : gpul__tensor_chunk;
+            for (int64_t left = work.length;;) {
+                const int64_t chunk = left < gpul__tensor_chunk ? left : int64_t(gpul__tensor_chunk);
                 const int slices = int((chunk + gpul__tensor_slice - 1) / gpul__tensor_slice);
-                if (form == 0) gpul__tensor_multiply<T, S, 0>(sum, ring, slices, uint32_t(warpgroup));
-                else if (form == 1) gpul__tensor_multiply<T, S, 1>(sum, ring, slices, uint32_t(warpgroup));
-                else if (form == 2) gpul__tensor_multiply<T, S, 2>(sum, ring, slices, uint32_t(warpgroup));
-                else gpul__tensor_multiply<T, S, 3>(sum, ring, slices, uint32_t(warpgroup));
-                left -= chunk;
-                if (!first) {
+                if (form == 0) gpul__tensor_multiply<T, S, 0>(sum, ring, slices, warpgroup);
+                else if (form == 1) gpul__tensor_multiply<T, S, 1>(sum, ring, slices, warpgroup);
+                else if (form == 2) gpul__tensor_multiply<T, S, 2>(sum, ring, slices, warpgroup);
+                else gpul__tensor_multiply<T, S, 3>(sum, ring, slices, warpgroup);
+                if (left < work.length) {
                     GPUL__UNROLL
                     for (int i = 0; i < S::kSums; i += 4) {
                         const float4 old = lifted[i / 4 * (S::kM * 2)];
@@ -4621,18 +4626,22 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                         sum[i + 3] = old.w + sum[i + 3];
                     }
                 }
+                left -= chunk;
                 if (left <= 0) break;
                 GPUL__UNROLL
                 for (int i = 0; i < S::kSums; i += 4)
                     lifted[i / 4 * (S::kM * 2)] = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
             }
-            gpul__tensor_finish<T, S>(sum, v, work.m + int64_t(rank) * S::kM + warp * 16 + lane / 4, work.n, work.split);
+            gpul__tensor_finish<T, S>(sum, v, &map_c, ring, work.m + warpgroup * 64, work.n, work.split, warpgroup,
+                                      box);
         }
+        if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     }
-    if (S::kCluster > 1) gpul__cluster_sync(); /* no block leaves while others write to its shared memory */
+    if (cluster > 1) gpul__cluster_sync(); /* no block leaves while another one writes to its shared memory */
 #else
     (void)map_a;
     (void)map_b;
+    (void)map_c;
     (void)v;
 #endif
 }
@@ -4706,34 +4715,38 @@ static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t elem
     return gpul__aligned(p, size_t(bytes)) && pitch * element % bytes == 0;
 }
 
-/* Tensor cores: the tiles, from the largest on, and what they take, in cycles: a slice of K, and the end of a tile. */
+/* Tensor cores: the tiles, from the largest on, and about what they take, in nanoseconds on an H200: a slice of K, and
+ * the end of a tile. */
 struct gpul__tensor_tile {
-    int32_t m, n, cluster, slice, end;
+    int32_t m, n, slice, end;
 };
 static const gpul__tensor_tile gpul__tensor_tiles[] = {
-    {128, 256, 1, 1200, 2000}, {128, 256, 2, 1200, 2000}, {128, 192, 1, 950, 2000}, {128, 192, 2, 950, 2000},
-    {128, 128, 1, 680, 2000},  {128, 128, 2, 680, 2000}, {64, 128, 1, 400, 2000}, {64, 64, 1, 300, 2000},
+    {128, 256, 660, 1400}, {128, 192, 500, 1200}, {128, 128, 360, 1000}, {64, 128, 270, 900}, {64, 64, 165, 800},
 };
 enum { gpul__tensor_tile_count = sizeof gpul__tensor_tiles / sizeof gpul__tensor_tiles[0] };
 
-static inline int64_t gpul__tensor_blocks(const gpul__gemm_plan *plan, int32_t which, const gpul__gemm_problem *p,
-                                          const gpul__machine *machine, int64_t *units) {
-    const gpul__tensor_tile &tile = gpul__tensor_tiles[which];
-    const int64_t at_once = machine->sms / tile.cluster;
-    *units = gpul_ceil_div(p->M, tile.m * tile.cluster) * gpul_ceil_div(p->N, tile.n) * plan->splits;
-    return *units < at_once ? *units : at_once;
+/* Waves of tiles times a tile, and the sum of the parts */
+static inline double gpul__tensor_time(const gpul__tensor_tile &tile, const gpul__gemm_problem *p, int64_t parts,
+                                       int64_t part, int64_t blocks) {
+    const int64_t units = gpul_ceil_div(p->M, tile.m) * gpul_ceil_div(p->N, tile.n) * parts;
+    const double combine = parts > 1 ? 3000 + double(parts) * double(p->M) * double(p->N) * 0.003 : 0;
+    return double(gpul_ceil_div(units, blocks)) * double(gpul_ceil_div(part, 64) * tile.slice + tile.end) + combine;
+}
+static inline int64_t gpul__tensor_part(int64_t K, int64_t parts) {
+    return gpul_ceil_div(gpul_ceil_div(K, parts), 64) * 64;
 }
 
 /* What depends on the tile alone */
-static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, const gpul__gemm_problem *p,
+static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, int32_t cluster, const gpul__gemm_problem *p,
                                    const gpul__machine *machine) {
     const gpul__tensor_tile &tile = gpul__tensor_tiles[which];
-    int64_t units;
     plan->tile = which;
-    plan->blocks = int32_t(gpul__tensor_blocks(plan, which, p, machine, &units)) * tile.cluster;
-    plan->tiles_m = gpul_ceil_div(p->M, tile.m * tile.cluster);
+    plan->cluster = cluster;
+    plan->tiles_m = gpul_ceil_div(p->M, tile.m * cluster);
     plan->tiles_n = gpul_ceil_div(p->N, tile.n);
-    plan->band = 2048 / (tile.m * tile.cluster);
+    const int64_t units = plan->tiles_m * plan->tiles_n * plan->splits, at_once = machine->sms / cluster;
+    plan->blocks = int32_t(units < at_once ? units : at_once) * cluster;
+    plan->band = 2048 / (tile.m * cluster);
     plan->lifted_at = plan->splits > 1 ? (plan->splits * p->M * p->N * 4 + 255) / 256 * 256 : 0;
     plan->a_at = plan->lifted_at;
     if (plan->part > 8192) plan->a_at += int64_t(plan->blocks) * tile.m * tile.n * 4;
@@ -4744,34 +4757,45 @@ static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, const g
 
 /* 0, if a tensor map can describe the operand where it lies; else its pitch when it is copied */
 static inline int64_t gpul__tensor_pitch(const void *data, int64_t dense, int64_t lines, int64_t pitch) {
-    const bool good = gpul__aligned(data, 16) && (lines == 1 || (pitch >= dense && pitch % 8 == 0 && pitch < int64_t(1) << 38));
+    const bool good =
+        gpul__aligned(data, 16) && (lines == 1 || (pitch >= dense && pitch % 8 == 0 && pitch < int64_t(1) << 38));
     return good ? 0 : (dense + 63) / 64 * 64;
 }
 
 static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
-    const int64_t tiles = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128);
-    const int64_t few = 128 / tiles, many = p->K / 1024, parts = few < many ? few : many;
-    plan->tensor = 1;
-    if (parts > 1) {
-        plan->part = gpul_ceil_div(gpul_ceil_div(p->K, parts), 64) * 64;
-        plan->splits = int32_t(gpul_ceil_div(p->K, plan->part));
-    }
-    plan->a_pitch = p->a_col == 1 ? gpul__tensor_pitch(p->A, p->K, p->M, p->a_row) : gpul__tensor_pitch(p->A, p->M, p->K, p->a_col);
-    plan->b_pitch = p->b_row == 1 ? gpul__tensor_pitch(p->B, p->K, p->N, p->b_col) : gpul__tensor_pitch(p->B, p->N, p->K, p->b_row);
-    plan->c_vector = gpul__aligned(p->C, 16) && p->c_row % 8 == 0 && p->N % 8 == 0;
+    enum { kNominal = 132 }; /* multiprocessors of an H100 or H200: results shall not depend on how many there are */
+    const int64_t a_dense = p->a_col == 1 ? p->K : p->M, a_lines = p->a_col == 1 ? p->M : p->K,
+                  a_from = p->a_col == 1 ? p->a_row : p->a_col;
+    const int64_t b_dense = p->b_row == 1 ? p->K : p->N, b_lines = p->b_row == 1 ? p->N : p->K,
+                  b_from = p->b_row == 1 ? p->b_col : p->b_row;
     int32_t best = 0;
-    double least = 0;
-    for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
-        const gpul__tensor_tile &tile = gpul__tensor_tiles[i];
-        int64_t units;
-        const int64_t blocks = gpul__tensor_blocks(plan, i, p, machine, &units);
-        if (blocks == 0) continue;
-        const double time = double(gpul_ceil_div(units, blocks)) * (double(gpul_ceil_div(plan->part, 64)) * tile.slice + tile.end);
-        if (i > 0 && !(time < least)) continue;
-        best = i;
-        least = time;
+    double least = -1;
+    plan->tensor = 1;
+    for (int32_t parts = 1; parts <= 128; parts *= 2) {
+        const int64_t part = parts == 1 ? p->K : gpul__tensor_part(p->K, parts);
+        if (parts > 1 && (part < 256 || gpul_ceil_div(p->K, part) < parts)) break;
+        if (parts > 1 && gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128) * parts > 2 * kNominal) break;
+        for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
+            const double time = gpul__tensor_time(gpul__tensor_tiles[i], p, parts, part, kNominal);
+            if (least >= 0 && !(time < least)) continue;
+            least = time;
+            plan->splits = parts;
+            plan->part = part;
+        }
     }
-    gpul__tensor_plan_tile(plan, best, p, machine);
+    least = -1;
+    for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
+        const double time = gpul__tensor_time(gpul__tensor_tiles[i], p, plan->splits, plan->part, machine->sms);
+        if (least >= 0 && !(time < least)) continue;
+        least = time;
+        best = i;
+    }
+    plan->a_pitch = gpul__tensor_pitch(p->A, a_dense, a_lines, a_from);
+    plan->b_pitch = gpul__tensor_pitch(p->B, b_dense, b_lines, b_from);
+    plan->c_vector = gpul__aligned(p->C, 16) && p->N % 8 == 0 && (p->M == 1 || p->c_row % 8 == 0);
+    const bool straddles = (!plan->a_pitch && a_from % 64 != 0) || (!plan->b_pitch && b_from % 64 != 0);
+    const int32_t cluster = straddles && gpul__tensor_tiles[best].m == 128 && machine->sms >= 2 ? 2 : 1;
+    gpul__tensor_plan_tile(plan, best, cluster, p, machine);
 }
 
 /* Parts of K: as many as give some 256 tiles of 64 x 64, none shorter than 512. The tile: the largest that is more than
@@ -4785,7 +4809,8 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
     plan->splits = 1;
     plan->part = p->K;
     if (machine->wgmma && !plan->scale_only && element == 2 && p->M < INT32_MAX && p->N < INT32_MAX && p->K < INT32_MAX &&
-        double(p->M) * double(p->N) * double(p->K) >= 1048576) {
+        double(p->M) * double(p->N) < 68719476736.0 /* 2^36 */ &&
+        double(p->M) * double(p->N) * double(p->K) >= 262144) {
         gpul__tensor_plan(plan, p, machine);
         return 1;
     }
@@ -4815,32 +4840,28 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
 /* ---- launching ---- */
 
 #ifdef GPUL__HOPPER
-typedef void (*gpul__tensor_entry)(const CUtensorMap, const CUtensorMap, const gpul__gemm_view);
+typedef void (*gpul__tensor_entry)(const CUtensorMap, const CUtensorMap, const CUtensorMap, const gpul__gemm_view);
 struct gpul__tensor_choice {
     gpul__tensor_entry kernel;
     int32_t threads, shared_bytes;
 };
-template <typename T, int kM, int kN, int kCluster> static constexpr gpul__tensor_choice gpul__tensor_choice_of() {
-    typedef gpul__tensor_shape<kM, kN, kCluster> S;
+template <typename T, int kM, int kN> static constexpr gpul__tensor_choice gpul__tensor_choice_of() {
+    typedef gpul__tensor_shape<kM, kN> S;
     return gpul__tensor_choice{gpul__tensor_kernel<T, S>, S::kThreads, int32_t(S::kSharedBytes)};
 }
 /* of gpul__tensor_tiles, in its order */
 static const gpul__tensor_choice *gpul__tensor_choices(gpul_dtype dtype) {
 #define GPUL__TENSOR_CHOICES(T)                                                                                        \
     {                                                                                                                  \
-        gpul__tensor_choice_of<T, 128, 256, 1>(), gpul__tensor_choice_of<T, 128, 256, 2>(),                            \
-            gpul__tensor_choice_of<T, 128, 192, 1>(), gpul__tensor_choice_of<T, 128, 192, 2>(),                        \
-            gpul__tensor_choice_of<T, 128, 128, 1>(), gpul__tensor_choice_of<T, 128, 128, 2>(),                        \
-            gpul__tensor_choice_of<T, 64, 128, 1>(), gpul__tensor_choice_of<T, 64, 64, 1>()                            \
+        gpul__tensor_choice_of<T, 128, 256>(), gpul__tensor_choice_of<T, 128, 192>(),                                  \
+            gpul__tensor_choice_of<T, 128, 128>(), gpul__tensor_choice_of<T, 64, 128>(),                               \
+            gpul__tensor_choice_of<T, 64, 64>()                                                                        \
     }
     static const gpul__tensor_choice choices[2][gpul__tensor_tile_count] = {GPUL__TENSOR_CHOICES(gpul_f16),
                                                                             GPUL__TENSOR_CHOICES(gpul_bf16)};
     return choices[dtype == GPUL_BF16];
 }
 
-#ifndef GPUL__PROMOTION
-#define GPUL__PROMOTION CU_TENSOR_MAP_L2_PROMOTION_L2_128B
-#endif
 typedef decltype(&cuTensorMapEncodeTiled) gpul__tensor_encoder;
 static inline int32_t gpul__find_encoder(gpul__tensor_encoder *encoder) {
     static std::atomic<void *> known;
@@ -4869,7 +4890,7 @@ static int32_t gpul__tensor_map(CUtensorMap *map, const void *data, int64_t dens
     const int32_t status = gpul__find_encoder(&encode);
     if (status || !encode) return status ? status : int32_t(cudaErrorNotSupported);
     return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 2, const_cast<void *>(data), extent, stride, box, step,
-                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, GPUL__PROMOTION,
+                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
                ? 0
                : int32_t(cudaErrorInvalidValue);
@@ -4894,13 +4915,15 @@ static int32_t gpul__launch_tensor(const gpul__gemm_view &v, void *scratch, gpul
     const gpul__tensor_choice &choice = gpul__tensor_choices(p.dtype)[plan.tile];
     char *const bytes = static_cast<char *>(scratch);
     const bool a_k = p.a_col == 1, b_k = p.b_row == 1; /* K is dense */
-    CUtensorMap a, b;
+    CUtensorMap a, b, c;
     gpul__tensor_copies copies;
     int32_t status = gpul__tensor_operand(&a, &copies.of[0], p.A, a_k ? p.K : p.M, a_k ? p.M : p.K,
                                           a_k ? p.a_row : p.a_col, plan.a_pitch, bytes + plan.a_at);
     if (!status)
         status = gpul__tensor_operand(&b, &copies.of[1], p.B, b_k ? p.K : p.N, b_k ? p.N : p.K,
                                       b_k ? p.b_col : p.b_row, plan.b_pitch, bytes + plan.b_at);
+    c = a;
+    if (!status && plan.c_vector) status = gpul__tensor_map(&c, p.C, p.N, p.M, p.M == 1 ? (p.N + 7) / 8 * 8 : p.c_row);
     if (!status && (plan.a_pitch || plan.b_pitch)) {
         const int64_t of_a = plan.a_pitch * copies.of[0].lines, of_b = plan.b_pitch * copies.of[1].lines;
         gpul_dim3 grid = gpul_grid_1d((of_a > of_b ? of_a : of_b) / 8, 256);
@@ -4914,7 +4937,7 @@ static int32_t gpul__launch_tensor(const gpul__gemm_view &v, void *scratch, gpul
     cudaLaunchAttribute attributes[2];
     int32_t early;
     attributes[0].id = cudaLaunchAttributeClusterDimension;
-    attributes[0].val.clusterDim.x = uint32_t(gpul__tensor_tiles[plan.tile].cluster);
+    attributes[0].val.clusterDim.x = uint32_t(plan.cluster);
     attributes[0].val.clusterDim.y = attributes[0].val.clusterDim.z = 1;
     attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attributes[1].val.programmaticStreamSerializationAllowed = 1;
@@ -4922,7 +4945,7 @@ static int32_t gpul__launch_tensor(const gpul__gemm_view &v, void *scratch, gpul
     if (status) return status;
     config.attrs = attributes;
     config.numAttrs = early ? 2 : 1;
-    return int32_t(cudaLaunchKernelEx(&config, choice.kernel, a, b, v));
+    return int32_t(cudaLaunchKernelEx(&config, choice.kernel, a, b, c, v));
 }
 #endif
 
