@@ -122,7 +122,7 @@ else
 	@echo 'make bench compares speeds on a GPU; there is none here'
 endif
 
-$B/bench: tests/bench/bench.cu gpulite.h $B/gpulite_kernels.o $B/commands
+$B/bench: tests/bench/bench.cu tests/bench/random.cuh gpulite.h $B/gpulite_kernels.o $B/commands
 	$(NVCC) -O3 -std=c++17 -arch=$(ARCH) -lineinfo -I. $(NVCCFLAGS) -o $@ $< $B/gpulite_kernels.o -lcublas -lcublasLt
 
 # compute-sanitizer's four tools over every test, on a GPU

@@ -559,8 +559,8 @@ enum {
 GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags);
 /* Ends a stream and sets the handle NULL, also when an error is returned. Its work still finishes; this does not wait
  * for it. Harmless on a NULL handle. Copies of the handle are of no use after it: every function that gets one says so
- * (ARGUMENT; with CUDA 12 and later, and for the last thousand streams or so). Errors: ARGUMENT (stream is NULL, or was
- * ended before). */
+ * (ARGUMENT), where plain CUDA crashes, for the last 16 streams. CUDA destroys these when others come after them.
+ * Errors: ARGUMENT (stream is NULL, or was ended before). */
 GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream);
 /* Waits until the stream's work is done. NULL: the current device's default stream. Errors: CUDA's, also of
  * that work. */
@@ -2367,10 +2367,10 @@ typedef struct gpul__device_state {
 
 #define GPUL__STREAMS 1024 /* a power of 2 */
 #define GPUL__PROBES 32
-#define GPUL__ANY_ENDED INT64_MIN /* no handle with its bits turned: the slot of any stream that was destroyed */
+#define GPUL__ENDED 16
 typedef struct gpul__stream_slot {
-    int64_t handle;     /* 0: free; negative: of a stream that was destroyed, all bits turned (-1: being filled) */
-    int64_t number, id; /* id: gpul__stream_key's */
+    int64_t handle; /* 0: free; negative: of a stream that was destroyed, all bits turned (-1: being filled) */
+    int64_t number;
 } gpul__stream_slot;
 
 /* What all copies of the implementation in a program have in common, and no other version shares. */
@@ -2378,6 +2378,7 @@ typedef struct gpul__shared_state {
     gpul__device_state devices[GPUL__DEVICES];
     int64_t streams_made;
     gpul__stream_slot streams[GPUL__STREAMS];
+    int64_t streams_ended, ended[GPUL__ENDED]; /* handles of the last that gpul_stream_destroy was given */
 } gpul__shared_state;
 #define gpul__shared GPUL__VERSIONED(gpul__shared_state)
 #ifdef _WIN32
@@ -2441,16 +2442,16 @@ static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
 #endif
 }
 
-/* Streams that gpul_stream_create made, each with a number that no other has: CUDA cannot be asked whether a handle is
- * still a stream, and its handles come again. Those that gpul_stream_destroy ended stay until their slots are needed.
- * This finds the slot near the stream's place whose handle is `from`, and makes it `to`. */
+/* Streams that gpul_stream_create made, each with a number that no other has: any call of CUDA with the handle of a
+ * stream that is gone may crash, and the next stream that CUDA makes may get that handle. This finds the slot near the
+ * stream's place whose handle is `from`, and makes it `to`. */
 static gpul__stream_slot *gpul__stream_slot_of(gpul_stream stream, int64_t from, int64_t to) {
     const uint64_t home = ((uint64_t)(uintptr_t)stream * 0x9e3779b97f4a7c15u) >> 32;
     uint64_t k;
     for (k = 0; stream != NULL && k < GPUL__PROBES; ++k) {
         gpul__stream_slot *const slot = &gpul__shared.streams[(home + k) % GPUL__STREAMS];
         const int64_t handle = gpul__atomic_load(&slot->handle);
-        if (handle != from && !(from == GPUL__ANY_ENDED && handle < -1)) continue;
+        if (handle != from) continue;
         if (from == to || gpul__atomic_swap(&slot->handle, handle, to)) return slot;
     }
     return NULL;
@@ -2463,45 +2464,47 @@ static int32_t gpul__stream_number(gpul_stream stream) {
     return slot == NULL ? 0 : (int32_t)(gpul__atomic_load(&slot->number) % INT32_MAX) + 1;
 }
 
-static void gpul__stream_leave(gpul_stream stream) {
-    const int64_t handle = (int64_t)(intptr_t)stream;
-    (void)gpul__stream_slot_of(stream, handle, ~handle);
+/* A number that no other call gets. */
+static int64_t gpul__count(int64_t *counter) {
+    int64_t count;
+    do {
+        count = gpul__atomic_load(counter);
+    } while (!gpul__atomic_swap(counter, count, count + 1));
+    return count;
 }
 
 /* Where there is no room, the stream passes for one that is not ours. */
 static void gpul__stream_enter(gpul_stream stream) {
     const int64_t handle = (int64_t)(intptr_t)stream;
-    gpul__stream_slot *slot;
-    int64_t number, id = 0;
-    cudaError_t e;
-    gpul__stream_leave(stream); /* one of the same handle, which cudaStreamDestroy ended */
-    slot = gpul__stream_slot_of(stream, ~handle, -1);
+    gpul__stream_slot *slot = gpul__stream_slot_of(stream, handle, -1); /* of one that cudaStreamDestroy ended */
     if (slot == NULL) slot = gpul__stream_slot_of(stream, 0, -1);
-    if (slot == NULL) slot = gpul__stream_slot_of(stream, GPUL__ANY_ENDED, -1);
     if (slot == NULL) return;
-    do {
-        number = gpul__atomic_load(&gpul__shared.streams_made);
-    } while (!gpul__atomic_swap(&gpul__shared.streams_made, number, number + 1));
-    e = gpul__stream_key(stream, &id);
-    if (e != cudaSuccess) gpul__clear_cuda(e);
-    gpul__atomic_store(&slot->number, number);
-    gpul__atomic_store(&slot->id, id);
+    gpul__atomic_store(&slot->number, gpul__count(&gpul__shared.streams_made));
     gpul__atomic_store(&slot->handle, handle);
 }
 
-/* Using a stream that was destroyed is undefined in CUDA, and may crash. One that CUDA itself made later may have the
- * same handle, but no old number. */
+/* The stream that CUDA is to destroy now. Of those that gpul_stream_create made, the last that were destroyed stay with
+ * CUDA, so that no other gets their handles and a copy of one can be told from a stream. */
+static gpul_stream gpul__stream_leave(gpul_stream stream, int32_t keep) {
+    const int64_t handle = (int64_t)(intptr_t)stream;
+    int64_t *kept, oldest;
+    if (gpul__stream_slot_of(stream, handle, keep ? ~handle : 0) == NULL || !keep) return stream;
+    kept = &gpul__shared.ended[gpul__count(&gpul__shared.streams_ended) % GPUL__ENDED];
+    do {
+        oldest = gpul__atomic_load(kept);
+    } while (!gpul__atomic_swap(kept, oldest, handle));
+#ifdef GPULITE_CPU_STANDIN
+    standin_stream_ended(stream); /* no leak */
+#endif
+    (void)gpul__stream_slot_of((gpul_stream)(intptr_t)oldest, ~oldest, 0); /* fault: dead-stream-kept */
+    return (gpul_stream)(intptr_t)oldest;
+}
+
 static gpul_status gpul__check_stream(const char *function, const char *name, gpul_stream stream) {
     const int64_t handle = (int64_t)(intptr_t)stream;
-    gpul__stream_slot *slot;
-    int64_t id = 0;
-    cudaError_t e;
-    if (stream == NULL || gpul__stream_slot_of(stream, handle, handle) != NULL) return GPUL_OK;
-    slot = gpul__stream_slot_of(stream, ~handle, ~handle);
-    if (slot == NULL || gpul__atomic_load(&slot->id) == 0) return GPUL_OK;
-    e = gpul__stream_key(stream, &id);
-    if (e != cudaSuccess) gpul__clear_cuda(e);
-    if (e == cudaSuccess && id != gpul__atomic_load(&slot->id)) return GPUL_OK; /* fault: dead-stream-taken */
+    if (stream == NULL || gpul__stream_slot_of(stream, handle, handle) != NULL ||
+        gpul__stream_slot_of(stream, ~handle, ~handle) == NULL)
+        return GPUL_OK;
     return gpul__fail(GPUL_ERROR_ARGUMENT, function,
                       "%s = %p was ended by gpul_stream_destroy, and this is a copy of it", name, (void *)stream);
 }
@@ -4371,10 +4374,11 @@ GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags) {
 }
 
 GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
-    gpul_status status;
+    gpul_status status, captured;
     gpul_stream old;
     cudaError_t e;
     int64_t idle;
+    int32_t capturing;
     if (stream == NULL) return gpul__null(__func__, "stream");
     old = *stream;
     *stream = NULL;
@@ -4386,8 +4390,10 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
     if (e != cudaSuccess && status == GPUL_OK)
         status = gpul__fail_cuda(e, __func__, "cudaStreamGetId or cudaStreamQuery");
     else if (e != cudaSuccess) gpul__clear_cuda(e);
-    gpul__stream_leave(old); /* before CUDA can give the handle to another */
-    e = cudaStreamDestroy(old);
+    captured = gpul__is_captured(__func__, old, &capturing); /* then destroying it ends the capture */
+    if (status == GPUL_OK) status = captured;
+    old = gpul__stream_leave(old, !capturing); /* before CUDA can give the handle to another */
+    e = old == NULL ? cudaSuccess : cudaStreamDestroy(old);
     if (e != cudaSuccess && status == GPUL_OK) status = gpul__fail_cuda(e, __func__, "cudaStreamDestroy");
 #ifndef GPULITE_NO_KERNELS
     if (e == cudaSuccess && idle != 0) (void)gpul__workspaces_pass(idle, 0);
@@ -4421,6 +4427,16 @@ GPUL_API gpul_status gpul_stream_query(int32_t *done, gpul_stream stream) {
                              : gpul__answer(__func__, "cudaStreamQuery", before, cudaStreamQuery(stream), done);
 }
 
+#if CUDART_VERSION >= 12080
+/* The stream's device; as it was for the NULL stream, and in a capture, where the question is not allowed. */
+static gpul_status gpul__device_of_stream(const char *function, gpul_stream stream, int *device) {
+    int32_t captured = 1;
+    gpul_status status = stream == NULL ? GPUL_OK : gpul__is_captured(function, stream, &captured);
+    if (status != GPUL_OK || captured != 0) return status; /* fault: capture-asked-for-device */
+    return gpul__cuda(cudaStreamGetDevice(stream, device), function, "cudaStreamGetDevice");
+}
+#endif
+
 GPUL_API gpul_status gpul_stream_wait(gpul_stream waiter, gpul_stream other) {
     gpul__scope scope;
     int device, waits;
@@ -4430,11 +4446,9 @@ GPUL_API gpul_status gpul_stream_wait(gpul_stream waiter, gpul_stream other) {
     if (status != GPUL_OK) return status;
     device = waits = scope.device;
 #if CUDART_VERSION >= 12080
-    { /* events and streams are of one device: before CUDA 12.8 both streams must be of the current one */
-        cudaError_t e = other == NULL ? cudaSuccess : cudaStreamGetDevice(other, &device);
-        if (e == cudaSuccess && waiter != NULL) e = cudaStreamGetDevice(waiter, &waits);
-        status = gpul__cuda(e, __func__, "cudaStreamGetDevice");
-    }
+    /* events and streams are of one device: before CUDA 12.8, and in a capture, both must be of the current one */
+    status = gpul__device_of_stream(__func__, other, &device);
+    if (status == GPUL_OK) status = gpul__device_of_stream(__func__, waiter, &waits);
 #endif
     if (status == GPUL_OK) {
         status = gpul__order(__func__, waiter, waits, other, device);

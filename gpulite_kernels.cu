@@ -1042,7 +1042,12 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     typedef typename Op::Y Y;
     enum { kN = 16 / sizeof(X), kRow = 32 * kN };
     /* rows on their way at once: as much as registers hold; bytes take one each when they are unpacked */
-    enum { kFlight = kO > 1 ? 2 : gpul__size_of<Y>::bytes > 0 || kN > 8 ? 4 : 8, kUnroll = kN > 8 ? 1 : int(kFlight) };
+    enum {
+        kFlight = kO > 1                                                                    ? 2
+                  : gpul__size_of<Y>::bytes > 0 || kN > 8 || sizeof(typename Op::Lane) > 16 ? 4
+                                                                                            : 8,
+        kUnroll = kN > 8 ? 1 : int(kFlight)
+    };
     const gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.n, v.plan, tile);
     const int first = int(threadIdx.x % 32) * int(kN), step = v.plan.row_step * int(kRow), length = span.length;
     gpul__reduce_operands<kO, X> from;
@@ -1073,7 +1078,7 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
                 for (int o = 0; o < kO; ++o) vx[o][u] = gpul__load<kN>(x[o] + u * step);
                 vy[u] = gpul__load<kN>(y + (gpul__has<Y>() ? u * step : 0));
             }
-            __syncwarp(); /* all loads are on their way: left alone, the compiler starts with three of them */
+            gpul__hold(v.zero);
             GPUL__UNROLL_BY(kUnroll)
             for (int u = 0; u < kFlight; ++u, at += step) {
                 GPUL__UNROLL
@@ -1112,15 +1117,17 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
     Acc *const totals = shared + kO * gpul__most_tiles * gpul__warps;
     uint32_t *const flag = reinterpret_cast<uint32_t *>(totals + kO * gpul__warps);
     const gpul__reduce_share share = gpul__reduce_share_of(p, gpul__has<typename Op::Y>());
+    const bool whole = p.block_tiles == 1; /* a block's tiles are of outputs that follow each other, else of the same */
     const int from = int(share.split) * p.tiles,
-              tiles = from + p.tiles < p.block_tiles ? p.tiles : p.block_tiles - from;
-    const int level = p.warps_log2, warps = 1 << level;                             /* of an output */
-    const int64_t first = int64_t(share.output_tile) * (gpul__warps >> level) * kO; /* output */
+              tiles = whole || from + p.tiles < p.block_tiles ? p.tiles : p.block_tiles - from;
+    const int level = p.warps_log2, warps = 1 << level; /* of an output */
+    const int each = (gpul__warps >> level) * kO;       /* outputs of a tile */
+    const int64_t first = int64_t(share.output_tile) * (whole ? p.tiles * each : each);
     gpul__await();
     GPUL__UNROLL_NOT
     for (int k = 0; k < tiles; ++k) {
-        const int tile = (from + k) * gpul__warps + (warp & (warps - 1));
-        const int64_t mine = first + (warp >> level) * kO;
+        const int tile = (whole ? 0 : (from + k) * gpul__warps) + (warp & (warps - 1));
+        const int64_t mine = first + (whole ? k * each : 0) + (warp >> level) * kO;
         Acc results[kO];
         if (tile < p.warp_tiles && mine < v.outputs) {
             gpul__reduce_warp_tile<kO>(v, mine, tile, results);
@@ -1142,12 +1149,13 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         acc = gpul__reduce_warp(op, k < values ? shared[k] : op.identity(), warps);
         if (k >= values || (k & (warps - 1)) != 0) continue;
         const int o = k / gpul__warps % kO, tile = k / (gpul__warps * kO);
-        const int64_t its = first + (k % gpul__warps >> level) * kO + o;
-        if (p.block_tiles == 1) output = its;
+        const int64_t next = whole ? tile * each : 0; /* fault: reduce-rows-outputs */
+        const int64_t its = first + next + (k % gpul__warps >> level) * kO + o;
+        if (whole) output = its;                 /* no thread has a second one */
         else if (p.splits == 1) shared[k] = acc; /* no other thread reads it before the barrier */
         else if (its < v.outputs) v.partials[its * p.block_tiles + from + tile] = acc;
     }
-    if (p.block_tiles > 1) {
+    if (!whole) {
         const bool alone = p.splits == 1;
         if (alone) __syncthreads(); /* fault: reduce-block-tiles */
         if (!alone && !gpul__arrive_last(v.counters + share.output_tile, uint32_t(p.splits), flag)) return;
@@ -1304,6 +1312,13 @@ template <typename X, int kC> struct gpul__reduce_columns_of {
         step = v.plan.vector ? 1 : v.plan.width;
         output = int64_t(output_tile) * v.plan.width * kC + (v.plan.vector ? side * kC : side);
         count = 0;
+        if (v.plan.vector) { /* all or none */
+            count = any && output < v.outputs ? kC : 0;
+            x[0] = v.x + gpul__reduce_output(v, count > 0 ? output : 0).x;
+            GPUL__UNROLL
+            for (int c = 1; c < kC; ++c) x[c] = x[0] + c;
+            return;
+        }
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c) x[c] = v.x;
         GPUL__UNROLL_NOT
@@ -1331,11 +1346,10 @@ static __device__ __forceinline__ void gpul__reduce_load(const View &v, const gp
         const X *const from = columns.x[0] + begin * stride;
         GPUL__UNROLL
         for (int r = 0; r < kSets; ++r) {
+            const int i = at + r * step;
+            const X *p = from + (i < last ? i : last) * stride;
             GPUL__UNROLL
-            for (int k = 0; k < kN; ++k) {
-                const int i = at + r * step + k;
-                pack[r][k] = gpul__load<kC>(from + (i < last ? i : last) * stride);
-            }
+            for (int k = 0; k < kN; ++k, p += i + k <= last ? stride : 0) pack[r][k] = gpul__load<kC>(p);
         }
         GPUL__UNROLL
         for (int r = 0; r < kSets; ++r) {
@@ -2416,11 +2430,38 @@ static inline bool gpul__multiples(int32_t ndim, const int64_t *shape, const int
     return true;
 }
 
+/* How many block tiles a block of the rows kernel takes: of one output, or of outputs that follow each other, where each
+ * has one. All, if the device takes all blocks at once. Else as many as make the rounds of blocks take the least, where
+ * a block takes as long as its flights of eight rows, one more for its launch, and another for passing results on.
+ * Blocks that share an output have 128 rows at most: many blocks even out what some multiprocessors get less of. */
+static inline void gpul__plan_rows(gpul__reduce_plan *plan, int64_t outputs, int64_t sms, bool captured) {
+    const int64_t together = plan->outputs_at_once, round = (together > 1 ? 2 : 3) * sms;
+    const bool whole = plan->block_tiles == 1;
+    const int64_t groups = gpul_ceil_div(outputs, together * (gpul__warps >> plan->warps_log2));
+    const int64_t most = whole ? gpul__most_tiles / together : int64_t(gpul__most_tiles);
+    const double flights = double(plan->tile_rows) / 8;
+    double least = 0;
+    plan->tiles = 1;
+    for (int32_t t = 1; t <= most && (t <= plan->block_tiles || whole); ++t) {
+        const int64_t splits = whole ? 1 : (plan->block_tiles + t - 1) / t;
+        const int64_t blocks = whole ? (groups + t - 1) / t : groups * splits;
+        const double time = double((blocks + round - 1) / round) * (t * flights + (splits > 1 ? 2 : 1));
+        if (t > 1 && splits > 1 && together == 1 && t * plan->tile_rows > 128) continue;
+        if (least > 0 && time >= least) continue;
+        least = time;
+        plan->tiles = t;
+        if (blocks <= round) break;
+    }
+    if (captured && !whole && plan->block_tiles <= 8) plan->tiles = plan->block_tiles; /* fault: reduce-captured */
+    plan->splits = int32_t(gpul_ceil_div(plan->block_tiles, plan->tiles));
+    plan->output_tiles = whole ? gpul_ceil_div(groups, plan->tiles) : groups;
+    plan->blocks = plan->output_tiles * plan->splits;
+}
+
 /* Rows, for outputs whose elements lie closer to each other than to those of the next output; short, if one warp tile
  * has all elements of an output, and these are few or outputs many; else columns.
  *
- * Rows: eight warps take the warp tiles of an output, or fewer where it has fewer. A block has as many block tiles as
- * make one round of blocks, of 128 rows in all at most; where outputs alone fill the device twice, all of its own.
+ * Rows: eight warps take the warp tiles of an output, or fewer where it has fewer. For the rest, see gpul__plan_rows.
  *
  * In a capture no output of up to eight block tiles, some 256 KB, is shared out among blocks; by columns, of one.
  *
@@ -2456,18 +2497,7 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
             plan->kernel = GPUL__REDUCE_ROWS;
             plan->outputs_at_once = outputs > 2 ? reducer->outputs_at_once : 1;
             while (1 << plan->warps_log2 < gpul__warps && 1 << plan->warps_log2 < plan->warp_tiles) ++plan->warps_log2;
-            plan->output_tiles = gpul_ceil_div(outputs, plan->outputs_at_once * (gpul__warps >> plan->warps_log2));
-            const int64_t round = (plan->outputs_at_once > 1 ? 2 : 3) * sms,
-                          work = plan->output_tiles * plan->block_tiles;
-            const int64_t fair = gpul_ceil_div(work, round), longest = 128 / (plan->tile_rows * plan->outputs_at_once);
-            int64_t tiles = plan->output_tiles >= 2 * sms ? int64_t(gpul__most_tiles) : fair < longest ? fair : longest;
-            if (p->captured && plan->block_tiles <= 8) tiles = plan->block_tiles; /* fault: reduce-captured */
-            if (tiles < 1) tiles = 1;
-            if (tiles > plan->block_tiles) tiles = plan->block_tiles;
-            if (tiles > gpul__most_tiles) tiles = gpul__most_tiles;
-            plan->tiles = int32_t(tiles);
-            plan->splits = int32_t(gpul_ceil_div(plan->block_tiles, tiles));
-            plan->blocks = plan->output_tiles * plan->splits;
+            gpul__plan_rows(plan, outputs, sms, p->captured != 0);
             plan->shared_bytes =
                 int64_t(plan->outputs_at_once) * (gpul__most_tiles + 1) * gpul__warps * reducer->partial_bytes + 16;
             if (plan->splits > 1) {
@@ -2727,13 +2757,20 @@ template <typename T> struct gpul__dot : gpul__reduction<gpul__dot<T>, T, double
 struct gpul__moments {
     double count, mean, squares;
 };
+/* sum / count, by a product where it is exact: a division takes long */
+static __device__ __forceinline__ double gpul__over(double sum, double count) {
+    const uint64_t bits = gpul__bits<uint64_t>(count);
+    if ((bits & 0xfffffffffffffull) != 0) return __ddiv_rn(sum, count);
+    return __dmul_rn(sum, gpul__bits<double>(0x7fe0000000000000ull - bits)); /* a power of two */
+}
 static __device__ __noinline__ gpul__moments gpul__join(gpul__moments a, gpul__moments b) {
     gpul__moments m;
     if (b.count == 0) return a;
     if (a.count == 0) return b;
     const double delta = __dsub_rn(b.mean, a.mean);
     m.count = __dadd_rn(a.count, b.count);
-    const double step = __dmul_rn(delta, __ddiv_rn(b.count, m.count));
+    const double part = a.count == b.count ? 0.5 : __ddiv_rn(b.count, m.count); /* a division takes long */
+    const double step = __dmul_rn(delta, part);
     m.mean = __dadd_rn(a.mean, step);
     m.squares = fma(__dmul_rn(delta, step), a.count, __dadd_rn(a.squares, b.squares));
     return m;
@@ -2744,7 +2781,7 @@ static __device__ __noinline__ gpul__moments gpul__close(gpul__moments before, d
     gpul__moments m;
     if (count == 0) return before;
     m.count = double(count);
-    const double mean = __ddiv_rn(sum, m.count), rest = fma(-mean, sum, squares);
+    const double mean = gpul__over(sum, m.count), rest = fma(-mean, sum, squares);
     m.mean = __dadd_rn(pivot, mean);
     m.squares = rest < 0 ? 0 : rest;
     return gpul__join(before, m);

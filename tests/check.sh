@@ -45,7 +45,7 @@ script() {
 
 # sources: not what is built, nor what hides
 files() { find . -name build -prune -o -name '.[!.]*' -prune -o -type f "$@" -print | sort; }
-c_sources=$(files \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cpp' \))
+c_sources=$(files \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cpp' \))
 scripts=$(files -name '*.sh')
 for file in .ci/run .ci/cached; do [ -f $file ] && scripts="$scripts $file"; done
 

@@ -266,6 +266,7 @@ plant reduce-flight-twice test_reduce:test_accuracy without
 plant reduce-shared test_reduce:test_plans without
 plant reduce-captured test_graph:test_scratch without
 plant reduce-captured-columns test_graph:test_scratch without
+plant reduce-rows-outputs test_reduce:test_shapes expression 'tile * each' '0'
 plant reduce-short-outputs test_reduce:test_same_bits without
 plant reduce-halves-overwritten test_reduce:test_shapes expression 'kC * pitch' '0'
 plant reduce-depth-level test_reduce:test_same_bits expression '1' '2'
@@ -328,7 +329,8 @@ plant benchmark-roof-that-binds test_benchmark:test_roof expression 'compute > m
 plant roof-measured-again test_benchmark:test_roof expression 'gpul__atomic_load(&scope.state->roof_state) != GPUL__KNOWN' '1'
 plant too-early test_copies instead 'status = GPUL_OK;'
 plant handler-loses-record test_mistakes:test_handler without
-plant dead-stream-taken test_mistakes:test_dead_stream instead 'return GPUL_OK;'
+plant dead-stream-kept test_mistakes:test_dead_stream without
+plant capture-asked-for-device test_graph:test_whole expression 'captured' '0'
 plant freed-twice test_mistakes:test_double_free expression 'freed != cudaErrorInvalidValue' '1'
 plant timer-running test_mistakes:test_timer_running expression 'timer->running' '0'
 plant limit-ignored test_mistakes:test_memory_limit without

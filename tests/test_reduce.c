@@ -1022,9 +1022,13 @@ static void test_plans(void) {
             each = (int64_t)plan.outputs_at_once * (8 >> plan.warps_log2);
             good = good && plan.warps_log2 >= 0 && plan.warps_log2 <= 3 &&
                    (plan.warp_tiles <= 1 << plan.warps_log2) == (plan.block_tiles == 1);
-            good = good && plan.tiles >= 1 && plan.tiles <= 32 &&
-                   (int64_t)plan.splits * plan.tiles >= plan.block_tiles &&
-                   (int64_t)(plan.splits - 1) * plan.tiles < plan.block_tiles;
+            good = good && plan.tiles >= 1 && plan.tiles <= 32;
+            if (plan.block_tiles == 1) { /* of outputs that follow each other: 256 threads have one result each */
+                each *= plan.tiles;
+                good = good && plan.splits == 1 && plan.tiles * plan.outputs_at_once <= 32;
+            } else
+                good = good && (int64_t)plan.splits * plan.tiles >= plan.block_tiles &&
+                       (int64_t)(plan.splits - 1) * plan.tiles < plan.block_tiles;
         } else if (plan.kernel == GPUL__REDUCE_SHORT) {
             good = good && plan.warp_tiles <= 1 && plan.dense && plan.splits == 1 && plan.lanes >= 1 &&
                    plan.lanes <= 32 && (plan.lanes & (plan.lanes - 1)) == 0 &&

@@ -157,8 +157,8 @@ static gpul_array wrap(const void *p, gpul_dtype dtype, gpul_shape shape) {
 // ---------------------------------------------------------------------------------------------------------------------
 // Data: a counter-based generator, so that the GPU draws what the GPU reads
 // ---------------------------------------------------------------------------------------------------------------------
-enum { UNIFORM, NORMAL, CONSTANT, SORTED };
-static const char *const dist_name[] = {"uniform", "normal", "constant", "sorted"};
+enum { UNIFORM, NORMAL, CONSTANT, SORTED, EXPONENTIAL, ZIPF, FEW, DISTRIBUTIONS };
+static const char *const dist_name[] = {"uniform", "normal", "constant", "sorted", "exponential", "zipf", "few"};
 
 __host__ __device__ inline uint64_t hash(uint64_t seed, uint64_t i) {
     uint64_t z = (seed ^ 0x9e3779b97f4a7c15u) + i * 0xd1342543de82ef95u;
@@ -174,7 +174,9 @@ __host__ __device__ inline double unit(uint64_t seed, uint64_t i) {
 __device__ inline int64_t grid_first() { return int64_t(blockIdx.x) * blockDim.x + threadIdx.x; }
 __device__ inline int64_t grid_step() { return int64_t(gridDim.x) * blockDim.x; }
 
-// UNIFORM, SORTED: in [a, b); NORMAL: mean a, deviation b; CONSTANT: a
+// UNIFORM, SORTED: in [a, b); NORMAL: mean a, deviation b; CONSTANT: a; EXPONENTIAL: a + b x, x of mean 1;
+// ZIPF: 65536 values scattered in [a, b), the r-th with a probability of about 1 / (r ln 65536);
+// FEW: 2 to 8 values scattered in [a, b), equally probable
 template <class T> __global__ void generate_kernel(T *p, int64_t n, int dist, uint64_t seed, double a, double b) {
     for (int64_t i = grid_first(); i < n; i += grid_step()) {
         double v = a;
@@ -186,11 +188,17 @@ template <class T> __global__ void generate_kernel(T *p, int64_t n, int dist, ui
             const uint64_t h = hash(seed, uint64_t(i));
             const float u = (float(uint32_t(h >> 40)) + 0.5f) * 0x1p-24f, w = float(uint32_t(h) >> 8) * 0x1p-23f;
             v = a + b * double(sqrtf(-2.0f * logf(u)) * cospif(w));
-            if (sizeof(T) == 1) v = v < 0 ? 0 : v > 255 ? 255 : v;
+        } else if (dist == EXPONENTIAL) {
+            v = a - b * double(logf((float(hash(seed, uint64_t(i)) >> 40) + 0.5f) * 0x1p-24f));
+        } else if (dist == ZIPF) {
+            v = a + (b - a) * unit(seed, uint64_t(exp2f(16.0f * float(hash(seed, uint64_t(i)) >> 40) * 0x1p-24f)));
+        } else if (dist == FEW) {
+            v = a + (b - a) * unit(seed, hash(~seed, uint64_t(i)) % (2 + seed % 7));
         }
+        if (sizeof(T) == 1) v = v < 0 ? 0 : v > 255 ? 255 : v;
         // rounding to a narrow type must not reach b
         T t = from_double<T>(v);
-        if (dist != NORMAL && dist != CONSTANT && !(to_double(t) < b))
+        if (dist != NORMAL && dist != CONSTANT && dist != EXPONENTIAL && !(to_double(t) < b))
             t = from_double<T>(a + (b - a) * (1.0 - (sizeof(T) == 2 ? 0x1p-9 : sizeof(T) == 4 ? 0x1p-22 : 0x1p-50)));
         p[i] = t;
     }
@@ -229,6 +237,7 @@ struct Contender {
     double us = 0;                        // first estimate
     int calls = 1, lead = 0;              // counted and uncounted calls of a batch
     bool dead = false, only_told = false; // told, but not a peer
+    bool slow = false;                    // no batches: the estimate says enough
     std::string note;
     std::vector<double> times; // us a call, one a batch
     double graph_us = 0;       // with --graph: the same calls from a captured graph
@@ -251,6 +260,8 @@ struct Case {
     double bytes = 0, flops = 0;
     int rounds = 3;
     bool host = false;                     // time the host's side of the calls
+    bool brief = false;                    // one draw, checked once; one or two batches a round
+    std::string kind;                      // of the random benchmark: the class of the layout
     double want_ratio = 0, want_share = 0; // what a good result is: peer's time / ours, share of nominal bandwidth
     double want_over_read = 0;             // and at most so many us above a mere read of the data
     std::function<void(uint64_t)> draw;    // new data and its reference
@@ -355,7 +366,11 @@ static void plan(Contender &c, bool host) {
     c.lead = us >= 100 ? 0 : std::min(std::max(int(std::ceil(50 / us)), 2), 12);
 }
 
-static int batches_a_round(const Contender &c) { return c.us < 1000 ? 4 : c.us < 4000 ? 3 : c.us < 12000 ? 2 : 1; }
+static int batches_a_round(const Case &k, const Contender &c) {
+    if (k.host) return 5;
+    if (k.brief) return c.us < 1000 ? 2 : 1;
+    return c.us < 1000 ? 4 : c.us < 4000 ? 3 : c.us < 12000 ? 2 : 1;
+}
 
 static void kill(Contender &c, const std::string &why) {
     c.dead = true;
@@ -406,8 +421,8 @@ static void time_graph(Case &k) {
 
 static void run_case(Case &k, uint64_t seed, bool graph) {
     for (int round = 0; round < k.rounds; round++) {
-        if (k.draw) k.draw(hash(seed, uint64_t(round)));
-        if (round == 0)
+        if (k.draw && (round == 0 || !k.brief)) k.draw(hash(seed, uint64_t(round)));
+        if (round == 0) {
             for (Contender &c : k.who) { // a first call, then an estimate
                 if (c.dead) continue;
                 c.calls = 1;
@@ -422,16 +437,22 @@ static void run_case(Case &k, uint64_t seed, bool graph) {
                 c.us = us;
                 plan(c, k.host);
             }
+            if (k.brief) { // a peer that takes three times another's time cannot be the best
+                double least = 1e300;
+                for (size_t j = 1; j < k.who.size(); j++)
+                    if (!k.who[j].dead && !k.who[j].only_told) least = std::min(least, k.who[j].us);
+                for (size_t j = 1; j < k.who.size(); j++) k.who[j].slow = k.who[j].us > 3 * least;
+            }
+        }
         int most = 0;
         for (const Contender &c : k.who)
-            if (!c.dead) most = std::max(most, k.host ? 5 : batches_a_round(c));
+            if (!c.dead && !c.slow) most = std::max(most, batches_a_round(k, c));
         for (int b = 0; b < most; b++)
             for (size_t j = 0; j < k.who.size(); j++) {
                 Contender &c = k.who[(j + size_t(b) + size_t(round)) % k.who.size()];
-                const int mine = k.host ? 5 : batches_a_round(c);
                 // slow contenders take part in the last batches only
-                if (c.dead || b < most - mine) continue;
-                const bool last = b == most - 1;
+                if (c.dead || c.slow || b < most - batches_a_round(k, c)) continue;
+                const bool last = b == most - 1 && (!k.brief || round == k.rounds - 1);
                 if (last && k.out) MUST(cudaMemsetAsync(k.out, 0xff, k.out_bytes, stream));
                 const double us = time_batch(c, k.host);
                 if (us < 0) {
@@ -741,9 +762,8 @@ static cublasStatus_t blas_dot(int n, const double *x, const double *y, double *
     return cublasDdot(cublas, n, x, 1, y, 1, r);
 }
 
-template <class T> static void reduce_peers(Case &k, int op, int n, const Stats *s) {
+template <class T> static void reduce_peers(Case &k, int op, const T *x, const T *y, int n, const Stats *s) {
     const bool integer = type_of<T>::eps() == 0.0;
-    const T *x = reinterpret_cast<const T *>(big_a), *y = reinterpret_cast<const T *>(big_b);
     T *out = reinterpret_cast<T *>(small_out);
     int64_t *out_at = reinterpret_cast<int64_t *>(small_out + 64);
     // f32 sums of CUB and cuBLAS are accumulated in f32, i32 sums in i32: judged as such
@@ -836,10 +856,12 @@ template <class T> static std::string judge_ours(const void *out, gpul_dtype dty
     }
 }
 
-template <class T> static bool build_reduce(Case &k, int op, int64_t n) {
-    if (size_t(n) * sizeof(T) > big_bytes) return false;
+// x and y: elements x_at and y_at of their buffers and those that follow.
+template <class T> static bool build_reduce(Case &k, int op, int64_t n, int64_t x_at = 0, int64_t y_at = 0) {
+    if (size_t(n + std::max(x_at, y_at)) * sizeof(T) > big_bytes) return false;
     const bool integer = type_of<T>::eps() == 0.0;
-    const T *x = reinterpret_cast<const T *>(big_a), *y = op == DOT ? reinterpret_cast<const T *>(big_b) : nullptr;
+    const T *x = reinterpret_cast<const T *>(big_a) + x_at;
+    const T *y = op == DOT ? reinterpret_cast<const T *>(big_b) + y_at : nullptr;
     k.bytes = double(n) * double(sizeof(T)) * (op == DOT ? 2 : 1);
     k.flops = double(n) * (op == DOT ? 2 : op == GPUL_VAR ? 3 : 1);
     k.want_ratio = n <= int64_t(1) << 20 ? 1.3 : n >= int64_t(1) << 24 ? 1.02 : 0;
@@ -851,14 +873,14 @@ template <class T> static bool build_reduce(Case &k, int op, int64_t n) {
     double *shift = new double(0);
     k.draw = [=](uint64_t seed) {
         const double width = integer ? 1e6 : 1.0;
-        generate<T>(big_a, n, UNIFORM, seed, -width, width);
-        if (y) generate<T>(big_b, n, UNIFORM, ~seed, -width, width);
+        generate<T>(big_a, x_at + n, UNIFORM, seed, -width, width);
+        if (y) generate<T>(big_b, y_at + n, UNIFORM, ~seed, -width, width);
         *s = stats_of<T>(x, y, n);
         *shift = to_double(read_out<T>(x));
     };
     const gpul_dtype dtype = op == DOT ? type_of<T>::dtype : gpul_reduce_dtype(op, type_of<T>::dtype);
     const gpul_array a = wrap(x, type_of<T>::dtype, gpul_1d(n));
-    const gpul_array b = wrap(big_b, type_of<T>::dtype, gpul_1d(n));
+    const gpul_array b = wrap(y ? y : x, type_of<T>::dtype, gpul_1d(n));
     gpul_array out = wrap(small_out, dtype, gpul_0d());
     k.add(
         "gpulite",
@@ -872,7 +894,7 @@ template <class T> static bool build_reduce(Case &k, int op, int64_t n) {
             const double var = (s->sq + s->sq_low) / double(n) - mean_shifted * mean_shifted;
             return near(read_number(small_out, dtype), var, var * (dtype == GPUL_F32 ? 0x1p-22 : 1e-11));
         });
-    reduce_peers<T>(k, op, int(n), s);
+    reduce_peers<T>(k, op, x, y, int(n), s);
     return true;
 }
 
@@ -1291,17 +1313,24 @@ template <class T> static void gemv_cases() {
 // ---------------------------------------------------------------------------------------------------------------------
 // matmul, row-major
 // ---------------------------------------------------------------------------------------------------------------------
+// Where element (i, j) of a matrix lies: i * row + j * col.
+struct Strides {
+    int64_t row, col;
+    __host__ __device__ int64_t operator()(int64_t i, int64_t j) const { return i * row + j * col; }
+};
+
 // One warp a sample of C; and no NaN anywhere.
 template <class T>
-__global__ void check_gemm_kernel(unsigned long long *count, const T *C, const T *A, const T *B, int64_t m, int64_t n,
-                                  int64_t kk, int64_t samples, uint64_t seed, double bound, double last) {
+__global__ void check_gemm_kernel(unsigned long long *count, const T *C, const T *A, const T *B, Strides cs, Strides as,
+                                  Strides bs, int64_t m, int64_t n, int64_t kk, int64_t samples, uint64_t seed,
+                                  double bound, double last, double tiny) {
     const int64_t warps = grid_step() / 32;
     for (int64_t s = grid_first() / 32; s < samples; s += warps) {
         const int64_t i = int64_t(unit(seed, uint64_t(2 * s)) * double(m)),
                       j = int64_t(unit(seed, uint64_t(2 * s + 1)) * double(n));
         double sum = 0, mag = 0;
         for (int64_t l = threadIdx.x & 31; l < kk; l += 32) {
-            const double p = to_double(A[i * kk + l]) * to_double(B[l * n + j]);
+            const double p = to_double(A[as(i, l)]) * to_double(B[bs(l, j)]);
             sum += p;
             mag += fabs(p);
         }
@@ -1309,12 +1338,12 @@ __global__ void check_gemm_kernel(unsigned long long *count, const T *C, const T
             sum += __shfl_xor_sync(warp_full, sum, o);
             mag += __shfl_xor_sync(warp_full, mag, o);
         }
-        if ((threadIdx.x & 31) == 0 && !(fabs(to_double(C[i * n + j]) - sum) <= bound * mag + last * fabs(sum)))
+        if ((threadIdx.x & 31) == 0 && !(fabs(to_double(C[cs(i, j)]) - sum) <= bound * mag + last * fabs(sum) + tiny))
             atomicAdd(count, 1ull);
     }
     unsigned long long nan = 0;
     for (int64_t i = grid_first(); i < m * n; i += grid_step()) {
-        const double v = to_double(C[i]);
+        const double v = to_double(C[cs(i / n, i % n)]);
         nan += v != v;
     }
     if (nan) atomicAdd(count, nan);
@@ -1328,17 +1357,32 @@ struct LtPlan {
     size_t best = 0;
     bool wide = false, chosen = false;
 
-    bool make(int m, int n, int k, cudaDataType_t type, cublasComputeType_t how) { // column-major m x k by k x n
+    // column-major m x k by k x n; A, B and C for their alignment
+    bool make(cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const void *A, int lda, const void *B,
+              int ldb, const void *C, int ldc, cudaDataType_t type, cublasComputeType_t how) {
         cublasLtMatmulPreference_t preference = nullptr;
         wide = type == CUDA_R_64F;
+        const bool na = ta == CUBLAS_OP_N, nb = tb == CUBLAS_OP_N;
+        const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const void *p) {
+            const uintptr_t address = reinterpret_cast<uintptr_t>(p);
+            uint32_t bytes = 256; // what is assumed where nothing is said
+            while (address % bytes) bytes /= 2;
+            return ok(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &bytes, sizeof bytes));
+        };
         bool good = ok(cublasLtMatmulDescCreate(&desc, how, wide ? CUDA_R_64F : CUDA_R_32F)) &&
-                    ok(cublasLtMatrixLayoutCreate(&a, type, uint64_t(m), uint64_t(k), m)) &&
-                    ok(cublasLtMatrixLayoutCreate(&b, type, uint64_t(k), uint64_t(n), k)) &&
-                    ok(cublasLtMatrixLayoutCreate(&c, type, uint64_t(m), uint64_t(n), m)) &&
+                    ok(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSA, &ta, sizeof ta)) &&
+                    ok(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSB, &tb, sizeof tb)) &&
+                    ok(cublasLtMatrixLayoutCreate(&a, type, uint64_t(na ? m : k), uint64_t(na ? k : m), lda)) &&
+                    ok(cublasLtMatrixLayoutCreate(&b, type, uint64_t(nb ? k : n), uint64_t(nb ? n : k), ldb)) &&
+                    ok(cublasLtMatrixLayoutCreate(&c, type, uint64_t(m), uint64_t(n), ldc)) &&
                     ok(cublasLtMatmulPreferenceCreate(&preference));
         if (good)
             good = ok(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                                           &blas_workspace_bytes, sizeof blas_workspace_bytes));
+                                                           &blas_workspace_bytes, sizeof blas_workspace_bytes)) &&
+                   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, A) &&
+                   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, B) &&
+                   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, C) &&
+                   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, C);
         int count = 0;
         found.resize(8);
         if (good)
@@ -1400,8 +1444,8 @@ template <class T> static bool build_gemm(Case &k, int64_t m, int64_t n, int64_t
                  last = sizeof(T) == 2 ? 1.01 * type_of<T>::eps() : 0;
     const auto check = [=]() {
         reset_bad();
-        check_gemm_kernel<T>
-            <<<1056, 256, 0, stream>>>(bad, C, A, B, m, n, kk, 2048, *drawn, double(kk + 2) * unit_roundoff, last);
+        check_gemm_kernel<T><<<1056, 256, 0, stream>>>(bad, C, A, B, Strides{n, 1}, Strides{kk, 1}, Strides{n, 1}, m, n,
+                                                       kk, 2048, *drawn, double(kk + 2) * unit_roundoff, last, 0.0);
         return verdict(m * n);
     };
     const gpul_array a = wrap(A, type_of<T>::dtype, gpul_2d(m, kk)), b = wrap(B, type_of<T>::dtype, gpul_2d(kk, n));
@@ -1420,7 +1464,8 @@ template <class T> static bool build_gemm(Case &k, int64_t m, int64_t n, int64_t
     if (sizeof(T) == 4) k.add("cublas-pedantic", gemm(CUBLAS_COMPUTE_32F_PEDANTIC), check);
     LtPlan *lt = new LtPlan();
     lt_plans.push_back(lt);
-    if (lt->make(int(n), int(m), int(kk), type_of<T>::cuda, how))
+    if (lt->make(CUBLAS_OP_N, CUBLAS_OP_N, int(n), int(m), int(kk), B, int(n), A, int(kk), C, int(n), type_of<T>::cuda,
+                 how))
         k.add(
             "cublaslt-best",
             [=]() {
@@ -1664,7 +1709,7 @@ static void heading(const char *commit, uint64_t seed) {
         fprintf(
             csv,
             "family,case,dtype,shape,who,bytes,flops,median_us,min_us,q1_us,q3_us,max_us,batches,calls,graph_us,gbps,"
-            "gflops,share_roof,share_nominal,ratio,want_ratio,want_share,check\n");
+            "gflops,share_roof,share_nominal,ratio,want_ratio,want_share,check,class\n");
     fflush(stdout);
 }
 
@@ -1742,20 +1787,25 @@ static void report(const Case &k) {
         if (k.who[j].dead) peers_out.push_back(k.id() + ", " + k.who[j].name + ": " + k.who[j].note);
     if (csv)
         for (const Contender &c : k.who) {
+            if (c.slow && !c.dead) continue;
             const double median = c.at(0.5), g = median > 0 && !k.host ? k.bytes / median / 1e3 : 0;
             const double r = median <= 0 || mine <= 0 ? 0 : &c == &us ? ratio : median / mine;
-            fprintf(csv,
-                    "%s,%s,%s,%s,%s,%.0f,%.0f,%.4f,%.4f,%.4f,%.4f,%.4f,%zu,%d,%.4f,%.2f,%.2f,%.4f,%.4f,%.4f,%g,%g,%s\n",
-                    k.family.c_str(), k.name.c_str(), k.dtype.c_str(), k.shape.c_str(), c.name.c_str(), k.bytes,
-                    k.flops, median, c.at(0), c.at(0.25), c.at(0.75), c.at(1), c.times.size(), c.calls, c.graph_us, g,
-                    median > 0 ? k.flops / median / 1e3 : 0, g / roof, g / nominal, r, k.want_ratio, k.want_share,
-                    c.dead    ? quoted("FAIL " + c.note).c_str()
-                    : c.check ? "ok"
-                              : "none");
+            fprintf(
+                csv,
+                "%s,%s,%s,%s,%s,%.0f,%.0f,%.4f,%.4f,%.4f,%.4f,%.4f,%zu,%d,%.4f,%.2f,%.2f,%.4f,%.4f,%.4f,%g,%g,%s,%s\n",
+                k.family.c_str(), k.name.c_str(), k.dtype.c_str(), k.shape.c_str(), c.name.c_str(), k.bytes, k.flops,
+                median, c.at(0), c.at(0.25), c.at(0.75), c.at(1), c.times.size(), c.calls, c.graph_us, g,
+                median > 0 ? k.flops / median / 1e3 : 0, g / roof, g / nominal, r, k.want_ratio, k.want_share,
+                c.dead    ? quoted("FAIL " + c.note).c_str()
+                : c.check ? "ok"
+                          : "none",
+                k.kind.c_str());
         }
     fflush(stdout);
     if (csv) fflush(csv);
 }
+
+#include "random.cuh"
 
 // ---------------------------------------------------------------------------------------------------------------------
 static void all_cases() {
@@ -1792,6 +1842,32 @@ static void all_cases() {
     gemm_cases<__nv_bfloat16>();
 }
 
+enum { CASE_DONE, CASE_TOO_BIG, CASE_LOST };
+
+// Builds, times and reports a case; `then` sees it before it is taken apart.
+static int one_case(Case &k, bool device_scalars, uint64_t seed, bool graph,
+                    const std::function<void(const Case &)> &then) {
+    arena_used = 0;
+    if (!pointer_mode(device_scalars ? CUBLAS_POINTER_MODE_DEVICE : CUBLAS_POINTER_MODE_HOST)) die(__FILE__, __LINE__);
+    if (!k.build(k)) return CASE_TOO_BIG;
+    if (k.brief) {
+        k.want_ratio = k.want_share = k.want_over_read = 0;
+        k.rounds = 3;
+    }
+    run_case(k, seed, graph);
+    if (k.brief) time_again(k, seed);
+    report(k);
+    if (then) then(k);
+    k.who.clear();
+    for (LtPlan *p : lt_plans) delete p;
+    lt_plans.clear();
+    // a broken context answers every later call with the same error
+    if (ok(cudaStreamSynchronize(stream))) return CASE_DONE;
+    printf("the CUDA context is lost: %s\n", trouble.c_str());
+    failures.push_back(k.id() + ": the CUDA context is lost");
+    return CASE_LOST;
+}
+
 static void usage() {
     puts("bench: gpulite beside cuBLAS, CUB and plain CUDA\n"
          "  --case TEXT     only cases whose line of --list contains TEXT; may be given several times\n"
@@ -1803,13 +1879,19 @@ static void usage() {
          "  --seed N        of the data; by default the clock\n"
          "  --commit TEXT   recorded in the CSV; by default what git describes\n"
          "  --list          the cases, as family:case dtype shape\n"
+         "  --random        cases that nobody chose, in place of the fixed ones: see tests/bench/random.cuh\n"
+         "    --cases N     so many of each family (default 200)\n"
+         "    --family NAME elementwise, reduce, gemv, histogram or matmul; may be given several times\n"
+         "    --only I      case I of each family alone; with --seed it is the same everywhere\n"
+         "    --list        what is drawn, by seed, and that it lies in its buffers; takes no GPU\n"
          "Exit status: 0, 1 when a result of gpulite's was wrong or a call failed, 2 when nothing could be run.");
 }
 
 int main(int argc, char **argv) {
     std::vector<std::string> only, never;
     const char *csv_path = nullptr, *commit = nullptr;
-    bool quick = false, list = false, graph = false;
+    bool quick = false, list = false, graph = false, random = false;
+    RandomOptions options;
     double seconds = 600;
     uint64_t seed = uint64_t(time(nullptr));
     for (int i = 1; i < argc; i++) {
@@ -1824,14 +1906,29 @@ int main(int argc, char **argv) {
         else if (a == "--csv" && more) csv_path = argv[++i];
         else if (a == "--seed" && more) seed = strtoull(argv[++i], nullptr, 10);
         else if (a == "--commit" && more) commit = argv[++i];
+        else if (a == "--random") random = true;
+        else if (a == "--cases" && more) options.cases = atoll(argv[++i]);
+        else if (a == "--only" && more) options.only = atoll(argv[++i]);
+        else if (a == "--family" && more) options.families.push_back(argv[++i]);
         else {
             usage();
             return a == "--help" ? 0 : 2;
         }
     }
+    options.seed = seed;
+    for (const std::string &name : options.families) {
+        bool known = false;
+        for (const auto &f : random_families) known = known || name == f.name;
+        if (!known) {
+            fprintf(stderr, "no family %s\n", name.c_str());
+            return 2;
+        }
+    }
+    if (random && list) return list_random(options);
     all_cases();
     std::vector<Case> chosen;
     for (const Case &k : cases) {
+        if (random) break;
         const std::string id = k.id();
         const auto has = [&](const std::string &s) { return id.find(s) != std::string::npos; };
         if (!only.empty() && std::none_of(only.begin(), only.end(), has)) continue;
@@ -1878,26 +1975,40 @@ int main(int argc, char **argv) {
             break;
         }
         Case &k = chosen[i];
-        arena_used = 0;
-        if (!pointer_mode(k.family == "reduce" ? CUBLAS_POINTER_MODE_DEVICE : CUBLAS_POINTER_MODE_HOST))
-            die(__FILE__, __LINE__);
-        if (!k.build(k)) {
-            too_big++;
-            continue;
-        }
-        run_case(k, hash(seed, i), graph);
-        report(k);
-        k.who.clear();
-        for (LtPlan *p : lt_plans) delete p;
-        lt_plans.clear();
-        // a broken context answers every later call with the same error
-        if (!ok(cudaStreamSynchronize(stream))) {
-            printf("the CUDA context is lost: %s\n", trouble.c_str());
-            failures.push_back(k.id() + ": the CUDA context is lost");
+        const int end = one_case(k, k.family == "reduce", hash(seed, i), graph, nullptr);
+        if (end == CASE_TOO_BIG) too_big++;
+        if (end == CASE_LOST) {
             left = chosen.size() - i - 1;
             break;
         }
     }
+    bool lost = false;
+    for (int64_t i = options.from(); random && !lost && i < options.to(); i++)
+        for (size_t f = 0; f < random_family_count; f++) {
+            if (!options.chosen(f)) continue;
+            if (lost || (host_us() - start) / 1e6 > seconds) {
+                left++;
+                continue;
+            }
+            const Random d = draw_random(seed, f, i);
+            if (size_t(d.reach) > big_bytes) {
+                too_big++;
+                continue;
+            }
+            Case k;
+            k.family = "random-" + d.family;
+            k.name = d.name;
+            k.dtype = d.dtype;
+            k.shape = text("#%lld ", (long long)i) + d.shape;
+            k.kind = d.kind;
+            k.brief = true;
+            k.build = d.build;
+            const int end = one_case(k, d.device_scalars, hash(seed, uint64_t(i)), false,
+                                     [&](const Case &done) { note_random(done, d, seed); });
+            if (end == CASE_TOO_BIG) too_big++;
+            lost = end == CASE_LOST;
+        }
+    if (random) report_random(seed);
 
     printf("\n%-12s %6s %6s %9s %14s   %s\n", "family", "cases", "failed", "below", "mean ratio", "worst");
     for (const auto &t : tallies) {

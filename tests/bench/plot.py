@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Two pictures from the CSV of bench (and of peers.py): plain SVG, no packages needed.
+"""Pictures from the CSV of bench (and of peers.py): plain SVG, no packages needed.
 
     python3 tests/bench/plot.py bench.csv [peers.csv ...] [--out DIR]
 
 writes DIR/ratios.svg (the best other library's time over gpulite's, a point a case) and DIR/roofline.svg (bandwidth
-against the bytes a call moves, with the roof that the same run measured).
+against the bytes a call moves, with the roof that the same run measured). From the CSV of bench --random it writes
+DIR/random.svg (which share of the random cases has which ratio, or a smaller one).
 """
 
 import argparse
@@ -498,6 +499,85 @@ def roofline(facts, points, path):
     s.write(path)
 
 
+def distribution(facts, points, path):
+    """A family a panel: the share of cases with at most this ratio, over the ratio; the worst case by name."""
+    prefix = "random-"
+    names = ["elementwise", "reduce", "gemv", "histogram", "matmul"]
+    panels = []
+    for name in names:
+        here = [p for p in points if p["family"] == prefix + name and p["ratio"] > 0]
+        if here:
+            panels.append((name, sorted(here, key=lambda p: p["ratio"])))
+    if not panels:
+        return
+    every = [p["ratio"] for _, part in panels for p in part]
+    low, high = max(min(0.5, min(every) / 1.1), 1 / 64), min(max(2.0, max(every) * 1.1), 256)
+    left, right, top, panel, gap, width = 150, 150, 100, 104, 26, 980
+    height = top + len(panels) * (panel + gap) + 42
+    span = width - left - right
+    s = Svg(width, height)
+
+    def x(r):
+        return left + span * math.log(min(max(r, low), high) / low) / math.log(high / low)
+
+    s.text(24, 34, "Random cases: how many times faster than the best peer", 20, weight="bold")
+    s.text(
+        24,
+        55,
+        "share of cases (%) with this ratio or less; peers: CUB, cuBLAS, and kernels written for the one case; "
+        f"seed {facts.get('seed', '?')}",
+        12,
+        SOFT,
+    )
+    s.text(24, 72, subtitle(facts), 12, SOFT)
+    bottom = top + len(panels) * (panel + gap) - gap
+    for i, (name, part) in enumerate(panels):
+        y0 = top + i * (panel + gap)
+        y1 = y0 + panel
+        s.rect(left, y0, x(1.0) - left, panel, "#d6604d", 0.06)
+        for tick in (1 / 64, 1 / 32, 1 / 16, 1 / 8, 0.25, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100, 200):
+            if low <= tick <= high:
+                s.line(x(tick), y0, x(tick), y1, INK if tick == 1 else GRID, 1.4 if tick == 1 else 1)
+                if i == len(panels) - 1:
+                    words = f"{tick:g}" if tick >= 0.25 else f"1/{1 / tick:.0f}"
+                    s.text(x(tick), bottom + 32, words, 11, INK if tick == 1 else SOFT, "middle")
+        for share in (0, 0.5, 1):
+            s.line(left, y1 - panel * share, width - right, y1 - panel * share, GRID, 0.8)
+            s.text(left - 8, y1 - panel * share + 4, f"{100 * share:.0f}", 10, SOFT, "end")
+        values = [p["ratio"] for p in part]
+        color = FAMILY_COLOR.get(name, "#b8860b")
+        points_at = [(x(values[0]), y1)]
+        for k, r in enumerate(values):  # steps: the share jumps at each case
+            points_at += [(x(r), y1 - panel * k / len(values)), (x(r), y1 - panel * (k + 1) / len(values))]
+        points_at.append((width - right, y0))
+        at = " ".join(f"{a:.1f},{b:.1f}" for a, b in points_at)
+        s.add(f"<polyline points='{at}' fill='none' stroke='{color}' stroke-width='2'/>")
+        words = "reductions" if name == "reduce" else name
+        s.text(24, y0 + 16, words, 13, weight="bold")
+        s.text(24, y0 + 33, f"{len(part)} cases", 11, SOFT)
+        below = sum(r < 1 for r in values) / len(values)
+        first = values[min(len(values) - 1, int(0.01 * len(values)))]
+        for k, line in enumerate(
+            (f"mean {number(mean(values))}", f"1st percentile {number(first)}", f"below 1: {100 * below:.0f} %")
+        ):
+            s.text(width - right + 12, y0 + 16 + 17 * k, line, 11.5, INK)
+        worst = part[0]
+        dx = x(worst["ratio"])
+        s.mark(
+            "circle",
+            dx,
+            y1,
+            "#b2182b" if worst["ratio"] < 1 else color,
+            3.6,
+            title=f"{worst['case']} {worst['dtype']} {worst['shape']}",
+        )
+        label = f"{number(worst['ratio'])}: {worst['case']} {worst['dtype']} {worst['shape']} ({worst['peer']})"
+        label = label if len(label) <= 118 else label[:115] + "..."
+        s.text(left, y1 + 14, "worst " + label, 10.5, "#b2182b" if worst["ratio"] < 1 else SOFT)
+    s.text(left + span / 2, bottom + 52, "ratio (log scale); right of 1: gpulite is faster", 11, SOFT, "middle")
+    s.write(path)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("csv", nargs="+")
@@ -507,7 +587,7 @@ def main():
     os.makedirs(out, exist_ok=True)
     facts, cases = read(args.csv)
     points = compare(cases)
-    for name, draw in (("ratios", ratios), ("roofline", roofline)):
+    for name, draw in (("ratios", ratios), ("roofline", roofline), ("random", distribution)):
         path = os.path.join(out, name + ".svg")
         draw(facts, points, path)
         if os.path.exists(path):

@@ -874,6 +874,9 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, c
 cudaError_t cudaProfilerStart(void);
 cudaError_t cudaProfilerStop(void);
 
+/* The program has done with the stream, and keeps its handle from being used again: no leak. */
+void standin_stream_ended(cudaStream_t stream);
+
 #ifdef __cplusplus
 }
 #endif

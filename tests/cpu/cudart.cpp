@@ -2468,7 +2468,7 @@ struct Stream {
     unsigned flags = 0;
     int priority = 0;
     u64 id = 0;
-    bool is_default = false, destroyed = false;
+    bool is_default = false, destroyed = false, ended = false;
     Trail made;
     std::deque<std::unique_ptr<Op>> queue;
     Capture *capture = nullptr;
@@ -2932,7 +2932,7 @@ void at_exit() {
     if (g->live_streams) say("standin: leak: %ld streams", g->live_streams);
     int named = 0;
     for (const Stream *each : g->streams) {
-        if (!each->is_default && !each->destroyed && named++ < 20) say_where("made", where(each->made));
+        if (!each->is_default && !each->destroyed && !each->ended && named++ < 20) say_where("made", where(each->made));
     }
     if (!g->events.empty()) say("standin: leak: %zu events", g->events.size());
     for (cudaEvent_t each : g->events) {
@@ -4059,7 +4059,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
         m.erase(std::find(m.begin(), m.end(), s));
     }
     g->streams.erase(s);
-    g->live_streams--;
+    if (!s->ended) g->live_streams--;
     s->destroyed = true; /* its work still runs */
     if (s->queue.empty()) {
         g->queues.erase(std::find(g->queues.begin(), g->queues.end(), s));
@@ -4116,6 +4116,10 @@ cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
     ENTER(NORMAL);
     STREAM(s, stream);
     if (!device) RETURN(cudaErrorInvalidValue);
+    if (s->capture) { /* as on an H200 with CUDA 13.0, whatever its documentation says */
+        invalidate(s->capture);
+        RETURN(cudaErrorStreamCaptureUnsupported);
+    }
     *device = s->device;
     RETURN(cudaSuccess);
 }
@@ -4827,6 +4831,13 @@ size_t standin_live_bytes(void) {
         for (auto &i : arena->live) n += i.second->present ? i.second->size : 0;
     }
     return n;
+}
+void standin_stream_ended(cudaStream_t stream) {
+    LOCK;
+    Stream *s = reinterpret_cast<Stream *>(stream);
+    if (!g->streams.count(s) || s->ended) return;
+    s->ended = true;
+    g->live_streams--;
 }
 long standin_live_streams(void) {
     LOCK;

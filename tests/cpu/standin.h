@@ -65,7 +65,7 @@ long standin_launches(void); /* kernel launches since the start or standin_reset
 /* What is alive. Work in flight can still free memory: synchronise first. */
 long standin_live_allocations(void); /* device, pinned and managed */
 size_t standin_live_bytes(void);
-long standin_live_streams(void);
+long standin_live_streams(void); /* without those of standin_stream_ended */
 long standin_live_events(void);
 long standin_live_graphs(void); /* graphs and executable graphs */
 long standin_live_pools(void);  /* those made by cudaMemPoolCreate */
