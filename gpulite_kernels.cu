@@ -8,7 +8,8 @@
  *
  * Add -Xcompiler -fno-exceptions,-fno-threadsafe-statics for an object that a C program links with gcc and -lcudart
  * alone. Leave families out with -DGPULITE_NO_ELEMENTWISE, -DGPULITE_NO_REDUCE, -DGPULITE_NO_GEMV,
- * -DGPULITE_NO_HISTOGRAM, -DGPULITE_NO_MATMUL.
+ * -DGPULITE_NO_HISTOGRAM, -DGPULITE_NO_MATMUL; -DGPULITE_NO_HOPPER leaves out the matrix product's kernels for Hopper's
+ * tensor cores, which only an object for sm_90a has.
  *
  *     section       operations                                  dtypes                            engine
  *     1 elementwise binary, unary, scale, clip, where, convert, all; square roots, powers and the this file
@@ -3966,15 +3967,24 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * multiplies every pair of them, its part of the tile staying in registers. 16-bit types are widened on the way into
  * shared memory.
  *
- * Every element of C is one chain of fused multiply-adds over ascending k, whatever the tile. Where C has few tiles and
- * K is long, K is cut into parts that depend on the shape alone; a second kernel adds their results in order.
+ * Every element of C is then one chain of fused multiply-adds over ascending k, whatever the tile. Where C has few
+ * tiles and K is long, K is cut into parts that depend on the shape alone; a second kernel adds their results in order.
+ *
+ * Tensor cores. 16-bit types have a second kernel, for Hopper. One thread of a block keeps bulk tensor copies on their
+ * way into a ring of stages, 64 deep along K; the other warpgroups, 64 rows of the tile each, have the tensor cores
+ * multiply straight from there (wgmma), with the sums in registers. Blocks stay and take tile after tile, and the
+ * copies for the next one are under way while this one's results go out, by bulk copies as well. Any order of A and B
+ * will do, if lines begin at multiples of 16 bytes: an operand whose lines do not is first copied to where they do, for
+ * O(n^2). Tensor cores cut sums off rather than round them, so after every 8192 steps of K, at most, a sum is added to
+ * those before it with rounding, as the parts are. It depends on the shape alone what is added to what.
  *
  * Assumptions. A and B have a unit stride in one of their two dimensions, C along its rows. Elements beyond the
  * matrices are never read; zeros stand for them, and beyond the end of K on both sides, since 0 times infinity is not
  * 0.
  *
  * Cost. 2 M N K operations; A is read N / (tile width) times and B M / (tile height) times, mostly from L2. The SIMT
- * kernel is bound by the multiply-add units for tiles of 128 and by shared memory for those of 32.
+ * kernel is bound by the multiply-add units for tiles of 128 and by shared memory for those of 32; the tensor cores'
+ * kernel by the power that they draw, where K is long, and where it is not by the ends of tiles.
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifdef GPULITE_NO_MATMUL
 
@@ -4269,7 +4279,12 @@ static __global__ void __launch_bounds__(256) gpul__gemm_combine(const __grid_co
     }
 }
 
-/* ---- 16-bit types on Hopper's tensor cores ---- */
+/* ---- 16-bit types on Hopper's tensor cores ----
+ *
+ * In shared memory a box is 64 lines of 128 bytes, 64 elements along the operand's dense dimension, as a bulk copy with
+ * the swizzle of 128 bytes leaves it. A stage holds the tile's boxes of A, then those of B. Two mbarriers a stage tell
+ * that it is full (the producer's arrival and the bytes) and empty (an arrival of every warp that has read it, in every
+ * block that it was copied to). */
 
 #ifdef GPUL__HOPPER
 
@@ -4282,9 +4297,9 @@ template <int kRows, int kCols> struct gpul__tensor_shape {
     enum {
         kM = kRows,
         kN = kCols,
-        kSums = kCols / 2,            /* of a thread: 64 x kCols among the 128 of a warpgroup */
-        kThreads = kRows * 2 + 128,   /* a warpgroup for every 64 rows, and the producer */
-        kBox = 8192,                  /* bytes of 64 x 64 elements, what a bulk copy moves */
+        kSums = kCols / 2,          /* of a thread: 64 x kCols among the 128 of a warpgroup */
+        kThreads = kRows * 2 + 128, /* a warpgroup for every 64 rows, and the producer */
+        kBox = 8192,                /* bytes of 64 x 64 elements, what a bulk copy moves */
         kStageBytes = (kRows + kCols) / 64 * kBox,
         kEndBytes = kRows / 64 * 2 * kBox, /* two boxes for each of those warpgroups, on their way to C */
         kStages = (229376 - kEndBytes) / kStageBytes,
@@ -4323,7 +4338,8 @@ static __device__ __forceinline__ void gpul__mbarrier_wait(uint32_t barrier, uin
 static __device__ __forceinline__ void gpul__mbarrier_expect(uint32_t barrier, uint32_t bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
-/* in a block of the cluster, by its address there; with no branch, so that the compiler sees that warps stay together */
+/* in a block of the cluster, by its address there; with no branch, so that the compiler sees that warps stay together
+ * */
 static __device__ __forceinline__ uint32_t gpul__shared_in(uint32_t shared, uint32_t block) {
     uint32_t there;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared), "r"(block));
@@ -4363,12 +4379,12 @@ static __device__ __forceinline__ void gpul__cluster_sync() {
     asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
 
-/* What wgmma is told of an operand in shared memory, 64 x 64 elements after 64 x 64 elements of 8192 bytes: its address,
- * the distances of those (where K is not the dense dimension), of eight lines of 128 bytes, and the swizzle of 128
- * bytes. */
+/* What wgmma is told of an operand in shared memory, 64 x 64 elements after 64 x 64 elements of 8192 bytes: its
+ * address, the distances of those (where K is not the dense dimension), of eight lines of 128 bytes, and the swizzle of
+ * 128 bytes. */
 static __device__ __forceinline__ uint64_t gpul__tensor_descriptor(uint32_t address, bool transposed) {
-    return uint64_t((address & 0x3ffff) >> 4) | uint64_t(transposed ? 8192 >> 4 : 1) << 16 |
-           uint64_t(1024 >> 4) << 32 | uint64_t(1) << 62;
+    return uint64_t((address & 0x3ffff) >> 4) | uint64_t(transposed ? 8192 >> 4 : 1) << 16 | uint64_t(1024 >> 4) << 32 |
+           uint64_t(1) << 62;
 }
 
 #define GPUL__TEN(t) "%" t "0, %" t "1, %" t "2, %" t "3, %" t "4, %" t "5, %" t "6, %" t "7, %" t "8, %" t "9, "
@@ -4384,22 +4400,25 @@ static __device__ __forceinline__ uint64_t gpul__tensor_descriptor(uint32_t addr
 #define GPUL__WGMMA(n, names, ia, ib, ita, itb, ...)                                                                   \
     template <typename T, int kForm>                                                                                   \
     static __device__ __forceinline__ void gpul__wgmma(float(&sum)[n / 2], uint64_t x, uint64_t y) {                   \
-        if (gpul__dtype_of<T>::value == GPUL_F16)                                                                      \
-            GPUL__WGMMA_AS("f16", #n, names, ia, ib, ita, itb, __VA_ARGS__);                                           \
+        if (gpul__dtype_of<T>::value == GPUL_F16) GPUL__WGMMA_AS("f16", #n, names, ia, ib, ita, itb, __VA_ARGS__);     \
         else GPUL__WGMMA_AS("bf16", #n, names, ia, ib, ita, itb, __VA_ARGS__);                                         \
     }
 
 /* sum += x y, 64 x n x 16; kForm: 1 where A's rows and 2 where B's columns are dense, not K */
 GPUL__WGMMA(64, GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") "%30, %31", "32", "33", "34", "35", GPUL__F32(0))
-GPUL__WGMMA(128, GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") GPUL__TEN("3") GPUL__TEN("4") GPUL__TEN("5")
-            "%60, %61, %62, %63", "64", "65", "66", "67", GPUL__F32(0), GPUL__F32(32))
-GPUL__WGMMA(192, GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") GPUL__TEN("3") GPUL__TEN("4") GPUL__TEN("5")
-            GPUL__TEN("6") GPUL__TEN("7") GPUL__TEN("8") "%90, %91, %92, %93, %94, %95", "96", "97", "98", "99",
-            GPUL__F32(0), GPUL__F32(32), GPUL__F32(64))
-GPUL__WGMMA(256, GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") GPUL__TEN("3") GPUL__TEN("4") GPUL__TEN("5")
-            GPUL__TEN("6") GPUL__TEN("7") GPUL__TEN("8") GPUL__TEN("9") GPUL__TEN("10") GPUL__TEN("11")
-            "%120, %121, %122, %123, %124, %125, %126, %127", "128", "129", "130", "131", GPUL__F32(0), GPUL__F32(32),
-            GPUL__F32(64), GPUL__F32(96))
+GPUL__WGMMA(128,
+            GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") GPUL__TEN("3") GPUL__TEN("4")
+                GPUL__TEN("5") "%60, %61, %62, %63",
+            "64", "65", "66", "67", GPUL__F32(0), GPUL__F32(32))
+GPUL__WGMMA(192,
+            GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") GPUL__TEN("3") GPUL__TEN("4") GPUL__TEN("5") GPUL__TEN("6")
+                GPUL__TEN("7") GPUL__TEN("8") "%90, %91, %92, %93, %94, %95",
+            "96", "97", "98", "99", GPUL__F32(0), GPUL__F32(32), GPUL__F32(64))
+GPUL__WGMMA(256,
+            GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") GPUL__TEN("3") GPUL__TEN("4") GPUL__TEN("5") GPUL__TEN("6")
+                GPUL__TEN("7") GPUL__TEN("8") GPUL__TEN("9") GPUL__TEN("10")
+                    GPUL__TEN("11") "%120, %121, %122, %123, %124, %125, %126, %127",
+            "128", "129", "130", "131", GPUL__F32(0), GPUL__F32(32), GPUL__F32(64), GPUL__F32(96))
 
 /* Where a block is in its ring of stages: the producer is ahead of the consumers, all go the same way. */
 template <typename S> struct gpul__tensor_ring {
@@ -4468,9 +4487,10 @@ template <typename T> static __device__ __forceinline__ uint32_t gpul__tensor_na
 }
 
 /* The end of a tile, 64 x S::kN sums in a warpgroup: parts of K to scratch memory as they are, everything else to C. A
- * thread's sums lie in two rows, 8 apart, in pairs of columns, 8 apart (the PTX manual shows wgmma's accumulators). They
- * go through shared memory, 64 columns at a time, in one of two boxes: from there bulk copies take them, while the next
- * tile is begun, or, where C is not aligned, the warps themselves, whose lanes then write neighbouring elements. */
+ * thread's sums lie in two rows, 8 apart, in pairs of columns, 8 apart (the PTX manual shows wgmma's accumulators).
+ * They go through shared memory, 64 columns at a time, in one of two boxes: from there bulk copies take them, while the
+ * next tile is begun, or, where C is not aligned, the warps themselves, whose lanes then write neighbouring elements.
+ * */
 template <typename T, typename S>
 static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[S::kSums], const gpul__gemm_view &v,
                                                            const CUtensorMap *map, const gpul__tensor_ring<S> &ring,
@@ -4514,7 +4534,7 @@ static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[S::kSums
     const bool first = threadIdx.x % 128 == 0;
     GPUL__UNROLL
     for (int g = 0; g < S::kN / 64; ++g) {
-        box ^= S::kBox; /* fault: matmul-one-box */
+        box ^= S::kBox;
         if (first) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory"); /* the copy before the last one */
         asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
         /* a line is 128 bytes of a row; its 16-byte groups change places by the swizzle, as bulk copies expect */
@@ -4562,7 +4582,8 @@ struct gpul__tensor_unit {
     template <typename S> __device__ __forceinline__ void find(uint32_t unit, uint32_t rank, const gpul__gemm_view &v) {
         const gpul__gemm_plan &plan = v.plan;
         const uint32_t tiles_m = uint32_t(plan.tiles_m), tiles_n = uint32_t(plan.tiles_n), high = uint32_t(plan.band);
-        const uint32_t part = plan.splits > 1 ? unit / (tiles_m * tiles_n) : 0, tile = unit - part * (tiles_m * tiles_n);
+        const uint32_t part = plan.splits > 1 ? unit / (tiles_m * tiles_n) : 0,
+                       tile = unit - part * (tiles_m * tiles_n);
         const uint32_t band = tile / (high * tiles_n), in_band = tile - band * (high * tiles_n);
         const uint32_t rest = tiles_m - band * high, height = rest < high ? rest : high, tile_n = in_band / height;
         m = int64_t((band * high + in_band - tile_n * height) * uint32_t(plan.cluster) + rank) * S::kM;
@@ -4603,7 +4624,8 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     if (cluster > 1) gpul__cluster_sync();
     else __syncthreads();
     gpul__await();
-    asm volatile("griddepcontrol.launch_dependents;"); /* the next kernel may begin where a block of this one has left */
+    asm volatile(
+        "griddepcontrol.launch_dependents;"); /* the next kernel may begin where a block of this one has left */
 
     const uint32_t units = uint32_t(plan.tiles_m * plan.tiles_n) * uint32_t(plan.splits), at_once = gridDim.x / cluster;
     const int form = (p.a_col == 1 ? 0 : 1) | (p.b_row == 1 ? 0 : 2);
@@ -4619,13 +4641,14 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                 for (int64_t done = 0; done < work.length; done += gpul__tensor_slice) {
                     const int32_t k = int32_t(work.begin + done);
                     const uint32_t full = ring.full + uint32_t(ring.stage) * 8,
-                                   a = ring.stages + uint32_t(ring.stage) * S::kStageBytes, b = a + S::kM / 64 * S::kBox;
+                                   a = ring.stages + uint32_t(ring.stage) * S::kStageBytes,
+                                   b = a + S::kM / 64 * S::kBox;
                     gpul__mbarrier_wait(ring.empty + uint32_t(ring.stage) * 8, ring.parity ^ 1);
                     gpul__mbarrier_expect(full, S::kStageBytes);
                     GPUL__UNROLL
                     for (int g = 0; g < S::kM / 64; ++g)
-                        gpul__tensor_load(a + g * S::kBox, &map_a, form & 1 ? m + g * 64 : k,
-                                          form & 1 ? k : m + g * 64, full);
+                        gpul__tensor_load(a + g * S::kBox, &map_a, form & 1 ? m + g * 64 : k, form & 1 ? k : m + g * 64,
+                                          full);
                     GPUL__UNROLL
                     for (int g = 0; g < S::kN / 64; ++g) {
                         const uint32_t to = b + g * S::kBox;
@@ -4752,25 +4775,21 @@ static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t elem
     return gpul__aligned(p, size_t(bytes)) && pitch * element % bytes == 0;
 }
 
-/* Tensor cores: the tiles, from the largest on, and about what they take, in nanoseconds on an H200: a slice of K, and
- * the end of a tile. */
+/* Tensor cores: the tiles, and about what they take on an H200, in nanoseconds: a slice of K, and the end of a tile. */
 struct gpul__tensor_tile {
     int32_t m, n, slice, end;
 };
 static const gpul__tensor_tile gpul__tensor_tiles[] = {
-    {128, 256, 660, 1400}, {128, 192, 500, 1200}, {128, 128, 360, 1000}, {64, 128, 270, 900}, {64, 64, 165, 800},
+    {128, 256, 660, 1900}, {128, 192, 525, 2200}, {128, 128, 365, 1800}, {64, 128, 265, 1400}, {64, 64, 165, 1000},
 };
 enum { gpul__tensor_tile_count = sizeof gpul__tensor_tiles / sizeof gpul__tensor_tiles[0] };
 
-/* Waves of tiles times a tile, and the sum of the parts */
+/* The waves of tiles times what one takes, and adding up the parts */
 static inline double gpul__tensor_time(const gpul__tensor_tile &tile, const gpul__gemm_problem *p, int64_t parts,
                                        int64_t part, int64_t blocks) {
     const int64_t units = gpul_ceil_div(p->M, tile.m) * gpul_ceil_div(p->N, tile.n) * parts;
-    const double combine = parts > 1 ? 3000 + double(parts) * double(p->M) * double(p->N) * 0.003 : 0;
+    const double combine = parts > 1 ? 4500 + double(parts) * double(p->M) * double(p->N) * 0.003 : 0;
     return double(gpul_ceil_div(units, blocks)) * double(gpul_ceil_div(part, 64) * tile.slice + tile.end) + combine;
-}
-static inline int64_t gpul__tensor_part(int64_t K, int64_t parts) {
-    return gpul_ceil_div(gpul_ceil_div(K, parts), 64) * 64;
 }
 
 /* What depends on the tile alone */
@@ -4794,26 +4813,30 @@ static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, int32_t
 
 /* 0, if a tensor map can describe the operand where it lies; else its pitch when it is copied */
 static inline int64_t gpul__tensor_pitch(const void *data, int64_t dense, int64_t lines, int64_t pitch) {
-    const bool good =
-        gpul__aligned(data, 16) && (lines == 1 || (pitch >= dense && pitch % 8 == 0 && pitch < int64_t(1) << 38));
+    const bool good = gpul__aligned(data, 16) && /* fault: matmul-misaligned-map */
+                      (lines == 1 || (pitch >= dense && pitch % 8 == 0 && pitch < int64_t(1) << 38));
     return good ? 0 : (dense + 63) / 64 * 64;
 }
 
+/* The parts of K and the tile are those that take least. For the parts the machine is one with the multiprocessors of
+ * an H100 or H200, whatever it is, so that results do not depend on it; no result depends on the tile. Blocks go in
+ * pairs, which share columns of B, where much has to come from L2: where lines of 128 bytes in an operand straddle two
+ * of the cache's, and for small tiles in long runs. */
 static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
-    enum { kNominal = 132 }; /* multiprocessors of an H100 or H200: results shall not depend on how many there are */
-    const int64_t a_dense = p->a_col == 1 ? p->K : p->M, a_lines = p->a_col == 1 ? p->M : p->K,
-                  a_from = p->a_col == 1 ? p->a_row : p->a_col;
-    const int64_t b_dense = p->b_row == 1 ? p->K : p->N, b_lines = p->b_row == 1 ? p->N : p->K,
-                  b_from = p->b_row == 1 ? p->b_col : p->b_row;
+    enum { kNominal = 132 };
+    const int64_t a_dense = p->a_col == 1 ? p->K : p->M, a_lines = p->a_col == 1 ? p->M : p->K;
+    const int64_t b_dense = p->b_row == 1 ? p->K : p->N, b_lines = p->b_row == 1 ? p->N : p->K;
+    const int64_t a_from = p->a_col == 1 ? p->a_row : p->a_col, b_from = p->b_row == 1 ? p->b_col : p->b_row;
+    const int64_t middling = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128); /* tiles of 128 x 128 */
     int32_t best = 0;
     double least = -1;
     plan->tensor = 1;
     for (int32_t parts = 1; parts <= 128; parts *= 2) {
-        const int64_t part = parts == 1 ? p->K : gpul__tensor_part(p->K, parts);
-        if (parts > 1 && (part < 256 || gpul_ceil_div(p->K, part) < parts)) break;
-        if (parts > 1 && gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128) * parts > 2 * kNominal) break;
+        const int64_t part = parts == 1 ? p->K : gpul_ceil_div(gpul_ceil_div(p->K, parts), 64) * 64;
+        if (parts > 1 && (part < 256 || gpul_ceil_div(p->K, part) < parts || middling * parts > 2 * kNominal)) break;
         for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
-            const double time = gpul__tensor_time(gpul__tensor_tiles[i], p, parts, part, kNominal);
+            const int64_t blocks = kNominal; /* fault: matmul-parts-by-machine */
+            const double time = gpul__tensor_time(gpul__tensor_tiles[i], p, parts, part, blocks);
             if (least >= 0 && !(time < least)) continue;
             least = time;
             plan->splits = parts;
@@ -4830,9 +4853,11 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     plan->a_pitch = gpul__tensor_pitch(p->A, a_dense, a_lines, a_from);
     plan->b_pitch = gpul__tensor_pitch(p->B, b_dense, b_lines, b_from);
     plan->c_vector = gpul__aligned(p->C, 16) && p->N % 8 == 0 && (p->M == 1 || p->c_row % 8 == 0);
-    const bool straddles = (!plan->a_pitch && a_from % 64 != 0) || (!plan->b_pitch && b_from % 64 != 0);
-    const int32_t cluster = straddles && gpul__tensor_tiles[best].m == 128 && machine->sms >= 2 ? 2 : 1;
-    gpul__tensor_plan_tile(plan, best, cluster, p, machine);
+    const gpul__tensor_tile &tile = gpul__tensor_tiles[best];
+    const int64_t slices = gpul_ceil_div(middling * plan->splits, machine->sms) * gpul_ceil_div(plan->part, 64);
+    const bool straddle = (!plan->a_pitch && a_from % 64 != 0) || (!plan->b_pitch && b_from % 64 != 0);
+    const bool pairs = tile.m == 128 && machine->sms > 1 && (straddle || (tile.n == 128 && slices > 64));
+    gpul__tensor_plan_tile(plan, best, pairs ? 2 : 1, p, machine);
 }
 
 /* Parts of K: as many as give some 256 tiles of 64 x 64, none shorter than 512. The tile: the largest that is more than
@@ -4845,8 +4870,8 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
     plan->scale_only = p->K == 0 || p->alpha == 0; /* fault: matmul-alpha-zero */
     plan->splits = 1;
     plan->part = p->K;
-    if (machine->wgmma && !plan->scale_only && element == 2 && p->M < INT32_MAX && p->N < INT32_MAX && p->K < INT32_MAX &&
-        double(p->M) * double(p->N) < 68719476736.0 /* 2^36 */ &&
+    if (machine->wgmma && !plan->scale_only && element == 2 && p->M < INT32_MAX && p->N < INT32_MAX &&
+        p->K < INT32_MAX && double(p->M) * double(p->N) < 68719476736.0 /* 2^36 */ &&
         double(p->M) * double(p->N) * double(p->K) >= 262144) {
         gpul__tensor_plan(plan, p, machine);
         return 1;
@@ -4957,8 +4982,8 @@ static int32_t gpul__launch_tensor(const gpul__gemm_view &v, void *scratch, gpul
     int32_t status = gpul__tensor_operand(&a, &copies.of[0], p.A, a_k ? p.K : p.M, a_k ? p.M : p.K,
                                           a_k ? p.a_row : p.a_col, plan.a_pitch, bytes + plan.a_at);
     if (!status)
-        status = gpul__tensor_operand(&b, &copies.of[1], p.B, b_k ? p.K : p.N, b_k ? p.N : p.K,
-                                      b_k ? p.b_col : p.b_row, plan.b_pitch, bytes + plan.b_at);
+        status = gpul__tensor_operand(&b, &copies.of[1], p.B, b_k ? p.K : p.N, b_k ? p.N : p.K, b_k ? p.b_col : p.b_row,
+                                      plan.b_pitch, bytes + plan.b_at);
     c = a;
     if (!status && plan.c_vector) status = gpul__tensor_map(&c, p.C, p.N, p.M, p.M == 1 ? (p.N + 7) / 8 * 8 : p.c_row);
     if (!status && (plan.a_pitch || plan.b_pitch)) {

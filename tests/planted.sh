@@ -317,6 +317,8 @@ plant scratch-leaked test_faults instead 'return status;'
 plant scratch-freed-twice test_graph instead 'if (scratch != NULL) (void)cudaFreeAsync(scratch, stream);'
 plant matmul-slice-barrier test_matmul without
 plant matmul-nan test_matmul:test_recorded instead '*c = gpul__gemm_narrow<T>::from(value);'
+plant matmul-parts-by-machine test_matmul:test_plans expression 'kNominal' 'machine->sms'
+plant matmul-misaligned-map test_matmul:test_plans expression 'gpul__aligned(data, 16)' '1'
 plant matmul-alpha-zero test_matmul:test_plans expression 'p->alpha == 0' 'false'
 plant pending-error-swallowed test_errors instead '(void)cudaGetLastError(); return GPUL_OK;'
 plant device-not-restored test_arrays instead 'return status;'

@@ -238,8 +238,8 @@ static int exponent(double x, int least) { /* of a factor or the sum so far; sub
     return e - 1 > least ? e - 1 : least;
 }
 /* sum + a[0] b[0] + .. as one step does it, for up to 16 products: each is exact and, like the sum so far, cut off 25
- * places below the largest exponent among them (of a product: the sum of its factors'); the rest is added up exactly and
- * rounded to f32 toward zero. */
+ * places below the largest exponent among them (of a product: the sum of its factors'); the rest is added up exactly
+ * and rounded to f32 toward zero. */
 static float tensor_step(float sum, const double *a, const double *b, int64_t n, gpul_dtype t) {
     const int least = t == GPUL_F16 ? -14 : -126;
     int top = exponent((double)sum, -126);
@@ -247,7 +247,8 @@ static float tensor_step(float sum, const double *a, const double *b, int64_t n,
     float rounded;
     for (int64_t k = 0; k < n; k++) {
         const int e = exponent(a[k], least) + exponent(b[k], least);
-        if (!isfinite(a[k] * b[k]) || !isfinite(sum)) return sum + (float)(a[k] * b[k]); /* it stays one or becomes NaN */
+        if (!isfinite(a[k] * b[k]) || !isfinite(sum))
+            return sum + (float)(a[k] * b[k]); /* it stays one or becomes NaN */
         if (e > top) top = e;
     }
     if (top < -1000) return sum;
@@ -316,9 +317,10 @@ static int64_t tensor_mismatches(const box *A, const box *B, const box *C, doubl
         if (isnan(value)) want = t == GPUL_F16 ? 0x7e00 : 0x7fc0;
         memcpy(&got, C->now + box_at(C, at), 2);
         if (got != want && wrong++ == 0)
-            FAIL("%s %lld x %lld x %lld, alpha %g, beta %g, %d parts: C[%lld, %lld] has the bits %04x, wanted %04x (sum %a)",
-                 gpul_dtype_name(t), (long long)M, (long long)N, (long long)K, alpha, beta, (int)plan->splits,
-                 (long long)i, (long long)j, got, want, (double)sum);
+            FAIL(
+                "%s %lld x %lld x %lld, alpha %g, beta %g, %d parts: C[%lld, %lld] has the bits %04x, wanted %04x (sum %a)",
+                gpul_dtype_name(t), (long long)M, (long long)N, (long long)K, alpha, beta, (int)plan->splits,
+                (long long)i, (long long)j, got, want, (double)sum);
     }
     free(a);
     return wrong;
@@ -367,7 +369,8 @@ static void test_tensor_cores(void) {
     }
 }
 
-/* ---- recorded bits: the same in every order of the matrices, on every GPU and the stand-in but for tensor cores ---- */
+/* ---- recorded bits: the same in every order of the matrices, on every GPU and the stand-in but for tensor cores ----
+ * */
 
 static const struct {
     int M, N, K;
@@ -515,7 +518,8 @@ static void test_plans(void) {
             good = good && plan.a_at >= plan.lifted_at + (plan.part > 8192 ? plan.blocks * m_of[plan.tile] : 0) * 4;
             good = good && plan.b_at >= plan.a_at + plan.a_pitch * a_lines * 2 && plan.a_at % 128 == 0 &&
                    plan.b_at % 128 == 0 && plan.scratch_bytes >= plan.b_at + plan.b_pitch * b_lines * 2;
-            if (plan.c_vector) good = good && (uintptr_t)p.C % 16 == 0 && (p.M == 1 || p.c_row % 8 == 0) && p.N % 8 == 0;
+            if (plan.c_vector)
+                good = good && (uintptr_t)p.C % 16 == 0 && (p.M == 1 || p.c_row % 8 == 0) && p.N % 8 == 0;
             copied += plan.a_pitch || plan.b_pitch;
             pairs += plan.cluster == 2;
         }
@@ -525,7 +529,8 @@ static void test_plans(void) {
         if (plan.b_vector)
             good =
                 good && (uintptr_t)p.B % (uintptr_t)four == 0 && (p.b_row == 1 ? p.b_col : p.b_row) * size % four == 0;
-        if (plan.c_vector && !plan.tensor) good = good && (uintptr_t)p.C % (uintptr_t)four == 0 && p.c_row * size % four == 0;
+        if (plan.c_vector && !plan.tensor)
+            good = good && (uintptr_t)p.C % (uintptr_t)four == 0 && p.c_row * size % four == 0;
         aligned += plan.a_vector && plan.b_vector && plan.c_vector;
         if (!good) {
             FAIL("plan %ld: %s, %lld x %lld x %lld: tile %d, %d parts of %lld, %lld x %lld tiles", k,
