@@ -4338,8 +4338,7 @@ static __device__ __forceinline__ void gpul__mbarrier_wait(uint32_t barrier, uin
 static __device__ __forceinline__ void gpul__mbarrier_expect(uint32_t barrier, uint32_t bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
-/* in a block of the cluster, by its address there; with no branch, so that the compiler sees that warps stay together
- * */
+/* In a block of the cluster, by its address there. There is no branch, so the compiler sees that warps stay whole. */
 static __device__ __forceinline__ uint32_t gpul__shared_in(uint32_t shared, uint32_t block) {
     uint32_t there;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared), "r"(block));
@@ -4624,8 +4623,6 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     if (cluster > 1) gpul__cluster_sync();
     else __syncthreads();
     gpul__await();
-    asm volatile(
-        "griddepcontrol.launch_dependents;"); /* the next kernel may begin where a block of this one has left */
 
     const uint32_t units = uint32_t(plan.tiles_m * plan.tiles_n) * uint32_t(plan.splits), at_once = gridDim.x / cluster;
     const int form = (p.a_col == 1 ? 0 : 1) | (p.b_row == 1 ? 0 : 2);

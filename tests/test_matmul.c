@@ -515,6 +515,7 @@ static void test_plans(void) {
                                          : (uintptr_t)p.B % 16 == 0 &&
                                                (b_lines == 1 || (p.b_row == 1 ? p.b_col : p.b_row) % 8 == 0));
             good = good && plan.lifted_at >= (plan.splits > 1 ? plan.splits * p.M * p.N * 4 : 0);
+            good = good && plan.lifted_at <= 17 << 20 && plan.a_at - plan.lifted_at <= ((int64_t)plan.blocks << 17);
             good = good && plan.a_at >= plan.lifted_at + (plan.part > 8192 ? plan.blocks * m_of[plan.tile] : 0) * 4;
             good = good && plan.b_at >= plan.a_at + plan.a_pitch * a_lines * 2 && plan.a_at % 128 == 0 &&
                    plan.b_at % 128 == 0 && plan.scratch_bytes >= plan.b_at + plan.b_pitch * b_lines * 2;
