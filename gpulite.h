@@ -90,7 +90,9 @@
  *     x[i, j], x.shape, x.strides in a kernel     gpul_view<float, 2> x; x(i, j), x.shape, x.strides         section 12
  *     cuda.shared.array(0, dtype)                 GPUL_SHARED(float, tile)                                   section 12
  *     @cuda.reduce, cp.ReductionKernel            GPUL_REDUCE(name, T, A, identity, map, combine, post, TX, x)  the .cu
+ *     a combine that is not commutative           GPUL_REDUCE_ORDERED(name, ...), which may use the index i     the .cu
  *     @vectorize, cp.ElementwiseKernel            GPUL_ELEMENTWISE(name, T, expression, TX, x, ...)             the .cu
+ *     of several outputs                          GPUL_ELEMENTWISE_OUTPUTS(name, (T, o, ...), statements, ...)  the .cu
  *     NUMBA_ENABLE_CUDASIM=1                      compile with -Itests/cpu and link its cudart: no GPU needed
  *
  * The licence (MIT) stands in full at the end of the file.
@@ -1151,7 +1153,8 @@ GPUL_API void gpul_range_pop(void);
  *                      element, for N indices from 0; v.shape[k], v.strides[k] (in elements) and v.data can be read.
  *                      gpul_view<const float, 2> is for reading alone. The CPU stand-in stops at an index out of range.
  *
- * GPUL_ELEMENTWISE and GPUL_REDUCE, which make operations of your own, are in gpulite_kernels.cu.
+ * GPUL_ELEMENTWISE, GPUL_ELEMENTWISE_OUTPUTS, GPUL_REDUCE and GPUL_REDUCE_ORDERED, which make operations of your own,
+ * are in gpulite_kernels.cu.
  * ------------------------------------------------------------------------------------------------------------------ */
 #if defined(__CUDACC__) && defined(__cplusplus)
 
@@ -1467,16 +1470,19 @@ typedef struct gpul__machine {
 } gpul__machine;
 
 /* Elementwise over up to three inputs: the problem. Dimensions are merged where strides allow, innermost last. */
+#define GPUL__OPERANDS 6
 typedef struct gpul__elementwise_problem {
     void *out;
-    const void *in[3];                 /* NULL: a scalar */
-    uint64_t scalar[3];                /* its element, in the low bytes */
-    int64_t n;                         /* elements of out, > 0 */
-    int32_t ndim;                      /* 1 .. GPUL_MAX_DIMS */
-    int32_t op;                        /* GPUL_ADD .., for operations that share a kernel */
-    int64_t shape[GPUL_MAX_DIMS];      /* of out */
-    int64_t strides[4][GPUL_MAX_DIMS]; /* [0] out's, [1 + i] in[i]'s, in elements; 0 broadcasts */
-    gpul_dtype dtype[4];               /* of GPUL__UFUNC: [0] out's, [1 + i] in[i]'s, 0 where there is none */
+    const void *in[3];            /* NULL: a scalar */
+    uint64_t scalar[3];           /* its element, in the low bytes */
+    int64_t n;                    /* elements of out, > 0 */
+    int32_t ndim;                 /* 1 .. GPUL_MAX_DIMS */
+    int32_t op;                   /* GPUL_ADD .., for operations that share a kernel */
+    int64_t shape[GPUL_MAX_DIMS]; /* of out */
+    gpul_dtype dtype[4];          /* of GPUL__UFUNC: [0] out's, [1 + i] in[i]'s, 0 where there is none */
+    void *others[2];              /* further outputs, as many as the operation has */
+    /* in elements: [0] out's, [1 + i] in[i]'s, 0 broadcasts; [4 + i] others[i]'s */
+    int64_t strides[GPUL__OPERANDS][GPUL_MAX_DIMS];
 } gpul__elementwise_problem;
 
 typedef struct gpul__elementwise_plan {
@@ -1498,7 +1504,8 @@ typedef struct gpul__elementwise_op {
     int32_t (*launch)(const gpul__elementwise_problem *, const gpul__elementwise_plan *, const gpul__machine *,
                       gpul_stream);
     int32_t out_bytes, in_bytes[3];
-    int32_t value_bytes; /* of GPUL__UFUNC: of what an element is computed in; else 0 */
+    int32_t value_bytes;    /* of GPUL__UFUNC: of what an element is computed in; else 0 */
+    int32_t other_bytes[2]; /* of further outputs */
 } gpul__elementwise_op;
 
 /* One reduction: `outputs` results of `n` elements each. Dimensions innermost last, merged where strides allow. */
@@ -1512,7 +1519,17 @@ typedef struct gpul__reduce_problem {
     gpul_dtype out_dtype;
     int32_t captured;   /* by a graph, in which memory for what passes between blocks would be nodes of its own */
     double alpha, beta; /* gemv */
+    const struct gpul__reduce_inputs *inputs; /* NULL: one, x */
 } gpul__reduce_problem;
+
+/* Several inputs of a reduction, in the problem's dimensions. The problem's x is NULL, and its strides of x are the
+ * sums of theirs, which tell in which direction the elements lie closer. */
+typedef struct gpul__reduce_inputs {
+    const void *data[3];                                       /* NULL: a scalar, or no input */
+    uint64_t scalar[3];                                        /* its element, in the low bytes */
+    int32_t bytes[3];                                          /* of an element of an array, else 0 */
+    int64_t reduce[3][GPUL_MAX_DIMS], outer[3][GPUL_MAX_DIMS]; /* strides in elements; 0 broadcasts */
+} gpul__reduce_inputs;
 
 enum { GPUL__REDUCE_ROWS = 0, GPUL__REDUCE_SHORT = 1, GPUL__REDUCE_COLUMNS = 2 }; /* kernels */
 typedef struct gpul__reduce_plan {
@@ -1522,8 +1539,8 @@ typedef struct gpul__reduce_plan {
     /* the blocks' work: tiles of outputs, and the elements of each shared out among `splits` blocks */
     int32_t splits;
     int64_t output_tiles;
-    int32_t dense;                       /* rows, short: elements lie side by side */
-    int32_t vector;                      /* and every access of 16 bytes is aligned; columns: alone */
+    int32_t reduce_ndim, dense;          /* rows, short: the problem's; elements of x lie side by side, */
+    int32_t vector, y_vector;            /* and every access of 16 bytes is aligned; so for y; columns: vector alone */
     int32_t warps_log2;                  /* rows: of the warps of an output */
     int32_t lanes;                       /* short: threads of an output; columns: lanes that have elements */
     int32_t tiles;                       /* rows: block tiles of a block; columns: warp tiles, one after the other, */
@@ -1543,6 +1560,9 @@ typedef struct gpul__reducer {
     int32_t columns, lanes;  /* that a thread of the columns kernel takes; 0 columns: rows only */
     int32_t outputs_at_once; /* that a warp of the rows kernel may take */
     int32_t short_outputs;   /* that a thread of the short kernel takes */
+    int32_t ordered;         /* 1: partial results join in the order of the elements */
+    int32_t several;         /* 1: takes gpul__reduce_inputs */
+    int32_t result_bytes;    /* of a struct, which out has as bytes along its last dimension; else 0 */
 } gpul__reducer;
 
 /* Device memory for what passes between blocks, one workspace for each of the first streams to reduce on a device,
@@ -1669,19 +1689,26 @@ extern int32_t gpul__kernel_arch(int32_t family, int32_t *binary, int32_t *ptx);
 
 #ifndef GPULITE_NO_KERNELS
 /* The engines behind gpul_vecadd, gpul_reduce and whatever GPUL_ELEMENTWISE and GPUL_REDUCE define: the same checks,
- * broadcasting, scratch memory and errors, reported under the name `function`. */
+ * broadcasting, scratch memory and errors, reported under the name `function`, with the inputs' names. */
 typedef struct gpul__input_value {
     const gpul_array *array;
     uint64_t scalar; /* in place of an array: an element, in the low bytes */
     gpul_dtype dtype;
     int32_t is_scalar;
 } gpul__input_value;
-GPUL_API gpul_status gpul_run_elementwise(const char *function, const gpul__elementwise_op *op, gpul_array *out,
-                                          gpul_dtype out_dtype, const gpul__input_value *in, int32_t n_in,
-                                          gpul_stream stream);
+typedef struct gpul__output_value {
+    gpul_array *array;
+    const char *name;
+    gpul_dtype dtype;
+} gpul__output_value;
+/* outs: 1 to 3; in: 0 to 3 */
+GPUL_API gpul_status gpul_run_elementwise(const char *function, const gpul__elementwise_op *op,
+                                          const gpul__output_value *outs, int32_t n_outs, const char *const *names,
+                                          const gpul__input_value *in, int32_t n_in, gpul_stream stream);
+/* in: 1 to 3, an array among them; more than one only for a reducer of several */
 GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reducer *reducer, gpul_array *out,
-                                        gpul_dtype out_dtype, const gpul_array *x, gpul_dtype x_dtype, int32_t axis,
-                                        gpul_stream stream);
+                                        gpul_dtype out_dtype, const char *const *names, const gpul__input_value *in,
+                                        int32_t n_in, int32_t axis, gpul_stream stream);
 #endif
 
 #ifdef __cplusplus
@@ -3193,12 +3220,14 @@ static void gpul__elementwise_begin(gpul__elementwise_problem *problem, int32_t 
     problem->op = op;
     problem->n = n;
     problem->dtype[0] = 0;
+    problem->others[0] = problem->others[1] = NULL;
     for (i = 0; i < 3; ++i) {
         problem->in[i] = NULL;
         problem->scalar[i] = 0;
         problem->dtype[1 + i] = 0;
-        for (k = 0; k < GPUL_MAX_DIMS; ++k) problem->strides[1 + i][k] = 0;
     }
+    for (i = 1; i < GPUL__OPERANDS; ++i)
+        for (k = 0; k < GPUL_MAX_DIMS; ++k) problem->strides[i][k] = 0;
 }
 
 /* Plan and launch: what every elementwise operation ends with. */
@@ -5410,15 +5439,35 @@ static int32_t gpul__are_vectors(const gpul_array *out, gpul_dtype out_dtype, co
     return 1;
 }
 
-/* All checks, and out and the inputs as args of out's dimensions. An input of dtype 0: two inputs, and one dtype for
- * all. */
-static gpul_status gpul__broadcast(const char *function, const char *const *names, gpul__elementwise_problem *args,
-                                   const gpul_array *out, gpul_dtype out_dtype, const gpul__input_value *in,
-                                   int32_t n_in) {
+/* The checks of one output beside the first, whose shape it has, and of its memory. */
+static gpul_status gpul__check_outputs(const char *function, const gpul__output_value *outs, int32_t i) {
+    const gpul_array *const out = outs[i].array;
     char one[128], two[128];
-    int64_t *strides[4];
-    gpul_status status = gpul__check_array(function, "out", out);
+    gpul_status status;
+    int32_t k, fits = out->ndim == outs[0].array->ndim;
+    for (k = 0; fits && k < out->ndim; ++k) fits = out->shape[k] == outs[0].array->shape[k];
+    if (!fits)
+        return gpul__fail(GPUL_ERROR_SHAPE, function, "%s has %s, but %s has %s: outputs are of one shape",
+                          outs[i].name, gpul__describe(one, sizeof one, out), outs[0].name,
+                          gpul__describe(two, sizeof two, outs[0].array));
+    status = gpul__check_output(function, outs[i].name, out);
+    for (k = 0; status == GPUL_OK && k < i; ++k)
+        if (gpul__overlap(out, outs[k].array)) /* fault: outputs-overlap */
+            return gpul__fail(GPUL_ERROR_OVERLAP, function, "%s overlaps %s", outs[i].name, outs[k].name);
+    return status;
+}
+
+/* All checks, and the outputs and inputs as args of the outputs' dimensions. An input of dtype 0: one output, two
+ * inputs, and one dtype for all. */
+static gpul_status gpul__broadcast(const char *function, const char *const *names, gpul__elementwise_problem *args,
+                                   const gpul__output_value *outs, int32_t n_outs, const gpul__input_value *in,
+                                   int32_t n_in) {
+    const gpul_array *const out = outs[0].array;
+    char one[128], two[128];
+    int64_t *strides[GPUL__OPERANDS];
+    gpul_status status = GPUL_OK;
     int32_t i, k;
+    for (i = 0; status == GPUL_OK && i < n_outs; ++i) status = gpul__check_array(function, outs[i].name, outs[i].array);
     for (i = 0; status == GPUL_OK && i < n_in; ++i)
         if (!in[i].is_scalar) status = gpul__check_array(function, names[i], in[i].array);
     if (status != GPUL_OK) return status;
@@ -5430,9 +5479,12 @@ static gpul_status gpul__broadcast(const char *function, const char *const *name
         all[2] = in[1].array;
         status = gpul__check_one_dtype(function, all_names, all);
         if (status != GPUL_OK) return status;
-    } else if (out->dtype != out_dtype)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but the operation is defined to give %s",
-                          gpul_dtype_name(out->dtype), gpul_dtype_name(out_dtype));
+    } else {
+        for (i = 0; i < n_outs; ++i)
+            if (outs[i].array->dtype != outs[i].dtype)
+                return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s, but the operation is defined to give %s",
+                                  outs[i].name, gpul_dtype_name(outs[i].array->dtype), gpul_dtype_name(outs[i].dtype));
+    }
     for (i = 0; i < n_in; ++i)
         if (!in[i].is_scalar && in[i].dtype != 0 && in[i].array->dtype != in[i].dtype)
             return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s, but the operation is defined for %s", names[i],
@@ -5453,19 +5505,28 @@ static gpul_status gpul__broadcast(const char *function, const char *const *name
             args->strides[1 + i][shift + k] = a->shape[k] == 1 ? 0 : a->strides[k];
         }
         if (!fits)
-            return gpul__fail(GPUL_ERROR_SHAPE, function, "%s has %s, which does not broadcast to out's %s", names[i],
-                              gpul__describe(one, sizeof one, in[i].array), gpul__describe(two, sizeof two, out));
+            return gpul__fail(GPUL_ERROR_SHAPE, function, "%s has %s, which does not broadcast to %s's %s", names[i],
+                              gpul__describe(one, sizeof one, in[i].array), outs[0].name,
+                              gpul__describe(two, sizeof two, out));
         args->in[i] = a->data;
     }
-    status = gpul__check_output(function, "out", out);
-    if (status != GPUL_OK) return status;
-    for (i = 0; i < n_in; ++i)
-        if (!in[i].is_scalar && gpul__overlap(out, in[i].array) && !gpul__same_elements(out, in[i].array))
-            return gpul__fail(GPUL_ERROR_OVERLAP, function, "out, %s, overlaps %s, %s, without being it",
-                              gpul__describe(one, sizeof one, out), names[i],
-                              gpul__describe(two, sizeof two, in[i].array));
-    gpul__sort_dims(out->ndim, args->shape, strides, 1 + n_in);
-    args->ndim = gpul__merge_dims(out->ndim, args->shape, strides, 1 + n_in);
+    for (k = 0; k < n_outs; ++k) {
+        status = gpul__check_outputs(function, outs, k);
+        if (status != GPUL_OK) return status;
+        for (i = 0; i < n_in; ++i) {
+            const gpul_array *const a = outs[k].array, *const b = in[i].array;
+            if (!in[i].is_scalar && gpul__overlap(a, b) && !gpul__same_elements(a, b))
+                return gpul__fail(GPUL_ERROR_OVERLAP, function, "%s, %s, overlaps %s, %s, without being it",
+                                  outs[k].name, gpul__describe(one, sizeof one, a), names[i],
+                                  gpul__describe(two, sizeof two, b));
+        }
+        if (k == 0) continue;
+        args->others[k - 1] = outs[k].array->data;
+        strides[n_in + k] = args->strides[3 + k];
+        memcpy(strides[n_in + k], outs[k].array->strides, sizeof args->strides[0]);
+    }
+    gpul__sort_dims(out->ndim, args->shape, strides, n_in + n_outs);
+    args->ndim = gpul__merge_dims(out->ndim, args->shape, strides, n_in + n_outs);
     return GPUL_OK;
 }
 
@@ -5495,19 +5556,21 @@ static gpul_status gpul__take_scalars(const char *function, const char *const *n
     return status;
 }
 
-static gpul_status gpul__elementwise(const char *function, const char *const *names, const gpul__elementwise_op *op,
-                                     int32_t which, gpul_array *out, gpul_dtype out_dtype,
-                                     const gpul__input_value *inputs, int32_t n_in, gpul_stream stream) {
-    const gpul_array *arrays[4];
+static gpul_status gpul__elementwise_outputs(const char *function, const char *const *names,
+                                             const gpul__elementwise_op *op, int32_t which,
+                                             const gpul__output_value *outs, int32_t n_outs,
+                                             const gpul__input_value *inputs, int32_t n_in, gpul_stream stream) {
+    gpul_array *const out = outs[0].array;
+    const gpul_array *arrays[GPUL__OPERANDS];
     gpul__input_value in[3];
     gpul__elementwise_problem args;
     gpul__scope scope;
     gpul_status status;
     int32_t i;
     if (n_in < 0 || n_in > 3) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "n_in = %d, not 0 to 3", (int)n_in);
-    status = gpul__take_scalars(function, names, in, out_dtype, inputs, n_in);
+    status = gpul__take_scalars(function, names, in, outs[0].dtype, inputs, n_in);
     if (status != GPUL_OK) return status;
-    if (gpul__are_vectors(out, out_dtype, in, n_in)) {
+    if (n_outs == 1 && gpul__are_vectors(out, outs[0].dtype, in, n_in)) {
         gpul__elementwise_begin(&args, which, out->data, out->shape[0]);
         memcpy(args.shape, out->shape, sizeof args.shape);
         memcpy(args.strides[0], out->strides, sizeof args.strides[0]);
@@ -5519,25 +5582,33 @@ static gpul_status gpul__elementwise(const char *function, const char *const *na
             args.strides[1 + i][0] = 1;
         }
     } else {
-        status = gpul__broadcast(function, names, &args, out, out_dtype, in, n_in);
+        status = gpul__broadcast(function, names, &args, outs, n_outs, in, n_in);
         if (status != GPUL_OK) return status;
         args.op = which;
     }
     if (op == NULL) return gpul__left_out(function, "elementwise");
-    args.dtype[0] = out_dtype;
+    args.dtype[0] = outs[0].dtype;
     for (i = 0; i < n_in; ++i) args.dtype[1 + i] = in[i].dtype;
-    arrays[0] = out;
-    for (i = 0; i < n_in; ++i) arrays[1 + i] = in[i].array;
-    status = gpul__begin_in(&scope, function, arrays, 1 + n_in, stream);
+    for (i = 0; i < n_outs; ++i) arrays[i] = outs[i].array;
+    for (i = 0; i < n_in; ++i) arrays[n_outs + i] = in[i].array;
+    status = gpul__begin_in(&scope, function, arrays, n_outs + n_in, stream);
     if (status != GPUL_OK || args.n == 0) return status != GPUL_OK ? status : gpul__end(&scope, GPUL_OK);
     return gpul__end(&scope, gpul__elementwise_launch(function, op, &args, &scope, stream));
 }
+static gpul_status gpul__elementwise(const char *function, const char *const *names, const gpul__elementwise_op *op,
+                                     int32_t which, gpul_array *out, gpul_dtype out_dtype, const gpul__input_value *in,
+                                     int32_t n_in, gpul_stream stream) {
+    gpul__output_value only;
+    only.array = out;
+    only.name = "out";
+    only.dtype = out_dtype;
+    return gpul__elementwise_outputs(function, names, op, which, &only, 1, in, n_in, stream);
+}
 
-GPUL_API gpul_status gpul_run_elementwise(const char *function, const gpul__elementwise_op *op, gpul_array *out,
-                                          gpul_dtype out_dtype, const gpul__input_value *in, int32_t n_in,
-                                          gpul_stream stream) {
-    static const char *const names[3] = {"the first input", "the second input", "the third input"};
-    return gpul__elementwise(function, names, op, 0, out, out_dtype, in, n_in, stream);
+GPUL_API gpul_status gpul_run_elementwise(const char *function, const gpul__elementwise_op *op,
+                                          const gpul__output_value *outs, int32_t n_outs, const char *const *names,
+                                          const gpul__input_value *in, int32_t n_in, gpul_stream stream) {
+    return gpul__elementwise_outputs(function, names, op, 0, outs, n_outs, in, n_in, stream);
 }
 
 static gpul_status gpul__binary(const char *function, int32_t op, gpul_array *out, const gpul_array *a,
@@ -5869,87 +5940,178 @@ static gpul_status gpul__reduce_launch(const char *function, const gpul__reducer
     return gpul__scratch_drop(scratch, scope, stream, status); /* fault: scratch-leaked */
 }
 
-/* `axis` is checked, and not negative. `positional`: the operation tells indices, so the order of the elements is the
- * logical one. */
+/* The shape that inputs broadcast to, as an array without data, and the inputs' strides in it. */
+static gpul_status gpul__broadcast_inputs(const char *function, const char *const *names, gpul_array *common,
+                                          int64_t (*strides)[GPUL_MAX_DIMS], const gpul__input_value *in,
+                                          int32_t n_in) {
+    char one[128], two[128];
+    int64_t n = 1;
+    int32_t i, k, d;
+    memset(common, 0, sizeof *common);
+    common->memory = GPUL_MEMORY_DEVICE;
+    memset(strides, 0, 3 * sizeof *strides);
+    for (i = 0; i < n_in; ++i)
+        if (!in[i].is_scalar && in[i].array->ndim > common->ndim) common->ndim = in[i].array->ndim;
+    for (d = 0; d < common->ndim; ++d) common->shape[d] = 1;
+    for (i = 0; i < n_in; ++i)
+        for (k = 0; !in[i].is_scalar && k < in[i].array->ndim; ++k) {
+            const gpul_array *const a = in[i].array;
+            d = common->ndim - a->ndim + k;
+            if (a->shape[k] == 1) continue;
+            if (common->shape[d] != 1 && common->shape[d] != a->shape[k])
+                return gpul__fail(GPUL_ERROR_SHAPE, function,
+                                  "%s has %s, which does not broadcast with the shape %s of the inputs before it",
+                                  names[i], gpul__describe(one, sizeof one, a),
+                                  gpul__describe_shape(two, sizeof two, common->ndim, common->shape));
+            common->shape[d] = a->shape[k];
+            strides[i][d] = a->strides[k];
+        }
+    for (d = 0; d < common->ndim; ++d)
+        if (common->shape[d] > 0 && !gpul__multiply(n, common->shape[d], &n))
+            return gpul__fail(GPUL_ERROR_OVERFLOW, function, "the inputs broadcast to %s, beyond 2^63 elements",
+                              gpul__describe_shape(two, sizeof two, common->ndim, common->shape));
+    return GPUL_OK;
+}
+
+/* `in`: one array, or, for a reducer of several, up to three arrays and scalars. `ordered`: the order of the elements
+ * is the logical one. Everything about the inputs is checked but how they fit together. */
 static gpul_status gpul__reduce(const char *function, const gpul__reducer *reducer, gpul_array *out,
-                                const gpul_array *x, int32_t axis, int32_t positional, gpul_stream stream) {
+                                const char *const *names, const gpul__input_value *in, int32_t n_in, int32_t axis,
+                                int32_t ordered, gpul_stream stream) {
     gpul__reduce_problem args;
+    gpul__reduce_inputs inputs;
     gpul__scope scope;
-    const gpul_array *arrays[2];
+    gpul_array x, result = *out; /* in elements of the result's type */
+    const gpul_array *arrays[4];
     gpul_status status;
     char text[2][96];
-    int32_t i;
-    int64_t *strides[2];
+    const int32_t operands = reducer->several ? 1 + n_in : 1;
+    int32_t i, k;
+    int64_t of_input[3][GPUL_MAX_DIMS], *strides[5];
+    if (reducer->several) {
+        status = gpul__broadcast_inputs(function, names, &x, of_input, in, n_in);
+        if (status != GPUL_OK) return status;
+        for (i = 0; i < n_in; ++i)
+            for (k = 0; k < x.ndim; ++k) x.strides[k] += of_input[i][k];
+    } else x = *in[0].array;
+    if (axis != GPUL_ALL_AXES) {
+        if (axis < -x.ndim || axis >= x.ndim)
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "axis = %d, but %s has %s", (int)axis,
+                              n_in == 1 ? names[0] : "what the inputs broadcast to",
+                              n_in == 1 ? gpul__describe(text[0], sizeof text[0], &x)
+                                        : gpul__describe_shape(text[0], sizeof text[0], x.ndim, x.shape));
+        if (axis < 0) axis += x.ndim;
+    }
     memset(&args, 0, sizeof args);
-    args.n = axis == GPUL_ALL_AXES ? gpul_size(x) : x->shape[axis];
+    args.n = axis == GPUL_ALL_AXES ? gpul_size(&x) : x.shape[axis];
     args.outputs = 1;
+    if (reducer->result_bytes > 0) { /* a struct: the bytes of one are no dimension of the results */
+        const int32_t last = out->ndim - 1;
+        if (last < 0 || out->shape[last] != reducer->result_bytes || out->strides[last] != 1)
+            return gpul__fail(GPUL_ERROR_SHAPE, function,
+                              "out has %s, but a result is a struct of %d bytes, which lie side by side along out's "
+                              "last dimension",
+                              gpul__describe(text[0], sizeof text[0], out), (int)reducer->result_bytes);
+        result.ndim = last;
+    }
     if (axis == GPUL_ALL_AXES) {
-        if (gpul_size(out) != 1)
+        if (gpul_size(&result) != 1)
             return gpul__fail(GPUL_ERROR_SHAPE, function, "out has %s, but the result is one element",
                               gpul__describe(text[0], sizeof text[0], out));
     } else {
-        int32_t fits = out->ndim == x->ndim - 1;
-        for (i = 0; fits && i < out->ndim; ++i) fits = out->shape[i] == x->shape[i < axis ? i : i + 1];
+        int32_t fits = result.ndim == x.ndim - 1;
+        for (i = 0; fits && i < result.ndim; ++i) fits = result.shape[i] == x.shape[i < axis ? i : i + 1];
         if (!fits)
-            return gpul__fail(GPUL_ERROR_SHAPE, function, "out has %s, but x has %s and axis %d goes away",
-                              gpul__describe(text[0], sizeof text[0], out), gpul__describe(text[1], sizeof text[1], x),
+            return gpul__fail(GPUL_ERROR_SHAPE, function, "out has %s, but %s has %s and axis %d goes away",
+                              gpul__describe(text[0], sizeof text[0], out),
+                              n_in == 1 ? names[0] : "what the inputs broadcast to",
+                              n_in == 1 ? gpul__describe(text[1], sizeof text[1], &x)
+                                        : gpul__describe_shape(text[1], sizeof text[1], x.ndim, x.shape),
                               (int)axis);
-        args.outputs = gpul_size(out);
+        args.outputs = gpul_size(&result);
     }
-    if (gpul__overlap(out, x)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "out overlaps x");
+    arrays[0] = out;
+    for (i = 0; i < n_in; ++i) {
+        arrays[1 + i] = in[i].array;
+        if (!in[i].is_scalar && gpul__overlap(out, in[i].array)) /* fault: reduce-overlap */
+            return gpul__fail(GPUL_ERROR_OVERLAP, function, "out overlaps %s", names[i]);
+    }
     status = gpul__check_output(function, "out", out);
     if (status != GPUL_OK) return status;
-    arrays[0] = out;
-    arrays[1] = x;
-    status = gpul__begin_in(&scope, function, arrays, 2, stream);
+    status = gpul__begin_in(&scope, function, arrays, 1 + n_in, stream);
     if (status != GPUL_OK) return status;
     if (args.outputs == 0) return gpul__end(&scope, GPUL_OK);
-    args.x = x->data;
     args.out = out->data;
     args.out_dtype = out->dtype;
+    if (reducer->several) {
+        memset(&inputs, 0, sizeof inputs);
+        args.inputs = &inputs;
+        for (i = 0; i < n_in; ++i) {
+            inputs.scalar[i] = in[i].scalar;
+            if (in[i].is_scalar) continue;
+            inputs.data[i] = in[i].array->data;
+            inputs.bytes[i] = (int32_t)gpul_dtype_size(in[i].dtype);
+        }
+    } else args.x = x.data;
+    strides[0] = args.x_reduce;
+    for (k = 0; k < n_in; ++k) strides[1 + k] = inputs.reduce[k];
     if (axis == GPUL_ALL_AXES) {
-        args.reduce_ndim = x->ndim;
-        memcpy(args.reduce_shape, x->shape, sizeof args.reduce_shape);
-        memcpy(args.x_reduce, x->strides, sizeof args.x_reduce);
+        args.reduce_ndim = x.ndim;
+        memcpy(args.reduce_shape, x.shape, sizeof args.reduce_shape);
+        for (k = 0; k < operands; ++k) memcpy(strides[k], k == 0 ? x.strides : of_input[k - 1], sizeof args.x_reduce);
         /* walked in the order of memory, so that dense arrays merge into one dimension */
-        strides[0] = args.x_reduce;
-        if (!positional) gpul__sort_dims(args.reduce_ndim, args.reduce_shape, strides, 1);
+        if (!ordered) gpul__sort_dims(args.reduce_ndim, args.reduce_shape, strides, operands);
     } else {
         args.reduce_ndim = 1;
         args.reduce_shape[0] = args.n;
-        args.x_reduce[0] = x->strides[axis];
-        for (i = 0; i < x->ndim; ++i) {
+        for (k = 0; k < operands; ++k) strides[k][0] = k == 0 ? x.strides[axis] : of_input[k - 1][axis];
+        for (i = 0; i < x.ndim; ++i) {
             if (i == axis) continue;
-            args.outer_shape[args.outer_ndim] = x->shape[i];
-            args.x_outer[args.outer_ndim] = x->strides[i];
-            args.out_stride[args.outer_ndim] = out->strides[args.outer_ndim];
+            args.outer_shape[args.outer_ndim] = x.shape[i];
+            args.x_outer[args.outer_ndim] = x.strides[i];
+            args.out_stride[args.outer_ndim] = result.strides[args.outer_ndim];
+            for (k = 1; k < operands; ++k) inputs.outer[k - 1][args.outer_ndim] = of_input[k - 1][i];
             args.outer_ndim++;
         }
     }
-    strides[0] = args.x_reduce;
-    args.reduce_ndim = gpul__merge_dims(args.reduce_ndim, args.reduce_shape, strides, 1);
+    args.reduce_ndim = gpul__merge_dims(args.reduce_ndim, args.reduce_shape, strides, operands);
     strides[0] = args.x_outer;
-    strides[1] = args.out_stride;
-    args.outer_ndim = gpul__merge_dims(args.outer_ndim, args.outer_shape, strides, 2);
+    for (k = 0; k < n_in; ++k) strides[1 + k] = inputs.outer[k];
+    strides[operands] = args.out_stride;
+    args.outer_ndim = gpul__merge_dims(args.outer_ndim, args.outer_shape, strides, operands + 1);
     status = gpul__reduce_launch(function, reducer, &args, &scope, stream);
     return gpul__end(&scope, status);
 }
 
+/* The same of one array */
+static gpul_status gpul__reduce_array(const char *function, const gpul__reducer *reducer, gpul_array *out,
+                                      const gpul_array *x, int32_t axis, int32_t ordered, gpul_stream stream) {
+    static const char *const names[1] = {"x"};
+    gpul__input_value in;
+    in.array = x;
+    in.scalar = 0;
+    in.dtype = x->dtype;
+    in.is_scalar = 0;
+    return gpul__reduce(function, reducer, out, names, &in, 1, axis, ordered, stream);
+}
+
 GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reducer *reducer, gpul_array *out,
-                                        gpul_dtype out_dtype, const gpul_array *x, gpul_dtype x_dtype, int32_t axis,
-                                        gpul_stream stream) {
+                                        gpul_dtype out_dtype, const char *const *names, const gpul__input_value *in,
+                                        int32_t n_in, int32_t axis, gpul_stream stream) {
     gpul_status status = gpul__check_array(function, "out", out);
-    if (status == GPUL_OK) status = gpul__check_array(function, "x", x);
+    int32_t i;
+    for (i = 0; status == GPUL_OK && i < n_in; ++i)
+        if (!in[i].is_scalar) status = gpul__check_array(function, names[i], in[i].array);
     if (status != GPUL_OK) return status;
     if (reducer == NULL) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "reducer is NULL");
-    if (x->dtype != x_dtype)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s, but the operation is defined for %s",
-                          gpul_dtype_name(x->dtype), gpul_dtype_name(x_dtype));
+    for (i = 0; i < n_in; ++i)
+        if (!in[i].is_scalar && in[i].array->dtype != in[i].dtype)
+            return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s, but the operation is defined for %s", names[i],
+                              gpul_dtype_name(in[i].array->dtype), gpul_dtype_name(in[i].dtype));
     if (out->dtype != out_dtype)
         return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but the operation is defined to give %s",
                           gpul_dtype_name(out->dtype), gpul_dtype_name(out_dtype));
-    if (axis != GPUL_ALL_AXES) status = gpul__check_axis(function, "x", x, &axis);
-    return status != GPUL_OK ? status : gpul__reduce(function, reducer, out, x, axis, 0, stream);
+    return gpul__reduce(function, reducer, out, names, in, n_in, axis, reducer->ordered, stream);
 }
 
 /* What gpul_reduce and gpul_reduce_host check alike about x, op and axis. */
@@ -5988,7 +6150,7 @@ GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t o
     if (out->dtype != want && !(out->dtype == GPUL_F64 && gpul__is_floating(want) && op != GPUL_MIN && op != GPUL_MAX))
         return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but the %s of %s is %s", gpul_dtype_name(out->dtype),
                           gpul__reduce_name(op), gpul_dtype_name(x->dtype), gpul_dtype_name(want));
-    return gpul__reduce(function, reducer, out, x, axis, gpul__is_positional(op), stream);
+    return gpul__reduce_array(function, reducer, out, x, axis, gpul__is_positional(op), stream);
 }
 
 /* `from`, of one dtype, as another: the same value, or none. */
@@ -6036,7 +6198,7 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     status = gpul__check_capture(function, NULL, stream);
     if (status == GPUL_OK) status = gpul__scratch(&out.data, size, &scope, stream, function);
     if (status != GPUL_OK) return gpul__end(&scope, status);
-    status = gpul__reduce(function, reducer, &out, x, GPUL_ALL_AXES, gpul__is_positional(op), stream);
+    status = gpul__reduce_array(function, reducer, &out, x, GPUL_ALL_AXES, gpul__is_positional(op), stream);
     if (status == GPUL_OK) {
         e = cudaMemcpyAsync(&answer, out.data, size, cudaMemcpyDeviceToHost, stream);
         if (e == cudaSuccess) e = cudaStreamSynchronize(stream);

@@ -61,6 +61,7 @@
 
 #include <atomic>
 #include <string.h>
+#include <type_traits>
 
 namespace { /* nothing here is for the linker, member functions of templates included */
 
@@ -158,9 +159,9 @@ struct gpul_bf16 {
 };
 
 template <typename T> struct gpul__dtype_of {
+    enum { value = 0 };
     static_assert(sizeof(T) == 0,
                   "gpulite's elements are float, double, int32_t, int64_t, uint8_t, gpul_f16, gpul_bf16");
-    enum { value = 0 };
 };
 template <> struct gpul__dtype_of<float> {
     enum { value = GPUL_F32 };
@@ -343,6 +344,18 @@ template <int N, typename T> static __device__ __forceinline__ gpul__pack<T, N> 
 template <int N> static __device__ __forceinline__ gpul__pack<gpul__none, N> gpul__load(const gpul__none *) {
     return gpul__pack<gpul__none, N>();
 }
+/* N elements, `step` apart */
+template <int N, typename T>
+static __device__ __forceinline__ gpul__pack<T, N> gpul__strided(const T *p, int64_t step) {
+    gpul__pack<T, N> pack;
+    GPUL__UNROLL
+    for (int k = 0; k < N; ++k) pack.v[k] = p[k * step];
+    return pack;
+}
+template <int N>
+static __device__ __forceinline__ gpul__pack<gpul__none, N> gpul__strided(const gpul__none *, int64_t) {
+    return gpul__pack<gpul__none, N>();
+}
 template <int N, typename T> static __device__ __forceinline__ void gpul__save(T *p, const gpul__pack<T, N> &pack) {
 #ifdef __CUDA_ARCH__
     typedef typename gpul__word<N * sizeof(T)>::type Word;
@@ -391,10 +404,13 @@ struct gpul__extent {
         begin = reinterpret_cast<uintptr_t>(first);
         end = begin + uintptr_t(elements > 0 ? elements * bytes : 0);
     }
-    /* gpul__fetch may take the 16 bytes at p: the aligned ones that hold them are the operand's */
-    __device__ __forceinline__ bool holds(const void *p) const {
-        const uintptr_t at = reinterpret_cast<uintptr_t>(p);
-        return (at & ~uintptr_t(15)) >= begin && ((at + 15) & ~uintptr_t(15)) + 16 <= end;
+    /* gpul__fetch may take 16 bytes if the aligned ones that hold them are the operand's: at p or beyond, */
+    __device__ __forceinline__ bool begins(const void *p) const {
+        return (reinterpret_cast<uintptr_t>(p) & ~uintptr_t(15)) >= begin;
+    }
+    /* and at the i-th element from p on, if i is this or less */
+    __device__ __forceinline__ int64_t last(const void *p, int size) const {
+        return (int64_t(end - reinterpret_cast<uintptr_t>(p)) - 31) / size;
     }
 };
 
@@ -425,9 +441,10 @@ template <typename T, int N> struct gpul__fetch {
     __device__ __forceinline__ void ask(const T *p) {
         const uintptr_t at = reinterpret_cast<uintptr_t>(p);
         low = gpul__load<N>(reinterpret_cast<const T *>(at & ~uintptr_t(15)));
-        high = low;
-        if (at & 15) high = gpul__load<N>(reinterpret_cast<const T *>((at & ~uintptr_t(15)) + 16));
+        high =
+            gpul__load<N>(reinterpret_cast<const T *>((at + 15) & ~uintptr_t(15))); /* `low` again, if p is aligned */
     }
+    __device__ __forceinline__ void ask(const T *p, int64_t) { ask(p); }
     __device__ __forceinline__ gpul__pack<T, N> take(const T *p) const {
         /* bytes of `low` that come before */
         const uint32_t shift = uint32_t(reinterpret_cast<uintptr_t>(p) & 15); /* fault: fetch-not-shifted */
@@ -447,18 +464,24 @@ template <typename T, int N> struct gpul__fetch {
     }
 };
 template <int N> struct gpul__fetch<gpul__none, N> {
+    gpul__pack<gpul__none, N> low;
     __device__ __forceinline__ void ask(const gpul__none *) {}
-    __device__ __forceinline__ gpul__pack<gpul__none, N> take(const gpul__none *) const {
-        return gpul__pack<gpul__none, N>();
-    }
+    __device__ __forceinline__ gpul__pack<gpul__none, N> take(const gpul__none *) const { return low; }
+};
+
+/* Values that stand together, in up to three types: a result of several outputs, an element of several inputs. */
+template <typename T, typename U, typename V> struct gpul__several {
+    T x;
+    U y;
+    V z;
 };
 
 /* ---- the elementwise engine ----
  *
- * An operation is a small struct: its types Out, A, B, C (gpul__none where there is no such input) and
- * Out operator()(A, B, C). Two kernels serve every layout: `dense`, where all elements lie side by side and reach a
- * 16-byte boundary together, goes by 16-byte accesses; `strided` takes everything else in two-dimensional tiles, with
- * several single elements of each input on their way at once. Both are bound by memory. */
+ * An operation is a small struct: its types Out (gpul__several for several outputs), A, B, C (gpul__none where there is
+ * no such input) and Out operator()(A, B, C). Two kernels serve every layout: `dense`, where all elements lie side by
+ * side and reach a 16-byte boundary together, goes by 16-byte accesses; `strided` takes everything else in
+ * two-dimensional tiles, with several single elements of each input on their way at once. Both are bound by memory. */
 #define GPUL__ELEMENTWISE_THREADS 256
 
 template <typename T> struct gpul__size_of {
@@ -467,6 +490,16 @@ template <typename T> struct gpul__size_of {
 template <> struct gpul__size_of<gpul__none> {
     enum { value = 1, bytes = 0 };
 };
+template <typename T, typename U, typename V> struct gpul__size_of<gpul__several<T, U, V>> { /* of the largest */
+    enum {
+        kT = gpul__size_of<T>::value,
+        kU = gpul__size_of<U>::value,
+        kV = gpul__size_of<V>::value,
+        kTU = int(kT) > int(kU) ? int(kT) : int(kU),
+        value = int(kTU) > int(kV) ? int(kTU) : int(kV),
+        bytes = value
+    };
+};
 template <typename Op> struct gpul__elementwise_size { /* of the largest element */
     typedef typename Op::A A;
     typedef typename Op::B B;
@@ -474,8 +507,8 @@ template <typename Op> struct gpul__elementwise_size { /* of the largest element
     enum {
         kAB = int(gpul__size_of<A>::value) > int(gpul__size_of<B>::value) ? int(gpul__size_of<A>::value)
                                                                           : int(gpul__size_of<B>::value),
-        kCO = int(gpul__size_of<C>::value) > int(sizeof(typename Op::Out)) ? int(gpul__size_of<C>::value)
-                                                                           : int(sizeof(typename Op::Out)),
+        kOut = gpul__size_of<typename Op::Out>::value,
+        kCO = int(gpul__size_of<C>::value) > int(kOut) ? int(gpul__size_of<C>::value) : int(kOut),
         value = int(kAB) > int(kCO) ? int(kAB) : int(kCO)
     };
 };
@@ -505,11 +538,62 @@ static __device__ __forceinline__ gpul__pack<T, N> gpul__elementwise_input(const
     return pack;
 }
 
+/* Where results go. */
+template <typename Out> struct gpul__elementwise_out {
+    enum { kOperands = 4 };
+    Out *out;
+    __device__ __forceinline__ explicit gpul__elementwise_out(const gpul__elementwise_problem &p)
+        : out(static_cast<Out *>(p.out)) {}
+    template <int N> __device__ __forceinline__ void save(int64_t first, const gpul__pack<Out, N> &results) const {
+        gpul__save<N>(out + first, results);
+    }
+    __device__ __forceinline__ void put(int64_t i, Out result) const { out[i] = result; }
+    /* the k-th of items that begin at a place */
+    __device__ __forceinline__ void put(const int64_t *at, const int64_t *step, int k, Out result) const {
+        out[at[0] + k * step[0]] = result;
+    }
+};
+template <int N> static __device__ __forceinline__ void gpul__save(gpul__none *, const gpul__pack<gpul__none, N> &) {}
+template <typename T> static __device__ __forceinline__ void gpul__put(T *p, int64_t i, T value) { p[i] = value; }
+static __device__ __forceinline__ void gpul__put(gpul__none *, int64_t, gpul__none) {}
+template <typename T, typename U, typename V> struct gpul__elementwise_out<gpul__several<T, U, V>> {
+    typedef gpul__several<T, U, V> Out;
+    enum { kOperands = GPUL__OPERANDS };
+    T *x;
+    U *y;
+    V *z;
+    __device__ __forceinline__ explicit gpul__elementwise_out(const gpul__elementwise_problem &p)
+        : x(static_cast<T *>(p.out)), y(static_cast<U *>(p.others[0])), z(static_cast<V *>(p.others[1])) {}
+    template <int N> __device__ __forceinline__ void save(int64_t first, const gpul__pack<Out, N> &results) const {
+        gpul__pack<T, N> px;
+        gpul__pack<U, N> py;
+        gpul__pack<V, N> pz;
+        GPUL__UNROLL
+        for (int k = 0; k < N; ++k) {
+            px.v[k] = results.v[k].x;
+            py.v[k] = results.v[k].y;
+            pz.v[k] = results.v[k].z;
+        }
+        gpul__save<N>(x + first, px);
+        gpul__save<N>(y + first, py);
+        gpul__save<N>(z + first, pz);
+    }
+    __device__ __forceinline__ void put(int64_t i, const Out &result) const {
+        gpul__put(x, i, result.x);
+        gpul__put(y, i, result.y);
+        gpul__put(z, i, result.z);
+    }
+    __device__ __forceinline__ void put(const int64_t *at, const int64_t *step, int k, const Out &result) const {
+        gpul__put(x, at[0] + k * step[0], result.x);
+        gpul__put(y, at[4] + k * step[4], result.y); /* fault: outputs-place */
+        gpul__put(z, at[5] + k * step[5], result.z);
+    }
+};
+
 template <typename Op, int N>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     gpul__elementwise_dense(const __grid_constant__ gpul__elementwise_view<Op> v) {
-    typedef typename Op::Out Out;
-    Out *const out = static_cast<Out *>(v.problem.out);
+    const gpul__elementwise_out<typename Op::Out> out(v.problem);
     const typename Op::A *const a = static_cast<const typename Op::A *>(v.problem.in[0]);
     const typename Op::B *const b = static_cast<const typename Op::B *>(v.problem.in[1]);
     const typename Op::C *const c = static_cast<const typename Op::C *>(v.problem.in[2]);
@@ -521,34 +605,32 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
         const gpul__pack<typename Op::A, N> va = gpul__elementwise_input<N>(v, 0, a, first);
         const gpul__pack<typename Op::B, N> vb = gpul__elementwise_input<N>(v, 1, b, first);
         const gpul__pack<typename Op::C, N> vc = gpul__elementwise_input<N>(v, 2, c, first);
-        gpul__pack<Out, N> result;
+        gpul__pack<typename Op::Out, N> result;
         GPUL__UNROLL
         for (int k = 0; k < N; ++k) result.v[k] = op(va.v[k], vb.v[k], vc.v[k]);
-        gpul__save<N>(out + first, result);
+        out.save(first, result);
         return;
     }
     GPUL__UNROLL_NOT
     for (int64_t i = first < 0 ? 0 : first; i < stop; ++i) /* fault: elementwise-head */
-        out[i] = op(gpul__elementwise_input<1>(v, 0, a, i).v[0], gpul__elementwise_input<1>(v, 1, b, i).v[0],
-                    gpul__elementwise_input<1>(v, 2, c, i).v[0]);
+        out.put(i, op(gpul__elementwise_input<1>(v, 0, a, i).v[0], gpul__elementwise_input<1>(v, 1, b, i).v[0],
+                      gpul__elementwise_input<1>(v, 2, c, i).v[0]));
 }
 
 /* Where the element at `row` of the flattened outer dimensions and `column` of the innermost lies, of each operand. */
-struct gpul__elementwise_place {
-    int64_t at[4];
-};
-static __device__ __noinline__ gpul__elementwise_place gpul__elementwise_at(const gpul__elementwise_problem &p,
-                                                                            const double *inverse, int64_t row,
-                                                                            int64_t column) {
-    gpul__elementwise_place place;
+template <int kOperands = 4> struct gpul__elementwise_place { int64_t at[kOperands]; };
+template <int kOperands = 4>
+static __device__ __noinline__ gpul__elementwise_place<kOperands>
+gpul__elementwise_at(const gpul__elementwise_problem &p, const double *inverse, int64_t row, int64_t column) {
+    gpul__elementwise_place<kOperands> place;
     GPUL__UNROLL
-    for (int k = 0; k < 4; ++k) place.at[k] = column * p.strides[k][p.ndim - 1];
+    for (int k = 0; k < kOperands; ++k) place.at[k] = column * p.strides[k][p.ndim - 1];
     GPUL__UNROLL_NOT
     for (int32_t d = p.ndim - 2; d >= 0; --d) {
         int64_t i = row;
         if (d > 0) row = gpul__divide(row, p.shape[d], inverse[d], &i);
         GPUL__UNROLL
-        for (int k = 0; k < 4; ++k) place.at[k] += i * p.strides[k][d];
+        for (int k = 0; k < kOperands; ++k) place.at[k] += i * p.strides[k][d];
     }
     return place;
 }
@@ -661,24 +743,29 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
         if (v.plan.staged & 4) gpul__elementwise_stage<kItems, C>::load(v, 2, c, reinterpret_cast<C *>(sc), tile);
         __syncthreads(); /* fault: elementwise-stage-barrier */
     }
-    typename Op::Out *const out = static_cast<typename Op::Out *>(v.problem.out);
+    typedef gpul__elementwise_out<typename Op::Out> Outputs;
+    enum { kOperands = Outputs::kOperands };
+    const Outputs out(v.problem);
     const int count = tile.count(), last = v.problem.ndim - 1;
     if (count == 0) return;
-    gpul__elementwise_place place = gpul__elementwise_at(v.problem, v.inverse, tile.row(), tile.column());
+    gpul__elementwise_place<kOperands> place =
+        gpul__elementwise_at<kOperands>(v.problem, v.inverse, tile.row(), tile.column());
     if (!tile.along_x && v.problem.ndim > 2 && !v.plan.staged) { /* items may lie in different outer dimensions */
         GPUL__UNROLL_NOT
         for (int k = 0; k < count; ++k) {
-            if (k > 0) place = gpul__elementwise_at(v.problem, v.inverse, tile.row() + k * tile.step, tile.column());
-            out[place.at[0]] =
-                op(a ? gpul__at(a, place.at[1]) : v.scalar(0, a), b ? gpul__at(b, place.at[2]) : v.scalar(1, b),
-                   c ? gpul__at(c, place.at[3]) : v.scalar(2, c));
+            if (k > 0)
+                place =
+                    gpul__elementwise_at<kOperands>(v.problem, v.inverse, tile.row() + k * tile.step, tile.column());
+            out.put(place.at, place.at, 0,
+                    op(a ? gpul__at(a, place.at[1]) : v.scalar(0, a), b ? gpul__at(b, place.at[2]) : v.scalar(1, b),
+                       c ? gpul__at(c, place.at[3]) : v.scalar(2, c)));
         }
         return;
     }
     const int next = tile.along_x ? last : last - 1; /* the dimension that items lie along */
-    int64_t step[4];
+    int64_t step[kOperands];
     GPUL__UNROLL
-    for (int k = 0; k < 4; ++k) step[k] = next < 0 ? 0 : tile.step * v.problem.strides[k][next];
+    for (int k = 0; k < kOperands; ++k) step[k] = next < 0 ? 0 : tile.step * v.problem.strides[k][next];
     A va[kItems];
     B vb[kItems];
     C vc[kItems];
@@ -693,7 +780,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
         place.at[3], step[3], count - 1, vc);
     GPUL__UNROLL
     for (int k = 0; k < kItems; ++k)
-        if (k < count) out[place.at[0] + k * step[0]] = op(va[k], vb[k], vc[k]);
+        if (k < count) out.put(place.at, step, k, op(va[k], vb[k], vc[k]));
 }
 
 template <typename Op>
@@ -716,22 +803,30 @@ static int32_t gpul__elementwise_launch(const gpul__elementwise_problem *problem
                                         const gpul__machine *machine, gpul_stream stream) {
     return gpul__elementwise_launch_op(problem, plan, machine, stream, Op());
 }
+template <typename Out> struct gpul__output_bytes {
+    enum { first = sizeof(Out), second = 0, third = 0 };
+};
+template <typename T, typename U, typename V> struct gpul__output_bytes<gpul__several<T, U, V>> {
+    enum { first = sizeof(T), second = gpul__size_of<U>::bytes, third = gpul__size_of<V>::bytes };
+};
 template <typename Op>
 static constexpr gpul__elementwise_op gpul__elementwise_of(int32_t (*launch)(const gpul__elementwise_problem *,
                                                                              const gpul__elementwise_plan *,
                                                                              const gpul__machine *, gpul_stream)) {
-    return gpul__elementwise_op{launch,
-                                int32_t(sizeof(typename Op::Out)),
-                                {int32_t(gpul__size_of<typename Op::A>::bytes),
-                                 int32_t(gpul__size_of<typename Op::B>::bytes),
-                                 int32_t(gpul__size_of<typename Op::C>::bytes)},
-                                0};
+    return gpul__elementwise_op{
+        launch,
+        int32_t(gpul__output_bytes<typename Op::Out>::first),
+        {int32_t(gpul__size_of<typename Op::A>::bytes), int32_t(gpul__size_of<typename Op::B>::bytes),
+         int32_t(gpul__size_of<typename Op::C>::bytes)},
+        0,
+        {int32_t(gpul__output_bytes<typename Op::Out>::second), int32_t(gpul__output_bytes<typename Op::Out>::third)}};
 }
 
-/* An input of GPUL_ELEMENTWISE: an array, or, as gpul_scalar<T>, a value given at run time. */
+/* An input of an operation of one's own: an array, or, as gpul_scalar<T>, a value given at run time. */
 template <typename T> struct gpul_scalar {};
 template <typename T> struct gpul__input {
-    typedef T Element;
+    typedef T Element, Array;
+    typedef gpul__none Scalar;
     typedef const gpul_array *Parameter;
     static inline gpul__input_value value(const gpul_array *array) {
         gpul__input_value input = {array, 0, gpul__dtype_of<T>::value, 0};
@@ -739,7 +834,8 @@ template <typename T> struct gpul__input {
     }
 };
 template <typename T> struct gpul__input<gpul_scalar<T>> {
-    typedef T Element;
+    typedef T Element, Scalar;
+    typedef gpul__none Array;
     typedef T Parameter;
     static inline gpul__input_value value(T scalar) {
         gpul__input_value input = {0, 0, gpul__dtype_of<T>::value, 1};
@@ -747,12 +843,14 @@ template <typename T> struct gpul__input<gpul_scalar<T>> {
         return input;
     }
 };
-template <> struct gpul__input<gpul__none> { typedef gpul__none Element; };
+template <> struct gpul__input<gpul__none> { typedef gpul__none Element, Array, Scalar; };
 
 /* ---- the reduction engine ----
  *
- * A reduction is a small struct: types X, Y (gpul__none for one input), Acc and Lane, and
- *     void begin(const X *first)                before an output's elements (not called when there are none)
+ * A reduction is a small struct: types X (gpul__several for what is walked together), Y (gpul__none, or the second
+ * factor of all outputs), Acc and Lane, and
+ *     void begin(first)                         before an output's elements (not called when there are none): a pointer
+ *     void enter(int64_t begin)                 before those of a warp tile, which begins there
  *     Lane start()                              before the elements of a lane
  *     Lane fold(Lane, const X *x, const Y *y, int count, int at)
  *                                               a vector of them, or its first `count` > 0 where that is less than kN;
@@ -775,6 +873,10 @@ template <> struct gpul__input<gpul__none> { typedef gpul__none Element; };
  *             [......................] row 1, warp tile 1 (or 0)     |
  *                                                                 block tiles: 8 warp tiles each: 32 lanes each
  *
+ * An ordered operation (kOrdered) has another tree, in which only neighbours join: a warp tile's elements, and the
+ * block tiles of a slot, lie side by side, and a lane folds the tile_rows vectors that follow each other. A row is then
+ * no stretch of memory, only a measure.
+ *
  * The tree is a function of the number of elements and their size alone. Three kernels walk it, with the same bits:
  *     rows     warps along an output's elements; any layout of them, best where they lie side by side
  *     short    the same for outputs of one warp tile: a few threads to each, several outputs at once
@@ -786,55 +888,209 @@ enum { gpul__most_tiles = 32 };                   /* block tiles of a block of t
 
 /* The lane's elements are folded one after the other, unless the operation has a fold of its own. */
 template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct gpul__reduction {
-    enum { kTogether = 1 }; /* outputs that a warp of the rows kernel works on at once, to read y once for all */
-    enum { kRowsOnly = 0 }; /* has no other kernel */
+    enum { kTogether = 1 };    /* outputs that a warp of the rows kernel works on at once, to read y once for all */
+    enum { kRowsOnly = 0 };    /* has no other kernel */
+    enum { kOrdered = 0 };     /* combine is not commutative: the order of the elements is kept */
+    enum { kResultBytes = 0 }; /* of a struct, which out holds as bytes */
     typedef T X;
     typedef Y_ Y;
     typedef A Acc;
     typedef A Lane;
-    __device__ __forceinline__ void begin(const T *) {}
+    template <typename Pointer> __device__ __forceinline__ void begin(Pointer) {}
+    __device__ __forceinline__ void enter(int64_t) {}
     __device__ __forceinline__ A start() const { return static_cast<const Op *>(this)->identity(); }
     template <typename L> __device__ __forceinline__ L fold(L lane, const T *x, const Y *y, int count, int at) const {
         GPUL__UNROLL
-        for (int k = 0; k < 16 / int(sizeof(T)); ++k)
+        for (int k = 0; k < 16 / int(gpul__size_of<T>::value); ++k)
             if (k < count) lane = static_cast<const Op *>(this)->one(lane, x[k], y[k], at + k);
         return lane;
     }
     __device__ __forceinline__ A finish(A lane, int64_t, int) const { return lane; }
 };
 
-/* Of a thread of the columns kernel: how many columns it takes, of 16 bytes at most, and two where a lane is large; and
- * how many vectors, of one lane of a warp tile or of several, are on their way at once. */
-template <typename Op> struct gpul__columns {
-    enum { kSize = sizeof(typename Op::X), kN = 16 / kSize, kMost = sizeof(typename Op::Lane) > 16 ? 2 : 4 };
-    enum { value = int(kN) < int(kMost) ? int(kN) : int(kMost), kBytes = kMost * kSize };
-    enum { kLanes = kBytes > 8 ? kBytes / 8 : 1 };
-};
-/* How many outputs a thread of the short kernel takes at once. */
-template <typename Op> struct gpul__short {
-    enum { value = sizeof(typename Op::X) < 4 || sizeof(typename Op::Lane) > 16 ? 4 : 8 };
-};
-
 /* What tells where elements lie: shapes and strides of the problem, and 1 / shape. */
 struct gpul__reduce_layout {
     gpul__reduce_problem problem;
     double reduce_inverse[GPUL_MAX_DIMS], outer_inverse[GPUL_MAX_DIMS];
+    __device__ __host__ __forceinline__ int64_t reduce(int32_t d) const { return problem.x_reduce[d]; }
+    __device__ __host__ __forceinline__ int64_t outer(int32_t d) const { return problem.x_outer[d]; }
+    void set(const gpul__reduce_problem *p) { problem = *p; }
 };
+
+/* How the engine reads x: a pointer to one input, and offsets from it in elements... */
+template <typename X> struct gpul__operand {
+    enum { kSeveral = 0 };
+    typedef const X *Pointer;
+    typedef int64_t Offset; /* a stride, too */
+    typedef gpul__reduce_layout Layout;
+    typedef gpul__extent Extent;
+    template <int N> using Fetch = gpul__fetch<X, N>;
+    /* from one element to the count-th after it, where an output's elements lie side by side */
+    template <typename Count> static __device__ __forceinline__ Count ahead(Offset, Count count) { return count; }
+    /* N elements, side by side and aligned */
+    template <int N> static __device__ __forceinline__ gpul__pack<X, N> load(Pointer p, Offset) {
+        return gpul__load<N>(p);
+    }
+    /* `count` of N elements */
+    template <int N> static __device__ __forceinline__ gpul__pack<X, N> gather(Pointer p, Offset stride, int count) {
+        return gpul__gather<X, N>(p, stride, count);
+    }
+    /* are N elements loaded as one or two times 16 bytes? */
+    static __device__ __forceinline__ bool fetched(Offset stride) { return stride == 1; }
+    static Pointer pointer(const gpul__reduce_problem &p) { return static_cast<const X *>(p.x); }
+    static void extent(Extent *extent, const gpul__reduce_problem &p) {
+        int64_t reach = 0;
+        for (int32_t d = 0; d < p.reduce_ndim; ++d) reach += (p.reduce_shape[d] - 1) * p.x_reduce[d];
+        for (int32_t d = 0; d < p.outer_ndim; ++d) reach += (p.outer_shape[d] - 1) * p.x_outer[d];
+        extent->set(p.x, reach + 1, sizeof(X));
+    }
+};
+
+/* ... or several inputs, each with strides of its own; in `load` 0 or 1 of each: one element for all, or neighbours. */
+struct gpul__offsets {
+    int64_t at[3];
+    __device__ __forceinline__ gpul__offsets &operator+=(const gpul__offsets &by) {
+        GPUL__UNROLL
+        for (int k = 0; k < 3; ++k) at[k] += by.at[k];
+        return *this;
+    }
+};
+static __device__ __forceinline__ gpul__offsets operator*(int64_t times, const gpul__offsets &strides) {
+    const gpul__offsets offsets = {{times * strides.at[0], times * strides.at[1], times * strides.at[2]}};
+    return offsets;
+}
+template <typename T, typename U, typename V> struct gpul__pointers {
+    const T *x;
+    const U *y;
+    const V *z;
+    __device__ __forceinline__ gpul__pointers operator+(const gpul__offsets &by) const {
+        const gpul__pointers moved = {x + by.at[0], y + by.at[1], z + by.at[2]}; /* fault: several-offsets */
+        return moved;
+    }
+    __device__ __forceinline__ gpul__several<T, U, V> operator[](const gpul__offsets &i) const {
+        const gpul__several<T, U, V> element = {gpul__at(x, i.at[0]), gpul__at(y, i.at[1]), gpul__at(z, i.at[2])};
+        return element;
+    }
+};
+struct gpul__reduce_layouts : gpul__reduce_layout {
+    gpul__reduce_inputs inputs;
+    __device__ __host__ __forceinline__ gpul__offsets reduce(int32_t d) const {
+        const gpul__offsets strides = {{inputs.reduce[0][d], inputs.reduce[1][d], inputs.reduce[2][d]}};
+        return strides;
+    }
+    __device__ __host__ __forceinline__ gpul__offsets outer(int32_t d) const {
+        const gpul__offsets strides = {{inputs.outer[0][d], inputs.outer[1][d], inputs.outer[2][d]}};
+        return strides;
+    }
+    void set(const gpul__reduce_problem *p) {
+        problem = *p;
+        inputs = *p->inputs;
+    }
+};
+template <int N, typename T>
+static __device__ __forceinline__ gpul__pack<T, N> gpul__load_or_spread(const T *p, int64_t stride) {
+    if (stride != 0) return gpul__load<N>(p);
+    const T one = *p;
+    gpul__pack<T, N> pack;
+    GPUL__UNROLL
+    for (int k = 0; k < N; ++k) pack.v[k] = one;
+    return pack;
+}
+template <int N>
+static __device__ __forceinline__ gpul__pack<gpul__none, N> gpul__load_or_spread(const gpul__none *, int64_t) {
+    return gpul__pack<gpul__none, N>();
+}
+template <int N, typename T, typename U, typename V>
+static __device__ __forceinline__ gpul__pack<gpul__several<T, U, V>, N> gpul__strided(const gpul__pointers<T, U, V> &p,
+                                                                                      const gpul__offsets &stride) {
+    gpul__pack<gpul__several<T, U, V>, N> pack;
+    GPUL__UNROLL
+    for (int k = 0; k < N; ++k) pack.v[k] = p[k * stride];
+    return pack;
+}
+template <typename T, typename U, typename V, int N> struct gpul__fetch<gpul__several<T, U, V>, N> {
+    gpul__pack<gpul__several<T, U, V>, N> low;
+    __device__ __forceinline__ void ask(const gpul__pointers<T, U, V> &) {}
+    __device__ __forceinline__ gpul__pack<gpul__several<T, U, V>, N> take(const gpul__pointers<T, U, V> &) const {
+        return low;
+    }
+};
+template <typename T, typename U, typename V> struct gpul__operand<gpul__several<T, U, V>> {
+    enum { kSeveral = 1 };
+    typedef gpul__several<T, U, V> X;
+    typedef gpul__pointers<T, U, V> Pointer;
+    typedef gpul__offsets Offset;
+    typedef gpul__reduce_layouts Layout;
+    struct Extent { /* nothing is read beside the elements */
+        __device__ __forceinline__ bool begins(const Pointer &) const { return true; }
+        __device__ __forceinline__ int64_t last(const Pointer &, int) const { return INT64_MAX; }
+    };
+    template <int N> using Fetch = gpul__fetch<X, N>;
+    static __device__ __forceinline__ bool fetched(const Offset &) { return false; }
+    static __device__ __forceinline__ Offset ahead(const Offset &stride, int64_t count) { return count * stride; }
+    template <int N> static __device__ __forceinline__ gpul__pack<X, N> load(const Pointer &p, const Offset &stride) {
+        const gpul__pack<T, N> x = gpul__load_or_spread<N>(p.x, stride.at[0]);
+        const gpul__pack<U, N> y = gpul__load_or_spread<N>(p.y, stride.at[1]);
+        const gpul__pack<V, N> z = gpul__load_or_spread<N>(p.z, stride.at[2]);
+        gpul__pack<X, N> pack;
+        GPUL__UNROLL
+        for (int k = 0; k < N; ++k) {
+            pack.v[k].x = x.v[k];
+            pack.v[k].y = y.v[k];
+            pack.v[k].z = z.v[k];
+        }
+        return pack;
+    }
+    template <int N>
+    static __device__ __forceinline__ gpul__pack<X, N> gather(const Pointer &p, const Offset &stride, int count) {
+        gpul__pack<X, N> pack = {};
+        GPUL__UNROLL_NOT
+        for (int k = 0; k < N && k < count; ++k) pack.v[k] = p[k * stride];
+        return pack;
+    }
+    static Pointer pointer(const gpul__reduce_problem &p) {
+        const Pointer pointers = {static_cast<const T *>(p.inputs->data[0]), static_cast<const U *>(p.inputs->data[1]),
+                                  static_cast<const V *>(p.inputs->data[2])};
+        return pointers;
+    }
+    static void extent(Extent *, const gpul__reduce_problem &) {}
+};
+
+/* Of a thread of the columns kernel: how many columns it takes, of 16 bytes at most, and two where a lane is large; and
+ * how many vectors, of one lane of a warp tile or of several, are on their way at once. */
+template <typename Op> struct gpul__columns {
+    enum { kFew = sizeof(typename Op::Lane) > 16 || gpul__operand<typename Op::X>::kSeveral };
+    enum { kSize = gpul__size_of<typename Op::X>::value, kN = 16 / kSize, kMost = kFew ? 2 : 4 };
+    enum { value = int(kN) < int(kMost) ? int(kN) : int(kMost), kBytes = int(kMost) * int(kSize) };
+    enum { kLanes = kBytes > 8 ? kBytes / 8 : 1 };
+};
+/* How many outputs a thread of the short kernel takes at once. */
+template <typename Op> struct gpul__short {
+    enum { kSize = gpul__size_of<typename Op::X>::value };
+    enum { kFew = kSize < 4 || sizeof(typename Op::Lane) > 16 || gpul__operand<typename Op::X>::kSeveral };
+    enum { value = kFew ? 4 : 8 };
+};
+
 /* A kernel's arguments. What every block needs comes first: it waits for each line of these that it reads. */
 template <typename Op> struct gpul__reduce_view {
-    const typename Op::X *x;
+    typedef gpul__operand<typename Op::X> Operand;
+    typename Operand::Pointer x;
     const typename Op::Y *y;
     typename Op::Acc *partials;
     uint32_t *counters;
     void *out;
-    int64_t n, outputs, x_outer, out_outer; /* strides of the innermost outer dimension */
-    int64_t x_stride, y_stride;             /* of the innermost reduced dimension */
+    int64_t n, outputs;
+    typename Operand::Offset x_outer; /* strides of the innermost outer dimension */
+    int64_t out_outer;
+    typename Operand::Offset x_stride; /* of the innermost reduced dimension */
+    int64_t y_stride;
     gpul_dtype out_dtype;
     int32_t outer_ndim, zero; /* zero: for gpul__hold */
     gpul__reduce_plan plan;
     Op op;
-    gpul__extent x_extent, y_extent;
-    gpul__reduce_layout layout;
+    typename Operand::Extent x_extent;
+    gpul__extent y_extent;
+    typename Operand::Layout layout;
 };
 
 template <typename Acc> static __device__ __forceinline__ Acc gpul__shuffle(Acc a, int distance, bool down) {
@@ -890,29 +1146,61 @@ static __device__ __forceinline__ gpul__reduce_span gpul__reduce_span_of(int64_t
     return span;
 }
 
-/* Where an output's elements and its result lie. */
-struct gpul__reduce_place {
-    int64_t x, out;
+/* A warp tile's elements, counted from its first: from those of one lane to those of the next, and from one vector of a
+ * lane to its next. */
+template <typename Op> struct gpul__reduce_steps {
+    enum { kN = 16 / gpul__size_of<typename Op::X>::value, kRow = 32 * kN };
+    int lane, vector;
+    __device__ __forceinline__ explicit gpul__reduce_steps(const gpul__reduce_plan &p) {
+        lane = Op::kOrdered ? int(p.tile_rows) * int(kN) : int(kN);
+        vector = Op::kOrdered ? int(kN) : int(p.row_step * kRow);
+    }
+    /* where the elements end of the lane that begins at `first`, in a tile of `length` */
+    __device__ __forceinline__ int end(int first, int length) const {
+        return Op::kOrdered && length - first > lane ? first + lane : length; /* fault: ordered-lane-ends */
+    }
 };
-static __device__ __noinline__ gpul__reduce_place gpul__reduce_output_of(const gpul__reduce_layout &layout,
-                                                                         int64_t output) {
+
+/* The leaves that are folded into each slot: every `slots`-th, and of an ordered operation neighbours. */
+template <typename Op> struct gpul__reduce_leaves {
+    int count, apart, step; /* of all slots; from a slot's first leaf to the next slot's, and to its own next */
+    __device__ __forceinline__ gpul__reduce_leaves(int count_, int slots) {
+        count = count_;
+        apart = Op::kOrdered ? (count + slots - 1) / slots : 1; /* fault: ordered-slots */
+        step = Op::kOrdered ? 1 : slots;
+    }
+    __device__ __forceinline__ int first(int slot) const { return slot * apart; }
+    __device__ __forceinline__ int end(int slot) const {
+        return Op::kOrdered && (slot + 1) * apart < count ? (slot + 1) * apart : count;
+    }
+};
+
+/* Where an output's elements and its result lie. */
+template <typename Offset> struct gpul__reduce_place {
+    Offset x;
+    int64_t out;
+};
+template <typename Offset, typename Layout>
+static __device__ __noinline__ gpul__reduce_place<Offset> gpul__reduce_output_of(const Layout &layout, int64_t output) {
     const gpul__reduce_problem &p = layout.problem;
-    gpul__reduce_place place = {0, 0};
+    gpul__reduce_place<Offset> place = {};
     GPUL__UNROLL_NOT
     for (int32_t d = p.outer_ndim - 1; d > 0; --d) {
         int64_t i;
         output = gpul__divide(output, p.outer_shape[d], layout.outer_inverse[d], &i);
-        place.x += i * p.x_outer[d];
+        place.x += i * layout.outer(d);
         place.out += i * p.out_stride[d];
     }
-    place.x += output * p.x_outer[0];
+    place.x += output * layout.outer(0);
     place.out += output * p.out_stride[0];
     return place;
 }
 template <typename View>
-static __device__ __forceinline__ gpul__reduce_place gpul__reduce_output(const View &v, int64_t output) {
-    if (v.outer_ndim > 1) return gpul__reduce_output_of(v.layout, output);
-    const gpul__reduce_place place = {output * v.x_outer, output * v.out_outer};
+static __device__ __forceinline__ gpul__reduce_place<typename View::Operand::Offset>
+gpul__reduce_output(const View &v, int64_t output) {
+    typedef typename View::Operand::Offset Offset;
+    if (v.outer_ndim > 1) return gpul__reduce_output_of<Offset>(v.layout, output);
+    const gpul__reduce_place<Offset> place = {output * v.x_outer, output * v.out_outer};
     return place;
 }
 
@@ -948,86 +1236,133 @@ static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *counter, uint
 
 /* ---- rows ---- */
 
-/* `count` elements of an output that do not lie side by side, from its i-th on: dimension by dimension, runs of equal
- * distances. */
-template <typename T, int N>
-static __device__ __forceinline__ gpul__pack<T, N> gpul__reduce_gather(const gpul__reduce_layout &layout, const T *x,
-                                                                       int64_t i, int count) {
+/* Where the i-th element of an output lies from its first, and how many follow it at equal distances, itself counted. */
+template <typename Offset> struct gpul__reduce_run {
+    Offset place;
+    int64_t left;
+};
+template <typename Offset, typename Layout>
+static __device__ __noinline__ gpul__reduce_run<Offset> gpul__reduce_run_of(const Layout &layout, int64_t i) {
     const gpul__reduce_problem &p = layout.problem;
-    const int32_t last = p.reduce_ndim - 1;
-    gpul__pack<T, N> pack = {};
-    int64_t place = 0, left = 0;
+    gpul__reduce_run<Offset> run = {Offset(), INT64_MAX};
     GPUL__UNROLL_NOT
-    for (int k = 0; k < N && k < count; ++k, --left, place += p.x_reduce[last]) {
-        if (left == 0) {
-            int64_t index = i + k, rest;
-            place = 0;
-            left = INT64_MAX;
-            GPUL__UNROLL_NOT
-            for (int32_t d = last; d > 0; --d) {
-                index = gpul__divide(index, p.reduce_shape[d], layout.reduce_inverse[d], &rest);
-                place += rest * p.x_reduce[d];
-                if (d == last) left = p.reduce_shape[d] - rest;
-            }
-            place += index * p.x_reduce[0];
-        }
-        pack.v[k] = x[place];
+    for (int32_t d = p.reduce_ndim - 1; d > 0; --d) {
+        int64_t rest;
+        i = gpul__divide(i, p.reduce_shape[d], layout.reduce_inverse[d], &rest);
+        run.place += rest * layout.reduce(d);
+        if (run.left == INT64_MAX) run.left = p.reduce_shape[d] - rest;
     }
+    run.place += i * layout.reduce(0);
+    return run;
+}
+/* `count` elements of an output, N at most, from its i-th on. */
+template <typename T, int N>
+static __device__ __forceinline__ gpul__pack<T, N> gpul__reduce_gather(const typename gpul__operand<T>::Layout &layout,
+                                                                       const typename gpul__operand<T>::Pointer &x,
+                                                                       int64_t i, int count) {
+    typedef typename gpul__operand<T>::Offset Offset;
+    gpul__pack<T, N> pack = {};
+    GPUL__UNROLL_NOT
+    for (int k = 0; k < N && k < count; ++k) pack.v[k] = x[gpul__reduce_run_of<Offset>(layout, i + k).place];
     return pack;
 }
 template <int kO, typename Op> struct gpul__reduce_lanes { typename Op::Lane lane[kO]; };
 /* Where the kO outputs' elements lie: those of the warp tile, if they lie side by side, else all. */
-template <int kO, typename X> struct gpul__reduce_operands { const X *x[kO]; };
+template <int kO, typename X> struct gpul__reduce_operands { typename gpul__operand<X>::Pointer x[kO]; };
 
-/* What is left of a warp tile's vectors from element `at` on: those that are not aligned, fewer than a flight, a last
- * one that is not whole, and elements that do not lie side by side. Out of line, so that its registers are its own. */
+/* A warp tile's vectors from element `at` on that are not aligned, do not lie side by side, or are fewer than a flight;
+ * the last may not be whole. Out of line, so that its registers are its own. */
 template <int kO, typename Op>
 static __device__ __noinline__ gpul__reduce_lanes<kO, Op>
 gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, Op> acc,
                   gpul__reduce_operands<kO, typename Op::X> from, int64_t begin, int at, int length) {
     typedef typename Op::X X;
     typedef typename Op::Y Y;
-    enum { kN = 16 / sizeof(X), kFew = kO > 1 ? 1 : gpul__size_of<Y>::bytes > 0 || kN > 8 ? 2 : 4 };
-    const int step = v.plan.row_step * (32 * int(kN));
-    const Y *const y = v.y + (gpul__has<Y>() ? begin * v.y_stride : 0);
+    typedef gpul__operand<X> Operand;
+    typedef typename Operand::Offset Offset;
+    enum { kN = 16 / gpul__size_of<X>::value, kSize = gpul__size_of<X>::value };
+    enum { kFew = kO > 1 || gpul__size_of<Y>::bytes > 0 || kN > 8 || Operand::kSeveral ? 2 : 4 };
+    const bool line = v.plan.reduce_ndim == 1;
+    const int step = gpul__reduce_steps<Op>(v.plan).vector;
+    const Offset stride = v.x_stride;
+    const bool fetched = Operand::fetched(stride);
+    const int64_t y_stride = v.y_stride;
+    const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
+    int64_t last = length - int(kN); /* where the last vector may begin that is loaded as one of several */
+    GPUL__UNROLL
+    for (int o = 0; o < kO; ++o) {
+        if (!line) continue;
+        if (!v.plan.dense) from.x[o] = from.x[o] + begin * stride;
+        const int64_t end = v.x_extent.last(from.x[o], kSize);
+        if (fetched && end < last) last = end;
+    }
+    if (gpul__has<Y>() && y_stride == 1 && v.y_extent.last(y, gpul__size_of<Y>::value) < last)
+        last = v.y_extent.last(y, gpul__size_of<Y>::value);
     GPUL__UNROLL_NOT
     while (at < length) {
-        gpul__fetch<X, kN> fx[kO][kFew];
-        gpul__fetch<Y, kN> fy[kFew];
-        int there = 0; /* vectors that are whole and may be fetched */
+        Offset place[kFew];
+        int there = 0; /* vectors of a flight */
         GPUL__UNROLL
         for (int u = 0; u < kFew; ++u) {
-            const int next = at + u * step;
-            bool holds = v.plan.dense && next + int(kN) <= length && there == u;
-            GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) holds = holds && v.x_extent.holds(from.x[o] + next);
-            if (gpul__has<Y>()) holds = holds && v.y_extent.holds(y + next);
-            if (!holds) continue;
-            GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) fx[o][u].ask(from.x[o] + next);
-            fy[u].ask(y + (gpul__has<Y>() ? next : 0));
-            there = u + 1;
-        }
-        GPUL__UNROLL
-        for (int u = 0; u < kFew; ++u) {
-            if (u >= there) break; /* fault: reduce-flight-twice */
-            const gpul__pack<Y, kN> vy = fy[u].take(y + (gpul__has<Y>() ? at : 0));
-            GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) {
-                const gpul__pack<X, kN> vx = fx[o][u].take(from.x[o] + at);
-                acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, int(kN), at);
+            const int64_t next = at + u * step;
+            bool whole = there == u && next <= last;
+            place[u] = next * stride;
+            if (!line && whole) {
+                const gpul__reduce_run<Offset> run = gpul__reduce_run_of<Offset>(v.layout, begin + next);
+                place[u] = run.place;
+                whole = run.left >= int(kN) &&
+                        (!fetched || v.x_extent.last(from.x[0] + run.place, kSize) >= 0); /* kO is 1 */
             }
-            at += step;
+            GPUL__UNROLL
+            for (int o = 0; o < kO; ++o) whole = whole && (!fetched || v.x_extent.begins(from.x[o] + place[u]));
+            if (gpul__has<Y>() && y_stride == 1) whole = whole && v.y_extent.begins(y + next);
+            there += whole ? 1 : 0;
         }
-        if (there > 0) continue;
+        if (there > 0) {
+            typename Operand::template Fetch<kN> fx[kO][kFew];
+            gpul__fetch<Y, kN> fy[kFew];
+            GPUL__UNROLL
+            for (int u = 1; u < kFew; ++u) place[u] = u < there ? place[u] : place[0]; /* the first again */
+            if (fetched) {
+                GPUL__UNROLL
+                for (int u = 0; u < kFew; ++u) {
+                    GPUL__UNROLL
+                    for (int o = 0; o < kO; ++o) fx[o][u].ask(from.x[o] + place[u]);
+                }
+            } else {
+                GPUL__UNROLL
+                for (int u = 0; u < kFew; ++u) {
+                    GPUL__UNROLL
+                    for (int o = 0; o < kO; ++o) fx[o][u].low = gpul__strided<kN>(from.x[o] + place[u], stride);
+                }
+            }
+            GPUL__UNROLL
+            for (int u = 0; u < kFew; ++u) {
+                const int next = at + (u < there ? u * step : 0);
+                if (y_stride == 1) fy[u].ask(y + (gpul__has<Y>() ? next : 0));
+                else fy[u].low = gpul__strided<kN>(y + (gpul__has<Y>() ? next * y_stride : 0), y_stride);
+            }
+            gpul__hold(v.zero);
+            GPUL__UNROLL
+            for (int u = 0; u < kFew; ++u) {
+                if (u >= there) break; /* fault: reduce-flight-twice */
+                const gpul__pack<Y, kN> vy = y_stride == 1 ? fy[u].take(y + (gpul__has<Y>() ? at : 0)) : fy[u].low;
+                GPUL__UNROLL
+                for (int o = 0; o < kO; ++o) {
+                    const gpul__pack<X, kN> vx = fetched ? fx[o][u].take(from.x[o] + place[u]) : fx[o][u].low;
+                    acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, int(kN), at);
+                }
+                at += step;
+            }
+            continue;
+        }
         const int count = length - at;
         const gpul__pack<Y, kN> vy =
-            gpul__gather_of<Y, kN>::get(y + (gpul__has<Y>() ? at * v.y_stride : 0), v.y_stride, count);
+            gpul__gather_of<Y, kN>::get(y + (gpul__has<Y>() ? at * y_stride : 0), y_stride, count);
         GPUL__UNROLL
         for (int o = 0; o < kO; ++o) {
-            const gpul__pack<X, kN> vx = v.plan.dense
-                                             ? gpul__gather<X, kN>(from.x[o] + at, 1, count)
-                                             : gpul__reduce_gather<X, kN>(v.layout, from.x[o], begin + at, count);
+            const gpul__pack<X, kN> vx = line ? Operand::template gather<kN>(from.x[o] + at * stride, stride, count)
+                                              : gpul__reduce_gather<X, kN>(v.layout, from.x[o], begin + at, count);
             acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, count, at);
         }
         at += step;
@@ -1041,16 +1376,19 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
                                                               typename Op::Acc (&result)[kO]) {
     typedef typename Op::X X;
     typedef typename Op::Y Y;
-    enum { kN = 16 / sizeof(X), kRow = 32 * kN };
-    /* rows on their way at once: as much as registers hold; bytes take one each when they are unpacked */
-    enum {
-        kFlight = kO > 1                                                                    ? 2
-                  : gpul__size_of<Y>::bytes > 0 || kN > 8 || sizeof(typename Op::Lane) > 16 ? 4
-                                                                                            : 8,
-        kUnroll = kN > 8 ? 1 : int(kFlight)
-    };
+    typedef gpul__operand<X> Operand;
+    enum { kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN };
+    /* vectors on their way at once: as much as registers hold; bytes take one each when they are unpacked */
+    enum { kBig = sizeof(typename Op::Lane) > 16 || Operand::kSeveral };
+    enum { kFour = gpul__size_of<Y>::bytes > 0 || kN > 8 || int(kBig) };
+    enum { kFlight = kO > 1 ? 2 : kFour ? 4 : 8, kUnroll = kN > 8 ? 1 : int(kFlight) };
     const gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.n, v.plan, tile);
-    const int first = int(threadIdx.x % 32) * int(kN), step = v.plan.row_step * int(kRow), length = span.length;
+    const gpul__reduce_steps<Op> steps(v.plan);
+    const int first = int(threadIdx.x % 32) * steps.lane, step = steps.vector, length = span.length;
+    const int end = steps.end(first, length);
+    /* what the lanes can have in flight together: rows, and of an ordered operation whole tiles, each lane its part */
+    const int wide = Op::kOrdered ? int(kN) : int(kRow);
+    const int whole = !Op::kOrdered ? length : length == 32 * steps.lane ? steps.lane : 0;
     gpul__reduce_operands<kO, X> from;
     gpul__reduce_lanes<kO, Op> acc;
     Op op = v.op;
@@ -1058,28 +1396,32 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     for (int o = 0; o < kO; ++o)
         from.x[o] = v.x + gpul__reduce_output(v, output + o < v.outputs ? output + o : output).x;
     op.begin(from.x[0]);
+    op.enter(span.begin);
     GPUL__UNROLL
     for (int o = 0; o < kO; ++o) {
         acc.lane[o] = op.start();
-        if (v.plan.dense) from.x[o] += span.begin;
+        if (v.plan.dense) from.x[o] = from.x[o] + Operand::ahead(v.x_stride, span.begin);
     }
     int at = first;
     if (v.plan.vector) {
-        const X *x[kO]; /* they follow `at` */
-        const Y *y = v.y + (gpul__has<Y>() ? span.begin + first : 0);
+        typename Operand::Pointer x[kO]; /* they follow `at` */
+        const int64_t y_stride = v.y_stride;
+        const Y *y = v.y + (gpul__has<Y>() ? (span.begin + first) * y_stride : 0);
         GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) x[o] = from.x[o] + first;
+        for (int o = 0; o < kO; ++o) x[o] = from.x[o] + Operand::ahead(v.x_stride, first);
         GPUL__UNROLL_NOT
-        while (at - first + int(kRow) + (int(kFlight) - 1) * step <= length) { /* the warp's lanes agree */
+        while (at - first + wide + (int(kFlight) - 1) * step <= whole) { /* the warp's lanes agree */
             gpul__pack<X, kN> vx[kO][kFlight];
             gpul__pack<Y, kN> vy[kFlight];
             GPUL__UNROLL
             for (int u = 0; u < kFlight; ++u) {
                 GPUL__UNROLL
-                for (int o = 0; o < kO; ++o) vx[o][u] = gpul__load<kN>(x[o] + u * step);
-                vy[u] = gpul__load<kN>(y + (gpul__has<Y>() ? u * step : 0));
+                for (int o = 0; o < kO; ++o)
+                    vx[o][u] = Operand::template load<kN>(x[o] + Operand::ahead(v.x_stride, u * step), v.x_stride);
+                if (v.plan.y_vector) vy[u] = gpul__load<kN>(y + (gpul__has<Y>() ? u * step : 0));
+                else vy[u] = gpul__strided<kN>(y + (gpul__has<Y>() ? u * step * y_stride : 0), y_stride);
             }
-            gpul__hold(v.zero);
+            gpul__hold(v.zero); /* all are on their way: left alone, the compiler starts with some of them */
             GPUL__UNROLL_BY(kUnroll)
             for (int u = 0; u < kFlight; ++u, at += step) {
                 GPUL__UNROLL
@@ -1092,11 +1434,11 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
                 }
             }
             GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) x[o] += kFlight * step;
-            if (gpul__has<Y>()) y += kFlight * step;
+            for (int o = 0; o < kO; ++o) x[o] = x[o] + Operand::ahead(v.x_stride, kFlight * step);
+            if (gpul__has<Y>()) y += kFlight * step * y_stride;
         }
     }
-    if (at < length) acc = gpul__reduce_rest<kO>(v, op, acc, from, span.begin, at, length);
+    if (at < end) acc = gpul__reduce_rest<kO>(v, op, acc, from, span.begin, at, end);
     const bool any = first < length;
     GPUL__UNROLL
     for (int o = 0; o < kO; ++o)
@@ -1166,16 +1508,17 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         Acc total[kO];
         GPUL__UNROLL
         for (int o = 0; o < kO; ++o) total[o] = op.identity();
+        const gpul__reduce_leaves<Op> leaves(p.block_tiles, GPUL__REDUCE_THREADS);
+        const int end = leaves.end(thread);
         GPUL__UNROLL_NOT
-        for (int k = thread; k < p.block_tiles; k += kAtOnce * GPUL__REDUCE_THREADS) {
+        for (int k = leaves.first(thread); k < end; k += kAtOnce * leaves.step) {
             Acc next[kAtOnce][kO];
             GPUL__UNROLL
             for (int u = 0; u < int(kAtOnce); ++u) {
-                const int tile = k + u * GPUL__REDUCE_THREADS;
+                const int tile = k + u * leaves.step;
                 GPUL__UNROLL
                 for (int o = 0; o < kO; ++o)
-                    next[u][o] = tile < p.block_tiles && first + o < v.outputs ? results[o * pitch + tile * step]
-                                                                               : op.identity();
+                    next[u][o] = tile < end && first + o < v.outputs ? results[o * pitch + tile * step] : op.identity();
             }
             GPUL__UNROLL
             for (int u = 0; u < int(kAtOnce); ++u) {
@@ -1237,13 +1580,15 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     typedef typename Op::X X;
     typedef typename Op::Y Y;
     typedef typename Op::Acc Acc;
-    enum { kN = 16 / sizeof(X), kF = gpul__short<Op>::value };
-    const int lanes = v.plan.lanes, lane = int(threadIdx.x) & (lanes - 1), length = int(v.n);
+    typedef gpul__operand<X> Operand;
+    enum { kN = 16 / gpul__size_of<X>::value, kF = gpul__short<Op>::value };
+    const int lanes = v.plan.lanes, lane = int(threadIdx.x) & (lanes - 1), n = int(v.n);
     const int step = GPUL__REDUCE_THREADS / lanes;
     const int64_t first = int64_t(blockIdx.x) * (int(kF) * step) + int(threadIdx.x) / lanes;
-    const int64_t outputs = v.outputs;
+    const int64_t outputs = v.outputs, y_stride = v.y_stride;
+    const typename Operand::Offset stride = v.x_stride;
     const Y *const y = v.y;
-    const X *x[kF] = {};
+    typename Operand::Pointer x[kF] = {};
     Op op[kF];
     typename Op::Lane acc[kF];
     gpul__await();
@@ -1257,25 +1602,29 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     GPUL__UNROLL
     for (int u = 0; u < int(kF); ++u) {
         op[u] = v.op;
-        if (length > 0) op[u].begin(x[u]);
+        if (n > 0) op[u].begin(x[u]);
+        op[u].enter(0);
         acc[u] = op[u].start();
     }
+    const gpul__reduce_steps<Op> steps(v.plan);
+    const int begin = lane * steps.lane, length = steps.end(begin, n); /* of the lane's elements, which end there */
     GPUL__UNROLL_NOT
-    for (int i = lane * int(kN); i < length; i += 32 * int(kN)) {
+    for (int i = begin; i < length; i += Op::kOrdered ? int(kN) : 32 * int(kN)) {
         const int count = length - i;
         gpul__pack<X, kN> vx[kF];
         gpul__pack<Y, kN> vy;
-        if (v.plan.vector && count >= int(kN)) {
+        if (v.plan.vector && v.plan.y_vector && count >= int(kN)) {
             GPUL__UNROLL
-            for (int u = 0; u < int(kF); ++u) vx[u] = gpul__load<kN>(x[u] + i);
+            for (int u = 0; u < int(kF); ++u)
+                vx[u] = Operand::template load<kN>(x[u] + Operand::ahead(v.x_stride, i), v.x_stride);
             vy = gpul__load<kN>(gpul__has<Y>() ? y + i : y);
         } else { /* one by one; beyond the last, that again */
             GPUL__UNROLL
             for (int k = 0; k < int(kN); ++k) {
-                const int at = i + (k < count ? k : count - 1);
+                const int64_t at = i + (k < count ? k : count - 1);
                 GPUL__UNROLL
-                for (int u = 0; u < int(kF); ++u) vx[u].v[k] = x[u][at];
-                vy.v[k] = gpul__at(y, gpul__has<Y>() ? at : 0);
+                for (int u = 0; u < int(kF); ++u) vx[u].v[k] = x[u][at * stride];
+                vy.v[k] = gpul__at(y, gpul__has<Y>() ? at * y_stride : 0);
             }
         }
         GPUL__UNROLL
@@ -1283,8 +1632,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     }
     Acc results[kF];
     GPUL__UNROLL
-    for (int u = 0; u < int(kF); ++u)
-        results[u] = lane * int(kN) < length ? op[u].finish(acc[u], 0, lane * int(kN)) : v.op.identity();
+    for (int u = 0; u < int(kF); ++u) results[u] = begin < length ? op[u].finish(acc[u], 0, begin) : v.op.identity();
     int mine = 0, left = int(kF);
     gpul__reduce_many<int(kF), 1>::go(v.op, results, lanes, mine, left);
     if (lane >= int(kF)) return;
@@ -1305,9 +1653,9 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
 /* A thread's kC columns. They are neighbours in one access where all are aligned; else they lie as far from each other
  * as a row of threads is wide, so that the accesses of a warp are dense. */
 template <typename X, int kC> struct gpul__reduce_columns_of {
-    const X *x[kC];  /* the first elements; where a column is not there, those of another */
-    int64_t output;  /* of the first, and `step` from one to the next */
-    int step, count; /* of those that are there */
+    typename gpul__operand<X>::Pointer x[kC]; /* the first elements; where a column is not there, those of another */
+    int64_t output;                           /* of the first, and `step` from one to the next */
+    int step, count;                          /* of those that are there */
     template <typename View>
     __device__ __forceinline__ gpul__reduce_columns_of(const View &v, uint32_t output_tile, int side, bool any) {
         step = v.plan.vector ? 1 : v.plan.width;
@@ -1317,7 +1665,7 @@ template <typename X, int kC> struct gpul__reduce_columns_of {
             count = any && output < v.outputs ? kC : 0;
             x[0] = v.x + gpul__reduce_output(v, count > 0 ? output : 0).x;
             GPUL__UNROLL
-            for (int c = 1; c < kC; ++c) x[c] = x[0] + c;
+            for (int c = 1; c < kC; ++c) x[c] = x[0] + c * v.x_outer;
             return;
         }
         GPUL__UNROLL
@@ -1340,17 +1688,20 @@ template <int kC, int kSets, int kN, typename X, typename Y, typename View>
 static __device__ __forceinline__ void gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns,
                                                          int64_t begin, int at, int step, int last,
                                                          X (&vx)[kSets][kC][kN], Y (&vy)[kSets][kN]) {
-    const int64_t stride = v.x_stride, y_stride = v.y_stride;
+    typedef gpul__operand<X> Operand;
+    const typename Operand::Offset stride = v.x_stride;
+    const int64_t y_stride = v.y_stride;
     const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
     if (v.plan.vector) {
         gpul__pack<X, kC> pack[kSets][kN];
-        const X *const from = columns.x[0] + begin * stride;
+        const typename Operand::Pointer from = columns.x[0] + begin * stride;
         GPUL__UNROLL
         for (int r = 0; r < kSets; ++r) {
-            const int i = at + r * step;
-            const X *p = from + (i < last ? i : last) * stride;
             GPUL__UNROLL
-            for (int k = 0; k < kN; ++k, p += i + k <= last ? stride : 0) pack[r][k] = gpul__load<kC>(p);
+            for (int k = 0; k < kN; ++k) {
+                const int i = at + r * step + k;
+                pack[r][k] = Operand::template load<kC>(from + (i < last ? i : last) * stride, v.x_outer);
+            }
         }
         GPUL__UNROLL
         for (int r = 0; r < kSets; ++r) {
@@ -1426,22 +1777,26 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
                          int tile, int lane, typename Op::Acc (&acc)[kC]) {
     typedef typename Op::X X;
     typedef typename Op::Y Y;
-    enum { kN = 16 / sizeof(X), kLanes = gpul__columns<Op>::kLanes, kRow = 32 * kN };
+    enum { kN = 16 / gpul__size_of<X>::value, kLanes = gpul__columns<Op>::kLanes, kRow = 32 * kN };
     const bool deep = v.plan.deep != 0;
-    const gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.n, v.plan, tile);
-    const int first = lane * kN, row = v.plan.row_step * kRow;
-    const int step = deep ? row : int(kN), next = deep ? kLanes * row : row;
+    gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.n, v.plan, tile);
+    const gpul__reduce_steps<Op> steps(v.plan);
+    const int first = lane * steps.lane, row = steps.vector;
+    const int step = deep ? row : steps.lane, next = deep ? kLanes * row : row;
+    const int end = steps.end(first, span.length); /* of the first of the lanes */
+    if (Op::kOrdered && deep) span.length = end;   /* it is the only one */
     Op op[kC];
     typename Op::Lane lanes[kLanes][kC];
     GPUL__UNROLL
     for (int c = 0; c < kC; ++c) {
         op[c] = v.op;
         op[c].begin(columns.x[c]);
+        op[c].enter(span.begin);
         GPUL__UNROLL
         for (int r = 0; r < kLanes; ++r) lanes[r][c] = op[c].start();
     }
     GPUL__UNROLL_NOT
-    for (int at = first; at < span.length; at += next) {
+    for (int at = first; at < end; at += next) {
         X vx[kLanes][kC][kN];
         Y vy[kLanes][kN];
         gpul__reduce_load(v, columns, span.begin, at, step, span.length - 1, vx, vy);
@@ -1487,7 +1842,7 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
         typename Op::Acc results[kLanes];
         GPUL__UNROLL
         for (int r = 0; r < kLanes; ++r) {
-            const int from = first + r * kN;
+            const int from = first + r * steps.lane;
             results[r] = from < span.length && (r == 0 || !deep) ? op[c].finish(lanes[r][c], span.begin, from)
                                                                  : op[c].identity();
         }
@@ -1501,13 +1856,14 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
     }
 }
 
-/* The tree over `count` of the slots, from slot `from` on: `leaves` partial results, leaf i in slot i modulo `slots`,
- * `pitch` apart, and their columns `width`. It is all that is left to do when it runs, so that several slots' results
- * are on their way at once. */
+/* The tree over `count` of the slots, from slot `from` on: `leaves` partial results, in slots as gpul__reduce_leaves
+ * says, `pitch` apart, and their columns `width`. It is all that is left to do when it runs, so that several slots'
+ * results are on their way at once. */
 template <int kC, typename Op>
 static __device__ __forceinline__ void gpul__reduce_slots(const Op &op, const typename Op::Acc *partials, int64_t pitch,
                                                           int width, int leaves, int slots, int from, int count,
                                                           typename Op::Acc (&result)[kC]) {
+    const gpul__reduce_leaves<Op> of(leaves, slots);
     typedef typename Op::Acc Acc;
     enum { kSide = kC * sizeof(Acc) <= 32 ? 4 : 2 }; /* slots side by side */
     Acc open[11 * kC];                               /* for gpul__reduce_carry: 2048 slots, two at a time or more */
@@ -1522,14 +1878,15 @@ static __device__ __forceinline__ void gpul__reduce_slots(const Op &op, const ty
             for (int c = 0; c < kC; ++c) acc[k][c] = op.identity();
         }
         GPUL__UNROLL_NOT
-        for (int leaf = from + s; leaf < leaves; leaf += slots) {
+        for (int leaf = of.first(from + s); leaf < of.end(from + s); leaf += of.step) {
             const Acc *const p = partials + leaf * pitch;
             Acc next[kSide][kC];
             GPUL__UNROLL
             for (int k = 0; k < int(kSide); ++k) {
                 GPUL__UNROLL
                 for (int c = 0; c < kC; ++c)
-                    next[k][c] = s + k < count && leaf + k < leaves ? p[k * pitch + c * width] : op.identity();
+                    next[k][c] = s + k < count && leaf + k * of.apart < leaves ? p[k * of.apart * pitch + c * width]
+                                                                               : op.identity();
             }
             GPUL__UNROLL
             for (int k = 0; k < int(kSide); ++k) {
@@ -1649,19 +2006,18 @@ static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem
                                              const gpul__machine *machine, void *partials, uint32_t *counters,
                                              gpul_stream stream, const Op &op) {
     gpul__reduce_view<Op> v;
-    int64_t reach = 0;
-    v.x = static_cast<const typename Op::X *>(problem->x);
+    v.x = gpul__operand<typename Op::X>::pointer(*problem);
     v.y = static_cast<const typename Op::Y *>(problem->y);
     v.out = problem->out;
     v.n = problem->n;
     v.outputs = problem->outputs;
-    v.x_outer = problem->outer_ndim > 0 ? problem->x_outer[problem->outer_ndim - 1] : 0;
+    v.layout.set(problem);
+    v.x_outer = problem->outer_ndim > 0 ? v.layout.outer(problem->outer_ndim - 1) : decltype(v.x_outer)();
     v.out_outer = problem->outer_ndim > 0 ? problem->out_stride[problem->outer_ndim - 1] : 0;
-    v.x_stride = problem->x_reduce[problem->reduce_ndim - 1];
+    v.x_stride = v.layout.reduce(problem->reduce_ndim - 1);
     v.y_stride = problem->y_stride;
     v.out_dtype = problem->out_dtype;
     v.outer_ndim = problem->outer_ndim;
-    v.layout.problem = *problem;
     v.plan = *plan;
     v.partials = static_cast<typename Op::Acc *>(partials);
     v.counters = counters;
@@ -1671,10 +2027,8 @@ static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem
         const bool inner = d < problem->reduce_ndim, outer = d < problem->outer_ndim;
         v.layout.reduce_inverse[d] = inner ? 1.0 / double(problem->reduce_shape[d]) : 0;
         v.layout.outer_inverse[d] = outer ? 1.0 / double(problem->outer_shape[d]) : 0;
-        if (inner) reach += (problem->reduce_shape[d] - 1) * problem->x_reduce[d];
-        if (outer) reach += (problem->outer_shape[d] - 1) * problem->x_outer[d];
     }
-    v.x_extent.set(problem->x, reach + 1, sizeof(typename Op::X));
+    gpul__operand<typename Op::X>::extent(&v.x_extent, *problem);
     v.y_extent.set(problem->y, (problem->n - 1) * problem->y_stride + 1, gpul__size_of<typename Op::Y>::bytes);
     return gpul__launch_early(machine->device, gpul__reduce_kernel<Op>(plan, gpul__bool<(Op::kRowsOnly != 0)>()),
                               gpul__dim(uint32_t(plan->blocks)), gpul__dim(uint32_t(plan->threads)),
@@ -1691,95 +2045,285 @@ static constexpr gpul__reducer gpul__reducer_of(int32_t (*launch)(const gpul__re
                                                                   const gpul__reduce_plan *, const gpul__machine *,
                                                                   void *, uint32_t *, gpul_stream)) {
     return gpul__reducer{launch,
-                         int32_t(sizeof(typename Op::X)),
+                         int32_t(gpul__size_of<typename Op::X>::value),
                          int32_t(sizeof(typename Op::Acc)),
                          Op::kRowsOnly ? 0 : int32_t(gpul__columns<Op>::value),
                          int32_t(gpul__columns<Op>::kLanes),
                          int32_t(Op::kTogether),
-                         int32_t(gpul__short<Op>::value)};
+                         int32_t(gpul__short<Op>::value),
+                         int32_t(Op::kOrdered),
+                         int32_t(gpul__operand<typename Op::X>::kSeveral),
+                         int32_t(Op::kResultBytes)};
+}
+
+/* ---- reductions of one's own: what GPUL_REDUCE makes of its parts ---- */
+
+/* A result: an element, or a struct as its bytes. */
+template <typename T, bool kStruct> struct gpul__result_of {
+    enum { dtype = gpul__dtype_of<T>::value, bytes = 0 };
+    static __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype to, T value) {
+        gpul__store(out, i, to, value);
+    }
+};
+template <typename T> struct gpul__result_of<T, true> {
+    enum { dtype = GPUL_U8, bytes = sizeof(T) };
+    static __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype, const T &value) {
+        unsigned char from[sizeof(T)], *const to = static_cast<unsigned char *>(out) + i;
+        memcpy(from, &value, sizeof from);
+        GPUL__UNROLL
+        for (int k = 0; k < int(sizeof(T)); ++k) to[k] = from[k];
+    }
+};
+template <typename T>
+struct gpul__result : gpul__result_of<T, std::is_class<T>::value && !std::is_same<T, gpul_f16>::value &&
+                                             !std::is_same<T, gpul_bf16>::value> {};
+
+/* What a place holds of the inputs that are arrays: for one array alone the element itself. */
+template <typename Arrays, typename Scalars> struct gpul__elements_of { typedef Arrays type; };
+template <typename T>
+struct gpul__elements_of<gpul__several<T, gpul__none, gpul__none>, gpul__several<gpul__none, gpul__none, gpul__none>> {
+    typedef T type;
+};
+template <typename T> static __device__ __forceinline__ gpul__several<T, gpul__none, gpul__none> gpul__elements(T x) {
+    const gpul__several<T, gpul__none, gpul__none> elements = {x, gpul__none(), gpul__none()};
+    return elements;
+}
+template <typename T, typename U, typename V>
+static __device__ __forceinline__ gpul__several<T, U, V> gpul__elements(gpul__several<T, U, V> elements) {
+    return elements;
+}
+/* an input: an element of an array, or a scalar, or none */
+template <typename T> static __device__ __forceinline__ T gpul__either(T element, gpul__none) { return element; }
+template <typename T> static __device__ __forceinline__ T gpul__either(gpul__none, T scalar) { return scalar; }
+static __device__ __forceinline__ gpul__none gpul__either(gpul__none, gpul__none) { return gpul__none(); }
+template <typename T> static inline void gpul__take_scalar(T *to, const gpul__reduce_inputs *inputs, int k) {
+    memcpy(to, &inputs->scalar[k], sizeof *to);
+}
+static inline void gpul__take_scalar(gpul__none *, const gpul__reduce_inputs *, int) {}
+
+template <typename A> struct gpul__is_accumulator {
+    enum { kPlain = std::is_trivially_copyable<A>::value && std::is_trivially_default_constructible<A>::value };
+    enum { value = kPlain && sizeof(A) <= 64 && alignof(A) <= 16 };
+};
+template <typename T> struct gpul__is_result {
+    enum { value = int(gpul__result<T>::bytes) == 0 || (std::is_trivially_copyable<T>::value && sizeof(T) <= 64) };
+};
+template <typename Arrays> struct gpul__has_array {
+    enum { value = !std::is_same<Arrays, gpul__several<gpul__none, gpul__none, gpul__none>>::value };
+};
+
+template <typename Own> struct gpul__own : gpul__reduction<gpul__own<Own>, typename Own::Elements, typename Own::A> {
+    typedef typename Own::A A;
+    typedef typename Own::Elements Elements;
+    enum { kOrdered = Own::kOrdered, kResultBytes = gpul__result<typename Own::Result>::bytes };
+    typename Own::Scalars scalars;
+    int64_t place;                                                          /* of the warp tile's first element */
+    __device__ __forceinline__ void enter(int64_t begin) { place = begin; } /* fault: own-place */
+    __device__ __forceinline__ A identity() const { return Own::identity(); }
+    __device__ __forceinline__ A combine(A a, A b) const { return Own::combine(a, b); }
+    __device__ __forceinline__ A one(A acc, Elements element, gpul__none, int at) const {
+        const auto e = gpul__elements(element);
+        return Own::combine(acc, Own::map(gpul__either(e.x, scalars.x), gpul__either(e.y, scalars.y),
+                                          gpul__either(e.z, scalars.z), place + at));
+    }
+    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t n) const {
+        gpul__result<typename Own::Result>::store(out, i, dtype, Own::post(a, n, scalars.x, scalars.y, scalars.z));
+    }
+};
+template <typename Own>
+static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul__reduce_plan *plan,
+                                const gpul__machine *machine, void *partials, uint32_t *counters, gpul_stream stream) {
+    gpul__own<Own> op;
+    gpul__take_scalar(&op.scalars.x, problem->inputs, 0);
+    gpul__take_scalar(&op.scalars.y, problem->inputs, 1);
+    gpul__take_scalar(&op.scalars.z, problem->inputs, 2);
+    op.place = 0;
+    return gpul__reduce_launch_op(problem, plan, machine, partials, counters, stream, op);
 }
 
 } /* namespace */
 
 /* ---- operations of your own ----
  *
+ * Each of these, at file scope, defines a function that C can call. It takes arrays of any shape, strides and
+ * broadcasting, has the checks and errors of the built-in ones (ARGUMENT, DTYPE, SHAPE, OVERLAP, DEVICE, OVERFLOW,
+ * OUT_OF_MEMORY, CUDA's; they name the function and the input), does not block, is one launch, and can be captured.
+ * T, TX ... are float, double, int32_t, int64_t, uint8_t, gpul_f16 and gpul_bf16 (which are floats in expressions).
+ * There are one to three inputs. One of type gpul_scalar<TX> is a run-time value: TX x in place of const gpul_array *x.
+ * A comma in an expression needs ( ), a type with a comma a typedef.
+ *
  * GPUL_ELEMENTWISE(name, T, expression, TX, x [, TY, y [, TZ, z]])
- *     at file scope; defines a function that C can call:
  *         gpul_status name(gpul_array *out, const gpul_array *x [, ... *y [, ... *z]], gpul_stream stream);
- *     out[i] = expression, with gpul_vecadd's broadcasting, checks and errors. A comma in the expression needs ( ).
+ *     out[i] = expression. Inputs broadcast to out's shape.
  *         GPUL_ELEMENTWISE(squared_difference, float, (x - y) * (x - y), float, x, float, y)
- *     An input of type gpul_scalar<TX> is a run-time value, TX x in place of const gpul_array *x:
  *         GPUL_ELEMENTWISE(axpy, float, fmaf(a, x, y), gpul_scalar<float>, a, float, x, float, y)
  *
- * GPUL_REDUCE(name, T, A, identity, map, combine, post, TX, x)
- *     at file scope; defines a function that C can call:
- *         gpul_status name(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
- *     map: of an element x of type TX, to the accumulator's type A; combine: of two accumulators a and b, associative
- *     and commutative up to rounding; post: of the last accumulator a, to out's type T; identity:
- *     combine(identity, a) is a.
- * T and TX are float, double, int32_t, int64_t, uint8_t, gpul_f16 and gpul_bf16 (which are floats in expressions); A is
- * any type that may be copied by its bytes. Write fmaf(a, b, c) where a multiply-add shall be fused: nvcc may fuse or
- * not fuse a * b + c as it likes, and then the bits depend on the compiler. */
+ * GPUL_ELEMENTWISE_OUTPUTS(name, (TO, o [, TP, p [, TQ, q]]), statements, TX, x [, TY, y [, TZ, z]])
+ *         gpul_status name(gpul_array *o [, ... *p [, ... *q]], const gpul_array *x [, ...], gpul_stream stream);
+ *     The statements set o, p and q, which begin as 0, from x, y and z. Outputs are of one shape and any strides. Each
+ *     may be an input itself, but not overlap one otherwise, nor another output.
+ *         GPUL_ELEMENTWISE_OUTPUTS(divide, (int32_t, quotient, int32_t, rest), quotient = x / y; rest = x % y,
+ *                                  int32_t, x, int32_t, y)
+ *
+ * GPUL_REDUCE(name, T, A, identity, map, combine, post, TX, x [, TY, y [, TZ, z]])
+ *         gpul_status name(gpul_array *out, const gpul_array *x [, ...], int32_t axis, gpul_stream stream);
+ *     along one axis (a negative one counts from the end) of the shape that the inputs broadcast to, or over
+ *     GPUL_ALL_AXES; out as in gpul_reduce. One input at least is an array.
+ *       map       of an element of each input, to the accumulator's type A
+ *       combine   of two accumulators a and b; associative and commutative, up to rounding
+ *       identity  combine(identity, a) and combine(a, identity) are a; the result of no elements is its post
+ *       post      of the last accumulator a, of n, the number of elements, and of run-time values, to out's type T
+ *     No input is named a, b, i or n. A is a number or a struct without constructors, of at most 64 bytes. T may be a
+ *     struct of at most 64 bytes, too: then out is u8 and has one dimension more, the last, of sizeof(T) bytes that lie
+ *     side by side, which a C program copies into such a struct.
+ *         GPUL_REDUCE(l2_norm, float, double, 0, double(x) * x, a + b, sqrt(a), float, x)
+ *         GPUL_REDUCE(distance, double, double, 0, (x - y) * (x - y), a + b, sqrt(a), double, x, double, y)
+ *
+ * GPUL_REDUCE_ORDERED(name, T, A, identity, map, combine, post, TX, x [, TY, y [, TZ, z]])
+ *     The same where combine is associative, but not commutative: a is of the elements right before b's. Over all axes
+ *     they come in row-major order. map may name i (int64_t), the element's index along the axis, or in row-major order
+ *     over all axes.
+ *         struct least { double value; int64_t index; };     // the first of the least elements
+ *         GPUL_REDUCE_ORDERED(find_least, least, least, (least{INFINITY, -1}), (least{x, i}),
+ *                             (b.value < a.value ? b : a), a, double, x)
+ *
+ * The bits of a reduction are a function of the elements along the axis, their number and the size of the largest input
+ * type. Write fmaf(a, b, c) where a multiply-add shall be fused: nvcc may fuse or not fuse a * b + c as it likes, and
+ * then the bits depend on the compiler. */
 
 #define GPUL__CONCAT_(a, b) a##b
 #define GPUL__CONCAT(a, b) GPUL__CONCAT_(a, b)
-#define GPUL__COUNT_(a, b, c, d, e, f, count, ...) count
-#define GPUL__COUNT(...) GPUL__COUNT_(__VA_ARGS__, 3, unpaired, 2, unpaired, 1, unpaired, 0)
-#define GPUL_ELEMENTWISE(name, T, expression, ...)                                                                     \
-    GPUL__CONCAT(GPUL__ELEMENTWISE_, GPUL__COUNT(__VA_ARGS__))(name, T, expression, __VA_ARGS__)
+#define GPUL__CALL(macro, ...) macro(__VA_ARGS__) /* after commas in the arguments have come to light */
+#define GPUL__BARE(...) __VA_ARGS__
+/* Of a list of types and names: how many pairs, */
+#define GPUL__COUNT_(a, b, c, d, e, f, g, h, i, j, count, ...) count
+#define GPUL__COUNT(...) GPUL__COUNT_(__VA_ARGS__, wrong, wrong, wrong, wrong, 3, wrong, 2, wrong, 1, wrong, 0)
+/* three of them, with `b` and `c` for names that are not there, */
+#define GPUL__THREE(b, c, ...) GPUL__CONCAT(GPUL__THREE_, GPUL__COUNT(__VA_ARGS__))(b, c, __VA_ARGS__)
+#define GPUL__THREE_1(b, c, TX, x) TX, x, gpul__none, b, gpul__none, c
+#define GPUL__THREE_2(b, c, TX, x, TY, y) TX, x, TY, y, gpul__none, c
+#define GPUL__THREE_3(b, c, TX, x, TY, y, TZ, z) TX, x, TY, y, TZ, z
+/* and something of each. */
+#define GPUL__PAIRS(of, ...) GPUL__CONCAT(GPUL__PAIRS_, GPUL__COUNT(__VA_ARGS__))(of, __VA_ARGS__)
+#define GPUL__PAIRS_1(of, TX, x) of(TX, x)
+#define GPUL__PAIRS_2(of, TX, x, TY, y) of(TX, x), of(TY, y)
+#define GPUL__PAIRS_3(of, TX, x, TY, y, TZ, z) of(TX, x), of(TY, y), of(TZ, z)
+#define GPUL__IN_PARAMETER(TX, x) gpul__input<TX>::Parameter x
+#define GPUL__IN_NAME(TX, x) #x
+#define GPUL__IN_VALUE(TX, x) gpul__input<TX>::value(x)
+#define GPUL__OUT_PARAMETER(T, o) gpul_array *o
+#define GPUL__OUT_VALUE(T, o)                                                                                          \
+    gpul__output_value { o, #o, gpul__dtype_of<T>::value }
+#define GPUL__REFUSE(macro, name, what)                                                                                \
+    static_assert(sizeof(#name) == 0, #macro " " #name ": " what " are one to three pairs of a type and a name");
 
-#define GPUL__ELEMENTWISE_OP(name, T, expression, TX, x, TY, y, TZ, z)                                                 \
+/* result, body, parameters and values stand in ( ) */
+#define GPUL__ELEMENTWISE(name, result, body, parameters, outs, values, ...)                                           \
+    GPUL__CALL(GPUL__ELEMENTWISE_OP, name, result, body, GPUL__THREE(gpul__y, gpul__z, __VA_ARGS__))                   \
+    extern "C" gpul_status name(GPUL__BARE parameters, GPUL__PAIRS(GPUL__IN_PARAMETER, __VA_ARGS__),                   \
+                                gpul_stream gpul__stream) {                                                            \
+        static const gpul__elementwise_op gpul__op =                                                                   \
+            gpul__elementwise_of<gpul__op_##name>(gpul__elementwise_launch<gpul__op_##name>);                          \
+        static const char *const gpul__names[] = {GPUL__PAIRS(GPUL__IN_NAME, __VA_ARGS__)};                            \
+        const gpul__output_value gpul__outs[outs] = {GPUL__BARE values};                                               \
+        const gpul__input_value gpul__in[] = {GPUL__PAIRS(GPUL__IN_VALUE, __VA_ARGS__)};                               \
+        return gpul_run_elementwise(#name, &gpul__op, gpul__outs, outs, gpul__names, gpul__in,                         \
+                                    GPUL__COUNT(__VA_ARGS__), gpul__stream);                                           \
+    }
+#define GPUL__ELEMENTWISE_OP(name, result, body, TX, x, TY, y, TZ, z)                                                  \
     struct gpul__op_##name {                                                                                           \
-        typedef T Out;                                                                                                 \
+        typedef GPUL__BARE result Out;                                                                                 \
         typedef gpul__input<TX>::Element A;                                                                            \
         typedef gpul__input<TY>::Element B;                                                                            \
         typedef gpul__input<TZ>::Element C;                                                                            \
-        __device__ __forceinline__ T operator()(A x, B y, C z) const {                                                 \
+        __device__ __forceinline__ Out operator()(A x, B y, C z) const {                                               \
             (void)x, (void)y, (void)z;                                                                                 \
-            return static_cast<T>(expression);                                                                         \
+            GPUL__BARE body                                                                                            \
         }                                                                                                              \
     };
-#define GPUL__ELEMENTWISE_RUN(name, T, count, ...)                                                                     \
-    static const gpul__elementwise_op gpul__op =                                                                       \
-        gpul__elementwise_of<gpul__op_##name>(gpul__elementwise_launch<gpul__op_##name>);                              \
-    const gpul__input_value gpul__in[] = {__VA_ARGS__};                                                                \
-    return gpul_run_elementwise(#name, &gpul__op, gpul__out, gpul__dtype_of<T>::value, gpul__in, count, gpul__stream)
-#define GPUL__ELEMENTWISE_1(name, T, expression, TX, x)                                                                \
-    GPUL__ELEMENTWISE_OP(name, T, expression, TX, x, gpul__none, gpul__y, gpul__none, gpul__z)                         \
-    extern "C" gpul_status name(gpul_array *gpul__out, gpul__input<TX>::Parameter x, gpul_stream gpul__stream) {       \
-        GPUL__ELEMENTWISE_RUN(name, T, 1, gpul__input<TX>::value(x));                                                  \
-    }
-#define GPUL__ELEMENTWISE_2(name, T, expression, TX, x, TY, y)                                                         \
-    GPUL__ELEMENTWISE_OP(name, T, expression, TX, x, TY, y, gpul__none, gpul__z)                                       \
-    extern "C" gpul_status name(gpul_array *gpul__out, gpul__input<TX>::Parameter x, gpul__input<TY>::Parameter y,     \
-                                gpul_stream gpul__stream) {                                                            \
-        GPUL__ELEMENTWISE_RUN(name, T, 2, gpul__input<TX>::value(x), gpul__input<TY>::value(y));                       \
-    }
-#define GPUL__ELEMENTWISE_3(name, T, expression, TX, x, TY, y, TZ, z)                                                  \
-    GPUL__ELEMENTWISE_OP(name, T, expression, TX, x, TY, y, TZ, z)                                                     \
-    extern "C" gpul_status name(gpul_array *gpul__out, gpul__input<TX>::Parameter x, gpul__input<TY>::Parameter y,     \
-                                gpul__input<TZ>::Parameter z, gpul_stream gpul__stream) {                              \
-        GPUL__ELEMENTWISE_RUN(name, T, 3, gpul__input<TX>::value(x), gpul__input<TY>::value(y),                        \
-                              gpul__input<TZ>::value(z));                                                              \
-    }
 
-#define GPUL_REDUCE(name, T, A, identity_, map_, combine_, post_, TX, x)                                               \
-    struct gpul__op_##name : gpul__reduction<gpul__op_##name, TX, A> {                                                 \
-        __device__ __forceinline__ A identity() const { return static_cast<A>(identity_); }                            \
-        __device__ __forceinline__ A one(A acc, TX x, gpul__none, int) const {                                         \
-            return combine(acc, static_cast<A>(map_));                                                                 \
-        }                                                                                                              \
-        __device__ __forceinline__ A combine(A a, A b) const { return static_cast<A>(combine_); }                      \
-        __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t) const {            \
-            gpul__store(out, i, dtype, static_cast<T>(post_));                                                         \
-        }                                                                                                              \
-    };                                                                                                                 \
-    extern "C" gpul_status name(gpul_array *gpul__out, const gpul_array *x, int32_t gpul__axis,                        \
-                                gpul_stream gpul__stream) {                                                            \
-        static const gpul__reducer gpul__r = gpul__reducer_of<gpul__op_##name>(gpul__reduce_launch<gpul__op_##name>);  \
-        return gpul_run_reduction(#name, &gpul__r, gpul__out, gpul__dtype_of<T>::value, x, gpul__dtype_of<TX>::value,  \
-                                  gpul__axis, gpul__stream);                                                           \
+#define GPUL_ELEMENTWISE(name, T, expression, ...)                                                                     \
+    GPUL__CONCAT(GPUL__ELEMENTWISE_, GPUL__COUNT(__VA_ARGS__))(name, T, expression, __VA_ARGS__)
+#define GPUL__ELEMENTWISE_wrong(name, ...) GPUL__REFUSE(GPUL_ELEMENTWISE, name, "inputs")
+#define GPUL__ELEMENTWISE_1 GPUL__ELEMENTWISE_ONE
+#define GPUL__ELEMENTWISE_2 GPUL__ELEMENTWISE_ONE
+#define GPUL__ELEMENTWISE_3 GPUL__ELEMENTWISE_ONE
+#define GPUL__ELEMENTWISE_ONE(name, T, expression, ...)                                                                \
+    GPUL__ELEMENTWISE(name, (T), (return static_cast<T>(expression);), (gpul_array * gpul__out), 1,                    \
+                      (gpul__output_value{gpul__out, "out", gpul__dtype_of<T>::value}), __VA_ARGS__)
+
+#define GPUL_ELEMENTWISE_OUTPUTS(name, outputs, statements, ...)                                                       \
+    GPUL__CONCAT(GPUL__OUTPUTS_, GPUL__COUNT(__VA_ARGS__))(name, outputs, statements, __VA_ARGS__)
+#define GPUL__OUTPUTS_wrong(name, ...) GPUL__REFUSE(GPUL_ELEMENTWISE_OUTPUTS, name, "inputs")
+#define GPUL__OUTPUTS_1 GPUL__OUTPUTS
+#define GPUL__OUTPUTS_2 GPUL__OUTPUTS
+#define GPUL__OUTPUTS_3 GPUL__OUTPUTS
+#define GPUL__OUTPUTS(name, outputs, ...)                                                                              \
+    GPUL__CONCAT(GPUL__OUTPUTS_OF_, GPUL__COUNT outputs)(name, outputs, __VA_ARGS__)
+#define GPUL__OUTPUTS_OF_wrong(name, ...) GPUL__REFUSE(GPUL_ELEMENTWISE_OUTPUTS, name, "outputs")
+#define GPUL__OUTPUTS_OF_1 GPUL__OUTPUTS_SEVERAL
+#define GPUL__OUTPUTS_OF_2 GPUL__OUTPUTS_SEVERAL
+#define GPUL__OUTPUTS_OF_3 GPUL__OUTPUTS_SEVERAL
+#define GPUL__OUTPUTS_SEVERAL(name, outputs, statements, ...)                                                          \
+    GPUL__ELEMENTWISE(name, GPUL__CALL(GPUL__OUTPUTS_TYPE, GPUL__THREE(gpul__p, gpul__q, GPUL__BARE outputs)),         \
+                      GPUL__CALL(GPUL__OUTPUTS_BODY, statements, GPUL__THREE(gpul__p, gpul__q, GPUL__BARE outputs)),   \
+                      (GPUL__PAIRS(GPUL__OUT_PARAMETER, GPUL__BARE outputs)), GPUL__COUNT outputs,                     \
+                      (GPUL__PAIRS(GPUL__OUT_VALUE, GPUL__BARE outputs)), __VA_ARGS__)
+#define GPUL__OUTPUTS_TYPE(T, o, U, p, V, q) (gpul__several<T, U, V>)
+#define GPUL__OUTPUTS_BODY(statements, T, o, U, p, V, q)                                                               \
+    (T o = T(); U p = U(); V q = V(); statements; const Out gpul__results = {o, p, q}; return gpul__results;)
+
+#define GPUL_REDUCE(name, T, A, identity, map, combine, post, ...)                                                     \
+    GPUL__CONCAT(GPUL__REDUCE_, GPUL__COUNT(__VA_ARGS__))                                                              \
+    (name, 0, gpul__i, T, A, identity, map, combine, post, __VA_ARGS__)
+#define GPUL_REDUCE_ORDERED(name, T, A, identity, map, combine, post, ...)                                             \
+    GPUL__CONCAT(GPUL__REDUCE_, GPUL__COUNT(__VA_ARGS__))                                                              \
+    (name, 1, i, T, A, identity, map, combine, post, __VA_ARGS__)
+#define GPUL__REDUCE_wrong(name, ...) GPUL__REFUSE(GPUL_REDUCE, name, "inputs")
+#define GPUL__REDUCE_1 GPUL__REDUCE
+#define GPUL__REDUCE_2 GPUL__REDUCE
+#define GPUL__REDUCE_3 GPUL__REDUCE
+#define GPUL__REDUCE(name, ordered, i, T, A, identity, map, combine, post, ...)                                        \
+    GPUL__CALL(GPUL__REDUCE_OP, name, ordered, i, T, A, identity, map, combine, post,                                  \
+               GPUL__THREE(gpul__y, gpul__z, __VA_ARGS__))                                                             \
+    extern "C" gpul_status name(gpul_array *gpul__out, GPUL__PAIRS(GPUL__IN_PARAMETER, __VA_ARGS__),                   \
+                                int32_t gpul__axis, gpul_stream gpul__stream) {                                        \
+        static const gpul__reducer gpul__r =                                                                           \
+            gpul__reducer_of<gpul__own<gpul__op_##name>>(gpul__own_launch<gpul__op_##name>);                           \
+        static const char *const gpul__names[] = {GPUL__PAIRS(GPUL__IN_NAME, __VA_ARGS__)};                            \
+        const gpul__input_value gpul__in[] = {GPUL__PAIRS(GPUL__IN_VALUE, __VA_ARGS__)};                               \
+        return gpul_run_reduction(#name, &gpul__r, gpul__out, gpul__result<gpul__op_##name::Result>::dtype,            \
+                                  gpul__names, gpul__in, GPUL__COUNT(__VA_ARGS__), gpul__axis, gpul__stream);          \
     }
+#define GPUL__REDUCE_OP(name, ordered, i, Result_, A_, identity_, map_, combine_, post_, TX, x, TY, y, TZ, z)          \
+    struct gpul__op_##name {                                                                                           \
+        enum { kOrdered = ordered };                                                                                   \
+        typedef Result_ Result;                                                                                        \
+        typedef A_ A;                                                                                                  \
+        typedef gpul__several<gpul__input<TX>::Array, gpul__input<TY>::Array, gpul__input<TZ>::Array> Arrays;          \
+        typedef gpul__several<gpul__input<TX>::Scalar, gpul__input<TY>::Scalar, gpul__input<TZ>::Scalar> Scalars;      \
+        typedef gpul__elements_of<Arrays, Scalars>::type Elements;                                                     \
+        static_assert(gpul__is_accumulator<A>::value,                                                                  \
+                      "GPUL_REDUCE " #name                                                                             \
+                      ": an accumulator is a number, or a struct without constructors, of at most "                    \
+                      "64 bytes");                                                                                     \
+        static_assert(gpul__is_result<Result>::value,                                                                  \
+                      "GPUL_REDUCE " #name ": a result is an element, or a struct of at most 64 bytes that may be "    \
+                      "copied by its bytes");                                                                          \
+        static_assert(gpul__has_array<Arrays>::value, "GPUL_REDUCE " #name ": one input at least is an array");        \
+        static __device__ __forceinline__ A identity() { return static_cast<A>(identity_); }                           \
+        static __device__ __forceinline__ A map(gpul__input<TX>::Element x, gpul__input<TY>::Element y,                \
+                                                gpul__input<TZ>::Element z, int64_t i) {                               \
+            (void)x, (void)y, (void)z, (void)i;                                                                        \
+            return static_cast<A>(map_);                                                                               \
+        }                                                                                                              \
+        static __device__ __forceinline__ A combine(A a, A b) { return static_cast<A>(combine_); }                     \
+        static __device__ __forceinline__ Result post(A a, int64_t n, gpul__input<TX>::Scalar x,                       \
+                                                      gpul__input<TY>::Scalar y, gpul__input<TZ>::Scalar z) {          \
+            (void)n, (void)x, (void)y, (void)z;                                                                        \
+            return static_cast<Result>(post_);                                                                         \
+        }                                                                                                              \
+    };
 
 #endif /* GPULITE__ENGINES */
 
@@ -1842,6 +2386,8 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
     memset(plan, 0, sizeof *plan);
     for (int k = 0; k < 3; ++k)
         if (op->in_bytes[k] > largest) largest = op->in_bytes[k];
+    for (int k = 0; k < 2; ++k)
+        if (op->other_bytes[k] > largest) largest = op->other_bytes[k];
     const int32_t vector = 16 / largest;
     const uintptr_t bytes = uintptr_t(vector) * uintptr_t(op->out_bytes), at = uintptr_t(p->out) % bytes;
     const int64_t head = int64_t((bytes - at) % bytes) / op->out_bytes;
@@ -1850,6 +2396,12 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
         if (size == 0 || p->in[k] == NULL || p->strides[1 + k][last] == 0) continue;
         dense = dense && p->strides[1 + k][0] == 1 &&
                 (uintptr_t(p->in[k]) + uintptr_t(head) * uintptr_t(size)) % uintptr_t(vector * size) == 0;
+    }
+    for (int k = 0; k < 2; ++k) {
+        const uintptr_t size = uintptr_t(op->other_bytes[k]);
+        if (size == 0) continue;
+        dense = dense && p->strides[4 + k][0] == 1 && /* fault: outputs-dense */
+                (uintptr_t(p->others[k]) + uintptr_t(head) * size) % (uintptr_t(vector) * size) == 0;
     }
     if (dense) {
         plan->dense = 1;
@@ -1873,7 +2425,7 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
                 }
         }
         if (plan->staged && next != last - 1) /* that dimension becomes the next to the innermost */
-            for (int o = -1; o < 4; ++o) {
+            for (int o = -1; o < (op->other_bytes[0] > 0 ? GPUL__OPERANDS : 4); ++o) {
                 int64_t *const values = o < 0 ? p->shape : p->strides[o], value = values[next];
                 for (int32_t d = next; d < last - 1; ++d) values[d] = values[d + 1];
                 values[last - 1] = value;
@@ -2166,7 +2718,7 @@ static __device__ __noinline__ uint64_t gpul__ufunc_get(const void *from, gpul_d
 }
 static __device__ __noinline__ gpul__ufunc_item gpul__ufunc_load(const gpul__ufunc_view &v, int64_t row,
                                                                  int64_t column) {
-    const gpul__elementwise_place place = gpul__elementwise_at(v.problem, v.inverse, row, column);
+    const gpul__elementwise_place<> place = gpul__elementwise_at(v.problem, v.inverse, row, column);
     gpul__ufunc_item item;
     GPUL__UNROLL
     for (int k = 0; k < 3; ++k)
@@ -2300,7 +2852,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
         /* else items may lie in different outer dimensions */
         easy = tile.along_x || p.ndim <= 2 || v.plan.staged; /* fault: ufunc-apart */
         const int along = tile.along_x ? p.ndim - 1 : p.ndim - 2;
-        const gpul__elementwise_place place = gpul__elementwise_at(p, v.inverse, row, column);
+        const gpul__elementwise_place<> place = gpul__elementwise_at(p, v.inverse, row, column);
         GPUL__UNROLL
         for (int k = 0; k < 4; ++k) {
             at[k] = place.at[k];
@@ -2384,9 +2936,9 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
         GPUL__ARITHMETIC(uint8_t), GPUL__ARITHMETIC(gpul_f16), GPUL__ARITHMETIC(gpul_bf16)};
     static const gpul__elementwise_op moves[4] = {GPUL__MOVE(uint8_t), GPUL__MOVE(uint16_t), GPUL__MOVE(uint32_t),
                                                   GPUL__MOVE(uint64_t)};
-    static const gpul__elementwise_op ufuncs[3] = {{gpul__ufunc_launch<float>, 0, {0, 0, 0}, 4},
-                                                   {gpul__ufunc_launch<double>, 0, {0, 0, 0}, 8},
-                                                   {gpul__ufunc_launch<int64_t>, 0, {0, 0, 0}, 8}};
+    static const gpul__elementwise_op ufuncs[3] = {{gpul__ufunc_launch<float>, 0, {0, 0, 0}, 4, {0, 0}},
+                                                   {gpul__ufunc_launch<double>, 0, {0, 0, 0}, 8, {0, 0}},
+                                                   {gpul__ufunc_launch<int64_t>, 0, {0, 0, 0}, 8, {0, 0}}};
     if (op == GPUL_ADD || op == GPUL_MULTIPLY)
         return dtype_or_size >= GPUL_F32 && dtype_or_size <= GPUL_BF16 ? &arithmetic[dtype_or_size - GPUL_F32] : 0;
     for (int k = 0; op == GPUL__COPY && k < 4; ++k)
@@ -2459,6 +3011,22 @@ static inline void gpul__plan_rows(gpul__reduce_plan *plan, int64_t outputs, int
     plan->blocks = plan->output_tiles * plan->splits;
 }
 
+/* Of several inputs: does each, along dimension d of `along`, lie side by side or stand for all, so that vectors of so
+ * many elements begin at their boundaries wherever the other dimensions lead? `left_out`: an outer dimension that
+ * vectors lie along, or -1. */
+static inline bool gpul__vectors_of_inputs(const gpul__reduce_problem *p, int32_t vector,
+                                           const int64_t (*along)[GPUL_MAX_DIMS], int32_t d, int32_t left_out) {
+    const gpul__reduce_inputs *const in = p->inputs;
+    for (int k = 0; k < 3; ++k) {
+        if (in->bytes[k] == 0 || along[k][d] == 0) continue;
+        if (along[k][d] != 1 || uintptr_t(in->data[k]) % uintptr_t(vector * in->bytes[k]) != 0) return false;
+        for (int32_t o = 0; o < p->outer_ndim; ++o)
+            if (o != left_out && p->outer_shape[o] > 1 && in->outer[k][o] % vector != 0) return false;
+        if (left_out >= 0 && in->reduce[k][0] % vector != 0) return false; /* fault: several-vectors */
+    }
+    return true;
+}
+
 /* Rows, for outputs whose elements lie closer to each other than to those of the next output; short, if one warp tile
  * has all elements of an output, and these are few or outputs many; else columns.
  *
@@ -2477,22 +3045,29 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
     const int32_t inner = p->outer_ndim - 1;
     memset(plan, 0, sizeof *plan);
     plan->tile_rows = gpul__tile_rows(n, row);
+    if (reducer->ordered && n <= plan->tile_rows * row) /* one warp tile: all its lanes have elements */
+        plan->tile_rows = n > row ? gpul_ceil_div(n, row) : 1;
+    const int64_t lane = reducer->ordered ? plan->tile_rows * vector : vector; /* from one lane to the next */
     plan->block_tiles = n == 0 ? 1 : int32_t(gpul_ceil_div(n, gpul__warps * plan->tile_rows * row));
     plan->warp_tiles =
         plan->block_tiles > 1 ? gpul__warps * plan->block_tiles : int32_t(gpul_ceil_div(n, plan->tile_rows * row));
-    plan->row_step = plan->block_tiles > 1 ? gpul__warps : 1;
+    plan->row_step = plan->block_tiles > 1 && !reducer->ordered ? gpul__warps : 1; /* fault: ordered-row-step */
     plan->threads = GPUL__REDUCE_THREADS;
     plan->outputs_at_once = 1;
     plan->splits = 1;
     const bool columns = reducer->columns > 0 && p->reduce_ndim == 1 && inner >= 0 && n > 1 && (p->y || outputs > 1) &&
                          p->x_outer[inner] < p->x_reduce[0];
     if (!columns) {
-        plan->dense = p->reduce_ndim == 1 && (n <= 1 || p->x_reduce[0] == 1) && (!p->y || n <= 1 || p->y_stride == 1);
-        plan->vector = plan->dense && uintptr_t(p->x) % 16 == 0 && uintptr_t(p->y) % 16 == 0 &&
+        plan->reduce_ndim = p->reduce_ndim;
+        plan->dense = p->reduce_ndim == 1 && (p->inputs || n <= 1 || p->x_reduce[0] == 1);
+        plan->y_vector = !p->y || ((n <= 1 || p->y_stride == 1) && uintptr_t(p->y) % 16 == 0);
+        plan->vector = plan->dense && uintptr_t(p->x) % 16 == 0 &&
                        gpul__multiples(p->outer_ndim, p->outer_shape, p->x_outer, vector);
-        if (reducer->columns > 0 && plan->dense && (n <= row || (plan->warp_tiles == 1 && outputs >= 64 * sms))) {
+        if (p->inputs) plan->vector = plan->dense && gpul__vectors_of_inputs(p, vector, p->inputs->reduce, 0, -1);
+        if (reducer->columns > 0 && p->reduce_ndim == 1 &&
+            (n <= row || (plan->warp_tiles == 1 && outputs >= 64 * sms))) {
             plan->kernel = GPUL__REDUCE_SHORT;
-            plan->lanes = gpul__power_of_two(gpul_ceil_div(n, vector), 32);
+            plan->lanes = gpul__power_of_two(gpul_ceil_div(n, lane), 32);
             plan->blocks = gpul_ceil_div(outputs, reducer->short_outputs * (GPUL__REDUCE_THREADS / plan->lanes));
         } else {
             plan->kernel = GPUL__REDUCE_ROWS;
@@ -2512,7 +3087,10 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
         plan->vector = p->x_outer[inner] == 1 && p->outer_shape[inner] % each == 0 && p->x_reduce[0] % each == 0 &&
                        uintptr_t(p->x) % uintptr_t(each * reducer->element_bytes) == 0 &&
                        gpul__multiples(inner, p->outer_shape, p->x_outer, each);
-        plan->lanes = gpul__power_of_two(gpul_ceil_div(n, vector), 32);
+        if (p->inputs)
+            plan->vector =
+                p->outer_shape[inner] % each == 0 && gpul__vectors_of_inputs(p, each, p->inputs->outer, inner, inner);
+        plan->lanes = gpul__power_of_two(gpul_ceil_div(n, lane), 32);
         const int64_t across = gpul_ceil_div(outputs, each); /* threads */
         const int32_t shallow = plan->lanes > lanes ? plan->lanes / lanes : 1;
         const int64_t round = 2 * GPUL__REDUCE_THREADS * sms, wanted = across * plan->warp_tiles; /* times threads */
@@ -2578,7 +3156,7 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
 
 /* ---- workspaces: the memory, and whose each is ---- */
 
-static __device__ gpul__workspace gpul__workspaces[GPUL__WORKSPACES];
+alignas(16) static __device__ gpul__workspace gpul__workspaces[GPUL__WORKSPACES];
 /* by device: the address, once it has been asked for, and the owners' keys; 0: nobody's */
 static std::atomic<int64_t> gpul__workspace_address[64], gpul__workspace_owner[64][GPUL__WORKSPACES];
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Your own kernels, each from one expression: an elementwise operation and a reduction, with the contracts of the
- * built-in ones (any shape, strides and broadcasting; one launch; the same bits on every run). And two kernels by
- * hand.
+ * Your own kernels, each from one expression: elementwise operations and reductions, with the contracts of the built-in
+ * ones (any shape, strides and broadcasting; one launch; the same bits on every run). And two kernels by hand.
  *
  *     nvcc -arch=native -o custom examples/custom.cu gpulite_kernels.cu                    (Hopper: -arch=sm_90a)
  *     g++ -O2 -ffp-contract=off -Itests/cpu -o custom -x c++ examples/custom.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
@@ -11,6 +10,10 @@
  *
  *     gpul_status sum_abs(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
  *     gpul_status squared_difference(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream);
+ *     gpul_status distance(gpul_array *out, const gpul_array *x, const gpul_array *y, int32_t axis, gpul_stream stream);
+ *     gpul_status smooth(gpul_array *out, const gpul_array *x, double keep, int32_t axis, gpul_stream stream);
+ *     gpul_status find_largest(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
+ *     gpul_status polar(gpul_array *r, gpul_array *phi, const gpul_array *x, const gpul_array *y, gpul_stream stream);
  */
 #define GPULITE_IMPLEMENTATION
 #define GPULITE_ENGINES_ONLY
@@ -27,6 +30,29 @@ GPUL_REDUCE(sum_abs, float, double, 0, fabsf(x), a + b, a, float, x)
 /* CuPy:   cp.ElementwiseKernel('T x, T y', 'T z', 'z = (x - y) * (x - y)', 'squared_difference')
  * Numba:  @vectorize(['float32(float32, float32)'], target='cuda') */
 GPUL_ELEMENTWISE(squared_difference, float, (x - y) * (x - y), float, x, float, y)
+
+/* CuPy:   cp.ElementwiseKernel('T x, T y', 'T r, T phi', 'r = hypot(x, y); phi = atan2(y, x)', 'polar') */
+GPUL_ELEMENTWISE_OUTPUTS(polar, (float, r, float, phi), r = hypotf(x, y); phi = atan2f(y, x), float, x, float, y)
+
+/* CuPy:   cp.ReductionKernel('T x, T y', 'T d', '(x - y) * (x - y)', 'a + b', 'd = sqrt(a)', '0', 'distance') */
+GPUL_REDUCE(distance, double, double, 0, double(x - y) * double(x - y), a + b, sqrt(a), float, x, float, y)
+
+/* Exponential smoothing, s = keep * s + (1 - keep) * x for one x after the other. Each element is a map of s, and maps
+ * one after the other are a map again: associative, but not commutative. */
+struct affine {
+    double scale, shift;
+};
+GPUL_REDUCE_ORDERED(smooth, double, affine, (affine{1, 0}), (affine{keep, (1 - keep) * double(x)}),
+                    (affine{b.scale * a.scale, fma(b.scale, a.shift, b.shift)}), a.shift, float, x, gpul_scalar<double>,
+                    keep)
+
+/* The largest element and its index, the first of equal ones: a result that is a struct. */
+struct largest {
+    float value;
+    int32_t index;
+};
+GPUL_REDUCE_ORDERED(find_largest, largest, largest, (largest{-INFINITY, -1}), (largest{x, int32_t(i)}),
+                    (b.value > a.value ? b : a), a, float, x)
 
 /* Numba:  @cuda.jit
  *         def running_pairs(out, x):
@@ -77,6 +103,36 @@ int main(void) {
     int64_t wrong = 0;
     for (int64_t i = 0; i < N; ++i) wrong += !(out[i] == (x[i] - 0.25f) * (x[i] - 0.25f));
     ok &= check("GPUL_ELEMENTWISE: wrong elements of (x - y)^2", (double)wrong, 0, 0);
+
+    /* two outputs: (x, 1/4) in polar coordinates; the distance of (x, y) from the origin is r */
+    gpul_array dphi = GPUL_ZERO, number = GPUL_ZERO, found = GPUL_ZERO;
+    GPUL_CHECK(gpul_device_array_like(&dphi, &dx, NULL));
+    GPUL_CHECK(polar(&dz, &dphi, &dx, &one, NULL));
+    GPUL_CHECK(gpul_copy_to_host(out, &dz, NULL));
+    wrong = 0;
+    for (int64_t i = 0; i < N; ++i) wrong += !(fabsf(out[i] - hypotf(x[i], 0.25f)) <= 1e-6f * out[i]);
+    ok &= check("GPUL_ELEMENTWISE_OUTPUTS: wrong radii", (double)wrong, 0, 0);
+
+    GPUL_CHECK(gpul_device_array(&number, GPUL_F64, gpul_0d(), NULL));
+    GPUL_CHECK(distance(&number, &dx, &one, GPUL_ALL_AXES, NULL)); /* two inputs, one of which broadcasts */
+    double got = 0, want = 0, smoothed = 0;
+    GPUL_CHECK(gpul_copy_to_host(&got, &number, NULL));
+    for (int64_t i = 0; i < N; ++i) want += (double)(x[i] - 0.25f) * (double)(x[i] - 0.25f);
+    ok &= check("GPUL_REDUCE: distance of x from 1/4", got, sqrt(want), 1e-12 * sqrt(want));
+
+    GPUL_CHECK(smooth(&number, &dx, 0.99, GPUL_ALL_AXES, NULL));
+    GPUL_CHECK(gpul_copy_to_host(&got, &number, NULL));
+    for (int64_t i = 0; i < N; ++i) smoothed = 0.99 * smoothed + (1 - 0.99) * (double)x[i];
+    ok &= check("GPUL_REDUCE_ORDERED: smoothed x", got, smoothed, 1e-12);
+
+    struct largest first = {0, 0}; /* its bytes are out's last dimension */
+    int64_t index = 0;
+    GPUL_CHECK(gpul_device_array(&found, GPUL_U8, gpul_1d(sizeof first), NULL));
+    GPUL_CHECK(find_largest(&found, &dx, GPUL_ALL_AXES, NULL));
+    GPUL_CHECK(gpul_copy_to_host(&first, &found, NULL));
+    for (int64_t i = 0; i < N; ++i) index = x[i] > x[index] ? i : index;
+    ok &= check("GPUL_REDUCE_ORDERED: index of the largest x", (double)first.index, (double)index, 0);
+    GPUL_CHECK(gpul_free_all(&dphi, &number, &found));
 
     GPUL_CHECK(GPUL_LAUNCH(pair_sums, gpul_grid_1d(N - 1, BLOCK), BLOCK, 0, NULL, &dz, &dx, N - 1));
     GPUL_CHECK(gpul_copy_to_host(out, &dz, NULL));

@@ -18,3 +18,49 @@ GPUL_REDUCE(test_or, int32_t, int32_t, 0, v, a | b, a, int32_t, v)
 GPUL_REDUCE(test_largest, int64_t, int64_t, INT64_MIN, x, (a > b ? a : b), a, int64_t, x)
 GPUL_REDUCE(test_xor_plus_one, uint8_t, uint8_t, 0, x, uint8_t(a ^ b), uint8_t(a + 1), uint8_t, x)
 GPUL_REDUCE(test_mean_square, float, double, 0, double(x) * double(x), a + b, a, gpul_f16, x)
+
+/* several outputs */
+GPUL_ELEMENTWISE_OUTPUTS(test_divide, (int32_t, quotient, int32_t, rest), quotient = x / y;
+                         rest = x % y, int32_t, x, int32_t, y)
+GPUL_ELEMENTWISE_OUTPUTS(test_parts, (uint8_t, sign, float, magnitude, double, scaled), sign = x < 0;
+                         magnitude = fabsf(x); scaled = factor * double(x), float, x, gpul_scalar<double>, factor)
+GPUL_ELEMENTWISE_OUTPUTS(test_absolute, (gpul_f16, out), float half = x; if (half < 0) half = -half;
+                         out = gpul_f16(half), gpul_f16, x)
+
+/* several inputs, and values given at run time */
+GPUL_REDUCE(test_weighted, int64_t, uint64_t, 0, w *uint64_t(x) + uint64_t(y), a + b, int64_t(a), uint8_t, w, int32_t,
+            x, int64_t, y)
+GPUL_REDUCE(test_distance, double, double, 0, (x - y) * (x - y), a + b, sqrt(a), float, x, double, y)
+GPUL_REDUCE(test_share_above, double, int64_t, 0, x > limit, a + b, scale *double(a) / double(n), gpul_scalar<float>,
+            limit, float, x, gpul_scalar<double>, scale)
+
+/* the order kept: maps v -> scale * v + shift one after the other, modulo 2^64 and rounded; products of matrices,
+ * modulo 2^32; the last element that is not zero; the first of the least; sums by index */
+struct test_map {
+    uint64_t scale, shift;
+};
+GPUL_REDUCE_ORDERED(test_compose, test_map, test_map, (test_map{1, 0}), (test_map{uint64_t(scale), uint64_t(shift)}),
+                    (test_map{b.scale * a.scale, b.scale *a.shift + b.shift}), a, int64_t, scale, int64_t, shift)
+struct test_rounded_map {
+    double scale, shift;
+};
+GPUL_REDUCE_ORDERED(test_compose_rounded, double, test_rounded_map, (test_rounded_map{1, 0}),
+                    (test_rounded_map{0.75, double(x)}),
+                    (test_rounded_map{b.scale * a.scale, fma(b.scale, a.shift, b.shift)}), a.shift, float, x)
+struct test_matrix {
+    uint32_t a, b, c, d;
+};
+GPUL_REDUCE_ORDERED(test_product, test_matrix, test_matrix, (test_matrix{1, 0, 0, 1}),
+                    (x & 1 ? test_matrix{1, 1, 0, 1} : test_matrix{1, 0, 1, 1}),
+                    (test_matrix{a.a * b.a + a.b * b.c, a.a *b.b + a.b *b.d, a.c *b.a + a.d *b.c, a.c *b.b + a.d *b.d}),
+                    a, uint8_t, x)
+struct test_found {
+    float value;
+    int32_t index;
+};
+GPUL_REDUCE_ORDERED(test_last, float, test_found, (test_found{0, 0}), (test_found{x, 1}), (b.value != 0 ? b : a),
+                    a.value, float, x)
+GPUL_REDUCE_ORDERED(test_first_least, test_found, test_found, (test_found{INFINITY, -1}), (test_found{x, int32_t(i)}),
+                    (b.value < a.value ? b : a), a, gpul_f16, x)
+GPUL_REDUCE_ORDERED(test_by_index, int64_t, uint64_t, 0, (uint64_t(i) + 1) * uint64_t(3 * x + y), a + b, int64_t(a),
+                    uint8_t, x, int64_t, y)

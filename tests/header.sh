@@ -231,11 +231,31 @@ add, 1, 1|one of the first five is missing
 add, 1.5, 1, 0, s, x, x, 1|grid and block are gpul_dim3, dim3 or an integer
 END
 }
+# own_misuses NAME COMPILE...: so is each wrong operation of a user's own
+own_misuses() {
+    compiler=$1
+    shift
+    while IFS='|' read -r use sentence; do
+        printf '#define GPULITE_ENGINES_ONLY\n#include "gpulite_kernels.cu"\nstruct large {\n    double v[9];\n};\nstruct made {\n    made();\n};\n%s\n' "$use" >"$d/wrong.cu"
+        try "$compiler: $use" one_error "$sentence" "$@" "$d/wrong.cu"
+    done <<'END'
+GPUL_REDUCE(r, float, float, 0, x, a + b, a, float, x, float, y, float, z, float, w)|GPUL_REDUCE r: inputs are one to three pairs
+GPUL_REDUCE_ORDERED(r, float, float, 0, x, a + b, a, float, x, float)|GPUL_REDUCE r: inputs are one to three pairs
+GPUL_REDUCE(r, float, large, large(), large(), b, a.v[0], float, x)|an accumulator is a number, or a struct without constructors, of at most 64 bytes
+GPUL_REDUCE(r, float, made, made(), made(), b, 1, float, x)|an accumulator is a number, or a struct without constructors, of at most 64 bytes
+GPUL_REDUCE(r, large, float, 0, x, a + b, large(), float, x)|GPUL_REDUCE r: a result is an element, or a struct of at most 64 bytes
+GPUL_REDUCE(r, float, float, 0, x, a + b, a, gpul_scalar<float>, x)|one input at least is an array
+GPUL_ELEMENTWISE(r, float, 1, float)|GPUL_ELEMENTWISE r: inputs are one to three pairs
+GPUL_ELEMENTWISE(r, unsigned, 1, float, x)|elements are float, double, int32_t
+GPUL_ELEMENTWISE_OUTPUTS(r, (float, p, float), p = x, float, x)|GPUL_ELEMENTWISE_OUTPUTS r: outputs are one to three pairs
+GPUL_ELEMENTWISE_OUTPUTS(r, (float, p, unsigned, q), p = x; q = 1, float, x)|elements are float, double, int32_t
+END
+}
 one_error() {
     sentence=$1
     shift
     says "$sentence" "$@" || return 1
-    grep -q -e 'wrong.cu:9' -e 'line 9 of "*[^ ]*wrong.cu' "$d/said" || { echo 'the line is not named'; cat "$d/said"; return 1; }
+    grep -q -e 'wrong.cu:9' -e 'wrong.cu(9)' -e 'line 9 of "*[^ ]*wrong.cu' "$d/said" || { echo 'the line is not named'; cat "$d/said"; return 1; }
     [ "$(grep -c 'error: ' "$d/said")" = 1 ] || { cat "$d/said"; return 1; }
 }
 
@@ -256,6 +276,10 @@ for cxx in g++ clang++; do
         try "$cxx $std a user's .cu, and the stand-in" "$cxx" -x c++ -std=$std -Wall -Wextra -Werror -O2 -I. -Itests/cpu -c -o "$d/own.o" "$d/own.cu"
     done
     misuses "$cxx" "$cxx" -x c++ -std=c++11 -I. -Itests/cpu -fsyntax-only
+    own_misuses "$cxx" "$cxx" -x c++ -std=c++17 -I. -Itests/cpu -fsyntax-only
+    for std in c++17 c++20; do
+        try "$cxx $std operations of a user's own" "$cxx" -x c++ -std=$std -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I. -Itests -Itests/cpu -fsyntax-only tests/custom_kernels.cu
+    done
 done
 
 # ---- other compilers, declarations ----
@@ -309,6 +333,8 @@ if [ -n "$nvcc" ]; then
     try 'nvcc compiles the kernels' "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -O1 -I. -Xcompiler -fno-exceptions,-fno-threadsafe-statics -c -o "$d/gpu.o" gpulite_kernels.cu
     have nm && try 'symbols of the kernels' symbols "$d/gpu.o"
     try "nvcc compiles a user's .cu" "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wconversion,-Wsign-conversion,-Wshadow,-Werror -I. -c -o "$d/own.o" "$d/own.cu"
+    try "nvcc compiles operations of a user's own" "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wconversion,-Wshadow,-Werror -I. -Itests -c -o "$d/custom.o" tests/custom_kernels.cu
+    own_misuses nvcc "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -I. -c -o "$d/wrong.o"
     misuses nvcc "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -I. -c -o "$d/wrong.o"
     for order in after before; do
         # shellcheck disable=SC2086

@@ -315,6 +315,16 @@ plant wrong-stream test_graph instead 'config.stream = 0;'
 plant counters-not-zeroed test_graph instead 'e = cudaSuccess;'
 plant scratch-leaked test_faults instead 'return status;'
 plant scratch-freed-twice test_graph instead 'if (scratch != NULL) (void)cudaFreeAsync(scratch, stream);'
+plant reduce-overlap test_custom:test_several_contracts expression 'gpul__overlap(out, in[i].array)' '0'
+plant ordered-lane-ends test_custom:test_order_sizes expression 'first + lane' 'length'
+plant ordered-slots test_custom:test_order_sizes expression 'slots - 1' '0'
+plant ordered-row-step test_custom:test_order_plans expression '!reducer->ordered' 'true'
+plant several-offsets test_custom:test_order_shapes expression 'by.at[1]' 'by.at[0]'
+plant several-vectors test_custom:test_order_plans expression 'in->reduce[k][0] % vector != 0' 'false'
+plant own-place test_custom:test_order_sizes expression 'place = begin' 'place = 0'
+plant outputs-overlap test_custom:test_several_contracts expression 'gpul__overlap(out, outs[k].array)' '0'
+plant outputs-place test_custom:test_outputs expression 'step[4]' 'step[0]'
+plant outputs-dense test_custom:test_outputs expression 'p->strides[4 + k][0] == 1' 'true'
 plant matmul-slice-barrier test_matmul without
 plant matmul-nan test_matmul:test_recorded instead '*c = gpul__gemm_narrow<T>::from(value);'
 plant matmul-parts-by-machine test_matmul:test_plans expression 'kNominal' 'machine->sms'
@@ -380,6 +390,8 @@ END
 cp tests/gpulite_impl.c "$d/src/"
 # shellcheck disable=SC2046
 set -- $(cut -d' ' -f2 "$d/list" | grep . | sort -u)
+beside() { [ "$1" != test_custom ] || echo custom_kernels; } # what a test has besides, as in the Makefile
+for test in "$@"; do [ -z "$(beside "$test")" ] || set -- "$@" "$(beside "$test")"; done
 cat >"$d/compile.sh" <<END
 case \$1 in
 kernels) $CXX -O0 -include "$d/src/planted.h" -x c++ -std=c++17 -ffp-contract=off -Itests/cpu -I"$d/src" -c -o "$d/kernels.o" "$d/src/gpulite_kernels.cu" ;;
@@ -392,7 +404,11 @@ else $CC -O1 -std=c99 -Itests/cpu -I. -Itests -c -o "$d/\$1.o" "tests/\$1.c"; fi
 esac >"$d/log-\$1" 2>&1 || { echo "FAILED  \$1 does not compile"; sed 's/^/        /' "$d/log-\$1" | head -n 20; }
 END
 printf '%s\n' kernels cudart impl planted "$@" | xargs -n 1 -P 2 sh "$d/compile.sh" | tee -a "$d/results"
-for test in "$@"; do link "$d/$test" "$d/$test.o" "$d/impl.o" "$d/kernels.o"; done
+for test in "$@"; do
+    case $test in test_*) ;; *) continue ;; esac
+    other=$(beside "$test")
+    link "$d/$test" "$d/$test.o" ${other:+"$d/$other.o"} "$d/impl.o" "$d/kernels.o"
+done
 
 cut -d' ' -f1 "$d/list" | PLANTED_MODE=run xargs -I @ -P 2 env PLANTED_NUMBER=@ sh "$0" | tee -a "$d/results"
 ran=$(grep -c '^ok ' "$d/results") failed=$(grep -c '^FAILED' "$d/results")

@@ -1030,7 +1030,7 @@ static void test_plans(void) {
                 good = good && (int64_t)plan.splits * plan.tiles >= plan.block_tiles &&
                        (int64_t)(plan.splits - 1) * plan.tiles < plan.block_tiles;
         } else if (plan.kernel == GPUL__REDUCE_SHORT) {
-            good = good && plan.warp_tiles <= 1 && plan.dense && plan.splits == 1 && plan.lanes >= 1 &&
+            good = good && plan.warp_tiles <= 1 && p.reduce_ndim == 1 && plan.splits == 1 && plan.lanes >= 1 &&
                    plan.lanes <= 32 && (plan.lanes & (plan.lanes - 1)) == 0 &&
                    (plan.lanes == 32 || plan.lanes * vector >= p.n);
             good = good && plan.blocks <= (p.outputs + 256 / plan.lanes - 1) / (256 / plan.lanes);
@@ -1057,6 +1057,7 @@ static void test_plans(void) {
         good = good && (!p.captured || plan.splits == 1 ||
                         plan.block_tiles > (plan.kernel == GPUL__REDUCE_ROWS ? 8 : 1)); /* as the contract says */
         shared_out += plan.splits > 1;
+        if (p.y && plan.y_vector) good = good && (p.y_stride == 1 || p.n <= 1) && (uintptr_t)p.y % 16 == 0;
         /* alignment: of the first vector of some outputs, and of some elements by columns */
         if (plan.vector) {
             const int64_t access = plan.kernel == GPUL__REDUCE_COLUMNS ? r->columns * size : 16;
@@ -1071,8 +1072,6 @@ static void test_plans(void) {
                 if (plan.kernel == GPUL__REDUCE_COLUMNS) at += rng_below(p.n) * p.x_reduce[0];
                 good = good && ((uint64_t)(uintptr_t)p.x + (uint64_t)at * (uint64_t)size) % (uint64_t)access == 0;
             }
-            if (p.y && plan.kernel != GPUL__REDUCE_COLUMNS)
-                good = good && (p.y_stride == 1 || p.n <= 1) && (uintptr_t)p.y % 16 == 0;
         }
         if (!good)
             FAIL(
