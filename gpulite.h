@@ -950,9 +950,16 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * (gpul_transpose for A^T, B^T); one of its two strides is 1 (else SHAPE). alpha and beta are first rounded to the type
  * that is computed in, f64 for f64 and f32 otherwise; one that rounds to 0 counts as 0. beta = 0 never reads C, alpha =
  * 0 never reads A or B. The last step is fma(alpha, sum, beta * c). |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta|
- * |C|) elementwise (plus the rounding of the result to 16 bits), in IEEE arithmetic, the same bits on every run, every
- * GPU and the CPU stand-in; NaN is always the same. A C of up to 128 tiles of 64 x 64 with K from 1024 on takes scratch
- * memory, at most 256 such tiles in f32 or f64. */
+ * |C|) elementwise (plus the rounding of the result to 16 bits), gamma(n) = n u / (1 - n u), u the unit roundoff of
+ * what is computed in. The same bits on every run, for every order and alignment of the matrices; NaN is always the
+ * same. Two ways lead there. IEEE fused multiply-adds give the same bits on every GPU and the CPU stand-in. f16 and
+ * bf16 with M N K from 2^18 on go to tensor cores, on a Hopper GPU with kernels built for sm_90a: their bits are the
+ * same on all of these, but others, since a sum of 16 products is cut off to f32; there gamma(min(K, K / 8192 + 8320) +
+ * 2) bounds the error.
+ *
+ * Scratch memory: without tensor cores, for a C of up to 128 tiles of 64 x 64 with K from 1024 on, at most 256 such
+ * tiles in f32 or f64. With them, a copy of each of A and B that does not begin, or whose lines do not, at a multiple
+ * of 16 bytes; at most 17 MB for parts of K; and 128 KB a multiprocessor where those are longer than 8192. */
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream);
 GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                gpul_stream stream);
@@ -1459,6 +1466,7 @@ extern "C" {
 typedef struct gpul__machine {
     int32_t device, sms;
     int64_t shared_optin; /* most dynamic shared memory of a block, in bytes */
+    int32_t wgmma;        /* gpul__find_wgmma's answer, where the matrix product is planned; else 0 */
 } gpul__machine;
 
 /* Elementwise over up to three inputs: the problem. Dimensions are merged where strides allow, innermost last. */
@@ -1634,13 +1642,21 @@ typedef struct gpul__gemm_problem { /* C's rows lie dense; A and B are dense alo
     gpul_dtype dtype;
 } gpul__gemm_problem;
 typedef struct gpul__gemm_plan {
-    int32_t tile;                         /* of gpul__gemm_tiles */
+    int32_t tensor; /* 1: tensor cores, with tiles of gpul__tensor_tiles */
+    int32_t tile;   /* of gpul__gemm_tiles */
+    int32_t device;
     int32_t splits;                       /* parts of K, combined in order */
     int64_t part;                         /* of K: its length; with `splits` a pure function of the shape */
     int64_t tiles_m, tiles_n;             /* of C */
-    int64_t scratch_bytes;                /* a C of each part in the compute type */
+    int64_t scratch_bytes;                /* a C of each part in the compute type; tensor cores: and what follows */
     int32_t a_vector, b_vector, c_vector; /* fours of elements along the unit stride are aligned */
     int32_t scale_only;                   /* alpha or K is 0: A and B are not read */
+    /* tensor cores */
+    int32_t blocks, cluster;  /* of the grid; of a cluster, whose blocks share columns of B */
+    int32_t band;             /* clusters' tiles, one below the other, that are done together */
+    int64_t a_pitch, b_pitch; /* 0, or the pitches of copies of A and B that tensor maps can describe */
+    int64_t lifted_at;        /* in the scratch memory: tiles of f32, one a block, where K is long, */
+    int64_t a_at, b_at;       /* and the copies */
 } gpul__gemm_plan;
 
 /* Defined in gpulite_kernels.cu. The find functions return NULL where there is no such kernel. */
@@ -1660,6 +1676,8 @@ extern int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__hist
 /* counters: plan->counters of them, or NULL, at the price of a launch. A cudaError_t. */
 extern int32_t gpul__launch_histogram(const gpul__histogram_problem *problem, const gpul__histogram_plan *plan,
                                       uint32_t *counters, void *scratch, gpul_stream stream);
+/* Whether the tensor cores' kernels of the matrix product run on the device, the current one. A cudaError_t. */
+extern int32_t gpul__find_wgmma(int32_t *wgmma, int32_t device);
 extern int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *problem,
                                const gpul__machine *machine); /* 0: family left out */
 extern int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gpul__gemm_plan *plan, void *scratch,
@@ -2705,6 +2723,7 @@ static gpul_status gpul__begin_on(gpul__scope *scope, const char *function, int3
     scope->machine.device = scope->device;
     scope->machine.sms = scope->state->sms;
     scope->machine.shared_optin = scope->state->shared_optin;
+    scope->machine.wgmma = 0;
     return GPUL_OK;
 }
 
@@ -5248,10 +5267,13 @@ static gpul_status gpul__report_kernels(gpul__text *out, const char *function, c
             if (binary < capability || ptx < capability) older = 1;
         }
     }
-    if (capability == 90)
-        gpul__append(out, "    %s: nvcc -arch=sm_90a\n",
-                     older ? "better for this device" : "all that this device can do, if not built so already");
-    else if (older) gpul__append(out, "    better for this device: nvcc -arch=sm_%d\n", (int)capability);
+    if (capability == 90) {
+        int32_t wgmma = 0;
+        const cudaError_t e = older ? cudaSuccess : (cudaError_t)gpul__find_wgmma(&wgmma, device->index);
+        if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaFuncGetAttributes");
+        gpul__append(out, wgmma ? "    16-bit matrix products run on tensor cores\n"
+                                : "    better for this device: nvcc -arch=sm_90a\n");
+    } else if (older) gpul__append(out, "    better for this device: nvcc -arch=sm_%d\n", (int)capability);
     return GPUL_OK;
 }
 #endif
@@ -6722,6 +6744,11 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
         problem.c_row = col[0];
     }
 
+    error = gpul__find_wgmma(&scope.machine.wgmma, scope.device);
+    if (error != 0) {
+        status = gpul__fail_cuda((cudaError_t)error, function, "looking for the kernels");
+        return gpul__end(&scope, status);
+    }
     if (!gpul__plan_gemm(&plan, &problem, &scope.machine)) {
         status = gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "gpulite_kernels.cu was compiled with GPULITE_NO_MATMUL");
         return gpul__end(&scope, status);

@@ -8,7 +8,8 @@
  *
  * Add -Xcompiler -fno-exceptions,-fno-threadsafe-statics for an object that a C program links with gcc and -lcudart
  * alone. Leave families out with -DGPULITE_NO_ELEMENTWISE, -DGPULITE_NO_REDUCE, -DGPULITE_NO_GEMV,
- * -DGPULITE_NO_HISTOGRAM, -DGPULITE_NO_MATMUL.
+ * -DGPULITE_NO_HISTOGRAM, -DGPULITE_NO_MATMUL; -DGPULITE_NO_HOPPER leaves out the matrix product's kernels for Hopper's
+ * tensor cores, which only an object for sm_90a has.
  *
  *     section       operations                                  dtypes                            engine
  *     1 elementwise binary, unary, scale, clip, where, convert, all; square roots, powers and the this file
@@ -34,6 +35,14 @@
  * gpulite.h calls: it has checked the arguments by then, and turns what they return (a cudaError_t) into an error.
  */
 #include <cuda_runtime.h>
+
+/* The matrix product's path for Hopper: its tensor maps are made by a function of the driver, which the runtime finds,
+ * so cuda.h gives types alone. */
+#if !defined(GPULITE_CPU_STANDIN) && !defined(GPULITE_NO_HOPPER) && !defined(GPULITE_NO_MATMUL) &&                     \
+    !defined(GPULITE_ENGINES_ONLY) && CUDART_VERSION >= 12010
+#define GPUL__HOPPER
+#include <cuda.h>
+#endif
 
 #define GPULITE__KERNELS
 #include "gpulite.h"
@@ -4540,18 +4549,31 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * multiplies every pair of them, its part of the tile staying in registers. 16-bit types are widened on the way into
  * shared memory.
  *
- * Every element of C is one chain of fused multiply-adds over ascending k, whatever the tile. Where C has few tiles and
- * K is long, K is cut into parts that depend on the shape alone; a second kernel adds their results in order.
+ * Every element of C is then one chain of fused multiply-adds over ascending k, whatever the tile. Where C has few
+ * tiles and K is long, K is cut into parts that depend on the shape alone; a second kernel adds their results in order.
+ *
+ * Tensor cores. 16-bit types have a second kernel, for Hopper. One thread of a block keeps bulk tensor copies on their
+ * way into a ring of stages, 64 deep along K; the other warpgroups, 64 rows of the tile each, have the tensor cores
+ * multiply straight from there (wgmma), with the sums in registers. Blocks stay and take tile after tile, and the
+ * copies for the next one are under way while this one's results go out, by bulk copies as well. Any order of A and B
+ * will do, if lines begin at multiples of 16 bytes: an operand whose lines do not is first copied to where they do, for
+ * O(n^2). Tensor cores cut sums off rather than round them, so after every 8192 steps of K, at most, a sum is added to
+ * those before it with rounding, as the parts are. It depends on the shape alone what is added to what.
  *
  * Assumptions. A and B have a unit stride in one of their two dimensions, C along its rows. Elements beyond the
  * matrices are never read; zeros stand for them, and beyond the end of K on both sides, since 0 times infinity is not
  * 0.
  *
  * Cost. 2 M N K operations; A is read N / (tile width) times and B M / (tile height) times, mostly from L2. The SIMT
- * kernel is bound by the multiply-add units for tiles of 128 and by shared memory for those of 32.
+ * kernel is bound by the multiply-add units for tiles of 128 and by shared memory for those of 32; the tensor cores'
+ * kernel by the power that they draw, where K is long, and where it is not by the ends of tiles.
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifdef GPULITE_NO_MATMUL
 
+extern "C" int32_t gpul__find_wgmma(int32_t *wgmma, int32_t) {
+    *wgmma = 0;
+    return 0;
+}
 extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *, const gpul__gemm_problem *, const gpul__machine *) { return 0; }
 extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *, const gpul__gemm_plan *, void *, gpul_stream) {
     return int32_t(cudaErrorNotSupported);
@@ -4604,6 +4626,7 @@ struct gpul__gemm_view {
     gpul__gemm_problem problem;
     gpul__gemm_plan plan;
     void *partials; /* NULL, or the parts' results, M x N of the compute type each */
+    float *lifted;  /* tensor cores: NULL, or a tile for every block, the sum of what is done of a long K */
 };
 
 template <typename T, typename Compute>
@@ -4822,13 +4845,483 @@ static __global__ void __launch_bounds__(256) gpul__gemm_combine(const __grid_co
     const gpul__gemm_problem &p = v.problem;
     const Compute *const partials = static_cast<const Compute *>(v.partials);
     const int64_t count = p.M * p.N;
+    gpul__await();
     GPUL_GRID_STRIDE(i, count) {
         Compute sum = partials[i];
-        for (int32_t s = 1; s < v.plan.splits; ++s) sum += partials[s * count + i];
+        for (int32_t s = 1; s < v.plan.splits; s += 8) {
+            Compute part[8];
+            GPUL__UNROLL
+            for (int j = 0; j < 8; ++j) part[j] = partials[(s + j < v.plan.splits ? s + j : s) * count + i];
+            GPUL__UNROLL
+            for (int j = 0; j < 8; ++j)
+                if (s + j < v.plan.splits) sum += part[j];
+        }
         const int64_t m = i / p.N;
         gpul__gemm_apply(static_cast<T *>(p.C) + m * p.c_row + (i - m * p.N), sum, v);
     }
 }
+
+/* ---- 16-bit types on Hopper's tensor cores ----
+ *
+ * In shared memory a box is 64 lines of 128 bytes, 64 elements along the operand's dense dimension, as a bulk copy with
+ * the swizzle of 128 bytes leaves it. A stage holds the tile's boxes of A, then those of B. Two mbarriers a stage tell
+ * that it is full (the producer's arrival and the bytes) and empty (an arrival of every warp that has read it, in every
+ * block that it was copied to). */
+
+#ifdef GPUL__HOPPER
+
+enum {
+    gpul__tensor_slice = 64,  /* of K, in a stage: 128 bytes, the width of the swizzle */
+    gpul__tensor_chunk = 8192 /* of K, that the tensor cores add up by themselves */
+};
+
+template <int kRows, int kCols> struct gpul__tensor_shape {
+    enum {
+        kM = kRows,
+        kN = kCols,
+        kSums = kCols / 2,          /* of a thread: 64 x kCols among the 128 of a warpgroup */
+        kThreads = kRows * 2 + 128, /* a warpgroup for every 64 rows, and the producer */
+        kBox = 8192,                /* bytes of 64 x 64 elements, what a bulk copy moves */
+        kStageBytes = (kRows + kCols) / 64 * kBox,
+        kEndBytes = kRows / 64 * 2 * kBox, /* two boxes for each of those warpgroups, on their way to C */
+        kStages = (229376 - kEndBytes) / kStageBytes,
+        kSharedBytes = kStages * kStageBytes + kEndBytes + 1024 /* boxes begin at multiples of 1024 */
+    };
+};
+
+/* a kernel that is empty, since it was not compiled for sm_90a, takes 32 threads and no more: see gpul__find_wgmma */
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#define GPUL__TENSOR_BOUNDS(threads) __launch_bounds__(threads, 1)
+#else
+#define GPUL__TENSOR_BOUNDS(threads) __launch_bounds__(32, 1)
+#endif
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+
+static __device__ __forceinline__ uint32_t gpul__shared_address(const void *p) {
+    return uint32_t(__cvta_generic_to_shared(p));
+}
+
+/* mbarriers, by their addresses in shared memory */
+static __device__ __forceinline__ void gpul__mbarrier_init(uint32_t barrier, uint32_t arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+static __device__ __forceinline__ void gpul__mbarrier_wait(uint32_t barrier, uint32_t parity) {
+    uint32_t done;
+    do {
+        asm volatile("{\n.reg .pred p;\n"
+                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                     "selp.u32 %0, 1, 0, p;\n}"
+                     : "=r"(done)
+                     : "r"(barrier), "r"(parity)
+                     : "memory");
+    } while (!done);
+}
+static __device__ __forceinline__ void gpul__mbarrier_expect(uint32_t barrier, uint32_t bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+/* In a block of the cluster, by its address there. There is no branch, so the compiler sees that warps stay whole. */
+static __device__ __forceinline__ uint32_t gpul__shared_in(uint32_t shared, uint32_t block) {
+    uint32_t there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared), "r"(block));
+    return there;
+}
+static __device__ __forceinline__ void gpul__mbarrier_arrive_if(bool really, uint32_t barrier) {
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %0, 0;\n@p mbarrier.arrive.shared::cluster.b64 _, [%1];\n}" ::"r"(
+                     int(really)),
+                 "r"(barrier)
+                 : "memory");
+}
+
+/* 64 x 64 elements to `shared`, in this block or in all blocks of the cluster, where `barrier` counts the bytes */
+static __device__ __forceinline__ void gpul__tensor_load(uint32_t shared, const CUtensorMap *map, int32_t dense,
+                                                         int32_t outer, uint32_t barrier) {
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
+                 "[%4];" ::"r"(shared),
+                 "l"(map), "r"(dense), "r"(outer), "r"(barrier)
+                 : "memory");
+}
+static __device__ __forceinline__ void gpul__tensor_load_all(uint32_t shared, const CUtensorMap *map, int32_t dense,
+                                                             int32_t outer, uint32_t barrier, uint16_t blocks) {
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared),
+                 "l"(map), "r"(dense), "r"(outer), "r"(barrier), "h"(blocks)
+                 : "memory");
+}
+/* and from `shared` to C, but for what lies beyond its ends */
+static __device__ __forceinline__ void gpul__tensor_store(const CUtensorMap *map, uint32_t shared, int32_t dense,
+                                                          int32_t outer) {
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];\n"
+                 "cp.async.bulk.commit_group;" ::"l"(map),
+                 "r"(shared), "r"(dense), "r"(outer)
+                 : "memory");
+}
+static __device__ __forceinline__ void gpul__cluster_sync() {
+    asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
+
+/* What wgmma is told of an operand in shared memory, 64 x 64 elements after 64 x 64 elements of 8192 bytes: its
+ * address, the distances of those (where K is not the dense dimension), of eight lines of 128 bytes, and the swizzle of
+ * 128 bytes. */
+static __device__ __forceinline__ uint64_t gpul__tensor_descriptor(uint32_t address, bool transposed) {
+    return uint64_t((address & 0x3ffff) >> 4) | uint64_t(transposed ? 8192 >> 4 : 1) << 16 | uint64_t(1024 >> 4) << 32 |
+           uint64_t(1) << 62;
+}
+
+#define GPUL__TEN(t) "%" t "0, %" t "1, %" t "2, %" t "3, %" t "4, %" t "5, %" t "6, %" t "7, %" t "8, %" t "9, "
+#define GPUL__F8(i)                                                                                                    \
+    "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3]), "+f"(sum[i + 4]), "+f"(sum[i + 5]),            \
+        "+f"(sum[i + 6]), "+f"(sum[i + 7])
+#define GPUL__F32(i) GPUL__F8(i), GPUL__F8(i + 8), GPUL__F8(i + 16), GPUL__F8(i + 24)
+#define GPUL__WGMMA_AS(type, n, names, ia, ib, ita, itb, ...)                                                          \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n" n "k16.f32." type "." type " {" names "}, %" ia ", %" ib          \
+                 ", 1, 1, 1, %" ita ", %" itb ";"                                                                      \
+                 : __VA_ARGS__                                                                                         \
+                 : "l"(x), "l"(y), "n"(kForm & 1), "n"(kForm >> 1))
+#define GPUL__WGMMA(n, names, ia, ib, ita, itb, ...)                                                                   \
+    template <typename T, int kForm>                                                                                   \
+    static __device__ __forceinline__ void gpul__wgmma(float(&sum)[n / 2], uint64_t x, uint64_t y) {                   \
+        if (gpul__dtype_of<T>::value == GPUL_F16) GPUL__WGMMA_AS("f16", #n, names, ia, ib, ita, itb, __VA_ARGS__);     \
+        else GPUL__WGMMA_AS("bf16", #n, names, ia, ib, ita, itb, __VA_ARGS__);                                         \
+    }
+
+/* sum += x y, 64 x n x 16; kForm: 1 where A's rows and 2 where B's columns are dense, not K */
+GPUL__WGMMA(64, GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") "%30, %31", "32", "33", "34", "35", GPUL__F32(0))
+GPUL__WGMMA(128,
+            GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") GPUL__TEN("3") GPUL__TEN("4")
+                GPUL__TEN("5") "%60, %61, %62, %63",
+            "64", "65", "66", "67", GPUL__F32(0), GPUL__F32(32))
+GPUL__WGMMA(192,
+            GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") GPUL__TEN("3") GPUL__TEN("4") GPUL__TEN("5") GPUL__TEN("6")
+                GPUL__TEN("7") GPUL__TEN("8") "%90, %91, %92, %93, %94, %95",
+            "96", "97", "98", "99", GPUL__F32(0), GPUL__F32(32), GPUL__F32(64))
+GPUL__WGMMA(256,
+            GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") GPUL__TEN("3") GPUL__TEN("4") GPUL__TEN("5") GPUL__TEN("6")
+                GPUL__TEN("7") GPUL__TEN("8") GPUL__TEN("9") GPUL__TEN("10")
+                    GPUL__TEN("11") "%120, %121, %122, %123, %124, %125, %126, %127",
+            "128", "129", "130", "131", GPUL__F32(0), GPUL__F32(32), GPUL__F32(64), GPUL__F32(96))
+
+/* Where a block is in its ring of stages: the producer is ahead of the consumers, all go the same way. */
+template <typename S> struct gpul__tensor_ring {
+    uint32_t full, empty, stages, end; /* addresses in shared memory */
+    uint32_t parity;
+    int stage;
+    /* a consumer's: `empty` in the block that this lane tells, and whether it tells any */
+    uint32_t told;
+    bool tells;
+    __device__ __forceinline__ void advance() {
+        if (++stage == S::kStages) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+    /* This warp has read the stage. Every block is told that writes to it. */
+    __device__ __forceinline__ void release(bool really, int which) const {
+        gpul__mbarrier_arrive_if(really && tells, told + uint32_t(which) * 8);
+    }
+};
+
+/* `slices` slices of K, added up by the tensor cores. Two groups of products are on their way at a time. */
+template <typename T, typename S, int kForm>
+static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
+                                                             int slices, int warpgroup) {
+    const uint64_t a = gpul__tensor_descriptor(ring.stages + uint32_t(warpgroup) * S::kBox, kForm & 1),
+                   b = gpul__tensor_descriptor(ring.stages + S::kM / 64 * S::kBox, kForm >> 1);
+    enum { kStepA = kForm & 1 ? 2048 >> 4 : 32 >> 4, kStepB = kForm & 2 ? 2048 >> 4 : 32 >> 4 }; /* of 16 along K */
+    GPUL__UNROLL
+    for (int i = 0; i < S::kSums; ++i) {
+        sum[i] = 0;
+        asm volatile("" : "+f"(sum[i])::"memory");
+    }
+    int before = 0;
+    GPUL__UNROLL_NOT
+    for (int i = 0; i < slices; ++i) {
+        const uint64_t at = uint64_t(ring.stage) * (S::kStageBytes >> 4);
+        gpul__mbarrier_wait(ring.full + uint32_t(ring.stage) * 8, ring.parity);
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        GPUL__UNROLL
+        for (int k = 0; k < 4; ++k)
+            gpul__wgmma<T, kForm>(sum, a + at + uint64_t(k) * kStepA, b + at + uint64_t(k) * kStepB);
+        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+        ring.release(i > 0, before);
+        before = ring.stage;
+        ring.advance();
+    }
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    ring.release(true, before);
+    GPUL__UNROLL
+    for (int i = 0; i < S::kSums; ++i) asm volatile("" : "+f"(sum[i])::"memory");
+}
+
+/* two floats, rounded to two elements side by side; NaN is canonical */
+template <typename T> static __device__ __forceinline__ uint32_t gpul__tensor_narrow(float low, float high) {
+    uint32_t two, nan;
+    if (gpul__dtype_of<T>::value == GPUL_F16) {
+        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(high), "f"(low));
+        asm("set.neu.u32.f16x2 %0, %1, %1;" : "=r"(nan) : "r"(two));
+        return two & ~(nan & 0x01ff01ffu); /* from 7fff to 7e00 */
+    }
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(high), "f"(low));
+    asm("set.neu.u32.bf16x2 %0, %1, %1;" : "=r"(nan) : "r"(two));
+    return two & ~(nan & 0x003f003fu); /* from 7fff to 7fc0 */
+}
+
+/* The end of a tile, 64 x S::kN sums in a warpgroup: parts of K to scratch memory as they are, everything else to C. A
+ * thread's sums lie in two rows, 8 apart, in pairs of columns, 8 apart (the PTX manual shows wgmma's accumulators).
+ * They go through shared memory, 64 columns at a time, in one of two boxes: from there bulk copies take them, while the
+ * next tile is begun, or, where C is not aligned, the warps themselves, whose lanes then write neighbouring elements.
+ * */
+template <typename T, typename S>
+static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[S::kSums], const gpul__gemm_view &v,
+                                                           const CUtensorMap *map, const gpul__tensor_ring<S> &ring,
+                                                           int64_t first_row, int64_t first_col, int64_t split,
+                                                           int warpgroup, uint32_t &box) {
+    const gpul__gemm_problem &p = v.problem;
+    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32 % 4;
+    const int64_t row = first_row + warp * 16 + lane / 4, col = first_col + lane % 4 * 2;
+    if (v.plan.splits > 1) {
+        float *const partials = static_cast<float *>(v.partials) + split * p.M * p.N;
+        GPUL__UNROLL
+        for (int i = 0; i < S::kSums; i += 2) {
+            const int64_t m = row + i / 2 % 2 * 8, n = col + i / 4 * 8;
+            if (m >= p.M || n >= p.N) continue;
+            float *const to = partials + m * p.N + n;
+            if (p.N % 2 == 0) {
+                *reinterpret_cast<float2 *>(to) = make_float2(sum[i], sum[i + 1]);
+            } else {
+                to[0] = sum[i];
+                if (n + 1 < p.N) to[1] = sum[i + 1];
+            }
+        }
+        return;
+    }
+    const float alpha = float(p.alpha), beta = float(p.beta);
+    if (beta != 0) {
+        GPUL__UNROLL
+        for (int i = 0; i < S::kSums; i += 2) {
+            const int64_t m = row + i / 2 % 2 * 8, n = col + i / 4 * 8;
+            const T *const from = static_cast<const T *>(p.C) + m * p.c_row + n;
+            float old[2] = {0, 0};
+            if (m < p.M && n < p.N) old[0] = gpul__to_float(from[0]);
+            if (m < p.M && n + 1 < p.N) old[1] = gpul__to_float(from[1]);
+            sum[i] = __fmaf_rn(alpha, sum[i], beta * old[0]);
+            sum[i + 1] = __fmaf_rn(alpha, sum[i + 1], beta * old[1]);
+        }
+    } else if (alpha != 1) {
+        GPUL__UNROLL
+        for (int i = 0; i < S::kSums; ++i) sum[i] *= alpha;
+    }
+    const bool first = threadIdx.x % 128 == 0;
+    GPUL__UNROLL
+    for (int g = 0; g < S::kN / 64; ++g) {
+        box ^= S::kBox;
+        if (first) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory"); /* the copy before the last one */
+        asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
+        /* a line is 128 bytes of a row; its 16-byte groups change places by the swizzle, as bulk copies expect */
+        const uint32_t line = box + uint32_t(warp * 16 + lane % 16) * 128;
+        GPUL__UNROLL
+        for (int j = 0; j < 8; j += 2) {
+            uint32_t w[4];
+            GPUL__UNROLL
+            for (int k = 0; k < 4; ++k)
+                w[k] = gpul__tensor_narrow<T>(sum[g * 32 + j * 4 + k * 2], sum[g * 32 + j * 4 + k * 2 + 1]);
+            asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                             line + uint32_t((j + lane / 16) ^ (lane % 8)) * 16),
+                         "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3])
+                         : "memory");
+        }
+        if (v.plan.c_vector) {
+            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+            asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
+            if (first) gpul__tensor_store(map, box, int32_t(first_col) + g * 64, int32_t(first_row));
+        } else {
+            __syncwarp();
+            const int64_t n = first_col + g * 64 + lane;
+            T *to = static_cast<T *>(p.C) + (first_row + warp * 16) * p.c_row + n;
+            GPUL__UNROLL_BY(4)
+            for (int r = 0; r < 16; ++r, to += p.c_row) {
+                const uint32_t from = box + uint32_t(warp * 16 + r) * 128 + uint32_t(lane % 8) * 2;
+                uint16_t left, right;
+                asm volatile("ld.shared.u16 %0, [%1];" : "=h"(left) : "r"(from + uint32_t((lane / 8) ^ (r % 8)) * 16));
+                asm volatile("ld.shared.u16 %0, [%1];"
+                             : "=h"(right)
+                             : "r"(from + uint32_t((lane / 8 + 4) ^ (r % 8)) * 16));
+                if (first_row + warp * 16 + r >= p.M) break;
+                if (n < p.N) to[0] = gpul__bits<T>(left);
+                if (n + 32 < p.N) to[32] = gpul__bits<T>(right);
+            }
+        }
+    }
+}
+
+/* A unit of work: a tile of C for each block of the cluster, one below the other, and a part of K. Tiles in bands, so
+ * that blocks that run together share rows of A and columns of B in L2. */
+struct gpul__tensor_unit {
+    int64_t m, n, split, begin, length; /* the first row and column of this block's tile; the part of K */
+    /* in 32 bits, which the plan sees to: divisions of 64 take a thousand cycles */
+    template <typename S> __device__ __forceinline__ void find(uint32_t unit, uint32_t rank, const gpul__gemm_view &v) {
+        const gpul__gemm_plan &plan = v.plan;
+        const uint32_t tiles_m = uint32_t(plan.tiles_m), tiles_n = uint32_t(plan.tiles_n), high = uint32_t(plan.band);
+        const uint32_t part = plan.splits > 1 ? unit / (tiles_m * tiles_n) : 0,
+                       tile = unit - part * (tiles_m * tiles_n);
+        const uint32_t band = tile / (high * tiles_n), in_band = tile - band * (high * tiles_n);
+        const uint32_t rest = tiles_m - band * high, height = rest < high ? rest : high, tile_n = in_band / height;
+        m = int64_t((band * high + in_band - tile_n * height) * uint32_t(plan.cluster) + rank) * S::kM;
+        n = int64_t(tile_n) * S::kN;
+        split = part;
+        begin = split * plan.part;
+        length = v.problem.K - begin < plan.part ? v.problem.K - begin : plan.part;
+    }
+};
+#endif /* __CUDA_ARCH_FEAT_SM90_ALL */
+
+template <typename T, typename S>
+static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
+    gpul__tensor_kernel(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+                        const __grid_constant__ CUtensorMap map_c, const __grid_constant__ gpul__gemm_view v) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    const gpul__gemm_problem &p = v.problem;
+    const gpul__gemm_plan &plan = v.plan;
+    __shared__ __align__(8) uint64_t barriers[2 * S::kStages];
+    GPUL_SHARED(unsigned char, shared);
+    gpul__tensor_ring<S> ring;
+    ring.full = gpul__shared_address(barriers);
+    ring.empty = ring.full + S::kStages * 8;
+    ring.stages = (gpul__shared_address(shared) + 1023) & ~1023u;
+    ring.end = ring.stages + S::kStages * S::kStageBytes;
+    const uint32_t cluster = uint32_t(plan.cluster), rank = blockIdx.x % cluster, lane = threadIdx.x % 32;
+    ring.tells = lane < cluster;
+    ring.told = gpul__shared_in(ring.empty, ring.tells ? lane : rank);
+    ring.parity = 0;
+    ring.stage = 0;
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < S::kStages; ++s) {
+            gpul__mbarrier_init(ring.full + uint32_t(s) * 8, 1);
+            gpul__mbarrier_init(ring.empty + uint32_t(s) * 8, cluster * (S::kM / 16)); /* warps */
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    if (cluster > 1) gpul__cluster_sync();
+    else __syncthreads();
+    gpul__await();
+
+    const uint32_t units = uint32_t(plan.tiles_m * plan.tiles_n) * uint32_t(plan.splits), at_once = gridDim.x / cluster;
+    const int form = (p.a_col == 1 ? 0 : 1) | (p.b_row == 1 ? 0 : 2);
+    /* from one lane, so that the compiler knows that the warp agrees */
+    const int warpgroup = __shfl_sync(0xffffffffu, int(threadIdx.x) / 128, 0);
+    gpul__tensor_unit work;
+    if (warpgroup == S::kM / 64) { /* the producer: one thread asks for the stages */
+        if (S::kM == 128) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        if (threadIdx.x % 128 == 0) {
+            for (uint32_t unit = blockIdx.x / cluster; unit < units; unit += at_once) {
+                work.find<S>(unit, rank, v);
+                const int32_t m = int32_t(work.m), n = int32_t(work.n);
+                for (int64_t done = 0; done < work.length; done += gpul__tensor_slice) {
+                    const int32_t k = int32_t(work.begin + done);
+                    const uint32_t full = ring.full + uint32_t(ring.stage) * 8,
+                                   a = ring.stages + uint32_t(ring.stage) * S::kStageBytes,
+                                   b = a + S::kM / 64 * S::kBox;
+                    gpul__mbarrier_wait(ring.empty + uint32_t(ring.stage) * 8, ring.parity ^ 1);
+                    gpul__mbarrier_expect(full, S::kStageBytes);
+                    GPUL__UNROLL
+                    for (int g = 0; g < S::kM / 64; ++g)
+                        gpul__tensor_load(a + g * S::kBox, &map_a, form & 1 ? m + g * 64 : k, form & 1 ? k : m + g * 64,
+                                          full);
+                    GPUL__UNROLL
+                    for (int g = 0; g < S::kN / 64; ++g) {
+                        const uint32_t to = b + g * S::kBox;
+                        const int32_t dense = form & 2 ? n + g * 64 : k, outer = form & 2 ? k : n + g * 64;
+                        if (cluster == 1) gpul__tensor_load(to, &map_b, dense, outer, full);
+                        else if (g % cluster == rank) /* each block asks for some of what both need */
+                            gpul__tensor_load_all(to, &map_b, dense, outer, full, uint16_t((1 << cluster) - 1));
+                    }
+                    ring.advance();
+                }
+            }
+        }
+    } else {
+        if (S::kM == 128) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+        float4 *const lifted =
+            reinterpret_cast<float4 *>(v.lifted) + int64_t(blockIdx.x) * (S::kM * S::kN / 4) + threadIdx.x;
+        uint32_t box = ring.end + uint32_t(warpgroup) * (2 * S::kBox); /* the one of two that was filled last */
+        for (uint32_t unit = blockIdx.x / cluster; unit < units; unit += at_once) {
+            work.find<S>(unit, rank, v);
+            float sum[S::kSums];
+            for (int64_t left = work.length;;) {
+                const int64_t chunk = left < gpul__tensor_chunk ? left : int64_t(gpul__tensor_chunk);
+                const int slices = int((chunk + gpul__tensor_slice - 1) / gpul__tensor_slice);
+                if (form == 0) gpul__tensor_multiply<T, S, 0>(sum, ring, slices, warpgroup);
+                else if (form == 1) gpul__tensor_multiply<T, S, 1>(sum, ring, slices, warpgroup);
+                else if (form == 2) gpul__tensor_multiply<T, S, 2>(sum, ring, slices, warpgroup);
+                else gpul__tensor_multiply<T, S, 3>(sum, ring, slices, warpgroup);
+                if (left < work.length) {
+                    GPUL__UNROLL
+                    for (int i = 0; i < S::kSums; i += 4) {
+                        const float4 old = lifted[i / 4 * (S::kM * 2)];
+                        sum[i] = old.x + sum[i];
+                        sum[i + 1] = old.y + sum[i + 1];
+                        sum[i + 2] = old.z + sum[i + 2];
+                        sum[i + 3] = old.w + sum[i + 3];
+                    }
+                }
+                left -= chunk;
+                if (left <= 0) break;
+                GPUL__UNROLL
+                for (int i = 0; i < S::kSums; i += 4)
+                    lifted[i / 4 * (S::kM * 2)] = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
+            }
+            gpul__tensor_finish<T, S>(sum, v, &map_c, ring, work.m + warpgroup * 64, work.n, work.split, warpgroup,
+                                      box);
+        }
+        if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    }
+    if (cluster > 1) gpul__cluster_sync(); /* no block leaves while another one writes to its shared memory */
+#else
+    (void)map_a;
+    (void)map_b;
+    (void)map_c;
+    (void)v;
+#endif
+}
+
+/* ---- operands that bulk copies cannot take: copied, each line to a multiple of 16 bytes ---- */
+
+struct gpul__tensor_copy {
+    const void *from;
+    uint16_t *to;
+    int64_t dense, lines, from_pitch, to_pitch; /* elements; to_pitch: 0: nothing to do */
+};
+struct gpul__tensor_copies {
+    gpul__tensor_copy of[2];
+};
+static __global__ void __launch_bounds__(256) gpul__tensor_pack(const __grid_constant__ gpul__tensor_copies copies) {
+    const gpul__tensor_copy &c = copies.of[blockIdx.y];
+    gpul__await();
+    if (c.to_pitch == 0) return;
+    const uint16_t *const from = static_cast<const uint16_t *>(c.from);
+    const int64_t groups = c.to_pitch / 8, count = groups * c.lines;
+    const double inverse = 1.0 / double(groups);
+    GPUL_GRID_STRIDE(i, count) {
+        int64_t group;
+        const int64_t line = gpul__divide(i, groups, inverse, &group);
+        const uint16_t *const p = from + line * c.from_pitch + group * 8;
+        const int64_t there = c.dense - group * 8;
+        const uintptr_t at = reinterpret_cast<uintptr_t>(p);
+        gpul__pack<uint16_t, 8> eight;
+        /* the aligned 32 bytes around it are in this line */
+        if (at % 16 == 0 ? there >= 8 : group > 0 && there >= 16) {
+            gpul__fetch<uint16_t, 8> fetch;
+            fetch.ask(p);
+            eight = fetch.take(p);
+        } else {
+            eight = gpul__gather<uint16_t, 8>(p, 1, there < 8 ? int(there) : 8);
+        }
+        gpul__save<8>(c.to + line * c.to_pitch + group * 8, eight);
+    }
+}
+
+#endif /* GPUL__HOPPER */
 
 /* ---- the plan ---- */
 
@@ -4861,15 +5354,107 @@ static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t elem
     return gpul__aligned(p, size_t(bytes)) && pitch * element % bytes == 0;
 }
 
+/* Tensor cores: the tiles, and about what they take on an H200, in nanoseconds: a slice of K, and the end of a tile. */
+struct gpul__tensor_tile {
+    int32_t m, n, slice, end;
+};
+static const gpul__tensor_tile gpul__tensor_tiles[] = {
+    {128, 256, 660, 1900}, {128, 192, 525, 2200}, {128, 128, 365, 1800}, {64, 128, 265, 1400}, {64, 64, 165, 1000},
+};
+enum { gpul__tensor_tile_count = sizeof gpul__tensor_tiles / sizeof gpul__tensor_tiles[0] };
+
+/* The waves of tiles times what one takes, and adding up the parts */
+static inline double gpul__tensor_time(const gpul__tensor_tile &tile, const gpul__gemm_problem *p, int64_t parts,
+                                       int64_t part, int64_t blocks) {
+    const int64_t units = gpul_ceil_div(p->M, tile.m) * gpul_ceil_div(p->N, tile.n) * parts;
+    const double combine = parts > 1 ? 4500 + double(parts) * double(p->M) * double(p->N) * 0.003 : 0;
+    return double(gpul_ceil_div(units, blocks)) * double(gpul_ceil_div(part, 64) * tile.slice + tile.end) + combine;
+}
+
+/* What depends on the tile alone */
+static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, int32_t cluster, const gpul__gemm_problem *p,
+                                   const gpul__machine *machine) {
+    const gpul__tensor_tile &tile = gpul__tensor_tiles[which];
+    plan->tile = which;
+    plan->cluster = cluster;
+    plan->tiles_m = gpul_ceil_div(p->M, tile.m * cluster);
+    plan->tiles_n = gpul_ceil_div(p->N, tile.n);
+    const int64_t units = plan->tiles_m * plan->tiles_n * plan->splits, at_once = machine->sms / cluster;
+    plan->blocks = int32_t(units < at_once ? units : at_once) * cluster;
+    plan->band = 2048 / (tile.m * cluster);
+    plan->lifted_at = plan->splits > 1 ? (plan->splits * p->M * p->N * 4 + 255) / 256 * 256 : 0;
+    plan->a_at = plan->lifted_at;
+    if (plan->part > 8192) plan->a_at += int64_t(plan->blocks) * tile.m * tile.n * 4;
+    plan->b_at = plan->a_at + plan->a_pitch * (p->a_col == 1 ? p->M : p->K) * 2;
+    plan->b_at = (plan->b_at + 255) / 256 * 256;
+    plan->scratch_bytes = plan->b_at + plan->b_pitch * (p->b_row == 1 ? p->N : p->K) * 2;
+}
+
+/* 0, if a tensor map can describe the operand where it lies; else its pitch when it is copied */
+static inline int64_t gpul__tensor_pitch(const void *data, int64_t dense, int64_t lines, int64_t pitch) {
+    const bool good = gpul__aligned(data, 16) && /* fault: matmul-misaligned-map */
+                      (lines == 1 || (pitch >= dense && pitch % 8 == 0 && pitch < int64_t(1) << 38));
+    return good ? 0 : (dense + 63) / 64 * 64;
+}
+
+/* The parts of K and the tile are those that take least. For the parts the machine is one with the multiprocessors of
+ * an H100 or H200, whatever it is, so that results do not depend on it; no result depends on the tile. Blocks go in
+ * pairs, which share columns of B, where much has to come from L2: where lines of 128 bytes in an operand straddle two
+ * of the cache's, and for small tiles in long runs. */
+static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+    enum { kNominal = 132 };
+    const int64_t a_dense = p->a_col == 1 ? p->K : p->M, a_lines = p->a_col == 1 ? p->M : p->K;
+    const int64_t b_dense = p->b_row == 1 ? p->K : p->N, b_lines = p->b_row == 1 ? p->N : p->K;
+    const int64_t a_from = p->a_col == 1 ? p->a_row : p->a_col, b_from = p->b_row == 1 ? p->b_col : p->b_row;
+    const int64_t middling = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128); /* tiles of 128 x 128 */
+    int32_t best = 0;
+    double least = -1;
+    plan->tensor = 1;
+    for (int32_t parts = 1; parts <= 128; parts *= 2) {
+        const int64_t part = parts == 1 ? p->K : gpul_ceil_div(gpul_ceil_div(p->K, parts), 64) * 64;
+        if (parts > 1 && (part < 256 || gpul_ceil_div(p->K, part) < parts || middling * parts > 2 * kNominal)) break;
+        for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
+            const int64_t blocks = kNominal; /* fault: matmul-parts-by-machine */
+            const double time = gpul__tensor_time(gpul__tensor_tiles[i], p, parts, part, blocks);
+            if (least >= 0 && !(time < least)) continue;
+            least = time;
+            plan->splits = parts;
+            plan->part = part;
+        }
+    }
+    least = -1;
+    for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
+        const double time = gpul__tensor_time(gpul__tensor_tiles[i], p, plan->splits, plan->part, machine->sms);
+        if (least >= 0 && !(time < least)) continue;
+        least = time;
+        best = i;
+    }
+    plan->a_pitch = gpul__tensor_pitch(p->A, a_dense, a_lines, a_from);
+    plan->b_pitch = gpul__tensor_pitch(p->B, b_dense, b_lines, b_from);
+    plan->c_vector = gpul__aligned(p->C, 16) && p->N % 8 == 0 && (p->M == 1 || p->c_row % 8 == 0);
+    const gpul__tensor_tile &tile = gpul__tensor_tiles[best];
+    const int64_t slices = gpul_ceil_div(middling * plan->splits, machine->sms) * gpul_ceil_div(plan->part, 64);
+    const bool straddle = (!plan->a_pitch && a_from % 64 != 0) || (!plan->b_pitch && b_from % 64 != 0);
+    const bool pairs = tile.m == 128 && machine->sms > 1 && (straddle || (tile.n == 128 && slices > 64));
+    gpul__tensor_plan_tile(plan, best, pairs ? 2 : 1, p, machine);
+}
+
 /* Parts of K: as many as give some 256 tiles of 64 x 64, none shorter than 512. The tile: the largest that is more than
  * half full and gives each multiprocessor a block, or the smallest. No result depends on it. */
 extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const int64_t element = p->dtype == GPUL_F64 ? 8 : p->dtype == GPUL_F32 ? 4 : 2;
     const int64_t tiles = gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64);
     memset(plan, 0, sizeof *plan);
+    plan->device = machine->device;
     plan->scale_only = p->K == 0 || p->alpha == 0; /* fault: matmul-alpha-zero */
     plan->splits = 1;
     plan->part = p->K;
+    if (machine->wgmma && !plan->scale_only && element == 2 && p->M < INT32_MAX && p->N < INT32_MAX &&
+        p->K < INT32_MAX && double(p->M) * double(p->N) < 68719476736.0 /* 2^36 */ &&
+        double(p->M) * double(p->N) * double(p->K) >= 262144) {
+        gpul__tensor_plan(plan, p, machine);
+        return 1;
+    }
     if (tiles > 0 && tiles <= 128 && !plan->scale_only) {
         const int64_t few = 256 / tiles, many = p->K / 512, parts = few < many ? few : many;
         if (parts > 1) {
@@ -4895,24 +5480,171 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
 
 /* ---- launching ---- */
 
+#ifdef GPUL__HOPPER
+typedef void (*gpul__tensor_entry)(const CUtensorMap, const CUtensorMap, const CUtensorMap, const gpul__gemm_view);
+struct gpul__tensor_choice {
+    gpul__tensor_entry kernel;
+    int32_t threads, shared_bytes;
+};
+template <typename T, int kM, int kN> static constexpr gpul__tensor_choice gpul__tensor_choice_of() {
+    typedef gpul__tensor_shape<kM, kN> S;
+    return gpul__tensor_choice{gpul__tensor_kernel<T, S>, S::kThreads, int32_t(S::kSharedBytes)};
+}
+/* of gpul__tensor_tiles, in its order */
+static const gpul__tensor_choice *gpul__tensor_choices(gpul_dtype dtype) {
+#define GPUL__TENSOR_CHOICES(T)                                                                                        \
+    {                                                                                                                  \
+        gpul__tensor_choice_of<T, 128, 256>(), gpul__tensor_choice_of<T, 128, 192>(),                                  \
+            gpul__tensor_choice_of<T, 128, 128>(), gpul__tensor_choice_of<T, 64, 128>(),                               \
+            gpul__tensor_choice_of<T, 64, 64>()                                                                        \
+    }
+    static const gpul__tensor_choice choices[2][gpul__tensor_tile_count] = {GPUL__TENSOR_CHOICES(gpul_f16),
+                                                                            GPUL__TENSOR_CHOICES(gpul_bf16)};
+    return choices[dtype == GPUL_BF16];
+}
+
+typedef decltype(&cuTensorMapEncodeTiled) gpul__tensor_encoder;
+static inline int32_t gpul__find_encoder(gpul__tensor_encoder *encoder) {
+    static std::atomic<void *> known;
+    void *found = known.load(std::memory_order_relaxed);
+    if (!found) {
+        cudaDriverEntryPointQueryResult result;
+#if CUDART_VERSION >= 12050
+        const cudaError_t e =
+            cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result);
+#else
+        const cudaError_t e = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &found, cudaEnableDefault, &result);
+#endif
+        if (e != cudaSuccess) return int32_t(e);
+        if (result != cudaDriverEntryPointSuccess) found = 0;
+        known.store(found, std::memory_order_relaxed);
+    }
+    *encoder = reinterpret_cast<gpul__tensor_encoder>(found);
+    return 0;
+}
+
+/* lines of `dense` 16-bit elements, in boxes of 64 x 64; reads beyond give zeros */
+static int32_t gpul__tensor_map(CUtensorMap *map, const void *data, int64_t dense, int64_t lines, int64_t pitch) {
+    const cuuint64_t extent[2] = {cuuint64_t(dense), cuuint64_t(lines)}, stride[1] = {cuuint64_t(pitch) * 2};
+    const cuuint32_t box[2] = {64, 64}, step[2] = {1, 1};
+    gpul__tensor_encoder encode;
+    const int32_t status = gpul__find_encoder(&encode);
+    if (status || !encode) return status ? status : int32_t(cudaErrorNotSupported);
+    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 2, const_cast<void *>(data), extent, stride, box, step,
+                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
+               ? 0
+               : int32_t(cudaErrorInvalidValue);
+}
+
+/* An operand: a tensor map of it, or of the copy that is to be made */
+static int32_t gpul__tensor_operand(CUtensorMap *map, gpul__tensor_copy *copy, const void *data, int64_t dense,
+                                    int64_t lines, int64_t pitch, int64_t to_pitch, void *to) {
+    copy->from = data;
+    copy->to = static_cast<uint16_t *>(to);
+    copy->dense = dense;
+    copy->lines = lines;
+    copy->from_pitch = pitch;
+    copy->to_pitch = to_pitch;
+    if (to_pitch) return gpul__tensor_map(map, to, dense, lines, to_pitch);
+    return gpul__tensor_map(map, data, dense, lines, lines == 1 ? (dense + 7) / 8 * 8 : pitch);
+}
+
+static int32_t gpul__launch_tensor(const gpul__gemm_view &v, void *scratch, gpul_stream stream) {
+    const gpul__gemm_problem &p = v.problem;
+    const gpul__gemm_plan &plan = v.plan;
+    const gpul__tensor_choice &choice = gpul__tensor_choices(p.dtype)[plan.tile];
+    char *const bytes = static_cast<char *>(scratch);
+    const bool a_k = p.a_col == 1, b_k = p.b_row == 1; /* K is dense */
+    CUtensorMap a, b, c;
+    gpul__tensor_copies copies;
+    int32_t status = gpul__tensor_operand(&a, &copies.of[0], p.A, a_k ? p.K : p.M, a_k ? p.M : p.K,
+                                          a_k ? p.a_row : p.a_col, plan.a_pitch, bytes + plan.a_at);
+    if (!status)
+        status = gpul__tensor_operand(&b, &copies.of[1], p.B, b_k ? p.K : p.N, b_k ? p.N : p.K, b_k ? p.b_col : p.b_row,
+                                      plan.b_pitch, bytes + plan.b_at);
+    c = a;
+    if (!status && plan.c_vector) status = gpul__tensor_map(&c, p.C, p.N, p.M, p.M == 1 ? (p.N + 7) / 8 * 8 : p.c_row);
+    if (!status && (plan.a_pitch || plan.b_pitch)) {
+        const int64_t of_a = plan.a_pitch * copies.of[0].lines, of_b = plan.b_pitch * copies.of[1].lines;
+        gpul_dim3 grid = gpul_grid_1d((of_a > of_b ? of_a : of_b) / 8, 256);
+        grid.y = 2;
+        status = gpul__launch_early(plan.device, gpul__tensor_pack, grid, gpul__dim(256), 0, stream, copies);
+    }
+    if (!status) status = int32_t(gpul__allow_shared(choice.kernel, size_t(choice.shared_bytes)));
+    if (status) return status;
+    cudaLaunchConfig_t config = gpul__config(gpul__dim(uint32_t(plan.blocks)), gpul__dim(uint32_t(choice.threads)),
+                                             size_t(choice.shared_bytes), stream);
+    cudaLaunchAttribute attributes[2];
+    int32_t early;
+    attributes[0].id = cudaLaunchAttributeClusterDimension;
+    attributes[0].val.clusterDim.x = uint32_t(plan.cluster);
+    attributes[0].val.clusterDim.y = attributes[0].val.clusterDim.z = 1;
+    attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[1].val.programmaticStreamSerializationAllowed = 1;
+    status = gpul__early(&early, reinterpret_cast<const void *>(choice.kernel), plan.device);
+    if (status) return status;
+    config.attrs = attributes;
+    config.numAttrs = early ? 2 : 1;
+    return int32_t(cudaLaunchKernelEx(&config, choice.kernel, a, b, c, v));
+}
+#endif
+
+/* Can the tensor cores' kernels run on the device? They can where this file was compiled for sm_90a, and where the
+ * driver makes tensor maps. Found out once a device. */
+extern "C" int32_t gpul__find_wgmma(int32_t *wgmma, int32_t device) {
+    *wgmma = 0;
+#ifdef GPUL__HOPPER
+    static std::atomic<int32_t> known[64]; /* 0: not yet, 1: no, 2: yes */
+    if (device < 0 || device >= 64) return 0;
+    int32_t answer = known[device].load(std::memory_order_relaxed);
+    if (answer == 0) {
+        const gpul__tensor_choice &choice = gpul__tensor_choices(GPUL_F16)[0];
+        cudaFuncAttributes attributes;
+        gpul__tensor_encoder encoder;
+        int32_t status = int32_t(cudaFuncGetAttributes(&attributes, choice.kernel));
+        if (!status) status = gpul__find_encoder(&encoder);
+        if (status) return status;
+        answer = attributes.maxThreadsPerBlock >= choice.threads && encoder ? 2 : 1;
+        known[device].store(answer, std::memory_order_relaxed);
+    }
+    *wgmma = answer - 1;
+#else
+    (void)device;
+#endif
+    return 0;
+}
+
 extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gpul__gemm_plan *plan, void *scratch,
                                      gpul_stream stream) {
-    const gpul__gemm_tile &tile = gpul__gemm_tiles(problem->dtype)[plan->tile];
-    const int64_t tiles = plan->tiles_m * plan->tiles_n; /* more than a grid takes only of a C that cannot exist */
     gpul__gemm_view v;
+    int32_t status;
     v.problem = *problem;
     v.plan = *plan;
     v.partials = plan->splits > 1 ? scratch : 0;
-    int32_t status = int32_t(gpul__allow_shared(tile.kernel, size_t(tile.shared_bytes)));
-    if (status) return status;
-    status = gpul__launch(tile.kernel, gpul__dim(uint32_t(tiles), 1, uint32_t(plan->splits)),
-                          gpul__dim(uint32_t(tile.threads)), size_t(tile.shared_bytes), stream, v);
+    v.lifted = 0;
+    if (plan->tensor) {
+#ifdef GPUL__HOPPER
+        v.lifted = reinterpret_cast<float *>(static_cast<char *>(scratch) + plan->lifted_at);
+        status = gpul__launch_tensor(v, scratch, stream);
+#else
+        status = int32_t(cudaErrorNotSupported);
+#endif
+    } else {
+        const gpul__gemm_tile &tile = gpul__gemm_tiles(problem->dtype)[plan->tile];
+        const int64_t tiles = plan->tiles_m * plan->tiles_n; /* more than a grid takes only of a C that cannot exist */
+        status = int32_t(gpul__allow_shared(tile.kernel, size_t(tile.shared_bytes)));
+        if (!status)
+            status = gpul__launch(tile.kernel, gpul__dim(uint32_t(tiles), 1, uint32_t(plan->splits)),
+                                  gpul__dim(uint32_t(tile.threads)), size_t(tile.shared_bytes), stream, v);
+    }
     if (status || plan->splits == 1) return status;
     void (*const combine)(const gpul__gemm_view) = problem->dtype == GPUL_F64 ? gpul__gemm_combine<double>
                                                    : problem->dtype == GPUL_F32 ? gpul__gemm_combine<float>
                                                    : problem->dtype == GPUL_F16 ? gpul__gemm_combine<gpul_f16>
                                                                                 : gpul__gemm_combine<gpul_bf16>;
-    return gpul__launch(combine, gpul_grid_1d(problem->M * problem->N, 256), gpul__dim(256), 0, stream, v);
+    return gpul__launch_early(plan->device, combine, gpul_grid_1d(problem->M * problem->N, 256), gpul__dim(256), 0,
+                              stream, v);
 }
 
 #define GPUL__MATMUL_KERNEL reinterpret_cast<const void *>(&gpul__gemm_kernel<float, 128, 128, 8, 8>)

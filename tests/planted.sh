@@ -328,6 +328,8 @@ plant outputs-place test_custom:test_outputs expression 'step[4]' 'step[0]'
 plant outputs-dense test_custom:test_outputs expression 'p->strides[4 + k][0] == 1' 'true'
 plant matmul-slice-barrier test_matmul without
 plant matmul-nan test_matmul:test_recorded instead '*c = gpul__gemm_narrow<T>::from(value);'
+plant matmul-parts-by-machine test_matmul:test_plans expression 'kNominal' 'machine->sms'
+plant matmul-misaligned-map test_matmul:test_plans expression 'gpul__aligned(data, 16)' '1'
 plant matmul-alpha-zero test_matmul:test_plans expression 'p->alpha == 0' 'false'
 plant pending-error-swallowed test_errors instead '(void)cudaGetLastError(); return GPUL_OK;'
 plant device-not-restored test_arrays instead 'return status;'

@@ -229,7 +229,148 @@ static void test_row_alone(void) { /* the same bits on every run, stream and ord
         }
 }
 
-/* ---- recorded bits: the same on every GPU and the stand-in, in every order of the matrices ---- */
+/* ---- tensor cores: f16 and bf16 on Hopper, where they add up exactly what is computed here ---- */
+
+static int exponent(double x, int least) { /* of a factor or the sum so far; subnormal ones are not normalised */
+    int e;
+    if (x == 0) return -100000;
+    (void)frexp(x, &e);
+    return e - 1 > least ? e - 1 : least;
+}
+/* sum + a[0] b[0] + .. as one step does it, for up to 16 products: each is exact and, like the sum so far, cut off 25
+ * places below the largest exponent among them (of a product: the sum of its factors'); the rest is added up exactly
+ * and rounded to f32 toward zero. */
+static float tensor_step(float sum, const double *a, const double *b, int64_t n, gpul_dtype t) {
+    const int least = t == GPUL_F16 ? -14 : -126;
+    int top = exponent((double)sum, -126);
+    double total = 0;
+    float rounded;
+    for (int64_t k = 0; k < n; k++) {
+        const int e = exponent(a[k], least) + exponent(b[k], least);
+        if (!isfinite(a[k] * b[k]) || !isfinite(sum))
+            return sum + (float)(a[k] * b[k]); /* it stays one or becomes NaN */
+        if (e > top) top = e;
+    }
+    if (top < -1000) return sum;
+    for (int64_t k = 0; k < n; k++) total += trunc(ldexp(a[k] * b[k], 25 - top));
+    total = ldexp(total + trunc(ldexp((double)sum, 25 - top)), top - 25);
+    rounded = (float)total;
+    return fabs((double)rounded) > fabs(total) ? nextafterf(rounded, 0) : rounded;
+}
+/* The sum over K: in parts, those in chunks of 8192 that are added in f32. */
+static float tensor_sum(const double *a, const double *b, int64_t K, const gpul__gemm_plan *plan, gpul_dtype t) {
+    float sum = 0;
+    for (int64_t part = 0; part < K; part += plan->part) {
+        const int64_t end = part + plan->part < K ? part + plan->part : K;
+        float of_part = 0;
+        for (int64_t chunk = part; chunk < end; chunk += 8192) {
+            const int64_t stop = chunk + 8192 < end ? chunk + 8192 : end;
+            float step = 0;
+            for (int64_t k = chunk; k < stop; k += 16) {
+                int64_t left = stop - k < 16 ? stop - k : 16;
+                for (int64_t i = 0; i < left; i++) /* the first NaN or infinity settles what kind of a sum this is */
+                    if (!isfinite(a[k + i] * b[k + i])) step += (float)(a[k + i] * b[k + i]);
+                step = tensor_step(step, a + k, b + k, left, t);
+            }
+            of_part = chunk == part ? step : of_part + step;
+        }
+        sum = part == 0 ? of_part : sum + of_part;
+    }
+    return sum;
+}
+/* Is this product one for tensor cores? And the plan, whose parts do not depend on the machine. */
+static int tensor_plan(gpul__gemm_plan *plan, gpul_dtype t, int64_t M, int64_t N, int64_t K, double alpha) {
+    gpul__gemm_problem p;
+    gpul__machine machine;
+    memset(&p, 0, sizeof p);
+    memset(&machine, 0, sizeof machine);
+    machine.sms = 132;
+    machine.shared_optin = 232448;
+    CHECK_INT(gpul__find_wgmma(&machine.wgmma, 0), 0);
+    p.dtype = t;
+    p.M = M;
+    p.N = N;
+    p.K = K;
+    p.a_row = p.a_col = p.b_row = p.b_col = p.c_row = 1;
+    p.alpha = alpha;
+    return gpul__plan_gemm(plan, &p, &machine) == 1 && plan->tensor;
+}
+/* Elements of C, all or `samples` of them, whose bits are not what the tensor cores' addition gives. */
+static int64_t tensor_mismatches(const box *A, const box *B, const box *C, double alpha, double beta,
+                                 const gpul__gemm_plan *plan, int64_t samples) {
+    const gpul_dtype t = A->view.dtype;
+    const int64_t M = C->view.shape[0], N = C->view.shape[1], K = A->view.shape[1], count = samples ? samples : M * N;
+    double *const a = (double *)malloc((size_t)(2 * K + 1) * 8), *const b = a + K;
+    int64_t wrong = 0;
+    for (int64_t s = 0; s < count; s++) {
+        const int64_t at = samples ? rng_below(M * N) : s, i = at / N, j = at % N;
+        uint16_t want, got;
+        float sum, value;
+        for (int64_t k = 0; k < K; k++) {
+            a[k] = box_get(A, i * K + k).f;
+            b[k] = box_get(B, k * N + j).f;
+        }
+        sum = tensor_sum(a, b, K, plan, t);
+        value = (float)alpha * sum;
+        if (beta != 0) value = fmaf((float)alpha, sum, (float)beta * (float)box_get(C, at).f);
+        num_store(t, &want, num_of((double)value));
+        if (isnan(value)) want = t == GPUL_F16 ? 0x7e00 : 0x7fc0;
+        memcpy(&got, C->now + box_at(C, at), 2);
+        if (got != want && wrong++ == 0)
+            FAIL(
+                "%s %lld x %lld x %lld, alpha %g, beta %g, %d parts: C[%lld, %lld] has the bits %04x, wanted %04x (sum %a)",
+                gpul_dtype_name(t), (long long)M, (long long)N, (long long)K, alpha, beta, (int)plan->splits,
+                (long long)i, (long long)j, got, want, (double)sum);
+    }
+    free(a);
+    return wrong;
+}
+
+static void test_tensor_cores(void) {
+    static const int64_t shapes[][4] = {/* M, N, K, samples */
+                                        {64, 64, 64, 0},       {100, 70, 130, 0},      {129, 65, 40, 0},
+                                        {33, 130, 999, 0},     {5, 6, 9000, 0},        {16, 48, 40000, 50},
+                                        {1, 300, 3000, 0},     {257, 3, 512, 0},       {2176, 1040, 8300, 200},
+                                        {3000, 3000, 72, 500}, {2048, 2050, 300, 500}, {1000, 3000, 513, 500},
+                                        {300, 5000, 200, 500}, {4096, 1024, 1, 500}};
+    gpul__gemm_plan plan;
+    double a[16], b[16];
+    for (int small = 25; small <= 26; small++) { /* the rule itself: 1 and fifteen products of 2^-25, or of 2^-26 */
+        for (int k = 0; k < 16; k++) {
+            a[k] = k == 3 ? 1 : ldexp(1, -small + 12);
+            b[k] = k == 3 ? 1 : ldexp(1, -12);
+        }
+        CHECK(tensor_step(0, a, b, 16, GPUL_F16) == (small == 25 ? 1 + 3 * 0x1p-23f : 1.0f));
+    }
+    for (int k = 0; k < COUNT_OF(shapes) * 2; k++) {
+        const int64_t *const shape = shapes[k / 2];
+        const gpul_dtype t = k % 2 ? GPUL_BF16 : GPUL_F16;
+        for (int how = 0; how < (shape[3] ? 2 : 4); how++) { /* data, orders, alpha and beta, alignment */
+            const int orders = (k / 2 + how * 5) % 8, pad = how % 2 ? LAY_C_PAD : LAY_C;
+            const double alpha = how == 1 ? -0.75 : 1, beta = how == 1 ? 1.25 : 0;
+            box m[3];
+            if (!tensor_plan(&plan, t, shape[0], shape[1], shape[2], alpha)) return; /* not on this device */
+            box_2d(&m[0], t, shape[0], shape[2], pad + (orders & 1), how % 3, 0);
+            box_2d(&m[1], t, shape[2], shape[1], pad + (orders >> 1 & 1), how % 3, 0);
+            box_2d(&m[2], t, shape[0], shape[1], pad + (orders >> 2 & 1), how % 3, 1);
+            for (int j = 0; j < 3; j++) {
+                for (int64_t i = 0; i < m[j].n; i++)
+                    box_put(&m[j], i,
+                            num_of(how == 3 && j == 0 ? ldexp(rng_signed(), -16) /* subnormal in f16 */
+                                   : how == 2         ? rng_unit()
+                                                      : ldexp(rng_signed(), (int)rng_below(12) - 6)));
+                box_upload(&m[j]);
+            }
+            CHECK_OK(gpul_gemm(&m[2].view, alpha, &m[0].view, &m[1].view, beta, NULL));
+            BOX_GUARDS(&m[2]);
+            CHECK_INT(tensor_mismatches(&m[0], &m[1], &m[2], alpha, beta, &plan, shape[3]), 0);
+            for (int j = 0; j < 3; j++) box_free(&m[j]);
+        }
+    }
+}
+
+/* ---- recorded bits: the same in every order of the matrices, on every GPU and the stand-in but for tensor cores ----
+ * */
 
 static const struct {
     int M, N, K;
@@ -252,11 +393,13 @@ static const struct {
     {40, 30, 1030, 0, 2.5, {0xb2d4659dbea1a84b, 0xdf4aee0ddefa2cd7, 0x106d52e4a35a7d68, 0x179bdca30b792355}},
 };
 
+/* 0 where tensor cores computed it, whose bits are looked at here */
 static uint64_t product_hash(gpul_dtype t, int k, int orders) {
     const int64_t sizes[3][2] = {
         {recorded[k].M, recorded[k].K}, {recorded[k].K, recorded[k].N}, {recorded[k].M, recorded[k].N}};
+    gpul__gemm_plan plan;
     box b[3]; /* A, B, C */
-    uint64_t hash;
+    uint64_t hash = 0;
     lcg = (uint64_t)k;
     for (int m = 0; m < 3; m++) {
         box_2d(&b[m], t, sizes[m][0], sizes[m][1], (orders & 8 ? LAY_C_PAD : LAY_C) + (orders >> m & 1), 0, FILL_NAN);
@@ -266,7 +409,9 @@ static uint64_t product_hash(gpul_dtype t, int k, int orders) {
     }
     CHECK_OK(gpul_gemm(&b[2].view, recorded[k].alpha, &b[0].view, &b[1].view, recorded[k].beta, NULL));
     BOX_GUARDS(&b[2]);
-    hash = box_hash(&b[2]);
+    if (tensor_plan(&plan, t, recorded[k].M, recorded[k].N, recorded[k].K, recorded[k].alpha))
+        CHECK_INT(tensor_mismatches(&b[0], &b[1], &b[2], recorded[k].alpha, recorded[k].beta, &plan, 0), 0);
+    else hash = box_hash(&b[2]);
     for (int m = 0; m < 3; m++) box_free(&b[m]);
     return hash;
 }
@@ -275,7 +420,7 @@ static void test_recorded(void) {
         for (int d = 0; d < 4; d++)
             for (int orders = k % 4; orders < 16; orders += 7) {
                 const uint64_t got = product_hash(types[d], k, orders);
-                if (got == recorded[k].hash[d]) check_pass();
+                if (got == recorded[k].hash[d] || got == 0) check_pass();
                 else
                     FAIL("%s, %d x %d x %d, orders %d: bits %016llx, recorded %016llx", gpul_dtype_name(types[d]),
                          recorded[k].M, recorded[k].N, recorded[k].K, orders, (unsigned long long)got,
@@ -296,18 +441,21 @@ static int record(void) {
 /* Of random problems on random machines, with no kernel: a plan is pure, covers C and K once, has the parts that the
  * shape alone gives, fits the GPU, and claims no alignment that is not there. */
 static void test_plans(void) {
-    long split = 0, tiles_seen[3] = {0, 0, 0}, aligned = 0;
+    static const int64_t m_of[5] = {32768, 24576, 16384, 8192, 4096}; /* elements of a tile */
+    long split = 0, tiles_seen[3] = {0, 0, 0}, aligned = 0, tensor_seen[5] = {0, 0, 0, 0, 0}, copied = 0, pairs = 0;
     for (long k = 0; k < 400000; k++) {
         const gpul_dtype t = types[rng_below(4)];
         const int64_t size = (int64_t)gpul_dtype_size(t), four = size * 4 < 16 ? size * 4 : 16;
         gpul__gemm_problem p, other;
         gpul__gemm_plan plan, again;
         gpul__machine machine;
+        int32_t first_sms;
         int good;
         memset(&p, 0, sizeof p);
         memset(&machine, 0, sizeof machine);
         machine.sms = 1 + (int32_t)rng_below(200);
         machine.shared_optin = rng_below(2) ? 49152 : 232448;
+        machine.wgmma = (int32_t)rng_below(2);
         p.dtype = t;
         p.M = rng_below((int64_t)1 << rng_below(18));
         p.N = rng_below((int64_t)1 << rng_below(18));
@@ -325,16 +473,21 @@ static void test_plans(void) {
         memset(&again, 0x55, sizeof again);
         good = gpul__plan_gemm(&plan, &p, &machine) == 1 && gpul__plan_gemm(&again, &p, &machine) == 1;
         good = good && memcmp(&plan, &again, sizeof plan) == 0;
-        good = good && plan.tile >= 0 && plan.tile < 3 && plan.splits >= 1 && plan.splits <= 256;
-        tiles_seen[good ? plan.tile : 0]++;
+        good = good && plan.tile >= 0 && plan.tile < (plan.tensor ? 5 : 3) && plan.splits >= 1 && plan.splits <= 256;
+        (plan.tensor ? tensor_seen : tiles_seen)[good ? plan.tile : 0]++;
+        good = good && plan.tensor == (machine.wgmma && size == 2 && !plan.scale_only &&
+                                       (double)p.M * (double)p.N * (double)p.K >= 262144);
         /* K, in parts of whole slices */
         good = good && plan.part * plan.splits >= p.K && plan.part * (plan.splits - 1) < (p.K ? p.K : 1);
-        good = good && (plan.splits == 1 || (plan.part % 64 == 0 && plan.part >= 512));
-        good = good && plan.scratch_bytes == (plan.splits > 1 ? plan.splits * p.M * p.N * (t == GPUL_F64 ? 8 : 4) : 0);
+        good = good && (plan.splits == 1 || (plan.part % 64 == 0 && plan.part >= (plan.tensor ? 256 : 512)));
+        good = good && (plan.tensor || plan.scratch_bytes ==
+                                           (plan.splits > 1 ? plan.splits * p.M * p.N * (t == GPUL_F64 ? 8 : 4) : 0));
         good = good && plan.scale_only == (p.K == 0 || p.alpha == 0) && (!plan.scale_only || plan.splits == 1);
+        first_sms = machine.sms;
         other = p; /* the parts depend on nothing else */
         other.A = other.B = other.C = NULL;
-        other.dtype = types[rng_below(4)];
+        if (!plan.tensor) other.dtype = types[rng_below(machine.wgmma ? 2 : 4)];
+        if (plan.tensor) other.dtype = rng_below(2) ? GPUL_F16 : GPUL_BF16;
         machine.sms = 1 + (int32_t)rng_below(200);
         gpul__plan_gemm(&again, &other, &machine);
         good = good && again.splits == plan.splits && again.part == plan.part;
@@ -343,9 +496,33 @@ static void test_plans(void) {
         {
             static const int64_t high[2][3] = {{128, 64, 32}, {128, 32, 32}},
                                  wide[2][3] = {{128, 64, 32}, {64, 32, 32}};
-            const int64_t m = high[t == GPUL_F64][plan.tile], n = wide[t == GPUL_F64][plan.tile];
+            static const int64_t tensor_high[5] = {128, 128, 128, 64, 64}, tensor_wide[5] = {256, 192, 128, 128, 64};
+            const int64_t m = plan.tensor ? tensor_high[plan.tile] * plan.cluster : high[t == GPUL_F64][plan.tile],
+                          n = plan.tensor ? tensor_wide[plan.tile] : wide[t == GPUL_F64][plan.tile];
             good = good && plan.tiles_m * m >= p.M && (plan.tiles_m - 1) * m < p.M && plan.tiles_n * n >= p.N &&
                    (plan.tiles_n - 1) * n < p.N;
+        }
+        if (plan.tensor) { /* tensor maps, and what lies one behind the other in scratch memory */
+            const int64_t a_dense = p.a_col == 1 ? p.K : p.M, a_lines = p.a_col == 1 ? p.M : p.K,
+                          b_dense = p.b_row == 1 ? p.K : p.N, b_lines = p.b_row == 1 ? p.N : p.K;
+            good = good && plan.blocks >= 1 && plan.blocks <= first_sms && plan.blocks % plan.cluster == 0;
+            good = good && (plan.cluster == 1 || plan.cluster == 2) && plan.band >= 1;
+            good = good && (double)(plan.tiles_m * plan.tiles_n) * plan.splits < 2147483648.0;
+            good = good && (plan.a_pitch ? plan.a_pitch >= a_dense && plan.a_pitch % 8 == 0
+                                         : (uintptr_t)p.A % 16 == 0 &&
+                                               (a_lines == 1 || (p.a_col == 1 ? p.a_row : p.a_col) % 8 == 0));
+            good = good && (plan.b_pitch ? plan.b_pitch >= b_dense && plan.b_pitch % 8 == 0
+                                         : (uintptr_t)p.B % 16 == 0 &&
+                                               (b_lines == 1 || (p.b_row == 1 ? p.b_col : p.b_row) % 8 == 0));
+            good = good && plan.lifted_at >= (plan.splits > 1 ? plan.splits * p.M * p.N * 4 : 0);
+            good = good && plan.lifted_at <= 17 << 20 && plan.a_at - plan.lifted_at <= ((int64_t)plan.blocks << 17);
+            good = good && plan.a_at >= plan.lifted_at + (plan.part > 8192 ? plan.blocks * m_of[plan.tile] : 0) * 4;
+            good = good && plan.b_at >= plan.a_at + plan.a_pitch * a_lines * 2 && plan.a_at % 128 == 0 &&
+                   plan.b_at % 128 == 0 && plan.scratch_bytes >= plan.b_at + plan.b_pitch * b_lines * 2;
+            if (plan.c_vector)
+                good = good && (uintptr_t)p.C % 16 == 0 && (p.M == 1 || p.c_row % 8 == 0) && p.N % 8 == 0;
+            copied += plan.a_pitch || plan.b_pitch;
+            pairs += plan.cluster == 2;
         }
         if (plan.a_vector)
             good =
@@ -353,7 +530,8 @@ static void test_plans(void) {
         if (plan.b_vector)
             good =
                 good && (uintptr_t)p.B % (uintptr_t)four == 0 && (p.b_row == 1 ? p.b_col : p.b_row) * size % four == 0;
-        if (plan.c_vector) good = good && (uintptr_t)p.C % (uintptr_t)four == 0 && p.c_row * size % four == 0;
+        if (plan.c_vector && !plan.tensor)
+            good = good && (uintptr_t)p.C % (uintptr_t)four == 0 && p.c_row * size % four == 0;
         aligned += plan.a_vector && plan.b_vector && plan.c_vector;
         if (!good) {
             FAIL("plan %ld: %s, %lld x %lld x %lld: tile %d, %d parts of %lld, %lld x %lld tiles", k,
@@ -363,6 +541,8 @@ static void test_plans(void) {
         }
     }
     CHECK(split > 1000 && aligned > 1000 && tiles_seen[0] > 1000 && tiles_seen[1] > 1000 && tiles_seen[2] > 1000);
+    CHECK(copied > 1000 && pairs > 100);
+    for (int i = 0; i < 5; i++) CHECK(tensor_seen[i] > 100);
 }
 
 static void test_errors(void) {
@@ -439,6 +619,7 @@ int main(int argc, char **argv) {
     RUN(test_integers);
     RUN(test_nan);
     RUN(test_row_alone);
+    RUN(test_tensor_cores);
     RUN(test_recorded);
     RUN(test_plans);
     RUN(test_errors);
