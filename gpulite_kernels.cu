@@ -1577,7 +1577,7 @@ template <int kCount> struct gpul__reduce_many<kCount, 32> {
     static __device__ __forceinline__ void go(const Op &, typename Op::Acc (&)[kF], int, int &, int &) {}
 };
 
-/* plan.lanes threads to an output of one warp tile; each has kF outputs on their way. */
+/* plan.lanes threads to an output of one warp tile; each has kF outputs on their way, or fewer of them twice. */
 template <typename Op>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename Op::Acc) > 8 ? 2 : 3)
     gpul__reduce_short(const __grid_constant__ gpul__reduce_view<Op> v) {
@@ -1588,20 +1588,22 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     enum { kN = 16 / gpul__size_of<X>::value, kF = gpul__short<Op>::value };
     const int lanes = v.plan.lanes, lane = int(threadIdx.x) & (lanes - 1), n = int(v.n);
     const int step = GPUL__REDUCE_THREADS / lanes;
-    const int64_t first = int64_t(blockIdx.x) * (int(kF) * step) + int(threadIdx.x) / lanes;
+    const int used = v.plan.outputs_at_once;
+    const int64_t first = int64_t(blockIdx.x) * (used * step) + int(threadIdx.x) / lanes;
     const int64_t outputs = v.outputs, y_stride = v.y_stride;
     const typename Operand::Offset stride = v.x_stride;
     const Y *const y = v.y;
-    typename Operand::Pointer x[kF] = {};
+    typename Operand::Pointer x[kF] = {}, next = v.x;
     Op op[kF];
     typename Op::Lane acc[kF];
     gpul__await();
     GPUL__UNROLL_NOT
     for (int u = 0; u < int(kF); ++u) { /* beyond the last output, the last again */
         const int64_t output = first + u * step < outputs ? first + u * step : outputs - 1;
+        if (u < used) next = v.x + gpul__reduce_output(v, output).x;
         GPUL__UNROLL
         for (int q = 0; q + 1 < int(kF); ++q) x[q] = x[q + 1]; /* registers have no index: they move up */
-        x[kF - 1] = v.x + gpul__reduce_output(v, output).x;
+        x[kF - 1] = next;
     }
     GPUL__UNROLL
     for (int u = 0; u < int(kF); ++u) {
@@ -1644,7 +1646,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     for (int u = 0; u < left; ++u) {
         const int64_t output = first + (mine + u) * step;
         /* the lanes beyond hold the identity; once stands for every time */
-        if (output < outputs)
+        if (mine + u < used && output < outputs)
             v.op.store(v.out, gpul__reduce_output(v, output).out, v.out_dtype,
                        v.op.combine(results[0], v.op.identity()), v.n);
         GPUL__UNROLL
@@ -3072,7 +3074,11 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
             (n <= row || (plan->warp_tiles == 1 && outputs >= 64 * sms))) {
             plan->kernel = GPUL__REDUCE_SHORT;
             plan->lanes = gpul__power_of_two(gpul_ceil_div(n, lane), 32);
-            plan->blocks = gpul_ceil_div(outputs, reducer->short_outputs * (GPUL__REDUCE_THREADS / plan->lanes));
+            const int64_t threads = GPUL__REDUCE_THREADS / plan->lanes;
+            while (plan->outputs_at_once < reducer->short_outputs &&
+                   outputs > plan->outputs_at_once * threads * 2 * sms) /* as many as leave the device full */
+                plan->outputs_at_once *= 2;
+            plan->blocks = gpul_ceil_div(outputs, plan->outputs_at_once * threads);
         } else {
             plan->kernel = GPUL__REDUCE_ROWS;
             plan->outputs_at_once = outputs > 2 ? reducer->outputs_at_once : 1;

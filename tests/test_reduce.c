@@ -1033,7 +1033,10 @@ static void test_plans(void) {
             good = good && plan.warp_tiles <= 1 && p.reduce_ndim == 1 && plan.splits == 1 && plan.lanes >= 1 &&
                    plan.lanes <= 32 && (plan.lanes & (plan.lanes - 1)) == 0 &&
                    (plan.lanes == 32 || plan.lanes * vector >= p.n);
-            good = good && plan.blocks <= (p.outputs + 256 / plan.lanes - 1) / (256 / plan.lanes);
+            each = (int64_t)plan.outputs_at_once * (256 / plan.lanes);
+            good = good && plan.outputs_at_once >= 1 && plan.outputs_at_once <= r->short_outputs &&
+                   each * plan.blocks >= p.outputs && each * (plan.blocks - 1) < p.outputs;
+            each = 0;
         } else {
             const int32_t part = plan.tiles * plan.tiles_at_once;
             each = (int64_t)plan.width * r->columns;
