@@ -2534,7 +2534,7 @@ static gpul_stream gpul__stream_leave(gpul_stream stream, int32_t keep) {
     standin_stream_ended(stream); /* no leak */
 #endif
     back = (intptr_t)oldest;
-    memcpy(&stream, &back, sizeof stream);
+    memcpy(&stream, &back, sizeof back);
     (void)gpul__stream_slot_of(stream, ~oldest, 0); /* fault: dead-stream-kept */
     return stream;
 }
