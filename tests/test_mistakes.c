@@ -310,7 +310,7 @@ static void test_dead_stream(void) {
         CHECK_OK(gpul_stream_create(&dead, GPUL_STREAM_NON_BLOCKING));
         CHECK_OK(gpul_stream_destroy(&dead));
     }
-#ifdef GPULITE_CPU_STANDIN
+#if defined(GPULITE_CPU_STANDIN) && !defined(__SANITIZE_ADDRESS__) /* which gives no address twice for long */
     CHECK_INT(same, 1);
 #endif
     CHECK_OK(gpul_timer_free(&t));
