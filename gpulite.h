@@ -1601,6 +1601,11 @@ typedef struct gpul__histogram_plan {
     int32_t width;         /* bins of a part; BEYOND: slots of a block's table of frequent bins */
     int32_t zeros;         /* 1: counts is set to zero, by the kernel itself or in a launch before it */
     int32_t counters;      /* what the former takes: counters that are zero before and after */
+    int32_t owned;         /* 1: each bin is counted by one block, which stores the count: no zeros are needed */
+    /* explicit edges that are searched with a table of `buckets` entries (0: without): listed: in the arguments of the
+     * launch; near: edges and table lie in shared memory */
+    int32_t listed, near;
+    int64_t buckets;
     int64_t head, vectors; /* elements before the first vector of 16 bytes, and vectors: the rest goes one by one */
     int64_t shared_bytes, scratch_bytes;
 } gpul__histogram_plan;
@@ -6270,14 +6275,18 @@ static gpul_status gpul__histogram_automatic(const char *function, gpul__histogr
 
 static gpul_status gpul__histogram_check_edges(const char *function, gpul__histogram_problem *problem,
                                                const gpul_histogram_options *options) {
-    int64_t i;
+    int64_t i, wrong;
     if (!options->edges)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->edges is NULL with GPUL_RANGE_EDGES");
     if (options->n_edges != problem->bins + 1)
         return gpul__fail(GPUL_ERROR_SHAPE, function,
                           "options->n_edges is %lld, but counts has %lld bins and needs %lld",
                           (long long)options->n_edges, (long long)problem->bins, (long long)(problem->bins + 1));
-    for (i = 0; i <= problem->bins; ++i) {
+    /* Is anything wrong? First without a branch, so that compilers make vectors of it: a copy of the edges to the GPU
+     * takes little longer. */
+    wrong = options->edges[0] != options->edges[0];
+    for (i = 0; i < problem->bins; ++i) wrong |= !(options->edges[i] <= options->edges[i + 1]);
+    for (i = 0; wrong && i <= problem->bins; ++i) {
         const double edge = options->edges[i];
         if (edge != edge) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->edges[%lld] is NaN", (long long)i);
         if (i > 0 && edge < options->edges[i - 1])
