@@ -455,7 +455,8 @@ GPUL_API gpul_status gpul_memory_limit(int64_t bytes);
  * NULL. Does not block. Errors: CUDA's. */
 GPUL_API gpul_status gpul_memory_used(int64_t *used, int64_t *held);
 
-/* Gives the cached, unused memory of the current device back to the driver. Waits for the device. Errors: CUDA's. */
+/* Gives the cached, unused memory of the current device back to the driver, and unpins what explicit edges of histograms
+ * pass through (at most 1 MB for all devices). Waits for the device. Errors: CUDA's. */
 GPUL_API gpul_status gpul_memory_trim(void);
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -932,7 +933,9 @@ typedef struct gpul_histogram_options {
 
 /* With f32 or f64 weights counts is f64 and holds the sum of the weights of each bin, summed exactly in fixed point
  * relative to W, the largest finite |weight| of an element that is in a bin, and rounded once: the same bits on every
- * run, |error| <= 2^-53 |sum| + 2^-80 n W. Explicit edges and such sums take scratch memory, 8 and 20 bytes a bin.
+ * run, |error| <= 2^-53 |sum| + 2^-80 n W. Such sums take scratch memory, 20 bytes a bin, and so do explicit edges, 16
+ * bytes a bin; few edges travel in the launch itself. More edges pass through 1 MB of pinned memory that all calls share
+ * (gpul_memory_trim): a call with more than fit waits for its stream. Not so in a capture, whose graph has a copy.
  * Errors: gpul_histogram's; ARGUMENT: no options, a range that is none, a field that is set where `range` does not use
  * it, edges that are NULL, NaN or decrease, x whose own range is not finite, GPUL_RANGE_AUTO in a capture; SHAPE:
  * n_edges or the shape of weights; OUT_OF_MEMORY. */
@@ -1645,6 +1648,8 @@ extern int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__hist
 /* counters: plan->counters of them, or NULL, at the price of a launch. A cudaError_t. */
 extern int32_t gpul__launch_histogram(const gpul__histogram_problem *problem, const gpul__histogram_plan *plan,
                                       uint32_t *counters, void *scratch, gpul_stream stream);
+/* Unpins the host memory through which edges pass, where nobody uses it. */
+extern void gpul__histogram_trim(void);
 extern int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *problem,
                                const gpul__machine *machine); /* 0: family left out */
 extern int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gpul__gemm_plan *plan, void *scratch,
@@ -3157,6 +3162,9 @@ GPUL_API gpul_status gpul_memory_trim(void) {
     else if (scope.state->pool != NULL) {
         status = gpul__cuda(cudaMemPoolTrimTo(scope.state->pool, 0), __func__, "cudaMemPoolTrimTo");
     }
+#ifndef GPULITE_NO_KERNELS
+    if (status == GPUL_OK) gpul__histogram_trim();
+#endif
     return gpul__end(&scope, status);
 }
 

@@ -3063,16 +3063,11 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *, const
                                           void *, gpul_stream) {
     return int32_t(cudaErrorNotSupported);
 }
+extern "C" void gpul__histogram_trim() {}
 
 #else
 
 #define GPUL__HIST_THREADS 1024 /* one block fills a multiprocessor */
-#ifndef GPUL__HIST_PARTS
-#define GPUL__HIST_PARTS 8
-#define GPUL__HIST_BETWEEN_PACKS 2
-#define GPUL__HIST_SLOTS_FROM (1 << 22)
-#define GPUL__HIST_BEYOND_LEAST 1024
-#endif
 enum {
     gpul__hist_packs = 4,          /* vectors of 16 bytes that a thread loads at a time */
     gpul__hist_chunk = 256,        /* counters that a warp adds to counts at a time */
@@ -3080,7 +3075,8 @@ enum {
     gpul__hist_slot_bits = 12,     /* of the table of frequent bins */
     gpul__hist_own_zeros = 32768,  /* bins that one block sets to zero while the others count */
     gpul__hist_listed = 440,       /* edges that travel in the arguments of a launch */
-    gpul__hist_staged = 65536,     /* edges of a piece of pinned memory */
+    gpul__hist_staged = 32768,     /* edges of a piece of pinned memory */
+    gpul__hist_stages = 4,         /* pieces: 1 MB in all, so that they stay in a processor's cache */
     gpul__hist_put_threads = 512,  /* of a block that brings edges to the device */
     gpul__hist_none = -1,          /* in place of a bin, as uint32_t */
     gpul__hist_origin = 0x41300000 /* the upper half of the place of bin 0 where 32 bits stand behind the point: 2^20 */
@@ -3109,14 +3105,8 @@ struct gpul__hist_view {
     int64_t stride;              /* threads of the grid in x */
     uint32_t *turns;             /* two counters for gpul__hist_zero_counts, or NULL */
     int32_t wide;                /* counts are 64-bit */
-    int32_t owned;               /* counts are one block's alone, which stores them */
-    int32_t own;                 /* a block has counters in shared memory for its part of the bins */
     int32_t width;               /* bins of a part; slots of the table */
-    /* explicit edges */
-    uint32_t *table;      /* for each bucket the edges before it, times two, and 1 if it has some; and all edges */
-    uint32_t buckets;     /* 0: no table */
-    int32_t edge_bytes;   /* 4: f32, rounded up */
-    int32_t listed, near; /* the edges are in the arguments; they are copied to shared memory, with the table */
+    int32_t owned;               /* counts are one block's alone, which stores them */
     int32_t dense, narrow, ndim; /* narrow: n is below 2^31 */
     int64_t shape[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS];
     uint32_t reciprocal[GPUL_MAX_DIMS]; /* of the shape: see gpul__hist_offset */
@@ -3129,6 +3119,12 @@ struct gpul__hist_view {
     /* floating weights: the bits of the largest finite |w|, and for each bin a signed 128-bit sum and flags */
     unsigned long long *largest, *low, *high;
     uint32_t *flags;
+    /* explicit edges */
+    uint32_t *table;      /* for each bucket the edges before it, times two, and 1 if it has some; and all edges */
+    uint32_t buckets;     /* 0: no table */
+    int32_t edge_bytes;   /* 4: f32, rounded up */
+    int32_t own;          /* counters are in shared memory */
+    int32_t listed, near; /* the edges are in the arguments; they are copied to shared memory, with the table */
 };
 
 /* Where element i lies. narrow: by products with reciprocals, not divisions. */
@@ -3216,14 +3212,24 @@ static __device__ __forceinline__ double gpul__hist_before(double x) {
 
 /* The bucket of x among buckets of one width, the first of which begins at `base`, and `top` is the last: a function
  * that never decreases, whatever is rounded. So an edge in a lower bucket than x is below x, one in a higher bucket
- * above. */
-static __device__ __forceinline__ double gpul__hist_bucket(double x, double base, double factor, double top) {
+ * above. The conversion takes what is below 0 and NaN, as of infinite f32, to 0. */
+static __device__ __forceinline__ uint32_t gpul__hist_bucket(double x, double base, double factor, uint32_t top) {
     const double t = __dmul_rn(__dsub_rn(x, base), factor);
-    return t > 0 ? t < top ? t : top : 0; /* NaN, as of infinite x and a factor of 0: 0 */
+#ifdef __CUDA_ARCH__
+    const uint32_t bucket = __double2uint_rz(t);
+#else
+    const uint32_t bucket = t > 0 ? t < 4294967295.0 ? uint32_t(t) : 4294967295u : 0;
+#endif
+    return bucket < top ? bucket : top;
 }
-static __device__ __forceinline__ float gpul__hist_bucket(float x, float base, float factor, float top) {
+static __device__ __forceinline__ uint32_t gpul__hist_bucket(float x, float base, float factor, uint32_t top) {
     const float t = __fmul_rn(__fsub_rn(x, base), factor);
-    return t > 0 ? t < top ? t : top : 0;
+#ifdef __CUDA_ARCH__
+    const uint32_t bucket = __float2uint_rz(t);
+#else
+    const uint32_t bucket = t > 0 ? t < 4294967040.0f ? uint32_t(t) : 4294967295u : 0;
+#endif
+    return bucket < top ? bucket : top;
 }
 
 /* The last edge that is not above x, in a list that never decreases; the last bin is closed. Edges that are nearly
@@ -3231,7 +3237,8 @@ static __device__ __forceinline__ float gpul__hist_bucket(float x, float base, f
 static __device__ __forceinline__ int64_t gpul__hist_search(const gpul__hist_rule &r, double x) {
     if (!(x >= r.lo && x <= r.hi)) return -1;
     const double *const edges = static_cast<const double *>(r.edges);
-    int64_t low = 0, high = r.bins, k = int64_t(gpul__hist_bucket(x, r.offset, r.factor, double(r.bins - 1)));
+    const uint32_t top = uint32_t(r.bins - 1 < 0xffffffff ? r.bins - 1 : 0xffffffff);
+    int64_t low = 0, high = r.bins, k = gpul__hist_bucket(x, r.offset, r.factor, top);
     if (edges[k] <= x) low = k++;
     if (k > low && k < high && x < edges[k]) high = k;
     while (high - low > 1) { /* edges[low] <= x < edges[high], or x == edges[bins] */
@@ -3479,11 +3486,11 @@ template <typename T> struct gpul__hist_part {
     }
 };
 
-/* Counters 0 .. width - 1 of a block to counts, from bin `first` on; those up to the end of the last chunk are zero. A
+/* Counters 0 .. width - 1 of a block to counts, from bin `first` on; counter `width` belongs to the last bin, too. A
  * warp takes a chunk at a time. Blocks begin at different chunks, so as not to meet. */
 static __device__ __forceinline__ void gpul__hist_add_tile(const gpul__hist_view &v, const uint32_t *tile,
                                                            int64_t first, uint32_t width) {
-    const uint32_t chunks = gpul_ceil_div(width, uint32_t(gpul__hist_chunk));
+    const uint32_t chunks = width / gpul__hist_chunk + 1;
     const uint32_t lane = threadIdx.x % 32, turn = blockIdx.x % chunks;
     const int64_t step = v.counts_stride * (v.wide ? 8 : 4);
     for (uint32_t i = threadIdx.x / 32; i < chunks; i += GPUL__HIST_THREADS / 32) {
@@ -3494,15 +3501,13 @@ static __device__ __forceinline__ void gpul__hist_add_tile(const gpul__hist_view
         for (int k = 0; k < gpul__hist_chunk / 32; ++k) sum[k] = tile[at + 32 * k];
         GPUL__UNROLL
         for (int k = 0; k < gpul__hist_chunk / 32; ++k) {
+            const uint32_t bin = at + 32 * k;
             char *const counter = to + 32 * k * step;
-            if (v.owned) { /* every bin, and nobody else's */
-                if (at + 32 * k >= width) continue;
-                if (v.wide) *reinterpret_cast<uint64_t *>(counter) = sum[k];
-                else *reinterpret_cast<uint32_t *>(counter) = sum[k];
-                continue;
-            }
-            if (sum[k] == 0) continue;
-            if (v.wide) atomicAdd(reinterpret_cast<unsigned long long *>(counter), sum[k]);
+            if (bin + 1 == width) sum[k] += tile[width]; /* fault: histogram-last-bin-open */
+            if (bin >= width || (sum[k] == 0 && !v.owned)) continue;
+            if (v.owned && v.wide) *reinterpret_cast<uint64_t *>(counter) = sum[k];
+            else if (v.owned) *reinterpret_cast<uint32_t *>(counter) = sum[k];
+            else if (v.wide) atomicAdd(reinterpret_cast<unsigned long long *>(counter), sum[k]);
             else atomicAdd(reinterpret_cast<unsigned int *>(counter), sum[k]);
         }
     }
@@ -3521,11 +3526,6 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     gpul__hist_zero_counts(v);
     gpul__hist_walk(v, batch, part);
     gpul__hist_await_zeros(v);
-    if (threadIdx.x == 0) { /* the last bin is closed */
-        tile[part.width - 1] += tile[part.width]; /* fault: histogram-last-bin-open */
-        tile[part.width] = 0;
-    }
-    __syncthreads();
     gpul__hist_add_tile(v, tile, part.first, part.width);
 }
 
@@ -3533,7 +3533,8 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
 
 /* Bins are incremented in global memory. A run of equal bins in a warp, of kN neighbours in each lane, is one addition,
  * so that sorted data do not queue up at one address; neither do data of few values, for which each block has a table
- * of bins and counters in shared memory. A slot belongs to the first bin that comes to it. */
+ * of bins and counters in shared memory: a warp goes there if two of its lanes meet in a bin. A slot belongs to the
+ * first bin that comes to it. */
 template <typename T> struct gpul__hist_beyond {
     typedef typename gpul__hist_type<T>::Real Real;
     enum { kTwoLoops = 0, kNone = gpul__hist_none };
@@ -3547,8 +3548,8 @@ template <typename T> struct gpul__hist_beyond {
         gpul__hist_clear(bins, slots, uint32_t(kNone));
         gpul__hist_clear(counts, slots, 0);
     }
-    __device__ __forceinline__ void put(const gpul__hist_view &v, uint32_t bin, uint32_t many) const {
-        if (slots) {
+    __device__ __forceinline__ void put(const gpul__hist_view &v, uint32_t bin, uint32_t many, bool often) const {
+        if (often) {
             const uint32_t slot = bin * 2654435769u >> (32 - gpul__hist_slot_bits);
 #ifdef __CUDA_ARCH__
             uint32_t owner = *static_cast<volatile uint32_t *>(bins + slot);
@@ -3589,17 +3590,22 @@ template <typename T> struct gpul__hist_beyond {
         const uint32_t next = after ? uint32_t(__ffs(int32_t(after))) - 1 : 32;
         const uint32_t there = uint32_t(__ffs(int32_t(__shfl_sync(full, heads, int(next % 32))))) - 1;
         uint32_t end = (next - lane) * kN + (next < 32 ? there : 0); /* of the run: elements from this lane's first */
+        bool often = false; /* does a bin occur twice, as a sample says? */
+        if (slots) {
+            const uint32_t same = __match_any_sync(full, bin[0]);
+            often = __any_sync(full, (same & (same - 1)) != 0 && bin[0] != uint32_t(kNone));
+        }
         GPUL__UNROLL
         for (int j = kN - 1; j >= 0; --j) {
             if (!((heads >> j) & 1)) continue;
-            if (bin[j] != uint32_t(kNone)) put(v, bin[j], end - uint32_t(j)); /* fault: histogram-run-in-lane */
+            if (bin[j] != uint32_t(kNone)) put(v, bin[j], end - uint32_t(j), often); /* fault: histogram-run-in-lane */
             end = uint32_t(j);
         }
     }
     __device__ __forceinline__ void one(const gpul__hist_view &v, T x) const {
         const int64_t bin = gpul__hist_bin(v.rule, Real(x));
         if (bin < 0) return;
-        if (bin < 0xffffffff) put(v, uint32_t(bin), 1);
+        if (bin < 0xffffffff) put(v, uint32_t(bin), 1, slots > 0);
         else gpul__hist_add(v, bin, 1);
     }
     __device__ __forceinline__ void finish(const gpul__hist_view &v) const {
@@ -3613,7 +3619,7 @@ template <typename T>
 static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     gpul__hist_count_beyond(const __grid_constant__ gpul__hist_view v) {
     GPUL_SHARED(uint32_t, shared);
-    gpul__hist_batch<T> batch;
+    gpul__hist_batch<T, 2> batch;
     gpul__hist_beyond<T> beyond;
     gpul__await();
     batch.begin(v);
@@ -3647,17 +3653,18 @@ static __device__ __forceinline__ void gpul__hist_take_edge(float *out, double e
 
 /* The bucket of an edge or an element, and the range. */
 template <typename Real> struct gpul__hist_buckets {
-    Real lo, hi, base, factor, top;
+    Real lo, hi, base, factor;
+    uint32_t top;
     __device__ __forceinline__ void begin(const gpul__hist_view &v) {
         gpul__hist_take_edge(&lo, v.rule.lo);
         gpul__hist_take_edge(&hi, v.rule.hi);
         if (double(hi) > v.rule.hi) hi = gpul__hist_before(hi);
         base = Real(v.rule.offset);
         factor = Real(v.rule.factor);
-        top = Real(v.buckets - 1);
+        top = v.buckets - 1;
     }
     __device__ __forceinline__ uint32_t of(Real x) const {
-        return uint32_t(int32_t(gpul__hist_bucket(x, base, factor, top)));
+        return gpul__hist_bucket(x, base, factor, top);
     }
     /* Edge i of each lane, with the one before it, to the table: all buckets from the one behind that edge's up to its
      * own begin with i. i == bins: behind all edges. For whole warps; lanes with i > bins have none. */
@@ -3674,7 +3681,8 @@ template <typename Real> struct gpul__hist_buckets {
         while (far) { /* the warp together */
             const int lead = __ffs(int32_t(far)) - 1;
             const uint32_t end = __shfl_sync(full, to, lead), value = __shfl_sync(full, entry, lead);
-            for (uint32_t k = __shfl_sync(full, from, lead) + kShort + lane; k < end; k += 32) table[k] = value;
+            uint32_t k = __shfl_sync(full, from, lead) + kShort + lane;
+            for (; k < end; k += 32) table[k] = value; /* fault: histogram-wide-gap */
             far &= far - 1;
         }
     }
@@ -3699,7 +3707,7 @@ template <typename T> struct gpul__hist_between {
         buckets.begin(v);
         own = v.own != 0;
         if (own) {
-            counters = gpul_ceil_div(bins, uint32_t(gpul__hist_chunk)) * gpul__hist_chunk;
+            counters = (bins / gpul__hist_chunk + 1) * gpul__hist_chunk;
             tile.set(shared, 0, counters);
             gpul__hist_clear(shared, counters, 0);
             counters += 4;
@@ -3710,14 +3718,14 @@ template <typename T> struct gpul__hist_between {
         Real *const near_edges = reinterpret_cast<Real *>(shared + counters);
         uint32_t *const near_table = reinterpret_cast<uint32_t *>(near_edges + (bins + 4) / 4 * 4);
         if (v.listed) {
-            for (uint32_t i = threadIdx.x; i < bins; i += blockDim.x)
+            for (uint32_t i = threadIdx.x; i <= bins; i += blockDim.x)
                 gpul__hist_take_edge(near_edges + i, list.edge[i]);
             __syncthreads();
             const uint32_t i = threadIdx.x; /* there are more threads than listed edges */
             buckets.enter(v, near_table, i, near_edges[i > 0 && i <= bins ? i - 1 : 0],
                           near_edges[i < bins ? i : 0]);
         } else {
-            for (uint32_t i = threadIdx.x; i < bins; i += blockDim.x) near_edges[i] = edges[i];
+            for (uint32_t i = threadIdx.x; i <= bins; i += blockDim.x) near_edges[i] = edges[i];
             for (uint32_t i = threadIdx.x; i <= v.buckets; i += blockDim.x) near_table[i] = table[i];
         }
         edges = near_edges;
@@ -3743,13 +3751,16 @@ template <typename T> struct gpul__hist_between {
             more = more || low[j] < high[j];
         }
         while (more) { /* edges before `low` are not above x, those from `high` on are */
+            Real edge[kN];
+            GPUL__UNROLL
+            for (int j = 0; j < kN; ++j) edge[j] = edges[(low[j] + high[j]) / 2]; /* also where both are equal */
             more = false;
             GPUL__UNROLL
             for (int j = 0; j < kN; ++j) {
                 const uint32_t middle = (low[j] + high[j]) / 2;
-                if (low[j] >= high[j]) continue;
-                if (edges[middle] <= Real(x[j])) low[j] = middle + 1; /* fault: histogram-edge-closed */
-                else high[j] = middle;
+                const bool up = edge[j] <= Real(x[j]) && low[j] < high[j]; /* fault: histogram-edge-closed */
+                low[j] = up ? middle + 1 : low[j];
+                high[j] = up ? high[j] : middle;
                 more = more || low[j] < high[j];
             }
         }
@@ -3769,7 +3780,7 @@ template <typename T> struct gpul__hist_between {
         uint32_t bin[1];
         find(xs, true, bin);
         if (own) tile.increment(bin[0], bin[0] != uint32_t(gpul__hist_none));
-        else if (bin[0] != uint32_t(gpul__hist_none)) beyond.put(v, bin[0], 1);
+        else if (bin[0] != uint32_t(gpul__hist_none)) beyond.put(v, bin[0], 1, beyond.slots > 0);
     }
 };
 
@@ -3778,7 +3789,7 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     gpul__hist_count_between(const __grid_constant__ gpul__hist_view v,
                              const __grid_constant__ gpul__hist_edge_list list) {
     GPUL_SHARED(uint32_t, shared);
-    gpul__hist_batch<T, GPUL__HIST_BETWEEN_PACKS> batch;
+    gpul__hist_batch<T, 2> batch;
     gpul__hist_between<T> between;
     gpul__await();
     batch.begin(v);
@@ -3812,15 +3823,16 @@ static __device__ __forceinline__ void gpul__hist_put(const gpul__hist_view &v, 
     Real *const edges = static_cast<Real *>(const_cast<void *>(v.rule.edges));
     const int32_t k = int32_t(blockIdx.x * blockDim.x + threadIdx.x);
     const int64_t i = at + k;
-    Real before = 0, edge = 0;
+    const uint32_t lane = threadIdx.x % 32;
+    Real edge = 0;
     if (k < count) gpul__hist_take_edge(&edge, source.get(k)), edges[i] = edge;
-    if (v.buckets) {
-        if (k < count && k > 0) gpul__hist_take_edge(&before, source.get(k - 1));
-        else if (k < count && at > 0) before = edges[i - 1];
-        gpul__hist_buckets<Real> buckets;
-        buckets.begin(v);
-        buckets.enter(v, v.table, k < count ? i : v.rule.bins + 1, before, edge);
-    }
+    if (!v.buckets) return;
+    Real before = __shfl_up_sync(0xffffffffu, edge, 1);
+    if (lane == 0 && k < count && k > 0) gpul__hist_take_edge(&before, source.get(k - 1));
+    else if (k == 0 && at > 0) before = edges[i - 1];
+    gpul__hist_buckets<Real> buckets;
+    buckets.begin(v);
+    buckets.enter(v, v.table, k < count ? i : v.rule.bins + 1, before, edge);
 }
 template <typename Source>
 static __global__ void __launch_bounds__(gpul__hist_put_threads)
@@ -4036,12 +4048,13 @@ static inline void gpul__hist_fill_rule(gpul__hist_rule *r, const gpul__histogra
     r->offset = (r->point - p->lo * factor) + error;
     r->unsure = r->certain ? uint32_t(2 * error * 4294967296.0 + 1) : 0;
 }
-/* Buckets between the first finite edge and the last; all edges are in the first one where that has no width. */
+/* Buckets between the first finite edge and the last, of any width where that is none. */
 static inline void gpul__hist_fill_buckets(gpul__hist_rule *r, const gpul__histogram_problem *p, int64_t buckets) {
     int64_t first = 0, last = p->bins;
     while (first < last && !(p->edges[first] >= -1.7976931348623157e308)) ++first;
     while (last > first && !(p->edges[last] <= 1.7976931348623157e308)) --last;
     const double factor = double(buckets) / (p->edges[last] - p->edges[first]);
+    r->factor = 1; /* finite and above 0 */
     if (factor > 0 && factor < 1e300) r->factor = factor, r->offset = p->edges[first];
 }
 
@@ -4096,7 +4109,7 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
             words / gpul__hist_chunk * gpul__hist_chunk - 1; /* bins of a part, and those equal to hi */
         const int64_t needed = gpul_ceil_div(bins, room), few = bins >= 8192 && n < bins * 48 && !between ? 2 : 1;
         const int64_t parts = gpul__hist_most(needed, few);
-        if (parts <= (p->uniform ? GPUL__HIST_PARTS : 1) && n >= bins * (needed == 1 ? 8 : 12)) {
+        if (parts <= (p->uniform ? 4 : 1) && (n >= bins * (needed == 1 ? 8 : 12) || (n < 8192 && bins < 8192))) {
             plan->kernel = GPUL__HISTOGRAM_SHARED;
             plan->parts = int32_t(parts);
             plan->width = int32_t(gpul_ceil_div(bins, parts));
@@ -4105,9 +4118,9 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
             least = gpul__hist_most(least, counters / 2);
         } else {
             plan->kernel = GPUL__HISTOGRAM_BEYOND;
-            plan->width = n >= GPUL__HIST_SLOTS_FROM ? 1 << gpul__hist_slot_bits : 0;
+            plan->width = n >= 2048 ? 1 << gpul__hist_slot_bits : 0;
             plan->shared_bytes = plan->width * 8;
-            least = GPUL__HIST_BEYOND_LEAST;
+            least = GPUL__HIST_THREADS;
         }
         if (between) { /* twice as many buckets as bins, more where they take no memory that others want */
             const int64_t each = p->x_dtype == GPUL_F32 ? 4 : 8, edges = (bins + 4) / 4 * 4 * each;
@@ -4200,39 +4213,56 @@ static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogra
     v->flags = reinterpret_cast<uint32_t *>(v->high + p->bins);
 }
 
-/* Pinned memory for edges on their way, which the library keeps: pieces, each with the ticket of who took it last. */
-enum { gpul__hist_stages = 16 };
-static std::atomic<gpul__hist_stage *> gpul__hist_stage_of[gpul__hist_stages];
-static std::atomic<uint32_t> gpul__hist_taken[gpul__hist_stages];  /* 1: by a call that is filling it */
-static std::atomic<uint32_t> gpul__hist_ticket[gpul__hist_stages]; /* of the launch that reads it */
-static std::atomic<uint32_t> gpul__hist_blocks[gpul__hist_stages]; /* of that launch */
+/* Pieces of memory for edges on their way. A piece is pinned when it is first used, and stays so. */
+alignas(4096) static gpul__hist_stage gpul__hist_stage_of[gpul__hist_stages];
+static std::atomic<gpul__hist_stage *> gpul__hist_stage_there[gpul__hist_stages]; /* as the device sees it */
+static std::atomic<uint32_t> gpul__hist_taken[gpul__hist_stages];                 /* 1: by a call that is filling it */
+static std::atomic<uint32_t> gpul__hist_ticket[gpul__hist_stages];                /* of the last launch that reads it */
+static std::atomic<uint32_t> gpul__hist_blocks[gpul__hist_stages];                /* of that launch */
 
-/* A piece that nobody reads any more, its number, and -1 where there is none. */
-static inline int32_t gpul__hist_take_stage() {
+/* The number of a piece that nobody reads any more, which is the caller's then; -1: there is none. `pinned`: of those
+ * alone that are pinned already. */
+static inline int32_t gpul__hist_take_stage(bool pinned) {
     for (int32_t k = 0; k < gpul__hist_stages; ++k) {
-        uint32_t expected = 0;
-        if (!gpul__hist_taken[k].compare_exchange_strong(expected, 1)) continue;
-        gpul__hist_stage *stage = gpul__hist_stage_of[k].load();
-        if (!stage) {
-            void *memory = 0;
-            const cudaError_t e = cudaHostAlloc(&memory, sizeof *stage, cudaHostAllocPortable | cudaHostAllocMapped);
-            if (e != cudaSuccess && cudaPeekAtLastError() == e) cudaGetLastError();
-            if (e == cudaSuccess) {
-                memset(memory, 0, sizeof *stage);
-                gpul__hist_stage_of[k].store(stage = static_cast<gpul__hist_stage *>(memory));
-            }
+        if (gpul__hist_taken[k].exchange(1)) continue;
+        gpul__hist_stage *const stage = gpul__hist_stage_of + k;
+        cudaError_t e = cudaSuccess;
+        if (pinned && !gpul__hist_stage_there[k].load()) {
+            gpul__hist_taken[k].store(0);
+            continue;
+        }
+        if (!gpul__hist_stage_there[k].load()) {
+            void *there = 0;
+            e = cudaHostRegister(stage, sizeof *stage, cudaHostRegisterPortable | cudaHostRegisterMapped);
+            if (e == cudaSuccess) e = cudaHostGetDevicePointer(&there, stage, 0);
+            if (e == cudaSuccess) gpul__hist_stage_there[k].store(static_cast<gpul__hist_stage *>(there));
+            else if (cudaPeekAtLastError() == e) cudaGetLastError();
         }
         const uint32_t ticket = gpul__hist_ticket[k].load(), blocks = gpul__hist_blocks[k].load();
-        bool free = stage != 0;
+        bool free = e == cudaSuccess;
         for (uint32_t b = 0; free && b < blocks; ++b) free = stage->done[b] == ticket; /* fault: histogram-stage-free */
         if (free) {
             std::atomic_thread_fence(std::memory_order_acquire);
             return k;
         }
         gpul__hist_taken[k].store(0);
-        if (!stage) break;
+        if (e != cudaSuccess) break;
     }
     return -1;
+}
+/* Pieces that nobody uses are as at first again. */
+extern "C" void gpul__histogram_trim() {
+    for (int32_t k = 0, taken = 0; (taken = gpul__hist_take_stage(true)) >= 0 && k < gpul__hist_stages; ++k) {
+        if (cudaHostUnregister(gpul__hist_stage_of + taken) != cudaSuccess) cudaGetLastError();
+        gpul__hist_stage_there[taken].store(0);
+        gpul__hist_taken[taken].store(0);
+    }
+}
+/* Is there work in the stream that has not ended? */
+static inline bool gpul__hist_busy(gpul_stream stream) {
+    const cudaError_t e = cudaStreamQuery(stream);
+    if (e != cudaSuccess && cudaPeekAtLastError() == e) cudaGetLastError();
+    return e == cudaErrorNotReady;
 }
 
 /* Launches that bring the edges to device memory. Beyond a list's length they pass through pinned memory, and the call
@@ -4250,7 +4280,7 @@ static inline int32_t gpul__hist_bring_edges(const gpul__hist_view *v, const gpu
         int32_t k = -1;
         if (!list_only && capture == cudaStreamCaptureStatusNone) {
             cudaThreadExchangeStreamCaptureMode(&mode);
-            while ((k = gpul__hist_take_stage()) < 0 && cudaStreamQuery(stream) == cudaErrorNotReady) {}
+            while ((k = gpul__hist_take_stage(false)) < 0 && gpul__hist_busy(stream)) {}
             cudaThreadExchangeStreamCaptureMode(&mode);
         }
         const int64_t most = k < 0 ? int64_t(gpul__hist_listed) : int64_t(gpul__hist_staged);
@@ -4264,9 +4294,9 @@ static inline int32_t gpul__hist_bring_edges(const gpul__hist_view *v, const gpu
                                         block, 0, stream, *v, at, count, zeros, list);
         } else {
             gpul__hist_staged_edges staged;
-            staged.stage = gpul__hist_stage_of[k].load();
+            staged.stage = gpul__hist_stage_there[k].load();
             staged.ticket = gpul__hist_ticket[k].load() + 1;
-            memcpy(staged.stage->edge, p->edges + at, size_t(count) * sizeof(double));
+            memcpy(gpul__hist_stage_of[k].edge, p->edges + at, size_t(count) * sizeof(double));
             status = gpul__launch_early(plan->device, gpul__hist_put_edges<gpul__hist_staged_edges>, gpul__dim(blocks),
                                         block, 0, stream, *v, at, count, zeros, staged);
             if (!status) {
