@@ -3092,8 +3092,8 @@ struct gpul__hist_rule { /* what every element needs comes first: a block waits 
     double point;              /* the place of bin 0: 2^(52 - fraction) */
     int64_t bins;
     const void *edges; /* explicit edges in device memory, of v.edge_bytes each; NULL: uniform bins, or listed edges */
-    int32_t certain;     /* the place tells the bin, up to the edge below it; 0: numpy's formula for every element */
-    int32_t f32_steps;   /* edges and indices of f32 data are computed in f32 throughout */
+    int32_t certain;   /* the place tells the bin, up to the edge below it; 0: numpy's formula for every element */
+    int32_t f32_steps; /* edges and indices of f32 data are computed in f32 throughout */
 };
 
 struct gpul__hist_view {
@@ -3579,7 +3579,8 @@ template <typename T> struct gpul__hist_beyond {
         collect(v, bin);
     }
     /* of whole warps */
-    template <int kN> __device__ __forceinline__ void collect(const gpul__hist_view &v, const uint32_t (&bin)[kN]) const {
+    template <int kN>
+    __device__ __forceinline__ void collect(const gpul__hist_view &v, const uint32_t (&bin)[kN]) const {
         const uint32_t full = 0xffffffffu, lane = threadIdx.x % 32;
         uint32_t heads = 0; /* where a run begins */
         const uint32_t before = __shfl_up_sync(full, bin[kN - 1], 1);
@@ -3590,7 +3591,7 @@ template <typename T> struct gpul__hist_beyond {
         const uint32_t next = after ? uint32_t(__ffs(int32_t(after))) - 1 : 32;
         const uint32_t there = uint32_t(__ffs(int32_t(__shfl_sync(full, heads, int(next % 32))))) - 1;
         uint32_t end = (next - lane) * kN + (next < 32 ? there : 0); /* of the run: elements from this lane's first */
-        bool often = false; /* does a bin occur twice, as a sample says? */
+        bool often = false;                                          /* does a bin occur twice, as a sample says? */
         if (slots) {
             const uint32_t same = __match_any_sync(full, bin[0]);
             often = __any_sync(full, (same & (same - 1)) != 0 && bin[0] != uint32_t(kNone));
@@ -3646,9 +3647,9 @@ static __device__ __forceinline__ void gpul__hist_take_edge(float *out, double e
     const float nearest = __double2float_rn(edge);
     const uint32_t bits = gpul__bits<uint32_t>(nearest);
     *out = double(nearest) >= edge ? nearest /* fault: histogram-edge-of-f32 */
-           : nearest > 0           ? gpul__bits<float>(bits + 1)
-           : nearest < 0           ? gpul__bits<float>(bits - 1)
-                                   : gpul__bits<float>(1u);
+           : nearest > 0 ? gpul__bits<float>(bits + 1)
+           : nearest < 0 ? gpul__bits<float>(bits - 1)
+                         : gpul__bits<float>(1u);
 }
 
 /* The bucket of an edge or an element, and the range. */
@@ -3663,9 +3664,7 @@ template <typename Real> struct gpul__hist_buckets {
         factor = Real(v.rule.factor);
         top = v.buckets - 1;
     }
-    __device__ __forceinline__ uint32_t of(Real x) const {
-        return gpul__hist_bucket(x, base, factor, top);
-    }
+    __device__ __forceinline__ uint32_t of(Real x) const { return gpul__hist_bucket(x, base, factor, top); }
     /* Edge i of each lane, with the one before it, to the table: all buckets from the one behind that edge's up to its
      * own begin with i. i == bins: behind all edges. For whole warps; lanes with i > bins have none. */
     __device__ __forceinline__ void enter(const gpul__hist_view &v, uint32_t *table, int64_t i, Real before,
@@ -3722,8 +3721,7 @@ template <typename T> struct gpul__hist_between {
                 gpul__hist_take_edge(near_edges + i, list.edge[i]);
             __syncthreads();
             const uint32_t i = threadIdx.x; /* there are more threads than listed edges */
-            buckets.enter(v, near_table, i, near_edges[i > 0 && i <= bins ? i - 1 : 0],
-                          near_edges[i < bins ? i : 0]);
+            buckets.enter(v, near_table, i, near_edges[i > 0 && i <= bins ? i - 1 : 0], near_edges[i < bins ? i : 0]);
         } else {
             for (uint32_t i = threadIdx.x; i <= bins; i += blockDim.x) near_edges[i] = edges[i];
             for (uint32_t i = threadIdx.x; i <= v.buckets; i += blockDim.x) near_table[i] = table[i];
@@ -3733,8 +3731,7 @@ template <typename T> struct gpul__hist_between {
         __syncthreads();
     }
     /* kN at once, so that their chains overlap */
-    template <int kN>
-    __device__ __forceinline__ void find(const T (&x)[kN], bool valid, uint32_t (&bin)[kN]) const {
+    template <int kN> __device__ __forceinline__ void find(const T (&x)[kN], bool valid, uint32_t (&bin)[kN]) const {
         uint32_t bucket[kN], low[kN], high[kN];
         bool inside[kN], more = false;
         GPUL__UNROLL
@@ -4127,7 +4124,8 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
             const int64_t left = words * 4 - plan->shared_bytes - edges - 16;
             plan->listed = bins < gpul__hist_listed;
             plan->near = plan->listed || (left >= bins * 2 && n >= bins * 48);
-            plan->buckets = gpul__hist_least(plan->near ? gpul__hist_least(bins * 4 + 64, left / 4 - 1) : bins * 2, 1 << 22);
+            plan->buckets =
+                gpul__hist_least(plan->near ? gpul__hist_least(bins * 4 + 64, left / 4 - 1) : bins * 2, 1 << 22);
             if (plan->near) plan->shared_bytes += edges + gpul__hist_round_up((plan->buckets + 1) * 4);
             plan->scratch_bytes = plan->listed ? 0 : plan->scratch_bytes + (plan->buckets + 1) * 4;
         }
@@ -4156,7 +4154,7 @@ static inline gpul__hist_kernel gpul__hist_pick(int32_t kernel, gpul_dtype dtype
 
 typedef void (*gpul__hist_edges_kernel)(const gpul__hist_view, const gpul__hist_edge_list);
 static inline gpul__hist_edges_kernel gpul__hist_pick_edges(gpul_dtype dtype) {
-    return dtype == GPUL_F32   ? gpul__hist_count_between<float>
+    return dtype == GPUL_F32 ? gpul__hist_count_between<float>
            : dtype == GPUL_F64 ? gpul__hist_count_between<double>
            : dtype == GPUL_I32 ? gpul__hist_count_between<int32_t>
                                : gpul__hist_count_between<int64_t>;

@@ -284,7 +284,8 @@ static double edge_value(const double *edges, int64_t bins, gpul_dtype t, double
 }
 
 /* One histogram between explicit edges; with `graph`, captured, the edges gone, and replayed twice. */
-static void run_between(gpul_dtype t, int64_t n, int64_t bins, int kind, int layout, int graph, int accumulate, long label) {
+static void run_between(gpul_dtype t, int64_t n, int64_t bins, int kind, int layout, int graph, int accumulate,
+                        long label) {
     const double lo = is_float(t) ? -3.7 : -3e8, hi = is_float(t) ? 9.1 : 5e8;
     double *const edges = (double *)malloc((size_t)(bins + 1) * 8);
     int64_t *const want = (int64_t *)malloc((size_t)bins * 8), wrong = 0, shape[1];
@@ -357,17 +358,18 @@ static void test_between(void) {
     for (int k = 0; k < 420; k++, label++) {
         const int64_t bins = bin_counts[k % COUNT_OF(bin_counts)];
         const int64_t n = k % 31 == 0 ? 0 : k % 3 == 0 ? rng_below(70) : rng_below(bins < 600 ? 30000 : 9000);
-        run_between(types[k % 5], n, bins, k % EDGE_KINDS, k % 4 == 1 ? LAY_STRIDED : LAY_C, k % 6 == 4, k % 7 == 3, label);
+        run_between(types[k % 5], n, bins, k % EDGE_KINDS, k % 4 == 1 ? LAY_STRIDED : LAY_C, k % 6 == 4, k % 7 == 3,
+                    label);
     }
     run_between(GPUL_F32, 50000, 1000, ANYWHERE, LAY_C, 0, 0, label++); /* near */
     run_between(GPUL_F64, 60001, 1200, ANYWHERE, LAY_C, 0, 1, label++);
     run_between(GPUL_I32, 50000, 1000, CROWDED, LAY_C, 1, 0, label++);
     run_between(GPUL_F64, 300000, 30000, ANYWHERE, LAY_C, 0, 0, label++); /* counters alone */
-    for (int kind = 0; kind < EDGE_KINDS; kind++) { /* pieces */
+    for (int kind = 0; kind < EDGE_KINDS; kind++) {                       /* pieces */
         run_between(types[kind % 5], 3000, 65535 + kind, kind, LAY_C, kind == 3, 0, label++);
         run_between(types[kind % 4], 4000, 200000, kind, LAY_C, 0, kind & 1, label++);
     }
-    run_between(GPUL_F64, 100, 2000000, ANYWHERE, LAY_C, 0, 0, label++); /* more than there are */
+    run_between(GPUL_F64, 100, 2000000, ANYWHERE, LAY_C, 0, 0, label++);             /* more than there are */
     run_between(GPUL_F32, (int64_t)1 << 22, 300000, ANYWHERE, LAY_C, 0, 0, label++); /* a table of frequent bins */
 }
 
@@ -693,8 +695,8 @@ static void test_plans(void) {
             good = good && plan.shared_bytes >= (int64_t)plan.width * 8 + near &&
                    plan.shared_bytes <= (int64_t)plan.width * 8 + near + (near ? 64 : 0);
         /* explicit edges: bytes and weights are searched without a table; a list is short and near */
-        good = good && (plan.buckets > 0) == (n > 0 && !p.uniform && !p.weights_dtype && size > 1 &&
-                                              p.bins < (int64_t)1 << 31);
+        good = good &&
+               (plan.buckets > 0) == (n > 0 && !p.uniform && !p.weights_dtype && size > 1 && p.bins < (int64_t)1 << 31);
         good = good && plan.buckets <= 1 << 22 && (plan.near || !plan.listed) && (plan.buckets > 0 || !plan.near) &&
                (!plan.listed || p.bins < 440);
         good = good && (!plan.owned || (plan.zeros && plan.blocks == 1 && plan.kernel == GPUL__HISTOGRAM_SHARED));
