@@ -4060,7 +4060,8 @@ static inline int64_t gpul__hist_least(int64_t a, int64_t b) { return a < b ? a 
 static inline int64_t gpul__hist_most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Shared memory pays when a block counts more elements than it has counters to clear and to add up, and a few parts,
- * each of which reads x, while that is less than what additions to global memory take. Few elements a bin are counted
+ * each of which reads x, while that is less than what additions to global memory take; and where one block counts all
+ * of few elements, since it stores its counters then, without zeros and additions. Few elements a bin are counted
  * in two parts even if one would do: half as many blocks then add to each bin, and those additions are most of the
  * time. Blocks are as many as there are multiprocessors, fewer where each would get few elements, more where a counter
  * could overflow. */
