@@ -457,7 +457,8 @@ GPUL_API gpul_status gpul_memory_limit(int64_t bytes);
  * NULL. Does not block. Errors: CUDA's. */
 GPUL_API gpul_status gpul_memory_used(int64_t *used, int64_t *held);
 
-/* Gives the cached, unused memory of the current device back to the driver. Waits for the device. Errors: CUDA's. */
+/* Gives the cached, unused memory of the current device back to the driver, and unpins what explicit edges of histograms
+ * pass through (at most 1 MB for all devices). Waits for the device. Errors: CUDA's. */
 GPUL_API gpul_status gpul_memory_trim(void);
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -934,7 +935,9 @@ typedef struct gpul_histogram_options {
 
 /* With f32 or f64 weights counts is f64 and holds the sum of the weights of each bin, summed exactly in fixed point
  * relative to W, the largest finite |weight| of an element that is in a bin, and rounded once: the same bits on every
- * run, |error| <= 2^-53 |sum| + 2^-80 n W. Explicit edges and such sums take scratch memory, 8 and 20 bytes a bin.
+ * run, |error| <= 2^-53 |sum| + 2^-80 n W. Such sums take scratch memory, 20 bytes a bin, and so do explicit edges, 16
+ * bytes a bin; few edges travel in the launch itself. More edges pass through 1 MB of pinned memory that all calls share
+ * (gpul_memory_trim): a call with more than fit waits for its stream. Not so in a capture, whose graph has a copy.
  * Errors: gpul_histogram's; ARGUMENT: no options, a range that is none, a field that is set where `range` does not use
  * it, edges that are NULL, NaN or decrease, x whose own range is not finite, GPUL_RANGE_AUTO in a capture; SHAPE:
  * n_edges or the shape of weights; OUT_OF_MEMORY. */
@@ -1629,6 +1632,11 @@ typedef struct gpul__histogram_plan {
     int32_t width;         /* bins of a part; BEYOND: slots of a block's table of frequent bins */
     int32_t zeros;         /* 1: counts is set to zero, by the kernel itself or in a launch before it */
     int32_t counters;      /* what the former takes: counters that are zero before and after */
+    int32_t owned;         /* 1: each bin is counted by one block, which stores the count: no zeros are needed */
+    /* explicit edges that are searched with a table of `buckets` entries (0: without): listed: in the arguments of the
+     * launch; near: edges and table lie in shared memory */
+    int32_t listed, near;
+    int64_t buckets;
     int64_t head, vectors; /* elements before the first vector of 16 bytes, and vectors: the rest goes one by one */
     int64_t shared_bytes, scratch_bytes;
 } gpul__histogram_plan;
@@ -1678,6 +1686,8 @@ extern int32_t gpul__launch_histogram(const gpul__histogram_problem *problem, co
                                       uint32_t *counters, void *scratch, gpul_stream stream);
 /* Whether the tensor cores' kernels of the matrix product run on the device, the current one. A cudaError_t. */
 extern int32_t gpul__find_wgmma(int32_t *wgmma, int32_t device);
+/* Unpins the host memory through which edges pass, where nobody uses it. */
+extern void gpul__histogram_trim(void);
 extern int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *problem,
                                const gpul__machine *machine); /* 0: family left out */
 extern int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gpul__gemm_plan *plan, void *scratch,
@@ -3203,6 +3213,9 @@ GPUL_API gpul_status gpul_memory_trim(void) {
     else if (scope.state->pool != NULL) {
         status = gpul__cuda(cudaMemPoolTrimTo(scope.state->pool, 0), __func__, "cudaMemPoolTrimTo");
     }
+#ifndef GPULITE_NO_KERNELS
+    if (status == GPUL_OK) gpul__histogram_trim();
+#endif
     return gpul__end(&scope, status);
 }
 
@@ -6461,14 +6474,18 @@ static gpul_status gpul__histogram_automatic(const char *function, gpul__histogr
 
 static gpul_status gpul__histogram_check_edges(const char *function, gpul__histogram_problem *problem,
                                                const gpul_histogram_options *options) {
-    int64_t i;
+    int64_t i, wrong;
     if (!options->edges)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->edges is NULL with GPUL_RANGE_EDGES");
     if (options->n_edges != problem->bins + 1)
         return gpul__fail(GPUL_ERROR_SHAPE, function,
                           "options->n_edges is %lld, but counts has %lld bins and needs %lld",
                           (long long)options->n_edges, (long long)problem->bins, (long long)(problem->bins + 1));
-    for (i = 0; i <= problem->bins; ++i) {
+    /* Is anything wrong? First without a branch, so that compilers make vectors of it: a copy of the edges to the GPU
+     * takes little longer. */
+    wrong = options->edges[0] != options->edges[0];
+    for (i = 0; i < problem->bins; ++i) wrong |= !(options->edges[i] <= options->edges[i + 1]);
+    for (i = 0; wrong && i <= problem->bins; ++i) {
         const double edge = options->edges[i];
         if (edge != edge) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->edges[%lld] is NaN", (long long)i);
         if (i > 0 && edge < options->edges[i - 1])

@@ -3639,6 +3639,10 @@ extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype)
  * of it: the bin, and how far x is from the edge below. Only if that is too close to tell, the edge is computed, as
  * numpy.linspace does, and compared with x. No edge of uniform bins is ever stored.
  *
+ * Explicit edges are searched with a table: the range is cut into buckets of one width, and the table has for each the
+ * first edge in it. What is left to search are the edges of one bucket, few unless edges crowd. Edges and table lie in
+ * shared memory, beside the counters, if they fit.
+ *
  * Assumptions. Additions are integer (weights in floating point are added in 128-bit fixed point), so the order of the
  * atomics does not show. A counter of a block has 32 bits: no block sees 2^32 elements.
  *
@@ -3656,6 +3660,7 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *, const
                                           void *, gpul_stream) {
     return int32_t(cudaErrorNotSupported);
 }
+extern "C" void gpul__histogram_trim() {}
 
 #else
 
@@ -3666,21 +3671,26 @@ enum {
     gpul__hist_copies = 32,        /* of the counter of a byte, for the lanes of a warp */
     gpul__hist_slot_bits = 12,     /* of the table of frequent bins */
     gpul__hist_own_zeros = 32768,  /* bins that one block sets to zero while the others count */
+    gpul__hist_listed = 440,       /* edges that travel in the arguments of a launch */
+    gpul__hist_staged = 32768,     /* edges of a piece of pinned memory */
+    gpul__hist_stages = 4,         /* pieces: 1 MB in all, so that they stay in a processor's cache */
+    gpul__hist_put_threads = 512,  /* of a block that brings edges to the device */
+    gpul__hist_none = -1,          /* in place of a bin, as uint32_t */
     gpul__hist_origin = 0x41300000 /* the upper half of the place of bin 0 where 32 bits stand behind the point: 2^20 */
 };
 
 /* ---- what the kernels are given ---- */
 
 struct gpul__hist_rule { /* what every element needs comes first: a block waits for each line of these that it reads */
-    double factor, offset;     /* of gpul__hist_place; with edges, of a guess */
+    double factor, offset;     /* of gpul__hist_place; with edges, of gpul__hist_bucket */
     uint32_t unsure;           /* how near above an edge the place is in doubt, in units of 2^-32 */
     int32_t fraction;          /* bits of the place behind the point */
     double lo, hi, step, span; /* numpy's first edge, last edge, step of linspace and divisor of the index */
     double point;              /* the place of bin 0: 2^(52 - fraction) */
     int64_t bins;
-    const double *edges; /* explicit edges in device memory; NULL: uniform bins */
-    int32_t certain;     /* the place tells the bin, up to the edge below it; 0: numpy's formula for every element */
-    int32_t f32_steps;   /* edges and indices of f32 data are computed in f32 throughout */
+    const void *edges; /* explicit edges in device memory, of v.edge_bytes each; NULL: uniform bins, or listed edges */
+    int32_t certain;   /* the place tells the bin, up to the edge below it; 0: numpy's formula for every element */
+    int32_t f32_steps; /* edges and indices of f32 data are computed in f32 throughout */
 };
 
 struct gpul__hist_view {
@@ -3693,6 +3703,7 @@ struct gpul__hist_view {
     uint32_t *turns;             /* two counters for gpul__hist_zero_counts, or NULL */
     int32_t wide;                /* counts are 64-bit */
     int32_t width;               /* bins of a part; slots of the table */
+    int32_t owned;               /* counts are one block's alone, which stores them */
     int32_t dense, narrow, ndim; /* narrow: n is below 2^31 */
     int64_t shape[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS];
     uint32_t reciprocal[GPUL_MAX_DIMS]; /* of the shape: see gpul__hist_offset */
@@ -3705,6 +3716,12 @@ struct gpul__hist_view {
     /* floating weights: the bits of the largest finite |w|, and for each bin a signed 128-bit sum and flags */
     unsigned long long *largest, *low, *high;
     uint32_t *flags;
+    /* explicit edges */
+    uint32_t *table;      /* for each bucket the edges before it, times two, and 1 if it has some; and all edges */
+    uint32_t buckets;     /* 0: no table */
+    int32_t edge_bytes;   /* 4: f32, rounded up */
+    int32_t own;          /* counters are in shared memory */
+    int32_t listed, near; /* the edges are in the arguments; they are copied to shared memory, with the table */
 };
 
 /* Where element i lies. narrow: by products with reciprocals, not divisions. */
@@ -3790,17 +3807,40 @@ static __device__ __forceinline__ double gpul__hist_before(double x) {
     return gpul__bits<double>(x == 0 ? 0x8000000000000001u : x < 0 ? bits + 1 : bits - 1);
 }
 
+/* The bucket of x among buckets of one width, the first of which begins at `base`, and `top` is the last: a function
+ * that never decreases, whatever is rounded. So an edge in a lower bucket than x is below x, one in a higher bucket
+ * above. The conversion takes what is below 0 and NaN, as of infinite f32, to 0. */
+static __device__ __forceinline__ uint32_t gpul__hist_bucket(double x, double base, double factor, uint32_t top) {
+    const double t = __dmul_rn(__dsub_rn(x, base), factor);
+#ifdef __CUDA_ARCH__
+    const uint32_t bucket = __double2uint_rz(t);
+#else
+    const uint32_t bucket = t > 0 ? t < 4294967295.0 ? uint32_t(t) : 4294967295u : 0;
+#endif
+    return bucket < top ? bucket : top;
+}
+static __device__ __forceinline__ uint32_t gpul__hist_bucket(float x, float base, float factor, uint32_t top) {
+    const float t = __fmul_rn(__fsub_rn(x, base), factor);
+#ifdef __CUDA_ARCH__
+    const uint32_t bucket = __float2uint_rz(t);
+#else
+    const uint32_t bucket = t > 0 ? t < 4294967040.0f ? uint32_t(t) : 4294967295u : 0;
+#endif
+    return bucket < top ? bucket : top;
+}
+
 /* The last edge that is not above x, in a list that never decreases; the last bin is closed. Edges that are nearly
  * uniform are found at once. */
 static __device__ __forceinline__ int64_t gpul__hist_search(const gpul__hist_rule &r, double x) {
     if (!(x >= r.lo && x <= r.hi)) return -1;
-    const double guess = __fma_rn(x, r.factor, r.offset), most = double(r.bins - 1);
-    int64_t low = 0, high = r.bins, k = guess > 0 ? int64_t(guess < most ? guess : most) : 0;
-    if (r.edges[k] <= x) low = k++;
-    if (k > low && k < high && x < r.edges[k]) high = k;
+    const double *const edges = static_cast<const double *>(r.edges);
+    const uint32_t top = uint32_t(r.bins - 1 < 0xffffffff ? r.bins - 1 : 0xffffffff);
+    int64_t low = 0, high = r.bins, k = gpul__hist_bucket(x, r.offset, r.factor, top);
+    if (edges[k] <= x) low = k++;
+    if (k > low && k < high && x < edges[k]) high = k;
     while (high - low > 1) { /* edges[low] <= x < edges[high], or x == edges[bins] */
         const int64_t middle = low + (high - low) / 2;
-        if (r.edges[middle] <= x) low = middle;
+        if (edges[middle] <= x) low = middle;
         else high = middle;
     }
     return low;
@@ -3854,6 +3894,7 @@ static __device__ __forceinline__ void gpul__hist_set_zero(const gpul__hist_view
 }
 static __global__ void __launch_bounds__(GPUL__HIST_THREADS)
     gpul__hist_zero(const __grid_constant__ gpul__hist_view v) {
+    gpul__await();
     gpul__hist_set_zero(v, gpul_grid_x(), gpul_gridsize_x());
 }
 
@@ -3895,9 +3936,9 @@ static __device__ __forceinline__ void gpul__hist_await_zeros(const gpul__hist_v
  * have been counted by all warps. */
 template <typename T> struct gpul__hist_word { typedef T type; };
 template <> struct gpul__hist_word<uint8_t> { typedef uint32_t type; };
-template <typename T> struct gpul__hist_batch {
+template <typename T, int kPacks_ = gpul__hist_packs> struct gpul__hist_batch {
     typedef typename gpul__hist_word<T>::type Word; /* bytes travel by fours, or they would take a register each */
-    enum { kN = 16 / sizeof(T), kPacks = gpul__hist_packs, kStrided = sizeof(T) > 1 };
+    enum { kN = 16 / sizeof(T), kPacks = kPacks_, kStrided = sizeof(T) > 1 };
     gpul__pack<Word, 16 / sizeof(Word)> pack[kPacks];
     int64_t at;
 
@@ -3941,10 +3982,10 @@ template <typename T> struct gpul__hist_batch {
 
 /* All elements of this thread, from a batch that is loaded, into a counter: count() takes vectors, of whole warps;
  * one() takes an element, of those that are in no vector: at the ends, or all of them where there are no vectors. */
-template <typename T, typename Counter>
-static __device__ __forceinline__ void gpul__hist_walk(const gpul__hist_view &v, gpul__hist_batch<T> &batch,
+template <typename T, int kPacks, typename Counter>
+static __device__ __forceinline__ void gpul__hist_walk(const gpul__hist_view &v, gpul__hist_batch<T, kPacks> &batch,
                                                        Counter &counter) {
-    typedef gpul__hist_batch<T> Batch;
+    typedef gpul__hist_batch<T, kPacks> Batch;
     enum { kOnes = Batch::kStrided ? 1 : 8 };
     if (Counter::kTwoLoops) { /* the first without a question for each vector */
         for (; batch.whole(v); batch.next(v)) {
@@ -4042,6 +4083,33 @@ template <typename T> struct gpul__hist_part {
     }
 };
 
+/* Counters 0 .. width - 1 of a block to counts, from bin `first` on; counter `width` belongs to the last bin, too. A
+ * warp takes a chunk at a time. Blocks begin at different chunks, so as not to meet. */
+static __device__ __forceinline__ void gpul__hist_add_tile(const gpul__hist_view &v, const uint32_t *tile,
+                                                           int64_t first, uint32_t width) {
+    const uint32_t chunks = width / gpul__hist_chunk + 1;
+    const uint32_t lane = threadIdx.x % 32, turn = blockIdx.x % chunks;
+    const int64_t step = v.counts_stride * (v.wide ? 8 : 4);
+    for (uint32_t i = threadIdx.x / 32; i < chunks; i += GPUL__HIST_THREADS / 32) {
+        const uint32_t at = (i + turn < chunks ? i + turn : i + turn - chunks) * gpul__hist_chunk + lane;
+        char *const to = static_cast<char *>(v.counts) + (first + at) * step;
+        uint32_t sum[gpul__hist_chunk / 32];
+        GPUL__UNROLL
+        for (int k = 0; k < gpul__hist_chunk / 32; ++k) sum[k] = tile[at + 32 * k];
+        GPUL__UNROLL
+        for (int k = 0; k < gpul__hist_chunk / 32; ++k) {
+            const uint32_t bin = at + 32 * k;
+            char *const counter = to + 32 * k * step;
+            if (bin + 1 == width) sum[k] += tile[width]; /* fault: histogram-last-bin-open */
+            if (bin >= width || (sum[k] == 0 && !v.owned)) continue;
+            if (v.owned && v.wide) *reinterpret_cast<uint64_t *>(counter) = sum[k];
+            else if (v.owned) *reinterpret_cast<uint32_t *>(counter) = sum[k];
+            else if (v.wide) atomicAdd(reinterpret_cast<unsigned long long *>(counter), sum[k]);
+            else atomicAdd(reinterpret_cast<unsigned int *>(counter), sum[k]);
+        }
+    }
+}
+
 template <typename T>
 static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     gpul__hist_count_shared(const __grid_constant__ gpul__hist_view v) {
@@ -4051,40 +4119,22 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     gpul__await();
     batch.begin(v);
     part.begin(v, tile);
-    const uint32_t chunks = part.chunks();
-    gpul__hist_clear(tile, chunks * gpul__hist_chunk, 0);
+    gpul__hist_clear(tile, part.chunks() * gpul__hist_chunk, 0);
     gpul__hist_zero_counts(v);
     gpul__hist_walk(v, batch, part);
     gpul__hist_await_zeros(v);
-    /* A warp adds a chunk at a time, whose counters beyond `width` are zero. Blocks begin at different chunks, so as
-     * not to meet. */
-    const uint32_t lane = threadIdx.x % 32, turn = blockIdx.x % chunks;
-    const int64_t step = v.counts_stride * (v.wide ? 8 : 4);
-    for (uint32_t i = threadIdx.x / 32; i < chunks; i += GPUL__HIST_THREADS / 32) {
-        const uint32_t at = (i + turn < chunks ? i + turn : i + turn - chunks) * gpul__hist_chunk + lane;
-        char *const to = static_cast<char *>(v.counts) + (part.first + at) * step;
-        uint32_t sum[gpul__hist_chunk / 32];
-        GPUL__UNROLL
-        for (int k = 0; k < gpul__hist_chunk / 32; ++k) sum[k] = tile[at + 32 * k];
-        GPUL__UNROLL
-        for (int k = 0; k < gpul__hist_chunk / 32; ++k) {
-            const int ahead = at + 32 * k == part.width ? 32 * k - 1 : 32 * k; /* fault: histogram-last-bin-open */
-            char *const counter = to + ahead * step;
-            if (sum[k] == 0) continue;
-            if (v.wide) atomicAdd(reinterpret_cast<unsigned long long *>(counter), sum[k]);
-            else atomicAdd(reinterpret_cast<unsigned int *>(counter), sum[k]);
-        }
-    }
+    gpul__hist_add_tile(v, tile, part.first, part.width);
 }
 
 /* ---- beyond ---- */
 
 /* Bins are incremented in global memory. A run of equal bins in a warp, of kN neighbours in each lane, is one addition,
  * so that sorted data do not queue up at one address; neither do data of few values, for which each block has a table
- * of bins and counters in shared memory. A slot belongs to the first bin that comes to it. */
+ * of bins and counters in shared memory: a warp goes there if two of its lanes meet in a bin. A slot belongs to the
+ * first bin that comes to it. */
 template <typename T> struct gpul__hist_beyond {
     typedef typename gpul__hist_type<T>::Real Real;
-    enum { kTwoLoops = 0, kNone = -1 }; /* none: in place of a bin, as uint32_t */
+    enum { kTwoLoops = 0, kNone = gpul__hist_none };
     uint32_t *bins, *counts;
     uint32_t slots, origin;
     __device__ __forceinline__ void begin(const gpul__hist_view &v, uint32_t *shared) {
@@ -4095,8 +4145,8 @@ template <typename T> struct gpul__hist_beyond {
         gpul__hist_clear(bins, slots, uint32_t(kNone));
         gpul__hist_clear(counts, slots, 0);
     }
-    __device__ __forceinline__ void put(const gpul__hist_view &v, uint32_t bin, uint32_t many) const {
-        if (slots) {
+    __device__ __forceinline__ void put(const gpul__hist_view &v, uint32_t bin, uint32_t many, bool often) const {
+        if (often) {
             const uint32_t slot = bin * 2654435769u >> (32 - gpul__hist_slot_bits);
 #ifdef __CUDA_ARCH__
             uint32_t owner = *static_cast<volatile uint32_t *>(bins + slot);
@@ -4113,16 +4163,23 @@ template <typename T> struct gpul__hist_beyond {
     }
     template <int kN>
     __device__ __forceinline__ void count(const gpul__hist_view &v, const T (&x)[kN], bool valid) const {
-        const uint32_t full = 0xffffffffu, lane = threadIdx.x % 32, last = uint32_t(v.rule.bins) - 1;
+        const uint32_t last = uint32_t(v.rule.bins) - 1;
         uint64_t place[kN];
         bool inside[kN];
-        uint32_t bin[kN], heads = 0; /* heads: where a run begins */
+        uint32_t bin[kN];
         gpul__hist_places(v.rule, v.rule.fraction, x, Real(v.rule.lo), Real(v.rule.hi), valid, place, inside);
         GPUL__UNROLL
         for (int j = 0; j < kN; ++j) {
             bin[j] = uint32_t(place[j] >> v.rule.fraction) - origin;
             bin[j] = !inside[j] ? uint32_t(kNone) : bin[j] < last ? bin[j] : last;
         }
+        collect(v, bin);
+    }
+    /* of whole warps */
+    template <int kN>
+    __device__ __forceinline__ void collect(const gpul__hist_view &v, const uint32_t (&bin)[kN]) const {
+        const uint32_t full = 0xffffffffu, lane = threadIdx.x % 32;
+        uint32_t heads = 0; /* where a run begins */
         const uint32_t before = __shfl_up_sync(full, bin[kN - 1], 1);
         GPUL__UNROLL
         for (int j = 0; j < kN; ++j)
@@ -4131,18 +4188,28 @@ template <typename T> struct gpul__hist_beyond {
         const uint32_t next = after ? uint32_t(__ffs(int32_t(after))) - 1 : 32;
         const uint32_t there = uint32_t(__ffs(int32_t(__shfl_sync(full, heads, int(next % 32))))) - 1;
         uint32_t end = (next - lane) * kN + (next < 32 ? there : 0); /* of the run: elements from this lane's first */
+        bool often = false;                                          /* does a bin occur twice, as a sample says? */
+        if (slots) {
+            const uint32_t same = __match_any_sync(full, bin[0]);
+            often = __any_sync(full, (same & (same - 1)) != 0 && bin[0] != uint32_t(kNone));
+        }
         GPUL__UNROLL
         for (int j = kN - 1; j >= 0; --j) {
             if (!((heads >> j) & 1)) continue;
-            if (bin[j] != uint32_t(kNone)) put(v, bin[j], end - uint32_t(j)); /* fault: histogram-run-in-lane */
+            if (bin[j] != uint32_t(kNone)) put(v, bin[j], end - uint32_t(j), often); /* fault: histogram-run-in-lane */
             end = uint32_t(j);
         }
     }
     __device__ __forceinline__ void one(const gpul__hist_view &v, T x) const {
         const int64_t bin = gpul__hist_bin(v.rule, Real(x));
         if (bin < 0) return;
-        if (bin < 0xffffffff) put(v, uint32_t(bin), 1);
+        if (bin < 0xffffffff) put(v, uint32_t(bin), 1, slots > 0);
         else gpul__hist_add(v, bin, 1);
+    }
+    __device__ __forceinline__ void finish(const gpul__hist_view &v) const {
+        __syncthreads();
+        for (uint32_t i = threadIdx.x; i < slots; i += blockDim.x)
+            if (counts[i]) gpul__hist_add(v, bins[i], counts[i]);
     }
 };
 
@@ -4150,7 +4217,7 @@ template <typename T>
 static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     gpul__hist_count_beyond(const __grid_constant__ gpul__hist_view v) {
     GPUL_SHARED(uint32_t, shared);
-    gpul__hist_batch<T> batch;
+    gpul__hist_batch<T, 2> batch;
     gpul__hist_beyond<T> beyond;
     gpul__await();
     batch.begin(v);
@@ -4158,9 +4225,219 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     gpul__hist_zero_counts(v);
     gpul__hist_await_zeros(v);
     gpul__hist_walk(v, batch, beyond);
+    beyond.finish(v);
+}
+
+/* ---- explicit edges ---- */
+
+struct gpul__hist_edge_list {
+    double edge[gpul__hist_listed];
+    __device__ __forceinline__ double get(int64_t i) const { return edge[i]; }
+    __device__ __forceinline__ void done() const {}
+};
+static_assert(sizeof(gpul__hist_view) + sizeof(gpul__hist_edge_list) + 16 <= 4096, "the arguments of a launch");
+
+/* The edges that elements are compared with: for f32 data the least float that is not below, so that floats compare
+ * with it as with the edge itself. */
+static __device__ __forceinline__ void gpul__hist_take_edge(double *out, double edge) { *out = edge; }
+static __device__ __forceinline__ void gpul__hist_take_edge(float *out, double edge) {
+    const float nearest = __double2float_rn(edge);
+    const uint32_t bits = gpul__bits<uint32_t>(nearest);
+    *out = double(nearest) >= edge ? nearest /* fault: histogram-edge-of-f32 */
+           : nearest > 0 ? gpul__bits<float>(bits + 1)
+           : nearest < 0 ? gpul__bits<float>(bits - 1)
+                         : gpul__bits<float>(1u);
+}
+
+/* The bucket of an edge or an element, and the range. */
+template <typename Real> struct gpul__hist_buckets {
+    Real lo, hi, base, factor;
+    uint32_t top;
+    __device__ __forceinline__ void begin(const gpul__hist_view &v) {
+        gpul__hist_take_edge(&lo, v.rule.lo);
+        gpul__hist_take_edge(&hi, v.rule.hi);
+        if (double(hi) > v.rule.hi) hi = gpul__hist_before(hi);
+        base = Real(v.rule.offset);
+        factor = Real(v.rule.factor);
+        top = v.buckets - 1;
+    }
+    __device__ __forceinline__ uint32_t of(Real x) const { return gpul__hist_bucket(x, base, factor, top); }
+    /* Edge i of each lane, with the one before it, to the table: all buckets from the one behind that edge's up to its
+     * own begin with i. i == bins: behind all edges. For whole warps; lanes with i > bins have none. */
+    __device__ __forceinline__ void enter(const gpul__hist_view &v, uint32_t *table, int64_t i, Real before,
+                                          Real edge) const {
+        enum { kShort = 16 };
+        const uint32_t full = 0xffffffffu, lane = threadIdx.x % 32, entry = 2 * uint32_t(i);
+        const uint32_t from = i > 0 ? of(before) + 1 : 0;
+        const uint32_t to = i < v.rule.bins ? of(edge) : v.buckets;
+        const bool has = i <= v.rule.bins && from <= to;
+        if (has) table[to] = i < v.rule.bins ? entry + 1 : entry;
+        for (uint32_t k = from; has && k < to && k < from + kShort; ++k) table[k] = entry;
+        uint32_t far = __ballot_sync(full, has && to > from + kShort);
+        while (far) { /* the warp together */
+            const int lead = __ffs(int32_t(far)) - 1;
+            const uint32_t end = __shfl_sync(full, to, lead), value = __shfl_sync(full, entry, lead);
+            uint32_t k = __shfl_sync(full, from, lead) + kShort + lane;
+            for (; k < end; k += 32) table[k] = value; /* fault: histogram-wide-gap */
+            far &= far - 1;
+        }
+    }
+};
+
+/* Counters by explicit edges, fewer than 2^31 of them: in shared memory, or as beyond. */
+template <typename T> struct gpul__hist_between {
+    typedef typename gpul__hist_type<T>::Real Real;
+    enum { kTwoLoops = 0 };
+    gpul__hist_buckets<Real> buckets;
+    gpul__hist_tile<1> tile;
+    gpul__hist_beyond<T> beyond;
+    const Real *edges;
+    const uint32_t *table;
+    bool own; /* counters in shared memory */
+
+    /* All threads; with barriers. The edges follow the counters in shared memory, and the table the edges. */
+    __device__ __forceinline__ void begin(const gpul__hist_view &v, const gpul__hist_edge_list &list,
+                                          uint32_t *shared) {
+        const uint32_t bins = uint32_t(v.rule.bins);
+        uint32_t counters = 2 * uint32_t(v.width);
+        buckets.begin(v);
+        own = v.own != 0;
+        if (own) {
+            counters = (bins / gpul__hist_chunk + 1) * gpul__hist_chunk;
+            tile.set(shared, 0, counters);
+            gpul__hist_clear(shared, counters, 0);
+            counters += 4;
+        } else beyond.begin(v, shared);
+        edges = static_cast<const Real *>(v.rule.edges);
+        table = v.table;
+        if (!v.listed && !v.near) return;
+        Real *const near_edges = reinterpret_cast<Real *>(shared + counters);
+        uint32_t *const near_table = reinterpret_cast<uint32_t *>(near_edges + (bins + 4) / 4 * 4);
+        if (v.listed) {
+            for (uint32_t i = threadIdx.x; i <= bins; i += blockDim.x)
+                gpul__hist_take_edge(near_edges + i, list.edge[i]);
+            __syncthreads();
+            const uint32_t i = threadIdx.x; /* there are more threads than listed edges */
+            buckets.enter(v, near_table, i, near_edges[i > 0 && i <= bins ? i - 1 : 0], near_edges[i < bins ? i : 0]);
+        } else {
+            for (uint32_t i = threadIdx.x; i <= bins; i += blockDim.x) near_edges[i] = edges[i];
+            for (uint32_t i = threadIdx.x; i <= v.buckets; i += blockDim.x) near_table[i] = table[i];
+        }
+        edges = near_edges;
+        table = near_table;
+        __syncthreads();
+    }
+    /* kN at once, so that their chains overlap */
+    template <int kN> __device__ __forceinline__ void find(const T (&x)[kN], bool valid, uint32_t (&bin)[kN]) const {
+        uint32_t bucket[kN], low[kN], high[kN];
+        bool inside[kN], more = false;
+        GPUL__UNROLL
+        for (int j = 0; j < kN; ++j) {
+            inside[j] = Real(x[j]) >= buckets.lo && Real(x[j]) <= buckets.hi && valid;
+            bucket[j] = buckets.of(inside[j] ? Real(x[j]) : buckets.lo);
+            low[j] = table[bucket[j]];
+        }
+        GPUL__UNROLL
+        for (int j = 0; j < kN; ++j) {
+            high[j] = low[j] / 2;
+            if (low[j] & 1) high[j] = table[bucket[j] + 1] / 2;
+            low[j] /= 2;
+            more = more || low[j] < high[j];
+        }
+        while (more) { /* edges before `low` are not above x, those from `high` on are */
+            Real edge[kN];
+            GPUL__UNROLL
+            for (int j = 0; j < kN; ++j) edge[j] = edges[(low[j] + high[j]) / 2]; /* also where both are equal */
+            more = false;
+            GPUL__UNROLL
+            for (int j = 0; j < kN; ++j) {
+                const uint32_t middle = (low[j] + high[j]) / 2;
+                const bool up = edge[j] <= Real(x[j]) && low[j] < high[j]; /* fault: histogram-edge-closed */
+                low[j] = up ? middle + 1 : low[j];
+                high[j] = up ? high[j] : middle;
+                more = more || low[j] < high[j];
+            }
+        }
+        GPUL__UNROLL
+        for (int j = 0; j < kN; ++j) bin[j] = inside[j] ? low[j] - 1 : uint32_t(gpul__hist_none);
+    }
+    template <int kN>
+    __device__ __forceinline__ void count(const gpul__hist_view &v, const T (&x)[kN], bool valid) const {
+        uint32_t bin[kN];
+        find(x, valid, bin);
+        if (!own) return beyond.collect(v, bin);
+        GPUL__UNROLL
+        for (int j = 0; j < kN; ++j) tile.increment(bin[j], bin[j] != uint32_t(gpul__hist_none));
+    }
+    __device__ __forceinline__ void one(const gpul__hist_view &v, T x) const {
+        const T xs[1] = {x};
+        uint32_t bin[1];
+        find(xs, true, bin);
+        if (own) tile.increment(bin[0], bin[0] != uint32_t(gpul__hist_none));
+        else if (bin[0] != uint32_t(gpul__hist_none)) beyond.put(v, bin[0], 1, beyond.slots > 0);
+    }
+};
+
+template <typename T>
+static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
+    gpul__hist_count_between(const __grid_constant__ gpul__hist_view v,
+                             const __grid_constant__ gpul__hist_edge_list list) {
+    GPUL_SHARED(uint32_t, shared);
+    gpul__hist_batch<T, 2> batch;
+    gpul__hist_between<T> between;
+    gpul__await();
+    batch.begin(v);
+    between.begin(v, list, shared);
+    gpul__hist_zero_counts(v);
+    if (!between.own) gpul__hist_await_zeros(v);
+    gpul__hist_walk(v, batch, between);
+    if (!between.own) return between.beyond.finish(v);
+    gpul__hist_await_zeros(v);
+    gpul__hist_add_tile(v, shared, 0, uint32_t(v.rule.bins));
+}
+
+/* Edges on their way to device memory lie in the arguments of a launch, or in pinned memory, which is free again when
+ * each block has written the ticket into its word behind the edges. */
+struct gpul__hist_stage {
+    double edge[gpul__hist_staged];
+    volatile uint32_t done[gpul__hist_staged / gpul__hist_put_threads];
+};
+struct gpul__hist_staged_edges {
+    gpul__hist_stage *stage;
+    uint32_t ticket;
+    __device__ __forceinline__ double get(int64_t i) const { return stage->edge[i]; }
+    __device__ __forceinline__ void done() const { stage->done[blockIdx.x] = ticket; }
+};
+
+/* Brings edges at .. at + count - 1, the edges before them being there, and makes their part of the table. The first of
+ * these launches sets counts to zero where `zeros` is set. */
+template <typename Real, typename Source>
+static __device__ __forceinline__ void gpul__hist_put(const gpul__hist_view &v, int64_t at, int32_t count,
+                                                      const Source &source) {
+    Real *const edges = static_cast<Real *>(const_cast<void *>(v.rule.edges));
+    const int32_t k = int32_t(blockIdx.x * blockDim.x + threadIdx.x);
+    const int64_t i = at + k;
+    const uint32_t lane = threadIdx.x % 32;
+    Real edge = 0;
+    if (k < count) gpul__hist_take_edge(&edge, source.get(k)), edges[i] = edge;
+    if (!v.buckets) return;
+    Real before = __shfl_up_sync(0xffffffffu, edge, 1);
+    if (lane == 0 && k < count && k > 0) gpul__hist_take_edge(&before, source.get(k - 1));
+    else if (k == 0 && at > 0) before = edges[i - 1];
+    gpul__hist_buckets<Real> buckets;
+    buckets.begin(v);
+    buckets.enter(v, v.table, k < count ? i : v.rule.bins + 1, before, edge);
+}
+template <typename Source>
+static __global__ void __launch_bounds__(gpul__hist_put_threads)
+    gpul__hist_put_edges(const __grid_constant__ gpul__hist_view v, int64_t at, int32_t count, int32_t zeros,
+                         const __grid_constant__ Source source) {
+    gpul__await();
+    if (zeros) gpul__hist_set_zero(v, gpul_grid_x(), gpul_gridsize_x());
+    if (v.edge_bytes == 4) gpul__hist_put<float>(v, at, count, source);
+    else gpul__hist_put<double>(v, at, count, source);
     __syncthreads();
-    for (uint32_t i = threadIdx.x; i < beyond.slots; i += blockDim.x)
-        if (beyond.counts[i]) gpul__hist_add(v, beyond.bins[i], beyond.counts[i]);
+    if (threadIdx.x == 0) source.done();
 }
 
 /* ---- bytes ---- */
@@ -4327,15 +4604,6 @@ static __global__ void __launch_bounds__(512)
     }
 }
 
-/* Host values travel in the arguments of the launch: nothing to wait for, and a captured graph keeps its own copy. */
-struct gpul__hist_edge_list {
-    double edge[496];
-};
-static __global__ void gpul__hist_put_edges(double *out, int32_t count, const gpul__hist_edge_list list) {
-    const int32_t i = int32_t(threadIdx.x);
-    if (i < count) out[i] = list.edge[i];
-}
-
 /* ---- the plan ---- */
 
 static inline bool gpul__hist_has_floats(const gpul__histogram_problem *p) {
@@ -4356,11 +4624,7 @@ static inline void gpul__hist_fill_rule(gpul__hist_rule *r, const gpul__histogra
     r->span = p->span;
     r->bins = p->bins;
     r->f32_steps = p->f32_steps;
-    if (!p->uniform) { /* a guess, or always 0 where that has no value */
-        const double factor = n / width, offset = -p->lo * factor;
-        if (width > 0 && factor < 1e300 && offset > -1e300 && offset < 1e300) r->factor = factor, r->offset = offset;
-        return;
-    }
+    if (!p->uniform) return;
     const double factor = n / width, far = gpul__hist_reach(p) / width;
     double point = 4294967296.0; /* 2^fraction */
     r->fraction = 32;
@@ -4378,13 +4642,23 @@ static inline void gpul__hist_fill_rule(gpul__hist_rule *r, const gpul__histogra
     r->offset = (r->point - p->lo * factor) + error;
     r->unsure = r->certain ? uint32_t(2 * error * 4294967296.0 + 1) : 0;
 }
+/* Buckets between the first finite edge and the last, of any width where that is none. */
+static inline void gpul__hist_fill_buckets(gpul__hist_rule *r, const gpul__histogram_problem *p, int64_t buckets) {
+    int64_t first = 0, last = p->bins;
+    while (first < last && !(p->edges[first] >= -1.7976931348623157e308)) ++first;
+    while (last > first && !(p->edges[last] <= 1.7976931348623157e308)) --last;
+    const double factor = double(buckets) / (p->edges[last] - p->edges[first]);
+    r->factor = 1; /* finite and above 0 */
+    if (factor > 0 && factor < 1e300) r->factor = factor, r->offset = p->edges[first];
+}
 
 static inline int64_t gpul__hist_round_up(int64_t bytes) { return (bytes + 15) / 16 * 16; }
 static inline int64_t gpul__hist_least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t gpul__hist_most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Shared memory pays when a block counts more elements than it has counters to clear and to add up, and a few parts,
- * each of which reads x, while that is less than what additions to global memory take. Few elements a bin are counted
+ * each of which reads x, while that is less than what additions to global memory take; and where one block counts all
+ * of few elements, since it stores its counters then, without zeros and additions. Few elements a bin are counted
  * in two parts even if one would do: half as many blocks then add to each bin, and those additions are most of the
  * time. Blocks are as many as there are multiprocessors, fewer where each would get few elements, more where a counter
  * could overflow. */
@@ -4411,7 +4685,8 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
 
     /* the vectors of 16 bytes: from the first aligned one, or whole warps of as many elements where x is not dense */
     const int64_t size = p->x_dtype == GPUL_U8 ? 1 : p->x_dtype == GPUL_F32 || p->x_dtype == GPUL_I32 ? 4 : 8;
-    if (p->x_dtype == GPUL_U8 ? dense : rule.certain) {
+    const bool between = !p->uniform && p->x_dtype != GPUL_U8 && bins < int64_t(1) << 31;
+    if (p->x_dtype == GPUL_U8 ? dense : between || rule.certain) {
         if (dense) plan->head = int64_t((16 - reinterpret_cast<uintptr_t>(p->x) % 16) % 16) / size;
         plan->head = gpul__hist_least(plan->head, n);
         plan->vectors = (n - plan->head) / (16 / size);
@@ -4427,9 +4702,9 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
         const int64_t words = gpul__hist_most(machine->shared_optin, 49152) / 4 - 4; /* fault: histogram-shared */
         const int64_t room =
             words / gpul__hist_chunk * gpul__hist_chunk - 1; /* bins of a part, and those equal to hi */
-        const int64_t needed = gpul_ceil_div(bins, room), few = bins >= 8192 && n < bins * 48 ? 2 : 1;
+        const int64_t needed = gpul_ceil_div(bins, room), few = bins >= 8192 && n < bins * 48 && !between ? 2 : 1;
         const int64_t parts = gpul__hist_most(needed, few);
-        if (parts <= 4 && n >= bins * (needed == 1 ? 8 : 12)) {
+        if (parts <= (p->uniform ? 4 : 1) && (n >= bins * (needed == 1 ? 8 : 12) || (n < 8192 && bins < 8192))) {
             plan->kernel = GPUL__HISTOGRAM_SHARED;
             plan->parts = int32_t(parts);
             plan->width = int32_t(gpul_ceil_div(bins, parts));
@@ -4438,14 +4713,27 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
             least = gpul__hist_most(least, counters / 2);
         } else {
             plan->kernel = GPUL__HISTOGRAM_BEYOND;
-            plan->width = n >= int64_t(1) << 22 ? 1 << gpul__hist_slot_bits : 0;
+            plan->width = n >= 2048 ? 1 << gpul__hist_slot_bits : 0;
             plan->shared_bytes = plan->width * 8;
+            least = GPUL__HIST_THREADS;
+        }
+        if (between) { /* twice as many buckets as bins, more where they take no memory that others want */
+            const int64_t each = p->x_dtype == GPUL_F32 ? 4 : 8, edges = (bins + 4) / 4 * 4 * each;
+            const int64_t left = words * 4 - plan->shared_bytes - edges - 16;
+            plan->listed = bins < gpul__hist_listed;
+            plan->near = plan->listed || (left >= bins * 2 && n >= bins * 48);
+            plan->buckets =
+                gpul__hist_least(plan->near ? gpul__hist_least(bins * 4 + 64, left / 4 - 1) : bins * 2, 1 << 22);
+            if (plan->near) plan->shared_bytes += edges + gpul__hist_round_up((plan->buckets + 1) * 4);
+            plan->scratch_bytes = plan->listed ? 0 : plan->scratch_bytes + (plan->buckets + 1) * 4;
         }
     }
     int64_t blocks = gpul__hist_least(n / least, gpul__hist_most(sms / plan->parts, 1));
     blocks = gpul__hist_most(gpul__hist_most(blocks, 1), gpul_ceil_div(n, int64_t(1) << 31));
     plan->blocks = int32_t(gpul__hist_least(blocks, 2147483647));
-    if (plan->zeros && bins <= gpul__hist_own_zeros) plan->counters = 2;
+    plan->owned = plan->zeros && plan->kernel == GPUL__HISTOGRAM_SHARED && blocks == 1;
+    const bool brought = !p->uniform && !plan->listed; /* the launch that brings edges sets zeros */
+    if (plan->zeros && !plan->owned && !brought && bins <= gpul__hist_own_zeros) plan->counters = 2;
     return 1;
 }
 
@@ -4462,11 +4750,27 @@ static inline gpul__hist_kernel gpul__hist_pick(int32_t kernel, gpul_dtype dtype
     return dtype == GPUL_I32 ? gpul__hist_pick<int32_t>(kernel) : gpul__hist_pick<int64_t>(kernel);
 }
 
+typedef void (*gpul__hist_edges_kernel)(const gpul__hist_view, const gpul__hist_edge_list);
+static inline gpul__hist_edges_kernel gpul__hist_pick_edges(gpul_dtype dtype) {
+    return dtype == GPUL_F32 ? gpul__hist_count_between<float>
+           : dtype == GPUL_F64 ? gpul__hist_count_between<double>
+           : dtype == GPUL_I32 ? gpul__hist_count_between<int32_t>
+                               : gpul__hist_count_between<int64_t>;
+}
+
 static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogram_problem *p,
                                         const gpul__histogram_plan *plan, uint32_t *counters, void *scratch) {
     memset(v, 0, sizeof *v);
     gpul__hist_fill_rule(&v->rule, p);
-    if (!p->uniform) v->rule.edges = static_cast<const double *>(scratch);
+    if (!p->uniform && p->n > 0) {
+        gpul__hist_fill_buckets(&v->rule, p, plan->buckets ? plan->buckets : p->bins);
+        v->rule.edges = scratch;
+        v->table = reinterpret_cast<uint32_t *>(static_cast<char *>(scratch) + gpul__hist_round_up((p->bins + 1) * 8));
+        v->buckets = uint32_t(plan->buckets);
+        v->edge_bytes = plan->buckets && p->x_dtype == GPUL_F32 ? 4 : 8;
+        v->listed = plan->listed;
+        v->near = plan->near;
+    }
     v->x = p->x;
     v->counts = p->counts;
     v->n = p->n;
@@ -4476,6 +4780,8 @@ static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogra
     v->stride = int64_t(plan->blocks) * GPUL__HIST_THREADS;
     v->turns = plan->counters ? counters : 0;
     v->wide = p->counts_dtype != GPUL_I32; /* fault: histogram-counts-of-f64 */
+    v->owned = plan->owned;
+    v->own = plan->kernel == GPUL__HISTOGRAM_SHARED;
     v->width = plan->width;
     v->dense = p->ndim == 1 && p->x_strides[0] == 1;
     v->narrow = p->n < int64_t(1) << 31;
@@ -4503,26 +4809,116 @@ static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogra
     v->flags = reinterpret_cast<uint32_t *>(v->high + p->bins);
 }
 
+/* Pieces of memory for edges on their way. A piece is pinned when it is first used, and stays so. */
+alignas(4096) static gpul__hist_stage gpul__hist_stage_of[gpul__hist_stages];
+static std::atomic<gpul__hist_stage *> gpul__hist_stage_there[gpul__hist_stages]; /* as the device sees it */
+static std::atomic<uint32_t> gpul__hist_taken[gpul__hist_stages];                 /* 1: by a call that is filling it */
+static std::atomic<uint32_t> gpul__hist_ticket[gpul__hist_stages];                /* of the last launch that reads it */
+static std::atomic<uint32_t> gpul__hist_blocks[gpul__hist_stages];                /* of that launch */
+
+/* The number of a piece that nobody reads any more, which is the caller's then; -1: there is none. `pinned`: of those
+ * alone that are pinned already. */
+static inline int32_t gpul__hist_take_stage(bool pinned) {
+    for (int32_t k = 0; k < gpul__hist_stages; ++k) {
+        if (gpul__hist_taken[k].exchange(1)) continue;
+        gpul__hist_stage *const stage = gpul__hist_stage_of + k;
+        cudaError_t e = cudaSuccess;
+        if (pinned && !gpul__hist_stage_there[k].load()) {
+            gpul__hist_taken[k].store(0);
+            continue;
+        }
+        if (!gpul__hist_stage_there[k].load()) {
+            void *there = 0;
+            e = cudaHostRegister(stage, sizeof *stage, cudaHostRegisterPortable | cudaHostRegisterMapped);
+            if (e == cudaSuccess) e = cudaHostGetDevicePointer(&there, stage, 0);
+            if (e == cudaSuccess) gpul__hist_stage_there[k].store(static_cast<gpul__hist_stage *>(there));
+            else if (cudaPeekAtLastError() == e) cudaGetLastError();
+        }
+        const uint32_t ticket = gpul__hist_ticket[k].load(), blocks = gpul__hist_blocks[k].load();
+        bool free = e == cudaSuccess;
+        for (uint32_t b = 0; free && b < blocks; ++b) free = stage->done[b] == ticket; /* fault: histogram-stage-free */
+        if (free) {
+            std::atomic_thread_fence(std::memory_order_acquire);
+            return k;
+        }
+        gpul__hist_taken[k].store(0);
+        if (e != cudaSuccess) break;
+    }
+    return -1;
+}
+/* Pieces that nobody uses are as at first again. */
+extern "C" void gpul__histogram_trim() {
+    for (int32_t k = 0, taken = 0; (taken = gpul__hist_take_stage(true)) >= 0 && k < gpul__hist_stages; ++k) {
+        if (cudaHostUnregister(gpul__hist_stage_of + taken) != cudaSuccess) cudaGetLastError();
+        gpul__hist_stage_there[taken].store(0);
+        gpul__hist_taken[taken].store(0);
+    }
+}
+/* Is there work in the stream that has not ended? */
+static inline bool gpul__hist_busy(gpul_stream stream) {
+    const cudaError_t e = cudaStreamQuery(stream);
+    if (e != cudaSuccess && cudaPeekAtLastError() == e) cudaGetLastError();
+    return e == cudaErrorNotReady;
+}
+
+/* Launches that bring the edges to device memory. Beyond a list's length they pass through pinned memory, and the call
+ * waits while this stream has work to do and all of that is taken; but in the arguments of launches, list after list,
+ * in a capture, whose graph keeps its own copy then, and where there is no pinned memory. */
+static inline int32_t gpul__hist_bring_edges(const gpul__hist_view *v, const gpul__histogram_problem *p,
+                                             const gpul__histogram_plan *plan, int32_t zeros, gpul_stream stream) {
+    const gpul_dim3 block = gpul__dim(gpul__hist_put_threads);
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed; /* of other streams of this thread */
+    int32_t status = 0;
+    const bool list_only = p->bins < gpul__hist_listed;
+    if (!list_only) status = int32_t(cudaStreamIsCapturing(stream, &capture));
+    for (int64_t at = 0; at <= p->bins && !status; zeros = 0) {
+        int32_t k = -1;
+        if (!list_only && capture == cudaStreamCaptureStatusNone) {
+            cudaThreadExchangeStreamCaptureMode(&mode);
+            while ((k = gpul__hist_take_stage(false)) < 0 && gpul__hist_busy(stream)) {}
+            cudaThreadExchangeStreamCaptureMode(&mode);
+        }
+        const int64_t most = k < 0 ? int64_t(gpul__hist_listed) : int64_t(gpul__hist_staged);
+        const int32_t count = int32_t(gpul__hist_least(p->bins + 1 - at, most));
+        const uint32_t blocks = uint32_t(gpul_ceil_div(count, gpul__hist_put_threads));
+        if (k < 0) {
+            gpul__hist_edge_list list;
+            memset(&list, 0, sizeof list);
+            memcpy(list.edge, p->edges + at, size_t(count) * sizeof(double));
+            status = gpul__launch_early(plan->device, gpul__hist_put_edges<gpul__hist_edge_list>, gpul__dim(blocks),
+                                        block, 0, stream, *v, at, count, zeros, list);
+        } else {
+            gpul__hist_staged_edges staged;
+            staged.stage = gpul__hist_stage_there[k].load();
+            staged.ticket = gpul__hist_ticket[k].load() + 1;
+            memcpy(gpul__hist_stage_of[k].edge, p->edges + at, size_t(count) * sizeof(double));
+            status = gpul__launch_early(plan->device, gpul__hist_put_edges<gpul__hist_staged_edges>, gpul__dim(blocks),
+                                        block, 0, stream, *v, at, count, zeros, staged);
+            if (!status) {
+                gpul__hist_ticket[k].store(staged.ticket);
+                gpul__hist_blocks[k].store(blocks);
+            }
+            gpul__hist_taken[k].store(0);
+        }
+        at += count;
+    }
+    return status;
+}
+
 extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, const gpul__histogram_plan *plan,
                                           uint32_t *counters, void *scratch, gpul_stream stream) {
     const gpul_dim3 grid = gpul__dim(uint32_t(plan->blocks), uint32_t(plan->parts)), block = gpul__dim(512);
     const gpul_dim3 by_bins = gpul_grid_1d(p->bins, 512);
     gpul__hist_view v;
-    int32_t status = 0;
+    int32_t status = 0, zeros = plan->zeros && !plan->owned;
     gpul__hist_fill_view(&v, p, plan, counters, scratch);
-    if (!p->uniform && p->n > 0) {
-        gpul__hist_edge_list list;
-        const int64_t each = int64_t(sizeof list.edge / sizeof list.edge[0]);
-        double *const edges = static_cast<double *>(scratch);
-        for (int64_t at = 0; at <= p->bins && !status; at += each) {
-            const int64_t count = gpul__hist_least(p->bins + 1 - at, each);
-            memset(&list, 0, sizeof list);
-            memcpy(list.edge, p->edges + at, size_t(count) * sizeof(double));
-            status =
-                gpul__launch(gpul__hist_put_edges, gpul__dim(1), block, 0, stream, edges + at, int32_t(count), list);
-        }
+    if (!p->uniform && p->n > 0 && !plan->listed) {
+        status = gpul__hist_bring_edges(&v, p, plan, zeros, stream);
+        zeros = 0;
     }
-    if (!status && plan->zeros && !v.turns) status = gpul__launch(gpul__hist_zero, by_bins, block, 0, stream, v);
+    if (!status && zeros && !v.turns)
+        status = gpul__launch_early(plan->device, gpul__hist_zero, by_bins, block, 0, stream, v);
     if (status || p->n == 0) return status;
     switch (plan->kernel) {
     case GPUL__HISTOGRAM_INTEGERS:
@@ -4534,11 +4930,21 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
         if (!status) status = gpul__launch(gpul__hist_finish_floats, by_bins, block, 0, stream, v, p->accumulate);
         return status;
     default: {
+        const gpul_dim3 threads = gpul__dim(GPUL__HIST_THREADS);
+        const size_t shared = size_t(plan->shared_bytes);
+        if (plan->buckets) {
+            const gpul__hist_edges_kernel kernel = gpul__hist_pick_edges(p->x_dtype);
+            gpul__hist_edge_list list;
+            memset(&list, 0, sizeof list);
+            if (plan->listed) memcpy(list.edge, p->edges, size_t(p->bins + 1) * sizeof(double));
+            status = int32_t(gpul__allow_shared(kernel, shared));
+            if (status) return status;
+            return gpul__launch_early(plan->device, kernel, grid, threads, shared, stream, v, list);
+        }
         const gpul__hist_kernel kernel = gpul__hist_pick(plan->kernel, p->x_dtype);
-        status = int32_t(gpul__allow_shared(kernel, size_t(plan->shared_bytes)));
+        status = int32_t(gpul__allow_shared(kernel, shared));
         if (status) return status;
-        return gpul__launch_early(plan->device, kernel, grid, gpul__dim(GPUL__HIST_THREADS), size_t(plan->shared_bytes),
-                                  stream, v);
+        return gpul__launch_early(plan->device, kernel, grid, threads, shared, stream, v);
     }
     }
 }

@@ -249,7 +249,11 @@ plant histogram-turns-left test_histogram:test_shapes without
 plant histogram-doubt-not-asked test_histogram:test_parts instead 'return;'
 plant histogram-part test_histogram:test_parts instead 'hi = gpul__hist_edge<Real>(v.rule, double(first + width));'
 plant histogram-ends-left-out test_histogram:test_shapes expression 'v.n - body' 'v.n - body - 1'
-plant histogram-last-bin-open test_histogram:test_parts expression '32 * k - 1' '32 * k'
+plant histogram-last-bin-open test_histogram:test_parts without
+plant histogram-edge-of-f32 test_histogram:test_between expression 'double(nearest) >= edge' 'true'
+plant histogram-edge-closed test_histogram:test_between expression 'edge[j] <= Real(x[j])' 'edge[j] < Real(x[j])'
+plant histogram-wide-gap test_histogram:test_between without
+plant histogram-stage-free test_histogram:test_between expression 'stage->done[b] == ticket' 'true'
 plant histogram-run-in-lane test_histogram:test_runs expression 'end - uint32_t(j)' 'end'
 plant histogram-slot-takes-all test_histogram:test_beyond expression 'owner == uint32_t(kNone) || owner == bin' 'true'
 plant histogram-bytes-add-once test_histogram:test_shapes expression 'lane + d < 32' 'lane + d < 31'

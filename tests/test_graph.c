@@ -197,7 +197,7 @@ static const step steps[] = {
     {"histogram", step_histogram, 0, GPUL_I32, BINS, 0, 0, 0},
     {"histogram, many bins", step_histogram, 0, GPUL_I64, MANY_BINS, 0, 0, 0},
     {"histogram_ex, accumulate", step_histogram_ex, 4, GPUL_I64, BINS, 0, 0, 0},
-    {"histogram_ex, edges", step_histogram_ex, 1, GPUL_I32, BINS, 0, 0, 1},
+    {"histogram_ex, edges", step_histogram_ex, 1, GPUL_I32, BINS, 0, 0, 0},
     {"histogram_ex, float weights", step_histogram_ex, 2, GPUL_F64, BINS, 0, 0, 1},
     {"histogram_ex, integer weights", step_histogram_ex, 3, GPUL_I64, BINS, 0, 0, 0},
     {"matmul, float32", step_matmul, 0, GPUL_F32, ROWS, ROWS, 0, 0},

@@ -245,6 +245,134 @@ static void test_shapes(void) { /* any shape and layout, sizes 0 to 65 and beyon
     }
 }
 
+/* ---- explicit edges ---- */
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Edges of a kind, sorted. They crowd, repeat, lie between floats and beyond them. */
+enum { EVENLY, ANYWHERE, CROWDED, REPEATED, INFINITE, EQUAL, BEYOND_F32, EDGE_KINDS };
+static void make_edges(double *edges, int64_t bins, int kind, double lo, double hi) {
+    for (int64_t i = 0; i <= bins; i++) {
+        const double u = rng_unit();
+        edges[i] = kind == EVENLY    ? lo + (hi - lo) * (double)i / (double)bins
+                   : kind == CROWDED ? lo + (hi - lo) * exp(-30 * u)
+                   : kind == EQUAL   ? (lo + hi) / 2
+                                     : lo + (hi - lo) * u;
+        if (kind == REPEATED) edges[i] = floor(edges[i] * 8) / 8;
+    }
+    if (kind == BEYOND_F32 && bins > 1) edges[0] = -1e300, edges[1] = 1e-60, edges[bins] = 1e300;
+    if (kind == INFINITE) edges[0] = -INFINITY, edges[bins] = INFINITY;
+    if (kind == INFINITE && bins > 4) edges[1] = -INFINITY, edges[2] = INFINITY;
+    qsort(edges, (size_t)bins + 1, sizeof *edges, ascending);
+}
+
+/* An element of the box: near an edge, between the ends, outside, or none. */
+static double edge_value(const double *edges, int64_t bins, gpul_dtype t, double lo, double hi) {
+    const double edge = edges[rng_below(bins + 1)];
+    const float narrow = (float)(edge > 3e38 ? 3e38 : edge < -3e38 ? -3e38 : edge);
+    switch (rng_below(8)) {
+    case 0: return t == GPUL_F32 ? (double)narrow : edge;
+    case 1: return t == GPUL_F32 ? (double)nextafterf(narrow, -INFINITY) : nextafter(edge, -INFINITY);
+    case 2: return t == GPUL_F32 ? (double)nextafterf(narrow, INFINITY) : nextafter(edge, INFINITY);
+    case 3: return rng_below(9) ? edges[0] : rng_below(2) ? (double)NAN : -INFINITY;
+    case 4: return rng_below(9) ? edges[bins] : (double)INFINITY;
+    default: return lo + (hi - lo) * (rng_unit() * 1.2 - 0.1);
+    }
+}
+
+/* One histogram between explicit edges; with `graph`, captured, the edges gone, and replayed twice. */
+static void run_between(gpul_dtype t, int64_t n, int64_t bins, int kind, int layout, int graph, int accumulate,
+                        long label) {
+    const double lo = is_float(t) ? -3.7 : -3e8, hi = is_float(t) ? 9.1 : 5e8;
+    double *const edges = (double *)malloc((size_t)(bins + 1) * 8);
+    int64_t *const want = (int64_t *)malloc((size_t)bins * 8), wrong = 0, shape[1];
+    gpul_histogram_options o = GPUL_ZERO;
+    gpul_stream s = NULL;
+    box data, counts;
+    shape[0] = n;
+    make_edges(edges, bins, kind, t == GPUL_U8 ? 0 : lo, t == GPUL_U8 ? 255 : hi);
+    box_make(&data, t, 1, shape, layout, label % 3, (int)(label & 1));
+    for (int64_t i = 0; i < n; i++) {
+        const double value = edge_value(edges, bins, t, lo, hi);
+        unsigned char *const to = data.image + box_at(&data, i);
+        const int64_t whole = value > 2e9 ? 2000000000 : value > -2e9 ? (int64_t)floor(value) : -2000000000;
+        const float f = (float)value;
+        const int32_t w = (int32_t)whole;
+        if (t == GPUL_F32) memcpy(to, &f, 4);
+        else if (t == GPUL_F64) memcpy(to, &value, 8);
+        else if (t == GPUL_I32) memcpy(to, &w, 4);
+        else if (t == GPUL_I64) memcpy(to, &whole, 8);
+        else *to = (unsigned char)rng_below(256);
+    }
+    box_upload(&data);
+    shape[0] = bins;
+    box_make(&counts, label & 1 ? GPUL_I32 : GPUL_I64, 1, shape, label % 5 == 2 ? LAY_STRIDED : LAY_C, label % 2, 0);
+    box_random(&counts, 1);
+    rule(want, bins, edges, &data);
+    o.range = GPUL_RANGE_EDGES;
+    o.edges = edges;
+    o.n_edges = bins + 1;
+    o.accumulate = accumulate;
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_DEFAULT));
+    CHECK_OK(gpul_device_synchronize());
+    if (graph) {
+        gpul_graph g = NULL;
+        CHECK_OK(gpul_graph_begin(s));
+        CHECK_OK(gpul_histogram_ex(&counts.view, &data.view, &o, s));
+        memset(edges, 0, (size_t)(bins + 1) * 8);
+        CHECK_OK(gpul_graph_end(&g, s));
+        for (int replay = 0; replay < 2; replay++) CHECK_OK(gpul_graph_launch(g, s));
+        CHECK_OK(gpul_stream_synchronize(s));
+        CHECK_OK(gpul_graph_free(&g));
+    } else {
+        CHECK_OK(gpul_histogram_ex(&counts.view, &data.view, &o, s));
+        memset(edges, 0, (size_t)(bins + 1) * 8);
+        CHECK_OK(gpul_stream_synchronize(s));
+    }
+    BOX_GUARDS(&counts);
+    for (int64_t b = 0; b < bins; b++) {
+        const int64_t good = want[b] * (graph && accumulate ? 2 : 1) + (accumulate ? box_get(&counts, b).i : 0);
+        if (box_got(&counts, b).i != good && wrong++ == 0)
+            FAIL("case %ld (%s, %lld values, %lld edges of kind %d, graph %d): bin %lld has %lld, wanted %lld", label,
+                 gpul_dtype_name(t), (long long)n, (long long)(bins + 1), kind, graph, (long long)b,
+                 (long long)box_got(&counts, b).i, (long long)good);
+    }
+    if (!wrong) check_pass();
+    CHECK_OK(gpul_stream_destroy(&s));
+    BOX_UNCHANGED(&data);
+    box_free(&data);
+    box_free(&counts);
+    free(edges);
+    free(want);
+}
+
+/* Edges in the arguments of a launch, near the counters, and in global memory; counters in shared memory and beyond;
+ * edges that take several pieces on their way. */
+static void test_between(void) {
+    static const gpul_dtype types[5] = {GPUL_F32, GPUL_F64, GPUL_I32, GPUL_I64, GPUL_U8};
+    static const int64_t bin_counts[] = {1, 2, 3, 7, 100, 255, 438, 439, 440, 441, 511, 512, 1000, 3000, 9000, 20000};
+    long label = 0;
+    for (int k = 0; k < 420; k++, label++) {
+        const int64_t bins = bin_counts[k % COUNT_OF(bin_counts)];
+        const int64_t n = k % 31 == 0 ? 0 : k % 3 == 0 ? rng_below(70) : rng_below(bins < 600 ? 30000 : 9000);
+        run_between(types[k % 5], n, bins, k % EDGE_KINDS, k % 4 == 1 ? LAY_STRIDED : LAY_C, k % 6 == 4, k % 7 == 3,
+                    label);
+    }
+    run_between(GPUL_F32, 50000, 1000, ANYWHERE, LAY_C, 0, 0, label++); /* near */
+    run_between(GPUL_F64, 60001, 1200, ANYWHERE, LAY_C, 0, 1, label++);
+    run_between(GPUL_I32, 50000, 1000, CROWDED, LAY_C, 1, 0, label++);
+    run_between(GPUL_F64, 300000, 30000, ANYWHERE, LAY_C, 0, 0, label++); /* counters alone */
+    for (int kind = 0; kind < EDGE_KINDS; kind++) {                       /* pieces */
+        run_between(types[kind % 5], 3000, 65535 + kind, kind, LAY_C, kind == 3, 0, label++);
+        run_between(types[kind % 4], 4000, 200000, kind, LAY_C, 0, kind & 1, label++);
+    }
+    run_between(GPUL_F64, 100, 2000000, ANYWHERE, LAY_C, 0, 0, label++);             /* more than there are */
+    run_between(GPUL_F32, (int64_t)1 << 22, 300000, ANYWHERE, LAY_C, 0, 0, label++); /* a table of frequent bins */
+}
+
 static void test_concentrated(void) { /* all values in one bin, and a sawtooth: the worst for atomics */
     for (int k = 0; k < 4; k++) {
         const int64_t n = (int64_t)1 << (large_tests() ? 24 : 17), bins = k & 1 ? 3000 : 150;
@@ -512,7 +640,7 @@ static void test_plans(void) {
         gpul__histogram_problem p;
         gpul__histogram_plan plan, again;
         gpul__machine machine;
-        int64_t size, body, n, scratch = 0;
+        int64_t size, body, n, near, scratch = 0;
         int good;
         memset(&p, 0, sizeof p);
         machine.device = (int32_t)rng_below(8);
@@ -545,9 +673,11 @@ static void test_plans(void) {
         if (!p.weights_dtype) good = good && n / plan.blocks <= (int64_t)1 << 31; /* counters of 32 bits */
         good = good && plan.shared_bytes >= 0 &&
                plan.shared_bytes <= (machine.shared_optin > 49152 ? machine.shared_optin : 49152);
-        if (n > 0 && !p.uniform) scratch += (p.bins + 1) * 8;
+        if (n > 0 && !p.uniform && !plan.listed) scratch += (p.bins + 1) * 8;
+        if (plan.buckets > 0 && !plan.listed) scratch += (plan.buckets + 1) * 4;
         if (plan.kernel == GPUL__HISTOGRAM_FLOATS) scratch += p.bins * 20 + 16;
         good = good && plan.scratch_bytes >= scratch && plan.scratch_bytes <= scratch + 16;
+        near = plan.near ? p.bins * (size == 4 && p.x_dtype == GPUL_F32 ? 4 : 8) + (plan.buckets + 1) * 4 : 0;
         /* elements: `head` of them, whole vectors, and what is left, which is little where there are vectors */
         body = plan.vectors * (16 / size);
         good = good && plan.head >= 0 && plan.vectors >= 0 && plan.head + body <= n;
@@ -558,10 +688,18 @@ static void test_plans(void) {
         /* bins: parts that overlap in none and leave none out, with counters for each and three more */
         if (plan.kernel == GPUL__HISTOGRAM_SHARED)
             good = good && plan.width > 0 && (int64_t)plan.width * (plan.parts - 1) < p.bins &&
-                   (int64_t)plan.width * plan.parts >= p.bins && plan.shared_bytes >= (plan.width + 2) * 4 &&
+                   (int64_t)plan.width * plan.parts >= p.bins && plan.shared_bytes >= (plan.width + 2) * 4 + near &&
                    p.bins < (1 << 20) - 2;
         else good = good && plan.parts == 1;
-        if (plan.kernel == GPUL__HISTOGRAM_BEYOND) good = good && plan.shared_bytes == (int64_t)plan.width * 8;
+        if (plan.kernel == GPUL__HISTOGRAM_BEYOND)
+            good = good && plan.shared_bytes >= (int64_t)plan.width * 8 + near &&
+                   plan.shared_bytes <= (int64_t)plan.width * 8 + near + (near ? 64 : 0);
+        /* explicit edges: bytes and weights are searched without a table; a list is short and near */
+        good = good &&
+               (plan.buckets > 0) == (n > 0 && !p.uniform && !p.weights_dtype && size > 1 && p.bins < (int64_t)1 << 31);
+        good = good && plan.buckets <= 1 << 22 && (plan.near || !plan.listed) && (plan.buckets > 0 || !plan.near) &&
+               (!plan.listed || p.bins < 440);
+        good = good && (!plan.owned || (plan.zeros && plan.blocks == 1 && plan.kernel == GPUL__HISTOGRAM_SHARED));
         good = good && plan.zeros == (!p.accumulate && plan.kernel != GPUL__HISTOGRAM_FLOATS);
         good = good && (plan.counters == 0 || (plan.counters == 2 && plan.zeros && p.bins <= 65536));
         if (!good)
@@ -641,15 +779,16 @@ static void test_weights_outside(void) {
 /* A launch that fails, then a release that fails: the first is what is reported. */
 static void test_first_error(void) {
     const float x[4] = {0, 1, 2, 3};
-    const double edges[3] = {0, 2, 4};
+    double edges[601]; /* too many for the launch itself: they take scratch memory */
     gpul_array a = GPUL_ZERO, c = GPUL_ZERO;
     gpul_histogram_options o = GPUL_ZERO;
     gpul_status status;
+    for (int i = 0; i < 601; i++) edges[i] = i;
     CHECK_OK(gpul_to_device(&a, x, GPUL_F32, gpul_1d(4), NULL));
-    CHECK_OK(gpul_device_array(&c, GPUL_I32, gpul_1d(2), NULL));
+    CHECK_OK(gpul_device_array(&c, GPUL_I32, gpul_1d(600), NULL));
     o.range = GPUL_RANGE_EDGES;
     o.edges = edges;
-    o.n_edges = 3;
+    o.n_edges = 601;
     CHECK_OK(gpul_histogram_ex(&c, &a, &o, NULL));
     standin_fail("cudaLaunchKernelExC", 1, cudaErrorLaunchOutOfResources, STANDIN_ONCE);
     standin_fail("cudaFreeAsync", 1, cudaErrorUnknown, STANDIN_ONCE | STANDIN_AFTER);
@@ -798,6 +937,7 @@ int main(void) {
     RUN(test_edges);
     RUN(test_numpy);
     RUN(test_shapes);
+    RUN(test_between);
     RUN(test_concentrated);
     RUN(test_parts);
     RUN(test_beyond);
@@ -812,5 +952,6 @@ int main(void) {
 #endif
     RUN(test_errors);
     RUN(test_temporary_edges);
+    CHECK_OK(gpul_memory_trim());
     return check_end();
 }
