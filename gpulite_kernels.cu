@@ -3787,7 +3787,7 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
                              const __grid_constant__ gpul__hist_edge_list list) {
     GPUL_SHARED(uint32_t, shared);
     gpul__hist_batch<T, 2> batch;
-    gpul__hist_between<T> between;
+    gpul__hist_between<T> between = {};
     gpul__await();
     batch.begin(v);
     between.begin(v, list, shared);
