@@ -457,8 +457,8 @@ GPUL_API gpul_status gpul_memory_limit(int64_t bytes);
  * NULL. Does not block. Errors: CUDA's. */
 GPUL_API gpul_status gpul_memory_used(int64_t *used, int64_t *held);
 
-/* Gives the cached, unused memory of the current device back to the driver, and unpins what explicit edges of histograms
- * pass through (at most 1 MB for all devices). Waits for the device. Errors: CUDA's. */
+/* Gives the cached, unused memory of the current device back to the driver, and unpins the host memory that explicit
+ * edges of histograms pass through (at most 1 MB for all devices). Waits for the device. Errors: CUDA's. */
 GPUL_API gpul_status gpul_memory_trim(void);
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -936,8 +936,9 @@ typedef struct gpul_histogram_options {
 /* With f32 or f64 weights counts is f64 and holds the sum of the weights of each bin, summed exactly in fixed point
  * relative to W, the largest finite |weight| of an element that is in a bin, and rounded once: the same bits on every
  * run, |error| <= 2^-53 |sum| + 2^-80 n W. Such sums take scratch memory, 20 bytes a bin, and so do explicit edges, 16
- * bytes a bin; few edges travel in the launch itself. More edges pass through 1 MB of pinned memory that all calls share
- * (gpul_memory_trim): a call with more than fit waits for its stream. Not so in a capture, whose graph has a copy.
+ * bytes a bin; few edges travel in the launch itself. More edges pass through 1 MB of pinned memory that all calls
+ * share (gpul_memory_trim): a call with more than fit waits for its stream. Not so in a capture, whose graph has a
+ * copy.
  * Errors: gpul_histogram's; ARGUMENT: no options, a range that is none, a field that is set where `range` does not use
  * it, edges that are NULL, NaN or decrease, x whose own range is not finite, GPUL_RANGE_AUTO in a capture; SHAPE:
  * n_edges or the shape of weights; OUT_OF_MEMORY. */
@@ -1634,8 +1635,8 @@ typedef struct gpul__histogram_plan {
     int32_t counters;      /* what the former takes: counters that are zero before and after */
     int32_t owned;         /* 1: each bin is counted by one block, which stores the count: no zeros are needed */
     /* explicit edges that are searched with a table of `buckets` entries (0: without): listed: in the arguments of the
-     * launch; near: edges and table lie in shared memory */
-    int32_t listed, near;
+     * launch; edges_shared: edges and table lie in shared memory */
+    int32_t listed, edges_shared;
     int64_t buckets;
     int64_t head, vectors; /* elements before the first vector of 16 bytes, and vectors: the rest goes one by one */
     int64_t shared_bytes, scratch_bytes;

@@ -3717,11 +3717,11 @@ struct gpul__hist_view {
     unsigned long long *largest, *low, *high;
     uint32_t *flags;
     /* explicit edges */
-    uint32_t *table;      /* for each bucket the edges before it, times two, and 1 if it has some; and all edges */
-    uint32_t buckets;     /* 0: no table */
-    int32_t edge_bytes;   /* 4: f32, rounded up */
-    int32_t own;          /* counters are in shared memory */
-    int32_t listed, near; /* the edges are in the arguments; they are copied to shared memory, with the table */
+    uint32_t *table;    /* for each bucket the edges before it, times two, and 1 if it has some; and all edges */
+    uint32_t buckets;   /* 0: no table */
+    int32_t edge_bytes; /* 4: f32, rounded up */
+    int32_t own;        /* counters are in shared memory */
+    int32_t listed, edges_shared; /* the edges are in the arguments; they are copied to shared memory, with the table */
 };
 
 /* Where element i lies. narrow: by products with reciprocals, not divisions. */
@@ -4310,7 +4310,7 @@ template <typename T> struct gpul__hist_between {
         } else beyond.begin(v, shared);
         edges = static_cast<const Real *>(v.rule.edges);
         table = v.table;
-        if (!v.listed && !v.near) return;
+        if (!v.listed && !v.edges_shared) return;
         Real *const near_edges = reinterpret_cast<Real *>(shared + counters);
         uint32_t *const near_table = reinterpret_cast<uint32_t *>(near_edges + (bins + 4) / 4 * 4);
         if (v.listed) {
@@ -4384,7 +4384,7 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
                              const __grid_constant__ gpul__hist_edge_list list) {
     GPUL_SHARED(uint32_t, shared);
     gpul__hist_batch<T, 2> batch;
-    gpul__hist_between<T> between;
+    gpul__hist_between<T> between = {};
     gpul__await();
     batch.begin(v);
     between.begin(v, list, shared);
@@ -4721,10 +4721,10 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
             const int64_t each = p->x_dtype == GPUL_F32 ? 4 : 8, edges = (bins + 4) / 4 * 4 * each;
             const int64_t left = words * 4 - plan->shared_bytes - edges - 16;
             plan->listed = bins < gpul__hist_listed;
-            plan->near = plan->listed || (left >= bins * 2 && n >= bins * 48);
-            plan->buckets =
-                gpul__hist_least(plan->near ? gpul__hist_least(bins * 4 + 64, left / 4 - 1) : bins * 2, 1 << 22);
-            if (plan->near) plan->shared_bytes += edges + gpul__hist_round_up((plan->buckets + 1) * 4);
+            plan->edges_shared = plan->listed || (left >= bins * 2 && n >= bins * 48);
+            plan->buckets = gpul__hist_least(
+                plan->edges_shared ? gpul__hist_least(bins * 4 + 64, left / 4 - 1) : bins * 2, 1 << 22);
+            if (plan->edges_shared) plan->shared_bytes += edges + gpul__hist_round_up((plan->buckets + 1) * 4);
             plan->scratch_bytes = plan->listed ? 0 : plan->scratch_bytes + (plan->buckets + 1) * 4;
         }
     }
@@ -4769,7 +4769,7 @@ static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogra
         v->buckets = uint32_t(plan->buckets);
         v->edge_bytes = plan->buckets && p->x_dtype == GPUL_F32 ? 4 : 8;
         v->listed = plan->listed;
-        v->near = plan->near;
+        v->edges_shared = plan->edges_shared;
     }
     v->x = p->x;
     v->counts = p->counts;

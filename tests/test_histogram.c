@@ -677,7 +677,7 @@ static void test_plans(void) {
         if (plan.buckets > 0 && !plan.listed) scratch += (plan.buckets + 1) * 4;
         if (plan.kernel == GPUL__HISTOGRAM_FLOATS) scratch += p.bins * 20 + 16;
         good = good && plan.scratch_bytes >= scratch && plan.scratch_bytes <= scratch + 16;
-        near = plan.near ? p.bins * (size == 4 && p.x_dtype == GPUL_F32 ? 4 : 8) + (plan.buckets + 1) * 4 : 0;
+        near = plan.edges_shared ? p.bins * (size == 4 && p.x_dtype == GPUL_F32 ? 4 : 8) + (plan.buckets + 1) * 4 : 0;
         /* elements: `head` of them, whole vectors, and what is left, which is little where there are vectors */
         body = plan.vectors * (16 / size);
         good = good && plan.head >= 0 && plan.vectors >= 0 && plan.head + body <= n;
@@ -697,8 +697,8 @@ static void test_plans(void) {
         /* explicit edges: bytes and weights are searched without a table; a list is short and near */
         good = good &&
                (plan.buckets > 0) == (n > 0 && !p.uniform && !p.weights_dtype && size > 1 && p.bins < (int64_t)1 << 31);
-        good = good && plan.buckets <= 1 << 22 && (plan.near || !plan.listed) && (plan.buckets > 0 || !plan.near) &&
-               (!plan.listed || p.bins < 440);
+        good = good && plan.buckets <= 1 << 22 && (plan.edges_shared || !plan.listed) &&
+               (plan.buckets > 0 || !plan.edges_shared) && (!plan.listed || p.bins < 440);
         good = good && (!plan.owned || (plan.zeros && plan.blocks == 1 && plan.kernel == GPUL__HISTOGRAM_SHARED));
         good = good && plan.zeros == (!p.accumulate && plan.kernel != GPUL__HISTOGRAM_FLOATS);
         good = good && (plan.counters == 0 || (plan.counters == 2 && plan.zeros && p.bins <= 65536));
