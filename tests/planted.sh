@@ -285,7 +285,7 @@ plant argmin-later test_reduce:test_numpy expression 'same & before' 'false'
 plant var-count test_reduce:test_numpy expression 'count < int(kN) ? count : int(kN)' 'int(kN)'
 plant gemv-beta-zero test_gemv expression 'beta == T(0)' 'false'
 plant fetch-not-shifted test_reduce:test_same_bits expression 'reinterpret_cast<uintptr_t>(p) & 15' '0'
-plant elementwise-head test_elementwise:test_offsets expression 'first < 0 ? 0 : first' 'first < 0 ? stop : first'
+plant elementwise-head test_elementwise:test_alignments expression 'first < 0 ? 0 : first' 'first < 0 ? stop : first'
 plant elementwise-stage-barrier test_elementwise without
 plant elementwise-tile-height test_elementwise expression 'along_x ? high : high * kItems' 'high'
 plant elementwise-await test_elementwise:test_sizes without

@@ -476,9 +476,34 @@ static void test_plans(void) {
     CHECK(dense > 1000 && staged > 1000 && tiled > 1000 && refused > 10);
 }
 
+/* Every misalignment of every operand against the others, of each size of element; rows with and without gaps. */
+static void test_alignments(void) {
+    static const gpul_dtype types[4] = {GPUL_U8, GPUL_BF16, GPUL_I32, GPUL_F64};
+    for (int d = 0; d < 4; d++) {
+        const int64_t step = (int64_t)gpul_dtype_size(types[d]), N = 16 / step;
+        for (int64_t k = 0; k < N * N * N; k++) {
+            const int64_t n = 1 + rng_below(3 * N + 2), rows = k % 8 ? 1 : 2 + rng_below(3);
+            const int64_t shape[2] = {rows, k % 8 ? n : 30 + n};
+            box out, a, b;
+            box_make(&out, types[d], 2, shape, k % 5 ? LAY_C : LAY_C_PAD, k % N, (int)(k & 1));
+            box_make(&a, types[d], 2, shape, k % 3 ? LAY_C : LAY_C_PAD, k / N % N, (int)(k / 2 & 1));
+            box_make(&b, types[d], 2, shape, LAY_C, k / N / N, (int)(k / 4 & 1));
+            box_random(&a, 0);
+            box_random(&b, 0);
+            CHECK_OK(gpul_vecadd(&out.view, &a.view, &b.view, NULL));
+            BOX_GUARDS(&out);
+            compare(&out, &a, &b, 0, __FILE__, __LINE__);
+            box_free(&out);
+            box_free(&a);
+            box_free(&b);
+        }
+    }
+}
+
 int main(void) {
     check_begin("elementwise");
     RUN(test_sizes);
+    RUN(test_alignments);
     RUN(test_plans);
     RUN(test_offsets);
     RUN(test_shapes);
