@@ -271,7 +271,7 @@ plant reduce-shared test_reduce:test_plans without
 plant reduce-captured test_graph:test_scratch without
 plant reduce-captured-columns test_graph:test_scratch without
 plant reduce-rows-outputs test_reduce:test_shapes expression 'tile * each' '0'
-plant reduce-short-outputs test_reduce:test_same_bits without
+plant reduce-short-outputs test_reduce:test_shapes without
 plant reduce-halves-overwritten test_reduce:test_shapes expression 'kC * pitch' '0'
 plant reduce-depth-level test_reduce:test_same_bits expression '1' '2'
 plant reduce-divergent-barrier test_reduce:test_same_bits instead 'if ((part & (2 * d - 1)) != 0) { __syncthreads(); continue; }'
