@@ -32,22 +32,28 @@ static int compare(box *out, const box *a, const box *b, int mul, const char *fi
     return check_pass();
 }
 
+/* out = a + b, or a * b, of random elements, which only `out` may show; frees the three. */
+static void one_result(box *out, box *a, box *b, int mul) {
+    box_random(a, 0);
+    box_random(b, 0);
+    CHECK_OK((mul ? gpul_vecmul : gpul_vecadd)(&out->view, &a->view, &b->view, NULL));
+    CHECK_OK(gpul_stream_synchronize(NULL)); /* some memory is the host's as well */
+    BOX_GUARDS(out);
+    compare(out, a, b, mul, __FILE__, __LINE__);
+    BOX_UNCHANGED(a);
+    BOX_UNCHANGED(b);
+    box_free(out);
+    box_free(a);
+    box_free(b);
+}
+
 static void one_case(gpul_dtype t, int mul, int64_t n, int64_t out_offset, int64_t a_offset, int64_t b_offset,
                      int fill) {
     box out, a, b;
     box_1d(&out, t, n, out_offset, fill);
     box_1d(&a, t, n, a_offset, fill);
     box_1d(&b, t, n, b_offset, fill);
-    box_random(&a, 0);
-    box_random(&b, 0);
-    CHECK_OK((mul ? gpul_vecmul : gpul_vecadd)(&out.view, &a.view, &b.view, NULL));
-    BOX_GUARDS(&out);
-    compare(&out, &a, &b, mul, __FILE__, __LINE__);
-    BOX_UNCHANGED(&a);
-    BOX_UNCHANGED(&b);
-    box_free(&out);
-    box_free(&a);
-    box_free(&b);
+    one_result(&out, &a, &b, mul);
 }
 
 static void test_sizes(void) {
@@ -86,16 +92,7 @@ static void test_shapes(void) { /* random shapes, layouts and broadcasts */
         box_make(&out, t, ndim, shape, (int)rng_below(LAYOUTS), rng_below(2), fill);
         box_make(&a, t, na, sa, (int)rng_below(LAYOUTS), rng_below(2), fill);
         box_make(&b, t, nb, sb, (int)rng_below(LAYOUTS), rng_below(2), fill);
-        box_random(&a, 0);
-        box_random(&b, 0);
-        CHECK_OK((mul ? gpul_vecmul : gpul_vecadd)(&out.view, &a.view, &b.view, NULL));
-        BOX_GUARDS(&out);
-        compare(&out, &a, &b, mul, __FILE__, __LINE__);
-        BOX_UNCHANGED(&a);
-        BOX_UNCHANGED(&b);
-        box_free(&out);
-        box_free(&a);
-        box_free(&b);
+        one_result(&out, &a, &b, mul);
     }
 }
 
@@ -110,14 +107,7 @@ static void test_layout_pairs(void) { /* every pair of layouts of a matrix and o
                     box_make(&out, types[d], nd, nd == 2 ? shape2 : shape3, lo, la & 1, lo & 1);
                     box_make(&a, types[d], nd, nd == 2 ? shape2 : shape3, la, lo & 1, la & 1);
                     box_make(&b, types[d], nd, nd == 2 ? shape2 : shape3, (lo + la) % LAYOUTS, 0, 0);
-                    box_random(&a, 0);
-                    box_random(&b, 0);
-                    CHECK_OK(gpul_vecadd(&out.view, &a.view, &b.view, NULL));
-                    BOX_GUARDS(&out);
-                    compare(&out, &a, &b, 0, __FILE__, __LINE__);
-                    box_free(&out);
-                    box_free(&a);
-                    box_free(&b);
+                    one_result(&out, &a, &b, 0);
                 }
 }
 
@@ -275,15 +265,7 @@ static void test_memory_kinds(void) {
         box_make_strided(&out, kinds[k & 3], GPUL_F32, 1, shape, strides, 0, FILL_NAN);
         box_make_strided(&a, kinds[k / 4 & 3], GPUL_F32, 1, shape, strides, 0, FILL_NAN);
         box_make_strided(&b, kinds[k / 16], GPUL_F32, 1, shape, strides, 1, FILL_NAN);
-        box_random(&a, 0);
-        box_random(&b, 0);
-        CHECK_OK(gpul_vecadd(&out.view, &a.view, &b.view, NULL));
-        CHECK_OK(gpul_stream_synchronize(NULL));
-        BOX_GUARDS(&out);
-        compare(&out, &a, &b, 0, __FILE__, __LINE__);
-        box_free(&out);
-        box_free(&a);
-        box_free(&b);
+        one_result(&out, &a, &b, 0);
     }
 }
 
@@ -488,14 +470,7 @@ static void test_alignments(void) {
             box_make(&out, types[d], 2, shape, k % 5 ? LAY_C : LAY_C_PAD, k % N, (int)(k & 1));
             box_make(&a, types[d], 2, shape, k % 3 ? LAY_C : LAY_C_PAD, k / N % N, (int)(k / 2 & 1));
             box_make(&b, types[d], 2, shape, LAY_C, k / N / N, (int)(k / 4 & 1));
-            box_random(&a, 0);
-            box_random(&b, 0);
-            CHECK_OK(gpul_vecadd(&out.view, &a.view, &b.view, NULL));
-            BOX_GUARDS(&out);
-            compare(&out, &a, &b, 0, __FILE__, __LINE__);
-            box_free(&out);
-            box_free(&a);
-            box_free(&b);
+            one_result(&out, &a, &b, 0);
         }
     }
 }
