@@ -441,10 +441,8 @@ template <typename T, int N> struct gpul__fetch {
     __device__ __forceinline__ void ask(const T *p) {
         const uintptr_t at = reinterpret_cast<uintptr_t>(p);
         low = gpul__load<N>(reinterpret_cast<const T *>(at & ~uintptr_t(15)));
-        high =
-            gpul__load<N>(reinterpret_cast<const T *>((at + 15) & ~uintptr_t(15))); /* `low` again, if p is aligned */
+        high = gpul__load<N>(reinterpret_cast<const T *>((at + 15) & ~uintptr_t(15))); /* aligned: `low` again */
     }
-    __device__ __forceinline__ void ask(const T *p, int64_t) { ask(p); }
     __device__ __forceinline__ gpul__pack<T, N> take(const T *p) const {
         /* bytes of `low` that come before */
         const uint32_t shift = uint32_t(reinterpret_cast<uintptr_t>(p) & 15); /* fault: fetch-not-shifted */
