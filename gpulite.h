@@ -6099,6 +6099,7 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     strides[0] = args.x_outer;
     for (k = 0; k < n_in; ++k) strides[1 + k] = inputs.outer[k];
     strides[operands] = args.out_stride;
+    if (args.n > 1) gpul__sort_dims(args.outer_ndim, args.outer_shape, strides, operands + 1); /* x in its own order */
     args.outer_ndim = gpul__merge_dims(args.outer_ndim, args.outer_shape, strides, operands + 1);
     status = gpul__reduce_launch(function, reducer, &args, &scope, stream);
     return gpul__end(&scope, status);

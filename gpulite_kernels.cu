@@ -436,12 +436,17 @@ template <int N> struct gpul__gather_of<gpul__none, N> {
 
 /* 16 bytes of neighbouring elements that may begin anywhere. First they are asked for, by the one or two aligned
  * accesses that hold them, so that several can be on their way. Then they are put together. */
+template <typename T> static __device__ __forceinline__ const T *gpul__boundary(const T *p) { /* at p or before */
+    return reinterpret_cast<const T *>(reinterpret_cast<uintptr_t>(p) & ~uintptr_t(15));
+}
 template <typename T, int N> struct gpul__fetch {
     gpul__pack<T, N> low, high;
     __device__ __forceinline__ void ask(const T *p) {
-        const uintptr_t at = reinterpret_cast<uintptr_t>(p);
-        low = gpul__load<N>(reinterpret_cast<const T *>(at & ~uintptr_t(15)));
-        high = gpul__load<N>(reinterpret_cast<const T *>((at + 15) & ~uintptr_t(15))); /* aligned: `low` again */
+        low = gpul__load<N>(gpul__boundary(p));
+        ask_high(p);
+    }
+    __device__ __forceinline__ void ask_high(const T *p) { /* aligned: `low` again */
+        high = gpul__load<N>(gpul__boundary(reinterpret_cast<const T *>(reinterpret_cast<uintptr_t>(p) + 15)));
     }
     __device__ __forceinline__ gpul__pack<T, N> take(const T *p) const {
         /* bytes of `low` that come before */
@@ -935,6 +940,15 @@ template <typename X> struct gpul__operand {
     }
     /* are N elements loaded as one or two times 16 bytes? */
     static __device__ __forceinline__ bool fetched(Offset stride) { return stride == 1; }
+    /* N elements from p on that begin anywhere, of which the first of the two times 16 bytes has come */
+    template <int N>
+    static __device__ __forceinline__ gpul__pack<X, N> realigned(const gpul__pack<X, N> &low, Pointer p) {
+        Fetch<N> fetch;
+        fetch.low = low;
+        fetch.ask_high(p); /* what the next thread has loaded just now: no traffic beyond the first cache */
+        return fetch.take(p);
+    }
+    static __device__ __forceinline__ Pointer boundary(Pointer p) { return gpul__boundary(p); }
     static Pointer pointer(const gpul__reduce_problem &p) { return static_cast<const X *>(p.x); }
     static void extent(Extent *extent, const gpul__reduce_problem &p) {
         int64_t reach = 0;
@@ -1025,6 +1039,11 @@ template <typename T, typename U, typename V> struct gpul__operand<gpul__several
     };
     template <int N> using Fetch = gpul__fetch<X, N>;
     static __device__ __forceinline__ bool fetched(const Offset &) { return false; }
+    template <int N>
+    static __device__ __forceinline__ gpul__pack<X, N> realigned(const gpul__pack<X, N> &low, const Pointer &) {
+        return low;
+    }
+    static __device__ __forceinline__ Pointer boundary(const Pointer &p) { return p; }
     static __device__ __forceinline__ Offset ahead(const Offset &stride, int64_t count) { return count * stride; }
     template <int N> static __device__ __forceinline__ gpul__pack<X, N> load(const Pointer &p, const Offset &stride) {
         const gpul__pack<T, N> x = gpul__load_or_spread<N>(p.x, stride.at[0]);
@@ -1405,21 +1424,39 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
         if (v.plan.dense) from.x[o] = from.x[o] + Operand::ahead(v.x_stride, span.begin);
     }
     int at = first;
-    if (v.plan.vector) {
+    /* Vectors that lie side by side but begin anywhere: each is put together from its own aligned 16 bytes and those of
+     * the next lane. Not where these would reach beyond the array. */
+    const bool shifted = !Op::kOrdered && !Operand::kSeveral && v.plan.dense && !v.plan.vector;
+    if (v.plan.vector || shifted) {
         typename Operand::Pointer x[kO]; /* they follow `at` */
-        const int64_t y_stride = v.y_stride;
-        const Y *y = v.y + (gpul__has<Y>() ? (span.begin + first) * y_stride : 0);
+        int64_t last =
+            whole - wide - (int(kFlight) - 1) * step; /* where a flight may begin, from the lane's first on */
+        bool begins = true;
         GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) x[o] = from.x[o] + Operand::ahead(v.x_stride, first);
+        for (int o = 0; o < kO; ++o) {
+            const int64_t end =
+                v.x_extent.last(from.x[o], gpul__size_of<X>::value) - (wide - int(kN)) - (int(kFlight) - 1) * step;
+            if (shifted && end < last) last = end;
+            if (shifted) begins = begins && v.x_extent.begins(from.x[o]);
+        }
+        if (!begins) { /* the first elements of the array */
+            acc = gpul__reduce_rest<kO>(v, op, acc, from, span.begin, at, end < at + int(kN) ? end : at + int(kN));
+            at += step;
+        }
+        const int64_t y_stride = v.y_stride;
+        const Y *y = v.y + (gpul__has<Y>() ? (span.begin + at) * y_stride : 0);
+        GPUL__UNROLL
+        for (int o = 0; o < kO; ++o) x[o] = from.x[o] + Operand::ahead(v.x_stride, at);
         GPUL__UNROLL_NOT
-        while (at - first + wide + (int(kFlight) - 1) * step <= whole) { /* the warp's lanes agree */
+        while (at - first <= last) { /* the warp's lanes agree */
             gpul__pack<X, kN> vx[kO][kFlight];
             gpul__pack<Y, kN> vy[kFlight];
             GPUL__UNROLL
             for (int u = 0; u < kFlight; ++u) {
                 GPUL__UNROLL
                 for (int o = 0; o < kO; ++o)
-                    vx[o][u] = Operand::template load<kN>(x[o] + Operand::ahead(v.x_stride, u * step), v.x_stride);
+                    vx[o][u] = Operand::template load<kN>(
+                        Operand::boundary(x[o]) + Operand::ahead(v.x_stride, u * step), v.x_stride);
                 if (v.plan.y_vector) vy[u] = gpul__load<kN>(y + (gpul__has<Y>() ? u * step : 0));
                 else vy[u] = gpul__strided<kN>(y + (gpul__has<Y>() ? u * step * y_stride : 0), y_stride);
             }
@@ -1427,7 +1464,11 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
             GPUL__UNROLL_BY(kUnroll)
             for (int u = 0; u < kFlight; ++u, at += step) {
                 GPUL__UNROLL
-                for (int o = 0; o < kO; ++o) acc.lane[o] = op.fold(acc.lane[o], vx[o][0].v, vy[0].v, int(kN), at);
+                for (int o = 0; o < kO; ++o) {
+                    const typename Operand::Pointer p = from.x[o] + Operand::ahead(v.x_stride, at);
+                    if (shifted) vx[o][0] = Operand::template realigned<kN>(vx[o][0], p); /* fault: reduce-shifted */
+                    acc.lane[o] = op.fold(acc.lane[o], vx[o][0].v, vy[0].v, int(kN), at);
+                }
                 GPUL__UNROLL
                 for (int q = 0; q + 1 < kFlight; ++q) { /* registers have no index: they move up */
                     GPUL__UNROLL
@@ -2988,26 +3029,29 @@ static inline bool gpul__multiples(int32_t ndim, const int64_t *shape, const int
 }
 
 /* How many block tiles a block of the rows kernel takes: of one output, or of outputs that follow each other, where each
- * has one. All, if the device takes all blocks at once. Else as many as make the rounds of blocks take the least, where
- * a block takes as long as its flights of eight rows, one more for its launch, and another for passing results on.
- * Blocks that share an output have 128 rows at most: many blocks even out what some multiprocessors get less of. */
+ * has one. As many as take the least time, counted in flights of eight rows: those of the multiprocessor that has most
+ * blocks, one more for each round of blocks, and one and a half for passing results between blocks. One block alone, or
+ * two of three, do not keep a multiprocessor busy. Blocks that share an output have 128 rows at most: many blocks even
+ * out what some multiprocessors get less of. */
 static inline void gpul__plan_rows(gpul__reduce_plan *plan, int64_t outputs, int64_t sms, bool captured) {
-    const int64_t together = plan->outputs_at_once, round = (together > 1 ? 2 : 3) * sms;
+    const int64_t together = plan->outputs_at_once, resident = together > 1 ? 2 : 3;
     const bool whole = plan->block_tiles == 1;
     const int64_t groups = gpul_ceil_div(outputs, together * (gpul__warps >> plan->warps_log2));
     const int64_t most = whole ? gpul__most_tiles / together : int64_t(gpul__most_tiles);
-    const double flights = double(plan->tile_rows) / 8;
+    const double flights = double(plan->tile_rows) / 8 * double(together);
     double least = 0;
     plan->tiles = 1;
     for (int32_t t = 1; t <= most && (t <= plan->block_tiles || whole); ++t) {
         const int64_t splits = whole ? 1 : (plan->block_tiles + t - 1) / t;
         const int64_t blocks = whole ? (groups + t - 1) / t : groups * splits;
-        const double time = double((blocks + round - 1) / round) * (t * flights + (splits > 1 ? 2 : 1));
+        const int64_t each = (blocks + sms - 1) / sms, rounds = (each + resident - 1) / resident;
+        const double busy = each == 1 ? 1.5 : each < resident ? 2.2 : double(each);
+        const double time = busy * t * flights + double(rounds) + (splits > 1 ? 1.5 : 0);
         if (t > 1 && splits > 1 && together == 1 && t * plan->tile_rows > 128) continue;
         if (least > 0 && time >= least) continue;
         least = time;
         plan->tiles = t;
-        if (blocks <= round) break;
+        if (each == 1) break;
     }
     if (captured && !whole && plan->block_tiles <= 8) plan->tiles = plan->block_tiles; /* fault: reduce-captured */
     plan->splits = int32_t(gpul_ceil_div(plan->block_tiles, plan->tiles));
@@ -3074,13 +3118,17 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
             plan->lanes = gpul__power_of_two(gpul_ceil_div(n, lane), 32);
             const int64_t threads = GPUL__REDUCE_THREADS / plan->lanes;
             while (plan->outputs_at_once < reducer->short_outputs &&
-                   outputs > plan->outputs_at_once * threads * 2 * sms) /* as many as leave the device full */
+                   outputs > plan->outputs_at_once * threads * (plan->vector ? 2 : 1) * sms) /* as leave it full */
                 plan->outputs_at_once *= 2;
             plan->blocks = gpul_ceil_div(outputs, plan->outputs_at_once * threads);
         } else {
             plan->kernel = GPUL__REDUCE_ROWS;
-            plan->outputs_at_once = outputs > 2 ? reducer->outputs_at_once : 1;
             while (1 << plan->warps_log2 < gpul__warps && 1 << plan->warps_log2 < plan->warp_tiles) ++plan->warps_log2;
+            /* Several outputs at once read y once for all. Where y is short it stays in the first cache anyway, and
+             * smaller tiles even out what each multiprocessor has to do. */
+            plan->outputs_at_once = outputs > 2 ? reducer->outputs_at_once : 1;
+            if (plan->block_tiles == 1 && outputs < 8 * sms * plan->outputs_at_once * (gpul__warps >> plan->warps_log2))
+                plan->outputs_at_once = 1;
             gpul__plan_rows(plan, outputs, sms, p->captured != 0);
             plan->shared_bytes =
                 int64_t(plan->outputs_at_once) * (gpul__most_tiles + 1) * gpul__warps * reducer->partial_bytes + 16;

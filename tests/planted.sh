@@ -267,6 +267,7 @@ plant reduce-warps-meet test_reduce:test_same_bits without
 plant reduce-totals-meet test_reduce:test_shapes without
 plant reduce-block-tiles test_gemv:test_narrow without
 plant reduce-flight-twice test_reduce:test_accuracy without
+plant reduce-shifted test_reduce:test_shapes without
 plant reduce-shared test_reduce:test_plans without
 plant reduce-captured test_graph:test_scratch without
 plant reduce-captured-columns test_graph:test_scratch without
