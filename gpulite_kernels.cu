@@ -414,13 +414,33 @@ struct gpul__extent {
     }
 };
 
+/* 16 bytes as they travel. Elements of one or two bytes that a loop carries apart would take a register each. */
+typedef gpul__pack<uint32_t, 4> gpul__raw;
+template <typename T, int N> static __device__ __forceinline__ gpul__pack<T, N> gpul__unpacked(const gpul__raw &words) {
+    gpul__pack<T, N> pack;
+    memcpy(&pack, &words, sizeof pack);
+    return pack;
+}
+/* The elements move down by one, and `element` comes last: registers have no index. */
+template <typename T> static __device__ __forceinline__ void gpul__push(gpul__raw *words, T element) {
+    enum { kBits = 8 * sizeof(T), kWords = sizeof(T) > 4 ? sizeof(T) / 4 : 1 };
+    uint32_t last[kWords] = {};
+    memcpy(last, &element, sizeof element);
+    GPUL__UNROLL
+    for (int k = 0; k < 4; ++k) {
+        const int next = k + int(kWords) < 4 ? k + int(kWords) : 3;
+        const uint32_t above = k + int(kWords) < 4 ? words->v[next] : last[k + int(kWords) - 4];
+        words->v[k] = kBits < 32 ? uint32_t((uint64_t(above) << 32 | words->v[k]) >> (kBits & 31)) : above;
+    }
+}
+
 /* `count` elements, N at most, `step` apart, one by one: for edges and odd layouts, so a loop that is short in code. */
 template <typename T, int N>
 static __device__ __forceinline__ gpul__pack<T, N> gpul__gather(const T *p, int64_t step, int count) {
-    gpul__pack<T, N> pack = {};
+    gpul__raw words = {};
     GPUL__UNROLL_NOT
-    for (int k = 0; k < N && k < count; ++k) pack.v[k] = p[k * step];
-    return pack;
+    for (int k = 0; k < N; ++k) gpul__push(&words, k < count ? p[k * step] : T());
+    return gpul__unpacked<T, N>(words);
 }
 
 template <typename T, int N> struct gpul__gather_of { /* none of what is not there */
@@ -440,18 +460,23 @@ template <typename T> static __device__ __forceinline__ const T *gpul__boundary(
     return reinterpret_cast<const T *>(reinterpret_cast<uintptr_t>(p) & ~uintptr_t(15));
 }
 template <typename T, int N> struct gpul__fetch {
-    gpul__pack<T, N> low, high;
+    typedef gpul__raw Raw;
+    Raw low, high;
+    static __device__ __forceinline__ Raw aligned(const T *p) {
+        return gpul__load<4>(reinterpret_cast<const uint32_t *>(p));
+    }
     __device__ __forceinline__ void ask(const T *p) {
-        low = gpul__load<N>(gpul__boundary(p));
+        low = aligned(gpul__boundary(p));
         ask_high(p);
     }
     __device__ __forceinline__ void ask_high(const T *p) { /* aligned: `low` again */
-        high = gpul__load<N>(gpul__boundary(reinterpret_cast<const T *>(reinterpret_cast<uintptr_t>(p) + 15)));
+        high = aligned(gpul__boundary(reinterpret_cast<const T *>(reinterpret_cast<uintptr_t>(p) + 15)));
     }
-    __device__ __forceinline__ gpul__pack<T, N> take(const T *p) const {
+    __device__ __forceinline__ Raw take(const T *p) const {
         /* bytes of `low` that come before */
         const uint32_t shift = uint32_t(reinterpret_cast<uintptr_t>(p) & 15); /* fault: fetch-not-shifted */
         uint32_t word[8];
+        Raw raw;
         memcpy(word, &low, sizeof low);
         memcpy(word + 4, &high, sizeof high);
         GPUL__UNROLL
@@ -461,15 +486,26 @@ template <typename T, int N> struct gpul__fetch {
         GPUL__UNROLL
         for (int k = 0; k < 4 && sizeof(T) < 4; ++k)
             word[k] = uint32_t((uint64_t(word[k + 1]) << 32 | word[k]) >> (8 * (shift & 3)));
-        gpul__pack<T, N> pack;
-        memcpy(&pack, word, sizeof pack);
-        return pack;
+        memcpy(&raw, word, sizeof raw);
+        return raw;
+    }
+    static __device__ __forceinline__ gpul__pack<T, N> unpacked(const Raw &raw) { return gpul__unpacked<T, N>(raw); }
+    static __device__ __forceinline__ void push(Raw *raw, T element) { gpul__push(raw, element); }
+    /* elements `step` apart */
+    static __device__ __forceinline__ Raw strided(const T *p, int64_t step) {
+        const gpul__pack<T, N> pack = gpul__strided<N>(p, step);
+        Raw raw;
+        memcpy(&raw, &pack, sizeof raw);
+        return raw;
     }
 };
 template <int N> struct gpul__fetch<gpul__none, N> {
-    gpul__pack<gpul__none, N> low;
+    typedef gpul__pack<gpul__none, N> Raw;
+    Raw low;
     __device__ __forceinline__ void ask(const gpul__none *) {}
-    __device__ __forceinline__ gpul__pack<gpul__none, N> take(const gpul__none *) const { return low; }
+    __device__ __forceinline__ Raw take(const gpul__none *) const { return low; }
+    static __device__ __forceinline__ Raw unpacked(const Raw &raw) { return raw; }
+    static __device__ __forceinline__ Raw strided(const gpul__none *, int64_t) { return Raw(); }
 };
 
 /* Values that stand together, in up to three types: a result of several outputs, an element of several inputs. */
@@ -940,9 +976,9 @@ template <typename X> struct gpul__operand {
     }
     /* are N elements loaded as one or two times 16 bytes? */
     static __device__ __forceinline__ bool fetched(Offset stride) { return stride == 1; }
+    template <int N> static __device__ __forceinline__ gpul__raw raw(Pointer p, Offset) { return Fetch<N>::aligned(p); }
     /* N elements from p on that begin anywhere, of which the first of the two times 16 bytes has come */
-    template <int N>
-    static __device__ __forceinline__ gpul__pack<X, N> realigned(const gpul__pack<X, N> &low, Pointer p) {
+    template <int N> static __device__ __forceinline__ gpul__raw realigned(const gpul__raw &low, Pointer p) {
         Fetch<N> fetch;
         fetch.low = low;
         fetch.ask_high(p); /* what the next thread has loaded just now: no traffic beyond the first cache */
@@ -1021,10 +1057,19 @@ static __device__ __forceinline__ gpul__pack<gpul__several<T, U, V>, N> gpul__st
     return pack;
 }
 template <typename T, typename U, typename V, int N> struct gpul__fetch<gpul__several<T, U, V>, N> {
-    gpul__pack<gpul__several<T, U, V>, N> low;
-    __device__ __forceinline__ void ask(const gpul__pointers<T, U, V> &) {}
-    __device__ __forceinline__ gpul__pack<gpul__several<T, U, V>, N> take(const gpul__pointers<T, U, V> &) const {
-        return low;
+    typedef gpul__pointers<T, U, V> Pointer;
+    typedef gpul__pack<gpul__several<T, U, V>, N> Raw;
+    Raw low;
+    __device__ __forceinline__ void ask(const Pointer &) {}
+    __device__ __forceinline__ Raw take(const Pointer &) const { return low; }
+    static __device__ __forceinline__ Raw unpacked(const Raw &raw) { return raw; }
+    static __device__ __forceinline__ void push(Raw *raw, const gpul__several<T, U, V> &element) {
+        GPUL__UNROLL
+        for (int k = 0; k + 1 < N; ++k) raw->v[k] = raw->v[k + 1];
+        raw->v[N - 1] = element;
+    }
+    static __device__ __forceinline__ Raw strided(const Pointer &p, const gpul__offsets &step) {
+        return gpul__strided<N>(p, step);
     }
 };
 template <typename T, typename U, typename V> struct gpul__operand<gpul__several<T, U, V>> {
@@ -1042,6 +1087,9 @@ template <typename T, typename U, typename V> struct gpul__operand<gpul__several
     template <int N>
     static __device__ __forceinline__ gpul__pack<X, N> realigned(const gpul__pack<X, N> &low, const Pointer &) {
         return low;
+    }
+    template <int N> static __device__ __forceinline__ gpul__pack<X, N> raw(const Pointer &p, const Offset &stride) {
+        return load<N>(p, stride);
     }
     static __device__ __forceinline__ Pointer boundary(const Pointer &p) { return p; }
     static __device__ __forceinline__ Offset ahead(const Offset &stride, int64_t count) { return count * stride; }
@@ -1062,7 +1110,7 @@ template <typename T, typename U, typename V> struct gpul__operand<gpul__several
     static __device__ __forceinline__ gpul__pack<X, N> gather(const Pointer &p, const Offset &stride, int count) {
         gpul__pack<X, N> pack = {};
         GPUL__UNROLL_NOT
-        for (int k = 0; k < N && k < count; ++k) pack.v[k] = p[k * stride];
+        for (int k = 0; k < N; ++k) Fetch<N>::push(&pack, k < count ? p[k * stride] : X());
         return pack;
     }
     static Pointer pointer(const gpul__reduce_problem &p) {
@@ -1278,14 +1326,15 @@ static __device__ __forceinline__ gpul__pack<T, N> gpul__reduce_gather(const typ
                                                                        const typename gpul__operand<T>::Pointer &x,
                                                                        int64_t i, int count) {
     typedef typename gpul__operand<T>::Offset Offset;
+    typedef gpul__fetch<T, N> Fetch;
     gpul__reduce_run<Offset> run = {Offset(), 0};
-    gpul__pack<T, N> pack = {};
+    typename Fetch::Raw raw = {};
     GPUL__UNROLL_NOT
-    for (int k = 0; k < N && k < count; ++k, --run.left, run.place += layout.reduce(layout.problem.reduce_ndim - 1)) {
-        if (run.left == 0) run = gpul__reduce_run_of<Offset>(layout, i + k);
-        pack.v[k] = x[run.place];
+    for (int k = 0; k < N; ++k, --run.left, run.place += layout.reduce(layout.problem.reduce_ndim - 1)) {
+        if (run.left == 0 && k < count) run = gpul__reduce_run_of<Offset>(layout, i + k);
+        Fetch::push(&raw, k < count ? x[run.place] : T());
     }
-    return pack;
+    return Fetch::unpacked(raw);
 }
 template <int kO, typename Op> struct gpul__reduce_lanes { typename Op::Lane lane[kO]; };
 /* Where the kO outputs' elements lie: those of the warp tile, if they lie side by side, else all. */
@@ -1301,6 +1350,7 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
     typedef typename Op::Y Y;
     typedef gpul__operand<X> Operand;
     typedef typename Operand::Offset Offset;
+    typedef gpul__fetch<X, 16 / gpul__size_of<X>::value> Fetch;
     enum { kN = 16 / gpul__size_of<X>::value, kSize = gpul__size_of<X>::value };
     enum { kFew = kO > 1 || gpul__size_of<Y>::bytes > 0 || Operand::kSeveral ? 2 : 4 };
     const bool line = v.plan.reduce_ndim == 1;
@@ -1340,7 +1390,7 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
             there += whole ? 1 : 0;
         }
         if (there > 0) {
-            typename Operand::template Fetch<kN> fx[kO][kFew];
+            Fetch fx[kO][kFew];
             gpul__fetch<Y, kN> fy[kFew];
             GPUL__UNROLL
             for (int u = 1; u < kFew; ++u) place[u] = u < there ? place[u] : place[0]; /* the first again */
@@ -1354,23 +1404,25 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
                 GPUL__UNROLL
                 for (int u = 0; u < kFew; ++u) {
                     GPUL__UNROLL
-                    for (int o = 0; o < kO; ++o) fx[o][u].low = gpul__strided<kN>(from.x[o] + place[u], stride);
+                    for (int o = 0; o < kO; ++o) fx[o][u].low = Fetch::strided(from.x[o] + place[u], stride);
                 }
             }
             GPUL__UNROLL
             for (int u = 0; u < kFew; ++u) {
                 const int next = at + (u < there ? u * step : 0);
                 if (y_stride == 1) fy[u].ask(y + (gpul__has<Y>() ? next : 0));
-                else fy[u].low = gpul__strided<kN>(y + (gpul__has<Y>() ? next * y_stride : 0), y_stride);
+                else fy[u].low = fy[u].strided(y + (gpul__has<Y>() ? next * y_stride : 0), y_stride);
             }
             gpul__hold(v.zero);
             GPUL__UNROLL
             for (int u = 0; u < kFew; ++u) {
                 if (u >= there) break; /* fault: reduce-flight-twice */
-                const gpul__pack<Y, kN> vy = y_stride == 1 ? fy[u].take(y + (gpul__has<Y>() ? at : 0)) : fy[u].low;
+                const gpul__pack<Y, kN> vy =
+                    fy[u].unpacked(y_stride == 1 ? fy[u].take(y + (gpul__has<Y>() ? at : 0)) : fy[u].low);
                 GPUL__UNROLL
                 for (int o = 0; o < kO; ++o) {
-                    const gpul__pack<X, kN> vx = fetched ? fx[o][u].take(from.x[o] + place[u]) : fx[o][u].low;
+                    const typename Fetch::Raw raw = fetched ? fx[o][u].take(from.x[o] + place[u]) : fx[o][u].low;
+                    const gpul__pack<X, kN> vx = Fetch::unpacked(raw);
                     acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, int(kN), at);
                 }
                 at += step;
@@ -1391,6 +1443,31 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
     return acc;
 }
 
+/* Folds a flight: kFlight vectors of kO outputs and of y, the first at element `at`. Shifted: see there. */
+template <int kO, int kFlight, int kUnroll, bool kShifted, typename Op, typename Raw, int kN>
+static __device__ __forceinline__ void
+gpul__reduce_fold(const Op &op, gpul__reduce_lanes<kO, Op> &acc, Raw (&vx)[kO][kFlight],
+                  gpul__pack<typename Op::Y, kN> (&vy)[kFlight], const gpul__reduce_operands<kO, typename Op::X> &from,
+                  typename gpul__operand<typename Op::X>::Offset stride, int &at, int step) {
+    typedef gpul__operand<typename Op::X> Operand;
+    typedef gpul__fetch<typename Op::X, kN> Fetch;
+    GPUL__UNROLL_BY(kUnroll)
+    for (int u = 0; u < kFlight; ++u, at += step) {
+        GPUL__UNROLL
+        for (int o = 0; o < kO; ++o) {
+            const typename Operand::Pointer p = from.x[o] + Operand::ahead(stride, at);
+            if (kShifted) vx[o][0] = Operand::template realigned<kN>(vx[o][0], p); /* fault: reduce-shifted */
+            acc.lane[o] = op.fold(acc.lane[o], Fetch::unpacked(vx[o][0]).v, vy[0].v, kN, at);
+        }
+        GPUL__UNROLL
+        for (int q = 0; q + 1 < kFlight; ++q) { /* registers have no index: they move up */
+            GPUL__UNROLL
+            for (int o = 0; o < kO; ++o) vx[o][q] = vx[o][q + 1];
+            vy[q] = vy[q + 1];
+        }
+    }
+}
+
 /* One warp tile of kO outputs from `output` on in one warp; the first lane gets the results. */
 template <int kO, typename Op>
 static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce_view<Op> &v, int64_t output, int tile,
@@ -1398,6 +1475,7 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     typedef typename Op::X X;
     typedef typename Op::Y Y;
     typedef gpul__operand<X> Operand;
+    typedef gpul__fetch<X, 16 / gpul__size_of<X>::value> Fetch;
     enum { kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN };
     /* vectors on their way at once: as much as registers hold; bytes take one each when they are unpacked */
     enum { kBig = sizeof(typename Op::Lane) > 16 || Operand::kSeveral };
@@ -1449,32 +1527,23 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
         for (int o = 0; o < kO; ++o) x[o] = from.x[o] + Operand::ahead(v.x_stride, at);
         GPUL__UNROLL_NOT
         while (at - first <= last) { /* the warp's lanes agree */
-            gpul__pack<X, kN> vx[kO][kFlight];
+            typename Fetch::Raw vx[kO][kFlight];
             gpul__pack<Y, kN> vy[kFlight];
             GPUL__UNROLL
             for (int u = 0; u < kFlight; ++u) {
                 GPUL__UNROLL
                 for (int o = 0; o < kO; ++o)
-                    vx[o][u] = Operand::template load<kN>(
-                        Operand::boundary(x[o]) + Operand::ahead(v.x_stride, u * step), v.x_stride);
+                    vx[o][u] = Operand::template raw<kN>(Operand::boundary(x[o]) + Operand::ahead(v.x_stride, u * step),
+                                                         v.x_stride);
                 if (v.plan.y_vector) vy[u] = gpul__load<kN>(y + (gpul__has<Y>() ? u * step : 0));
                 else vy[u] = gpul__strided<kN>(y + (gpul__has<Y>() ? u * step * y_stride : 0), y_stride);
             }
             gpul__hold(v.zero); /* all are on their way: left alone, the compiler starts with some of them */
-            GPUL__UNROLL_BY(kUnroll)
-            for (int u = 0; u < kFlight; ++u, at += step) {
-                GPUL__UNROLL
-                for (int o = 0; o < kO; ++o) {
-                    const typename Operand::Pointer p = from.x[o] + Operand::ahead(v.x_stride, at);
-                    if (shifted) vx[o][0] = Operand::template realigned<kN>(vx[o][0], p); /* fault: reduce-shifted */
-                    acc.lane[o] = op.fold(acc.lane[o], vx[o][0].v, vy[0].v, int(kN), at);
-                }
-                GPUL__UNROLL
-                for (int q = 0; q + 1 < kFlight; ++q) { /* registers have no index: they move up */
-                    GPUL__UNROLL
-                    for (int o = 0; o < kO; ++o) vx[o][q] = vx[o][q + 1];
-                    vy[q] = vy[q + 1];
-                }
+            if (shifted) {
+                gpul__reduce_fold<kO, kFlight, (kUnroll > 1 ? 2 : 1), true>(op, acc, vx, vy, from, v.x_stride, at,
+                                                                            step);
+            } else {
+                gpul__reduce_fold<kO, kFlight, kUnroll, false>(op, acc, vx, vy, from, v.x_stride, at, step);
             }
             GPUL__UNROLL
             for (int o = 0; o < kO; ++o) x[o] = x[o] + Operand::ahead(v.x_stride, kFlight * step);
@@ -3029,29 +3098,26 @@ static inline bool gpul__multiples(int32_t ndim, const int64_t *shape, const int
 }
 
 /* How many block tiles a block of the rows kernel takes: of one output, or of outputs that follow each other, where each
- * has one. As many as take the least time, counted in flights of eight rows: those of the multiprocessor that has most
- * blocks, one more for each round of blocks, and one and a half for passing results between blocks. One block alone, or
- * two of three, do not keep a multiprocessor busy. Blocks that share an output have 128 rows at most: many blocks even
- * out what some multiprocessors get less of. */
+ * has one. All, if the device takes all blocks at once. Else as many as make the rounds of blocks take the least, where
+ * a block takes as long as its flights of eight rows, one more for its launch, and another for passing results on.
+ * Blocks that share an output have 128 rows at most: many blocks even out what some multiprocessors get less of. */
 static inline void gpul__plan_rows(gpul__reduce_plan *plan, int64_t outputs, int64_t sms, bool captured) {
-    const int64_t together = plan->outputs_at_once, resident = together > 1 ? 2 : 3;
+    const int64_t together = plan->outputs_at_once, round = (together > 1 ? 2 : 3) * sms;
     const bool whole = plan->block_tiles == 1;
     const int64_t groups = gpul_ceil_div(outputs, together * (gpul__warps >> plan->warps_log2));
     const int64_t most = whole ? gpul__most_tiles / together : int64_t(gpul__most_tiles);
-    const double flights = double(plan->tile_rows) / 8 * double(together);
+    const double flights = double(plan->tile_rows) / 8;
     double least = 0;
     plan->tiles = 1;
     for (int32_t t = 1; t <= most && (t <= plan->block_tiles || whole); ++t) {
         const int64_t splits = whole ? 1 : (plan->block_tiles + t - 1) / t;
         const int64_t blocks = whole ? (groups + t - 1) / t : groups * splits;
-        const int64_t each = (blocks + sms - 1) / sms, rounds = (each + resident - 1) / resident;
-        const double busy = each == 1 ? 1.5 : each < resident ? 2.2 : double(each);
-        const double time = busy * t * flights + double(rounds) + (splits > 1 ? 1.5 : 0);
+        const double time = double((blocks + round - 1) / round) * (t * flights + (splits > 1 ? 2 : 1));
         if (t > 1 && splits > 1 && together == 1 && t * plan->tile_rows > 128) continue;
         if (least > 0 && time >= least) continue;
         least = time;
         plan->tiles = t;
-        if (each == 1) break;
+        if (blocks <= round) break;
     }
     if (captured && !whole && plan->block_tiles <= 8) plan->tiles = plan->block_tiles; /* fault: reduce-captured */
     plan->splits = int32_t(gpul_ceil_div(plan->block_tiles, plan->tiles));
@@ -3124,11 +3190,10 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
         } else {
             plan->kernel = GPUL__REDUCE_ROWS;
             while (1 << plan->warps_log2 < gpul__warps && 1 << plan->warps_log2 < plan->warp_tiles) ++plan->warps_log2;
-            /* Several outputs at once read y once for all. Where y is short it stays in the first cache anyway, and
-             * smaller tiles even out what each multiprocessor has to do. */
-            plan->outputs_at_once = outputs > 2 ? reducer->outputs_at_once : 1;
-            if (plan->block_tiles == 1 && outputs < 8 * sms * plan->outputs_at_once * (gpul__warps >> plan->warps_log2))
-                plan->outputs_at_once = 1;
+            /* Several outputs at once read y once for all, where that leaves no multiprocessor without a block. */
+            if (outputs > 2 &&
+                outputs * plan->block_tiles >= sms * reducer->outputs_at_once * (gpul__warps >> plan->warps_log2))
+                plan->outputs_at_once = reducer->outputs_at_once;
             gpul__plan_rows(plan, outputs, sms, p->captured != 0);
             plan->shared_bytes =
                 int64_t(plan->outputs_at_once) * (gpul__most_tiles + 1) * gpul__warps * reducer->partial_bytes + 16;
@@ -5771,7 +5836,7 @@ static __global__ void __launch_bounds__(256) gpul__tensor_pack(const __grid_con
         if (at % 16 == 0 ? there >= 8 : group > 0 && there >= 16) {
             gpul__fetch<uint16_t, 8> fetch;
             fetch.ask(p);
-            eight = fetch.take(p);
+            eight = fetch.unpacked(fetch.take(p));
         } else {
             eight = gpul__gather<uint16_t, 8>(p, 1, there < 8 ? int(there) : 8);
         }
