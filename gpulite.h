@@ -410,7 +410,8 @@ GPUL_API gpul_status gpul_clone(gpul_array *out, const gpul_array *a, gpul_strea
 
 /* Host memory that copies run from and to at full speed and asynchronously (pinned); that kernels also read and write
  * in place (mapped); that moves to whoever touches it (managed). These calls may block. Errors: see above, and
- * UNSUPPORTED (the device has no managed memory). */
+ * UNSUPPORTED (the device has no managed memory). Managed memory needs free memory on the device when a kernel first
+ * touches it: with none left, CUDA ends the context with cudaErrorIllegalAddress (seen with driver 580.159.04). */
 GPUL_API gpul_status gpul_pinned_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape);
 GPUL_API gpul_status gpul_mapped_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape);
 GPUL_API gpul_status gpul_managed_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape);

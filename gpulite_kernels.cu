@@ -1504,7 +1504,8 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     int at = first;
     /* Vectors that lie side by side but begin anywhere: each is put together from its own aligned 16 bytes and those of
      * the next lane. Not where these would reach beyond the array. */
-    const bool shifted = !Op::kOrdered && !Operand::kSeveral && v.plan.dense && !v.plan.vector;
+    enum { kShifts = !Op::kOrdered && kO == 1 && !int(kBig) };
+    const bool shifted = int(kShifts) && v.plan.dense && !v.plan.vector;
     if (v.plan.vector || shifted) {
         typename Operand::Pointer x[kO]; /* they follow `at` */
         int64_t last =
@@ -1539,7 +1540,7 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
                 else vy[u] = gpul__strided<kN>(y + (gpul__has<Y>() ? u * step * y_stride : 0), y_stride);
             }
             gpul__hold(v.zero); /* all are on their way: left alone, the compiler starts with some of them */
-            if (shifted) {
+            if (int(kShifts) && shifted) {
                 gpul__reduce_fold<kO, kFlight, (kUnroll > 1 ? 2 : 1), true>(op, acc, vx, vy, from, v.x_stride, at,
                                                                             step);
             } else {
@@ -3190,8 +3191,9 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
         } else {
             plan->kernel = GPUL__REDUCE_ROWS;
             while (1 << plan->warps_log2 < gpul__warps && 1 << plan->warps_log2 < plan->warp_tiles) ++plan->warps_log2;
-            /* Several outputs at once read y once for all, where that leaves no multiprocessor without a block. */
-            if (outputs > 2 &&
+            /* Several outputs at once read y once for all: where rows are aligned, and no multiprocessor is left without
+             * a block. */
+            if (outputs > 2 && plan->vector &&
                 outputs * plan->block_tiles >= sms * reducer->outputs_at_once * (gpul__warps >> plan->warps_log2))
                 plan->outputs_at_once = reducer->outputs_at_once;
             gpul__plan_rows(plan, outputs, sms, p->captured != 0);
