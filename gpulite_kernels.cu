@@ -5068,16 +5068,17 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
 /* ---------------------------------------------------------------------------------------------------------------------
  * Matrix product: C = alpha A B + beta C, C row-major (the host transposes the problem where C is column-major)
  *
- * Idea. A block of threads computes one tile of C. Slices of A and B, kSlice deep along K, pass through registers into
- * two shared buffers, so that a slice is on its way from memory while the one before it is multiplied, and one barrier
- * a slice is enough. In shared memory both lie with K outside: each thread then reads a few aligned vectors of each and
- * multiplies every pair of them, its part of the tile staying in registers. 16-bit types are widened on the way into
- * shared memory.
+ * Idea. A block of threads computes one tile of C, which stays in their registers. Slices of A and B, some steps deep
+ * along K, go round a ring of stages in shared memory: while one is multiplied, three are on their way from memory, by
+ * copies that take no registers (cp.async). The loop over K has no branch, so that copies are asked for between the
+ * products. f32 is multiplied by the threads: each reads a few aligned vectors of the two slices, which lie with K
+ * outside, and multiplies every pair of them. f64 is multiplied by tensor cores, which read slices as they lie in
+ * memory, where they round as the threads would. 16-bit types are widened on the way into shared memory.
  *
  * Every element of C is then one chain of fused multiply-adds over ascending k, whatever the tile. Where C has few
  * tiles and K is long, K is cut into parts that depend on the shape alone; a second kernel adds their results in order.
  *
- * Tensor cores. 16-bit types have a second kernel, for Hopper. One thread of a block keeps bulk tensor copies on their
+ * Hopper. 16-bit types have a second kernel, on its tensor cores. One thread of a block keeps bulk tensor copies on their
  * way into a ring of stages, 64 deep along K; the other warpgroups, 64 rows of the tile each, have the tensor cores
  * multiply straight from there (wgmma), with the sums in registers. Blocks stay and take tile after tile, and the
  * copies for the next one are under way while this one's results go out, by bulk copies as well. Any order of A and B
@@ -5166,201 +5167,432 @@ static __device__ __forceinline__ void gpul__gemm_apply(T *c, Compute sum, const
     else *c = gpul__gemm_narrow<T>::from(value);
 }
 
-/* ---- one operand's slices: from memory to registers, from registers to shared memory ----
+/* ---- copies to shared memory that go on while the block computes ----
  *
- * The slice covers kTile rows (of A, or columns of B; "outer") and kSlice steps along K. A thread takes groups of four
- * that are consecutive in memory: along K if that is the unit stride, otherwise along the outer dimension. */
-template <typename T, int kTile, int kSlice, int kThreads, int kPitch> struct gpul__gemm_operand {
+ * kCount elements, or zeros where they do not exist. Where there is no cp.async (below compute capability 8.0, the
+ * stand-in) the thread copies by itself. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#define GPUL__GEMM_ASYNC
+#endif
+
+template <int kCount, typename T>
+static __device__ __forceinline__ void gpul__gemm_copy(T *shared, const T *from, bool exist) {
+#ifdef GPUL__GEMM_ASYNC
+    enum { kBytes = kCount * sizeof(T) };
+    const uint32_t to = uint32_t(__cvta_generic_to_shared(shared));
+    const int bytes = exist ? kBytes : 0; /* that are read */
+    if (kBytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(kCount * sizeof(T)),
+                     "r"(bytes)
+                     : "memory");
+#else
+    for (int i = 0; i < kCount; ++i) shared[i] = exist ? from[i] : T();
+#endif
+}
+/* this slice's copies have been asked for; the copies of all slices but the last kBehind are there */
+static __device__ __forceinline__ void gpul__gemm_asked() {
+#ifdef GPUL__GEMM_ASYNC
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+template <int kBehind> static __device__ __forceinline__ void gpul__gemm_arrived() {
+#ifdef GPUL__GEMM_ASYNC
+    asm volatile("cp.async.wait_group %0;" ::"n"(kBehind) : "memory");
+#endif
+}
+
+/* ---- one operand's slices: from memory to shared memory ----
+ *
+ * A slice covers kTile rows (of A, or columns of B; "outer") and kSlice steps along K. In memory it is lines, dense in
+ * one of the two. A thread copies groups, of an element or of 16 bytes, that lie at equal distances.
+ *
+ * kTurned: shared memory has K outside in any case. kForm is 1 where outer is dense and aligned, so that 16 bytes go at
+ * a time, otherwise 0: elements go one by one, and a warp takes 8 x 4 of an operand whose K is dense, which the banks
+ * of shared memory take at once. 16-bit types are widened, by the thread. There is no branch, so that copies are asked
+ * for between products.
+ * Not kTurned: shared memory has the lines as they are. kForm is 1 where K is dense. */
+template <typename T, int kTile, int kSlice, int kThreads, bool kTurned> struct gpul__gemm_operand {
     typedef typename gpul__gemm_type<T>::Compute Compute;
-    enum { kGroups = kTile * kSlice / 4 / kThreads };
-    static_assert(kGroups * 4 * kThreads == kTile * kSlice, "every thread takes the same number of groups");
-    static_assert(kThreads % (kSlice / 4) == 0 && kThreads % (kTile / 4) == 0, "at equal distances");
-    T held[kGroups][4];
+    enum {
+        kAsync = sizeof(T) == sizeof(Compute),
+        kPitch = kTile + 4, /* of lines with outer dense; with K dense: neither has conflicts, read or written */
+        kPitchK = kSlice + 4,
+        kSize = kTurned || kSlice * kPitch > kTile *kPitchK ? kSlice *kPitch : kTile *kPitchK,
+        kVector = 16 / sizeof(Compute),
+        kTurns = kTile * kSlice / kThreads /* one by one */
+    };
+    static_assert(kTurns % kVector == 0 && kThreads % kTile == 0 && (!kTurned || kSlice == 8), "equal shares");
     const T *next;       /* the thread's first group in the next slice */
-    int64_t apart, step; /* elements from one of its groups to the next, and from slice to slice */
+    int64_t apart, step; /* elements from turn to turn, and from slice to slice */
+    int32_t line, pos;   /* of the first group: its line, and its place within it */
+    int32_t by;          /* lines from turn to turn */
+    int32_t at, beside;  /* in shared memory: the first group, and from turn to turn */
     int32_t rows;        /* of the tile, that exist */
     bool along_k, vector;
+    T held[kAsync ? 1 : int(kTurns)];
 
-    __device__ __forceinline__ int outer(int g) const {
-        if (along_k) return int(threadIdx.x) / (kSlice / 4) + g * (kThreads / (kSlice / 4));
-        return int(threadIdx.x) % (kTile / 4) * 4;
-    }
-    __device__ __forceinline__ int depth(int g) const {
-        if (along_k) return int(threadIdx.x) % (kSlice / 4) * 4;
-        return int(threadIdx.x) / (kTile / 4) + g * (kThreads / (kTile / 4));
-    }
-
+    /* aligned: all groups of 16 bytes, and there are no others */
     __device__ __forceinline__ void begin(const void *data, int64_t first, int64_t extent, int64_t stride_outer,
-                                          int64_t stride_k, int64_t k, int32_t aligned) {
+                                          int64_t stride_k, int64_t k, bool aligned) {
+        const int thread = int(threadIdx.x), lane = thread % 32;
         along_k = stride_k == 1;
-        vector = aligned != 0;
-        step = kSlice * stride_k;
-        apart = along_k ? kThreads / (kSlice / 4) * stride_outer : kThreads / (kTile / 4) * stride_k;
+        vector = kAsync && aligned && !(kTurned && along_k);
         rows = int32_t(extent - first < kTile ? extent - first : kTile);
-        next = static_cast<const T *>(data) + (first + outer(0)) * stride_outer + (k + depth(0)) * stride_k;
+        step = kSlice * stride_k;
+        if (kTurned && along_k) {
+            pos = lane % 4 + lane / 16 * 4;
+            line = lane / 4 % 4 + thread / 32 * 4;
+            by = kThreads / 8;
+            at = pos * kPitch + line;
+            beside = by;
+        } else {
+            const int group = vector ? kVector : 1, groups = (along_k ? kSlice : kTile) / group,
+                      pitch = along_k ? int(kPitchK) : int(kPitch);
+            pos = thread % groups * group;
+            line = thread / groups;
+            by = kThreads / groups;
+            at = line * pitch + pos;
+            beside = by * pitch;
+        }
+        apart = by * (along_k ? stride_outer : stride_k);
+        next = static_cast<const T *>(data) +
+               (along_k ? (first + line) * stride_outer + k + pos : first + pos + (k + line) * stride_k);
+    }
+
+    __device__ __forceinline__ int form() const { return kTurned ? vector : along_k; }
+
+    template <int kForm, int kGroup> __device__ __forceinline__ void fetch_groups(Compute *to, int left) {
+        enum {
+            kKnown = !kTurned || kForm, /* which of the two is dense */
+            kBy = kThreads / ((!kTurned && kForm ? kSlice : kTile) / kGroup),
+            kBeside = kBy * (!kTurned && kForm ? int(kPitchK) : int(kPitch))
+        };
+        /* from the first group on, that exist */
+        const int length = (along_k ? left : rows) - pos, lines = (along_k ? rows : left) - line;
+        const bool whole = !kTurned && left >= kSlice && rows == kTile;
+        if (whole) {
+            GPUL__UNROLL
+            for (int i = 0; i < kTurns / kGroup; ++i)
+                gpul__gemm_copy<kGroup>(to + i * kBeside, reinterpret_cast<const Compute *>(next + i * apart), true);
+            return;
+        }
+        GPUL__UNROLL
+        for (int i = 0; i < kTurns / kGroup; ++i)
+            gpul__gemm_copy<kGroup>(to + i * (kKnown ? int(kBeside) : beside),
+                                    reinterpret_cast<const Compute *>(next + i * apart),
+                                    length > 0 && i * (kKnown ? int(kBy) : by) < lines);
     }
     /* the slice that begins at `next`, with `left` steps up to the end of K */
-    __device__ __forceinline__ void fetch(int left) {
-        GPUL__UNROLL
-        for (int g = 0; g < kGroups; ++g) {
-            const T *const from = next + g * apart;
-            const int steps = left - depth(g), there = rows - outer(g);
-            const int count = along_k ? (there > 0 ? steps : 0) : (steps > 0 ? there : 0);
-            if (vector && count >= 4) {
-                gpul__gemm_read<4>(held[g], from);
-            } else {
-                GPUL__UNROLL
-                for (int i = 0; i < 4; ++i) {
-                    held[g][i] = T();
-                    if (i < count) held[g][i] = from[i];
-                }
+    template <int kForm> __device__ __forceinline__ void fetch(Compute *shared, int left) {
+        if (!kAsync) {
+            const int length = (along_k ? left : rows) - pos, lines = (along_k ? rows : left) - line;
+            GPUL__UNROLL
+            for (int i = 0; i < kTurns; ++i) {
+                held[kAsync ? 0 : i] = T();
+                if (length > 0 && i * by < lines) held[kAsync ? 0 : i] = next[i * apart];
             }
+        } else if (kTurned ? kForm != 0 : vector) {
+            fetch_groups<kForm, kVector>(shared + at, left);
+        } else {
+            fetch_groups<kForm, 1>(shared + at, left);
         }
         next += step;
     }
+    /* and what the thread itself brings there */
     __device__ __forceinline__ void put(Compute *shared) const {
         GPUL__UNROLL
-        for (int g = 0; g < kGroups; ++g) {
-            Compute *const to = shared + depth(g) * kPitch + outer(g);
-            Compute wide[4];
+        for (int i = 0; !kAsync && i < kTurns; ++i) shared[at + i * beside] = gpul__gemm_widen(held[kAsync ? 0 : i]);
+    }
+};
+
+/* ---- what a block does with two slices ----
+ *
+ * A tile of C in the registers of its threads. `load` brings what one step needs from shared memory, while `multiply`
+ * is at the step before; `each` visits the results, kGroup neighbours of a row at a time. */
+
+/* Fused multiply-adds. A warp's 8 x 4 lanes hold kRows x kCols elements each, in groups of 4 that lie 8 and 4 groups
+ * apart. The lanes are numbered so that each pair of them, either two neighbours or two at a distance of two, reads the
+ * same of A, and the same holds for B: shared memory then serves 16 lanes at a time. */
+template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBlocks> struct gpul__gemm_fmas {
+    typedef Type T;
+    typedef typename gpul__gemm_type<T>::Compute Compute;
+    enum {
+        kM = kTileM,
+        kN = kTileN,
+        kThreads = (kM / kRows) * (kN / kCols),
+        kAtOnce = kBlocks, /* on a multiprocessor */
+        kSlice = 8,
+        kSteps = 8,
+        kStages = 4,
+        kTurned = 1,
+        kForms = sizeof(T) == sizeof(Compute) ? 4 : 1,
+        kGroup = 4
+    };
+    static_assert(kM % (8 * kRows) == 0 && kN % (4 * kCols) == 0, "whole warps");
+    Compute sum[kRows][kCols], x[2][kRows], y[2][kCols];
+    int row, col;
+
+    __device__ __forceinline__ void begin() {
+        const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
+        row = warp % (kM / (8 * kRows)) * (8 * kRows) + (lane / 8 * 2 + lane / 2 % 2) * 4;
+        col = warp / (kM / (8 * kRows)) * (4 * kCols) + (lane / 4 % 2 * 2 + lane % 2) * 4;
+        GPUL__UNROLL
+        for (int i = 0; i < kRows; ++i) {
             GPUL__UNROLL
-            for (int i = 0; i < 4; ++i) wide[i] = gpul__gemm_widen(held[g][i]);
-            if (along_k) {
-                GPUL__UNROLL
-                for (int i = 0; i < 4; ++i) to[i * kPitch] = wide[i];
-            } else {
-                gpul__gemm_write<4>(to, wide);
+            for (int j = 0; j < kCols; ++j) sum[i][j] = 0;
+        }
+    }
+    template <int kForm> __device__ __forceinline__ void load(int step, const Compute *a, const Compute *b) {
+        GPUL__UNROLL
+        for (int i = 0; i < kRows; i += 4) gpul__gemm_read<4>(x[step % 2] + i, a + row + step * (kM + 4) + i * 8);
+        GPUL__UNROLL
+        for (int j = 0; j < kCols; j += 4) gpul__gemm_read<4>(y[step % 2] + j, b + col + step * (kN + 4) + j * 4);
+    }
+    __device__ __forceinline__ void multiply(int step) {
+        GPUL__UNROLL
+        for (int j = 0; j < kCols; ++j) { /* down and up: neighbours in time share a factor */
+            GPUL__UNROLL
+            for (int k = 0; k < kRows; ++k) {
+                const int i = j % 2 ? kRows - 1 - k : k;
+                sum[i][j] = gpul__gemm_fma(x[step % 2][i], y[step % 2][j], sum[i][j]);
             }
+        }
+    }
+    template <typename Visitor> __device__ __forceinline__ void each(Visitor &visit) {
+        GPUL__UNROLL
+        for (int i = 0; i < kRows; ++i) {
+            GPUL__UNROLL
+            for (int j = 0; j < kCols; j += 4) visit(row + i / 4 * 32 + i % 4, col + j * 4, &sum[i][j]);
         }
     }
 };
 
-/* ---- the kernel ----
- *
- * A warp's 8 x 4 lanes hold kRows x kCols elements each, in groups of kRowGroup and kColGroup that lie 8 and 4 groups
- * apart: so the lanes of a warp read consecutive vectors of shared memory. With 64 sums a thread, two blocks are asked
- * to share a multiprocessor: 128 registers then cost a few spills outside the products, one block of eight warps
- * more. */
-template <typename T, int kM, int kN, int kRows, int kCols> struct gpul__gemm_shape {
+/* f64 on tensor cores, which add as fused multiply-adds over ascending k do, bit for bit. A warp has 16 x 8 elements
+ * of C at a time; lane 4 g + t has four of them, in rows g and g + 8 and columns 2 t and 2 t + 1, and brings A's
+ * elements of these rows and B's of column g, each at step t of four along K. Where there are no such tensor cores, the
+ * lane does what is its own. */
+template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDepth> struct gpul__gemm_mmas {
+    typedef double T;
+    typedef double Compute;
     enum {
+        kM = kTileM,
+        kN = kTileN,
+        kThreads = (kM / kWarpM) * (kN / kWarpN) * 32,
+        kAtOnce = kBlocks,
         kSlice = 16,
-        kThreads = (kM / kRows) * (kN / kCols),
-        kPitchA = kM + 4,
-        kPitchB = kN + 4,
-        kVector = 16 / sizeof(typename gpul__gemm_type<T>::Compute),
-        kRowGroup = kRows < int(kVector) ? kRows : int(kVector),
-        kColGroup = kCols < int(kVector) ? kCols : int(kVector),
-        kWarpM = 8 * kRows,
-        kWarpN = 4 * kCols,
-        kSharedBytes = 2 * kSlice * (kPitchA + kPitchB) * sizeof(typename gpul__gemm_type<T>::Compute)
+        kSteps = 4,
+        kStages = kDepth,
+        kTurned = 0,
+        kForms = 4,
+        kGroup = 2,
+        kDown = kWarpM / 16,
+        kAcross = kWarpN / 8,
+#ifdef GPUL__GEMM_ASYNC
+        kMine = 1 /* of K, that a lane brings to a step */
+#else
+        kMine = 4
+#endif
     };
-    static_assert(kM % kWarpM == 0 && kN % kWarpN == 0, "whole warps");
+    double sum[kDown][kAcross][4], x[2][kDown][2][kMine], y[2][kAcross][kMine == 1 ? 1 : 2][kMine];
+    int row, col, g, t;
+
+    __device__ __forceinline__ void begin() {
+        const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
+        g = lane / 4;
+        t = lane % 4;
+        row = warp % (kM / kWarpM) * kWarpM;
+        col = warp / (kM / kWarpM) * kWarpN;
+        GPUL__UNROLL
+        for (int i = 0; i < kDown; ++i) {
+            GPUL__UNROLL
+            for (int j = 0; j < kAcross; ++j) {
+                GPUL__UNROLL
+                for (int l = 0; l < 4; ++l) sum[i][j][l] = 0;
+            }
+        }
+    }
+    template <int kForm> __device__ __forceinline__ void load(int step, const double *a, const double *b) {
+        enum {
+            kRowOfA = kForm & 1 ? kSlice + 4 : 1,
+            kStepOfA = kForm & 1 ? 1 : kM + 4,
+            kColOfB = kForm & 2 ? kSlice + 4 : 1,
+            kStepOfB = kForm & 2 ? 1 : kN + 4
+        };
+        const int first = kMine == 1 ? t : 0; /* of the step's four */
+        a += (row + g) * kRowOfA + (step * 4 + first) * kStepOfA;
+        b += (col + (kMine == 1 ? g : 2 * t)) * kColOfB + (step * 4 + first) * kStepOfB;
+        GPUL__UNROLL
+        for (int k = 0; k < kMine; ++k) {
+            GPUL__UNROLL
+            for (int i = 0; i < kDown * 2; ++i) x[step % 2][i / 2][i % 2][k] = a[i * 8 * kRowOfA + k * kStepOfA];
+            GPUL__UNROLL
+            for (int j = 0; j < kAcross; ++j) {
+                y[step % 2][j][0][k] = b[j * 8 * kColOfB + k * kStepOfB];
+                if (kMine > 1) y[step % 2][j][kMine > 1][k] = b[(j * 8 + 1) * kColOfB + k * kStepOfB];
+            }
+        }
+    }
+    __device__ __forceinline__ void multiply(int step) {
+        GPUL__UNROLL
+        for (int j = 0; j < kAcross; ++j) {
+            GPUL__UNROLL
+            for (int k = 0; k < kDown; ++k) {
+                const int i = j % 2 ? kDown - 1 - k : k;
+                double(&c)[4] = sum[i][j];
+#ifdef GPUL__GEMM_ASYNC
+                const double top = x[step % 2][i][0][0], low = x[step % 2][i][1][0], right = y[step % 2][j][0][0];
+#if __CUDA_ARCH__ >= 900
+                asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, "
+                    "%3};"
+                    : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+                    : "d"(top), "d"(low), "d"(right));
+#else
+                asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                    : "+d"(c[0]), "+d"(c[1])
+                    : "d"(top), "d"(right));
+                asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                    : "+d"(c[2]), "+d"(c[3])
+                    : "d"(low), "d"(right));
+#endif
+#else
+                for (int l = 0; l < 4; ++l)
+                    for (int s = 0; s < kMine; ++s)
+                        c[l] = gpul__gemm_fma(x[step % 2][i][l / 2][s], y[step % 2][j][kMine > 1 ? l % 2 : 0][s], c[l]);
+#endif
+            }
+        }
+    }
+    template <typename Visitor> __device__ __forceinline__ void each(Visitor &visit) {
+        GPUL__UNROLL
+        for (int i = 0; i < kDown * 2; ++i) {
+            GPUL__UNROLL
+            for (int j = 0; j < kAcross; ++j) visit(row + i * 8 + g, col + j * 8 + 2 * t, &sum[i / 2][j][i % 2 * 2]);
+        }
+    }
 };
 
-template <typename T, int kM, int kN, int kRows, int kCols>
-static __global__ void __launch_bounds__((kM / kRows) * (kN / kCols), kRows == 8 && kCols == 8 ? 2 : 1)
+template <typename S> struct gpul__gemm_pair { /* of operands */
+    gpul__gemm_operand<typename S::T, S::kM, S::kSlice, S::kThreads, S::kTurned> a;
+    gpul__gemm_operand<typename S::T, S::kN, S::kSlice, S::kThreads, S::kTurned> b;
+    typedef typename S::Compute Compute;
+    enum {
+        kBehindA = gpul__gemm_operand<typename S::T, S::kM, S::kSlice, S::kThreads, S::kTurned>::kSize,
+        kStage =
+            int(kBehindA) + int(gpul__gemm_operand<typename S::T, S::kN, S::kSlice, S::kThreads, S::kTurned>::kSize),
+        kSharedBytes = S::kStages * kStage * sizeof(Compute)
+    };
+    template <int kForm> __device__ __forceinline__ void fetch(Compute *stage, int64_t left) {
+        const int most = int(S::kSlice), room = left < most ? int(left) : most;
+        a.template fetch<kForm & 1>(stage, room);
+        b.template fetch<kForm / 2>(stage + kBehindA, room);
+        gpul__gemm_asked();
+    }
+    __device__ __forceinline__ void put(Compute *stage) const {
+        a.put(stage);
+        b.put(stage + kBehindA);
+    }
+};
+
+/* `left` steps of K. The slices go round a ring of stages: kStages - 1 of them are under way or there, the last one read
+ * is where the next one goes. One barrier a slice: it stands before the last step, whose numbers are in registers, and
+ * the first of the next slice are read behind it. */
+template <typename S, int kForm>
+static __device__ __forceinline__ void gpul__gemm_run(S &tile, gpul__gemm_pair<S> &pair, typename S::Compute *shared,
+                                                      int64_t left) {
+    typedef typename S::Compute Compute;
+    enum { kStage = gpul__gemm_pair<S>::kStage, kBehindA = gpul__gemm_pair<S>::kBehindA };
+    Compute *const last = shared + (S::kStages - 1) * kStage, *from = shared, *to = last;
+    GPUL__UNROLL_NOT
+    for (Compute *stage = shared; stage != last; stage += kStage) {
+        pair.template fetch<kForm>(stage, left - (stage - shared) / kStage * S::kSlice);
+        pair.put(stage);
+    }
+    gpul__gemm_arrived<S::kStages - 2>();
+    __syncthreads();
+    tile.template load<kForm>(0, from, from + kBehindA);
+    GPUL__UNROLL_NOT
+    for (; left > 0; left -= S::kSlice) {
+        GPUL__UNROLL
+        for (int step = 0; step < S::kSteps; ++step) {
+            if (step == 0) pair.template fetch<kForm>(to, left - (S::kStages - 1) * S::kSlice);
+            if (step + 1 < S::kSteps) {
+                tile.template load<kForm>(step + 1, from, from + kBehindA);
+            } else {
+                pair.put(to);
+                gpul__gemm_arrived<S::kStages - 2>();
+                __syncthreads(); /* fault: matmul-slice-barrier */
+                to = from;
+                from = from == last ? shared : from + kStage;
+                tile.template load<kForm>(0, from, from + kBehindA);
+            }
+            tile.multiply(step);
+        }
+    }
+}
+
+/* the end of a tile: to the parts of K, or to C */
+template <typename S> struct gpul__gemm_finish {
+    const gpul__gemm_view &v;
+    int64_t first_m, first_n;
+    __device__ __forceinline__ void operator()(int row, int col, const typename S::Compute *sum) const {
+        typedef typename S::T T;
+        typedef typename S::Compute Compute;
+        const gpul__gemm_problem &p = v.problem;
+        const int64_t m = first_m + row, n = first_n + col;
+        if (m >= p.M) return;
+        if (v.partials) {
+            Compute *const to = static_cast<Compute *>(v.partials) + (int64_t(blockIdx.z) * p.M + m) * p.N + n;
+            GPUL__UNROLL
+            for (int g = 0; g < S::kGroup; ++g)
+                if (n + g < p.N) to[g] = sum[g];
+            return;
+        }
+        T *const to = static_cast<T *>(p.C) + m * p.c_row + n;
+        if (v.plan.c_vector && n + S::kGroup <= p.N) {
+            T c[S::kGroup];
+            if (p.beta != 0) gpul__gemm_read<S::kGroup>(c, static_cast<const T *>(to));
+            GPUL__UNROLL
+            for (int g = 0; g < S::kGroup; ++g) gpul__gemm_apply(c + g, sum[g], v);
+            gpul__gemm_write<S::kGroup>(to, static_cast<const T *>(c));
+        } else {
+            GPUL__UNROLL
+            for (int g = 0; g < S::kGroup; ++g)
+                if (n + g < p.N) gpul__gemm_apply(to + g, sum[g], v);
+        }
+    }
+};
+
+template <typename S>
+static __global__ void __launch_bounds__(S::kThreads, S::kAtOnce)
     gpul__gemm_kernel(const __grid_constant__ gpul__gemm_view v) {
     const gpul__gemm_problem &p = v.problem;
     const gpul__gemm_plan &plan = v.plan;
-    typedef gpul__gemm_shape<T, kM, kN, kRows, kCols> S;
-    typedef typename gpul__gemm_type<T>::Compute Compute;
-    enum { kStage = S::kSlice * (S::kPitchA + S::kPitchB), kBehindA = S::kSlice * S::kPitchA };
-    GPUL_SHARED(Compute, shared);
+    GPUL_SHARED(typename S::Compute, shared);
 
     /* Tiles in columns of eight, so that blocks that run together share rows of B and columns of A in L2. */
     const int64_t band = int64_t(blockIdx.x) / (8 * plan.tiles_n),
                   in_band = int64_t(blockIdx.x) - band * 8 * plan.tiles_n;
     const int64_t height = plan.tiles_m - band * 8 < 8 ? plan.tiles_m - band * 8 : 8;
     const int64_t tile_n = in_band / height, tile_m = band * 8 + (in_band - tile_n * height);
-    const int64_t first_m = tile_m * kM, first_n = tile_n * kN;
     const int64_t begin = int64_t(blockIdx.z) * plan.part;
-    int64_t left = (p.K - begin < plan.part ? p.K - begin : plan.part); /* of K, for this block */
-    if (plan.scale_only) left = 0;
+    const int64_t length = p.K - begin < plan.part ? p.K - begin : plan.part; /* of K, for this block */
+    gpul__gemm_finish<S> finish = {v, tile_m * S::kM, tile_n * S::kN};
 
-    const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
-    const int row = warp % (kM / S::kWarpM) * S::kWarpM + lane / 4 * S::kRowGroup;
-    const int col = warp / (kM / S::kWarpM) * S::kWarpN + lane % 4 * S::kColGroup;
-
-    Compute sum[kRows][kCols];
-    GPUL__UNROLL
-    for (int i = 0; i < kRows; ++i) {
-        GPUL__UNROLL
-        for (int j = 0; j < kCols; ++j) sum[i][j] = 0;
+    S tile;
+    tile.begin();
+    if (!plan.scale_only) {
+        gpul__gemm_pair<S> pair;
+        pair.a.begin(p.A, finish.first_m, p.M, p.a_row, p.a_col, begin, plan.a_vector);
+        pair.b.begin(p.B, finish.first_n, p.N, p.b_col, p.b_row, begin, plan.b_vector);
+        const int form = pair.a.form() + 2 * pair.b.form();
+        if (form == 0 || S::kForms == 1) gpul__gemm_run<S, 0>(tile, pair, shared, length);
+        else if (form == 1) gpul__gemm_run<S, S::kForms == 1 ? 0 : 1>(tile, pair, shared, length);
+        else if (form == 2) gpul__gemm_run<S, S::kForms == 1 ? 0 : 2>(tile, pair, shared, length);
+        else gpul__gemm_run<S, S::kForms == 1 ? 0 : 3>(tile, pair, shared, length);
     }
-
-    if (left > 0) {
-        gpul__gemm_operand<T, kM, S::kSlice, S::kThreads, S::kPitchA> a;
-        gpul__gemm_operand<T, kN, S::kSlice, S::kThreads, S::kPitchB> b;
-        a.begin(p.A, first_m, p.M, p.a_row, p.a_col, begin, plan.a_vector);
-        b.begin(p.B, first_n, p.N, p.b_col, p.b_row, begin, plan.b_vector);
-        int room = int(left < int(S::kSlice) ? left : int(S::kSlice));
-        a.fetch(room);
-        b.fetch(room);
-        a.put(shared);
-        b.put(shared + kBehindA);
-        __syncthreads();
-        int stage = 0;
-        for (;;) {
-            left -= S::kSlice;
-            if (left > 0) {
-                room = int(left < int(S::kSlice) ? left : int(S::kSlice));
-                a.fetch(room);
-                b.fetch(room);
-            }
-            const Compute *const from_a = shared + stage * kStage + row;
-            const Compute *const from_b = shared + stage * kStage + kBehindA + col;
-            GPUL__UNROLL
-            for (int k = 0; k < S::kSlice; ++k) {
-                Compute x[kRows], y[kCols];
-                GPUL__UNROLL
-                for (int i = 0; i < kRows; i += S::kRowGroup)
-                    gpul__gemm_read<S::kRowGroup>(x + i, from_a + k * S::kPitchA + i * 8);
-                GPUL__UNROLL
-                for (int j = 0; j < kCols; j += S::kColGroup)
-                    gpul__gemm_read<S::kColGroup>(y + j, from_b + k * S::kPitchB + j * 4);
-                GPUL__UNROLL
-                for (int i = 0; i < kRows; ++i) {
-                    GPUL__UNROLL
-                    for (int j = 0; j < kCols; ++j) sum[i][j] = gpul__gemm_fma(x[i], y[j], sum[i][j]);
-                }
-            }
-            if (left <= 0) break;
-            /* the other buffer was last read before the barrier that ended the previous round */
-            stage ^= 1;
-            a.put(shared + stage * kStage);
-            b.put(shared + stage * kStage + kBehindA);
-            __syncthreads(); /* fault: matmul-slice-barrier */
-        }
-    }
-
-    GPUL__UNROLL
-    for (int i = 0; i < kRows; ++i) {
-        const int64_t m = first_m + row + (i / S::kRowGroup) * (8 * S::kRowGroup) + i % S::kRowGroup;
-        if (m >= p.M) continue;
-        GPUL__UNROLL
-        for (int j = 0; j < kCols; j += S::kColGroup) {
-            const int64_t n = first_n + col + j * 4;
-            if (v.partials) {
-                Compute *const to = static_cast<Compute *>(v.partials) + (int64_t(blockIdx.z) * p.M + m) * p.N + n;
-                GPUL__UNROLL
-                for (int g = 0; g < S::kColGroup; ++g)
-                    if (n + g < p.N) to[g] = sum[i][j + g];
-                continue;
-            }
-            T *const to = static_cast<T *>(p.C) + m * p.c_row + n;
-            if (plan.c_vector && n + S::kColGroup <= p.N) {
-                T c[S::kColGroup];
-                if (p.beta != 0) gpul__gemm_read<S::kColGroup>(c, static_cast<const T *>(to));
-                GPUL__UNROLL
-                for (int g = 0; g < S::kColGroup; ++g) gpul__gemm_apply(c + g, sum[i][j + g], v);
-                gpul__gemm_write<S::kColGroup>(to, static_cast<const T *>(c));
-            } else {
-                GPUL__UNROLL
-                for (int g = 0; g < S::kColGroup; ++g)
-                    if (n + g < p.N) gpul__gemm_apply(to + g, sum[i][j + g], v);
-            }
-        }
-    }
+    tile.each(finish);
 }
 
 /* the parts of K, added in order */
@@ -5853,30 +6085,33 @@ static __global__ void __launch_bounds__(256) gpul__tensor_pack(const __grid_con
 struct gpul__gemm_tile {
     void (*kernel)(const gpul__gemm_view);
     int32_t m, n, threads, shared_bytes;
+    int32_t at_once;     /* blocks on a multiprocessor */
+    int32_t busy, alone; /* about what a step along K takes on an H200, in ns: beside other blocks, and at least */
 };
-template <typename T, int kM, int kN, int kRows, int kCols> static constexpr gpul__gemm_tile gpul__gemm_tile_of() {
-    typedef gpul__gemm_shape<T, kM, kN, kRows, kCols> S;
-    return gpul__gemm_tile{gpul__gemm_kernel<T, kM, kN, kRows, kCols>, kM, kN, S::kThreads, int32_t(S::kSharedBytes)};
+template <typename S> static constexpr gpul__gemm_tile gpul__gemm_tile_of(int32_t busy, int32_t alone) {
+    return gpul__gemm_tile{gpul__gemm_kernel<S>, S::kM, S::kN, S::kThreads, int32_t(gpul__gemm_pair<S>::kSharedBytes),
+                           S::kAtOnce,           busy,  alone};
 }
-/* The tiles of a dtype, from the largest on. */
+/* The tiles of a dtype, from the largest on; 16-bit types have two. */
 enum { gpul__gemm_tile_count = 3 };
 static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
 #define GPUL__GEMM_TILES(T)                                                                                            \
-    {                                                                                                                  \
-        gpul__gemm_tile_of<T, 128, 128, 8, 8>(), gpul__gemm_tile_of<T, 64, 64, 4, 4>(),                                \
-            gpul__gemm_tile_of<T, 32, 32, 4, 2>()                                                                      \
-    }
-    static const gpul__gemm_tile floats[3][gpul__gemm_tile_count] = {
-        GPUL__GEMM_TILES(float), GPUL__GEMM_TILES(gpul_f16), GPUL__GEMM_TILES(gpul_bf16)};
-    static const gpul__gemm_tile doubles[gpul__gemm_tile_count] = {gpul__gemm_tile_of<double, 128, 64, 8, 4>(),
-                                                                   gpul__gemm_tile_of<double, 32, 32, 4, 2>(),
-                                                                   gpul__gemm_tile_of<double, 32, 32, 4, 2>()};
-    return dtype == GPUL_F64 ? doubles : floats[dtype == GPUL_F16 ? 1 : dtype == GPUL_BF16 ? 2 : 0];
+    gpul__gemm_tile_of<gpul__gemm_fmas<T, 128, 64, 8, 8, 3>>(47, 60),                                                  \
+        gpul__gemm_tile_of<gpul__gemm_fmas<T, 32, 32, 4, 4, 6>>(10, 22)
+    static const gpul__gemm_tile tiles[4][gpul__gemm_tile_count] = {
+        {gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 256, 8, 16, 1>>(175, 175), GPUL__GEMM_TILES(float)},
+        {gpul__gemm_tile_of<gpul__gemm_mmas<128, 128, 32, 64, 1, 4>>(81, 81),
+         gpul__gemm_tile_of<gpul__gemm_mmas<64, 64, 32, 32, 3, 3>>(22, 35),
+         gpul__gemm_tile_of<gpul__gemm_mmas<32, 32, 16, 16, 4, 4>>(8, 17)},
+        {GPUL__GEMM_TILES(gpul_f16)},
+        {GPUL__GEMM_TILES(gpul_bf16)}};
+    return tiles[dtype == GPUL_F64 ? 1 : dtype == GPUL_F16 ? 2 : dtype == GPUL_BF16 ? 3 : 0];
 }
 
-static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t element) {
-    const int64_t bytes = element * 4 < 16 ? element * 4 : 16; /* four elements, in accesses of at most 16 bytes */
-    return gpul__aligned(p, size_t(bytes)) && pitch * element % bytes == 0;
+/* Four elements, in accesses of at most 16 bytes; and, where they are to be copied whole, are there any others? */
+static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t element, int64_t dense) {
+    const int64_t bytes = element * 4 < 16 ? element * 4 : 16;
+    return gpul__aligned(p, size_t(bytes)) && pitch * element % bytes == 0 && dense * element % bytes == 0;
 }
 
 /* Tensor cores: the tiles, and about what they take on an H200, in nanoseconds: a slice of K, and the end of a tile. */
@@ -5964,11 +6199,21 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     gpul__tensor_plan_tile(plan, best, pairs ? 2 : 1, p, machine);
 }
 
-/* Parts of K: as many as give some 256 tiles of 64 x 64, none shorter than 512. The tile: the largest that is more than
- * half full and gives each multiprocessor a block, or the smallest. No result depends on it. */
+/* What a step along K takes: a multiprocessor has so many tiles, some at once, and the last of them share it with fewer */
+static inline double gpul__gemm_time(const gpul__gemm_tile &tile, const gpul__gemm_problem *p, int64_t parts,
+                                     int64_t sms) {
+    const int64_t tiles = gpul_ceil_div(gpul_ceil_div(p->M, tile.m) * gpul_ceil_div(p->N, tile.n) * parts, sms);
+    const int64_t last = tiles % tile.at_once * tile.busy;
+    return double(tiles / tile.at_once) * tile.at_once * tile.busy +
+           double(tiles % tile.at_once == 0 || last > tile.alone ? last : int64_t(tile.alone));
+}
+
+/* Parts of K: as many as give some 256 tiles of 64 x 64, none shorter than 512. The tile: the one that takes least. No
+ * result depends on it. */
 extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const int64_t element = p->dtype == GPUL_F64 ? 8 : p->dtype == GPUL_F32 ? 4 : 2;
     const int64_t tiles = gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64);
+    double least = -1;
     memset(plan, 0, sizeof *plan);
     plan->device = machine->device;
     plan->scale_only = p->K == 0 || p->alpha == 0; /* fault: matmul-alpha-zero */
@@ -5988,18 +6233,21 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
         }
     }
     if (plan->splits > 1) plan->scratch_bytes = plan->splits * p->M * p->N * (p->dtype == GPUL_F64 ? 8 : 4);
-    for (; plan->tile < gpul__gemm_tile_count; ++plan->tile) {
-        const gpul__gemm_tile &tile = gpul__gemm_tiles(p->dtype)[plan->tile];
+    for (int32_t i = 0; i < gpul__gemm_tile_count && gpul__gemm_tiles(p->dtype)[i].kernel; ++i) {
+        const gpul__gemm_tile &tile = gpul__gemm_tiles(p->dtype)[i];
+        const double time = gpul__gemm_time(tile, p, plan->splits, machine->sms);
+        if (tile.shared_bytes > 49152 && tile.shared_bytes > machine->shared_optin) continue;
+        if (least >= 0 && !(time < least)) continue;
+        least = time;
+        plan->tile = i;
         plan->tiles_m = gpul_ceil_div(p->M, tile.m);
         plan->tiles_n = gpul_ceil_div(p->N, tile.n);
-        if (plan->tile == gpul__gemm_tile_count - 1) break;
-        const bool full = p->M > tile.m / 2 && p->N > tile.n / 2;
-        const bool fits = tile.shared_bytes <= 49152 || tile.shared_bytes <= machine->shared_optin;
-        if (full && fits && plan->tiles_m * plan->tiles_n * plan->splits >= machine->sms) break;
     }
-    plan->a_vector = gpul__gemm_aligned(p->A, p->a_col == 1 ? p->a_row : p->a_col, element);
-    plan->b_vector = gpul__gemm_aligned(p->B, p->b_row == 1 ? p->b_col : p->b_row, element);
-    plan->c_vector = gpul__gemm_aligned(p->C, p->c_row, element);
+    plan->a_vector = gpul__gemm_aligned(p->A, p->a_col == 1 ? p->a_row : p->a_col, element,
+                                        p->a_col == 1 ? p->K : p->M); /* fault: matmul-whole-groups */
+    plan->b_vector =
+        gpul__gemm_aligned(p->B, p->b_row == 1 ? p->b_col : p->b_row, element, p->b_row == 1 ? p->K : p->N);
+    plan->c_vector = gpul__gemm_aligned(p->C, p->c_row, element, 0);
     return 1;
 }
 
@@ -6172,7 +6420,7 @@ extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gp
                               stream, v);
 }
 
-#define GPUL__MATMUL_KERNEL reinterpret_cast<const void *>(&gpul__gemm_kernel<float, 128, 128, 8, 8>)
+#define GPUL__MATMUL_KERNEL reinterpret_cast<const void *>(gpul__gemm_tiles(GPUL_F32)[0].kernel)
 
 #endif /* GPULITE_NO_MATMUL */
 /* ---------------------------------------------------------------------------------------------------------------------

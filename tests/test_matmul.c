@@ -494,11 +494,17 @@ static void test_plans(void) {
         split += plan.splits > 1;
         /* C, in tiles */
         {
-            static const int64_t high[2][3] = {{128, 64, 32}, {128, 32, 32}},
-                                 wide[2][3] = {{128, 64, 32}, {64, 32, 32}};
+            static const int64_t high[3][3] = {{128, 128, 32}, {128, 64, 32}, {128, 32, 0}},
+                                 wide[3][3] = {{256, 64, 32}, {128, 64, 32}, {64, 32, 0}};
             static const int64_t tensor_high[5] = {128, 128, 128, 64, 64}, tensor_wide[5] = {256, 192, 128, 128, 64};
-            const int64_t m = plan.tensor ? tensor_high[plan.tile] * plan.cluster : high[t == GPUL_F64][plan.tile],
-                          n = plan.tensor ? tensor_wide[plan.tile] : wide[t == GPUL_F64][plan.tile];
+            const int64_t m = plan.tensor ? tensor_high[plan.tile] * plan.cluster
+                                          : high[size == 4   ? 0
+                                                 : size == 8 ? 1
+                                                             : 2][plan.tile],
+                          n = plan.tensor ? tensor_wide[plan.tile]
+                                          : wide[size == 4   ? 0
+                                                 : size == 8 ? 1
+                                                             : 2][plan.tile];
             good = good && plan.tiles_m * m >= p.M && (plan.tiles_m - 1) * m < p.M && plan.tiles_n * n >= p.N &&
                    (plan.tiles_n - 1) * n < p.N;
         }
@@ -525,11 +531,13 @@ static void test_plans(void) {
             pairs += plan.cluster == 2;
         }
         if (plan.a_vector)
-            good =
-                good && (uintptr_t)p.A % (uintptr_t)four == 0 && (p.a_col == 1 ? p.a_row : p.a_col) * size % four == 0;
+            good = good && (uintptr_t)p.A % (uintptr_t)four == 0 &&
+                   (p.a_col == 1 ? p.a_row : p.a_col) * size % four == 0 &&
+                   (p.a_col == 1 ? p.K : p.M) * size % four == 0;
         if (plan.b_vector)
-            good =
-                good && (uintptr_t)p.B % (uintptr_t)four == 0 && (p.b_row == 1 ? p.b_col : p.b_row) * size % four == 0;
+            good = good && (uintptr_t)p.B % (uintptr_t)four == 0 &&
+                   (p.b_row == 1 ? p.b_col : p.b_row) * size % four == 0 &&
+                   (p.b_row == 1 ? p.K : p.N) * size % four == 0;
         if (plan.c_vector && !plan.tensor)
             good = good && (uintptr_t)p.C % (uintptr_t)four == 0 && p.c_row * size % four == 0;
         aligned += plan.a_vector && plan.b_vector && plan.c_vector;
