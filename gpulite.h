@@ -957,12 +957,12 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * 0 never reads A or B. The last step is fma(alpha, sum, beta * c). |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta|
  * |C|) elementwise (plus the rounding of the result to 16 bits), gamma(n) = n u / (1 - n u), u the unit roundoff of
  * what is computed in. The same bits on every run, for every order and alignment of the matrices; NaN is always the
- * same. Two ways lead there. IEEE fused multiply-adds give the same bits on every GPU and the CPU stand-in. f16 and
- * bf16 with M N K from 2^18 on go to tensor cores, on a Hopper GPU with kernels built for sm_90a: their bits are the
- * same on all of these, but others, since a sum of 16 products is cut off to f32; there gamma(min(K, K / 8192 + 8320) +
- * 2) bounds the error.
+ * same. Two ways lead there. IEEE fused multiply-adds give the same bits on every GPU and the CPU stand-in; in f64 the
+ * tensor cores do them, from compute capability 8.0 on. f16 and bf16 with M N K from 2^18 on go to tensor cores, on a
+ * Hopper GPU with kernels built for sm_90a: their bits are the same on all of these, but others, since a sum of 16
+ * products is cut off to f32; there gamma(min(K, K / 8192 + 8320) + 2) bounds the error.
  *
- * Scratch memory: without tensor cores, for a C of up to 128 tiles of 64 x 64 with K from 1024 on, at most 256 such
+ * Scratch memory: in f32 and f64, and in 16 bits without tensor cores, for a C of up to 128 tiles of 64 x 64 with K from 1024 on, at most 256 such
  * tiles in f32 or f64. With them, a copy of each of A and B that does not begin, or whose lines do not, at a multiple
  * of 16 bytes; at most 17 MB for parts of K; and 128 KB a multiprocessor where those are longer than 8192. */
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream);

@@ -5090,9 +5090,9 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * matrices are never read; zeros stand for them, and beyond the end of K on both sides, since 0 times infinity is not
  * 0.
  *
- * Cost. 2 M N K operations; A is read N / (tile width) times and B M / (tile height) times, mostly from L2. The SIMT
- * kernel is bound by the multiply-add units for tiles of 128 and by shared memory for those of 32; the tensor cores'
- * kernel by the power that they draw, where K is long, and where it is not by the ends of tiles.
+ * Cost. 2 M N K operations; A is read N / (tile width) times and B M / (tile height) times, mostly from L2. f32 is
+ * bound by the multiply-add units and the registers they read, small tiles by shared memory; f64 by the tensor cores'
+ * rate, 16-bit types by the power that those draw, where K is long, and where it is not by the ends of tiles.
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifdef GPULITE_NO_MATMUL
 
@@ -5457,9 +5457,12 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
                     : "d"(low), "d"(right));
 #endif
 #else
-                for (int l = 0; l < 4; ++l)
-                    for (int s = 0; s < kMine; ++s)
-                        c[l] = gpul__gemm_fma(x[step % 2][i][l / 2][s], y[step % 2][j][kMine > 1 ? l % 2 : 0][s], c[l]);
+                for (int l = 0; l < 4; ++l) {
+                    for (int s = 0; s < kMine; ++s) {
+                        const double a = x[step % 2][i][l / 2][s], b = y[step % 2][j][kMine > 1 ? l % 2 : 0][s];
+                        c[l] = gpul__gemm_fma(a, b, c[l]); /* fault: matmul-fused */
+                    }
+                }
 #endif
             }
         }
@@ -6085,24 +6088,25 @@ static __global__ void __launch_bounds__(256) gpul__tensor_pack(const __grid_con
 struct gpul__gemm_tile {
     void (*kernel)(const gpul__gemm_view);
     int32_t m, n, threads, shared_bytes;
-    int32_t at_once;     /* blocks on a multiprocessor */
-    int32_t busy, alone; /* about what a step along K takes on an H200, in ns: beside other blocks, and at least */
+    int32_t at_once; /* blocks on a multiprocessor */
+    /* about what they take on an H200, in ns: a step along K, beside other blocks and at least; the tile's end */
+    int32_t busy, alone, end;
 };
-template <typename S> static constexpr gpul__gemm_tile gpul__gemm_tile_of(int32_t busy, int32_t alone) {
+template <typename S> static constexpr gpul__gemm_tile gpul__gemm_tile_of(int32_t busy, int32_t alone, int32_t end) {
     return gpul__gemm_tile{gpul__gemm_kernel<S>, S::kM, S::kN, S::kThreads, int32_t(gpul__gemm_pair<S>::kSharedBytes),
-                           S::kAtOnce,           busy,  alone};
+                           S::kAtOnce,           busy,  alone, end};
 }
 /* The tiles of a dtype, from the largest on; 16-bit types have two. */
 enum { gpul__gemm_tile_count = 3 };
 static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
 #define GPUL__GEMM_TILES(T)                                                                                            \
-    gpul__gemm_tile_of<gpul__gemm_fmas<T, 128, 64, 8, 8, 3>>(47, 60),                                                  \
-        gpul__gemm_tile_of<gpul__gemm_fmas<T, 32, 32, 4, 4, 6>>(10, 22)
+    gpul__gemm_tile_of<gpul__gemm_fmas<T, 128, 64, 8, 8, 3>>(47, 60, 1500),                                            \
+        gpul__gemm_tile_of<gpul__gemm_fmas<T, 32, 32, 4, 4, 6>>(10, 22, 400)
     static const gpul__gemm_tile tiles[4][gpul__gemm_tile_count] = {
-        {gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 256, 8, 16, 1>>(175, 175), GPUL__GEMM_TILES(float)},
-        {gpul__gemm_tile_of<gpul__gemm_mmas<128, 128, 32, 64, 1, 4>>(81, 81),
-         gpul__gemm_tile_of<gpul__gemm_mmas<64, 64, 32, 32, 3, 3>>(22, 35),
-         gpul__gemm_tile_of<gpul__gemm_mmas<32, 32, 16, 16, 4, 4>>(8, 17)},
+        {gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 256, 8, 16, 1>>(175, 175, 14000), GPUL__GEMM_TILES(float)},
+        {gpul__gemm_tile_of<gpul__gemm_mmas<128, 128, 32, 64, 1, 4>>(81, 81, 8600),
+         gpul__gemm_tile_of<gpul__gemm_mmas<64, 64, 32, 32, 3, 3>>(22, 35, 1000),
+         gpul__gemm_tile_of<gpul__gemm_mmas<32, 32, 16, 16, 4, 4>>(8, 17, 300)},
         {GPUL__GEMM_TILES(gpul_f16)},
         {GPUL__GEMM_TILES(gpul_bf16)}};
     return tiles[dtype == GPUL_F64 ? 1 : dtype == GPUL_F16 ? 2 : dtype == GPUL_BF16 ? 3 : 0];
@@ -6199,13 +6203,14 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     gpul__tensor_plan_tile(plan, best, pairs ? 2 : 1, p, machine);
 }
 
-/* What a step along K takes: a multiprocessor has so many tiles, some at once, and the last of them share it with fewer */
-static inline double gpul__gemm_time(const gpul__gemm_tile &tile, const gpul__gemm_problem *p, int64_t parts,
-                                     int64_t sms) {
-    const int64_t tiles = gpul_ceil_div(gpul_ceil_div(p->M, tile.m) * gpul_ceil_div(p->N, tile.n) * parts, sms);
-    const int64_t last = tiles % tile.at_once * tile.busy;
-    return double(tiles / tile.at_once) * tile.at_once * tile.busy +
-           double(tiles % tile.at_once == 0 || last > tile.alone ? last : int64_t(tile.alone));
+/* What the product takes, in ns: a multiprocessor has so many tiles, some at once, and the last share it with fewer. */
+static inline double gpul__gemm_time(const gpul__gemm_tile &tile, const gpul__gemm_problem *p,
+                                     const gpul__gemm_plan *plan, int64_t sms) {
+    const int64_t tiles = gpul_ceil_div(p->M, tile.m) * gpul_ceil_div(p->N, tile.n) * plan->splits,
+                  mine = gpul_ceil_div(tiles, sms), last = mine % tile.at_once;
+    const double part = plan->scale_only ? 0 : double(plan->part), one = part * tile.busy + tile.end,
+                 alone = part * tile.alone + tile.end;
+    return double(mine - last) * one + (last && double(last) * one < alone ? alone : double(last) * one);
 }
 
 /* Parts of K: as many as give some 256 tiles of 64 x 64, none shorter than 512. The tile: the one that takes least. No
@@ -6235,7 +6240,7 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
     if (plan->splits > 1) plan->scratch_bytes = plan->splits * p->M * p->N * (p->dtype == GPUL_F64 ? 8 : 4);
     for (int32_t i = 0; i < gpul__gemm_tile_count && gpul__gemm_tiles(p->dtype)[i].kernel; ++i) {
         const gpul__gemm_tile &tile = gpul__gemm_tiles(p->dtype)[i];
-        const double time = gpul__gemm_time(tile, p, plan->splits, machine->sms);
+        const double time = gpul__gemm_time(tile, p, plan, machine->sms);
         if (tile.shared_bytes > 49152 && tile.shared_bytes > machine->shared_optin) continue;
         if (least >= 0 && !(time < least)) continue;
         least = time;

@@ -332,6 +332,7 @@ plant outputs-overlap test_custom:test_several_contracts expression 'gpul__overl
 plant outputs-place test_custom:test_outputs expression 'step[4]' 'step[0]'
 plant outputs-dense test_custom:test_outputs expression 'p->strides[4 + k][0] == 1' 'true'
 plant matmul-slice-barrier test_matmul without
+plant matmul-fused test_matmul:test_chain instead 'c[l] += a * b;'
 plant matmul-whole-groups test_matmul:test_plans expression 'p->a_col == 1 ? p->K : p->M' '0'
 plant matmul-nan test_matmul:test_recorded instead '*c = gpul__gemm_narrow<T>::from(value);'
 plant matmul-parts-by-machine test_matmul:test_plans expression 'kNominal' 'machine->sms'

@@ -229,6 +229,61 @@ static void test_row_alone(void) { /* the same bits on every run, stream and ord
         }
 }
 
+/* f32 and f64: one chain of fused multiply-adds over ascending k, or one for each part of K, the parts added in order;
+ * with factors of all magnitudes, so that sums overflow, cancel and become subnormal */
+static void test_chain(void) {
+    static const int64_t shapes[][3] = {{33, 17, 65},   {130, 70, 100}, {257, 129, 35}, {300, 520, 24},
+                                        {64, 64, 2100}, {128, 256, 40}, {3, 5, 5000}};
+    for (int k = 0; k < COUNT_OF(shapes) * 8; k++) {
+        const gpul_dtype t = k % 2 ? GPUL_F64 : GPUL_F32;
+        const int64_t M = shapes[k / 8][0], N = shapes[k / 8][1], K = shapes[k / 8][2];
+        const int wide = k / 2 % 4 == 0 ? 1 : k / 2 % 4 == 1 ? 20 : t == GPUL_F64 ? 1060 : 140;
+        int64_t wrong = 0;
+        gpul__gemm_problem p;
+        gpul__gemm_plan plan;
+        gpul__machine machine;
+        box A, B, C;
+        box_2d(&A, t, M, K, k / 8 % 2 ? LAY_C_PAD : LAY_C + (k / 2 & 1), 0, 0);
+        box_2d(&B, t, K, N, LAY_C + (k / 4 & 1), k / 8 % 2, 0);
+        box_2d(&C, t, M, N, LAY_C, 0, 0);
+        for (int64_t i = 0; i < A.n; i++) box_put(&A, i, num_of(ldexp(rng_signed(), (int)rng_below(wide) - wide / 2)));
+        for (int64_t i = 0; i < B.n; i++) box_put(&B, i, num_of(ldexp(rng_signed(), (int)rng_below(wide) - wide / 2)));
+        box_upload(&A);
+        box_upload(&B);
+        CHECK_OK(gpul_matmul(&C.view, &A.view, &B.view, NULL));
+        BOX_GUARDS(&C);
+        memset(&p, 0, sizeof p);
+        memset(&machine, 0, sizeof machine);
+        machine.sms = 1;
+        p.dtype = t;
+        p.M = M;
+        p.N = N;
+        p.K = K;
+        p.alpha = 1;
+        CHECK_INT(gpul__plan_gemm(&plan, &p, &machine), 1);
+        for (int64_t s = 0; s < (M * N < 3000 ? M * N : 3000); s++) {
+            const int64_t at = M * N < 3000 ? s : rng_below(M * N), i = at / N, j = at % N;
+            const double got = box_got(&C, at).f;
+            double want = 0;
+            for (int64_t part = 0; part < K; part += plan.part) {
+                double sum = 0;
+                for (int64_t l = part; l < K && l < part + plan.part; l++) {
+                    const double a = box_get(&A, i * K + l).f, b = box_get(&B, l * N + j).f;
+                    sum = t == GPUL_F64 ? fma(a, b, sum) : (double)fmaf((float)a, (float)b, (float)sum);
+                }
+                want = t == GPUL_F64 ? want + sum : (double)((float)want + (float)sum);
+            }
+            if (!(got == want || (got != got && want != want)) && wrong++ == 0)
+                FAIL("%s %lld x %lld x %lld: C[%lld, %lld] is %a, wanted %a", gpul_dtype_name(t), (long long)M,
+                     (long long)N, (long long)K, (long long)i, (long long)j, got, want);
+        }
+        if (!wrong) check_pass();
+        box_free(&A);
+        box_free(&B);
+        box_free(&C);
+    }
+}
+
 /* ---- tensor cores: f16 and bf16 on Hopper, where they add up exactly what is computed here ---- */
 
 static int exponent(double x, int least) { /* of a factor or the sum so far; subnormal ones are not normalised */
@@ -627,6 +682,7 @@ int main(int argc, char **argv) {
     RUN(test_integers);
     RUN(test_nan);
     RUN(test_row_alone);
+    RUN(test_chain);
     RUN(test_tensor_cores);
     RUN(test_recorded);
     RUN(test_plans);
