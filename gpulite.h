@@ -962,9 +962,10 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * Hopper GPU with kernels built for sm_90a: their bits are the same on all of these, but others, since a sum of 16
  * products is cut off to f32; there gamma(min(K, K / 8192 + 8320) + 2) bounds the error.
  *
- * Scratch memory: in f32 and f64, and in 16 bits without tensor cores, for a C of up to 128 tiles of 64 x 64 with K from 1024 on, at most 256 such
- * tiles in f32 or f64. With them, a copy of each of A and B that does not begin, or whose lines do not, at a multiple
- * of 16 bytes; at most 17 MB for parts of K; and 128 KB a multiprocessor where those are longer than 8192. */
+ * Scratch memory: in f32 and f64, and in 16 bits without tensor cores, for a C of up to 128 tiles of 64 x 64 with K
+ * from 1024 on, at most 256 such tiles in f32 or f64. In 16 bits with them, a copy of each of A and B that does not
+ * begin, or whose lines do not, at a multiple of 16 bytes; at most 17 MB for parts of K; and 128 KB a multiprocessor
+ * where those are longer than 8192. */
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream);
 GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                gpul_stream stream);

@@ -5078,9 +5078,9 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * Every element of C is then one chain of fused multiply-adds over ascending k, whatever the tile. Where C has few
  * tiles and K is long, K is cut into parts that depend on the shape alone; a second kernel adds their results in order.
  *
- * Hopper. 16-bit types have a second kernel, on its tensor cores. One thread of a block keeps bulk tensor copies on their
- * way into a ring of stages, 64 deep along K; the other warpgroups, 64 rows of the tile each, have the tensor cores
- * multiply straight from there (wgmma), with the sums in registers. Blocks stay and take tile after tile, and the
+ * Hopper. 16-bit types have a second kernel, on its tensor cores. One thread of a block keeps bulk tensor copies on
+ * their way into a ring of stages, 64 deep along K; the other warpgroups, 64 rows of the tile each, have the tensor
+ * cores multiply straight from there (wgmma), with the sums in registers. Blocks stay and take tile after tile, and the
  * copies for the next one are under way while this one's results go out, by bulk copies as well. Any order of A and B
  * will do, if lines begin at multiples of 16 bytes: an operand whose lines do not is first copied to where they do, for
  * O(n^2). Tensor cores cut sums off rather than round them, so after every 8192 steps of K, at most, a sum is added to
@@ -5498,9 +5498,9 @@ template <typename S> struct gpul__gemm_pair { /* of operands */
     }
 };
 
-/* `left` steps of K. The slices go round a ring of stages: kStages - 1 of them are under way or there, the last one read
- * is where the next one goes. One barrier a slice: it stands before the last step, whose numbers are in registers, and
- * the first of the next slice are read behind it. */
+/* `left` steps of K. The slices go round a ring of stages: kStages - 1 of them are under way or there, the last one
+ * read is where the next one goes. One barrier a slice: it stands before the last step, whose numbers are in
+ * registers, and the first of the next slice are read behind it. */
 template <typename S, int kForm>
 static __device__ __forceinline__ void gpul__gemm_run(S &tile, gpul__gemm_pair<S> &pair, typename S::Compute *shared,
                                                       int64_t left) {
