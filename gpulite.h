@@ -1684,7 +1684,9 @@ extern gpul__workspace *gpul__workspace_of(int32_t device, int64_t stream_key);
 extern int32_t gpul__workspaces_pass(int64_t stream_key, int64_t to);
 extern int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__histogram_problem *problem,
                                     const gpul__machine *machine); /* 0: family left out */
-/* counters: plan->counters of them, or NULL, at the price of a launch. A cudaError_t. */
+/* counters: plan->counters of them, or NULL, at the price of a launch. A cudaError_t, or GPUL__HISTOGRAM_WRONG_EDGES:
+ * one is NaN or below the one before it, and counts is untouched. */
+enum { GPUL__HISTOGRAM_WRONG_EDGES = -1 };
 extern int32_t gpul__launch_histogram(const gpul__histogram_problem *problem, const gpul__histogram_plan *plan,
                                       uint32_t *counters, void *scratch, gpul_stream stream);
 /* Whether the tensor cores' kernels of the matrix product run on the device, the current one. A cudaError_t. */
@@ -6476,31 +6478,33 @@ static gpul_status gpul__histogram_automatic(const char *function, gpul__histogr
     return gpul__histogram_uniform(function, problem, x->dtype, lo, hi, span, 1);
 }
 
-static gpul_status gpul__histogram_check_edges(const char *function, gpul__histogram_problem *problem,
-                                               const gpul_histogram_options *options) {
-    int64_t i, wrong;
+/* Explicit edges. The launcher looks at all of them as it copies them; without elements it does not. */
+static gpul_status gpul__histogram_explicit(const char *function, gpul__histogram_problem *problem,
+                                            const gpul_histogram_options *options) {
     if (!options->edges)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->edges is NULL with GPUL_RANGE_EDGES");
     if (options->n_edges != problem->bins + 1)
         return gpul__fail(GPUL_ERROR_SHAPE, function,
                           "options->n_edges is %lld, but counts has %lld bins and needs %lld",
                           (long long)options->n_edges, (long long)problem->bins, (long long)(problem->bins + 1));
-    /* Is anything wrong? First without a branch, so that compilers make vectors of it: a copy of the edges to the GPU
-     * takes little longer. */
-    wrong = options->edges[0] != options->edges[0];
-    for (i = 0; i < problem->bins; ++i) wrong |= !(options->edges[i] <= options->edges[i + 1]);
-    for (i = 0; wrong && i <= problem->bins; ++i) {
-        const double edge = options->edges[i];
-        if (edge != edge) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->edges[%lld] is NaN", (long long)i);
-        if (i > 0 && edge < options->edges[i - 1])
-            return gpul__fail(GPUL_ERROR_ARGUMENT, function,
-                              "options->edges must not decrease, but [%lld] = %.17g and [%lld] = %.17g",
-                              (long long)(i - 1), options->edges[i - 1], (long long)i, edge);
-    }
     problem->uniform = 0;
     problem->edges = options->edges;
     problem->lo = options->edges[0];
     problem->hi = options->edges[problem->bins];
+    return GPUL_OK;
+}
+
+/* What is wrong with explicit edges, if anything is. */
+static gpul_status gpul__histogram_check_edges(const char *function, const double *edges, int64_t bins) {
+    int64_t i;
+    for (i = 0; i <= bins; ++i) {
+        if (edges[i] != edges[i])
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->edges[%lld] is NaN", (long long)i);
+        if (i > 0 && edges[i] < edges[i - 1])
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                              "options->edges must not decrease, but [%lld] = %.17g and [%lld] = %.17g",
+                              (long long)(i - 1), edges[i - 1], (long long)i, edges[i]);
+    }
     return GPUL_OK;
 }
 
@@ -6568,7 +6572,9 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     problem.x_dtype = x->dtype;
     problem.counts_dtype = counts->dtype;
     problem.weights_dtype = weights ? weights->dtype : 0;
-    if (options->range == GPUL_RANGE_EDGES) status = gpul__histogram_check_edges(function, &problem, options);
+    if (options->range == GPUL_RANGE_EDGES) status = gpul__histogram_explicit(function, &problem, options);
+    if (status == GPUL_OK && problem.edges && problem.n == 0)
+        status = gpul__histogram_check_edges(function, problem.edges, problem.bins);
     if (options->range == GPUL_RANGE_LO_HI)
         status = gpul__histogram_uniform(function, &problem, x->dtype, options->lo, options->hi, 0.0, 0);
     if (status != GPUL_OK) return status;
@@ -6621,7 +6627,9 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     if (status != GPUL_OK) return gpul__end(&scope, status);
     own = plan.counters > 0 && !gpul__capturing(stream) ? gpul__find_workspace(&scope, stream) : NULL;
     error = gpul__launch_histogram(&problem, &plan, own ? own->counters : NULL, scratch, stream);
-    if (error != 0) status = gpul__fail_cuda((cudaError_t)error, function, "launching the kernels");
+    if (error == GPUL__HISTOGRAM_WRONG_EDGES)
+        status = gpul__histogram_check_edges(function, problem.edges, problem.bins);
+    else if (error != 0) status = gpul__fail_cuda((cudaError_t)error, function, "launching the kernels");
     status = gpul__scratch_drop(scratch, &scope, stream, status);
     return gpul__end(&scope, status);
 }

@@ -97,6 +97,13 @@ static __device__ __forceinline__ void gpul__await() {
 #endif
 }
 
+/* From here on the kernel behind this one may be launched, which waits in gpul__await for this one's end. */
+static __device__ __forceinline__ void gpul__let_next() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 #ifdef GPULITE_CPU_STANDIN
 static inline int32_t gpul__early(int32_t *early, const void *, int32_t) {
     *early = 1;
@@ -3795,14 +3802,16 @@ enum {
 /* ---- what the kernels are given ---- */
 
 struct gpul__hist_rule { /* what every element needs comes first: a block waits for each line of these that it reads */
-    double factor, offset;     /* of gpul__hist_place; with edges, of gpul__hist_bucket */
-    uint32_t unsure;           /* how near above an edge the place is in doubt, in units of 2^-32 */
-    int32_t fraction;          /* bits of the place behind the point */
-    double lo, hi, step, span; /* numpy's first edge, last edge, step of linspace and divisor of the index */
-    double point;              /* the place of bin 0: 2^(52 - fraction) */
+    double factor, offset; /* of gpul__hist_place; with edges, of gpul__hist_bucket */
+    uint32_t unsure;       /* how near above an edge the place is in doubt, in units of 2^-32 */
+    int32_t fraction;      /* bits of the place behind the point */
+    double first, last;    /* numpy's first edge and last edge, of f32 data rounded to f32 */
+    double lo, step, span; /* what they are computed from, and the divisor of numpy's index */
+    double point;          /* the place of bin 0: 2^(52 - fraction) */
     int64_t bins;
-    const void *edges; /* explicit edges in device memory, of v.edge_bytes each; NULL: uniform bins, or listed edges */
+    const void *edges; /* explicit edges in device memory; NULL: uniform bins, or listed edges */
     int32_t certain;   /* the place tells the bin, up to the edge below it; 0: numpy's formula for every element */
+    int32_t f32;       /* f32 data: edges are rounded to f32 */
     int32_t f32_steps; /* edges and indices of f32 data are computed in f32 throughout */
 };
 
@@ -3811,15 +3820,17 @@ struct gpul__hist_view {
     const void *x;
     void *counts;
     int64_t n, counts_stride;
-    int64_t head, vectors;       /* elements before the first vector of 16 bytes, and vectors that are counted whole */
-    int64_t stride;              /* threads of the grid in x */
-    uint32_t *turns;             /* two counters for gpul__hist_zero_counts, or NULL */
-    int32_t wide;                /* counts are 64-bit */
-    int32_t width;               /* bins of a part; slots of the table */
-    int32_t owned;               /* counts are one block's alone, which stores them */
-    int32_t dense, narrow, ndim; /* narrow: n is below 2^31 */
+    int64_t head, vectors; /* elements before the first vector of 16 bytes, and vectors that are counted whole */
+    int64_t stride;        /* threads of the grid in x */
+    uint32_t *turns;       /* two counters for gpul__hist_zero_counts, or NULL */
+    int32_t floats;        /* x is f32 or f64 */
+    int32_t wide;          /* counts are 64-bit */
+    int32_t width;         /* bins of a part; slots of the table */
+    int32_t owned;         /* counts are one block's alone, which stores them */
+    int32_t own;           /* counters are in shared memory */
+    int32_t dense, ndim;
     int64_t shape[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS];
-    uint32_t reciprocal[GPUL_MAX_DIMS]; /* of the shape: see gpul__hist_offset */
+    uint64_t reciprocal[GPUL_MAX_DIMS]; /* of the shape: see gpul__hist_offset */
     int32_t shift[GPUL_MAX_DIMS];
     /* weights */
     const void *w;
@@ -3830,20 +3841,19 @@ struct gpul__hist_view {
     unsigned long long *largest, *low, *high;
     uint32_t *flags;
     /* explicit edges */
-    uint32_t *table;    /* for each bucket the edges before it, times two, and 1 if it has some; and all edges */
-    uint32_t buckets;   /* 0: no table */
-    int32_t edge_bytes; /* 4: f32, rounded up */
-    int32_t own;        /* counters are in shared memory */
+    uint32_t *table;              /* for each bucket the edges before it, times two, and 1 if it has some; all edges */
+    uint32_t buckets;             /* 0: no table */
+    int64_t searched;             /* edges that are searched: all but the last, and those that no element reaches */
     int32_t listed, edges_shared; /* the edges are in the arguments; they are copied to shared memory, with the table */
 };
 
-/* Where element i lies. narrow: by products with reciprocals, not divisions. */
-static __device__ __forceinline__ int64_t gpul__hist_offset(const gpul__hist_view &v, const int64_t *strides, int64_t i,
-                                                            bool narrow) {
+/* Where element i lies: quotients are products with reciprocals. */
+static __device__ __forceinline__ int64_t gpul__hist_offset(const gpul__hist_view &v, const int64_t *strides,
+                                                            int64_t i) {
     int64_t offset = 0;
     GPUL__UNROLL_NOT
     for (int32_t d = v.ndim - 1; d > 0; --d) {
-        const int64_t rest = narrow ? int64_t(__umulhi(uint32_t(i), v.reciprocal[d]) >> v.shift[d]) : i / v.shape[d];
+        const int64_t rest = int64_t(__umul64hi(uint64_t(i), v.reciprocal[d]) >> v.shift[d]);
         offset += (i - rest * v.shape[d]) * strides[d];
         i = rest;
     }
@@ -3857,87 +3867,96 @@ static __device__ __forceinline__ void gpul__hist_add(const gpul__hist_view &v, 
 
 /* ---- from an element to its bin ---- */
 
-/* Real is the type that numpy computes edges and indices in: integers are compared and sorted as doubles. */
-template <typename T> struct gpul__hist_type { typedef double Real; };
-template <> struct gpul__hist_type<float> { typedef float Real; };
-
-/* edge k of linspace but the last one, which is hi */
-template <typename Real> static __device__ __forceinline__ Real gpul__hist_edge(const gpul__hist_rule &r, double k);
-template <> __device__ __forceinline__ double gpul__hist_edge<double>(const gpul__hist_rule &r, double k) {
-    return __dadd_rn(__dmul_rn(k, r.step), r.lo);
+/* Elements travel as words of their size, whether they are integers or `floats`. Their values are compared as doubles,
+ * which f32 and i32 are exactly; i64 is rounded, as numpy does. */
+static __device__ __forceinline__ double gpul__hist_value(uint8_t word, bool) { return double(word); }
+static __device__ __forceinline__ double gpul__hist_value(uint32_t word, bool floats) {
+    return floats ? double(gpul__bits<float>(word)) : double(int32_t(word));
 }
-template <> __device__ __forceinline__ float gpul__hist_edge<float>(const gpul__hist_rule &r, double k) {
-    if (r.f32_steps) return __fadd_rn(__fmul_rn(__double2float_rn(k), float(r.step)), float(r.lo));
-    return __double2float_rn(gpul__hist_edge<double>(r, k));
+static __device__ __forceinline__ double gpul__hist_value(uint64_t word, bool floats) {
+    return floats ? gpul__bits<double>(word) : double(int64_t(word));
 }
 
-/* numpy's index before it is made an integer, as a double: exact, since the values it had are kept */
-static __device__ __forceinline__ double gpul__hist_index(const gpul__hist_rule &r, double x) {
-    return __dmul_rn(__ddiv_rn(__dsub_rn(x, r.lo), r.span), double(r.bins));
-}
-static __device__ __forceinline__ double gpul__hist_index(const gpul__hist_rule &r, float x) {
-    const float d = __fsub_rn(x, float(r.lo));
-    if (r.f32_steps) return double(__fmul_rn(__fdiv_rn(d, float(r.span)), float(r.bins)));
-    return __dmul_rn(__ddiv_rn(double(d), r.span), double(r.bins));
-}
-
-/* The place of x among the bins as a fixed-point number: x * factor + offset, where offset holds a power of two that
- * puts the point at bit `fraction` of the sum (32, less where there are 2^20 bins or more). Half of `unsure` is in
- * offset, too: so the bin is certain if at least `unsure` stands behind the point, and if not, only the edge below the
- * place is in doubt.
- *
- * A float is first replaced by the middle between it and the next float above: x >= fl(edge) holds where the middle
- * lies above edge, so that the rounding of edges to f32 drops out and data that lie on edges, as integers like to, are
- * certain. This is done in the integers that the numbers are; the middle is off by 2^-126 below the normal floats.
- *
- * The error, in bins, with u = 2^-53, n bins, W = hi - lo, R = max(|lo|, |hi|): factor and offset, n u (2 + 3 R / W);
- * linspace, n u (4 + R / W); 3 * 2^-fraction for the sum. Edges that numpy computes in f32: n 2^-24 (5 + 3 R / W). And
- * numpy's index before its correction by one, which must be less than one away: n 2^-24 (2 + 3 R / W) with f32. */
-static __device__ __forceinline__ uint64_t gpul__hist_place(const gpul__hist_rule &r, double x) {
-    return gpul__bits<uint64_t>(__fma_rn(x, r.factor, r.offset));
-}
-static __device__ __forceinline__ uint64_t gpul__hist_place(const gpul__hist_rule &r, float x) {
-    const uint32_t bits = gpul__bits<uint32_t>(x);
+/* What stands for an element where bins are uniform, in the same order: its value, but for a float the middle between
+ * it and the next float above. x >= fl(edge) holds where the middle lies above edge, so that the rounding of edges to
+ * f32 drops out and data that lie on edges, as integers like to, are certain. This is done in the integers that the
+ * numbers are; the middle is off by 2^-126 below the normal floats. NaN comes to lie beyond all finite floats. */
+static __device__ __forceinline__ double gpul__hist_middle(uint32_t bits) {
     const int32_t magnitude = int32_t((bits & 0x7fffffffu) - (bits >> 31)); /* for x < 0 the middle is nearer to zero */
     const uint64_t middle = uint64_t(int64_t(magnitude) * 0x20000000 + 0x3800000010000000);
-    return gpul__hist_place(r, gpul__bits<double>(middle | uint64_t(bits & 0x80000000u) << 32));
+    return gpul__bits<double>(middle | uint64_t(bits & 0x80000000u) << 32);
 }
-/* where the place is in doubt: is x below the edge below its place? (Edge `bins` may be off: both sides of it are in
- * the last bin.) */
-template <typename Real>
-static __device__ __forceinline__ bool gpul__hist_below_edge(const gpul__hist_rule &r, Real x, uint64_t place,
-                                                             int32_t fraction) {
-    return x < gpul__hist_edge<Real>(r, __dsub_rn(gpul__bits<double>(place >> fraction << fraction), r.point));
+/* An int32 as the low half of a double above 2^52: conversions queue up. */
+static __device__ __forceinline__ double gpul__hist_whole(uint32_t word) {
+    const uint64_t bits = uint64_t(0x43300000) << 32 | (word ^ 0x80000000u);
+    return __dsub_rn(gpul__bits<double>(bits), 4503601774854144.0); /* 2^52 + 2^31 */
 }
-
-/* the number next below x, which is finite */
-static __device__ __forceinline__ float gpul__hist_before(float x) {
-    const uint32_t bits = gpul__bits<uint32_t>(x);
-    return gpul__bits<float>(x == 0 ? 0x80000001u : x < 0 ? bits + 1 : bits - 1);
+template <bool kFloats> static __device__ __forceinline__ double gpul__hist_key(uint32_t word) {
+    return kFloats ? gpul__hist_middle(word) : gpul__hist_whole(word);
 }
+template <bool kFloats> static __device__ __forceinline__ double gpul__hist_key(uint64_t word) {
+    return gpul__hist_value(word, kFloats);
+}
+static __device__ __forceinline__ double gpul__hist_key_of(const gpul__hist_rule &r, double value) {
+    return r.f32 ? gpul__hist_middle(gpul__bits<uint32_t>(float(value))) : value;
+}
+/* the double next below x, which is finite */
 static __device__ __forceinline__ double gpul__hist_before(double x) {
     const uint64_t bits = gpul__bits<uint64_t>(x);
     return gpul__bits<double>(x == 0 ? 0x8000000000000001u : x < 0 ? bits + 1 : bits - 1);
 }
 
+/* edge k of linspace but the last one, which is hi */
+template <bool kF32> static __device__ __forceinline__ double gpul__hist_edge(const gpul__hist_rule &r, double k) {
+    if (kF32 && r.f32_steps) return double(__fadd_rn(__fmul_rn(__double2float_rn(k), float(r.step)), float(r.lo)));
+    const double edge = __dadd_rn(__dmul_rn(k, r.step), r.lo);
+    return kF32 ? double(__double2float_rn(edge)) : edge;
+}
+static __device__ __forceinline__ double gpul__hist_edge(const gpul__hist_rule &r, double k) {
+    return r.f32 ? gpul__hist_edge<true>(r, k) : gpul__hist_edge<false>(r, k);
+}
+
+/* numpy's index before it is made an integer, as a double: exact, since the values it had are kept */
+static __device__ __forceinline__ double gpul__hist_index(const gpul__hist_rule &r, double x) {
+    const double d = r.f32 ? double(__fsub_rn(float(x), float(r.lo))) : __dsub_rn(x, r.lo);
+    const double part = __ddiv_rn(d, r.span); /* of floats, rounded to one: as their quotient would be */
+    return r.f32_steps ? double(__fmul_rn(__double2float_rn(part), float(r.bins))) : __dmul_rn(part, double(r.bins));
+}
+
+/* The place of x among the bins as a fixed-point number: key * factor + offset, where offset holds a power of two that
+ * puts the point at bit `fraction` of the sum (32, less where there are 2^20 bins or more). Half of `unsure` is in
+ * offset, too: so the bin is certain if at least `unsure` stands behind the point, and if not, only the edge below the
+ * place is in doubt.
+ *
+ * The error, in bins, with u = 2^-53, n bins, W = hi - lo, R = max(|lo|, |hi|): factor and offset, n u (2 + 3 R / W);
+ * linspace, n u (4 + R / W); 3 * 2^-fraction for the sum. Edges that numpy computes in f32: n 2^-24 (5 + 3 R / W). And
+ * numpy's index before its correction by one, which must be less than one away: n 2^-24 (2 + 3 R / W) with f32. */
+static __device__ __forceinline__ uint64_t gpul__hist_place(const gpul__hist_rule &r, double key) {
+    return gpul__bits<uint64_t>(__fma_rn(key, r.factor, r.offset));
+}
+static __device__ __forceinline__ bool gpul__hist_doubtful(const gpul__hist_rule &r, uint64_t place, int32_t fraction) {
+    return uint32_t(place << (32 - fraction)) < r.unsure;
+}
+/* where the place is in doubt: is x below the edge below its place? (Edge `bins` may be off: both sides of it are in
+ * the last bin.) */
+template <bool kF32>
+static __device__ __forceinline__ bool gpul__hist_below_edge(const gpul__hist_rule &r, double x, uint64_t place,
+                                                             int32_t fraction) {
+    return x < gpul__hist_edge<kF32>(r, __dsub_rn(gpul__bits<double>(place >> fraction << fraction), r.point));
+}
+
 /* The bucket of x among buckets of one width, the first of which begins at `base`, and `top` is the last: a function
  * that never decreases, whatever is rounded. So an edge in a lower bucket than x is below x, one in a higher bucket
  * above. The conversion takes what is below 0 and NaN, as of infinite f32, to 0. */
-static __device__ __forceinline__ uint32_t gpul__hist_bucket(double x, double base, double factor, uint32_t top) {
-    const double t = __dmul_rn(__dsub_rn(x, base), factor);
+template <typename Real>
+static __device__ __forceinline__ uint32_t gpul__hist_bucket(Real x, Real base, Real factor, uint32_t top) {
 #ifdef __CUDA_ARCH__
-    const uint32_t bucket = __double2uint_rz(t);
+    const uint32_t bucket = sizeof(Real) == 4
+                                ? __float2uint_rz(__fmul_rn(__fsub_rn(float(x), float(base)), float(factor)))
+                                : __double2uint_rz(__dmul_rn(__dsub_rn(x, base), factor));
 #else
-    const uint32_t bucket = t > 0 ? t < 4294967295.0 ? uint32_t(t) : 4294967295u : 0;
-#endif
-    return bucket < top ? bucket : top;
-}
-static __device__ __forceinline__ uint32_t gpul__hist_bucket(float x, float base, float factor, uint32_t top) {
-    const float t = __fmul_rn(__fsub_rn(x, base), factor);
-#ifdef __CUDA_ARCH__
-    const uint32_t bucket = __float2uint_rz(t);
-#else
-    const uint32_t bucket = t > 0 ? t < 4294967040.0f ? uint32_t(t) : 4294967295u : 0;
+    const Real t = (x - base) * factor;
+    const uint32_t bucket = t > 0 ? t < Real(4294967040.0) ? uint32_t(t) : 4294967295u : 0;
 #endif
     return bucket < top ? bucket : top;
 }
@@ -3945,12 +3964,13 @@ static __device__ __forceinline__ uint32_t gpul__hist_bucket(float x, float base
 /* The last edge that is not above x, in a list that never decreases; the last bin is closed. Edges that are nearly
  * uniform are found at once. */
 static __device__ __forceinline__ int64_t gpul__hist_search(const gpul__hist_rule &r, double x) {
-    if (!(x >= r.lo && x <= r.hi)) return -1;
+    if (!(x >= r.first && x <= r.last)) return -1;
     const double *const edges = static_cast<const double *>(r.edges);
     const uint32_t top = uint32_t(r.bins - 1 < 0xffffffff ? r.bins - 1 : 0xffffffff);
     int64_t low = 0, high = r.bins, k = gpul__hist_bucket(x, r.offset, r.factor, top);
     if (edges[k] <= x) low = k++;
     if (k > low && k < high && x < edges[k]) high = k;
+    GPUL__UNROLL_NOT
     while (high - low > 1) { /* edges[low] <= x < edges[high], or x == edges[bins] */
         const int64_t middle = low + (high - low) / 2;
         if (edges[middle] <= x) low = middle;
@@ -3960,41 +3980,27 @@ static __device__ __forceinline__ int64_t gpul__hist_search(const gpul__hist_rul
 }
 
 /* The bin of any x: -1 outside. */
-template <typename Real> static __device__ __forceinline__ int64_t gpul__hist_bin(const gpul__hist_rule &r, Real x) {
-    if (r.edges) return gpul__hist_search(r, double(x));
-    if (!(x >= Real(r.lo) && x <= Real(r.hi))) return -1;
+static __device__ __forceinline__ int64_t gpul__hist_even_bin(const gpul__hist_rule &r, double x) {
+    if (!(x >= r.first && x <= r.last)) return -1;
     int64_t k;
     if (r.certain) {
-        const uint64_t place = gpul__hist_place(r, x);
+        const uint64_t place = gpul__hist_place(r, gpul__hist_key_of(r, x));
         k = int64_t((place - gpul__bits<uint64_t>(r.point)) >> r.fraction);
-        if (gpul__hist_below_edge(r, x, place, r.fraction)) --k;
+        if (r.f32 ? gpul__hist_below_edge<true>(r, x, place, r.fraction)
+                  : gpul__hist_below_edge<false>(r, x, place, r.fraction))
+            --k;
     } else {
         /* numpy's formula and its correction, also where they miss the edges by more */
         const double index = gpul__hist_index(r, x);
         k = index < double(r.bins) ? int64_t(index) : r.bins - 1;
-        if (x < gpul__hist_edge<Real>(r, double(k))) --k;
+        if (x < gpul__hist_edge(r, double(k))) --k;
         if (k < 0) k = 0;
-        if (k != r.bins - 1 && x >= gpul__hist_edge<Real>(r, double(k + 1))) ++k;
+        if (k != r.bins - 1 && x >= gpul__hist_edge(r, double(k + 1))) ++k;
     }
     return k < r.bins ? k : r.bins - 1;
 }
-
-/* The places of kN elements at once, where the rule is certain; inside: between lo and hi. */
-template <typename T, int kN, typename Real>
-static __device__ __forceinline__ void gpul__hist_places(const gpul__hist_rule &r, int32_t fraction, const T (&x)[kN],
-                                                         Real lo, Real hi, bool valid, uint64_t (&place)[kN],
-                                                         bool (&inside)[kN]) {
-    bool near = false;
-    GPUL__UNROLL
-    for (int j = 0; j < kN; ++j) { /* without a branch, so that the chains of the elements overlap */
-        place[j] = gpul__hist_place(r, Real(x[j]));
-        inside[j] = Real(x[j]) >= lo && Real(x[j]) <= hi && valid;
-        near = near || (uint32_t(place[j] << (32 - fraction)) < r.unsure && inside[j]);
-    }
-    if (!near) return; /* fault: histogram-doubt-not-asked */
-    GPUL__UNROLL
-    for (int j = 0; j < kN; ++j)
-        if (gpul__hist_below_edge(r, Real(x[j]), place[j], fraction)) place[j] -= uint64_t(1) << fraction;
+static __device__ __forceinline__ int64_t gpul__hist_bin(const gpul__hist_rule &r, double x) {
+    return r.edges ? gpul__hist_search(r, x) : gpul__hist_even_bin(r, x);
 }
 
 /* ---- setting counts to zero ---- */
@@ -4044,82 +4050,79 @@ static __device__ __forceinline__ void gpul__hist_await_zeros(const gpul__hist_v
 
 /* ---- walking over x ---- */
 
-/* A thread's vectors of 16 bytes, or as many elements where x is not dense (and not bytes), one
- * to a lane in turn so that lanes read neighbours. Four at a time, a grid apart, which are loaded before the last ones
- * have been counted by all warps. */
-template <typename T> struct gpul__hist_word { typedef T type; };
-template <> struct gpul__hist_word<uint8_t> { typedef uint32_t type; };
-template <typename T, int kPacks_ = gpul__hist_packs> struct gpul__hist_batch {
-    typedef typename gpul__hist_word<T>::type Word; /* bytes travel by fours, or they would take a register each */
-    enum { kN = 16 / sizeof(T), kPacks = kPacks_, kStrided = sizeof(T) > 1 };
-    gpul__pack<Word, 16 / sizeof(Word)> pack[kPacks];
+/* A thread's vectors of 16 bytes, one to a lane in turn so that lanes read neighbours: four at a time, a grid apart, on
+ * their way while other warps count. Where x is not dense: as many elements in place of a vector, one at a time. Bytes
+ * travel by fours, or they would take a register each. */
+template <int kSize> struct gpul__hist_element { typedef typename gpul__word<kSize>::type type; };
+template <> struct gpul__hist_element<8> { typedef uint64_t type; };
+template <int kSize, int kPacks_> struct gpul__hist_batch {
+    typedef typename gpul__hist_element<(kSize > 4 ? kSize : 4)>::type Word;
+    enum { kN = 16 / sizeof(Word), kPacks = kPacks_ };
+    gpul__pack<Word, kN> pack[kPacks];
+    uint32_t there; /* bit u: pack u */
     int64_t at;
 
-    /* for the whole warp, so that its lanes stay together */
-    __device__ __forceinline__ bool whole(const gpul__hist_view &v) const {
-        return (at | 31) + (kPacks - 1) * v.stride < v.vectors;
-    }
-    __device__ __forceinline__ bool has(const gpul__hist_view &v, int u) const { return at + u * v.stride < v.vectors; }
-    static __device__ __forceinline__ gpul__pack<Word, 16 / sizeof(Word)> vector(const T *x, int64_t i) {
-        return gpul__load<16 / sizeof(Word)>(reinterpret_cast<const Word *>(x + i * kN));
-    }
-    __device__ __forceinline__ void load(const gpul__hist_view &v) {
-        const T *const x = static_cast<const T *>(v.x) + v.head;
-        if (v.dense && whole(v)) {
+    __device__ __forceinline__ bool whole() const { return there == (1u << kPacks) - 1; }
+    /* The next vectors; false where the whole warp has none. */
+    __device__ __forceinline__ bool load(const gpul__hist_view &v) {
+        const Word *const x = reinterpret_cast<const Word *>(static_cast<const char *>(v.x) + v.head * kSize);
+        if ((at & ~int64_t(31)) >= v.vectors) return false;
+        if (!v.dense && kSize > 1) { /* whole warps alone */
+            const int64_t first = (at & ~int64_t(31)) * kN + (at & 31);
             GPUL__UNROLL
-            for (int u = 0; u < kPacks; ++u) pack[u] = vector(x, at + u * v.stride);
-            return;
+            for (int j = 0; j < kN; ++j) pack[0].v[j] = x[gpul__hist_offset(v, v.strides, first + 32 * j)];
+            there = 1;
+            at += v.stride;
+            return true;
         }
-        GPUL__UNROLL
-        for (int u = 0; u < kPacks; ++u) {
-            if (!has(v, u)) continue;
-            const int64_t i = at + u * v.stride;
-            if (v.dense || !kStrided) {
-                pack[u] = vector(x, i);
-                continue;
+        if ((at | 31) + (kPacks - 1) * v.stride < v.vectors) {
+            GPUL__UNROLL
+            for (int u = 0; u < kPacks; ++u) pack[u] = gpul__load<kN>(x + (at + u * v.stride) * kN);
+            there = (1u << kPacks) - 1;
+        } else {
+            there = 0;
+            GPUL__UNROLL
+            for (int u = 0; u < kPacks; ++u) { /* the first vector in place of one that is not there */
+                const int64_t i = at + u * v.stride;
+                pack[u] = gpul__load<kN>(x + (i < v.vectors ? i : 0) * kN);
+                there |= uint32_t(i < v.vectors) << u;
             }
-            const int64_t first = (i & ~int64_t(31)) * kN + (i & 31);
-            GPUL__UNROLL
-            for (int j = 0; j < kN; ++j) pack[u].v[j] = x[gpul__hist_offset(v, v.strides, first + 32 * j, true)];
         }
-    }
-    __device__ __forceinline__ void begin(const gpul__hist_view &v) {
-        at = gpul_grid_x();
-        load(v);
-    }
-    __device__ __forceinline__ void next(const gpul__hist_view &v) {
         at += kPacks * v.stride;
-        load(v);
+        return true;
+    }
+    __device__ __forceinline__ void drop() {
+        GPUL__UNROLL
+        for (int u = 1; u < kPacks; ++u) pack[u - 1] = pack[u];
+        there >>= 1;
     }
 };
 
-/* All elements of this thread, from a batch that is loaded, into a counter: count() takes vectors, of whole warps;
- * one() takes an element, of those that are in no vector: at the ends, or all of them where there are no vectors. */
-template <typename T, int kPacks, typename Counter>
-static __device__ __forceinline__ void gpul__hist_walk(const gpul__hist_view &v, gpul__hist_batch<T, kPacks> &batch,
-                                                       Counter &counter) {
-    typedef gpul__hist_batch<T, kPacks> Batch;
-    enum { kOnes = Batch::kStrided ? 1 : 8 };
-    if (Counter::kTwoLoops) { /* the first without a question for each vector */
-        for (; batch.whole(v); batch.next(v)) {
-            GPUL__UNROLL
-            for (int u = 0; u < Batch::kPacks; ++u) counter.count(v, batch.pack[u].v, true);
-        }
+/* All elements of this thread into a counter, which begins while the first of them are on their way: count() takes a
+ * batch, of whole warps; one() takes an element, of those that are in no vector: at the ends, or all of them where there
+ * are no vectors. */
+template <int kSize, typename Counter>
+static __device__ __forceinline__ void gpul__hist_walk(const gpul__hist_view &v, Counter &counter) {
+    typedef typename gpul__hist_element<kSize>::type Element;
+    enum { kOnes = kSize > 1 ? 1 : 4 };
+    gpul__hist_batch<kSize, Counter::kPacks> batch;
+    batch.at = gpul_grid_x();
+    GPUL__UNROLL_NOT
+    for (bool first = true;; first = false) {
+        const bool some = batch.load(v);
+        if (first) counter.begin(v);
+        if (!some) break;
+        counter.count(v, batch);
     }
-    for (; (batch.at & ~int64_t(31)) < v.vectors; batch.next(v)) {
-        GPUL__UNROLL
-        for (int u = 0; u < Batch::kPacks; ++u) counter.count(v, batch.pack[u].v, batch.has(v, u));
-        if (Counter::kTwoLoops) break; /* that was the last one */
-    }
-    const int64_t body = v.vectors * Batch::kN, ends = v.n - body; /* fault: histogram-ends-left-out */
-    const T *const x = static_cast<const T *>(v.x);
+    const int64_t body = v.vectors * (16 / kSize), ends = v.n - body; /* fault: histogram-ends-left-out */
+    const Element *const x = static_cast<const Element *>(v.x);
     GPUL__UNROLL_NOT
     for (int64_t i = gpul_grid_x(); i < ends; i += kOnes * v.stride) {
-        T value[kOnes];
+        Element value[kOnes];
         GPUL__UNROLL
         for (int k = 0; k < kOnes; ++k) {
             const int64_t e = i + k * v.stride;
-            if (e < ends) value[k] = x[gpul__hist_offset(v, v.strides, e < v.head ? e : e + body, v.narrow)];
+            if (e < ends) value[k] = x[gpul__hist_offset(v, v.strides, e < v.head ? e : e + body)];
         }
         GPUL__UNROLL
         for (int k = 0; k < kOnes; ++k)
@@ -4164,79 +4167,136 @@ template <int kStep> struct gpul__hist_tile {
 
 /* The counters of a block's part of the bins. Counter `width` of the last part has the elements that are equal to
  * hi. */
-template <typename T> struct gpul__hist_part {
-    typedef typename gpul__hist_type<T>::Real Real;
-    enum { kTwoLoops = 1 };
+struct gpul__hist_part {
+    enum { kPacks = gpul__hist_packs };
+    uint32_t *shared;
     gpul__hist_tile<1> tile;
-    Real lo, hi;
+    double lo, hi; /* keys */
     int64_t first;
     uint32_t width;
     __device__ __forceinline__ uint32_t chunks() const { return width / gpul__hist_chunk + 1; }
-    __device__ __forceinline__ void begin(const gpul__hist_view &v, uint32_t *counters) {
+    __device__ __forceinline__ void begin(const gpul__hist_view &v) {
+        const gpul__hist_rule &r = v.rule;
         first = int64_t(blockIdx.y) * v.width;
-        width = uint32_t(v.rule.bins - first < v.width ? v.rule.bins - first : int64_t(v.width));
-        tile.set(counters, uint32_t(gpul__hist_origin) + uint32_t(first), chunks() * gpul__hist_chunk);
-        lo = Real(v.rule.lo);
-        hi = Real(v.rule.hi);
-        if (first > 0) lo = gpul__hist_edge<Real>(v.rule, double(first));
-        if (first + width < v.rule.bins)
-            hi = gpul__hist_before(gpul__hist_edge<Real>(v.rule, double(first + width))); /* fault: histogram-part */
+        width = uint32_t(r.bins - first < v.width ? r.bins - first : int64_t(v.width));
+        tile.set(shared, uint32_t(gpul__hist_origin) + uint32_t(first), chunks() * gpul__hist_chunk);
+        const bool inner = first + width < r.bins;
+        const double low = first > 0 ? gpul__hist_edge(r, double(first)) : r.first;
+        const double high = inner ? gpul__hist_edge(r, double(first + width)) : r.last;
+        /* of two zeros the lower is inside, or outside */
+        lo = gpul__hist_key_of(r, low == 0 ? -0.0 : low); /* fault: histogram-zero */
+        hi = gpul__hist_key_of(r, high == 0 ? (inner ? -0.0 : 0.0) : high);
+        if (inner) hi = gpul__hist_before(hi); /* fault: histogram-part */
+        gpul__hist_clear(shared, chunks() * gpul__hist_chunk, 0);
+        gpul__hist_zero_counts(v);
     }
-    template <int kN>
-    __device__ __forceinline__ void count(const gpul__hist_view &v, const T (&x)[kN], bool valid) const {
-        uint64_t place[kN];
-        bool inside[kN];
-        gpul__hist_places(v.rule, 32, x, lo, hi, valid, place, inside);
+    /* Every element to the bin of its place. Was one in doubt? */
+    template <bool kFloats, typename Word, int kN>
+    __device__ __forceinline__ bool add(const gpul__hist_view &v, const Word (&x)[kN]) const {
+        bool doubt = false;
         GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) tile.increment(uint32_t(place[j] >> 32), inside[j]);
+        for (int j = 0; j < kN; ++j) { /* without a branch, so that the chains of the elements overlap */
+            const double key = gpul__hist_key<kFloats>(x[j]);
+            const uint64_t place = gpul__hist_place(v.rule, key);
+            tile.increment(uint32_t(place >> 32), key >= lo && key <= hi);
+            doubt |= gpul__hist_doubtful(v.rule, place, 32);
+        }
+        return doubt; /* fault: histogram-doubt-not-asked */
     }
-    __device__ __forceinline__ void one(const gpul__hist_view &v, T x) const {
-        const int64_t bin = gpul__hist_bin(v.rule, Real(x));
+    template <bool kFloats, typename Batch>
+    __device__ __forceinline__ void add_batch(const gpul__hist_view &v, Batch &batch) const {
+        const bool whole = batch.whole();
+        uint32_t left = whole ? 0 : batch.there; /* bit u: pack u, to be counted, or in doubt */
+        if (whole) {
+            GPUL__UNROLL
+            for (int u = 0; u < Batch::kPacks; ++u) left |= uint32_t(add<kFloats>(v, batch.pack[u].v)) << u;
+        }
+        GPUL__UNROLL_NOT
+        for (; left; left >>= 1, batch.drop())
+            if ((left & 1) && (whole || add<kFloats>(v, batch.pack[0].v))) correct<kFloats>(v, batch.pack[0].v);
+    }
+    /* Elements that are below the edge of their place go to the bin below. */
+    template <bool kFloats, typename Word, int kN>
+    __device__ __forceinline__ void correct(const gpul__hist_view &v, const Word (&x)[kN]) const {
+        enum { kF32 = kFloats && sizeof(Word) == 4 };
+        uint32_t at[kN];
+        bool below[kN], some = false;
+        GPUL__UNROLL
+        for (int j = 0; j < kN; ++j) {
+            const double key = gpul__hist_key<kFloats>(x[j]);
+            const uint64_t place = gpul__hist_place(v.rule, key);
+            const double value = kF32 ? gpul__hist_value(x[j], kFloats) : key;
+            at[j] = uint32_t(place >> 32) - uint32_t(gpul__hist_origin) - uint32_t(first);
+            below[j] = gpul__hist_doubtful(v.rule, place, 32) && key >= lo && key <= hi &&
+                       gpul__hist_below_edge<kF32 != 0>(v.rule, value, place, 32);
+            some = some || below[j];
+        }
+        if (!some) return;
+        GPUL__UNROLL
+        for (int j = 0; j < kN; ++j) {
+            if (!below[j]) continue;
+            atomicAdd(tile.counters + at[j], 0xffffffffu);
+            atomicAdd(tile.counters + at[j] - 1, 1u);
+        }
+    }
+    template <typename Batch> __device__ __forceinline__ void count(const gpul__hist_view &v, Batch &batch) const {
+        if (v.floats) add_batch<true>(v, batch);
+        else add_batch<false>(v, batch);
+    }
+    template <typename Word> __device__ __forceinline__ void one(const gpul__hist_view &v, Word x) const {
+        const int64_t bin = gpul__hist_even_bin(v.rule, gpul__hist_value(x, v.floats != 0));
         tile.increment(uint32_t(bin) + uint32_t(gpul__hist_origin), bin >= first && bin - first < width);
     }
 };
 
 /* Counters 0 .. width - 1 of a block to counts, from bin `first` on; counter `width` belongs to the last bin, too. A
  * warp takes a chunk at a time. Blocks begin at different chunks, so as not to meet. */
+template <typename Count>
+static __device__ __forceinline__ void gpul__hist_add_chunk(const uint32_t *tile, Count *counts, int64_t stride) {
+    uint32_t sum[gpul__hist_chunk / 32];
+    GPUL__UNROLL
+    for (int k = 0; k < gpul__hist_chunk / 32; ++k) sum[k] = tile[32 * k];
+    GPUL__UNROLL
+    for (int k = 0; k < gpul__hist_chunk / 32; ++k)
+        if (sum[k]) atomicAdd(counts + 32 * k * stride, Count(sum[k]));
+}
 static __device__ __forceinline__ void gpul__hist_add_tile(const gpul__hist_view &v, const uint32_t *tile,
                                                            int64_t first, uint32_t width) {
-    const uint32_t chunks = width / gpul__hist_chunk + 1;
-    const uint32_t lane = threadIdx.x % 32, turn = blockIdx.x % chunks;
-    const int64_t step = v.counts_stride * (v.wide ? 8 : 4);
+    const uint32_t chunks = width / gpul__hist_chunk + 1, turn = blockIdx.x % chunks;
+    GPUL__UNROLL_NOT
     for (uint32_t i = threadIdx.x / 32; i < chunks; i += GPUL__HIST_THREADS / 32) {
-        const uint32_t at = (i + turn < chunks ? i + turn : i + turn - chunks) * gpul__hist_chunk + lane;
-        char *const to = static_cast<char *>(v.counts) + (first + at) * step;
-        uint32_t sum[gpul__hist_chunk / 32];
-        GPUL__UNROLL
-        for (int k = 0; k < gpul__hist_chunk / 32; ++k) sum[k] = tile[at + 32 * k];
-        GPUL__UNROLL
-        for (int k = 0; k < gpul__hist_chunk / 32; ++k) {
-            const uint32_t bin = at + 32 * k;
-            char *const counter = to + 32 * k * step;
-            if (bin + 1 == width) sum[k] += tile[width]; /* fault: histogram-last-bin-open */
-            if (bin >= width || (sum[k] == 0 && !v.owned)) continue;
-            if (v.owned && v.wide) *reinterpret_cast<uint64_t *>(counter) = sum[k];
-            else if (v.owned) *reinterpret_cast<uint32_t *>(counter) = sum[k];
-            else if (v.wide) atomicAdd(reinterpret_cast<unsigned long long *>(counter), sum[k]);
-            else atomicAdd(reinterpret_cast<unsigned int *>(counter), sum[k]);
+        const uint32_t chunk = i + turn < chunks ? i + turn : i + turn - chunks;
+        uint32_t bin = chunk * gpul__hist_chunk + threadIdx.x % 32;
+        const int64_t to = (first + bin) * v.counts_stride;
+        if (chunk + 1 < chunks && chunk * gpul__hist_chunk + gpul__hist_chunk < width && !v.owned) {
+            if (v.wide)
+                gpul__hist_add_chunk(tile + bin, static_cast<unsigned long long *>(v.counts) + to, v.counts_stride);
+            else gpul__hist_add_chunk(tile + bin, static_cast<unsigned int *>(v.counts) + to, v.counts_stride);
+            continue;
+        }
+        GPUL__UNROLL_NOT
+        for (int k = 0; k < gpul__hist_chunk / 32 && bin < width; ++k, bin += 32) {
+            uint32_t sum = tile[bin];
+            if (bin + 1 == width) sum += tile[width]; /* fault: histogram-last-bin-open */
+            const int64_t at = (first + bin) * v.counts_stride;
+            if (!v.owned) {
+                if (sum) gpul__hist_add(v, first + bin, sum);
+            } else if (v.wide) static_cast<uint64_t *>(v.counts)[at] = sum;
+            else static_cast<uint32_t *>(v.counts)[at] = sum;
         }
     }
 }
 
-template <typename T>
+template <int kSize>
 static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     gpul__hist_count_shared(const __grid_constant__ gpul__hist_view v) {
-    GPUL_SHARED(uint32_t, tile);
-    gpul__hist_batch<T> batch;
-    gpul__hist_part<T> part;
+    GPUL_SHARED(uint32_t, shared);
+    gpul__hist_part part;
     gpul__await();
-    batch.begin(v);
-    part.begin(v, tile);
-    gpul__hist_clear(tile, part.chunks() * gpul__hist_chunk, 0);
-    gpul__hist_zero_counts(v);
-    gpul__hist_walk(v, batch, part);
+    part.shared = shared;
+    gpul__hist_walk<kSize>(v, part);
     gpul__hist_await_zeros(v);
-    gpul__hist_add_tile(v, tile, part.first, part.width);
+    gpul__hist_add_tile(v, shared, part.first, part.width);
 }
 
 /* ---- beyond ---- */
@@ -4245,18 +4305,13 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
  * so that sorted data do not queue up at one address; neither do data of few values, for which each block has a table
  * of bins and counters in shared memory: a warp goes there if two of its lanes meet in a bin. A slot belongs to the
  * first bin that comes to it. */
-template <typename T> struct gpul__hist_beyond {
-    typedef typename gpul__hist_type<T>::Real Real;
-    enum { kTwoLoops = 0, kNone = gpul__hist_none };
-    uint32_t *bins, *counts;
-    uint32_t slots, origin;
+struct gpul__hist_beyond {
+    enum { kNone = gpul__hist_none };
+    uint32_t *bins; /* v.width of them, and as many counts */
     __device__ __forceinline__ void begin(const gpul__hist_view &v, uint32_t *shared) {
         bins = shared;
-        slots = uint32_t(v.width);
-        counts = shared + slots;
-        origin = uint32_t(gpul__bits<uint64_t>(v.rule.point) >> v.rule.fraction);
-        gpul__hist_clear(bins, slots, uint32_t(kNone));
-        gpul__hist_clear(counts, slots, 0);
+        gpul__hist_clear(bins, uint32_t(v.width), uint32_t(kNone));
+        gpul__hist_clear(bins + v.width, uint32_t(v.width), 0);
     }
     __device__ __forceinline__ void put(const gpul__hist_view &v, uint32_t bin, uint32_t many, bool often) const {
         if (often) {
@@ -4268,25 +4323,40 @@ template <typename T> struct gpul__hist_beyond {
 #endif
             if (owner == uint32_t(kNone)) owner = atomicCAS(bins + slot, uint32_t(kNone), bin);
             if (owner == uint32_t(kNone) || owner == bin) { /* fault: histogram-slot-takes-all */
-                atomicAdd(counts + slot, many);
+                atomicAdd(bins + v.width + slot, many);
                 return;
             }
         }
         gpul__hist_add(v, bin, many);
     }
-    template <int kN>
-    __device__ __forceinline__ void count(const gpul__hist_view &v, const T (&x)[kN], bool valid) const {
-        const uint32_t last = uint32_t(v.rule.bins) - 1;
+    template <bool kFloats, typename Word, int kN>
+    __device__ __forceinline__ void places(const gpul__hist_view &v, const Word (&x)[kN], bool valid,
+                                           uint32_t (&bin)[kN]) const {
+        enum { kF32 = kFloats && sizeof(Word) == 4 };
+        const gpul__hist_rule &r = v.rule;
+        const double lo = gpul__hist_key_of(r, r.first == 0 ? -0.0 : r.first);
+        const double hi = gpul__hist_key_of(r, r.last == 0 ? 0.0 : r.last);
+        const uint32_t last = uint32_t(r.bins) - 1, origin = uint32_t(gpul__bits<uint64_t>(r.point) >> r.fraction);
         uint64_t place[kN];
-        bool inside[kN];
-        uint32_t bin[kN];
-        gpul__hist_places(v.rule, v.rule.fraction, x, Real(v.rule.lo), Real(v.rule.hi), valid, place, inside);
+        bool inside[kN], doubt = false;
         GPUL__UNROLL
         for (int j = 0; j < kN; ++j) {
-            bin[j] = uint32_t(place[j] >> v.rule.fraction) - origin;
+            const double key = gpul__hist_key<kFloats>(x[j]);
+            place[j] = gpul__hist_place(r, key);
+            inside[j] = key >= lo && key <= hi && valid;
+            doubt = doubt || (gpul__hist_doubtful(r, place[j], r.fraction) && inside[j]);
+        }
+        if (doubt) { /* fault: histogram-doubt-beyond */
+            GPUL__UNROLL
+            for (int j = 0; j < kN; ++j)
+                if (gpul__hist_below_edge<kF32 != 0>(r, gpul__hist_value(x[j], kFloats), place[j], r.fraction))
+                    place[j] -= uint64_t(1) << r.fraction;
+        }
+        GPUL__UNROLL
+        for (int j = 0; j < kN; ++j) {
+            bin[j] = uint32_t(place[j] >> r.fraction) - origin;
             bin[j] = !inside[j] ? uint32_t(kNone) : bin[j] < last ? bin[j] : last;
         }
-        collect(v, bin);
     }
     /* of whole warps */
     template <int kN>
@@ -4302,7 +4372,7 @@ template <typename T> struct gpul__hist_beyond {
         const uint32_t there = uint32_t(__ffs(int32_t(__shfl_sync(full, heads, int(next % 32))))) - 1;
         uint32_t end = (next - lane) * kN + (next < 32 ? there : 0); /* of the run: elements from this lane's first */
         bool often = false;                                          /* does a bin occur twice, as a sample says? */
-        if (slots) {
+        if (v.width) {
             const uint32_t same = __match_any_sync(full, bin[0]);
             often = __any_sync(full, (same & (same - 1)) != 0 && bin[0] != uint32_t(kNone));
         }
@@ -4313,31 +4383,50 @@ template <typename T> struct gpul__hist_beyond {
             end = uint32_t(j);
         }
     }
-    __device__ __forceinline__ void one(const gpul__hist_view &v, T x) const {
-        const int64_t bin = gpul__hist_bin(v.rule, Real(x));
-        if (bin < 0) return;
-        if (bin < 0xffffffff) put(v, uint32_t(bin), 1, slots > 0);
-        else gpul__hist_add(v, bin, 1);
+    __device__ __forceinline__ void put(const gpul__hist_view &v, int64_t bin) const {
+        if (bin >= 0 && bin < 0xffffffff) put(v, uint32_t(bin), 1, v.width > 0);
+        else if (bin >= 0) gpul__hist_add(v, bin, 1);
     }
     __device__ __forceinline__ void finish(const gpul__hist_view &v) const {
         __syncthreads();
-        for (uint32_t i = threadIdx.x; i < slots; i += blockDim.x)
-            if (counts[i]) gpul__hist_add(v, bins[i], counts[i]);
+        for (uint32_t i = threadIdx.x; i < uint32_t(v.width); i += blockDim.x)
+            if (bins[v.width + i]) gpul__hist_add(v, bins[i], bins[v.width + i]);
     }
 };
 
-template <typename T>
+/* Of uniform bins. */
+struct gpul__hist_even_beyond : gpul__hist_beyond {
+    enum { kPacks = 2 };
+    uint32_t *shared;
+    __device__ __forceinline__ void begin(const gpul__hist_view &v) {
+        gpul__hist_beyond::begin(v, shared);
+        gpul__hist_zero_counts(v);
+        gpul__hist_await_zeros(v);
+    }
+    template <typename Batch>
+    __device__ __forceinline__ void count(const gpul__hist_view &v, const Batch &batch) const {
+        GPUL__UNROLL
+        for (int u = 0; u < kPacks; ++u) {
+            const bool valid = batch.there >> u & 1;
+            uint32_t bin[Batch::kN];
+            if (u > 0 && !__any_sync(0xffffffffu, valid)) return;
+            if (v.floats) places<true>(v, batch.pack[u].v, valid, bin);
+            else places<false>(v, batch.pack[u].v, valid, bin);
+            collect(v, bin);
+        }
+    }
+    template <typename Word> __device__ __forceinline__ void one(const gpul__hist_view &v, Word x) const {
+        put(v, gpul__hist_even_bin(v.rule, gpul__hist_value(x, v.floats != 0)));
+    }
+};
+template <int kSize>
 static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     gpul__hist_count_beyond(const __grid_constant__ gpul__hist_view v) {
     GPUL_SHARED(uint32_t, shared);
-    gpul__hist_batch<T, 2> batch;
-    gpul__hist_beyond<T> beyond;
+    gpul__hist_even_beyond beyond;
     gpul__await();
-    batch.begin(v);
-    beyond.begin(v, shared);
-    gpul__hist_zero_counts(v);
-    gpul__hist_await_zeros(v);
-    gpul__hist_walk(v, batch, beyond);
+    beyond.shared = shared;
+    gpul__hist_walk<kSize>(v, beyond);
     beyond.finish(v);
 }
 
@@ -4345,52 +4434,99 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
 
 struct gpul__hist_edge_list {
     double edge[gpul__hist_listed];
-    __device__ __forceinline__ double get(int64_t i) const { return edge[i]; }
-    __device__ __forceinline__ void done() const {}
 };
-static_assert(sizeof(gpul__hist_view) + sizeof(gpul__hist_edge_list) + 16 <= 4096, "the arguments of a launch");
+static_assert(sizeof(gpul__hist_view) + sizeof(gpul__hist_edge_list) + 48 <= 4096, "the arguments of a launch");
 
-/* The edges that elements are compared with: for f32 data the least float that is not below, so that floats compare
- * with it as with the edge itself. */
-static __device__ __forceinline__ void gpul__hist_take_edge(double *out, double edge) { *out = edge; }
-static __device__ __forceinline__ void gpul__hist_take_edge(float *out, double edge) {
-    const float nearest = __double2float_rn(edge);
-    const uint32_t bits = gpul__bits<uint32_t>(nearest);
-    *out = double(nearest) >= edge ? nearest /* fault: histogram-edge-of-f32 */
-           : nearest > 0 ? gpul__bits<float>(bits + 1)
-           : nearest < 0 ? gpul__bits<float>(bits - 1)
-                         : gpul__bits<float>(1u);
+/* What elements and edges are compared by: doubles, or of elements of 4 bytes integers in their order. Of two zeros,
+ * the negative one is lower. */
+static __device__ __forceinline__ int32_t gpul__hist_order(uint32_t word, bool floats) {
+    const int32_t bits = int32_t(word);
+    return floats ? bits ^ ((bits >> 31) & 0x7fffffff) : bits;
+}
+static __device__ __forceinline__ double gpul__hist_order(uint64_t word, bool floats) {
+    return gpul__hist_value(word, floats);
+}
+/* The least element that is not below an edge. */
+static __device__ __forceinline__ void gpul__hist_take_edge(double *out, double edge, bool) { *out = edge; }
+static __device__ __forceinline__ void gpul__hist_take_edge(int32_t *out, double edge, bool floats) {
+    if (floats) {
+        const float nearest = __double2float_rn(edge);
+        const int32_t order = gpul__hist_order(gpul__bits<uint32_t>(nearest), true);
+        *out = nearest == 0 ? (edge > 0 ? 1 : -1) : order + (double(nearest) < edge); /* fault: histogram-edge-of-f32 */
+    } else {
+        const double whole = ceil(edge);
+        *out = whole > 2147483647.0 ? 2147483647 : whole > -2147483648.0 ? int32_t(whole) : -2147483647 - 1;
+    }
+}
+/* The greatest element that is not above the last edge. */
+static __device__ __forceinline__ void gpul__hist_take_last(double *out, double edge, bool) { *out = edge; }
+static __device__ __forceinline__ void gpul__hist_take_last(int32_t *out, double edge, bool floats) {
+    if (floats) {
+        const float nearest = __double2float_rn(edge);
+        const int32_t order = gpul__hist_order(gpul__bits<uint32_t>(nearest), true);
+        *out = nearest == 0 ? (edge < 0 ? -2 : 0) : order - (double(nearest) > edge);
+    } else {
+        const double whole = floor(edge);
+        *out = whole >= 2147483647.0 ? 2147483647 : whole > -2147483648.0 ? int32_t(whole) : -2147483647 - 1;
+    }
+}
+/* a number in the same order, for the bucket */
+static __device__ __forceinline__ double gpul__hist_number(double order, bool) { return order; }
+static __device__ __forceinline__ float gpul__hist_number(int32_t order, bool floats) {
+    return floats ? gpul__bits<float>(order ^ ((order >> 31) & 0x7fffffff)) : float(order);
 }
 
+static __device__ __forceinline__ double gpul__hist_number_of(uint64_t word, bool floats) {
+    return gpul__hist_value(word, floats);
+}
+static __device__ __forceinline__ float gpul__hist_number_of(uint32_t word, bool floats) {
+    return floats ? gpul__bits<float>(word) : float(int32_t(word));
+}
+
+template <int kSize> struct gpul__hist_compared { typedef double Order, Number; };
+template <> struct gpul__hist_compared<4> {
+    typedef int32_t Order;
+    typedef float Number;
+};
+
 /* The bucket of an edge or an element, and the range. */
-template <typename Real> struct gpul__hist_buckets {
-    Real lo, hi, base, factor;
+template <int kSize> struct gpul__hist_buckets {
+    typedef typename gpul__hist_compared<kSize>::Order Order;
+    typedef typename gpul__hist_compared<kSize>::Number Number;
+    Order lo, hi;
+    Number base, factor;
     uint32_t top;
+    bool floats;
     __device__ __forceinline__ void begin(const gpul__hist_view &v) {
-        gpul__hist_take_edge(&lo, v.rule.lo);
-        gpul__hist_take_edge(&hi, v.rule.hi);
-        if (double(hi) > v.rule.hi) hi = gpul__hist_before(hi);
-        base = Real(v.rule.offset);
-        factor = Real(v.rule.factor);
+        floats = v.floats != 0;
+        gpul__hist_take_edge(&lo, v.rule.first, floats);
+        gpul__hist_take_last(&hi, v.rule.last, floats);
+        if (kSize == 4 && !floats && (v.rule.first > 2147483647.0 || v.rule.last < -2147483648.0))
+            lo = Order(2147483647), hi = -lo; /* no integer is inside */
+        base = Number(v.rule.offset);
+        factor = Number(v.rule.factor);
         top = v.buckets - 1;
     }
-    __device__ __forceinline__ uint32_t of(Real x) const { return gpul__hist_bucket(x, base, factor, top); }
+    __device__ __forceinline__ uint32_t of_number(Number x) const { return gpul__hist_bucket(x, base, factor, top); }
+    __device__ __forceinline__ uint32_t of(Order order) const { return of_number(gpul__hist_number(order, floats)); }
     /* Edge i of each lane, with the one before it, to the table: all buckets from the one behind that edge's up to its
-     * own begin with i. i == bins: behind all edges. For whole warps; lanes with i > bins have none. */
-    __device__ __forceinline__ void enter(const gpul__hist_view &v, uint32_t *table, int64_t i, Real before,
-                                          Real edge) const {
+     * own begin with i. i == searched: behind all edges. For whole warps; lanes with more have none. */
+    __device__ __forceinline__ void enter(const gpul__hist_view &v, uint32_t *table, int64_t i, Order before,
+                                          Order edge) const {
         enum { kShort = 16 };
         const uint32_t full = 0xffffffffu, lane = threadIdx.x % 32, entry = 2 * uint32_t(i);
         const uint32_t from = i > 0 ? of(before) + 1 : 0;
-        const uint32_t to = i < v.rule.bins ? of(edge) : v.buckets;
-        const bool has = i <= v.rule.bins && from <= to;
-        if (has) table[to] = i < v.rule.bins ? entry + 1 : entry;
+        const uint32_t to = i < v.searched ? of(edge) : v.buckets;
+        const bool has = i <= v.searched && from <= to;
+        if (has) table[to] = i < v.searched ? entry + 1 : entry;
+        GPUL__UNROLL_NOT
         for (uint32_t k = from; has && k < to && k < from + kShort; ++k) table[k] = entry;
         uint32_t far = __ballot_sync(full, has && to > from + kShort);
         while (far) { /* the warp together */
             const int lead = __ffs(int32_t(far)) - 1;
             const uint32_t end = __shfl_sync(full, to, lead), value = __shfl_sync(full, entry, lead);
             uint32_t k = __shfl_sync(full, from, lead) + kShort + lane;
+            GPUL__UNROLL_NOT
             for (; k < end; k += 32) table[k] = value; /* fault: histogram-wide-gap */
             far &= far - 1;
         }
@@ -4398,56 +4534,61 @@ template <typename Real> struct gpul__hist_buckets {
 };
 
 /* Counters by explicit edges, fewer than 2^31 of them: in shared memory, or as beyond. */
-template <typename T> struct gpul__hist_between {
-    typedef typename gpul__hist_type<T>::Real Real;
-    enum { kTwoLoops = 0 };
-    gpul__hist_buckets<Real> buckets;
+template <int kSize> struct gpul__hist_between {
+    enum { kPacks = 2 };
+    typedef typename gpul__hist_compared<kSize>::Order Order;
+    uint32_t *shared;
+    const gpul__hist_edge_list *list;
+    gpul__hist_buckets<kSize> buckets;
     gpul__hist_tile<1> tile;
-    gpul__hist_beyond<T> beyond;
-    const Real *edges;
+    gpul__hist_beyond beyond;
+    const Order *edges;
     const uint32_t *table;
-    bool own; /* counters in shared memory */
 
     /* All threads; with barriers. The edges follow the counters in shared memory, and the table the edges. */
-    __device__ __forceinline__ void begin(const gpul__hist_view &v, const gpul__hist_edge_list &list,
-                                          uint32_t *shared) {
+    __device__ __forceinline__ void begin(const gpul__hist_view &v) {
         const uint32_t bins = uint32_t(v.rule.bins);
         uint32_t counters = 2 * uint32_t(v.width);
         buckets.begin(v);
-        own = v.own != 0;
-        if (own) {
+        if (v.own) {
             counters = (bins / gpul__hist_chunk + 1) * gpul__hist_chunk;
             tile.set(shared, 0, counters);
             gpul__hist_clear(shared, counters, 0);
             counters += 4;
         } else beyond.begin(v, shared);
-        edges = static_cast<const Real *>(v.rule.edges);
+        edges = static_cast<const Order *>(v.rule.edges);
         table = v.table;
-        if (!v.listed && !v.edges_shared) return;
-        Real *const near_edges = reinterpret_cast<Real *>(shared + counters);
-        uint32_t *const near_table = reinterpret_cast<uint32_t *>(near_edges + (bins + 4) / 4 * 4);
-        if (v.listed) {
-            for (uint32_t i = threadIdx.x; i <= bins; i += blockDim.x)
-                gpul__hist_take_edge(near_edges + i, list.edge[i]);
+        if (v.listed || v.edges_shared) {
+            Order *const near_edges = reinterpret_cast<Order *>(shared + counters);
+            uint32_t *const near_table = reinterpret_cast<uint32_t *>(near_edges + (bins + 4) / 4 * 4);
+            if (v.listed) {
+                const uint32_t i = threadIdx.x; /* there are more threads than listed edges */
+                if (i <= bins) gpul__hist_take_edge(near_edges + i, list->edge[i], v.floats != 0);
+                __syncthreads();
+                buckets.enter(v, near_table, i, near_edges[i > 0 && i <= bins ? i - 1 : 0],
+                              near_edges[i < bins ? i : 0]);
+            } else {
+                for (uint32_t i = threadIdx.x; i <= bins; i += blockDim.x) near_edges[i] = edges[i];
+                for (uint32_t i = threadIdx.x; i <= v.buckets; i += blockDim.x) near_table[i] = table[i];
+            }
+            edges = near_edges;
+            table = near_table;
             __syncthreads();
-            const uint32_t i = threadIdx.x; /* there are more threads than listed edges */
-            buckets.enter(v, near_table, i, near_edges[i > 0 && i <= bins ? i - 1 : 0], near_edges[i < bins ? i : 0]);
-        } else {
-            for (uint32_t i = threadIdx.x; i <= bins; i += blockDim.x) near_edges[i] = edges[i];
-            for (uint32_t i = threadIdx.x; i <= v.buckets; i += blockDim.x) near_table[i] = table[i];
         }
-        edges = near_edges;
-        table = near_table;
-        __syncthreads();
+        gpul__hist_zero_counts(v);
+        if (!v.own) gpul__hist_await_zeros(v);
     }
     /* kN at once, so that their chains overlap */
-    template <int kN> __device__ __forceinline__ void find(const T (&x)[kN], bool valid, uint32_t (&bin)[kN]) const {
+    template <typename Word, int kN>
+    __device__ __forceinline__ void add(const gpul__hist_view &v, const Word (&x)[kN], bool valid) const {
+        Order order[kN];
         uint32_t bucket[kN], low[kN], high[kN];
         bool inside[kN], more = false;
         GPUL__UNROLL
         for (int j = 0; j < kN; ++j) {
-            inside[j] = Real(x[j]) >= buckets.lo && Real(x[j]) <= buckets.hi && valid;
-            bucket[j] = buckets.of(inside[j] ? Real(x[j]) : buckets.lo);
+            order[j] = gpul__hist_order(x[j], v.floats != 0);
+            inside[j] = order[j] >= buckets.lo && order[j] <= buckets.hi && valid;
+            bucket[j] = buckets.of_number(inside[j] ? gpul__hist_number_of(x[j], v.floats != 0) : buckets.base);
             low[j] = table[bucket[j]];
         }
         GPUL__UNROLL
@@ -4457,54 +4598,55 @@ template <typename T> struct gpul__hist_between {
             low[j] /= 2;
             more = more || low[j] < high[j];
         }
+        GPUL__UNROLL_NOT
         while (more) { /* edges before `low` are not above x, those from `high` on are */
-            Real edge[kN];
+            Order edge[kN];
             GPUL__UNROLL
             for (int j = 0; j < kN; ++j) edge[j] = edges[(low[j] + high[j]) / 2]; /* also where both are equal */
             more = false;
             GPUL__UNROLL
             for (int j = 0; j < kN; ++j) {
                 const uint32_t middle = (low[j] + high[j]) / 2;
-                const bool up = edge[j] <= Real(x[j]) && low[j] < high[j]; /* fault: histogram-edge-closed */
+                const bool up = edge[j] <= order[j] && low[j] < high[j]; /* fault: histogram-edge-closed */
                 low[j] = up ? middle + 1 : low[j];
                 high[j] = up ? high[j] : middle;
                 more = more || low[j] < high[j];
             }
         }
         GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) bin[j] = inside[j] ? low[j] - 1 : uint32_t(gpul__hist_none);
+        for (int j = 0; j < kN; ++j) low[j] = inside[j] ? low[j] - 1 : uint32_t(gpul__hist_none);
+        if (v.own) {
+            GPUL__UNROLL
+            for (int j = 0; j < kN; ++j) tile.increment(low[j], inside[j]);
+        } else if (kN > 1) beyond.collect(v, low);
+        else beyond.put(v, inside[0] ? int64_t(low[0]) : int64_t(-1));
     }
-    template <int kN>
-    __device__ __forceinline__ void count(const gpul__hist_view &v, const T (&x)[kN], bool valid) const {
-        uint32_t bin[kN];
-        find(x, valid, bin);
-        if (!own) return beyond.collect(v, bin);
+    template <typename Batch>
+    __device__ __forceinline__ void count(const gpul__hist_view &v, const Batch &batch) const {
         GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) tile.increment(bin[j], bin[j] != uint32_t(gpul__hist_none));
+        for (int u = 0; u < kPacks; ++u) {
+            const bool valid = batch.there >> u & 1;
+            if (u > 0 && !__any_sync(0xffffffffu, valid)) return;
+            add(v, batch.pack[u].v, valid);
+        }
     }
-    __device__ __forceinline__ void one(const gpul__hist_view &v, T x) const {
-        const T xs[1] = {x};
-        uint32_t bin[1];
-        find(xs, true, bin);
-        if (own) tile.increment(bin[0], bin[0] != uint32_t(gpul__hist_none));
-        else if (bin[0] != uint32_t(gpul__hist_none)) beyond.put(v, bin[0], 1, beyond.slots > 0);
+    template <typename Word> __device__ __forceinline__ void one(const gpul__hist_view &v, Word x) const {
+        const Word xs[1] = {x};
+        add(v, xs, true);
     }
 };
 
-template <typename T>
+template <int kSize>
 static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     gpul__hist_count_between(const __grid_constant__ gpul__hist_view v,
                              const __grid_constant__ gpul__hist_edge_list list) {
     GPUL_SHARED(uint32_t, shared);
-    gpul__hist_batch<T, 2> batch;
-    gpul__hist_between<T> between = {};
+    gpul__hist_between<kSize> between = {};
     gpul__await();
-    batch.begin(v);
-    between.begin(v, list, shared);
-    gpul__hist_zero_counts(v);
-    if (!between.own) gpul__hist_await_zeros(v);
-    gpul__hist_walk(v, batch, between);
-    if (!between.own) return between.beyond.finish(v);
+    between.shared = shared;
+    between.list = &list;
+    gpul__hist_walk<kSize>(v, between);
+    if (!v.own) return between.beyond.finish(v);
     gpul__hist_await_zeros(v);
     gpul__hist_add_tile(v, shared, 0, uint32_t(v.rule.bins));
 }
@@ -4515,42 +4657,47 @@ struct gpul__hist_stage {
     double edge[gpul__hist_staged];
     volatile uint32_t done[gpul__hist_staged / gpul__hist_put_threads];
 };
-struct gpul__hist_staged_edges {
-    gpul__hist_stage *stage;
+struct gpul__hist_piece {
+    gpul__hist_stage *stage; /* NULL: the list */
+    int64_t at;              /* its first edge */
+    int32_t count, zeros;    /* zeros: counts is set to zero, too */
     uint32_t ticket;
-    __device__ __forceinline__ double get(int64_t i) const { return stage->edge[i]; }
-    __device__ __forceinline__ void done() const { stage->done[blockIdx.x] = ticket; }
 };
 
-/* Brings edges at .. at + count - 1, the edges before them being there, and makes their part of the table. The first of
- * these launches sets counts to zero where `zeros` is set. */
-template <typename Real, typename Source>
-static __device__ __forceinline__ void gpul__hist_put(const gpul__hist_view &v, int64_t at, int32_t count,
-                                                      const Source &source) {
-    Real *const edges = static_cast<Real *>(const_cast<void *>(v.rule.edges));
+/* Brings a piece of the edges, those before it being there, and makes its part of the table. The piece is read before
+ * what is ahead in the stream has ended, and the next one's launch begins at once: only the writes are in order. */
+template <int kSize>
+static __device__ __forceinline__ void gpul__hist_put(const gpul__hist_view &v, const gpul__hist_piece &piece,
+                                                      double own, double own_before) {
+    typedef typename gpul__hist_compared<kSize>::Order Order;
+    Order *const edges = static_cast<Order *>(const_cast<void *>(v.rule.edges));
     const int32_t k = int32_t(blockIdx.x * blockDim.x + threadIdx.x);
-    const int64_t i = at + k;
-    const uint32_t lane = threadIdx.x % 32;
-    Real edge = 0;
-    if (k < count) gpul__hist_take_edge(&edge, source.get(k)), edges[i] = edge;
+    const int64_t i = piece.at + k;
+    Order edge, before;
+    gpul__hist_take_edge(&edge, own, v.floats != 0);
+    gpul__hist_take_edge(&before, own_before, v.floats != 0);
+    if (k < piece.count) edges[i] = edge;
     if (!v.buckets) return;
-    Real before = __shfl_up_sync(0xffffffffu, edge, 1);
-    if (lane == 0 && k < count && k > 0) gpul__hist_take_edge(&before, source.get(k - 1));
-    else if (k == 0 && at > 0) before = edges[i - 1];
-    gpul__hist_buckets<Real> buckets;
+    if (k == 0 && piece.at > 0) before = edges[i - 1];
+    gpul__hist_buckets<kSize> buckets;
     buckets.begin(v);
-    buckets.enter(v, v.table, k < count ? i : v.rule.bins + 1, before, edge);
+    buckets.enter(v, v.table, k < piece.count ? i : v.rule.bins + 1, before, edge);
 }
-template <typename Source>
 static __global__ void __launch_bounds__(gpul__hist_put_threads)
-    gpul__hist_put_edges(const __grid_constant__ gpul__hist_view v, int64_t at, int32_t count, int32_t zeros,
-                         const __grid_constant__ Source source) {
+    gpul__hist_put_edges(const __grid_constant__ gpul__hist_view v, const __grid_constant__ gpul__hist_piece piece,
+                         const __grid_constant__ gpul__hist_edge_list list) {
+    const int32_t k = int32_t(blockIdx.x * blockDim.x + threadIdx.x);
+    const double *const from = piece.stage ? piece.stage->edge : list.edge;
+    gpul__let_next();
+    const double edge = k < piece.count ? from[k] : 0;
+    double before = __shfl_up_sync(0xffffffffu, edge, 1);
+    if (threadIdx.x % 32 == 0) before = k > 0 && k < piece.count ? from[k - 1] : 0;
     gpul__await();
-    if (zeros) gpul__hist_set_zero(v, gpul_grid_x(), gpul_gridsize_x());
-    if (v.edge_bytes == 4) gpul__hist_put<float>(v, at, count, source);
-    else gpul__hist_put<double>(v, at, count, source);
+    if (piece.zeros) gpul__hist_set_zero(v, gpul_grid_x(), gpul_gridsize_x());
+    if (v.buckets && v.x_dtype != GPUL_F64 && v.x_dtype != GPUL_I64) gpul__hist_put<4>(v, piece, edge, before);
+    else gpul__hist_put<8>(v, piece, edge, before);
     __syncthreads();
-    if (threadIdx.x == 0) source.done();
+    if (threadIdx.x == 0 && piece.stage) piece.stage->done[blockIdx.x] = piece.ticket;
 }
 
 /* ---- bytes ---- */
@@ -4558,11 +4705,26 @@ static __global__ void __launch_bounds__(gpul__hist_put_threads)
 /* 256 values, each with a counter for every lane of a warp, in a bank of its own: an increment takes the same time for
  * all data. */
 struct gpul__hist_bytes {
-    enum { kTwoLoops = 1 };
+    enum { kPacks = gpul__hist_packs };
+    uint32_t *shared;
     gpul__hist_tile<gpul__hist_copies> tile;
-    __device__ __forceinline__ void count(const gpul__hist_view &, const uint32_t (&x)[4], bool valid) const {
+    __device__ __forceinline__ void begin(const gpul__hist_view &v) {
+        tile.set(shared + threadIdx.x % gpul__hist_copies, 0, 256 * gpul__hist_copies);
+        gpul__hist_clear(shared, 256 * gpul__hist_copies, 0);
+        gpul__hist_zero_counts(v);
+    }
+    __device__ __forceinline__ void add(const uint32_t (&x)[4]) const {
         GPUL__UNROLL
-        for (int j = 0; j < 16; ++j) tile.increment((x[j / 4] >> (j % 4 * 8)) & 0xffu, valid);
+        for (int j = 0; j < 16; ++j) tile.increment((x[j / 4] >> (j % 4 * 8)) & 0xffu, true);
+    }
+    template <typename Batch> __device__ __forceinline__ void count(const gpul__hist_view &, Batch &batch) const {
+        if (batch.whole()) {
+            GPUL__UNROLL
+            for (int u = 0; u < kPacks; ++u) add(batch.pack[u].v);
+            return;
+        }
+        GPUL__UNROLL_NOT
+        for (; batch.there; batch.drop()) add(batch.pack[0].v);
     }
     __device__ __forceinline__ void one(const gpul__hist_view &, uint8_t x) const { tile.increment(x, true); }
 };
@@ -4570,15 +4732,11 @@ struct gpul__hist_bytes {
 static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     gpul__hist_count_bytes(const __grid_constant__ gpul__hist_view v) {
     GPUL_SHARED(uint32_t, tile);
-    gpul__hist_batch<uint8_t> batch;
     gpul__hist_bytes bytes;
     const uint32_t lane = threadIdx.x % 32;
     gpul__await();
-    batch.begin(v);
-    bytes.tile.set(tile + lane % gpul__hist_copies, 0, 256 * gpul__hist_copies);
-    gpul__hist_clear(tile, 256 * gpul__hist_copies, 0);
-    gpul__hist_zero_counts(v);
-    gpul__hist_walk(v, batch, bytes);
+    bytes.shared = tile;
+    gpul__hist_walk<1>(v, bytes);
     gpul__hist_await_zeros(v);
     if (threadIdx.x >= 256) return;
     uint32_t sum = 0;
@@ -4587,6 +4745,7 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
         sum += tile[threadIdx.x * gpul__hist_copies + (k + lane) % gpul__hist_copies];
     /* Values that are neighbours often share a bin: the first of them in a warp adds for all. */
     const int64_t bin = gpul__hist_bin(v.rule, double(threadIdx.x)), before = __shfl_up_sync(0xffffffffu, bin, 1);
+    GPUL__UNROLL_NOT
     for (uint32_t d = 1; d < 32; d *= 2) {
         const int64_t other = __shfl_down_sync(0xffffffffu, bin, d);
         const uint32_t more = __shfl_down_sync(0xffffffffu, sum, d);
@@ -4601,11 +4760,11 @@ enum { gpul__hist_nan = 1, gpul__hist_plus_infinity = 2, gpul__hist_minus_infini
 
 static __device__ __forceinline__ int64_t gpul__hist_bin_any(const gpul__hist_view &v, int64_t i) {
     const gpul_dtype t = v.x_dtype;
-    if (t == GPUL_F32) return gpul__hist_bin(v.rule, static_cast<const float *>(v.x)[i]);
-    return gpul__hist_bin(v.rule, t == GPUL_F64 ? static_cast<const double *>(v.x)[i]
-                                  : t == GPUL_I32 ? double(static_cast<const int32_t *>(v.x)[i])
-                                  : t == GPUL_I64 ? double(static_cast<const int64_t *>(v.x)[i])
-                                                  : double(static_cast<const uint8_t *>(v.x)[i]));
+    const bool floats = v.floats != 0;
+    return gpul__hist_bin(v.rule, t == GPUL_U8 ? gpul__hist_value(static_cast<const uint8_t *>(v.x)[i], floats)
+                                  : t == GPUL_F32 || t == GPUL_I32
+                                      ? gpul__hist_value(static_cast<const uint32_t *>(v.x)[i], floats)
+                                      : gpul__hist_value(static_cast<const uint64_t *>(v.x)[i], floats));
 }
 
 /* The unit of the fixed point is 2^unit: n weights below 2^e, the power of two above the largest, sum to less than
@@ -4654,9 +4813,9 @@ static __global__ void __launch_bounds__(512)
     const int unit = step == gpul__hist_floats ? gpul__hist_unit(v) : 0;
     unsigned long long most = 0;
     GPUL_GRID_STRIDE(i, v.n) {
-        const int64_t bin = gpul__hist_bin_any(v, gpul__hist_offset(v, v.strides, i, v.narrow));
+        const int64_t bin = gpul__hist_bin_any(v, gpul__hist_offset(v, v.strides, i));
         if (bin < 0) continue; /* fault: histogram-weights-outside */
-        const int64_t at = gpul__hist_offset(v, v.w_strides, i, v.narrow);
+        const int64_t at = gpul__hist_offset(v, v.w_strides, i);
         if (step == gpul__hist_integers) {
             gpul__hist_add(v, bin,
                            uint64_t(v.w_dtype == GPUL_I32 ? static_cast<const int32_t *>(v.w)[at]
@@ -4727,15 +4886,20 @@ static inline double gpul__hist_reach(const gpul__histogram_problem *p) { /* R o
     return low > high ? low : high;
 }
 
+static inline bool gpul__hist_on_grid(double x) { return double(int64_t(x * 1024)) == x * 1024; }
+
 /* Fills the rule. It is certain if the error of gpul__hist_place is small enough. */
 static inline void gpul__hist_fill_rule(gpul__hist_rule *r, const gpul__histogram_problem *p) {
     const double u = 1.0 / 9007199254740992.0, v = 1.0 / 16777216, n = double(p->bins), width = p->hi - p->lo;
     memset(r, 0, sizeof *r);
+    volatile float first = float(p->lo), last = float(p->hi); /* gcc 12 leaves two such roundings side by side out */
+    r->first = p->f32_edges ? double(first) : p->lo;
+    r->last = p->f32_edges ? double(last) : p->hi;
     r->lo = p->lo;
-    r->hi = p->hi;
     r->step = p->step;
     r->span = p->span;
     r->bins = p->bins;
+    r->f32 = p->f32_edges;
     r->f32_steps = p->f32_steps;
     if (!p->uniform) return;
     const double factor = n / width, far = gpul__hist_reach(p) / width;
@@ -4754,6 +4918,15 @@ static inline void gpul__hist_fill_rule(gpul__hist_rule *r, const gpul__histogra
     r->point = 4503599627370496.0 / point;
     r->offset = (r->point - p->lo * factor) + error;
     r->unsure = r->certain ? uint32_t(2 * error * 4294967296.0 + 1) : 0;
+    /* Integers between edges that are exact, and multiples of 2^-10 as they are: an integer lies on an edge, or is
+     * `apart` bins away from it, at least. Half of that, and none is in doubt. */
+    const double apart = factor / 1024, most = 4398046511104.0; /* 2^42 */
+    const bool integers = p->x_dtype != GPUL_F32 && p->x_dtype != GPUL_F64;
+    const bool exact = gpul__hist_on_grid(p->lo) && gpul__hist_on_grid(p->step); /* fault: histogram-ties */
+    if (exact && r->certain && integers && gpul__hist_reach(p) < most && apart > 8 * error) {
+        r->offset += apart / 2;
+        r->unsure = 0;
+    }
 }
 /* Buckets between the first finite edge and the last, of any width where that is none. */
 static inline void gpul__hist_fill_buckets(gpul__hist_rule *r, const gpul__histogram_problem *p, int64_t buckets) {
@@ -4763,6 +4936,17 @@ static inline void gpul__hist_fill_buckets(gpul__hist_rule *r, const gpul__histo
     const double factor = double(buckets) / (p->edges[last] - p->edges[first]);
     r->factor = 1; /* finite and above 0 */
     if (factor > 0 && factor < 1e300) r->factor = factor, r->offset = p->edges[first];
+}
+
+/* Edges beyond all of int32 cannot be told from the greatest, and nothing reaches them. */
+static inline int64_t gpul__hist_searched(const gpul__histogram_problem *p) {
+    int64_t low = 0, high = p->bins;
+    while (p->x_dtype == GPUL_I32 && low < high) { /* fault: histogram-edges-beyond-int */
+        const int64_t middle = low + (high - low) / 2;
+        if (p->edges[middle] <= 2147483647.0) low = middle + 1;
+        else high = middle;
+    }
+    return high;
 }
 
 static inline int64_t gpul__hist_round_up(int64_t bytes) { return (bytes + 15) / 16 * 16; }
@@ -4796,14 +4980,15 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
         return 1;
     }
 
-    /* the vectors of 16 bytes: from the first aligned one, or whole warps of as many elements where x is not dense */
+    /* the vectors of 16 bytes: from the first at a multiple of 128 bytes, so that a warp's lie in whole lines, or whole
+     * warps of as many elements where x is not dense */
     const int64_t size = p->x_dtype == GPUL_U8 ? 1 : p->x_dtype == GPUL_F32 || p->x_dtype == GPUL_I32 ? 4 : 8;
     const bool between = !p->uniform && p->x_dtype != GPUL_U8 && bins < int64_t(1) << 31;
     if (p->x_dtype == GPUL_U8 ? dense : between || rule.certain) {
-        if (dense) plan->head = int64_t((16 - reinterpret_cast<uintptr_t>(p->x) % 16) % 16) / size;
+        if (dense) plan->head = int64_t((128 - reinterpret_cast<uintptr_t>(p->x) % 128) % 128) / size;
         plan->head = gpul__hist_least(plan->head, n);
         plan->vectors = (n - plan->head) / (16 / size);
-        if (!dense) plan->vectors = n < int64_t(1) << 31 ? plan->vectors / 32 * 32 : 0;
+        if (!dense) plan->vectors = plan->vectors / 32 * 32;
     }
 
     int64_t least = GPUL__HIST_THREADS * 4; /* elements of a block */
@@ -4831,7 +5016,7 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
             least = GPUL__HIST_THREADS;
         }
         if (between) { /* twice as many buckets as bins, more where they take no memory that others want */
-            const int64_t each = p->x_dtype == GPUL_F32 ? 4 : 8, edges = (bins + 4) / 4 * 4 * each;
+            const int64_t edges = (bins + 4) / 4 * 4 * size;
             const int64_t left = words * 4 - plan->shared_bytes - edges - 16;
             plan->listed = bins < gpul__hist_listed;
             plan->edges_shared = plan->listed || (left >= bins * 2 && n >= bins * 48);
@@ -4852,23 +5037,24 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
 
 /* ---- launching ---- */
 
-typedef void (*gpul__hist_kernel)(const gpul__hist_view);
-template <typename T> static inline gpul__hist_kernel gpul__hist_pick(int32_t kernel) {
-    return kernel == GPUL__HISTOGRAM_SHARED ? gpul__hist_count_shared<T> : gpul__hist_count_beyond<T>;
-}
-static inline gpul__hist_kernel gpul__hist_pick(int32_t kernel, gpul_dtype dtype) {
-    if (kernel == GPUL__HISTOGRAM_BYTES) return gpul__hist_count_bytes;
-    if (dtype == GPUL_F32) return gpul__hist_pick<float>(kernel);
-    if (dtype == GPUL_F64) return gpul__hist_pick<double>(kernel);
-    return dtype == GPUL_I32 ? gpul__hist_pick<int32_t>(kernel) : gpul__hist_pick<int64_t>(kernel);
-}
-
-typedef void (*gpul__hist_edges_kernel)(const gpul__hist_view, const gpul__hist_edge_list);
-static inline gpul__hist_edges_kernel gpul__hist_pick_edges(gpul_dtype dtype) {
-    return dtype == GPUL_F32 ? gpul__hist_count_between<float>
-           : dtype == GPUL_F64 ? gpul__hist_count_between<double>
-           : dtype == GPUL_I32 ? gpul__hist_count_between<int32_t>
-                               : gpul__hist_count_between<int64_t>;
+/* i / s = i m / 2^(63 + l) for i < 2^63, with m = 2^(63 + l) / s rounded up and l bits for s - 1, s being 2 or more as it
+ * is in merged dimensions. 32 bits of m are enough for i < 2^31. */
+static inline void gpul__hist_divide_by(uint64_t *reciprocal, int32_t *shift, int64_t s, int64_t n) {
+    const uint64_t divisor = uint64_t(s);
+    int32_t bits = 1;
+    while ((int64_t(1) << bits) < s) ++bits;
+    *shift = bits - 1; /* fault: histogram-rows-run-on */
+    if (n < int64_t(1) << 31) {
+        *reciprocal = ((uint64_t(1) << (31 + bits)) + divisor - 1) / divisor << 32;
+        return;
+    }
+    uint64_t quotient = 1, rest = (uint64_t(1) << bits) - divisor;
+    for (int32_t k = 0; k < 63; ++k) { /* a bit at a time */
+        const bool one = rest * 2 >= divisor;
+        quotient = quotient * 2 + one;
+        rest = rest * 2 - (one ? divisor : 0);
+    }
+    *reciprocal = quotient + (rest > 0);
 }
 
 static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogram_problem *p,
@@ -4880,7 +5066,7 @@ static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogra
         v->rule.edges = scratch;
         v->table = reinterpret_cast<uint32_t *>(static_cast<char *>(scratch) + gpul__hist_round_up((p->bins + 1) * 8));
         v->buckets = uint32_t(plan->buckets);
-        v->edge_bytes = plan->buckets && p->x_dtype == GPUL_F32 ? 4 : 8;
+        v->searched = gpul__hist_searched(p);
         v->listed = plan->listed;
         v->edges_shared = plan->edges_shared;
     }
@@ -4892,23 +5078,16 @@ static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogra
     v->vectors = plan->vectors;
     v->stride = int64_t(plan->blocks) * GPUL__HIST_THREADS;
     v->turns = plan->counters ? counters : 0;
+    v->floats = p->x_dtype == GPUL_F32 || p->x_dtype == GPUL_F64;
     v->wide = p->counts_dtype != GPUL_I32; /* fault: histogram-counts-of-f64 */
     v->owned = plan->owned;
     v->own = plan->kernel == GPUL__HISTOGRAM_SHARED;
     v->width = plan->width;
     v->dense = p->ndim == 1 && p->x_strides[0] == 1;
-    v->narrow = p->n < int64_t(1) << 31;
     v->ndim = p->ndim;
     memcpy(v->shape, p->shape, sizeof v->shape);
     memcpy(v->strides, p->x_strides, sizeof v->strides);
-    for (int32_t d = 1; d < p->ndim && v->narrow;
-         ++d) { /* i / s = i m / 2^(31 + l), with l bits for s - 1, for i < 2^31 */
-        int32_t bits = 0;
-        while ((int64_t(1) << bits) < p->shape[d]) ++bits;
-        if (bits == 0) continue; /* merged dimensions have two elements or more */
-        v->reciprocal[d] = uint32_t(((uint64_t(1) << (31 + bits)) + uint64_t(p->shape[d]) - 1) / uint64_t(p->shape[d]));
-        v->shift[d] = bits - 1; /* fault: histogram-rows-run-on */
-    }
+    for (int32_t d = 1; d < p->ndim; ++d) gpul__hist_divide_by(&v->reciprocal[d], &v->shift[d], p->shape[d], p->n);
     v->w = p->weights;
     memcpy(v->w_strides, p->w_strides, sizeof v->w_strides);
     v->x_dtype = p->x_dtype;
@@ -4974,18 +5153,35 @@ static inline bool gpul__hist_busy(gpul_stream stream) {
     return e == cudaErrorNotReady;
 }
 
+/* Copies edges at .. at + count - 1, and looks whether they are edges: false where one is NaN or below the one before it.
+ * One pass over them, without a branch, so that compilers make vectors of it. */
+static inline bool gpul__hist_copy_edges(double *to, const double *edges, int64_t at, int64_t count) {
+    const double *const from = edges + at;
+    int64_t wrong = !(edges[at > 0 ? at - 1 : 0] <= from[0]); /* fault: histogram-edges-of-two-pieces */
+    for (int64_t i = 0; i + 1 < count; ++i) {
+        to[i] = from[i];
+        wrong |= !(from[i] <= from[i + 1]); /* fault: histogram-edges-unchecked */
+    }
+    to[count - 1] = from[count - 1];
+    return !wrong;
+}
+
 /* Launches that bring the edges to device memory. Beyond a list's length they pass through pinned memory, and the call
  * waits while this stream has work to do and all of that is taken; but in the arguments of launches, list after list,
- * in a capture, whose graph keeps its own copy then, and where there is no pinned memory. */
+ * in a capture, whose graph keeps its own copy then, and where there is no pinned memory. Edges are checked as they are
+ * copied, and counts is left alone before all of them are. */
 static inline int32_t gpul__hist_bring_edges(const gpul__hist_view *v, const gpul__histogram_problem *p,
                                              const gpul__histogram_plan *plan, int32_t zeros, gpul_stream stream) {
     const gpul_dim3 block = gpul__dim(gpul__hist_put_threads);
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed; /* of other streams of this thread */
+    gpul__hist_edge_list list;
+    gpul__hist_piece piece;
     int32_t status = 0;
     const bool list_only = p->bins < gpul__hist_listed;
+    memset(&list, 0, sizeof list);
     if (!list_only) status = int32_t(cudaStreamIsCapturing(stream, &capture));
-    for (int64_t at = 0; at <= p->bins && !status; zeros = 0) {
+    for (piece.at = 0; piece.at <= p->bins && !status; piece.at += piece.count) {
         int32_t k = -1;
         if (!list_only && capture == cudaStreamCaptureStatusNone) {
             cudaThreadExchangeStreamCaptureMode(&mode);
@@ -4993,30 +5189,35 @@ static inline int32_t gpul__hist_bring_edges(const gpul__hist_view *v, const gpu
             cudaThreadExchangeStreamCaptureMode(&mode);
         }
         const int64_t most = k < 0 ? int64_t(gpul__hist_listed) : int64_t(gpul__hist_staged);
-        const int32_t count = int32_t(gpul__hist_least(p->bins + 1 - at, most));
-        const uint32_t blocks = uint32_t(gpul_ceil_div(count, gpul__hist_put_threads));
-        if (k < 0) {
-            gpul__hist_edge_list list;
-            memset(&list, 0, sizeof list);
-            memcpy(list.edge, p->edges + at, size_t(count) * sizeof(double));
-            status = gpul__launch_early(plan->device, gpul__hist_put_edges<gpul__hist_edge_list>, gpul__dim(blocks),
-                                        block, 0, stream, *v, at, count, zeros, list);
-        } else {
-            gpul__hist_staged_edges staged;
-            staged.stage = gpul__hist_stage_there[k].load();
-            staged.ticket = gpul__hist_ticket[k].load() + 1;
-            memcpy(gpul__hist_stage_of[k].edge, p->edges + at, size_t(count) * sizeof(double));
-            status = gpul__launch_early(plan->device, gpul__hist_put_edges<gpul__hist_staged_edges>, gpul__dim(blocks),
-                                        block, 0, stream, *v, at, count, zeros, staged);
-            if (!status) {
-                gpul__hist_ticket[k].store(staged.ticket);
-                gpul__hist_blocks[k].store(blocks);
-            }
-            gpul__hist_taken[k].store(0);
+        piece.count = int32_t(gpul__hist_least(p->bins + 1 - piece.at, most));
+        piece.zeros = zeros && piece.at + piece.count > p->bins; /* fault: histogram-zeros-too-early */
+        piece.stage = k < 0 ? 0 : gpul__hist_stage_there[k].load();
+        piece.ticket = k < 0 ? 0 : gpul__hist_ticket[k].load() + 1;
+        const uint32_t blocks = uint32_t(gpul_ceil_div(piece.count, gpul__hist_put_threads));
+        if (!gpul__hist_copy_edges(k < 0 ? list.edge : gpul__hist_stage_of[k].edge, p->edges, piece.at, piece.count))
+            status = GPUL__HISTOGRAM_WRONG_EDGES;
+        else
+            status = gpul__launch_early(plan->device, gpul__hist_put_edges, gpul__dim(blocks), block, 0, stream, *v,
+                                        piece, list);
+        if (k < 0) continue;
+        if (!status) {
+            gpul__hist_ticket[k].store(piece.ticket);
+            gpul__hist_blocks[k].store(blocks);
         }
-        at += count;
+        gpul__hist_taken[k].store(0);
     }
     return status;
+}
+
+/* The kernel that counts what has no weights. */
+template <typename Kernel, typename... Args>
+static inline int32_t gpul__hist_count(Kernel kernel, const gpul__histogram_plan *plan, gpul_stream stream,
+                                       const Args &...args) {
+    const gpul_dim3 grid = gpul__dim(uint32_t(plan->blocks), uint32_t(plan->parts));
+    const size_t shared = size_t(plan->shared_bytes);
+    const int32_t status = int32_t(gpul__allow_shared(kernel, shared));
+    if (status) return status;
+    return gpul__launch_early(plan->device, kernel, grid, gpul__dim(GPUL__HIST_THREADS), shared, stream, args...);
 }
 
 extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, const gpul__histogram_plan *plan,
@@ -5024,8 +5225,11 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
     const gpul_dim3 grid = gpul__dim(uint32_t(plan->blocks), uint32_t(plan->parts)), block = gpul__dim(512);
     const gpul_dim3 by_bins = gpul_grid_1d(p->bins, 512);
     gpul__hist_view v;
+    gpul__hist_edge_list list;
     int32_t status = 0, zeros = plan->zeros && !plan->owned;
     gpul__hist_fill_view(&v, p, plan, counters, scratch);
+    memset(&list, 0, sizeof list);
+    if (plan->listed && !gpul__hist_copy_edges(list.edge, p->edges, 0, p->bins + 1)) return GPUL__HISTOGRAM_WRONG_EDGES;
     if (!p->uniform && p->n > 0 && !plan->listed) {
         status = gpul__hist_bring_edges(&v, p, plan, zeros, stream);
         zeros = 0;
@@ -5043,26 +5247,19 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
         if (!status) status = gpul__launch(gpul__hist_finish_floats, by_bins, block, 0, stream, v, p->accumulate);
         return status;
     default: {
-        const gpul_dim3 threads = gpul__dim(GPUL__HIST_THREADS);
-        const size_t shared = size_t(plan->shared_bytes);
-        if (plan->buckets) {
-            const gpul__hist_edges_kernel kernel = gpul__hist_pick_edges(p->x_dtype);
-            gpul__hist_edge_list list;
-            memset(&list, 0, sizeof list);
-            if (plan->listed) memcpy(list.edge, p->edges, size_t(p->bins + 1) * sizeof(double));
-            status = int32_t(gpul__allow_shared(kernel, shared));
-            if (status) return status;
-            return gpul__launch_early(plan->device, kernel, grid, threads, shared, stream, v, list);
-        }
-        const gpul__hist_kernel kernel = gpul__hist_pick(plan->kernel, p->x_dtype);
-        status = int32_t(gpul__allow_shared(kernel, shared));
-        if (status) return status;
-        return gpul__launch_early(plan->device, kernel, grid, threads, shared, stream, v);
+        const bool four = p->x_dtype == GPUL_F32 || p->x_dtype == GPUL_I32;
+        if (plan->kernel == GPUL__HISTOGRAM_BYTES) return gpul__hist_count(gpul__hist_count_bytes, plan, stream, v);
+        if (plan->buckets)
+            return gpul__hist_count(four ? gpul__hist_count_between<4> : gpul__hist_count_between<8>, plan, stream, v,
+                                    list);
+        if (plan->kernel == GPUL__HISTOGRAM_SHARED)
+            return gpul__hist_count(four ? gpul__hist_count_shared<4> : gpul__hist_count_shared<8>, plan, stream, v);
+        return gpul__hist_count(four ? gpul__hist_count_beyond<4> : gpul__hist_count_beyond<8>, plan, stream, v);
     }
     }
 }
 
-#define GPUL__HISTOGRAM_KERNEL reinterpret_cast<const void *>(&gpul__hist_count_shared<float>)
+#define GPUL__HISTOGRAM_KERNEL reinterpret_cast<const void *>(&gpul__hist_count_shared<4>)
 
 #endif /* GPULITE_NO_HISTOGRAM */
 /* ---------------------------------------------------------------------------------------------------------------------

@@ -246,12 +246,19 @@ fi
 # faults in the library that the tests must report
 plant histogram-zeros-barrier test_histogram:test_shapes without
 plant histogram-turns-left test_histogram:test_shapes without
-plant histogram-doubt-not-asked test_histogram:test_parts instead 'return;'
-plant histogram-part test_histogram:test_parts instead 'hi = gpul__hist_edge<Real>(v.rule, double(first + width));'
+plant histogram-doubt-not-asked test_histogram:test_parts instead 'return false;'
+plant histogram-doubt-beyond test_histogram:test_beyond expression '(doubt)' '(false)'
+plant histogram-ties test_histogram:test_parts expression 'gpul__hist_on_grid(p->step)' 'true'
+plant histogram-part test_histogram:test_parts without
+plant histogram-zero test_histogram:test_two_zeros expression '-0.0' '0.0'
 plant histogram-ends-left-out test_histogram:test_shapes expression 'v.n - body' 'v.n - body - 1'
 plant histogram-last-bin-open test_histogram:test_parts without
-plant histogram-edge-of-f32 test_histogram:test_between expression 'double(nearest) >= edge' 'true'
-plant histogram-edge-closed test_histogram:test_between expression 'edge[j] <= Real(x[j])' 'edge[j] < Real(x[j])'
+plant histogram-edge-of-f32 test_histogram:test_between expression '(double(nearest) < edge)' '0'
+plant histogram-edges-beyond-int test_histogram:test_integer_ends expression 'p->x_dtype == GPUL_I32' 'false'
+plant histogram-edges-unchecked test_histogram:test_errors without
+plant histogram-edges-of-two-pieces test_histogram:test_wrong_pieces expression 'at > 0 ? at - 1 : 0' 'at'
+plant histogram-zeros-too-early test_histogram:test_wrong_pieces expression 'piece.at + piece.count > p->bins' 'piece.at == 0'
+plant histogram-edge-closed test_histogram:test_between expression 'edge[j] <= order[j]' 'edge[j] < order[j]'
 plant histogram-wide-gap test_histogram:test_between without
 plant histogram-stage-free test_histogram:test_between expression 'stage->done[b] == ticket' 'true'
 plant histogram-run-in-lane test_histogram:test_runs expression 'end - uint32_t(j)' 'end'
