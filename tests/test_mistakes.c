@@ -430,6 +430,30 @@ static void test_hidden_devices(void) {
     (void)cudaGetLastError();
 }
 
+/* The report says what the kernels were built for, and which build line would be better. */
+static void test_older_build(void) {
+    standin_reset();
+    standin_guise("a GPU", 75, 75);
+    check_reported("    reduce        sm_75         compute_75\n", "better for this device: nvcc -arch=sm_90a\n");
+    standin_capability(8, 6);
+    check_reported("    histogram     sm_75         compute_75\n", "better for this device: nvcc -arch=sm_86\n");
+    standin_guise("a GPU", 86, 86);
+    {
+        char text[8192];
+        CHECK_OK(gpul_report(NULL, text, sizeof text));
+        SAYS(text, "    matmul        sm_86         compute_86\n");
+        CHECK(strstr(text, "better for this device") == NULL);
+    }
+    standin_guise("a GPU", 0, 0);
+    check_reported("    gemv          left out of the build\n", "device 0: a GPU");
+    standin_guise("a GPU", 75, 75);
+    standin_fail("cudaFuncGetAttributes", 1, cudaErrorNoKernelImageForDevice, STANDIN_FROM_THEN_ON);
+    check_reported("    elementwise   none that runs here\n", "better for this device: nvcc -arch=sm_86\n");
+    CHECK_INT(cudaPeekAtLastError(), cudaSuccess);
+    standin_fail_clear();
+    standin_reset();
+}
+
 /* A limit from outside counts from the first use of a device on: each case has a device that is new. */
 static void test_memory_limit(void) {
     static const struct {
@@ -621,6 +645,7 @@ int main(void) {
     RUN(test_foreign_stream);
     RUN(test_no_driver);
     RUN(test_hidden_devices);
+    RUN(test_older_build);
     RUN(test_memory_limit);
 #endif
     RUN(test_dead_stream);
