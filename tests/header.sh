@@ -189,6 +189,10 @@ for pair in gcc:g++ clang:clang++; do
                 try "$c $std $file" "$c" -std=$std $flags -Wstrict-prototypes -I. -isystem tests/cpu -I"$d" -fsyntax-only "$d/$file.c"
             done
         done
+        for level in -O2 -O3; do # some warnings come with an optimiser's view
+            # shellcheck disable=SC2086
+            try "$c $level implementation" "$c" -std=c99 $level $flags -I. -isystem tests/cpu -I"$d" -c -o "$d/optimised.o" "$d/implementation.c"
+        done
         # shellcheck disable=SC2086
         try "$c declarations alone" "$c" -std=c99 $flags -I. -I"$d" -fsyntax-only "$d/once.c" # no CUDA header in reach
     fi
