@@ -81,7 +81,7 @@ LINK = $(CC) $(CFLAGS) $(LDFLAGS) $(SANITIZE_FLAGS)
 
 # ---- what there is ----
 
-EXAMPLES := device_report vecadd arrays elementwise transfers streams gemv block_sum reduce race histogram matmul block_size out_of_memory larger graph custom benchmark tour
+EXAMPLES := device_report vecadd arrays elementwise transfers streams gemv block_sum reduce race histogram matmul block_size out_of_memory larger graph custom ordered benchmark tour
 TESTS := $(sort $(basename $(notdir $(wildcard tests/test_*.c tests/test_*.cu))))
 TESTS := $(filter-out $(if $(WATCH),test_faults),$(TESTS))# the same kernels thousands of times
 SELFTESTS := $(if $(filter cpu,$(BACKEND)),$(if $(WATCH),,selftest) $(if $(SANITIZE),,selftest_watch))

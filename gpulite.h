@@ -1022,13 +1022,13 @@ GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime);
 GPUL_API gpul_status gpul_report(size_t *length, char *text, size_t size);
 
 /* What a device reaches in this library's own operations, the fastest call of each: a roof to hold other work against.
- * Arrays are 16 times as large as L2, and 256 MiB at least. Tensor cores have no roof here: no kernel of this version
- * uses them. */
+ * Arrays are 16 times as large as L2, and 256 MiB at least. */
 typedef struct gpul_roof {
     double read_gbps;              /* gpul_reduce, GPUL_SUM of float32: bytes read */
     double write_gbps;             /* gpul_fill of float32: bytes written */
     double copy_gbps;              /* gpul_copy: bytes read and bytes written */
     double f32_gflops, f64_gflops; /* gpul_matmul in IEEE arithmetic, 2048 x 2048, of arrays that hold one value */
+    double f16_gflops;             /* gpul_matmul of float16, 4096 x 4096: on tensor cores where gpul_report says so */
     int32_t device;
     int32_t standin; /* 1: of the CPU stand-in of tests/cpu, and says nothing of a GPU */
 } gpul_roof;
@@ -1046,7 +1046,8 @@ typedef struct gpul_benchmark_options {
     int64_t warmup;        /* calls before them, for at most a tenth of `seconds`. Default: 10, CuPy's; -1: none */
     double seconds;        /* ends the sampling early, after one sample at least. Default: 2; INFINITY: never */
     double bytes, flops;   /* that one call moves and computes, for rates. Default: not known */
-    gpul_dtype flop_dtype; /* whose roof the flops are held against: GPUL_F64, or GPUL_F32, the default */
+    gpul_dtype flop_dtype; /* whose roof the flops are held against: GPUL_F64, GPUL_F16 (and GPUL_BF16, which has that
+                              of f16), or GPUL_F32, the default */
     int32_t roof;          /* 1: compare with gpul_device_roof. Default: no */
     int32_t flush_l2;      /* 1: before each call twice the size of L2 is written, so that inputs come from memory.
                               Default: no, L2 stays as the call before left it */
@@ -4283,6 +4284,7 @@ static void gpul__print_axis(gpul__printer *p, int32_t axis, int64_t *next) {
     char line[256];
     int32_t length = indent, from = indent, k;
     int64_t i;
+    if (axis >= GPUL_MAX_DIMS) return; /* never: but gcc -O3 believes it */
     memset(line, ' ', (size_t)indent);
     gpul__append(&p->out, "[");
     for (i = 0; i < p->shown[axis]; ++i) {
@@ -5263,7 +5265,7 @@ GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime) {
     return gpul__cuda_versions(__func__, driver, runtime);
 }
 
-#if !defined(GPULITE_NO_KERNELS) && !defined(GPULITE_CPU_STANDIN)
+#ifndef GPULITE_NO_KERNELS
 /* What the kernels were built for, as seen from the current device */
 static gpul_status gpul__report_kernels(gpul__text *out, const char *function, const gpul_device *device) {
     static const char *const names[GPUL__FAMILIES] = {"elementwise", "reduce", "gemv", "histogram", "matmul"};
@@ -5282,7 +5284,7 @@ static gpul_status gpul__report_kernels(gpul__text *out, const char *function, c
         else if (binary == 0 && ptx == 0) gpul__append(out, "    %-12s  left out of the build\n", names[family]);
         else {
             gpul__append(out, "    %-12s  sm_%-9d  compute_%d\n", names[family], (int)binary, (int)ptx);
-            if (binary < capability || ptx < capability) older = 1;
+            if (binary < capability || ptx < capability) older = 1; /* fault: report-older-build */
         }
     }
     if (capability == 90) {
@@ -5328,8 +5330,8 @@ static gpul_status gpul__report_device(gpul__text *out, const char *function, in
         gpul__append(out, "    MIXED BUILD: compiled with NVIDIA's headers, but linked with tests/cpu: "
                           "put -Itests/cpu before other -I, and build anew\n");
 #endif
-#if !defined(GPULITE_NO_KERNELS) && !defined(GPULITE_CPU_STANDIN)
-    {
+#ifndef GPULITE_NO_KERNELS
+    if (!device.standin) {
         gpul__scope scope;
         status = gpul__begin_on(&scope, function, index);
         if (status != GPUL_OK) return status;
@@ -6012,7 +6014,7 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     char text[2][96];
     const int32_t operands = reducer->several ? 1 + n_in : 1;
     int32_t i, k;
-    int64_t of_input[3][GPUL_MAX_DIMS], *strides[5];
+    int64_t of_input[3][GPUL_MAX_DIMS], *strides[5] = {NULL, NULL, NULL, NULL, NULL};
     if (reducer->several) {
         status = gpul__broadcast_inputs(function, names, &x, of_input, in, n_in);
         if (status != GPUL_OK) return status;
@@ -6968,7 +6970,8 @@ static gpul_status gpul__benchmark_options(const char *function, gpul_benchmark_
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->bytes = %g", o->bytes);
     if (!(o->flops >= 0 && o->flops - o->flops == 0))
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->flops = %g", o->flops);
-    if (o->flop_dtype != 0 && o->flop_dtype != GPUL_F32 && o->flop_dtype != GPUL_F64)
+    if (o->flop_dtype != 0 && o->flop_dtype != GPUL_F32 && o->flop_dtype != GPUL_F64 && o->flop_dtype != GPUL_F16 &&
+        o->flop_dtype != GPUL_BF16)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->flop_dtype is %s (%d), which has no roof",
                           gpul_dtype_name(o->flop_dtype), (int)o->flop_dtype);
     if (o->name == NULL) o->name = "benchmark";
@@ -6981,7 +6984,10 @@ static gpul_status gpul__benchmark_options(const char *function, gpul_benchmark_
 /* What the times make of bytes, flops and the roof. */
 static void gpul__benchmark_rates(gpul_benchmark_result *r, const gpul_roof *roof, gpul_dtype flop_dtype) {
     const double t = r->gpu.median;
-    double memory = roof->read_gbps, compute = flop_dtype == GPUL_F64 ? roof->f64_gflops : roof->f32_gflops;
+    double memory = roof->read_gbps;
+    double compute = flop_dtype == GPUL_F64                              ? roof->f64_gflops
+                     : flop_dtype == GPUL_F16 || flop_dtype == GPUL_BF16 ? roof->f16_gflops
+                                                                         : roof->f32_gflops;
     if (t > 0) {
         r->gbps = r->bytes / t * 1e-9;
         r->gflops = r->flops / t * 1e-9;
@@ -7117,8 +7123,8 @@ static gpul_status gpul__roof_best(const char *function, double *rate, gpul_stat
 
 static gpul_status gpul__roof_measure(const char *function, gpul_roof *roof, gpul__roof_work *w,
                                       const gpul_device *device) {
-    const gpul_dtype dtypes[2] = {GPUL_F32, GPUL_F64};
-    double *const rates[2] = {&roof->f32_gflops, &roof->f64_gflops};
+    const gpul_dtype dtypes[3] = {GPUL_F32, GPUL_F64, GPUL_F16};
+    double *const rates[3] = {&roof->f32_gflops, &roof->f64_gflops, &roof->f16_gflops};
     /* the stand-in takes seconds for what a GPU does in microseconds */
     int64_t n = device->standin ? 64 : 2048, bytes = device->standin ? 1 << 18 : 16 * device->l2_bytes;
     gpul_status status;
@@ -7134,9 +7140,10 @@ static gpul_status gpul__roof_measure(const char *function, gpul_roof *roof, gpu
     if (status == GPUL_OK) status = gpul__roof_best(function, &roof->read_gbps, gpul__roof_read, w, (double)bytes);
     if (status == GPUL_OK) status = gpul__roof_best(function, &roof->write_gbps, gpul__roof_write, w, (double)bytes);
     if (status == GPUL_OK) status = gpul__roof_best(function, &roof->copy_gbps, gpul__roof_copy, w, (double)bytes);
-    for (i = 0; i < 2 && status == GPUL_OK; ++i) {
+    for (i = 0; i < 3 && status == GPUL_OK; ++i) {
+        if (dtypes[i] == GPUL_F16 && !device->standin) n *= 2; /* the bytes of f64 are enough */
         for (k = 0; k < 3 && status == GPUL_OK; ++k) {
-            char *const at = (char *)w->all.data + k * n * n * 8;
+            char *const at = (char *)w->all.data + k * n * n * (int64_t)gpul_dtype_size(dtypes[i]);
             status = gpul_wrap(&w->matrix[k], at, dtypes[i], gpul_2d(n, n));
             if (status == GPUL_OK) status = gpul_fill(&w->matrix[k], 1, w->stream);
         }

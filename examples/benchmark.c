@@ -60,8 +60,10 @@ int main(int argc, char **argv) {
     GPUL_CHECK(gpul_device_roof(&roof, 0));
     if (!roof.standin)
         printf(
-            "%s reaches %.0f GB/s reading, %.0f writing, %.0f copying; %.0f and %.0f GFLOP/s in float32 and float64\n",
-            device.name, roof.read_gbps, roof.write_gbps, roof.copy_gbps, roof.f32_gflops, roof.f64_gflops);
+            "%s reaches %.0f GB/s reading, %.0f writing, %.0f copying; %.0f, %.0f and %.0f GFLOP/s in float32, float64 and "
+            "float16\n",
+            device.name, roof.read_gbps, roof.write_gbps, roof.copy_gbps, roof.f32_gflops, roof.f64_gflops,
+            roof.f16_gflops);
 
     GPUL_CHECK(gpul_device_array(&w.a, GPUL_F32, gpul_1d(n), NULL));
     GPUL_CHECK(gpul_device_array_like(&w.b, &w.a, NULL));

@@ -2,7 +2,7 @@
  *
  * Operations of your own, each from one expression: elementwise and reductions, with the contracts of the built-in
  * ones (any shape, strides and broadcasting; one launch; the same bits on every run). And a kernel that takes arrays
- * with strides.
+ * with strides. Reductions that keep the order of the elements: ordered.cu.
  *
  *     nvcc -arch=native -o custom examples/custom.cu gpulite_kernels.cu                    (Hopper: -arch=sm_90a)
  *     g++ -O2 -ffp-contract=off -Itests/cpu -o custom -x c++ examples/custom.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
@@ -10,8 +10,6 @@
  * The macros define plain C functions. A C file of the same program declares and calls them:
  *
  *     gpul_status l2_norm(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
- *     gpul_status smooth(gpul_array *out, const gpul_array *x, double keep, int32_t axis, gpul_stream stream);
- *     gpul_status largest(gpul_array *out, const gpul_array *x, int32_t axis, gpul_stream stream);
  *     gpul_status axpy(gpul_array *out, float a, const gpul_array *x, const gpul_array *y, gpul_stream stream);
  *     gpul_status polar(gpul_array *r, gpul_array *phi, const gpul_array *x, const gpul_array *y, gpul_stream stream);
  */
@@ -25,23 +23,6 @@
 
 /* CuPy:   cp.ReductionKernel('T x', 'T y', 'x * x', 'a + b', 'y = sqrt(a)', '0', 'l2_norm') */
 GPUL_REDUCE(l2_norm, float, double, 0, double(x) * x, a + b, sqrt(a), float, x)
-
-/* Exponential smoothing, s = keep * s + (1 - keep) * x for one x after the other. Each element is a map of s, and maps
- * one after the other are a map again: associative, but not commutative, so the order has to be kept. */
-struct affine {
-    double scale, shift;
-};
-GPUL_REDUCE_ORDERED(smooth, double, affine, (affine{1, 0}), (affine{keep, (1 - keep) * double(x)}),
-                    (affine{b.scale * a.scale, fma(b.scale, a.shift, b.shift)}), a.shift, float, x, gpul_scalar<double>,
-                    keep)
-
-/* The largest element and its index i, the first of equal ones: a result that is a struct. */
-struct place {
-    float value;
-    int32_t index;
-};
-GPUL_REDUCE_ORDERED(largest, place, place, (place{-INFINITY, -1}), (place{x, int32_t(i)}), (b.value > a.value ? b : a),
-                    a, float, x)
 
 /* CuPy:   cp.ElementwiseKernel('T x, T y', 'T r, T phi', 'r = hypot(x, y); phi = atan2(y, x)', 'polar') */
 GPUL_ELEMENTWISE_OUTPUTS(polar, (float, r, float, phi), r = hypotf(x, y); phi = atan2f(y, x), float, x, float, y)
@@ -99,26 +80,7 @@ int main(void) {
     }
     expect(wrong, "GPUL_REDUCE: the norm of each row");
 
-    gpul_array dphi = GPUL_ZERO, last = GPUL_ZERO, found = GPUL_ZERO;
-    double smoothed = 0, want = 0;
-    place most[ROWS];
-    gpul_device_array(&last, GPUL_F64, gpul_0d(), NULL);
-    smooth(&last, &dx, 0.99, GPUL_ALL_AXES, NULL);
-    gpul_copy_to_host(&smoothed, &last, NULL);
-    for (int i = 0; i < N; ++i) want = 0.99 * want + (1 - 0.99) * double(x[i]);
-    expect(!(fabs(smoothed - want) <= 1e-12 * want), "GPUL_REDUCE_ORDERED: smoothed x");
-
-    gpul_device_array(&found, GPUL_U8, gpul_2d(ROWS, sizeof most[0]), NULL); /* a struct's bytes: one dimension more */
-    largest(&found, &dx, 1, NULL);
-    gpul_copy_to_host(most, &found, NULL);
-    wrong = 0;
-    for (int i = 0; i < ROWS; ++i) {
-        int j = 0;
-        for (int k = 1; k < COLS; ++k) j = x[i * COLS + k] > x[i * COLS + j] ? k : j;
-        wrong += !(most[i].index == j && most[i].value == x[i * COLS + j]);
-    }
-    expect(wrong, "GPUL_REDUCE_ORDERED: where each row is largest");
-
+    gpul_array dphi = GPUL_ZERO;
     gpul_device_array_like(&dphi, &dx, NULL);
     polar(&dz, &dphi, &dx, &dy, NULL); /* y broadcasts over the rows, as in NumPy */
     GPUL_TO_HOST(z, &dz);
@@ -137,6 +99,6 @@ int main(void) {
     for (int i = 0; i < N; ++i) wrong += !(z[i] == (i % COLS % 2 == 0 ? x[i] : -1));
     expect(wrong, "GPUL_LAUNCH: views with any strides");
 
-    gpul_free_all(&dx, &dy, &dz, &dn, &dphi, &last, &found);
+    gpul_free_all(&dx, &dy, &dz, &dn, &dphi);
     return failures ? 1 : 0;
 }

@@ -96,13 +96,21 @@ else
     skip shellcheck 'not installed'
 fi
 
+# The implementation is looked at once: these are the programs without it.
+rm -rf "$work/plain"
+mkdir -p "$work/plain/examples"
+cp gpulite.h "$work/plain/"
+cp examples/*.h "$work/plain/examples/"
+mkdir -p "$work/plain/examples/blas"
+for file in examples/*.c examples/blas/*.c; do sed 's/^#define GPULITE_IMPLEMENTATION.*//' "$file" >"$work/plain/$file"; done
+
 flags='-std=c99 -I. -Itests -isystem tests/cpu'
 if have cppcheck; then
     # the library's host side and the programs, as C; missing system headers are no finding
     # shellcheck disable=SC2086
     try cppcheck cppcheck --quiet --error-exitcode=1 --std=c99 --enable=warning,portability --inline-suppr \
         --suppress=missingIncludeSystem --suppress=unusedFunction --suppress=incorrectLogicOperator -I. -Itests/cpu -D__GNUC__=12 \
-        tests/gpulite_impl.c examples/*.c
+        tests/gpulite_impl.c "$work"/plain/examples/*.c "$work"/plain/examples/blas/*.c
 else
     skip cppcheck 'not installed'
 fi
@@ -110,7 +118,7 @@ fi
 tidy=$(command -v clang-tidy-14 || command -v clang-tidy)
 if [ -n "$tidy" ]; then
     # shellcheck disable=SC2086
-    try clang-tidy "$tidy" --quiet --warnings-as-errors='*' tests/gpulite_impl.c examples/*.c -- $flags
+    try clang-tidy "$tidy" --quiet --warnings-as-errors='*' tests/gpulite_impl.c "$work"/plain/examples/*.c "$work"/plain/examples/blas/*.c -- $flags
 else
     skip clang-tidy 'not installed'
 fi

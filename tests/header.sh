@@ -189,6 +189,10 @@ for pair in gcc:g++ clang:clang++; do
                 try "$c $std $file" "$c" -std=$std $flags -Wstrict-prototypes -I. -isystem tests/cpu -I"$d" -fsyntax-only "$d/$file.c"
             done
         done
+        for level in -O2 -O3; do # some warnings come with an optimiser's view
+            # shellcheck disable=SC2086
+            try "$c $level implementation" "$c" -std=c99 $level $flags -I. -isystem tests/cpu -I"$d" -c -o "$d/optimised.o" "$d/implementation.c"
+        done
         # shellcheck disable=SC2086
         try "$c declarations alone" "$c" -std=c99 $flags -I. -I"$d" -fsyntax-only "$d/once.c" # no CUDA header in reach
     fi
@@ -330,7 +334,9 @@ fi
 if [ -n "$nvcc" ]; then
     home=$(dirname "$(dirname "$nvcc")")
     lib=$home/lib64
-    try 'nvcc compiles the kernels' "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -O1 -I. -Xcompiler -fno-exceptions,-fno-threadsafe-statics -c -o "$d/gpu.o" gpulite_kernels.cu
+    kernels_nvcc=$nvcc
+    [ -z "${CACHED_OBJECTS:-}" ] || kernels_nvcc=nvcc # .ci/run keeps what it has compiled
+    try 'nvcc compiles the kernels' "$kernels_nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -O1 -I. -Xcompiler -fno-exceptions,-fno-threadsafe-statics -c -o "$d/gpu.o" gpulite_kernels.cu
     have nm && try 'symbols of the kernels' symbols "$d/gpu.o"
     try "nvcc compiles a user's .cu" "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wconversion,-Wsign-conversion,-Wshadow,-Werror -I. -c -o "$d/own.o" "$d/own.cu"
     try "nvcc compiles operations of a user's own" "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wconversion,-Wshadow,-Werror -I. -Itests -c -o "$d/custom.o" tests/custom_kernels.cu

@@ -221,7 +221,7 @@ static void test_bad(void) {
     REFUSED(bytes, NAN, "options->bytes");
     REFUSED(flops, -1, "options->flops = -1");
     REFUSED(flops, INFINITY, "options->flops");
-    REFUSED(flop_dtype, GPUL_F16, "options->flop_dtype is float16");
+    REFUSED(flop_dtype, GPUL_I32, "options->flop_dtype is int32");
     REFUSED(flop_dtype, -3, "options->flop_dtype");
 #undef REFUSED
     memset(&o, 0, sizeof o);
@@ -436,7 +436,7 @@ static void test_roof(void) {
     CHECK_OK(gpul_memory_used(&used, NULL));
     CHECK_INT(used, 0);
     CHECK(roof.read_gbps > 0 && roof.write_gbps > 0 && roof.copy_gbps > 0);
-    CHECK(roof.f32_gflops > 0 && roof.f64_gflops > 0);
+    CHECK(roof.f32_gflops > 0 && roof.f64_gflops > 0 && roof.f16_gflops > 0);
     CHECK_INT(roof.device, 0);
 #ifdef GPULITE_CPU_STANDIN
     {
@@ -461,13 +461,15 @@ static void test_roof(void) {
         gpul_benchmark_options o = GPUL_ZERO;
         gpul_benchmark_result r = GPUL_ZERO;
         job j = GPUL_ZERO;
-        double compute = k % 2 ? roof.f64_gflops : roof.f32_gflops;
+        static const gpul_dtype dtypes[5] = {0, GPUL_F64, GPUL_F16, GPUL_BF16, GPUL_F32};
+        const double rates[5] = {roof.f32_gflops, roof.f64_gflops, roof.f16_gflops, roof.f16_gflops, roof.f32_gflops};
+        const double compute = rates[k];
         j.wait = 1e-4;
         o.repeat = 3;
         o.warmup = -1;
         o.bytes = bytes[k];
         o.flops = flops[k];
-        o.flop_dtype = k % 2 ? GPUL_F64 : 0;
+        o.flop_dtype = dtypes[k];
         o.roof = 1;
         CHECK_OK(gpul_benchmark(&r, work, &j, &o));
         CHECK_NEAR(r.gbps, bytes[k] / r.gpu.median * 1e-9, 1e-9 * r.gbps);
@@ -486,7 +488,7 @@ static void test_roof(void) {
 #ifdef GPULITE_CPU_STANDIN
 /* Measuring fails at some runtime call or other, each time in a process that has not measured yet. */
 static void test_roof_faults(void) {
-    const long steps[] = {1, 2, 3, 5, 8, 13, 20, 33, 60, 120, 250, 480, 900, 1500};
+    const long steps[] = {1, 2, 5, 8, 13, 20, 60, 120, 480, 1500};
     long failed = 0;
     for (int k = 0; k < COUNT_OF(steps); k++) {
         int result = 0;

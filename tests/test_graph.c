@@ -64,12 +64,20 @@ STEP(unary, gpul_unary(out, arg, &g->a, s))
 STEP(scale, gpul_scale(out, 2, &g->a, 1, s))
 STEP(clip, gpul_clip(out, &g->a, -0.5, 0.5, s))
 STEP(convert, gpul_convert(out, &g->a, s))
+STEP(arange, gpul_arange(out, 3, 0.5, s))
+STEP(linspace, gpul_linspace(out, -1, 1, s))
 STEP(gemv, gpul_gemv(out, 2, &g->a, &g->x, 0, s))
 STEP(gemv_add, gpul_gemv(out, 1, &g->a, &g->x, 0.5, s))
 STEP(reduce, gpul_reduce(out, &g->z, arg, GPUL_ALL_AXES, s))
 STEP(reduce_axis, gpul_reduce(out, &g->a, GPUL_MEAN, arg, s))
 STEP(dot, gpul_dot(out, &g->z, &g->w, s))
 STEP(histogram, gpul_histogram(out, &g->z, -3, 3, s))
+static gpul_status step_where(stage *g, gpul_array *out, int arg, gpul_stream s) {
+    gpul_array mask = GPUL_ZERO; /* bytes of integers */
+    const gpul_status status = gpul_wrap(&mask, g->i.data, GPUL_U8, gpul_2d(ROWS, COLS));
+    (void)arg;
+    return status != GPUL_OK ? status : gpul_where(out, &mask, &g->a, &g->b, s);
+}
 static gpul_status step_copy_turned(stage *g, gpul_array *out, int arg, gpul_stream s) {
     gpul_array t = GPUL_ZERO;
     const gpul_status status = gpul_transpose(&t, &g->a);
@@ -174,6 +182,9 @@ static const step steps[] = {
     {"scale", step_scale, 0, GPUL_F32, ROWS, COLS, 0, 0},
     {"clip", step_clip, 0, GPUL_F32, ROWS, COLS, 0, 0},
     {"convert", step_convert, 0, GPUL_F64, ROWS, COLS, 0, 0},
+    {"where", step_where, 0, GPUL_F32, ROWS, COLS, 0, 0},
+    {"arange", step_arange, 0, GPUL_F32, COLS, 0, 0, 0},
+    {"linspace", step_linspace, 0, GPUL_F64, COLS, 0, 0, 0},
     {"gemv", step_gemv, 0, GPUL_F32, ROWS, 0, 0, 0},
     {"gemv, beta", step_gemv_add, 0, GPUL_F32, ROWS, 0, 0, 0},
     {"gemv, transposed", step_gemv_turned, 0, GPUL_F32, COLS, 0, 0, 0},

@@ -2,9 +2,11 @@
  * The mistakes of a beginner, one test each: what the program is told must name the cause, and say what to do.
  *
  * Tested elsewhere: somebody else's pending error and a context that a kernel ruined (test_errors: test_pending,
- * test_lost_context); a launch beyond the device's limits (test_device.cu); the .cu file not linked, or of another
- * version (header.sh); waits and pageable memory in a capture (test_streams: test_captured_refusals); no device at all
- * (test_arrays: test_no_device). */
+ * test_lost_context); a launch beyond the device's limits, and arguments that a kernel does not take (test_launch:
+ * test_limits, test_wrong_arrays; header.sh, where they do not compile); data whose C type has another dtype, or none
+ * (test_convenience, header.sh); the .cu file not linked, or of another version (header.sh); waits and pageable memory in
+ * a capture (test_streams: test_captured_refusals); no device at all (test_arrays: test_no_device).
+ */
 #define _POSIX_C_SOURCE 200112L /* setenv */
 #include "check.h"
 
@@ -428,6 +430,30 @@ static void test_hidden_devices(void) {
     (void)cudaGetLastError();
 }
 
+/* The report says what the kernels were built for, and which build line would be better. */
+static void test_older_build(void) {
+    standin_reset();
+    standin_guise("a GPU", 75, 75);
+    check_reported("    reduce        sm_75         compute_75\n", "better for this device: nvcc -arch=sm_90a\n");
+    standin_capability(8, 6);
+    check_reported("    histogram     sm_75         compute_75\n", "better for this device: nvcc -arch=sm_86\n");
+    standin_guise("a GPU", 86, 86);
+    {
+        char text[8192];
+        CHECK_OK(gpul_report(NULL, text, sizeof text));
+        SAYS(text, "    matmul        sm_86         compute_86\n");
+        CHECK(strstr(text, "better for this device") == NULL);
+    }
+    standin_guise("a GPU", 0, 0);
+    check_reported("    gemv          left out of the build\n", "device 0: a GPU");
+    standin_guise("a GPU", 75, 75);
+    standin_fail("cudaFuncGetAttributes", 1, cudaErrorNoKernelImageForDevice, STANDIN_FROM_THEN_ON);
+    check_reported("    elementwise   none that runs here\n", "better for this device: nvcc -arch=sm_86\n");
+    CHECK_INT(cudaPeekAtLastError(), cudaSuccess);
+    standin_fail_clear();
+    standin_reset();
+}
+
 /* A limit from outside counts from the first use of a device on: each case has a device that is new. */
 static void test_memory_limit(void) {
     static const struct {
@@ -619,6 +645,7 @@ int main(void) {
     RUN(test_foreign_stream);
     RUN(test_no_driver);
     RUN(test_hidden_devices);
+    RUN(test_older_build);
     RUN(test_memory_limit);
 #endif
     RUN(test_dead_stream);

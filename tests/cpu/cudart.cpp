@@ -130,6 +130,8 @@ struct Knobs {
     int managed = 1;
     int leaks = 1;
     double clock = 1;
+    const char *name = "CPU stand-in (no GPU)";
+    int binary = 75, ptx = 75; /* what a portable build has */
 };
 
 size_t read_size(const char *text) {
@@ -3210,7 +3212,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device) {
     if (!p) RETURN(cudaErrorInvalidValue);
     if (!VALID_DEVICE(device)) RETURN(cudaErrorInvalidDevice);
     memset(p, 0, sizeof *p);
-    snprintf(p->name, sizeof p->name, "CPU stand-in (no GPU)");
+    snprintf(p->name, sizeof p->name, "%s", g->knobs.name);
     p->uuid.bytes[0] = static_cast<char>(device + 1);
     p->totalGlobalMem = g->knobs.memory;
     p->sharedMemPerBlock = shared_default;
@@ -4606,7 +4608,8 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *out, const void *fu
     out->sharedSizeBytes = f.static_bytes;
     out->maxThreadsPerBlock = 1024;
     out->numRegs = 32;
-    out->ptxVersion = out->binaryVersion = 75; /* what a portable build has */
+    out->ptxVersion = g->knobs.ptx;
+    out->binaryVersion = g->knobs.binary;
     out->maxDynamicSharedSizeBytes = static_cast<int>(f.max_dynamic);
     out->preferredShmemCarveout = -1;
     RETURN(cudaSuccess);
@@ -4743,6 +4746,12 @@ void standin_managed(int supported) {
 void standin_clock(double cycles) {
     LOCK;
     if (cycles > 0) g->knobs.clock = cycles;
+}
+void standin_guise(const char *name, int binary, int ptx) {
+    LOCK;
+    g->knobs.name = name;
+    g->knobs.binary = binary;
+    g->knobs.ptx = ptx;
 }
 long long standin_clock64(void) {
     struct timespec t;
