@@ -14,7 +14,7 @@ say() {
 }
 for file in /usr/lib/*/blas/xblat1s; do netlib=$file; done
 [ -x "$netlib" ] || say 'left out: the package libblas-test is not installed'
-for file in /usr/lib/*/blas/xblat1s; do netlib=$file; done
+netlib=${netlib%/*}
 case $build in
 *cuda*) compiler=nvcc ;;
 *cpu) compiler=g++ ;;
