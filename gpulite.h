@@ -1480,7 +1480,8 @@ typedef struct gpul__elementwise_problem {
     void *out;
     const void *in[3];            /* NULL: a scalar */
     uint64_t scalar[3];           /* its element, in the low bytes */
-    int64_t n;                    /* elements of out, > 0 */
+    int64_t n;                    /* elements of out, > 0; where it is cut, of the whole */
+    int64_t column0;              /* innermost, how many come before the first: 0, unless it is cut */
     int32_t ndim;                 /* 1 .. GPUL_MAX_DIMS */
     int32_t op;                   /* GPUL_ADD .., for operations that share a kernel */
     int64_t shape[GPUL_MAX_DIMS]; /* of out */
@@ -1491,23 +1492,23 @@ typedef struct gpul__elementwise_problem {
 } gpul__elementwise_problem;
 
 #define GPUL__ELEMENTWISE_VECTORS 0  /* a unit is a vector of neighbouring elements, aligned in out */
-#define GPUL__ELEMENTWISE_ELEMENTS 1 /* one element */
+#define GPUL__ELEMENTWISE_ELEMENTS 1 /* one element, or with `lanes` a stretch of a row, which takes a warp */
 #define GPUL__ELEMENTWISE_TILES 2    /* a tile of the last two dimensions, which takes a block */
 typedef struct gpul__elementwise_plan {
     int32_t kernel;       /* one of these */
-    int32_t items;        /* units of a thread; 0: tiles */
+    int32_t lanes;        /* elements: 1: a unit is a warp's */
     int32_t shifted;      /* vectors: bit i: input i's are not aligned where out's are */
     int32_t staged;       /* tiles: bit i: input i passes through shared memory */
+    int32_t columns;      /* of a unit along out's innermost dimension */
     int32_t ndim;         /* of the walk, from a unit's number to where it lies */
-    int32_t columns;      /* of a unit along out's innermost dimension: a vector's elements, 1, or a tile's */
-    int64_t rows;         /* tiles: of a unit along the dimension next to it */
     int64_t units;        /* of all rows; those at a row's end may be empty */
-    int64_t most;         /* units of a launch */
-    int64_t shared_bytes; /* of a block, which has 256 threads */
-    int64_t shape[GPUL_MAX_DIMS + 1];                /* of the walk, the fastest dimension first */
-    int64_t column[GPUL_MAX_DIMS + 1];               /* units along out's innermost dimension that a step there is, */
-    int64_t row[GPUL_MAX_DIMS + 1];                  /* and along the one next to it */
-    int64_t step[GPUL__OPERANDS][GPUL_MAX_DIMS + 1]; /* and elements of each operand, in the problem's order */
+    int64_t block;        /* units of a block, which has 256 threads */
+    int64_t blocks;       /* and how many there are */
+    int64_t shared_bytes; /* of each */
+    struct {
+        int64_t size, column, row;    /* units along out's innermost dimension, and the next, that a step is, */
+        int64_t step[GPUL__OPERANDS]; /* and elements of each operand, in the problem's order */
+    } dim[GPUL_MAX_DIMS + 1];         /* of the walk, the fastest first */
 } gpul__elementwise_plan;
 
 /* An operation: the launcher of its kernels, and the bytes of its elements (0: there is no such input). */
@@ -1517,7 +1518,8 @@ typedef struct gpul__elementwise_op {
     int32_t out_bytes, in_bytes[3];
     int32_t value_bytes;    /* of what an element is in tiles; 0: as in memory */
     int32_t other_bytes[2]; /* of further outputs */
-    int32_t packs;          /* vectors of a thread: 1, of 16 bytes of the largest elements, or more, of 16 of values */
+    int32_t packs;          /* vectors of a thread */
+    int32_t runtime;        /* 1: the dtypes are told at run time; a vector is 16 bytes of values, not of elements */
 } gpul__elementwise_op;
 
 /* One reduction: `outputs` results of `n` elements each. Dimensions innermost last, merged where strides allow. */
@@ -1682,6 +1684,8 @@ extern const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype);
 /* Plans: 0, or cudaErrorInvalidConfiguration where a grid would have more than 2^31 - 1 blocks. */
 extern int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__elementwise_problem *problem,
                                       const gpul__elementwise_op *op); /* may change the order of the dimensions */
+extern int32_t gpul__run_elementwise(const gpul__elementwise_op *op, gpul__elementwise_problem *problem,
+                                     const gpul__machine *machine, int64_t most, gpul_stream stream);
 extern int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__reduce_problem *problem,
                                     const gpul__reducer *reducer, const gpul__machine *machine);
 /* The workspace of a stream, by its key, on the current device: taken if it has none yet; NULL: all are taken. */
@@ -3246,6 +3250,7 @@ static void gpul__elementwise_begin(gpul__elementwise_problem *problem, int32_t 
     problem->out = out;
     problem->op = op;
     problem->n = n;
+    problem->column0 = 0;
     problem->dtype[0] = 0;
     problem->others[0] = problem->others[1] = NULL;
     for (i = 0; i < 3; ++i) {
@@ -3257,13 +3262,10 @@ static void gpul__elementwise_begin(gpul__elementwise_problem *problem, int32_t 
         for (k = 0; k < GPUL_MAX_DIMS; ++k) problem->strides[i][k] = 0;
 }
 
-/* Plan and launch: what every elementwise operation ends with. */
 static gpul_status gpul__elementwise_launch(const char *function, const gpul__elementwise_op *op,
                                             gpul__elementwise_problem *problem, const gpul__scope *scope,
                                             gpul_stream stream) {
-    gpul__elementwise_plan plan;
-    cudaError_t e = (cudaError_t)gpul__plan_elementwise(&plan, problem, op);
-    if (e == cudaSuccess) e = (cudaError_t)op->launch(problem, &plan, &scope->machine, stream);
+    const cudaError_t e = (cudaError_t)gpul__run_elementwise(op, problem, &scope->machine, (int64_t)1 << 30, stream);
     return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, function, "launching the kernel");
 }
 #endif

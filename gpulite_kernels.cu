@@ -529,9 +529,12 @@ template <typename T, typename U, typename V> struct gpul__several {
  * short rows. A block of `tiles` turns inputs in shared memory, where they lie side by side along another dimension
  * than out.
  *
- * The number of a vector, an element or a tile, in short a unit, is taken apart by the shape of the plan's walk. */
+ * The number of a vector, an element or a tile, in short a unit, is taken apart by the shape of the plan's walk. Where
+ * rows are long, a warp of `elements` has a stretch of one, which is the unit. Numbers and offsets have 32 bits: the
+ * host side cuts what is larger. */
 #define GPUL__ELEMENTWISE_THREADS 256
-#define GPUL__ELEMENTWISE_ITEMS 4 /* elements of a thread */
+/* elements of a thread, by the bytes of the largest; gpul__plan_elementwise knows it too */
+#define GPUL__ELEMENTWISE_ITEMS(bytes) ((bytes) < 8 ? 8 : 4)
 
 template <typename T> struct gpul__size_of {
     enum { value = sizeof(T), bytes = sizeof(T) };
@@ -566,25 +569,28 @@ template <typename Op> struct gpul__elementwise_size { /* of the largest element
  * Montgomery, Division by invariant integers using multiplication, 1994). */
 struct gpul__elementwise_dim {
     uint32_t size, multiplier, shift;
-    uint32_t column, row, unused; /* units along out's innermost dimension, and along the next */
-    int64_t step[GPUL__OPERANDS]; /* of each operand */
+    uint32_t column, row;          /* units along out's innermost dimension, and along the next */
+    uint32_t step[GPUL__OPERANDS]; /* of each operand */
 };
 /* A kernel's arguments. What every block needs comes first: it waits for each line of these that it reads. */
 struct gpul__elementwise_layout {
     void *out[3];
     const void *in[3]; /* NULL: a scalar */
-    int64_t columns;   /* of out */
-    int64_t column0;   /* of the walk's first unit */
-    int32_t units, ndim;
+    uint32_t units,
+        columns; /* columns and rows of out: its elements along the innermost dimension, and along the next */
+    int32_t ndim;
+    int32_t inputs;  /* arrays in[0] .. in[inputs - 1] at most */
     int32_t repeats; /* bit k: input k does not move along the columns */
     int32_t shifted; /* bit k: input k's vectors are not aligned where out's are */
     int32_t staged;  /* bit k: input k passes through shared memory */
+    int32_t lanes;   /* 1: elements, whose unit is a warp's */
     int32_t ragged;  /* 1: there are units beyond the ends of rows */
+    uint32_t rows;
     gpul__elementwise_dim dim[GPUL_MAX_DIMS + 1];
     uint64_t scalar[3];
     gpul__extent extent[3]; /* what may be read of the inputs besides their elements: nothing that out shares */
-    int64_t rows, row0;     /* as the columns, along the dimension next to them */
-    int64_t row_step[GPUL__OPERANDS], column_step[GPUL__OPERANDS];
+    uint32_t row_step[GPUL__OPERANDS], column_step[GPUL__OPERANDS];
+    int64_t column0; /* of out's first element, for what counts */
 };
 template <typename Op> struct gpul__elementwise_view {
     gpul__elementwise_layout layout;
@@ -599,13 +605,13 @@ static __device__ __forceinline__ T gpul__elementwise_scalar(const gpul__element
 
 /* Where units lie: offsets of the operands in elements, and their place in out */
 template <int kUnits, int kOperands = 4> struct gpul__elementwise_place {
-    int64_t at[kUnits][kOperands];
-    uint32_t column[kUnits], row[kUnits]; /* in units, from the layout's column0 and row0 */
+    uint32_t at[kUnits][kOperands];
+    uint32_t column[kUnits], row[kUnits]; /* in units */
 };
-/* of kUnits units, `apart` from each other */
+/* of kUnits units, `apart` from each other; many: there is more than one input */
 template <int kUnits, int kOperands>
 static __device__ __forceinline__ void gpul__elementwise_walk(const gpul__elementwise_layout &v, uint32_t first,
-                                                              uint32_t apart,
+                                                              uint32_t apart, bool many,
                                                               gpul__elementwise_place<kUnits, kOperands> *place) {
     uint32_t unit[kUnits];
     GPUL__UNROLL
@@ -617,17 +623,25 @@ static __device__ __forceinline__ void gpul__elementwise_walk(const gpul__elemen
     }
     GPUL__UNROLL_NOT
     for (int32_t d = 0; d < v.ndim; ++d) {
+        const gpul__elementwise_dim &dim = v.dim[d];
+        uint32_t i[kUnits];
         GPUL__UNROLL
         for (int j = 0; j < kUnits; ++j) {
-            uint32_t i = unit[j];
+            i[j] = unit[j];
             if (d + 1 < v.ndim) {
-                unit[j] = uint32_t(uint64_t(i) * v.dim[d].multiplier >> v.dim[d].shift);
-                i -= unit[j] * v.dim[d].size;
+                unit[j] = uint32_t(uint64_t(i[j]) * dim.multiplier >> dim.shift);
+                i[j] -= unit[j] * dim.size;
             }
-            place->column[j] += i * v.dim[d].column;
-            place->row[j] += i * v.dim[d].row;
+            place->column[j] += i[j] * dim.column;
+            place->row[j] += i[j] * dim.row;
+            place->at[j][0] += i[j] * dim.step[0];
+            place->at[j][1] += i[j] * dim.step[1];
+        }
+        if (!many) continue;
+        GPUL__UNROLL
+        for (int j = 0; j < kUnits; ++j) {
             GPUL__UNROLL
-            for (int k = 0; k < kOperands; ++k) place->at[j][k] += int64_t(uint64_t(i) * uint64_t(v.dim[d].step[k]));
+            for (int k = 2; k < kOperands; ++k) place->at[j][k] += i[j] * dim.step[k];
         }
     }
 }
@@ -637,11 +651,11 @@ static __device__ __forceinline__ void gpul__elementwise_walk(const gpul__elemen
 template <int N> struct gpul__elementwise_part {
     int before, skip, count;
     __device__ __forceinline__ gpul__elementwise_part() : before(0), skip(0), count(0) {}
-    __device__ __forceinline__ gpul__elementwise_part(uintptr_t element, int64_t column, int64_t columns) {
-        before = int(element) & (N - 1);
+    __device__ __forceinline__ gpul__elementwise_part(uint32_t element, uint32_t column, uint32_t columns) {
+        before = int(element & (N - 1));
         skip = column == 0 ? before : 0;
-        const int64_t left = columns - column + before;
-        count = left < N ? int(left) : N; /* fault: elementwise-tail */
+        const int left = int(columns - column) + before;
+        count = left < N ? left : N; /* fault: elementwise-tail */
     }
     __device__ __forceinline__ bool whole() const { return skip == 0 && count == N; }
     __device__ __forceinline__ bool has(int j) const { return j >= skip && j < count; }
@@ -713,7 +727,7 @@ template <typename T, int N> struct gpul__elementwise_vector {
     gpul__window<T, N> window;
     T one;
     uint32_t shift;
-    __device__ __forceinline__ void ask(const gpul__elementwise_layout &v, int k, int64_t at,
+    __device__ __forceinline__ void ask(const gpul__elementwise_layout &v, int k, uint32_t at,
                                         const gpul__elementwise_part<N> &part) {
         const T *const in = static_cast<const T *>(v.in[k]);
         shift = 0;
@@ -744,7 +758,8 @@ template <typename T, int N> struct gpul__elementwise_vector {
     }
 };
 template <int N> struct gpul__elementwise_vector<gpul__none, N> {
-    __device__ __forceinline__ void ask(const gpul__elementwise_layout &, int, int64_t,
+    __device__ __forceinline__ void ask(const gpul__elementwise_layout &, int, uint32_t,
+
                                         const gpul__elementwise_part<N> &) {}
     __device__ __forceinline__ gpul__pack<gpul__none, N> take(const gpul__elementwise_layout &, int) const {
         return gpul__pack<gpul__none, N>();
@@ -761,13 +776,13 @@ template <typename Out> struct gpul__elementwise_out {
     __device__ __forceinline__ explicit gpul__elementwise_out(const gpul__elementwise_layout &v)
         : x(static_cast<Out *>(v.out[0])) {}
     /* the number of an element in memory */
-    __device__ __forceinline__ uintptr_t element(int64_t at) const {
-        return reinterpret_cast<uintptr_t>(x + at) / sizeof(Out);
+    __device__ __forceinline__ uint32_t element(uint32_t at) const {
+        return uint32_t(reinterpret_cast<uintptr_t>(x) / sizeof(Out)) + at;
     }
     /* the element `by` from a place on */
-    __device__ __forceinline__ void put(const int64_t *at, int64_t by, Out result) const { x[at[0] + by] = result; }
+    __device__ __forceinline__ void put(const uint32_t *at, int by, Out result) const { (x + at[0])[by] = result; }
     template <int N>
-    __device__ __forceinline__ void save(const int64_t *at, int64_t by, const gpul__pack<Out, N> &results) const {
+    __device__ __forceinline__ void save(const uint32_t *at, int by, const gpul__pack<Out, N> &results) const {
         gpul__save<N>(x + at[0] + by, results);
     }
 };
@@ -779,16 +794,16 @@ template <typename T, typename U, typename V> struct gpul__elementwise_out<gpul_
     V *z;
     __device__ __forceinline__ explicit gpul__elementwise_out(const gpul__elementwise_layout &v)
         : x(static_cast<T *>(v.out[0])), y(static_cast<U *>(v.out[1])), z(static_cast<V *>(v.out[2])) {}
-    __device__ __forceinline__ uintptr_t element(int64_t at) const {
-        return reinterpret_cast<uintptr_t>(x + at) / sizeof(T);
+    __device__ __forceinline__ uint32_t element(uint32_t at) const {
+        return uint32_t(reinterpret_cast<uintptr_t>(x) / sizeof(T)) + at;
     }
-    __device__ __forceinline__ void put(const int64_t *at, int64_t by, const Out &result) const {
-        gpul__put(x, at[0] + by, result.x);
-        gpul__put(y, at[4] + by, result.y); /* fault: outputs-place */
-        gpul__put(z, at[5] + by, result.z);
+    __device__ __forceinline__ void put(const uint32_t *at, int by, const Out &result) const {
+        gpul__put(x + at[0], by, result.x);
+        gpul__put(y + at[4], by, result.y); /* fault: outputs-place */
+        gpul__put(z + at[5], by, result.z);
     }
     template <int N>
-    __device__ __forceinline__ void save(const int64_t *at, int64_t by, const gpul__pack<Out, N> &results) const {
+    __device__ __forceinline__ void save(const uint32_t *at, int by, const gpul__pack<Out, N> &results) const {
         gpul__pack<T, N> px;
         gpul__pack<U, N> py;
         gpul__pack<V, N> pz;
@@ -812,40 +827,66 @@ gpul__elementwise_apply(const Op &op, const gpul__pack<typename Op::A, N> &a, co
     for (int j = 0; j < N; ++j) result->v[j] = op(a.v[j], b.v[j], c.v[j]);
 }
 
-template <typename Op, int N>
-static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, N > 8 ? 5 : 6)
+/* Vectors of a thread: two of a single input, so that as much is on its way */
+template <typename Op> struct gpul__elementwise_packs {
+    enum { value = int(gpul__size_of<typename Op::B>::bytes) + int(gpul__size_of<typename Op::C>::bytes) == 0 ? 2 : 1 };
+};
+template <typename Op, int N, int kPacks>
+static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, N > 8   ? 4
+                                                                    : N > 4 ? 5
+                                                                            : 6)
     gpul__elementwise_vectors(const __grid_constant__ gpul__elementwise_view<Op> v) {
     typedef gpul__elementwise_out<typename Op::Out> Outputs;
-    gpul__elementwise_place<1, Outputs::kOperands> place;
+    gpul__elementwise_place<kPacks, Outputs::kOperands> place;
+    gpul__elementwise_part<N> part[kPacks];
     const Outputs out(v.layout);
-    const uint32_t unit = blockIdx.x * GPUL__ELEMENTWISE_THREADS + threadIdx.x;
-    gpul__elementwise_walk(v.layout, unit, 0, &place);
-    const gpul__elementwise_part<N> part(out.element(place.at[0][0]), v.layout.column0 + int64_t(place.column[0]) * N,
-                                         v.layout.columns);
-    gpul__await(); /* fault: elementwise-await */
-    if (unit >= uint32_t(v.layout.units) || part.count <= part.skip) return;
-    gpul__elementwise_vector<typename Op::A, N> a;
-    gpul__elementwise_vector<typename Op::B, N> b;
-    gpul__elementwise_vector<typename Op::C, N> c;
-    a.ask(v.layout, 0, place.at[0][1], part);
-    b.ask(v.layout, 1, place.at[0][2], part);
-    c.ask(v.layout, 2, place.at[0][3], part);
-    gpul__pack<typename Op::A, N> va = a.take(v.layout, 0);
-    gpul__pack<typename Op::B, N> vb = b.take(v.layout, 1);
-    gpul__pack<typename Op::C, N> vc = c.take(v.layout, 2);
-    if (!part.whole()) {
-        part.close(&va);
-        part.close(&vb);
-        part.close(&vc);
+    const uint32_t first = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS * kPacks) + threadIdx.x;
+    gpul__elementwise_walk(v.layout, first, GPUL__ELEMENTWISE_THREADS, true, &place);
+    bool there[kPacks], any = false;
+    GPUL__UNROLL
+    for (int u = 0; u < kPacks; ++u) {
+        part[u] = gpul__elementwise_part<N>(out.element(place.at[u][0]), place.column[u] * N, v.layout.columns);
+        there[u] = first + uint32_t(u * GPUL__ELEMENTWISE_THREADS) < v.layout.units && part[u].count > part[u].skip;
+        any = any || there[u];
     }
-    const Op op = v.op;
-    gpul__pack<typename Op::Out, N> result;
-    gpul__elementwise_apply(op, va, vb, vc, &result);
-    if (part.whole()) out.save(place.at[0], -part.before, result);
-    else {
-        GPUL__UNROLL
-        for (int j = 0; j < N; ++j)
-            if (part.has(j)) out.put(place.at[0], j - part.before, result.v[j]); /* fault: elementwise-head */
+    gpul__await(); /* fault: elementwise-await */
+    if (!any) return;
+    GPUL__UNROLL
+    for (int u = 0; u < kPacks; ++u) /* what is not there is asked for where the other is, and left */
+        if (!there[u]) {
+            GPUL__UNROLL
+            for (int k = 0; k < int(Outputs::kOperands); ++k) place.at[u][k] = place.at[kPacks - 1 - u][k];
+            part[u] = part[kPacks - 1 - u];
+        }
+    gpul__elementwise_vector<typename Op::A, N> a[kPacks];
+    gpul__elementwise_vector<typename Op::B, N> b[kPacks];
+    gpul__elementwise_vector<typename Op::C, N> c[kPacks];
+    GPUL__UNROLL
+    for (int u = 0; u < kPacks; ++u) {
+        a[u].ask(v.layout, 0, place.at[u][1], part[u]);
+        b[u].ask(v.layout, 1, place.at[u][2], part[u]);
+        c[u].ask(v.layout, 2, place.at[u][3], part[u]);
+    }
+    GPUL__UNROLL
+    for (int u = 0; u < kPacks; ++u) {
+        if (!there[u]) continue;
+        gpul__pack<typename Op::A, N> va = a[u].take(v.layout, 0);
+        gpul__pack<typename Op::B, N> vb = b[u].take(v.layout, 1);
+        gpul__pack<typename Op::C, N> vc = c[u].take(v.layout, 2);
+        if (!part[u].whole()) {
+            part[u].close(&va);
+            part[u].close(&vb);
+            part[u].close(&vc);
+        }
+        const Op op = v.op;
+        gpul__pack<typename Op::Out, N> result;
+        gpul__elementwise_apply(op, va, vb, vc, &result);
+        if (part[u].whole()) out.save(place.at[u], -part[u].before, result);
+        else {
+            GPUL__UNROLL
+            for (int j = 0; j < N; ++j)
+                if (part[u].has(j)) out.put(place.at[u], j - part[u].before, result.v[j]); /* fault: elementwise-head */
+        }
     }
 }
 
@@ -861,22 +902,32 @@ template <int kItems, int kOperands>
 static __device__ __forceinline__ void gpul__elementwise_gather(const gpul__elementwise_layout &, int,
                                                                 const gpul__elementwise_place<kItems, kOperands> &,
                                                                 gpul__none (&)[kItems]) {}
-/* Units of single elements; there[j]: that one is. What is not there is the first element of all. */
+/* A thread's elements; there[j]: that one is. What is not there is one that is, or the first of all. */
 template <int kItems, int kOperands>
-static __device__ __forceinline__ void gpul__elementwise_locate(const gpul__elementwise_layout &v,
+static __device__ __forceinline__ void gpul__elementwise_locate(const gpul__elementwise_layout &v, bool many,
                                                                 gpul__elementwise_place<kItems, kOperands> *place,
                                                                 bool (&there)[kItems]) {
-    const uint32_t first = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS * kItems) + threadIdx.x;
-    gpul__elementwise_walk(v, first, GPUL__ELEMENTWISE_THREADS, place);
-    if (!v.ragged && first + uint32_t((kItems - 1) * GPUL__ELEMENTWISE_THREADS) < uint32_t(v.units)) {
+    if (v.lanes) {
+        const uint32_t lane = threadIdx.x % 32, unit = blockIdx.x * (GPUL__ELEMENTWISE_THREADS / 32) + threadIdx.x / 32;
+        gpul__elementwise_place<1, kOperands> warp;
+        gpul__elementwise_walk(v, unit < v.units ? unit : 0, 0, many, &warp);
         GPUL__UNROLL
-        for (int j = 0; j < kItems; ++j) there[j] = true;
+        for (int j = 0; j < kItems; ++j) {
+            const uint32_t by = lane + uint32_t(32 * j);
+            place->column[j] = warp.column[0] * uint32_t(32 * kItems) + by;
+            there[j] = unit < v.units && place->column[j] < v.columns; /* fault: elementwise-lanes-end */
+            GPUL__UNROLL
+            for (int k = 0; k < kOperands; ++k)
+                place->at[j][k] = warp.at[0][k] + (there[j] ? by : 0) * v.column_step[k];
+        }
         return;
     }
+    const uint32_t first = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS * kItems) + threadIdx.x;
+    gpul__elementwise_walk(v, first, GPUL__ELEMENTWISE_THREADS, many, place);
     GPUL__UNROLL
     for (int j = 0; j < kItems; ++j) {
-        there[j] = first + uint32_t(j * GPUL__ELEMENTWISE_THREADS) < uint32_t(v.units) &&
-                   v.column0 + int64_t(place->column[j]) < v.columns;
+        there[j] =
+            first + uint32_t(j * GPUL__ELEMENTWISE_THREADS) < v.units && (!v.ragged || place->column[j] < v.columns);
         GPUL__UNROLL
         for (int k = 0; k < kOperands; ++k) place->at[j][k] = there[j] ? place->at[j][k] : 0;
     }
@@ -888,7 +939,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     typedef gpul__elementwise_out<typename Op::Out> Outputs;
     gpul__elementwise_place<kItems, Outputs::kOperands> place;
     bool there[kItems];
-    gpul__elementwise_locate(v.layout, &place, there);
+    gpul__elementwise_locate(v.layout, true, &place, there);
     gpul__await(); /* fault: elementwise-await-elements */
     typename Op::A a[kItems];
     typename Op::B b[kItems];
@@ -918,7 +969,7 @@ template <int kSize> struct gpul__elementwise_tile {
 /* One input's part of a tile, from its element of the tile's first row and column on, in any column or row that is
  * there: `from` to `to` - 1; To: T, or what holds it. One function for all operations. */
 template <int kSize, typename T, typename To>
-static __device__ __noinline__ void gpul__elementwise_load(const T *in, int64_t step, int first, int columns, int rows,
+static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t step, int first, int columns, int rows,
                                                            gpul__extent extent, To *to) {
     typedef gpul__elementwise_tile<kSize> Tile;
     enum { kM = Tile::kM, kSteps = Tile::kSteps, kSets = Tile::kRows / Tile::kColumns };
@@ -932,7 +983,7 @@ static __device__ __noinline__ void gpul__elementwise_load(const T *in, int64_t 
             const int set = (n + i) / kSteps, c = (n + i) % kSteps * Tile::kWarps + warp - int(kM - 1);
             const int r = set * Tile::kColumns + lane * kM, left = rows - r;
             const bool there = set < kSets && c >= first && c < columns && left > 0; /* fault: elementwise-tile-edge */
-            const T *const p = in + (there ? r + c * step : first * step);
+            const T *const p = in + (there ? r + int64_t(c) * step : int64_t(first) * step);
             shift[i] = 0;
             if (kM > 1 && there && left >= kM && extent.holds(p, kM * sizeof(T))) {
                 window[i].ask(p, true);
@@ -961,11 +1012,11 @@ struct gpul__elementwise_edges {
     template <typename Place>
     __device__ __forceinline__ gpul__elementwise_edges(const gpul__elementwise_layout &v, int side, int high,
                                                        const Place &place) {
-        const int64_t column = v.column0 + int64_t(place.column[0]) * side;
-        const int64_t left = v.columns - column, below = v.rows - (v.row0 + int64_t(place.row[0]) * high);
-        rows = below < high ? int(below) : high;
-        columns = left < side ? int(left) : side;
-        first = column < 3 ? -int(column) : -3; /* a tile's first columns may be the last one's */
+        const int column = int(place.column[0]) * side, left = int(v.columns) - column;
+        const int below = int(v.rows) - int(place.row[0]) * high;
+        rows = below < high ? below : high;
+        columns = left < side ? left : side;
+        first = column < 3 ? -column : -3; /* a tile's first columns may be the last one's */
         first = first < columns ? first : columns - 1;
     }
 };
@@ -974,7 +1025,7 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
     typedef gpul__elementwise_tile<kSize> Tile;
     enum { kM = Tile::kM, kGroup = Tile::kGroup };
     const T *staged;
-    __device__ __forceinline__ void load(const gpul__elementwise_layout &v, int k, int64_t at,
+    __device__ __forceinline__ void load(const gpul__elementwise_layout &v, int k, uint32_t at,
                                          const gpul__elementwise_edges &edges, unsigned char **shared) {
         staged = reinterpret_cast<const T *>(*shared);
         if (!(v.staged >> k & 1)) return;
@@ -982,7 +1033,7 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
                                             edges.columns, edges.rows, v.extent[k], reinterpret_cast<T *>(*shared));
         *shared += Tile::bytes(sizeof(T));
     }
-    __device__ __forceinline__ void get(const gpul__elementwise_layout &v, int k, int64_t at, const int (&row)[kGroup],
+    __device__ __forceinline__ void get(const gpul__elementwise_layout &v, int k, uint32_t at, const int (&row)[kGroup],
                                         const int (&column)[kGroup][kM], T (&to)[kGroup][kM]) const {
         const T *const in = static_cast<const T *>(v.in[k]) + at;
         if (v.staged >> k & 1) {
@@ -996,7 +1047,8 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
             for (int i = 0; i < kGroup; ++i) {
                 GPUL__UNROLL
                 for (int j = 0; j < kM; ++j)
-                    to[i][j] = in[row[i] * v.row_step[1 + k] + column[i][j] * v.column_step[1 + k]];
+                    to[i][j] = in[int32_t(uint32_t(row[i]) * v.row_step[1 + k]) +
+                                  int64_t(column[i][j]) * v.column_step[1 + k]];
             }
         } else {
             const T one = gpul__elementwise_scalar<T>(v, k);
@@ -1009,10 +1061,10 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
     }
 };
 template <int kSize> struct gpul__elementwise_stage<kSize, gpul__none> {
-    __device__ __forceinline__ void load(const gpul__elementwise_layout &, int, int64_t,
+    __device__ __forceinline__ void load(const gpul__elementwise_layout &, int, uint32_t,
                                          const gpul__elementwise_edges &, unsigned char **) {}
     template <typename Rows, typename Columns, typename To>
-    __device__ __forceinline__ void get(const gpul__elementwise_layout &, int, int64_t, const Rows &, const Columns &,
+    __device__ __forceinline__ void get(const gpul__elementwise_layout &, int, uint32_t, const Rows &, const Columns &,
                                         To &) const {}
 };
 
@@ -1024,7 +1076,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     typedef gpul__elementwise_tile<kSize> Tile;
     enum { kM = Tile::kM, kGroup = Tile::kGroup, kOperands = Outputs::kOperands };
     gpul__elementwise_place<1, kOperands> place;
-    gpul__elementwise_walk(v.layout, blockIdx.x, 0, &place);
+    gpul__elementwise_walk(v.layout, blockIdx.x, 0, true, &place);
     const gpul__elementwise_edges edges(v.layout, Tile::kColumns, Tile::kRows, place);
     GPUL_SHARED(unsigned char, shared); /* the staged inputs, one behind the other */
     unsigned char *next = shared;
@@ -1049,8 +1101,8 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
         GPUL__UNROLL
         for (int i = 0; i < kGroup; ++i) {
             row[i] = top + i * Tile::kWarps < edges.rows ? top + i * Tile::kWarps : top;
-            const uintptr_t element = out.element(place.at[0][0] + row[i] * v.layout.row_step[0]);
-            left[i] = lane * kM - (dense ? int(element) & (kM - 1) : 0);
+            const uint32_t element = out.element(place.at[0][0] + uint32_t(row[i]) * v.layout.row_step[0]);
+            left[i] = lane * kM - (dense ? int(element & (kM - 1)) : 0);
             GPUL__UNROLL
             for (int j = 0; j < kM; ++j) {
                 const int x = left[i] + j;
@@ -1066,9 +1118,9 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
             GPUL__UNROLL
             for (int j = 0; j < kM; ++j) result.v[j] = op(va[i][j], vb[i][j], vc[i][j]);
             if (top + i * Tile::kWarps >= edges.rows) continue;
-            int64_t at[kOperands]; /* of the outputs */
+            uint32_t at[kOperands]; /* of the outputs */
             GPUL__UNROLL
-            for (int k = 0; k < kOperands; ++k) at[k] = place.at[0][k] + row[i] * v.layout.row_step[k];
+            for (int k = 0; k < kOperands; ++k) at[k] = place.at[0][k] + uint32_t(row[i]) * v.layout.row_step[k];
             if (dense && left[i] >= edges.first && left[i] + kM <= edges.columns) {
                 out.save(at, left[i], result);
                 continue;
@@ -1076,9 +1128,9 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
             GPUL__UNROLL
             for (int j = 0; j < kM; ++j) {
                 if (left[i] + j < edges.first || left[i] + j >= edges.columns) continue;
-                int64_t to[kOperands];
+                uint32_t to[kOperands];
                 GPUL__UNROLL
-                for (int k = 0; k < kOperands; ++k) to[k] = at[k] + (left[i] + j) * v.layout.column_step[k];
+                for (int k = 0; k < kOperands; ++k) to[k] = at[k] + uint32_t(left[i] + j) * v.layout.column_step[k];
                 out.put(to, 0, result.v[j]);
             }
         }
@@ -1086,49 +1138,55 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
 }
 
 /* Multiplier and shift of a dimension of the walk */
-static inline void gpul__elementwise_divisor(gpul__elementwise_dim *dim, int64_t size) {
+static inline void gpul__elementwise_divisor(gpul__elementwise_dim *dim) {
     uint32_t bits = 0;
-    while (bits < 31 && (int64_t(1) << bits) < size) ++bits;
-    dim->size = uint32_t(size);
+    while (bits < 31 && uint32_t(1) << bits < dim->size) ++bits;
     dim->shift = 31 + bits;
-    dim->multiplier = uint32_t(((uint64_t(1) << dim->shift) + uint64_t(size) - 1) / uint64_t(size));
+    dim->multiplier = uint32_t(((uint64_t(1) << dim->shift) + dim->size - 1) / dim->size);
 }
 static inline void gpul__elementwise_describe(gpul__elementwise_layout *v, const gpul__elementwise_problem *p,
                                               const gpul__elementwise_plan *plan, const gpul__elementwise_op *op) {
-    const int32_t last = p->ndim - 1;
-    const int32_t bytes[GPUL__OPERANDS] = {op->out_bytes,   op->in_bytes[0],    op->in_bytes[1],
-                                           op->in_bytes[2], op->other_bytes[0], op->other_bytes[1]};
-    int64_t reach[GPUL__OPERANDS] = {0, 0, 0, 0, 0, 0};
+    const int32_t last = p->ndim - 1, operands = op->other_bytes[0] > 0 ? GPUL__OPERANDS : 4;
     v->out[0] = p->out;
     v->out[1] = p->others[0];
     v->out[2] = p->others[1];
-    v->columns = p->shape[last];
-    v->repeats = 0;
+    v->units = uint32_t(plan->units);
+    v->columns = uint32_t(p->shape[last]);
+    v->rows = last > 0 ? uint32_t(p->shape[last - 1]) : 1;
+    v->column0 = p->column0;
+    v->ndim = plan->ndim;
     v->shifted = plan->shifted;
     v->staged = plan->staged;
+    v->lanes = plan->lanes;
     v->ragged = plan->ndim > p->ndim;
-    v->rows = last > 0 ? p->shape[last - 1] : 1;
-    for (int k = 0; k < GPUL__OPERANDS; ++k) {
-        v->column_step[k] = p->strides[k][last];
-        v->row_step[k] = last > 0 ? p->strides[k][last - 1] : 0;
-        for (int32_t d = 0; d <= last; ++d) reach[k] += (p->shape[d] - 1) * p->strides[k][d];
+    v->inputs = v->repeats = 0;
+    for (int k = 0; k < operands; ++k) {
+        v->column_step[k] = uint32_t(p->strides[k][last]);
+        v->row_step[k] = last > 0 ? uint32_t(p->strides[k][last - 1]) : 0;
     }
     for (int32_t d = 0; d < plan->ndim; ++d) {
         gpul__elementwise_dim *const dim = &v->dim[d];
-        gpul__elementwise_divisor(dim, plan->shape[d]);
-        dim->column = uint32_t(plan->column[d]);
-        dim->row = uint32_t(plan->row[d]);
-        dim->unused = 0;
-        for (int k = 0; k < GPUL__OPERANDS; ++k) dim->step[k] = plan->step[k][d];
+        dim->size = uint32_t(plan->dim[d].size);
+        dim->column = uint32_t(plan->dim[d].column);
+        dim->row = uint32_t(plan->dim[d].row);
+        if (d + 1 < plan->ndim) gpul__elementwise_divisor(dim);
+        for (int k = 0; k < operands; ++k) dim->step[k] = uint32_t(plan->dim[d].step[k]);
     }
     for (int k = 0; k < 3; ++k) {
         v->in[k] = p->in[k];
         v->scalar[k] = p->scalar[k];
         if (p->in[k] == NULL || p->strides[1 + k][last] == 0) v->repeats |= 1 << k;
-        v->extent[k].set(p->in[k], p->in[k] ? reach[1 + k] + 1 : 0, bytes[1 + k]);
-        for (int o = 0; o < GPUL__OPERANDS; o = o == 0 ? 4 : o + 1) {
+        v->extent[k].begin = v->extent[k].end = 0;
+        if (p->in[k] == NULL) continue;
+        v->inputs = 1 + k;
+        int64_t reach = 1;
+        for (int32_t d = 0; d <= last; ++d) reach += (p->shape[d] - 1) * p->strides[1 + k][d];
+        v->extent[k].set(p->in[k], reach, op->in_bytes[k]);
+        for (int o = 0; o < operands; o = o == 0 ? 4 : o + 1) {
             gpul__extent out;
-            out.set(o == 0 ? p->out : p->others[o - 4], bytes[o] > 0 ? reach[o] + 1 : 0, bytes[o]);
+            int64_t out_reach = 1;
+            for (int32_t d = 0; d <= last; ++d) out_reach += (p->shape[d] - 1) * p->strides[o][d];
+            out.set(o == 0 ? p->out : p->others[o - 4], out_reach, o == 0 ? op->out_bytes : op->other_bytes[o - 4]);
             if (v->extent[k].begin < out.end && out.begin < v->extent[k].end) v->extent[k].end = v->extent[k].begin;
         }
     }
@@ -1151,49 +1209,10 @@ static constexpr gpul__elementwise_op gpul__elementwise_of(int32_t (*launch)(con
          int32_t(gpul__size_of<typename Op::C>::bytes)},
         0,
         {int32_t(gpul__output_bytes<typename Op::Out>::second), int32_t(gpul__output_bytes<typename Op::Out>::third)},
-        1};
+        gpul__elementwise_packs<Op>::value,
+        0};
 }
 
-/* Units have 31 bits in a kernel. What has more is launched in parts: of the first dimension whose end is beyond. */
-template <typename Op>
-static inline int32_t gpul__elementwise_launch_view(gpul__elementwise_view<Op> *v, const gpul__elementwise_op *op,
-                                                    const gpul__elementwise_plan *plan, const gpul__machine *machine,
-                                                    gpul_stream stream,
-                                                    void (*kernel)(const gpul__elementwise_view<Op>)) {
-    gpul__elementwise_layout *const l = &v->layout;
-    const int64_t block = plan->items > 0 ? GPUL__ELEMENTWISE_THREADS * plan->items : 1;
-    const int32_t out_bytes[3] = {op->out_bytes, op->other_bytes[0], op->other_bytes[1]};
-    void *const out[3] = {l->out[0], l->out[1], l->out[2]};
-    const void *const in[3] = {l->in[0], l->in[1], l->in[2]};
-    int64_t inner = 1, part, first[GPUL_MAX_DIMS + 1] = {0};
-    int32_t cut = 0, error = 0;
-    while (cut + 1 < plan->ndim && inner * plan->shape[cut] <= plan->most) inner *= plan->shape[cut++];
-    part = plan->most / inner < plan->shape[cut] ? plan->most / inner : plan->shape[cut];
-    l->ndim = cut + 1;
-    while (error == 0 && first[plan->ndim - 1] < plan->shape[plan->ndim - 1]) {
-        const int64_t left = plan->shape[cut] - first[cut], units = inner * (left < part ? left : part);
-        int64_t at[GPUL__OPERANDS] = {0, 0, 0, 0, 0, 0};
-        l->column0 = l->row0 = 0;
-        for (int32_t d = cut; d < plan->ndim; ++d) {
-            for (int k = 0; k < GPUL__OPERANDS; ++k) at[k] += first[d] * plan->step[k][d];
-            l->column0 += first[d] * plan->column[d] * plan->columns;
-            l->row0 += first[d] * plan->row[d] * plan->rows;
-        }
-        l->units = int32_t(units);
-        for (int k = 0; k < 3; ++k) {
-            if (out[k]) l->out[k] = static_cast<char *>(out[k]) + at[k == 0 ? 0 : 3 + k] * out_bytes[k];
-            if (in[k]) l->in[k] = static_cast<const char *>(in[k]) + at[1 + k] * op->in_bytes[k];
-        }
-        error = gpul__launch_early(machine->device, kernel, gpul__dim(uint32_t(gpul_ceil_div(units, block))),
-                                   gpul__dim(GPUL__ELEMENTWISE_THREADS), size_t(plan->shared_bytes), stream, *v);
-        first[cut] += part; /* fault: elementwise-parts */
-        for (int32_t d = cut; d + 1 < plan->ndim && first[d] >= plan->shape[d]; ++d) {
-            first[d] = 0;
-            ++first[d + 1];
-        }
-    }
-    return error;
-}
 template <typename Op>
 static inline int32_t gpul__elementwise_launch_by(const gpul__elementwise_problem *problem,
                                                   const gpul__elementwise_plan *plan, const gpul__machine *machine,
@@ -1203,17 +1222,19 @@ static inline int32_t gpul__elementwise_launch_by(const gpul__elementwise_proble
     gpul__elementwise_view<Op> v;
     gpul__elementwise_describe(&v.layout, problem, plan, &bytes);
     v.op = op;
-    return gpul__elementwise_launch_view(&v, &bytes, plan, machine, stream, kernel);
+    return gpul__launch_early(machine->device, kernel, gpul__dim(uint32_t(plan->blocks)),
+                              gpul__dim(GPUL__ELEMENTWISE_THREADS), size_t(plan->shared_bytes), stream, v);
 }
 /* the launcher of an operation without state */
 template <typename Op>
 static int32_t gpul__elementwise_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
                                         const gpul__machine *machine, gpul_stream stream) {
-    enum { kVector = 16 / int(gpul__elementwise_size<Op>::value) };
+    enum { kSize = gpul__elementwise_size<Op>::value, kItems = GPUL__ELEMENTWISE_ITEMS(int(kSize)) };
     return gpul__elementwise_launch_by(
         problem, plan, machine, stream, Op(),
-        plan->kernel == GPUL__ELEMENTWISE_VECTORS    ? gpul__elementwise_vectors<Op, kVector>
-        : plan->kernel == GPUL__ELEMENTWISE_ELEMENTS ? gpul__elementwise_elements<Op, GPUL__ELEMENTWISE_ITEMS>
+        plan->kernel == GPUL__ELEMENTWISE_VECTORS
+            ? gpul__elementwise_vectors<Op, 16 / kSize, gpul__elementwise_packs<Op>::value>
+        : plan->kernel == GPUL__ELEMENTWISE_ELEMENTS ? gpul__elementwise_elements<Op, kItems>
                                                      : gpul__elementwise_tiles<Op>);
 }
 
@@ -2854,42 +2875,51 @@ template <> __device__ __forceinline__ float gpul__widen<float, gpul_bf16>(gpul_
  * The walk goes through the dimensions of out, the fastest first. Only where an input is read again along a short
  * dimension, which it does not have or has in its own short rows, a block takes all of that for a part of a row. */
 
+static int32_t gpul__log2(int32_t power) {
+    int32_t log = 0;
+    while (1 << log < power) ++log;
+    return log;
+}
 /* Does an operand, wherever out has a vector of `vector` elements at the boundary of an access, have one too? */
 static bool gpul__elementwise_alike(const gpul__elementwise_problem *p, int32_t operand, const void *first,
                                     int32_t bytes, int32_t out_bytes, int32_t vector) {
-    int64_t apart = int64_t(uintptr_t(first) / uintptr_t(bytes)) - int64_t(uintptr_t(p->out) / uintptr_t(out_bytes));
-    bool alike = apart % vector == 0;
+    int64_t apart = int64_t((uintptr_t(first) >> gpul__log2(bytes)) - (uintptr_t(p->out) >> gpul__log2(out_bytes)));
     for (int32_t d = 0; d + 1 < p->ndim; ++d)
-        alike = alike && (p->strides[operand][d] - p->strides[0][d]) % vector == 0; /* fault: elementwise-alike */
-    return alike;
+        apart |= p->strides[operand][d] - p->strides[0][d]; /* fault: elementwise-alike */
+    return (apart & (vector - 1)) == 0;
 }
-/* A dimension of the walk: `by` elements of the problem's dimension d at a time, which are that many units of columns */
-static void gpul__elementwise_add(gpul__elementwise_plan *plan, const gpul__elementwise_problem *p, int64_t size,
-                                  int32_t d, int64_t by, int64_t units) {
-    for (int o = 0; o < GPUL__OPERANDS; ++o) plan->step[o][plan->ndim] = p->strides[o][d] * by;
-    plan->column[plan->ndim] = units;
-    plan->shape[plan->ndim++] = size;
+/* A dimension of the walk: `by` elements of the problem's dimension d at a time, which are that many units of columns
+ * and rows */
+static void gpul__elementwise_add(gpul__elementwise_plan *plan, const gpul__elementwise_problem *p, int32_t operands,
+                                  int64_t size, int32_t d, int64_t by, int64_t columns, int64_t rows) {
+    plan->dim[plan->ndim].size = size;
+    plan->dim[plan->ndim].column = columns;
+    plan->dim[plan->ndim].row = rows;
+    for (int o = 0; o < operands; ++o) plan->dim[plan->ndim].step[o] = p->strides[o][d] * by;
+    plan->units *= size;
+    ++plan->ndim;
 }
 extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__elementwise_problem *p,
                                           const gpul__elementwise_op *op) {
-    const int32_t last = p->ndim - 1;
+    const int32_t last = p->ndim - 1, operands = op->other_bytes[0] > 0 ? GPUL__OPERANDS : 4;
     const int64_t columns = p->shape[last];
-    int32_t largest = op->out_bytes, next = -1, inner = -1;
-    bool together = p->strides[0][last] == 1, aligned = true;
-    memset(plan, 0, sizeof *plan);
-    for (int k = 0; k < 3; ++k)
+    int32_t largest = op->out_bytes, next = -1, inner = -1, k;
+    bool together = p->strides[0][last] == 1;
+    plan->shifted = plan->staged = plan->lanes = plan->ndim = 0;
+    plan->shared_bytes = 0;
+    plan->units = 1;
+    for (k = 0; k < 3; ++k)
         if (op->in_bytes[k] > largest) largest = op->in_bytes[k];
-    for (int k = 0; k < 2; ++k)
+    for (k = 0; k < 2; ++k)
         if (op->other_bytes[k] > largest) largest = op->other_bytes[k];
-    const int32_t word = op->value_bytes > 0 ? op->value_bytes : largest; /* of tiles: bytes of a staged element */
-    const int32_t vector = 16 / (op->packs > 1 ? word : largest);
-    const int32_t side = word < 4 ? 128 / word : 32, high = word < 4 ? 128 : 64, more = word < 4 ? 4 / word - 1 : 0;
-    for (int k = 0; k < 3; ++k) together = together && (p->in[k] == NULL || p->strides[1 + k][last] <= 1);
-    for (int k = 0; k < 2 && together; ++k)
+    const int32_t word = op->value_bytes > 0 ? op->value_bytes : largest; /* bytes of an element where it is staged */
+    const int32_t vector = 16 >> gpul__log2(op->runtime ? word : largest), items = word < 8 ? 8 : 4;
+    for (k = 0; k < 3; ++k) together = together && (p->in[k] == NULL || p->strides[1 + k][last] <= 1);
+    for (k = 0; k < 2 && together; ++k)
         together = op->other_bytes[k] == 0 ||
                    (p->strides[4 + k][last] == 1 && /* fault: outputs-together */
                     gpul__elementwise_alike(p, 4 + k, p->others[k], op->other_bytes[k], op->out_bytes, vector));
-    for (int k = 0; k < 3 && columns >= 32 && p->n >= 16384; ++k) { /* what is turned, and against which dimension */
+    for (k = 0; k < 3 && columns >= 32 && p->n >= 16384; ++k) { /* what is turned, and against which dimension */
         if (op->in_bytes[k] == 0 || p->in[k] == NULL || p->strides[1 + k][last] <= 1) continue;
         if (plan->staged & (plan->staged - 1)) continue;
         for (int32_t d = last - 1; d >= 0; --d)
@@ -2899,56 +2929,104 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
             }
     }
     if (plan->staged) {
-        for (int o = -1; o < GPUL__OPERANDS && next != last - 1; ++o) {
+        const int32_t side = word < 4 ? 128 / word : 32, high = word < 4 ? 128 : 64, more = word < 4 ? 4 / word - 1 : 0;
+        for (int o = -1; o < operands && next != last - 1; ++o) {
             int64_t *const values = o < 0 ? p->shape : p->strides[o], value = values[next];
             for (int32_t d = next; d < last - 1; ++d) values[d] = values[d + 1];
             values[last - 1] = value;
         }
         plan->kernel = GPUL__ELEMENTWISE_TILES;
         plan->columns = side;
-        plan->rows = high;
-        gpul__elementwise_add(plan, p, gpul_ceil_div(columns + more, side), last, side, 1);
-        plan->row[plan->ndim] = 1;
-        gpul__elementwise_add(plan, p, gpul_ceil_div(p->shape[last - 1], high), last - 1, high,
-                              0); /* fault: elementwise-plan-tiles */
-        for (int32_t d = last - 2; d >= 0; --d) gpul__elementwise_add(plan, p, p->shape[d], d, 1, 0);
-        for (int k = 0; k < 3; ++k)
+        plan->block = 1;
+        gpul__elementwise_add(plan, p, operands, gpul_ceil_div(columns + more, side), last, side, 1, 0);
+        gpul__elementwise_add(plan, p, operands, gpul_ceil_div(p->shape[last - 1], high), last - 1, high, 0,
+                              1); /* fault: elementwise-plan-tiles */
+        for (int32_t d = last - 2; d >= 0; --d) gpul__elementwise_add(plan, p, operands, p->shape[d], d, 1, 0, 0);
+        for (k = 0; k < 3; ++k)
             if (plan->staged >> k & 1)
                 plan->shared_bytes +=
                     (int64_t(side + more) * (high + 1) * (op->value_bytes > 0 ? word : op->in_bytes[k]) + 15) / 16 * 16;
     } else {
-        plan->kernel =
-            together && (p->ndim == 1 || columns >= 32) ? GPUL__ELEMENTWISE_VECTORS : GPUL__ELEMENTWISE_ELEMENTS;
-        const bool vectors = plan->kernel == GPUL__ELEMENTWISE_VECTORS;
-        plan->columns = vectors ? vector : 1;
-        plan->items = vectors ? op->packs : 4;
-        for (int k = 0; k < 3 && vectors; ++k)
-            if (p->in[k] != NULL && p->strides[1 + k][last] == 1 &&
-                !gpul__elementwise_alike(p, 1 + k, p->in[k], op->in_bytes[k], op->out_bytes, vector))
-                plan->shifted |= 1 << k;
-        for (int32_t d = 0; d < last; ++d) aligned = aligned && p->strides[0][d] % plan->columns == 0;
-        const int64_t before = int64_t(uintptr_t(p->out) / uintptr_t(op->out_bytes) % uintptr_t(plan->columns)),
-                      row = gpul_ceil_div(columns + (aligned ? before : plan->columns - 1), plan->columns);
-        int64_t part = row;
-        for (int32_t d = last - 1; d >= 0 && row >= 4096; --d)
-            for (int k = 0; k < 3 && inner < 0 && p->shape[d] <= 16; ++k)
+        int64_t row, part;
+        if (together && (p->ndim == 1 || columns >= 32)) {
+            const int64_t before = int64_t(uintptr_t(p->out) >> gpul__log2(op->out_bytes)) & (vector - 1);
+            int64_t pitch = 0; /* out's rows begin at boundaries alike, if they do */
+            for (int32_t d = 0; d < last; ++d) pitch |= p->strides[0][d];
+            plan->kernel = GPUL__ELEMENTWISE_VECTORS;
+            plan->columns = vector;
+            plan->block = GPUL__ELEMENTWISE_THREADS * op->packs;
+            row = (columns + ((pitch & (vector - 1)) == 0 ? before : vector - 1) + vector - 1) >> gpul__log2(vector);
+            for (k = 0; k < 3; ++k)
+                if (p->in[k] != NULL && p->strides[1 + k][last] == 1 &&
+                    !gpul__elementwise_alike(p, 1 + k, p->in[k], op->in_bytes[k], op->out_bytes, vector))
+                    plan->shifted |= 1 << k;
+        } else {
+            plan->kernel = GPUL__ELEMENTWISE_ELEMENTS;
+            plan->lanes = columns >= 16 * items; /* half of a warp's elements, at least */
+            plan->columns = plan->lanes ? 32 * items : 1;
+            plan->block = plan->lanes ? GPUL__ELEMENTWISE_THREADS / 32 : GPUL__ELEMENTWISE_THREADS * items;
+            row = plan->lanes ? gpul_ceil_div(columns, plan->columns) : columns;
+        }
+        for (int32_t d = last - 1; d >= 0 && columns >= 16384; --d)
+            for (k = 0; k < 3 && inner < 0 && p->shape[d] <= 16; ++k)
                 if (p->in[k] && p->strides[1 + k][d] < p->strides[1 + k][last]) inner = d;
+        part = row;
         if (inner >= 0)
-            for (part = GPUL__ELEMENTWISE_THREADS * plan->items;
-                 part * p->shape[inner] > GPUL__ELEMENTWISE_THREADS * plan->items;)
-                part /= 2;
-        gpul__elementwise_add(plan, p, part, last, plan->columns, 1);
+            for (part = plan->block; part > 1 && part * p->shape[inner] > plan->block;) part /= 2;
+        gpul__elementwise_add(plan, p, operands, part, last, plan->columns, 1, 0);
         if (inner >= 0) {
-            gpul__elementwise_add(plan, p, p->shape[inner], inner, 1, 0);
-            gpul__elementwise_add(plan, p, gpul_ceil_div(row, part), last, part * plan->columns, part);
+            gpul__elementwise_add(plan, p, operands, p->shape[inner], inner, 1, 0, 0);
+            gpul__elementwise_add(plan, p, operands, gpul_ceil_div(row, part), last, part * plan->columns, part, 0);
         }
         for (int32_t d = last - 1; d >= 0; --d)
-            if (d != inner) gpul__elementwise_add(plan, p, p->shape[d], d, 1, 0);
+            if (d != inner) gpul__elementwise_add(plan, p, operands, p->shape[d], d, 1, 0, 0);
     }
-    plan->units = 1;
-    for (int32_t d = 0; d < plan->ndim; ++d) plan->units *= plan->shape[d];
-    plan->most = 1 << 30;
-    return 0;
+    plan->blocks = gpul_ceil_div(plan->units, plan->block);
+    return plan->units > 2147483647 - GPUL__ELEMENTWISE_THREADS * 8 ? int32_t(cudaErrorInvalidConfiguration) : 0;
+}
+
+/* Plan and launch: what every elementwise operation ends with. Kernels count in 32 bits, so what has more than `most`
+ * elements, or reaches over more than four times as many, is cut in two, along the dimension in which an operand
+ * reaches farthest, and these again. */
+extern "C" int32_t gpul__run_elementwise(const gpul__elementwise_op *op, gpul__elementwise_problem *p,
+                                         const gpul__machine *machine, int64_t most, gpul_stream stream) {
+    int64_t n = 1, farthest = 0;
+    int32_t along = 0;
+    bool fits = true;
+    for (int32_t d = 0; d < p->ndim; ++d) n *= p->shape[d];
+    for (int o = 0; o < GPUL__OPERANDS && (o < 4 || p->others[o - 4] != NULL); ++o) {
+        int64_t reach = 0;
+        for (int32_t d = 0; d < p->ndim; ++d) {
+            const int64_t far = (p->shape[d] - 1) * p->strides[o][d];
+            reach += far;
+            if (far > farthest) {
+                farthest = far;
+                along = d;
+            }
+        }
+        fits = fits && reach < 4 * most;
+    }
+    if (fits && n <= most) {
+        gpul__elementwise_plan plan;
+        const int32_t error = gpul__plan_elementwise(&plan, p, op);
+        return error != 0 ? error : op->launch(p, &plan, machine, stream);
+    }
+    gpul__elementwise_problem second = *p;
+    const int64_t half = p->shape[along] / 2;
+    p->shape[along] = half;
+    second.shape[along] -= half;
+    second.out = static_cast<char *>(second.out) + half * second.strides[0][along] * op->out_bytes;
+    for (int k = 0; k < 2; ++k)
+        if (second.others[k] != NULL)
+            second.others[k] =
+                static_cast<char *>(second.others[k]) + half * second.strides[4 + k][along] * op->other_bytes[k];
+    for (int k = 0; k < 3; ++k)
+        if (second.in[k] != NULL)
+            second.in[k] =
+                static_cast<const char *>(second.in[k]) + half * second.strides[1 + k][along] * op->in_bytes[k];
+    if (along == p->ndim - 1) second.column0 += half; /* fault: elementwise-cut */
+    const int32_t error = gpul__run_elementwise(op, p, machine, most, stream);
+    return error != 0 ? error : gpul__run_elementwise(op, &second, machine, most, stream);
 }
 
 #ifdef GPULITE_NO_ELEMENTWISE
@@ -3262,7 +3340,15 @@ template <typename W> struct gpul__ufunc { typedef uint64_t Word; };
 template <> struct gpul__ufunc<float> { typedef uint32_t Word; };
 template <> struct gpul__ufunc<int32_t> { typedef uint32_t Word; };
 typedef gpul__elementwise_view<gpul__ufunc_call> gpul__ufunc_view;
-enum { gpul__ufunc_items = GPUL__ELEMENTWISE_ITEMS, gpul__ufunc_packs = 2 }; /* single elements, vectors of a thread */
+/* A thread computes its elements a vector of 16 bytes of values at a time, in a loop: the first, then the others move up.
+ * Of `vectors`, it has as many as registers hold. */
+template <typename W> struct gpul__ufunc_packs {
+    enum { value = std::is_same<W, float>::value ? 4 : 3 };
+};
+/* The third input, which no operation of floats has as an array, is one value in their kernels. */
+template <typename W> struct gpul__ufunc_inputs {
+    enum { value = std::is_floating_point<W>::value ? 2 : 3 };
+};
 
 static __device__ __host__ __forceinline__ int32_t gpul__bytes_of(gpul_dtype dtype) {
     return 0x22184840 >> 4 * dtype & 15;
@@ -3277,18 +3363,18 @@ static __device__ __host__ __forceinline__ int32_t gpul__bytes_of(gpul_dtype dty
         else do_as<Word>(__VA_ARGS__);                                                                                 \
     } while (0)
 
-template <typename T, typename Word, int n>
-static __device__ __forceinline__ void gpul__ufunc_gather(Word (&to)[n], const void *from, const int64_t (&at)[n]) {
-    GPUL__EACH(to, to[j] = static_cast<const T *>(from)[at[j]]);
+template <typename T, typename Word, int n, int kOperands>
+static __device__ __forceinline__ void gpul__ufunc_gather(Word (&to)[n], const void *from,
+                                                          const uint32_t (&at)[n][kOperands], int k) {
+    GPUL__EACH(to, to[j] = static_cast<const T *>(from)[at[j][k]]);
 }
 template <typename T, typename Word, int n>
-static __device__ __forceinline__ void gpul__ufunc_scatter(void *to, const int64_t (&at)[n], const bool (&there)[n],
+static __device__ __forceinline__ void gpul__ufunc_scatter(void *to, const uint32_t *at, const bool *there,
                                                            const Word (&from)[n]) {
     GPUL__EACH(from, if (there[j]) static_cast<T *>(to)[at[j]] = T(from[j]));
 }
-
 template <typename T, typename Word>
-static __device__ __forceinline__ void gpul__ufunc_stage(const gpul__elementwise_layout &l, int k, int64_t at,
+static __device__ __forceinline__ void gpul__ufunc_stage(const gpul__elementwise_layout &l, int k, uint32_t at,
                                                          const gpul__elementwise_edges &edges, Word *to) {
     gpul__elementwise_load<4, T, Word>(static_cast<const T *>(l.in[k]) + at, l.column_step[1 + k], edges.first,
                                        edges.columns, edges.rows, l.extent[k], to);
@@ -3299,10 +3385,10 @@ template <> struct gpul__ufunc_bits<4> { typedef uint32_t type; };
 template <> struct gpul__ufunc_bits<2> { typedef uint16_t type; };
 
 /* A thread's vectors, of kVector elements each. Where all of one lies at the boundary of an access, it is asked for as
- * whole words, and these are taken apart where all inputs have been asked for: what is taken apart at once is also
- * waited for at once. Elsewhere elements are asked for one by one. */
-template <typename Word> struct gpul__ufunc_vector {
-    enum { kVector = 16 / sizeof(Word), kPacks = gpul__ufunc_packs, kItems = kPacks * kVector };
+ * whole words, and these are taken apart later: what is taken apart at once is also waited for at once. Elsewhere
+ * elements are asked for one by one. */
+template <typename Word, int kPacks_> struct gpul__ufunc_vector {
+    enum { kVector = 16 / sizeof(Word), kPacks = kPacks_, kItems = kPacks * kVector };
     typedef gpul__elementwise_part<kVector> Part;
     typedef gpul__elementwise_place<kPacks> Place;
     static __device__ __forceinline__ bool together(const gpul__elementwise_layout &l, int k, const Part &part) {
@@ -3317,12 +3403,15 @@ template <typename Word> struct gpul__ufunc_vector {
         };
         typedef typename gpul__ufunc_bits<kWord>::type Bits;
         const T *const in = static_cast<const T *>(l.in[k]);
+        if (l.repeats >> k & 1) {
+            GPUL__UNROLL
+            for (int u = 0; u < kPacks; ++u) to[u * kVector] = in[place.at[u][1 + k]];
+            return;
+        }
         GPUL__UNROLL
         for (int u = 0; u < kPacks; ++u) {
-            const T *const from = in + place.at[u][1 + k] - ((l.repeats >> k & 1) ? 0 : part[u].before);
-            if (l.repeats >> k & 1) {
-                to[u * kVector] = *from;
-            } else if (together(l, k, part[u])) {
+            const T *const from = in + place.at[u][1 + k] - part[u].before;
+            if (together(l, k, part[u])) {
                 const gpul__pack<Bits, kBytes / kWord> pack =
                     gpul__load<kBytes / kWord>(reinterpret_cast<const Bits *>(from));
                 GPUL__UNROLL
@@ -3333,38 +3422,42 @@ template <typename Word> struct gpul__ufunc_vector {
             }
         }
     }
+    /* The first vector's words apart */
     template <typename T>
-    static __device__ __forceinline__ void take_as(const gpul__elementwise_layout &l, int k, const Part (&part)[kPacks],
-                                                   Word (&words)[kItems]) {
+    static __device__ __forceinline__ void take_as(const gpul__elementwise_layout &l, int k, const Part &part,
+                                                   Word (&words)[kVector]) {
         enum { kEach = sizeof(Word) / sizeof(T) }; /* elements of a word */
-        GPUL__UNROLL
-        for (int u = 0; u < kPacks; ++u)
-            if (kEach > 1 && together(l, k, part[u])) {
-                GPUL__UNROLL
-                for (int j = kVector - 1; j >= 0;
-                     --j) /* from behind: an element's word lies before it, or is its own */
-                    words[u * kVector + j] = T(words[u * kVector + j / kEach] >> j % kEach * (8 * sizeof(T)));
-            }
+        if (l.repeats >> k & 1) {
+            GPUL__UNROLL
+            for (int j = 1; j < kVector; ++j) words[j] = words[0];
+        } else if (kEach > 1 && together(l, k, part)) {
+            GPUL__UNROLL
+            for (int j = kVector - 1; j >= 0; --j) /* from behind: an element's word lies before it, or is its own */
+                words[j] = T(words[j / kEach] >> j % kEach * (8 * sizeof(T)));
+        }
     }
     template <typename T>
-    static __device__ __forceinline__ void save_as(const gpul__elementwise_layout &l, const Place &place,
-                                                   const Part (&part)[kPacks], const Word (&from)[kItems]) {
-        GPUL__UNROLL
-        for (int u = 0; u < kPacks; ++u) {
-            T *const to = static_cast<T *>(l.out[0]) + place.at[u][0] - part[u].before;
-            if (part[u].whole()) {
-                gpul__pack<T, kVector> pack;
-                GPUL__UNROLL
-                for (int j = 0; j < kVector; ++j) pack.v[j] = T(from[u * kVector + j]);
-                gpul__save<kVector>(to, pack);
-            } else {
-                GPUL__UNROLL
-                for (int j = 0; j < kVector; ++j)
-                    if (part[u].has(j)) to[j] = T(from[u * kVector + j]); /* fault: ufunc-head */
-            }
+    static __device__ __forceinline__ void save_as(void *out, uint32_t at, const Part &part,
+                                                   const Word (&from)[kVector]) {
+        T *const to = static_cast<T *>(out) + at - part.before;
+        if (part.whole()) {
+            gpul__pack<T, kVector> pack;
+            GPUL__UNROLL
+            for (int j = 0; j < kVector; ++j) pack.v[j] = T(from[j]);
+            gpul__save<kVector>(to, pack);
+        } else {
+            GPUL__UNROLL
+            for (int j = 0; j < kVector; ++j)
+                if (part.has(j)) to[j] = T(from[j]); /* fault: ufunc-head */
         }
     }
 };
+
+/* Moves elements `by` and on to the front. */
+template <int by, typename T, int n> static __device__ __forceinline__ void gpul__move_up(T (&array)[n]) {
+    GPUL__UNROLL
+    for (int j = 0; j + by < n; ++j) array[j] = array[j + by];
+}
 
 template <typename W, typename Values>
 static __device__ __forceinline__ void gpul__ufunc_do(const gpul__ufunc_call &p, Values &values, gpul__bool<false>) {
@@ -3374,67 +3467,83 @@ template <typename W, typename Values>
 static __device__ __forceinline__ void gpul__ufunc_do(const gpul__ufunc_call &p, Values &values, gpul__bool<true>) {
     gpul__compute_function(p.op, values[0], values[1]);
 }
-/* Items of all inputs as bits, to the result's bits; item j is at column[j], which arange counts */
-template <typename W, bool kFunction, typename Word, int n>
-static __device__ __forceinline__ void gpul__ufunc_compute(const gpul__ufunc_call &p, Word (&words)[3][n],
-                                                           const int64_t (&column)[n]) {
+/* A vector's elements of all inputs, as bits, to the result's bits. The inputs that are no arrays are in `scalar`; where
+ * the first is none at all, an element's place counts: `column`, and others `apart`. */
+template <typename W, bool kFunction, typename Word, int kInputs, int n>
+static __device__ __forceinline__ void gpul__ufunc_compute(const gpul__elementwise_layout &l, const gpul__ufunc_call &p,
+                                                           Word (&words)[kInputs][n], int64_t column, int apart) {
+    const bool again = p.op == GPUL__CONVERT && p.dtype[0] != gpul__dtype_of<W>::value;
     W values[3][n];
     GPUL__UNROLL
-    for (int k = 0; k < (kFunction ? 2 : 3); ++k)
-        if (p.dtype[1 + k] != 0)
-            gpul__decode(values[k], words[k], p.dtype[1 + k],
-                         p.op == GPUL__CONVERT && p.dtype[0] != gpul__dtype_of<W>::value);
-        else if (k > 0) GPUL__EACH(values[k], values[k][j] = W(0));
-        else GPUL__EACH(values[k], values[k][j] = W(column[j]));
+    for (int k = 0; k < 3; ++k) {
+        if (k < kInputs && l.in[k] != NULL) gpul__decode(values[k], words[k], p.dtype[1 + k], again);
+        else if (p.dtype[1 + k] != 0) {
+            const Word bits[1] = {Word(l.scalar[k])};
+            W one[1];
+            gpul__decode(one, bits, p.dtype[1 + k], again);
+            GPUL__EACH(values[k], values[k][j] = one[0]);
+        } else if (k > 0) GPUL__EACH(values[k], values[k][j] = W(0));
+        else GPUL__EACH(values[k], values[k][j] = W(column + j * apart));
+    }
     gpul__ufunc_do<W>(p, values, gpul__bool<kFunction>());
     gpul__encode(words[0], values[0], p.dtype[0]);
 }
 
 template <typename W, bool kFunction>
-static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
+static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 3)
     gpul__ufunc_vectors(const __grid_constant__ gpul__ufunc_view v) {
     typedef typename gpul__ufunc<W>::Word Word;
-    typedef gpul__ufunc_vector<Word> Vector;
+    typedef gpul__ufunc_vector<Word, gpul__ufunc_packs<W>::value> Vector;
     enum { kVector = Vector::kVector, kPacks = Vector::kPacks, kItems = Vector::kItems };
+    enum { kInputs = gpul__ufunc_inputs<W>::value };
     const gpul__elementwise_layout &l = v.layout;
     const gpul__ufunc_call &p = v.op;
     const uint32_t first = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS * kPacks) + threadIdx.x;
     typename Vector::Place place;
     typename Vector::Part part[kPacks];
-    int64_t start[kPacks]; /* columns where the walk leads */
-    gpul__elementwise_walk(l, first, GPUL__ELEMENTWISE_THREADS, &place);
+    uint32_t out_at[kPacks];
+    gpul__elementwise_walk(l, first, GPUL__ELEMENTWISE_THREADS, l.inputs > 1, &place);
+    const uint32_t element = uint32_t(reinterpret_cast<uintptr_t>(l.out[0]) >> p.out_shift);
+    uint32_t there = 0; /* bit u: that vector is */
     GPUL__UNROLL
     for (int u = 0; u < kPacks; ++u) {
-        const uintptr_t element = (reinterpret_cast<uintptr_t>(l.out[0]) >> p.out_shift) + uintptr_t(place.at[u][0]);
-        start[u] = l.column0 + int64_t(place.column[u]) * kVector;
-        part[u] = typename Vector::Part(element, start[u], l.columns);
-        if (first + uint32_t(u * GPUL__ELEMENTWISE_THREADS) >= uint32_t(l.units))
-            part[u].count = 0; /* fault: ufunc-tail */
+        part[u] = typename Vector::Part(element + place.at[u][0], place.column[u] * kVector, l.columns);
+        if (first + uint32_t(u * GPUL__ELEMENTWISE_THREADS) < l.units &&
+            part[u].count > part[u].skip) /* fault: ufunc-tail */
+            there |= 1u << u;
     }
     gpul__await(); /* fault: ufunc-await */
+    if (there == 0) return;
     GPUL__UNROLL
-    for (int u = 0; u < kPacks; ++u) /* what is not there is done where the other is, for nothing */
-        if (part[u].count <= part[u].skip) {
-            const int other = kPacks - 1 - u;
-            if (part[other].count <= part[other].skip) return;
-            GPUL__UNROLL
-            for (int k = 0; k < 4; ++k) place.at[u][k] = place.at[other][k];
-            part[u] = part[other];
-            start[u] = start[other];
-        }
-    Word words[3][kItems];
+    for (int u = 0; u < kPacks; ++u) { /* what is not there is the operands' first elements, and not stored */
+        out_at[u] = place.at[u][0];
+        if (there >> u & 1) continue;
+        part[u].before = part[u].skip = 0;
+        part[u].count = 1;
+        GPUL__UNROLL
+        for (int k = 0; k < 4; ++k) place.at[u][k] = 0;
+    }
+    Word words[kInputs][kItems];
     GPUL__UNROLL
-    for (int k = 0; k < 3; ++k)
+    for (int k = 0; k < kInputs; ++k)
         if (l.in[k] != NULL) GPUL__BY_BYTES(p.bytes[1 + k], Vector::template ask_as, l, k, place, part, words[k]);
-    GPUL__UNROLL
-    for (int k = 0; k < 3; ++k)
-        if (l.in[k] == NULL) GPUL__EACH(words[k], words[k][j] = Word(l.scalar[k]));
-        else if (l.repeats >> k & 1) GPUL__EACH(words[k], words[k][j] = words[k][j / kVector * kVector]);
-        else GPUL__BY_BYTES(p.bytes[1 + k], Vector::template take_as, l, k, part, words[k]);
-    int64_t column[kItems];
-    GPUL__EACH(column, column[j] = start[j / kVector] - part[j / kVector].before + j % kVector);
-    gpul__ufunc_compute<W, kFunction>(p, words, column);
-    GPUL__BY_BYTES(p.bytes[0], Vector::template save_as, l, place, part, words[0]);
+    GPUL__UNROLL_NOT
+    for (int u = 0; u < kPacks; ++u) {
+        Word now[kInputs][kVector];
+        GPUL__UNROLL
+        for (int k = 0; k < kInputs; ++k) {
+            GPUL__EACH(now[k], now[k][j] = words[k][j]);
+            if (l.in[k] != NULL) GPUL__BY_BYTES(p.bytes[1 + k], Vector::template take_as, l, k, part[0], now[k]);
+            gpul__move_up<kVector>(words[k]);
+        }
+        gpul__ufunc_compute<W, kFunction>(l, p, now, l.column0 + int64_t(place.column[0] * kVector) - part[0].before,
+                                          1);
+        if (there & 1) GPUL__BY_BYTES(p.bytes[0], Vector::template save_as, l.out[0], out_at[0], part[0], now[0]);
+        there >>= 1;
+        gpul__move_up<1>(part);
+        gpul__move_up<1>(out_at);
+        gpul__move_up<1>(place.column);
+    }
 }
 
 /* Elements or tiles */
@@ -3443,7 +3552,8 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     gpul__ufunc_elements(const __grid_constant__ gpul__ufunc_view v) {
     typedef typename gpul__ufunc<W>::Word Word;
     typedef gpul__elementwise_tile<4> Tile;
-    enum { kItems = gpul__ufunc_items };
+    enum { kItems = GPUL__ELEMENTWISE_ITEMS(sizeof(Word)), kVector = 16 / sizeof(Word) };
+    enum { kInputs = gpul__ufunc_inputs<W>::value };
     const gpul__elementwise_layout &l = v.layout;
     const gpul__ufunc_call &p = v.op;
     GPUL_SHARED(unsigned char, shared); /* the staged inputs, one behind the other */
@@ -3452,14 +3562,14 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     gpul__elementwise_place<1> tile;
     gpul__elementwise_edges edges;
     if (tiles) {
-        gpul__elementwise_walk(l, blockIdx.x, 0, &tile);
+        gpul__elementwise_walk(l, blockIdx.x, 0, true, &tile);
         gpul__await(); /* fault: ufunc-await-tiles */
         edges = gpul__elementwise_edges(l, Tile::kColumns, Tile::kRows, tile);
         Word *to = reinterpret_cast<Word *>(shared);
         GPUL__UNROLL_NOT
-        for (int k = 0; k < 3; ++k)
+        for (int k = 0; k < kInputs; ++k)
             if (l.staged >> k & 1) {
-                const int64_t at = k == 0 ? tile.at[0][1] : k == 1 ? tile.at[0][2] : tile.at[0][3];
+                const uint32_t at = k == 0 ? tile.at[0][1] : k == 1 ? tile.at[0][2] : tile.at[0][3];
                 GPUL__BY_BYTES(p.bytes[1 + k], gpul__ufunc_stage, l, k, at, edges, to);
                 to += Tile::bytes(sizeof(Word)) / int(sizeof(Word));
             }
@@ -3468,7 +3578,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     const int rounds = tiles ? Tile::kRows / Tile::kWarps / kItems : 1;
     GPUL__UNROLL_NOT
     for (int round = 0; round < rounds; ++round) {
-        Word words[3][kItems];
+        Word words[kInputs][kItems];
         gpul__elementwise_place<kItems> items;
         bool there[kItems];
         const Word *staged = reinterpret_cast<const Word *>(shared);
@@ -3477,30 +3587,41 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
             for (int j = 0; j < kItems; ++j) {
                 const int row = (round * kItems + j) * Tile::kWarps + warp;
                 there[j] = row < edges.rows && lane < edges.columns;
-                items.column[j] = 0;
                 GPUL__UNROLL
                 for (int k = 0; k < 4; ++k)
-                    items.at[j][k] = there[j] ? tile.at[0][k] + row * l.row_step[k] + lane * l.column_step[k] : 0;
+                    items.at[j][k] = tile.at[0][k] +
+                                     (there[j] ? uint32_t(row) * l.row_step[k] + uint32_t(lane) * l.column_step[k] : 0);
             }
+            items.column[0] = 0;
         } else {
-            gpul__elementwise_locate(l, &items, there);
+            gpul__elementwise_locate(l, l.inputs > 1, &items, there);
             gpul__await(); /* fault: ufunc-await-elements */
         }
-        int64_t at[kItems];
         GPUL__UNROLL
-        for (int k = 0; k < 3; ++k) {
-            GPUL__EACH(at, at[j] = items.at[j][1 + k]);
-            if (l.in[k] == NULL) GPUL__EACH(words[k], words[k][j] = Word(l.scalar[k]));
-            else if (l.staged >> k & 1) {
+        for (int k = 0; k < kInputs; ++k)
+            if (l.staged >> k & 1) {
                 GPUL__EACH(words[k],
                            words[k][j] = staged[lane * Tile::kPitch + (round * kItems + j) * Tile::kWarps + warp]);
                 staged += Tile::bytes(sizeof(Word)) / int(sizeof(Word));
-            } else GPUL__BY_BYTES(p.bytes[1 + k], gpul__ufunc_gather, words[k], l.in[k], at);
+            } else if (l.in[k] != NULL)
+                GPUL__BY_BYTES(p.bytes[1 + k], gpul__ufunc_gather, words[k], l.in[k], items.at, 1 + k);
+        uint32_t out_at[kItems];
+        GPUL__EACH(out_at, out_at[j] = items.at[j][0]);
+        const int apart = l.lanes ? 32 : GPUL__ELEMENTWISE_THREADS;
+        int64_t column = l.column0 + int64_t(items.column[0]);
+        GPUL__UNROLL_NOT
+        for (int i = 0; i < kItems / kVector; ++i, column += apart * kVector) {
+            Word now[kInputs][kVector];
+            GPUL__UNROLL
+            for (int k = 0; k < kInputs; ++k) {
+                GPUL__EACH(now[k], now[k][j] = words[k][j]);
+                gpul__move_up<kVector>(words[k]);
+            }
+            gpul__ufunc_compute<W, kFunction>(l, p, now, column, apart);
+            GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_scatter, l.out[0], out_at, there, now[0]);
+            gpul__move_up<kVector>(out_at);
+            gpul__move_up<kVector>(there);
         }
-        GPUL__EACH(at, at[j] = l.column0 + int64_t(items.column[j]));
-        gpul__ufunc_compute<W, kFunction>(p, words, at);
-        GPUL__EACH(at, at[j] = items.at[j][0]);
-        GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_scatter, l.out[0], at, there, words[0]);
     }
 }
 
@@ -3518,7 +3639,7 @@ static int32_t gpul__ufunc_run(const gpul__elementwise_problem *problem, const g
                                const gpul__elementwise_plan *plan, const gpul__machine *machine, gpul_stream stream) {
     const int32_t bytes[4] = {gpul__bytes_of(dtype[0]), gpul__bytes_of(dtype[1]), gpul__bytes_of(dtype[2]),
                               gpul__bytes_of(dtype[3])};
-    const gpul__elementwise_op op = {0, bytes[0], {bytes[1], bytes[2], bytes[3]}, 0, {0, 0}, 0};
+    const gpul__elementwise_op op = {0, bytes[0], {bytes[1], bytes[2], bytes[3]}, 0, {0, 0}, 0, 0};
     const bool function = problem->op == GPUL_POWER || (problem->op >= GPUL_EXP && problem->op <= GPUL_TANH);
     gpul__ufunc_view v;
     gpul__elementwise_describe(&v.layout, problem, plan, &op);
@@ -3529,9 +3650,11 @@ static int32_t gpul__ufunc_run(const gpul__elementwise_problem *problem, const g
     v.op.stop = problem->scalar[0];
     memcpy(v.op.dtype, dtype, sizeof v.op.dtype);
     memcpy(v.op.bytes, bytes, sizeof v.op.bytes);
-    return gpul__elementwise_launch_view(&v, &op, plan, machine, stream,
-                                         gpul__ufunc_kernel<W>(plan->kernel == GPUL__ELEMENTWISE_VECTORS, function,
-                                                               gpul__bool<(std::is_floating_point<W>::value)>()));
+    return gpul__launch_early(machine->device,
+                              gpul__ufunc_kernel<W>(plan->kernel == GPUL__ELEMENTWISE_VECTORS, function,
+                                                    gpul__bool<(std::is_floating_point<W>::value)>()),
+                              gpul__dim(uint32_t(plan->blocks)), gpul__dim(GPUL__ELEMENTWISE_THREADS),
+                              size_t(plan->shared_bytes), stream, v);
 }
 template <typename W>
 static int32_t gpul__ufunc_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
@@ -3556,7 +3679,7 @@ static int32_t gpul__arithmetic_launch(const gpul__elementwise_problem *problem,
     gpul__op_arithmetic<T> op;
     op.op = problem->op;
     return gpul__elementwise_launch_by(problem, plan, machine, stream, op,
-                                       gpul__elementwise_vectors<gpul__op_arithmetic<T>, 16 / sizeof(T)>);
+                                       gpul__elementwise_vectors<gpul__op_arithmetic<T>, 16 / sizeof(T), 1>);
 }
 template <typename T>
 static void (*gpul__copy_tiles(gpul__bool<true>))(const gpul__elementwise_view<gpul__op_copy<T>>) {
@@ -3573,7 +3696,7 @@ static int32_t gpul__copy_launch(const gpul__elementwise_problem *problem, const
         return gpul__ufunc_launch_alike<W, kDtype>(problem, plan, machine, stream);
     return gpul__elementwise_launch_by(problem, plan, machine, stream, gpul__op_copy<T>(),
                                        plan->kernel == GPUL__ELEMENTWISE_VECTORS
-                                           ? gpul__elementwise_vectors<gpul__op_copy<T>, 16 / sizeof(T)>
+                                           ? gpul__elementwise_vectors<gpul__op_copy<T>, 16 / sizeof(T), 2>
                                            : gpul__copy_tiles<T>(gpul__bool<(sizeof(T) < 4)>()));
 }
 
@@ -3583,12 +3706,15 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
 #define GPUL__ARITHMETIC(T, W, dtype)                                                                                  \
     {                                                                                                                  \
         gpul__arithmetic_launch<T, W, dtype>, sizeof(T), {sizeof(T), sizeof(T), 0}, sizeof(gpul__ufunc<W>::Word),      \
-            {0, 0}, 1                                                                                                  \
+            {0, 0}, 1, 0                                                                                               \
     }
 #define GPUL__INTEGERS(T, dtype)                                                                                       \
-    { gpul__ufunc_launch_alike<T, dtype>, sizeof(T), {sizeof(T), sizeof(T), 0}, sizeof(T), {0, 0}, gpul__ufunc_packs }
+    {                                                                                                                  \
+        gpul__ufunc_launch_alike<T, dtype>, sizeof(T), {sizeof(T), sizeof(T), 0}, sizeof(T), {0, 0},                   \
+            gpul__ufunc_packs<T>::value, 1                                                                             \
+    }
 #define GPUL__MOVE(T, W, dtype)                                                                                        \
-    { gpul__copy_launch<T, W, dtype>, sizeof(T), {sizeof(T), 0, 0}, sizeof(T) < 4 ? 0 : int(sizeof(T)), {0, 0}, 1 }
+    { gpul__copy_launch<T, W, dtype>, sizeof(T), {sizeof(T), 0, 0}, sizeof(T) < 4 ? 0 : int(sizeof(T)), {0, 0}, 2, 0 }
     static const gpul__elementwise_op arithmetic[7] = {GPUL__ARITHMETIC(float, float, GPUL_F32),
                                                        GPUL__ARITHMETIC(double, double, GPUL_F64),
                                                        GPUL__INTEGERS(int32_t, GPUL_I32),
@@ -3600,10 +3726,10 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
         GPUL__MOVE(uint8_t, int32_t, GPUL_U8), GPUL__MOVE(uint16_t, int32_t, GPUL_F16),
         GPUL__MOVE(uint32_t, int32_t, GPUL_I32), GPUL__MOVE(uint64_t, int64_t, GPUL_I64)};
     static const gpul__elementwise_op ufuncs[4] = {
-        {gpul__ufunc_launch<float>, 0, {0, 0, 0}, 4, {0, 0}, gpul__ufunc_packs},
-        {gpul__ufunc_launch<double>, 0, {0, 0, 0}, 8, {0, 0}, gpul__ufunc_packs},
-        {gpul__ufunc_launch<int32_t>, 0, {0, 0, 0}, 4, {0, 0}, gpul__ufunc_packs},
-        {gpul__ufunc_launch<int64_t>, 0, {0, 0, 0}, 8, {0, 0}, gpul__ufunc_packs}};
+        {gpul__ufunc_launch<float>, 0, {0, 0, 0}, 4, {0, 0}, gpul__ufunc_packs<float>::value, 1},
+        {gpul__ufunc_launch<double>, 0, {0, 0, 0}, 8, {0, 0}, gpul__ufunc_packs<double>::value, 1},
+        {gpul__ufunc_launch<int32_t>, 0, {0, 0, 0}, 4, {0, 0}, gpul__ufunc_packs<int32_t>::value, 1},
+        {gpul__ufunc_launch<int64_t>, 0, {0, 0, 0}, 8, {0, 0}, gpul__ufunc_packs<int64_t>::value, 1}};
     static_assert(GPUL_F32 == 1 && GPUL_F64 == 2 && GPUL_I32 == 3 && GPUL_I64 == 4, "the order of ufuncs");
     if (op == GPUL_ADD || op == GPUL_SUBTRACT || op == GPUL_MULTIPLY || op == GPUL_MINIMUM || op == GPUL_MAXIMUM)
         return dtype_or_size >= GPUL_F32 && dtype_or_size <= GPUL_BF16 ? &arithmetic[dtype_or_size - GPUL_F32] : 0;
@@ -3614,7 +3740,7 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
     return 0;
 }
 #define GPUL__ELEMENTWISE_KERNEL                                                                                       \
-    reinterpret_cast<const void *>(&gpul__elementwise_vectors<gpul__op_arithmetic<float>, 4>)
+    reinterpret_cast<const void *>(&gpul__elementwise_vectors<gpul__op_arithmetic<float>, 4, 1>)
 
 #endif /* GPULITE_NO_ELEMENTWISE */
 

@@ -353,18 +353,18 @@ static void random_problem(gpul__elementwise_problem *p, gpul__elementwise_op *o
     memset(p, 0, sizeof *p);
     op->out_bytes = sizes[rng_below(4)];
     for (i = 0; i < 3; i++) op->in_bytes[i] = rng_below(4) ? (same ? op->out_bytes : sizes[rng_below(4)]) : 0;
-    op->packs = 1;
     if (rng_below(3) == 0) {
         op->value_bytes = 4 << rng_below(2);
         for (i = 0; i < 4; i++)
             if ((i ? op->in_bytes[i - 1] : op->out_bytes) > op->value_bytes) op->value_bytes = 8;
-        op->packs = 1 + (int32_t)rng_below(2);
+        op->runtime = (int32_t)rng_below(2);
     }
+    op->packs = 1 + (int32_t)rng_below(4);
     p->ndim = rng_below(3) ? 1 + (int32_t)rng_below(4) : 1;
     p->n = 1;
     for (d = 0; d < p->ndim; d++) {
         int64_t size = 1 + rng_below(rng_below(3) ? most : 20);
-        if (p->n * size > elements) size = elements / p->n;
+        if (size > elements / p->n) size = elements / p->n;
         p->n *= p->shape[d] = size < 1 ? 1 : size;
     }
     for (i = 0; i < 4; i++) {
@@ -404,7 +404,7 @@ static int meet(const gpul__elementwise_problem *p, const int64_t *at, unsigned 
 /* Of random problems, with no kernel: a plan fits the GPU and claims no order that is not there; the units of small
  * ones have every element of out once, and every vector begins at the boundary of an access. */
 static void test_plans(void) {
-    long kinds[3] = {0, 0, 0}, shared = 0, large = 0;
+    long kinds[3] = {0, 0, 0}, shared = 0, large = 0, lanes = 0;
     unsigned char *const met = (unsigned char *)malloc(40000);
     for (long k = 0; k < 60000; k++) {
         gpul__elementwise_op op;
@@ -413,25 +413,29 @@ static void test_plans(void) {
         const int small = k % 3 != 0;
         int32_t largest = 0;
         int64_t product = 1, met_all = 0, bytes = 0;
-        int good, last, side, high, i, d;
+        int good, last, side, high, items, status, i, d;
         random_problem(&p, &op, small ? (k % 2 ? 300 : 40) : (int64_t)1 << rng_below(34),
                        small ? (k % 50 == 1 ? 40000 : 3000) : (int64_t)1 << 46);
         if (k % 50 == 1) {
             op.value_bytes = rng_below(2) ? 8 : 0;
-            op.packs = op.value_bytes ? 2 : 1;
+            op.runtime = op.value_bytes != 0;
         }
         before = same = p;
         memset(&plan, 0xaa, sizeof plan);
         memset(&again, 0x55, sizeof again);
-        good = gpul__plan_elementwise(&plan, &p, &op) == 0;
-        good = good && gpul__plan_elementwise(&again, &same, &op) == 0 && memcmp(&plan, &again, sizeof plan) == 0 &&
-               memcmp(&p, &same, sizeof p) == 0;
+        status = gpul__plan_elementwise(&plan, &p, &op);
+        good = gpul__plan_elementwise(&again, &same, &op) == status && memcmp(&p, &same, sizeof p) == 0 &&
+               memcmp(&plan, &again, offsetof(gpul__elementwise_plan, dim)) == 0;
+        for (d = 0; good && d < plan.ndim; d++)
+            good = memcmp(&plan.dim[d], &again.dim[d],
+                          offsetof(gpul__elementwise_plan, dim[0].step[4]) -
+                              offsetof(gpul__elementwise_plan, dim[0])) == 0;
         for (i = 0; i < 4; i++)
             if ((i ? op.in_bytes[i - 1] : op.out_bytes) > largest) largest = i ? op.in_bytes[i - 1] : op.out_bytes;
         good = good && plan.ndim >= 1 && plan.ndim <= GPUL_MAX_DIMS + 1 && plan.kernel >= 0 && plan.kernel <= 2;
         for (d = 0; good && d < plan.ndim; d++) {
-            good = plan.shape[d] >= 1;
-            product *= plan.shape[d];
+            good = plan.dim[d].size >= 1;
+            product *= plan.dim[d].size;
         }
         if (!good) {
             FAIL("plan %ld", k);
@@ -441,16 +445,20 @@ static void test_plans(void) {
         last = p.ndim - 1;
         side = op.value_bytes || largest >= 4 ? 32 : 128 / largest;
         high = op.value_bytes || largest >= 4 ? 64 : 128;
-        good = plan.units == product && plan.most >= 1 && plan.most + 1024 <= INT32_MAX && plan.shared_bytes <= 49152;
+        items = op.value_bytes == 8 || (!op.value_bytes && largest == 8) ? 4 : 8;
+        good = plan.units == product && plan.blocks == (plan.units + plan.block - 1) / plan.block &&
+               (status != 0) == (plan.units > INT32_MAX - 2048) && plan.shared_bytes <= 49152;
         good =
             good && (plan.kernel == GPUL__ELEMENTWISE_TILES) == (plan.staged != 0) &&
-            plan.items == (plan.staged                                ? 0
-                           : plan.kernel == GPUL__ELEMENTWISE_VECTORS ? op.packs
-                                                                      : 4) &&
+            plan.block == (plan.staged                                ? 1
+                           : plan.kernel == GPUL__ELEMENTWISE_VECTORS ? 256 * op.packs
+                           : plan.lanes                               ? 8
+                                                                      : 256 * items) &&
             plan.columns == (plan.staged                                ? side
-                             : plan.kernel == GPUL__ELEMENTWISE_VECTORS ? 16 / (op.packs > 1 ? op.value_bytes : largest)
-                                                                        : 1) &&
-            plan.rows == (plan.staged ? high : 0);
+                             : plan.kernel == GPUL__ELEMENTWISE_VECTORS ? 16 / (op.runtime ? op.value_bytes : largest)
+                             : plan.lanes                               ? 32 * items
+                                                                        : 1);
+        lanes += plan.lanes;
         for (i = 0; i < 3; i++) {
             if (plan.kernel == GPUL__ELEMENTWISE_VECTORS && p.in[i]) good = good && p.strides[1 + i][last] <= 1;
             if (!(plan.staged >> i & 1)) continue;
@@ -463,19 +471,19 @@ static void test_plans(void) {
         }
         good = good && plan.shared_bytes == bytes;
         shared += bytes > 0;
-        large += product > plan.most;
+        large += status != 0;
         memset(met, 0, 40000);
         for (int64_t unit = 0; good && small && unit < plan.units; unit++) {
             int64_t at[4] = {0, 0, 0, 0}, column = 0, row = 0, rest = unit, from, to, bottom = 1;
             for (d = 0; d < plan.ndim; d++) {
-                const int64_t x = rest % plan.shape[d];
-                rest /= plan.shape[d];
-                column += x * plan.column[d] * plan.columns;
-                row += x * plan.row[d] * plan.rows;
-                for (i = 0; i < 4; i++) at[i] += x * plan.step[i][d];
+                const int64_t x = rest % plan.dim[d].size;
+                rest /= plan.dim[d].size;
+                column += x * plan.dim[d].column * plan.columns;
+                row += x * plan.dim[d].row * high;
+                for (i = 0; i < 4; i++) at[i] += x * plan.dim[d].step[i];
             }
             from = 0;
-            to = 1;
+            to = plan.columns;
             if (plan.kernel == GPUL__ELEMENTWISE_VECTORS) {
                 const int64_t ahead =
                     (int64_t)((uintptr_t)p.out / (uintptr_t)op.out_bytes + (uintptr_t)at[0]) % plan.columns;
@@ -518,19 +526,18 @@ static void test_plans(void) {
         if (check_failed > 20) break;
     }
     free(met);
-    CHECK(kinds[0] > 1000 && kinds[1] > 1000 && kinds[2] > 500 && shared > 500 && large > 500);
+    CHECK(lanes > 100 && kinds[0] > 1000 && kinds[1] > 1000 && kinds[2] > 500 && shared > 500 && large > 500);
 }
 
-/* More units than a kernel numbers are launched in parts: here few make a part. */
+/* More elements than a kernel counts are cut: here few are many. */
 static void test_parts(void) {
     const gpul__elementwise_op *const op = gpul__find_elementwise(GPUL_ADD, GPUL_BF16);
     long parts = 0;
     if (!CHECK(op != NULL)) return;
     for (int k = 0; k < 60; k++) {
         const int ndim = 1 + (int)rng_below(4);
-        int64_t shape[4], *strides[3];
+        int64_t shape[4], most, *strides[3];
         gpul__elementwise_problem p;
-        gpul__elementwise_plan plan;
         gpul__machine machine;
         box out, a, b;
         memset(&machine, 0, sizeof machine);
@@ -553,10 +560,9 @@ static void test_parts(void) {
             p.shape[d] = shape[d];
             for (int i = 0; i < 3; i++) p.strides[i][d] = strides[i][d];
         }
-        CHECK_INT(gpul__plan_elementwise(&plan, &p, op), 0);
-        plan.most = 1 + rng_below(plan.units / 20 + 2);
-        parts += plan.units > plan.most;
-        CHECK_INT(op->launch(&p, &plan, &machine, NULL), 0);
+        most = 1 + rng_below(out.n / 20 + 2);
+        parts += out.n > most;
+        CHECK_INT(gpul__run_elementwise(op, &p, &machine, most, NULL), 0);
         BOX_GUARDS(&out);
         compare(&out, &a, &b, 0, __FILE__, __LINE__);
         box_free(&out);
