@@ -1516,10 +1516,10 @@ typedef struct gpul__elementwise_op {
     int32_t (*launch)(const gpul__elementwise_problem *, const gpul__elementwise_plan *, const gpul__machine *,
                       gpul_stream);
     int32_t out_bytes, in_bytes[3];
-    int32_t value_bytes;    /* of what an element is in tiles; 0: as in memory */
+    int32_t value_bytes;    /* of what an element is, where it is computed at run time; 0: as in memory */
     int32_t other_bytes[2]; /* of further outputs */
-    int32_t packs;          /* vectors of a thread */
-    int32_t runtime;        /* 1: the dtypes are told at run time; a vector is 16 bytes of values, not of elements */
+    int32_t no_vectors;     /* 1: has no kernel of vectors */
+    int32_t own_tiles;      /* 1: has tiles of elements as in memory, for rows of out that lie side by side */
 } gpul__elementwise_op;
 
 /* One reduction: `outputs` results of `n` elements each. Dimensions innermost last, merged where strides allow. */

@@ -650,7 +650,7 @@ static __device__ __forceinline__ void gpul__elementwise_walk(const gpul__elemen
  * where the walk leads, at the boundary of an access. `element` is the number of out's element there, in memory. */
 template <int N> struct gpul__elementwise_part {
     int before, skip, count;
-    __device__ __forceinline__ gpul__elementwise_part() : before(0), skip(0), count(0) {}
+
     __device__ __forceinline__ gpul__elementwise_part(uint32_t element, uint32_t column, uint32_t columns) {
         before = int(element & (N - 1));
         skip = column == 0 ? before : 0;
@@ -827,66 +827,39 @@ gpul__elementwise_apply(const Op &op, const gpul__pack<typename Op::A, N> &a, co
     for (int j = 0; j < N; ++j) result->v[j] = op(a.v[j], b.v[j], c.v[j]);
 }
 
-/* Vectors of a thread: two of a single input, so that as much is on its way */
-template <typename Op> struct gpul__elementwise_packs {
-    enum { value = int(gpul__size_of<typename Op::B>::bytes) + int(gpul__size_of<typename Op::C>::bytes) == 0 ? 2 : 1 };
-};
-template <typename Op, int N, int kPacks>
-static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, N > 8   ? 4
-                                                                    : N > 4 ? 5
-                                                                            : 6)
+template <typename Op, int N>
+static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, N > 8 ? 5 : 8)
     gpul__elementwise_vectors(const __grid_constant__ gpul__elementwise_view<Op> v) {
     typedef gpul__elementwise_out<typename Op::Out> Outputs;
-    gpul__elementwise_place<kPacks, Outputs::kOperands> place;
-    gpul__elementwise_part<N> part[kPacks];
+    gpul__elementwise_place<1, Outputs::kOperands> place;
     const Outputs out(v.layout);
-    const uint32_t first = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS * kPacks) + threadIdx.x;
-    gpul__elementwise_walk(v.layout, first, GPUL__ELEMENTWISE_THREADS, true, &place);
-    bool there[kPacks], any = false;
-    GPUL__UNROLL
-    for (int u = 0; u < kPacks; ++u) {
-        part[u] = gpul__elementwise_part<N>(out.element(place.at[u][0]), place.column[u] * N, v.layout.columns);
-        there[u] = first + uint32_t(u * GPUL__ELEMENTWISE_THREADS) < v.layout.units && part[u].count > part[u].skip;
-        any = any || there[u];
-    }
+    const uint32_t unit = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS) + threadIdx.x;
+    gpul__elementwise_walk(v.layout, unit, 0, true, &place);
+    const gpul__elementwise_part<N> part(out.element(place.at[0][0]), place.column[0] * N, v.layout.columns);
     gpul__await(); /* fault: elementwise-await */
-    if (!any) return;
-    GPUL__UNROLL
-    for (int u = 0; u < kPacks; ++u) /* what is not there is asked for where the other is, and left */
-        if (!there[u]) {
-            GPUL__UNROLL
-            for (int k = 0; k < int(Outputs::kOperands); ++k) place.at[u][k] = place.at[kPacks - 1 - u][k];
-            part[u] = part[kPacks - 1 - u];
-        }
-    gpul__elementwise_vector<typename Op::A, N> a[kPacks];
-    gpul__elementwise_vector<typename Op::B, N> b[kPacks];
-    gpul__elementwise_vector<typename Op::C, N> c[kPacks];
-    GPUL__UNROLL
-    for (int u = 0; u < kPacks; ++u) {
-        a[u].ask(v.layout, 0, place.at[u][1], part[u]);
-        b[u].ask(v.layout, 1, place.at[u][2], part[u]);
-        c[u].ask(v.layout, 2, place.at[u][3], part[u]);
+    if (unit >= v.layout.units || part.count <= part.skip) return;
+    gpul__elementwise_vector<typename Op::A, N> a;
+    gpul__elementwise_vector<typename Op::B, N> b;
+    gpul__elementwise_vector<typename Op::C, N> c;
+    a.ask(v.layout, 0, place.at[0][1], part);
+    b.ask(v.layout, 1, place.at[0][2], part);
+    c.ask(v.layout, 2, place.at[0][3], part);
+    gpul__pack<typename Op::A, N> va = a.take(v.layout, 0);
+    gpul__pack<typename Op::B, N> vb = b.take(v.layout, 1);
+    gpul__pack<typename Op::C, N> vc = c.take(v.layout, 2);
+    if (!part.whole()) {
+        part.close(&va);
+        part.close(&vb);
+        part.close(&vc);
     }
-    GPUL__UNROLL
-    for (int u = 0; u < kPacks; ++u) {
-        if (!there[u]) continue;
-        gpul__pack<typename Op::A, N> va = a[u].take(v.layout, 0);
-        gpul__pack<typename Op::B, N> vb = b[u].take(v.layout, 1);
-        gpul__pack<typename Op::C, N> vc = c[u].take(v.layout, 2);
-        if (!part[u].whole()) {
-            part[u].close(&va);
-            part[u].close(&vb);
-            part[u].close(&vc);
-        }
-        const Op op = v.op;
-        gpul__pack<typename Op::Out, N> result;
-        gpul__elementwise_apply(op, va, vb, vc, &result);
-        if (part[u].whole()) out.save(place.at[u], -part[u].before, result);
-        else {
-            GPUL__UNROLL
-            for (int j = 0; j < N; ++j)
-                if (part[u].has(j)) out.put(place.at[u], j - part[u].before, result.v[j]); /* fault: elementwise-head */
-        }
+    const Op op = v.op;
+    gpul__pack<typename Op::Out, N> result;
+    gpul__elementwise_apply(op, va, vb, vc, &result);
+    if (part.whole()) out.save(place.at[0], -part.before, result);
+    else {
+        GPUL__UNROLL
+        for (int j = 0; j < N; ++j)
+            if (part.has(j)) out.put(place.at[0], j - part.before, result.v[j]); /* fault: elementwise-head */
     }
 }
 
@@ -1209,7 +1182,7 @@ static constexpr gpul__elementwise_op gpul__elementwise_of(int32_t (*launch)(con
          int32_t(gpul__size_of<typename Op::C>::bytes)},
         0,
         {int32_t(gpul__output_bytes<typename Op::Out>::second), int32_t(gpul__output_bytes<typename Op::Out>::third)},
-        gpul__elementwise_packs<Op>::value,
+        0,
         0};
 }
 
@@ -1232,8 +1205,7 @@ static int32_t gpul__elementwise_launch(const gpul__elementwise_problem *problem
     enum { kSize = gpul__elementwise_size<Op>::value, kItems = GPUL__ELEMENTWISE_ITEMS(int(kSize)) };
     return gpul__elementwise_launch_by(
         problem, plan, machine, stream, Op(),
-        plan->kernel == GPUL__ELEMENTWISE_VECTORS
-            ? gpul__elementwise_vectors<Op, 16 / kSize, gpul__elementwise_packs<Op>::value>
+        plan->kernel == GPUL__ELEMENTWISE_VECTORS    ? gpul__elementwise_vectors<Op, 16 / kSize>
         : plan->kernel == GPUL__ELEMENTWISE_ELEMENTS ? gpul__elementwise_elements<Op, kItems>
                                                      : gpul__elementwise_tiles<Op>);
 }
@@ -2875,11 +2847,7 @@ template <> __device__ __forceinline__ float gpul__widen<float, gpul_bf16>(gpul_
  * The walk goes through the dimensions of out, the fastest first. Only where an input is read again along a short
  * dimension, which it does not have or has in its own short rows, a block takes all of that for a part of a row. */
 
-static int32_t gpul__log2(int32_t power) {
-    int32_t log = 0;
-    while (1 << log < power) ++log;
-    return log;
-}
+static int32_t gpul__log2(int32_t power) { return (power > 1) + (power > 2) + (power > 4) + (power > 8); }
 /* Does an operand, wherever out has a vector of `vector` elements at the boundary of an access, have one too? */
 static bool gpul__elementwise_alike(const gpul__elementwise_problem *p, int32_t operand, const void *first,
                                     int32_t bytes, int32_t out_bytes, int32_t vector) {
@@ -2912,8 +2880,10 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
         if (op->in_bytes[k] > largest) largest = op->in_bytes[k];
     for (k = 0; k < 2; ++k)
         if (op->other_bytes[k] > largest) largest = op->other_bytes[k];
-    const int32_t word = op->value_bytes > 0 ? op->value_bytes : largest; /* bytes of an element where it is staged */
-    const int32_t vector = 16 >> gpul__log2(op->runtime ? word : largest), items = word < 8 ? 8 : 4;
+    /* of elements and tiles, are they the kernel's that computes in words of so many bytes? */
+    const bool words = op->value_bytes > 0 && !(op->own_tiles && p->strides[0][last] == 1);
+    const int32_t word = words ? op->value_bytes : largest, vector = 16 >> gpul__log2(largest);
+    const int32_t items = (op->value_bytes > 0 ? op->value_bytes : largest) < 8 ? 8 : 4;
     for (k = 0; k < 3; ++k) together = together && (p->in[k] == NULL || p->strides[1 + k][last] <= 1);
     for (k = 0; k < 2 && together; ++k)
         together = op->other_bytes[k] == 0 ||
@@ -2945,16 +2915,16 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
         for (k = 0; k < 3; ++k)
             if (plan->staged >> k & 1)
                 plan->shared_bytes +=
-                    (int64_t(side + more) * (high + 1) * (op->value_bytes > 0 ? word : op->in_bytes[k]) + 15) / 16 * 16;
+                    (int64_t(side + more) * (high + 1) * (words ? word : op->in_bytes[k]) + 15) / 16 * 16;
     } else {
         int64_t row, part;
-        if (together && (p->ndim == 1 || columns >= 32)) {
+        if (together && !op->no_vectors && (p->ndim == 1 || columns >= 32)) {
             const int64_t before = int64_t(uintptr_t(p->out) >> gpul__log2(op->out_bytes)) & (vector - 1);
             int64_t pitch = 0; /* out's rows begin at boundaries alike, if they do */
             for (int32_t d = 0; d < last; ++d) pitch |= p->strides[0][d];
             plan->kernel = GPUL__ELEMENTWISE_VECTORS;
             plan->columns = vector;
-            plan->block = GPUL__ELEMENTWISE_THREADS * op->packs;
+            plan->block = GPUL__ELEMENTWISE_THREADS;
             row = (columns + ((pitch & (vector - 1)) == 0 ? before : vector - 1) + vector - 1) >> gpul__log2(vector);
             for (k = 0; k < 3; ++k)
                 if (p->in[k] != NULL && p->strides[1 + k][last] == 1 &&
@@ -3131,7 +3101,7 @@ static __device__ __forceinline__ int64_t gpul__jam(int64_t x, int lost) {
 /* What is done, and to what */
 struct gpul__ufunc_call {
     int64_t n; /* elements of out */
-    int32_t op, kernel, out_shift;
+    int32_t op, kernel;
     gpul_dtype dtype[4];
     int32_t bytes[4];
     uint64_t stop; /* of linspace */
@@ -3340,11 +3310,6 @@ template <typename W> struct gpul__ufunc { typedef uint64_t Word; };
 template <> struct gpul__ufunc<float> { typedef uint32_t Word; };
 template <> struct gpul__ufunc<int32_t> { typedef uint32_t Word; };
 typedef gpul__elementwise_view<gpul__ufunc_call> gpul__ufunc_view;
-/* A thread computes its elements a vector of 16 bytes of values at a time, in a loop: the first, then the others move up.
- * Of `vectors`, it has as many as registers hold. */
-template <typename W> struct gpul__ufunc_packs {
-    enum { value = std::is_same<W, float>::value ? 4 : 3 };
-};
 /* The third input, which no operation of floats has as an array, is one value in their kernels. */
 template <typename W> struct gpul__ufunc_inputs {
     enum { value = std::is_floating_point<W>::value ? 2 : 3 };
@@ -3379,79 +3344,6 @@ static __device__ __forceinline__ void gpul__ufunc_stage(const gpul__elementwise
     gpul__elementwise_load<4, T, Word>(static_cast<const T *>(l.in[k]) + at, l.column_step[1 + k], edges.first,
                                        edges.columns, edges.rows, l.extent[k], to);
 }
-
-template <int kBytes> struct gpul__ufunc_bits { typedef uint64_t type; };
-template <> struct gpul__ufunc_bits<4> { typedef uint32_t type; };
-template <> struct gpul__ufunc_bits<2> { typedef uint16_t type; };
-
-/* A thread's vectors, of kVector elements each. Where all of one lies at the boundary of an access, it is asked for as
- * whole words, and these are taken apart later: what is taken apart at once is also waited for at once. Elsewhere
- * elements are asked for one by one. */
-template <typename Word, int kPacks_> struct gpul__ufunc_vector {
-    enum { kVector = 16 / sizeof(Word), kPacks = kPacks_, kItems = kPacks * kVector };
-    typedef gpul__elementwise_part<kVector> Part;
-    typedef gpul__elementwise_place<kPacks> Place;
-    static __device__ __forceinline__ bool together(const gpul__elementwise_layout &l, int k, const Part &part) {
-        return (l.shifted >> k & 1) == 0 && part.whole();
-    }
-    template <typename T>
-    static __device__ __forceinline__ void ask_as(const gpul__elementwise_layout &l, int k, const Place &place,
-                                                  const Part (&part)[kPacks], Word (&to)[kItems]) {
-        enum {
-            kBytes = kVector * sizeof(T),
-            kWord = int(kBytes) < int(sizeof(Word)) ? int(kBytes) : int(sizeof(Word))
-        };
-        typedef typename gpul__ufunc_bits<kWord>::type Bits;
-        const T *const in = static_cast<const T *>(l.in[k]);
-        if (l.repeats >> k & 1) {
-            GPUL__UNROLL
-            for (int u = 0; u < kPacks; ++u) to[u * kVector] = in[place.at[u][1 + k]];
-            return;
-        }
-        GPUL__UNROLL
-        for (int u = 0; u < kPacks; ++u) {
-            const T *const from = in + place.at[u][1 + k] - part[u].before;
-            if (together(l, k, part[u])) {
-                const gpul__pack<Bits, kBytes / kWord> pack =
-                    gpul__load<kBytes / kWord>(reinterpret_cast<const Bits *>(from));
-                GPUL__UNROLL
-                for (int j = 0; j < kBytes / kWord; ++j) to[u * kVector + j] = pack.v[j];
-            } else {
-                GPUL__UNROLL
-                for (int j = 0; j < kVector; ++j) to[u * kVector + j] = from[part[u].near(j)];
-            }
-        }
-    }
-    /* The first vector's words apart */
-    template <typename T>
-    static __device__ __forceinline__ void take_as(const gpul__elementwise_layout &l, int k, const Part &part,
-                                                   Word (&words)[kVector]) {
-        enum { kEach = sizeof(Word) / sizeof(T) }; /* elements of a word */
-        if (l.repeats >> k & 1) {
-            GPUL__UNROLL
-            for (int j = 1; j < kVector; ++j) words[j] = words[0];
-        } else if (kEach > 1 && together(l, k, part)) {
-            GPUL__UNROLL
-            for (int j = kVector - 1; j >= 0; --j) /* from behind: an element's word lies before it, or is its own */
-                words[j] = T(words[j / kEach] >> j % kEach * (8 * sizeof(T)));
-        }
-    }
-    template <typename T>
-    static __device__ __forceinline__ void save_as(void *out, uint32_t at, const Part &part,
-                                                   const Word (&from)[kVector]) {
-        T *const to = static_cast<T *>(out) + at - part.before;
-        if (part.whole()) {
-            gpul__pack<T, kVector> pack;
-            GPUL__UNROLL
-            for (int j = 0; j < kVector; ++j) pack.v[j] = T(from[j]);
-            gpul__save<kVector>(to, pack);
-        } else {
-            GPUL__UNROLL
-            for (int j = 0; j < kVector; ++j)
-                if (part.has(j)) to[j] = T(from[j]); /* fault: ufunc-head */
-        }
-    }
-};
 
 /* Moves elements `by` and on to the front. */
 template <int by, typename T, int n> static __device__ __forceinline__ void gpul__move_up(T (&array)[n]) {
@@ -3489,64 +3381,8 @@ static __device__ __forceinline__ void gpul__ufunc_compute(const gpul__elementwi
     gpul__encode(words[0], values[0], p.dtype[0]);
 }
 
-template <typename W, bool kFunction>
-static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 3)
-    gpul__ufunc_vectors(const __grid_constant__ gpul__ufunc_view v) {
-    typedef typename gpul__ufunc<W>::Word Word;
-    typedef gpul__ufunc_vector<Word, gpul__ufunc_packs<W>::value> Vector;
-    enum { kVector = Vector::kVector, kPacks = Vector::kPacks, kItems = Vector::kItems };
-    enum { kInputs = gpul__ufunc_inputs<W>::value };
-    const gpul__elementwise_layout &l = v.layout;
-    const gpul__ufunc_call &p = v.op;
-    const uint32_t first = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS * kPacks) + threadIdx.x;
-    typename Vector::Place place;
-    typename Vector::Part part[kPacks];
-    uint32_t out_at[kPacks];
-    gpul__elementwise_walk(l, first, GPUL__ELEMENTWISE_THREADS, l.inputs > 1, &place);
-    const uint32_t element = uint32_t(reinterpret_cast<uintptr_t>(l.out[0]) >> p.out_shift);
-    uint32_t there = 0; /* bit u: that vector is */
-    GPUL__UNROLL
-    for (int u = 0; u < kPacks; ++u) {
-        part[u] = typename Vector::Part(element + place.at[u][0], place.column[u] * kVector, l.columns);
-        if (first + uint32_t(u * GPUL__ELEMENTWISE_THREADS) < l.units &&
-            part[u].count > part[u].skip) /* fault: ufunc-tail */
-            there |= 1u << u;
-    }
-    gpul__await(); /* fault: ufunc-await */
-    if (there == 0) return;
-    GPUL__UNROLL
-    for (int u = 0; u < kPacks; ++u) { /* what is not there is the operands' first elements, and not stored */
-        out_at[u] = place.at[u][0];
-        if (there >> u & 1) continue;
-        part[u].before = part[u].skip = 0;
-        part[u].count = 1;
-        GPUL__UNROLL
-        for (int k = 0; k < 4; ++k) place.at[u][k] = 0;
-    }
-    Word words[kInputs][kItems];
-    GPUL__UNROLL
-    for (int k = 0; k < kInputs; ++k)
-        if (l.in[k] != NULL) GPUL__BY_BYTES(p.bytes[1 + k], Vector::template ask_as, l, k, place, part, words[k]);
-    GPUL__UNROLL_NOT
-    for (int u = 0; u < kPacks; ++u) {
-        Word now[kInputs][kVector];
-        GPUL__UNROLL
-        for (int k = 0; k < kInputs; ++k) {
-            GPUL__EACH(now[k], now[k][j] = words[k][j]);
-            if (l.in[k] != NULL) GPUL__BY_BYTES(p.bytes[1 + k], Vector::template take_as, l, k, part[0], now[k]);
-            gpul__move_up<kVector>(words[k]);
-        }
-        gpul__ufunc_compute<W, kFunction>(l, p, now, l.column0 + int64_t(place.column[0] * kVector) - part[0].before,
-                                          1);
-        if (there & 1) GPUL__BY_BYTES(p.bytes[0], Vector::template save_as, l.out[0], out_at[0], part[0], now[0]);
-        there >>= 1;
-        gpul__move_up<1>(part);
-        gpul__move_up<1>(out_at);
-        gpul__move_up<1>(place.column);
-    }
-}
-
-/* Elements or tiles */
+/* Elements or tiles. A thread computes its elements a vector of 16 bytes of values at a time, in a loop: the first, then
+ * the others move up. */
 template <typename W, bool kFunction>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     gpul__ufunc_elements(const __grid_constant__ gpul__ufunc_view v) {
@@ -3626,13 +3462,11 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
 }
 
 /* The kernels of functions are those of floats. */
-template <typename W> static void (*gpul__ufunc_kernel(bool vectors, bool, gpul__bool<false>))(const gpul__ufunc_view) {
-    return vectors ? gpul__ufunc_vectors<W, false> : gpul__ufunc_elements<W, false>;
+template <typename W> static void (*gpul__ufunc_kernel(bool, gpul__bool<false>))(const gpul__ufunc_view) {
+    return gpul__ufunc_elements<W, false>;
 }
-template <typename W>
-static void (*gpul__ufunc_kernel(bool vectors, bool function, gpul__bool<true>))(const gpul__ufunc_view) {
-    if (!function) return gpul__ufunc_kernel<W>(vectors, function, gpul__bool<false>());
-    return vectors ? gpul__ufunc_vectors<W, true> : gpul__ufunc_elements<W, true>;
+template <typename W> static void (*gpul__ufunc_kernel(bool function, gpul__bool<true>))(const gpul__ufunc_view) {
+    return function ? gpul__ufunc_elements<W, true> : gpul__ufunc_elements<W, false>;
 }
 template <typename W>
 static int32_t gpul__ufunc_run(const gpul__elementwise_problem *problem, const gpul_dtype *dtype,
@@ -3646,15 +3480,12 @@ static int32_t gpul__ufunc_run(const gpul__elementwise_problem *problem, const g
     v.op.n = problem->n;
     v.op.op = problem->op;
     v.op.kernel = plan->kernel;
-    v.op.out_shift = bytes[0] / 2 - bytes[0] / 8; /* log2 */
     v.op.stop = problem->scalar[0];
     memcpy(v.op.dtype, dtype, sizeof v.op.dtype);
     memcpy(v.op.bytes, bytes, sizeof v.op.bytes);
-    return gpul__launch_early(machine->device,
-                              gpul__ufunc_kernel<W>(plan->kernel == GPUL__ELEMENTWISE_VECTORS, function,
-                                                    gpul__bool<(std::is_floating_point<W>::value)>()),
-                              gpul__dim(uint32_t(plan->blocks)), gpul__dim(GPUL__ELEMENTWISE_THREADS),
-                              size_t(plan->shared_bytes), stream, v);
+    return gpul__launch_early(
+        machine->device, gpul__ufunc_kernel<W>(function, gpul__bool<(std::is_floating_point<W>::value)>()),
+        gpul__dim(uint32_t(plan->blocks)), gpul__dim(GPUL__ELEMENTWISE_THREADS), size_t(plan->shared_bytes), stream, v);
 }
 template <typename W>
 static int32_t gpul__ufunc_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
@@ -3679,7 +3510,7 @@ static int32_t gpul__arithmetic_launch(const gpul__elementwise_problem *problem,
     gpul__op_arithmetic<T> op;
     op.op = problem->op;
     return gpul__elementwise_launch_by(problem, plan, machine, stream, op,
-                                       gpul__elementwise_vectors<gpul__op_arithmetic<T>, 16 / sizeof(T), 1>);
+                                       gpul__elementwise_vectors<gpul__op_arithmetic<T>, 16 / sizeof(T)>);
 }
 template <typename T>
 static void (*gpul__copy_tiles(gpul__bool<true>))(const gpul__elementwise_view<gpul__op_copy<T>>) {
@@ -3692,11 +3523,13 @@ static void (*gpul__copy_tiles(gpul__bool<false>))(const gpul__elementwise_view<
 template <typename T, typename W, int kDtype>
 static int32_t gpul__copy_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
                                  const gpul__machine *machine, gpul_stream stream) {
-    if (plan->kernel == GPUL__ELEMENTWISE_ELEMENTS || (plan->kernel == GPUL__ELEMENTWISE_TILES && sizeof(T) >= 4))
+    const bool side_by_side = problem->strides[0][problem->ndim - 1] == 1;
+    if (plan->kernel == GPUL__ELEMENTWISE_ELEMENTS ||
+        (plan->kernel == GPUL__ELEMENTWISE_TILES && !(sizeof(T) < 4 && side_by_side)))
         return gpul__ufunc_launch_alike<W, kDtype>(problem, plan, machine, stream);
     return gpul__elementwise_launch_by(problem, plan, machine, stream, gpul__op_copy<T>(),
                                        plan->kernel == GPUL__ELEMENTWISE_VECTORS
-                                           ? gpul__elementwise_vectors<gpul__op_copy<T>, 16 / sizeof(T), 2>
+                                           ? gpul__elementwise_vectors<gpul__op_copy<T>, 16 / sizeof(T)>
                                            : gpul__copy_tiles<T>(gpul__bool<(sizeof(T) < 4)>()));
 }
 
@@ -3706,15 +3539,15 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
 #define GPUL__ARITHMETIC(T, W, dtype)                                                                                  \
     {                                                                                                                  \
         gpul__arithmetic_launch<T, W, dtype>, sizeof(T), {sizeof(T), sizeof(T), 0}, sizeof(gpul__ufunc<W>::Word),      \
-            {0, 0}, 1, 0                                                                                               \
+            {0, 0}, 0, 0                                                                                               \
     }
 #define GPUL__INTEGERS(T, dtype)                                                                                       \
-    {                                                                                                                  \
-        gpul__ufunc_launch_alike<T, dtype>, sizeof(T), {sizeof(T), sizeof(T), 0}, sizeof(T), {0, 0},                   \
-            gpul__ufunc_packs<T>::value, 1                                                                             \
-    }
+    { gpul__ufunc_launch_alike<T, dtype>, sizeof(T), {sizeof(T), sizeof(T), 0}, sizeof(T), {0, 0}, 1, 0 }
 #define GPUL__MOVE(T, W, dtype)                                                                                        \
-    { gpul__copy_launch<T, W, dtype>, sizeof(T), {sizeof(T), 0, 0}, sizeof(T) < 4 ? 0 : int(sizeof(T)), {0, 0}, 2, 0 }
+    {                                                                                                                  \
+        gpul__copy_launch<T, W, dtype>, sizeof(T), {sizeof(T), 0, 0}, sizeof(gpul__ufunc<W>::Word), {0, 0}, 0,         \
+            sizeof(T) < 4                                                                                              \
+    }
     static const gpul__elementwise_op arithmetic[7] = {GPUL__ARITHMETIC(float, float, GPUL_F32),
                                                        GPUL__ARITHMETIC(double, double, GPUL_F64),
                                                        GPUL__INTEGERS(int32_t, GPUL_I32),
@@ -3725,11 +3558,10 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
     static const gpul__elementwise_op moves[4] = {
         GPUL__MOVE(uint8_t, int32_t, GPUL_U8), GPUL__MOVE(uint16_t, int32_t, GPUL_F16),
         GPUL__MOVE(uint32_t, int32_t, GPUL_I32), GPUL__MOVE(uint64_t, int64_t, GPUL_I64)};
-    static const gpul__elementwise_op ufuncs[4] = {
-        {gpul__ufunc_launch<float>, 0, {0, 0, 0}, 4, {0, 0}, gpul__ufunc_packs<float>::value, 1},
-        {gpul__ufunc_launch<double>, 0, {0, 0, 0}, 8, {0, 0}, gpul__ufunc_packs<double>::value, 1},
-        {gpul__ufunc_launch<int32_t>, 0, {0, 0, 0}, 4, {0, 0}, gpul__ufunc_packs<int32_t>::value, 1},
-        {gpul__ufunc_launch<int64_t>, 0, {0, 0, 0}, 8, {0, 0}, gpul__ufunc_packs<int64_t>::value, 1}};
+    static const gpul__elementwise_op ufuncs[4] = {{gpul__ufunc_launch<float>, 0, {0, 0, 0}, 4, {0, 0}, 1, 0},
+                                                   {gpul__ufunc_launch<double>, 0, {0, 0, 0}, 8, {0, 0}, 1, 0},
+                                                   {gpul__ufunc_launch<int32_t>, 0, {0, 0, 0}, 4, {0, 0}, 1, 0},
+                                                   {gpul__ufunc_launch<int64_t>, 0, {0, 0, 0}, 8, {0, 0}, 1, 0}};
     static_assert(GPUL_F32 == 1 && GPUL_F64 == 2 && GPUL_I32 == 3 && GPUL_I64 == 4, "the order of ufuncs");
     if (op == GPUL_ADD || op == GPUL_SUBTRACT || op == GPUL_MULTIPLY || op == GPUL_MINIMUM || op == GPUL_MAXIMUM)
         return dtype_or_size >= GPUL_F32 && dtype_or_size <= GPUL_BF16 ? &arithmetic[dtype_or_size - GPUL_F32] : 0;
@@ -3740,7 +3572,7 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
     return 0;
 }
 #define GPUL__ELEMENTWISE_KERNEL                                                                                       \
-    reinterpret_cast<const void *>(&gpul__elementwise_vectors<gpul__op_arithmetic<float>, 4, 1>)
+    reinterpret_cast<const void *>(&gpul__elementwise_vectors<gpul__op_arithmetic<float>, 4>)
 
 #endif /* GPULITE_NO_ELEMENTWISE */
 

@@ -357,9 +357,9 @@ static void random_problem(gpul__elementwise_problem *p, gpul__elementwise_op *o
         op->value_bytes = 4 << rng_below(2);
         for (i = 0; i < 4; i++)
             if ((i ? op->in_bytes[i - 1] : op->out_bytes) > op->value_bytes) op->value_bytes = 8;
-        op->runtime = (int32_t)rng_below(2);
+        op->no_vectors = (int32_t)rng_below(2);
+        op->own_tiles = op->value_bytes == 4 && rng_below(2);
     }
-    op->packs = 1 + (int32_t)rng_below(4);
     p->ndim = rng_below(3) ? 1 + (int32_t)rng_below(4) : 1;
     p->n = 1;
     for (d = 0; d < p->ndim; d++) {
@@ -413,12 +413,12 @@ static void test_plans(void) {
         const int small = k % 3 != 0;
         int32_t largest = 0;
         int64_t product = 1, met_all = 0, bytes = 0;
-        int good, last, side, high, items, status, i, d;
+        int good, last, side, high, items, words, status, i, d;
         random_problem(&p, &op, small ? (k % 2 ? 300 : 40) : (int64_t)1 << rng_below(34),
                        small ? (k % 50 == 1 ? 40000 : 3000) : (int64_t)1 << 46);
         if (k % 50 == 1) {
             op.value_bytes = rng_below(2) ? 8 : 0;
-            op.runtime = op.value_bytes != 0;
+            op.no_vectors = op.own_tiles = 0;
         }
         before = same = p;
         memset(&plan, 0xaa, sizeof plan);
@@ -443,31 +443,32 @@ static void test_plans(void) {
         }
         kinds[plan.kernel]++;
         last = p.ndim - 1;
-        side = op.value_bytes || largest >= 4 ? 32 : 128 / largest;
-        high = op.value_bytes || largest >= 4 ? 64 : 128;
+        words = op.value_bytes && !(op.own_tiles && p.strides[0][last] == 1);
+        side = words || largest >= 4 ? 32 : 128 / largest;
+        high = words || largest >= 4 ? 64 : 128;
         items = op.value_bytes == 8 || (!op.value_bytes && largest == 8) ? 4 : 8;
         good = plan.units == product && plan.blocks == (plan.units + plan.block - 1) / plan.block &&
                (status != 0) == (plan.units > INT32_MAX - 2048) && plan.shared_bytes <= 49152;
-        good =
-            good && (plan.kernel == GPUL__ELEMENTWISE_TILES) == (plan.staged != 0) &&
-            plan.block == (plan.staged                                ? 1
-                           : plan.kernel == GPUL__ELEMENTWISE_VECTORS ? 256 * op.packs
-                           : plan.lanes                               ? 8
-                                                                      : 256 * items) &&
-            plan.columns == (plan.staged                                ? side
-                             : plan.kernel == GPUL__ELEMENTWISE_VECTORS ? 16 / (op.runtime ? op.value_bytes : largest)
-                             : plan.lanes                               ? 32 * items
-                                                                        : 1);
+        good = good && (plan.kernel == GPUL__ELEMENTWISE_TILES) == (plan.staged != 0) &&
+               !(op.no_vectors && plan.kernel == GPUL__ELEMENTWISE_VECTORS) &&
+               plan.block == (plan.staged                                ? 1
+                              : plan.kernel == GPUL__ELEMENTWISE_VECTORS ? 256
+                              : plan.lanes                               ? 8
+                                                                         : 256 * items) &&
+               plan.columns == (plan.staged                                ? side
+                                : plan.kernel == GPUL__ELEMENTWISE_VECTORS ? 16 / largest
+                                : plan.lanes                               ? 32 * items
+                                                                           : 1);
         lanes += plan.lanes;
         for (i = 0; i < 3; i++) {
             if (plan.kernel == GPUL__ELEMENTWISE_VECTORS && p.in[i]) good = good && p.strides[1 + i][last] <= 1;
             if (!(plan.staged >> i & 1)) continue;
             good = good && last > 0 && plan.staged != 7 && p.in[i] && op.in_bytes[i] &&
                    p.strides[1 + i][last > 0 ? last - 1 : 0] == 1 && p.strides[1 + i][last] > 1;
-            bytes += ((side + (side > 32 ? side / 32 - 1 : 0)) * (high + 1) *
-                          (op.value_bytes ? op.value_bytes : op.in_bytes[i]) +
-                      15) /
-                     16 * 16;
+            bytes +=
+                ((side + (side > 32 ? side / 32 - 1 : 0)) * (high + 1) * (words ? op.value_bytes : op.in_bytes[i]) +
+                 15) /
+                16 * 16;
         }
         good = good && plan.shared_bytes == bytes;
         shared += bytes > 0;
@@ -530,7 +531,7 @@ static void test_plans(void) {
 }
 
 /* More elements than a kernel counts are cut: here few are many. */
-static void test_parts(void) {
+static void test_cut(void) {
     const gpul__elementwise_op *const op = gpul__find_elementwise(GPUL_ADD, GPUL_BF16);
     long parts = 0;
     if (!CHECK(op != NULL)) return;
@@ -570,6 +571,33 @@ static void test_parts(void) {
         box_free(&b);
     }
     CHECK(parts > 20);
+    for (int k = 0; k < 20; k++) { /* 1, 3, 5, ...: the place of an element counts */
+        const gpul__elementwise_op *const found = gpul__find_elementwise(GPUL__UFUNC, GPUL_F64);
+        const int64_t n = 1 + rng_below(3000), shape[1] = {n};
+        gpul__elementwise_op op = *found;
+        gpul__elementwise_problem p;
+        gpul__machine machine;
+        int64_t wrong = 0;
+        const double step = 2, start = 1;
+        box out;
+        memset(&machine, 0, sizeof machine);
+        memset(&p, 0, sizeof p);
+        box_make(&out, GPUL_F64, 1, shape, k % 2 ? LAY_C : LAY_STRIDED, k % 3, FILL_NAN);
+        op.out_bytes = op.in_bytes[1] = op.in_bytes[2] = 8;
+        p.out = out.view.data;
+        p.n = p.shape[0] = n;
+        p.op = GPUL__ARANGE;
+        p.ndim = 1;
+        p.strides[0][0] = out.view.strides[0];
+        p.dtype[0] = p.dtype[2] = p.dtype[3] = GPUL_F64;
+        memcpy(&p.scalar[1], &step, sizeof step);
+        memcpy(&p.scalar[2], &start, sizeof start);
+        CHECK_INT(gpul__run_elementwise(&op, &p, &machine, 1 + rng_below(n), NULL), 0);
+        BOX_GUARDS(&out);
+        for (int64_t i = 0; i < n; i++) wrong += !(box_got(&out, i).f == 1 + 2 * (double)i);
+        CHECK_INT(wrong, 0);
+        box_free(&out);
+    }
 }
 
 /* Inputs that are turned, with odd rows, edges and offsets: one of them, or both, in either order of the others. */
@@ -625,7 +653,7 @@ int main(void) {
     RUN(test_sizes);
     RUN(test_alignments);
     RUN(test_plans);
-    RUN(test_parts);
+    RUN(test_cut);
     RUN(test_turned);
     RUN(test_offsets);
     RUN(test_shapes);
