@@ -586,9 +586,9 @@ struct gpul__elementwise_layout {
     int32_t lanes;   /* 1: elements, whose unit is a warp's */
     int32_t ragged;  /* 1: there are units beyond the ends of rows */
     uint32_t rows;
+    gpul__extent extent[3]; /* what may be read of the inputs besides their elements: nothing that out shares */
     gpul__elementwise_dim dim[GPUL_MAX_DIMS + 1];
     uint64_t scalar[3];
-    gpul__extent extent[3]; /* what may be read of the inputs besides their elements: nothing that out shares */
     uint32_t row_step[GPUL__OPERANDS], column_step[GPUL__OPERANDS];
     int64_t column0; /* of out's first element, for what counts */
 };
@@ -883,15 +883,17 @@ static __device__ __forceinline__ void gpul__elementwise_locate(const gpul__elem
     if (v.lanes) {
         const uint32_t lane = threadIdx.x % 32, unit = blockIdx.x * (GPUL__ELEMENTWISE_THREADS / 32) + threadIdx.x / 32;
         gpul__elementwise_place<1, kOperands> warp;
-        gpul__elementwise_walk(v, unit < v.units ? unit : 0, 0, many, &warp);
+        gpul__elementwise_walk(v, unit, 0, many, &warp);
+        const uint32_t column = warp.column[0] * uint32_t(32 * kItems);
+        const uint32_t left = unit < v.units && column < v.columns ? v.columns - column : 0; /* fault: lanes-beyond */
         GPUL__UNROLL
         for (int j = 0; j < kItems; ++j) {
             const uint32_t by = lane + uint32_t(32 * j);
-            place->column[j] = warp.column[0] * uint32_t(32 * kItems) + by;
-            there[j] = unit < v.units && place->column[j] < v.columns; /* fault: elementwise-lanes-end */
+            place->column[j] = column + by;
+            there[j] = by < left; /* fault: elementwise-lanes-end */
             GPUL__UNROLL
             for (int k = 0; k < kOperands; ++k)
-                place->at[j][k] = warp.at[0][k] + (there[j] ? by : 0) * v.column_step[k];
+                place->at[j][k] = left > 0 ? warp.at[0][k] + (there[j] ? by : 0) * v.column_step[k] : 0;
         }
         return;
     }
@@ -2908,9 +2910,10 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
         plan->kernel = GPUL__ELEMENTWISE_TILES;
         plan->columns = side;
         plan->block = 1;
-        gpul__elementwise_add(plan, p, operands, gpul_ceil_div(columns + more, side), last, side, 1, 0);
-        gpul__elementwise_add(plan, p, operands, gpul_ceil_div(p->shape[last - 1], high), last - 1, high, 0,
-                              1); /* fault: elementwise-plan-tiles */
+        const int64_t across = gpul_ceil_div(columns + more, side);
+        const int64_t down = gpul_ceil_div(p->shape[last - 1], high); /* fault: elementwise-plan-tiles */
+        gpul__elementwise_add(plan, p, operands, across, last, side, 1, 0);
+        gpul__elementwise_add(plan, p, operands, down, last - 1, high, 0, 1);
         for (int32_t d = last - 2; d >= 0; --d) gpul__elementwise_add(plan, p, operands, p->shape[d], d, 1, 0, 0);
         for (k = 0; k < 3; ++k)
             if (plan->staged >> k & 1)

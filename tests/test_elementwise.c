@@ -648,6 +648,19 @@ static void test_alignments(void) {
     }
 }
 
+/* Few long rows, of which an input has one for all, or none that lie side by side: a block takes them all. */
+static void test_read_again(void) {
+    for (int k = 0; k < 28; k++) {
+        const gpul_dtype t = all_dtypes[k % 7];
+        const int64_t shape[2] = {2 + rng_below(k < 14 ? 3 : 16), 16384 + rng_below(3000)}, one[2] = {1, shape[1]};
+        box out, a, b;
+        box_make(&out, t, 2, shape, k % 3 ? LAY_C : LAY_STRIDED, rng_below(17), (int)rng_below(2));
+        box_make(&a, t, 2, k % 2 ? one : shape, LAY_C, rng_below(17), (int)rng_below(2));
+        box_make(&b, t, 2, shape, k % 4 ? LAY_F : LAY_C, rng_below(17), (int)rng_below(2));
+        one_result(&out, &a, &b, 0);
+    }
+}
+
 int main(void) {
     check_begin("elementwise");
     RUN(test_sizes);
@@ -655,6 +668,7 @@ int main(void) {
     RUN(test_plans);
     RUN(test_cut);
     RUN(test_turned);
+    RUN(test_read_again);
     RUN(test_offsets);
     RUN(test_shapes);
     RUN(test_layout_pairs);
