@@ -827,8 +827,12 @@ gpul__elementwise_apply(const Op &op, const gpul__pack<typename Op::A, N> &a, co
     for (int j = 0; j < N; ++j) result->v[j] = op(a.v[j], b.v[j], c.v[j]);
 }
 
+/* Blocks of `vectors` that a multiprocessor shall hold: of operations of your own, as many as their registers allow */
+template <typename Op> struct gpul__elementwise_blocks {
+    enum { value = 1 };
+};
 template <typename Op, int N>
-static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, N > 8 ? 5 : 8)
+static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, gpul__elementwise_blocks<Op>::value)
     gpul__elementwise_vectors(const __grid_constant__ gpul__elementwise_view<Op> v) {
     typedef gpul__elementwise_out<typename Op::Out> Outputs;
     gpul__elementwise_place<1, Outputs::kOperands> place;
@@ -909,7 +913,7 @@ static __device__ __forceinline__ void gpul__elementwise_locate(const gpul__elem
 }
 
 template <typename Op, int kItems>
-static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
+static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     gpul__elementwise_elements(const __grid_constant__ gpul__elementwise_view<Op> v) {
     typedef gpul__elementwise_out<typename Op::Out> Outputs;
     gpul__elementwise_place<kItems, Outputs::kOperands> place;
@@ -3082,6 +3086,14 @@ template <typename T> struct gpul__op_copy {
     typedef gpul__none B;
     typedef gpul__none C;
     __device__ __forceinline__ T operator()(T a, gpul__none, gpul__none) const { return a; }
+};
+
+/* All threads of a multiprocessor, as far as registers last, so that as much as possible is on its way */
+template <typename T> struct gpul__elementwise_blocks<gpul__op_arithmetic<T>> {
+    enum { value = sizeof(T) > 1 ? 8 : 5 };
+};
+template <typename T> struct gpul__elementwise_blocks<gpul__op_copy<T>> {
+    enum { value = sizeof(T) > 1 ? 8 : 5 };
 };
 
 /* ---- NumPy's functions ----
