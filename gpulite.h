@@ -1482,7 +1482,8 @@ typedef struct gpul__elementwise_problem {
     void *out;
     const void *in[3];            /* NULL: a scalar */
     uint64_t scalar[3];           /* its element, in the low bytes */
-    int64_t n;                    /* elements of out, > 0 */
+    int64_t n;                    /* elements of out, > 0; where it is cut, of the whole */
+    int64_t column0;              /* innermost, how many come before the first: 0, unless it is cut */
     int32_t ndim;                 /* 1 .. GPUL_MAX_DIMS */
     int32_t op;                   /* GPUL_ADD .., for operations that share a kernel */
     int64_t shape[GPUL_MAX_DIMS]; /* of out */
@@ -1492,18 +1493,24 @@ typedef struct gpul__elementwise_problem {
     int64_t strides[GPUL__OPERANDS][GPUL_MAX_DIMS];
 } gpul__elementwise_problem;
 
+#define GPUL__ELEMENTWISE_VECTORS 0  /* a unit is a vector of neighbouring elements, aligned in out */
+#define GPUL__ELEMENTWISE_ELEMENTS 1 /* one element, or with `lanes` a stretch of a row, which takes a warp */
+#define GPUL__ELEMENTWISE_TILES 2    /* a tile of the last two dimensions, which takes a block */
 typedef struct gpul__elementwise_plan {
-    int32_t dense;        /* 1: everything lies side by side and is aligned alike; 0: anything */
-    int32_t items;        /* dense: elements of a 16-byte access; else elements of a thread */
-    int32_t head;         /* dense: elements before the first aligned access */
-    int32_t threads_x;    /* not dense: threads along the innermost dimension, a power of two */
-    int32_t along_x;      /* not dense: a thread's items lie along the innermost dimension, else along the rows */
-    int32_t staged;       /* not dense: bit i: input i is transposed, and passes through shared memory */
-    int64_t tiles_x;      /* not dense: tiles along the innermost dimension, */
-    int64_t tiles_y;      /* and along the rows: of all outer dimensions, or, with staged inputs, of the next one */
-    int64_t rows;         /* product of all dimensions but the innermost */
-    int64_t blocks;       /* all of 256 threads */
-    int64_t shared_bytes; /* of a block */
+    int32_t kernel;       /* one of these */
+    int32_t lanes;        /* elements: 1: a unit is a warp's */
+    int32_t shifted;      /* vectors: bit i: input i's are not aligned where out's are */
+    int32_t staged;       /* tiles: bit i: input i passes through shared memory */
+    int32_t columns;      /* of a unit along out's innermost dimension */
+    int32_t ndim;         /* of the walk, from a unit's number to where it lies */
+    int64_t units;        /* of all rows; those at a row's end may be empty */
+    int64_t block;        /* units of a block, which has 256 threads */
+    int64_t blocks;       /* and how many there are */
+    int64_t shared_bytes; /* of each */
+    struct {
+        int64_t size, column, row;    /* units along out's innermost dimension, and the next, that a step is, */
+        int64_t step[GPUL__OPERANDS]; /* and elements of each operand, in the problem's order */
+    } dim[GPUL_MAX_DIMS + 1];         /* of the walk, the fastest first */
 } gpul__elementwise_plan;
 
 /* An operation: the launcher of its kernels, and the bytes of its elements (0: there is no such input). */
@@ -1511,8 +1518,10 @@ typedef struct gpul__elementwise_op {
     int32_t (*launch)(const gpul__elementwise_problem *, const gpul__elementwise_plan *, const gpul__machine *,
                       gpul_stream);
     int32_t out_bytes, in_bytes[3];
-    int32_t value_bytes;    /* of GPUL__UFUNC: of what an element is computed in; else 0 */
+    int32_t value_bytes;    /* of what an element is, where it is computed at run time; 0: as in memory */
     int32_t other_bytes[2]; /* of further outputs */
+    int32_t no_vectors;     /* 1: has no kernel of vectors */
+    int32_t own_tiles;      /* 1: has tiles of elements as in memory, for rows of out that lie side by side */
 } gpul__elementwise_op;
 
 /* One reduction: `outputs` results of `n` elements each. Dimensions innermost last, merged where strides allow. */
@@ -1583,12 +1592,12 @@ typedef struct gpul__workspace {
 
 enum {                 /* elementwise operations beyond GPUL_ADD .. and GPUL_NEGATIVE .. */
        GPUL__COPY = 1, /* by element size (1, 2, 4, 8), not by dtype; fills from a scalar */
-       /* the kernel of what follows and of most binary and unary ones, by what it computes in: F32, F64, I64 */
+       /* the kernel of what follows and of most binary and unary ones, by what it computes in: F32, F64, I32, I64 */
        GPUL__UFUNC = 2,
        GPUL__CONVERT = 3,
        GPUL__SCALE = 4, /* x, a, b */
        GPUL__CLIP = 5,  /* x, lo, hi */
-       GPUL__WHERE = 6, /* mask, x, y; values as bits, in I64 */
+       GPUL__WHERE = 6, /* mask, x, y; values as bits, in I32 or I64 */
        /* no first input: an element's place stands for it */
        GPUL__ARANGE = 7,  /* -, step, start */
        GPUL__LINSPACE = 8 /* -, step, start; scalar[0]: stop */
@@ -1677,6 +1686,8 @@ extern const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype);
 /* Plans: 0, or cudaErrorInvalidConfiguration where a grid would have more than 2^31 - 1 blocks. */
 extern int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__elementwise_problem *problem,
                                       const gpul__elementwise_op *op); /* may change the order of the dimensions */
+extern int32_t gpul__run_elementwise(const gpul__elementwise_op *op, gpul__elementwise_problem *problem,
+                                     const gpul__machine *machine, int64_t most, gpul_stream stream);
 extern int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__reduce_problem *problem,
                                     const gpul__reducer *reducer, const gpul__machine *machine);
 /* The workspace of a stream, by its key, on the current device: taken if it has none yet; NULL: all are taken. */
@@ -3243,6 +3254,7 @@ static void gpul__elementwise_begin(gpul__elementwise_problem *problem, int32_t 
     problem->out = out;
     problem->op = op;
     problem->n = n;
+    problem->column0 = 0;
     problem->dtype[0] = 0;
     problem->others[0] = problem->others[1] = NULL;
     for (i = 0; i < 3; ++i) {
@@ -3254,13 +3266,10 @@ static void gpul__elementwise_begin(gpul__elementwise_problem *problem, int32_t 
         for (k = 0; k < GPUL_MAX_DIMS; ++k) problem->strides[i][k] = 0;
 }
 
-/* Plan and launch: what every elementwise operation ends with. */
 static gpul_status gpul__elementwise_launch(const char *function, const gpul__elementwise_op *op,
                                             gpul__elementwise_problem *problem, const gpul__scope *scope,
                                             gpul_stream stream) {
-    gpul__elementwise_plan plan;
-    cudaError_t e = (cudaError_t)gpul__plan_elementwise(&plan, problem, op);
-    if (e == cudaSuccess) e = (cudaError_t)op->launch(problem, &plan, &scope->machine, stream);
+    const cudaError_t e = (cudaError_t)gpul__run_elementwise(op, problem, &scope->machine, (int64_t)1 << 30, stream);
     return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, function, "launching the kernel");
 }
 #endif
@@ -3293,14 +3302,14 @@ static void gpul__plan_copy(gpul__copy_plan *plan, const gpul_array *a, const in
         plan->how = GPUL__BY_PITCH;
 }
 
-/* A block that stays on its device: where it can use accesses of 16 bytes, the kernel is launched faster than
- * cudaMemcpyAsync and moves as much, up to 2 GiB. */
-static void gpul__prefer_kernel(gpul__copy_plan *plan, const void *dst, const void *src) {
+/* A copy that stays on its device: the kernel is launched faster than cudaMemcpyAsync and moves as much, up to 2 GiB,
+ * and rows of any pitch at the speed of a block, which cudaMemcpy2DAsync does not. */
+static void gpul__prefer_kernel(gpul__copy_plan *plan) {
 #ifndef GPULITE_NO_KERNELS
-    if (((uintptr_t)dst | (uintptr_t)src) % 16 == 0 && plan->n <= GPUL__MOST_BY_KERNEL / plan->size)
-        plan->how = GPUL__BY_KERNEL;
+    if (gpul__find_elementwise(GPUL__COPY, (int32_t)plan->size) == NULL) return; /* left out */
+    if (plan->how == GPUL__BY_PITCH || plan->n <= GPUL__MOST_BY_KERNEL / plan->size) plan->how = GPUL__BY_KERNEL;
 #else
-    (void)plan, (void)dst, (void)src;
+    (void)plan;
 #endif
 }
 
@@ -3533,8 +3542,7 @@ static gpul_status gpul__copy(const gpul__scope *scope, const gpul_array *dst, c
     if (dst->memory == GPUL_MEMORY_DEVICE && src->memory == GPUL_MEMORY_DEVICE && dst->device != src->device)
         return gpul__copy_across(scope, dst, src, stream);
     gpul__plan_copy(&plan, dst, dst->strides, src->strides);
-    if (plan.how == GPUL__BY_BLOCK && dst->memory == GPUL_MEMORY_DEVICE && src->memory == GPUL_MEMORY_DEVICE)
-        gpul__prefer_kernel(&plan, dst->data, src->data);
+    if (dst->memory == GPUL_MEMORY_DEVICE && src->memory == GPUL_MEMORY_DEVICE) gpul__prefer_kernel(&plan);
     status = gpul__copy_run(&plan, dst->data, src->data, scope, stream);
     if (dst->memory != GPUL_MEMORY_DEVICE || src->memory != GPUL_MEMORY_DEVICE)
         status = gpul__settle(scope, stream, status);
@@ -5665,10 +5673,15 @@ GPUL_API gpul_array gpul_scalar_array(double value) {
     return scalar;
 }
 
-/* What the kernels compute in: F32 stands for the 16-bit floats, too, and I64 for all integers. */
+/* What operations are computed in: F32 stands for the 16-bit floats, too, and I64 for all integers. */
 static gpul_dtype gpul__computed_in(gpul_dtype dtype) {
     if (dtype == GPUL_F64) return GPUL_F64;
     return dtype == GPUL_F32 || dtype == GPUL_F16 || dtype == GPUL_BF16 ? GPUL_F32 : GPUL_I64;
+}
+
+/* The same where no result of integers needs more bits than they have: half the registers */
+static gpul_dtype gpul__computed_narrow(gpul_dtype dtype) {
+    return dtype == GPUL_I32 || dtype == GPUL_U8 ? GPUL_I32 : gpul__computed_in(dtype);
 }
 
 /* gpul__elementwise by the kernel that computes in `computed` */
@@ -5743,10 +5756,13 @@ GPUL_API gpul_status gpul_binary(gpul_array *out, int32_t op, const gpul_array *
                           gpul__scalar_value(y));
     gpul__take_input(&in[0], x, dtype);
     gpul__take_input(&in[1], y, dtype);
-    if (op == GPUL_ADD || op == GPUL_MULTIPLY)
+    if (op == GPUL_ADD || op == GPUL_SUBTRACT || op == GPUL_MULTIPLY || op == GPUL_MINIMUM || op == GPUL_MAXIMUM)
         return gpul__elementwise(__func__, names, gpul__find_elementwise(op, dtype), op, out, out_dtype, in, 2, stream);
-    return gpul__run_ufunc(__func__, names, op, gpul__computed_in(op == GPUL_DIVIDE ? out_dtype : dtype), out,
-                           out_dtype, in, 2, stream);
+    return gpul__run_ufunc(__func__, names, op,
+                           op == GPUL_DIVIDE  ? gpul__computed_in(out_dtype)
+                           : op == GPUL_POWER ? gpul__computed_in(dtype)
+                                              : gpul__computed_narrow(dtype),
+                           out, out_dtype, in, 2, stream);
 }
 
 GPUL_API gpul_status gpul_unary(gpul_array *out, int32_t op, const gpul_array *x, gpul_stream stream) {
@@ -5765,7 +5781,7 @@ GPUL_API gpul_status gpul_unary(gpul_array *out, int32_t op, const gpul_array *x
     status = gpul__check_out_dtype(__func__, out, x->dtype, ", as x is");
     if (status != GPUL_OK) return status;
     gpul__take_input(&in[0], x, x->dtype);
-    return gpul__run_ufunc(__func__, names, op, gpul__computed_in(x->dtype), out, x->dtype, in, 1, stream);
+    return gpul__run_ufunc(__func__, names, op, gpul__computed_narrow(x->dtype), out, x->dtype, in, 1, stream);
 }
 
 GPUL_API gpul_status gpul_scale(gpul_array *out, double a, const gpul_array *x, double b, gpul_stream stream) {
@@ -5808,7 +5824,7 @@ GPUL_API gpul_status gpul_clip(gpul_array *out, const gpul_array *x, double lo, 
     if (status == GPUL_OK) status = gpul__take_number(__func__, "hi", &in[2], hi, x->dtype);
     if (status != GPUL_OK) return status;
     if (no_hi && x->dtype == GPUL_I64) in[2].scalar = INT64_MAX;
-    return gpul__run_ufunc(__func__, names, GPUL__CLIP, gpul__computed_in(x->dtype), out, x->dtype, in, 3, stream);
+    return gpul__run_ufunc(__func__, names, GPUL__CLIP, gpul__computed_narrow(x->dtype), out, x->dtype, in, 3, stream);
 }
 
 GPUL_API gpul_status gpul_where(gpul_array *out, const gpul_array *mask, const gpul_array *x, const gpul_array *y,
@@ -5825,7 +5841,8 @@ GPUL_API gpul_status gpul_where(gpul_array *out, const gpul_array *mask, const g
     gpul__take_input(&in[0], mask, GPUL_U8);
     gpul__take_input(&in[1], x, out->dtype);
     gpul__take_input(&in[2], y, out->dtype);
-    return gpul__run_ufunc(__func__, names, GPUL__WHERE, GPUL_I64, out, out->dtype, in, 3, stream);
+    return gpul__run_ufunc(__func__, names, GPUL__WHERE, gpul_dtype_size(out->dtype) == 8 ? GPUL_I64 : GPUL_I32, out,
+                           out->dtype, in, 3, stream);
 }
 
 GPUL_API gpul_status gpul_convert(gpul_array *out, const gpul_array *x, gpul_stream stream) {
@@ -5841,7 +5858,8 @@ GPUL_API gpul_status gpul_convert(gpul_array *out, const gpul_array *x, gpul_str
     if (from == to)
         return gpul__elementwise(__func__, names, gpul__find_elementwise(GPUL__COPY, (int32_t)gpul_dtype_size(to)),
                                  GPUL__COPY, out, to, in, 1, stream);
-    if (gpul__computed_in(from) == GPUL_I64 && gpul__computed_in(to) == GPUL_I64) computed = GPUL_I64;
+    if (gpul__computed_in(from) == GPUL_I64 && gpul__computed_in(to) == GPUL_I64)
+        computed = gpul_dtype_size(from) == 8 || gpul_dtype_size(to) == 8 ? GPUL_I64 : GPUL_I32;
     else if (gpul_dtype_size(from) == 8 || gpul_dtype_size(to) == 8) computed = GPUL_F64;
     return gpul__run_ufunc(__func__, names, GPUL__CONVERT, computed, out, to, in, 1, stream);
 }

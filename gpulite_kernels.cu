@@ -415,6 +415,11 @@ struct gpul__extent {
     __device__ __forceinline__ bool begins(const void *p) const {
         return (reinterpret_cast<uintptr_t>(p) & ~uintptr_t(15)) >= begin;
     }
+    /* or that many at p, a power of two: the aligned ones that hold them, */
+    __device__ __forceinline__ bool holds(const void *p, uintptr_t bytes) const {
+        const uintptr_t at = reinterpret_cast<uintptr_t>(p), mask = ~(bytes - 1);
+        return (at & mask) >= begin && ((at + bytes - 1) & mask) + bytes <= end;
+    }
     /* and at the i-th element from p on, if i is this or less */
     __device__ __forceinline__ int64_t last(const void *p, int size) const {
         return (int64_t(end - reinterpret_cast<uintptr_t>(p)) - 31) / size;
@@ -525,10 +530,18 @@ template <typename T, typename U, typename V> struct gpul__several {
 /* ---- the elementwise engine ----
  *
  * An operation is a small struct: its types Out (gpul__several for several outputs), A, B, C (gpul__none where there is
- * no such input) and Out operator()(A, B, C). Two kernels serve every layout: `dense`, where all elements lie side by
- * side and reach a 16-byte boundary together, goes by 16-byte accesses; `strided` takes everything else in
- * two-dimensional tiles, with several single elements of each input on their way at once. Both are bound by memory. */
+ * no such input) and Out operator()(A, B, C). Three kernels serve every layout, all bound by memory. A thread of
+ * `vectors` makes a 16-byte vector that is aligned in out, from inputs that may begin anywhere; rows of any length and
+ * pitch so go at the speed of dense ones. A thread of `elements` makes single elements, for whatever has gaps and for
+ * short rows. A block of `tiles` turns inputs in shared memory, where they lie side by side along another dimension
+ * than out.
+ *
+ * The number of a vector, an element or a tile, in short a unit, is taken apart by the shape of the plan's walk. Where
+ * rows are long, a warp of `elements` has a stretch of one, which is the unit. Numbers and offsets have 32 bits: the
+ * host side cuts what is larger. */
 #define GPUL__ELEMENTWISE_THREADS 256
+/* elements of a thread, by the bytes of the largest; gpul__plan_elementwise knows it too */
+#define GPUL__ELEMENTWISE_ITEMS(bytes) ((bytes) < 8 ? 8 : 4)
 
 template <typename T> struct gpul__size_of {
     enum { value = sizeof(T), bytes = sizeof(T) };
@@ -559,58 +572,245 @@ template <typename Op> struct gpul__elementwise_size { /* of the largest element
     };
 };
 
-template <typename Op> struct gpul__elementwise_view {
-    gpul__elementwise_problem problem;
-    gpul__elementwise_plan plan;
-    double inverse[GPUL_MAX_DIMS]; /* 1 / shape */
-    Op op;
-    template <typename T> __device__ __forceinline__ T scalar(int k, const T *) const {
-        T value;
-        memcpy(&value, &problem.scalar[k], sizeof value);
-        return value;
-    }
-    __device__ __forceinline__ gpul__none scalar(int, const gpul__none *) const { return gpul__none(); }
+/* One dimension of the walk, the fastest first. n / size is n * multiplier >> shift for n below 2^31 (Granlund and
+ * Montgomery, Division by invariant integers using multiplication, 1994). */
+struct gpul__elementwise_dim {
+    uint32_t size, multiplier, shift;
+    uint32_t column, row;          /* units along out's innermost dimension, and along the next */
+    uint32_t step[GPUL__OPERANDS]; /* of each operand */
 };
-
-/* N elements of input k from element i on; one element N times where it broadcasts or is a scalar. */
-template <int N, typename T, typename Op>
-static __device__ __forceinline__ gpul__pack<T, N> gpul__elementwise_input(const gpul__elementwise_view<Op> &v, int k,
-                                                                           const T *from, int64_t i) {
-    if (v.problem.strides[1 + k][0] != 0) return gpul__load<N>(from + i);
-    const T one = from ? gpul__at(from, 0) : v.scalar(k, from);
-    gpul__pack<T, N> pack;
-    GPUL__UNROLL
-    for (int j = 0; j < N; ++j) pack.v[j] = one;
-    return pack;
+/* A kernel's arguments. What every block needs comes first: it waits for each line of these that it reads. */
+struct gpul__elementwise_layout {
+    void *out[3];
+    const void *in[3]; /* NULL: a scalar */
+    uint32_t units,
+        columns; /* columns and rows of out: its elements along the innermost dimension, and along the next */
+    int32_t ndim;
+    int32_t inputs;  /* arrays in[0] .. in[inputs - 1] at most */
+    int32_t repeats; /* bit k: input k does not move along the columns */
+    int32_t shifted; /* bit k: input k's vectors are not aligned where out's are */
+    int32_t staged;  /* bit k: input k passes through shared memory */
+    int32_t lanes;   /* 1: elements, whose unit is a warp's */
+    int32_t ragged;  /* 1: there are units beyond the ends of rows */
+    uint32_t rows;
+    gpul__extent extent[3]; /* what may be read of the inputs besides their elements: nothing that out shares */
+    gpul__elementwise_dim dim[GPUL_MAX_DIMS + 1];
+    uint64_t scalar[3];
+    uint32_t row_step[GPUL__OPERANDS], column_step[GPUL__OPERANDS];
+    int64_t column0; /* of out's first element, for what counts */
+};
+template <typename Op> struct gpul__elementwise_view {
+    gpul__elementwise_layout layout;
+    Op op;
+};
+template <typename T>
+static __device__ __forceinline__ T gpul__elementwise_scalar(const gpul__elementwise_layout &v, int k) {
+    T value;
+    memcpy(&value, &v.scalar[k], sizeof value);
+    return value;
 }
 
-/* Where results go. */
-template <typename Out> struct gpul__elementwise_out {
-    enum { kOperands = 4 };
-    Out *out;
-    __device__ __forceinline__ explicit gpul__elementwise_out(const gpul__elementwise_problem &p)
-        : out(static_cast<Out *>(p.out)) {}
-    template <int N> __device__ __forceinline__ void save(int64_t first, const gpul__pack<Out, N> &results) const {
-        gpul__save<N>(out + first, results);
+/* Where units lie: offsets of the operands in elements, and their place in out */
+template <int kUnits, int kOperands = 4> struct gpul__elementwise_place {
+    uint32_t at[kUnits][kOperands];
+    uint32_t column[kUnits], row[kUnits]; /* in units */
+};
+/* of kUnits units, `apart` from each other; many: there is more than one input */
+template <int kUnits, int kOperands>
+static __device__ __forceinline__ void gpul__elementwise_walk(const gpul__elementwise_layout &v, uint32_t first,
+                                                              uint32_t apart, bool many,
+                                                              gpul__elementwise_place<kUnits, kOperands> *place) {
+    uint32_t unit[kUnits];
+    GPUL__UNROLL
+    for (int j = 0; j < kUnits; ++j) {
+        unit[j] = first + uint32_t(j) * apart;
+        place->column[j] = place->row[j] = 0;
+        GPUL__UNROLL
+        for (int k = 0; k < kOperands; ++k) place->at[j][k] = 0;
     }
-    __device__ __forceinline__ void put(int64_t i, Out result) const { out[i] = result; }
-    /* the k-th of items that begin at a place */
-    __device__ __forceinline__ void put(const int64_t *at, const int64_t *step, int k, Out result) const {
-        out[at[0] + k * step[0]] = result;
+    GPUL__UNROLL_NOT
+    for (int32_t d = 0; d < v.ndim; ++d) {
+        const gpul__elementwise_dim &dim = v.dim[d];
+        uint32_t i[kUnits];
+        GPUL__UNROLL
+        for (int j = 0; j < kUnits; ++j) {
+            i[j] = unit[j];
+            if (d + 1 < v.ndim) {
+                unit[j] = uint32_t(uint64_t(i[j]) * dim.multiplier >> dim.shift);
+                i[j] -= unit[j] * dim.size;
+            }
+            place->column[j] += i[j] * dim.column;
+            place->row[j] += i[j] * dim.row;
+            place->at[j][0] += i[j] * dim.step[0];
+            place->at[j][1] += i[j] * dim.step[1];
+        }
+        if (!many) continue;
+        GPUL__UNROLL
+        for (int j = 0; j < kUnits; ++j) {
+            GPUL__UNROLL
+            for (int k = 2; k < kOperands; ++k) place->at[j][k] += i[j] * dim.step[k];
+        }
+    }
+}
+
+/* The part of out's vector that is there: elements `skip` to `count` - 1. The vector begins `before` elements ahead of
+ * where the walk leads, at the boundary of an access. `element` is the number of out's element there, in memory. */
+template <int N> struct gpul__elementwise_part {
+    int before, skip, count;
+
+    __device__ __forceinline__ gpul__elementwise_part(uint32_t element, uint32_t column, uint32_t columns) {
+        before = int(element & (N - 1));
+        skip = column == 0 ? before : 0;
+        const int left = int(columns - column) + before;
+        count = left < N ? left : N; /* fault: elementwise-tail */
+    }
+    __device__ __forceinline__ bool whole() const { return skip == 0 && count == N; }
+    __device__ __forceinline__ bool has(int j) const { return j >= skip && j < count; }
+    __device__ __forceinline__ int near(int j) const { return j < skip ? skip : j < count ? j : count - 1; }
+    /* What is not out's becomes as its neighbours: an operation of your own may not bear what lies there. */
+    template <typename T> __device__ __forceinline__ void close(gpul__pack<T, N> *pack) const {
+        GPUL__UNROLL
+        for (int j = 1; j < N; ++j) pack->v[j] = j < count ? pack->v[j] : pack->v[j - 1];
+        GPUL__UNROLL
+        for (int j = N - 2; j >= 0; --j) pack->v[j] = j < skip ? pack->v[j + 1] : pack->v[j];
+    }
+    __device__ __forceinline__ void close(gpul__pack<gpul__none, N> *) const {}
+};
+
+/* N neighbouring elements, 16 bytes at most, that may begin anywhere. First they are asked for, by the one or two
+ * aligned accesses that hold them, so that several can be on their way. Then they are put together. */
+template <typename T, int N> struct gpul__window {
+    enum { kBytes = N * sizeof(T), kWords = kBytes < 4 ? 1 : kBytes / 4 };
+    typedef typename gpul__word<kBytes>::type Word; /* whole: elements of 1 or 2 bytes would take a register each */
+#ifdef __CUDA_ARCH__
+    Word low, high; /* what is not asked for is undefined, so that no register is set */
+#else
+    Word low = Word(), high = Word();
+#endif
+    __device__ __forceinline__ void ask(const T *p, bool shifted) {
+        const uintptr_t at = reinterpret_cast<uintptr_t>(p);
+        low = *reinterpret_cast<const Word *>(at & ~uintptr_t(kBytes - 1));
+        if (shifted) /* aligned all the same: `low` again */
+            high = *reinterpret_cast<const Word *>((at + kBytes - 1) & ~uintptr_t(kBytes - 1));
+    }
+    __device__ __forceinline__ void set(const gpul__pack<T, N> &pack) { memcpy(&low, &pack, sizeof low); }
+    /* bytes of `low` that come before */
+    static __device__ __forceinline__ uint32_t shift(const T *p) {
+        return uint32_t(reinterpret_cast<uintptr_t>(p) & (kBytes - 1)); /* fault: window-not-shifted */
+    }
+    __device__ __forceinline__ gpul__pack<T, N> take() const {
+        gpul__pack<T, N> pack;
+        memcpy(&pack, &low, sizeof pack);
+        return pack;
+    }
+    __device__ __forceinline__ gpul__pack<T, N> take(uint32_t bytes) const {
+        uint32_t word[2 * kWords] = {}, to[kWords];
+        gpul__pack<T, N> pack;
+        if (kBytes < 4) {
+            memcpy(&word[0], &low, sizeof low);
+            memcpy(&word[1], &high, sizeof high);
+            to[0] = (word[1] << (8 * kBytes & 31) | word[0]) >> 8 * bytes;
+        } else {
+            memcpy(word, &low, sizeof low);
+            memcpy(reinterpret_cast<unsigned char *>(word) + sizeof low, &high, sizeof high);
+            GPUL__UNROLL
+            for (int k = 0; k < kWords + 2 && kWords > 2; ++k)
+                if (k + 2 < 2 * kWords) word[k] = bytes & 8 ? word[k + 2] : word[k];
+            GPUL__UNROLL
+            for (int k = 0; k < kWords + 1 && kWords > 1 && sizeof(T) < 8; ++k)
+                if (k + 1 < 2 * kWords) word[k] = bytes & 4 ? word[k + 1] : word[k];
+            GPUL__UNROLL
+            for (int k = 0; k < kWords; ++k)
+                to[k] =
+                    sizeof(T) < 4 ? uint32_t((uint64_t(word[k + 1]) << 32 | word[k]) >> (8 * (bytes & 3))) : word[k];
+        }
+        memcpy(&pack, to, sizeof pack);
+        return pack;
     }
 };
+
+/* A thread's vector of an input: asked for first, taken when all are asked for */
+template <typename T, int N> struct gpul__elementwise_vector {
+    gpul__window<T, N> window;
+    T one;
+    uint32_t shift;
+    __device__ __forceinline__ void ask(const gpul__elementwise_layout &v, int k, uint32_t at,
+                                        const gpul__elementwise_part<N> &part) {
+        const T *const in = static_cast<const T *>(v.in[k]);
+        shift = 0;
+        if (v.repeats >> k & 1) {
+            one = in ? in[at] : gpul__elementwise_scalar<T>(v, k);
+            return;
+        }
+        const bool shifted = (v.shifted >> k & 1) != 0;
+        const T *const p = in + at - part.before; /* fault: elementwise-before */
+        if (v.extent[k].holds(p, N * sizeof(T)) || (part.whole() && !shifted)) {
+            window.ask(p, shifted);
+            shift = window.shift(p);
+        } else {
+            gpul__pack<T, N> pack;
+            GPUL__UNROLL
+            for (int j = 0; j < N; ++j) pack.v[j] = p[part.near(j)];
+            window.set(pack);
+        }
+    }
+    __device__ __forceinline__ gpul__pack<T, N> take(const gpul__elementwise_layout &v, int k) const {
+        gpul__pack<T, N> pack;
+        if (v.repeats >> k & 1) {
+            GPUL__UNROLL
+            for (int j = 0; j < N; ++j) pack.v[j] = one;
+        } else if (v.shifted >> k & 1) pack = window.take(shift);
+        else pack = window.take();
+        return pack;
+    }
+};
+template <int N> struct gpul__elementwise_vector<gpul__none, N> {
+    __device__ __forceinline__ void ask(const gpul__elementwise_layout &, int, uint32_t,
+
+                                        const gpul__elementwise_part<N> &) {}
+    __device__ __forceinline__ gpul__pack<gpul__none, N> take(const gpul__elementwise_layout &, int) const {
+        return gpul__pack<gpul__none, N>();
+    }
+};
+
+/* Where results go. */
 template <int N> static __device__ __forceinline__ void gpul__save(gpul__none *, const gpul__pack<gpul__none, N> &) {}
 template <typename T> static __device__ __forceinline__ void gpul__put(T *p, int64_t i, T value) { p[i] = value; }
 static __device__ __forceinline__ void gpul__put(gpul__none *, int64_t, gpul__none) {}
+template <typename Out> struct gpul__elementwise_out {
+    enum { kOperands = 4, kSeveral = 0 };
+    Out *x;
+    __device__ __forceinline__ explicit gpul__elementwise_out(const gpul__elementwise_layout &v)
+        : x(static_cast<Out *>(v.out[0])) {}
+    /* the number of an element in memory */
+    __device__ __forceinline__ uint32_t element(uint32_t at) const {
+        return uint32_t(reinterpret_cast<uintptr_t>(x) / sizeof(Out)) + at;
+    }
+    /* the element `by` from a place on */
+    __device__ __forceinline__ void put(const uint32_t *at, int by, Out result) const { (x + at[0])[by] = result; }
+    template <int N>
+    __device__ __forceinline__ void save(const uint32_t *at, int by, const gpul__pack<Out, N> &results) const {
+        gpul__save<N>(x + at[0] + by, results);
+    }
+};
 template <typename T, typename U, typename V> struct gpul__elementwise_out<gpul__several<T, U, V>> {
     typedef gpul__several<T, U, V> Out;
-    enum { kOperands = GPUL__OPERANDS };
+    enum { kOperands = GPUL__OPERANDS, kSeveral = 1 };
     T *x;
     U *y;
     V *z;
-    __device__ __forceinline__ explicit gpul__elementwise_out(const gpul__elementwise_problem &p)
-        : x(static_cast<T *>(p.out)), y(static_cast<U *>(p.others[0])), z(static_cast<V *>(p.others[1])) {}
-    template <int N> __device__ __forceinline__ void save(int64_t first, const gpul__pack<Out, N> &results) const {
+    __device__ __forceinline__ explicit gpul__elementwise_out(const gpul__elementwise_layout &v)
+        : x(static_cast<T *>(v.out[0])), y(static_cast<U *>(v.out[1])), z(static_cast<V *>(v.out[2])) {}
+    __device__ __forceinline__ uint32_t element(uint32_t at) const {
+        return uint32_t(reinterpret_cast<uintptr_t>(x) / sizeof(T)) + at;
+    }
+    __device__ __forceinline__ void put(const uint32_t *at, int by, const Out &result) const {
+        gpul__put(x + at[0], by, result.x);
+        gpul__put(y + at[4], by, result.y); /* fault: outputs-place */
+        gpul__put(z + at[5], by, result.z);
+    }
+    template <int N>
+    __device__ __forceinline__ void save(const uint32_t *at, int by, const gpul__pack<Out, N> &results) const {
         gpul__pack<T, N> px;
         gpul__pack<U, N> py;
         gpul__pack<V, N> pz;
@@ -620,235 +820,364 @@ template <typename T, typename U, typename V> struct gpul__elementwise_out<gpul_
             py.v[k] = results.v[k].y;
             pz.v[k] = results.v[k].z;
         }
-        gpul__save<N>(x + first, px);
-        gpul__save<N>(y + first, py);
-        gpul__save<N>(z + first, pz);
-    }
-    __device__ __forceinline__ void put(int64_t i, const Out &result) const {
-        gpul__put(x, i, result.x);
-        gpul__put(y, i, result.y);
-        gpul__put(z, i, result.z);
-    }
-    __device__ __forceinline__ void put(const int64_t *at, const int64_t *step, int k, const Out &result) const {
-        gpul__put(x, at[0] + k * step[0], result.x);
-        gpul__put(y, at[4] + k * step[4], result.y); /* fault: outputs-place */
-        gpul__put(z, at[5] + k * step[5], result.z);
+        gpul__save<N>(x + at[0] + by, px);
+        gpul__save<N>(y + at[4] + by, py);
+        gpul__save<N>(z + at[5] + by, pz);
     }
 };
 
+template <int N, typename Op>
+static __device__ __forceinline__ void
+gpul__elementwise_apply(const Op &op, const gpul__pack<typename Op::A, N> &a, const gpul__pack<typename Op::B, N> &b,
+                        const gpul__pack<typename Op::C, N> &c, gpul__pack<typename Op::Out, N> *result) {
+    GPUL__UNROLL
+    for (int j = 0; j < N; ++j) result->v[j] = op(a.v[j], b.v[j], c.v[j]);
+}
+
+/* Blocks of `vectors` that a multiprocessor shall hold: of operations of your own, as many as their registers allow */
+template <typename Op> struct gpul__elementwise_blocks {
+    enum { value = 1 };
+};
 template <typename Op, int N>
-static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
-    gpul__elementwise_dense(const __grid_constant__ gpul__elementwise_view<Op> v) {
-    const gpul__elementwise_out<typename Op::Out> out(v.problem);
-    const typename Op::A *const a = static_cast<const typename Op::A *>(v.problem.in[0]);
-    const typename Op::B *const b = static_cast<const typename Op::B *>(v.problem.in[1]);
-    const typename Op::C *const c = static_cast<const typename Op::C *>(v.problem.in[2]);
-    const Op op = v.op;
-    const int64_t first = gpul_grid_x() * N - (v.plan.head > 0 ? N - v.plan.head : 0);
-    const int64_t stop = first + N < v.problem.n ? first + N : v.problem.n;
+static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, gpul__elementwise_blocks<Op>::value)
+    gpul__elementwise_vectors(const __grid_constant__ gpul__elementwise_view<Op> v) {
+    typedef gpul__elementwise_out<typename Op::Out> Outputs;
+    gpul__elementwise_place<1, Outputs::kOperands> place;
+    const Outputs out(v.layout);
+    const uint32_t unit = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS) + threadIdx.x;
+    gpul__elementwise_walk(v.layout, unit, 0, true, &place);
+    const gpul__elementwise_part<N> part(out.element(place.at[0][0]), place.column[0] * N, v.layout.columns);
     gpul__await(); /* fault: elementwise-await */
-    if (first >= 0 && first + N <= v.problem.n) {
-        const gpul__pack<typename Op::A, N> va = gpul__elementwise_input<N>(v, 0, a, first);
-        const gpul__pack<typename Op::B, N> vb = gpul__elementwise_input<N>(v, 1, b, first);
-        const gpul__pack<typename Op::C, N> vc = gpul__elementwise_input<N>(v, 2, c, first);
-        gpul__pack<typename Op::Out, N> result;
+    if (unit >= v.layout.units || part.count <= part.skip) return;
+    gpul__elementwise_vector<typename Op::A, N> a;
+    gpul__elementwise_vector<typename Op::B, N> b;
+    gpul__elementwise_vector<typename Op::C, N> c;
+    a.ask(v.layout, 0, place.at[0][1], part);
+    b.ask(v.layout, 1, place.at[0][2], part);
+    c.ask(v.layout, 2, place.at[0][3], part);
+    gpul__pack<typename Op::A, N> va = a.take(v.layout, 0);
+    gpul__pack<typename Op::B, N> vb = b.take(v.layout, 1);
+    gpul__pack<typename Op::C, N> vc = c.take(v.layout, 2);
+    if (!part.whole()) {
+        part.close(&va);
+        part.close(&vb);
+        part.close(&vc);
+    }
+    const Op op = v.op;
+    gpul__pack<typename Op::Out, N> result;
+    gpul__elementwise_apply(op, va, vb, vc, &result);
+    if (part.whole()) out.save(place.at[0], -part.before, result);
+    else {
         GPUL__UNROLL
-        for (int k = 0; k < N; ++k) result.v[k] = op(va.v[k], vb.v[k], vc.v[k]);
-        out.save(first, result);
+        for (int j = 0; j < N; ++j)
+            if (part.has(j)) out.put(place.at[0], j - part.before, result.v[j]); /* fault: elementwise-head */
+    }
+}
+
+template <int kItems, int kOperands, typename T>
+static __device__ __forceinline__ void gpul__elementwise_gather(const gpul__elementwise_layout &v, int k,
+                                                                const gpul__elementwise_place<kItems, kOperands> &place,
+                                                                T (&to)[kItems]) {
+    const T *const in = static_cast<const T *>(v.in[k]);
+    GPUL__UNROLL
+    for (int j = 0; j < kItems; ++j) to[j] = in ? in[place.at[j][1 + k]] : gpul__elementwise_scalar<T>(v, k);
+}
+template <int kItems, int kOperands>
+static __device__ __forceinline__ void gpul__elementwise_gather(const gpul__elementwise_layout &, int,
+                                                                const gpul__elementwise_place<kItems, kOperands> &,
+                                                                gpul__none (&)[kItems]) {}
+/* A thread's elements; there[j]: that one is. What is not there is one that is, or the first of all. */
+template <int kItems, int kOperands>
+static __device__ __forceinline__ void gpul__elementwise_locate(const gpul__elementwise_layout &v, bool many,
+                                                                gpul__elementwise_place<kItems, kOperands> *place,
+                                                                bool (&there)[kItems]) {
+    if (v.lanes) {
+        const uint32_t lane = threadIdx.x % 32, unit = blockIdx.x * (GPUL__ELEMENTWISE_THREADS / 32) + threadIdx.x / 32;
+        gpul__elementwise_place<1, kOperands> warp;
+        gpul__elementwise_walk(v, unit, 0, many, &warp);
+        const uint32_t column = warp.column[0] * uint32_t(32 * kItems);
+        const uint32_t left = unit < v.units && column < v.columns ? v.columns - column : 0; /* fault: lanes-beyond */
+        GPUL__UNROLL
+        for (int j = 0; j < kItems; ++j) {
+            const uint32_t by = lane + uint32_t(32 * j);
+            place->column[j] = column + by;
+            there[j] = by < left; /* fault: elementwise-lanes-end */
+            GPUL__UNROLL
+            for (int k = 0; k < kOperands; ++k)
+                place->at[j][k] = left > 0 ? warp.at[0][k] + (there[j] ? by : 0) * v.column_step[k] : 0;
+        }
         return;
     }
-    GPUL__UNROLL_NOT
-    for (int64_t i = first < 0 ? 0 : first; i < stop; ++i) /* fault: elementwise-head */
-        out.put(i, op(gpul__elementwise_input<1>(v, 0, a, i).v[0], gpul__elementwise_input<1>(v, 1, b, i).v[0],
-                      gpul__elementwise_input<1>(v, 2, c, i).v[0]));
-}
-
-/* Where the element at `row` of the flattened outer dimensions and `column` of the innermost lies, of each operand. */
-template <int kOperands = 4> struct gpul__elementwise_place { int64_t at[kOperands]; };
-template <int kOperands = 4>
-static __device__ __noinline__ gpul__elementwise_place<kOperands>
-gpul__elementwise_at(const gpul__elementwise_problem &p, const double *inverse, int64_t row, int64_t column) {
-    gpul__elementwise_place<kOperands> place;
+    const uint32_t first = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS * kItems) + threadIdx.x;
+    gpul__elementwise_walk(v, first, GPUL__ELEMENTWISE_THREADS, many, place);
     GPUL__UNROLL
-    for (int k = 0; k < kOperands; ++k) place.at[k] = column * p.strides[k][p.ndim - 1];
-    GPUL__UNROLL_NOT
-    for (int32_t d = p.ndim - 2; d >= 0; --d) {
-        int64_t i = row;
-        if (d > 0) row = gpul__divide(row, p.shape[d], inverse[d], &i);
+    for (int j = 0; j < kItems; ++j) {
+        there[j] =
+            first + uint32_t(j * GPUL__ELEMENTWISE_THREADS) < v.units && (!v.ragged || place->column[j] < v.columns);
         GPUL__UNROLL
-        for (int k = 0; k < kOperands; ++k) place.at[k] += i * p.strides[k][d];
+        for (int k = 0; k < kOperands; ++k) place->at[j][k] = there[j] ? place->at[j][k] : 0;
     }
-    return place;
 }
-
-/* A block's tile of threads_x columns, or kItems times as many, and rows of the threads that are left. */
-template <int kItems> struct gpul__elementwise_tile {
-    int32_t tx, ty, step;
-    bool along_x;
-    int64_t row0, rows, column0, columns; /* rows, columns: where they end */
-    template <typename Op> __device__ __forceinline__ gpul__elementwise_tile(const gpul__elementwise_view<Op> &v) {
-        const gpul__elementwise_plan &p = v.plan;
-        const int32_t wide = p.threads_x, high = GPUL__ELEMENTWISE_THREADS / wide;
-        const uint32_t x = blockIdx.x % uint32_t(p.tiles_x), y = blockIdx.x / uint32_t(p.tiles_x);
-        tx = int32_t(threadIdx.x) & (wide - 1);
-        ty = int32_t(threadIdx.x) / wide;
-        along_x = p.along_x != 0;
-        step = along_x ? wide : high;
-        column0 = int64_t(x) * (along_x ? wide * kItems : wide); /* fault: elementwise-wide-rows */
-        columns = v.problem.shape[v.problem.ndim - 1];
-        const int64_t tall = along_x ? high : high * kItems; /* fault: elementwise-tile-height */
-        if (p.staged) {                                      /* a tile stays within the next dimension */
-            const int64_t shape = v.problem.shape[v.problem.ndim - 2], outer = y / uint32_t(p.tiles_y);
-            row0 = outer * shape + int64_t(y % uint32_t(p.tiles_y)) * tall;
-            rows = (outer + 1) * shape; /* fault: elementwise-staged-rows */
-        } else {
-            row0 = int64_t(y) * tall;
-            rows = p.rows;
-        }
-    }
-    __device__ __forceinline__ int64_t row() const { return row0 + ty; }
-    __device__ __forceinline__ int64_t column() const { return column0 + tx; }
-    /* items of this thread that are there */
-    __device__ __forceinline__ int count() const {
-        if (row() >= rows || column() >= columns) return 0;
-        const int64_t left = along_x ? columns - column() : rows - row();
-        return left > (kItems - 1) * step ? int(kItems) : int(left - 1) / step + 1;
-    }
-};
-
-/* A transposed input is read along its own rows, the tile's columns, and turned in shared memory. Rows of it are an odd
- * number of words apart there, so that neither way has bank conflicts. */
-template <int kItems, typename T> struct gpul__elementwise_stage {
-    enum { kWide = kItems > 8 ? 64 : 32, kTall = GPUL__ELEMENTWISE_THREADS / kWide * kItems };
-    enum { kPitch = kTall + (sizeof(T) < 4 ? 4 / int(sizeof(T)) : 1), kBytes = kWide * kPitch * sizeof(T) };
-    enum { kStep = GPUL__ELEMENTWISE_THREADS / kTall };
-    template <typename Op, typename From> /* From: T, or narrower */
-    static __device__ __forceinline__ void load(const gpul__elementwise_view<Op> &v, int k, const From *from, T *to,
-                                                const gpul__elementwise_tile<kItems> &tile) {
-        const int32_t row = int32_t(threadIdx.x) % kTall, first = int32_t(threadIdx.x) / kTall;
-        const int64_t left = tile.columns - tile.column0 - first;
-        const int64_t at = gpul__elementwise_at(v.problem, v.inverse, tile.row0 + row, tile.column0 + first).at[1 + k];
-        const int64_t step = kStep * v.problem.strides[1 + k][v.problem.ndim - 1];
-        if (tile.row0 + row >= tile.rows || left <= 0) return;
-        const int last = left > (kItems - 1) * kStep ? kItems - 1 : int(left - 1) / kStep;
-        T values[kItems];
-        GPUL__UNROLL
-        for (int j = 0; j < kItems; ++j) values[j] = gpul__at(from, at + (j < last ? j : last) * step);
-        GPUL__UNROLL
-        for (int j = 0; j < kItems; ++j) to[(first + j * kStep) * kPitch + row] = values[j];
-    }
-    /* the tile's element at a row and a column */
-    static __device__ __forceinline__ const T *at(const T *staged, int32_t row, int32_t column) {
-        return staged + column * kPitch + row;
-    }
-};
-template <int kItems> struct gpul__elementwise_stage<kItems, gpul__none> {
-    enum { kBytes = 0 };
-    template <typename Op>
-    static __device__ __forceinline__ void load(const gpul__elementwise_view<Op> &, int, const gpul__none *,
-                                                gpul__none *, const gpul__elementwise_tile<kItems> &) {}
-    static __device__ __forceinline__ const gpul__none *at(const gpul__none *staged, int32_t, int32_t) {
-        return staged;
-    }
-};
-
-/* A thread's items of input k, all asked for at once; behind the last, that again. */
-template <int kItems, typename T, typename Op>
-static __device__ __forceinline__ void
-gpul__elementwise_fetch(const gpul__elementwise_view<Op> &v, int k, const T *from, const T *staged, int32_t staged_step,
-                        int64_t at, int64_t step, int last, T (&values)[kItems]) {
-    const bool through = (v.plan.staged >> k & 1) != 0;
-    const T *const first = through ? staged : from + at;
-    const int64_t by = through ? staged_step : step;
-    GPUL__UNROLL
-    for (int j = 0; j < kItems; ++j) values[j] = from ? gpul__at(first, (j < last ? j : last) * by) : v.scalar(k, from);
-}
-template <int kItems, typename Op>
-static __device__ __forceinline__ void gpul__elementwise_fetch(const gpul__elementwise_view<Op> &, int,
-                                                               const gpul__none *, const gpul__none *, int32_t, int64_t,
-                                                               int64_t, int, gpul__none (&)[kItems]) {}
 
 template <typename Op, int kItems>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
-    gpul__elementwise_strided(const __grid_constant__ gpul__elementwise_view<Op> v) {
-    typedef typename Op::A A;
-    typedef typename Op::B B;
-    typedef typename Op::C C;
-    const gpul__elementwise_tile<kItems> tile(v);
-    const A *const a = static_cast<const A *>(v.problem.in[0]);
-    const B *const b = static_cast<const B *>(v.problem.in[1]);
-    const C *const c = static_cast<const C *>(v.problem.in[2]);
-    const Op op = v.op;
-    GPUL_SHARED(unsigned char, shared); /* the staged inputs, one behind the other */
-    unsigned char *const sb = shared + (v.plan.staged & 1 ? int(gpul__elementwise_stage<kItems, A>::kBytes) : 0);
-    unsigned char *const sc = sb + (v.plan.staged & 2 ? int(gpul__elementwise_stage<kItems, B>::kBytes) : 0);
-    gpul__await();
-    if (v.plan.staged) {
-        if (v.plan.staged & 1) gpul__elementwise_stage<kItems, A>::load(v, 0, a, reinterpret_cast<A *>(shared), tile);
-        if (v.plan.staged & 2) gpul__elementwise_stage<kItems, B>::load(v, 1, b, reinterpret_cast<B *>(sb), tile);
-        if (v.plan.staged & 4) gpul__elementwise_stage<kItems, C>::load(v, 2, c, reinterpret_cast<C *>(sc), tile);
-        __syncthreads(); /* fault: elementwise-stage-barrier */
-    }
+    gpul__elementwise_elements(const __grid_constant__ gpul__elementwise_view<Op> v) {
     typedef gpul__elementwise_out<typename Op::Out> Outputs;
-    enum { kOperands = Outputs::kOperands };
-    const Outputs out(v.problem);
-    const int count = tile.count(), last = v.problem.ndim - 1;
-    if (count == 0) return;
-    gpul__elementwise_place<kOperands> place =
-        gpul__elementwise_at<kOperands>(v.problem, v.inverse, tile.row(), tile.column());
-    if (!tile.along_x && v.problem.ndim > 2 && !v.plan.staged) { /* items may lie in different outer dimensions */
-        GPUL__UNROLL_NOT
-        for (int k = 0; k < count; ++k) {
-            if (k > 0)
-                place =
-                    gpul__elementwise_at<kOperands>(v.problem, v.inverse, tile.row() + k * tile.step, tile.column());
-            out.put(place.at, place.at, 0,
-                    op(a ? gpul__at(a, place.at[1]) : v.scalar(0, a), b ? gpul__at(b, place.at[2]) : v.scalar(1, b),
-                       c ? gpul__at(c, place.at[3]) : v.scalar(2, c)));
-        }
-        return;
-    }
-    const int next = tile.along_x ? last : last - 1; /* the dimension that items lie along */
-    int64_t step[kOperands];
+    gpul__elementwise_place<kItems, Outputs::kOperands> place;
+    bool there[kItems];
+    gpul__elementwise_locate(v.layout, true, &place, there);
+    gpul__await(); /* fault: elementwise-await-elements */
+    typename Op::A a[kItems];
+    typename Op::B b[kItems];
+    typename Op::C c[kItems];
+    gpul__elementwise_gather(v.layout, 0, place, a);
+    gpul__elementwise_gather(v.layout, 1, place, b);
+    gpul__elementwise_gather(v.layout, 2, place, c);
+    const Op op = v.op;
+    const Outputs out(v.layout);
     GPUL__UNROLL
-    for (int k = 0; k < kOperands; ++k) step[k] = next < 0 ? 0 : tile.step * v.problem.strides[k][next];
-    A va[kItems];
-    B vb[kItems];
-    C vc[kItems];
-    gpul__elementwise_fetch<kItems>(
-        v, 0, a, gpul__elementwise_stage<kItems, A>::at(reinterpret_cast<const A *>(shared), tile.ty, tile.tx),
-        tile.step, place.at[1], step[1], count - 1, va);
-    gpul__elementwise_fetch<kItems>(
-        v, 1, b, gpul__elementwise_stage<kItems, B>::at(reinterpret_cast<const B *>(sb), tile.ty, tile.tx), tile.step,
-        place.at[2], step[2], count - 1, vb);
-    gpul__elementwise_fetch<kItems>(
-        v, 2, c, gpul__elementwise_stage<kItems, C>::at(reinterpret_cast<const C *>(sc), tile.ty, tile.tx), tile.step,
-        place.at[3], step[3], count - 1, vc);
-    GPUL__UNROLL
-    for (int k = 0; k < kItems; ++k)
-        if (k < count) out.put(place.at, step, k, op(va[k], vb[k], vc[k]));
+    for (int j = 0; j < kItems; ++j)
+        if (there[j]) out.put(place.at[j], 0, op(a[j], b[j], c[j]));
 }
 
-template <typename Op>
-static inline int32_t gpul__elementwise_launch_op(const gpul__elementwise_problem *problem,
-                                                  const gpul__elementwise_plan *plan, const gpul__machine *machine,
-                                                  gpul_stream stream, const Op &op) {
-    enum { kSize = gpul__elementwise_size<Op>::value, kItems = kSize <= 2 ? 16 : 8 };
-    gpul__elementwise_view<Op> v;
-    v.problem = *problem;
-    v.plan = *plan;
-    v.op = op;
-    for (int d = 0; d < GPUL_MAX_DIMS; ++d) v.inverse[d] = d < problem->ndim ? 1.0 / double(problem->shape[d]) : 0;
-    return gpul__launch_early(
-        machine->device, plan->dense ? gpul__elementwise_dense<Op, 16 / kSize> : gpul__elementwise_strided<Op, kItems>,
-        gpul__dim(uint32_t(plan->blocks)), gpul__dim(GPUL__ELEMENTWISE_THREADS), size_t(plan->shared_bytes), stream, v);
+/* Tiles, by the bytes of the largest element. A warp's lanes take kM elements each, 4 bytes or one: along the input's
+ * rows when a tile is read, along out's when it is written. In out's rows the tile begins at the boundary of such an
+ * access, up to kM - 1 elements early. Staged columns are an odd number of elements apart, so that neither way has bank
+ * conflicts. */
+template <int kSize> struct gpul__elementwise_tile {
+    enum { kM = kSize < 4 ? 4 / kSize : 1, kColumns = 32 * kM, kRows = kSize < 4 ? 128 : 64 };
+    enum { kStaged = kColumns + kM - 1, kPitch = kRows + 1, kWarps = GPUL__ELEMENTWISE_THREADS / 32 };
+    enum { kSteps = (kStaged + kWarps - 1) / kWarps, kLoads = kSteps * (kRows / kColumns), kFlight = kM > 1 ? 9 : 8 };
+    enum { kGroup = kM > 1 ? 2 : 4 }; /* rows of a thread at once */
+    /* of an input whose staged elements have that size; gpul__plan_elementwise knows it too */
+    static __device__ __forceinline__ int bytes(int size) { return (kStaged * kPitch * size + 15) / 16 * 16; }
+};
+/* One input's part of a tile, from its element of the tile's first row and column on, in any column or row that is
+ * there: `from` to `to` - 1; To: T, or what holds it. One function for all operations. */
+template <int kSize, typename T, typename To>
+static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t step, int first, int columns, int rows,
+                                                           gpul__extent extent, To *to) {
+    typedef gpul__elementwise_tile<kSize> Tile;
+    enum { kM = Tile::kM, kSteps = Tile::kSteps, kSets = Tile::kRows / Tile::kColumns };
+    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+    GPUL__UNROLL_NOT
+    for (int n = 0; n < Tile::kLoads; n += Tile::kFlight) {
+        gpul__window<T, kM> window[Tile::kFlight];
+        uint32_t shift[Tile::kFlight];
+        GPUL__UNROLL
+        for (int i = 0; i < Tile::kFlight; ++i) {
+            const int set = (n + i) / kSteps, c = (n + i) % kSteps * Tile::kWarps + warp - int(kM - 1);
+            const int r = set * Tile::kColumns + lane * kM, left = rows - r;
+            const bool there = set < kSets && c >= first && c < columns && left > 0; /* fault: elementwise-tile-edge */
+            const T *const p = in + (there ? r + int64_t(c) * step : int64_t(first) * step);
+            shift[i] = 0;
+            if (kM > 1 && there && left >= kM && extent.holds(p, kM * sizeof(T))) {
+                window[i].ask(p, true);
+                shift[i] = window[i].shift(p);
+            } else {
+                gpul__pack<T, kM> pack;
+                GPUL__UNROLL
+                for (int j = 0; j < kM; ++j) pack.v[j] = p[there && j < left ? j : 0];
+                window[i].set(pack);
+            }
+        }
+        GPUL__UNROLL
+        for (int i = 0; i < Tile::kFlight; ++i) {
+            const int set = (n + i) / kSteps, c = (n + i) % kSteps * Tile::kWarps + warp;
+            if (set >= kSets || c >= Tile::kStaged) continue;
+            const gpul__pack<T, kM> pack = window[i].take(shift[i]);
+            GPUL__UNROLL
+            for (int j = 0; j < kM; ++j) to[c * Tile::kPitch + set * Tile::kColumns + lane * kM + j] = pack.v[j];
+        }
+    }
 }
-/* the launcher of an operation without state */
+/* The tile that a block has: how many rows and columns of it are there, and the first column that is */
+struct gpul__elementwise_edges {
+    int rows, columns, first;
+    __device__ __forceinline__ gpul__elementwise_edges() : rows(0), columns(0), first(0) {}
+    template <typename Place>
+    __device__ __forceinline__ gpul__elementwise_edges(const gpul__elementwise_layout &v, int side, int high,
+                                                       const Place &place) {
+        const int column = int(place.column[0]) * side, left = int(v.columns) - column;
+        const int below = int(v.rows) - int(place.row[0]) * high;
+        rows = below < high ? below : high;
+        columns = left < side ? left : side;
+        first = column < 3 ? -column : -3; /* a tile's first columns may be the last one's */
+        first = first < columns ? first : columns - 1;
+    }
+};
+/* A tile of an input, and a thread's kM columns of kGroup rows of it: all of them elements that are there */
+template <int kSize, typename T> struct gpul__elementwise_stage {
+    typedef gpul__elementwise_tile<kSize> Tile;
+    enum { kM = Tile::kM, kGroup = Tile::kGroup };
+    const T *staged;
+    __device__ __forceinline__ void load(const gpul__elementwise_layout &v, int k, uint32_t at,
+                                         const gpul__elementwise_edges &edges, unsigned char **shared) {
+        staged = reinterpret_cast<const T *>(*shared);
+        if (!(v.staged >> k & 1)) return;
+        gpul__elementwise_load<kSize, T, T>(static_cast<const T *>(v.in[k]) + at, v.column_step[1 + k], edges.first,
+                                            edges.columns, edges.rows, v.extent[k], reinterpret_cast<T *>(*shared));
+        *shared += Tile::bytes(sizeof(T));
+    }
+    __device__ __forceinline__ void get(const gpul__elementwise_layout &v, int k, uint32_t at, const int (&row)[kGroup],
+                                        const int (&column)[kGroup][kM], T (&to)[kGroup][kM]) const {
+        const T *const in = static_cast<const T *>(v.in[k]) + at;
+        if (v.staged >> k & 1) {
+            GPUL__UNROLL
+            for (int i = 0; i < kGroup; ++i) {
+                GPUL__UNROLL
+                for (int j = 0; j < kM; ++j) to[i][j] = staged[(column[i][j] + int(kM - 1)) * Tile::kPitch + row[i]];
+            }
+        } else if (v.in[k]) {
+            GPUL__UNROLL
+            for (int i = 0; i < kGroup; ++i) {
+                GPUL__UNROLL
+                for (int j = 0; j < kM; ++j)
+                    to[i][j] = in[int32_t(uint32_t(row[i]) * v.row_step[1 + k]) +
+                                  int64_t(column[i][j]) * v.column_step[1 + k]];
+            }
+        } else {
+            const T one = gpul__elementwise_scalar<T>(v, k);
+            GPUL__UNROLL
+            for (int i = 0; i < kGroup; ++i) {
+                GPUL__UNROLL
+                for (int j = 0; j < kM; ++j) to[i][j] = one;
+            }
+        }
+    }
+};
+template <int kSize> struct gpul__elementwise_stage<kSize, gpul__none> {
+    __device__ __forceinline__ void load(const gpul__elementwise_layout &, int, uint32_t,
+                                         const gpul__elementwise_edges &, unsigned char **) {}
+    template <typename Rows, typename Columns, typename To>
+    __device__ __forceinline__ void get(const gpul__elementwise_layout &, int, uint32_t, const Rows &, const Columns &,
+                                        To &) const {}
+};
+
 template <typename Op>
-static int32_t gpul__elementwise_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
-                                        const gpul__machine *machine, gpul_stream stream) {
-    return gpul__elementwise_launch_op(problem, plan, machine, stream, Op());
+static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
+    gpul__elementwise_tiles(const __grid_constant__ gpul__elementwise_view<Op> v) {
+    enum { kSize = gpul__elementwise_size<Op>::value };
+    typedef gpul__elementwise_out<typename Op::Out> Outputs;
+    typedef gpul__elementwise_tile<kSize> Tile;
+    enum { kM = Tile::kM, kGroup = Tile::kGroup, kOperands = Outputs::kOperands };
+    gpul__elementwise_place<1, kOperands> place;
+    gpul__elementwise_walk(v.layout, blockIdx.x, 0, true, &place);
+    const gpul__elementwise_edges edges(v.layout, Tile::kColumns, Tile::kRows, place);
+    GPUL_SHARED(unsigned char, shared); /* the staged inputs, one behind the other */
+    unsigned char *next = shared;
+    gpul__elementwise_stage<kSize, typename Op::A> a;
+    gpul__elementwise_stage<kSize, typename Op::B> b;
+    gpul__elementwise_stage<kSize, typename Op::C> c;
+    gpul__await(); /* fault: elementwise-await-tiles */
+    a.load(v.layout, 0, place.at[0][1], edges, &next);
+    b.load(v.layout, 1, place.at[0][2], edges, &next);
+    c.load(v.layout, 2, place.at[0][3], edges, &next);
+    __syncthreads(); /* fault: elementwise-stage-barrier */
+    const Op op = v.op;
+    const Outputs out(v.layout);
+    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+    const bool dense = !Outputs::kSeveral && v.layout.column_step[0] == 1;
+    GPUL__UNROLL_NOT
+    for (int top = warp; top < Tile::kRows && top < edges.rows; top += kGroup * Tile::kWarps) {
+        typename Op::A va[kGroup][kM];
+        typename Op::B vb[kGroup][kM];
+        typename Op::C vc[kGroup][kM];
+        int row[kGroup], left[kGroup], column[kGroup][kM];
+        GPUL__UNROLL
+        for (int i = 0; i < kGroup; ++i) {
+            row[i] = top + i * Tile::kWarps < edges.rows ? top + i * Tile::kWarps : top;
+            const uint32_t element = out.element(place.at[0][0] + uint32_t(row[i]) * v.layout.row_step[0]);
+            left[i] = lane * kM - (dense ? int(element & (kM - 1)) : 0);
+            GPUL__UNROLL
+            for (int j = 0; j < kM; ++j) {
+                const int x = left[i] + j;
+                column[i][j] = x < edges.first ? edges.first : x < edges.columns ? x : edges.columns - 1;
+            }
+        }
+        a.get(v.layout, 0, place.at[0][1], row, column, va);
+        b.get(v.layout, 1, place.at[0][2], row, column, vb);
+        c.get(v.layout, 2, place.at[0][3], row, column, vc);
+        GPUL__UNROLL
+        for (int i = 0; i < kGroup; ++i) {
+            gpul__pack<typename Op::Out, kM> result;
+            GPUL__UNROLL
+            for (int j = 0; j < kM; ++j) result.v[j] = op(va[i][j], vb[i][j], vc[i][j]);
+            if (top + i * Tile::kWarps >= edges.rows) continue;
+            uint32_t at[kOperands]; /* of the outputs */
+            GPUL__UNROLL
+            for (int k = 0; k < kOperands; ++k) at[k] = place.at[0][k] + uint32_t(row[i]) * v.layout.row_step[k];
+            if (dense && left[i] >= edges.first && left[i] + kM <= edges.columns) {
+                out.save(at, left[i], result);
+                continue;
+            }
+            GPUL__UNROLL
+            for (int j = 0; j < kM; ++j) {
+                if (left[i] + j < edges.first || left[i] + j >= edges.columns) continue;
+                uint32_t to[kOperands];
+                GPUL__UNROLL
+                for (int k = 0; k < kOperands; ++k) to[k] = at[k] + uint32_t(left[i] + j) * v.layout.column_step[k];
+                out.put(to, 0, result.v[j]);
+            }
+        }
+    }
 }
+
+/* Multiplier and shift of a dimension of the walk */
+static inline void gpul__elementwise_divisor(gpul__elementwise_dim *dim) {
+    uint32_t bits = 0;
+    while (bits < 31 && uint32_t(1) << bits < dim->size) ++bits;
+    dim->shift = 31 + bits;
+    dim->multiplier = uint32_t(((uint64_t(1) << dim->shift) + dim->size - 1) / dim->size);
+}
+static inline void gpul__elementwise_describe(gpul__elementwise_layout *v, const gpul__elementwise_problem *p,
+                                              const gpul__elementwise_plan *plan, const gpul__elementwise_op *op) {
+    const int32_t last = p->ndim - 1, operands = op->other_bytes[0] > 0 ? GPUL__OPERANDS : 4;
+    v->out[0] = p->out;
+    v->out[1] = p->others[0];
+    v->out[2] = p->others[1];
+    v->units = uint32_t(plan->units);
+    v->columns = uint32_t(p->shape[last]);
+    v->rows = last > 0 ? uint32_t(p->shape[last - 1]) : 1;
+    v->column0 = p->column0;
+    v->ndim = plan->ndim;
+    v->shifted = plan->shifted;
+    v->staged = plan->staged;
+    v->lanes = plan->lanes;
+    v->ragged = plan->ndim > p->ndim;
+    v->inputs = v->repeats = 0;
+    for (int k = 0; k < operands; ++k) {
+        v->column_step[k] = uint32_t(p->strides[k][last]);
+        v->row_step[k] = last > 0 ? uint32_t(p->strides[k][last - 1]) : 0;
+    }
+    for (int32_t d = 0; d < plan->ndim; ++d) {
+        gpul__elementwise_dim *const dim = &v->dim[d];
+        dim->size = uint32_t(plan->dim[d].size);
+        dim->column = uint32_t(plan->dim[d].column);
+        dim->row = uint32_t(plan->dim[d].row);
+        if (d + 1 < plan->ndim) gpul__elementwise_divisor(dim);
+        for (int k = 0; k < operands; ++k) dim->step[k] = uint32_t(plan->dim[d].step[k]);
+    }
+    for (int k = 0; k < 3; ++k) {
+        v->in[k] = p->in[k];
+        v->scalar[k] = p->scalar[k];
+        if (p->in[k] == NULL || p->strides[1 + k][last] == 0) v->repeats |= 1 << k;
+        v->extent[k].begin = v->extent[k].end = 0;
+        if (p->in[k] == NULL) continue;
+        v->inputs = 1 + k;
+        int64_t reach = 1;
+        for (int32_t d = 0; d <= last; ++d) reach += (p->shape[d] - 1) * p->strides[1 + k][d];
+        v->extent[k].set(p->in[k], reach, op->in_bytes[k]);
+        for (int o = 0; o < operands; o = o == 0 ? 4 : o + 1) {
+            gpul__extent out;
+            int64_t out_reach = 1;
+            for (int32_t d = 0; d <= last; ++d) out_reach += (p->shape[d] - 1) * p->strides[o][d];
+            out.set(o == 0 ? p->out : p->others[o - 4], out_reach, o == 0 ? op->out_bytes : op->other_bytes[o - 4]);
+            if (v->extent[k].begin < out.end && out.begin < v->extent[k].end) v->extent[k].end = v->extent[k].begin;
+        }
+    }
+}
+
 template <typename Out> struct gpul__output_bytes {
     enum { first = sizeof(Out), second = 0, third = 0 };
 };
@@ -865,7 +1194,33 @@ static constexpr gpul__elementwise_op gpul__elementwise_of(int32_t (*launch)(con
         {int32_t(gpul__size_of<typename Op::A>::bytes), int32_t(gpul__size_of<typename Op::B>::bytes),
          int32_t(gpul__size_of<typename Op::C>::bytes)},
         0,
-        {int32_t(gpul__output_bytes<typename Op::Out>::second), int32_t(gpul__output_bytes<typename Op::Out>::third)}};
+        {int32_t(gpul__output_bytes<typename Op::Out>::second), int32_t(gpul__output_bytes<typename Op::Out>::third)},
+        0,
+        0};
+}
+
+template <typename Op>
+static inline int32_t gpul__elementwise_launch_by(const gpul__elementwise_problem *problem,
+                                                  const gpul__elementwise_plan *plan, const gpul__machine *machine,
+                                                  gpul_stream stream, const Op &op,
+                                                  void (*kernel)(const gpul__elementwise_view<Op>)) {
+    const gpul__elementwise_op bytes = gpul__elementwise_of<Op>(0);
+    gpul__elementwise_view<Op> v;
+    gpul__elementwise_describe(&v.layout, problem, plan, &bytes);
+    v.op = op;
+    return gpul__launch_early(machine->device, kernel, gpul__dim(uint32_t(plan->blocks)),
+                              gpul__dim(GPUL__ELEMENTWISE_THREADS), size_t(plan->shared_bytes), stream, v);
+}
+/* the launcher of an operation without state */
+template <typename Op>
+static int32_t gpul__elementwise_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
+                                        const gpul__machine *machine, gpul_stream stream) {
+    enum { kSize = gpul__elementwise_size<Op>::value, kItems = GPUL__ELEMENTWISE_ITEMS(int(kSize)) };
+    return gpul__elementwise_launch_by(
+        problem, plan, machine, stream, Op(),
+        plan->kernel == GPUL__ELEMENTWISE_VECTORS    ? gpul__elementwise_vectors<Op, 16 / kSize>
+        : plan->kernel == GPUL__ELEMENTWISE_ELEMENTS ? gpul__elementwise_elements<Op, kItems>
+                                                     : gpul__elementwise_tiles<Op>);
 }
 
 /* An input of an operation of one's own: an array, or, as gpul_scalar<T>, a value given at run time. */
@@ -2474,6 +2829,9 @@ template <typename H> static __device__ __forceinline__ H gpul__mul(H a, H b) {
 }
 static __device__ __forceinline__ double gpul__multiply_add(double a, double b, double c) { return fma(a, b, c); }
 static __device__ __forceinline__ float gpul__multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
+static __device__ __forceinline__ int32_t gpul__multiply_add(int32_t a, int32_t b, int32_t c) {
+    return gpul__add(gpul__mul(a, b), c);
+}
 static __device__ __forceinline__ int64_t gpul__multiply_add(int64_t a, int64_t b, int64_t c) {
     return gpul__add(gpul__mul(a, b), c);
 }
@@ -2495,84 +2853,164 @@ template <> __device__ __forceinline__ float gpul__widen<float, gpul_bf16>(gpul_
  * ------------------------------------------------------------------------------------------------------------------ */
 /* ---- plan ----
  *
- * Dense: one dimension, out without gaps, inputs without gaps or one element for all, and one number of elements after
- * which all of them stand at the boundary of an access. Otherwise rows of the innermost dimension are tiled: a thread's
- * items lie along a row where it is longer than a block's threads, else along the rows. An input whose elements lie
- * side by side along the next dimension, and not along the innermost, is transposed: it is staged, two of them at
- * most. */
+ * Vectors, where out lies side by side along its innermost dimension, no input has gaps there, and rows are long: a row
+ * has as many as its own alignment takes. Tiles, of large arrays, where an input lies side by side along another
+ * dimension: that one becomes the next to the innermost. Two inputs are turned at most. Else elements.
+ *
+ * The walk goes through the dimensions of out, the fastest first. Only where an input is read again along a short
+ * dimension, which it does not have or has in its own short rows, a block takes all of that for a part of a row. */
+
+static int32_t gpul__log2(int32_t power) { return (power > 1) + (power > 2) + (power > 4) + (power > 8); }
+/* Does an operand, wherever out has a vector of `vector` elements at the boundary of an access, have one too? */
+static bool gpul__elementwise_alike(const gpul__elementwise_problem *p, int32_t operand, const void *first,
+                                    int32_t bytes, int32_t out_bytes, int32_t vector) {
+    int64_t apart = int64_t((uintptr_t(first) >> gpul__log2(bytes)) - (uintptr_t(p->out) >> gpul__log2(out_bytes)));
+    for (int32_t d = 0; d + 1 < p->ndim; ++d)
+        apart |= p->strides[operand][d] - p->strides[0][d]; /* fault: elementwise-alike */
+    return (apart & (vector - 1)) == 0;
+}
+/* A dimension of the walk: `by` elements of the problem's dimension d at a time, which are that many units of columns
+ * and rows */
+static void gpul__elementwise_add(gpul__elementwise_plan *plan, const gpul__elementwise_problem *p, int32_t operands,
+                                  int64_t size, int32_t d, int64_t by, int64_t columns, int64_t rows) {
+    plan->dim[plan->ndim].size = size;
+    plan->dim[plan->ndim].column = columns;
+    plan->dim[plan->ndim].row = rows;
+    for (int o = 0; o < operands; ++o) plan->dim[plan->ndim].step[o] = p->strides[o][d] * by;
+    plan->units *= size;
+    ++plan->ndim;
+}
 extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__elementwise_problem *p,
                                           const gpul__elementwise_op *op) {
-    const int32_t last = p->ndim - 1;
-    int32_t largest = op->out_bytes > op->value_bytes ? op->out_bytes : op->value_bytes;
-    bool dense = p->ndim == 1 && p->strides[0][0] == 1;
-    memset(plan, 0, sizeof *plan);
-    for (int k = 0; k < 3; ++k)
+    const int32_t last = p->ndim - 1, operands = op->other_bytes[0] > 0 ? GPUL__OPERANDS : 4;
+    const int64_t columns = p->shape[last];
+    int32_t largest = op->out_bytes, next = -1, inner = -1, k;
+    bool together = p->strides[0][last] == 1;
+    plan->shifted = plan->staged = plan->lanes = plan->ndim = 0;
+    plan->shared_bytes = 0;
+    plan->units = 1;
+    for (k = 0; k < 3; ++k)
         if (op->in_bytes[k] > largest) largest = op->in_bytes[k];
-    for (int k = 0; k < 2; ++k)
+    for (k = 0; k < 2; ++k)
         if (op->other_bytes[k] > largest) largest = op->other_bytes[k];
-    const int32_t vector = 16 / largest;
-    const uintptr_t bytes = uintptr_t(vector) * uintptr_t(op->out_bytes), at = uintptr_t(p->out) % bytes;
-    const int64_t head = int64_t((bytes - at) % bytes) / op->out_bytes;
-    for (int k = 0; k < 3; ++k) {
-        const uintptr_t size = uintptr_t(op->in_bytes[k]);
-        if (size == 0 || p->in[k] == NULL || p->strides[1 + k][last] == 0) continue;
-        dense = dense && p->strides[1 + k][0] == 1 &&
-                (uintptr_t(p->in[k]) + uintptr_t(head) * uintptr_t(size)) % uintptr_t(vector * size) == 0;
+    /* of elements and tiles, are they the kernel's that computes in words of so many bytes? */
+    const bool words = op->value_bytes > 0 && !(op->own_tiles && p->strides[0][last] == 1);
+    const int32_t word = words ? op->value_bytes : largest, vector = 16 >> gpul__log2(largest);
+    const int32_t items = (op->value_bytes > 0 ? op->value_bytes : largest) < 8 ? 8 : 4;
+    for (k = 0; k < 3; ++k) together = together && (p->in[k] == NULL || p->strides[1 + k][last] <= 1);
+    for (k = 0; k < 2 && together; ++k)
+        together = op->other_bytes[k] == 0 ||
+                   (p->strides[4 + k][last] == 1 && /* fault: outputs-together */
+                    gpul__elementwise_alike(p, 4 + k, p->others[k], op->other_bytes[k], op->out_bytes, vector));
+    for (k = 0; k < 3 && columns >= 32 && p->n >= 16384; ++k) { /* what is turned, and against which dimension */
+        if (op->in_bytes[k] == 0 || p->in[k] == NULL || p->strides[1 + k][last] <= 1) continue;
+        if (plan->staged & (plan->staged - 1)) continue;
+        for (int32_t d = last - 1; d >= 0; --d)
+            if (p->strides[1 + k][d] == 1 && p->shape[d] >= 32 && (next < 0 || next == d)) {
+                plan->staged |= 1 << k;
+                next = d;
+            }
     }
-    for (int k = 0; k < 2; ++k) {
-        const uintptr_t size = uintptr_t(op->other_bytes[k]);
-        if (size == 0) continue;
-        dense = dense && p->strides[4 + k][0] == 1 && /* fault: outputs-dense */
-                (uintptr_t(p->others[k]) + uintptr_t(head) * size) % (uintptr_t(vector) * size) == 0;
-    }
-    if (dense) {
-        plan->dense = 1;
-        plan->items = vector;
-        plan->head = int32_t(head < p->n ? head : p->n); /* fault: elementwise-plan-head */
-        const int64_t packs = gpul_ceil_div(p->n - plan->head, vector) + (plan->head > 0 ? 1 : 0);
-        const int32_t each = op->value_bytes > 0 ? 2 : 1;                      /* packs of a thread */
-        plan->blocks = gpul_ceil_div(packs, GPUL__ELEMENTWISE_THREADS * each); /* fault: ufunc-plan-blocks */
-    } else {
-        int32_t next = -1;
-        plan->items = op->value_bytes > 0 ? 32 / op->value_bytes : largest <= 2 ? 16 : 8;
-        const int32_t wide = largest <= 2 ? 64 : 32;
-        const int64_t columns = p->shape[last];
-        for (int k = 0; k < 3 && columns >= wide / 2; ++k) { /* what is transposed, and against which dimension */
-            if (op->in_bytes[k] == 0 || p->in[k] == NULL || p->strides[1 + k][last] <= 1) continue;
-            if (plan->staged & (plan->staged - 1)) continue;
-            for (int32_t d = last - 1; d >= 0; --d)
-                if (p->strides[1 + k][d] == 1 && p->shape[d] >= wide / 2 && (next < 0 || next == d)) {
-                    plan->staged |= 1 << k;
-                    next = d;
-                }
+    if (plan->staged) {
+        const int32_t side = word < 4 ? 128 / word : 32, high = word < 4 ? 128 : 64, more = word < 4 ? 4 / word - 1 : 0;
+        for (int o = -1; o < operands && next != last - 1; ++o) {
+            int64_t *const values = o < 0 ? p->shape : p->strides[o], value = values[next];
+            for (int32_t d = next; d < last - 1; ++d) values[d] = values[d + 1];
+            values[last - 1] = value;
         }
-        if (plan->staged && next != last - 1) /* that dimension becomes the next to the innermost */
-            for (int o = -1; o < (op->other_bytes[0] > 0 ? GPUL__OPERANDS : 4); ++o) {
-                int64_t *const values = o < 0 ? p->shape : p->strides[o], value = values[next];
-                for (int32_t d = next; d < last - 1; ++d) values[d] = values[d + 1];
-                values[last - 1] = value;
-            }
-        plan->rows = 1;
-        for (int32_t d = 0; d < last; ++d) plan->rows *= p->shape[d];
-        plan->threads_x = 1;
-        if (plan->staged) plan->threads_x = wide;
-        else
-            while (plan->threads_x < GPUL__ELEMENTWISE_THREADS && plan->threads_x < columns) plan->threads_x *= 2;
-        plan->along_x = !plan->staged && columns > plan->threads_x;
-        const int32_t high = GPUL__ELEMENTWISE_THREADS / plan->threads_x;
-        const int32_t tall = plan->along_x ? high : high * plan->items;
-        plan->tiles_x =
-            gpul_ceil_div(columns, plan->along_x ? int64_t(plan->threads_x) * plan->items : plan->threads_x);
-        plan->tiles_y =
-            gpul_ceil_div(plan->staged ? p->shape[last - 1] : plan->rows, tall); /* fault: elementwise-plan-tiles */
-        plan->blocks = plan->tiles_x * plan->tiles_y * (plan->staged ? plan->rows / p->shape[last - 1] : 1);
-        for (int k = 0; k < 3; ++k)
-            if (plan->staged >> k & 1) {
-                const int32_t size = op->value_bytes > 0 ? op->value_bytes : op->in_bytes[k];
-                plan->shared_bytes += int64_t(wide) * (tall + (size < 4 ? 4 / size : 1)) * size;
-            }
+        plan->kernel = GPUL__ELEMENTWISE_TILES;
+        plan->columns = side;
+        plan->block = 1;
+        const int64_t across = gpul_ceil_div(columns + more, side);
+        const int64_t down = gpul_ceil_div(p->shape[last - 1], high); /* fault: elementwise-plan-tiles */
+        gpul__elementwise_add(plan, p, operands, across, last, side, 1, 0);
+        gpul__elementwise_add(plan, p, operands, down, last - 1, high, 0, 1);
+        for (int32_t d = last - 2; d >= 0; --d) gpul__elementwise_add(plan, p, operands, p->shape[d], d, 1, 0, 0);
+        for (k = 0; k < 3; ++k)
+            if (plan->staged >> k & 1)
+                plan->shared_bytes +=
+                    (int64_t(side + more) * (high + 1) * (words ? word : op->in_bytes[k]) + 15) / 16 * 16;
+    } else {
+        int64_t row, part;
+        if (together && !op->no_vectors && (p->ndim == 1 || columns >= 32)) {
+            const int64_t before = int64_t(uintptr_t(p->out) >> gpul__log2(op->out_bytes)) & (vector - 1);
+            int64_t pitch = 0; /* out's rows begin at boundaries alike, if they do */
+            for (int32_t d = 0; d < last; ++d) pitch |= p->strides[0][d];
+            plan->kernel = GPUL__ELEMENTWISE_VECTORS;
+            plan->columns = vector;
+            plan->block = GPUL__ELEMENTWISE_THREADS;
+            row = (columns + ((pitch & (vector - 1)) == 0 ? before : vector - 1) + vector - 1) >> gpul__log2(vector);
+            for (k = 0; k < 3; ++k)
+                if (p->in[k] != NULL && p->strides[1 + k][last] == 1 &&
+                    !gpul__elementwise_alike(p, 1 + k, p->in[k], op->in_bytes[k], op->out_bytes, vector))
+                    plan->shifted |= 1 << k;
+        } else {
+            plan->kernel = GPUL__ELEMENTWISE_ELEMENTS;
+            plan->lanes = columns >= 16 * items; /* half of a warp's elements, at least */
+            plan->columns = plan->lanes ? 32 * items : 1;
+            plan->block = plan->lanes ? GPUL__ELEMENTWISE_THREADS / 32 : GPUL__ELEMENTWISE_THREADS * items;
+            row = plan->lanes ? gpul_ceil_div(columns, plan->columns) : columns;
+        }
+        for (int32_t d = last - 1; d >= 0 && columns >= 16384; --d)
+            for (k = 0; k < 3 && inner < 0 && p->shape[d] <= 16; ++k)
+                if (p->in[k] && p->strides[1 + k][d] < p->strides[1 + k][last]) inner = d;
+        part = row;
+        if (inner >= 0)
+            for (part = plan->block; part > 1 && part * p->shape[inner] > plan->block;) part /= 2;
+        gpul__elementwise_add(plan, p, operands, part, last, plan->columns, 1, 0);
+        if (inner >= 0) {
+            gpul__elementwise_add(plan, p, operands, p->shape[inner], inner, 1, 0, 0);
+            gpul__elementwise_add(plan, p, operands, gpul_ceil_div(row, part), last, part * plan->columns, part, 0);
+        }
+        for (int32_t d = last - 1; d >= 0; --d)
+            if (d != inner) gpul__elementwise_add(plan, p, operands, p->shape[d], d, 1, 0, 0);
     }
-    return plan->blocks > 2147483647 ? int32_t(cudaErrorInvalidConfiguration) : 0;
+    plan->blocks = gpul_ceil_div(plan->units, plan->block);
+    return plan->units > 2147483647 - GPUL__ELEMENTWISE_THREADS * 8 ? int32_t(cudaErrorInvalidConfiguration) : 0;
+}
+
+/* Plan and launch: what every elementwise operation ends with. Kernels count in 32 bits, so what has more than `most`
+ * elements, or reaches over more than four times as many, is cut in two, along the dimension in which an operand
+ * reaches farthest, and these again. */
+extern "C" int32_t gpul__run_elementwise(const gpul__elementwise_op *op, gpul__elementwise_problem *p,
+                                         const gpul__machine *machine, int64_t most, gpul_stream stream) {
+    int64_t n = 1, farthest = 0;
+    int32_t along = 0;
+    bool fits = true;
+    for (int32_t d = 0; d < p->ndim; ++d) n *= p->shape[d];
+    for (int o = 0; o < GPUL__OPERANDS && (o < 4 || p->others[o - 4] != NULL); ++o) {
+        int64_t reach = 0;
+        for (int32_t d = 0; d < p->ndim; ++d) {
+            const int64_t far = (p->shape[d] - 1) * p->strides[o][d];
+            reach += far;
+            if (far > farthest) {
+                farthest = far;
+                along = d;
+            }
+        }
+        fits = fits && reach < 4 * most;
+    }
+    if (fits && n <= most) {
+        gpul__elementwise_plan plan;
+        const int32_t error = gpul__plan_elementwise(&plan, p, op);
+        return error != 0 ? error : op->launch(p, &plan, machine, stream);
+    }
+    gpul__elementwise_problem second = *p;
+    const int64_t half = p->shape[along] / 2;
+    p->shape[along] = half;
+    second.shape[along] -= half;
+    second.out = static_cast<char *>(second.out) + half * second.strides[0][along] * op->out_bytes;
+    for (int k = 0; k < 2; ++k)
+        if (second.others[k] != NULL)
+            second.others[k] =
+                static_cast<char *>(second.others[k]) + half * second.strides[4 + k][along] * op->other_bytes[k];
+    for (int k = 0; k < 3; ++k)
+        if (second.in[k] != NULL)
+            second.in[k] =
+                static_cast<const char *>(second.in[k]) + half * second.strides[1 + k][along] * op->in_bytes[k];
+    if (along == p->ndim - 1) second.column0 += half; /* fault: elementwise-cut */
+    const int32_t error = gpul__run_elementwise(op, p, machine, most, stream);
+    return error != 0 ? error : gpul__run_elementwise(op, &second, machine, most, stream);
 }
 
 #ifdef GPULITE_NO_ELEMENTWISE
@@ -2583,24 +3021,61 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t, int32_t) 
 #else
 namespace {
 
-/* Floats round once: 16-bit results computed in float and rounded are correctly rounded, float having more than 2p + 2
- * bits (Figueroa, When is double rounding innocuous?, 1995). */
+#define GPUL__EACH(array, expression)                                                                                  \
+    GPUL__UNROLL                                                                                                       \
+    for (int j = 0; j < int(sizeof array / sizeof array[0]); ++j) expression
+
+static __device__ __forceinline__ float gpul__subtract(float a, float b) { return __fsub_rn(a, b); }
+static __device__ __forceinline__ double gpul__subtract(double a, double b) { return __dsub_rn(a, b); }
+static __device__ __forceinline__ int32_t gpul__subtract(int32_t a, int32_t b) {
+    return int32_t(uint32_t(a) - uint32_t(b));
+}
+static __device__ __forceinline__ int64_t gpul__subtract(int64_t a, int64_t b) {
+    return int64_t(uint64_t(a) - uint64_t(b));
+}
+static __device__ __forceinline__ uint8_t gpul__subtract(uint8_t a, uint8_t b) { return uint8_t(a - b); }
+template <typename H> static __device__ __forceinline__ H gpul__subtract(H a, H b) {
+    return gpul__from_float<H>(__fsub_rn(gpul__to_float(a), gpul__to_float(b)));
+}
+/* NaN where either is */
+template <typename W> static __device__ __forceinline__ W gpul__minimum(W a, W b) {
+    return a < b || a != a ? a : b; /* fault: ufunc-minimum-nan */
+}
+template <typename W> static __device__ __forceinline__ W gpul__maximum(W a, W b) { return a > b || a != a ? a : b; }
+static __device__ __forceinline__ gpul_f16 gpul__minimum(gpul_f16 a, gpul_f16 b) {
+    return gpul_f16(gpul__minimum(float(a), float(b)));
+}
+static __device__ __forceinline__ gpul_f16 gpul__maximum(gpul_f16 a, gpul_f16 b) {
+    return gpul_f16(gpul__maximum(float(a), float(b)));
+}
+static __device__ __forceinline__ gpul_bf16 gpul__minimum(gpul_bf16 a, gpul_bf16 b) {
+    return gpul_bf16(gpul__minimum(float(a), float(b)));
+}
+static __device__ __forceinline__ gpul_bf16 gpul__maximum(gpul_bf16 a, gpul_bf16 b) {
+    return gpul_bf16(gpul__maximum(float(a), float(b)));
+}
+
+/* Add, subtract, multiply, minimum, maximum, of elements that are all of one type. Floats round once: 16-bit results
+ * computed in float and rounded are correctly rounded, float having more than 2p + 2 bits (Figueroa, When is double
+ * rounding innocuous?, 1995). One uniform branch serves a thread's vector. */
 template <typename T> struct gpul__op_arithmetic {
     typedef T Out;
     typedef T A;
     typedef T B;
     typedef gpul__none C;
     int32_t op;
-    __device__ __forceinline__ T operator()(T a, T b, gpul__none) const {
-        return op == GPUL_MULTIPLY ? gpul__mul(a, b) : gpul__add(a, b);
-    }
 };
-template <typename T>
-static int32_t gpul__arithmetic_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
-                                       const gpul__machine *machine, gpul_stream stream) {
-    gpul__op_arithmetic<T> op;
-    op.op = problem->op;
-    return gpul__elementwise_launch_op(problem, plan, machine, stream, op);
+template <int N, typename T>
+static __device__ __forceinline__ void
+gpul__elementwise_apply(const gpul__op_arithmetic<T> &op, const gpul__pack<T, N> &a, const gpul__pack<T, N> &b,
+                        const gpul__pack<gpul__none, N> &, gpul__pack<T, N> *result) {
+    switch (op.op) {
+    case GPUL_ADD: GPUL__EACH(a.v, result->v[j] = gpul__add(a.v[j], b.v[j])); break;
+    case GPUL_SUBTRACT: GPUL__EACH(a.v, result->v[j] = gpul__subtract(a.v[j], b.v[j])); break;
+    case GPUL_MULTIPLY: GPUL__EACH(a.v, result->v[j] = gpul__mul(a.v[j], b.v[j])); break;
+    case GPUL_MINIMUM: GPUL__EACH(a.v, result->v[j] = gpul__minimum(a.v[j], b.v[j])); break;
+    default: GPUL__EACH(a.v, result->v[j] = gpul__maximum(a.v[j], b.v[j]));
+    }
 }
 
 template <> struct gpul__dtype_of<uint16_t> {
@@ -2620,12 +3095,23 @@ template <typename T> struct gpul__op_copy {
     __device__ __forceinline__ T operator()(T a, gpul__none, gpul__none) const { return a; }
 };
 
+/* All threads of a multiprocessor, as far as registers last, so that as much as possible is on its way */
+template <typename T> struct gpul__elementwise_blocks<gpul__op_arithmetic<T>> {
+    enum { value = sizeof(T) > 1 ? 8 : 5 };
+};
+template <typename T> struct gpul__elementwise_blocks<gpul__op_copy<T>> {
+    enum { value = sizeof(T) > 1 ? 8 : 5 };
+};
+
 /* ---- NumPy's functions ----
  *
- * One kernel for each type that is computed in: float for f32, f16 and bf16, double for f64 and what else it holds,
- * int64_t for integers and for bits that only move. Which operation it is, and what lies in memory, it learns at run
- * time. A thread asks for its elements of all inputs as bits, and then decodes, computes, encodes and stores them, each
- * step with one uniform branch for all of them. */
+ * Of any dtypes in memory, computed in one of four types: float for f32, f16 and bf16, double for f64 and what else it
+ * holds, int32_t and int64_t for integers and for bits that only move. Which operation it is, and what lies in memory,
+ * the kernels learn at run time: a thread asks for its elements of all inputs as bits, and then decodes, computes,
+ * encodes and stores them, each step with one uniform branch for all of them.
+ *
+ * What takes a hundred instructions (powers, exponentials, ...) has kernels of its own, so that it costs the rest no
+ * registers. There a loop computes one element at a time: the first of the thread's, the others moving up. */
 
 /* x with fewer bits, such that rounding it again gives what rounding x once would: those lost are or-ed into the
  * last. */
@@ -2634,18 +3120,19 @@ static __device__ __forceinline__ int64_t gpul__jam(int64_t x, int lost) {
     return (x & ~mask) | (int64_t((x & mask) != 0) << lost); /* fault: ufunc-jam */
 }
 
+/* What is done, and to what */
+struct gpul__ufunc_call {
+    int64_t n; /* elements of out */
+    int32_t op, kernel;
+    gpul_dtype dtype[4];
+    int32_t bytes[4];
+    uint64_t stop; /* of linspace */
+};
+
 /* From elements' bits to values, and back; W: what is computed in. `again`: the value will be rounded to fewer bits.
  * To an integer: towards zero, to the nearest bound where the value is beyond it, NaN to 0. */
-#define GPUL__EACH(array, expression)                                                                                  \
-    GPUL__UNROLL                                                                                                       \
-    for (int j = 0; j < int(sizeof array / sizeof array[0]); ++j) expression
-typedef float gpul__floats[8]; /* the items of a thread: two packs of 16 bytes at most */
-typedef double gpul__doubles[4];
-typedef int64_t gpul__integers[4];
-typedef uint32_t gpul__words[8];
-typedef uint64_t gpul__long_words[4];
-
-static __device__ __forceinline__ void gpul__decode(gpul__floats &to, const gpul__words &x, gpul_dtype dtype,
+template <int n>
+static __device__ __forceinline__ void gpul__decode(float (&to)[n], const uint32_t (&x)[n], gpul_dtype dtype,
                                                     bool again) {
     switch (dtype) {
     case GPUL_F32: GPUL__EACH(to, to[j] = gpul__bits<float>(x[j])); break;
@@ -2658,7 +3145,8 @@ static __device__ __forceinline__ void gpul__decode(gpul__floats &to, const gpul
                                          : int32_t(x[j])));
     }
 }
-static __device__ __forceinline__ void gpul__decode(gpul__doubles &to, const gpul__long_words &x, gpul_dtype dtype,
+template <int n>
+static __device__ __forceinline__ void gpul__decode(double (&to)[n], const uint64_t (&x)[n], gpul_dtype dtype,
                                                     bool again) {
     switch (dtype) {
     case GPUL_F64: GPUL__EACH(to, to[j] = gpul__bits<double>(x[j])); break;
@@ -2673,8 +3161,12 @@ static __device__ __forceinline__ void gpul__decode(gpul__doubles &to, const gpu
                                           : int64_t(x[j])));
     }
 }
-static __device__ __forceinline__ void gpul__decode(gpul__integers &to, const gpul__long_words &x, gpul_dtype dtype,
-                                                    bool) {
+template <int n>
+static __device__ __forceinline__ void gpul__decode(int32_t (&to)[n], const uint32_t (&x)[n], gpul_dtype, bool) {
+    GPUL__EACH(to, to[j] = int32_t(x[j]));
+}
+template <int n>
+static __device__ __forceinline__ void gpul__decode(int64_t (&to)[n], const uint64_t (&x)[n], gpul_dtype dtype, bool) {
     if (dtype == GPUL_I32 || dtype == GPUL_F32) GPUL__EACH(to, to[j] = int32_t(x[j]));
     else GPUL__EACH(to, to[j] = int64_t(x[j]));
 }
@@ -2682,7 +3174,8 @@ static __device__ __forceinline__ void gpul__decode(gpul__integers &to, const gp
 static __device__ __forceinline__ int32_t gpul__to_u8(int32_t x) { return x < 0 ? 0 : x > 255 ? 255 : x; }
 static __device__ __forceinline__ int32_t gpul__to_int(float x) { return x != x ? 0 : __float2int_rz(x); }
 static __device__ __forceinline__ int32_t gpul__to_int(double x) { return x != x ? 0 : __double2int_rz(x); }
-static __device__ __forceinline__ void gpul__encode(gpul__words &to, const gpul__floats &x, gpul_dtype dtype) {
+template <int n>
+static __device__ __forceinline__ void gpul__encode(uint32_t (&to)[n], const float (&x)[n], gpul_dtype dtype) {
     switch (dtype) {
     case GPUL_F32: GPUL__EACH(to, to[j] = gpul__bits<uint32_t>(x[j])); break;
     case GPUL_F16: GPUL__EACH(to, to[j] = gpul__from_float<gpul_f16>(x[j]).bits); break;
@@ -2691,7 +3184,8 @@ static __device__ __forceinline__ void gpul__encode(gpul__words &to, const gpul_
     default: GPUL__EACH(to, to[j] = uint32_t(gpul__to_int(x[j])));
     }
 }
-static __device__ __forceinline__ void gpul__encode(gpul__long_words &to, const gpul__doubles &x, gpul_dtype dtype) {
+template <int n>
+static __device__ __forceinline__ void gpul__encode(uint64_t (&to)[n], const double (&x)[n], gpul_dtype dtype) {
     switch (dtype) {
     case GPUL_F64: GPUL__EACH(to, to[j] = gpul__bits<uint64_t>(x[j])); break;
     case GPUL_F32: GPUL__EACH(to, to[j] = gpul__bits<uint32_t>(float(x[j]))); break;
@@ -2703,12 +3197,16 @@ static __device__ __forceinline__ void gpul__encode(gpul__long_words &to, const 
         GPUL__EACH(to, to[j] = x[j] != x[j] ? 0 : uint64_t(__double2ll_rz(x[j]))); /* fault: ufunc-nan-to-integer */
     }
 }
-static __device__ __forceinline__ void gpul__encode(gpul__long_words &to, const gpul__integers &x, gpul_dtype) {
+template <int n>
+static __device__ __forceinline__ void gpul__encode(uint32_t (&to)[n], const int32_t (&x)[n], gpul_dtype) {
+    GPUL__EACH(to, to[j] = uint32_t(x[j]));
+}
+template <int n>
+static __device__ __forceinline__ void gpul__encode(uint64_t (&to)[n], const int64_t (&x)[n], gpul_dtype) {
     GPUL__EACH(to, to[j] = uint64_t(x[j])); /* what is stored of it are its low bytes */
 }
 
-/* What takes a hundred instructions is called, and inlined once. */
-static __device__ __noinline__ float gpul__function(int32_t op, float a, float b) {
+static __device__ __forceinline__ float gpul__function(int32_t op, float a, float b) {
     switch (op) {
     case GPUL_POWER: return powf(a, b);
     case GPUL_EXP: return expf(a);
@@ -2718,7 +3216,7 @@ static __device__ __noinline__ float gpul__function(int32_t op, float a, float b
     default: return tanhf(a);
     }
 }
-static __device__ __noinline__ double gpul__function(int32_t op, double a, double b) {
+static __device__ __forceinline__ double gpul__function(int32_t op, double a, double b) {
     switch (op) {
     case GPUL_POWER: return pow(a, b);
     case GPUL_EXP: return exp(a);
@@ -2728,8 +3226,22 @@ static __device__ __noinline__ double gpul__function(int32_t op, double a, doubl
     default: return tanh(a);
     }
 }
-/* The only one of them: power, modulo 2^64; 0 where b is negative */
-static __device__ __noinline__ int64_t gpul__function(int32_t, int64_t a, int64_t b) {
+/* Of a thread's elements, a loop that is there once: it takes the first, and moves the others up. */
+template <typename W, int n>
+static __device__ __forceinline__ void gpul__compute_function(int32_t op, W (&a)[n], W (&b)[n]) {
+    GPUL__UNROLL_NOT
+    for (int i = 0; i < n; ++i) {
+        const W result = gpul__function(op, a[0], b[0]);
+        GPUL__UNROLL
+        for (int j = 0; j + 1 < n; ++j) {
+            a[j] = a[j + 1];
+            b[j] = b[j + 1];
+        }
+        a[n - 1] = result;
+    }
+}
+/* a to the power of b, modulo 2^64; 0 where b is negative */
+static __device__ __forceinline__ int64_t gpul__power(int64_t a, int64_t b) {
     int64_t result = b < 0 ? 0 : 1;
     GPUL__UNROLL_NOT
     for (; b > 0; b >>= 1) {
@@ -2739,23 +3251,14 @@ static __device__ __noinline__ int64_t gpul__function(int32_t, int64_t a, int64_
     return result;
 }
 
-static __device__ __forceinline__ float gpul__subtract(float a, float b) { return __fsub_rn(a, b); }
-static __device__ __forceinline__ double gpul__subtract(double a, double b) { return __dsub_rn(a, b); }
-static __device__ __forceinline__ int64_t gpul__subtract(int64_t a, int64_t b) {
-    return int64_t(uint64_t(a) - uint64_t(b));
-}
 static __device__ __forceinline__ float gpul__negate(float a) { return -a; }
 static __device__ __forceinline__ double gpul__negate(double a) { return -a; }
+static __device__ __forceinline__ int32_t gpul__negate(int32_t a) { return gpul__subtract(int32_t(0), a); }
 static __device__ __forceinline__ int64_t gpul__negate(int64_t a) { return gpul__subtract(int64_t(0), a); }
-/* NaN where either is */
-template <typename W> static __device__ __forceinline__ W gpul__minimum(W a, W b) {
-    return a < b || a != a ? a : b; /* fault: ufunc-minimum-nan */
-}
-template <typename W> static __device__ __forceinline__ W gpul__maximum(W a, W b) { return a > b || a != a ? a : b; }
-
 /* What is one type's, or differs between them; a becomes the result. */
-static __device__ __forceinline__ void gpul__compute_own(const gpul__elementwise_problem &p, gpul__floats &a,
-                                                         const gpul__floats &b, const gpul__floats &) {
+template <int n>
+static __device__ __forceinline__ void gpul__compute_own(const gpul__ufunc_call &p, float (&a)[n], const float (&b)[n],
+                                                         const float (&)[n]) {
     switch (p.op) {
     case GPUL_DIVIDE: GPUL__EACH(a, a[j] = __fdiv_rn(a[j], b[j])); break;
     case GPUL_ABSOLUTE: GPUL__EACH(a, a[j] = fabsf(a[j])); break;
@@ -2771,31 +3274,42 @@ static __device__ __forceinline__ double gpul__linspace(double i, int64_t n, dou
         step != 0 ? __dmul_rn(i, step) : __dmul_rn(n > 1 ? __ddiv_rn(i, double(n - 1)) : i, __dsub_rn(stop, start));
     return __dadd_rn(rise, start);
 }
-static __device__ __forceinline__ void gpul__compute_own(const gpul__elementwise_problem &p, gpul__doubles &a,
-                                                         const gpul__doubles &b, const gpul__doubles &c) {
+template <int n>
+static __device__ __forceinline__ void gpul__compute_own(const gpul__ufunc_call &p, double (&a)[n],
+                                                         const double (&b)[n], const double (&c)[n]) {
     switch (p.op) {
     case GPUL_DIVIDE: GPUL__EACH(a, a[j] = __ddiv_rn(a[j], b[j])); break;
     case GPUL_ABSOLUTE: GPUL__EACH(a, a[j] = fabs(a[j])); break;
     case GPUL_SQRT: GPUL__EACH(a, a[j] = __dsqrt_rn(a[j])); break;
     case GPUL_RINT: GPUL__EACH(a, a[j] = rint(a[j])); break;
     case GPUL__LINSPACE:
-        GPUL__EACH(a, a[j] = gpul__linspace(a[j], p.n, c[j], b[j], gpul__bits<double>(p.scalar[0])));
+        GPUL__EACH(a, a[j] = gpul__linspace(a[j], p.n, c[j], b[j], gpul__bits<double>(p.stop)));
         if (p.dtype[0] == GPUL_I32 || p.dtype[0] == GPUL_I64 || p.dtype[0] == GPUL_U8)
             GPUL__EACH(a, a[j] = floor(a[j]));
         break;
     default: break;
     }
 }
-static __device__ __forceinline__ void gpul__compute_own(const gpul__elementwise_problem &p, gpul__integers &a,
-                                                         const gpul__integers &b, const gpul__integers &c) {
+template <int n>
+static __device__ __forceinline__ void gpul__compute_own(const gpul__ufunc_call &p, int64_t (&a)[n],
+                                                         const int64_t (&b)[n], const int64_t (&c)[n]) {
+    if (p.op == GPUL__WHERE) GPUL__EACH(a, a[j] = a[j] != 0 ? b[j] : c[j]);
+    else if (p.op == GPUL_ABSOLUTE) GPUL__EACH(a, a[j] = a[j] < 0 ? gpul__negate(a[j]) : a[j]);
+    else if (p.op == GPUL_POWER) GPUL__EACH(a, a[j] = gpul__power(a[j], b[j]));
+}
+template <int n>
+static __device__ __forceinline__ void gpul__compute_own(const gpul__ufunc_call &p, int32_t (&a)[n],
+                                                         const int32_t (&b)[n], const int32_t (&c)[n]) {
     if (p.op == GPUL__WHERE) GPUL__EACH(a, a[j] = a[j] != 0 ? b[j] : c[j]);
     else if (p.op == GPUL_ABSOLUTE) GPUL__EACH(a, a[j] = a[j] < 0 ? gpul__negate(a[j]) : a[j]);
 }
 template <typename Values>
-static __device__ __forceinline__ void gpul__compute(const gpul__elementwise_problem &p, Values &a, const Values &b,
+static __device__ __forceinline__ void gpul__compute(const gpul__ufunc_call &p, Values &a, const Values &b,
                                                      const Values &c) {
     switch (p.op) {
+    case GPUL_ADD: GPUL__EACH(a, a[j] = gpul__add(a[j], b[j])); break;
     case GPUL_SUBTRACT: GPUL__EACH(a, a[j] = gpul__subtract(a[j], b[j])); break;
+    case GPUL_MULTIPLY: GPUL__EACH(a, a[j] = gpul__mul(a[j], b[j])); break;
     case GPUL_MINIMUM: GPUL__EACH(a, a[j] = gpul__minimum(a[j], b[j])); break;
     case GPUL_MAXIMUM: GPUL__EACH(a, a[j] = gpul__maximum(a[j], b[j])); break;
     case GPUL_EQUAL: GPUL__EACH(a, a[j] = a[j] == b[j]); break;
@@ -2809,55 +3323,24 @@ static __device__ __forceinline__ void gpul__compute(const gpul__elementwise_pro
     case GPUL__SCALE: GPUL__EACH(a, a[j] = gpul__multiply_add(a[j], b[j], c[j])); break;
     case GPUL__ARANGE: GPUL__EACH(a, a[j] = gpul__add(gpul__mul(a[j], b[j]), c[j])); break;
     case GPUL__CLIP: GPUL__EACH(a, a[j] = gpul__minimum(gpul__maximum(a[j], b[j]), c[j])); break;
-    case GPUL_POWER:
-    case GPUL_EXP:
-    case GPUL_LOG:
-    case GPUL_SIN:
-    case GPUL_COS:
-    case GPUL_TANH: GPUL__EACH(a, a[j] = gpul__function(p.op, a[j], b[j])); break;
-    default: gpul__compute_own(p, a, b, c); /* or GPUL__CONVERT, which is nothing */
+    default: gpul__compute_own(p, a, b, c); /* GPUL__CONVERT and GPUL__COPY are nothing */
     }
 }
 
 /* What a kernel that computes in W keeps an element's bits in */
 template <typename W> struct gpul__ufunc { typedef uint64_t Word; };
 template <> struct gpul__ufunc<float> { typedef uint32_t Word; };
-typedef gpul__elementwise_view<gpul__none> gpul__ufunc_view;
-
-static __device__ __forceinline__ int32_t gpul__bytes_of(gpul_dtype dtype) { return 0x22184840 >> 4 * dtype & 15; }
-
-/* One item: its bits, 0 where there is no array */
-struct gpul__ufunc_item {
-    uint64_t word[3];
+template <> struct gpul__ufunc<int32_t> { typedef uint32_t Word; };
+typedef gpul__elementwise_view<gpul__ufunc_call> gpul__ufunc_view;
+/* The third input, which no operation of floats has as an array, is one value in their kernels. */
+template <typename W> struct gpul__ufunc_inputs {
+    enum { value = std::is_floating_point<W>::value ? 2 : 3 };
 };
-static __device__ __noinline__ uint64_t gpul__ufunc_get(const void *from, gpul_dtype dtype, int64_t i) {
-    switch (gpul__bytes_of(dtype)) {
-    case 1: return static_cast<const uint8_t *>(from)[i];
-    case 2: return static_cast<const uint16_t *>(from)[i];
-    case 4: return static_cast<const uint32_t *>(from)[i];
-    default: return static_cast<const uint64_t *>(from)[i];
-    }
+
+static __device__ __host__ __forceinline__ int32_t gpul__bytes_of(gpul_dtype dtype) {
+    return 0x22184840 >> 4 * dtype & 15;
 }
-static __device__ __noinline__ gpul__ufunc_item gpul__ufunc_load(const gpul__ufunc_view &v, int64_t row,
-                                                                 int64_t column) {
-    const gpul__elementwise_place<> place = gpul__elementwise_at(v.problem, v.inverse, row, column);
-    gpul__ufunc_item item;
-    GPUL__UNROLL
-    for (int k = 0; k < 3; ++k)
-        item.word[k] = v.problem.in[k] ? gpul__ufunc_get(v.problem.in[k], v.problem.dtype[1 + k], place.at[1 + k]) : 0;
-    return item;
-}
-static __device__ __noinline__ void gpul__ufunc_store(const gpul__ufunc_view &v, int64_t row, int64_t column,
-                                                      uint64_t word) {
-    const int64_t i = gpul__elementwise_at(v.problem, v.inverse, row, column).at[0];
-    void *const to = v.problem.out;
-    switch (gpul__bytes_of(v.problem.dtype[0])) {
-    case 1: static_cast<uint8_t *>(to)[i] = uint8_t(word); break;
-    case 2: static_cast<uint16_t *>(to)[i] = uint16_t(word); break;
-    case 4: static_cast<uint32_t *>(to)[i] = uint32_t(word); break;
-    default: static_cast<uint64_t *>(to)[i] = word;
-    }
-}
+
 /* do_as<T>(...) with the unsigned type of that many bytes, up to those of Word */
 #define GPUL__BY_BYTES(bytes, do_as, ...)                                                                              \
     do {                                                                                                               \
@@ -2867,210 +3350,251 @@ static __device__ __noinline__ void gpul__ufunc_store(const gpul__ufunc_view &v,
         else do_as<Word>(__VA_ARGS__);                                                                                 \
     } while (0)
 
-/* The part of a pack that a word holds */
-template <int kBytes> struct gpul__ufunc_part { typedef uint64_t type; };
-template <> struct gpul__ufunc_part<4> { typedef uint32_t type; };
-template <> struct gpul__ufunc_part<2> { typedef uint16_t type; };
-
-/* Packs that lie side by side in memory. They are asked for as whole words, since what is taken apart at once is also
- * waited for at once, and taken apart where all have been asked for. */
-template <typename Word> struct gpul__ufunc_packs {
-    enum { kVector = 16 / sizeof(Word), kPacks = 2, kItems = kPacks * kVector };
-    enum { kStep = GPUL__ELEMENTWISE_THREADS * kVector }; /* from a thread's pack to its next */
-    static __device__ __forceinline__ int offset(int item) { return item / kVector * kStep + item % kVector; }
-    template <typename T>
-    static __device__ __forceinline__ void ask_as(Word (&to)[kItems], const void *from, int64_t first) {
-        enum {
-            kBytes = kVector * sizeof(T),
-            kPart = int(kBytes) < int(sizeof(Word)) ? int(kBytes) : int(sizeof(Word))
-        };
-        typedef typename gpul__ufunc_part<kPart>::type Part;
-        GPUL__UNROLL
-        for (int p = 0; p < kPacks; ++p) {
-            const T *const at = static_cast<const T *>(from) + first + p * kStep;
-            const gpul__pack<Part, kBytes / kPart> pack =
-                gpul__load<kBytes / kPart>(reinterpret_cast<const Part *>(at));
-            GPUL__UNROLL
-            for (int k = 0; k < kBytes / kPart; ++k) to[p * kVector + k] = pack.v[k];
-        }
-    }
-    template <typename T> static __device__ __forceinline__ void take_as(Word (&words)[kItems]) {
-        enum { kEach = sizeof(Word) / sizeof(T) }; /* elements of a word */
-        GPUL__UNROLL
-        for (int j = kItems - 1; j >= 0; --j) /* from behind, for an element's word lies before it, or is its own */
-            words[j] = T(words[j - j % kVector + j % kVector / kEach] >> j % kVector % kEach * (8 * sizeof(T)));
-    }
-    template <typename T>
-    static __device__ __forceinline__ void save_as(void *to, int64_t first, const Word (&from)[kItems]) {
-        GPUL__UNROLL
-        for (int p = 0; p < kPacks; ++p) {
-            gpul__pack<T, kVector> pack;
-            GPUL__UNROLL
-            for (int j = 0; j < kVector; ++j) pack.v[j] = T(from[p * kVector + j]);
-            gpul__save<kVector>(static_cast<T *>(to) + first + p * kStep, pack);
-        }
-    }
-};
-/* Items that lie `step` apart; behind the last, that again */
-template <typename T, typename Word, int kItems>
-static __device__ __forceinline__ void gpul__ufunc_gather(Word (&to)[kItems], const void *from, int64_t at,
-                                                          int64_t step, int last) {
-    GPUL__EACH(to, to[j] = static_cast<const T *>(from)[at + (j < last ? j : last) * step]);
+template <typename T, typename Word, int n, int kOperands>
+static __device__ __forceinline__ void gpul__ufunc_gather(Word (&to)[n], const void *from,
+                                                          const uint32_t (&at)[n][kOperands], int k) {
+    GPUL__EACH(to, to[j] = static_cast<const T *>(from)[at[j][k]]);
 }
-template <typename T, typename Word, int kItems>
-static __device__ __forceinline__ void gpul__ufunc_scatter(void *to, int64_t at, int64_t step, int last,
-                                                           const Word (&from)[kItems]) {
-    GPUL__EACH(from, if (j <= last) static_cast<T *>(to)[at + j * step] = T(from[j]));
+template <typename T, typename Word, int n>
+static __device__ __forceinline__ void gpul__ufunc_scatter(void *to, const uint32_t *at, const bool *there,
+                                                           const Word (&from)[n]) {
+    GPUL__EACH(from, if (there[j]) static_cast<T *>(to)[at[j]] = T(from[j]));
 }
-template <typename T, typename Word, int kItems>
-static __device__ __forceinline__ void gpul__ufunc_stage(const gpul__ufunc_view &v, int k, Word *to,
-                                                         const gpul__elementwise_tile<kItems> &tile) {
-    gpul__elementwise_stage<kItems, Word>::load(v, k, static_cast<const T *>(v.problem.in[k]), to, tile);
+template <typename T, typename Word>
+static __device__ __forceinline__ void gpul__ufunc_stage(const gpul__elementwise_layout &l, int k, uint32_t at,
+                                                         const gpul__elementwise_edges &edges, Word *to) {
+    gpul__elementwise_load<4, T, Word>(static_cast<const T *>(l.in[k]) + at, l.column_step[1 + k], edges.first,
+                                       edges.columns, edges.rows, l.extent[k], to);
 }
 
-template <typename W>
-static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
-    gpul__ufunc_kernel(const __grid_constant__ gpul__ufunc_view v) {
-    typedef typename gpul__ufunc<W>::Word Word;
-    typedef gpul__ufunc_packs<Word> Packs;
-    enum { kItems = Packs::kItems };
-    typedef gpul__elementwise_stage<kItems, Word> Stage;
-    const gpul__elementwise_problem &p = v.problem;
-    const int32_t out_bytes = gpul__bytes_of(p.dtype[0]);
-    Word words[3][kItems];
-    W values[3][kItems];
-    GPUL_SHARED(unsigned char, shared); /* the staged inputs, one behind the other */
-    gpul__await();                      /* fault: ufunc-await */
+/* Moves elements `by` and on to the front. */
+template <int by, typename T, int n> static __device__ __forceinline__ void gpul__move_up(T (&array)[n]) {
+    GPUL__UNROLL
+    for (int j = 0; j + by < n; ++j) array[j] = array[j + by];
+}
 
-    /* where the first item lies, how far it is to the next, which are there; easy: all of them are within their packs,
-     * or a multiple of one stride apart */
-    int64_t row = 0, column;
-    int row_step = 0, column_step = 0, count = kItems;
-    bool easy;
-    const bool dense = v.plan.dense != 0;
-    int64_t at[4] = {0, 0, 0, 0}, step[4] = {0, 0, 0, 0};
-    const Word *staged = reinterpret_cast<const Word *>(shared);
-    if (dense) {
-        column = int64_t(blockIdx.x) * (GPUL__ELEMENTWISE_THREADS * kItems) + int(threadIdx.x) * Packs::kVector -
-                 (v.plan.head > 0 ? Packs::kVector - v.plan.head : 0);
-        easy = column >= 0 && column + Packs::offset(kItems - 1) < p.n; /* fault: ufunc-head */
-    } else {
-        const gpul__elementwise_tile<kItems> tile(v);
-        if (v.plan.staged) {
-            Word *to = reinterpret_cast<Word *>(shared);
-            GPUL__UNROLL_NOT
-            for (int k = 0; k < 3; ++k)
-                if (v.plan.staged >> k & 1) {
-                    GPUL__BY_BYTES(gpul__bytes_of(p.dtype[1 + k]), gpul__ufunc_stage, v, k, to, tile);
-                    to += int(Stage::kBytes) / int(sizeof(Word));
-                }
-            __syncthreads(); /* fault: ufunc-stage-barrier */
-        }
-        count = tile.count();
-        if (count == 0) return;
-        row = tile.row();
-        column = tile.column();
-        (tile.along_x ? column_step : row_step) = tile.step;
-        /* else items may lie in different outer dimensions */
-        easy = tile.along_x || p.ndim <= 2 || v.plan.staged; /* fault: ufunc-apart */
-        const int along = tile.along_x ? p.ndim - 1 : p.ndim - 2;
-        const gpul__elementwise_place<> place = gpul__elementwise_at(p, v.inverse, row, column);
-        GPUL__UNROLL
-        for (int k = 0; k < 4; ++k) {
-            at[k] = place.at[k];
-            step[k] = along < 0 ? 0 : tile.step * p.strides[k][along];
-        }
-        staged = Stage::at(staged, tile.ty, tile.tx);
-    }
-
-    if (dense && easy) {
-        GPUL__UNROLL
-        for (int k = 0; k < 3; ++k)
-            if (p.in[k] && p.strides[1 + k][0] != 0)
-                GPUL__BY_BYTES(gpul__bytes_of(p.dtype[1 + k]), Packs::template ask_as, words[k], p.in[k], column);
-        GPUL__UNROLL
-        for (int k = 0; k < 3; ++k)
-            if (p.in[k] && p.strides[1 + k][0] != 0)
-                GPUL__BY_BYTES(gpul__bytes_of(p.dtype[1 + k]), Packs::template take_as, words[k]);
-            else if (p.in[k])
-                GPUL__BY_BYTES(gpul__bytes_of(p.dtype[1 + k]), gpul__ufunc_gather, words[k], p.in[k], 0, 0, 0);
-    } else if (easy) {
-        GPUL__UNROLL
-        for (int k = 0; k < 3; ++k)
-            if (v.plan.staged >> k & 1) {
-                gpul__ufunc_gather<Word>(words[k], staged, 0, row_step, count - 1);
-                staged += int(Stage::kBytes) / int(sizeof(Word));
-            } else if (p.in[k])
-                GPUL__BY_BYTES(gpul__bytes_of(p.dtype[1 + k]), gpul__ufunc_gather, words[k], p.in[k], at[1 + k],
-                               step[1 + k], count - 1);
-    } else {
-        GPUL__EACH(words[0], {
-            const int64_t x = column + (dense ? Packs::offset(j) : 0);
-            const bool there = dense ? x >= 0 && x < p.n : j < count;
-            const gpul__ufunc_item item = there ? gpul__ufunc_load(v, row + j * row_step, x) : gpul__ufunc_item();
-            GPUL__UNROLL
-            for (int k = 0; k < 3; ++k) words[k][j] = Word(item.word[k]);
-        });
-    }
+template <typename W, typename Values>
+static __device__ __forceinline__ void gpul__ufunc_do(const gpul__ufunc_call &p, Values &values, gpul__bool<false>) {
+    gpul__compute(p, values[0], values[1], values[2]);
+}
+template <typename W, typename Values>
+static __device__ __forceinline__ void gpul__ufunc_do(const gpul__ufunc_call &p, Values &values, gpul__bool<true>) {
+    gpul__compute_function(p.op, values[0], values[1]);
+}
+/* A vector's elements of all inputs, as bits, to the result's bits. The inputs that are no arrays are in `scalar`; where
+ * the first is none at all, an element's place counts: `column`, and others `apart`. */
+template <typename W, bool kFunction, typename Word, int kInputs, int n>
+static __device__ __forceinline__ void gpul__ufunc_compute(const gpul__elementwise_layout &l, const gpul__ufunc_call &p,
+                                                           Word (&words)[kInputs][n], int64_t column, int apart) {
+    const bool again = p.op == GPUL__CONVERT && p.dtype[0] != gpul__dtype_of<W>::value;
+    W values[3][n];
     GPUL__UNROLL
     for (int k = 0; k < 3; ++k) {
-        if (p.in[k] == 0) GPUL__EACH(words[k], words[k][j] = Word(p.scalar[k]));
-        if (p.dtype[1 + k] != 0)
-            gpul__decode(values[k], words[k], p.dtype[1 + k],
-                         p.op == GPUL__CONVERT && p.dtype[0] != gpul__dtype_of<W>::value);
-        else if (k > 0) GPUL__EACH(values[k], values[k][j] = W(0));
-        else GPUL__EACH(values[k], values[k][j] = W(column + (dense ? Packs::offset(j) : j * column_step)));
+        if (k < kInputs && l.in[k] != NULL) gpul__decode(values[k], words[k], p.dtype[1 + k], again);
+        else if (p.dtype[1 + k] != 0) {
+            const Word bits[1] = {Word(l.scalar[k])};
+            W one[1];
+            gpul__decode(one, bits, p.dtype[1 + k], again);
+            GPUL__EACH(values[k], values[k][j] = one[0]);
+        } else if (k > 0) GPUL__EACH(values[k], values[k][j] = W(0));
+        else GPUL__EACH(values[k], values[k][j] = W(column + j * apart));
     }
-
-    gpul__compute(p, values[0], values[1], values[2]);
+    gpul__ufunc_do<W>(p, values, gpul__bool<kFunction>());
     gpul__encode(words[0], values[0], p.dtype[0]);
+}
 
-    if (dense && easy) {
-        GPUL__BY_BYTES(out_bytes, Packs::template save_as, p.out, column, words[0]);
-    } else if (easy) {
-        GPUL__BY_BYTES(out_bytes, gpul__ufunc_scatter, p.out, at[0], step[0], count - 1, words[0]);
-    } else {
-        GPUL__EACH(words[0], {
-            const int64_t x = column + (dense ? Packs::offset(j) : 0);
-            if (dense ? x >= 0 && x < p.n : j < count) gpul__ufunc_store(v, row + j * row_step, x, words[0][j]);
-        });
+/* Elements or tiles. A thread computes its elements a vector of 16 bytes of values at a time, in a loop: the first, then
+ * the others move up. */
+template <typename W, bool kFunction>
+static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
+    gpul__ufunc_elements(const __grid_constant__ gpul__ufunc_view v) {
+    typedef typename gpul__ufunc<W>::Word Word;
+    typedef gpul__elementwise_tile<4> Tile;
+    enum { kItems = GPUL__ELEMENTWISE_ITEMS(sizeof(Word)), kVector = 16 / sizeof(Word) };
+    enum { kInputs = gpul__ufunc_inputs<W>::value };
+    const gpul__elementwise_layout &l = v.layout;
+    const gpul__ufunc_call &p = v.op;
+    GPUL_SHARED(unsigned char, shared); /* the staged inputs, one behind the other */
+    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+    const bool tiles = p.kernel == GPUL__ELEMENTWISE_TILES;
+    gpul__elementwise_place<1> tile;
+    gpul__elementwise_edges edges;
+    if (tiles) {
+        gpul__elementwise_walk(l, blockIdx.x, 0, true, &tile);
+        gpul__await(); /* fault: ufunc-await-tiles */
+        edges = gpul__elementwise_edges(l, Tile::kColumns, Tile::kRows, tile);
+        Word *to = reinterpret_cast<Word *>(shared);
+        GPUL__UNROLL_NOT
+        for (int k = 0; k < kInputs; ++k)
+            if (l.staged >> k & 1) {
+                const uint32_t at = k == 0 ? tile.at[0][1] : k == 1 ? tile.at[0][2] : tile.at[0][3];
+                GPUL__BY_BYTES(p.bytes[1 + k], gpul__ufunc_stage, l, k, at, edges, to);
+                to += Tile::bytes(sizeof(Word)) / int(sizeof(Word));
+            }
+        __syncthreads(); /* fault: ufunc-stage-barrier */
+    }
+    const int rounds = tiles ? Tile::kRows / Tile::kWarps / kItems : 1;
+    GPUL__UNROLL_NOT
+    for (int round = 0; round < rounds; ++round) {
+        Word words[kInputs][kItems];
+        gpul__elementwise_place<kItems> items;
+        bool there[kItems];
+        const Word *staged = reinterpret_cast<const Word *>(shared);
+        if (tiles) {
+            GPUL__UNROLL
+            for (int j = 0; j < kItems; ++j) {
+                const int row = (round * kItems + j) * Tile::kWarps + warp;
+                there[j] = row < edges.rows && lane < edges.columns;
+                GPUL__UNROLL
+                for (int k = 0; k < 4; ++k)
+                    items.at[j][k] = tile.at[0][k] +
+                                     (there[j] ? uint32_t(row) * l.row_step[k] + uint32_t(lane) * l.column_step[k] : 0);
+            }
+            items.column[0] = 0;
+        } else {
+            gpul__elementwise_locate(l, l.inputs > 1, &items, there);
+            gpul__await(); /* fault: ufunc-await-elements */
+        }
+        GPUL__UNROLL
+        for (int k = 0; k < kInputs; ++k)
+            if (l.staged >> k & 1) {
+                GPUL__EACH(words[k],
+                           words[k][j] = staged[lane * Tile::kPitch + (round * kItems + j) * Tile::kWarps + warp]);
+                staged += Tile::bytes(sizeof(Word)) / int(sizeof(Word));
+            } else if (l.in[k] != NULL)
+                GPUL__BY_BYTES(p.bytes[1 + k], gpul__ufunc_gather, words[k], l.in[k], items.at, 1 + k);
+        uint32_t out_at[kItems];
+        GPUL__EACH(out_at, out_at[j] = items.at[j][0]);
+        const int apart = l.lanes ? 32 : GPUL__ELEMENTWISE_THREADS;
+        int64_t column = l.column0 + int64_t(items.column[0]);
+        GPUL__UNROLL_NOT
+        for (int i = 0; i < kItems / kVector; ++i, column += apart * kVector) {
+            Word now[kInputs][kVector];
+            GPUL__UNROLL
+            for (int k = 0; k < kInputs; ++k) {
+                GPUL__EACH(now[k], now[k][j] = words[k][j]);
+                gpul__move_up<kVector>(words[k]);
+            }
+            gpul__ufunc_compute<W, kFunction>(l, p, now, column, apart);
+            GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_scatter, l.out[0], out_at, there, now[0]);
+            gpul__move_up<kVector>(out_at);
+            gpul__move_up<kVector>(there);
+        }
     }
 }
 
+/* The kernels of functions are those of floats. */
+template <typename W> static void (*gpul__ufunc_kernel(bool, gpul__bool<false>))(const gpul__ufunc_view) {
+    return gpul__ufunc_elements<W, false>;
+}
+template <typename W> static void (*gpul__ufunc_kernel(bool function, gpul__bool<true>))(const gpul__ufunc_view) {
+    return function ? gpul__ufunc_elements<W, true> : gpul__ufunc_elements<W, false>;
+}
+template <typename W>
+static int32_t gpul__ufunc_run(const gpul__elementwise_problem *problem, const gpul_dtype *dtype,
+                               const gpul__elementwise_plan *plan, const gpul__machine *machine, gpul_stream stream) {
+    const int32_t bytes[4] = {gpul__bytes_of(dtype[0]), gpul__bytes_of(dtype[1]), gpul__bytes_of(dtype[2]),
+                              gpul__bytes_of(dtype[3])};
+    const gpul__elementwise_op op = {0, bytes[0], {bytes[1], bytes[2], bytes[3]}, 0, {0, 0}, 0, 0};
+    const bool function = problem->op == GPUL_POWER || (problem->op >= GPUL_EXP && problem->op <= GPUL_TANH);
+    gpul__ufunc_view v;
+    gpul__elementwise_describe(&v.layout, problem, plan, &op);
+    v.op.n = problem->n;
+    v.op.op = problem->op;
+    v.op.kernel = plan->kernel;
+    v.op.stop = problem->scalar[0];
+    memcpy(v.op.dtype, dtype, sizeof v.op.dtype);
+    memcpy(v.op.bytes, bytes, sizeof v.op.bytes);
+    return gpul__launch_early(
+        machine->device, gpul__ufunc_kernel<W>(function, gpul__bool<(std::is_floating_point<W>::value)>()),
+        gpul__dim(uint32_t(plan->blocks)), gpul__dim(GPUL__ELEMENTWISE_THREADS), size_t(plan->shared_bytes), stream, v);
+}
 template <typename W>
 static int32_t gpul__ufunc_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
                                   const gpul__machine *machine, gpul_stream stream) {
-    gpul__ufunc_view v;
-    v.problem = *problem;
-    v.plan = *plan;
-    for (int d = 0; d < GPUL_MAX_DIMS; ++d) v.inverse[d] = d < problem->ndim ? 1.0 / double(problem->shape[d]) : 0;
-    return gpul__launch_early(machine->device, gpul__ufunc_kernel<W>, gpul__dim(uint32_t(plan->blocks)),
-                              gpul__dim(GPUL__ELEMENTWISE_THREADS), size_t(plan->shared_bytes), stream, v);
+    return gpul__ufunc_run<W>(problem, problem->dtype, plan, machine, stream);
+}
+/* Of elements that are all of one dtype */
+template <typename W, int kDtype>
+static int32_t gpul__ufunc_launch_alike(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
+                                        const gpul__machine *machine, gpul_stream stream) {
+    const gpul_dtype dtype[4] = {kDtype, kDtype, problem->op == GPUL__COPY ? 0 : kDtype, 0};
+    return gpul__ufunc_run<W>(problem, dtype, plan, machine, stream);
+}
+
+/* Vectors of one type, the commonest, have kernels of that type; so have tiles of copies of 1 and 2 bytes, which go by
+ * words. For the rest one of the kernels above does. */
+template <typename T, typename W, int kDtype>
+static int32_t gpul__arithmetic_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
+                                       const gpul__machine *machine, gpul_stream stream) {
+    if (plan->kernel != GPUL__ELEMENTWISE_VECTORS)
+        return gpul__ufunc_launch_alike<W, kDtype>(problem, plan, machine, stream);
+    gpul__op_arithmetic<T> op;
+    op.op = problem->op;
+    return gpul__elementwise_launch_by(problem, plan, machine, stream, op,
+                                       gpul__elementwise_vectors<gpul__op_arithmetic<T>, 16 / sizeof(T)>);
+}
+template <typename T>
+static void (*gpul__copy_tiles(gpul__bool<true>))(const gpul__elementwise_view<gpul__op_copy<T>>) {
+    return gpul__elementwise_tiles<gpul__op_copy<T>>;
+}
+template <typename T>
+static void (*gpul__copy_tiles(gpul__bool<false>))(const gpul__elementwise_view<gpul__op_copy<T>>) {
+    return NULL;
+}
+template <typename T, typename W, int kDtype>
+static int32_t gpul__copy_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
+                                 const gpul__machine *machine, gpul_stream stream) {
+    const bool side_by_side = problem->strides[0][problem->ndim - 1] == 1;
+    if (plan->kernel == GPUL__ELEMENTWISE_ELEMENTS ||
+        (plan->kernel == GPUL__ELEMENTWISE_TILES && !(sizeof(T) < 4 && side_by_side)))
+        return gpul__ufunc_launch_alike<W, kDtype>(problem, plan, machine, stream);
+    return gpul__elementwise_launch_by(problem, plan, machine, stream, gpul__op_copy<T>(),
+                                       plan->kernel == GPUL__ELEMENTWISE_VECTORS
+                                           ? gpul__elementwise_vectors<gpul__op_copy<T>, 16 / sizeof(T)>
+                                           : gpul__copy_tiles<T>(gpul__bool<(sizeof(T) < 4)>()));
 }
 
 } /* namespace */
 
 extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_t dtype_or_size) {
-#define GPUL__ARITHMETIC(T) gpul__elementwise_of<gpul__op_arithmetic<T>>(gpul__arithmetic_launch<T>)
-#define GPUL__MOVE(T) gpul__elementwise_of<gpul__op_copy<T>>(gpul__elementwise_launch<gpul__op_copy<T>>)
-    static const gpul__elementwise_op arithmetic[7] = {
-        GPUL__ARITHMETIC(float),   GPUL__ARITHMETIC(double),   GPUL__ARITHMETIC(int32_t),  GPUL__ARITHMETIC(int64_t),
-        GPUL__ARITHMETIC(uint8_t), GPUL__ARITHMETIC(gpul_f16), GPUL__ARITHMETIC(gpul_bf16)};
-    static const gpul__elementwise_op moves[4] = {GPUL__MOVE(uint8_t), GPUL__MOVE(uint16_t), GPUL__MOVE(uint32_t),
-                                                  GPUL__MOVE(uint64_t)};
-    static const gpul__elementwise_op ufuncs[3] = {{gpul__ufunc_launch<float>, 0, {0, 0, 0}, 4, {0, 0}},
-                                                   {gpul__ufunc_launch<double>, 0, {0, 0, 0}, 8, {0, 0}},
-                                                   {gpul__ufunc_launch<int64_t>, 0, {0, 0, 0}, 8, {0, 0}}};
-    if (op == GPUL_ADD || op == GPUL_MULTIPLY)
+#define GPUL__ARITHMETIC(T, W, dtype)                                                                                  \
+    {                                                                                                                  \
+        gpul__arithmetic_launch<T, W, dtype>, sizeof(T), {sizeof(T), sizeof(T), 0}, sizeof(gpul__ufunc<W>::Word),      \
+            {0, 0}, 0, 0                                                                                               \
+    }
+#define GPUL__INTEGERS(T, dtype)                                                                                       \
+    { gpul__ufunc_launch_alike<T, dtype>, sizeof(T), {sizeof(T), sizeof(T), 0}, sizeof(T), {0, 0}, 1, 0 }
+#define GPUL__MOVE(T, W, dtype)                                                                                        \
+    {                                                                                                                  \
+        gpul__copy_launch<T, W, dtype>, sizeof(T), {sizeof(T), 0, 0}, sizeof(gpul__ufunc<W>::Word), {0, 0}, 0,         \
+            sizeof(T) < 4                                                                                              \
+    }
+    static const gpul__elementwise_op arithmetic[7] = {GPUL__ARITHMETIC(float, float, GPUL_F32),
+                                                       GPUL__ARITHMETIC(double, double, GPUL_F64),
+                                                       GPUL__INTEGERS(int32_t, GPUL_I32),
+                                                       GPUL__INTEGERS(int64_t, GPUL_I64),
+                                                       GPUL__ARITHMETIC(uint8_t, int32_t, GPUL_U8),
+                                                       GPUL__ARITHMETIC(gpul_f16, float, GPUL_F16),
+                                                       GPUL__ARITHMETIC(gpul_bf16, float, GPUL_BF16)};
+    static const gpul__elementwise_op moves[4] = {
+        GPUL__MOVE(uint8_t, int32_t, GPUL_U8), GPUL__MOVE(uint16_t, int32_t, GPUL_F16),
+        GPUL__MOVE(uint32_t, int32_t, GPUL_I32), GPUL__MOVE(uint64_t, int64_t, GPUL_I64)};
+    static const gpul__elementwise_op ufuncs[4] = {{gpul__ufunc_launch<float>, 0, {0, 0, 0}, 4, {0, 0}, 1, 0},
+                                                   {gpul__ufunc_launch<double>, 0, {0, 0, 0}, 8, {0, 0}, 1, 0},
+                                                   {gpul__ufunc_launch<int32_t>, 0, {0, 0, 0}, 4, {0, 0}, 1, 0},
+                                                   {gpul__ufunc_launch<int64_t>, 0, {0, 0, 0}, 8, {0, 0}, 1, 0}};
+    static_assert(GPUL_F32 == 1 && GPUL_F64 == 2 && GPUL_I32 == 3 && GPUL_I64 == 4, "the order of ufuncs");
+    if (op == GPUL_ADD || op == GPUL_SUBTRACT || op == GPUL_MULTIPLY || op == GPUL_MINIMUM || op == GPUL_MAXIMUM)
         return dtype_or_size >= GPUL_F32 && dtype_or_size <= GPUL_BF16 ? &arithmetic[dtype_or_size - GPUL_F32] : 0;
     for (int k = 0; op == GPUL__COPY && k < 4; ++k)
         if (dtype_or_size == 1 << k) return &moves[k];
-    if (op == GPUL__UFUNC && dtype_or_size == GPUL_F32) return &ufuncs[0];
-    if (op == GPUL__UFUNC && dtype_or_size == GPUL_F64) return &ufuncs[1];
-    if (op == GPUL__UFUNC && dtype_or_size == GPUL_I64) return &ufuncs[2];
+    if (op == GPUL__UFUNC && dtype_or_size >= GPUL_F32 && dtype_or_size <= GPUL_I64)
+        return &ufuncs[dtype_or_size - GPUL_F32];
     return 0;
 }
-#define GPUL__ELEMENTWISE_KERNEL reinterpret_cast<const void *>(&gpul__elementwise_dense<gpul__op_arithmetic<float>, 4>)
+#define GPUL__ELEMENTWISE_KERNEL                                                                                       \
+    reinterpret_cast<const void *>(&gpul__elementwise_vectors<gpul__op_arithmetic<float>, 4>)
 
 #endif /* GPULITE_NO_ELEMENTWISE */
 

@@ -294,23 +294,27 @@ plant argmin-later test_reduce:test_numpy expression 'same & before' 'false'
 plant var-count test_reduce:test_numpy expression 'count < int(kN) ? count : int(kN)' 'int(kN)'
 plant gemv-beta-zero test_gemv expression 'beta == T(0)' 'false'
 plant fetch-not-shifted test_reduce:test_same_bits expression 'reinterpret_cast<uintptr_t>(p) & 15' '0'
-plant elementwise-head test_elementwise:test_alignments expression 'first < 0 ? 0 : first' 'first < 0 ? stop : first'
-plant elementwise-stage-barrier test_elementwise without
-plant elementwise-tile-height test_elementwise expression 'along_x ? high : high * kItems' 'high'
+plant window-not-shifted test_elementwise:test_alignments expression 'reinterpret_cast<uintptr_t>(p) & (kBytes - 1)' '0'
+plant elementwise-tail test_elementwise:test_sizes expression 'left < N' 'false'
+plant elementwise-before test_elementwise:test_alignments expression 'part.before' '0'
+plant elementwise-head test_elementwise:test_alignments expression 'part.has(j)' 'true'
+plant elementwise-alike test_elementwise:test_plans without
 plant elementwise-await test_elementwise:test_sizes without
+plant elementwise-lanes-end test_ufuncs:test_shapes expression 'by < left' 'true'
+plant lanes-beyond test_elementwise:test_read_again expression 'column < v.columns' 'true'
+plant elementwise-await-elements test_custom:test_outputs without
+plant elementwise-await-tiles test_elementwise:test_turned without
+plant elementwise-stage-barrier test_elementwise:test_turned without
+plant elementwise-tile-edge test_elementwise:test_turned expression 'left > 0' 'true'
+plant elementwise-plan-tiles test_elementwise:test_plans expression 'p->shape[last - 1]' '(p->shape[last - 1] / 2)'
+plant elementwise-cut test_elementwise:test_cut without
+plant ufunc-await-elements test_ufuncs:test_shapes without
+plant ufunc-await-tiles test_elementwise:test_turned without
+plant ufunc-stage-barrier test_elementwise:test_turned without
 plant var-int64 test_reduce:test_variance expression 'gpul__difference(x[k < count ? k : 0], first)' 'double(x[k < count ? k : 0]) - double(first)'
 plant var-sums-kept test_reduce:test_model_long without
-plant elementwise-wide-rows test_elementwise:test_shapes expression 'along_x ? wide * kItems : wide' 'wide'
-plant elementwise-staged-rows test_elementwise:test_shapes expression '(outer + 1) * shape' 'v.plan.rows'
-plant elementwise-plan-tiles test_elementwise:test_plans expression 'plan->rows' '(plan->rows - 1)'
-plant elementwise-plan-head test_elementwise:test_plans expression 'head < p->n ? head : p->n' 'head'
-plant ufunc-plan-blocks test_ufuncs:test_sizes expression 'GPUL__ELEMENTWISE_THREADS * each' 'GPUL__ELEMENTWISE_THREADS * each * 2'
-plant ufunc-await test_ufuncs:test_sizes without
-plant ufunc-stage-barrier test_ufuncs without
 plant ufunc-nan-to-integer test_ufuncs:test_convert expression 'x[j] != x[j]' 'false'
 plant ufunc-jam test_ufuncs:test_convert expression '(x & mask) != 0' 'false'
-plant ufunc-head test_ufuncs:test_sizes expression 'column >= 0' 'true'
-plant ufunc-apart test_ufuncs:test_shapes expression 'p.ndim <= 2' 'true'
 plant ufunc-minimum-nan test_ufuncs:test_binary expression 'a != a' 'false'
 plant linspace-end test_ufuncs:test_sequences without
 plant scalar-stride test_ufuncs:test_scalars without
@@ -337,8 +341,8 @@ plant several-offsets test_custom:test_order_shapes expression 'by.at[1]' 'by.at
 plant several-vectors test_custom:test_order_plans expression 'in->reduce[k][0] % vector != 0' 'false'
 plant own-place test_custom:test_order_sizes expression 'place = begin' 'place = 0'
 plant outputs-overlap test_custom:test_several_contracts expression 'gpul__overlap(out, outs[k].array)' '0'
-plant outputs-place test_custom:test_outputs expression 'step[4]' 'step[0]'
-plant outputs-dense test_custom:test_outputs expression 'p->strides[4 + k][0] == 1' 'true'
+plant outputs-place test_custom:test_outputs expression 'at[4]' 'at[0]'
+plant outputs-together test_custom:test_outputs expression 'p->strides[4 + k][last] == 1' 'true'
 plant matmul-slice-barrier test_matmul without
 plant matmul-fused test_matmul:test_chain instead 'c[l] += a * b;'
 plant matmul-whole-groups test_matmul:test_plans expression 'p->a_col == 1 ? p->K : p->M' '0'

@@ -344,118 +344,291 @@ static void test_large(void) {
     free(y);
 }
 
-/* Of random problems, with no kernel: a plan fits the GPU, its tiles or accesses have every element once, and it claims
- * no order and no alignment that is not there. */
-static void test_plans(void) {
+/* A layout of every operand in some order of the dimensions, with or without gaps, or broadcast; out's in theirs. */
+static void random_problem(gpul__elementwise_problem *p, gpul__elementwise_op *op, int64_t most, int64_t elements) {
     static const int32_t sizes[4] = {1, 2, 4, 8};
-    long dense = 0, staged = 0, tiled = 0, refused = 0;
-    for (long k = 0; k < 400000; k++) {
+    const int same = rng_below(2) != 0;
+    int i, d;
+    memset(op, 0, sizeof *op);
+    memset(p, 0, sizeof *p);
+    op->out_bytes = sizes[rng_below(4)];
+    for (i = 0; i < 3; i++) op->in_bytes[i] = rng_below(4) ? (same ? op->out_bytes : sizes[rng_below(4)]) : 0;
+    if (rng_below(3) == 0) {
+        op->value_bytes = 4 << rng_below(2);
+        for (i = 0; i < 4; i++)
+            if ((i ? op->in_bytes[i - 1] : op->out_bytes) > op->value_bytes) op->value_bytes = 8;
+        op->no_vectors = (int32_t)rng_below(2);
+        op->own_tiles = op->value_bytes == 4 && rng_below(2);
+    }
+    p->ndim = rng_below(3) ? 1 + (int32_t)rng_below(4) : 1;
+    p->n = 1;
+    for (d = 0; d < p->ndim; d++) {
+        int64_t size = 1 + rng_below(rng_below(3) ? most : 20);
+        if (size > elements / p->n) size = elements / p->n;
+        p->n *= p->shape[d] = size < 1 ? 1 : size;
+    }
+    for (i = 0; i < 4; i++) {
+        int32_t order[GPUL_MAX_DIMS];
+        int64_t step = rng_below(4) ? 1 : 1 + rng_below(3);
+        for (d = 0; d < p->ndim; d++) order[d] = d;
+        for (d = p->ndim - 1; d > 0 && i && rng_below(2); d--) {
+            const int32_t with = (int32_t)rng_below(d + 1), o = order[d];
+            order[d] = order[with];
+            order[with] = o;
+        }
+        for (d = p->ndim - 1; d >= 0; d--) {
+            p->strides[i][order[d]] = step;
+            step = step * p->shape[order[d]] + (rng_below(4) ? 0 : rng_below(9));
+        }
+        if (i && rng_below(5) == 0) p->strides[i][rng_below(p->ndim)] = 0;
+    }
+    p->out = (void *)(uintptr_t)(4096 + (rng_below(2) ? 0 : op->out_bytes * rng_below(33)));
+    for (i = 0; i < 3; i++)
+        if (op->in_bytes[i] && rng_below(6))
+            p->in[i] = (const void *)(uintptr_t)(8192 + (rng_below(2) ? 0 : op->in_bytes[i] * rng_below(33)));
+}
+
+/* One element that a unit has: it is in out, was not met before, and its inputs are those of that place. */
+static int meet(const gpul__elementwise_problem *p, const int64_t *at, unsigned char *met) {
+    int64_t rest = at[0], index = 0, in[3] = {0, 0, 0};
+    for (int d = 0; d < p->ndim; d++) { /* out's strides fall, and are multiples of what is below them, or more */
+        const int64_t i = rest / p->strides[0][d];
+        if (at[0] < 0 || i >= p->shape[d]) return 0;
+        rest -= i * p->strides[0][d];
+        index = index * p->shape[d] + i;
+        for (int k = 0; k < 3; k++) in[k] += i * p->strides[1 + k][d];
+    }
+    return rest == 0 && !met[index]++ && in[0] == at[1] && in[1] == at[2] && in[2] == at[3];
+}
+
+/* Of random problems, with no kernel: a plan fits the GPU and claims no order that is not there; the units of small
+ * ones have every element of out once, and every vector begins at the boundary of an access. */
+static void test_plans(void) {
+    long kinds[3] = {0, 0, 0}, shared = 0, large = 0, lanes = 0;
+    unsigned char *const met = (unsigned char *)malloc(40000);
+    for (long k = 0; k < 60000; k++) {
         gpul__elementwise_op op;
-        gpul__elementwise_problem p, before;
+        gpul__elementwise_problem p, before, same;
         gpul__elementwise_plan plan, again;
-        int32_t largest = 0, items, status, last, next;
-        int64_t rows = 1, most = rng_below((int64_t)1 << rng_below(k % 5 ? 12 : 20));
-        int good, i, d;
-        memset(&op, 0, sizeof op);
-        memset(&p, 0, sizeof p);
-        op.out_bytes = sizes[rng_below(4)];
-        for (i = 0; i < 3; i++) op.in_bytes[i] = rng_below(4) ? (k % 2 ? op.out_bytes : sizes[rng_below(4)]) : 0;
-        for (i = 0; i < 4; i++) {
-            const int32_t size = i ? op.in_bytes[i - 1] : op.out_bytes;
-            if (size > largest) largest = size;
+        const int small = k % 3 != 0;
+        int32_t largest = 0;
+        int64_t product = 1, met_all = 0, bytes = 0;
+        int good, last, side, high, items, words, status, i, d;
+        random_problem(&p, &op, small ? (k % 2 ? 300 : 40) : (int64_t)1 << rng_below(34),
+                       small ? (k % 50 == 1 ? 40000 : 3000) : (int64_t)1 << 46);
+        if (k % 50 == 1) {
+            op.value_bytes = rng_below(2) ? 8 : 0;
+            op.no_vectors = op.own_tiles = 0;
         }
-        if (rng_below(3) == 0) op.value_bytes = largest = largest == 8 || rng_below(2) ? 8 : 4;
-        items = op.value_bytes ? 32 / op.value_bytes : largest <= 2 ? 16 : 8;
-        p.ndim = rng_below(3) ? 1 + (int32_t)rng_below(4) : 1;
-        p.n = 1;
-        if (most > 2000 && p.ndim > 2) most = 2000; /* 2^46 elements at most */
-        for (d = 0; d < p.ndim; d++) p.n *= p.shape[d] = 1 + rng_below(d == p.ndim - 1 ? 4 * most + 2 : most + 2);
-        for (i = 0; i < 4; i++) { /* in some order of the dimensions, with or without gaps, or broadcast */
-            int32_t order[GPUL_MAX_DIMS];
-            int64_t step = rng_below(4) ? 1 : 1 + rng_below(3);
-            for (d = 0; d < p.ndim; d++) order[d] = d;
-            for (d = p.ndim - 1; d > 0 && i && rng_below(2); d--) {
-                const int32_t with = (int32_t)rng_below(d + 1), o = order[d];
-                order[d] = order[with];
-                order[with] = o;
-            }
-            for (d = p.ndim - 1; d >= 0; d--) {
-                p.strides[i][order[d]] = step;
-                step = step * p.shape[order[d]] + (rng_below(4) ? 0 : rng_below(9));
-            }
-            if (i && rng_below(5) == 0) p.strides[i][rng_below(p.ndim)] = 0;
-        }
-        p.out = (void *)(uintptr_t)(4096 + (rng_below(2) ? 0 : op.out_bytes * rng_below(33)));
-        for (i = 0; i < 3; i++)
-            if (op.in_bytes[i] && rng_below(6))
-                p.in[i] = (const void *)(uintptr_t)(8192 + (rng_below(2) ? 0 : op.in_bytes[i] * rng_below(33)));
-        before = p;
+        before = same = p;
         memset(&plan, 0xaa, sizeof plan);
         memset(&again, 0x55, sizeof again);
         status = gpul__plan_elementwise(&plan, &p, &op);
-        good = gpul__plan_elementwise(&again, &before, &op) == status && memcmp(&plan, &again, sizeof plan) == 0 &&
-               memcmp(&p, &before, sizeof p) == 0;
-        if (status != 0) {
-            good = good && plan.blocks > INT32_MAX;
-            refused++;
-        } else good = good && plan.blocks >= 1 && plan.blocks <= INT32_MAX;
-        good = good && plan.shared_bytes >= 0 && plan.shared_bytes <= 49152;
+        good = gpul__plan_elementwise(&again, &same, &op) == status && memcmp(&p, &same, sizeof p) == 0 &&
+               memcmp(&plan, &again, offsetof(gpul__elementwise_plan, dim)) == 0;
+        for (d = 0; good && d < plan.ndim; d++)
+            good = memcmp(&plan.dim[d], &again.dim[d],
+                          offsetof(gpul__elementwise_plan, dim[0].step[4]) -
+                              offsetof(gpul__elementwise_plan, dim[0])) == 0;
+        for (i = 0; i < 4; i++)
+            if ((i ? op.in_bytes[i - 1] : op.out_bytes) > largest) largest = i ? op.in_bytes[i - 1] : op.out_bytes;
+        good = good && plan.ndim >= 1 && plan.ndim <= GPUL_MAX_DIMS + 1 && plan.kernel >= 0 && plan.kernel <= 2;
+        for (d = 0; good && d < plan.ndim; d++) {
+            good = plan.dim[d].size >= 1;
+            product *= plan.dim[d].size;
+        }
+        if (!good) {
+            FAIL("plan %ld", k);
+            break;
+        }
+        kinds[plan.kernel]++;
         last = p.ndim - 1;
-        next = last - 1;
-        if (plan.dense) {
-            const int64_t packs = (p.n - plan.head + plan.items - 1) / plan.items + (plan.head > 0);
-            const int64_t block = op.value_bytes ? 512 : 256; /* packs of a block */
-            dense++;
-            good = good && p.ndim == 1 && p.strides[0][0] == 1 && plan.items == 16 / largest && plan.head >= 0 &&
-                   plan.head <= p.n && plan.head < 16 && plan.shared_bytes == 0;
-            good = good && plan.blocks * block >= packs && (plan.blocks - 1) * block < packs;
-            for (i = 0; i < 4 && plan.head < p.n; i++) { /* after the head, every access is aligned */
-                const uintptr_t size = (uintptr_t)(i ? op.in_bytes[i - 1] : op.out_bytes);
-                const uintptr_t at = (uintptr_t)(i ? p.in[i - 1] : p.out);
-                if (size == 0 || at == 0 || p.strides[i][0] == 0) continue;
-                good = good && p.strides[i][0] == 1 &&
-                       (at + (uintptr_t)plan.head * size) % ((uintptr_t)plan.items * size) == 0;
+        words = op.value_bytes && !(op.own_tiles && p.strides[0][last] == 1);
+        side = words || largest >= 4 ? 32 : 128 / largest;
+        high = words || largest >= 4 ? 64 : 128;
+        items = op.value_bytes == 8 || (!op.value_bytes && largest == 8) ? 4 : 8;
+        good = plan.units == product && plan.blocks == (plan.units + plan.block - 1) / plan.block &&
+               (status != 0) == (plan.units > INT32_MAX - 2048) && plan.shared_bytes <= 49152;
+        good = good && (plan.kernel == GPUL__ELEMENTWISE_TILES) == (plan.staged != 0) &&
+               !(op.no_vectors && plan.kernel == GPUL__ELEMENTWISE_VECTORS) &&
+               plan.block == (plan.staged                                ? 1
+                              : plan.kernel == GPUL__ELEMENTWISE_VECTORS ? 256
+                              : plan.lanes                               ? 8
+                                                                         : 256 * items) &&
+               plan.columns == (plan.staged                                ? side
+                                : plan.kernel == GPUL__ELEMENTWISE_VECTORS ? 16 / largest
+                                : plan.lanes                               ? 32 * items
+                                                                           : 1);
+        lanes += plan.lanes;
+        for (i = 0; i < 3; i++) {
+            if (plan.kernel == GPUL__ELEMENTWISE_VECTORS && p.in[i]) good = good && p.strides[1 + i][last] <= 1;
+            if (!(plan.staged >> i & 1)) continue;
+            good = good && last > 0 && plan.staged != 7 && p.in[i] && op.in_bytes[i] &&
+                   p.strides[1 + i][last > 0 ? last - 1 : 0] == 1 && p.strides[1 + i][last] > 1;
+            bytes +=
+                ((side + (side > 32 ? side / 32 - 1 : 0)) * (high + 1) * (words ? op.value_bytes : op.in_bytes[i]) +
+                 15) /
+                16 * 16;
+        }
+        good = good && plan.shared_bytes == bytes;
+        shared += bytes > 0;
+        large += status != 0;
+        memset(met, 0, 40000);
+        for (int64_t unit = 0; good && small && unit < plan.units; unit++) {
+            int64_t at[4] = {0, 0, 0, 0}, column = 0, row = 0, rest = unit, from, to, bottom = 1;
+            for (d = 0; d < plan.ndim; d++) {
+                const int64_t x = rest % plan.dim[d].size;
+                rest /= plan.dim[d].size;
+                column += x * plan.dim[d].column * plan.columns;
+                row += x * plan.dim[d].row * high;
+                for (i = 0; i < 4; i++) at[i] += x * plan.dim[d].step[i];
             }
-        } else {
-            const int32_t x = plan.threads_x;
-            int64_t wide, tall, of;
-            good = good && x >= 1 && x <= 256 && (x & (x - 1)) == 0;
-            for (d = 0; d < last; d++) rows *= p.shape[d];
-            wide = plan.along_x ? (int64_t)x * plan.items : x;
-            tall = x > 0 ? (plan.along_x ? 256 / x : (int64_t)(256 / x) * plan.items) : 1;
-            of = plan.staged ? p.shape[next < 0 ? 0 : next] : rows;
-            good = good && plan.rows == rows && plan.items == items;
-            good = good && plan.tiles_x * wide >= p.shape[last] && (plan.tiles_x - 1) * wide < p.shape[last];
-            good = good && plan.tiles_y * tall >= of && (plan.tiles_y - 1) * tall < of;
-            good = good && plan.blocks == plan.tiles_x * plan.tiles_y * (plan.staged ? rows / of : 1);
-            if (plan.staged) {
-                int64_t bytes = 0;
-                staged++;
-                good = good && next >= 0 && plan.staged != 7 && !plan.along_x;
-                for (i = 0; i < 3; i++) /* a tile of the input, whose columns are odd words apart */
-                    if (plan.staged >> i & 1) {
-                        const int32_t size = op.value_bytes ? op.value_bytes : op.in_bytes[i];
-                        good = good && op.in_bytes[i] && p.in[i] && p.strides[1 + i][next < 0 ? 0 : next] == 1 &&
-                               p.strides[1 + i][last] > 1;
-                        bytes += wide * (tall + (size < 4 ? 4 / size : 1)) * size;
-                    }
-                good = good && plan.shared_bytes == bytes;
-            } else {
-                tiled++;
-                good = good && plan.shared_bytes == 0;
+            from = 0;
+            to = plan.columns;
+            if (plan.kernel == GPUL__ELEMENTWISE_VECTORS) {
+                const int64_t ahead =
+                    (int64_t)((uintptr_t)p.out / (uintptr_t)op.out_bytes + (uintptr_t)at[0]) % plan.columns;
+                from = -ahead;
+                to = plan.columns - ahead;
+                for (i = 0; i < 3; i++) /* aligned where out is, or said to be not */
+                    if (p.in[i] && p.strides[1 + i][last] == 1 && !(plan.shifted >> i & 1))
+                        good = good && ((int64_t)((uintptr_t)p.in[i] / (uintptr_t)op.in_bytes[i]) + at[1 + i] - ahead) %
+                                               plan.columns ==
+                                           0;
+            } else if (plan.staged) {
+                to = side;
+                bottom = high;
+            }
+            for (int64_t y = 0; y < bottom && (!plan.staged || row + y < p.shape[last - 1]); y++) {
+                int64_t ahead = 0; /* tiles of bytes and of 16-bit elements, whose rows begin at 4 bytes */
+                if (plan.staged && side > 32 && p.strides[0][last] == 1)
+                    ahead = (int64_t)((uintptr_t)p.out / (uintptr_t)op.out_bytes +
+                                      (uintptr_t)(at[0] + y * p.strides[0][last - 1])) %
+                            (side / 32);
+                for (int64_t x = from - ahead; good && x < to - ahead; x++) {
+                    int64_t here[4];
+                    if (column + x < 0 || column + x >= p.shape[last]) continue;
+                    for (i = 0; i < 4; i++)
+                        here[i] = at[i] + x * p.strides[i][last] + (plan.staged ? y * p.strides[i][last - 1] : 0);
+                    good = meet(&before, here, met);
+                    met_all++;
+                }
             }
         }
+        good = good && (!small || met_all == p.n);
         if (!good)
             FAIL(
-                "plan %ld: %d dimensions, %lld x .. x %lld, sizes %d <- %d %d %d: status %d, dense %d, %d items, head %d, "
-                "%d threads, staged %d, %lld x %lld tiles, %lld blocks, %lld bytes",
+                "plan %ld: %d dimensions, %lld x .. x %lld, sizes %d <- %d %d %d: kernel %d, vectors of %d, staged %d, "
+                "%d dimensions to walk, %lld units, %lld bytes; %lld of %lld elements",
                 k, (int)p.ndim, (long long)p.shape[0], (long long)p.shape[last], (int)op.out_bytes, (int)op.in_bytes[0],
-                (int)op.in_bytes[1], (int)op.in_bytes[2], (int)status, (int)plan.dense, (int)plan.items, (int)plan.head,
-                (int)plan.threads_x, (int)plan.staged, (long long)plan.tiles_x, (long long)plan.tiles_y,
-                (long long)plan.blocks, (long long)plan.shared_bytes);
-        if (check_failed > 20) return;
+                (int)op.in_bytes[1], (int)op.in_bytes[2], (int)plan.kernel, (int)plan.columns, (int)plan.staged,
+                (int)plan.ndim, (long long)plan.units, (long long)plan.shared_bytes, (long long)met_all,
+                (long long)p.n);
+        if (check_failed > 20) break;
     }
-    CHECK(dense > 1000 && staged > 1000 && tiled > 1000 && refused > 10);
+    free(met);
+    CHECK(lanes > 100 && kinds[0] > 1000 && kinds[1] > 1000 && kinds[2] > 500 && shared > 500 && large > 500);
+}
+
+/* More elements than a kernel counts are cut: here few are many. */
+static void test_cut(void) {
+    const gpul__elementwise_op *const op = gpul__find_elementwise(GPUL_ADD, GPUL_BF16);
+    long parts = 0;
+    if (!CHECK(op != NULL)) return;
+    for (int k = 0; k < 60; k++) {
+        const int ndim = 1 + (int)rng_below(4);
+        int64_t shape[4], most, *strides[3];
+        gpul__elementwise_problem p;
+        gpul__machine machine;
+        box out, a, b;
+        memset(&machine, 0, sizeof machine);
+        memset(&p, 0, sizeof p);
+        for (int d = 0; d < ndim; d++) shape[d] = 1 + rng_below(ndim == 1 ? 3000 : ndim == 2 ? 60 : 9);
+        if (k % 4 == 0 && ndim == 2) shape[0] = 130 + rng_below(40), shape[1] = 130 + rng_below(40);
+        box_make(&out, GPUL_BF16, ndim, shape, LAY_C, rng_below(3), FILL_NAN);
+        box_make(&a, GPUL_BF16, ndim, shape, (int)rng_below(LAYOUTS), rng_below(3), FILL_NAN);
+        box_make(&b, GPUL_BF16, ndim, shape, k % 4 ? LAY_C : LAY_F, rng_below(3), FILL_NAN);
+        box_random(&a, 0);
+        box_random(&b, 0);
+        p.out = out.view.data;
+        p.in[0] = a.view.data;
+        p.in[1] = b.view.data;
+        p.n = out.n;
+        p.op = GPUL_ADD;
+        p.ndim = ndim;
+        for (int i = 0; i < 3; i++) strides[i] = (i == 0 ? &out : i == 1 ? &a : &b)->view.strides;
+        for (int d = 0; d < ndim; d++) {
+            p.shape[d] = shape[d];
+            for (int i = 0; i < 3; i++) p.strides[i][d] = strides[i][d];
+        }
+        most = 1 + rng_below(out.n / 20 + 2);
+        parts += out.n > most;
+        CHECK_INT(gpul__run_elementwise(op, &p, &machine, most, NULL), 0);
+        BOX_GUARDS(&out);
+        compare(&out, &a, &b, 0, __FILE__, __LINE__);
+        box_free(&out);
+        box_free(&a);
+        box_free(&b);
+    }
+    CHECK(parts > 20);
+    for (int k = 0; k < 20; k++) { /* 1, 3, 5, ...: the place of an element counts */
+        const gpul__elementwise_op *const found = gpul__find_elementwise(GPUL__UFUNC, GPUL_F64);
+        const int64_t n = 1 + rng_below(3000), shape[1] = {n};
+        gpul__elementwise_op op = *found;
+        gpul__elementwise_problem p;
+        gpul__machine machine;
+        int64_t wrong = 0;
+        const double step = 2, start = 1;
+        box out;
+        memset(&machine, 0, sizeof machine);
+        memset(&p, 0, sizeof p);
+        box_make(&out, GPUL_F64, 1, shape, k % 2 ? LAY_C : LAY_STRIDED, k % 3, FILL_NAN);
+        op.out_bytes = op.in_bytes[1] = op.in_bytes[2] = 8;
+        p.out = out.view.data;
+        p.n = p.shape[0] = n;
+        p.op = GPUL__ARANGE;
+        p.ndim = 1;
+        p.strides[0][0] = out.view.strides[0];
+        p.dtype[0] = p.dtype[2] = p.dtype[3] = GPUL_F64;
+        memcpy(&p.scalar[1], &step, sizeof step);
+        memcpy(&p.scalar[2], &start, sizeof start);
+        CHECK_INT(gpul__run_elementwise(&op, &p, &machine, 1 + rng_below(n), NULL), 0);
+        BOX_GUARDS(&out);
+        for (int64_t i = 0; i < n; i++) wrong += !(box_got(&out, i).f == 1 + 2 * (double)i);
+        CHECK_INT(wrong, 0);
+        box_free(&out);
+    }
+}
+
+/* Inputs that are turned, with odd rows, edges and offsets: one of them, or both, in either order of the others. */
+static void test_turned(void) {
+    for (int k = 0; k < 56; k++) {
+        const gpul_dtype t = all_dtypes[k % 7];
+        const int few = (int)rng_below(3), ndim = 2 + (int)rng_below(2);
+        int64_t shape[3];
+        box out, a, b;
+        for (int d = 0; d < 3; d++) shape[d] = 33 + rng_below(ndim == 2 ? 500 : 120);
+        if (ndim == 2) shape[1] = 17000 / shape[0] + rng_below(200) + 1;
+        else shape[few] = 2 + rng_below(3), shape[few == 1 ? 0 : 1] += 16384 / 66;
+        box_make(&out, t, ndim, shape, k % 3 ? LAY_C : (int)rng_below(LAYOUTS), rng_below(17), (int)rng_below(2));
+        box_make(&a, t, ndim, shape, k % 2 ? LAY_F : (int)rng_below(LAYOUTS), rng_below(17), (int)rng_below(2));
+        box_make(&b, t, ndim, shape, k % 4 ? LAY_C : LAY_F, rng_below(17), (int)rng_below(2));
+        box_random(&a, 0);
+        box_random(&b, 0);
+        CHECK_OK(gpul_vecadd(&out.view, &a.view, &b.view, NULL));
+        BOX_GUARDS(&out);
+        compare(&out, &a, &b, 0, __FILE__, __LINE__);
+        CHECK_OK(gpul_copy(&out.view, &b.view, NULL));
+        box_fetch(&out);
+        for (int64_t i = 0; i < out.n; i++)
+            if (!num_same(t, box_got(&out, i), box_get(&b, i))) {
+                FAIL("element %lld of a turned copy", (long long)i);
+                break;
+            }
+        box_free(&out);
+        box_free(&a);
+        box_free(&b);
+    }
 }
 
 /* Every misalignment of every operand against the others, of each size of element; rows with and without gaps. */
@@ -475,11 +648,27 @@ static void test_alignments(void) {
     }
 }
 
+/* Few long rows, of which an input has one for all, or none that lie side by side: a block takes them all. */
+static void test_read_again(void) {
+    for (int k = 0; k < 28; k++) {
+        const gpul_dtype t = all_dtypes[k % 7];
+        const int64_t shape[2] = {2 + rng_below(k < 14 ? 3 : 16), 16384 + rng_below(3000)}, one[2] = {1, shape[1]};
+        box out, a, b;
+        box_make(&out, t, 2, shape, k % 3 ? LAY_C : LAY_STRIDED, rng_below(17), (int)rng_below(2));
+        box_make(&a, t, 2, k % 2 ? one : shape, LAY_C, rng_below(17), (int)rng_below(2));
+        box_make(&b, t, 2, shape, k % 4 ? LAY_F : LAY_C, rng_below(17), (int)rng_below(2));
+        one_result(&out, &a, &b, 0);
+    }
+}
+
 int main(void) {
     check_begin("elementwise");
     RUN(test_sizes);
     RUN(test_alignments);
     RUN(test_plans);
+    RUN(test_cut);
+    RUN(test_turned);
+    RUN(test_read_again);
     RUN(test_offsets);
     RUN(test_shapes);
     RUN(test_layout_pairs);
