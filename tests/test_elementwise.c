@@ -574,7 +574,7 @@ static void test_cut(void) {
     for (int k = 0; k < 20; k++) { /* 1, 3, 5, ...: the place of an element counts */
         const gpul__elementwise_op *const found = gpul__find_elementwise(GPUL__UFUNC, GPUL_F64);
         const int64_t n = 1 + rng_below(3000), shape[1] = {n};
-        gpul__elementwise_op op = *found;
+        gpul__elementwise_op own = *found;
         gpul__elementwise_problem p;
         gpul__machine machine;
         int64_t wrong = 0;
@@ -583,7 +583,7 @@ static void test_cut(void) {
         memset(&machine, 0, sizeof machine);
         memset(&p, 0, sizeof p);
         box_make(&out, GPUL_F64, 1, shape, k % 2 ? LAY_C : LAY_STRIDED, k % 3, FILL_NAN);
-        op.out_bytes = op.in_bytes[1] = op.in_bytes[2] = 8;
+        own.out_bytes = own.in_bytes[1] = own.in_bytes[2] = 8;
         p.out = out.view.data;
         p.n = p.shape[0] = n;
         p.op = GPUL__ARANGE;
@@ -592,7 +592,7 @@ static void test_cut(void) {
         p.dtype[0] = p.dtype[2] = p.dtype[3] = GPUL_F64;
         memcpy(&p.scalar[1], &step, sizeof step);
         memcpy(&p.scalar[2], &start, sizeof start);
-        CHECK_INT(gpul__run_elementwise(&op, &p, &machine, 1 + rng_below(n), NULL), 0);
+        CHECK_INT(gpul__run_elementwise(&own, &p, &machine, 1 + rng_below(n), NULL), 0);
         BOX_GUARDS(&out);
         for (int64_t i = 0; i < n; i++) wrong += !(box_got(&out, i).f == 1 + 2 * (double)i);
         CHECK_INT(wrong, 0);
