@@ -773,10 +773,17 @@ template <int N> struct gpul__elementwise_vector<gpul__none, N> {
     }
 };
 
-/* Where results go. */
-template <int N> static __device__ __forceinline__ void gpul__save(gpul__none *, const gpul__pack<gpul__none, N> &) {}
-template <typename T> static __device__ __forceinline__ void gpul__put(T *p, int64_t i, T value) { p[i] = value; }
-static __device__ __forceinline__ void gpul__put(gpul__none *, int64_t, gpul__none) {}
+/* Where results go: to p, `by` elements from the place `at`; nowhere what is not there. */
+template <int N, typename T>
+static __device__ __forceinline__ void gpul__save_at(T *p, uint32_t at, int by, const gpul__pack<T, N> &pack) {
+    gpul__save<N>(p + at + by, pack);
+}
+template <int N>
+static __device__ __forceinline__ void gpul__save_at(gpul__none *, uint32_t, int, const gpul__pack<gpul__none, N> &) {}
+template <typename T> static __device__ __forceinline__ void gpul__put(T *p, uint32_t at, int by, T value) {
+    (p + at)[by] = value;
+}
+static __device__ __forceinline__ void gpul__put(gpul__none *, uint32_t, int, gpul__none) {}
 template <typename Out> struct gpul__elementwise_out {
     enum { kOperands = 4, kSeveral = 0 };
     Out *x;
@@ -787,10 +794,12 @@ template <typename Out> struct gpul__elementwise_out {
         return uint32_t(reinterpret_cast<uintptr_t>(x) / sizeof(Out)) + at;
     }
     /* the element `by` from a place on */
-    __device__ __forceinline__ void put(const uint32_t *at, int by, Out result) const { (x + at[0])[by] = result; }
+    __device__ __forceinline__ void put(const uint32_t *at, int by, Out result) const {
+        gpul__put(x, at[0], by, result);
+    }
     template <int N>
     __device__ __forceinline__ void save(const uint32_t *at, int by, const gpul__pack<Out, N> &results) const {
-        gpul__save<N>(x + at[0] + by, results);
+        gpul__save_at<N>(x, at[0], by, results);
     }
 };
 template <typename T, typename U, typename V> struct gpul__elementwise_out<gpul__several<T, U, V>> {
@@ -805,9 +814,9 @@ template <typename T, typename U, typename V> struct gpul__elementwise_out<gpul_
         return uint32_t(reinterpret_cast<uintptr_t>(x) / sizeof(T)) + at;
     }
     __device__ __forceinline__ void put(const uint32_t *at, int by, const Out &result) const {
-        gpul__put(x + at[0], by, result.x);
-        gpul__put(y + at[4], by, result.y); /* fault: outputs-place */
-        gpul__put(z + at[5], by, result.z);
+        gpul__put(x, at[0], by, result.x);
+        gpul__put(y, at[4], by, result.y); /* fault: outputs-place */
+        gpul__put(z, at[5], by, result.z);
     }
     template <int N>
     __device__ __forceinline__ void save(const uint32_t *at, int by, const gpul__pack<Out, N> &results) const {
@@ -820,9 +829,9 @@ template <typename T, typename U, typename V> struct gpul__elementwise_out<gpul_
             py.v[k] = results.v[k].y;
             pz.v[k] = results.v[k].z;
         }
-        gpul__save<N>(x + at[0] + by, px);
-        gpul__save<N>(y + at[4] + by, py);
-        gpul__save<N>(z + at[5] + by, pz);
+        gpul__save_at<N>(x, at[0], by, px);
+        gpul__save_at<N>(y, at[4], by, py);
+        gpul__save_at<N>(z, at[5], by, pz);
     }
 };
 
@@ -834,7 +843,13 @@ gpul__elementwise_apply(const Op &op, const gpul__pack<typename Op::A, N> &a, co
     for (int j = 0; j < N; ++j) result->v[j] = op(a.v[j], b.v[j], c.v[j]);
 }
 
-/* Blocks of `vectors` that a multiprocessor shall hold: of operations of your own, as many as their registers allow */
+/* Blocks of `vectors` that a multiprocessor shall hold: of operations of your own, as many as their registers allow. No
+ * more than it can hold (CUDA C++ Programming Guide, technical specifications per compute capability), or ptxas refuses. */
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || (__CUDA_ARCH__ / 100) == 10
+#define GPUL__ELEMENTWISE_RESIDENT (2048 / GPUL__ELEMENTWISE_THREADS)
+#else
+#define GPUL__ELEMENTWISE_RESIDENT ((__CUDA_ARCH__ < 800 ? 1024 : 1536) / GPUL__ELEMENTWISE_THREADS)
+#endif
 template <typename Op> struct gpul__elementwise_blocks {
     enum { value = 1 };
 };
@@ -3097,10 +3112,10 @@ template <typename T> struct gpul__op_copy {
 
 /* All threads of a multiprocessor, as far as registers last, so that as much as possible is on its way */
 template <typename T> struct gpul__elementwise_blocks<gpul__op_arithmetic<T>> {
-    enum { value = sizeof(T) > 1 ? 8 : 5 };
+    enum { most = GPUL__ELEMENTWISE_RESIDENT, value = sizeof(T) > 1 || int(most) < 5 ? int(most) : 5 };
 };
 template <typename T> struct gpul__elementwise_blocks<gpul__op_copy<T>> {
-    enum { value = sizeof(T) > 1 ? 8 : 5 };
+    enum { most = GPUL__ELEMENTWISE_RESIDENT, value = sizeof(T) > 1 || int(most) < 5 ? int(most) : 5 };
 };
 
 /* ---- NumPy's functions ----
@@ -3722,9 +3737,9 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
         } else {
             plan->kernel = GPUL__REDUCE_ROWS;
             while (1 << plan->warps_log2 < gpul__warps && 1 << plan->warps_log2 < plan->warp_tiles) ++plan->warps_log2;
-            /* Several outputs at once read y once for all: where rows are aligned, and no multiprocessor is left without
-             * a block. */
-            if (outputs > 2 && plan->vector &&
+            /* Several outputs at once read y once for all: where no multiprocessor is left without a block, and where
+             * rows are aligned or so long that y would not stay in the first cache. */
+            if (outputs > 2 && (plan->vector || plan->block_tiles > 1) &&
                 outputs * plan->block_tiles >= sms * reducer->outputs_at_once * (gpul__warps >> plan->warps_log2))
                 plan->outputs_at_once = reducer->outputs_at_once;
             gpul__plan_rows(plan, outputs, sms, p->captured != 0);
