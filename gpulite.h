@@ -5560,8 +5560,6 @@ static gpul_status gpul__broadcast(const char *function, const char *const *name
     }
     gpul__sort_dims(out->ndim, args->shape, strides, n_in + n_outs);
     args->ndim = gpul__merge_dims(out->ndim, args->shape, strides, n_in + n_outs);
-    for (i = 0; i < n_in; ++i) /* gpul__merge_dims gives all operands of a single element the stride 1 */
-        if (in[i].is_scalar) args->strides[1 + i][0] = 0; /* fault: scalar-stride */
     return GPUL_OK;
 }
 

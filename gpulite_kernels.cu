@@ -901,9 +901,10 @@ template <int kItems, int kOperands>
 static __device__ __forceinline__ void gpul__elementwise_gather(const gpul__elementwise_layout &, int,
                                                                 const gpul__elementwise_place<kItems, kOperands> &,
                                                                 gpul__none (&)[kItems]) {}
-/* A thread's elements; there[j]: that one is. What is not there is one that is, or the first of all. */
+/* A thread's elements; there[j]: that one is. What is not there is one of the thread's that is: another's may have been
+ * written already, where out is an input. False where it has none. */
 template <int kItems, int kOperands>
-static __device__ __forceinline__ void gpul__elementwise_locate(const gpul__elementwise_layout &v, bool many,
+static __device__ __forceinline__ bool gpul__elementwise_locate(const gpul__elementwise_layout &v, bool many,
                                                                 gpul__elementwise_place<kItems, kOperands> *place,
                                                                 bool (&there)[kItems]) {
     if (v.lanes) {
@@ -919,19 +920,28 @@ static __device__ __forceinline__ void gpul__elementwise_locate(const gpul__elem
             there[j] = by < left; /* fault: elementwise-lanes-end */
             GPUL__UNROLL
             for (int k = 0; k < kOperands; ++k)
-                place->at[j][k] = left > 0 ? warp.at[0][k] + (there[j] ? by : 0) * v.column_step[k] : 0;
+                place->at[j][k] = warp.at[0][k] + (there[j] ? by : lane) * v.column_step[k];
         }
-        return;
+        return lane < left;
     }
     const uint32_t first = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS * kItems) + threadIdx.x;
     gpul__elementwise_walk(v, first, GPUL__ELEMENTWISE_THREADS, many, place);
+    uint32_t own[kOperands] = {};
+    bool any = false;
     GPUL__UNROLL
     for (int j = 0; j < kItems; ++j) {
         there[j] =
             first + uint32_t(j * GPUL__ELEMENTWISE_THREADS) < v.units && (!v.ragged || place->column[j] < v.columns);
         GPUL__UNROLL
-        for (int k = 0; k < kOperands; ++k) place->at[j][k] = there[j] ? place->at[j][k] : 0;
+        for (int k = 0; k < kOperands; ++k) own[k] = there[j] ? place->at[j][k] : own[k];
+        any = any || there[j];
     }
+    GPUL__UNROLL
+    for (int j = 0; j < kItems; ++j) {
+        GPUL__UNROLL
+        for (int k = 0; k < kOperands; ++k) place->at[j][k] = there[j] ? place->at[j][k] : own[k];
+    }
+    return any;
 }
 
 template <typename Op, int kItems>
@@ -940,8 +950,9 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     typedef gpul__elementwise_out<typename Op::Out> Outputs;
     gpul__elementwise_place<kItems, Outputs::kOperands> place;
     bool there[kItems];
-    gpul__elementwise_locate(v.layout, true, &place, there);
+    const bool any = gpul__elementwise_locate(v.layout, true, &place, there);
     gpul__await(); /* fault: elementwise-await-elements */
+    if (!any) return;
     typename Op::A a[kItems];
     typename Op::B b[kItems];
     typename Op::C c[kItems];
@@ -975,6 +986,8 @@ static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t
     typedef gpul__elementwise_tile<kSize> Tile;
     enum { kM = Tile::kM, kSteps = Tile::kSteps, kSets = Tile::kRows / Tile::kColumns };
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+    const int none =
+        columns > 0 ? 0 : first; /* the column of what is not there: of this tile, which no other block writes */
     GPUL__UNROLL_NOT
     for (int n = 0; n < Tile::kLoads; n += Tile::kFlight) {
         gpul__window<T, kM> window[Tile::kFlight];
@@ -984,7 +997,7 @@ static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t
             const int set = (n + i) / kSteps, c = (n + i) % kSteps * Tile::kWarps + warp - int(kM - 1);
             const int r = set * Tile::kColumns + lane * kM, left = rows - r;
             const bool there = set < kSets && c >= first && c < columns && left > 0; /* fault: elementwise-tile-edge */
-            const T *const p = in + (there ? r + int64_t(c) * step : int64_t(first) * step);
+            const T *const p = in + (there ? r + int64_t(c) * step : int64_t(none) * step);
             shift[i] = 0;
             if (kM > 1 && there && left >= kM && extent.holds(p, kM * sizeof(T))) {
                 window[i].ask(p, true);
@@ -1113,6 +1126,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
         a.get(v.layout, 0, place.at[0][1], row, column, va);
         b.get(v.layout, 1, place.at[0][2], row, column, vb);
         c.get(v.layout, 2, place.at[0][3], row, column, vc);
+        __syncwarp(); /* lanes beyond the row's ends have read what others write now */
         GPUL__UNROLL
         for (int i = 0; i < kGroup; ++i) {
             gpul__pack<typename Op::Out, kM> result;
@@ -3451,6 +3465,8 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     const int rounds = tiles ? Tile::kRows / Tile::kWarps / kItems : 1;
     GPUL__UNROLL_NOT
     for (int round = 0; round < rounds; ++round) {
+        const int first = round * kItems * Tile::kWarps + warp; /* row */
+        if (tiles && first >= edges.rows) break;
         Word words[kInputs][kItems];
         gpul__elementwise_place<kItems> items;
         bool there[kItems];
@@ -3458,17 +3474,19 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
         if (tiles) {
             GPUL__UNROLL
             for (int j = 0; j < kItems; ++j) {
-                const int row = (round * kItems + j) * Tile::kWarps + warp;
-                there[j] = row < edges.rows && lane < edges.columns;
+                const int row = first + j * Tile::kWarps < edges.rows ? first + j * Tile::kWarps : first;
+                const int column = lane < edges.columns ? lane : edges.columns - 1;
+                there[j] = row == first + j * Tile::kWarps && column == lane;
                 GPUL__UNROLL
                 for (int k = 0; k < 4; ++k)
-                    items.at[j][k] = tile.at[0][k] +
-                                     (there[j] ? uint32_t(row) * l.row_step[k] + uint32_t(lane) * l.column_step[k] : 0);
+                    items.at[j][k] =
+                        tile.at[0][k] + uint32_t(row) * l.row_step[k] + uint32_t(column) * l.column_step[k];
             }
             items.column[0] = 0;
         } else {
-            gpul__elementwise_locate(l, l.inputs > 1, &items, there);
+            const bool any = gpul__elementwise_locate(l, l.inputs > 1, &items, there);
             gpul__await(); /* fault: ufunc-await-elements */
+            if (!any) return;
         }
         GPUL__UNROLL
         for (int k = 0; k < kInputs; ++k)
@@ -3478,6 +3496,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
                 staged += Tile::bytes(sizeof(Word)) / int(sizeof(Word));
             } else if (l.in[k] != NULL)
                 GPUL__BY_BYTES(p.bytes[1 + k], gpul__ufunc_gather, words[k], l.in[k], items.at, 1 + k);
+        if (tiles) __syncwarp(); /* lanes beyond the rows' ends have read what others write now */
         uint32_t out_at[kItems];
         GPUL__EACH(out_at, out_at[j] = items.at[j][0]);
         const int apart = l.lanes ? 32 : GPUL__ELEMENTWISE_THREADS;
