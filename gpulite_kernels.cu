@@ -1904,9 +1904,9 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
         bool begins = true;
         GPUL__UNROLL
         for (int o = 0; o < kO; ++o) {
-            const int64_t end =
+            const int64_t reach =
                 v.x_extent.last(from.x[o], gpul__size_of<X>::value) - (wide - int(kN)) - (int(kFlight) - 1) * step;
-            if (shifted && end < last) last = end;
+            if (shifted && reach < last) last = reach;
             if (shifted) begins = begins && v.x_extent.begins(from.x[o]);
         }
         if (!begins) { /* the first elements of the array */

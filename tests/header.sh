@@ -334,9 +334,7 @@ fi
 if [ -n "$nvcc" ]; then
     home=$(dirname "$(dirname "$nvcc")")
     lib=$home/lib64
-    kernels_nvcc=$nvcc
-    [ -z "${CACHED_OBJECTS:-}" ] || kernels_nvcc=nvcc # .ci/run keeps what it has compiled
-    try 'nvcc compiles the kernels' "$kernels_nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -O1 -I. -Xcompiler -fno-exceptions,-fno-threadsafe-statics -c -o "$d/gpu.o" gpulite_kernels.cu
+    try 'nvcc compiles the kernels' "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -O1 -I. -Xcompiler -fno-exceptions,-fno-threadsafe-statics -c -o "$d/gpu.o" gpulite_kernels.cu
     have nm && try 'symbols of the kernels' symbols "$d/gpu.o"
     try "nvcc compiles a user's .cu" "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wconversion,-Wsign-conversion,-Wshadow,-Werror -I. -c -o "$d/own.o" "$d/own.cu"
     try "nvcc compiles operations of a user's own" "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wconversion,-Wshadow,-Werror -I. -Itests -c -o "$d/custom.o" tests/custom_kernels.cu

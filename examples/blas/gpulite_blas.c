@@ -61,7 +61,9 @@ static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Where element 0 of a vector lies: with a negative increment it is the last in memory. */
 static char *first(const void *x, int64_t n, int64_t inc, size_t size) {
-    return (char *)(uintptr_t)x + (inc < 0 ? (size_t)((1 - n) * inc) * size : 0);
+    char *at;
+    memcpy(&at, &x, sizeof at); /* of inputs, which are const, and of results alike */
+    return at + (inc < 0 ? (size_t)((1 - n) * inc) * size : 0);
 }
 /* Between `columns` of `rows` elements in memory, each `ld` elements behind the one before, and a dense buffer. */
 static void pack(void *dense, const char *x, int64_t rows, int64_t columns, int64_t ld, size_t size) {
