@@ -1107,7 +1107,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
     const bool dense = !Outputs::kSeveral && v.layout.column_step[0] == 1;
     GPUL__UNROLL_NOT
-    for (int top = warp; top < Tile::kRows && top < edges.rows; top += kGroup * Tile::kWarps) {
+    for (int top = warp; top < Tile::kRows && top < edges.rows; top += int(kGroup) * int(Tile::kWarps)) {
         typename Op::A va[kGroup][kM];
         typename Op::B vb[kGroup][kM];
         typename Op::C vc[kGroup][kM];
