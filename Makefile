@@ -81,7 +81,7 @@ LINK = $(CC) $(CFLAGS) $(LDFLAGS) $(SANITIZE_FLAGS)
 
 # ---- what there is ----
 
-EXAMPLES := device_report vecadd arrays elementwise transfers streams gemv block_sum reduce race histogram matmul block_size out_of_memory larger graph custom ordered benchmark tour
+EXAMPLES := device_report vecadd arrays numpy elementwise transfers asynchronous streams gemv block_sum reduce race histogram matmul block_size out_of_memory larger graph custom ordered benchmark tour
 TESTS := $(sort $(basename $(notdir $(wildcard tests/test_*.c tests/test_*.cu))))
 TESTS := $(filter-out $(if $(WATCH),test_faults),$(TESTS))# the same kernels thousands of times
 SELFTESTS := $(if $(filter cpu,$(BACKEND)),$(if $(WATCH),,selftest) $(if $(SANITIZE),,selftest_watch))
@@ -118,7 +118,7 @@ bench: backend
 ifeq ($(BACKEND),cuda)
 	@$(MAKE) --no-print-directory $B/bench BACKEND=cuda ARCH=$(ARCH)
 	$B/bench --csv $B/bench.csv $(BENCH)
-	@python3 tests/bench/plot.py $B/bench.csv || echo 'no pictures: they need python3'
+	@python3 tests/bench/plot.py $B/bench.csv || echo 'no pictures'
 else
 	@echo 'make bench compares speeds on a GPU; there is none here'
 endif

@@ -50,12 +50,17 @@
  *     d[i:j], d.reshape(...), d.T, d.split(k)     gpul_slice, gpul_reshape, gpul_transpose, gpul_split       section 7
  *     cupy.ndarray over foreign memory            gpul_wrap, gpul_wrap_strided                               section 7
  *     d.fill(v), d[i], d[i] = v                   gpul_fill, gpul_get, gpul_set                              section 7
+ *     a.size, a.nbytes, a.flags.c_contiguous      gpul_size, gpul_nbytes, gpul_is_contiguous                 section 5
+ *     a.dtype.name, a.itemsize, np.float16(v)     gpul_dtype_name, gpul_dtype_size, gpul_f16_from_float      section 5
  *     cp.allclose(a, b, rtol, atol)               gpul_allclose(&difference, &a, &b, rtol, atol, stream)     section 7
  *     print(a)                                    gpul_print(&length, text, size, &a, stream)                section 7
  *     exceptions                                  gpul_on_error, GPUL_PRINT_AND_EXIT, GPUL_CHECK             section 4
+ *     except ... as e: print(e)                   gpul_last_error()->message, gpul_clear_error()             section 4
  *     cuda.stream(), stream.synchronize()         gpul_stream_create, gpul_stream_synchronize                section 8
  *     cuda.event(), cuda.event_elapsed_time       gpul_event_create, gpul_event_seconds                      section 8
+ *     event.record, .query, .synchronize          gpul_event_record, gpul_event_query, _synchronize          section 8
  *     time.perf_counter around a region           gpul_timer_start / _stop / _seconds, GPUL_TIMED            section 8
+ *     time.perf_counter(), del stream, event      gpul_host_seconds, gpul_stream_destroy, _event_destroy     section 8
  *     stream.begin_capture(), .end_capture()      gpul_graph_begin(stream), gpul_graph_end(&graph, stream)   section 8
  *     graph.launch(stream)                        gpul_graph_launch(graph, stream), gpul_graph_free          section 8
  *     math.ceil(n / threads)                      gpul_ceil_div, gpul_grid_1d / _2d / _3d                    section 9
@@ -70,15 +75,20 @@
  *     cp.arange, cp.linspace                      gpul_arange(&out, start, step, stream), gpul_linspace      section 10
  *     A @ x                                       gpul_gemv(&y, 1, &A, &x, 0, stream)                        section 10
  *     A @ B                                       gpul_matmul(&C, &A, &B, stream), gpul_gemm                 section 10
+ *     CUPY_TF32=1, ...matmul.allow_tf32 = True    options.math = GPUL_MATH_TF32 in gpul_gemm_ex              section 10
  *     cp.sum, min, max, argmin, mean, var, ...    gpul_reduce(&out, &x, GPUL_SUM, GPUL_ALL_AXES, stream)     section 10
  *     cp.sum(x, axis=0)                           gpul_reduce(&out, &x, GPUL_SUM, 0, stream)                 section 10
  *     float(cp.sum(x)), x.min(), max, mean, var   gpul_sum(&value, &x, stream), ...; gpul_reduce_host        section 10
  *     cp.dot(x, y)                                gpul_dot(&out, &x, &y, stream)                             section 10
  *     cp.histogram(x, bins, range)                gpul_histogram(&counts, &x, lo, hi, stream)                section 10
+ *     cp.histogram_bin_edges(x, bins, range)      gpul_histogram_edges(edges, bins, dtype, lo, hi)           section 10
+ *     (x / y).dtype, x.sum().dtype                gpul_binary_dtype, gpul_reduce_dtype                       section 10
  *     cuda.detect()                               gpul_device_info, gpul_report                              section 11
+ *     getDeviceCount(), driverGetVersion()        gpul_device_count, gpul_cuda_versions                      section 11
  *     cuda.get_current_device / select_device     gpul_device_current / gpul_device_select                   section 11
  *     Device.from_pci_bus_id(id)                  gpul_device_by_id(&device, id), UUIDs too                  section 11
  *     mempool.set_limit, free_all_blocks          gpul_memory_limit, gpul_memory_trim                        section 6
+ *     mempool.used_bytes(), total_bytes()         gpul_memory_used(&used, &held)                             section 6
  *     CUPY_GPU_MEMORY_LIMIT=50%                   GPULITE_MEMORY_LIMIT=50%                                   section 6
  *     cupyx.profiler.benchmark(f, (x,)), print    gpul_benchmark(&r, f, &x, &options), gpul_benchmark_text   section 11
  *     with cuda.profiling(): ...                  gpul_profile_start() ... gpul_profile_stop()               section 11
@@ -459,7 +469,7 @@ GPUL_API gpul_status gpul_memory_limit(int64_t bytes);
 GPUL_API gpul_status gpul_memory_used(int64_t *used, int64_t *held);
 
 /* Gives the cached, unused memory of the current device back to the driver, and unpins the host memory that explicit
- * edges of histograms pass through (at most 1 MB for all devices). Waits for the device. Errors: CUDA's. */
+ * edges of histograms pass through (at most 2 MB for all devices). Waits for the device. Errors: CUDA's. */
 GPUL_API gpul_status gpul_memory_trim(void);
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -937,7 +947,7 @@ typedef struct gpul_histogram_options {
 /* With f32 or f64 weights counts is f64 and holds the sum of the weights of each bin, summed exactly in fixed point
  * relative to W, the largest finite |weight| of an element that is in a bin, and rounded once: the same bits on every
  * run, |error| <= 2^-53 |sum| + 2^-80 n W. Such sums take scratch memory, 20 bytes a bin, and so do explicit edges, 16
- * bytes a bin; few edges travel in the launch itself. More edges pass through 1 MB of pinned memory that all calls
+ * bytes a bin; few edges travel in the launch itself. More edges pass through 2 MB of pinned memory that all calls
  * share (gpul_memory_trim): a call with more than fit waits for its stream. Not so in a capture, whose graph has a
  * copy.
  * Errors: gpul_histogram's; ARGUMENT: no options, a range that is none, a field that is set where `range` does not use
@@ -962,13 +972,56 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * Hopper GPU with kernels built for sm_90a: their bits are the same on all of these, but others, since a sum of 16
  * products is cut off to f32; there gamma(min(K, K / 8192 + 8320) + 2) bounds the error.
  *
- * Scratch memory: in f32 and f64, and in 16 bits without tensor cores, for a C of up to 128 tiles of 64 x 64 with K
- * from 1024 on, at most 256 such tiles in f32 or f64. In 16 bits with them, a copy of each of A and B that does not
- * begin, or whose lines do not, at a multiple of 16 bytes; at most 17 MB for parts of K; and 128 KB a multiprocessor
- * where those are longer than 8192. */
+ * Scratch memory: in f32 and f64, and in 16 bits without tensor cores, for a C of up to 512 tiles of 64 x 64 with K
+ * above 64, at most some 1024 such tiles in f32 or f64. In 16 bits with them, for all but small products, a copy of
+ * each of A and B that does not begin, or whose lines do not, at a multiple of 16 bytes; at most 17 MB for parts of K;
+ * and 128 KB a multiprocessor where those are longer than 8192. */
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream);
 GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                gpul_stream stream);
+
+enum {
+    GPUL_MATH_IEEE = 0,    /* fused multiply-adds in the type that is computed in: gpul_gemm's */
+    GPUL_MATH_TF32 = 1,    /* float32: of factors that are rounded to 11 bits */
+    GPUL_MATH_EMULATED = 2 /* float32: within the bound of IEEE's, of several products of 11 bits */
+};
+
+/* The other forms. A zeroed struct means gpul_gemm's. */
+typedef struct gpul_gemm_options {
+    int32_t math;     /* GPUL_MATH_* */
+    int32_t reserved; /* 0 */
+} gpul_gemm_options;
+
+/* gpul_gemm with options; NULL: the defaults. TF32 and EMULATED have the tensor cores multiply float32, on a Hopper GPU
+ * with kernels built for sm_90a. What is promised holds everywhere, but elsewhere nothing is gained. Does not wait; can
+ * be captured. The same bits on every run, for every order and alignment of the matrices.
+ *
+ * TF32: elements of A and B are first rounded to 11 bits, to nearest, ties away from zero, as cvt.rna.tf32 does; the
+ * largest become infinite, infinities and NaN stay. |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|) elementwise
+ * against the product of the rounded ones, A and B from here on, each of which, if it is a normal number, is within
+ * 2^-11 of its own. On Hopper with M N K from 2^18 on, the bits are those of all such GPUs; otherwise they are
+ * gpul_gemm's of the rounded matrices, and the same everywhere.
+ *
+ * EMULATED: |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|) elementwise, gpul_gemm's bound, for all values that
+ * float32 has. On Hopper with M, N and K from 256 on and M N K from 2^30 on, elements are split into two of 11 bits, of
+ * which three products are added up; sums of 32 (TF32: 16) are added in float32. The GPU finds out which type they are
+ * of:
+ * - float16, if no row of A and no column of B, zeros aside, spans more than a factor of 2^29. Each is scaled by a
+ *   power of two for that, so the range of the whole does not matter. Where K is large, a few binades more are good, in
+ *   A and B together log2(K) - 4, and 8 at most;
+ * - TF32, which takes twice as long, if the widest of either do not span more than 2^214 together, and none 2^159;
+ * - neither, if they do, or where there is an infinity or a NaN. Then, and wherever there is no such GPU or the product
+ *   is smaller, it is gpul_gemm's, bit for bit. Otherwise the bits are those of all Hopper GPUs with kernels for
+ *   sm_90a, and only the result can overflow, not a sum on the way to it.
+ *
+ * Scratch memory. TF32: A and B once more, rows of A and columns of B filled up to multiples of 64 elements, and what
+ * gpul_gemm takes, but on Hopper at most 9 MB for parts of K, and 64 KB a multiprocessor where those are longer than
+ * 4096. EMULATED, on Hopper: A and B twice, filled up like that; 8 bytes for each row of A and column of B; at most
+ * 9 MB for parts of K.
+ * Errors: gpul_gemm's; ARGUMENT: options->math is no GPUL_MATH_*, options->reserved is not 0; DTYPE: matrices that are
+ * not float32, with another mode than IEEE; OUT_OF_MEMORY. */
+GPUL_API gpul_status gpul_gemm_ex(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
+                                  const gpul_gemm_options *options, gpul_stream stream);
 
 #endif /* GPULITE_NO_KERNELS */
 
@@ -1661,23 +1714,29 @@ typedef struct gpul__gemm_problem { /* C's rows lie dense; A and B are dense alo
     int64_t a_row, a_col, b_row, b_col, c_row; /* strides in elements */
     double alpha, beta;
     gpul_dtype dtype;
+    int32_t math;   /* GPUL_MATH_* */
+    int32_t turned; /* 1: A and B are the caller's B^T and A^T */
 } gpul__gemm_problem;
 typedef struct gpul__gemm_plan {
     int32_t tensor; /* 1: tensor cores, with tiles of gpul__tensor_tiles */
     int32_t tile;   /* of gpul__gemm_tiles */
     int32_t device;
-    int32_t splits;                       /* parts of K, combined in order */
-    int64_t part;                         /* of K: its length; with `splits` a pure function of the shape */
-    int64_t tiles_m, tiles_n;             /* of C */
-    int64_t scratch_bytes;                /* a C of each part in the compute type; tensor cores: and what follows */
+    int32_t splits;           /* parts of K, combined in order */
+    int64_t part;             /* of K: its length; with `splits` a pure function of shape and dtype */
+    int64_t tiles_m, tiles_n; /* of C */
+    int64_t scratch_bytes; /* the tiles of each part in the compute type; tensor cores: a C of each, and what follows */
+    int64_t counters;      /* beside them */
     int32_t a_vector, b_vector, c_vector; /* fours of elements along the unit stride are aligned */
     int32_t scale_only;                   /* alpha or K is 0: A and B are not read */
     /* tensor cores */
     int32_t blocks, cluster;  /* of the grid; of a cluster, whose blocks share columns of B */
     int32_t band;             /* clusters' tiles, one below the other, that are done together */
+    int32_t gathers;          /* 1: A, 2: B: the kernel reads it element by element */
     int64_t a_pitch, b_pitch; /* 0, or the pitches of copies of A and B that tensor maps can describe */
     int64_t lifted_at;        /* in the scratch memory: tiles of f32, one a block, where K is long, */
     int64_t a_at, b_at;       /* and the copies */
+    int32_t packed;           /* GPUL_MATH_TF32 or _EMULATED: what packed copies of A and B are made for */
+    int64_t ranges_at;        /* in the scratch memory: what is found out of A and B */
 } gpul__gemm_plan;
 
 /* Defined in gpulite_kernels.cu. The find functions return NULL where there is no such kernel. */
@@ -1707,8 +1766,8 @@ extern int32_t gpul__find_wgmma(int32_t *wgmma, int32_t device);
 extern void gpul__histogram_trim(void);
 extern int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *problem,
                                const gpul__machine *machine); /* 0: family left out */
-extern int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gpul__gemm_plan *plan, void *scratch,
-                                 gpul_stream stream);
+extern int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gpul__gemm_plan *plan,
+                                 const gpul__machine *machine, uint32_t *counters, void *scratch, gpul_stream stream);
 /* A thread that waits for so many cycles of the SM clock. A cudaError_t. */
 extern int32_t gpul__count_cycles(int64_t cycles, gpul_stream stream);
 /* The architecture that the family's machine code and its PTX were built for (75, 90, ...), 0 and 0 where left out. */
@@ -3016,21 +3075,6 @@ static gpul_shape gpul__shape_of(const gpul_array *a) {
     return shape;
 }
 
-GPUL_API gpul_status gpul_device_array_like(gpul_array *out, const gpul_array *like, gpul_stream stream) {
-    gpul__scope scope;
-    gpul_array a = GPUL_ZERO;
-    gpul_status status;
-    gpul_shape shape;
-    if (out == NULL) return gpul__null(__func__, "out");
-    status = gpul__check_array(__func__, "like", like);
-    if (status != GPUL_OK) return status;
-    shape = gpul__shape_of(like);
-    status = gpul__check_shape(__func__, like->dtype, &shape);
-    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, &like, 1, stream);
-    if (status != GPUL_OK) return status;
-    return gpul__deliver(out, &a, &scope, gpul__device_array_in(&a, like->dtype, &shape, &scope, stream));
-}
-
 static gpul_status gpul__host_array(const char *function, gpul_array *out, gpul_dtype dtype, const gpul_shape *shape,
                                     int32_t memory) {
     gpul__scope scope;
@@ -3575,21 +3619,31 @@ GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stre
     return gpul__end(&scope, gpul__copy(&scope, dst, src, stream));
 }
 
-GPUL_API gpul_status gpul_clone(gpul_array *out, const gpul_array *a, gpul_stream stream) {
+/* An array like `like`, the argument called `name`, and a copy of its elements if asked for */
+static gpul_status gpul__array_like(const char *function, gpul_array *out, const char *name, const gpul_array *like,
+                                    int32_t copied, gpul_stream stream) {
     gpul__scope scope;
-    gpul_array copy = GPUL_ZERO;
+    gpul_array a = GPUL_ZERO;
     gpul_shape shape;
     gpul_status status;
-    if (out == NULL) return gpul__null(__func__, "out");
-    status = gpul__check_array(__func__, "a", a);
+    if (out == NULL) return gpul__null(function, "out");
+    status = gpul__check_array(function, name, like);
     if (status != GPUL_OK) return status;
-    shape = gpul__shape_of(a);
-    status = gpul__check_shape(__func__, a->dtype, &shape);
-    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, &a, 1, stream);
+    shape = gpul__shape_of(like);
+    status = gpul__check_shape(function, like->dtype, &shape);
+    if (status == GPUL_OK) status = gpul__begin_in(&scope, function, &like, 1, stream);
     if (status != GPUL_OK) return status;
-    status = gpul__device_array_in(&copy, a->dtype, &shape, &scope, stream);
-    if (status == GPUL_OK) status = gpul__copy(&scope, &copy, a, stream);
-    return gpul__deliver(out, &copy, &scope, status);
+    status = gpul__device_array_in(&a, like->dtype, &shape, &scope, stream);
+    if (status == GPUL_OK && copied) status = gpul__copy(&scope, &a, like, stream);
+    return gpul__deliver(out, &a, &scope, status);
+}
+
+GPUL_API gpul_status gpul_device_array_like(gpul_array *out, const gpul_array *like, gpul_stream stream) {
+    return gpul__array_like(__func__, out, "like", like, 0, stream);
+}
+
+GPUL_API gpul_status gpul_clone(gpul_array *out, const gpul_array *a, gpul_stream stream) {
+    return gpul__array_like(__func__, out, "a", a, 1, stream);
 }
 
 /* The argument `value`, called `name`, as an element in the low bytes of *bits */
@@ -5946,38 +6000,50 @@ static gpul__workspace *gpul__find_workspace(const gpul__scope *scope, gpul_stre
     return key == 0 ? NULL : gpul__workspace_of(scope->device, key);
 }
 
+/* Memory for what passes between a launch's blocks: counters, which are zero, and bytes. The stream's own workspace, as
+ * far as they fit there; else scratch memory, for gpul__scratch_drop, whatever this returns. */
+static gpul_status gpul__between_blocks(void **scratch, uint32_t **counters, void **bytes, int64_t n_counters,
+                                        int64_t n_bytes, int32_t captured, const gpul__scope *scope, gpul_stream stream,
+                                        const char *function) {
+    /* a graph may run beside anything */
+    gpul__workspace *const own =
+        !captured && n_counters * 4 <= (int64_t)sizeof own->counters ? gpul__find_workspace(scope, stream) : NULL;
+    const size_t before = own != NULL ? 0 : ((size_t)n_counters * 4 + 127) / 128 * 128;
+    gpul_status status;
+    cudaError_t e;
+    *scratch = NULL;
+    if (own != NULL) {
+        *counters = own->counters;
+        *bytes = own->partials;
+        if (n_bytes <= (int64_t)sizeof own->partials) return GPUL_OK;
+    }
+    status = gpul__scratch(scratch, before + (size_t)n_bytes, scope, stream, function);
+    if (status != GPUL_OK) return status;
+    *bytes = (char *)*scratch + before;
+    if (own != NULL) return GPUL_OK;
+    *counters = (uint32_t *)*scratch;
+    if (n_counters == 0) return GPUL_OK;
+    e = cudaMemsetAsync(*scratch, 0, before, stream); /* fault: counters-not-zeroed */
+    return gpul__cuda(e, function, "launching the kernel");
+}
+
 /* Plan, memory for what passes between blocks, launch: what every reduction ends with. */
 static gpul_status gpul__reduce_launch(const char *function, const gpul__reducer *reducer,
                                        gpul__reduce_problem *problem, const gpul__scope *scope, gpul_stream stream) {
     gpul__reduce_plan plan;
     gpul_status status = GPUL_OK;
     cudaError_t e;
-    int64_t bytes;
     uint32_t *counters = NULL;
     void *partials = NULL, *scratch = NULL;
     e = (cudaError_t)gpul__plan_reduction(&plan, problem, reducer, &scope->machine);
     /* nobody asks CUDA where the answer changes nothing */
     problem->captured = e == cudaSuccess && plan.counters > 0 && gpul__capturing(stream);
     if (problem->captured) e = (cudaError_t)gpul__plan_reduction(&plan, problem, reducer, &scope->machine);
-    bytes = plan.partials * reducer->partial_bytes;
-    if (e == cudaSuccess && plan.counters > 0) {
-        /* a graph may run beside anything */
-        gpul__workspace *const own = !problem->captured && bytes <= (int64_t)sizeof own->partials &&
-                                             plan.counters * 4 <= (int64_t)sizeof own->counters
-                                         ? gpul__find_workspace(scope, stream)
-                                         : NULL;
-        if (own != NULL) {
-            counters = own->counters;
-            partials = own->partials;
-        } else {
-            const size_t before = ((size_t)plan.counters * 4 + 127) / 128 * 128;
-            status = gpul__scratch(&scratch, before + (size_t)bytes, scope, stream, function);
-            if (status != GPUL_OK) return status;
-            counters = (uint32_t *)scratch;
-            partials = (char *)scratch + before;
-            e = cudaMemsetAsync(scratch, 0, before, stream); /* fault: counters-not-zeroed */
-        }
-    }
+    if (e == cudaSuccess && plan.counters > 0)
+        status =
+            gpul__between_blocks(&scratch, &counters, &partials, plan.counters, plan.partials * reducer->partial_bytes,
+                                 problem->captured, scope, stream, function);
+    if (status != GPUL_OK) return gpul__scratch_drop(scratch, scope, stream, status);
     if (e == cudaSuccess) e = (cudaError_t)reducer->launch(problem, &plan, &scope->machine, partials, counters, stream);
     status = gpul__cuda(e, function, "launching the kernel");  /* fault: scratch-freed-twice */
     return gpul__scratch_drop(scratch, scope, stream, status); /* fault: scratch-leaked */
@@ -6709,7 +6775,7 @@ static int32_t gpul__unit_stride(const gpul_array *a, int64_t *row, int64_t *col
 }
 
 static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha, const gpul_array *A,
-                              const gpul_array *B, double beta, gpul_stream stream) {
+                              const gpul_array *B, double beta, int32_t math, gpul_stream stream) {
     static const char *const names[3] = {"C", "A", "B"};
     const gpul_array *arrays[3];
     int64_t row[3], col[3], pitch, extent;
@@ -6718,7 +6784,8 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     gpul__gemm_plan plan;
     gpul__scope scope;
     gpul_status status;
-    void *scratch = NULL;
+    uint32_t *counters = NULL;
+    void *scratch = NULL, *bytes = NULL;
     int32_t error, i;
 
     arrays[0] = C;
@@ -6733,6 +6800,10 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     if (!gpul__is_floating(A->dtype))
         return gpul__fail(GPUL_ERROR_DTYPE, function, "A is %s; float32, float64, float16 and bfloat16 are taken",
                           gpul_dtype_name(A->dtype));
+    if (math != GPUL_MATH_IEEE && A->dtype != GPUL_F32) /* fault: matmul-math-dtype */
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "A is %s, but options->math is %s (%d), which takes float32",
+                          gpul_dtype_name(A->dtype), math == GPUL_MATH_TF32 ? "GPUL_MATH_TF32" : "GPUL_MATH_EMULATED",
+                          (int)math);
     for (i = 0; i < 3; ++i)
         if (arrays[i]->ndim != 2)
             return gpul__fail(GPUL_ERROR_SHAPE, function, "%s has %s, but must be a matrix", names[i],
@@ -6769,6 +6840,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     problem.alpha = gpul__in_compute_type(alpha, C->dtype);
     problem.beta = gpul__in_compute_type(beta, C->dtype);
     problem.dtype = C->dtype;
+    problem.math = math;
     if (col[0] == 1) {
         problem.A = A->data;
         problem.B = B->data;
@@ -6789,6 +6861,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
         problem.b_row = col[1];
         problem.b_col = row[1];
         problem.c_row = col[0];
+        problem.turned = 1;
     }
 
     error = gpul__find_wgmma(&scope.machine.wgmma, scope.device);
@@ -6801,20 +6874,32 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
         return gpul__end(&scope, status);
     }
     if (problem.M == 0 || problem.N == 0) return gpul__end(&scope, GPUL_OK);
-    if (plan.scratch_bytes > 0) status = gpul__scratch(&scratch, (size_t)plan.scratch_bytes, &scope, stream, function);
-    if (status != GPUL_OK) return gpul__end(&scope, status);
-    error = gpul__launch_gemm(&problem, &plan, scratch, stream);
+    if (plan.scratch_bytes > 0)
+        status = gpul__between_blocks(&scratch, &counters, &bytes, plan.counters, plan.scratch_bytes,
+                                      gpul__capturing(stream), &scope, stream, function);
+    error = status == GPUL_OK ? gpul__launch_gemm(&problem, &plan, &scope.machine, counters, bytes, stream) : 0;
     if (error != 0) status = gpul__fail_cuda((cudaError_t)error, function, "launching the kernels");
     return gpul__end(&scope, gpul__scratch_drop(scratch, &scope, stream, status));
 }
 
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream) {
-    return gpul__gemm("gpul_matmul", C, 1.0, A, B, 0.0, stream);
+    return gpul__gemm("gpul_matmul", C, 1.0, A, B, 0.0, GPUL_MATH_IEEE, stream);
 }
 
 GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                gpul_stream stream) {
-    return gpul__gemm("gpul_gemm", C, alpha, A, B, beta, stream);
+    return gpul__gemm("gpul_gemm", C, alpha, A, B, beta, GPUL_MATH_IEEE, stream);
+}
+
+GPUL_API gpul_status gpul_gemm_ex(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
+                                  const gpul_gemm_options *options, gpul_stream stream) {
+    const int32_t math = options ? options->math : GPUL_MATH_IEEE;
+    if (math < GPUL_MATH_IEEE || math > GPUL_MATH_EMULATED) /* fault: matmul-math-unknown */
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "options->math is %d, which is no GPUL_MATH_*", (int)math);
+    if (options && options->reserved != 0)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "options->reserved is %d, but must be 0",
+                          (int)options->reserved);
+    return gpul__gemm(__func__, C, alpha, A, B, beta, math, stream);
 }
 
 #endif /* GPULITE_NO_KERNELS */

@@ -19,7 +19,7 @@
  *                   var, argmin, argmax, count-nonzero, dot     sum, min, max; dot f32 f64
  *     3 gemv        gemv                                        f32 f64                           this file
  *     4 histogram   uniform bins, edges, weights                f32 f64 i32 i64 u8
- *     5 matmul      matmul, gemm                                f32 f64 f16 bf16
+ *     5 matmul      matmul, gemm, gemm_ex                       f32 f64 f16 bf16
  *
  * This file is two things, stb-style. First come the engines, templates that move the data of an operation; then the
  * prebuilt operations, which are instances of them. For operations of your own, include the engines alone in a .cu
@@ -44,6 +44,12 @@
 #include <cuda.h>
 #endif
 
+/* The histogram's edges: stores of the host that go past its caches */
+#if !defined(GPULITE_NO_HISTOGRAM) && !defined(GPULITE_ENGINES_ONLY) && (defined(__SSE2__) || defined(_M_X64))
+#define GPUL__STREAMING
+#include <emmintrin.h>
+#endif
+
 #define GPULITE__KERNELS
 #include "gpulite.h"
 #if GPUL_VERSION_MAJOR != 0 || GPUL_VERSION_MINOR != 2 || GPUL_VERSION_PATCH != 0
@@ -65,7 +71,7 @@
 
 namespace { /* nothing here is for the linker, member functions of templates included */
 
-#ifdef GPULITE_CPU_STANDIN
+#ifndef __CUDA_ARCH__ /* a C++ compiler warns of what it does not know */
 #define GPUL__UNROLL
 #define GPUL__UNROLL_NOT
 #define GPUL__UNROLL_BY(n)
@@ -200,18 +206,18 @@ template <typename T> static __device__ __host__ __forceinline__ bool gpul__has(
 }
 
 /* Reinterpretation by memcpy of equal sizes: register moves in device code, and defined behaviour in C++. */
-template <typename To, typename From> static __device__ __forceinline__ To gpul__bits(From from) {
+template <typename To, typename From> static __device__ __host__ __forceinline__ To gpul__bits(From from) {
     static_assert(sizeof(To) == sizeof(From), "sizes differ");
     To to;
     memcpy(&to, &from, sizeof to);
     return to;
 }
 
-static __device__ __forceinline__ float gpul__to_float(float x) { return x; }
-static __device__ __forceinline__ float gpul__to_float(gpul_bf16 x) {
+static __device__ __host__ __forceinline__ float gpul__to_float(float x) { return x; }
+static __device__ __host__ __forceinline__ float gpul__to_float(gpul_bf16 x) {
     return gpul__bits<float>(uint32_t(x.bits) << 16);
 }
-static __device__ __forceinline__ float gpul__to_float(gpul_f16 x) {
+static __device__ __host__ __forceinline__ float gpul__to_float(gpul_f16 x) {
 #ifdef __CUDA_ARCH__
     float f;
     asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(x.bits));
@@ -387,6 +393,7 @@ static __device__ __forceinline__ void gpul__hold(int32_t zero) {
 #endif
 }
 
+static inline int64_t gpul__round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 static inline bool gpul__aligned(const void *p, size_t bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; }
 
 /* index = (result * size) + *rest, for indices below 2^53, with the rounded 1 / size: a 64-bit division is a subroutine
@@ -634,11 +641,9 @@ static __device__ __forceinline__ void gpul__elementwise_walk(const gpul__elemen
         uint32_t i[kUnits];
         GPUL__UNROLL
         for (int j = 0; j < kUnits; ++j) {
-            i[j] = unit[j];
-            if (d + 1 < v.ndim) {
-                unit[j] = uint32_t(uint64_t(i[j]) * dim.multiplier >> dim.shift);
-                i[j] -= unit[j] * dim.size;
-            }
+            const uint32_t next = uint32_t(uint64_t(unit[j]) * dim.multiplier >> dim.shift); /* 0 in the last one */
+            i[j] = unit[j] - next * dim.size;
+            unit[j] = next;
             place->column[j] += i[j] * dim.column;
             place->row[j] += i[j] * dim.row;
             place->at[j][0] += i[j] * dim.step[0];
@@ -966,56 +971,75 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
         if (there[j]) out.put(place.at[j], 0, op(a[j], b[j], c[j]));
 }
 
-/* Tiles, by the bytes of the largest element. A warp's lanes take kM elements each, 4 bytes or one: along the input's
- * rows when a tile is read, along out's when it is written. In out's rows the tile begins at the boundary of such an
- * access, up to kM - 1 elements early. Staged columns are an odd number of elements apart, so that neither way has bank
- * conflicts. */
+/* Tiles, by the bytes of the largest element. In shared memory a word has kM elements of a row: 4 bytes, or one element.
+ * In out's rows the tile begins at the boundary of such a word, up to kM - 1 elements early. */
 template <int kSize> struct gpul__elementwise_tile {
     enum { kM = kSize < 4 ? 4 / kSize : 1, kColumns = 32 * kM, kRows = kSize < 4 ? 128 : 64 };
-    enum { kStaged = kColumns + kM - 1, kPitch = kRows + 1, kWarps = GPUL__ELEMENTWISE_THREADS / 32 };
-    enum { kSteps = (kStaged + kWarps - 1) / kWarps, kLoads = kSteps * (kRows / kColumns), kFlight = kM > 1 ? 9 : 8 };
+    enum { kPitch = 33, kWords = kM > 1 ? 33 : 32, kWarps = GPUL__ELEMENTWISE_THREADS / 32 };
     enum { kGroup = kM > 1 ? 2 : 4 }; /* rows of a thread at once */
     /* of an input whose staged elements have that size; gpul__plan_elementwise knows it too */
-    static __device__ __forceinline__ int bytes(int size) { return (kStaged * kPitch * size + 15) / 16 * 16; }
+    static __device__ __host__ __forceinline__ int bytes(int size) { return int(kRows) * int(kPitch) * int(kM) * size; }
+    /* Words of a row are turned, such that neither those of a row nor those that lanes write at once meet in a bank. */
+    static __device__ __forceinline__ int place(int row, int word, int turn) {
+        const int at = word + (kM > 1 ? turn : 0);
+        return row * kPitch + (kM > 1 && at >= kPitch ? at - kPitch : at);
+    }
 };
 /* One input's part of a tile, from its element of the tile's first row and column on, in any column or row that is
- * there: `from` to `to` - 1; To: T, or what holds it. One function for all operations. */
+ * there: `from` to `to` - 1; To: T, or what holds it. Of the columns of a word a lane takes 4 bytes along the
+ * input's rows, or one element. What is not there becomes as an element that is. One function for all operations. */
 template <int kSize, typename T, typename To>
 static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t step, int first, int columns, int rows,
                                                            gpul__extent extent, To *to) {
     typedef gpul__elementwise_tile<kSize> Tile;
-    enum { kM = Tile::kM, kSteps = Tile::kSteps, kSets = Tile::kRows / Tile::kColumns };
-    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+    enum { kM = Tile::kM, kLane = kM > 1 ? 4 / sizeof(T) : 1, kLanes = Tile::kRows / kLane };
+    enum { kLoads = (int(kLanes) * int(Tile::kWords) + GPUL__ELEMENTWISE_THREADS - 1) / GPUL__ELEMENTWISE_THREADS };
+    enum { kFlight = int(kLoads) < 8 / int(kM) ? int(kLoads) : 8 / int(kM) };
     const int none =
         columns > 0 ? 0 : first; /* the column of what is not there: of this tile, which no other block writes */
+    const bool inside = rows >= kLane && extent.holds(in + int64_t(first) * step, kLane * sizeof(T)) &&
+                        extent.holds(in + rows - kLane + int64_t(columns - 1) * step, kLane * sizeof(T));
     GPUL__UNROLL_NOT
-    for (int n = 0; n < Tile::kLoads; n += Tile::kFlight) {
-        gpul__window<T, kM> window[Tile::kFlight];
-        uint32_t shift[Tile::kFlight];
+    for (int n = 0; n < kLoads; n += kFlight) {
+        gpul__window<T, kLane> window[kFlight][kM];
+        uint32_t shift[kFlight][kM];
         GPUL__UNROLL
-        for (int i = 0; i < Tile::kFlight; ++i) {
-            const int set = (n + i) / kSteps, c = (n + i) % kSteps * Tile::kWarps + warp - int(kM - 1);
-            const int r = set * Tile::kColumns + lane * kM, left = rows - r;
-            const bool there = set < kSets && c >= first && c < columns && left > 0; /* fault: elementwise-tile-edge */
-            const T *const p = in + (there ? r + int64_t(c) * step : int64_t(none) * step);
-            shift[i] = 0;
-            if (kM > 1 && there && left >= kM && extent.holds(p, kM * sizeof(T))) {
-                window[i].ask(p, true);
-                shift[i] = window[i].shift(p);
-            } else {
-                gpul__pack<T, kM> pack;
-                GPUL__UNROLL
-                for (int j = 0; j < kM; ++j) pack.v[j] = p[there && j < left ? j : 0];
-                window[i].set(pack);
+        for (int i = 0; i < kFlight; ++i) {
+            const int number = (n + i) * GPUL__ELEMENTWISE_THREADS + int(threadIdx.x), word = number / kLanes;
+            const int r = number % kLanes * kLane, left = rows - r;
+            GPUL__UNROLL
+            for (int m = 0; m < kM; ++m) { /* what is not there is read, too: a branch would keep loads apart */
+                const int c = word * kM + m - int(kM - 1);
+                const bool there = c >= first && c < columns && left > 0; /* fault: elementwise-tile-edge */
+                const T *const p = in + (there ? r + int64_t(c) * step : int64_t(none) * step);
+                shift[i][m] = 0;
+                if (kLane > 1 && there && left >= kLane && (inside || extent.holds(p, kLane * sizeof(T)))) {
+                    window[i][m].ask(p, true);
+                    shift[i][m] = window[i][m].shift(p);
+                } else {
+                    gpul__pack<T, kLane> pack;
+                    GPUL__UNROLL
+                    for (int j = 0; j < kLane; ++j) pack.v[j] = p[there && j < left ? j : 0];
+                    window[i][m].set(pack);
+                }
             }
         }
         GPUL__UNROLL
-        for (int i = 0; i < Tile::kFlight; ++i) {
-            const int set = (n + i) / kSteps, c = (n + i) % kSteps * Tile::kWarps + warp;
-            if (set >= kSets || c >= Tile::kStaged) continue;
-            const gpul__pack<T, kM> pack = window[i].take(shift[i]);
+        for (int i = 0; i < kFlight; ++i) {
+            const int number = (n + i) * GPUL__ELEMENTWISE_THREADS + int(threadIdx.x), word = number / kLanes;
+            const int r = number % kLanes * kLane;
+            if (int(kLoads) * GPUL__ELEMENTWISE_THREADS > int(kLanes) * int(Tile::kWords) && word >= Tile::kWords)
+                continue;
+            gpul__pack<T, kLane> pack[kM];
             GPUL__UNROLL
-            for (int j = 0; j < kM; ++j) to[c * Tile::kPitch + set * Tile::kColumns + lane * kM + j] = pack.v[j];
+            for (int m = 0; m < kM; ++m) pack[m] = window[i][m].take(shift[i][m]);
+            GPUL__UNROLL
+            for (int j = 0; j < kLane; ++j) {
+                gpul__pack<To, kM> row;
+                GPUL__UNROLL
+                for (int m = 0; m < kM; ++m) row.v[m] = To(pack[m].v[j]);
+                gpul__save<kM>(to + Tile::place(r + j, word, r / kLane % 32) * kM, row);
+            }
         }
     }
 }
@@ -1034,10 +1058,11 @@ struct gpul__elementwise_edges {
         first = first < columns ? first : columns - 1;
     }
 };
-/* A tile of an input, and a thread's kM columns of kGroup rows of it: all of them elements that are there */
+/* A tile of an input, and a thread's kM columns of kGroup rows of it, from left[] on: all of them elements that are
+ * there */
 template <int kSize, typename T> struct gpul__elementwise_stage {
     typedef gpul__elementwise_tile<kSize> Tile;
-    enum { kM = Tile::kM, kGroup = Tile::kGroup };
+    enum { kM = Tile::kM, kGroup = Tile::kGroup, kLane = kM > 1 ? 4 / sizeof(T) : 1 };
     const T *staged;
     __device__ __forceinline__ void load(const gpul__elementwise_layout &v, int k, uint32_t at,
                                          const gpul__elementwise_edges &edges, unsigned char **shared) {
@@ -1047,22 +1072,38 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
                                             edges.columns, edges.rows, v.extent[k], reinterpret_cast<T *>(*shared));
         *shared += Tile::bytes(sizeof(T));
     }
-    __device__ __forceinline__ void get(const gpul__elementwise_layout &v, int k, uint32_t at, const int (&row)[kGroup],
-                                        const int (&column)[kGroup][kM], T (&to)[kGroup][kM]) const {
+    __device__ __forceinline__ void get(const gpul__elementwise_layout &v, int k, uint32_t at,
+                                        const gpul__elementwise_edges &edges, const int (&row)[kGroup],
+                                        const int (&left)[kGroup], T (&to)[kGroup][kM]) const {
         const T *const in = static_cast<const T *>(v.in[k]) + at;
+        const int lane = int(threadIdx.x) % 32;
         if (v.staged >> k & 1) {
             GPUL__UNROLL
             for (int i = 0; i < kGroup; ++i) {
+                const int turn = row[i] / kLane % 32;
+                gpul__pack<T, kM> pack = gpul__load<kM>(staged + Tile::place(row[i], lane, turn) * kM);
+                if (kM > 1) { /* of two words */
+                    const gpul__pack<T, kM> next = gpul__load<kM>(staged + Tile::place(row[i], lane + 1, turn) * kM);
+                    uint32_t low = 0, high = 0;
+                    memcpy(&low, &pack, sizeof(T) * kM & 7);
+                    memcpy(&high, &next, sizeof(T) * kM & 7);
+                    const uint64_t both = uint64_t(high) << (8 * sizeof(T) * kM & 63) | low;
+                    low = uint32_t(both >> 8 * int(sizeof(T)) * (left[i] - lane * kM + int(kM - 1)));
+                    memcpy(&pack, &low, sizeof(T) * kM & 7);
+                }
                 GPUL__UNROLL
-                for (int j = 0; j < kM; ++j) to[i][j] = staged[(column[i][j] + int(kM - 1)) * Tile::kPitch + row[i]];
+                for (int j = 0; j < kM; ++j) to[i][j] = pack.v[j];
             }
         } else if (v.in[k]) {
             GPUL__UNROLL
             for (int i = 0; i < kGroup; ++i) {
                 GPUL__UNROLL
-                for (int j = 0; j < kM; ++j)
-                    to[i][j] = in[int32_t(uint32_t(row[i]) * v.row_step[1 + k]) +
-                                  int64_t(column[i][j]) * v.column_step[1 + k]];
+                for (int j = 0; j < kM; ++j) {
+                    const int x = left[i] + j;
+                    const int column = x < edges.first ? edges.first : x < edges.columns ? x : edges.columns - 1;
+                    to[i][j] =
+                        in[int32_t(uint32_t(row[i]) * v.row_step[1 + k]) + int64_t(column) * v.column_step[1 + k]];
+                }
             }
         } else {
             const T one = gpul__elementwise_scalar<T>(v, k);
@@ -1077,9 +1118,9 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
 template <int kSize> struct gpul__elementwise_stage<kSize, gpul__none> {
     __device__ __forceinline__ void load(const gpul__elementwise_layout &, int, uint32_t,
                                          const gpul__elementwise_edges &, unsigned char **) {}
-    template <typename Rows, typename Columns, typename To>
-    __device__ __forceinline__ void get(const gpul__elementwise_layout &, int, uint32_t, const Rows &, const Columns &,
-                                        To &) const {}
+    template <typename Rows, typename To>
+    __device__ __forceinline__ void get(const gpul__elementwise_layout &, int, uint32_t,
+                                        const gpul__elementwise_edges &, const Rows &, const Rows &, To &) const {}
 };
 
 template <typename Op>
@@ -1111,21 +1152,16 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
         typename Op::A va[kGroup][kM];
         typename Op::B vb[kGroup][kM];
         typename Op::C vc[kGroup][kM];
-        int row[kGroup], left[kGroup], column[kGroup][kM];
+        int row[kGroup], left[kGroup];
         GPUL__UNROLL
         for (int i = 0; i < kGroup; ++i) {
             row[i] = top + i * Tile::kWarps < edges.rows ? top + i * Tile::kWarps : top;
             const uint32_t element = out.element(place.at[0][0] + uint32_t(row[i]) * v.layout.row_step[0]);
             left[i] = lane * kM - (dense ? int(element & (kM - 1)) : 0);
-            GPUL__UNROLL
-            for (int j = 0; j < kM; ++j) {
-                const int x = left[i] + j;
-                column[i][j] = x < edges.first ? edges.first : x < edges.columns ? x : edges.columns - 1;
-            }
         }
-        a.get(v.layout, 0, place.at[0][1], row, column, va);
-        b.get(v.layout, 1, place.at[0][2], row, column, vb);
-        c.get(v.layout, 2, place.at[0][3], row, column, vc);
+        a.get(v.layout, 0, place.at[0][1], edges, row, left, va);
+        b.get(v.layout, 1, place.at[0][2], edges, row, left, vb);
+        c.get(v.layout, 2, place.at[0][3], edges, row, left, vc);
         __syncwarp(); /* lanes beyond the row's ends have read what others write now */
         GPUL__UNROLL
         for (int i = 0; i < kGroup; ++i) {
@@ -1184,6 +1220,7 @@ static inline void gpul__elementwise_describe(gpul__elementwise_layout *v, const
         dim->size = uint32_t(plan->dim[d].size);
         dim->column = uint32_t(plan->dim[d].column);
         dim->row = uint32_t(plan->dim[d].row);
+        dim->multiplier = dim->shift = 0;
         if (d + 1 < plan->ndim) gpul__elementwise_divisor(dim);
         for (int k = 0; k < operands; ++k) dim->step[k] = uint32_t(plan->dim[d].step[k]);
     }
@@ -1316,6 +1353,15 @@ template <> struct gpul__input<gpul__none> { typedef gpul__none Element, Array, 
 enum { gpul__warps = GPUL__REDUCE_THREADS / 32 }; /* of a block; warp tiles of a block tile */
 enum { gpul__most_tiles = 32 };                   /* block tiles of a block of the rows kernel: a warp combines them */
 
+/* Where an operation's fold chooses by a run-time flag, it does so once for several vectors, which may then be folded
+ * side by side: op.visit(f) calls f(way), and way.fold(op, ...) is what op.fold(...) would be. */
+struct gpul__fold_as_is {
+    template <typename Op, typename Lane, typename X, typename Y>
+    static __device__ __forceinline__ Lane fold(const Op &op, Lane lane, const X *x, const Y *y, int count, int at) {
+        return op.fold(lane, x, y, count, at);
+    }
+};
+
 /* The lane's elements are folded one after the other, unless the operation has a fold of its own. */
 template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct gpul__reduction {
     enum { kTogether = 1 };    /* outputs that a warp of the rows kernel works on at once, to read y once for all */
@@ -1335,6 +1381,7 @@ template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct 
             if (k < count) lane = static_cast<const Op *>(this)->one(lane, x[k], y[k], at + k);
         return lane;
     }
+    template <typename F> __device__ __forceinline__ void visit(const F &f) const { f(gpul__fold_as_is()); }
     __device__ __forceinline__ A finish(A lane, int64_t, int) const { return lane; }
 };
 
@@ -1805,19 +1852,21 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
                 else fy[u].low = fy[u].strided(y + (gpul__has<Y>() ? next * y_stride : 0), y_stride);
             }
             gpul__hold(v.zero);
-            GPUL__UNROLL
-            for (int u = 0; u < kFew; ++u) {
-                if (u >= there) break; /* fault: reduce-flight-twice */
-                const gpul__pack<Y, kN> vy =
-                    fy[u].unpacked(y_stride == 1 ? fy[u].take(y + (gpul__has<Y>() ? at : 0)) : fy[u].low);
+            op.visit([&](auto way) {
                 GPUL__UNROLL
-                for (int o = 0; o < kO; ++o) {
-                    const typename Fetch::Raw raw = fetched ? fx[o][u].take(from.x[o] + place[u]) : fx[o][u].low;
-                    const gpul__pack<X, kN> vx = Fetch::unpacked(raw);
-                    acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, int(kN), at);
+                for (int u = 0; u < kFew; ++u) {
+                    if (u >= there) break; /* fault: reduce-flight-twice */
+                    const gpul__pack<Y, kN> vy =
+                        fy[u].unpacked(y_stride == 1 ? fy[u].take(y + (gpul__has<Y>() ? at : 0)) : fy[u].low);
+                    GPUL__UNROLL
+                    for (int o = 0; o < kO; ++o) {
+                        const typename Fetch::Raw raw = fetched ? fx[o][u].take(from.x[o] + place[u]) : fx[o][u].low;
+                        const gpul__pack<X, kN> vx = Fetch::unpacked(raw);
+                        acc.lane[o] = way.fold(op, acc.lane[o], vx.v, vy.v, int(kN), at);
+                    }
+                    at += step;
                 }
-                at += step;
-            }
+            });
             continue;
         }
         const int count = length - at;
@@ -1835,9 +1884,9 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
 }
 
 /* Folds a flight: kFlight vectors of kO outputs and of y, the first at element `at`. Shifted: see there. */
-template <int kO, int kFlight, int kUnroll, bool kShifted, typename Op, typename Raw, int kN>
+template <int kO, int kFlight, int kUnroll, bool kShifted, typename Way, typename Op, typename Raw, int kN>
 static __device__ __forceinline__ void
-gpul__reduce_fold(const Op &op, gpul__reduce_lanes<kO, Op> &acc, Raw (&vx)[kO][kFlight],
+gpul__reduce_fold(Way way, const Op &op, gpul__reduce_lanes<kO, Op> &acc, Raw (&vx)[kO][kFlight],
                   gpul__pack<typename Op::Y, kN> (&vy)[kFlight], const gpul__reduce_operands<kO, typename Op::X> &from,
                   typename gpul__operand<typename Op::X>::Offset stride, int &at, int step) {
     typedef gpul__operand<typename Op::X> Operand;
@@ -1848,7 +1897,7 @@ gpul__reduce_fold(const Op &op, gpul__reduce_lanes<kO, Op> &acc, Raw (&vx)[kO][k
         for (int o = 0; o < kO; ++o) {
             const typename Operand::Pointer p = from.x[o] + Operand::ahead(stride, at);
             if (kShifted) vx[o][0] = Operand::template realigned<kN>(vx[o][0], p); /* fault: reduce-shifted */
-            acc.lane[o] = op.fold(acc.lane[o], Fetch::unpacked(vx[o][0]).v, vy[0].v, kN, at);
+            acc.lane[o] = way.fold(op, acc.lane[o], Fetch::unpacked(vx[o][0]).v, vy[0].v, kN, at);
         }
         GPUL__UNROLL
         for (int q = 0; q + 1 < kFlight; ++q) { /* registers have no index: they move up */
@@ -1901,17 +1950,14 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
         typename Operand::Pointer x[kO]; /* they follow `at` */
         int64_t last =
             whole - wide - (int(kFlight) - 1) * step; /* where a flight may begin, from the lane's first on */
-        bool begins = true;
-        GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) {
+        if (shifted) {
             const int64_t reach =
-                v.x_extent.last(from.x[o], gpul__size_of<X>::value) - (wide - int(kN)) - (int(kFlight) - 1) * step;
-            if (shifted && reach < last) last = reach;
-            if (shifted) begins = begins && v.x_extent.begins(from.x[o]);
-        }
-        if (!begins) { /* the first elements of the array */
-            acc = gpul__reduce_rest<kO>(v, op, acc, from, span.begin, at, end < at + int(kN) ? end : at + int(kN));
-            at += step;
+                v.x_extent.last(from.x[0], gpul__size_of<X>::value) - (wide - int(kN)) - (int(kFlight) - 1) * step;
+            if (reach < last) last = reach;
+            if (!v.x_extent.begins(from.x[0])) { /* the first elements of the array */
+                acc = gpul__reduce_rest<kO>(v, op, acc, from, span.begin, at, end < at + int(kN) ? end : at + int(kN));
+                at += step;
+            }
         }
         const int64_t y_stride = v.y_stride;
         const Y *y = v.y + (gpul__has<Y>() ? (span.begin + at) * y_stride : 0);
@@ -1931,12 +1977,12 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
                 else vy[u] = gpul__strided<kN>(y + (gpul__has<Y>() ? u * step * y_stride : 0), y_stride);
             }
             gpul__hold(v.zero); /* all are on their way: left alone, the compiler starts with some of them */
-            if (int(kShifts) && shifted) {
-                gpul__reduce_fold<kO, kFlight, (kUnroll > 1 ? 2 : 1), true>(op, acc, vx, vy, from, v.x_stride, at,
-                                                                            step);
-            } else {
-                gpul__reduce_fold<kO, kFlight, kUnroll, false>(op, acc, vx, vy, from, v.x_stride, at, step);
-            }
+            op.visit([&](auto way) {
+                if (shifted)
+                    gpul__reduce_fold<kO, kFlight, (kUnroll > 1 ? 2 : 1), true>(way, op, acc, vx, vy, from, v.x_stride,
+                                                                                at, step);
+                else gpul__reduce_fold<kO, kFlight, kUnroll, false>(way, op, acc, vx, vy, from, v.x_stride, at, step);
+            });
             GPUL__UNROLL
             for (int o = 0; o < kO; ++o) x[o] = x[o] + Operand::ahead(v.x_stride, kFlight * step);
             if (gpul__has<Y>()) y += kFlight * step * y_stride;
@@ -2133,8 +2179,10 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
                 vy.v[k] = gpul__at(y, gpul__has<Y>() ? at * y_stride : 0);
             }
         }
-        GPUL__UNROLL
-        for (int u = 0; u < int(kF); ++u) acc[u] = op[u].fold(acc[u], vx[u].v, vy.v, count, i);
+        v.op.visit([&](auto way) {
+            GPUL__UNROLL
+            for (int u = 0; u < int(kF); ++u) acc[u] = way.fold(op[u], acc[u], vx[u].v, vy.v, count, i);
+        });
     }
     Acc results[kF];
     GPUL__UNROLL
@@ -2307,23 +2355,32 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
         Y vy[kLanes][kN];
         gpul__reduce_load(v, columns, span.begin, at, step, span.length - 1, vx, vy);
         if (at + (kLanes - 1) * step + kN <= span.length) {
-            GPUL__UNROLL
-            for (int r = 0; r < kLanes; ++r) {
+            v.op.visit([&](auto way) {
                 GPUL__UNROLL
-                for (int c = 0; c < kC; ++c) {
-                    typename Op::Lane &own = lanes[r][c];
-                    own = op[c].fold(deep ? lanes[0][c] : own, vx[r][c], vy[r], int(kN), at + r * step);
-                    if (deep) lanes[0][c] = own;
+                for (int r = 0; r < kLanes; ++r) {
+                    GPUL__UNROLL
+                    for (int c = 0; c < kC; ++c) {
+                        typename Op::Lane &own = lanes[r][c];
+                        own = way.fold(op[c], deep ? lanes[0][c] : own, vx[r][c], vy[r], int(kN), at + r * step);
+                        if (deep) lanes[0][c] = own;
+                    }
                 }
-            }
+            });
         } else { /* once, so a loop that is short in code: the first of what is left, and the others move up */
             GPUL__UNROLL_NOT
             for (int r = 0; r < kLanes; ++r) {
                 const int count = span.length - (at + r * step);
                 typename Op::Lane now[kC];
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c)
-                    now[c] = count > 0 ? op[c].fold(lanes[0][c], vx[0][c], vy[0], count, at + r * step) : lanes[0][c];
+                if (count > 0) {
+                    v.op.visit([&](auto way) {
+                        GPUL__UNROLL
+                        for (int c = 0; c < kC; ++c)
+                            now[c] = way.fold(op[c], lanes[0][c], vx[0][c], vy[0], count, at + r * step);
+                    });
+                } else {
+                    GPUL__UNROLL
+                    for (int c = 0; c < kC; ++c) now[c] = lanes[0][c];
+                }
                 GPUL__UNROLL
                 for (int q = 0; q + 1 < kLanes; ++q) {
                     GPUL__UNROLL
@@ -2887,7 +2944,8 @@ template <> __device__ __forceinline__ float gpul__widen<float, gpul_bf16>(gpul_
  * dimension: that one becomes the next to the innermost. Two inputs are turned at most. Else elements.
  *
  * The walk goes through the dimensions of out, the fastest first. Only where an input is read again along a short
- * dimension, which it does not have or has in its own short rows, a block takes all of that for a part of a row. */
+ * dimension, which it does not have or has in its own short rows, a block takes all of that for a part of a row. And
+ * where an input of short rows lies side by side along a far dimension, that one comes next. */
 
 static int32_t gpul__log2(int32_t power) { return (power > 1) + (power > 2) + (power > 4) + (power > 8); }
 /* Does an operand, wherever out has a vector of `vector` elements at the boundary of an access, have one too? */
@@ -2908,6 +2966,14 @@ static void gpul__elementwise_add(gpul__elementwise_plan *plan, const gpul__elem
     for (int o = 0; o < operands; ++o) plan->dim[plan->ndim].step[o] = p->strides[o][d] * by;
     plan->units *= size;
     ++plan->ndim;
+}
+/* Dimension d becomes the next to the innermost. */
+static void gpul__elementwise_beside(gpul__elementwise_problem *p, int32_t operands, int32_t d) {
+    for (int o = -1; o < operands; ++o) {
+        int64_t *const values = o < 0 ? p->shape : p->strides[o], value = values[d];
+        for (int32_t i = d; i < p->ndim - 2; ++i) values[i] = values[i + 1];
+        values[p->ndim - 2] = value;
+    }
 }
 extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__elementwise_problem *p,
                                           const gpul__elementwise_op *op) {
@@ -2942,11 +3008,7 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
     }
     if (plan->staged) {
         const int32_t side = word < 4 ? 128 / word : 32, high = word < 4 ? 128 : 64, more = word < 4 ? 4 / word - 1 : 0;
-        for (int o = -1; o < operands && next != last - 1; ++o) {
-            int64_t *const values = o < 0 ? p->shape : p->strides[o], value = values[next];
-            for (int32_t d = next; d < last - 1; ++d) values[d] = values[d + 1];
-            values[last - 1] = value;
-        }
+        gpul__elementwise_beside(p, operands, next);
         plan->kernel = GPUL__ELEMENTWISE_TILES;
         plan->columns = side;
         plan->block = 1;
@@ -2956,9 +3018,7 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
         gpul__elementwise_add(plan, p, operands, down, last - 1, high, 0, 1);
         for (int32_t d = last - 2; d >= 0; --d) gpul__elementwise_add(plan, p, operands, p->shape[d], d, 1, 0, 0);
         for (k = 0; k < 3; ++k)
-            if (plan->staged >> k & 1)
-                plan->shared_bytes +=
-                    (int64_t(side + more) * (high + 1) * (words ? word : op->in_bytes[k]) + 15) / 16 * 16;
+            if (plan->staged >> k & 1) plan->shared_bytes += high * 33 * (side / 32) * (words ? word : op->in_bytes[k]);
     } else {
         int64_t row, part;
         if (together && !op->no_vectors && (p->ndim == 1 || columns >= 32)) {
@@ -2980,6 +3040,11 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
             plan->block = plan->lanes ? GPUL__ELEMENTWISE_THREADS / 32 : GPUL__ELEMENTWISE_THREADS * items;
             row = plan->lanes ? gpul_ceil_div(columns, plan->columns) : columns;
         }
+        for (int32_t d = last - 1; d >= 0 && columns < 16384 && p->n >= 1 << 20; --d)
+            for (k = 0; k < 3 && next < 0; ++k)
+                if (p->in[k] && p->strides[1 + k][last] > 1 && p->strides[1 + k][d] == 1 && p->shape[d] <= 65536)
+                    next = d;
+        if (next >= 0) gpul__elementwise_beside(p, operands, next);
         for (int32_t d = last - 1; d >= 0 && columns >= 16384; --d)
             for (k = 0; k < 3 && inner < 0 && p->shape[d] <= 16; ++k)
                 if (p->in[k] && p->strides[1 + k][d] < p->strides[1 + k][last]) inner = d;
@@ -3144,7 +3209,7 @@ template <typename T> struct gpul__elementwise_blocks<gpul__op_copy<T>> {
 
 /* x with fewer bits, such that rounding it again gives what rounding x once would: those lost are or-ed into the
  * last. */
-static __device__ __forceinline__ int64_t gpul__jam(int64_t x, int lost) {
+static __device__ __host__ __forceinline__ int64_t gpul__jam(int64_t x, int lost) {
     const int64_t mask = (int64_t(1) << lost) - 1;
     return (x & ~mask) | (int64_t((x & mask) != 0) << lost); /* fault: ufunc-jam */
 }
@@ -3161,8 +3226,8 @@ struct gpul__ufunc_call {
 /* From elements' bits to values, and back; W: what is computed in. `again`: the value will be rounded to fewer bits.
  * To an integer: towards zero, to the nearest bound where the value is beyond it, NaN to 0. */
 template <int n>
-static __device__ __forceinline__ void gpul__decode(float (&to)[n], const uint32_t (&x)[n], gpul_dtype dtype,
-                                                    bool again) {
+static __device__ __host__ __forceinline__ void gpul__decode(float (&to)[n], const uint32_t (&x)[n], gpul_dtype dtype,
+                                                             bool again) {
     switch (dtype) {
     case GPUL_F32: GPUL__EACH(to, to[j] = gpul__bits<float>(x[j])); break;
     case GPUL_F16: GPUL__EACH(to, to[j] = gpul__to_float(gpul__bits<gpul_f16>(uint16_t(x[j])))); break;
@@ -3175,8 +3240,8 @@ static __device__ __forceinline__ void gpul__decode(float (&to)[n], const uint32
     }
 }
 template <int n>
-static __device__ __forceinline__ void gpul__decode(double (&to)[n], const uint64_t (&x)[n], gpul_dtype dtype,
-                                                    bool again) {
+static __device__ __host__ __forceinline__ void gpul__decode(double (&to)[n], const uint64_t (&x)[n], gpul_dtype dtype,
+                                                             bool again) {
     switch (dtype) {
     case GPUL_F64: GPUL__EACH(to, to[j] = gpul__bits<double>(x[j])); break;
     case GPUL_F32: GPUL__EACH(to, to[j] = gpul__bits<float>(uint32_t(x[j]))); break;
@@ -3191,11 +3256,13 @@ static __device__ __forceinline__ void gpul__decode(double (&to)[n], const uint6
     }
 }
 template <int n>
-static __device__ __forceinline__ void gpul__decode(int32_t (&to)[n], const uint32_t (&x)[n], gpul_dtype, bool) {
+static __device__ __host__ __forceinline__ void gpul__decode(int32_t (&to)[n], const uint32_t (&x)[n], gpul_dtype,
+                                                             bool) {
     GPUL__EACH(to, to[j] = int32_t(x[j]));
 }
 template <int n>
-static __device__ __forceinline__ void gpul__decode(int64_t (&to)[n], const uint64_t (&x)[n], gpul_dtype dtype, bool) {
+static __device__ __host__ __forceinline__ void gpul__decode(int64_t (&to)[n], const uint64_t (&x)[n], gpul_dtype dtype,
+                                                             bool) {
     if (dtype == GPUL_I32 || dtype == GPUL_F32) GPUL__EACH(to, to[j] = int32_t(x[j]));
     else GPUL__EACH(to, to[j] = int64_t(x[j]));
 }
@@ -3375,7 +3442,7 @@ static __device__ __host__ __forceinline__ int32_t gpul__bytes_of(gpul_dtype dty
     do {                                                                                                               \
         if ((bytes) == 1) do_as<uint8_t>(__VA_ARGS__);                                                                 \
         else if ((bytes) == 2) do_as<uint16_t>(__VA_ARGS__);                                                           \
-        else if ((bytes) == 4) do_as<uint32_t>(__VA_ARGS__);                                                           \
+        else if ((bytes) == 4 && sizeof(Word) > 4) do_as<uint32_t>(__VA_ARGS__);                                       \
         else do_as<Word>(__VA_ARGS__);                                                                                 \
     } while (0)
 
@@ -3392,8 +3459,8 @@ static __device__ __forceinline__ void gpul__ufunc_scatter(void *to, const uint3
 template <typename T, typename Word>
 static __device__ __forceinline__ void gpul__ufunc_stage(const gpul__elementwise_layout &l, int k, uint32_t at,
                                                          const gpul__elementwise_edges &edges, Word *to) {
-    gpul__elementwise_load<4, T, Word>(static_cast<const T *>(l.in[k]) + at, l.column_step[1 + k], edges.first,
-                                       edges.columns, edges.rows, l.extent[k], to);
+    gpul__elementwise_load<sizeof(Word), T, Word>(static_cast<const T *>(l.in[k]) + at, l.column_step[1 + k],
+                                                  edges.first, edges.columns, edges.rows, l.extent[k], to);
 }
 
 /* Moves elements `by` and on to the front. */
@@ -3410,22 +3477,21 @@ template <typename W, typename Values>
 static __device__ __forceinline__ void gpul__ufunc_do(const gpul__ufunc_call &p, Values &values, gpul__bool<true>) {
     gpul__compute_function(p.op, values[0], values[1]);
 }
-/* A vector's elements of all inputs, as bits, to the result's bits. The inputs that are no arrays are in `scalar`; where
- * the first is none at all, an element's place counts: `column`, and others `apart`. */
+/* Will the value be rounded to fewer bits than it is computed in? */
+template <typename W> static __device__ __host__ __forceinline__ bool gpul__rounds_again(const gpul__ufunc_call &p) {
+    return p.op == GPUL__CONVERT && p.dtype[0] != gpul__dtype_of<W>::value;
+}
+/* A vector's elements of all inputs, as bits, to the result's bits. The inputs that are no arrays are in `scalar`, as
+ * values; where the first is none at all, an element's place counts: `column`, and others `apart`. */
 template <typename W, bool kFunction, typename Word, int kInputs, int n>
 static __device__ __forceinline__ void gpul__ufunc_compute(const gpul__elementwise_layout &l, const gpul__ufunc_call &p,
                                                            Word (&words)[kInputs][n], int64_t column, int apart) {
-    const bool again = p.op == GPUL__CONVERT && p.dtype[0] != gpul__dtype_of<W>::value;
+    const bool again = gpul__rounds_again<W>(p);
     W values[3][n];
     GPUL__UNROLL
     for (int k = 0; k < 3; ++k) {
         if (k < kInputs && l.in[k] != NULL) gpul__decode(values[k], words[k], p.dtype[1 + k], again);
-        else if (p.dtype[1 + k] != 0) {
-            const Word bits[1] = {Word(l.scalar[k])};
-            W one[1];
-            gpul__decode(one, bits, p.dtype[1 + k], again);
-            GPUL__EACH(values[k], values[k][j] = one[0]);
-        } else if (k > 0) GPUL__EACH(values[k], values[k][j] = W(0));
+        else if (k > 0 || p.dtype[1] != 0) GPUL__EACH(values[k], values[k][j] = gpul__bits<W>(Word(l.scalar[k])));
         else GPUL__EACH(values[k], values[k][j] = W(column + j * apart));
     }
     gpul__ufunc_do<W>(p, values, gpul__bool<kFunction>());
@@ -3438,7 +3504,7 @@ template <typename W, bool kFunction>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     gpul__ufunc_elements(const __grid_constant__ gpul__ufunc_view v) {
     typedef typename gpul__ufunc<W>::Word Word;
-    typedef gpul__elementwise_tile<4> Tile;
+    typedef gpul__elementwise_tile<sizeof(Word)> Tile;
     enum { kItems = GPUL__ELEMENTWISE_ITEMS(sizeof(Word)), kVector = 16 / sizeof(Word) };
     enum { kInputs = gpul__ufunc_inputs<W>::value };
     const gpul__elementwise_layout &l = v.layout;
@@ -3462,7 +3528,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
             }
         __syncthreads(); /* fault: ufunc-stage-barrier */
     }
-    const int rounds = tiles ? Tile::kRows / Tile::kWarps / kItems : 1;
+    const int rounds = tiles ? int(Tile::kRows) / int(Tile::kWarps) / kItems : 1;
     GPUL__UNROLL_NOT
     for (int round = 0; round < rounds; ++round) {
         const int first = round * kItems * Tile::kWarps + warp; /* row */
@@ -3492,7 +3558,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
         for (int k = 0; k < kInputs; ++k)
             if (l.staged >> k & 1) {
                 GPUL__EACH(words[k],
-                           words[k][j] = staged[lane * Tile::kPitch + (round * kItems + j) * Tile::kWarps + warp]);
+                           words[k][j] = staged[Tile::place((round * kItems + j) * Tile::kWarps + warp, lane, 0)]);
                 staged += Tile::bytes(sizeof(Word)) / int(sizeof(Word));
             } else if (l.in[k] != NULL)
                 GPUL__BY_BYTES(p.bytes[1 + k], gpul__ufunc_gather, words[k], l.in[k], items.at, 1 + k);
@@ -3539,6 +3605,13 @@ static int32_t gpul__ufunc_run(const gpul__elementwise_problem *problem, const g
     v.op.stop = problem->scalar[0];
     memcpy(v.op.dtype, dtype, sizeof v.op.dtype);
     memcpy(v.op.bytes, bytes, sizeof v.op.bytes);
+    for (int k = 0; k < 3; ++k) {
+        const typename gpul__ufunc<W>::Word bits[1] = {typename gpul__ufunc<W>::Word(problem->scalar[k])};
+        W value[1];
+        if (dtype[1 + k] == 0 || problem->in[k] != NULL) continue;
+        gpul__decode(value, bits, dtype[1 + k], gpul__rounds_again<W>(v.op));
+        v.layout.scalar[k] = gpul__bits<typename gpul__ufunc<W>::Word>(value[0]);
+    }
     return gpul__launch_early(
         machine->device, gpul__ufunc_kernel<W>(function, gpul__bool<(std::is_floating_point<W>::value)>()),
         gpul__dim(uint32_t(plan->blocks)), gpul__dim(GPUL__ELEMENTWISE_THREADS), size_t(plan->shared_bytes), stream, v);
@@ -3636,9 +3709,9 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
  * 2. Reductions
  *
  * Bound by memory: each element is read once. An operation here says how elements enter, how two partial results join,
- * and what is written in the end. Operations that differ in a map share a kernel, by a run-time flag. Floating sums run
- * in double, where products of floats are exact; every multiply-add is an explicit fma, so that no compiler decides
- * about bits.
+ * and what is written in the end. Operations that differ in a map share a kernel, by a run-time flag, and so do those on
+ * elements of one size: all but the arithmetic is the same. Floating sums run in double, where products of floats are
+ * exact; every multiply-add is an explicit fma, so that no compiler decides about bits.
  * ------------------------------------------------------------------------------------------------------------------ */
 /* ---- plan ---- */
 
@@ -3708,7 +3781,8 @@ static inline bool gpul__vectors_of_inputs(const gpul__reduce_problem *p, int32_
 }
 
 /* Rows, for outputs whose elements lie closer to each other than to those of the next output; short, if one warp tile
- * has all elements of an output, and these are few or outputs many; else columns.
+ * has all elements of an output, and these are few or outputs many, and wherever an output has eight or less; else
+ * columns.
  *
  * Rows: eight warps take the warp tiles of an output, or fewer where it has fewer. For the rest, see gpul__plan_rows.
  *
@@ -3735,7 +3809,7 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
     plan->threads = GPUL__REDUCE_THREADS;
     plan->outputs_at_once = 1;
     plan->splits = 1;
-    const bool columns = reducer->columns > 0 && p->reduce_ndim == 1 && inner >= 0 && n > 1 && (p->y || outputs > 1) &&
+    const bool columns = reducer->columns > 0 && p->reduce_ndim == 1 && inner >= 0 && n > 8 && (p->y || outputs > 1) &&
                          p->x_outer[inner] < p->x_reduce[0];
     if (!columns) {
         plan->reduce_ndim = p->reduce_ndim;
@@ -3813,7 +3887,8 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
                 if (p->captured && plan->block_tiles == 1 && t < plan->warp_tiles)
                     break; /* fault: reduce-captured-columns */
                 if (bytes(GPUL__REDUCE_THREADS, pass_levels, w, deepest) > most) continue; /* fault: reduce-shared */
-                if (t < plan->warp_tiles) full *= 0.75; /* what passing results between blocks costs */
+                /* what passing results between blocks costs, and a last block that has many for each of its rows */
+                if (t < plan->warp_tiles) full *= gpul_ceil_div(plan->warp_tiles, t) > 128 * (block / w) ? 0.5 : 0.75;
                 if (full < 1.1 * fullest) continue;
                 fullest = full;
                 plan->width = w;
@@ -3902,40 +3977,105 @@ template <> __device__ __forceinline__ double gpul__minus_zero<double>() { retur
 static __device__ __forceinline__ double gpul__absolute(double a) { return fabs(a); }
 static __device__ __forceinline__ int64_t gpul__absolute(int64_t a) { return a < 0 ? int64_t(-uint64_t(a)) : a; }
 
-/* sum, and mean by a flag */
-template <typename T, typename A = typename gpul__sum_of<T>::type>
-struct gpul__sum : gpul__reduction<gpul__sum<T, A>, T, A> {
-    bool mean;
-    __device__ __forceinline__ A identity() const { return A(0); }
-    __device__ __forceinline__ A combine(A a, A b) const { return gpul__add(a, b); }
-    __device__ __forceinline__ A one(A acc, T x, gpul__none, int) const { return gpul__add(acc, gpul__widen<A>(x)); }
-    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t n) const {
-        if (mean) gpul__store(out, i, dtype, __ddiv_rn(double(a), double(n)));
-        else gpul__store(out, i, dtype, a);
+/* folds of the first and of the second of gpul__pair */
+template <typename Way> struct gpul__fold_first {
+    template <typename Op, typename Lane, typename X, typename Y>
+    static __device__ __forceinline__ Lane fold(const Op &op, Lane lane, const X *x, const Y *y, int count, int at) {
+        return Way::fold(op.first, lane, x, y, count, at);
     }
 };
-template <typename T, typename A, bool kMean>
-static int32_t gpul__sum_launch(const gpul__reduce_problem *problem, const gpul__reduce_plan *plan,
-                                const gpul__machine *machine, void *partials, uint32_t *counters, gpul_stream stream) {
-    gpul__sum<T, A> op;
-    op.mean = kMean;
-    return gpul__reduce_launch_op(problem, plan, machine, partials, counters, stream, op);
+template <typename Way> struct gpul__fold_second {
+    template <typename Op, typename Lane, typename X, typename Y>
+    static __device__ __forceinline__ Lane fold(const Op &op, Lane lane, const X *x, const Y *y, int count, int at) {
+        typedef typename Op::X2 X2;
+        X2 as_second[16 / sizeof(X2)];
+        GPUL__UNROLL
+        for (int k = 0; k < 16 / int(sizeof(X2)); ++k) as_second[k] = gpul__bits<X2>(x[k]);
+        return gpul__bits<Lane>(Way::fold(op.second, gpul__bits<typename Op::Lane2>(lane), as_second, y, count, at));
+    }
+};
+/* Two operations on elements of one size in one kernel, by a run-time flag: all but their arithmetic is shared. */
+template <typename First, typename Second>
+struct gpul__pair : gpul__reduction<gpul__pair<First, Second>, typename First::X, typename First::Acc> {
+    typedef typename First::Acc Acc;
+    typedef typename First::Lane Lane;
+    typedef typename Second::Acc Acc2;
+    typedef typename Second::Lane Lane2;
+    typedef typename Second::X X2;
+    First first;
+    Second second;
+    bool takes_second;
+    void set(bool second_, int32_t kind) {
+        takes_second = second_;
+        first.set(false, kind);
+        second.set(false, kind);
+    }
+    __device__ __forceinline__ Acc identity() const {
+        return takes_second ? gpul__bits<Acc>(second.identity()) : first.identity();
+    }
+    __device__ __forceinline__ Lane start() const {
+        return takes_second ? gpul__bits<Lane>(second.start()) : first.start();
+    }
+    __device__ __forceinline__ Acc combine(Acc a, Acc b) const {
+        if (takes_second) return gpul__bits<Acc>(second.combine(gpul__bits<Acc2>(a), gpul__bits<Acc2>(b)));
+        return first.combine(a, b);
+    }
+    __device__ __forceinline__ Lane fold(Lane lane, const typename First::X *x, const gpul__none *y, int count,
+                                         int at) const {
+        if (takes_second) return gpul__fold_second<gpul__fold_as_is>::fold(*this, lane, x, y, count, at);
+        return first.fold(lane, x, y, count, at);
+    }
+    template <typename F> __device__ __forceinline__ void visit(const F &f) const {
+        if (takes_second) second.visit([&](auto way) { f(gpul__fold_second<decltype(way)>()); });
+        else first.visit([&](auto way) { f(gpul__fold_first<decltype(way)>()); });
+    }
+    __device__ __forceinline__ Acc finish(Lane lane, int64_t begin, int at) const {
+        if (takes_second) return gpul__bits<Acc>(second.finish(gpul__bits<Lane2>(lane), begin, at));
+        return first.finish(lane, begin, at);
+    }
+    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, Acc a, int64_t n) const {
+        if (takes_second) second.store(out, i, dtype, gpul__bits<Acc2>(a), n);
+        else first.store(out, i, dtype, a, n);
+    }
+};
+
+static __device__ __noinline__ void gpul__store_mean(void *out, int64_t i, gpul_dtype dtype, double sum, int64_t n) {
+    gpul__store_real(out, i, dtype, __ddiv_rn(sum, double(n)));
 }
 
-/* prod, abs-sum, sum of squares and count-nonzero, by `kind` */
-enum { gpul__magnitude, gpul__square, gpul__nonzero, gpul__product };
-template <typename T>
-struct gpul__mapped_sum : gpul__reduction<gpul__mapped_sum<T>, T, typename gpul__sum_of<T>::type> {
+/* sums of values, of int64's values in double, of magnitudes, squares, and ones where an element is not zero; and
+ * products. Sums and products of 16-bit floats are sums of values alone. */
+enum { gpul__plain, gpul__plain_int64, gpul__magnitude, gpul__square, gpul__nonzero, gpul__product, gpul__mean = 8 };
+template <typename T> struct gpul__sum : gpul__reduction<gpul__sum<T>, T, typename gpul__sum_of<T>::type> {
     typedef typename gpul__sum_of<T>::type A;
+    enum { kHasInt64 = std::is_same<T, double>::value };
     int32_t kind;
-    __device__ __forceinline__ A identity() const { return A(kind == gpul__product ? 1 : 0); }
-    __device__ __forceinline__ A combine(A a, A b) const {
-        return kind == gpul__product ? gpul__mul(a, b) : gpul__add(a, b);
+    bool mean;
+    void set(bool, int32_t kind_) {
+        kind = kind_ % gpul__mean;
+        mean = kind_ >= gpul__mean;
     }
-    __device__ __forceinline__ A fold(A acc, const T *x, const gpul__none *, int count, int) const {
-        enum { kN = 16 / sizeof(T) };
+    __device__ __forceinline__ int32_t chosen() const { return sizeof(T) == 2 ? int32_t(gpul__plain) : kind; }
+    __device__ __forceinline__ A identity() const { return A(chosen() == gpul__product ? 1 : 0); }
+    __device__ __forceinline__ A combine(A a, A b) const {
+        return chosen() == gpul__product ? gpul__mul(a, b) : gpul__add(a, b);
+    }
+    template <bool kInt64> __device__ __forceinline__ A plain(A acc, const T *x, int count) const {
         GPUL__UNROLL
-        for (int k = 0; k < kN; ++k) {
+        for (int k = 0; k < 16 / int(sizeof(T)); ++k) {
+            A v = gpul__widen<A>(x[k]);
+            if (kInt64) {
+                int64_t integer = 0;
+                memcpy(&integer, &x[k], sizeof x[k]);
+                v = A(integer);
+            }
+            if (k < count) acc = gpul__add(acc, v);
+        }
+        return acc;
+    }
+    __device__ __forceinline__ A mapped(A acc, const T *x, int count) const {
+        GPUL__UNROLL
+        for (int k = 0; k < 16 / int(sizeof(T)); ++k) {
             const A v = gpul__widen<A>(x[k]);
             /* v itself, its magnitude, or 1 or 0; times itself, or 1; a product has no sum to go to */
             const A a = kind == gpul__magnitude ? gpul__absolute(v)
@@ -3947,23 +4087,35 @@ struct gpul__mapped_sum : gpul__reduction<gpul__mapped_sum<T>, T, typename gpul_
         }
         return acc;
     }
-    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t) const {
-        gpul__store(out, i, dtype, a);
+    template <int kWay> struct way {
+        template <typename Op>
+        static __device__ __forceinline__ A fold(const Op &op, A acc, const T *x, const gpul__none *, int count, int) {
+            return kWay == 2 ? op.mapped(acc, x, count) : op.template plain<kWay == 1>(acc, x, count);
+        }
+    };
+    template <typename F> __device__ __forceinline__ void visit(const F &f) const {
+        if (chosen() == gpul__plain) f(way<0>());
+        else if (kHasInt64 && kind == gpul__plain_int64) f(way<1>());
+        else f(way<2>());
+    }
+    __device__ __forceinline__ A fold(A acc, const T *x, const gpul__none *, int count, int) const {
+        if (chosen() == gpul__plain) return plain<false>(acc, x, count);
+        if (kHasInt64 && kind == gpul__plain_int64) return plain<true>(acc, x, count);
+        return mapped(acc, x, count);
+    }
+    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t n) const {
+        if (mean) gpul__store_mean(out, i, dtype, double(a), n);
+        else gpul__store(out, i, dtype, a);
     }
 };
-template <typename T, int kKind>
-static int32_t gpul__mapped_launch(const gpul__reduce_problem *problem, const gpul__reduce_plan *plan,
-                                   const gpul__machine *machine, void *partials, uint32_t *counters,
-                                   gpul_stream stream) {
-    gpul__mapped_sum<T> op;
-    op.kind = kKind;
-    return gpul__reduce_launch_op(problem, plan, machine, partials, counters, stream, op);
-}
-
 /* of bytes: sum, which is abs-sum, and mean, prod, sum of squares and count-nonzero */
 struct gpul__bytes : gpul__reduction<gpul__bytes, uint8_t, int64_t> {
     int32_t kind;
     bool mean;
+    void set(bool, int32_t kind_) {
+        kind = kind_ % gpul__mean;
+        mean = kind_ >= gpul__mean;
+    }
     __device__ __forceinline__ int64_t identity() const { return kind == gpul__product ? 1 : 0; }
     __device__ __forceinline__ int64_t combine(int64_t a, int64_t b) const {
         return kind == gpul__product ? gpul__mul(a, b) : gpul__add(a, b);
@@ -3992,22 +4144,13 @@ struct gpul__bytes : gpul__reduction<gpul__bytes, uint8_t, int64_t> {
         return gpul__add(acc, int64_t(sum));
     }
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, int64_t a, int64_t n) const {
-        if (mean) gpul__store(out, i, dtype, __ddiv_rn(double(a), double(n)));
+        if (mean) gpul__store_mean(out, i, dtype, double(a), n);
         else gpul__store(out, i, dtype, a);
     }
 };
-template <int kKind, bool kMean>
-static int32_t gpul__bytes_launch(const gpul__reduce_problem *problem, const gpul__reduce_plan *plan,
-                                  const gpul__machine *machine, void *partials, uint32_t *counters,
-                                  gpul_stream stream) {
-    gpul__bytes op;
-    op.kind = kKind;
-    op.mean = kMean;
-    return gpul__reduce_launch_op(problem, plan, machine, partials, counters, stream, op);
-}
-
 template <typename T> struct gpul__dot : gpul__reduction<gpul__dot<T>, T, double, T> {
     enum { kRowsOnly = 1 };
+    void set(bool, int32_t) {}
     __device__ __forceinline__ double identity() const { return 0; }
     __device__ __forceinline__ double combine(double a, double b) const { return gpul__add(a, b); }
     __device__ __forceinline__ double one(double acc, T x, T y, int) const { return fma(double(x), double(y), acc); }
@@ -4064,9 +4207,12 @@ template <typename T> static __device__ __forceinline__ double gpul__difference(
 template <> __device__ __forceinline__ double gpul__difference<int64_t>(int64_t x, int64_t first) {
     return x < first ? -double(uint64_t(first) - uint64_t(x)) : double(uint64_t(x) - uint64_t(first));
 }
-template <typename T> struct gpul__var : gpul__reduction<gpul__var<T>, T, gpul__moments> {
+/* of elements T, or by a run-time flag U */
+template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T, U>, T, gpul__moments> {
     typedef gpul__moments_open Lane;
     T first;
+    bool takes_second;
+    void set(bool second, int32_t) { takes_second = second; }
     __device__ __forceinline__ void begin(const T *x) { first = *x; }
     __device__ __forceinline__ gpul__moments identity() const {
         const gpul__moments none = {0, 0, 0};
@@ -4083,7 +4229,11 @@ template <typename T> struct gpul__var : gpul__reduction<gpul__var<T>, T, gpul__
         enum { kN = 16 / sizeof(T), kEight = 8 * kN };
         double d[kN];
         GPUL__UNROLL
-        for (int k = 0; k < kN; ++k) d[k] = gpul__difference(x[k < count ? k : 0], first); /* fault: var-int64 */
+        for (int k = 0; k < kN; ++k) {
+            const T element = x[k < count ? k : 0];
+            if (std::is_same<T, U>::value || !takes_second) d[k] = gpul__difference(element, first);
+            else d[k] = gpul__difference(gpul__bits<U>(element), gpul__bits<U>(first)); /* fault: var-int64 */
+        }
         if (lane.vectors == 0) { /* nothing before: between the first two */
             lane.pivot = __dmul_rn(0.5, __dadd_rn(d[0], d[1]));
         } else if (lane.vectors % 8 == 0) { /* joined, as in gpul__join: eight more vectors */
@@ -4151,6 +4301,7 @@ template <> struct gpul__most<double> {
 template <typename T> struct gpul__min : gpul__reduction<gpul__min<T>, T, typename gpul__value_of<T>::type> {
     typedef typename gpul__value_of<T>::type V;
     gpul__mirror<V> mirror;
+    void set(bool, int32_t mirrored) { mirror.set(mirrored != 0); }
     __device__ __forceinline__ V identity() const { return gpul__most<V>::value(); }
     __device__ __forceinline__ V combine(V a, V b) const {
         const bool first = a < b || gpul__is_nan(a); /* fault: min-loses-nan */
@@ -4177,6 +4328,7 @@ template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, 
     typedef gpul__place<T> Place;
     typedef gpul__place_in_tile<T> Lane;
     gpul__mirror<T> mirror;
+    void set(bool, int32_t mirrored) { mirror.set(mirrored != 0); }
     __device__ __forceinline__ Place identity() const {
         Place none;
         memset(&none, 0, sizeof none); /* the padding too: partial results are copied by their bytes */
@@ -4210,12 +4362,13 @@ template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, 
         gpul__store(out, i, dtype, a.index);
     }
 };
-template <typename Op, bool kMirrored>
-static int32_t gpul__extreme_launch(const gpul__reduce_problem *problem, const gpul__reduce_plan *plan,
-                                    const gpul__machine *machine, void *partials, uint32_t *counters,
-                                    gpul_stream stream) {
+/* The launcher of an operation, set to a kind of it: of a sum, gpul__plain and so on; 1 for the maximum. */
+template <typename Op, bool kSecond, int kKind>
+static int32_t gpul__reduce_launch_as(const gpul__reduce_problem *problem, const gpul__reduce_plan *plan,
+                                      const gpul__machine *machine, void *partials, uint32_t *counters,
+                                      gpul_stream stream) {
     Op op;
-    op.mirror.set(kMirrored);
+    op.set(kSecond, kKind);
     return gpul__reduce_launch_op(problem, plan, machine, partials, counters, stream, op);
 }
 
@@ -4262,36 +4415,45 @@ static int32_t gpul__gemv_launch(const gpul__reduce_problem *problem, const gpul
 
 extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype) {
 #ifndef GPULITE_NO_REDUCE
-#define GPUL__SUM(T, A, mean) gpul__reducer_of<gpul__sum<T, A>>(gpul__sum_launch<T, A, mean>)
-#define GPUL__MAPPED(T, kind) gpul__reducer_of<gpul__mapped_sum<T>>(gpul__mapped_launch<T, kind>)
-#define GPUL__BYTES(kind, mean) gpul__reducer_of<gpul__bytes>(gpul__bytes_launch<kind, mean>)
-#define GPUL__EXTREME(Op, mirrored) gpul__reducer_of<Op>(gpul__extreme_launch<Op, mirrored>)
-#define GPUL__MAPPEDS(kind)                                                                                            \
-    GPUL__MAPPED(float, kind), GPUL__MAPPED(double, kind), GPUL__MAPPED(int32_t, kind), GPUL__MAPPED(int64_t, kind),   \
-        GPUL__BYTES(kind, false)
-#define GPUL__EXTREMES(Op, mirrored)                                                                                   \
-    GPUL__EXTREME(Op<float>, mirrored), GPUL__EXTREME(Op<double>, mirrored), GPUL__EXTREME(Op<int32_t>, mirrored),     \
-        GPUL__EXTREME(Op<int64_t>, mirrored), GPUL__EXTREME(Op<uint8_t>, mirrored)
-#define GPUL__VAR(T) gpul__reducer_of<gpul__var<T>>(gpul__reduce_launch<gpul__var<T>>)
-#define GPUL__DOTS(T) gpul__reducer_of<gpul__dot<T>>(gpul__reduce_launch<gpul__dot<T>>)
-    static const gpul__reducer table[GPUL__DOT - GPUL_SUM + 1][GPUL_BF16] = {
-        {GPUL__SUM(float, double, false), GPUL__SUM(double, double, false), GPUL__SUM(int32_t, int64_t, false),
-         GPUL__SUM(int64_t, int64_t, false), GPUL__BYTES(gpul__magnitude, false), GPUL__SUM(gpul_f16, double, false),
-         GPUL__SUM(gpul_bf16, double, false)},
-        {GPUL__MAPPEDS(gpul__product)},
-        {GPUL__EXTREMES(gpul__min, false), GPUL__EXTREME(gpul__min<gpul_f16>, false),
-         GPUL__EXTREME(gpul__min<gpul_bf16>, false)},
-        {GPUL__EXTREMES(gpul__min, true), GPUL__EXTREME(gpul__min<gpul_f16>, true),
-         GPUL__EXTREME(gpul__min<gpul_bf16>, true)},
-        {GPUL__MAPPEDS(gpul__magnitude)},
-        {GPUL__MAPPEDS(gpul__square)},
-        {GPUL__SUM(float, double, true), GPUL__SUM(double, double, true), GPUL__SUM(int32_t, int64_t, true),
-         GPUL__SUM(int64_t, double, true), GPUL__BYTES(gpul__magnitude, true)},
-        {GPUL__VAR(float), GPUL__VAR(double), GPUL__VAR(int32_t), GPUL__VAR(int64_t), GPUL__VAR(uint8_t)},
-        {GPUL__EXTREMES(gpul__argmin, false)},
-        {GPUL__EXTREMES(gpul__argmin, true)},
-        {GPUL__MAPPEDS(gpul__nonzero)},
-        {GPUL__DOTS(float), GPUL__DOTS(double)}};
+#define GPUL__FIRST(Op, kind) gpul__reducer_of<Op>(gpul__reduce_launch_as<Op, false, kind>)
+#define GPUL__SECOND(Op, kind) gpul__reducer_of<Op>(gpul__reduce_launch_as<Op, true, kind>)
+#define GPUL__BOTH(Op, kind) GPUL__FIRST(Op, kind), GPUL__SECOND(Op, kind)
+#define GPUL__TYPES(Op4, Op8, Op1, kind)                                                                               \
+    GPUL__FIRST(Op4, kind), GPUL__FIRST(Op8, kind), GPUL__SECOND(Op4, kind), GPUL__SECOND(Op8, kind),                  \
+        GPUL__FIRST(Op1, kind)
+    typedef gpul__pair<gpul__sum<float>, gpul__sum<int32_t>> Sum4;
+    typedef gpul__pair<gpul__sum<double>, gpul__sum<int64_t>> Sum8;
+    typedef gpul__pair<gpul__sum<gpul_f16>, gpul__sum<gpul_bf16>> Sum2;
+    typedef gpul__pair<gpul__min<float>, gpul__min<int32_t>> Min4;
+    typedef gpul__pair<gpul__min<double>, gpul__min<int64_t>> Min8;
+    typedef gpul__pair<gpul__min<gpul_f16>, gpul__min<gpul_bf16>> Min2;
+    typedef gpul__min<uint8_t> Min1;
+    typedef gpul__pair<gpul__argmin<float>, gpul__argmin<int32_t>> Arg4;
+    typedef gpul__pair<gpul__argmin<double>, gpul__argmin<int64_t>> Arg8;
+    typedef gpul__argmin<uint8_t> Arg1;
+    typedef gpul__var<float, int32_t> Var4;
+    typedef gpul__var<double, int64_t> Var8;
+    typedef gpul__var<uint8_t, uint8_t> Var1;
+    enum {
+        kPlain = gpul__plain,
+        kMean = int(gpul__mean) + int(gpul__plain),
+        kInt64 = int(gpul__mean) + int(gpul__plain_int64)
+    };
+    static const gpul__reducer table[int(GPUL__DOT) - int(GPUL_SUM) + 1][GPUL_BF16] = {
+        /* f32, f64, i32, i64, u8, f16, bf16 */
+        {GPUL__TYPES(Sum4, Sum8, gpul__bytes, kPlain), GPUL__BOTH(Sum2, kPlain)},
+        {GPUL__TYPES(Sum4, Sum8, gpul__bytes, gpul__product)},
+        {GPUL__TYPES(Min4, Min8, Min1, 0), GPUL__BOTH(Min2, 0)},
+        {GPUL__TYPES(Min4, Min8, Min1, 1), GPUL__BOTH(Min2, 1)},
+        {GPUL__TYPES(Sum4, Sum8, gpul__bytes, gpul__magnitude)},
+        {GPUL__TYPES(Sum4, Sum8, gpul__bytes, gpul__square)},
+        {GPUL__FIRST(Sum4, kMean), GPUL__FIRST(Sum8, kMean), GPUL__SECOND(Sum4, kMean), GPUL__FIRST(Sum8, kInt64),
+         GPUL__FIRST(gpul__bytes, kMean)},
+        {GPUL__TYPES(Var4, Var8, Var1, 0)},
+        {GPUL__TYPES(Arg4, Arg8, Arg1, 0)},
+        {GPUL__TYPES(Arg4, Arg8, Arg1, 1)},
+        {GPUL__TYPES(Sum4, Sum8, gpul__bytes, gpul__nonzero)},
+        {GPUL__FIRST(gpul__dot<float>, 0), GPUL__FIRST(gpul__dot<double>, 0)}};
     if (op >= GPUL_SUM && op <= GPUL__DOT && dtype >= GPUL_F32 && dtype <= GPUL_BF16)
         return table[op - GPUL_SUM][dtype - GPUL_F32].launch ? &table[op - GPUL_SUM][dtype - GPUL_F32] : 0;
 #endif
@@ -4350,8 +4512,8 @@ enum {
     gpul__hist_slot_bits = 12,     /* of the table of frequent bins */
     gpul__hist_own_zeros = 32768,  /* bins that one block sets to zero while the others count */
     gpul__hist_listed = 440,       /* edges that travel in the arguments of a launch */
-    gpul__hist_staged = 32768,     /* edges of a piece of pinned memory */
-    gpul__hist_stages = 4,         /* pieces: 1 MB in all, so that they stay in a processor's cache */
+    gpul__hist_staged = 65536,     /* edges of a piece of pinned memory */
+    gpul__hist_stages = 4,         /* pieces: 2 MB in all */
     gpul__hist_put_threads = 512,  /* of a block that brings edges to the device */
     gpul__hist_none = -1,          /* in place of a bin, as uint32_t */
     gpul__hist_origin = 0x41300000 /* the upper half of the place of bin 0 where 32 bits stand behind the point: 2^20 */
@@ -4501,6 +4663,17 @@ template <bool kF32>
 static __device__ __forceinline__ bool gpul__hist_below_edge(const gpul__hist_rule &r, double x, uint64_t place,
                                                              int32_t fraction) {
     return x < gpul__hist_edge<kF32>(r, __dsub_rn(gpul__bits<double>(place >> fraction << fraction), r.point));
+}
+
+/* What is below the edge below its place goes to the bin below. */
+template <bool kFloats, typename Word, int kN>
+static __device__ __forceinline__ void gpul__hist_settle(const gpul__hist_rule &r, const Word (&x)[kN],
+                                                         uint64_t (&place)[kN], int32_t fraction) {
+    enum { kF32 = kFloats && sizeof(Word) == 4 };
+    GPUL__UNROLL
+    for (int j = 0; j < kN; ++j)
+        if (gpul__hist_below_edge<kF32 != 0>(r, gpul__hist_value(x[j], kFloats), place[j], fraction))
+            place[j] -= uint64_t(1) << fraction;
 }
 
 /* The bucket of x among buckets of one width, the first of which begins at `base`, and `top` is the last: a function
@@ -4748,54 +4921,31 @@ struct gpul__hist_part {
         gpul__hist_clear(shared, chunks() * gpul__hist_chunk, 0);
         gpul__hist_zero_counts(v);
     }
-    /* Every element to the bin of its place. Was one in doubt? */
     template <bool kFloats, typename Word, int kN>
-    __device__ __forceinline__ bool add(const gpul__hist_view &v, const Word (&x)[kN]) const {
-        bool doubt = false;
+    __device__ __forceinline__ void add(const gpul__hist_view &v, const Word (&x)[kN]) const {
+        uint64_t place[kN];
+        bool inside[kN], doubt = false;
         GPUL__UNROLL
         for (int j = 0; j < kN; ++j) { /* without a branch, so that the chains of the elements overlap */
             const double key = gpul__hist_key<kFloats>(x[j]);
-            const uint64_t place = gpul__hist_place(v.rule, key);
-            tile.increment(uint32_t(place >> 32), key >= lo && key <= hi);
-            doubt |= gpul__hist_doubtful(v.rule, place, 32);
+            place[j] = gpul__hist_place(v.rule, key);
+            inside[j] = key >= lo && key <= hi;
+            doubt |= gpul__hist_doubtful(v.rule, place[j], 32);
         }
-        return doubt; /* fault: histogram-doubt-not-asked */
+        if (doubt) gpul__hist_settle<kFloats>(v.rule, x, place, 32); /* fault: histogram-doubt-not-asked */
+        GPUL__UNROLL
+        for (int j = 0; j < kN; ++j) tile.increment(uint32_t(place[j] >> 32), inside[j]);
     }
     template <bool kFloats, typename Batch>
     __device__ __forceinline__ void add_batch(const gpul__hist_view &v, Batch &batch) const {
-        const bool whole = batch.whole();
-        uint32_t left = whole ? 0 : batch.there; /* bit u: pack u, to be counted, or in doubt */
-        if (whole) {
+        if (batch.whole()) {
             GPUL__UNROLL
-            for (int u = 0; u < Batch::kPacks; ++u) left |= uint32_t(add<kFloats>(v, batch.pack[u].v)) << u;
+            for (int u = 0; u < Batch::kPacks; ++u) add<kFloats>(v, batch.pack[u].v);
+            return;
         }
         GPUL__UNROLL_NOT
-        for (; left; left >>= 1, batch.drop())
-            if ((left & 1) && (whole || add<kFloats>(v, batch.pack[0].v))) correct<kFloats>(v, batch.pack[0].v);
-    }
-    /* Elements that are below the edge of their place go to the bin below. */
-    template <bool kFloats, typename Word, int kN>
-    __device__ __forceinline__ void correct(const gpul__hist_view &v, const Word (&x)[kN]) const {
-        enum { kF32 = kFloats && sizeof(Word) == 4 };
-        uint32_t at[kN];
-        bool below[kN], some = false;
-        GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) {
-            const double key = gpul__hist_key<kFloats>(x[j]);
-            const uint64_t place = gpul__hist_place(v.rule, key);
-            const double value = kF32 ? gpul__hist_value(x[j], kFloats) : key;
-            at[j] = uint32_t(place >> 32) - uint32_t(gpul__hist_origin) - uint32_t(first);
-            below[j] = gpul__hist_doubtful(v.rule, place, 32) && key >= lo && key <= hi &&
-                       gpul__hist_below_edge<kF32 != 0>(v.rule, value, place, 32);
-            some = some || below[j];
-        }
-        if (!some) return;
-        GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) {
-            if (!below[j]) continue;
-            atomicAdd(tile.counters + at[j], 0xffffffffu);
-            atomicAdd(tile.counters + at[j] - 1, 1u);
-        }
+        for (; batch.there; batch.drop())
+            if (batch.there & 1) add<kFloats>(v, batch.pack[0].v);
     }
     template <typename Batch> __device__ __forceinline__ void count(const gpul__hist_view &v, Batch &batch) const {
         if (v.floats) add_batch<true>(v, batch);
@@ -4807,8 +4957,8 @@ struct gpul__hist_part {
     }
 };
 
-/* Counters 0 .. width - 1 of a block to counts, from bin `first` on; counter `width` belongs to the last bin, too. A
- * warp takes a chunk at a time. Blocks begin at different chunks, so as not to meet. */
+/* Counters 0 .. width - 1 of a block to counts, from bin `first` on; counter `width` of the last part belongs to the
+ * last bin, too. A warp takes a chunk at a time. Blocks begin at different chunks, so as not to meet. */
 template <typename Count>
 static __device__ __forceinline__ void gpul__hist_add_chunk(const uint32_t *tile, Count *counts, int64_t stride) {
     uint32_t sum[gpul__hist_chunk / 32];
@@ -4890,7 +5040,6 @@ struct gpul__hist_beyond {
     template <bool kFloats, typename Word, int kN>
     __device__ __forceinline__ void places(const gpul__hist_view &v, const Word (&x)[kN], bool valid,
                                            uint32_t (&bin)[kN]) const {
-        enum { kF32 = kFloats && sizeof(Word) == 4 };
         const gpul__hist_rule &r = v.rule;
         const double lo = gpul__hist_key_of(r, r.first == 0 ? -0.0 : r.first);
         const double hi = gpul__hist_key_of(r, r.last == 0 ? 0.0 : r.last);
@@ -4904,12 +5053,7 @@ struct gpul__hist_beyond {
             inside[j] = key >= lo && key <= hi && valid;
             doubt = doubt || (gpul__hist_doubtful(r, place[j], r.fraction) && inside[j]);
         }
-        if (doubt) { /* fault: histogram-doubt-beyond */
-            GPUL__UNROLL
-            for (int j = 0; j < kN; ++j)
-                if (gpul__hist_below_edge<kF32 != 0>(r, gpul__hist_value(x[j], kFloats), place[j], r.fraction))
-                    place[j] -= uint64_t(1) << r.fraction;
-        }
+        if (doubt) gpul__hist_settle<kFloats>(r, x, place, r.fraction); /* fault: histogram-doubt-beyond */
         GPUL__UNROLL
         for (int j = 0; j < kN; ++j) {
             bin[j] = uint32_t(place[j] >> r.fraction) - origin;
@@ -5031,7 +5175,7 @@ static __device__ __forceinline__ void gpul__hist_take_last(int32_t *out, double
 /* a number in the same order, for the bucket */
 static __device__ __forceinline__ double gpul__hist_number(double order, bool) { return order; }
 static __device__ __forceinline__ float gpul__hist_number(int32_t order, bool floats) {
-    return floats ? gpul__bits<float>(order ^ ((order >> 31) & 0x7fffffff)) : float(order);
+    return floats ? gpul__bits<float>(gpul__hist_order(uint32_t(order), true)) : float(order); /* it undoes itself */
 }
 
 static __device__ __forceinline__ double gpul__hist_number_of(uint64_t word, bool floats) {
@@ -5146,7 +5290,7 @@ template <int kSize> struct gpul__hist_between {
         for (int j = 0; j < kN; ++j) {
             order[j] = gpul__hist_order(x[j], v.floats != 0);
             inside[j] = order[j] >= buckets.lo && order[j] <= buckets.hi && valid;
-            bucket[j] = buckets.of_number(inside[j] ? gpul__hist_number_of(x[j], v.floats != 0) : buckets.base);
+            bucket[j] = buckets.of_number(gpul__hist_number_of(x[j], v.floats != 0));
             low[j] = table[bucket[j]];
         }
         GPUL__UNROLL
@@ -5260,6 +5404,11 @@ static __global__ void __launch_bounds__(gpul__hist_put_threads)
 
 /* ---- bytes ---- */
 
+struct gpul__hist_byte_bins { /* of each value, by a list of edges; -1: outside */
+    int16_t of[256];
+};
+static_assert(gpul__hist_listed < 32768, "bins of a list");
+
 /* 256 values, each with a counter for every lane of a warp, in a bank of its own: an increment takes the same time for
  * all data. */
 struct gpul__hist_bytes {
@@ -5288,7 +5437,8 @@ struct gpul__hist_bytes {
 };
 
 static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
-    gpul__hist_count_bytes(const __grid_constant__ gpul__hist_view v) {
+    gpul__hist_count_bytes(const __grid_constant__ gpul__hist_view v,
+                           const __grid_constant__ gpul__hist_byte_bins bins) {
     GPUL_SHARED(uint32_t, tile);
     gpul__hist_bytes bytes;
     const uint32_t lane = threadIdx.x % 32;
@@ -5302,7 +5452,8 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     for (uint32_t k = 0; k < gpul__hist_copies; ++k)
         sum += tile[threadIdx.x * gpul__hist_copies + (k + lane) % gpul__hist_copies];
     /* Values that are neighbours often share a bin: the first of them in a warp adds for all. */
-    const int64_t bin = gpul__hist_bin(v.rule, double(threadIdx.x)), before = __shfl_up_sync(0xffffffffu, bin, 1);
+    const int64_t bin = v.listed ? bins.of[threadIdx.x] : gpul__hist_bin(v.rule, double(threadIdx.x));
+    const int64_t before = __shfl_up_sync(0xffffffffu, bin, 1);
     GPUL__UNROLL_NOT
     for (uint32_t d = 1; d < 32; d *= 2) {
         const int64_t other = __shfl_down_sync(0xffffffffu, bin, d);
@@ -5507,7 +5658,6 @@ static inline int64_t gpul__hist_searched(const gpul__histogram_problem *p) {
     return high;
 }
 
-static inline int64_t gpul__hist_round_up(int64_t bytes) { return (bytes + 15) / 16 * 16; }
 static inline int64_t gpul__hist_least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t gpul__hist_most(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -5528,7 +5678,8 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
     plan->zeros = !p->accumulate;
     if (n == 0) return 1;
     gpul__hist_fill_rule(&rule, p);
-    if (!p->uniform) plan->scratch_bytes = gpul__hist_round_up((bins + 1) * 8);
+    plan->listed = !p->uniform && !p->weights_dtype && bins < gpul__hist_listed;
+    if (!p->uniform && !plan->listed) plan->scratch_bytes = gpul__round_up((bins + 1) * 8, 16);
     if (p->weights_dtype) {
         plan->kernel = floats ? GPUL__HISTOGRAM_FLOATS : GPUL__HISTOGRAM_INTEGERS;
         plan->blocks = int32_t(gpul__hist_least(gpul_ceil_div(n, 512), sms * 4));
@@ -5549,7 +5700,8 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
         if (!dense) plan->vectors = plan->vectors / 32 * 32;
     }
 
-    int64_t least = GPUL__HIST_THREADS * 4; /* elements of a block */
+    const int64_t alone = between || !rule.certain ? 8192 : 16384; /* elements that one block counts */
+    int64_t least = n <= alone ? alone : GPUL__HIST_THREADS * 4;   /* of a block, where there are several */
     if (p->x_dtype == GPUL_U8) {
         plan->kernel = GPUL__HISTOGRAM_BYTES;
         plan->shared_bytes = (256 + 1) * gpul__hist_copies * 4;
@@ -5560,7 +5712,7 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
             words / gpul__hist_chunk * gpul__hist_chunk - 1; /* bins of a part, and those equal to hi */
         const int64_t needed = gpul_ceil_div(bins, room), few = bins >= 8192 && n < bins * 48 && !between ? 2 : 1;
         const int64_t parts = gpul__hist_most(needed, few);
-        if (parts <= (p->uniform ? 4 : 1) && (n >= bins * (needed == 1 ? 8 : 12) || (n < 8192 && bins < 8192))) {
+        if (parts <= (p->uniform ? 4 : 1) && (n >= bins * (needed == 1 ? 8 : 12) || (n <= alone && bins < 8192))) {
             plan->kernel = GPUL__HISTOGRAM_SHARED;
             plan->parts = int32_t(parts);
             plan->width = int32_t(gpul_ceil_div(bins, parts));
@@ -5576,12 +5728,11 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
         if (between) { /* twice as many buckets as bins, more where they take no memory that others want */
             const int64_t edges = (bins + 4) / 4 * 4 * size;
             const int64_t left = words * 4 - plan->shared_bytes - edges - 16;
-            plan->listed = bins < gpul__hist_listed;
             plan->edges_shared = plan->listed || (left >= bins * 2 && n >= bins * 48);
             plan->buckets = gpul__hist_least(
                 plan->edges_shared ? gpul__hist_least(bins * 4 + 64, left / 4 - 1) : bins * 2, 1 << 22);
-            if (plan->edges_shared) plan->shared_bytes += edges + gpul__hist_round_up((plan->buckets + 1) * 4);
-            plan->scratch_bytes = plan->listed ? 0 : plan->scratch_bytes + (plan->buckets + 1) * 4;
+            if (plan->edges_shared) plan->shared_bytes += edges + gpul__round_up((plan->buckets + 1) * 4, 16);
+            if (!plan->listed) plan->scratch_bytes += (plan->buckets + 1) * 4;
         }
     }
     int64_t blocks = gpul__hist_least(n / least, gpul__hist_most(sms / plan->parts, 1));
@@ -5622,7 +5773,7 @@ static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogra
     if (!p->uniform && p->n > 0) {
         gpul__hist_fill_buckets(&v->rule, p, plan->buckets ? plan->buckets : p->bins);
         v->rule.edges = scratch;
-        v->table = reinterpret_cast<uint32_t *>(static_cast<char *>(scratch) + gpul__hist_round_up((p->bins + 1) * 8));
+        v->table = reinterpret_cast<uint32_t *>(static_cast<char *>(scratch) + gpul__round_up((p->bins + 1) * 8, 16));
         v->buckets = uint32_t(plan->buckets);
         v->searched = gpul__hist_searched(p);
         v->listed = plan->listed;
@@ -5652,7 +5803,7 @@ static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogra
     v->w_dtype = p->weights_dtype;
     while (v->log2_n < 62 && int64_t(1) << v->log2_n < p->n) ++v->log2_n;
     if (plan->kernel != GPUL__HISTOGRAM_FLOATS) return;
-    char *const sums = static_cast<char *>(scratch) + (p->uniform ? 0 : gpul__hist_round_up((p->bins + 1) * 8));
+    char *const sums = static_cast<char *>(scratch) + (p->uniform ? 0 : gpul__round_up((p->bins + 1) * 8, 16));
     v->largest = reinterpret_cast<unsigned long long *>(sums);
     v->low = v->largest + 2;
     v->high = v->low + p->bins;
@@ -5712,16 +5863,36 @@ static inline bool gpul__hist_busy(gpul_stream stream) {
 }
 
 /* Copies edges at .. at + count - 1, and looks whether they are edges: false where one is NaN or below the one before it.
- * One pass over them, without a branch, so that compilers make vectors of it. */
+ * One pass over them. To a piece they go past the caches, where there are such stores: lines that the device has read
+ * would have to be fetched before they are written. */
 static inline bool gpul__hist_copy_edges(double *to, const double *edges, int64_t at, int64_t count) {
     const double *const from = edges + at;
     int64_t wrong = !(edges[at > 0 ? at - 1 : 0] <= from[0]); /* fault: histogram-edges-of-two-pieces */
-    for (int64_t i = 0; i + 1 < count; ++i) {
+    int64_t i = 0;
+#ifdef GPUL__STREAMING
+    __m128d disorder = _mm_setzero_pd();
+    for (; count > gpul__hist_listed && i + 2 < count; i += 2) {
+        const __m128d edge = _mm_loadu_pd(from + i);
+        _mm_stream_pd(to + i, edge);
+        disorder = _mm_or_pd(disorder, _mm_cmpnle_pd(edge, _mm_loadu_pd(from + i + 1)));
+    }
+    _mm_sfence();
+    wrong |= _mm_movemask_pd(disorder); /* fault: histogram-stream-unchecked */
+#endif
+    for (; i + 1 < count; ++i) {
         to[i] = from[i];
         wrong |= !(from[i] <= from[i + 1]); /* fault: histogram-edges-unchecked */
     }
-    to[count - 1] = from[count - 1];
+    to[i] = from[i];
     return !wrong;
+}
+
+static inline void gpul__hist_fill_bytes(gpul__hist_byte_bins *bins, const gpul__histogram_problem *p) {
+    const int32_t last = int32_t(p->bins) - 1;
+    for (int32_t value = 0, k = 0; value < 256; ++value) {
+        while (k < last && p->edges[k + 1] <= value) ++k; /* the last bin is closed */
+        bins->of[value] = int16_t(p->edges[0] <= value && value <= p->edges[last + 1] ? k : -1);
+    }
 }
 
 /* Launches that bring the edges to device memory. Beyond a list's length they pass through pinned memory, and the call
@@ -5806,7 +5977,12 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
         return status;
     default: {
         const bool four = p->x_dtype == GPUL_F32 || p->x_dtype == GPUL_I32;
-        if (plan->kernel == GPUL__HISTOGRAM_BYTES) return gpul__hist_count(gpul__hist_count_bytes, plan, stream, v);
+        if (plan->kernel == GPUL__HISTOGRAM_BYTES) {
+            gpul__hist_byte_bins bytes;
+            memset(&bytes, 0, sizeof bytes);
+            if (plan->listed) gpul__hist_fill_bytes(&bytes, p);
+            return gpul__hist_count(gpul__hist_count_bytes, plan, stream, v, bytes);
+        }
         if (plan->buckets)
             return gpul__hist_count(four ? gpul__hist_count_between<4> : gpul__hist_count_between<8>, plan, stream, v,
                                     list);
@@ -5831,15 +6007,23 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * memory, where they round as the threads would. 16-bit types are widened on the way into shared memory.
  *
  * Every element of C is then one chain of fused multiply-adds over ascending k, whatever the tile. Where C has few
- * tiles and K is long, K is cut into parts that depend on the shape alone; a second kernel adds their results in order.
+ * tiles and K is long, K is cut into parts that depend on the shape and the type alone; the blocks that are last add
+ * them up, in an order that does not depend on who that is. A tile leaves through shared memory, so that C is written
+ * in whole lines wherever its rows begin.
  *
  * Hopper. 16-bit types have a second kernel, on its tensor cores. One thread of a block keeps bulk tensor copies on
  * their way into a ring of stages, 64 deep along K; the other warpgroups, 64 rows of the tile each, have the tensor
- * cores multiply straight from there (wgmma), with the sums in registers. Blocks stay and take tile after tile, and the
- * copies for the next one are under way while this one's results go out, by bulk copies as well. Any order of A and B
- * will do, if lines begin at multiples of 16 bytes: an operand whose lines do not is first copied to where they do, for
- * O(n^2). Tensor cores cut sums off rather than round them, so after every 8192 steps of K, at most, a sum is added to
- * those before it with rounding, as the parts are. It depends on the shape alone what is added to what.
+ * cores multiply straight from there (wgmma), with the sums in registers. Blocks stay and take tile after tile, and
+ * the copies for the next one are under way while this one's results go out, by bulk copies as well. Any order of A
+ * and B will do, if lines begin at multiples of 16 bytes: an operand whose lines do not is first copied to where
+ * they do, for O(n^2), or, in small products, read element by element. Tensor cores cut sums off rather than round
+ * them, so after every 8192 steps of K, at most, a sum is added to those before it with rounding, as the parts are.
+ * It depends on the shape alone what is added to what.
+ *
+ * f32 has two ways there beside its own. Both begin with packed copies of A and B, K dense in either. Rounded to TF32,
+ * it is one more type for the same kernel. Emulated, an element is the sum of two of 11 bits, and three products of the
+ * four make one of f32; sums are lifted out of the tensor cores after each slice of K. The parts are of f16, if the data
+ * allow it, or of TF32; otherwise the first kernel does it all. All of that is launched, and the GPU chooses.
  *
  * Assumptions. A and B have a unit stride in one of their two dimensions, C along its rows. Elements beyond the
  * matrices are never read; zeros stand for them, and beyond the end of K on both sides, since 0 times infinity is not
@@ -5856,7 +6040,8 @@ extern "C" int32_t gpul__find_wgmma(int32_t *wgmma, int32_t) {
     return 0;
 }
 extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *, const gpul__gemm_problem *, const gpul__machine *) { return 0; }
-extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *, const gpul__gemm_plan *, void *, gpul_stream) {
+extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *, const gpul__gemm_plan *, const gpul__machine *,
+                                     uint32_t *, void *, gpul_stream) {
     return int32_t(cudaErrorNotSupported);
 }
 
@@ -5864,19 +6049,27 @@ extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *, const gpul__gem
 
 /* ---- element types: what they are computed in ---- */
 
+struct gpul__gemm_16 { /* f16 or bf16: one kernel does both, and asks the problem which */
+    uint16_t bits;
+};
 template <typename T> struct gpul__gemm_type { typedef float Compute; };
 template <> struct gpul__gemm_type<double> { typedef double Compute; };
 
-static __device__ __forceinline__ float gpul__gemm_widen(float x) { return x; }
-static __device__ __forceinline__ double gpul__gemm_widen(double x) { return x; }
-static __device__ __forceinline__ float gpul__gemm_widen(gpul_f16 x) { return gpul__to_float(x); }
-static __device__ __forceinline__ float gpul__gemm_widen(gpul_bf16 x) { return gpul__to_float(x); }
-template <typename T> struct gpul__gemm_narrow {
-    static __device__ __forceinline__ T from(float x) { return gpul__from_float<T>(x); }
-};
-template <> struct gpul__gemm_narrow<double> {
-    static __device__ __forceinline__ double from(double x) { return x; }
-};
+static __device__ __forceinline__ float gpul__gemm_widen(float x, bool) { return x; }
+static __device__ __forceinline__ double gpul__gemm_widen(double x, bool) { return x; }
+static __device__ __forceinline__ float gpul__gemm_widen(gpul__gemm_16 x, bool bf16) {
+    return bf16 ? gpul__to_float(gpul__bits<gpul_bf16>(x.bits)) : gpul__to_float(gpul__bits<gpul_f16>(x.bits));
+}
+static __device__ __forceinline__ void gpul__gemm_narrow(float *to, float x, bool) { *to = x; }
+static __device__ __forceinline__ void gpul__gemm_narrow(double *to, double x, bool) { *to = x; }
+static __device__ __forceinline__ void gpul__gemm_narrow(gpul__gemm_16 *to, float x, bool bf16) {
+    to->bits = bf16 ? gpul__from_float<gpul_bf16>(x).bits : gpul__from_float<gpul_f16>(x).bits;
+}
+static __device__ __forceinline__ void gpul__gemm_nan(float *to, bool) { *to = gpul__quiet_nan<float>(); }
+static __device__ __forceinline__ void gpul__gemm_nan(double *to, bool) { *to = gpul__quiet_nan<double>(); }
+static __device__ __forceinline__ void gpul__gemm_nan(gpul__gemm_16 *to, bool bf16) {
+    to->bits = bf16 ? gpul__quiet_nan<gpul_bf16>().bits : gpul__quiet_nan<gpul_f16>().bits;
+}
 static __device__ __forceinline__ float gpul__gemm_fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 static __device__ __forceinline__ double gpul__gemm_fma(double a, double b, double c) { return __fma_rn(a, b, c); }
 
@@ -5903,23 +6096,47 @@ template <int N, typename T> static __device__ __forceinline__ void gpul__gemm_w
 
 /* ---- what the kernels are given ---- */
 
+/* Emulated f32: how it is computed depends on the data. All ways are launched; the GPU finds out which one it is, and
+ * the kernels of the others end at once. */
+enum { gpul__gemm_by_f16 = 0, gpul__gemm_by_tf32 = 1, gpul__gemm_by_f32 = 2 };
+struct gpul__gemm_choice {
+    /* NULL: there is no choice. How many binades A and B each reach below the normal numbers of f16, when their rows and
+     * columns are scaled; 1000 and more: they are not finite, or not for TF32 either */
+    const uint32_t *depth;
+    uint32_t most, mine; /* for f16: the sum of the two; the way that this kernel belongs to */
+};
+enum { gpul__gemm_deepest = 156 }; /* for TF32: the same */
+static __device__ __forceinline__ bool gpul__gemm_chosen(const gpul__gemm_choice &c) {
+    if (!c.depth) return true;
+    const uint32_t depth = c.depth[0] + c.depth[1];
+    const uint32_t chosen = depth > gpul__gemm_deepest ? gpul__gemm_by_f32
+                            : depth > c.most ? gpul__gemm_by_tf32
+                                             : gpul__gemm_by_f16;
+    return chosen == c.mine;
+}
+
 struct gpul__gemm_view {
     gpul__gemm_problem problem;
     gpul__gemm_plan plan;
-    void *partials; /* NULL, or the parts' results, M x N of the compute type each */
-    float *lifted;  /* tensor cores: NULL, or a tile for every block, the sum of what is done of a long K */
+    void *partials;     /* NULL, or the parts' results, in the compute type: tile by tile; tensor cores: M x N each */
+    uint32_t *counters; /* of those, zero before and after: see gpul__gemm_combine_parts */
+    float one;          /* 1: see gpul__gemm_write_sums */
+    float *lifted;      /* tensor cores: NULL, or a tile for every block, the sum of what is done of a long K */
+    const uint32_t *range_a, *range_b; /* numbers in two parts: gpul__pack_operand's */
+    gpul__gemm_choice choice;
 };
 
 template <typename T, typename Compute>
 static __device__ __forceinline__ void gpul__gemm_apply(T *c, Compute sum, const gpul__gemm_view &v) {
     const Compute alpha = Compute(v.problem.alpha), beta = Compute(v.problem.beta);
+    const bool bf16 = v.problem.dtype == GPUL_BF16;
     Compute value = v.plan.scale_only ? Compute(0) : alpha * sum;
     if (beta != 0) {
-        const Compute old = gpul__gemm_widen(*c);
+        const Compute old = gpul__gemm_widen(*c, bf16);
         value = v.plan.scale_only ? beta * old : gpul__gemm_fma(alpha, sum, beta * old);
     }
-    if (gpul__is_nan(value)) *c = gpul__quiet_nan<T>(); /* fault: matmul-nan */
-    else *c = gpul__gemm_narrow<T>::from(value);
+    if (gpul__is_nan(value)) gpul__gemm_nan(c, bf16); /* fault: matmul-nan */
+    else gpul__gemm_narrow(c, value, bf16);
 }
 
 /* ---- copies to shared memory that go on while the block computes ----
@@ -5976,23 +6193,29 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTurned> struct 
         kPitchK = kSlice + 4,
         kSize = kTurned || kSlice * kPitch > kTile *kPitchK ? kSlice *kPitch : kTile *kPitchK,
         kVector = 16 / sizeof(Compute),
-        kTurns = kTile * kSlice / kThreads /* one by one */
+        kTurns = kTile * kSlice / kThreads, /* one by one */
+        kRound = kTile * 8 / kThreads       /* of those, for eight steps along K */
     };
-    static_assert(kTurns % kVector == 0 && kThreads % kTile == 0 && (!kTurned || kSlice == 8), "equal shares");
+    static_assert(kTurns % kVector == 0 && kThreads % kTile == 0 && kSlice % 8 == 0, "equal shares");
     const T *next;       /* the thread's first group in the next slice */
     int64_t apart, step; /* elements from turn to turn, and from slice to slice */
     int32_t line, pos;   /* of the first group: its line, and its place within it */
     int32_t by;          /* lines from turn to turn */
     int32_t at, beside;  /* in shared memory: the first group, and from turn to turn */
-    int32_t rows;        /* of the tile, that exist */
-    bool along_k, vector;
+    /* Where K is dense, a round of turns has eight places of all lines, and the next one has the eight behind them: what
+     * that is beyond the turns' own distances, in memory, in shared memory, in lines and in places. Else 0. */
+    int64_t jump;
+    int32_t jump_at, jump_lines, along;
+    int32_t rows; /* of the tile, that exist */
+    bool along_k, vector, bf16;
     T held[kAsync ? 1 : int(kTurns)];
 
     /* aligned: all groups of 16 bytes, and there are no others */
     __device__ __forceinline__ void begin(const void *data, int64_t first, int64_t extent, int64_t stride_outer,
-                                          int64_t stride_k, int64_t k, bool aligned) {
+                                          int64_t stride_k, int64_t k, bool aligned, gpul_dtype dtype) {
         const int thread = int(threadIdx.x), lane = thread % 32;
         along_k = stride_k == 1;
+        bf16 = dtype == GPUL_BF16;
         vector = kAsync && aligned && !(kTurned && along_k);
         rows = int32_t(extent - first < kTile ? extent - first : kTile);
         step = kSlice * stride_k;
@@ -6012,6 +6235,10 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTurned> struct 
             beside = by * pitch;
         }
         apart = by * (along_k ? stride_outer : stride_k);
+        along = along_k ? 8 : 0;
+        jump = along_k ? 8 - kRound * apart : 0;
+        jump_at = along_k ? int(8 * kPitch) - kRound * beside : 0;
+        jump_lines = along_k ? -kRound * by : 0;
         next = static_cast<const T *>(data) +
                (along_k ? (first + line) * stride_outer + k + pos : first + pos + (k + line) * stride_k);
     }
@@ -6034,10 +6261,13 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTurned> struct 
             return;
         }
         GPUL__UNROLL
-        for (int i = 0; i < kTurns / kGroup; ++i)
-            gpul__gemm_copy<kGroup>(to + i * (kKnown ? int(kBeside) : beside),
-                                    reinterpret_cast<const Compute *>(next + i * apart),
-                                    length > 0 && i * (kKnown ? int(kBy) : by) < lines);
+        for (int i = 0; i < kTurns / kGroup; ++i) {
+            const int round = kKnown ? 0 : i / kRound;
+            gpul__gemm_copy<kGroup>(to + i * (kKnown ? int(kBeside) : beside) + round * jump_at,
+                                    reinterpret_cast<const Compute *>(next + i * apart + round * jump),
+                                    length > round * along &&
+                                        i * (kKnown ? int(kBy) : by) + round * jump_lines < lines);
+        }
     }
     /* the slice that begins at `next`, with `left` steps up to the end of K */
     template <int kForm> __device__ __forceinline__ void fetch(Compute *shared, int left) {
@@ -6045,8 +6275,10 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTurned> struct 
             const int length = (along_k ? left : rows) - pos, lines = (along_k ? rows : left) - line;
             GPUL__UNROLL
             for (int i = 0; i < kTurns; ++i) {
+                const int round = i / kRound;
                 held[kAsync ? 0 : i] = T();
-                if (length > 0 && i * by < lines) held[kAsync ? 0 : i] = next[i * apart];
+                if (round * along < length && i * by + round * jump_lines < lines)
+                    held[kAsync ? 0 : i] = next[i * apart + round * jump];
             }
         } else if (kTurned ? kForm != 0 : vector) {
             fetch_groups<kForm, kVector>(shared + at, left);
@@ -6058,7 +6290,8 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTurned> struct 
     /* and what the thread itself brings there */
     __device__ __forceinline__ void put(Compute *shared) const {
         GPUL__UNROLL
-        for (int i = 0; !kAsync && i < kTurns; ++i) shared[at + i * beside] = gpul__gemm_widen(held[kAsync ? 0 : i]);
+        for (int i = 0; !kAsync && i < kTurns; ++i)
+            shared[at + i * beside + i / kRound * jump_at] = gpul__gemm_widen(held[kAsync ? 0 : i], bf16);
     }
 };
 
@@ -6070,7 +6303,7 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTurned> struct 
 /* Fused multiply-adds. A warp's 8 x 4 lanes hold kRows x kCols elements each, in groups of 4 that lie 8 and 4 groups
  * apart. The lanes are numbered so that each pair of them, either two neighbours or two at a distance of two, reads the
  * same of A, and the same holds for B: shared memory then serves 16 lanes at a time. */
-template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBlocks> struct gpul__gemm_fmas {
+template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBlocks, int kDepth> struct gpul__gemm_fmas {
     typedef Type T;
     typedef typename gpul__gemm_type<T>::Compute Compute;
     enum {
@@ -6078,12 +6311,18 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
         kN = kTileN,
         kThreads = (kM / kRows) * (kN / kCols),
         kAtOnce = kBlocks, /* on a multiprocessor */
-        kSlice = 8,
-        kSteps = 8,
-        kStages = 4,
+        /* Elements of 16 bits come through registers, a slice at a time: a long one, so that little is waited for. */
+        kSlice = sizeof(T) == sizeof(Compute) ? kTileN == 16 ? 16 : 8
+                 : kTileN == 32 ? 32
+                                : 16,
+        kSteps = kSlice,
+        kStages = sizeof(T) == sizeof(Compute) ? kDepth : 2,
         kTurned = 1,
         kForms = sizeof(T) == sizeof(Compute) ? 4 : 1,
-        kGroup = 4
+        kGroup = 4,
+        kSums = kRows * kCols,
+        kTakesParts = int(kSums) < 128, /* of K: large tiles have no registers for it */
+        kPitch = kN + 4 /* of the finished tile in shared memory, so that a warp's groups lie in different banks */
     };
     static_assert(kM % (8 * kRows) == 0 && kN % (4 * kCols) == 0, "whole warps");
     Compute sum[kRows][kCols], x[2][kRows], y[2][kCols];
@@ -6144,6 +6383,9 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
         kGroup = 2,
         kDown = kWarpM / 16,
         kAcross = kWarpN / 8,
+        kSums = kDown * kAcross * 4,
+        kTakesParts = int(kSums) < 64,
+        kPitch = kN + 8,
 #ifdef GPUL__GEMM_ASYNC
         kMine = 1 /* of K, that a lane brings to a step */
 #else
@@ -6239,7 +6481,9 @@ template <typename S> struct gpul__gemm_pair { /* of operands */
         kBehindA = gpul__gemm_operand<typename S::T, S::kM, S::kSlice, S::kThreads, S::kTurned>::kSize,
         kStage =
             int(kBehindA) + int(gpul__gemm_operand<typename S::T, S::kN, S::kSlice, S::kThreads, S::kTurned>::kSize),
-        kSharedBytes = S::kStages * kStage * sizeof(Compute)
+        kRing = int(S::kStages) * kStage,
+        kFinished = int(S::kM) * int(S::kPitch), /* the tile, at its end */
+        kSharedBytes = (int(kRing) > int(kFinished) ? int(kRing) : int(kFinished)) * sizeof(Compute)
     };
     template <int kForm> __device__ __forceinline__ void fetch(Compute *stage, int64_t left) {
         const int most = int(S::kSlice), room = left < most ? int(left) : most;
@@ -6290,70 +6534,153 @@ static __device__ __forceinline__ void gpul__gemm_run(S &tile, gpul__gemm_pair<S
     }
 }
 
-/* the end of a tile: to the parts of K, or to C */
-template <typename S> struct gpul__gemm_finish {
-    const gpul__gemm_view &v;
-    int64_t first_m, first_n;
-    __device__ __forceinline__ void operator()(int row, int col, const typename S::Compute *sum) const {
-        typedef typename S::T T;
-        typedef typename S::Compute Compute;
-        const gpul__gemm_problem &p = v.problem;
-        const int64_t m = first_m + row, n = first_n + col;
-        if (m >= p.M) return;
-        if (v.partials) {
-            Compute *const to = static_cast<Compute *>(v.partials) + (int64_t(blockIdx.z) * p.M + m) * p.N + n;
-            GPUL__UNROLL
-            for (int g = 0; g < S::kGroup; ++g)
-                if (n + g < p.N) to[g] = sum[g];
-            return;
-        }
-        T *const to = static_cast<T *>(p.C) + m * p.c_row + n;
-        if (v.plan.c_vector && n + S::kGroup <= p.N) {
-            T c[S::kGroup];
-            if (p.beta != 0) gpul__gemm_read<S::kGroup>(c, static_cast<const T *>(to));
-            GPUL__UNROLL
-            for (int g = 0; g < S::kGroup; ++g) gpul__gemm_apply(c + g, sum[g], v);
-            gpul__gemm_write<S::kGroup>(to, static_cast<const T *>(c));
-        } else {
-            GPUL__UNROLL
-            for (int g = 0; g < S::kGroup; ++g)
-                if (n + g < p.N) gpul__gemm_apply(to + g, sum[g], v);
-        }
+/* ---- parts of K ----
+ *
+ * Each block leaves its part's sums in scratch memory, thread by thread, so that every access is a full one. Of each 16
+ * parts the block that comes last adds them up, in order, and leaves the result in the place of the first; so it goes
+ * on, 16 of these results at a time, until one block has the sum. */
+enum { gpul__gemm_fan = 16 }; /* parts that are added up at a time */
+
+/* A thread's neighbours in a row, to memory. They are multiplied by 1, which the compiler does not know: a store takes
+ * registers in a row, and where the sums themselves lie so, their banks slow the products down by a tenth. */
+template <typename S>
+static __device__ __forceinline__ void gpul__gemm_write_sums(typename S::Compute *to, const typename S::Compute *sum,
+                                                             typename S::Compute one) {
+    typename S::Compute copy[S::kGroup];
+    GPUL__UNROLL
+    for (int g = 0; g < S::kGroup; ++g) copy[g] = sum[g] * one;
+    gpul__gemm_write<S::kGroup>(to, static_cast<const typename S::Compute *>(copy));
+}
+template <typename S> struct gpul__gemm_leave {
+    typename S::Compute *to, one;
+    __device__ __forceinline__ void operator()(int, int, const typename S::Compute *sum) {
+        gpul__gemm_write_sums<S>(to, sum, one);
+        to += S::kThreads * S::kGroup;
     }
 };
+template <typename S> struct gpul__gemm_add {
+    const typename S::Compute *from;
+    bool first;
+    __device__ __forceinline__ void operator()(int, int, typename S::Compute *sum) {
+        typename S::Compute part[S::kGroup];
+        gpul__gemm_read<S::kGroup>(part, from);
+        GPUL__UNROLL
+        for (int g = 0; g < S::kGroup; ++g) sum[g] = first ? part[g] : sum[g] + part[g];
+        from += S::kThreads * S::kGroup;
+    }
+};
+/* Whether this block has the sum of all parts of its tile. */
+template <typename S>
+static __device__ __forceinline__ bool gpul__gemm_combine_parts(S &tile, const gpul__gemm_view &v) {
+    typedef typename S::Compute Compute;
+    __shared__ uint32_t flag;
+    const uint32_t parts = uint32_t(v.plan.splits), groups = (parts + gpul__gemm_fan - 1) / gpul__gemm_fan;
+    const int64_t size = int64_t(S::kM) * S::kN;
+    Compute *const mine = static_cast<Compute *>(v.partials) + blockIdx.x * size * parts + threadIdx.x * S::kGroup;
+    uint32_t *counter = v.counters + blockIdx.x * (groups + 1) + 1;
+    GPUL__UNROLL_NOT
+    for (uint32_t step = 1; step < parts; step *= gpul__gemm_fan) { /* fault: matmul-parts-levels */
+        const uint32_t group = blockIdx.z / (step * gpul__gemm_fan), first = group * step * gpul__gemm_fan,
+                       left = (parts - first + step - 1) / step;
+        const uint32_t count = left < gpul__gemm_fan ? left : uint32_t(gpul__gemm_fan);
+        gpul__gemm_leave<S> leave = {mine + blockIdx.z / step * step * size, Compute(v.one)};
+        tile.each(leave);
+        if (!gpul__arrive_last(step == 1 ? counter + group : counter - 1, count, &flag)) return false;
+        GPUL__UNROLL_BY(S::kSums <= 16 ? 4 : 1)
+        for (uint32_t i = 0; i < count; ++i) {
+            gpul__gemm_add<S> add = {mine + (first + i * step) * size, i == 0};
+            tile.each(add);
+        }
+    }
+    return true;
+}
+
+/* ---- the end of a tile ----
+ *
+ * It goes through shared memory, so that neighbouring lanes write neighbours in C, aligned or not. */
+template <typename S> struct gpul__gemm_put {
+    typename S::Compute *shared, one;
+    __device__ __forceinline__ void operator()(int row, int col, const typename S::Compute *sum) const {
+        gpul__gemm_write_sums<S>(shared + row * S::kPitch + col, sum, one);
+    }
+};
+/* kWide neighbours a lane; four rows at a time, so that reads of C are on their way together */
+template <int kWide, typename S>
+static __device__ __forceinline__ void gpul__gemm_rows(const typename S::Compute *shared, const gpul__gemm_view &v,
+                                                       int64_t first_m, int64_t first_n) {
+    typedef typename S::T T;
+    enum { kAcross = int(S::kN) / kWide, kStep = int(S::kThreads) / int(kAcross), kBatch = 4 };
+    static_assert(int(S::kThreads) % int(kAcross) == 0, "a thread stays in its columns");
+    const gpul__gemm_problem &p = v.problem;
+    const int col = int(threadIdx.x) % kAcross * kWide, top = int(threadIdx.x) / kAcross;
+    const int64_t n = first_n + col, down = kStep * p.c_row;
+    int left = (p.M - first_m < int(S::kM) ? int(p.M - first_m) : int(S::kM)) - top;
+    const typename S::Compute *from = shared + top * S::kPitch + col;
+    T *to = static_cast<T *>(p.C) + (first_m + top) * p.c_row + n;
+    if (n >= p.N) return;
+    GPUL__UNROLL_NOT
+    for (; left > 0; left -= kBatch * kStep, from += kBatch * kStep * S::kPitch, to += kBatch * down) {
+        T c[kBatch][kWide];
+        if (p.beta != 0) {
+            GPUL__UNROLL
+            for (int u = 0; u < kBatch; ++u)
+                if (u * kStep < left) gpul__gemm_read<kWide>(c[u], static_cast<const T *>(to + u * down));
+        }
+        GPUL__UNROLL
+        for (int u = 0; u < kBatch; ++u) {
+            typename S::Compute sum[kWide];
+            if (u * kStep >= left) break;
+            gpul__gemm_read<kWide>(sum, from + u * kStep * S::kPitch);
+            GPUL__UNROLL
+            for (int g = 0; g < kWide; ++g) gpul__gemm_apply(c[u] + g, sum[g], v);
+            gpul__gemm_write<kWide>(to + u * down, static_cast<const T *>(c[u]));
+        }
+    }
+}
 
 template <typename S>
 static __global__ void __launch_bounds__(S::kThreads, S::kAtOnce)
     gpul__gemm_kernel(const __grid_constant__ gpul__gemm_view v) {
     const gpul__gemm_problem &p = v.problem;
     const gpul__gemm_plan &plan = v.plan;
-    GPUL_SHARED(typename S::Compute, shared);
+    typedef typename S::Compute Compute;
+    GPUL_SHARED(Compute, shared);
 
-    /* Tiles in columns of eight, so that blocks that run together share rows of B and columns of A in L2. */
-    const int64_t band = int64_t(blockIdx.x) / (8 * plan.tiles_n),
-                  in_band = int64_t(blockIdx.x) - band * 8 * plan.tiles_n;
-    const int64_t height = plan.tiles_m - band * 8 < 8 ? plan.tiles_m - band * 8 : 8;
-    const int64_t tile_n = in_band / height, tile_m = band * 8 + (in_band - tile_n * height);
+    /* Tiles in columns of eight, so that blocks that run together share rows of B and columns of A in L2. In 32 bits:
+     * divisions of 64 take hundreds of cycles. */
+    const uint32_t tiles_m = uint32_t(plan.tiles_m), tiles_n = uint32_t(plan.tiles_n),
+                   band = blockIdx.x / (8 * tiles_n);
+    const uint32_t in_band = blockIdx.x - band * 8 * tiles_n, rest = tiles_m - band * 8, height = rest < 8 ? rest : 8;
+    const uint32_t tile_n = in_band / height, tile_m = band * 8 + (in_band - tile_n * height);
     const int64_t begin = int64_t(blockIdx.z) * plan.part;
     const int64_t length = p.K - begin < plan.part ? p.K - begin : plan.part; /* of K, for this block */
-    gpul__gemm_finish<S> finish = {v, tile_m * S::kM, tile_n * S::kN};
+    const int64_t first_m = int64_t(tile_m) * S::kM, first_n = int64_t(tile_n) * S::kN;
 
     S tile;
     tile.begin();
+    gpul__await(); /* fault: matmul-await */
+    if (!gpul__gemm_chosen(v.choice)) return;
     if (!plan.scale_only) {
         gpul__gemm_pair<S> pair;
-        pair.a.begin(p.A, finish.first_m, p.M, p.a_row, p.a_col, begin, plan.a_vector);
-        pair.b.begin(p.B, finish.first_n, p.N, p.b_col, p.b_row, begin, plan.b_vector);
+        pair.a.begin(p.A, first_m, p.M, p.a_row, p.a_col, begin, plan.a_vector, p.dtype);
+        pair.b.begin(p.B, first_n, p.N, p.b_col, p.b_row, begin, plan.b_vector, p.dtype);
         const int form = pair.a.form() + 2 * pair.b.form();
         if (form == 0 || S::kForms == 1) gpul__gemm_run<S, 0>(tile, pair, shared, length);
         else if (form == 1) gpul__gemm_run<S, S::kForms == 1 ? 0 : 1>(tile, pair, shared, length);
         else if (form == 2) gpul__gemm_run<S, S::kForms == 1 ? 0 : 2>(tile, pair, shared, length);
         else gpul__gemm_run<S, S::kForms == 1 ? 0 : 3>(tile, pair, shared, length);
+        if (S::kTakesParts && plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return;
     }
-    tile.each(finish);
+    gpul__gemm_put<S> put = {shared, Compute(v.one)};
+    gpul__gemm_arrived<0>(); /* no copy is on its way to where the tile goes */
+    __syncthreads();
+    tile.each(put);
+    __syncthreads(); /* fault: matmul-end-barrier */
+    if (plan.c_vector) gpul__gemm_rows<S::kGroup, S>(shared, v, first_m, first_n);
+    else gpul__gemm_rows<1, S>(shared, v, first_m, first_n);
 }
 
-/* the parts of K, added in order */
+/* Tensor cores: the parts of K, added in order */
 template <typename T>
 static __global__ void __launch_bounds__(256) gpul__gemm_combine(const __grid_constant__ gpul__gemm_view v) {
     typedef typename gpul__gemm_type<T>::Compute Compute;
@@ -6361,6 +6688,7 @@ static __global__ void __launch_bounds__(256) gpul__gemm_combine(const __grid_co
     const Compute *const partials = static_cast<const Compute *>(v.partials);
     const int64_t count = p.M * p.N;
     gpul__await();
+    if (!gpul__gemm_chosen(v.choice)) return;
     GPUL_GRID_STRIDE(i, count) {
         Compute sum = partials[i];
         for (int32_t s = 1; s < v.plan.splits; s += 8) {
@@ -6373,6 +6701,173 @@ static __global__ void __launch_bounds__(256) gpul__gemm_combine(const __grid_co
         }
         const int64_t m = i / p.N;
         gpul__gemm_apply(static_cast<T *>(p.C) + m * p.c_row + (i - m * p.N), sum, v);
+    }
+}
+
+/* ---- packed copies of f32 operands ----
+ *
+ * A row of A, or a column of B (here a "line"), becomes lines of 128 bytes along K, with zeros behind its end: 32 words
+ * of TF32; 32 elements as two numbers of f16 each, high parts before low parts; or 16 as two words of TF32. Two parts of
+ * 11 bits leave 2^-23 of a number out. So that f16 has room for them, a line is scaled by the power of two that brings
+ * its largest to where f16 ends (below 65520, which would round to infinity), and low parts by 2^11. TF32 has the
+ * exponents of f32; there the largest is brought to where no sum of products overflows, 2^46, and the smallest times
+ * the smallest may be 2^-126, so depths of A and B of 156 together, of which none is above 130, for the last bit
+ * of low parts.
+ *
+ * Low parts of what is below the normal numbers of f16 are too coarse: such an element loses 2^-23 of itself, and twice
+ * that with each further binade ("depth"). A product of two such has lost 2^-22 and the depths of both, since that of
+ * the low parts is left out, and the other small products count for more. The depths of A and B together may be
+ * log2(K) - 4, and 8 at most: then all of that is less than the bound for sums of K leaves over. */
+enum { gpul__pack_range = 0, gpul__pack_rounded = 1, gpul__pack_f16 = 2, gpul__pack_tf32 = 3 };
+
+struct gpul__pack_operand {
+    const float *from;
+    unsigned char *to;
+    uint32_t *range; /* of each line: bits of its largest, and 0x7fffffff less those of its smallest that is not 0 */
+    int64_t lines, k, line_stride, k_stride, pitch /* of the copy, in bytes */;
+    uint32_t tiles, tiles_k;
+    bool vector; /* groups of four are aligned */
+};
+struct gpul__pack_view {
+    gpul__pack_operand of[2];
+    uint32_t *depth; /* A's and B's; see gpul__gemm_choice */
+    uint32_t how;
+    gpul__gemm_choice choice;
+};
+
+/* floor(log2(x)) of a positive x by its bits */
+static __device__ __forceinline__ int gpul__pack_exponent(uint32_t bits) {
+    return bits >> 23 ? int(bits >> 23) - 127 : -118 - __clz(int(bits));
+}
+/* of a line's largest, or 1 more, where it would round up; and where that is brought to */
+static __device__ __forceinline__ int gpul__pack_high(uint32_t largest) {
+    return gpul__pack_exponent(largest + 0x1000);
+}
+static __device__ __forceinline__ int gpul__pack_top(bool f16) { return f16 ? 15 : 46; }
+static __device__ __forceinline__ float gpul__pack_power(int e) { return gpul__bits<float>(uint32_t(127 + e) << 23); }
+
+/* to the 11 bits of TF32, ties away from zero */
+static __device__ __forceinline__ float gpul__pack_round(float x) {
+    const uint32_t bits = gpul__bits<uint32_t>(x);
+    return gpul__is_nan(x) ? gpul__quiet_nan<float>()
+                           : gpul__bits<float>((bits + 0x1000u) & ~0x1fffu); /* fault: matmul-round */
+}
+
+/* rounded to f16, side by side */
+static __device__ __forceinline__ uint32_t gpul__pack_halves(float low, float high) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    uint32_t two;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(high), "f"(low));
+    return two;
+#else
+    return gpul__from_float<gpul_f16>(low).bits | uint32_t(gpul__from_float<gpul_f16>(high).bits) << 16;
+#endif
+}
+
+/* 64 x 64 elements at a time, turned in shared memory so that K is dense */
+static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_constant__ gpul__pack_view v) {
+    enum { kTile = 64 };
+    __shared__ float tile[kTile][kTile + 1];
+    const gpul__pack_operand &op = v.of[blockIdx.y];
+    const int thread = int(threadIdx.x);
+    const bool along_k = op.k_stride == 1;
+    const int64_t pitch = along_k ? op.line_stride : op.k_stride;
+    gpul__await();
+    if (!gpul__gemm_chosen(v.choice)) return;
+    for (uint32_t t = blockIdx.x; t < op.tiles; t += gridDim.x) {
+        const int64_t line = int64_t(t / op.tiles_k) * kTile, k = int64_t(t % op.tiles_k) * kTile;
+        const int64_t left_k = op.k - k, left = op.lines - line;
+        const int64_t dense_left = along_k ? left_k : left, outer_left = along_k ? left : left_k;
+        const float *from = op.from + (along_k ? line : k) * pitch + (along_k ? k : line);
+        __syncthreads(); /* the last one has been read */
+        if (op.vector && left_k >= kTile && left >= kTile) {
+            const int d = thread % 16 * 4, o = thread / 16;
+            gpul__pack<float, 4> held[4];
+            from += o * pitch + d;
+            GPUL__UNROLL
+            for (int i = 0; i < 4; ++i) held[i] = gpul__load<4>(from + i * 16 * pitch);
+            GPUL__UNROLL
+            for (int i = 0; i < 4; ++i) {
+                GPUL__UNROLL
+                for (int j = 0; j < 4; ++j)
+                    tile[along_k ? o + i * 16 : d + j][along_k ? d + j : o + i * 16] = held[i].v[j];
+            }
+        } else {
+            const int d = thread % 64, o = thread / 64;
+            float held[16];
+            from += o * pitch + d;
+            GPUL__UNROLL
+            for (int i = 0; i < 16; ++i)
+                held[i] = d < dense_left && o + i * 4 < outer_left ? from[i * 4 * pitch] : 0.0f;
+            GPUL__UNROLL
+            for (int i = 0; i < 16; ++i) tile[along_k ? o + i * 4 : d][along_k ? d : o + i * 4] = held[i];
+        }
+        __syncthreads(); /* fault: matmul-pack-barrier */
+        if (v.how == gpul__pack_range) {
+            const int row = thread / 4;
+            uint32_t most = 0, least = 0;
+            GPUL__UNROLL
+            for (int i = 0; i < 16; ++i) {
+                const uint32_t bits = gpul__bits<uint32_t>(tile[row][thread % 4 * 16 + i]) & 0x7fffffffu,
+                               small = bits ? 0x7fffffffu - bits : 0;
+                most = bits > most ? bits : most;
+                least = small > least ? small : least;
+            }
+            GPUL__UNROLL
+            for (int o = 1; o < 4; o *= 2) {
+                const uint32_t other = __shfl_xor_sync(0xffffffffu, most, o),
+                               small = __shfl_xor_sync(0xffffffffu, least, o);
+                most = other > most ? other : most;
+                least = small > least ? small : least;
+            }
+            if (thread % 4 == 0 && row < left && most) {
+                atomicMax(op.range + 2 * (line + row), most);
+                atomicMax(op.range + 2 * (line + row) + 1, least);
+            }
+            continue;
+        }
+        GPUL__UNROLL_NOT
+        for (int row = thread / 16; row < kTile && row < left; row += 16) {
+            const int at = thread % 16 * 4;
+            unsigned char *const to = op.to + (line + row) * op.pitch;
+            gpul__pack<uint32_t, 4> high, low;
+            float x[4];
+            GPUL__UNROLL
+            for (int j = 0; j < 4; ++j) x[j] = tile[row][at + j];
+            if (v.how != gpul__pack_rounded) {
+                const int up = gpul__pack_top(v.how == gpul__pack_f16) - gpul__pack_high(op.range[2 * (line + row)]);
+                const float half = gpul__pack_power(up / 2), rest = gpul__pack_power(up - up / 2);
+                GPUL__UNROLL
+                for (int j = 0; j < 4; ++j) x[j] = x[j] * half * rest;
+            }
+            if (v.how == gpul__pack_f16) {
+                uint32_t hi[2], lo[2];
+                GPUL__UNROLL
+                for (int j = 0; j < 2; ++j) {
+                    hi[j] = gpul__pack_halves(x[2 * j], x[2 * j + 1]);
+                    const float rest0 = x[2 * j] - gpul__to_float(gpul__bits<gpul_f16>(uint16_t(hi[j]))),
+                                rest1 = x[2 * j + 1] - gpul__to_float(gpul__bits<gpul_f16>(uint16_t(hi[j] >> 16)));
+                    lo[j] = gpul__pack_halves(rest0 * 2048.0f, rest1 * 2048.0f);
+                }
+                uint32_t *const there = reinterpret_cast<uint32_t *>(to + (k + at) / 32 * 128 + at % 32 * 2);
+                gpul__save<2>(there, gpul__pack<uint32_t, 2>{{hi[0], hi[1]}});
+                gpul__save<2>(there + 16, gpul__pack<uint32_t, 2>{{lo[0], lo[1]}});
+                continue;
+            }
+            GPUL__UNROLL
+            for (int j = 0; j < 4; ++j) {
+                const float h = gpul__pack_round(x[j]);
+                high.v[j] = gpul__bits<uint32_t>(h);
+                low.v[j] = gpul__bits<uint32_t>(gpul__pack_round(x[j] - h));
+            }
+            if (v.how == gpul__pack_rounded) {
+                gpul__save<4>(reinterpret_cast<uint32_t *>(to + (k + at) * 4), high);
+            } else {
+                uint32_t *const there = reinterpret_cast<uint32_t *>(to + (k + at) / 16 * 128 + at % 16 * 4);
+                gpul__save<4>(there, high);
+                gpul__save<4>(there + 16, low);
+            }
+        }
     }
 }
 
@@ -6390,19 +6885,32 @@ enum {
     gpul__tensor_chunk = 8192 /* of K, that the tensor cores add up by themselves */
 };
 
-template <int kRows, int kCols> struct gpul__tensor_shape {
+template <int kRows, int kCols, bool kBulk = true> struct gpul__tensor_shape {
     enum {
         kM = kRows,
         kN = kCols,
-        kSums = kCols / 2,          /* of a thread: 64 x kCols among the 128 of a warpgroup */
-        kThreads = kRows * 2 + 128, /* a warpgroup for every 64 rows, and the producer */
-        kBox = 8192,                /* bytes of 64 x 64 elements, what a bulk copy moves */
+        kGathers = kRows * kCols == 4096, /* the smallest tile does: see gpul__tensor_gather */
+        kSums = kCols / 2,                /* of a thread: 64 x kCols among the 128 of a warpgroup */
+        kThreads = kRows * 2 + 128,       /* a warpgroup for every 64 rows, and the producer */
+        kBox = 8192,                      /* bytes of 64 x 64 elements, what a bulk copy moves */
         kStageBytes = (kRows + kCols) / 64 * kBox,
-        kEndBytes = kRows / 64 * 2 * kBox, /* two boxes for each of those warpgroups, on their way to C */
+        kEndBytes = kBulk ? kRows / 64 * 2 * kBox : 0, /* two boxes for each of those warpgroups, on their way to C */
         kStages = (229376 - kEndBytes) / kStageBytes,
         kSharedBytes = kStages * kStageBytes + kEndBytes + 1024 /* boxes begin at multiples of 1024 */
     };
 };
+
+/* What is multiplied: 16-bit types as they lie in memory, or packed copies. kType: of the factors. */
+template <typename T> struct gpul__tensor_math {
+    enum { kType = gpul__dtype_of<T>::value, kPacked = 0, kParts = 1 };
+};
+template <gpul_dtype kOf, int kHow> struct gpul__packed {};
+template <gpul_dtype kOf, int kHow> struct gpul__tensor_math<gpul__packed<kOf, kHow>> {
+    enum { kType = kOf, kPacked = 1, kParts = kHow };
+};
+typedef gpul__packed<GPUL_F32, 1> gpul__tf32;    /* words of TF32 */
+typedef gpul__packed<GPUL_F16, 2> gpul__two_f16; /* high and low parts, which take three products */
+typedef gpul__packed<GPUL_F32, 2> gpul__two_tf32;
 
 /* a kernel that is empty, since it was not compiled for sm_90a, takes 32 threads and no more: see gpul__find_wgmma */
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -6471,6 +6979,28 @@ static __device__ __forceinline__ void gpul__tensor_store(const CUtensorMap *map
                  "r"(shared), "r"(dense), "r"(outer)
                  : "memory");
 }
+/* What gpul__tensor_load brings, from where lines begin anywhere, by the 128 threads of the producer: for products so
+ * small that a copy of the operand, in a launch before, would take longer. */
+static __device__ __forceinline__ void gpul__tensor_gather(uint32_t shared, const void *data, int64_t pitch,
+                                                           int64_t extent, int64_t lines, int32_t dense,
+                                                           int32_t outer) {
+    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32 % 4;
+    const uint16_t *const from = static_cast<const uint16_t *>(data) + (outer + warp) * pitch + dense + lane * 2;
+    const int64_t there = extent - dense - lane * 2, down = lines - outer - warp;
+    uint16_t x[16][2];
+    GPUL__UNROLL
+    for (int i = 0; i < 16; ++i) {
+        x[i][0] = i * 4 < down && there > 0 ? from[i * 4 * pitch] : uint16_t(0);
+        x[i][1] = i * 4 < down && there > 1 ? from[i * 4 * pitch + 1] : uint16_t(0);
+    }
+    GPUL__UNROLL
+    for (int i = 0; i < 16; ++i) {
+        const uint32_t line = uint32_t(i * 4 + warp), group = uint32_t(lane / 4) ^ (line % 8); /* the swizzle */
+        asm volatile("st.shared.u32 [%0], %1;" ::"r"(shared + line * 128 + group * 16 + uint32_t(lane % 4) * 4),
+                     "r"(uint32_t(x[i][0]) | uint32_t(x[i][1]) << 16)
+                     : "memory");
+    }
+}
 static __device__ __forceinline__ void gpul__cluster_sync() {
     asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
@@ -6488,33 +7018,40 @@ static __device__ __forceinline__ uint64_t gpul__tensor_descriptor(uint32_t addr
     "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3]), "+f"(sum[i + 4]), "+f"(sum[i + 5]),            \
         "+f"(sum[i + 6]), "+f"(sum[i + 7])
 #define GPUL__F32(i) GPUL__F8(i), GPUL__F8(i + 8), GPUL__F8(i + 16), GPUL__F8(i + 24)
-#define GPUL__WGMMA_AS(type, n, names, ia, ib, ita, itb, ...)                                                          \
-    asm volatile("wgmma.mma_async.sync.aligned.m64n" n "k16.f32." type "." type " {" names "}, %" ia ", %" ib          \
-                 ", 1, 1, 1, %" ita ", %" itb ";"                                                                      \
+#define GPUL__WGMMA_AS(type, n, names, ia, ib, ic, ita, itb, ...)                                                      \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n" n "k16.f32." type "." type " {" names "}, %" ia ", %" ib ", %" ic \
+                 ", 1, 1, %" ita ", %" itb ";"                                                                         \
                  : __VA_ARGS__                                                                                         \
-                 : "l"(x), "l"(y), "n"(kForm & 1), "n"(kForm >> 1))
-#define GPUL__WGMMA(n, names, ia, ib, ita, itb, ...)                                                                   \
-    template <typename T, int kForm>                                                                                   \
+                 : "l"(x), "l"(y), "n"(kAdd), "n"(kForm & 1), "n"(kForm >> 1))
+#define GPUL__WGMMA(n, names, ia, ib, ic, ita, itb, ...)                                                               \
+    template <typename T, int kForm, int kAdd>                                                                         \
     static __device__ __forceinline__ void gpul__wgmma(float(&sum)[n / 2], uint64_t x, uint64_t y) {                   \
-        if (gpul__dtype_of<T>::value == GPUL_F16) GPUL__WGMMA_AS("f16", #n, names, ia, ib, ita, itb, __VA_ARGS__);     \
-        else GPUL__WGMMA_AS("bf16", #n, names, ia, ib, ita, itb, __VA_ARGS__);                                         \
+        if (gpul__tensor_math<T>::kType == GPUL_F16)                                                                   \
+            GPUL__WGMMA_AS("f16", #n, names, ia, ib, ic, ita, itb, __VA_ARGS__);                                       \
+        else if (gpul__tensor_math<T>::kType == GPUL_BF16)                                                             \
+            GPUL__WGMMA_AS("bf16", #n, names, ia, ib, ic, ita, itb, __VA_ARGS__);                                      \
+        else                                                                                                           \
+            asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k8.f32.tf32.tf32 {" names "}, %" ia ", %" ib ", %" ic \
+                         ", 1, 1;"                                                                                     \
+                         : __VA_ARGS__                                                                                 \
+                         : "l"(x), "l"(y), "n"(kAdd));                                                                 \
     }
 
 /* sum += x y, 64 x n x 16; kForm: 1 where A's rows and 2 where B's columns are dense, not K */
-GPUL__WGMMA(64, GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") "%30, %31", "32", "33", "34", "35", GPUL__F32(0))
+GPUL__WGMMA(64, GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") "%30, %31", "32", "33", "34", "35", "36", GPUL__F32(0))
 GPUL__WGMMA(128,
             GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") GPUL__TEN("3") GPUL__TEN("4")
                 GPUL__TEN("5") "%60, %61, %62, %63",
-            "64", "65", "66", "67", GPUL__F32(0), GPUL__F32(32))
+            "64", "65", "66", "67", "68", GPUL__F32(0), GPUL__F32(32))
 GPUL__WGMMA(192,
             GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") GPUL__TEN("3") GPUL__TEN("4") GPUL__TEN("5") GPUL__TEN("6")
                 GPUL__TEN("7") GPUL__TEN("8") "%90, %91, %92, %93, %94, %95",
-            "96", "97", "98", "99", GPUL__F32(0), GPUL__F32(32), GPUL__F32(64))
+            "96", "97", "98", "99", "100", GPUL__F32(0), GPUL__F32(32), GPUL__F32(64))
 GPUL__WGMMA(256,
             GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") GPUL__TEN("3") GPUL__TEN("4") GPUL__TEN("5") GPUL__TEN("6")
                 GPUL__TEN("7") GPUL__TEN("8") GPUL__TEN("9") GPUL__TEN("10")
                     GPUL__TEN("11") "%120, %121, %122, %123, %124, %125, %126, %127",
-            "128", "129", "130", "131", GPUL__F32(0), GPUL__F32(32), GPUL__F32(64), GPUL__F32(96))
+            "128", "129", "130", "131", "132", GPUL__F32(0), GPUL__F32(32), GPUL__F32(64), GPUL__F32(96))
 
 /* Where a block is in its ring of stages: the producer is ahead of the consumers, all go the same way. */
 template <typename S> struct gpul__tensor_ring {
@@ -6556,7 +7093,7 @@ static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSu
         asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
         GPUL__UNROLL
         for (int k = 0; k < 4; ++k)
-            gpul__wgmma<T, kForm>(sum, a + at + uint64_t(k) * kStepA, b + at + uint64_t(k) * kStepB);
+            gpul__wgmma<T, kForm, 1>(sum, a + at + uint64_t(k) * kStepA, b + at + uint64_t(k) * kStepB);
         asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
         asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
         ring.release(i > 0, before);
@@ -6567,6 +7104,57 @@ static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSu
     ring.release(true, before);
     GPUL__UNROLL
     for (int i = 0; i < S::kSums; ++i) asm volatile("" : "+f"(sum[i])::"memory");
+}
+
+/* `slices` slices of numbers in two parts. The tensor cores add up the products of high parts for a slice alone; from
+ * slice to slice they are added with rounding, while the tensor cores are at the other products. Those are so much
+ * smaller that they may be cut off. Which comes first of them depends on whose rows were the caller's, so that bits do
+ * not depend on the order of C. */
+template <typename T, typename S>
+static __device__ __forceinline__ void gpul__tensor_multiply_parts(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
+                                                                   int slices, int warpgroup, bool turned) {
+    const uint64_t first_a = gpul__tensor_descriptor(ring.stages + uint32_t(warpgroup) * S::kBox, false),
+                   first_b = gpul__tensor_descriptor(ring.stages + S::kM / 64 * S::kBox, false);
+    const uint64_t of_a = turned ? 4 : 0, of_b = 4 - of_a; /* the parts that meet first, in 16 bytes */
+    float high[S::kSums], low[S::kSums];
+    GPUL__UNROLL
+    for (int i = 0; i < S::kSums; ++i) {
+        sum[i] = high[i] = low[i] = 0;
+        asm volatile("" : "+f"(high[i]), "+f"(low[i])::"memory");
+    }
+    int before = 0;
+    GPUL__UNROLL_NOT
+    for (int i = 0; i < slices; ++i) {
+        const uint64_t at = uint64_t(ring.stage) * (S::kStageBytes >> 4), a = first_a + at, b = first_b + at;
+        gpul__mbarrier_wait(ring.full + uint32_t(ring.stage) * 8, ring.parity);
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        gpul__wgmma<T, 0, 0>(high, a, b);
+        gpul__wgmma<T, 0, 1>(high, a + 2, b + 2);
+        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory"); /* the slice before */
+        ring.release(i > 0, before);
+        gpul__wgmma<T, 0, 1>(low, a + of_a, b + of_b);
+        gpul__wgmma<T, 0, 1>(low, a + of_a + 2, b + of_b + 2);
+        gpul__wgmma<T, 0, 1>(low, a + of_b, b + of_a);
+        gpul__wgmma<T, 0, 1>(low, a + of_b + 2, b + of_a + 2);
+        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory"); /* the high parts */
+        GPUL__UNROLL
+        for (int j = 0; j < S::kSums; ++j) {
+            asm volatile("" : "+f"(high[j])::"memory");
+            sum[j] += high[j];
+        }
+        before = ring.stage;
+        ring.advance();
+    }
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    ring.release(true, before);
+    const float scale = gpul__tensor_math<T>::kType == GPUL_F16 ? 0x1p-11f : 1.0f; /* of low parts */
+    GPUL__UNROLL
+    for (int j = 0; j < S::kSums; ++j) {
+        asm volatile("" : "+f"(low[j])::"memory");
+        sum[j] = __fmaf_rn(low[j], scale, sum[j]);
+    }
 }
 
 /* two floats, rounded to two elements side by side; NaN is canonical */
@@ -6582,33 +7170,82 @@ template <typename T> static __device__ __forceinline__ uint32_t gpul__tensor_na
     return two & ~(nan & 0x003f003fu); /* from 7fff to 7fc0 */
 }
 
-/* The end of a tile, 64 x S::kN sums in a warpgroup: parts of K to scratch memory as they are, everything else to C. A
- * thread's sums lie in two rows, 8 apart, in pairs of columns, 8 apart (the PTX manual shows wgmma's accumulators).
- * They go through shared memory, 64 columns at a time, in one of two boxes: from there bulk copies take them, while the
- * next tile is begun, or, where C is not aligned, the warps themselves, whose lanes then write neighbouring elements.
- * */
+/* The end of a tile, 64 x S::kN sums in a warpgroup. A thread's sums lie in two rows, 8 apart, in pairs of columns, 8
+ * apart (the PTX manual shows wgmma's accumulators).
+ *
+ * Floats: parts of K to scratch memory as they are, everything else to C. Four lanes fill 32 bytes. */
+template <typename S>
+static __device__ __forceinline__ void gpul__tensor_put(float (&sum)[S::kSums], const gpul__gemm_view &v,
+                                                        int64_t first_row, int64_t first_col, int64_t split) {
+    const gpul__gemm_problem &p = v.problem;
+    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32 % 4;
+    const int64_t row = first_row + warp * 16 + lane / 4, col = first_col + lane % 4 * 2;
+    const bool part = v.plan.splits > 1, two = part ? p.N % 2 == 0 : v.plan.c_vector != 0;
+    const int64_t pitch = part ? p.N : p.c_row;
+    float *const to = part ? static_cast<float *>(v.partials) + split * p.M * p.N : static_cast<float *>(p.C);
+    GPUL__UNROLL
+    for (int i = 0; i < S::kSums; i += 2) {
+        const int64_t m = row + i / 2 % 2 * 8, n = col + i / 4 * 8;
+        if (m >= p.M || n >= p.N) continue;
+        float *const at = to + m * pitch + n;
+        const bool both = n + 1 < p.N;
+        float pair[2] = {sum[i], sum[i + 1]};
+        if (!part) {
+            if (p.beta != 0) {
+                pair[0] = at[0];
+                if (both) pair[1] = at[1];
+            }
+            gpul__gemm_apply(pair, sum[i], v);
+            gpul__gemm_apply(pair + 1, sum[i + 1], v);
+        }
+        if (two && both) {
+            *reinterpret_cast<float2 *>(at) = make_float2(pair[0], pair[1]);
+        } else {
+            at[0] = pair[0];
+            if (both) at[1] = pair[1];
+        }
+    }
+}
+
+/* Packed operands: the sums of scaled rows and columns are scaled back, by a power of two in two steps. A step alone may
+ * be out of range; the result is rounded once, as the first step leaves nothing subnormal of which the second makes
+ * something. */
 template <typename T, typename S>
-static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[S::kSums], const gpul__gemm_view &v,
-                                                           const CUtensorMap *map, const gpul__tensor_ring<S> &ring,
-                                                           int64_t first_row, int64_t first_col, int64_t split,
-                                                           int warpgroup, uint32_t &box) {
+static __device__ __forceinline__ void
+gpul__tensor_finish(gpul__bool<true>, float (&sum)[S::kSums], const gpul__gemm_view &v, const CUtensorMap *,
+                    int64_t first_row, int64_t first_col, int64_t split, int, uint32_t &) {
+    if (gpul__tensor_math<T>::kParts == 2) {
+        const gpul__gemm_problem &p = v.problem;
+        const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32 % 4;
+        const int64_t row = first_row + warp * 16 + lane / 4, col = first_col + lane % 4 * 2;
+        const int top = gpul__pack_top(gpul__tensor_math<T>::kType == GPUL_F16);
+        int high[2];
+        GPUL__UNROLL
+        for (int r = 0; r < 2; ++r)
+            high[r] = row + r * 8 < p.M ? gpul__pack_high(v.range_a[2 * (row + r * 8)]) - 2 * top : 0;
+        GPUL__UNROLL
+        for (int i = 0; i < S::kSums; ++i) {
+            const int64_t n = col + i / 4 * 8 + i % 2;
+            int e = high[i / 2 % 2] + (n < p.N ? gpul__pack_high(v.range_b[2 * n]) : 0);
+            e = e < -240 ? -240 : e > 240 ? 240 : e;
+            sum[i] = sum[i] * gpul__pack_power(e / 2) * gpul__pack_power(e - e / 2);
+        }
+    }
+    gpul__tensor_put<S>(sum, v, first_row, first_col, split);
+}
+
+/* 16-bit types: parts as floats. Sums for C go through shared memory, 64 columns at a time, in one of two boxes: from
+ * there bulk copies take them, while the next tile is begun, or, where C is not aligned, the warps themselves, whose
+ * lanes then write neighbouring elements. */
+template <typename T, typename S>
+static __device__ __forceinline__ void
+gpul__tensor_finish(gpul__bool<false>, float (&sum)[S::kSums], const gpul__gemm_view &v, const CUtensorMap *map,
+                    int64_t first_row, int64_t first_col, int64_t split, int warpgroup, uint32_t &box) {
     const gpul__gemm_problem &p = v.problem;
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32 % 4;
     const int64_t row = first_row + warp * 16 + lane / 4, col = first_col + lane % 4 * 2;
     if (v.plan.splits > 1) {
-        float *const partials = static_cast<float *>(v.partials) + split * p.M * p.N;
-        GPUL__UNROLL
-        for (int i = 0; i < S::kSums; i += 2) {
-            const int64_t m = row + i / 2 % 2 * 8, n = col + i / 4 * 8;
-            if (m >= p.M || n >= p.N) continue;
-            float *const to = partials + m * p.N + n;
-            if (p.N % 2 == 0) {
-                *reinterpret_cast<float2 *>(to) = make_float2(sum[i], sum[i + 1]);
-            } else {
-                to[0] = sum[i];
-                if (n + 1 < p.N) to[1] = sum[i + 1];
-            }
-        }
+        gpul__tensor_put<S>(sum, v, first_row, first_col, split);
         return;
     }
     const float alpha = float(p.alpha), beta = float(p.beta);
@@ -6720,38 +7357,53 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     if (cluster > 1) gpul__cluster_sync();
     else __syncthreads();
     gpul__await();
+    if (!gpul__gemm_chosen(v.choice)) return;
 
     const uint32_t units = uint32_t(plan.tiles_m * plan.tiles_n) * uint32_t(plan.splits), at_once = gridDim.x / cluster;
-    const int form = (p.a_col == 1 ? 0 : 1) | (p.b_row == 1 ? 0 : 2);
+    const int form = gpul__tensor_math<T>::kPacked ? 0 : (p.a_col == 1 ? 0 : 1) | (p.b_row == 1 ? 0 : 2);
     /* from one lane, so that the compiler knows that the warp agrees */
     const int warpgroup = __shfl_sync(0xffffffffu, int(threadIdx.x) / 128, 0);
     gpul__tensor_unit work;
     if (warpgroup == S::kM / 64) { /* the producer: one thread asks for the stages */
         if (S::kM == 128) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-        if (threadIdx.x % 128 == 0) {
+        const int gathers = S::kGathers ? plan.gathers : 0;
+        const bool asks = threadIdx.x % 128 == 0;
+        const uint32_t bytes =
+            (gathers & 1 ? 0 : S::kM / 64 * S::kBox) + (gathers & 2 ? 0 : S::kN / 64 * uint32_t(S::kBox));
+        if (asks || gathers) {
             for (uint32_t unit = blockIdx.x / cluster; unit < units; unit += at_once) {
                 work.find<S>(unit, rank, v);
                 const int32_t m = int32_t(work.m), n = int32_t(work.n);
-                for (int64_t done = 0; done < work.length; done += gpul__tensor_slice) {
+                for (int64_t done = 0; done < work.length; done += gpul__tensor_slice, ring.advance()) {
                     const int32_t k = int32_t(work.begin + done);
                     const uint32_t full = ring.full + uint32_t(ring.stage) * 8,
                                    a = ring.stages + uint32_t(ring.stage) * S::kStageBytes,
                                    b = a + S::kM / 64 * S::kBox;
                     gpul__mbarrier_wait(ring.empty + uint32_t(ring.stage) * 8, ring.parity ^ 1);
-                    gpul__mbarrier_expect(full, S::kStageBytes);
+                    if (gathers & 1)
+                        gpul__tensor_gather(a, p.A, form & 1 ? p.a_col : p.a_row, form & 1 ? p.M : p.K,
+                                            form & 1 ? p.K : p.M, form & 1 ? m : k, form & 1 ? k : m);
+                    if (gathers & 2)
+                        gpul__tensor_gather(b, p.B, form & 2 ? p.b_row : p.b_col, form & 2 ? p.N : p.K,
+                                            form & 2 ? p.K : p.N, form & 2 ? n : k, form & 2 ? k : n);
+                    if (gathers) { /* before the one thread says that they are there */
+                        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+                        asm volatile("bar.sync %0, 128;" ::"n"(1 + S::kM / 64) : "memory");
+                    }
+                    if (!asks) continue;
+                    gpul__mbarrier_expect(full, bytes);
                     GPUL__UNROLL
-                    for (int g = 0; g < S::kM / 64; ++g)
+                    for (int g = 0; g < S::kM / 64 && !(gathers & 1); ++g)
                         gpul__tensor_load(a + g * S::kBox, &map_a, form & 1 ? m + g * 64 : k, form & 1 ? k : m + g * 64,
                                           full);
                     GPUL__UNROLL
-                    for (int g = 0; g < S::kN / 64; ++g) {
+                    for (int g = 0; g < S::kN / 64 && !(gathers & 2); ++g) {
                         const uint32_t to = b + g * S::kBox;
                         const int32_t dense = form & 2 ? n + g * 64 : k, outer = form & 2 ? k : n + g * 64;
                         if (cluster == 1) gpul__tensor_load(to, &map_b, dense, outer, full);
                         else if (g % cluster == rank) /* each block asks for some of what both need */
                             gpul__tensor_load_all(to, &map_b, dense, outer, full, uint16_t((1 << cluster) - 1));
                     }
-                    ring.advance();
                 }
             }
         }
@@ -6763,7 +7415,10 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
         for (uint32_t unit = blockIdx.x / cluster; unit < units; unit += at_once) {
             work.find<S>(unit, rank, v);
             float sum[S::kSums];
-            for (int64_t left = work.length;;) {
+            if (gpul__tensor_math<T>::kParts == 2)
+                gpul__tensor_multiply_parts<T, S>(sum, ring, int(work.length / gpul__tensor_slice), warpgroup,
+                                                  p.turned != 0);
+            for (int64_t left = gpul__tensor_math<T>::kParts == 2 ? 0 : work.length; left > 0;) {
                 const int64_t chunk = left < gpul__tensor_chunk ? left : int64_t(gpul__tensor_chunk);
                 const int slices = int((chunk + gpul__tensor_slice - 1) / gpul__tensor_slice);
                 if (form == 0) gpul__tensor_multiply<T, S, 0>(sum, ring, slices, warpgroup);
@@ -6786,8 +7441,8 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                 for (int i = 0; i < S::kSums; i += 4)
                     lifted[i / 4 * (S::kM * 2)] = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
             }
-            gpul__tensor_finish<T, S>(sum, v, &map_c, ring, work.m + warpgroup * 64, work.n, work.split, warpgroup,
-                                      box);
+            gpul__tensor_finish<T, S>(gpul__bool<(gpul__tensor_math<T>::kPacked != 0)>(), sum, v, &map_c,
+                                      work.m + warpgroup * 64, work.n, work.split, warpgroup, box);
         }
         if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     }
@@ -6798,6 +7453,23 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     (void)map_c;
     (void)v;
 #endif
+}
+
+/* ---- emulated f32: the depths of A and B, of the ranges of their lines ---- */
+
+static __global__ void __launch_bounds__(256) gpul__gemm_depth(const __grid_constant__ gpul__pack_view v) {
+    const gpul__pack_operand &op = v.of[blockIdx.y];
+    uint32_t depth = 0;
+    gpul__await();
+    GPUL_GRID_STRIDE(i, op.lines) {
+        const uint32_t largest = op.range[2 * i], smallest = 0x7fffffffu - op.range[2 * i + 1];
+        if (largest == 0) continue;
+        const int span = gpul__pack_high(largest) - gpul__pack_exponent(smallest),
+                  below = span - 14 - gpul__pack_top(true); /* 2^-14 */
+        const uint32_t far = largest >= 0x7f800000u || below > 130 ? 1000 : below > 0 ? uint32_t(below) : 0;
+        depth = far > depth ? far : depth;
+    }
+    if (depth) atomicMax(v.depth + blockIdx.y, depth);
 }
 
 /* ---- operands that bulk copies cannot take: copied, each line to a multiple of 16 bytes ---- */
@@ -6844,27 +7516,30 @@ struct gpul__gemm_tile {
     void (*kernel)(const gpul__gemm_view);
     int32_t m, n, threads, shared_bytes;
     int32_t at_once; /* blocks on a multiprocessor */
-    /* about what they take on an H200, in ns: a step along K, beside other blocks and at least; the tile's end */
-    int32_t busy, alone, end;
+    /* about what they take, in cycles: a step along K, beside other blocks and at least; the tile's end; to add up a
+     * part of K, 0: takes no parts */
+    int32_t busy, alone, end, part;
 };
-template <typename S> static constexpr gpul__gemm_tile gpul__gemm_tile_of(int32_t busy, int32_t alone, int32_t end) {
+template <typename S>
+static constexpr gpul__gemm_tile gpul__gemm_tile_of(int32_t busy, int32_t alone, int32_t end, int32_t part) {
     return gpul__gemm_tile{gpul__gemm_kernel<S>, S::kM, S::kN, S::kThreads, int32_t(gpul__gemm_pair<S>::kSharedBytes),
-                           S::kAtOnce,           busy,  alone, end};
+                           S::kAtOnce,           busy,  alone, end,         S::kTakesParts ? part : 0};
 }
 /* The tiles of a dtype, from the largest on; 16-bit types have two. */
-enum { gpul__gemm_tile_count = 3 };
+enum { gpul__gemm_tile_count = 5 };
 static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
 #define GPUL__GEMM_TILES(T)                                                                                            \
-    gpul__gemm_tile_of<gpul__gemm_fmas<T, 128, 64, 8, 8, 3>>(47, 60, 1500),                                            \
-        gpul__gemm_tile_of<gpul__gemm_fmas<T, 32, 32, 4, 4, 6>>(10, 22, 400)
-    static const gpul__gemm_tile tiles[4][gpul__gemm_tile_count] = {
-        {gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 256, 8, 16, 1>>(175, 175, 14000), GPUL__GEMM_TILES(float)},
-        {gpul__gemm_tile_of<gpul__gemm_mmas<128, 128, 32, 64, 1, 4>>(81, 81, 8600),
-         gpul__gemm_tile_of<gpul__gemm_mmas<64, 64, 32, 32, 3, 3>>(22, 35, 1000),
-         gpul__gemm_tile_of<gpul__gemm_mmas<32, 32, 16, 16, 4, 4>>(8, 17, 300)},
-        {GPUL__GEMM_TILES(gpul_f16)},
-        {GPUL__GEMM_TILES(gpul_bf16)}};
-    return tiles[dtype == GPUL_F64 ? 1 : dtype == GPUL_F16 ? 2 : dtype == GPUL_BF16 ? 3 : 0];
+    gpul__gemm_tile_of<gpul__gemm_fmas<T, 64, 64, 8, 8, sizeof(T) == 2 ? 4 : 6, 4>>(43, 92, 1800, 880),                \
+        gpul__gemm_tile_of<gpul__gemm_fmas<T, 32, 32, 4, 4, 6, 8>>(15, 33, 900, 260)
+    static const gpul__gemm_tile tiles[3][gpul__gemm_tile_count] = {
+        {gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 256, 8, 16, 1, 4>>(305, 305, 13500, 0),
+         gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 64, 8, 8, 3, 4>>(83, 96, 3300, 1700), GPUL__GEMM_TILES(float),
+         gpul__gemm_tile_of<gpul__gemm_fmas<float, 64, 16, 4, 4, 6, 4>>(16, 36, 900, 260)},
+        {gpul__gemm_tile_of<gpul__gemm_mmas<128, 128, 32, 64, 1, 4>>(133, 133, 13000, 0),
+         gpul__gemm_tile_of<gpul__gemm_mmas<64, 64, 32, 32, 3, 3>>(37, 51, 2700, 700),
+         gpul__gemm_tile_of<gpul__gemm_mmas<32, 32, 16, 16, 4, 4>>(14, 21, 1200, 230)},
+        {GPUL__GEMM_TILES(gpul__gemm_16)}};
+    return tiles[dtype == GPUL_F64 ? 1 : dtype == GPUL_F32 ? 0 : 2];
 }
 
 /* Four elements, in accesses of at most 16 bytes; and, where they are to be copied whole, are there any others? */
@@ -6901,11 +7576,11 @@ static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, int32_t
     const int64_t units = plan->tiles_m * plan->tiles_n * plan->splits, at_once = machine->sms / cluster;
     plan->blocks = int32_t(units < at_once ? units : at_once) * cluster;
     plan->band = 2048 / (tile.m * cluster);
-    plan->lifted_at = plan->splits > 1 ? (plan->splits * p->M * p->N * 4 + 255) / 256 * 256 : 0;
+    plan->lifted_at = plan->splits > 1 ? gpul__round_up(plan->splits * p->M * p->N * 4, 256) : 0;
     plan->a_at = plan->lifted_at;
     if (plan->part > 8192) plan->a_at += int64_t(plan->blocks) * tile.m * tile.n * 4;
     plan->b_at = plan->a_at + plan->a_pitch * (p->a_col == 1 ? p->M : p->K) * 2;
-    plan->b_at = (plan->b_at + 255) / 256 * 256;
+    plan->b_at = gpul__round_up(plan->b_at, 256);
     plan->scratch_bytes = plan->b_at + plan->b_pitch * (p->b_row == 1 ? p->N : p->K) * 2;
 }
 
@@ -6919,7 +7594,8 @@ static inline int64_t gpul__tensor_pitch(const void *data, int64_t dense, int64_
 /* The parts of K and the tile are those that take least. For the parts the machine is one with the multiprocessors of
  * an H100 or H200, whatever it is, so that results do not depend on it; no result depends on the tile. Blocks go in
  * pairs, which share columns of B, where much has to come from L2: where lines of 128 bytes in an operand straddle two
- * of the cache's, and for small tiles in long runs. */
+ * of the cache's, and for small tiles in long runs. An operand that bulk copies cannot take is read element by element,
+ * into tiles of 64 x 64, where that takes less than a launch that copies it. */
 static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     enum { kNominal = 132 };
     const int64_t a_dense = p->a_col == 1 ? p->K : p->M, a_lines = p->a_col == 1 ? p->M : p->K;
@@ -6950,64 +7626,151 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     }
     plan->a_pitch = gpul__tensor_pitch(p->A, a_dense, a_lines, a_from);
     plan->b_pitch = gpul__tensor_pitch(p->B, b_dense, b_lines, b_from);
+    if (plan->a_pitch || plan->b_pitch) {
+        const int32_t smallest = gpul__tensor_tile_count - 1;
+        const gpul__tensor_tile tile = gpul__tensor_tiles[smallest], gather = {tile.m, tile.n, 1300, tile.end};
+        if (gpul__tensor_time(gather, p, plan->splits, plan->part, machine->sms) < least + 4000) {
+            best = smallest;
+            plan->gathers = (plan->a_pitch ? 1 : 0) | (plan->b_pitch ? 2 : 0);
+            plan->a_pitch = plan->b_pitch = 0;
+        }
+    }
     plan->c_vector = gpul__aligned(p->C, 16) && p->N % 8 == 0 && (p->M == 1 || p->c_row % 8 == 0);
     const gpul__tensor_tile &tile = gpul__tensor_tiles[best];
     const int64_t slices = gpul_ceil_div(middling * plan->splits, machine->sms) * gpul_ceil_div(plan->part, 64);
     const bool straddle = (!plan->a_pitch && a_from % 64 != 0) || (!plan->b_pitch && b_from % 64 != 0);
-    const bool pairs = tile.m == 128 && machine->sms > 1 && (straddle || (tile.n == 128 && slices > 64));
+    const bool pairs = tile.n >= 128 && p->M > tile.m && machine->sms > 1 &&
+                       (straddle || (tile.m == 128 && tile.n == 128 && slices > 64));
     gpul__tensor_plan_tile(plan, best, pairs ? 2 : 1, p, machine);
 }
 
-/* What the product takes, in ns: a multiprocessor has so many tiles, some at once, and the last share it with fewer. */
-static inline double gpul__gemm_time(const gpul__gemm_tile &tile, const gpul__gemm_problem *p,
-                                     const gpul__gemm_plan *plan, int64_t sms) {
-    const int64_t tiles = gpul_ceil_div(p->M, tile.m) * gpul_ceil_div(p->N, tile.n) * plan->splits,
-                  mine = gpul_ceil_div(tiles, sms), last = mine % tile.at_once;
-    const double part = plan->scale_only ? 0 : double(plan->part), one = part * tile.busy + tile.end,
-                 alone = part * tile.alone + tile.end;
-    return double(mine - last) * one + (last && double(last) * one < alone ? alone : double(last) * one);
+/* What the product takes, in cycles: a multiprocessor has so many tiles, some at once, and the last share it with fewer;
+ * then parts are added up, at most 16 at a time. */
+static inline double gpul__gemm_time(const gpul__gemm_tile &tile, int64_t tiles, int64_t parts, int64_t part,
+                                     int64_t sms) {
+    const int64_t mine = gpul_ceil_div(tiles * parts, sms), last = mine % tile.at_once;
+    const double one = double(part) * tile.busy + tile.end, alone = double(part) * tile.alone + tile.end;
+    const int64_t added = parts <= gpul__gemm_fan ? parts : gpul__gemm_fan + gpul_ceil_div(parts, gpul__gemm_fan);
+    return double(mine - last) * one + (last && double(last) * one < alone ? alone : double(last) * one) +
+           (parts > 1 ? 1000 + double(added) * tile.part : 0);
 }
 
-/* Parts of K: as many as give some 256 tiles of 64 x 64, none shorter than 512. The tile: the one that takes least. No
- * result depends on it. */
+/* The problem of packed copies: 16-bit words take the place of elements, 64 of them the place of a slice. */
+static gpul__gemm_problem gpul__packed_problem(const gpul__gemm_problem *p) {
+    gpul__gemm_problem packed = *p;
+    packed.K = gpul__round_up(p->K, 64) * 2;
+    packed.a_row = packed.b_col = packed.K;
+    packed.a_col = packed.b_row = 1;
+    return packed;
+}
+
+/* Tiles of 128 x 128, in pairs where there are many, and parts of K, of 512 elements at least, while there are fewer
+ * tiles than an H200 has multiprocessors. In scratch memory, behind what other plans have there: the depths of A and B,
+ * and the ranges of their lines. */
+static void gpul__packed_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+    enum { kNominal = 132, kTile = 2 };
+    const gpul__gemm_problem packed = gpul__packed_problem(p);
+    const int64_t tiles = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128);
+    int64_t parts = 1;
+    while (tiles * parts * 2 <= kNominal && packed.K / (parts * 2) >= 1024) parts *= 2;
+    plan->tensor = 1;
+    plan->part = gpul_ceil_div(gpul_ceil_div(packed.K, parts), 128) * 128;
+    plan->splits = int32_t(gpul_ceil_div(packed.K, plan->part));
+    plan->a_pitch = plan->b_pitch = p->math == GPUL_MATH_EMULATED ? 2 * packed.K : packed.K;
+    plan->c_vector = gpul__gemm_aligned(p->C, p->c_row, 4, 0);
+    gpul__tensor_plan_tile(plan, kTile, machine->sms > 1 && tiles >= 2 * kNominal ? 2 : 1, &packed, machine);
+    plan->ranges_at = gpul__round_up(plan->scratch_bytes, 256);
+    if (p->math == GPUL_MATH_EMULATED) plan->scratch_bytes = plan->ranges_at + 256 + (p->M + p->N) * 8;
+}
+
+/* Parts of K, a power of two of them, each of whole 32 steps: as many as take least, with the tile that then takes
+ * least, whatever the machine, on one with the multiprocessors of an H100 or H200, so that results do not depend on it.
+ * The tile: the one that takes least on this machine; no result depends on it. */
 extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+    enum { kNominal = 132 };
+    const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype);
     const int64_t element = p->dtype == GPUL_F64 ? 8 : p->dtype == GPUL_F32 ? 4 : 2;
-    const int64_t tiles = gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64);
+    const int64_t middling = gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64); /* tiles of 64 x 64 */
+    int64_t count[gpul__gemm_tile_count], known = 0;
     double least = -1;
     memset(plan, 0, sizeof *plan);
     plan->device = machine->device;
     plan->scale_only = p->K == 0 || p->alpha == 0; /* fault: matmul-alpha-zero */
     plan->splits = 1;
     plan->part = p->K;
-    if (machine->wgmma && !plan->scale_only && element == 2 && p->M < INT32_MAX && p->N < INT32_MAX &&
-        p->K < INT32_MAX && double(p->M) * double(p->N) < 68719476736.0 /* 2^36 */ &&
-        double(p->M) * double(p->N) * double(p->K) >= 262144) {
+    const double size = double(p->M) * double(p->N) * double(p->K);
+    const bool tensor = machine->wgmma && !plan->scale_only && p->M < INT32_MAX && p->N < INT32_MAX &&
+                        p->K < (p->math == GPUL_MATH_IEEE ? INT32_MAX : INT32_MAX / 8) &&
+                        double(p->M) * double(p->N) < 68719476736.0 /* 2^36 */;
+    if (p->math != GPUL_MATH_IEEE && !plan->scale_only) {
+        const bool worth_it = /* what packing takes grows with two dimensions, what it saves with all three */
+            p->math == GPUL_MATH_TF32 || (p->M >= 256 && p->N >= 256 && p->K >= 256); /* fault: matmul-emulated-short */
+        if (tensor && worth_it && size >= (p->math == GPUL_MATH_TF32 ? 262144 : 1073741824)) {
+            plan->packed = p->math;
+            gpul__packed_plan(plan, p, machine);
+            if (p->math == GPUL_MATH_EMULATED) { /* it may come to this one */
+                gpul__gemm_problem plain = *p;
+                gpul__gemm_plan other;
+                plain.math = GPUL_MATH_IEEE;
+                gpul__plan_gemm(&other, &plain, machine);
+                plan->counters = other.counters; /* fault: matmul-emulated-counters */
+                if (other.scratch_bytes > plan->scratch_bytes) plan->scratch_bytes = other.scratch_bytes;
+            }
+            return 1;
+        }
+        if (p->math == GPUL_MATH_TF32) { /* the plan of the rounded copies, which lie behind what it takes itself */
+            gpul__gemm_problem rounded = gpul__packed_problem(p);
+            rounded.K = p->K;
+            rounded.a_row = rounded.b_col = rounded.a_row / 2;
+            rounded.A = rounded.B = 0;
+            rounded.math = GPUL_MATH_IEEE;
+            gpul__plan_gemm(plan, &rounded, machine);
+            plan->packed = GPUL_MATH_TF32;
+            plan->a_at = gpul__round_up(plan->scratch_bytes, 256);
+            plan->b_at = plan->a_at + gpul__round_up(p->M * rounded.a_row * 4, 256);
+            plan->scratch_bytes = plan->b_at + p->N * rounded.b_col * 4; /* fault: matmul-pack-scratch */
+            return 1;
+        }
+    }
+    if (tensor && element == 2 && size >= 262144) {
         gpul__tensor_plan(plan, p, machine);
         return 1;
     }
-    if (tiles > 0 && tiles <= 128 && !plan->scale_only) {
-        const int64_t few = 256 / tiles, many = p->K / 512, parts = few < many ? few : many;
-        if (parts > 1) {
-            plan->part = gpul_ceil_div(gpul_ceil_div(p->K, parts), 64) * 64;
-            plan->splits = int32_t(gpul_ceil_div(p->K, plan->part));
+    for (; known < gpul__gemm_tile_count && tiles[known].kernel; ++known)
+        count[known] = gpul_ceil_div(p->M, tiles[known].m) * gpul_ceil_div(p->N, tiles[known].n);
+    for (int32_t parts = 1; parts <= 256 && !plan->scale_only; parts *= 2) {
+        const int64_t part = parts == 1 ? p->K : (p->K + parts * 32 - 1) / (parts * 32) * 32;
+        if (parts > 1 && (part < 64 || part * (parts - 1) >= p->K || middling * parts > 1024)) break;
+        for (int32_t i = 0; i < known; ++i) {
+            const int64_t sms = kNominal; /* fault: matmul-ieee-parts-by-machine */
+            const double time = gpul__gemm_time(tiles[i], count[i], parts, part, sms);
+            if ((parts > 1 && !tiles[i].part) || (least >= 0 && !(time < least))) continue;
+            least = time;
+            plan->splits = parts;
+            plan->part = part;
         }
     }
-    if (plan->splits > 1) plan->scratch_bytes = plan->splits * p->M * p->N * (p->dtype == GPUL_F64 ? 8 : 4);
-    for (int32_t i = 0; i < gpul__gemm_tile_count && gpul__gemm_tiles(p->dtype)[i].kernel; ++i) {
-        const gpul__gemm_tile &tile = gpul__gemm_tiles(p->dtype)[i];
-        const double time = gpul__gemm_time(tile, p, plan, machine->sms);
-        if (tile.shared_bytes > 49152 && tile.shared_bytes > machine->shared_optin) continue;
-        if (least >= 0 && !(time < least)) continue;
+    least = -1;
+    for (int32_t i = 0; i < known; ++i) {
+        const double time =
+            gpul__gemm_time(tiles[i], count[i], plan->splits, plan->scale_only ? 0 : plan->part, machine->sms);
+        if (tiles[i].shared_bytes > 49152 && tiles[i].shared_bytes > machine->shared_optin) continue;
+        if ((plan->splits > 1 && !tiles[i].part) || (least >= 0 && !(time < least))) continue;
         least = time;
         plan->tile = i;
-        plan->tiles_m = gpul_ceil_div(p->M, tile.m);
-        plan->tiles_n = gpul_ceil_div(p->N, tile.n);
+    }
+    const gpul__gemm_tile &tile = tiles[plan->tile];
+    plan->tiles_m = gpul_ceil_div(p->M, tile.m);
+    plan->tiles_n = gpul_ceil_div(p->N, tile.n);
+    if (plan->splits > 1) {
+        plan->counters = count[plan->tile] * (gpul_ceil_div(plan->splits, gpul__gemm_fan) + 1);
+        plan->scratch_bytes = plan->splits * count[plan->tile] * tile.m * tile.n * (p->dtype == GPUL_F64 ? 8 : 4);
     }
     plan->a_vector = gpul__gemm_aligned(p->A, p->a_col == 1 ? p->a_row : p->a_col, element,
                                         p->a_col == 1 ? p->K : p->M); /* fault: matmul-whole-groups */
     plan->b_vector =
         gpul__gemm_aligned(p->B, p->b_row == 1 ? p->b_col : p->b_row, element, p->b_row == 1 ? p->K : p->N);
-    plan->c_vector = gpul__gemm_aligned(p->C, p->c_row, element, 0);
+    plan->c_vector = gpul__gemm_aligned(p->C, p->c_row, element, p->N);
     return 1;
 }
 
@@ -7072,39 +7835,23 @@ static int32_t gpul__tensor_map(CUtensorMap *map, const void *data, int64_t dens
 
 /* An operand: a tensor map of it, or of the copy that is to be made */
 static int32_t gpul__tensor_operand(CUtensorMap *map, gpul__tensor_copy *copy, const void *data, int64_t dense,
-                                    int64_t lines, int64_t pitch, int64_t to_pitch, void *to) {
+                                    int64_t lines, int64_t pitch, int64_t to_pitch, void *to, bool gathers) {
     copy->from = data;
     copy->to = static_cast<uint16_t *>(to);
     copy->dense = dense;
     copy->lines = lines;
     copy->from_pitch = pitch;
     copy->to_pitch = to_pitch;
+    if (gathers) return 0;
     if (to_pitch) return gpul__tensor_map(map, to, dense, lines, to_pitch);
     return gpul__tensor_map(map, data, dense, lines, lines == 1 ? (dense + 7) / 8 * 8 : pitch);
 }
 
-static int32_t gpul__launch_tensor(const gpul__gemm_view &v, void *scratch, gpul_stream stream) {
-    const gpul__gemm_problem &p = v.problem;
+static int32_t gpul__launch_tensor_kernel(const gpul__gemm_view &v, const gpul__tensor_choice &choice,
+                                          const CUtensorMap &a, const CUtensorMap &b, const CUtensorMap &c,
+                                          gpul_stream stream) {
     const gpul__gemm_plan &plan = v.plan;
-    const gpul__tensor_choice &choice = gpul__tensor_choices(p.dtype)[plan.tile];
-    char *const bytes = static_cast<char *>(scratch);
-    const bool a_k = p.a_col == 1, b_k = p.b_row == 1; /* K is dense */
-    CUtensorMap a, b, c;
-    gpul__tensor_copies copies;
-    int32_t status = gpul__tensor_operand(&a, &copies.of[0], p.A, a_k ? p.K : p.M, a_k ? p.M : p.K,
-                                          a_k ? p.a_row : p.a_col, plan.a_pitch, bytes + plan.a_at);
-    if (!status)
-        status = gpul__tensor_operand(&b, &copies.of[1], p.B, b_k ? p.K : p.N, b_k ? p.N : p.K, b_k ? p.b_col : p.b_row,
-                                      plan.b_pitch, bytes + plan.b_at);
-    c = a;
-    if (!status && plan.c_vector) status = gpul__tensor_map(&c, p.C, p.N, p.M, p.M == 1 ? (p.N + 7) / 8 * 8 : p.c_row);
-    if (!status && (plan.a_pitch || plan.b_pitch)) {
-        const int64_t of_a = plan.a_pitch * copies.of[0].lines, of_b = plan.b_pitch * copies.of[1].lines;
-        gpul_dim3 grid = gpul_grid_1d((of_a > of_b ? of_a : of_b) / 8, 256);
-        grid.y = 2;
-        status = gpul__launch_early(plan.device, gpul__tensor_pack, grid, gpul__dim(256), 0, stream, copies);
-    }
-    if (!status) status = int32_t(gpul__allow_shared(choice.kernel, size_t(choice.shared_bytes)));
+    int32_t status = int32_t(gpul__allow_shared(choice.kernel, size_t(choice.shared_bytes)));
     if (status) return status;
     cudaLaunchConfig_t config = gpul__config(gpul__dim(uint32_t(plan.blocks)), gpul__dim(uint32_t(choice.threads)),
                                              size_t(choice.shared_bytes), stream);
@@ -7120,6 +7867,34 @@ static int32_t gpul__launch_tensor(const gpul__gemm_view &v, void *scratch, gpul
     config.attrs = attributes;
     config.numAttrs = early ? 2 : 1;
     return int32_t(cudaLaunchKernelEx(&config, choice.kernel, a, b, c, v));
+}
+
+static int32_t gpul__launch_tensor(const gpul__gemm_view &v, void *scratch, gpul_stream stream) {
+    const gpul__gemm_problem &p = v.problem;
+    const gpul__gemm_plan &plan = v.plan;
+    const gpul__tensor_choice &choice = gpul__tensor_choices(p.dtype)[plan.tile];
+    char *const bytes = static_cast<char *>(scratch);
+    const bool a_k = p.a_col == 1, b_k = p.b_row == 1; /* K is dense */
+    CUtensorMap a, b, c;
+    gpul__tensor_copies copies;
+    memset(&a, 0, sizeof a);
+    memset(&b, 0, sizeof b);
+    int32_t status =
+        gpul__tensor_operand(&a, &copies.of[0], p.A, a_k ? p.K : p.M, a_k ? p.M : p.K, a_k ? p.a_row : p.a_col,
+                             plan.a_pitch, bytes + plan.a_at, (plan.gathers & 1) != 0);
+    if (!status)
+        status = gpul__tensor_operand(&b, &copies.of[1], p.B, b_k ? p.K : p.N, b_k ? p.N : p.K, b_k ? p.b_col : p.b_row,
+                                      plan.b_pitch, bytes + plan.b_at, (plan.gathers & 2) != 0);
+    c = a;
+    if (!status && plan.c_vector) status = gpul__tensor_map(&c, p.C, p.N, p.M, p.M == 1 ? (p.N + 7) / 8 * 8 : p.c_row);
+    if (!status && (plan.a_pitch || plan.b_pitch)) {
+        const int64_t of_a = plan.a_pitch * copies.of[0].lines, of_b = plan.b_pitch * copies.of[1].lines;
+        gpul_dim3 grid = gpul_grid_1d((of_a > of_b ? of_a : of_b) / 8, 256);
+        grid.y = 2;
+        status = gpul__launch_early(plan.device, gpul__tensor_pack, grid, gpul__dim(256), 0, stream, copies);
+    }
+    if (status) return status;
+    return gpul__launch_tensor_kernel(v, choice, a, b, c, stream);
 }
 #endif
 
@@ -7148,36 +7923,133 @@ extern "C" int32_t gpul__find_wgmma(int32_t *wgmma, int32_t device) {
     return 0;
 }
 
-extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gpul__gemm_plan *plan, void *scratch,
+static int32_t gpul__launch_plain(const gpul__gemm_view &v, gpul_stream stream) {
+    const gpul__gemm_tile &tile = gpul__gemm_tiles(v.problem.dtype)[v.plan.tile];
+    const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n; /* more than a grid takes only of a C that cannot exist */
+    const int32_t status = int32_t(gpul__allow_shared(tile.kernel, size_t(tile.shared_bytes)));
+    if (status) return status;
+    return gpul__launch_early(v.plan.device, tile.kernel, gpul__dim(uint32_t(tiles), 1, uint32_t(v.plan.splits)),
+                              gpul__dim(uint32_t(tile.threads)), size_t(tile.shared_bytes), stream, v);
+}
+
+/* Packed copies of both operands to where v's problem has them, or, how = gpul__pack_range, the ranges of their lines */
+static int32_t gpul__launch_pack(gpul__pack_view &pack, uint32_t how, const gpul__gemm_view &v, int64_t pitch,
+                                 const gpul__machine *machine, gpul_stream stream) {
+    uint32_t most = 0;
+    pack.how = how;
+    pack.choice = v.choice;
+    for (int i = 0; i < 2; ++i) {
+        gpul__pack_operand &op = pack.of[i];
+        op.to = static_cast<unsigned char *>(const_cast<void *>(i ? v.problem.B : v.problem.A));
+        op.pitch = pitch;
+        op.tiles_k = uint32_t(gpul_ceil_div(op.k, 64));
+        op.tiles = uint32_t(gpul_ceil_div(op.lines, 64)) * op.tiles_k;
+        most = op.tiles > most ? op.tiles : most;
+    }
+    const uint32_t blocks = uint32_t(machine->sms) * 8;
+    return gpul__launch_early(machine->device, gpul__gemm_pack, gpul__dim(most < blocks ? most : blocks, 2),
+                              gpul__dim(256), 0, stream, pack);
+}
+
+#ifdef GPUL__HOPPER
+/* tensor cores: the sum of the parts of v's plan */
+static int32_t gpul__launch_combine(const gpul__gemm_view &v, gpul_stream stream) {
+    const gpul__gemm_problem &p = v.problem;
+    void (*const combine)(const gpul__gemm_view) =
+        p.dtype == GPUL_F32 ? gpul__gemm_combine<float> : gpul__gemm_combine<gpul__gemm_16>;
+    return gpul__launch_early(v.plan.device, combine, gpul_grid_1d(p.M * p.N, 256), gpul__dim(256), 0, stream, v);
+}
+
+template <typename T> static int32_t gpul__launch_packed_kernel(const gpul__gemm_view &v, gpul_stream stream) {
+    typedef gpul__tensor_shape<128, 128, false> S;
+    const gpul__tensor_choice choice = {gpul__tensor_kernel<T, S>, S::kThreads, int32_t(S::kSharedBytes)};
+    const gpul__gemm_problem &p = v.problem;
+    CUtensorMap a, b;
+    int32_t status = gpul__tensor_map(&a, p.A, p.K, p.M, p.K);
+    if (!status) status = gpul__tensor_map(&b, p.B, p.K, p.N, p.K);
+    if (!status) status = gpul__launch_tensor_kernel(v, choice, a, b, a, stream);
+    return status || v.plan.splits == 1 ? status : gpul__launch_combine(v, stream);
+}
+#endif
+
+/* TF32 and emulated f32. v has the plan, and A and B where the packed copies are to be. */
+static int32_t gpul__launch_packed(gpul__gemm_view &v, const gpul__gemm_problem *p, const gpul__machine *machine,
+                                   void *scratch, gpul_stream stream) {
+    gpul__pack_view pack;
+    memset(&pack, 0, sizeof pack);
+    for (int i = 0; i < 2; ++i) {
+        gpul__pack_operand &op = pack.of[i];
+        op.from = static_cast<const float *>(i ? p->B : p->A);
+        op.lines = i ? p->N : p->M;
+        op.k = p->K;
+        op.line_stride = i ? p->b_col : p->a_row;
+        op.k_stride = i ? p->b_row : p->a_col;
+        op.vector = gpul__gemm_aligned(op.from, op.k_stride == 1 ? op.line_stride : op.k_stride, 4, 0);
+    }
+    v.problem = gpul__packed_problem(p);
+    v.problem.A = static_cast<char *>(scratch) + v.plan.a_at;
+    v.problem.B = static_cast<char *>(scratch) + v.plan.b_at;
+    if (v.plan.packed == GPUL_MATH_TF32) {
+        const int32_t status = gpul__launch_pack(pack, gpul__pack_rounded, v, v.problem.K * 2, machine, stream);
+        if (status) return status;
+#ifdef GPUL__HOPPER
+        if (v.plan.tensor) return gpul__launch_packed_kernel<gpul__tf32>(v, stream);
+#endif
+        v.problem.K = p->K;
+        v.problem.a_row = v.problem.b_col = v.problem.a_row / 2;
+        return gpul__launch_plain(v, stream);
+    }
+#ifdef GPUL__HOPPER
+    uint32_t *const depth = reinterpret_cast<uint32_t *>(static_cast<char *>(scratch) + v.plan.ranges_at);
+    pack.depth = depth;
+    v.range_a = pack.of[0].range = depth + 64;
+    v.range_b = pack.of[1].range = depth + 64 + 2 * p->M;
+    const int64_t most = p->M > p->N ? p->M : p->N;
+    const gpul_dim3 lines = gpul__dim(uint32_t(most < 65536 ? gpul_ceil_div(most, 256) : 256), 2);
+    int32_t status = int32_t(cudaMemsetAsync(depth, 0, size_t(256 + (p->M + p->N) * 8), stream));
+    if (!status) status = gpul__launch_pack(pack, gpul__pack_range, v, 0, machine, stream);
+    if (!status) status = gpul__launch_early(machine->device, gpul__gemm_depth, lines, gpul__dim(256), 0, stream, pack);
+    v.choice.depth = depth;
+    for (int64_t k = p->K; k >= 32 && v.choice.most < 8; k /= 2) ++v.choice.most;
+    v.choice.mine = gpul__gemm_by_f16;
+    if (!status) status = gpul__launch_pack(pack, gpul__pack_f16, v, v.problem.K * 2, machine, stream);
+    if (!status) status = gpul__launch_packed_kernel<gpul__two_f16>(v, stream);
+    v.problem.K *= 2;
+    v.plan.part *= 2;
+    v.choice.mine = gpul__gemm_by_tf32;
+    if (!status) status = gpul__launch_pack(pack, gpul__pack_tf32, v, v.problem.K * 2, machine, stream);
+    if (!status) status = gpul__launch_packed_kernel<gpul__two_tf32>(v, stream);
+    if (status) return status;
+    v.problem = *p;
+    v.problem.math = GPUL_MATH_IEEE;
+    gpul__plan_gemm(&v.plan, &v.problem, machine);
+    v.partials = v.plan.splits > 1 ? scratch : 0;
+    v.choice.mine = gpul__gemm_by_f32;
+    return gpul__launch_plain(v, stream);
+#else
+    return int32_t(cudaErrorNotSupported);
+#endif
+}
+
+extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gpul__gemm_plan *plan,
+                                     const gpul__machine *machine, uint32_t *counters, void *scratch,
                                      gpul_stream stream) {
     gpul__gemm_view v;
-    int32_t status;
+    memset(&v, 0, sizeof v);
     v.problem = *problem;
     v.plan = *plan;
     v.partials = plan->splits > 1 ? scratch : 0;
-    v.lifted = 0;
-    if (plan->tensor) {
+    v.counters = counters;
+    v.one = 1;
+    v.lifted = reinterpret_cast<float *>(static_cast<char *>(scratch) + plan->lifted_at);
+    if (plan->packed) return gpul__launch_packed(v, problem, machine, scratch, stream);
+    if (!plan->tensor) return gpul__launch_plain(v, stream);
 #ifdef GPUL__HOPPER
-        v.lifted = reinterpret_cast<float *>(static_cast<char *>(scratch) + plan->lifted_at);
-        status = gpul__launch_tensor(v, scratch, stream);
+    const int32_t status = gpul__launch_tensor(v, scratch, stream);
+    return status || plan->splits == 1 ? status : gpul__launch_combine(v, stream);
 #else
-        status = int32_t(cudaErrorNotSupported);
+    return int32_t(cudaErrorNotSupported);
 #endif
-    } else {
-        const gpul__gemm_tile &tile = gpul__gemm_tiles(problem->dtype)[plan->tile];
-        const int64_t tiles = plan->tiles_m * plan->tiles_n; /* more than a grid takes only of a C that cannot exist */
-        status = int32_t(gpul__allow_shared(tile.kernel, size_t(tile.shared_bytes)));
-        if (!status)
-            status = gpul__launch(tile.kernel, gpul__dim(uint32_t(tiles), 1, uint32_t(plan->splits)),
-                                  gpul__dim(uint32_t(tile.threads)), size_t(tile.shared_bytes), stream, v);
-    }
-    if (status || plan->splits == 1) return status;
-    void (*const combine)(const gpul__gemm_view) = problem->dtype == GPUL_F64 ? gpul__gemm_combine<double>
-                                                   : problem->dtype == GPUL_F32 ? gpul__gemm_combine<float>
-                                                   : problem->dtype == GPUL_F16 ? gpul__gemm_combine<gpul_f16>
-                                                                                : gpul__gemm_combine<gpul_bf16>;
-    return gpul__launch_early(plan->device, combine, gpul_grid_1d(problem->M * problem->N, 256), gpul__dim(256), 0,
-                              stream, v);
 }
 
 #define GPUL__MATMUL_KERNEL reinterpret_cast<const void *>(gpul__gemm_tiles(GPUL_F32)[0].kernel)
@@ -7190,7 +8062,7 @@ extern "C" int32_t gpul__kernel_arch(int32_t family, int32_t *binary, int32_t *p
     static const void *const kernels[GPUL__FAMILIES] = {
         GPUL__ELEMENTWISE_KERNEL,
 #ifndef GPULITE_NO_REDUCE
-        reinterpret_cast<const void *>(&gpul__reduce_rows<gpul__sum<float>, 1>),
+        reinterpret_cast<const void *>(&gpul__reduce_rows<gpul__bytes, 1>),
 #else
         0,
 #endif

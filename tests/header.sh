@@ -215,14 +215,19 @@ says() {
     "$@" >"$d/said" 2>&1 && { echo 'it went through'; return 1; }
     grep -q "$text" "$d/said" || { cat "$d/said"; return 1; }
 }
-# misuses NAME COMPILE...: each wrong use of GPUL_LAUNCH is one error, with the sentence for it and the line of the use
+# misuses TEMPLATE USES NAME COMPILE...: each wrong use, in place of the template's @, is one error, with the sentence for
+# it and the line of the use
 misuses() {
-    compiler=$1
-    shift
+    template=$1
+    uses=$2
+    compiler=$3
+    shift 3
     while IFS='|' read -r use sentence; do
-        sed "s/@/$use/" "$d/wrong.in" >"$d/wrong.cu"
-        try "$compiler: GPUL_LAUNCH($use)" one_error "$sentence" "$@" "$d/wrong.cu"
-    done <<'END'
+        awk -v use="$use" '{ at = index($0, "@"); print at ? substr($0, 1, at - 1) use substr($0, at + 1) : $0 }' "$template" >"$d/wrong.cu"
+        try "$compiler: $use" one_error "$sentence" "$@" "$d/wrong.cu"
+    done <"$uses"
+}
+cat >"$d/launches" <<'END'
 add, 1, 1, 0, s, x, x|not as many as the kernel's parameters
 add, 1, 1, 0, s, x, x, 1, 1|not as many as the kernel's parameters
 add, 1, 1, 0, s, x, x, x|does not convert to the kernel's parameter
@@ -234,15 +239,7 @@ add, 1, 1, s, x, x, 1|one of the first five is missing
 add, 1, 1|one of the first five is missing
 add, 1.5, 1, 0, s, x, x, 1|grid and block are gpul_dim3, dim3 or an integer
 END
-}
-# own_misuses NAME COMPILE...: so is each wrong operation of a user's own
-own_misuses() {
-    compiler=$1
-    shift
-    while IFS='|' read -r use sentence; do
-        printf '#define GPULITE_ENGINES_ONLY\n#include "gpulite_kernels.cu"\nstruct large {\n    double v[9];\n};\nstruct made {\n    made();\n};\n%s\n' "$use" >"$d/wrong.cu"
-        try "$compiler: $use" one_error "$sentence" "$@" "$d/wrong.cu"
-    done <<'END'
+cat >"$d/own" <<'END'
 GPUL_REDUCE(r, float, float, 0, x, a + b, a, float, x, float, y, float, z, float, w)|GPUL_REDUCE r: inputs are one to three pairs
 GPUL_REDUCE_ORDERED(r, float, float, 0, x, a + b, a, float, x, float)|GPUL_REDUCE r: inputs are one to three pairs
 GPUL_REDUCE(r, float, large, large(), large(), b, a.v[0], float, x)|an accumulator is a number, or a struct without constructors, of at most 64 bytes
@@ -254,7 +251,7 @@ GPUL_ELEMENTWISE(r, unsigned, 1, float, x)|elements are float, double, int32_t
 GPUL_ELEMENTWISE_OUTPUTS(r, (float, p, float), p = x, float, x)|GPUL_ELEMENTWISE_OUTPUTS r: outputs are one to three pairs
 GPUL_ELEMENTWISE_OUTPUTS(r, (float, p, unsigned, q), p = x; q = 1, float, x)|elements are float, double, int32_t
 END
-}
+printf '#define GPULITE_ENGINES_ONLY\n#include "gpulite_kernels.cu"\nstruct large {\n    double v[9];\n};\nstruct made {\n    made();\n};\n@\n' >"$d/own.in"
 one_error() {
     sentence=$1
     shift
@@ -279,8 +276,8 @@ for cxx in g++ clang++; do
         try "$cxx $std a user's .cu" "$cxx" -x c++ -std=$std $flags -O2 -I. -isystem tests/cpu -c -o "$d/own.o" "$d/own.cu"
         try "$cxx $std a user's .cu, and the stand-in" "$cxx" -x c++ -std=$std -Wall -Wextra -Werror -O2 -I. -Itests/cpu -c -o "$d/own.o" "$d/own.cu"
     done
-    misuses "$cxx" "$cxx" -x c++ -std=c++11 -I. -Itests/cpu -fsyntax-only
-    own_misuses "$cxx" "$cxx" -x c++ -std=c++17 -I. -Itests/cpu -fsyntax-only
+    misuses "$d/wrong.in" "$d/launches" "$cxx" "$cxx" -x c++ -std=c++11 -I. -Itests/cpu -fsyntax-only
+    misuses "$d/own.in" "$d/own" "$cxx" "$cxx" -x c++ -std=c++17 -I. -Itests/cpu -fsyntax-only
     for std in c++17 c++20; do
         try "$cxx $std operations of a user's own" "$cxx" -x c++ -std=$std -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I. -Itests -Itests/cpu -fsyntax-only tests/custom_kernels.cu
     done
@@ -338,8 +335,8 @@ if [ -n "$nvcc" ]; then
     have nm && try 'symbols of the kernels' symbols "$d/gpu.o"
     try "nvcc compiles a user's .cu" "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wconversion,-Wsign-conversion,-Wshadow,-Werror -I. -c -o "$d/own.o" "$d/own.cu"
     try "nvcc compiles operations of a user's own" "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wconversion,-Wshadow,-Werror -I. -Itests -c -o "$d/custom.o" tests/custom_kernels.cu
-    own_misuses nvcc "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -I. -c -o "$d/wrong.o"
-    misuses nvcc "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -I. -c -o "$d/wrong.o"
+    misuses "$d/own.in" "$d/own" nvcc "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -I. -c -o "$d/wrong.o"
+    misuses "$d/wrong.in" "$d/launches" nvcc "$nvcc" -std=c++17 -arch="${HEADER_ARCH:-sm_80}" -I. -c -o "$d/wrong.o"
     for order in after before; do
         # shellcheck disable=SC2086
         try "NVIDIA's headers, $order" "$cc" -std=c99 $flags -I. -isystem "$home/include" -fsyntax-only "$d/$order.c"

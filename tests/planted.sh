@@ -247,7 +247,7 @@ fi
 # faults in the library that the tests must report
 plant histogram-zeros-barrier test_histogram:test_shapes without
 plant histogram-turns-left test_histogram:test_shapes without
-plant histogram-doubt-not-asked test_histogram:test_parts instead 'return false;'
+plant histogram-doubt-not-asked test_histogram:test_parts expression '(doubt)' '(false)'
 plant histogram-doubt-beyond test_histogram:test_beyond expression '(doubt)' '(false)'
 plant histogram-ties test_histogram:test_parts expression 'gpul__hist_on_grid(p->step)' 'true'
 plant histogram-part test_histogram:test_parts without
@@ -257,6 +257,7 @@ plant histogram-last-bin-open test_histogram:test_parts without
 plant histogram-edge-of-f32 test_histogram:test_between expression '(double(nearest) < edge)' '0'
 plant histogram-edges-beyond-int test_histogram:test_integer_ends expression 'p->x_dtype == GPUL_I32' 'false'
 plant histogram-edges-unchecked test_histogram:test_errors without
+plant histogram-stream-unchecked test_histogram:test_wrong_pieces without
 plant histogram-edges-of-two-pieces test_histogram:test_wrong_pieces expression 'at > 0 ? at - 1 : 0' 'at'
 plant histogram-zeros-too-early test_histogram:test_wrong_pieces expression 'piece.at + piece.count > p->bins' 'piece.at == 0'
 plant histogram-edge-closed test_histogram:test_between expression 'edge[j] <= order[j]' 'edge[j] < order[j]'
@@ -311,7 +312,7 @@ plant elementwise-cut test_elementwise:test_cut without
 plant ufunc-await-elements test_ufuncs:test_shapes without
 plant ufunc-await-tiles test_elementwise:test_turned without
 plant ufunc-stage-barrier test_elementwise:test_turned without
-plant var-int64 test_reduce:test_variance expression 'gpul__difference(x[k < count ? k : 0], first)' 'double(x[k < count ? k : 0]) - double(first)'
+plant var-int64 test_reduce:test_variance expression 'gpul__difference(gpul__bits<U>(element), gpul__bits<U>(first))' 'double(gpul__bits<U>(element)) - double(gpul__bits<U>(first))'
 plant var-sums-kept test_reduce:test_model_long without
 plant ufunc-nan-to-integer test_ufuncs:test_convert expression 'x[j] != x[j]' 'false'
 plant ufunc-jam test_ufuncs:test_convert expression '(x & mask) != 0' 'false'
@@ -345,10 +346,21 @@ plant outputs-together test_custom:test_outputs expression 'p->strides[4 + k][la
 plant matmul-slice-barrier test_matmul without
 plant matmul-fused test_matmul:test_chain instead 'c[l] += a * b;'
 plant matmul-whole-groups test_matmul:test_plans expression 'p->a_col == 1 ? p->K : p->M' '0'
-plant matmul-nan test_matmul:test_recorded instead '*c = gpul__gemm_narrow<T>::from(value);'
+plant matmul-nan test_matmul:test_recorded instead 'gpul__gemm_narrow(c, value, bf16);'
+plant matmul-await test_matmul:test_row_alone without
+plant matmul-end-barrier test_matmul without
+plant matmul-parts-levels test_matmul:test_chain expression 'gpul__gemm_fan' '256'
 plant matmul-parts-by-machine test_matmul:test_plans expression 'kNominal' 'machine->sms'
+plant matmul-ieee-parts-by-machine test_matmul:test_plans expression 'kNominal' 'machine->sms'
 plant matmul-misaligned-map test_matmul:test_plans expression 'gpul__aligned(data, 16)' '1'
 plant matmul-alpha-zero test_matmul:test_plans expression 'p->alpha == 0' 'false'
+plant matmul-round test_matmul:test_math expression '0x1000u' '0u'
+plant matmul-pack-barrier test_matmul:test_math without
+plant matmul-pack-scratch test_matmul:test_math_plans expression 'p->N * rounded.b_col * 4' '0'
+plant matmul-emulated-short test_matmul:test_math_plans expression 'p->K >= 256' 'true'
+plant matmul-emulated-counters test_matmul:test_math_plans without
+plant matmul-math-dtype test_matmul:test_errors expression 'A->dtype != GPUL_F32' '0'
+plant matmul-math-unknown test_matmul:test_errors expression 'math > GPUL_MATH_EMULATED' '0'
 plant pending-error-swallowed test_errors instead '(void)cudaGetLastError(); return GPUL_OK;'
 plant device-not-restored test_arrays instead 'return status;'
 plant graph-leaked test_graph:test_endings without

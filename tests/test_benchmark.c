@@ -33,7 +33,7 @@ static gpul_status work(void *user) {
 #ifdef GPULITE_CPU_STANDIN
     if (j->slow_from > 0) {
         const int slow = j->calls >= j->slow_from && j->calls < j->slow_to;
-        if (slow) wait_for(j->wait); /* so that they can be told by their times */
+        if (slow || j->calls == j->slow_to) wait_for(j->wait); /* all that must go can be told by their times */
         standin_clock(slow ? 0.5 : 1);
     }
 #endif

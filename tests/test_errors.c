@@ -188,7 +188,7 @@ static void test_lost_context(void) {
 static void test_first_error(void) {
     gpul_array x = GPUL_ZERO, row = GPUL_ZERO, column = GPUL_ZERO, cell = GPUL_ZERO;
     double value = -7;
-    CHECK_OK(gpul_device_array(&x, GPUL_F32, gpul_1d(70000), NULL));
+    CHECK_OK(gpul_device_array(&x, GPUL_F32, gpul_1d(400000), NULL));
     CHECK_OK(gpul_fill(&x, 1, NULL));
     CHECK_OK(gpul_device_array(&cell, GPUL_F32, gpul_2d(1, 1), NULL));
     CHECK_OK(gpul_reshape(&row, &x, gpul_2d(1, -1)));

@@ -152,6 +152,14 @@ static gpul_status step_gemm_long(stage *g, gpul_array *out, int arg, gpul_strea
     return status != GPUL_OK ? status : gpul_gemm(out, 1, &row, &column, 0, s);
 }
 
+static gpul_status step_gemm_ex(stage *g, gpul_array *out, int arg, gpul_stream s) {
+    gpul_gemm_options options = GPUL_ZERO;
+    gpul_array t = GPUL_ZERO;
+    gpul_status status = gpul_transpose(&t, &g->a);
+    options.math = arg;
+    return status != GPUL_OK ? status : gpul_gemm_ex(out, 1, &g->a, &t, 0, &options, s);
+}
+
 /* `scratch`: whether the graph allocates. Where it need not, neither time nor memory goes into that. */
 typedef struct step {
     const char *name;
@@ -216,6 +224,8 @@ static const step steps[] = {
     {"matmul, float16", step_matmul, 2, GPUL_F16, ROWS, ROWS, 0, 0},
     {"matmul, bfloat16", step_matmul, 3, GPUL_BF16, ROWS, ROWS, 0, 0},
     {"gemm, long K", step_gemm_long, 0, GPUL_F32, 1, 1, 0, 1},
+    {"gemm_ex, TF32", step_gemm_ex, GPUL_MATH_TF32, GPUL_F32, ROWS, ROWS, 0, 1},
+    {"gemm_ex, emulated", step_gemm_ex, GPUL_MATH_EMULATED, GPUL_F32, ROWS, ROWS, 0, 0},
 };
 
 static void step_output(const step *p, gpul_array *out) {

@@ -83,6 +83,9 @@ static void test_memory(void) {
     const size_t bytes = sizeof h;
     gpul_array a = GPUL_ZERO, b = GPUL_ZERO, d = GPUL_ZERO, view = GPUL_ZERO, parts[2] = {GPUL_ZERO, GPUL_ZERO};
     const int64_t i = 5, strides[1] = {2};
+    int64_t used = -1, held = -1;
+    const float v = 0.1f;
+    uint16_t bits;
     gpul_difference difference = GPUL_ZERO;
     const double rtol = 0, atol = 0;
     float value = 0;
@@ -122,6 +125,12 @@ static void test_memory(void) {
     CHECK_OK(gpul_device_array(&a, GPUL_F64, gpul_2d(r, c), stream));
     CHECK_OK(gpul_device_array_like(&b, &a, stream));
     CHECK(b.shape[0] == 4 && b.shape[1] == 3 && b.dtype == GPUL_F64);
+    CHECK(gpul_size(&a) == 12 && gpul_nbytes(&a) == 96 && gpul_is_contiguous(&a, GPUL_ORDER_C));
+    bits = gpul_f16_from_float(v);
+    CHECK_NEAR(gpul_f16_to_float(bits), v, 1e-4);
+    bits = gpul_bf16_from_float(v);
+    CHECK_NEAR(gpul_bf16_to_float(bits), v, 1e-3);
+    CHECK(strcmp(gpul_dtype_name(a.dtype), "float64") == 0 && gpul_dtype_size(a.dtype) == 8);
     CHECK_OK(gpul_slice(&view, &a, 0, 1, 3, 1));
     CHECK(view.shape[0] == 2 && view.shape[1] == 3);
     CHECK_OK(gpul_index(&view, &a, 0, 2));
@@ -149,6 +158,8 @@ static void test_memory(void) {
     CHECK(gpul_device_array(&a, GPUL_F32, gpul_1d((int64_t)1 << 20), NULL) == GPUL_ERROR_OUT_OF_MEMORY);
     CHECK_OK(gpul_memory_limit(0));
     CHECK_OK(gpul_memory_trim());
+    CHECK_OK(gpul_memory_used(&used, &held));
+    CHECK(used == 0 && held >= 0);
 }
 
 static int handled;
@@ -156,8 +167,18 @@ static void handler(const gpul_error *error) { handled += error->status == GPUL_
 GPUL_PRINT_AND_EXIT(stop)
 
 static void test_errors(void) {
+    const int32_t code = cudaErrorInvalidValue;
+    const char *const name = "a call of my own";
+    gpul_status status;
     CHECK(gpul_on_error(handler) == NULL);
     CHECK(gpul_fill(NULL, 1, NULL) == GPUL_ERROR_ARGUMENT);
+    CHECK(strstr(gpul_last_error()->message, "NULL") != NULL);
+    status = gpul_last_error()->status;
+    CHECK(strcmp(gpul_status_name(status), "GPUL_ERROR_ARGUMENT") == 0);
+    gpul_clear_error();
+    CHECK(gpul_last_error()->status == GPUL_OK);
+    CHECK(gpul_check_cuda(code, name) == GPUL_ERROR_CUDA);
+    gpul_clear_error();
     CHECK_INT(handled, 1);
     CHECK(gpul_on_error(stop) == handler);
     CHECK(gpul_on_error(NULL) == stop);
@@ -166,7 +187,8 @@ static void test_errors(void) {
 
 static void test_streams(void) {
     gpul_stream other = NULL;
-    gpul_event start = NULL, stop_event = NULL;
+    gpul_event start = NULL, event = NULL;
+    int32_t done = 0;
     gpul_timer timer = GPUL_ZERO;
     gpul_graph graph = NULL;
     gpul_array x = GPUL_ZERO;
@@ -180,10 +202,16 @@ static void test_streams(void) {
     CHECK_OK(gpul_device_synchronize());
     CHECK_NEAR(at(&x, 9), 2, 0);
     CHECK_OK(gpul_event_create(&start));
-    CHECK_OK(gpul_event_create(&stop_event));
+    CHECK_OK(gpul_event_create(&event));
     CHECK_OK(gpul_event_record(start, stream));
-    CHECK_OK(gpul_event_record(stop_event, stream));
-    CHECK_OK(gpul_event_seconds(&seconds, start, stop_event));
+    CHECK_OK(gpul_event_record(event, stream));
+    CHECK_OK(gpul_event_seconds(&seconds, start, event));
+    CHECK_OK(gpul_event_synchronize(event));
+    CHECK_OK(gpul_event_query(&done, event));
+    CHECK_INT(done, 1);
+    CHECK_OK(gpul_stream_synchronize(stream));
+    CHECK_OK(gpul_stream_query(&done, stream));
+    CHECK_INT(done, 1);
     CHECK(seconds >= 0);
     CHECK_OK(gpul_timer_start(&timer, stream));
     CHECK_OK(gpul_timer_stop(&timer, stream));
@@ -191,6 +219,8 @@ static void test_streams(void) {
     seconds = -1;
     CHECK_OK(gpul_timer_seconds(&seconds, &timer));
     CHECK(seconds >= 0 && timer.regions == 2);
+    CHECK_OK(gpul_timer_reset(&timer));
+    CHECK(timer.regions == 0 && gpul_host_seconds() <= gpul_host_seconds());
     CHECK_OK(gpul_graph_begin(stream));
     CHECK_OK(gpul_vecadd(&x, &x, &x, stream));
     CHECK_OK(gpul_graph_end(&graph, stream));
@@ -201,13 +231,16 @@ static void test_streams(void) {
     CHECK_OK(gpul_graph_free(&graph));
     CHECK_OK(gpul_timer_free(&timer));
     CHECK_OK(gpul_event_destroy(&start));
-    CHECK_OK(gpul_event_destroy(&stop_event));
+    CHECK_OK(gpul_event_destroy(&event));
     CHECK_OK(gpul_stream_destroy(&other));
     CHECK_OK(gpul_free(&x));
 }
 
 static void test_operations(void) {
     const double a = 2, b = 1, lo = 0, hi = 512, start = 3, step = 0.5;
+    const gpul_dtype dtype = GPUL_I32;
+    const int64_t bins = 4;
+    double edges[5];
     gpul_array x = GPUL_ZERO, y = GPUL_ZERO, out = GPUL_ZERO, mask = GPUL_ZERO, one = GPUL_ZERO, counts = GPUL_ZERO;
     gpul_array A = GPUL_ZERO, B = GPUL_ZERO, C = GPUL_ZERO;
     gpul_histogram_options options = GPUL_ZERO;
@@ -264,6 +297,9 @@ static void test_operations(void) {
     CHECK_NEAR(value, (512.0 * 512 - 1) / 12, 1e-9);
 
     CHECK_OK(gpul_device_array(&counts, GPUL_I32, gpul_1d(4), stream));
+    CHECK_OK(gpul_histogram_edges(edges, bins, dtype, lo, hi));
+    CHECK_NEAR(edges[3], 384, 0);
+    CHECK(gpul_binary_dtype(GPUL_DIVIDE, dtype) == GPUL_F64 && gpul_reduce_dtype(GPUL_SUM, dtype) == GPUL_I64);
     CHECK_OK(gpul_histogram(&counts, &x, lo, hi, stream));
     CHECK_NEAR(at(&counts, 3), 128, 0);
     options.accumulate = 1;
@@ -277,6 +313,15 @@ static void test_operations(void) {
     CHECK_NEAR(at(&C, 17), 3 * (32 * 32 + 496), 0); /* 3 times the sum of 32 ... 63 */
     CHECK_OK(gpul_gemm(&C, 1, &A, &B, 1, stream));
     CHECK_NEAR(at(&C, 17), 6 * (32 * 32 + 496), 0);
+    {
+        gpul_gemm_options options = GPUL_ZERO;
+        options.math = GPUL_MATH_TF32;
+        CHECK_OK(gpul_gemm_ex(&C, 1, &A, &B, 0, &options, stream));
+        CHECK_NEAR(at(&C, 17), 3 * (32 * 32 + 496), 0);
+        options.math = GPUL_MATH_EMULATED;
+        CHECK_OK(gpul_gemm_ex(&C, 1, &A, &B, 0, &options, stream));
+        CHECK_NEAR(at(&C, 17), 3 * (32 * 32 + 496), 0);
+    }
     {
         gpul_array all = x, threes = y;
         CHECK_OK(gpul_slice(&x, &threes, 0, 0, 32, 1));
@@ -349,7 +394,7 @@ static gpul_status f(void *user) { return gpul_fill((gpul_array *)user, 1, NULL)
 
 static void test_devices(void) {
     const char *const id = "0", *const name = "a range";
-    int32_t device = -1;
+    int32_t device = -1, count = 0, driver = 0, runtime = 0;
     gpul_device info = GPUL_ZERO;
     gpul_roof roof = GPUL_ZERO;
     gpul_benchmark_options options = GPUL_ZERO;
@@ -358,6 +403,10 @@ static void test_devices(void) {
     char text[6000];
     CHECK_OK(gpul_device_by_id(&device, id));
     CHECK_INT(device, 0);
+    CHECK_OK(gpul_device_count(&count));
+    CHECK(count > 0);
+    CHECK_OK(gpul_cuda_versions(&driver, &runtime));
+    CHECK(driver >= runtime);
     CHECK_OK(gpul_device_select(device));
     CHECK_OK(gpul_device_current(&device));
     CHECK_OK(gpul_device_info(&info, device));

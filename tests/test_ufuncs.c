@@ -483,6 +483,28 @@ static void test_shapes(void) { /* random operations on random shapes, layouts a
     }
 }
 
+/* Many rows of odd lengths, side by side or padded */
+static void test_rows(void) {
+    for (int k = 0; k < 10; k++) {
+        const gpul_dtype t = all_dtypes[k % 7];
+        const int64_t columns = 129 + rng_below(120), shape[2] = {100000 / columns, columns};
+        const work w = random_work(t);
+        const gpul_dtype to = w.kind == CONVERT ? all_dtypes[rng_below(7)] : result_dtype(&w, t);
+        box out, in[3];
+        for (int j = 0; j < 3; j++) {
+            const int64_t s[2] = {j == 1 && k % 3 == 0 ? 1 : shape[0], j == 1 && k % 4 == 0 ? 1 : columns};
+            box_make(&in[j], j == 2 ? GPUL_U8 : t, 2, s, LAY_C, rng_below(17), k % 2);
+            box_random(&in[j], 0);
+        }
+        box_make(&out, to, 2, shape, LAY_C, rng_below(17), (int)rng_below(2));
+        CHECK_OK(carry_out(&w, &out.view, &in[0].view, &in[1].view, &in[2].view, NULL));
+        BOX_GUARDS(&out);
+        COMPARE(&w, &out, &in[0], &in[1], &in[2]);
+        for (int j = 0; j < 3; j++) box_free(&in[j]);
+        box_free(&out);
+    }
+}
+
 static void test_sizes(void) { /* heads, tails and alignments of the packed path */
     for (int d = 0; d < 7; d++)
         for (int k = 0; k < 160; k++) {
@@ -709,6 +731,7 @@ int main(void) {
     RUN(test_scale_and_clip);
     RUN(test_sequences);
     RUN(test_shapes);
+    RUN(test_rows);
     RUN(test_sizes);
     RUN(test_in_place);
     RUN(test_where);
