@@ -28,7 +28,8 @@
 #include <thrust/iterator/transform_iterator.h>
 
 #define GPULITE_IMPLEMENTATION
-#include "gpulite.h"
+#define GPULITE_ENGINES_ONLY
+#include "gpulite_kernels.cu"
 
 #include <algorithm>
 #include <chrono>
@@ -41,6 +42,7 @@
 #include <ctime>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -620,11 +622,34 @@ __global__ void check_elementwise_kernel(unsigned long long *count, const T *out
         if (!same_bits(out[i], Elementwise<OP, T>()(a[i], b[i]))) wrong++;
     if (wrong) atomicAdd(count, wrong);
 }
-template <class T> __global__ void check_zero_kernel(unsigned long long *count, const T *out, int64_t n) {
-    unsigned long long wrong = 0;
-    for (int64_t i = grid_first(); i < n; i += grid_step())
-        if (!same_bits(out[i], from_double<T>(0.0))) wrong++;
-    if (wrong) atomicAdd(count, wrong);
+
+// The driver's fills of elements of 2 and 4 bytes, which the runtime's cudaMemsetAsync, of bytes, has no name for.
+template <class T> static bool set_elements(T *out, double value, int64_t n) {
+    static_assert(sizeof(T) <= 4, "no such function");
+    typedef int (*Set)(uint64_t, unsigned, size_t, cudaStream_t); // a CUresult, of a CUdeviceptr
+    static Set set = nullptr;
+    const T element = from_double<T>(value);
+    unsigned bits = 0;
+    memcpy(&bits, &element, sizeof element);
+    if (sizeof(T) == 1) return ok(cudaMemsetAsync(out, int(bits), size_t(n), stream));
+    if (!set) {
+        const char *const name = sizeof(T) == 2 ? "cuMemsetD16Async" : "cuMemsetD32Async";
+        void *found = nullptr;
+        cudaDriverEntryPointQueryResult result;
+#if CUDART_VERSION >= 12050
+        if (!ok(cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result))) return false;
+#else
+        if (!ok(cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &result))) return false;
+#endif
+        if (!found) {
+            trouble = text("the driver has no %s", name);
+            return false;
+        }
+        set = reinterpret_cast<Set>(found);
+    }
+    const int status = set(uint64_t(reinterpret_cast<uintptr_t>(out)), bits, size_t(n), stream);
+    if (status != 0) trouble = text("a fill by the driver returned %d", status);
+    return status == 0;
 }
 
 template <int OP, class T> static void cub_elementwise(Case &k, int n, std::function<std::string()> check) {
@@ -695,14 +720,9 @@ template <int OP, class T> static bool build_elementwise(Case &k, int64_t n) {
             "memcpy",
             [=]() { return ok(cudaMemcpyAsync(c, a, size_t(n) * sizeof(T), cudaMemcpyDeviceToDevice, stream)); },
             check);
-    if (OP == FILL) // can only repeat a byte: the speed of the same bytes
+    if constexpr (OP == FILL && sizeof(T) <= 4)
         k.add(
-            "memset", [=]() { return ok(cudaMemsetAsync(c, 0, size_t(n) * sizeof(T), stream)); },
-            [=]() {
-                reset_bad();
-                check_zero_kernel<T><<<4096, 256, 0, stream>>>(bad, c, n);
-                return verdict(n);
-            });
+            "memset", [=]() { return set_elements(c, fill_value, n); }, check);
     return true;
 }
 
@@ -902,6 +922,141 @@ template <class T> static void reduce_cases(int op, const char *name) {
     for (int p : {12, 16, 20, 24, 26, 28, 30})
         new_case("reduce", name, type_of<T>::name(), text("2^%d", p), quick_power(p)).build = [=](Case &k) {
             return build_reduce<T>(k, op, int64_t(1) << p);
+        };
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Functions of NumPy's, and operations of a user's own
+// ---------------------------------------------------------------------------------------------------------------------
+GPUL_ELEMENTWISE(own_axpy, float, fmaf(a, x, y), gpul_scalar<float>, a, float, x, float, y)
+GPUL_REDUCE(own_norm, float, double, 0, double(x) * x, a + b, sqrt(a), float, x)
+
+// what a case computes of X x and X y, and how near an element must come to `exact`, in roundings of R
+template <class T> struct Exponential {
+    typedef T X, R;
+    enum { kInputs = 1, kUnits = 4 };
+    static const char *name() { return "exp"; }
+    __device__ R operator()(X x, X = X()) const { return exp(x); }
+    __device__ static double exact(double x, double) { return exp(x); }
+    static gpul_status call(gpul_array *z, const gpul_array *x, const gpul_array *) {
+        return gpul_unary(z, GPUL_EXP, x, stream);
+    }
+};
+template <class From, class To> struct Convert {
+    typedef From X;
+    typedef To R;
+    enum { kInputs = 1, kUnits = 1 };
+    static const char *name() { return sizeof(X) == 4 ? "f32-to-f16" : "f64-to-f32"; }
+    __device__ R operator()(X x, X = X()) const { return from_double<R>(double(x)); }
+    __device__ static double exact(double x, double) { return x; }
+    static gpul_status call(gpul_array *z, const gpul_array *x, const gpul_array *) {
+        return gpul_convert(z, x, stream);
+    }
+};
+struct Axpy {
+    typedef float X, R;
+    enum { kInputs = 2, kUnits = 1 };
+    static const char *name() { return "own-axpy"; }
+    __device__ R operator()(X x, X y) const { return fmaf(0.7f, x, y); }
+    __device__ static double exact(double x, double y) { return double(0.7f) * x + y; }
+    static gpul_status call(gpul_array *z, const gpul_array *x, const gpul_array *y) {
+        return own_axpy(z, 0.7f, x, y, stream);
+    }
+};
+template <class F>
+__global__ void plain_function_kernel(typename F::R *z, const typename F::X *x, const typename F::X *y, int64_t n) {
+    const int64_t i = grid_first();
+    if (i < n) z[i] = F()(x[i], F::kInputs > 1 ? y[i] : x[i]);
+}
+template <class F>
+__global__ void check_function_kernel(unsigned long long *count, const typename F::R *z, const typename F::X *x,
+                                      const typename F::X *y, int64_t n, double unit) {
+    unsigned long long wrong = 0;
+    for (int64_t i = grid_first(); i < n; i += grid_step()) {
+        const double exact = F::exact(to_double(x[i]), to_double(y[i]));
+        wrong += !(fabs(to_double(z[i]) - exact) <= F::kUnits * unit * fabs(exact) + 1e-7); // half's subnormals
+    }
+    if (wrong) atomicAdd(count, wrong);
+}
+template <class F> static bool build_function(Case &k, int64_t n) {
+    typedef typename F::X X;
+    typedef typename F::R R;
+    const X *x = reinterpret_cast<const X *>(big_a), *y = reinterpret_cast<const X *>(big_b);
+    R *z = reinterpret_cast<R *>(big_c);
+    if (size_t(n) * sizeof(X) > big_bytes) return false;
+    k.bytes = double(n) * double(F::kInputs * sizeof(X) + sizeof(R));
+    k.want_ratio = 1.0;
+    k.out = z;
+    k.out_bytes = size_t(n) * sizeof(R);
+    k.draw = [=](uint64_t seed) {
+        generate<X>(big_a, n, UNIFORM, seed, -2.0, 2.0);
+        generate<X>(big_b, n, UNIFORM, ~seed, -2.0, 2.0);
+    };
+    const auto check = [=]() {
+        reset_bad();
+        check_function_kernel<F><<<4096, 256, 0, stream>>>(bad, z, x, y, n, type_of<R>::eps());
+        return verdict(n);
+    };
+    const gpul_array from = wrap(x, type_of<X>::dtype, gpul_1d(n)), other = wrap(y, type_of<X>::dtype, gpul_1d(n));
+    gpul_array to = wrap(z, type_of<R>::dtype, gpul_1d(n));
+    k.add(
+        "gpulite", [=]() mutable { return ours_ok(F::call(&to, &from, &other)); }, check);
+    k.add(
+        "cub",
+        [=]() {
+            if constexpr (F::kInputs == 1) return ok(cub::DeviceTransform::Transform(x, z, int(n), F(), stream));
+            else return ok(cub::DeviceTransform::Transform(cuda::std::make_tuple(x, y), z, int(n), F(), stream));
+        },
+        check);
+    k.add(
+        "plain",
+        [=]() {
+            plain_function_kernel<F><<<unsigned((n + 255) / 256), 256, 0, stream>>>(z, x, y, n);
+            return launched();
+        },
+        check);
+    return true;
+}
+struct Square {
+    __device__ double operator()(float x) const { return double(x) * x; }
+};
+static bool build_own_norm(Case &k, int64_t n) {
+    const float *x = reinterpret_cast<const float *>(big_a);
+    float *norm = reinterpret_cast<float *>(small_out);
+    double *sum = reinterpret_cast<double *>(small_out + 64);
+    const auto exact = std::make_shared<double>(0.0);
+    if (size_t(n) * sizeof(float) > big_bytes) return false;
+    k.bytes = double(n) * sizeof(float);
+    k.want_ratio = 1.0;
+    k.out = small_out;
+    k.out_bytes = 256;
+    k.draw = [=](uint64_t seed) {
+        generate<float>(big_a, n, UNIFORM, seed, -2.0, 2.0);
+        const Stats s = stats_of<float>(x, x, n); // x's dot product with itself
+        *exact = s.dot + s.dot_low;
+    };
+    const gpul_array from = wrap(x, GPUL_F32, gpul_1d(n));
+    gpul_array to = wrap(norm, GPUL_F32, gpul_1d(1));
+    k.add(
+        "gpulite", [=]() mutable { return ours_ok(own_norm(&to, &from, GPUL_ALL_AXES, stream)); },
+        [=]() { return near(read_number(norm, GPUL_F32), sqrt(*exact), 1e-7 * sqrt(*exact)); });
+    k.add_cub(
+        "cub",
+        [=](void *t, size_t &b) {
+            return cub::DeviceReduce::TransformReduce(t, b, x, sum, int(n), Plus(), Square(), 0.0, stream);
+        },
+        [=]() { return near(read_number(sum, GPUL_F64), *exact, 1e-9 * *exact); });
+    return true;
+}
+template <class F> static void function_cases() {
+    for (int p : {12, 20, 24, 28})
+        new_case("functions", F::name(), type_of<typename F::X>::name(), text("2^%d", p), quick_power(p)).build =
+            [=](Case &k) { return build_function<F>(k, int64_t(1) << p); };
+}
+static void own_norm_cases() {
+    for (int p : {12, 20, 24, 28})
+        new_case("functions", "own-norm", "f32", text("2^%d", p), quick_power(p)).build = [=](Case &k) {
+            return build_own_norm(k, int64_t(1) << p);
         };
 }
 
@@ -1425,7 +1580,8 @@ struct LtPlan {
 };
 static std::vector<LtPlan *> lt_plans;
 
-template <class T> static bool build_gemm(Case &k, int64_t m, int64_t n, int64_t kk) {
+// math: a mode of gpul_gemm_ex, for floats. Emulated ones are held to the bound of IEEE's and against cuBLAS's SGEMM.
+template <class T> static bool build_gemm(Case &k, int64_t m, int64_t n, int64_t kk, int32_t math = GPUL_MATH_IEEE) {
     if (size_t(std::max({m * kk, kk * n, m * n})) * sizeof(T) > big_bytes) return false;
     const T *A = reinterpret_cast<const T *>(big_a), *B = reinterpret_cast<const T *>(big_b);
     T *C = reinterpret_cast<T *>(big_c);
@@ -1441,19 +1597,30 @@ template <class T> static bool build_gemm(Case &k, int64_t m, int64_t n, int64_t
         generate<T>(big_b, kk * n, NORMAL, ~seed, 0.0, 0.5);
     };
     const double unit_roundoff = sizeof(T) == 8 ? 0x1p-53 : 0x1p-24,
-                 last = sizeof(T) == 2 ? 1.01 * type_of<T>::eps() : 0;
+                 last = sizeof(T) == 2 ? 1.01 * type_of<T>::eps() : 0,
+                 factors = math == GPUL_MATH_TF32 ? 0x1p-10 + 0x1p-20 : 0; // two that are rounded to 11 bits
     const auto check = [=]() {
         reset_bad();
         check_gemm_kernel<T><<<1056, 256, 0, stream>>>(bad, C, A, B, Strides{n, 1}, Strides{kk, 1}, Strides{n, 1}, m, n,
-                                                       kk, 2048, *drawn, double(kk + 2) * unit_roundoff, last, 0.0);
+                                                       kk, 2048, *drawn, double(kk + 2) * unit_roundoff + factors, last,
+                                                       0.0);
         return verdict(m * n);
     };
     const gpul_array a = wrap(A, type_of<T>::dtype, gpul_2d(m, kk)), b = wrap(B, type_of<T>::dtype, gpul_2d(kk, n));
     gpul_array c = wrap(C, type_of<T>::dtype, gpul_2d(m, n));
+    gpul_gemm_options options = GPUL_ZERO;
+    options.math = math;
     k.add(
-        "gpulite", [=]() mutable { return ours_ok(gpul_matmul(&c, &a, &b, stream)); }, check);
+        "gpulite",
+        [=]() mutable {
+            return ours_ok(math == GPUL_MATH_IEEE ? gpul_matmul(&c, &a, &b, stream)
+                                                  : gpul_gemm_ex(&c, 1, &a, &b, 0, &options, stream));
+        },
+        check);
     // a row-major product is the column-major product of the transposes: C^T = B^T A^T
-    const cublasComputeType_t how = sizeof(T) == 8 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
+    const cublasComputeType_t how = sizeof(T) == 8           ? CUBLAS_COMPUTE_64F
+                                    : math == GPUL_MATH_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                             : CUBLAS_COMPUTE_32F;
     const auto gemm = [=](cublasComputeType_t h) {
         return [=]() {
             return ok(blas_gemm(CUBLAS_OP_N, CUBLAS_OP_N, int(n), int(m), int(kk), B, int(n), A, int(kk), C, int(n),
@@ -1461,7 +1628,7 @@ template <class T> static bool build_gemm(Case &k, int64_t m, int64_t n, int64_t
         };
     };
     k.add("cublas", gemm(how), check);
-    if (sizeof(T) == 4) k.add("cublas-pedantic", gemm(CUBLAS_COMPUTE_32F_PEDANTIC), check);
+    if (sizeof(T) == 4 && math == GPUL_MATH_IEEE) k.add("cublas-pedantic", gemm(CUBLAS_COMPUTE_32F_PEDANTIC), check);
     LtPlan *lt = new LtPlan();
     lt_plans.push_back(lt);
     if (lt->make(CUBLAS_OP_N, CUBLAS_OP_N, int(n), int(m), int(kk), B, int(n), A, int(kk), C, int(n), type_of<T>::cuda,
@@ -1487,6 +1654,11 @@ template <class T> static void gemm_cases() {
                  text("%lldx%lldx%lld", (long long)m, (long long)n, (long long)kk),
                  m == n && n == kk && (m == 256 || m == 1000 || m == 4096))
             .build = [=](Case &k) { return build_gemm<T>(k, m, n, kk); };
+        const int32_t modes = type_of<T>::dtype == GPUL_F32 ? GPUL_MATH_EMULATED : GPUL_MATH_IEEE;
+        for (int32_t math = GPUL_MATH_TF32; math <= modes; math++)
+            new_case("matmul", math == GPUL_MATH_TF32 ? "matmul-tf32" : "matmul-emulated", "f32",
+                     text("%lldx%lldx%lld", (long long)m, (long long)n, (long long)kk), m == n && n == kk && m == 4096)
+                .build = [=](Case &k) { return build_gemm<float>(k, m, n, kk, math); };
     }
 }
 
@@ -1675,9 +1847,10 @@ static std::string driver_version() {
 
 static void heading(const char *commit, uint64_t seed) {
     cudaDeviceProp p;
-    int device = 0, runtime = 0, blas = 0;
+    int device = 0, runtime = 0, blas = 0, kilohertz = 0;
     MUST(cudaGetDevice(&device));
     MUST(cudaGetDeviceProperties(&p, device));
+    MUST(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, device));
     MUST(cublasGetVersion(cublas, &blas));
     MUST(cudaRuntimeGetVersion(&runtime));
     char date[64];
@@ -1686,6 +1859,7 @@ static void heading(const char *commit, uint64_t seed) {
     const std::pair<const char *, std::string> facts[] = {
         {"gpu", p.name},
         {"capability", text("%d.%d, %d SMs, L2 %.0f MB", p.major, p.minor, p.multiProcessorCount, p.l2CacheSize / 1e6)},
+        {"clock_mhz", text("%d", kilohertz / 1000)},
         {"driver", driver_version()},
         {"toolkit", text("CUDA %d.%d, runtime %d, cuBLAS %d, CCCL %d.%d.%d", __CUDACC_VER_MAJOR__, __CUDACC_VER_MINOR__,
                          runtime, blas, CCCL_MAJOR_VERSION, CCCL_MINOR_VERSION, CCCL_PATCH_VERSION)},
@@ -1815,6 +1989,12 @@ static void all_cases() {
     elementwise_types<VECMUL>();
     elementwise_types<COPY>();
     elementwise_types<FILL>();
+    function_cases<Exponential<float>>();
+    function_cases<Exponential<double>>();
+    function_cases<Convert<float, __half>>();
+    function_cases<Convert<double, float>>();
+    function_cases<Axpy>();
+    own_norm_cases();
     static const struct {
         int op;
         const char *name;

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Pictures from the CSV of bench (and of peers.py): plain SVG, no packages needed.
+"""Pictures from the CSV of bench (and of peers.py), by matplotlib.
 
     python3 tests/bench/plot.py bench.csv [peers.csv ...] [--out DIR]
 
-writes DIR/ratios.svg (the best other library's time over gpulite's, a point a case) and DIR/roofline.svg (bandwidth
-against the bytes a call moves, with the roof that the same run measured). From the CSV of bench --random it writes
-DIR/random.svg (which share of the random cases has which ratio, or a smaller one).
+writes DIR/ratios.svg (the fastest other library's time over gpulite's, a point a case), DIR/bandwidth.svg (how fast
+memory is moved, over the bytes that a call moves) and DIR/compute.svg (matrix products, over their size). From the CSV of
+bench --random it writes DIR/random.svg (which share of the random cases has which ratio, or a smaller one).
 """
 
 import argparse
@@ -14,109 +14,86 @@ import csv
 import math
 import os
 from collections import defaultdict
-from xml.sax.saxutils import escape
+from statistics import geometric_mean, median
 
-# the order and the names of the rows of the ratio picture: family -> case -> row
-ROWS = [
-    ("elementwise", ["vecadd", "vecmul", "copy", "fill"]),
-    ("reduce", ["sum", "min", "max", "abs-sum", "argmin", "dot", "mean", "var"]),
-    ("axis", ["axis-sum", "axis-max"]),
-    ("histogram", ["histogram"]),
-    ("gemv", ["gemv-row", "gemv-col"]),
-    ("matmul", ["matmul"]),
-]
-DTYPES = [
-    ("f32", "#2166ac", "circle"),
-    ("f64", "#d6604d", "square"),
-    ("f16", "#1b9e77", "up"),
-    ("bf16", "#66a61e", "down"),
-    ("i32", "#7b3294", "diamond"),
-    ("u8", "#b8860b", "cross"),
-]
-COLOR = {name: color for name, color, _ in DTYPES}
-SHAPE = {name: shape for name, _, shape in DTYPES}
-FAMILY_COLOR = {
-    "elementwise": "#2166ac",
-    "reduce": "#d6604d",
-    "axis": "#e6a040",
-    "histogram": "#7b3294",
-    "gemv": "#1b9e77",
+try:
+    import matplotlib
+except ImportError:
+    raise SystemExit("the pictures need matplotlib (pip install matplotlib, or the package python3-matplotlib)")
+
+matplotlib.use("svg")
+import matplotlib.pyplot as plt
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+INK, SOFT, GRID, SLOW = "#24292f", "#6e7781", "#e4e7eb", "#b2182b"
+DTYPES = {  # colour and mark
+    "f32": ("#2166ac", "o"),
+    "f64": ("#d6604d", "s"),
+    "f16": ("#1b9e77", "^"),
+    "bf16": ("#66a61e", "v"),
+    "i32": ("#7b3294", "D"),
+    "u8": ("#b8860b", "P"),
 }
-INK, SOFT, GRID = "#24292f", "#6e7781", "#e4e7eb"
-ZOOM_FROM = 48e6  # bytes: past the L2 cache of the GPUs of today
-FONT = "font-family='Helvetica, Arial, sans-serif'"
+FAMILIES = {  # name and colour
+    "elementwise": ("elementwise", "#2166ac"),
+    "functions": ("functions", "#4d4d4d"),
+    "reduce": ("reductions", "#d6604d"),
+    "axis": ("reductions along an axis", "#b8860b"),
+    "gemv": ("gemv", "#1b9e77"),
+    "histogram": ("histogram", "#7b3294"),
+    "matmul": ("matmul", "#8c6d31"),
+}
+HISTOGRAMS = (("histogram, up to 256 bins", 256), ("histogram, 512 to 32768", 32768), ("histogram, more bins", 1 << 62))
+TITLES = {
+    "gemv-row": "gemv, row-major",
+    "gemv-col": "gemv, column-major",
+    "axis-sum": "sum along an axis",
+    "axis-max": "max along an axis",
+    "f32-to-f16": "float32 to float16",
+    "f64-to-f32": "float64 to float32",
+    "matmul-tf32": "matmul, TF32",
+    "matmul-emulated": "matmul, float32 emulated",
+    "own-axpy": "GPUL_ELEMENTWISE: a x + y",
+    "own-norm": "GPUL_REDUCE: norm",
+}
+# Floating-point operations of a multiprocessor in a clock cycle: CUDA C++ Programming Guide, table of arithmetic
+# throughput, and for tensor cores (f64 from 8.0 on, 16-bit types) the architectures' white papers.
+PEAK = {
+    "8.0": {"f32": 128, "f64": 128, "f16": 2048, "bf16": 2048, "matmul-tf32": 1024},
+    "9.0": {"f32": 256, "f64": 256, "f16": 4096, "bf16": 4096, "matmul-tf32": 2048, "matmul-emulated": 4096 / 3},
+}
+RATIO_TICKS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100)
 
-
-class Svg:
-    def __init__(self, width, height):
-        self.width, self.height, self.parts = width, height, []
-
-    def add(self, part):
-        self.parts.append(part)
-
-    def line(self, x1, y1, x2, y2, color=GRID, width=1.0, dash=None):
-        self.add(
-            f"<line x1='{x1:.1f}' y1='{y1:.1f}' x2='{x2:.1f}' y2='{y2:.1f}' stroke='{color}' stroke-width='{width}'"
-            + (f" stroke-dasharray='{dash}'" if dash else "")
-            + "/>"
-        )
-
-    def rect(self, x, y, w, h, fill, opacity=1.0):
-        self.add(
-            f"<rect x='{x:.1f}' y='{y:.1f}' width='{w:.1f}' height='{h:.1f}' fill='{fill}' fill-opacity='{opacity}'/>"
-        )
-
-    def text(self, x, y, words, size=12, color=INK, anchor="start", weight="normal", turn=0):
-        at = f" transform='rotate({turn} {x:.1f} {y:.1f})'" if turn else ""
-        self.add(
-            f"<text x='{x:.1f}' y='{y:.1f}' {FONT} font-size='{size}' fill='{color}' text-anchor='{anchor}' "
-            f"font-weight='{weight}'{at}>{escape(str(words))}</text>"
-        )
-
-    def mark(self, shape, x, y, color, r=3.4, hollow=False, title=None):
-        fill = (
-            f"fill='#ffffff' stroke='{color}' stroke-width='1.3'" if hollow else f"fill='{color}' fill-opacity='0.75'"
-        )
-        tip = f"<title>{escape(title)}</title>" if title else ""
-        if shape == "circle":
-            self.add(f"<circle cx='{x:.1f}' cy='{y:.1f}' r='{r}' {fill}>{tip}</circle>")
-            return
-        points = {
-            "square": [(-1, -1), (1, -1), (1, 1), (-1, 1)],
-            "diamond": [(0, -1.35), (1.35, 0), (0, 1.35), (-1.35, 0)],
-            "up": [(0, -1.25), (1.2, 0.95), (-1.2, 0.95)],
-            "down": [(0, 1.25), (1.2, -0.95), (-1.2, -0.95)],
-            "cross": [
-                (-1.3, -0.45),
-                (-0.45, -0.45),
-                (-0.45, -1.3),
-                (0.45, -1.3),
-                (0.45, -0.45),
-                (1.3, -0.45),
-                (1.3, 0.45),
-                (0.45, 0.45),
-                (0.45, 1.3),
-                (-0.45, 1.3),
-                (-0.45, 0.45),
-                (-1.3, 0.45),
-            ],
-        }[shape]
-        at = " ".join(f"{x + 0.92 * r * px:.1f},{y + 0.92 * r * py:.1f}" for px, py in points)
-        self.add(f"<polygon points='{at}' {fill}>{tip}</polygon>")
-
-    def write(self, path):
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(
-                f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {self.width} {self.height}' "
-                f"width='{self.width}' height='{self.height}'>\n"
-            )
-            f.write(f"<rect width='{self.width}' height='{self.height}' fill='#ffffff'/>\n")
-            f.write("\n".join(self.parts) + "\n</svg>\n")
+plt.rcParams.update(
+    {
+        "font.family": "sans-serif",
+        "font.sans-serif": ["Helvetica", "Arial", "Liberation Sans", "DejaVu Sans"],
+        "font.size": 10,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "gpulite",
+        "text.color": INK,
+        "axes.labelcolor": SOFT,
+        "axes.edgecolor": GRID,
+        "axes.titlesize": 11,
+        "axes.titleweight": "bold",
+        "axes.titlelocation": "left",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "grid.color": GRID,
+        "xtick.color": SOFT,
+        "ytick.color": SOFT,
+        "xtick.labelsize": 9,
+        "ytick.labelsize": 9,
+        "legend.frameon": False,
+    }
+)
 
 
 def read(paths):
     """facts of the first file that has them, and case -> {who: row}"""
-    facts, cases = {}, defaultdict(dict)
+    facts, cases, seeds = {}, defaultdict(dict), []
     for path in paths:
         with open(path, newline="", encoding="utf-8") as f:
             lines = []
@@ -124,458 +101,354 @@ def read(paths):
                 if line.startswith("#"):
                     key, _, value = line[1:].partition(":")
                     facts.setdefault(key.strip(), value.strip())
+                    if key.strip() == "seed":
+                        seeds.append(value.strip())
                 elif line.strip():
                     lines.append(line)
         for row in csv.DictReader(lines):
-            key = (row["family"], row["case"], row["dtype"], row["shape"])
-            for name in ("bytes", "flops", "median_us", "min_us", "max_us"):
+            # random cases of two seeds are two, however alike; peers.py has the same fixed cases
+            draw = path if row["family"].startswith("random-") else ""
+            key = (row["family"], row["case"], row["dtype"], row["shape"], draw)
+            for name in ("bytes", "flops", "median_us"):
                 row[name] = float(row[name] or 0)
             row["good"] = not row["check"].startswith("FAIL") and row["median_us"] > 0
             # a gpulite measured again beside the Python libraries does not replace bench's
-            if row["who"] not in cases[key]:
-                cases[key][row["who"]] = row
+            cases[key].setdefault(row["who"], row)
+    facts["seed"] = ", ".join(dict.fromkeys(seeds))
     return facts, cases
 
 
 def compare(cases):
-    """one entry a case where gpulite and a peer both have a good result"""
+    """one entry a case where gpulite has a good result; ratio 0 where no peer has one"""
     out = []
-    for (family, case, dtype, shape), who in cases.items():
+    for (family, case, dtype, shape, _), who in cases.items():
         ours = who.get("gpulite")
-        peers = [r for name, r in who.items() if name not in ("gpulite", "read") and r["good"]]
         if family == "host" or not ours or not ours["good"]:
             continue
-        best = min(peers, key=lambda r: r["median_us"]) if peers else None
-        out.append(
-            {
-                "family": family,
-                "case": case,
-                "dtype": dtype,
-                "shape": shape,
-                "us": ours["median_us"],
-                "bytes": ours["bytes"],
-                "flops": ours["flops"],
-                "peer": best["who"] if best else "",
-                "peer_us": best["median_us"] if best else 0,
-                "ratio": best["median_us"] / ours["median_us"] if best else 0,
-            }
-        )
+        peers = [r for name, r in who.items() if name not in ("gpulite", "read") and r["good"]]
+        best = min(peers, key=lambda r: r["median_us"], default=None)
+        point = {"family": family, "case": case, "dtype": dtype, "shape": shape, "us": ours["median_us"]}
+        point.update(bytes=ours["bytes"], flops=ours["flops"], peer=best["who"] if best else "")
+        point["peer_us"] = best["median_us"] if best else 0
+        point["ratio"] = point["peer_us"] / point["us"]
+        out.append(point)
     return out
 
 
-def human(value):
+def digits(ratio):
+    return f"{ratio:.2f}" if ratio < 9.995 else f"{ratio:.1f}" if ratio < 99.95 else f"{ratio:.0f}"
+
+
+def binary(value):
+    """a size in bytes, a power of two"""
     for limit, unit in ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB")):
         if value >= limit:
             return f"{value / limit:.0f} {unit}"
     return f"{value:.0f} B"
 
 
-def number(value):
-    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+def save(figure, path, title, subtitle, facts):
+    parts = [facts.get("gpu"), facts.get("toolkit", "").split(",")[0], facts.get("commit"), facts.get("date", "")[:10]]
+    if facts.get("driver"):
+        parts.insert(2, "driver " + facts["driver"])
+    height = figure.get_figheight()
+    figure.text(0.025, 1 - 0.35 / height, title, fontsize=15, fontweight="bold")
+    figure.text(0.025, 1 - 0.58 / height, subtitle, color=SOFT, fontsize=9.5)
+    figure.text(0.025, 1 - 0.78 / height, " · ".join(p for p in parts if p), color=SOFT, fontsize=9.5)
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+    print(path)
 
 
-def subtitle(facts):
-    parts = [
-        facts.get("gpu", ""),
-        facts.get("toolkit", "").split(",")[0],
-        "driver " + facts.get("driver", "?"),
-        facts.get("commit", ""),
-        facts.get("date", "")[:10],
-    ]
-    return " · ".join(p for p in parts if p and p != "driver ?")
+def size_axis(axis, base, name, words):
+    """a log scale of powers of two"""
+    axis.set_xscale("log", base=2)
+    low, high = (math.log2(v) for v in axis.get_xlim())
+    axis.xaxis.set_major_locator(FixedLocator([2.0**e for e in range(math.ceil(low), int(high) + 1) if e % base == 0]))
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.xaxis.set_major_formatter(FuncFormatter(name))
+    axis.set_xlabel(words)
 
 
-def mean(ratios):
-    return math.exp(sum(math.log(r) for r in ratios) / len(ratios))
+def ratio_axis(axis, low, high, labels):
+    """a log scale of ratios: left of 1, gpulite is slower"""
+    axis.set_xscale("log")
+    axis.set_xlim(low, high)
+    axis.axvspan(low, 1, color=SLOW, alpha=0.05, lw=0)
+    axis.axvline(1, color=INK, lw=1.2)
+    axis.xaxis.set_major_locator(FixedLocator([t for t in RATIO_TICKS if low <= t <= high]))
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda t, _: f"{t:g}"))
+    axis.tick_params(axis="x", labelbottom=labels)
 
 
 def ratios(facts, points, path):
-    """Rows are operations, x is the ratio on a log scale. In a row, points spread downwards from small to large problems."""
-    rows = []
-    for family, names in ROWS:
-        for name in names:
-            here = [p for p in points if p["family"] == family and p["case"] == name and p["ratio"] > 0]
-            if name == "histogram":  # what its peers do depends on the bins alone
-                for title, lo, hi in (
-                    ("histogram, up to 256 bins", 0, 256),
-                    ("histogram, 512 to 32768", 257, 32768),
-                    ("histogram, 65536 and 10^6", 32769, 1 << 62),
-                ):
-                    part = [p for p in here if lo <= int(p["shape"].rpartition("=")[2]) <= hi]
-                    if part:
-                        rows.append((family, title, part))
-            elif here:
-                rows.append(
-                    (
-                        family,
-                        name.replace("gemv-row", "gemv, row-major")
-                        .replace("gemv-col", "gemv, column-major")
-                        .replace("axis-", "")
-                        + (" along an axis" if family == "axis" else ""),
-                        here,
-                    )
-                )
+    """Rows are operations. In a row, points spread downwards from small to large problems."""
+    rows = defaultdict(list)
+    for p in points:
+        if p["ratio"] > 0 and p["family"] in FAMILIES:
+            name = TITLES.get(p["case"], p["case"])
+            if p["family"] == "histogram":  # what its peers do depends on the bins alone
+                bins = int(p["shape"].rpartition("=")[2])
+                name = next(title for title, most in HISTOGRAMS if bins <= most)
+            rows[(list(FAMILIES).index(p["family"]), name)].append(p)
     if not rows:
         return
-    left, right, top, row_h, gap = 206, 112, 108, 40, 12
-    width = 980
-    height = top + 46
-    last = None
-    tops = []
-    for family, _, _ in rows:
-        if last is not None and family != last:
-            height += gap
-        tops.append(height - 46)
-        height += row_h
-        last = family
-    s = Svg(width, height)
-    every = [p["ratio"] for _, _, part in rows for p in part]
-    low, high = min(0.8, min(every) / 1.1), max(2.0, max(every) * 1.1)
-    low, high = max(low, 1 / 64), min(high, 256)
-    span = width - left - right
-
-    def x(r):
-        return left + span * (math.log(min(max(r, low), high)) - math.log(low)) / (math.log(high) - math.log(low))
-
-    bottom = height - 46
-    s.text(24, 34, "How many times faster than the fastest other library", 20, weight="bold")
-    s.text(
-        24,
-        55,
-        "time of the best of cuBLAS, CUB and plain CUDA"
-        + (
-            ", CuPy, PyTorch, Numba"
-            if any(p["peer"].startswith(("torch", "cupy", "numba")) for _, _, q in rows for p in q)
-            else ""
-        )
-        + " / time of gpulite; a point a case, larger problems lower in their row",
-        12,
-        SOFT,
+    order = [title for title, _ in HISTOGRAMS]
+    names = sorted(rows, key=lambda k: (k[0], order.index(k[1]) if k[1] in order else 0))
+    every = sorted(p["ratio"] for part in rows.values() for p in part)
+    # the axis is cut where a few cases alone would stretch it
+    high = max(2, every[int(0.99 * (len(every) - 1))] * 1.2)
+    high = every[-1] * 1.1 if every[-1] < 1.5 * high else high
+    low = min(0.8, every[0] / 1.15)
+    figure, axis = plt.subplots(figsize=(9.8, 1.7 + 0.4 * len(names)))
+    figure.subplots_adjust(
+        left=0.22, right=0.87, top=1 - 1.3 / figure.get_figheight(), bottom=0.55 / figure.get_figheight()
     )
-    s.text(24, 72, subtitle(facts), 12, SOFT)
-    s.rect(left, top - 6, x(1.0) - left, bottom - top + 12, "#d6604d", 0.06)
-    for tick in (1 / 32, 1 / 16, 1 / 8, 0.25, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100, 200):
-        if low <= tick <= high:
-            s.line(x(tick), top - 6, x(tick), bottom + 6, INK if tick == 1 else GRID, 1.4 if tick == 1 else 1)
-            s.text(
-                x(tick),
-                bottom + 22,
-                f"{tick:g}" if tick >= 0.25 else f"1/{1 / tick:.0f}",
-                11,
-                INK if tick == 1 else SOFT,
-                "middle",
+    used = set()
+    for y, key in enumerate(names):
+        part = sorted(rows[key], key=lambda p: (p["bytes"], p["dtype"]))
+        for i, p in enumerate(part):
+            color, mark = DTYPES.get(p["dtype"], (SOFT, "o"))
+            at = y - 0.32 + 0.64 * (i / (len(part) - 1) if len(part) > 1 else 0.5)
+            inside = p["ratio"] <= high
+            axis.plot(
+                min(p["ratio"], high), at, mark if inside else ">", color=color, ms=4.5, alpha=0.8, mew=0, clip_on=False
             )
-    s.text(left + span / 2, bottom + 38, "ratio (log scale); right of 1: gpulite is faster", 11, SOFT, "middle")
-    s.text(width - 24, top - 14, "mean · worst", 11, SOFT, "end")
-    used = []
-    for (family, title, part), y in zip(rows, tops):
-        s.line(left, y + row_h, width - right, y + row_h, GRID, 0.7)
-        s.text(left - 12, y + row_h / 2 + 4, title, 12.5, anchor="end")
-        ordered = sorted(part, key=lambda p: (p["bytes"], p["dtype"]))
-        for i, p in enumerate(ordered):
-            at = y + 6 + (row_h - 12) * (i / (len(ordered) - 1) if len(ordered) > 1 else 0.5)
-            s.mark(
-                SHAPE.get(p["dtype"], "circle"),
-                x(p["ratio"]),
-                at,
-                COLOR.get(p["dtype"], SOFT),
-                3.2,
-                title=f"{p['case']} {p['dtype']} {p['shape']}: {p['us']:.2f} us, {p['peer']} {p['peer_us']:.2f} us, ratio {p['ratio']:.2f}",
-            )
-            if p["dtype"] not in used:
-                used.append(p["dtype"])
-        m = mean([p["ratio"] for p in part])
-        s.line(x(m), y + 3, x(m), y + row_h - 3, INK, 2)
-        worst = min(p["ratio"] for p in part)
-        s.text(
-            width - 24,
-            y + row_h / 2 + 4,
-            f"{number(m)} · {number(worst)}",
-            12,
-            anchor="end",
-            color=INK if worst >= 1 else "#b2182b",
+            used.add(p["dtype"])
+        here = [p["ratio"] for p in part]
+        if max(here) > high:
+            words = f"to {digits(max(here))} "
+            axis.text(high, y - 0.2, words, ha="right", va="center", fontsize=8.5, color=SOFT)
+        axis.plot([geometric_mean(here)] * 2, [y - 0.42, y + 0.42], color=INK, lw=1.8)
+        words = f"{digits(geometric_mean(here))} · {digits(min(here))}"
+        axis.text(
+            1.13,
+            y,
+            words,
+            transform=axis.get_yaxis_transform(),
+            ha="right",
+            va="center",
+            color=SLOW if min(here) < 1 else INK,
         )
-    at = left
-    for dtype, color, shape in DTYPES:
-        if dtype in used:
-            s.mark(shape, at + 4, top - 18, color, 4)
-            s.text(at + 13, top - 14, dtype, 12)
-            at += 56
-    s.line(at + 8, top - 25, at + 8, top - 11, INK, 2)
-    s.text(at + 16, top - 14, "geometric mean", 12, SOFT)
-    s.write(path)
+    axis.text(
+        1.13,
+        -0.85,
+        "mean · worst",
+        transform=axis.get_yaxis_transform(),
+        ha="right",
+        va="center",
+        color=SOFT,
+        fontsize=9,
+    )
+    ratio_axis(axis, low, high, True)
+    axis.set_ylim(len(names) - 0.5, -0.5)
+    axis.set_yticks(range(len(names)), [name for _, name in names], color=INK, fontsize=10)
+    axis.tick_params(axis="y", length=0)
+    axis.set_xlabel(
+        "ratio, log scale; right of 1 gpulite is faster" + ("; an arrow: beyond the axis" if every[-1] > high else "")
+    )
+    marks = [plt.Line2D([], [], color=c, marker=m, ls="", ms=6, label=d) for d, (c, m) in DTYPES.items() if d in used]
+    marks.append(plt.Line2D([], [], color=INK, marker="|", ls="", ms=11, mew=1.8, label="geometric mean"))
+    axis.legend(
+        handles=marks,
+        loc="lower left",
+        bbox_to_anchor=(0, 1 + 0.05 / len(names)),
+        ncol=len(marks),
+        handletextpad=0.2,
+        columnspacing=1.2,
+    )
+    peers = "cuBLAS, CUB, plain CUDA"
+    if any(p["peer"].startswith(("torch", "cupy", "numba")) for part in rows.values() for p in part):
+        peers += ", CuPy, PyTorch, Numba"
+    subtitle = f"time of the fastest other library ({peers}) / time of gpulite; a point a case, larger problems lower in their row"
+    save(figure, path, "How many times faster than the fastest other library", subtitle, facts)
 
 
-def roofline(facts, points, path):
-    """Bandwidth against bytes for what only moves memory; arithmetic against intensity for matmul, when it was run."""
-    points = [p for p in points if p["us"] > 0]
-    memory = [p for p in points if p["family"] in FAMILY_COLOR and p["bytes"] > 0]
-    matmul = [p for p in points if p["family"] == "matmul"]
-    if not memory and not matmul:
+def band(axis, points, size, rate, color, line, label):
+    """medians of the points of like size, and their range"""
+    groups = defaultdict(list)
+    for p in points:
+        groups[round(2 * math.log2(size(p)))].append(p)
+    groups = [groups[k] for k in sorted(groups)]
+    at = [2 ** median(math.log2(size(p)) for p in g) for g in groups]
+    axis.fill_between(
+        at, [min(map(rate, g)) for g in groups], [max(map(rate, g)) for g in groups], color=color, alpha=0.16, lw=0
+    )
+    axis.plot(at, [median(map(rate, g)) for g in groups], line, color=color, lw=1.8, ms=3.5, label=label)
+
+
+def rates(amount, scale):
+    """what gpulite and what the fastest other library reaches"""
+    return (lambda p: p[amount] / p["us"] / scale, lambda p: p[amount] / p["peer_us"] / scale)
+
+
+def bandwidth(facts, points, path):
+    """A family a panel: GB/s over the bytes that a call has to move."""
+    panels = {
+        f: [p for p in points if p["family"] == f and p["bytes"] > 0 and p["ratio"] > 0]
+        for f in FAMILIES
+        if f not in ("functions", "matmul")
+    }
+    panels = {f: part for f, part in panels.items() if part}
+    if not panels:
         return
-    read_roof, copy_roof = float(facts.get("read_gbps", 0) or 0), float(facts.get("copy_gbps", 0) or 0)
-    try:
-        nominal = float(facts.get("nominal_gbps", 0) or 0)
-    except ValueError:
-        nominal = 0
-    nominal = nominal if nominal == nominal else 0
-    width, panel, left, right, top, bottom = 980, 400, 76, 34, 112, 56
-    large = [p for p in memory if p["bytes"] >= ZOOM_FROM]
-    panels = (1 if memory else 0) + (1 if matmul else 0) + (1 if large else 0)
-    height = 40 + panels * (panel + top - 40) + 12
-    s = Svg(width, height)
-    s.text(24, 34, "How close to the memory of the GPU", 20, weight="bold")
-    s.text(
-        24,
-        55,
-        "filled: gpulite; hollow: the fastest other library of the same case; operands below the size of the L2 cache stay in it, "
-        "so they can pass the roof",
-        12,
-        SOFT,
+    roof = max(float(facts.get(k) or 0) for k in ("read_gbps", "copy_gbps"))
+    ours, theirs = rates("bytes", 1e3)
+    rows = (len(panels) + 2) // 2
+    figure, axes = plt.subplots(rows, 2, figsize=(9.8, 1.1 + 2.5 * rows), sharex=True, sharey=True, squeeze=False)
+    figure.subplots_adjust(
+        left=0.08,
+        right=0.975,
+        top=1 - 1.2 / figure.get_figheight(),
+        bottom=0.55 / figure.get_figheight(),
+        hspace=0.22,
+        wspace=0.06,
     )
-    s.text(24, 72, subtitle(facts), 12, SOFT)
-    span = width - left - right
-    y0 = top
-    if memory:
-        y1 = y0 + panel - bottom
-        lo_b, hi_b = min(p["bytes"] for p in memory) / 1.3, max(p["bytes"] for p in memory) * 1.3
-        rates = [p["bytes"] / t / 1e3 for p in memory for t in (p["us"], p["peer_us"]) if t > 0]
-        lo_r, hi_r = max(min(rates) / 1.3, 1), max(max(rates), nominal) * 1.25
+    axes = list(axes.flat)
+    for axis, (family, part) in zip(axes, panels.items()):
+        band(axis, part, lambda p: p["bytes"], theirs, SOFT, "--", "the fastest other library")
+        band(axis, part, lambda p: p["bytes"], ours, FAMILIES[family][1], "-", "gpulite")
+        if roof:
+            axis.axhline(roof, color=INK, lw=1)
+        axis.set_title(FAMILIES[family][0])
+    axes[0].set_ylim(bottom=0)
+    if roof:
+        words = f"fastest read, measured: {roof:.0f} GB/s"
+        at = axes[0].get_yaxis_transform()
+        axes[0].text(0.02, roof, words, transform=at, va="bottom", fontsize=8.5)
+        axes[0].set_ylim(top=1.45 * roof)
+    for k, axis in enumerate(axes):
+        size_axis(axis, 4, lambda v, _: binary(v), "bytes that a call has to move")
+        axis.label_outer()
+        if k % 2 == 0:
+            axis.set_ylabel("GB/s")
+        if k >= len(panels):
+            axis.axis("off")
+        elif k + 2 >= len(panels):
+            axis.tick_params(labelbottom=True)
+            axis.set_xlabel("bytes that a call has to move")
+    handles = [
+        plt.Line2D([], [], color=INK, lw=1.8, label="gpulite (in colour): median of its cases of one size"),
+        plt.Line2D([], [], color=SOFT, lw=1.8, ls="--", label="the fastest other library of each case: median"),
+        plt.Rectangle((0, 0), 1, 1, color=SOFT, alpha=0.2, lw=0, label="from the slowest to the fastest case"),
+    ]
+    axes[len(panels) % len(axes)].legend(handles=handles, loc="center left")
+    subtitle = "operands smaller than the L2 cache stay in it, so calls on them can pass the roof; short calls are bound by their launch"
+    save(figure, path, "How fast memory is moved", subtitle, facts)
 
-        def x(b):
-            return left + span * math.log(b / lo_b) / math.log(hi_b / lo_b)
 
-        def y(r):
-            return y1 - (y1 - y0) * math.log(max(r, lo_r) / lo_r) / math.log(hi_r / lo_r)
-
-        for e in range(int(math.log2(lo_b)), int(math.log2(hi_b)) + 1):
-            if e % 4 == 0 and lo_b <= 2.0**e <= hi_b:
-                s.line(x(2.0**e), y0, x(2.0**e), y1)
-                s.text(x(2.0**e), y1 + 18, human(2.0**e), 11, SOFT, "middle")
-        for decade in range(0, 6):
-            for step in (1, 2, 5):
-                r = step * 10.0**decade
-                if lo_r <= r <= hi_r:
-                    s.line(left, y(r), width - right, y(r))
-                    s.text(left - 8, y(r) + 4, f"{r:g}", 11, SOFT, "end")
-        s.text(left + span / 2, y1 + 38, "bytes that a call has to move", 12, SOFT, "middle")
-        s.text(22, (y0 + y1) / 2, "GB/s", 12, SOFT, "middle", turn=-90)
-        labels = [(nominal, "nominal", "4 3"), (read_roof, "read, measured", None), (copy_roof, "copy, measured", None)]
-        labels = sorted((l for l in labels if l[0] > 0), reverse=True)
-        for value, name, dash in labels:
-            s.line(left, y(value), width - right, y(value), INK, 1.0, dash)
-        for hollow in (True, False):
-            for p in memory:
-                t = p["peer_us"] if hollow else p["us"]
-                if t <= 0:
-                    continue
-                who = p["peer"] if hollow else "gpulite"
-                s.mark(
-                    "circle",
-                    x(p["bytes"]),
-                    y(p["bytes"] / t / 1e3),
-                    FAMILY_COLOR[p["family"]],
-                    2.6 if hollow else 3.2,
-                    hollow,
-                    f"{who}: {p['case']} {p['dtype']} {p['shape']}: {t:.2f} us, {p['bytes'] / t / 1e3:.0f} GB/s",
-                )
-        at = left
-        for family, color in FAMILY_COLOR.items():
-            if any(p["family"] == family for p in memory):
-                s.mark("circle", at + 5, y0 - 15, color, 4.5)
-                words = {"reduce": "reductions", "axis": "reductions along an axis"}.get(family, family)
-                s.text(at + 14, y0 - 11, words, 12)
-                at += 32 + 7 * len(words)
-        y0 += panel + top - 40
-    if large:
-        y0 -= 28
-        y1 = y0 + panel - bottom
-        lo_b, hi_b = min(p["bytes"] for p in large) / 1.2, max(p["bytes"] for p in large) * 1.2
-        best = max([p["bytes"] / t / 1e3 for p in large for t in (p["us"], p["peer_us"]) if t > 0] + [nominal])
-        hi_r, lo_r = best * 1.04, best * 0.45
-        s.text(
-            left,
-            y0 - 11,
-            f"the same from {ZOOM_FROM / 1e6:.0f} MB up, linear; a triangle at the lower edge: below it",
-            12,
-            SOFT,
-        )
-
-        def xz(b):
-            return left + 12 + (span - 24) * math.log(b / lo_b) / math.log(hi_b / lo_b)
-
-        def yz(r):
-            return y1 - (y1 - y0) * (max(r, lo_r) - lo_r) / (hi_r - lo_r)
-
-        for e in range(int(math.log2(lo_b)), int(math.log2(hi_b)) + 1):
-            if lo_b <= 2.0**e <= hi_b:
-                s.line(xz(2.0**e), y0, xz(2.0**e), y1)
-                s.text(xz(2.0**e), y1 + 18, human(2.0**e), 11, SOFT, "middle")
-        tick = 500 if hi_r > 2500 else 100
-        for i in range(int(lo_r // tick) + 1, int(hi_r // tick) + 1):
-            s.line(left, yz(i * tick), width - right, yz(i * tick))
-            s.text(left - 8, yz(i * tick) + 4, f"{i * tick}", 11, SOFT, "end")
-        s.text(left + span / 2, y1 + 38, "bytes that a call has to move", 12, SOFT, "middle")
-        s.text(22, (y0 + y1) / 2, "GB/s", 12, SOFT, "middle", turn=-90)
-        for value, name, dash in labels:
-            if value > lo_r:
-                s.line(left, yz(value), width - right, yz(value), INK, 1.2, dash)
-                s.text(left + 6, yz(value) - 4, f"{name} {value:.0f}", 10.5, INK)
-        families = list(FAMILY_COLOR)
-        for hollow in (True, False):
-            for p in large:
-                t = p["peer_us"] if hollow else p["us"]
-                if t <= 0:
-                    continue
-                r = p["bytes"] / t / 1e3
-                s.mark(
-                    "circle" if r >= lo_r else "down",
-                    xz(p["bytes"]) + 5 * (families.index(p["family"]) - 2),
-                    yz(r),
-                    FAMILY_COLOR[p["family"]],
-                    2.6 if hollow else 3.2,
-                    hollow,
-                    f"{p['peer'] if hollow else 'gpulite'}: {p['case']} {p['dtype']} {p['shape']}: {t:.2f} us, {r:.0f} GB/s",
-                )
-        y0 += panel + top - 40
-    if matmul:
-        y0 -= 10
-        y1 = y0 + panel - bottom
-        intensity = [p["flops"] / p["bytes"] for p in matmul]
-        lo_i, hi_i = min(intensity) / 1.5, max(intensity) * 1.5
-        rates = [p["flops"] / t / 1e6 for p in matmul for t in (p["us"], p["peer_us"]) if t > 0]
-        lo_r, hi_r = min(rates) / 1.5, max(rates) * 1.6
-
-        def xi(i):
-            return left + span * math.log(i / lo_i) / math.log(hi_i / lo_i)
-
-        def yf(r):
-            return y1 - (y1 - y0) * math.log(max(r, lo_r) / lo_r) / math.log(hi_r / lo_r)
-
-        for e in range(int(math.log2(lo_i)) - 1, int(math.log2(hi_i)) + 2):
-            if lo_i <= 2.0**e <= hi_i:
-                s.line(xi(2.0**e), y0, xi(2.0**e), y1)
-                s.text(xi(2.0**e), y1 + 18, f"{2.0 ** e:g}", 11, SOFT, "middle")
-        for decade in range(-3, 4):
-            for step in (1, 2, 5):
-                r = step * 10.0**decade
-                if lo_r <= r <= hi_r:
-                    s.line(left, yf(r), width - right, yf(r))
-                    s.text(left - 8, yf(r) + 4, f"{r:g}", 11, SOFT, "end")
-        s.text(
-            left + span / 2, y1 + 38, "floating-point operations a byte (every operand moved once)", 12, SOFT, "middle"
-        )
-        s.text(22, (y0 + y1) / 2, "TFLOP/s", 12, SOFT, "middle", turn=-90)
-        roof = max(read_roof, copy_roof) or nominal
-        if roof > 0:  # TFLOP/s = intensity * GB/s / 1000, cut at both ends of the picture
-            a, b = max(lo_i, lo_r * 1e3 / roof), min(hi_i, hi_r * 1e3 / roof)
-            if a < b:
-                s.line(xi(a), yf(a * roof / 1e3), xi(b), yf(b * roof / 1e3), INK, 1.2)
-        for hollow in (True, False):
-            for p in matmul:
-                t = p["peer_us"] if hollow else p["us"]
-                if t <= 0:
-                    continue
-                s.mark(
-                    SHAPE.get(p["dtype"], "circle"),
-                    xi(p["flops"] / p["bytes"]),
-                    yf(p["flops"] / t / 1e6),
-                    COLOR.get(p["dtype"], SOFT),
-                    3.0 if hollow else 3.8,
-                    hollow,
-                    f"{p['peer'] if hollow else 'gpulite'}: matmul {p['dtype']} {p['shape']}: {t:.2f} us, {p['flops'] / t / 1e6:.1f} TFLOP/s",
-                )
-        at = left
-        s.text(at, y0 - 11, "matmul", 12, weight="bold")
-        at += 64
-        for dtype, color, shape in DTYPES:
-            if any(p["dtype"] == dtype for p in matmul):
-                s.mark(shape, at + 5, y0 - 15, color, 4.2)
-                s.text(at + 14, y0 - 11, dtype, 12)
-                at += 56
-        if roof > 0:
-            s.line(at + 4, y0 - 15, at + 24, y0 - 15, INK, 1.2)
-            s.text(at + 30, y0 - 11, "the memory's roof, measured", 12, SOFT)
-    s.write(path)
+def compute(facts, points, path):
+    """A dtype and arithmetic a panel: TFLOP/s of matrix products over their size."""
+    part = [p for p in points if p["family"] == "matmul" and p["flops"] > 0 and p["ratio"] > 0]
+    kinds = [("matmul", d) for d in DTYPES] + [("matmul-emulated", "f32"), ("matmul-tf32", "f32")]
+    kinds = [k for k in kinds if any((p["case"], p["dtype"]) == k for p in part)]
+    if not kinds:
+        return
+    capability, _, rest = facts.get("capability", "").partition(",")
+    cycles = (
+        float(rest.split()[0]) * float(facts.get("clock_mhz") or 0) if rest.split() else 0
+    )  # of all SMs, in 10^6 a second
+    ours, theirs = rates("flops", 1e6)
+    rows = (len(kinds) + 1) // 2
+    figure, axes = plt.subplots(rows, 2, figsize=(9.8, 1.3 + 2.7 * rows), squeeze=False)
+    figure.subplots_adjust(
+        left=0.08,
+        right=0.975,
+        top=1 - 1.45 / figure.get_figheight(),
+        bottom=0.55 / figure.get_figheight(),
+        hspace=0.38,
+        wspace=0.13,
+    )
+    for axis, (case, dtype) in zip(axes.flat, kinds):
+        here = [p for p in part if (p["case"], p["dtype"]) == (case, dtype)]
+        square = lambda p: len(set(p["shape"].split("x"))) == 1
+        side = lambda p: (p["flops"] / 2) ** (1 / 3)
+        for rate, color, line, fill in ((theirs, SOFT, "--", "white"), (ours, DTYPES[dtype][0], "-", DTYPES[dtype][0])):
+            band(axis, [p for p in here if square(p)], side, rate, color, line, None)
+            others = [p for p in here if not square(p)]
+            axis.plot([side(p) for p in others], [rate(p) for p in others], "o", color=color, mfc=fill, ms=4.5)
+        peaks = PEAK.get(capability, {})
+        roof = peaks.get(case, peaks.get(dtype, 0) if case == "matmul" else 0) * cycles / 1e6
+        if roof:
+            axis.axhline(roof, color=INK, lw=1)
+            axis.text(
+                0.02,
+                roof,
+                f"{digits(roof)} TFLOP/s at {facts['clock_mhz']} MHz",
+                transform=axis.get_yaxis_transform(),
+                va="bottom",
+                fontsize=8.5,
+            )
+        axis.set_ylim(0, 1.12 * max([roof] + [rate(p) for p in here for rate in (ours, theirs)]))
+        axis.set_title(dtype if case == "matmul" else TITLES[case])
+        size_axis(axis, 1, lambda v, _: f"{v:g}", "")
+    for row in axes:
+        row[0].set_ylabel("TFLOP/s")
+    for axis in axes[-1]:
+        axis.set_xlabel("size: third root of M N K")
+    for axis in list(axes.flat)[len(kinds) :]:
+        axis.axis("off")
+    handles = [
+        plt.Line2D([], [], color=INK, lw=1.8, label="gpulite (in colour), squares"),
+        plt.Line2D([], [], color=INK, marker="o", ls="", ms=4.5, label="other shapes"),
+        plt.Line2D([], [], color=SOFT, lw=1.8, ls="--", label="cuBLAS, the best it has, squares"),
+        plt.Line2D([], [], color=SOFT, marker="o", mfc="white", ls="", ms=4.5, label="other shapes"),
+    ]
+    figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0.06, 1 - 0.85 / figure.get_figheight()), ncol=4)
+    save(
+        figure,
+        path,
+        "Matrix products",
+        "beside the fastest of cublasGemmEx and the first eight suggestions of cublasLt; emulated: beside its SGEMM",
+        facts,
+    )
 
 
 def distribution(facts, points, path):
     """A family a panel: the share of cases with at most this ratio, over the ratio; the worst case by name."""
-    prefix = "random-"
-    names = ["elementwise", "reduce", "gemv", "histogram", "matmul"]
-    panels = []
-    for name in names:
-        here = [p for p in points if p["family"] == prefix + name and p["ratio"] > 0]
-        if here:
-            panels.append((name, sorted(here, key=lambda p: p["ratio"])))
+    panels = {
+        f: sorted((p for p in points if p["family"] == "random-" + f and p["ratio"] > 0), key=lambda p: p["ratio"])
+        for f in FAMILIES
+    }
+    panels = {f: part for f, part in panels.items() if part}
     if not panels:
         return
-    every = [p["ratio"] for _, part in panels for p in part]
-    low, high = max(min(0.5, min(every) / 1.1), 1 / 64), min(max(2.0, max(every) * 1.1), 256)
-    left, right, top, panel, gap, width = 150, 150, 100, 104, 26, 980
-    height = top + len(panels) * (panel + gap) + 42
-    span = width - left - right
-    s = Svg(width, height)
-
-    def x(r):
-        return left + span * math.log(min(max(r, low), high) / low) / math.log(high / low)
-
-    s.text(24, 34, "Random cases: how many times faster than the best peer", 20, weight="bold")
-    s.text(
-        24,
-        55,
-        "share of cases (%) with this ratio or less; peers: CUB, cuBLAS, and kernels written for the one case; "
-        f"seed {facts.get('seed', '?')}",
-        12,
-        SOFT,
+    every = [p["ratio"] for part in panels.values() for p in part]
+    low, high = max(min(0.5, min(every) / 1.1), 1 / 64), min(max(2.0, max(every) * 1.1), 20)
+    figure, axes = plt.subplots(len(panels), 1, figsize=(9.8, 1.3 + 1.3 * len(panels)), sharex=True, squeeze=False)
+    figure.subplots_adjust(
+        left=0.16, right=0.84, top=1 - 1.05 / figure.get_figheight(), bottom=0.55 / figure.get_figheight(), hspace=0.3
     )
-    s.text(24, 72, subtitle(facts), 12, SOFT)
-    bottom = top + len(panels) * (panel + gap) - gap
-    for i, (name, part) in enumerate(panels):
-        y0 = top + i * (panel + gap)
-        y1 = y0 + panel
-        s.rect(left, y0, x(1.0) - left, panel, "#d6604d", 0.06)
-        for tick in (1 / 64, 1 / 32, 1 / 16, 1 / 8, 0.25, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100, 200):
-            if low <= tick <= high:
-                s.line(x(tick), y0, x(tick), y1, INK if tick == 1 else GRID, 1.4 if tick == 1 else 1)
-                if i == len(panels) - 1:
-                    words = f"{tick:g}" if tick >= 0.25 else f"1/{1 / tick:.0f}"
-                    s.text(x(tick), bottom + 32, words, 11, INK if tick == 1 else SOFT, "middle")
-        for share in (0, 0.5, 1):
-            s.line(left, y1 - panel * share, width - right, y1 - panel * share, GRID, 0.8)
-            s.text(left - 8, y1 - panel * share + 4, f"{100 * share:.0f}", 10, SOFT, "end")
-        values = [p["ratio"] for p in part]
-        color = FAMILY_COLOR.get(name, "#b8860b")
-        points_at = [(x(values[0]), y1)]
-        for k, r in enumerate(values):  # steps: the share jumps at each case
-            points_at += [(x(r), y1 - panel * k / len(values)), (x(r), y1 - panel * (k + 1) / len(values))]
-        points_at.append((width - right, y0))
-        at = " ".join(f"{a:.1f},{b:.1f}" for a, b in points_at)
-        s.add(f"<polyline points='{at}' fill='none' stroke='{color}' stroke-width='2'/>")
-        words = "reductions" if name == "reduce" else name
-        s.text(24, y0 + 16, words, 13, weight="bold")
-        s.text(24, y0 + 33, f"{len(part)} cases", 11, SOFT)
-        below = sum(r < 1 for r in values) / len(values)
-        first = values[min(len(values) - 1, int(0.01 * len(values)))]
-        for k, line in enumerate(
-            (f"mean {number(mean(values))}", f"1st percentile {number(first)}", f"below 1: {100 * below:.0f} %")
-        ):
-            s.text(width - right + 12, y0 + 16 + 17 * k, line, 11.5, INK)
-        worst = part[0]
-        dx = x(worst["ratio"])
-        s.mark(
-            "circle",
-            dx,
-            y1,
-            "#b2182b" if worst["ratio"] < 1 else color,
-            3.6,
-            title=f"{worst['case']} {worst['dtype']} {worst['shape']}",
+    for axis, (family, part) in zip(axes.flat, panels.items()):
+        name, color = FAMILIES[family]
+        values, worst = [p["ratio"] for p in part], part[0]
+        ratio_axis(axis, low, high, axis is axes[-1][0])
+        axis.step(
+            [values[0]] + values + [high],
+            [0] + [100 * (k + 1) / len(values) for k in range(len(values))] + [100],
+            where="post",
+            color=color,
+            lw=1.8,
         )
-        label = f"{number(worst['ratio'])}: {worst['case']} {worst['dtype']} {worst['shape']} ({worst['peer']})"
-        label = label if len(label) <= 118 else label[:115] + "..."
-        s.text(left, y1 + 14, "worst " + label, 10.5, "#b2182b" if worst["ratio"] < 1 else SOFT)
-    s.text(left + span / 2, bottom + 52, "ratio (log scale); right of 1: gpulite is faster", 11, SOFT, "middle")
-    s.write(path)
+        axis.set_ylim(0, 102)
+        axis.set_yticks((0, 50, 100))
+        axis.text(-0.2, 0.85, name, transform=axis.transAxes, fontweight="bold", fontsize=10.5)
+        axis.text(-0.2, 0.66, f"{len(part)} cases", transform=axis.transAxes, color=SOFT, fontsize=9)
+        first = values[min(len(values) - 1, int(0.01 * len(values)))]
+        below = 100 * sum(r < 1 for r in values) / len(values)
+        words = f"mean {digits(geometric_mean(values))}\n1st percentile {digits(first)}\nbelow 1: {below:.0f} %"
+        axis.text(1.015, 0.98, words, transform=axis.transAxes, va="top", fontsize=9.5, linespacing=1.4)
+        slow = SLOW if worst["ratio"] < 1 else SOFT
+        axis.plot(worst["ratio"], 0, "o", color=slow, ms=5, clip_on=False)
+        label = f"worst {digits(worst['ratio'])}: {worst['case']} {worst['dtype']} {worst['shape']} ({worst['peer']})"
+        axis.set_title(
+            label if len(label) <= 112 else label[:109] + "...", color=slow, fontsize=8.5, fontweight="normal", pad=2
+        )
+    axes[-1][0].set_xlabel("ratio, log scale; right of 1 gpulite is faster")
+    seed = facts["seed"]
+    subtitle = f"share of cases (%) with this ratio or less; peers: CUB, cuBLAS, and kernels written for the one case; seeds {seed}"
+    save(figure, path, "Random cases: how many times faster than the best peer", subtitle, facts)
 
 
 def main():
@@ -587,11 +460,8 @@ def main():
     os.makedirs(out, exist_ok=True)
     facts, cases = read(args.csv)
     points = compare(cases)
-    for name, draw in (("ratios", ratios), ("roofline", roofline), ("random", distribution)):
-        path = os.path.join(out, name + ".svg")
-        draw(facts, points, path)
-        if os.path.exists(path):
-            print(path)
+    for name, draw in (("ratios", ratios), ("bandwidth", bandwidth), ("compute", compute), ("random", distribution)):
+        draw(facts, points, os.path.join(out, name + ".svg"))
 
 
 if __name__ == "__main__":

@@ -566,17 +566,10 @@ template <class F> static bool build_random_elementwise(Case &k, const View &vo,
                 },
                 check);
     }
-    if constexpr (F::arity == 0)
-        if (dense) // of wider elements: the speed of the same bytes
+    if constexpr (F::arity == 0 && sizeof(R) <= 4)
+        if (dense)
             k.add(
-                "memset",
-                [=]() { return ok(cudaMemsetAsync(out, sizeof(R) == 1 ? 3 : 0, size_t(total) * sizeof(R), stream)); },
-                [=]() {
-                    if (sizeof(R) == 1) return check();
-                    reset_bad();
-                    check_zero_kernel<R><<<4096, 256, 0, stream>>>(bad, out, total);
-                    return verdict(total);
-                });
+                "memset", [=]() { return set_elements(out, 3.0, total); }, check);
     const int V = int(16 / (sizeof(A) > sizeof(R) ? sizeof(A) : sizeof(R)));
     if (vectors) add_rows<F, V>(k, "rows16", out, a, b, l, check);
     add_rows<F, 1>(k, "rows", out, a, b, l, check);
