@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * C = A B, a thread an element; by tiles in shared memory; by gpul_matmul. Square matrices, and others.
+ * C = A B, a thread an element; by tiles in shared memory; by gpul_matmul; by tensor cores. Square matrices, and others.
  *
  *     nvcc -arch=native -o matmul examples/matmul.cu gpulite_kernels.cu                    (Hopper: -arch=sm_90a)
  *     g++ -O2 -ffp-contract=off -Itests/cpu -o matmul -x c++ examples/matmul.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
@@ -9,7 +9,8 @@
  *
  * A product of matrices reads each element of A and B many times. A thread for itself fetches all of them from memory.
  * The threads of a block that share tiles of A and B fetch each element once for 16 of them. gpul_matmul goes on: a
- * thread computes many elements and keeps them in registers.
+ * thread computes many elements and keeps them in registers. gpul_gemm_ex has tensor cores do it: of numbers rounded to
+ * TF32, or, as good as float32, of two parts of each number. Whole numbers as small as these are exact in all.
  */
 #include <cuda_runtime.h>
 #define GPULITE_IMPLEMENTATION
@@ -65,6 +66,10 @@ static gpul_status by_tiles(void *) {
     return GPUL_LAUNCH(tiled, gpul_grid_2d(w.N, w.M, block), block, 0, NULL, &w.C, &w.A, &w.B);
 }
 static gpul_status ready(void *) { return gpul_matmul(&w.C, &w.A, &w.B, NULL); }
+template <int32_t math> static gpul_status by_math(void *) {
+    const gpul_gemm_options options = {math, 0};
+    return gpul_gemm_ex(&w.C, 1, &w.A, &w.B, 0, &options, NULL);
+}
 
 enum { CHECKED = 20 }; /* rows of C, the last one among them */
 static int64_t checked(int64_t row) { return (w.M - 1) * row / (CHECKED - 1); }
@@ -94,10 +99,12 @@ static int run(int64_t M, int64_t K, int64_t N) {
     table t = table_of(NULL, right, 4 * double(M * K + K * N + M * N), 2 * double(M) * double(K) * double(N));
     printf("\n(%lld x %lld) (%lld x %lld), float32: %.3g flops a byte", (long long)M, (long long)K, (long long)K,
            (long long)N, t.flops / t.bytes);
-    table_head("C = A B");
+    table_head("C = A B; the roof is that of IEEE arithmetic");
     table_row(&t, "a thread an element", by_naive);
     table_row(&t, "tiles in shared memory", by_tiles);
     table_row(&t, "gpul_matmul", ready);
+    table_row(&t, "gpul_gemm_ex, emulated", by_math<GPUL_MATH_EMULATED>);
+    table_row(&t, "gpul_gemm_ex, TF32", by_math<GPUL_MATH_TF32>);
     gpul_free_all(&w.A, &w.B, &w.C);
     free(w.a);
     return t.wrong == 0;

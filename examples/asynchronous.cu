@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Calls come back before the GPU is done. Here the CPU does the same work meanwhile, looks after each step how far the
+ * GPU is, and waits in the end. The work: heat spreads in a cube, by a kernel over a 3-D grid.
+ *
+ *     nvcc -arch=native -o asynchronous examples/asynchronous.cu gpulite_kernels.cu        (Hopper: -arch=sm_90a)
+ *     g++ -O2 -ffp-contract=off -Itests/cpu -o asynchronous -x c++ examples/asynchronous.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
+ *
+ *     ./asynchronous [SIDE]
+ *
+ * `nsys profile --capture-range=cudaProfilerApi` records what lies between the start and the stop of the profile;
+ * compiled with -DGPULITE_NVTX, the range has its name there.
+ */
+#include <cuda_runtime.h>
+#define GPULITE_IMPLEMENTATION
+#include "../gpulite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <utility>
+
+enum { STEPS = 40, MARKS = 4 };
+
+GPUL_PRINT_AND_EXIT(stop)
+
+/* A point's new heat, for the GPU and for the CPU: beyond the walls it is as hot as at them. Factors are powers of two,
+ * so that both round alike. */
+template <typename At> static __host__ __device__ double spread(At at, int64_t x, int64_t y, int64_t z, int64_t n) {
+    const int64_t last = n - 1;
+    const double sides = at(z, y, x > 0 ? x - 1 : x) + at(z, y, x < last ? x + 1 : x) + at(z, y > 0 ? y - 1 : y, x) +
+                         at(z, y < last ? y + 1 : y, x) + at(z > 0 ? z - 1 : z, y, x) + at(z < last ? z + 1 : z, y, x);
+    return 0.25 * at(z, y, x) + 0.125 * sides;
+}
+static __global__ void step(gpul_view<double, 3> to, gpul_view<const double, 3> from, int64_t n) {
+    GPUL_GRID_STRIDE_3D(x, y, z, n, n, n) { to(z, y, x) = spread(from, x, y, z, n); }
+}
+
+struct cube { /* a host array as the kernel sees the device's */
+    const double *data;
+    int64_t n;
+    __host__ __device__ double operator()(int64_t z, int64_t y, int64_t x) const { return data[(z * n + y) * n + x]; }
+};
+
+/* The current device by its number, its PCI id and its UUID: the last two mean the same GPU on every start. */
+static bool one_device(void) {
+    gpul_device info;
+    int32_t device, by_pci, by_uuid, driver, runtime;
+    gpul_device_current(&device);
+    gpul_device_info(&info, device);
+    gpul_device_by_id(&by_pci, info.pci);
+    gpul_device_by_id(&by_uuid, info.uuid);
+    gpul_cuda_versions(&driver, &runtime);
+    printf("%s at %s, driver for CUDA %d.%d\n", info.name, info.pci, driver / 1000, driver % 1000 / 10);
+    return by_pci == device && by_uuid == device;
+}
+
+int main(int argc, char **argv) {
+    const int64_t n = argc > 1 ? strtoll(argv[1], NULL, 10) : 48, points = n * n * n;
+    const gpul_dim3 block = {32, 4, 2};
+    gpul_array heat[2] = {GPUL_ZERO, GPUL_ZERO};
+    gpul_stream stream = NULL;
+    gpul_event marks[MARKS];
+    gpul_timer gpu = GPUL_ZERO, cpu = gpul_host_timer();
+    double gpu_seconds = 0, cpu_seconds = 0;
+    int64_t wrong = 0;
+    int32_t done = 0, seen = 0;
+    if (n < 2 || n > 500) return fprintf(stderr, "usage: asynchronous [SIDE], from 2 to 500\n"), 1;
+    double *from = (double *)calloc(size_t(3 * points), sizeof(double)), *to = from + points, *result = to + points;
+    if (from == NULL) return fprintf(stderr, "too large for the host\n"), 1;
+    from[points / 2 + n / 2] = 1e6;
+    gpul_on_error(stop);
+    bool ok = one_device();
+    gpul_stream_create(&stream, GPUL_STREAM_NON_BLOCKING);
+    for (int m = 0; m < MARKS; ++m) gpul_event_create(&marks[m]);
+    GPUL_TO_DEVICE(&heat[0], from, gpul_3d(n, n, n));
+    gpul_device_array_like(&heat[1], &heat[0], NULL);
+    gpul_device_synchronize(); /* the stream does not wait for the default one */
+
+    gpul_profile_start();
+    gpul_range_push("heat");
+    const double began = gpul_host_seconds();
+    gpul_timer_start(&gpu, stream);
+    for (int s = 0; s < STEPS; ++s) {
+        GPUL_LAUNCH(step, gpul_grid_3d(n, n, n, block), block, 0, stream, &heat[(s + 1) % 2], &heat[s % 2], n);
+        if ((s + 1) % (STEPS / MARKS) == 0) gpul_event_record(marks[s / (STEPS / MARKS)], stream);
+    }
+    gpul_timer_stop(&gpu, stream);
+    printf("%d kernels launched in %.0f us\n", STEPS, 1e6 * (gpul_host_seconds() - began));
+    for (int s = 0; s < STEPS; ++s) {
+        GPUL_TIMED(cpu, NULL) {
+            for (int64_t i = 0; i < points; ++i) to[i] = spread(cube{from, n}, i % n, i / n % n, i / n / n, n);
+            std::swap(from, to);
+        }
+        for (done = 1; seen < MARKS && done; seen += done) { /* asking does not wait */
+            gpul_event_query(&done, marks[seen]);
+            if (done) printf("step %2d of the CPU: the GPU has done %d\n", s + 1, (seen + 1) * STEPS / MARKS);
+        }
+    }
+    gpul_event_synchronize(marks[MARKS - 1]); /* now it waits, if the GPU is the slower one */
+    gpul_range_pop();
+    gpul_profile_stop();
+
+    gpul_timer_seconds(&gpu_seconds, &gpu), gpul_timer_seconds(&cpu_seconds, &cpu); /* waits for the timer's stop */
+    gpul_stream_query(&done, stream);
+    GPUL_TO_HOST(result, &heat[STEPS % 2]);
+    for (int64_t i = 0; i < points; ++i) wrong += !(result[i] == from[i]);
+    printf("GPU %.1f us, CPU %.1f us\n", 1e6 * gpu_seconds, 1e6 * cpu_seconds);
+    printf("the same heat, to the bit%s; one device has three names: %s\n", wrong ? ": WRONG" : "",
+           ok ? "ok" : "WRONG");
+    gpul_free_all(&heat[0], &heat[1]);
+    for (int m = 0; m < MARKS; ++m) gpul_event_destroy(&marks[m]);
+    gpul_timer_free(&gpu);
+    gpul_stream_destroy(&stream);
+    free(result - 2 * points);
+    return wrong || !ok || !done ? 1 : 0;
+}
