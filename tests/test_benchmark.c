@@ -137,7 +137,8 @@ static void test_limits(void) {
     job j = GPUL_ZERO;
     double from = gpul_host_seconds();
     CHECK_OK(gpul_benchmark(&r, work, &j, NULL)); /* the defaults */
-    CHECK(r.samples >= 1 && r.samples <= 10000 && j.calls == r.samples + r.discarded + 10);
+    CHECK(r.samples >= 1 && r.samples <= 10000);
+    CHECK(j.calls > r.samples + r.discarded && j.calls <= r.samples + r.discarded + 10); /* of 10, what 0.2 s allow */
     CHECK(gpul_host_seconds() - from < 20); /* 2 seconds, on a machine that may do more than this */
     CHECK_STRING(r.name, "benchmark");
     j.calls = 0;
