@@ -381,6 +381,7 @@ plant limit-ignored test_mistakes:test_memory_limit without
 plant compare-origin test_convenience:test_late_difference without
 plant compare-worst test_convenience:test_close_values expression 'farther && c->worst == c->worst' '0'
 plant print-corner test_convenience:test_numpy without
+plant print-farther test_convenience:test_numpy without
 
 } # all_faults
 
