@@ -1101,8 +1101,7 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
                 for (int j = 0; j < kM; ++j) {
                     const int x = left[i] + j;
                     const int column = x < edges.first ? edges.first : x < edges.columns ? x : edges.columns - 1;
-                    to[i][j] =
-                        in[int32_t(uint32_t(row[i]) * v.row_step[1 + k]) + int64_t(column) * v.column_step[1 + k]];
+                    to[i][j] = in[uint32_t(row[i]) * v.row_step[1 + k] + int64_t(column) * v.column_step[1 + k]];
                 }
             }
         } else {
