@@ -5729,6 +5729,7 @@ static gpul_status gpul__binary(const char *function, int32_t op, gpul_array *ou
     static const char *const names[2] = {"a", "b"};
     gpul__input_value in[2];
     const gpul_dtype dtype = out == NULL ? 0 : out->dtype; /* checked there, as is out */
+    if (gpul__is_scalar(a) && gpul__is_scalar(b)) return gpul__check_array(function, names[0], a);
     memset(in, 0, sizeof in);
     in[0].array = a;
     in[1].array = b;

@@ -602,6 +602,7 @@ static void test_scalars(void) {
     CHECK_FAILS(gpul_vecadd(&s, &x, &x, NULL), GPUL_ERROR_ARGUMENT, "gpul_vecadd", "out is a GPUL_SCALAR");
     CHECK_FAILS(gpul_binary(&s, GPUL_ADD, &x, &x, NULL), GPUL_ERROR_ARGUMENT, "gpul_binary", "out is a GPUL_SCALAR");
     CHECK_FAILS(gpul_binary(&out, GPUL_ADD, &s, &s, NULL), GPUL_ERROR_ARGUMENT, "gpul_binary", "x is a GPUL_SCALAR");
+    CHECK_FAILS(gpul_vecadd(&out, &s, &s, NULL), GPUL_ERROR_ARGUMENT, "gpul_vecadd", "a is a GPUL_SCALAR");
     CHECK_FAILS(gpul_unary(&out, GPUL_EXP, &s, NULL), GPUL_ERROR_ARGUMENT, "gpul_unary", "x is a GPUL_SCALAR");
     CHECK_FAILS(gpul_where(&out, &s, &x, &x, NULL), GPUL_ERROR_ARGUMENT, "gpul_where", "mask is a GPUL_SCALAR");
     CHECK_FAILS(gpul_copy_to_host(back, &s, NULL), GPUL_ERROR_ARGUMENT, "gpul_copy_to_host", "is a GPUL_SCALAR");
