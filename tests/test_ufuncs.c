@@ -399,6 +399,7 @@ static num sequence(gpul_dtype t, int linspace, double start, double by, int64_t
         return expect_convert(t, GPUL_F64, num_of(is_float(t) ? value : floor(value)));
     }
     if (!is_float(t)) return wrapped(t, (uint64_t)(int64_t)start + (uint64_t)i * (uint64_t)(int64_t)by);
+    if (i == 0) return real(t, start); /* though 0 * step is NaN where the second element is infinite */
     step = start + by;
     step = step - start;
     rise = (double)i * step;
@@ -406,8 +407,8 @@ static num sequence(gpul_dtype t, int linspace, double start, double by, int64_t
     return real(t, value);
 }
 static void test_sequences(void) {
-    static const double pairs[][2] = {{0, 1},     {-3, 2},      {5, -7},         {0, 0},
-                                      {0.1, 0.3}, {-2.5, 1e-3}, {1e300, -1e300}, {0, 0x1p-1070}};
+    static const double pairs[][2] = {{0, 1},       {-3, 2},         {5, -7},        {0, 0},    {0.1, 0.3},
+                                      {-2.5, 1e-3}, {1e300, -1e300}, {0, 0x1p-1070}, {-0.0, 1}, {1e308, 1e308}};
     static const int64_t sizes[] = {0, 1, 2, 3, 7, 100, 1031, 5000};
     for (int d = 0; d < 7; d++)
         for (int k = 0; k < COUNT_OF(pairs); k++)
