@@ -4213,28 +4213,54 @@ typedef struct gpul__printer {
 } gpul__printer;
 
 /* The decimal digits of a finite number: digits[0].digits[1..count-1] * 10^power, with no zero at the end. Either
- * rounded to `count` > 0 digits, or (0) the fewest that give the same number of this dtype. */
+ * rounded to `count` > 0 digits, or (0) the fewest that give the same number of this dtype. Above a power of 2 numbers
+ * lie twice as far apart as below it: where the nearest decimal lies below and is another number, the next one may be
+ * this number, and is taken, as NumPy does. */
 typedef struct gpul__decimal {
     char digits[24];
     int32_t count, power, negative;
 } gpul__decimal;
+/* Is it the number whose bits are `want`? */
+static int32_t gpul__gives(const gpul__decimal *d, gpul_dtype dtype, uint64_t want) {
+    char text[48];
+    uint64_t got = 0;
+    (void)snprintf(text, sizeof text, "%s%.*se%d", d->negative ? "-" : "", (int)d->count, d->digits,
+                   (int)(d->power - d->count + 1));
+    (void)gpul__element_bits("", "", &got, dtype, strtod(text, NULL));
+    return got == want;
+}
+/* The next one of as many digits, farther from zero */
+static void gpul__next_decimal(gpul__decimal *d) {
+    int32_t k = d->count - 1;
+    for (; k >= 0 && d->digits[k] == '9'; --k) d->digits[k] = '0';
+    if (k >= 0) ++d->digits[k];
+    else {
+        d->digits[0] = '1';
+        ++d->power;
+    }
+}
 static gpul__decimal gpul__to_decimal(double value, gpul_dtype dtype, int32_t count) {
     char text[48];
     gpul__decimal d;
-    uint64_t want = 0, got = 0;
-    int32_t tried = count > 0 ? count : 1, k;
+    uint64_t want = 0;
+    int32_t tried = count > 0 ? count : 1, same, k;
     (void)gpul__element_bits("", "", &want, dtype, value);
     for (;; ++tried) {
         (void)snprintf(text, sizeof text, "%.*e", (int)(tried - 1), value);
-        if (count > 0 || tried == 17) break;
-        (void)gpul__element_bits("", "", &got, dtype, strtod(text, NULL));
-        if (got == want) break;
+        d.negative = text[0] == '-';
+        d.count = 0;
+        for (k = d.negative; text[k] != 'e'; ++k) /* the point is the locale's */
+            if (text[k] >= '0' && text[k] <= '9') d.digits[d.count++] = text[k];
+        d.power = (int32_t)strtol(text + k + 1, NULL, 10);
+        same = gpul__gives(&d, dtype, want);
+        if (!same) {
+            gpul__decimal next = d;
+            gpul__next_decimal(&next);
+            same = gpul__gives(&next, dtype, want); /* fault: print-farther */
+            if (same) d = next;
+        }
+        if (same || count > 0 || tried == 17) break;
     }
-    d.negative = text[0] == '-';
-    d.count = 0;
-    for (k = d.negative; text[k] != 'e'; ++k) /* the point is the locale's */
-        if (text[k] >= '0' && text[k] <= '9') d.digits[d.count++] = text[k];
-    d.power = (int32_t)strtol(text + k + 1, NULL, 10);
     while (d.count > 1 && d.digits[d.count - 1] == '0') --d.count;
     return d;
 }
@@ -5703,6 +5729,7 @@ static gpul_status gpul__binary(const char *function, int32_t op, gpul_array *ou
     static const char *const names[2] = {"a", "b"};
     gpul__input_value in[2];
     const gpul_dtype dtype = out == NULL ? 0 : out->dtype; /* checked there, as is out */
+    if (gpul__is_scalar(a) && gpul__is_scalar(b)) return gpul__check_array(function, names[0], a);
     memset(in, 0, sizeof in);
     in[0].array = a;
     in[1].array = b;

@@ -1101,8 +1101,7 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
                 for (int j = 0; j < kM; ++j) {
                     const int x = left[i] + j;
                     const int column = x < edges.first ? edges.first : x < edges.columns ? x : edges.columns - 1;
-                    to[i][j] =
-                        in[int32_t(uint32_t(row[i]) * v.row_step[1 + k]) + int64_t(column) * v.column_step[1 + k]];
+                    to[i][j] = in[uint32_t(row[i]) * v.row_step[1 + k] + int64_t(column) * v.column_step[1 + k]];
                 }
             }
         } else {
@@ -3378,6 +3377,9 @@ static __device__ __forceinline__ void gpul__compute_own(const gpul__ufunc_call 
     case GPUL_ABSOLUTE: GPUL__EACH(a, a[j] = fabs(a[j])); break;
     case GPUL_SQRT: GPUL__EACH(a, a[j] = __dsqrt_rn(a[j])); break;
     case GPUL_RINT: GPUL__EACH(a, a[j] = rint(a[j])); break;
+    case GPUL__ARANGE: /* the first is start itself: 0 * step + start is 0 for -0, and NaN where step is infinite */
+        GPUL__EACH(a, a[j] = a[j] != 0 ? __dadd_rn(__dmul_rn(a[j], b[j]), c[j]) : c[j]); /* fault: arange-start */
+        break;
     case GPUL__LINSPACE:
         GPUL__EACH(a, a[j] = gpul__linspace(a[j], p.n, c[j], b[j], gpul__bits<double>(p.stop)));
         if (p.dtype[0] == GPUL_I32 || p.dtype[0] == GPUL_I64 || p.dtype[0] == GPUL_U8)
@@ -3392,6 +3394,7 @@ static __device__ __forceinline__ void gpul__compute_own(const gpul__ufunc_call 
     if (p.op == GPUL__WHERE) GPUL__EACH(a, a[j] = a[j] != 0 ? b[j] : c[j]);
     else if (p.op == GPUL_ABSOLUTE) GPUL__EACH(a, a[j] = a[j] < 0 ? gpul__negate(a[j]) : a[j]);
     else if (p.op == GPUL_POWER) GPUL__EACH(a, a[j] = gpul__power(a[j], b[j]));
+    else if (p.op == GPUL__ARANGE) GPUL__EACH(a, a[j] = gpul__add(gpul__mul(a[j], b[j]), c[j]));
 }
 template <int n>
 static __device__ __forceinline__ void gpul__compute_own(const gpul__ufunc_call &p, int32_t (&a)[n],
@@ -3417,7 +3420,6 @@ static __device__ __forceinline__ void gpul__compute(const gpul__ufunc_call &p, 
     case GPUL_NEGATIVE: GPUL__EACH(a, a[j] = gpul__negate(a[j])); break;
     case GPUL_SQUARE: GPUL__EACH(a, a[j] = gpul__mul(a[j], a[j])); break;
     case GPUL__SCALE: GPUL__EACH(a, a[j] = gpul__multiply_add(a[j], b[j], c[j])); break;
-    case GPUL__ARANGE: GPUL__EACH(a, a[j] = gpul__add(gpul__mul(a[j], b[j]), c[j])); break;
     case GPUL__CLIP: GPUL__EACH(a, a[j] = gpul__minimum(gpul__maximum(a[j], b[j]), c[j])); break;
     default: gpul__compute_own(p, a, b, c); /* GPUL__CONVERT and GPUL__COPY are nothing */
     }

@@ -318,6 +318,7 @@ plant ufunc-nan-to-integer test_ufuncs:test_convert expression 'x[j] != x[j]' 'f
 plant ufunc-jam test_ufuncs:test_convert expression '(x & mask) != 0' 'false'
 plant ufunc-minimum-nan test_ufuncs:test_binary expression 'a != a' 'false'
 plant linspace-end test_ufuncs:test_sequences without
+plant arange-start test_ufuncs:test_sequences expression 'a[j] != 0' '1'
 plant binary-dtype test_ufuncs:test_dtypes expression 'op >= GPUL_EQUAL' 'op > GPUL_EQUAL'
 plant negative-power test_ufuncs:test_refusals expression 'gpul__scalar_value(y) < 0' 'gpul__scalar_value(y) < -1'
 plant past test_histogram:test_weight_layouts expression 'i < (n)' 'i <= (n)'
@@ -381,6 +382,7 @@ plant limit-ignored test_mistakes:test_memory_limit without
 plant compare-origin test_convenience:test_late_difference without
 plant compare-worst test_convenience:test_close_values expression 'farther && c->worst == c->worst' '0'
 plant print-corner test_convenience:test_numpy without
+plant print-farther test_convenience:test_numpy without
 
 } # all_faults
 

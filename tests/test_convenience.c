@@ -351,7 +351,7 @@ static void test_numpy(void) {
         cases++;
     }
     if (f) fclose(f);
-    CHECK_INT(cases, 263);
+    CHECK_INT(cases, 314);
 }
 
 static void test_print_calls(void) {

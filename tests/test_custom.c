@@ -163,6 +163,39 @@ static void test_mixed_types(void) {
     }
 }
 
+/* Beside an input that is turned, rows that lie so far apart that their offsets need all 32 bits. Only what is read of
+ * them is ever touched. */
+static void test_far_rows(void) {
+    enum { ROWS = 64, COLUMNS = 256 };
+    static int32_t turned[ROWS * COLUMNS];
+    static uint8_t got[ROWS * COLUMNS];
+    const int64_t strides[2] = {((int64_t)1 << 25) + 600000, 1};
+    const size_t bytes = (size_t)((ROWS - 1) * strides[0] + COLUMNS);
+    uint8_t *const far_apart = (uint8_t *)malloc(bytes);
+    gpul_array x = GPUL_ZERO, y = GPUL_ZERO, out = GPUL_ZERO;
+    int64_t wrong = 0;
+    if (!far_apart || gpul_pin(far_apart, bytes) != GPUL_OK) { /* not so much memory here */
+        free(far_apart);
+        return;
+    }
+    for (int64_t r = 0; r < ROWS; r++)
+        for (int64_t c = 0; c < COLUMNS; c++) {
+            far_apart[r * strides[0] + c] = (uint8_t)(r * 3 + c);
+            turned[c * ROWS + r] = (int32_t)((r + c) % 3);
+        }
+    CHECK_OK(gpul_wrap_strided(&y, far_apart, GPUL_U8, gpul_2d(ROWS, COLUMNS), strides));
+    CHECK_OK(gpul_to_device(&x, turned, GPUL_I32, gpul_2d_f(ROWS, COLUMNS), NULL));
+    CHECK_OK(gpul_device_array(&out, GPUL_U8, gpul_2d(ROWS, COLUMNS), NULL));
+    CHECK_OK(test_select(&out, &x, &y, GPUL_SCALAR(9), NULL));
+    CHECK_OK(gpul_copy_to_host(got, &out, NULL));
+    for (int64_t r = 0; r < ROWS; r++)
+        for (int64_t c = 0; c < COLUMNS; c++) wrong += got[r * COLUMNS + c] != ((r + c) % 3 ? (uint8_t)(r * 3 + c) : 9);
+    CHECK_INT(wrong, 0);
+    CHECK_OK(gpul_unpin(far_apart));
+    CHECK_OK(gpul_free_all(&x, &out));
+    free(far_apart);
+}
+
 static void test_reductions(void) {
     static float x[70000];
     for (int k = 0; k < 66 + COUNT_OF(odd_sizes); k++) {
@@ -788,6 +821,7 @@ int main(void) {
     check_begin("custom");
     RUN(test_elementwise);
     RUN(test_mixed_types);
+    RUN(test_far_rows);
     RUN(test_reductions);
     RUN(test_other_types);
     RUN(test_contracts);

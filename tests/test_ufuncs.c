@@ -399,6 +399,7 @@ static num sequence(gpul_dtype t, int linspace, double start, double by, int64_t
         return expect_convert(t, GPUL_F64, num_of(is_float(t) ? value : floor(value)));
     }
     if (!is_float(t)) return wrapped(t, (uint64_t)(int64_t)start + (uint64_t)i * (uint64_t)(int64_t)by);
+    if (i == 0) return real(t, start); /* though 0 * step is NaN where the second element is infinite */
     step = start + by;
     step = step - start;
     rise = (double)i * step;
@@ -406,8 +407,8 @@ static num sequence(gpul_dtype t, int linspace, double start, double by, int64_t
     return real(t, value);
 }
 static void test_sequences(void) {
-    static const double pairs[][2] = {{0, 1},     {-3, 2},      {5, -7},         {0, 0},
-                                      {0.1, 0.3}, {-2.5, 1e-3}, {1e300, -1e300}, {0, 0x1p-1070}};
+    static const double pairs[][2] = {{0, 1},       {-3, 2},         {5, -7},        {0, 0},    {0.1, 0.3},
+                                      {-2.5, 1e-3}, {1e300, -1e300}, {0, 0x1p-1070}, {-0.0, 1}, {1e308, 1e308}};
     static const int64_t sizes[] = {0, 1, 2, 3, 7, 100, 1031, 5000};
     for (int d = 0; d < 7; d++)
         for (int k = 0; k < COUNT_OF(pairs); k++)
@@ -602,6 +603,7 @@ static void test_scalars(void) {
     CHECK_FAILS(gpul_vecadd(&s, &x, &x, NULL), GPUL_ERROR_ARGUMENT, "gpul_vecadd", "out is a GPUL_SCALAR");
     CHECK_FAILS(gpul_binary(&s, GPUL_ADD, &x, &x, NULL), GPUL_ERROR_ARGUMENT, "gpul_binary", "out is a GPUL_SCALAR");
     CHECK_FAILS(gpul_binary(&out, GPUL_ADD, &s, &s, NULL), GPUL_ERROR_ARGUMENT, "gpul_binary", "x is a GPUL_SCALAR");
+    CHECK_FAILS(gpul_vecadd(&out, &s, &s, NULL), GPUL_ERROR_ARGUMENT, "gpul_vecadd", "a is a GPUL_SCALAR");
     CHECK_FAILS(gpul_unary(&out, GPUL_EXP, &s, NULL), GPUL_ERROR_ARGUMENT, "gpul_unary", "x is a GPUL_SCALAR");
     CHECK_FAILS(gpul_where(&out, &s, &x, &x, NULL), GPUL_ERROR_ARGUMENT, "gpul_where", "mask is a GPUL_SCALAR");
     CHECK_FAILS(gpul_copy_to_host(back, &s, NULL), GPUL_ERROR_ARGUMENT, "gpul_copy_to_host", "is a GPUL_SCALAR");

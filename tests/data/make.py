@@ -250,4 +250,10 @@ with open("print.bin", "wb") as f:
     for shape in ((30, 40), (1, 1001), (1001, 1), (5, 300), (300, 6), (11, 12, 13), (2, 600, 2), (7, 7, 7, 7), (6, 6, 6, 6), (2, 2, 2, 200),
                   (200, 2, 1, 3)):
         shown(rng.integers(0, 256, shape).astype(np.uint8))
+    for dtype in (np.float16, np.float32, np.float64):  # above a power of 2 numbers lie farther apart than below it
+        powers = np.ldexp(np.ones(60), np.arange(60) - (24 if dtype == np.float16 else 40)).astype(dtype)
+        for i in range(0, 40, 5):
+            shown(powers[i:i + 5])
+            shown(-powers[i])
+        shown(powers[18])
 print(cases, "histograms")
