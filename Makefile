@@ -42,6 +42,7 @@ endif
 
 CFLAGS ?= -O2 -g
 CXXFLAGS ?= $(CFLAGS)
+PYTHON ?= python3
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wcast-qual
 ALL_CFLAGS := -std=c99 $(WARNINGS) -Wstrict-prototypes -I. -MMD -MP
 ALL_CXXFLAGS := -std=c++17 -ffp-contract=off -I. -Itests/cpu -MMD -MP
@@ -118,7 +119,7 @@ bench: backend
 ifeq ($(BACKEND),cuda)
 	@$(MAKE) --no-print-directory $B/bench BACKEND=cuda ARCH=$(ARCH)
 	$B/bench --csv $B/bench.csv $(BENCH)
-	@python3 tests/bench/plot.py $B/bench.csv || echo 'no pictures'
+	@$(PYTHON) tests/bench/plot.py $B/bench.csv || echo 'no pictures'
 else
 	@echo 'make bench compares speeds on a GPU; there is none here'
 endif
@@ -153,14 +154,14 @@ help:
 	@echo 'make bench        gpulite beside other libraries, on a GPU'
 	@echo 'make check        formatting, warnings, symbols, static analysis, planted faults (with the tools that are there)'
 	@echo 'make figures      counts kernels, seconds to compile, bytes and lines, with nvcc'
-	@echo 'make install      PREFIX=/usr/local DESTDIR=: header, kernels, pkg-config file'
+	@echo 'make install      PREFIX=/usr/local DESTDIR=: header, kernels, pkg-config file; make uninstall removes them'
 	@echo 'make clean        removes build/'
 	@echo
 	@echo 'BACKEND=cuda|cpu  a GPU, or the CUDA runtime on a CPU; here: $(BACKEND) ($(WHY))'
 	@echo 'ARCH=sm_90a       what nvcc builds for; here: $(ARCH)'
 	@echo 'SANITIZE=address,undefined    instruments everything (BACKEND=cpu)'
 	@echo 'WATCH=1           finds races between the threads of kernels (BACKEND=cpu)'
-	@echo 'CC, CXX, NVCC, CFLAGS, CXXFLAGS, LDFLAGS, NVCCFLAGS as usual'
+	@echo 'CC, CXX, NVCC, PYTHON, CFLAGS, CXXFLAGS, LDFLAGS, NVCCFLAGS as usual'
 
 clean:
 	rm -rf build

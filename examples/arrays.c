@@ -7,16 +7,12 @@
  */
 #define GPULITE_IMPLEMENTATION
 #include "../gpulite.h"
+#include "expect.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 enum { ROWS = 6, COLS = 8, ANGLES = 100000 };
-static int failures;
 GPUL_PRINT_AND_EXIT(stop)
-static void expect(int ok, const char *what) {
-    printf("%-66s %s\n", what, ok ? "ok" : "WRONG");
-    if (!ok) ++failures;
-}
 
 /* print(view). Its element (i, j) is that of the matrix at row i0 + i * di and column j0 + j * dj, or with the two
  * exchanged, and that is 10 * row + column. */

@@ -98,8 +98,19 @@ int main(int argc, char **argv) {
         }
     }
 
+    /* What was timed is right, too: 1 + 2, a sum of ones, and sums of `side` products of 1 and 2. */
+    double lo[2], hi[2], ones;
+    GPUL_CHECK(gpul_min(&lo[0], &w.c, NULL));
+    GPUL_CHECK(gpul_max(&hi[0], &w.c, NULL));
+    GPUL_CHECK(gpul_min(&lo[1], &w.m[2], NULL));
+    GPUL_CHECK(gpul_max(&hi[1], &w.m[2], NULL));
+    GPUL_CHECK(gpul_sum(&ones, &w.sum, NULL));
+    const double product_of = 2.0 * (double)side;
+    const int ok = lo[0] == 3 && hi[0] == 3 && lo[1] == product_of && hi[1] == product_of && ones == (double)n;
+    if (!ok) fputs("WRONG: a result is not what the host expects\n", stderr);
+
     gpul_array *all[] = {&w.a, &w.b, &w.c, &w.sum, &w.m[0], &w.m[1], &w.m[2]};
     for (int i = 0; i < 7; ++i) gpul_free(all[i]);
     if (csv != NULL) fclose(csv);
-    return 0;
+    return ok ? 0 : 1;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Operations of your own, each from one expression: elementwise and reductions, with the contracts of the built-in
- * ones (any shape, strides and broadcasting; one launch; the same bits on every run). And a kernel that takes arrays
- * with strides. Reductions that keep the order of the elements: ordered.cu.
+ * Operations of your own, each from one expression. A formula of several built-in operations reads and writes the
+ * memory once for each of them; as one operation it does so once. What these macros make has the contracts of the
+ * built-in ones: any shape, strides and broadcasting, one launch, the same bits on every run. And a kernel by hand,
+ * which takes arrays with strides. Reductions that keep the order of the elements: ordered.cu.
  *
  *     nvcc -arch=native -o custom examples/custom.cu gpulite_kernels.cu                    (Hopper: -arch=sm_90a)
  *     g++ -O2 -ffp-contract=off -Itests/cpu -o custom -x c++ examples/custom.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
@@ -16,12 +17,15 @@
 #define GPULITE_IMPLEMENTATION
 #define GPULITE_ENGINES_ONLY
 #include "../gpulite_kernels.cu"
+#include "expect.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* CuPy:   cp.ReductionKernel('T x', 'T y', 'x * x', 'a + b', 'y = sqrt(a)', '0', 'l2_norm') */
+/* CuPy:   cp.ReductionKernel('T x', 'T y', 'x * x', 'a + b', 'y = sqrt(a)', '0', 'l2_norm')
+ * Each x is mapped, two such values a and b are combined until one is left, and post makes the result of it. The types
+ * are the result's, float, and that of a and b, double. */
 GPUL_REDUCE(l2_norm, float, double, 0, double(x) * x, a + b, sqrt(a), float, x)
 
 /* CuPy:   cp.ElementwiseKernel('T x, T y', 'T r, T phi', 'r = hypot(x, y); phi = atan2(y, x)', 'polar') */
@@ -42,14 +46,7 @@ static __global__ void turn(gpul_view<float, 2> out, gpul_view<const float, 2> x
 
 enum { ROWS = 100, COLS = 1000, N = ROWS * COLS };
 
-static int failures;
 GPUL_PRINT_AND_EXIT(stop)
-
-static void expect(int64_t wrong, const char *what) {
-    printf("%-44s %s", what, wrong == 0 ? "ok" : "WRONG");
-    if (wrong > 0) printf(": %lld elements", (long long)wrong), ++failures;
-    putchar('\n');
-}
 
 int main(void) {
     static float x[N], y[COLS], z[N], norms[ROWS];
@@ -66,7 +63,7 @@ int main(void) {
     axpy(&dz, 0.5f, &dx, &dy, NULL); /* y broadcasts over the rows, as in NumPy */
     GPUL_TO_HOST(z, &dz);
     for (int i = 0; i < N; ++i) wrong += !(z[i] == 0.5f * x[i] + y[i % COLS]); /* few digits: nothing rounds */
-    expect(wrong, "GPUL_ELEMENTWISE: 0.5 x + y");
+    expect(wrong == 0, "GPUL_ELEMENTWISE: 0.5 x + y");
 
     /* Along an axis, or over everything with GPUL_ALL_AXES. The accumulator is a double, and the result is rounded
      * once. */
@@ -78,15 +75,19 @@ int main(void) {
         for (int j = 0; j < COLS; ++j) sum += double(x[i * COLS + j]) * double(x[i * COLS + j]);
         wrong += !(fabs(double(norms[i]) - sqrt(sum)) <= 0x1p-24 * sqrt(sum));
     }
-    expect(wrong, "GPUL_REDUCE: the norm of each row");
+    expect(wrong == 0, "GPUL_REDUCE: the norm of each row");
 
     gpul_array dphi = GPUL_ZERO;
     gpul_device_array_like(&dphi, &dx, NULL);
-    polar(&dz, &dphi, &dx, &dy, NULL); /* y broadcasts over the rows, as in NumPy */
+    polar(&dz, &dphi, &dx, &dy, NULL);
     GPUL_TO_HOST(z, &dz);
     wrong = 0;
     for (int i = 0; i < N; ++i) wrong += !(fabsf(z[i] - hypotf(x[i], y[i % COLS])) <= 1e-6f * z[i]);
-    expect(wrong, "GPUL_ELEMENTWISE_OUTPUTS: radii");
+    expect(wrong == 0, "GPUL_ELEMENTWISE_OUTPUTS: radii");
+    GPUL_TO_HOST(z, &dphi);
+    wrong = 0;
+    for (int i = 0; i < N; ++i) wrong += !(fabsf(z[i] - atan2f(y[i % COLS], x[i])) <= 1e-6f);
+    expect(wrong == 0, "GPUL_ELEMENTWISE_OUTPUTS: angles");
 
     gpul_array turned = GPUL_ZERO, part = GPUL_ZERO, from = GPUL_ZERO; /* views: they own nothing */
     gpul_transpose(&turned, &dz);                                      /* COLS x ROWS */
@@ -97,7 +98,7 @@ int main(void) {
     GPUL_TO_HOST(z, &dz);
     wrong = 0;
     for (int i = 0; i < N; ++i) wrong += !(z[i] == (i % COLS % 2 == 0 ? x[i] : -1));
-    expect(wrong, "GPUL_LAUNCH: views with any strides");
+    expect(wrong == 0, "GPUL_LAUNCH: views with any strides");
 
     gpul_free_all(&dx, &dy, &dz, &dn, &dphi);
     return failures ? 1 : 0;

@@ -36,12 +36,15 @@ int main(void) {
     free(text);
 
     /* The same facts as values, a few of them. */
-    int32_t devices = 0;
+    int32_t devices = 0, driver = 0, runtime = 0;
     GPUL_CHECK(gpul_device_count(&devices));
+    GPUL_CHECK(gpul_cuda_versions(&driver, &runtime)); /* 13010 is 13.1; 0 for a driver that is not there */
+    printf("\ndevices: %d, driver for CUDA %d.%d, runtime %d.%d\n", devices, driver / 1000, driver % 1000 / 10,
+           runtime / 1000, runtime % 1000 / 10);
     for (int32_t i = 0; i < devices; ++i) {
         gpul_device d = GPUL_ZERO;
         GPUL_CHECK(gpul_device_info(&d, i));
-        printf("\ndevice %d: %s, capability %d.%d, %d SMs, %.1f of %.1f GiB free\n", i, d.name, d.major, d.minor, d.sms,
+        printf("device %d: %s, capability %d.%d, %d SMs, %.1f of %.1f GiB free\n", i, d.name, d.major, d.minor, d.sms,
                (double)d.free_bytes / 1073741824.0, (double)d.total_bytes / 1073741824.0);
         if (d.standin) {
             puts("          the CPU stand-in: no GPU, no timings");

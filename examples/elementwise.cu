@@ -7,6 +7,10 @@
  *     g++ -O2 -ffp-contract=off -Itests/cpu -o elementwise -x c++ examples/elementwise.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  *     ./elementwise [ROWS COLS]
+ *
+ * A kernel is a function that many threads run at a time, each for elements of its own: `__global__` makes a function
+ * one. Threads come in blocks of up to 1024, and the blocks of a launch are its grid. So GPUL_LAUNCH takes the kernel,
+ * the blocks, the threads of a block, bytes of shared memory (block_sum.cu), a stream, and the kernel's arguments.
  */
 #include <cuda_runtime.h>
 #define GPULITE_IMPLEMENTATION

@@ -7,6 +7,7 @@
  */
 #define GPULITE_IMPLEMENTATION
 #include "../gpulite.h"
+#include "expect.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,12 +16,7 @@
 enum { PICTURES = 6, ROWS = 20, COLS = 30, COLORS = 3, PIXELS = ROWS * COLS, BINS = 5 };
 
 static uint8_t bytes[PICTURES * PIXELS][COLORS];
-static int failures;
 GPUL_PRINT_AND_EXIT(stop)
-static void expect(int ok, const char *what) {
-    printf("%-66s %s\n", what, ok ? "ok" : "WRONG");
-    if (!ok) ++failures;
-}
 
 /* what the CPU makes of a byte: whole numbers, which float32 holds */
 static double bright(int pixel, int color) {

@@ -4,7 +4,7 @@
  * combined. What combines neighbours may be associative without being commutative, may know an element's index, and may
  * carry a struct.
  *
- *     nvcc -arch=native -o ordered examples/ordered.cu gpulite_kernels.cu                    (Hopper: -arch=sm_90a)
+ *     nvcc -arch=native -o ordered examples/ordered.cu gpulite_kernels.cu                  (Hopper: -arch=sm_90a)
  *     g++ -O2 -ffp-contract=off -Itests/cpu -o ordered -x c++ examples/ordered.cu gpulite_kernels.cu tests/cpu/cudart.cpp -lpthread
  *
  * The macros define plain C functions. A C file of the same program declares and calls them:
@@ -15,6 +15,7 @@
 #define GPULITE_IMPLEMENTATION
 #define GPULITE_ENGINES_ONLY
 #include "../gpulite_kernels.cu"
+#include "expect.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -39,14 +40,7 @@ GPUL_REDUCE_ORDERED(largest, place, place, (place{-INFINITY, -1}), (place{x, int
 
 enum { ROWS = 100, COLS = 1000, N = ROWS * COLS };
 
-static int failures;
 GPUL_PRINT_AND_EXIT(stop)
-
-static void expect(int64_t wrong, const char *what) {
-    printf("%-44s %s", what, wrong == 0 ? "ok" : "WRONG");
-    if (wrong > 0) printf(": %lld elements", (long long)wrong), ++failures;
-    putchar('\n');
-}
 
 int main(void) {
     static float x[N];
@@ -62,7 +56,7 @@ int main(void) {
     smooth(&last, &dx, 0.99, GPUL_ALL_AXES, NULL);
     gpul_copy_to_host(&smoothed, &last, NULL);
     for (int i = 0; i < N; ++i) want = 0.99 * want + (1 - 0.99) * double(x[i]);
-    expect(!(fabs(smoothed - want) <= 1e-12 * want), "GPUL_REDUCE_ORDERED: smoothed x");
+    expect(fabs(smoothed - want) <= 1e-12 * want, "GPUL_REDUCE_ORDERED: smoothed x");
 
     gpul_device_array(&found, GPUL_U8, gpul_2d(ROWS, sizeof most[0]), NULL); /* a struct's bytes: one dimension more */
     largest(&found, &dx, 1, NULL);
@@ -72,7 +66,7 @@ int main(void) {
         for (int k = 1; k < COLS; ++k) j = x[i * COLS + k] > x[i * COLS + j] ? k : j;
         wrong += !(most[i].index == j && most[i].value == x[i * COLS + j]);
     }
-    expect(wrong, "GPUL_REDUCE_ORDERED: where each row is largest");
+    expect(wrong == 0, "GPUL_REDUCE_ORDERED: where each row is largest");
 
     gpul_free_all(&dx, &last, &found);
     return failures ? 1 : 0;

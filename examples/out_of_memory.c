@@ -10,6 +10,7 @@
  */
 #define GPULITE_IMPLEMENTATION
 #include "../gpulite.h"
+#include "expect.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +18,6 @@
 enum { MOST = 16 };
 static const int64_t MiB = 1 << 20;
 
-static int failures;
-static void expect(int ok, const char *what) {
-    printf("  %-66s %s\n", what, ok ? "ok" : "WRONG");
-    if (!ok) ++failures;
-}
 static double mib(int64_t bytes) { return (double)bytes / (double)MiB; }
 
 /* An array of twice the GPU's memory: no call but this one fails, and nothing is left behind. */
@@ -32,8 +28,8 @@ static void too_large(void) {
     printf("%s has %.0f MiB. An array of twice as much:\n", device.name, mib(device.total_bytes));
     const gpul_status status = gpul_device_array(&a, GPUL_U8, gpul_1d(2 * device.total_bytes), NULL);
     const gpul_error *const error = gpul_last_error(); /* stays until another call of this thread fails */
-    printf("  %s, %.0f MiB asked for, %.0f MiB free\n  %s\n", gpul_status_name(error->status),
-           mib(error->bytes_requested), mib(error->bytes_free), error->message);
+    printf("%s, %.0f MiB asked for, %.0f MiB free\n%s\n", gpul_status_name(error->status), mib(error->bytes_requested),
+           mib(error->bytes_free), error->message);
     expect(status == GPUL_ERROR_OUT_OF_MEMORY && error->bytes_requested == 2 * device.total_bytes, "the call says so");
     expect(a.data == NULL && a.memory == GPUL_MEMORY_NONE, "the array is as it was");
 }
@@ -44,7 +40,7 @@ static void ask_for_less(void) {
     gpul_array a = GPUL_ZERO;
     double sum = 0;
     int64_t n = 256 * MiB, tries = 1;
-    printf("With a limit of 64 MiB, %.0f MiB, then halves:\n", mib(n));
+    printf("\nWith a limit of 64 MiB, %.0f MiB, then halves:\n", mib(n));
     GPUL_CHECK(gpul_memory_limit(64 * MiB));
     while (gpul_device_array(&a, GPUL_U8, gpul_1d(n), NULL) == GPUL_ERROR_OUT_OF_MEMORY && n > 1) n /= 2, ++tries;
     expect(gpul_size(&a) == n && tries == 3, "the third, 64 MiB, is there");
@@ -60,10 +56,10 @@ static void fill_up(void) {
     gpul_array a[MOST] = {GPUL_ZERO};
     int count = 0;
     int64_t used = 0, held = 0;
-    printf("With the same limit, arrays of 16 MiB:\n");
+    printf("\nWith the same limit, arrays of 16 MiB:\n");
     while (count < MOST && gpul_device_array(&a[count], GPUL_U8, gpul_1d(16 * MiB), NULL) == GPUL_OK) ++count;
     GPUL_CHECK(gpul_memory_used(&used, &held));
-    printf("  %s\n", gpul_last_error()->message);
+    printf("%s\n", gpul_last_error()->message);
     expect(count == 4 && used == 64 * MiB, "there are four, and gpul_memory_used says 64 MiB");
     gpul_clear_error(); /* the failure is dealt with: gpul_last_error() has nothing to say */
     GPUL_CHECK(gpul_free(&a[0]));
@@ -73,7 +69,7 @@ static void fill_up(void) {
     expect(used == 0, "all are freed: nothing is in use");
 
     /* Freed memory stays with gpulite, which makes the next array cheap. Other programs get it back so: */
-    printf("  %.0f MiB are kept for later arrays\n", mib(held));
+    printf("%.0f MiB are kept for later arrays\n", mib(held));
     GPUL_CHECK(gpul_memory_trim());
     GPUL_CHECK(gpul_memory_used(&used, &held));
     expect(held == 0, "after gpul_memory_trim the driver has it all");

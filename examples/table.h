@@ -79,9 +79,16 @@ static inline const char *seconds_text(char text[40], double seconds) {
     return text;
 }
 
+/* Why a table has no times, said once */
+static inline void table__no_times(void) {
+    static int said;
+    if (!on_gpu() && !said++) puts("(no times: those of the CPU stand-in say nothing of a GPU)");
+}
+
 static inline void table_head(const char *title) {
-    printf("\n%s\n%-42s %10s %10s %10s %12s %10s\n", title, "version", "time", "GB/s", "GFLOP/s", "of the roof",
-           "speed-up");
+    printf("\n%s\n", title);
+    table__no_times();
+    printf("%-42s %10s %10s %10s %12s %10s\n", "version", "time", "GB/s", "GFLOP/s", "of the roof", "speed-up");
 }
 
 /* One row; `cpu` is 1 for a version that runs on the host. Returns its seconds, the median of the timed calls. */
@@ -138,7 +145,9 @@ static inline double sum_eighths(int64_t n, int absolute) {
 
 /* A table of the parts of something, each timed by a timer of its own. */
 static inline void table_part_head(int rounds) {
-    printf("\n%-42s %10s %10s   mean of %d\n", "part", "time", "GB/s", rounds);
+    putchar('\n');
+    table__no_times();
+    printf("%-42s %10s %10s   mean of %d\n", "part", "time", "GB/s", rounds);
 }
 /* The mean over the timer's regions, each of which moved `bytes`, and the end of the timer */
 static inline void table_part(const char *name, gpul_timer *timer, double bytes) {

@@ -340,11 +340,17 @@ static double check_histogram(tour *t) { /* wrong counts */
 
 static int failures;
 
+/* An error as text: 0 is exact. */
+static const char *error_text(char text[32], double error) {
+    snprintf(text, 32, error == 0 ? "%.0f" : "%.1e", error);
+    return text;
+}
+
 /* Runs a step, times it (on a GPU, after one run to warm up), checks it, prints a line of the table.
  * `work` is bytes or operations of one run, `unit` what a thousand million of them in a second are called. */
 static void step(tour *t, const char *name, const char *shape, void (*run)(tour *), double (*check)(tour *),
                  double allowed, double work, const char *unit) {
-    char time[32] = "-", rate[32] = "-";
+    char time[32] = "-", rate[32] = "-", is[32], may_be[32];
     double seconds = 0;
 
     run(t);
@@ -359,7 +365,8 @@ static void step(tour *t, const char *name, const char *shape, void (*run)(tour 
 
     const double error = check(t);
     const int ok = error <= allowed; /* false for NaN */
-    printf("%-18s %-26s %11s %14s %10.1e %10.1e  %s\n", name, shape, time, rate, error, allowed, ok ? "ok" : "WRONG");
+    printf("%-18s %-26s %11s %14s %10s %10s  %s\n", name, shape, time, rate, error_text(is, error),
+           error_text(may_be, allowed), ok ? "ok" : "WRONG");
     if (!ok) ++failures;
 }
 

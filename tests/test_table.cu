@@ -120,7 +120,11 @@ static void test_memory(void) {
     value = 8;
     CHECK_OK(gpul_set(&a, &i, &value, stream));
     CHECK_NEAR(at(&a, 5), 8, 0);
-    CHECK_OK(gpul_free(&a));
+    CHECK_OK(gpul_device_array_like(&d, &a, stream));
+    CHECK_OK(gpul_copy_to_device(&d, h, stream));
+    CHECK_OK(gpul_copy(&a, &d, stream));
+    CHECK_NEAR(at(&a, 5), 5, 0);
+    CHECK_OK(gpul_free_all(&a, &d));
 
     CHECK_OK(gpul_device_array(&a, GPUL_F64, gpul_2d(r, c), stream));
     CHECK_OK(gpul_device_array_like(&b, &a, stream));
