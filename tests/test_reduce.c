@@ -249,6 +249,13 @@ static void test_model_long(void) { /* more than 256 groups, and longer units */
         CHECK_OK(gpul_copy_to_host(&got, &out, NULL));
         CHECK_NEAR(got, squares / (double)n, squares / (double)n * 1e-9);
     }
+    { /* squares that overflow: infinite, and no NaN */
+        for (int64_t i = 0; i < n; i++) host[i] = ldexp(host[i], 900);
+        CHECK_OK(gpul_copy_to_device(&x, host, NULL));
+        CHECK_OK(gpul_reduce(&out, &x, GPUL_VAR, GPUL_ALL_AXES, NULL));
+        CHECK_OK(gpul_copy_to_host(&got, &out, NULL));
+        CHECK(got == INFINITY);
+    }
     CHECK_OK(gpul_free(&x));
     CHECK_OK(gpul_free(&out));
     free(host);
