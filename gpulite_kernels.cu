@@ -5097,7 +5097,7 @@ struct gpul__hist_beyond {
     }
 };
 
-/* Of uniform bins. */
+/* Of uniform bins; and of explicit edges, 2^31 and more, for which there is no table. */
 struct gpul__hist_even_beyond : gpul__hist_beyond {
     enum { kPacks = 2 };
     uint32_t *shared;
@@ -5119,7 +5119,7 @@ struct gpul__hist_even_beyond : gpul__hist_beyond {
         }
     }
     template <typename Word> __device__ __forceinline__ void one(const gpul__hist_view &v, Word x) const {
-        put(v, gpul__hist_even_bin(v.rule, gpul__hist_value(x, v.floats != 0)));
+        put(v, gpul__hist_bin(v.rule, gpul__hist_value(x, v.floats != 0))); /* fault: histogram-no-table */
     }
 };
 template <int kSize>
