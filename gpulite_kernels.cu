@@ -3913,7 +3913,10 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
             plan->partials = plan->output_tiles * plan->width * each * plan->splits;
         }
     }
-    if (plan->blocks > 2147483647 || plan->partials > INT64_MAX / 64) return int32_t(cudaErrorInvalidConfiguration);
+    /* places in a warp tile have 32 bits: only a broadcast array is too long */
+    const bool too_long = n > int64_t(1) << 45; /* fault: reduce-too-long */
+    if (too_long || plan->blocks > 2147483647 || plan->partials > INT64_MAX / 64)
+        return int32_t(cudaErrorInvalidConfiguration);
     return 0;
 }
 

@@ -315,6 +315,7 @@ plant ufunc-await-tiles test_elementwise:test_turned without
 plant ufunc-stage-barrier test_elementwise:test_turned without
 plant var-int64 test_reduce:test_variance expression 'gpul__difference(gpul__bits<U>(element), gpul__bits<U>(first))' 'double(gpul__bits<U>(element)) - double(gpul__bits<U>(first))'
 plant var-sums-kept test_reduce:test_model_long without
+plant reduce-too-long test_reduce:test_errors expression 'n > int64_t(1) << 45' 'false'
 plant var-infinite test_reduce:test_model_long expression 'eights > 1' 'true'
 plant ufunc-nan-to-integer test_ufuncs:test_convert expression 'x[j] != x[j]' 'false'
 plant ufunc-jam test_ufuncs:test_convert expression '(x & mask) != 0' 'false'

@@ -854,6 +854,13 @@ static void test_errors(void) {
         CHECK_OK(gpul_wrap_strided(&column, out.data, GPUL_F32, gpul_1d(3), still));
         CHECK_FAILS(gpul_reduce(&column, &x, GPUL_SUM, 1, NULL), GPUL_ERROR_OVERLAP, r, "out");
     }
+    { /* one element for so many that their places do not fit */
+        gpul_array many = GPUL_ZERO;
+        const int64_t still[1] = {0};
+        CHECK_OK(gpul_wrap_strided(&many, x.data, GPUL_F32, gpul_1d((int64_t)1 << 47), still));
+        CHECK_FAILS(gpul_reduce(&out, &many, GPUL_SUM, 0, NULL), GPUL_ERROR_CUDA, r, "launching");
+        CHECK_FAILS(gpul_dot(&out, &many, &many, NULL), GPUL_ERROR_CUDA, d, "launching");
+    }
     CHECK_FAILS(gpul_reduce_host(&value, 0, &x, GPUL_SUM, NULL), GPUL_ERROR_DTYPE, h, "dtype = 0");
     CHECK_FAILS(gpul_reduce_host(NULL, GPUL_F64, &x, GPUL_SUM, NULL), GPUL_ERROR_ARGUMENT, h, "value");
     CHECK_FAILS(gpul_reduce_host(&value, GPUL_F64, NULL, GPUL_SUM, NULL), GPUL_ERROR_ARGUMENT, h, "x");
