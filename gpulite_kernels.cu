@@ -4246,8 +4246,9 @@ template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T
             const double delta = __dsub_rn(__dadd_rn(lane.pivot, mean), lane.mean);
             const double step = __dmul_rn(delta, __ddiv_rn(1.0, double(eights)));
             lane.mean = __dadd_rn(lane.mean, step);
-            /* of the first eight no product, which may be infinite: times 0 it would be NaN */
-            const double moved = eights > 1 ? __dmul_rn(delta, step) : 0; /* fault: var-infinite */
+            /* of the first eight no product, which of f64 may be infinite: times 0 it would be NaN */
+            const bool moves = sizeof(T) < 8 || eights > 1; /* fault: var-infinite */
+            const double moved = moves ? __dmul_rn(delta, step) : 0;
             lane.squares = fma(moved, double((eights - 1) * kEight), __dadd_rn(lane.squares, rest < 0 ? 0 : rest));
             lane.pivot = lane.mean;
             lane.sum = lane.sum_squares = 0; /* fault: var-sums-kept */
