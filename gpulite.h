@@ -894,7 +894,8 @@ enum {
  * over all axes) and take NaN for the extreme, as NumPy does. Integer sums wrap in i64. Empty: sum 0, prod 1, mean and
  * var NaN; min, max, argmin and argmax refuse (SHAPE). NaN results are always the same quiet NaN. A captured graph
  * allocates memory where one output has more than 256 KB of elements, or 32 KB if outputs, and not their elements, lie
- * side by side; so for dot and gemv. Errors: also ARGUMENT (op, axis). */
+ * side by side; so for dot and gemv. Errors: also ARGUMENT (op, axis), CUDA (an output of more than 2^45 elements, which
+ * are broadcast). */
 GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t op, int32_t axis, gpul_stream stream);
 
 /* The dtype of a result: sum, prod, abs-sum, sum-sq: x's for floats, i64 for integers; min, max: x's; mean, var: x's
@@ -1742,7 +1743,8 @@ typedef struct gpul__gemm_plan {
 /* Defined in gpulite_kernels.cu. The find functions return NULL where there is no such kernel. */
 extern const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_t dtype_or_size);
 extern const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype);
-/* Plans: 0, or cudaErrorInvalidConfiguration where a grid would have more than 2^31 - 1 blocks. */
+/* Plans: 0, or cudaErrorInvalidConfiguration where a grid would have more than 2^31 - 1 blocks, or an output more than
+ * 2^45 elements. */
 extern int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__elementwise_problem *problem,
                                       const gpul__elementwise_op *op); /* may change the order of the dimensions */
 extern int32_t gpul__run_elementwise(const gpul__elementwise_op *op, gpul__elementwise_problem *problem,

@@ -3915,7 +3915,10 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
             plan->partials = plan->output_tiles * plan->width * each * plan->splits;
         }
     }
-    if (plan->blocks > 2147483647 || plan->partials > INT64_MAX / 64) return int32_t(cudaErrorInvalidConfiguration);
+    /* places in a warp tile have 32 bits: only a broadcast array is too long */
+    const bool too_long = n > int64_t(1) << 45; /* fault: reduce-too-long */
+    if (too_long || plan->blocks > 2147483647 || plan->partials > INT64_MAX / 64)
+        return int32_t(cudaErrorInvalidConfiguration);
     return 0;
 }
 
@@ -4245,8 +4248,10 @@ template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T
             const double delta = __dsub_rn(__dadd_rn(lane.pivot, mean), lane.mean);
             const double step = __dmul_rn(delta, __ddiv_rn(1.0, double(eights)));
             lane.mean = __dadd_rn(lane.mean, step);
-            lane.squares = fma(__dmul_rn(delta, step), double((eights - 1) * kEight),
-                               __dadd_rn(lane.squares, rest < 0 ? 0 : rest));
+            /* of the first eight no product, which of f64 may be infinite: times 0 it would be NaN */
+            const bool moves = sizeof(T) < 8 || eights > 1; /* fault: var-infinite */
+            const double moved = moves ? __dmul_rn(delta, step) : 0;
+            lane.squares = fma(moved, double((eights - 1) * kEight), __dadd_rn(lane.squares, rest < 0 ? 0 : rest));
             lane.pivot = lane.mean;
             lane.sum = lane.sum_squares = 0; /* fault: var-sums-kept */
             lane.count = 0;
@@ -5098,7 +5103,7 @@ struct gpul__hist_beyond {
     }
 };
 
-/* Of uniform bins. */
+/* Of uniform bins; and of explicit edges, 2^31 and more, for which there is no table. */
 struct gpul__hist_even_beyond : gpul__hist_beyond {
     enum { kPacks = 2 };
     uint32_t *shared;
@@ -5120,7 +5125,7 @@ struct gpul__hist_even_beyond : gpul__hist_beyond {
         }
     }
     template <typename Word> __device__ __forceinline__ void one(const gpul__hist_view &v, Word x) const {
-        put(v, gpul__hist_even_bin(v.rule, gpul__hist_value(x, v.floats != 0)));
+        put(v, gpul__hist_bin(v.rule, gpul__hist_value(x, v.floats != 0))); /* fault: histogram-no-table */
     }
 };
 template <int kSize>

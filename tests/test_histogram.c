@@ -815,6 +815,57 @@ static void test_plans(void) {
     for (int k = 0; k < 6; k++) CHECK(seen[k] > 1000);
 }
 
+/* From 2^31 explicit edges on there is no table: the plan of so many, for few of them. */
+static void test_no_table(void) {
+    enum { N = 5000, BINS = 300 };
+    static double edges[BINS + 1];
+    static float floats[N];
+    static int64_t integers[N];
+    gpul_device info;
+    gpul__machine machine;
+    CHECK_OK(gpul_device_info(&info, 0));
+    memset(&machine, 0, sizeof machine);
+    machine.sms = info.sms;
+    machine.shared_optin = info.shared_per_block_optin;
+    for (int b = 0; b <= BINS; b++) edges[b] = b < 100 ? b : b < 200 ? 100 + (b - 100) / 7 : 2 * b - 286;
+    for (int i = 0; i < N; i++) integers[i] = rng_below(360) - 20, floats[i] = (float)rng_below(720) / 2 - 20;
+    for (int k = 0; k < 2; k++) {
+        int64_t want[BINS], got[BINS];
+        gpul_array x = GPUL_ZERO, counts = GPUL_ZERO, scratch = GPUL_ZERO;
+        gpul__histogram_problem p;
+        gpul__histogram_plan plan;
+        memset(want, 0, sizeof want);
+        for (int i = 0; i < N; i++) {
+            const double value = k ? (double)integers[i] : (double)floats[i];
+            int b = BINS - 1;
+            while (b >= 0 && edges[b] > value) b--;
+            if (b >= 0 && value <= edges[BINS]) want[b]++;
+        }
+        CHECK_OK(gpul_to_device(&x, k ? (const void *)integers : floats, k ? GPUL_I64 : GPUL_F32, gpul_1d(N), NULL));
+        CHECK_OK(gpul_device_array(&counts, GPUL_I64, gpul_1d(BINS), NULL));
+        CHECK_OK(gpul_device_array(&scratch, GPUL_F64, gpul_1d(BINS + 2), NULL));
+        memset(&p, 0, sizeof p);
+        p.x = x.data;
+        p.x_dtype = x.dtype;
+        p.n = p.shape[0] = N;
+        p.ndim = 1;
+        p.x_strides[0] = p.counts_stride = 1;
+        p.counts = counts.data;
+        p.counts_dtype = counts.dtype;
+        p.edges = edges;
+        p.lo = edges[0];
+        p.hi = edges[BINS];
+        p.bins = (int64_t)1 << 31;
+        CHECK(gpul__plan_histogram(&plan, &p, &machine) == 1 && plan.kernel == GPUL__HISTOGRAM_BEYOND);
+        CHECK(plan.buckets == 0 && plan.counters == 0 && plan.zeros == 1);
+        p.bins = BINS;
+        CHECK(gpul__launch_histogram(&p, &plan, NULL, scratch.data, NULL) == 0);
+        CHECK_OK(gpul_copy_to_host(got, &counts, NULL));
+        CHECK(memcmp(got, want, sizeof got) == 0);
+        CHECK_OK(gpul_free_all(&x, &counts, &scratch));
+    }
+}
+
 /* Nothing to count: whole counts become zero, and nothing beside them, whatever their type. */
 static void test_no_elements(void) {
     static const gpul_dtype weight_types[5] = {0, GPUL_F32, GPUL_F64, GPUL_I32, GPUL_I64};
@@ -1050,6 +1101,7 @@ int main(void) {
     RUN(test_weight_layouts);
     RUN(test_special_weights);
     RUN(test_plans);
+    RUN(test_no_table);
     RUN(test_no_elements);
     RUN(test_weights_outside);
 #ifdef GPULITE_CPU_STANDIN

@@ -249,6 +249,13 @@ static void test_model_long(void) { /* more than 256 groups, and longer units */
         CHECK_OK(gpul_copy_to_host(&got, &out, NULL));
         CHECK_NEAR(got, squares / (double)n, squares / (double)n * 1e-9);
     }
+    { /* squares that overflow: infinite, and no NaN */
+        for (int64_t i = 0; i < n; i++) host[i] = ldexp(host[i], 900);
+        CHECK_OK(gpul_copy_to_device(&x, host, NULL));
+        CHECK_OK(gpul_reduce(&out, &x, GPUL_VAR, GPUL_ALL_AXES, NULL));
+        CHECK_OK(gpul_copy_to_host(&got, &out, NULL));
+        CHECK(got == INFINITY);
+    }
     CHECK_OK(gpul_free(&x));
     CHECK_OK(gpul_free(&out));
     free(host);
@@ -846,6 +853,13 @@ static void test_errors(void) {
         const int64_t still[1] = {0};
         CHECK_OK(gpul_wrap_strided(&column, out.data, GPUL_F32, gpul_1d(3), still));
         CHECK_FAILS(gpul_reduce(&column, &x, GPUL_SUM, 1, NULL), GPUL_ERROR_OVERLAP, r, "out");
+    }
+    { /* one element for so many that their places do not fit */
+        gpul_array many = GPUL_ZERO;
+        const int64_t still[1] = {0};
+        CHECK_OK(gpul_wrap_strided(&many, x.data, GPUL_F32, gpul_1d((int64_t)1 << 47), still));
+        CHECK_FAILS(gpul_reduce(&out, &many, GPUL_SUM, 0, NULL), GPUL_ERROR_CUDA, r, "launching");
+        CHECK_FAILS(gpul_dot(&out, &many, &many, NULL), GPUL_ERROR_CUDA, d, "launching");
     }
     CHECK_FAILS(gpul_reduce_host(&value, 0, &x, GPUL_SUM, NULL), GPUL_ERROR_DTYPE, h, "dtype = 0");
     CHECK_FAILS(gpul_reduce_host(NULL, GPUL_F64, &x, GPUL_SUM, NULL), GPUL_ERROR_ARGUMENT, h, "value");
