@@ -138,21 +138,36 @@ static inline int32_t gpul__early(int32_t *early, const void *kernel, int32_t de
 }
 #endif
 
-/* gpul__launch for a kernel that begins with gpul__await, on the current device */
+/* gpul__launch for a kernel that begins with gpul__await, on the current device: with any dynamic shared memory that a
+ * block can have, and in clusters of `cluster` blocks; 0: without clusters. */
 template <typename... Params, typename... Args>
-static inline int32_t gpul__launch_early(int32_t device, void (*kernel)(Params...), gpul_dim3 grid, gpul_dim3 block,
-                                         size_t shared_bytes, gpul_stream stream, Args... args) {
-    int32_t early;
-    const int32_t error = gpul__early(&early, reinterpret_cast<const void *>(kernel), device);
+static inline int32_t gpul__launch_clusters(int32_t device, int32_t cluster, void (*kernel)(Params...), gpul_dim3 grid,
+                                            gpul_dim3 block, size_t shared_bytes, gpul_stream stream,
+                                            const Args &...args) {
+    int32_t early = 0, error = int32_t(gpul__allow_shared(kernel, shared_bytes));
+    if (error == 0) error = gpul__early(&early, reinterpret_cast<const void *>(kernel), device);
     if (error != 0) return error;
     if (grid.x == 0 || grid.y == 0 || grid.z == 0) return 0;
     cudaLaunchConfig_t config = gpul__config(grid, block, shared_bytes, stream);
-    cudaLaunchAttribute attribute;
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    config.attrs = &attribute;
-    config.numAttrs = early ? 1 : 0;
+    cudaLaunchAttribute attributes[2];
+    config.attrs = attributes;
+    config.numAttrs = 0;
+    if (early) {
+        attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
+    }
+    if (cluster > 0) {
+        attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
+        attributes[config.numAttrs].val.clusterDim.x = uint32_t(cluster);
+        attributes[config.numAttrs].val.clusterDim.y = attributes[config.numAttrs].val.clusterDim.z = 1;
+        ++config.numAttrs;
+    }
     return int32_t(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...));
+}
+template <typename... Params, typename... Args>
+static inline int32_t gpul__launch_early(int32_t device, void (*kernel)(Params...), gpul_dim3 grid, gpul_dim3 block,
+                                         size_t shared_bytes, gpul_stream stream, const Args &...args) {
+    return gpul__launch_clusters(device, 0, kernel, grid, block, shared_bytes, stream, args...);
 }
 
 /* ---- element types ---- */
@@ -2598,12 +2613,6 @@ static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem
                               size_t(plan->shared_bytes), stream, v);
 }
 template <typename Op>
-static int32_t gpul__reduce_launch(const gpul__reduce_problem *problem, const gpul__reduce_plan *plan,
-                                   const gpul__machine *machine, void *partials, uint32_t *counters,
-                                   gpul_stream stream) {
-    return gpul__reduce_launch_op(problem, plan, machine, partials, counters, stream, Op());
-}
-template <typename Op>
 static constexpr gpul__reducer gpul__reducer_of(int32_t (*launch)(const gpul__reduce_problem *,
                                                                   const gpul__reduce_plan *, const gpul__machine *,
                                                                   void *, uint32_t *, gpul_stream)) {
@@ -3110,7 +3119,7 @@ extern "C" int32_t gpul__run_elementwise(const gpul__elementwise_op *op, gpul__e
 #ifdef GPULITE_NO_ELEMENTWISE
 
 extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t, int32_t) { return 0; }
-#define GPUL__ELEMENTWISE_KERNEL 0
+#define GPUL__ELEMENTWISE_KERNEL NULL
 
 #else
 namespace {
@@ -3172,15 +3181,6 @@ gpul__elementwise_apply(const gpul__op_arithmetic<T> &op, const gpul__pack<T, N>
     }
 }
 
-template <> struct gpul__dtype_of<uint16_t> {
-    enum { value = -2 };
-};
-template <> struct gpul__dtype_of<uint32_t> {
-    enum { value = -4 };
-};
-template <> struct gpul__dtype_of<uint64_t> {
-    enum { value = -8 };
-};
 template <typename T> struct gpul__op_copy {
     typedef T Out;
     typedef T A;
@@ -3700,8 +3700,7 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
         return &ufuncs[dtype_or_size - GPUL_F32];
     return 0;
 }
-#define GPUL__ELEMENTWISE_KERNEL                                                                                       \
-    reinterpret_cast<const void *>(&gpul__elementwise_vectors<gpul__op_arithmetic<float>, 4>)
+#define GPUL__ELEMENTWISE_KERNEL &gpul__elementwise_vectors<gpul__op_arithmetic<float>, 4>
 
 #endif /* GPULITE_NO_ELEMENTWISE */
 
@@ -4373,6 +4372,9 @@ static int32_t gpul__reduce_launch_as(const gpul__reduce_problem *problem, const
 }
 
 } /* namespace */
+#define GPUL__REDUCE_KERNEL &gpul__reduce_rows<gpul__bytes, 1>
+#else
+#define GPUL__REDUCE_KERNEL NULL
 #endif /* GPULITE_NO_REDUCE */
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -4411,7 +4413,10 @@ static int32_t gpul__gemv_launch(const gpul__reduce_problem *problem, const gpul
 }
 
 } /* namespace */
-#endif
+#define GPUL__GEMV_KERNEL &gpul__reduce_rows<gpul__gemv<float>, 1>
+#else
+#define GPUL__GEMV_KERNEL NULL
+#endif /* GPULITE_NO_GEMV */
 
 extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype) {
 #ifndef GPULITE_NO_REDUCE
@@ -4501,6 +4506,7 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *, const
     return int32_t(cudaErrorNotSupported);
 }
 extern "C" void gpul__histogram_trim() {}
+#define GPUL__HISTOGRAM_KERNEL NULL
 
 #else
 
@@ -5942,11 +5948,8 @@ static inline int32_t gpul__hist_bring_edges(const gpul__hist_view *v, const gpu
 template <typename Kernel, typename... Args>
 static inline int32_t gpul__hist_count(Kernel kernel, const gpul__histogram_plan *plan, gpul_stream stream,
                                        const Args &...args) {
-    const gpul_dim3 grid = gpul__dim(uint32_t(plan->blocks), uint32_t(plan->parts));
-    const size_t shared = size_t(plan->shared_bytes);
-    const int32_t status = int32_t(gpul__allow_shared(kernel, shared));
-    if (status) return status;
-    return gpul__launch_early(plan->device, kernel, grid, gpul__dim(GPUL__HIST_THREADS), shared, stream, args...);
+    return gpul__launch_early(plan->device, kernel, gpul__dim(uint32_t(plan->blocks), uint32_t(plan->parts)),
+                              gpul__dim(GPUL__HIST_THREADS), size_t(plan->shared_bytes), stream, args...);
 }
 
 extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, const gpul__histogram_plan *plan,
@@ -5966,34 +5969,31 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
     if (!status && zeros && !v.turns)
         status = gpul__launch_early(plan->device, gpul__hist_zero, by_bins, block, 0, stream, v);
     if (status || p->n == 0) return status;
-    switch (plan->kernel) {
-    case GPUL__HISTOGRAM_INTEGERS:
+    const bool four = p->x_dtype == GPUL_F32 || p->x_dtype == GPUL_I32; /* bytes of an element, else eight */
+    if (plan->kernel == GPUL__HISTOGRAM_INTEGERS)
         return gpul__launch(gpul__hist_weigh, grid, block, 0, stream, v, gpul__hist_integers);
-    case GPUL__HISTOGRAM_FLOATS:
+    if (plan->kernel == GPUL__HISTOGRAM_FLOATS) {
         status = int32_t(cudaMemsetAsync(v.largest, 0, size_t(16 + p->bins * 20), stream));
         if (!status) status = gpul__launch(gpul__hist_weigh, grid, block, 0, stream, v, gpul__hist_largest);
         if (!status) status = gpul__launch(gpul__hist_weigh, grid, block, 0, stream, v, gpul__hist_floats);
         if (!status) status = gpul__launch(gpul__hist_finish_floats, by_bins, block, 0, stream, v, p->accumulate);
         return status;
-    default: {
-        const bool four = p->x_dtype == GPUL_F32 || p->x_dtype == GPUL_I32;
-        if (plan->kernel == GPUL__HISTOGRAM_BYTES) {
-            gpul__hist_byte_bins bytes;
-            memset(&bytes, 0, sizeof bytes);
-            if (plan->listed) gpul__hist_fill_bytes(&bytes, p);
-            return gpul__hist_count(gpul__hist_count_bytes, plan, stream, v, bytes);
-        }
-        if (plan->buckets)
-            return gpul__hist_count(four ? gpul__hist_count_between<4> : gpul__hist_count_between<8>, plan, stream, v,
-                                    list);
-        if (plan->kernel == GPUL__HISTOGRAM_SHARED)
-            return gpul__hist_count(four ? gpul__hist_count_shared<4> : gpul__hist_count_shared<8>, plan, stream, v);
-        return gpul__hist_count(four ? gpul__hist_count_beyond<4> : gpul__hist_count_beyond<8>, plan, stream, v);
     }
+    if (plan->kernel == GPUL__HISTOGRAM_BYTES) {
+        gpul__hist_byte_bins bytes;
+        memset(&bytes, 0, sizeof bytes);
+        if (plan->listed) gpul__hist_fill_bytes(&bytes, p);
+        return gpul__hist_count(gpul__hist_count_bytes, plan, stream, v, bytes);
     }
+    if (plan->buckets)
+        return gpul__hist_count(four ? gpul__hist_count_between<4> : gpul__hist_count_between<8>, plan, stream, v,
+                                list);
+    if (plan->kernel == GPUL__HISTOGRAM_SHARED)
+        return gpul__hist_count(four ? gpul__hist_count_shared<4> : gpul__hist_count_shared<8>, plan, stream, v);
+    return gpul__hist_count(four ? gpul__hist_count_beyond<4> : gpul__hist_count_beyond<8>, plan, stream, v);
 }
 
-#define GPUL__HISTOGRAM_KERNEL reinterpret_cast<const void *>(&gpul__hist_count_shared<4>)
+#define GPUL__HISTOGRAM_KERNEL &gpul__hist_count_shared<4>
 
 #endif /* GPULITE_NO_HISTOGRAM */
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -6044,6 +6044,7 @@ extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *, const gpul__gem
                                      uint32_t *, void *, gpul_stream) {
     return int32_t(cudaErrorNotSupported);
 }
+#define GPUL__MATMUL_KERNEL NULL
 
 #else
 
@@ -7850,23 +7851,8 @@ static int32_t gpul__tensor_operand(CUtensorMap *map, gpul__tensor_copy *copy, c
 static int32_t gpul__launch_tensor_kernel(const gpul__gemm_view &v, const gpul__tensor_choice &choice,
                                           const CUtensorMap &a, const CUtensorMap &b, const CUtensorMap &c,
                                           gpul_stream stream) {
-    const gpul__gemm_plan &plan = v.plan;
-    int32_t status = int32_t(gpul__allow_shared(choice.kernel, size_t(choice.shared_bytes)));
-    if (status) return status;
-    cudaLaunchConfig_t config = gpul__config(gpul__dim(uint32_t(plan.blocks)), gpul__dim(uint32_t(choice.threads)),
-                                             size_t(choice.shared_bytes), stream);
-    cudaLaunchAttribute attributes[2];
-    int32_t early;
-    attributes[0].id = cudaLaunchAttributeClusterDimension;
-    attributes[0].val.clusterDim.x = uint32_t(plan.cluster);
-    attributes[0].val.clusterDim.y = attributes[0].val.clusterDim.z = 1;
-    attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attributes[1].val.programmaticStreamSerializationAllowed = 1;
-    status = gpul__early(&early, reinterpret_cast<const void *>(choice.kernel), plan.device);
-    if (status) return status;
-    config.attrs = attributes;
-    config.numAttrs = early ? 2 : 1;
-    return int32_t(cudaLaunchKernelEx(&config, choice.kernel, a, b, c, v));
+    return gpul__launch_clusters(v.plan.device, v.plan.cluster, choice.kernel, gpul__dim(uint32_t(v.plan.blocks)),
+                                 gpul__dim(uint32_t(choice.threads)), size_t(choice.shared_bytes), stream, a, b, c, v);
 }
 
 static int32_t gpul__launch_tensor(const gpul__gemm_view &v, void *scratch, gpul_stream stream) {
@@ -7926,8 +7912,6 @@ extern "C" int32_t gpul__find_wgmma(int32_t *wgmma, int32_t device) {
 static int32_t gpul__launch_plain(const gpul__gemm_view &v, gpul_stream stream) {
     const gpul__gemm_tile &tile = gpul__gemm_tiles(v.problem.dtype)[v.plan.tile];
     const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n; /* more than a grid takes only of a C that cannot exist */
-    const int32_t status = int32_t(gpul__allow_shared(tile.kernel, size_t(tile.shared_bytes)));
-    if (status) return status;
     return gpul__launch_early(v.plan.device, tile.kernel, gpul__dim(uint32_t(tiles), 1, uint32_t(v.plan.splits)),
                               gpul__dim(uint32_t(tile.threads)), size_t(tile.shared_bytes), stream, v);
 }
@@ -8052,36 +8036,18 @@ extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gp
 #endif
 }
 
-#define GPUL__MATMUL_KERNEL reinterpret_cast<const void *>(gpul__gemm_tiles(GPUL_F32)[0].kernel)
+#define GPUL__MATMUL_KERNEL gpul__gemm_tiles(GPUL_F32)[0].kernel
 
 #endif /* GPULITE_NO_MATMUL */
 /* ---------------------------------------------------------------------------------------------------------------------
- * What was built: for gpul_report, which asks one kernel of each family what code the driver would run.
+ * What was built: for gpul_report, which asks one kernel of each family what code the driver would run. A family that is
+ * left out has NULL in its place.
  * ------------------------------------------------------------------------------------------------------------------ */
 extern "C" int32_t gpul__kernel_arch(int32_t family, int32_t *binary, int32_t *ptx) {
     static const void *const kernels[GPUL__FAMILIES] = {
-        GPUL__ELEMENTWISE_KERNEL,
-#ifndef GPULITE_NO_REDUCE
-        reinterpret_cast<const void *>(&gpul__reduce_rows<gpul__bytes, 1>),
-#else
-        0,
-#endif
-#ifndef GPULITE_NO_GEMV
-        reinterpret_cast<const void *>(&gpul__reduce_rows<gpul__gemv<float>, 1>),
-#else
-        0,
-#endif
-#ifndef GPULITE_NO_HISTOGRAM
-        GPUL__HISTOGRAM_KERNEL,
-#else
-        0,
-#endif
-#ifndef GPULITE_NO_MATMUL
-        GPUL__MATMUL_KERNEL,
-#else
-        0,
-#endif
-    };
+        reinterpret_cast<const void *>(GPUL__ELEMENTWISE_KERNEL), reinterpret_cast<const void *>(GPUL__REDUCE_KERNEL),
+        reinterpret_cast<const void *>(GPUL__GEMV_KERNEL), reinterpret_cast<const void *>(GPUL__HISTOGRAM_KERNEL),
+        reinterpret_cast<const void *>(GPUL__MATMUL_KERNEL)};
     *binary = *ptx = 0;
     if (family < 0 || family >= GPUL__FAMILIES || !kernels[family]) return 0;
     cudaFuncAttributes attributes;
