@@ -216,6 +216,11 @@ template <> struct gpul__dtype_of<gpul__none> {
     enum { value = 0 };
 };
 
+/* Of an element; 0: no dtype. A digit for each of them. */
+static __device__ __host__ __forceinline__ int32_t gpul__bytes_of(gpul_dtype dtype) {
+    return 0x22184840 >> 4 * dtype & 15;
+}
+
 template <typename T> static __device__ __host__ __forceinline__ bool gpul__has() {
     return int(gpul__dtype_of<T>::value) != 0;
 }
@@ -3433,10 +3438,6 @@ template <typename W> struct gpul__ufunc_inputs {
     enum { value = std::is_floating_point<W>::value ? 2 : 3 };
 };
 
-static __device__ __host__ __forceinline__ int32_t gpul__bytes_of(gpul_dtype dtype) {
-    return 0x22184840 >> 4 * dtype & 15;
-}
-
 /* do_as<T>(...) with the unsigned type of that many bytes, up to those of Word */
 #define GPUL__BY_BYTES(bytes, do_as, ...)                                                                              \
     do {                                                                                                               \
@@ -5697,7 +5698,7 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
 
     /* the vectors of 16 bytes: from the first at a multiple of 128 bytes, so that a warp's lie in whole lines, or whole
      * warps of as many elements where x is not dense */
-    const int64_t size = p->x_dtype == GPUL_U8 ? 1 : p->x_dtype == GPUL_F32 || p->x_dtype == GPUL_I32 ? 4 : 8;
+    const int64_t size = gpul__bytes_of(p->x_dtype);
     const bool between = !p->uniform && p->x_dtype != GPUL_U8 && bins < int64_t(1) << 31;
     if (p->x_dtype == GPUL_U8 ? dense : between || rule.certain) {
         if (dense) plan->head = int64_t((128 - reinterpret_cast<uintptr_t>(p->x) % 128) % 128) / size;
@@ -5969,7 +5970,7 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
     if (!status && zeros && !v.turns)
         status = gpul__launch_early(plan->device, gpul__hist_zero, by_bins, block, 0, stream, v);
     if (status || p->n == 0) return status;
-    const bool four = p->x_dtype == GPUL_F32 || p->x_dtype == GPUL_I32; /* bytes of an element, else eight */
+    const bool four = gpul__bytes_of(p->x_dtype) == 4;
     if (plan->kernel == GPUL__HISTOGRAM_INTEGERS)
         return gpul__launch(gpul__hist_weigh, grid, block, 0, stream, v, gpul__hist_integers);
     if (plan->kernel == GPUL__HISTOGRAM_FLOATS) {
@@ -6879,12 +6880,12 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
  * that it is full (the producer's arrival and the bytes) and empty (an arrival of every warp that has read it, in every
  * block that it was copied to). */
 
-#ifdef GPUL__HOPPER
-
 enum {
     gpul__tensor_slice = 64,  /* of K, in a stage: 128 bytes, the width of the swizzle */
     gpul__tensor_chunk = 8192 /* of K, that the tensor cores add up by themselves */
 };
+
+#ifdef GPUL__HOPPER
 
 template <int kRows, int kCols, bool kBulk = true> struct gpul__tensor_shape {
     enum {
@@ -7549,21 +7550,39 @@ static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t elem
     return gpul__aligned(p, size_t(bytes)) && pitch * element % bytes == 0 && dense * element % bytes == 0;
 }
 
-/* Tensor cores: the tiles, and about what they take on an H200, in nanoseconds: a slice of K, and the end of a tile. */
+/* Products are cut along K for the multiprocessors of an H100 or H200, whatever the machine is, so that results do not
+ * depend on it. */
+enum { gpul__gemm_sms = 132 };
+
+static inline bool gpul__gemm_scales_only(const gpul__gemm_problem *p) {
+    return p->K == 0 || p->alpha == 0; /* fault: matmul-alpha-zero */
+}
+
+/* Tensor cores: the tiles, and about what they take on an H200, in nanoseconds: a slice of K, and the end of a tile. A
+ * gather's slice: of the smallest tile, where an operand is read element by element. */
+#define GPUL__TENSOR_TILES(tile, T)                                                                                    \
+    tile(T, 128, 256, 660, 1900), tile(T, 128, 192, 525, 2200), tile(T, 128, 128, 365, 1800),                          \
+        tile(T, 64, 128, 265, 1400), tile(T, 64, 64, 165, 1000)
 struct gpul__tensor_tile {
     int32_t m, n, slice, end;
 };
-static const gpul__tensor_tile gpul__tensor_tiles[] = {
-    {128, 256, 660, 1900}, {128, 192, 525, 2200}, {128, 128, 365, 1800}, {64, 128, 265, 1400}, {64, 64, 165, 1000},
+#define GPUL__TENSOR_TILE(T, m, n, slice, end)                                                                         \
+    { m, n, slice, end }
+static const gpul__tensor_tile gpul__tensor_tiles[] = {GPUL__TENSOR_TILES(GPUL__TENSOR_TILE, )};
+enum {
+    gpul__tensor_tile_count = sizeof gpul__tensor_tiles / sizeof gpul__tensor_tiles[0],
+    gpul__tensor_tile_square = 2, /* 128 x 128 */
+    gpul__tensor_gather_slice = 1300
 };
-enum { gpul__tensor_tile_count = sizeof gpul__tensor_tiles / sizeof gpul__tensor_tiles[0] };
 
 /* The waves of tiles times what one takes, and adding up the parts */
 static inline double gpul__tensor_time(const gpul__tensor_tile &tile, const gpul__gemm_problem *p, int64_t parts,
                                        int64_t part, int64_t blocks) {
     const int64_t units = gpul_ceil_div(p->M, tile.m) * gpul_ceil_div(p->N, tile.n) * parts;
     const double combine = parts > 1 ? 4500 + double(parts) * double(p->M) * double(p->N) * 0.003 : 0;
-    return double(gpul_ceil_div(units, blocks)) * double(gpul_ceil_div(part, 64) * tile.slice + tile.end) + combine;
+    return double(gpul_ceil_div(units, blocks)) *
+               double(gpul_ceil_div(part, gpul__tensor_slice) * tile.slice + tile.end) +
+           combine;
 }
 
 /* What depends on the tile alone */
@@ -7579,7 +7598,7 @@ static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, int32_t
     plan->band = 2048 / (tile.m * cluster);
     plan->lifted_at = plan->splits > 1 ? gpul__round_up(plan->splits * p->M * p->N * 4, 256) : 0;
     plan->a_at = plan->lifted_at;
-    if (plan->part > 8192) plan->a_at += int64_t(plan->blocks) * tile.m * tile.n * 4;
+    if (plan->part > gpul__tensor_chunk) plan->a_at += int64_t(plan->blocks) * tile.m * tile.n * 4;
     plan->b_at = plan->a_at + plan->a_pitch * (p->a_col == 1 ? p->M : p->K) * 2;
     plan->b_at = gpul__round_up(plan->b_at, 256);
     plan->scratch_bytes = plan->b_at + plan->b_pitch * (p->b_row == 1 ? p->N : p->K) * 2;
@@ -7589,7 +7608,7 @@ static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, int32_t
 static inline int64_t gpul__tensor_pitch(const void *data, int64_t dense, int64_t lines, int64_t pitch) {
     const bool good = gpul__aligned(data, 16) && /* fault: matmul-misaligned-map */
                       (lines == 1 || (pitch >= dense && pitch % 8 == 0 && pitch < int64_t(1) << 38));
-    return good ? 0 : (dense + 63) / 64 * 64;
+    return good ? 0 : gpul__round_up(dense, 64);
 }
 
 /* The parts of K and the tile are those that take least. For the parts the machine is one with the multiprocessors of
@@ -7598,7 +7617,6 @@ static inline int64_t gpul__tensor_pitch(const void *data, int64_t dense, int64_
  * of the cache's, and for small tiles in long runs. An operand that bulk copies cannot take is read element by element,
  * into tiles of 64 x 64, where that takes less than a launch that copies it. */
 static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
-    enum { kNominal = 132 };
     const int64_t a_dense = p->a_col == 1 ? p->K : p->M, a_lines = p->a_col == 1 ? p->M : p->K;
     const int64_t b_dense = p->b_row == 1 ? p->K : p->N, b_lines = p->b_row == 1 ? p->N : p->K;
     const int64_t a_from = p->a_col == 1 ? p->a_row : p->a_col, b_from = p->b_row == 1 ? p->b_col : p->b_row;
@@ -7607,10 +7625,11 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     double least = -1;
     plan->tensor = 1;
     for (int32_t parts = 1; parts <= 128; parts *= 2) {
-        const int64_t part = parts == 1 ? p->K : gpul_ceil_div(gpul_ceil_div(p->K, parts), 64) * 64;
-        if (parts > 1 && (part < 256 || gpul_ceil_div(p->K, part) < parts || middling * parts > 2 * kNominal)) break;
+        const int64_t part = parts == 1 ? p->K : gpul__round_up(gpul_ceil_div(p->K, parts), gpul__tensor_slice);
+        if (parts > 1 && (part < 256 || gpul_ceil_div(p->K, part) < parts || middling * parts > 2 * gpul__gemm_sms))
+            break;
         for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
-            const int64_t blocks = kNominal; /* fault: matmul-parts-by-machine */
+            const int64_t blocks = gpul__gemm_sms; /* fault: matmul-parts-by-machine */
             const double time = gpul__tensor_time(gpul__tensor_tiles[i], p, parts, part, blocks);
             if (least >= 0 && !(time < least)) continue;
             least = time;
@@ -7629,7 +7648,8 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     plan->b_pitch = gpul__tensor_pitch(p->B, b_dense, b_lines, b_from);
     if (plan->a_pitch || plan->b_pitch) {
         const int32_t smallest = gpul__tensor_tile_count - 1;
-        const gpul__tensor_tile tile = gpul__tensor_tiles[smallest], gather = {tile.m, tile.n, 1300, tile.end};
+        gpul__tensor_tile gather = gpul__tensor_tiles[smallest];
+        gather.slice = gpul__tensor_gather_slice;
         if (gpul__tensor_time(gather, p, plan->splits, plan->part, machine->sms) < least + 4000) {
             best = smallest;
             plan->gathers = (plan->a_pitch ? 1 : 0) | (plan->b_pitch ? 2 : 0);
@@ -7638,7 +7658,8 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     }
     plan->c_vector = gpul__aligned(p->C, 16) && p->N % 8 == 0 && (p->M == 1 || p->c_row % 8 == 0);
     const gpul__tensor_tile &tile = gpul__tensor_tiles[best];
-    const int64_t slices = gpul_ceil_div(middling * plan->splits, machine->sms) * gpul_ceil_div(plan->part, 64);
+    const int64_t slices =
+        gpul_ceil_div(middling * plan->splits, machine->sms) * gpul_ceil_div(plan->part, gpul__tensor_slice);
     const bool straddle = (!plan->a_pitch && a_from % 64 != 0) || (!plan->b_pitch && b_from % 64 != 0);
     const bool pairs = tile.n >= 128 && p->M > tile.m && machine->sms > 1 &&
                        (straddle || (tile.m == 128 && tile.n == 128 && slices > 64));
@@ -7656,94 +7677,24 @@ static inline double gpul__gemm_time(const gpul__gemm_tile &tile, int64_t tiles,
            (parts > 1 ? 1000 + double(added) * tile.part : 0);
 }
 
-/* The problem of packed copies: 16-bit words take the place of elements, 64 of them the place of a slice. */
-static gpul__gemm_problem gpul__packed_problem(const gpul__gemm_problem *p) {
-    gpul__gemm_problem packed = *p;
-    packed.K = gpul__round_up(p->K, 64) * 2;
-    packed.a_row = packed.b_col = packed.K;
-    packed.a_col = packed.b_row = 1;
-    return packed;
-}
-
-/* Tiles of 128 x 128, in pairs where there are many, and parts of K, of 512 elements at least, while there are fewer
- * tiles than an H200 has multiprocessors. In scratch memory, behind what other plans have there: the depths of A and B,
- * and the ranges of their lines. */
-static void gpul__packed_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
-    enum { kNominal = 132, kTile = 2 };
-    const gpul__gemm_problem packed = gpul__packed_problem(p);
-    const int64_t tiles = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128);
-    int64_t parts = 1;
-    while (tiles * parts * 2 <= kNominal && packed.K / (parts * 2) >= 1024) parts *= 2;
-    plan->tensor = 1;
-    plan->part = gpul_ceil_div(gpul_ceil_div(packed.K, parts), 128) * 128;
-    plan->splits = int32_t(gpul_ceil_div(packed.K, plan->part));
-    plan->a_pitch = plan->b_pitch = p->math == GPUL_MATH_EMULATED ? 2 * packed.K : packed.K;
-    plan->c_vector = gpul__gemm_aligned(p->C, p->c_row, 4, 0);
-    gpul__tensor_plan_tile(plan, kTile, machine->sms > 1 && tiles >= 2 * kNominal ? 2 : 1, &packed, machine);
-    plan->ranges_at = gpul__round_up(plan->scratch_bytes, 256);
-    if (p->math == GPUL_MATH_EMULATED) plan->scratch_bytes = plan->ranges_at + 256 + (p->M + p->N) * 8;
-}
-
-/* Parts of K, a power of two of them, each of whole 32 steps: as many as take least, with the tile that then takes
- * least, whatever the machine, on one with the multiprocessors of an H100 or H200, so that results do not depend on it.
- * The tile: the one that takes least on this machine; no result depends on it. */
-extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
-    enum { kNominal = 132 };
+/* The kernels of every GPU. Parts of K, a power of two of them, each of whole 32 steps: as many as take least, with the
+ * tile that then takes least. The tile: the one that takes least on this machine; no result depends on it. */
+static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype);
-    const int64_t element = p->dtype == GPUL_F64 ? 8 : p->dtype == GPUL_F32 ? 4 : 2;
+    const int64_t element = gpul__bytes_of(p->dtype), sum = p->dtype == GPUL_F64 ? 8 : 4;
     const int64_t middling = gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64); /* tiles of 64 x 64 */
     int64_t count[gpul__gemm_tile_count], known = 0;
     double least = -1;
-    memset(plan, 0, sizeof *plan);
-    plan->device = machine->device;
-    plan->scale_only = p->K == 0 || p->alpha == 0; /* fault: matmul-alpha-zero */
+    plan->scale_only = gpul__gemm_scales_only(p);
     plan->splits = 1;
     plan->part = p->K;
-    const double size = double(p->M) * double(p->N) * double(p->K);
-    const bool tensor = machine->wgmma && !plan->scale_only && p->M < INT32_MAX && p->N < INT32_MAX &&
-                        p->K < (p->math == GPUL_MATH_IEEE ? INT32_MAX : INT32_MAX / 8) &&
-                        double(p->M) * double(p->N) < 68719476736.0 /* 2^36 */;
-    if (p->math != GPUL_MATH_IEEE && !plan->scale_only) {
-        const bool worth_it = /* what packing takes grows with two dimensions, what it saves with all three */
-            p->math == GPUL_MATH_TF32 || (p->M >= 256 && p->N >= 256 && p->K >= 256); /* fault: matmul-emulated-short */
-        if (tensor && worth_it && size >= (p->math == GPUL_MATH_TF32 ? 262144 : 1073741824)) {
-            plan->packed = p->math;
-            gpul__packed_plan(plan, p, machine);
-            if (p->math == GPUL_MATH_EMULATED) { /* it may come to this one */
-                gpul__gemm_problem plain = *p;
-                gpul__gemm_plan other;
-                plain.math = GPUL_MATH_IEEE;
-                gpul__plan_gemm(&other, &plain, machine);
-                plan->counters = other.counters; /* fault: matmul-emulated-counters */
-                if (other.scratch_bytes > plan->scratch_bytes) plan->scratch_bytes = other.scratch_bytes;
-            }
-            return 1;
-        }
-        if (p->math == GPUL_MATH_TF32) { /* the plan of the rounded copies, which lie behind what it takes itself */
-            gpul__gemm_problem rounded = gpul__packed_problem(p);
-            rounded.K = p->K;
-            rounded.a_row = rounded.b_col = rounded.a_row / 2;
-            rounded.A = rounded.B = 0;
-            rounded.math = GPUL_MATH_IEEE;
-            gpul__plan_gemm(plan, &rounded, machine);
-            plan->packed = GPUL_MATH_TF32;
-            plan->a_at = gpul__round_up(plan->scratch_bytes, 256);
-            plan->b_at = plan->a_at + gpul__round_up(p->M * rounded.a_row * 4, 256);
-            plan->scratch_bytes = plan->b_at + p->N * rounded.b_col * 4; /* fault: matmul-pack-scratch */
-            return 1;
-        }
-    }
-    if (tensor && element == 2 && size >= 262144) {
-        gpul__tensor_plan(plan, p, machine);
-        return 1;
-    }
     for (; known < gpul__gemm_tile_count && tiles[known].kernel; ++known)
         count[known] = gpul_ceil_div(p->M, tiles[known].m) * gpul_ceil_div(p->N, tiles[known].n);
     for (int32_t parts = 1; parts <= 256 && !plan->scale_only; parts *= 2) {
-        const int64_t part = parts == 1 ? p->K : (p->K + parts * 32 - 1) / (parts * 32) * 32;
+        const int64_t part = parts == 1 ? p->K : gpul__round_up(gpul_ceil_div(p->K, parts), 32);
         if (parts > 1 && (part < 64 || part * (parts - 1) >= p->K || middling * parts > 1024)) break;
         for (int32_t i = 0; i < known; ++i) {
-            const int64_t sms = kNominal; /* fault: matmul-ieee-parts-by-machine */
+            const int64_t sms = gpul__gemm_sms; /* fault: matmul-ieee-parts-by-machine */
             const double time = gpul__gemm_time(tiles[i], count[i], parts, part, sms);
             if ((parts > 1 && !tiles[i].part) || (least >= 0 && !(time < least))) continue;
             least = time;
@@ -7765,13 +7716,93 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
     plan->tiles_n = gpul_ceil_div(p->N, tile.n);
     if (plan->splits > 1) {
         plan->counters = count[plan->tile] * (gpul_ceil_div(plan->splits, gpul__gemm_fan) + 1);
-        plan->scratch_bytes = plan->splits * count[plan->tile] * tile.m * tile.n * (p->dtype == GPUL_F64 ? 8 : 4);
+        plan->scratch_bytes = plan->splits * count[plan->tile] * tile.m * tile.n * sum;
     }
     plan->a_vector = gpul__gemm_aligned(p->A, p->a_col == 1 ? p->a_row : p->a_col, element,
                                         p->a_col == 1 ? p->K : p->M); /* fault: matmul-whole-groups */
     plan->b_vector =
         gpul__gemm_aligned(p->B, p->b_row == 1 ? p->b_col : p->b_row, element, p->b_row == 1 ? p->K : p->N);
     plan->c_vector = gpul__gemm_aligned(p->C, p->c_row, element, p->N);
+}
+
+/* Emulated f32 may come to the kernel of f32. Its plan is made twice, for the memory and for the launch. */
+static gpul__gemm_plan gpul__fallback_plan(const gpul__gemm_problem *p, const gpul__machine *machine) {
+    gpul__gemm_plan plan;
+    memset(&plan, 0, sizeof plan);
+    plan.device = machine->device;
+    gpul__plain_plan(&plan, p, machine);
+    return plan;
+}
+
+/* The problem of packed copies: 16-bit words take the place of elements, 64 of them the place of a slice. */
+static gpul__gemm_problem gpul__packed_problem(const gpul__gemm_problem *p) {
+    gpul__gemm_problem packed = *p;
+    packed.K = gpul__round_up(p->K, 64) * 2;
+    packed.a_row = packed.b_col = packed.K;
+    packed.a_col = packed.b_row = 1;
+    return packed;
+}
+
+/* Tiles of 128 x 128, in pairs where there are many, and parts of K, of 512 elements at least, while there are fewer
+ * tiles than an H200 has multiprocessors. In scratch memory, behind what other plans have there: the depths of A and B,
+ * and the ranges of their lines. */
+static void gpul__packed_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+    const gpul__gemm_problem packed = gpul__packed_problem(p);
+    const int64_t tiles = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128);
+    int64_t parts = 1;
+    while (tiles * parts * 2 <= gpul__gemm_sms && packed.K / (parts * 2) >= 1024) parts *= 2;
+    plan->tensor = 1;
+    plan->packed = p->math;
+    plan->part = gpul__round_up(gpul_ceil_div(packed.K, parts), 128);
+    plan->splits = int32_t(gpul_ceil_div(packed.K, plan->part));
+    plan->a_pitch = plan->b_pitch = p->math == GPUL_MATH_EMULATED ? 2 * packed.K : packed.K;
+    plan->c_vector = gpul__gemm_aligned(p->C, p->c_row, 4, 0);
+    const int32_t cluster = machine->sms > 1 && tiles >= 2 * gpul__gemm_sms ? 2 : 1;
+    gpul__tensor_plan_tile(plan, gpul__tensor_tile_square, cluster, &packed, machine);
+    plan->ranges_at = gpul__round_up(plan->scratch_bytes, 256);
+    if (p->math != GPUL_MATH_EMULATED) return;
+    plan->scratch_bytes = plan->ranges_at + 256 + (p->M + p->N) * 8;
+    const gpul__gemm_plan fallback = gpul__fallback_plan(p, machine); /* it uses the same memory, after the others */
+    plan->counters = fallback.counters;                               /* fault: matmul-emulated-counters */
+    if (fallback.scratch_bytes > plan->scratch_bytes) plan->scratch_bytes = fallback.scratch_bytes;
+}
+
+/* TF32 without tensor cores: f32's own kernel on rounded copies, which lie behind what it takes itself. */
+static gpul__gemm_problem gpul__rounded_problem(const gpul__gemm_problem *p) {
+    gpul__gemm_problem rounded = *p;
+    rounded.a_row = rounded.b_col = gpul__round_up(p->K, 64);
+    rounded.a_col = rounded.b_row = 1;
+    rounded.A = rounded.B = 0;
+    return rounded;
+}
+static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+    const gpul__gemm_problem rounded = gpul__rounded_problem(p);
+    gpul__plain_plan(plan, &rounded, machine);
+    plan->packed = GPUL_MATH_TF32;
+    plan->a_at = gpul__round_up(plan->scratch_bytes, 256);
+    plan->b_at = plan->a_at + gpul__round_up(p->M * rounded.a_row * 4, 256);
+    plan->scratch_bytes = plan->b_at + p->N * rounded.b_col * 4; /* fault: matmul-pack-scratch */
+}
+
+/* Which kernel: tensor cores where the product is large enough for their tiles, whose numbers and coordinates have 32
+ * bits. What packing takes grows with two dimensions, and what emulation saves with all three. */
+extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+    const double size = double(p->M) * double(p->N) * double(p->K), tiles_most = 68719476736.0; /* 2^36 elements */
+    const int64_t k_most =
+        p->math == GPUL_MATH_IEEE ? INT32_MAX : INT32_MAX / 8; /* packed words are more than elements */
+    const bool tensor = machine->wgmma && p->M < INT32_MAX && p->N < INT32_MAX && p->K < k_most &&
+                        double(p->M) * double(p->N) < tiles_most;
+    const bool scale_only = gpul__gemm_scales_only(p);
+    const bool large = p->M >= 256 && p->N >= 256 && p->K >= 256; /* fault: matmul-emulated-short */
+    memset(plan, 0, sizeof *plan);
+    plan->device = machine->device;
+    if (scale_only) gpul__plain_plan(plan, p, machine);
+    else if (p->math == GPUL_MATH_EMULATED && tensor && large && size >= 1073741824)
+        gpul__packed_plan(plan, p, machine);
+    else if (p->math == GPUL_MATH_TF32 && tensor && size >= 262144) gpul__packed_plan(plan, p, machine);
+    else if (p->math == GPUL_MATH_TF32) gpul__rounded_plan(plan, p, machine);
+    else if (tensor && gpul__bytes_of(p->dtype) == 2 && size >= 262144) gpul__tensor_plan(plan, p, machine);
+    else gpul__plain_plan(plan, p, machine);
     return 1;
 }
 
@@ -7783,20 +7814,13 @@ struct gpul__tensor_choice {
     gpul__tensor_entry kernel;
     int32_t threads, shared_bytes;
 };
-template <typename T, int kM, int kN> static constexpr gpul__tensor_choice gpul__tensor_choice_of() {
-    typedef gpul__tensor_shape<kM, kN> S;
+template <typename T, typename S> static constexpr gpul__tensor_choice gpul__tensor_choice_of() {
     return gpul__tensor_choice{gpul__tensor_kernel<T, S>, S::kThreads, int32_t(S::kSharedBytes)};
 }
-/* of gpul__tensor_tiles, in its order */
 static const gpul__tensor_choice *gpul__tensor_choices(gpul_dtype dtype) {
-#define GPUL__TENSOR_CHOICES(T)                                                                                        \
-    {                                                                                                                  \
-        gpul__tensor_choice_of<T, 128, 256>(), gpul__tensor_choice_of<T, 128, 192>(),                                  \
-            gpul__tensor_choice_of<T, 128, 128>(), gpul__tensor_choice_of<T, 64, 128>(),                               \
-            gpul__tensor_choice_of<T, 64, 64>()                                                                        \
-    }
-    static const gpul__tensor_choice choices[2][gpul__tensor_tile_count] = {GPUL__TENSOR_CHOICES(gpul_f16),
-                                                                            GPUL__TENSOR_CHOICES(gpul_bf16)};
+#define GPUL__TENSOR_CHOICE(T, m, n, slice, end) gpul__tensor_choice_of<T, gpul__tensor_shape<m, n>>()
+    static const gpul__tensor_choice choices[2][gpul__tensor_tile_count] = {
+        {GPUL__TENSOR_TILES(GPUL__TENSOR_CHOICE, gpul_f16)}, {GPUL__TENSOR_TILES(GPUL__TENSOR_CHOICE, gpul_bf16)}};
     return choices[dtype == GPUL_BF16];
 }
 
@@ -7845,7 +7869,7 @@ static int32_t gpul__tensor_operand(CUtensorMap *map, gpul__tensor_copy *copy, c
     copy->to_pitch = to_pitch;
     if (gathers) return 0;
     if (to_pitch) return gpul__tensor_map(map, to, dense, lines, to_pitch);
-    return gpul__tensor_map(map, data, dense, lines, lines == 1 ? (dense + 7) / 8 * 8 : pitch);
+    return gpul__tensor_map(map, data, dense, lines, lines == 1 ? gpul__round_up(dense, 8) : pitch);
 }
 
 static int32_t gpul__launch_tensor_kernel(const gpul__gemm_view &v, const gpul__tensor_choice &choice,
@@ -7872,7 +7896,8 @@ static int32_t gpul__launch_tensor(const gpul__gemm_view &v, void *scratch, gpul
         status = gpul__tensor_operand(&b, &copies.of[1], p.B, b_k ? p.K : p.N, b_k ? p.N : p.K, b_k ? p.b_col : p.b_row,
                                       plan.b_pitch, bytes + plan.b_at, (plan.gathers & 2) != 0);
     c = a;
-    if (!status && plan.c_vector) status = gpul__tensor_map(&c, p.C, p.N, p.M, p.M == 1 ? (p.N + 7) / 8 * 8 : p.c_row);
+    if (!status && plan.c_vector)
+        status = gpul__tensor_map(&c, p.C, p.N, p.M, p.M == 1 ? gpul__round_up(p.N, 8) : p.c_row);
     if (!status && (plan.a_pitch || plan.b_pitch)) {
         const int64_t of_a = plan.a_pitch * copies.of[0].lines, of_b = plan.b_pitch * copies.of[1].lines;
         gpul_dim3 grid = gpul_grid_1d((of_a > of_b ? of_a : of_b) / 8, 256);
@@ -7945,8 +7970,7 @@ static int32_t gpul__launch_combine(const gpul__gemm_view &v, gpul_stream stream
 }
 
 template <typename T> static int32_t gpul__launch_packed_kernel(const gpul__gemm_view &v, gpul_stream stream) {
-    typedef gpul__tensor_shape<128, 128, false> S;
-    const gpul__tensor_choice choice = {gpul__tensor_kernel<T, S>, S::kThreads, int32_t(S::kSharedBytes)};
+    const gpul__tensor_choice choice = gpul__tensor_choice_of<T, gpul__tensor_shape<128, 128, false>>();
     const gpul__gemm_problem &p = v.problem;
     CUtensorMap a, b;
     int32_t status = gpul__tensor_map(&a, p.A, p.K, p.M, p.K);
@@ -7979,8 +8003,10 @@ static int32_t gpul__launch_packed(gpul__gemm_view &v, const gpul__gemm_problem 
 #ifdef GPUL__HOPPER
         if (v.plan.tensor) return gpul__launch_packed_kernel<gpul__tf32>(v, stream);
 #endif
-        v.problem.K = p->K;
-        v.problem.a_row = v.problem.b_col = v.problem.a_row / 2;
+        const gpul__gemm_problem packed = v.problem;
+        v.problem = gpul__rounded_problem(p);
+        v.problem.A = packed.A;
+        v.problem.B = packed.B;
         return gpul__launch_plain(v, stream);
     }
 #ifdef GPUL__HOPPER
@@ -8005,8 +8031,7 @@ static int32_t gpul__launch_packed(gpul__gemm_view &v, const gpul__gemm_problem 
     if (!status) status = gpul__launch_packed_kernel<gpul__two_tf32>(v, stream);
     if (status) return status;
     v.problem = *p;
-    v.problem.math = GPUL_MATH_IEEE;
-    gpul__plan_gemm(&v.plan, &v.problem, machine);
+    v.plan = gpul__fallback_plan(p, machine);
     v.partials = v.plan.splits > 1 ? scratch : 0;
     v.choice.mine = gpul__gemm_by_f32;
     return gpul__launch_plain(v, stream);
