@@ -82,8 +82,8 @@ namespace { /* nothing here is for the linker, member functions of templates inc
 #define GPUL__PRAGMA(x) _Pragma(#x)
 #endif
 
-/* Lets a kernel's blocks have that much dynamic shared memory, for launches to come: 48 KB need no leave. An error,
- * where the device has less, is the answer alone and not left behind. */
+/* Lets a kernel's blocks have that much dynamic shared memory, for launches to come; 48 KB are always allowed. An
+ * error, where the device has less, is returned and not left behind. */
 template <typename Kernel> static inline cudaError_t gpul__allow_shared(Kernel kernel, size_t bytes) {
     if (bytes <= 49152) return cudaSuccess;
     const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes));
@@ -117,8 +117,8 @@ static inline int32_t gpul__early(int32_t *early, const void *, int32_t) {
 }
 #else
 /* Does this file's code, as it runs on the device, hold what stands behind __CUDA_ARCH__ >= 900? That is the version of
- * the PTX it was made from, whatever the device can do, and the same for all kernels of a file. Found out once a
- * device: the question costs 0.3 us. Graphs know such launches from CUDA 12.3 on. */
+ * the PTX it was made from, whatever the device can do, and the same for all kernels of a file. To ask takes longer
+ * than to look it up, so it is asked once a device. Graphs know such launches from CUDA 12.3 on. */
 static std::atomic<int32_t> gpul__early_known[64]; /* 0: not yet, 1: no, 2: yes */
 static inline int32_t gpul__early(int32_t *early, const void *kernel, int32_t device) {
     *early = 0;
@@ -225,7 +225,7 @@ template <typename T> static __device__ __host__ __forceinline__ bool gpul__has(
     return int(gpul__dtype_of<T>::value) != 0;
 }
 
-/* Reinterpretation by memcpy of equal sizes: register moves in device code, and defined behaviour in C++. */
+/* Reinterpretation by memcpy: register moves in device code, and defined behaviour in C++. */
 template <typename To, typename From> static __device__ __host__ __forceinline__ To gpul__bits(From from) {
     static_assert(sizeof(To) == sizeof(From), "sizes differ");
     To to;
@@ -558,8 +558,8 @@ template <typename T, typename U, typename V> struct gpul__several {
  *
  * An operation is a small struct: its types Out (gpul__several for several outputs), A, B, C (gpul__none where there is
  * no such input) and Out operator()(A, B, C). Three kernels serve every layout, all bound by memory:
- *     vectors   a thread makes a vector of 16 bytes that is aligned in out, from inputs that may begin anywhere: rows of
- *               any length and pitch go at the speed of dense ones
+ *     vectors   a thread makes a vector of 16 bytes that is aligned in out, from inputs that may begin anywhere: rows
+ *               of any length and pitch go at the speed of dense ones
  *     elements  a thread makes single elements: for whatever has gaps, and for short rows
  *     tiles     a block transposes inputs in shared memory that are contiguous along another dimension than out
  *
@@ -1009,17 +1009,18 @@ template <int kSize> struct gpul__elementwise_tile {
     enum { kAtOnce = kM > 1 ? 2 : 4 }; /* rows that a thread computes at once */
     /* of an input whose staged elements have that size */
     static __device__ __host__ __forceinline__ int bytes(int size) { return int(kRows) * int(kPitch) * int(kM) * size; }
-    /* The words of a row are rotated, so that neither those of a row nor those that lanes write at once share a bank. */
+    /* The words of a row are rotated, so that neither those of a row nor those that lanes write at once share a
+     * bank. */
     static __device__ __forceinline__ int place(int row, int word, int rotation) {
         const int at = word + (kM > 1 ? rotation : 0);
         return row * kPitch + (kM > 1 && at >= kPitch ? at - kPitch : at);
     }
 };
-/* Copies an input's elements of a tile to shared memory. `in`: the element of the tile's first row and column; the input
- * is contiguous along the tile's rows, and its columns are `step` apart. A lane reads 4 bytes, or one element, down each
- * of the kM columns of a word, and so can write whole words of a row. Columns `first` to `columns` - 1 are there, and
- * `rows` rows; what is not there becomes a copy of an element that is. To: T, or the word that holds it. Out of line:
- * one function for all operations. */
+/* Copies an input's elements of a tile to shared memory. `in`: the element of the tile's first row and column; the
+ * input is contiguous along the tile's rows, and its columns are `step` apart. A lane reads 4 bytes, or one element,
+ * down each of the kM columns of a word, and so can write whole words of a row. Columns `first` to `columns` - 1 are
+ * there, and `rows` rows; what is not there becomes a copy of an element that is. To: T, or the word that holds it. Out
+ * of line: one function for all operations. */
 template <int kSize, typename T, typename To>
 static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t step, int first, int columns, int rows,
                                                            gpul__extent extent, To *to) {
@@ -1364,8 +1365,8 @@ template <> struct gpul__input<gpul__none> { typedef gpul__none Element, Array, 
  * tile_rows rows, which each lane folds in order; a block tile has eight warp tiles. Lanes are combined as adjacent
  * pairs, pairs of pairs and so on, and so are the warp tiles of a block tile. The block tiles' results are folded into
  * 256 slots (q, q + 256, ...), which are combined in the same way. What is not there counts as identity. The warp tiles
- * of a block tile have its rows by turns, so that eight warps read one stretch of memory; where there is one block
- * tile, each has its rows side by side.
+ * of a block tile take every eighth of its rows, so that eight warps read one stretch of memory; where there is one
+ * block tile, each has its rows side by side.
  *
  *     element 0      kN              32 kN                         result
  *             [vector][vector]..[vector] row 0, warp tile 0          |
@@ -1418,7 +1419,7 @@ template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct 
     __device__ __forceinline__ A finish(A lane, int64_t, int) const { return lane; }
 };
 
-/* What tells where elements lie: shapes and strides of the problem, and 1 / shape. */
+/* Where elements lie: shapes and strides of the problem, and 1 / shape. */
 struct gpul__reduce_layout {
     gpul__reduce_problem problem;
     double reduce_inverse[GPUL_MAX_DIMS], outer_inverse[GPUL_MAX_DIMS];
@@ -1917,7 +1918,8 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
     return acc;
 }
 
-/* Folds a flight: kFlight vectors of kO outputs and of y, the first at element `at`. Shifted: see there. */
+/* Folds a flight: kFlight vectors of kO outputs and of y, the first at element `at`. kShifted: vectors begin anywhere,
+ * and each is put together from its own aligned 16 bytes and those behind them. */
 template <int kO, int kFlight, int kUnroll, bool kShifted, typename Way, typename Op, typename Raw, int kN>
 static __device__ __forceinline__ void
 gpul__reduce_fold(Way way, const Op &op, gpul__reduce_lanes<kO, Op> &acc, Raw (&vx)[kO][kFlight],
@@ -2119,17 +2121,18 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         acc = gpul__reduce_warp(op, thread < kO * gpul__warps ? totals[thread] : op.identity(), gpul__warps);
         output = thread < kO * gpul__warps && thread % gpul__warps == 0 ? first + thread / gpul__warps : v.outputs;
     }
-    /* the slots and warp tiles beyond hold the identity; once stands for every time */
+    /* Slots and warp tiles that are not there are left out of the tree. They hold the identity, and to combine with it
+     * once gives the same as to do so any number of times. */
     if (output < v.outputs)
         op.store(v.out, gpul__reduce_output(v, output).out, v.out_dtype, op.combine(acc, op.identity()), v.n);
 }
 
 /* ---- short rows ---- */
 
-/* The trees of kCount outputs at once, each over `lanes` neighbouring lanes: at each step the two lanes of a pair, kD apart,
- * share out between them what both have, so that in the end a lane has the `left` outputs from `mine` on in acc[0] and
- * after. With one output left, the first lanes have them. Steps are types so that acc stays in registers however loops
- * are unrolled. */
+/* The trees of kCount outputs at once, each over `lanes` neighbouring lanes: at each step the two lanes of a pair, kD
+ * apart, share out between them what both have, so that in the end a lane has the `left` outputs from `mine` on in
+ * acc[0] and after. With one output left, the first lanes have them. Steps are types so that acc stays in registers
+ * however loops are unrolled. */
 template <int kCount, int kD> struct gpul__reduce_many {
     template <int kF, typename Op>
     static __device__ __forceinline__ void go(const Op &op, typename Op::Acc (&acc)[kF], int lanes, int &mine,
@@ -2227,7 +2230,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     GPUL__UNROLL_NOT
     for (int u = 0; u < left; ++u) {
         const int64_t output = first + (mine + u) * step;
-        /* the lanes beyond hold the identity; once stands for every time */
+        /* lanes that are not there: as in gpul__reduce_rows */
         if (mine + u < used && output < outputs)
             v.op.store(v.out, gpul__reduce_output(v, output).out, v.out_dtype,
                        v.op.combine(results[0], v.op.identity()), v.n);
@@ -2567,7 +2570,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
     GPUL__UNROLL_NOT
     for (int c = 0; c < columns.count; ++c) {
         op.store(v.out, gpul__reduce_output(v, columns.output + c * columns.step).out, v.out_dtype,
-                 op.combine(acc[0], op.identity()), v.n); /* as in rows */
+                 op.combine(acc[0], op.identity()), v.n); /* as in gpul__reduce_rows */
         GPUL__UNROLL
         for (int q = 0; q + 1 < kC; ++q) acc[q] = acc[q + 1];
     }
@@ -2577,7 +2580,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
 
 template <bool kYes> struct gpul__bool {};
 /* The rows kernel that takes several outputs at once, and the kernels besides rows, where an operation has them.
- * (Functions, for members of templates would be symbols of the object file.) */
+ * (Functions, so that no kernel is instantiated that an operation does not have.) */
 template <typename Op> static inline void (*gpul__reduce_together(gpul__bool<true>))(const gpul__reduce_view<Op>) {
     return gpul__reduce_rows<Op, Op::kTogether>;
 }
@@ -3815,8 +3818,8 @@ static void gpul__plan_short(gpul__reduce_plan *plan, const gpul__reduce_problem
  * How many block tiles a block takes, of one output, or of outputs that follow each other, where each has one: all, if
  * the device takes all blocks at once. Else as many as make the rounds of blocks take the least, where a block takes as
  * long as its flights of eight rows, one more for its launch, and another for passing results on. Blocks that share an
- * output have 128 rows at most: many blocks even out what some multiprocessors get less of. In a capture no output of up
- * to eight block tiles, some 256 KB, is shared out among blocks. */
+ * output have 128 rows at most: many blocks even out what some multiprocessors get less of. In a capture no output of
+ * up to eight block tiles, some 256 KB, is shared out among blocks. */
 static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem *p, const gpul__reducer *reducer,
                             int64_t sms) {
     const int64_t outputs = p->outputs;
@@ -3886,8 +3889,8 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
         plan->passes *= 2;
         ++pass_levels;
     }
-    /* Of the widths, from the widest on, and of the parts of a block tile, from all of it on, what leaves the last round
-     * of blocks a tenth fuller than what came before. */
+    /* Of the widths, from the widest on, and of the parts of a block tile, from all of it on, what leaves the last
+     * round of blocks a tenth fuller than what came before. */
     double fullest = 0;
     int32_t part = 1;
     for (int32_t w = GPUL__REDUCE_THREADS / threads; w == GPUL__REDUCE_THREADS / threads || w >= 2; w /= 2)
@@ -3929,8 +3932,8 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
 }
 
 /* First the tree, which depends on n and the size of an element alone. Then the kernel: columns, for outputs that lie
- * closer to each other than the elements of one do; else short, if one warp tile has all elements of an output, and these
- * are few or outputs many, and wherever an output has eight or less; else rows. */
+ * closer to each other than the elements of one do; else short, if one warp tile has all elements of an output, and
+ * these are few or outputs many, and wherever an output has eight or less; else rows. */
 extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__reduce_problem *p,
                                         const gpul__reducer *reducer, const gpul__machine *machine) {
     const int32_t vector = 16 / reducer->element_bytes, row = 32 * vector; /* elements */
@@ -4526,8 +4529,8 @@ extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype)
  *
  * Idea. There are two ways to count. In shared memory: a block has a counter for each bin, counts a share of x, and
  * adds its counters to the result; of more bins than that, each block takes a part, and a few blocks read all of x.
- * Beyond, counts is incremented in global memory, runs of equal bins by one addition, and bins that occur often are
- * collected in a small table of each block. Bytes are counted by value, 256 counters whatever the bins, and go into
+ * Beyond that, in global memory: runs of equal bins are one addition to counts, and bins that occur often are collected
+ * in a small table of each block. Bytes are counted by value, 256 counters whatever the bins, and go into
  * bins at the end.
  *
  * The bin of an element is the one that numpy.histogram gives it, exactly. One fma in double makes a fixed-point number
@@ -4601,7 +4604,7 @@ struct gpul__hist_view {
     int64_t stride;        /* threads of the grid in x */
     uint32_t *arrivals;    /* two counters for gpul__hist_zero_counts, or NULL */
     int32_t floats;        /* x is f32 or f64 */
-    int32_t wide;          /* counts are 64-bit */
+    int32_t wide;          /* counts are of 64 bits */
     int32_t width;         /* bins of a part; slots of the table */
     int32_t owned;         /* counts are one block's alone, which stores them */
     int32_t in_shared;     /* counters are in shared memory */
@@ -5066,8 +5069,8 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
 
 /* ---- counters in global memory ----
  *
- * Of bins beyond those that shared memory has room for. A run of equal bins in a warp, of kN neighbours in each lane, is
- * one addition, so that sorted data do not queue up at one address. Nor do data of few values: each block has a hash
+ * Of bins beyond those that shared memory has room for. A run of equal bins in a warp, of kN neighbours in each lane,
+ * is one addition, so that sorted data do not queue up at one address. Nor do data of few values: each block has a hash
  * table of bins and counters in shared memory, and a warp goes there if two of its lanes meet in a bin. A slot belongs
  * to the first bin that comes to it; what finds its slot taken goes to global memory. */
 
@@ -5721,6 +5724,9 @@ static inline int64_t gpul__hist_searched(const gpul__histogram_problem *p) {
     return high;
 }
 
+static inline bool gpul__hist_is_dense(const gpul__histogram_problem *p) {
+    return p->ndim == 1 && p->x_strides[0] == 1;
+}
 static inline int64_t gpul__hist_least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t gpul__hist_most(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -5733,7 +5739,7 @@ static inline int64_t gpul__hist_most(int64_t a, int64_t b) { return a > b ? a :
 extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__histogram_problem *p,
                                         const gpul__machine *machine) {
     const int64_t n = p->n, bins = p->bins, sms = gpul__hist_most(machine->sms, 1);
-    const bool dense = p->ndim == 1 && p->x_strides[0] == 1, floats = gpul__hist_is_float(p->weights_dtype);
+    const bool dense = gpul__hist_is_dense(p), floats = gpul__hist_is_float(p->weights_dtype);
     gpul__hist_rule rule;
     memset(plan, 0, sizeof *plan);
     plan->device = machine->device;
@@ -5752,8 +5758,8 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
         return 1;
     }
 
-    /* the vectors of 16 bytes: from the first at a multiple of 128 bytes, so that a warp's lie in whole cache lines, or whole
-     * warps of as many elements where x is not dense */
+    /* the vectors of 16 bytes: from the first at a multiple of 128 bytes, so that a warp's lie in whole cache lines, or
+     * whole warps of as many elements where x is not dense */
     const int64_t size = gpul__bytes_of(p->x_dtype);
     const bool between = !p->uniform && p->x_dtype != GPUL_U8 && bins < int64_t(1) << 31;
     if (p->x_dtype == GPUL_U8 ? dense : between || rule.certain) {
@@ -5855,7 +5861,7 @@ static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogra
     v->owned = plan->owned;
     v->in_shared = plan->kernel == GPUL__HISTOGRAM_SHARED;
     v->width = plan->width;
-    v->dense = p->ndim == 1 && p->x_strides[0] == 1;
+    v->dense = gpul__hist_is_dense(p);
     v->ndim = p->ndim;
     memcpy(v->shape, p->shape, sizeof v->shape);
     memcpy(v->strides, p->x_strides, sizeof v->strides);
@@ -6001,7 +6007,7 @@ static inline int32_t gpul__hist_bring_edges(const gpul__hist_view *v, const gpu
     return status;
 }
 
-/* The kernel that counts what has no weights. */
+/* Launches the kernel that counts what has no weights. */
 template <typename Kernel, typename... Args>
 static inline int32_t gpul__hist_count(Kernel kernel, const gpul__histogram_plan *plan, gpul_stream stream,
                                        const Args &...args) {
@@ -6058,8 +6064,8 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * 5. Matrix product: C = alpha A B + beta C, C row-major (the host transposes the problem where C is column-major)
  *
  * Idea. A block of threads computes one tile of C, which stays in their registers. Slices of A and B, some steps deep
- * along K, go round a ring of stages in shared memory: while one is multiplied, three are on their way from memory, by
- * copies that take no registers (cp.async). The loop over K has no branch, so that copies are asked for between the
+ * along K, go round a ring of stages in shared memory: while one is multiplied, others are on their way from memory, by
+ * copies that take no registers (cp.async). The loop over K has no branch, so that copies are issued between the
  * products. f32 is multiplied by the threads: each reads a few aligned vectors of the two slices, which lie with K
  * outside, and multiplies every pair of them. f64 is multiplied by tensor cores, which read slices as they lie in
  * memory, where they round as the threads would. 16-bit types are widened on the way into shared memory.
@@ -6067,25 +6073,25 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * Every element of C is then one chain of fused multiply-adds over ascending k, whatever the tile. Where C has few
  * tiles and K is long, K is cut into parts that depend on the shape and the type alone; the blocks that are last add
  * them up, in an order that does not depend on who that is. A tile leaves through shared memory, so that C is written
- * in whole lines wherever its rows begin.
+ * in whole sectors wherever its rows begin.
  *
  * Hopper. 16-bit types have a second kernel, on its tensor cores. One thread of a block keeps bulk tensor copies on
  * their way into a ring of stages, 64 deep along K; the other warpgroups, 64 rows of the tile each, have the tensor
- * cores multiply straight from there (wgmma), with the sums in registers. Blocks stay and take tile after tile, and
- * the copies for the next one are under way while this one's results go out, by bulk copies as well. Any order of A
- * and B will do, if rows begin at multiples of 16 bytes: an operand whose rows do not is first copied to where
- * they do, for O(n^2), or, in small products, read element by element. Tensor cores cut sums off rather than round
- * them, so after every 8192 steps of K, at most, a sum is added to those before it with rounding, as the parts are.
- * It depends on the shape alone what is added to what.
+ * cores multiply straight from there (wgmma), with the sums in registers. Blocks stay and take tile after tile, and the
+ * copies for the next one are under way while this one's results go out, by bulk copies as well. Any order of A and B
+ * will do, if rows begin at multiples of 16 bytes: an operand whose rows do not is first copied to where they do, for
+ * O(n^2), or, in small products, read element by element. Tensor cores cut sums off rather than round them, so after
+ * every 8192 steps of K, at most, a sum is added to those before it with rounding, as the parts are. It depends on the
+ * shape alone what is added to what.
  *
- * f32 has two ways there beside its own. Both begin with packed copies of A and B, K dense in either. Rounded to TF32,
- * it is one more type for the same kernel. Emulated, an element is the sum of two of 11 bits, and three products of the
- * four make one of f32; sums are lifted out of the tensor cores after each slice of K. The parts are of f16, if the data
- * allow it, or of TF32; otherwise the first kernel does it all. All of that is launched, and the GPU chooses.
+ * f32 has two further ways there, where the caller allows them. Both begin with packed copies of A and B, K contiguous
+ * in either. Rounded to TF32, f32 is one more type for the same kernel. Emulated, an element is the sum of two numbers
+ * of 11 bits, and three of their four products make one product of f32; sums are added with rounding after each slice
+ * of K. The two numbers are of f16, if the data allow it, or of TF32; otherwise the first kernel does it all. The host
+ * does not see the data, so all three are launched, and on the GPU two of them end at once.
  *
- * Assumptions. A and B have a unit stride in one of their two dimensions, C along its rows. Elements beyond the
- * matrices are never read; zeros stand for them, and beyond the end of K on both sides, since 0 times infinity is not
- * 0.
+ * Assumptions. A and B are contiguous along one of their two dimensions, C along its rows. Elements beyond the matrices
+ * are never read; zeros stand for them, and beyond the end of K on both sides, since 0 times infinity is not 0.
  *
  * Cost. 2 M N K operations; A is read N / (tile width) times and B M / (tile height) times, mostly from L2. f32 is
  * bound by the multiply-add units and the registers they read, small tiles by shared memory; f64 by the tensor cores'
@@ -6222,7 +6228,7 @@ static __device__ __forceinline__ void gpul__gemm_copy(T *shared, const T *from,
     for (int i = 0; i < kCount; ++i) shared[i] = exist ? from[i] : T();
 #endif
 }
-/* this slice's copies have been asked for; the copies of all slices but the last kBehind are there */
+/* All copies of this slice have been issued. And: wait for the copies of all slices but the last kBehind. */
 static __device__ __forceinline__ void gpul__gemm_asked() {
 #ifdef GPUL__GEMM_ASYNC
     asm volatile("cp.async.commit_group;" ::: "memory");
@@ -6236,17 +6242,16 @@ template <int kBehind> static __device__ __forceinline__ void gpul__gemm_arrived
 
 /* ---- one operand's slices: from memory to shared memory ----
  *
- * A slice covers kTile rows of A, or columns of B (the "outer" dimension), and kSlice steps along K. In memory one of the
- * two is contiguous, the other strided. A thread copies its elements of a slice by accesses of one element or of 16
+ * A slice covers kTile rows of A, or columns of B (the "outer" dimension), and kSlice steps along K. In memory one of
+ * the two is contiguous, the other strided. A thread copies its elements of a slice by accesses of one element or of 16
  * bytes, which lie at equal distances; elements beyond the ends of the matrix become zeros. No access has a branch, so
  * that the copies for one slice can be issued between the products of another.
  *
- * kTransposed (for the threads' multiply-adds): shared memory always has the outer dimension contiguous. kForm is 1 where
- * memory has, too, and is aligned: accesses of 16 bytes. Otherwise it is 0: single elements, and where K is contiguous,
- * a warp copies 8 x 4 of them, which the banks of shared memory take at once. 16-bit types pass through the thread,
- * which widens them.
- * Not kTransposed (for tensor cores): shared memory has the slice as it lies in memory. kForm is 1 where K is
- * contiguous. */
+ * kTransposed (for the threads' multiply-adds): shared memory always has the outer dimension contiguous. kForm is 1
+ * where memory has, too, and is aligned: accesses of 16 bytes. Otherwise it is 0: single elements, and where K is
+ * contiguous, a warp copies 8 x 4 of them, which the banks of shared memory take at once. 16-bit types pass through the
+ * thread, which widens them. Not kTransposed (for tensor cores): shared memory has the slice as it lies in memory.
+ * kForm is 1 where K is contiguous. */
 template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> struct gpul__gemm_operand {
     typedef typename gpul__gemm_type<T>::Compute Compute;
     enum {
@@ -6361,14 +6366,15 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
     }
 };
 
-/* ---- what a block does with two slices ----
+/* ---- what a block computes of two slices ----
  *
  * A tile of C in the registers of its threads. `load` reads what one step needs from shared memory, while `multiply`
  * computes the step before; `each` visits the results, kVector neighbours of a row at a time. */
 
 /* Fused multiply-adds. A warp's 8 x 4 lanes hold kRows x kCols elements each, as squares of 4 x 4, of which a lane has
- * every eighth down and every fourth across. The lanes are numbered so that each pair of them, either two neighbours or two at a distance of two, reads the
- * same of A, and the same holds for B: shared memory then serves 16 lanes at a time. */
+ * every eighth down and every fourth across. The lanes are numbered so that each pair of them, either two neighbours or
+ * two at a distance of two, reads the same of A, and the same holds for B: shared memory then serves 16 lanes at a
+ * time. */
 template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBlocks, int kDepth> struct gpul__gemm_fmas {
     typedef Type T;
     typedef typename gpul__gemm_type<T>::Compute Compute;
@@ -6430,9 +6436,9 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
 };
 
 /* f64 on tensor cores, which add as fused multiply-adds over ascending k do, bit for bit. A warp has 16 x 8 elements
- * of C at a time; lane 4 g + t has four of them, in rows g and g + 8 and columns 2 t and 2 t + 1, and brings A's
+ * of C at a time; lane 4 g + t has four of them, in rows g and g + 8 and columns 2 t and 2 t + 1, and loads A's
  * elements of these rows and B's of column g, each at step t of four along K. Where there are no such tensor cores, the
- * lane does what is its own. */
+ * lane computes its four elements itself. */
 template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDepth> struct gpul__gemm_mmas {
     typedef double T;
     typedef double Compute;
@@ -6453,7 +6459,7 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
         kTakesParts = int(kSums) < 64,
         kPitch = kN + 8,
 #ifdef GPUL__GEMM_ASYNC
-        kMine = 1 /* of K, that a lane brings to a step */
+        kMine = 1 /* of a step's four along K, that a lane loads */
 #else
         kMine = 4
 #endif
@@ -6563,9 +6569,10 @@ template <typename S> struct gpul__gemm_pair { /* of operands */
     }
 };
 
-/* `left` steps of K. The slices go round a ring of stages: kStages - 1 of them are under way or there, the last one
- * read is where the next one goes. One barrier a slice: it stands before the last step, whose numbers are in
- * registers, and the first of the next slice are read behind it. */
+/* Multiplies `left` steps of K. The slices go round a ring of stages: kStages - 1 of them are on their way or there,
+ * and the next one goes where the last one was read. There is one barrier a slice, before its last step: the operands
+ * of that step are in registers already, so behind the barrier its stage may be overwritten, and the next slice be
+ * read. */
 template <typename S, int kForm>
 static __device__ __forceinline__ void gpul__gemm_run(S &tile, gpul__gemm_pair<S> &pair, typename S::Compute *shared,
                                                       int64_t left) {
@@ -6603,8 +6610,8 @@ static __device__ __forceinline__ void gpul__gemm_run(S &tile, gpul__gemm_pair<S
 /* ---- parts of K (split-K) ----
  *
  * Each block leaves its part's sums in scratch memory, thread by thread, so that every access is a full one. They are
- * added up by a tree of fixed shape with a fan-in of 16: at each of its nodes the block that comes last adds 16 sums up,
- * in order, and leaves the result in the place of the first; at the root one block has the sum of all. */
+ * added up by a tree of fixed shape with a fan-in of 16: at each of its nodes the block that comes last adds 16 sums
+ * up, in order, and leaves the result in the place of the first; at the root one block has the sum of all. */
 enum { gpul__gemm_fan = 16 };
 
 /* A thread's neighbours in a row, to memory. They are multiplied by 1, which the compiler does not know: a store takes
@@ -6747,7 +6754,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kAtOnce)
     else gpul__gemm_rows<1, S>(shared, v, first_m, first_n);
 }
 
-/* Tensor cores: the parts of K, added in order */
+/* Tensor cores: the parts of K, added in order, in a launch of their own */
 template <typename T>
 static __global__ void __launch_bounds__(256) gpul__gemm_combine(const __grid_constant__ gpul__gemm_view v) {
     typedef typename gpul__gemm_type<T>::Compute Compute;
@@ -6942,9 +6949,9 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
 /* ---- 16-bit types on Hopper's tensor cores ----
  *
  * In shared memory a box is 64 rows of 128 bytes, 64 elements along the operand's contiguous dimension, as a bulk copy
- * with the swizzle of 128 bytes leaves it. A stage holds the tile's boxes of A, then those of B. Two mbarriers a stage tell
- * that it is full (the producer's arrival and the bytes) and empty (an arrival of every warp that has read it, in every
- * block that it was copied to). */
+ * with the swizzle of 128 bytes leaves it. A stage holds the tile's boxes of A, then those of B. Two mbarriers a stage
+ * tell that it is full (the producer's arrival and the bytes) and empty (an arrival of every warp that has read it, in
+ * every block that it was copied to). */
 
 enum {
     gpul__tensor_slice = 64,  /* of K, in a stage: 128 bytes, the width of the swizzle */
@@ -7047,7 +7054,7 @@ static __device__ __forceinline__ void gpul__tensor_store(const CUtensorMap *map
                  "r"(shared), "r"(dense), "r"(outer)
                  : "memory");
 }
-/* What gpul__tensor_load brings, from rows that begin anywhere, by the 128 threads of the producer: for products so
+/* The same as gpul__tensor_load from rows that begin anywhere, by the 128 threads of the producer: for products so
  * small that a copy of the operand, in a launch before, would take longer. */
 static __device__ __forceinline__ void gpul__tensor_gather(uint32_t shared, const void *data, int64_t pitch,
                                                            int64_t extent, int64_t rows, int32_t dense, int32_t outer) {
@@ -7120,12 +7127,13 @@ GPUL__WGMMA(256,
                     GPUL__TEN("11") "%120, %121, %122, %123, %124, %125, %126, %127",
             "128", "129", "130", "131", "132", GPUL__F32(0), GPUL__F32(32), GPUL__F32(64), GPUL__F32(96))
 
-/* Where a block is in its ring of stages: the producer is ahead of the consumers, all go the same way. */
+/* Where a warp is in its block's ring of stages. The producer is ahead of the consumers; all take the stages in
+ * turn. */
 template <typename S> struct gpul__tensor_ring {
     uint32_t full, empty, stages, end; /* addresses in shared memory */
     uint32_t parity;
     int stage;
-    /* a consumer's: `empty` in the block that this lane tells, and whether it tells any */
+    /* a consumer's: the block whose `empty` this lane arrives at, as an address there, and whether it has one */
     uint32_t told;
     bool tells;
     __device__ __forceinline__ void advance() {
@@ -7134,13 +7142,14 @@ template <typename S> struct gpul__tensor_ring {
             parity ^= 1;
         }
     }
-    /* This warp has read the stage. Every block is told that writes to it. */
+    /* This warp has read the stage: it arrives at `empty` in every block that writes to it. */
     __device__ __forceinline__ void release(bool really, int which) const {
         gpul__mbarrier_arrive_if(really && tells, told + uint32_t(which) * 8);
     }
 };
 
-/* `slices` slices of K, added up by the tensor cores. Two groups of products are on their way at a time. */
+/* `slices` slices of K, added up by the tensor cores. Two slices' products are on their way at a time, so a stage is
+ * released when the next one's have been issued. */
 template <typename T, typename S, int kForm>
 static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
                                                              int slices, int warpgroup) {
@@ -7524,7 +7533,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
 #endif
 }
 
-/* ---- emulated f32: the depths of A and B, of the ranges of their rows ---- */
+/* ---- emulated f32: the depths of A and B, from the ranges of their rows ---- */
 
 static __global__ void __launch_bounds__(256) gpul__gemm_depth(const __grid_constant__ gpul__pack_view v) {
     const gpul__pack_operand &op = v.of[blockIdx.y];
@@ -8134,8 +8143,8 @@ extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gp
 #endif /* GPULITE_NO_MATMUL */
 
 /* ---------------------------------------------------------------------------------------------------------------------
- * What was built: for gpul_report, which asks one kernel of each family what code the driver would run. A family that is
- * left out has NULL in its place.
+ * What was built: for gpul_report, which asks one kernel of each family what code the driver would run. A family that
+ * is left out has NULL in its place.
  * ------------------------------------------------------------------------------------------------------------------ */
 extern "C" int32_t gpul__kernel_arch(int32_t family, int32_t *binary, int32_t *ptx) {
     static const void *const kernels[GPUL__FAMILIES] = {
