@@ -413,7 +413,7 @@ static __device__ __forceinline__ void gpul__hold(int32_t zero) {
 #endif
 }
 
-static inline int64_t gpul__round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+static inline int64_t gpul__round_up(int64_t n, int64_t of) { return (n + of - 1) / of * of; }
 static inline bool gpul__aligned(const void *p, size_t bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; }
 
 /* index = (result * size) + *rest, for indices below 2^53, with the rounded 1 / size: a 64-bit division is a subroutine
@@ -1378,7 +1378,8 @@ template <> struct gpul__input<gpul__none> { typedef gpul__none Element, Array, 
  * block tiles of a slot, lie side by side, and a lane folds the tile_rows vectors that follow each other. A row is then
  * no stretch of memory, only a measure.
  *
- * The tree is a function of the number of elements and their size alone. Three kernels walk it, with the same bits:
+ * The tree is a function of the number of elements and their size alone. Three kernels walk it, with the same bits. In
+ * each a thread has several loads on their way at once, a "flight", before it folds the first of them.
  *     rows     warps along an output's elements; any layout of them, best where they lie side by side
  *     short    the same for outputs of one warp tile: a few threads to each, several outputs at once
  *     columns  threads along the outputs, where these lie side by side and an output's elements do not
@@ -1550,7 +1551,7 @@ template <typename T, typename U, typename V> struct gpul__operand<gpul__several
     typedef gpul__pointers<T, U, V> Pointer;
     typedef gpul__offsets Offset;
     typedef gpul__reduce_layouts Layout;
-    struct Extent { /* nothing is read beside the elements */
+    struct Extent { /* nothing is read but the elements */
         __device__ __forceinline__ bool begins(const Pointer &) const { return true; }
         __device__ __forceinline__ int64_t last(const Pointer &, int) const { return INT64_MAX; }
     };
@@ -4539,7 +4540,7 @@ extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype)
  *
  * Explicit edges are searched with a table: the range is cut into buckets of one width, and the table has for each the
  * first edge in it. What is left to search are the edges of one bucket, few unless edges crowd. Edges and table lie in
- * shared memory, beside the counters, if they fit.
+ * shared memory, behind the counters, if they fit.
  *
  * Assumptions. Additions are integer (weights in floating point are added in 128-bit fixed point), so the order of the
  * atomics does not show. A counter of a block has 32 bits: no block sees 2^32 elements.
@@ -6229,12 +6230,12 @@ static __device__ __forceinline__ void gpul__gemm_copy(T *shared, const T *from,
 #endif
 }
 /* All copies of this slice have been issued. And: wait for the copies of all slices but the last kBehind. */
-static __device__ __forceinline__ void gpul__gemm_asked() {
+static __device__ __forceinline__ void gpul__gemm_commit() {
 #ifdef GPUL__GEMM_ASYNC
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-template <int kBehind> static __device__ __forceinline__ void gpul__gemm_arrived() {
+template <int kBehind> static __device__ __forceinline__ void gpul__gemm_wait() {
 #ifdef GPUL__GEMM_ASYNC
     asm volatile("cp.async.wait_group %0;" ::"n"(kBehind) : "memory");
 #endif
@@ -6561,7 +6562,7 @@ template <typename S> struct gpul__gemm_pair { /* of operands */
         const int most = int(S::kSlice), room = left < most ? int(left) : most;
         a.template fetch<kForm & 1>(stage, room);
         b.template fetch<kForm / 2>(stage + kBehindA, room);
-        gpul__gemm_asked();
+        gpul__gemm_commit();
     }
     __device__ __forceinline__ void put(Compute *stage) const {
         a.put(stage);
@@ -6584,7 +6585,7 @@ static __device__ __forceinline__ void gpul__gemm_run(S &tile, gpul__gemm_pair<S
         pair.template fetch<kForm>(stage, left - (stage - shared) / kStage * S::kSlice);
         pair.put(stage);
     }
-    gpul__gemm_arrived<S::kStages - 2>();
+    gpul__gemm_wait<S::kStages - 2>();
     __syncthreads();
     tile.template load<kForm>(0, from, from + kBehindA);
     GPUL__UNROLL_NOT
@@ -6596,7 +6597,7 @@ static __device__ __forceinline__ void gpul__gemm_run(S &tile, gpul__gemm_pair<S
                 tile.template load<kForm>(step + 1, from, from + kBehindA);
             } else {
                 pair.put(to);
-                gpul__gemm_arrived<S::kStages - 2>();
+                gpul__gemm_wait<S::kStages - 2>();
                 __syncthreads(); /* fault: matmul-slice-barrier */
                 to = from;
                 from = from == last ? shared : from + kStage;
@@ -6625,14 +6626,14 @@ static __device__ __forceinline__ void gpul__gemm_write_sums(typename S::Compute
     for (int g = 0; g < S::kVector; ++g) copy[g] = sum[g] * one;
     gpul__gemm_write<S::kVector>(to, static_cast<const typename S::Compute *>(copy));
 }
-template <typename S> struct gpul__gemm_leave {
+template <typename S> struct gpul__gemm_store_part {
     typename S::Compute *to, one;
     __device__ __forceinline__ void operator()(int, int, const typename S::Compute *sum) {
         gpul__gemm_write_sums<S>(to, sum, one);
         to += S::kThreads * S::kVector;
     }
 };
-template <typename S> struct gpul__gemm_add {
+template <typename S> struct gpul__gemm_add_part {
     const typename S::Compute *from;
     bool first;
     __device__ __forceinline__ void operator()(int, int, typename S::Compute *sum) {
@@ -6657,12 +6658,12 @@ static __device__ __forceinline__ bool gpul__gemm_combine_parts(S &tile, const g
         const uint32_t node = blockIdx.z / (step * gpul__gemm_fan), first = node * step * gpul__gemm_fan,
                        left = (parts - first + step - 1) / step;
         const uint32_t count = left < gpul__gemm_fan ? left : uint32_t(gpul__gemm_fan);
-        gpul__gemm_leave<S> leave = {mine + blockIdx.z / step * step * size, Compute(v.one)};
+        gpul__gemm_store_part<S> leave = {mine + blockIdx.z / step * step * size, Compute(v.one)};
         tile.each(leave);
         if (!gpul__arrive_last(step == 1 ? counter + node : counter - 1, count, &flag)) return false;
         GPUL__UNROLL_BY(S::kSums <= 16 ? 4 : 1)
         for (uint32_t i = 0; i < count; ++i) {
-            gpul__gemm_add<S> add = {mine + (first + i * step) * size, i == 0};
+            gpul__gemm_add_part<S> add = {mine + (first + i * step) * size, i == 0};
             tile.each(add);
         }
     }
@@ -6746,7 +6747,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kAtOnce)
         if (S::kTakesParts && plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return;
     }
     gpul__gemm_put<S> put = {shared, Compute(v.one)};
-    gpul__gemm_arrived<0>(); /* no copy is on its way to where the tile goes */
+    gpul__gemm_wait<0>(); /* no copy is on its way to where the tile goes */
     __syncthreads();
     tile.each(put);
     __syncthreads(); /* fault: matmul-end-barrier */
@@ -7134,8 +7135,8 @@ template <typename S> struct gpul__tensor_ring {
     uint32_t parity;
     int stage;
     /* a consumer's: the block whose `empty` this lane arrives at, as an address there, and whether it has one */
-    uint32_t told;
-    bool tells;
+    uint32_t peer_empty;
+    bool has_peer;
     __device__ __forceinline__ void advance() {
         if (++stage == S::kStages) {
             stage = 0;
@@ -7144,7 +7145,7 @@ template <typename S> struct gpul__tensor_ring {
     }
     /* This warp has read the stage: it arrives at `empty` in every block that writes to it. */
     __device__ __forceinline__ void release(bool really, int which) const {
-        gpul__mbarrier_arrive_if(really && tells, told + uint32_t(which) * 8);
+        gpul__mbarrier_arrive_if(really && has_peer, peer_empty + uint32_t(which) * 8);
     }
 };
 
@@ -7420,8 +7421,8 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     ring.stages = (gpul__shared_address(shared) + 1023) & ~1023u;
     ring.end = ring.stages + S::kStages * S::kStageBytes;
     const uint32_t cluster = uint32_t(plan.cluster), rank = blockIdx.x % cluster, lane = threadIdx.x % 32;
-    ring.tells = lane < cluster;
-    ring.told = gpul__shared_in(ring.empty, ring.tells ? lane : rank);
+    ring.has_peer = lane < cluster;
+    ring.peer_empty = gpul__shared_in(ring.empty, ring.has_peer ? lane : rank);
     ring.parity = 0;
     ring.stage = 0;
     if (threadIdx.x == 0) {
@@ -7442,13 +7443,13 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     /* from one lane, so that the compiler knows that the warp agrees */
     const int warpgroup = __shfl_sync(0xffffffffu, int(threadIdx.x) / 128, 0);
     gpul__tensor_work work;
-    if (warpgroup == S::kM / 64) { /* the producer: one thread asks for the stages */
+    if (warpgroup == S::kM / 64) { /* the producer: one thread issues the copies */
         if (S::kM == 128) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         const int gathers = S::kGathers ? plan.gathers : 0;
-        const bool asks = threadIdx.x % 128 == 0;
+        const bool issues = threadIdx.x % 128 == 0;
         const uint32_t bytes =
             (gathers & 1 ? 0 : S::kM / 64 * S::kBox) + (gathers & 2 ? 0 : S::kN / 64 * uint32_t(S::kBox));
-        if (asks || gathers) {
+        if (issues || gathers) {
             for (uint32_t index = blockIdx.x / cluster; index < work_tiles; index += at_once) {
                 work.find<S>(index, rank, v);
                 const int32_t m = int32_t(work.m), n = int32_t(work.n);
@@ -7468,7 +7469,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
                         asm volatile("bar.sync %0, 128;" ::"n"(1 + S::kM / 64) : "memory");
                     }
-                    if (!asks) continue;
+                    if (!issues) continue;
                     gpul__mbarrier_expect(full, bytes);
                     GPUL__UNROLL
                     for (int g = 0; g < S::kM / 64 && !(gathers & 1); ++g)
@@ -7479,7 +7480,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                         const uint32_t to = b + g * S::kBox;
                         const int32_t dense = form & 2 ? n + g * 64 : k, outer = form & 2 ? k : n + g * 64;
                         if (cluster == 1) gpul__tensor_load(to, &map_b, dense, outer, full);
-                        else if (g % cluster == rank) /* each block asks for some of what both need */
+                        else if (g % cluster == rank) /* each block copies some of what both need to both */
                             gpul__tensor_load_all(to, &map_b, dense, outer, full, uint16_t((1 << cluster) - 1));
                     }
                 }
@@ -7644,7 +7645,7 @@ struct gpul__tensor_tile {
 };
 #define GPUL__TENSOR_TILE(T, m, n, slice, end)                                                                         \
     { m, n, slice, end }
-static const gpul__tensor_tile gpul__tensor_tiles[] = {GPUL__TENSOR_TILES(GPUL__TENSOR_TILE, )};
+static const gpul__tensor_tile gpul__tensor_tiles[] = {GPUL__TENSOR_TILES(GPUL__TENSOR_TILE, void)};
 enum {
     gpul__tensor_tile_count = sizeof gpul__tensor_tiles / sizeof gpul__tensor_tiles[0],
     gpul__tensor_tile_square = 2, /* 128 x 128 */
