@@ -1631,21 +1631,22 @@ template <typename Op> struct gpul__reduce_view {
     typename Operand::Layout layout;
 };
 
+/* Another lane's accumulator: of the lane `distance` behind, or of the partner in a butterfly. Word by word. */
 template <typename Acc> static __device__ __forceinline__ Acc gpul__shuffle(Acc a, int distance, bool down) {
-    typedef typename gpul__word<sizeof(Acc) % 8 == 0 ? 8 : sizeof(Acc) % 4 == 0 ? 4 : 1>::type Unit;
-    enum { kUnit = sizeof(Unit), kUnits = sizeof(Acc) / kUnit };
+    typedef typename gpul__word<sizeof(Acc) % 8 == 0 ? 8 : sizeof(Acc) % 4 == 0 ? 4 : 1>::type Word;
+    enum { kBytes = sizeof(Word), kWords = sizeof(Acc) / kBytes };
     Acc result;
     GPUL__UNROLL
-    for (int k = 0; k < int(kUnits); ++k) {
+    for (int k = 0; k < int(kWords); ++k) {
         unsigned long long word = 0;
-        memcpy(&word, reinterpret_cast<const char *>(&a) + k * kUnit, kUnit);
-        if (int(kUnit) == 8)
+        memcpy(&word, reinterpret_cast<const char *>(&a) + k * kBytes, kBytes);
+        if (int(kBytes) == 8)
             word = down ? __shfl_down_sync(0xffffffffu, word, unsigned(distance))
                         : __shfl_xor_sync(0xffffffffu, word, distance);
         else
             word = down ? __shfl_down_sync(0xffffffffu, unsigned(word), unsigned(distance))
                         : __shfl_xor_sync(0xffffffffu, unsigned(word), distance);
-        memcpy(reinterpret_cast<char *>(&result) + k * kUnit, &word, kUnit);
+        memcpy(reinterpret_cast<char *>(&result) + k * kBytes, &word, kBytes);
     }
     return result;
 }
@@ -3970,7 +3971,7 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
     return 0;
 }
 
-/* ---- workspaces: the memory, and whose each is ---- */
+/* ---- workspaces: the memory, and who owns each ---- */
 
 alignas(16) static __device__ gpul__workspace gpul__workspaces[GPUL__WORKSPACES];
 /* by device: the address, once it has been asked for, and the owners' keys; 0: nobody's */
