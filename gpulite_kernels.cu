@@ -82,8 +82,8 @@ namespace { /* nothing here is for the linker, member functions of templates inc
 #define GPUL__PRAGMA(x) _Pragma(#x)
 #endif
 
-/* Lets a kernel's blocks have that much dynamic shared memory, for launches to come: 48 KB need no leave. An error,
- * where the device has less, is the answer alone and not left behind. */
+/* Lets a kernel's blocks have that much dynamic shared memory, for launches to come; 48 KB are always allowed. An
+ * error, where the device has less, is returned and not left behind. */
 template <typename Kernel> static inline cudaError_t gpul__allow_shared(Kernel kernel, size_t bytes) {
     if (bytes <= 49152) return cudaSuccess;
     const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes));
@@ -117,8 +117,8 @@ static inline int32_t gpul__early(int32_t *early, const void *, int32_t) {
 }
 #else
 /* Does this file's code, as it runs on the device, hold what stands behind __CUDA_ARCH__ >= 900? That is the version of
- * the PTX it was made from, whatever the device can do, and the same for all kernels of a file. Found out once a
- * device: the question costs 0.3 us. Graphs know such launches from CUDA 12.3 on. */
+ * the PTX it was made from, whatever the device can do, and the same for all kernels of a file. To ask takes longer
+ * than to look it up, so it is asked once a device. Graphs know such launches from CUDA 12.3 on. */
 static std::atomic<int32_t> gpul__early_known[64]; /* 0: not yet, 1: no, 2: yes */
 static inline int32_t gpul__early(int32_t *early, const void *kernel, int32_t device) {
     *early = 0;
@@ -138,21 +138,36 @@ static inline int32_t gpul__early(int32_t *early, const void *kernel, int32_t de
 }
 #endif
 
-/* gpul__launch for a kernel that begins with gpul__await, on the current device */
+/* gpul__launch for a kernel that begins with gpul__await, on the current device: with any dynamic shared memory that a
+ * block can have, and in clusters of `cluster` blocks; 0: without clusters. */
 template <typename... Params, typename... Args>
-static inline int32_t gpul__launch_early(int32_t device, void (*kernel)(Params...), gpul_dim3 grid, gpul_dim3 block,
-                                         size_t shared_bytes, gpul_stream stream, Args... args) {
-    int32_t early;
-    const int32_t error = gpul__early(&early, reinterpret_cast<const void *>(kernel), device);
+static inline int32_t gpul__launch_clusters(int32_t device, int32_t cluster, void (*kernel)(Params...), gpul_dim3 grid,
+                                            gpul_dim3 block, size_t shared_bytes, gpul_stream stream,
+                                            const Args &...args) {
+    int32_t early = 0, error = int32_t(gpul__allow_shared(kernel, shared_bytes));
+    if (error == 0) error = gpul__early(&early, reinterpret_cast<const void *>(kernel), device);
     if (error != 0) return error;
     if (grid.x == 0 || grid.y == 0 || grid.z == 0) return 0;
     cudaLaunchConfig_t config = gpul__config(grid, block, shared_bytes, stream);
-    cudaLaunchAttribute attribute;
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    config.attrs = &attribute;
-    config.numAttrs = early ? 1 : 0;
+    cudaLaunchAttribute attributes[2];
+    config.attrs = attributes;
+    config.numAttrs = 0;
+    if (early) {
+        attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
+    }
+    if (cluster > 0) {
+        attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
+        attributes[config.numAttrs].val.clusterDim.x = uint32_t(cluster);
+        attributes[config.numAttrs].val.clusterDim.y = attributes[config.numAttrs].val.clusterDim.z = 1;
+        ++config.numAttrs;
+    }
     return int32_t(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...));
+}
+template <typename... Params, typename... Args>
+static inline int32_t gpul__launch_early(int32_t device, void (*kernel)(Params...), gpul_dim3 grid, gpul_dim3 block,
+                                         size_t shared_bytes, gpul_stream stream, const Args &...args) {
+    return gpul__launch_clusters(device, 0, kernel, grid, block, shared_bytes, stream, args...);
 }
 
 /* ---- element types ---- */
@@ -201,11 +216,16 @@ template <> struct gpul__dtype_of<gpul__none> {
     enum { value = 0 };
 };
 
+/* Of an element; 0: no dtype. A digit for each of them. */
+static __device__ __host__ __forceinline__ int32_t gpul__bytes_of(gpul_dtype dtype) {
+    return 0x22184840 >> 4 * dtype & 15;
+}
+
 template <typename T> static __device__ __host__ __forceinline__ bool gpul__has() {
     return int(gpul__dtype_of<T>::value) != 0;
 }
 
-/* Reinterpretation by memcpy of equal sizes: register moves in device code, and defined behaviour in C++. */
+/* Reinterpretation by memcpy: register moves in device code, and defined behaviour in C++. */
 template <typename To, typename From> static __device__ __host__ __forceinline__ To gpul__bits(From from) {
     static_assert(sizeof(To) == sizeof(From), "sizes differ");
     To to;
@@ -393,7 +413,7 @@ static __device__ __forceinline__ void gpul__hold(int32_t zero) {
 #endif
 }
 
-static inline int64_t gpul__round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+static inline int64_t gpul__round_up(int64_t n, int64_t of) { return (n + of - 1) / of * of; }
 static inline bool gpul__aligned(const void *p, size_t bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; }
 
 /* index = (result * size) + *rest, for indices below 2^53, with the rounded 1 / size: a 64-bit division is a subroutine
@@ -537,18 +557,23 @@ template <typename T, typename U, typename V> struct gpul__several {
 /* ---- the elementwise engine ----
  *
  * An operation is a small struct: its types Out (gpul__several for several outputs), A, B, C (gpul__none where there is
- * no such input) and Out operator()(A, B, C). Three kernels serve every layout, all bound by memory. A thread of
- * `vectors` makes a 16-byte vector that is aligned in out, from inputs that may begin anywhere; rows of any length and
- * pitch so go at the speed of dense ones. A thread of `elements` makes single elements, for whatever has gaps and for
- * short rows. A block of `tiles` turns inputs in shared memory, where they lie side by side along another dimension
- * than out.
+ * no such input) and Out operator()(A, B, C). Three kernels serve every layout, all bound by memory:
+ *     vectors   a thread makes a vector of 16 bytes that is aligned in out, from inputs that may begin anywhere: rows
+ *               of any length and pitch go at the speed of dense ones
+ *     elements  a thread makes single elements: for whatever has gaps, and for short rows
+ *     tiles     a block transposes inputs in shared memory that are contiguous along another dimension than out
  *
- * The number of a vector, an element or a tile, in short a unit, is taken apart by the shape of the plan's walk. Where
- * rows are long, a warp of `elements` has a stretch of one, which is the unit. Numbers and offsets have 32 bits: the
- * host side cuts what is larger. */
+ * So out is cut into tiles: a thread's vector, a single element or, where rows are long, a warp's elements of one row,
+ * and a block's tile of two dimensions. The plan's walk takes the index of a tile apart by the sizes of its dimensions
+ * and so finds where the tile lies in every operand. Indices and offsets have 32 bits: the host side cuts what is
+ * larger. */
 #define GPUL__ELEMENTWISE_THREADS 256
-/* elements of a thread, by the bytes of the largest; gpul__plan_elementwise knows it too */
+/* elements of a thread, by the bytes of the largest */
 #define GPUL__ELEMENTWISE_ITEMS(bytes) ((bytes) < 8 ? 8 : 4)
+/* of a tile in shared memory: neighbours of a row in a word, rows, and words from row to row */
+#define GPUL__ELEMENTWISE_WORD(bytes) ((bytes) < 4 ? 4 / (bytes) : 1)
+#define GPUL__ELEMENTWISE_ROWS(bytes) ((bytes) < 4 ? 128 : 64)
+#define GPUL__ELEMENTWISE_PITCH 33
 
 template <typename T> struct gpul__size_of {
     enum { value = sizeof(T), bytes = sizeof(T) };
@@ -583,22 +608,22 @@ template <typename Op> struct gpul__elementwise_size { /* of the largest element
  * Montgomery, Division by invariant integers using multiplication, 1994). */
 struct gpul__elementwise_dim {
     uint32_t size, multiplier, shift;
-    uint32_t column, row;          /* units along out's innermost dimension, and along the next */
+    uint32_t column, row;          /* tiles along out's innermost dimension, and along the next, that a step is */
     uint32_t step[GPUL__OPERANDS]; /* of each operand */
 };
-/* A kernel's arguments. What every block needs comes first: it waits for each line of these that it reads. */
+/* A kernel's arguments. What every block needs comes first: it waits for each cache line of these that it reads. */
 struct gpul__elementwise_layout {
     void *out[3];
     const void *in[3]; /* NULL: a scalar */
-    uint32_t units,
+    uint32_t tiles,
         columns; /* columns and rows of out: its elements along the innermost dimension, and along the next */
     int32_t ndim;
     int32_t inputs;  /* arrays in[0] .. in[inputs - 1] at most */
     int32_t repeats; /* bit k: input k does not move along the columns */
     int32_t shifted; /* bit k: input k's vectors are not aligned where out's are */
     int32_t staged;  /* bit k: input k passes through shared memory */
-    int32_t lanes;   /* 1: elements, whose unit is a warp's */
-    int32_t ragged;  /* 1: there are units beyond the ends of rows */
+    int32_t lanes;   /* 1: elements, whose tile is a warp's */
+    int32_t ragged;  /* 1: there are tiles beyond the ends of rows */
     uint32_t rows;
     gpul__extent extent[3]; /* what may be read of the inputs besides their elements: nothing that out shares */
     gpul__elementwise_dim dim[GPUL_MAX_DIMS + 1];
@@ -617,20 +642,20 @@ static __device__ __forceinline__ T gpul__elementwise_scalar(const gpul__element
     return value;
 }
 
-/* Where units lie: offsets of the operands in elements, and their place in out */
-template <int kUnits, int kOperands = 4> struct gpul__elementwise_place {
-    uint32_t at[kUnits][kOperands];
-    uint32_t column[kUnits], row[kUnits]; /* in units */
+/* Where tiles lie: offsets of the operands in elements, and column and row of out in tiles */
+template <int kTiles, int kOperands = 4> struct gpul__elementwise_place {
+    uint32_t at[kTiles][kOperands];
+    uint32_t column[kTiles], row[kTiles];
 };
-/* of kUnits units, `apart` from each other; many: there is more than one input */
-template <int kUnits, int kOperands>
+/* Of kTiles tiles, whose indices are `stride` apart. many: there is more than one input. */
+template <int kTiles, int kOperands>
 static __device__ __forceinline__ void gpul__elementwise_walk(const gpul__elementwise_layout &v, uint32_t first,
-                                                              uint32_t apart, bool many,
-                                                              gpul__elementwise_place<kUnits, kOperands> *place) {
-    uint32_t unit[kUnits];
+                                                              uint32_t stride, bool many,
+                                                              gpul__elementwise_place<kTiles, kOperands> *place) {
+    uint32_t index[kTiles];
     GPUL__UNROLL
-    for (int j = 0; j < kUnits; ++j) {
-        unit[j] = first + uint32_t(j) * apart;
+    for (int j = 0; j < kTiles; ++j) {
+        index[j] = first + uint32_t(j) * stride;
         place->column[j] = place->row[j] = 0;
         GPUL__UNROLL
         for (int k = 0; k < kOperands; ++k) place->at[j][k] = 0;
@@ -638,12 +663,12 @@ static __device__ __forceinline__ void gpul__elementwise_walk(const gpul__elemen
     GPUL__UNROLL_NOT
     for (int32_t d = 0; d < v.ndim; ++d) {
         const gpul__elementwise_dim &dim = v.dim[d];
-        uint32_t i[kUnits];
+        uint32_t i[kTiles];
         GPUL__UNROLL
-        for (int j = 0; j < kUnits; ++j) {
-            const uint32_t next = uint32_t(uint64_t(unit[j]) * dim.multiplier >> dim.shift); /* 0 in the last one */
-            i[j] = unit[j] - next * dim.size;
-            unit[j] = next;
+        for (int j = 0; j < kTiles; ++j) {
+            const uint32_t next = uint32_t(uint64_t(index[j]) * dim.multiplier >> dim.shift); /* 0 in the last one */
+            i[j] = index[j] - next * dim.size;
+            index[j] = next;
             place->column[j] += i[j] * dim.column;
             place->row[j] += i[j] * dim.row;
             place->at[j][0] += i[j] * dim.step[0];
@@ -651,7 +676,7 @@ static __device__ __forceinline__ void gpul__elementwise_walk(const gpul__elemen
         }
         if (!many) continue;
         GPUL__UNROLL
-        for (int j = 0; j < kUnits; ++j) {
+        for (int j = 0; j < kTiles; ++j) {
             GPUL__UNROLL
             for (int k = 2; k < kOperands; ++k) place->at[j][k] += i[j] * dim.step[k];
         }
@@ -737,7 +762,11 @@ template <typename T, int N> struct gpul__window {
 /* A thread's vector of an input: asked for first, taken when all are asked for */
 template <typename T, int N> struct gpul__elementwise_vector {
     gpul__window<T, N> window;
-    T one;
+#ifdef __CUDA_ARCH__
+    T one; /* as in the window: undefined where it is not asked for */
+#else
+    T one = T();
+#endif
     uint32_t shift;
     __device__ __forceinline__ void ask(const gpul__elementwise_layout &v, int k, uint32_t at,
                                         const gpul__elementwise_part<N> &part) {
@@ -771,7 +800,6 @@ template <typename T, int N> struct gpul__elementwise_vector {
 };
 template <int N> struct gpul__elementwise_vector<gpul__none, N> {
     __device__ __forceinline__ void ask(const gpul__elementwise_layout &, int, uint32_t,
-
                                         const gpul__elementwise_part<N> &) {}
     __device__ __forceinline__ gpul__pack<gpul__none, N> take(const gpul__elementwise_layout &, int) const {
         return gpul__pack<gpul__none, N>();
@@ -864,11 +892,11 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, gpul__elemen
     typedef gpul__elementwise_out<typename Op::Out> Outputs;
     gpul__elementwise_place<1, Outputs::kOperands> place;
     const Outputs out(v.layout);
-    const uint32_t unit = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS) + threadIdx.x;
-    gpul__elementwise_walk(v.layout, unit, 0, true, &place);
+    const uint32_t index = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS) + threadIdx.x;
+    gpul__elementwise_walk(v.layout, index, 0, true, &place);
     const gpul__elementwise_part<N> part(out.element(place.at[0][0]), place.column[0] * N, v.layout.columns);
     gpul__await(); /* fault: elementwise-await */
-    if (unit >= v.layout.units || part.count <= part.skip) return;
+    if (index >= v.layout.tiles || part.count <= part.skip) return;
     gpul__elementwise_vector<typename Op::A, N> a;
     gpul__elementwise_vector<typename Op::B, N> b;
     gpul__elementwise_vector<typename Op::C, N> c;
@@ -913,11 +941,12 @@ static __device__ __forceinline__ bool gpul__elementwise_locate(const gpul__elem
                                                                 gpul__elementwise_place<kItems, kOperands> *place,
                                                                 bool (&there)[kItems]) {
     if (v.lanes) {
-        const uint32_t lane = threadIdx.x % 32, unit = blockIdx.x * (GPUL__ELEMENTWISE_THREADS / 32) + threadIdx.x / 32;
+        const uint32_t lane = threadIdx.x % 32,
+                       index = blockIdx.x * (GPUL__ELEMENTWISE_THREADS / 32) + threadIdx.x / 32;
         gpul__elementwise_place<1, kOperands> warp;
-        gpul__elementwise_walk(v, unit, 0, many, &warp);
+        gpul__elementwise_walk(v, index, 0, many, &warp);
         const uint32_t column = warp.column[0] * uint32_t(32 * kItems);
-        const uint32_t left = unit < v.units && column < v.columns ? v.columns - column : 0; /* fault: lanes-beyond */
+        const uint32_t left = index < v.tiles && column < v.columns ? v.columns - column : 0; /* fault: lanes-beyond */
         GPUL__UNROLL
         for (int j = 0; j < kItems; ++j) {
             const uint32_t by = lane + uint32_t(32 * j);
@@ -936,7 +965,7 @@ static __device__ __forceinline__ bool gpul__elementwise_locate(const gpul__elem
     GPUL__UNROLL
     for (int j = 0; j < kItems; ++j) {
         there[j] =
-            first + uint32_t(j * GPUL__ELEMENTWISE_THREADS) < v.units && (!v.ragged || place->column[j] < v.columns);
+            first + uint32_t(j * GPUL__ELEMENTWISE_THREADS) < v.tiles && (!v.ragged || place->column[j] < v.columns);
         GPUL__UNROLL
         for (int k = 0; k < kOperands; ++k) own[k] = there[j] ? place->at[j][k] : own[k];
         any = any || there[j];
@@ -971,23 +1000,27 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
         if (there[j]) out.put(place.at[j], 0, op(a[j], b[j], c[j]));
 }
 
-/* Tiles, by the bytes of the largest element. In shared memory a word has kM elements of a row: 4 bytes, or one element.
- * In out's rows the tile begins at the boundary of such a word, up to kM - 1 elements early. */
+/* A block's tile, by the bytes of the largest element: kRows x kColumns elements of out. In shared memory a word has kM
+ * neighbours of a row: 4 bytes, or one element where elements are as large. So that a lane can store a whole word of
+ * out, the tile begins in each of out's rows at the boundary of a word, up to kM - 1 elements early. */
 template <int kSize> struct gpul__elementwise_tile {
-    enum { kM = kSize < 4 ? 4 / kSize : 1, kColumns = 32 * kM, kRows = kSize < 4 ? 128 : 64 };
-    enum { kPitch = 33, kWords = kM > 1 ? 33 : 32, kWarps = GPUL__ELEMENTWISE_THREADS / 32 };
-    enum { kGroup = kM > 1 ? 2 : 4 }; /* rows of a thread at once */
-    /* of an input whose staged elements have that size; gpul__plan_elementwise knows it too */
+    enum { kM = GPUL__ELEMENTWISE_WORD(kSize), kColumns = 32 * kM, kRows = GPUL__ELEMENTWISE_ROWS(kSize) };
+    enum { kPitch = GPUL__ELEMENTWISE_PITCH, kWords = kM > 1 ? 33 : 32, kWarps = GPUL__ELEMENTWISE_THREADS / 32 };
+    enum { kAtOnce = kM > 1 ? 2 : 4 }; /* rows that a thread computes at once */
+    /* of an input whose staged elements have that size */
     static __device__ __host__ __forceinline__ int bytes(int size) { return int(kRows) * int(kPitch) * int(kM) * size; }
-    /* Words of a row are turned, such that neither those of a row nor those that lanes write at once meet in a bank. */
-    static __device__ __forceinline__ int place(int row, int word, int turn) {
-        const int at = word + (kM > 1 ? turn : 0);
+    /* The words of a row are rotated, so that neither those of a row nor those that lanes write at once share a
+     * bank. */
+    static __device__ __forceinline__ int place(int row, int word, int rotation) {
+        const int at = word + (kM > 1 ? rotation : 0);
         return row * kPitch + (kM > 1 && at >= kPitch ? at - kPitch : at);
     }
 };
-/* One input's part of a tile, from its element of the tile's first row and column on, in any column or row that is
- * there: `from` to `to` - 1; To: T, or what holds it. Of the columns of a word a lane takes 4 bytes along the
- * input's rows, or one element. What is not there becomes as an element that is. One function for all operations. */
+/* Copies an input's elements of a tile to shared memory. `in`: the element of the tile's first row and column; the
+ * input is contiguous along the tile's rows, and its columns are `step` apart. A lane reads 4 bytes, or one element,
+ * down each of the kM columns of a word, and so can write whole words of a row. Columns `first` to `columns` - 1 are
+ * there, and `rows` rows; what is not there becomes a copy of an element that is. To: T, or the word that holds it. Out
+ * of line: one function for all operations. */
 template <int kSize, typename T, typename To>
 static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t step, int first, int columns, int rows,
                                                            gpul__extent extent, To *to) {
@@ -1058,11 +1091,11 @@ struct gpul__elementwise_edges {
         first = first < columns ? first : columns - 1;
     }
 };
-/* A tile of an input, and a thread's kM columns of kGroup rows of it, from left[] on: all of them elements that are
- * there */
+/* An input of a tile: `load` stages it if the plan says so, and `get` takes a thread's kM columns, from left[] on, of
+ * kAtOnce rows. What is beyond the tile's edges is a copy of what is not. */
 template <int kSize, typename T> struct gpul__elementwise_stage {
     typedef gpul__elementwise_tile<kSize> Tile;
-    enum { kM = Tile::kM, kGroup = Tile::kGroup, kLane = kM > 1 ? 4 / sizeof(T) : 1 };
+    enum { kM = Tile::kM, kAtOnce = Tile::kAtOnce, kLane = kM > 1 ? 4 / sizeof(T) : 1 };
     const T *staged;
     __device__ __forceinline__ void load(const gpul__elementwise_layout &v, int k, uint32_t at,
                                          const gpul__elementwise_edges &edges, unsigned char **shared) {
@@ -1073,17 +1106,18 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
         *shared += Tile::bytes(sizeof(T));
     }
     __device__ __forceinline__ void get(const gpul__elementwise_layout &v, int k, uint32_t at,
-                                        const gpul__elementwise_edges &edges, const int (&row)[kGroup],
-                                        const int (&left)[kGroup], T (&to)[kGroup][kM]) const {
+                                        const gpul__elementwise_edges &edges, const int (&row)[kAtOnce],
+                                        const int (&left)[kAtOnce], T (&to)[kAtOnce][kM]) const {
         const T *const in = static_cast<const T *>(v.in[k]) + at;
         const int lane = int(threadIdx.x) % 32;
         if (v.staged >> k & 1) {
             GPUL__UNROLL
-            for (int i = 0; i < kGroup; ++i) {
-                const int turn = row[i] / kLane % 32;
-                gpul__pack<T, kM> pack = gpul__load<kM>(staged + Tile::place(row[i], lane, turn) * kM);
+            for (int i = 0; i < kAtOnce; ++i) {
+                const int rotation = row[i] / kLane % 32;
+                gpul__pack<T, kM> pack = gpul__load<kM>(staged + Tile::place(row[i], lane, rotation) * kM);
                 if (kM > 1) { /* of two words */
-                    const gpul__pack<T, kM> next = gpul__load<kM>(staged + Tile::place(row[i], lane + 1, turn) * kM);
+                    const gpul__pack<T, kM> next =
+                        gpul__load<kM>(staged + Tile::place(row[i], lane + 1, rotation) * kM);
                     uint32_t low = 0, high = 0;
                     memcpy(&low, &pack, sizeof(T) * kM & 7);
                     memcpy(&high, &next, sizeof(T) * kM & 7);
@@ -1096,7 +1130,7 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
             }
         } else if (v.in[k]) {
             GPUL__UNROLL
-            for (int i = 0; i < kGroup; ++i) {
+            for (int i = 0; i < kAtOnce; ++i) {
                 GPUL__UNROLL
                 for (int j = 0; j < kM; ++j) {
                     const int x = left[i] + j;
@@ -1107,7 +1141,7 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
         } else {
             const T one = gpul__elementwise_scalar<T>(v, k);
             GPUL__UNROLL
-            for (int i = 0; i < kGroup; ++i) {
+            for (int i = 0; i < kAtOnce; ++i) {
                 GPUL__UNROLL
                 for (int j = 0; j < kM; ++j) to[i][j] = one;
             }
@@ -1128,7 +1162,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     enum { kSize = gpul__elementwise_size<Op>::value };
     typedef gpul__elementwise_out<typename Op::Out> Outputs;
     typedef gpul__elementwise_tile<kSize> Tile;
-    enum { kM = Tile::kM, kGroup = Tile::kGroup, kOperands = Outputs::kOperands };
+    enum { kM = Tile::kM, kAtOnce = Tile::kAtOnce, kOperands = Outputs::kOperands };
     gpul__elementwise_place<1, kOperands> place;
     gpul__elementwise_walk(v.layout, blockIdx.x, 0, true, &place);
     const gpul__elementwise_edges edges(v.layout, Tile::kColumns, Tile::kRows, place);
@@ -1147,13 +1181,13 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
     const bool dense = !Outputs::kSeveral && v.layout.column_step[0] == 1;
     GPUL__UNROLL_NOT
-    for (int top = warp; top < Tile::kRows && top < edges.rows; top += int(kGroup) * int(Tile::kWarps)) {
-        typename Op::A va[kGroup][kM];
-        typename Op::B vb[kGroup][kM];
-        typename Op::C vc[kGroup][kM];
-        int row[kGroup], left[kGroup];
+    for (int top = warp; top < Tile::kRows && top < edges.rows; top += int(kAtOnce) * int(Tile::kWarps)) {
+        typename Op::A va[kAtOnce][kM];
+        typename Op::B vb[kAtOnce][kM];
+        typename Op::C vc[kAtOnce][kM];
+        int row[kAtOnce], left[kAtOnce];
         GPUL__UNROLL
-        for (int i = 0; i < kGroup; ++i) {
+        for (int i = 0; i < kAtOnce; ++i) {
             row[i] = top + i * Tile::kWarps < edges.rows ? top + i * Tile::kWarps : top;
             const uint32_t element = out.element(place.at[0][0] + uint32_t(row[i]) * v.layout.row_step[0]);
             left[i] = lane * kM - (dense ? int(element & (kM - 1)) : 0);
@@ -1163,7 +1197,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
         c.get(v.layout, 2, place.at[0][3], edges, row, left, vc);
         __syncwarp(); /* lanes beyond the row's ends have read what others write now */
         GPUL__UNROLL
-        for (int i = 0; i < kGroup; ++i) {
+        for (int i = 0; i < kAtOnce; ++i) {
             gpul__pack<typename Op::Out, kM> result;
             GPUL__UNROLL
             for (int j = 0; j < kM; ++j) result.v[j] = op(va[i][j], vb[i][j], vc[i][j]);
@@ -1200,7 +1234,7 @@ static inline void gpul__elementwise_describe(gpul__elementwise_layout *v, const
     v->out[0] = p->out;
     v->out[1] = p->others[0];
     v->out[2] = p->others[1];
-    v->units = uint32_t(plan->units);
+    v->tiles = uint32_t(plan->units);
     v->columns = uint32_t(p->shape[last]);
     v->rows = last > 0 ? uint32_t(p->shape[last - 1]) : 1;
     v->column0 = p->column0;
@@ -1330,8 +1364,8 @@ template <> struct gpul__input<gpul__none> { typedef gpul__none Element, Array, 
  * tile_rows rows, which each lane folds in order; a block tile has eight warp tiles. Lanes are combined as adjacent
  * pairs, pairs of pairs and so on, and so are the warp tiles of a block tile. The block tiles' results are folded into
  * 256 slots (q, q + 256, ...), which are combined in the same way. What is not there counts as identity. The warp tiles
- * of a block tile have its rows by turns, so that eight warps read one stretch of memory; where there is one block
- * tile, each has its rows side by side.
+ * of a block tile take every eighth of its rows, so that eight warps read one stretch of memory; where there is one
+ * block tile, each has its rows side by side.
  *
  *     element 0      kN              32 kN                         result
  *             [vector][vector]..[vector] row 0, warp tile 0          |
@@ -1343,7 +1377,8 @@ template <> struct gpul__input<gpul__none> { typedef gpul__none Element, Array, 
  * block tiles of a slot, lie side by side, and a lane folds the tile_rows vectors that follow each other. A row is then
  * no stretch of memory, only a measure.
  *
- * The tree is a function of the number of elements and their size alone. Three kernels walk it, with the same bits:
+ * The tree is a function of the number of elements and their size alone. Three kernels walk it, with the same bits. In
+ * each a thread has several loads on their way at once, a "flight", before it folds the first of them.
  *     rows     warps along an output's elements; any layout of them, best where they lie side by side
  *     short    the same for outputs of one warp tile: a few threads to each, several outputs at once
  *     columns  threads along the outputs, where these lie side by side and an output's elements do not
@@ -1384,7 +1419,7 @@ template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct 
     __device__ __forceinline__ A finish(A lane, int64_t, int) const { return lane; }
 };
 
-/* What tells where elements lie: shapes and strides of the problem, and 1 / shape. */
+/* Where elements lie: shapes and strides of the problem, and 1 / shape. */
 struct gpul__reduce_layout {
     gpul__reduce_problem problem;
     double reduce_inverse[GPUL_MAX_DIMS], outer_inverse[GPUL_MAX_DIMS];
@@ -1515,7 +1550,7 @@ template <typename T, typename U, typename V> struct gpul__operand<gpul__several
     typedef gpul__pointers<T, U, V> Pointer;
     typedef gpul__offsets Offset;
     typedef gpul__reduce_layouts Layout;
-    struct Extent { /* nothing is read beside the elements */
+    struct Extent { /* nothing is read but the elements */
         __device__ __forceinline__ bool begins(const Pointer &) const { return true; }
         __device__ __forceinline__ int64_t last(const Pointer &, int) const { return INT64_MAX; }
     };
@@ -1573,7 +1608,7 @@ template <typename Op> struct gpul__short {
     enum { value = kFew ? 4 : 8 };
 };
 
-/* A kernel's arguments. What every block needs comes first: it waits for each line of these that it reads. */
+/* A kernel's arguments. What every block needs comes first: it waits for each cache line of these that it reads. */
 template <typename Op> struct gpul__reduce_view {
     typedef gpul__operand<typename Op::X> Operand;
     typename Operand::Pointer x;
@@ -1595,21 +1630,22 @@ template <typename Op> struct gpul__reduce_view {
     typename Operand::Layout layout;
 };
 
+/* Another lane's accumulator: of the lane `distance` behind, or of the partner in a butterfly. Word by word. */
 template <typename Acc> static __device__ __forceinline__ Acc gpul__shuffle(Acc a, int distance, bool down) {
-    typedef typename gpul__word<sizeof(Acc) % 8 == 0 ? 8 : sizeof(Acc) % 4 == 0 ? 4 : 1>::type Unit;
-    enum { kUnit = sizeof(Unit), kUnits = sizeof(Acc) / kUnit };
+    typedef typename gpul__word<sizeof(Acc) % 8 == 0 ? 8 : sizeof(Acc) % 4 == 0 ? 4 : 1>::type Word;
+    enum { kBytes = sizeof(Word), kWords = sizeof(Acc) / kBytes };
     Acc result;
     GPUL__UNROLL
-    for (int k = 0; k < int(kUnits); ++k) {
+    for (int k = 0; k < int(kWords); ++k) {
         unsigned long long word = 0;
-        memcpy(&word, reinterpret_cast<const char *>(&a) + k * kUnit, kUnit);
-        if (int(kUnit) == 8)
+        memcpy(&word, reinterpret_cast<const char *>(&a) + k * kBytes, kBytes);
+        if (int(kBytes) == 8)
             word = down ? __shfl_down_sync(0xffffffffu, word, unsigned(distance))
                         : __shfl_xor_sync(0xffffffffu, word, distance);
         else
             word = down ? __shfl_down_sync(0xffffffffu, unsigned(word), unsigned(distance))
                         : __shfl_xor_sync(0xffffffffu, unsigned(word), distance);
-        memcpy(reinterpret_cast<char *>(&result) + k * kUnit, &word, kUnit);
+        memcpy(reinterpret_cast<char *>(&result) + k * kBytes, &word, kBytes);
     }
     return result;
 }
@@ -1665,15 +1701,15 @@ template <typename Op> struct gpul__reduce_steps {
 
 /* The leaves that are folded into each slot: every `slots`-th, and of an ordered operation neighbours. */
 template <typename Op> struct gpul__reduce_leaves {
-    int count, apart, step; /* of all slots; from a slot's first leaf to the next slot's, and to its own next */
+    int count, slot_stride, step; /* of all slots; from a slot\'s first leaf to the next slot\'s, and to its own next */
     __device__ __forceinline__ gpul__reduce_leaves(int count_, int slots) {
         count = count_;
-        apart = Op::kOrdered ? (count + slots - 1) / slots : 1; /* fault: ordered-slots */
+        slot_stride = Op::kOrdered ? (count + slots - 1) / slots : 1; /* fault: ordered-slots */
         step = Op::kOrdered ? 1 : slots;
     }
-    __device__ __forceinline__ int first(int slot) const { return slot * apart; }
+    __device__ __forceinline__ int first(int slot) const { return slot * slot_stride; }
     __device__ __forceinline__ int end(int slot) const {
-        return Op::kOrdered && (slot + 1) * apart < count ? (slot + 1) * apart : count;
+        return Op::kOrdered && (slot + 1) * slot_stride < count ? (slot + 1) * slot_stride : count;
     }
 };
 
@@ -1706,7 +1742,7 @@ gpul__reduce_output(const View &v, int64_t output) {
     return place;
 }
 
-/* The tree over groups of `count` neighbouring lanes, a power of two up to 32: the first of each gets the result. */
+/* The tree over each `count` neighbouring lanes, a power of two up to 32: the first of them gets the result. */
 template <typename Op>
 static __device__ __forceinline__ typename Op::Acc gpul__reduce_warp(const Op &op, typename Op::Acc acc, int count) {
     GPUL__UNROLL_NOT
@@ -1790,7 +1826,7 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
     typedef gpul__fetch<X, 16 / gpul__size_of<X>::value> Fetch;
     enum { kN = 16 / gpul__size_of<X>::value, kSize = gpul__size_of<X>::value };
     enum { kFew = kO > 1 || gpul__size_of<Y>::bytes > 0 || Operand::kSeveral ? 2 : 4 };
-    const bool line = v.plan.reduce_ndim == 1;
+    const bool one_stride = v.plan.reduce_ndim == 1;
     const int step = gpul__reduce_steps<Op>(v.plan).vector;
     const Offset stride = v.x_stride;
     const bool fetched = Operand::fetched(stride);
@@ -1799,7 +1835,7 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
     int64_t last = length - int(kN); /* where the last vector may begin that is loaded as one of several */
     GPUL__UNROLL
     for (int o = 0; o < kO; ++o) {
-        if (!line) continue;
+        if (!one_stride) continue;
         if (!v.plan.dense) from.x[o] = from.x[o] + begin * stride;
         const int64_t end = v.x_extent.last(from.x[o], kSize);
         if (fetched && end < last) last = end;
@@ -1815,7 +1851,7 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
             const int64_t next = at + u * step;
             bool whole = there == u && next <= last;
             place[u] = next * stride;
-            if (!line && whole) {
+            if (!one_stride && whole) {
                 const gpul__reduce_run<Offset> run = gpul__reduce_run_of<Offset>(v.layout, begin + next);
                 place[u] = run.place;
                 whole = run.left >= int(kN) &&
@@ -1873,8 +1909,9 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
             gpul__gather_of<Y, kN>::get(y + (gpul__has<Y>() ? at * y_stride : 0), y_stride, count);
         GPUL__UNROLL
         for (int o = 0; o < kO; ++o) {
-            const gpul__pack<X, kN> vx = line ? Operand::template gather<kN>(from.x[o] + at * stride, stride, count)
-                                              : gpul__reduce_gather<X, kN>(v.layout, from.x[o], begin + at, count);
+            const gpul__pack<X, kN> vx = one_stride
+                                             ? Operand::template gather<kN>(from.x[o] + at * stride, stride, count)
+                                             : gpul__reduce_gather<X, kN>(v.layout, from.x[o], begin + at, count);
             acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, count, at);
         }
         at += step;
@@ -1882,7 +1919,8 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
     return acc;
 }
 
-/* Folds a flight: kFlight vectors of kO outputs and of y, the first at element `at`. Shifted: see there. */
+/* Folds a flight: kFlight vectors of kO outputs and of y, the first at element `at`. kShifted: vectors begin anywhere,
+ * and each is put together from its own aligned 16 bytes and those behind them. */
 template <int kO, int kFlight, int kUnroll, bool kShifted, typename Way, typename Op, typename Raw, int kN>
 static __device__ __forceinline__ void
 gpul__reduce_fold(Way way, const Op &op, gpul__reduce_lanes<kO, Op> &acc, Raw (&vx)[kO][kFlight],
@@ -2084,17 +2122,18 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         acc = gpul__reduce_warp(op, thread < kO * gpul__warps ? totals[thread] : op.identity(), gpul__warps);
         output = thread < kO * gpul__warps && thread % gpul__warps == 0 ? first + thread / gpul__warps : v.outputs;
     }
-    /* the slots and warp tiles beyond hold the identity; once stands for every time */
+    /* Slots and warp tiles that are not there are left out of the tree. They hold the identity, and to combine with it
+     * once gives the same as to do so any number of times. */
     if (output < v.outputs)
         op.store(v.out, gpul__reduce_output(v, output).out, v.out_dtype, op.combine(acc, op.identity()), v.n);
 }
 
 /* ---- short rows ---- */
 
-/* The trees of kCount outputs at once, over groups of `lanes` lanes: at each step the two lanes of a pair, kD apart,
- * share out between them what both have, so that in the end a lane has the `left` outputs from `mine` on in acc[0] and
- * after. With one output left, the first lanes have them. Steps are types so that acc stays in registers however loops
- * are unrolled. */
+/* The trees of kCount outputs at once, each over `lanes` neighbouring lanes: at each step the two lanes of a pair, kD
+ * apart, share out between them what both have, so that in the end a lane has the `left` outputs from `mine` on in
+ * acc[0] and after. With one output left, the first lanes have them. Steps are types so that acc stays in registers
+ * however loops are unrolled. */
 template <int kCount, int kD> struct gpul__reduce_many {
     template <int kF, typename Op>
     static __device__ __forceinline__ void go(const Op &op, typename Op::Acc (&acc)[kF], int lanes, int &mine,
@@ -2192,7 +2231,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     GPUL__UNROLL_NOT
     for (int u = 0; u < left; ++u) {
         const int64_t output = first + (mine + u) * step;
-        /* the lanes beyond hold the identity; once stands for every time */
+        /* lanes that are not there: as in gpul__reduce_rows */
         if (mine + u < used && output < outputs)
             v.op.store(v.out, gpul__reduce_output(v, output).out, v.out_dtype,
                        v.op.combine(results[0], v.op.identity()), v.n);
@@ -2235,21 +2274,21 @@ template <typename X, int kC> struct gpul__reduce_columns_of {
     }
 };
 
-/* Vectors of a thread, all on their way before the first is used: kSets of them along n, `step` elements apart, from
+/* Vectors of a thread, all on their way before the first is used: kLanes of them along n, `step` elements apart, from
  * element `at` of a warp tile on; beyond its last element, that again. */
-template <int kC, int kSets, int kN, typename X, typename Y, typename View>
+template <int kC, int kLanes, int kN, typename X, typename Y, typename View>
 static __device__ __forceinline__ void gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns,
                                                          int64_t begin, int at, int step, int last,
-                                                         X (&vx)[kSets][kC][kN], Y (&vy)[kSets][kN]) {
+                                                         X (&vx)[kLanes][kC][kN], Y (&vy)[kLanes][kN]) {
     typedef gpul__operand<X> Operand;
     const typename Operand::Offset stride = v.x_stride;
     const int64_t y_stride = v.y_stride;
     const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
     if (v.plan.vector) {
-        gpul__pack<X, kC> pack[kSets][kN];
+        gpul__pack<X, kC> pack[kLanes][kN];
         const typename Operand::Pointer from = columns.x[0] + begin * stride;
         GPUL__UNROLL
-        for (int r = 0; r < kSets; ++r) {
+        for (int r = 0; r < kLanes; ++r) {
             GPUL__UNROLL
             for (int k = 0; k < kN; ++k) {
                 const int i = at + r * step + k;
@@ -2257,14 +2296,14 @@ static __device__ __forceinline__ void gpul__reduce_load(const View &v, const gp
             }
         }
         GPUL__UNROLL
-        for (int r = 0; r < kSets; ++r) {
+        for (int r = 0; r < kLanes; ++r) {
             GPUL__UNROLL
             for (int k = 0; k < kN; ++k)
                 vy[r][k] = gpul__at(y, (at + r * step + k < last ? at + r * step + k : last) * y_stride);
         }
         gpul__hold(v.zero);
         GPUL__UNROLL
-        for (int r = 0; r < kSets; ++r) {
+        for (int r = 0; r < kLanes; ++r) {
             GPUL__UNROLL
             for (int k = 0; k < kN; ++k) {
                 GPUL__UNROLL
@@ -2273,7 +2312,7 @@ static __device__ __forceinline__ void gpul__reduce_load(const View &v, const gp
         }
     } else {
         GPUL__UNROLL
-        for (int r = 0; r < kSets; ++r) {
+        for (int r = 0; r < kLanes; ++r) {
             GPUL__UNROLL
             for (int k = 0; k < kN; ++k) {
                 const int64_t i = at + r * step + k < last ? at + r * step + k : last;
@@ -2447,8 +2486,9 @@ static __device__ __forceinline__ void gpul__reduce_slots(const Op &op, const ty
             for (int k = 0; k < int(kSide); ++k) {
                 GPUL__UNROLL
                 for (int c = 0; c < kC; ++c)
-                    next[k][c] = s + k < count && leaf + k * of.apart < leaves ? p[k * of.apart * pitch + c * width]
-                                                                               : op.identity();
+                    next[k][c] = s + k < count && leaf + k * of.slot_stride < leaves
+                                     ? p[k * of.slot_stride * pitch + c * width]
+                                     : op.identity();
             }
             GPUL__UNROLL
             for (int k = 0; k < int(kSide); ++k) {
@@ -2531,7 +2571,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
     GPUL__UNROLL_NOT
     for (int c = 0; c < columns.count; ++c) {
         op.store(v.out, gpul__reduce_output(v, columns.output + c * columns.step).out, v.out_dtype,
-                 op.combine(acc[0], op.identity()), v.n); /* as in rows */
+                 op.combine(acc[0], op.identity()), v.n); /* as in gpul__reduce_rows */
         GPUL__UNROLL
         for (int q = 0; q + 1 < kC; ++q) acc[q] = acc[q + 1];
     }
@@ -2541,7 +2581,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
 
 template <bool kYes> struct gpul__bool {};
 /* The rows kernel that takes several outputs at once, and the kernels besides rows, where an operation has them.
- * (Functions, for members of templates would be symbols of the object file.) */
+ * (Functions, so that no kernel is instantiated that an operation does not have.) */
 template <typename Op> static inline void (*gpul__reduce_together(gpul__bool<true>))(const gpul__reduce_view<Op>) {
     return gpul__reduce_rows<Op, Op::kTogether>;
 }
@@ -2595,12 +2635,6 @@ static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem
     return gpul__launch_early(machine->device, gpul__reduce_kernel<Op>(plan, gpul__bool<(Op::kRowsOnly != 0)>()),
                               gpul__dim(uint32_t(plan->blocks)), gpul__dim(uint32_t(plan->threads)),
                               size_t(plan->shared_bytes), stream, v);
-}
-template <typename Op>
-static int32_t gpul__reduce_launch(const gpul__reduce_problem *problem, const gpul__reduce_plan *plan,
-                                   const gpul__machine *machine, void *partials, uint32_t *counters,
-                                   gpul_stream stream) {
-    return gpul__reduce_launch_op(problem, plan, machine, partials, counters, stream, Op());
 }
 template <typename Op>
 static constexpr gpul__reducer gpul__reducer_of(int32_t (*launch)(const gpul__reduce_problem *,
@@ -2938,24 +2972,24 @@ template <> __device__ __forceinline__ float gpul__widen<float, gpul_bf16>(gpul_
  * ------------------------------------------------------------------------------------------------------------------ */
 /* ---- plan ----
  *
- * Vectors, where out lies side by side along its innermost dimension, no input has gaps there, and rows are long: a row
- * has as many as its own alignment takes. Tiles, of large arrays, where an input lies side by side along another
- * dimension: that one becomes the next to the innermost. Two inputs are turned at most. Else elements.
+ * The kernel. Tiles, of large arrays, where an input is contiguous along another dimension than out: that one becomes
+ * the next to the innermost. Two inputs are transposed at most. Else vectors, where out is contiguous along its
+ * innermost dimension, no input has gaps there, and rows are long. Else elements.
  *
- * The walk goes through the dimensions of out, the fastest first. Only where an input is read again along a short
- * dimension, which it does not have or has in its own short rows, a block takes all of that for a part of a row. And
- * where an input of short rows lies side by side along a far dimension, that one comes next. */
+ * The walk goes through the dimensions of out, the fastest first. There are two exceptions. Where an input of long rows
+ * is read again along a short dimension, a block takes all of that dimension for a part of a row, while the input is in
+ * the cache. And where an input of short rows is contiguous along a far dimension, that one comes next. */
 
 static int32_t gpul__log2(int32_t power) { return (power > 1) + (power > 2) + (power > 4) + (power > 8); }
 /* Does an operand, wherever out has a vector of `vector` elements at the boundary of an access, have one too? */
 static bool gpul__elementwise_alike(const gpul__elementwise_problem *p, int32_t operand, const void *first,
                                     int32_t bytes, int32_t out_bytes, int32_t vector) {
-    int64_t apart = int64_t((uintptr_t(first) >> gpul__log2(bytes)) - (uintptr_t(p->out) >> gpul__log2(out_bytes)));
+    int64_t offset = int64_t((uintptr_t(first) >> gpul__log2(bytes)) - (uintptr_t(p->out) >> gpul__log2(out_bytes)));
     for (int32_t d = 0; d + 1 < p->ndim; ++d)
-        apart |= p->strides[operand][d] - p->strides[0][d]; /* fault: elementwise-alike */
-    return (apart & (vector - 1)) == 0;
+        offset |= p->strides[operand][d] - p->strides[0][d]; /* fault: elementwise-alike */
+    return (offset & (vector - 1)) == 0;
 }
-/* A dimension of the walk: `by` elements of the problem's dimension d at a time, which are that many units of columns
+/* A dimension of the walk: `by` elements of the problem's dimension d at a time, which are that many tiles of columns
  * and rows */
 static void gpul__elementwise_add(gpul__elementwise_plan *plan, const gpul__elementwise_problem *p, int32_t operands,
                                   int64_t size, int32_t d, int64_t by, int64_t columns, int64_t rows) {
@@ -2967,96 +3001,124 @@ static void gpul__elementwise_add(gpul__elementwise_plan *plan, const gpul__elem
     ++plan->ndim;
 }
 /* Dimension d becomes the next to the innermost. */
-static void gpul__elementwise_beside(gpul__elementwise_problem *p, int32_t operands, int32_t d) {
+static void gpul__elementwise_move_inward(gpul__elementwise_problem *p, int32_t operands, int32_t d) {
     for (int o = -1; o < operands; ++o) {
         int64_t *const values = o < 0 ? p->shape : p->strides[o], value = values[d];
         for (int32_t i = d; i < p->ndim - 2; ++i) values[i] = values[i + 1];
         values[p->ndim - 2] = value;
     }
 }
+/* Which inputs are transposed, as bits; `along`: the dimension in which all of these are contiguous */
+static int32_t gpul__elementwise_transposed(const gpul__elementwise_problem *p, const gpul__elementwise_op *op,
+                                            int32_t *along) {
+    const int32_t last = p->ndim - 1;
+    int32_t inputs = 0;
+    if (p->shape[last] < 32 || p->n < 16384) return 0;
+    for (int k = 0; k < 3; ++k) {
+        if (op->in_bytes[k] == 0 || p->in[k] == NULL || p->strides[1 + k][last] <= 1) continue;
+        if (inputs & (inputs - 1)) continue; /* two already */
+        for (int32_t d = last - 1; d >= 0; --d)
+            if (p->strides[1 + k][d] == 1 && p->shape[d] >= 32 && (inputs == 0 || *along == d)) {
+                inputs |= 1 << k;
+                *along = d;
+            }
+    }
+    return inputs;
+}
+/* bytes: of an element in shared memory; 0: as in memory, where `largest` is the largest */
+static void gpul__plan_tiles(gpul__elementwise_plan *plan, gpul__elementwise_problem *p, const gpul__elementwise_op *op,
+                             int32_t operands, int32_t bytes, int32_t largest) {
+    const int32_t last = p->ndim - 1, word = GPUL__ELEMENTWISE_WORD(bytes > 0 ? bytes : largest);
+    const int32_t columns = 32 * word, rows = GPUL__ELEMENTWISE_ROWS(bytes > 0 ? bytes : largest);
+    plan->kernel = GPUL__ELEMENTWISE_TILES;
+    plan->columns = columns;
+    plan->block = 1;
+    const int64_t across = gpul_ceil_div(p->shape[last] + word - 1, columns);
+    const int64_t down = gpul_ceil_div(p->shape[last - 1], rows); /* fault: elementwise-plan-tiles */
+    gpul__elementwise_add(plan, p, operands, across, last, columns, 1, 0);
+    gpul__elementwise_add(plan, p, operands, down, last - 1, rows, 0, 1);
+    for (int32_t d = last - 2; d >= 0; --d) gpul__elementwise_add(plan, p, operands, p->shape[d], d, 1, 0, 0);
+    for (int k = 0; k < 3; ++k)
+        if (plan->staged >> k & 1)
+            plan->shared_bytes += rows * GPUL__ELEMENTWISE_PITCH * word * (bytes > 0 ? bytes : op->in_bytes[k]);
+}
+/* Vectors: returns the vectors of a row, which has as many as its own alignment takes. */
+static int64_t gpul__plan_vectors(gpul__elementwise_plan *plan, const gpul__elementwise_problem *p,
+                                  const gpul__elementwise_op *op, int32_t vector) {
+    const int32_t last = p->ndim - 1;
+    const int64_t before = int64_t(uintptr_t(p->out) >> gpul__log2(op->out_bytes)) & (vector - 1);
+    int64_t pitch = 0; /* out's rows begin at boundaries alike, if they do */
+    for (int32_t d = 0; d < last; ++d) pitch |= p->strides[0][d];
+    plan->kernel = GPUL__ELEMENTWISE_VECTORS;
+    plan->columns = vector;
+    plan->block = GPUL__ELEMENTWISE_THREADS;
+    for (int k = 0; k < 3; ++k)
+        if (p->in[k] != NULL && p->strides[1 + k][last] == 1 &&
+            !gpul__elementwise_alike(p, 1 + k, p->in[k], op->in_bytes[k], op->out_bytes, vector))
+            plan->shifted |= 1 << k;
+    return (p->shape[last] + ((pitch & (vector - 1)) == 0 ? before : vector - 1) + vector - 1) >> gpul__log2(vector);
+}
+/* Elements: returns those of a row, or where it fills half of a warp's, as many as a warp has of it. */
+static int64_t gpul__plan_elements(gpul__elementwise_plan *plan, int64_t columns, int32_t items) {
+    plan->kernel = GPUL__ELEMENTWISE_ELEMENTS;
+    plan->lanes = columns >= 16 * items;
+    plan->columns = plan->lanes ? 32 * items : 1;
+    plan->block = plan->lanes ? GPUL__ELEMENTWISE_THREADS / 32 : GPUL__ELEMENTWISE_THREADS * items;
+    return gpul_ceil_div(columns, plan->columns);
+}
+/* The walk of vectors and elements, `row` tiles to a row */
+static void gpul__plan_walk(gpul__elementwise_plan *plan, gpul__elementwise_problem *p, int32_t operands, int64_t row) {
+    enum { kLong = 16384 }; /* elements of a row */
+    const int32_t last = p->ndim - 1;
+    const int64_t columns = p->shape[last];
+    int32_t next = -1, inner = -1;
+    int64_t part = row;
+    for (int32_t d = last - 1; d >= 0 && columns < kLong && p->n >= 1 << 20; --d)
+        for (int k = 0; k < 3 && next < 0; ++k)
+            if (p->in[k] && p->strides[1 + k][last] > 1 && p->strides[1 + k][d] == 1 && p->shape[d] <= 65536) next = d;
+    if (next >= 0) gpul__elementwise_move_inward(p, operands, next);
+    for (int32_t d = last - 1; d >= 0 && columns >= kLong; --d)
+        for (int k = 0; k < 3 && inner < 0 && p->shape[d] <= 16; ++k)
+            if (p->in[k] && p->strides[1 + k][d] < p->strides[1 + k][last]) inner = d;
+    if (inner >= 0)
+        for (part = plan->block; part > 1 && part * p->shape[inner] > plan->block;) part /= 2;
+    gpul__elementwise_add(plan, p, operands, part, last, plan->columns, 1, 0);
+    if (inner >= 0) {
+        gpul__elementwise_add(plan, p, operands, p->shape[inner], inner, 1, 0, 0);
+        gpul__elementwise_add(plan, p, operands, gpul_ceil_div(row, part), last, part * plan->columns, part, 0);
+    }
+    for (int32_t d = last - 1; d >= 0; --d)
+        if (d != inner) gpul__elementwise_add(plan, p, operands, p->shape[d], d, 1, 0, 0);
+}
 extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__elementwise_problem *p,
                                           const gpul__elementwise_op *op) {
     const int32_t last = p->ndim - 1, operands = op->other_bytes[0] > 0 ? GPUL__OPERANDS : 4;
-    const int64_t columns = p->shape[last];
-    int32_t largest = op->out_bytes, next = -1, inner = -1, k;
-    bool together = p->strides[0][last] == 1;
-    plan->shifted = plan->staged = plan->lanes = plan->ndim = 0;
+    int32_t largest = op->out_bytes, along = -1, k;
+    plan->shifted = plan->lanes = plan->ndim = 0;
     plan->shared_bytes = 0;
     plan->units = 1;
     for (k = 0; k < 3; ++k)
         if (op->in_bytes[k] > largest) largest = op->in_bytes[k];
     for (k = 0; k < 2; ++k)
         if (op->other_bytes[k] > largest) largest = op->other_bytes[k];
-    /* of elements and tiles, are they the kernel's that computes in words of so many bytes? */
-    const bool words = op->value_bytes > 0 && !(op->own_tiles && p->strides[0][last] == 1);
-    const int32_t word = words ? op->value_bytes : largest, vector = 16 >> gpul__log2(largest);
-    const int32_t items = (op->value_bytes > 0 ? op->value_bytes : largest) < 8 ? 8 : 4;
-    for (k = 0; k < 3; ++k) together = together && (p->in[k] == NULL || p->strides[1 + k][last] <= 1);
-    for (k = 0; k < 2 && together; ++k)
-        together = op->other_bytes[k] == 0 ||
-                   (p->strides[4 + k][last] == 1 && /* fault: outputs-together */
-                    gpul__elementwise_alike(p, 4 + k, p->others[k], op->other_bytes[k], op->out_bytes, vector));
-    for (k = 0; k < 3 && columns >= 32 && p->n >= 16384; ++k) { /* what is turned, and against which dimension */
-        if (op->in_bytes[k] == 0 || p->in[k] == NULL || p->strides[1 + k][last] <= 1) continue;
-        if (plan->staged & (plan->staged - 1)) continue;
-        for (int32_t d = last - 1; d >= 0; --d)
-            if (p->strides[1 + k][d] == 1 && p->shape[d] >= 32 && (next < 0 || next == d)) {
-                plan->staged |= 1 << k;
-                next = d;
-            }
-    }
+    plan->staged = gpul__elementwise_transposed(p, op, &along);
     if (plan->staged) {
-        const int32_t side = word < 4 ? 128 / word : 32, high = word < 4 ? 128 : 64, more = word < 4 ? 4 / word - 1 : 0;
-        gpul__elementwise_beside(p, operands, next);
-        plan->kernel = GPUL__ELEMENTWISE_TILES;
-        plan->columns = side;
-        plan->block = 1;
-        const int64_t across = gpul_ceil_div(columns + more, side);
-        const int64_t down = gpul_ceil_div(p->shape[last - 1], high); /* fault: elementwise-plan-tiles */
-        gpul__elementwise_add(plan, p, operands, across, last, side, 1, 0);
-        gpul__elementwise_add(plan, p, operands, down, last - 1, high, 0, 1);
-        for (int32_t d = last - 2; d >= 0; --d) gpul__elementwise_add(plan, p, operands, p->shape[d], d, 1, 0, 0);
-        for (k = 0; k < 3; ++k)
-            if (plan->staged >> k & 1) plan->shared_bytes += high * 33 * (side / 32) * (words ? word : op->in_bytes[k]);
+        const bool own = op->own_tiles && p->strides[0][last] == 1;
+        gpul__elementwise_move_inward(p, operands, along);
+        gpul__plan_tiles(plan, p, op, operands, own ? 0 : op->value_bytes, largest);
     } else {
-        int64_t row, part;
-        if (together && !op->no_vectors && (p->ndim == 1 || columns >= 32)) {
-            const int64_t before = int64_t(uintptr_t(p->out) >> gpul__log2(op->out_bytes)) & (vector - 1);
-            int64_t pitch = 0; /* out's rows begin at boundaries alike, if they do */
-            for (int32_t d = 0; d < last; ++d) pitch |= p->strides[0][d];
-            plan->kernel = GPUL__ELEMENTWISE_VECTORS;
-            plan->columns = vector;
-            plan->block = GPUL__ELEMENTWISE_THREADS;
-            row = (columns + ((pitch & (vector - 1)) == 0 ? before : vector - 1) + vector - 1) >> gpul__log2(vector);
-            for (k = 0; k < 3; ++k)
-                if (p->in[k] != NULL && p->strides[1 + k][last] == 1 &&
-                    !gpul__elementwise_alike(p, 1 + k, p->in[k], op->in_bytes[k], op->out_bytes, vector))
-                    plan->shifted |= 1 << k;
-        } else {
-            plan->kernel = GPUL__ELEMENTWISE_ELEMENTS;
-            plan->lanes = columns >= 16 * items; /* half of a warp's elements, at least */
-            plan->columns = plan->lanes ? 32 * items : 1;
-            plan->block = plan->lanes ? GPUL__ELEMENTWISE_THREADS / 32 : GPUL__ELEMENTWISE_THREADS * items;
-            row = plan->lanes ? gpul_ceil_div(columns, plan->columns) : columns;
-        }
-        for (int32_t d = last - 1; d >= 0 && columns < 16384 && p->n >= 1 << 20; --d)
-            for (k = 0; k < 3 && next < 0; ++k)
-                if (p->in[k] && p->strides[1 + k][last] > 1 && p->strides[1 + k][d] == 1 && p->shape[d] <= 65536)
-                    next = d;
-        if (next >= 0) gpul__elementwise_beside(p, operands, next);
-        for (int32_t d = last - 1; d >= 0 && columns >= 16384; --d)
-            for (k = 0; k < 3 && inner < 0 && p->shape[d] <= 16; ++k)
-                if (p->in[k] && p->strides[1 + k][d] < p->strides[1 + k][last]) inner = d;
-        part = row;
-        if (inner >= 0)
-            for (part = plan->block; part > 1 && part * p->shape[inner] > plan->block;) part /= 2;
-        gpul__elementwise_add(plan, p, operands, part, last, plan->columns, 1, 0);
-        if (inner >= 0) {
-            gpul__elementwise_add(plan, p, operands, p->shape[inner], inner, 1, 0, 0);
-            gpul__elementwise_add(plan, p, operands, gpul_ceil_div(row, part), last, part * plan->columns, part, 0);
-        }
-        for (int32_t d = last - 1; d >= 0; --d)
-            if (d != inner) gpul__elementwise_add(plan, p, operands, p->shape[d], d, 1, 0, 0);
+        const int32_t vector = 16 >> gpul__log2(largest);
+        const int32_t items = GPUL__ELEMENTWISE_ITEMS(op->value_bytes > 0 ? op->value_bytes : largest);
+        bool contiguous = p->strides[0][last] == 1; /* all outputs, and inputs or repeated */
+        for (k = 0; k < 3; ++k) contiguous = contiguous && (p->in[k] == NULL || p->strides[1 + k][last] <= 1);
+        for (k = 0; k < 2 && contiguous; ++k)
+            contiguous = op->other_bytes[k] == 0 ||
+                         (p->strides[4 + k][last] == 1 && /* fault: outputs-together */
+                          gpul__elementwise_alike(p, 4 + k, p->others[k], op->other_bytes[k], op->out_bytes, vector));
+        const bool vectors = contiguous && !op->no_vectors && (p->ndim == 1 || p->shape[last] >= 32);
+        gpul__plan_walk(plan, p, operands,
+                        vectors ? gpul__plan_vectors(plan, p, op, vector)
+                                : gpul__plan_elements(plan, p->shape[last], items));
     }
     plan->blocks = gpul_ceil_div(plan->units, plan->block);
     return plan->units > 2147483647 - GPUL__ELEMENTWISE_THREADS * 8 ? int32_t(cudaErrorInvalidConfiguration) : 0;
@@ -3109,7 +3171,7 @@ extern "C" int32_t gpul__run_elementwise(const gpul__elementwise_op *op, gpul__e
 #ifdef GPULITE_NO_ELEMENTWISE
 
 extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t, int32_t) { return 0; }
-#define GPUL__ELEMENTWISE_KERNEL 0
+#define GPUL__ELEMENTWISE_KERNEL NULL
 
 #else
 namespace {
@@ -3171,15 +3233,6 @@ gpul__elementwise_apply(const gpul__op_arithmetic<T> &op, const gpul__pack<T, N>
     }
 }
 
-template <> struct gpul__dtype_of<uint16_t> {
-    enum { value = -2 };
-};
-template <> struct gpul__dtype_of<uint32_t> {
-    enum { value = -4 };
-};
-template <> struct gpul__dtype_of<uint64_t> {
-    enum { value = -8 };
-};
 template <typename T> struct gpul__op_copy {
     typedef T Out;
     typedef T A;
@@ -3435,10 +3488,6 @@ template <typename W> struct gpul__ufunc_inputs {
     enum { value = std::is_floating_point<W>::value ? 2 : 3 };
 };
 
-static __device__ __host__ __forceinline__ int32_t gpul__bytes_of(gpul_dtype dtype) {
-    return 0x22184840 >> 4 * dtype & 15;
-}
-
 /* do_as<T>(...) with the unsigned type of that many bytes, up to those of Word */
 #define GPUL__BY_BYTES(bytes, do_as, ...)                                                                              \
     do {                                                                                                               \
@@ -3484,17 +3533,17 @@ template <typename W> static __device__ __host__ __forceinline__ bool gpul__roun
     return p.op == GPUL__CONVERT && p.dtype[0] != gpul__dtype_of<W>::value;
 }
 /* A vector's elements of all inputs, as bits, to the result's bits. The inputs that are no arrays are in `scalar`, as
- * values; where the first is none at all, an element's place counts: `column`, and others `apart`. */
+ * values; where the first is none at all, an element's place counts: `column`, and `stride` from one to the next. */
 template <typename W, bool kFunction, typename Word, int kInputs, int n>
 static __device__ __forceinline__ void gpul__ufunc_compute(const gpul__elementwise_layout &l, const gpul__ufunc_call &p,
-                                                           Word (&words)[kInputs][n], int64_t column, int apart) {
+                                                           Word (&words)[kInputs][n], int64_t column, int stride) {
     const bool again = gpul__rounds_again<W>(p);
     W values[3][n];
     GPUL__UNROLL
     for (int k = 0; k < 3; ++k) {
         if (k < kInputs && l.in[k] != NULL) gpul__decode(values[k], words[k], p.dtype[1 + k], again);
         else if (k > 0 || p.dtype[1] != 0) GPUL__EACH(values[k], values[k][j] = gpul__bits<W>(Word(l.scalar[k])));
-        else GPUL__EACH(values[k], values[k][j] = W(column + j * apart));
+        else GPUL__EACH(values[k], values[k][j] = W(column + j * stride));
     }
     gpul__ufunc_do<W>(p, values, gpul__bool<kFunction>());
     gpul__encode(words[0], values[0], p.dtype[0]);
@@ -3567,17 +3616,17 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
         if (tiles) __syncwarp(); /* lanes beyond the rows' ends have read what others write now */
         uint32_t out_at[kItems];
         GPUL__EACH(out_at, out_at[j] = items.at[j][0]);
-        const int apart = l.lanes ? 32 : GPUL__ELEMENTWISE_THREADS;
+        const int stride = l.lanes ? 32 : GPUL__ELEMENTWISE_THREADS;
         int64_t column = l.column0 + int64_t(items.column[0]);
         GPUL__UNROLL_NOT
-        for (int i = 0; i < kItems / kVector; ++i, column += apart * kVector) {
+        for (int i = 0; i < kItems / kVector; ++i, column += stride * kVector) {
             Word now[kInputs][kVector];
             GPUL__UNROLL
             for (int k = 0; k < kInputs; ++k) {
                 GPUL__EACH(now[k], now[k][j] = words[k][j]);
                 gpul__move_up<kVector>(words[k]);
             }
-            gpul__ufunc_compute<W, kFunction>(l, p, now, column, apart);
+            gpul__ufunc_compute<W, kFunction>(l, p, now, column, stride);
             GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_scatter, l.out[0], out_at, there, now[0]);
             gpul__move_up<kVector>(out_at);
             gpul__move_up<kVector>(there);
@@ -3702,8 +3751,7 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
         return &ufuncs[dtype_or_size - GPUL_F32];
     return 0;
 }
-#define GPUL__ELEMENTWISE_KERNEL                                                                                       \
-    reinterpret_cast<const void *>(&gpul__elementwise_vectors<gpul__op_arithmetic<float>, 4>)
+#define GPUL__ELEMENTWISE_KERNEL &gpul__elementwise_vectors<gpul__op_arithmetic<float>, 4>
 
 #endif /* GPULITE_NO_ELEMENTWISE */
 
@@ -3738,34 +3786,6 @@ static inline bool gpul__multiples(int32_t ndim, const int64_t *shape, const int
     return true;
 }
 
-/* How many block tiles a block of the rows kernel takes: of one output, or of outputs that follow each other, where each
- * has one. All, if the device takes all blocks at once. Else as many as make the rounds of blocks take the least, where
- * a block takes as long as its flights of eight rows, one more for its launch, and another for passing results on.
- * Blocks that share an output have 128 rows at most: many blocks even out what some multiprocessors get less of. */
-static inline void gpul__plan_rows(gpul__reduce_plan *plan, int64_t outputs, int64_t sms, bool captured) {
-    const int64_t together = plan->outputs_at_once, round = (together > 1 ? 2 : 3) * sms;
-    const bool whole = plan->block_tiles == 1;
-    const int64_t groups = gpul_ceil_div(outputs, together * (gpul__warps >> plan->warps_log2));
-    const int64_t most = whole ? gpul__most_tiles / together : int64_t(gpul__most_tiles);
-    const double flights = double(plan->tile_rows) / 8;
-    double least = 0;
-    plan->tiles = 1;
-    for (int32_t t = 1; t <= most && (t <= plan->block_tiles || whole); ++t) {
-        const int64_t splits = whole ? 1 : (plan->block_tiles + t - 1) / t;
-        const int64_t blocks = whole ? (groups + t - 1) / t : groups * splits;
-        const double time = double((blocks + round - 1) / round) * (t * flights + (splits > 1 ? 2 : 1));
-        if (t > 1 && splits > 1 && together == 1 && t * plan->tile_rows > 128) continue;
-        if (least > 0 && time >= least) continue;
-        least = time;
-        plan->tiles = t;
-        if (blocks <= round) break;
-    }
-    if (captured && !whole && plan->block_tiles <= 8) plan->tiles = plan->block_tiles; /* fault: reduce-captured */
-    plan->splits = int32_t(gpul_ceil_div(plan->block_tiles, plan->tiles));
-    plan->output_tiles = whole ? gpul_ceil_div(groups, plan->tiles) : groups;
-    plan->blocks = plan->output_tiles * plan->splits;
-}
-
 /* Of several inputs: does each, along dimension d of `along`, lie side by side or stand for all, so that vectors of so
  * many elements begin at their boundaries wherever the other dimensions lead? `left_out`: an outer dimension that
  * vectors lie along, or -1. */
@@ -3782,18 +3802,142 @@ static inline bool gpul__vectors_of_inputs(const gpul__reduce_problem *p, int32_
     return true;
 }
 
-/* Rows, for outputs whose elements lie closer to each other than to those of the next output; short, if one warp tile
- * has all elements of an output, and these are few or outputs many, and wherever an output has eight or less; else
- * columns.
+/* The kernel `short`: as many threads to an output as it has lanes, and as many outputs to a thread as leave the device
+ * full. */
+static void gpul__plan_short(gpul__reduce_plan *plan, const gpul__reduce_problem *p, const gpul__reducer *reducer,
+                             int64_t sms, int64_t lane) {
+    plan->kernel = GPUL__REDUCE_SHORT;
+    plan->lanes = gpul__power_of_two(gpul_ceil_div(p->n, lane), 32);
+    const int64_t threads = GPUL__REDUCE_THREADS / plan->lanes;
+    while (plan->outputs_at_once < reducer->short_outputs &&
+           p->outputs > plan->outputs_at_once * threads * (plan->vector ? 2 : 1) * sms)
+        plan->outputs_at_once *= 2;
+    plan->blocks = gpul_ceil_div(p->outputs, plan->outputs_at_once * threads);
+}
+
+/* The kernel `rows`: eight warps take the warp tiles of an output, or fewer where it has fewer. Several outputs at once
+ * read y once for all: where no multiprocessor is left without a block, and where rows are aligned or so long that y
+ * would not stay in the first cache.
  *
- * Rows: eight warps take the warp tiles of an output, or fewer where it has fewer. For the rest, see gpul__plan_rows.
- *
- * In a capture no output of up to eight block tiles, some 256 KB, is shared out among blocks; by columns, of one.
- *
- * Columns: 256 threads, along n those of a warp tile, or several side by side for a few columns. A thread has one lane
- * of a warp tile where a third of the device is all that several would fill, else several, and more in passes as long
- * as the device stays full. A block has a block tile, or a half, a quarter or an eighth of it, and is as wide as it can
- * be. */
+ * How many block tiles a block takes, of one output, or of outputs that follow each other, where each has one: all, if
+ * the device takes all blocks at once. Else as many as make the rounds of blocks take the least, where a block takes as
+ * long as its flights of eight rows, one more for its launch, and another for passing results on. Blocks that share an
+ * output have 128 rows at most: many blocks even out what some multiprocessors get less of. In a capture no output of
+ * up to eight block tiles, some 256 KB, is shared out among blocks. */
+static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem *p, const gpul__reducer *reducer,
+                            int64_t sms) {
+    const int64_t outputs = p->outputs;
+    plan->kernel = GPUL__REDUCE_ROWS;
+    while (1 << plan->warps_log2 < gpul__warps && 1 << plan->warps_log2 < plan->warp_tiles) ++plan->warps_log2;
+    if (outputs > 2 && (plan->vector || plan->block_tiles > 1) &&
+        outputs * plan->block_tiles >= sms * reducer->outputs_at_once * (gpul__warps >> plan->warps_log2))
+        plan->outputs_at_once = reducer->outputs_at_once;
+    const int64_t together = plan->outputs_at_once, round = (together > 1 ? 2 : 3) * sms; /* blocks at once */
+    const bool whole = plan->block_tiles == 1;
+    const int64_t output_tiles = gpul_ceil_div(outputs, together * (gpul__warps >> plan->warps_log2));
+    const int64_t most = whole ? gpul__most_tiles / together : int64_t(gpul__most_tiles);
+    const double flights = double(plan->tile_rows) / 8;
+    double least = 0;
+    plan->tiles = 1;
+    for (int32_t t = 1; t <= most && (t <= plan->block_tiles || whole); ++t) {
+        const int64_t splits = whole ? 1 : (plan->block_tiles + t - 1) / t;
+        const int64_t blocks = whole ? (output_tiles + t - 1) / t : output_tiles * splits;
+        const double time = double((blocks + round - 1) / round) * (t * flights + (splits > 1 ? 2 : 1));
+        if (t > 1 && splits > 1 && together == 1 && t * plan->tile_rows > 128) continue;
+        if (least > 0 && time >= least) continue;
+        least = time;
+        plan->tiles = t;
+        if (blocks <= round) break;
+    }
+    if (p->captured && !whole && plan->block_tiles <= 8) plan->tiles = plan->block_tiles; /* fault: reduce-captured */
+    plan->splits = int32_t(gpul_ceil_div(plan->block_tiles, plan->tiles));
+    plan->output_tiles = whole ? gpul_ceil_div(output_tiles, plan->tiles) : output_tiles;
+    plan->blocks = plan->output_tiles * plan->splits;
+    plan->shared_bytes =
+        int64_t(plan->outputs_at_once) * (gpul__most_tiles + 1) * gpul__warps * reducer->partial_bytes + 16;
+    if (plan->splits < 2) return;
+    plan->counters = plan->output_tiles;
+    plan->partials = outputs * plan->block_tiles;
+}
+
+/* The kernel `columns`: 256 threads, along n those of a warp tile, or several side by side for a few columns. A thread
+ * has one lane of a warp tile ("deep") where a third of the device is all that several would fill, else several, and
+ * more in passes as long as the device stays full. A block has a block tile, or a half, a quarter or an eighth of it,
+ * and is as wide as it can be. In a capture no output of one block tile is shared out among blocks. */
+static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_problem *p, const gpul__reducer *reducer,
+                               int64_t sms, int64_t lane) {
+    const int32_t each = reducer->columns, lanes = reducer->lanes, inner = p->outer_ndim - 1;
+    plan->kernel = GPUL__REDUCE_COLUMNS;
+    plan->vector = p->x_outer[inner] == 1 && p->outer_shape[inner] % each == 0 && p->x_reduce[0] % each == 0 &&
+                   uintptr_t(p->x) % uintptr_t(each * reducer->element_bytes) == 0 &&
+                   gpul__multiples(inner, p->outer_shape, p->x_outer, each);
+    if (p->inputs)
+        plan->vector =
+            p->outer_shape[inner] % each == 0 && gpul__vectors_of_inputs(p, each, p->inputs->outer, inner, inner);
+    plan->lanes = gpul__power_of_two(gpul_ceil_div(p->n, lane), 32);
+    const int64_t across = gpul_ceil_div(p->outputs, each); /* threads */
+    const int32_t shallow = plan->lanes > lanes ? plan->lanes / lanes : 1;
+    const int64_t round = 2 * GPUL__REDUCE_THREADS * sms, wanted = across * plan->warp_tiles; /* times threads */
+    plan->deep = wanted * shallow < round / 3;
+    int32_t threads = plan->deep ? plan->lanes : shallow, pass_levels = 0, levels = 0; /* threads: of a warp tile */
+    /* Shared memory: results of each thread, of its halves of passes, and of tiles that it takes one after the other. A
+     * block may have 48 KB without asking. */
+    const int64_t most = 48 * 1024;
+    const auto bytes = [=](int32_t all, int32_t passed, int32_t wide, int32_t deepest) {
+        return int64_t(each) * ((1 + passed) * all + deepest * wide) * reducer->partial_bytes + 16;
+    };
+    plan->passes = 1;
+    while (!plan->deep && threads > 1 && plan->passes < 8 && wanted * threads / 2 >= round &&
+           bytes(GPUL__REDUCE_THREADS, pass_levels + 1, 0, 0) <= most) {
+        threads /= 2;
+        plan->passes *= 2;
+        ++pass_levels;
+    }
+    /* Of the widths, from the widest on, and of the parts of a block tile, from all of it on, what leaves the last
+     * round of blocks a tenth fuller than what came before. */
+    double fullest = 0;
+    int32_t part = 1;
+    for (int32_t w = GPUL__REDUCE_THREADS / threads; w == GPUL__REDUCE_THREADS / threads || w >= 2; w /= 2)
+        for (int32_t t = gpul__power_of_two(plan->warp_tiles, gpul__warps); t > 0; t /= 2) {
+            const int64_t blocks = gpul_ceil_div(across, w) * gpul_ceil_div(plan->warp_tiles, t);
+            const int32_t block = w * threads * t < GPUL__REDUCE_THREADS ? w * threads * t : GPUL__REDUCE_THREADS;
+            const double rounds = double(blocks * block) / double(round), whole = double(int64_t(rounds));
+            double full = rounds / (rounds > whole ? whole + 1 : whole);
+            int32_t deepest = 0;
+            while (t >> deepest > 1 && (t >> deepest) * threads * w > GPUL__REDUCE_THREADS) ++deepest;
+            if (plan->block_tiles > 256 && t < gpul__warps) break;
+            if (p->captured && plan->block_tiles == 1 && t < plan->warp_tiles)
+                break; /* fault: reduce-captured-columns */
+            if (bytes(GPUL__REDUCE_THREADS, pass_levels, w, deepest) > most) continue; /* fault: reduce-shared */
+            /* what passing results between blocks costs, and a last block that has many for each of its rows */
+            if (t < plan->warp_tiles) full *= gpul_ceil_div(plan->warp_tiles, t) > 128 * (block / w) ? 0.5 : 0.75;
+            if (full < 1.1 * fullest) continue;
+            fullest = full;
+            plan->width = w;
+            part = t;
+        }
+    plan->output_tiles = gpul_ceil_div(across, plan->width);
+    plan->width = int32_t(gpul_ceil_div(across, plan->output_tiles));
+    plan->tiles_at_once = 1;
+    while (plan->tiles_at_once < part && 2 * plan->tiles_at_once * threads * plan->width <= GPUL__REDUCE_THREADS)
+        plan->tiles_at_once *= 2;
+    plan->tiles = part / plan->tiles_at_once;
+    plan->slots = 256 * (gpul__warps / part);
+    while (1 << levels < plan->tiles) ++levels;
+    plan->depth = threads * plan->tiles_at_once;
+    while (1 << plan->threads_log2 < threads) ++plan->threads_log2;
+    plan->threads = int32_t(gpul__round_up(plan->depth * plan->width, 32));
+    plan->splits = int32_t(gpul_ceil_div(plan->warp_tiles, plan->tiles * plan->tiles_at_once));
+    plan->blocks = plan->output_tiles * plan->splits;
+    plan->shared_bytes = bytes(plan->threads, pass_levels, plan->width, levels);
+    if (plan->splits < 2) return;
+    plan->counters = plan->output_tiles;
+    plan->partials = plan->output_tiles * plan->width * each * plan->splits;
+}
+
+/* First the tree, which depends on n and the size of an element alone. Then the kernel: columns, for outputs that lie
+ * closer to each other than the elements of one do; else short, if one warp tile has all elements of an output, and
+ * these are few or outputs many, and wherever an output has eight or less; else rows. */
 extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__reduce_problem *p,
                                         const gpul__reducer *reducer, const gpul__machine *machine) {
     const int32_t vector = 16 / reducer->element_bytes, row = 32 * vector; /* elements */
@@ -3811,109 +3955,19 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
     plan->threads = GPUL__REDUCE_THREADS;
     plan->outputs_at_once = 1;
     plan->splits = 1;
-    const bool columns = reducer->columns > 0 && p->reduce_ndim == 1 && inner >= 0 && n > 8 && (p->y || outputs > 1) &&
-                         p->x_outer[inner] < p->x_reduce[0];
-    if (!columns) {
+    const bool one_stride = reducer->columns > 0 && p->reduce_ndim == 1;
+    if (one_stride && inner >= 0 && n > 8 && (p->y || outputs > 1) && p->x_outer[inner] < p->x_reduce[0]) {
+        gpul__plan_columns(plan, p, reducer, sms, lane);
+    } else {
         plan->reduce_ndim = p->reduce_ndim;
         plan->dense = p->reduce_ndim == 1 && (p->inputs || n <= 1 || p->x_reduce[0] == 1);
         plan->y_vector = !p->y || ((n <= 1 || p->y_stride == 1) && uintptr_t(p->y) % 16 == 0);
         plan->vector = plan->dense && uintptr_t(p->x) % 16 == 0 &&
                        gpul__multiples(p->outer_ndim, p->outer_shape, p->x_outer, vector);
         if (p->inputs) plan->vector = plan->dense && gpul__vectors_of_inputs(p, vector, p->inputs->reduce, 0, -1);
-        if (reducer->columns > 0 && p->reduce_ndim == 1 &&
-            (n <= row || (plan->warp_tiles == 1 && outputs >= 64 * sms))) {
-            plan->kernel = GPUL__REDUCE_SHORT;
-            plan->lanes = gpul__power_of_two(gpul_ceil_div(n, lane), 32);
-            const int64_t threads = GPUL__REDUCE_THREADS / plan->lanes;
-            while (plan->outputs_at_once < reducer->short_outputs &&
-                   outputs > plan->outputs_at_once * threads * (plan->vector ? 2 : 1) * sms) /* as leave it full */
-                plan->outputs_at_once *= 2;
-            plan->blocks = gpul_ceil_div(outputs, plan->outputs_at_once * threads);
-        } else {
-            plan->kernel = GPUL__REDUCE_ROWS;
-            while (1 << plan->warps_log2 < gpul__warps && 1 << plan->warps_log2 < plan->warp_tiles) ++plan->warps_log2;
-            /* Several outputs at once read y once for all: where no multiprocessor is left without a block, and where
-             * rows are aligned or so long that y would not stay in the first cache. */
-            if (outputs > 2 && (plan->vector || plan->block_tiles > 1) &&
-                outputs * plan->block_tiles >= sms * reducer->outputs_at_once * (gpul__warps >> plan->warps_log2))
-                plan->outputs_at_once = reducer->outputs_at_once;
-            gpul__plan_rows(plan, outputs, sms, p->captured != 0);
-            plan->shared_bytes =
-                int64_t(plan->outputs_at_once) * (gpul__most_tiles + 1) * gpul__warps * reducer->partial_bytes + 16;
-            if (plan->splits > 1) {
-                plan->counters = plan->output_tiles;
-                plan->partials = outputs * plan->block_tiles;
-            }
-        }
-    } else {
-        const int32_t each = reducer->columns, lanes = reducer->lanes;
-        plan->kernel = GPUL__REDUCE_COLUMNS;
-        plan->vector = p->x_outer[inner] == 1 && p->outer_shape[inner] % each == 0 && p->x_reduce[0] % each == 0 &&
-                       uintptr_t(p->x) % uintptr_t(each * reducer->element_bytes) == 0 &&
-                       gpul__multiples(inner, p->outer_shape, p->x_outer, each);
-        if (p->inputs)
-            plan->vector =
-                p->outer_shape[inner] % each == 0 && gpul__vectors_of_inputs(p, each, p->inputs->outer, inner, inner);
-        plan->lanes = gpul__power_of_two(gpul_ceil_div(n, lane), 32);
-        const int64_t across = gpul_ceil_div(outputs, each); /* threads */
-        const int32_t shallow = plan->lanes > lanes ? plan->lanes / lanes : 1;
-        const int64_t round = 2 * GPUL__REDUCE_THREADS * sms, wanted = across * plan->warp_tiles; /* times threads */
-        plan->deep = wanted * shallow < round / 3;
-        int32_t threads = plan->deep ? plan->lanes : shallow, pass_levels = 0, levels = 0; /* threads: of a warp tile */
-        /* Shared memory: results of each thread, of its halves of passes, and of tiles that it takes one after the
-         * other. A block may have 48 KB without asking. */
-        const int64_t most = 48 * 1024;
-        const auto bytes = [=](int32_t all, int32_t passed, int32_t wide, int32_t deepest) {
-            return int64_t(each) * ((1 + passed) * all + deepest * wide) * reducer->partial_bytes + 16;
-        };
-        plan->passes = 1;
-        while (!plan->deep && threads > 1 && plan->passes < 8 && wanted * threads / 2 >= round &&
-               bytes(GPUL__REDUCE_THREADS, pass_levels + 1, 0, 0) <= most) {
-            threads /= 2;
-            plan->passes *= 2;
-            ++pass_levels;
-        }
-        /* Of the widths, from the widest on, and of the parts of a block tile, from all of it on, what leaves the last
-         * round of blocks a tenth fuller than what came before. */
-        double fullest = 0;
-        int32_t part = 1;
-        for (int32_t w = GPUL__REDUCE_THREADS / threads; w == GPUL__REDUCE_THREADS / threads || w >= 2; w /= 2)
-            for (int32_t t = gpul__power_of_two(plan->warp_tiles, gpul__warps); t > 0; t /= 2) {
-                const int64_t blocks = gpul_ceil_div(across, w) * gpul_ceil_div(plan->warp_tiles, t);
-                const int32_t block = w * threads * t < GPUL__REDUCE_THREADS ? w * threads * t : GPUL__REDUCE_THREADS;
-                const double rounds = double(blocks * block) / double(round), whole = double(int64_t(rounds));
-                double full = rounds / (rounds > whole ? whole + 1 : whole);
-                int32_t deepest = 0;
-                while (t >> deepest > 1 && (t >> deepest) * threads * w > GPUL__REDUCE_THREADS) ++deepest;
-                if (plan->block_tiles > 256 && t < gpul__warps) break;
-                if (p->captured && plan->block_tiles == 1 && t < plan->warp_tiles)
-                    break; /* fault: reduce-captured-columns */
-                if (bytes(GPUL__REDUCE_THREADS, pass_levels, w, deepest) > most) continue; /* fault: reduce-shared */
-                /* what passing results between blocks costs, and a last block that has many for each of its rows */
-                if (t < plan->warp_tiles) full *= gpul_ceil_div(plan->warp_tiles, t) > 128 * (block / w) ? 0.5 : 0.75;
-                if (full < 1.1 * fullest) continue;
-                fullest = full;
-                plan->width = w;
-                part = t;
-            }
-        plan->output_tiles = gpul_ceil_div(across, plan->width);
-        plan->width = int32_t(gpul_ceil_div(across, plan->output_tiles));
-        plan->tiles_at_once = 1;
-        while (plan->tiles_at_once < part && 2 * plan->tiles_at_once * threads * plan->width <= GPUL__REDUCE_THREADS)
-            plan->tiles_at_once *= 2;
-        plan->tiles = part / plan->tiles_at_once;
-        plan->slots = 256 * (gpul__warps / part);
-        while (1 << levels < plan->tiles) ++levels;
-        plan->depth = threads * plan->tiles_at_once;
-        while (1 << plan->threads_log2 < threads) ++plan->threads_log2;
-        plan->threads = (plan->depth * plan->width + 31) / 32 * 32;
-        plan->splits = int32_t(gpul_ceil_div(plan->warp_tiles, plan->tiles * plan->tiles_at_once));
-        plan->blocks = plan->output_tiles * plan->splits;
-        plan->shared_bytes = bytes(plan->threads, pass_levels, plan->width, levels);
-        if (plan->splits > 1) {
-            plan->counters = plan->output_tiles;
-            plan->partials = plan->output_tiles * plan->width * each * plan->splits;
-        }
+        if (one_stride && (n <= row || (plan->warp_tiles == 1 && outputs >= 64 * sms)))
+            gpul__plan_short(plan, p, reducer, sms, lane);
+        else gpul__plan_rows(plan, p, reducer, sms);
     }
     /* places in a warp tile have 32 bits: only a broadcast array is too long */
     const bool too_long = n > int64_t(1) << 45; /* fault: reduce-too-long */
@@ -3922,7 +3976,7 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
     return 0;
 }
 
-/* ---- workspaces: the memory, and whose each is ---- */
+/* ---- workspaces: the memory, and who owns each ---- */
 
 alignas(16) static __device__ gpul__workspace gpul__workspaces[GPUL__WORKSPACES];
 /* by device: the address, once it has been asked for, and the owners' keys; 0: nobody's */
@@ -4258,10 +4312,10 @@ template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T
         }
         GPUL__UNROLL
         for (int k = 0; k < kN; ++k) {
-            const double apart = __dsub_rn(d[k], lane.pivot);
+            const double difference = __dsub_rn(d[k], lane.pivot);
             if (k >= count) continue;
-            lane.sum = __dadd_rn(lane.sum, apart);
-            lane.sum_squares = fma(apart, apart, lane.sum_squares);
+            lane.sum = __dadd_rn(lane.sum, difference);
+            lane.sum_squares = fma(difference, difference, lane.sum_squares);
         }
         lane.count += count < int(kN) ? count : int(kN); /* fault: var-count */
         ++lane.vectors;
@@ -4380,6 +4434,9 @@ static int32_t gpul__reduce_launch_as(const gpul__reduce_problem *problem, const
 }
 
 } /* namespace */
+#define GPUL__REDUCE_KERNEL &gpul__reduce_rows<gpul__bytes, 1>
+#else
+#define GPUL__REDUCE_KERNEL NULL
 #endif /* GPULITE_NO_REDUCE */
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -4418,7 +4475,10 @@ static int32_t gpul__gemv_launch(const gpul__reduce_problem *problem, const gpul
 }
 
 } /* namespace */
-#endif
+#define GPUL__GEMV_KERNEL &gpul__reduce_rows<gpul__gemv<float>, 1>
+#else
+#define GPUL__GEMV_KERNEL NULL
+#endif /* GPULITE_NO_GEMV */
 
 extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype) {
 #ifndef GPULITE_NO_REDUCE
@@ -4474,12 +4534,12 @@ extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype)
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
- * Histogram
+ * 4. Histogram
  *
  * Idea. There are two ways to count. In shared memory: a block has a counter for each bin, counts a share of x, and
  * adds its counters to the result; of more bins than that, each block takes a part, and a few blocks read all of x.
- * Beyond, counts is incremented in global memory, runs of equal bins by one addition, and bins that occur often are
- * collected in a small table of each block. Bytes are counted by value, 256 counters whatever the bins, and go into
+ * Beyond that, in global memory: runs of equal bins are one addition to counts, and bins that occur often are collected
+ * in a small table of each block. Bytes are counted by value, 256 counters whatever the bins, and go into
  * bins at the end.
  *
  * The bin of an element is the one that numpy.histogram gives it, exactly. One fma in double makes a fixed-point number
@@ -4488,7 +4548,7 @@ extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype)
  *
  * Explicit edges are searched with a table: the range is cut into buckets of one width, and the table has for each the
  * first edge in it. What is left to search are the edges of one bucket, few unless edges crowd. Edges and table lie in
- * shared memory, beside the counters, if they fit.
+ * shared memory, behind the counters, if they fit.
  *
  * Assumptions. Additions are integer (weights in floating point are added in 128-bit fixed point), so the order of the
  * atomics does not show. A counter of a block has 32 bits: no block sees 2^32 elements.
@@ -4508,6 +4568,7 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *, const
     return int32_t(cudaErrorNotSupported);
 }
 extern "C" void gpul__histogram_trim() {}
+#define GPUL__HISTOGRAM_KERNEL NULL
 
 #else
 
@@ -4528,7 +4589,8 @@ enum {
 
 /* ---- what the kernels are given ---- */
 
-struct gpul__hist_rule { /* what every element needs comes first: a block waits for each line of these that it reads */
+/* What every element needs comes first: a block waits for each cache line of these that it reads. */
+struct gpul__hist_rule {
     double factor, offset; /* of gpul__hist_place; with edges, of gpul__hist_bucket */
     uint32_t unsure;       /* how near above an edge the place is in doubt, in units of 2^-32 */
     int32_t fraction;      /* bits of the place behind the point */
@@ -4549,12 +4611,12 @@ struct gpul__hist_view {
     int64_t n, counts_stride;
     int64_t head, vectors; /* elements before the first vector of 16 bytes, and vectors that are counted whole */
     int64_t stride;        /* threads of the grid in x */
-    uint32_t *turns;       /* two counters for gpul__hist_zero_counts, or NULL */
+    uint32_t *arrivals;    /* two counters for gpul__hist_zero_counts, or NULL */
     int32_t floats;        /* x is f32 or f64 */
-    int32_t wide;          /* counts are 64-bit */
+    int32_t wide;          /* counts are of 64 bits */
     int32_t width;         /* bins of a part; slots of the table */
     int32_t owned;         /* counts are one block's alone, which stores them */
-    int32_t own;           /* counters are in shared memory */
+    int32_t in_shared;     /* counters are in shared memory */
     int32_t dense, ndim;
     int64_t shape[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS];
     uint64_t reciprocal[GPUL_MAX_DIMS]; /* of the shape: see gpul__hist_offset */
@@ -4672,10 +4734,10 @@ static __device__ __forceinline__ bool gpul__hist_below_edge(const gpul__hist_ru
     return x < gpul__hist_edge<kF32>(r, __dsub_rn(gpul__bits<double>(place >> fraction << fraction), r.point));
 }
 
-/* What is below the edge below its place goes to the bin below. */
+/* Corrects places that are in doubt: what is below the edge below its place belongs to the bin below. */
 template <bool kFloats, typename Word, int kN>
-static __device__ __forceinline__ void gpul__hist_settle(const gpul__hist_rule &r, const Word (&x)[kN],
-                                                         uint64_t (&place)[kN], int32_t fraction) {
+static __device__ __forceinline__ void gpul__hist_correct(const gpul__hist_rule &r, const Word (&x)[kN],
+                                                          uint64_t (&place)[kN], int32_t fraction) {
     enum { kF32 = kFloats && sizeof(Word) == 4 };
     GPUL__UNROLL
     for (int j = 0; j < kN; ++j)
@@ -4755,35 +4817,35 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS)
     gpul__hist_set_zero(v, gpul_grid_x(), gpul_gridsize_x());
 }
 
-/* A launch for the zeros alone would cost 1.3 us on an H200. So, of few bins, the first block that comes here sets
- * counts to zero while all count, and the others wait for it before they add to counts. Whoever waits, that block is
- * running. turns[0] counts blocks that came; turns[1] becomes 1 with the zeros, then counts blocks that saw it; the
- * last of them leaves both at zero. All threads; with a barrier. */
+/* A launch for the zeros alone would cost more than counting few elements. So, of few bins, the first block that comes
+ * here sets counts to zero while all count, and the others wait for it before they add to counts. There is no deadlock:
+ * that block is running, whoever waits. arrivals[0] counts blocks that came; arrivals[1] becomes 1 with the zeros, then
+ * counts blocks that saw it; the last of them leaves both at zero. Called by all threads; has a barrier. */
 static __device__ __forceinline__ void gpul__hist_zero_counts(const gpul__hist_view &v) {
     bool first = false;
-    if (v.turns && threadIdx.x == 0) first = atomicAdd(v.turns, 1u) == 0;
+    if (v.arrivals && threadIdx.x == 0) first = atomicAdd(v.arrivals, 1u) == 0;
     if (!__syncthreads_or(first)) return;
     gpul__hist_set_zero(v, threadIdx.x, blockDim.x);
     __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0) atomicAdd(v.turns + 1, 1u);
+    if (threadIdx.x == 0) atomicAdd(v.arrivals + 1, 1u);
 }
-static __device__ __forceinline__ uint32_t gpul__hist_read(const uint32_t *turn) {
+static __device__ __forceinline__ uint32_t gpul__hist_read(const uint32_t *arrivals) {
 #ifdef __CUDA_ARCH__
     uint32_t value;
-    asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(turn) : "memory");
+    asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(arrivals) : "memory");
     return value;
 #else
-    return atomicAdd(const_cast<uint32_t *>(turn), 0u);
+    return atomicAdd(const_cast<uint32_t *>(arrivals), 0u);
 #endif
 }
 static __device__ __forceinline__ void gpul__hist_await_zeros(const gpul__hist_view &v) {
-    if (v.turns && threadIdx.x == 0)
-        while (gpul__hist_read(v.turns + 1) == 0) {}
-    __syncthreads();                                      /* fault: histogram-zeros-barrier */
-    if (v.turns && threadIdx.x == GPUL__HIST_THREADS - 1) /* of a warp with little to add */
-        if (atomicAdd(v.turns + 1, 1u) == gridDim.x * gridDim.y)
-            atomicExch(v.turns, 0u), atomicExch(v.turns + 1, 0u); /* fault: histogram-turns-left */
+    if (v.arrivals && threadIdx.x == 0)
+        while (gpul__hist_read(v.arrivals + 1) == 0) {}
+    __syncthreads();                                         /* fault: histogram-zeros-barrier */
+    if (v.arrivals && threadIdx.x == GPUL__HIST_THREADS - 1) /* of a warp with little to add */
+        if (atomicAdd(v.arrivals + 1, 1u) == gridDim.x * gridDim.y)
+            atomicExch(v.arrivals, 0u), atomicExch(v.arrivals + 1, 0u); /* fault: histogram-turns-left */
 }
 
 /* ---- walking over x ---- */
@@ -4876,8 +4938,8 @@ static __device__ __forceinline__ void gpul__hist_clear(uint32_t *tile, uint32_t
 }
 
 /* Counter `origin` is the first; counters are kStep apart. In PTX, and with a spare counter for elements that do not
- * count: the compiler makes addresses anew for each element otherwise, and branches around that, which is a fifth
- * slower. An increment without a result (ATOMS.POPC.INC) takes lanes that meet at one address together. */
+ * count: the compiler otherwise computes the address of each element anew, behind a branch. An increment without a
+ * result (ATOMS.POPC.INC) takes lanes that meet at one address together. */
 template <int kStep> struct gpul__hist_tile {
     uint32_t *counters;
     uint32_t base, spare;
@@ -4939,7 +5001,7 @@ struct gpul__hist_part {
             inside[j] = key >= lo && key <= hi;
             doubt |= gpul__hist_doubtful(v.rule, place[j], 32);
         }
-        if (doubt) gpul__hist_settle<kFloats>(v.rule, x, place, 32); /* fault: histogram-doubt-not-asked */
+        if (doubt) gpul__hist_correct<kFloats>(v.rule, x, place, 32); /* fault: histogram-doubt-not-asked */
         GPUL__UNROLL
         for (int j = 0; j < kN; ++j) tile.increment(uint32_t(place[j] >> 32), inside[j]);
     }
@@ -5014,12 +5076,13 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     gpul__hist_add_tile(v, shared, part.first, part.width);
 }
 
-/* ---- beyond ---- */
+/* ---- counters in global memory ----
+ *
+ * Of bins beyond those that shared memory has room for. A run of equal bins in a warp, of kN neighbours in each lane,
+ * is one addition, so that sorted data do not queue up at one address. Nor do data of few values: each block has a hash
+ * table of bins and counters in shared memory, and a warp goes there if two of its lanes meet in a bin. A slot belongs
+ * to the first bin that comes to it; what finds its slot taken goes to global memory. */
 
-/* Bins are incremented in global memory. A run of equal bins in a warp, of kN neighbours in each lane, is one addition,
- * so that sorted data do not queue up at one address; neither do data of few values, for which each block has a table
- * of bins and counters in shared memory: a warp goes there if two of its lanes meet in a bin. A slot belongs to the
- * first bin that comes to it. */
 struct gpul__hist_beyond {
     enum { kNone = gpul__hist_none };
     uint32_t *bins; /* v.width of them, and as many counts */
@@ -5060,18 +5123,20 @@ struct gpul__hist_beyond {
             inside[j] = key >= lo && key <= hi && valid;
             doubt = doubt || (gpul__hist_doubtful(r, place[j], r.fraction) && inside[j]);
         }
-        if (doubt) gpul__hist_settle<kFloats>(r, x, place, r.fraction); /* fault: histogram-doubt-beyond */
+        if (doubt) gpul__hist_correct<kFloats>(r, x, place, r.fraction); /* fault: histogram-doubt-beyond */
         GPUL__UNROLL
         for (int j = 0; j < kN; ++j) {
             bin[j] = uint32_t(place[j] >> r.fraction) - origin;
             bin[j] = !inside[j] ? uint32_t(kNone) : bin[j] < last ? bin[j] : last;
         }
     }
-    /* of whole warps */
+    /* Adds the bins of a warp's elements, runs of equal ones at once. A run begins at its head. Its length is what lies
+     * between its head and the next one, which is in this lane, or the first one of the next lane that has any. For
+     * whole warps. */
     template <int kN>
     __device__ __forceinline__ void collect(const gpul__hist_view &v, const uint32_t (&bin)[kN]) const {
         const uint32_t full = 0xffffffffu, lane = threadIdx.x % 32;
-        uint32_t heads = 0; /* where a run begins */
+        uint32_t heads = 0; /* bit j: a run begins at element j */
         const uint32_t before = __shfl_up_sync(full, bin[kN - 1], 1);
         GPUL__UNROLL
         for (int j = 0; j < kN; ++j)
@@ -5259,7 +5324,7 @@ template <int kSize> struct gpul__hist_between {
         const uint32_t bins = uint32_t(v.rule.bins);
         uint32_t counters = 2 * uint32_t(v.width);
         buckets.begin(v);
-        if (v.own) {
+        if (v.in_shared) {
             counters = (bins / gpul__hist_chunk + 1) * gpul__hist_chunk;
             tile.set(shared, 0, counters);
             gpul__hist_clear(shared, counters, 0);
@@ -5285,7 +5350,7 @@ template <int kSize> struct gpul__hist_between {
             __syncthreads();
         }
         gpul__hist_zero_counts(v);
-        if (!v.own) gpul__hist_await_zeros(v);
+        if (!v.in_shared) gpul__hist_await_zeros(v);
     }
     /* kN at once, so that their chains overlap */
     template <typename Word, int kN>
@@ -5324,7 +5389,7 @@ template <int kSize> struct gpul__hist_between {
         }
         GPUL__UNROLL
         for (int j = 0; j < kN; ++j) low[j] = inside[j] ? low[j] - 1 : uint32_t(gpul__hist_none);
-        if (v.own) {
+        if (v.in_shared) {
             GPUL__UNROLL
             for (int j = 0; j < kN; ++j) tile.increment(low[j], inside[j]);
         } else if (kN > 1) beyond.collect(v, low);
@@ -5355,7 +5420,7 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     between.shared = shared;
     between.list = &list;
     gpul__hist_walk<kSize>(v, between);
-    if (!v.own) return between.beyond.finish(v);
+    if (!v.in_shared) return between.beyond.finish(v);
     gpul__hist_await_zeros(v);
     gpul__hist_add_tile(v, shared, 0, uint32_t(v.rule.bins));
 }
@@ -5594,12 +5659,15 @@ static __global__ void __launch_bounds__(512)
 
 /* ---- the plan ---- */
 
-static inline bool gpul__hist_has_floats(const gpul__histogram_problem *p) {
-    return p->weights_dtype == GPUL_F32 || p->weights_dtype == GPUL_F64;
-}
+static inline bool gpul__hist_is_float(gpul_dtype dtype) { return dtype == GPUL_F32 || dtype == GPUL_F64; }
 static inline double gpul__hist_reach(const gpul__histogram_problem *p) { /* R of gpul__hist_place */
     const double low = p->lo < 0 ? -p->lo : p->lo, high = p->hi < 0 ? -p->hi : p->hi;
     return low > high ? low : high;
+}
+
+/* Of the edges, in front of what else there is in scratch memory: as doubles, whatever they are there. */
+static inline int64_t gpul__hist_edge_bytes(const gpul__histogram_problem *p) {
+    return gpul__round_up((p->bins + 1) * 8, 16);
 }
 
 static inline bool gpul__hist_on_grid(double x) { return double(int64_t(x * 1024)) == x * 1024; }
@@ -5635,12 +5703,12 @@ static inline void gpul__hist_fill_rule(gpul__hist_rule *r, const gpul__histogra
     r->offset = (r->point - p->lo * factor) + error;
     r->unsure = r->certain ? uint32_t(2 * error * 4294967296.0 + 1) : 0;
     /* Integers between edges that are exact, and multiples of 2^-10 as they are: an integer lies on an edge, or is
-     * `apart` bins away from it, at least. Half of that, and none is in doubt. */
-    const double apart = factor / 1024, most = 4398046511104.0; /* 2^42 */
-    const bool integers = p->x_dtype != GPUL_F32 && p->x_dtype != GPUL_F64;
+     * `distance` bins away from it, at least. Half of that, and none is in doubt. */
+    const double distance = factor / 1024, most = 4398046511104.0; /* 2^42 */
+    const bool integers = !gpul__hist_is_float(p->x_dtype);
     const bool exact = gpul__hist_on_grid(p->lo) && gpul__hist_on_grid(p->step); /* fault: histogram-ties */
-    if (exact && r->certain && integers && gpul__hist_reach(p) < most && apart > 8 * error) {
-        r->offset += apart / 2;
+    if (exact && r->certain && integers && gpul__hist_reach(p) < most && distance > 8 * error) {
+        r->offset += distance / 2;
         r->unsure = 0;
     }
 }
@@ -5665,6 +5733,9 @@ static inline int64_t gpul__hist_searched(const gpul__histogram_problem *p) {
     return high;
 }
 
+static inline bool gpul__hist_is_dense(const gpul__histogram_problem *p) {
+    return p->ndim == 1 && p->x_strides[0] == 1;
+}
 static inline int64_t gpul__hist_least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t gpul__hist_most(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -5677,7 +5748,7 @@ static inline int64_t gpul__hist_most(int64_t a, int64_t b) { return a > b ? a :
 extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__histogram_problem *p,
                                         const gpul__machine *machine) {
     const int64_t n = p->n, bins = p->bins, sms = gpul__hist_most(machine->sms, 1);
-    const bool dense = p->ndim == 1 && p->x_strides[0] == 1, floats = gpul__hist_has_floats(p);
+    const bool dense = gpul__hist_is_dense(p), floats = gpul__hist_is_float(p->weights_dtype);
     gpul__hist_rule rule;
     memset(plan, 0, sizeof *plan);
     plan->device = machine->device;
@@ -5686,7 +5757,7 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
     if (n == 0) return 1;
     gpul__hist_fill_rule(&rule, p);
     plan->listed = !p->uniform && !p->weights_dtype && bins < gpul__hist_listed;
-    if (!p->uniform && !plan->listed) plan->scratch_bytes = gpul__round_up((bins + 1) * 8, 16);
+    if (!p->uniform && !plan->listed) plan->scratch_bytes = gpul__hist_edge_bytes(p);
     if (p->weights_dtype) {
         plan->kernel = floats ? GPUL__HISTOGRAM_FLOATS : GPUL__HISTOGRAM_INTEGERS;
         plan->blocks = int32_t(gpul__hist_least(gpul_ceil_div(n, 512), sms * 4));
@@ -5696,9 +5767,9 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
         return 1;
     }
 
-    /* the vectors of 16 bytes: from the first at a multiple of 128 bytes, so that a warp's lie in whole lines, or whole
-     * warps of as many elements where x is not dense */
-    const int64_t size = p->x_dtype == GPUL_U8 ? 1 : p->x_dtype == GPUL_F32 || p->x_dtype == GPUL_I32 ? 4 : 8;
+    /* the vectors of 16 bytes: from the first at a multiple of 128 bytes, so that a warp's lie in whole cache lines, or
+     * whole warps of as many elements where x is not dense */
+    const int64_t size = gpul__bytes_of(p->x_dtype);
     const bool between = !p->uniform && p->x_dtype != GPUL_U8 && bins < int64_t(1) << 31;
     if (p->x_dtype == GPUL_U8 ? dense : between || rule.certain) {
         if (dense) plan->head = int64_t((128 - reinterpret_cast<uintptr_t>(p->x) % 128) % 128) / size;
@@ -5780,7 +5851,7 @@ static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogra
     if (!p->uniform && p->n > 0) {
         gpul__hist_fill_buckets(&v->rule, p, plan->buckets ? plan->buckets : p->bins);
         v->rule.edges = scratch;
-        v->table = reinterpret_cast<uint32_t *>(static_cast<char *>(scratch) + gpul__round_up((p->bins + 1) * 8, 16));
+        v->table = reinterpret_cast<uint32_t *>(static_cast<char *>(scratch) + gpul__hist_edge_bytes(p));
         v->buckets = uint32_t(plan->buckets);
         v->searched = gpul__hist_searched(p);
         v->listed = plan->listed;
@@ -5793,13 +5864,13 @@ static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogra
     v->head = plan->head;
     v->vectors = plan->vectors;
     v->stride = int64_t(plan->blocks) * GPUL__HIST_THREADS;
-    v->turns = plan->counters ? counters : 0;
-    v->floats = p->x_dtype == GPUL_F32 || p->x_dtype == GPUL_F64;
+    v->arrivals = plan->counters ? counters : 0;
+    v->floats = gpul__hist_is_float(p->x_dtype);
     v->wide = p->counts_dtype != GPUL_I32; /* fault: histogram-counts-of-f64 */
     v->owned = plan->owned;
-    v->own = plan->kernel == GPUL__HISTOGRAM_SHARED;
+    v->in_shared = plan->kernel == GPUL__HISTOGRAM_SHARED;
     v->width = plan->width;
-    v->dense = p->ndim == 1 && p->x_strides[0] == 1;
+    v->dense = gpul__hist_is_dense(p);
     v->ndim = p->ndim;
     memcpy(v->shape, p->shape, sizeof v->shape);
     memcpy(v->strides, p->x_strides, sizeof v->strides);
@@ -5810,7 +5881,7 @@ static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogra
     v->w_dtype = p->weights_dtype;
     while (v->log2_n < 62 && int64_t(1) << v->log2_n < p->n) ++v->log2_n;
     if (plan->kernel != GPUL__HISTOGRAM_FLOATS) return;
-    char *const sums = static_cast<char *>(scratch) + (p->uniform ? 0 : gpul__round_up((p->bins + 1) * 8, 16));
+    char *const sums = static_cast<char *>(scratch) + (p->uniform ? 0 : gpul__hist_edge_bytes(p));
     v->largest = reinterpret_cast<unsigned long long *>(sums);
     v->low = v->largest + 2;
     v->high = v->low + p->bins;
@@ -5870,8 +5941,8 @@ static inline bool gpul__hist_busy(gpul_stream stream) {
 }
 
 /* Copies edges at .. at + count - 1, and looks whether they are edges: false where one is NaN or below the one before it.
- * One pass over them. To a piece they go past the caches, where there are such stores: lines that the device has read
- * would have to be fetched before they are written. */
+ * One pass over them. To a piece they go past the caches, where there are such stores: cache lines that the device has
+ * read would have to be fetched before they are written. */
 static inline bool gpul__hist_copy_edges(double *to, const double *edges, int64_t at, int64_t count) {
     const double *const from = edges + at;
     int64_t wrong = !(edges[at > 0 ? at - 1 : 0] <= from[0]); /* fault: histogram-edges-of-two-pieces */
@@ -5945,15 +6016,12 @@ static inline int32_t gpul__hist_bring_edges(const gpul__hist_view *v, const gpu
     return status;
 }
 
-/* The kernel that counts what has no weights. */
+/* Launches the kernel that counts what has no weights. */
 template <typename Kernel, typename... Args>
 static inline int32_t gpul__hist_count(Kernel kernel, const gpul__histogram_plan *plan, gpul_stream stream,
                                        const Args &...args) {
-    const gpul_dim3 grid = gpul__dim(uint32_t(plan->blocks), uint32_t(plan->parts));
-    const size_t shared = size_t(plan->shared_bytes);
-    const int32_t status = int32_t(gpul__allow_shared(kernel, shared));
-    if (status) return status;
-    return gpul__launch_early(plan->device, kernel, grid, gpul__dim(GPUL__HIST_THREADS), shared, stream, args...);
+    return gpul__launch_early(plan->device, kernel, gpul__dim(uint32_t(plan->blocks), uint32_t(plan->parts)),
+                              gpul__dim(GPUL__HIST_THREADS), size_t(plan->shared_bytes), stream, args...);
 }
 
 extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, const gpul__histogram_plan *plan,
@@ -5970,45 +6038,43 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
         status = gpul__hist_bring_edges(&v, p, plan, zeros, stream);
         zeros = 0;
     }
-    if (!status && zeros && !v.turns)
+    if (!status && zeros && !v.arrivals)
         status = gpul__launch_early(plan->device, gpul__hist_zero, by_bins, block, 0, stream, v);
     if (status || p->n == 0) return status;
-    switch (plan->kernel) {
-    case GPUL__HISTOGRAM_INTEGERS:
+    const bool four = gpul__bytes_of(p->x_dtype) == 4;
+    if (plan->kernel == GPUL__HISTOGRAM_INTEGERS)
         return gpul__launch(gpul__hist_weigh, grid, block, 0, stream, v, gpul__hist_integers);
-    case GPUL__HISTOGRAM_FLOATS:
+    if (plan->kernel == GPUL__HISTOGRAM_FLOATS) {
         status = int32_t(cudaMemsetAsync(v.largest, 0, size_t(16 + p->bins * 20), stream));
         if (!status) status = gpul__launch(gpul__hist_weigh, grid, block, 0, stream, v, gpul__hist_largest);
         if (!status) status = gpul__launch(gpul__hist_weigh, grid, block, 0, stream, v, gpul__hist_floats);
         if (!status) status = gpul__launch(gpul__hist_finish_floats, by_bins, block, 0, stream, v, p->accumulate);
         return status;
-    default: {
-        const bool four = p->x_dtype == GPUL_F32 || p->x_dtype == GPUL_I32;
-        if (plan->kernel == GPUL__HISTOGRAM_BYTES) {
-            gpul__hist_byte_bins bytes;
-            memset(&bytes, 0, sizeof bytes);
-            if (plan->listed) gpul__hist_fill_bytes(&bytes, p);
-            return gpul__hist_count(gpul__hist_count_bytes, plan, stream, v, bytes);
-        }
-        if (plan->buckets)
-            return gpul__hist_count(four ? gpul__hist_count_between<4> : gpul__hist_count_between<8>, plan, stream, v,
-                                    list);
-        if (plan->kernel == GPUL__HISTOGRAM_SHARED)
-            return gpul__hist_count(four ? gpul__hist_count_shared<4> : gpul__hist_count_shared<8>, plan, stream, v);
-        return gpul__hist_count(four ? gpul__hist_count_beyond<4> : gpul__hist_count_beyond<8>, plan, stream, v);
     }
+    if (plan->kernel == GPUL__HISTOGRAM_BYTES) {
+        gpul__hist_byte_bins bytes;
+        memset(&bytes, 0, sizeof bytes);
+        if (plan->listed) gpul__hist_fill_bytes(&bytes, p);
+        return gpul__hist_count(gpul__hist_count_bytes, plan, stream, v, bytes);
     }
+    if (plan->buckets)
+        return gpul__hist_count(four ? gpul__hist_count_between<4> : gpul__hist_count_between<8>, plan, stream, v,
+                                list);
+    if (plan->kernel == GPUL__HISTOGRAM_SHARED)
+        return gpul__hist_count(four ? gpul__hist_count_shared<4> : gpul__hist_count_shared<8>, plan, stream, v);
+    return gpul__hist_count(four ? gpul__hist_count_beyond<4> : gpul__hist_count_beyond<8>, plan, stream, v);
 }
 
-#define GPUL__HISTOGRAM_KERNEL reinterpret_cast<const void *>(&gpul__hist_count_shared<4>)
+#define GPUL__HISTOGRAM_KERNEL &gpul__hist_count_shared<4>
 
 #endif /* GPULITE_NO_HISTOGRAM */
+
 /* ---------------------------------------------------------------------------------------------------------------------
- * Matrix product: C = alpha A B + beta C, C row-major (the host transposes the problem where C is column-major)
+ * 5. Matrix product: C = alpha A B + beta C, C row-major (the host transposes the problem where C is column-major)
  *
  * Idea. A block of threads computes one tile of C, which stays in their registers. Slices of A and B, some steps deep
- * along K, go round a ring of stages in shared memory: while one is multiplied, three are on their way from memory, by
- * copies that take no registers (cp.async). The loop over K has no branch, so that copies are asked for between the
+ * along K, go round a ring of stages in shared memory: while one is multiplied, others are on their way from memory, by
+ * copies that take no registers (cp.async). The loop over K has no branch, so that copies are issued between the
  * products. f32 is multiplied by the threads: each reads a few aligned vectors of the two slices, which lie with K
  * outside, and multiplies every pair of them. f64 is multiplied by tensor cores, which read slices as they lie in
  * memory, where they round as the threads would. 16-bit types are widened on the way into shared memory.
@@ -6016,25 +6082,25 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * Every element of C is then one chain of fused multiply-adds over ascending k, whatever the tile. Where C has few
  * tiles and K is long, K is cut into parts that depend on the shape and the type alone; the blocks that are last add
  * them up, in an order that does not depend on who that is. A tile leaves through shared memory, so that C is written
- * in whole lines wherever its rows begin.
+ * in whole sectors wherever its rows begin.
  *
  * Hopper. 16-bit types have a second kernel, on its tensor cores. One thread of a block keeps bulk tensor copies on
  * their way into a ring of stages, 64 deep along K; the other warpgroups, 64 rows of the tile each, have the tensor
- * cores multiply straight from there (wgmma), with the sums in registers. Blocks stay and take tile after tile, and
- * the copies for the next one are under way while this one's results go out, by bulk copies as well. Any order of A
- * and B will do, if lines begin at multiples of 16 bytes: an operand whose lines do not is first copied to where
- * they do, for O(n^2), or, in small products, read element by element. Tensor cores cut sums off rather than round
- * them, so after every 8192 steps of K, at most, a sum is added to those before it with rounding, as the parts are.
- * It depends on the shape alone what is added to what.
+ * cores multiply straight from there (wgmma), with the sums in registers. Blocks stay and take tile after tile, and the
+ * copies for the next one are under way while this one's results go out, by bulk copies as well. Any order of A and B
+ * will do, if rows begin at multiples of 16 bytes: an operand whose rows do not is first copied to where they do, for
+ * O(n^2), or, in small products, read element by element. Tensor cores cut sums off rather than round them, so after
+ * every 8192 steps of K, at most, a sum is added to those before it with rounding, as the parts are. It depends on the
+ * shape alone what is added to what.
  *
- * f32 has two ways there beside its own. Both begin with packed copies of A and B, K dense in either. Rounded to TF32,
- * it is one more type for the same kernel. Emulated, an element is the sum of two of 11 bits, and three products of the
- * four make one of f32; sums are lifted out of the tensor cores after each slice of K. The parts are of f16, if the data
- * allow it, or of TF32; otherwise the first kernel does it all. All of that is launched, and the GPU chooses.
+ * f32 has two further ways there, where the caller allows them. Both begin with packed copies of A and B, K contiguous
+ * in either. Rounded to TF32, f32 is one more type for the same kernel. Emulated, an element is the sum of two numbers
+ * of 11 bits, and three of their four products make one product of f32; sums are added with rounding after each slice
+ * of K. The two numbers are of f16, if the data allow it, or of TF32; otherwise the first kernel does it all. The host
+ * does not see the data, so all three are launched, and on the GPU two of them end at once.
  *
- * Assumptions. A and B have a unit stride in one of their two dimensions, C along its rows. Elements beyond the
- * matrices are never read; zeros stand for them, and beyond the end of K on both sides, since 0 times infinity is not
- * 0.
+ * Assumptions. A and B are contiguous along one of their two dimensions, C along its rows. Elements beyond the matrices
+ * are never read; zeros stand for them, and beyond the end of K on both sides, since 0 times infinity is not 0.
  *
  * Cost. 2 M N K operations; A is read N / (tile width) times and B M / (tile height) times, mostly from L2. f32 is
  * bound by the multiply-add units and the registers they read, small tiles by shared memory; f64 by the tensor cores'
@@ -6051,6 +6117,7 @@ extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *, const gpul__gem
                                      uint32_t *, void *, gpul_stream) {
     return int32_t(cudaErrorNotSupported);
 }
+#define GPUL__MATMUL_KERNEL NULL
 
 #else
 
@@ -6170,13 +6237,13 @@ static __device__ __forceinline__ void gpul__gemm_copy(T *shared, const T *from,
     for (int i = 0; i < kCount; ++i) shared[i] = exist ? from[i] : T();
 #endif
 }
-/* this slice's copies have been asked for; the copies of all slices but the last kBehind are there */
-static __device__ __forceinline__ void gpul__gemm_asked() {
+/* All copies of this slice have been issued. And: wait for the copies of all slices but the last kBehind. */
+static __device__ __forceinline__ void gpul__gemm_commit() {
 #ifdef GPUL__GEMM_ASYNC
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-template <int kBehind> static __device__ __forceinline__ void gpul__gemm_arrived() {
+template <int kBehind> static __device__ __forceinline__ void gpul__gemm_wait() {
 #ifdef GPUL__GEMM_ASYNC
     asm volatile("cp.async.wait_group %0;" ::"n"(kBehind) : "memory");
 #endif
@@ -6184,132 +6251,139 @@ template <int kBehind> static __device__ __forceinline__ void gpul__gemm_arrived
 
 /* ---- one operand's slices: from memory to shared memory ----
  *
- * A slice covers kTile rows (of A, or columns of B; "outer") and kSlice steps along K. In memory it is lines, dense in
- * one of the two. A thread copies groups, of an element or of 16 bytes, that lie at equal distances.
+ * A slice covers kTile rows of A, or columns of B (the "outer" dimension), and kSlice steps along K. In memory one of
+ * the two is contiguous, the other strided. A thread copies its elements of a slice by accesses of one element or of 16
+ * bytes, which lie at equal distances; elements beyond the ends of the matrix become zeros. No access has a branch, so
+ * that the copies for one slice can be issued between the products of another.
  *
- * kTurned: shared memory has K outside in any case. kForm is 1 where outer is dense and aligned, so that 16 bytes go at
- * a time, otherwise 0: elements go one by one, and a warp takes 8 x 4 of an operand whose K is dense, which the banks
- * of shared memory take at once. 16-bit types are widened, by the thread. There is no branch, so that copies are asked
- * for between products.
- * Not kTurned: shared memory has the lines as they are. kForm is 1 where K is dense. */
-template <typename T, int kTile, int kSlice, int kThreads, bool kTurned> struct gpul__gemm_operand {
+ * kTransposed (for the threads' multiply-adds): shared memory always has the outer dimension contiguous. kForm is 1
+ * where memory has, too, and is aligned: accesses of 16 bytes. Otherwise it is 0: single elements, and where K is
+ * contiguous, a warp copies 8 x 4 of them, which the banks of shared memory take at once. 16-bit types pass through the
+ * thread, which widens them. Not kTransposed (for tensor cores): shared memory has the slice as it lies in memory.
+ * kForm is 1 where K is contiguous. */
+template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> struct gpul__gemm_operand {
     typedef typename gpul__gemm_type<T>::Compute Compute;
     enum {
         kAsync = sizeof(T) == sizeof(Compute),
-        kPitch = kTile + 4, /* of lines with outer dense; with K dense: neither has conflicts, read or written */
-        kPitchK = kSlice + 4,
-        kSize = kTurned || kSlice * kPitch > kTile *kPitchK ? kSlice *kPitch : kTile *kPitchK,
+        kPitch = kTile + 4,   /* in shared memory, with outer contiguous: no bank conflicts in reads or writes */
+        kPitchK = kSlice + 4, /* the same with K contiguous */
+        kSize = kTransposed || kSlice * kPitch > kTile *kPitchK ? kSlice *kPitch : kTile *kPitchK,
         kVector = 16 / sizeof(Compute),
-        kTurns = kTile * kSlice / kThreads, /* one by one */
-        kRound = kTile * 8 / kThreads       /* of those, for eight steps along K */
+        kElements = kTile * kSlice / kThreads, /* of a thread */
+        kBlock = kTile * 8 / kThreads          /* of those, in eight steps along K */
     };
-    static_assert(kTurns % kVector == 0 && kThreads % kTile == 0 && kSlice % 8 == 0, "equal shares");
-    const T *next;       /* the thread's first group in the next slice */
-    int64_t apart, step; /* elements from turn to turn, and from slice to slice */
-    int32_t line, pos;   /* of the first group: its line, and its place within it */
-    int32_t by;          /* lines from turn to turn */
-    int32_t at, beside;  /* in shared memory: the first group, and from turn to turn */
-    /* Where K is dense, a round of turns has eight places of all lines, and the next one has the eight behind them: what
-     * that is beyond the turns' own distances, in memory, in shared memory, in lines and in places. Else 0. */
-    int64_t jump;
-    int32_t jump_at, jump_lines, along;
-    int32_t rows; /* of the tile, that exist */
+    static_assert(kElements % kVector == 0 && kThreads % kTile == 0 && kSlice % 8 == 0, "equal shares");
+    const T *next;                       /* the thread's first access in the next slice */
+    int64_t access_stride, slice_stride; /* elements from access to access, and from slice to slice */
+    int32_t strided, contiguous;         /* where the first access lies along the two dimensions */
+    int32_t strided_step;                /* from access to access */
+    int32_t shared_at, shared_stride;    /* in shared memory: the first access, and from access to access */
+    /* Where kTransposed meets a contiguous K, accesses go down all of outer for eight steps of K, a block of kBlock of
+     * them, and then again for the next eight. What that is beyond the distances above, from block to block: in memory,
+     * in shared memory, and along the strided and the contiguous dimension. Otherwise 0. */
+    int64_t block_stride;
+    int32_t block_shared, block_strided, block_contiguous;
+    int32_t rows; /* of outer, that are in the matrix */
     bool along_k, vector, bf16;
-    T held[kAsync ? 1 : int(kTurns)];
+    T held[kAsync ? 1 : int(kElements)];
 
-    /* aligned: all groups of 16 bytes, and there are no others */
+    /* aligned: a whole number of 16 bytes in every row, each aligned */
     __device__ __forceinline__ void begin(const void *data, int64_t first, int64_t extent, int64_t stride_outer,
                                           int64_t stride_k, int64_t k, bool aligned, gpul_dtype dtype) {
         const int thread = int(threadIdx.x), lane = thread % 32;
         along_k = stride_k == 1;
         bf16 = dtype == GPUL_BF16;
-        vector = kAsync && aligned && !(kTurned && along_k);
+        vector = kAsync && aligned && !(kTransposed && along_k);
         rows = int32_t(extent - first < kTile ? extent - first : kTile);
-        step = kSlice * stride_k;
-        if (kTurned && along_k) {
-            pos = lane % 4 + lane / 16 * 4;
-            line = lane / 4 % 4 + thread / 32 * 4;
-            by = kThreads / 8;
-            at = pos * kPitch + line;
-            beside = by;
+        slice_stride = kSlice * stride_k;
+        if (kTransposed && along_k) {
+            contiguous = lane % 4 + lane / 16 * 4;
+            strided = lane / 4 % 4 + thread / 32 * 4;
+            strided_step = kThreads / 8;
+            shared_at = contiguous * kPitch + strided;
+            shared_stride = strided_step;
         } else {
-            const int group = vector ? kVector : 1, groups = (along_k ? kSlice : kTile) / group,
+            const int count = vector ? kVector : 1, across = (along_k ? kSlice : kTile) / count,
                       pitch = along_k ? int(kPitchK) : int(kPitch);
-            pos = thread % groups * group;
-            line = thread / groups;
-            by = kThreads / groups;
-            at = line * pitch + pos;
-            beside = by * pitch;
+            contiguous = thread % across * count;
+            strided = thread / across;
+            strided_step = kThreads / across;
+            shared_at = strided * pitch + contiguous;
+            shared_stride = strided_step * pitch;
         }
-        apart = by * (along_k ? stride_outer : stride_k);
-        along = along_k ? 8 : 0;
-        jump = along_k ? 8 - kRound * apart : 0;
-        jump_at = along_k ? int(8 * kPitch) - kRound * beside : 0;
-        jump_lines = along_k ? -kRound * by : 0;
-        next = static_cast<const T *>(data) +
-               (along_k ? (first + line) * stride_outer + k + pos : first + pos + (k + line) * stride_k);
+        access_stride = strided_step * (along_k ? stride_outer : stride_k);
+        block_contiguous = along_k ? 8 : 0;
+        block_stride = along_k ? 8 - kBlock * access_stride : 0;
+        block_shared = along_k ? int(8 * kPitch) - kBlock * shared_stride : 0;
+        block_strided = along_k ? -kBlock * strided_step : 0;
+        next = static_cast<const T *>(data) + (along_k ? (first + strided) * stride_outer + k + contiguous
+                                                       : first + contiguous + (k + strided) * stride_k);
     }
 
-    __device__ __forceinline__ int form() const { return kTurned ? vector : along_k; }
+    __device__ __forceinline__ int form() const { return kTransposed ? vector : along_k; }
 
-    template <int kForm, int kGroup> __device__ __forceinline__ void fetch_groups(Compute *to, int left) {
+    template <int kForm, int kCount> __device__ __forceinline__ void fetch_by(Compute *to, int left) {
         enum {
-            kKnown = !kTurned || kForm, /* which of the two is dense */
-            kBy = kThreads / ((!kTurned && kForm ? kSlice : kTile) / kGroup),
-            kBeside = kBy * (!kTurned && kForm ? int(kPitchK) : int(kPitch))
+            kKnown = !kTransposed || kForm, /* which dimension is contiguous: then there are no blocks */
+            kStridedStep = kThreads / ((!kTransposed && kForm ? kSlice : kTile) / kCount),
+            kSharedStride = kStridedStep * (!kTransposed && kForm ? int(kPitchK) : int(kPitch))
         };
-        /* from the first group on, that exist */
-        const int length = (along_k ? left : rows) - pos, lines = (along_k ? rows : left) - line;
-        const bool whole = !kTurned && left >= kSlice && rows == kTile;
+        /* from the first access on, in the matrix */
+        const int length = (along_k ? left : rows) - contiguous, height = (along_k ? rows : left) - strided;
+        const bool whole = !kTransposed && left >= kSlice && rows == kTile;
         if (whole) {
             GPUL__UNROLL
-            for (int i = 0; i < kTurns / kGroup; ++i)
-                gpul__gemm_copy<kGroup>(to + i * kBeside, reinterpret_cast<const Compute *>(next + i * apart), true);
+            for (int i = 0; i < kElements / kCount; ++i)
+                gpul__gemm_copy<kCount>(to + i * kSharedStride,
+                                        reinterpret_cast<const Compute *>(next + i * access_stride), true);
             return;
         }
         GPUL__UNROLL
-        for (int i = 0; i < kTurns / kGroup; ++i) {
-            const int round = kKnown ? 0 : i / kRound;
-            gpul__gemm_copy<kGroup>(to + i * (kKnown ? int(kBeside) : beside) + round * jump_at,
-                                    reinterpret_cast<const Compute *>(next + i * apart + round * jump),
-                                    length > round * along &&
-                                        i * (kKnown ? int(kBy) : by) + round * jump_lines < lines);
+        for (int i = 0; i < kElements / kCount; ++i) {
+            const int block = kKnown ? 0 : i / kBlock;
+            gpul__gemm_copy<kCount>(to + i * (kKnown ? int(kSharedStride) : shared_stride) + block * block_shared,
+                                    reinterpret_cast<const Compute *>(next + i * access_stride + block * block_stride),
+                                    length > block * block_contiguous &&
+                                        i * (kKnown ? int(kStridedStep) : strided_step) + block * block_strided <
+                                            height);
         }
     }
     /* the slice that begins at `next`, with `left` steps up to the end of K */
     template <int kForm> __device__ __forceinline__ void fetch(Compute *shared, int left) {
         if (!kAsync) {
-            const int length = (along_k ? left : rows) - pos, lines = (along_k ? rows : left) - line;
+            const int length = (along_k ? left : rows) - contiguous, height = (along_k ? rows : left) - strided;
             GPUL__UNROLL
-            for (int i = 0; i < kTurns; ++i) {
-                const int round = i / kRound;
+            for (int i = 0; i < kElements; ++i) {
+                const int block = i / kBlock;
                 held[kAsync ? 0 : i] = T();
-                if (round * along < length && i * by + round * jump_lines < lines)
-                    held[kAsync ? 0 : i] = next[i * apart + round * jump];
+                if (block * block_contiguous < length && i * strided_step + block * block_strided < height)
+                    held[kAsync ? 0 : i] = next[i * access_stride + block * block_stride];
             }
-        } else if (kTurned ? kForm != 0 : vector) {
-            fetch_groups<kForm, kVector>(shared + at, left);
+        } else if (kTransposed ? kForm != 0 : vector) {
+            fetch_by<kForm, kVector>(shared + shared_at, left);
         } else {
-            fetch_groups<kForm, 1>(shared + at, left);
+            fetch_by<kForm, 1>(shared + shared_at, left);
         }
-        next += step;
+        next += slice_stride;
     }
-    /* and what the thread itself brings there */
+    /* and what the thread holds of it, widened */
     __device__ __forceinline__ void put(Compute *shared) const {
         GPUL__UNROLL
-        for (int i = 0; !kAsync && i < kTurns; ++i)
-            shared[at + i * beside + i / kRound * jump_at] = gpul__gemm_widen(held[kAsync ? 0 : i], bf16);
+        for (int i = 0; !kAsync && i < kElements; ++i)
+            shared[shared_at + i * shared_stride + i / kBlock * block_shared] =
+                gpul__gemm_widen(held[kAsync ? 0 : i], bf16);
     }
 };
 
-/* ---- what a block does with two slices ----
+/* ---- what a block computes of two slices ----
  *
- * A tile of C in the registers of its threads. `load` brings what one step needs from shared memory, while `multiply`
- * is at the step before; `each` visits the results, kGroup neighbours of a row at a time. */
+ * A tile of C in the registers of its threads. `load` reads what one step needs from shared memory, while `multiply`
+ * computes the step before; `each` visits the results, kVector neighbours of a row at a time. */
 
-/* Fused multiply-adds. A warp's 8 x 4 lanes hold kRows x kCols elements each, in groups of 4 that lie 8 and 4 groups
- * apart. The lanes are numbered so that each pair of them, either two neighbours or two at a distance of two, reads the
- * same of A, and the same holds for B: shared memory then serves 16 lanes at a time. */
+/* Fused multiply-adds. A warp's 8 x 4 lanes hold kRows x kCols elements each, as squares of 4 x 4, of which a lane has
+ * every eighth down and every fourth across. The lanes are numbered so that each pair of them, either two neighbours or
+ * two at a distance of two, reads the same of A, and the same holds for B: shared memory then serves 16 lanes at a
+ * time. */
 template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBlocks, int kDepth> struct gpul__gemm_fmas {
     typedef Type T;
     typedef typename gpul__gemm_type<T>::Compute Compute;
@@ -6324,12 +6398,12 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
                                 : 16,
         kSteps = kSlice,
         kStages = sizeof(T) == sizeof(Compute) ? kDepth : 2,
-        kTurned = 1,
+        kTransposed = 1,
         kForms = sizeof(T) == sizeof(Compute) ? 4 : 1,
-        kGroup = 4,
+        kVector = 4,
         kSums = kRows * kCols,
         kTakesParts = int(kSums) < 128, /* of K: large tiles have no registers for it */
-        kPitch = kN + 4 /* of the finished tile in shared memory, so that a warp's groups lie in different banks */
+        kPitch = kN + 4 /* of the finished tile in shared memory, so that a warp's vectors lie in different banks */
     };
     static_assert(kM % (8 * kRows) == 0 && kN % (4 * kCols) == 0, "whole warps");
     Compute sum[kRows][kCols], x[2][kRows], y[2][kCols];
@@ -6371,9 +6445,9 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
 };
 
 /* f64 on tensor cores, which add as fused multiply-adds over ascending k do, bit for bit. A warp has 16 x 8 elements
- * of C at a time; lane 4 g + t has four of them, in rows g and g + 8 and columns 2 t and 2 t + 1, and brings A's
+ * of C at a time; lane 4 g + t has four of them, in rows g and g + 8 and columns 2 t and 2 t + 1, and loads A's
  * elements of these rows and B's of column g, each at step t of four along K. Where there are no such tensor cores, the
- * lane does what is its own. */
+ * lane computes its four elements itself. */
 template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDepth> struct gpul__gemm_mmas {
     typedef double T;
     typedef double Compute;
@@ -6385,16 +6459,16 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
         kSlice = 16,
         kSteps = 4,
         kStages = kDepth,
-        kTurned = 0,
+        kTransposed = 0,
         kForms = 4,
-        kGroup = 2,
+        kVector = 2,
         kDown = kWarpM / 16,
         kAcross = kWarpN / 8,
         kSums = kDown * kAcross * 4,
         kTakesParts = int(kSums) < 64,
         kPitch = kN + 8,
 #ifdef GPUL__GEMM_ASYNC
-        kMine = 1 /* of K, that a lane brings to a step */
+        kMine = 1 /* of a step's four along K, that a lane loads */
 #else
         kMine = 4
 #endif
@@ -6481,13 +6555,13 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
 };
 
 template <typename S> struct gpul__gemm_pair { /* of operands */
-    gpul__gemm_operand<typename S::T, S::kM, S::kSlice, S::kThreads, S::kTurned> a;
-    gpul__gemm_operand<typename S::T, S::kN, S::kSlice, S::kThreads, S::kTurned> b;
+    gpul__gemm_operand<typename S::T, S::kM, S::kSlice, S::kThreads, S::kTransposed> a;
+    gpul__gemm_operand<typename S::T, S::kN, S::kSlice, S::kThreads, S::kTransposed> b;
     typedef typename S::Compute Compute;
     enum {
-        kBehindA = gpul__gemm_operand<typename S::T, S::kM, S::kSlice, S::kThreads, S::kTurned>::kSize,
-        kStage =
-            int(kBehindA) + int(gpul__gemm_operand<typename S::T, S::kN, S::kSlice, S::kThreads, S::kTurned>::kSize),
+        kBehindA = gpul__gemm_operand<typename S::T, S::kM, S::kSlice, S::kThreads, S::kTransposed>::kSize,
+        kStage = int(kBehindA) +
+                 int(gpul__gemm_operand<typename S::T, S::kN, S::kSlice, S::kThreads, S::kTransposed>::kSize),
         kRing = int(S::kStages) * kStage,
         kFinished = int(S::kM) * int(S::kPitch), /* the tile, at its end */
         kSharedBytes = (int(kRing) > int(kFinished) ? int(kRing) : int(kFinished)) * sizeof(Compute)
@@ -6496,7 +6570,7 @@ template <typename S> struct gpul__gemm_pair { /* of operands */
         const int most = int(S::kSlice), room = left < most ? int(left) : most;
         a.template fetch<kForm & 1>(stage, room);
         b.template fetch<kForm / 2>(stage + kBehindA, room);
-        gpul__gemm_asked();
+        gpul__gemm_commit();
     }
     __device__ __forceinline__ void put(Compute *stage) const {
         a.put(stage);
@@ -6504,9 +6578,10 @@ template <typename S> struct gpul__gemm_pair { /* of operands */
     }
 };
 
-/* `left` steps of K. The slices go round a ring of stages: kStages - 1 of them are under way or there, the last one
- * read is where the next one goes. One barrier a slice: it stands before the last step, whose numbers are in
- * registers, and the first of the next slice are read behind it. */
+/* Multiplies `left` steps of K. The slices go round a ring of stages: kStages - 1 of them are on their way or there,
+ * and the next one goes where the last one was read. There is one barrier a slice, before its last step: the operands
+ * of that step are in registers already, so behind the barrier its stage may be overwritten, and the next slice be
+ * read. */
 template <typename S, int kForm>
 static __device__ __forceinline__ void gpul__gemm_run(S &tile, gpul__gemm_pair<S> &pair, typename S::Compute *shared,
                                                       int64_t left) {
@@ -6518,7 +6593,7 @@ static __device__ __forceinline__ void gpul__gemm_run(S &tile, gpul__gemm_pair<S
         pair.template fetch<kForm>(stage, left - (stage - shared) / kStage * S::kSlice);
         pair.put(stage);
     }
-    gpul__gemm_arrived<S::kStages - 2>();
+    gpul__gemm_wait<S::kStages - 2>();
     __syncthreads();
     tile.template load<kForm>(0, from, from + kBehindA);
     GPUL__UNROLL_NOT
@@ -6530,7 +6605,7 @@ static __device__ __forceinline__ void gpul__gemm_run(S &tile, gpul__gemm_pair<S
                 tile.template load<kForm>(step + 1, from, from + kBehindA);
             } else {
                 pair.put(to);
-                gpul__gemm_arrived<S::kStages - 2>();
+                gpul__gemm_wait<S::kStages - 2>();
                 __syncthreads(); /* fault: matmul-slice-barrier */
                 to = from;
                 from = from == last ? shared : from + kStage;
@@ -6541,39 +6616,40 @@ static __device__ __forceinline__ void gpul__gemm_run(S &tile, gpul__gemm_pair<S
     }
 }
 
-/* ---- parts of K ----
+/* ---- parts of K (split-K) ----
  *
- * Each block leaves its part's sums in scratch memory, thread by thread, so that every access is a full one. Of each 16
- * parts the block that comes last adds them up, in order, and leaves the result in the place of the first; so it goes
- * on, 16 of these results at a time, until one block has the sum. */
-enum { gpul__gemm_fan = 16 }; /* parts that are added up at a time */
+ * Each block leaves its part's sums in scratch memory, thread by thread, so that every access is a full one. They are
+ * added up by a tree of fixed shape with a fan-in of 16: at each of its nodes the block that comes last adds 16 sums
+ * up, in order, and leaves the result in the place of the first; at the root one block has the sum of all. */
+enum { gpul__gemm_fan = 16 };
 
 /* A thread's neighbours in a row, to memory. They are multiplied by 1, which the compiler does not know: a store takes
- * registers in a row, and where the sums themselves lie so, their banks slow the products down by a tenth. */
+ * its values from consecutive registers, and where the sums themselves are allocated so, the products take operands
+ * from one bank of the register file. */
 template <typename S>
 static __device__ __forceinline__ void gpul__gemm_write_sums(typename S::Compute *to, const typename S::Compute *sum,
                                                              typename S::Compute one) {
-    typename S::Compute copy[S::kGroup];
+    typename S::Compute copy[S::kVector];
     GPUL__UNROLL
-    for (int g = 0; g < S::kGroup; ++g) copy[g] = sum[g] * one;
-    gpul__gemm_write<S::kGroup>(to, static_cast<const typename S::Compute *>(copy));
+    for (int g = 0; g < S::kVector; ++g) copy[g] = sum[g] * one;
+    gpul__gemm_write<S::kVector>(to, static_cast<const typename S::Compute *>(copy));
 }
-template <typename S> struct gpul__gemm_leave {
+template <typename S> struct gpul__gemm_store_part {
     typename S::Compute *to, one;
     __device__ __forceinline__ void operator()(int, int, const typename S::Compute *sum) {
         gpul__gemm_write_sums<S>(to, sum, one);
-        to += S::kThreads * S::kGroup;
+        to += S::kThreads * S::kVector;
     }
 };
-template <typename S> struct gpul__gemm_add {
+template <typename S> struct gpul__gemm_add_part {
     const typename S::Compute *from;
     bool first;
     __device__ __forceinline__ void operator()(int, int, typename S::Compute *sum) {
-        typename S::Compute part[S::kGroup];
-        gpul__gemm_read<S::kGroup>(part, from);
+        typename S::Compute part[S::kVector];
+        gpul__gemm_read<S::kVector>(part, from);
         GPUL__UNROLL
-        for (int g = 0; g < S::kGroup; ++g) sum[g] = first ? part[g] : sum[g] + part[g];
-        from += S::kThreads * S::kGroup;
+        for (int g = 0; g < S::kVector; ++g) sum[g] = first ? part[g] : sum[g] + part[g];
+        from += S::kThreads * S::kVector;
     }
 };
 /* Whether this block has the sum of all parts of its tile. */
@@ -6581,21 +6657,21 @@ template <typename S>
 static __device__ __forceinline__ bool gpul__gemm_combine_parts(S &tile, const gpul__gemm_view &v) {
     typedef typename S::Compute Compute;
     __shared__ uint32_t flag;
-    const uint32_t parts = uint32_t(v.plan.splits), groups = (parts + gpul__gemm_fan - 1) / gpul__gemm_fan;
+    const uint32_t parts = uint32_t(v.plan.splits), nodes = (parts + gpul__gemm_fan - 1) / gpul__gemm_fan;
     const int64_t size = int64_t(S::kM) * S::kN;
-    Compute *const mine = static_cast<Compute *>(v.partials) + blockIdx.x * size * parts + threadIdx.x * S::kGroup;
-    uint32_t *counter = v.counters + blockIdx.x * (groups + 1) + 1;
+    Compute *const mine = static_cast<Compute *>(v.partials) + blockIdx.x * size * parts + threadIdx.x * S::kVector;
+    uint32_t *counter = v.counters + blockIdx.x * (nodes + 1) + 1;
     GPUL__UNROLL_NOT
     for (uint32_t step = 1; step < parts; step *= gpul__gemm_fan) { /* fault: matmul-parts-levels */
-        const uint32_t group = blockIdx.z / (step * gpul__gemm_fan), first = group * step * gpul__gemm_fan,
+        const uint32_t node = blockIdx.z / (step * gpul__gemm_fan), first = node * step * gpul__gemm_fan,
                        left = (parts - first + step - 1) / step;
         const uint32_t count = left < gpul__gemm_fan ? left : uint32_t(gpul__gemm_fan);
-        gpul__gemm_leave<S> leave = {mine + blockIdx.z / step * step * size, Compute(v.one)};
+        gpul__gemm_store_part<S> leave = {mine + blockIdx.z / step * step * size, Compute(v.one)};
         tile.each(leave);
-        if (!gpul__arrive_last(step == 1 ? counter + group : counter - 1, count, &flag)) return false;
+        if (!gpul__arrive_last(step == 1 ? counter + node : counter - 1, count, &flag)) return false;
         GPUL__UNROLL_BY(S::kSums <= 16 ? 4 : 1)
         for (uint32_t i = 0; i < count; ++i) {
-            gpul__gemm_add<S> add = {mine + (first + i * step) * size, i == 0};
+            gpul__gemm_add_part<S> add = {mine + (first + i * step) * size, i == 0};
             tile.each(add);
         }
     }
@@ -6654,7 +6730,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kAtOnce)
     GPUL_SHARED(Compute, shared);
 
     /* Tiles in columns of eight, so that blocks that run together share rows of B and columns of A in L2. In 32 bits:
-     * divisions of 64 take hundreds of cycles. */
+     * a division of 64 bits is a subroutine. */
     const uint32_t tiles_m = uint32_t(plan.tiles_m), tiles_n = uint32_t(plan.tiles_n),
                    band = blockIdx.x / (8 * tiles_n);
     const uint32_t in_band = blockIdx.x - band * 8 * tiles_n, rest = tiles_m - band * 8, height = rest < 8 ? rest : 8;
@@ -6679,15 +6755,15 @@ static __global__ void __launch_bounds__(S::kThreads, S::kAtOnce)
         if (S::kTakesParts && plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return;
     }
     gpul__gemm_put<S> put = {shared, Compute(v.one)};
-    gpul__gemm_arrived<0>(); /* no copy is on its way to where the tile goes */
+    gpul__gemm_wait<0>(); /* no copy is on its way to where the tile goes */
     __syncthreads();
     tile.each(put);
     __syncthreads(); /* fault: matmul-end-barrier */
-    if (plan.c_vector) gpul__gemm_rows<S::kGroup, S>(shared, v, first_m, first_n);
+    if (plan.c_vector) gpul__gemm_rows<S::kVector, S>(shared, v, first_m, first_n);
     else gpul__gemm_rows<1, S>(shared, v, first_m, first_n);
 }
 
-/* Tensor cores: the parts of K, added in order */
+/* Tensor cores: the parts of K, added in order, in a launch of their own */
 template <typename T>
 static __global__ void __launch_bounds__(256) gpul__gemm_combine(const __grid_constant__ gpul__gemm_view v) {
     typedef typename gpul__gemm_type<T>::Compute Compute;
@@ -6713,9 +6789,9 @@ static __global__ void __launch_bounds__(256) gpul__gemm_combine(const __grid_co
 
 /* ---- packed copies of f32 operands ----
  *
- * A row of A, or a column of B (here a "line"), becomes lines of 128 bytes along K, with zeros behind its end: 32 words
+ * A row of A becomes chunks of 128 bytes along K, with zeros behind its end, and so does a row of B\^T: 32 words
  * of TF32; 32 elements as two numbers of f16 each, high parts before low parts; or 16 as two words of TF32. Two parts of
- * 11 bits leave 2^-23 of a number out. So that f16 has room for them, a line is scaled by the power of two that brings
+ * 11 bits leave 2^-23 of a number out. So that f16 has room for them, a row is scaled by the power of two that brings
  * its largest to where f16 ends (below 65520, which would round to infinity), and low parts by 2^11. TF32 has the
  * exponents of f32; there the largest is brought to where no sum of products overflows, 2^46, and the smallest times
  * the smallest may be 2^-126, so depths of A and B of 156 together, of which none is above 130, for the last bit
@@ -6730,10 +6806,10 @@ enum { gpul__pack_range = 0, gpul__pack_rounded = 1, gpul__pack_f16 = 2, gpul__p
 struct gpul__pack_operand {
     const float *from;
     unsigned char *to;
-    uint32_t *range; /* of each line: bits of its largest, and 0x7fffffff less those of its smallest that is not 0 */
-    int64_t lines, k, line_stride, k_stride, pitch /* of the copy, in bytes */;
+    uint32_t *range; /* of each row: bits of its largest, and 0x7fffffff less those of its smallest that is not 0 */
+    int64_t rows, k, row_stride, k_stride, pitch /* of the copy, in bytes */;
     uint32_t tiles, tiles_k;
-    bool vector; /* groups of four are aligned */
+    bool vector; /* fours of elements are aligned */
 };
 struct gpul__pack_view {
     gpul__pack_operand of[2];
@@ -6746,7 +6822,7 @@ struct gpul__pack_view {
 static __device__ __forceinline__ int gpul__pack_exponent(uint32_t bits) {
     return bits >> 23 ? int(bits >> 23) - 127 : -118 - __clz(int(bits));
 }
-/* of a line's largest, or 1 more, where it would round up; and where that is brought to */
+/* of a row's largest, or 1 more, where it would round up; and where that is brought to */
 static __device__ __forceinline__ int gpul__pack_high(uint32_t largest) {
     return gpul__pack_exponent(largest + 0x1000);
 }
@@ -6771,21 +6847,21 @@ static __device__ __forceinline__ uint32_t gpul__pack_halves(float low, float hi
 #endif
 }
 
-/* 64 x 64 elements at a time, turned in shared memory so that K is dense */
+/* 64 x 64 elements at a time, transposed in shared memory where K is not contiguous */
 static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_constant__ gpul__pack_view v) {
     enum { kTile = 64 };
     __shared__ float tile[kTile][kTile + 1];
     const gpul__pack_operand &op = v.of[blockIdx.y];
     const int thread = int(threadIdx.x);
     const bool along_k = op.k_stride == 1;
-    const int64_t pitch = along_k ? op.line_stride : op.k_stride;
+    const int64_t pitch = along_k ? op.row_stride : op.k_stride;
     gpul__await();
     if (!gpul__gemm_chosen(v.choice)) return;
     for (uint32_t t = blockIdx.x; t < op.tiles; t += gridDim.x) {
-        const int64_t line = int64_t(t / op.tiles_k) * kTile, k = int64_t(t % op.tiles_k) * kTile;
-        const int64_t left_k = op.k - k, left = op.lines - line;
+        const int64_t first_row = int64_t(t / op.tiles_k) * kTile, k = int64_t(t % op.tiles_k) * kTile;
+        const int64_t left_k = op.k - k, left = op.rows - first_row;
         const int64_t dense_left = along_k ? left_k : left, outer_left = along_k ? left : left_k;
-        const float *from = op.from + (along_k ? line : k) * pitch + (along_k ? k : line);
+        const float *from = op.from + (along_k ? first_row : k) * pitch + (along_k ? k : first_row);
         __syncthreads(); /* the last one has been read */
         if (op.vector && left_k >= kTile && left >= kTile) {
             const int d = thread % 16 * 4, o = thread / 16;
@@ -6828,21 +6904,22 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
                 least = small > least ? small : least;
             }
             if (thread % 4 == 0 && row < left && most) {
-                atomicMax(op.range + 2 * (line + row), most);
-                atomicMax(op.range + 2 * (line + row) + 1, least);
+                atomicMax(op.range + 2 * (first_row + row), most);
+                atomicMax(op.range + 2 * (first_row + row) + 1, least);
             }
             continue;
         }
         GPUL__UNROLL_NOT
         for (int row = thread / 16; row < kTile && row < left; row += 16) {
             const int at = thread % 16 * 4;
-            unsigned char *const to = op.to + (line + row) * op.pitch;
+            unsigned char *const to = op.to + (first_row + row) * op.pitch;
             gpul__pack<uint32_t, 4> high, low;
             float x[4];
             GPUL__UNROLL
             for (int j = 0; j < 4; ++j) x[j] = tile[row][at + j];
             if (v.how != gpul__pack_rounded) {
-                const int up = gpul__pack_top(v.how == gpul__pack_f16) - gpul__pack_high(op.range[2 * (line + row)]);
+                const int up =
+                    gpul__pack_top(v.how == gpul__pack_f16) - gpul__pack_high(op.range[2 * (first_row + row)]);
                 const float half = gpul__pack_power(up / 2), rest = gpul__pack_power(up - up / 2);
                 GPUL__UNROLL
                 for (int j = 0; j < 4; ++j) x[j] = x[j] * half * rest;
@@ -6880,17 +6957,17 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
 
 /* ---- 16-bit types on Hopper's tensor cores ----
  *
- * In shared memory a box is 64 lines of 128 bytes, 64 elements along the operand's dense dimension, as a bulk copy with
- * the swizzle of 128 bytes leaves it. A stage holds the tile's boxes of A, then those of B. Two mbarriers a stage tell
- * that it is full (the producer's arrival and the bytes) and empty (an arrival of every warp that has read it, in every
- * block that it was copied to). */
-
-#ifdef GPUL__HOPPER
+ * In shared memory a box is 64 rows of 128 bytes, 64 elements along the operand's contiguous dimension, as a bulk copy
+ * with the swizzle of 128 bytes leaves it. A stage holds the tile's boxes of A, then those of B. Two mbarriers a stage
+ * tell that it is full (the producer's arrival and the bytes) and empty (an arrival of every warp that has read it, in
+ * every block that it was copied to). */
 
 enum {
     gpul__tensor_slice = 64,  /* of K, in a stage: 128 bytes, the width of the swizzle */
     gpul__tensor_chunk = 8192 /* of K, that the tensor cores add up by themselves */
 };
+
+#ifdef GPUL__HOPPER
 
 template <int kRows, int kCols, bool kBulk = true> struct gpul__tensor_shape {
     enum {
@@ -6986,14 +7063,13 @@ static __device__ __forceinline__ void gpul__tensor_store(const CUtensorMap *map
                  "r"(shared), "r"(dense), "r"(outer)
                  : "memory");
 }
-/* What gpul__tensor_load brings, from where lines begin anywhere, by the 128 threads of the producer: for products so
+/* The same as gpul__tensor_load from rows that begin anywhere, by the 128 threads of the producer: for products so
  * small that a copy of the operand, in a launch before, would take longer. */
 static __device__ __forceinline__ void gpul__tensor_gather(uint32_t shared, const void *data, int64_t pitch,
-                                                           int64_t extent, int64_t lines, int32_t dense,
-                                                           int32_t outer) {
+                                                           int64_t extent, int64_t rows, int32_t dense, int32_t outer) {
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32 % 4;
     const uint16_t *const from = static_cast<const uint16_t *>(data) + (outer + warp) * pitch + dense + lane * 2;
-    const int64_t there = extent - dense - lane * 2, down = lines - outer - warp;
+    const int64_t there = extent - dense - lane * 2, down = rows - outer - warp;
     uint16_t x[16][2];
     GPUL__UNROLL
     for (int i = 0; i < 16; ++i) {
@@ -7002,8 +7078,8 @@ static __device__ __forceinline__ void gpul__tensor_gather(uint32_t shared, cons
     }
     GPUL__UNROLL
     for (int i = 0; i < 16; ++i) {
-        const uint32_t line = uint32_t(i * 4 + warp), group = uint32_t(lane / 4) ^ (line % 8); /* the swizzle */
-        asm volatile("st.shared.u32 [%0], %1;" ::"r"(shared + line * 128 + group * 16 + uint32_t(lane % 4) * 4),
+        const uint32_t row = uint32_t(i * 4 + warp), chunk = uint32_t(lane / 4) ^ (row % 8); /* the swizzle */
+        asm volatile("st.shared.u32 [%0], %1;" ::"r"(shared + row * 128 + chunk * 16 + uint32_t(lane % 4) * 4),
                      "r"(uint32_t(x[i][0]) | uint32_t(x[i][1]) << 16)
                      : "memory");
     }
@@ -7013,7 +7089,7 @@ static __device__ __forceinline__ void gpul__cluster_sync() {
 }
 
 /* What wgmma is told of an operand in shared memory, 64 x 64 elements after 64 x 64 elements of 8192 bytes: its
- * address, the distances of those (where K is not the dense dimension), of eight lines of 128 bytes, and the swizzle of
+ * address, the distances of those (where K is not the dense dimension), of eight rows of 128 bytes, and the swizzle of
  * 128 bytes. */
 static __device__ __forceinline__ uint64_t gpul__tensor_descriptor(uint32_t address, bool transposed) {
     return uint64_t((address & 0x3ffff) >> 4) | uint64_t(transposed ? 8192 >> 4 : 1) << 16 | uint64_t(1024 >> 4) << 32 |
@@ -7060,27 +7136,29 @@ GPUL__WGMMA(256,
                     GPUL__TEN("11") "%120, %121, %122, %123, %124, %125, %126, %127",
             "128", "129", "130", "131", "132", GPUL__F32(0), GPUL__F32(32), GPUL__F32(64), GPUL__F32(96))
 
-/* Where a block is in its ring of stages: the producer is ahead of the consumers, all go the same way. */
+/* Where a warp is in its block's ring of stages. The producer is ahead of the consumers; all take the stages in
+ * turn. */
 template <typename S> struct gpul__tensor_ring {
     uint32_t full, empty, stages, end; /* addresses in shared memory */
     uint32_t parity;
     int stage;
-    /* a consumer's: `empty` in the block that this lane tells, and whether it tells any */
-    uint32_t told;
-    bool tells;
+    /* a consumer's: the block whose `empty` this lane arrives at, as an address there, and whether it has one */
+    uint32_t peer_empty;
+    bool has_peer;
     __device__ __forceinline__ void advance() {
         if (++stage == S::kStages) {
             stage = 0;
             parity ^= 1;
         }
     }
-    /* This warp has read the stage. Every block is told that writes to it. */
+    /* This warp has read the stage: it arrives at `empty` in every block that writes to it. */
     __device__ __forceinline__ void release(bool really, int which) const {
-        gpul__mbarrier_arrive_if(really && tells, told + uint32_t(which) * 8);
+        gpul__mbarrier_arrive_if(really && has_peer, peer_empty + uint32_t(which) * 8);
     }
 };
 
-/* `slices` slices of K, added up by the tensor cores. Two groups of products are on their way at a time. */
+/* `slices` slices of K, added up by the tensor cores. Two slices' products are on their way at a time, so a stage is
+ * released when the next one's have been issued. */
 template <typename T, typename S, int kForm>
 static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
                                                              int slices, int warpgroup) {
@@ -7277,8 +7355,8 @@ gpul__tensor_finish(gpul__bool<false>, float (&sum)[S::kSums], const gpul__gemm_
         box ^= S::kBox;
         if (first) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory"); /* the copy before the last one */
         asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
-        /* a line is 128 bytes of a row; its 16-byte groups change places by the swizzle, as bulk copies expect */
-        const uint32_t line = box + uint32_t(warp * 16 + lane % 16) * 128;
+        /* a row of the box is 128 bytes, whose 16-byte chunks the swizzle permutes, as bulk copies expect */
+        const uint32_t box_row = box + uint32_t(warp * 16 + lane % 16) * 128;
         GPUL__UNROLL
         for (int j = 0; j < 8; j += 2) {
             uint32_t w[4];
@@ -7286,7 +7364,7 @@ gpul__tensor_finish(gpul__bool<false>, float (&sum)[S::kSums], const gpul__gemm_
             for (int k = 0; k < 4; ++k)
                 w[k] = gpul__tensor_narrow<T>(sum[g * 32 + j * 4 + k * 2], sum[g * 32 + j * 4 + k * 2 + 1]);
             asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                             line + uint32_t((j + lane / 16) ^ (lane % 8)) * 16),
+                             box_row + uint32_t((j + lane / 16) ^ (lane % 8)) * 16),
                          "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3])
                          : "memory");
         }
@@ -7314,16 +7392,17 @@ gpul__tensor_finish(gpul__bool<false>, float (&sum)[S::kSums], const gpul__gemm_
     }
 }
 
-/* A unit of work: a tile of C for each block of the cluster, one below the other, and a part of K. Tiles in bands, so
+/* A work tile: a tile of C for each block of the cluster, one below the other, and a part of K. They go in bands, so
  * that blocks that run together share rows of A and columns of B in L2. */
-struct gpul__tensor_unit {
+struct gpul__tensor_work {
     int64_t m, n, split, begin, length; /* the first row and column of this block's tile; the part of K */
-    /* in 32 bits, which the plan sees to: divisions of 64 take a thousand cycles */
-    template <typename S> __device__ __forceinline__ void find(uint32_t unit, uint32_t rank, const gpul__gemm_view &v) {
+    /* in 32 bits, which the plan sees to: a division of 64 bits is a subroutine */
+    template <typename S>
+    __device__ __forceinline__ void find(uint32_t index, uint32_t rank, const gpul__gemm_view &v) {
         const gpul__gemm_plan &plan = v.plan;
         const uint32_t tiles_m = uint32_t(plan.tiles_m), tiles_n = uint32_t(plan.tiles_n), high = uint32_t(plan.band);
-        const uint32_t part = plan.splits > 1 ? unit / (tiles_m * tiles_n) : 0,
-                       tile = unit - part * (tiles_m * tiles_n);
+        const uint32_t part = plan.splits > 1 ? index / (tiles_m * tiles_n) : 0,
+                       tile = index - part * (tiles_m * tiles_n);
         const uint32_t band = tile / (high * tiles_n), in_band = tile - band * (high * tiles_n);
         const uint32_t rest = tiles_m - band * high, height = rest < high ? rest : high, tile_n = in_band / height;
         m = int64_t((band * high + in_band - tile_n * height) * uint32_t(plan.cluster) + rank) * S::kM;
@@ -7350,8 +7429,8 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     ring.stages = (gpul__shared_address(shared) + 1023) & ~1023u;
     ring.end = ring.stages + S::kStages * S::kStageBytes;
     const uint32_t cluster = uint32_t(plan.cluster), rank = blockIdx.x % cluster, lane = threadIdx.x % 32;
-    ring.tells = lane < cluster;
-    ring.told = gpul__shared_in(ring.empty, ring.tells ? lane : rank);
+    ring.has_peer = lane < cluster;
+    ring.peer_empty = gpul__shared_in(ring.empty, ring.has_peer ? lane : rank);
     ring.parity = 0;
     ring.stage = 0;
     if (threadIdx.x == 0) {
@@ -7366,20 +7445,21 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     gpul__await();
     if (!gpul__gemm_chosen(v.choice)) return;
 
-    const uint32_t units = uint32_t(plan.tiles_m * plan.tiles_n) * uint32_t(plan.splits), at_once = gridDim.x / cluster;
+    const uint32_t work_tiles = uint32_t(plan.tiles_m * plan.tiles_n) * uint32_t(plan.splits),
+                   at_once = gridDim.x / cluster;
     const int form = gpul__tensor_math<T>::kPacked ? 0 : (p.a_col == 1 ? 0 : 1) | (p.b_row == 1 ? 0 : 2);
     /* from one lane, so that the compiler knows that the warp agrees */
     const int warpgroup = __shfl_sync(0xffffffffu, int(threadIdx.x) / 128, 0);
-    gpul__tensor_unit work;
-    if (warpgroup == S::kM / 64) { /* the producer: one thread asks for the stages */
+    gpul__tensor_work work;
+    if (warpgroup == S::kM / 64) { /* the producer: one thread issues the copies */
         if (S::kM == 128) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         const int gathers = S::kGathers ? plan.gathers : 0;
-        const bool asks = threadIdx.x % 128 == 0;
+        const bool issues = threadIdx.x % 128 == 0;
         const uint32_t bytes =
             (gathers & 1 ? 0 : S::kM / 64 * S::kBox) + (gathers & 2 ? 0 : S::kN / 64 * uint32_t(S::kBox));
-        if (asks || gathers) {
-            for (uint32_t unit = blockIdx.x / cluster; unit < units; unit += at_once) {
-                work.find<S>(unit, rank, v);
+        if (issues || gathers) {
+            for (uint32_t index = blockIdx.x / cluster; index < work_tiles; index += at_once) {
+                work.find<S>(index, rank, v);
                 const int32_t m = int32_t(work.m), n = int32_t(work.n);
                 for (int64_t done = 0; done < work.length; done += gpul__tensor_slice, ring.advance()) {
                     const int32_t k = int32_t(work.begin + done);
@@ -7397,7 +7477,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
                         asm volatile("bar.sync %0, 128;" ::"n"(1 + S::kM / 64) : "memory");
                     }
-                    if (!asks) continue;
+                    if (!issues) continue;
                     gpul__mbarrier_expect(full, bytes);
                     GPUL__UNROLL
                     for (int g = 0; g < S::kM / 64 && !(gathers & 1); ++g)
@@ -7408,7 +7488,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                         const uint32_t to = b + g * S::kBox;
                         const int32_t dense = form & 2 ? n + g * 64 : k, outer = form & 2 ? k : n + g * 64;
                         if (cluster == 1) gpul__tensor_load(to, &map_b, dense, outer, full);
-                        else if (g % cluster == rank) /* each block asks for some of what both need */
+                        else if (g % cluster == rank) /* each block copies some of what both need to both */
                             gpul__tensor_load_all(to, &map_b, dense, outer, full, uint16_t((1 << cluster) - 1));
                     }
                 }
@@ -7419,8 +7499,8 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
         float4 *const lifted =
             reinterpret_cast<float4 *>(v.lifted) + int64_t(blockIdx.x) * (S::kM * S::kN / 4) + threadIdx.x;
         uint32_t box = ring.end + uint32_t(warpgroup) * (2 * S::kBox); /* the one of two that was filled last */
-        for (uint32_t unit = blockIdx.x / cluster; unit < units; unit += at_once) {
-            work.find<S>(unit, rank, v);
+        for (uint32_t index = blockIdx.x / cluster; index < work_tiles; index += at_once) {
+            work.find<S>(index, rank, v);
             float sum[S::kSums];
             if (gpul__tensor_math<T>::kParts == 2)
                 gpul__tensor_multiply_parts<T, S>(sum, ring, int(work.length / gpul__tensor_slice), warpgroup,
@@ -7462,13 +7542,13 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
 #endif
 }
 
-/* ---- emulated f32: the depths of A and B, of the ranges of their lines ---- */
+/* ---- emulated f32: the depths of A and B, from the ranges of their rows ---- */
 
 static __global__ void __launch_bounds__(256) gpul__gemm_depth(const __grid_constant__ gpul__pack_view v) {
     const gpul__pack_operand &op = v.of[blockIdx.y];
     uint32_t depth = 0;
     gpul__await();
-    GPUL_GRID_STRIDE(i, op.lines) {
+    GPUL_GRID_STRIDE(i, op.rows) {
         const uint32_t largest = op.range[2 * i], smallest = 0x7fffffffu - op.range[2 * i + 1];
         if (largest == 0) continue;
         const int span = gpul__pack_high(largest) - gpul__pack_exponent(smallest),
@@ -7479,12 +7559,12 @@ static __global__ void __launch_bounds__(256) gpul__gemm_depth(const __grid_cons
     if (depth) atomicMax(v.depth + blockIdx.y, depth);
 }
 
-/* ---- operands that bulk copies cannot take: copied, each line to a multiple of 16 bytes ---- */
+/* ---- operands that bulk copies cannot take: copied, each row to a multiple of 16 bytes ---- */
 
 struct gpul__tensor_copy {
     const void *from;
     uint16_t *to;
-    int64_t dense, lines, from_pitch, to_pitch; /* elements; to_pitch: 0: nothing to do */
+    int64_t dense, rows, from_pitch, to_pitch; /* elements, `dense` of them contiguous; to_pitch: 0: nothing to do */
 };
 struct gpul__tensor_copies {
     gpul__tensor_copy of[2];
@@ -7494,24 +7574,24 @@ static __global__ void __launch_bounds__(256) gpul__tensor_pack(const __grid_con
     gpul__await();
     if (c.to_pitch == 0) return;
     const uint16_t *const from = static_cast<const uint16_t *>(c.from);
-    const int64_t groups = c.to_pitch / 8, count = groups * c.lines;
-    const double inverse = 1.0 / double(groups);
+    const int64_t vectors = c.to_pitch / 8, count = vectors * c.rows;
+    const double inverse = 1.0 / double(vectors);
     GPUL_GRID_STRIDE(i, count) {
-        int64_t group;
-        const int64_t line = gpul__divide(i, groups, inverse, &group);
-        const uint16_t *const p = from + line * c.from_pitch + group * 8;
-        const int64_t there = c.dense - group * 8;
+        int64_t vector;
+        const int64_t row = gpul__divide(i, vectors, inverse, &vector);
+        const uint16_t *const p = from + row * c.from_pitch + vector * 8;
+        const int64_t there = c.dense - vector * 8;
         const uintptr_t at = reinterpret_cast<uintptr_t>(p);
         gpul__pack<uint16_t, 8> eight;
-        /* the aligned 32 bytes around it are in this line */
-        if (at % 16 == 0 ? there >= 8 : group > 0 && there >= 16) {
+        /* the aligned 32 bytes around it are in this row */
+        if (at % 16 == 0 ? there >= 8 : vector > 0 && there >= 16) {
             gpul__fetch<uint16_t, 8> fetch;
             fetch.ask(p);
             eight = fetch.unpacked(fetch.take(p));
         } else {
             eight = gpul__gather<uint16_t, 8>(p, 1, there < 8 ? int(there) : 8);
         }
-        gpul__save<8>(c.to + line * c.to_pitch + group * 8, eight);
+        gpul__save<8>(c.to + row * c.to_pitch + vector * 8, eight);
     }
 }
 
@@ -7523,7 +7603,7 @@ struct gpul__gemm_tile {
     void (*kernel)(const gpul__gemm_view);
     int32_t m, n, threads, shared_bytes;
     int32_t at_once; /* blocks on a multiprocessor */
-    /* about what they take, in cycles: a step along K, beside other blocks and at least; the tile's end; to add up a
+    /* about what they take, in cycles: a step along K, among other blocks and alone; the tile's end; to add up a
      * part of K, 0: takes no parts */
     int32_t busy, alone, end, part;
 };
@@ -7555,21 +7635,39 @@ static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t elem
     return gpul__aligned(p, size_t(bytes)) && pitch * element % bytes == 0 && dense * element % bytes == 0;
 }
 
-/* Tensor cores: the tiles, and about what they take on an H200, in nanoseconds: a slice of K, and the end of a tile. */
+/* Products are cut along K for the multiprocessors of an H100 or H200, whatever the machine is, so that results do not
+ * depend on it. */
+enum { gpul__gemm_sms = 132 };
+
+static inline bool gpul__gemm_scales_only(const gpul__gemm_problem *p) {
+    return p->K == 0 || p->alpha == 0; /* fault: matmul-alpha-zero */
+}
+
+/* Tensor cores: the tiles, and about what they take on an H200, in nanoseconds: a slice of K, and the end of a tile. A
+ * gather's slice: of the smallest tile, where an operand is read element by element. */
+#define GPUL__TENSOR_TILES(tile, T)                                                                                    \
+    tile(T, 128, 256, 660, 1900), tile(T, 128, 192, 525, 2200), tile(T, 128, 128, 365, 1800),                          \
+        tile(T, 64, 128, 265, 1400), tile(T, 64, 64, 165, 1000)
 struct gpul__tensor_tile {
     int32_t m, n, slice, end;
 };
-static const gpul__tensor_tile gpul__tensor_tiles[] = {
-    {128, 256, 660, 1900}, {128, 192, 525, 2200}, {128, 128, 365, 1800}, {64, 128, 265, 1400}, {64, 64, 165, 1000},
+#define GPUL__TENSOR_TILE(T, m, n, slice, end)                                                                         \
+    { m, n, slice, end }
+static const gpul__tensor_tile gpul__tensor_tiles[] = {GPUL__TENSOR_TILES(GPUL__TENSOR_TILE, void)};
+enum {
+    gpul__tensor_tile_count = sizeof gpul__tensor_tiles / sizeof gpul__tensor_tiles[0],
+    gpul__tensor_tile_square = 2, /* 128 x 128 */
+    gpul__tensor_gather_slice = 1300
 };
-enum { gpul__tensor_tile_count = sizeof gpul__tensor_tiles / sizeof gpul__tensor_tiles[0] };
 
 /* The waves of tiles times what one takes, and adding up the parts */
 static inline double gpul__tensor_time(const gpul__tensor_tile &tile, const gpul__gemm_problem *p, int64_t parts,
                                        int64_t part, int64_t blocks) {
-    const int64_t units = gpul_ceil_div(p->M, tile.m) * gpul_ceil_div(p->N, tile.n) * parts;
+    const int64_t tiles = gpul_ceil_div(p->M, tile.m) * gpul_ceil_div(p->N, tile.n) * parts;
     const double combine = parts > 1 ? 4500 + double(parts) * double(p->M) * double(p->N) * 0.003 : 0;
-    return double(gpul_ceil_div(units, blocks)) * double(gpul_ceil_div(part, 64) * tile.slice + tile.end) + combine;
+    return double(gpul_ceil_div(tiles, blocks)) *
+               double(gpul_ceil_div(part, gpul__tensor_slice) * tile.slice + tile.end) +
+           combine;
 }
 
 /* What depends on the tile alone */
@@ -7580,43 +7678,43 @@ static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, int32_t
     plan->cluster = cluster;
     plan->tiles_m = gpul_ceil_div(p->M, tile.m * cluster);
     plan->tiles_n = gpul_ceil_div(p->N, tile.n);
-    const int64_t units = plan->tiles_m * plan->tiles_n * plan->splits, at_once = machine->sms / cluster;
-    plan->blocks = int32_t(units < at_once ? units : at_once) * cluster;
+    const int64_t tiles = plan->tiles_m * plan->tiles_n * plan->splits, at_once = machine->sms / cluster;
+    plan->blocks = int32_t(tiles < at_once ? tiles : at_once) * cluster;
     plan->band = 2048 / (tile.m * cluster);
     plan->lifted_at = plan->splits > 1 ? gpul__round_up(plan->splits * p->M * p->N * 4, 256) : 0;
     plan->a_at = plan->lifted_at;
-    if (plan->part > 8192) plan->a_at += int64_t(plan->blocks) * tile.m * tile.n * 4;
+    if (plan->part > gpul__tensor_chunk) plan->a_at += int64_t(plan->blocks) * tile.m * tile.n * 4;
     plan->b_at = plan->a_at + plan->a_pitch * (p->a_col == 1 ? p->M : p->K) * 2;
     plan->b_at = gpul__round_up(plan->b_at, 256);
     plan->scratch_bytes = plan->b_at + plan->b_pitch * (p->b_row == 1 ? p->N : p->K) * 2;
 }
 
 /* 0, if a tensor map can describe the operand where it lies; else its pitch when it is copied */
-static inline int64_t gpul__tensor_pitch(const void *data, int64_t dense, int64_t lines, int64_t pitch) {
+static inline int64_t gpul__tensor_pitch(const void *data, int64_t dense, int64_t rows, int64_t pitch) {
     const bool good = gpul__aligned(data, 16) && /* fault: matmul-misaligned-map */
-                      (lines == 1 || (pitch >= dense && pitch % 8 == 0 && pitch < int64_t(1) << 38));
-    return good ? 0 : (dense + 63) / 64 * 64;
+                      (rows == 1 || (pitch >= dense && pitch % 8 == 0 && pitch < int64_t(1) << 38));
+    return good ? 0 : gpul__round_up(dense, 64);
 }
 
 /* The parts of K and the tile are those that take least. For the parts the machine is one with the multiprocessors of
  * an H100 or H200, whatever it is, so that results do not depend on it; no result depends on the tile. Blocks go in
- * pairs, which share columns of B, where much has to come from L2: where lines of 128 bytes in an operand straddle two
- * of the cache's, and for small tiles in long runs. An operand that bulk copies cannot take is read element by element,
+ * pairs, which share columns of B, where much has to come from L2: where 128 bytes of an operand straddle two cache
+ * lines, and for small tiles in long runs. An operand that bulk copies cannot take is read element by element,
  * into tiles of 64 x 64, where that takes less than a launch that copies it. */
 static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
-    enum { kNominal = 132 };
-    const int64_t a_dense = p->a_col == 1 ? p->K : p->M, a_lines = p->a_col == 1 ? p->M : p->K;
-    const int64_t b_dense = p->b_row == 1 ? p->K : p->N, b_lines = p->b_row == 1 ? p->N : p->K;
+    const int64_t a_dense = p->a_col == 1 ? p->K : p->M, a_rows = p->a_col == 1 ? p->M : p->K;
+    const int64_t b_dense = p->b_row == 1 ? p->K : p->N, b_rows = p->b_row == 1 ? p->N : p->K;
     const int64_t a_from = p->a_col == 1 ? p->a_row : p->a_col, b_from = p->b_row == 1 ? p->b_col : p->b_row;
     const int64_t middling = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128); /* tiles of 128 x 128 */
     int32_t best = 0;
     double least = -1;
     plan->tensor = 1;
     for (int32_t parts = 1; parts <= 128; parts *= 2) {
-        const int64_t part = parts == 1 ? p->K : gpul_ceil_div(gpul_ceil_div(p->K, parts), 64) * 64;
-        if (parts > 1 && (part < 256 || gpul_ceil_div(p->K, part) < parts || middling * parts > 2 * kNominal)) break;
+        const int64_t part = parts == 1 ? p->K : gpul__round_up(gpul_ceil_div(p->K, parts), gpul__tensor_slice);
+        if (parts > 1 && (part < 256 || gpul_ceil_div(p->K, part) < parts || middling * parts > 2 * gpul__gemm_sms))
+            break;
         for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
-            const int64_t blocks = kNominal; /* fault: matmul-parts-by-machine */
+            const int64_t blocks = gpul__gemm_sms; /* fault: matmul-parts-by-machine */
             const double time = gpul__tensor_time(gpul__tensor_tiles[i], p, parts, part, blocks);
             if (least >= 0 && !(time < least)) continue;
             least = time;
@@ -7631,11 +7729,12 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
         least = time;
         best = i;
     }
-    plan->a_pitch = gpul__tensor_pitch(p->A, a_dense, a_lines, a_from);
-    plan->b_pitch = gpul__tensor_pitch(p->B, b_dense, b_lines, b_from);
+    plan->a_pitch = gpul__tensor_pitch(p->A, a_dense, a_rows, a_from);
+    plan->b_pitch = gpul__tensor_pitch(p->B, b_dense, b_rows, b_from);
     if (plan->a_pitch || plan->b_pitch) {
         const int32_t smallest = gpul__tensor_tile_count - 1;
-        const gpul__tensor_tile tile = gpul__tensor_tiles[smallest], gather = {tile.m, tile.n, 1300, tile.end};
+        gpul__tensor_tile gather = gpul__tensor_tiles[smallest];
+        gather.slice = gpul__tensor_gather_slice;
         if (gpul__tensor_time(gather, p, plan->splits, plan->part, machine->sms) < least + 4000) {
             best = smallest;
             plan->gathers = (plan->a_pitch ? 1 : 0) | (plan->b_pitch ? 2 : 0);
@@ -7644,7 +7743,8 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     }
     plan->c_vector = gpul__aligned(p->C, 16) && p->N % 8 == 0 && (p->M == 1 || p->c_row % 8 == 0);
     const gpul__tensor_tile &tile = gpul__tensor_tiles[best];
-    const int64_t slices = gpul_ceil_div(middling * plan->splits, machine->sms) * gpul_ceil_div(plan->part, 64);
+    const int64_t slices =
+        gpul_ceil_div(middling * plan->splits, machine->sms) * gpul_ceil_div(plan->part, gpul__tensor_slice);
     const bool straddle = (!plan->a_pitch && a_from % 64 != 0) || (!plan->b_pitch && b_from % 64 != 0);
     const bool pairs = tile.n >= 128 && p->M > tile.m && machine->sms > 1 &&
                        (straddle || (tile.m == 128 && tile.n == 128 && slices > 64));
@@ -7662,94 +7762,24 @@ static inline double gpul__gemm_time(const gpul__gemm_tile &tile, int64_t tiles,
            (parts > 1 ? 1000 + double(added) * tile.part : 0);
 }
 
-/* The problem of packed copies: 16-bit words take the place of elements, 64 of them the place of a slice. */
-static gpul__gemm_problem gpul__packed_problem(const gpul__gemm_problem *p) {
-    gpul__gemm_problem packed = *p;
-    packed.K = gpul__round_up(p->K, 64) * 2;
-    packed.a_row = packed.b_col = packed.K;
-    packed.a_col = packed.b_row = 1;
-    return packed;
-}
-
-/* Tiles of 128 x 128, in pairs where there are many, and parts of K, of 512 elements at least, while there are fewer
- * tiles than an H200 has multiprocessors. In scratch memory, behind what other plans have there: the depths of A and B,
- * and the ranges of their lines. */
-static void gpul__packed_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
-    enum { kNominal = 132, kTile = 2 };
-    const gpul__gemm_problem packed = gpul__packed_problem(p);
-    const int64_t tiles = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128);
-    int64_t parts = 1;
-    while (tiles * parts * 2 <= kNominal && packed.K / (parts * 2) >= 1024) parts *= 2;
-    plan->tensor = 1;
-    plan->part = gpul_ceil_div(gpul_ceil_div(packed.K, parts), 128) * 128;
-    plan->splits = int32_t(gpul_ceil_div(packed.K, plan->part));
-    plan->a_pitch = plan->b_pitch = p->math == GPUL_MATH_EMULATED ? 2 * packed.K : packed.K;
-    plan->c_vector = gpul__gemm_aligned(p->C, p->c_row, 4, 0);
-    gpul__tensor_plan_tile(plan, kTile, machine->sms > 1 && tiles >= 2 * kNominal ? 2 : 1, &packed, machine);
-    plan->ranges_at = gpul__round_up(plan->scratch_bytes, 256);
-    if (p->math == GPUL_MATH_EMULATED) plan->scratch_bytes = plan->ranges_at + 256 + (p->M + p->N) * 8;
-}
-
-/* Parts of K, a power of two of them, each of whole 32 steps: as many as take least, with the tile that then takes
- * least, whatever the machine, on one with the multiprocessors of an H100 or H200, so that results do not depend on it.
- * The tile: the one that takes least on this machine; no result depends on it. */
-extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
-    enum { kNominal = 132 };
+/* The kernels of every GPU. Parts of K, a power of two of them, each of whole 32 steps: as many as take least, with the
+ * tile that then takes least. The tile: the one that takes least on this machine; no result depends on it. */
+static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype);
-    const int64_t element = p->dtype == GPUL_F64 ? 8 : p->dtype == GPUL_F32 ? 4 : 2;
+    const int64_t element = gpul__bytes_of(p->dtype), sum = p->dtype == GPUL_F64 ? 8 : 4;
     const int64_t middling = gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64); /* tiles of 64 x 64 */
     int64_t count[gpul__gemm_tile_count], known = 0;
     double least = -1;
-    memset(plan, 0, sizeof *plan);
-    plan->device = machine->device;
-    plan->scale_only = p->K == 0 || p->alpha == 0; /* fault: matmul-alpha-zero */
+    plan->scale_only = gpul__gemm_scales_only(p);
     plan->splits = 1;
     plan->part = p->K;
-    const double size = double(p->M) * double(p->N) * double(p->K);
-    const bool tensor = machine->wgmma && !plan->scale_only && p->M < INT32_MAX && p->N < INT32_MAX &&
-                        p->K < (p->math == GPUL_MATH_IEEE ? INT32_MAX : INT32_MAX / 8) &&
-                        double(p->M) * double(p->N) < 68719476736.0 /* 2^36 */;
-    if (p->math != GPUL_MATH_IEEE && !plan->scale_only) {
-        const bool worth_it = /* what packing takes grows with two dimensions, what it saves with all three */
-            p->math == GPUL_MATH_TF32 || (p->M >= 256 && p->N >= 256 && p->K >= 256); /* fault: matmul-emulated-short */
-        if (tensor && worth_it && size >= (p->math == GPUL_MATH_TF32 ? 262144 : 1073741824)) {
-            plan->packed = p->math;
-            gpul__packed_plan(plan, p, machine);
-            if (p->math == GPUL_MATH_EMULATED) { /* it may come to this one */
-                gpul__gemm_problem plain = *p;
-                gpul__gemm_plan other;
-                plain.math = GPUL_MATH_IEEE;
-                gpul__plan_gemm(&other, &plain, machine);
-                plan->counters = other.counters; /* fault: matmul-emulated-counters */
-                if (other.scratch_bytes > plan->scratch_bytes) plan->scratch_bytes = other.scratch_bytes;
-            }
-            return 1;
-        }
-        if (p->math == GPUL_MATH_TF32) { /* the plan of the rounded copies, which lie behind what it takes itself */
-            gpul__gemm_problem rounded = gpul__packed_problem(p);
-            rounded.K = p->K;
-            rounded.a_row = rounded.b_col = rounded.a_row / 2;
-            rounded.A = rounded.B = 0;
-            rounded.math = GPUL_MATH_IEEE;
-            gpul__plan_gemm(plan, &rounded, machine);
-            plan->packed = GPUL_MATH_TF32;
-            plan->a_at = gpul__round_up(plan->scratch_bytes, 256);
-            plan->b_at = plan->a_at + gpul__round_up(p->M * rounded.a_row * 4, 256);
-            plan->scratch_bytes = plan->b_at + p->N * rounded.b_col * 4; /* fault: matmul-pack-scratch */
-            return 1;
-        }
-    }
-    if (tensor && element == 2 && size >= 262144) {
-        gpul__tensor_plan(plan, p, machine);
-        return 1;
-    }
     for (; known < gpul__gemm_tile_count && tiles[known].kernel; ++known)
         count[known] = gpul_ceil_div(p->M, tiles[known].m) * gpul_ceil_div(p->N, tiles[known].n);
     for (int32_t parts = 1; parts <= 256 && !plan->scale_only; parts *= 2) {
-        const int64_t part = parts == 1 ? p->K : (p->K + parts * 32 - 1) / (parts * 32) * 32;
+        const int64_t part = parts == 1 ? p->K : gpul__round_up(gpul_ceil_div(p->K, parts), 32);
         if (parts > 1 && (part < 64 || part * (parts - 1) >= p->K || middling * parts > 1024)) break;
         for (int32_t i = 0; i < known; ++i) {
-            const int64_t sms = kNominal; /* fault: matmul-ieee-parts-by-machine */
+            const int64_t sms = gpul__gemm_sms; /* fault: matmul-ieee-parts-by-machine */
             const double time = gpul__gemm_time(tiles[i], count[i], parts, part, sms);
             if ((parts > 1 && !tiles[i].part) || (least >= 0 && !(time < least))) continue;
             least = time;
@@ -7771,13 +7801,93 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
     plan->tiles_n = gpul_ceil_div(p->N, tile.n);
     if (plan->splits > 1) {
         plan->counters = count[plan->tile] * (gpul_ceil_div(plan->splits, gpul__gemm_fan) + 1);
-        plan->scratch_bytes = plan->splits * count[plan->tile] * tile.m * tile.n * (p->dtype == GPUL_F64 ? 8 : 4);
+        plan->scratch_bytes = plan->splits * count[plan->tile] * tile.m * tile.n * sum;
     }
     plan->a_vector = gpul__gemm_aligned(p->A, p->a_col == 1 ? p->a_row : p->a_col, element,
                                         p->a_col == 1 ? p->K : p->M); /* fault: matmul-whole-groups */
     plan->b_vector =
         gpul__gemm_aligned(p->B, p->b_row == 1 ? p->b_col : p->b_row, element, p->b_row == 1 ? p->K : p->N);
     plan->c_vector = gpul__gemm_aligned(p->C, p->c_row, element, p->N);
+}
+
+/* Emulated f32 may come to the kernel of f32. Its plan is made twice, for the memory and for the launch. */
+static gpul__gemm_plan gpul__fallback_plan(const gpul__gemm_problem *p, const gpul__machine *machine) {
+    gpul__gemm_plan plan;
+    memset(&plan, 0, sizeof plan);
+    plan.device = machine->device;
+    gpul__plain_plan(&plan, p, machine);
+    return plan;
+}
+
+/* The problem of packed copies: 16-bit words take the place of elements, 64 of them the place of a slice. */
+static gpul__gemm_problem gpul__packed_problem(const gpul__gemm_problem *p) {
+    gpul__gemm_problem packed = *p;
+    packed.K = gpul__round_up(p->K, 64) * 2;
+    packed.a_row = packed.b_col = packed.K;
+    packed.a_col = packed.b_row = 1;
+    return packed;
+}
+
+/* Tiles of 128 x 128, in pairs where there are many, and parts of K, of 512 elements at least, while there are fewer
+ * tiles than an H200 has multiprocessors. In scratch memory, behind what other plans have there: the depths of A and B,
+ * and the ranges of their rows. */
+static void gpul__packed_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+    const gpul__gemm_problem packed = gpul__packed_problem(p);
+    const int64_t tiles = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128);
+    int64_t parts = 1;
+    while (tiles * parts * 2 <= gpul__gemm_sms && packed.K / (parts * 2) >= 1024) parts *= 2;
+    plan->tensor = 1;
+    plan->packed = p->math;
+    plan->part = gpul__round_up(gpul_ceil_div(packed.K, parts), 128);
+    plan->splits = int32_t(gpul_ceil_div(packed.K, plan->part));
+    plan->a_pitch = plan->b_pitch = p->math == GPUL_MATH_EMULATED ? 2 * packed.K : packed.K;
+    plan->c_vector = gpul__gemm_aligned(p->C, p->c_row, 4, 0);
+    const int32_t cluster = machine->sms > 1 && tiles >= 2 * gpul__gemm_sms ? 2 : 1;
+    gpul__tensor_plan_tile(plan, gpul__tensor_tile_square, cluster, &packed, machine);
+    plan->ranges_at = gpul__round_up(plan->scratch_bytes, 256);
+    if (p->math != GPUL_MATH_EMULATED) return;
+    plan->scratch_bytes = plan->ranges_at + 256 + (p->M + p->N) * 8;
+    const gpul__gemm_plan fallback = gpul__fallback_plan(p, machine); /* it uses the same memory, after the others */
+    plan->counters = fallback.counters;                               /* fault: matmul-emulated-counters */
+    if (fallback.scratch_bytes > plan->scratch_bytes) plan->scratch_bytes = fallback.scratch_bytes;
+}
+
+/* TF32 without tensor cores: f32's own kernel on rounded copies, which lie behind what it takes itself. */
+static gpul__gemm_problem gpul__rounded_problem(const gpul__gemm_problem *p) {
+    gpul__gemm_problem rounded = *p;
+    rounded.a_row = rounded.b_col = gpul__round_up(p->K, 64);
+    rounded.a_col = rounded.b_row = 1;
+    rounded.A = rounded.B = 0;
+    return rounded;
+}
+static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+    const gpul__gemm_problem rounded = gpul__rounded_problem(p);
+    gpul__plain_plan(plan, &rounded, machine);
+    plan->packed = GPUL_MATH_TF32;
+    plan->a_at = gpul__round_up(plan->scratch_bytes, 256);
+    plan->b_at = plan->a_at + gpul__round_up(p->M * rounded.a_row * 4, 256);
+    plan->scratch_bytes = plan->b_at + p->N * rounded.b_col * 4; /* fault: matmul-pack-scratch */
+}
+
+/* Which kernel: tensor cores where the product is large enough for their tiles, whose numbers and coordinates have 32
+ * bits. What packing takes grows with two dimensions, and what emulation saves with all three. */
+extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+    const double size = double(p->M) * double(p->N) * double(p->K), tiles_most = 68719476736.0; /* 2^36 elements */
+    const int64_t k_most =
+        p->math == GPUL_MATH_IEEE ? INT32_MAX : INT32_MAX / 8; /* packed words are more than elements */
+    const bool tensor = machine->wgmma && p->M < INT32_MAX && p->N < INT32_MAX && p->K < k_most &&
+                        double(p->M) * double(p->N) < tiles_most;
+    const bool scale_only = gpul__gemm_scales_only(p);
+    const bool large = p->M >= 256 && p->N >= 256 && p->K >= 256; /* fault: matmul-emulated-short */
+    memset(plan, 0, sizeof *plan);
+    plan->device = machine->device;
+    if (scale_only) gpul__plain_plan(plan, p, machine);
+    else if (p->math == GPUL_MATH_EMULATED && tensor && large && size >= 1073741824)
+        gpul__packed_plan(plan, p, machine);
+    else if (p->math == GPUL_MATH_TF32 && tensor && size >= 262144) gpul__packed_plan(plan, p, machine);
+    else if (p->math == GPUL_MATH_TF32) gpul__rounded_plan(plan, p, machine);
+    else if (tensor && gpul__bytes_of(p->dtype) == 2 && size >= 262144) gpul__tensor_plan(plan, p, machine);
+    else gpul__plain_plan(plan, p, machine);
     return 1;
 }
 
@@ -7789,20 +7899,13 @@ struct gpul__tensor_choice {
     gpul__tensor_entry kernel;
     int32_t threads, shared_bytes;
 };
-template <typename T, int kM, int kN> static constexpr gpul__tensor_choice gpul__tensor_choice_of() {
-    typedef gpul__tensor_shape<kM, kN> S;
+template <typename T, typename S> static constexpr gpul__tensor_choice gpul__tensor_choice_of() {
     return gpul__tensor_choice{gpul__tensor_kernel<T, S>, S::kThreads, int32_t(S::kSharedBytes)};
 }
-/* of gpul__tensor_tiles, in its order */
 static const gpul__tensor_choice *gpul__tensor_choices(gpul_dtype dtype) {
-#define GPUL__TENSOR_CHOICES(T)                                                                                        \
-    {                                                                                                                  \
-        gpul__tensor_choice_of<T, 128, 256>(), gpul__tensor_choice_of<T, 128, 192>(),                                  \
-            gpul__tensor_choice_of<T, 128, 128>(), gpul__tensor_choice_of<T, 64, 128>(),                               \
-            gpul__tensor_choice_of<T, 64, 64>()                                                                        \
-    }
-    static const gpul__tensor_choice choices[2][gpul__tensor_tile_count] = {GPUL__TENSOR_CHOICES(gpul_f16),
-                                                                            GPUL__TENSOR_CHOICES(gpul_bf16)};
+#define GPUL__TENSOR_CHOICE(T, m, n, slice, end) gpul__tensor_choice_of<T, gpul__tensor_shape<m, n>>()
+    static const gpul__tensor_choice choices[2][gpul__tensor_tile_count] = {
+        {GPUL__TENSOR_TILES(GPUL__TENSOR_CHOICE, gpul_f16)}, {GPUL__TENSOR_TILES(GPUL__TENSOR_CHOICE, gpul_bf16)}};
     return choices[dtype == GPUL_BF16];
 }
 
@@ -7826,9 +7929,9 @@ static inline int32_t gpul__find_encoder(gpul__tensor_encoder *encoder) {
     return 0;
 }
 
-/* lines of `dense` 16-bit elements, in boxes of 64 x 64; reads beyond give zeros */
-static int32_t gpul__tensor_map(CUtensorMap *map, const void *data, int64_t dense, int64_t lines, int64_t pitch) {
-    const cuuint64_t extent[2] = {cuuint64_t(dense), cuuint64_t(lines)}, stride[1] = {cuuint64_t(pitch) * 2};
+/* rows of `dense` 16-bit elements, in boxes of 64 x 64; reads beyond give zeros */
+static int32_t gpul__tensor_map(CUtensorMap *map, const void *data, int64_t dense, int64_t rows, int64_t pitch) {
+    const cuuint64_t extent[2] = {cuuint64_t(dense), cuuint64_t(rows)}, stride[1] = {cuuint64_t(pitch) * 2};
     const cuuint32_t box[2] = {64, 64}, step[2] = {1, 1};
     gpul__tensor_encoder encode;
     const int32_t status = gpul__find_encoder(&encode);
@@ -7842,38 +7945,23 @@ static int32_t gpul__tensor_map(CUtensorMap *map, const void *data, int64_t dens
 
 /* An operand: a tensor map of it, or of the copy that is to be made */
 static int32_t gpul__tensor_operand(CUtensorMap *map, gpul__tensor_copy *copy, const void *data, int64_t dense,
-                                    int64_t lines, int64_t pitch, int64_t to_pitch, void *to, bool gathers) {
+                                    int64_t rows, int64_t pitch, int64_t to_pitch, void *to, bool gathers) {
     copy->from = data;
     copy->to = static_cast<uint16_t *>(to);
     copy->dense = dense;
-    copy->lines = lines;
+    copy->rows = rows;
     copy->from_pitch = pitch;
     copy->to_pitch = to_pitch;
     if (gathers) return 0;
-    if (to_pitch) return gpul__tensor_map(map, to, dense, lines, to_pitch);
-    return gpul__tensor_map(map, data, dense, lines, lines == 1 ? (dense + 7) / 8 * 8 : pitch);
+    if (to_pitch) return gpul__tensor_map(map, to, dense, rows, to_pitch);
+    return gpul__tensor_map(map, data, dense, rows, rows == 1 ? gpul__round_up(dense, 8) : pitch);
 }
 
 static int32_t gpul__launch_tensor_kernel(const gpul__gemm_view &v, const gpul__tensor_choice &choice,
                                           const CUtensorMap &a, const CUtensorMap &b, const CUtensorMap &c,
                                           gpul_stream stream) {
-    const gpul__gemm_plan &plan = v.plan;
-    int32_t status = int32_t(gpul__allow_shared(choice.kernel, size_t(choice.shared_bytes)));
-    if (status) return status;
-    cudaLaunchConfig_t config = gpul__config(gpul__dim(uint32_t(plan.blocks)), gpul__dim(uint32_t(choice.threads)),
-                                             size_t(choice.shared_bytes), stream);
-    cudaLaunchAttribute attributes[2];
-    int32_t early;
-    attributes[0].id = cudaLaunchAttributeClusterDimension;
-    attributes[0].val.clusterDim.x = uint32_t(plan.cluster);
-    attributes[0].val.clusterDim.y = attributes[0].val.clusterDim.z = 1;
-    attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attributes[1].val.programmaticStreamSerializationAllowed = 1;
-    status = gpul__early(&early, reinterpret_cast<const void *>(choice.kernel), plan.device);
-    if (status) return status;
-    config.attrs = attributes;
-    config.numAttrs = early ? 2 : 1;
-    return int32_t(cudaLaunchKernelEx(&config, choice.kernel, a, b, c, v));
+    return gpul__launch_clusters(v.plan.device, v.plan.cluster, choice.kernel, gpul__dim(uint32_t(v.plan.blocks)),
+                                 gpul__dim(uint32_t(choice.threads)), size_t(choice.shared_bytes), stream, a, b, c, v);
 }
 
 static int32_t gpul__launch_tensor(const gpul__gemm_view &v, void *scratch, gpul_stream stream) {
@@ -7893,9 +7981,10 @@ static int32_t gpul__launch_tensor(const gpul__gemm_view &v, void *scratch, gpul
         status = gpul__tensor_operand(&b, &copies.of[1], p.B, b_k ? p.K : p.N, b_k ? p.N : p.K, b_k ? p.b_col : p.b_row,
                                       plan.b_pitch, bytes + plan.b_at, (plan.gathers & 2) != 0);
     c = a;
-    if (!status && plan.c_vector) status = gpul__tensor_map(&c, p.C, p.N, p.M, p.M == 1 ? (p.N + 7) / 8 * 8 : p.c_row);
+    if (!status && plan.c_vector)
+        status = gpul__tensor_map(&c, p.C, p.N, p.M, p.M == 1 ? gpul__round_up(p.N, 8) : p.c_row);
     if (!status && (plan.a_pitch || plan.b_pitch)) {
-        const int64_t of_a = plan.a_pitch * copies.of[0].lines, of_b = plan.b_pitch * copies.of[1].lines;
+        const int64_t of_a = plan.a_pitch * copies.of[0].rows, of_b = plan.b_pitch * copies.of[1].rows;
         gpul_dim3 grid = gpul_grid_1d((of_a > of_b ? of_a : of_b) / 8, 256);
         grid.y = 2;
         status = gpul__launch_early(plan.device, gpul__tensor_pack, grid, gpul__dim(256), 0, stream, copies);
@@ -7933,13 +8022,11 @@ extern "C" int32_t gpul__find_wgmma(int32_t *wgmma, int32_t device) {
 static int32_t gpul__launch_plain(const gpul__gemm_view &v, gpul_stream stream) {
     const gpul__gemm_tile &tile = gpul__gemm_tiles(v.problem.dtype)[v.plan.tile];
     const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n; /* more than a grid takes only of a C that cannot exist */
-    const int32_t status = int32_t(gpul__allow_shared(tile.kernel, size_t(tile.shared_bytes)));
-    if (status) return status;
     return gpul__launch_early(v.plan.device, tile.kernel, gpul__dim(uint32_t(tiles), 1, uint32_t(v.plan.splits)),
                               gpul__dim(uint32_t(tile.threads)), size_t(tile.shared_bytes), stream, v);
 }
 
-/* Packed copies of both operands to where v's problem has them, or, how = gpul__pack_range, the ranges of their lines */
+/* Packed copies of both operands to where v's problem has them, or, how = gpul__pack_range, the ranges of their rows */
 static int32_t gpul__launch_pack(gpul__pack_view &pack, uint32_t how, const gpul__gemm_view &v, int64_t pitch,
                                  const gpul__machine *machine, gpul_stream stream) {
     uint32_t most = 0;
@@ -7950,7 +8037,7 @@ static int32_t gpul__launch_pack(gpul__pack_view &pack, uint32_t how, const gpul
         op.to = static_cast<unsigned char *>(const_cast<void *>(i ? v.problem.B : v.problem.A));
         op.pitch = pitch;
         op.tiles_k = uint32_t(gpul_ceil_div(op.k, 64));
-        op.tiles = uint32_t(gpul_ceil_div(op.lines, 64)) * op.tiles_k;
+        op.tiles = uint32_t(gpul_ceil_div(op.rows, 64)) * op.tiles_k;
         most = op.tiles > most ? op.tiles : most;
     }
     const uint32_t blocks = uint32_t(machine->sms) * 8;
@@ -7968,8 +8055,7 @@ static int32_t gpul__launch_combine(const gpul__gemm_view &v, gpul_stream stream
 }
 
 template <typename T> static int32_t gpul__launch_packed_kernel(const gpul__gemm_view &v, gpul_stream stream) {
-    typedef gpul__tensor_shape<128, 128, false> S;
-    const gpul__tensor_choice choice = {gpul__tensor_kernel<T, S>, S::kThreads, int32_t(S::kSharedBytes)};
+    const gpul__tensor_choice choice = gpul__tensor_choice_of<T, gpul__tensor_shape<128, 128, false>>();
     const gpul__gemm_problem &p = v.problem;
     CUtensorMap a, b;
     int32_t status = gpul__tensor_map(&a, p.A, p.K, p.M, p.K);
@@ -7987,11 +8073,11 @@ static int32_t gpul__launch_packed(gpul__gemm_view &v, const gpul__gemm_problem 
     for (int i = 0; i < 2; ++i) {
         gpul__pack_operand &op = pack.of[i];
         op.from = static_cast<const float *>(i ? p->B : p->A);
-        op.lines = i ? p->N : p->M;
+        op.rows = i ? p->N : p->M;
         op.k = p->K;
-        op.line_stride = i ? p->b_col : p->a_row;
+        op.row_stride = i ? p->b_col : p->a_row;
         op.k_stride = i ? p->b_row : p->a_col;
-        op.vector = gpul__gemm_aligned(op.from, op.k_stride == 1 ? op.line_stride : op.k_stride, 4, 0);
+        op.vector = gpul__gemm_aligned(op.from, op.k_stride == 1 ? op.row_stride : op.k_stride, 4, 0);
     }
     v.problem = gpul__packed_problem(p);
     v.problem.A = static_cast<char *>(scratch) + v.plan.a_at;
@@ -8002,8 +8088,10 @@ static int32_t gpul__launch_packed(gpul__gemm_view &v, const gpul__gemm_problem 
 #ifdef GPUL__HOPPER
         if (v.plan.tensor) return gpul__launch_packed_kernel<gpul__tf32>(v, stream);
 #endif
-        v.problem.K = p->K;
-        v.problem.a_row = v.problem.b_col = v.problem.a_row / 2;
+        const gpul__gemm_problem packed = v.problem;
+        v.problem = gpul__rounded_problem(p);
+        v.problem.A = packed.A;
+        v.problem.B = packed.B;
         return gpul__launch_plain(v, stream);
     }
 #ifdef GPUL__HOPPER
@@ -8012,10 +8100,11 @@ static int32_t gpul__launch_packed(gpul__gemm_view &v, const gpul__gemm_problem 
     v.range_a = pack.of[0].range = depth + 64;
     v.range_b = pack.of[1].range = depth + 64 + 2 * p->M;
     const int64_t most = p->M > p->N ? p->M : p->N;
-    const gpul_dim3 lines = gpul__dim(uint32_t(most < 65536 ? gpul_ceil_div(most, 256) : 256), 2);
+    const gpul_dim3 by_rows = gpul__dim(uint32_t(most < 65536 ? gpul_ceil_div(most, 256) : 256), 2);
     int32_t status = int32_t(cudaMemsetAsync(depth, 0, size_t(256 + (p->M + p->N) * 8), stream));
     if (!status) status = gpul__launch_pack(pack, gpul__pack_range, v, 0, machine, stream);
-    if (!status) status = gpul__launch_early(machine->device, gpul__gemm_depth, lines, gpul__dim(256), 0, stream, pack);
+    if (!status)
+        status = gpul__launch_early(machine->device, gpul__gemm_depth, by_rows, gpul__dim(256), 0, stream, pack);
     v.choice.depth = depth;
     for (int64_t k = p->K; k >= 32 && v.choice.most < 8; k /= 2) ++v.choice.most;
     v.choice.mine = gpul__gemm_by_f16;
@@ -8028,8 +8117,7 @@ static int32_t gpul__launch_packed(gpul__gemm_view &v, const gpul__gemm_problem 
     if (!status) status = gpul__launch_packed_kernel<gpul__two_tf32>(v, stream);
     if (status) return status;
     v.problem = *p;
-    v.problem.math = GPUL_MATH_IEEE;
-    gpul__plan_gemm(&v.plan, &v.problem, machine);
+    v.plan = gpul__fallback_plan(p, machine);
     v.partials = v.plan.splits > 1 ? scratch : 0;
     v.choice.mine = gpul__gemm_by_f32;
     return gpul__launch_plain(v, stream);
@@ -8059,36 +8147,19 @@ extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gp
 #endif
 }
 
-#define GPUL__MATMUL_KERNEL reinterpret_cast<const void *>(gpul__gemm_tiles(GPUL_F32)[0].kernel)
+#define GPUL__MATMUL_KERNEL gpul__gemm_tiles(GPUL_F32)[0].kernel
 
 #endif /* GPULITE_NO_MATMUL */
+
 /* ---------------------------------------------------------------------------------------------------------------------
- * What was built: for gpul_report, which asks one kernel of each family what code the driver would run.
+ * What was built: for gpul_report, which asks one kernel of each family what code the driver would run. A family that
+ * is left out has NULL in its place.
  * ------------------------------------------------------------------------------------------------------------------ */
 extern "C" int32_t gpul__kernel_arch(int32_t family, int32_t *binary, int32_t *ptx) {
     static const void *const kernels[GPUL__FAMILIES] = {
-        GPUL__ELEMENTWISE_KERNEL,
-#ifndef GPULITE_NO_REDUCE
-        reinterpret_cast<const void *>(&gpul__reduce_rows<gpul__bytes, 1>),
-#else
-        0,
-#endif
-#ifndef GPULITE_NO_GEMV
-        reinterpret_cast<const void *>(&gpul__reduce_rows<gpul__gemv<float>, 1>),
-#else
-        0,
-#endif
-#ifndef GPULITE_NO_HISTOGRAM
-        GPUL__HISTOGRAM_KERNEL,
-#else
-        0,
-#endif
-#ifndef GPULITE_NO_MATMUL
-        GPUL__MATMUL_KERNEL,
-#else
-        0,
-#endif
-    };
+        reinterpret_cast<const void *>(GPUL__ELEMENTWISE_KERNEL), reinterpret_cast<const void *>(GPUL__REDUCE_KERNEL),
+        reinterpret_cast<const void *>(GPUL__GEMV_KERNEL), reinterpret_cast<const void *>(GPUL__HISTOGRAM_KERNEL),
+        reinterpret_cast<const void *>(GPUL__MATMUL_KERNEL)};
     *binary = *ptx = 0;
     if (family < 0 || family >= GPUL__FAMILIES || !kernels[family]) return 0;
     cudaFuncAttributes attributes;

@@ -354,8 +354,8 @@ plant matmul-nan test_matmul:test_recorded instead 'gpul__gemm_narrow(c, value, 
 plant matmul-await test_matmul:test_row_alone without
 plant matmul-end-barrier test_matmul without
 plant matmul-parts-levels test_matmul:test_chain expression 'gpul__gemm_fan' '256'
-plant matmul-parts-by-machine test_matmul:test_plans expression 'kNominal' 'machine->sms'
-plant matmul-ieee-parts-by-machine test_matmul:test_plans expression 'kNominal' 'machine->sms'
+plant matmul-parts-by-machine test_matmul:test_plans expression 'gpul__gemm_sms' 'machine->sms'
+plant matmul-ieee-parts-by-machine test_matmul:test_plans expression 'gpul__gemm_sms' 'machine->sms'
 plant matmul-misaligned-map test_matmul:test_plans expression 'gpul__aligned(data, 16)' '1'
 plant matmul-alpha-zero test_matmul:test_plans expression 'p->alpha == 0' 'false'
 plant matmul-round test_matmul:test_math expression '0x1000u' '0u'
