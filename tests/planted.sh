@@ -449,7 +449,7 @@ done
 
 cat >"$d/passes.sh" <<END
 function=\${1#"\${1%%:*}"}
-CHECK_STOP=1 CHECK_ONLY=\${function#:} timeout 120 "$d/\${1%%:*}" >"$d/log-\$1" 2>&1 && : >"$d/passes-\$1"
+CHECK_STOP=1 CHECK_ONLY=\${function#:} timeout 600 "$d/\${1%%:*}" >"$d/log-\$1" 2>&1 && : >"$d/passes-\$1"
 END
 cut -d' ' -f2 "$d/list" | grep . | sort -u | xargs -n 1 -P 2 sh "$d/passes.sh"
 
