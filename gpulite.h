@@ -275,7 +275,7 @@ GPUL_API const char *gpul_dtype_name(gpul_dtype dtype);
  * bits. Any other does not compile, uint16_t among them, which may be f16 or bf16. In C++, C11, and any C of gcc and
  * clang. */
 #ifdef __cplusplus
-#define GPUL_DTYPE_OF(pointer) gpul__dtype_at(pointer)
+#define GPUL_DTYPE_OF(pointer) gpul__dtype_at(static_cast<decltype(&(pointer)[0])>(nullptr)) /* evaluates nothing */
 extern "C++" {
 static inline gpul_dtype gpul__dtype_at(const float *) { return GPUL_F32; }
 static inline gpul_dtype gpul__dtype_at(const double *) { return GPUL_F64; }
@@ -407,8 +407,10 @@ GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtyp
 
 /* GPUL_TO_DEVICE(&a, host, shape) and GPUL_TO_DEVICE(&a, host, shape, stream): gpul_to_device with the dtype of `host`,
  * so that the two cannot disagree (GPUL_DTYPE_OF). */
-#define GPUL_TO_DEVICE(out, host, ...) gpul_to_device(out, host, GPUL_DTYPE_OF(host), GPUL__TWO(__VA_ARGS__, NULL, 0))
+#define GPUL_TO_DEVICE(out, host, ...)                                                                                 \
+    gpul_to_device(out, host, GPUL_DTYPE_OF(host), GPUL__EXPAND(GPUL__TWO(__VA_ARGS__, NULL, 0)))
 #define GPUL__TWO(one, two, ...) one, two
+#define GPUL__EXPAND(arguments) arguments /* Microsoft's preprocessor takes __VA_ARGS__ for one argument otherwise */
 
 /* New device arrays with something in them: every element `value` (numpy.full; rounded as by gpul_fill), or 0
  * (numpy.zeros), or a copy of any array (a.copy(); dtype, shape, order and device as by gpul_device_array_like).
@@ -494,7 +496,7 @@ GPUL_API gpul_status gpul_copy_to_host(void *host, const gpul_array *src, gpul_s
 /* The same where `host` holds elements of `dtype`, which must be src's (else DTYPE). GPUL_TO_HOST(host, &a) and
  * GPUL_TO_HOST(host, &a, stream) take it from the pointer (GPUL_DTYPE_OF). */
 GPUL_API gpul_status gpul_to_host(void *host, gpul_dtype dtype, const gpul_array *src, gpul_stream stream);
-#define GPUL_TO_HOST(host, ...) gpul_to_host(host, GPUL_DTYPE_OF(host), GPUL__TWO(__VA_ARGS__, NULL, 0))
+#define GPUL_TO_HOST(host, ...) gpul_to_host(host, GPUL_DTYPE_OF(host), GPUL__EXPAND(GPUL__TWO(__VA_ARGS__, NULL, 0)))
 
 /* Element by element from src to dst: same shape and dtype, any strides, any kinds of memory, any two devices. Enqueued
  * on `stream`, which belongs to dst's device (NULL: that device's default stream, done on return when either side is
@@ -654,13 +656,25 @@ GPUL_API gpul_status gpul_timer_free(gpul_timer *timer);
  * even where starting fails; timer.lost keeps the first failure of a start or a stop, until gpul_timer_reset. */
 #define GPUL_TIMED(timer, stream) GPUL__TIMED_1(timer, stream, __LINE__)
 #define GPUL__TIMED_1(timer, stream, line) GPUL__TIMED_2(timer, stream, line)
-#define GPUL__TIMED_2(timer, stream, line)                                                                             \
-    for (int gpul__once_##line = gpul__timed(&(timer), gpul_timer_start(&(timer), (stream)), 1); gpul__once_##line;    \
-         gpul__once_##line =                                                                                           \
-             gpul__timed(&(timer), (timer).running ? gpul_timer_stop(&(timer), (stream)) : GPUL_OK, 0))
-static inline int gpul__timed(gpul_timer *timer, gpul_status status, int again) {
+#define GPUL__TIMED_2(t, s, line)                                                                                      \
+    for (gpul__region gpul__region_##line = gpul__region_begin(&(t), (s)); gpul__region_##line.timer != NULL;          \
+         gpul__region_end(&gpul__region_##line))
+typedef struct gpul__region {
+    gpul_timer *timer;
+    gpul_stream stream;
+} gpul__region;
+static inline gpul__region gpul__region_begin(gpul_timer *timer, gpul_stream stream) {
+    const gpul_status status = gpul_timer_start(timer, stream);
+    gpul__region region;
     if (timer->lost == GPUL_OK) timer->lost = status;
-    return again;
+    region.timer = timer;
+    region.stream = stream;
+    return region;
+}
+static inline void gpul__region_end(gpul__region *region) {
+    const gpul_status status = region->timer->running ? gpul_timer_stop(region->timer, region->stream) : GPUL_OK;
+    if (region->timer->lost == GPUL_OK) region->timer->lost = status;
+    region->timer = NULL;
 }
 
 /* Seconds on the host's monotonic clock, from an arbitrary start. Cannot fail. */
@@ -4805,7 +4819,8 @@ GPUL_API gpul_status gpul_timer_free(gpul_timer *timer) {
  * ------------------------------------------------------------------------------------------------------------------ */
 GPUL_API gpul_status gpul_graph_begin(gpul_stream stream) {
     int32_t captured = 0;
-    gpul_status status = gpul__pending(__func__);
+    gpul_status status = gpul__check_stream(__func__, "stream", stream);
+    if (status == GPUL_OK) status = gpul__pending(__func__);
     if (status != GPUL_OK) return status;
     if (stream == NULL)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
@@ -4825,7 +4840,8 @@ GPUL_API gpul_status gpul_graph_end(gpul_graph *out, gpul_stream stream) {
     gpul_graph graph = NULL;
     int32_t captured = 0;
     cudaError_t e;
-    gpul_status status = out == NULL ? gpul__null(__func__, "out") : gpul__pending(__func__);
+    gpul_status status = out == NULL ? gpul__null(__func__, "out") : gpul__check_stream(__func__, "stream", stream);
+    if (status == GPUL_OK) status = gpul__pending(__func__);
     if (status == GPUL_OK && stream != NULL) status = gpul__is_captured(__func__, stream, &captured);
     if (status != GPUL_OK) return status;
     if (!captured)
@@ -4850,7 +4866,8 @@ GPUL_API gpul_status gpul_graph_end(gpul_graph *out, gpul_stream stream) {
 }
 
 GPUL_API gpul_status gpul_graph_launch(gpul_graph graph, gpul_stream stream) {
-    const gpul_status status = graph == NULL ? gpul__null(__func__, "graph") : gpul__pending(__func__);
+    gpul_status status = graph == NULL ? gpul__null(__func__, "graph") : gpul__check_stream(__func__, "stream", stream);
+    if (status == GPUL_OK) status = gpul__pending(__func__);
     return status != GPUL_OK ? status : gpul__cuda(cudaGraphLaunch(graph, stream), __func__, "cudaGraphLaunch");
 }
 
@@ -5094,6 +5111,8 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
                               gpul__argument_name(other, sizeof other, call, at), (int)first->device,
                               gpul__argument_name(name, sizeof name, call, k), (int)argument->array->device);
     }
+    status = gpul__check_stream(function, "stream", call->stream);
+    if (status != GPUL_OK) return status;
     status = gpul__begin_on(&scope, function, first == NULL ? -1 : first->device); /* fault: launch-device */
     if (status != GPUL_OK) return status;
     for (k = 0; status == GPUL_OK && k < call->count; ++k) {
@@ -7119,6 +7138,7 @@ static gpul_status gpul__benchmark_run(const char *function, gpul_benchmark_resu
     memset(&r, 0, sizeof r);
     memset(&roof, 0, sizeof roof);
     status = gpul__benchmark_options(function, &b.options, options);
+    if (status == GPUL_OK) status = gpul__check_stream(function, "options->stream", b.options.stream);
     if (status == GPUL_OK) status = gpul__begin(&scope, function, NULL, 0);
     if (status != GPUL_OK) return status;
     b.function = function;
@@ -7134,10 +7154,11 @@ static gpul_status gpul__benchmark_run(const char *function, gpul_benchmark_resu
     if (status == GPUL_OK) {
         b.cpu = bytes <= SIZE_MAX / 8 ? (double *)malloc(4 * bytes) : NULL;
         if (b.cpu == NULL) {
-            status = gpul__fail(GPUL_ERROR_OUT_OF_MEMORY, function,
-                                "options->repeat = %lld samples take %lld bytes of host memory",
-                                (long long)b.options.repeat, (long long)bytes * 4);
+            status = GPUL_ERROR_OUT_OF_MEMORY;
+            gpul__note(status, function, "options->repeat = %lld samples take %lld bytes of host memory",
+                       (long long)b.options.repeat, (long long)bytes * 4);
             gpul__error.bytes_requested = (int64_t)bytes * 4;
+            gpul__tell();
         }
     }
     if (status == GPUL_OK) {
