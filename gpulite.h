@@ -2055,20 +2055,17 @@ static gpul_status gpul__cuda(cudaError_t e, const char *function, const char *w
  * included; the call that follows will say so itself. */
 static gpul_status gpul__pending(const char *function) {
     const cudaError_t e = cudaPeekAtLastError();
+    gpul_status status;
+    int32_t sticky;
     if (e == cudaSuccess || e == cudaErrorNotReady || gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) return GPUL_OK;
-    if (gpul__is_sticky(e)) {
-        gpul__note(GPUL_ERROR_CUDA, function, "an earlier kernel or call left %s (%s)%s", cudaGetErrorName(e),
-                   cudaGetErrorString(e), gpul__advice(e));
-        gpul__record_cuda(e, -1);
-        gpul__tell();
-        return GPUL_ERROR_CUDA;
-    }
-    gpul__note(GPUL_ERROR_PENDING, function,
-               "an earlier CUDA call, not gpulite's, left %s (%s); fetch it with cudaGetLastError()",
-               cudaGetErrorName(e), cudaGetErrorString(e));
+    sticky = gpul__is_sticky(e);
+    status = sticky ? GPUL_ERROR_CUDA : GPUL_ERROR_PENDING;
+    gpul__note(status, function, "an earlier %s left %s (%s)%s",
+               sticky ? "kernel or call" : "CUDA call, not gpulite's,", cudaGetErrorName(e), cudaGetErrorString(e),
+               sticky ? gpul__advice(e) : "; fetch it with cudaGetLastError()");
     gpul__record_cuda(e, -1);
     gpul__tell();
-    return GPUL_ERROR_PENDING; /* fault: pending-error-swallowed */
+    return status; /* fault: pending-error-swallowed */
 }
 
 GPUL_API gpul_status gpul_check_cuda(int32_t cuda_code, const char *function) {
@@ -2290,6 +2287,16 @@ static gpul_status gpul__check_shape(const char *function, gpul_dtype dtype, con
     return GPUL_OK;
 }
 
+static gpul_status gpul__check_same_shape(const char *function, const char *name, const gpul_array *a,
+                                          const char *other, const gpul_array *b) {
+    char one[128], two[128];
+    int32_t k, same = a->ndim == b->ndim;
+    for (k = 0; same && k < a->ndim; ++k) same = a->shape[k] == b->shape[k];
+    if (same) return GPUL_OK;
+    return gpul__fail(GPUL_ERROR_SHAPE, function, "%s has %s, but %s has %s: they must be of one shape", name,
+                      gpul__describe(one, sizeof one, a), other, gpul__describe(two, sizeof two, b));
+}
+
 /* An array from the caller: made by gpulite and not damaged since. */
 static gpul_status gpul__check_array(const char *function, const char *name, const gpul_array *a) {
     char text[96];
@@ -2396,6 +2403,7 @@ static int64_t gpul__last_offset(const gpul_array *a) {
 static int32_t gpul__overlap(const gpul_array *a, const gpul_array *b) {
     const gpul_array *const both[2] = {a, b};
     int64_t step[2 * GPUL_MAX_DIMS + 1], most[2 * GPUL_MAX_DIMS + 1], rest[2 * GPUL_MAX_DIMS + 2];
+    int64_t *const steps[1] = {step};
     int64_t size_a, size_b, last_a, last_b, target, budget = 100000;
     uintptr_t at_a, at_b;
     int32_t terms = 0, i, k, m;
@@ -2416,14 +2424,7 @@ static int32_t gpul__overlap(const gpul_array *a, const gpul_array *b) {
             }
     step[terms] = 1; /* the bytes within an element of each */
     most[terms++] = size_a - 1 + size_b - 1;
-    for (i = 1; i < terms; ++i) /* falling steps */
-        for (k = i; k > 0 && step[k - 1] < step[k]; --k) {
-            const int64_t s = step[k], x = most[k];
-            step[k] = step[k - 1];
-            most[k] = most[k - 1];
-            step[k - 1] = s;
-            most[k - 1] = x;
-        }
+    gpul__sort_dims(terms, most, steps, 1); /* falling steps */
     for (k = terms - 1; k > 0; --k) /* steps that the smaller ones reach without a gap are no terms of their own */
         if (step[k - 1] % step[k] == 0 && step[k - 1] / step[k] <= most[k] + 1) {
             most[k - 1] = most[k] + most[k - 1] * (step[k - 1] / step[k]);
@@ -2472,12 +2473,18 @@ static gpul_status gpul__check_output(const char *function, const char *name, co
 #if defined(__GNUC__)
 static int64_t gpul__atomic_load(int64_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
 static void gpul__atomic_store(int64_t *p, int64_t value) { __atomic_store_n(p, value, __ATOMIC_RELEASE); }
+static int64_t gpul__atomic_exchange(int64_t *p, int64_t value) {
+    return __atomic_exchange_n(p, value, __ATOMIC_ACQ_REL);
+}
+static int64_t gpul__atomic_add(int64_t *p, int64_t n) { return __atomic_fetch_add(p, n, __ATOMIC_ACQ_REL); }
 static int32_t gpul__atomic_swap(int64_t *p, int64_t expected, int64_t value) {
     return __atomic_compare_exchange_n(p, &expected, value, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ? 1 : 0;
 }
 #elif defined(_MSC_VER)
 static int64_t gpul__atomic_load(int64_t *p) { return _InterlockedCompareExchange64(p, 0, 0); }
 static void gpul__atomic_store(int64_t *p, int64_t value) { (void)_InterlockedExchange64(p, value); }
+static int64_t gpul__atomic_exchange(int64_t *p, int64_t value) { return _InterlockedExchange64(p, value); }
+static int64_t gpul__atomic_add(int64_t *p, int64_t n) { return _InterlockedExchangeAdd64(p, n); }
 static int32_t gpul__atomic_swap(int64_t *p, int64_t expected, int64_t value) {
     return _InterlockedCompareExchange64(p, value, expected) == expected;
 }
@@ -2600,22 +2607,13 @@ static int32_t gpul__stream_number(gpul_stream stream) {
     return slot == NULL ? 0 : (int32_t)(gpul__atomic_load(&slot->number) % INT32_MAX) + 1;
 }
 
-/* A number that no other call gets. */
-static int64_t gpul__count(int64_t *counter) {
-    int64_t count;
-    do {
-        count = gpul__atomic_load(counter);
-    } while (!gpul__atomic_swap(counter, count, count + 1));
-    return count;
-}
-
 /* Where there is no room, the stream passes for one that is not ours. */
 static void gpul__stream_enter(gpul_stream stream) {
     const int64_t handle = (int64_t)(intptr_t)stream;
     gpul__stream_slot *slot = gpul__stream_slot_of(stream, handle, -1); /* of one that cudaStreamDestroy ended */
     if (slot == NULL) slot = gpul__stream_slot_of(stream, 0, -1);
     if (slot == NULL) return;
-    gpul__atomic_store(&slot->number, gpul__count(&gpul__shared.streams_made));
+    gpul__atomic_store(&slot->number, gpul__atomic_add(&gpul__shared.streams_made, 1));
     gpul__atomic_store(&slot->handle, handle);
 }
 
@@ -2623,13 +2621,11 @@ static void gpul__stream_enter(gpul_stream stream) {
  * CUDA, so that no other gets their handles and a copy of one can be told from a stream. */
 static gpul_stream gpul__stream_leave(gpul_stream stream, int32_t keep) {
     const int64_t handle = (int64_t)(intptr_t)stream;
-    int64_t *kept, oldest;
+    int64_t place, oldest;
     intptr_t back;
     if (gpul__stream_slot_of(stream, handle, keep ? ~handle : 0) == NULL || !keep) return stream;
-    kept = &gpul__shared.ended[gpul__count(&gpul__shared.streams_ended) % GPUL__ENDED];
-    do {
-        oldest = gpul__atomic_load(kept);
-    } while (!gpul__atomic_swap(kept, oldest, handle));
+    place = gpul__atomic_add(&gpul__shared.streams_ended, 1) % GPUL__ENDED;
+    oldest = gpul__atomic_exchange(&gpul__shared.ended[place], handle);
 #ifdef GPULITE_CPU_STANDIN
     standin_stream_ended(stream); /* no leak */
 #endif
@@ -2661,17 +2657,15 @@ static cudaError_t gpul__workspace_idle(gpul_stream stream, int64_t *key) {
     if (e == cudaErrorNotReady) gpul__clear_cuda(e);
     return e == cudaErrorNotReady ? cudaSuccess : e;
 }
+
+/* Does nothing. gpulite_kernels.cu of the same version defines it, so that no other links. */
+extern void GPUL__VERSIONED(gpul__kernels_of_version)(void);
 #else
 static cudaError_t gpul__workspace_idle(gpul_stream stream, int64_t *key) {
     (void)stream;
     *key = 0;
     return cudaSuccess;
 }
-#endif
-
-#ifndef GPULITE_NO_KERNELS
-/* Does nothing. gpulite_kernels.cu of the same version defines it, so that no other links. */
-extern void GPUL__VERSIONED(gpul__kernels_of_version)(void);
 #endif
 
 /* What GPULITE_MEMORY_LIMIT says of the current device; 0: nothing */
@@ -2733,9 +2727,7 @@ static gpul_status gpul__device_find(const char *function, gpul__device_state **
         gpul__atomic_store(&state->state, GPUL__KNOWN);
         return GPUL_OK;
     }
-    if (pool != NULL) {
-        gpul__clear_cuda(cudaMemPoolDestroy(pool));
-    }
+    if (pool != NULL) gpul__clear_cuda(cudaMemPoolDestroy(pool));
     while (gpul__atomic_load(&state->state) != GPUL__KNOWN) {}
     return GPUL_OK;
 }
@@ -2750,12 +2742,7 @@ static int32_t gpul__account(gpul__device_state *state, int64_t bytes, int64_t *
     } while (!gpul__atomic_swap(&state->used, *used, *used + bytes));
     return 1;
 }
-static void gpul__unaccount(gpul__device_state *state, int64_t bytes) {
-    int64_t used;
-    do {
-        used = gpul__atomic_load(&state->used);
-    } while (!gpul__atomic_swap(&state->used, used, used - bytes));
-}
+static void gpul__unaccount(gpul__device_state *state, int64_t bytes) { (void)gpul__atomic_add(&state->used, -bytes); }
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * The frame of an operation: the device it runs on, and the memory it needs for itself
@@ -2938,20 +2925,19 @@ static gpul_status gpul__device_memory(void **out, int64_t bytes, const gpul__sc
         return gpul__out_of_memory(scope, bytes, what, limit, used);
     }
     e = gpul__allocate(&pointer, bytes, scope, stream);
-    if (e == cudaErrorMemoryAllocation && scope->state->pool != NULL) {
+    if (e == cudaErrorMemoryAllocation && scope->state->pool != NULL && !gpul__capturing(stream)) {
         /* freed memory may still be in the pool, in pieces of other sizes: give it all back and try once more */
+        const char *const allocates = call;
         gpul__clear_cuda(e);
-        if (!gpul__capturing(stream)) {
-            cudaError_t first = cudaStreamSynchronize(stream);
-            call = "cudaStreamSynchronize";
-            if (first == cudaSuccess) {
-                first = cudaMemPoolTrimTo(scope->state->pool, 0);
-                call = "cudaMemPoolTrimTo";
-            }
-            if (first == cudaSuccess) {
-                e = gpul__allocate(&pointer, bytes, scope, stream);
-                call = "cudaMallocFromPoolAsync";
-            } else e = first;
+        call = "cudaStreamSynchronize";
+        e = cudaStreamSynchronize(stream);
+        if (e == cudaSuccess) {
+            call = "cudaMemPoolTrimTo";
+            e = cudaMemPoolTrimTo(scope->state->pool, 0);
+        }
+        if (e == cudaSuccess) {
+            call = allocates;
+            e = gpul__allocate(&pointer, bytes, scope, stream);
         }
     }
     if (e == cudaSuccess) {
@@ -2969,11 +2955,9 @@ static cudaError_t gpul__device_release(void *pointer, int32_t owned, gpul_strea
 }
 
 /* Memory for the operation itself, in the order of `stream`. 0 bytes: *out = NULL. */
-static gpul_status gpul__scratch(void **out, size_t bytes, const gpul__scope *scope, gpul_stream stream,
-                                 const char *function) {
+static gpul_status gpul__scratch(void **out, size_t bytes, const gpul__scope *scope, gpul_stream stream) {
     gpul_status status;
     int32_t k = 0;
-    (void)function;
     *out = NULL;
     if (bytes == 0) return GPUL_OK;
     while (k < GPUL__SCRATCHES && scope->scratch[k].pointer != NULL) ++k;
@@ -2988,7 +2972,7 @@ static gpul_status gpul__scratch(void **out, size_t bytes, const gpul__scope *sc
     return GPUL_OK;
 }
 
-static gpul_status gpul__scratch_free(void *p, const gpul__scope *scope, gpul_stream stream, const char *function) {
+static gpul_status gpul__scratch_free(void *p, const gpul__scope *scope, gpul_stream stream) {
     cudaError_t e;
     int32_t k;
     if (p == NULL) return GPUL_OK;
@@ -2999,16 +2983,16 @@ static gpul_status gpul__scratch_free(void *p, const gpul__scope *scope, gpul_st
         }
     e = gpul__device_release(p, scope->state->pool == NULL ? GPUL__OWNED : GPUL__OWNED_BY_POOL, stream);
     if (e == cudaSuccess) return GPUL_OK;
-    return gpul__fail_cuda(e, function, scope->state->pool == NULL ? "cudaFree" : "cudaFreeAsync");
+    return gpul__fail_cuda(e, scope->function, scope->state->pool == NULL ? "cudaFree" : "cudaFreeAsync");
 }
 
 /* Frees on the way out of an operation that has a status already: the first failure is the one reported. */
 static gpul_status gpul__scratch_drop(void *p, const gpul__scope *scope, gpul_stream stream, gpul_status status) {
     gpul_error first;
     gpul_status freed;
-    if (status == GPUL_OK) return gpul__scratch_free(p, scope, stream, scope->function);
+    if (status == GPUL_OK) return gpul__scratch_free(p, scope, stream);
     first = gpul__error;
-    freed = gpul__scratch_free(p, scope, stream, scope->function);
+    freed = gpul__scratch_free(p, scope, stream);
     if (freed != GPUL_OK) gpul__error = first;
     return status;
 }
@@ -3324,11 +3308,10 @@ static void gpul__elementwise_begin(gpul__elementwise_problem *problem, int32_t 
         for (k = 0; k < GPUL_MAX_DIMS; ++k) problem->strides[i][k] = 0;
 }
 
-static gpul_status gpul__elementwise_launch(const char *function, const gpul__elementwise_op *op,
-                                            gpul__elementwise_problem *problem, const gpul__scope *scope,
-                                            gpul_stream stream) {
+static gpul_status gpul__elementwise_launch(const gpul__elementwise_op *op, gpul__elementwise_problem *problem,
+                                            const gpul__scope *scope, gpul_stream stream) {
     const cudaError_t e = (cudaError_t)gpul__run_elementwise(op, problem, &scope->machine, (int64_t)1 << 30, stream);
-    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, function, "launching the kernel");
+    return gpul__cuda(e, scope->function, "launching the kernel");
 }
 #endif
 
@@ -3371,37 +3354,45 @@ static void gpul__prefer_kernel(gpul__copy_plan *plan) {
 #endif
 }
 
+/* A plan by the copy kernel; src is NULL: every element = bits */
+static gpul_status gpul__copy_by_kernel(const gpul__copy_plan *plan, void *dst, const void *src, uint64_t bits,
+                                        const gpul__scope *scope, gpul_stream stream) {
+#ifndef GPULITE_NO_KERNELS
+    const gpul__elementwise_op *const op = gpul__find_elementwise(GPUL__COPY, (int32_t)plan->size);
+    gpul__elementwise_problem problem;
+    if (op != NULL) {
+        gpul__elementwise_begin(&problem, GPUL__COPY, dst, plan->n);
+        problem.in[0] = src;
+        problem.scalar[0] = bits;
+        problem.ndim = plan->ndim;
+        memcpy(problem.shape, plan->shape, sizeof problem.shape);
+        memcpy(problem.strides[0], plan->dst, sizeof problem.strides[0]);
+        if (src != NULL) memcpy(problem.strides[1], plan->src, sizeof problem.strides[1]);
+        return gpul__elementwise_launch(op, &problem, scope, stream);
+    }
+#else
+    (void)plan;
+    (void)dst;
+    (void)bits;
+    (void)stream;
+#endif
+    return gpul__fail(GPUL_ERROR_UNSUPPORTED, scope->function, "%s takes the copy kernel, which this build leaves out",
+                      src == NULL ? "filling with this value" : "copying between these strides");
+}
+
 /* Carries a plan out on the scope's device. UVA tells CUDA where the pointers lead. */
 static gpul_status gpul__copy_run(const gpul__copy_plan *plan, void *dst, const void *src, const gpul__scope *scope,
                                   gpul_stream stream) {
     const size_t size = (size_t)plan->size;
-    if (plan->how == GPUL__BY_BLOCK) {
+    if (plan->how == GPUL__BY_BLOCK)
         return gpul__cuda(cudaMemcpyAsync(dst, src, (size_t)plan->n * size, cudaMemcpyDefault, stream), scope->function,
                           "cudaMemcpyAsync");
-    }
-    if (plan->how == GPUL__BY_PITCH) {
+    if (plan->how == GPUL__BY_PITCH)
         return gpul__cuda(cudaMemcpy2DAsync(dst, (size_t)plan->dst[0] * size, src, (size_t)plan->src[0] * size,
                                             (size_t)plan->shape[1] * size, (size_t)plan->shape[0], cudaMemcpyDefault,
                                             stream),
                           scope->function, "cudaMemcpy2DAsync");
-    }
-#ifndef GPULITE_NO_KERNELS
-    {
-        const gpul__elementwise_op *const op = gpul__find_elementwise(GPUL__COPY, (int32_t)plan->size);
-        if (op != NULL) {
-            gpul__elementwise_problem problem;
-            gpul__elementwise_begin(&problem, GPUL__COPY, dst, plan->n);
-            problem.in[0] = src;
-            problem.ndim = plan->ndim;
-            memcpy(problem.shape, plan->shape, sizeof problem.shape);
-            memcpy(problem.strides[0], plan->dst, sizeof problem.strides[0]);
-            memcpy(problem.strides[1], plan->src, sizeof problem.strides[1]);
-            return gpul__elementwise_launch(scope->function, op, &problem, scope, stream);
-        }
-    }
-#endif
-    return gpul__fail(GPUL_ERROR_UNSUPPORTED, scope->function,
-                      "copying between these strides takes the copy kernel, which this build leaves out");
+    return gpul__copy_by_kernel(plan, dst, src, 0, scope, stream);
 }
 
 /* Strides of a dense host buffer in the array's own order: column-major where strides rise, dimensions of 1 aside. */
@@ -3442,7 +3433,7 @@ static gpul_status gpul__copy_host(const gpul__scope *scope, const gpul_array *a
     if (plan.how != GPUL__BY_KERNEL)
         status = gpul__copy_run(&plan, in != NULL ? a->data : out, in != NULL ? in : a->data, scope, stream);
     else { /* the kernel cannot read or write pageable memory: over a dense copy */
-        status = gpul__scratch(&dense, bytes, scope, stream, function);
+        status = gpul__scratch(&dense, bytes, scope, stream);
         if (status == GPUL_OK && in != NULL)
             status = gpul__cuda(cudaMemcpyAsync(dense, in, bytes, cudaMemcpyDefault, stream), function, call);
         if (status == GPUL_OK)
@@ -3556,14 +3547,14 @@ static gpul_status gpul__copy_across(const gpul__scope *scope, const gpul_array 
     } else if (stream == NULL) status = gpul__order(function, NULL, src->device, NULL, dst->device);
     if (status == GPUL_OK && gather.how != GPUL__BY_BLOCK) {
         status = gpul__set_device(function, src->device);
-        if (status == GPUL_OK) status = gpul__scratch(&packed, bytes, &there, beside, function);
+        if (status == GPUL_OK) status = gpul__scratch(&packed, bytes, &there, beside);
         if (status == GPUL_OK) status = gpul__copy_run(&gather, packed, src->data, &there, beside);
         from = packed;
     }
     if (status == GPUL_OK && (stream == NULL || packed != NULL))
         status = gpul__order(function, stream, dst->device, beside, src->device);
     if (status == GPUL_OK) status = gpul__set_device(function, dst->device);
-    if (status == GPUL_OK && scatter.how != GPUL__BY_BLOCK) status = gpul__scratch(&to, bytes, scope, stream, function);
+    if (status == GPUL_OK && scatter.how != GPUL__BY_BLOCK) status = gpul__scratch(&to, bytes, scope, stream);
     if (status == GPUL_OK) {
         status = gpul__cuda(cudaMemcpyPeerAsync(to, dst->device, from, src->device, bytes, stream), function,
                             "cudaMemcpyPeerAsync");
@@ -3578,7 +3569,7 @@ static gpul_status gpul__copy_across(const gpul__scope *scope, const gpul_array 
         gpul_status left = GPUL_OK, freed = GPUL_OK;
         e = gpul__restore_device(src->device);
         if (e != cudaSuccess) left = gpul__fail_cuda(e, function, "cudaSetDevice");
-        if (packed != NULL) freed = gpul__scratch_free(packed, &there, beside, function);
+        if (packed != NULL) freed = gpul__scratch_free(packed, &there, beside);
         if (left == GPUL_OK) left = freed;
         if (beside != NULL) {
             e = cudaStreamDestroy(beside); /* lets its work finish */
@@ -3611,19 +3602,14 @@ GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stre
     char one[128], two[128];
     const gpul_array *host[1];
     gpul__scope scope;
-    int32_t k, same;
     gpul_status status = gpul__check_array(__func__, "dst", dst);
     if (status == GPUL_OK) status = gpul__check_array(__func__, "src", src);
     if (status != GPUL_OK) return status;
     if (dst->dtype != src->dtype)
         return gpul__fail(GPUL_ERROR_DTYPE, __func__, "src has %s, but dst %s, and nothing is converted",
                           gpul__describe(one, sizeof one, src), gpul__describe(two, sizeof two, dst));
-    same = dst->ndim == src->ndim;
-    for (k = 0; same && k < dst->ndim; ++k) same = dst->shape[k] == src->shape[k];
-    if (!same)
-        return gpul__fail(GPUL_ERROR_SHAPE, __func__, "src has %s, but dst %s", gpul__describe(one, sizeof one, src),
-                          gpul__describe(two, sizeof two, dst));
-    status = gpul__check_output(__func__, "dst", dst);
+    status = gpul__check_same_shape(__func__, "src", src, "dst", dst);
+    if (status == GPUL_OK) status = gpul__check_output(__func__, "dst", dst);
     if (status != GPUL_OK) return status;
     if (gpul__overlap(dst, src))
         return gpul__fail(GPUL_ERROR_OVERLAP, __func__, "dst, %s, overlaps src", gpul__describe(one, sizeof one, dst));
@@ -3660,30 +3646,25 @@ GPUL_API gpul_status gpul_clone(gpul_array *out, const gpul_array *a, gpul_strea
     return gpul__array_like(__func__, out, "a", a, 1, stream);
 }
 
+/* The least and the largest integer of a dtype, as far as a double goes: INT64_MAX is rounded down. */
+static void gpul__integer_range(gpul_dtype dtype, double *low, double *high) {
+    *low = dtype == GPUL_I32 ? -2147483648.0 : dtype == GPUL_I64 ? -9223372036854775808.0 : 0;
+    *high = dtype == GPUL_I32 ? 2147483647.0 : dtype == GPUL_I64 ? 9223372036854774784.0 : 255;
+}
+
 /* The argument `value`, called `name`, as an element in the low bytes of *bits */
 static gpul_status gpul__element_bits(const char *function, const char *name, uint64_t *bits, gpul_dtype dtype,
                                       double value) {
-    double low = 0, high = 0; /* low <= value < high */
+    double low, high;
     *bits = 0;
     switch (dtype) {
-    case GPUL_F32: {
-        *bits = gpul__float_bits((float)value);
-        return GPUL_OK;
-    }
+    case GPUL_F32: *bits = gpul__float_bits((float)value); return GPUL_OK;
     case GPUL_F64: memcpy(bits, &value, sizeof value); return GPUL_OK;
     case GPUL_F16: *bits = gpul_f16_from_float(gpul__float_to_odd(value)); return GPUL_OK;
     case GPUL_BF16: *bits = gpul_bf16_from_float(gpul__float_to_odd(value)); return GPUL_OK;
-    case GPUL_I32:
-        low = -2147483648.0;
-        high = 2147483648.0;
-        break;
-    case GPUL_I64:
-        low = -9223372036854775808.0;
-        high = 9223372036854775808.0;
-        break;
-    default: high = 256; break;
+    default: gpul__integer_range(dtype, &low, &high);
     }
-    if (!(value >= low && value < high) || (double)(int64_t)value != value)
+    if (!(value >= low && value <= high) || (double)(int64_t)value != value)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s = %.17g is no %s", name, value, gpul_dtype_name(dtype));
     *bits = (uint64_t)(int64_t)value;
     return GPUL_OK;
@@ -3700,37 +3681,19 @@ static int32_t gpul__prefer_memset(const gpul_array *a) {
 #endif
 }
 
-/* Every element = bits, which gpul__element_bits made of value. */
-static gpul_status gpul__fill(const gpul__scope *scope, const gpul_array *a, uint64_t bits, double value,
-                              gpul_stream stream) {
+static gpul_status gpul__fill(const gpul__scope *scope, const gpul_array *a, uint64_t bits, gpul_stream stream) {
+    static const int64_t none[GPUL_MAX_DIMS] = {0};
     const int32_t size = (int32_t)gpul_dtype_size(a->dtype);
+    gpul__copy_plan plan;
     int32_t same = 1, k;
     if (gpul_size(a) == 0) return GPUL_OK;
     for (k = 1; k < size; ++k) same = same && ((bits >> (8 * k)) & 0xffu) == (bits & 0xffu);
     if (same && a->memory == GPUL_MEMORY_DEVICE && gpul__prefer_memset(a) &&
-        (gpul_is_contiguous(a, GPUL_ORDER_C) || gpul_is_contiguous(a, GPUL_ORDER_F))) {
+        (gpul_is_contiguous(a, GPUL_ORDER_C) || gpul_is_contiguous(a, GPUL_ORDER_F)))
         return gpul__cuda(cudaMemsetAsync(a->data, (int)(bits & 0xffu), (size_t)gpul_nbytes(a), stream),
                           scope->function, "cudaMemsetAsync");
-    }
-#ifndef GPULITE_NO_KERNELS
-    {
-        const gpul__elementwise_op *const op = gpul__find_elementwise(GPUL__COPY, size);
-        if (op != NULL) {
-            gpul__elementwise_problem problem;
-            int64_t *strides[1];
-            gpul__elementwise_begin(&problem, GPUL__COPY, a->data, gpul_size(a));
-            strides[0] = problem.strides[0];
-            problem.scalar[0] = bits;
-            memcpy(problem.shape, a->shape, sizeof problem.shape);
-            memcpy(problem.strides[0], a->strides, sizeof problem.strides[0]);
-            gpul__sort_dims(a->ndim, problem.shape, strides, 1);
-            problem.ndim = gpul__merge_dims(a->ndim, problem.shape, strides, 1);
-            return gpul__elementwise_launch(scope->function, op, &problem, scope, stream);
-        }
-    }
-#endif
-    return gpul__fail(GPUL_ERROR_UNSUPPORTED, scope->function,
-                      "value = %.17g takes the fill kernel, which this build leaves out", value);
+    gpul__plan_copy(&plan, a, a->strides, none);
+    return gpul__copy_by_kernel(&plan, a->data, NULL, bits, scope, stream);
 }
 
 GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream) {
@@ -3742,7 +3705,7 @@ GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream) 
     if (status == GPUL_OK) status = gpul__check_output(__func__, "a", a);
     if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, arrays, 1, stream);
     if (status != GPUL_OK) return status;
-    return gpul__end(&scope, gpul__fill(&scope, a, bits, value, stream));
+    return gpul__end(&scope, gpul__fill(&scope, a, bits, stream));
 }
 
 /* gpul_full and gpul_zeros */
@@ -3756,7 +3719,7 @@ static gpul_status gpul__filled(const char *function, gpul_array *out, gpul_dtyp
     if (status == GPUL_OK) status = gpul__begin_in(&scope, function, NULL, 0, stream);
     if (status != GPUL_OK) return status;
     status = gpul__device_array_in(&a, dtype, shape, &scope, stream);
-    if (status == GPUL_OK) status = gpul__fill(&scope, &a, bits, value, stream);
+    if (status == GPUL_OK) status = gpul__fill(&scope, &a, bits, stream);
     return gpul__deliver(out, &a, &scope, status);
 }
 
@@ -4169,24 +4132,18 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
                                    double atol, gpul_stream stream) {
     static const int64_t origin[GPUL_MAX_DIMS] = {0};
     const gpul_array *const both[2] = {a, b};
-    char one[128], two[128];
     gpul__comparison c;
     gpul__scope scope;
     gpul_array buffer = GPUL_ZERO;
     gpul_shape shape;
     int64_t n;
-    int32_t k, same;
     gpul_status status, freed;
     gpul_error first;
     if (result == NULL) return gpul__null(__func__, "result");
     status = gpul__check_array(__func__, "a", a);
     if (status == GPUL_OK) status = gpul__check_array(__func__, "b", b);
+    if (status == GPUL_OK) status = gpul__check_same_shape(__func__, "a", a, "b", b);
     if (status != GPUL_OK) return status;
-    same = a->ndim == b->ndim;
-    for (k = 0; same && k < a->ndim; ++k) same = a->shape[k] == b->shape[k];
-    if (!same)
-        return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, but b %s", gpul__describe(one, sizeof one, a),
-                          gpul__describe(two, sizeof two, b));
     if (!(rtol >= 0)) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "rtol = %g is negative or NaN", rtol);
     if (!(atol >= 0)) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "atol = %g is negative or NaN", atol);
     status = gpul__begin_in(&scope, __func__, both, 2, stream);
@@ -5548,15 +5505,9 @@ static int32_t gpul__are_vectors(const gpul_array *out, gpul_dtype out_dtype, co
 /* The checks of one output beside the first, whose shape it has, and of its memory. */
 static gpul_status gpul__check_outputs(const char *function, const gpul__output_value *outs, int32_t i) {
     const gpul_array *const out = outs[i].array;
-    char one[128], two[128];
-    gpul_status status;
-    int32_t k, fits = out->ndim == outs[0].array->ndim;
-    for (k = 0; fits && k < out->ndim; ++k) fits = out->shape[k] == outs[0].array->shape[k];
-    if (!fits)
-        return gpul__fail(GPUL_ERROR_SHAPE, function, "%s has %s, but %s has %s: outputs are of one shape",
-                          outs[i].name, gpul__describe(one, sizeof one, out), outs[0].name,
-                          gpul__describe(two, sizeof two, outs[0].array));
-    status = gpul__check_output(function, outs[i].name, out);
+    int32_t k;
+    gpul_status status = gpul__check_same_shape(function, outs[i].name, out, outs[0].name, outs[0].array);
+    if (status == GPUL_OK) status = gpul__check_output(function, outs[i].name, out);
     for (k = 0; status == GPUL_OK && k < i; ++k)
         if (gpul__overlap(out, outs[k].array)) /* fault: outputs-overlap */
             return gpul__fail(GPUL_ERROR_OVERLAP, function, "%s overlaps %s", outs[i].name, outs[k].name);
@@ -5699,7 +5650,7 @@ static gpul_status gpul__elementwise_outputs(const char *function, const char *c
     for (i = 0; i < n_in; ++i) arrays[n_outs + i] = in[i].array;
     status = gpul__begin_in(&scope, function, arrays, n_outs + n_in, stream);
     if (status != GPUL_OK || args.n == 0) return status != GPUL_OK ? status : gpul__end(&scope, GPUL_OK);
-    return gpul__end(&scope, gpul__elementwise_launch(function, op, &args, &scope, stream));
+    return gpul__end(&scope, gpul__elementwise_launch(op, &args, &scope, stream));
 }
 static gpul_status gpul__elementwise(const char *function, const char *const *names, const gpul__elementwise_op *op,
                                      int32_t which, gpul_array *out, gpul_dtype out_dtype, const gpul__input_value *in,
@@ -5870,12 +5821,6 @@ GPUL_API gpul_status gpul_scale(gpul_array *out, double a, const gpul_array *x, 
     return gpul__run_ufunc(__func__, names, GPUL__SCALE, computed, out, x->dtype, in, 3, stream);
 }
 
-/* The least and the largest integer of a dtype, as far as a double goes: INT64_MAX is rounded down. */
-static void gpul__integer_range(gpul_dtype dtype, double *low, double *high) {
-    *low = dtype == GPUL_I32 ? -2147483648.0 : dtype == GPUL_I64 ? -9223372036854775808.0 : 0;
-    *high = dtype == GPUL_I32 ? 2147483647.0 : dtype == GPUL_I64 ? 9223372036854774784.0 : 255;
-}
-
 GPUL_API gpul_status gpul_clip(gpul_array *out, const gpul_array *x, double lo, double hi, gpul_stream stream) {
     static const char *const names[3] = {"x", "lo", "hi"};
     gpul__input_value in[3];
@@ -6022,8 +5967,8 @@ static gpul__workspace *gpul__find_workspace(const gpul__scope *scope, gpul_stre
 /* Memory for what passes between a launch's blocks: counters, which are zero, and bytes. The stream's own workspace, as
  * far as they fit there; else scratch memory, for gpul__scratch_drop, whatever this returns. */
 static gpul_status gpul__between_blocks(void **scratch, uint32_t **counters, void **bytes, int64_t n_counters,
-                                        int64_t n_bytes, int32_t captured, const gpul__scope *scope, gpul_stream stream,
-                                        const char *function) {
+                                        int64_t n_bytes, int32_t captured, const gpul__scope *scope,
+                                        gpul_stream stream) {
     /* a graph may run beside anything */
     gpul__workspace *const own =
         !captured && n_counters * 4 <= (int64_t)sizeof own->counters ? gpul__find_workspace(scope, stream) : NULL;
@@ -6036,19 +5981,19 @@ static gpul_status gpul__between_blocks(void **scratch, uint32_t **counters, voi
         *bytes = own->partials;
         if (n_bytes <= (int64_t)sizeof own->partials) return GPUL_OK;
     }
-    status = gpul__scratch(scratch, before + (size_t)n_bytes, scope, stream, function);
+    status = gpul__scratch(scratch, before + (size_t)n_bytes, scope, stream);
     if (status != GPUL_OK) return status;
     *bytes = (char *)*scratch + before;
     if (own != NULL) return GPUL_OK;
     *counters = (uint32_t *)*scratch;
     if (n_counters == 0) return GPUL_OK;
     e = cudaMemsetAsync(*scratch, 0, before, stream); /* fault: counters-not-zeroed */
-    return gpul__cuda(e, function, "launching the kernel");
+    return gpul__cuda(e, scope->function, "launching the kernel");
 }
 
 /* Plan, memory for what passes between blocks, launch: what every reduction ends with. */
-static gpul_status gpul__reduce_launch(const char *function, const gpul__reducer *reducer,
-                                       gpul__reduce_problem *problem, const gpul__scope *scope, gpul_stream stream) {
+static gpul_status gpul__reduce_launch(const gpul__reducer *reducer, gpul__reduce_problem *problem,
+                                       const gpul__scope *scope, gpul_stream stream) {
     gpul__reduce_plan plan;
     gpul_status status = GPUL_OK;
     cudaError_t e;
@@ -6059,13 +6004,12 @@ static gpul_status gpul__reduce_launch(const char *function, const gpul__reducer
     problem->captured = e == cudaSuccess && plan.counters > 0 && gpul__capturing(stream);
     if (problem->captured) e = (cudaError_t)gpul__plan_reduction(&plan, problem, reducer, &scope->machine);
     if (e == cudaSuccess && plan.counters > 0)
-        status =
-            gpul__between_blocks(&scratch, &counters, &partials, plan.counters, plan.partials * reducer->partial_bytes,
-                                 problem->captured, scope, stream, function);
+        status = gpul__between_blocks(&scratch, &counters, &partials, plan.counters,
+                                      plan.partials * reducer->partial_bytes, problem->captured, scope, stream);
     if (status != GPUL_OK) return gpul__scratch_drop(scratch, scope, stream, status);
     if (e == cudaSuccess) e = (cudaError_t)reducer->launch(problem, &plan, &scope->machine, partials, counters, stream);
-    status = gpul__cuda(e, function, "launching the kernel");  /* fault: scratch-freed-twice */
-    return gpul__scratch_drop(scratch, scope, stream, status); /* fault: scratch-leaked */
+    status = gpul__cuda(e, scope->function, "launching the kernel"); /* fault: scratch-freed-twice */
+    return gpul__scratch_drop(scratch, scope, stream, status);       /* fault: scratch-leaked */
 }
 
 /* The shape that inputs broadcast to, as an array without data, and the inputs' strides in it. */
@@ -6208,7 +6152,7 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     strides[operands] = args.out_stride;
     if (args.n > 1) gpul__sort_dims(args.outer_ndim, args.outer_shape, strides, operands + 1); /* x in its own order */
     args.outer_ndim = gpul__merge_dims(args.outer_ndim, args.outer_shape, strides, operands + 1);
-    status = gpul__reduce_launch(function, reducer, &args, &scope, stream);
+    status = gpul__reduce_launch(reducer, &args, &scope, stream);
     return gpul__end(&scope, status);
 }
 
@@ -6325,7 +6269,7 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     out.device = scope.device;
     size = gpul_dtype_size(out.dtype);
     status = gpul__check_capture(function, NULL, stream);
-    if (status == GPUL_OK) status = gpul__scratch(&out.data, size, &scope, stream, function);
+    if (status == GPUL_OK) status = gpul__scratch(&out.data, size, &scope, stream);
     if (status != GPUL_OK) return gpul__end(&scope, status);
     status = gpul__reduce_array(function, reducer, &out, x, GPUL_ALL_AXES, gpul__is_positional(op), stream);
     if (status == GPUL_OK) {
@@ -6406,7 +6350,7 @@ GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_a
     args.reduce_shape[0] = args.n;
     args.x_reduce[0] = x->strides[0];
     args.y_stride = y->strides[0];
-    status = gpul__reduce_launch(function, reducer, &args, &scope, stream);
+    status = gpul__reduce_launch(reducer, &args, &scope, stream);
     return gpul__end(&scope, status);
 }
 
@@ -6469,7 +6413,7 @@ GPUL_API gpul_status gpul_gemv(gpul_array *y, double alpha, const gpul_array *A,
     args.outer_shape[0] = A->shape[0];
     args.x_outer[0] = A->strides[0];
     args.out_stride[0] = y->strides[0];
-    if (args.outputs > 0) status = gpul__reduce_launch(function, reducer, &args, &scope, stream);
+    if (args.outputs > 0) status = gpul__reduce_launch(reducer, &args, &scope, stream);
     return gpul__end(&scope, status);
 }
 
@@ -6619,7 +6563,7 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
                                    const gpul_histogram_options *options, gpul_stream stream) {
     const gpul_array *arrays[3];
     const gpul_array *weights = options->weights;
-    char text[96], other[96];
+    char text[96];
     gpul__histogram_problem problem;
     gpul__histogram_plan plan;
     gpul__workspace *own;
@@ -6627,7 +6571,7 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     gpul_status status;
     int64_t *strides[2];
     void *scratch = NULL;
-    int32_t error, i, j;
+    int32_t error;
 
     status = gpul__check_array(function, "counts", counts);
     if (status == GPUL_OK) status = gpul__check_array(function, "x", x);
@@ -6659,13 +6603,8 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     if (counts->ndim != 1 || counts->shape[0] < 1)
         return gpul__fail(GPUL_ERROR_SHAPE, function, "counts has %s, but must be a vector of one bin or more",
                           gpul__describe(text, sizeof text, counts));
-    if (weights) {
-        int32_t same = weights->ndim == x->ndim;
-        for (i = 0; i < x->ndim && same; ++i) same = weights->shape[i] == x->shape[i];
-        if (!same)
-            return gpul__fail(GPUL_ERROR_SHAPE, function, "options->weights has %s, but must have the shape of x, %s",
-                              gpul__describe(text, sizeof text, weights), gpul__describe(other, sizeof other, x));
-    }
+    if (weights) status = gpul__check_same_shape(function, "options->weights", weights, "x", x);
+    if (status != GPUL_OK) return status;
 
     memset(&problem, 0, sizeof problem);
     problem.bins = counts->shape[0];
@@ -6700,17 +6639,9 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     problem.x = x->data;
     problem.weights = weights ? weights->data : NULL;
     problem.counts = counts->data;
-    for (i = 0; i < x->ndim; ++i) {
-        int64_t shape = x->shape[i], x_stride = x->strides[i], w_stride = weights ? weights->strides[i] : 0;
-        for (j = i; j > 0 && problem.x_strides[j - 1] < x_stride; --j) {
-            problem.shape[j] = problem.shape[j - 1];
-            problem.x_strides[j] = problem.x_strides[j - 1];
-            problem.w_strides[j] = problem.w_strides[j - 1];
-        }
-        problem.shape[j] = shape;
-        problem.x_strides[j] = x_stride;
-        problem.w_strides[j] = w_stride;
-    }
+    memcpy(problem.shape, x->shape, sizeof problem.shape);
+    memcpy(problem.x_strides, x->strides, sizeof problem.x_strides);
+    if (weights) memcpy(problem.w_strides, weights->strides, sizeof problem.w_strides);
     strides[0] = problem.x_strides;
     strides[1] = problem.w_strides;
     if (problem.n <= 1) {
@@ -6718,6 +6649,7 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
         problem.shape[0] = problem.n;
         problem.x_strides[0] = problem.w_strides[0] = 1;
     } else {
+        gpul__sort_dims(x->ndim, problem.shape, strides, 2);
         problem.ndim = gpul__merge_dims(x->ndim, problem.shape, strides, weights ? 2 : 1);
     }
 
@@ -6726,7 +6658,7 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
             gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "gpulite_kernels.cu was compiled with GPULITE_NO_HISTOGRAM");
         return gpul__end(&scope, status);
     }
-    status = gpul__scratch(&scratch, (size_t)plan.scratch_bytes, &scope, stream, function);
+    status = gpul__scratch(&scratch, (size_t)plan.scratch_bytes, &scope, stream);
     if (status != GPUL_OK) return gpul__end(&scope, status);
     own = plan.counters > 0 && !gpul__capturing(stream) ? gpul__find_workspace(&scope, stream) : NULL;
     error = gpul__launch_histogram(&problem, &plan, own ? own->counters : NULL, scratch, stream);
@@ -6797,7 +6729,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
                               const gpul_array *B, double beta, int32_t math, gpul_stream stream) {
     static const char *const names[3] = {"C", "A", "B"};
     const gpul_array *arrays[3];
-    int64_t row[3], col[3], pitch, extent;
+    int64_t row[3], col[3];
     char text[96], other[96], third[96];
     gpul__gemm_problem problem;
     gpul__gemm_plan plan;
@@ -6805,7 +6737,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     gpul_status status;
     uint32_t *counters = NULL;
     void *scratch = NULL, *bytes = NULL;
-    int32_t error, i;
+    int32_t error, i, turned, first, second;
 
     arrays[0] = C;
     arrays[1] = A;
@@ -6841,12 +6773,18 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
                 GPUL_ERROR_SHAPE, function,
                 "%s has the strides (%lld, %lld), but one of them must be 1 (gpul_copy it into a dense array)",
                 names[i], (long long)row[i], (long long)col[i]);
-    /* rows (columns) of C that share elements */
-    pitch = col[0] == 1 ? row[0] : col[0];
-    extent = col[0] == 1 ? C->shape[1] : C->shape[0];
-    if (pitch < extent && (col[0] == 1 ? C->shape[0] : C->shape[1]) > 1 && gpul_size(C) > 0)
+    /* where C's columns are dense: C^T = B^T A^T, whose rows are C's columns */
+    turned = col[0] != 1;
+    first = turned ? 2 : 1;
+    second = 3 - first;
+    for (i = 0; turned && i < 3; ++i) {
+        const int64_t stride = row[i];
+        row[i] = col[i];
+        col[i] = stride;
+    }
+    if (row[0] < C->shape[!turned] && C->shape[turned] > 1 && gpul_size(C) > 0)
         return gpul__fail(GPUL_ERROR_OVERLAP, function, "C overlaps itself: its leading dimension is %lld, below %lld",
-                          (long long)pitch, (long long)extent);
+                          (long long)row[0], (long long)C->shape[!turned]);
     for (i = 1; i < 3; ++i)
         if (gpul__overlap(C, arrays[i])) return gpul__fail(GPUL_ERROR_OVERLAP, function, "C overlaps %s", names[i]);
 
@@ -6860,28 +6798,16 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     problem.beta = gpul__in_compute_type(beta, C->dtype);
     problem.dtype = C->dtype;
     problem.math = math;
-    if (col[0] == 1) {
-        problem.A = A->data;
-        problem.B = B->data;
-        problem.M = C->shape[0];
-        problem.N = C->shape[1];
-        problem.a_row = row[1];
-        problem.a_col = col[1];
-        problem.b_row = row[2];
-        problem.b_col = col[2];
-        problem.c_row = row[0];
-    } else { /* C^T = B^T A^T, whose rows are C's columns */
-        problem.A = B->data;
-        problem.B = A->data;
-        problem.M = C->shape[1];
-        problem.N = C->shape[0];
-        problem.a_row = col[2];
-        problem.a_col = row[2];
-        problem.b_row = col[1];
-        problem.b_col = row[1];
-        problem.c_row = col[0];
-        problem.turned = 1;
-    }
+    problem.turned = turned;
+    problem.A = arrays[first]->data;
+    problem.B = arrays[second]->data;
+    problem.M = C->shape[turned];
+    problem.N = C->shape[!turned];
+    problem.a_row = row[first];
+    problem.a_col = col[first];
+    problem.b_row = row[second];
+    problem.b_col = col[second];
+    problem.c_row = row[0];
 
     error = gpul__find_wgmma(&scope.machine.wgmma, scope.device);
     if (error != 0) {
@@ -6895,7 +6821,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     if (problem.M == 0 || problem.N == 0) return gpul__end(&scope, GPUL_OK);
     if (plan.scratch_bytes > 0)
         status = gpul__between_blocks(&scratch, &counters, &bytes, plan.counters, plan.scratch_bytes,
-                                      gpul__capturing(stream), &scope, stream, function);
+                                      gpul__capturing(stream), &scope, stream);
     error = status == GPUL_OK ? gpul__launch_gemm(&problem, &plan, &scope.machine, counters, bytes, stream) : 0;
     if (error != 0) status = gpul__fail_cuda((cudaError_t)error, function, "launching the kernels");
     return gpul__end(&scope, gpul__scratch_drop(scratch, &scope, stream, status));
@@ -7165,7 +7091,7 @@ static gpul_status gpul__benchmark_run(const char *function, gpul_benchmark_resu
         b.gpu = b.cpu + 2 * b.options.repeat;
         b.slow = b.gpu + 2 * b.options.repeat;
         b.sorted = b.slow + 2 * b.options.repeat;
-        status = gpul__scratch(&b.flush, b.flush_bytes, &scope, b.options.stream, function);
+        status = gpul__scratch(&b.flush, b.flush_bytes, &scope, b.options.stream);
     }
     for (k = 0; k < 2 && status == GPUL_OK; ++k)
         status =
