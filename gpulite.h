@@ -2239,7 +2239,7 @@ GPUL_API int32_t gpul_is_contiguous(const gpul_array *a, int32_t order) {
     return 1;
 }
 
-/* "(3, 4)" and "float32 (3, 4)"; both return `text`. */
+/* "(3, 4)", and "float32 (3, 4)" where there is a dtype; both return `text`. */
 static const char *gpul__describe_shape(char *text, size_t size, int32_t ndim, const int64_t *shape) {
     size_t at = 0;
     int32_t k;
@@ -2255,7 +2255,7 @@ static const char *gpul__describe(char *text, size_t size, const gpul_array *a) 
     char shape[96];
     if (a == NULL) (void)snprintf(text, size, "NULL");
     else
-        (void)snprintf(text, size, "%s %s", gpul_dtype_name(a->dtype),
+        (void)snprintf(text, size, "%s%s%s", a->dtype == 0 ? "" : gpul_dtype_name(a->dtype), a->dtype == 0 ? "" : " ",
                        gpul__describe_shape(shape, sizeof shape, a->ndim, a->shape));
     return text;
 }
@@ -4063,6 +4063,8 @@ typedef struct gpul__comparison {
     gpul_difference result;
 } gpul__comparison;
 
+static int32_t gpul__is_finite(double value) { return value - value == 0; }
+
 /* |a - b| of two elements, and their values */
 static double gpul__distance(const char *a, gpul_dtype a_dtype, const char *b, gpul_dtype b_dtype, double *values) {
     int64_t one = 0, two = 0;
@@ -4112,8 +4114,9 @@ static gpul_status gpul__compare_parts(gpul__comparison *c, const gpul_array *a,
         const double distance =
             gpul__distance(c->host[0] + gpul__offset_of(a->ndim, at, strides[0]) * (int64_t)size[0], a->dtype,
                            c->host[1] + gpul__offset_of(b->ndim, at, strides[1]) * (int64_t)size[1], b->dtype, v);
-        const int32_t finite = v[1] - v[1] == 0, farther = distance != distance || distance > c->worst;
-        if (distance == 0 || (finite && distance <= c->atol + c->rtol * (v[1] < 0 ? -v[1] : v[1]))) continue;
+        const int32_t farther = distance != distance || distance > c->worst;
+        if (distance == 0 || (gpul__is_finite(v[1]) && distance <= c->atol + c->rtol * (v[1] < 0 ? -v[1] : v[1])))
+            continue;
         if (c->result.count == 0 || (farther && c->worst == c->worst)) { /* fault: compare-worst */
             c->worst = distance;
             for (k = 0; k < a->ndim; ++k) c->result.worst[k] = origin[k] + at[k];
@@ -4217,8 +4220,6 @@ static gpul__decimal gpul__printed(const gpul__printer *p, double value) {
     return d.count <= most || most < 1 ? d : gpul__to_decimal(value, p->dtype, most);
 }
 
-static int32_t gpul__is_number(double value) { return value - value == 0; }
-
 /* value in the arithmetic of the dtype */
 static double gpul__rounded(gpul_dtype dtype, double value) {
     uint64_t bits = 0;
@@ -4247,7 +4248,7 @@ static void gpul__print_format(gpul__printer *p, int64_t n) {
             const int32_t width = (int32_t)snprintf(text, sizeof text, "%lld",
                                                     p->dtype == GPUL_I64 ? (long long)whole : (long long)value);
             if (width > p->left) p->left = width;
-        } else if (!gpul__is_number(value)) {
+        } else if (!gpul__is_finite(value)) {
             others = 1;
             if (value < 0) negative_infinity = 1;
         } else if (magnitude > 0) {
@@ -4263,7 +4264,7 @@ static void gpul__print_format(gpul__printer *p, int64_t n) {
         const double value = gpul__element_value(&p->elements[i], p->dtype, &whole);
         gpul__decimal d;
         int32_t left, right, exponent = 2;
-        if (!gpul__is_number(value)) continue;
+        if (!gpul__is_finite(value)) continue;
         d = gpul__printed(p, value);
         left = d.negative + (p->scientific || d.power < 0 ? 1 : d.power + 1);
         right = d.count - 1 - (p->scientific ? 0 : d.power);
@@ -4287,7 +4288,7 @@ static int32_t gpul__print_element(const gpul__printer *p, char text[64], uint64
     if (gpul__is_integer(p->dtype))
         return (int32_t)snprintf(text, 64, "%*lld", (int)p->left,
                                  p->dtype == GPUL_I64 ? (long long)whole : (long long)value);
-    if (!gpul__is_number(value))
+    if (!gpul__is_finite(value))
         return (int32_t)snprintf(text, 64, "%*s", (int)(p->left + 1 + p->right + (p->scientific ? p->exponent + 2 : 0)),
                                  value != value ? "nan"
                                  : value < 0    ? "-inf"
@@ -4361,7 +4362,7 @@ static void gpul__print_number(gpul__printer *p) {
     const double magnitude = value < 0 ? -value : value;
     gpul__decimal d;
     char text[64], *end;
-    if (!gpul__is_integer(p->dtype) && gpul__is_number(value)) {
+    if (!gpul__is_integer(p->dtype) && gpul__is_finite(value)) {
         p->digits = 400; /* all */
         d = gpul__to_decimal(value, p->dtype, 0);
         p->scientific = value != 0 && (magnitude < 1e-4 ||
@@ -4556,13 +4557,17 @@ GPUL_API gpul_status gpul_device_synchronize(void) {
     return status != GPUL_OK ? status : gpul__cuda(cudaDeviceSynchronize(), __func__, "cudaDeviceSynchronize");
 }
 
-GPUL_API gpul_status gpul_event_create(gpul_event *out) {
-    gpul_status status = out == NULL ? gpul__null(__func__, "out") : gpul__pending(__func__);
+static gpul_status gpul__new_event(const char *function, gpul_event *out) {
     gpul_event event = NULL;
-    if (status == GPUL_OK)
-        status = gpul__cuda(cudaEventCreateWithFlags(&event, cudaEventDefault), __func__, "cudaEventCreateWithFlags");
+    const gpul_status status =
+        gpul__cuda(cudaEventCreateWithFlags(&event, cudaEventDefault), function, "cudaEventCreateWithFlags");
     if (status == GPUL_OK) *out = event;
     return status;
+}
+
+GPUL_API gpul_status gpul_event_create(gpul_event *out) {
+    const gpul_status status = out == NULL ? gpul__null(__func__, "out") : gpul__pending(__func__);
+    return status != GPUL_OK ? status : gpul__new_event(__func__, out);
 }
 
 GPUL_API gpul_status gpul_event_destroy(gpul_event *event) {
@@ -4677,10 +4682,8 @@ static gpul_status gpul__timer_read(const char *function, gpul_timer *timer) {
 }
 
 GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream) {
+    gpul_event *from, *to;
     gpul_status status;
-    gpul_event *pair[2];
-    cudaError_t e;
-    int32_t k;
     if (timer == NULL) return gpul__null(__func__, "timer");
     if (timer->running) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "timer is running already");
     if (timer->host) {
@@ -4691,17 +4694,11 @@ GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream) {
     status = gpul__check_stream(__func__, "stream", stream);
     if (status == GPUL_OK) status = gpul__pending(__func__);
     if (status == GPUL_OK && timer->pending == GPUL_TIMER_REGIONS) status = gpul__timer_read(__func__, timer);
-    if (status != GPUL_OK) return status;
-    pair[0] = &timer->from[timer->next];
-    pair[1] = &timer->to[timer->next];
-    for (k = 0; k < 2; ++k) {
-        gpul_event event = NULL;
-        if (*pair[k] != NULL) continue;
-        e = cudaEventCreateWithFlags(&event, cudaEventDefault);
-        if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaEventCreateWithFlags");
-        *pair[k] = event;
-    }
-    status = gpul__cuda(cudaEventRecord(timer->from[timer->next], stream), __func__, "cudaEventRecord");
+    from = &timer->from[timer->next];
+    to = &timer->to[timer->next];
+    if (status == GPUL_OK && *from == NULL) status = gpul__new_event(__func__, from);
+    if (status == GPUL_OK && *to == NULL) status = gpul__new_event(__func__, to);
+    if (status == GPUL_OK) status = gpul__cuda(cudaEventRecord(*from, stream), __func__, "cudaEventRecord");
     if (status == GPUL_OK) timer->running = 1;
     return status;
 }
@@ -5116,10 +5113,14 @@ static gpul_status gpul__count_devices(const char *function, int32_t *count) {
     return GPUL_OK;
 }
 
-/* Why there is none */
-static gpul_status gpul__no_device(const char *function) {
+/* The same, and 0 is a failure. */
+static gpul_status gpul__need_devices(const char *function, int32_t *count) {
     int number = 0;
-    const cudaError_t e = cudaGetDeviceCount(&number);
+    cudaError_t e;
+    gpul_status status = gpul__pending(function);
+    if (status == GPUL_OK) status = gpul__count_devices(function, count);
+    if (status != GPUL_OK || *count > 0) return status;
+    e = cudaGetDeviceCount(&number); /* which says why */
     if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaGetDeviceCount");
     return gpul__fail(GPUL_ERROR_NO_DEVICE, function, "there is no CUDA device");
 }
@@ -5137,10 +5138,8 @@ GPUL_API gpul_status gpul_device_current(int32_t *device) {
     int current = 0;
     cudaError_t e;
     if (device == NULL) return gpul__null(__func__, "device");
-    status = gpul__pending(__func__);
-    if (status == GPUL_OK) status = gpul__count_devices(__func__, &count);
+    status = gpul__need_devices(__func__, &count);
     if (status != GPUL_OK) return status;
-    if (count == 0) return gpul__no_device(__func__);
     e = cudaGetDevice(&current);
     if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaGetDevice");
     *device = (int32_t)current;
@@ -5149,11 +5148,8 @@ GPUL_API gpul_status gpul_device_current(int32_t *device) {
 
 static gpul_status gpul__check_device(const char *function, int32_t device) {
     int32_t count = 0;
-    gpul_status status = gpul__pending(function);
-    if (status == GPUL_OK) status = gpul__count_devices(function, &count);
-    if (status != GPUL_OK) return status;
-    if (count == 0) return gpul__no_device(function);
-    if (device >= 0 && device < count) return GPUL_OK;
+    const gpul_status status = gpul__need_devices(function, &count);
+    if (status != GPUL_OK || (device >= 0 && device < count)) return status;
     gpul__note(GPUL_ERROR_DEVICE, function, "device = %d, but there %s %d", (int)device, count == 1 ? "is" : "are",
                (int)count);
     gpul__error.device = device;
@@ -5190,10 +5186,8 @@ GPUL_API gpul_status gpul_device_by_id(int32_t *device, const char *id) {
     gpul_status status;
     if (device == NULL) return gpul__null(__func__, "device");
     if (id == NULL) return gpul__null(__func__, "id");
-    status = gpul__pending(__func__);
-    if (status == GPUL_OK) status = gpul__count_devices(__func__, &count);
+    status = gpul__need_devices(__func__, &count);
     if (status != GPUL_OK) return status;
-    if (count == 0) return gpul__no_device(__func__);
     for (k = 0; k < count; ++k) {
         char index[16];
         gpul_device info;
@@ -5668,14 +5662,20 @@ GPUL_API gpul_status gpul_run_elementwise(const char *function, const gpul__elem
     return gpul__elementwise_outputs(function, names, op, 0, outs, n_outs, in, n_in, stream);
 }
 
+static void gpul__take_input(gpul__input_value *in, const gpul_array *array, gpul_dtype dtype) {
+    in->array = array;
+    in->scalar = 0;
+    in->dtype = dtype;
+    in->is_scalar = 0;
+}
+
 static gpul_status gpul__binary(const char *function, int32_t op, gpul_array *out, const gpul_array *a,
                                 const gpul_array *b, gpul_stream stream) {
     static const char *const names[2] = {"a", "b"};
     gpul__input_value in[2];
     const gpul_dtype dtype = out == NULL ? 0 : out->dtype; /* checked there, as is out */
-    memset(in, 0, sizeof in);
-    in[0].array = a;
-    in[1].array = b;
+    gpul__take_input(&in[0], a, 0);
+    gpul__take_input(&in[1], b, 0);
     return gpul__elementwise(function, names, gpul__find_elementwise(op, dtype), op, out, dtype, in, 2, stream);
 }
 
@@ -5721,12 +5721,6 @@ static gpul_status gpul__run_ufunc(const char *function, const char *const *name
     return gpul__elementwise(function, names, found == NULL ? NULL : &op, which, out, out_dtype, in, n_in, stream);
 }
 
-static void gpul__take_input(gpul__input_value *in, const gpul_array *array, gpul_dtype dtype) {
-    in->array = array;
-    in->scalar = 0;
-    in->dtype = dtype;
-    in->is_scalar = 0;
-}
 static gpul_status gpul__take_number(const char *function, const char *name, gpul__input_value *in, double value,
                                      gpul_dtype dtype) {
     gpul__take_input(in, NULL, dtype);
@@ -6055,8 +6049,9 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     gpul__scope scope;
     gpul_array x, result = *out; /* in elements of the result's type */
     const gpul_array *arrays[4];
-    gpul_status status;
-    char text[2][96];
+    gpul_status status = GPUL_OK;
+    char text[2][128];
+    const char *const x_name = n_in == 1 ? names[0] : "what the inputs broadcast to";
     const int32_t operands = reducer->several ? 1 + n_in : 1;
     int32_t i, k;
     int64_t of_input[3][GPUL_MAX_DIMS], *strides[5] = {NULL, NULL, NULL, NULL, NULL};
@@ -6066,14 +6061,8 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
         for (i = 0; i < n_in; ++i)
             for (k = 0; k < x.ndim; ++k) x.strides[k] += of_input[i][k];
     } else x = *in[0].array;
-    if (axis != GPUL_ALL_AXES) {
-        if (axis < -x.ndim || axis >= x.ndim)
-            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "axis = %d, but %s has %s", (int)axis,
-                              n_in == 1 ? names[0] : "what the inputs broadcast to",
-                              n_in == 1 ? gpul__describe(text[0], sizeof text[0], &x)
-                                        : gpul__describe_shape(text[0], sizeof text[0], x.ndim, x.shape));
-        if (axis < 0) axis += x.ndim;
-    }
+    if (axis != GPUL_ALL_AXES) status = gpul__check_axis(function, x_name, &x, &axis);
+    if (status != GPUL_OK) return status;
     memset(&args, 0, sizeof args);
     args.n = axis == GPUL_ALL_AXES ? gpul_size(&x) : x.shape[axis];
     args.outputs = 1;
@@ -6095,11 +6084,8 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
         for (i = 0; fits && i < result.ndim; ++i) fits = result.shape[i] == x.shape[i < axis ? i : i + 1];
         if (!fits)
             return gpul__fail(GPUL_ERROR_SHAPE, function, "out has %s, but %s has %s and axis %d goes away",
-                              gpul__describe(text[0], sizeof text[0], out),
-                              n_in == 1 ? names[0] : "what the inputs broadcast to",
-                              n_in == 1 ? gpul__describe(text[1], sizeof text[1], &x)
-                                        : gpul__describe_shape(text[1], sizeof text[1], x.ndim, x.shape),
-                              (int)axis);
+                              gpul__describe(text[0], sizeof text[0], out), x_name,
+                              gpul__describe(text[1], sizeof text[1], &x), (int)axis);
         args.outputs = gpul_size(&result);
     }
     arrays[0] = out;
@@ -6161,10 +6147,7 @@ static gpul_status gpul__reduce_array(const char *function, const gpul__reducer 
                                       const gpul_array *x, int32_t axis, int32_t ordered, gpul_stream stream) {
     static const char *const names[1] = {"x"};
     gpul__input_value in;
-    in.array = x;
-    in.scalar = 0;
-    in.dtype = x->dtype;
-    in.is_scalar = 0;
+    gpul__take_input(&in, x, x->dtype);
     return gpul__reduce(function, reducer, out, names, &in, 1, axis, ordered, stream);
 }
 
@@ -6204,10 +6187,7 @@ static gpul_status gpul__check_reduction(const char *function, const gpul_array 
         (*axis == GPUL_ALL_AXES ? gpul_size(x) : x->shape[*axis]) == 0)
         return gpul__fail(GPUL_ERROR_SHAPE, function, "x has no elements to take the %s of", gpul__reduce_name(op));
     *reducer = gpul__find_reducer(op, x->dtype);
-    if (*reducer == NULL)
-        return gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "gpulite_kernels.cu was built without %s of %s",
-                          gpul__reduce_name(op), gpul_dtype_name(x->dtype));
-    return GPUL_OK;
+    return *reducer == NULL ? gpul__left_out(function, "reduce") : GPUL_OK;
 }
 
 static int32_t gpul__is_positional(int32_t op) { return op == GPUL_ARGMIN || op == GPUL_ARGMAX; }
@@ -6301,16 +6281,60 @@ GPUL__SHORT_FORM(gpul_max, GPUL_MAX)
 GPUL__SHORT_FORM(gpul_mean, GPUL_MEAN)
 GPUL__SHORT_FORM(gpul_var, GPUL_VAR)
 
-GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream) {
-    const char *const function = "gpul_dot";
-    const gpul__reducer *reducer;
+/* dot and gemv, their dtypes and shapes checked: arrays[0] = alpha * arrays[1] arrays[2] + beta * arrays[0] */
+static gpul_status gpul__product(const char *function, int32_t op, const char *const *names,
+                                 const gpul_array *const *arrays, double alpha, double beta, gpul_stream stream) {
+    const gpul_array *const out = arrays[0], *const x = arrays[1], *const y = arrays[2];
+    const gpul__reducer *const reducer = gpul__find_reducer(op, x->dtype);
+    const int32_t last = x->ndim - 1;
     gpul__reduce_problem args;
     gpul__scope scope;
-    const gpul_array *arrays[3];
-    char text[2][96];
-    gpul_status status = gpul__check_array(function, "out", out);
-    if (status == GPUL_OK) status = gpul__check_array(function, "x", x);
-    if (status == GPUL_OK) status = gpul__check_array(function, "y", y);
+    gpul_status status;
+    int32_t i;
+    for (i = 1; i < 3; ++i)
+        if (gpul__overlap(out, arrays[i]))
+            return gpul__fail(GPUL_ERROR_OVERLAP, function, "%s overlaps %s", names[0], names[i]);
+    status = gpul__check_output(function, names[0], out);
+    if (status != GPUL_OK) return status;
+    if (reducer == NULL) return gpul__left_out(function, op == GPUL__DOT ? "reduce" : "gemv");
+    status = gpul__begin_in(&scope, function, arrays, 3, stream);
+    if (status != GPUL_OK) return status;
+    memset(&args, 0, sizeof args);
+    args.alpha = gpul__in_compute_type(alpha, x->dtype);
+    args.beta = gpul__in_compute_type(beta, x->dtype);
+    args.x = x->data;
+    args.y = y->data;
+    args.out = out->data;
+    args.out_dtype = out->dtype;
+    args.n = args.alpha == 0 ? 0 : x->shape[last]; /* alpha = 0: of no columns, so that x and y are not read */
+    args.outputs = 1;
+    args.reduce_ndim = 1;
+    args.reduce_shape[0] = args.n;
+    args.x_reduce[0] = x->strides[last];
+    args.y_stride = y->strides[0];
+    if (last == 1) {
+        args.outputs = args.outer_shape[0] = x->shape[0];
+        args.outer_ndim = 1;
+        args.x_outer[0] = x->strides[0];
+        args.out_stride[0] = out->strides[0];
+    }
+    if (args.outputs > 0) status = gpul__reduce_launch(reducer, &args, &scope, stream);
+    return gpul__end(&scope, status);
+}
+
+static gpul_status gpul__check_arrays(const char *function, const char *const *names, const gpul_array *const *arrays,
+                                      int32_t count) {
+    gpul_status status = GPUL_OK;
+    int32_t i;
+    for (i = 0; status == GPUL_OK && i < count; ++i) status = gpul__check_array(function, names[i], arrays[i]);
+    return status;
+}
+
+GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream) {
+    static const char *const function = "gpul_dot", *const names[3] = {"out", "x", "y"};
+    const gpul_array *const arrays[3] = {out, x, y};
+    char text[2][128];
+    const gpul_status status = gpul__check_arrays(function, names, arrays, 3);
     if (status != GPUL_OK) return status;
     if (x->dtype != GPUL_F32 && x->dtype != GPUL_F64)
         return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s, but float32 or float64 is needed",
@@ -6330,47 +6354,16 @@ GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_a
     if (gpul_size(out) != 1)
         return gpul__fail(GPUL_ERROR_SHAPE, function, "out has %s, but the result is one element",
                           gpul__describe(text[0], sizeof text[0], out));
-    if (gpul__overlap(out, x)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "out overlaps x");
-    if (gpul__overlap(out, y)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "out overlaps y");
-    reducer = gpul__find_reducer(GPUL__DOT, x->dtype);
-    if (reducer == NULL) return gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "gpulite_kernels.cu was built without it");
-    arrays[0] = out;
-    arrays[1] = x;
-    arrays[2] = y;
-    status = gpul__begin_in(&scope, function, arrays, 3, stream);
-    if (status != GPUL_OK) return status;
-    memset(&args, 0, sizeof args);
-    args.x = x->data;
-    args.y = y->data;
-    args.out = out->data;
-    args.out_dtype = out->dtype;
-    args.n = x->shape[0];
-    args.outputs = 1;
-    args.reduce_ndim = 1;
-    args.reduce_shape[0] = args.n;
-    args.x_reduce[0] = x->strides[0];
-    args.y_stride = y->strides[0];
-    status = gpul__reduce_launch(reducer, &args, &scope, stream);
-    return gpul__end(&scope, status);
+    return gpul__product(function, GPUL__DOT, names, arrays, 1, 0, stream);
 }
 
 GPUL_API gpul_status gpul_gemv(gpul_array *y, double alpha, const gpul_array *A, const gpul_array *x, double beta,
                                gpul_stream stream) {
-    const char *const function = "gpul_gemv";
-    const gpul__reducer *reducer;
-    gpul__reduce_problem args;
-    gpul__scope scope;
-    static const char *const names[3] = {"y", "A", "x"};
-    const gpul_array *arrays[3];
-    char text[2][96];
-    gpul_status status = gpul__check_array(function, "y", y);
-    if (status == GPUL_OK) status = gpul__check_array(function, "A", A);
-    if (status == GPUL_OK) status = gpul__check_array(function, "x", x);
-    if (status != GPUL_OK) return status;
-    arrays[0] = y;
-    arrays[1] = A;
-    arrays[2] = x;
-    status = gpul__check_one_dtype(function, names, arrays);
+    static const char *const function = "gpul_gemv", *const names[3] = {"y", "A", "x"};
+    const gpul_array *const arrays[3] = {y, A, x};
+    char text[2][128];
+    gpul_status status = gpul__check_arrays(function, names, arrays, 3);
+    if (status == GPUL_OK) status = gpul__check_one_dtype(function, names, arrays);
     if (status != GPUL_OK) return status;
     if (A->dtype != GPUL_F32 && A->dtype != GPUL_F64)
         return gpul__fail(GPUL_ERROR_DTYPE, function, "A is %s; float32 and float64 are taken",
@@ -6386,43 +6379,13 @@ GPUL_API gpul_status gpul_gemv(gpul_array *y, double alpha, const gpul_array *A,
         return gpul__fail(GPUL_ERROR_SHAPE, function, "y has %s, but A %s needs %s (%lld)",
                           gpul__describe(text[0], sizeof text[0], y), gpul__describe(text[1], sizeof text[1], A),
                           gpul_dtype_name(A->dtype), (long long)A->shape[0]);
-    if (gpul__overlap(y, A)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "y overlaps A");
-    if (gpul__overlap(y, x)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "y overlaps x");
-    status = gpul__check_output(function, "y", y);
-    if (status != GPUL_OK) return status;
-    reducer = gpul__find_reducer(GPUL__GEMV, A->dtype);
-    if (reducer == NULL)
-        return gpul__fail(GPUL_ERROR_UNSUPPORTED, function,
-                          "gpulite_kernels.cu was built with GPULITE_NO_GEMV, without this operation");
-    status = gpul__begin_in(&scope, function, arrays, 3, stream);
-    if (status != GPUL_OK) return status;
-    memset(&args, 0, sizeof args);
-    args.alpha = gpul__in_compute_type(alpha, A->dtype);
-    args.beta = gpul__in_compute_type(beta, A->dtype);
-    args.x = A->data;
-    args.y = x->data;
-    args.out = y->data;
-    args.out_dtype = y->dtype;
-    args.n = args.alpha == 0 ? 0 : A->shape[1]; /* alpha = 0: a product of no columns, so that A and x are not read */
-    args.outputs = A->shape[0];
-    args.reduce_ndim = 1;
-    args.reduce_shape[0] = args.n;
-    args.x_reduce[0] = A->strides[1];
-    args.y_stride = x->strides[0];
-    args.outer_ndim = 1;
-    args.outer_shape[0] = A->shape[0];
-    args.x_outer[0] = A->strides[0];
-    args.out_stride[0] = y->strides[0];
-    if (args.outputs > 0) status = gpul__reduce_launch(reducer, &args, &scope, stream);
-    return gpul__end(&scope, status);
+    return gpul__product(function, GPUL__GEMV, names, arrays, alpha, beta, stream);
 }
 
 #endif /* GPULITE_NO_KERNELS */
 /* ---- histogram and matrix product ---- */
 
 #ifndef GPULITE_NO_KERNELS
-
-static int32_t gpul__is_finite(double x) { return x >= -1.7976931348623157e308 && x <= 1.7976931348623157e308; }
 
 /* One edge of uniform bins, as a double. The volatile objects keep compilers from fusing the product with the sum and
  * from carrying more precision than the type has. */
@@ -6654,8 +6617,7 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     }
 
     if (!gpul__plan_histogram(&plan, &problem, &scope.machine)) {
-        status =
-            gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "gpulite_kernels.cu was compiled with GPULITE_NO_HISTOGRAM");
+        status = gpul__left_out(function, "histogram");
         return gpul__end(&scope, status);
     }
     status = gpul__scratch(&scratch, (size_t)plan.scratch_bytes, &scope, stream);
@@ -6728,7 +6690,7 @@ static int32_t gpul__unit_stride(const gpul_array *a, int64_t *row, int64_t *col
 static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha, const gpul_array *A,
                               const gpul_array *B, double beta, int32_t math, gpul_stream stream) {
     static const char *const names[3] = {"C", "A", "B"};
-    const gpul_array *arrays[3];
+    const gpul_array *const arrays[3] = {C, A, B};
     int64_t row[3], col[3];
     char text[96], other[96], third[96];
     gpul__gemm_problem problem;
@@ -6739,14 +6701,8 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     void *scratch = NULL, *bytes = NULL;
     int32_t error, i, turned, first, second;
 
-    arrays[0] = C;
-    arrays[1] = A;
-    arrays[2] = B;
-    for (i = 0; i < 3; ++i) {
-        status = gpul__check_array(function, names[i], arrays[i]);
-        if (status != GPUL_OK) return status;
-    }
-    status = gpul__check_one_dtype(function, names, arrays);
+    status = gpul__check_arrays(function, names, arrays, 3);
+    if (status == GPUL_OK) status = gpul__check_one_dtype(function, names, arrays);
     if (status != GPUL_OK) return status;
     if (!gpul__is_floating(A->dtype))
         return gpul__fail(GPUL_ERROR_DTYPE, function, "A is %s; float32, float64, float16 and bfloat16 are taken",
@@ -6815,7 +6771,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
         return gpul__end(&scope, status);
     }
     if (!gpul__plan_gemm(&plan, &problem, &scope.machine)) {
-        status = gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "gpulite_kernels.cu was compiled with GPULITE_NO_MATMUL");
+        status = gpul__left_out(function, "matmul");
         return gpul__end(&scope, status);
     }
     if (problem.M == 0 || problem.N == 0) return gpul__end(&scope, GPUL_OK);
@@ -7012,9 +6968,9 @@ static gpul_status gpul__benchmark_options(const char *function, gpul_benchmark_
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->warmup = %lld; -1 means none", (long long)o->warmup);
     if (!(o->seconds >= 0))
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->seconds = %g is no time limit", o->seconds);
-    if (!(o->bytes >= 0 && o->bytes - o->bytes == 0)) /* no NaN, and finite */
+    if (!(o->bytes >= 0 && gpul__is_finite(o->bytes)))
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->bytes = %g", o->bytes);
-    if (!(o->flops >= 0 && o->flops - o->flops == 0))
+    if (!(o->flops >= 0 && gpul__is_finite(o->flops)))
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->flops = %g", o->flops);
     if (o->flop_dtype != 0 && o->flop_dtype != GPUL_F32 && o->flop_dtype != GPUL_F64 && o->flop_dtype != GPUL_F16 &&
         o->flop_dtype != GPUL_BF16)
@@ -7093,9 +7049,7 @@ static gpul_status gpul__benchmark_run(const char *function, gpul_benchmark_resu
         b.sorted = b.slow + 2 * b.options.repeat;
         status = gpul__scratch(&b.flush, b.flush_bytes, &scope, b.options.stream);
     }
-    for (k = 0; k < 2 && status == GPUL_OK; ++k)
-        status =
-            gpul__cuda(cudaEventCreateWithFlags(&b.event[k], cudaEventDefault), function, "cudaEventCreateWithFlags");
+    for (k = 0; k < 2 && status == GPUL_OK; ++k) status = gpul__new_event(function, &b.event[k]);
     if (status == GPUL_OK) status = gpul__benchmark_samples(&b);
     if (status == GPUL_OK) {
         r.samples = gpul__steady(b.cpu, b.gpu, b.slow, b.taken, b.sorted, 1);
@@ -7294,17 +7248,18 @@ static void gpul__benchmark_line(gpul__text *to, const gpul_benchmark_result *r)
     if (r->discarded > 0) gpul__append(to, ", %lld discarded", (long long)r->discarded);
 }
 
-static void gpul__append_field(gpul__text *to, int32_t known, double value, const char *end) {
+static void gpul__append_field(gpul__text *to, int32_t known, double value) {
     char text[40] = "";
     char *p;
     if (known) (void)snprintf(text, sizeof text, "%.9g", value);
     for (p = text; *p != 0; ++p)
         if (*p == ',') *p = '.'; /* of some locales */
-    gpul__append(to, "%s%s", text, end);
+    gpul__append(to, "%s,", text);
 }
 
 static void gpul__benchmark_csv(gpul__text *to, const gpul_benchmark_result *r) {
     static const char *const bounds[3] = {"", "memory", "compute"};
+    const int32_t times = r != NULL && !r->standin;
     const char *p;
     int32_t k;
     if (r == NULL) {
@@ -7320,18 +7275,18 @@ static void gpul__benchmark_csv(gpul__text *to, const gpul_benchmark_result *r) 
                  (long long)r->discarded);
     for (k = 0; k < 2; ++k) {
         const gpul_statistics *const s = k == 0 ? &r->cpu : &r->gpu;
-        gpul__append_field(to, !r->standin, s->mean * 1e6, ",");
-        gpul__append_field(to, !r->standin, s->deviation * 1e6, ",");
-        gpul__append_field(to, !r->standin, s->min * 1e6, ",");
-        gpul__append_field(to, !r->standin, s->median * 1e6, ",");
-        gpul__append_field(to, !r->standin, s->max * 1e6, ",");
+        gpul__append_field(to, times, s->mean * 1e6);
+        gpul__append_field(to, times, s->deviation * 1e6);
+        gpul__append_field(to, times, s->min * 1e6);
+        gpul__append_field(to, times, s->median * 1e6);
+        gpul__append_field(to, times, s->max * 1e6);
     }
-    gpul__append_field(to, r->bytes > 0, r->bytes, ",");
-    gpul__append_field(to, r->flops > 0, r->flops, ",");
-    gpul__append_field(to, !r->standin && r->gbps > 0, r->gbps, ",");
-    gpul__append_field(to, !r->standin && r->gflops > 0, r->gflops, ",");
-    gpul__append_field(to, r->intensity > 0, r->intensity, ",");
-    gpul__append_field(to, !r->standin && r->share > 0, r->share, ",");
+    gpul__append_field(to, r->bytes > 0, r->bytes);
+    gpul__append_field(to, r->flops > 0, r->flops);
+    gpul__append_field(to, times && r->gbps > 0, r->gbps);
+    gpul__append_field(to, times && r->gflops > 0, r->gflops);
+    gpul__append_field(to, r->intensity > 0, r->intensity);
+    gpul__append_field(to, times && r->share > 0, r->share);
     gpul__append(to, "%s\n", r->standin || r->bound < 0 || r->bound > 2 ? "" : bounds[r->bound]);
 }
 
