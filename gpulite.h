@@ -166,7 +166,8 @@ typedef struct CUevent_st *gpul_event;
  * 4. Status and errors
  *
  * Every function that can fail returns a gpul_status. On failure its outputs are untouched, nothing is leaked, the
- * current device is what it was, and gpul_last_error() describes what happened. Nothing is ever printed.
+ * current device is what it was, and gpul_last_error() describes what happened. Nothing is ever printed. Functions may
+ * be called from several threads at once, and do not wait for the GPU, unless their contract says else.
  *
  * CUDA keeps a last error per host thread. If one is pending when a gpulite function is called (an earlier call of
  * yours failed and nobody fetched its error), the function does nothing and returns GPUL_ERROR_PENDING: fetch it with
@@ -380,8 +381,8 @@ GPUL_API int32_t gpul_is_contiguous(const gpul_array *a, int32_t order);
  *
  * Rules of all functions that make an array: `out` is overwritten without being freed, and only on success. New memory
  * is not initialised. A shape with a zero in it gives a valid empty array (data NULL). Device arrays belong to the
- * device that is current for the calling thread. Thread-safe. Errors of them all: ARGUMENT (out is NULL; the shape's
- * ndim or order), DTYPE, SHAPE (a negative dimension), OVERFLOW (more than 2^63 bytes), OUT_OF_MEMORY.
+ * device that is current for the calling thread. Errors of them all: ARGUMENT (out is NULL; the shape's ndim or order),
+ * DTYPE, SHAPE (a negative dimension), OVERFLOW (more than 2^63 bytes), OUT_OF_MEMORY.
  *
  * Streams. Device memory is stream-ordered: it may be used by work on the stream it was made on, or on any stream
  * ordered after that point, and gpul_free returns it in that stream's order, after the work that is already there.
@@ -391,13 +392,12 @@ GPUL_API int32_t gpul_is_contiguous(const gpul_array *a, int32_t order);
  * end in another way before that.
  * ------------------------------------------------------------------------------------------------------------------ */
 
-/* Uninitialised device array. Does not block where the device has memory pools. Errors: see above; OUT_OF_MEMORY comes
+/* Uninitialised device array. May block where the device has no memory pools. Errors: see above; OUT_OF_MEMORY comes
  * after cached memory was given back and the allocation tried again. */
 GPUL_API gpul_status gpul_device_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape, gpul_stream stream);
 
 /* The same dtype, shape and order (C unless `like` is dense in column-major order), on `like`'s device when it is a
- * device array, otherwise on the current one. Does not block. Errors: ARGUMENT (NULL, or never made), OVERFLOW,
- * OUT_OF_MEMORY. */
+ * device array, otherwise on the current one. Errors: ARGUMENT (NULL, or never made), OVERFLOW, OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_device_array_like(gpul_array *out, const gpul_array *like, gpul_stream stream);
 
 /* Device array with a copy of `host`, whose elements lie densely in the shape's own order; `host` is used as in
@@ -423,7 +423,7 @@ GPUL_API gpul_status gpul_clone(gpul_array *out, const gpul_array *a, gpul_strea
 /* Host memory that copies run from and to at full speed and asynchronously (pinned); that kernels also read and write
  * in place (mapped); that moves to whoever touches it (managed). These calls may block. Errors: see above, and
  * UNSUPPORTED (the device has no managed memory). Managed memory needs free memory on the device when a kernel first
- * touches it: with none left, CUDA ends the context with cudaErrorIllegalAddress (seen with driver 580.159.04). */
+ * touches it: with none left, CUDA ends the context with cudaErrorIllegalAddress. */
 GPUL_API gpul_status gpul_pinned_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape);
 GPUL_API gpul_status gpul_mapped_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape);
 GPUL_API gpul_status gpul_managed_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape);
@@ -467,7 +467,7 @@ template <typename... Arrays> static inline gpul_status gpul_free_all(Arrays... 
 GPUL_API gpul_status gpul_memory_limit(int64_t bytes);
 
 /* Bytes in use by gpulite on the current device, and bytes it holds from the driver (in use + cached). Either may be
- * NULL. Does not block. Errors: CUDA's. */
+ * NULL. Errors: CUDA's. */
 GPUL_API gpul_status gpul_memory_used(int64_t *used, int64_t *held);
 
 /* Gives the cached, unused memory of the current device back to the driver, and unpins the host memory that explicit
@@ -479,7 +479,7 @@ GPUL_API gpul_status gpul_memory_trim(void);
  *
  * Host buffers given as plain pointers hold gpul_size() elements densely in the array's own order: column-major if the
  * array is column-major (its strides rise, dimensions of one element aside), otherwise row-major. Copies between
- * strides can need scratch memory of the array's size. Thread-safe.
+ * strides can need scratch memory of the array's size.
  * ------------------------------------------------------------------------------------------------------------------ */
 
 /* dst = host. With the NULL stream it is done on return. With a stream it is enqueued: pinned memory must stay
@@ -499,9 +499,9 @@ GPUL_API gpul_status gpul_to_host(void *host, gpul_dtype dtype, const gpul_array
 #define GPUL_TO_HOST(host, ...) gpul_to_host(host, GPUL_DTYPE_OF(host), GPUL__EXPAND(GPUL__TWO(__VA_ARGS__, NULL, 0)))
 
 /* Element by element from src to dst: same shape and dtype, any strides, any kinds of memory, any two devices. Enqueued
- * on `stream`, which belongs to dst's device (NULL: that device's default stream, done on return when either side is
- * host memory). Errors: ARGUMENT, DTYPE, SHAPE, OVERLAP (dst with src, or with itself), OUT_OF_MEMORY, UNSUPPORTED
- * (strides that take a kernel, which the build left out). */
+ * on `stream`, which belongs to dst's device (NULL: that device's default stream, done on return unless both are device
+ * arrays). Errors: ARGUMENT, DTYPE, SHAPE, OVERLAP (dst with src, or with itself), OUT_OF_MEMORY, UNSUPPORTED (strides
+ * that take a kernel, which the build left out). */
 GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stream stream);
 
 /* Every element = value, enqueued. Floating dtypes round. Errors: ARGUMENT (NULL; an integer dtype that does not hold
@@ -537,9 +537,9 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
  * never made; a capture), OUT_OF_MEMORY, UNSUPPORTED as gpul_copy's. */
 GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const gpul_array *a, gpul_stream stream);
 
-/* Views: no copy, no launch, no blocking, no CUDA call. Axes count from 0, negative ones from the end. Errors of them
- * all: ARGUMENT (NULL; an array that was never made; an axis out of range; `view` is `a` itself, which may only be
- * where `a` owns nothing, or its memory would leak). */
+/* Views: no copy, no launch, no CUDA call. Axes count from 0, negative ones from the end. Errors of them all: ARGUMENT
+ * (NULL; an array that was never made; an axis out of range; `view` is `a` itself, which may only be where `a` owns
+ * nothing, or its memory would leak). */
 
 /* a[start:stop:step] along one axis, 0 <= start <= stop <= shape[axis], step >= 1 (else ARGUMENT). */
 GPUL_API gpul_status gpul_slice(gpul_array *view, const gpul_array *a, int32_t axis, int64_t start, int64_t stop,
@@ -555,9 +555,9 @@ GPUL_API gpul_status gpul_transpose(gpul_array *view, const gpul_array *a);
 /* `parts` views into views[0..parts-1] along one axis, as numpy.array_split: the first shape % parts of them are one
  * longer. parts >= 1 (else ARGUMENT). */
 GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_array *a, int32_t axis);
-/* An array over memory that somebody else owns and keeps: device, pinned, mapped, managed, or pinned by gpul_pin. Does
- * not block. Errors: ARGUMENT (NULL, misaligned), DTYPE, SHAPE, OVERFLOW, MEMORY (pageable, or too short), UNSUPPORTED
- * (host memory that the device sees at another address). */
+/* An array over memory that somebody else owns and keeps: device, pinned, mapped, managed, or pinned by gpul_pin.
+ * Errors: ARGUMENT (NULL, misaligned), DTYPE, SHAPE, OVERFLOW, MEMORY (pageable, or too short), UNSUPPORTED (host
+ * memory that the device sees at another address). */
 GPUL_API gpul_status gpul_wrap(gpul_array *out, void *pointer, gpul_dtype dtype, gpul_shape shape);
 /* The same with strides in elements, shape.ndim of them. Errors: also ARGUMENT (strides is NULL or has a negative). */
 GPUL_API gpul_status gpul_wrap_strided(gpul_array *out, void *pointer, gpul_dtype dtype, gpul_shape shape,
@@ -571,40 +571,36 @@ enum {
     GPUL_STREAM_NON_BLOCKING = 1 /* not ordered with the NULL stream */
 };
 
-/* A new stream of the current device. Thread-safe, as are all functions of streams. Errors: ARGUMENT (NULL, flags). */
+/* A new stream of the current device. Errors: ARGUMENT (NULL, flags). */
 GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags);
 /* Ends a stream and sets the handle NULL, also when an error is returned. Its work still finishes; this does not wait
- * for it. Harmless on a NULL handle. Copies of the handle are of no use after it: every function that gets one says so
- * (ARGUMENT), where plain CUDA crashes, for the last 16 streams. CUDA destroys these when others come after them.
+ * for it. Harmless on a NULL handle. Of the last 16 streams, copies of the handle are known: every function that gets
+ * one refuses it (ARGUMENT), where plain CUDA crashes. CUDA destroys a stream when 16 others have ended after it.
  * Errors: ARGUMENT (stream is NULL, or was ended before). */
 GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream);
-/* Waits until the stream's work is done. NULL: the current device's default stream. Errors: CUDA's, also of
- * that work. */
+/* Waits until the stream's work is done. NULL: the current device's default stream. Errors: CUDA's, and the work's. */
 GPUL_API gpul_status gpul_stream_synchronize(gpul_stream stream);
-/* *done = 1 when all work of the stream has finished, else 0. Does not block. Errors: ARGUMENT (done is NULL); CUDA is
- * that of the work. */
+/* *done = 1 when all work of the stream has finished, else 0. Errors: ARGUMENT (done is NULL); CUDA is the work's. */
 GPUL_API gpul_status gpul_stream_query(int32_t *done, gpul_stream stream);
-/* Later work of `waiter` starts only after the work now in `other`, also across devices. Does not block. Errors:
- * CUDA's.
- */
+/* Later work of `waiter` starts only after the work now in `other`, also across devices. Errors: CUDA's. */
 GPUL_API gpul_status gpul_stream_wait(gpul_stream waiter, gpul_stream other);
 /* Waits for everything on the current device. Errors: CUDA's, also of that work. */
 GPUL_API gpul_status gpul_device_synchronize(void);
 
 /* Events mark a point in a stream and carry a time stamp (resolution about half a microsecond). An event belongs to the
- * device that is current here. Thread-safe. Errors: ARGUMENT (NULL). */
+ * device that is current here. Errors: ARGUMENT (NULL). */
 GPUL_API gpul_status gpul_event_create(gpul_event *out);
 /* Ends an event and sets the handle NULL, also when an error is returned. Harmless on a NULL handle. Errors: ARGUMENT
  * (event is NULL). */
 GPUL_API gpul_status gpul_event_destroy(gpul_event *event);
-/* The event marks the point after the work now in `stream`, of the event's device, and no earlier one. Does not block.
- * Errors: ARGUMENT (event is NULL). */
+/* The event marks the point after the work now in `stream`, of the event's device, and no earlier one. Errors: ARGUMENT
+ * (event is NULL). */
 GPUL_API gpul_status gpul_event_record(gpul_event event, gpul_stream stream);
 /* Waits until the point is reached; not at all for an event that was never recorded. Errors: ARGUMENT (NULL); CUDA is
- * that of the work. */
+ * the work's. */
 GPUL_API gpul_status gpul_event_synchronize(gpul_event event);
-/* *done = 1 when the point is reached or the event was never recorded, else 0. Does not block. Errors: ARGUMENT (NULL);
- * CUDA is that of the work. */
+/* *done = 1 when the point is reached or the event was never recorded, else 0. Errors: ARGUMENT (NULL); CUDA is the
+ * work's. */
 GPUL_API gpul_status gpul_event_query(int32_t *done, gpul_event event);
 /* Seconds from `start` to `stop`, which were recorded on one device. Waits for `stop`. Errors: ARGUMENT (NULL), CUDA
  * (one was never recorded). */
@@ -641,7 +637,7 @@ static inline gpul_timer gpul_host_timer(void) {
 }
 /* Begins a region. Errors: ARGUMENT (NULL; it is running already). */
 GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream);
-/* Ends the region. Does not block. Errors: ARGUMENT (NULL; it is not running). */
+/* Ends the region. Errors: ARGUMENT (NULL; it is not running). */
 GPUL_API gpul_status gpul_timer_stop(gpul_timer *timer, gpul_stream stream);
 /* The seconds of all regions together. Waits for the last. Errors: ARGUMENT (NULL; it is running); what a GPUL_TIMED
  * met, if one failed. */
@@ -706,8 +702,8 @@ GPUL_API gpul_status gpul_graph_begin(gpul_stream stream);
  * of ARGUMENT or PENDING. Errors: ARGUMENT (out is NULL; stream is not being captured), CUDA (something since
  * gpul_graph_begin cannot be captured; a stream that joined has not come back), OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_graph_end(gpul_graph *out, gpul_stream stream);
-/* Enqueues the work of a graph on a stream of the device that it was captured on. Does not block. Launches of one graph
- * run one after the other, on whatever streams. Errors: ARGUMENT (graph is NULL), CUDA (stream is being captured). */
+/* Enqueues the work of a graph on a stream of the device that it was captured on. Launches of one graph run one after
+ * the other, on whatever streams. Errors: ARGUMENT (graph is NULL), CUDA (stream is being captured). */
 GPUL_API gpul_status gpul_graph_launch(gpul_graph graph, gpul_stream stream);
 /* Ends a graph and sets the handle NULL, also when an error is returned. What was launched still finishes; this does
  * not wait for it. Harmless on a NULL handle. Errors: ARGUMENT (graph is NULL). */
@@ -758,8 +754,8 @@ static inline gpul_dim3 gpul_grid_3d(int64_t nx, int64_t ny, int64_t nz, gpul_di
 /* Threads per block that keep most threads resident on the current device for `kernel` (a __global__ function: itself
  * in a .cu file, see section 12, else its address) with `shared_bytes` of dynamic shared memory per block, at most
  * `limit` (0: the device's limit). On equal occupancy the larger block wins. Beyond 48 KB of shared memory the kernel
- * is given leave for what the device has. Does not block. Errors: ARGUMENT (NULL, a negative limit, more shared memory
- * than a block can have), CUDA (not a kernel). */
+ * is given leave for what the device has. Errors: ARGUMENT (NULL, a negative limit, more shared memory than a block can
+ * have), CUDA (not a kernel). */
 GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t shared_bytes, int32_t limit);
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -770,10 +766,10 @@ GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t 
  * one device, which is the one that runs the operation. The work is enqueued on `stream` and the call returns; it never
  * synchronises, never uses another stream, and can be captured into a CUDA graph (exceptions are named; the graph has
  * allocations where an operation needs scratch memory: see each). Axes count from 0, negative ones from the end. Empty
- * arrays are valid. Thread-safe, as long as two threads do not write one array. Errors of them all: ARGUMENT (NULL, an
- * array that was never made), DTYPE, SHAPE, DEVICE (arrays of two devices), OVERLAP (an output with an input or with
- * itself), UNSUPPORTED (the family was left out of the build); those that need scratch memory: OUT_OF_MEMORY. Contracts
- * add what is more than that.
+ * arrays are valid. Two threads must not write one array at a time. Errors of them all: ARGUMENT (NULL, an array that
+ * was never made), DTYPE, SHAPE, DEVICE (arrays of two devices), OVERLAP (an output with an input or with itself),
+ * UNSUPPORTED (the family was left out of the build); those that need scratch memory: OUT_OF_MEMORY. Contracts add what
+ * is more than that.
  * ------------------------------------------------------------------------------------------------------------------ */
 
 #ifndef GPULITE_NO_KERNELS
@@ -897,7 +893,7 @@ enum {
 
 /* out = op over x, along one axis (out has x's shape without that axis) or over all elements (GPUL_ALL_AXES; out has
  * one element). x: f32, f64, i32, i64, u8 for every op; f16 and bf16 for sum, min, max. out's dtype is
- * gpul_reduce_dtype(op, x's dtype), or f64 for floating sums.
+ * gpul_reduce_dtype(op, x's dtype), or f64 where that is a float and op is neither min nor max.
  *
  * ONE launch for any size. The result is a pure function of the values along the axis in order, their number, dtype and
  * op: the same bits on every run, every GPU and the CPU stand-in, and reducing a row of a matrix alone gives the bits
@@ -934,12 +930,11 @@ GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_a
 
 /* numpy.histogram(x, bins = size of counts, range = (lo, hi)) to the count. counts: vector of i32 or i64; x: f32, f64,
  * i32, i64 or u8, any shape and strides. Bin i holds edge[i] <= x < edge[i+1], the last bin is closed, NaN and values
- * outside are dropped; the edges are numpy.linspace's, in f32 for f32 data and f64 otherwise (gpul_histogram_edges).
- * lo == hi widens to lo - 0.5, hi + 0.5. i32 counts wrap past 2^31. Does not wait; can be captured.
- * Errors: ARGUMENT: an array that is NULL or holds nothing; lo > hi, bounds or hi - lo that are not finite, bins that
- * would be empty in the type of the edges, as in NumPy; and, which NumPy takes, f32 data with lo, hi or hi - lo beyond
- * FLT_MAX. DTYPE, SHAPE (counts is no vector of a bin or more), DEVICE, OVERLAP (counts with x, or with itself), CUDA:
- * after the first of several launches counts may be zero or a part of the result; every other error leaves it alone. */
+ * outside are dropped; the edges are numpy.linspace's, in f32 for f32 data and f64 otherwise (gpul_histogram_edges). lo
+ * == hi widens to lo - 0.5, hi + 0.5. i32 counts wrap past 2^31. Errors: also ARGUMENT (lo > hi, bounds or hi - lo that
+ * are not finite, bins that would be empty in the type of the edges, as in NumPy; and, which NumPy takes, f32 data with
+ * lo, hi or hi - lo beyond FLT_MAX), SHAPE (counts is no vector of a bin or more), CUDA (after the first of several
+ * launches counts may be zero or a part of the result; every other error leaves it alone). */
 GPUL_API gpul_status gpul_histogram(gpul_array *counts, const gpul_array *x, double lo, double hi, gpul_stream stream);
 
 enum {
@@ -961,17 +956,16 @@ typedef struct gpul_histogram_options {
 /* With f32 or f64 weights counts is f64 and holds the sum of the weights of each bin, summed exactly in fixed point
  * relative to W, the largest finite |weight| of an element that is in a bin, and rounded once: the same bits on every
  * run, |error| <= 2^-53 |sum| + 2^-80 n W. Such sums take scratch memory, 20 bytes a bin, and so do explicit edges, 16
- * bytes a bin; few edges travel in the launch itself. More edges pass through 2 MB of pinned memory that all calls
- * share (gpul_memory_trim): a call with more than fit waits for its stream. Not so in a capture, whose graph has a
- * copy.
- * Errors: gpul_histogram's; ARGUMENT: no options, a range that is none, a field that is set where `range` does not use
- * it, edges that are NULL, NaN or decrease, x whose own range is not finite, GPUL_RANGE_AUTO in a capture; SHAPE:
- * n_edges or the shape of weights; OUT_OF_MEMORY. */
+ * bytes a bin, unless they are few. Outside of a capture, whose graph has a copy, these pass through 2 MB of pinned
+ * memory that all calls share (gpul_memory_trim): a call with more than fit waits for its stream. Errors:
+ * gpul_histogram's; also ARGUMENT (no options, a range that is none, a field that is set where `range` does not use it,
+ * edges that are NULL, NaN or decrease, x whose own range is not finite, GPUL_RANGE_AUTO in a capture), SHAPE (n_edges
+ * or the shape of weights), OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_histogram_ex(gpul_array *counts, const gpul_array *x, const gpul_histogram_options *options,
                                        gpul_stream stream);
 
 /* The bins + 1 edges that gpul_histogram uses for data of `dtype`, as doubles, on the host; takes no GPU. Errors:
- * ARGUMENT: edges is NULL, bins < 1, and a range that gpul_histogram refuses; DTYPE. */
+ * ARGUMENT (edges is NULL, bins < 1, a range that gpul_histogram refuses), DTYPE. */
 GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtype dtype, double lo, double hi);
 
 /* C = A B, and C = alpha A B + beta C, BLAS's gemm. A: M x K, B: K x N, C: M x N, all of one dtype: f32, f64, f16 or
@@ -980,11 +974,12 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * that is computed in, f64 for f64 and f32 otherwise; one that rounds to 0 counts as 0. beta = 0 never reads C, alpha =
  * 0 never reads A or B. The last step is fma(alpha, sum, beta * c). |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta|
  * |C|) elementwise (plus the rounding of the result to 16 bits), gamma(n) = n u / (1 - n u), u the unit roundoff of
- * what is computed in. The same bits on every run, for every order and alignment of the matrices; NaN is always the
- * same. Two ways lead there. IEEE fused multiply-adds give the same bits on every GPU and the CPU stand-in; in f64 the
- * tensor cores do them, from compute capability 8.0 on. f16 and bf16 with M N K from 2^18 on go to tensor cores, on a
- * Hopper GPU with kernels built for sm_90a: their bits are the same on all of these, but others, since a sum of 16
- * products is cut off to f32; there gamma(min(K, K / 8192 + 8320) + 2) bounds the error.
+ * what is computed in.
+ *
+ * The same bits on every run, for every order and alignment of the matrices; NaN is always the same. IEEE fused
+ * multiply-adds have the same bits on every GPU and the CPU stand-in. f16 and bf16 with M N K from 2^18 on go to tensor
+ * cores on a Hopper GPU with kernels built for sm_90a: their bits are the same on all of these, but others, since a sum
+ * of 16 products is cut off to f32; there gamma(min(K, K / 8192 + 8320) + 2) bounds the error.
  *
  * Scratch memory: in f32 and f64, and in 16 bits without tensor cores, for a C of up to 512 tiles of 64 x 64 with K
  * above 64, at most some 1024 such tiles in f32 or f64. In 16 bits with them, for all but small products, a copy of
@@ -1007,33 +1002,28 @@ typedef struct gpul_gemm_options {
 } gpul_gemm_options;
 
 /* gpul_gemm with options; NULL: the defaults. TF32 and EMULATED have the tensor cores multiply float32, on a Hopper GPU
- * with kernels built for sm_90a. What is promised holds everywhere, but elsewhere nothing is gained. Does not wait; can
- * be captured. The same bits on every run, for every order and alignment of the matrices.
+ * with kernels built for sm_90a. What is promised holds everywhere, but elsewhere nothing is gained.
  *
  * TF32: elements of A and B are first rounded to 11 bits, to nearest, ties away from zero, as cvt.rna.tf32 does; the
- * largest become infinite, infinities and NaN stay. |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|) elementwise
- * against the product of the rounded ones, A and B from here on, each of which, if it is a normal number, is within
- * 2^-11 of its own. On Hopper with M N K from 2^18 on, the bits are those of all such GPUs; otherwise they are
- * gpul_gemm's of the rounded matrices, and the same everywhere.
+ * largest become infinite, infinities and NaN stay. gpul_gemm's bound holds against the product of the rounded ones,
+ * each of which, if it is a normal number, is within 2^-11 of its own. On Hopper with M N K from 2^18 on, the bits are
+ * those of all such GPUs; otherwise they are gpul_gemm's of the rounded matrices, and the same everywhere.
  *
- * EMULATED: |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|) elementwise, gpul_gemm's bound, for all values that
- * float32 has. On Hopper with M, N and K from 256 on and M N K from 2^30 on, elements are split into two of 11 bits, of
- * which three products are added up; sums of 32 (TF32: 16) are added in float32. The GPU finds out which type they are
- * of:
- * - float16, if no row of A and no column of B, zeros aside, spans more than a factor of 2^29. Each is scaled by a
- *   power of two for that, so the range of the whole does not matter. Where K is large, a few binades more are good, in
- *   A and B together log2(K) - 4, and 8 at most;
+ * EMULATED: gpul_gemm's bound, for all values that float32 has. On Hopper with M, N and K from 256 on and M N K from
+ * 2^30 on, elements are split into two of 11 bits, of which three products are added up. The GPU finds out which type
+ * they are of:
+ * - float16, if no row of A and no column of B, zeros aside, spans more than a factor of 2^29. The range of the whole
+ *   does not matter. Where K is large, a few binades more are good, in A and B together log2(K) - 4, and 8 at most;
  * - TF32, which takes twice as long, if the widest of either do not span more than 2^214 together, and none 2^159;
  * - neither, if they do, or where there is an infinity or a NaN. Then, and wherever there is no such GPU or the product
- *   is smaller, it is gpul_gemm's, bit for bit. Otherwise the bits are those of all Hopper GPUs with kernels for
- *   sm_90a, and only the result can overflow, not a sum on the way to it.
+ *   is smaller, it is gpul_gemm's, bit for bit. Otherwise the bits are those of all Hopper GPUs with kernels for sm_90a,
+ *   and only the result can overflow, not a sum on the way to it.
  *
  * Scratch memory. TF32: A and B once more, rows of A and columns of B filled up to multiples of 64 elements, and what
  * gpul_gemm takes, but on Hopper at most 9 MB for parts of K, and 64 KB a multiprocessor where those are longer than
- * 4096. EMULATED, on Hopper: A and B twice, filled up like that; 8 bytes for each row of A and column of B; at most
- * 9 MB for parts of K.
- * Errors: gpul_gemm's; ARGUMENT: options->math is no GPUL_MATH_*, options->reserved is not 0; DTYPE: matrices that are
- * not float32, with another mode than IEEE; OUT_OF_MEMORY. */
+ * 4096. EMULATED, on Hopper: A and B twice, filled up like that; 8 bytes for each row of A and column of B; at most 9
+ * MB for parts of K. Errors: gpul_gemm's; also ARGUMENT (options->math is no GPUL_MATH_*, options->reserved is not 0),
+ * DTYPE (matrices that are not float32, with another mode than IEEE), OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_gemm_ex(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                   const gpul_gemm_options *options, gpul_stream stream);
 
@@ -1101,9 +1091,8 @@ typedef struct gpul_roof {
 } gpul_roof;
 
 /* The device's roof, measured by the first call of the process for it, in a second or two, with up to a quarter of its
- * free memory; the GPU must do nothing else then. Later calls give the same numbers at once. Waits. Thread-safe, but
- * two that measure at a time slow each other down. Errors: ARGUMENT (roof is NULL), DEVICE, OUT_OF_MEMORY, UNSUPPORTED
- * (kernels were left out of the build). */
+ * free memory; the GPU must do nothing else then. Later calls give the same numbers at once. Waits. Errors: ARGUMENT
+ * (roof is NULL), DEVICE, OUT_OF_MEMORY, UNSUPPORTED (kernels were left out of the build). */
 GPUL_API gpul_status gpul_device_roof(gpul_roof *roof, int32_t device);
 
 /* How long a function takes, as cupyx.profiler.benchmark finds it out. A zeroed struct means the defaults. */
@@ -1152,11 +1141,10 @@ typedef struct gpul_benchmark_result {
 /* Calls fn(user) again and again, on a GPU that has nothing else to do, and tells what that took. Each call starts when
  * the stream is empty, so the GPU time of a short one is mostly that of its launch: put several into fn, or a graph.
  *
- * A sample is discarded where the SM clock was low. Before the first sample and after each a tiny kernel counts 32768
- * cycles of the clock. If that took longer than 1.1 times its median over all samples, beside a sample, the GPU had
- * slowed down there, and the sample is left out, whatever its own time is; so what fn's own times vary by is kept.
- * Another is taken in its place, up to `repeat` of them and within `seconds`. A GPU that stays slow moves the median
- * and is measured as it is. Without kernels in the build (GPULITE_NO_KERNELS) nothing is discarded.
+ * A sample is discarded where the SM clock was low: where a kernel that counts 32768 cycles, which runs before and
+ * after each, took more than 1.1 times its median. So what fn's own times vary by is kept. Another sample is taken in
+ * its place, up to `repeat` of them and within `seconds`. A GPU that stays slow moves the median and is measured as it
+ * is. Without kernels in the build (GPULITE_NO_KERNELS) nothing is discarded.
  *
  * The share of the roof is the time that the roof needs over the median GPU time: the larger of bytes over the best of
  * read, write and copy rate, and of flops over the rate of flop_dtype.
@@ -1205,9 +1193,9 @@ GPUL_API void gpul_range_pop(void);
  *   GPUL_LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...)
  *
  * GPUL_LAUNCH gives a gpul_status. grid and block are gpul_dim3, dim3 or an integer; a grid with a zero in it launches
- * nothing. It does not block; what goes wrong while the kernel runs shows in a later call. It runs on the device of
- * the arrays among the arguments, else on the current one. More shared memory than the 48 KB of every kernel is asked
- * for by itself where the device has it. Thread-safe. Arguments convert to the kernel's parameters:
+ * nothing. What goes wrong while the kernel runs shows in a later call. It runs on the device of the arrays among the
+ * arguments, else on the current one. More shared memory than the 48 KB of every kernel is asked for by itself where
+ * the device has it. Arguments convert to the kernel's parameters:
  *
  *   parameter          argument
  *   T *, const T *     a gpul_array or its address: its data. T is the dtype's type: float, double, int32_t, int64_t,
@@ -2585,9 +2573,9 @@ static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
 }
 #endif
 
-/* Streams that gpul_stream_create made, each with a number that no other has: any call of CUDA with the handle of a
- * stream that is gone may crash, and the next stream that CUDA makes may get that handle. This finds the slot near the
- * stream's place whose handle is `from`, and makes it `to`. */
+/* Streams that gpul_stream_create made, each with a number that no other has: a call of CUDA with the handle of a
+ * stream that is gone may crash, and a later stream may get that handle. Finds the slot near the stream's place whose
+ * handle is `from`, and makes it `to`. */
 static gpul__stream_slot *gpul__stream_slot_of(gpul_stream stream, int64_t from, int64_t to) {
     const uint64_t home = ((uint64_t)(uintptr_t)stream * 0x9e3779b97f4a7c15u) >> 32;
     uint64_t k;
