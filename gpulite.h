@@ -2038,6 +2038,14 @@ static gpul_status gpul__cuda(cudaError_t e, const char *function, const char *w
     return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, function, what);
 }
 
+/* A call on the way out of a function that has a status already: the first failure is the one reported. Where that is
+ * somebody else's error, CUDA's record stays as it is. */
+static gpul_status gpul__finish(gpul_status status, cudaError_t e, const char *function, const char *what) {
+    if (status == GPUL_OK) return gpul__cuda(e, function, what);
+    if (status != GPUL_ERROR_PENDING) gpul__clear_cuda(e);
+    return status;
+}
+
 /* Somebody else's error is reported as what it is, and left where it is. "Not ready" is the answer to a question, and
  * no error. "No device" and "no driver" are states of the machine that every call of CUDA's reports, this question
  * included; the call that follows will say so itself. */
@@ -2534,7 +2542,6 @@ static gpul_status gpul__make_pool(const char *function, cudaMemPool_t *out, int
     enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     const char *const call = "cudaThreadExchangeStreamCaptureMode";
     gpul_status status;
-    cudaError_t back;
     memset(&properties, 0, sizeof properties);
     properties.allocType = cudaMemAllocationTypePinned;
     properties.handleTypes = cudaMemHandleTypeNone;
@@ -2546,9 +2553,7 @@ static gpul_status gpul__make_pool(const char *function, cudaMemPool_t *out, int
     if (status == GPUL_OK)
         status = gpul__cuda(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most), function,
                             "cudaMemPoolSetAttribute");
-    back = cudaThreadExchangeStreamCaptureMode(&mode);
-    if (status == GPUL_OK) status = gpul__cuda(back, function, call);
-    else gpul__clear_cuda(back);
+    status = gpul__finish(status, cudaThreadExchangeStreamCaptureMode(&mode), function, call);
     if (status == GPUL_OK) *out = pool;
     else if (pool != NULL) gpul__clear_cuda(cudaMemPoolDestroy(pool));
     return status;
@@ -2764,11 +2769,9 @@ static cudaError_t gpul__restore_device(int device) {
 }
 
 static gpul_status gpul__end(gpul__scope *scope, gpul_status status) {
-    cudaError_t e;
     if (scope->device == scope->previous && !scope->moved) return status; /* fault: device-not-restored */
-    e = gpul__restore_device(scope->previous);
-    if (e == cudaSuccess || status != GPUL_OK) return status;
-    return gpul__fail_cuda(e, scope->function, "cudaSetDevice (back to the caller's device)");
+    return gpul__finish(status, gpul__restore_device(scope->previous), scope->function,
+                        "cudaSetDevice (back to the caller's device)");
 }
 
 static gpul_status gpul__begin_on(gpul__scope *scope, const char *function, int32_t device) {
@@ -3123,9 +3126,9 @@ static cudaError_t gpul__wait_for_all(int32_t device) {
 static gpul_status gpul__free(const char *function, gpul_array *a) {
     gpul_array old;
     gpul_status status;
-    cudaError_t e = cudaSuccess, freed;
+    cudaError_t e, freed;
     int current = -1, moved;
-    const char *call = "cudaGetDevice";
+    const char *call = "cudaFree";
     if (a == NULL) return GPUL_OK;
     old = *a;
     memset(a, 0, sizeof *a);
@@ -3136,57 +3139,39 @@ static gpul_status gpul__free(const char *function, gpul_array *a) {
         gpul__clear_cuda(e);
         if (cudaGetDevice(&current) != cudaSuccess) current = -1;
     }
+    status = gpul__finish(status, e, function, "cudaGetDevice");
     moved = current != old.device;
-    if (moved) {
-        const cudaError_t set = gpul__restore_device(old.device);
-        if (e == cudaSuccess) call = "cudaSetDevice";
-        if (e == cudaSuccess) e = set;
-    }
+    if (moved) status = gpul__finish(status, gpul__restore_device(old.device), function, "cudaSetDevice");
     if (old.memory == GPUL_MEMORY_DEVICE) {
         if (old.stream_number != 0 && gpul__stream_number(old.stream) != old.stream_number) { /* its stream is gone */
             old.stream = NULL;
-            if (e == cudaSuccess) {
-                e = cudaDeviceSynchronize();
-                call = "cudaDeviceSynchronize";
-            }
+            status = gpul__finish(status, cudaDeviceSynchronize(), function, "cudaDeviceSynchronize");
         }
         freed = gpul__device_release(old.data, old.owned, old.stream);
-        if (e == cudaSuccess) call = old.owned == GPUL__OWNED_BY_POOL ? "cudaFreeAsync" : "cudaFree";
+        if (old.owned == GPUL__OWNED_BY_POOL) call = "cudaFreeAsync";
         if (freed != cudaErrorInvalidValue && old.device >= 0 && old.device < GPUL__DEVICES) /* fault: freed-twice */
             gpul__unaccount(&gpul__shared.devices[old.device], gpul_nbytes(&old));
-    } else if (old.memory == GPUL_MEMORY_MANAGED) {
-        freed = cudaFree(old.data);
-        if (e == cudaSuccess) call = "cudaFree";
-    } else { /* CUDA does not promise that cudaFreeHost waits for copies in flight, which may be any device's */
+    } else if (old.memory == GPUL_MEMORY_MANAGED) freed = cudaFree(old.data);
+    else { /* CUDA does not promise that cudaFreeHost waits for copies in flight, which may be any device's */
         moved = 1;
-        if (e == cudaSuccess) {
-            e = gpul__wait_for_all(old.device);
-            call = "cudaSetDevice or cudaDeviceSynchronize";
-        }
+        status =
+            gpul__finish(status, gpul__wait_for_all(old.device), function, "cudaSetDevice or cudaDeviceSynchronize");
         freed = cudaFreeHost(old.data);
-        if (e == cudaSuccess) call = "cudaFreeHost";
+        call = "cudaFreeHost";
     }
-    if (e == cudaSuccess) e = freed;
-    else if (freed != cudaSuccess && status == GPUL_OK) gpul__clear_cuda(freed);
-    if (current >= 0 && moved) {
-        const cudaError_t back = gpul__restore_device(current);
-        if (back != cudaSuccess && e == cudaSuccess) {
-            e = back;
-            call = "cudaSetDevice (back to the caller's device)";
-        }
-    }
-    if (status == GPUL_OK && e == cudaErrorInvalidValue && freed == e) {
-        gpul__clear_cuda(e);
-        gpul__note(
-            GPUL_ERROR_CUDA, function,
-            "a->data = %p is no memory that CUDA has given out: was it freed before, through a copy of the array? "
-            "Of all copies free one, once",
-            old.data);
-        gpul__record_cuda(e, old.device);
+    if (status == GPUL_OK && freed == cudaErrorInvalidValue) {
+        gpul__clear_cuda(freed);
+        status = GPUL_ERROR_CUDA;
+        gpul__note(status, function,
+                   "a->data = %p is no memory that CUDA has given out: was it freed before, through a copy of the "
+                   "array? Of all copies free one, once",
+                   old.data);
+        gpul__record_cuda(freed, old.device);
         gpul__tell();
-        return GPUL_ERROR_CUDA;
-    }
-    if (status == GPUL_OK && e != cudaSuccess) status = gpul__fail_cuda(e, function, call);
+    } else status = gpul__finish(status, freed, function, call);
+    if (current >= 0 && moved)
+        status = gpul__finish(status, gpul__restore_device(current), function,
+                              "cudaSetDevice (back to the caller's device)");
     return status;
 }
 
@@ -3493,7 +3478,6 @@ static gpul_status gpul__set_device(const char *function, int32_t device) {
 static gpul_status gpul__order(const char *function, gpul_stream later, int32_t later_device, gpul_stream earlier,
                                int32_t earlier_device) {
     gpul_event event = NULL;
-    cudaError_t destroyed;
     gpul_status status = gpul__set_device(function, earlier_device);
     if (status == GPUL_OK)
         status =
@@ -3501,11 +3485,7 @@ static gpul_status gpul__order(const char *function, gpul_stream later, int32_t 
     if (status == GPUL_OK) status = gpul__cuda(cudaEventRecord(event, earlier), function, "cudaEventRecord");
     if (status == GPUL_OK && later_device != earlier_device) status = gpul__set_device(function, later_device);
     if (status == GPUL_OK) status = gpul__cuda(cudaStreamWaitEvent(later, event, 0), function, "cudaStreamWaitEvent");
-    if (event == NULL) return status;
-    destroyed = cudaEventDestroy(event);
-    if (status == GPUL_OK) status = gpul__cuda(destroyed, function, "cudaEventDestroy");
-    else gpul__clear_cuda(destroyed);
-    return status;
+    return event == NULL ? status : gpul__finish(status, cudaEventDestroy(event), function, "cudaEventDestroy");
 }
 
 /* Between two devices: gathered on src's device where src is strided, moved as one block, scattered on dst's device.
@@ -3520,27 +3500,26 @@ static gpul_status gpul__copy_across(const gpul__scope *scope, const gpul_array 
     const char *const function = scope->function;
     const void *from = src->data;
     void *packed = NULL, *to = dst->data;
-    gpul_stream beside = NULL;
+    gpul_stream own = NULL;
     gpul_status status;
-    cudaError_t e;
     gpul__host_strides(dst, dense);
     gpul__plan_copy(&gather, src, dense, src->strides);
     gpul__plan_copy(&scatter, dst, dst->strides, dense);
     status = gpul__begin_on(&there, function, src->device);
     if (status != GPUL_OK) return status;
     if (stream != NULL && gather.how != GPUL__BY_BLOCK) {
-        status = gpul__cuda(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking), function,
-                            "cudaStreamCreateWithFlags");
-        if (status == GPUL_OK) status = gpul__order(function, beside, src->device, stream, dst->device);
+        status =
+            gpul__cuda(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking), function, "cudaStreamCreateWithFlags");
+        if (status == GPUL_OK) status = gpul__order(function, own, src->device, stream, dst->device);
     } else if (stream == NULL) status = gpul__order(function, NULL, src->device, NULL, dst->device);
     if (status == GPUL_OK && gather.how != GPUL__BY_BLOCK) {
         status = gpul__set_device(function, src->device);
-        if (status == GPUL_OK) status = gpul__scratch(&packed, bytes, &there, beside);
-        if (status == GPUL_OK) status = gpul__copy_run(&gather, packed, src->data, &there, beside);
+        if (status == GPUL_OK) status = gpul__scratch(&packed, bytes, &there, own);
+        if (status == GPUL_OK) status = gpul__copy_run(&gather, packed, src->data, &there, own);
         from = packed;
     }
     if (status == GPUL_OK && (stream == NULL || packed != NULL))
-        status = gpul__order(function, stream, dst->device, beside, src->device);
+        status = gpul__order(function, stream, dst->device, own, src->device);
     if (status == GPUL_OK) status = gpul__set_device(function, dst->device);
     if (status == GPUL_OK && scatter.how != GPUL__BY_BLOCK) status = gpul__scratch(&to, bytes, scope, stream);
     if (status == GPUL_OK) {
@@ -3550,22 +3529,13 @@ static gpul_status gpul__copy_across(const gpul__scope *scope, const gpul_array 
             status = gpul__copy_run(&scatter, dst->data, to, scope, stream);
         if (scatter.how != GPUL__BY_BLOCK) status = gpul__scratch_drop(to, scope, stream, status);
         if (status == GPUL_OK && (stream == NULL || packed != NULL))
-            status = gpul__order(function, beside, src->device, stream, dst->device);
+            status = gpul__order(function, own, src->device, stream, dst->device);
     }
-    if (packed != NULL || beside != NULL) {
-        const gpul_error first = gpul__error;
-        gpul_status left = GPUL_OK, freed = GPUL_OK;
-        e = gpul__restore_device(src->device);
-        if (e != cudaSuccess) left = gpul__fail_cuda(e, function, "cudaSetDevice");
-        if (packed != NULL) freed = gpul__scratch_free(packed, &there, beside);
-        if (left == GPUL_OK) left = freed;
-        if (beside != NULL) {
-            e = cudaStreamDestroy(beside); /* lets its work finish */
-            if (e != cudaSuccess && left == GPUL_OK) left = gpul__fail_cuda(e, function, "cudaStreamDestroy");
-            else if (e != cudaSuccess) gpul__clear_cuda(e);
-        }
-        if (status != GPUL_OK) gpul__error = first;
-        else status = left;
+    if (packed != NULL || own != NULL) {
+        status = gpul__finish(status, gpul__restore_device(src->device), function, "cudaSetDevice");
+        status = gpul__scratch_drop(packed, &there, own, status);
+        if (own != NULL) /* lets its work finish */
+            status = gpul__finish(status, cudaStreamDestroy(own), function, "cudaStreamDestroy");
     }
     return gpul__end(&there, status);
 }
@@ -4469,15 +4439,12 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
     status = gpul__check_stream(__func__, "stream", old);
     if (status != GPUL_OK) return status;
     status = gpul__pending(__func__);
-    e = gpul__workspace_idle(old, &idle);
-    if (e != cudaSuccess && status == GPUL_OK)
-        status = gpul__fail_cuda(e, __func__, "cudaStreamGetId or cudaStreamQuery");
-    else if (e != cudaSuccess) gpul__clear_cuda(e);
+    status = gpul__finish(status, gpul__workspace_idle(old, &idle), __func__, "cudaStreamGetId or cudaStreamQuery");
     captured = gpul__is_captured(__func__, old, &capturing); /* then destroying it ends the capture */
     if (status == GPUL_OK) status = captured;
     old = gpul__stream_leave(old, !capturing); /* before CUDA can give the handle to another */
     e = old == NULL ? cudaSuccess : cudaStreamDestroy(old);
-    if (e != cudaSuccess && status == GPUL_OK) status = gpul__fail_cuda(e, __func__, "cudaStreamDestroy");
+    status = gpul__finish(status, e, __func__, "cudaStreamDestroy");
 #ifndef GPULITE_NO_KERNELS
     if (e == cudaSuccess && idle != 0) (void)gpul__workspaces_pass(idle, 0);
 #endif
@@ -4561,15 +4528,12 @@ GPUL_API gpul_status gpul_event_create(gpul_event *out) {
 GPUL_API gpul_status gpul_event_destroy(gpul_event *event) {
     gpul_status status;
     gpul_event old;
-    cudaError_t e;
     if (event == NULL) return gpul__null(__func__, "event");
     old = *event;
     *event = NULL;
     if (old == NULL) return GPUL_OK;
     status = gpul__pending(__func__);
-    e = cudaEventDestroy(old);
-    if (e != cudaSuccess && status == GPUL_OK) status = gpul__fail_cuda(e, __func__, "cudaEventDestroy");
-    return status;
+    return gpul__finish(status, cudaEventDestroy(old), __func__, "cudaEventDestroy");
 }
 
 GPUL_API gpul_status gpul_event_record(gpul_event event, gpul_stream stream) {
@@ -4745,13 +4709,9 @@ GPUL_API gpul_status gpul_timer_free(gpul_timer *timer) {
     memset(timer, 0, sizeof *timer);
     for (k = 0; k < 2 * GPUL_TIMER_REGIONS; ++k) {
         const gpul_event event = k % 2 == 0 ? old.from[k / 2] : old.to[k / 2];
-        cudaError_t e;
         if (event == NULL) continue;
         if (status == GPUL_OK) status = gpul__pending(__func__);
-        e = cudaEventDestroy(event);
-        if (e == cudaSuccess) continue;
-        if (status == GPUL_OK) status = gpul__fail_cuda(e, __func__, "cudaEventDestroy");
-        else if (status != GPUL_ERROR_PENDING) gpul__clear_cuda(e);
+        status = gpul__finish(status, cudaEventDestroy(event), __func__, "cudaEventDestroy");
     }
     return status;
 }
@@ -4799,11 +4759,9 @@ GPUL_API gpul_status gpul_graph_end(gpul_graph *out, gpul_stream stream) {
     status = gpul__cuda(cudaGraphInstantiateWithFlags(&graph, captured_work, cudaGraphInstantiateFlagAutoFreeOnLaunch),
                         __func__, "cudaGraphInstantiateWithFlags");
     e = cudaGraphDestroy(captured_work); /* fault: graph-leaked */
-    if (e != cudaSuccess && status == GPUL_OK) {
-        status = gpul__fail_cuda(e, __func__, "cudaGraphDestroy");
-        gpul__clear_cuda(cudaGraphExecDestroy(graph));
-    } else gpul__clear_cuda(e);
+    status = gpul__finish(status, e, __func__, "cudaGraphDestroy");
     if (status == GPUL_OK) *out = graph;
+    else if (graph != NULL) gpul__clear_cuda(cudaGraphExecDestroy(graph));
     return status;
 }
 
@@ -4816,15 +4774,12 @@ GPUL_API gpul_status gpul_graph_launch(gpul_graph graph, gpul_stream stream) {
 GPUL_API gpul_status gpul_graph_free(gpul_graph *graph) {
     gpul_status status;
     gpul_graph old;
-    cudaError_t e;
     if (graph == NULL) return gpul__null(__func__, "graph");
     old = *graph;
     *graph = NULL;
     if (old == NULL) return GPUL_OK;
     status = gpul__pending(__func__);
-    e = cudaGraphExecDestroy(old);
-    if (e != cudaSuccess && status == GPUL_OK) status = gpul__fail_cuda(e, __func__, "cudaGraphExecDestroy");
-    return status;
+    return gpul__finish(status, cudaGraphExecDestroy(old), __func__, "cudaGraphExecDestroy");
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -5897,9 +5852,8 @@ GPUL_API gpul_status gpul_linspace(gpul_array *out, double start, double stop, g
     return gpul__sequence(__func__, GPUL__LINSPACE, out, start,
                           gpul_size(out) > 1 ? delta / (double)(gpul_size(out) - 1) : 0, stop, GPUL_F64, stream);
 }
-#endif /* GPULITE_NO_KERNELS */
+
 /* ---- reductions, dot, gemv ---- */
-#ifndef GPULITE_NO_KERNELS
 
 /* alpha or beta in the type that gemv and gemm compute in. volatile: where both are stored side by side, gcc 12 would
  * vectorise the stores and lose the conversions. */
@@ -6249,12 +6203,6 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     return status != GPUL_OK ? status : gpul__convert(function, value, dtype, &answer, out.dtype);
 }
 
-/* `value` takes an element of gpul_reduce_dtype(op, x's dtype). */
-static gpul_status gpul__reduce_host(const char *function, void *value, const gpul_array *x, int32_t op,
-                                     gpul_stream stream) {
-    return gpul__reduce_to(function, value, gpul_reduce_dtype(op, x->dtype), x, op, stream);
-}
-
 GPUL_API gpul_status gpul_reduce_host(void *value, gpul_dtype dtype, const gpul_array *x, int32_t op,
                                       gpul_stream stream) {
     return gpul__reduce_to(__func__, value, dtype, x, op, stream);
@@ -6370,10 +6318,7 @@ GPUL_API gpul_status gpul_gemv(gpul_array *y, double alpha, const gpul_array *A,
     return gpul__product(function, GPUL__GEMV, names, arrays, alpha, beta, stream);
 }
 
-#endif /* GPULITE_NO_KERNELS */
 /* ---- histogram and matrix product ---- */
-
-#ifndef GPULITE_NO_KERNELS
 
 /* One edge of uniform bins, as a double. The volatile objects keep compilers from fusing the product with the sum and
  * from carrying more precision than the type has. */
@@ -6466,8 +6411,8 @@ static gpul_status gpul__histogram_automatic(const char *function, gpul__histogr
     if (status == GPUL_OK && captured)
         status = gpul__fail(GPUL_ERROR_ARGUMENT, function,
                             "options->range is GPUL_RANGE_AUTO, which waits for x's range and cannot be captured");
-    if (status == GPUL_OK) status = gpul__reduce_host(function, &least, x, GPUL_MIN, stream);
-    if (status == GPUL_OK) status = gpul__reduce_host(function, &most, x, GPUL_MAX, stream);
+    if (status == GPUL_OK) status = gpul__reduce_to(function, &least, x->dtype, x, GPUL_MIN, stream);
+    if (status == GPUL_OK) status = gpul__reduce_to(function, &most, x->dtype, x, GPUL_MAX, stream);
     if (status != GPUL_OK) return status;
     lo = gpul__element_value(&least, x->dtype, &first);
     hi = gpul__element_value(&most, x->dtype, &last);
@@ -6649,7 +6594,7 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
     gpul__histogram_problem problem;
     gpul_status status;
     int64_t i;
-    if (!edges) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "edges is NULL");
+    if (edges == NULL) return gpul__null(function, "edges");
     if (bins < 1)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "bins is %lld, but must be 1 or more", (long long)bins);
     if (!gpul__histogram_takes(dtype))
@@ -7058,8 +7003,7 @@ static gpul_status gpul__benchmark_run(const char *function, gpul_benchmark_resu
     status = gpul__scratch_drop(b.flush, &scope, b.options.stream, status);
     for (k = 0; k < 2; ++k) {
         const cudaError_t e = b.event[k] == NULL ? cudaSuccess : cudaEventDestroy(b.event[k]);
-        if (e != cudaSuccess && status == GPUL_OK) status = gpul__fail_cuda(e, function, "cudaEventDestroy");
-        else gpul__clear_cuda(e);
+        status = gpul__finish(status, e, function, "cudaEventDestroy");
     }
     status = gpul__end(&scope, status);
     if (status == GPUL_OK) *out = r;
