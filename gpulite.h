@@ -2752,8 +2752,7 @@ typedef struct gpul__scope {
     int32_t moved;    /* 1: made another device current in between, so gpul__end must put it back */
     gpul__machine machine;
     gpul__device_state *state;
-    gpul__scratch_entry *scratch; /* = entries: sizes of what gpul__scratch gave out, for the account */
-    gpul__scratch_entry entries[GPUL__SCRATCHES];
+    gpul__scratch_entry scratch[GPUL__SCRATCHES]; /* sizes of what gpul__scratch gave out, for the account */
 } gpul__scope;
 
 /* Tries twice: leaving the wrong device current would mislead every later call of the caller's. */
@@ -2783,8 +2782,7 @@ static gpul_status gpul__begin_on(gpul__scope *scope, const char *function, int3
     scope->function = function;
     scope->moved = 0;
     scope->state = NULL;
-    scope->scratch = scope->entries;
-    for (k = 0; k < GPUL__SCRATCHES; ++k) scope->entries[k].pointer = NULL;
+    for (k = 0; k < GPUL__SCRATCHES; ++k) scope->scratch[k].pointer = NULL;
     e = cudaGetDevice(&current);
     if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaGetDevice");
     scope->previous = current;
@@ -2805,34 +2803,27 @@ static gpul_status gpul__begin_on(gpul__scope *scope, const char *function, int3
     return GPUL_OK;
 }
 
-/* Checks for somebody else's error, finds the one device of the device arrays (the current one if there are none) and
- * makes it current. After GPUL_OK, and only then, gpul__end must follow. */
-static gpul_status gpul__begin(gpul__scope *scope, const char *function, const gpul_array *const *arrays,
-                               int32_t count) {
+/* Checks the stream that the work goes to and for somebody else's error, finds the one device of the device arrays (the
+ * current one if there are none) and makes it current. After GPUL_OK, and only then, gpul__end must follow. */
+static gpul_status gpul__begin(gpul__scope *scope, const char *function, const gpul_array *const *arrays, int32_t count,
+                               gpul_stream stream) {
     const gpul_array *first = NULL;
+    gpul_status status = gpul__check_stream(function, "stream", stream);
     int32_t k;
+    if (status != GPUL_OK) return status;
     for (k = 0; k < count; ++k) {
         char one[128], two[128];
         if (arrays[k] == NULL || arrays[k]->memory != GPUL_MEMORY_DEVICE) continue;
         if (first == NULL) first = arrays[k];
-        if (first->device != arrays[k]->device) {
-            gpul_status status = gpul__pending(function);
-            if (status != GPUL_OK) return status;
-            (void)gpul__fail(GPUL_ERROR_DEVICE, function,
-                             "arrays of two devices: %s on device %d and %s on device %d; gpul_copy one over",
-                             gpul__describe(one, sizeof one, first), (int)first->device,
-                             gpul__describe(two, sizeof two, arrays[k]), (int)arrays[k]->device);
-            return GPUL_ERROR_DEVICE;
-        }
+        if (first->device == arrays[k]->device) continue;
+        status = gpul__pending(function);
+        if (status != GPUL_OK) return status;
+        return gpul__fail(GPUL_ERROR_DEVICE, function,
+                          "arrays of two devices: %s on device %d and %s on device %d; gpul_copy one over",
+                          gpul__describe(one, sizeof one, first), (int)first->device,
+                          gpul__describe(two, sizeof two, arrays[k]), (int)arrays[k]->device);
     }
     return gpul__begin_on(scope, function, first == NULL ? -1 : first->device);
-}
-
-/* The same for work that goes to `stream` */
-static gpul_status gpul__begin_in(gpul__scope *scope, const char *function, const gpul_array *const *arrays,
-                                  int32_t count, gpul_stream stream) {
-    const gpul_status status = gpul__check_stream(function, "stream", stream);
-    return status != GPUL_OK ? status : gpul__begin(scope, function, arrays, count);
 }
 
 /* 1 when nothing may wait for the stream. A query that fails is taken for a yes: waiting would fail as well. */
@@ -2946,7 +2937,7 @@ static cudaError_t gpul__device_release(void *pointer, int32_t owned, gpul_strea
 }
 
 /* Memory for the operation itself, in the order of `stream`. 0 bytes: *out = NULL. */
-static gpul_status gpul__scratch(void **out, size_t bytes, const gpul__scope *scope, gpul_stream stream) {
+static gpul_status gpul__scratch(void **out, size_t bytes, gpul__scope *scope, gpul_stream stream) {
     gpul_status status;
     int32_t k = 0;
     *out = NULL;
@@ -2963,7 +2954,7 @@ static gpul_status gpul__scratch(void **out, size_t bytes, const gpul__scope *sc
     return GPUL_OK;
 }
 
-static gpul_status gpul__scratch_free(void *p, const gpul__scope *scope, gpul_stream stream) {
+static gpul_status gpul__scratch_free(void *p, gpul__scope *scope, gpul_stream stream) {
     cudaError_t e;
     int32_t k;
     if (p == NULL) return GPUL_OK;
@@ -2978,7 +2969,7 @@ static gpul_status gpul__scratch_free(void *p, const gpul__scope *scope, gpul_st
 }
 
 /* Frees on the way out of an operation that has a status already: the first failure is the one reported. */
-static gpul_status gpul__scratch_drop(void *p, const gpul__scope *scope, gpul_stream stream, gpul_status status) {
+static gpul_status gpul__scratch_drop(void *p, gpul__scope *scope, gpul_stream stream, gpul_status status) {
     gpul_error first;
     gpul_status freed;
     if (status == GPUL_OK) return gpul__scratch_free(p, scope, stream);
@@ -3050,7 +3041,7 @@ GPUL_API gpul_status gpul_device_array(gpul_array *out, gpul_dtype dtype, gpul_s
     gpul__scope scope;
     gpul_array a = GPUL_ZERO;
     gpul_status status = gpul__check_new(__func__, out, dtype, &shape);
-    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, NULL, 0, stream);
+    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, NULL, 0, stream);
     if (status != GPUL_OK) return status;
     return gpul__deliver(out, &a, &scope, gpul__device_array_in(&a, dtype, &shape, &scope, stream));
 }
@@ -3070,7 +3061,7 @@ static gpul_status gpul__host_array(const char *function, gpul_array *out, gpul_
     gpul_array a;
     gpul_status status = gpul__check_new(function, out, dtype, shape);
     int64_t bytes;
-    if (status == GPUL_OK) status = gpul__begin(&scope, function, NULL, 0);
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, NULL, 0, NULL);
     if (status != GPUL_OK) return status;
     gpul__array_init(&a, NULL, dtype, shape, memory, scope.device);
     bytes = gpul_nbytes(&a);
@@ -3210,7 +3201,7 @@ GPUL_API gpul_status gpul_memory_limit(int64_t bytes) {
     gpul__scope scope;
     gpul_status status;
     if (bytes < 0) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "bytes = %lld is negative", (long long)bytes);
-    status = gpul__begin(&scope, __func__, NULL, 0);
+    status = gpul__begin(&scope, __func__, NULL, 0, NULL);
     if (status != GPUL_OK) return status;
     gpul__atomic_store(&scope.state->limit, bytes);
     return gpul__end(&scope, GPUL_OK);
@@ -3218,16 +3209,15 @@ GPUL_API gpul_status gpul_memory_limit(int64_t bytes) {
 
 GPUL_API gpul_status gpul_memory_used(int64_t *used, int64_t *held) {
     gpul__scope scope;
-    gpul_status status = gpul__begin(&scope, __func__, NULL, 0);
+    gpul_status status = gpul__begin(&scope, __func__, NULL, 0, NULL);
     int64_t in_use;
     uint64_t reserved = 0;
     if (status != GPUL_OK) return status;
     in_use = gpul__atomic_load(&scope.state->used);
     if (in_use < 0) in_use = 0;
-    if (scope.state->pool != NULL && held != NULL) {
+    if (scope.state->pool != NULL && held != NULL)
         status = gpul__cuda(cudaMemPoolGetAttribute(scope.state->pool, cudaMemPoolAttrReservedMemCurrent, &reserved),
                             __func__, "cudaMemPoolGetAttribute");
-    }
     status = gpul__end(&scope, status);
     if (status != GPUL_OK) return status;
     if (used != NULL) *used = in_use;
@@ -3237,14 +3227,11 @@ GPUL_API gpul_status gpul_memory_used(int64_t *used, int64_t *held) {
 
 GPUL_API gpul_status gpul_memory_trim(void) {
     gpul__scope scope;
-    cudaError_t e;
-    gpul_status status = gpul__begin(&scope, __func__, NULL, 0);
+    gpul_status status = gpul__begin(&scope, __func__, NULL, 0, NULL);
     if (status != GPUL_OK) return status;
-    e = cudaDeviceSynchronize();
-    if (e != cudaSuccess) status = gpul__fail_cuda(e, __func__, "cudaDeviceSynchronize");
-    else if (scope.state->pool != NULL) {
+    status = gpul__cuda(cudaDeviceSynchronize(), __func__, "cudaDeviceSynchronize");
+    if (status == GPUL_OK && scope.state->pool != NULL)
         status = gpul__cuda(cudaMemPoolTrimTo(scope.state->pool, 0), __func__, "cudaMemPoolTrimTo");
-    }
 #ifndef GPULITE_NO_KERNELS
     if (status == GPUL_OK) gpul__histogram_trim();
 #endif
@@ -3383,14 +3370,14 @@ static void gpul__host_strides(const gpul_array *a, int64_t *strides) {
 }
 
 /* With the NULL stream a copy that involves the host is done on return. */
-static gpul_status gpul__settle(const gpul__scope *scope, gpul_stream stream, gpul_status status) {
+static gpul_status gpul__end_host_copy(const gpul__scope *scope, gpul_stream stream, gpul_status status) {
     if (status != GPUL_OK || stream != NULL) return status;
     status = gpul__cuda(cudaStreamSynchronize(NULL), scope->function, "cudaStreamSynchronize"); /* fault: too-early */
     return status;
 }
 
 /* Between an array and a host buffer in the array's own order: from `in`, or else to `out`. */
-static gpul_status gpul__copy_host(const gpul__scope *scope, const gpul_array *a, const void *in, void *out,
+static gpul_status gpul__copy_host(gpul__scope *scope, const gpul_array *a, const void *in, void *out,
                                    gpul_stream stream) {
     const size_t bytes = (size_t)gpul_nbytes(a);
     const char *const function = scope->function, *const call = "cudaMemcpyAsync";
@@ -3415,7 +3402,7 @@ static gpul_status gpul__copy_host(const gpul__scope *scope, const gpul_array *a
             status = gpul__cuda(cudaMemcpyAsync(out, dense, bytes, cudaMemcpyDefault, stream), function, call);
         status = gpul__scratch_drop(dense, scope, stream, status);
     }
-    return gpul__settle(scope, stream, status);
+    return gpul__end_host_copy(scope, stream, status);
 }
 
 GPUL_API gpul_status gpul_copy_to_device(gpul_array *dst, const void *host, gpul_stream stream) {
@@ -3425,7 +3412,7 @@ GPUL_API gpul_status gpul_copy_to_device(gpul_array *dst, const void *host, gpul
     if (status != GPUL_OK) return status;
     if (host == NULL && gpul_size(dst) > 0) return gpul__null(__func__, "host");
     status = gpul__check_output(__func__, "dst", dst);
-    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, arrays, 1, stream);
+    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, arrays, 1, stream);
     if (status != GPUL_OK) return status;
     return gpul__end(&scope, gpul__copy_host(&scope, dst, host, NULL, stream));
 }
@@ -3434,7 +3421,7 @@ static gpul_status gpul__to_host(const char *function, void *host, const gpul_ar
     gpul__scope scope;
     gpul_status status;
     if (host == NULL && gpul_size(src) > 0) return gpul__null(function, "host");
-    status = gpul__begin_in(&scope, function, &src, 1, stream);
+    status = gpul__begin(&scope, function, &src, 1, stream);
     if (status != GPUL_OK) return status;
     return gpul__end(&scope, gpul__copy_host(&scope, src, NULL, host, stream));
 }
@@ -3463,7 +3450,7 @@ GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtyp
     if (status != GPUL_OK) return status;
     gpul__array_init(&a, NULL, dtype, &shape, GPUL_MEMORY_DEVICE, 0);
     if (host == NULL && gpul_size(&a) > 0) return gpul__null(__func__, "host");
-    status = gpul__begin_in(&scope, __func__, NULL, 0, stream);
+    status = gpul__begin(&scope, __func__, NULL, 0, stream);
     if (status != GPUL_OK) return status;
     status = gpul__device_array_in(&a, dtype, &shape, &scope, stream);
     if (status == GPUL_OK) status = gpul__copy_host(&scope, &a, host, NULL, stream);
@@ -3491,7 +3478,7 @@ static gpul_status gpul__order(const char *function, gpul_stream later, int32_t 
 /* Between two devices: gathered on src's device where src is strided, moved as one block, scattered on dst's device.
  * The work on src's device runs in a stream of its own (for the NULL stream: in that device's NULL stream), after what
  * `stream` holds, and nothing of src's device is given back before the block has moved. */
-static gpul_status gpul__copy_across(const gpul__scope *scope, const gpul_array *dst, const gpul_array *src,
+static gpul_status gpul__copy_across(gpul__scope *scope, const gpul_array *dst, const gpul_array *src,
                                      gpul_stream stream) {
     gpul__scope there;
     gpul__copy_plan gather, scatter;
@@ -3541,8 +3528,7 @@ static gpul_status gpul__copy_across(const gpul__scope *scope, const gpul_array 
 }
 
 /* dst = src, all checked. dst's device is current, and stays so whatever happens. */
-static gpul_status gpul__copy(const gpul__scope *scope, const gpul_array *dst, const gpul_array *src,
-                              gpul_stream stream) {
+static gpul_status gpul__copy(gpul__scope *scope, const gpul_array *dst, const gpul_array *src, gpul_stream stream) {
     gpul__copy_plan plan;
     gpul_status status;
     if (gpul_size(dst) == 0) return GPUL_OK;
@@ -3552,7 +3538,7 @@ static gpul_status gpul__copy(const gpul__scope *scope, const gpul_array *dst, c
     if (dst->memory == GPUL_MEMORY_DEVICE && src->memory == GPUL_MEMORY_DEVICE) gpul__prefer_kernel(&plan);
     status = gpul__copy_run(&plan, dst->data, src->data, scope, stream);
     if (dst->memory != GPUL_MEMORY_DEVICE || src->memory != GPUL_MEMORY_DEVICE)
-        status = gpul__settle(scope, stream, status);
+        status = gpul__end_host_copy(scope, stream, status);
     return status;
 }
 
@@ -3572,7 +3558,7 @@ GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stre
     if (gpul__overlap(dst, src))
         return gpul__fail(GPUL_ERROR_OVERLAP, __func__, "dst, %s, overlaps src", gpul__describe(one, sizeof one, dst));
     host[0] = dst->memory == GPUL_MEMORY_DEVICE ? dst : src;
-    status = gpul__begin_in(&scope, __func__, host, 1, stream);
+    status = gpul__begin(&scope, __func__, host, 1, stream);
     if (status != GPUL_OK) return status;
     return gpul__end(&scope, gpul__copy(&scope, dst, src, stream));
 }
@@ -3589,7 +3575,7 @@ static gpul_status gpul__array_like(const char *function, gpul_array *out, const
     if (status != GPUL_OK) return status;
     shape = gpul__shape_of(like);
     status = gpul__check_shape(function, like->dtype, &shape);
-    if (status == GPUL_OK) status = gpul__begin_in(&scope, function, &like, 1, stream);
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, &like, 1, stream);
     if (status != GPUL_OK) return status;
     status = gpul__device_array_in(&a, like->dtype, &shape, &scope, stream);
     if (status == GPUL_OK && copied) status = gpul__copy(&scope, &a, like, stream);
@@ -3661,7 +3647,7 @@ GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream) 
     gpul_status status = gpul__check_array(__func__, "a", a);
     if (status == GPUL_OK) status = gpul__element_bits(__func__, "value", &bits, a->dtype, value);
     if (status == GPUL_OK) status = gpul__check_output(__func__, "a", a);
-    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, arrays, 1, stream);
+    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, arrays, 1, stream);
     if (status != GPUL_OK) return status;
     return gpul__end(&scope, gpul__fill(&scope, a, bits, stream));
 }
@@ -3674,7 +3660,7 @@ static gpul_status gpul__filled(const char *function, gpul_array *out, gpul_dtyp
     uint64_t bits;
     gpul_status status = gpul__check_new(function, out, dtype, shape);
     if (status == GPUL_OK) status = gpul__element_bits(function, "value", &bits, dtype, value);
-    if (status == GPUL_OK) status = gpul__begin_in(&scope, function, NULL, 0, stream);
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, NULL, 0, stream);
     if (status != GPUL_OK) return status;
     status = gpul__device_array_in(&a, dtype, shape, &scope, stream);
     if (status == GPUL_OK) status = gpul__fill(&scope, &a, bits, stream);
@@ -3707,7 +3693,7 @@ static gpul_status gpul__element(const char *function, const gpul_array *a, cons
 static gpul_status gpul__move_element(const char *function, const gpul_array *a, void *to, const void *from,
                                       gpul_stream stream) {
     gpul__scope scope;
-    gpul_status status = gpul__begin_in(&scope, function, &a, 1, stream);
+    gpul_status status = gpul__begin(&scope, function, &a, 1, stream);
     if (status != GPUL_OK) return status;
     status = gpul__check_capture(function, NULL, stream);
     if (status == GPUL_OK)
@@ -3950,7 +3936,7 @@ static gpul_status gpul__wrap(const char *function, gpul_array *out, void *point
     if (gpul_size(&a) > 0 && (uintptr_t)pointer % (uintptr_t)size != 0)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "pointer = %p is not aligned to the %d bytes of %s", pointer,
                           (int)size, gpul_dtype_name(dtype));
-    status = gpul__begin(&scope, function, NULL, 0);
+    status = gpul__begin(&scope, function, NULL, 0, NULL);
     if (status != GPUL_OK) return status;
     a.device = scope.device;
     if (gpul_size(&a) == 0) a.data = NULL;
@@ -4014,7 +4000,7 @@ static int64_t gpul__offset_of(int32_t ndim, const int64_t *index, const int64_t
 
 #define GPUL__COMPARED ((int64_t)1 << 17) /* elements of each array that are on the host at a time */
 typedef struct gpul__comparison {
-    const gpul__scope *scope;
+    gpul__scope *scope;
     gpul_stream stream;
     double rtol, atol, worst; /* worst: the largest difference so far */
     char *host[2];
@@ -4107,7 +4093,7 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
     if (status != GPUL_OK) return status;
     if (!(rtol >= 0)) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "rtol = %g is negative or NaN", rtol);
     if (!(atol >= 0)) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "atol = %g is negative or NaN", atol);
-    status = gpul__begin_in(&scope, __func__, both, 2, stream);
+    status = gpul__begin(&scope, __func__, both, 2, stream);
     if (status != GPUL_OK) return status;
     memset(&c, 0, sizeof c);
     n = gpul_size(a) < GPUL__COMPARED ? gpul_size(a) : GPUL__COMPARED;
@@ -4270,6 +4256,12 @@ static int32_t gpul__print_element(const gpul__printer *p, char text[64], uint64
     return at;
 }
 
+static void gpul__print_break(gpul__printer *p, int32_t axis) {
+    int32_t k;
+    for (k = axis + 1; k < p->ndim; ++k) gpul__append(&p->out, "\n");
+    gpul__append(&p->out, "%*s", (int)axis + 1, "");
+}
+
 /* Axis `axis` of the part that begins at elements[*next]; numpy/_core/arrayprint.py: _formatArray, in 75 columns. */
 static void gpul__print_axis(gpul__printer *p, int32_t axis, int64_t *next) {
     const int32_t last = axis == p->ndim - 1, indent = axis + 1, width = 75 - axis - 1;
@@ -4282,14 +4274,10 @@ static void gpul__print_axis(gpul__printer *p, int32_t axis, int64_t *next) {
     for (i = 0; i < p->shown[axis]; ++i) {
         const int32_t dots = i == GPUL__ENDS && p->shown[axis] < p->shape[axis];
         if (!last) {
-            if (i > 0) {
-                for (k = axis + 1; k < p->ndim; ++k) gpul__append(&p->out, "\n");
-                gpul__append(&p->out, "%*s", (int)indent, "");
-            }
+            if (i > 0) gpul__print_break(p, axis);
             if (dots) {
                 gpul__append(&p->out, "...");
-                for (k = axis + 1; k < p->ndim; ++k) gpul__append(&p->out, "\n");
-                gpul__append(&p->out, "%*s", (int)indent, "");
+                gpul__print_break(p, axis);
             }
             gpul__print_axis(p, axis + 1, next);
             continue;
@@ -4338,8 +4326,7 @@ static void gpul__print_number(gpul__printer *p) {
 }
 
 /* The shown elements: a copy of each corner */
-static gpul_status gpul__print_fetch(gpul__printer *p, const gpul_array *a, const gpul__scope *scope,
-                                     gpul_stream stream) {
+static gpul_status gpul__print_fetch(gpul__printer *p, const gpul_array *a, gpul__scope *scope, gpul_stream stream) {
     const size_t size = gpul_dtype_size(a->dtype);
     char host[GPUL__SHOWN * 8];
     int32_t corner, k;
@@ -4378,7 +4365,7 @@ GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const g
     gpul_status status;
     if (text == NULL && size > 0) return gpul__null(__func__, "text");
     status = gpul__check_array(__func__, "a", a);
-    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, &a, 1, stream);
+    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, &a, 1, stream);
     if (status != GPUL_OK) return status;
     memset(&p, 0, sizeof p);
     p.out.text = text;
@@ -4492,7 +4479,7 @@ GPUL_API gpul_status gpul_stream_wait(gpul_stream waiter, gpul_stream other) {
     int device, waits;
     gpul_status status = gpul__check_stream(__func__, "waiter", waiter);
     if (status == GPUL_OK) status = gpul__check_stream(__func__, "other", other);
-    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, NULL, 0);
+    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, NULL, 0, NULL);
     if (status != GPUL_OK) return status;
     device = waits = scope.device;
 #if CUDART_VERSION >= 12080
@@ -5043,36 +5030,31 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
     return gpul__end(&scope, status);
 }
 
-static gpul_status gpul__count_devices(const char *function, int32_t *count) {
-    int number = 0;
-    const cudaError_t e = cudaGetDeviceCount(&number);
-    if (e != cudaSuccess && gpul__status_of(e) != GPUL_ERROR_NO_DEVICE)
-        return gpul__fail_cuda(e, function, "cudaGetDeviceCount");
-    if (e != cudaSuccess) {
-        gpul__clear_cuda(e);
-        number = 0;
-    }
-    *count = (int32_t)number;
-    return GPUL_OK;
-}
-
-/* The same, and 0 is a failure. */
-static gpul_status gpul__need_devices(const char *function, int32_t *count) {
+GPUL_API gpul_status gpul_device_count(int32_t *count) {
+    gpul_status status = count == NULL ? gpul__null(__func__, "count") : gpul__pending(__func__);
     int number = 0;
     cudaError_t e;
-    gpul_status status = gpul__pending(function);
-    if (status == GPUL_OK) status = gpul__count_devices(function, count);
-    if (status != GPUL_OK || *count > 0) return status;
-    e = cudaGetDeviceCount(&number); /* which says why */
-    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaGetDeviceCount");
-    return gpul__fail(GPUL_ERROR_NO_DEVICE, function, "there is no CUDA device");
+    if (status != GPUL_OK) return status;
+    e = cudaGetDeviceCount(&number);
+    if (gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) {
+        gpul__clear_cuda(e);
+        e = cudaSuccess;
+        number = 0;
+    }
+    status = gpul__cuda(e, __func__, "cudaGetDeviceCount");
+    if (status == GPUL_OK) *count = (int32_t)number;
+    return status;
 }
 
-GPUL_API gpul_status gpul_device_count(int32_t *count) {
-    gpul_status status;
-    if (count == NULL) return gpul__null(__func__, "count");
-    status = gpul__pending(__func__);
-    return status != GPUL_OK ? status : gpul__count_devices(__func__, count);
+/* The number of devices, one at least */
+static gpul_status gpul__need_devices(const char *function, int32_t *count) {
+    int number = 0;
+    gpul_status status = gpul__pending(function);
+    if (status == GPUL_OK) status = gpul__cuda(cudaGetDeviceCount(&number), function, "cudaGetDeviceCount");
+    if (status == GPUL_OK && number == 0)
+        status = gpul__fail(GPUL_ERROR_NO_DEVICE, function, "there is no CUDA device");
+    *count = (int32_t)number;
+    return status;
 }
 
 GPUL_API gpul_status gpul_device_current(int32_t *device) {
@@ -5223,12 +5205,10 @@ static gpul_status gpul__cuda_versions(const char *function, int32_t *driver, in
     cudaError_t e;
     if (status != GPUL_OK) return status;
     e = cudaDriverGetVersion(&d);
-    if (e != cudaSuccess && gpul__status_of(e) != GPUL_ERROR_NO_DEVICE)
-        return gpul__fail_cuda(e, function, "cudaDriverGetVersion");
-    if (e != cudaSuccess) {
+    if (gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) {
         gpul__clear_cuda(e);
         d = 0;
-    }
+    } else if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaDriverGetVersion");
     e = cudaRuntimeGetVersion(&r);
     if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaRuntimeGetVersion");
     if (driver != NULL) *driver = (int32_t)d;
@@ -5585,7 +5565,7 @@ static gpul_status gpul__elementwise_outputs(const char *function, const char *c
     for (i = 0; i < n_in; ++i) args.dtype[1 + i] = in[i].dtype;
     for (i = 0; i < n_outs; ++i) arrays[i] = outs[i].array;
     for (i = 0; i < n_in; ++i) arrays[n_outs + i] = in[i].array;
-    status = gpul__begin_in(&scope, function, arrays, n_outs + n_in, stream);
+    status = gpul__begin(&scope, function, arrays, n_outs + n_in, stream);
     if (status != GPUL_OK || args.n == 0) return status != GPUL_OK ? status : gpul__end(&scope, GPUL_OK);
     return gpul__end(&scope, gpul__elementwise_launch(op, &args, &scope, stream));
 }
@@ -5903,8 +5883,7 @@ static gpul__workspace *gpul__find_workspace(const gpul__scope *scope, gpul_stre
 /* Memory for what passes between a launch's blocks: counters, which are zero, and bytes. The stream's own workspace, as
  * far as they fit there; else scratch memory, for gpul__scratch_drop, whatever this returns. */
 static gpul_status gpul__between_blocks(void **scratch, uint32_t **counters, void **bytes, int64_t n_counters,
-                                        int64_t n_bytes, int32_t captured, const gpul__scope *scope,
-                                        gpul_stream stream) {
+                                        int64_t n_bytes, int32_t captured, gpul__scope *scope, gpul_stream stream) {
     /* a graph may run beside anything */
     gpul__workspace *const own =
         !captured && n_counters * 4 <= (int64_t)sizeof own->counters ? gpul__find_workspace(scope, stream) : NULL;
@@ -5928,8 +5907,8 @@ static gpul_status gpul__between_blocks(void **scratch, uint32_t **counters, voi
 }
 
 /* Plan, memory for what passes between blocks, launch: what every reduction ends with. */
-static gpul_status gpul__reduce_launch(const gpul__reducer *reducer, gpul__reduce_problem *problem,
-                                       const gpul__scope *scope, gpul_stream stream) {
+static gpul_status gpul__reduce_launch(const gpul__reducer *reducer, gpul__reduce_problem *problem, gpul__scope *scope,
+                                       gpul_stream stream) {
     gpul__reduce_plan plan;
     gpul_status status = GPUL_OK;
     cudaError_t e;
@@ -6038,7 +6017,7 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     }
     status = gpul__check_output(function, "out", out);
     if (status != GPUL_OK) return status;
-    status = gpul__begin_in(&scope, function, arrays, 1 + n_in, stream);
+    status = gpul__begin(&scope, function, arrays, 1 + n_in, stream);
     if (status != GPUL_OK) return status;
     if (args.outputs == 0) return gpul__end(&scope, GPUL_OK);
     args.out = out->data;
@@ -6182,7 +6161,7 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     if (value == NULL) return gpul__null(function, "value");
     status = gpul__check_dtype(function, dtype);
     if (status == GPUL_OK) status = gpul__check_reduction(function, x, op, &axis, &reducer);
-    if (status == GPUL_OK) status = gpul__begin_in(&scope, function, &x, 1, stream);
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, &x, 1, stream);
     if (status != GPUL_OK) return status;
     memset(&out, 0, sizeof out);
     out.dtype = gpul_reduce_dtype(op, x->dtype);
@@ -6233,7 +6212,7 @@ static gpul_status gpul__product(const char *function, int32_t op, const char *c
     status = gpul__check_output(function, names[0], out);
     if (status != GPUL_OK) return status;
     if (reducer == NULL) return gpul__left_out(function, op == GPUL__DOT ? "reduce" : "gemv");
-    status = gpul__begin_in(&scope, function, arrays, 3, stream);
+    status = gpul__begin(&scope, function, arrays, 3, stream);
     if (status != GPUL_OK) return status;
     memset(&args, 0, sizeof args);
     args.alpha = gpul__in_compute_type(alpha, x->dtype);
@@ -6526,7 +6505,7 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     arrays[0] = counts;
     arrays[1] = x;
     arrays[2] = weights;
-    status = gpul__begin_in(&scope, function, arrays, weights ? 3 : 2, stream);
+    status = gpul__begin(&scope, function, arrays, weights ? 3 : 2, stream);
     if (status != GPUL_OK) return status;
     if (options->range == GPUL_RANGE_AUTO) status = gpul__histogram_automatic(function, &problem, x, stream);
     if (status != GPUL_OK) return gpul__end(&scope, status);
@@ -6677,7 +6656,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     for (i = 1; i < 3; ++i)
         if (gpul__overlap(C, arrays[i])) return gpul__fail(GPUL_ERROR_OVERLAP, function, "C overlaps %s", names[i]);
 
-    status = gpul__begin_in(&scope, function, arrays, 3, stream);
+    status = gpul__begin(&scope, function, arrays, 3, stream);
     if (status != GPUL_OK) return status;
 
     memset(&problem, 0, sizeof problem);
@@ -6954,7 +6933,7 @@ static gpul_status gpul__benchmark_run(const char *function, gpul_benchmark_resu
     memset(&roof, 0, sizeof roof);
     status = gpul__benchmark_options(function, &b.options, options);
     if (status == GPUL_OK) status = gpul__check_stream(function, "options->stream", b.options.stream);
-    if (status == GPUL_OK) status = gpul__begin(&scope, function, NULL, 0);
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, NULL, 0, NULL);
     if (status != GPUL_OK) return status;
     b.function = function;
     b.fn = fn;
