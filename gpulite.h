@@ -320,13 +320,7 @@ typedef struct gpul_shape {
 } gpul_shape;
 
 static inline gpul_shape gpul__shape(int32_t ndim, int32_t order, int64_t a, int64_t b, int64_t c, int64_t d) {
-    gpul_shape s;
-    s.dim[0] = a;
-    s.dim[1] = b;
-    s.dim[2] = c;
-    s.dim[3] = d;
-    s.ndim = ndim;
-    s.order = order;
+    const gpul_shape s = {{a, b, c, d}, ndim, order};
     return s;
 }
 static inline gpul_shape gpul_0d(void) { return gpul__shape(0, GPUL_ORDER_C, 1, 1, 1, 1); }
@@ -660,11 +654,9 @@ typedef struct gpul__region {
     gpul_stream stream;
 } gpul__region;
 static inline gpul__region gpul__region_begin(gpul_timer *timer, gpul_stream stream) {
+    const gpul__region region = {timer, stream};
     const gpul_status status = gpul_timer_start(timer, stream);
-    gpul__region region;
     if (timer->lost == GPUL_OK) timer->lost = status;
-    region.timer = timer;
-    region.stream = stream;
     return region;
 }
 static inline void gpul__region_end(gpul__region *region) {
@@ -734,16 +726,11 @@ static inline uint32_t gpul__grid_dim(int64_t n, uint32_t block, uint32_t most) 
 /* Blocks that cover n elements (nx by ny, nx by ny by nz), clamped to CUDA's limits of 2^31-1 in x and 65535 in y and
  * z: write kernels with GPUL_GRID_STRIDE and any size is covered. n = 0 gives a zero grid, which GPUL_LAUNCH skips. */
 static inline gpul_dim3 gpul_grid_1d(int64_t n, uint32_t block) {
-    gpul_dim3 g;
-    g.x = gpul__grid_dim(n, block, 2147483647u);
-    g.y = g.z = 1;
+    const gpul_dim3 g = {gpul__grid_dim(n, block, 2147483647u), 1, 1};
     return g;
 }
 static inline gpul_dim3 gpul_grid_2d(int64_t nx, int64_t ny, gpul_dim3 block) {
-    gpul_dim3 g;
-    g.x = gpul__grid_dim(nx, block.x, 2147483647u);
-    g.y = gpul__grid_dim(ny, block.y, 65535u);
-    g.z = 1;
+    const gpul_dim3 g = {gpul__grid_dim(nx, block.x, 2147483647u), gpul__grid_dim(ny, block.y, 65535u), 1};
     return g;
 }
 static inline gpul_dim3 gpul_grid_3d(int64_t nx, int64_t ny, int64_t nz, gpul_dim3 block) {
@@ -1341,10 +1328,7 @@ static inline int32_t gpul__launch(void (*kernel)(Params...), gpul_dim3 grid, gp
 }
 
 static inline gpul_dim3 gpul__dim(uint32_t x, uint32_t y = 1, uint32_t z = 1) {
-    gpul_dim3 d;
-    d.x = x;
-    d.y = y;
-    d.z = z;
+    const gpul_dim3 d = {x, y, z};
     return d;
 }
 
@@ -1894,9 +1878,8 @@ static void gpul__copy_text(char *to, size_t size, const char *from) {
 
 /* The message is put together aside, since an argument may point into the record that it replaces. */
 static void gpul__record(gpul_status status, const char *function, const char *format, va_list arguments) {
-    gpul_error error;
+    gpul_error error = GPUL_ZERO;
     int length;
-    memset(&error, 0, sizeof error);
     error.status = status;
     error.device = -1;
     if (function == NULL) function = "gpulite";
@@ -2328,19 +2311,19 @@ static gpul_status gpul__check_array(const char *function, const char *name, con
     return GPUL_OK;
 }
 
+static void gpul__swap(int64_t *a, int64_t *b) {
+    const int64_t value = *a;
+    *a = *b;
+    *b = value;
+}
+
 /* Sorts the dimensions by falling stride of `strides[0]` (stable), so that memory is walked forwards. */
 static void gpul__sort_dims(int32_t ndim, int64_t *shape, int64_t *const *strides, int32_t operands) {
     int32_t i, k, o;
     for (i = 1; i < ndim; ++i)
         for (k = i; k > 0 && strides[0][k - 1] < strides[0][k]; --k) {
-            const int64_t dim = shape[k];
-            shape[k] = shape[k - 1];
-            shape[k - 1] = dim;
-            for (o = 0; o < operands; ++o) {
-                const int64_t stride = strides[o][k];
-                strides[o][k] = strides[o][k - 1];
-                strides[o][k - 1] = stride;
-            }
+            gpul__swap(&shape[k], &shape[k - 1]);
+            for (o = 0; o < operands; ++o) gpul__swap(&strides[o][k], &strides[o][k - 1]);
         }
 }
 
@@ -2535,14 +2518,13 @@ static gpul_status gpul__attribute(const char *function, int32_t *value, enum cu
 /* A pool of our own: the application's settings of the default pool stay its own, and gpul_memory_trim touches only our
  * memory. Freed memory stays in the pool, or every synchronisation would hand it back to the driver. */
 static gpul_status gpul__make_pool(const char *function, cudaMemPool_t *out, int device) {
-    struct cudaMemPoolProps properties;
+    struct cudaMemPoolProps properties = GPUL_ZERO;
     cudaMemPool_t pool = NULL;
     uint64_t most = UINT64_MAX;
     /* the first use may lie in a capture, where CUDA refuses these calls unless told that they are meant */
     enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     const char *const call = "cudaThreadExchangeStreamCaptureMode";
     gpul_status status;
-    memset(&properties, 0, sizeof properties);
     properties.allocType = cudaMemAllocationTypePinned;
     properties.handleTypes = cudaMemHandleTypeNone;
     properties.location.type = cudaMemLocationTypeDevice;
@@ -2847,7 +2829,7 @@ static gpul_status gpul__is_captured(const char *function, gpul_stream stream, i
 /* What a capture cannot hold: calls that wait (host = NULL), and copies of pageable memory, which a graph would read
  * and write when it runs, while outside of one CUDA stages it before it returns. */
 static gpul_status gpul__check_capture(const char *function, const void *host, gpul_stream stream) {
-    struct cudaPointerAttributes attributes;
+    struct cudaPointerAttributes attributes = GPUL_ZERO;
     cudaError_t e;
     int32_t captured;
     const gpul_status status = gpul__is_captured(function, stream, &captured);
@@ -2855,7 +2837,6 @@ static gpul_status gpul__check_capture(const char *function, const void *host, g
     if (host == NULL)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function,
                           "stream is being captured into a graph, where the answer cannot be waited for");
-    memset(&attributes, 0, sizeof attributes);
     e = cudaPointerGetAttributes(&attributes, host);
     if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaPointerGetAttributes");
     if (attributes.type != cudaMemoryTypeUnregistered) return GPUL_OK;
@@ -3802,11 +3783,7 @@ GPUL_API gpul_status gpul_index(gpul_array *view, const gpul_array *a, int32_t a
 
 static void gpul__reverse(int64_t *values, int32_t n) {
     int32_t k;
-    for (k = 0; k < n / 2; ++k) {
-        const int64_t value = values[k];
-        values[k] = values[n - 1 - k];
-        values[n - 1 - k] = value;
-    }
+    for (k = 0; k < n / 2; ++k) gpul__swap(&values[k], &values[n - 1 - k]);
 }
 
 /* Row-major: merged, a's dimensions are runs walked evenly; each new dimension must divide the run it starts in.
@@ -3907,7 +3884,7 @@ GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_arr
 
 static gpul_status gpul__wrap(const char *function, gpul_array *out, void *pointer, gpul_dtype dtype,
                               const gpul_shape *shape, const int64_t *strides) {
-    struct cudaPointerAttributes first, last;
+    struct cudaPointerAttributes first = GPUL_ZERO, last = GPUL_ZERO;
     gpul__scope scope;
     gpul_array a;
     gpul_status status = gpul__check_new(function, out, dtype, shape);
@@ -3941,8 +3918,6 @@ static gpul_status gpul__wrap(const char *function, gpul_array *out, void *point
     a.device = scope.device;
     if (gpul_size(&a) == 0) a.data = NULL;
     else {
-        memset(&first, 0, sizeof first);
-        memset(&last, 0, sizeof last);
         e = cudaPointerGetAttributes(&first, pointer);
         if (e == cudaSuccess) e = cudaPointerGetAttributes(&last, (char *)pointer + reach + size - 1);
         if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaPointerGetAttributes");
@@ -4079,7 +4054,7 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
                                    double atol, gpul_stream stream) {
     static const int64_t origin[GPUL_MAX_DIMS] = {0};
     const gpul_array *const both[2] = {a, b};
-    gpul__comparison c;
+    gpul__comparison c = GPUL_ZERO;
     gpul__scope scope;
     gpul_array buffer = GPUL_ZERO;
     gpul_shape shape;
@@ -4095,7 +4070,6 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
     if (!(atol >= 0)) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "atol = %g is negative or NaN", atol);
     status = gpul__begin(&scope, __func__, both, 2, stream);
     if (status != GPUL_OK) return status;
-    memset(&c, 0, sizeof c);
     n = gpul_size(a) < GPUL__COMPARED ? gpul_size(a) : GPUL__COMPARED;
     shape = gpul_1d(2 * n);
     status = gpul__check_capture(__func__, NULL, stream);
@@ -4173,6 +4147,7 @@ static double gpul__rounded(gpul_dtype dtype, double value) {
 }
 
 static int32_t gpul__is_integer(gpul_dtype dtype) { return dtype == GPUL_I32 || dtype == GPUL_I64 || dtype == GPUL_U8; }
+static int32_t gpul__is_floating(gpul_dtype dtype) { return gpul_dtype_size(dtype) != 0 && !gpul__is_integer(dtype); }
 
 /* From here on numbers have exponents: 10 to the power of the digits that the dtype holds, 8 at most. */
 static double gpul__print_ceiling(gpul_dtype dtype) {
@@ -4358,7 +4333,7 @@ static gpul_status gpul__print_fetch(gpul__printer *p, const gpul_array *a, gpul
 }
 
 GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const gpul_array *a, gpul_stream stream) {
-    gpul__printer p;
+    gpul__printer p = GPUL_ZERO;
     gpul__scope scope;
     int64_t n = 1, next = 0;
     int32_t k;
@@ -4367,7 +4342,6 @@ GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const g
     status = gpul__check_array(__func__, "a", a);
     if (status == GPUL_OK) status = gpul__begin(&scope, __func__, &a, 1, stream);
     if (status != GPUL_OK) return status;
-    memset(&p, 0, sizeof p);
     p.out.text = text;
     p.out.size = size;
     p.dtype = a->dtype;
@@ -4895,7 +4869,7 @@ static gpul_status gpul__check_argument(const char *function, const char *name, 
 
 /* A pointer that the GPU can reach, as far as the CUDA runtime knows. */
 static gpul_status gpul__check_pointer(const char *function, const gpul__call *call, int32_t k, int32_t device) {
-    struct cudaPointerAttributes attributes;
+    struct cudaPointerAttributes attributes = GPUL_ZERO;
     char name[80];
     void *pointer;
     int32_t pageable = 0;
@@ -4903,7 +4877,6 @@ static gpul_status gpul__check_pointer(const char *function, const gpul__call *c
     cudaError_t e;
     memcpy(&pointer, call->values[k], sizeof pointer);
     if (pointer == NULL) return GPUL_OK;
-    memset(&attributes, 0, sizeof attributes);
     e = cudaPointerGetAttributes(&attributes, pointer);
     if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaPointerGetAttributes");
     if (attributes.type != cudaMemoryTypeUnregistered) return GPUL_OK; /* fault: launch-pageable */
@@ -5115,8 +5088,7 @@ GPUL_API gpul_status gpul_device_by_id(int32_t *device, const char *id) {
     if (status != GPUL_OK) return status;
     for (k = 0; k < count; ++k) {
         char index[16];
-        gpul_device info;
-        memset(&info, 0, sizeof info);
+        gpul_device info = GPUL_ZERO;
         status = gpul__device_ids(__func__, &info, k);
         if (status != GPUL_OK) return status;
         (void)snprintf(index, sizeof index, "%d", (int)k);
@@ -5329,10 +5301,9 @@ static gpul_status gpul__report(gpul__text *out, const char *function) {
 }
 
 GPUL_API gpul_status gpul_report(size_t *length, char *text, size_t size) {
-    gpul__text out;
+    gpul__text out = GPUL_ZERO;
     gpul_status status;
     if (text == NULL && size > 0) return gpul__null(__func__, "text");
-    memset(&out, 0, sizeof out);
     status = gpul__report(&out, __func__); /* writes nothing: a failure leaves text as it is */
     if (status == GPUL_OK && size > 0) {
         out.text = text;
@@ -5447,10 +5418,7 @@ static gpul_status gpul__broadcast(const char *function, const char *const *name
     if (status != GPUL_OK) return status;
     if (n_in == 2 && in[0].dtype == 0) {
         static const char *const all_names[3] = {"out", "a", "b"};
-        const gpul_array *all[3];
-        all[0] = out;
-        all[1] = in[0].array;
-        all[2] = in[1].array;
+        const gpul_array *const all[3] = {out, in[0].array, in[1].array};
         status = gpul__check_one_dtype(function, all_names, all);
         if (status != GPUL_OK) return status;
     } else {
@@ -5572,10 +5540,7 @@ static gpul_status gpul__elementwise_outputs(const char *function, const char *c
 static gpul_status gpul__elementwise(const char *function, const char *const *names, const gpul__elementwise_op *op,
                                      int32_t which, gpul_array *out, gpul_dtype out_dtype, const gpul__input_value *in,
                                      int32_t n_in, gpul_stream stream) {
-    gpul__output_value only;
-    only.array = out;
-    only.name = "out";
-    only.dtype = out_dtype;
+    const gpul__output_value only = {out, "out", out_dtype};
     return gpul__elementwise_outputs(function, names, op, which, &only, 1, in, n_in, stream);
 }
 
@@ -5586,10 +5551,8 @@ GPUL_API gpul_status gpul_run_elementwise(const char *function, const gpul__elem
 }
 
 static void gpul__take_input(gpul__input_value *in, const gpul_array *array, gpul_dtype dtype) {
-    in->array = array;
-    in->scalar = 0;
-    in->dtype = dtype;
-    in->is_scalar = 0;
+    const gpul__input_value value = {array, 0, dtype, 0};
+    *in = value;
 }
 
 static gpul_status gpul__binary(const char *function, int32_t op, gpul_array *out, const gpul_array *a,
@@ -5842,10 +5805,6 @@ static double gpul__in_compute_type(double scalar, gpul_dtype dtype) {
     return dtype == GPUL_F64 ? scalar : (double)single;
 }
 
-static int32_t gpul__is_floating(gpul_dtype dtype) {
-    return dtype == GPUL_F32 || dtype == GPUL_F64 || dtype == GPUL_F16 || dtype == GPUL_BF16;
-}
-
 static const char *gpul__reduce_name(int32_t op) {
     static const char *const names[] = {"invalid", "sum",  "prod", "min",    "max",    "abs-sum",
                                         "sum-sq",  "mean", "var",  "argmin", "argmax", "count-nonzero"};
@@ -5965,7 +5924,7 @@ static gpul_status gpul__broadcast_inputs(const char *function, const char *cons
 static gpul_status gpul__reduce(const char *function, const gpul__reducer *reducer, gpul_array *out,
                                 const char *const *names, const gpul__input_value *in, int32_t n_in, int32_t axis,
                                 int32_t ordered, gpul_stream stream) {
-    gpul__reduce_problem args;
+    gpul__reduce_problem args = GPUL_ZERO;
     gpul__reduce_inputs inputs;
     gpul__scope scope;
     gpul_array x, result = *out; /* in elements of the result's type */
@@ -5984,7 +5943,6 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     } else x = *in[0].array;
     if (axis != GPUL_ALL_AXES) status = gpul__check_axis(function, x_name, &x, &axis);
     if (status != GPUL_OK) return status;
-    memset(&args, 0, sizeof args);
     args.n = axis == GPUL_ALL_AXES ? gpul_size(&x) : x.shape[axis];
     args.outputs = 1;
     if (reducer->result_bytes > 0) { /* a struct: the bytes of one are no dimension of the results */
@@ -6153,7 +6111,7 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     const gpul__reducer *reducer = NULL;
     int32_t axis = GPUL_ALL_AXES;
     gpul__scope scope;
-    gpul_array out;
+    gpul_array out = GPUL_ZERO;
     gpul_status status;
     double answer = 0; /* room for any dtype, aligned for any */
     cudaError_t e;
@@ -6163,7 +6121,6 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     if (status == GPUL_OK) status = gpul__check_reduction(function, x, op, &axis, &reducer);
     if (status == GPUL_OK) status = gpul__begin(&scope, function, &x, 1, stream);
     if (status != GPUL_OK) return status;
-    memset(&out, 0, sizeof out);
     out.dtype = gpul_reduce_dtype(op, x->dtype);
     if (dtype == GPUL_F64 && gpul__is_floating(out.dtype) && op != GPUL_MIN && op != GPUL_MAX) out.dtype = GPUL_F64;
     out.memory = GPUL_MEMORY_DEVICE;
@@ -6202,7 +6159,7 @@ static gpul_status gpul__product(const char *function, int32_t op, const char *c
     const gpul_array *const out = arrays[0], *const x = arrays[1], *const y = arrays[2];
     const gpul__reducer *const reducer = gpul__find_reducer(op, x->dtype);
     const int32_t last = x->ndim - 1;
-    gpul__reduce_problem args;
+    gpul__reduce_problem args = GPUL_ZERO;
     gpul__scope scope;
     gpul_status status;
     int32_t i;
@@ -6214,7 +6171,6 @@ static gpul_status gpul__product(const char *function, int32_t op, const char *c
     if (reducer == NULL) return gpul__left_out(function, op == GPUL__DOT ? "reduce" : "gemv");
     status = gpul__begin(&scope, function, arrays, 3, stream);
     if (status != GPUL_OK) return status;
-    memset(&args, 0, sizeof args);
     args.alpha = gpul__in_compute_type(alpha, x->dtype);
     args.beta = gpul__in_compute_type(beta, x->dtype);
     args.x = x->data;
@@ -6436,17 +6392,17 @@ static int32_t gpul__histogram_takes(gpul_dtype dtype) {
 
 static gpul_status gpul__histogram(const char *function, gpul_array *counts, const gpul_array *x,
                                    const gpul_histogram_options *options, gpul_stream stream) {
-    const gpul_array *arrays[3];
-    const gpul_array *weights = options->weights;
+    const gpul_array *const weights = options->weights;
+    const gpul_array *const arrays[3] = {counts, x, weights};
     char text[96];
-    gpul__histogram_problem problem;
+    gpul__histogram_problem problem = GPUL_ZERO;
     gpul__histogram_plan plan;
     gpul__workspace *own;
     gpul__scope scope;
     gpul_status status;
     int64_t *strides[2];
     void *scratch = NULL;
-    int32_t error;
+    int32_t error, floats;
 
     status = gpul__check_array(function, "counts", counts);
     if (status == GPUL_OK) status = gpul__check_array(function, "x", x);
@@ -6459,21 +6415,16 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     if (!gpul__histogram_takes(x->dtype))
         return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s; float32, float64, int32, int64 and uint8 are taken",
                           gpul_dtype_name(x->dtype));
-    if (!weights) {
-        if (counts->dtype != GPUL_I32 && counts->dtype != GPUL_I64)
-            return gpul__fail(GPUL_ERROR_DTYPE, function, "counts is %s, but must be int32 or int64",
-                              gpul_dtype_name(counts->dtype));
-    } else {
-        const int32_t floats = weights->dtype == GPUL_F32 || weights->dtype == GPUL_F64;
-        if (!floats && weights->dtype != GPUL_I32 && weights->dtype != GPUL_I64)
-            return gpul__fail(GPUL_ERROR_DTYPE, function,
-                              "options->weights is %s; float32, float64, int32 and int64 are taken",
-                              gpul_dtype_name(weights->dtype));
-        if (counts->dtype != (floats ? GPUL_F64 : GPUL_I64))
-            return gpul__fail(GPUL_ERROR_DTYPE, function, "counts is %s, but %s weights need %s",
-                              gpul_dtype_name(counts->dtype), gpul_dtype_name(weights->dtype),
-                              gpul_dtype_name(floats ? GPUL_F64 : GPUL_I64));
-    }
+    floats = weights && (weights->dtype == GPUL_F32 || weights->dtype == GPUL_F64);
+    if (weights && !floats && weights->dtype != GPUL_I32 && weights->dtype != GPUL_I64)
+        return gpul__fail(GPUL_ERROR_DTYPE, function,
+                          "options->weights is %s; float32, float64, int32 and int64 are taken",
+                          gpul_dtype_name(weights->dtype));
+    if (counts->dtype != (floats ? GPUL_F64 : GPUL_I64) && (weights || counts->dtype != GPUL_I32))
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "counts is %s, but must be %s", gpul_dtype_name(counts->dtype),
+                          floats    ? "float64, as sums of float weights are"
+                          : weights ? "int64, as sums of integer weights are"
+                                    : "int32 or int64");
 
     if (counts->ndim != 1 || counts->shape[0] < 1)
         return gpul__fail(GPUL_ERROR_SHAPE, function, "counts has %s, but must be a vector of one bin or more",
@@ -6481,7 +6432,6 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     if (weights) status = gpul__check_same_shape(function, "options->weights", weights, "x", x);
     if (status != GPUL_OK) return status;
 
-    memset(&problem, 0, sizeof problem);
     problem.bins = counts->shape[0];
     problem.counts_stride = counts->strides[0];
     problem.n = gpul_size(x);
@@ -6496,15 +6446,12 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
         status = gpul__histogram_uniform(function, &problem, x->dtype, options->lo, options->hi, 0.0, 0);
     if (status != GPUL_OK) return status;
 
-    if (problem.bins > 1 && problem.counts_stride == 0)
-        return gpul__fail(GPUL_ERROR_OVERLAP, function, "counts has stride 0: its bins share one element");
+    status = gpul__check_output(function, "counts", counts);
+    if (status != GPUL_OK) return status;
     if (gpul__overlap(counts, x)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "counts overlaps x");
     if (weights && gpul__overlap(counts, weights))
         return gpul__fail(GPUL_ERROR_OVERLAP, function, "counts overlaps options->weights");
 
-    arrays[0] = counts;
-    arrays[1] = x;
-    arrays[2] = weights;
     status = gpul__begin(&scope, function, arrays, weights ? 3 : 2, stream);
     if (status != GPUL_OK) return status;
     if (options->range == GPUL_RANGE_AUTO) status = gpul__histogram_automatic(function, &problem, x, stream);
@@ -6544,8 +6491,7 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
 }
 
 GPUL_API gpul_status gpul_histogram(gpul_array *counts, const gpul_array *x, double lo, double hi, gpul_stream stream) {
-    gpul_histogram_options options;
-    memset(&options, 0, sizeof options);
+    gpul_histogram_options options = GPUL_ZERO;
     options.range = GPUL_RANGE_LO_HI;
     options.lo = lo;
     options.hi = hi;
@@ -6570,7 +6516,7 @@ GPUL_API gpul_status gpul_histogram_ex(gpul_array *counts, const gpul_array *x, 
 
 GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtype dtype, double lo, double hi) {
     const char *const function = "gpul_histogram_edges";
-    gpul__histogram_problem problem;
+    gpul__histogram_problem problem = GPUL_ZERO;
     gpul_status status;
     int64_t i;
     if (edges == NULL) return gpul__null(function, "edges");
@@ -6580,7 +6526,6 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
         return gpul__fail(GPUL_ERROR_DTYPE, function,
                           "dtype is %d (%s); float32, float64, int32, int64 and uint8 are taken", (int)dtype,
                           gpul_dtype_name(dtype));
-    memset(&problem, 0, sizeof problem);
     problem.bins = bins;
     status = gpul__histogram_uniform(function, &problem, dtype, lo, hi, 0.0, 0);
     if (status != GPUL_OK) return status;
@@ -6605,7 +6550,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     const gpul_array *const arrays[3] = {C, A, B};
     int64_t row[3], col[3];
     char text[96], other[96], third[96];
-    gpul__gemm_problem problem;
+    gpul__gemm_problem problem = GPUL_ZERO;
     gpul__gemm_plan plan;
     gpul__scope scope;
     gpul_status status;
@@ -6645,11 +6590,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     turned = col[0] != 1;
     first = turned ? 2 : 1;
     second = 3 - first;
-    for (i = 0; turned && i < 3; ++i) {
-        const int64_t stride = row[i];
-        row[i] = col[i];
-        col[i] = stride;
-    }
+    for (i = 0; turned && i < 3; ++i) gpul__swap(&row[i], &col[i]);
     if (row[0] < C->shape[!turned] && C->shape[turned] > 1 && gpul_size(C) > 0)
         return gpul__fail(GPUL_ERROR_OVERLAP, function, "C overlaps itself: its leading dimension is %lld, below %lld",
                           (long long)row[0], (long long)C->shape[!turned]);
@@ -6659,7 +6600,6 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     status = gpul__begin(&scope, function, arrays, 3, stream);
     if (status != GPUL_OK) return status;
 
-    memset(&problem, 0, sizeof problem);
     problem.K = A->shape[1];
     problem.C = C->data;
     problem.alpha = gpul__in_compute_type(alpha, C->dtype);
@@ -6884,8 +6824,7 @@ static gpul_status gpul__benchmark_options(const char *function, gpul_benchmark_
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->bytes = %g", o->bytes);
     if (!(o->flops >= 0 && gpul__is_finite(o->flops)))
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->flops = %g", o->flops);
-    if (o->flop_dtype != 0 && o->flop_dtype != GPUL_F32 && o->flop_dtype != GPUL_F64 && o->flop_dtype != GPUL_F16 &&
-        o->flop_dtype != GPUL_BF16)
+    if (o->flop_dtype != 0 && !gpul__is_floating(o->flop_dtype))
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->flop_dtype is %s (%d), which has no roof",
                           gpul_dtype_name(o->flop_dtype), (int)o->flop_dtype);
     if (o->name == NULL) o->name = "benchmark";
@@ -6919,18 +6858,15 @@ static gpul_status gpul__device_roof(const char *function, gpul_roof *roof, int3
 
 static gpul_status gpul__benchmark_run(const char *function, gpul_benchmark_result *out, gpul_status (*fn)(void *user),
                                        void *user, const gpul_benchmark_options *options) {
-    gpul__benchmark b;
-    gpul_benchmark_result r;
-    gpul_roof roof;
+    gpul__benchmark b = GPUL_ZERO;
+    gpul_benchmark_result r = GPUL_ZERO;
+    gpul_roof roof = GPUL_ZERO;
     gpul__scope scope;
     gpul_status status;
     int32_t l2 = 0, k;
     size_t bytes;
     if (out == NULL) return gpul__null(function, "result");
     if (fn == NULL) return gpul__null(function, "fn");
-    memset(&b, 0, sizeof b);
-    memset(&r, 0, sizeof r);
-    memset(&roof, 0, sizeof roof);
     status = gpul__benchmark_options(function, &b.options, options);
     if (status == GPUL_OK) status = gpul__check_stream(function, "options->stream", b.options.stream);
     if (status == GPUL_OK) status = gpul__begin(&scope, function, NULL, 0, NULL);
@@ -7021,10 +6957,9 @@ static gpul_status gpul__roof_matmul(void *user) {
 
 static gpul_status gpul__roof_best(const char *function, double *rate, gpul_status (*fn)(void *user),
                                    gpul__roof_work *work, double amount) {
-    gpul_benchmark_options options;
+    gpul_benchmark_options options = GPUL_ZERO;
     gpul_benchmark_result result;
     gpul_status status;
-    memset(&options, 0, sizeof options);
     options.repeat = 30;
     options.warmup = 3;
     options.seconds = 0.3;
@@ -7085,17 +7020,15 @@ static gpul_status gpul__device_roof(const char *function, gpul_roof *out, int32
     return gpul__fail(GPUL_ERROR_UNSUPPORTED, function,
                       "a roof is measured with gpulite_kernels.cu, which GPULITE_NO_KERNELS leaves out");
 #else
-    gpul__roof_work work;
+    gpul__roof_work work = GPUL_ZERO;
     gpul_device info;
-    gpul_roof roof;
+    gpul_roof roof = GPUL_ZERO;
     gpul__scope scope;
     gpul_error first;
     gpul_status status = gpul__begin_on(&scope, function, device), ends[3];
     int32_t k;
     if (status != GPUL_OK) return status;
     if (gpul__atomic_load(&scope.state->roof_state) != GPUL__KNOWN) { /* fault: roof-measured-again */
-        memset(&work, 0, sizeof work);
-        memset(&roof, 0, sizeof roof);
         roof.device = device;
         status = gpul__device_info(function, &info, device);
         if (status == GPUL_OK) {
@@ -7204,11 +7137,8 @@ static void gpul__benchmark_csv(gpul__text *to, const gpul_benchmark_result *r) 
 static gpul_status gpul__benchmark_write(const char *function, size_t *length, char *text, size_t size,
                                          const gpul_benchmark_result *result,
                                          void (*write)(gpul__text *, const gpul_benchmark_result *)) {
-    gpul__text out;
+    gpul__text out = {text, size, 0};
     if (text == NULL && size > 0) return gpul__null(function, "text");
-    memset(&out, 0, sizeof out);
-    out.text = text;
-    out.size = size;
     write(&out, result);
     if (length != NULL) *length = out.length;
     return GPUL_OK;
