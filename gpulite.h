@@ -3596,10 +3596,11 @@ static gpul_status gpul__element_bits(const char *function, const char *name, ui
 }
 
 /* cudaMemsetAsync in place of the kernel: up to 4 KB it is no launch; beyond that it is the slower one, unless the
- * kernel cannot use accesses of 16 bytes. */
+ * kernel cannot use accesses of 16 bytes, or was left out. */
 static int32_t gpul__prefer_memset(const gpul_array *a) {
 #ifndef GPULITE_NO_KERNELS
-    return gpul_nbytes(a) <= 4096 || (uintptr_t)a->data % 16 != 0;
+    return gpul_nbytes(a) <= 4096 || (uintptr_t)a->data % 16 != 0 ||
+           gpul__find_elementwise(GPUL__COPY, (int32_t)gpul_dtype_size(a->dtype)) == NULL;
 #else
     (void)a;
     return 1;
