@@ -127,7 +127,7 @@
  *
  *   GPULITE_IMPLEMENTATION  in one file: also compile the host side (needs <cuda_runtime_api.h> on the include path).
  *   GPULITE_STATIC          every function is static: several files may each have a copy of the implementation, with an
- *                           error record of its own. Their arrays, streams and memory accounts are common.
+ *                           error record and handler of its own. Arrays, streams and memory accounts are common.
  *   GPUL_API                put before every public function (say, __declspec(dllexport)), if not GPULITE_STATIC.
  *   GPULITE_NO_KERNELS      with the implementation: leave out section 10 and GPUL_REDUCE / GPUL_ELEMENTWISE, so that
  *                           the program links without gpulite_kernels.cu. Copies that need a kernel then say so.
@@ -1966,18 +1966,15 @@ static gpul_status gpul__status_of(cudaError_t e) {
 static const char *gpul__error_text(char *text, size_t size, cudaError_t e) {
     const char *const visible = getenv("CUDA_VISIBLE_DEVICES");
     int driver = 0, runtime = 0;
-    cudaError_t asked;
     if (e == cudaErrorNoDevice && visible != NULL) {
         (void)snprintf(text, size, "no GPU is visible: the environment variable CUDA_VISIBLE_DEVICES is \"%.64s\"",
                        visible);
         return text;
     }
     if (e != cudaErrorInsufficientDriver) return cudaGetErrorString(e);
-    asked = cudaDriverGetVersion(&driver);
-    if (asked != cudaSuccess) gpul__clear_cuda(asked);
-    if (asked != cudaSuccess || driver == 0) return "there is no CUDA driver";
-    asked = cudaRuntimeGetVersion(&runtime);
-    if (asked != cudaSuccess) gpul__clear_cuda(asked);
+    gpul__clear_cuda(cudaDriverGetVersion(&driver));
+    if (driver == 0) return "there is no CUDA driver";
+    gpul__clear_cuda(cudaRuntimeGetVersion(&runtime));
     (void)snprintf(text, size,
                    "the driver is for CUDA %d.%d, too old for the CUDA runtime %d.%d: update the driver, or build with "
                    "an older CUDA Toolkit",
@@ -2740,12 +2737,8 @@ typedef struct gpul__scope {
 /* Tries twice: leaving the wrong device current would mislead every later call of the caller's. */
 static cudaError_t gpul__restore_device(int device) {
     const cudaError_t e = cudaSetDevice(device);
-    if (e != cudaSuccess) {
-        cudaError_t again;
-        gpul__clear_cuda(e);
-        again = cudaSetDevice(device);
-        if (again != cudaSuccess) gpul__clear_cuda(again);
-    }
+    gpul__clear_cuda(e);
+    if (e != cudaSuccess) gpul__clear_cuda(cudaSetDevice(device));
     return e;
 }
 
@@ -2755,8 +2748,11 @@ static gpul_status gpul__end(gpul__scope *scope, gpul_status status) {
                         "cudaSetDevice (back to the caller's device)");
 }
 
+static gpul_status gpul__set_device(const char *function, int32_t device) {
+    return gpul__cuda(cudaSetDevice(device), function, "cudaSetDevice");
+}
+
 static gpul_status gpul__begin_on(gpul__scope *scope, const char *function, int32_t device) {
-    cudaError_t e;
     gpul_status status = gpul__pending(function);
     int current = 0;
     int32_t k;
@@ -2765,18 +2761,12 @@ static gpul_status gpul__begin_on(gpul__scope *scope, const char *function, int3
     scope->moved = 0;
     scope->state = NULL;
     for (k = 0; k < GPUL__SCRATCHES; ++k) scope->scratch[k].pointer = NULL;
-    e = cudaGetDevice(&current);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaGetDevice");
+    status = gpul__cuda(cudaGetDevice(&current), function, "cudaGetDevice");
+    if (status != GPUL_OK) return status;
     scope->previous = current;
     scope->device = device < 0 ? current : device;
-    if (scope->device != scope->previous) {
-        e = cudaSetDevice(scope->device);
-        if (e != cudaSuccess) {
-            status = gpul__fail_cuda(e, function, "cudaSetDevice");
-            return gpul__end(scope, status);
-        }
-    }
-    status = gpul__device_find(function, &scope->state, scope->device);
+    if (scope->device != scope->previous) status = gpul__set_device(function, scope->device);
+    if (status == GPUL_OK) status = gpul__device_find(function, &scope->state, scope->device);
     if (status != GPUL_OK) return gpul__end(scope, status);
     scope->machine.device = scope->device;
     scope->machine.sms = scope->state->sms;
@@ -2812,7 +2802,7 @@ static gpul_status gpul__begin(gpul__scope *scope, const char *function, const g
 static int32_t gpul__capturing(gpul_stream stream) {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     const cudaError_t e = cudaStreamIsCapturing(stream, &capture);
-    if (e != cudaSuccess) gpul__clear_cuda(e);
+    gpul__clear_cuda(e);
     return e != cudaSuccess || capture != cudaStreamCaptureStatusNone;
 }
 
@@ -3436,10 +3426,6 @@ GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtyp
     status = gpul__device_array_in(&a, dtype, &shape, &scope, stream);
     if (status == GPUL_OK) status = gpul__copy_host(&scope, &a, host, NULL, stream);
     return gpul__deliver(out, &a, &scope, status);
-}
-
-static gpul_status gpul__set_device(const char *function, int32_t device) {
-    return gpul__cuda(cudaSetDevice(device), function, "cudaSetDevice");
 }
 
 /* `later` waits for what is now in `earlier`. Leaves one of the two devices current: later's on success. */
@@ -4373,16 +4359,16 @@ GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const g
 GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags) {
     gpul_status status;
     gpul_stream stream = NULL;
-    cudaError_t e;
     if (out == NULL) return gpul__null(__func__, "out");
     if (flags != GPUL_STREAM_DEFAULT && flags != GPUL_STREAM_NON_BLOCKING)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "flags = %u is neither GPUL_STREAM_DEFAULT nor _NON_BLOCKING",
                           (unsigned)flags);
     status = gpul__pending(__func__);
+    if (status == GPUL_OK)
+        status = gpul__cuda(cudaStreamCreateWithFlags(&stream, flags == GPUL_STREAM_NON_BLOCKING ? cudaStreamNonBlocking
+                                                                                                 : cudaStreamDefault),
+                            __func__, "cudaStreamCreateWithFlags");
     if (status != GPUL_OK) return status;
-    e = cudaStreamCreateWithFlags(&stream,
-                                  flags == GPUL_STREAM_NON_BLOCKING ? cudaStreamNonBlocking : cudaStreamDefault);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaStreamCreateWithFlags");
     gpul__stream_enter(stream);
     *out = stream;
     return GPUL_OK;
@@ -4875,11 +4861,10 @@ static gpul_status gpul__check_pointer(const char *function, const gpul__call *c
     void *pointer;
     int32_t pageable = 0;
     gpul_status status;
-    cudaError_t e;
     memcpy(&pointer, call->values[k], sizeof pointer);
     if (pointer == NULL) return GPUL_OK;
-    e = cudaPointerGetAttributes(&attributes, pointer);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaPointerGetAttributes");
+    status = gpul__cuda(cudaPointerGetAttributes(&attributes, pointer), function, "cudaPointerGetAttributes");
+    if (status != GPUL_OK) return status;
     if (attributes.type != cudaMemoryTypeUnregistered) return GPUL_OK; /* fault: launch-pageable */
     status = gpul__attribute(function, &pageable, cudaDevAttrPageableMemoryAccess, (int)device);
     if (status != GPUL_OK || pageable) return status;
@@ -5035,14 +5020,11 @@ GPUL_API gpul_status gpul_device_current(int32_t *device) {
     gpul_status status;
     int32_t count = 0;
     int current = 0;
-    cudaError_t e;
     if (device == NULL) return gpul__null(__func__, "device");
     status = gpul__need_devices(__func__, &count);
-    if (status != GPUL_OK) return status;
-    e = cudaGetDevice(&current);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaGetDevice");
-    *device = (int32_t)current;
-    return GPUL_OK;
+    if (status == GPUL_OK) status = gpul__cuda(cudaGetDevice(&current), __func__, "cudaGetDevice");
+    if (status == GPUL_OK) *device = (int32_t)current;
+    return status;
 }
 
 static gpul_status gpul__check_device(const char *function, int32_t device) {
@@ -5836,7 +5818,7 @@ GPUL_API gpul_dtype gpul_reduce_dtype(int32_t op, gpul_dtype dtype) {
 static gpul__workspace *gpul__find_workspace(const gpul__scope *scope, gpul_stream stream) {
     int64_t key;
     const cudaError_t e = gpul__stream_key(stream, &key);
-    if (e != cudaSuccess) gpul__clear_cuda(e);
+    gpul__clear_cuda(e);
     return key == 0 ? NULL : gpul__workspace_of(scope->device, key);
 }
 
