@@ -4744,12 +4744,11 @@ static gpul_status gpul__kernel(const char *function, struct cudaFuncAttributes 
     gpul_status status;
     cudaError_t e;
     memset(attributes, 0, sizeof *attributes);
-    e = cudaFuncGetAttributes(attributes, kernel);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaFuncGetAttributes");
+    status = gpul__cuda(cudaFuncGetAttributes(attributes, kernel), function, "cudaFuncGetAttributes");
+    if (status != GPUL_OK) return status;
     if (shared_bytes <= unasked && shared_bytes + attributes->sharedSizeBytes <= unasked) return GPUL_OK;
-    e = cudaGetDevice(&device);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaGetDevice");
-    status = gpul__attribute(function, &most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    status = gpul__cuda(cudaGetDevice(&device), function, "cudaGetDevice");
+    if (status == GPUL_OK) status = gpul__attribute(function, &most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
     most -= (int32_t)attributes->sharedSizeBytes;
     if (status != GPUL_OK || most < 0 || shared_bytes > (size_t)most || attributes->maxDynamicSharedSizeBytes == most)
         return status;
@@ -6458,10 +6457,8 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
         problem.ndim = gpul__merge_dims(x->ndim, problem.shape, strides, weights ? 2 : 1);
     }
 
-    if (!gpul__plan_histogram(&plan, &problem, &scope.machine)) {
-        status = gpul__left_out(function, "histogram");
-        return gpul__end(&scope, status);
-    }
+    if (!gpul__plan_histogram(&plan, &problem, &scope.machine))
+        return gpul__end(&scope, gpul__left_out(function, "histogram"));
     status = gpul__scratch(&scratch, (size_t)plan.scratch_bytes, &scope, stream);
     if (status != GPUL_OK) return gpul__end(&scope, status);
     own = plan.counters > 0 && !gpul__capturing(stream) ? gpul__find_workspace(&scope, stream) : NULL;
@@ -6539,7 +6536,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     gpul_status status;
     uint32_t *counters = NULL;
     void *scratch = NULL, *bytes = NULL;
-    int32_t error, i, turned, first, second;
+    int32_t i, turned, first, second;
 
     status = gpul__check_arrays(function, names, arrays, 3);
     if (status == GPUL_OK) status = gpul__check_one_dtype(function, names, arrays);
@@ -6600,21 +6597,17 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     problem.b_col = col[second];
     problem.c_row = row[0];
 
-    error = gpul__find_wgmma(&scope.machine.wgmma, scope.device);
-    if (error != 0) {
-        status = gpul__fail_cuda((cudaError_t)error, function, "looking for the kernels");
-        return gpul__end(&scope, status);
-    }
-    if (!gpul__plan_gemm(&plan, &problem, &scope.machine)) {
-        status = gpul__left_out(function, "matmul");
-        return gpul__end(&scope, status);
-    }
+    status = gpul__cuda((cudaError_t)gpul__find_wgmma(&scope.machine.wgmma, scope.device), function,
+                        "looking for the kernels");
+    if (status != GPUL_OK) return gpul__end(&scope, status);
+    if (!gpul__plan_gemm(&plan, &problem, &scope.machine)) return gpul__end(&scope, gpul__left_out(function, "matmul"));
     if (problem.M == 0 || problem.N == 0) return gpul__end(&scope, GPUL_OK);
     if (plan.scratch_bytes > 0)
         status = gpul__between_blocks(&scratch, &counters, &bytes, plan.counters, plan.scratch_bytes,
                                       gpul__capturing(stream), &scope, stream);
-    error = status == GPUL_OK ? gpul__launch_gemm(&problem, &plan, &scope.machine, counters, bytes, stream) : 0;
-    if (error != 0) status = gpul__fail_cuda((cudaError_t)error, function, "launching the kernels");
+    if (status == GPUL_OK)
+        status = gpul__cuda((cudaError_t)gpul__launch_gemm(&problem, &plan, &scope.machine, counters, bytes, stream),
+                            function, "launching the kernels");
     return gpul__end(&scope, gpul__scratch_drop(scratch, &scope, stream, status));
 }
 
