@@ -127,7 +127,7 @@
  *
  *   GPULITE_IMPLEMENTATION  in one file: also compile the host side (needs <cuda_runtime_api.h> on the include path).
  *   GPULITE_STATIC          every function is static: several files may each have a copy of the implementation, with an
- *                           error record of its own. Their arrays, streams and memory accounts are common.
+ *                           error record and handler of its own. Arrays, streams and memory accounts are common.
  *   GPUL_API                put before every public function (say, __declspec(dllexport)), if not GPULITE_STATIC.
  *   GPULITE_NO_KERNELS      with the implementation: leave out section 10 and GPUL_REDUCE / GPUL_ELEMENTWISE, so that
  *                           the program links without gpulite_kernels.cu. Copies that need a kernel then say so.
@@ -166,7 +166,8 @@ typedef struct CUevent_st *gpul_event;
  * 4. Status and errors
  *
  * Every function that can fail returns a gpul_status. On failure its outputs are untouched, nothing is leaked, the
- * current device is what it was, and gpul_last_error() describes what happened. Nothing is ever printed.
+ * current device is what it was, and gpul_last_error() describes what happened. Nothing is ever printed. Functions may
+ * be called from several threads at once, and do not wait for the GPU, unless their contract says else.
  *
  * CUDA keeps a last error per host thread. If one is pending when a gpulite function is called (an earlier call of
  * yours failed and nobody fetched its error), the function does nothing and returns GPUL_ERROR_PENDING: fetch it with
@@ -275,7 +276,7 @@ GPUL_API const char *gpul_dtype_name(gpul_dtype dtype);
  * bits. Any other does not compile, uint16_t among them, which may be f16 or bf16. In C++, C11, and any C of gcc and
  * clang. */
 #ifdef __cplusplus
-#define GPUL_DTYPE_OF(pointer) gpul__dtype_at(pointer)
+#define GPUL_DTYPE_OF(pointer) gpul__dtype_at(static_cast<decltype(&(pointer)[0])>(nullptr)) /* evaluates nothing */
 extern "C++" {
 static inline gpul_dtype gpul__dtype_at(const float *) { return GPUL_F32; }
 static inline gpul_dtype gpul__dtype_at(const double *) { return GPUL_F64; }
@@ -319,13 +320,7 @@ typedef struct gpul_shape {
 } gpul_shape;
 
 static inline gpul_shape gpul__shape(int32_t ndim, int32_t order, int64_t a, int64_t b, int64_t c, int64_t d) {
-    gpul_shape s;
-    s.dim[0] = a;
-    s.dim[1] = b;
-    s.dim[2] = c;
-    s.dim[3] = d;
-    s.ndim = ndim;
-    s.order = order;
+    const gpul_shape s = {{a, b, c, d}, ndim, order};
     return s;
 }
 static inline gpul_shape gpul_0d(void) { return gpul__shape(0, GPUL_ORDER_C, 1, 1, 1, 1); }
@@ -380,8 +375,8 @@ GPUL_API int32_t gpul_is_contiguous(const gpul_array *a, int32_t order);
  *
  * Rules of all functions that make an array: `out` is overwritten without being freed, and only on success. New memory
  * is not initialised. A shape with a zero in it gives a valid empty array (data NULL). Device arrays belong to the
- * device that is current for the calling thread. Thread-safe. Errors of them all: ARGUMENT (out is NULL; the shape's
- * ndim or order), DTYPE, SHAPE (a negative dimension), OVERFLOW (more than 2^63 bytes), OUT_OF_MEMORY.
+ * device that is current for the calling thread. Errors of them all: ARGUMENT (out is NULL; the shape's ndim or order),
+ * DTYPE, SHAPE (a negative dimension), OVERFLOW (more than 2^63 bytes), OUT_OF_MEMORY.
  *
  * Streams. Device memory is stream-ordered: it may be used by work on the stream it was made on, or on any stream
  * ordered after that point, and gpul_free returns it in that stream's order, after the work that is already there.
@@ -391,13 +386,12 @@ GPUL_API int32_t gpul_is_contiguous(const gpul_array *a, int32_t order);
  * end in another way before that.
  * ------------------------------------------------------------------------------------------------------------------ */
 
-/* Uninitialised device array. Does not block where the device has memory pools. Errors: see above; OUT_OF_MEMORY comes
+/* Uninitialised device array. May block where the device has no memory pools. Errors: see above; OUT_OF_MEMORY comes
  * after cached memory was given back and the allocation tried again. */
 GPUL_API gpul_status gpul_device_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape, gpul_stream stream);
 
 /* The same dtype, shape and order (C unless `like` is dense in column-major order), on `like`'s device when it is a
- * device array, otherwise on the current one. Does not block. Errors: ARGUMENT (NULL, or never made), OVERFLOW,
- * OUT_OF_MEMORY. */
+ * device array, otherwise on the current one. Errors: ARGUMENT (NULL, or never made), OVERFLOW, OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_device_array_like(gpul_array *out, const gpul_array *like, gpul_stream stream);
 
 /* Device array with a copy of `host`, whose elements lie densely in the shape's own order; `host` is used as in
@@ -407,8 +401,10 @@ GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtyp
 
 /* GPUL_TO_DEVICE(&a, host, shape) and GPUL_TO_DEVICE(&a, host, shape, stream): gpul_to_device with the dtype of `host`,
  * so that the two cannot disagree (GPUL_DTYPE_OF). */
-#define GPUL_TO_DEVICE(out, host, ...) gpul_to_device(out, host, GPUL_DTYPE_OF(host), GPUL__TWO(__VA_ARGS__, NULL, 0))
+#define GPUL_TO_DEVICE(out, host, ...)                                                                                 \
+    gpul_to_device(out, host, GPUL_DTYPE_OF(host), GPUL__EXPAND(GPUL__TWO(__VA_ARGS__, NULL, 0)))
 #define GPUL__TWO(one, two, ...) one, two
+#define GPUL__EXPAND(arguments) arguments /* Microsoft's preprocessor takes __VA_ARGS__ for one argument otherwise */
 
 /* New device arrays with something in them: every element `value` (numpy.full; rounded as by gpul_fill), or 0
  * (numpy.zeros), or a copy of any array (a.copy(); dtype, shape, order and device as by gpul_device_array_like).
@@ -421,7 +417,7 @@ GPUL_API gpul_status gpul_clone(gpul_array *out, const gpul_array *a, gpul_strea
 /* Host memory that copies run from and to at full speed and asynchronously (pinned); that kernels also read and write
  * in place (mapped); that moves to whoever touches it (managed). These calls may block. Errors: see above, and
  * UNSUPPORTED (the device has no managed memory). Managed memory needs free memory on the device when a kernel first
- * touches it: with none left, CUDA ends the context with cudaErrorIllegalAddress (seen with driver 580.159.04). */
+ * touches it: with none left, CUDA ends the context with cudaErrorIllegalAddress. */
 GPUL_API gpul_status gpul_pinned_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape);
 GPUL_API gpul_status gpul_mapped_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape);
 GPUL_API gpul_status gpul_managed_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape);
@@ -465,7 +461,7 @@ template <typename... Arrays> static inline gpul_status gpul_free_all(Arrays... 
 GPUL_API gpul_status gpul_memory_limit(int64_t bytes);
 
 /* Bytes in use by gpulite on the current device, and bytes it holds from the driver (in use + cached). Either may be
- * NULL. Does not block. Errors: CUDA's. */
+ * NULL. Errors: CUDA's. */
 GPUL_API gpul_status gpul_memory_used(int64_t *used, int64_t *held);
 
 /* Gives the cached, unused memory of the current device back to the driver, and unpins the host memory that explicit
@@ -477,7 +473,7 @@ GPUL_API gpul_status gpul_memory_trim(void);
  *
  * Host buffers given as plain pointers hold gpul_size() elements densely in the array's own order: column-major if the
  * array is column-major (its strides rise, dimensions of one element aside), otherwise row-major. Copies between
- * strides can need scratch memory of the array's size. Thread-safe.
+ * strides can need scratch memory of the array's size.
  * ------------------------------------------------------------------------------------------------------------------ */
 
 /* dst = host. With the NULL stream it is done on return. With a stream it is enqueued: pinned memory must stay
@@ -494,12 +490,12 @@ GPUL_API gpul_status gpul_copy_to_host(void *host, const gpul_array *src, gpul_s
 /* The same where `host` holds elements of `dtype`, which must be src's (else DTYPE). GPUL_TO_HOST(host, &a) and
  * GPUL_TO_HOST(host, &a, stream) take it from the pointer (GPUL_DTYPE_OF). */
 GPUL_API gpul_status gpul_to_host(void *host, gpul_dtype dtype, const gpul_array *src, gpul_stream stream);
-#define GPUL_TO_HOST(host, ...) gpul_to_host(host, GPUL_DTYPE_OF(host), GPUL__TWO(__VA_ARGS__, NULL, 0))
+#define GPUL_TO_HOST(host, ...) gpul_to_host(host, GPUL_DTYPE_OF(host), GPUL__EXPAND(GPUL__TWO(__VA_ARGS__, NULL, 0)))
 
 /* Element by element from src to dst: same shape and dtype, any strides, any kinds of memory, any two devices. Enqueued
- * on `stream`, which belongs to dst's device (NULL: that device's default stream, done on return when either side is
- * host memory). Errors: ARGUMENT, DTYPE, SHAPE, OVERLAP (dst with src, or with itself), OUT_OF_MEMORY, UNSUPPORTED
- * (strides that take a kernel, which the build left out). */
+ * on `stream`, which belongs to dst's device (NULL: that device's default stream, done on return unless both are device
+ * arrays). Errors: ARGUMENT, DTYPE, SHAPE, OVERLAP (dst with src, or with itself), OUT_OF_MEMORY, UNSUPPORTED (strides
+ * that take a kernel, which the build left out). */
 GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stream stream);
 
 /* Every element = value, enqueued. Floating dtypes round. Errors: ARGUMENT (NULL; an integer dtype that does not hold
@@ -535,9 +531,9 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
  * never made; a capture), OUT_OF_MEMORY, UNSUPPORTED as gpul_copy's. */
 GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const gpul_array *a, gpul_stream stream);
 
-/* Views: no copy, no launch, no blocking, no CUDA call. Axes count from 0, negative ones from the end. Errors of them
- * all: ARGUMENT (NULL; an array that was never made; an axis out of range; `view` is `a` itself, which may only be
- * where `a` owns nothing, or its memory would leak). */
+/* Views: no copy, no launch, no CUDA call. Axes count from 0, negative ones from the end. Errors of them all: ARGUMENT
+ * (NULL; an array that was never made; an axis out of range; `view` is `a` itself, which may only be where `a` owns
+ * nothing, or its memory would leak). */
 
 /* a[start:stop:step] along one axis, 0 <= start <= stop <= shape[axis], step >= 1 (else ARGUMENT). */
 GPUL_API gpul_status gpul_slice(gpul_array *view, const gpul_array *a, int32_t axis, int64_t start, int64_t stop,
@@ -553,9 +549,9 @@ GPUL_API gpul_status gpul_transpose(gpul_array *view, const gpul_array *a);
 /* `parts` views into views[0..parts-1] along one axis, as numpy.array_split: the first shape % parts of them are one
  * longer. parts >= 1 (else ARGUMENT). */
 GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_array *a, int32_t axis);
-/* An array over memory that somebody else owns and keeps: device, pinned, mapped, managed, or pinned by gpul_pin. Does
- * not block. Errors: ARGUMENT (NULL, misaligned), DTYPE, SHAPE, OVERFLOW, MEMORY (pageable, or too short), UNSUPPORTED
- * (host memory that the device sees at another address). */
+/* An array over memory that somebody else owns and keeps: device, pinned, mapped, managed, or pinned by gpul_pin.
+ * Errors: ARGUMENT (NULL, misaligned), DTYPE, SHAPE, OVERFLOW, MEMORY (pageable, or too short), UNSUPPORTED (host
+ * memory that the device sees at another address). */
 GPUL_API gpul_status gpul_wrap(gpul_array *out, void *pointer, gpul_dtype dtype, gpul_shape shape);
 /* The same with strides in elements, shape.ndim of them. Errors: also ARGUMENT (strides is NULL or has a negative). */
 GPUL_API gpul_status gpul_wrap_strided(gpul_array *out, void *pointer, gpul_dtype dtype, gpul_shape shape,
@@ -569,40 +565,36 @@ enum {
     GPUL_STREAM_NON_BLOCKING = 1 /* not ordered with the NULL stream */
 };
 
-/* A new stream of the current device. Thread-safe, as are all functions of streams. Errors: ARGUMENT (NULL, flags). */
+/* A new stream of the current device. Errors: ARGUMENT (NULL, flags). */
 GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags);
 /* Ends a stream and sets the handle NULL, also when an error is returned. Its work still finishes; this does not wait
- * for it. Harmless on a NULL handle. Copies of the handle are of no use after it: every function that gets one says so
- * (ARGUMENT), where plain CUDA crashes, for the last 16 streams. CUDA destroys these when others come after them.
+ * for it. Harmless on a NULL handle. Of the last 16 streams, copies of the handle are known: every function that gets
+ * one refuses it (ARGUMENT), where plain CUDA crashes. CUDA destroys a stream when 16 others have ended after it.
  * Errors: ARGUMENT (stream is NULL, or was ended before). */
 GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream);
-/* Waits until the stream's work is done. NULL: the current device's default stream. Errors: CUDA's, also of
- * that work. */
+/* Waits until the stream's work is done. NULL: the current device's default stream. Errors: CUDA's, and the work's. */
 GPUL_API gpul_status gpul_stream_synchronize(gpul_stream stream);
-/* *done = 1 when all work of the stream has finished, else 0. Does not block. Errors: ARGUMENT (done is NULL); CUDA is
- * that of the work. */
+/* *done = 1 when all work of the stream has finished, else 0. Errors: ARGUMENT (done is NULL); CUDA is the work's. */
 GPUL_API gpul_status gpul_stream_query(int32_t *done, gpul_stream stream);
-/* Later work of `waiter` starts only after the work now in `other`, also across devices. Does not block. Errors:
- * CUDA's.
- */
+/* Later work of `waiter` starts only after the work now in `other`, also across devices. Errors: CUDA's. */
 GPUL_API gpul_status gpul_stream_wait(gpul_stream waiter, gpul_stream other);
 /* Waits for everything on the current device. Errors: CUDA's, also of that work. */
 GPUL_API gpul_status gpul_device_synchronize(void);
 
 /* Events mark a point in a stream and carry a time stamp (resolution about half a microsecond). An event belongs to the
- * device that is current here. Thread-safe. Errors: ARGUMENT (NULL). */
+ * device that is current here. Errors: ARGUMENT (NULL). */
 GPUL_API gpul_status gpul_event_create(gpul_event *out);
 /* Ends an event and sets the handle NULL, also when an error is returned. Harmless on a NULL handle. Errors: ARGUMENT
  * (event is NULL). */
 GPUL_API gpul_status gpul_event_destroy(gpul_event *event);
-/* The event marks the point after the work now in `stream`, of the event's device, and no earlier one. Does not block.
- * Errors: ARGUMENT (event is NULL). */
+/* The event marks the point after the work now in `stream`, of the event's device, and no earlier one. Errors: ARGUMENT
+ * (event is NULL). */
 GPUL_API gpul_status gpul_event_record(gpul_event event, gpul_stream stream);
 /* Waits until the point is reached; not at all for an event that was never recorded. Errors: ARGUMENT (NULL); CUDA is
- * that of the work. */
+ * the work's. */
 GPUL_API gpul_status gpul_event_synchronize(gpul_event event);
-/* *done = 1 when the point is reached or the event was never recorded, else 0. Does not block. Errors: ARGUMENT (NULL);
- * CUDA is that of the work. */
+/* *done = 1 when the point is reached or the event was never recorded, else 0. Errors: ARGUMENT (NULL); CUDA is the
+ * work's. */
 GPUL_API gpul_status gpul_event_query(int32_t *done, gpul_event event);
 /* Seconds from `start` to `stop`, which were recorded on one device. Waits for `stop`. Errors: ARGUMENT (NULL), CUDA
  * (one was never recorded). */
@@ -639,7 +631,7 @@ static inline gpul_timer gpul_host_timer(void) {
 }
 /* Begins a region. Errors: ARGUMENT (NULL; it is running already). */
 GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream);
-/* Ends the region. Does not block. Errors: ARGUMENT (NULL; it is not running). */
+/* Ends the region. Errors: ARGUMENT (NULL; it is not running). */
 GPUL_API gpul_status gpul_timer_stop(gpul_timer *timer, gpul_stream stream);
 /* The seconds of all regions together. Waits for the last. Errors: ARGUMENT (NULL; it is running); what a GPUL_TIMED
  * met, if one failed. */
@@ -654,13 +646,23 @@ GPUL_API gpul_status gpul_timer_free(gpul_timer *timer);
  * even where starting fails; timer.lost keeps the first failure of a start or a stop, until gpul_timer_reset. */
 #define GPUL_TIMED(timer, stream) GPUL__TIMED_1(timer, stream, __LINE__)
 #define GPUL__TIMED_1(timer, stream, line) GPUL__TIMED_2(timer, stream, line)
-#define GPUL__TIMED_2(timer, stream, line)                                                                             \
-    for (int gpul__once_##line = gpul__timed(&(timer), gpul_timer_start(&(timer), (stream)), 1); gpul__once_##line;    \
-         gpul__once_##line =                                                                                           \
-             gpul__timed(&(timer), (timer).running ? gpul_timer_stop(&(timer), (stream)) : GPUL_OK, 0))
-static inline int gpul__timed(gpul_timer *timer, gpul_status status, int again) {
+#define GPUL__TIMED_2(t, s, line)                                                                                      \
+    for (gpul__region gpul__region_##line = gpul__region_begin(&(t), (s)); gpul__region_##line.timer != NULL;          \
+         gpul__region_end(&gpul__region_##line))
+typedef struct gpul__region {
+    gpul_timer *timer;
+    gpul_stream stream;
+} gpul__region;
+static inline gpul__region gpul__region_begin(gpul_timer *timer, gpul_stream stream) {
+    const gpul__region region = {timer, stream};
+    const gpul_status status = gpul_timer_start(timer, stream);
     if (timer->lost == GPUL_OK) timer->lost = status;
-    return again;
+    return region;
+}
+static inline void gpul__region_end(gpul__region *region) {
+    const gpul_status status = region->timer->running ? gpul_timer_stop(region->timer, region->stream) : GPUL_OK;
+    if (region->timer->lost == GPUL_OK) region->timer->lost = status;
+    region->timer = NULL;
 }
 
 /* Seconds on the host's monotonic clock, from an arbitrary start. Cannot fail. */
@@ -692,8 +694,8 @@ GPUL_API gpul_status gpul_graph_begin(gpul_stream stream);
  * of ARGUMENT or PENDING. Errors: ARGUMENT (out is NULL; stream is not being captured), CUDA (something since
  * gpul_graph_begin cannot be captured; a stream that joined has not come back), OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_graph_end(gpul_graph *out, gpul_stream stream);
-/* Enqueues the work of a graph on a stream of the device that it was captured on. Does not block. Launches of one graph
- * run one after the other, on whatever streams. Errors: ARGUMENT (graph is NULL), CUDA (stream is being captured). */
+/* Enqueues the work of a graph on a stream of the device that it was captured on. Launches of one graph run one after
+ * the other, on whatever streams. Errors: ARGUMENT (graph is NULL), CUDA (stream is being captured). */
 GPUL_API gpul_status gpul_graph_launch(gpul_graph graph, gpul_stream stream);
 /* Ends a graph and sets the handle NULL, also when an error is returned. What was launched still finishes; this does
  * not wait for it. Harmless on a NULL handle. Errors: ARGUMENT (graph is NULL). */
@@ -724,16 +726,11 @@ static inline uint32_t gpul__grid_dim(int64_t n, uint32_t block, uint32_t most) 
 /* Blocks that cover n elements (nx by ny, nx by ny by nz), clamped to CUDA's limits of 2^31-1 in x and 65535 in y and
  * z: write kernels with GPUL_GRID_STRIDE and any size is covered. n = 0 gives a zero grid, which GPUL_LAUNCH skips. */
 static inline gpul_dim3 gpul_grid_1d(int64_t n, uint32_t block) {
-    gpul_dim3 g;
-    g.x = gpul__grid_dim(n, block, 2147483647u);
-    g.y = g.z = 1;
+    const gpul_dim3 g = {gpul__grid_dim(n, block, 2147483647u), 1, 1};
     return g;
 }
 static inline gpul_dim3 gpul_grid_2d(int64_t nx, int64_t ny, gpul_dim3 block) {
-    gpul_dim3 g;
-    g.x = gpul__grid_dim(nx, block.x, 2147483647u);
-    g.y = gpul__grid_dim(ny, block.y, 65535u);
-    g.z = 1;
+    const gpul_dim3 g = {gpul__grid_dim(nx, block.x, 2147483647u), gpul__grid_dim(ny, block.y, 65535u), 1};
     return g;
 }
 static inline gpul_dim3 gpul_grid_3d(int64_t nx, int64_t ny, int64_t nz, gpul_dim3 block) {
@@ -744,8 +741,8 @@ static inline gpul_dim3 gpul_grid_3d(int64_t nx, int64_t ny, int64_t nz, gpul_di
 /* Threads per block that keep most threads resident on the current device for `kernel` (a __global__ function: itself
  * in a .cu file, see section 12, else its address) with `shared_bytes` of dynamic shared memory per block, at most
  * `limit` (0: the device's limit). On equal occupancy the larger block wins. Beyond 48 KB of shared memory the kernel
- * is given leave for what the device has. Does not block. Errors: ARGUMENT (NULL, a negative limit, more shared memory
- * than a block can have), CUDA (not a kernel). */
+ * is given leave for what the device has. Errors: ARGUMENT (NULL, a negative limit, more shared memory than a block can
+ * have), CUDA (not a kernel). */
 GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t shared_bytes, int32_t limit);
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -756,10 +753,10 @@ GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t 
  * one device, which is the one that runs the operation. The work is enqueued on `stream` and the call returns; it never
  * synchronises, never uses another stream, and can be captured into a CUDA graph (exceptions are named; the graph has
  * allocations where an operation needs scratch memory: see each). Axes count from 0, negative ones from the end. Empty
- * arrays are valid. Thread-safe, as long as two threads do not write one array. Errors of them all: ARGUMENT (NULL, an
- * array that was never made), DTYPE, SHAPE, DEVICE (arrays of two devices), OVERLAP (an output with an input or with
- * itself), UNSUPPORTED (the family was left out of the build); those that need scratch memory: OUT_OF_MEMORY. Contracts
- * add what is more than that.
+ * arrays are valid. Two threads must not write one array at a time. Errors of them all: ARGUMENT (NULL, an array that
+ * was never made), DTYPE, SHAPE, DEVICE (arrays of two devices), OVERLAP (an output with an input or with itself),
+ * UNSUPPORTED (the family was left out of the build); those that need scratch memory: OUT_OF_MEMORY. Contracts add what
+ * is more than that.
  * ------------------------------------------------------------------------------------------------------------------ */
 
 #ifndef GPULITE_NO_KERNELS
@@ -883,7 +880,7 @@ enum {
 
 /* out = op over x, along one axis (out has x's shape without that axis) or over all elements (GPUL_ALL_AXES; out has
  * one element). x: f32, f64, i32, i64, u8 for every op; f16 and bf16 for sum, min, max. out's dtype is
- * gpul_reduce_dtype(op, x's dtype), or f64 for floating sums.
+ * gpul_reduce_dtype(op, x's dtype), or f64 where that is a float and op is neither min nor max.
  *
  * ONE launch for any size. The result is a pure function of the values along the axis in order, their number, dtype and
  * op: the same bits on every run, every GPU and the CPU stand-in, and reducing a row of a matrix alone gives the bits
@@ -921,12 +918,11 @@ GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_a
 
 /* numpy.histogram(x, bins = size of counts, range = (lo, hi)) to the count. counts: vector of i32 or i64; x: f32, f64,
  * i32, i64 or u8, any shape and strides. Bin i holds edge[i] <= x < edge[i+1], the last bin is closed, NaN and values
- * outside are dropped; the edges are numpy.linspace's, in f32 for f32 data and f64 otherwise (gpul_histogram_edges).
- * lo == hi widens to lo - 0.5, hi + 0.5. i32 counts wrap past 2^31. Does not wait; can be captured.
- * Errors: ARGUMENT: an array that is NULL or holds nothing; lo > hi, bounds or hi - lo that are not finite, bins that
- * would be empty in the type of the edges, as in NumPy; and, which NumPy takes, f32 data with lo, hi or hi - lo beyond
- * FLT_MAX. DTYPE, SHAPE (counts is no vector of a bin or more), DEVICE, OVERLAP (counts with x, or with itself), CUDA:
- * after the first of several launches counts may be zero or a part of the result; every other error leaves it alone. */
+ * outside are dropped; the edges are numpy.linspace's, in f32 for f32 data and f64 otherwise (gpul_histogram_edges). lo
+ * == hi widens to lo - 0.5, hi + 0.5. i32 counts wrap past 2^31. Errors: also ARGUMENT (lo > hi, bounds or hi - lo that
+ * are not finite, bins that would be empty in the type of the edges, as in NumPy; and, which NumPy takes, f32 data with
+ * lo, hi or hi - lo beyond FLT_MAX), SHAPE (counts is no vector of a bin or more), CUDA (after the first of several
+ * launches counts may be zero or a part of the result; every other error leaves it alone). */
 GPUL_API gpul_status gpul_histogram(gpul_array *counts, const gpul_array *x, double lo, double hi, gpul_stream stream);
 
 enum {
@@ -948,17 +944,16 @@ typedef struct gpul_histogram_options {
 /* With f32 or f64 weights counts is f64 and holds the sum of the weights of each bin, summed exactly in fixed point
  * relative to W, the largest finite |weight| of an element that is in a bin, and rounded once: the same bits on every
  * run, |error| <= 2^-53 |sum| + 2^-80 n W. Such sums take scratch memory, 20 bytes a bin, and so do explicit edges, 16
- * bytes a bin; few edges travel in the launch itself. More edges pass through 2 MB of pinned memory that all calls
- * share (gpul_memory_trim): a call with more than fit waits for its stream. Not so in a capture, whose graph has a
- * copy.
- * Errors: gpul_histogram's; ARGUMENT: no options, a range that is none, a field that is set where `range` does not use
- * it, edges that are NULL, NaN or decrease, x whose own range is not finite, GPUL_RANGE_AUTO in a capture; SHAPE:
- * n_edges or the shape of weights; OUT_OF_MEMORY. */
+ * bytes a bin, unless they are few. Outside of a capture, whose graph has a copy, these pass through 2 MB of pinned
+ * memory that all calls share (gpul_memory_trim): a call with more than fit waits for its stream. Errors:
+ * gpul_histogram's; also ARGUMENT (no options, a range that is none, a field that is set where `range` does not use it,
+ * edges that are NULL, NaN or decrease, x whose own range is not finite, GPUL_RANGE_AUTO in a capture), SHAPE (n_edges
+ * or the shape of weights), OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_histogram_ex(gpul_array *counts, const gpul_array *x, const gpul_histogram_options *options,
                                        gpul_stream stream);
 
 /* The bins + 1 edges that gpul_histogram uses for data of `dtype`, as doubles, on the host; takes no GPU. Errors:
- * ARGUMENT: edges is NULL, bins < 1, and a range that gpul_histogram refuses; DTYPE. */
+ * ARGUMENT (edges is NULL, bins < 1, a range that gpul_histogram refuses), DTYPE. */
 GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtype dtype, double lo, double hi);
 
 /* C = A B, and C = alpha A B + beta C, BLAS's gemm. A: M x K, B: K x N, C: M x N, all of one dtype: f32, f64, f16 or
@@ -967,11 +962,12 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * that is computed in, f64 for f64 and f32 otherwise; one that rounds to 0 counts as 0. beta = 0 never reads C, alpha =
  * 0 never reads A or B. The last step is fma(alpha, sum, beta * c). |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta|
  * |C|) elementwise (plus the rounding of the result to 16 bits), gamma(n) = n u / (1 - n u), u the unit roundoff of
- * what is computed in. The same bits on every run, for every order and alignment of the matrices; NaN is always the
- * same. Two ways lead there. IEEE fused multiply-adds give the same bits on every GPU and the CPU stand-in; in f64 the
- * tensor cores do them, from compute capability 8.0 on. f16 and bf16 with M N K from 2^18 on go to tensor cores, on a
- * Hopper GPU with kernels built for sm_90a: their bits are the same on all of these, but others, since a sum of 16
- * products is cut off to f32; there gamma(min(K, K / 8192 + 8320) + 2) bounds the error.
+ * what is computed in.
+ *
+ * The same bits on every run, for every order and alignment of the matrices; NaN is always the same. IEEE fused
+ * multiply-adds have the same bits on every GPU and the CPU stand-in. f16 and bf16 with M N K from 2^18 on go to tensor
+ * cores on a Hopper GPU with kernels built for sm_90a: their bits are the same on all of these, but others, since a sum
+ * of 16 products is cut off to f32; there gamma(min(K, K / 8192 + 8320) + 2) bounds the error.
  *
  * Scratch memory: in f32 and f64, and in 16 bits without tensor cores, for a C of up to 512 tiles of 64 x 64 with K
  * above 64, at most some 1024 such tiles in f32 or f64. In 16 bits with them, for all but small products, a copy of
@@ -994,33 +990,28 @@ typedef struct gpul_gemm_options {
 } gpul_gemm_options;
 
 /* gpul_gemm with options; NULL: the defaults. TF32 and EMULATED have the tensor cores multiply float32, on a Hopper GPU
- * with kernels built for sm_90a. What is promised holds everywhere, but elsewhere nothing is gained. Does not wait; can
- * be captured. The same bits on every run, for every order and alignment of the matrices.
+ * with kernels built for sm_90a. What is promised holds everywhere, but elsewhere nothing is gained.
  *
  * TF32: elements of A and B are first rounded to 11 bits, to nearest, ties away from zero, as cvt.rna.tf32 does; the
- * largest become infinite, infinities and NaN stay. |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|) elementwise
- * against the product of the rounded ones, A and B from here on, each of which, if it is a normal number, is within
- * 2^-11 of its own. On Hopper with M N K from 2^18 on, the bits are those of all such GPUs; otherwise they are
- * gpul_gemm's of the rounded matrices, and the same everywhere.
+ * largest become infinite, infinities and NaN stay. gpul_gemm's bound holds against the product of the rounded ones,
+ * each of which, if it is a normal number, is within 2^-11 of its own. On Hopper with M N K from 2^18 on, the bits are
+ * those of all such GPUs; otherwise they are gpul_gemm's of the rounded matrices, and the same everywhere.
  *
- * EMULATED: |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|) elementwise, gpul_gemm's bound, for all values that
- * float32 has. On Hopper with M, N and K from 256 on and M N K from 2^30 on, elements are split into two of 11 bits, of
- * which three products are added up; sums of 32 (TF32: 16) are added in float32. The GPU finds out which type they are
- * of:
- * - float16, if no row of A and no column of B, zeros aside, spans more than a factor of 2^29. Each is scaled by a
- *   power of two for that, so the range of the whole does not matter. Where K is large, a few binades more are good, in
- *   A and B together log2(K) - 4, and 8 at most;
+ * EMULATED: gpul_gemm's bound, for all values that float32 has. On Hopper with M, N and K from 256 on and M N K from
+ * 2^30 on, elements are split into two of 11 bits, of which three products are added up. The GPU finds out which type
+ * they are of:
+ * - float16, if no row of A and no column of B, zeros aside, spans more than a factor of 2^29. The range of the whole
+ *   does not matter. Where K is large, a few binades more are good, in A and B together log2(K) - 4, and 8 at most;
  * - TF32, which takes twice as long, if the widest of either do not span more than 2^214 together, and none 2^159;
  * - neither, if they do, or where there is an infinity or a NaN. Then, and wherever there is no such GPU or the product
- *   is smaller, it is gpul_gemm's, bit for bit. Otherwise the bits are those of all Hopper GPUs with kernels for
- *   sm_90a, and only the result can overflow, not a sum on the way to it.
+ *   is smaller, it is gpul_gemm's, bit for bit. Otherwise the bits are those of all Hopper GPUs with kernels for sm_90a,
+ *   and only the result can overflow, not a sum on the way to it.
  *
  * Scratch memory. TF32: A and B once more, rows of A and columns of B filled up to multiples of 64 elements, and what
  * gpul_gemm takes, but on Hopper at most 9 MB for parts of K, and 64 KB a multiprocessor where those are longer than
- * 4096. EMULATED, on Hopper: A and B twice, filled up like that; 8 bytes for each row of A and column of B; at most
- * 9 MB for parts of K.
- * Errors: gpul_gemm's; ARGUMENT: options->math is no GPUL_MATH_*, options->reserved is not 0; DTYPE: matrices that are
- * not float32, with another mode than IEEE; OUT_OF_MEMORY. */
+ * 4096. EMULATED, on Hopper: A and B twice, filled up like that; 8 bytes for each row of A and column of B; at most 9
+ * MB for parts of K. Errors: gpul_gemm's; also ARGUMENT (options->math is no GPUL_MATH_*, options->reserved is not 0),
+ * DTYPE (matrices that are not float32, with another mode than IEEE), OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_gemm_ex(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                   const gpul_gemm_options *options, gpul_stream stream);
 
@@ -1088,9 +1079,8 @@ typedef struct gpul_roof {
 } gpul_roof;
 
 /* The device's roof, measured by the first call of the process for it, in a second or two, with up to a quarter of its
- * free memory; the GPU must do nothing else then. Later calls give the same numbers at once. Waits. Thread-safe, but
- * two that measure at a time slow each other down. Errors: ARGUMENT (roof is NULL), DEVICE, OUT_OF_MEMORY, UNSUPPORTED
- * (kernels were left out of the build). */
+ * free memory; the GPU must do nothing else then. Later calls give the same numbers at once. Waits. Errors: ARGUMENT
+ * (roof is NULL), DEVICE, OUT_OF_MEMORY, UNSUPPORTED (kernels were left out of the build). */
 GPUL_API gpul_status gpul_device_roof(gpul_roof *roof, int32_t device);
 
 /* How long a function takes, as cupyx.profiler.benchmark finds it out. A zeroed struct means the defaults. */
@@ -1139,11 +1129,10 @@ typedef struct gpul_benchmark_result {
 /* Calls fn(user) again and again, on a GPU that has nothing else to do, and tells what that took. Each call starts when
  * the stream is empty, so the GPU time of a short one is mostly that of its launch: put several into fn, or a graph.
  *
- * A sample is discarded where the SM clock was low. Before the first sample and after each a tiny kernel counts 32768
- * cycles of the clock. If that took longer than 1.1 times its median over all samples, beside a sample, the GPU had
- * slowed down there, and the sample is left out, whatever its own time is; so what fn's own times vary by is kept.
- * Another is taken in its place, up to `repeat` of them and within `seconds`. A GPU that stays slow moves the median
- * and is measured as it is. Without kernels in the build (GPULITE_NO_KERNELS) nothing is discarded.
+ * A sample is discarded where the SM clock was low: where a kernel that counts 32768 cycles, which runs before and
+ * after each, took more than 1.1 times its median. So what fn's own times vary by is kept. Another sample is taken in
+ * its place, up to `repeat` of them and within `seconds`. A GPU that stays slow moves the median and is measured as it
+ * is. Without kernels in the build (GPULITE_NO_KERNELS) nothing is discarded.
  *
  * The share of the roof is the time that the roof needs over the median GPU time: the larger of bytes over the best of
  * read, write and copy rate, and of flops over the rate of flop_dtype.
@@ -1192,9 +1181,9 @@ GPUL_API void gpul_range_pop(void);
  *   GPUL_LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...)
  *
  * GPUL_LAUNCH gives a gpul_status. grid and block are gpul_dim3, dim3 or an integer; a grid with a zero in it launches
- * nothing. It does not block; what goes wrong while the kernel runs shows in a later call. It runs on the device of
- * the arrays among the arguments, else on the current one. More shared memory than the 48 KB of every kernel is asked
- * for by itself where the device has it. Thread-safe. Arguments convert to the kernel's parameters:
+ * nothing. What goes wrong while the kernel runs shows in a later call. It runs on the device of the arrays among the
+ * arguments, else on the current one. More shared memory than the 48 KB of every kernel is asked for by itself where
+ * the device has it. Arguments convert to the kernel's parameters:
  *
  *   parameter          argument
  *   T *, const T *     a gpul_array or its address: its data. T is the dtype's type: float, double, int32_t, int64_t,
@@ -1340,10 +1329,7 @@ static inline int32_t gpul__launch(void (*kernel)(Params...), gpul_dim3 grid, gp
 }
 
 static inline gpul_dim3 gpul__dim(uint32_t x, uint32_t y = 1, uint32_t z = 1) {
-    gpul_dim3 d;
-    d.x = x;
-    d.y = y;
-    d.z = z;
+    const gpul_dim3 d = {x, y, z};
     return d;
 }
 
@@ -1894,9 +1880,8 @@ static void gpul__copy_text(char *to, size_t size, const char *from) {
 
 /* The message is put together aside, since an argument may point into the record that it replaces. */
 static void gpul__record(gpul_status status, const char *function, const char *format, va_list arguments) {
-    gpul_error error;
+    gpul_error error = GPUL_ZERO;
     int length;
-    memset(&error, 0, sizeof error);
     error.status = status;
     error.device = -1;
     if (function == NULL) function = "gpulite";
@@ -1983,18 +1968,15 @@ static gpul_status gpul__status_of(cudaError_t e) {
 static const char *gpul__error_text(char *text, size_t size, cudaError_t e) {
     const char *const visible = getenv("CUDA_VISIBLE_DEVICES");
     int driver = 0, runtime = 0;
-    cudaError_t asked;
     if (e == cudaErrorNoDevice && visible != NULL) {
         (void)snprintf(text, size, "no GPU is visible: the environment variable CUDA_VISIBLE_DEVICES is \"%.64s\"",
                        visible);
         return text;
     }
     if (e != cudaErrorInsufficientDriver) return cudaGetErrorString(e);
-    asked = cudaDriverGetVersion(&driver);
-    if (asked != cudaSuccess) gpul__clear_cuda(asked);
-    if (asked != cudaSuccess || driver == 0) return "there is no CUDA driver";
-    asked = cudaRuntimeGetVersion(&runtime);
-    if (asked != cudaSuccess) gpul__clear_cuda(asked);
+    gpul__clear_cuda(cudaDriverGetVersion(&driver));
+    if (driver == 0) return "there is no CUDA driver";
+    gpul__clear_cuda(cudaRuntimeGetVersion(&runtime));
     (void)snprintf(text, size,
                    "the driver is for CUDA %d.%d, too old for the CUDA runtime %d.%d: update the driver, or build with "
                    "an older CUDA Toolkit",
@@ -2038,25 +2020,30 @@ static gpul_status gpul__cuda(cudaError_t e, const char *function, const char *w
     return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, function, what);
 }
 
+/* A call on the way out of a function that has a status already: the first failure is the one reported. Where that is
+ * somebody else's error, CUDA's record stays as it is. */
+static gpul_status gpul__finish(gpul_status status, cudaError_t e, const char *function, const char *what) {
+    if (status == GPUL_OK) return gpul__cuda(e, function, what);
+    if (status != GPUL_ERROR_PENDING) gpul__clear_cuda(e);
+    return status;
+}
+
 /* Somebody else's error is reported as what it is, and left where it is. "Not ready" is the answer to a question, and
  * no error. "No device" and "no driver" are states of the machine that every call of CUDA's reports, this question
  * included; the call that follows will say so itself. */
 static gpul_status gpul__pending(const char *function) {
     const cudaError_t e = cudaPeekAtLastError();
+    gpul_status status;
+    int32_t sticky;
     if (e == cudaSuccess || e == cudaErrorNotReady || gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) return GPUL_OK;
-    if (gpul__is_sticky(e)) {
-        gpul__note(GPUL_ERROR_CUDA, function, "an earlier kernel or call left %s (%s)%s", cudaGetErrorName(e),
-                   cudaGetErrorString(e), gpul__advice(e));
-        gpul__record_cuda(e, -1);
-        gpul__tell();
-        return GPUL_ERROR_CUDA;
-    }
-    gpul__note(GPUL_ERROR_PENDING, function,
-               "an earlier CUDA call, not gpulite's, left %s (%s); fetch it with cudaGetLastError()",
-               cudaGetErrorName(e), cudaGetErrorString(e));
+    sticky = gpul__is_sticky(e);
+    status = sticky ? GPUL_ERROR_CUDA : GPUL_ERROR_PENDING;
+    gpul__note(status, function, "an earlier %s left %s (%s)%s",
+               sticky ? "kernel or call" : "CUDA call, not gpulite's,", cudaGetErrorName(e), cudaGetErrorString(e),
+               sticky ? gpul__advice(e) : "; fetch it with cudaGetLastError()");
     gpul__record_cuda(e, -1);
     gpul__tell();
-    return GPUL_ERROR_PENDING; /* fault: pending-error-swallowed */
+    return status; /* fault: pending-error-swallowed */
 }
 
 GPUL_API gpul_status gpul_check_cuda(int32_t cuda_code, const char *function) {
@@ -2230,7 +2217,7 @@ GPUL_API int32_t gpul_is_contiguous(const gpul_array *a, int32_t order) {
     return 1;
 }
 
-/* "(3, 4)" and "float32 (3, 4)"; both return `text`. */
+/* "(3, 4)", and "float32 (3, 4)" where there is a dtype; both return `text`. */
 static const char *gpul__describe_shape(char *text, size_t size, int32_t ndim, const int64_t *shape) {
     size_t at = 0;
     int32_t k;
@@ -2246,7 +2233,7 @@ static const char *gpul__describe(char *text, size_t size, const gpul_array *a) 
     char shape[96];
     if (a == NULL) (void)snprintf(text, size, "NULL");
     else
-        (void)snprintf(text, size, "%s %s", gpul_dtype_name(a->dtype),
+        (void)snprintf(text, size, "%s%s%s", a->dtype == 0 ? "" : gpul_dtype_name(a->dtype), a->dtype == 0 ? "" : " ",
                        gpul__describe_shape(shape, sizeof shape, a->ndim, a->shape));
     return text;
 }
@@ -2276,6 +2263,16 @@ static gpul_status gpul__check_shape(const char *function, gpul_dtype dtype, con
             return gpul__fail(GPUL_ERROR_OVERFLOW, function, "shape %s of %s does not fit in 63 bits of bytes",
                               gpul__describe_shape(text, sizeof text, shape->ndim, shape->dim), gpul_dtype_name(dtype));
     return GPUL_OK;
+}
+
+static gpul_status gpul__check_same_shape(const char *function, const char *name, const gpul_array *a,
+                                          const char *other, const gpul_array *b) {
+    char one[128], two[128];
+    int32_t k, same = a->ndim == b->ndim;
+    for (k = 0; same && k < a->ndim; ++k) same = a->shape[k] == b->shape[k];
+    if (same) return GPUL_OK;
+    return gpul__fail(GPUL_ERROR_SHAPE, function, "%s has %s, but %s has %s: they must be of one shape", name,
+                      gpul__describe(one, sizeof one, a), other, gpul__describe(two, sizeof two, b));
 }
 
 /* An array from the caller: made by gpulite and not damaged since. */
@@ -2313,19 +2310,19 @@ static gpul_status gpul__check_array(const char *function, const char *name, con
     return GPUL_OK;
 }
 
+static void gpul__swap(int64_t *a, int64_t *b) {
+    const int64_t value = *a;
+    *a = *b;
+    *b = value;
+}
+
 /* Sorts the dimensions by falling stride of `strides[0]` (stable), so that memory is walked forwards. */
 static void gpul__sort_dims(int32_t ndim, int64_t *shape, int64_t *const *strides, int32_t operands) {
     int32_t i, k, o;
     for (i = 1; i < ndim; ++i)
         for (k = i; k > 0 && strides[0][k - 1] < strides[0][k]; --k) {
-            const int64_t dim = shape[k];
-            shape[k] = shape[k - 1];
-            shape[k - 1] = dim;
-            for (o = 0; o < operands; ++o) {
-                const int64_t stride = strides[o][k];
-                strides[o][k] = strides[o][k - 1];
-                strides[o][k - 1] = stride;
-            }
+            gpul__swap(&shape[k], &shape[k - 1]);
+            for (o = 0; o < operands; ++o) gpul__swap(&strides[o][k], &strides[o][k - 1]);
         }
 }
 
@@ -2384,6 +2381,7 @@ static int64_t gpul__last_offset(const gpul_array *a) {
 static int32_t gpul__overlap(const gpul_array *a, const gpul_array *b) {
     const gpul_array *const both[2] = {a, b};
     int64_t step[2 * GPUL_MAX_DIMS + 1], most[2 * GPUL_MAX_DIMS + 1], rest[2 * GPUL_MAX_DIMS + 2];
+    int64_t *const steps[1] = {step};
     int64_t size_a, size_b, last_a, last_b, target, budget = 100000;
     uintptr_t at_a, at_b;
     int32_t terms = 0, i, k, m;
@@ -2404,14 +2402,7 @@ static int32_t gpul__overlap(const gpul_array *a, const gpul_array *b) {
             }
     step[terms] = 1; /* the bytes within an element of each */
     most[terms++] = size_a - 1 + size_b - 1;
-    for (i = 1; i < terms; ++i) /* falling steps */
-        for (k = i; k > 0 && step[k - 1] < step[k]; --k) {
-            const int64_t s = step[k], x = most[k];
-            step[k] = step[k - 1];
-            most[k] = most[k - 1];
-            step[k - 1] = s;
-            most[k - 1] = x;
-        }
+    gpul__sort_dims(terms, most, steps, 1); /* falling steps */
     for (k = terms - 1; k > 0; --k) /* steps that the smaller ones reach without a gap are no terms of their own */
         if (step[k - 1] % step[k] == 0 && step[k - 1] / step[k] <= most[k] + 1) {
             most[k - 1] = most[k] + most[k - 1] * (step[k - 1] / step[k]);
@@ -2460,12 +2451,18 @@ static gpul_status gpul__check_output(const char *function, const char *name, co
 #if defined(__GNUC__)
 static int64_t gpul__atomic_load(int64_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
 static void gpul__atomic_store(int64_t *p, int64_t value) { __atomic_store_n(p, value, __ATOMIC_RELEASE); }
+static int64_t gpul__atomic_exchange(int64_t *p, int64_t value) {
+    return __atomic_exchange_n(p, value, __ATOMIC_ACQ_REL);
+}
+static int64_t gpul__atomic_add(int64_t *p, int64_t n) { return __atomic_fetch_add(p, n, __ATOMIC_ACQ_REL); }
 static int32_t gpul__atomic_swap(int64_t *p, int64_t expected, int64_t value) {
     return __atomic_compare_exchange_n(p, &expected, value, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ? 1 : 0;
 }
 #elif defined(_MSC_VER)
 static int64_t gpul__atomic_load(int64_t *p) { return _InterlockedCompareExchange64(p, 0, 0); }
 static void gpul__atomic_store(int64_t *p, int64_t value) { (void)_InterlockedExchange64(p, value); }
+static int64_t gpul__atomic_exchange(int64_t *p, int64_t value) { return _InterlockedExchange64(p, value); }
+static int64_t gpul__atomic_add(int64_t *p, int64_t n) { return _InterlockedExchangeAdd64(p, n); }
 static int32_t gpul__atomic_swap(int64_t *p, int64_t expected, int64_t value) {
     return _InterlockedCompareExchange64(p, value, expected) == expected;
 }
@@ -2520,15 +2517,13 @@ static gpul_status gpul__attribute(const char *function, int32_t *value, enum cu
 /* A pool of our own: the application's settings of the default pool stay its own, and gpul_memory_trim touches only our
  * memory. Freed memory stays in the pool, or every synchronisation would hand it back to the driver. */
 static gpul_status gpul__make_pool(const char *function, cudaMemPool_t *out, int device) {
-    struct cudaMemPoolProps properties;
+    struct cudaMemPoolProps properties = GPUL_ZERO;
     cudaMemPool_t pool = NULL;
     uint64_t most = UINT64_MAX;
     /* the first use may lie in a capture, where CUDA refuses these calls unless told that they are meant */
     enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     const char *const call = "cudaThreadExchangeStreamCaptureMode";
     gpul_status status;
-    cudaError_t back;
-    memset(&properties, 0, sizeof properties);
     properties.allocType = cudaMemAllocationTypePinned;
     properties.handleTypes = cudaMemHandleTypeNone;
     properties.location.type = cudaMemLocationTypeDevice;
@@ -2539,9 +2534,7 @@ static gpul_status gpul__make_pool(const char *function, cudaMemPool_t *out, int
     if (status == GPUL_OK)
         status = gpul__cuda(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most), function,
                             "cudaMemPoolSetAttribute");
-    back = cudaThreadExchangeStreamCaptureMode(&mode);
-    if (status == GPUL_OK) status = gpul__cuda(back, function, call);
-    else gpul__clear_cuda(back);
+    status = gpul__finish(status, cudaThreadExchangeStreamCaptureMode(&mode), function, call);
     if (status == GPUL_OK) *out = pool;
     else if (pool != NULL) gpul__clear_cuda(cudaMemPoolDestroy(pool));
     return status;
@@ -2566,9 +2559,9 @@ static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
 }
 #endif
 
-/* Streams that gpul_stream_create made, each with a number that no other has: any call of CUDA with the handle of a
- * stream that is gone may crash, and the next stream that CUDA makes may get that handle. This finds the slot near the
- * stream's place whose handle is `from`, and makes it `to`. */
+/* Streams that gpul_stream_create made, each with a number that no other has: a call of CUDA with the handle of a
+ * stream that is gone may crash, and a later stream may get that handle. Finds the slot near the stream's place whose
+ * handle is `from`, and makes it `to`. */
 static gpul__stream_slot *gpul__stream_slot_of(gpul_stream stream, int64_t from, int64_t to) {
     const uint64_t home = ((uint64_t)(uintptr_t)stream * 0x9e3779b97f4a7c15u) >> 32;
     uint64_t k;
@@ -2588,22 +2581,13 @@ static int32_t gpul__stream_number(gpul_stream stream) {
     return slot == NULL ? 0 : (int32_t)(gpul__atomic_load(&slot->number) % INT32_MAX) + 1;
 }
 
-/* A number that no other call gets. */
-static int64_t gpul__count(int64_t *counter) {
-    int64_t count;
-    do {
-        count = gpul__atomic_load(counter);
-    } while (!gpul__atomic_swap(counter, count, count + 1));
-    return count;
-}
-
 /* Where there is no room, the stream passes for one that is not ours. */
 static void gpul__stream_enter(gpul_stream stream) {
     const int64_t handle = (int64_t)(intptr_t)stream;
     gpul__stream_slot *slot = gpul__stream_slot_of(stream, handle, -1); /* of one that cudaStreamDestroy ended */
     if (slot == NULL) slot = gpul__stream_slot_of(stream, 0, -1);
     if (slot == NULL) return;
-    gpul__atomic_store(&slot->number, gpul__count(&gpul__shared.streams_made));
+    gpul__atomic_store(&slot->number, gpul__atomic_add(&gpul__shared.streams_made, 1));
     gpul__atomic_store(&slot->handle, handle);
 }
 
@@ -2611,13 +2595,11 @@ static void gpul__stream_enter(gpul_stream stream) {
  * CUDA, so that no other gets their handles and a copy of one can be told from a stream. */
 static gpul_stream gpul__stream_leave(gpul_stream stream, int32_t keep) {
     const int64_t handle = (int64_t)(intptr_t)stream;
-    int64_t *kept, oldest;
+    int64_t place, oldest;
     intptr_t back;
     if (gpul__stream_slot_of(stream, handle, keep ? ~handle : 0) == NULL || !keep) return stream;
-    kept = &gpul__shared.ended[gpul__count(&gpul__shared.streams_ended) % GPUL__ENDED];
-    do {
-        oldest = gpul__atomic_load(kept);
-    } while (!gpul__atomic_swap(kept, oldest, handle));
+    place = gpul__atomic_add(&gpul__shared.streams_ended, 1) % GPUL__ENDED;
+    oldest = gpul__atomic_exchange(&gpul__shared.ended[place], handle);
 #ifdef GPULITE_CPU_STANDIN
     standin_stream_ended(stream); /* no leak */
 #endif
@@ -2649,17 +2631,15 @@ static cudaError_t gpul__workspace_idle(gpul_stream stream, int64_t *key) {
     if (e == cudaErrorNotReady) gpul__clear_cuda(e);
     return e == cudaErrorNotReady ? cudaSuccess : e;
 }
+
+/* Does nothing. gpulite_kernels.cu of the same version defines it, so that no other links. */
+extern void GPUL__VERSIONED(gpul__kernels_of_version)(void);
 #else
 static cudaError_t gpul__workspace_idle(gpul_stream stream, int64_t *key) {
     (void)stream;
     *key = 0;
     return cudaSuccess;
 }
-#endif
-
-#ifndef GPULITE_NO_KERNELS
-/* Does nothing. gpulite_kernels.cu of the same version defines it, so that no other links. */
-extern void GPUL__VERSIONED(gpul__kernels_of_version)(void);
 #endif
 
 /* What GPULITE_MEMORY_LIMIT says of the current device; 0: nothing */
@@ -2721,9 +2701,7 @@ static gpul_status gpul__device_find(const char *function, gpul__device_state **
         gpul__atomic_store(&state->state, GPUL__KNOWN);
         return GPUL_OK;
     }
-    if (pool != NULL) {
-        gpul__clear_cuda(cudaMemPoolDestroy(pool));
-    }
+    if (pool != NULL) gpul__clear_cuda(cudaMemPoolDestroy(pool));
     while (gpul__atomic_load(&state->state) != GPUL__KNOWN) {}
     return GPUL_OK;
 }
@@ -2738,12 +2716,7 @@ static int32_t gpul__account(gpul__device_state *state, int64_t bytes, int64_t *
     } while (!gpul__atomic_swap(&state->used, *used, *used + bytes));
     return 1;
 }
-static void gpul__unaccount(gpul__device_state *state, int64_t bytes) {
-    int64_t used;
-    do {
-        used = gpul__atomic_load(&state->used);
-    } while (!gpul__atomic_swap(&state->used, used, used - bytes));
-}
+static void gpul__unaccount(gpul__device_state *state, int64_t bytes) { (void)gpul__atomic_add(&state->used, -bytes); }
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * The frame of an operation: the device it runs on, and the memory it needs for itself
@@ -2760,32 +2733,28 @@ typedef struct gpul__scope {
     int32_t moved;    /* 1: made another device current in between, so gpul__end must put it back */
     gpul__machine machine;
     gpul__device_state *state;
-    gpul__scratch_entry *scratch; /* = entries: sizes of what gpul__scratch gave out, for the account */
-    gpul__scratch_entry entries[GPUL__SCRATCHES];
+    gpul__scratch_entry scratch[GPUL__SCRATCHES]; /* sizes of what gpul__scratch gave out, for the account */
 } gpul__scope;
 
 /* Tries twice: leaving the wrong device current would mislead every later call of the caller's. */
 static cudaError_t gpul__restore_device(int device) {
     const cudaError_t e = cudaSetDevice(device);
-    if (e != cudaSuccess) {
-        cudaError_t again;
-        gpul__clear_cuda(e);
-        again = cudaSetDevice(device);
-        if (again != cudaSuccess) gpul__clear_cuda(again);
-    }
+    gpul__clear_cuda(e);
+    if (e != cudaSuccess) gpul__clear_cuda(cudaSetDevice(device));
     return e;
 }
 
 static gpul_status gpul__end(gpul__scope *scope, gpul_status status) {
-    cudaError_t e;
     if (scope->device == scope->previous && !scope->moved) return status; /* fault: device-not-restored */
-    e = gpul__restore_device(scope->previous);
-    if (e == cudaSuccess || status != GPUL_OK) return status;
-    return gpul__fail_cuda(e, scope->function, "cudaSetDevice (back to the caller's device)");
+    return gpul__finish(status, gpul__restore_device(scope->previous), scope->function,
+                        "cudaSetDevice (back to the caller's device)");
+}
+
+static gpul_status gpul__set_device(const char *function, int32_t device) {
+    return gpul__cuda(cudaSetDevice(device), function, "cudaSetDevice");
 }
 
 static gpul_status gpul__begin_on(gpul__scope *scope, const char *function, int32_t device) {
-    cudaError_t e;
     gpul_status status = gpul__pending(function);
     int current = 0;
     int32_t k;
@@ -2793,20 +2762,13 @@ static gpul_status gpul__begin_on(gpul__scope *scope, const char *function, int3
     scope->function = function;
     scope->moved = 0;
     scope->state = NULL;
-    scope->scratch = scope->entries;
-    for (k = 0; k < GPUL__SCRATCHES; ++k) scope->entries[k].pointer = NULL;
-    e = cudaGetDevice(&current);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaGetDevice");
+    for (k = 0; k < GPUL__SCRATCHES; ++k) scope->scratch[k].pointer = NULL;
+    status = gpul__cuda(cudaGetDevice(&current), function, "cudaGetDevice");
+    if (status != GPUL_OK) return status;
     scope->previous = current;
     scope->device = device < 0 ? current : device;
-    if (scope->device != scope->previous) {
-        e = cudaSetDevice(scope->device);
-        if (e != cudaSuccess) {
-            status = gpul__fail_cuda(e, function, "cudaSetDevice");
-            return gpul__end(scope, status);
-        }
-    }
-    status = gpul__device_find(function, &scope->state, scope->device);
+    if (scope->device != scope->previous) status = gpul__set_device(function, scope->device);
+    if (status == GPUL_OK) status = gpul__device_find(function, &scope->state, scope->device);
     if (status != GPUL_OK) return gpul__end(scope, status);
     scope->machine.device = scope->device;
     scope->machine.sms = scope->state->sms;
@@ -2815,41 +2777,34 @@ static gpul_status gpul__begin_on(gpul__scope *scope, const char *function, int3
     return GPUL_OK;
 }
 
-/* Checks for somebody else's error, finds the one device of the device arrays (the current one if there are none) and
- * makes it current. After GPUL_OK, and only then, gpul__end must follow. */
-static gpul_status gpul__begin(gpul__scope *scope, const char *function, const gpul_array *const *arrays,
-                               int32_t count) {
+/* Checks the stream that the work goes to and for somebody else's error, finds the one device of the device arrays (the
+ * current one if there are none) and makes it current. After GPUL_OK, and only then, gpul__end must follow. */
+static gpul_status gpul__begin(gpul__scope *scope, const char *function, const gpul_array *const *arrays, int32_t count,
+                               gpul_stream stream) {
     const gpul_array *first = NULL;
+    gpul_status status = gpul__check_stream(function, "stream", stream);
     int32_t k;
+    if (status != GPUL_OK) return status;
     for (k = 0; k < count; ++k) {
         char one[128], two[128];
         if (arrays[k] == NULL || arrays[k]->memory != GPUL_MEMORY_DEVICE) continue;
         if (first == NULL) first = arrays[k];
-        if (first->device != arrays[k]->device) {
-            gpul_status status = gpul__pending(function);
-            if (status != GPUL_OK) return status;
-            (void)gpul__fail(GPUL_ERROR_DEVICE, function,
-                             "arrays of two devices: %s on device %d and %s on device %d; gpul_copy one over",
-                             gpul__describe(one, sizeof one, first), (int)first->device,
-                             gpul__describe(two, sizeof two, arrays[k]), (int)arrays[k]->device);
-            return GPUL_ERROR_DEVICE;
-        }
+        if (first->device == arrays[k]->device) continue;
+        status = gpul__pending(function);
+        if (status != GPUL_OK) return status;
+        return gpul__fail(GPUL_ERROR_DEVICE, function,
+                          "arrays of two devices: %s on device %d and %s on device %d; gpul_copy one over",
+                          gpul__describe(one, sizeof one, first), (int)first->device,
+                          gpul__describe(two, sizeof two, arrays[k]), (int)arrays[k]->device);
     }
     return gpul__begin_on(scope, function, first == NULL ? -1 : first->device);
-}
-
-/* The same for work that goes to `stream` */
-static gpul_status gpul__begin_in(gpul__scope *scope, const char *function, const gpul_array *const *arrays,
-                                  int32_t count, gpul_stream stream) {
-    const gpul_status status = gpul__check_stream(function, "stream", stream);
-    return status != GPUL_OK ? status : gpul__begin(scope, function, arrays, count);
 }
 
 /* 1 when nothing may wait for the stream. A query that fails is taken for a yes: waiting would fail as well. */
 static int32_t gpul__capturing(gpul_stream stream) {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     const cudaError_t e = cudaStreamIsCapturing(stream, &capture);
-    if (e != cudaSuccess) gpul__clear_cuda(e);
+    gpul__clear_cuda(e);
     return e != cudaSuccess || capture != cudaStreamCaptureStatusNone;
 }
 
@@ -2866,7 +2821,7 @@ static gpul_status gpul__is_captured(const char *function, gpul_stream stream, i
 /* What a capture cannot hold: calls that wait (host = NULL), and copies of pageable memory, which a graph would read
  * and write when it runs, while outside of one CUDA stages it before it returns. */
 static gpul_status gpul__check_capture(const char *function, const void *host, gpul_stream stream) {
-    struct cudaPointerAttributes attributes;
+    struct cudaPointerAttributes attributes = GPUL_ZERO;
     cudaError_t e;
     int32_t captured;
     const gpul_status status = gpul__is_captured(function, stream, &captured);
@@ -2874,7 +2829,6 @@ static gpul_status gpul__check_capture(const char *function, const void *host, g
     if (host == NULL)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function,
                           "stream is being captured into a graph, where the answer cannot be waited for");
-    memset(&attributes, 0, sizeof attributes);
     e = cudaPointerGetAttributes(&attributes, host);
     if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaPointerGetAttributes");
     if (attributes.type != cudaMemoryTypeUnregistered) return GPUL_OK;
@@ -2926,20 +2880,19 @@ static gpul_status gpul__device_memory(void **out, int64_t bytes, const gpul__sc
         return gpul__out_of_memory(scope, bytes, what, limit, used);
     }
     e = gpul__allocate(&pointer, bytes, scope, stream);
-    if (e == cudaErrorMemoryAllocation && scope->state->pool != NULL) {
+    if (e == cudaErrorMemoryAllocation && scope->state->pool != NULL && !gpul__capturing(stream)) {
         /* freed memory may still be in the pool, in pieces of other sizes: give it all back and try once more */
+        const char *const allocates = call;
         gpul__clear_cuda(e);
-        if (!gpul__capturing(stream)) {
-            cudaError_t first = cudaStreamSynchronize(stream);
-            call = "cudaStreamSynchronize";
-            if (first == cudaSuccess) {
-                first = cudaMemPoolTrimTo(scope->state->pool, 0);
-                call = "cudaMemPoolTrimTo";
-            }
-            if (first == cudaSuccess) {
-                e = gpul__allocate(&pointer, bytes, scope, stream);
-                call = "cudaMallocFromPoolAsync";
-            } else e = first;
+        call = "cudaStreamSynchronize";
+        e = cudaStreamSynchronize(stream);
+        if (e == cudaSuccess) {
+            call = "cudaMemPoolTrimTo";
+            e = cudaMemPoolTrimTo(scope->state->pool, 0);
+        }
+        if (e == cudaSuccess) {
+            call = allocates;
+            e = gpul__allocate(&pointer, bytes, scope, stream);
         }
     }
     if (e == cudaSuccess) {
@@ -2957,11 +2910,9 @@ static cudaError_t gpul__device_release(void *pointer, int32_t owned, gpul_strea
 }
 
 /* Memory for the operation itself, in the order of `stream`. 0 bytes: *out = NULL. */
-static gpul_status gpul__scratch(void **out, size_t bytes, const gpul__scope *scope, gpul_stream stream,
-                                 const char *function) {
+static gpul_status gpul__scratch(void **out, size_t bytes, gpul__scope *scope, gpul_stream stream) {
     gpul_status status;
     int32_t k = 0;
-    (void)function;
     *out = NULL;
     if (bytes == 0) return GPUL_OK;
     while (k < GPUL__SCRATCHES && scope->scratch[k].pointer != NULL) ++k;
@@ -2976,7 +2927,7 @@ static gpul_status gpul__scratch(void **out, size_t bytes, const gpul__scope *sc
     return GPUL_OK;
 }
 
-static gpul_status gpul__scratch_free(void *p, const gpul__scope *scope, gpul_stream stream, const char *function) {
+static gpul_status gpul__scratch_free(void *p, gpul__scope *scope, gpul_stream stream) {
     cudaError_t e;
     int32_t k;
     if (p == NULL) return GPUL_OK;
@@ -2987,16 +2938,16 @@ static gpul_status gpul__scratch_free(void *p, const gpul__scope *scope, gpul_st
         }
     e = gpul__device_release(p, scope->state->pool == NULL ? GPUL__OWNED : GPUL__OWNED_BY_POOL, stream);
     if (e == cudaSuccess) return GPUL_OK;
-    return gpul__fail_cuda(e, function, scope->state->pool == NULL ? "cudaFree" : "cudaFreeAsync");
+    return gpul__fail_cuda(e, scope->function, scope->state->pool == NULL ? "cudaFree" : "cudaFreeAsync");
 }
 
 /* Frees on the way out of an operation that has a status already: the first failure is the one reported. */
-static gpul_status gpul__scratch_drop(void *p, const gpul__scope *scope, gpul_stream stream, gpul_status status) {
+static gpul_status gpul__scratch_drop(void *p, gpul__scope *scope, gpul_stream stream, gpul_status status) {
     gpul_error first;
     gpul_status freed;
-    if (status == GPUL_OK) return gpul__scratch_free(p, scope, stream, scope->function);
+    if (status == GPUL_OK) return gpul__scratch_free(p, scope, stream);
     first = gpul__error;
-    freed = gpul__scratch_free(p, scope, stream, scope->function);
+    freed = gpul__scratch_free(p, scope, stream);
     if (freed != GPUL_OK) gpul__error = first;
     return status;
 }
@@ -3063,7 +3014,7 @@ GPUL_API gpul_status gpul_device_array(gpul_array *out, gpul_dtype dtype, gpul_s
     gpul__scope scope;
     gpul_array a = GPUL_ZERO;
     gpul_status status = gpul__check_new(__func__, out, dtype, &shape);
-    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, NULL, 0, stream);
+    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, NULL, 0, stream);
     if (status != GPUL_OK) return status;
     return gpul__deliver(out, &a, &scope, gpul__device_array_in(&a, dtype, &shape, &scope, stream));
 }
@@ -3083,7 +3034,7 @@ static gpul_status gpul__host_array(const char *function, gpul_array *out, gpul_
     gpul_array a;
     gpul_status status = gpul__check_new(function, out, dtype, shape);
     int64_t bytes;
-    if (status == GPUL_OK) status = gpul__begin(&scope, function, NULL, 0);
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, NULL, 0, NULL);
     if (status != GPUL_OK) return status;
     gpul__array_init(&a, NULL, dtype, shape, memory, scope.device);
     bytes = gpul_nbytes(&a);
@@ -3139,9 +3090,9 @@ static cudaError_t gpul__wait_for_all(int32_t device) {
 static gpul_status gpul__free(const char *function, gpul_array *a) {
     gpul_array old;
     gpul_status status;
-    cudaError_t e = cudaSuccess, freed;
+    cudaError_t e, freed;
     int current = -1, moved;
-    const char *call = "cudaGetDevice";
+    const char *call = "cudaFree";
     if (a == NULL) return GPUL_OK;
     old = *a;
     memset(a, 0, sizeof *a);
@@ -3152,57 +3103,39 @@ static gpul_status gpul__free(const char *function, gpul_array *a) {
         gpul__clear_cuda(e);
         if (cudaGetDevice(&current) != cudaSuccess) current = -1;
     }
+    status = gpul__finish(status, e, function, "cudaGetDevice");
     moved = current != old.device;
-    if (moved) {
-        const cudaError_t set = gpul__restore_device(old.device);
-        if (e == cudaSuccess) call = "cudaSetDevice";
-        if (e == cudaSuccess) e = set;
-    }
+    if (moved) status = gpul__finish(status, gpul__restore_device(old.device), function, "cudaSetDevice");
     if (old.memory == GPUL_MEMORY_DEVICE) {
         if (old.stream_number != 0 && gpul__stream_number(old.stream) != old.stream_number) { /* its stream is gone */
             old.stream = NULL;
-            if (e == cudaSuccess) {
-                e = cudaDeviceSynchronize();
-                call = "cudaDeviceSynchronize";
-            }
+            status = gpul__finish(status, cudaDeviceSynchronize(), function, "cudaDeviceSynchronize");
         }
         freed = gpul__device_release(old.data, old.owned, old.stream);
-        if (e == cudaSuccess) call = old.owned == GPUL__OWNED_BY_POOL ? "cudaFreeAsync" : "cudaFree";
+        if (old.owned == GPUL__OWNED_BY_POOL) call = "cudaFreeAsync";
         if (freed != cudaErrorInvalidValue && old.device >= 0 && old.device < GPUL__DEVICES) /* fault: freed-twice */
             gpul__unaccount(&gpul__shared.devices[old.device], gpul_nbytes(&old));
-    } else if (old.memory == GPUL_MEMORY_MANAGED) {
-        freed = cudaFree(old.data);
-        if (e == cudaSuccess) call = "cudaFree";
-    } else { /* CUDA does not promise that cudaFreeHost waits for copies in flight, which may be any device's */
+    } else if (old.memory == GPUL_MEMORY_MANAGED) freed = cudaFree(old.data);
+    else { /* CUDA does not promise that cudaFreeHost waits for copies in flight, which may be any device's */
         moved = 1;
-        if (e == cudaSuccess) {
-            e = gpul__wait_for_all(old.device);
-            call = "cudaSetDevice or cudaDeviceSynchronize";
-        }
+        status =
+            gpul__finish(status, gpul__wait_for_all(old.device), function, "cudaSetDevice or cudaDeviceSynchronize");
         freed = cudaFreeHost(old.data);
-        if (e == cudaSuccess) call = "cudaFreeHost";
+        call = "cudaFreeHost";
     }
-    if (e == cudaSuccess) e = freed;
-    else if (freed != cudaSuccess && status == GPUL_OK) gpul__clear_cuda(freed);
-    if (current >= 0 && moved) {
-        const cudaError_t back = gpul__restore_device(current);
-        if (back != cudaSuccess && e == cudaSuccess) {
-            e = back;
-            call = "cudaSetDevice (back to the caller's device)";
-        }
-    }
-    if (status == GPUL_OK && e == cudaErrorInvalidValue && freed == e) {
-        gpul__clear_cuda(e);
-        gpul__note(
-            GPUL_ERROR_CUDA, function,
-            "a->data = %p is no memory that CUDA has given out: was it freed before, through a copy of the array? "
-            "Of all copies free one, once",
-            old.data);
-        gpul__record_cuda(e, old.device);
+    if (status == GPUL_OK && freed == cudaErrorInvalidValue) {
+        gpul__clear_cuda(freed);
+        status = GPUL_ERROR_CUDA;
+        gpul__note(status, function,
+                   "a->data = %p is no memory that CUDA has given out: was it freed before, through a copy of the "
+                   "array? Of all copies free one, once",
+                   old.data);
+        gpul__record_cuda(freed, old.device);
         gpul__tell();
-        return GPUL_ERROR_CUDA;
-    }
-    if (status == GPUL_OK && e != cudaSuccess) status = gpul__fail_cuda(e, function, call);
+    } else status = gpul__finish(status, freed, function, call);
+    if (current >= 0 && moved)
+        status = gpul__finish(status, gpul__restore_device(current), function,
+                              "cudaSetDevice (back to the caller's device)");
     return status;
 }
 
@@ -3241,7 +3174,7 @@ GPUL_API gpul_status gpul_memory_limit(int64_t bytes) {
     gpul__scope scope;
     gpul_status status;
     if (bytes < 0) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "bytes = %lld is negative", (long long)bytes);
-    status = gpul__begin(&scope, __func__, NULL, 0);
+    status = gpul__begin(&scope, __func__, NULL, 0, NULL);
     if (status != GPUL_OK) return status;
     gpul__atomic_store(&scope.state->limit, bytes);
     return gpul__end(&scope, GPUL_OK);
@@ -3249,16 +3182,15 @@ GPUL_API gpul_status gpul_memory_limit(int64_t bytes) {
 
 GPUL_API gpul_status gpul_memory_used(int64_t *used, int64_t *held) {
     gpul__scope scope;
-    gpul_status status = gpul__begin(&scope, __func__, NULL, 0);
+    gpul_status status = gpul__begin(&scope, __func__, NULL, 0, NULL);
     int64_t in_use;
     uint64_t reserved = 0;
     if (status != GPUL_OK) return status;
     in_use = gpul__atomic_load(&scope.state->used);
     if (in_use < 0) in_use = 0;
-    if (scope.state->pool != NULL && held != NULL) {
+    if (scope.state->pool != NULL && held != NULL)
         status = gpul__cuda(cudaMemPoolGetAttribute(scope.state->pool, cudaMemPoolAttrReservedMemCurrent, &reserved),
                             __func__, "cudaMemPoolGetAttribute");
-    }
     status = gpul__end(&scope, status);
     if (status != GPUL_OK) return status;
     if (used != NULL) *used = in_use;
@@ -3268,14 +3200,11 @@ GPUL_API gpul_status gpul_memory_used(int64_t *used, int64_t *held) {
 
 GPUL_API gpul_status gpul_memory_trim(void) {
     gpul__scope scope;
-    cudaError_t e;
-    gpul_status status = gpul__begin(&scope, __func__, NULL, 0);
+    gpul_status status = gpul__begin(&scope, __func__, NULL, 0, NULL);
     if (status != GPUL_OK) return status;
-    e = cudaDeviceSynchronize();
-    if (e != cudaSuccess) status = gpul__fail_cuda(e, __func__, "cudaDeviceSynchronize");
-    else if (scope.state->pool != NULL) {
+    status = gpul__cuda(cudaDeviceSynchronize(), __func__, "cudaDeviceSynchronize");
+    if (status == GPUL_OK && scope.state->pool != NULL)
         status = gpul__cuda(cudaMemPoolTrimTo(scope.state->pool, 0), __func__, "cudaMemPoolTrimTo");
-    }
 #ifndef GPULITE_NO_KERNELS
     if (status == GPUL_OK) gpul__histogram_trim();
 #endif
@@ -3312,11 +3241,10 @@ static void gpul__elementwise_begin(gpul__elementwise_problem *problem, int32_t 
         for (k = 0; k < GPUL_MAX_DIMS; ++k) problem->strides[i][k] = 0;
 }
 
-static gpul_status gpul__elementwise_launch(const char *function, const gpul__elementwise_op *op,
-                                            gpul__elementwise_problem *problem, const gpul__scope *scope,
-                                            gpul_stream stream) {
+static gpul_status gpul__elementwise_launch(const gpul__elementwise_op *op, gpul__elementwise_problem *problem,
+                                            const gpul__scope *scope, gpul_stream stream) {
     const cudaError_t e = (cudaError_t)gpul__run_elementwise(op, problem, &scope->machine, (int64_t)1 << 30, stream);
-    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, function, "launching the kernel");
+    return gpul__cuda(e, scope->function, "launching the kernel");
 }
 #endif
 
@@ -3359,37 +3287,45 @@ static void gpul__prefer_kernel(gpul__copy_plan *plan) {
 #endif
 }
 
+/* A plan by the copy kernel; src is NULL: every element = bits */
+static gpul_status gpul__copy_by_kernel(const gpul__copy_plan *plan, void *dst, const void *src, uint64_t bits,
+                                        const gpul__scope *scope, gpul_stream stream) {
+#ifndef GPULITE_NO_KERNELS
+    const gpul__elementwise_op *const op = gpul__find_elementwise(GPUL__COPY, (int32_t)plan->size);
+    gpul__elementwise_problem problem;
+    if (op != NULL) {
+        gpul__elementwise_begin(&problem, GPUL__COPY, dst, plan->n);
+        problem.in[0] = src;
+        problem.scalar[0] = bits;
+        problem.ndim = plan->ndim;
+        memcpy(problem.shape, plan->shape, sizeof problem.shape);
+        memcpy(problem.strides[0], plan->dst, sizeof problem.strides[0]);
+        if (src != NULL) memcpy(problem.strides[1], plan->src, sizeof problem.strides[1]);
+        return gpul__elementwise_launch(op, &problem, scope, stream);
+    }
+#else
+    (void)plan;
+    (void)dst;
+    (void)bits;
+    (void)stream;
+#endif
+    return gpul__fail(GPUL_ERROR_UNSUPPORTED, scope->function, "%s takes the copy kernel, which this build leaves out",
+                      src == NULL ? "filling with this value" : "copying between these strides");
+}
+
 /* Carries a plan out on the scope's device. UVA tells CUDA where the pointers lead. */
 static gpul_status gpul__copy_run(const gpul__copy_plan *plan, void *dst, const void *src, const gpul__scope *scope,
                                   gpul_stream stream) {
     const size_t size = (size_t)plan->size;
-    if (plan->how == GPUL__BY_BLOCK) {
+    if (plan->how == GPUL__BY_BLOCK)
         return gpul__cuda(cudaMemcpyAsync(dst, src, (size_t)plan->n * size, cudaMemcpyDefault, stream), scope->function,
                           "cudaMemcpyAsync");
-    }
-    if (plan->how == GPUL__BY_PITCH) {
+    if (plan->how == GPUL__BY_PITCH)
         return gpul__cuda(cudaMemcpy2DAsync(dst, (size_t)plan->dst[0] * size, src, (size_t)plan->src[0] * size,
                                             (size_t)plan->shape[1] * size, (size_t)plan->shape[0], cudaMemcpyDefault,
                                             stream),
                           scope->function, "cudaMemcpy2DAsync");
-    }
-#ifndef GPULITE_NO_KERNELS
-    {
-        const gpul__elementwise_op *const op = gpul__find_elementwise(GPUL__COPY, (int32_t)plan->size);
-        if (op != NULL) {
-            gpul__elementwise_problem problem;
-            gpul__elementwise_begin(&problem, GPUL__COPY, dst, plan->n);
-            problem.in[0] = src;
-            problem.ndim = plan->ndim;
-            memcpy(problem.shape, plan->shape, sizeof problem.shape);
-            memcpy(problem.strides[0], plan->dst, sizeof problem.strides[0]);
-            memcpy(problem.strides[1], plan->src, sizeof problem.strides[1]);
-            return gpul__elementwise_launch(scope->function, op, &problem, scope, stream);
-        }
-    }
-#endif
-    return gpul__fail(GPUL_ERROR_UNSUPPORTED, scope->function,
-                      "copying between these strides takes the copy kernel, which this build leaves out");
+    return gpul__copy_by_kernel(plan, dst, src, 0, scope, stream);
 }
 
 /* Strides of a dense host buffer in the array's own order: column-major where strides rise, dimensions of 1 aside. */
@@ -3407,14 +3343,14 @@ static void gpul__host_strides(const gpul_array *a, int64_t *strides) {
 }
 
 /* With the NULL stream a copy that involves the host is done on return. */
-static gpul_status gpul__settle(const gpul__scope *scope, gpul_stream stream, gpul_status status) {
+static gpul_status gpul__end_host_copy(const gpul__scope *scope, gpul_stream stream, gpul_status status) {
     if (status != GPUL_OK || stream != NULL) return status;
     status = gpul__cuda(cudaStreamSynchronize(NULL), scope->function, "cudaStreamSynchronize"); /* fault: too-early */
     return status;
 }
 
 /* Between an array and a host buffer in the array's own order: from `in`, or else to `out`. */
-static gpul_status gpul__copy_host(const gpul__scope *scope, const gpul_array *a, const void *in, void *out,
+static gpul_status gpul__copy_host(gpul__scope *scope, const gpul_array *a, const void *in, void *out,
                                    gpul_stream stream) {
     const size_t bytes = (size_t)gpul_nbytes(a);
     const char *const function = scope->function, *const call = "cudaMemcpyAsync";
@@ -3430,7 +3366,7 @@ static gpul_status gpul__copy_host(const gpul__scope *scope, const gpul_array *a
     if (plan.how != GPUL__BY_KERNEL)
         status = gpul__copy_run(&plan, in != NULL ? a->data : out, in != NULL ? in : a->data, scope, stream);
     else { /* the kernel cannot read or write pageable memory: over a dense copy */
-        status = gpul__scratch(&dense, bytes, scope, stream, function);
+        status = gpul__scratch(&dense, bytes, scope, stream);
         if (status == GPUL_OK && in != NULL)
             status = gpul__cuda(cudaMemcpyAsync(dense, in, bytes, cudaMemcpyDefault, stream), function, call);
         if (status == GPUL_OK)
@@ -3439,7 +3375,7 @@ static gpul_status gpul__copy_host(const gpul__scope *scope, const gpul_array *a
             status = gpul__cuda(cudaMemcpyAsync(out, dense, bytes, cudaMemcpyDefault, stream), function, call);
         status = gpul__scratch_drop(dense, scope, stream, status);
     }
-    return gpul__settle(scope, stream, status);
+    return gpul__end_host_copy(scope, stream, status);
 }
 
 GPUL_API gpul_status gpul_copy_to_device(gpul_array *dst, const void *host, gpul_stream stream) {
@@ -3449,7 +3385,7 @@ GPUL_API gpul_status gpul_copy_to_device(gpul_array *dst, const void *host, gpul
     if (status != GPUL_OK) return status;
     if (host == NULL && gpul_size(dst) > 0) return gpul__null(__func__, "host");
     status = gpul__check_output(__func__, "dst", dst);
-    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, arrays, 1, stream);
+    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, arrays, 1, stream);
     if (status != GPUL_OK) return status;
     return gpul__end(&scope, gpul__copy_host(&scope, dst, host, NULL, stream));
 }
@@ -3458,7 +3394,7 @@ static gpul_status gpul__to_host(const char *function, void *host, const gpul_ar
     gpul__scope scope;
     gpul_status status;
     if (host == NULL && gpul_size(src) > 0) return gpul__null(function, "host");
-    status = gpul__begin_in(&scope, function, &src, 1, stream);
+    status = gpul__begin(&scope, function, &src, 1, stream);
     if (status != GPUL_OK) return status;
     return gpul__end(&scope, gpul__copy_host(&scope, src, NULL, host, stream));
 }
@@ -3487,22 +3423,17 @@ GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtyp
     if (status != GPUL_OK) return status;
     gpul__array_init(&a, NULL, dtype, &shape, GPUL_MEMORY_DEVICE, 0);
     if (host == NULL && gpul_size(&a) > 0) return gpul__null(__func__, "host");
-    status = gpul__begin_in(&scope, __func__, NULL, 0, stream);
+    status = gpul__begin(&scope, __func__, NULL, 0, stream);
     if (status != GPUL_OK) return status;
     status = gpul__device_array_in(&a, dtype, &shape, &scope, stream);
     if (status == GPUL_OK) status = gpul__copy_host(&scope, &a, host, NULL, stream);
     return gpul__deliver(out, &a, &scope, status);
 }
 
-static gpul_status gpul__set_device(const char *function, int32_t device) {
-    return gpul__cuda(cudaSetDevice(device), function, "cudaSetDevice");
-}
-
 /* `later` waits for what is now in `earlier`. Leaves one of the two devices current: later's on success. */
 static gpul_status gpul__order(const char *function, gpul_stream later, int32_t later_device, gpul_stream earlier,
                                int32_t earlier_device) {
     gpul_event event = NULL;
-    cudaError_t destroyed;
     gpul_status status = gpul__set_device(function, earlier_device);
     if (status == GPUL_OK)
         status =
@@ -3510,17 +3441,13 @@ static gpul_status gpul__order(const char *function, gpul_stream later, int32_t 
     if (status == GPUL_OK) status = gpul__cuda(cudaEventRecord(event, earlier), function, "cudaEventRecord");
     if (status == GPUL_OK && later_device != earlier_device) status = gpul__set_device(function, later_device);
     if (status == GPUL_OK) status = gpul__cuda(cudaStreamWaitEvent(later, event, 0), function, "cudaStreamWaitEvent");
-    if (event == NULL) return status;
-    destroyed = cudaEventDestroy(event);
-    if (status == GPUL_OK) status = gpul__cuda(destroyed, function, "cudaEventDestroy");
-    else gpul__clear_cuda(destroyed);
-    return status;
+    return event == NULL ? status : gpul__finish(status, cudaEventDestroy(event), function, "cudaEventDestroy");
 }
 
 /* Between two devices: gathered on src's device where src is strided, moved as one block, scattered on dst's device.
  * The work on src's device runs in a stream of its own (for the NULL stream: in that device's NULL stream), after what
  * `stream` holds, and nothing of src's device is given back before the block has moved. */
-static gpul_status gpul__copy_across(const gpul__scope *scope, const gpul_array *dst, const gpul_array *src,
+static gpul_status gpul__copy_across(gpul__scope *scope, const gpul_array *dst, const gpul_array *src,
                                      gpul_stream stream) {
     gpul__scope there;
     gpul__copy_plan gather, scatter;
@@ -3529,29 +3456,28 @@ static gpul_status gpul__copy_across(const gpul__scope *scope, const gpul_array 
     const char *const function = scope->function;
     const void *from = src->data;
     void *packed = NULL, *to = dst->data;
-    gpul_stream beside = NULL;
+    gpul_stream own = NULL;
     gpul_status status;
-    cudaError_t e;
     gpul__host_strides(dst, dense);
     gpul__plan_copy(&gather, src, dense, src->strides);
     gpul__plan_copy(&scatter, dst, dst->strides, dense);
     status = gpul__begin_on(&there, function, src->device);
     if (status != GPUL_OK) return status;
     if (stream != NULL && gather.how != GPUL__BY_BLOCK) {
-        status = gpul__cuda(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking), function,
-                            "cudaStreamCreateWithFlags");
-        if (status == GPUL_OK) status = gpul__order(function, beside, src->device, stream, dst->device);
+        status =
+            gpul__cuda(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking), function, "cudaStreamCreateWithFlags");
+        if (status == GPUL_OK) status = gpul__order(function, own, src->device, stream, dst->device);
     } else if (stream == NULL) status = gpul__order(function, NULL, src->device, NULL, dst->device);
     if (status == GPUL_OK && gather.how != GPUL__BY_BLOCK) {
         status = gpul__set_device(function, src->device);
-        if (status == GPUL_OK) status = gpul__scratch(&packed, bytes, &there, beside, function);
-        if (status == GPUL_OK) status = gpul__copy_run(&gather, packed, src->data, &there, beside);
+        if (status == GPUL_OK) status = gpul__scratch(&packed, bytes, &there, own);
+        if (status == GPUL_OK) status = gpul__copy_run(&gather, packed, src->data, &there, own);
         from = packed;
     }
     if (status == GPUL_OK && (stream == NULL || packed != NULL))
-        status = gpul__order(function, stream, dst->device, beside, src->device);
+        status = gpul__order(function, stream, dst->device, own, src->device);
     if (status == GPUL_OK) status = gpul__set_device(function, dst->device);
-    if (status == GPUL_OK && scatter.how != GPUL__BY_BLOCK) status = gpul__scratch(&to, bytes, scope, stream, function);
+    if (status == GPUL_OK && scatter.how != GPUL__BY_BLOCK) status = gpul__scratch(&to, bytes, scope, stream);
     if (status == GPUL_OK) {
         status = gpul__cuda(cudaMemcpyPeerAsync(to, dst->device, from, src->device, bytes, stream), function,
                             "cudaMemcpyPeerAsync");
@@ -3559,29 +3485,19 @@ static gpul_status gpul__copy_across(const gpul__scope *scope, const gpul_array 
             status = gpul__copy_run(&scatter, dst->data, to, scope, stream);
         if (scatter.how != GPUL__BY_BLOCK) status = gpul__scratch_drop(to, scope, stream, status);
         if (status == GPUL_OK && (stream == NULL || packed != NULL))
-            status = gpul__order(function, beside, src->device, stream, dst->device);
+            status = gpul__order(function, own, src->device, stream, dst->device);
     }
-    if (packed != NULL || beside != NULL) {
-        const gpul_error first = gpul__error;
-        gpul_status left = GPUL_OK, freed = GPUL_OK;
-        e = gpul__restore_device(src->device);
-        if (e != cudaSuccess) left = gpul__fail_cuda(e, function, "cudaSetDevice");
-        if (packed != NULL) freed = gpul__scratch_free(packed, &there, beside, function);
-        if (left == GPUL_OK) left = freed;
-        if (beside != NULL) {
-            e = cudaStreamDestroy(beside); /* lets its work finish */
-            if (e != cudaSuccess && left == GPUL_OK) left = gpul__fail_cuda(e, function, "cudaStreamDestroy");
-            else if (e != cudaSuccess) gpul__clear_cuda(e);
-        }
-        if (status != GPUL_OK) gpul__error = first;
-        else status = left;
+    if (packed != NULL || own != NULL) {
+        status = gpul__finish(status, gpul__restore_device(src->device), function, "cudaSetDevice");
+        status = gpul__scratch_drop(packed, &there, own, status);
+        if (own != NULL) /* lets its work finish */
+            status = gpul__finish(status, cudaStreamDestroy(own), function, "cudaStreamDestroy");
     }
     return gpul__end(&there, status);
 }
 
 /* dst = src, all checked. dst's device is current, and stays so whatever happens. */
-static gpul_status gpul__copy(const gpul__scope *scope, const gpul_array *dst, const gpul_array *src,
-                              gpul_stream stream) {
+static gpul_status gpul__copy(gpul__scope *scope, const gpul_array *dst, const gpul_array *src, gpul_stream stream) {
     gpul__copy_plan plan;
     gpul_status status;
     if (gpul_size(dst) == 0) return GPUL_OK;
@@ -3591,7 +3507,7 @@ static gpul_status gpul__copy(const gpul__scope *scope, const gpul_array *dst, c
     if (dst->memory == GPUL_MEMORY_DEVICE && src->memory == GPUL_MEMORY_DEVICE) gpul__prefer_kernel(&plan);
     status = gpul__copy_run(&plan, dst->data, src->data, scope, stream);
     if (dst->memory != GPUL_MEMORY_DEVICE || src->memory != GPUL_MEMORY_DEVICE)
-        status = gpul__settle(scope, stream, status);
+        status = gpul__end_host_copy(scope, stream, status);
     return status;
 }
 
@@ -3599,24 +3515,19 @@ GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stre
     char one[128], two[128];
     const gpul_array *host[1];
     gpul__scope scope;
-    int32_t k, same;
     gpul_status status = gpul__check_array(__func__, "dst", dst);
     if (status == GPUL_OK) status = gpul__check_array(__func__, "src", src);
     if (status != GPUL_OK) return status;
     if (dst->dtype != src->dtype)
         return gpul__fail(GPUL_ERROR_DTYPE, __func__, "src has %s, but dst %s, and nothing is converted",
                           gpul__describe(one, sizeof one, src), gpul__describe(two, sizeof two, dst));
-    same = dst->ndim == src->ndim;
-    for (k = 0; same && k < dst->ndim; ++k) same = dst->shape[k] == src->shape[k];
-    if (!same)
-        return gpul__fail(GPUL_ERROR_SHAPE, __func__, "src has %s, but dst %s", gpul__describe(one, sizeof one, src),
-                          gpul__describe(two, sizeof two, dst));
-    status = gpul__check_output(__func__, "dst", dst);
+    status = gpul__check_same_shape(__func__, "src", src, "dst", dst);
+    if (status == GPUL_OK) status = gpul__check_output(__func__, "dst", dst);
     if (status != GPUL_OK) return status;
     if (gpul__overlap(dst, src))
         return gpul__fail(GPUL_ERROR_OVERLAP, __func__, "dst, %s, overlaps src", gpul__describe(one, sizeof one, dst));
     host[0] = dst->memory == GPUL_MEMORY_DEVICE ? dst : src;
-    status = gpul__begin_in(&scope, __func__, host, 1, stream);
+    status = gpul__begin(&scope, __func__, host, 1, stream);
     if (status != GPUL_OK) return status;
     return gpul__end(&scope, gpul__copy(&scope, dst, src, stream));
 }
@@ -3633,7 +3544,7 @@ static gpul_status gpul__array_like(const char *function, gpul_array *out, const
     if (status != GPUL_OK) return status;
     shape = gpul__shape_of(like);
     status = gpul__check_shape(function, like->dtype, &shape);
-    if (status == GPUL_OK) status = gpul__begin_in(&scope, function, &like, 1, stream);
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, &like, 1, stream);
     if (status != GPUL_OK) return status;
     status = gpul__device_array_in(&a, like->dtype, &shape, &scope, stream);
     if (status == GPUL_OK && copied) status = gpul__copy(&scope, &a, like, stream);
@@ -3648,77 +3559,55 @@ GPUL_API gpul_status gpul_clone(gpul_array *out, const gpul_array *a, gpul_strea
     return gpul__array_like(__func__, out, "a", a, 1, stream);
 }
 
+/* The least and the largest integer of a dtype, as far as a double goes: INT64_MAX is rounded down. */
+static void gpul__integer_range(gpul_dtype dtype, double *low, double *high) {
+    *low = dtype == GPUL_I32 ? -2147483648.0 : dtype == GPUL_I64 ? -9223372036854775808.0 : 0;
+    *high = dtype == GPUL_I32 ? 2147483647.0 : dtype == GPUL_I64 ? 9223372036854774784.0 : 255;
+}
+
 /* The argument `value`, called `name`, as an element in the low bytes of *bits */
 static gpul_status gpul__element_bits(const char *function, const char *name, uint64_t *bits, gpul_dtype dtype,
                                       double value) {
-    double low = 0, high = 0; /* low <= value < high */
+    double low, high;
     *bits = 0;
     switch (dtype) {
-    case GPUL_F32: {
-        *bits = gpul__float_bits((float)value);
-        return GPUL_OK;
-    }
+    case GPUL_F32: *bits = gpul__float_bits((float)value); return GPUL_OK;
     case GPUL_F64: memcpy(bits, &value, sizeof value); return GPUL_OK;
     case GPUL_F16: *bits = gpul_f16_from_float(gpul__float_to_odd(value)); return GPUL_OK;
     case GPUL_BF16: *bits = gpul_bf16_from_float(gpul__float_to_odd(value)); return GPUL_OK;
-    case GPUL_I32:
-        low = -2147483648.0;
-        high = 2147483648.0;
-        break;
-    case GPUL_I64:
-        low = -9223372036854775808.0;
-        high = 9223372036854775808.0;
-        break;
-    default: high = 256; break;
+    default: gpul__integer_range(dtype, &low, &high);
     }
-    if (!(value >= low && value < high) || (double)(int64_t)value != value)
+    if (!(value >= low && value <= high) || (double)(int64_t)value != value)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s = %.17g is no %s", name, value, gpul_dtype_name(dtype));
     *bits = (uint64_t)(int64_t)value;
     return GPUL_OK;
 }
 
 /* cudaMemsetAsync in place of the kernel: up to 4 KB it is no launch; beyond that it is the slower one, unless the
- * kernel cannot use accesses of 16 bytes. */
+ * kernel cannot use accesses of 16 bytes, or was left out. */
 static int32_t gpul__prefer_memset(const gpul_array *a) {
 #ifndef GPULITE_NO_KERNELS
-    return gpul_nbytes(a) <= 4096 || (uintptr_t)a->data % 16 != 0;
+    return gpul_nbytes(a) <= 4096 || (uintptr_t)a->data % 16 != 0 ||
+           gpul__find_elementwise(GPUL__COPY, (int32_t)gpul_dtype_size(a->dtype)) == NULL;
 #else
     (void)a;
     return 1;
 #endif
 }
 
-/* Every element = bits, which gpul__element_bits made of value. */
-static gpul_status gpul__fill(const gpul__scope *scope, const gpul_array *a, uint64_t bits, double value,
-                              gpul_stream stream) {
+static gpul_status gpul__fill(const gpul__scope *scope, const gpul_array *a, uint64_t bits, gpul_stream stream) {
+    static const int64_t none[GPUL_MAX_DIMS] = {0};
     const int32_t size = (int32_t)gpul_dtype_size(a->dtype);
+    gpul__copy_plan plan;
     int32_t same = 1, k;
     if (gpul_size(a) == 0) return GPUL_OK;
     for (k = 1; k < size; ++k) same = same && ((bits >> (8 * k)) & 0xffu) == (bits & 0xffu);
     if (same && a->memory == GPUL_MEMORY_DEVICE && gpul__prefer_memset(a) &&
-        (gpul_is_contiguous(a, GPUL_ORDER_C) || gpul_is_contiguous(a, GPUL_ORDER_F))) {
+        (gpul_is_contiguous(a, GPUL_ORDER_C) || gpul_is_contiguous(a, GPUL_ORDER_F)))
         return gpul__cuda(cudaMemsetAsync(a->data, (int)(bits & 0xffu), (size_t)gpul_nbytes(a), stream),
                           scope->function, "cudaMemsetAsync");
-    }
-#ifndef GPULITE_NO_KERNELS
-    {
-        const gpul__elementwise_op *const op = gpul__find_elementwise(GPUL__COPY, size);
-        if (op != NULL) {
-            gpul__elementwise_problem problem;
-            int64_t *strides[1];
-            gpul__elementwise_begin(&problem, GPUL__COPY, a->data, gpul_size(a));
-            strides[0] = problem.strides[0];
-            problem.scalar[0] = bits;
-            memcpy(problem.shape, a->shape, sizeof problem.shape);
-            memcpy(problem.strides[0], a->strides, sizeof problem.strides[0]);
-            gpul__sort_dims(a->ndim, problem.shape, strides, 1);
-            problem.ndim = gpul__merge_dims(a->ndim, problem.shape, strides, 1);
-            return gpul__elementwise_launch(scope->function, op, &problem, scope, stream);
-        }
-    }
-#endif
-    return gpul__fail(GPUL_ERROR_UNSUPPORTED, scope->function,
-                      "value = %.17g takes the fill kernel, which this build leaves out", value);
+    gpul__plan_copy(&plan, a, a->strides, none);
+    return gpul__copy_by_kernel(&plan, a->data, NULL, bits, scope, stream);
 }
 
 GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream) {
@@ -3728,9 +3617,9 @@ GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream) 
     gpul_status status = gpul__check_array(__func__, "a", a);
     if (status == GPUL_OK) status = gpul__element_bits(__func__, "value", &bits, a->dtype, value);
     if (status == GPUL_OK) status = gpul__check_output(__func__, "a", a);
-    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, arrays, 1, stream);
+    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, arrays, 1, stream);
     if (status != GPUL_OK) return status;
-    return gpul__end(&scope, gpul__fill(&scope, a, bits, value, stream));
+    return gpul__end(&scope, gpul__fill(&scope, a, bits, stream));
 }
 
 /* gpul_full and gpul_zeros */
@@ -3741,10 +3630,10 @@ static gpul_status gpul__filled(const char *function, gpul_array *out, gpul_dtyp
     uint64_t bits;
     gpul_status status = gpul__check_new(function, out, dtype, shape);
     if (status == GPUL_OK) status = gpul__element_bits(function, "value", &bits, dtype, value);
-    if (status == GPUL_OK) status = gpul__begin_in(&scope, function, NULL, 0, stream);
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, NULL, 0, stream);
     if (status != GPUL_OK) return status;
     status = gpul__device_array_in(&a, dtype, shape, &scope, stream);
-    if (status == GPUL_OK) status = gpul__fill(&scope, &a, bits, value, stream);
+    if (status == GPUL_OK) status = gpul__fill(&scope, &a, bits, stream);
     return gpul__deliver(out, &a, &scope, status);
 }
 
@@ -3774,7 +3663,7 @@ static gpul_status gpul__element(const char *function, const gpul_array *a, cons
 static gpul_status gpul__move_element(const char *function, const gpul_array *a, void *to, const void *from,
                                       gpul_stream stream) {
     gpul__scope scope;
-    gpul_status status = gpul__begin_in(&scope, function, &a, 1, stream);
+    gpul_status status = gpul__begin(&scope, function, &a, 1, stream);
     if (status != GPUL_OK) return status;
     status = gpul__check_capture(function, NULL, stream);
     if (status == GPUL_OK)
@@ -3883,11 +3772,7 @@ GPUL_API gpul_status gpul_index(gpul_array *view, const gpul_array *a, int32_t a
 
 static void gpul__reverse(int64_t *values, int32_t n) {
     int32_t k;
-    for (k = 0; k < n / 2; ++k) {
-        const int64_t value = values[k];
-        values[k] = values[n - 1 - k];
-        values[n - 1 - k] = value;
-    }
+    for (k = 0; k < n / 2; ++k) gpul__swap(&values[k], &values[n - 1 - k]);
 }
 
 /* Row-major: merged, a's dimensions are runs walked evenly; each new dimension must divide the run it starts in.
@@ -3988,7 +3873,7 @@ GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_arr
 
 static gpul_status gpul__wrap(const char *function, gpul_array *out, void *pointer, gpul_dtype dtype,
                               const gpul_shape *shape, const int64_t *strides) {
-    struct cudaPointerAttributes first, last;
+    struct cudaPointerAttributes first = GPUL_ZERO, last = GPUL_ZERO;
     gpul__scope scope;
     gpul_array a;
     gpul_status status = gpul__check_new(function, out, dtype, shape);
@@ -4017,13 +3902,11 @@ static gpul_status gpul__wrap(const char *function, gpul_array *out, void *point
     if (gpul_size(&a) > 0 && (uintptr_t)pointer % (uintptr_t)size != 0)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "pointer = %p is not aligned to the %d bytes of %s", pointer,
                           (int)size, gpul_dtype_name(dtype));
-    status = gpul__begin(&scope, function, NULL, 0);
+    status = gpul__begin(&scope, function, NULL, 0, NULL);
     if (status != GPUL_OK) return status;
     a.device = scope.device;
     if (gpul_size(&a) == 0) a.data = NULL;
     else {
-        memset(&first, 0, sizeof first);
-        memset(&last, 0, sizeof last);
         e = cudaPointerGetAttributes(&first, pointer);
         if (e == cudaSuccess) e = cudaPointerGetAttributes(&last, (char *)pointer + reach + size - 1);
         if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaPointerGetAttributes");
@@ -4081,12 +3964,14 @@ static int64_t gpul__offset_of(int32_t ndim, const int64_t *index, const int64_t
 
 #define GPUL__COMPARED ((int64_t)1 << 17) /* elements of each array that are on the host at a time */
 typedef struct gpul__comparison {
-    const gpul__scope *scope;
+    gpul__scope *scope;
     gpul_stream stream;
     double rtol, atol, worst; /* worst: the largest difference so far */
     char *host[2];
     gpul_difference result;
 } gpul__comparison;
+
+static int32_t gpul__is_finite(double value) { return value - value == 0; }
 
 /* |a - b| of two elements, and their values */
 static double gpul__distance(const char *a, gpul_dtype a_dtype, const char *b, gpul_dtype b_dtype, double *values) {
@@ -4137,8 +4022,9 @@ static gpul_status gpul__compare_parts(gpul__comparison *c, const gpul_array *a,
         const double distance =
             gpul__distance(c->host[0] + gpul__offset_of(a->ndim, at, strides[0]) * (int64_t)size[0], a->dtype,
                            c->host[1] + gpul__offset_of(b->ndim, at, strides[1]) * (int64_t)size[1], b->dtype, v);
-        const int32_t finite = v[1] - v[1] == 0, farther = distance != distance || distance > c->worst;
-        if (distance == 0 || (finite && distance <= c->atol + c->rtol * (v[1] < 0 ? -v[1] : v[1]))) continue;
+        const int32_t farther = distance != distance || distance > c->worst;
+        if (distance == 0 || (gpul__is_finite(v[1]) && distance <= c->atol + c->rtol * (v[1] < 0 ? -v[1] : v[1])))
+            continue;
         if (c->result.count == 0 || (farther && c->worst == c->worst)) { /* fault: compare-worst */
             c->worst = distance;
             for (k = 0; k < a->ndim; ++k) c->result.worst[k] = origin[k] + at[k];
@@ -4157,29 +4043,22 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
                                    double atol, gpul_stream stream) {
     static const int64_t origin[GPUL_MAX_DIMS] = {0};
     const gpul_array *const both[2] = {a, b};
-    char one[128], two[128];
-    gpul__comparison c;
+    gpul__comparison c = GPUL_ZERO;
     gpul__scope scope;
     gpul_array buffer = GPUL_ZERO;
     gpul_shape shape;
     int64_t n;
-    int32_t k, same;
     gpul_status status, freed;
     gpul_error first;
     if (result == NULL) return gpul__null(__func__, "result");
     status = gpul__check_array(__func__, "a", a);
     if (status == GPUL_OK) status = gpul__check_array(__func__, "b", b);
+    if (status == GPUL_OK) status = gpul__check_same_shape(__func__, "a", a, "b", b);
     if (status != GPUL_OK) return status;
-    same = a->ndim == b->ndim;
-    for (k = 0; same && k < a->ndim; ++k) same = a->shape[k] == b->shape[k];
-    if (!same)
-        return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, but b %s", gpul__describe(one, sizeof one, a),
-                          gpul__describe(two, sizeof two, b));
     if (!(rtol >= 0)) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "rtol = %g is negative or NaN", rtol);
     if (!(atol >= 0)) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "atol = %g is negative or NaN", atol);
-    status = gpul__begin_in(&scope, __func__, both, 2, stream);
+    status = gpul__begin(&scope, __func__, both, 2, stream);
     if (status != GPUL_OK) return status;
-    memset(&c, 0, sizeof c);
     n = gpul_size(a) < GPUL__COMPARED ? gpul_size(a) : GPUL__COMPARED;
     shape = gpul_1d(2 * n);
     status = gpul__check_capture(__func__, NULL, stream);
@@ -4274,8 +4153,6 @@ static gpul__decimal gpul__printed(const gpul__printer *p, double value) {
     return d.count <= most || most < 1 ? d : gpul__to_decimal(value, p->dtype, most);
 }
 
-static int32_t gpul__is_number(double value) { return value - value == 0; }
-
 /* value in the arithmetic of the dtype */
 static double gpul__rounded(gpul_dtype dtype, double value) {
     uint64_t bits = 0;
@@ -4285,6 +4162,7 @@ static double gpul__rounded(gpul_dtype dtype, double value) {
 }
 
 static int32_t gpul__is_integer(gpul_dtype dtype) { return dtype == GPUL_I32 || dtype == GPUL_I64 || dtype == GPUL_U8; }
+static int32_t gpul__is_floating(gpul_dtype dtype) { return gpul_dtype_size(dtype) != 0 && !gpul__is_integer(dtype); }
 
 /* From here on numbers have exponents: 10 to the power of the digits that the dtype holds, 8 at most. */
 static double gpul__print_ceiling(gpul_dtype dtype) {
@@ -4304,7 +4182,7 @@ static void gpul__print_format(gpul__printer *p, int64_t n) {
             const int32_t width = (int32_t)snprintf(text, sizeof text, "%lld",
                                                     p->dtype == GPUL_I64 ? (long long)whole : (long long)value);
             if (width > p->left) p->left = width;
-        } else if (!gpul__is_number(value)) {
+        } else if (!gpul__is_finite(value)) {
             others = 1;
             if (value < 0) negative_infinity = 1;
         } else if (magnitude > 0) {
@@ -4320,7 +4198,7 @@ static void gpul__print_format(gpul__printer *p, int64_t n) {
         const double value = gpul__element_value(&p->elements[i], p->dtype, &whole);
         gpul__decimal d;
         int32_t left, right, exponent = 2;
-        if (!gpul__is_number(value)) continue;
+        if (!gpul__is_finite(value)) continue;
         d = gpul__printed(p, value);
         left = d.negative + (p->scientific || d.power < 0 ? 1 : d.power + 1);
         right = d.count - 1 - (p->scientific ? 0 : d.power);
@@ -4344,7 +4222,7 @@ static int32_t gpul__print_element(const gpul__printer *p, char text[64], uint64
     if (gpul__is_integer(p->dtype))
         return (int32_t)snprintf(text, 64, "%*lld", (int)p->left,
                                  p->dtype == GPUL_I64 ? (long long)whole : (long long)value);
-    if (!gpul__is_number(value))
+    if (!gpul__is_finite(value))
         return (int32_t)snprintf(text, 64, "%*s", (int)(p->left + 1 + p->right + (p->scientific ? p->exponent + 2 : 0)),
                                  value != value ? "nan"
                                  : value < 0    ? "-inf"
@@ -4368,6 +4246,12 @@ static int32_t gpul__print_element(const gpul__printer *p, char text[64], uint64
     return at;
 }
 
+static void gpul__print_break(gpul__printer *p, int32_t axis) {
+    int32_t k;
+    for (k = axis + 1; k < p->ndim; ++k) gpul__append(&p->out, "\n");
+    gpul__append(&p->out, "%*s", (int)axis + 1, "");
+}
+
 /* Axis `axis` of the part that begins at elements[*next]; numpy/_core/arrayprint.py: _formatArray, in 75 columns. */
 static void gpul__print_axis(gpul__printer *p, int32_t axis, int64_t *next) {
     const int32_t last = axis == p->ndim - 1, indent = axis + 1, width = 75 - axis - 1;
@@ -4380,14 +4264,10 @@ static void gpul__print_axis(gpul__printer *p, int32_t axis, int64_t *next) {
     for (i = 0; i < p->shown[axis]; ++i) {
         const int32_t dots = i == GPUL__ENDS && p->shown[axis] < p->shape[axis];
         if (!last) {
-            if (i > 0) {
-                for (k = axis + 1; k < p->ndim; ++k) gpul__append(&p->out, "\n");
-                gpul__append(&p->out, "%*s", (int)indent, "");
-            }
+            if (i > 0) gpul__print_break(p, axis);
             if (dots) {
                 gpul__append(&p->out, "...");
-                for (k = axis + 1; k < p->ndim; ++k) gpul__append(&p->out, "\n");
-                gpul__append(&p->out, "%*s", (int)indent, "");
+                gpul__print_break(p, axis);
             }
             gpul__print_axis(p, axis + 1, next);
             continue;
@@ -4418,7 +4298,7 @@ static void gpul__print_number(gpul__printer *p) {
     const double magnitude = value < 0 ? -value : value;
     gpul__decimal d;
     char text[64], *end;
-    if (!gpul__is_integer(p->dtype) && gpul__is_number(value)) {
+    if (!gpul__is_integer(p->dtype) && gpul__is_finite(value)) {
         p->digits = 400; /* all */
         d = gpul__to_decimal(value, p->dtype, 0);
         p->scientific = value != 0 && (magnitude < 1e-4 ||
@@ -4436,8 +4316,7 @@ static void gpul__print_number(gpul__printer *p) {
 }
 
 /* The shown elements: a copy of each corner */
-static gpul_status gpul__print_fetch(gpul__printer *p, const gpul_array *a, const gpul__scope *scope,
-                                     gpul_stream stream) {
+static gpul_status gpul__print_fetch(gpul__printer *p, const gpul_array *a, gpul__scope *scope, gpul_stream stream) {
     const size_t size = gpul_dtype_size(a->dtype);
     char host[GPUL__SHOWN * 8];
     int32_t corner, k;
@@ -4469,16 +4348,15 @@ static gpul_status gpul__print_fetch(gpul__printer *p, const gpul_array *a, cons
 }
 
 GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const gpul_array *a, gpul_stream stream) {
-    gpul__printer p;
+    gpul__printer p = GPUL_ZERO;
     gpul__scope scope;
     int64_t n = 1, next = 0;
     int32_t k;
     gpul_status status;
     if (text == NULL && size > 0) return gpul__null(__func__, "text");
     status = gpul__check_array(__func__, "a", a);
-    if (status == GPUL_OK) status = gpul__begin_in(&scope, __func__, &a, 1, stream);
+    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, &a, 1, stream);
     if (status != GPUL_OK) return status;
-    memset(&p, 0, sizeof p);
     p.out.text = text;
     p.out.size = size;
     p.dtype = a->dtype;
@@ -4509,16 +4387,16 @@ GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const g
 GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags) {
     gpul_status status;
     gpul_stream stream = NULL;
-    cudaError_t e;
     if (out == NULL) return gpul__null(__func__, "out");
     if (flags != GPUL_STREAM_DEFAULT && flags != GPUL_STREAM_NON_BLOCKING)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "flags = %u is neither GPUL_STREAM_DEFAULT nor _NON_BLOCKING",
                           (unsigned)flags);
     status = gpul__pending(__func__);
+    if (status == GPUL_OK)
+        status = gpul__cuda(cudaStreamCreateWithFlags(&stream, flags == GPUL_STREAM_NON_BLOCKING ? cudaStreamNonBlocking
+                                                                                                 : cudaStreamDefault),
+                            __func__, "cudaStreamCreateWithFlags");
     if (status != GPUL_OK) return status;
-    e = cudaStreamCreateWithFlags(&stream,
-                                  flags == GPUL_STREAM_NON_BLOCKING ? cudaStreamNonBlocking : cudaStreamDefault);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaStreamCreateWithFlags");
     gpul__stream_enter(stream);
     *out = stream;
     return GPUL_OK;
@@ -4537,15 +4415,12 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
     status = gpul__check_stream(__func__, "stream", old);
     if (status != GPUL_OK) return status;
     status = gpul__pending(__func__);
-    e = gpul__workspace_idle(old, &idle);
-    if (e != cudaSuccess && status == GPUL_OK)
-        status = gpul__fail_cuda(e, __func__, "cudaStreamGetId or cudaStreamQuery");
-    else if (e != cudaSuccess) gpul__clear_cuda(e);
+    status = gpul__finish(status, gpul__workspace_idle(old, &idle), __func__, "cudaStreamGetId or cudaStreamQuery");
     captured = gpul__is_captured(__func__, old, &capturing); /* then destroying it ends the capture */
     if (status == GPUL_OK) status = captured;
     old = gpul__stream_leave(old, !capturing); /* before CUDA can give the handle to another */
     e = old == NULL ? cudaSuccess : cudaStreamDestroy(old);
-    if (e != cudaSuccess && status == GPUL_OK) status = gpul__fail_cuda(e, __func__, "cudaStreamDestroy");
+    status = gpul__finish(status, e, __func__, "cudaStreamDestroy");
 #ifndef GPULITE_NO_KERNELS
     if (e == cudaSuccess && idle != 0) (void)gpul__workspaces_pass(idle, 0);
 #endif
@@ -4593,7 +4468,7 @@ GPUL_API gpul_status gpul_stream_wait(gpul_stream waiter, gpul_stream other) {
     int device, waits;
     gpul_status status = gpul__check_stream(__func__, "waiter", waiter);
     if (status == GPUL_OK) status = gpul__check_stream(__func__, "other", other);
-    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, NULL, 0);
+    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, NULL, 0, NULL);
     if (status != GPUL_OK) return status;
     device = waits = scope.device;
 #if CUDART_VERSION >= 12080
@@ -4613,27 +4488,28 @@ GPUL_API gpul_status gpul_device_synchronize(void) {
     return status != GPUL_OK ? status : gpul__cuda(cudaDeviceSynchronize(), __func__, "cudaDeviceSynchronize");
 }
 
-GPUL_API gpul_status gpul_event_create(gpul_event *out) {
-    gpul_status status = out == NULL ? gpul__null(__func__, "out") : gpul__pending(__func__);
+static gpul_status gpul__new_event(const char *function, gpul_event *out) {
     gpul_event event = NULL;
-    if (status == GPUL_OK)
-        status = gpul__cuda(cudaEventCreateWithFlags(&event, cudaEventDefault), __func__, "cudaEventCreateWithFlags");
+    const gpul_status status =
+        gpul__cuda(cudaEventCreateWithFlags(&event, cudaEventDefault), function, "cudaEventCreateWithFlags");
     if (status == GPUL_OK) *out = event;
     return status;
+}
+
+GPUL_API gpul_status gpul_event_create(gpul_event *out) {
+    const gpul_status status = out == NULL ? gpul__null(__func__, "out") : gpul__pending(__func__);
+    return status != GPUL_OK ? status : gpul__new_event(__func__, out);
 }
 
 GPUL_API gpul_status gpul_event_destroy(gpul_event *event) {
     gpul_status status;
     gpul_event old;
-    cudaError_t e;
     if (event == NULL) return gpul__null(__func__, "event");
     old = *event;
     *event = NULL;
     if (old == NULL) return GPUL_OK;
     status = gpul__pending(__func__);
-    e = cudaEventDestroy(old);
-    if (e != cudaSuccess && status == GPUL_OK) status = gpul__fail_cuda(e, __func__, "cudaEventDestroy");
-    return status;
+    return gpul__finish(status, cudaEventDestroy(old), __func__, "cudaEventDestroy");
 }
 
 GPUL_API gpul_status gpul_event_record(gpul_event event, gpul_stream stream) {
@@ -4734,10 +4610,8 @@ static gpul_status gpul__timer_read(const char *function, gpul_timer *timer) {
 }
 
 GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream) {
+    gpul_event *from, *to;
     gpul_status status;
-    gpul_event *pair[2];
-    cudaError_t e;
-    int32_t k;
     if (timer == NULL) return gpul__null(__func__, "timer");
     if (timer->running) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "timer is running already");
     if (timer->host) {
@@ -4748,17 +4622,11 @@ GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream) {
     status = gpul__check_stream(__func__, "stream", stream);
     if (status == GPUL_OK) status = gpul__pending(__func__);
     if (status == GPUL_OK && timer->pending == GPUL_TIMER_REGIONS) status = gpul__timer_read(__func__, timer);
-    if (status != GPUL_OK) return status;
-    pair[0] = &timer->from[timer->next];
-    pair[1] = &timer->to[timer->next];
-    for (k = 0; k < 2; ++k) {
-        gpul_event event = NULL;
-        if (*pair[k] != NULL) continue;
-        e = cudaEventCreateWithFlags(&event, cudaEventDefault);
-        if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaEventCreateWithFlags");
-        *pair[k] = event;
-    }
-    status = gpul__cuda(cudaEventRecord(timer->from[timer->next], stream), __func__, "cudaEventRecord");
+    from = &timer->from[timer->next];
+    to = &timer->to[timer->next];
+    if (status == GPUL_OK && *from == NULL) status = gpul__new_event(__func__, from);
+    if (status == GPUL_OK && *to == NULL) status = gpul__new_event(__func__, to);
+    if (status == GPUL_OK) status = gpul__cuda(cudaEventRecord(*from, stream), __func__, "cudaEventRecord");
     if (status == GPUL_OK) timer->running = 1;
     return status;
 }
@@ -4817,13 +4685,9 @@ GPUL_API gpul_status gpul_timer_free(gpul_timer *timer) {
     memset(timer, 0, sizeof *timer);
     for (k = 0; k < 2 * GPUL_TIMER_REGIONS; ++k) {
         const gpul_event event = k % 2 == 0 ? old.from[k / 2] : old.to[k / 2];
-        cudaError_t e;
         if (event == NULL) continue;
         if (status == GPUL_OK) status = gpul__pending(__func__);
-        e = cudaEventDestroy(event);
-        if (e == cudaSuccess) continue;
-        if (status == GPUL_OK) status = gpul__fail_cuda(e, __func__, "cudaEventDestroy");
-        else if (status != GPUL_ERROR_PENDING) gpul__clear_cuda(e);
+        status = gpul__finish(status, cudaEventDestroy(event), __func__, "cudaEventDestroy");
     }
     return status;
 }
@@ -4833,7 +4697,8 @@ GPUL_API gpul_status gpul_timer_free(gpul_timer *timer) {
  * ------------------------------------------------------------------------------------------------------------------ */
 GPUL_API gpul_status gpul_graph_begin(gpul_stream stream) {
     int32_t captured = 0;
-    gpul_status status = gpul__pending(__func__);
+    gpul_status status = gpul__check_stream(__func__, "stream", stream);
+    if (status == GPUL_OK) status = gpul__pending(__func__);
     if (status != GPUL_OK) return status;
     if (stream == NULL)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
@@ -4853,7 +4718,8 @@ GPUL_API gpul_status gpul_graph_end(gpul_graph *out, gpul_stream stream) {
     gpul_graph graph = NULL;
     int32_t captured = 0;
     cudaError_t e;
-    gpul_status status = out == NULL ? gpul__null(__func__, "out") : gpul__pending(__func__);
+    gpul_status status = out == NULL ? gpul__null(__func__, "out") : gpul__check_stream(__func__, "stream", stream);
+    if (status == GPUL_OK) status = gpul__pending(__func__);
     if (status == GPUL_OK && stream != NULL) status = gpul__is_captured(__func__, stream, &captured);
     if (status != GPUL_OK) return status;
     if (!captured)
@@ -4869,31 +4735,27 @@ GPUL_API gpul_status gpul_graph_end(gpul_graph *out, gpul_stream stream) {
     status = gpul__cuda(cudaGraphInstantiateWithFlags(&graph, captured_work, cudaGraphInstantiateFlagAutoFreeOnLaunch),
                         __func__, "cudaGraphInstantiateWithFlags");
     e = cudaGraphDestroy(captured_work); /* fault: graph-leaked */
-    if (e != cudaSuccess && status == GPUL_OK) {
-        status = gpul__fail_cuda(e, __func__, "cudaGraphDestroy");
-        gpul__clear_cuda(cudaGraphExecDestroy(graph));
-    } else gpul__clear_cuda(e);
+    status = gpul__finish(status, e, __func__, "cudaGraphDestroy");
     if (status == GPUL_OK) *out = graph;
+    else if (graph != NULL) gpul__clear_cuda(cudaGraphExecDestroy(graph));
     return status;
 }
 
 GPUL_API gpul_status gpul_graph_launch(gpul_graph graph, gpul_stream stream) {
-    const gpul_status status = graph == NULL ? gpul__null(__func__, "graph") : gpul__pending(__func__);
+    gpul_status status = graph == NULL ? gpul__null(__func__, "graph") : gpul__check_stream(__func__, "stream", stream);
+    if (status == GPUL_OK) status = gpul__pending(__func__);
     return status != GPUL_OK ? status : gpul__cuda(cudaGraphLaunch(graph, stream), __func__, "cudaGraphLaunch");
 }
 
 GPUL_API gpul_status gpul_graph_free(gpul_graph *graph) {
     gpul_status status;
     gpul_graph old;
-    cudaError_t e;
     if (graph == NULL) return gpul__null(__func__, "graph");
     old = *graph;
     *graph = NULL;
     if (old == NULL) return GPUL_OK;
     status = gpul__pending(__func__);
-    e = cudaGraphExecDestroy(old);
-    if (e != cudaSuccess && status == GPUL_OK) status = gpul__fail_cuda(e, __func__, "cudaGraphExecDestroy");
-    return status;
+    return gpul__finish(status, cudaGraphExecDestroy(old), __func__, "cudaGraphExecDestroy");
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -4910,12 +4772,11 @@ static gpul_status gpul__kernel(const char *function, struct cudaFuncAttributes 
     gpul_status status;
     cudaError_t e;
     memset(attributes, 0, sizeof *attributes);
-    e = cudaFuncGetAttributes(attributes, kernel);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaFuncGetAttributes");
+    status = gpul__cuda(cudaFuncGetAttributes(attributes, kernel), function, "cudaFuncGetAttributes");
+    if (status != GPUL_OK) return status;
     if (shared_bytes <= unasked && shared_bytes + attributes->sharedSizeBytes <= unasked) return GPUL_OK;
-    e = cudaGetDevice(&device);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaGetDevice");
-    status = gpul__attribute(function, &most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    status = gpul__cuda(cudaGetDevice(&device), function, "cudaGetDevice");
+    if (status == GPUL_OK) status = gpul__attribute(function, &most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
     most -= (int32_t)attributes->sharedSizeBytes;
     if (status != GPUL_OK || most < 0 || shared_bytes > (size_t)most || attributes->maxDynamicSharedSizeBytes == most)
         return status;
@@ -5022,17 +4883,15 @@ static gpul_status gpul__check_argument(const char *function, const char *name, 
 
 /* A pointer that the GPU can reach, as far as the CUDA runtime knows. */
 static gpul_status gpul__check_pointer(const char *function, const gpul__call *call, int32_t k, int32_t device) {
-    struct cudaPointerAttributes attributes;
+    struct cudaPointerAttributes attributes = GPUL_ZERO;
     char name[80];
     void *pointer;
     int32_t pageable = 0;
     gpul_status status;
-    cudaError_t e;
     memcpy(&pointer, call->values[k], sizeof pointer);
     if (pointer == NULL) return GPUL_OK;
-    memset(&attributes, 0, sizeof attributes);
-    e = cudaPointerGetAttributes(&attributes, pointer);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaPointerGetAttributes");
+    status = gpul__cuda(cudaPointerGetAttributes(&attributes, pointer), function, "cudaPointerGetAttributes");
+    if (status != GPUL_OK) return status;
     if (attributes.type != cudaMemoryTypeUnregistered) return GPUL_OK; /* fault: launch-pageable */
     status = gpul__attribute(function, &pageable, cudaDevAttrPageableMemoryAccess, (int)device);
     if (status != GPUL_OK || pageable) return status;
@@ -5122,6 +4981,8 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
                               gpul__argument_name(other, sizeof other, call, at), (int)first->device,
                               gpul__argument_name(name, sizeof name, call, k), (int)argument->array->device);
     }
+    status = gpul__check_stream(function, "stream", call->stream);
+    if (status != GPUL_OK) return status;
     status = gpul__begin_on(&scope, function, first == NULL ? -1 : first->device); /* fault: launch-device */
     if (status != GPUL_OK) return status;
     for (k = 0; status == GPUL_OK && k < call->count; ++k) {
@@ -5155,57 +5016,48 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
     return gpul__end(&scope, status);
 }
 
-static gpul_status gpul__count_devices(const char *function, int32_t *count) {
+GPUL_API gpul_status gpul_device_count(int32_t *count) {
+    gpul_status status = count == NULL ? gpul__null(__func__, "count") : gpul__pending(__func__);
     int number = 0;
-    const cudaError_t e = cudaGetDeviceCount(&number);
-    if (e != cudaSuccess && gpul__status_of(e) != GPUL_ERROR_NO_DEVICE)
-        return gpul__fail_cuda(e, function, "cudaGetDeviceCount");
-    if (e != cudaSuccess) {
+    cudaError_t e;
+    if (status != GPUL_OK) return status;
+    e = cudaGetDeviceCount(&number);
+    if (gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) {
         gpul__clear_cuda(e);
+        e = cudaSuccess;
         number = 0;
     }
-    *count = (int32_t)number;
-    return GPUL_OK;
+    status = gpul__cuda(e, __func__, "cudaGetDeviceCount");
+    if (status == GPUL_OK) *count = (int32_t)number;
+    return status;
 }
 
-/* Why there is none */
-static gpul_status gpul__no_device(const char *function) {
+/* The number of devices, one at least */
+static gpul_status gpul__need_devices(const char *function, int32_t *count) {
     int number = 0;
-    const cudaError_t e = cudaGetDeviceCount(&number);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaGetDeviceCount");
-    return gpul__fail(GPUL_ERROR_NO_DEVICE, function, "there is no CUDA device");
-}
-
-GPUL_API gpul_status gpul_device_count(int32_t *count) {
-    gpul_status status;
-    if (count == NULL) return gpul__null(__func__, "count");
-    status = gpul__pending(__func__);
-    return status != GPUL_OK ? status : gpul__count_devices(__func__, count);
+    gpul_status status = gpul__pending(function);
+    if (status == GPUL_OK) status = gpul__cuda(cudaGetDeviceCount(&number), function, "cudaGetDeviceCount");
+    if (status == GPUL_OK && number == 0)
+        status = gpul__fail(GPUL_ERROR_NO_DEVICE, function, "there is no CUDA device");
+    *count = (int32_t)number;
+    return status;
 }
 
 GPUL_API gpul_status gpul_device_current(int32_t *device) {
     gpul_status status;
     int32_t count = 0;
     int current = 0;
-    cudaError_t e;
     if (device == NULL) return gpul__null(__func__, "device");
-    status = gpul__pending(__func__);
-    if (status == GPUL_OK) status = gpul__count_devices(__func__, &count);
-    if (status != GPUL_OK) return status;
-    if (count == 0) return gpul__no_device(__func__);
-    e = cudaGetDevice(&current);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaGetDevice");
-    *device = (int32_t)current;
-    return GPUL_OK;
+    status = gpul__need_devices(__func__, &count);
+    if (status == GPUL_OK) status = gpul__cuda(cudaGetDevice(&current), __func__, "cudaGetDevice");
+    if (status == GPUL_OK) *device = (int32_t)current;
+    return status;
 }
 
 static gpul_status gpul__check_device(const char *function, int32_t device) {
     int32_t count = 0;
-    gpul_status status = gpul__pending(function);
-    if (status == GPUL_OK) status = gpul__count_devices(function, &count);
-    if (status != GPUL_OK) return status;
-    if (count == 0) return gpul__no_device(function);
-    if (device >= 0 && device < count) return GPUL_OK;
+    const gpul_status status = gpul__need_devices(function, &count);
+    if (status != GPUL_OK || (device >= 0 && device < count)) return status;
     gpul__note(GPUL_ERROR_DEVICE, function, "device = %d, but there %s %d", (int)device, count == 1 ? "is" : "are",
                (int)count);
     gpul__error.device = device;
@@ -5242,14 +5094,11 @@ GPUL_API gpul_status gpul_device_by_id(int32_t *device, const char *id) {
     gpul_status status;
     if (device == NULL) return gpul__null(__func__, "device");
     if (id == NULL) return gpul__null(__func__, "id");
-    status = gpul__pending(__func__);
-    if (status == GPUL_OK) status = gpul__count_devices(__func__, &count);
+    status = gpul__need_devices(__func__, &count);
     if (status != GPUL_OK) return status;
-    if (count == 0) return gpul__no_device(__func__);
     for (k = 0; k < count; ++k) {
         char index[16];
-        gpul_device info;
-        memset(&info, 0, sizeof info);
+        gpul_device info = GPUL_ZERO;
         status = gpul__device_ids(__func__, &info, k);
         if (status != GPUL_OK) return status;
         (void)snprintf(index, sizeof index, "%d", (int)k);
@@ -5338,12 +5187,10 @@ static gpul_status gpul__cuda_versions(const char *function, int32_t *driver, in
     cudaError_t e;
     if (status != GPUL_OK) return status;
     e = cudaDriverGetVersion(&d);
-    if (e != cudaSuccess && gpul__status_of(e) != GPUL_ERROR_NO_DEVICE)
-        return gpul__fail_cuda(e, function, "cudaDriverGetVersion");
-    if (e != cudaSuccess) {
+    if (gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) {
         gpul__clear_cuda(e);
         d = 0;
-    }
+    } else if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaDriverGetVersion");
     e = cudaRuntimeGetVersion(&r);
     if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaRuntimeGetVersion");
     if (driver != NULL) *driver = (int32_t)d;
@@ -5464,10 +5311,9 @@ static gpul_status gpul__report(gpul__text *out, const char *function) {
 }
 
 GPUL_API gpul_status gpul_report(size_t *length, char *text, size_t size) {
-    gpul__text out;
+    gpul__text out = GPUL_ZERO;
     gpul_status status;
     if (text == NULL && size > 0) return gpul__null(__func__, "text");
-    memset(&out, 0, sizeof out);
     status = gpul__report(&out, __func__); /* writes nothing: a failure leaves text as it is */
     if (status == GPUL_OK && size > 0) {
         out.text = text;
@@ -5557,15 +5403,9 @@ static int32_t gpul__are_vectors(const gpul_array *out, gpul_dtype out_dtype, co
 /* The checks of one output beside the first, whose shape it has, and of its memory. */
 static gpul_status gpul__check_outputs(const char *function, const gpul__output_value *outs, int32_t i) {
     const gpul_array *const out = outs[i].array;
-    char one[128], two[128];
-    gpul_status status;
-    int32_t k, fits = out->ndim == outs[0].array->ndim;
-    for (k = 0; fits && k < out->ndim; ++k) fits = out->shape[k] == outs[0].array->shape[k];
-    if (!fits)
-        return gpul__fail(GPUL_ERROR_SHAPE, function, "%s has %s, but %s has %s: outputs are of one shape",
-                          outs[i].name, gpul__describe(one, sizeof one, out), outs[0].name,
-                          gpul__describe(two, sizeof two, outs[0].array));
-    status = gpul__check_output(function, outs[i].name, out);
+    int32_t k;
+    gpul_status status = gpul__check_same_shape(function, outs[i].name, out, outs[0].name, outs[0].array);
+    if (status == GPUL_OK) status = gpul__check_output(function, outs[i].name, out);
     for (k = 0; status == GPUL_OK && k < i; ++k)
         if (gpul__overlap(out, outs[k].array)) /* fault: outputs-overlap */
             return gpul__fail(GPUL_ERROR_OVERLAP, function, "%s overlaps %s", outs[i].name, outs[k].name);
@@ -5588,10 +5428,7 @@ static gpul_status gpul__broadcast(const char *function, const char *const *name
     if (status != GPUL_OK) return status;
     if (n_in == 2 && in[0].dtype == 0) {
         static const char *const all_names[3] = {"out", "a", "b"};
-        const gpul_array *all[3];
-        all[0] = out;
-        all[1] = in[0].array;
-        all[2] = in[1].array;
+        const gpul_array *const all[3] = {out, in[0].array, in[1].array};
         status = gpul__check_one_dtype(function, all_names, all);
         if (status != GPUL_OK) return status;
     } else {
@@ -5706,17 +5543,14 @@ static gpul_status gpul__elementwise_outputs(const char *function, const char *c
     for (i = 0; i < n_in; ++i) args.dtype[1 + i] = in[i].dtype;
     for (i = 0; i < n_outs; ++i) arrays[i] = outs[i].array;
     for (i = 0; i < n_in; ++i) arrays[n_outs + i] = in[i].array;
-    status = gpul__begin_in(&scope, function, arrays, n_outs + n_in, stream);
+    status = gpul__begin(&scope, function, arrays, n_outs + n_in, stream);
     if (status != GPUL_OK || args.n == 0) return status != GPUL_OK ? status : gpul__end(&scope, GPUL_OK);
-    return gpul__end(&scope, gpul__elementwise_launch(function, op, &args, &scope, stream));
+    return gpul__end(&scope, gpul__elementwise_launch(op, &args, &scope, stream));
 }
 static gpul_status gpul__elementwise(const char *function, const char *const *names, const gpul__elementwise_op *op,
                                      int32_t which, gpul_array *out, gpul_dtype out_dtype, const gpul__input_value *in,
                                      int32_t n_in, gpul_stream stream) {
-    gpul__output_value only;
-    only.array = out;
-    only.name = "out";
-    only.dtype = out_dtype;
+    const gpul__output_value only = {out, "out", out_dtype};
     return gpul__elementwise_outputs(function, names, op, which, &only, 1, in, n_in, stream);
 }
 
@@ -5726,15 +5560,19 @@ GPUL_API gpul_status gpul_run_elementwise(const char *function, const gpul__elem
     return gpul__elementwise_outputs(function, names, op, 0, outs, n_outs, in, n_in, stream);
 }
 
+static void gpul__take_input(gpul__input_value *in, const gpul_array *array, gpul_dtype dtype) {
+    const gpul__input_value value = {array, 0, dtype, 0};
+    *in = value;
+}
+
 static gpul_status gpul__binary(const char *function, int32_t op, gpul_array *out, const gpul_array *a,
                                 const gpul_array *b, gpul_stream stream) {
     static const char *const names[2] = {"a", "b"};
     gpul__input_value in[2];
     const gpul_dtype dtype = out == NULL ? 0 : out->dtype; /* checked there, as is out */
     if (gpul__is_scalar(a) && gpul__is_scalar(b)) return gpul__check_array(function, names[0], a);
-    memset(in, 0, sizeof in);
-    in[0].array = a;
-    in[1].array = b;
+    gpul__take_input(&in[0], a, 0);
+    gpul__take_input(&in[1], b, 0);
     return gpul__elementwise(function, names, gpul__find_elementwise(op, dtype), op, out, dtype, in, 2, stream);
 }
 
@@ -5780,12 +5618,6 @@ static gpul_status gpul__run_ufunc(const char *function, const char *const *name
     return gpul__elementwise(function, names, found == NULL ? NULL : &op, which, out, out_dtype, in, n_in, stream);
 }
 
-static void gpul__take_input(gpul__input_value *in, const gpul_array *array, gpul_dtype dtype) {
-    in->array = array;
-    in->scalar = 0;
-    in->dtype = dtype;
-    in->is_scalar = 0;
-}
 static gpul_status gpul__take_number(const char *function, const char *name, gpul__input_value *in, double value,
                                      gpul_dtype dtype) {
     gpul__take_input(in, NULL, dtype);
@@ -5878,12 +5710,6 @@ GPUL_API gpul_status gpul_scale(gpul_array *out, double a, const gpul_array *x, 
     if (status == GPUL_OK) status = gpul__take_number(__func__, "b", &in[2], b, computed);
     if (status != GPUL_OK) return status;
     return gpul__run_ufunc(__func__, names, GPUL__SCALE, computed, out, x->dtype, in, 3, stream);
-}
-
-/* The least and the largest integer of a dtype, as far as a double goes: INT64_MAX is rounded down. */
-static void gpul__integer_range(gpul_dtype dtype, double *low, double *high) {
-    *low = dtype == GPUL_I32 ? -2147483648.0 : dtype == GPUL_I64 ? -9223372036854775808.0 : 0;
-    *high = dtype == GPUL_I32 ? 2147483647.0 : dtype == GPUL_I64 ? 9223372036854774784.0 : 255;
 }
 
 GPUL_API gpul_status gpul_clip(gpul_array *out, const gpul_array *x, double lo, double hi, gpul_stream stream) {
@@ -5980,19 +5806,14 @@ GPUL_API gpul_status gpul_linspace(gpul_array *out, double start, double stop, g
     return gpul__sequence(__func__, GPUL__LINSPACE, out, start,
                           gpul_size(out) > 1 ? delta / (double)(gpul_size(out) - 1) : 0, stop, GPUL_F64, stream);
 }
-#endif /* GPULITE_NO_KERNELS */
+
 /* ---- reductions, dot, gemv ---- */
-#ifndef GPULITE_NO_KERNELS
 
 /* alpha or beta in the type that gemv and gemm compute in. volatile: where both are stored side by side, gcc 12 would
  * vectorise the stores and lose the conversions. */
 static double gpul__in_compute_type(double scalar, gpul_dtype dtype) {
     volatile float single = (float)scalar;
     return dtype == GPUL_F64 ? scalar : (double)single;
-}
-
-static int32_t gpul__is_floating(gpul_dtype dtype) {
-    return dtype == GPUL_F32 || dtype == GPUL_F64 || dtype == GPUL_F16 || dtype == GPUL_BF16;
 }
 
 static const char *gpul__reduce_name(int32_t op) {
@@ -6025,15 +5846,14 @@ GPUL_API gpul_dtype gpul_reduce_dtype(int32_t op, gpul_dtype dtype) {
 static gpul__workspace *gpul__find_workspace(const gpul__scope *scope, gpul_stream stream) {
     int64_t key;
     const cudaError_t e = gpul__stream_key(stream, &key);
-    if (e != cudaSuccess) gpul__clear_cuda(e);
+    gpul__clear_cuda(e);
     return key == 0 ? NULL : gpul__workspace_of(scope->device, key);
 }
 
 /* Memory for what passes between a launch's blocks: counters, which are zero, and bytes. The stream's own workspace, as
  * far as they fit there; else scratch memory, for gpul__scratch_drop, whatever this returns. */
 static gpul_status gpul__between_blocks(void **scratch, uint32_t **counters, void **bytes, int64_t n_counters,
-                                        int64_t n_bytes, int32_t captured, const gpul__scope *scope, gpul_stream stream,
-                                        const char *function) {
+                                        int64_t n_bytes, int32_t captured, gpul__scope *scope, gpul_stream stream) {
     /* a graph may run beside anything */
     gpul__workspace *const own =
         !captured && n_counters * 4 <= (int64_t)sizeof own->counters ? gpul__find_workspace(scope, stream) : NULL;
@@ -6046,19 +5866,19 @@ static gpul_status gpul__between_blocks(void **scratch, uint32_t **counters, voi
         *bytes = own->partials;
         if (n_bytes <= (int64_t)sizeof own->partials) return GPUL_OK;
     }
-    status = gpul__scratch(scratch, before + (size_t)n_bytes, scope, stream, function);
+    status = gpul__scratch(scratch, before + (size_t)n_bytes, scope, stream);
     if (status != GPUL_OK) return status;
     *bytes = (char *)*scratch + before;
     if (own != NULL) return GPUL_OK;
     *counters = (uint32_t *)*scratch;
     if (n_counters == 0) return GPUL_OK;
     e = cudaMemsetAsync(*scratch, 0, before, stream); /* fault: counters-not-zeroed */
-    return gpul__cuda(e, function, "launching the kernel");
+    return gpul__cuda(e, scope->function, "launching the kernel");
 }
 
 /* Plan, memory for what passes between blocks, launch: what every reduction ends with. */
-static gpul_status gpul__reduce_launch(const char *function, const gpul__reducer *reducer,
-                                       gpul__reduce_problem *problem, const gpul__scope *scope, gpul_stream stream) {
+static gpul_status gpul__reduce_launch(const gpul__reducer *reducer, gpul__reduce_problem *problem, gpul__scope *scope,
+                                       gpul_stream stream) {
     gpul__reduce_plan plan;
     gpul_status status = GPUL_OK;
     cudaError_t e;
@@ -6069,13 +5889,12 @@ static gpul_status gpul__reduce_launch(const char *function, const gpul__reducer
     problem->captured = e == cudaSuccess && plan.counters > 0 && gpul__capturing(stream);
     if (problem->captured) e = (cudaError_t)gpul__plan_reduction(&plan, problem, reducer, &scope->machine);
     if (e == cudaSuccess && plan.counters > 0)
-        status =
-            gpul__between_blocks(&scratch, &counters, &partials, plan.counters, plan.partials * reducer->partial_bytes,
-                                 problem->captured, scope, stream, function);
+        status = gpul__between_blocks(&scratch, &counters, &partials, plan.counters,
+                                      plan.partials * reducer->partial_bytes, problem->captured, scope, stream);
     if (status != GPUL_OK) return gpul__scratch_drop(scratch, scope, stream, status);
     if (e == cudaSuccess) e = (cudaError_t)reducer->launch(problem, &plan, &scope->machine, partials, counters, stream);
-    status = gpul__cuda(e, function, "launching the kernel");  /* fault: scratch-freed-twice */
-    return gpul__scratch_drop(scratch, scope, stream, status); /* fault: scratch-leaked */
+    status = gpul__cuda(e, scope->function, "launching the kernel"); /* fault: scratch-freed-twice */
+    return gpul__scratch_drop(scratch, scope, stream, status);       /* fault: scratch-leaked */
 }
 
 /* The shape that inputs broadcast to, as an array without data, and the inputs' strides in it. */
@@ -6116,13 +5935,14 @@ static gpul_status gpul__broadcast_inputs(const char *function, const char *cons
 static gpul_status gpul__reduce(const char *function, const gpul__reducer *reducer, gpul_array *out,
                                 const char *const *names, const gpul__input_value *in, int32_t n_in, int32_t axis,
                                 int32_t ordered, gpul_stream stream) {
-    gpul__reduce_problem args;
+    gpul__reduce_problem args = GPUL_ZERO;
     gpul__reduce_inputs inputs;
     gpul__scope scope;
     gpul_array x, result = *out; /* in elements of the result's type */
     const gpul_array *arrays[4];
-    gpul_status status;
-    char text[2][96];
+    gpul_status status = GPUL_OK;
+    char text[2][128];
+    const char *const x_name = n_in == 1 ? names[0] : "what the inputs broadcast to";
     const int32_t operands = reducer->several ? 1 + n_in : 1;
     int32_t i, k;
     int64_t of_input[3][GPUL_MAX_DIMS], *strides[5] = {NULL, NULL, NULL, NULL, NULL};
@@ -6132,15 +5952,8 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
         for (i = 0; i < n_in; ++i)
             for (k = 0; k < x.ndim; ++k) x.strides[k] += of_input[i][k];
     } else x = *in[0].array;
-    if (axis != GPUL_ALL_AXES) {
-        if (axis < -x.ndim || axis >= x.ndim)
-            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "axis = %d, but %s has %s", (int)axis,
-                              n_in == 1 ? names[0] : "what the inputs broadcast to",
-                              n_in == 1 ? gpul__describe(text[0], sizeof text[0], &x)
-                                        : gpul__describe_shape(text[0], sizeof text[0], x.ndim, x.shape));
-        if (axis < 0) axis += x.ndim;
-    }
-    memset(&args, 0, sizeof args);
+    if (axis != GPUL_ALL_AXES) status = gpul__check_axis(function, x_name, &x, &axis);
+    if (status != GPUL_OK) return status;
     args.n = axis == GPUL_ALL_AXES ? gpul_size(&x) : x.shape[axis];
     args.outputs = 1;
     if (reducer->result_bytes > 0) { /* a struct: the bytes of one are no dimension of the results */
@@ -6161,11 +5974,8 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
         for (i = 0; fits && i < result.ndim; ++i) fits = result.shape[i] == x.shape[i < axis ? i : i + 1];
         if (!fits)
             return gpul__fail(GPUL_ERROR_SHAPE, function, "out has %s, but %s has %s and axis %d goes away",
-                              gpul__describe(text[0], sizeof text[0], out),
-                              n_in == 1 ? names[0] : "what the inputs broadcast to",
-                              n_in == 1 ? gpul__describe(text[1], sizeof text[1], &x)
-                                        : gpul__describe_shape(text[1], sizeof text[1], x.ndim, x.shape),
-                              (int)axis);
+                              gpul__describe(text[0], sizeof text[0], out), x_name,
+                              gpul__describe(text[1], sizeof text[1], &x), (int)axis);
         args.outputs = gpul_size(&result);
     }
     arrays[0] = out;
@@ -6176,7 +5986,7 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     }
     status = gpul__check_output(function, "out", out);
     if (status != GPUL_OK) return status;
-    status = gpul__begin_in(&scope, function, arrays, 1 + n_in, stream);
+    status = gpul__begin(&scope, function, arrays, 1 + n_in, stream);
     if (status != GPUL_OK) return status;
     if (args.outputs == 0) return gpul__end(&scope, GPUL_OK);
     args.out = out->data;
@@ -6218,7 +6028,7 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     strides[operands] = args.out_stride;
     if (args.n > 1) gpul__sort_dims(args.outer_ndim, args.outer_shape, strides, operands + 1); /* x in its own order */
     args.outer_ndim = gpul__merge_dims(args.outer_ndim, args.outer_shape, strides, operands + 1);
-    status = gpul__reduce_launch(function, reducer, &args, &scope, stream);
+    status = gpul__reduce_launch(reducer, &args, &scope, stream);
     return gpul__end(&scope, status);
 }
 
@@ -6227,10 +6037,7 @@ static gpul_status gpul__reduce_array(const char *function, const gpul__reducer 
                                       const gpul_array *x, int32_t axis, int32_t ordered, gpul_stream stream) {
     static const char *const names[1] = {"x"};
     gpul__input_value in;
-    in.array = x;
-    in.scalar = 0;
-    in.dtype = x->dtype;
-    in.is_scalar = 0;
+    gpul__take_input(&in, x, x->dtype);
     return gpul__reduce(function, reducer, out, names, &in, 1, axis, ordered, stream);
 }
 
@@ -6270,10 +6077,7 @@ static gpul_status gpul__check_reduction(const char *function, const gpul_array 
         (*axis == GPUL_ALL_AXES ? gpul_size(x) : x->shape[*axis]) == 0)
         return gpul__fail(GPUL_ERROR_SHAPE, function, "x has no elements to take the %s of", gpul__reduce_name(op));
     *reducer = gpul__find_reducer(op, x->dtype);
-    if (*reducer == NULL)
-        return gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "gpulite_kernels.cu was built without %s of %s",
-                          gpul__reduce_name(op), gpul_dtype_name(x->dtype));
-    return GPUL_OK;
+    return *reducer == NULL ? gpul__left_out(function, "reduce") : GPUL_OK;
 }
 
 static int32_t gpul__is_positional(int32_t op) { return op == GPUL_ARGMIN || op == GPUL_ARGMAX; }
@@ -6318,7 +6122,7 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     const gpul__reducer *reducer = NULL;
     int32_t axis = GPUL_ALL_AXES;
     gpul__scope scope;
-    gpul_array out;
+    gpul_array out = GPUL_ZERO;
     gpul_status status;
     double answer = 0; /* room for any dtype, aligned for any */
     cudaError_t e;
@@ -6326,16 +6130,15 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     if (value == NULL) return gpul__null(function, "value");
     status = gpul__check_dtype(function, dtype);
     if (status == GPUL_OK) status = gpul__check_reduction(function, x, op, &axis, &reducer);
-    if (status == GPUL_OK) status = gpul__begin_in(&scope, function, &x, 1, stream);
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, &x, 1, stream);
     if (status != GPUL_OK) return status;
-    memset(&out, 0, sizeof out);
     out.dtype = gpul_reduce_dtype(op, x->dtype);
     if (dtype == GPUL_F64 && gpul__is_floating(out.dtype) && op != GPUL_MIN && op != GPUL_MAX) out.dtype = GPUL_F64;
     out.memory = GPUL_MEMORY_DEVICE;
     out.device = scope.device;
     size = gpul_dtype_size(out.dtype);
     status = gpul__check_capture(function, NULL, stream);
-    if (status == GPUL_OK) status = gpul__scratch(&out.data, size, &scope, stream, function);
+    if (status == GPUL_OK) status = gpul__scratch(&out.data, size, &scope, stream);
     if (status != GPUL_OK) return gpul__end(&scope, status);
     status = gpul__reduce_array(function, reducer, &out, x, GPUL_ALL_AXES, gpul__is_positional(op), stream);
     if (status == GPUL_OK) {
@@ -6345,12 +6148,6 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     }
     status = gpul__end(&scope, gpul__scratch_drop(out.data, &scope, stream, status));
     return status != GPUL_OK ? status : gpul__convert(function, value, dtype, &answer, out.dtype);
-}
-
-/* `value` takes an element of gpul_reduce_dtype(op, x's dtype). */
-static gpul_status gpul__reduce_host(const char *function, void *value, const gpul_array *x, int32_t op,
-                                     gpul_stream stream) {
-    return gpul__reduce_to(function, value, gpul_reduce_dtype(op, x->dtype), x, op, stream);
 }
 
 GPUL_API gpul_status gpul_reduce_host(void *value, gpul_dtype dtype, const gpul_array *x, int32_t op,
@@ -6367,16 +6164,59 @@ GPUL__SHORT_FORM(gpul_max, GPUL_MAX)
 GPUL__SHORT_FORM(gpul_mean, GPUL_MEAN)
 GPUL__SHORT_FORM(gpul_var, GPUL_VAR)
 
-GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream) {
-    const char *const function = "gpul_dot";
-    const gpul__reducer *reducer;
-    gpul__reduce_problem args;
+/* dot and gemv, their dtypes and shapes checked: arrays[0] = alpha * arrays[1] arrays[2] + beta * arrays[0] */
+static gpul_status gpul__product(const char *function, int32_t op, const char *const *names,
+                                 const gpul_array *const *arrays, double alpha, double beta, gpul_stream stream) {
+    const gpul_array *const out = arrays[0], *const x = arrays[1], *const y = arrays[2];
+    const gpul__reducer *const reducer = gpul__find_reducer(op, x->dtype);
+    const int32_t last = x->ndim - 1;
+    gpul__reduce_problem args = GPUL_ZERO;
     gpul__scope scope;
-    const gpul_array *arrays[3];
-    char text[2][96];
-    gpul_status status = gpul__check_array(function, "out", out);
-    if (status == GPUL_OK) status = gpul__check_array(function, "x", x);
-    if (status == GPUL_OK) status = gpul__check_array(function, "y", y);
+    gpul_status status;
+    int32_t i;
+    for (i = 1; i < 3; ++i)
+        if (gpul__overlap(out, arrays[i]))
+            return gpul__fail(GPUL_ERROR_OVERLAP, function, "%s overlaps %s", names[0], names[i]);
+    status = gpul__check_output(function, names[0], out);
+    if (status != GPUL_OK) return status;
+    if (reducer == NULL) return gpul__left_out(function, op == GPUL__DOT ? "reduce" : "gemv");
+    status = gpul__begin(&scope, function, arrays, 3, stream);
+    if (status != GPUL_OK) return status;
+    args.alpha = gpul__in_compute_type(alpha, x->dtype);
+    args.beta = gpul__in_compute_type(beta, x->dtype);
+    args.x = x->data;
+    args.y = y->data;
+    args.out = out->data;
+    args.out_dtype = out->dtype;
+    args.n = args.alpha == 0 ? 0 : x->shape[last]; /* alpha = 0: of no columns, so that x and y are not read */
+    args.outputs = 1;
+    args.reduce_ndim = 1;
+    args.reduce_shape[0] = args.n;
+    args.x_reduce[0] = x->strides[last];
+    args.y_stride = y->strides[0];
+    if (last == 1) {
+        args.outputs = args.outer_shape[0] = x->shape[0];
+        args.outer_ndim = 1;
+        args.x_outer[0] = x->strides[0];
+        args.out_stride[0] = out->strides[0];
+    }
+    if (args.outputs > 0) status = gpul__reduce_launch(reducer, &args, &scope, stream);
+    return gpul__end(&scope, status);
+}
+
+static gpul_status gpul__check_arrays(const char *function, const char *const *names, const gpul_array *const *arrays,
+                                      int32_t count) {
+    gpul_status status = GPUL_OK;
+    int32_t i;
+    for (i = 0; status == GPUL_OK && i < count; ++i) status = gpul__check_array(function, names[i], arrays[i]);
+    return status;
+}
+
+GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream) {
+    static const char *const function = "gpul_dot", *const names[3] = {"out", "x", "y"};
+    const gpul_array *const arrays[3] = {out, x, y};
+    char text[2][128];
+    const gpul_status status = gpul__check_arrays(function, names, arrays, 3);
     if (status != GPUL_OK) return status;
     if (x->dtype != GPUL_F32 && x->dtype != GPUL_F64)
         return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s, but float32 or float64 is needed",
@@ -6396,47 +6236,16 @@ GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_a
     if (gpul_size(out) != 1)
         return gpul__fail(GPUL_ERROR_SHAPE, function, "out has %s, but the result is one element",
                           gpul__describe(text[0], sizeof text[0], out));
-    if (gpul__overlap(out, x)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "out overlaps x");
-    if (gpul__overlap(out, y)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "out overlaps y");
-    reducer = gpul__find_reducer(GPUL__DOT, x->dtype);
-    if (reducer == NULL) return gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "gpulite_kernels.cu was built without it");
-    arrays[0] = out;
-    arrays[1] = x;
-    arrays[2] = y;
-    status = gpul__begin_in(&scope, function, arrays, 3, stream);
-    if (status != GPUL_OK) return status;
-    memset(&args, 0, sizeof args);
-    args.x = x->data;
-    args.y = y->data;
-    args.out = out->data;
-    args.out_dtype = out->dtype;
-    args.n = x->shape[0];
-    args.outputs = 1;
-    args.reduce_ndim = 1;
-    args.reduce_shape[0] = args.n;
-    args.x_reduce[0] = x->strides[0];
-    args.y_stride = y->strides[0];
-    status = gpul__reduce_launch(function, reducer, &args, &scope, stream);
-    return gpul__end(&scope, status);
+    return gpul__product(function, GPUL__DOT, names, arrays, 1, 0, stream);
 }
 
 GPUL_API gpul_status gpul_gemv(gpul_array *y, double alpha, const gpul_array *A, const gpul_array *x, double beta,
                                gpul_stream stream) {
-    const char *const function = "gpul_gemv";
-    const gpul__reducer *reducer;
-    gpul__reduce_problem args;
-    gpul__scope scope;
-    static const char *const names[3] = {"y", "A", "x"};
-    const gpul_array *arrays[3];
-    char text[2][96];
-    gpul_status status = gpul__check_array(function, "y", y);
-    if (status == GPUL_OK) status = gpul__check_array(function, "A", A);
-    if (status == GPUL_OK) status = gpul__check_array(function, "x", x);
-    if (status != GPUL_OK) return status;
-    arrays[0] = y;
-    arrays[1] = A;
-    arrays[2] = x;
-    status = gpul__check_one_dtype(function, names, arrays);
+    static const char *const function = "gpul_gemv", *const names[3] = {"y", "A", "x"};
+    const gpul_array *const arrays[3] = {y, A, x};
+    char text[2][128];
+    gpul_status status = gpul__check_arrays(function, names, arrays, 3);
+    if (status == GPUL_OK) status = gpul__check_one_dtype(function, names, arrays);
     if (status != GPUL_OK) return status;
     if (A->dtype != GPUL_F32 && A->dtype != GPUL_F64)
         return gpul__fail(GPUL_ERROR_DTYPE, function, "A is %s; float32 and float64 are taken",
@@ -6452,43 +6261,10 @@ GPUL_API gpul_status gpul_gemv(gpul_array *y, double alpha, const gpul_array *A,
         return gpul__fail(GPUL_ERROR_SHAPE, function, "y has %s, but A %s needs %s (%lld)",
                           gpul__describe(text[0], sizeof text[0], y), gpul__describe(text[1], sizeof text[1], A),
                           gpul_dtype_name(A->dtype), (long long)A->shape[0]);
-    if (gpul__overlap(y, A)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "y overlaps A");
-    if (gpul__overlap(y, x)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "y overlaps x");
-    status = gpul__check_output(function, "y", y);
-    if (status != GPUL_OK) return status;
-    reducer = gpul__find_reducer(GPUL__GEMV, A->dtype);
-    if (reducer == NULL)
-        return gpul__fail(GPUL_ERROR_UNSUPPORTED, function,
-                          "gpulite_kernels.cu was built with GPULITE_NO_GEMV, without this operation");
-    status = gpul__begin_in(&scope, function, arrays, 3, stream);
-    if (status != GPUL_OK) return status;
-    memset(&args, 0, sizeof args);
-    args.alpha = gpul__in_compute_type(alpha, A->dtype);
-    args.beta = gpul__in_compute_type(beta, A->dtype);
-    args.x = A->data;
-    args.y = x->data;
-    args.out = y->data;
-    args.out_dtype = y->dtype;
-    args.n = args.alpha == 0 ? 0 : A->shape[1]; /* alpha = 0: a product of no columns, so that A and x are not read */
-    args.outputs = A->shape[0];
-    args.reduce_ndim = 1;
-    args.reduce_shape[0] = args.n;
-    args.x_reduce[0] = A->strides[1];
-    args.y_stride = x->strides[0];
-    args.outer_ndim = 1;
-    args.outer_shape[0] = A->shape[0];
-    args.x_outer[0] = A->strides[0];
-    args.out_stride[0] = y->strides[0];
-    if (args.outputs > 0) status = gpul__reduce_launch(function, reducer, &args, &scope, stream);
-    return gpul__end(&scope, status);
+    return gpul__product(function, GPUL__GEMV, names, arrays, alpha, beta, stream);
 }
 
-#endif /* GPULITE_NO_KERNELS */
 /* ---- histogram and matrix product ---- */
-
-#ifndef GPULITE_NO_KERNELS
-
-static int32_t gpul__is_finite(double x) { return x >= -1.7976931348623157e308 && x <= 1.7976931348623157e308; }
 
 /* One edge of uniform bins, as a double. The volatile objects keep compilers from fusing the product with the sum and
  * from carrying more precision than the type has. */
@@ -6581,8 +6357,8 @@ static gpul_status gpul__histogram_automatic(const char *function, gpul__histogr
     if (status == GPUL_OK && captured)
         status = gpul__fail(GPUL_ERROR_ARGUMENT, function,
                             "options->range is GPUL_RANGE_AUTO, which waits for x's range and cannot be captured");
-    if (status == GPUL_OK) status = gpul__reduce_host(function, &least, x, GPUL_MIN, stream);
-    if (status == GPUL_OK) status = gpul__reduce_host(function, &most, x, GPUL_MAX, stream);
+    if (status == GPUL_OK) status = gpul__reduce_to(function, &least, x->dtype, x, GPUL_MIN, stream);
+    if (status == GPUL_OK) status = gpul__reduce_to(function, &most, x->dtype, x, GPUL_MAX, stream);
     if (status != GPUL_OK) return status;
     lo = gpul__element_value(&least, x->dtype, &first);
     hi = gpul__element_value(&most, x->dtype, &last);
@@ -6627,17 +6403,17 @@ static int32_t gpul__histogram_takes(gpul_dtype dtype) {
 
 static gpul_status gpul__histogram(const char *function, gpul_array *counts, const gpul_array *x,
                                    const gpul_histogram_options *options, gpul_stream stream) {
-    const gpul_array *arrays[3];
-    const gpul_array *weights = options->weights;
-    char text[96], other[96];
-    gpul__histogram_problem problem;
+    const gpul_array *const weights = options->weights;
+    const gpul_array *const arrays[3] = {counts, x, weights};
+    char text[96];
+    gpul__histogram_problem problem = GPUL_ZERO;
     gpul__histogram_plan plan;
     gpul__workspace *own;
     gpul__scope scope;
     gpul_status status;
     int64_t *strides[2];
     void *scratch = NULL;
-    int32_t error, i, j;
+    int32_t error, floats;
 
     status = gpul__check_array(function, "counts", counts);
     if (status == GPUL_OK) status = gpul__check_array(function, "x", x);
@@ -6650,34 +6426,23 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     if (!gpul__histogram_takes(x->dtype))
         return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s; float32, float64, int32, int64 and uint8 are taken",
                           gpul_dtype_name(x->dtype));
-    if (!weights) {
-        if (counts->dtype != GPUL_I32 && counts->dtype != GPUL_I64)
-            return gpul__fail(GPUL_ERROR_DTYPE, function, "counts is %s, but must be int32 or int64",
-                              gpul_dtype_name(counts->dtype));
-    } else {
-        const int32_t floats = weights->dtype == GPUL_F32 || weights->dtype == GPUL_F64;
-        if (!floats && weights->dtype != GPUL_I32 && weights->dtype != GPUL_I64)
-            return gpul__fail(GPUL_ERROR_DTYPE, function,
-                              "options->weights is %s; float32, float64, int32 and int64 are taken",
-                              gpul_dtype_name(weights->dtype));
-        if (counts->dtype != (floats ? GPUL_F64 : GPUL_I64))
-            return gpul__fail(GPUL_ERROR_DTYPE, function, "counts is %s, but %s weights need %s",
-                              gpul_dtype_name(counts->dtype), gpul_dtype_name(weights->dtype),
-                              gpul_dtype_name(floats ? GPUL_F64 : GPUL_I64));
-    }
+    floats = weights && (weights->dtype == GPUL_F32 || weights->dtype == GPUL_F64);
+    if (weights && !floats && weights->dtype != GPUL_I32 && weights->dtype != GPUL_I64)
+        return gpul__fail(GPUL_ERROR_DTYPE, function,
+                          "options->weights is %s; float32, float64, int32 and int64 are taken",
+                          gpul_dtype_name(weights->dtype));
+    if (counts->dtype != (floats ? GPUL_F64 : GPUL_I64) && (weights || counts->dtype != GPUL_I32))
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "counts is %s, but must be %s", gpul_dtype_name(counts->dtype),
+                          floats    ? "float64, as sums of float weights are"
+                          : weights ? "int64, as sums of integer weights are"
+                                    : "int32 or int64");
 
     if (counts->ndim != 1 || counts->shape[0] < 1)
         return gpul__fail(GPUL_ERROR_SHAPE, function, "counts has %s, but must be a vector of one bin or more",
                           gpul__describe(text, sizeof text, counts));
-    if (weights) {
-        int32_t same = weights->ndim == x->ndim;
-        for (i = 0; i < x->ndim && same; ++i) same = weights->shape[i] == x->shape[i];
-        if (!same)
-            return gpul__fail(GPUL_ERROR_SHAPE, function, "options->weights has %s, but must have the shape of x, %s",
-                              gpul__describe(text, sizeof text, weights), gpul__describe(other, sizeof other, x));
-    }
+    if (weights) status = gpul__check_same_shape(function, "options->weights", weights, "x", x);
+    if (status != GPUL_OK) return status;
 
-    memset(&problem, 0, sizeof problem);
     problem.bins = counts->shape[0];
     problem.counts_stride = counts->strides[0];
     problem.n = gpul_size(x);
@@ -6692,16 +6457,13 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
         status = gpul__histogram_uniform(function, &problem, x->dtype, options->lo, options->hi, 0.0, 0);
     if (status != GPUL_OK) return status;
 
-    if (problem.bins > 1 && problem.counts_stride == 0)
-        return gpul__fail(GPUL_ERROR_OVERLAP, function, "counts has stride 0: its bins share one element");
+    status = gpul__check_output(function, "counts", counts);
+    if (status != GPUL_OK) return status;
     if (gpul__overlap(counts, x)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "counts overlaps x");
     if (weights && gpul__overlap(counts, weights))
         return gpul__fail(GPUL_ERROR_OVERLAP, function, "counts overlaps options->weights");
 
-    arrays[0] = counts;
-    arrays[1] = x;
-    arrays[2] = weights;
-    status = gpul__begin_in(&scope, function, arrays, weights ? 3 : 2, stream);
+    status = gpul__begin(&scope, function, arrays, weights ? 3 : 2, stream);
     if (status != GPUL_OK) return status;
     if (options->range == GPUL_RANGE_AUTO) status = gpul__histogram_automatic(function, &problem, x, stream);
     if (status != GPUL_OK) return gpul__end(&scope, status);
@@ -6710,17 +6472,9 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     problem.x = x->data;
     problem.weights = weights ? weights->data : NULL;
     problem.counts = counts->data;
-    for (i = 0; i < x->ndim; ++i) {
-        int64_t shape = x->shape[i], x_stride = x->strides[i], w_stride = weights ? weights->strides[i] : 0;
-        for (j = i; j > 0 && problem.x_strides[j - 1] < x_stride; --j) {
-            problem.shape[j] = problem.shape[j - 1];
-            problem.x_strides[j] = problem.x_strides[j - 1];
-            problem.w_strides[j] = problem.w_strides[j - 1];
-        }
-        problem.shape[j] = shape;
-        problem.x_strides[j] = x_stride;
-        problem.w_strides[j] = w_stride;
-    }
+    memcpy(problem.shape, x->shape, sizeof problem.shape);
+    memcpy(problem.x_strides, x->strides, sizeof problem.x_strides);
+    if (weights) memcpy(problem.w_strides, weights->strides, sizeof problem.w_strides);
     strides[0] = problem.x_strides;
     strides[1] = problem.w_strides;
     if (problem.n <= 1) {
@@ -6728,15 +6482,13 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
         problem.shape[0] = problem.n;
         problem.x_strides[0] = problem.w_strides[0] = 1;
     } else {
+        gpul__sort_dims(x->ndim, problem.shape, strides, 2);
         problem.ndim = gpul__merge_dims(x->ndim, problem.shape, strides, weights ? 2 : 1);
     }
 
-    if (!gpul__plan_histogram(&plan, &problem, &scope.machine)) {
-        status =
-            gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "gpulite_kernels.cu was compiled with GPULITE_NO_HISTOGRAM");
-        return gpul__end(&scope, status);
-    }
-    status = gpul__scratch(&scratch, (size_t)plan.scratch_bytes, &scope, stream, function);
+    if (!gpul__plan_histogram(&plan, &problem, &scope.machine))
+        return gpul__end(&scope, gpul__left_out(function, "histogram"));
+    status = gpul__scratch(&scratch, (size_t)plan.scratch_bytes, &scope, stream);
     if (status != GPUL_OK) return gpul__end(&scope, status);
     own = plan.counters > 0 && !gpul__capturing(stream) ? gpul__find_workspace(&scope, stream) : NULL;
     error = gpul__launch_histogram(&problem, &plan, own ? own->counters : NULL, scratch, stream);
@@ -6748,8 +6500,7 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
 }
 
 GPUL_API gpul_status gpul_histogram(gpul_array *counts, const gpul_array *x, double lo, double hi, gpul_stream stream) {
-    gpul_histogram_options options;
-    memset(&options, 0, sizeof options);
+    gpul_histogram_options options = GPUL_ZERO;
     options.range = GPUL_RANGE_LO_HI;
     options.lo = lo;
     options.hi = hi;
@@ -6774,17 +6525,16 @@ GPUL_API gpul_status gpul_histogram_ex(gpul_array *counts, const gpul_array *x, 
 
 GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtype dtype, double lo, double hi) {
     const char *const function = "gpul_histogram_edges";
-    gpul__histogram_problem problem;
+    gpul__histogram_problem problem = GPUL_ZERO;
     gpul_status status;
     int64_t i;
-    if (!edges) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "edges is NULL");
+    if (edges == NULL) return gpul__null(function, "edges");
     if (bins < 1)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "bins is %lld, but must be 1 or more", (long long)bins);
     if (!gpul__histogram_takes(dtype))
         return gpul__fail(GPUL_ERROR_DTYPE, function,
                           "dtype is %d (%s); float32, float64, int32, int64 and uint8 are taken", (int)dtype,
                           gpul_dtype_name(dtype));
-    memset(&problem, 0, sizeof problem);
     problem.bins = bins;
     status = gpul__histogram_uniform(function, &problem, dtype, lo, hi, 0.0, 0);
     if (status != GPUL_OK) return status;
@@ -6806,25 +6556,19 @@ static int32_t gpul__unit_stride(const gpul_array *a, int64_t *row, int64_t *col
 static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha, const gpul_array *A,
                               const gpul_array *B, double beta, int32_t math, gpul_stream stream) {
     static const char *const names[3] = {"C", "A", "B"};
-    const gpul_array *arrays[3];
-    int64_t row[3], col[3], pitch, extent;
+    const gpul_array *const arrays[3] = {C, A, B};
+    int64_t row[3], col[3];
     char text[96], other[96], third[96];
-    gpul__gemm_problem problem;
+    gpul__gemm_problem problem = GPUL_ZERO;
     gpul__gemm_plan plan;
     gpul__scope scope;
     gpul_status status;
     uint32_t *counters = NULL;
     void *scratch = NULL, *bytes = NULL;
-    int32_t error, i;
+    int32_t i, turned, first, second;
 
-    arrays[0] = C;
-    arrays[1] = A;
-    arrays[2] = B;
-    for (i = 0; i < 3; ++i) {
-        status = gpul__check_array(function, names[i], arrays[i]);
-        if (status != GPUL_OK) return status;
-    }
-    status = gpul__check_one_dtype(function, names, arrays);
+    status = gpul__check_arrays(function, names, arrays, 3);
+    if (status == GPUL_OK) status = gpul__check_one_dtype(function, names, arrays);
     if (status != GPUL_OK) return status;
     if (!gpul__is_floating(A->dtype))
         return gpul__fail(GPUL_ERROR_DTYPE, function, "A is %s; float32, float64, float16 and bfloat16 are taken",
@@ -6851,63 +6595,48 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
                 GPUL_ERROR_SHAPE, function,
                 "%s has the strides (%lld, %lld), but one of them must be 1 (gpul_copy it into a dense array)",
                 names[i], (long long)row[i], (long long)col[i]);
-    /* rows (columns) of C that share elements */
-    pitch = col[0] == 1 ? row[0] : col[0];
-    extent = col[0] == 1 ? C->shape[1] : C->shape[0];
-    if (pitch < extent && (col[0] == 1 ? C->shape[0] : C->shape[1]) > 1 && gpul_size(C) > 0)
+    /* where C's columns are dense: C^T = B^T A^T, whose rows are C's columns */
+    turned = col[0] != 1;
+    first = turned ? 2 : 1;
+    second = 3 - first;
+    for (i = 0; turned && i < 3; ++i) gpul__swap(&row[i], &col[i]);
+    if (row[0] < C->shape[!turned] && C->shape[turned] > 1 && gpul_size(C) > 0)
         return gpul__fail(GPUL_ERROR_OVERLAP, function, "C overlaps itself: its leading dimension is %lld, below %lld",
-                          (long long)pitch, (long long)extent);
+                          (long long)row[0], (long long)C->shape[!turned]);
     for (i = 1; i < 3; ++i)
         if (gpul__overlap(C, arrays[i])) return gpul__fail(GPUL_ERROR_OVERLAP, function, "C overlaps %s", names[i]);
 
-    status = gpul__begin_in(&scope, function, arrays, 3, stream);
+    status = gpul__begin(&scope, function, arrays, 3, stream);
     if (status != GPUL_OK) return status;
 
-    memset(&problem, 0, sizeof problem);
     problem.K = A->shape[1];
     problem.C = C->data;
     problem.alpha = gpul__in_compute_type(alpha, C->dtype);
     problem.beta = gpul__in_compute_type(beta, C->dtype);
     problem.dtype = C->dtype;
     problem.math = math;
-    if (col[0] == 1) {
-        problem.A = A->data;
-        problem.B = B->data;
-        problem.M = C->shape[0];
-        problem.N = C->shape[1];
-        problem.a_row = row[1];
-        problem.a_col = col[1];
-        problem.b_row = row[2];
-        problem.b_col = col[2];
-        problem.c_row = row[0];
-    } else { /* C^T = B^T A^T, whose rows are C's columns */
-        problem.A = B->data;
-        problem.B = A->data;
-        problem.M = C->shape[1];
-        problem.N = C->shape[0];
-        problem.a_row = col[2];
-        problem.a_col = row[2];
-        problem.b_row = col[1];
-        problem.b_col = row[1];
-        problem.c_row = col[0];
-        problem.turned = 1;
-    }
+    problem.turned = turned;
+    problem.A = arrays[first]->data;
+    problem.B = arrays[second]->data;
+    problem.M = C->shape[turned];
+    problem.N = C->shape[!turned];
+    problem.a_row = row[first];
+    problem.a_col = col[first];
+    problem.b_row = row[second];
+    problem.b_col = col[second];
+    problem.c_row = row[0];
 
-    error = gpul__find_wgmma(&scope.machine.wgmma, scope.device);
-    if (error != 0) {
-        status = gpul__fail_cuda((cudaError_t)error, function, "looking for the kernels");
-        return gpul__end(&scope, status);
-    }
-    if (!gpul__plan_gemm(&plan, &problem, &scope.machine)) {
-        status = gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "gpulite_kernels.cu was compiled with GPULITE_NO_MATMUL");
-        return gpul__end(&scope, status);
-    }
+    status = gpul__cuda((cudaError_t)gpul__find_wgmma(&scope.machine.wgmma, scope.device), function,
+                        "looking for the kernels");
+    if (status != GPUL_OK) return gpul__end(&scope, status);
+    if (!gpul__plan_gemm(&plan, &problem, &scope.machine)) return gpul__end(&scope, gpul__left_out(function, "matmul"));
     if (problem.M == 0 || problem.N == 0) return gpul__end(&scope, GPUL_OK);
     if (plan.scratch_bytes > 0)
         status = gpul__between_blocks(&scratch, &counters, &bytes, plan.counters, plan.scratch_bytes,
-                                      gpul__capturing(stream), &scope, stream, function);
-    error = status == GPUL_OK ? gpul__launch_gemm(&problem, &plan, &scope.machine, counters, bytes, stream) : 0;
-    if (error != 0) status = gpul__fail_cuda((cudaError_t)error, function, "launching the kernels");
+                                      gpul__capturing(stream), &scope, stream);
+    if (status == GPUL_OK)
+        status = gpul__cuda((cudaError_t)gpul__launch_gemm(&problem, &plan, &scope.machine, counters, bytes, stream),
+                            function, "launching the kernels");
     return gpul__end(&scope, gpul__scratch_drop(scratch, &scope, stream, status));
 }
 
@@ -7096,12 +6825,11 @@ static gpul_status gpul__benchmark_options(const char *function, gpul_benchmark_
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->warmup = %lld; -1 means none", (long long)o->warmup);
     if (!(o->seconds >= 0))
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->seconds = %g is no time limit", o->seconds);
-    if (!(o->bytes >= 0 && o->bytes - o->bytes == 0)) /* no NaN, and finite */
+    if (!(o->bytes >= 0 && gpul__is_finite(o->bytes)))
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->bytes = %g", o->bytes);
-    if (!(o->flops >= 0 && o->flops - o->flops == 0))
+    if (!(o->flops >= 0 && gpul__is_finite(o->flops)))
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->flops = %g", o->flops);
-    if (o->flop_dtype != 0 && o->flop_dtype != GPUL_F32 && o->flop_dtype != GPUL_F64 && o->flop_dtype != GPUL_F16 &&
-        o->flop_dtype != GPUL_BF16)
+    if (o->flop_dtype != 0 && !gpul__is_floating(o->flop_dtype))
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->flop_dtype is %s (%d), which has no roof",
                           gpul_dtype_name(o->flop_dtype), (int)o->flop_dtype);
     if (o->name == NULL) o->name = "benchmark";
@@ -7135,20 +6863,18 @@ static gpul_status gpul__device_roof(const char *function, gpul_roof *roof, int3
 
 static gpul_status gpul__benchmark_run(const char *function, gpul_benchmark_result *out, gpul_status (*fn)(void *user),
                                        void *user, const gpul_benchmark_options *options) {
-    gpul__benchmark b;
-    gpul_benchmark_result r;
-    gpul_roof roof;
+    gpul__benchmark b = GPUL_ZERO;
+    gpul_benchmark_result r = GPUL_ZERO;
+    gpul_roof roof = GPUL_ZERO;
     gpul__scope scope;
     gpul_status status;
     int32_t l2 = 0, k;
     size_t bytes;
     if (out == NULL) return gpul__null(function, "result");
     if (fn == NULL) return gpul__null(function, "fn");
-    memset(&b, 0, sizeof b);
-    memset(&r, 0, sizeof r);
-    memset(&roof, 0, sizeof roof);
     status = gpul__benchmark_options(function, &b.options, options);
-    if (status == GPUL_OK) status = gpul__begin(&scope, function, NULL, 0);
+    if (status == GPUL_OK) status = gpul__check_stream(function, "options->stream", b.options.stream);
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, NULL, 0, NULL);
     if (status != GPUL_OK) return status;
     b.function = function;
     b.fn = fn;
@@ -7163,21 +6889,20 @@ static gpul_status gpul__benchmark_run(const char *function, gpul_benchmark_resu
     if (status == GPUL_OK) {
         b.cpu = bytes <= SIZE_MAX / 8 ? (double *)malloc(4 * bytes) : NULL;
         if (b.cpu == NULL) {
-            status = gpul__fail(GPUL_ERROR_OUT_OF_MEMORY, function,
-                                "options->repeat = %lld samples take %lld bytes of host memory",
-                                (long long)b.options.repeat, (long long)bytes * 4);
+            status = GPUL_ERROR_OUT_OF_MEMORY;
+            gpul__note(status, function, "options->repeat = %lld samples take %lld bytes of host memory",
+                       (long long)b.options.repeat, (long long)bytes * 4);
             gpul__error.bytes_requested = (int64_t)bytes * 4;
+            gpul__tell();
         }
     }
     if (status == GPUL_OK) {
         b.gpu = b.cpu + 2 * b.options.repeat;
         b.slow = b.gpu + 2 * b.options.repeat;
         b.sorted = b.slow + 2 * b.options.repeat;
-        status = gpul__scratch(&b.flush, b.flush_bytes, &scope, b.options.stream, function);
+        status = gpul__scratch(&b.flush, b.flush_bytes, &scope, b.options.stream);
     }
-    for (k = 0; k < 2 && status == GPUL_OK; ++k)
-        status =
-            gpul__cuda(cudaEventCreateWithFlags(&b.event[k], cudaEventDefault), function, "cudaEventCreateWithFlags");
+    for (k = 0; k < 2 && status == GPUL_OK; ++k) status = gpul__new_event(function, &b.event[k]);
     if (status == GPUL_OK) status = gpul__benchmark_samples(&b);
     if (status == GPUL_OK) {
         r.samples = gpul__steady(b.cpu, b.gpu, b.slow, b.taken, b.sorted, 1);
@@ -7198,8 +6923,7 @@ static gpul_status gpul__benchmark_run(const char *function, gpul_benchmark_resu
     status = gpul__scratch_drop(b.flush, &scope, b.options.stream, status);
     for (k = 0; k < 2; ++k) {
         const cudaError_t e = b.event[k] == NULL ? cudaSuccess : cudaEventDestroy(b.event[k]);
-        if (e != cudaSuccess && status == GPUL_OK) status = gpul__fail_cuda(e, function, "cudaEventDestroy");
-        else gpul__clear_cuda(e);
+        status = gpul__finish(status, e, function, "cudaEventDestroy");
     }
     status = gpul__end(&scope, status);
     if (status == GPUL_OK) *out = r;
@@ -7238,10 +6962,9 @@ static gpul_status gpul__roof_matmul(void *user) {
 
 static gpul_status gpul__roof_best(const char *function, double *rate, gpul_status (*fn)(void *user),
                                    gpul__roof_work *work, double amount) {
-    gpul_benchmark_options options;
+    gpul_benchmark_options options = GPUL_ZERO;
     gpul_benchmark_result result;
     gpul_status status;
-    memset(&options, 0, sizeof options);
     options.repeat = 30;
     options.warmup = 3;
     options.seconds = 0.3;
@@ -7302,17 +7025,15 @@ static gpul_status gpul__device_roof(const char *function, gpul_roof *out, int32
     return gpul__fail(GPUL_ERROR_UNSUPPORTED, function,
                       "a roof is measured with gpulite_kernels.cu, which GPULITE_NO_KERNELS leaves out");
 #else
-    gpul__roof_work work;
+    gpul__roof_work work = GPUL_ZERO;
     gpul_device info;
-    gpul_roof roof;
+    gpul_roof roof = GPUL_ZERO;
     gpul__scope scope;
     gpul_error first;
     gpul_status status = gpul__begin_on(&scope, function, device), ends[3];
     int32_t k;
     if (status != GPUL_OK) return status;
     if (gpul__atomic_load(&scope.state->roof_state) != GPUL__KNOWN) { /* fault: roof-measured-again */
-        memset(&work, 0, sizeof work);
-        memset(&roof, 0, sizeof roof);
         roof.device = device;
         status = gpul__device_info(function, &info, device);
         if (status == GPUL_OK) {
@@ -7376,17 +7097,18 @@ static void gpul__benchmark_line(gpul__text *to, const gpul_benchmark_result *r)
     if (r->discarded > 0) gpul__append(to, ", %lld discarded", (long long)r->discarded);
 }
 
-static void gpul__append_field(gpul__text *to, int32_t known, double value, const char *end) {
+static void gpul__append_field(gpul__text *to, int32_t known, double value) {
     char text[40] = "";
     char *p;
     if (known) (void)snprintf(text, sizeof text, "%.9g", value);
     for (p = text; *p != 0; ++p)
         if (*p == ',') *p = '.'; /* of some locales */
-    gpul__append(to, "%s%s", text, end);
+    gpul__append(to, "%s,", text);
 }
 
 static void gpul__benchmark_csv(gpul__text *to, const gpul_benchmark_result *r) {
     static const char *const bounds[3] = {"", "memory", "compute"};
+    const int32_t times = r != NULL && !r->standin;
     const char *p;
     int32_t k;
     if (r == NULL) {
@@ -7402,29 +7124,26 @@ static void gpul__benchmark_csv(gpul__text *to, const gpul_benchmark_result *r) 
                  (long long)r->discarded);
     for (k = 0; k < 2; ++k) {
         const gpul_statistics *const s = k == 0 ? &r->cpu : &r->gpu;
-        gpul__append_field(to, !r->standin, s->mean * 1e6, ",");
-        gpul__append_field(to, !r->standin, s->deviation * 1e6, ",");
-        gpul__append_field(to, !r->standin, s->min * 1e6, ",");
-        gpul__append_field(to, !r->standin, s->median * 1e6, ",");
-        gpul__append_field(to, !r->standin, s->max * 1e6, ",");
+        gpul__append_field(to, times, s->mean * 1e6);
+        gpul__append_field(to, times, s->deviation * 1e6);
+        gpul__append_field(to, times, s->min * 1e6);
+        gpul__append_field(to, times, s->median * 1e6);
+        gpul__append_field(to, times, s->max * 1e6);
     }
-    gpul__append_field(to, r->bytes > 0, r->bytes, ",");
-    gpul__append_field(to, r->flops > 0, r->flops, ",");
-    gpul__append_field(to, !r->standin && r->gbps > 0, r->gbps, ",");
-    gpul__append_field(to, !r->standin && r->gflops > 0, r->gflops, ",");
-    gpul__append_field(to, r->intensity > 0, r->intensity, ",");
-    gpul__append_field(to, !r->standin && r->share > 0, r->share, ",");
+    gpul__append_field(to, r->bytes > 0, r->bytes);
+    gpul__append_field(to, r->flops > 0, r->flops);
+    gpul__append_field(to, times && r->gbps > 0, r->gbps);
+    gpul__append_field(to, times && r->gflops > 0, r->gflops);
+    gpul__append_field(to, r->intensity > 0, r->intensity);
+    gpul__append_field(to, times && r->share > 0, r->share);
     gpul__append(to, "%s\n", r->standin || r->bound < 0 || r->bound > 2 ? "" : bounds[r->bound]);
 }
 
 static gpul_status gpul__benchmark_write(const char *function, size_t *length, char *text, size_t size,
                                          const gpul_benchmark_result *result,
                                          void (*write)(gpul__text *, const gpul_benchmark_result *)) {
-    gpul__text out;
+    gpul__text out = {text, size, 0};
     if (text == NULL && size > 0) return gpul__null(function, "text");
-    memset(&out, 0, sizeof out);
-    out.text = text;
-    out.size = size;
     write(&out, result);
     if (length != NULL) *length = out.length;
     return GPUL_OK;

@@ -797,7 +797,7 @@ static void test_several_contracts(void) {
     /* outputs */
     CHECK_FAILS(test_divide(&q, NULL, &i, &j, NULL), GPUL_ERROR_ARGUMENT, "test_divide", "rest is NULL");
     CHECK_FAILS(test_divide(NULL, &q, &i, &j, NULL), GPUL_ERROR_ARGUMENT, "test_divide", "quotient is NULL");
-    CHECK_FAILS(test_divide(&i, &q, &i, &j, NULL), GPUL_ERROR_SHAPE, "test_divide", "outputs are of one shape");
+    CHECK_FAILS(test_divide(&i, &q, &i, &j, NULL), GPUL_ERROR_SHAPE, "test_divide", "must be of one shape");
     CHECK_FAILS(test_divide(&i, &out, &i, &j, NULL), GPUL_ERROR_DTYPE, "test_divide", "rest is float64");
     CHECK_FAILS(test_divide(&i, &i, &j, &j, NULL), GPUL_ERROR_OVERLAP, "test_divide", "rest overlaps quotient");
     CHECK_OK(gpul_slice(&v, &i, 0, 0, 7, 1));

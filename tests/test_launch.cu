@@ -445,6 +445,21 @@ static gpul_status launch_all(int which, gpul_array *z, const gpul_array *x) {
     return status;
 }
 
+static void test_dead_stream(void) {
+    const float host[4] = {1, 2, 3, 4};
+    const float *next = host;
+    gpul_array x = GPUL_ZERO;
+    gpul_stream s = NULL, copy;
+    CHECK_OK(GPUL_TO_DEVICE(&x, next++, gpul_1d(3)));
+    CHECK(next == host + 1); /* once */
+    CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    copy = s;
+    CHECK_OK(gpul_stream_destroy(&s));
+    CHECK_FAILS(GPUL_LAUNCH(touch<float>, 1, 1, 0, copy, &x, 3), GPUL_ERROR_ARGUMENT, "GPUL_LAUNCH(touch<float>)",
+                "was ended by gpul_stream_destroy");
+    CHECK_OK(gpul_free(&x));
+}
+
 static void test_faults(void) { /* every runtime call fails in turn: the device is restored, nothing is left behind */
     const float host[4] = {1, 2, 3, 4};
     const int32_t whole[4] = {1, 2, 3, 4};
@@ -516,6 +531,7 @@ int main(void) {
     RUN(test_views);
 #ifdef GPULITE_CPU_STANDIN
     RUN(test_devices);
+    RUN(test_dead_stream);
     RUN(test_faults);
 #endif
     return check_end();

@@ -259,6 +259,11 @@ static void test_pinned_freed_in_use(void) { /* no mistake here: gpul_free waits
     CHECK_OK(gpul_stream_destroy(&s));
 }
 
+static gpul_status nothing(void *user) {
+    (void)user;
+    return GPUL_OK;
+}
+
 static void test_dead_stream(void) {
     static const char sentence[] = "was ended by gpul_stream_destroy, and this is a copy of it";
     gpul_stream s = NULL, copy, other = NULL;
@@ -290,8 +295,21 @@ static void test_dead_stream(void) {
     CHECK_FAILS(gpul_timer_stop(&t, copy), GPUL_ERROR_ARGUMENT, "gpul_timer_stop", sentence);
     {
         gpul_stream twice = copy;
+        gpul_graph graph = NULL, none = NULL;
+        gpul_benchmark_options options = GPUL_ZERO;
+        gpul_benchmark_result result;
         CHECK_FAILS(gpul_stream_destroy(&twice), GPUL_ERROR_ARGUMENT, "gpul_stream_destroy", sentence);
         CHECK(twice == NULL);
+        CHECK_OK(gpul_graph_begin(other));
+        CHECK_OK(gpul_fill(&a, 2, other));
+        CHECK_OK(gpul_graph_end(&graph, other));
+        CHECK_FAILS(gpul_graph_begin(copy), GPUL_ERROR_ARGUMENT, "gpul_graph_begin", sentence);
+        CHECK_FAILS(gpul_graph_end(&none, copy), GPUL_ERROR_ARGUMENT, "gpul_graph_end", sentence);
+        CHECK_FAILS(gpul_graph_launch(graph, copy), GPUL_ERROR_ARGUMENT, "gpul_graph_launch", sentence);
+        CHECK_OK(gpul_graph_free(&graph));
+        options.stream = copy;
+        CHECK_FAILS(gpul_benchmark(&result, nothing, NULL, &options), GPUL_ERROR_ARGUMENT, "gpul_benchmark",
+                    "options->stream = ");
     }
     CHECK(sum == -7 && done == -1 && b.data == NULL);
     CHECK_FAILS(gpul_check_cuda(709, "mine"), GPUL_ERROR_CUDA, "mine",
@@ -574,6 +592,17 @@ static void test_handler(void) {
     CHECK(seen.bytes_requested == info.total_bytes + 1 && seen.bytes_free > 0); /* the whole record */
     CHECK_INT(gpul_device_select(-5), GPUL_ERROR_DEVICE);
     CHECK_INT(seen.device, -5);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which end the process instead */
+    {
+        gpul_benchmark_options options = GPUL_ZERO;
+        gpul_benchmark_result result;
+        options.repeat = (int64_t)1 << 32;
+        options.seconds = 1e-3;
+        seen.bytes_requested = (int64_t)1 << 38; /* where the host has that much memory */
+        if (gpul_benchmark(&result, nothing, NULL, &options) != GPUL_OK) told--;
+        CHECK_INT(seen.bytes_requested, (int64_t)1 << 38);
+    }
+#endif
     { /* somebody else's */
         const cudaError_t mine = cudaSetDevice(12345);
         CHECK_INT(gpul_fill(&a, 1, NULL), GPUL_ERROR_PENDING);

@@ -275,6 +275,14 @@ static void test_timers(void) {
         CHECK_OK(gpul_timer_reset(&t));
         CHECK_OK(gpul_timer_seconds(&seconds, &t));
         CHECK_NEAR(seconds, 0, 0);
+        {
+            gpul_timer three[3] = GPUL_ZERO, *next = three;
+            GPUL_TIMED(*next++, NULL) { blocks += 10; } /* the timer is evaluated once */
+            CHECK_INT(blocks, 12);
+            CHECK(next == three + 1 && three[0].regions == 1);
+            for (int k = 0; k < 3; k++) CHECK_OK(gpul_timer_free(&three[k]));
+            blocks = 2;
+        }
 #ifdef GPULITE_CPU_STANDIN
         for (long k = 1; k <= 2; k++) { /* the start's, then the stop's */
             standin_fail("cudaEventRecord", k, cudaErrorUnknown, STANDIN_ONCE);
