@@ -1533,22 +1533,22 @@ typedef struct gpul__elementwise_problem {
     int64_t strides[GPUL__OPERANDS][GPUL_MAX_DIMS];
 } gpul__elementwise_problem;
 
-#define GPUL__ELEMENTWISE_VECTORS 0  /* a unit is a vector of neighbouring elements, aligned in out */
+#define GPUL__ELEMENTWISE_VECTORS 0  /* a tile is a vector of neighbouring elements, aligned in out */
 #define GPUL__ELEMENTWISE_ELEMENTS 1 /* one element, or with `lanes` a stretch of a row, which takes a warp */
 #define GPUL__ELEMENTWISE_TILES 2    /* a tile of the last two dimensions, which takes a block */
 typedef struct gpul__elementwise_plan {
     int32_t kernel;       /* one of these */
-    int32_t lanes;        /* elements: 1: a unit is a warp's */
+    int32_t lanes;        /* elements: 1: a tile is a warp's */
     int32_t shifted;      /* vectors: bit i: input i's are not aligned where out's are */
     int32_t staged;       /* tiles: bit i: input i passes through shared memory */
-    int32_t columns;      /* of a unit along out's innermost dimension */
-    int32_t ndim;         /* of the walk, from a unit's number to where it lies */
-    int64_t units;        /* of all rows; those at a row's end may be empty */
-    int64_t block;        /* units of a block, which has 256 threads */
+    int32_t columns;      /* of a tile along out's innermost dimension */
+    int32_t ndim;         /* of the walk, from a tile's number to where it lies */
+    int64_t tiles;        /* of all rows; those at a row's end may be empty */
+    int64_t block;        /* tiles of a block, which has 256 threads */
     int64_t blocks;       /* and how many there are */
     int64_t shared_bytes; /* of each */
     struct {
-        int64_t size, column, row;    /* units along out's innermost dimension, and the next, that a step is, */
+        int64_t size, column, row;    /* tiles along out's innermost dimension, and the next, that a step is, */
         int64_t step[GPUL__OPERANDS]; /* and elements of each operand, in the problem's order */
     } dim[GPUL_MAX_DIMS + 1];         /* of the walk, the fastest first */
 } gpul__elementwise_plan;

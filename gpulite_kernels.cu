@@ -1234,7 +1234,7 @@ static inline void gpul__elementwise_describe(gpul__elementwise_layout *v, const
     v->out[0] = p->out;
     v->out[1] = p->others[0];
     v->out[2] = p->others[1];
-    v->tiles = uint32_t(plan->units);
+    v->tiles = uint32_t(plan->tiles);
     v->columns = uint32_t(p->shape[last]);
     v->rows = last > 0 ? uint32_t(p->shape[last - 1]) : 1;
     v->column0 = p->column0;
@@ -2997,7 +2997,7 @@ static void gpul__elementwise_add(gpul__elementwise_plan *plan, const gpul__elem
     plan->dim[plan->ndim].column = columns;
     plan->dim[plan->ndim].row = rows;
     for (int o = 0; o < operands; ++o) plan->dim[plan->ndim].step[o] = p->strides[o][d] * by;
-    plan->units *= size;
+    plan->tiles *= size;
     ++plan->ndim;
 }
 /* Dimension d becomes the next to the innermost. */
@@ -3096,7 +3096,7 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
     int32_t largest = op->out_bytes, along = -1, k;
     plan->shifted = plan->lanes = plan->ndim = 0;
     plan->shared_bytes = 0;
-    plan->units = 1;
+    plan->tiles = 1;
     for (k = 0; k < 3; ++k)
         if (op->in_bytes[k] > largest) largest = op->in_bytes[k];
     for (k = 0; k < 2; ++k)
@@ -3120,8 +3120,8 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
                         vectors ? gpul__plan_vectors(plan, p, op, vector)
                                 : gpul__plan_elements(plan, p->shape[last], items));
     }
-    plan->blocks = gpul_ceil_div(plan->units, plan->block);
-    return plan->units > 2147483647 - GPUL__ELEMENTWISE_THREADS * 8 ? int32_t(cudaErrorInvalidConfiguration) : 0;
+    plan->blocks = gpul_ceil_div(plan->tiles, plan->block);
+    return plan->tiles > 2147483647 - GPUL__ELEMENTWISE_THREADS * 8 ? int32_t(cudaErrorInvalidConfiguration) : 0;
 }
 
 /* Plan and launch: what every elementwise operation ends with. Kernels count in 32 bits, so what has more than `most`

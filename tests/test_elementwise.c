@@ -388,7 +388,7 @@ static void random_problem(gpul__elementwise_problem *p, gpul__elementwise_op *o
             p->in[i] = (const void *)(uintptr_t)(8192 + (rng_below(2) ? 0 : op->in_bytes[i] * rng_below(33)));
 }
 
-/* One element that a unit has: it is in out, was not met before, and its inputs are those of that place. */
+/* One element that a tile has: it is in out, was not met before, and its inputs are those of that place. */
 static int meet(const gpul__elementwise_problem *p, const int64_t *at, unsigned char *met) {
     int64_t rest = at[0], index = 0, in[3] = {0, 0, 0};
     for (int d = 0; d < p->ndim; d++) { /* out's strides fall, and are multiples of what is below them, or more */
@@ -401,7 +401,7 @@ static int meet(const gpul__elementwise_problem *p, const int64_t *at, unsigned 
     return rest == 0 && !met[index]++ && in[0] == at[1] && in[1] == at[2] && in[2] == at[3];
 }
 
-/* Of random problems, with no kernel: a plan fits the GPU and claims no order that is not there; the units of small
+/* Of random problems, with no kernel: a plan fits the GPU and claims no order that is not there; the tiles of small
  * ones have every element of out once, and every vector begins at the boundary of an access. */
 static void test_plans(void) {
     long kinds[3] = {0, 0, 0}, shared = 0, large = 0, lanes = 0;
@@ -447,8 +447,8 @@ static void test_plans(void) {
         side = words || largest >= 4 ? 32 : 128 / largest;
         high = words || largest >= 4 ? 64 : 128;
         items = op.value_bytes == 8 || (!op.value_bytes && largest == 8) ? 4 : 8;
-        good = plan.units == product && plan.blocks == (plan.units + plan.block - 1) / plan.block &&
-               (status != 0) == (plan.units > INT32_MAX - 2048) && plan.shared_bytes <= 49152;
+        good = plan.tiles == product && plan.blocks == (plan.tiles + plan.block - 1) / plan.block &&
+               (status != 0) == (plan.tiles > INT32_MAX - 2048) && plan.shared_bytes <= 49152;
         good = good && (plan.kernel == GPUL__ELEMENTWISE_TILES) == (plan.staged != 0) &&
                !(op.no_vectors && plan.kernel == GPUL__ELEMENTWISE_VECTORS) &&
                plan.block == (plan.staged                                ? 1
@@ -471,8 +471,8 @@ static void test_plans(void) {
         shared += bytes > 0;
         large += status != 0;
         memset(met, 0, 40000);
-        for (int64_t unit = 0; good && small && unit < plan.units; unit++) {
-            int64_t at[4] = {0, 0, 0, 0}, column = 0, row = 0, rest = unit, from, to, bottom = 1;
+        for (int64_t tile = 0; good && small && tile < plan.tiles; tile++) {
+            int64_t at[4] = {0, 0, 0, 0}, column = 0, row = 0, rest = tile, from, to, bottom = 1;
             for (d = 0; d < plan.ndim; d++) {
                 const int64_t x = rest % plan.dim[d].size;
                 rest /= plan.dim[d].size;
@@ -516,10 +516,10 @@ static void test_plans(void) {
         if (!good)
             FAIL(
                 "plan %ld: %d dimensions, %lld x .. x %lld, sizes %d <- %d %d %d: kernel %d, vectors of %d, staged %d, "
-                "%d dimensions to walk, %lld units, %lld bytes; %lld of %lld elements",
+                "%d dimensions to walk, %lld tiles, %lld bytes; %lld of %lld elements",
                 k, (int)p.ndim, (long long)p.shape[0], (long long)p.shape[last], (int)op.out_bytes, (int)op.in_bytes[0],
                 (int)op.in_bytes[1], (int)op.in_bytes[2], (int)plan.kernel, (int)plan.columns, (int)plan.staged,
-                (int)plan.ndim, (long long)plan.units, (long long)plan.shared_bytes, (long long)met_all,
+                (int)plan.ndim, (long long)plan.tiles, (long long)plan.shared_bytes, (long long)met_all,
                 (long long)p.n);
         if (check_failed > 20) break;
     }
