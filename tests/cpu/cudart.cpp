@@ -2019,7 +2019,11 @@ bool charge(int device, Pool *pool, size_t size) {
     size_t cached = pool ? pool->reserved - pool->used : 0;
     size_t more = n > cached ? n - cached : 0;
     size_t used = device_used(device);
-    if (more > g->knobs.memory || used > g->knobs.memory - more) return false;
+    if (more > g->knobs.memory || used > g->knobs.memory - more) {
+        /* what was free stays in the pool, as seen with driver 580.159.04 on an H200 */
+        if (pool && used < g->knobs.memory) pool->reserved += g->knobs.memory - used;
+        return false;
+    }
     if (!pool) {
         d.used += n;
         return true;
