@@ -41,6 +41,7 @@
  *
  *     cuda.to_device(h)                           gpul_to_device(&a, h, GPUL_F32, gpul_1d(n), stream)        section 6
  *     d.copy_to_host(h)                           gpul_copy_to_host(h, &d, stream)                           section 7
+ *     cuda.to_device(h, to=d), a[:] = d           gpul_copy_to_device(&d, h, stream), gpul_copy              section 7
  *     cp.asarray(h), a.get(out=h)                 GPUL_TO_DEVICE(&a, h, gpul_1d(n)), GPUL_TO_HOST(h, &a)     section 6
  *     cp.full, cp.zeros, a.copy(), del a, b       gpul_full, gpul_zeros, gpul_clone, gpul_free_all(&a, &b)   section 6
  *     cuda.device_array(shape, dtype)             gpul_device_array(&a, GPUL_F64, gpul_2d(r, c), stream)     section 6
@@ -214,7 +215,7 @@ typedef struct gpul_error {
 /* The calling thread's record: never NULL, never to be freed, overwritten by that thread's next failure. */
 GPUL_API const gpul_error *gpul_last_error(void);
 
-/* Sets the calling thread's record back to GPUL_OK. */
+/* Sets the calling thread's record back to what it is at first: GPUL_OK, and all else 0. */
 GPUL_API void gpul_clear_error(void);
 
 /* "GPUL_ERROR_SHAPE" for GPUL_ERROR_SHAPE; "unknown status" for anything that is none. Static storage. */
@@ -284,6 +285,13 @@ static inline gpul_dtype gpul__dtype_at(const int *) { return GPUL_I32; }
 static inline gpul_dtype gpul__dtype_at(const long *) { return sizeof(long) == 8 ? GPUL_I64 : GPUL_I32; }
 static inline gpul_dtype gpul__dtype_at(const long long *) { return GPUL_I64; }
 static inline gpul_dtype gpul__dtype_at(const unsigned char *) { return GPUL_U8; }
+template <typename T> static inline gpul_dtype gpul__dtype_at(const T *) {
+    static_assert(sizeof(T) == 0,
+                  "GPUL_DTYPE_OF, GPUL_TO_DEVICE and GPUL_TO_HOST take a pointer to float, double, int, "
+                  "long, long long or unsigned char: of a matrix h[4][8] that is &h[0][0]; 16-bit "
+                  "floats go by gpul_to_device");
+    return 0;
+}
 }
 #elif defined(__GNUC__) || defined(__TINYC__) || __STDC_VERSION__ >= 201112L
 #ifdef __GNUC__
@@ -1063,7 +1071,7 @@ GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime);
  * none), and the architecture each kernel family was built for, with a better build line where there is one, into
  * text[0..size-1], cut where it is too long, and NUL-terminated. *length: of the whole text, without the NUL. Either
  * may be NULL (text only with size 0, to ask for the length). Works with no GPU. Errors: ARGUMENT (text is NULL, and
- * size is not 0). */
+ * size is not 0; a GPULITE_MEMORY_LIMIT that is none). */
 GPUL_API gpul_status gpul_report(size_t *length, char *text, size_t size);
 
 /* What a device reaches in this library's own operations, the fastest call of each: a roof to hold other work against.

@@ -267,6 +267,8 @@ for file in half void; do
     try "no dtype of $file" refuses "$cc" -std=c99 -I. -fsyntax-only "$d/$file.c"
     try "no dtype of $file, C++" refuses g++ -x c++ -std=c++11 -I. -fsyntax-only "$d/$file.c"
 done
+printf '#include "gpulite.h"\ngpul_dtype f(float (*p)[8]) { return GPUL_DTYPE_OF(p); }\n' >"$d/matrix.c"
+try 'no dtype of a matrix, C++' says 'of a matrix h\[4\]\[8\] that is &h\[0\]\[0\]' g++ -x c++ -std=c++11 -I. -fsyntax-only "$d/matrix.c"
 
 # ---- a .cu of a user's own, by C++ compilers with the stand-in, as tests/cpu is used, and by nvcc below ----
 for cxx in g++ clang++; do
