@@ -2902,6 +2902,9 @@ static gpul_status gpul__device_memory(void **out, int64_t bytes, const gpul__sc
             call = allocates;
             e = gpul__allocate(&pointer, bytes, scope, stream);
         }
+        /* a driver may take all that is free into the pool before it finds that this is too little */
+        if (e == cudaErrorMemoryAllocation)
+            gpul__clear_cuda(cudaMemPoolTrimTo(scope->state->pool, 0)); /* fault: failed-keeps-memory */
     }
     if (e == cudaSuccess) {
         *out = pointer;
@@ -2910,9 +2913,6 @@ static gpul_status gpul__device_memory(void **out, int64_t bytes, const gpul__sc
     gpul__unaccount(scope->state, bytes);
     if (e != cudaErrorMemoryAllocation) return gpul__fail_cuda(e, scope->function, call);
     gpul__clear_cuda(e);
-    /* a driver may take all that is free into the pool before it finds that this is too little */
-    if (scope->state->pool != NULL && !gpul__capturing(stream))
-        gpul__clear_cuda(cudaMemPoolTrimTo(scope->state->pool, 0)); /* fault: failed-keeps-memory */
     return gpul__out_of_memory(scope, bytes, what, 0, used);
 }
 

@@ -1701,7 +1701,7 @@ template <typename Op> struct gpul__reduce_steps {
 
 /* The leaves that are folded into each slot: every `slots`-th, and of an ordered operation neighbours. */
 template <typename Op> struct gpul__reduce_leaves {
-    int count, slot_stride, step; /* of all slots; from a slot\'s first leaf to the next slot\'s, and to its own next */
+    int count, slot_stride, step; /* of all slots; from a slot's first leaf to the next slot's, and to its own next */
     __device__ __forceinline__ gpul__reduce_leaves(int count_, int slots) {
         count = count_;
         slot_stride = Op::kOrdered ? (count + slots - 1) / slots : 1; /* fault: ordered-slots */

@@ -754,6 +754,25 @@ static void test_math_unread(void) {
     }
 }
 
+/* Any shape, order, pitch and alignment */
+static void random_problem(gpul__gemm_problem *p, gpul_dtype t) {
+    const int64_t size = (int64_t)gpul_dtype_size(t);
+    memset(p, 0, sizeof *p);
+    p->dtype = t;
+    p->M = rng_below((int64_t)1 << rng_below(18));
+    p->N = rng_below((int64_t)1 << rng_below(18));
+    p->K = rng_below((int64_t)1 << rng_below(24));
+    p->alpha = rng_below(8) ? 1 : 0;
+    p->a_row = rng_below(2) ? 1 : p->K + rng_below(9);
+    p->a_col = p->a_row == 1 ? p->M + rng_below(9) : 1;
+    p->b_row = rng_below(2) ? 1 : p->N + rng_below(9);
+    p->b_col = p->b_row == 1 ? p->K + rng_below(9) : 1;
+    p->c_row = p->N + rng_below(9);
+    p->A = (const void *)(uintptr_t)(4096 + size * rng_below(9));
+    p->B = (const void *)(uintptr_t)(8192 + size * rng_below(9));
+    p->C = (void *)(uintptr_t)(16384 + size * rng_below(9));
+}
+
 /* Of random problems on random machines: what the plans of the modes promise */
 static void test_math_plans(void) {
     long tensor = 0, rounded_only = 0, split = 0, pairs = 0;
@@ -764,25 +783,12 @@ static void test_math_plans(void) {
         int64_t words, line;
         double size;
         int good, wanted;
-        memset(&p, 0, sizeof p);
         memset(&machine, 0, sizeof machine);
         machine.sms = 1 + (int32_t)rng_below(200);
         machine.shared_optin = 232448;
         machine.wgmma = (int32_t)rng_below(4) != 0;
-        p.dtype = GPUL_F32;
+        random_problem(&p, GPUL_F32);
         p.math = 1 + (int32_t)rng_below(2);
-        p.M = rng_below((int64_t)1 << rng_below(18));
-        p.N = rng_below((int64_t)1 << rng_below(18));
-        p.K = rng_below((int64_t)1 << rng_below(24));
-        p.alpha = rng_below(8) ? 1 : 0;
-        p.a_row = rng_below(2) ? 1 : p.K + rng_below(9);
-        p.a_col = p.a_row == 1 ? p.M + rng_below(9) : 1;
-        p.b_row = rng_below(2) ? 1 : p.N + rng_below(9);
-        p.b_col = p.b_row == 1 ? p.K + rng_below(9) : 1;
-        p.c_row = p.N + rng_below(9);
-        p.A = (const void *)(uintptr_t)(4096 + 4 * rng_below(9));
-        p.B = (const void *)(uintptr_t)(8192 + 4 * rng_below(9));
-        p.C = (void *)(uintptr_t)(16384 + 4 * rng_below(9));
         plain = p;
         plain.math = GPUL_MATH_IEEE;
         memset(&plan, 0xaa, sizeof plan);
@@ -914,24 +920,11 @@ static void test_plans(void) {
         gpul__machine machine;
         int32_t first_sms;
         int good;
-        memset(&p, 0, sizeof p);
         memset(&machine, 0, sizeof machine);
         machine.sms = 1 + (int32_t)rng_below(200);
         machine.shared_optin = rng_below(2) ? 49152 : 232448;
         machine.wgmma = (int32_t)rng_below(2);
-        p.dtype = t;
-        p.M = rng_below((int64_t)1 << rng_below(18));
-        p.N = rng_below((int64_t)1 << rng_below(18));
-        p.K = rng_below((int64_t)1 << rng_below(24));
-        p.alpha = rng_below(8) ? 1 : 0;
-        p.a_row = rng_below(2) ? 1 : p.K + rng_below(9);
-        p.a_col = p.a_row == 1 ? p.M + rng_below(9) : 1;
-        p.b_row = rng_below(2) ? 1 : p.N + rng_below(9);
-        p.b_col = p.b_row == 1 ? p.K + rng_below(9) : 1;
-        p.c_row = p.N + rng_below(9);
-        p.A = (const void *)(uintptr_t)(4096 + size * rng_below(9));
-        p.B = (const void *)(uintptr_t)(8192 + size * rng_below(9));
-        p.C = (void *)(uintptr_t)(16384 + size * rng_below(9));
+        random_problem(&p, t);
         memset(&plan, 0xaa, sizeof plan);
         memset(&again, 0x55, sizeof again);
         good = gpul__plan_gemm(&plan, &p, &machine) == 1 && gpul__plan_gemm(&again, &p, &machine) == 1;
