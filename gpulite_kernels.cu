@@ -1732,9 +1732,8 @@ gpul__reduce_outputs(const View &v, const int64_t (&output)[kCount],
         const auto &dim = v.outer[d];
         GPUL__UNROLL
         for (int k = 0; k < kCount; ++k) {
-            index[k] = v.outputs <= GPUL__REDUCE_INDEX
-                           ? int64_t(uint64_t(index[k]) * dim.multiplier >> dim.shift)
-                           : gpul__reduce_quotient(index[k], dim.whole, dim.inverse); /* fault: reduce-many-outputs */
+            index[k] = v.outputs <= GPUL__REDUCE_INDEX ? int64_t(uint64_t(index[k]) * dim.multiplier >> dim.shift)
+                                                       : gpul__reduce_quotient(index[k], dim.whole, dim.inverse);
             place[k].x += index[k] * dim.x;
             place[k].out += index[k] * dim.out;
         }
@@ -1898,8 +1897,8 @@ gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<
         int64_t rest;
         next = gpul__divide(next, dim.whole, dim.inverse, &rest);
         base += next * dim.x;
-        rest -= dim.whole - dim.size; /* fault: reduce-long-dimension */
-        before[d] = rest < 0 ? 0 : uint32_t(rest);
+        rest -= dim.whole - dim.size;
+        before[d] = rest < 0 ? 0 : uint32_t(rest); /* fault: reduce-gathered-before */
     }
     GPUL__UNROLL
     for (int o = 0; o < kO; ++o) from.x[o] = from.x[o] + base;
@@ -1936,7 +1935,7 @@ gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<
                 for (int k = 0; k < int(kPart); ++k) x[h + k] = from.x[o][place[k]];
             }
             gpul__hold(v.zero);
-            __syncwarp(); /* what was there before has been read; fault: reduce-staged-early */
+            __syncwarp(); /* fault: reduce-staged-early */
             GPUL__UNROLL
             for (int k = 0; k < int(kCount); ++k) stage[k * 32 + lane] = x[k];
             __syncwarp();

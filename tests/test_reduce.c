@@ -644,6 +644,48 @@ static void test_shapes(void) {
         }
 }
 
+/* All elements of arrays that do not lie side by side, along up to four dimensions: the bits of a dense copy. */
+static void test_gaps(void) {
+    static const gpul_dtype types[7] = {GPUL_F16, GPUL_BF16, GPUL_F32, GPUL_F64, GPUL_I32, GPUL_I64, GPUL_U8};
+    static const int ops[5] = {GPUL_SUM, GPUL_VAR, GPUL_ARGMIN, GPUL_MAX, GPUL_SUM_SQ};
+    for (int k = 0; k < 350; k++) {
+        const gpul_dtype t = types[k % 7];
+        const int ndim = 1 + (int)rng_below(4), op = ops[k / 7 % 5];
+        const gpul_dtype result = gpul_reduce_dtype(op, t);
+        int64_t most = large_tests() && k % 5 == 0 ? 2000000 : 40000, whole[4];
+        gpul_array part, dense = GPUL_ZERO, one = GPUL_ZERO, again = GPUL_ZERO;
+        double got = 0, want = 0;
+        box x;
+        if (result == 0) continue;
+        for (int d = 0; d < ndim; d++) {
+            whole[d] = 1 + rng_below(d + 1 == ndim || rng_below(3) == 0 ? most : most < 30 ? most : 30);
+            most = most / whole[d] + 1;
+        }
+        box_make(&x, t, ndim, whole, k % 3 ? LAY_C : LAY_C_PAD, k % 5, 0);
+        box_random(&x, 0);
+        part = x.view;
+        for (int d = 0; d < ndim; d++) { /* whole, a part, or every other, third ... element */
+            const int64_t n = part.shape[d], from = rng_below(3) ? 0 : rng_below(n);
+            CHECK_OK(gpul_slice(&part, &part, d, from, n - (n - from > 1 ? rng_below(2) : 0),
+                                1 + rng_below(2) * rng_below(8)));
+        }
+        CHECK_OK(gpul_device_array(&dense, t, shape_of(ndim, part.shape), NULL));
+        CHECK_OK(gpul_copy(&dense, &part, NULL));
+        CHECK_OK(gpul_device_array(&one, result, gpul_0d(), NULL));
+        CHECK_OK(gpul_device_array(&again, result, gpul_0d(), NULL));
+        CHECK_OK(gpul_reduce(&one, &part, op, GPUL_ALL_AXES, NULL));
+        CHECK_OK(gpul_reduce(&again, &dense, op, GPUL_ALL_AXES, NULL));
+        CHECK_OK(gpul_copy_to_host(&got, &one, NULL));
+        CHECK_OK(gpul_copy_to_host(&want, &again, NULL));
+        if (!CHECK_BYTES(&got, &want, gpul_dtype_size(result)))
+            printf("    case %d, %s of %s, %d dimensions\n", k, op_names[op], gpul_dtype_name(t), ndim);
+        CHECK_OK(gpul_free(&dense));
+        CHECK_OK(gpul_free(&one));
+        CHECK_OK(gpul_free(&again));
+        box_free(&x);
+    }
+}
+
 static void
 test_many_streams(void) { /* more of them than there are workspaces, several times over, and some still at work */
     const int64_t n = 300007;
@@ -1121,6 +1163,7 @@ int main(int argc, char **argv) {
     RUN(test_same_bits);
     RUN(test_accuracy);
     RUN(test_shapes);
+    RUN(test_gaps);
     RUN(test_two_streams);
     RUN(test_many_streams);
     RUN(test_dot);
