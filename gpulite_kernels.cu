@@ -1864,6 +1864,73 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
     return acc;
 }
 
+/* For what is walked in several dimensions, whose innermost rows lie side by side and have a vector at least: two vectors
+ * of a lane, from its elements `index`, to shared memory. Each is the end of one row and the beginning of the next, or all
+ * of one. False where not every lane of the warp may read the 16 bytes that it takes, or where rows are of another kind. */
+template <int kN, typename T, typename View>
+static __device__ __forceinline__ bool gpul__reduce_two(const View &v, const T *from,
+                                                        const uint32_t (&before)[GPUL_MAX_DIMS - 1],
+                                                        const int (&index)[2], int length, T *const (&to)[2]) {
+    typedef gpul__fetch<T, kN> Fetch;
+    const auto &inner = v.reduce[0];
+    if (v.plan.reduce_ndim < 2 || v.x_stride != 1 || inner.whole < kN) return false;
+    const T *p[2][2];
+    Fetch fetch[2][2];
+    int left[2];
+    bool whole = true;
+    GPUL__UNROLL
+    for (int u = 0; u < 2; ++u) {
+        const uint32_t at = uint32_t(index[u]) + before[0],
+                       row = uint32_t(uint64_t(at) * inner.multiplier >> inner.shift);
+        const uint32_t rest = (row + 1) * inner.size - at;
+        const bool broken = rest < uint32_t(kN);
+        uint32_t rows[2] = {row, broken ? row + 1 : row};
+        left[u] = broken ? int(rest) : kN;
+        p[u][0] = p[u][1] = from + index[u];
+        GPUL__UNROLL
+        for (int h = 0; h < 2; ++h) p[u][h] += int64_t(rows[h]) * inner.x; /* fault: reduce-broken-row */
+        GPUL__UNROLL_NOT
+        for (int32_t d = 1; d + 1 < v.plan.reduce_ndim; ++d) {
+            const auto &dim = v.reduce[d];
+            GPUL__UNROLL
+            for (int h = 0; h < 2; ++h) {
+                rows[h] = uint32_t(uint64_t(rows[h] + before[d]) * dim.multiplier >> dim.shift);
+                p[u][h] += int64_t(rows[h]) * dim.x;
+            }
+        }
+        whole = whole && index[u] + kN <= length;
+        GPUL__UNROLL
+        for (int h = 0; h < 2; ++h)
+            whole = whole && v.x_extent.begins(p[u][h]) && v.x_extent.last(p[u][h], int(sizeof(T))) >= 0;
+    }
+    if (!__all_sync(0xffffffffu, whole)) return false;
+    GPUL__UNROLL
+    for (int u = 0; u < 2; ++u) {
+        GPUL__UNROLL
+        for (int h = 0; h < 2; ++h) fetch[u][h].ask(p[u][h]);
+    }
+    gpul__hold(v.zero);
+    GPUL__UNROLL
+    for (int u = 0; u < 2; ++u) {
+        gpul__raw raw = fetch[u][0].take(p[u][0]);
+        const gpul__raw next = fetch[u][1].take(p[u][1]);
+        GPUL__UNROLL
+        for (int w = 0; w < 4; ++w) { /* the bytes of the first row, and the others of the second */
+            const int bytes = left[u] * int(sizeof(T)) - 4 * w;
+            const uint32_t mask = bytes >= 4 ? 0xffffffffu : bytes > 0 ? 0xffffffffu >> (32 - 8 * bytes) : 0u;
+            raw.v[w] = (raw.v[w] & mask) | (next.v[w] & ~mask);
+        }
+        gpul__save<4>(reinterpret_cast<uint32_t *>(to[u]), raw);
+    }
+    return true;
+}
+template <int kN, typename X, typename View, typename Pointers>
+static __device__ __forceinline__ bool gpul__reduce_two(const View &, const Pointers &,
+                                                        const uint32_t (&)[GPUL_MAX_DIMS - 1], const int (&)[2], int,
+                                                        X *const (&)[2]) {
+    return false; /* several inputs */
+}
+
 /* A warp tile whose elements do not lie side by side. The lanes load elements that follow each other, which lie as near
  * to each other as x has them, and exchange them through shared memory: then each has vectors of its own. Whole warps
  * call it. Out of line, as above. */
@@ -1876,11 +1943,12 @@ gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<
     typedef gpul__operand<X> Operand;
     typedef typename Operand::Offset Offset;
     enum { kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN };
-    /* rows on their way at once: some 16 elements of a lane, and what a warp has room for */
-    enum { kFit = GPUL__REDUCE_STAGED / (int(kRow) * int(sizeof(X))), kWanted = kN < 4 ? 4 : 16 / int(kN) };
-    enum { kRows = int(kFit) < int(kWanted) ? int(kFit) : int(kWanted), kCount = kRows * kN };
-    enum { kPart = Operand::kSeveral ? 2 : int(kCount) < 8 ? int(kCount) : 8 };
-    static_assert(int(kRows) > 0, "a row has no room in shared memory");
+    /* rows that a warp has room for, and elements of a lane on their way at once, whose places come in two parts, for
+     * they take registers */
+    enum { kFit = GPUL__REDUCE_STAGED / (int(kRow) * int(sizeof(X))), kRows = int(kFit) < 4 ? int(kFit) : 4 };
+    enum { kMost = Operand::kSeveral ? 4 : 16, kAll = int(kRows) * int(kN) };
+    enum { kCount = int(kAll) < int(kMost) ? int(kAll) : int(kMost), kPart = kCount / 2 };
+    static_assert(int(kRows) > 0 && kAll % kCount == 0, "a row has no room in shared memory");
     X *const stage = reinterpret_cast<X *>(staged);
     const gpul__reduce_steps<Op> steps(v.plan);
     const int lane = int(threadIdx.x % 32), first = lane * steps.lane, end = steps.end(first, length);
@@ -1888,7 +1956,7 @@ gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<
     const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
     /* the place of the first element, and what comes before it along each dimension; of a size beyond 2^30, as if it
      * were 2^30 and ended where it ends */
-    uint32_t before[GPUL_MAX_DIMS - 1];
+    uint32_t before[GPUL_MAX_DIMS - 1] = {};
     Offset base = begin * v.x_stride;
     int64_t next = begin;
     GPUL__UNROLL_NOT
@@ -1900,44 +1968,54 @@ gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<
         rest -= dim.whole - dim.size;
         before[d] = rest < 0 ? 0 : uint32_t(rest); /* fault: reduce-gathered-before */
     }
-    GPUL__UNROLL
-    for (int o = 0; o < kO; ++o) from.x[o] = from.x[o] + base;
-    /* of a row of 32 vectors, in the order of the elements: the 32 k + lane-th, which is element `mine` of the tile */
     const int stop = Op::kOrdered && steps.lane < length ? steps.lane : length;
-    GPUL__UNROLL_NOT
-    for (int at = 0; at < stop; at += int(kRows) * steps.vector) { /* the warp's lanes agree */
-        GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) {
-            X x[kCount];
-            GPUL__UNROLL
-            for (int h = 0; h < int(kCount);
-                 h += int(kPart)) { /* in parts, for there are registers for so many places */
-                Offset place[kPart];
-                uint32_t index[kPart];
+    GPUL__UNROLL
+    for (int o = 0; o < kO; ++o) {
+        const typename Operand::Pointer x = from.x[o] + base;
+        GPUL__UNROLL_NOT
+        for (int at = 0; at < stop; at += int(kRows) * steps.vector) { /* the warp's lanes agree */
+            bool vectors = true;
+            __syncwarp(); /* fault: reduce-staged-early */
+            GPUL__UNROLL_NOT
+            for (int r = 0; r < int(kRows) && kRows % 2 == 0 && vectors; r += 2) {
+                const int index[2] = {first + at + r * steps.vector, first + at + (r + 1) * steps.vector};
+                X *const to[2] = {stage + r * int(kRow) + lane * int(kN), stage + (r + 1) * int(kRow) + lane * int(kN)};
+                vectors = gpul__reduce_two<int(kN)>(v, x, before, index, length, to);
+            }
+            if (!vectors || kRows % 2 != 0) __syncwarp(); /* some vectors may be there already */
+            GPUL__UNROLL_NOT
+            for (int c = 0; c < int(kAll) && !(vectors && kRows % 2 == 0); c += int(kCount)) {
+                if (at + c / int(kN) * steps.vector >= stop) break;
+                X element[kCount];
                 GPUL__UNROLL
-                for (int k = 0; k < int(kPart); ++k) {
-                    const int r = (h + k) / int(kN), j = (h + k) % int(kN) * 32 + lane;
-                    const int mine = at + r * steps.vector + j / int(kN) * steps.lane + j % int(kN);
-                    index[k] = uint32_t(mine < length ? mine : length - 1); /* beyond the last, that again */
-                    place[k] = int64_t(index[k]) * v.x_stride;
-                }
-                GPUL__UNROLL_NOT
-                for (int32_t d = 0; d + 1 < v.plan.reduce_ndim; ++d) {
-                    const auto &dim = v.reduce[d];
-                    const uint32_t more = before[d];
+                for (int h = 0; h < int(kCount); h += int(kPart)) {
+                    Offset place[kPart];
+                    uint32_t index[kPart];
                     GPUL__UNROLL
                     for (int k = 0; k < int(kPart); ++k) {
-                        index[k] = uint32_t(uint64_t(index[k] + more) * dim.multiplier >> dim.shift);
-                        place[k] += int64_t(index[k]) * dim.x;
+                        const int r = (c + h + k) / int(kN),
+                                  j = (c + h + k) % int(kN) * 32 + lane; /* row, and place in it */
+                        const int mine = at + r * steps.vector + j / int(kN) * steps.lane + j % int(kN);
+                        index[k] = uint32_t(mine < length ? mine : length - 1); /* beyond the last, that again */
+                        place[k] = int64_t(index[k]) * v.x_stride;
                     }
+                    GPUL__UNROLL_NOT
+                    for (int32_t d = 0; d + 1 < v.plan.reduce_ndim; ++d) {
+                        const auto &dim = v.reduce[d];
+                        const uint32_t more = before[d];
+                        GPUL__UNROLL
+                        for (int k = 0; k < int(kPart); ++k) {
+                            index[k] = uint32_t(uint64_t(index[k] + more) * dim.multiplier >> dim.shift);
+                            place[k] += int64_t(index[k]) * dim.x;
+                        }
+                    }
+                    GPUL__UNROLL
+                    for (int k = 0; k < int(kPart); ++k) element[h + k] = x[place[k]];
                 }
+                gpul__hold(v.zero);
                 GPUL__UNROLL
-                for (int k = 0; k < int(kPart); ++k) x[h + k] = from.x[o][place[k]];
+                for (int k = 0; k < int(kCount); ++k) stage[(c + k) * 32 + lane] = element[k];
             }
-            gpul__hold(v.zero);
-            __syncwarp(); /* fault: reduce-staged-early */
-            GPUL__UNROLL
-            for (int k = 0; k < int(kCount); ++k) stage[k * 32 + lane] = x[k];
             __syncwarp();
             GPUL__UNROLL_NOT
             for (int r = 0; r < int(kRows); ++r) {
