@@ -1532,6 +1532,7 @@ template <typename T, typename U, typename V> struct gpul__operand<gpul__several
     typedef gpul__offsets Offset;
     struct Extent { /* nothing is read but the elements */
         __device__ __forceinline__ bool begins(const Pointer &) const { return true; }
+        __device__ __forceinline__ bool holds(const Pointer &, uintptr_t) const { return true; }
         __device__ __forceinline__ int64_t last(const Pointer &, int) const { return INT64_MAX; }
     };
     template <int N> using Fetch = gpul__fetch<X, N>;
@@ -2362,24 +2363,30 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
 
 /* ---- columns ---- */
 
-/* A thread's kC columns. They are neighbours in one access where all are aligned; else they lie as far from each other
- * as a row of threads is wide, so that the accesses of a warp are dense. */
+/* A thread's kC columns. Where columns lie side by side they are neighbours in one access, or the last ones of a row;
+ * else they lie as far from each other as a row of threads is wide, so that the accesses of a warp are dense. */
 template <typename X, int kC> struct gpul__reduce_columns_of {
     typename gpul__operand<X>::Pointer x[kC]; /* the first elements; where a column is not there, those of another */
     int64_t output;                           /* of the first, and `step` from one to the next */
     int step, count;                          /* of those that are there */
     template <typename View>
     __device__ __forceinline__ gpul__reduce_columns_of(const View &v, uint32_t output_tile, int side, bool any) {
-        step = v.plan.vector ? 1 : v.plan.width;
-        output = int64_t(output_tile) * v.plan.width * kC + (v.plan.vector ? side * kC : side);
         count = 0;
-        if (v.plan.vector) { /* all or none */
-            count = any && output < v.outputs ? kC : 0;
+        if (v.plan.vector) {
+            const int64_t inner = v.outer_ndim > 1 ? v.outer[0].whole : v.outputs;
+            const uint32_t group = output_tile * uint32_t(v.plan.width) + uint32_t(side), /* all below 2^31 */
+                groups = uint32_t((inner + kC - 1) / kC), row = v.outer_ndim > 1 ? group / groups : 0;
+            const int64_t first = int64_t(group - row * groups) * kC, left = inner - first;
+            step = 1;
+            output = row * inner + first;
+            if (any && left > 0 && output < v.outputs) count = left < kC ? int(left) : kC;
             x[0] = v.x + gpul__reduce_output(v, count > 0 ? output : 0).x;
             GPUL__UNROLL
-            for (int c = 1; c < kC; ++c) x[c] = x[0] + c * v.x_outer;
+            for (int c = 1; c < kC; ++c) x[c] = x[0] + (c < count ? c : 0) * v.x_outer;
             return;
         }
+        step = v.plan.width;
+        output = int64_t(output_tile) * v.plan.width * kC + side;
         int64_t its[kC];
         gpul__reduce_place<typename gpul__operand<X>::Offset> places[kC];
         GPUL__UNROLL
@@ -2395,6 +2402,22 @@ template <typename X, int kC> struct gpul__reduce_columns_of {
     }
 };
 
+/* Columns that are neighbours, as they are loaded: at once, and those of one or two bytes wherever they begin. */
+template <typename X, int kC, bool kAnywhere> struct gpul__reduce_access {
+    typedef gpul__operand<X> Operand;
+    gpul__pack<X, kC> pack;
+    __device__ __forceinline__ void ask(const typename Operand::Pointer &p, const typename Operand::Offset &stride,
+                                        bool) {
+        pack = Operand::template load<kC>(p, stride);
+    }
+    __device__ __forceinline__ gpul__pack<X, kC> take(const typename Operand::Pointer &) const { return pack; }
+};
+template <typename X, int kC> struct gpul__reduce_access<X, kC, true> {
+    gpul__window<X, kC> window;
+    __device__ __forceinline__ void ask(const X *p, int64_t, bool shifted) { window.ask(p, shifted); }
+    __device__ __forceinline__ gpul__pack<X, kC> take(const X *p) const { return window.take(window.shift(p)); }
+};
+
 /* Vectors of a thread, all on their way before the first is used: kLanes of them along n, `step` elements apart, from
  * element `at` of a warp tile on; beyond its last element, that again. */
 template <int kC, int kLanes, int kN, typename X, typename Y, typename View>
@@ -2405,15 +2428,33 @@ static __device__ __forceinline__ void gpul__reduce_load(const View &v, const gp
     const typename Operand::Offset stride = v.x_stride;
     const int64_t y_stride = v.y_stride;
     const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
-    if (v.plan.vector) {
-        gpul__pack<X, kC> pack[kLanes][kN];
-        const typename Operand::Pointer from = columns.x[0] + begin * stride;
-        GPUL__UNROLL
-        for (int r = 0; r < kLanes; ++r) {
+    enum { kAnywhere = gpul__size_of<X>::value < 4 && !Operand::kSeveral };
+    const typename Operand::Pointer from = columns.x[0] + begin * stride;
+    bool wide = v.plan.vector != 0;
+    if (wide && (v.plan.vector > 1 || columns.count < kC)) { /* what is read besides the columns belongs to the array */
+        const int to = at + (kLanes - 1) * step + kN - 1;
+        wide = v.x_extent.holds(from + at * stride, kC * gpul__size_of<X>::value) &&
+               v.x_extent.holds(from + (to < last ? to : last) * stride, kC * gpul__size_of<X>::value);
+    }
+    if (wide) {
+        gpul__reduce_access<X, kC, (kAnywhere != 0)> access[kLanes][kN];
+        if (kAnywhere && v.plan.vector > 1) {
             GPUL__UNROLL
-            for (int k = 0; k < kN; ++k) {
-                const int i = at + r * step + k;
-                pack[r][k] = Operand::template load<kC>(from + (i < last ? i : last) * stride, v.x_outer);
+            for (int r = 0; r < kLanes; ++r) {
+                GPUL__UNROLL
+                for (int k = 0; k < kN; ++k) {
+                    const int i = at + r * step + k;
+                    access[r][k].ask(from + (i < last ? i : last) * stride, v.x_outer, true);
+                }
+            }
+        } else {
+            GPUL__UNROLL
+            for (int r = 0; r < kLanes; ++r) {
+                GPUL__UNROLL
+                for (int k = 0; k < kN; ++k) {
+                    const int i = at + r * step + k;
+                    access[r][k].ask(from + (i < last ? i : last) * stride, v.x_outer, false);
+                }
             }
         }
         GPUL__UNROLL
@@ -2427,8 +2468,10 @@ static __device__ __forceinline__ void gpul__reduce_load(const View &v, const gp
         for (int r = 0; r < kLanes; ++r) {
             GPUL__UNROLL
             for (int k = 0; k < kN; ++k) {
+                const int i = at + r * step + k;
+                const gpul__pack<X, kC> pack = access[r][k].take(from + (i < last ? i : last) * stride);
                 GPUL__UNROLL
-                for (int c = 0; c < kC; ++c) vx[r][c][k] = pack[r][k].v[c];
+                for (int c = 0; c < kC; ++c) vx[r][c][k] = pack.v[c];
             }
         }
     } else {
@@ -4007,14 +4050,19 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
                                int64_t sms, int64_t lane) {
     const int32_t each = reducer->columns, lanes = reducer->lanes, inner = p->outer_ndim - 1;
     plan->kernel = GPUL__REDUCE_COLUMNS;
-    plan->vector = p->x_outer[inner] == 1 && p->outer_shape[inner] % each == 0 && p->x_reduce[0] % each == 0 &&
-                   uintptr_t(p->x) % uintptr_t(each * reducer->element_bytes) == 0 &&
-                   gpul__multiples(inner, p->outer_shape, p->x_outer, each);
+    const int64_t width = p->outer_shape[inner], access = each * reducer->element_bytes;
+    /* few of a thread's columns are left over at the ends of rows */
+    const bool side_by_side = !p->inputs && p->x_outer[inner] == 1 && p->outputs < INT32_MAX &&
+                              (width % each == 0 || width >= (reducer->element_bytes < 4 ? 2 : 4) * each);
+    const bool aligned = p->x_reduce[0] % each == 0 && uintptr_t(p->x) % uintptr_t(access) == 0 &&
+                         gpul__multiples(inner, p->outer_shape, p->x_outer, each);
+    plan->vector = !side_by_side ? 0 : aligned ? 1 : reducer->element_bytes < 4 ? 2 : 0;
     if (p->inputs)
-        plan->vector =
-            p->outer_shape[inner] % each == 0 && gpul__vectors_of_inputs(p, each, p->inputs->outer, inner, inner);
+        plan->vector = p->outputs < INT32_MAX && width % each == 0 &&
+                       gpul__vectors_of_inputs(p, each, p->inputs->outer, inner, inner);
     plan->lanes = gpul__power_of_two(gpul_ceil_div(p->n, lane), 32);
-    const int64_t across = gpul_ceil_div(p->outputs, each); /* threads */
+    const int64_t across =
+        plan->vector ? p->outputs / width * gpul_ceil_div(width, each) : gpul_ceil_div(p->outputs, each); /* threads */
     const int32_t shallow = plan->lanes > lanes ? plan->lanes / lanes : 1;
     const int64_t round = 2 * GPUL__REDUCE_THREADS * sms, wanted = across * plan->warp_tiles; /* times threads */
     plan->deep = wanted * shallow < round / 3;

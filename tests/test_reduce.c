@@ -1022,7 +1022,7 @@ static void test_plans(void) {
         gpul__reduce_problem p;
         gpul__reduce_plan plan, again;
         gpul__machine machine;
-        int64_t gap, each, unit;
+        int64_t gap, each, unit, wanted;
         int good, d, status;
         if (r == NULL) continue;
         memset(&p, 0, sizeof p);
@@ -1075,6 +1075,7 @@ static void test_plans(void) {
         good = good && plan.row_step == (plan.block_tiles > 1 ? 8 : 1);
         /* outputs, and tiles */
         each = 0;
+        wanted = p.outputs;
         if (plan.kernel == GPUL__REDUCE_ROWS) {
             each = (int64_t)plan.outputs_at_once * (8 >> plan.warps_log2);
             good = good && plan.warps_log2 >= 0 && plan.warps_log2 <= 3 &&
@@ -1097,6 +1098,11 @@ static void test_plans(void) {
         } else {
             const int32_t part = plan.tiles * plan.tiles_at_once;
             each = (int64_t)plan.width * r->columns;
+            if (plan.vector) { /* the last columns of each row are a thread's alone */
+                const int64_t row = p.outer_shape[p.outer_ndim - 1];
+                wanted = p.outputs / row * ((row + r->columns - 1) / r->columns * r->columns);
+            }
+            good = good && plan.vector >= 0 && plan.vector <= (size < 4 ? 2 : 1);
             good = good && p.outer_ndim > 0 && p.reduce_ndim == 1 && part >= 1 && part <= 8 && (part & (part - 1)) == 0;
             good = good && (int64_t)plan.splits * part >= plan.warp_tiles &&
                    (int64_t)(plan.splits - 1) * part < plan.warp_tiles;
@@ -1107,7 +1113,7 @@ static void test_plans(void) {
             good = good && (1 << plan.threads_log2) * (plan.deep ? 1 : r->lanes) * plan.passes >= plan.lanes;
         }
         if (each > 0)
-            good = good && each * plan.output_tiles >= p.outputs && each * (plan.output_tiles - 1) < p.outputs &&
+            good = good && each * plan.output_tiles >= wanted && each * (plan.output_tiles - 1) < wanted &&
                    plan.blocks == plan.output_tiles * plan.splits;
         good = good && plan.counters == (plan.splits > 1 ? plan.output_tiles : 0) &&
                (plan.splits > 1) == (plan.partials > 0);
@@ -1119,7 +1125,7 @@ static void test_plans(void) {
         shared_out += plan.splits > 1;
         if (p.y && plan.y_vector) good = good && (p.y_stride == 1 || p.n <= 1) && (uintptr_t)p.y % 16 == 0;
         /* alignment: of the first vector of some outputs, and of some elements by columns */
-        if (plan.vector) {
+        if (plan.vector == 1) {
             const int64_t access = plan.kernel == GPUL__REDUCE_COLUMNS ? r->columns * size : 16;
             aligned++;
             for (int o = 0; o < 4; o++) {
