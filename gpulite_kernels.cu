@@ -1602,6 +1602,13 @@ template <typename Op> struct gpul__short {
     enum { value = kFew ? 4 : 8 };
 };
 
+/* Where the elements of an output lie, and what may be read besides them */
+template <typename X> struct gpul__reduce_source {
+    typename gpul__operand<X>::Extent extent;
+    typename gpul__operand<X>::Offset stride; /* of the innermost dimension */
+    int32_t ndim, zero;                       /* zero: for gpul__hold */
+    gpul__reduce_dim<typename gpul__operand<X>::Offset> dim[GPUL_MAX_DIMS - 1];
+};
 /* A kernel's arguments. What every block needs comes first: it waits for each cache line of these that it reads. */
 template <typename Op> struct gpul__reduce_view {
     typedef gpul__operand<typename Op::X> Operand;
@@ -1619,9 +1626,9 @@ template <typename Op> struct gpul__reduce_view {
     int32_t outer_ndim, zero; /* zero: for gpul__hold */
     gpul__reduce_plan plan;
     Op op;
-    typename Operand::Extent x_extent;
     gpul__extent y_extent;
-    gpul__reduce_dim<typename Operand::Offset> outer[GPUL_MAX_DIMS - 1], reduce[GPUL_MAX_DIMS - 1];
+    gpul__reduce_source<typename Op::X> source;
+    gpul__reduce_dim<typename Operand::Offset> outer[GPUL_MAX_DIMS - 1];
 };
 
 /* Another lane's accumulator: of the lane `distance` behind, or of the partner in a butterfly. Word by word. */
@@ -1805,7 +1812,7 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
     int64_t last = length - int(kN); /* where the last vector may begin that is loaded as one of several */
     GPUL__UNROLL
     for (int o = 0; o < kO; ++o) {
-        const int64_t end = v.x_extent.last(from.x[o], kSize);
+        const int64_t end = v.source.extent.last(from.x[o], kSize);
         if (end < last) last = end;
     }
     if (gpul__has<Y>() && y_stride == 1 && v.y_extent.last(y, gpul__size_of<Y>::value) < last)
@@ -1818,7 +1825,8 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
             const int next = at + u * step;
             bool whole = there == u && next <= last;
             GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) whole = whole && v.x_extent.begins(from.x[o] + Operand::ahead(stride, next));
+            for (int o = 0; o < kO; ++o)
+                whole = whole && v.source.extent.begins(from.x[o] + Operand::ahead(stride, next));
             if (gpul__has<Y>() && y_stride == 1) whole = whole && v.y_extent.begins(y + next);
             there += whole ? 1 : 0;
         }
@@ -1865,76 +1873,145 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
     return acc;
 }
 
-/* For what is walked in several dimensions, whose innermost rows lie side by side and have a vector at least: two vectors
- * of a lane, from its elements `index`, to shared memory. Each is the end of one row and the beginning of the next, or all
- * of one. False where not every lane of the warp may read the 16 bytes that it takes, or where rows are of another kind. */
-template <int kN, typename T, typename View>
-static __device__ __forceinline__ bool gpul__reduce_two(const View &v, const T *from,
-                                                        const uint32_t (&before)[GPUL_MAX_DIMS - 1],
-                                                        const int (&index)[2], int length, T *const (&to)[2]) {
-    typedef gpul__fetch<T, kN> Fetch;
-    const auto &inner = v.reduce[0];
-    if (v.plan.reduce_ndim < 2 || v.x_stride != 1 || inner.whole < kN) return false;
-    const T *p[2][2];
-    Fetch fetch[2][2];
-    int left[2];
-    bool whole = true;
-    GPUL__UNROLL
-    for (int u = 0; u < 2; ++u) {
-        const uint32_t at = uint32_t(index[u]) + before[0],
-                       row = uint32_t(uint64_t(at) * inner.multiplier >> inner.shift);
-        const uint32_t rest = (row + 1) * inner.size - at;
-        const bool broken = rest < uint32_t(kN);
-        uint32_t rows[2] = {row, broken ? row + 1 : row};
-        left[u] = broken ? int(rest) : kN;
-        p[u][0] = p[u][1] = from + index[u];
+/* Where a warp tile begins in x, and what of each dimension comes before it there; of a size beyond 2^30, as if it were
+ * 2^30 and ended where it ends. */
+template <typename Offset> struct gpul__reduce_start {
+    Offset place;
+    uint32_t before[GPUL_MAX_DIMS - 1];
+};
+template <typename X>
+static __device__ __noinline__ gpul__reduce_start<typename gpul__operand<X>::Offset>
+gpul__reduce_start_of(const gpul__reduce_source<X> &s, int64_t begin) {
+    gpul__reduce_start<typename gpul__operand<X>::Offset> start = {};
+    start.place = begin * s.stride;
+    GPUL__UNROLL_NOT
+    for (int32_t d = 0; d + 1 < s.ndim; ++d) {
+        int64_t rest;
+        begin = gpul__divide(begin, s.dim[d].whole, s.dim[d].inverse, &rest);
+        start.place += begin * s.dim[d].x;
+        rest -= s.dim[d].whole - s.dim[d].size;
+        start.before[d] = rest < 0 ? 0 : uint32_t(rest); /* fault: reduce-staged-before */
+    }
+    return start;
+}
+/* Rows of 32 vectors of a warp tile: so many as a warp has room for in shared memory. */
+template <typename X> struct gpul__reduce_rows_of {
+    enum { kSize = gpul__size_of<X>::value, kN = 16 / kSize, kRow = 32 * kN };
+    enum { kFit = GPUL__REDUCE_STAGED / (int(kRow) * int(sizeof(X))), value = int(kFit) < 4 ? int(kFit) : 4 };
+    static_assert(int(value) > 0, "a row has no room in shared memory");
+};
+/* Elements of a warp tile on their way to shared memory: of each row a vector of each lane, the first at the lane's
+ * element `first`, `vector` elements from one to the next. As vectors, where they lie side by side but for the ends of
+ * rows that have a vector at least: first what each holds of one row, then, where any is broken, what it holds of the
+ * next. False where not every lane of the warp may read the 16 bytes that it takes. */
+template <typename T>
+static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__reduce_source<T> &s,
+                                                                  const gpul__reduce_start<int64_t> &start, const T *x,
+                                                                  int first, int vector, int length, T *stage) {
+    enum { kN = 16 / sizeof(T), kRows = gpul__reduce_rows_of<T>::value };
+    const auto &inner = s.dim[0];
+    if (s.ndim < 2 || s.stride != 1 || inner.whole < kN) return false;
+    GPUL__UNROLL_NOT
+    for (uint32_t h = 0; h < 2; ++h) {
+        gpul__fetch<T, kN> fetch[kRows];
+        const T *p[kRows];
+        uint32_t left[kRows];
+        bool whole = true, broken = false;
         GPUL__UNROLL
-        for (int h = 0; h < 2; ++h) p[u][h] += int64_t(rows[h]) * inner.x; /* fault: reduce-broken-row */
-        GPUL__UNROLL_NOT
-        for (int32_t d = 1; d + 1 < v.plan.reduce_ndim; ++d) {
-            const auto &dim = v.reduce[d];
-            GPUL__UNROLL
-            for (int h = 0; h < 2; ++h) {
-                rows[h] = uint32_t(uint64_t(rows[h] + before[d]) * dim.multiplier >> dim.shift);
-                p[u][h] += int64_t(rows[h]) * dim.x;
+        for (int r = 0; r < int(kRows); ++r) {
+            const int index = first + r * vector < length ? first + r * vector : length - 1;
+            const uint32_t at = uint32_t(index) + start.before[0];
+            uint32_t row = uint32_t(uint64_t(at) * inner.multiplier >> inner.shift);
+            left[r] = (row + 1) * inner.size - at;
+            broken = broken || left[r] < uint32_t(kN);
+            row += left[r] < uint32_t(kN) ? h : 0;
+            p[r] = x + index + int64_t(row) * inner.x;
+            GPUL__UNROLL_NOT
+            for (int32_t d = 1; d + 1 < s.ndim; ++d) {
+                row = uint32_t(uint64_t(row + start.before[d]) * s.dim[d].multiplier >> s.dim[d].shift);
+                p[r] += int64_t(row) * s.dim[d].x;
             }
+            whole = whole && s.extent.begins(p[r]) && s.extent.last(p[r], int(sizeof(T))) >= 0;
         }
-        whole = whole && index[u] + kN <= length;
+        if (!__all_sync(0xffffffffu, whole)) return false;
         GPUL__UNROLL
-        for (int h = 0; h < 2; ++h)
-            whole = whole && v.x_extent.begins(p[u][h]) && v.x_extent.last(p[u][h], int(sizeof(T))) >= 0;
-    }
-    if (!__all_sync(0xffffffffu, whole)) return false;
-    GPUL__UNROLL
-    for (int u = 0; u < 2; ++u) {
+        for (int r = 0; r < int(kRows); ++r) fetch[r].ask(p[r]);
+        gpul__hold(s.zero);
         GPUL__UNROLL
-        for (int h = 0; h < 2; ++h) fetch[u][h].ask(p[u][h]);
-    }
-    gpul__hold(v.zero);
-    GPUL__UNROLL
-    for (int u = 0; u < 2; ++u) {
-        gpul__raw raw = fetch[u][0].take(p[u][0]);
-        const gpul__raw next = fetch[u][1].take(p[u][1]);
-        GPUL__UNROLL
-        for (int w = 0; w < 4; ++w) { /* the bytes of the first row, and the others of the second */
-            const int bytes = left[u] * int(sizeof(T)) - 4 * w;
-            const uint32_t mask = bytes >= 4 ? 0xffffffffu : bytes > 0 ? 0xffffffffu >> (32 - 8 * bytes) : 0u;
-            raw.v[w] = (raw.v[w] & mask) | (next.v[w] & ~mask);
+        for (int r = 0; r < int(kRows); ++r) {
+            gpul__raw raw = fetch[r].take(p[r]);
+            uint32_t *const to = reinterpret_cast<uint32_t *>(stage + (r * 32 + int(threadIdx.x % 32)) * int(kN));
+            if (h > 0) { /* of the first row it keeps the bytes that are there */
+                const gpul__raw before = gpul__load<4>(to);
+                GPUL__UNROLL
+                for (int w = 0; w < 4; ++w) {
+                    const int bytes = (left[r] < uint32_t(kN) ? int(left[r]) : int(kN)) * int(sizeof(T)) - 4 * w;
+                    const uint32_t mask = bytes >= 4 ? 0xffffffffu : bytes > 0 ? 0xffffffffu >> (32 - 8 * bytes) : 0u;
+                    raw.v[w] = (before.v[w] & mask) | (raw.v[w] & ~mask); /* fault: reduce-broken-vectors */
+                }
+            }
+            gpul__save<4>(to, raw);
         }
-        gpul__save<4>(reinterpret_cast<uint32_t *>(to[u]), raw);
+        if (!__any_sync(0xffffffffu, broken)) break;
     }
     return true;
 }
-template <int kN, typename X, typename View, typename Pointers>
-static __device__ __forceinline__ bool gpul__reduce_two(const View &, const Pointers &,
-                                                        const uint32_t (&)[GPUL_MAX_DIMS - 1], const int (&)[2], int,
-                                                        X *const (&)[2]) {
-    return false; /* several inputs */
+template <typename X, typename Pointer>
+static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__reduce_source<X> &,
+                                                                  const gpul__reduce_start<gpul__offsets> &,
+                                                                  const Pointer &, int, int, int, X *) {
+    return false; /* of several inputs */
 }
-
-/* A warp tile whose elements do not lie side by side. The lanes load elements that follow each other, which lie as near
- * to each other as x has them, and exchange them through shared memory: then each has vectors of its own. Whole warps
- * call it. Out of line, as above. */
+/* The same as they come: element by element, each lane those that follow its neighbour's, so that they lie as near to
+ * each other as x has them. Rows begin at element `at`, and their lanes' vectors `lane` elements apart; beyond `stop`
+ * there are none. One function for all operations on these elements; whole warps call it. */
+template <typename X>
+static __device__ __noinline__ void
+gpul__reduce_stage(const gpul__reduce_source<X> &s, const gpul__reduce_start<typename gpul__operand<X>::Offset> &start,
+                   typename gpul__operand<X>::Pointer x, int at, int stop, int lane, int vector, int length, X *stage) {
+    typedef gpul__operand<X> Operand;
+    enum { kN = 16 / gpul__size_of<X>::value, kAll = gpul__reduce_rows_of<X>::value * int(kN) };
+    /* elements of a lane on their way at once; their places come in two parts, for these take registers */
+    enum { kMost = Operand::kSeveral ? 4 : 16, kCount = int(kAll) < int(kMost) ? int(kAll) : int(kMost) };
+    enum { kPart = int(kCount) / 2 };
+    const int thread = int(threadIdx.x % 32);
+    if (gpul__reduce_stage_vectors(s, start, x, at + thread * lane, vector, length, stage)) return;
+    __syncwarp(); /* some vectors may be there already */
+    GPUL__UNROLL_NOT
+    for (int c = 0; c < int(kAll); c += int(kCount)) {
+        if (at + c / int(kN) * vector >= stop) return;
+        X element[kCount];
+        GPUL__UNROLL
+        for (int h = 0; h < int(kCount); h += int(kPart)) {
+            typename Operand::Offset place[kPart];
+            uint32_t index[kPart];
+            GPUL__UNROLL
+            for (int k = 0; k < int(kPart); ++k) {
+                const int row = (c + h + k) / int(kN), j = (c + h + k) % int(kN) * 32 + thread;
+                const int mine = at + row * vector + j / int(kN) * lane + j % int(kN);
+                index[k] = uint32_t(mine < length ? mine : length - 1); /* beyond the last, that again */
+                place[k] = int64_t(index[k]) * s.stride;
+            }
+            GPUL__UNROLL_NOT
+            for (int32_t d = 0; d + 1 < s.ndim; ++d) {
+                const auto &dim = s.dim[d];
+                const uint32_t more = start.before[d];
+                GPUL__UNROLL
+                for (int k = 0; k < int(kPart); ++k) {
+                    index[k] = uint32_t(uint64_t(index[k] + more) * dim.multiplier >> dim.shift);
+                    place[k] += int64_t(index[k]) * dim.x;
+                }
+            }
+            GPUL__UNROLL
+            for (int k = 0; k < int(kPart); ++k) element[h + k] = x[place[k]];
+        }
+        gpul__hold(s.zero);
+        GPUL__UNROLL
+        for (int k = 0; k < int(kCount); ++k) stage[(c + k) * 32 + thread] = element[k];
+    }
+}
+/* A warp tile whose elements do not lie side by side: they pass through shared memory, so that each lane has vectors of
+ * its own. Whole warps call it. Out of line, as above. */
 template <int kO, typename Op>
 static __device__ __noinline__ gpul__reduce_lanes<kO, Op>
 gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, Op> acc,
@@ -1942,81 +2019,21 @@ gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<
     typedef typename Op::X X;
     typedef typename Op::Y Y;
     typedef gpul__operand<X> Operand;
-    typedef typename Operand::Offset Offset;
-    enum { kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN };
-    /* rows that a warp has room for, and elements of a lane on their way at once, whose places come in two parts, for
-     * they take registers */
-    enum { kFit = GPUL__REDUCE_STAGED / (int(kRow) * int(sizeof(X))), kRows = int(kFit) < 4 ? int(kFit) : 4 };
-    enum { kMost = Operand::kSeveral ? 4 : 16, kAll = int(kRows) * int(kN) };
-    enum { kCount = int(kAll) < int(kMost) ? int(kAll) : int(kMost), kPart = kCount / 2 };
-    static_assert(int(kRows) > 0 && kAll % kCount == 0, "a row has no room in shared memory");
+    enum { kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN, kRows = gpul__reduce_rows_of<X>::value };
     X *const stage = reinterpret_cast<X *>(staged);
     const gpul__reduce_steps<Op> steps(v.plan);
     const int lane = int(threadIdx.x % 32), first = lane * steps.lane, end = steps.end(first, length);
     const int64_t y_stride = v.y_stride;
     const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
-    /* the place of the first element, and what comes before it along each dimension; of a size beyond 2^30, as if it
-     * were 2^30 and ended where it ends */
-    uint32_t before[GPUL_MAX_DIMS - 1] = {};
-    Offset base = begin * v.x_stride;
-    int64_t next = begin;
-    GPUL__UNROLL_NOT
-    for (int32_t d = 0; d + 1 < v.plan.reduce_ndim; ++d) {
-        const auto &dim = v.reduce[d];
-        int64_t rest;
-        next = gpul__divide(next, dim.whole, dim.inverse, &rest);
-        base += next * dim.x;
-        rest -= dim.whole - dim.size;
-        before[d] = rest < 0 ? 0 : uint32_t(rest); /* fault: reduce-gathered-before */
-    }
+    const gpul__reduce_start<typename Operand::Offset> start = gpul__reduce_start_of<X>(v.source, begin);
     const int stop = Op::kOrdered && steps.lane < length ? steps.lane : length;
     GPUL__UNROLL
     for (int o = 0; o < kO; ++o) {
-        const typename Operand::Pointer x = from.x[o] + base;
         GPUL__UNROLL_NOT
         for (int at = 0; at < stop; at += int(kRows) * steps.vector) { /* the warp's lanes agree */
-            bool vectors = true;
-            __syncwarp(); /* fault: reduce-staged-early */
-            GPUL__UNROLL_NOT
-            for (int r = 0; r < int(kRows) && kRows % 2 == 0 && vectors; r += 2) {
-                const int index[2] = {first + at + r * steps.vector, first + at + (r + 1) * steps.vector};
-                X *const to[2] = {stage + r * int(kRow) + lane * int(kN), stage + (r + 1) * int(kRow) + lane * int(kN)};
-                vectors = gpul__reduce_two<int(kN)>(v, x, before, index, length, to);
-            }
-            if (!vectors || kRows % 2 != 0) __syncwarp(); /* some vectors may be there already */
-            GPUL__UNROLL_NOT
-            for (int c = 0; c < int(kAll) && !(vectors && kRows % 2 == 0); c += int(kCount)) {
-                if (at + c / int(kN) * steps.vector >= stop) break;
-                X element[kCount];
-                GPUL__UNROLL
-                for (int h = 0; h < int(kCount); h += int(kPart)) {
-                    Offset place[kPart];
-                    uint32_t index[kPart];
-                    GPUL__UNROLL
-                    for (int k = 0; k < int(kPart); ++k) {
-                        const int r = (c + h + k) / int(kN),
-                                  j = (c + h + k) % int(kN) * 32 + lane; /* row, and place in it */
-                        const int mine = at + r * steps.vector + j / int(kN) * steps.lane + j % int(kN);
-                        index[k] = uint32_t(mine < length ? mine : length - 1); /* beyond the last, that again */
-                        place[k] = int64_t(index[k]) * v.x_stride;
-                    }
-                    GPUL__UNROLL_NOT
-                    for (int32_t d = 0; d + 1 < v.plan.reduce_ndim; ++d) {
-                        const auto &dim = v.reduce[d];
-                        const uint32_t more = before[d];
-                        GPUL__UNROLL
-                        for (int k = 0; k < int(kPart); ++k) {
-                            index[k] = uint32_t(uint64_t(index[k] + more) * dim.multiplier >> dim.shift);
-                            place[k] += int64_t(index[k]) * dim.x;
-                        }
-                    }
-                    GPUL__UNROLL
-                    for (int k = 0; k < int(kPart); ++k) element[h + k] = x[place[k]];
-                }
-                gpul__hold(v.zero);
-                GPUL__UNROLL
-                for (int k = 0; k < int(kCount); ++k) stage[(c + k) * 32 + lane] = element[k];
-            }
+            __syncwarp();                                              /* fault: reduce-staged-early */
+            gpul__reduce_stage<X>(v.source, start, from.x[o] + start.place, at, stop, steps.lane, steps.vector, length,
+                                  stage);
             __syncwarp();
             GPUL__UNROLL_NOT
             for (int r = 0; r < int(kRows); ++r) {
@@ -2106,9 +2123,9 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
             whole - wide - (int(kFlight) - 1) * step; /* where a flight may begin, from the lane's first on */
         if (shifted) {
             const int64_t reach =
-                v.x_extent.last(from.x[0], gpul__size_of<X>::value) - (wide - int(kN)) - (int(kFlight) - 1) * step;
+                v.source.extent.last(from.x[0], gpul__size_of<X>::value) - (wide - int(kN)) - (int(kFlight) - 1) * step;
             if (reach < last) last = reach;
-            if (!v.x_extent.begins(from.x[0])) { /* the first elements of the array */
+            if (!v.source.extent.begins(from.x[0])) { /* the first elements of the array */
                 acc = gpul__reduce_rest<kO>(v, op, acc, from, span.begin, at, end < at + int(kN) ? end : at + int(kN));
                 at += step;
             }
@@ -2433,8 +2450,8 @@ static __device__ __forceinline__ void gpul__reduce_load(const View &v, const gp
     bool wide = v.plan.vector != 0;
     if (wide && (v.plan.vector > 1 || columns.count < kC)) { /* what is read besides the columns belongs to the array */
         const int to = at + (kLanes - 1) * step + kN - 1;
-        wide = v.x_extent.holds(from + at * stride, kC * gpul__size_of<X>::value) &&
-               v.x_extent.holds(from + (to < last ? to : last) * stride, kC * gpul__size_of<X>::value);
+        wide = v.source.extent.holds(from + at * stride, kC * gpul__size_of<X>::value) &&
+               v.source.extent.holds(from + (to < last ? to : last) * stride, kC * gpul__size_of<X>::value);
     }
     if (wide) {
         gpul__reduce_access<X, kC, (kAnywhere != 0)> access[kLanes][kN];
@@ -2801,7 +2818,10 @@ static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem
     v.zero = 0;
     v.op = op;
     memset(v.outer, 0, sizeof v.outer);
-    memset(v.reduce, 0, sizeof v.reduce);
+    memset(v.source.dim, 0, sizeof v.source.dim);
+    v.source.stride = v.x_stride;
+    v.source.ndim = problem->reduce_ndim;
+    v.source.zero = 0;
     for (int32_t d = 0; d < outer; ++d) {
         gpul__reduce_dimension(&v.outer[d], problem->outer_shape[outer - d], Operand::outer(*problem, outer - d),
                                Operand::outer(*problem, outer - d - 1));
@@ -2809,9 +2829,9 @@ static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem
             problem->out_stride[outer - d - 1] - problem->outer_shape[outer - d] * problem->out_stride[outer - d];
     }
     for (int32_t d = 0; d < reduce && problem->n > 0; ++d)
-        gpul__reduce_dimension(&v.reduce[d], problem->reduce_shape[reduce - d], Operand::reduce(*problem, reduce - d),
-                               Operand::reduce(*problem, reduce - d - 1));
-    Operand::extent(&v.x_extent, *problem);
+        gpul__reduce_dimension(&v.source.dim[d], problem->reduce_shape[reduce - d],
+                               Operand::reduce(*problem, reduce - d), Operand::reduce(*problem, reduce - d - 1));
+    Operand::extent(&v.source.extent, *problem);
     v.y_extent.set(problem->y, (problem->n - 1) * problem->y_stride + 1, gpul__size_of<typename Op::Y>::bytes);
     return gpul__launch_early(machine->device, gpul__reduce_kernel<Op>(plan, gpul__bool<(Op::kRowsOnly != 0)>()),
                               gpul__dim(uint32_t(plan->blocks)), gpul__dim(uint32_t(plan->threads)),
