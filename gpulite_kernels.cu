@@ -1900,21 +1900,22 @@ template <typename X> struct gpul__reduce_rows_of {
     enum { kFit = GPUL__REDUCE_STAGED / (int(kRow) * int(sizeof(X))), value = int(kFit) < 4 ? int(kFit) : 4 };
     static_assert(int(value) > 0, "a row has no room in shared memory");
 };
-/* Elements of a warp tile on their way to shared memory: of each row a vector of each lane, the first at the lane's
- * element `first`, `vector` elements from one to the next. As vectors, where they lie side by side but for the ends of
- * rows that have a vector at least: first what each holds of one row, then, where any is broken, what it holds of the
- * next. False where not every lane of the warp may read the 16 bytes that it takes. */
-template <typename T>
-static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__reduce_source<T> &s,
-                                                                  const gpul__reduce_start<int64_t> &start, const T *x,
-                                                                  int first, int vector, int length, T *stage) {
-    enum { kN = 16 / sizeof(T), kRows = gpul__reduce_rows_of<T>::value };
+/* Bytes of a warp tile on their way to shared memory: of each row a vector of each lane, the first at the lane's element
+ * `first`, `vector` elements from one to the next. As vectors, where they lie side by side but for the ends of rows that
+ * have a vector at least: first what each holds of one row, then, where any is broken, what it holds of the next. False
+ * where not every lane of the warp may read the 16 bytes that it takes. (Of larger elements the loads of single ones are
+ * few, and all on their way at once.) */
+static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__reduce_source<uint8_t> &s,
+                                                                  const gpul__reduce_start<int64_t> &start,
+                                                                  const uint8_t *x, int first, int vector, int length,
+                                                                  uint8_t *stage) {
+    enum { kN = 16, kRows = gpul__reduce_rows_of<uint8_t>::value };
     const auto &inner = s.dim[0];
     if (s.ndim < 2 || s.stride != 1 || inner.whole < kN) return false;
     GPUL__UNROLL_NOT
     for (uint32_t h = 0; h < 2; ++h) {
-        gpul__fetch<T, kN> fetch[kRows];
-        const T *p[kRows];
+        gpul__fetch<uint8_t, kN> fetch[kRows];
+        const uint8_t *p[kRows];
         uint32_t left[kRows];
         bool whole = true, broken = false;
         GPUL__UNROLL
@@ -1931,7 +1932,7 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
                 row = uint32_t(uint64_t(row + start.before[d]) * s.dim[d].multiplier >> s.dim[d].shift);
                 p[r] += int64_t(row) * s.dim[d].x;
             }
-            whole = whole && s.extent.begins(p[r]) && s.extent.last(p[r], int(sizeof(T))) >= 0;
+            whole = whole && s.extent.begins(p[r]) && s.extent.last(p[r], 1) >= 0;
         }
         if (!__all_sync(0xffffffffu, whole)) return false;
         GPUL__UNROLL
@@ -1945,7 +1946,7 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
                 const gpul__raw before = gpul__load<4>(to);
                 GPUL__UNROLL
                 for (int w = 0; w < 4; ++w) {
-                    const int bytes = (left[r] < uint32_t(kN) ? int(left[r]) : int(kN)) * int(sizeof(T)) - 4 * w;
+                    const int bytes = (left[r] < uint32_t(kN) ? int(left[r]) : int(kN)) - 4 * w;
                     const uint32_t mask = bytes >= 4 ? 0xffffffffu : bytes > 0 ? 0xffffffffu >> (32 - 8 * bytes) : 0u;
                     raw.v[w] = (before.v[w] & mask) | (raw.v[w] & ~mask); /* fault: reduce-broken-vectors */
                 }
@@ -1956,13 +1957,12 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
     }
     return true;
 }
-template <typename X, typename Pointer>
-static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__reduce_source<X> &,
-                                                                  const gpul__reduce_start<gpul__offsets> &,
+template <typename X, typename Start, typename Pointer>
+static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__reduce_source<X> &, const Start &,
                                                                   const Pointer &, int, int, int, X *) {
-    return false; /* of several inputs */
+    return false;
 }
-/* The same as they come: element by element, each lane those that follow its neighbour's, so that they lie as near to
+/* Elements of a warp tile on their way to shared memory: element by element, each lane those that follow its neighbour's, so that they lie as near to
  * each other as x has them. Rows begin at element `at`, and their lanes' vectors `lane` elements apart; beyond `stop`
  * there are none. One function for all operations on these elements; whole warps call it. */
 template <typename X>
@@ -2419,7 +2419,7 @@ template <typename X, int kC> struct gpul__reduce_columns_of {
     }
 };
 
-/* Columns that are neighbours, as they are loaded: at once, and those of one or two bytes wherever they begin. */
+/* Columns that are neighbours, as they are loaded: at once, and those of one byte wherever they begin. */
 template <typename X, int kC, bool kAnywhere> struct gpul__reduce_access {
     typedef gpul__operand<X> Operand;
     gpul__pack<X, kC> pack;
@@ -2445,7 +2445,7 @@ static __device__ __forceinline__ void gpul__reduce_load(const View &v, const gp
     const typename Operand::Offset stride = v.x_stride;
     const int64_t y_stride = v.y_stride;
     const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
-    enum { kAnywhere = gpul__size_of<X>::value < 4 && !Operand::kSeveral };
+    enum { kAnywhere = gpul__size_of<X>::value == 1 && !Operand::kSeveral };
     const typename Operand::Pointer from = columns.x[0] + begin * stride;
     bool wide = v.plan.vector != 0;
     if (wide && (v.plan.vector > 1 || columns.count < kC)) { /* what is read besides the columns belongs to the array */
@@ -4073,10 +4073,10 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
     const int64_t width = p->outer_shape[inner], access = each * reducer->element_bytes;
     /* few of a thread's columns are left over at the ends of rows */
     const bool side_by_side = !p->inputs && p->x_outer[inner] == 1 && p->outputs < INT32_MAX &&
-                              (width % each == 0 || width >= (reducer->element_bytes < 4 ? 2 : 4) * each);
+                              (width % each == 0 || width >= (reducer->element_bytes == 1 ? 2 : 4) * each);
     const bool aligned = p->x_reduce[0] % each == 0 && uintptr_t(p->x) % uintptr_t(access) == 0 &&
                          gpul__multiples(inner, p->outer_shape, p->x_outer, each);
-    plan->vector = !side_by_side ? 0 : aligned ? 1 : reducer->element_bytes < 4 ? 2 : 0;
+    plan->vector = !side_by_side ? 0 : aligned ? 1 : reducer->element_bytes == 1 ? 2 : 0;
     if (p->inputs)
         plan->vector = p->outputs < INT32_MAX && width % each == 0 &&
                        gpul__vectors_of_inputs(p, each, p->inputs->outer, inner, inner);
@@ -4100,11 +4100,13 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
         plan->passes *= 2;
         ++pass_levels;
     }
-    /* Of the widths, from the widest on, and of the parts of a block tile, from all of it on, what leaves the last
-     * round of blocks a tenth fuller than what came before. */
+    /* Of the widths, from the widest on as long as a row of threads reads 32 bytes, and of the parts of a block tile,
+     * from all of it on, what leaves the last round of blocks a tenth fuller than what came before. */
     double fullest = 0;
     int32_t part = 1;
-    for (int32_t w = GPUL__REDUCE_THREADS / threads; w == GPUL__REDUCE_THREADS / threads || w >= 2; w /= 2)
+    const int64_t sector = 32 / (plan->vector ? access : reducer->element_bytes); /* threads */
+    for (int32_t w = GPUL__REDUCE_THREADS / threads; w == GPUL__REDUCE_THREADS / threads || (w >= 2 && w >= sector);
+         w /= 2)
         for (int32_t t = gpul__power_of_two(plan->warp_tiles, gpul__warps); t > 0; t /= 2) {
             const int64_t blocks = gpul_ceil_div(across, w) * gpul_ceil_div(plan->warp_tiles, t);
             const int32_t block = w * threads * t < GPUL__REDUCE_THREADS ? w * threads * t : GPUL__REDUCE_THREADS;

@@ -1102,7 +1102,7 @@ static void test_plans(void) {
                 const int64_t row = p.outer_shape[p.outer_ndim - 1];
                 wanted = p.outputs / row * ((row + r->columns - 1) / r->columns * r->columns);
             }
-            good = good && plan.vector >= 0 && plan.vector <= (size < 4 ? 2 : 1);
+            good = good && plan.vector >= 0 && plan.vector <= (size == 1 ? 2 : 1);
             good = good && p.outer_ndim > 0 && p.reduce_ndim == 1 && part >= 1 && part <= 8 && (part & (part - 1)) == 0;
             good = good && (int64_t)plan.splits * part >= plan.warp_tiles &&
                    (int64_t)(plan.splits - 1) * part < plan.warp_tiles;
