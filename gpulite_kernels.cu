@@ -2435,12 +2435,41 @@ template <typename X, int kC> struct gpul__reduce_access<X, kC, true> {
     __device__ __forceinline__ gpul__pack<X, kC> take(const X *p) const { return window.take(window.shift(p)); }
 };
 
+/* Columns from rows: kN rows of kC neighbours become a vector of each column, as it travels. */
+template <int kN, int kC, typename X>
+static __device__ __forceinline__ void gpul__reduce_turn(const gpul__pack<X, kC> (&rows)[kN],
+                                                         typename gpul__fetch<X, kN>::Raw (&columns)[kC]) {
+    GPUL__UNROLL
+    for (int c = 0; c < kC; ++c) {
+        gpul__pack<X, kN> column;
+        GPUL__UNROLL
+        for (int k = 0; k < kN; ++k) column.v[k] = rows[k].v[c];
+        memcpy(&columns[c], &column, sizeof column);
+    }
+}
+/* bytes, four by four: as words, for one by one they would take a register each */
+template <int kN>
+static __device__ __forceinline__ void gpul__reduce_turn(const gpul__pack<uint8_t, 4> (&rows)[kN],
+                                                         gpul__raw (&columns)[4]) {
+    GPUL__UNROLL
+    for (int w = 0; w < 4; ++w) {
+        uint32_t row[4];
+        memcpy(row, &rows[4 * w], sizeof row);
+        const uint32_t a = __byte_perm(row[0], row[1], 0x5140), b = __byte_perm(row[2], row[3], 0x5140);
+        const uint32_t c = __byte_perm(row[0], row[1], 0x7362), d = __byte_perm(row[2], row[3], 0x7362);
+        columns[0].v[w] = __byte_perm(a, b, 0x5410);
+        columns[1].v[w] = __byte_perm(a, b, 0x7632); /* fault: reduce-turned */
+        columns[2].v[w] = __byte_perm(c, d, 0x5410);
+        columns[3].v[w] = __byte_perm(c, d, 0x7632);
+    }
+}
+
 /* Vectors of a thread, all on their way before the first is used: kLanes of them along n, `step` elements apart, from
  * element `at` of a warp tile on; beyond its last element, that again. */
 template <int kC, int kLanes, int kN, typename X, typename Y, typename View>
-static __device__ __forceinline__ void gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns,
-                                                         int64_t begin, int at, int step, int last,
-                                                         X (&vx)[kLanes][kC][kN], Y (&vy)[kLanes][kN]) {
+static __device__ __forceinline__ void
+gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, int64_t begin, int at, int step,
+                  int last, typename gpul__fetch<X, kN>::Raw (&vx)[kLanes][kC], Y (&vy)[kLanes][kN]) {
     typedef gpul__operand<X> Operand;
     const typename Operand::Offset stride = v.x_stride;
     const int64_t y_stride = v.y_stride;
@@ -2483,26 +2512,30 @@ static __device__ __forceinline__ void gpul__reduce_load(const View &v, const gp
         gpul__hold(v.zero);
         GPUL__UNROLL
         for (int r = 0; r < kLanes; ++r) {
+            gpul__pack<X, kC> rows[kN];
             GPUL__UNROLL
             for (int k = 0; k < kN; ++k) {
                 const int i = at + r * step + k;
-                const gpul__pack<X, kC> pack = access[r][k].take(from + (i < last ? i : last) * stride);
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c) vx[r][c][k] = pack.v[c];
+                rows[k] = access[r][k].take(from + (i < last ? i : last) * stride);
             }
+            gpul__reduce_turn(rows, vx[r]);
         }
     } else {
+        gpul__pack<X, kC> rows[kLanes][kN];
         GPUL__UNROLL
         for (int r = 0; r < kLanes; ++r) {
             GPUL__UNROLL
             for (int k = 0; k < kN; ++k) {
                 const int64_t i = at + r * step + k < last ? at + r * step + k : last;
                 GPUL__UNROLL
-                for (int c = 0; c < kC; ++c) vx[r][c][k] = columns.x[c][(begin + i) * stride]; /* there or not: see x */
+                for (int c = 0; c < kC; ++c)
+                    rows[r][k].v[c] = columns.x[c][(begin + i) * stride]; /* there or not: see x */
                 vy[r][k] = gpul__at(y, i * y_stride);
             }
         }
         gpul__hold(v.zero);
+        GPUL__UNROLL
+        for (int r = 0; r < kLanes; ++r) gpul__reduce_turn(rows[r], vx[r]);
     }
 }
 
@@ -2550,6 +2583,7 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
                          int tile, int lane, typename Op::Acc (&acc)[kC]) {
     typedef typename Op::X X;
     typedef typename Op::Y Y;
+    typedef gpul__fetch<X, 16 / gpul__size_of<X>::value> Fetch;
     enum { kN = 16 / gpul__size_of<X>::value, kLanes = gpul__columns<Op>::kLanes, kRow = 32 * kN };
     const bool deep = v.plan.deep != 0;
     gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.n, v.plan, tile);
@@ -2570,7 +2604,7 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
     }
     GPUL__UNROLL_NOT
     for (int at = first; at < end; at += next) {
-        X vx[kLanes][kC][kN];
+        typename Fetch::Raw vx[kLanes][kC];
         Y vy[kLanes][kN];
         gpul__reduce_load(v, columns, span.begin, at, step, span.length - 1, vx, vy);
         if (at + (kLanes - 1) * step + kN <= span.length) {
@@ -2580,7 +2614,8 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
                     GPUL__UNROLL
                     for (int c = 0; c < kC; ++c) {
                         typename Op::Lane &own = lanes[r][c];
-                        own = way.fold(op[c], deep ? lanes[0][c] : own, vx[r][c], vy[r], int(kN), at + r * step);
+                        own = way.fold(op[c], deep ? lanes[0][c] : own, Fetch::unpacked(vx[r][c]).v, vy[r], int(kN),
+                                       at + r * step);
                         if (deep) lanes[0][c] = own;
                     }
                 }
@@ -2594,7 +2629,8 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
                     v.op.visit([&](auto way) {
                         GPUL__UNROLL
                         for (int c = 0; c < kC; ++c)
-                            now[c] = way.fold(op[c], lanes[0][c], vx[0][c], vy[0], count, at + r * step);
+                            now[c] =
+                                way.fold(op[c], lanes[0][c], Fetch::unpacked(vx[0][c]).v, vy[0], count, at + r * step);
                     });
                 } else {
                     GPUL__UNROLL
@@ -2604,8 +2640,7 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
                 for (int q = 0; q + 1 < kLanes; ++q) {
                     GPUL__UNROLL
                     for (int c = 0; c < kC; ++c) {
-                        GPUL__UNROLL
-                        for (int k = 0; k < kN; ++k) vx[q][c][k] = vx[q + 1][c][k];
+                        vx[q][c] = vx[q + 1][c];
                         if (!deep) lanes[q][c] = lanes[q + 1][c];
                     }
                     GPUL__UNROLL
