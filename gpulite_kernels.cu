@@ -1934,7 +1934,10 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
             }
             whole = whole && s.extent.begins(p[r]) && s.extent.last(p[r], 1) >= 0;
         }
-        if (!__all_sync(0xffffffffu, whole)) return false;
+        if (!__all_sync(0xffffffffu, whole)) {
+            __syncwarp(); /* some vectors may be there already */
+            return false;
+        }
         GPUL__UNROLL
         for (int r = 0; r < int(kRows); ++r) fetch[r].ask(p[r]);
         gpul__hold(s.zero);
@@ -1975,8 +1978,8 @@ gpul__reduce_stage(const gpul__reduce_source<X> &s, const gpul__reduce_start<typ
     enum { kMost = Operand::kSeveral ? 4 : 16, kCount = int(kAll) < int(kMost) ? int(kAll) : int(kMost) };
     enum { kPart = int(kCount) / 2 };
     const int thread = int(threadIdx.x % 32);
+    __syncwarp(); /* fault: reduce-staged-early */
     if (gpul__reduce_stage_vectors(s, start, x, at + thread * lane, vector, length, stage)) return;
-    __syncwarp(); /* some vectors may be there already */
     GPUL__UNROLL_NOT
     for (int c = 0; c < int(kAll); c += int(kCount)) {
         if (at + c / int(kN) * vector >= stop) return;
@@ -2031,7 +2034,6 @@ gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<
     for (int o = 0; o < kO; ++o) {
         GPUL__UNROLL_NOT
         for (int at = 0; at < stop; at += int(kRows) * steps.vector) { /* the warp's lanes agree */
-            __syncwarp();                                              /* fault: reduce-staged-early */
             gpul__reduce_stage<X>(v.source, start, from.x[o] + start.place, at, stop, steps.lane, steps.vector, length,
                                   stage);
             __syncwarp();
