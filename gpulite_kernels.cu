@@ -4137,13 +4137,15 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
         plan->passes *= 2;
         ++pass_levels;
     }
-    /* Of the widths, from the widest on as long as a row of threads reads 32 bytes, and of the parts of a block tile,
-     * from all of it on, what leaves the last round of blocks a tenth fuller than what came before. */
+    /* Of the widths, from the widest on, and of the parts of a block tile, from all of it on, what leaves the last
+     * round of blocks a tenth fuller than what came before. A row of threads that reads elements of four bytes or more,
+     * side by side, reads 32 bytes of them at least. */
     double fullest = 0;
     int32_t part = 1;
-    const int64_t sector = 32 / (plan->vector ? access : reducer->element_bytes); /* threads */
-    for (int32_t w = GPUL__REDUCE_THREADS / threads; w == GPUL__REDUCE_THREADS / threads || (w >= 2 && w >= sector);
-         w /= 2)
+    const bool dense = reducer->element_bytes >= 4 && p->x_outer[inner] == 1;
+    const int32_t widest = GPUL__REDUCE_THREADS / threads,
+                  least = dense ? int32_t(32 / (plan->vector ? access : reducer->element_bytes)) : 2;
+    for (int32_t w = widest; w == widest || (w >= 2 && (w >= least || fullest == 0)); w /= 2)
         for (int32_t t = gpul__power_of_two(plan->warp_tiles, gpul__warps); t > 0; t /= 2) {
             const int64_t blocks = gpul_ceil_div(across, w) * gpul_ceil_div(plan->warp_tiles, t);
             const int32_t block = w * threads * t < GPUL__REDUCE_THREADS ? w * threads * t : GPUL__REDUCE_THREADS;
