@@ -1604,7 +1604,8 @@ typedef struct gpul__reduce_plan {
     int32_t splits;
     int64_t output_tiles;
     int32_t reduce_ndim, dense;          /* rows, short: the problem's; elements of x lie side by side, */
-    int32_t vector, y_vector;            /* and every access of 16 bytes is aligned; so for y; columns: vector alone */
+    int32_t vector, y_vector;            /* and every access of 16 bytes is aligned; so for y; columns: neighbours in an
+                                            access that is aligned, or (2) begins anywhere */
     int32_t warps_log2;                  /* rows: of the warps of an output */
     int32_t lanes;                       /* short: threads of an output; columns: lanes that have elements */
     int32_t tiles;                       /* rows: block tiles of a block; columns: warp tiles, one after the other, */

@@ -504,7 +504,7 @@ template <typename T, int N> struct gpul__fetch {
     static __device__ __forceinline__ Raw aligned(const T *p) {
         return gpul__load<4>(reinterpret_cast<const uint32_t *>(p));
     }
-    __device__ __forceinline__ void ask(const T *p) {
+    __device__ __forceinline__ void ask(const T *p, int64_t = 1) {
         low = aligned(gpul__boundary(p));
         ask_high(p);
     }
@@ -541,7 +541,7 @@ template <typename T, int N> struct gpul__fetch {
 template <int N> struct gpul__fetch<gpul__none, N> {
     typedef gpul__pack<gpul__none, N> Raw;
     Raw low;
-    __device__ __forceinline__ void ask(const gpul__none *) {}
+    __device__ __forceinline__ void ask(const gpul__none *, int64_t) {}
     __device__ __forceinline__ Raw take(const gpul__none *) const { return low; }
     static __device__ __forceinline__ Raw unpacked(const Raw &raw) { return raw; }
     static __device__ __forceinline__ Raw strided(const gpul__none *, int64_t) { return Raw(); }
@@ -1221,8 +1221,8 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     }
 }
 
-/* Multiplier and shift of a dimension of the walk */
-static inline void gpul__elementwise_divisor(gpul__elementwise_dim *dim) {
+/* Multiplier and shift of a dimension of a walk */
+template <typename Dim> static inline void gpul__divisor(Dim *dim) {
     uint32_t bits = 0;
     while (bits < 31 && uint32_t(1) << bits < dim->size) ++bits;
     dim->shift = 31 + bits;
@@ -1254,7 +1254,7 @@ static inline void gpul__elementwise_describe(gpul__elementwise_layout *v, const
         dim->column = uint32_t(plan->dim[d].column);
         dim->row = uint32_t(plan->dim[d].row);
         dim->multiplier = dim->shift = 0;
-        if (d + 1 < plan->ndim) gpul__elementwise_divisor(dim);
+        if (d + 1 < plan->ndim) gpul__divisor(dim);
         for (int k = 0; k < operands; ++k) dim->step[k] = uint32_t(plan->dim[d].step[k]);
     }
     for (int k = 0; k < 3; ++k) {
@@ -1386,6 +1386,7 @@ template <> struct gpul__input<gpul__none> { typedef gpul__none Element, Array, 
 #define GPUL__REDUCE_THREADS 256
 enum { gpul__warps = GPUL__REDUCE_THREADS / 32 }; /* of a block; warp tiles of a block tile */
 enum { gpul__most_tiles = 32 };                   /* block tiles of a block of the rows kernel: a warp combines them */
+#define GPUL__REDUCE_STAGED 2048 /* bytes of elements that pass through shared memory, for each warp of that kernel */
 
 /* Where an operation's fold chooses by a run-time flag, it does so once for several vectors, which may then be folded
  * side by side: op.visit(f) calls f(way), and way.fold(op, ...) is what op.fold(...) would be. */
@@ -1419,21 +1420,23 @@ template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct 
     __device__ __forceinline__ A finish(A lane, int64_t, int) const { return lane; }
 };
 
-/* Where elements lie: shapes and strides of the problem, and 1 / shape. */
-struct gpul__reduce_layout {
-    gpul__reduce_problem problem;
-    double reduce_inverse[GPUL_MAX_DIMS], outer_inverse[GPUL_MAX_DIMS];
-    __device__ __host__ __forceinline__ int64_t reduce(int32_t d) const { return problem.x_reduce[d]; }
-    __device__ __host__ __forceinline__ int64_t outer(int32_t d) const { return problem.x_outer[d]; }
-    void set(const gpul__reduce_problem *p) { problem = *p; }
+/* One dimension of a walk over outputs, or over the elements of one; the innermost is the first. Each time that an index
+ * along it comes to `whole`, the walk is `x` and `out` farther than if the dimension went on. For indices below 2^30 the
+ * quotient is n * multiplier >> shift, as in the elementwise engine; then a size of 2^30 stands for all that are more. */
+template <typename Offset> struct gpul__reduce_dim {
+    uint32_t size, multiplier, shift;
+    int64_t whole;
+    double inverse; /* 1 / whole */
+    Offset x;
+    int64_t out;
 };
+#define GPUL__REDUCE_INDEX (1 << 30)
 
 /* How the engine reads x: a pointer to one input, and offsets from it in elements... */
 template <typename X> struct gpul__operand {
     enum { kSeveral = 0 };
     typedef const X *Pointer;
     typedef int64_t Offset; /* a stride, too */
-    typedef gpul__reduce_layout Layout;
     typedef gpul__extent Extent;
     template <int N> using Fetch = gpul__fetch<X, N>;
     /* from one element to the count-th after it, where an output's elements lie side by side */
@@ -1446,8 +1449,6 @@ template <typename X> struct gpul__operand {
     template <int N> static __device__ __forceinline__ gpul__pack<X, N> gather(Pointer p, Offset stride, int count) {
         return gpul__gather<X, N>(p, stride, count);
     }
-    /* are N elements loaded as one or two times 16 bytes? */
-    static __device__ __forceinline__ bool fetched(Offset stride) { return stride == 1; }
     template <int N> static __device__ __forceinline__ gpul__raw raw(Pointer p, Offset) { return Fetch<N>::aligned(p); }
     /* N elements from p on that begin anywhere, of which the first of the two times 16 bytes has come */
     template <int N> static __device__ __forceinline__ gpul__raw realigned(const gpul__raw &low, Pointer p) {
@@ -1457,7 +1458,11 @@ template <typename X> struct gpul__operand {
         return fetch.take(p);
     }
     static __device__ __forceinline__ Pointer boundary(Pointer p) { return gpul__boundary(p); }
+    /* N elements that passed through shared memory, from a place of 16 bytes on */
+    template <int N> static __device__ __forceinline__ gpul__pack<X, N> staged(const X *p) { return gpul__load<N>(p); }
     static Pointer pointer(const gpul__reduce_problem &p) { return static_cast<const X *>(p.x); }
+    static Offset reduce(const gpul__reduce_problem &p, int32_t d) { return p.x_reduce[d]; }
+    static Offset outer(const gpul__reduce_problem &p, int32_t d) { return p.x_outer[d]; }
     static void extent(Extent *extent, const gpul__reduce_problem &p) {
         int64_t reach = 0;
         for (int32_t d = 0; d < p.reduce_ndim; ++d) reach += (p.reduce_shape[d] - 1) * p.x_reduce[d];
@@ -1469,13 +1474,13 @@ template <typename X> struct gpul__operand {
 /* ... or several inputs, each with strides of its own; in `load` 0 or 1 of each: one element for all, or neighbours. */
 struct gpul__offsets {
     int64_t at[3];
-    __device__ __forceinline__ gpul__offsets &operator+=(const gpul__offsets &by) {
+    __device__ __host__ __forceinline__ gpul__offsets &operator+=(const gpul__offsets &by) {
         GPUL__UNROLL
         for (int k = 0; k < 3; ++k) at[k] += by.at[k];
         return *this;
     }
 };
-static __device__ __forceinline__ gpul__offsets operator*(int64_t times, const gpul__offsets &strides) {
+static __device__ __host__ __forceinline__ gpul__offsets operator*(int64_t times, const gpul__offsets &strides) {
     const gpul__offsets offsets = {{times * strides.at[0], times * strides.at[1], times * strides.at[2]}};
     return offsets;
 }
@@ -1492,21 +1497,6 @@ template <typename T, typename U, typename V> struct gpul__pointers {
         return element;
     }
 };
-struct gpul__reduce_layouts : gpul__reduce_layout {
-    gpul__reduce_inputs inputs;
-    __device__ __host__ __forceinline__ gpul__offsets reduce(int32_t d) const {
-        const gpul__offsets strides = {{inputs.reduce[0][d], inputs.reduce[1][d], inputs.reduce[2][d]}};
-        return strides;
-    }
-    __device__ __host__ __forceinline__ gpul__offsets outer(int32_t d) const {
-        const gpul__offsets strides = {{inputs.outer[0][d], inputs.outer[1][d], inputs.outer[2][d]}};
-        return strides;
-    }
-    void set(const gpul__reduce_problem *p) {
-        problem = *p;
-        inputs = *p->inputs;
-    }
-};
 template <int N, typename T>
 static __device__ __forceinline__ gpul__pack<T, N> gpul__load_or_spread(const T *p, int64_t stride) {
     if (stride != 0) return gpul__load<N>(p);
@@ -1520,19 +1510,13 @@ template <int N>
 static __device__ __forceinline__ gpul__pack<gpul__none, N> gpul__load_or_spread(const gpul__none *, int64_t) {
     return gpul__pack<gpul__none, N>();
 }
-template <int N, typename T, typename U, typename V>
-static __device__ __forceinline__ gpul__pack<gpul__several<T, U, V>, N> gpul__strided(const gpul__pointers<T, U, V> &p,
-                                                                                      const gpul__offsets &stride) {
-    gpul__pack<gpul__several<T, U, V>, N> pack;
-    GPUL__UNROLL
-    for (int k = 0; k < N; ++k) pack.v[k] = p[k * stride];
-    return pack;
-}
 template <typename T, typename U, typename V, int N> struct gpul__fetch<gpul__several<T, U, V>, N> {
     typedef gpul__pointers<T, U, V> Pointer;
     typedef gpul__pack<gpul__several<T, U, V>, N> Raw;
     Raw low;
-    __device__ __forceinline__ void ask(const Pointer &) {}
+    __device__ __forceinline__ void ask(const Pointer &p, const gpul__offsets &stride) {
+        low = gpul__operand<gpul__several<T, U, V>>::template load<N>(p, stride);
+    }
     __device__ __forceinline__ Raw take(const Pointer &) const { return low; }
     static __device__ __forceinline__ Raw unpacked(const Raw &raw) { return raw; }
     static __device__ __forceinline__ void push(Raw *raw, const gpul__several<T, U, V> &element) {
@@ -1540,22 +1524,18 @@ template <typename T, typename U, typename V, int N> struct gpul__fetch<gpul__se
         for (int k = 0; k + 1 < N; ++k) raw->v[k] = raw->v[k + 1];
         raw->v[N - 1] = element;
     }
-    static __device__ __forceinline__ Raw strided(const Pointer &p, const gpul__offsets &step) {
-        return gpul__strided<N>(p, step);
-    }
 };
 template <typename T, typename U, typename V> struct gpul__operand<gpul__several<T, U, V>> {
     enum { kSeveral = 1 };
     typedef gpul__several<T, U, V> X;
     typedef gpul__pointers<T, U, V> Pointer;
     typedef gpul__offsets Offset;
-    typedef gpul__reduce_layouts Layout;
     struct Extent { /* nothing is read but the elements */
         __device__ __forceinline__ bool begins(const Pointer &) const { return true; }
+        __device__ __forceinline__ bool holds(const Pointer &, uintptr_t) const { return true; }
         __device__ __forceinline__ int64_t last(const Pointer &, int) const { return INT64_MAX; }
     };
     template <int N> using Fetch = gpul__fetch<X, N>;
-    static __device__ __forceinline__ bool fetched(const Offset &) { return false; }
     template <int N>
     static __device__ __forceinline__ gpul__pack<X, N> realigned(const gpul__pack<X, N> &low, const Pointer &) {
         return low;
@@ -1585,6 +1565,20 @@ template <typename T, typename U, typename V> struct gpul__operand<gpul__several
         for (int k = 0; k < N; ++k) Fetch<N>::push(&pack, k < count ? p[k * stride] : X());
         return pack;
     }
+    template <int N> static __device__ __forceinline__ gpul__pack<X, N> staged(const X *p) {
+        gpul__pack<X, N> pack;
+        GPUL__UNROLL
+        for (int k = 0; k < N; ++k) pack.v[k] = p[k];
+        return pack;
+    }
+    static Offset reduce(const gpul__reduce_problem &p, int32_t d) {
+        const Offset strides = {{p.inputs->reduce[0][d], p.inputs->reduce[1][d], p.inputs->reduce[2][d]}};
+        return strides;
+    }
+    static Offset outer(const gpul__reduce_problem &p, int32_t d) {
+        const Offset strides = {{p.inputs->outer[0][d], p.inputs->outer[1][d], p.inputs->outer[2][d]}};
+        return strides;
+    }
     static Pointer pointer(const gpul__reduce_problem &p) {
         const Pointer pointers = {static_cast<const T *>(p.inputs->data[0]), static_cast<const U *>(p.inputs->data[1]),
                                   static_cast<const V *>(p.inputs->data[2])};
@@ -1608,6 +1602,13 @@ template <typename Op> struct gpul__short {
     enum { value = kFew ? 4 : 8 };
 };
 
+/* Where the elements of an output lie, and what may be read besides them */
+template <typename X> struct gpul__reduce_source {
+    typename gpul__operand<X>::Extent extent;
+    typename gpul__operand<X>::Offset stride; /* of the innermost dimension */
+    int32_t ndim, zero;                       /* zero: for gpul__hold */
+    gpul__reduce_dim<typename gpul__operand<X>::Offset> dim[GPUL_MAX_DIMS - 1];
+};
 /* A kernel's arguments. What every block needs comes first: it waits for each cache line of these that it reads. */
 template <typename Op> struct gpul__reduce_view {
     typedef gpul__operand<typename Op::X> Operand;
@@ -1625,9 +1626,9 @@ template <typename Op> struct gpul__reduce_view {
     int32_t outer_ndim, zero; /* zero: for gpul__hold */
     gpul__reduce_plan plan;
     Op op;
-    typename Operand::Extent x_extent;
     gpul__extent y_extent;
-    typename Operand::Layout layout;
+    gpul__reduce_source<typename Op::X> source;
+    gpul__reduce_dim<typename Operand::Offset> outer[GPUL_MAX_DIMS - 1];
 };
 
 /* Another lane's accumulator: of the lane `distance` behind, or of the partner in a butterfly. Word by word. */
@@ -1718,28 +1719,41 @@ template <typename Offset> struct gpul__reduce_place {
     Offset x;
     int64_t out;
 };
-template <typename Offset, typename Layout>
-static __device__ __noinline__ gpul__reduce_place<Offset> gpul__reduce_output_of(const Layout &layout, int64_t output) {
-    const gpul__reduce_problem &p = layout.problem;
-    gpul__reduce_place<Offset> place = {};
-    GPUL__UNROLL_NOT
-    for (int32_t d = p.outer_ndim - 1; d > 0; --d) {
-        int64_t i;
-        output = gpul__divide(output, p.outer_shape[d], layout.outer_inverse[d], &i);
-        place.x += i * layout.outer(d);
-        place.out += i * p.out_stride[d];
+/* index / size, for indices below 2^53. Out of line: it is for 2^30 outputs or more. */
+static __device__ __noinline__ int64_t gpul__reduce_quotient(int64_t index, int64_t size, double inverse) {
+    int64_t rest;
+    return gpul__divide(index, size, inverse, &rest);
+}
+template <int kCount, typename View>
+static __device__ __forceinline__ void
+gpul__reduce_outputs(const View &v, const int64_t (&output)[kCount],
+                     gpul__reduce_place<typename View::Operand::Offset> (&place)[kCount]) {
+    int64_t index[kCount];
+    GPUL__UNROLL
+    for (int k = 0; k < kCount; ++k) {
+        index[k] = output[k];
+        place[k].x = output[k] * v.x_outer;
+        place[k].out = output[k] * v.out_outer;
     }
-    place.x += output * layout.outer(0);
-    place.out += output * p.out_stride[0];
-    return place;
+    GPUL__UNROLL_NOT
+    for (int32_t d = 0; d + 1 < v.outer_ndim; ++d) {
+        const auto &dim = v.outer[d];
+        GPUL__UNROLL
+        for (int k = 0; k < kCount; ++k) {
+            index[k] = v.outputs <= GPUL__REDUCE_INDEX ? int64_t(uint64_t(index[k]) * dim.multiplier >> dim.shift)
+                                                       : gpul__reduce_quotient(index[k], dim.whole, dim.inverse);
+            place[k].x += index[k] * dim.x;
+            place[k].out += index[k] * dim.out;
+        }
+    }
 }
 template <typename View>
 static __device__ __forceinline__ gpul__reduce_place<typename View::Operand::Offset>
 gpul__reduce_output(const View &v, int64_t output) {
-    typedef typename View::Operand::Offset Offset;
-    if (v.outer_ndim > 1) return gpul__reduce_output_of<Offset>(v.layout, output);
-    const gpul__reduce_place<Offset> place = {output * v.x_outer, output * v.out_outer};
-    return place;
+    const int64_t outputs[1] = {output};
+    gpul__reduce_place<typename View::Operand::Offset> places[1];
+    gpul__reduce_outputs<1>(v, outputs, places);
+    return places[0];
 }
 
 /* The tree over each `count` neighbouring lanes, a power of two up to 32: the first of them gets the result. */
@@ -1774,47 +1788,12 @@ static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *counter, uint
 
 /* ---- rows ---- */
 
-/* Where the i-th element of an output lies from its first, and how many follow it at equal distances, itself counted. */
-template <typename Offset> struct gpul__reduce_run {
-    Offset place;
-    int64_t left;
-};
-template <typename Offset, typename Layout>
-static __device__ __noinline__ gpul__reduce_run<Offset> gpul__reduce_run_of(const Layout &layout, int64_t i) {
-    const gpul__reduce_problem &p = layout.problem;
-    gpul__reduce_run<Offset> run = {Offset(), INT64_MAX};
-    GPUL__UNROLL_NOT
-    for (int32_t d = p.reduce_ndim - 1; d > 0; --d) {
-        int64_t rest;
-        i = gpul__divide(i, p.reduce_shape[d], layout.reduce_inverse[d], &rest);
-        run.place += rest * layout.reduce(d);
-        if (run.left == INT64_MAX) run.left = p.reduce_shape[d] - rest;
-    }
-    run.place += i * layout.reduce(0);
-    return run;
-}
-/* `count` elements of an output, N at most, from its i-th on. */
-template <typename T, int N>
-static __device__ __forceinline__ gpul__pack<T, N> gpul__reduce_gather(const typename gpul__operand<T>::Layout &layout,
-                                                                       const typename gpul__operand<T>::Pointer &x,
-                                                                       int64_t i, int count) {
-    typedef typename gpul__operand<T>::Offset Offset;
-    typedef gpul__fetch<T, N> Fetch;
-    gpul__reduce_run<Offset> run = {Offset(), 0};
-    typename Fetch::Raw raw = {};
-    GPUL__UNROLL_NOT
-    for (int k = 0; k < N; ++k, --run.left, run.place += layout.reduce(layout.problem.reduce_ndim - 1)) {
-        if (run.left == 0 && k < count) run = gpul__reduce_run_of<Offset>(layout, i + k);
-        Fetch::push(&raw, k < count ? x[run.place] : T());
-    }
-    return Fetch::unpacked(raw);
-}
 template <int kO, typename Op> struct gpul__reduce_lanes { typename Op::Lane lane[kO]; };
 /* Where the kO outputs' elements lie: those of the warp tile, if they lie side by side, else all. */
 template <int kO, typename X> struct gpul__reduce_operands { typename gpul__operand<X>::Pointer x[kO]; };
 
-/* A warp tile's vectors from element `at` on that are not aligned, do not lie side by side, or are fewer than a flight;
- * the last may not be whole. Out of line, so that its registers are its own. */
+/* A warp tile's vectors from element `at` on, side by side, that are not aligned or fewer than a flight; the last may not
+ * be whole. Out of line, so that its registers are its own. */
 template <int kO, typename Op>
 static __device__ __noinline__ gpul__reduce_lanes<kO, Op>
 gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, Op> acc,
@@ -1826,39 +1805,28 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
     typedef gpul__fetch<X, 16 / gpul__size_of<X>::value> Fetch;
     enum { kN = 16 / gpul__size_of<X>::value, kSize = gpul__size_of<X>::value };
     enum { kFew = kO > 1 || gpul__size_of<Y>::bytes > 0 || Operand::kSeveral ? 2 : 4 };
-    const bool one_stride = v.plan.reduce_ndim == 1;
     const int step = gpul__reduce_steps<Op>(v.plan).vector;
     const Offset stride = v.x_stride;
-    const bool fetched = Operand::fetched(stride);
     const int64_t y_stride = v.y_stride;
     const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
     int64_t last = length - int(kN); /* where the last vector may begin that is loaded as one of several */
     GPUL__UNROLL
     for (int o = 0; o < kO; ++o) {
-        if (!one_stride) continue;
-        if (!v.plan.dense) from.x[o] = from.x[o] + begin * stride;
-        const int64_t end = v.x_extent.last(from.x[o], kSize);
-        if (fetched && end < last) last = end;
+        const int64_t end = v.source.extent.last(from.x[o], kSize);
+        if (end < last) last = end;
     }
     if (gpul__has<Y>() && y_stride == 1 && v.y_extent.last(y, gpul__size_of<Y>::value) < last)
         last = v.y_extent.last(y, gpul__size_of<Y>::value);
     GPUL__UNROLL_NOT
     while (at < length) {
-        Offset place[kFew];
         int there = 0; /* vectors of a flight */
         GPUL__UNROLL
         for (int u = 0; u < kFew; ++u) {
-            const int64_t next = at + u * step;
+            const int next = at + u * step;
             bool whole = there == u && next <= last;
-            place[u] = next * stride;
-            if (!one_stride && whole) {
-                const gpul__reduce_run<Offset> run = gpul__reduce_run_of<Offset>(v.layout, begin + next);
-                place[u] = run.place;
-                whole = run.left >= int(kN) &&
-                        (!fetched || v.x_extent.last(from.x[0] + run.place, kSize) >= 0); /* kO is 1 */
-            }
             GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) whole = whole && (!fetched || v.x_extent.begins(from.x[o] + place[u]));
+            for (int o = 0; o < kO; ++o)
+                whole = whole && v.source.extent.begins(from.x[o] + Operand::ahead(stride, next));
             if (gpul__has<Y>() && y_stride == 1) whole = whole && v.y_extent.begins(y + next);
             there += whole ? 1 : 0;
         }
@@ -1866,24 +1834,11 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
             Fetch fx[kO][kFew];
             gpul__fetch<Y, kN> fy[kFew];
             GPUL__UNROLL
-            for (int u = 1; u < kFew; ++u) place[u] = u < there ? place[u] : place[0]; /* the first again */
-            if (fetched) {
-                GPUL__UNROLL
-                for (int u = 0; u < kFew; ++u) {
-                    GPUL__UNROLL
-                    for (int o = 0; o < kO; ++o) fx[o][u].ask(from.x[o] + place[u]);
-                }
-            } else {
-                GPUL__UNROLL
-                for (int u = 0; u < kFew; ++u) {
-                    GPUL__UNROLL
-                    for (int o = 0; o < kO; ++o) fx[o][u].low = Fetch::strided(from.x[o] + place[u], stride);
-                }
-            }
-            GPUL__UNROLL
             for (int u = 0; u < kFew; ++u) {
-                const int next = at + (u < there ? u * step : 0);
-                if (y_stride == 1) fy[u].ask(y + (gpul__has<Y>() ? next : 0));
+                const int next = at + (u < there ? u * step : 0); /* the first again */
+                GPUL__UNROLL
+                for (int o = 0; o < kO; ++o) fx[o][u].ask(from.x[o] + Operand::ahead(stride, next), stride);
+                if (y_stride == 1) fy[u].ask(y + (gpul__has<Y>() ? next : 0), y_stride);
                 else fy[u].low = fy[u].strided(y + (gpul__has<Y>() ? next * y_stride : 0), y_stride);
             }
             gpul__hold(v.zero);
@@ -1895,8 +1850,8 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
                         fy[u].unpacked(y_stride == 1 ? fy[u].take(y + (gpul__has<Y>() ? at : 0)) : fy[u].low);
                     GPUL__UNROLL
                     for (int o = 0; o < kO; ++o) {
-                        const typename Fetch::Raw raw = fetched ? fx[o][u].take(from.x[o] + place[u]) : fx[o][u].low;
-                        const gpul__pack<X, kN> vx = Fetch::unpacked(raw);
+                        const gpul__pack<X, kN> vx =
+                            Fetch::unpacked(fx[o][u].take(from.x[o] + Operand::ahead(stride, at)));
                         acc.lane[o] = way.fold(op, acc.lane[o], vx.v, vy.v, int(kN), at);
                     }
                     at += step;
@@ -1909,12 +1864,189 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
             gpul__gather_of<Y, kN>::get(y + (gpul__has<Y>() ? at * y_stride : 0), y_stride, count);
         GPUL__UNROLL
         for (int o = 0; o < kO; ++o) {
-            const gpul__pack<X, kN> vx = one_stride
-                                             ? Operand::template gather<kN>(from.x[o] + at * stride, stride, count)
-                                             : gpul__reduce_gather<X, kN>(v.layout, from.x[o], begin + at, count);
+            const gpul__pack<X, kN> vx =
+                Operand::template gather<kN>(from.x[o] + Operand::ahead(stride, at), stride, count);
             acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, count, at);
         }
         at += step;
+    }
+    return acc;
+}
+
+/* Where a warp tile begins in x, and what of each dimension comes before it there; of a size beyond 2^30, as if it were
+ * 2^30 and ended where it ends. */
+template <typename Offset> struct gpul__reduce_start {
+    Offset place;
+    uint32_t before[GPUL_MAX_DIMS - 1];
+};
+template <typename X>
+static __device__ __noinline__ gpul__reduce_start<typename gpul__operand<X>::Offset>
+gpul__reduce_start_of(const gpul__reduce_source<X> &s, int64_t begin) {
+    gpul__reduce_start<typename gpul__operand<X>::Offset> start = {};
+    start.place = begin * s.stride;
+    GPUL__UNROLL_NOT
+    for (int32_t d = 0; d + 1 < s.ndim; ++d) {
+        int64_t rest;
+        begin = gpul__divide(begin, s.dim[d].whole, s.dim[d].inverse, &rest);
+        start.place += begin * s.dim[d].x;
+        rest -= s.dim[d].whole - s.dim[d].size;
+        start.before[d] = rest < 0 ? 0 : uint32_t(rest); /* fault: reduce-staged-before */
+    }
+    return start;
+}
+/* Rows of 32 vectors of a warp tile: so many as a warp has room for in shared memory. */
+template <typename X> struct gpul__reduce_rows_of {
+    enum { kSize = gpul__size_of<X>::value, kN = 16 / kSize, kRow = 32 * kN };
+    enum { kFit = GPUL__REDUCE_STAGED / (int(kRow) * int(sizeof(X))), value = int(kFit) < 4 ? int(kFit) : 4 };
+    static_assert(int(value) > 0, "a row has no room in shared memory");
+};
+/* Bytes of a warp tile on their way to shared memory: of each row a vector of each lane, the first at the lane's element
+ * `first`, `vector` elements from one to the next. As vectors, where they lie side by side but for the ends of rows that
+ * have a vector at least: first what each holds of one row, then, where any is broken, what it holds of the next. False
+ * where not every lane of the warp may read the 16 bytes that it takes. (Of larger elements the loads of single ones are
+ * few, and all on their way at once.) */
+static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__reduce_source<uint8_t> &s,
+                                                                  const gpul__reduce_start<int64_t> &start,
+                                                                  const uint8_t *x, int first, int vector, int length,
+                                                                  uint8_t *stage) {
+    enum { kN = 16, kRows = gpul__reduce_rows_of<uint8_t>::value };
+    const auto &inner = s.dim[0];
+    if (s.ndim < 2 || s.stride != 1 || inner.whole < kN) return false;
+    GPUL__UNROLL_NOT
+    for (uint32_t h = 0; h < 2; ++h) {
+        gpul__fetch<uint8_t, kN> fetch[kRows];
+        const uint8_t *p[kRows];
+        uint32_t left[kRows];
+        bool whole = true, broken = false;
+        GPUL__UNROLL
+        for (int r = 0; r < int(kRows); ++r) {
+            const int index = first + r * vector < length ? first + r * vector : length - 1;
+            const uint32_t at = uint32_t(index) + start.before[0];
+            uint32_t row = uint32_t(uint64_t(at) * inner.multiplier >> inner.shift);
+            left[r] = (row + 1) * inner.size - at;
+            broken = broken || left[r] < uint32_t(kN);
+            row += left[r] < uint32_t(kN) ? h : 0;
+            p[r] = x + index + int64_t(row) * inner.x;
+            GPUL__UNROLL_NOT
+            for (int32_t d = 1; d + 1 < s.ndim; ++d) {
+                row = uint32_t(uint64_t(row + start.before[d]) * s.dim[d].multiplier >> s.dim[d].shift);
+                p[r] += int64_t(row) * s.dim[d].x;
+            }
+            whole = whole && s.extent.begins(p[r]) && s.extent.last(p[r], 1) >= 0;
+        }
+        if (!__all_sync(0xffffffffu, whole)) {
+            __syncwarp(); /* some vectors may be there already */
+            return false;
+        }
+        GPUL__UNROLL
+        for (int r = 0; r < int(kRows); ++r) fetch[r].ask(p[r]);
+        gpul__hold(s.zero);
+        GPUL__UNROLL
+        for (int r = 0; r < int(kRows); ++r) {
+            gpul__raw raw = fetch[r].take(p[r]);
+            uint32_t *const to = reinterpret_cast<uint32_t *>(stage + (r * 32 + int(threadIdx.x % 32)) * int(kN));
+            if (h > 0) { /* of the first row it keeps the bytes that are there */
+                const gpul__raw before = gpul__load<4>(to);
+                GPUL__UNROLL
+                for (int w = 0; w < 4; ++w) {
+                    const int bytes = (left[r] < uint32_t(kN) ? int(left[r]) : int(kN)) - 4 * w;
+                    const uint32_t mask = bytes >= 4 ? 0xffffffffu : bytes > 0 ? 0xffffffffu >> (32 - 8 * bytes) : 0u;
+                    raw.v[w] = (before.v[w] & mask) | (raw.v[w] & ~mask); /* fault: reduce-broken-vectors */
+                }
+            }
+            gpul__save<4>(to, raw);
+        }
+        if (!__any_sync(0xffffffffu, broken)) break;
+    }
+    return true;
+}
+template <typename X, typename Start, typename Pointer>
+static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__reduce_source<X> &, const Start &,
+                                                                  const Pointer &, int, int, int, X *) {
+    return false;
+}
+/* Elements of a warp tile on their way to shared memory: element by element, each lane those that follow its neighbour's, so that they lie as near to
+ * each other as x has them. Rows begin at element `at`, and their lanes' vectors `lane` elements apart; beyond `stop`
+ * there are none. One function for all operations on these elements; whole warps call it. */
+template <typename X>
+static __device__ __noinline__ void
+gpul__reduce_stage(const gpul__reduce_source<X> &s, const gpul__reduce_start<typename gpul__operand<X>::Offset> &start,
+                   typename gpul__operand<X>::Pointer x, int at, int stop, int lane, int vector, int length, X *stage) {
+    typedef gpul__operand<X> Operand;
+    enum { kN = 16 / gpul__size_of<X>::value, kAll = gpul__reduce_rows_of<X>::value * int(kN) };
+    /* elements of a lane on their way at once; their places come in two parts, for these take registers */
+    enum { kMost = Operand::kSeveral ? 4 : 16, kCount = int(kAll) < int(kMost) ? int(kAll) : int(kMost) };
+    enum { kPart = int(kCount) / 2 };
+    const int thread = int(threadIdx.x % 32);
+    __syncwarp(); /* fault: reduce-staged-early */
+    if (gpul__reduce_stage_vectors(s, start, x, at + thread * lane, vector, length, stage)) return;
+    GPUL__UNROLL_NOT
+    for (int c = 0; c < int(kAll); c += int(kCount)) {
+        if (at + c / int(kN) * vector >= stop) return;
+        X element[kCount];
+        GPUL__UNROLL
+        for (int h = 0; h < int(kCount); h += int(kPart)) {
+            typename Operand::Offset place[kPart];
+            uint32_t index[kPart];
+            GPUL__UNROLL
+            for (int k = 0; k < int(kPart); ++k) {
+                const int row = (c + h + k) / int(kN), j = (c + h + k) % int(kN) * 32 + thread;
+                const int mine = at + row * vector + j / int(kN) * lane + j % int(kN);
+                index[k] = uint32_t(mine < length ? mine : length - 1); /* beyond the last, that again */
+                place[k] = int64_t(index[k]) * s.stride;
+            }
+            GPUL__UNROLL_NOT
+            for (int32_t d = 0; d + 1 < s.ndim; ++d) {
+                const auto &dim = s.dim[d];
+                const uint32_t more = start.before[d];
+                GPUL__UNROLL
+                for (int k = 0; k < int(kPart); ++k) {
+                    index[k] = uint32_t(uint64_t(index[k] + more) * dim.multiplier >> dim.shift);
+                    place[k] += int64_t(index[k]) * dim.x;
+                }
+            }
+            GPUL__UNROLL
+            for (int k = 0; k < int(kPart); ++k) element[h + k] = x[place[k]];
+        }
+        gpul__hold(s.zero);
+        GPUL__UNROLL
+        for (int k = 0; k < int(kCount); ++k) stage[(c + k) * 32 + thread] = element[k];
+    }
+}
+/* A warp tile whose elements do not lie side by side: they pass through shared memory, so that each lane has vectors of
+ * its own. Whole warps call it. Out of line, as above. */
+template <int kO, typename Op>
+static __device__ __noinline__ gpul__reduce_lanes<kO, Op>
+gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, Op> acc,
+                      gpul__reduce_operands<kO, typename Op::X> from, int64_t begin, int length, char *staged) {
+    typedef typename Op::X X;
+    typedef typename Op::Y Y;
+    typedef gpul__operand<X> Operand;
+    enum { kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN, kRows = gpul__reduce_rows_of<X>::value };
+    X *const stage = reinterpret_cast<X *>(staged);
+    const gpul__reduce_steps<Op> steps(v.plan);
+    const int lane = int(threadIdx.x % 32), first = lane * steps.lane, end = steps.end(first, length);
+    const int64_t y_stride = v.y_stride;
+    const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
+    const gpul__reduce_start<typename Operand::Offset> start = gpul__reduce_start_of<X>(v.source, begin);
+    const int stop = Op::kOrdered && steps.lane < length ? steps.lane : length;
+    GPUL__UNROLL
+    for (int o = 0; o < kO; ++o) {
+        GPUL__UNROLL_NOT
+        for (int at = 0; at < stop; at += int(kRows) * steps.vector) { /* the warp's lanes agree */
+            gpul__reduce_stage<X>(v.source, start, from.x[o] + start.place, at, stop, steps.lane, steps.vector, length,
+                                  stage);
+            __syncwarp();
+            GPUL__UNROLL_NOT
+            for (int r = 0; r < int(kRows); ++r) {
+                const int mine = first + at + r * steps.vector, count = end - mine;
+                if (count <= 0) continue;
+                const gpul__pack<X, kN> vx = Operand::template staged<kN>(stage + r * int(kRow) + lane * int(kN));
+                const gpul__pack<Y, kN> vy =
+                    gpul__gather_of<Y, kN>::get(y + (gpul__has<Y>() ? mine * y_stride : 0), y_stride, count);
+                acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, count, mine);
+            }
+        }
     }
     return acc;
 }
@@ -1948,7 +2080,7 @@ gpul__reduce_fold(Way way, const Op &op, gpul__reduce_lanes<kO, Op> &acc, Raw (&
 /* One warp tile of kO outputs from `output` on in one warp; the first lane gets the results. */
 template <int kO, typename Op>
 static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce_view<Op> &v, int64_t output, int tile,
-                                                              typename Op::Acc (&result)[kO]) {
+                                                              char *staged, typename Op::Acc (&result)[kO]) {
     typedef typename Op::X X;
     typedef typename Op::Y Y;
     typedef gpul__operand<X> Operand;
@@ -1968,9 +2100,13 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     gpul__reduce_operands<kO, X> from;
     gpul__reduce_lanes<kO, Op> acc;
     Op op = v.op;
+    int64_t outputs[kO];
+    gpul__reduce_place<typename Operand::Offset> places[kO];
     GPUL__UNROLL
-    for (int o = 0; o < kO; ++o)
-        from.x[o] = v.x + gpul__reduce_output(v, output + o < v.outputs ? output + o : output).x;
+    for (int o = 0; o < kO; ++o) outputs[o] = output + o < v.outputs ? output + o : output;
+    gpul__reduce_outputs<kO>(v, outputs, places);
+    GPUL__UNROLL
+    for (int o = 0; o < kO; ++o) from.x[o] = v.x + places[o].x;
     op.begin(from.x[0]);
     op.enter(span.begin);
     GPUL__UNROLL
@@ -1989,9 +2125,9 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
             whole - wide - (int(kFlight) - 1) * step; /* where a flight may begin, from the lane's first on */
         if (shifted) {
             const int64_t reach =
-                v.x_extent.last(from.x[0], gpul__size_of<X>::value) - (wide - int(kN)) - (int(kFlight) - 1) * step;
+                v.source.extent.last(from.x[0], gpul__size_of<X>::value) - (wide - int(kN)) - (int(kFlight) - 1) * step;
             if (reach < last) last = reach;
-            if (!v.x_extent.begins(from.x[0])) { /* the first elements of the array */
+            if (!v.source.extent.begins(from.x[0])) { /* the first elements of the array */
                 acc = gpul__reduce_rest<kO>(v, op, acc, from, span.begin, at, end < at + int(kN) ? end : at + int(kN));
                 at += step;
             }
@@ -2025,7 +2161,8 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
             if (gpul__has<Y>()) y += kFlight * step * y_stride;
         }
     }
-    if (at < end) acc = gpul__reduce_rest<kO>(v, op, acc, from, span.begin, at, end);
+    if (!v.plan.dense) acc = gpul__reduce_gathered<kO>(v, op, acc, from, span.begin, length, staged);
+    else if (at < end) acc = gpul__reduce_rest<kO>(v, op, acc, from, span.begin, at, end);
     const bool any = first < length;
     GPUL__UNROLL
     for (int o = 0; o < kO; ++o)
@@ -2043,7 +2180,10 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
     const gpul__reduce_plan &p = v.plan;
     const Op &op = v.op;
     const int thread = int(threadIdx.x), warp = thread / 32, lane = thread % 32;
-    GPUL_SHARED(Acc, shared); /* of kO outputs: each warp's of each block tile, and each warp's of the slots; a flag */
+    GPUL_SHARED(char,
+                memory); /* what warps stage; of kO outputs each warp's of each block tile, and of the slots; a flag */
+    char *const staged = memory + warp * (p.dense ? 0 : GPUL__REDUCE_STAGED);
+    Acc *const shared = reinterpret_cast<Acc *>(memory + (p.dense ? 0 : gpul__warps * GPUL__REDUCE_STAGED));
     Acc *const totals = shared + kO * gpul__most_tiles * gpul__warps;
     uint32_t *const flag = reinterpret_cast<uint32_t *>(totals + kO * gpul__warps);
     const gpul__reduce_share share = gpul__reduce_share_of(p, gpul__has<typename Op::Y>());
@@ -2060,7 +2200,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         const int64_t mine = first + (whole ? k * each : 0) + (warp >> level) * kO;
         Acc results[kO];
         if (tile < p.warp_tiles && mine < v.outputs) {
-            gpul__reduce_warp_tile<kO>(v, mine, tile, results);
+            gpul__reduce_warp_tile<kO>(v, mine, tile, staged, results);
         } else {
             GPUL__UNROLL
             for (int o = 0; o < kO; ++o) results[o] = op.identity();
@@ -2242,57 +2382,127 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
 
 /* ---- columns ---- */
 
-/* A thread's kC columns. They are neighbours in one access where all are aligned; else they lie as far from each other
- * as a row of threads is wide, so that the accesses of a warp are dense. */
+/* A thread's kC columns. Where columns lie side by side they are neighbours in one access, or the last ones of a row;
+ * else they lie as far from each other as a row of threads is wide, so that the accesses of a warp are dense. */
 template <typename X, int kC> struct gpul__reduce_columns_of {
     typename gpul__operand<X>::Pointer x[kC]; /* the first elements; where a column is not there, those of another */
     int64_t output;                           /* of the first, and `step` from one to the next */
     int step, count;                          /* of those that are there */
     template <typename View>
     __device__ __forceinline__ gpul__reduce_columns_of(const View &v, uint32_t output_tile, int side, bool any) {
-        step = v.plan.vector ? 1 : v.plan.width;
-        output = int64_t(output_tile) * v.plan.width * kC + (v.plan.vector ? side * kC : side);
         count = 0;
-        if (v.plan.vector) { /* all or none */
-            count = any && output < v.outputs ? kC : 0;
+        if (v.plan.vector) {
+            const int64_t inner = v.outer_ndim > 1 ? v.outer[0].whole : v.outputs;
+            const uint32_t group = output_tile * uint32_t(v.plan.width) + uint32_t(side), /* all below 2^31 */
+                groups = uint32_t((inner + kC - 1) / kC), row = v.outer_ndim > 1 ? group / groups : 0;
+            const int64_t first = int64_t(group - row * groups) * kC, left = inner - first;
+            step = 1;
+            output = row * inner + first;
+            if (any && left > 0 && output < v.outputs) count = left < kC ? int(left) : kC;
             x[0] = v.x + gpul__reduce_output(v, count > 0 ? output : 0).x;
             GPUL__UNROLL
-            for (int c = 1; c < kC; ++c) x[c] = x[0] + c * v.x_outer;
+            for (int c = 1; c < kC; ++c) x[c] = x[0] + (c < count ? c : 0) * v.x_outer;
             return;
         }
+        step = v.plan.width;
+        output = int64_t(output_tile) * v.plan.width * kC + side;
+        int64_t its[kC];
+        gpul__reduce_place<typename gpul__operand<X>::Offset> places[kC];
         GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) x[c] = v.x;
-        GPUL__UNROLL_NOT
         for (int c = 0; c < kC; ++c) {
-            const int64_t its = output + c * step;
-            const bool there = any && its < v.outputs;
+            its[c] = output + c * step;
+            const bool there = any && its[c] < v.outputs;
             count += there ? 1 : 0;
-            GPUL__UNROLL
-            for (int q = 0; q + 1 < kC; ++q) x[q] = x[q + 1]; /* registers have no index: they move up */
-            x[kC - 1] = v.x + gpul__reduce_output(v, there ? its : 0).x;
+            if (!there) its[c] = 0;
         }
+        gpul__reduce_outputs<kC>(v, its, places);
+        GPUL__UNROLL
+        for (int c = 0; c < kC; ++c) x[c] = v.x + places[c].x;
     }
 };
+
+/* Columns that are neighbours, as they are loaded: at once, and those of one byte wherever they begin. */
+template <typename X, int kC, bool kAnywhere> struct gpul__reduce_access {
+    typedef gpul__operand<X> Operand;
+    gpul__pack<X, kC> pack;
+    __device__ __forceinline__ void ask(const typename Operand::Pointer &p, const typename Operand::Offset &stride,
+                                        bool) {
+        pack = Operand::template load<kC>(p, stride);
+    }
+    __device__ __forceinline__ gpul__pack<X, kC> take(const typename Operand::Pointer &) const { return pack; }
+};
+template <typename X, int kC> struct gpul__reduce_access<X, kC, true> {
+    gpul__window<X, kC> window;
+    __device__ __forceinline__ void ask(const X *p, int64_t, bool shifted) { window.ask(p, shifted); }
+    __device__ __forceinline__ gpul__pack<X, kC> take(const X *p) const { return window.take(window.shift(p)); }
+};
+
+/* Columns from rows: kN rows of kC neighbours become a vector of each column, as it travels. */
+template <int kN, int kC, typename X>
+static __device__ __forceinline__ void gpul__reduce_turn(const gpul__pack<X, kC> (&rows)[kN],
+                                                         typename gpul__fetch<X, kN>::Raw (&columns)[kC]) {
+    GPUL__UNROLL
+    for (int c = 0; c < kC; ++c) {
+        gpul__pack<X, kN> column;
+        GPUL__UNROLL
+        for (int k = 0; k < kN; ++k) column.v[k] = rows[k].v[c];
+        memcpy(&columns[c], &column, sizeof column);
+    }
+}
+/* bytes, four by four: as words, for one by one they would take a register each */
+template <int kN>
+static __device__ __forceinline__ void gpul__reduce_turn(const gpul__pack<uint8_t, 4> (&rows)[kN],
+                                                         gpul__raw (&columns)[4]) {
+    GPUL__UNROLL
+    for (int w = 0; w < 4; ++w) {
+        uint32_t row[4];
+        memcpy(row, &rows[4 * w], sizeof row);
+        const uint32_t a = __byte_perm(row[0], row[1], 0x5140), b = __byte_perm(row[2], row[3], 0x5140);
+        const uint32_t c = __byte_perm(row[0], row[1], 0x7362), d = __byte_perm(row[2], row[3], 0x7362);
+        columns[0].v[w] = __byte_perm(a, b, 0x5410);
+        columns[1].v[w] = __byte_perm(a, b, 0x7632); /* fault: reduce-turned */
+        columns[2].v[w] = __byte_perm(c, d, 0x5410);
+        columns[3].v[w] = __byte_perm(c, d, 0x7632);
+    }
+}
 
 /* Vectors of a thread, all on their way before the first is used: kLanes of them along n, `step` elements apart, from
  * element `at` of a warp tile on; beyond its last element, that again. */
 template <int kC, int kLanes, int kN, typename X, typename Y, typename View>
-static __device__ __forceinline__ void gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns,
-                                                         int64_t begin, int at, int step, int last,
-                                                         X (&vx)[kLanes][kC][kN], Y (&vy)[kLanes][kN]) {
+static __device__ __forceinline__ void
+gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, int64_t begin, int at, int step,
+                  int last, typename gpul__fetch<X, kN>::Raw (&vx)[kLanes][kC], Y (&vy)[kLanes][kN]) {
     typedef gpul__operand<X> Operand;
     const typename Operand::Offset stride = v.x_stride;
     const int64_t y_stride = v.y_stride;
     const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
-    if (v.plan.vector) {
-        gpul__pack<X, kC> pack[kLanes][kN];
-        const typename Operand::Pointer from = columns.x[0] + begin * stride;
-        GPUL__UNROLL
-        for (int r = 0; r < kLanes; ++r) {
+    enum { kAnywhere = gpul__size_of<X>::value == 1 && !Operand::kSeveral };
+    const typename Operand::Pointer from = columns.x[0] + begin * stride;
+    bool wide = v.plan.vector != 0;
+    if (wide && (v.plan.vector > 1 || columns.count < kC)) { /* what is read besides the columns belongs to the array */
+        const int to = at + (kLanes - 1) * step + kN - 1;
+        wide = v.source.extent.holds(from + at * stride, kC * gpul__size_of<X>::value) &&
+               v.source.extent.holds(from + (to < last ? to : last) * stride, kC * gpul__size_of<X>::value);
+    }
+    if (wide) {
+        gpul__reduce_access<X, kC, (kAnywhere != 0)> access[kLanes][kN];
+        if (kAnywhere && v.plan.vector > 1) {
             GPUL__UNROLL
-            for (int k = 0; k < kN; ++k) {
-                const int i = at + r * step + k;
-                pack[r][k] = Operand::template load<kC>(from + (i < last ? i : last) * stride, v.x_outer);
+            for (int r = 0; r < kLanes; ++r) {
+                GPUL__UNROLL
+                for (int k = 0; k < kN; ++k) {
+                    const int i = at + r * step + k;
+                    access[r][k].ask(from + (i < last ? i : last) * stride, v.x_outer, true);
+                }
+            }
+        } else {
+            GPUL__UNROLL
+            for (int r = 0; r < kLanes; ++r) {
+                GPUL__UNROLL
+                for (int k = 0; k < kN; ++k) {
+                    const int i = at + r * step + k;
+                    access[r][k].ask(from + (i < last ? i : last) * stride, v.x_outer, false);
+                }
             }
         }
         GPUL__UNROLL
@@ -2304,24 +2514,30 @@ static __device__ __forceinline__ void gpul__reduce_load(const View &v, const gp
         gpul__hold(v.zero);
         GPUL__UNROLL
         for (int r = 0; r < kLanes; ++r) {
+            gpul__pack<X, kC> rows[kN];
             GPUL__UNROLL
             for (int k = 0; k < kN; ++k) {
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c) vx[r][c][k] = pack[r][k].v[c];
+                const int i = at + r * step + k;
+                rows[k] = access[r][k].take(from + (i < last ? i : last) * stride);
             }
+            gpul__reduce_turn(rows, vx[r]);
         }
     } else {
+        gpul__pack<X, kC> rows[kLanes][kN];
         GPUL__UNROLL
         for (int r = 0; r < kLanes; ++r) {
             GPUL__UNROLL
             for (int k = 0; k < kN; ++k) {
                 const int64_t i = at + r * step + k < last ? at + r * step + k : last;
                 GPUL__UNROLL
-                for (int c = 0; c < kC; ++c) vx[r][c][k] = columns.x[c][(begin + i) * stride]; /* there or not: see x */
+                for (int c = 0; c < kC; ++c)
+                    rows[r][k].v[c] = columns.x[c][(begin + i) * stride]; /* there or not: see x */
                 vy[r][k] = gpul__at(y, i * y_stride);
             }
         }
         gpul__hold(v.zero);
+        GPUL__UNROLL
+        for (int r = 0; r < kLanes; ++r) gpul__reduce_turn(rows[r], vx[r]);
     }
 }
 
@@ -2369,6 +2585,7 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
                          int tile, int lane, typename Op::Acc (&acc)[kC]) {
     typedef typename Op::X X;
     typedef typename Op::Y Y;
+    typedef gpul__fetch<X, 16 / gpul__size_of<X>::value> Fetch;
     enum { kN = 16 / gpul__size_of<X>::value, kLanes = gpul__columns<Op>::kLanes, kRow = 32 * kN };
     const bool deep = v.plan.deep != 0;
     gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.n, v.plan, tile);
@@ -2389,7 +2606,7 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
     }
     GPUL__UNROLL_NOT
     for (int at = first; at < end; at += next) {
-        X vx[kLanes][kC][kN];
+        typename Fetch::Raw vx[kLanes][kC];
         Y vy[kLanes][kN];
         gpul__reduce_load(v, columns, span.begin, at, step, span.length - 1, vx, vy);
         if (at + (kLanes - 1) * step + kN <= span.length) {
@@ -2399,7 +2616,8 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
                     GPUL__UNROLL
                     for (int c = 0; c < kC; ++c) {
                         typename Op::Lane &own = lanes[r][c];
-                        own = way.fold(op[c], deep ? lanes[0][c] : own, vx[r][c], vy[r], int(kN), at + r * step);
+                        own = way.fold(op[c], deep ? lanes[0][c] : own, Fetch::unpacked(vx[r][c]).v, vy[r], int(kN),
+                                       at + r * step);
                         if (deep) lanes[0][c] = own;
                     }
                 }
@@ -2413,7 +2631,8 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
                     v.op.visit([&](auto way) {
                         GPUL__UNROLL
                         for (int c = 0; c < kC; ++c)
-                            now[c] = way.fold(op[c], lanes[0][c], vx[0][c], vy[0], count, at + r * step);
+                            now[c] =
+                                way.fold(op[c], lanes[0][c], Fetch::unpacked(vx[0][c]).v, vy[0], count, at + r * step);
                     });
                 } else {
                     GPUL__UNROLL
@@ -2423,8 +2642,7 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
                 for (int q = 0; q + 1 < kLanes; ++q) {
                     GPUL__UNROLL
                     for (int c = 0; c < kC; ++c) {
-                        GPUL__UNROLL
-                        for (int k = 0; k < kN; ++k) vx[q][c][k] = vx[q + 1][c][k];
+                        vx[q][c] = vx[q + 1][c];
                         if (!deep) lanes[q][c] = lanes[q + 1][c];
                     }
                     GPUL__UNROLL
@@ -2603,6 +2821,16 @@ static inline void (*gpul__reduce_kernel(const gpul__reduce_plan *plan,
     return gpul__reduce_rows<Op, 1>;
 }
 
+template <typename Offset>
+static inline void gpul__reduce_dimension(gpul__reduce_dim<Offset> *dim, int64_t size, const Offset &stride,
+                                          const Offset &next) {
+    dim->whole = size;
+    dim->inverse = 1.0 / double(size);
+    dim->size = uint32_t(size < GPUL__REDUCE_INDEX ? size : GPUL__REDUCE_INDEX);
+    gpul__divisor(dim);
+    dim->x = next;
+    dim->x += -size * stride;
+}
 template <typename Op>
 static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem, const gpul__reduce_plan *plan,
                                              const gpul__machine *machine, void *partials, uint32_t *counters,
@@ -2613,10 +2841,11 @@ static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem
     v.out = problem->out;
     v.n = problem->n;
     v.outputs = problem->outputs;
-    v.layout.set(problem);
-    v.x_outer = problem->outer_ndim > 0 ? v.layout.outer(problem->outer_ndim - 1) : decltype(v.x_outer)();
-    v.out_outer = problem->outer_ndim > 0 ? problem->out_stride[problem->outer_ndim - 1] : 0;
-    v.x_stride = v.layout.reduce(problem->reduce_ndim - 1);
+    typedef gpul__operand<typename Op::X> Operand;
+    const int32_t outer = problem->outer_ndim - 1, reduce = problem->reduce_ndim - 1; /* innermost */
+    v.x_outer = outer >= 0 ? Operand::outer(*problem, outer) : decltype(v.x_outer)();
+    v.out_outer = outer >= 0 ? problem->out_stride[outer] : 0;
+    v.x_stride = Operand::reduce(*problem, reduce);
     v.y_stride = problem->y_stride;
     v.out_dtype = problem->out_dtype;
     v.outer_ndim = problem->outer_ndim;
@@ -2625,12 +2854,21 @@ static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem
     v.counters = counters;
     v.zero = 0;
     v.op = op;
-    for (int d = 0; d < GPUL_MAX_DIMS; ++d) {
-        const bool inner = d < problem->reduce_ndim, outer = d < problem->outer_ndim;
-        v.layout.reduce_inverse[d] = inner ? 1.0 / double(problem->reduce_shape[d]) : 0;
-        v.layout.outer_inverse[d] = outer ? 1.0 / double(problem->outer_shape[d]) : 0;
+    memset(v.outer, 0, sizeof v.outer);
+    memset(v.source.dim, 0, sizeof v.source.dim);
+    v.source.stride = v.x_stride;
+    v.source.ndim = problem->reduce_ndim;
+    v.source.zero = 0;
+    for (int32_t d = 0; d < outer; ++d) {
+        gpul__reduce_dimension(&v.outer[d], problem->outer_shape[outer - d], Operand::outer(*problem, outer - d),
+                               Operand::outer(*problem, outer - d - 1));
+        v.outer[d].out =
+            problem->out_stride[outer - d - 1] - problem->outer_shape[outer - d] * problem->out_stride[outer - d];
     }
-    gpul__operand<typename Op::X>::extent(&v.x_extent, *problem);
+    for (int32_t d = 0; d < reduce && problem->n > 0; ++d)
+        gpul__reduce_dimension(&v.source.dim[d], problem->reduce_shape[reduce - d],
+                               Operand::reduce(*problem, reduce - d), Operand::reduce(*problem, reduce - d - 1));
+    Operand::extent(&v.source.extent, *problem);
     v.y_extent.set(problem->y, (problem->n - 1) * problem->y_stride + 1, gpul__size_of<typename Op::Y>::bytes);
     return gpul__launch_early(machine->device, gpul__reduce_kernel<Op>(plan, gpul__bool<(Op::kRowsOnly != 0)>()),
                               gpul__dim(uint32_t(plan->blocks)), gpul__dim(uint32_t(plan->threads)),
@@ -3854,7 +4092,8 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
     plan->output_tiles = whole ? gpul_ceil_div(output_tiles, plan->tiles) : output_tiles;
     plan->blocks = plan->output_tiles * plan->splits;
     plan->shared_bytes =
-        int64_t(plan->outputs_at_once) * (gpul__most_tiles + 1) * gpul__warps * reducer->partial_bytes + 16;
+        int64_t(plan->outputs_at_once) * (gpul__most_tiles + 1) * gpul__warps * reducer->partial_bytes + 16 +
+        (plan->dense ? 0 : gpul__warps * GPUL__REDUCE_STAGED);
     if (plan->splits < 2) return;
     plan->counters = plan->output_tiles;
     plan->partials = outputs * plan->block_tiles;
@@ -3868,14 +4107,19 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
                                int64_t sms, int64_t lane) {
     const int32_t each = reducer->columns, lanes = reducer->lanes, inner = p->outer_ndim - 1;
     plan->kernel = GPUL__REDUCE_COLUMNS;
-    plan->vector = p->x_outer[inner] == 1 && p->outer_shape[inner] % each == 0 && p->x_reduce[0] % each == 0 &&
-                   uintptr_t(p->x) % uintptr_t(each * reducer->element_bytes) == 0 &&
-                   gpul__multiples(inner, p->outer_shape, p->x_outer, each);
+    const int64_t width = p->outer_shape[inner], access = each * reducer->element_bytes;
+    /* few of a thread's columns are left over at the ends of rows */
+    const bool side_by_side = !p->inputs && p->x_outer[inner] == 1 && p->outputs < INT32_MAX &&
+                              (width % each == 0 || width >= (reducer->element_bytes == 1 ? 2 : 4) * each);
+    const bool aligned = p->x_reduce[0] % each == 0 && uintptr_t(p->x) % uintptr_t(access) == 0 &&
+                         gpul__multiples(inner, p->outer_shape, p->x_outer, each);
+    plan->vector = !side_by_side ? 0 : aligned ? 1 : reducer->element_bytes == 1 ? 2 : 0;
     if (p->inputs)
-        plan->vector =
-            p->outer_shape[inner] % each == 0 && gpul__vectors_of_inputs(p, each, p->inputs->outer, inner, inner);
+        plan->vector = p->outputs < INT32_MAX && width % each == 0 &&
+                       gpul__vectors_of_inputs(p, each, p->inputs->outer, inner, inner);
     plan->lanes = gpul__power_of_two(gpul_ceil_div(p->n, lane), 32);
-    const int64_t across = gpul_ceil_div(p->outputs, each); /* threads */
+    const int64_t across =
+        plan->vector ? p->outputs / width * gpul_ceil_div(width, each) : gpul_ceil_div(p->outputs, each); /* threads */
     const int32_t shallow = plan->lanes > lanes ? plan->lanes / lanes : 1;
     const int64_t round = 2 * GPUL__REDUCE_THREADS * sms, wanted = across * plan->warp_tiles; /* times threads */
     plan->deep = wanted * shallow < round / 3;
@@ -3894,10 +4138,14 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
         ++pass_levels;
     }
     /* Of the widths, from the widest on, and of the parts of a block tile, from all of it on, what leaves the last
-     * round of blocks a tenth fuller than what came before. */
+     * round of blocks a tenth fuller than what came before. A row of threads that reads elements of four bytes or more,
+     * side by side, reads 32 bytes of them at least. */
     double fullest = 0;
     int32_t part = 1;
-    for (int32_t w = GPUL__REDUCE_THREADS / threads; w == GPUL__REDUCE_THREADS / threads || w >= 2; w /= 2)
+    const bool dense = reducer->element_bytes >= 4 && p->x_outer[inner] == 1;
+    const int32_t widest = GPUL__REDUCE_THREADS / threads,
+                  least = dense ? int32_t(32 / (plan->vector ? access : reducer->element_bytes)) : 2;
+    for (int32_t w = widest; w == widest || (w >= 2 && (w >= least || fullest == 0)); w /= 2)
         for (int32_t t = gpul__power_of_two(plan->warp_tiles, gpul__warps); t > 0; t /= 2) {
             const int64_t blocks = gpul_ceil_div(across, w) * gpul_ceil_div(plan->warp_tiles, t);
             const int32_t block = w * threads * t < GPUL__REDUCE_THREADS ? w * threads * t : GPUL__REDUCE_THREADS;
@@ -3960,11 +4208,13 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
         gpul__plan_columns(plan, p, reducer, sms, lane);
     } else {
         plan->reduce_ndim = p->reduce_ndim;
-        plan->dense = p->reduce_ndim == 1 && (p->inputs || n <= 1 || p->x_reduce[0] == 1);
+        plan->dense = p->reduce_ndim == 1 && (n <= 1 || p->x_reduce[0] == 1);
         plan->y_vector = !p->y || ((n <= 1 || p->y_stride == 1) && uintptr_t(p->y) % 16 == 0);
         plan->vector = plan->dense && uintptr_t(p->x) % 16 == 0 &&
                        gpul__multiples(p->outer_ndim, p->outer_shape, p->x_outer, vector);
-        if (p->inputs) plan->vector = plan->dense && gpul__vectors_of_inputs(p, vector, p->inputs->reduce, 0, -1);
+        if (p->inputs)
+            plan->vector = plan->dense =
+                p->reduce_ndim == 1 && gpul__vectors_of_inputs(p, vector, p->inputs->reduce, 0, -1);
         if (one_stride && (n <= row || (plan->warp_tiles == 1 && outputs >= 64 * sms)))
             gpul__plan_short(plan, p, reducer, sms, lane);
         else gpul__plan_rows(plan, p, reducer, sms);

@@ -278,6 +278,10 @@ plant reduce-totals-meet test_reduce:test_shapes without
 plant reduce-block-tiles test_gemv:test_narrow without
 plant reduce-flight-twice test_reduce:test_accuracy without
 plant reduce-shifted test_reduce:test_shapes without
+plant reduce-staged-early test_reduce:test_gaps without
+plant reduce-staged-before test_reduce:test_gaps expression 'uint32_t(rest)' '0'
+plant reduce-broken-vectors test_reduce:test_gaps expression '~mask' '0'
+plant reduce-turned test_reduce:test_shapes expression '0x7632' '0x5410'
 plant reduce-shared test_reduce:test_plans without
 plant reduce-captured test_graph:test_scratch without
 plant reduce-captured-columns test_graph:test_scratch without

@@ -644,6 +644,48 @@ static void test_shapes(void) {
         }
 }
 
+/* All elements of arrays that do not lie side by side, along up to four dimensions: the bits of a dense copy. */
+static void test_gaps(void) {
+    static const gpul_dtype types[7] = {GPUL_F16, GPUL_BF16, GPUL_F32, GPUL_F64, GPUL_I32, GPUL_I64, GPUL_U8};
+    static const int ops[5] = {GPUL_SUM, GPUL_VAR, GPUL_ARGMIN, GPUL_MAX, GPUL_SUM_SQ};
+    for (int k = 0; k < 350; k++) {
+        const gpul_dtype t = types[k % 7];
+        const int ndim = 1 + (int)rng_below(4), op = ops[k / 7 % 5];
+        const gpul_dtype result = gpul_reduce_dtype(op, t);
+        int64_t most = large_tests() && k % 5 == 0 ? 2000000 : 40000, whole[4];
+        gpul_array part, dense = GPUL_ZERO, one = GPUL_ZERO, again = GPUL_ZERO;
+        double got = 0, want = 0;
+        box x;
+        if (result == 0) continue;
+        for (int d = 0; d < ndim; d++) {
+            whole[d] = 1 + rng_below(d + 1 == ndim || rng_below(3) == 0 ? most : most < 30 ? most : 30);
+            most = most / whole[d] + 1;
+        }
+        box_make(&x, t, ndim, whole, k % 3 ? LAY_C : LAY_C_PAD, k % 5, 0);
+        box_random(&x, 0);
+        part = x.view;
+        for (int d = 0; d < ndim; d++) { /* whole, a part, or every other, third ... element */
+            const int64_t n = part.shape[d], from = rng_below(3) ? 0 : rng_below(n);
+            CHECK_OK(gpul_slice(&part, &part, d, from, n - (n - from > 1 ? rng_below(2) : 0),
+                                1 + rng_below(2) * rng_below(8)));
+        }
+        CHECK_OK(gpul_device_array(&dense, t, shape_of(ndim, part.shape), NULL));
+        CHECK_OK(gpul_copy(&dense, &part, NULL));
+        CHECK_OK(gpul_device_array(&one, result, gpul_0d(), NULL));
+        CHECK_OK(gpul_device_array(&again, result, gpul_0d(), NULL));
+        CHECK_OK(gpul_reduce(&one, &part, op, GPUL_ALL_AXES, NULL));
+        CHECK_OK(gpul_reduce(&again, &dense, op, GPUL_ALL_AXES, NULL));
+        CHECK_OK(gpul_copy_to_host(&got, &one, NULL));
+        CHECK_OK(gpul_copy_to_host(&want, &again, NULL));
+        if (!CHECK_BYTES(&got, &want, gpul_dtype_size(result)))
+            printf("    case %d, %s of %s, %d dimensions\n", k, op_names[op], gpul_dtype_name(t), ndim);
+        CHECK_OK(gpul_free(&dense));
+        CHECK_OK(gpul_free(&one));
+        CHECK_OK(gpul_free(&again));
+        box_free(&x);
+    }
+}
+
 static void
 test_many_streams(void) { /* more of them than there are workspaces, several times over, and some still at work */
     const int64_t n = 300007;
@@ -980,7 +1022,7 @@ static void test_plans(void) {
         gpul__reduce_problem p;
         gpul__reduce_plan plan, again;
         gpul__machine machine;
-        int64_t gap, each, unit;
+        int64_t gap, each, unit, wanted;
         int good, d, status;
         if (r == NULL) continue;
         memset(&p, 0, sizeof p);
@@ -1033,6 +1075,7 @@ static void test_plans(void) {
         good = good && plan.row_step == (plan.block_tiles > 1 ? 8 : 1);
         /* outputs, and tiles */
         each = 0;
+        wanted = p.outputs;
         if (plan.kernel == GPUL__REDUCE_ROWS) {
             each = (int64_t)plan.outputs_at_once * (8 >> plan.warps_log2);
             good = good && plan.warps_log2 >= 0 && plan.warps_log2 <= 3 &&
@@ -1055,6 +1098,11 @@ static void test_plans(void) {
         } else {
             const int32_t part = plan.tiles * plan.tiles_at_once;
             each = (int64_t)plan.width * r->columns;
+            if (plan.vector) { /* the last columns of each row are a thread's alone */
+                const int64_t row = p.outer_shape[p.outer_ndim - 1];
+                wanted = p.outputs / row * ((row + r->columns - 1) / r->columns * r->columns);
+            }
+            good = good && plan.vector >= 0 && plan.vector <= (size == 1 ? 2 : 1);
             good = good && p.outer_ndim > 0 && p.reduce_ndim == 1 && part >= 1 && part <= 8 && (part & (part - 1)) == 0;
             good = good && (int64_t)plan.splits * part >= plan.warp_tiles &&
                    (int64_t)(plan.splits - 1) * part < plan.warp_tiles;
@@ -1065,7 +1113,7 @@ static void test_plans(void) {
             good = good && (1 << plan.threads_log2) * (plan.deep ? 1 : r->lanes) * plan.passes >= plan.lanes;
         }
         if (each > 0)
-            good = good && each * plan.output_tiles >= p.outputs && each * (plan.output_tiles - 1) < p.outputs &&
+            good = good && each * plan.output_tiles >= wanted && each * (plan.output_tiles - 1) < wanted &&
                    plan.blocks == plan.output_tiles * plan.splits;
         good = good && plan.counters == (plan.splits > 1 ? plan.output_tiles : 0) &&
                (plan.splits > 1) == (plan.partials > 0);
@@ -1077,7 +1125,7 @@ static void test_plans(void) {
         shared_out += plan.splits > 1;
         if (p.y && plan.y_vector) good = good && (p.y_stride == 1 || p.n <= 1) && (uintptr_t)p.y % 16 == 0;
         /* alignment: of the first vector of some outputs, and of some elements by columns */
-        if (plan.vector) {
+        if (plan.vector == 1) {
             const int64_t access = plan.kernel == GPUL__REDUCE_COLUMNS ? r->columns * size : 16;
             aligned++;
             for (int o = 0; o < 4; o++) {
@@ -1121,6 +1169,7 @@ int main(int argc, char **argv) {
     RUN(test_same_bits);
     RUN(test_accuracy);
     RUN(test_shapes);
+    RUN(test_gaps);
     RUN(test_two_streams);
     RUN(test_many_streams);
     RUN(test_dot);
