@@ -532,9 +532,9 @@ static void
 test_in_place(void) { /* out is an input, of every layout; a vector of values at the edges keeps its bits in where */
     for (int d = 0; d < 7; d++)
         for (int layout = 0; layout < LAYOUTS; layout++)
-            for (int second = 0; second < 2; second++) {
+            for (int second = 0; second < 3; second++) { /* x - y, y - x, -x */
                 const gpul_dtype t = all_dtypes[d];
-                const work w = {BINARY, GPUL_SUBTRACT, 0, 0};
+                const work w = {second < 2 ? BINARY : UNARY, second < 2 ? GPUL_SUBTRACT : GPUL_NEGATIVE, 0, 0};
                 box x, y, before;
                 box_2d(&x, t, 37, 41, layout, 1, FILL_NAN);
                 box_2d(&y, t, 37, 41, LAY_F, 0, FILL_NAN);
@@ -542,10 +542,10 @@ test_in_place(void) { /* out is an input, of every layout; a vector of values at
                 box_random(&x, 0);
                 box_random(&y, 0);
                 memcpy(before.image, x.image, (size_t)x.bytes);
-                CHECK_OK(
-                    gpul_binary(&x.view, GPUL_SUBTRACT, second ? &y.view : &x.view, second ? &x.view : &y.view, NULL));
+                CHECK_OK(carry_out(&w, &x.view, second == 1 ? &y.view : &x.view, second == 1 ? &x.view : &y.view, NULL,
+                                   NULL));
                 BOX_GUARDS(&x);
-                COMPARE(&w, &x, second ? &y : &before, second ? &before : &y, NULL);
+                COMPARE(&w, &x, second == 1 ? &y : &before, second == 1 ? &before : &y, NULL);
                 box_free(&x);
                 box_free(&y);
                 box_free(&before);
