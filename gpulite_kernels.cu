@@ -2977,7 +2977,8 @@ template <> __device__ __forceinline__ float gpul__widen<float, gpul_bf16>(gpul_
  *
  * The kernel. Tiles, of large arrays, where an input is contiguous along another dimension than out: that one becomes
  * the next to the innermost. Two inputs are transposed at most. Else vectors, where out is contiguous along its
- * innermost dimension, no input has gaps there, and rows are long. Else elements.
+ * innermost dimension, no input has gaps there, and rows are long; of NumPy's functions, where all operands are dense
+ * as a whole. Else elements.
  *
  * The walk goes through the dimensions of out, the fastest first. There are two exceptions. Where an input of long rows
  * is read again along a short dimension, a block takes all of that dimension for a part of a row, while the input is in
@@ -3096,12 +3097,14 @@ static void gpul__plan_walk(gpul__elementwise_plan *plan, gpul__elementwise_prob
 extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__elementwise_problem *p,
                                           const gpul__elementwise_op *op) {
     const int32_t last = p->ndim - 1, operands = op->other_bytes[0] > 0 ? GPUL__OPERANDS : 4;
-    int32_t largest = op->out_bytes, along = -1, k;
+    int32_t largest = op->out_bytes, array = op->out_bytes, along = -1, k; /* array: the largest that is no scalar */
     plan->shifted = plan->lanes = plan->ndim = 0;
     plan->shared_bytes = 0;
     plan->tiles = 1;
-    for (k = 0; k < 3; ++k)
+    for (k = 0; k < 3; ++k) {
         if (op->in_bytes[k] > largest) largest = op->in_bytes[k];
+        if (op->in_bytes[k] > array && p->in[k] != NULL) array = op->in_bytes[k];
+    }
     for (k = 0; k < 2; ++k)
         if (op->other_bytes[k] > largest) largest = op->other_bytes[k];
     plan->staged = gpul__elementwise_transposed(p, op, &along);
@@ -3113,7 +3116,7 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
         /* Threads that have two vectors have shorter ones of short arrays, so that there are more threads. */
         const int32_t value = op->vectors < 2                          ? largest
                               : op->value_bytes == 8 || p->n < 1 << 20 ? op->value_bytes
-                                                                       : largest;
+                                                                       : array;
         const int32_t vector = 16 >> gpul__log2(value);
         const int32_t items = GPUL__ELEMENTWISE_ITEMS(op->value_bytes > 0 ? op->value_bytes : largest);
         bool contiguous = p->strides[0][last] == 1; /* all outputs, and inputs or repeated */
@@ -3263,7 +3266,9 @@ template <typename T> struct gpul__elementwise_blocks<gpul__op_copy<T>> {
  * Of any dtypes in memory, computed in one of four types: float for f32, f16 and bf16, double for f64 and what else it
  * holds, int32_t and int64_t for integers and for bits that only move. Which operation it is, and what lies in memory,
  * the kernels learn at run time: a thread asks for its elements of all inputs as bits, and then decodes, computes,
- * encodes and stores them, each step with one uniform branch for all of them.
+ * encodes and stores them, each step with one uniform branch for all of them. Two kernels do so: `vectors` where all
+ * operands are dense, `elements` for every other layout, tiles among them. Both are bound by instructions, not by memory,
+ * where the bytes of an element are few.
  *
  * What takes a hundred instructions (powers, exponentials, ...) has kernels of its own, so that it costs the rest no
  * registers. There a loop computes one element at a time: the first of the thread's, the others moving up. */
@@ -3738,8 +3743,8 @@ static __device__ __forceinline__ void gpul__ufunc_pick(gpul__raw *to, const voi
     GPUL__UNROLL_NOT
     for (int first = 0; first < 4 / int(kWords) * int(kStep); first += kStep) {
         Word words[kStep];
-        GPUL__EACH(words, words[j] = part.has(first + j) ? static_cast<const T *>(from)[first + j]
-                                                         : T(0)); /* fault: ufunc-pick */
+        const T *const in = static_cast<const T *>(from) + first;
+        GPUL__EACH(words, words[j] = part.has(first + j) ? in[j] : T(0)); /* fault: ufunc-pick */
         gpul__ufunc_give<T>(raw, words);
     }
     *to = raw[0];

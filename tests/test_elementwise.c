@@ -412,7 +412,7 @@ static void test_plans(void) {
         gpul__elementwise_problem p, before, same;
         gpul__elementwise_plan plan, again;
         const int small = k % 3 != 0;
-        int32_t largest = 0;
+        int32_t largest = 0, array = 0; /* bytes; array: of those that are no scalars */
         int64_t product = 1, met_all = 0, bytes = 0;
         int good, last, side, high, items, vector, words, status, i, d;
         random_problem(&p, &op, small ? (k % 2 ? 300 : 40) : (int64_t)1 << rng_below(34),
@@ -432,8 +432,11 @@ static void test_plans(void) {
             good = memcmp(&plan.dim[d], &again.dim[d],
                           offsetof(gpul__elementwise_plan, dim[0].step[4]) -
                               offsetof(gpul__elementwise_plan, dim[0])) == 0;
-        for (i = 0; i < 4; i++)
-            if ((i ? op.in_bytes[i - 1] : op.out_bytes) > largest) largest = i ? op.in_bytes[i - 1] : op.out_bytes;
+        for (i = 0; i < 4; i++) {
+            const int32_t size = i ? op.in_bytes[i - 1] : op.out_bytes;
+            if (size > largest) largest = size;
+            if (size > array && (i == 0 || p.in[i - 1])) array = size;
+        }
         good = good && plan.ndim >= 1 && plan.ndim <= GPUL_MAX_DIMS + 1 && plan.kernel >= 0 && plan.kernel <= 2;
         for (d = 0; good && d < plan.ndim; d++) {
             good = plan.dim[d].size >= 1;
@@ -448,7 +451,9 @@ static void test_plans(void) {
         words = op.value_bytes && !(op.own_tiles && p.strides[0][last] == 1);
         side = words || largest >= 4 ? 32 : 128 / largest;
         high = words || largest >= 4 ? 64 : 128;
-        vector = 16 / (op.vectors == 2 && (op.value_bytes == 8 || p.n < 1 << 20) ? op.value_bytes : largest);
+        vector = 16 / (op.vectors == 2 && (op.value_bytes == 8 || p.n < 1 << 20) ? op.value_bytes
+                       : op.vectors == 2                                         ? array
+                                                                                 : largest);
         items = op.value_bytes == 8 || (!op.value_bytes && largest == 8) ? 4 : 8;
         good = plan.tiles == product && plan.blocks == (plan.tiles + plan.block - 1) / plan.block &&
                (status != 0) == (plan.tiles > INT32_MAX - 2048) && plan.shared_bytes <= 49152;
