@@ -574,6 +574,8 @@ template <typename T, typename U, typename V> struct gpul__several {
 #define GPUL__ELEMENTWISE_WORD(bytes) ((bytes) < 4 ? 4 / (bytes) : 1)
 #define GPUL__ELEMENTWISE_ROWS(bytes) ((bytes) < 4 ? 128 : 64)
 #define GPUL__ELEMENTWISE_PITCH 33
+/* NumPy's functions: below so many elements threads have less to do, so that there are more of them */
+#define GPUL__ELEMENTWISE_SHORT (1 << 20)
 
 template <typename T> struct gpul__size_of {
     enum { value = sizeof(T), bytes = sizeof(T) };
@@ -3056,6 +3058,7 @@ static int64_t gpul__plan_vectors(gpul__elementwise_plan *plan, const gpul__elem
     plan->kernel = GPUL__ELEMENTWISE_VECTORS;
     plan->columns = vector;
     plan->block = GPUL__ELEMENTWISE_THREADS * op->vectors;
+    if (op->vectors == 2 && p->n >= GPUL__ELEMENTWISE_SHORT && p->in[1] == NULL && p->in[2] == NULL) plan->block *= 2;
     for (int k = 0; k < 3; ++k)
         if (p->in[k] != NULL && p->strides[1 + k][last] == 1 &&
             !gpul__elementwise_alike(p, 1 + k, p->in[k], op->in_bytes[k], op->out_bytes, vector))
@@ -3114,9 +3117,9 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
         gpul__plan_tiles(plan, p, op, operands, own ? 0 : op->value_bytes, largest);
     } else {
         /* Threads that have two vectors have shorter ones of short arrays, so that there are more threads. */
-        const int32_t value = op->vectors < 2                          ? largest
-                              : op->value_bytes == 8 || p->n < 1 << 20 ? op->value_bytes
-                                                                       : array;
+        const int32_t value = op->vectors < 2                                          ? largest
+                              : op->value_bytes == 8 || p->n < GPUL__ELEMENTWISE_SHORT ? op->value_bytes
+                                                                                       : array;
         const int32_t vector = 16 >> gpul__log2(value);
         const int32_t items = GPUL__ELEMENTWISE_ITEMS(op->value_bytes > 0 ? op->value_bytes : largest);
         bool contiguous = p->strides[0][last] == 1; /* all outputs, and inputs or repeated */
@@ -3288,6 +3291,7 @@ struct gpul__ufunc_call {
     int32_t bytes[4];
     uint32_t vector;    /* elements of a vector */
     uint32_t before;    /* that the first vector has before out's first */
+    uint32_t pairs;     /* of vectors, that a thread has */
     uint32_t inside[2]; /* from where to where all vectors may be read whole */
     uint64_t stop;      /* of linspace */
 };
@@ -3761,9 +3765,17 @@ static __device__ __noinline__ gpul__raw gpul__ufunc_edge(const void *from, int3
     else GPUL__PICK(Word);
     return raw;
 }
-/* A thread's vectors of an input, as they travel: asked for first, put together when all inputs are asked for. Those that
- * begin anywhere are asked for by the words that hold them. */
-template <int kMany> struct gpul__ufunc_vectors_of {
+/* What there is of the vector that begins at that place */
+static __device__ __forceinline__ gpul__elementwise_part gpul__ufunc_part(const gpul__elementwise_layout &l,
+                                                                          const gpul__ufunc_call &p, uint32_t at) {
+    gpul__elementwise_part part(int(p.vector), 0, at, l.columns);
+    if (at == 0) part.skip = int(p.before);
+    return part;
+}
+/* Two of a thread's vectors of an input, as they travel: asked for first, taken when all are asked for. Those that begin
+ * anywhere are asked for by the words that hold them. */
+struct gpul__ufunc_pair {
+    enum { kMany = 2 };
     uint32_t word[kMany][5], shift[kMany]; /* bits of word[0] that come before */
     template <int kWords> __device__ __forceinline__ void ask(const char *from, uint32_t apart) {
         GPUL__UNROLL
@@ -3796,73 +3808,76 @@ template <int kMany> struct gpul__ufunc_vectors_of {
         else if (size == 4) ask<1>(from, apart);
         else ask_half(from, apart);
     }
-    __device__ __forceinline__ void put_together() {
+    __device__ __forceinline__ void take(gpul__raw (&to)[kMany], bool shifted) const {
         GPUL__UNROLL
         for (int j = 0; j < kMany; ++j) {
             GPUL__UNROLL
             for (int w = 0; w < 4; ++w)
-                word[j][w] = uint32_t((uint64_t(word[j][w + 1]) << 32 | word[j][w]) >> shift[j]);
+                to[j].v[w] = shifted ? uint32_t((uint64_t(word[j][w + 1]) << 32 | word[j][w]) >> shift[j]) : word[j][w];
         }
     }
 };
 
-/* Vectors, where all operands are dense: a thread has two, of as many elements as 16 bytes hold of the largest. A block
- * that is nowhere near an end does not ask what is there. */
+/* Vectors, where all operands are dense, `vector` elements each: as many as 16 bytes hold of the largest. A thread has two,
+ * or of one input four, so that enough is on its way: a second pair takes the place of the second input. A block that is
+ * nowhere near an end does not ask what is there. */
 template <typename W, bool kFunction>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     gpul__ufunc_vectors(const __grid_constant__ gpul__ufunc_view v) {
     typedef typename gpul__ufunc<W>::Word Word;
-    enum { kInputs = gpul__ufunc_inputs<W>::value, kMany = 2, kStep = GPUL__UFUNC_STEP(Word) };
+    enum { kInputs = gpul__ufunc_inputs<W>::value, kStep = GPUL__UFUNC_STEP(Word) };
     const gpul__elementwise_layout &l = v.layout;
     const gpul__ufunc_call &p = v.op;
-    const uint32_t n = p.vector, apart = GPUL__ELEMENTWISE_THREADS * n, first = blockIdx.x * (kMany * apart);
-    const uint32_t at = first + threadIdx.x * n; /* counted from the boundary where out's first vector begins */
-    const bool inside = first >= p.inside[0] && first + kMany * apart <= p.inside[1]; /* fault: ufunc-inside */
-    gpul__await();                                                                    /* fault: ufunc-await-vectors */
+    const bool many = p.pairs > 1; /* of the first input */
+    const uint32_t n = p.vector, apart = GPUL__ELEMENTWISE_THREADS * n, all = 2 * p.pairs * apart;
+    const uint32_t first = blockIdx.x * all; /* counted from the boundary where out's first vector begins */
+    const bool inside = first >= p.inside[0] && first + all <= p.inside[1]; /* fault: ufunc-inside */
+    uint32_t at = first + threadIdx.x * n;
+    gpul__await(); /* fault: ufunc-await-vectors */
     if (!inside && at >= l.columns) return;
-    gpul__elementwise_part part[kMany] = {gpul__elementwise_part(int(n), 0, at, l.columns),
-                                          gpul__elementwise_part(int(n), 0, at + apart, l.columns)};
-    if (at == 0) part[0].skip = int(p.before);
-    gpul__raw in[kInputs][kMany], out[kMany];
-    gpul__ufunc_vectors_of<kMany> asked[kInputs];
+    gpul__ufunc_pair asked[kInputs];
+    gpul__raw in[kInputs][2], out[2];
     GPUL__UNROLL
     for (int k = 0; k < kInputs; ++k) {
-        const uint32_t bytes = uint32_t(p.bytes[1 + k]);
-        const char *const from = static_cast<const char *>(l.in[k]) + uint64_t(at) * bytes;
-        if (l.in[k] == NULL) continue;
-        if (inside) asked[k].ask(from, apart * bytes, int32_t(n * bytes), (l.shifted >> k & 1) != 0);
+        const int input = many ? 0 : k;
+        const uint32_t bytes = uint32_t(p.bytes[1 + input]), here = at + (many ? uint32_t(k) * 2 * apart : 0);
+        const char *const from = static_cast<const char *>(l.in[input]) + uint64_t(here) * bytes;
+        if (l.in[input] == NULL || (many && k > 1)) continue;
+        if (inside) asked[k].ask(from, apart * bytes, int32_t(n * bytes), (l.shifted >> input & 1) != 0);
         else {
             GPUL__UNROLL
-            for (int j = 0; j < kMany; ++j) {
-                const gpul__raw raw =
-                    gpul__ufunc_edge<Word>(from + uint32_t(j) * apart * bytes, int32_t(bytes), part[j]);
-                memcpy(asked[k].word[j], &raw, sizeof raw);
-            }
+            for (int j = 0; j < 2; ++j)
+                in[k][j] = gpul__ufunc_edge<Word>(from + uint32_t(j) * apart * bytes, int32_t(bytes),
+                                                  gpul__ufunc_part(l, p, here + uint32_t(j) * apart));
         }
     }
     GPUL__UNROLL
-    for (int k = 0; k < kInputs; ++k) {
-        if (l.in[k] == NULL) continue;
-        if (inside && (l.shifted >> k & 1)) asked[k].put_together();
-        GPUL__EACH(in[k], memcpy(&in[k][j], asked[k].word[j], sizeof in[k][j]));
-    }
+    for (int k = 0; k < kInputs; ++k)
+        if (inside) asked[k].take(in[k], (l.shifted >> (many ? 0 : k) & 1) != 0);
     GPUL__UNROLL_NOT
-    for (uint32_t i = 0; i < n; i += kStep) {
-        Word words[kInputs][kMany * kStep];
-        GPUL__UNROLL
-        for (int k = 0; k < kInputs; ++k)
-            if (l.in[k] != NULL) GPUL__BY_BYTES(p.bytes[1 + k], gpul__ufunc_take, words[k], in[k]);
-        gpul__ufunc_compute<W, kFunction>(l, p, words, 0, 0);
-        if (inside) GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_give, out, words[0]);
-        else GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_put, l.out[0], at, apart, part, int(i), words[0]);
+    for (uint32_t pair = 0; pair < p.pairs; ++pair, at += 2 * apart) {
+        GPUL__UNROLL_NOT
+        for (uint32_t i = 0; i < n; i += kStep) {
+            Word words[kInputs][2 * kStep];
+            GPUL__UNROLL
+            for (int k = 0; k < kInputs; ++k)
+                if (l.in[k] != NULL) GPUL__BY_BYTES(p.bytes[1 + k], gpul__ufunc_take, words[k], in[k]);
+            gpul__ufunc_compute<W, kFunction>(l, p, words, 0, 0);
+            if (inside) GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_give, out, words[0]);
+            else {
+                const gpul__elementwise_part part[2] = {gpul__ufunc_part(l, p, at), gpul__ufunc_part(l, p, at + apart)};
+                GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_put, l.out[0], at, apart, part, int(i), words[0]);
+            }
+        }
+        GPUL__EACH(in[0], in[0][j] = in[1][j]); /* fault: ufunc-pairs */
+        if (!inside) continue;
+        char *const to = static_cast<char *>(l.out[0]) + uint64_t(at) * uint32_t(p.bytes[0]);
+        const uint32_t next = apart * uint32_t(p.bytes[0]), size = n * uint32_t(p.bytes[0]);
+        if (size == 16) gpul__ufunc_save<16>(to, next, out);
+        else if (size == 8) gpul__ufunc_save<8>(to, next, out);
+        else if (size == 4) gpul__ufunc_save<4>(to, next, out);
+        else gpul__ufunc_save<2>(to, next, out);
     }
-    if (!inside) return;
-    char *const to = static_cast<char *>(l.out[0]) + uint64_t(at) * uint32_t(p.bytes[0]);
-    const uint32_t next = apart * uint32_t(p.bytes[0]), size = n * uint32_t(p.bytes[0]);
-    if (size == 16) gpul__ufunc_save<16>(to, next, out);
-    else if (size == 8) gpul__ufunc_save<8>(to, next, out);
-    else if (size == 4) gpul__ufunc_save<4>(to, next, out);
-    else gpul__ufunc_save<2>(to, next, out);
 }
 
 /* The kernels of functions are those of floats. */
@@ -3882,6 +3897,7 @@ static inline void gpul__ufunc_align(gpul__ufunc_view *v, const gpul__elementwis
     const uint32_t before = uint32_t(uintptr_t(problem->out) / uint32_t(v->op.bytes[0]) % vector);
     v->op.vector = vector;
     v->op.before = before;
+    v->op.pairs = uint32_t(plan->block / (2 * GPUL__ELEMENTWISE_THREADS));
     v->op.inside[0] = plan->shifted || before ? 1 : 0;
     v->op.inside[1] = v->layout.columns + before - (plan->shifted ? vector : 0);
     for (int k = 0; k < 3; ++k) {

@@ -699,6 +699,25 @@ static void test_refusals(void) { /* each names the argument and what would be r
     }
 }
 
+static void test_long(void) { /* threads that have several vectors of one input, and longer ones */
+    static const gpul_dtype types[5][2] = {
+        {GPUL_U8, GPUL_F32}, {GPUL_F32, GPUL_F16}, {GPUL_F16, GPUL_BF16}, {GPUL_F64, GPUL_F32}, {GPUL_U8, GPUL_U8}};
+    for (int k = 0; k < 10; k++) {
+        const gpul_dtype t = types[k / 2][0], to = types[k / 2][1];
+        const work w = {t == to ? UNARY : CONVERT, t == to ? GPUL_NEGATIVE : 0, 0, 0};
+        const int64_t n = ((int64_t)1 << 20) + rng_below(40000);
+        box x, out;
+        box_1d(&x, t, n, k % 2 ? rng_below(17) : 0, FILL_NAN);
+        box_1d(&out, to, n, k % 2 ? rng_below(17) : 0, FILL_GARBAGE);
+        box_random(&x, 0);
+        CHECK_OK(carry_out(&w, &out.view, &x.view, NULL, NULL, NULL));
+        BOX_GUARDS(&out);
+        COMPARE(&w, &out, &x, NULL, NULL);
+        box_free(&x);
+        box_free(&out);
+    }
+}
+
 /* What the packed path does with many elements, and on another stream */
 static void test_large(void) {
     const int64_t n = (int64_t)1 << (large_tests() ? 26 : 17);
@@ -740,6 +759,7 @@ int main(void) {
     RUN(test_scalars);
     RUN(test_dtypes);
     RUN(test_refusals);
+    RUN(test_long);
     RUN(test_large);
     return check_end();
 }
