@@ -3058,7 +3058,7 @@ static int64_t gpul__plan_vectors(gpul__elementwise_plan *plan, const gpul__elem
     plan->kernel = GPUL__ELEMENTWISE_VECTORS;
     plan->columns = vector;
     plan->block = GPUL__ELEMENTWISE_THREADS * op->vectors;
-    if (op->vectors == 2 && p->n >= GPUL__ELEMENTWISE_SHORT && p->in[1] == NULL && p->in[2] == NULL) plan->block *= 2;
+    if (op->vectors == 2 && p->n >= GPUL__ELEMENTWISE_SHORT && p->in[1] == NULL) plan->block *= 2;
     for (int k = 0; k < 3; ++k)
         if (p->in[k] != NULL && p->strides[1 + k][last] == 1 &&
             !gpul__elementwise_alike(p, 1 + k, p->in[k], op->in_bytes[k], op->out_bytes, vector))
@@ -3129,8 +3129,9 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
                          (p->strides[4 + k][last] == 1 && /* fault: outputs-together */
                           gpul__elementwise_alike(p, 4 + k, p->others[k], op->other_bytes[k], op->out_bytes, vector));
         bool vectors = contiguous && op->vectors > 0 && (p->ndim == 1 || (p->shape[last] >= 32 && op->vectors == 1));
-        for (k = 0; k < 3 && op->vectors == 2; ++k)
-            vectors = vectors && (p->in[k] == NULL ? op->in_bytes[k] > 0 || k > 0 : p->strides[1 + k][last] == 1);
+        for (k = 0; k < 3 && op->vectors == 2; ++k) /* of two arrays at most, a third has no registers */
+            vectors = vectors && p->in[2] == NULL &&
+                      (p->in[k] == NULL ? op->in_bytes[k] > 0 || k > 0 : p->strides[1 + k][last] == 1);
         gpul__plan_walk(plan, p, operands,
                         vectors ? gpul__plan_vectors(plan, p, op, vector)
                                 : gpul__plan_elements(plan, p->shape[last], items));
@@ -3825,7 +3826,7 @@ template <typename W, bool kFunction>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     gpul__ufunc_vectors(const __grid_constant__ gpul__ufunc_view v) {
     typedef typename gpul__ufunc<W>::Word Word;
-    enum { kInputs = gpul__ufunc_inputs<W>::value, kStep = GPUL__UFUNC_STEP(Word) };
+    enum { kInputs = 2, kStep = GPUL__UFUNC_STEP(Word) }; /* the third is a scalar */
     const gpul__elementwise_layout &l = v.layout;
     const gpul__ufunc_call &p = v.op;
     const bool many = p.pairs > 1; /* of the first input */
@@ -3842,7 +3843,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
         const int input = many ? 0 : k;
         const uint32_t bytes = uint32_t(p.bytes[1 + input]), here = at + (many ? uint32_t(k) * 2 * apart : 0);
         const char *const from = static_cast<const char *>(l.in[input]) + uint64_t(here) * bytes;
-        if (l.in[input] == NULL || (many && k > 1)) continue;
+        if (l.in[input] == NULL) continue;
         if (inside) asked[k].ask(from, apart * bytes, int32_t(n * bytes), (l.shifted >> input & 1) != 0);
         else {
             GPUL__UNROLL

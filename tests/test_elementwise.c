@@ -454,7 +454,7 @@ static void test_plans(void) {
         vector = 16 / (op.vectors == 2 && (op.value_bytes == 8 || p.n < 1 << 20) ? op.value_bytes
                        : op.vectors == 2                                         ? array
                                                                                  : largest);
-        pairs = op.vectors == 2 && p.n >= 1 << 20 && !p.in[1] && !p.in[2] ? 2 : 1;
+        pairs = op.vectors == 2 && p.n >= 1 << 20 && !p.in[1] ? 2 : 1;
         items = op.value_bytes == 8 || (!op.value_bytes && largest == 8) ? 4 : 8;
         good = plan.tiles == product && plan.blocks == (plan.tiles + plan.block - 1) / plan.block &&
                (status != 0) == (plan.tiles > INT32_MAX - 2048) && plan.shared_bytes <= 49152;
