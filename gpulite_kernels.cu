@@ -2979,8 +2979,8 @@ template <> __device__ __forceinline__ float gpul__widen<float, gpul_bf16>(gpul_
  *
  * The kernel. Tiles, of large arrays, where an input is contiguous along another dimension than out: that one becomes
  * the next to the innermost. Two inputs are transposed at most. Else vectors, where out is contiguous along its
- * innermost dimension, no input has gaps there, and rows are long; of NumPy's functions, where all operands are dense
- * as a whole. Else elements.
+ * innermost dimension, no input has gaps there, and rows are long; of NumPy's functions, of one array that is
+ * dense as a whole, as out is. Else elements.
  *
  * The walk goes through the dimensions of out, the fastest first. There are two exceptions. Where an input of long rows
  * is read again along a short dimension, a block takes all of that dimension for a part of a row, while the input is in
@@ -3058,7 +3058,6 @@ static int64_t gpul__plan_vectors(gpul__elementwise_plan *plan, const gpul__elem
     plan->kernel = GPUL__ELEMENTWISE_VECTORS;
     plan->columns = vector;
     plan->block = GPUL__ELEMENTWISE_THREADS * op->vectors;
-    if (op->vectors == 2 && p->n >= GPUL__ELEMENTWISE_SHORT && p->in[1] == NULL) plan->block *= 2;
     for (int k = 0; k < 3; ++k)
         if (p->in[k] != NULL && p->strides[1 + k][last] == 1 &&
             !gpul__elementwise_alike(p, 1 + k, p->in[k], op->in_bytes[k], op->out_bytes, vector))
@@ -3129,9 +3128,8 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
                          (p->strides[4 + k][last] == 1 && /* fault: outputs-together */
                           gpul__elementwise_alike(p, 4 + k, p->others[k], op->other_bytes[k], op->out_bytes, vector));
         bool vectors = contiguous && op->vectors > 0 && (p->ndim == 1 || (p->shape[last] >= 32 && op->vectors == 1));
-        for (k = 0; k < 3 && op->vectors == 2; ++k) /* of two arrays at most, a third has no registers */
-            vectors = vectors && p->in[2] == NULL &&
-                      (p->in[k] == NULL ? op->in_bytes[k] > 0 || k > 0 : p->strides[1 + k][last] == 1);
+        if (op->vectors == 2)
+            vectors = vectors && p->in[0] != NULL && p->in[1] == NULL && p->in[2] == NULL && p->strides[1][last] == 1;
         gpul__plan_walk(plan, p, operands,
                         vectors ? gpul__plan_vectors(plan, p, op, vector)
                                 : gpul__plan_elements(plan, p->shape[last], items));
@@ -3270,9 +3268,9 @@ template <typename T> struct gpul__elementwise_blocks<gpul__op_copy<T>> {
  * Of any dtypes in memory, computed in one of four types: float for f32, f16 and bf16, double for f64 and what else it
  * holds, int32_t and int64_t for integers and for bits that only move. Which operation it is, and what lies in memory,
  * the kernels learn at run time: a thread asks for its elements of all inputs as bits, and then decodes, computes,
- * encodes and stores them, each step with one uniform branch for all of them. Two kernels do so: `vectors` where all
- * operands are dense, `elements` for every other layout, tiles among them. Both are bound by instructions, not by memory,
- * where the bytes of an element are few.
+ * encodes and stores them, each step with one uniform branch for all of them. Two kernels do so: `vectors` of one dense
+ * array, `elements` for everything else, tiles among it. Both are bound by instructions, not by memory, where the bytes
+ * of an element are few; those of several arrays are many.
  *
  * What takes a hundred instructions (powers, exponentials, ...) has kernels of its own, so that it costs the rest no
  * registers. There a loop computes one element at a time: the first of the thread's, the others moving up. */
@@ -3292,7 +3290,6 @@ struct gpul__ufunc_call {
     int32_t bytes[4];
     uint32_t vector;    /* elements of a vector */
     uint32_t before;    /* that the first vector has before out's first */
-    uint32_t pairs;     /* of vectors, that a thread has */
     uint32_t inside[2]; /* from where to where all vectors may be read whole */
     uint64_t stop;      /* of linspace */
 };
@@ -3773,8 +3770,8 @@ static __device__ __forceinline__ gpul__elementwise_part gpul__ufunc_part(const 
     if (at == 0) part.skip = int(p.before);
     return part;
 }
-/* Two of a thread's vectors of an input, as they travel: asked for first, taken when all are asked for. Those that begin
- * anywhere are asked for by the words that hold them. */
+/* A thread's two vectors, as they travel: asked for first, taken when both are asked for. Those that begin anywhere are
+ * asked for by the words that hold them. */
 struct gpul__ufunc_pair {
     enum { kMany = 2 };
     uint32_t word[kMany][5], shift[kMany]; /* bits of word[0] that come before */
@@ -3819,66 +3816,48 @@ struct gpul__ufunc_pair {
     }
 };
 
-/* Vectors, where all operands are dense, `vector` elements each: as many as 16 bytes hold of the largest. A thread has two,
- * or of one input four, so that enough is on its way: a second pair takes the place of the second input. A block that is
- * nowhere near an end does not ask what is there. */
+/* Vectors of one dense array, the other inputs being scalars: a thread has two, of as many elements as 16 bytes hold of the
+ * larger element. A block that is nowhere near an end does not ask what is there. */
 template <typename W, bool kFunction>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     gpul__ufunc_vectors(const __grid_constant__ gpul__ufunc_view v) {
     typedef typename gpul__ufunc<W>::Word Word;
-    enum { kInputs = 2, kStep = GPUL__UFUNC_STEP(Word) }; /* the third is a scalar */
+    enum { kStep = GPUL__UFUNC_STEP(Word) };
     const gpul__elementwise_layout &l = v.layout;
     const gpul__ufunc_call &p = v.op;
-    const bool many = p.pairs > 1; /* of the first input */
-    const uint32_t n = p.vector, apart = GPUL__ELEMENTWISE_THREADS * n, all = 2 * p.pairs * apart;
-    const uint32_t first = blockIdx.x * all; /* counted from the boundary where out's first vector begins */
-    const bool inside = first >= p.inside[0] && first + all <= p.inside[1]; /* fault: ufunc-inside */
-    uint32_t at = first + threadIdx.x * n;
+    const uint32_t n = p.vector, apart = GPUL__ELEMENTWISE_THREADS * n, bytes = uint32_t(p.bytes[1]);
+    const uint32_t first = blockIdx.x * (2 * apart); /* counted from the boundary where out's first vector begins */
+    const bool inside = first >= p.inside[0] && first + 2 * apart <= p.inside[1]; /* fault: ufunc-inside */
+    const uint32_t at = first + threadIdx.x * n;
     gpul__await(); /* fault: ufunc-await-vectors */
     if (!inside && at >= l.columns) return;
-    gpul__ufunc_pair asked[kInputs];
-    gpul__raw in[kInputs][2], out[2];
-    GPUL__UNROLL
-    for (int k = 0; k < kInputs; ++k) {
-        const int input = many ? 0 : k;
-        const uint32_t bytes = uint32_t(p.bytes[1 + input]), here = at + (many ? uint32_t(k) * 2 * apart : 0);
-        const char *const from = static_cast<const char *>(l.in[input]) + uint64_t(here) * bytes;
-        if (l.in[input] == NULL) continue;
-        if (inside) asked[k].ask(from, apart * bytes, int32_t(n * bytes), (l.shifted >> input & 1) != 0);
-        else {
-            GPUL__UNROLL
-            for (int j = 0; j < 2; ++j)
-                in[k][j] = gpul__ufunc_edge<Word>(from + uint32_t(j) * apart * bytes, int32_t(bytes),
-                                                  gpul__ufunc_part(l, p, here + uint32_t(j) * apart));
-        }
-    }
-    GPUL__UNROLL
-    for (int k = 0; k < kInputs; ++k)
-        if (inside) asked[k].take(in[k], (l.shifted >> (many ? 0 : k) & 1) != 0);
+    const char *const from = static_cast<const char *>(l.in[0]) + uint64_t(at) * bytes;
+    gpul__raw in[1][2], out[2];
+    if (inside) {
+        gpul__ufunc_pair asked;
+        asked.ask(from, apart * bytes, int32_t(n * bytes), l.shifted != 0);
+        asked.take(in[0], l.shifted != 0);
+    } else
+        GPUL__EACH(in[0], in[0][j] = gpul__ufunc_edge<Word>(from + uint32_t(j) * apart * bytes, int32_t(bytes),
+                                                            gpul__ufunc_part(l, p, at + uint32_t(j) * apart)));
     GPUL__UNROLL_NOT
-    for (uint32_t pair = 0; pair < p.pairs; ++pair, at += 2 * apart) {
-        GPUL__UNROLL_NOT
-        for (uint32_t i = 0; i < n; i += kStep) {
-            Word words[kInputs][2 * kStep];
-            GPUL__UNROLL
-            for (int k = 0; k < kInputs; ++k)
-                if (l.in[k] != NULL) GPUL__BY_BYTES(p.bytes[1 + k], gpul__ufunc_take, words[k], in[k]);
-            gpul__ufunc_compute<W, kFunction>(l, p, words, 0, 0);
-            if (inside) GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_give, out, words[0]);
-            else {
-                const gpul__elementwise_part part[2] = {gpul__ufunc_part(l, p, at), gpul__ufunc_part(l, p, at + apart)};
-                GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_put, l.out[0], at, apart, part, int(i), words[0]);
-            }
+    for (uint32_t i = 0; i < n; i += kStep) {
+        Word words[1][2 * kStep];
+        GPUL__BY_BYTES(p.bytes[1], gpul__ufunc_take, words[0], in[0]);
+        gpul__ufunc_compute<W, kFunction>(l, p, words, 0, 0);
+        if (inside) GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_give, out, words[0]);
+        else {
+            const gpul__elementwise_part part[2] = {gpul__ufunc_part(l, p, at), gpul__ufunc_part(l, p, at + apart)};
+            GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_put, l.out[0], at, apart, part, int(i), words[0]);
         }
-        GPUL__EACH(in[0], in[0][j] = in[1][j]); /* fault: ufunc-pairs */
-        if (!inside) continue;
-        char *const to = static_cast<char *>(l.out[0]) + uint64_t(at) * uint32_t(p.bytes[0]);
-        const uint32_t next = apart * uint32_t(p.bytes[0]), size = n * uint32_t(p.bytes[0]);
-        if (size == 16) gpul__ufunc_save<16>(to, next, out);
-        else if (size == 8) gpul__ufunc_save<8>(to, next, out);
-        else if (size == 4) gpul__ufunc_save<4>(to, next, out);
-        else gpul__ufunc_save<2>(to, next, out);
     }
+    if (!inside) return;
+    char *const to = static_cast<char *>(l.out[0]) + uint64_t(at) * uint32_t(p.bytes[0]);
+    const uint32_t next = apart * uint32_t(p.bytes[0]), size = n * uint32_t(p.bytes[0]);
+    if (size == 16) gpul__ufunc_save<16>(to, next, out);
+    else if (size == 8) gpul__ufunc_save<8>(to, next, out);
+    else if (size == 4) gpul__ufunc_save<4>(to, next, out);
+    else gpul__ufunc_save<2>(to, next, out);
 }
 
 /* The kernels of functions are those of floats. */
@@ -3898,15 +3877,10 @@ static inline void gpul__ufunc_align(gpul__ufunc_view *v, const gpul__elementwis
     const uint32_t before = uint32_t(uintptr_t(problem->out) / uint32_t(v->op.bytes[0]) % vector);
     v->op.vector = vector;
     v->op.before = before;
-    v->op.pairs = uint32_t(plan->block / (2 * GPUL__ELEMENTWISE_THREADS));
     v->op.inside[0] = plan->shifted || before ? 1 : 0;
     v->op.inside[1] = v->layout.columns + before - (plan->shifted ? vector : 0);
-    for (int k = 0; k < 3; ++k) {
-        if (v->layout.in[k] == NULL) continue;
-        if ((plan->shifted >> k & 1) && v->layout.extent[k].begin == v->layout.extent[k].end) v->op.inside[1] = 0;
-        v->layout.in[k] =
-            reinterpret_cast<const void *>(uintptr_t(v->layout.in[k]) - before * uint32_t(v->op.bytes[1 + k]));
-    }
+    if (plan->shifted && v->layout.extent[0].begin == v->layout.extent[0].end) v->op.inside[1] = 0;
+    v->layout.in[0] = reinterpret_cast<const void *>(uintptr_t(v->layout.in[0]) - before * uint32_t(v->op.bytes[1]));
     v->layout.out[0] = reinterpret_cast<void *>(uintptr_t(v->layout.out[0]) - before * uint32_t(v->op.bytes[0]));
     v->layout.columns += before;
 }

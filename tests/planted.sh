@@ -313,7 +313,6 @@ plant elementwise-cut test_elementwise:test_cut without
 plant ufunc-await-elements test_ufuncs:test_shapes without
 plant ufunc-await-vectors test_ufuncs:test_sizes without
 plant ufunc-not-shifted test_ufuncs:test_rows without
-plant ufunc-pairs test_ufuncs:test_long without
 plant ufunc-edge test_ufuncs:test_sizes expression 'part[i].has(k)' 'true'
 plant ufunc-pick test_ufuncs:test_sizes expression 'part.has(first + j)' 'true'
 plant ufunc-inside test_ufuncs:test_sizes expression 'p.inside[1]' '~0u'

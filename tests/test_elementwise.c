@@ -414,7 +414,7 @@ static void test_plans(void) {
         const int small = k % 3 != 0;
         int32_t largest = 0, array = 0; /* bytes; array: of those that are no scalars */
         int64_t product = 1, met_all = 0, bytes = 0;
-        int good, last, side, high, items, vector, pairs, words, status, i, d;
+        int good, last, side, high, items, vector, words, status, i, d;
         random_problem(&p, &op, small ? (k % 2 ? 300 : 40) : (int64_t)1 << rng_below(34),
                        small ? (k % 50 == 1 ? 40000 : 3000) : (int64_t)1 << 46);
         if (k % 50 == 1) {
@@ -454,14 +454,13 @@ static void test_plans(void) {
         vector = 16 / (op.vectors == 2 && (op.value_bytes == 8 || p.n < 1 << 20) ? op.value_bytes
                        : op.vectors == 2                                         ? array
                                                                                  : largest);
-        pairs = op.vectors == 2 && p.n >= 1 << 20 && !p.in[1] ? 2 : 1;
         items = op.value_bytes == 8 || (!op.value_bytes && largest == 8) ? 4 : 8;
         good = plan.tiles == product && plan.blocks == (plan.tiles + plan.block - 1) / plan.block &&
                (status != 0) == (plan.tiles > INT32_MAX - 2048) && plan.shared_bytes <= 49152;
         good = good && (plan.kernel == GPUL__ELEMENTWISE_TILES) == (plan.staged != 0) &&
                (op.vectors > 0 || plan.kernel != GPUL__ELEMENTWISE_VECTORS) &&
                plan.block == (plan.staged                                ? 1
-                              : plan.kernel == GPUL__ELEMENTWISE_VECTORS ? 256 * op.vectors * pairs
+                              : plan.kernel == GPUL__ELEMENTWISE_VECTORS ? 256 * op.vectors
                               : plan.lanes                               ? 8
                                                                          : 256 * items) &&
                plan.columns == (plan.staged                                ? side

@@ -699,7 +699,7 @@ static void test_refusals(void) { /* each names the argument and what would be r
     }
 }
 
-static void test_long(void) { /* threads that have several vectors of one input, and longer ones */
+static void test_long(void) { /* vectors of 16 bytes, which shorter arrays have none of */
     static const gpul_dtype types[5][2] = {
         {GPUL_U8, GPUL_F32}, {GPUL_F32, GPUL_F16}, {GPUL_F16, GPUL_BF16}, {GPUL_F64, GPUL_F32}, {GPUL_U8, GPUL_U8}};
     for (int k = 0; k < 10; k++) {
