@@ -1568,7 +1568,7 @@ typedef struct gpul__elementwise_op {
     int32_t out_bytes, in_bytes[3];
     int32_t value_bytes;    /* of what an element is, where it is computed at run time; 0: as in memory */
     int32_t other_bytes[2]; /* of further outputs */
-    int32_t no_vectors;     /* 1: has no kernel of vectors */
+    int32_t vectors;        /* of a thread, in the kernel of vectors; 2: of one dense array alone; 0: has none */
     int32_t own_tiles;      /* 1: has tiles of elements as in memory, for rows of out that lie side by side */
 } gpul__elementwise_op;
 

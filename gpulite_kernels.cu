@@ -574,6 +574,8 @@ template <typename T, typename U, typename V> struct gpul__several {
 #define GPUL__ELEMENTWISE_WORD(bytes) ((bytes) < 4 ? 4 / (bytes) : 1)
 #define GPUL__ELEMENTWISE_ROWS(bytes) ((bytes) < 4 ? 128 : 64)
 #define GPUL__ELEMENTWISE_PITCH 33
+/* NumPy's functions: below so many elements threads have less to do, so that there are more of them */
+#define GPUL__ELEMENTWISE_SHORT (1 << 20)
 
 template <typename T> struct gpul__size_of {
     enum { value = sizeof(T), bytes = sizeof(T) };
@@ -685,26 +687,29 @@ static __device__ __forceinline__ void gpul__elementwise_walk(const gpul__elemen
 
 /* The part of out's vector that is there: elements `skip` to `count` - 1. The vector begins `before` elements ahead of
  * where the walk leads, at the boundary of an access. `element` is the number of out's element there, in memory. */
-template <int N> struct gpul__elementwise_part {
-    int before, skip, count;
+struct gpul__elementwise_part {
+    int before, skip, count, n;
 
-    __device__ __forceinline__ gpul__elementwise_part(uint32_t element, uint32_t column, uint32_t columns) {
-        before = int(element & (N - 1));
+    /* of a vector of n elements, a power of two */
+    __device__ __forceinline__ gpul__elementwise_part(int vector, uint32_t element, uint32_t column, uint32_t columns)
+        : n(vector) {
+        before = int(element & uint32_t(n - 1));
         skip = column == 0 ? before : 0;
         const int left = int(columns - column) + before;
-        count = left < N ? left : N; /* fault: elementwise-tail */
+        count = left < n ? left : n; /* fault: elementwise-tail */
     }
-    __device__ __forceinline__ bool whole() const { return skip == 0 && count == N; }
+    __device__ __forceinline__ bool empty() const { return count <= skip; }
+    __device__ __forceinline__ bool whole() const { return skip == 0 && count == n; }
     __device__ __forceinline__ bool has(int j) const { return j >= skip && j < count; }
     __device__ __forceinline__ int near(int j) const { return j < skip ? skip : j < count ? j : count - 1; }
     /* What is not out's becomes as its neighbours: an operation of your own may not bear what lies there. */
-    template <typename T> __device__ __forceinline__ void close(gpul__pack<T, N> *pack) const {
+    template <typename T, int N> __device__ __forceinline__ void close(gpul__pack<T, N> *pack) const {
         GPUL__UNROLL
         for (int j = 1; j < N; ++j) pack->v[j] = j < count ? pack->v[j] : pack->v[j - 1];
         GPUL__UNROLL
         for (int j = N - 2; j >= 0; --j) pack->v[j] = j < skip ? pack->v[j + 1] : pack->v[j];
     }
-    __device__ __forceinline__ void close(gpul__pack<gpul__none, N> *) const {}
+    template <int N> __device__ __forceinline__ void close(gpul__pack<gpul__none, N> *) const {}
 };
 
 /* N neighbouring elements, 16 bytes at most, that may begin anywhere. First they are asked for, by the one or two
@@ -769,7 +774,7 @@ template <typename T, int N> struct gpul__elementwise_vector {
 #endif
     uint32_t shift;
     __device__ __forceinline__ void ask(const gpul__elementwise_layout &v, int k, uint32_t at,
-                                        const gpul__elementwise_part<N> &part) {
+                                        const gpul__elementwise_part &part) {
         const T *const in = static_cast<const T *>(v.in[k]);
         shift = 0;
         if (v.repeats >> k & 1) {
@@ -800,7 +805,7 @@ template <typename T, int N> struct gpul__elementwise_vector {
 };
 template <int N> struct gpul__elementwise_vector<gpul__none, N> {
     __device__ __forceinline__ void ask(const gpul__elementwise_layout &, int, uint32_t,
-                                        const gpul__elementwise_part<N> &) {}
+                                        const gpul__elementwise_part &) {}
     __device__ __forceinline__ gpul__pack<gpul__none, N> take(const gpul__elementwise_layout &, int) const {
         return gpul__pack<gpul__none, N>();
     }
@@ -894,9 +899,9 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, gpul__elemen
     const Outputs out(v.layout);
     const uint32_t index = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS) + threadIdx.x;
     gpul__elementwise_walk(v.layout, index, 0, true, &place);
-    const gpul__elementwise_part<N> part(out.element(place.at[0][0]), place.column[0] * N, v.layout.columns);
+    const gpul__elementwise_part part(N, out.element(place.at[0][0]), place.column[0] * N, v.layout.columns);
     gpul__await(); /* fault: elementwise-await */
-    if (index >= v.layout.tiles || part.count <= part.skip) return;
+    if (index >= v.layout.tiles || part.empty()) return;
     gpul__elementwise_vector<typename Op::A, N> a;
     gpul__elementwise_vector<typename Op::B, N> b;
     gpul__elementwise_vector<typename Op::C, N> c;
@@ -1294,7 +1299,7 @@ static constexpr gpul__elementwise_op gpul__elementwise_of(int32_t (*launch)(con
          int32_t(gpul__size_of<typename Op::C>::bytes)},
         0,
         {int32_t(gpul__output_bytes<typename Op::Out>::second), int32_t(gpul__output_bytes<typename Op::Out>::third)},
-        0,
+        1,
         0};
 }
 
@@ -3212,7 +3217,8 @@ template <> __device__ __forceinline__ float gpul__widen<float, gpul_bf16>(gpul_
  *
  * The kernel. Tiles, of large arrays, where an input is contiguous along another dimension than out: that one becomes
  * the next to the innermost. Two inputs are transposed at most. Else vectors, where out is contiguous along its
- * innermost dimension, no input has gaps there, and rows are long. Else elements.
+ * innermost dimension, no input has gaps there, and rows are long; of NumPy's functions, of one array that is
+ * dense as a whole, as out is. Else elements.
  *
  * The walk goes through the dimensions of out, the fastest first. There are two exceptions. Where an input of long rows
  * is read again along a short dimension, a block takes all of that dimension for a part of a row, while the input is in
@@ -3289,7 +3295,7 @@ static int64_t gpul__plan_vectors(gpul__elementwise_plan *plan, const gpul__elem
     for (int32_t d = 0; d < last; ++d) pitch |= p->strides[0][d];
     plan->kernel = GPUL__ELEMENTWISE_VECTORS;
     plan->columns = vector;
-    plan->block = GPUL__ELEMENTWISE_THREADS;
+    plan->block = GPUL__ELEMENTWISE_THREADS * op->vectors;
     for (int k = 0; k < 3; ++k)
         if (p->in[k] != NULL && p->strides[1 + k][last] == 1 &&
             !gpul__elementwise_alike(p, 1 + k, p->in[k], op->in_bytes[k], op->out_bytes, vector))
@@ -3331,12 +3337,14 @@ static void gpul__plan_walk(gpul__elementwise_plan *plan, gpul__elementwise_prob
 extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__elementwise_problem *p,
                                           const gpul__elementwise_op *op) {
     const int32_t last = p->ndim - 1, operands = op->other_bytes[0] > 0 ? GPUL__OPERANDS : 4;
-    int32_t largest = op->out_bytes, along = -1, k;
+    int32_t largest = op->out_bytes, array = op->out_bytes, along = -1, k; /* array: the largest that is no scalar */
     plan->shifted = plan->lanes = plan->ndim = 0;
     plan->shared_bytes = 0;
     plan->tiles = 1;
-    for (k = 0; k < 3; ++k)
+    for (k = 0; k < 3; ++k) {
         if (op->in_bytes[k] > largest) largest = op->in_bytes[k];
+        if (op->in_bytes[k] > array && p->in[k] != NULL) array = op->in_bytes[k];
+    }
     for (k = 0; k < 2; ++k)
         if (op->other_bytes[k] > largest) largest = op->other_bytes[k];
     plan->staged = gpul__elementwise_transposed(p, op, &along);
@@ -3345,7 +3353,11 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
         gpul__elementwise_move_inward(p, operands, along);
         gpul__plan_tiles(plan, p, op, operands, own ? 0 : op->value_bytes, largest);
     } else {
-        const int32_t vector = 16 >> gpul__log2(largest);
+        /* Threads that have two vectors have shorter ones of short arrays, so that there are more threads. */
+        const int32_t value = op->vectors < 2                                          ? largest
+                              : op->value_bytes == 8 || p->n < GPUL__ELEMENTWISE_SHORT ? op->value_bytes
+                                                                                       : array;
+        const int32_t vector = 16 >> gpul__log2(value);
         const int32_t items = GPUL__ELEMENTWISE_ITEMS(op->value_bytes > 0 ? op->value_bytes : largest);
         bool contiguous = p->strides[0][last] == 1; /* all outputs, and inputs or repeated */
         for (k = 0; k < 3; ++k) contiguous = contiguous && (p->in[k] == NULL || p->strides[1 + k][last] <= 1);
@@ -3353,7 +3365,9 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
             contiguous = op->other_bytes[k] == 0 ||
                          (p->strides[4 + k][last] == 1 && /* fault: outputs-together */
                           gpul__elementwise_alike(p, 4 + k, p->others[k], op->other_bytes[k], op->out_bytes, vector));
-        const bool vectors = contiguous && !op->no_vectors && (p->ndim == 1 || p->shape[last] >= 32);
+        bool vectors = contiguous && op->vectors > 0 && (p->ndim == 1 || (p->shape[last] >= 32 && op->vectors == 1));
+        if (op->vectors == 2)
+            vectors = vectors && p->in[0] != NULL && p->in[1] == NULL && p->in[2] == NULL && p->strides[1][last] == 1;
         gpul__plan_walk(plan, p, operands,
                         vectors ? gpul__plan_vectors(plan, p, op, vector)
                                 : gpul__plan_elements(plan, p->shape[last], items));
@@ -3492,7 +3506,9 @@ template <typename T> struct gpul__elementwise_blocks<gpul__op_copy<T>> {
  * Of any dtypes in memory, computed in one of four types: float for f32, f16 and bf16, double for f64 and what else it
  * holds, int32_t and int64_t for integers and for bits that only move. Which operation it is, and what lies in memory,
  * the kernels learn at run time: a thread asks for its elements of all inputs as bits, and then decodes, computes,
- * encodes and stores them, each step with one uniform branch for all of them.
+ * encodes and stores them, each step with one uniform branch for all of them. Two kernels do so: `vectors` of one dense
+ * array, `elements` for everything else, tiles among it. Both are bound by instructions, not by memory, where the bytes
+ * of an element are few; those of several arrays are many.
  *
  * What takes a hundred instructions (powers, exponentials, ...) has kernels of its own, so that it costs the rest no
  * registers. There a loop computes one element at a time: the first of the thread's, the others moving up. */
@@ -3510,7 +3526,10 @@ struct gpul__ufunc_call {
     int32_t op, kernel;
     gpul_dtype dtype[4];
     int32_t bytes[4];
-    uint64_t stop; /* of linspace */
+    uint32_t vector;    /* elements of a vector */
+    uint32_t before;    /* that the first vector has before out's first */
+    uint32_t inside[2]; /* from where to where all vectors may be read whole */
+    uint64_t stop;      /* of linspace */
 };
 
 /* From elements' bits to values, and back; W: what is computed in. `again`: the value will be rounded to fewer bits.
@@ -3595,11 +3614,8 @@ static __device__ __forceinline__ void gpul__encode(uint64_t (&to)[n], const int
 static __device__ __forceinline__ float gpul__function(int32_t op, float a, float b) {
     switch (op) {
     case GPUL_POWER: return powf(a, b);
-    case GPUL_EXP: return expf(a);
-    case GPUL_LOG: return logf(a);
     case GPUL_SIN: return sinf(a);
-    case GPUL_COS: return cosf(a);
-    default: return tanhf(a);
+    default: return cosf(a);
     }
 }
 static __device__ __forceinline__ double gpul__function(int32_t op, double a, double b) {
@@ -3612,9 +3628,19 @@ static __device__ __forceinline__ double gpul__function(int32_t op, double a, do
     default: return tanh(a);
     }
 }
+/* Short functions of floats, all elements at once; false: it is none */
+template <int n> static __device__ __forceinline__ bool gpul__compute_short(int32_t op, float (&a)[n]) {
+    if (op == GPUL_EXP) GPUL__EACH(a, a[j] = expf(a[j]));
+    else if (op == GPUL_LOG) GPUL__EACH(a, a[j] = logf(a[j]));
+    else if (op == GPUL_TANH) GPUL__EACH(a, a[j] = tanhf(a[j]));
+    else return false;
+    return true;
+}
+template <int n> static __device__ __forceinline__ bool gpul__compute_short(int32_t, double (&)[n]) { return false; }
 /* Of a thread's elements, a loop that is there once: it takes the first, and moves the others up. */
 template <typename W, int n>
 static __device__ __forceinline__ void gpul__compute_function(int32_t op, W (&a)[n], W (&b)[n]) {
+    if (gpul__compute_short(op, a)) return;
     GPUL__UNROLL_NOT
     for (int i = 0; i < n; ++i) {
         const W result = gpul__function(op, a[0], b[0]);
@@ -3641,6 +3667,30 @@ static __device__ __forceinline__ float gpul__negate(float a) { return -a; }
 static __device__ __forceinline__ double gpul__negate(double a) { return -a; }
 static __device__ __forceinline__ int32_t gpul__negate(int32_t a) { return gpul__subtract(int32_t(0), a); }
 static __device__ __forceinline__ int64_t gpul__negate(int64_t a) { return gpul__subtract(int64_t(0), a); }
+/* Correctly rounded, as __fsqrt_rn, which looks at each number alone: with one branch for all of them */
+template <int n> static __device__ __forceinline__ void gpul__square_roots(float (&a)[n]) {
+#ifdef __CUDA_ARCH__
+    bool usual = true; /* neither zero, negative, infinite, NaN nor very small */
+    GPUL__EACH(a, usual = usual && gpul__bits<uint32_t>(a[j]) - 0x0d000000u <= 0x727fffffu);
+    if (usual) {
+        GPUL__UNROLL
+        for (int j = 0; j < n; ++j) {
+            float inverse;
+            asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(a[j]));
+            const float root = __fmul_rn(a[j], inverse), half = __fmul_rn(inverse, 0.5f);
+            a[j] = fmaf(fmaf(-root, root, a[j]), half, root);
+        }
+        return;
+    }
+#endif
+    GPUL__UNROLL_NOT
+    for (int i = 0; i < n; ++i) {
+        const float result = __fsqrt_rn(a[0]);
+        GPUL__UNROLL
+        for (int j = 0; j + 1 < n; ++j) a[j] = a[j + 1];
+        a[n - 1] = result;
+    }
+}
 /* What is one type's, or differs between them; a becomes the result. */
 template <int n>
 static __device__ __forceinline__ void gpul__compute_own(const gpul__ufunc_call &p, float (&a)[n], const float (&b)[n],
@@ -3648,7 +3698,7 @@ static __device__ __forceinline__ void gpul__compute_own(const gpul__ufunc_call 
     switch (p.op) {
     case GPUL_DIVIDE: GPUL__EACH(a, a[j] = __fdiv_rn(a[j], b[j])); break;
     case GPUL_ABSOLUTE: GPUL__EACH(a, a[j] = fabsf(a[j])); break;
-    case GPUL_SQRT: GPUL__EACH(a, a[j] = __fsqrt_rn(a[j])); break;
+    case GPUL_SQRT: gpul__square_roots(a); break;
     case GPUL_RINT: GPUL__EACH(a, a[j] = rintf(a[j])); break;
     default: break;
     }
@@ -3872,12 +3922,205 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     }
 }
 
-/* The kernels of functions are those of floats. */
-template <typename W> static void (*gpul__ufunc_kernel(bool, gpul__bool<false>))(const gpul__ufunc_view) {
-    return gpul__ufunc_elements<W, false>;
+/* What a kernel of vectors does in a pass, of each vector: 16 bytes of values */
+#define GPUL__UFUNC_STEP(Word) (16 / int(sizeof(Word)))
+/* The first elements of each vector, as bits; the others move up. */
+template <typename T, typename Word, int n, int kMany>
+static __device__ __forceinline__ void gpul__ufunc_take(Word (&to)[n], gpul__raw (&from)[kMany]) {
+    enum { kStep = GPUL__UFUNC_STEP(Word), kBytes = kStep * sizeof(T) };
+    GPUL__UNROLL
+    for (int i = 0; i < kMany; ++i) {
+        const gpul__pack<T, 16 / sizeof(T)> elements = gpul__unpacked<T, 16 / sizeof(T)>(from[i]);
+        GPUL__UNROLL
+        for (int j = 0; j < kStep; ++j) to[i * kStep + j] = elements.v[j];
+        if (int(kBytes) < 16 && sizeof(Word) == 4) gpul__move_up<(int(kBytes) < 16 ? int(kBytes) / 4 : 0)>(from[i].v);
+    }
 }
-template <typename W> static void (*gpul__ufunc_kernel(bool function, gpul__bool<true>))(const gpul__ufunc_view) {
-    return function ? gpul__ufunc_elements<W, true> : gpul__ufunc_elements<W, false>;
+/* And back: the others move up, and they become the last of 16 bytes. */
+template <typename T, typename Word, int n, int kMany>
+static __device__ __forceinline__ void gpul__ufunc_give(gpul__raw (&to)[kMany], const Word (&from)[n]) {
+    enum { kStep = GPUL__UFUNC_STEP(Word), kBytes = kStep * sizeof(T), kWords = (int(kBytes) + 3) / 4 };
+    GPUL__UNROLL
+    for (int i = 0; i < kMany; ++i) {
+        gpul__pack<T, int(kWords) * 4 / sizeof(T)> last = {};
+        uint32_t words[kWords];
+        GPUL__UNROLL
+        for (int j = 0; j < kStep; ++j) last.v[j] = T(from[i * kStep + j]);
+        memcpy(words, &last, sizeof words);
+        gpul__move_up<kWords>(to[i].v);
+        GPUL__UNROLL
+        for (int w = 0; w < kWords; ++w) to[i].v[4 - int(kWords) + w] = words[w];
+    }
+}
+/* Whole vectors: the last kBytes of each */
+template <int kBytes, int kMany>
+static __device__ __forceinline__ void gpul__ufunc_save(char *to, uint32_t apart, const gpul__raw (&from)[kMany]) {
+    typedef typename gpul__word<kBytes>::type Word;
+    GPUL__UNROLL
+    for (int j = 0; j < kMany; ++j) {
+        Word bits;
+        memcpy(&bits, &from[j].v[kBytes < 4 ? 3 : 4 - kBytes / 4], sizeof bits);
+        *reinterpret_cast<Word *>(to + uint32_t(j) * apart) = bits;
+    }
+}
+/* Those of a pass that are there, one by one */
+template <typename T, typename Word, int n, int kMany>
+static __device__ __forceinline__ void gpul__ufunc_put(void *out, uint32_t at, uint32_t apart,
+                                                       const gpul__elementwise_part (&part)[kMany], int first,
+                                                       const Word (&from)[n]) {
+    GPUL__UNROLL
+    for (int j = 0; j < n; ++j) {
+        const int i = j / GPUL__UFUNC_STEP(Word), k = first + j % GPUL__UFUNC_STEP(Word);
+        T *const to = static_cast<T *>(out) + at + uint32_t(i) * apart;
+        if (part[i].has(k)) to[k] = T(from[j]); /* fault: ufunc-edge */
+    }
+}
+template <typename T, typename Word>
+static __device__ __forceinline__ void gpul__ufunc_pick(gpul__raw *to, const void *from,
+                                                        const gpul__elementwise_part &part) {
+    enum { kStep = GPUL__UFUNC_STEP(Word), kWords = (int(kStep) * sizeof(T) + 3) / 4 }; /* of a pass */
+    gpul__raw raw[1] = {};
+    GPUL__UNROLL_NOT
+    for (int first = 0; first < 4 / int(kWords) * int(kStep); first += kStep) {
+        Word words[kStep];
+        const T *const in = static_cast<const T *>(from) + first;
+        GPUL__EACH(words, words[j] = part.has(first + j) ? in[j] : T(0)); /* fault: ufunc-pick */
+        gpul__ufunc_give<T>(raw, words);
+    }
+    *to = raw[0];
+}
+/* The elements of a vector that are there; its others are 0. */
+template <typename Word>
+static __device__ __noinline__ gpul__raw gpul__ufunc_edge(const void *from, int32_t bytes,
+                                                          gpul__elementwise_part part) {
+    gpul__raw raw;
+#define GPUL__PICK(T) gpul__ufunc_pick<T, Word>(&raw, from, part)
+    if (bytes == 1) GPUL__PICK(uint8_t);
+    else if (bytes == 2) GPUL__PICK(uint16_t);
+    else if (bytes == 4 && sizeof(Word) > 4) GPUL__PICK(uint32_t);
+    else GPUL__PICK(Word);
+    return raw;
+}
+/* What there is of the vector that begins at that place */
+static __device__ __forceinline__ gpul__elementwise_part gpul__ufunc_part(const gpul__elementwise_layout &l,
+                                                                          const gpul__ufunc_call &p, uint32_t at) {
+    gpul__elementwise_part part(int(p.vector), 0, at, l.columns);
+    if (at == 0) part.skip = int(p.before);
+    return part;
+}
+/* A thread's two vectors, as they travel: asked for first, taken when both are asked for. Those that begin anywhere are
+ * asked for by the words that hold them. */
+struct gpul__ufunc_pair {
+    enum { kMany = 2 };
+    uint32_t word[kMany][5], shift[kMany]; /* bits of word[0] that come before */
+    template <int kWords> __device__ __forceinline__ void ask(const char *from, uint32_t apart) {
+        GPUL__UNROLL
+        for (int j = 0; j < kMany; ++j) {
+            const gpul__pack<uint32_t, kWords> words =
+                gpul__load<kWords>(reinterpret_cast<const uint32_t *>(from + uint32_t(j) * apart));
+            GPUL__UNROLL
+            for (int w = 0; w < kWords; ++w) word[j][w] = words.v[w];
+        }
+    }
+    __device__ __forceinline__ void ask_half(const char *from, uint32_t apart) { /* of a word */
+        GPUL__UNROLL
+        for (int j = 0; j < kMany; ++j) word[j][0] = *reinterpret_cast<const uint16_t *>(from + uint32_t(j) * apart);
+    }
+    __device__ __forceinline__ void ask_shifted(const char *from, uint32_t apart, int32_t size) {
+        GPUL__UNROLL
+        for (int j = 0; j < kMany; ++j) {
+            const char *const begin = from + uint32_t(j) * apart;
+            const uint32_t before = uint32_t(reinterpret_cast<uintptr_t>(begin) & 3), last = (before + size - 1) / 4;
+            const uint32_t *const words = reinterpret_cast<const uint32_t *>(begin - before);
+            GPUL__UNROLL
+            for (uint32_t w = 0; w < 5; ++w) word[j][w] = words[w < last ? w : last];
+            shift[j] = 8 * before; /* fault: ufunc-not-shifted */
+        }
+    }
+    __device__ __forceinline__ void ask(const char *from, uint32_t apart, int32_t size, bool shifted) {
+        if (shifted) ask_shifted(from, apart, size);
+        else if (size == 16) ask<4>(from, apart);
+        else if (size == 8) ask<2>(from, apart);
+        else if (size == 4) ask<1>(from, apart);
+        else ask_half(from, apart);
+    }
+    __device__ __forceinline__ void take(gpul__raw (&to)[kMany], bool shifted) const {
+        GPUL__UNROLL
+        for (int j = 0; j < kMany; ++j) {
+            GPUL__UNROLL
+            for (int w = 0; w < 4; ++w)
+                to[j].v[w] = shifted ? uint32_t((uint64_t(word[j][w + 1]) << 32 | word[j][w]) >> shift[j]) : word[j][w];
+        }
+    }
+};
+
+/* Vectors of one dense array, the other inputs being scalars: a thread has two, of as many elements as 16 bytes hold of the
+ * larger element. A block that is nowhere near an end does not ask what is there. */
+template <typename W, bool kFunction>
+static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
+    gpul__ufunc_vectors(const __grid_constant__ gpul__ufunc_view v) {
+    typedef typename gpul__ufunc<W>::Word Word;
+    enum { kStep = GPUL__UFUNC_STEP(Word) };
+    const gpul__elementwise_layout &l = v.layout;
+    const gpul__ufunc_call &p = v.op;
+    const uint32_t n = p.vector, apart = GPUL__ELEMENTWISE_THREADS * n, bytes = uint32_t(p.bytes[1]);
+    const uint32_t first = blockIdx.x * (2 * apart); /* counted from the boundary where out's first vector begins */
+    const bool inside = first >= p.inside[0] && first + 2 * apart <= p.inside[1]; /* fault: ufunc-inside */
+    const uint32_t at = first + threadIdx.x * n;
+    gpul__await(); /* fault: ufunc-await-vectors */
+    if (!inside && at >= l.columns) return;
+    const char *const from = static_cast<const char *>(l.in[0]) + uint64_t(at) * bytes;
+    gpul__raw in[1][2], out[2];
+    if (inside) {
+        gpul__ufunc_pair asked;
+        asked.ask(from, apart * bytes, int32_t(n * bytes), l.shifted != 0);
+        asked.take(in[0], l.shifted != 0);
+    } else
+        GPUL__EACH(in[0], in[0][j] = gpul__ufunc_edge<Word>(from + uint32_t(j) * apart * bytes, int32_t(bytes),
+                                                            gpul__ufunc_part(l, p, at + uint32_t(j) * apart)));
+    GPUL__UNROLL_NOT
+    for (uint32_t i = 0; i < n; i += kStep) {
+        Word words[1][2 * kStep];
+        GPUL__BY_BYTES(p.bytes[1], gpul__ufunc_take, words[0], in[0]);
+        gpul__ufunc_compute<W, kFunction>(l, p, words, 0, 0);
+        if (inside) GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_give, out, words[0]);
+        else {
+            const gpul__elementwise_part part[2] = {gpul__ufunc_part(l, p, at), gpul__ufunc_part(l, p, at + apart)};
+            GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_put, l.out[0], at, apart, part, int(i), words[0]);
+        }
+    }
+    if (!inside) return;
+    char *const to = static_cast<char *>(l.out[0]) + uint64_t(at) * uint32_t(p.bytes[0]);
+    const uint32_t next = apart * uint32_t(p.bytes[0]), size = n * uint32_t(p.bytes[0]);
+    if (size == 16) gpul__ufunc_save<16>(to, next, out);
+    else if (size == 8) gpul__ufunc_save<8>(to, next, out);
+    else if (size == 4) gpul__ufunc_save<4>(to, next, out);
+    else gpul__ufunc_save<2>(to, next, out);
+}
+
+/* The kernels of functions are those of floats. */
+template <typename W> static void (*gpul__ufunc_kernel(bool vectors, bool, gpul__bool<false>))(const gpul__ufunc_view) {
+    return vectors ? gpul__ufunc_vectors<W, false> : gpul__ufunc_elements<W, false>;
+}
+template <typename W>
+static void (*gpul__ufunc_kernel(bool vectors, bool function, gpul__bool<true>))(const gpul__ufunc_view) {
+    if (!function) return gpul__ufunc_kernel<W>(vectors, false, gpul__bool<false>());
+    return vectors ? gpul__ufunc_vectors<W, true> : gpul__ufunc_elements<W, true>;
+}
+/* Vectors are counted from the boundary where out's first one begins, so that all pointers lead there. Shifted ones are
+ * read by words, which reach into a neighbour: not at the ends, nor where that may be written meanwhile. */
+static inline void gpul__ufunc_align(gpul__ufunc_view *v, const gpul__elementwise_problem *problem,
+                                     const gpul__elementwise_plan *plan) {
+    const uint32_t vector = uint32_t(plan->columns);
+    const uint32_t before = uint32_t(uintptr_t(problem->out) / uint32_t(v->op.bytes[0]) % vector);
+    v->op.vector = vector;
+    v->op.before = before;
+    v->op.inside[0] = plan->shifted || before ? 1 : 0;
+    v->op.inside[1] = v->layout.columns + before - (plan->shifted ? vector : 0);
+    if (plan->shifted && v->layout.extent[0].begin == v->layout.extent[0].end) v->op.inside[1] = 0;
+    v->layout.in[0] = reinterpret_cast<const void *>(uintptr_t(v->layout.in[0]) - before * uint32_t(v->op.bytes[1]));
+    v->layout.out[0] = reinterpret_cast<void *>(uintptr_t(v->layout.out[0]) - before * uint32_t(v->op.bytes[0]));
+    v->layout.columns += before;
 }
 template <typename W>
 static int32_t gpul__ufunc_run(const gpul__elementwise_problem *problem, const gpul_dtype *dtype,
@@ -3888,12 +4131,13 @@ static int32_t gpul__ufunc_run(const gpul__elementwise_problem *problem, const g
     const bool function = problem->op == GPUL_POWER || (problem->op >= GPUL_EXP && problem->op <= GPUL_TANH);
     gpul__ufunc_view v;
     gpul__elementwise_describe(&v.layout, problem, plan, &op);
+    memcpy(v.op.bytes, bytes, sizeof v.op.bytes);
     v.op.n = problem->n;
     v.op.op = problem->op;
     v.op.kernel = plan->kernel;
+    if (plan->kernel == GPUL__ELEMENTWISE_VECTORS) gpul__ufunc_align(&v, problem, plan);
     v.op.stop = problem->scalar[0];
     memcpy(v.op.dtype, dtype, sizeof v.op.dtype);
-    memcpy(v.op.bytes, bytes, sizeof v.op.bytes);
     for (int k = 0; k < 3; ++k) {
         const typename gpul__ufunc<W>::Word bits[1] = {typename gpul__ufunc<W>::Word(problem->scalar[k])};
         W value[1];
@@ -3901,9 +4145,11 @@ static int32_t gpul__ufunc_run(const gpul__elementwise_problem *problem, const g
         gpul__decode(value, bits, dtype[1 + k], gpul__rounds_again<W>(v.op));
         v.layout.scalar[k] = gpul__bits<typename gpul__ufunc<W>::Word>(value[0]);
     }
-    return gpul__launch_early(
-        machine->device, gpul__ufunc_kernel<W>(function, gpul__bool<(std::is_floating_point<W>::value)>()),
-        gpul__dim(uint32_t(plan->blocks)), gpul__dim(GPUL__ELEMENTWISE_THREADS), size_t(plan->shared_bytes), stream, v);
+    return gpul__launch_early(machine->device,
+                              gpul__ufunc_kernel<W>(plan->kernel == GPUL__ELEMENTWISE_VECTORS, function,
+                                                    gpul__bool<(std::is_floating_point<W>::value)>()),
+                              gpul__dim(uint32_t(plan->blocks)), gpul__dim(GPUL__ELEMENTWISE_THREADS),
+                              size_t(plan->shared_bytes), stream, v);
 }
 template <typename W>
 static int32_t gpul__ufunc_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
@@ -3957,13 +4203,13 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
 #define GPUL__ARITHMETIC(T, W, dtype)                                                                                  \
     {                                                                                                                  \
         gpul__arithmetic_launch<T, W, dtype>, sizeof(T), {sizeof(T), sizeof(T), 0}, sizeof(gpul__ufunc<W>::Word),      \
-            {0, 0}, 0, 0                                                                                               \
+            {0, 0}, 1, 0                                                                                               \
     }
 #define GPUL__INTEGERS(T, dtype)                                                                                       \
-    { gpul__ufunc_launch_alike<T, dtype>, sizeof(T), {sizeof(T), sizeof(T), 0}, sizeof(T), {0, 0}, 1, 0 }
+    { gpul__ufunc_launch_alike<T, dtype>, sizeof(T), {sizeof(T), sizeof(T), 0}, sizeof(T), {0, 0}, 0, 0 }
 #define GPUL__MOVE(T, W, dtype)                                                                                        \
     {                                                                                                                  \
-        gpul__copy_launch<T, W, dtype>, sizeof(T), {sizeof(T), 0, 0}, sizeof(gpul__ufunc<W>::Word), {0, 0}, 0,         \
+        gpul__copy_launch<T, W, dtype>, sizeof(T), {sizeof(T), 0, 0}, sizeof(gpul__ufunc<W>::Word), {0, 0}, 1,         \
             sizeof(T) < 4                                                                                              \
     }
     static const gpul__elementwise_op arithmetic[7] = {GPUL__ARITHMETIC(float, float, GPUL_F32),
@@ -3976,10 +4222,10 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
     static const gpul__elementwise_op moves[4] = {
         GPUL__MOVE(uint8_t, int32_t, GPUL_U8), GPUL__MOVE(uint16_t, int32_t, GPUL_F16),
         GPUL__MOVE(uint32_t, int32_t, GPUL_I32), GPUL__MOVE(uint64_t, int64_t, GPUL_I64)};
-    static const gpul__elementwise_op ufuncs[4] = {{gpul__ufunc_launch<float>, 0, {0, 0, 0}, 4, {0, 0}, 1, 0},
-                                                   {gpul__ufunc_launch<double>, 0, {0, 0, 0}, 8, {0, 0}, 1, 0},
-                                                   {gpul__ufunc_launch<int32_t>, 0, {0, 0, 0}, 4, {0, 0}, 1, 0},
-                                                   {gpul__ufunc_launch<int64_t>, 0, {0, 0, 0}, 8, {0, 0}, 1, 0}};
+    static const gpul__elementwise_op ufuncs[4] = {{gpul__ufunc_launch<float>, 0, {0, 0, 0}, 4, {0, 0}, 2, 0},
+                                                   {gpul__ufunc_launch<double>, 0, {0, 0, 0}, 8, {0, 0}, 2, 0},
+                                                   {gpul__ufunc_launch<int32_t>, 0, {0, 0, 0}, 4, {0, 0}, 2, 0},
+                                                   {gpul__ufunc_launch<int64_t>, 0, {0, 0, 0}, 8, {0, 0}, 2, 0}};
     static_assert(GPUL_F32 == 1 && GPUL_F64 == 2 && GPUL_I32 == 3 && GPUL_I64 == 4, "the order of ufuncs");
     if (op == GPUL_ADD || op == GPUL_SUBTRACT || op == GPUL_MULTIPLY || op == GPUL_MINIMUM || op == GPUL_MAXIMUM)
         return dtype_or_size >= GPUL_F32 && dtype_or_size <= GPUL_BF16 ? &arithmetic[dtype_or_size - GPUL_F32] : 0;

@@ -301,7 +301,7 @@ plant var-count test_reduce:test_numpy expression 'count < int(kN) ? count : int
 plant gemv-beta-zero test_gemv expression 'beta == T(0)' 'false'
 plant fetch-not-shifted test_reduce:test_same_bits expression 'reinterpret_cast<uintptr_t>(p) & 15' '0'
 plant window-not-shifted test_elementwise:test_alignments expression 'reinterpret_cast<uintptr_t>(p) & (kBytes - 1)' '0'
-plant elementwise-tail test_elementwise:test_sizes expression 'left < N' 'false'
+plant elementwise-tail test_elementwise:test_sizes expression 'left < n' 'false'
 plant elementwise-before test_elementwise:test_alignments expression 'part.before' '0'
 plant elementwise-head test_elementwise:test_alignments expression 'part.has(j)' 'true'
 plant elementwise-alike test_elementwise:test_plans without
@@ -315,6 +315,11 @@ plant elementwise-tile-edge test_elementwise:test_turned expression 'left > 0' '
 plant elementwise-plan-tiles test_elementwise:test_plans expression 'p->shape[last - 1]' '(p->shape[last - 1] / 2)'
 plant elementwise-cut test_elementwise:test_cut without
 plant ufunc-await-elements test_ufuncs:test_shapes without
+plant ufunc-await-vectors test_ufuncs:test_sizes without
+plant ufunc-not-shifted test_ufuncs:test_rows without
+plant ufunc-edge test_ufuncs:test_sizes expression 'part[i].has(k)' 'true'
+plant ufunc-pick test_ufuncs:test_sizes expression 'part.has(first + j)' 'true'
+plant ufunc-inside test_ufuncs:test_sizes expression 'p.inside[1]' '~0u'
 plant ufunc-await-tiles test_elementwise:test_turned without
 plant ufunc-stage-barrier test_elementwise:test_turned without
 plant var-int64 test_reduce:test_variance expression 'gpul__difference(gpul__bits<U>(element), gpul__bits<U>(first))' 'double(gpul__bits<U>(element)) - double(gpul__bits<U>(first))'

@@ -351,13 +351,14 @@ static void random_problem(gpul__elementwise_problem *p, gpul__elementwise_op *o
     int i, d;
     memset(op, 0, sizeof *op);
     memset(p, 0, sizeof *p);
+    op->vectors = 1;
     op->out_bytes = sizes[rng_below(4)];
     for (i = 0; i < 3; i++) op->in_bytes[i] = rng_below(4) ? (same ? op->out_bytes : sizes[rng_below(4)]) : 0;
     if (rng_below(3) == 0) {
         op->value_bytes = 4 << rng_below(2);
         for (i = 0; i < 4; i++)
             if ((i ? op->in_bytes[i - 1] : op->out_bytes) > op->value_bytes) op->value_bytes = 8;
-        op->no_vectors = (int32_t)rng_below(2);
+        op->vectors = (int32_t)rng_below(3);
         op->own_tiles = op->value_bytes == 4 && rng_below(2);
     }
     p->ndim = rng_below(3) ? 1 + (int32_t)rng_below(4) : 1;
@@ -411,14 +412,15 @@ static void test_plans(void) {
         gpul__elementwise_problem p, before, same;
         gpul__elementwise_plan plan, again;
         const int small = k % 3 != 0;
-        int32_t largest = 0;
+        int32_t largest = 0, array = 0; /* bytes; array: of those that are no scalars */
         int64_t product = 1, met_all = 0, bytes = 0;
-        int good, last, side, high, items, words, status, i, d;
+        int good, last, side, high, items, vector, words, status, i, d;
         random_problem(&p, &op, small ? (k % 2 ? 300 : 40) : (int64_t)1 << rng_below(34),
                        small ? (k % 50 == 1 ? 40000 : 3000) : (int64_t)1 << 46);
         if (k % 50 == 1) {
             op.value_bytes = rng_below(2) ? 8 : 0;
-            op.no_vectors = op.own_tiles = 0;
+            op.vectors = 1;
+            op.own_tiles = 0;
         }
         before = same = p;
         memset(&plan, 0xaa, sizeof plan);
@@ -430,8 +432,11 @@ static void test_plans(void) {
             good = memcmp(&plan.dim[d], &again.dim[d],
                           offsetof(gpul__elementwise_plan, dim[0].step[4]) -
                               offsetof(gpul__elementwise_plan, dim[0])) == 0;
-        for (i = 0; i < 4; i++)
-            if ((i ? op.in_bytes[i - 1] : op.out_bytes) > largest) largest = i ? op.in_bytes[i - 1] : op.out_bytes;
+        for (i = 0; i < 4; i++) {
+            const int32_t size = i ? op.in_bytes[i - 1] : op.out_bytes;
+            if (size > largest) largest = size;
+            if (size > array && (i == 0 || p.in[i - 1])) array = size;
+        }
         good = good && plan.ndim >= 1 && plan.ndim <= GPUL_MAX_DIMS + 1 && plan.kernel >= 0 && plan.kernel <= 2;
         for (d = 0; good && d < plan.ndim; d++) {
             good = plan.dim[d].size >= 1;
@@ -446,17 +451,20 @@ static void test_plans(void) {
         words = op.value_bytes && !(op.own_tiles && p.strides[0][last] == 1);
         side = words || largest >= 4 ? 32 : 128 / largest;
         high = words || largest >= 4 ? 64 : 128;
+        vector = 16 / (op.vectors == 2 && (op.value_bytes == 8 || p.n < 1 << 20) ? op.value_bytes
+                       : op.vectors == 2                                         ? array
+                                                                                 : largest);
         items = op.value_bytes == 8 || (!op.value_bytes && largest == 8) ? 4 : 8;
         good = plan.tiles == product && plan.blocks == (plan.tiles + plan.block - 1) / plan.block &&
                (status != 0) == (plan.tiles > INT32_MAX - 2048) && plan.shared_bytes <= 49152;
         good = good && (plan.kernel == GPUL__ELEMENTWISE_TILES) == (plan.staged != 0) &&
-               !(op.no_vectors && plan.kernel == GPUL__ELEMENTWISE_VECTORS) &&
+               (op.vectors > 0 || plan.kernel != GPUL__ELEMENTWISE_VECTORS) &&
                plan.block == (plan.staged                                ? 1
-                              : plan.kernel == GPUL__ELEMENTWISE_VECTORS ? 256
+                              : plan.kernel == GPUL__ELEMENTWISE_VECTORS ? 256 * op.vectors
                               : plan.lanes                               ? 8
                                                                          : 256 * items) &&
                plan.columns == (plan.staged                                ? side
-                                : plan.kernel == GPUL__ELEMENTWISE_VECTORS ? 16 / largest
+                                : plan.kernel == GPUL__ELEMENTWISE_VECTORS ? vector
                                 : plan.lanes                               ? 32 * items
                                                                            : 1);
         lanes += plan.lanes;

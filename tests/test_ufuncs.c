@@ -532,9 +532,9 @@ static void
 test_in_place(void) { /* out is an input, of every layout; a vector of values at the edges keeps its bits in where */
     for (int d = 0; d < 7; d++)
         for (int layout = 0; layout < LAYOUTS; layout++)
-            for (int second = 0; second < 2; second++) {
+            for (int second = 0; second < 3; second++) { /* x - y, y - x, -x */
                 const gpul_dtype t = all_dtypes[d];
-                const work w = {BINARY, GPUL_SUBTRACT, 0, 0};
+                const work w = {second < 2 ? BINARY : UNARY, second < 2 ? GPUL_SUBTRACT : GPUL_NEGATIVE, 0, 0};
                 box x, y, before;
                 box_2d(&x, t, 37, 41, layout, 1, FILL_NAN);
                 box_2d(&y, t, 37, 41, LAY_F, 0, FILL_NAN);
@@ -542,10 +542,10 @@ test_in_place(void) { /* out is an input, of every layout; a vector of values at
                 box_random(&x, 0);
                 box_random(&y, 0);
                 memcpy(before.image, x.image, (size_t)x.bytes);
-                CHECK_OK(
-                    gpul_binary(&x.view, GPUL_SUBTRACT, second ? &y.view : &x.view, second ? &x.view : &y.view, NULL));
+                CHECK_OK(carry_out(&w, &x.view, second == 1 ? &y.view : &x.view, second == 1 ? &x.view : &y.view, NULL,
+                                   NULL));
                 BOX_GUARDS(&x);
-                COMPARE(&w, &x, second ? &y : &before, second ? &before : &y, NULL);
+                COMPARE(&w, &x, second == 1 ? &y : &before, second == 1 ? &before : &y, NULL);
                 box_free(&x);
                 box_free(&y);
                 box_free(&before);
@@ -699,6 +699,25 @@ static void test_refusals(void) { /* each names the argument and what would be r
     }
 }
 
+static void test_long(void) { /* vectors of 16 bytes, which shorter arrays have none of */
+    static const gpul_dtype types[5][2] = {
+        {GPUL_U8, GPUL_F32}, {GPUL_F32, GPUL_F16}, {GPUL_F16, GPUL_BF16}, {GPUL_F64, GPUL_F32}, {GPUL_U8, GPUL_U8}};
+    for (int k = 0; k < 10; k++) {
+        const gpul_dtype t = types[k / 2][0], to = types[k / 2][1];
+        const work w = {t == to ? UNARY : CONVERT, t == to ? GPUL_NEGATIVE : 0, 0, 0};
+        const int64_t n = ((int64_t)1 << 20) + rng_below(40000);
+        box x, out;
+        box_1d(&x, t, n, k % 2 ? rng_below(17) : 0, FILL_NAN);
+        box_1d(&out, to, n, k % 2 ? rng_below(17) : 0, FILL_GARBAGE);
+        box_random(&x, 0);
+        CHECK_OK(carry_out(&w, &out.view, &x.view, NULL, NULL, NULL));
+        BOX_GUARDS(&out);
+        COMPARE(&w, &out, &x, NULL, NULL);
+        box_free(&x);
+        box_free(&out);
+    }
+}
+
 /* What the packed path does with many elements, and on another stream */
 static void test_large(void) {
     const int64_t n = (int64_t)1 << (large_tests() ? 26 : 17);
@@ -740,6 +759,7 @@ int main(void) {
     RUN(test_scalars);
     RUN(test_dtypes);
     RUN(test_refusals);
+    RUN(test_long);
     RUN(test_large);
     return check_end();
 }
