@@ -75,7 +75,8 @@
  *     x.astype(out.dtype)                         gpul_convert(&out, &x, stream)                             section 10
  *     cp.arange, cp.linspace                      gpul_arange(&out, start, step, stream), gpul_linspace      section 10
  *     A @ x                                       gpul_gemv(&y, 1, &A, &x, 0, stream)                        section 10
- *     A @ B                                       gpul_matmul(&C, &A, &B, stream), gpul_gemm                 section 10
+ *     A @ B, also of stacks (batches, bmm)        gpul_matmul(&C, &A, &B, stream), gpul_gemm                 section 10
+ *     gelu(x @ W + b), addmm, relu                options.bias = &b, options.activation in gpul_gemm_ex      section 10
  *     CUPY_TF32=1, ...matmul.allow_tf32 = True    options.math = GPUL_MATH_TF32 in gpul_gemm_ex              section 10
  *     cp.sum, min, max, argmin, mean, var, ...    gpul_reduce(&out, &x, GPUL_SUM, GPUL_ALL_AXES, stream)     section 10
  *     cp.sum(x, axis=0)                           gpul_reduce(&out, &x, GPUL_SUM, 0, stream)                 section 10
@@ -6756,7 +6757,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     problem.a_batch = near[first];
     problem.b_batch = near[second];
     problem.c_batch = near[0];
-    problem.a_steps = near[first] | far[first]; /* fault: batch-alignment */
+    problem.a_steps = near[first] | far[first];
     problem.b_steps = near[second] | far[second];
     problem.c_steps = near[0] | far[0];
     problem.activation = options->activation;

@@ -7805,8 +7805,8 @@ static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, int32_t
 
 /* 0, if a tensor map can describe the operand where it lies; else its pitch when it is copied. steps: of a stack */
 static inline int64_t gpul__tensor_pitch(const void *data, int64_t dense, int64_t rows, int64_t pitch, int64_t steps) {
-    const bool good = gpul__aligned(data, 16) && /* fault: matmul-misaligned-map */
-                      steps % 8 == 0 && steps < int64_t(1) << 38 &&
+    const bool good = gpul__aligned(data, 16) &&                    /* fault: matmul-misaligned-map */
+                      steps % 8 == 0 && steps < int64_t(1) << 38 && /* fault: batch-map */
                       (rows == 1 || (pitch >= dense && pitch % 8 == 0 && pitch < int64_t(1) << 38));
     return good ? 0 : gpul__round_up(dense, 64);
 }
@@ -7908,7 +7908,7 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
         if (parts > 1 && (part < 64 || part * (parts - 1) >= p->K || middling * parts > 1024)) break;
         for (int32_t i = 0; i < known; ++i) {
             const int64_t sms = gpul__gemm_sms; /* fault: matmul-ieee-parts-by-machine */
-            const double time = gpul__gemm_time(tiles[i], count[i], parts, part, sms);
+            const double time = gpul__gemm_time(tiles[i], count[i], parts, part, sms); /* fault: batch-parts */
             if ((parts > 1 && !tiles[i].part) || (least >= 0 && !(time < least))) continue;
             least = time;
             plan->splits = parts;
@@ -7933,8 +7933,9 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
         plan->counters = plan->batch * count[plan->tile] * (gpul_ceil_div(plan->splits, gpul__gemm_fan) + 1);
         plan->scratch_bytes = plan->batch * bytes;
     }
-    plan->a_vector = gpul__gemm_aligned(p->A, (p->a_col == 1 ? p->a_row : p->a_col) | p->a_steps, element,
-                                        p->a_col == 1 ? p->K : p->M); /* fault: matmul-whole-groups */
+    plan->a_vector =
+        gpul__gemm_aligned(p->A, (p->a_col == 1 ? p->a_row : p->a_col) | p->a_steps, /* fault: batch-alignment */
+                           element, p->a_col == 1 ? p->K : p->M);                    /* fault: matmul-whole-groups */
     plan->b_vector = gpul__gemm_aligned(p->B, (p->b_row == 1 ? p->b_col : p->b_row) | p->b_steps, element,
                                         p->b_row == 1 ? p->K : p->N);
     plan->c_vector = gpul__gemm_aligned(p->C, p->c_row | p->c_steps, element, p->N);
