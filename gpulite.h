@@ -1035,7 +1035,7 @@ typedef struct gpul_gemm_options {
  * Scratch memory. TF32: A and B once more, rows of A and columns of B filled up to multiples of 64 elements, and what
  * gpul_gemm takes, but on Hopper at most 9 MB for parts of K, and 64 KB a multiprocessor where those are longer than
  * 4096. EMULATED, on Hopper: A and B twice, filled up like that; 8 bytes for each row of A and column of B; at most 9
- * MB for parts of K. Stacks are a launch, or several, for each product.
+ * MB for parts of K. In EMULATED, the products of a stack go one after the other.
  *
  * C = act(alpha A B + beta C + bias): bias has an element for each column of C, any stride, and C's dtype, or f32 where
  * that has 16 bits. It is added, with rounding, in the type that is computed in, the activation is taken in that type,
@@ -2469,6 +2469,10 @@ static int32_t gpul__self_overlap(const gpul_array *a) {
     int32_t ndim = a->ndim, k;
     if (gpul_size(a) <= 1) return 0;
     if (ndim == 1) return a->strides[0] == 0;
+    for (k = ndim - 1; k >= 0 && (a->shape[k] == 1 || a->strides[k] > reach); --k)
+        if (a->shape[k] > 1) reach += (a->shape[k] - 1) * a->strides[k];
+    if (k < 0) return 0; /* in order, as nearly all are */
+    reach = 0;
     memcpy(shape, a->shape, sizeof shape);
     memcpy(strides, a->strides, sizeof strides);
     gpul__sort_dims(ndim, shape, all, 1);
@@ -6674,7 +6678,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
                               const gpul_array *B, double beta, const gpul_gemm_options *options, gpul_stream stream) {
     static const char *const names[3] = {"C", "A", "B"};
     const gpul_array *const arrays[4] = {C, A, B, options->bias};
-    int64_t row[3], col[3], stack[2] = {1, 1}, step[3][2], far[3] = {0, 0, 0}, near[3] = {0, 0, 0}, inner, outer, at;
+    int64_t row[3], col[3], stack[2], step[3][2], far[3] = {0, 0, 0}, near[3] = {0, 0, 0}, inner = 1, outer = 1, at;
     int64_t *const steps[3] = {step[0], step[1], step[2]};
     char text[96];
     gpul__gemm_problem problem = GPUL_ZERO;
@@ -6683,7 +6687,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     gpul_status status;
     uint32_t *counters = NULL;
     void *scratch = NULL, *bytes = NULL;
-    int32_t i, k, turned, first, second;
+    int32_t i, k, two, turned, first, second;
 
     status = gpul__check_arrays(function, names, arrays, 3);
     if (status == GPUL_OK) status = gpul__check_one_dtype(function, names, arrays);
@@ -6720,21 +6724,23 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     second = 3 - first;
     for (i = 0; turned && i < 3; ++i) gpul__swap(&row[i], &col[i]);
     /* the stack, as it lies in C; where it has two dimensions, the kernels take the longer one */
-    for (k = 0; k < C->ndim - 2; ++k) {
-        stack[k] = C->shape[k];
-        for (i = 0; i < 3; ++i) {
-            const int32_t own = gpul__stack_dim(arrays[i], C->ndim, k);
-            steps[i][k] = own < 0 || arrays[i]->shape[own] == 1 ? 0 : arrays[i]->strides[own];
+    if (C->ndim > 2) {
+        for (k = 0; k < C->ndim - 2; ++k) {
+            stack[k] = C->shape[k];
+            for (i = 0; i < 3; ++i) {
+                const int32_t own = gpul__stack_dim(arrays[i], C->ndim, k);
+                step[i][k] = own < 0 || arrays[i]->shape[own] == 1 ? 0 : arrays[i]->strides[own];
+            }
         }
-    }
-    gpul__sort_dims(C->ndim - 2, stack, steps, 3);
-    k = gpul__merge_dims(C->ndim - 2, stack, steps, 3) - 1;
-    if (k > 0 && stack[0] > stack[1]) k = 0;
-    inner = stack[k];
-    outer = gpul_size(C) > 0 ? gpul_size(C) / (inner * C->shape[C->ndim - 2] * C->shape[C->ndim - 1]) : 0;
-    for (i = 0; i < 3; ++i) {
-        if (inner > 1) near[i] = step[i][k];
-        if (outer > 1) far[i] = step[i][1 - k];
+        gpul__sort_dims(C->ndim - 2, stack, steps, 3);
+        two = gpul__merge_dims(C->ndim - 2, stack, steps, 3) > 1;
+        k = two && stack[1] >= stack[0];
+        inner = stack[k];
+        if (two) outer = stack[1 - k];
+        for (i = 0; i < 3; ++i) {
+            if (inner > 1) near[i] = step[i][k];
+            if (two) far[i] = step[i][1 - k];
+        }
     }
 
     problem.K = A->shape[A->ndim - 1];
@@ -6772,20 +6778,19 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
                         "looking for the kernels");
     if (status != GPUL_OK) return gpul__end(&scope, status);
     if (!gpul__plan_gemm(&plan, &problem, &scope.machine)) return gpul__end(&scope, gpul__left_out(function, "matmul"));
-    if (gpul_size(C) == 0) return gpul__end(&scope, GPUL_OK);
+    if (problem.M == 0 || problem.N == 0 || inner == 0 || outer == 0) return gpul__end(&scope, GPUL_OK);
     if (plan.scratch_bytes > 0)
         status = gpul__between_blocks(&scratch, &counters, &bytes, plan.counters, plan.scratch_bytes,
                                       gpul__capturing(stream), &scope, stream);
     for (at = 0; at < outer * inner && status == GPUL_OK;) { /* fault: batch-outer */
         const int64_t i_far = at / inner, i_near = at % inner, size = (int64_t)gpul_dtype_size(C->dtype);
-        gpul__gemm_problem some = problem;
-        some.batch = inner - i_near < plan.batch ? inner - i_near : plan.batch; /* fault: batch-last */
-        some.A = (const char *)problem.A + (i_far * far[first] + i_near * near[first]) * size;
-        some.B = (const char *)problem.B + (i_far * far[second] + i_near * near[second]) * size;
-        some.C = (char *)problem.C + (i_far * far[0] + i_near * near[0]) * size;
-        status = gpul__cuda((cudaError_t)gpul__launch_gemm(&some, &plan, &scope.machine, counters, bytes, stream),
+        problem.batch = inner - i_near < plan.batch ? inner - i_near : plan.batch; /* fault: batch-last */
+        problem.A = (const char *)arrays[first]->data + (i_far * far[first] + i_near * near[first]) * size;
+        problem.B = (const char *)arrays[second]->data + (i_far * far[second] + i_near * near[second]) * size;
+        problem.C = (char *)C->data + (i_far * far[0] + i_near * near[0]) * size;
+        status = gpul__cuda((cudaError_t)gpul__launch_gemm(&problem, &plan, &scope.machine, counters, bytes, stream),
                             function, "launching the kernels");
-        at += some.batch;
+        at += problem.batch;
     }
     return gpul__end(&scope, gpul__scratch_drop(scratch, &scope, stream, status));
 }

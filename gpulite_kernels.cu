@@ -6206,39 +6206,57 @@ static __device__ __forceinline__ float gpul__gemm_add(float a, float b) { retur
 static __device__ __forceinline__ double gpul__gemm_add(double a, double b) { return __dadd_rn(a, b); }
 static __device__ __forceinline__ float gpul__gemm_times(float a, float b) { return __fmul_rn(a, b); }
 static __device__ __forceinline__ double gpul__gemm_times(double a, double b) { return __dmul_rn(a, b); }
-static __device__ __forceinline__ float gpul__gemm_over(float a, float b) { return __fdiv_rn(a, b); }
-static __device__ __forceinline__ double gpul__gemm_over(double a, double b) { return __ddiv_rn(a, b); }
-static __device__ __forceinline__ float gpul__gemm_power(int e, float) {
-    return gpul__bits<float>(uint32_t(127 + e) << 23);
-}
-static __device__ __forceinline__ double gpul__gemm_power(int e, double) {
-    return gpul__bits<double>(uint64_t(1023 + e) << 52);
-}
 
-/* (1 + tanh(t / 2)) / 2 = 1 / (1 + exp(-t)), so x is divided by 1 + exp(-t). exp is 2^n times a Taylor polynomial of the
- * rest, of at most log(2) / 2. All of it is rounded as written, so that no compiler changes a bit. */
+/* What GELU computes with in each type: its limit for t, 1.5 times 2 to the places of the significand, log(2) in two, a first
+ * guess of 1 / x from the bits of x, and how long to go on. */
+template <typename C> struct gpul__gelu_of;
+template <> struct gpul__gelu_of<float> {
+    typedef uint32_t Bits;
+    enum { kPlaces = 23, kDegree = 6, kSteps = 3, kFactorial = 720 };
+    static __device__ __forceinline__ float most() { return 87.0f; }
+    static __device__ __forceinline__ float round() { return 12582912.0f; }
+    static __device__ __forceinline__ float high() { return 0.693145751953125f; }
+    static __device__ __forceinline__ float low() { return 1.42860682030941723212e-6f; }
+    static __device__ __forceinline__ uint32_t guess() { return 0x7ef311c7u; }
+};
+template <> struct gpul__gelu_of<double> {
+    typedef uint64_t Bits;
+    enum : int64_t { kPlaces = 52, kDegree = 13, kSteps = 5, kFactorial = 6227020800 };
+    static __device__ __forceinline__ double most() { return 700.0; }
+    static __device__ __forceinline__ double round() { return 6755399441055744.0; }
+    static __device__ __forceinline__ double high() { return 6.93147180369123816490e-01; }
+    static __device__ __forceinline__ double low() { return 1.90821492927058770002e-10; }
+    static __device__ __forceinline__ uint64_t guess() { return 0x7fde6238502484bau; }
+};
+
+/* (1 + tanh(-t / 2)) / 2 = 1 / (1 + exp(t)), so this is x / (1 + exp(t)). exp is a power of two times a Taylor polynomial of
+ * the rest, of at most log(2) / 2, and the quotient comes from Newton's steps: multiply-adds alone, with no branch, each
+ * rounded as written, so that nobody's compiler or GPU changes a bit. */
 template <typename C> static __device__ __forceinline__ C gpul__gemm_gelu(C x) {
-    enum { kDouble = sizeof(C) == 8, kDegree = kDouble ? 13 : 7 };
-    const C most = C(kDouble ? 1400 : 170); /* beyond, exp is 0 or infinite; 2^n has room in two steps */
-    const C square = gpul__gemm_times(x, x), scale = C(-1.5957691216057307117597842397375);
-    const C inner = gpul__gemm_fma(gpul__gemm_times(square, C(0.044715)), x, x);
-    C t = gpul__gemm_times(scale, inner);
-    t = t > most ? most : t < -most ? -most : t;
-    const C steps = rint(gpul__gemm_times(t, C(1.4426950408889634073599246810019)));
-    /* log(2), of which the first part has few bits */
-    C rest = gpul__gemm_fma(steps, C(kDouble ? -6.93147180369123816490e-01 : -0.693145751953125), t);
-    rest = gpul__gemm_fma(steps, C(kDouble ? -1.90821492927058770002e-10 : -1.42860682030941723212e-6), rest);
-    int64_t factorial = kDouble ? 6227020800 : 5040; /* of kDegree */
+    typedef gpul__gelu_of<C> G;
+    typedef typename G::Bits Bits;
+    const C square = gpul__gemm_times(gpul__gemm_times(x, x), C(0.044715));
+    C t = gpul__gemm_times(C(-1.5957691216057307117597842397375), gpul__gemm_fma(square, x, x));
+    t = t > G::most() ? G::most() : t < -G::most() ? -G::most() : t;
+    const C power = gpul__gemm_fma(t, C(1.4426950408889634073599246810019), G::round()); /* its low bits: rounded */
+    const C whole = gpul__gemm_add(power, -G::round());
+    const C rest = gpul__gemm_fma(whole, -G::low(), gpul__gemm_fma(whole, -G::high(), t));
+    int64_t factorial = G::kFactorial;
     C sum = C(1.0 / double(factorial));
     GPUL__UNROLL
-    for (int k = kDegree; k > 0; --k) {
+    for (int k = int(G::kDegree); k > 0; --k) {
         factorial /= k;
         sum = gpul__gemm_fma(sum, rest, C(1.0 / double(factorial)));
     }
-    const int n = int(steps), half = n / 2;
-    sum = gpul__gemm_times(gpul__gemm_times(sum, gpul__gemm_power(half, C())), gpul__gemm_power(n - half, C()));
-    return gpul__gemm_over(x, gpul__gemm_add(C(1), sum));
+    sum = gpul__bits<C>(Bits(gpul__bits<Bits>(sum) + (gpul__bits<Bits>(power) << int(G::kPlaces))));
+    sum = gpul__gemm_add(sum, C(1));
+    C over = gpul__bits<C>(Bits(G::guess() - gpul__bits<Bits>(sum)));
+    GPUL__UNROLL
+    for (int k = 0; k < int(G::kSteps); ++k) over = gpul__gemm_fma(over, gpul__gemm_fma(-sum, over, C(1)), over);
+    return t == G::most() ? -C(0) : gpul__gemm_times(x, over);
 }
+static __device__ __forceinline__ float gpul__gemm_relu(float x) { return x <= 0 ? 0.0f : x; } /* fault: relu-nan */
+static __device__ __forceinline__ double gpul__gemm_relu(double x) { return x <= 0 ? 0.0 : x; }
 
 static __device__ __forceinline__ bool gpul__gemm_has_epilogue(const gpul__gemm_problem &p) {
     return p.bias || p.activation;
@@ -6251,17 +6269,20 @@ static __device__ __forceinline__ double gpul__gemm_bias(const gpul__gemm_proble
     return static_cast<const double *>(p.bias)[at];
 }
 template <typename Compute>
-static __device__ __forceinline__ Compute gpul__gemm_epilogue(Compute value, const gpul__gemm_problem &p, int64_t m,
-                                                              int64_t n) {
-    if (p.bias) value = gpul__gemm_add(value, gpul__gemm_bias(p, m * p.bias_m + n * p.bias_n, Compute()));
-    if (p.activation == GPUL_ACTIVATION_RELU) return value <= 0 ? Compute(0) : value; /* fault: relu-nan */
+static __device__ __forceinline__ Compute gpul__gemm_bias_at(const gpul__gemm_problem &p, int64_t m, int64_t n) {
+    return p.bias ? gpul__gemm_bias(p, m * p.bias_m + n * p.bias_n, Compute()) : Compute(0);
+}
+template <typename Compute>
+static __device__ __forceinline__ Compute gpul__gemm_epilogue(Compute value, const gpul__gemm_problem &p,
+                                                              Compute bias) {
+    if (p.bias) value = gpul__gemm_add(value, bias);
+    if (p.activation == GPUL_ACTIVATION_RELU) return gpul__gemm_relu(value);
     return p.activation == GPUL_ACTIVATION_GELU ? gpul__gemm_gelu(value) : value;
 }
 
-/* kEpilogue: with a bias and an activation, where the problem has them, of C[m, n] */
+/* kEpilogue: with a bias and an activation, where the problem has them */
 template <bool kEpilogue, typename T, typename Compute>
-static __device__ __forceinline__ void gpul__gemm_apply(T *c, Compute sum, const gpul__gemm_view &v, int64_t m,
-                                                        int64_t n) {
+static __device__ __forceinline__ void gpul__gemm_apply(T *c, Compute sum, const gpul__gemm_view &v, Compute bias) {
     const Compute alpha = Compute(v.problem.alpha), beta = Compute(v.problem.beta);
     const bool bf16 = v.problem.dtype == GPUL_BF16;
     Compute value = v.plan.scale_only ? Compute(0) : alpha * sum;
@@ -6269,7 +6290,7 @@ static __device__ __forceinline__ void gpul__gemm_apply(T *c, Compute sum, const
         const Compute old = gpul__gemm_widen(*c, bf16);
         value = v.plan.scale_only ? beta * old : gpul__gemm_fma(alpha, sum, beta * old);
     }
-    if (kEpilogue) value = gpul__gemm_epilogue(value, v.problem, m, n);
+    if (kEpilogue) value = gpul__gemm_epilogue(value, v.problem, bias);
     if (gpul__is_nan(value)) gpul__gemm_nan(c, bf16); /* fault: matmul-nan */
     else gpul__gemm_narrow(c, value, bf16);
 }
@@ -6754,7 +6775,7 @@ template <int kWide, bool kEpilogue, typename S>
 static __device__ __forceinline__ void gpul__gemm_rows(const typename S::Compute *shared, const gpul__gemm_view &v,
                                                        int64_t first_m, int64_t first_n) {
     typedef typename S::T T;
-    enum { kAcross = int(S::kN) / kWide, kStep = int(S::kThreads) / int(kAcross), kBatch = 4 };
+    enum { kAcross = int(S::kN) / kWide, kStep = int(S::kThreads) / int(kAcross), kBatch = kEpilogue ? 1 : 4 };
     static_assert(int(S::kThreads) % int(kAcross) == 0, "a thread stays in its columns");
     const gpul__gemm_problem &p = v.problem;
     const int col = int(threadIdx.x) % kAcross * kWide, top = int(threadIdx.x) / kAcross;
@@ -6764,10 +6785,19 @@ static __device__ __forceinline__ void gpul__gemm_rows(const typename S::Compute
     int64_t m = first_m + top;
     T *to = static_cast<T *>(p.C) + blockIdx.y * p.c_batch + m * p.c_row + n;
     if (n >= p.N) return;
+    typename S::Compute bias[kWide]; /* of the thread's columns; turned: of the row */
+    GPUL__UNROLL
+    for (int g = 0; g < kWide; ++g)
+        bias[g] =
+            kEpilogue && !p.turned ? gpul__gemm_bias_at<typename S::Compute>(p, m, n + g) : typename S::Compute(0);
     GPUL__UNROLL_NOT
     for (; left > 0;
          left -= kBatch * kStep, m += kBatch * kStep, from += kBatch * kStep * S::kPitch, to += kBatch * down) {
         T c[kBatch][kWide];
+        if (kEpilogue && p.turned) {
+            GPUL__UNROLL
+            for (int g = 0; g < kWide; ++g) bias[g] = gpul__gemm_bias_at<typename S::Compute>(p, m, n + g);
+        }
         if (p.beta != 0) {
             GPUL__UNROLL
             for (int u = 0; u < kBatch; ++u)
@@ -6779,7 +6809,7 @@ static __device__ __forceinline__ void gpul__gemm_rows(const typename S::Compute
             if (u * kStep >= left) break;
             gpul__gemm_read<kWide>(sum, from + u * kStep * S::kPitch);
             GPUL__UNROLL
-            for (int g = 0; g < kWide; ++g) gpul__gemm_apply<kEpilogue>(c[u] + g, sum[g], v, m + u * kStep, n + g);
+            for (int g = 0; g < kWide; ++g) gpul__gemm_apply<kEpilogue>(c[u] + g, sum[g], v, bias[g]);
             gpul__gemm_write<kWide>(to + u * down, static_cast<const T *>(c[u]));
         }
     }
@@ -6825,8 +6855,10 @@ static __global__ void __launch_bounds__(S::kThreads, S::kAtOnce)
     gpul__gemm_wait<0>(); /* no copy is on its way to where the tile goes */
     __syncthreads();
     tile.each(put);
-    __syncthreads(); /* fault: matmul-end-barrier */
-    if (gpul__gemm_has_epilogue(p)) gpul__gemm_rows<1, true, S>(shared, v, first_m, first_n); /* fault: epilogue-end */
+    __syncthreads();                                  /* fault: matmul-end-barrier */
+    const bool epilogue = gpul__gemm_has_epilogue(p); /* fault: epilogue-end */
+    if (plan.c_vector && epilogue) gpul__gemm_rows<S::kVector, true, S>(shared, v, first_m, first_n);
+    else if (epilogue) gpul__gemm_rows<1, true, S>(shared, v, first_m, first_n);
     else if (plan.c_vector) gpul__gemm_rows<S::kVector, false, S>(shared, v, first_m, first_n);
     else gpul__gemm_rows<1, false, S>(shared, v, first_m, first_n);
 }
@@ -6852,7 +6884,7 @@ static __global__ void __launch_bounds__(256) gpul__gemm_combine(const __grid_co
                 if (s + j < v.plan.splits) sum += part[j];
         }
         const int64_t m = i / p.N, n = i - m * p.N;
-        gpul__gemm_apply<true>(c + m * p.c_row + n, sum, v, m, n);
+        gpul__gemm_apply<true>(c + m * p.c_row + n, sum, v, gpul__gemm_bias_at<Compute>(p, m, n));
     }
 }
 
@@ -6877,6 +6909,7 @@ struct gpul__pack_operand {
     unsigned char *to;
     uint32_t *range; /* of each row: bits of its largest, and 0x7fffffff less those of its smallest that is not 0 */
     int64_t rows, k, row_stride, k_stride, pitch /* of the copy, in bytes */;
+    int64_t batch; /* from matrix to matrix of a stack; 0: there is one */
     uint32_t tiles, tiles_k;
     bool vector; /* fours of elements are aligned */
 };
@@ -6925,12 +6958,13 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
     const bool along_k = op.k_stride == 1;
     const int64_t pitch = along_k ? op.row_stride : op.k_stride;
     gpul__await();
-    if (!gpul__gemm_chosen(v.choice)) return;
+    if (!gpul__gemm_chosen(v.choice) || (blockIdx.z > 0 && op.batch == 0)) return;
     for (uint32_t t = blockIdx.x; t < op.tiles; t += gridDim.x) {
         const int64_t first_row = int64_t(t / op.tiles_k) * kTile, k = int64_t(t % op.tiles_k) * kTile;
         const int64_t left_k = op.k - k, left = op.rows - first_row;
         const int64_t dense_left = along_k ? left_k : left, outer_left = along_k ? left : left_k;
-        const float *from = op.from + (along_k ? first_row : k) * pitch + (along_k ? k : first_row);
+        const float *from =
+            op.from + blockIdx.z * op.batch + (along_k ? first_row : k) * pitch + (along_k ? k : first_row);
         __syncthreads(); /* the last one has been read */
         if (op.vector && left_k >= kTile && left >= kTile) {
             const int d = thread % 16 * 4, o = thread / 16;
@@ -6981,7 +7015,7 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
         GPUL__UNROLL_NOT
         for (int row = thread / 16; row < kTile && row < left; row += 16) {
             const int at = thread % 16 * 4;
-            unsigned char *const to = op.to + (first_row + row) * op.pitch;
+            unsigned char *const to = op.to + (blockIdx.z * op.rows + first_row + row) * op.pitch;
             gpul__pack<uint32_t, 4> high, low;
             float x[4];
             GPUL__UNROLL
@@ -7373,12 +7407,9 @@ static __device__ __forceinline__ void gpul__tensor_put(float (&sum)[S::kSums], 
         const bool both = n + 1 < p.N;
         float pair[2] = {sum[i], sum[i + 1]};
         if (!part) {
-            if (p.beta != 0) {
-                pair[0] = at[0];
-                if (both) pair[1] = at[1];
-            }
-            gpul__gemm_apply<false>(pair, sum[i], v, m, n);
-            gpul__gemm_apply<false>(pair + 1, sum[i + 1], v, m, n + 1);
+            GPUL__UNROLL
+            for (int j = 0; j < 2; ++j)
+                if (gpul__is_nan(pair[j])) pair[j] = gpul__quiet_nan<float>();
         }
         if (two && both) {
             *reinterpret_cast<float2 *>(at) = make_float2(pair[0], pair[1]);
@@ -7389,25 +7420,84 @@ static __device__ __forceinline__ void gpul__tensor_put(float (&sum)[S::kSums], 
     }
 }
 
-/* To C with a bias or an activation. These take many instructions, so the loop is not unrolled: the sums move up. */
+/* alpha and beta, the bias and the activation, of sums in registers */
 template <typename T, typename S>
-static __device__ __forceinline__ void gpul__tensor_put_epilogue(float (&sum)[S::kSums], const gpul__gemm_view &v,
-                                                                 const gpul__tensor_work &work, int warpgroup) {
-    const gpul__gemm_problem &p = v.problem;
-    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32 % 4;
-    const int64_t row = work.m + warpgroup * 64 + warp * 16 + lane / 4;
-    int64_t n = work.n + lane % 4 * 2;
-    T *to = static_cast<T *>(p.C) + work.item * p.c_batch + row * p.c_row + n;
-    GPUL__UNROLL_NOT
-    for (int i = 0; i < S::kSums; i += 4, n += 8, to += 8) {
+static __device__ __forceinline__ void gpul__tensor_scale(float (&sum)[S::kSums], const gpul__gemm_problem &p,
+                                                          const T *c, int64_t row, int64_t col) {
+    const float alpha = float(p.alpha), beta = float(p.beta);
+    if (beta != 0) {
         GPUL__UNROLL
-        for (int j = 0; j < 4; ++j) {
-            const int64_t m = row + j / 2 * 8;
-            if (m < p.M && n + j % 2 < p.N)
-                gpul__gemm_apply<true>(to + j / 2 * 8 * p.c_row + j % 2, sum[j], v, m, n + j % 2);
+        for (int i = 0; i < S::kSums; i += 2) {
+            const int64_t m = row + i / 2 % 2 * 8, n = col + i / 4 * 8;
+            const T *const from = c + m * p.c_row + n;
+            float old[2] = {0, 0};
+            if (m < p.M && n < p.N) old[0] = gpul__to_float(from[0]);
+            if (m < p.M && n + 1 < p.N) old[1] = gpul__to_float(from[1]);
+            sum[i] = __fmaf_rn(alpha, sum[i], beta * old[0]);
+            sum[i + 1] = __fmaf_rn(alpha, sum[i + 1], beta * old[1]);
         }
+    } else if (alpha != 1) {
         GPUL__UNROLL
-        for (int j = 0; j + 4 < S::kSums; ++j) sum[j] = sum[j + 4];
+        for (int i = 0; i < S::kSums; ++i) sum[i] *= alpha;
+    }
+}
+/* A thread has sums of two rows, and of eight columns of every 32, which the lanes of its warp load side by side. */
+template <typename S>
+static __device__ __forceinline__ void gpul__tensor_bias(float (&sum)[S::kSums], const gpul__gemm_problem &p,
+                                                         int64_t row, int64_t first_col) {
+    enum { kHeld = S::kN / 32 };
+    const int lane = int(threadIdx.x) % 32;
+    const int64_t first = p.turned ? row : first_col + lane, left = (p.turned ? p.M : p.N) - first,
+                  stride = p.turned ? p.bias_m : p.bias_n;
+    const int step = p.turned ? 8 : 32; /* turned: of the rows, in the first two */
+    float held[kHeld];
+    if (p.bias_dtype == GPUL_F32) {
+        GPUL__UNROLL
+        for (int h = 0; h < kHeld; ++h)
+            held[h] = h * step < left ? static_cast<const float *>(p.bias)[(first + h * step) * stride] : 0.0f;
+    } else {
+        uint16_t bits[kHeld];
+        GPUL__UNROLL
+        for (int h = 0; h < kHeld; ++h)
+            bits[h] =
+                h * step < left ? static_cast<const uint16_t *>(p.bias)[(first + h * step) * stride] : uint16_t(0);
+        GPUL__UNROLL
+        for (int h = 0; h < kHeld; ++h) held[h] = gpul__gemm_widen(gpul__gemm_16{bits[h]}, p.bias_dtype == GPUL_BF16);
+    }
+    if (p.turned) {
+        GPUL__UNROLL
+        for (int i = 0; i < S::kSums; ++i) sum[i] = __fadd_rn(sum[i], held[i / 2 % 2]);
+        return;
+    }
+    GPUL__UNROLL
+    for (int i = 0; i < S::kSums; i += 4) {
+        GPUL__UNROLL
+        for (int j = 0; j < 2; ++j) {
+            const float add = __shfl_sync(0xffffffffu, held[i / 16], i / 4 % 4 * 8 + lane % 4 * 2 + j);
+            sum[i + j] = __fadd_rn(sum[i + j], add);
+            sum[i + j + 2] = __fadd_rn(sum[i + j + 2], add);
+        }
+    }
+}
+/* GELU takes many instructions: 16 sums at a time, which then go to the end of all */
+template <typename S>
+static __device__ __forceinline__ void gpul__tensor_epilogue(float (&sum)[S::kSums], const gpul__gemm_problem &p,
+                                                             int64_t row, int64_t first_col) {
+    if (p.bias) gpul__tensor_bias<S>(sum, p, row, first_col);
+    if (p.activation == GPUL_ACTIVATION_RELU) {
+        GPUL__UNROLL
+        for (int i = 0; i < S::kSums; ++i) sum[i] = gpul__gemm_relu(sum[i]);
+    }
+    if (p.activation != GPUL_ACTIVATION_GELU) return;
+    GPUL__UNROLL_NOT
+    for (int k = 0; k < S::kSums; k += 16) {
+        float done[16];
+        GPUL__UNROLL
+        for (int i = 0; i < 16; ++i) done[i] = gpul__gemm_gelu(sum[i]);
+        GPUL__UNROLL
+        for (int i = 0; i + 16 < S::kSums; ++i) sum[i] = sum[i + 16];
+        GPUL__UNROLL
+        for (int i = 0; i < 16; ++i) sum[S::kSums - 16 + i] = done[i];
     }
 }
 
@@ -7419,9 +7509,9 @@ static __device__ __forceinline__ void gpul__tensor_finish(gpul__bool<true>, flo
                                                            const gpul__gemm_view &v, const CUtensorMap *,
                                                            const gpul__tensor_work &work, int warpgroup, uint32_t &) {
     const gpul__gemm_problem &p = v.problem;
+    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32 % 4;
+    const int64_t row = work.m + warpgroup * 64 + warp * 16 + lane / 4, col = work.n + lane % 4 * 2;
     if (gpul__tensor_math<T>::kParts == 2) {
-        const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32 % 4;
-        const int64_t row = work.m + warpgroup * 64 + warp * 16 + lane / 4, col = work.n + lane % 4 * 2;
         const int top = gpul__pack_top(gpul__tensor_math<T>::kType == GPUL_F16);
         int high[2];
         GPUL__UNROLL
@@ -7435,8 +7525,11 @@ static __device__ __forceinline__ void gpul__tensor_finish(gpul__bool<true>, flo
             sum[i] = sum[i] * gpul__pack_power(e / 2) * gpul__pack_power(e - e / 2);
         }
     }
-    if (v.plan.splits == 1 && gpul__gemm_has_epilogue(p)) gpul__tensor_put_epilogue<float, S>(sum, v, work, warpgroup);
-    else gpul__tensor_put<S>(sum, v, work, warpgroup);
+    if (v.plan.splits == 1) {
+        gpul__tensor_scale<float, S>(sum, p, static_cast<const float *>(p.C) + work.item * p.c_batch, row, col);
+        if (gpul__gemm_has_epilogue(p)) gpul__tensor_epilogue<S>(sum, p, row, work.n);
+    }
+    gpul__tensor_put<S>(sum, v, work, warpgroup);
 }
 
 /* 16-bit types: parts as floats. Sums for C go through shared memory, 64 columns at a time, in one of two boxes: from
@@ -7455,26 +7548,8 @@ gpul__tensor_finish(gpul__bool<false>, float (&sum)[S::kSums], const gpul__gemm_
         gpul__tensor_put<S>(sum, v, work, warpgroup);
         return;
     }
-    if (gpul__gemm_has_epilogue(p)) {
-        gpul__tensor_put_epilogue<gpul__gemm_16, S>(sum, v, work, warpgroup);
-        return;
-    }
-    const float alpha = float(p.alpha), beta = float(p.beta);
-    if (beta != 0) {
-        GPUL__UNROLL
-        for (int i = 0; i < S::kSums; i += 2) {
-            const int64_t m = row + i / 2 % 2 * 8, n = col + i / 4 * 8;
-            const T *const from = c + m * p.c_row + n;
-            float old[2] = {0, 0};
-            if (m < p.M && n < p.N) old[0] = gpul__to_float(from[0]);
-            if (m < p.M && n + 1 < p.N) old[1] = gpul__to_float(from[1]);
-            sum[i] = __fmaf_rn(alpha, sum[i], beta * old[0]);
-            sum[i + 1] = __fmaf_rn(alpha, sum[i + 1], beta * old[1]);
-        }
-    } else if (alpha != 1) {
-        GPUL__UNROLL
-        for (int i = 0; i < S::kSums; ++i) sum[i] *= alpha;
-    }
+    gpul__tensor_scale<T, S>(sum, p, c, row, col);
+    if (gpul__gemm_has_epilogue(p)) gpul__tensor_epilogue<S>(sum, p, row, work.n);
     const bool first = threadIdx.x % 128 == 0;
     GPUL__UNROLL
     for (int g = 0; g < S::kN / 64; ++g) {
@@ -7957,6 +8032,8 @@ static gpul__gemm_problem gpul__packed_problem(const gpul__gemm_problem *p) {
     packed.K = gpul__round_up(p->K, 64) * 2;
     packed.a_row = packed.b_col = packed.K;
     packed.a_col = packed.b_row = 1;
+    packed.a_batch = p->a_batch ? p->M * packed.K : 0;
+    packed.b_batch = p->b_batch ? p->N * packed.K : 0;
     return packed;
 }
 
@@ -7974,7 +8051,9 @@ static void gpul__packed_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     plan->splits = int32_t(gpul_ceil_div(packed.K, plan->part));
     plan->a_pitch = plan->b_pitch = p->math == GPUL_MATH_EMULATED ? 2 * packed.K : packed.K;
     plan->c_vector = gpul__gemm_aligned(p->C, p->c_row | p->c_steps, 4, 0);
-    plan->batch = 1;
+    if (p->math == GPUL_MATH_EMULATED) plan->batch = 1; /* each product is for itself in what it is computed of */
+    gpul__limit_batch(plan,
+                      (packed.a_batch + packed.b_batch + (plan->splits > 1 ? 2 * plan->splits * p->M * p->N : 0)) * 2);
     const int32_t cluster = machine->sms > 1 && tiles >= 2 * gpul__gemm_sms ? 2 : 1;
     gpul__tensor_plan_tile(plan, gpul__tensor_tile_square, cluster, &packed, machine);
     plan->ranges_at = gpul__round_up(plan->scratch_bytes, 256);
@@ -7991,17 +8070,20 @@ static gpul__gemm_problem gpul__rounded_problem(const gpul__gemm_problem *p) {
     rounded.a_row = rounded.b_col = gpul__round_up(p->K, 64);
     rounded.a_col = rounded.b_row = 1;
     rounded.A = rounded.B = 0;
+    rounded.a_batch = p->a_batch ? p->M * rounded.a_row : 0;
+    rounded.b_batch = p->b_batch ? p->N * rounded.b_col : 0;
     rounded.a_steps = rounded.b_steps = 0;
     return rounded;
 }
 static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const gpul__gemm_problem rounded = gpul__rounded_problem(p);
-    plan->batch = 1;
+    gpul__limit_batch(plan, (rounded.a_batch + rounded.b_batch) * 4);
     gpul__plain_plan(plan, &rounded, machine);
     plan->packed = GPUL_MATH_TF32;
     plan->a_at = gpul__round_up(plan->scratch_bytes, 256);
-    plan->b_at = plan->a_at + gpul__round_up(p->M * rounded.a_row * 4, 256);
-    plan->scratch_bytes = plan->b_at + p->N * rounded.b_col * 4; /* fault: matmul-pack-scratch */
+    const int64_t of_a = p->a_batch ? plan->batch : 1, of_b = p->b_batch ? plan->batch : 1;
+    plan->b_at = plan->a_at + gpul__round_up(of_a * p->M * rounded.a_row * 4, 256);
+    plan->scratch_bytes = plan->b_at + of_b * p->N * rounded.b_col * 4; /* fault: matmul-pack-scratch */
 }
 
 /* Which kernel: tensor cores where the product is large enough for their tiles, whose numbers and coordinates have 32
@@ -8186,8 +8268,9 @@ static int32_t gpul__launch_pack(gpul__pack_view &pack, uint32_t how, const gpul
         most = op.tiles > most ? op.tiles : most;
     }
     const uint32_t blocks = uint32_t(machine->sms) * 8;
-    return gpul__launch_early(machine->device, gpul__gemm_pack, gpul__dim(most < blocks ? most : blocks, 2),
-                              gpul__dim(256), 0, stream, pack);
+    return gpul__launch_early(machine->device, gpul__gemm_pack,
+                              gpul__dim(most < blocks ? most : blocks, 2, gpul__batch_of(v.problem)), gpul__dim(256), 0,
+                              stream, pack);
 }
 
 #ifdef GPUL__HOPPER
@@ -8205,8 +8288,8 @@ template <typename T> static int32_t gpul__launch_packed_kernel(const gpul__gemm
     const gpul__tensor_choice choice = gpul__tensor_choice_of<T, gpul__tensor_shape<128, 128, false>>();
     const gpul__gemm_problem &p = v.problem;
     CUtensorMap a, b;
-    int32_t status = gpul__tensor_map(&a, p.A, p.K, p.M, p.K, 1, 0);
-    if (!status) status = gpul__tensor_map(&b, p.B, p.K, p.N, p.K, 1, 0);
+    int32_t status = gpul__tensor_map(&a, p.A, p.K, p.M, p.K, p.batch, p.a_batch);
+    if (!status) status = gpul__tensor_map(&b, p.B, p.K, p.N, p.K, p.batch, p.b_batch);
     if (!status) status = gpul__launch_tensor_kernel(v, choice, a, b, a, stream);
     return status || v.plan.splits == 1 ? status : gpul__launch_combine(v, stream);
 }
@@ -8224,7 +8307,8 @@ static int32_t gpul__launch_packed(gpul__gemm_view &v, const gpul__gemm_problem 
         op.k = p->K;
         op.row_stride = i ? p->b_col : p->a_row;
         op.k_stride = i ? p->b_row : p->a_col;
-        op.vector = gpul__gemm_aligned(op.from, op.k_stride == 1 ? op.row_stride : op.k_stride, 4, 0);
+        op.batch = i ? p->b_batch : p->a_batch;
+        op.vector = gpul__gemm_aligned(op.from, (op.k_stride == 1 ? op.row_stride : op.k_stride) | op.batch, 4, 0);
     }
     v.problem = gpul__packed_problem(p);
     v.problem.A = static_cast<char *>(scratch) + v.plan.a_at;
