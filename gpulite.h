@@ -988,8 +988,8 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * Scratch memory: in f32 and f64, and in 16 bits without tensor cores, for a C of up to 512 tiles of 64 x 64 with K
  * above 64, at most some 1024 such tiles in f32 or f64. In 16 bits with them, for all but small products, a copy of
  * each of A and B that does not begin, or whose lines do not, at a multiple of 16 bytes; at most 17 MB for parts of K;
- * and 128 KB a multiprocessor where those are longer than 8192. For a stack, 64 MB or
- * what one product takes. */
+ * and 128 KB a multiprocessor where those are longer than 8192. For a stack, what one product takes, or up to 64 MB more
+ * for copies, and as much for parts. */
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream);
 GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                gpul_stream stream);
@@ -1040,8 +1040,8 @@ typedef struct gpul_gemm_options {
  * C = act(alpha A B + beta C + bias): bias has an element for each column of C, any stride, and C's dtype, or f32 where
  * that has 16 bits. It is added, with rounding, in the type that is computed in, the activation is taken in that type,
  * and C's dtype is rounded to last. ReLU keeps NaN and makes 0 of -0. GELU is of the formula with tanh, as cuBLASLt's and
- * PyTorch's approximate='tanh', within 4 u |x| of its value (u: gpul_gemm's), and NaN for -infinity, as there. All of it
- * has the same bits on every GPU and the stand-in, if the sums have.
+ * PyTorch's approximate='tanh', within 4 u |x| of its value (u: gpul_gemm's). All of it has the same bits on every GPU
+ * and the stand-in, if the sums have.
  *
  * The options are 16 bytes: math and activation, of 4 each, and the pointer to bias.
  *
