@@ -6258,8 +6258,13 @@ template <typename C> static __device__ __forceinline__ C gpul__gemm_gelu(C x) {
 static __device__ __forceinline__ float gpul__gemm_relu(float x) { return x <= 0 ? 0.0f : x; } /* fault: relu-nan */
 static __device__ __forceinline__ double gpul__gemm_relu(double x) { return x <= 0 ? 0.0 : x; }
 
+/* What follows is then placed behind the rest of the kernel: code that is jumped over costs each tile a fetch. */
 static __device__ __forceinline__ bool gpul__gemm_has_epilogue(const gpul__gemm_problem &p) {
+#if defined(__CUDA_ARCH__)
+    return __builtin_expect(p.bias || p.activation, 0);
+#else
     return p.bias || p.activation;
+#endif
 }
 static __device__ __forceinline__ float gpul__gemm_bias(const gpul__gemm_problem &p, int64_t at, float) {
     if (p.bias_dtype == GPUL_F32) return static_cast<const float *>(p.bias)[at];
@@ -6857,10 +6862,13 @@ static __global__ void __launch_bounds__(S::kThreads, S::kAtOnce)
     tile.each(put);
     __syncthreads();                                  /* fault: matmul-end-barrier */
     const bool epilogue = gpul__gemm_has_epilogue(p); /* fault: epilogue-end */
-    if (plan.c_vector && epilogue) gpul__gemm_rows<S::kVector, true, S>(shared, v, first_m, first_n);
-    else if (epilogue) gpul__gemm_rows<1, true, S>(shared, v, first_m, first_n);
-    else if (plan.c_vector) gpul__gemm_rows<S::kVector, false, S>(shared, v, first_m, first_n);
-    else gpul__gemm_rows<1, false, S>(shared, v, first_m, first_n);
+    if (epilogue) {
+        if (plan.c_vector) gpul__gemm_rows<S::kVector, true, S>(shared, v, first_m, first_n);
+        else gpul__gemm_rows<1, true, S>(shared, v, first_m, first_n);
+    } else {
+        if (plan.c_vector) gpul__gemm_rows<S::kVector, false, S>(shared, v, first_m, first_n);
+        else gpul__gemm_rows<1, false, S>(shared, v, first_m, first_n);
+    }
 }
 
 /* Tensor cores: the parts of K, added in order, in a launch of their own */
