@@ -75,7 +75,8 @@
  *     x.astype(out.dtype)                         gpul_convert(&out, &x, stream)                             section 10
  *     cp.arange, cp.linspace                      gpul_arange(&out, start, step, stream), gpul_linspace      section 10
  *     A @ x                                       gpul_gemv(&y, 1, &A, &x, 0, stream)                        section 10
- *     A @ B                                       gpul_matmul(&C, &A, &B, stream), gpul_gemm                 section 10
+ *     A @ B, also of stacks (batches, bmm)        gpul_matmul(&C, &A, &B, stream), gpul_gemm                 section 10
+ *     gelu(x @ W + b), addmm, relu                options.bias = &b, options.activation in gpul_gemm_ex      section 10
  *     CUPY_TF32=1, ...matmul.allow_tf32 = True    options.math = GPUL_MATH_TF32 in gpul_gemm_ex              section 10
  *     cp.sum, min, max, argmin, mean, var, ...    gpul_reduce(&out, &x, GPUL_SUM, GPUL_ALL_AXES, stream)     section 10
  *     cp.sum(x, axis=0)                           gpul_reduce(&out, &x, GPUL_SUM, 0, stream)                 section 10
@@ -965,8 +966,10 @@ GPUL_API gpul_status gpul_histogram_ex(gpul_array *counts, const gpul_array *x, 
 GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtype dtype, double lo, double hi);
 
 /* C = A B, and C = alpha A B + beta C, BLAS's gemm. A: M x K, B: K x N, C: M x N, all of one dtype: f32, f64, f16 or
- * bf16 (the last two accumulate in f32). Each matrix row-major or column-major with any leading dimension
- * (gpul_transpose for A^T, B^T); one of its two strides is 1 (else SHAPE). alpha and beta are first rounded to the type
+ * bf16 (the last two accumulate in f32). Stacks of matrices as numpy.matmul takes them: the last two dimensions are the
+ * matrices', those in front broadcast, and C has the shape of the product: C (8, M, N) = A (8, M, K) B (K, N). Each matrix row-major or column-major with any leading dimension
+ * (gpul_transpose for A^T, B^T); one of its two strides is 1 (else SHAPE). The distance from matrix to matrix is any, as
+ * long as those of C do not overlap (BLAS's strided batches). alpha and beta are first rounded to the type
  * that is computed in, f64 for f64 and f32 otherwise; one that rounds to 0 counts as 0. beta = 0 never reads C, alpha =
  * 0 never reads A or B. The last step is fma(alpha, sum, beta * c). |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta|
  * |C|) elementwise (plus the rounding of the result to 16 bits), gamma(n) = n u / (1 - n u), u the unit roundoff of
@@ -975,12 +978,18 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * The same bits on every run, for every order and alignment of the matrices; NaN is always the same. IEEE fused
  * multiply-adds have the same bits on every GPU and the CPU stand-in. f16 and bf16 with M N K from 2^18 on go to tensor
  * cores on a Hopper GPU with kernels built for sm_90a: their bits are the same on all of these, but others, since a sum
- * of 16 products is cut off to f32; there gamma(min(K, K / 8192 + 8320) + 2) bounds the error.
+ * of 16 products is cut off to f32; there gamma(min(K, K / 8192 + 8320) + 2) bounds the error. Each product of a stack
+ * has the bits that it has alone.
+ *
+ * A stack is one launch for up to 65535 products, or as many as have room in 64 MB where they take scratch memory. One
+ * of two dimensions that cannot be walked as one, with A (8, 1, M, K) and B (9, K, N), is a launch for each step of the
+ * shorter.
  *
  * Scratch memory: in f32 and f64, and in 16 bits without tensor cores, for a C of up to 512 tiles of 64 x 64 with K
  * above 64, at most some 1024 such tiles in f32 or f64. In 16 bits with them, for all but small products, a copy of
  * each of A and B that does not begin, or whose lines do not, at a multiple of 16 bytes; at most 17 MB for parts of K;
- * and 128 KB a multiprocessor where those are longer than 8192. */
+ * and 128 KB a multiprocessor where those are longer than 8192. For a stack, what one product takes, or up to 64 MB more
+ * for copies, and as much for parts. */
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream);
 GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                gpul_stream stream);
@@ -991,10 +1000,18 @@ enum {
     GPUL_MATH_EMULATED = 2 /* float32: within the bound of IEEE's, of several products of 11 bits */
 };
 
+/* act(x) of each element, last of all */
+enum {
+    GPUL_ACTIVATION_NONE = 0,
+    GPUL_ACTIVATION_RELU = 1, /* max(x, 0) */
+    GPUL_ACTIVATION_GELU = 2  /* x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 */
+};
+
 /* The other forms. A zeroed struct means gpul_gemm's. */
 typedef struct gpul_gemm_options {
-    int32_t math;     /* GPUL_MATH_* */
-    int32_t reserved; /* 0 */
+    int32_t math;           /* GPUL_MATH_* */
+    int32_t activation;     /* GPUL_ACTIVATION_* */
+    const gpul_array *bias; /* NULL, or a vector that is added to each row of C */
 } gpul_gemm_options;
 
 /* gpul_gemm with options; NULL: the defaults. TF32 and EMULATED have the tensor cores multiply float32, on a Hopper GPU
@@ -1018,8 +1035,19 @@ typedef struct gpul_gemm_options {
  * Scratch memory. TF32: A and B once more, rows of A and columns of B filled up to multiples of 64 elements, and what
  * gpul_gemm takes, but on Hopper at most 9 MB for parts of K, and 64 KB a multiprocessor where those are longer than
  * 4096. EMULATED, on Hopper: A and B twice, filled up like that; 8 bytes for each row of A and column of B; at most 9
- * MB for parts of K. Errors: gpul_gemm's; also ARGUMENT (options->math is no GPUL_MATH_*, options->reserved is not 0),
- * DTYPE (matrices that are not float32, with another mode than IEEE), OUT_OF_MEMORY. */
+ * MB for parts of K. In EMULATED, the products of a stack go one after the other.
+ *
+ * C = act(alpha A B + beta C + bias): bias has an element for each column of C, any stride, and C's dtype, or f32 where
+ * that has 16 bits. It is added, with rounding, in the type that is computed in, the activation is taken in that type,
+ * and C's dtype is rounded to last. ReLU keeps NaN and makes 0 of -0. GELU is of the formula with tanh, as cuBLASLt's and
+ * PyTorch's approximate='tanh', within 4 u |x| of its value (u: gpul_gemm's). All of it has the same bits on every GPU
+ * and the stand-in, if the sums have.
+ *
+ * The options are 16 bytes: math and activation, of 4 each, and the pointer to bias.
+ *
+ * Errors: gpul_gemm's; also ARGUMENT (options->math is no GPUL_MATH_*, options->activation no GPUL_ACTIVATION_*), DTYPE
+ * (matrices that are not float32, with another mode than IEEE; bias), SHAPE (bias), OVERLAP (C overlaps bias),
+ * OUT_OF_MEMORY. */
 GPUL_API gpul_status gpul_gemm_ex(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                   const gpul_gemm_options *options, gpul_stream stream);
 
@@ -1712,11 +1740,19 @@ typedef struct gpul__gemm_problem { /* C's rows lie dense; A and B are dense alo
     gpul_dtype dtype;
     int32_t math;   /* GPUL_MATH_* */
     int32_t turned; /* 1: A and B are the caller's B^T and A^T */
+    /* A stack of products: how many (0 counts as 1), the strides from one to the next, 0 where all have the same matrix,
+     * and all strides of the caller's stack, or-ed, which tell how each of its matrices is aligned. */
+    int64_t batch, a_batch, b_batch, c_batch, a_steps, b_steps, c_steps;
+    const void *bias; /* NULL, or what is added to C[m, n]: bias[m * bias_m + n * bias_n] */
+    int64_t bias_m, bias_n;
+    gpul_dtype bias_dtype;
+    int32_t activation; /* GPUL_ACTIVATION_* */
 } gpul__gemm_problem;
 typedef struct gpul__gemm_plan {
     int32_t tensor; /* 1: tensor cores, with tiles of gpul__tensor_tiles */
     int32_t tile;   /* of gpul__gemm_tiles */
     int32_t device;
+    int64_t batch;            /* products of the stack that one launch takes, at most */
     int32_t splits;           /* parts of K, combined in order */
     int64_t part;             /* of K: its length; with `splits` a pure function of shape and dtype */
     int64_t tiles_m, tiles_n; /* of C */
@@ -2434,6 +2470,10 @@ static int32_t gpul__self_overlap(const gpul_array *a) {
     int32_t ndim = a->ndim, k;
     if (gpul_size(a) <= 1) return 0;
     if (ndim == 1) return a->strides[0] == 0;
+    for (k = ndim - 1; k >= 0 && (a->shape[k] == 1 || a->strides[k] > reach); --k)
+        if (a->shape[k] > 1) reach += (a->shape[k] - 1) * a->strides[k];
+    if (k < 0) return 0; /* in order, as nearly all are */
+    reach = 0;
     memcpy(shape, a->shape, sizeof shape);
     memcpy(strides, a->strides, sizeof strides);
     gpul__sort_dims(ndim, shape, all, 1);
@@ -6554,30 +6594,101 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
     return GPUL_OK;
 }
 
-/* The strides of a matrix with one of them 1: a dimension of one element (or none) may take any. Returns 0 if neither
- * is. */
+/* The strides of an array's matrices with one of them 1: a dimension of one element (or none) may take any. Returns 0 if
+ * neither is. */
 static int32_t gpul__unit_stride(const gpul_array *a, int64_t *row, int64_t *col) {
-    *row = a->strides[0];
-    *col = a->strides[1];
-    if (*col == 1 || a->shape[1] <= 1) *col = 1;
-    else if (*row == 1 || a->shape[0] <= 1) *row = 1;
+    const int32_t last = a->ndim - 1;
+    *row = a->strides[last - 1];
+    *col = a->strides[last];
+    if (*col == 1 || a->shape[last] <= 1) *col = 1;
+    else if (*row == 1 || a->shape[last - 1] <= 1) *row = 1;
     else return gpul_size(a) == 0;
     return 1;
 }
 
+/* A's dimension in front of its matrices that meets C's dimension k, or -1 where it has none */
+static int32_t gpul__stack_dim(const gpul_array *a, int32_t ndim, int32_t k) {
+    return k + a->ndim >= ndim ? k + a->ndim - ndim : -1;
+}
+
+/* Shapes: A's and B's matrices fit, their stacks broadcast, and C has the shape of the product. */
+static gpul_status gpul__check_product(const char *function, const gpul_array *C, const gpul_array *A,
+                                       const gpul_array *B) {
+    const int32_t ndim = A->ndim > B->ndim ? A->ndim : B->ndim;
+    const int64_t *const a = A->shape + A->ndim - 2, *const b = B->shape + B->ndim - 2;
+    int64_t want[GPUL_MAX_DIMS];
+    char text[96], other[96], third[96], shape[96];
+    int32_t k, same;
+    if (b[0] != a[1])
+        return gpul__fail(GPUL_ERROR_SHAPE, function, "B has %s, but A %s needs %lld rows in it",
+                          gpul__describe(text, sizeof text, B), gpul__describe(other, sizeof other, A),
+                          (long long)a[1]);
+    for (k = 0; k < ndim - 2; ++k) {
+        const int32_t of_a = gpul__stack_dim(A, ndim, k), of_b = gpul__stack_dim(B, ndim, k);
+        const int64_t x = of_a < 0 ? 1 : A->shape[of_a], y = of_b < 0 ? 1 : B->shape[of_b];
+        if (x != y && x != 1 && y != 1) /* fault: batch-broadcast */
+            return gpul__fail(GPUL_ERROR_SHAPE, function,
+                              "A has %s, B has %s: %lld matrices of A cannot meet %lld of B (as many, or 1)",
+                              gpul__describe(text, sizeof text, A), gpul__describe(other, sizeof other, B),
+                              (long long)x, (long long)y);
+        want[k] = x == 1 ? y : x;
+    }
+    want[ndim - 2] = a[0];
+    want[ndim - 1] = b[1];
+    same = C->ndim == ndim;
+    for (k = 0; k < ndim && same; ++k) same = C->shape[k] == want[k];
+    if (same) return GPUL_OK;
+    return gpul__fail(GPUL_ERROR_SHAPE, function, "C has %s, but A %s and B %s need %s",
+                      gpul__describe(text, sizeof text, C), gpul__describe(other, sizeof other, A),
+                      gpul__describe(third, sizeof third, B), gpul__describe_shape(shape, sizeof shape, ndim, want));
+}
+
+/* What gpul_gemm_ex takes beside the matrices */
+static gpul_status gpul__check_gemm_options(const char *function, const gpul_array *C,
+                                            const gpul_gemm_options *options) {
+    const gpul_array *const bias = options->bias;
+    char text[96], other[96];
+    gpul_status status;
+    if (options->math < GPUL_MATH_IEEE || options->math > GPUL_MATH_EMULATED) /* fault: matmul-math-unknown */
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->math is %d, which is no GPUL_MATH_*",
+                          (int)options->math);
+    if (options->activation < GPUL_ACTIVATION_NONE || options->activation > GPUL_ACTIVATION_GELU)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->activation is %d, which is no GPUL_ACTIVATION_*",
+                          (int)options->activation);
+    if (options->math != GPUL_MATH_IEEE && C->dtype != GPUL_F32) /* fault: matmul-math-dtype */
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "A is %s, but options->math is %s (%d), which takes float32",
+                          gpul_dtype_name(C->dtype),
+                          options->math == GPUL_MATH_TF32 ? "GPUL_MATH_TF32" : "GPUL_MATH_EMULATED",
+                          (int)options->math);
+    if (bias == NULL) return GPUL_OK;
+    status = gpul__check_array(function, "options->bias", bias);
+    if (status != GPUL_OK) return status;
+    if (bias->dtype != C->dtype && (bias->dtype != GPUL_F32 || C->dtype == GPUL_F64)) /* fault: bias-dtype */
+        return gpul__fail(GPUL_ERROR_DTYPE, function, "options->bias is %s, but C is %s: it must be %s%s",
+                          gpul_dtype_name(bias->dtype), gpul_dtype_name(C->dtype), gpul_dtype_name(C->dtype),
+                          C->dtype == GPUL_F16 || C->dtype == GPUL_BF16 ? " or float32" : "");
+    if (bias->ndim != 1 || bias->shape[0] != C->shape[C->ndim - 1])
+        return gpul__fail(GPUL_ERROR_SHAPE, function,
+                          "options->bias has %s, but C %s needs (%lld), one for each column",
+                          gpul__describe(text, sizeof text, bias), gpul__describe(other, sizeof other, C),
+                          (long long)C->shape[C->ndim - 1]);
+    return GPUL_OK;
+}
+
 static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha, const gpul_array *A,
-                              const gpul_array *B, double beta, int32_t math, gpul_stream stream) {
+                              const gpul_array *B, double beta, const gpul_gemm_options *options, gpul_stream stream) {
     static const char *const names[3] = {"C", "A", "B"};
-    const gpul_array *const arrays[3] = {C, A, B};
-    int64_t row[3], col[3];
-    char text[96], other[96], third[96];
+    const gpul_array *const arrays[4] = {C, A, B, options->bias};
+    int64_t row[3], col[3], stack[2], step[3][2], far[3] = {0, 0, 0}, near[3] = {0, 0, 0}, inner = 1, outer = 1, at;
+    int64_t *const steps[3] = {step[0], step[1], step[2]};
+    char text[96];
     gpul__gemm_problem problem = GPUL_ZERO;
     gpul__gemm_plan plan;
     gpul__scope scope;
     gpul_status status;
     uint32_t *counters = NULL;
     void *scratch = NULL, *bytes = NULL;
-    int32_t i, turned, first, second;
+    int32_t i, k, two, turned, first, second;
 
     status = gpul__check_arrays(function, names, arrays, 3);
     if (status == GPUL_OK) status = gpul__check_one_dtype(function, names, arrays);
@@ -6585,91 +6696,121 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     if (!gpul__is_floating(A->dtype))
         return gpul__fail(GPUL_ERROR_DTYPE, function, "A is %s; float32, float64, float16 and bfloat16 are taken",
                           gpul_dtype_name(A->dtype));
-    if (math != GPUL_MATH_IEEE && A->dtype != GPUL_F32) /* fault: matmul-math-dtype */
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "A is %s, but options->math is %s (%d), which takes float32",
-                          gpul_dtype_name(A->dtype), math == GPUL_MATH_TF32 ? "GPUL_MATH_TF32" : "GPUL_MATH_EMULATED",
-                          (int)math);
     for (i = 0; i < 3; ++i)
-        if (arrays[i]->ndim != 2)
-            return gpul__fail(GPUL_ERROR_SHAPE, function, "%s has %s, but must be a matrix", names[i],
-                              gpul__describe(text, sizeof text, arrays[i]));
-    if (B->shape[0] != A->shape[1])
-        return gpul__fail(GPUL_ERROR_SHAPE, function, "B has %s, but A %s needs %lld rows in it",
-                          gpul__describe(text, sizeof text, B), gpul__describe(other, sizeof other, A),
-                          (long long)A->shape[1]);
-    if (C->shape[0] != A->shape[0] || C->shape[1] != B->shape[1])
-        return gpul__fail(GPUL_ERROR_SHAPE, function, "C has %s, but A %s and B %s need (%lld, %lld)",
-                          gpul__describe(text, sizeof text, C), gpul__describe(other, sizeof other, A),
-                          gpul__describe(third, sizeof third, B), (long long)A->shape[0], (long long)B->shape[1]);
+        if (arrays[i]->ndim < 2)
+            return gpul__fail(GPUL_ERROR_SHAPE, function, "%s has %s, but must be a matrix or a stack of them",
+                              names[i], gpul__describe(text, sizeof text, arrays[i]));
+    status = gpul__check_product(function, C, A, B);
+    if (status == GPUL_OK) status = gpul__check_gemm_options(function, C, options);
+    if (status != GPUL_OK) return status;
     for (i = 0; i < 3; ++i)
         if (!gpul__unit_stride(arrays[i], &row[i], &col[i]))
             return gpul__fail(
                 GPUL_ERROR_SHAPE, function,
                 "%s has the strides (%lld, %lld), but one of them must be 1 (gpul_copy it into a dense array)",
                 names[i], (long long)row[i], (long long)col[i]);
+    status = gpul__check_output(function, "C", C); /* fault: batch-overlaps-itself */
+    if (status != GPUL_OK) return status;
+    for (i = 1; i < 3; ++i)
+        if (gpul__overlap(C, arrays[i])) return gpul__fail(GPUL_ERROR_OVERLAP, function, "C overlaps %s", names[i]);
+    if (options->bias != NULL && gpul__overlap(C, options->bias)) /* fault: bias-overlap */
+        return gpul__fail(GPUL_ERROR_OVERLAP, function, "C overlaps options->bias");
+
+    status = gpul__begin(&scope, function, arrays, 4, stream);
+    if (status != GPUL_OK) return status;
+
     /* where C's columns are dense: C^T = B^T A^T, whose rows are C's columns */
     turned = col[0] != 1;
     first = turned ? 2 : 1;
     second = 3 - first;
     for (i = 0; turned && i < 3; ++i) gpul__swap(&row[i], &col[i]);
-    if (row[0] < C->shape[!turned] && C->shape[turned] > 1 && gpul_size(C) > 0)
-        return gpul__fail(GPUL_ERROR_OVERLAP, function, "C overlaps itself: its leading dimension is %lld, below %lld",
-                          (long long)row[0], (long long)C->shape[!turned]);
-    for (i = 1; i < 3; ++i)
-        if (gpul__overlap(C, arrays[i])) return gpul__fail(GPUL_ERROR_OVERLAP, function, "C overlaps %s", names[i]);
+    /* the stack, as it lies in C; where it has two dimensions, the kernels take the longer one */
+    if (C->ndim > 2) {
+        for (k = 0; k < C->ndim - 2; ++k) {
+            stack[k] = C->shape[k];
+            for (i = 0; i < 3; ++i) {
+                const int32_t own = gpul__stack_dim(arrays[i], C->ndim, k);
+                step[i][k] = own < 0 || arrays[i]->shape[own] == 1 ? 0 : arrays[i]->strides[own];
+            }
+        }
+        gpul__sort_dims(C->ndim - 2, stack, steps, 3);
+        two = gpul__merge_dims(C->ndim - 2, stack, steps, 3) > 1;
+        k = two && stack[1] >= stack[0];
+        inner = stack[k];
+        if (two) outer = stack[1 - k];
+        for (i = 0; i < 3; ++i) {
+            if (inner > 1) near[i] = step[i][k];
+            if (two) far[i] = step[i][1 - k];
+        }
+    }
 
-    status = gpul__begin(&scope, function, arrays, 3, stream);
-    if (status != GPUL_OK) return status;
-
-    problem.K = A->shape[1];
+    problem.K = A->shape[A->ndim - 1];
     problem.C = C->data;
     problem.alpha = gpul__in_compute_type(alpha, C->dtype);
     problem.beta = gpul__in_compute_type(beta, C->dtype);
     problem.dtype = C->dtype;
-    problem.math = math;
+    problem.math = options->math;
     problem.turned = turned;
     problem.A = arrays[first]->data;
     problem.B = arrays[second]->data;
-    problem.M = C->shape[turned];
-    problem.N = C->shape[!turned];
+    problem.M = C->shape[C->ndim - 2 + turned];
+    problem.N = C->shape[C->ndim - 1 - turned];
     problem.a_row = row[first];
     problem.a_col = col[first];
     problem.b_row = row[second];
     problem.b_col = col[second];
     problem.c_row = row[0];
+    problem.batch = inner;
+    problem.a_batch = near[first];
+    problem.b_batch = near[second];
+    problem.c_batch = near[0];
+    problem.a_steps = near[first] | far[first];
+    problem.b_steps = near[second] | far[second];
+    problem.c_steps = near[0] | far[0];
+    problem.activation = options->activation;
+    if (options->bias != NULL) {
+        problem.bias = options->bias->data;
+        problem.bias_dtype = options->bias->dtype;
+        if (turned) problem.bias_m = options->bias->strides[0];
+        else problem.bias_n = options->bias->strides[0];
+    }
 
     status = gpul__cuda((cudaError_t)gpul__find_wgmma(&scope.machine.wgmma, scope.device), function,
                         "looking for the kernels");
     if (status != GPUL_OK) return gpul__end(&scope, status);
     if (!gpul__plan_gemm(&plan, &problem, &scope.machine)) return gpul__end(&scope, gpul__left_out(function, "matmul"));
-    if (problem.M == 0 || problem.N == 0) return gpul__end(&scope, GPUL_OK);
+    if (problem.M == 0 || problem.N == 0 || inner == 0 || outer == 0) return gpul__end(&scope, GPUL_OK);
     if (plan.scratch_bytes > 0)
         status = gpul__between_blocks(&scratch, &counters, &bytes, plan.counters, plan.scratch_bytes,
                                       gpul__capturing(stream), &scope, stream);
-    if (status == GPUL_OK)
+    for (at = 0; at < outer * inner && status == GPUL_OK;) { /* fault: batch-outer */
+        const int64_t i_far = at / inner, i_near = at % inner, size = (int64_t)gpul_dtype_size(C->dtype);
+        problem.batch = inner - i_near < plan.batch ? inner - i_near : plan.batch; /* fault: batch-last */
+        problem.A = (const char *)arrays[first]->data + (i_far * far[first] + i_near * near[first]) * size;
+        problem.B = (const char *)arrays[second]->data + (i_far * far[second] + i_near * near[second]) * size;
+        problem.C = (char *)C->data + (i_far * far[0] + i_near * near[0]) * size;
         status = gpul__cuda((cudaError_t)gpul__launch_gemm(&problem, &plan, &scope.machine, counters, bytes, stream),
                             function, "launching the kernels");
+        at += problem.batch;
+    }
     return gpul__end(&scope, gpul__scratch_drop(scratch, &scope, stream, status));
 }
 
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream) {
-    return gpul__gemm("gpul_matmul", C, 1.0, A, B, 0.0, GPUL_MATH_IEEE, stream);
+    const gpul_gemm_options options = GPUL_ZERO;
+    return gpul__gemm("gpul_matmul", C, 1.0, A, B, 0.0, &options, stream);
 }
 
 GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                gpul_stream stream) {
-    return gpul__gemm("gpul_gemm", C, alpha, A, B, beta, GPUL_MATH_IEEE, stream);
+    const gpul_gemm_options options = GPUL_ZERO;
+    return gpul__gemm("gpul_gemm", C, alpha, A, B, beta, &options, stream);
 }
 
 GPUL_API gpul_status gpul_gemm_ex(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                   const gpul_gemm_options *options, gpul_stream stream) {
-    const int32_t math = options ? options->math : GPUL_MATH_IEEE;
-    if (math < GPUL_MATH_IEEE || math > GPUL_MATH_EMULATED) /* fault: matmul-math-unknown */
-        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "options->math is %d, which is no GPUL_MATH_*", (int)math);
-    if (options && options->reserved != 0)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "options->reserved is %d, but must be 0",
-                          (int)options->reserved);
-    return gpul__gemm(__func__, C, alpha, A, B, beta, math, stream);
+    const gpul_gemm_options defaults = GPUL_ZERO;
+    return gpul__gemm(__func__, C, alpha, A, B, beta, options != NULL ? options : &defaults, stream);
 }
 
 #endif /* GPULITE_NO_KERNELS */

@@ -6696,8 +6696,94 @@ struct gpul__gemm_view {
     gpul__gemm_choice choice;
 };
 
-template <typename T, typename Compute>
-static __device__ __forceinline__ void gpul__gemm_apply(T *c, Compute sum, const gpul__gemm_view &v) {
+/* ---- the last steps of an element: alpha, beta, bias, activation ---- */
+
+static __device__ __forceinline__ float gpul__gemm_add(float a, float b) { return __fadd_rn(a, b); }
+static __device__ __forceinline__ double gpul__gemm_add(double a, double b) { return __dadd_rn(a, b); }
+static __device__ __forceinline__ float gpul__gemm_times(float a, float b) { return __fmul_rn(a, b); }
+static __device__ __forceinline__ double gpul__gemm_times(double a, double b) { return __dmul_rn(a, b); }
+
+/* What GELU computes with in each type: its limit for t, 1.5 times 2 to the places of the significand, log(2) in two, a first
+ * guess of 1 / x from the bits of x, and how long to go on. */
+template <typename C> struct gpul__gelu_of;
+template <> struct gpul__gelu_of<float> {
+    typedef uint32_t Bits;
+    enum { kPlaces = 23, kDegree = 6, kSteps = 3, kFactorial = 720 };
+    static __device__ __forceinline__ float most() { return 87.0f; }
+    static __device__ __forceinline__ float round() { return 12582912.0f; }
+    static __device__ __forceinline__ float high() { return 0.693145751953125f; }
+    static __device__ __forceinline__ float low() { return 1.42860682030941723212e-6f; }
+    static __device__ __forceinline__ uint32_t guess() { return 0x7ef311c7u; }
+};
+template <> struct gpul__gelu_of<double> {
+    typedef uint64_t Bits;
+    enum : int64_t { kPlaces = 52, kDegree = 13, kSteps = 5, kFactorial = 6227020800 };
+    static __device__ __forceinline__ double most() { return 700.0; }
+    static __device__ __forceinline__ double round() { return 6755399441055744.0; }
+    static __device__ __forceinline__ double high() { return 6.93147180369123816490e-01; }
+    static __device__ __forceinline__ double low() { return 1.90821492927058770002e-10; }
+    static __device__ __forceinline__ uint64_t guess() { return 0x7fde6238502484bau; }
+};
+
+/* (1 + tanh(-t / 2)) / 2 = 1 / (1 + exp(t)), so this is x / (1 + exp(t)). exp is a power of two times a Taylor polynomial of
+ * the rest, of at most log(2) / 2, and the quotient comes from Newton's steps: multiply-adds alone, with no branch, each
+ * rounded as written, so that nobody's compiler or GPU changes a bit. */
+template <typename C> static __device__ __forceinline__ C gpul__gemm_gelu(C x) {
+    typedef gpul__gelu_of<C> G;
+    typedef typename G::Bits Bits;
+    const C square = gpul__gemm_times(gpul__gemm_times(x, x), C(0.044715));
+    C t = gpul__gemm_times(C(-1.5957691216057307117597842397375), gpul__gemm_fma(square, x, x));
+    t = t > G::most() ? G::most() : t < -G::most() ? -G::most() : t;
+    const C power = gpul__gemm_fma(t, C(1.4426950408889634073599246810019), G::round()); /* its low bits: rounded */
+    const C whole = gpul__gemm_add(power, -G::round());
+    const C rest = gpul__gemm_fma(whole, -G::low(), gpul__gemm_fma(whole, -G::high(), t));
+    int64_t factorial = G::kFactorial;
+    C sum = C(1.0 / double(factorial));
+    GPUL__UNROLL
+    for (int k = int(G::kDegree); k > 0; --k) {
+        factorial /= k;
+        sum = gpul__gemm_fma(sum, rest, C(1.0 / double(factorial)));
+    }
+    sum = gpul__bits<C>(Bits(gpul__bits<Bits>(sum) + (gpul__bits<Bits>(power) << int(G::kPlaces))));
+    sum = gpul__gemm_add(sum, C(1));
+    C over = gpul__bits<C>(Bits(G::guess() - gpul__bits<Bits>(sum)));
+    GPUL__UNROLL
+    for (int k = 0; k < int(G::kSteps); ++k) over = gpul__gemm_fma(over, gpul__gemm_fma(-sum, over, C(1)), over);
+    return t == G::most() ? -C(0) : gpul__gemm_times(x, over);
+}
+static __device__ __forceinline__ float gpul__gemm_relu(float x) { return x <= 0 ? 0.0f : x; } /* fault: relu-nan */
+static __device__ __forceinline__ double gpul__gemm_relu(double x) { return x <= 0 ? 0.0 : x; }
+
+/* What follows is then placed behind the rest of the kernel: code that is jumped over costs each tile a fetch. */
+static __device__ __forceinline__ bool gpul__gemm_has_epilogue(const gpul__gemm_problem &p) {
+#if defined(__CUDA_ARCH__)
+    return __builtin_expect(p.bias || p.activation, 0);
+#else
+    return p.bias || p.activation;
+#endif
+}
+static __device__ __forceinline__ float gpul__gemm_bias(const gpul__gemm_problem &p, int64_t at, float) {
+    if (p.bias_dtype == GPUL_F32) return static_cast<const float *>(p.bias)[at];
+    return gpul__gemm_widen(static_cast<const gpul__gemm_16 *>(p.bias)[at], p.bias_dtype == GPUL_BF16);
+}
+static __device__ __forceinline__ double gpul__gemm_bias(const gpul__gemm_problem &p, int64_t at, double) {
+    return static_cast<const double *>(p.bias)[at];
+}
+template <typename Compute>
+static __device__ __forceinline__ Compute gpul__gemm_bias_at(const gpul__gemm_problem &p, int64_t m, int64_t n) {
+    return p.bias ? gpul__gemm_bias(p, m * p.bias_m + n * p.bias_n, Compute()) : Compute(0);
+}
+template <typename Compute>
+static __device__ __forceinline__ Compute gpul__gemm_epilogue(Compute value, const gpul__gemm_problem &p,
+                                                              Compute bias) {
+    if (p.bias) value = gpul__gemm_add(value, bias);
+    if (p.activation == GPUL_ACTIVATION_RELU) return gpul__gemm_relu(value);
+    return p.activation == GPUL_ACTIVATION_GELU ? gpul__gemm_gelu(value) : value;
+}
+
+/* kEpilogue: with a bias and an activation, where the problem has them */
+template <bool kEpilogue, typename T, typename Compute>
+static __device__ __forceinline__ void gpul__gemm_apply(T *c, Compute sum, const gpul__gemm_view &v, Compute bias) {
     const Compute alpha = Compute(v.problem.alpha), beta = Compute(v.problem.beta);
     const bool bf16 = v.problem.dtype == GPUL_BF16;
     Compute value = v.plan.scale_only ? Compute(0) : alpha * sum;
@@ -6705,6 +6791,7 @@ static __device__ __forceinline__ void gpul__gemm_apply(T *c, Compute sum, const
         const Compute old = gpul__gemm_widen(*c, bf16);
         value = v.plan.scale_only ? beta * old : gpul__gemm_fma(alpha, sum, beta * old);
     }
+    if (kEpilogue) value = gpul__gemm_epilogue(value, v.problem, bias);
     if (gpul__is_nan(value)) gpul__gemm_nan(c, bf16); /* fault: matmul-nan */
     else gpul__gemm_narrow(c, value, bf16);
 }
@@ -7155,8 +7242,9 @@ static __device__ __forceinline__ bool gpul__gemm_combine_parts(S &tile, const g
     __shared__ uint32_t flag;
     const uint32_t parts = uint32_t(v.plan.splits), nodes = (parts + gpul__gemm_fan - 1) / gpul__gemm_fan;
     const int64_t size = int64_t(S::kM) * S::kN;
-    Compute *const mine = static_cast<Compute *>(v.partials) + blockIdx.x * size * parts + threadIdx.x * S::kVector;
-    uint32_t *counter = v.counters + blockIdx.x * (nodes + 1) + 1;
+    const uint32_t tile_of_all = blockIdx.y * gridDim.x + blockIdx.x; /* fault: batch-counters */
+    Compute *const mine = static_cast<Compute *>(v.partials) + tile_of_all * size * parts + threadIdx.x * S::kVector;
+    uint32_t *counter = v.counters + tile_of_all * (nodes + 1) + 1;
     GPUL__UNROLL_NOT
     for (uint32_t step = 1; step < parts; step *= gpul__gemm_fan) { /* fault: matmul-parts-levels */
         const uint32_t node = blockIdx.z / (step * gpul__gemm_fan), first = node * step * gpul__gemm_fan,
@@ -7184,22 +7272,33 @@ template <typename S> struct gpul__gemm_put {
     }
 };
 /* kWide neighbours a lane; four rows at a time, so that reads of C are on their way together */
-template <int kWide, typename S>
+template <int kWide, bool kEpilogue, typename S>
 static __device__ __forceinline__ void gpul__gemm_rows(const typename S::Compute *shared, const gpul__gemm_view &v,
                                                        int64_t first_m, int64_t first_n) {
     typedef typename S::T T;
-    enum { kAcross = int(S::kN) / kWide, kStep = int(S::kThreads) / int(kAcross), kBatch = 4 };
+    enum { kAcross = int(S::kN) / kWide, kStep = int(S::kThreads) / int(kAcross), kBatch = kEpilogue ? 1 : 4 };
     static_assert(int(S::kThreads) % int(kAcross) == 0, "a thread stays in its columns");
     const gpul__gemm_problem &p = v.problem;
     const int col = int(threadIdx.x) % kAcross * kWide, top = int(threadIdx.x) / kAcross;
     const int64_t n = first_n + col, down = kStep * p.c_row;
     int left = (p.M - first_m < int(S::kM) ? int(p.M - first_m) : int(S::kM)) - top;
     const typename S::Compute *from = shared + top * S::kPitch + col;
-    T *to = static_cast<T *>(p.C) + (first_m + top) * p.c_row + n;
+    int64_t m = first_m + top;
+    T *to = static_cast<T *>(p.C) + blockIdx.y * p.c_batch + m * p.c_row + n;
     if (n >= p.N) return;
+    typename S::Compute bias[kWide]; /* of the thread's columns; turned: of the row */
+    GPUL__UNROLL
+    for (int g = 0; g < kWide; ++g)
+        bias[g] =
+            kEpilogue && !p.turned ? gpul__gemm_bias_at<typename S::Compute>(p, m, n + g) : typename S::Compute(0);
     GPUL__UNROLL_NOT
-    for (; left > 0; left -= kBatch * kStep, from += kBatch * kStep * S::kPitch, to += kBatch * down) {
+    for (; left > 0;
+         left -= kBatch * kStep, m += kBatch * kStep, from += kBatch * kStep * S::kPitch, to += kBatch * down) {
         T c[kBatch][kWide];
+        if (kEpilogue && p.turned) {
+            GPUL__UNROLL
+            for (int g = 0; g < kWide; ++g) bias[g] = gpul__gemm_bias_at<typename S::Compute>(p, m, n + g);
+        }
         if (p.beta != 0) {
             GPUL__UNROLL
             for (int u = 0; u < kBatch; ++u)
@@ -7211,7 +7310,7 @@ static __device__ __forceinline__ void gpul__gemm_rows(const typename S::Compute
             if (u * kStep >= left) break;
             gpul__gemm_read<kWide>(sum, from + u * kStep * S::kPitch);
             GPUL__UNROLL
-            for (int g = 0; g < kWide; ++g) gpul__gemm_apply(c[u] + g, sum[g], v);
+            for (int g = 0; g < kWide; ++g) gpul__gemm_apply<kEpilogue>(c[u] + g, sum[g], v, bias[g]);
             gpul__gemm_write<kWide>(to + u * down, static_cast<const T *>(c[u]));
         }
     }
@@ -7241,8 +7340,11 @@ static __global__ void __launch_bounds__(S::kThreads, S::kAtOnce)
     if (!gpul__gemm_chosen(v.choice)) return;
     if (!plan.scale_only) {
         gpul__gemm_pair<S> pair;
-        pair.a.begin(p.A, first_m, p.M, p.a_row, p.a_col, begin, plan.a_vector, p.dtype);
-        pair.b.begin(p.B, first_n, p.N, p.b_col, p.b_row, begin, plan.b_vector, p.dtype);
+        typedef typename S::T T;
+        const T *const a = static_cast<const T *>(p.A) + blockIdx.y * p.a_batch, /* the product of the stack */
+            *const b = static_cast<const T *>(p.B) + blockIdx.y * p.b_batch;
+        pair.a.begin(a, first_m, p.M, p.a_row, p.a_col, begin, plan.a_vector, p.dtype);
+        pair.b.begin(b, first_n, p.N, p.b_col, p.b_row, begin, plan.b_vector, p.dtype);
         const int form = pair.a.form() + 2 * pair.b.form();
         if (form == 0 || S::kForms == 1) gpul__gemm_run<S, 0>(tile, pair, shared, length);
         else if (form == 1) gpul__gemm_run<S, S::kForms == 1 ? 0 : 1>(tile, pair, shared, length);
@@ -7254,9 +7356,15 @@ static __global__ void __launch_bounds__(S::kThreads, S::kAtOnce)
     gpul__gemm_wait<0>(); /* no copy is on its way to where the tile goes */
     __syncthreads();
     tile.each(put);
-    __syncthreads(); /* fault: matmul-end-barrier */
-    if (plan.c_vector) gpul__gemm_rows<S::kVector, S>(shared, v, first_m, first_n);
-    else gpul__gemm_rows<1, S>(shared, v, first_m, first_n);
+    __syncthreads();                                  /* fault: matmul-end-barrier */
+    const bool epilogue = gpul__gemm_has_epilogue(p); /* fault: epilogue-end */
+    if (epilogue) {
+        if (plan.c_vector) gpul__gemm_rows<S::kVector, true, S>(shared, v, first_m, first_n);
+        else gpul__gemm_rows<1, true, S>(shared, v, first_m, first_n);
+    } else {
+        if (plan.c_vector) gpul__gemm_rows<S::kVector, false, S>(shared, v, first_m, first_n);
+        else gpul__gemm_rows<1, false, S>(shared, v, first_m, first_n);
+    }
 }
 
 /* Tensor cores: the parts of K, added in order, in a launch of their own */
@@ -7264,8 +7372,9 @@ template <typename T>
 static __global__ void __launch_bounds__(256) gpul__gemm_combine(const __grid_constant__ gpul__gemm_view v) {
     typedef typename gpul__gemm_type<T>::Compute Compute;
     const gpul__gemm_problem &p = v.problem;
-    const Compute *const partials = static_cast<const Compute *>(v.partials);
     const int64_t count = p.M * p.N;
+    const Compute *const partials = static_cast<const Compute *>(v.partials) + blockIdx.y * v.plan.splits * count;
+    T *const c = static_cast<T *>(p.C) + blockIdx.y * p.c_batch;
     gpul__await();
     if (!gpul__gemm_chosen(v.choice)) return;
     GPUL_GRID_STRIDE(i, count) {
@@ -7278,8 +7387,8 @@ static __global__ void __launch_bounds__(256) gpul__gemm_combine(const __grid_co
             for (int j = 0; j < 8; ++j)
                 if (s + j < v.plan.splits) sum += part[j];
         }
-        const int64_t m = i / p.N;
-        gpul__gemm_apply(static_cast<T *>(p.C) + m * p.c_row + (i - m * p.N), sum, v);
+        const int64_t m = i / p.N, n = i - m * p.N;
+        gpul__gemm_apply<true>(c + m * p.c_row + n, sum, v, gpul__gemm_bias_at<Compute>(p, m, n));
     }
 }
 
@@ -7304,6 +7413,7 @@ struct gpul__pack_operand {
     unsigned char *to;
     uint32_t *range; /* of each row: bits of its largest, and 0x7fffffff less those of its smallest that is not 0 */
     int64_t rows, k, row_stride, k_stride, pitch /* of the copy, in bytes */;
+    int64_t batch; /* from matrix to matrix of a stack; 0: there is one */
     uint32_t tiles, tiles_k;
     bool vector; /* fours of elements are aligned */
 };
@@ -7352,12 +7462,13 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
     const bool along_k = op.k_stride == 1;
     const int64_t pitch = along_k ? op.row_stride : op.k_stride;
     gpul__await();
-    if (!gpul__gemm_chosen(v.choice)) return;
+    if (!gpul__gemm_chosen(v.choice) || (blockIdx.z > 0 && op.batch == 0)) return;
     for (uint32_t t = blockIdx.x; t < op.tiles; t += gridDim.x) {
         const int64_t first_row = int64_t(t / op.tiles_k) * kTile, k = int64_t(t % op.tiles_k) * kTile;
         const int64_t left_k = op.k - k, left = op.rows - first_row;
         const int64_t dense_left = along_k ? left_k : left, outer_left = along_k ? left : left_k;
-        const float *from = op.from + (along_k ? first_row : k) * pitch + (along_k ? k : first_row);
+        const float *from =
+            op.from + blockIdx.z * op.batch + (along_k ? first_row : k) * pitch + (along_k ? k : first_row);
         __syncthreads(); /* the last one has been read */
         if (op.vector && left_k >= kTile && left >= kTile) {
             const int d = thread % 16 * 4, o = thread / 16;
@@ -7408,7 +7519,7 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
         GPUL__UNROLL_NOT
         for (int row = thread / 16; row < kTile && row < left; row += 16) {
             const int at = thread % 16 * 4;
-            unsigned char *const to = op.to + (first_row + row) * op.pitch;
+            unsigned char *const to = op.to + (blockIdx.z * op.rows + first_row + row) * op.pitch;
             gpul__pack<uint32_t, 4> high, low;
             float x[4];
             GPUL__UNROLL
@@ -7538,25 +7649,27 @@ static __device__ __forceinline__ void gpul__mbarrier_arrive_if(bool really, uin
 
 /* 64 x 64 elements to `shared`, in this block or in all blocks of the cluster, where `barrier` counts the bytes */
 static __device__ __forceinline__ void gpul__tensor_load(uint32_t shared, const CUtensorMap *map, int32_t dense,
-                                                         int32_t outer, uint32_t barrier) {
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
-                 "[%4];" ::"r"(shared),
-                 "l"(map), "r"(dense), "r"(outer), "r"(barrier)
-                 : "memory");
+                                                         int32_t outer, int32_t item, uint32_t barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], "
+        "[%5];" ::"r"(shared),
+        "l"(map), "r"(dense), "r"(outer), "r"(item), "r"(barrier)
+        : "memory");
 }
 static __device__ __forceinline__ void gpul__tensor_load_all(uint32_t shared, const CUtensorMap *map, int32_t dense,
-                                                             int32_t outer, uint32_t barrier, uint16_t blocks) {
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
-                 "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared),
-                 "l"(map), "r"(dense), "r"(outer), "r"(barrier), "h"(blocks)
+                                                             int32_t outer, int32_t item, uint32_t barrier,
+                                                             uint16_t blocks) {
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(shared),
+                 "l"(map), "r"(dense), "r"(outer), "r"(item), "r"(barrier), "h"(blocks)
                  : "memory");
 }
 /* and from `shared` to C, but for what lies beyond its ends */
 static __device__ __forceinline__ void gpul__tensor_store(const CUtensorMap *map, uint32_t shared, int32_t dense,
-                                                          int32_t outer) {
-    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];\n"
+                                                          int32_t outer, int32_t item) {
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];\n"
                  "cp.async.bulk.commit_group;" ::"l"(map),
-                 "r"(shared), "r"(dense), "r"(outer)
+                 "r"(shared), "r"(dense), "r"(outer), "r"(item)
                  : "memory");
 }
 /* The same as gpul__tensor_load from rows that begin anywhere, by the 128 threads of the producer: for products so
@@ -7751,19 +7864,45 @@ template <typename T> static __device__ __forceinline__ uint32_t gpul__tensor_na
     return two & ~(nan & 0x003f003fu); /* from 7fff to 7fc0 */
 }
 
+/* A work tile: a tile of C for each block of the cluster, one below the other, and a part of K. They go in bands, so
+ * that blocks that run together share rows of A and columns of B in L2. */
+struct gpul__tensor_work {
+    int64_t m, n, split, begin, length; /* the first row and column of this block's tile; the part of K */
+    int64_t item;                       /* the product of the stack */
+    /* in 32 bits, which the plan sees to: a division of 64 bits is a subroutine */
+    template <typename S>
+    __device__ __forceinline__ void find(uint32_t index, uint32_t rank, const gpul__gemm_view &v) {
+        const gpul__gemm_plan &plan = v.plan;
+        const uint32_t tiles_m = uint32_t(plan.tiles_m), tiles_n = uint32_t(plan.tiles_n), high = uint32_t(plan.band);
+        const uint32_t tiles = tiles_m * tiles_n, parts = uint32_t(plan.splits),
+                       which = v.problem.batch > 1 ? index / (tiles * parts) : 0;
+        index -= which * (tiles * parts);
+        const uint32_t part = parts > 1 ? index / tiles : 0, tile = index - part * tiles;
+        const uint32_t band = tile / (high * tiles_n), in_band = tile - band * (high * tiles_n);
+        const uint32_t rest = tiles_m - band * high, height = rest < high ? rest : high, tile_n = in_band / height;
+        m = int64_t((band * high + in_band - tile_n * height) * uint32_t(plan.cluster) + rank) * S::kM;
+        n = int64_t(tile_n) * S::kN;
+        item = which;
+        split = part;
+        begin = split * plan.part;
+        length = v.problem.K - begin < plan.part ? v.problem.K - begin : plan.part;
+    }
+};
+
 /* The end of a tile, 64 x S::kN sums in a warpgroup. A thread's sums lie in two rows, 8 apart, in pairs of columns, 8
  * apart (the PTX manual shows wgmma's accumulators).
  *
  * Floats: parts of K to scratch memory as they are, everything else to C. Four lanes fill 32 bytes. */
 template <typename S>
 static __device__ __forceinline__ void gpul__tensor_put(float (&sum)[S::kSums], const gpul__gemm_view &v,
-                                                        int64_t first_row, int64_t first_col, int64_t split) {
+                                                        const gpul__tensor_work &work, int warpgroup) {
     const gpul__gemm_problem &p = v.problem;
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32 % 4;
-    const int64_t row = first_row + warp * 16 + lane / 4, col = first_col + lane % 4 * 2;
+    const int64_t row = work.m + warpgroup * 64 + warp * 16 + lane / 4, col = work.n + lane % 4 * 2;
     const bool part = v.plan.splits > 1, two = part ? p.N % 2 == 0 : v.plan.c_vector != 0;
     const int64_t pitch = part ? p.N : p.c_row;
-    float *const to = part ? static_cast<float *>(v.partials) + split * p.M * p.N : static_cast<float *>(p.C);
+    float *const to = part ? static_cast<float *>(v.partials) + (work.item * v.plan.splits + work.split) * p.M * p.N
+                           : static_cast<float *>(p.C) + work.item * p.c_batch;
     GPUL__UNROLL
     for (int i = 0; i < S::kSums; i += 2) {
         const int64_t m = row + i / 2 % 2 * 8, n = col + i / 4 * 8;
@@ -7772,12 +7911,9 @@ static __device__ __forceinline__ void gpul__tensor_put(float (&sum)[S::kSums], 
         const bool both = n + 1 < p.N;
         float pair[2] = {sum[i], sum[i + 1]};
         if (!part) {
-            if (p.beta != 0) {
-                pair[0] = at[0];
-                if (both) pair[1] = at[1];
-            }
-            gpul__gemm_apply(pair, sum[i], v);
-            gpul__gemm_apply(pair + 1, sum[i + 1], v);
+            GPUL__UNROLL
+            for (int j = 0; j < 2; ++j)
+                if (gpul__is_nan(pair[j])) pair[j] = gpul__quiet_nan<float>();
         }
         if (two && both) {
             *reinterpret_cast<float2 *>(at) = make_float2(pair[0], pair[1]);
@@ -7788,17 +7924,98 @@ static __device__ __forceinline__ void gpul__tensor_put(float (&sum)[S::kSums], 
     }
 }
 
+/* alpha and beta, the bias and the activation, of sums in registers */
+template <typename T, typename S>
+static __device__ __forceinline__ void gpul__tensor_scale(float (&sum)[S::kSums], const gpul__gemm_problem &p,
+                                                          const T *c, int64_t row, int64_t col) {
+    const float alpha = float(p.alpha), beta = float(p.beta);
+    if (beta != 0) {
+        GPUL__UNROLL
+        for (int i = 0; i < S::kSums; i += 2) {
+            const int64_t m = row + i / 2 % 2 * 8, n = col + i / 4 * 8;
+            const T *const from = c + m * p.c_row + n;
+            float old[2] = {0, 0};
+            if (m < p.M && n < p.N) old[0] = gpul__to_float(from[0]);
+            if (m < p.M && n + 1 < p.N) old[1] = gpul__to_float(from[1]);
+            sum[i] = __fmaf_rn(alpha, sum[i], beta * old[0]);
+            sum[i + 1] = __fmaf_rn(alpha, sum[i + 1], beta * old[1]);
+        }
+    } else if (alpha != 1) {
+        GPUL__UNROLL
+        for (int i = 0; i < S::kSums; ++i) sum[i] *= alpha;
+    }
+}
+/* A thread has sums of two rows, and of eight columns of every 32, which the lanes of its warp load side by side. */
+template <typename S>
+static __device__ __forceinline__ void gpul__tensor_bias(float (&sum)[S::kSums], const gpul__gemm_problem &p,
+                                                         int64_t row, int64_t first_col) {
+    enum { kHeld = S::kN / 32 };
+    const int lane = int(threadIdx.x) % 32;
+    const int64_t first = p.turned ? row : first_col + lane, left = (p.turned ? p.M : p.N) - first,
+                  stride = p.turned ? p.bias_m : p.bias_n;
+    const int step = p.turned ? 8 : 32; /* turned: of the rows, in the first two */
+    float held[kHeld];
+    if (p.bias_dtype == GPUL_F32) {
+        GPUL__UNROLL
+        for (int h = 0; h < kHeld; ++h)
+            held[h] = h * step < left ? static_cast<const float *>(p.bias)[(first + h * step) * stride] : 0.0f;
+    } else {
+        uint16_t bits[kHeld];
+        GPUL__UNROLL
+        for (int h = 0; h < kHeld; ++h)
+            bits[h] =
+                h * step < left ? static_cast<const uint16_t *>(p.bias)[(first + h * step) * stride] : uint16_t(0);
+        GPUL__UNROLL
+        for (int h = 0; h < kHeld; ++h) held[h] = gpul__gemm_widen(gpul__gemm_16{bits[h]}, p.bias_dtype == GPUL_BF16);
+    }
+    if (p.turned) {
+        GPUL__UNROLL
+        for (int i = 0; i < S::kSums; ++i) sum[i] = __fadd_rn(sum[i], held[i / 2 % 2]);
+        return;
+    }
+    GPUL__UNROLL
+    for (int i = 0; i < S::kSums; i += 4) {
+        GPUL__UNROLL
+        for (int j = 0; j < 2; ++j) {
+            const float add = __shfl_sync(0xffffffffu, held[i / 16], i / 4 % 4 * 8 + lane % 4 * 2 + j);
+            sum[i + j] = __fadd_rn(sum[i + j], add);
+            sum[i + j + 2] = __fadd_rn(sum[i + j + 2], add);
+        }
+    }
+}
+/* GELU takes many instructions: 16 sums at a time, which then go to the end of all */
+template <typename S>
+static __device__ __forceinline__ void gpul__tensor_epilogue(float (&sum)[S::kSums], const gpul__gemm_problem &p,
+                                                             int64_t row, int64_t first_col) {
+    if (p.bias) gpul__tensor_bias<S>(sum, p, row, first_col);
+    if (p.activation == GPUL_ACTIVATION_RELU) {
+        GPUL__UNROLL
+        for (int i = 0; i < S::kSums; ++i) sum[i] = gpul__gemm_relu(sum[i]);
+    }
+    if (p.activation != GPUL_ACTIVATION_GELU) return;
+    GPUL__UNROLL_NOT
+    for (int k = 0; k < S::kSums; k += 16) {
+        float done[16];
+        GPUL__UNROLL
+        for (int i = 0; i < 16; ++i) done[i] = gpul__gemm_gelu(sum[i]);
+        GPUL__UNROLL
+        for (int i = 0; i + 16 < S::kSums; ++i) sum[i] = sum[i + 16];
+        GPUL__UNROLL
+        for (int i = 0; i < 16; ++i) sum[S::kSums - 16 + i] = done[i];
+    }
+}
+
 /* Packed operands: the sums of scaled rows and columns are scaled back, by a power of two in two steps. A step alone may
  * be out of range; the result is rounded once, as the first step leaves nothing subnormal of which the second makes
  * something. */
 template <typename T, typename S>
-static __device__ __forceinline__ void
-gpul__tensor_finish(gpul__bool<true>, float (&sum)[S::kSums], const gpul__gemm_view &v, const CUtensorMap *,
-                    int64_t first_row, int64_t first_col, int64_t split, int, uint32_t &) {
+static __device__ __forceinline__ void gpul__tensor_finish(gpul__bool<true>, float (&sum)[S::kSums],
+                                                           const gpul__gemm_view &v, const CUtensorMap *,
+                                                           const gpul__tensor_work &work, int warpgroup, uint32_t &) {
+    const gpul__gemm_problem &p = v.problem;
+    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32 % 4;
+    const int64_t row = work.m + warpgroup * 64 + warp * 16 + lane / 4, col = work.n + lane % 4 * 2;
     if (gpul__tensor_math<T>::kParts == 2) {
-        const gpul__gemm_problem &p = v.problem;
-        const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32 % 4;
-        const int64_t row = first_row + warp * 16 + lane / 4, col = first_col + lane % 4 * 2;
         const int top = gpul__pack_top(gpul__tensor_math<T>::kType == GPUL_F16);
         int high[2];
         GPUL__UNROLL
@@ -7812,7 +8029,11 @@ gpul__tensor_finish(gpul__bool<true>, float (&sum)[S::kSums], const gpul__gemm_v
             sum[i] = sum[i] * gpul__pack_power(e / 2) * gpul__pack_power(e - e / 2);
         }
     }
-    gpul__tensor_put<S>(sum, v, first_row, first_col, split);
+    if (v.plan.splits == 1) {
+        gpul__tensor_scale<float, S>(sum, p, static_cast<const float *>(p.C) + work.item * p.c_batch, row, col);
+        if (gpul__gemm_has_epilogue(p)) gpul__tensor_epilogue<S>(sum, p, row, work.n);
+    }
+    gpul__tensor_put<S>(sum, v, work, warpgroup);
 }
 
 /* 16-bit types: parts as floats. Sums for C go through shared memory, 64 columns at a time, in one of two boxes: from
@@ -7821,30 +8042,18 @@ gpul__tensor_finish(gpul__bool<true>, float (&sum)[S::kSums], const gpul__gemm_v
 template <typename T, typename S>
 static __device__ __forceinline__ void
 gpul__tensor_finish(gpul__bool<false>, float (&sum)[S::kSums], const gpul__gemm_view &v, const CUtensorMap *map,
-                    int64_t first_row, int64_t first_col, int64_t split, int warpgroup, uint32_t &box) {
+                    const gpul__tensor_work &work, int warpgroup, uint32_t &box) {
     const gpul__gemm_problem &p = v.problem;
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32 % 4;
-    const int64_t row = first_row + warp * 16 + lane / 4, col = first_col + lane % 4 * 2;
+    const int64_t first_row = work.m + warpgroup * 64, first_col = work.n, row = first_row + warp * 16 + lane / 4,
+                  col = first_col + lane % 4 * 2;
+    T *const c = static_cast<T *>(p.C) + work.item * p.c_batch;
     if (v.plan.splits > 1) {
-        gpul__tensor_put<S>(sum, v, first_row, first_col, split);
+        gpul__tensor_put<S>(sum, v, work, warpgroup);
         return;
     }
-    const float alpha = float(p.alpha), beta = float(p.beta);
-    if (beta != 0) {
-        GPUL__UNROLL
-        for (int i = 0; i < S::kSums; i += 2) {
-            const int64_t m = row + i / 2 % 2 * 8, n = col + i / 4 * 8;
-            const T *const from = static_cast<const T *>(p.C) + m * p.c_row + n;
-            float old[2] = {0, 0};
-            if (m < p.M && n < p.N) old[0] = gpul__to_float(from[0]);
-            if (m < p.M && n + 1 < p.N) old[1] = gpul__to_float(from[1]);
-            sum[i] = __fmaf_rn(alpha, sum[i], beta * old[0]);
-            sum[i + 1] = __fmaf_rn(alpha, sum[i + 1], beta * old[1]);
-        }
-    } else if (alpha != 1) {
-        GPUL__UNROLL
-        for (int i = 0; i < S::kSums; ++i) sum[i] *= alpha;
-    }
+    gpul__tensor_scale<T, S>(sum, p, c, row, col);
+    if (gpul__gemm_has_epilogue(p)) gpul__tensor_epilogue<S>(sum, p, row, work.n);
     const bool first = threadIdx.x % 128 == 0;
     GPUL__UNROLL
     for (int g = 0; g < S::kN / 64; ++g) {
@@ -7867,11 +8076,12 @@ gpul__tensor_finish(gpul__bool<false>, float (&sum)[S::kSums], const gpul__gemm_
         if (v.plan.c_vector) {
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
-            if (first) gpul__tensor_store(map, box, int32_t(first_col) + g * 64, int32_t(first_row));
+            if (first)
+                gpul__tensor_store(map, box, int32_t(first_col) + g * 64, int32_t(first_row), int32_t(work.item));
         } else {
             __syncwarp();
             const int64_t n = first_col + g * 64 + lane;
-            T *to = static_cast<T *>(p.C) + (first_row + warp * 16) * p.c_row + n;
+            T *to = c + (first_row + warp * 16) * p.c_row + n;
             GPUL__UNROLL_BY(4)
             for (int r = 0; r < 16; ++r, to += p.c_row) {
                 const uint32_t from = box + uint32_t(warp * 16 + r) * 128 + uint32_t(lane % 8) * 2;
@@ -7888,26 +8098,6 @@ gpul__tensor_finish(gpul__bool<false>, float (&sum)[S::kSums], const gpul__gemm_
     }
 }
 
-/* A work tile: a tile of C for each block of the cluster, one below the other, and a part of K. They go in bands, so
- * that blocks that run together share rows of A and columns of B in L2. */
-struct gpul__tensor_work {
-    int64_t m, n, split, begin, length; /* the first row and column of this block's tile; the part of K */
-    /* in 32 bits, which the plan sees to: a division of 64 bits is a subroutine */
-    template <typename S>
-    __device__ __forceinline__ void find(uint32_t index, uint32_t rank, const gpul__gemm_view &v) {
-        const gpul__gemm_plan &plan = v.plan;
-        const uint32_t tiles_m = uint32_t(plan.tiles_m), tiles_n = uint32_t(plan.tiles_n), high = uint32_t(plan.band);
-        const uint32_t part = plan.splits > 1 ? index / (tiles_m * tiles_n) : 0,
-                       tile = index - part * (tiles_m * tiles_n);
-        const uint32_t band = tile / (high * tiles_n), in_band = tile - band * (high * tiles_n);
-        const uint32_t rest = tiles_m - band * high, height = rest < high ? rest : high, tile_n = in_band / height;
-        m = int64_t((band * high + in_band - tile_n * height) * uint32_t(plan.cluster) + rank) * S::kM;
-        n = int64_t(tile_n) * S::kN;
-        split = part;
-        begin = split * plan.part;
-        length = v.problem.K - begin < plan.part ? v.problem.K - begin : plan.part;
-    }
-};
 #endif /* __CUDA_ARCH_FEAT_SM90_ALL */
 
 template <typename T, typename S>
@@ -7941,7 +8131,8 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     gpul__await();
     if (!gpul__gemm_chosen(v.choice)) return;
 
-    const uint32_t work_tiles = uint32_t(plan.tiles_m * plan.tiles_n) * uint32_t(plan.splits),
+    const uint32_t work_tiles = uint32_t(plan.tiles_m * plan.tiles_n) * uint32_t(plan.splits) *
+                                (p.batch > 1 ? uint32_t(p.batch) : 1),
                    at_once = gridDim.x / cluster;
     const int form = gpul__tensor_math<T>::kPacked ? 0 : (p.a_col == 1 ? 0 : 1) | (p.b_row == 1 ? 0 : 2);
     /* from one lane, so that the compiler knows that the warp agrees */
@@ -7956,7 +8147,8 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
         if (issues || gathers) {
             for (uint32_t index = blockIdx.x / cluster; index < work_tiles; index += at_once) {
                 work.find<S>(index, rank, v);
-                const int32_t m = int32_t(work.m), n = int32_t(work.n);
+                const int32_t m = int32_t(work.m), n = int32_t(work.n), item_a = p.a_batch ? int32_t(work.item) : 0,
+                              item_b = p.b_batch ? int32_t(work.item) : 0;
                 for (int64_t done = 0; done < work.length; done += gpul__tensor_slice, ring.advance()) {
                     const int32_t k = int32_t(work.begin + done);
                     const uint32_t full = ring.full + uint32_t(ring.stage) * 8,
@@ -7964,11 +8156,13 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                                    b = a + S::kM / 64 * S::kBox;
                     gpul__mbarrier_wait(ring.empty + uint32_t(ring.stage) * 8, ring.parity ^ 1);
                     if (gathers & 1)
-                        gpul__tensor_gather(a, p.A, form & 1 ? p.a_col : p.a_row, form & 1 ? p.M : p.K,
-                                            form & 1 ? p.K : p.M, form & 1 ? m : k, form & 1 ? k : m);
+                        gpul__tensor_gather(a, static_cast<const uint16_t *>(p.A) + item_a * p.a_batch,
+                                            form & 1 ? p.a_col : p.a_row, form & 1 ? p.M : p.K, form & 1 ? p.K : p.M,
+                                            form & 1 ? m : k, form & 1 ? k : m);
                     if (gathers & 2)
-                        gpul__tensor_gather(b, p.B, form & 2 ? p.b_row : p.b_col, form & 2 ? p.N : p.K,
-                                            form & 2 ? p.K : p.N, form & 2 ? n : k, form & 2 ? k : n);
+                        gpul__tensor_gather(b, static_cast<const uint16_t *>(p.B) + item_b * p.b_batch,
+                                            form & 2 ? p.b_row : p.b_col, form & 2 ? p.N : p.K, form & 2 ? p.K : p.N,
+                                            form & 2 ? n : k, form & 2 ? k : n);
                     if (gathers) { /* before the one thread says that they are there */
                         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
                         asm volatile("bar.sync %0, 128;" ::"n"(1 + S::kM / 64) : "memory");
@@ -7978,14 +8172,14 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                     GPUL__UNROLL
                     for (int g = 0; g < S::kM / 64 && !(gathers & 1); ++g)
                         gpul__tensor_load(a + g * S::kBox, &map_a, form & 1 ? m + g * 64 : k, form & 1 ? k : m + g * 64,
-                                          full);
+                                          item_a, full);
                     GPUL__UNROLL
                     for (int g = 0; g < S::kN / 64 && !(gathers & 2); ++g) {
                         const uint32_t to = b + g * S::kBox;
                         const int32_t dense = form & 2 ? n + g * 64 : k, outer = form & 2 ? k : n + g * 64;
-                        if (cluster == 1) gpul__tensor_load(to, &map_b, dense, outer, full);
+                        if (cluster == 1) gpul__tensor_load(to, &map_b, dense, outer, item_b, full);
                         else if (g % cluster == rank) /* each block copies some of what both need to both */
-                            gpul__tensor_load_all(to, &map_b, dense, outer, full, uint16_t((1 << cluster) - 1));
+                            gpul__tensor_load_all(to, &map_b, dense, outer, item_b, full, uint16_t((1 << cluster) - 1));
                     }
                 }
             }
@@ -8024,8 +8218,8 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                 for (int i = 0; i < S::kSums; i += 4)
                     lifted[i / 4 * (S::kM * 2)] = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
             }
-            gpul__tensor_finish<T, S>(gpul__bool<(gpul__tensor_math<T>::kPacked != 0)>(), sum, v, &map_c,
-                                      work.m + warpgroup * 64, work.n, work.split, warpgroup, box);
+            gpul__tensor_finish<T, S>(gpul__bool<(gpul__tensor_math<T>::kPacked != 0)>(), sum, v, &map_c, work,
+                                      warpgroup, box);
         }
         if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     }
@@ -8061,6 +8255,7 @@ struct gpul__tensor_copy {
     const void *from;
     uint16_t *to;
     int64_t dense, rows, from_pitch, to_pitch; /* elements, `dense` of them contiguous; to_pitch: 0: nothing to do */
+    int64_t batch;                             /* from matrix to matrix; 0: there is one */
 };
 struct gpul__tensor_copies {
     gpul__tensor_copy of[2];
@@ -8068,8 +8263,9 @@ struct gpul__tensor_copies {
 static __global__ void __launch_bounds__(256) gpul__tensor_pack(const __grid_constant__ gpul__tensor_copies copies) {
     const gpul__tensor_copy &c = copies.of[blockIdx.y];
     gpul__await();
-    if (c.to_pitch == 0) return;
-    const uint16_t *const from = static_cast<const uint16_t *>(c.from);
+    if (c.to_pitch == 0 || (blockIdx.z > 0 && c.batch == 0)) return;
+    const uint16_t *const from = static_cast<const uint16_t *>(c.from) + blockIdx.z * c.batch;
+    uint16_t *const to = c.to + blockIdx.z * c.rows * c.to_pitch;
     const int64_t vectors = c.to_pitch / 8, count = vectors * c.rows;
     const double inverse = 1.0 / double(vectors);
     GPUL_GRID_STRIDE(i, count) {
@@ -8087,7 +8283,7 @@ static __global__ void __launch_bounds__(256) gpul__tensor_pack(const __grid_con
         } else {
             eight = gpul__gather<uint16_t, 8>(p, 1, there < 8 ? int(there) : 8);
         }
-        gpul__save<8>(c.to + row * c.to_pitch + vector * 8, eight);
+        gpul__save<8>(to + row * c.to_pitch + vector * 8, eight);
     }
 }
 
@@ -8157,9 +8353,9 @@ enum {
 };
 
 /* The waves of tiles times what one takes, and adding up the parts */
-static inline double gpul__tensor_time(const gpul__tensor_tile &tile, const gpul__gemm_problem *p, int64_t parts,
-                                       int64_t part, int64_t blocks) {
-    const int64_t tiles = gpul_ceil_div(p->M, tile.m) * gpul_ceil_div(p->N, tile.n) * parts;
+static inline double gpul__tensor_time(const gpul__tensor_tile &tile, const gpul__gemm_problem *p, int64_t batch,
+                                       int64_t parts, int64_t part, int64_t blocks) {
+    const int64_t tiles = gpul_ceil_div(p->M, tile.m) * gpul_ceil_div(p->N, tile.n) * parts * batch;
     const double combine = parts > 1 ? 4500 + double(parts) * double(p->M) * double(p->N) * 0.003 : 0;
     return double(gpul_ceil_div(tiles, blocks)) *
                double(gpul_ceil_div(part, gpul__tensor_slice) * tile.slice + tile.end) +
@@ -8174,22 +8370,30 @@ static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, int32_t
     plan->cluster = cluster;
     plan->tiles_m = gpul_ceil_div(p->M, tile.m * cluster);
     plan->tiles_n = gpul_ceil_div(p->N, tile.n);
-    const int64_t tiles = plan->tiles_m * plan->tiles_n * plan->splits, at_once = machine->sms / cluster;
+    const int64_t tiles = plan->tiles_m * plan->tiles_n * plan->splits * plan->batch, at_once = machine->sms / cluster;
     plan->blocks = int32_t(tiles < at_once ? tiles : at_once) * cluster;
     plan->band = 2048 / (tile.m * cluster);
-    plan->lifted_at = plan->splits > 1 ? gpul__round_up(plan->splits * p->M * p->N * 4, 256) : 0;
+    plan->lifted_at = plan->splits > 1 ? gpul__round_up(plan->batch * plan->splits * p->M * p->N * 4, 256) : 0;
     plan->a_at = plan->lifted_at;
     if (plan->part > gpul__tensor_chunk) plan->a_at += int64_t(plan->blocks) * tile.m * tile.n * 4;
-    plan->b_at = plan->a_at + plan->a_pitch * (p->a_col == 1 ? p->M : p->K) * 2;
+    const int64_t of_a = p->a_batch ? plan->batch : 1, of_b = p->b_batch ? plan->batch : 1; /* copies */
+    plan->b_at = plan->a_at + of_a * plan->a_pitch * (p->a_col == 1 ? p->M : p->K) * 2;
     plan->b_at = gpul__round_up(plan->b_at, 256);
-    plan->scratch_bytes = plan->b_at + plan->b_pitch * (p->b_row == 1 ? p->N : p->K) * 2;
+    plan->scratch_bytes = plan->b_at + of_b * plan->b_pitch * (p->b_row == 1 ? p->N : p->K) * 2;
 }
 
-/* 0, if a tensor map can describe the operand where it lies; else its pitch when it is copied */
-static inline int64_t gpul__tensor_pitch(const void *data, int64_t dense, int64_t rows, int64_t pitch) {
-    const bool good = gpul__aligned(data, 16) && /* fault: matmul-misaligned-map */
+/* 0, if a tensor map can describe the operand where it lies; else its pitch when it is copied. steps: of a stack */
+static inline int64_t gpul__tensor_pitch(const void *data, int64_t dense, int64_t rows, int64_t pitch, int64_t steps) {
+    const bool good = gpul__aligned(data, 16) &&                    /* fault: matmul-misaligned-map */
+                      steps % 8 == 0 && steps < int64_t(1) << 38 && /* fault: batch-map */
                       (rows == 1 || (pitch >= dense && pitch % 8 == 0 && pitch < int64_t(1) << 38));
     return good ? 0 : gpul__round_up(dense, 64);
+}
+
+/* A stack: one launch takes no more products than 64 MB of scratch memory have room for, if it is more than one. */
+static void gpul__limit_batch(gpul__gemm_plan *plan, int64_t bytes) {
+    if (bytes > 0 && plan->batch > (int64_t(64) << 20) / bytes) plan->batch = (int64_t(64) << 20) / bytes;
+    if (plan->batch < 1) plan->batch = 1;
 }
 
 /* The parts of K and the tile are those that take least. For the parts the machine is one with the multiprocessors of
@@ -8211,7 +8415,7 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
             break;
         for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
             const int64_t blocks = gpul__gemm_sms; /* fault: matmul-parts-by-machine */
-            const double time = gpul__tensor_time(gpul__tensor_tiles[i], p, parts, part, blocks);
+            const double time = gpul__tensor_time(gpul__tensor_tiles[i], p, 1, parts, part, blocks);
             if (least >= 0 && !(time < least)) continue;
             least = time;
             plan->splits = parts;
@@ -8220,27 +8424,34 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     }
     least = -1;
     for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
-        const double time = gpul__tensor_time(gpul__tensor_tiles[i], p, plan->splits, plan->part, machine->sms);
+        const double time =
+            gpul__tensor_time(gpul__tensor_tiles[i], p, plan->batch, plan->splits, plan->part, machine->sms);
         if (least >= 0 && !(time < least)) continue;
         least = time;
         best = i;
     }
-    plan->a_pitch = gpul__tensor_pitch(p->A, a_dense, a_rows, a_from);
-    plan->b_pitch = gpul__tensor_pitch(p->B, b_dense, b_rows, b_from);
+    plan->a_pitch = gpul__tensor_pitch(p->A, a_dense, a_rows, a_from, p->a_steps);
+    plan->b_pitch = gpul__tensor_pitch(p->B, b_dense, b_rows, b_from, p->b_steps);
     if (plan->a_pitch || plan->b_pitch) {
         const int32_t smallest = gpul__tensor_tile_count - 1;
         gpul__tensor_tile gather = gpul__tensor_tiles[smallest];
         gather.slice = gpul__tensor_gather_slice;
-        if (gpul__tensor_time(gather, p, plan->splits, plan->part, machine->sms) < least + 4000) {
+        if (gpul__tensor_time(gather, p, plan->batch, plan->splits, plan->part, machine->sms) < least + 4000) {
             best = smallest;
             plan->gathers = (plan->a_pitch ? 1 : 0) | (plan->b_pitch ? 2 : 0);
             plan->a_pitch = plan->b_pitch = 0;
         }
     }
-    plan->c_vector = gpul__aligned(p->C, 16) && p->N % 8 == 0 && (p->M == 1 || p->c_row % 8 == 0);
+    const int64_t most = INT32_MAX / (gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64) * plan->splits); /* tiles */
+    if (plan->batch > most) plan->batch = most;
+    gpul__limit_batch(plan, (plan->splits > 1 ? plan->splits * p->M * p->N * 4 : 0) +
+                                (p->a_batch ? plan->a_pitch * a_rows * 2 : 0) +
+                                (p->b_batch ? plan->b_pitch * b_rows * 2 : 0));
+    plan->c_vector = gpul__aligned(p->C, 16) && p->N % 8 == 0 && (p->M == 1 || p->c_row % 8 == 0) &&
+                     p->c_steps % 8 == 0 && p->c_steps < int64_t(1) << 38;
     const gpul__tensor_tile &tile = gpul__tensor_tiles[best];
-    const int64_t slices =
-        gpul_ceil_div(middling * plan->splits, machine->sms) * gpul_ceil_div(plan->part, gpul__tensor_slice);
+    const int64_t slices = gpul_ceil_div(middling * plan->splits * plan->batch, machine->sms) *
+                           gpul_ceil_div(plan->part, gpul__tensor_slice);
     const bool straddle = (!plan->a_pitch && a_from % 64 != 0) || (!plan->b_pitch && b_from % 64 != 0);
     const bool pairs = tile.n >= 128 && p->M > tile.m && machine->sms > 1 &&
                        (straddle || (tile.m == 128 && tile.n == 128 && slices > 64));
@@ -8276,7 +8487,7 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
         if (parts > 1 && (part < 64 || part * (parts - 1) >= p->K || middling * parts > 1024)) break;
         for (int32_t i = 0; i < known; ++i) {
             const int64_t sms = gpul__gemm_sms; /* fault: matmul-ieee-parts-by-machine */
-            const double time = gpul__gemm_time(tiles[i], count[i], parts, part, sms);
+            const double time = gpul__gemm_time(tiles[i], count[i], parts, part, sms); /* fault: batch-parts */
             if ((parts > 1 && !tiles[i].part) || (least >= 0 && !(time < least))) continue;
             least = time;
             plan->splits = parts;
@@ -8285,8 +8496,8 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
     }
     least = -1;
     for (int32_t i = 0; i < known; ++i) {
-        const double time =
-            gpul__gemm_time(tiles[i], count[i], plan->splits, plan->scale_only ? 0 : plan->part, machine->sms);
+        const double time = gpul__gemm_time(tiles[i], count[i] * plan->batch, plan->splits,
+                                            plan->scale_only ? 0 : plan->part, machine->sms);
         if (tiles[i].shared_bytes > 49152 && tiles[i].shared_bytes > machine->shared_optin) continue;
         if ((plan->splits > 1 && !tiles[i].part) || (least >= 0 && !(time < least))) continue;
         least = time;
@@ -8296,14 +8507,17 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
     plan->tiles_m = gpul_ceil_div(p->M, tile.m);
     plan->tiles_n = gpul_ceil_div(p->N, tile.n);
     if (plan->splits > 1) {
-        plan->counters = count[plan->tile] * (gpul_ceil_div(plan->splits, gpul__gemm_fan) + 1);
-        plan->scratch_bytes = plan->splits * count[plan->tile] * tile.m * tile.n * sum;
+        const int64_t bytes = plan->splits * count[plan->tile] * tile.m * tile.n * sum;
+        gpul__limit_batch(plan, bytes);
+        plan->counters = plan->batch * count[plan->tile] * (gpul_ceil_div(plan->splits, gpul__gemm_fan) + 1);
+        plan->scratch_bytes = plan->batch * bytes;
     }
-    plan->a_vector = gpul__gemm_aligned(p->A, p->a_col == 1 ? p->a_row : p->a_col, element,
-                                        p->a_col == 1 ? p->K : p->M); /* fault: matmul-whole-groups */
-    plan->b_vector =
-        gpul__gemm_aligned(p->B, p->b_row == 1 ? p->b_col : p->b_row, element, p->b_row == 1 ? p->K : p->N);
-    plan->c_vector = gpul__gemm_aligned(p->C, p->c_row, element, p->N);
+    plan->a_vector =
+        gpul__gemm_aligned(p->A, (p->a_col == 1 ? p->a_row : p->a_col) | p->a_steps, /* fault: batch-alignment */
+                           element, p->a_col == 1 ? p->K : p->M);                    /* fault: matmul-whole-groups */
+    plan->b_vector = gpul__gemm_aligned(p->B, (p->b_row == 1 ? p->b_col : p->b_row) | p->b_steps, element,
+                                        p->b_row == 1 ? p->K : p->N);
+    plan->c_vector = gpul__gemm_aligned(p->C, p->c_row | p->c_steps, element, p->N);
 }
 
 /* Emulated f32 may come to the kernel of f32. Its plan is made twice, for the memory and for the launch. */
@@ -8311,6 +8525,7 @@ static gpul__gemm_plan gpul__fallback_plan(const gpul__gemm_problem *p, const gp
     gpul__gemm_plan plan;
     memset(&plan, 0, sizeof plan);
     plan.device = machine->device;
+    plan.batch = 1;
     gpul__plain_plan(&plan, p, machine);
     return plan;
 }
@@ -8321,6 +8536,8 @@ static gpul__gemm_problem gpul__packed_problem(const gpul__gemm_problem *p) {
     packed.K = gpul__round_up(p->K, 64) * 2;
     packed.a_row = packed.b_col = packed.K;
     packed.a_col = packed.b_row = 1;
+    packed.a_batch = p->a_batch ? p->M * packed.K : 0;
+    packed.b_batch = p->b_batch ? p->N * packed.K : 0;
     return packed;
 }
 
@@ -8337,7 +8554,10 @@ static void gpul__packed_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     plan->part = gpul__round_up(gpul_ceil_div(packed.K, parts), 128);
     plan->splits = int32_t(gpul_ceil_div(packed.K, plan->part));
     plan->a_pitch = plan->b_pitch = p->math == GPUL_MATH_EMULATED ? 2 * packed.K : packed.K;
-    plan->c_vector = gpul__gemm_aligned(p->C, p->c_row, 4, 0);
+    plan->c_vector = gpul__gemm_aligned(p->C, p->c_row | p->c_steps, 4, 0);
+    if (p->math == GPUL_MATH_EMULATED) plan->batch = 1; /* each product is for itself in what it is computed of */
+    gpul__limit_batch(plan,
+                      (packed.a_batch + packed.b_batch + (plan->splits > 1 ? 2 * plan->splits * p->M * p->N : 0)) * 2);
     const int32_t cluster = machine->sms > 1 && tiles >= 2 * gpul__gemm_sms ? 2 : 1;
     gpul__tensor_plan_tile(plan, gpul__tensor_tile_square, cluster, &packed, machine);
     plan->ranges_at = gpul__round_up(plan->scratch_bytes, 256);
@@ -8354,15 +8574,20 @@ static gpul__gemm_problem gpul__rounded_problem(const gpul__gemm_problem *p) {
     rounded.a_row = rounded.b_col = gpul__round_up(p->K, 64);
     rounded.a_col = rounded.b_row = 1;
     rounded.A = rounded.B = 0;
+    rounded.a_batch = p->a_batch ? p->M * rounded.a_row : 0;
+    rounded.b_batch = p->b_batch ? p->N * rounded.b_col : 0;
+    rounded.a_steps = rounded.b_steps = 0;
     return rounded;
 }
 static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const gpul__gemm_problem rounded = gpul__rounded_problem(p);
+    gpul__limit_batch(plan, (rounded.a_batch + rounded.b_batch) * 4);
     gpul__plain_plan(plan, &rounded, machine);
     plan->packed = GPUL_MATH_TF32;
     plan->a_at = gpul__round_up(plan->scratch_bytes, 256);
-    plan->b_at = plan->a_at + gpul__round_up(p->M * rounded.a_row * 4, 256);
-    plan->scratch_bytes = plan->b_at + p->N * rounded.b_col * 4; /* fault: matmul-pack-scratch */
+    const int64_t of_a = p->a_batch ? plan->batch : 1, of_b = p->b_batch ? plan->batch : 1;
+    plan->b_at = plan->a_at + gpul__round_up(of_a * p->M * rounded.a_row * 4, 256);
+    plan->scratch_bytes = plan->b_at + of_b * p->N * rounded.b_col * 4; /* fault: matmul-pack-scratch */
 }
 
 /* Which kernel: tensor cores where the product is large enough for their tiles, whose numbers and coordinates have 32
@@ -8377,6 +8602,7 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
     const bool large = p->M >= 256 && p->N >= 256 && p->K >= 256; /* fault: matmul-emulated-short */
     memset(plan, 0, sizeof *plan);
     plan->device = machine->device;
+    plan->batch = p->batch < 1 ? 1 : p->batch < 65535 ? p->batch : 65535; /* what a grid has room for in y */
     if (scale_only) gpul__plain_plan(plan, p, machine);
     else if (p->math == GPUL_MATH_EMULATED && tensor && large && size >= 1073741824)
         gpul__packed_plan(plan, p, machine);
@@ -8388,6 +8614,8 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
 }
 
 /* ---- launching ---- */
+
+static inline uint32_t gpul__batch_of(const gpul__gemm_problem &p) { return p.batch > 1 ? uint32_t(p.batch) : 1; }
 
 #ifdef GPUL__HOPPER
 typedef void (*gpul__tensor_entry)(const CUtensorMap, const CUtensorMap, const CUtensorMap, const gpul__gemm_view);
@@ -8425,14 +8653,17 @@ static inline int32_t gpul__find_encoder(gpul__tensor_encoder *encoder) {
     return 0;
 }
 
-/* rows of `dense` 16-bit elements, in boxes of 64 x 64; reads beyond give zeros */
-static int32_t gpul__tensor_map(CUtensorMap *map, const void *data, int64_t dense, int64_t rows, int64_t pitch) {
-    const cuuint64_t extent[2] = {cuuint64_t(dense), cuuint64_t(rows)}, stride[1] = {cuuint64_t(pitch) * 2};
-    const cuuint32_t box[2] = {64, 64}, step[2] = {1, 1};
+/* `batch` matrices, at a distance of `next`, or one for all where that is 0, each of rows of `dense` 16-bit elements, in
+ * boxes of 64 x 64; reads beyond give zeros */
+static int32_t gpul__tensor_map(CUtensorMap *map, const void *data, int64_t dense, int64_t rows, int64_t pitch,
+                                int64_t batch, int64_t next) {
+    const cuuint64_t extent[3] = {cuuint64_t(dense), cuuint64_t(rows), cuuint64_t(next && batch > 1 ? batch : 1)},
+                     stride[2] = {cuuint64_t(pitch) * 2, cuuint64_t(next ? next : pitch) * 2};
+    const cuuint32_t box[3] = {64, 64, 1}, step[3] = {1, 1, 1};
     gpul__tensor_encoder encode;
     const int32_t status = gpul__find_encoder(&encode);
     if (status || !encode) return status ? status : int32_t(cudaErrorNotSupported);
-    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 2, const_cast<void *>(data), extent, stride, box, step,
+    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 3, const_cast<void *>(data), extent, stride, box, step,
                   CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
                ? 0
@@ -8441,16 +8672,18 @@ static int32_t gpul__tensor_map(CUtensorMap *map, const void *data, int64_t dens
 
 /* An operand: a tensor map of it, or of the copy that is to be made */
 static int32_t gpul__tensor_operand(CUtensorMap *map, gpul__tensor_copy *copy, const void *data, int64_t dense,
-                                    int64_t rows, int64_t pitch, int64_t to_pitch, void *to, bool gathers) {
+                                    int64_t rows, int64_t pitch, int64_t batch, int64_t next, int64_t to_pitch,
+                                    void *to, bool gathers) {
     copy->from = data;
     copy->to = static_cast<uint16_t *>(to);
     copy->dense = dense;
     copy->rows = rows;
     copy->from_pitch = pitch;
     copy->to_pitch = to_pitch;
+    copy->batch = next;
     if (gathers) return 0;
-    if (to_pitch) return gpul__tensor_map(map, to, dense, rows, to_pitch);
-    return gpul__tensor_map(map, data, dense, rows, rows == 1 ? gpul__round_up(dense, 8) : pitch);
+    if (to_pitch) return gpul__tensor_map(map, to, dense, rows, to_pitch, batch, next ? rows * to_pitch : 0);
+    return gpul__tensor_map(map, data, dense, rows, rows == 1 ? gpul__round_up(dense, 8) : pitch, batch, next);
 }
 
 static int32_t gpul__launch_tensor_kernel(const gpul__gemm_view &v, const gpul__tensor_choice &choice,
@@ -8471,18 +8704,19 @@ static int32_t gpul__launch_tensor(const gpul__gemm_view &v, void *scratch, gpul
     memset(&a, 0, sizeof a);
     memset(&b, 0, sizeof b);
     int32_t status =
-        gpul__tensor_operand(&a, &copies.of[0], p.A, a_k ? p.K : p.M, a_k ? p.M : p.K, a_k ? p.a_row : p.a_col,
-                             plan.a_pitch, bytes + plan.a_at, (plan.gathers & 1) != 0);
+        gpul__tensor_operand(&a, &copies.of[0], p.A, a_k ? p.K : p.M, a_k ? p.M : p.K, a_k ? p.a_row : p.a_col, p.batch,
+                             p.a_batch, plan.a_pitch, bytes + plan.a_at, (plan.gathers & 1) != 0);
     if (!status)
         status = gpul__tensor_operand(&b, &copies.of[1], p.B, b_k ? p.K : p.N, b_k ? p.N : p.K, b_k ? p.b_col : p.b_row,
-                                      plan.b_pitch, bytes + plan.b_at, (plan.gathers & 2) != 0);
+                                      p.batch, p.b_batch, plan.b_pitch, bytes + plan.b_at, (plan.gathers & 2) != 0);
     c = a;
     if (!status && plan.c_vector)
-        status = gpul__tensor_map(&c, p.C, p.N, p.M, p.M == 1 ? gpul__round_up(p.N, 8) : p.c_row);
+        status = gpul__tensor_map(&c, p.C, p.N, p.M, p.M == 1 ? gpul__round_up(p.N, 8) : p.c_row, p.batch, p.c_batch);
     if (!status && (plan.a_pitch || plan.b_pitch)) {
         const int64_t of_a = plan.a_pitch * copies.of[0].rows, of_b = plan.b_pitch * copies.of[1].rows;
         gpul_dim3 grid = gpul_grid_1d((of_a > of_b ? of_a : of_b) / 8, 256);
         grid.y = 2;
+        grid.z = gpul__batch_of(p);
         status = gpul__launch_early(plan.device, gpul__tensor_pack, grid, gpul__dim(256), 0, stream, copies);
     }
     if (status) return status;
@@ -8518,7 +8752,8 @@ extern "C" int32_t gpul__find_wgmma(int32_t *wgmma, int32_t device) {
 static int32_t gpul__launch_plain(const gpul__gemm_view &v, gpul_stream stream) {
     const gpul__gemm_tile &tile = gpul__gemm_tiles(v.problem.dtype)[v.plan.tile];
     const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n; /* more than a grid takes only of a C that cannot exist */
-    return gpul__launch_early(v.plan.device, tile.kernel, gpul__dim(uint32_t(tiles), 1, uint32_t(v.plan.splits)),
+    return gpul__launch_early(v.plan.device, tile.kernel,
+                              gpul__dim(uint32_t(tiles), gpul__batch_of(v.problem), uint32_t(v.plan.splits)),
                               gpul__dim(uint32_t(tile.threads)), size_t(tile.shared_bytes), stream, v);
 }
 
@@ -8537,8 +8772,9 @@ static int32_t gpul__launch_pack(gpul__pack_view &pack, uint32_t how, const gpul
         most = op.tiles > most ? op.tiles : most;
     }
     const uint32_t blocks = uint32_t(machine->sms) * 8;
-    return gpul__launch_early(machine->device, gpul__gemm_pack, gpul__dim(most < blocks ? most : blocks, 2),
-                              gpul__dim(256), 0, stream, pack);
+    return gpul__launch_early(machine->device, gpul__gemm_pack,
+                              gpul__dim(most < blocks ? most : blocks, 2, gpul__batch_of(v.problem)), gpul__dim(256), 0,
+                              stream, pack);
 }
 
 #ifdef GPUL__HOPPER
@@ -8547,15 +8783,17 @@ static int32_t gpul__launch_combine(const gpul__gemm_view &v, gpul_stream stream
     const gpul__gemm_problem &p = v.problem;
     void (*const combine)(const gpul__gemm_view) =
         p.dtype == GPUL_F32 ? gpul__gemm_combine<float> : gpul__gemm_combine<gpul__gemm_16>;
-    return gpul__launch_early(v.plan.device, combine, gpul_grid_1d(p.M * p.N, 256), gpul__dim(256), 0, stream, v);
+    gpul_dim3 grid = gpul_grid_1d(p.M * p.N, 256);
+    grid.y = gpul__batch_of(p);
+    return gpul__launch_early(v.plan.device, combine, grid, gpul__dim(256), 0, stream, v);
 }
 
 template <typename T> static int32_t gpul__launch_packed_kernel(const gpul__gemm_view &v, gpul_stream stream) {
     const gpul__tensor_choice choice = gpul__tensor_choice_of<T, gpul__tensor_shape<128, 128, false>>();
     const gpul__gemm_problem &p = v.problem;
     CUtensorMap a, b;
-    int32_t status = gpul__tensor_map(&a, p.A, p.K, p.M, p.K);
-    if (!status) status = gpul__tensor_map(&b, p.B, p.K, p.N, p.K);
+    int32_t status = gpul__tensor_map(&a, p.A, p.K, p.M, p.K, p.batch, p.a_batch);
+    if (!status) status = gpul__tensor_map(&b, p.B, p.K, p.N, p.K, p.batch, p.b_batch);
     if (!status) status = gpul__launch_tensor_kernel(v, choice, a, b, a, stream);
     return status || v.plan.splits == 1 ? status : gpul__launch_combine(v, stream);
 }
@@ -8573,7 +8811,8 @@ static int32_t gpul__launch_packed(gpul__gemm_view &v, const gpul__gemm_problem 
         op.k = p->K;
         op.row_stride = i ? p->b_col : p->a_row;
         op.k_stride = i ? p->b_row : p->a_col;
-        op.vector = gpul__gemm_aligned(op.from, op.k_stride == 1 ? op.row_stride : op.k_stride, 4, 0);
+        op.batch = i ? p->b_batch : p->a_batch;
+        op.vector = gpul__gemm_aligned(op.from, (op.k_stride == 1 ? op.row_stride : op.k_stride) | op.batch, 4, 0);
     }
     v.problem = gpul__packed_problem(p);
     v.problem.A = static_cast<char *>(scratch) + v.plan.a_at;

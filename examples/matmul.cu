@@ -67,7 +67,7 @@ static gpul_status by_tiles(void *) {
 }
 static gpul_status ready(void *) { return gpul_matmul(&w.C, &w.A, &w.B, NULL); }
 template <int32_t math> static gpul_status by_math(void *) {
-    const gpul_gemm_options options = {math, 0};
+    const gpul_gemm_options options = {math, GPUL_ACTIVATION_NONE, NULL};
     return gpul_gemm_ex(&w.C, 1, &w.A, &w.B, 0, &options, NULL);
 }
 

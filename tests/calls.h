@@ -210,6 +210,17 @@ static gpul_status call_gemm_long(world *w) { /* few outputs, long K: split */
         return -1;
     return gpul_gemm(&cell, 1, &row, &column, 0, w->stream);
 }
+static gpul_status call_gemm_stack(world *w) { /* nine products, each split, and all that can follow */
+    gpul_array some = GPUL_ZERO, rows = GPUL_ZERO, columns = GPUL_ZERO, cells = GPUL_ZERO, bias = GPUL_ZERO;
+    gpul_gemm_options o = GPUL_ZERO;
+    if (gpul_slice(&some, V(BIG), 0, 0, 63000, 1) || gpul_reshape(&rows, &some, gpul_3d(9, 10, 700)) ||
+        gpul_reshape(&columns, &some, gpul_3d(9, 700, 10)) || gpul_reshape(&cells, V(C), gpul_3d(9, 10, 10)) ||
+        gpul_slice(&bias, V(X), 0, 0, 40, 4))
+        return -1;
+    o.bias = &bias;
+    o.activation = GPUL_ACTIVATION_GELU;
+    return gpul_gemm_ex(&cells, 1, &rows, &columns, 1, &o, w->stream);
+}
 #undef CALL
 
 static CHECK_UNUSED void undo_array(world *w) { CHECK_OK(gpul_free(&w->plain.array)); }
@@ -302,6 +313,7 @@ static const entry calls[] = {
     {"gpul_matmul", call_matmul, NULL},
     {"gpul_gemm", call_gemm, NULL},
     {"gpul_gemm", call_gemm_long, NULL},
+    {"gpul_gemm_ex", call_gemm_stack, NULL},
     {"gpul_device_current", call_device_current, NULL},
     {"gpul_device_select", call_device_select, NULL},
     {"gpul_device_by_id", call_device_by_id, NULL},

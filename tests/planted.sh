@@ -372,8 +372,20 @@ plant matmul-pack-barrier test_matmul:test_math without
 plant matmul-pack-scratch test_matmul:test_math_plans expression 'p->N * rounded.b_col * 4' '0'
 plant matmul-emulated-short test_matmul:test_math_plans expression 'p->K >= 256' 'true'
 plant matmul-emulated-counters test_matmul:test_math_plans without
-plant matmul-math-dtype test_matmul:test_errors expression 'A->dtype != GPUL_F32' '0'
-plant matmul-math-unknown test_matmul:test_errors expression 'math > GPUL_MATH_EMULATED' '0'
+plant matmul-math-dtype test_matmul:test_errors expression 'C->dtype != GPUL_F32' '0'
+plant matmul-math-unknown test_matmul:test_errors expression 'options->math > GPUL_MATH_EMULATED' '0'
+plant batch-broadcast test_batches:test_errors expression 'x != y' '0'
+plant batch-overlaps-itself test_batches:test_errors without
+plant batch-alignment test_batches:test_plans expression 'p->a_steps' '0'
+plant batch-map test_batches:test_plans expression 'steps % 8 == 0' 'true'
+plant batch-parts test_batches:test_plans expression 'count[i]' 'count[i] * plan->batch'
+plant batch-outer test_batches:test_stacks expression 'outer * inner' 'inner'
+plant batch-last test_batches:test_many expression 'inner - i_near < plan.batch' '0'
+plant batch-counters test_batches:test_stacks expression 'blockIdx.y' '0'
+plant epilogue-end test_batches:test_epilogue expression 'gpul__gemm_has_epilogue(p)' 'false'
+plant relu-nan test_batches:test_epilogue expression 'x <= 0' '!(x > 0)'
+plant bias-dtype test_batches:test_errors expression 'bias->dtype != C->dtype' '0'
+plant bias-overlap test_batches:test_errors expression 'gpul__overlap(C, options->bias)' '0'
 plant pending-error-swallowed test_errors instead '(void)cudaGetLastError(); return GPUL_OK;'
 plant device-not-restored test_arrays instead 'return status;'
 plant graph-leaked test_graph:test_endings without

@@ -1074,8 +1074,8 @@ static void test_errors(void) {
         CHECK_FAILS(gpul_gemm_ex(&F, 1, &D, &d, 0, &o, NULL), GPUL_ERROR_DTYPE, e, "GPUL_MATH_EMULATED (2)");
         o.math = GPUL_MATH_IEEE;
         CHECK_OK(gpul_gemm_ex(&F, 0, &D, &d, 0, &o, NULL));
-        o.reserved = 7;
-        CHECK_FAILS(gpul_gemm_ex(&C, 1, &A, &B, 0, &o, NULL), GPUL_ERROR_ARGUMENT, e, "options->reserved is 7");
+        o.activation = 7;
+        CHECK_FAILS(gpul_gemm_ex(&C, 1, &A, &B, 0, &o, NULL), GPUL_ERROR_ARGUMENT, e, "options->activation is 7");
         CHECK_OK(gpul_free_all(&D, &F));
     }
     {

@@ -327,6 +327,23 @@ static void test_operations(void) {
         CHECK_NEAR(at(&C, 17), 3 * (32 * 32 + 496), 0);
     }
     {
+        gpul_array As, Bs, Cs, b;
+        gpul_gemm_options options = GPUL_ZERO;
+        CHECK_OK(gpul_reshape(&As, &x, gpul_3d(4, 4, 32))); /* four matrices, and one for all of them */
+        CHECK_OK(gpul_reshape(&Bs, &y, gpul_3d(1, 32, 16)));
+        CHECK_OK(gpul_reshape(&Cs, &C, gpul_3d(4, 4, 16)));
+        CHECK_OK(gpul_fill(&C, 0, stream));
+        CHECK_OK(gpul_matmul(&Cs, &As, &Bs, stream));
+        CHECK_NEAR(at(&C, 17), 3 * (32 * 32 + 496), 0);
+        CHECK_OK(gpul_slice(&b, &x, 0, 100, 116, 1));
+        options.bias = &b;
+        options.activation = GPUL_ACTIVATION_RELU;
+        CHECK_OK(gpul_gemm_ex(&C, 1, &A, &B, 0, &options, stream));
+        CHECK_NEAR(at(&C, 17), 3 * (32 * 32 + 496) + 101, 0);
+        CHECK_OK(gpul_gemm_ex(&C, -1, &A, &B, 0, &options, stream));
+        CHECK_NEAR(at(&C, 17), 0, 0);
+    }
+    {
         gpul_array all = x, threes = y;
         CHECK_OK(gpul_slice(&x, &threes, 0, 0, 32, 1));
         CHECK_OK(gpul_slice(&y, &out, 0, 0, 16, 1));
