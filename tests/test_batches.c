@@ -372,8 +372,9 @@ static void test_plans(void) {
         good = good && many.splits == one.splits && many.part == one.part && many.tensor == one.tensor &&
                many.packed == one.packed;
         good = good && (many.scratch_bytes <= one.scratch_bytes || many.batch > 1 || many.tensor);
-        good = good && (many.batch == 1 ||
-                        many.scratch_bytes <= one.scratch_bytes + (160 << 20)); /* twice 64 MB, and what each block has */
+        good =
+            good && (many.batch == 1 ||
+                     many.scratch_bytes <= one.scratch_bytes + (160 << 20)); /* twice 64 MB, and what each block has */
         if (!many.tensor && !many.packed && many.batch > 1)
             good = good && many.counters % many.batch == 0 && many.scratch_bytes % many.batch == 0;
         if (many.tensor && many.batch > 1)
