@@ -7303,6 +7303,9 @@ static __device__ __forceinline__ void gpul__gemm_rows(const typename S::Compute
             GPUL__UNROLL
             for (int u = 0; u < kBatch; ++u)
                 if (u * kStep < left) gpul__gemm_read<kWide>(c[u], static_cast<const T *>(to + u * down));
+        } else if (kEpilogue) { /* nobody reads these, but compilers warn */
+            GPUL__UNROLL
+            for (int g = 0; g < kWide; ++g) c[0][g] = T();
         }
         GPUL__UNROLL
         for (int u = 0; u < kBatch; ++u) {
