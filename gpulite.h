@@ -967,13 +967,13 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
 
 /* C = A B, and C = alpha A B + beta C, BLAS's gemm. A: M x K, B: K x N, C: M x N, all of one dtype: f32, f64, f16 or
  * bf16 (the last two accumulate in f32). Stacks of matrices as numpy.matmul takes them: the last two dimensions are the
- * matrices', those in front broadcast, and C has the shape of the product: C (8, M, N) = A (8, M, K) B (K, N). Each matrix row-major or column-major with any leading dimension
- * (gpul_transpose for A^T, B^T); one of its two strides is 1 (else SHAPE). The distance from matrix to matrix is any, as
- * long as those of C do not overlap (BLAS's strided batches). alpha and beta are first rounded to the type
- * that is computed in, f64 for f64 and f32 otherwise; one that rounds to 0 counts as 0. beta = 0 never reads C, alpha =
- * 0 never reads A or B. The last step is fma(alpha, sum, beta * c). |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta|
- * |C|) elementwise (plus the rounding of the result to 16 bits), gamma(n) = n u / (1 - n u), u the unit roundoff of
- * what is computed in.
+ * matrices', those in front broadcast, and C has the shape of the product: C (8, M, N) = A (8, M, K) B (K, N). Each
+ * matrix row-major or column-major with any leading dimension (gpul_transpose for A^T, B^T); one of its two strides is
+ * 1 (else SHAPE). The distance from matrix to matrix is any, as long as those of C do not overlap (BLAS's strided
+ * batches). alpha and beta are first rounded to the type that is computed in, f64 for f64 and f32 otherwise; one that
+ * rounds to 0 counts as 0. beta = 0 never reads C, alpha = 0 never reads A or B. The last step is fma(alpha, sum, beta
+ * * c). |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|) elementwise (plus the rounding of the result to 16
+ * bits), gamma(n) = n u / (1 - n u), u the unit roundoff of what is computed in.
  *
  * The same bits on every run, for every order and alignment of the matrices; NaN is always the same. IEEE fused
  * multiply-adds have the same bits on every GPU and the CPU stand-in. f16 and bf16 with M N K from 2^18 on go to tensor

@@ -1970,9 +1970,10 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
                                                                   const Pointer &, int, int, int, X *) {
     return false;
 }
-/* Elements of a warp tile on their way to shared memory: element by element, each lane those that follow its neighbour's, so that they lie as near to
- * each other as x has them. Rows begin at element `at`, and their lanes' vectors `lane` elements apart; beyond `stop`
- * there are none. One function for all operations on these elements; whole warps call it. */
+/* Elements of a warp tile on their way to shared memory: element by element, each lane those that follow its
+ * neighbour's, so that they lie as near to each other as x has them. Rows begin at element `at`, and their lanes'
+ * vectors `lane` elements apart; beyond `stop` there are none. One function for all operations on these elements; whole
+ * warps call it. */
 template <typename X>
 static __device__ __noinline__ void
 gpul__reduce_stage(const gpul__reduce_source<X> &s, const gpul__reduce_start<typename gpul__operand<X>::Offset> &start,
@@ -2082,8 +2083,8 @@ gpul__reduce_fold(Way way, const Op &op, gpul__reduce_lanes<kO, Op> &acc, Raw (&
     }
 }
 
-/* One warp tile of kO outputs from `output` on in one warp; the first lane gets the results. */
-template <int kO, typename Op>
+/* One warp tile of kO outputs from `output` on in one warp; the first lane gets the results. kDense: plan.dense */
+template <int kO, bool kDense, typename Op>
 static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce_view<Op> &v, int64_t output, int tile,
                                                               char *staged, typename Op::Acc (&result)[kO]) {
     typedef typename Op::X X;
@@ -2117,14 +2118,14 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     GPUL__UNROLL
     for (int o = 0; o < kO; ++o) {
         acc.lane[o] = op.start();
-        if (v.plan.dense) from.x[o] = from.x[o] + Operand::ahead(v.x_stride, span.begin);
+        if (kDense) from.x[o] = from.x[o] + Operand::ahead(v.x_stride, span.begin);
     }
     int at = first;
     /* Vectors that lie side by side but begin anywhere: each is put together from its own aligned 16 bytes and those of
      * the next lane. Not where these would reach beyond the array. */
     enum { kShifts = !Op::kOrdered && kO == 1 && !int(kBig) };
-    const bool shifted = int(kShifts) && v.plan.dense && !v.plan.vector;
-    if (v.plan.vector || shifted) {
+    const bool shifted = int(kShifts) && !v.plan.vector;
+    if (kDense && (v.plan.vector || shifted)) {
         typename Operand::Pointer x[kO]; /* they follow `at` */
         int64_t last =
             whole - wide - (int(kFlight) - 1) * step; /* where a flight may begin, from the lane's first on */
@@ -2166,7 +2167,7 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
             if (gpul__has<Y>()) y += kFlight * step * y_stride;
         }
     }
-    if (!v.plan.dense) acc = gpul__reduce_gathered<kO>(v, op, acc, from, span.begin, length, staged);
+    if (!kDense) acc = gpul__reduce_gathered<kO>(v, op, acc, from, span.begin, length, staged);
     else if (at < end) acc = gpul__reduce_rest<kO>(v, op, acc, from, span.begin, at, end);
     const bool any = first < length;
     GPUL__UNROLL
@@ -2174,10 +2175,11 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
         result[o] = gpul__reduce_warp(op, any ? op.finish(acc.lane[o], span.begin, first) : op.identity(), 32);
 }
 
-/* plan.warps warps take the warp tiles of kO neighbouring outputs; blocks of eight warps take a block tile at a time,
+/* Two kernels: one of elements that lie side by side, and one of those that do not, which would take registers from it.
+ * plan.warps warps take the warp tiles of kO neighbouring outputs; blocks of eight warps take a block tile at a time,
  * plan.splits of them sharing the block tiles of their outputs. Nothing waits for anything until a block's tiles are
  * all done. */
-template <typename Op, int kO>
+template <typename Op, int kO, bool kDense>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
     gpul__reduce_rows(const __grid_constant__ gpul__reduce_view<Op> v) {
     typedef typename Op::Acc Acc;
@@ -2185,10 +2187,10 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
     const gpul__reduce_plan &p = v.plan;
     const Op &op = v.op;
     const int thread = int(threadIdx.x), warp = thread / 32, lane = thread % 32;
-    GPUL_SHARED(char,
-                memory); /* what warps stage; of kO outputs each warp's of each block tile, and of the slots; a flag */
-    char *const staged = memory + warp * (p.dense ? 0 : GPUL__REDUCE_STAGED);
-    Acc *const shared = reinterpret_cast<Acc *>(memory + (p.dense ? 0 : gpul__warps * GPUL__REDUCE_STAGED));
+    /* what warps stage; of kO outputs each warp's of each block tile, and of the slots; a flag */
+    GPUL_SHARED(char, memory);
+    char *const staged = memory + warp * (kDense ? 0 : GPUL__REDUCE_STAGED);
+    Acc *const shared = reinterpret_cast<Acc *>(memory + (kDense ? 0 : gpul__warps * GPUL__REDUCE_STAGED));
     Acc *const totals = shared + kO * gpul__most_tiles * gpul__warps;
     uint32_t *const flag = reinterpret_cast<uint32_t *>(totals + kO * gpul__warps);
     const gpul__reduce_share share = gpul__reduce_share_of(p, gpul__has<typename Op::Y>());
@@ -2205,7 +2207,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         const int64_t mine = first + (whole ? k * each : 0) + (warp >> level) * kO;
         Acc results[kO];
         if (tile < p.warp_tiles && mine < v.outputs) {
-            gpul__reduce_warp_tile<kO>(v, mine, tile, staged, results);
+            gpul__reduce_warp_tile<kO, kDense>(v, mine, tile, staged, results);
         } else {
             GPUL__UNROLL
             for (int o = 0; o < kO; ++o) results[o] = op.identity();
@@ -2806,16 +2808,15 @@ template <bool kYes> struct gpul__bool {};
 /* The rows kernel that takes several outputs at once, and the kernels besides rows, where an operation has them.
  * (Functions, so that no kernel is instantiated that an operation does not have.) */
 template <typename Op> static inline void (*gpul__reduce_together(gpul__bool<true>))(const gpul__reduce_view<Op>) {
-    return gpul__reduce_rows<Op, Op::kTogether>;
+    return gpul__reduce_rows<Op, Op::kTogether, true>;
 }
 template <typename Op> static inline void (*gpul__reduce_together(gpul__bool<false>))(const gpul__reduce_view<Op>) {
-    return gpul__reduce_rows<Op, 1>;
+    return gpul__reduce_rows<Op, 1, true>;
 }
 template <typename Op>
 static inline void (*gpul__reduce_kernel(const gpul__reduce_plan *plan,
                                          gpul__bool<true>))(const gpul__reduce_view<Op>) {
-    (void)plan;
-    return gpul__reduce_rows<Op, 1>;
+    return plan->dense ? gpul__reduce_rows<Op, 1, true> : gpul__reduce_rows<Op, 1, false>;
 }
 template <typename Op>
 static inline void (*gpul__reduce_kernel(const gpul__reduce_plan *plan,
@@ -2823,7 +2824,7 @@ static inline void (*gpul__reduce_kernel(const gpul__reduce_plan *plan,
     if (plan->kernel == GPUL__REDUCE_SHORT) return gpul__reduce_short<Op>;
     if (plan->kernel == GPUL__REDUCE_COLUMNS) return gpul__reduce_columns<Op>;
     if (plan->outputs_at_once > 1) return gpul__reduce_together<Op>(gpul__bool<(int(Op::kTogether) > 1)>());
-    return gpul__reduce_rows<Op, 1>;
+    return plan->dense ? gpul__reduce_rows<Op, 1, true> : gpul__reduce_rows<Op, 1, false>;
 }
 
 template <typename Offset>
@@ -4054,8 +4055,8 @@ struct gpul__ufunc_pair {
     }
 };
 
-/* Vectors of one dense array, the other inputs being scalars: a thread has two, of as many elements as 16 bytes hold of the
- * larger element. A block that is nowhere near an end does not ask what is there. */
+/* Vectors of one dense array, the other inputs being scalars: a thread has two, of as many elements as 16 bytes hold of
+ * the larger element. A block that is nowhere near an end does not ask what is there. */
 template <typename W, bool kFunction>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     gpul__ufunc_vectors(const __grid_constant__ gpul__ufunc_view v) {
@@ -4313,7 +4314,7 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
     const int64_t outputs = p->outputs;
     plan->kernel = GPUL__REDUCE_ROWS;
     while (1 << plan->warps_log2 < gpul__warps && 1 << plan->warps_log2 < plan->warp_tiles) ++plan->warps_log2;
-    if (outputs > 2 && (plan->vector || plan->block_tiles > 1) &&
+    if (outputs > 2 && plan->dense && (plan->vector || plan->block_tiles > 1) &&
         outputs * plan->block_tiles >= sms * reducer->outputs_at_once * (gpul__warps >> plan->warps_log2))
         plan->outputs_at_once = reducer->outputs_at_once;
     const int64_t together = plan->outputs_at_once, round = (together > 1 ? 2 : 3) * sms; /* blocks at once */
@@ -4930,7 +4931,7 @@ static int32_t gpul__reduce_launch_as(const gpul__reduce_problem *problem, const
 }
 
 } /* namespace */
-#define GPUL__REDUCE_KERNEL &gpul__reduce_rows<gpul__bytes, 1>
+#define GPUL__REDUCE_KERNEL &gpul__reduce_rows<gpul__bytes, 1, true>
 #else
 #define GPUL__REDUCE_KERNEL NULL
 #endif /* GPULITE_NO_REDUCE */
@@ -4971,7 +4972,7 @@ static int32_t gpul__gemv_launch(const gpul__reduce_problem *problem, const gpul
 }
 
 } /* namespace */
-#define GPUL__GEMV_KERNEL &gpul__reduce_rows<gpul__gemv<float>, 1>
+#define GPUL__GEMV_KERNEL &gpul__reduce_rows<gpul__gemv<float>, 1, true>
 #else
 #define GPUL__GEMV_KERNEL NULL
 #endif /* GPULITE_NO_GEMV */
@@ -6703,8 +6704,8 @@ static __device__ __forceinline__ double gpul__gemm_add(double a, double b) { re
 static __device__ __forceinline__ float gpul__gemm_times(float a, float b) { return __fmul_rn(a, b); }
 static __device__ __forceinline__ double gpul__gemm_times(double a, double b) { return __dmul_rn(a, b); }
 
-/* What GELU computes with in each type: its limit for t, 1.5 times 2 to the places of the significand, log(2) in two, a first
- * guess of 1 / x from the bits of x, and how long to go on. */
+/* What GELU computes with in each type: its limit for t, 1.5 times 2 to the places of the significand, log(2) in two, a
+ * first guess of 1 / x from the bits of x, and how long to go on. */
 template <typename C> struct gpul__gelu_of;
 template <> struct gpul__gelu_of<float> {
     typedef uint32_t Bits;
@@ -6725,9 +6726,9 @@ template <> struct gpul__gelu_of<double> {
     static __device__ __forceinline__ uint64_t guess() { return 0x7fde6238502484bau; }
 };
 
-/* (1 + tanh(-t / 2)) / 2 = 1 / (1 + exp(t)), so this is x / (1 + exp(t)). exp is a power of two times a Taylor polynomial of
- * the rest, of at most log(2) / 2, and the quotient comes from Newton's steps: multiply-adds alone, with no branch, each
- * rounded as written, so that nobody's compiler or GPU changes a bit. */
+/* (1 + tanh(-t / 2)) / 2 = 1 / (1 + exp(t)), so this is x / (1 + exp(t)). exp is a power of two times a Taylor
+ * polynomial of the rest, of at most log(2) / 2, and the quotient comes from Newton's steps: multiply-adds alone, with
+ * no branch, each rounded as written, so that nobody's compiler or GPU changes a bit. */
 template <typename C> static __device__ __forceinline__ C gpul__gemm_gelu(C x) {
     typedef gpul__gelu_of<C> G;
     typedef typename G::Bits Bits;
@@ -7650,9 +7651,17 @@ static __device__ __forceinline__ void gpul__mbarrier_arrive_if(bool really, uin
                  : "memory");
 }
 
-/* 64 x 64 elements to `shared`, in this block or in all blocks of the cluster, where `barrier` counts the bytes */
+/* 64 x 64 elements to `shared`, in this block or in all blocks of the cluster, where `barrier` counts the bytes. item: of
+ * a stack of matrices, whose maps have three dimensions; -1: there is no stack, and copies of two are faster. */
 static __device__ __forceinline__ void gpul__tensor_load(uint32_t shared, const CUtensorMap *map, int32_t dense,
                                                          int32_t outer, int32_t item, uint32_t barrier) {
+    if (item < 0) {
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, "
+                     "%3}], [%4];" ::"r"(shared),
+                     "l"(map), "r"(dense), "r"(outer), "r"(barrier)
+                     : "memory");
+        return;
+    }
     asm volatile(
         "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], "
         "[%5];" ::"r"(shared),
@@ -7662,6 +7671,13 @@ static __device__ __forceinline__ void gpul__tensor_load(uint32_t shared, const 
 static __device__ __forceinline__ void gpul__tensor_load_all(uint32_t shared, const CUtensorMap *map, int32_t dense,
                                                              int32_t outer, int32_t item, uint32_t barrier,
                                                              uint16_t blocks) {
+    if (item < 0) {
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+                     "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared),
+                     "l"(map), "r"(dense), "r"(outer), "r"(barrier), "h"(blocks)
+                     : "memory");
+        return;
+    }
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
                  "[%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(shared),
                  "l"(map), "r"(dense), "r"(outer), "r"(item), "r"(barrier), "h"(blocks)
@@ -7670,6 +7686,13 @@ static __device__ __forceinline__ void gpul__tensor_load_all(uint32_t shared, co
 /* and from `shared` to C, but for what lies beyond its ends */
 static __device__ __forceinline__ void gpul__tensor_store(const CUtensorMap *map, uint32_t shared, int32_t dense,
                                                           int32_t outer, int32_t item) {
+    if (item < 0) {
+        asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];\n"
+                     "cp.async.bulk.commit_group;" ::"l"(map),
+                     "r"(shared), "r"(dense), "r"(outer)
+                     : "memory");
+        return;
+    }
     asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];\n"
                  "cp.async.bulk.commit_group;" ::"l"(map),
                  "r"(shared), "r"(dense), "r"(outer), "r"(item)
@@ -8080,7 +8103,8 @@ gpul__tensor_finish(gpul__bool<false>, float (&sum)[S::kSums], const gpul__gemm_
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
             if (first)
-                gpul__tensor_store(map, box, int32_t(first_col) + g * 64, int32_t(first_row), int32_t(work.item));
+                gpul__tensor_store(map, box, int32_t(first_col) + g * 64, int32_t(first_row),
+                                   p.batch > 1 ? int32_t(work.item) : -1);
         } else {
             __syncwarp();
             const int64_t n = first_col + g * 64 + lane;
@@ -8150,8 +8174,13 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
         if (issues || gathers) {
             for (uint32_t index = blockIdx.x / cluster; index < work_tiles; index += at_once) {
                 work.find<S>(index, rank, v);
-                const int32_t m = int32_t(work.m), n = int32_t(work.n), item_a = p.a_batch ? int32_t(work.item) : 0,
-                              item_b = p.b_batch ? int32_t(work.item) : 0;
+                const int32_t m = int32_t(work.m), n = int32_t(work.n), item = int32_t(work.item);
+                const int32_t item_a = p.batch <= 1 ? -1
+                                       : p.a_batch ? item
+                                                   : 0,
+                              item_b = p.batch <= 1 ? -1
+                                       : p.b_batch ? item
+                                                   : 0;
                 for (int64_t done = 0; done < work.length; done += gpul__tensor_slice, ring.advance()) {
                     const int32_t k = int32_t(work.begin + done);
                     const uint32_t full = ring.full + uint32_t(ring.stage) * 8,
@@ -8159,11 +8188,11 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                                    b = a + S::kM / 64 * S::kBox;
                     gpul__mbarrier_wait(ring.empty + uint32_t(ring.stage) * 8, ring.parity ^ 1);
                     if (gathers & 1)
-                        gpul__tensor_gather(a, static_cast<const uint16_t *>(p.A) + item_a * p.a_batch,
+                        gpul__tensor_gather(a, static_cast<const uint16_t *>(p.A) + item * p.a_batch,
                                             form & 1 ? p.a_col : p.a_row, form & 1 ? p.M : p.K, form & 1 ? p.K : p.M,
                                             form & 1 ? m : k, form & 1 ? k : m);
                     if (gathers & 2)
-                        gpul__tensor_gather(b, static_cast<const uint16_t *>(p.B) + item_b * p.b_batch,
+                        gpul__tensor_gather(b, static_cast<const uint16_t *>(p.B) + item * p.b_batch,
                                             form & 2 ? p.b_row : p.b_col, form & 2 ? p.N : p.K, form & 2 ? p.K : p.N,
                                             form & 2 ? n : k, form & 2 ? k : n);
                     if (gathers) { /* before the one thread says that they are there */
@@ -8656,8 +8685,8 @@ static inline int32_t gpul__find_encoder(gpul__tensor_encoder *encoder) {
     return 0;
 }
 
-/* `batch` matrices, at a distance of `next`, or one for all where that is 0, each of rows of `dense` 16-bit elements, in
- * boxes of 64 x 64; reads beyond give zeros */
+/* One matrix, or `batch` of them, at a distance of `next`, or one for all where that is 0; each of rows of `dense`
+ * 16-bit elements, in boxes of 64 x 64; reads beyond give zeros */
 static int32_t gpul__tensor_map(CUtensorMap *map, const void *data, int64_t dense, int64_t rows, int64_t pitch,
                                 int64_t batch, int64_t next) {
     const cuuint64_t extent[3] = {cuuint64_t(dense), cuuint64_t(rows), cuuint64_t(next && batch > 1 ? batch : 1)},
@@ -8666,8 +8695,8 @@ static int32_t gpul__tensor_map(CUtensorMap *map, const void *data, int64_t dens
     gpul__tensor_encoder encode;
     const int32_t status = gpul__find_encoder(&encode);
     if (status || !encode) return status ? status : int32_t(cudaErrorNotSupported);
-    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 3, const_cast<void *>(data), extent, stride, box, step,
-                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, batch > 1 ? 3 : 2, const_cast<void *>(data), extent, stride, box,
+                  step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
                ? 0
                : int32_t(cudaErrorInvalidValue);

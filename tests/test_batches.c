@@ -26,8 +26,8 @@ static gpul_array matrix_of(const gpul_array *a, int32_t ndim, const int64_t *in
     return m;
 }
 
-/* The product of stacks, in one call, and of each pair of matrices alone: every byte of C's buffer is the same, its gaps and
- * guards too. `orders`: bits 0 to 2 make the matrices of A, B and C column-major. */
+/* The product of stacks, in one call, and of each pair of matrices alone: every byte of C's buffer is the same, its
+ * gaps and guards too. `orders`: bits 0 to 2 make the matrices of A, B and C column-major. */
 static void compare(gpul_array *C, const gpul_array *A, const gpul_array *B, box *out, double alpha, double beta,
                     const gpul_gemm_options *options, const char *what) {
     unsigned char *const got = (unsigned char *)malloc((size_t)out->bytes + 1);
@@ -62,8 +62,8 @@ static void compare(gpul_array *C, const gpul_array *A, const gpul_array *B, box
     free(got);
 }
 
-/* Strides of a stack: the matrices' own dimensions in either order, with a gap behind each line and each matrix, the stack
- * outside (0), or between the lines (1: as attention has its heads) */
+/* Strides of a stack: the matrices' own dimensions in either order, with a gap behind each line and each matrix, the
+ * stack outside (0), or between the lines (1: as attention has its heads) */
 static void stack_strides(int64_t *strides, int32_t ndim, const int64_t *shape, int column_major, int64_t line_gap,
                           int64_t matrix_gap, int between) {
     const int32_t dense = column_major ? ndim - 2 : ndim - 1, other = column_major ? ndim - 1 : ndim - 2;
