@@ -971,8 +971,8 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * matrix row-major or column-major with any leading dimension (gpul_transpose for A^T, B^T); one of its two strides is
  * 1 (else SHAPE). The distance from matrix to matrix is any, as long as those of C do not overlap (BLAS's strided
  * batches). alpha and beta are first rounded to the type that is computed in, f64 for f64 and f32 otherwise; one that
- * rounds to 0 counts as 0. beta = 0 never reads C, alpha = 0 never reads A or B. The last step is fma(alpha, sum, beta
- * * c). |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|) elementwise (plus the rounding of the result to 16
+ * rounds to 0 counts as 0. beta = 0 never reads C, alpha = 0 never reads A or B. The last step is fma(alpha, sum,
+ * beta * c). |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|) elementwise (plus the rounding of the result to 16
  * bits), gamma(n) = n u / (1 - n u), u the unit roundoff of what is computed in.
  *
  * The same bits on every run, for every order and alignment of the matrices; NaN is always the same. IEEE fused

@@ -7652,16 +7652,9 @@ static __device__ __forceinline__ void gpul__mbarrier_arrive_if(bool really, uin
 }
 
 /* 64 x 64 elements to `shared`, in this block or in all blocks of the cluster, where `barrier` counts the bytes. item: of
- * a stack of matrices, whose maps have three dimensions; -1: there is no stack, and copies of two are faster. */
+ * a stack of matrices */
 static __device__ __forceinline__ void gpul__tensor_load(uint32_t shared, const CUtensorMap *map, int32_t dense,
                                                          int32_t outer, int32_t item, uint32_t barrier) {
-    if (item < 0) {
-        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, "
-                     "%3}], [%4];" ::"r"(shared),
-                     "l"(map), "r"(dense), "r"(outer), "r"(barrier)
-                     : "memory");
-        return;
-    }
     asm volatile(
         "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], "
         "[%5];" ::"r"(shared),
@@ -7671,13 +7664,6 @@ static __device__ __forceinline__ void gpul__tensor_load(uint32_t shared, const 
 static __device__ __forceinline__ void gpul__tensor_load_all(uint32_t shared, const CUtensorMap *map, int32_t dense,
                                                              int32_t outer, int32_t item, uint32_t barrier,
                                                              uint16_t blocks) {
-    if (item < 0) {
-        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
-                     "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared),
-                     "l"(map), "r"(dense), "r"(outer), "r"(barrier), "h"(blocks)
-                     : "memory");
-        return;
-    }
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
                  "[%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(shared),
                  "l"(map), "r"(dense), "r"(outer), "r"(item), "r"(barrier), "h"(blocks)
@@ -7686,13 +7672,6 @@ static __device__ __forceinline__ void gpul__tensor_load_all(uint32_t shared, co
 /* and from `shared` to C, but for what lies beyond its ends */
 static __device__ __forceinline__ void gpul__tensor_store(const CUtensorMap *map, uint32_t shared, int32_t dense,
                                                           int32_t outer, int32_t item) {
-    if (item < 0) {
-        asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];\n"
-                     "cp.async.bulk.commit_group;" ::"l"(map),
-                     "r"(shared), "r"(dense), "r"(outer)
-                     : "memory");
-        return;
-    }
     asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];\n"
                  "cp.async.bulk.commit_group;" ::"l"(map),
                  "r"(shared), "r"(dense), "r"(outer), "r"(item)
@@ -8103,8 +8082,7 @@ gpul__tensor_finish(gpul__bool<false>, float (&sum)[S::kSums], const gpul__gemm_
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
             if (first)
-                gpul__tensor_store(map, box, int32_t(first_col) + g * 64, int32_t(first_row),
-                                   p.batch > 1 ? int32_t(work.item) : -1);
+                gpul__tensor_store(map, box, int32_t(first_col) + g * 64, int32_t(first_row), int32_t(work.item));
         } else {
             __syncwarp();
             const int64_t n = first_col + g * 64 + lane;
@@ -8175,12 +8153,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
             for (uint32_t index = blockIdx.x / cluster; index < work_tiles; index += at_once) {
                 work.find<S>(index, rank, v);
                 const int32_t m = int32_t(work.m), n = int32_t(work.n), item = int32_t(work.item);
-                const int32_t item_a = p.batch <= 1 ? -1
-                                       : p.a_batch ? item
-                                                   : 0,
-                              item_b = p.batch <= 1 ? -1
-                                       : p.b_batch ? item
-                                                   : 0;
+                const int32_t item_a = p.a_batch ? item : 0, item_b = p.b_batch ? item : 0;
                 for (int64_t done = 0; done < work.length; done += gpul__tensor_slice, ring.advance()) {
                     const int32_t k = int32_t(work.begin + done);
                     const uint32_t full = ring.full + uint32_t(ring.stage) * 8,
@@ -8695,8 +8668,8 @@ static int32_t gpul__tensor_map(CUtensorMap *map, const void *data, int64_t dens
     gpul__tensor_encoder encode;
     const int32_t status = gpul__find_encoder(&encode);
     if (status || !encode) return status ? status : int32_t(cudaErrorNotSupported);
-    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, batch > 1 ? 3 : 2, const_cast<void *>(data), extent, stride, box,
-                  step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 3, const_cast<void *>(data), extent, stride, box, step,
+                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
                ? 0
                : int32_t(cudaErrorInvalidValue);
