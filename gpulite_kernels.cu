@@ -8152,8 +8152,8 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
         if (issues || gathers) {
             for (uint32_t index = blockIdx.x / cluster; index < work_tiles; index += at_once) {
                 work.find<S>(index, rank, v);
-                const int32_t m = int32_t(work.m), n = int32_t(work.n), item = int32_t(work.item);
-                const int32_t item_a = p.a_batch ? item : 0, item_b = p.b_batch ? item : 0;
+                const int32_t m = int32_t(work.m), n = int32_t(work.n), item_a = p.a_batch ? int32_t(work.item) : 0,
+                              item_b = p.b_batch ? int32_t(work.item) : 0;
                 for (int64_t done = 0; done < work.length; done += gpul__tensor_slice, ring.advance()) {
                     const int32_t k = int32_t(work.begin + done);
                     const uint32_t full = ring.full + uint32_t(ring.stage) * 8,
@@ -8161,11 +8161,11 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                                    b = a + S::kM / 64 * S::kBox;
                     gpul__mbarrier_wait(ring.empty + uint32_t(ring.stage) * 8, ring.parity ^ 1);
                     if (gathers & 1)
-                        gpul__tensor_gather(a, static_cast<const uint16_t *>(p.A) + item * p.a_batch,
+                        gpul__tensor_gather(a, static_cast<const uint16_t *>(p.A) + item_a * p.a_batch,
                                             form & 1 ? p.a_col : p.a_row, form & 1 ? p.M : p.K, form & 1 ? p.K : p.M,
                                             form & 1 ? m : k, form & 1 ? k : m);
                     if (gathers & 2)
-                        gpul__tensor_gather(b, static_cast<const uint16_t *>(p.B) + item * p.b_batch,
+                        gpul__tensor_gather(b, static_cast<const uint16_t *>(p.B) + item_b * p.b_batch,
                                             form & 2 ? p.b_row : p.b_col, form & 2 ? p.N : p.K, form & 2 ? p.K : p.N,
                                             form & 2 ? n : k, form & 2 ? k : n);
                     if (gathers) { /* before the one thread says that they are there */
