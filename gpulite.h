@@ -6679,7 +6679,8 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
                               const gpul_array *B, double beta, const gpul_gemm_options *options, gpul_stream stream) {
     static const char *const names[3] = {"C", "A", "B"};
     const gpul_array *const arrays[4] = {C, A, B, options->bias};
-    int64_t row[3], col[3], stack[2], step[3][2], far[3] = {0, 0, 0}, near[3] = {0, 0, 0}, inner = 1, outer = 1, at;
+    int64_t row[3], col[3], stack[2], step[3][2], outer_step[3] = {0, 0, 0}, inner_step[3] = {0, 0, 0}, inner = 1,
+                                                  outer = 1, at;
     int64_t *const steps[3] = {step[0], step[1], step[2]};
     char text[96];
     gpul__gemm_problem problem = GPUL_ZERO;
@@ -6739,8 +6740,8 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
         inner = stack[k];
         if (two) outer = stack[1 - k];
         for (i = 0; i < 3; ++i) {
-            if (inner > 1) near[i] = step[i][k];
-            if (two) far[i] = step[i][1 - k];
+            if (inner > 1) inner_step[i] = step[i][k];
+            if (two) outer_step[i] = step[i][1 - k];
         }
     }
 
@@ -6761,12 +6762,12 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     problem.b_col = col[second];
     problem.c_row = row[0];
     problem.batch = inner;
-    problem.a_batch = near[first];
-    problem.b_batch = near[second];
-    problem.c_batch = near[0];
-    problem.a_steps = near[first] | far[first];
-    problem.b_steps = near[second] | far[second];
-    problem.c_steps = near[0] | far[0];
+    problem.a_batch = inner_step[first];
+    problem.b_batch = inner_step[second];
+    problem.c_batch = inner_step[0];
+    problem.a_steps = inner_step[first] | outer_step[first];
+    problem.b_steps = inner_step[second] | outer_step[second];
+    problem.c_steps = inner_step[0] | outer_step[0];
     problem.activation = options->activation;
     if (options->bias != NULL) {
         problem.bias = options->bias->data;
@@ -6786,9 +6787,10 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     for (at = 0; at < outer * inner && status == GPUL_OK;) { /* fault: batch-outer */
         const int64_t i_far = at / inner, i_near = at % inner, size = (int64_t)gpul_dtype_size(C->dtype);
         problem.batch = inner - i_near < plan.batch ? inner - i_near : plan.batch; /* fault: batch-last */
-        problem.A = (const char *)arrays[first]->data + (i_far * far[first] + i_near * near[first]) * size;
-        problem.B = (const char *)arrays[second]->data + (i_far * far[second] + i_near * near[second]) * size;
-        problem.C = (char *)C->data + (i_far * far[0] + i_near * near[0]) * size;
+        problem.A = (const char *)arrays[first]->data + (i_far * outer_step[first] + i_near * inner_step[first]) * size;
+        problem.B =
+            (const char *)arrays[second]->data + (i_far * outer_step[second] + i_near * inner_step[second]) * size;
+        problem.C = (char *)C->data + (i_far * outer_step[0] + i_near * inner_step[0]) * size;
         status = gpul__cuda((cudaError_t)gpul__launch_gemm(&problem, &plan, &scope.machine, counters, bytes, stream),
                             function, "launching the kernels");
         at += problem.batch;
