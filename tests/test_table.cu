@@ -336,12 +336,18 @@ static void test_operations(void) {
         CHECK_OK(gpul_matmul(&Cs, &As, &Bs, stream));
         CHECK_NEAR(at(&C, 17), 3 * (32 * 32 + 496), 0);
         CHECK_OK(gpul_slice(&b, &x, 0, 100, 116, 1));
-        options.bias = &b;
-        options.activation = GPUL_ACTIVATION_RELU;
-        CHECK_OK(gpul_gemm_ex(&C, 1, &A, &B, 0, &options, stream));
-        CHECK_NEAR(at(&C, 17), 3 * (32 * 32 + 496) + 101, 0);
-        CHECK_OK(gpul_gemm_ex(&C, -1, &A, &B, 0, &options, stream));
-        CHECK_NEAR(at(&C, 17), 0, 0);
+        {
+            gpul_array all = x, W = B;
+            x = A;
+            options.bias = &b;
+            options.activation = GPUL_ACTIVATION_GELU; /* far from 0 it is RELU */
+            CHECK_OK(gpul_gemm_ex(&C, 1, &x, &W, 0, &options, stream));
+            CHECK_NEAR(at(&C, 17), 3 * (32 * 32 + 496) + 101, 0);
+            options.activation = GPUL_ACTIVATION_RELU;
+            CHECK_OK(gpul_gemm_ex(&C, -1, &x, &W, 0, &options, stream));
+            CHECK_NEAR(at(&C, 17), 0, 0);
+            x = all;
+        }
     }
     {
         gpul_array all = x, threes = y;
