@@ -1349,6 +1349,10 @@ template <typename T> struct gpul__input<gpul_scalar<T>> {
     }
 };
 template <> struct gpul__input<gpul__none> { typedef gpul__none Element, Array, Scalar; };
+/* What the statements of several outputs set */
+template <typename T> struct gpul__variable { typedef T Type; };
+template <> struct gpul__variable<gpul_f16> { typedef float Type; };
+template <> struct gpul__variable<gpul_bf16> { typedef float Type; };
 
 /* ---- the reduction engine ----
  *
@@ -3110,8 +3114,11 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
                       (GPUL__PAIRS(GPUL__OUT_PARAMETER, GPUL__BARE outputs)), GPUL__COUNT outputs,                     \
                       (GPUL__PAIRS(GPUL__OUT_VALUE, GPUL__BARE outputs)), __VA_ARGS__)
 #define GPUL__OUTPUTS_TYPE(T, o, U, p, V, q) (gpul__several<T, U, V>)
+/* Outputs of 16 bits are floats in the statements, as inputs are. */
+#define GPUL__OUTPUT_OF(T, o) gpul__variable<T>::Type o = gpul__variable<T>::Type()
 #define GPUL__OUTPUTS_BODY(statements, T, o, U, p, V, q)                                                               \
-    (T o = T(); U p = U(); V q = V(); statements; const Out gpul__results = {o, p, q}; return gpul__results;)
+    (GPUL__OUTPUT_OF(T, o); GPUL__OUTPUT_OF(U, p); GPUL__OUTPUT_OF(V, q); statements;                                  \
+     const Out gpul__results = {static_cast<T>(o), static_cast<U>(p), static_cast<V>(q)}; return gpul__results;)
 
 #define GPUL_REDUCE(name, T, A, identity, map, combine, post, ...)                                                     \
     GPUL__CONCAT(GPUL__REDUCE_, GPUL__COUNT(__VA_ARGS__))                                                              \

@@ -24,8 +24,8 @@ GPUL_ELEMENTWISE_OUTPUTS(test_divide, (int32_t, quotient, int32_t, rest), quotie
                          rest = x % y, int32_t, x, int32_t, y)
 GPUL_ELEMENTWISE_OUTPUTS(test_parts, (uint8_t, sign, float, magnitude, double, scaled), sign = x < 0;
                          magnitude = fabsf(x); scaled = factor * double(x), float, x, gpul_scalar<double>, factor)
-GPUL_ELEMENTWISE_OUTPUTS(test_absolute, (gpul_f16, out), float half = x; if (half < 0) half = -half;
-                         out = gpul_f16(half), gpul_f16, x)
+GPUL_ELEMENTWISE_OUTPUTS(test_absolute, (gpul_f16, out, gpul_bf16, third), out = x; if (out < 0) out = -out;
+                         third = out / 3, gpul_f16, x)
 
 /* several inputs, and values given at run time */
 GPUL_REDUCE(test_weighted, int64_t, uint64_t, 0, w *uint64_t(x) + uint64_t(y), a + b, int64_t(a), uint8_t, w, int32_t,

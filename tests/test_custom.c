@@ -21,7 +21,7 @@ gpul_status test_divide(gpul_array *quotient, gpul_array *rest, const gpul_array
                         gpul_stream stream);
 gpul_status test_parts(gpul_array *sign, gpul_array *magnitude, gpul_array *scaled, const gpul_array *x, double factor,
                        gpul_stream stream);
-gpul_status test_absolute(gpul_array *out, const gpul_array *x, gpul_stream stream);
+gpul_status test_absolute(gpul_array *out, gpul_array *third, const gpul_array *x, gpul_stream stream);
 gpul_status test_weighted(gpul_array *out, const gpul_array *w, const gpul_array *x, const gpul_array *y, int32_t axis,
                           gpul_stream stream);
 gpul_status test_distance(gpul_array *out, const gpul_array *x, const gpul_array *y, int32_t axis, gpul_stream stream);
@@ -377,7 +377,7 @@ static void test_outputs(void) {
     for (int k = 0; k < 150; k++) {
         int64_t shape[GPUL_MAX_DIMS], wrong = 0;
         const int32_t ndim = k < 70 ? 1 : 1 + (int32_t)rng_below(4);
-        box x, y, f, h, q, r, s, m, d, o;
+        box x, y, f, h, q, r, s, m, d, o, t;
         const double factor = rng_signed();
         for (int i = 0; i < ndim; i++) shape[i] = k < 70 ? k : rng_below(ndim > 2 ? 12 : 120);
         if (k % 7 == 0 && k >= 70) shape[ndim - 1] = 300 + rng_below(300);
@@ -391,6 +391,7 @@ static void test_outputs(void) {
         box_some(&m, GPUL_F32, ndim, shape, 0);
         box_some(&d, GPUL_F64, ndim, shape, 0);
         box_some(&o, GPUL_F16, ndim, shape, 0);
+        box_some(&t, GPUL_BF16, ndim, shape, 0);
         if (k % 2) { /* all dense, and at one boundary or not */
             box_free(&q), box_free(&r), box_free(&x), box_free(&m), box_free(&d), box_free(&s);
             box_make(&x, GPUL_I32, ndim, shape, LAY_C, k % 8 == 1, 0);
@@ -409,19 +410,21 @@ static void test_outputs(void) {
         box_upload(&y);
         CHECK_OK(test_divide(&q.view, &r.view, &x.view, &y.view, NULL));
         CHECK_OK(test_parts(&s.view, &m.view, &d.view, &f.view, factor, NULL));
-        CHECK_OK(test_absolute(&o.view, &h.view, NULL));
+        CHECK_OK(test_absolute(&o.view, &t.view, &h.view, NULL));
         BOX_GUARDS(&q);
         BOX_GUARDS(&r);
         BOX_GUARDS(&s);
         BOX_GUARDS(&m);
         BOX_GUARDS(&d);
         BOX_GUARDS(&o);
+        BOX_GUARDS(&t);
         for (int64_t i = 0; i < q.n; i++) {
             const int64_t a = box_get(&x, broadcast_index(&x, &q, i)).i, b = box_get(&y, broadcast_index(&y, &q, i)).i;
             const double v = box_get(&f, broadcast_index(&f, &m, i)).f;
             wrong += box_got(&q, i).i != a / b || box_got(&r, i).i != a % b;
             wrong += box_got(&s, i).i != (v < 0) || !(box_got(&m, i).f == fabs(v)) || !(box_got(&d, i).f == factor * v);
             wrong += !(box_got(&o, i).f == fabs(box_get(&h, i).f));
+            wrong += !(box_got(&t, i).f == gpul_bf16_to_float(gpul_bf16_from_float((float)box_got(&o, i).f / 3)));
         }
         CHECK_INT(wrong, 0);
         BOX_UNCHANGED(&x);
@@ -439,7 +442,7 @@ static void test_outputs(void) {
             CHECK_INT(wrong, 0);
         }
         box_free(&x), box_free(&y), box_free(&f), box_free(&h), box_free(&q);
-        box_free(&r), box_free(&s), box_free(&m), box_free(&d), box_free(&o);
+        box_free(&r), box_free(&s), box_free(&m), box_free(&d), box_free(&o), box_free(&t);
     }
 }
 
