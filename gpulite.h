@@ -6157,13 +6157,13 @@ static gpul_status gpul__convert(const char *function, void *to, gpul_dtype dtyp
     gpul_status status = GPUL_OK;
     if (from_dtype == GPUL_I64 && dtype == GPUL_I64) bits = (uint64_t)whole;
     else if (from_dtype == GPUL_I64 && (value >= 9223372036854775808.0 || (int64_t)value != whole))
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "the result, %lld, is no %s", (long long)whole,
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "the result = %lld is no %s", (long long)whole,
                           gpul_dtype_name(dtype));
-    else status = gpul__element_bits(function, "value", &bits, dtype, value);
+    else status = gpul__element_bits(function, "the result", &bits, dtype, value);
     if (status == GPUL_OK && gpul__is_floating(dtype) && value == value &&
         gpul__element_value(&bits, dtype, &whole) != value)
         status =
-            gpul__fail(GPUL_ERROR_ARGUMENT, function, "the result, %.17g, is no %s", value, gpul_dtype_name(dtype));
+            gpul__fail(GPUL_ERROR_ARGUMENT, function, "the result = %.17g is no %s", value, gpul_dtype_name(dtype));
     if (status == GPUL_OK) memcpy(to, &bits, gpul_dtype_size(dtype));
     return status;
 }
