@@ -5617,12 +5617,27 @@ static void gpul__take_input(gpul__input_value *in, const gpul_array *array, gpu
     *in = value;
 }
 
+static gpul_status gpul__check_out_dtype(const char *function, const gpul_array *out, gpul_dtype dtype,
+                                         const char *why) {
+    const gpul_status status = gpul__check_array(function, "out", out);
+    if (status != GPUL_OK || out->dtype == dtype) return status;
+    return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but must be %s%s", gpul_dtype_name(out->dtype),
+                      gpul_dtype_name(dtype), why);
+}
+
 static gpul_status gpul__binary(const char *function, int32_t op, gpul_array *out, const gpul_array *a,
                                 const gpul_array *b, gpul_stream stream) {
     static const char *const names[2] = {"a", "b"};
     gpul__input_value in[2];
     const gpul_dtype dtype = out == NULL ? 0 : out->dtype; /* checked there, as is out */
     if (gpul__is_scalar(a) && gpul__is_scalar(b)) return gpul__check_array(function, names[0], a);
+    if (gpul__is_scalar(a) || gpul__is_scalar(b)) {
+        const int32_t k = gpul__is_scalar(a); /* the array beside it */
+        gpul_status status = gpul__check_array(function, names[k], k ? b : a);
+        if (status == GPUL_OK)
+            status = gpul__check_out_dtype(function, out, (k ? b : a)->dtype, k ? ", as b is" : ", as a is");
+        if (status != GPUL_OK) return status;
+    }
     gpul__take_input(&in[0], a, 0);
     gpul__take_input(&in[1], b, 0);
     return gpul__elementwise(function, names, gpul__find_elementwise(op, dtype), op, out, dtype, in, 2, stream);
@@ -5675,14 +5690,6 @@ static gpul_status gpul__take_number(const char *function, const char *name, gpu
     gpul__take_input(in, NULL, dtype);
     in->is_scalar = 1;
     return gpul__element_bits(function, name, &in->scalar, dtype, value);
-}
-
-static gpul_status gpul__check_out_dtype(const char *function, const gpul_array *out, gpul_dtype dtype,
-                                         const char *why) {
-    const gpul_status status = gpul__check_array(function, "out", out);
-    if (status != GPUL_OK || out->dtype == dtype) return status;
-    return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but must be %s%s", gpul_dtype_name(out->dtype),
-                      gpul_dtype_name(dtype), why);
 }
 
 GPUL_API gpul_dtype gpul_binary_dtype(int32_t op, gpul_dtype dtype) {

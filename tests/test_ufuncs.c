@@ -578,7 +578,7 @@ static void test_where(void) { /* bits pass as they are, NaN's too; scalars on e
 static void test_scalars(void) {
     const float host[3] = {1, 2, 3};
     float back[3] = {0, 0, 0};
-    gpul_array x = GPUL_ZERO, out = GPUL_ZERO, s = gpul_scalar_array(2.5);
+    gpul_array x = GPUL_ZERO, out = GPUL_ZERO, whole = GPUL_ZERO, s = gpul_scalar_array(2.5);
     CHECK_OK(gpul_to_device(&x, host, GPUL_F32, gpul_1d(3), NULL));
     CHECK_OK(gpul_device_array_like(&out, &x, NULL));
     CHECK_OK(gpul_vecadd(&out, &x, GPUL_SCALAR(10), NULL)); /* the short names take them, too */
@@ -604,6 +604,14 @@ static void test_scalars(void) {
     CHECK_FAILS(gpul_binary(&s, GPUL_ADD, &x, &x, NULL), GPUL_ERROR_ARGUMENT, "gpul_binary", "out is a GPUL_SCALAR");
     CHECK_FAILS(gpul_binary(&out, GPUL_ADD, &s, &s, NULL), GPUL_ERROR_ARGUMENT, "gpul_binary", "x is a GPUL_SCALAR");
     CHECK_FAILS(gpul_vecadd(&out, &s, &s, NULL), GPUL_ERROR_ARGUMENT, "gpul_vecadd", "a is a GPUL_SCALAR");
+    CHECK_OK(gpul_device_array(&whole, GPUL_I32, gpul_1d(3), NULL));
+    CHECK_FAILS(gpul_vecadd(&whole, &x, &s, NULL), GPUL_ERROR_DTYPE, "gpul_vecadd",
+                "out is int32, but must be float32, as a is");
+    CHECK_FAILS(gpul_vecmul(&x, &s, &whole, NULL), GPUL_ERROR_DTYPE, "gpul_vecmul",
+                "out is float32, but must be int32, as b is");
+    CHECK_FAILS(gpul_vecadd(NULL, &x, &s, NULL), GPUL_ERROR_ARGUMENT, "gpul_vecadd", "out is NULL");
+    CHECK_FAILS(gpul_vecadd(&out, &s, NULL, NULL), GPUL_ERROR_ARGUMENT, "gpul_vecadd", "b is NULL");
+    CHECK_OK(gpul_free(&whole));
     CHECK_FAILS(gpul_unary(&out, GPUL_EXP, &s, NULL), GPUL_ERROR_ARGUMENT, "gpul_unary", "x is a GPUL_SCALAR");
     CHECK_FAILS(gpul_where(&out, &s, &x, &x, NULL), GPUL_ERROR_ARGUMENT, "gpul_where", "mask is a GPUL_SCALAR");
     CHECK_FAILS(gpul_copy_to_host(back, &s, NULL), GPUL_ERROR_ARGUMENT, "gpul_copy_to_host", "is a GPUL_SCALAR");
