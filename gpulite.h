@@ -865,10 +865,10 @@ GPUL_API gpul_status gpul_linspace(gpul_array *out, double start, double stop, g
 
 /* y = alpha * A x + beta * y, BLAS's gemv. A: rows x cols, f32 or f64, row-major or column-major with any leading
  * dimension (gpul_transpose for A^T); x: cols; y: rows; any strides. alpha and beta are first rounded to the type that
- * is computed in, f32 or f64; one that rounds to 0 counts as 0. beta = 0 never reads y, alpha = 0 never reads A or x.
- * The last step is fma(alpha, sum, beta * y). |error| <= gamma(cols + 2) (|alpha| |A| |x| + |beta| |y|) elementwise
- * (Higham, Accuracy and Stability, 3.5), the same bits on every run, every GPU and the CPU stand-in; NaN is always the
- * same. */
+ * is computed in, f32 or f64; one that rounds to 0 counts as 0. beta = 0 never reads y, alpha = 0 never reads A or x,
+ * and of no columns alpha counts as 0. The last step is fma(alpha, sum, beta * y). |error| <= gamma(cols + 2) (|alpha|
+ * |A| |x| + |beta| |y|) elementwise (Higham, Accuracy and Stability, 3.5), the same bits on every run, every GPU and
+ * the CPU stand-in; NaN is always the same. */
 GPUL_API gpul_status gpul_gemv(gpul_array *y, double alpha, const gpul_array *A, const gpul_array *x, double beta,
                                gpul_stream stream);
 
@@ -971,9 +971,9 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * matrix row-major or column-major with any leading dimension (gpul_transpose for A^T, B^T); one of its two strides is
  * 1 (else SHAPE). The distance from matrix to matrix is any, as long as those of C do not overlap (BLAS's strided
  * batches). alpha and beta are first rounded to the type that is computed in, f64 for f64 and f32 otherwise; one that
- * rounds to 0 counts as 0. beta = 0 never reads C, alpha = 0 never reads A or B. The last step is fma(alpha, sum,
- * beta * c). |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|) elementwise (plus the rounding of the result to 16
- * bits), gamma(n) = n u / (1 - n u), u the unit roundoff of what is computed in.
+ * rounds to 0 counts as 0. beta = 0 never reads C, alpha = 0 never reads A or B, and where K = 0 alpha counts as 0. The
+ * last step is fma(alpha, sum, beta * c). |error| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|) elementwise (plus the
+ * rounding of the result to 16 bits), gamma(n) = n u / (1 - n u), u the unit roundoff of what is computed in.
  *
  * The same bits on every run, for every order and alignment of the matrices; NaN is always the same. IEEE fused
  * multiply-adds have the same bits on every GPU and the CPU stand-in. f16 and bf16 with M N K from 2^18 on go to tensor

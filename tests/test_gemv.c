@@ -88,6 +88,7 @@ static void test_scalars(void) { /* every pair of interesting alpha and beta, in
 static void test_tiny_scalars(void) {
     const double tiny = 1e-50; /* 0 as a float */
     gpul_array A = GPUL_ZERO, x = GPUL_ZERO, y = GPUL_ZERO, C = GPUL_ZERO;
+    gpul_array no_columns = GPUL_ZERO, no_rows = GPUL_ZERO, none = GPUL_ZERO;
     float got[9];
     CHECK_OK(gpul_device_array(&A, GPUL_F32, gpul_2d(3, 3), NULL));
     CHECK_OK(gpul_device_array(&x, GPUL_F32, gpul_1d(3), NULL));
@@ -112,6 +113,15 @@ static void test_tiny_scalars(void) {
     CHECK_OK(gpul_gemm(&C, 1, &A, &A, tiny, NULL));
     CHECK_OK(gpul_copy_to_host(got, &C, NULL));
     CHECK(got[0] == 3 && got[8] == 3);
+    CHECK_OK(gpul_slice(&no_columns, &A, 1, 0, 0, 1)); /* of no columns alpha counts as 0 */
+    CHECK_OK(gpul_slice(&no_rows, &A, 0, 0, 0, 1));
+    CHECK_OK(gpul_slice(&none, &x, 0, 0, 0, 1));
+    CHECK_OK(gpul_gemv(&y, (double)NAN, &no_columns, &none, 2, NULL));
+    CHECK_OK(gpul_copy_to_host(got, &y, NULL));
+    CHECK(got[0] == 6 && got[2] == 6);
+    CHECK_OK(gpul_gemm(&C, (double)INFINITY, &no_columns, &no_rows, 2, NULL));
+    CHECK_OK(gpul_copy_to_host(got, &C, NULL));
+    CHECK(got[0] == 6 && got[8] == 6);
     CHECK_OK(gpul_free(&A));
     CHECK_OK(gpul_free(&x));
     CHECK_OK(gpul_free(&y));
