@@ -3162,13 +3162,13 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
         static __device__ __forceinline__ A map(gpul__input<TX>::Element x, gpul__input<TY>::Element y,                \
                                                 gpul__input<TZ>::Element z, int64_t i) {                               \
             (void)x, (void)y, (void)z, (void)i;                                                                        \
-            return static_cast<A>(map_);                                                                               \
+            return static_cast<gpul__op_##name::A>(map_); /* an input may be called A */                               \
         }                                                                                                              \
         static __device__ __forceinline__ A combine(A a, A b) { return static_cast<A>(combine_); }                     \
         static __device__ __forceinline__ Result post(A a, int64_t n, gpul__input<TX>::Scalar x,                       \
                                                       gpul__input<TY>::Scalar y, gpul__input<TZ>::Scalar z) {          \
             (void)n, (void)x, (void)y, (void)z;                                                                        \
-            return static_cast<Result>(post_);                                                                         \
+            return static_cast<gpul__op_##name::Result>(post_);                                                        \
         }                                                                                                              \
     };
 

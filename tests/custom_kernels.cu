@@ -13,7 +13,7 @@ GPUL_ELEMENTWISE(test_axpy, double, a *x + y, gpul_scalar<double>, a, float, x, 
 GPUL_ELEMENTWISE(test_half, gpul_f16, gpul_f16(float(x) * 2 + y), gpul_f16, x, gpul_bf16, y)
 
 GPUL_REDUCE(test_sum_abs, float, float, 0.0f, fabsf(x), a + b, a, float, x)
-GPUL_REDUCE(test_l2_norm, double, double, 0.0, x *x, a + b, sqrt(a), double, x)
+GPUL_REDUCE(test_l2_norm, double, double, 0.0, A *A, a + b, sqrt(a), double, A) /* as matrices are called */
 GPUL_REDUCE(test_or, int32_t, int32_t, 0, v, a | b, a, int32_t, v)
 GPUL_REDUCE(test_largest, int64_t, int64_t, INT64_MIN, x, (a > b ? a : b), a, int64_t, x)
 GPUL_REDUCE(test_xor_plus_one, uint8_t, uint8_t, 0, x, uint8_t(a ^ b), uint8_t(a + 1), uint8_t, x)
