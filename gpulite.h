@@ -167,8 +167,8 @@ typedef struct CUevent_st *gpul_event;
 /* ---------------------------------------------------------------------------------------------------------------------
  * 4. Status and errors
  *
- * Every function that can fail returns a gpul_status. On failure its outputs are untouched, nothing is leaked, the
- * current device is what it was, and gpul_last_error() describes what happened. Nothing is ever printed. Functions may
+ * Every function that can fail returns a gpul_status. On failure its outputs are untouched, unless its contract says
+ * else, nothing is leaked, the current device is what it was, and gpul_last_error() describes what happened. Nothing is ever printed. Functions may
  * be called from several threads at once, and do not wait for the GPU, unless their contract says else.
  *
  * CUDA keeps a last error per host thread. If one is pending when a gpulite function is called (an earlier call of
@@ -983,7 +983,7 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  *
  * A stack is one launch for up to 65535 products, or as many as have room in 64 MB where they take scratch memory. One
  * of two dimensions that cannot be walked as one, with A (8, 1, M, K) and B (9, K, N), is a launch for each step of the
- * shorter.
+ * shorter. Where CUDA fails at a later launch than the first, a part of C is written.
  *
  * Scratch memory: in f32 and f64, and in 16 bits without tensor cores, for a C of up to 512 tiles of 64 x 64 with K
  * above 64, at most some 1024 such tiles in f32 or f64. In 16 bits with them, for all but small products, a copy of

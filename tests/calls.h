@@ -203,6 +203,14 @@ static gpul_status call_benchmark(world *w) {
     o.flush_l2 = 1;
     return gpul_benchmark(&w->plain.benchmark, no_work, w, &o);
 }
+static gpul_status call_matmul_steps(world *w) { /* a stack of two dimensions: three launches */
+    gpul_array rows = GPUL_ZERO, columns = GPUL_ZERO, cells = GPUL_ZERO;
+    if (gpul_slice(&rows, V(BIG), 0, 0, 105, 1) || gpul_reshape(&rows, &rows, gpul_4d(3, 1, 5, 7)) ||
+        gpul_slice(&columns, V(BIG), 0, 0, 420, 1) || gpul_reshape(&columns, &columns, gpul_3d(10, 7, 6)) ||
+        gpul_reshape(&cells, V(C), gpul_4d(3, 10, 5, 6)))
+        return -1;
+    return gpul_matmul(&cells, &rows, &columns, w->stream);
+}
 static gpul_status call_gemm_long(world *w) { /* few outputs, long K: split */
     gpul_array row = GPUL_ZERO, column = GPUL_ZERO, cell = GPUL_ZERO;
     if (gpul_reshape(&row, V(BIG), gpul_2d(1, BIG)) || gpul_reshape(&column, V(BIG), gpul_2d(BIG, 1)) ||
@@ -311,6 +319,7 @@ static const entry calls[] = {
     {"gpul_histogram_ex", call_histogram_edges, NULL},
     {"gpul_histogram_ex", call_histogram_weights, NULL},
     {"gpul_matmul", call_matmul, NULL},
+    {"gpul_matmul", call_matmul_steps, NULL},
     {"gpul_gemm", call_gemm, NULL},
     {"gpul_gemm", call_gemm_long, NULL},
     {"gpul_gemm_ex", call_gemm_stack, NULL},

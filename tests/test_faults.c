@@ -33,10 +33,11 @@ static int too_late(const char *call) {
            strcmp(call, "cudaSetDevice") == 0;
 }
 
-/* Operations of several launches, the first of which prepares the output (a histogram's zeros): a failure of a later
- * one comes too late too. */
+/* Operations of several launches, the first of which writes the output (a histogram's zeros, the first products of a
+ * stack): a failure of a later one comes too late too. */
 static int in_steps(const char *function, const char *call, long k, const char names[][48]) {
-    if (strncmp(function, "gpul_histogram", 14) != 0 || strcmp(call, "cudaLaunchKernelExC") != 0) return 0;
+    if (strcmp(call, "cudaLaunchKernelExC") != 0) return 0;
+    if (strncmp(function, "gpul_histogram", 14) != 0 && strcmp(function, "gpul_matmul") != 0) return 0;
     for (long i = 0; i + 1 < k; i++)
         if (strcmp(names[i], call) == 0 || strcmp(names[i], "cudaMemsetAsync") == 0) return 1;
     return 0;
