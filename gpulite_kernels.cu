@@ -404,7 +404,7 @@ static __device__ __forceinline__ gpul__none gpul__at(const gpul__none *, int64_
 
 /* A loop that never runs, `zero` being 0, so that loads before it are on their way before anything after it waits for
  * the first of them: the compiler, left alone, mixes the two to save registers. */
-static __device__ __forceinline__ void gpul__hold(int32_t zero) {
+static __device__ __forceinline__ void gpul__schedule_fence(int32_t zero) {
 #ifdef __CUDA_ARCH__
     GPUL__UNROLL_NOT
     for (int32_t i = 0; i < zero; ++i) asm volatile("nanosleep.u32 0;" ::: "memory");
@@ -494,8 +494,8 @@ template <int N> struct gpul__gather_of<gpul__none, N> {
 };
 
 /* 16 bytes of neighbouring elements that may begin anywhere. First they are asked for, by the one or two aligned
- * accesses that hold them, so that several can be on their way. Then they are put together. */
-template <typename T> static __device__ __forceinline__ const T *gpul__boundary(const T *p) { /* at p or before */
+ * accesses that hold them, so that several can be on their variant. Then they are put together. */
+template <typename T> static __device__ __forceinline__ const T *gpul__align_down(const T *p) { /* at p or before */
     return reinterpret_cast<const T *>(reinterpret_cast<uintptr_t>(p) & ~uintptr_t(15));
 }
 template <typename T, int N> struct gpul__fetch {
@@ -505,11 +505,11 @@ template <typename T, int N> struct gpul__fetch {
         return gpul__load<4>(reinterpret_cast<const uint32_t *>(p));
     }
     __device__ __forceinline__ void ask(const T *p, int64_t = 1) {
-        low = aligned(gpul__boundary(p));
+        low = aligned(gpul__align_down(p));
         ask_high(p);
     }
     __device__ __forceinline__ void ask_high(const T *p) { /* aligned: `low` again */
-        high = aligned(gpul__boundary(reinterpret_cast<const T *>(reinterpret_cast<uintptr_t>(p) + 15)));
+        high = aligned(gpul__align_down(reinterpret_cast<const T *>(reinterpret_cast<uintptr_t>(p) + 15)));
     }
     __device__ __forceinline__ Raw take(const T *p) const {
         /* bytes of `low` that come before */
@@ -645,15 +645,15 @@ static __device__ __forceinline__ T gpul__elementwise_scalar(const gpul__element
 }
 
 /* Where tiles lie: offsets of the operands in elements, and column and row of out in tiles */
-template <int kTiles, int kOperands = 4> struct gpul__elementwise_place {
+template <int kTiles, int kOperands = 4> struct gpul__elementwise_position {
     uint32_t at[kTiles][kOperands];
     uint32_t column[kTiles], row[kTiles];
 };
 /* Of kTiles tiles, whose indices are `stride` apart. many: there is more than one input. */
 template <int kTiles, int kOperands>
-static __device__ __forceinline__ void gpul__elementwise_walk(const gpul__elementwise_layout &v, uint32_t first,
-                                                              uint32_t stride, bool many,
-                                                              gpul__elementwise_place<kTiles, kOperands> *place) {
+static __device__ __forceinline__ void gpul__elementwise_unravel(const gpul__elementwise_layout &v, uint32_t first,
+                                                                 uint32_t stride, bool many,
+                                                                 gpul__elementwise_position<kTiles, kOperands> *place) {
     uint32_t index[kTiles];
     GPUL__UNROLL
     for (int j = 0; j < kTiles; ++j) {
@@ -713,8 +713,8 @@ struct gpul__elementwise_part {
 };
 
 /* N neighbouring elements, 16 bytes at most, that may begin anywhere. First they are asked for, by the one or two
- * aligned accesses that hold them, so that several can be on their way. Then they are put together. */
-template <typename T, int N> struct gpul__window {
+ * aligned accesses that hold them, so that several can be on their variant. Then they are put together. */
+template <typename T, int N> struct gpul__unaligned {
     enum { kBytes = N * sizeof(T), kWords = kBytes < 4 ? 1 : kBytes / 4 };
     typedef typename gpul__word<kBytes>::type Word; /* whole: elements of 1 or 2 bytes would take a register each */
 #ifdef __CUDA_ARCH__
@@ -766,7 +766,7 @@ template <typename T, int N> struct gpul__window {
 
 /* A thread's vector of an input: asked for first, taken when all are asked for */
 template <typename T, int N> struct gpul__elementwise_vector {
-    gpul__window<T, N> window;
+    gpul__unaligned<T, N> window;
 #ifdef __CUDA_ARCH__
     T one; /* as in the window: undefined where it is not asked for */
 #else
@@ -895,10 +895,10 @@ template <typename Op, int N>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, gpul__elementwise_blocks<Op>::value)
     gpul__elementwise_vectors(const __grid_constant__ gpul__elementwise_view<Op> v) {
     typedef gpul__elementwise_out<typename Op::Out> Outputs;
-    gpul__elementwise_place<1, Outputs::kOperands> place;
+    gpul__elementwise_position<1, Outputs::kOperands> place;
     const Outputs out(v.layout);
     const uint32_t index = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS) + threadIdx.x;
-    gpul__elementwise_walk(v.layout, index, 0, true, &place);
+    gpul__elementwise_unravel(v.layout, index, 0, true, &place);
     const gpul__elementwise_part part(N, out.element(place.at[0][0]), place.column[0] * N, v.layout.columns);
     gpul__await(); /* fault: elementwise-await */
     if (index >= v.layout.tiles || part.empty()) return;
@@ -928,28 +928,28 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, gpul__elemen
 }
 
 template <int kItems, int kOperands, typename T>
-static __device__ __forceinline__ void gpul__elementwise_gather(const gpul__elementwise_layout &v, int k,
-                                                                const gpul__elementwise_place<kItems, kOperands> &place,
-                                                                T (&to)[kItems]) {
+static __device__ __forceinline__ void
+gpul__elementwise_gather(const gpul__elementwise_layout &v, int k,
+                         const gpul__elementwise_position<kItems, kOperands> &place, T (&to)[kItems]) {
     const T *const in = static_cast<const T *>(v.in[k]);
     GPUL__UNROLL
     for (int j = 0; j < kItems; ++j) to[j] = in ? in[place.at[j][1 + k]] : gpul__elementwise_scalar<T>(v, k);
 }
 template <int kItems, int kOperands>
 static __device__ __forceinline__ void gpul__elementwise_gather(const gpul__elementwise_layout &, int,
-                                                                const gpul__elementwise_place<kItems, kOperands> &,
+                                                                const gpul__elementwise_position<kItems, kOperands> &,
                                                                 gpul__none (&)[kItems]) {}
 /* A thread's elements; there[j]: that one is. What is not there is one of the thread's that is: another's may have been
  * written already, where out is an input. False where it has none. */
 template <int kItems, int kOperands>
 static __device__ __forceinline__ bool gpul__elementwise_locate(const gpul__elementwise_layout &v, bool many,
-                                                                gpul__elementwise_place<kItems, kOperands> *place,
+                                                                gpul__elementwise_position<kItems, kOperands> *place,
                                                                 bool (&there)[kItems]) {
     if (v.lanes) {
         const uint32_t lane = threadIdx.x % 32,
                        index = blockIdx.x * (GPUL__ELEMENTWISE_THREADS / 32) + threadIdx.x / 32;
-        gpul__elementwise_place<1, kOperands> warp;
-        gpul__elementwise_walk(v, index, 0, many, &warp);
+        gpul__elementwise_position<1, kOperands> warp;
+        gpul__elementwise_unravel(v, index, 0, many, &warp);
         const uint32_t column = warp.column[0] * uint32_t(32 * kItems);
         const uint32_t left = index < v.tiles && column < v.columns ? v.columns - column : 0; /* fault: lanes-beyond */
         GPUL__UNROLL
@@ -964,7 +964,7 @@ static __device__ __forceinline__ bool gpul__elementwise_locate(const gpul__elem
         return lane < left;
     }
     const uint32_t first = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS * kItems) + threadIdx.x;
-    gpul__elementwise_walk(v, first, GPUL__ELEMENTWISE_THREADS, many, place);
+    gpul__elementwise_unravel(v, first, GPUL__ELEMENTWISE_THREADS, many, place);
     uint32_t own[kOperands] = {};
     bool any = false;
     GPUL__UNROLL
@@ -987,7 +987,7 @@ template <typename Op, int kItems>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     gpul__elementwise_elements(const __grid_constant__ gpul__elementwise_view<Op> v) {
     typedef gpul__elementwise_out<typename Op::Out> Outputs;
-    gpul__elementwise_place<kItems, Outputs::kOperands> place;
+    gpul__elementwise_position<kItems, Outputs::kOperands> place;
     bool there[kItems];
     const bool any = gpul__elementwise_locate(v.layout, true, &place, there);
     gpul__await(); /* fault: elementwise-await-elements */
@@ -1032,17 +1032,17 @@ static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t
     typedef gpul__elementwise_tile<kSize> Tile;
     enum { kM = Tile::kM, kLane = kM > 1 ? 4 / sizeof(T) : 1, kLanes = Tile::kRows / kLane };
     enum { kLoads = (int(kLanes) * int(Tile::kWords) + GPUL__ELEMENTWISE_THREADS - 1) / GPUL__ELEMENTWISE_THREADS };
-    enum { kFlight = int(kLoads) < 8 / int(kM) ? int(kLoads) : 8 / int(kM) };
+    enum { kBatch = int(kLoads) < 8 / int(kM) ? int(kLoads) : 8 / int(kM) };
     const int none =
         columns > 0 ? 0 : first; /* the column of what is not there: of this tile, which no other block writes */
     const bool inside = rows >= kLane && extent.holds(in + int64_t(first) * step, kLane * sizeof(T)) &&
                         extent.holds(in + rows - kLane + int64_t(columns - 1) * step, kLane * sizeof(T));
     GPUL__UNROLL_NOT
-    for (int n = 0; n < kLoads; n += kFlight) {
-        gpul__window<T, kLane> window[kFlight][kM];
-        uint32_t shift[kFlight][kM];
+    for (int n = 0; n < kLoads; n += kBatch) {
+        gpul__unaligned<T, kLane> window[kBatch][kM];
+        uint32_t shift[kBatch][kM];
         GPUL__UNROLL
-        for (int i = 0; i < kFlight; ++i) {
+        for (int i = 0; i < kBatch; ++i) {
             const int number = (n + i) * GPUL__ELEMENTWISE_THREADS + int(threadIdx.x), word = number / kLanes;
             const int r = number % kLanes * kLane, left = rows - r;
             GPUL__UNROLL
@@ -1063,7 +1063,7 @@ static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t
             }
         }
         GPUL__UNROLL
-        for (int i = 0; i < kFlight; ++i) {
+        for (int i = 0; i < kBatch; ++i) {
             const int number = (n + i) * GPUL__ELEMENTWISE_THREADS + int(threadIdx.x), word = number / kLanes;
             const int r = number % kLanes * kLane;
             if (int(kLoads) * GPUL__ELEMENTWISE_THREADS > int(kLanes) * int(Tile::kWords) && word >= Tile::kWords)
@@ -1082,12 +1082,12 @@ static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t
     }
 }
 /* The tile that a block has: how many rows and columns of it are there, and the first column that is */
-struct gpul__elementwise_edges {
+struct gpul__elementwise_bounds {
     int rows, columns, first;
-    __device__ __forceinline__ gpul__elementwise_edges() : rows(0), columns(0), first(0) {}
+    __device__ __forceinline__ gpul__elementwise_bounds() : rows(0), columns(0), first(0) {}
     template <typename Place>
-    __device__ __forceinline__ gpul__elementwise_edges(const gpul__elementwise_layout &v, int side, int high,
-                                                       const Place &place) {
+    __device__ __forceinline__ gpul__elementwise_bounds(const gpul__elementwise_layout &v, int side, int high,
+                                                        const Place &place) {
         const int column = int(place.column[0]) * side, left = int(v.columns) - column;
         const int below = int(v.rows) - int(place.row[0]) * high;
         rows = below < high ? below : high;
@@ -1103,7 +1103,7 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
     enum { kM = Tile::kM, kAtOnce = Tile::kAtOnce, kLane = kM > 1 ? 4 / sizeof(T) : 1 };
     const T *staged;
     __device__ __forceinline__ void load(const gpul__elementwise_layout &v, int k, uint32_t at,
-                                         const gpul__elementwise_edges &edges, unsigned char **shared) {
+                                         const gpul__elementwise_bounds &edges, unsigned char **shared) {
         staged = reinterpret_cast<const T *>(*shared);
         if (!(v.staged >> k & 1)) return;
         gpul__elementwise_load<kSize, T, T>(static_cast<const T *>(v.in[k]) + at, v.column_step[1 + k], edges.first,
@@ -1111,7 +1111,7 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
         *shared += Tile::bytes(sizeof(T));
     }
     __device__ __forceinline__ void get(const gpul__elementwise_layout &v, int k, uint32_t at,
-                                        const gpul__elementwise_edges &edges, const int (&row)[kAtOnce],
+                                        const gpul__elementwise_bounds &edges, const int (&row)[kAtOnce],
                                         const int (&left)[kAtOnce], T (&to)[kAtOnce][kM]) const {
         const T *const in = static_cast<const T *>(v.in[k]) + at;
         const int lane = int(threadIdx.x) % 32;
@@ -1155,10 +1155,10 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
 };
 template <int kSize> struct gpul__elementwise_stage<kSize, gpul__none> {
     __device__ __forceinline__ void load(const gpul__elementwise_layout &, int, uint32_t,
-                                         const gpul__elementwise_edges &, unsigned char **) {}
+                                         const gpul__elementwise_bounds &, unsigned char **) {}
     template <typename Rows, typename To>
     __device__ __forceinline__ void get(const gpul__elementwise_layout &, int, uint32_t,
-                                        const gpul__elementwise_edges &, const Rows &, const Rows &, To &) const {}
+                                        const gpul__elementwise_bounds &, const Rows &, const Rows &, To &) const {}
 };
 
 template <typename Op>
@@ -1168,9 +1168,9 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     typedef gpul__elementwise_out<typename Op::Out> Outputs;
     typedef gpul__elementwise_tile<kSize> Tile;
     enum { kM = Tile::kM, kAtOnce = Tile::kAtOnce, kOperands = Outputs::kOperands };
-    gpul__elementwise_place<1, kOperands> place;
-    gpul__elementwise_walk(v.layout, blockIdx.x, 0, true, &place);
-    const gpul__elementwise_edges edges(v.layout, Tile::kColumns, Tile::kRows, place);
+    gpul__elementwise_position<1, kOperands> place;
+    gpul__elementwise_unravel(v.layout, blockIdx.x, 0, true, &place);
+    const gpul__elementwise_bounds edges(v.layout, Tile::kColumns, Tile::kRows, place);
     GPUL_SHARED(unsigned char, shared); /* the staged inputs, one behind the other */
     unsigned char *next = shared;
     gpul__elementwise_stage<kSize, typename Op::A> a;
@@ -1304,10 +1304,10 @@ static constexpr gpul__elementwise_op gpul__elementwise_of(int32_t (*launch)(con
 }
 
 template <typename Op>
-static inline int32_t gpul__elementwise_launch_by(const gpul__elementwise_problem *problem,
-                                                  const gpul__elementwise_plan *plan, const gpul__machine *machine,
-                                                  gpul_stream stream, const Op &op,
-                                                  void (*kernel)(const gpul__elementwise_view<Op>)) {
+static inline int32_t gpul__elementwise_launch_kernel(const gpul__elementwise_problem *problem,
+                                                      const gpul__elementwise_plan *plan, const gpul__machine *machine,
+                                                      gpul_stream stream, const Op &op,
+                                                      void (*kernel)(const gpul__elementwise_view<Op>)) {
     const gpul__elementwise_op bytes = gpul__elementwise_of<Op>(0);
     gpul__elementwise_view<Op> v;
     gpul__elementwise_describe(&v.layout, problem, plan, &bytes);
@@ -1320,7 +1320,7 @@ template <typename Op>
 static int32_t gpul__elementwise_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
                                         const gpul__machine *machine, gpul_stream stream) {
     enum { kSize = gpul__elementwise_size<Op>::value, kItems = GPUL__ELEMENTWISE_ITEMS(int(kSize)) };
-    return gpul__elementwise_launch_by(
+    return gpul__elementwise_launch_kernel(
         problem, plan, machine, stream, Op(),
         plan->kernel == GPUL__ELEMENTWISE_VECTORS    ? gpul__elementwise_vectors<Op, 16 / kSize>
         : plan->kernel == GPUL__ELEMENTWISE_ELEMENTS ? gpul__elementwise_elements<Op, kItems>
@@ -1368,7 +1368,7 @@ template <> struct gpul__input<gpul__none> { typedef gpul__none Element, Array, 
  * The tree. A vector is 16 bytes, kN elements. A row is 32 vectors, one to each lane of a warp. A warp tile has
  * tile_rows rows, which each lane folds in order; a block tile has eight warp tiles. Lanes are combined as adjacent
  * pairs, pairs of pairs and so on, and so are the warp tiles of a block tile. The block tiles' results are folded into
- * 256 slots (q, q + 256, ...), which are combined in the same way. What is not there counts as identity. The warp tiles
+ * 256 slots (q, q + 256, ...), which are combined in the same variant. What is not there counts as identity. The warp tiles
  * of a block tile take every eighth of its rows, so that eight warps read one stretch of memory; where there is one
  * block tile, each has its rows side by side.
  *
@@ -1390,11 +1390,11 @@ template <> struct gpul__input<gpul__none> { typedef gpul__none Element, Array, 
  * Where block tiles of one output run in different blocks, the block that finishes last combines them: one launch. */
 #define GPUL__REDUCE_THREADS 256
 enum { gpul__warps = GPUL__REDUCE_THREADS / 32 }; /* of a block; warp tiles of a block tile */
-enum { gpul__most_tiles = 32 };                   /* block tiles of a block of the rows kernel: a warp combines them */
+enum { gpul__max_tiles = 32 };                    /* block tiles of a block of the rows kernel: a warp combines them */
 #define GPUL__REDUCE_STAGED 2048 /* bytes of elements that pass through shared memory, for each warp of that kernel */
 
 /* Where an operation's fold chooses by a run-time flag, it does so once for several vectors, which may then be folded
- * side by side: op.visit(f) calls f(way), and way.fold(op, ...) is what op.fold(...) would be. */
+ * side by side: op.visit(f) calls f(variant), and variant.fold(op, ...) is what op.fold(...) would be. */
 struct gpul__fold_as_is {
     template <typename Op, typename Lane, typename X, typename Y>
     static __device__ __forceinline__ Lane fold(const Op &op, Lane lane, const X *x, const Y *y, int count, int at) {
@@ -1462,7 +1462,7 @@ template <typename X> struct gpul__operand {
         fetch.ask_high(p); /* what the next thread has loaded just now: no traffic beyond the first cache */
         return fetch.take(p);
     }
-    static __device__ __forceinline__ Pointer boundary(Pointer p) { return gpul__boundary(p); }
+    static __device__ __forceinline__ Pointer boundary(Pointer p) { return gpul__align_down(p); }
     /* N elements that passed through shared memory, from a place of 16 bytes on */
     template <int N> static __device__ __forceinline__ gpul__pack<X, N> staged(const X *p) { return gpul__load<N>(p); }
     static Pointer pointer(const gpul__reduce_problem &p) { return static_cast<const X *>(p.x); }
@@ -1503,7 +1503,7 @@ template <typename T, typename U, typename V> struct gpul__pointers {
     }
 };
 template <int N, typename T>
-static __device__ __forceinline__ gpul__pack<T, N> gpul__load_or_spread(const T *p, int64_t stride) {
+static __device__ __forceinline__ gpul__pack<T, N> gpul__load_or_broadcast(const T *p, int64_t stride) {
     if (stride != 0) return gpul__load<N>(p);
     const T one = *p;
     gpul__pack<T, N> pack;
@@ -1512,7 +1512,7 @@ static __device__ __forceinline__ gpul__pack<T, N> gpul__load_or_spread(const T 
     return pack;
 }
 template <int N>
-static __device__ __forceinline__ gpul__pack<gpul__none, N> gpul__load_or_spread(const gpul__none *, int64_t) {
+static __device__ __forceinline__ gpul__pack<gpul__none, N> gpul__load_or_broadcast(const gpul__none *, int64_t) {
     return gpul__pack<gpul__none, N>();
 }
 template <typename T, typename U, typename V, int N> struct gpul__fetch<gpul__several<T, U, V>, N> {
@@ -1551,9 +1551,9 @@ template <typename T, typename U, typename V> struct gpul__operand<gpul__several
     static __device__ __forceinline__ Pointer boundary(const Pointer &p) { return p; }
     static __device__ __forceinline__ Offset ahead(const Offset &stride, int64_t count) { return count * stride; }
     template <int N> static __device__ __forceinline__ gpul__pack<X, N> load(const Pointer &p, const Offset &stride) {
-        const gpul__pack<T, N> x = gpul__load_or_spread<N>(p.x, stride.at[0]);
-        const gpul__pack<U, N> y = gpul__load_or_spread<N>(p.y, stride.at[1]);
-        const gpul__pack<V, N> z = gpul__load_or_spread<N>(p.z, stride.at[2]);
+        const gpul__pack<T, N> x = gpul__load_or_broadcast<N>(p.x, stride.at[0]);
+        const gpul__pack<U, N> y = gpul__load_or_broadcast<N>(p.y, stride.at[1]);
+        const gpul__pack<V, N> z = gpul__load_or_broadcast<N>(p.z, stride.at[2]);
         gpul__pack<X, N> pack;
         GPUL__UNROLL
         for (int k = 0; k < N; ++k) {
@@ -1611,7 +1611,7 @@ template <typename Op> struct gpul__short {
 template <typename X> struct gpul__reduce_source {
     typename gpul__operand<X>::Extent extent;
     typename gpul__operand<X>::Offset stride; /* of the innermost dimension */
-    int32_t ndim, zero;                       /* zero: for gpul__hold */
+    int32_t ndim, zero;                       /* zero: for gpul__schedule_fence */
     gpul__reduce_dim<typename gpul__operand<X>::Offset> dim[GPUL_MAX_DIMS - 1];
 };
 /* A kernel's arguments. What every block needs comes first: it waits for each cache line of these that it reads. */
@@ -1628,7 +1628,7 @@ template <typename Op> struct gpul__reduce_view {
     typename Operand::Offset x_stride; /* of the innermost reduced dimension */
     int64_t y_stride;
     gpul_dtype out_dtype;
-    int32_t outer_ndim, zero; /* zero: for gpul__hold */
+    int32_t outer_ndim, zero; /* zero: for gpul__schedule_fence */
     gpul__reduce_plan plan;
     Op op;
     gpul__extent y_extent;
@@ -1659,12 +1659,12 @@ template <typename Acc> static __device__ __forceinline__ Acc gpul__shuffle(Acc 
 /* A block's share of the work: a tile of outputs, and which of the splits of their elements. Neighbouring blocks read
  * neighbouring memory: splits of one tile in the rows kernel, tiles in the columns kernel; and in the rows kernel with
  * a y, of which all outputs then read one part at a time, while it is in the cache. */
-struct gpul__reduce_share {
+struct gpul__reduce_assignment {
     uint32_t output_tile, split;
 };
-static __device__ __forceinline__ gpul__reduce_share gpul__reduce_share_of(const gpul__reduce_plan &p,
-                                                                           bool outputs_first) {
-    gpul__reduce_share share = {blockIdx.x, 0};
+static __device__ __forceinline__ gpul__reduce_assignment gpul__reduce_assignment_of(const gpul__reduce_plan &p,
+                                                                                     bool outputs_first) {
+    gpul__reduce_assignment share = {blockIdx.x, 0};
     if (p.splits > 1) {
         const uint32_t fast = outputs_first ? uint32_t(p.output_tiles) : uint32_t(p.splits);
         const uint32_t slow = blockIdx.x / fast, quick = blockIdx.x - slow * fast;
@@ -1720,7 +1720,7 @@ template <typename Op> struct gpul__reduce_leaves {
 };
 
 /* Where an output's elements and its result lie. */
-template <typename Offset> struct gpul__reduce_place {
+template <typename Offset> struct gpul__reduce_offsets {
     Offset x;
     int64_t out;
 };
@@ -1732,7 +1732,7 @@ static __device__ __noinline__ int64_t gpul__reduce_quotient(int64_t index, int6
 template <int kCount, typename View>
 static __device__ __forceinline__ void
 gpul__reduce_outputs(const View &v, const int64_t (&output)[kCount],
-                     gpul__reduce_place<typename View::Operand::Offset> (&place)[kCount]) {
+                     gpul__reduce_offsets<typename View::Operand::Offset> (&place)[kCount]) {
     int64_t index[kCount];
     GPUL__UNROLL
     for (int k = 0; k < kCount; ++k) {
@@ -1753,10 +1753,10 @@ gpul__reduce_outputs(const View &v, const int64_t (&output)[kCount],
     }
 }
 template <typename View>
-static __device__ __forceinline__ gpul__reduce_place<typename View::Operand::Offset>
+static __device__ __forceinline__ gpul__reduce_offsets<typename View::Operand::Offset>
 gpul__reduce_output(const View &v, int64_t output) {
     const int64_t outputs[1] = {output};
-    gpul__reduce_place<typename View::Operand::Offset> places[1];
+    gpul__reduce_offsets<typename View::Operand::Offset> places[1];
     gpul__reduce_outputs<1>(v, outputs, places);
     return places[0];
 }
@@ -1801,8 +1801,8 @@ template <int kO, typename X> struct gpul__reduce_operands { typename gpul__oper
  * be whole. Out of line, so that its registers are its own. */
 template <int kO, typename Op>
 static __device__ __noinline__ gpul__reduce_lanes<kO, Op>
-gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, Op> acc,
-                  gpul__reduce_operands<kO, typename Op::X> from, int64_t begin, int at, int length) {
+gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, Op> acc,
+                       gpul__reduce_operands<kO, typename Op::X> from, int64_t begin, int at, int length) {
     typedef typename Op::X X;
     typedef typename Op::Y Y;
     typedef gpul__operand<X> Operand;
@@ -1846,8 +1846,8 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
                 if (y_stride == 1) fy[u].ask(y + (gpul__has<Y>() ? next : 0), y_stride);
                 else fy[u].low = fy[u].strided(y + (gpul__has<Y>() ? next * y_stride : 0), y_stride);
             }
-            gpul__hold(v.zero);
-            op.visit([&](auto way) {
+            gpul__schedule_fence(v.zero);
+            op.visit([&](auto variant) {
                 GPUL__UNROLL
                 for (int u = 0; u < kFew; ++u) {
                     if (u >= there) break; /* fault: reduce-flight-twice */
@@ -1857,7 +1857,7 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
                     for (int o = 0; o < kO; ++o) {
                         const gpul__pack<X, kN> vx =
                             Fetch::unpacked(fx[o][u].take(from.x[o] + Operand::ahead(stride, at)));
-                        acc.lane[o] = way.fold(op, acc.lane[o], vx.v, vy.v, int(kN), at);
+                        acc.lane[o] = variant.fold(op, acc.lane[o], vx.v, vy.v, int(kN), at);
                     }
                     at += step;
                 }
@@ -1880,14 +1880,14 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
 
 /* Where a warp tile begins in x, and what of each dimension comes before it there; of a size beyond 2^30, as if it were
  * 2^30 and ended where it ends. */
-template <typename Offset> struct gpul__reduce_start {
+template <typename Offset> struct gpul__reduce_origin {
     Offset place;
     uint32_t before[GPUL_MAX_DIMS - 1];
 };
 template <typename X>
-static __device__ __noinline__ gpul__reduce_start<typename gpul__operand<X>::Offset>
-gpul__reduce_start_of(const gpul__reduce_source<X> &s, int64_t begin) {
-    gpul__reduce_start<typename gpul__operand<X>::Offset> start = {};
+static __device__ __noinline__ gpul__reduce_origin<typename gpul__operand<X>::Offset>
+gpul__reduce_origin_of(const gpul__reduce_source<X> &s, int64_t begin) {
+    gpul__reduce_origin<typename gpul__operand<X>::Offset> start = {};
     start.place = begin * s.stride;
     GPUL__UNROLL_NOT
     for (int32_t d = 0; d + 1 < s.ndim; ++d) {
@@ -1911,7 +1911,7 @@ template <typename X> struct gpul__reduce_rows_of {
  * where not every lane of the warp may read the 16 bytes that it takes. (Of larger elements the loads of single ones are
  * few, and all on their way at once.) */
 static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__reduce_source<uint8_t> &s,
-                                                                  const gpul__reduce_start<int64_t> &start,
+                                                                  const gpul__reduce_origin<int64_t> &start,
                                                                   const uint8_t *x, int first, int vector, int length,
                                                                   uint8_t *stage) {
     enum { kN = 16, kRows = gpul__reduce_rows_of<uint8_t>::value };
@@ -1945,7 +1945,7 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
         }
         GPUL__UNROLL
         for (int r = 0; r < int(kRows); ++r) fetch[r].ask(p[r]);
-        gpul__hold(s.zero);
+        gpul__schedule_fence(s.zero);
         GPUL__UNROLL
         for (int r = 0; r < int(kRows); ++r) {
             gpul__raw raw = fetch[r].take(p[r]);
@@ -1976,7 +1976,7 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
  * warps call it. */
 template <typename X>
 static __device__ __noinline__ void
-gpul__reduce_stage(const gpul__reduce_source<X> &s, const gpul__reduce_start<typename gpul__operand<X>::Offset> &start,
+gpul__reduce_stage(const gpul__reduce_source<X> &s, const gpul__reduce_origin<typename gpul__operand<X>::Offset> &start,
                    typename gpul__operand<X>::Pointer x, int at, int stop, int lane, int vector, int length, X *stage) {
     typedef gpul__operand<X> Operand;
     enum { kN = 16 / gpul__size_of<X>::value, kAll = gpul__reduce_rows_of<X>::value * int(kN) };
@@ -2014,7 +2014,7 @@ gpul__reduce_stage(const gpul__reduce_source<X> &s, const gpul__reduce_start<typ
             GPUL__UNROLL
             for (int k = 0; k < int(kPart); ++k) element[h + k] = x[place[k]];
         }
-        gpul__hold(s.zero);
+        gpul__schedule_fence(s.zero);
         GPUL__UNROLL
         for (int k = 0; k < int(kCount); ++k) stage[(c + k) * 32 + thread] = element[k];
     }
@@ -2034,7 +2034,7 @@ gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<
     const int lane = int(threadIdx.x % 32), first = lane * steps.lane, end = steps.end(first, length);
     const int64_t y_stride = v.y_stride;
     const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
-    const gpul__reduce_start<typename Operand::Offset> start = gpul__reduce_start_of<X>(v.source, begin);
+    const gpul__reduce_origin<typename Operand::Offset> start = gpul__reduce_origin_of<X>(v.source, begin);
     const int stop = Op::kOrdered && steps.lane < length ? steps.lane : length;
     GPUL__UNROLL
     for (int o = 0; o < kO; ++o) {
@@ -2057,25 +2057,25 @@ gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<
     return acc;
 }
 
-/* Folds a flight: kFlight vectors of kO outputs and of y, the first at element `at`. kShifted: vectors begin anywhere,
+/* Folds a flight: kBatch vectors of kO outputs and of y, the first at element `at`. kShifted: vectors begin anywhere,
  * and each is put together from its own aligned 16 bytes and those behind them. */
-template <int kO, int kFlight, int kUnroll, bool kShifted, typename Way, typename Op, typename Raw, int kN>
+template <int kO, int kBatch, int kUnroll, bool kShifted, typename Variant, typename Op, typename Raw, int kN>
 static __device__ __forceinline__ void
-gpul__reduce_fold(Way way, const Op &op, gpul__reduce_lanes<kO, Op> &acc, Raw (&vx)[kO][kFlight],
-                  gpul__pack<typename Op::Y, kN> (&vy)[kFlight], const gpul__reduce_operands<kO, typename Op::X> &from,
+gpul__reduce_fold(Variant variant, const Op &op, gpul__reduce_lanes<kO, Op> &acc, Raw (&vx)[kO][kBatch],
+                  gpul__pack<typename Op::Y, kN> (&vy)[kBatch], const gpul__reduce_operands<kO, typename Op::X> &from,
                   typename gpul__operand<typename Op::X>::Offset stride, int &at, int step) {
     typedef gpul__operand<typename Op::X> Operand;
     typedef gpul__fetch<typename Op::X, kN> Fetch;
     GPUL__UNROLL_BY(kUnroll)
-    for (int u = 0; u < kFlight; ++u, at += step) {
+    for (int u = 0; u < kBatch; ++u, at += step) {
         GPUL__UNROLL
         for (int o = 0; o < kO; ++o) {
             const typename Operand::Pointer p = from.x[o] + Operand::ahead(stride, at);
             if (kShifted) vx[o][0] = Operand::template realigned<kN>(vx[o][0], p); /* fault: reduce-shifted */
-            acc.lane[o] = way.fold(op, acc.lane[o], Fetch::unpacked(vx[o][0]).v, vy[0].v, kN, at);
+            acc.lane[o] = variant.fold(op, acc.lane[o], Fetch::unpacked(vx[o][0]).v, vy[0].v, kN, at);
         }
         GPUL__UNROLL
-        for (int q = 0; q + 1 < kFlight; ++q) { /* registers have no index: they move up */
+        for (int q = 0; q + 1 < kBatch; ++q) { /* registers have no index: they move up */
             GPUL__UNROLL
             for (int o = 0; o < kO; ++o) vx[o][q] = vx[o][q + 1];
             vy[q] = vy[q + 1];
@@ -2095,7 +2095,7 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     /* vectors on their way at once: as much as registers hold; bytes take one each when they are unpacked */
     enum { kBig = sizeof(typename Op::Lane) > 16 || Operand::kSeveral };
     enum { kFour = gpul__size_of<Y>::bytes > 0 || kN > 8 || int(kBig) };
-    enum { kFlight = kO > 1 ? 2 : kFour ? 4 : 8, kUnroll = kN > 8 ? 1 : int(kFlight) };
+    enum { kBatch = kO > 1 ? 2 : kFour ? 4 : 8, kUnroll = kN > 8 ? 1 : int(kBatch) };
     const gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.n, v.plan, tile);
     const gpul__reduce_steps<Op> steps(v.plan);
     const int first = int(threadIdx.x % 32) * steps.lane, step = steps.vector, length = span.length;
@@ -2107,7 +2107,7 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     gpul__reduce_lanes<kO, Op> acc;
     Op op = v.op;
     int64_t outputs[kO];
-    gpul__reduce_place<typename Operand::Offset> places[kO];
+    gpul__reduce_offsets<typename Operand::Offset> places[kO];
     GPUL__UNROLL
     for (int o = 0; o < kO; ++o) outputs[o] = output + o < v.outputs ? output + o : output;
     gpul__reduce_outputs<kO>(v, outputs, places);
@@ -2126,15 +2126,15 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     enum { kShifts = !Op::kOrdered && kO == 1 && !int(kBig) };
     const bool shifted = int(kShifts) && !v.plan.vector;
     if (kDense && (v.plan.vector || shifted)) {
-        typename Operand::Pointer x[kO]; /* they follow `at` */
-        int64_t last =
-            whole - wide - (int(kFlight) - 1) * step; /* where a flight may begin, from the lane's first on */
+        typename Operand::Pointer x[kO];                        /* they follow `at` */
+        int64_t last = whole - wide - (int(kBatch) - 1) * step; /* where a flight may begin, from the lane's first on */
         if (shifted) {
             const int64_t reach =
-                v.source.extent.last(from.x[0], gpul__size_of<X>::value) - (wide - int(kN)) - (int(kFlight) - 1) * step;
+                v.source.extent.last(from.x[0], gpul__size_of<X>::value) - (wide - int(kN)) - (int(kBatch) - 1) * step;
             if (reach < last) last = reach;
             if (!v.source.extent.begins(from.x[0])) { /* the first elements of the array */
-                acc = gpul__reduce_rest<kO>(v, op, acc, from, span.begin, at, end < at + int(kN) ? end : at + int(kN));
+                acc = gpul__reduce_remainder<kO>(v, op, acc, from, span.begin, at,
+                                                 end < at + int(kN) ? end : at + int(kN));
                 at += step;
             }
         }
@@ -2144,10 +2144,10 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
         for (int o = 0; o < kO; ++o) x[o] = from.x[o] + Operand::ahead(v.x_stride, at);
         GPUL__UNROLL_NOT
         while (at - first <= last) { /* the warp's lanes agree */
-            typename Fetch::Raw vx[kO][kFlight];
-            gpul__pack<Y, kN> vy[kFlight];
+            typename Fetch::Raw vx[kO][kBatch];
+            gpul__pack<Y, kN> vy[kBatch];
             GPUL__UNROLL
-            for (int u = 0; u < kFlight; ++u) {
+            for (int u = 0; u < kBatch; ++u) {
                 GPUL__UNROLL
                 for (int o = 0; o < kO; ++o)
                     vx[o][u] = Operand::template raw<kN>(Operand::boundary(x[o]) + Operand::ahead(v.x_stride, u * step),
@@ -2155,20 +2155,21 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
                 if (v.plan.y_vector) vy[u] = gpul__load<kN>(y + (gpul__has<Y>() ? u * step : 0));
                 else vy[u] = gpul__strided<kN>(y + (gpul__has<Y>() ? u * step * y_stride : 0), y_stride);
             }
-            gpul__hold(v.zero); /* all are on their way: left alone, the compiler starts with some of them */
-            op.visit([&](auto way) {
+            gpul__schedule_fence(v.zero); /* all are on their way: left alone, the compiler starts with some of them */
+            op.visit([&](auto variant) {
                 if (shifted)
-                    gpul__reduce_fold<kO, kFlight, (kUnroll > 1 ? 2 : 1), true>(way, op, acc, vx, vy, from, v.x_stride,
-                                                                                at, step);
-                else gpul__reduce_fold<kO, kFlight, kUnroll, false>(way, op, acc, vx, vy, from, v.x_stride, at, step);
+                    gpul__reduce_fold<kO, kBatch, (kUnroll > 1 ? 2 : 1), true>(variant, op, acc, vx, vy, from,
+                                                                               v.x_stride, at, step);
+                else
+                    gpul__reduce_fold<kO, kBatch, kUnroll, false>(variant, op, acc, vx, vy, from, v.x_stride, at, step);
             });
             GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) x[o] = x[o] + Operand::ahead(v.x_stride, kFlight * step);
-            if (gpul__has<Y>()) y += kFlight * step * y_stride;
+            for (int o = 0; o < kO; ++o) x[o] = x[o] + Operand::ahead(v.x_stride, kBatch * step);
+            if (gpul__has<Y>()) y += kBatch * step * y_stride;
         }
     }
     if (!kDense) acc = gpul__reduce_gathered<kO>(v, op, acc, from, span.begin, length, staged);
-    else if (at < end) acc = gpul__reduce_rest<kO>(v, op, acc, from, span.begin, at, end);
+    else if (at < end) acc = gpul__reduce_remainder<kO>(v, op, acc, from, span.begin, at, end);
     const bool any = first < length;
     GPUL__UNROLL
     for (int o = 0; o < kO; ++o)
@@ -2191,9 +2192,9 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
     GPUL_SHARED(char, memory);
     char *const staged = memory + warp * (kDense ? 0 : GPUL__REDUCE_STAGED);
     Acc *const shared = reinterpret_cast<Acc *>(memory + (kDense ? 0 : gpul__warps * GPUL__REDUCE_STAGED));
-    Acc *const totals = shared + kO * gpul__most_tiles * gpul__warps;
+    Acc *const totals = shared + kO * gpul__max_tiles * gpul__warps;
     uint32_t *const flag = reinterpret_cast<uint32_t *>(totals + kO * gpul__warps);
-    const gpul__reduce_share share = gpul__reduce_share_of(p, gpul__has<typename Op::Y>());
+    const gpul__reduce_assignment share = gpul__reduce_assignment_of(p, gpul__has<typename Op::Y>());
     const bool whole = p.block_tiles == 1; /* a block's tiles are of outputs that follow each other, else of the same */
     const int from = int(share.split) * p.tiles,
               tiles = whole || from + p.tiles < p.block_tiles ? p.tiles : p.block_tiles - from;
@@ -2281,7 +2282,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
  * apart, share out between them what both have, so that in the end a lane has the `left` outputs from `mine` on in
  * acc[0] and after. With one output left, the first lanes have them. Steps are types so that acc stays in registers
  * however loops are unrolled. */
-template <int kCount, int kD> struct gpul__reduce_many {
+template <int kCount, int kD> struct gpul__reduce_butterfly {
     template <int kF, typename Op>
     static __device__ __forceinline__ void go(const Op &op, typename Op::Acc (&acc)[kF], int lanes, int &mine,
                                               int &left) {
@@ -2300,10 +2301,10 @@ template <int kCount, int kD> struct gpul__reduce_many {
             mine += upper ? int(kHalf) : 0; /* fault: reduce-short-outputs */
             left = kHalf;
         }
-        gpul__reduce_many<(kCount > 1 ? int(kHalf) : 1), kD * 2>::go(op, acc, lanes, mine, left);
+        gpul__reduce_butterfly<(kCount > 1 ? int(kHalf) : 1), kD * 2>::go(op, acc, lanes, mine, left);
     }
 };
-template <int kCount> struct gpul__reduce_many<kCount, 32> {
+template <int kCount> struct gpul__reduce_butterfly<kCount, 32> {
     template <int kF, typename Op>
     static __device__ __forceinline__ void go(const Op &, typename Op::Acc (&)[kF], int, int &, int &) {}
 };
@@ -2364,16 +2365,16 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
                 vy.v[k] = gpul__at(y, gpul__has<Y>() ? at * y_stride : 0);
             }
         }
-        v.op.visit([&](auto way) {
+        v.op.visit([&](auto variant) {
             GPUL__UNROLL
-            for (int u = 0; u < int(kF); ++u) acc[u] = way.fold(op[u], acc[u], vx[u].v, vy.v, count, i);
+            for (int u = 0; u < int(kF); ++u) acc[u] = variant.fold(op[u], acc[u], vx[u].v, vy.v, count, i);
         });
     }
     Acc results[kF];
     GPUL__UNROLL
     for (int u = 0; u < int(kF); ++u) results[u] = begin < length ? op[u].finish(acc[u], 0, begin) : v.op.identity();
     int mine = 0, left = int(kF);
-    gpul__reduce_many<int(kF), 1>::go(v.op, results, lanes, mine, left);
+    gpul__reduce_butterfly<int(kF), 1>::go(v.op, results, lanes, mine, left);
     if (lane >= int(kF)) return;
     GPUL__UNROLL_NOT
     for (int u = 0; u < left; ++u) {
@@ -2414,7 +2415,7 @@ template <typename X, int kC> struct gpul__reduce_columns_of {
         step = v.plan.width;
         output = int64_t(output_tile) * v.plan.width * kC + side;
         int64_t its[kC];
-        gpul__reduce_place<typename gpul__operand<X>::Offset> places[kC];
+        gpul__reduce_offsets<typename gpul__operand<X>::Offset> places[kC];
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c) {
             its[c] = output + c * step;
@@ -2439,15 +2440,15 @@ template <typename X, int kC, bool kAnywhere> struct gpul__reduce_access {
     __device__ __forceinline__ gpul__pack<X, kC> take(const typename Operand::Pointer &) const { return pack; }
 };
 template <typename X, int kC> struct gpul__reduce_access<X, kC, true> {
-    gpul__window<X, kC> window;
+    gpul__unaligned<X, kC> window;
     __device__ __forceinline__ void ask(const X *p, int64_t, bool shifted) { window.ask(p, shifted); }
     __device__ __forceinline__ gpul__pack<X, kC> take(const X *p) const { return window.take(window.shift(p)); }
 };
 
 /* Columns from rows: kN rows of kC neighbours become a vector of each column, as it travels. */
 template <int kN, int kC, typename X>
-static __device__ __forceinline__ void gpul__reduce_turn(const gpul__pack<X, kC> (&rows)[kN],
-                                                         typename gpul__fetch<X, kN>::Raw (&columns)[kC]) {
+static __device__ __forceinline__ void gpul__reduce_transpose(const gpul__pack<X, kC> (&rows)[kN],
+                                                              typename gpul__fetch<X, kN>::Raw (&columns)[kC]) {
     GPUL__UNROLL
     for (int c = 0; c < kC; ++c) {
         gpul__pack<X, kN> column;
@@ -2458,8 +2459,8 @@ static __device__ __forceinline__ void gpul__reduce_turn(const gpul__pack<X, kC>
 }
 /* bytes, four by four: as words, for one by one they would take a register each */
 template <int kN>
-static __device__ __forceinline__ void gpul__reduce_turn(const gpul__pack<uint8_t, 4> (&rows)[kN],
-                                                         gpul__raw (&columns)[4]) {
+static __device__ __forceinline__ void gpul__reduce_transpose(const gpul__pack<uint8_t, 4> (&rows)[kN],
+                                                              gpul__raw (&columns)[4]) {
     GPUL__UNROLL
     for (int w = 0; w < 4; ++w) {
         uint32_t row[4];
@@ -2518,7 +2519,7 @@ gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, 
             for (int k = 0; k < kN; ++k)
                 vy[r][k] = gpul__at(y, (at + r * step + k < last ? at + r * step + k : last) * y_stride);
         }
-        gpul__hold(v.zero);
+        gpul__schedule_fence(v.zero);
         GPUL__UNROLL
         for (int r = 0; r < kLanes; ++r) {
             gpul__pack<X, kC> rows[kN];
@@ -2527,7 +2528,7 @@ gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, 
                 const int i = at + r * step + k;
                 rows[k] = access[r][k].take(from + (i < last ? i : last) * stride);
             }
-            gpul__reduce_turn(rows, vx[r]);
+            gpul__reduce_transpose(rows, vx[r]);
         }
     } else {
         gpul__pack<X, kC> rows[kLanes][kN];
@@ -2542,9 +2543,9 @@ gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, 
                 vy[r][k] = gpul__at(y, i * y_stride);
             }
         }
-        gpul__hold(v.zero);
+        gpul__schedule_fence(v.zero);
         GPUL__UNROLL
-        for (int r = 0; r < kLanes; ++r) gpul__reduce_turn(rows[r], vx[r]);
+        for (int r = 0; r < kLanes; ++r) gpul__reduce_transpose(rows[r], vx[r]);
     }
 }
 
@@ -2567,8 +2568,9 @@ static __device__ __forceinline__ void gpul__reduce_carry(const Op &op, typename
 /* The tree over the first `count` rows of threads, a power of two, through shared memory: kC results for each thread;
  * the first row gets the results. Called by all threads. */
 template <int kC, typename Op>
-static __device__ __forceinline__ void gpul__reduce_depth(const Op &op, typename Op::Acc (&acc)[kC],
-                                                          typename Op::Acc *shared, int row, int width, int count) {
+static __device__ __forceinline__ void gpul__reduce_thread_rows(const Op &op, typename Op::Acc (&acc)[kC],
+                                                                typename Op::Acc *shared, int row, int width,
+                                                                int count) {
     typename Op::Acc *const own = shared + threadIdx.x;
     const int pitch = int(blockDim.x), part = row < count ? row : 1; /* no row beyond takes part */
     if (count == 1) return;
@@ -2617,14 +2619,14 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
         Y vy[kLanes][kN];
         gpul__reduce_load(v, columns, span.begin, at, step, span.length - 1, vx, vy);
         if (at + (kLanes - 1) * step + kN <= span.length) {
-            v.op.visit([&](auto way) {
+            v.op.visit([&](auto variant) {
                 GPUL__UNROLL
                 for (int r = 0; r < kLanes; ++r) {
                     GPUL__UNROLL
                     for (int c = 0; c < kC; ++c) {
                         typename Op::Lane &own = lanes[r][c];
-                        own = way.fold(op[c], deep ? lanes[0][c] : own, Fetch::unpacked(vx[r][c]).v, vy[r], int(kN),
-                                       at + r * step);
+                        own = variant.fold(op[c], deep ? lanes[0][c] : own, Fetch::unpacked(vx[r][c]).v, vy[r], int(kN),
+                                           at + r * step);
                         if (deep) lanes[0][c] = own;
                     }
                 }
@@ -2635,11 +2637,11 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
                 const int count = span.length - (at + r * step);
                 typename Op::Lane now[kC];
                 if (count > 0) {
-                    v.op.visit([&](auto way) {
+                    v.op.visit([&](auto variant) {
                         GPUL__UNROLL
                         for (int c = 0; c < kC; ++c)
-                            now[c] =
-                                way.fold(op[c], lanes[0][c], Fetch::unpacked(vx[0][c]).v, vy[0], count, at + r * step);
+                            now[c] = variant.fold(op[c], lanes[0][c], Fetch::unpacked(vx[0][c]).v, vy[0], count,
+                                                  at + r * step);
                     });
                 } else {
                     GPUL__UNROLL
@@ -2746,7 +2748,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
     enum { kC = gpul__columns<Op>::value, kLanes = gpul__columns<Op>::kLanes };
     const gpul__reduce_plan &p = v.plan;
     const Op &op = v.op;
-    const gpul__reduce_share share = gpul__reduce_share_of(p, true);
+    const gpul__reduce_assignment share = gpul__reduce_assignment_of(p, true);
     const int width = p.width, row = int(threadIdx.x) / width, side = int(threadIdx.x) - row * width;
     const gpul__reduce_columns_of<X, kC> columns(v, share.output_tile, side, row < p.depth);
     GPUL_SHARED(Acc, shared); /* kC for each thread; kC a level for the first row, and for each thread; a flag */
@@ -2772,7 +2774,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
                 gpul__reduce_column_tile(v, columns, tile, lane + pass * (p.deep ? 1 : int(kLanes)), acc);
             gpul__reduce_carry(op, acc, pass, pass_levels, own, int(blockDim.x)); /* fault: reduce-passes-share */
         }
-        gpul__reduce_depth(op, acc, shared, row, width, p.depth);
+        gpul__reduce_thread_rows(op, acc, shared, row, width, p.depth);
         if (row == 0) gpul__reduce_carry(op, acc, k, levels, halves + side, width);
     }
     if (p.splits > 1) {
@@ -2790,7 +2792,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c) acc[c] = op.identity();
         if (row < rows) gpul__reduce_slots(op, partials, pitch, width, p.splits, p.slots, row * count, count, acc);
-        gpul__reduce_depth(op, acc, shared, row, width, p.depth);
+        gpul__reduce_thread_rows(op, acc, shared, row, width, p.depth);
     }
     if (row != 0) return;
     GPUL__UNROLL_NOT
@@ -2933,9 +2935,13 @@ static __device__ __forceinline__ gpul__several<T, U, V> gpul__elements(gpul__se
     return elements;
 }
 /* an input: an element of an array, or a scalar, or none */
-template <typename T> static __device__ __forceinline__ T gpul__either(T element, gpul__none) { return element; }
-template <typename T> static __device__ __forceinline__ T gpul__either(gpul__none, T scalar) { return scalar; }
-static __device__ __forceinline__ gpul__none gpul__either(gpul__none, gpul__none) { return gpul__none(); }
+template <typename T> static __device__ __forceinline__ T gpul__element_or_scalar(T element, gpul__none) {
+    return element;
+}
+template <typename T> static __device__ __forceinline__ T gpul__element_or_scalar(gpul__none, T scalar) {
+    return scalar;
+}
+static __device__ __forceinline__ gpul__none gpul__element_or_scalar(gpul__none, gpul__none) { return gpul__none(); }
 template <typename T> static inline void gpul__take_scalar(T *to, const gpul__reduce_inputs *inputs, int k) {
     memcpy(to, &inputs->scalar[k], sizeof *to);
 }
@@ -2963,8 +2969,9 @@ template <typename Own> struct gpul__own : gpul__reduction<gpul__own<Own>, typen
     __device__ __forceinline__ A combine(A a, A b) const { return Own::combine(a, b); }
     __device__ __forceinline__ A one(A acc, Elements element, gpul__none, int at) const {
         const auto e = gpul__elements(element);
-        return Own::combine(acc, Own::map(gpul__either(e.x, scalars.x), gpul__either(e.y, scalars.y),
-                                          gpul__either(e.z, scalars.z), place + at));
+        return Own::combine(acc,
+                            Own::map(gpul__element_or_scalar(e.x, scalars.x), gpul__element_or_scalar(e.y, scalars.y),
+                                     gpul__element_or_scalar(e.z, scalars.z), place + at));
     }
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t n) const {
         gpul__result<typename Own::Result>::store(out, i, dtype, Own::post(a, n, scalars.x, scalars.y, scalars.z));
@@ -3227,8 +3234,8 @@ template <> __device__ __forceinline__ float gpul__widen<float, gpul_bf16>(gpul_
 
 static int32_t gpul__log2(int32_t power) { return (power > 1) + (power > 2) + (power > 4) + (power > 8); }
 /* Does an operand, wherever out has a vector of `vector` elements at the boundary of an access, have one too? */
-static bool gpul__elementwise_alike(const gpul__elementwise_problem *p, int32_t operand, const void *first,
-                                    int32_t bytes, int32_t out_bytes, int32_t vector) {
+static bool gpul__elementwise_aligned_as_out(const gpul__elementwise_problem *p, int32_t operand, const void *first,
+                                             int32_t bytes, int32_t out_bytes, int32_t vector) {
     int64_t offset = int64_t((uintptr_t(first) >> gpul__log2(bytes)) - (uintptr_t(p->out) >> gpul__log2(out_bytes)));
     for (int32_t d = 0; d + 1 < p->ndim; ++d)
         offset |= p->strides[operand][d] - p->strides[0][d]; /* fault: elementwise-alike */
@@ -3236,8 +3243,9 @@ static bool gpul__elementwise_alike(const gpul__elementwise_problem *p, int32_t 
 }
 /* A dimension of the walk: `by` elements of the problem's dimension d at a time, which are that many tiles of columns
  * and rows */
-static void gpul__elementwise_add(gpul__elementwise_plan *plan, const gpul__elementwise_problem *p, int32_t operands,
-                                  int64_t size, int32_t d, int64_t by, int64_t columns, int64_t rows) {
+static void gpul__elementwise_add_dim(gpul__elementwise_plan *plan, const gpul__elementwise_problem *p,
+                                      int32_t operands, int64_t size, int32_t d, int64_t by, int64_t columns,
+                                      int64_t rows) {
     plan->dim[plan->ndim].size = size;
     plan->dim[plan->ndim].column = columns;
     plan->dim[plan->ndim].row = rows;
@@ -3280,9 +3288,9 @@ static void gpul__plan_tiles(gpul__elementwise_plan *plan, gpul__elementwise_pro
     plan->block = 1;
     const int64_t across = gpul_ceil_div(p->shape[last] + word - 1, columns);
     const int64_t down = gpul_ceil_div(p->shape[last - 1], rows); /* fault: elementwise-plan-tiles */
-    gpul__elementwise_add(plan, p, operands, across, last, columns, 1, 0);
-    gpul__elementwise_add(plan, p, operands, down, last - 1, rows, 0, 1);
-    for (int32_t d = last - 2; d >= 0; --d) gpul__elementwise_add(plan, p, operands, p->shape[d], d, 1, 0, 0);
+    gpul__elementwise_add_dim(plan, p, operands, across, last, columns, 1, 0);
+    gpul__elementwise_add_dim(plan, p, operands, down, last - 1, rows, 0, 1);
+    for (int32_t d = last - 2; d >= 0; --d) gpul__elementwise_add_dim(plan, p, operands, p->shape[d], d, 1, 0, 0);
     for (int k = 0; k < 3; ++k)
         if (plan->staged >> k & 1)
             plan->shared_bytes += rows * GPUL__ELEMENTWISE_PITCH * word * (bytes > 0 ? bytes : op->in_bytes[k]);
@@ -3299,7 +3307,7 @@ static int64_t gpul__plan_vectors(gpul__elementwise_plan *plan, const gpul__elem
     plan->block = GPUL__ELEMENTWISE_THREADS * op->vectors;
     for (int k = 0; k < 3; ++k)
         if (p->in[k] != NULL && p->strides[1 + k][last] == 1 &&
-            !gpul__elementwise_alike(p, 1 + k, p->in[k], op->in_bytes[k], op->out_bytes, vector))
+            !gpul__elementwise_aligned_as_out(p, 1 + k, p->in[k], op->in_bytes[k], op->out_bytes, vector))
             plan->shifted |= 1 << k;
     return (p->shape[last] + ((pitch & (vector - 1)) == 0 ? before : vector - 1) + vector - 1) >> gpul__log2(vector);
 }
@@ -3312,7 +3320,7 @@ static int64_t gpul__plan_elements(gpul__elementwise_plan *plan, int64_t columns
     return gpul_ceil_div(columns, plan->columns);
 }
 /* The walk of vectors and elements, `row` tiles to a row */
-static void gpul__plan_walk(gpul__elementwise_plan *plan, gpul__elementwise_problem *p, int32_t operands, int64_t row) {
+static void gpul__plan_dims(gpul__elementwise_plan *plan, gpul__elementwise_problem *p, int32_t operands, int64_t row) {
     enum { kLong = 16384 }; /* elements of a row */
     const int32_t last = p->ndim - 1;
     const int64_t columns = p->shape[last];
@@ -3327,13 +3335,13 @@ static void gpul__plan_walk(gpul__elementwise_plan *plan, gpul__elementwise_prob
             if (p->in[k] && p->strides[1 + k][d] < p->strides[1 + k][last]) inner = d;
     if (inner >= 0)
         for (part = plan->block; part > 1 && part * p->shape[inner] > plan->block;) part /= 2;
-    gpul__elementwise_add(plan, p, operands, part, last, plan->columns, 1, 0);
+    gpul__elementwise_add_dim(plan, p, operands, part, last, plan->columns, 1, 0);
     if (inner >= 0) {
-        gpul__elementwise_add(plan, p, operands, p->shape[inner], inner, 1, 0, 0);
-        gpul__elementwise_add(plan, p, operands, gpul_ceil_div(row, part), last, part * plan->columns, part, 0);
+        gpul__elementwise_add_dim(plan, p, operands, p->shape[inner], inner, 1, 0, 0);
+        gpul__elementwise_add_dim(plan, p, operands, gpul_ceil_div(row, part), last, part * plan->columns, part, 0);
     }
     for (int32_t d = last - 1; d >= 0; --d)
-        if (d != inner) gpul__elementwise_add(plan, p, operands, p->shape[d], d, 1, 0, 0);
+        if (d != inner) gpul__elementwise_add_dim(plan, p, operands, p->shape[d], d, 1, 0, 0);
 }
 extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__elementwise_problem *p,
                                           const gpul__elementwise_op *op) {
@@ -3363,13 +3371,14 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
         bool contiguous = p->strides[0][last] == 1; /* all outputs, and inputs or repeated */
         for (k = 0; k < 3; ++k) contiguous = contiguous && (p->in[k] == NULL || p->strides[1 + k][last] <= 1);
         for (k = 0; k < 2 && contiguous; ++k)
-            contiguous = op->other_bytes[k] == 0 ||
-                         (p->strides[4 + k][last] == 1 && /* fault: outputs-together */
-                          gpul__elementwise_alike(p, 4 + k, p->others[k], op->other_bytes[k], op->out_bytes, vector));
+            contiguous =
+                op->other_bytes[k] == 0 ||
+                (p->strides[4 + k][last] == 1 && /* fault: outputs-together */
+                 gpul__elementwise_aligned_as_out(p, 4 + k, p->others[k], op->other_bytes[k], op->out_bytes, vector));
         bool vectors = contiguous && op->vectors > 0 && (p->ndim == 1 || (p->shape[last] >= 32 && op->vectors == 1));
         if (op->vectors == 2)
             vectors = vectors && p->in[0] != NULL && p->in[1] == NULL && p->in[2] == NULL && p->strides[1][last] == 1;
-        gpul__plan_walk(plan, p, operands,
+        gpul__plan_dims(plan, p, operands,
                         vectors ? gpul__plan_vectors(plan, p, op, vector)
                                 : gpul__plan_elements(plan, p->shape[last], items));
     }
@@ -3798,13 +3807,13 @@ static __device__ __forceinline__ void gpul__ufunc_scatter(void *to, const uint3
 }
 template <typename T, typename Word>
 static __device__ __forceinline__ void gpul__ufunc_stage(const gpul__elementwise_layout &l, int k, uint32_t at,
-                                                         const gpul__elementwise_edges &edges, Word *to) {
+                                                         const gpul__elementwise_bounds &edges, Word *to) {
     gpul__elementwise_load<sizeof(Word), T, Word>(static_cast<const T *>(l.in[k]) + at, l.column_step[1 + k],
                                                   edges.first, edges.columns, edges.rows, l.extent[k], to);
 }
 
 /* Moves elements `by` and on to the front. */
-template <int by, typename T, int n> static __device__ __forceinline__ void gpul__move_up(T (&array)[n]) {
+template <int by, typename T, int n> static __device__ __forceinline__ void gpul__shift_left(T (&array)[n]) {
     GPUL__UNROLL
     for (int j = 0; j + by < n; ++j) array[j] = array[j + by];
 }
@@ -3852,12 +3861,12 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     GPUL_SHARED(unsigned char, shared); /* the staged inputs, one behind the other */
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
     const bool tiles = p.kernel == GPUL__ELEMENTWISE_TILES;
-    gpul__elementwise_place<1> tile;
-    gpul__elementwise_edges edges;
+    gpul__elementwise_position<1> tile;
+    gpul__elementwise_bounds edges;
     if (tiles) {
-        gpul__elementwise_walk(l, blockIdx.x, 0, true, &tile);
+        gpul__elementwise_unravel(l, blockIdx.x, 0, true, &tile);
         gpul__await(); /* fault: ufunc-await-tiles */
-        edges = gpul__elementwise_edges(l, Tile::kColumns, Tile::kRows, tile);
+        edges = gpul__elementwise_bounds(l, Tile::kColumns, Tile::kRows, tile);
         Word *to = reinterpret_cast<Word *>(shared);
         GPUL__UNROLL_NOT
         for (int k = 0; k < kInputs; ++k)
@@ -3874,7 +3883,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
         const int first = round * kItems * Tile::kWarps + warp; /* row */
         if (tiles && first >= edges.rows) break;
         Word words[kInputs][kItems];
-        gpul__elementwise_place<kItems> items;
+        gpul__elementwise_position<kItems> items;
         bool there[kItems];
         const Word *staged = reinterpret_cast<const Word *>(shared);
         if (tiles) {
@@ -3913,12 +3922,12 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
             GPUL__UNROLL
             for (int k = 0; k < kInputs; ++k) {
                 GPUL__EACH(now[k], now[k][j] = words[k][j]);
-                gpul__move_up<kVector>(words[k]);
+                gpul__shift_left<kVector>(words[k]);
             }
             gpul__ufunc_compute<W, kFunction>(l, p, now, column, stride);
             GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_scatter, l.out[0], out_at, there, now[0]);
-            gpul__move_up<kVector>(out_at);
-            gpul__move_up<kVector>(there);
+            gpul__shift_left<kVector>(out_at);
+            gpul__shift_left<kVector>(there);
         }
     }
 }
@@ -3927,19 +3936,20 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
 #define GPUL__UFUNC_STEP(Word) (16 / int(sizeof(Word)))
 /* The first elements of each vector, as bits; the others move up. */
 template <typename T, typename Word, int n, int kMany>
-static __device__ __forceinline__ void gpul__ufunc_take(Word (&to)[n], gpul__raw (&from)[kMany]) {
+static __device__ __forceinline__ void gpul__ufunc_unpack(Word (&to)[n], gpul__raw (&from)[kMany]) {
     enum { kStep = GPUL__UFUNC_STEP(Word), kBytes = kStep * sizeof(T) };
     GPUL__UNROLL
     for (int i = 0; i < kMany; ++i) {
         const gpul__pack<T, 16 / sizeof(T)> elements = gpul__unpacked<T, 16 / sizeof(T)>(from[i]);
         GPUL__UNROLL
         for (int j = 0; j < kStep; ++j) to[i * kStep + j] = elements.v[j];
-        if (int(kBytes) < 16 && sizeof(Word) == 4) gpul__move_up<(int(kBytes) < 16 ? int(kBytes) / 4 : 0)>(from[i].v);
+        if (int(kBytes) < 16 && sizeof(Word) == 4)
+            gpul__shift_left<(int(kBytes) < 16 ? int(kBytes) / 4 : 0)>(from[i].v);
     }
 }
 /* And back: the others move up, and they become the last of 16 bytes. */
 template <typename T, typename Word, int n, int kMany>
-static __device__ __forceinline__ void gpul__ufunc_give(gpul__raw (&to)[kMany], const Word (&from)[n]) {
+static __device__ __forceinline__ void gpul__ufunc_pack(gpul__raw (&to)[kMany], const Word (&from)[n]) {
     enum { kStep = GPUL__UFUNC_STEP(Word), kBytes = kStep * sizeof(T), kWords = (int(kBytes) + 3) / 4 };
     GPUL__UNROLL
     for (int i = 0; i < kMany; ++i) {
@@ -3948,14 +3958,14 @@ static __device__ __forceinline__ void gpul__ufunc_give(gpul__raw (&to)[kMany], 
         GPUL__UNROLL
         for (int j = 0; j < kStep; ++j) last.v[j] = T(from[i * kStep + j]);
         memcpy(words, &last, sizeof words);
-        gpul__move_up<kWords>(to[i].v);
+        gpul__shift_left<kWords>(to[i].v);
         GPUL__UNROLL
         for (int w = 0; w < kWords; ++w) to[i].v[4 - int(kWords) + w] = words[w];
     }
 }
 /* Whole vectors: the last kBytes of each */
 template <int kBytes, int kMany>
-static __device__ __forceinline__ void gpul__ufunc_save(char *to, uint32_t apart, const gpul__raw (&from)[kMany]) {
+static __device__ __forceinline__ void gpul__ufunc_store(char *to, uint32_t apart, const gpul__raw (&from)[kMany]) {
     typedef typename gpul__word<kBytes>::type Word;
     GPUL__UNROLL
     for (int j = 0; j < kMany; ++j) {
@@ -3966,9 +3976,9 @@ static __device__ __forceinline__ void gpul__ufunc_save(char *to, uint32_t apart
 }
 /* Those of a pass that are there, one by one */
 template <typename T, typename Word, int n, int kMany>
-static __device__ __forceinline__ void gpul__ufunc_put(void *out, uint32_t at, uint32_t apart,
-                                                       const gpul__elementwise_part (&part)[kMany], int first,
-                                                       const Word (&from)[n]) {
+static __device__ __forceinline__ void gpul__ufunc_store_edge(void *out, uint32_t at, uint32_t apart,
+                                                              const gpul__elementwise_part (&part)[kMany], int first,
+                                                              const Word (&from)[n]) {
     GPUL__UNROLL
     for (int j = 0; j < n; ++j) {
         const int i = j / GPUL__UFUNC_STEP(Word), k = first + j % GPUL__UFUNC_STEP(Word);
@@ -3977,8 +3987,8 @@ static __device__ __forceinline__ void gpul__ufunc_put(void *out, uint32_t at, u
     }
 }
 template <typename T, typename Word>
-static __device__ __forceinline__ void gpul__ufunc_pick(gpul__raw *to, const void *from,
-                                                        const gpul__elementwise_part &part) {
+static __device__ __forceinline__ void gpul__ufunc_load_edge_as(gpul__raw *to, const void *from,
+                                                                const gpul__elementwise_part &part) {
     enum { kStep = GPUL__UFUNC_STEP(Word), kWords = (int(kStep) * sizeof(T) + 3) / 4 }; /* of a pass */
     gpul__raw raw[1] = {};
     GPUL__UNROLL_NOT
@@ -3986,16 +3996,16 @@ static __device__ __forceinline__ void gpul__ufunc_pick(gpul__raw *to, const voi
         Word words[kStep];
         const T *const in = static_cast<const T *>(from) + first;
         GPUL__EACH(words, words[j] = part.has(first + j) ? in[j] : T(0)); /* fault: ufunc-pick */
-        gpul__ufunc_give<T>(raw, words);
+        gpul__ufunc_pack<T>(raw, words);
     }
     *to = raw[0];
 }
 /* The elements of a vector that are there; its others are 0. */
 template <typename Word>
-static __device__ __noinline__ gpul__raw gpul__ufunc_edge(const void *from, int32_t bytes,
-                                                          gpul__elementwise_part part) {
+static __device__ __noinline__ gpul__raw gpul__ufunc_load_edge(const void *from, int32_t bytes,
+                                                               gpul__elementwise_part part) {
     gpul__raw raw;
-#define GPUL__PICK(T) gpul__ufunc_pick<T, Word>(&raw, from, part)
+#define GPUL__PICK(T) gpul__ufunc_load_edge_as<T, Word>(&raw, from, part)
     if (bytes == 1) GPUL__PICK(uint8_t);
     else if (bytes == 2) GPUL__PICK(uint16_t);
     else if (bytes == 4 && sizeof(Word) > 4) GPUL__PICK(uint32_t);
@@ -4011,7 +4021,7 @@ static __device__ __forceinline__ gpul__elementwise_part gpul__ufunc_part(const 
 }
 /* A thread's two vectors, as they travel: asked for first, taken when both are asked for. Those that begin anywhere are
  * asked for by the words that hold them. */
-struct gpul__ufunc_pair {
+struct gpul__ufunc_loads {
     enum { kMany = 2 };
     uint32_t word[kMany][5], shift[kMany]; /* bits of word[0] that come before */
     template <int kWords> __device__ __forceinline__ void ask(const char *from, uint32_t apart) {
@@ -4073,30 +4083,30 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     const char *const from = static_cast<const char *>(l.in[0]) + uint64_t(at) * bytes;
     gpul__raw in[1][2], out[2];
     if (inside) {
-        gpul__ufunc_pair asked;
+        gpul__ufunc_loads asked;
         asked.ask(from, apart * bytes, int32_t(n * bytes), l.shifted != 0);
         asked.take(in[0], l.shifted != 0);
     } else
-        GPUL__EACH(in[0], in[0][j] = gpul__ufunc_edge<Word>(from + uint32_t(j) * apart * bytes, int32_t(bytes),
-                                                            gpul__ufunc_part(l, p, at + uint32_t(j) * apart)));
+        GPUL__EACH(in[0], in[0][j] = gpul__ufunc_load_edge<Word>(from + uint32_t(j) * apart * bytes, int32_t(bytes),
+                                                                 gpul__ufunc_part(l, p, at + uint32_t(j) * apart)));
     GPUL__UNROLL_NOT
     for (uint32_t i = 0; i < n; i += kStep) {
         Word words[1][2 * kStep];
-        GPUL__BY_BYTES(p.bytes[1], gpul__ufunc_take, words[0], in[0]);
+        GPUL__BY_BYTES(p.bytes[1], gpul__ufunc_unpack, words[0], in[0]);
         gpul__ufunc_compute<W, kFunction>(l, p, words, 0, 0);
-        if (inside) GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_give, out, words[0]);
+        if (inside) GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_pack, out, words[0]);
         else {
             const gpul__elementwise_part part[2] = {gpul__ufunc_part(l, p, at), gpul__ufunc_part(l, p, at + apart)};
-            GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_put, l.out[0], at, apart, part, int(i), words[0]);
+            GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_store_edge, l.out[0], at, apart, part, int(i), words[0]);
         }
     }
     if (!inside) return;
     char *const to = static_cast<char *>(l.out[0]) + uint64_t(at) * uint32_t(p.bytes[0]);
     const uint32_t next = apart * uint32_t(p.bytes[0]), size = n * uint32_t(p.bytes[0]);
-    if (size == 16) gpul__ufunc_save<16>(to, next, out);
-    else if (size == 8) gpul__ufunc_save<8>(to, next, out);
-    else if (size == 4) gpul__ufunc_save<4>(to, next, out);
-    else gpul__ufunc_save<2>(to, next, out);
+    if (size == 16) gpul__ufunc_store<16>(to, next, out);
+    else if (size == 8) gpul__ufunc_store<8>(to, next, out);
+    else if (size == 4) gpul__ufunc_store<4>(to, next, out);
+    else gpul__ufunc_store<2>(to, next, out);
 }
 
 /* The kernels of functions are those of floats. */
@@ -4159,8 +4169,9 @@ static int32_t gpul__ufunc_launch(const gpul__elementwise_problem *problem, cons
 }
 /* Of elements that are all of one dtype */
 template <typename W, int kDtype>
-static int32_t gpul__ufunc_launch_alike(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
-                                        const gpul__machine *machine, gpul_stream stream) {
+static int32_t gpul__ufunc_launch_one_dtype(const gpul__elementwise_problem *problem,
+                                            const gpul__elementwise_plan *plan, const gpul__machine *machine,
+                                            gpul_stream stream) {
     const gpul_dtype dtype[4] = {kDtype, kDtype, problem->op == GPUL__COPY ? 0 : kDtype, 0};
     return gpul__ufunc_run<W>(problem, dtype, plan, machine, stream);
 }
@@ -4171,11 +4182,11 @@ template <typename T, typename W, int kDtype>
 static int32_t gpul__arithmetic_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
                                        const gpul__machine *machine, gpul_stream stream) {
     if (plan->kernel != GPUL__ELEMENTWISE_VECTORS)
-        return gpul__ufunc_launch_alike<W, kDtype>(problem, plan, machine, stream);
+        return gpul__ufunc_launch_one_dtype<W, kDtype>(problem, plan, machine, stream);
     gpul__op_arithmetic<T> op;
     op.op = problem->op;
-    return gpul__elementwise_launch_by(problem, plan, machine, stream, op,
-                                       gpul__elementwise_vectors<gpul__op_arithmetic<T>, 16 / sizeof(T)>);
+    return gpul__elementwise_launch_kernel(problem, plan, machine, stream, op,
+                                           gpul__elementwise_vectors<gpul__op_arithmetic<T>, 16 / sizeof(T)>);
 }
 template <typename T>
 static void (*gpul__copy_tiles(gpul__bool<true>))(const gpul__elementwise_view<gpul__op_copy<T>>) {
@@ -4191,11 +4202,11 @@ static int32_t gpul__copy_launch(const gpul__elementwise_problem *problem, const
     const bool side_by_side = problem->strides[0][problem->ndim - 1] == 1;
     if (plan->kernel == GPUL__ELEMENTWISE_ELEMENTS ||
         (plan->kernel == GPUL__ELEMENTWISE_TILES && !(sizeof(T) < 4 && side_by_side)))
-        return gpul__ufunc_launch_alike<W, kDtype>(problem, plan, machine, stream);
-    return gpul__elementwise_launch_by(problem, plan, machine, stream, gpul__op_copy<T>(),
-                                       plan->kernel == GPUL__ELEMENTWISE_VECTORS
-                                           ? gpul__elementwise_vectors<gpul__op_copy<T>, 16 / sizeof(T)>
-                                           : gpul__copy_tiles<T>(gpul__bool<(sizeof(T) < 4)>()));
+        return gpul__ufunc_launch_one_dtype<W, kDtype>(problem, plan, machine, stream);
+    return gpul__elementwise_launch_kernel(problem, plan, machine, stream, gpul__op_copy<T>(),
+                                           plan->kernel == GPUL__ELEMENTWISE_VECTORS
+                                               ? gpul__elementwise_vectors<gpul__op_copy<T>, 16 / sizeof(T)>
+                                               : gpul__copy_tiles<T>(gpul__bool<(sizeof(T) < 4)>()));
 }
 
 } /* namespace */
@@ -4207,7 +4218,7 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
             {0, 0}, 1, 0                                                                                               \
     }
 #define GPUL__INTEGERS(T, dtype)                                                                                       \
-    { gpul__ufunc_launch_alike<T, dtype>, sizeof(T), {sizeof(T), sizeof(T), 0}, sizeof(T), {0, 0}, 0, 0 }
+    { gpul__ufunc_launch_one_dtype<T, dtype>, sizeof(T), {sizeof(T), sizeof(T), 0}, sizeof(T), {0, 0}, 0, 0 }
 #define GPUL__MOVE(T, W, dtype)                                                                                        \
     {                                                                                                                  \
         gpul__copy_launch<T, W, dtype>, sizeof(T), {sizeof(T), 0, 0}, sizeof(gpul__ufunc<W>::Word), {0, 0}, 1,         \
@@ -4320,7 +4331,7 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
     const int64_t together = plan->outputs_at_once, round = (together > 1 ? 2 : 3) * sms; /* blocks at once */
     const bool whole = plan->block_tiles == 1;
     const int64_t output_tiles = gpul_ceil_div(outputs, together * (gpul__warps >> plan->warps_log2));
-    const int64_t most = whole ? gpul__most_tiles / together : int64_t(gpul__most_tiles);
+    const int64_t most = whole ? gpul__max_tiles / together : int64_t(gpul__max_tiles);
     const double flights = double(plan->tile_rows) / 8;
     double least = 0;
     plan->tiles = 1;
@@ -4338,9 +4349,8 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
     plan->splits = int32_t(gpul_ceil_div(plan->block_tiles, plan->tiles));
     plan->output_tiles = whole ? gpul_ceil_div(output_tiles, plan->tiles) : output_tiles;
     plan->blocks = plan->output_tiles * plan->splits;
-    plan->shared_bytes =
-        int64_t(plan->outputs_at_once) * (gpul__most_tiles + 1) * gpul__warps * reducer->partial_bytes + 16 +
-        (plan->dense ? 0 : gpul__warps * GPUL__REDUCE_STAGED);
+    plan->shared_bytes = int64_t(plan->outputs_at_once) * (gpul__max_tiles + 1) * gpul__warps * reducer->partial_bytes +
+                         16 + (plan->dense ? 0 : gpul__warps * GPUL__REDUCE_STAGED);
     if (plan->splits < 2) return;
     plan->counters = plan->output_tiles;
     plan->partials = outputs * plan->block_tiles;
@@ -4534,20 +4544,21 @@ static __device__ __forceinline__ double gpul__absolute(double a) { return fabs(
 static __device__ __forceinline__ int64_t gpul__absolute(int64_t a) { return a < 0 ? int64_t(-uint64_t(a)) : a; }
 
 /* folds of the first and of the second of gpul__pair */
-template <typename Way> struct gpul__fold_first {
+template <typename Variant> struct gpul__fold_first {
     template <typename Op, typename Lane, typename X, typename Y>
     static __device__ __forceinline__ Lane fold(const Op &op, Lane lane, const X *x, const Y *y, int count, int at) {
-        return Way::fold(op.first, lane, x, y, count, at);
+        return Variant::fold(op.first, lane, x, y, count, at);
     }
 };
-template <typename Way> struct gpul__fold_second {
+template <typename Variant> struct gpul__fold_second {
     template <typename Op, typename Lane, typename X, typename Y>
     static __device__ __forceinline__ Lane fold(const Op &op, Lane lane, const X *x, const Y *y, int count, int at) {
         typedef typename Op::X2 X2;
         X2 as_second[16 / sizeof(X2)];
         GPUL__UNROLL
         for (int k = 0; k < 16 / int(sizeof(X2)); ++k) as_second[k] = gpul__bits<X2>(x[k]);
-        return gpul__bits<Lane>(Way::fold(op.second, gpul__bits<typename Op::Lane2>(lane), as_second, y, count, at));
+        return gpul__bits<Lane>(
+            Variant::fold(op.second, gpul__bits<typename Op::Lane2>(lane), as_second, y, count, at));
     }
 };
 /* Two operations on elements of one size in one kernel, by a run-time flag: all but their arithmetic is shared. */
@@ -4582,8 +4593,8 @@ struct gpul__pair : gpul__reduction<gpul__pair<First, Second>, typename First::X
         return first.fold(lane, x, y, count, at);
     }
     template <typename F> __device__ __forceinline__ void visit(const F &f) const {
-        if (takes_second) second.visit([&](auto way) { f(gpul__fold_second<decltype(way)>()); });
-        else first.visit([&](auto way) { f(gpul__fold_first<decltype(way)>()); });
+        if (takes_second) second.visit([&](auto variant) { f(gpul__fold_second<decltype(variant)>()); });
+        else first.visit([&](auto variant) { f(gpul__fold_first<decltype(variant)>()); });
     }
     __device__ __forceinline__ Acc finish(Lane lane, int64_t begin, int at) const {
         if (takes_second) return gpul__bits<Acc>(second.finish(gpul__bits<Lane2>(lane), begin, at));
@@ -4643,16 +4654,16 @@ template <typename T> struct gpul__sum : gpul__reduction<gpul__sum<T>, T, typena
         }
         return acc;
     }
-    template <int kWay> struct way {
+    template <int kVariant> struct variant {
         template <typename Op>
         static __device__ __forceinline__ A fold(const Op &op, A acc, const T *x, const gpul__none *, int count, int) {
-            return kWay == 2 ? op.mapped(acc, x, count) : op.template plain<kWay == 1>(acc, x, count);
+            return kVariant == 2 ? op.mapped(acc, x, count) : op.template plain<kVariant == 1>(acc, x, count);
         }
     };
     template <typename F> __device__ __forceinline__ void visit(const F &f) const {
-        if (chosen() == gpul__plain) f(way<0>());
-        else if (kHasInt64 && kind == gpul__plain_int64) f(way<1>());
-        else f(way<2>());
+        if (chosen() == gpul__plain) f(variant<0>());
+        else if (kHasInt64 && kind == gpul__plain_int64) f(variant<1>());
+        else f(variant<2>());
     }
     __device__ __forceinline__ A fold(A acc, const T *x, const gpul__none *, int count, int) const {
         if (chosen() == gpul__plain) return plain<false>(acc, x, count);
@@ -4724,12 +4735,12 @@ struct gpul__moments {
     double count, mean, squares;
 };
 /* sum / count, by a product where it is exact: a division takes long */
-static __device__ __forceinline__ double gpul__over(double sum, double count) {
+static __device__ __forceinline__ double gpul__moments_mean(double sum, double count) {
     const uint64_t bits = gpul__bits<uint64_t>(count);
     if ((bits & 0xfffffffffffffull) != 0) return __ddiv_rn(sum, count);
     return __dmul_rn(sum, gpul__bits<double>(0x7fe0000000000000ull - bits)); /* a power of two */
 }
-static __device__ __noinline__ gpul__moments gpul__join(gpul__moments a, gpul__moments b) {
+static __device__ __noinline__ gpul__moments gpul__moments_merge(gpul__moments a, gpul__moments b) {
     gpul__moments m;
     if (b.count == 0) return a;
     if (a.count == 0) return b;
@@ -4742,18 +4753,18 @@ static __device__ __noinline__ gpul__moments gpul__join(gpul__moments a, gpul__m
     return m;
 }
 /* `before` and the last vectors, up to eight: `count` elements, with their sums about `pivot` */
-static __device__ __noinline__ gpul__moments gpul__close(gpul__moments before, double pivot, double sum, double squares,
-                                                         int32_t count) {
+static __device__ __noinline__ gpul__moments gpul__moments_flush(gpul__moments before, double pivot, double sum,
+                                                                 double squares, int32_t count) {
     gpul__moments m;
     if (count == 0) return before;
     m.count = double(count);
-    const double mean = gpul__over(sum, m.count), rest = fma(-mean, sum, squares);
+    const double mean = gpul__moments_mean(sum, m.count), rest = fma(-mean, sum, squares);
     m.mean = __dadd_rn(pivot, mean);
     m.squares = rest < 0 ? 0 : rest;
-    return gpul__join(before, m);
+    return gpul__moments_merge(before, m);
 }
 /* a lane's: mean and squares of whole eights of vectors; sums about `pivot` of those after, and their elements */
-struct gpul__moments_open {
+struct gpul__moments_lane {
     double mean, squares, pivot, sum, sum_squares;
     int32_t vectors, count;
 };
@@ -4765,7 +4776,7 @@ template <> __device__ __forceinline__ double gpul__difference<int64_t>(int64_t 
 }
 /* of elements T, or by a run-time flag U */
 template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T, U>, T, gpul__moments> {
-    typedef gpul__moments_open Lane;
+    typedef gpul__moments_lane Lane;
     T first;
     bool takes_second;
     void set(bool second, int32_t) { takes_second = second; }
@@ -4779,7 +4790,7 @@ template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T
         return none;
     }
     __device__ __forceinline__ gpul__moments combine(gpul__moments a, gpul__moments b) const {
-        return gpul__join(a, b);
+        return gpul__moments_merge(a, b);
     }
     __device__ __forceinline__ Lane fold(Lane lane, const T *x, const gpul__none *, int count, int) const {
         enum { kN = 16 / sizeof(T), kEight = 8 * kN };
@@ -4792,7 +4803,7 @@ template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T
         }
         if (lane.vectors == 0) { /* nothing before: between the first two */
             lane.pivot = __dmul_rn(0.5, __dadd_rn(d[0], d[1]));
-        } else if (lane.vectors % 8 == 0) { /* joined, as in gpul__join: eight more vectors */
+        } else if (lane.vectors % 8 == 0) { /* joined, as in gpul__moments_merge: eight more vectors */
             const int eights = lane.vectors / 8;
             const double mean = __dmul_rn(lane.sum, 1.0 / double(int(kEight))),
                          rest = fma(-mean, lane.sum, lane.sum_squares);
@@ -4821,7 +4832,7 @@ template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T
     __device__ __forceinline__ gpul__moments finish(Lane lane, int64_t, int) const {
         const gpul__moments before = {double((lane.vectors - 1) / 8 * (8 * 16 / int(sizeof(T)))), lane.mean,
                                       lane.squares};
-        return gpul__close(before, lane.pivot, lane.sum, lane.sum_squares, lane.count);
+        return gpul__moments_flush(before, lane.pivot, lane.sum, lane.sum_squares, lane.count);
     }
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, gpul__moments a, int64_t n) const {
         gpul__store(out, i, dtype, __ddiv_rn(a.squares, double(n)));
@@ -4844,15 +4855,15 @@ template <typename V> struct gpul__mirror {
     }
 };
 
-template <typename V> struct gpul__most {
+template <typename V> struct gpul__largest_value {
     static __device__ __forceinline__ V value() {
         return V(sizeof(V) == 8 ? INT64_MAX : sizeof(V) == 4 ? INT32_MAX : 255);
     }
 };
-template <> struct gpul__most<float> {
+template <> struct gpul__largest_value<float> {
     static __device__ __forceinline__ float value() { return gpul__bits<float>(0x7f800000u); }
 };
-template <> struct gpul__most<double> {
+template <> struct gpul__largest_value<double> {
     static __device__ __forceinline__ double value() { return gpul__bits<double>(0x7ff0000000000000ull); }
 };
 
@@ -4860,7 +4871,7 @@ template <typename T> struct gpul__min : gpul__reduction<gpul__min<T>, T, typena
     typedef typename gpul__value_of<T>::type V;
     gpul__mirror<V> mirror;
     void set(bool, int32_t mirrored) { mirror.set(mirrored != 0); }
-    __device__ __forceinline__ V identity() const { return gpul__most<V>::value(); }
+    __device__ __forceinline__ V identity() const { return gpul__largest_value<V>::value(); }
     __device__ __forceinline__ V combine(V a, V b) const {
         const bool first = a < b || gpul__is_nan(a); /* fault: min-loses-nan */
         return first ? a : b;                        /* of equals the second: +0 and -0 by position */
@@ -4873,24 +4884,24 @@ template <typename T> struct gpul__min : gpul__reduction<gpul__min<T>, T, typena
     }
 };
 
-template <typename V> struct gpul__place {
+template <typename V> struct gpul__indexed {
     V value;
     int64_t index; /* INT64_MAX, and the largest value that there is: none yet */
 };
 /* Within a lane the places rise, so that a strict comparison of values alone keeps the first of equals. */
-template <typename V> struct gpul__place_in_tile {
+template <typename V> struct gpul__indexed_in_tile {
     V value;
     int at; /* -1: nothing was below `value` yet, the largest that there is */
 };
-template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, gpul__place<T>> {
-    typedef gpul__place<T> Place;
-    typedef gpul__place_in_tile<T> Lane;
+template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, gpul__indexed<T>> {
+    typedef gpul__indexed<T> Place;
+    typedef gpul__indexed_in_tile<T> Lane;
     gpul__mirror<T> mirror;
     void set(bool, int32_t mirrored) { mirror.set(mirrored != 0); }
     __device__ __forceinline__ Place identity() const {
         Place none;
         memset(&none, 0, sizeof none); /* the padding too: partial results are copied by their bytes */
-        none.value = gpul__most<T>::value();
+        none.value = gpul__largest_value<T>::value();
         none.index = INT64_MAX;
         return none;
     }
@@ -4900,7 +4911,7 @@ template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, 
         return a_nan ? ((b_nan & before) ? b : a) : (lower | (same & before)) ? b : a; /* fault: argmin-later */
     }
     __device__ __forceinline__ Lane start() const {
-        const Lane lane = {gpul__most<T>::value(), -1};
+        const Lane lane = {gpul__largest_value<T>::value(), -1};
         return lane;
     }
     __device__ __forceinline__ Lane one(Lane lane, T x, gpul__none, int at) const {
