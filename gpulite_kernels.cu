@@ -191,30 +191,14 @@ template <typename T> struct gpul__dtype_of {
     static_assert(sizeof(T) == 0,
                   "gpulite's elements are float, double, int32_t, int64_t, uint8_t, gpul_f16, gpul_bf16");
 };
-template <> struct gpul__dtype_of<float> {
-    enum { value = GPUL_F32 };
-};
-template <> struct gpul__dtype_of<double> {
-    enum { value = GPUL_F64 };
-};
-template <> struct gpul__dtype_of<int32_t> {
-    enum { value = GPUL_I32 };
-};
-template <> struct gpul__dtype_of<int64_t> {
-    enum { value = GPUL_I64 };
-};
-template <> struct gpul__dtype_of<uint8_t> {
-    enum { value = GPUL_U8 };
-};
-template <> struct gpul__dtype_of<gpul_f16> {
-    enum { value = GPUL_F16 };
-};
-template <> struct gpul__dtype_of<gpul_bf16> {
-    enum { value = GPUL_BF16 };
-};
-template <> struct gpul__dtype_of<gpul__none> {
-    enum { value = 0 };
-};
+template <> struct gpul__dtype_of<float> : std::integral_constant<int, GPUL_F32> {};
+template <> struct gpul__dtype_of<double> : std::integral_constant<int, GPUL_F64> {};
+template <> struct gpul__dtype_of<int32_t> : std::integral_constant<int, GPUL_I32> {};
+template <> struct gpul__dtype_of<int64_t> : std::integral_constant<int, GPUL_I64> {};
+template <> struct gpul__dtype_of<uint8_t> : std::integral_constant<int, GPUL_U8> {};
+template <> struct gpul__dtype_of<gpul_f16> : std::integral_constant<int, GPUL_F16> {};
+template <> struct gpul__dtype_of<gpul_bf16> : std::integral_constant<int, GPUL_BF16> {};
+template <> struct gpul__dtype_of<gpul__none> : std::integral_constant<int, 0> {};
 
 /* Of an element; 0: no dtype. A digit for each of them. */
 static __device__ __host__ __forceinline__ int32_t gpul__bytes_of(gpul_dtype dtype) {
@@ -222,9 +206,29 @@ static __device__ __host__ __forceinline__ int32_t gpul__bytes_of(gpul_dtype dty
 }
 
 template <typename T> static __device__ __host__ __forceinline__ bool gpul__has() {
-    return int(gpul__dtype_of<T>::value) != 0;
+    return gpul__dtype_of<T>::value != 0;
 }
 
+/* Values that stand together, in up to three types: a result of several outputs, an element of several inputs. */
+template <typename T, typename U, typename V> struct gpul__several {
+    T x;
+    U y;
+    V z;
+};
+
+static constexpr int gpul__greater(int a, int b) { return a > b ? a : b; }
+template <typename T> struct gpul__size_of {
+    enum { value = sizeof(T), bytes = sizeof(T) };
+};
+template <> struct gpul__size_of<gpul__none> {
+    enum { value = 1, bytes = 0 };
+};
+template <typename T, typename U, typename V> struct gpul__size_of<gpul__several<T, U, V>> { /* of the largest */
+    enum {
+        bytes = gpul__greater(gpul__greater(gpul__size_of<T>::value, gpul__size_of<U>::value), gpul__size_of<V>::value),
+        value = bytes
+    };
+};
 /* Reinterpretation by memcpy: register moves in device code, and defined behaviour in C++. */
 template <typename To, typename From> static __device__ __host__ __forceinline__ To gpul__bits(From from) {
     static_assert(sizeof(To) == sizeof(From), "sizes differ");
@@ -329,22 +333,11 @@ static __device__ __noinline__ void gpul__store_int(void *out, int64_t i, gpul_d
     else if (dtype == GPUL_U8) static_cast<uint8_t *>(out)[i] = uint8_t(value);
     else gpul__store_real(out, i, dtype, double(value));
 }
-static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, double value) {
-    gpul__store_real(out, i, dtype, value);
+template <typename T>
+static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, T value) {
+    if (std::is_integral<T>::value) gpul__store_int(out, i, dtype, int64_t(value));
+    else gpul__store_real(out, i, dtype, double(value));
 }
-static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, float value) {
-    gpul__store_real(out, i, dtype, double(value));
-}
-static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, int64_t value) {
-    gpul__store_int(out, i, dtype, value);
-}
-static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, int32_t value) {
-    gpul__store_int(out, i, dtype, value);
-}
-static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, uint8_t value) {
-    gpul__store_int(out, i, dtype, value);
-}
-
 static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype, gpul_f16 value) {
     static_cast<gpul_f16 *>(out)[i] = value;
 }
@@ -413,6 +406,13 @@ static __device__ __forceinline__ void gpul__schedule_fence(int32_t zero) {
 #endif
 }
 
+/* Moves the elements from number kBy on to the front, as std::shift_left does. A loop that always takes the first element
+ * and then shifts keeps the array in registers, which have no index, and its code is there once. */
+template <int kBy, typename T, int n> static __device__ __forceinline__ void gpul__shift_left(T (&array)[n]) {
+    GPUL__UNROLL
+    for (int j = 0; j + kBy < n; ++j) array[j] = array[j + kBy];
+}
+
 static inline int64_t gpul__round_up(int64_t n, int64_t of) { return (n + of - 1) / of * of; }
 static inline bool gpul__aligned(const void *p, size_t bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; }
 
@@ -478,20 +478,9 @@ template <typename T, int N>
 static __device__ __forceinline__ gpul__pack<T, N> gpul__gather(const T *p, int64_t step, int count) {
     gpul__raw words = {};
     GPUL__UNROLL_NOT
-    for (int k = 0; k < N; ++k) gpul__push(&words, k < count ? p[k * step] : T());
+    for (int k = 0; k < N && gpul__size_of<T>::bytes > 0; ++k) gpul__push(&words, k < count ? p[k * step] : T());
     return gpul__unpacked<T, N>(words);
 }
-
-template <typename T, int N> struct gpul__gather_of { /* none of what is not there */
-    static __device__ __forceinline__ gpul__pack<T, N> get(const T *p, int64_t step, int count) {
-        return gpul__gather<T, N>(p, step, count);
-    }
-};
-template <int N> struct gpul__gather_of<gpul__none, N> {
-    static __device__ __forceinline__ gpul__pack<gpul__none, N> get(const gpul__none *, int64_t, int) {
-        return gpul__pack<gpul__none, N>();
-    }
-};
 
 /* 16 bytes of neighbouring elements that may begin anywhere. First they are asked for, by the one or two aligned
  * accesses that hold them, so that several can be on their variant. Then they are put together. */
@@ -547,13 +536,6 @@ template <int N> struct gpul__fetch<gpul__none, N> {
     static __device__ __forceinline__ Raw strided(const gpul__none *, int64_t) { return Raw(); }
 };
 
-/* Values that stand together, in up to three types: a result of several outputs, an element of several inputs. */
-template <typename T, typename U, typename V> struct gpul__several {
-    T x;
-    U y;
-    V z;
-};
-
 /* ---- the elementwise engine ----
  *
  * An operation is a small struct: its types Out (gpul__several for several outputs), A, B, C (gpul__none where there is
@@ -577,33 +559,9 @@ template <typename T, typename U, typename V> struct gpul__several {
 /* NumPy's functions: below so many elements threads have less to do, so that there are more of them */
 #define GPUL__ELEMENTWISE_SHORT (1 << 20)
 
-template <typename T> struct gpul__size_of {
-    enum { value = sizeof(T), bytes = sizeof(T) };
-};
-template <> struct gpul__size_of<gpul__none> {
-    enum { value = 1, bytes = 0 };
-};
-template <typename T, typename U, typename V> struct gpul__size_of<gpul__several<T, U, V>> { /* of the largest */
-    enum {
-        kT = gpul__size_of<T>::value,
-        kU = gpul__size_of<U>::value,
-        kV = gpul__size_of<V>::value,
-        kTU = int(kT) > int(kU) ? int(kT) : int(kU),
-        value = int(kTU) > int(kV) ? int(kTU) : int(kV),
-        bytes = value
-    };
-};
 template <typename Op> struct gpul__elementwise_size { /* of the largest element */
-    typedef typename Op::A A;
-    typedef typename Op::B B;
-    typedef typename Op::C C;
-    enum {
-        kAB = int(gpul__size_of<A>::value) > int(gpul__size_of<B>::value) ? int(gpul__size_of<A>::value)
-                                                                          : int(gpul__size_of<B>::value),
-        kOut = gpul__size_of<typename Op::Out>::value,
-        kCO = int(gpul__size_of<C>::value) > int(kOut) ? int(gpul__size_of<C>::value) : int(kOut),
-        value = int(kAB) > int(kCO) ? int(kAB) : int(kCO)
-    };
+    typedef gpul__several<typename Op::A, typename Op::B, typename Op::C> Inputs;
+    enum { value = gpul__greater(gpul__size_of<Inputs>::value, gpul__size_of<typename Op::Out>::value) };
 };
 
 /* One dimension of the walk, the fastest first. n / size is n * multiplier >> shift for n below 2^31 (Granlund and
@@ -1525,8 +1483,7 @@ template <typename T, typename U, typename V, int N> struct gpul__fetch<gpul__se
     __device__ __forceinline__ Raw take(const Pointer &) const { return low; }
     static __device__ __forceinline__ Raw unpacked(const Raw &raw) { return raw; }
     static __device__ __forceinline__ void push(Raw *raw, const gpul__several<T, U, V> &element) {
-        GPUL__UNROLL
-        for (int k = 0; k + 1 < N; ++k) raw->v[k] = raw->v[k + 1];
+        gpul__shift_left<1>(raw->v);
         raw->v[N - 1] = element;
     }
 };
@@ -1865,8 +1822,7 @@ gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes
             continue;
         }
         const int count = length - at;
-        const gpul__pack<Y, kN> vy =
-            gpul__gather_of<Y, kN>::get(y + (gpul__has<Y>() ? at * y_stride : 0), y_stride, count);
+        const gpul__pack<Y, kN> vy = gpul__gather<Y, kN>(y + (gpul__has<Y>() ? at * y_stride : 0), y_stride, count);
         GPUL__UNROLL
         for (int o = 0; o < kO; ++o) {
             const gpul__pack<X, kN> vx =
@@ -2049,7 +2005,7 @@ gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<
                 if (count <= 0) continue;
                 const gpul__pack<X, kN> vx = Operand::template staged<kN>(stage + r * int(kRow) + lane * int(kN));
                 const gpul__pack<Y, kN> vy =
-                    gpul__gather_of<Y, kN>::get(y + (gpul__has<Y>() ? mine * y_stride : 0), y_stride, count);
+                    gpul__gather<Y, kN>(y + (gpul__has<Y>() ? mine * y_stride : 0), y_stride, count);
                 acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, count, mine);
             }
         }
@@ -2333,8 +2289,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     for (int u = 0; u < int(kF); ++u) { /* beyond the last output, the last again */
         const int64_t output = first + u * step < outputs ? first + u * step : outputs - 1;
         if (u < used) next = v.x + gpul__reduce_output(v, output).x;
-        GPUL__UNROLL
-        for (int q = 0; q + 1 < int(kF); ++q) x[q] = x[q + 1]; /* registers have no index: they move up */
+        gpul__shift_left<1>(x);
         x[kF - 1] = next;
     }
     GPUL__UNROLL
@@ -2383,8 +2338,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
         if (mine + u < used && output < outputs)
             v.op.store(v.out, gpul__reduce_output(v, output).out, v.out_dtype,
                        v.op.combine(results[0], v.op.identity()), v.n);
-        GPUL__UNROLL
-        for (int q = 0; q + 1 < int(kF); ++q) results[q] = results[q + 1];
+        gpul__shift_left<1>(results);
     }
 }
 
@@ -2799,22 +2753,14 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
     for (int c = 0; c < columns.count; ++c) {
         op.store(v.out, gpul__reduce_output(v, columns.output + c * columns.step).out, v.out_dtype,
                  op.combine(acc[0], op.identity()), v.n); /* as in gpul__reduce_rows */
-        GPUL__UNROLL
-        for (int q = 0; q + 1 < kC; ++q) acc[q] = acc[q + 1];
+        gpul__shift_left<1>(acc);
     }
 }
 
 /* ---- launching ---- */
 
 template <bool kYes> struct gpul__bool {};
-/* The rows kernel that takes several outputs at once, and the kernels besides rows, where an operation has them.
- * (Functions, so that no kernel is instantiated that an operation does not have.) */
-template <typename Op> static inline void (*gpul__reduce_together(gpul__bool<true>))(const gpul__reduce_view<Op>) {
-    return gpul__reduce_rows<Op, Op::kTogether, true>;
-}
-template <typename Op> static inline void (*gpul__reduce_together(gpul__bool<false>))(const gpul__reduce_view<Op>) {
-    return gpul__reduce_rows<Op, 1, true>;
-}
+/* (Two functions, so that no kernel is instantiated that an operation does not have.) */
 template <typename Op>
 static inline void (*gpul__reduce_kernel(const gpul__reduce_plan *plan,
                                          gpul__bool<true>))(const gpul__reduce_view<Op>) {
@@ -2825,8 +2771,8 @@ static inline void (*gpul__reduce_kernel(const gpul__reduce_plan *plan,
                                          gpul__bool<false>))(const gpul__reduce_view<Op>) {
     if (plan->kernel == GPUL__REDUCE_SHORT) return gpul__reduce_short<Op>;
     if (plan->kernel == GPUL__REDUCE_COLUMNS) return gpul__reduce_columns<Op>;
-    if (plan->outputs_at_once > 1) return gpul__reduce_together<Op>(gpul__bool<(int(Op::kTogether) > 1)>());
-    return plan->dense ? gpul__reduce_rows<Op, 1, true> : gpul__reduce_rows<Op, 1, false>;
+    if (plan->outputs_at_once > 1) return gpul__reduce_rows<Op, Op::kTogether, true>;
+    return gpul__reduce_kernel<Op>(plan, gpul__bool<true>());
 }
 
 template <typename Offset>
@@ -3654,11 +3600,8 @@ static __device__ __forceinline__ void gpul__compute_function(int32_t op, W (&a)
     GPUL__UNROLL_NOT
     for (int i = 0; i < n; ++i) {
         const W result = gpul__function(op, a[0], b[0]);
-        GPUL__UNROLL
-        for (int j = 0; j + 1 < n; ++j) {
-            a[j] = a[j + 1];
-            b[j] = b[j + 1];
-        }
+        gpul__shift_left<1>(a);
+        gpul__shift_left<1>(b);
         a[n - 1] = result;
     }
 }
@@ -3696,8 +3639,7 @@ template <int n> static __device__ __forceinline__ void gpul__square_roots(float
     GPUL__UNROLL_NOT
     for (int i = 0; i < n; ++i) {
         const float result = __fsqrt_rn(a[0]);
-        GPUL__UNROLL
-        for (int j = 0; j + 1 < n; ++j) a[j] = a[j + 1];
+        gpul__shift_left<1>(a);
         a[n - 1] = result;
     }
 }
@@ -3810,12 +3752,6 @@ static __device__ __forceinline__ void gpul__ufunc_stage(const gpul__elementwise
                                                          const gpul__elementwise_bounds &edges, Word *to) {
     gpul__elementwise_load<sizeof(Word), T, Word>(static_cast<const T *>(l.in[k]) + at, l.column_step[1 + k],
                                                   edges.first, edges.columns, edges.rows, l.extent[k], to);
-}
-
-/* Moves elements `by` and on to the front. */
-template <int by, typename T, int n> static __device__ __forceinline__ void gpul__shift_left(T (&array)[n]) {
-    GPUL__UNROLL
-    for (int j = 0; j + by < n; ++j) array[j] = array[j + by];
 }
 
 template <typename W, typename Values>
