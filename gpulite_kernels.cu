@@ -431,6 +431,13 @@ static __device__ __forceinline__ int64_t gpul__divide(int64_t index, int64_t si
     return quotient;
 }
 
+/* Elements from an operand's first to its last */
+static inline int64_t gpul__reach(const int64_t *shape, const int64_t *strides, int32_t ndim) {
+    int64_t reach = 0;
+    for (int32_t d = 0; d < ndim; ++d) reach += (shape[d] - 1) * strides[d];
+    return reach;
+}
+
 /* The memory from an operand's first element to its last, gaps included: what may be read of it. */
 struct gpul__extent {
     uintptr_t begin, end;
@@ -1227,14 +1234,11 @@ static inline void gpul__elementwise_describe(gpul__elementwise_layout *v, const
         v->extent[k].begin = v->extent[k].end = 0;
         if (p->in[k] == NULL) continue;
         v->inputs = 1 + k;
-        int64_t reach = 1;
-        for (int32_t d = 0; d <= last; ++d) reach += (p->shape[d] - 1) * p->strides[1 + k][d];
-        v->extent[k].set(p->in[k], reach, op->in_bytes[k]);
+        v->extent[k].set(p->in[k], 1 + gpul__reach(p->shape, p->strides[1 + k], p->ndim), op->in_bytes[k]);
         for (int o = 0; o < operands; o = o == 0 ? 4 : o + 1) {
             gpul__extent out;
-            int64_t out_reach = 1;
-            for (int32_t d = 0; d <= last; ++d) out_reach += (p->shape[d] - 1) * p->strides[o][d];
-            out.set(o == 0 ? p->out : p->others[o - 4], out_reach, o == 0 ? op->out_bytes : op->other_bytes[o - 4]);
+            out.set(o == 0 ? p->out : p->others[o - 4], 1 + gpul__reach(p->shape, p->strides[o], p->ndim),
+                    o == 0 ? op->out_bytes : op->other_bytes[o - 4]);
             if (v->extent[k].begin < out.end && out.begin < v->extent[k].end) v->extent[k].end = v->extent[k].begin;
         }
     }
@@ -1427,10 +1431,10 @@ template <typename X> struct gpul__operand {
     static Offset reduce(const gpul__reduce_problem &p, int32_t d) { return p.x_reduce[d]; }
     static Offset outer(const gpul__reduce_problem &p, int32_t d) { return p.x_outer[d]; }
     static void extent(Extent *extent, const gpul__reduce_problem &p) {
-        int64_t reach = 0;
-        for (int32_t d = 0; d < p.reduce_ndim; ++d) reach += (p.reduce_shape[d] - 1) * p.x_reduce[d];
-        for (int32_t d = 0; d < p.outer_ndim; ++d) reach += (p.outer_shape[d] - 1) * p.x_outer[d];
-        extent->set(p.x, reach + 1, sizeof(X));
+        extent->set(p.x,
+                    gpul__reach(p.reduce_shape, p.x_reduce, p.reduce_ndim) +
+                        gpul__reach(p.outer_shape, p.x_outer, p.outer_ndim) + 1,
+                    sizeof(X));
     }
 };
 
@@ -2031,7 +2035,7 @@ gpul__reduce_fold(Variant variant, const Op &op, gpul__reduce_lanes<kO, Op> &acc
             acc.lane[o] = variant.fold(op, acc.lane[o], Fetch::unpacked(vx[o][0]).v, vy[0].v, kN, at);
         }
         GPUL__UNROLL
-        for (int q = 0; q + 1 < kBatch; ++q) { /* registers have no index: they move up */
+        for (int q = 0; q + 1 < kBatch; ++q) { /* as gpul__shift_left, of all at once */
             GPUL__UNROLL
             for (int o = 0; o < kO; ++o) vx[o][q] = vx[o][q + 1];
             vy[q] = vy[q + 1];
@@ -2448,25 +2452,18 @@ gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, 
     }
     if (wide) {
         gpul__reduce_access<X, kC, (kAnywhere != 0)> access[kLanes][kN];
-        if (kAnywhere && v.plan.vector > 1) {
+        const auto load = [&](bool shifted) {
             GPUL__UNROLL
             for (int r = 0; r < kLanes; ++r) {
                 GPUL__UNROLL
                 for (int k = 0; k < kN; ++k) {
                     const int i = at + r * step + k;
-                    access[r][k].ask(from + (i < last ? i : last) * stride, v.x_outer, true);
+                    access[r][k].ask(from + (i < last ? i : last) * stride, v.x_outer, shifted);
                 }
             }
-        } else {
-            GPUL__UNROLL
-            for (int r = 0; r < kLanes; ++r) {
-                GPUL__UNROLL
-                for (int k = 0; k < kN; ++k) {
-                    const int i = at + r * step + k;
-                    access[r][k].ask(from + (i < last ? i : last) * stride, v.x_outer, false);
-                }
-            }
-        }
+        };
+        if (kAnywhere && v.plan.vector > 1) load(true);
+        else load(false);
         GPUL__UNROLL
         for (int r = 0; r < kLanes; ++r) {
             GPUL__UNROLL
@@ -3126,6 +3123,11 @@ namespace {
 
 /* ---- arithmetic ---- */
 
+/* The value that comparisons run on: 16-bit floats as floats */
+template <typename T> struct gpul__value_of { typedef T type; };
+template <> struct gpul__value_of<gpul_f16> { typedef float type; };
+template <> struct gpul__value_of<gpul_bf16> { typedef float type; };
+
 /* Integers wrap: signed overflow is undefined in C++, unsigned is not. The _rn intrinsics are never contracted. */
 static __device__ __forceinline__ float gpul__add(float a, float b) { return __fadd_rn(a, b); }
 static __device__ __forceinline__ double gpul__add(double a, double b) { return __dadd_rn(a, b); }
@@ -3151,12 +3153,6 @@ static __device__ __forceinline__ int32_t gpul__multiply_add(int32_t a, int32_t 
 static __device__ __forceinline__ int64_t gpul__multiply_add(int64_t a, int64_t b, int64_t c) {
     return gpul__add(gpul__mul(a, b), c);
 }
-
-template <typename To, typename T> static __device__ __forceinline__ To gpul__widen(T x) { return To(x); }
-template <> __device__ __forceinline__ double gpul__widen<double, gpul_f16>(gpul_f16 x) { return gpul__to_float(x); }
-template <> __device__ __forceinline__ double gpul__widen<double, gpul_bf16>(gpul_bf16 x) { return gpul__to_float(x); }
-template <> __device__ __forceinline__ float gpul__widen<float, gpul_f16>(gpul_f16 x) { return gpul__to_float(x); }
-template <> __device__ __forceinline__ float gpul__widen<float, gpul_bf16>(gpul_bf16 x) { return gpul__to_float(x); }
 
 } /* namespace */
 
@@ -3342,16 +3338,13 @@ extern "C" int32_t gpul__run_elementwise(const gpul__elementwise_op *op, gpul__e
     bool fits = true;
     for (int32_t d = 0; d < p->ndim; ++d) n *= p->shape[d];
     for (int o = 0; o < GPUL__OPERANDS && (o < 4 || p->others[o - 4] != NULL); ++o) {
-        int64_t reach = 0;
         for (int32_t d = 0; d < p->ndim; ++d) {
-            const int64_t far = (p->shape[d] - 1) * p->strides[o][d];
-            reach += far;
-            if (far > farthest) {
-                farthest = far;
-                along = d;
-            }
+            const int64_t reach = (p->shape[d] - 1) * p->strides[o][d];
+            if (reach <= farthest) continue;
+            farthest = reach;
+            along = d;
         }
-        fits = fits && reach < 4 * most;
+        fits = fits && gpul__reach(p->shape, p->strides[o], p->ndim) < 4 * most;
     }
     if (fits && n <= most) {
         gpul__elementwise_plan plan;
@@ -3401,21 +3394,13 @@ template <typename H> static __device__ __forceinline__ H gpul__subtract(H a, H 
     return gpul__from_float<H>(__fsub_rn(gpul__to_float(a), gpul__to_float(b)));
 }
 /* NaN where either is */
-template <typename W> static __device__ __forceinline__ W gpul__minimum(W a, W b) {
-    return a < b || a != a ? a : b; /* fault: ufunc-minimum-nan */
+template <typename T> static __device__ __forceinline__ T gpul__minimum(T x, T y) {
+    const typename gpul__value_of<T>::type a = x, b = y;
+    return T(a < b || a != a ? a : b); /* fault: ufunc-minimum-nan */
 }
-template <typename W> static __device__ __forceinline__ W gpul__maximum(W a, W b) { return a > b || a != a ? a : b; }
-static __device__ __forceinline__ gpul_f16 gpul__minimum(gpul_f16 a, gpul_f16 b) {
-    return gpul_f16(gpul__minimum(float(a), float(b)));
-}
-static __device__ __forceinline__ gpul_f16 gpul__maximum(gpul_f16 a, gpul_f16 b) {
-    return gpul_f16(gpul__maximum(float(a), float(b)));
-}
-static __device__ __forceinline__ gpul_bf16 gpul__minimum(gpul_bf16 a, gpul_bf16 b) {
-    return gpul_bf16(gpul__minimum(float(a), float(b)));
-}
-static __device__ __forceinline__ gpul_bf16 gpul__maximum(gpul_bf16 a, gpul_bf16 b) {
-    return gpul_bf16(gpul__maximum(float(a), float(b)));
+template <typename T> static __device__ __forceinline__ T gpul__maximum(T x, T y) {
+    const typename gpul__value_of<T>::type a = x, b = y;
+    return T(a > b || a != a ? a : b);
 }
 
 /* Add, subtract, multiply, minimum, maximum, of elements that are all of one type. Floats round once: 16-bit results
@@ -3450,12 +3435,11 @@ template <typename T> struct gpul__op_copy {
 };
 
 /* All threads of a multiprocessor, as far as registers last, so that as much as possible is on its way */
-template <typename T> struct gpul__elementwise_blocks<gpul__op_arithmetic<T>> {
-    enum { most = GPUL__ELEMENTWISE_RESIDENT, value = sizeof(T) > 1 || int(most) < 5 ? int(most) : 5 };
+template <int kBytes> struct gpul__all_blocks {
+    enum { most = GPUL__ELEMENTWISE_RESIDENT, value = kBytes > 1 || int(most) < 5 ? int(most) : 5 };
 };
-template <typename T> struct gpul__elementwise_blocks<gpul__op_copy<T>> {
-    enum { most = GPUL__ELEMENTWISE_RESIDENT, value = sizeof(T) > 1 || int(most) < 5 ? int(most) : 5 };
-};
+template <typename T> struct gpul__elementwise_blocks<gpul__op_arithmetic<T>> : gpul__all_blocks<sizeof(T)> {};
+template <typename T> struct gpul__elementwise_blocks<gpul__op_copy<T>> : gpul__all_blocks<sizeof(T)> {};
 
 /* ---- NumPy's functions ----
  *
@@ -3681,19 +3665,13 @@ static __device__ __forceinline__ void gpul__compute_own(const gpul__ufunc_call 
     default: break;
     }
 }
-template <int n>
-static __device__ __forceinline__ void gpul__compute_own(const gpul__ufunc_call &p, int64_t (&a)[n],
-                                                         const int64_t (&b)[n], const int64_t (&c)[n]) {
+template <typename I, int n>
+static __device__ __forceinline__ void gpul__compute_own(const gpul__ufunc_call &p, I (&a)[n], const I (&b)[n],
+                                                         const I (&c)[n]) {
     if (p.op == GPUL__WHERE) GPUL__EACH(a, a[j] = a[j] != 0 ? b[j] : c[j]);
     else if (p.op == GPUL_ABSOLUTE) GPUL__EACH(a, a[j] = a[j] < 0 ? gpul__negate(a[j]) : a[j]);
-    else if (p.op == GPUL_POWER) GPUL__EACH(a, a[j] = gpul__power(a[j], b[j]));
-    else if (p.op == GPUL__ARANGE) GPUL__EACH(a, a[j] = gpul__add(gpul__mul(a[j], b[j]), c[j]));
-}
-template <int n>
-static __device__ __forceinline__ void gpul__compute_own(const gpul__ufunc_call &p, int32_t (&a)[n],
-                                                         const int32_t (&b)[n], const int32_t (&c)[n]) {
-    if (p.op == GPUL__WHERE) GPUL__EACH(a, a[j] = a[j] != 0 ? b[j] : c[j]);
-    else if (p.op == GPUL_ABSOLUTE) GPUL__EACH(a, a[j] = a[j] < 0 ? gpul__negate(a[j]) : a[j]);
+    else if (sizeof(I) == 8 && p.op == GPUL_POWER) GPUL__EACH(a, a[j] = I(gpul__power(a[j], b[j])));
+    else if (sizeof(I) == 8 && p.op == GPUL__ARANGE) GPUL__EACH(a, a[j] = gpul__add(gpul__mul(a[j], b[j]), c[j]));
 }
 template <typename Values>
 static __device__ __forceinline__ void gpul__compute(const gpul__ufunc_call &p, Values &a, const Values &b,
@@ -3728,13 +3706,13 @@ template <typename W> struct gpul__ufunc_inputs {
     enum { value = std::is_floating_point<W>::value ? 2 : 3 };
 };
 
-/* do_as<T>(...) with the unsigned type of that many bytes, up to those of Word */
+/* do_as<T, Word>(...) with T the unsigned type of that many bytes, up to those of Word */
 #define GPUL__BY_BYTES(bytes, do_as, ...)                                                                              \
     do {                                                                                                               \
-        if ((bytes) == 1) do_as<uint8_t>(__VA_ARGS__);                                                                 \
-        else if ((bytes) == 2) do_as<uint16_t>(__VA_ARGS__);                                                           \
-        else if ((bytes) == 4 && sizeof(Word) > 4) do_as<uint32_t>(__VA_ARGS__);                                       \
-        else do_as<Word>(__VA_ARGS__);                                                                                 \
+        if ((bytes) == 1) do_as<uint8_t, Word>(__VA_ARGS__);                                                           \
+        else if ((bytes) == 2) do_as<uint16_t, Word>(__VA_ARGS__);                                                     \
+        else if ((bytes) == 4 && sizeof(Word) > 4) do_as<uint32_t, Word>(__VA_ARGS__);                                 \
+        else do_as<Word, Word>(__VA_ARGS__);                                                                           \
     } while (0)
 
 template <typename T, typename Word, int n, int kOperands>
@@ -3941,11 +3919,7 @@ template <typename Word>
 static __device__ __noinline__ gpul__raw gpul__ufunc_load_edge(const void *from, int32_t bytes,
                                                                gpul__elementwise_part part) {
     gpul__raw raw;
-#define GPUL__PICK(T) gpul__ufunc_load_edge_as<T, Word>(&raw, from, part)
-    if (bytes == 1) GPUL__PICK(uint8_t);
-    else if (bytes == 2) GPUL__PICK(uint16_t);
-    else if (bytes == 4 && sizeof(Word) > 4) GPUL__PICK(uint32_t);
-    else GPUL__PICK(Word);
+    GPUL__BY_BYTES(bytes, gpul__ufunc_load_edge_as, &raw, from, part);
     return raw;
 }
 /* What there is of the vector that begins at that place */
@@ -4462,16 +4436,7 @@ extern "C" int32_t gpul__workspaces_pass(int64_t key, int64_t to) {
 namespace {
 
 /* The type that sums run in */
-template <typename T> struct gpul__sum_of { typedef int64_t type; };
-template <> struct gpul__sum_of<float> { typedef double type; };
-template <> struct gpul__sum_of<double> { typedef double type; };
-template <> struct gpul__sum_of<gpul_f16> { typedef double type; };
-template <> struct gpul__sum_of<gpul_bf16> { typedef double type; };
-
-/* The value that comparisons run on: 16-bit floats as floats */
-template <typename T> struct gpul__value_of { typedef T type; };
-template <> struct gpul__value_of<gpul_f16> { typedef float type; };
-template <> struct gpul__value_of<gpul_bf16> { typedef float type; };
+template <typename T> struct gpul__sum_of : std::conditional<std::is_integral<T>::value, int64_t, double> {};
 
 /* what added to a product changes nothing, the sign of zero included */
 template <typename A> static __device__ __forceinline__ A gpul__minus_zero() { return A(0); }
@@ -4549,15 +4514,22 @@ static __device__ __noinline__ void gpul__store_mean(void *out, int64_t i, gpul_
 /* sums of values, of int64's values in double, of magnitudes, squares, and ones where an element is not zero; and
  * products. Sums and products of 16-bit floats are sums of values alone. */
 enum { gpul__plain, gpul__plain_int64, gpul__magnitude, gpul__square, gpul__nonzero, gpul__product, gpul__mean = 8 };
-template <typename T> struct gpul__sum : gpul__reduction<gpul__sum<T>, T, typename gpul__sum_of<T>::type> {
-    typedef typename gpul__sum_of<T>::type A;
-    enum { kHasInt64 = std::is_same<T, double>::value };
+template <typename Op, typename T, typename A> struct gpul__sum_base : gpul__reduction<Op, T, A> {
     int32_t kind;
     bool mean;
     void set(bool, int32_t kind_) {
         kind = kind_ % gpul__mean;
         mean = kind_ >= gpul__mean;
     }
+    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t n) const {
+        if (mean) gpul__store_mean(out, i, dtype, double(a), n);
+        else gpul__store(out, i, dtype, a);
+    }
+};
+template <typename T> struct gpul__sum : gpul__sum_base<gpul__sum<T>, T, typename gpul__sum_of<T>::type> {
+    typedef typename gpul__sum_of<T>::type A;
+    enum { kHasInt64 = std::is_same<T, double>::value };
+    using gpul__sum::gpul__sum_base::kind;
     __device__ __forceinline__ int32_t chosen() const { return sizeof(T) == 2 ? int32_t(gpul__plain) : kind; }
     __device__ __forceinline__ A identity() const { return A(chosen() == gpul__product ? 1 : 0); }
     __device__ __forceinline__ A combine(A a, A b) const {
@@ -4566,7 +4538,7 @@ template <typename T> struct gpul__sum : gpul__reduction<gpul__sum<T>, T, typena
     template <bool kInt64> __device__ __forceinline__ A plain(A acc, const T *x, int count) const {
         GPUL__UNROLL
         for (int k = 0; k < 16 / int(sizeof(T)); ++k) {
-            A v = gpul__widen<A>(x[k]);
+            A v = A(x[k]);
             if (kInt64) {
                 int64_t integer = 0;
                 memcpy(&integer, &x[k], sizeof x[k]);
@@ -4579,7 +4551,7 @@ template <typename T> struct gpul__sum : gpul__reduction<gpul__sum<T>, T, typena
     __device__ __forceinline__ A mapped(A acc, const T *x, int count) const {
         GPUL__UNROLL
         for (int k = 0; k < 16 / int(sizeof(T)); ++k) {
-            const A v = gpul__widen<A>(x[k]);
+            const A v = A(x[k]);
             /* v itself, its magnitude, or 1 or 0; times itself, or 1; a product has no sum to go to */
             const A a = kind == gpul__magnitude ? gpul__absolute(v)
                         : kind != gpul__nonzero ? v
@@ -4606,19 +4578,9 @@ template <typename T> struct gpul__sum : gpul__reduction<gpul__sum<T>, T, typena
         if (kHasInt64 && kind == gpul__plain_int64) return plain<true>(acc, x, count);
         return mapped(acc, x, count);
     }
-    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t n) const {
-        if (mean) gpul__store_mean(out, i, dtype, double(a), n);
-        else gpul__store(out, i, dtype, a);
-    }
 };
 /* of bytes: sum, which is abs-sum, and mean, prod, sum of squares and count-nonzero */
-struct gpul__bytes : gpul__reduction<gpul__bytes, uint8_t, int64_t> {
-    int32_t kind;
-    bool mean;
-    void set(bool, int32_t kind_) {
-        kind = kind_ % gpul__mean;
-        mean = kind_ >= gpul__mean;
-    }
+struct gpul__bytes : gpul__sum_base<gpul__bytes, uint8_t, int64_t> {
     __device__ __forceinline__ int64_t identity() const { return kind == gpul__product ? 1 : 0; }
     __device__ __forceinline__ int64_t combine(int64_t a, int64_t b) const {
         return kind == gpul__product ? gpul__mul(a, b) : gpul__add(a, b);
@@ -4645,10 +4607,6 @@ struct gpul__bytes : gpul__reduction<gpul__bytes, uint8_t, int64_t> {
             sum = __dp4a(a, b, sum);
         }
         return gpul__add(acc, int64_t(sum));
-    }
-    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, int64_t a, int64_t n) const {
-        if (mean) gpul__store_mean(out, i, dtype, double(a), n);
-        else gpul__store(out, i, dtype, a);
     }
 };
 template <typename T> struct gpul__dot : gpul__reduction<gpul__dot<T>, T, double, T> {
@@ -4812,9 +4770,7 @@ template <typename T> struct gpul__min : gpul__reduction<gpul__min<T>, T, typena
         const bool first = a < b || gpul__is_nan(a); /* fault: min-loses-nan */
         return first ? a : b;                        /* of equals the second: +0 and -0 by position */
     }
-    __device__ __forceinline__ V one(V acc, T x, gpul__none, int) const {
-        return combine(acc, mirror(gpul__widen<V>(x)));
-    }
+    __device__ __forceinline__ V one(V acc, T x, gpul__none, int) const { return combine(acc, mirror(V(x))); }
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, V a, int64_t) const {
         gpul__store(out, i, dtype, mirror(a));
     }
