@@ -11,19 +11,18 @@
  * -DGPULITE_NO_HISTOGRAM, -DGPULITE_NO_MATMUL; -DGPULITE_NO_HOPPER leaves out the matrix product's kernels for Hopper's
  * tensor cores, which only an object for sm_90a has.
  *
- *     section       operations                                  dtypes                            engine
- *     1 elementwise binary, unary, scale, clip, where, convert, all; square roots, powers and the this file
- *                   arange, linspace, vecadd, vecmul, copy,     like: floats
- *                   fill
- *     2 reductions  sum, prod, min, max, abs-sum, sum-sq, mean, f32 f64 i32 i64 u8; f16 bf16 for  this file
- *                   var, argmin, argmax, count-nonzero, dot     sum, min, max; dot f32 f64
- *     3 gemv        gemv                                        f32 f64                           this file
- *     4 histogram   uniform bins, edges, weights                f32 f64 i32 i64 u8
- *     5 matmul      matmul, gemm, gemm_ex                       f32 f64 f16 bf16
+ *     section       operations                                           dtypes
+ *     1 elementwise binary, unary, scale, clip, where, convert, arange,  all; square roots, powers and the like: floats
+ *                   linspace, vecadd, vecmul, copy, fill
+ *     2 reductions  sum, prod, min, max, abs-sum, sum-sq, mean, var,     f32 f64 i32 i64 u8; sum, min, max: f16 bf16;
+ *                   argmin, argmax, count-nonzero, dot                   dot: f32 f64 only
+ *     3 gemv        gemv                                                 f32 f64
+ *     4 histogram   uniform bins, edges, weights                         f32 f64 i32 i64 u8
+ *     5 matmul      matmul, gemm, gemm_ex                                f32 f64 f16 bf16
  *
- * This file is two things, stb-style. First come the engines, templates that move the data of an operation; then the
- * prebuilt operations, which are instances of them. For operations of your own, include the engines alone in a .cu
- * file:
+ * First come two engines: templates that move the data of an elementwise operation or of a reduction. Sections 1 to 3
+ * are instances of them; sections 4 and 5 have kernels of their own. For operations of your own, include the engines
+ * alone in a .cu file:
  *
  *     #define GPULITE_ENGINES_ONLY        // leave it out, and this file carries the prebuilt operations too
  *     #include "gpulite_kernels.cu"
@@ -36,15 +35,15 @@
  */
 #include <cuda_runtime.h>
 
-/* The matrix product's path for Hopper: its tensor maps are made by a function of the driver, which the runtime finds,
- * so cuda.h gives types alone. */
+/* The matrix product's path for Hopper takes types from cuda.h. The one function of the driver that it calls, to make a
+ * tensor map, is found by the runtime. */
 #if !defined(GPULITE_CPU_STANDIN) && !defined(GPULITE_NO_HOPPER) && !defined(GPULITE_NO_MATMUL) &&                     \
     !defined(GPULITE_ENGINES_ONLY) && CUDART_VERSION >= 12010
 #define GPUL__HOPPER
 #include <cuda.h>
 #endif
 
-/* The histogram's edges: stores of the host that go past its caches */
+/* The histogram writes its edges with stores that bypass the host's caches. */
 #if !defined(GPULITE_NO_HISTOGRAM) && !defined(GPULITE_ENGINES_ONLY) && (defined(__SSE2__) || defined(_M_X64))
 #define GPUL__STREAMING
 #include <emmintrin.h>
@@ -82,8 +81,8 @@ namespace { /* nothing here is for the linker, member functions of templates inc
 #define GPUL__PRAGMA(x) _Pragma(#x)
 #endif
 
-/* Lets a kernel's blocks have that much dynamic shared memory, for launches to come; 48 KB are always allowed. An
- * error, where the device has less, is returned and not left behind. */
+/* Allows later launches of a kernel that much dynamic shared memory; up to 48 KB need no permission. Where the device
+ * has less, the error is returned and not left pending. */
 template <typename Kernel> static inline cudaError_t gpul__allow_shared(Kernel kernel, size_t bytes) {
     if (bytes <= 49152) return cudaSuccess;
     const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes));
@@ -91,10 +90,9 @@ template <typename Kernel> static inline cudaError_t gpul__allow_shared(Kernel k
     return e;
 }
 
-/* A kernel whose every thread calls gpul__await before it touches memory may be launched before the kernel that is
- * ahead of it in its stream has ended ("programmatic dependent launch", compute capability 9.0). It waits there until
- * everything ahead is done and its writes are seen, so the stream's order holds as ever; what it saves is the launch
- * itself. */
+/* Programmatic dependent launch (compute capability 9.0). A kernel may be launched before its predecessor in the stream
+ * has ended, if each of its threads calls gpul__await before it touches memory: there it waits until the predecessor is
+ * done and its writes are visible. This hides the cost of a launch. */
 static __device__ __forceinline__ void gpul__await() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -103,7 +101,7 @@ static __device__ __forceinline__ void gpul__await() {
 #endif
 }
 
-/* From here on the kernel behind this one may be launched, which waits in gpul__await for this one's end. */
+/* Lets the stream's next kernel launch now; it waits in gpul__await for this one's end. */
 static __device__ __forceinline__ void gpul__let_next() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -116,9 +114,9 @@ static inline int32_t gpul__early(int32_t *early, const void *, int32_t) {
     return 0;
 }
 #else
-/* Does this file's code, as it runs on the device, hold what stands behind __CUDA_ARCH__ >= 900? That is the version of
- * the PTX it was made from, whatever the device can do, and the same for all kernels of a file. To ask takes longer
- * than to look it up, so it is asked once a device. Graphs know such launches from CUDA 12.3 on. */
+/* May this file's kernels be launched early? Their PTX must be of version 9.0 (it holds gpul__await's instruction then,
+ * whatever the device is), and the driver of CUDA 12.3, from which on graphs know such launches. The answer is the same
+ * for all kernels of the file, and is cached by device. */
 static std::atomic<int32_t> gpul__early_known[64]; /* 0: not yet, 1: no, 2: yes */
 static inline int32_t gpul__early(int32_t *early, const void *kernel, int32_t device) {
     *early = 0;
@@ -138,8 +136,8 @@ static inline int32_t gpul__early(int32_t *early, const void *kernel, int32_t de
 }
 #endif
 
-/* gpul__launch for a kernel that begins with gpul__await, on the current device: with any dynamic shared memory that a
- * block can have, and in clusters of `cluster` blocks; 0: without clusters. */
+/* gpul__launch on the current device for a kernel that calls gpul__await: early where possible, with any dynamic shared
+ * memory that a block can have, and in clusters of `cluster` blocks (0: no clusters). */
 template <typename... Params, typename... Args>
 static inline int32_t gpul__launch_clusters(int32_t device, int32_t cluster, void (*kernel)(Params...), gpul_dim3 grid,
                                             gpul_dim3 block, size_t shared_bytes, gpul_stream stream,
@@ -172,7 +170,7 @@ static inline int32_t gpul__launch_early(int32_t device, void (*kernel)(Params..
 
 /* ---- element types ---- */
 
-struct gpul__none {}; /* the input that is not there */
+struct gpul__none {}; /* the type of an input that an operation does not have */
 struct gpul_f16 {
     uint16_t bits;
     gpul_f16() = default;
@@ -200,7 +198,7 @@ template <> struct gpul__dtype_of<gpul_f16> : std::integral_constant<int, GPUL_F
 template <> struct gpul__dtype_of<gpul_bf16> : std::integral_constant<int, GPUL_BF16> {};
 template <> struct gpul__dtype_of<gpul__none> : std::integral_constant<int, 0> {};
 
-/* Of an element; 0: no dtype. A digit for each of them. */
+/* Bytes of an element; 0: no dtype. Hexadecimal digit number dtype holds them. */
 static __device__ __host__ __forceinline__ int32_t gpul__bytes_of(gpul_dtype dtype) {
     return 0x22184840 >> 4 * dtype & 15;
 }
@@ -209,7 +207,7 @@ template <typename T> static __device__ __host__ __forceinline__ bool gpul__has(
     return gpul__dtype_of<T>::value != 0;
 }
 
-/* Values that stand together, in up to three types: a result of several outputs, an element of several inputs. */
+/* Up to three values: one of each output of an operation, or one of each input. */
 template <typename T, typename U, typename V> struct gpul__several {
     T x;
     U y;
@@ -274,9 +272,9 @@ template <> __device__ __forceinline__ gpul_f16 gpul__from_float<gpul_f16>(float
     if (magnitude > 0x7f800000u) h.bits = 0x7fff;
     else if (magnitude >= 0x477ff000u) h.bits = uint16_t(sign | 0x7c00u); /* 65520 and above round to infinity */
     else if (magnitude < 0x38800000u) {
-        /* below 2^-14 the result counts units of 2^-24; adding 0.5 puts that unit at a float's last place */
-        const uint32_t unit = gpul__bits<uint32_t>(gpul__bits<float>(magnitude) + 0.5f);
-        h.bits = uint16_t(sign | (unit - 0x3f000000u));
+        /* below 2^-14 the spacing is 2^-24, that of floats from 0.5 on: adding 0.5 rounds */
+        const uint32_t rounded = gpul__bits<uint32_t>(gpul__bits<float>(magnitude) + 0.5f);
+        h.bits = uint16_t(sign | (rounded - 0x3f000000u));
     } else {
         h.bits = uint16_t(sign | ((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13));
     }
@@ -289,9 +287,9 @@ __device__ __forceinline__ gpul_bf16::gpul_bf16(float value) { *this = gpul__fro
 __device__ __forceinline__ gpul_f16::operator float() const { return gpul__to_float(*this); }
 __device__ __forceinline__ gpul_bf16::operator float() const { return gpul__to_float(*this); }
 
-/* double to float such that rounding again to fewer bits gives what rounding once would: to nearest where exact,
- * otherwise to the neighbour with an odd last bit (Boldo and Melquiond, Emulation of FMA and correctly rounded sums,
- * 2008). */
+/* double to float, so that rounding the float to 16 bits gives what rounding the double would: the float itself where
+ * it is exact, else the neighbour with an odd last bit (Boldo and Melquiond, Emulation of FMA and correctly rounded
+ * sums, 2008). */
 static __device__ __forceinline__ float gpul__round_to_odd(double d) {
     const float f = float(d);
     const double back = double(f);
@@ -303,7 +301,7 @@ static __device__ __forceinline__ float gpul__round_to_odd(double d) {
 }
 
 template <typename V> static __device__ __forceinline__ bool gpul__is_nan(V v) { return v != v; }
-/* Results of reductions and products: every NaN is written as this one, since CPUs and GPUs make different ones. */
+/* Reductions and products write every NaN as this one: CPUs and GPUs make different ones. */
 template <typename T> static __device__ __forceinline__ T gpul__quiet_nan();
 template <> __device__ __forceinline__ double gpul__quiet_nan<double>() {
     return gpul__bits<double>(uint64_t(0x7ff8000000000000));
@@ -354,7 +352,7 @@ template <> struct gpul__word<4> { typedef uint32_t type; };
 template <> struct gpul__word<8> { typedef uint2 type; };
 template <> struct gpul__word<16> { typedef uint4 type; };
 
-/* N elements that travel as one access of N * sizeof(T) bytes (a power of two, at most 16), aligned to that size. */
+/* N elements that one aligned access of N * sizeof(T) bytes moves: a power of two, at most 16. */
 template <typename T, int N> struct gpul__pack { T v[N]; };
 template <int N, typename T> static __device__ __forceinline__ gpul__pack<T, N> gpul__load(const T *p) {
     gpul__pack<T, N> pack;
@@ -395,8 +393,9 @@ template <int N, typename T> static __device__ __forceinline__ void gpul__save(T
 template <typename T> static __device__ __forceinline__ T gpul__at(const T *p, int64_t i) { return p[i]; }
 static __device__ __forceinline__ gpul__none gpul__at(const gpul__none *, int64_t) { return gpul__none(); }
 
-/* A loop that never runs, `zero` being 0, so that loads before it are on their way before anything after it waits for
- * the first of them: the compiler, left alone, mixes the two to save registers. */
+/* Keeps the loads above it above everything below it. Left alone, the compiler delays some of a batch of loads until
+ * others are used, to save registers, and fewer are in flight. It is a loop that never runs: `zero` is 0, which the
+ * compiler does not know. */
 static __device__ __forceinline__ void gpul__schedule_fence(int32_t zero) {
 #ifdef __CUDA_ARCH__
     GPUL__UNROLL_NOT
@@ -406,8 +405,8 @@ static __device__ __forceinline__ void gpul__schedule_fence(int32_t zero) {
 #endif
 }
 
-/* Moves the elements from number kBy on to the front, as std::shift_left does. A loop that always takes the first element
- * and then shifts keeps the array in registers, which have no index, and its code is there once. */
+/* Moves the elements from number kBy on to the front, as std::shift_left does. A loop that always takes the first
+ * element and then shifts keeps the array in registers, which have no index, and its code is there once. */
 template <int kBy, typename T, int n> static __device__ __forceinline__ void gpul__shift_left(T (&array)[n]) {
     GPUL__UNROLL
     for (int j = 0; j + kBy < n; ++j) array[j] = array[j + kBy];
@@ -416,7 +415,7 @@ template <int kBy, typename T, int n> static __device__ __forceinline__ void gpu
 static inline int64_t gpul__round_up(int64_t n, int64_t of) { return (n + of - 1) / of * of; }
 static inline bool gpul__aligned(const void *p, size_t bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; }
 
-/* index = (result * size) + *rest, for indices below 2^53, with the rounded 1 / size: a 64-bit division is a subroutine
+/* Quotient and remainder (*rest) of an index below 2^53, from the rounded 1 / size. A 64-bit division is a subroutine
  * on a GPU, and its call costs registers. */
 static __device__ __forceinline__ int64_t gpul__divide(int64_t index, int64_t size, double inverse, int64_t *rest) {
     int64_t quotient = int64_t(__dmul_rn(double(index), inverse)); /* off by one at most */
@@ -438,36 +437,37 @@ static inline int64_t gpul__reach(const int64_t *shape, const int64_t *strides, 
     return reach;
 }
 
-/* The memory from an operand's first element to its last, gaps included: what may be read of it. */
+/* The memory from an operand's first element to its last, gaps included. Loads of 16 bytes may read all of it, and
+ * nothing besides it. */
 struct gpul__extent {
     uintptr_t begin, end;
     void set(const void *first, int64_t elements, int64_t bytes) {
         begin = reinterpret_cast<uintptr_t>(first);
         end = begin + uintptr_t(elements > 0 ? elements * bytes : 0);
     }
-    /* gpul__fetch may take 16 bytes if the aligned ones that hold them are the operand's: at p or beyond, */
+    /* Are the aligned 16 bytes that hold p beyond the beginning? */
     __device__ __forceinline__ bool begins(const void *p) const {
         return (reinterpret_cast<uintptr_t>(p) & ~uintptr_t(15)) >= begin;
     }
-    /* or that many at p, a power of two: the aligned ones that hold them, */
+    /* Are the aligned words (of that many bytes, a power of two) that hold `bytes` bytes at p inside? */
     __device__ __forceinline__ bool holds(const void *p, uintptr_t bytes) const {
         const uintptr_t at = reinterpret_cast<uintptr_t>(p), mask = ~(bytes - 1);
         return (at & mask) >= begin && ((at + bytes - 1) & mask) + bytes <= end;
     }
-    /* and at the i-th element from p on, if i is this or less */
+    /* The largest i for which the aligned words that hold 16 bytes at element i of p end inside */
     __device__ __forceinline__ int64_t last(const void *p, int size) const {
         return (int64_t(end - reinterpret_cast<uintptr_t>(p)) - 31) / size;
     }
 };
 
-/* 16 bytes as they travel. Elements of one or two bytes that a loop carries apart would take a register each. */
+/* 16 bytes of elements in four registers. As elements, those of one or two bytes would take a register each. */
 typedef gpul__pack<uint32_t, 4> gpul__raw;
 template <typename T, int N> static __device__ __forceinline__ gpul__pack<T, N> gpul__unpacked(const gpul__raw &words) {
     gpul__pack<T, N> pack;
     memcpy(&pack, &words, sizeof pack);
     return pack;
 }
-/* The elements move down by one, and `element` comes last: registers have no index. */
+/* Drops the first element, and appends one. (Registers have no index.) */
 template <typename T> static __device__ __forceinline__ void gpul__push(gpul__raw *words, T element) {
     enum { kBits = 8 * sizeof(T), kWords = sizeof(T) > 4 ? sizeof(T) / 4 : 1 };
     uint32_t last[kWords] = {};
@@ -480,7 +480,8 @@ template <typename T> static __device__ __forceinline__ void gpul__push(gpul__ra
     }
 }
 
-/* `count` elements, N at most, `step` apart, one by one: for edges and odd layouts, so a loop that is short in code. */
+/* `count` elements, N at most, `step` apart, loaded one by one. It serves edges and rare layouts: a loop, to be short
+ * in code. */
 template <typename T, int N>
 static __device__ __forceinline__ gpul__pack<T, N> gpul__gather(const T *p, int64_t step, int count) {
     gpul__raw words = {};
@@ -489,9 +490,9 @@ static __device__ __forceinline__ gpul__pack<T, N> gpul__gather(const T *p, int6
     return gpul__unpacked<T, N>(words);
 }
 
-/* 16 bytes of neighbouring elements that may begin anywhere. First they are asked for, by the one or two aligned
- * accesses that hold them, so that several can be on their variant. Then they are put together. */
-template <typename T> static __device__ __forceinline__ const T *gpul__align_down(const T *p) { /* at p or before */
+/* Unaligned 16 bytes of neighbouring elements, in two steps so that several can be in flight: ask() issues the one or
+ * two aligned loads that hold them, take() puts the bytes together. */
+template <typename T> static __device__ __forceinline__ const T *gpul__align_down(const T *p) {
     return reinterpret_cast<const T *>(reinterpret_cast<uintptr_t>(p) & ~uintptr_t(15));
 }
 template <typename T, int N> struct gpul__fetch {
@@ -504,11 +505,10 @@ template <typename T, int N> struct gpul__fetch {
         low = aligned(gpul__align_down(p));
         ask_high(p);
     }
-    __device__ __forceinline__ void ask_high(const T *p) { /* aligned: `low` again */
+    __device__ __forceinline__ void ask_high(const T *p) { /* where p is aligned: `low` again */
         high = aligned(gpul__align_down(reinterpret_cast<const T *>(reinterpret_cast<uintptr_t>(p) + 15)));
     }
     __device__ __forceinline__ Raw take(const T *p) const {
-        /* bytes of `low` that come before */
         const uint32_t shift = uint32_t(reinterpret_cast<uintptr_t>(p) & 15); /* fault: fetch-not-shifted */
         uint32_t word[8];
         Raw raw;
@@ -545,25 +545,29 @@ template <int N> struct gpul__fetch<gpul__none, N> {
 
 /* ---- the elementwise engine ----
  *
- * An operation is a small struct: its types Out (gpul__several for several outputs), A, B, C (gpul__none where there is
- * no such input) and Out operator()(A, B, C). Three kernels serve every layout, all bound by memory:
- *     vectors   a thread makes a vector of 16 bytes that is aligned in out, from inputs that may begin anywhere: rows
- *               of any length and pitch go at the speed of dense ones
- *     elements  a thread makes single elements: for whatever has gaps, and for short rows
- *     tiles     a block transposes inputs in shared memory that are contiguous along another dimension than out
+ * out = op(a, b, c) for each element, with up to three inputs of any strides, broadcast to out's shape. An operation is
+ * a small struct: its types Out (gpul__several for several outputs), A, B, C (gpul__none where there is no such input)
+ * and Out operator()(A, B, C). All is bound by memory, so what counts is that accesses are wide and that many are in
+ * flight. Three kernels serve every layout:
+ *     vectors   a thread computes 16 bytes of neighbouring elements, aligned in out. Inputs may be unaligned, so rows
+ *               of any length and pitch run at the speed of dense ones.
+ *     elements  a thread computes 4 or 8 single elements, 256 apart, or 32 apart in one row: for outputs or inputs with
+ *               gaps, and for short rows
+ *     tiles     a block transposes inputs through shared memory that are contiguous along another dimension than out
  *
- * So out is cut into tiles: a thread's vector, a single element or, where rows are long, a warp's elements of one row,
- * and a block's tile of two dimensions. The plan's walk takes the index of a tile apart by the sizes of its dimensions
- * and so finds where the tile lies in every operand. Indices and offsets have 32 bits: the host side cuts what is
- * larger. */
+ * A tile is what one index stands for: a thread's vector, a single element, a warp's elements of a long row, or a
+ * block's tile of two dimensions. The plan gives the dimensions of the tiles. A kernel unravels the index of a tile by
+ * them, as numpy.unravel_index does, into an offset for each operand.
+ *
+ * Assumed: indices and offsets have 32 bits. gpul__run_elementwise splits what is larger. */
 #define GPUL__ELEMENTWISE_THREADS 256
-/* elements of a thread, by the bytes of the largest */
+/* items per thread in the kernel `elements`, by the bytes of the largest element */
 #define GPUL__ELEMENTWISE_ITEMS(bytes) ((bytes) < 8 ? 8 : 4)
-/* of a tile in shared memory: neighbours of a row in a word, rows, and words from row to row */
+/* A tile in shared memory: elements in a word, rows, and the pitch from row to row in words */
 #define GPUL__ELEMENTWISE_WORD(bytes) ((bytes) < 4 ? 4 / (bytes) : 1)
 #define GPUL__ELEMENTWISE_ROWS(bytes) ((bytes) < 4 ? 128 : 64)
 #define GPUL__ELEMENTWISE_PITCH 33
-/* NumPy's functions: below so many elements threads have less to do, so that there are more of them */
+/* NumPy's functions: below so many elements, shorter vectors give more threads. */
 #define GPUL__ELEMENTWISE_SHORT (1 << 20)
 
 template <typename Op> struct gpul__elementwise_size { /* of the largest element */
@@ -571,32 +575,32 @@ template <typename Op> struct gpul__elementwise_size { /* of the largest element
     enum { value = gpul__greater(gpul__size_of<Inputs>::value, gpul__size_of<typename Op::Out>::value) };
 };
 
-/* One dimension of the walk, the fastest first. n / size is n * multiplier >> shift for n below 2^31 (Granlund and
- * Montgomery, Division by invariant integers using multiplication, 1994). */
+/* One dimension of the tiles. n / size is n * multiplier >> shift for n below 2^31 (Granlund and Montgomery, Division
+ * by invariant integers using multiplication, 1994). One step along it is so many tiles along out's columns (its
+ * innermost dimension) and rows (the next), and so many elements of each operand. */
 struct gpul__elementwise_dim {
     uint32_t size, multiplier, shift;
-    uint32_t column, row;          /* tiles along out's innermost dimension, and along the next, that a step is */
-    uint32_t step[GPUL__OPERANDS]; /* of each operand */
+    uint32_t column, row;
+    uint32_t step[GPUL__OPERANDS];
 };
-/* A kernel's arguments. What every block needs comes first: it waits for each cache line of these that it reads. */
+/* A kernel's arguments. What every block needs comes first, to touch few cache lines of them. */
 struct gpul__elementwise_layout {
     void *out[3];
-    const void *in[3]; /* NULL: a scalar */
-    uint32_t tiles,
-        columns; /* columns and rows of out: its elements along the innermost dimension, and along the next */
-    int32_t ndim;
-    int32_t inputs;  /* arrays in[0] .. in[inputs - 1] at most */
-    int32_t repeats; /* bit k: input k does not move along the columns */
-    int32_t shifted; /* bit k: input k's vectors are not aligned where out's are */
-    int32_t staged;  /* bit k: input k passes through shared memory */
-    int32_t lanes;   /* 1: elements, whose tile is a warp's */
-    int32_t ragged;  /* 1: there are tiles beyond the ends of rows */
-    uint32_t rows;
-    gpul__extent extent[3]; /* what may be read of the inputs besides their elements: nothing that out shares */
-    gpul__elementwise_dim dim[GPUL_MAX_DIMS + 1];
+    const void *in[3];       /* NULL: a scalar */
+    uint32_t tiles, columns; /* columns: elements of out along its innermost dimension */
+    int32_t ndim;            /* of dim */
+    int32_t inputs;          /* arrays in[0] .. in[inputs - 1] at most */
+    int32_t broadcast;       /* bit k: input k is one value along the columns */
+    int32_t shifted;         /* bit k: input k's vectors are not aligned where out's are */
+    int32_t staged;          /* bit k: input k passes through shared memory */
+    int32_t lanes;           /* elements: 1: a tile is a warp's part of a row */
+    int32_t ragged;          /* 1: rows may end inside a tile's index range */
+    uint32_t rows;           /* elements of out along the next dimension */
+    gpul__extent extent[3];  /* of each input; empty where it overlaps an output, which may be written meanwhile */
+    gpul__elementwise_dim dim[GPUL_MAX_DIMS + 1]; /* the fastest first */
     uint64_t scalar[3];
-    uint32_t row_step[GPUL__OPERANDS], column_step[GPUL__OPERANDS];
-    int64_t column0; /* of out's first element, for what counts */
+    uint32_t row_step[GPUL__OPERANDS], column_step[GPUL__OPERANDS]; /* strides of the operands */
+    int64_t column0; /* out's first column: not 0 in the parts of a split problem (arange and linspace count columns) */
 };
 template <typename Op> struct gpul__elementwise_view {
     gpul__elementwise_layout layout;
@@ -609,23 +613,23 @@ static __device__ __forceinline__ T gpul__elementwise_scalar(const gpul__element
     return value;
 }
 
-/* Where tiles lie: offsets of the operands in elements, and column and row of out in tiles */
+/* Where tiles lie: the offset of each operand in elements, and column and row of out in tiles */
 template <int kTiles, int kOperands = 4> struct gpul__elementwise_position {
     uint32_t at[kTiles][kOperands];
     uint32_t column[kTiles], row[kTiles];
 };
-/* Of kTiles tiles, whose indices are `stride` apart. many: there is more than one input. */
+/* Unravels the indices of kTiles tiles, `stride` apart. many: there is more than one input. */
 template <int kTiles, int kOperands>
-static __device__ __forceinline__ void gpul__elementwise_unravel(const gpul__elementwise_layout &v, uint32_t first,
-                                                                 uint32_t stride, bool many,
-                                                                 gpul__elementwise_position<kTiles, kOperands> *place) {
+static __device__ __forceinline__ void
+gpul__elementwise_unravel(const gpul__elementwise_layout &v, uint32_t first, uint32_t stride, bool many,
+                          gpul__elementwise_position<kTiles, kOperands> *position) {
     uint32_t index[kTiles];
     GPUL__UNROLL
     for (int j = 0; j < kTiles; ++j) {
         index[j] = first + uint32_t(j) * stride;
-        place->column[j] = place->row[j] = 0;
+        position->column[j] = position->row[j] = 0;
         GPUL__UNROLL
-        for (int k = 0; k < kOperands; ++k) place->at[j][k] = 0;
+        for (int k = 0; k < kOperands; ++k) position->at[j][k] = 0;
     }
     GPUL__UNROLL_NOT
     for (int32_t d = 0; d < v.ndim; ++d) {
@@ -636,26 +640,26 @@ static __device__ __forceinline__ void gpul__elementwise_unravel(const gpul__ele
             const uint32_t next = uint32_t(uint64_t(index[j]) * dim.multiplier >> dim.shift); /* 0 in the last one */
             i[j] = index[j] - next * dim.size;
             index[j] = next;
-            place->column[j] += i[j] * dim.column;
-            place->row[j] += i[j] * dim.row;
-            place->at[j][0] += i[j] * dim.step[0];
-            place->at[j][1] += i[j] * dim.step[1];
+            position->column[j] += i[j] * dim.column;
+            position->row[j] += i[j] * dim.row;
+            position->at[j][0] += i[j] * dim.step[0];
+            position->at[j][1] += i[j] * dim.step[1];
         }
         if (!many) continue;
         GPUL__UNROLL
         for (int j = 0; j < kTiles; ++j) {
             GPUL__UNROLL
-            for (int k = 2; k < kOperands; ++k) place->at[j][k] += i[j] * dim.step[k];
+            for (int k = 2; k < kOperands; ++k) position->at[j][k] += i[j] * dim.step[k];
         }
     }
 }
 
-/* The part of out's vector that is there: elements `skip` to `count` - 1. The vector begins `before` elements ahead of
- * where the walk leads, at the boundary of an access. `element` is the number of out's element there, in memory. */
+/* The part of a vector that lies in out's row: elements skip .. count - 1 of n. Vectors are aligned in memory, so the
+ * first of a row begins `before` elements early, and the last may end early. `element` is the number in memory of the
+ * element that the tile's offset leads to. */
 struct gpul__elementwise_part {
     int before, skip, count, n;
 
-    /* of a vector of n elements, a power of two */
     __device__ __forceinline__ gpul__elementwise_part(int vector, uint32_t element, uint32_t column, uint32_t columns)
         : n(vector) {
         before = int(element & uint32_t(n - 1));
@@ -666,44 +670,43 @@ struct gpul__elementwise_part {
     __device__ __forceinline__ bool empty() const { return count <= skip; }
     __device__ __forceinline__ bool whole() const { return skip == 0 && count == n; }
     __device__ __forceinline__ bool has(int j) const { return j >= skip && j < count; }
-    __device__ __forceinline__ int near(int j) const { return j < skip ? skip : j < count ? j : count - 1; }
-    /* What is not out's becomes as its neighbours: an operation of your own may not bear what lies there. */
-    template <typename T, int N> __device__ __forceinline__ void close(gpul__pack<T, N> *pack) const {
+    __device__ __forceinline__ int clamp(int j) const { return j < skip ? skip : j < count ? j : count - 1; }
+    /* Elements outside are replaced by the nearest inside: an operation of your own may not bear what lies there. */
+    template <typename T, int N> __device__ __forceinline__ void pad(gpul__pack<T, N> *pack) const {
         GPUL__UNROLL
         for (int j = 1; j < N; ++j) pack->v[j] = j < count ? pack->v[j] : pack->v[j - 1];
         GPUL__UNROLL
         for (int j = N - 2; j >= 0; --j) pack->v[j] = j < skip ? pack->v[j + 1] : pack->v[j];
     }
-    template <int N> __device__ __forceinline__ void close(gpul__pack<gpul__none, N> *) const {}
+    template <int N> __device__ __forceinline__ void pad(gpul__pack<gpul__none, N> *) const {}
 };
 
-/* N neighbouring elements, 16 bytes at most, that may begin anywhere. First they are asked for, by the one or two
- * aligned accesses that hold them, so that several can be on their variant. Then they are put together. */
+/* N neighbouring elements, 16 bytes at most, at any alignment. As in gpul__fetch, load() issues the one or two aligned
+ * loads that hold them, and get() puts the bytes together. */
 template <typename T, int N> struct gpul__unaligned {
     enum { kBytes = N * sizeof(T), kWords = kBytes < 4 ? 1 : kBytes / 4 };
-    typedef typename gpul__word<kBytes>::type Word; /* whole: elements of 1 or 2 bytes would take a register each */
+    typedef typename gpul__word<kBytes>::type Word; /* elements of 1 or 2 bytes would take a register each */
 #ifdef __CUDA_ARCH__
-    Word low, high; /* what is not asked for is undefined, so that no register is set */
+    Word low, high; /* undefined until loaded, so that no register is set */
 #else
     Word low = Word(), high = Word();
 #endif
-    __device__ __forceinline__ void ask(const T *p, bool shifted) {
+    __device__ __forceinline__ void load(const T *p, bool shifted) {
         const uintptr_t at = reinterpret_cast<uintptr_t>(p);
         low = *reinterpret_cast<const Word *>(at & ~uintptr_t(kBytes - 1));
-        if (shifted) /* aligned all the same: `low` again */
+        if (shifted) /* where p is aligned: `low` again */
             high = *reinterpret_cast<const Word *>((at + kBytes - 1) & ~uintptr_t(kBytes - 1));
     }
     __device__ __forceinline__ void set(const gpul__pack<T, N> &pack) { memcpy(&low, &pack, sizeof low); }
-    /* bytes of `low` that come before */
     static __device__ __forceinline__ uint32_t shift(const T *p) {
         return uint32_t(reinterpret_cast<uintptr_t>(p) & (kBytes - 1)); /* fault: window-not-shifted */
     }
-    __device__ __forceinline__ gpul__pack<T, N> take() const {
+    __device__ __forceinline__ gpul__pack<T, N> get() const {
         gpul__pack<T, N> pack;
         memcpy(&pack, &low, sizeof pack);
         return pack;
     }
-    __device__ __forceinline__ gpul__pack<T, N> take(uint32_t bytes) const {
+    __device__ __forceinline__ gpul__pack<T, N> get(uint32_t bytes) const {
         uint32_t word[2 * kWords] = {}, to[kWords];
         gpul__pack<T, N> pack;
         if (kBytes < 4) {
@@ -729,54 +732,55 @@ template <typename T, int N> struct gpul__unaligned {
     }
 };
 
-/* A thread's vector of an input: asked for first, taken when all are asked for */
+/* A thread's vector of an input: load() those of all inputs, then get() them. */
 template <typename T, int N> struct gpul__elementwise_vector {
     gpul__unaligned<T, N> window;
 #ifdef __CUDA_ARCH__
-    T one; /* as in the window: undefined where it is not asked for */
+    T one; /* of an input that is broadcast; else undefined, too */
 #else
     T one = T();
 #endif
     uint32_t shift;
-    __device__ __forceinline__ void ask(const gpul__elementwise_layout &v, int k, uint32_t at,
-                                        const gpul__elementwise_part &part) {
+    __device__ __forceinline__ void load(const gpul__elementwise_layout &v, int k, uint32_t at,
+                                         const gpul__elementwise_part &part) {
         const T *const in = static_cast<const T *>(v.in[k]);
         shift = 0;
-        if (v.repeats >> k & 1) {
+        if (v.broadcast >> k & 1) {
             one = in ? in[at] : gpul__elementwise_scalar<T>(v, k);
             return;
         }
         const bool shifted = (v.shifted >> k & 1) != 0;
         const T *const p = in + at - part.before; /* fault: elementwise-before */
         if (v.extent[k].holds(p, N * sizeof(T)) || (part.whole() && !shifted)) {
-            window.ask(p, shifted);
+            window.load(p, shifted);
             shift = window.shift(p);
         } else {
             gpul__pack<T, N> pack;
             GPUL__UNROLL
-            for (int j = 0; j < N; ++j) pack.v[j] = p[part.near(j)];
+            for (int j = 0; j < N; ++j) pack.v[j] = p[part.clamp(j)];
             window.set(pack);
         }
     }
-    __device__ __forceinline__ gpul__pack<T, N> take(const gpul__elementwise_layout &v, int k) const {
+    __device__ __forceinline__ gpul__pack<T, N> get(const gpul__elementwise_layout &v, int k) const {
         gpul__pack<T, N> pack;
-        if (v.repeats >> k & 1) {
+        if (v.broadcast >> k & 1) {
             GPUL__UNROLL
             for (int j = 0; j < N; ++j) pack.v[j] = one;
-        } else if (v.shifted >> k & 1) pack = window.take(shift);
-        else pack = window.take();
+        } else if (v.shifted >> k & 1) pack = window.get(shift);
+        else pack = window.get();
         return pack;
     }
 };
 template <int N> struct gpul__elementwise_vector<gpul__none, N> {
-    __device__ __forceinline__ void ask(const gpul__elementwise_layout &, int, uint32_t,
-                                        const gpul__elementwise_part &) {}
-    __device__ __forceinline__ gpul__pack<gpul__none, N> take(const gpul__elementwise_layout &, int) const {
+    __device__ __forceinline__ void load(const gpul__elementwise_layout &, int, uint32_t,
+                                         const gpul__elementwise_part &) {}
+    __device__ __forceinline__ gpul__pack<gpul__none, N> get(const gpul__elementwise_layout &, int) const {
         return gpul__pack<gpul__none, N>();
     }
 };
 
-/* Where results go: to p, `by` elements from the place `at`; nowhere what is not there. */
+/* Where results go: offset `at` and `by` elements more, of one output or of up to three. An output that an operation
+ * does not have is a gpul__none. */
 template <int N, typename T>
 static __device__ __forceinline__ void gpul__save_at(T *p, uint32_t at, int by, const gpul__pack<T, N> &pack) {
     gpul__save<N>(p + at + by, pack);
@@ -792,11 +796,9 @@ template <typename Out> struct gpul__elementwise_out {
     Out *x;
     __device__ __forceinline__ explicit gpul__elementwise_out(const gpul__elementwise_layout &v)
         : x(static_cast<Out *>(v.out[0])) {}
-    /* the number of an element in memory */
     __device__ __forceinline__ uint32_t element(uint32_t at) const {
         return uint32_t(reinterpret_cast<uintptr_t>(x) / sizeof(Out)) + at;
     }
-    /* the element `by` from a place on */
     __device__ __forceinline__ void put(const uint32_t *at, int by, Out result) const {
         gpul__put(x, at[0], by, result);
     }
@@ -846,8 +848,9 @@ gpul__elementwise_apply(const Op &op, const gpul__pack<typename Op::A, N> &a, co
     for (int j = 0; j < N; ++j) result->v[j] = op(a.v[j], b.v[j], c.v[j]);
 }
 
-/* Blocks of `vectors` that a multiprocessor shall hold: of operations of your own, as many as their registers allow. No
- * more than it can hold (CUDA C++ Programming Guide, technical specifications per compute capability), or ptxas refuses. */
+/* Resident blocks that the kernel `vectors` asks for. Operations of your own take as many registers as they need;
+ * built-in ones want full occupancy, which is that of the device (CUDA C++ Programming Guide, technical specifications
+ * per compute capability), or ptxas refuses. */
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || (__CUDA_ARCH__ / 100) == 10
 #define GPUL__ELEMENTWISE_RESIDENT (2048 / GPUL__ELEMENTWISE_THREADS)
 #else
@@ -860,56 +863,56 @@ template <typename Op, int N>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, gpul__elementwise_blocks<Op>::value)
     gpul__elementwise_vectors(const __grid_constant__ gpul__elementwise_view<Op> v) {
     typedef gpul__elementwise_out<typename Op::Out> Outputs;
-    gpul__elementwise_position<1, Outputs::kOperands> place;
+    gpul__elementwise_position<1, Outputs::kOperands> position;
     const Outputs out(v.layout);
     const uint32_t index = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS) + threadIdx.x;
-    gpul__elementwise_unravel(v.layout, index, 0, true, &place);
-    const gpul__elementwise_part part(N, out.element(place.at[0][0]), place.column[0] * N, v.layout.columns);
+    gpul__elementwise_unravel(v.layout, index, 0, true, &position);
+    const gpul__elementwise_part part(N, out.element(position.at[0][0]), position.column[0] * N, v.layout.columns);
     gpul__await(); /* fault: elementwise-await */
     if (index >= v.layout.tiles || part.empty()) return;
     gpul__elementwise_vector<typename Op::A, N> a;
     gpul__elementwise_vector<typename Op::B, N> b;
     gpul__elementwise_vector<typename Op::C, N> c;
-    a.ask(v.layout, 0, place.at[0][1], part);
-    b.ask(v.layout, 1, place.at[0][2], part);
-    c.ask(v.layout, 2, place.at[0][3], part);
-    gpul__pack<typename Op::A, N> va = a.take(v.layout, 0);
-    gpul__pack<typename Op::B, N> vb = b.take(v.layout, 1);
-    gpul__pack<typename Op::C, N> vc = c.take(v.layout, 2);
+    a.load(v.layout, 0, position.at[0][1], part);
+    b.load(v.layout, 1, position.at[0][2], part);
+    c.load(v.layout, 2, position.at[0][3], part);
+    gpul__pack<typename Op::A, N> va = a.get(v.layout, 0);
+    gpul__pack<typename Op::B, N> vb = b.get(v.layout, 1);
+    gpul__pack<typename Op::C, N> vc = c.get(v.layout, 2);
     if (!part.whole()) {
-        part.close(&va);
-        part.close(&vb);
-        part.close(&vc);
+        part.pad(&va);
+        part.pad(&vb);
+        part.pad(&vc);
     }
     const Op op = v.op;
     gpul__pack<typename Op::Out, N> result;
     gpul__elementwise_apply(op, va, vb, vc, &result);
-    if (part.whole()) out.save(place.at[0], -part.before, result);
+    if (part.whole()) out.save(position.at[0], -part.before, result);
     else {
         GPUL__UNROLL
         for (int j = 0; j < N; ++j)
-            if (part.has(j)) out.put(place.at[0], j - part.before, result.v[j]); /* fault: elementwise-head */
+            if (part.has(j)) out.put(position.at[0], j - part.before, result.v[j]); /* fault: elementwise-head */
     }
 }
 
 template <int kItems, int kOperands, typename T>
 static __device__ __forceinline__ void
 gpul__elementwise_gather(const gpul__elementwise_layout &v, int k,
-                         const gpul__elementwise_position<kItems, kOperands> &place, T (&to)[kItems]) {
+                         const gpul__elementwise_position<kItems, kOperands> &position, T (&to)[kItems]) {
     const T *const in = static_cast<const T *>(v.in[k]);
     GPUL__UNROLL
-    for (int j = 0; j < kItems; ++j) to[j] = in ? in[place.at[j][1 + k]] : gpul__elementwise_scalar<T>(v, k);
+    for (int j = 0; j < kItems; ++j) to[j] = in ? in[position.at[j][1 + k]] : gpul__elementwise_scalar<T>(v, k);
 }
 template <int kItems, int kOperands>
 static __device__ __forceinline__ void gpul__elementwise_gather(const gpul__elementwise_layout &, int,
                                                                 const gpul__elementwise_position<kItems, kOperands> &,
                                                                 gpul__none (&)[kItems]) {}
-/* A thread's elements; there[j]: that one is. What is not there is one of the thread's that is: another's may have been
- * written already, where out is an input. False where it has none. */
+/* Offsets of a thread's elements; valid[j]: element j exists. Of one that does not, the thread reads another of its own
+ * instead: where out is an input, those of other threads may have been written already. False where it has none. */
 template <int kItems, int kOperands>
 static __device__ __forceinline__ bool gpul__elementwise_locate(const gpul__elementwise_layout &v, bool many,
-                                                                gpul__elementwise_position<kItems, kOperands> *place,
-                                                                bool (&there)[kItems]) {
+                                                                gpul__elementwise_position<kItems, kOperands> *position,
+                                                                bool (&valid)[kItems]) {
     if (v.lanes) {
         const uint32_t lane = threadIdx.x % 32,
                        index = blockIdx.x * (GPUL__ELEMENTWISE_THREADS / 32) + threadIdx.x / 32;
@@ -920,30 +923,30 @@ static __device__ __forceinline__ bool gpul__elementwise_locate(const gpul__elem
         GPUL__UNROLL
         for (int j = 0; j < kItems; ++j) {
             const uint32_t by = lane + uint32_t(32 * j);
-            place->column[j] = column + by;
-            there[j] = by < left; /* fault: elementwise-lanes-end */
+            position->column[j] = column + by;
+            valid[j] = by < left; /* fault: elementwise-lanes-end */
             GPUL__UNROLL
             for (int k = 0; k < kOperands; ++k)
-                place->at[j][k] = warp.at[0][k] + (there[j] ? by : lane) * v.column_step[k];
+                position->at[j][k] = warp.at[0][k] + (valid[j] ? by : lane) * v.column_step[k];
         }
         return lane < left;
     }
     const uint32_t first = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS * kItems) + threadIdx.x;
-    gpul__elementwise_unravel(v, first, GPUL__ELEMENTWISE_THREADS, many, place);
+    gpul__elementwise_unravel(v, first, GPUL__ELEMENTWISE_THREADS, many, position);
     uint32_t own[kOperands] = {};
     bool any = false;
     GPUL__UNROLL
     for (int j = 0; j < kItems; ++j) {
-        there[j] =
-            first + uint32_t(j * GPUL__ELEMENTWISE_THREADS) < v.tiles && (!v.ragged || place->column[j] < v.columns);
+        valid[j] =
+            first + uint32_t(j * GPUL__ELEMENTWISE_THREADS) < v.tiles && (!v.ragged || position->column[j] < v.columns);
         GPUL__UNROLL
-        for (int k = 0; k < kOperands; ++k) own[k] = there[j] ? place->at[j][k] : own[k];
-        any = any || there[j];
+        for (int k = 0; k < kOperands; ++k) own[k] = valid[j] ? position->at[j][k] : own[k];
+        any = any || valid[j];
     }
     GPUL__UNROLL
     for (int j = 0; j < kItems; ++j) {
         GPUL__UNROLL
-        for (int k = 0; k < kOperands; ++k) place->at[j][k] = there[j] ? place->at[j][k] : own[k];
+        for (int k = 0; k < kOperands; ++k) position->at[j][k] = valid[j] ? position->at[j][k] : own[k];
     }
     return any;
 }
@@ -952,45 +955,44 @@ template <typename Op, int kItems>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     gpul__elementwise_elements(const __grid_constant__ gpul__elementwise_view<Op> v) {
     typedef gpul__elementwise_out<typename Op::Out> Outputs;
-    gpul__elementwise_position<kItems, Outputs::kOperands> place;
-    bool there[kItems];
-    const bool any = gpul__elementwise_locate(v.layout, true, &place, there);
+    gpul__elementwise_position<kItems, Outputs::kOperands> position;
+    bool valid[kItems];
+    const bool any = gpul__elementwise_locate(v.layout, true, &position, valid);
     gpul__await(); /* fault: elementwise-await-elements */
     if (!any) return;
     typename Op::A a[kItems];
     typename Op::B b[kItems];
     typename Op::C c[kItems];
-    gpul__elementwise_gather(v.layout, 0, place, a);
-    gpul__elementwise_gather(v.layout, 1, place, b);
-    gpul__elementwise_gather(v.layout, 2, place, c);
+    gpul__elementwise_gather(v.layout, 0, position, a);
+    gpul__elementwise_gather(v.layout, 1, position, b);
+    gpul__elementwise_gather(v.layout, 2, position, c);
     const Op op = v.op;
     const Outputs out(v.layout);
     GPUL__UNROLL
     for (int j = 0; j < kItems; ++j)
-        if (there[j]) out.put(place.at[j], 0, op(a[j], b[j], c[j]));
+        if (valid[j]) out.put(position.at[j], 0, op(a[j], b[j], c[j]));
 }
 
-/* A block's tile, by the bytes of the largest element: kRows x kColumns elements of out. In shared memory a word has kM
- * neighbours of a row: 4 bytes, or one element where elements are as large. So that a lane can store a whole word of
- * out, the tile begins in each of out's rows at the boundary of a word, up to kM - 1 elements early. */
+/* A block's tile, by the bytes of the largest element: kRows x kColumns elements of out. In shared memory a word holds
+ * kM neighbours of a row: 4 bytes, or one larger element. So that a lane can store a whole word of out, the tile begins
+ * in each of out's rows at a word's boundary, up to kM - 1 elements early. */
 template <int kSize> struct gpul__elementwise_tile {
     enum { kM = GPUL__ELEMENTWISE_WORD(kSize), kColumns = 32 * kM, kRows = GPUL__ELEMENTWISE_ROWS(kSize) };
     enum { kPitch = GPUL__ELEMENTWISE_PITCH, kWords = kM > 1 ? 33 : 32, kWarps = GPUL__ELEMENTWISE_THREADS / 32 };
-    enum { kAtOnce = kM > 1 ? 2 : 4 }; /* rows that a thread computes at once */
-    /* of an input whose staged elements have that size */
+    enum { kAtOnce = kM > 1 ? 2 : 4 }; /* rows of a thread at a time */
+    /* shared memory of an input, by the size of its elements there */
     static __device__ __host__ __forceinline__ int bytes(int size) { return int(kRows) * int(kPitch) * int(kM) * size; }
-    /* The words of a row are rotated, so that neither those of a row nor those that lanes write at once share a
-     * bank. */
-    static __device__ __forceinline__ int place(int row, int word, int rotation) {
+    /* The words of a row are rotated: neither the words of a row nor those that lanes write together share a bank. */
+    static __device__ __forceinline__ int offset(int row, int word, int rotation) {
         const int at = word + (kM > 1 ? rotation : 0);
         return row * kPitch + (kM > 1 && at >= kPitch ? at - kPitch : at);
     }
 };
-/* Copies an input's elements of a tile to shared memory. `in`: the element of the tile's first row and column; the
- * input is contiguous along the tile's rows, and its columns are `step` apart. A lane reads 4 bytes, or one element,
- * down each of the kM columns of a word, and so can write whole words of a row. Columns `first` to `columns` - 1 are
- * there, and `rows` rows; what is not there becomes a copy of an element that is. To: T, or the word that holds it. Out
- * of line: one function for all operations. */
+/* Transposes an input's part of a tile into shared memory. The input is contiguous along the tile's rows; its columns
+ * are `step` apart; `in` is the tile's first element. A lane loads 4 bytes, or one element, down each of the kM columns
+ * of a word, and then stores whole words of rows. Columns first .. columns - 1 and rows 0 .. rows - 1 exist; the others
+ * become a copy of an element that does. To is T, or the word that holds it. Out of line: one function for all
+ * operations. */
 template <int kSize, typename T, typename To>
 static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t step, int first, int columns, int rows,
                                                            gpul__extent extent, To *to) {
@@ -998,8 +1000,7 @@ static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t
     enum { kM = Tile::kM, kLane = kM > 1 ? 4 / sizeof(T) : 1, kLanes = Tile::kRows / kLane };
     enum { kLoads = (int(kLanes) * int(Tile::kWords) + GPUL__ELEMENTWISE_THREADS - 1) / GPUL__ELEMENTWISE_THREADS };
     enum { kBatch = int(kLoads) < 8 / int(kM) ? int(kLoads) : 8 / int(kM) };
-    const int none =
-        columns > 0 ? 0 : first; /* the column of what is not there: of this tile, which no other block writes */
+    const int none = columns > 0 ? 0 : first; /* read in place of a missing column: no other block writes it */
     const bool inside = rows >= kLane && extent.holds(in + int64_t(first) * step, kLane * sizeof(T)) &&
                         extent.holds(in + rows - kLane + int64_t(columns - 1) * step, kLane * sizeof(T));
     GPUL__UNROLL_NOT
@@ -1011,13 +1012,13 @@ static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t
             const int number = (n + i) * GPUL__ELEMENTWISE_THREADS + int(threadIdx.x), word = number / kLanes;
             const int r = number % kLanes * kLane, left = rows - r;
             GPUL__UNROLL
-            for (int m = 0; m < kM; ++m) { /* what is not there is read, too: a branch would keep loads apart */
+            for (int m = 0; m < kM; ++m) { /* no branch for missing ones: it would separate the loads */
                 const int c = word * kM + m - int(kM - 1);
                 const bool there = c >= first && c < columns && left > 0; /* fault: elementwise-tile-edge */
                 const T *const p = in + (there ? r + int64_t(c) * step : int64_t(none) * step);
                 shift[i][m] = 0;
                 if (kLane > 1 && there && left >= kLane && (inside || extent.holds(p, kLane * sizeof(T)))) {
-                    window[i][m].ask(p, true);
+                    window[i][m].load(p, true);
                     shift[i][m] = window[i][m].shift(p);
                 } else {
                     gpul__pack<T, kLane> pack;
@@ -1035,48 +1036,49 @@ static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t
                 continue;
             gpul__pack<T, kLane> pack[kM];
             GPUL__UNROLL
-            for (int m = 0; m < kM; ++m) pack[m] = window[i][m].take(shift[i][m]);
+            for (int m = 0; m < kM; ++m) pack[m] = window[i][m].get(shift[i][m]);
             GPUL__UNROLL
             for (int j = 0; j < kLane; ++j) {
                 gpul__pack<To, kM> row;
                 GPUL__UNROLL
                 for (int m = 0; m < kM; ++m) row.v[m] = To(pack[m].v[j]);
-                gpul__save<kM>(to + Tile::place(r + j, word, r / kLane % 32) * kM, row);
+                gpul__save<kM>(to + Tile::offset(r + j, word, r / kLane % 32) * kM, row);
             }
         }
     }
 }
-/* The tile that a block has: how many rows and columns of it are there, and the first column that is */
+/* The part of a block's tile that is in out: rows 0 .. rows - 1, columns first .. columns - 1 */
 struct gpul__elementwise_bounds {
     int rows, columns, first;
     __device__ __forceinline__ gpul__elementwise_bounds() : rows(0), columns(0), first(0) {}
     template <typename Place>
     __device__ __forceinline__ gpul__elementwise_bounds(const gpul__elementwise_layout &v, int side, int high,
-                                                        const Place &place) {
-        const int column = int(place.column[0]) * side, left = int(v.columns) - column;
-        const int below = int(v.rows) - int(place.row[0]) * high;
+                                                        const Place &position) {
+        const int column = int(position.column[0]) * side, left = int(v.columns) - column;
+        const int below = int(v.rows) - int(position.row[0]) * high;
         rows = below < high ? below : high;
         columns = left < side ? left : side;
-        first = column < 3 ? -column : -3; /* a tile's first columns may be the last one's */
+        first = column < 3 ? -column : -3; /* a row's alignment may take columns of the tile before */
         first = first < columns ? first : columns - 1;
     }
 };
-/* An input of a tile: `load` stages it if the plan says so, and `get` takes a thread's kM columns, from left[] on, of
- * kAtOnce rows. What is beyond the tile's edges is a copy of what is not. */
+/* An input of a tile. load() stages it if the plan says so. get() gives a thread's kM columns, from left[] on, of
+ * kAtOnce rows: from shared memory, from the array, or a scalar. Outside the bounds it gives a copy of an element
+ * inside. */
 template <int kSize, typename T> struct gpul__elementwise_stage {
     typedef gpul__elementwise_tile<kSize> Tile;
     enum { kM = Tile::kM, kAtOnce = Tile::kAtOnce, kLane = kM > 1 ? 4 / sizeof(T) : 1 };
     const T *staged;
     __device__ __forceinline__ void load(const gpul__elementwise_layout &v, int k, uint32_t at,
-                                         const gpul__elementwise_bounds &edges, unsigned char **shared) {
+                                         const gpul__elementwise_bounds &bounds, unsigned char **shared) {
         staged = reinterpret_cast<const T *>(*shared);
         if (!(v.staged >> k & 1)) return;
-        gpul__elementwise_load<kSize, T, T>(static_cast<const T *>(v.in[k]) + at, v.column_step[1 + k], edges.first,
-                                            edges.columns, edges.rows, v.extent[k], reinterpret_cast<T *>(*shared));
+        gpul__elementwise_load<kSize, T, T>(static_cast<const T *>(v.in[k]) + at, v.column_step[1 + k], bounds.first,
+                                            bounds.columns, bounds.rows, v.extent[k], reinterpret_cast<T *>(*shared));
         *shared += Tile::bytes(sizeof(T));
     }
     __device__ __forceinline__ void get(const gpul__elementwise_layout &v, int k, uint32_t at,
-                                        const gpul__elementwise_bounds &edges, const int (&row)[kAtOnce],
+                                        const gpul__elementwise_bounds &bounds, const int (&row)[kAtOnce],
                                         const int (&left)[kAtOnce], T (&to)[kAtOnce][kM]) const {
         const T *const in = static_cast<const T *>(v.in[k]) + at;
         const int lane = int(threadIdx.x) % 32;
@@ -1084,10 +1086,10 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
             GPUL__UNROLL
             for (int i = 0; i < kAtOnce; ++i) {
                 const int rotation = row[i] / kLane % 32;
-                gpul__pack<T, kM> pack = gpul__load<kM>(staged + Tile::place(row[i], lane, rotation) * kM);
-                if (kM > 1) { /* of two words */
+                gpul__pack<T, kM> pack = gpul__load<kM>(staged + Tile::offset(row[i], lane, rotation) * kM);
+                if (kM > 1) { /* from two words, shifted by the row's alignment */
                     const gpul__pack<T, kM> next =
-                        gpul__load<kM>(staged + Tile::place(row[i], lane + 1, rotation) * kM);
+                        gpul__load<kM>(staged + Tile::offset(row[i], lane + 1, rotation) * kM);
                     uint32_t low = 0, high = 0;
                     memcpy(&low, &pack, sizeof(T) * kM & 7);
                     memcpy(&high, &next, sizeof(T) * kM & 7);
@@ -1104,7 +1106,7 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
                 GPUL__UNROLL
                 for (int j = 0; j < kM; ++j) {
                     const int x = left[i] + j;
-                    const int column = x < edges.first ? edges.first : x < edges.columns ? x : edges.columns - 1;
+                    const int column = x < bounds.first ? bounds.first : x < bounds.columns ? x : bounds.columns - 1;
                     to[i][j] = in[uint32_t(row[i]) * v.row_step[1 + k] + int64_t(column) * v.column_step[1 + k]];
                 }
             }
@@ -1133,55 +1135,55 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     typedef gpul__elementwise_out<typename Op::Out> Outputs;
     typedef gpul__elementwise_tile<kSize> Tile;
     enum { kM = Tile::kM, kAtOnce = Tile::kAtOnce, kOperands = Outputs::kOperands };
-    gpul__elementwise_position<1, kOperands> place;
-    gpul__elementwise_unravel(v.layout, blockIdx.x, 0, true, &place);
-    const gpul__elementwise_bounds edges(v.layout, Tile::kColumns, Tile::kRows, place);
-    GPUL_SHARED(unsigned char, shared); /* the staged inputs, one behind the other */
+    gpul__elementwise_position<1, kOperands> position;
+    gpul__elementwise_unravel(v.layout, blockIdx.x, 0, true, &position);
+    const gpul__elementwise_bounds bounds(v.layout, Tile::kColumns, Tile::kRows, position);
+    GPUL_SHARED(unsigned char, shared); /* the staged inputs, one after the other */
     unsigned char *next = shared;
     gpul__elementwise_stage<kSize, typename Op::A> a;
     gpul__elementwise_stage<kSize, typename Op::B> b;
     gpul__elementwise_stage<kSize, typename Op::C> c;
     gpul__await(); /* fault: elementwise-await-tiles */
-    a.load(v.layout, 0, place.at[0][1], edges, &next);
-    b.load(v.layout, 1, place.at[0][2], edges, &next);
-    c.load(v.layout, 2, place.at[0][3], edges, &next);
+    a.load(v.layout, 0, position.at[0][1], bounds, &next);
+    b.load(v.layout, 1, position.at[0][2], bounds, &next);
+    c.load(v.layout, 2, position.at[0][3], bounds, &next);
     __syncthreads(); /* fault: elementwise-stage-barrier */
     const Op op = v.op;
     const Outputs out(v.layout);
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
     const bool dense = !Outputs::kSeveral && v.layout.column_step[0] == 1;
     GPUL__UNROLL_NOT
-    for (int top = warp; top < Tile::kRows && top < edges.rows; top += int(kAtOnce) * int(Tile::kWarps)) {
+    for (int top = warp; top < Tile::kRows && top < bounds.rows; top += int(kAtOnce) * int(Tile::kWarps)) {
         typename Op::A va[kAtOnce][kM];
         typename Op::B vb[kAtOnce][kM];
         typename Op::C vc[kAtOnce][kM];
         int row[kAtOnce], left[kAtOnce];
         GPUL__UNROLL
         for (int i = 0; i < kAtOnce; ++i) {
-            row[i] = top + i * Tile::kWarps < edges.rows ? top + i * Tile::kWarps : top;
-            const uint32_t element = out.element(place.at[0][0] + uint32_t(row[i]) * v.layout.row_step[0]);
+            row[i] = top + i * Tile::kWarps < bounds.rows ? top + i * Tile::kWarps : top;
+            const uint32_t element = out.element(position.at[0][0] + uint32_t(row[i]) * v.layout.row_step[0]);
             left[i] = lane * kM - (dense ? int(element & (kM - 1)) : 0);
         }
-        a.get(v.layout, 0, place.at[0][1], edges, row, left, va);
-        b.get(v.layout, 1, place.at[0][2], edges, row, left, vb);
-        c.get(v.layout, 2, place.at[0][3], edges, row, left, vc);
-        __syncwarp(); /* lanes beyond the row's ends have read what others write now */
+        a.get(v.layout, 0, position.at[0][1], bounds, row, left, va);
+        b.get(v.layout, 1, position.at[0][2], bounds, row, left, vb);
+        c.get(v.layout, 2, position.at[0][3], bounds, row, left, vc);
+        __syncwarp(); /* out may be an input: all lanes have read before any writes */
         GPUL__UNROLL
         for (int i = 0; i < kAtOnce; ++i) {
             gpul__pack<typename Op::Out, kM> result;
             GPUL__UNROLL
             for (int j = 0; j < kM; ++j) result.v[j] = op(va[i][j], vb[i][j], vc[i][j]);
-            if (top + i * Tile::kWarps >= edges.rows) continue;
+            if (top + i * Tile::kWarps >= bounds.rows) continue;
             uint32_t at[kOperands]; /* of the outputs */
             GPUL__UNROLL
-            for (int k = 0; k < kOperands; ++k) at[k] = place.at[0][k] + uint32_t(row[i]) * v.layout.row_step[k];
-            if (dense && left[i] >= edges.first && left[i] + kM <= edges.columns) {
+            for (int k = 0; k < kOperands; ++k) at[k] = position.at[0][k] + uint32_t(row[i]) * v.layout.row_step[k];
+            if (dense && left[i] >= bounds.first && left[i] + kM <= bounds.columns) {
                 out.save(at, left[i], result);
                 continue;
             }
             GPUL__UNROLL
             for (int j = 0; j < kM; ++j) {
-                if (left[i] + j < edges.first || left[i] + j >= edges.columns) continue;
+                if (left[i] + j < bounds.first || left[i] + j >= bounds.columns) continue;
                 uint32_t to[kOperands];
                 GPUL__UNROLL
                 for (int k = 0; k < kOperands; ++k) to[k] = at[k] + uint32_t(left[i] + j) * v.layout.column_step[k];
@@ -1191,7 +1193,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     }
 }
 
-/* Multiplier and shift of a dimension of a walk */
+/* Multiplier and shift of a dimension, to divide by its size */
 template <typename Dim> static inline void gpul__divisor(Dim *dim) {
     uint32_t bits = 0;
     while (bits < 31 && uint32_t(1) << bits < dim->size) ++bits;
@@ -1213,7 +1215,7 @@ static inline void gpul__elementwise_describe(gpul__elementwise_layout *v, const
     v->staged = plan->staged;
     v->lanes = plan->lanes;
     v->ragged = plan->ndim > p->ndim;
-    v->inputs = v->repeats = 0;
+    v->inputs = v->broadcast = 0;
     for (int k = 0; k < operands; ++k) {
         v->column_step[k] = uint32_t(p->strides[k][last]);
         v->row_step[k] = last > 0 ? uint32_t(p->strides[k][last - 1]) : 0;
@@ -1230,7 +1232,7 @@ static inline void gpul__elementwise_describe(gpul__elementwise_layout *v, const
     for (int k = 0; k < 3; ++k) {
         v->in[k] = p->in[k];
         v->scalar[k] = p->scalar[k];
-        if (p->in[k] == NULL || p->strides[1 + k][last] == 0) v->repeats |= 1 << k;
+        if (p->in[k] == NULL || p->strides[1 + k][last] == 0) v->broadcast |= 1 << k;
         v->extent[k].begin = v->extent[k].end = 0;
         if (p->in[k] == NULL) continue;
         v->inputs = 1 + k;
@@ -1277,7 +1279,7 @@ static inline int32_t gpul__elementwise_launch_kernel(const gpul__elementwise_pr
     return gpul__launch_early(machine->device, kernel, gpul__dim(uint32_t(plan->blocks)),
                               gpul__dim(GPUL__ELEMENTWISE_THREADS), size_t(plan->shared_bytes), stream, v);
 }
-/* the launcher of an operation without state */
+/* The launcher of an operation without state */
 template <typename Op>
 static int32_t gpul__elementwise_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
                                         const gpul__machine *machine, gpul_stream stream) {
@@ -1330,7 +1332,7 @@ template <> struct gpul__input<gpul__none> { typedef gpul__none Element, Array, 
  * The tree. A vector is 16 bytes, kN elements. A row is 32 vectors, one to each lane of a warp. A warp tile has
  * tile_rows rows, which each lane folds in order; a block tile has eight warp tiles. Lanes are combined as adjacent
  * pairs, pairs of pairs and so on, and so are the warp tiles of a block tile. The block tiles' results are folded into
- * 256 slots (q, q + 256, ...), which are combined in the same variant. What is not there counts as identity. The warp tiles
+ * 256 slots (q, q + 256, ...), which are combined in the same way. What is not there counts as identity. The warp tiles
  * of a block tile take every eighth of its rows, so that eight warps read one stretch of memory; where there is one
  * block tile, each has its rows side by side.
  *
@@ -1387,9 +1389,10 @@ template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct 
     __device__ __forceinline__ A finish(A lane, int64_t, int) const { return lane; }
 };
 
-/* One dimension of a walk over outputs, or over the elements of one; the innermost is the first. Each time that an index
- * along it comes to `whole`, the walk is `x` and `out` farther than if the dimension went on. For indices below 2^30 the
- * quotient is n * multiplier >> shift, as in the elementwise engine; then a size of 2^30 stands for all that are more. */
+/* One dimension of a walk over outputs, or over the elements of one; the innermost is the first. Each time that an
+ * index along it comes to `whole`, the walk is `x` and `out` farther than if the dimension went on. For indices below
+ * 2^30 the quotient is n * multiplier >> shift, as in the elementwise engine; then a size of 2^30 stands for all that
+ * are more. */
 template <typename Offset> struct gpul__reduce_dim {
     uint32_t size, multiplier, shift;
     int64_t whole;
@@ -1407,7 +1410,7 @@ template <typename X> struct gpul__operand {
     typedef gpul__extent Extent;
     template <int N> using Fetch = gpul__fetch<X, N>;
     /* from one element to the count-th after it, where an output's elements lie side by side */
-    template <typename Count> static __device__ __forceinline__ Count ahead(Offset, Count count) { return count; }
+    template <typename Count> static __device__ __forceinline__ Count advance(Offset, Count count) { return count; }
     /* N elements, side by side and aligned */
     template <int N> static __device__ __forceinline__ gpul__pack<X, N> load(Pointer p, Offset) {
         return gpul__load<N>(p);
@@ -1416,9 +1419,11 @@ template <typename X> struct gpul__operand {
     template <int N> static __device__ __forceinline__ gpul__pack<X, N> gather(Pointer p, Offset stride, int count) {
         return gpul__gather<X, N>(p, stride, count);
     }
-    template <int N> static __device__ __forceinline__ gpul__raw raw(Pointer p, Offset) { return Fetch<N>::aligned(p); }
+    template <int N> static __device__ __forceinline__ gpul__raw load_raw(Pointer p, Offset) {
+        return Fetch<N>::aligned(p);
+    }
     /* N elements from p on that begin anywhere, of which the first of the two times 16 bytes has come */
-    template <int N> static __device__ __forceinline__ gpul__raw realigned(const gpul__raw &low, Pointer p) {
+    template <int N> static __device__ __forceinline__ gpul__raw realign(const gpul__raw &low, Pointer p) {
         Fetch<N> fetch;
         fetch.low = low;
         fetch.ask_high(p); /* what the next thread has loaded just now: no traffic beyond the first cache */
@@ -1503,14 +1508,15 @@ template <typename T, typename U, typename V> struct gpul__operand<gpul__several
     };
     template <int N> using Fetch = gpul__fetch<X, N>;
     template <int N>
-    static __device__ __forceinline__ gpul__pack<X, N> realigned(const gpul__pack<X, N> &low, const Pointer &) {
+    static __device__ __forceinline__ gpul__pack<X, N> realign(const gpul__pack<X, N> &low, const Pointer &) {
         return low;
     }
-    template <int N> static __device__ __forceinline__ gpul__pack<X, N> raw(const Pointer &p, const Offset &stride) {
+    template <int N>
+    static __device__ __forceinline__ gpul__pack<X, N> load_raw(const Pointer &p, const Offset &stride) {
         return load<N>(p, stride);
     }
     static __device__ __forceinline__ Pointer boundary(const Pointer &p) { return p; }
-    static __device__ __forceinline__ Offset ahead(const Offset &stride, int64_t count) { return count * stride; }
+    static __device__ __forceinline__ Offset advance(const Offset &stride, int64_t count) { return count * stride; }
     template <int N> static __device__ __forceinline__ gpul__pack<X, N> load(const Pointer &p, const Offset &stride) {
         const gpul__pack<T, N> x = gpul__load_or_broadcast<N>(p.x, stride.at[0]);
         const gpul__pack<U, N> y = gpul__load_or_broadcast<N>(p.y, stride.at[1]);
@@ -1758,8 +1764,8 @@ template <int kO, typename Op> struct gpul__reduce_lanes { typename Op::Lane lan
 /* Where the kO outputs' elements lie: those of the warp tile, if they lie side by side, else all. */
 template <int kO, typename X> struct gpul__reduce_operands { typename gpul__operand<X>::Pointer x[kO]; };
 
-/* A warp tile's vectors from element `at` on, side by side, that are not aligned or fewer than a flight; the last may not
- * be whole. Out of line, so that its registers are its own. */
+/* A warp tile's vectors from element `at` on, side by side, that are not aligned or fewer than a flight; the last may
+ * not be whole. Out of line, so that its registers are its own. */
 template <int kO, typename Op>
 static __device__ __noinline__ gpul__reduce_lanes<kO, Op>
 gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, Op> acc,
@@ -1792,7 +1798,7 @@ gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes
             bool whole = there == u && next <= last;
             GPUL__UNROLL
             for (int o = 0; o < kO; ++o)
-                whole = whole && v.source.extent.begins(from.x[o] + Operand::ahead(stride, next));
+                whole = whole && v.source.extent.begins(from.x[o] + Operand::advance(stride, next));
             if (gpul__has<Y>() && y_stride == 1) whole = whole && v.y_extent.begins(y + next);
             there += whole ? 1 : 0;
         }
@@ -1803,7 +1809,7 @@ gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes
             for (int u = 0; u < kFew; ++u) {
                 const int next = at + (u < there ? u * step : 0); /* the first again */
                 GPUL__UNROLL
-                for (int o = 0; o < kO; ++o) fx[o][u].ask(from.x[o] + Operand::ahead(stride, next), stride);
+                for (int o = 0; o < kO; ++o) fx[o][u].ask(from.x[o] + Operand::advance(stride, next), stride);
                 if (y_stride == 1) fy[u].ask(y + (gpul__has<Y>() ? next : 0), y_stride);
                 else fy[u].low = fy[u].strided(y + (gpul__has<Y>() ? next * y_stride : 0), y_stride);
             }
@@ -1817,7 +1823,7 @@ gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes
                     GPUL__UNROLL
                     for (int o = 0; o < kO; ++o) {
                         const gpul__pack<X, kN> vx =
-                            Fetch::unpacked(fx[o][u].take(from.x[o] + Operand::ahead(stride, at)));
+                            Fetch::unpacked(fx[o][u].take(from.x[o] + Operand::advance(stride, at)));
                         acc.lane[o] = variant.fold(op, acc.lane[o], vx.v, vy.v, int(kN), at);
                     }
                     at += step;
@@ -1830,7 +1836,7 @@ gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes
         GPUL__UNROLL
         for (int o = 0; o < kO; ++o) {
             const gpul__pack<X, kN> vx =
-                Operand::template gather<kN>(from.x[o] + Operand::ahead(stride, at), stride, count);
+                Operand::template gather<kN>(from.x[o] + Operand::advance(stride, at), stride, count);
             acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, count, at);
         }
         at += step;
@@ -1865,11 +1871,11 @@ template <typename X> struct gpul__reduce_rows_of {
     enum { kFit = GPUL__REDUCE_STAGED / (int(kRow) * int(sizeof(X))), value = int(kFit) < 4 ? int(kFit) : 4 };
     static_assert(int(value) > 0, "a row has no room in shared memory");
 };
-/* Bytes of a warp tile on their way to shared memory: of each row a vector of each lane, the first at the lane's element
- * `first`, `vector` elements from one to the next. As vectors, where they lie side by side but for the ends of rows that
- * have a vector at least: first what each holds of one row, then, where any is broken, what it holds of the next. False
- * where not every lane of the warp may read the 16 bytes that it takes. (Of larger elements the loads of single ones are
- * few, and all on their way at once.) */
+/* Bytes of a warp tile on their way to shared memory: of each row a vector of each lane, the first at the lane's
+ * element `first`, `vector` elements from one to the next. As vectors, where they lie side by side but for the ends of
+ * rows that have a vector at least: first what each holds of one row, then, where any is broken, what it holds of the
+ * next. False where not every lane of the warp may read the 16 bytes that it takes. (Of larger elements the loads of
+ * single ones are few, and all on their way at once.) */
 static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__reduce_source<uint8_t> &s,
                                                                   const gpul__reduce_origin<int64_t> &start,
                                                                   const uint8_t *x, int first, int vector, int length,
@@ -2030,8 +2036,8 @@ gpul__reduce_fold(Variant variant, const Op &op, gpul__reduce_lanes<kO, Op> &acc
     for (int u = 0; u < kBatch; ++u, at += step) {
         GPUL__UNROLL
         for (int o = 0; o < kO; ++o) {
-            const typename Operand::Pointer p = from.x[o] + Operand::ahead(stride, at);
-            if (kShifted) vx[o][0] = Operand::template realigned<kN>(vx[o][0], p); /* fault: reduce-shifted */
+            const typename Operand::Pointer p = from.x[o] + Operand::advance(stride, at);
+            if (kShifted) vx[o][0] = Operand::template realign<kN>(vx[o][0], p); /* fault: reduce-shifted */
             acc.lane[o] = variant.fold(op, acc.lane[o], Fetch::unpacked(vx[o][0]).v, vy[0].v, kN, at);
         }
         GPUL__UNROLL
@@ -2078,7 +2084,7 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     GPUL__UNROLL
     for (int o = 0; o < kO; ++o) {
         acc.lane[o] = op.start();
-        if (kDense) from.x[o] = from.x[o] + Operand::ahead(v.x_stride, span.begin);
+        if (kDense) from.x[o] = from.x[o] + Operand::advance(v.x_stride, span.begin);
     }
     int at = first;
     /* Vectors that lie side by side but begin anywhere: each is put together from its own aligned 16 bytes and those of
@@ -2101,7 +2107,7 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
         const int64_t y_stride = v.y_stride;
         const Y *y = v.y + (gpul__has<Y>() ? (span.begin + at) * y_stride : 0);
         GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) x[o] = from.x[o] + Operand::ahead(v.x_stride, at);
+        for (int o = 0; o < kO; ++o) x[o] = from.x[o] + Operand::advance(v.x_stride, at);
         GPUL__UNROLL_NOT
         while (at - first <= last) { /* the warp's lanes agree */
             typename Fetch::Raw vx[kO][kBatch];
@@ -2110,8 +2116,8 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
             for (int u = 0; u < kBatch; ++u) {
                 GPUL__UNROLL
                 for (int o = 0; o < kO; ++o)
-                    vx[o][u] = Operand::template raw<kN>(Operand::boundary(x[o]) + Operand::ahead(v.x_stride, u * step),
-                                                         v.x_stride);
+                    vx[o][u] = Operand::template load_raw<kN>(
+                        Operand::boundary(x[o]) + Operand::advance(v.x_stride, u * step), v.x_stride);
                 if (v.plan.y_vector) vy[u] = gpul__load<kN>(y + (gpul__has<Y>() ? u * step : 0));
                 else vy[u] = gpul__strided<kN>(y + (gpul__has<Y>() ? u * step * y_stride : 0), y_stride);
             }
@@ -2124,7 +2130,7 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
                     gpul__reduce_fold<kO, kBatch, kUnroll, false>(variant, op, acc, vx, vy, from, v.x_stride, at, step);
             });
             GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) x[o] = x[o] + Operand::ahead(v.x_stride, kBatch * step);
+            for (int o = 0; o < kO; ++o) x[o] = x[o] + Operand::advance(v.x_stride, kBatch * step);
             if (gpul__has<Y>()) y += kBatch * step * y_stride;
         }
     }
@@ -2313,7 +2319,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
         if (v.plan.vector && v.plan.y_vector && count >= int(kN)) {
             GPUL__UNROLL
             for (int u = 0; u < int(kF); ++u)
-                vx[u] = Operand::template load<kN>(x[u] + Operand::ahead(v.x_stride, i), v.x_stride);
+                vx[u] = Operand::template load<kN>(x[u] + Operand::advance(v.x_stride, i), v.x_stride);
             vy = gpul__load<kN>(gpul__has<Y>() ? y + i : y);
         } else { /* one by one; beyond the last, that again */
             GPUL__UNROLL
@@ -2391,16 +2397,16 @@ template <typename X, int kC> struct gpul__reduce_columns_of {
 template <typename X, int kC, bool kAnywhere> struct gpul__reduce_access {
     typedef gpul__operand<X> Operand;
     gpul__pack<X, kC> pack;
-    __device__ __forceinline__ void ask(const typename Operand::Pointer &p, const typename Operand::Offset &stride,
-                                        bool) {
+    __device__ __forceinline__ void load(const typename Operand::Pointer &p, const typename Operand::Offset &stride,
+                                         bool) {
         pack = Operand::template load<kC>(p, stride);
     }
-    __device__ __forceinline__ gpul__pack<X, kC> take(const typename Operand::Pointer &) const { return pack; }
+    __device__ __forceinline__ gpul__pack<X, kC> get(const typename Operand::Pointer &) const { return pack; }
 };
 template <typename X, int kC> struct gpul__reduce_access<X, kC, true> {
     gpul__unaligned<X, kC> window;
-    __device__ __forceinline__ void ask(const X *p, int64_t, bool shifted) { window.ask(p, shifted); }
-    __device__ __forceinline__ gpul__pack<X, kC> take(const X *p) const { return window.take(window.shift(p)); }
+    __device__ __forceinline__ void load(const X *p, int64_t, bool shifted) { window.load(p, shifted); }
+    __device__ __forceinline__ gpul__pack<X, kC> get(const X *p) const { return window.get(window.shift(p)); }
 };
 
 /* Columns from rows: kN rows of kC neighbours become a vector of each column, as it travels. */
@@ -2458,7 +2464,7 @@ gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, 
                 GPUL__UNROLL
                 for (int k = 0; k < kN; ++k) {
                     const int i = at + r * step + k;
-                    access[r][k].ask(from + (i < last ? i : last) * stride, v.x_outer, shifted);
+                    access[r][k].load(from + (i < last ? i : last) * stride, v.x_outer, shifted);
                 }
             }
         };
@@ -2477,7 +2483,7 @@ gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, 
             GPUL__UNROLL
             for (int k = 0; k < kN; ++k) {
                 const int i = at + r * step + k;
-                rows[k] = access[r][k].take(from + (i < last ? i : last) * stride);
+                rows[k] = access[r][k].get(from + (i < last ? i : last) * stride);
             }
             gpul__reduce_transpose(rows, vx[r]);
         }
@@ -3721,15 +3727,15 @@ static __device__ __forceinline__ void gpul__ufunc_gather(Word (&to)[n], const v
     GPUL__EACH(to, to[j] = static_cast<const T *>(from)[at[j][k]]);
 }
 template <typename T, typename Word, int n>
-static __device__ __forceinline__ void gpul__ufunc_scatter(void *to, const uint32_t *at, const bool *there,
+static __device__ __forceinline__ void gpul__ufunc_scatter(void *to, const uint32_t *at, const bool *valid,
                                                            const Word (&from)[n]) {
-    GPUL__EACH(from, if (there[j]) static_cast<T *>(to)[at[j]] = T(from[j]));
+    GPUL__EACH(from, if (valid[j]) static_cast<T *>(to)[at[j]] = T(from[j]));
 }
 template <typename T, typename Word>
 static __device__ __forceinline__ void gpul__ufunc_stage(const gpul__elementwise_layout &l, int k, uint32_t at,
-                                                         const gpul__elementwise_bounds &edges, Word *to) {
+                                                         const gpul__elementwise_bounds &bounds, Word *to) {
     gpul__elementwise_load<sizeof(Word), T, Word>(static_cast<const T *>(l.in[k]) + at, l.column_step[1 + k],
-                                                  edges.first, edges.columns, edges.rows, l.extent[k], to);
+                                                  bounds.first, bounds.columns, bounds.rows, l.extent[k], to);
 }
 
 template <typename W, typename Values>
@@ -3761,8 +3767,8 @@ static __device__ __forceinline__ void gpul__ufunc_compute(const gpul__elementwi
     gpul__encode(words[0], values[0], p.dtype[0]);
 }
 
-/* Elements or tiles. A thread computes its elements a vector of 16 bytes of values at a time, in a loop: the first, then
- * the others move up. */
+/* Elements or tiles. A thread computes its elements a vector of 16 bytes of values at a time, in a loop: the first,
+ * then the others move up. */
 template <typename W, bool kFunction>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     gpul__ufunc_elements(const __grid_constant__ gpul__ufunc_view v) {
@@ -3776,17 +3782,17 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
     const bool tiles = p.kernel == GPUL__ELEMENTWISE_TILES;
     gpul__elementwise_position<1> tile;
-    gpul__elementwise_bounds edges;
+    gpul__elementwise_bounds bounds;
     if (tiles) {
         gpul__elementwise_unravel(l, blockIdx.x, 0, true, &tile);
         gpul__await(); /* fault: ufunc-await-tiles */
-        edges = gpul__elementwise_bounds(l, Tile::kColumns, Tile::kRows, tile);
+        bounds = gpul__elementwise_bounds(l, Tile::kColumns, Tile::kRows, tile);
         Word *to = reinterpret_cast<Word *>(shared);
         GPUL__UNROLL_NOT
         for (int k = 0; k < kInputs; ++k)
             if (l.staged >> k & 1) {
                 const uint32_t at = k == 0 ? tile.at[0][1] : k == 1 ? tile.at[0][2] : tile.at[0][3];
-                GPUL__BY_BYTES(p.bytes[1 + k], gpul__ufunc_stage, l, k, at, edges, to);
+                GPUL__BY_BYTES(p.bytes[1 + k], gpul__ufunc_stage, l, k, at, bounds, to);
                 to += Tile::bytes(sizeof(Word)) / int(sizeof(Word));
             }
         __syncthreads(); /* fault: ufunc-stage-barrier */
@@ -3795,17 +3801,17 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     GPUL__UNROLL_NOT
     for (int round = 0; round < rounds; ++round) {
         const int first = round * kItems * Tile::kWarps + warp; /* row */
-        if (tiles && first >= edges.rows) break;
+        if (tiles && first >= bounds.rows) break;
         Word words[kInputs][kItems];
         gpul__elementwise_position<kItems> items;
-        bool there[kItems];
+        bool valid[kItems];
         const Word *staged = reinterpret_cast<const Word *>(shared);
         if (tiles) {
             GPUL__UNROLL
             for (int j = 0; j < kItems; ++j) {
-                const int row = first + j * Tile::kWarps < edges.rows ? first + j * Tile::kWarps : first;
-                const int column = lane < edges.columns ? lane : edges.columns - 1;
-                there[j] = row == first + j * Tile::kWarps && column == lane;
+                const int row = first + j * Tile::kWarps < bounds.rows ? first + j * Tile::kWarps : first;
+                const int column = lane < bounds.columns ? lane : bounds.columns - 1;
+                valid[j] = row == first + j * Tile::kWarps && column == lane;
                 GPUL__UNROLL
                 for (int k = 0; k < 4; ++k)
                     items.at[j][k] =
@@ -3813,7 +3819,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
             }
             items.column[0] = 0;
         } else {
-            const bool any = gpul__elementwise_locate(l, l.inputs > 1, &items, there);
+            const bool any = gpul__elementwise_locate(l, l.inputs > 1, &items, valid);
             gpul__await(); /* fault: ufunc-await-elements */
             if (!any) return;
         }
@@ -3821,7 +3827,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
         for (int k = 0; k < kInputs; ++k)
             if (l.staged >> k & 1) {
                 GPUL__EACH(words[k],
-                           words[k][j] = staged[Tile::place((round * kItems + j) * Tile::kWarps + warp, lane, 0)]);
+                           words[k][j] = staged[Tile::offset((round * kItems + j) * Tile::kWarps + warp, lane, 0)]);
                 staged += Tile::bytes(sizeof(Word)) / int(sizeof(Word));
             } else if (l.in[k] != NULL)
                 GPUL__BY_BYTES(p.bytes[1 + k], gpul__ufunc_gather, words[k], l.in[k], items.at, 1 + k);
@@ -3839,9 +3845,9 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
                 gpul__shift_left<kVector>(words[k]);
             }
             gpul__ufunc_compute<W, kFunction>(l, p, now, column, stride);
-            GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_scatter, l.out[0], out_at, there, now[0]);
+            GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_scatter, l.out[0], out_at, valid, now[0]);
             gpul__shift_left<kVector>(out_at);
-            gpul__shift_left<kVector>(there);
+            gpul__shift_left<kVector>(valid);
         }
     }
 }
@@ -3934,7 +3940,7 @@ static __device__ __forceinline__ gpul__elementwise_part gpul__ufunc_part(const 
 struct gpul__ufunc_loads {
     enum { kMany = 2 };
     uint32_t word[kMany][5], shift[kMany]; /* bits of word[0] that come before */
-    template <int kWords> __device__ __forceinline__ void ask(const char *from, uint32_t apart) {
+    template <int kWords> __device__ __forceinline__ void load(const char *from, uint32_t apart) {
         GPUL__UNROLL
         for (int j = 0; j < kMany; ++j) {
             const gpul__pack<uint32_t, kWords> words =
@@ -3943,11 +3949,11 @@ struct gpul__ufunc_loads {
             for (int w = 0; w < kWords; ++w) word[j][w] = words.v[w];
         }
     }
-    __device__ __forceinline__ void ask_half(const char *from, uint32_t apart) { /* of a word */
+    __device__ __forceinline__ void load_half(const char *from, uint32_t apart) { /* of a word */
         GPUL__UNROLL
         for (int j = 0; j < kMany; ++j) word[j][0] = *reinterpret_cast<const uint16_t *>(from + uint32_t(j) * apart);
     }
-    __device__ __forceinline__ void ask_shifted(const char *from, uint32_t apart, int32_t size) {
+    __device__ __forceinline__ void load_shifted(const char *from, uint32_t apart, int32_t size) {
         GPUL__UNROLL
         for (int j = 0; j < kMany; ++j) {
             const char *const begin = from + uint32_t(j) * apart;
@@ -3958,14 +3964,14 @@ struct gpul__ufunc_loads {
             shift[j] = 8 * before; /* fault: ufunc-not-shifted */
         }
     }
-    __device__ __forceinline__ void ask(const char *from, uint32_t apart, int32_t size, bool shifted) {
-        if (shifted) ask_shifted(from, apart, size);
-        else if (size == 16) ask<4>(from, apart);
-        else if (size == 8) ask<2>(from, apart);
-        else if (size == 4) ask<1>(from, apart);
-        else ask_half(from, apart);
+    __device__ __forceinline__ void load(const char *from, uint32_t apart, int32_t size, bool shifted) {
+        if (shifted) load_shifted(from, apart, size);
+        else if (size == 16) load<4>(from, apart);
+        else if (size == 8) load<2>(from, apart);
+        else if (size == 4) load<1>(from, apart);
+        else load_half(from, apart);
     }
-    __device__ __forceinline__ void take(gpul__raw (&to)[kMany], bool shifted) const {
+    __device__ __forceinline__ void get(gpul__raw (&to)[kMany], bool shifted) const {
         GPUL__UNROLL
         for (int j = 0; j < kMany; ++j) {
             GPUL__UNROLL
@@ -3993,9 +3999,9 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     const char *const from = static_cast<const char *>(l.in[0]) + uint64_t(at) * bytes;
     gpul__raw in[1][2], out[2];
     if (inside) {
-        gpul__ufunc_loads asked;
-        asked.ask(from, apart * bytes, int32_t(n * bytes), l.shifted != 0);
-        asked.take(in[0], l.shifted != 0);
+        gpul__ufunc_loads loads;
+        loads.load(from, apart * bytes, int32_t(n * bytes), l.shifted != 0);
+        loads.get(in[0], l.shifted != 0);
     } else
         GPUL__EACH(in[0], in[0][j] = gpul__ufunc_load_edge<Word>(from + uint32_t(j) * apart * bytes, int32_t(bytes),
                                                                  gpul__ufunc_part(l, p, at + uint32_t(j) * apart)));
@@ -4165,9 +4171,9 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
  * 2. Reductions
  *
  * Bound by memory: each element is read once. An operation here says how elements enter, how two partial results join,
- * and what is written in the end. Operations that differ in a map share a kernel, by a run-time flag, and so do those on
- * elements of one size: all but the arithmetic is the same. Floating sums run in double, where products of floats are
- * exact; every multiply-add is an explicit fma, so that no compiler decides about bits.
+ * and what is written in the end. Operations that differ in a map share a kernel, by a run-time flag, and so do those
+ * on elements of one size: all but the arithmetic is the same. Floating sums run in double, where products of floats
+ * are exact; every multiply-add is an explicit fma, so that no compiler decides about bits.
  * ------------------------------------------------------------------------------------------------------------------ */
 /* ---- plan ---- */
 
