@@ -1291,7 +1291,7 @@ static int32_t gpul__elementwise_launch(const gpul__elementwise_problem *problem
                                                      : gpul__elementwise_tiles<Op>);
 }
 
-/* An input of an operation of one's own: an array, or, as gpul_scalar<T>, a value given at run time. */
+/* An input of an operation of your own: an array, or, as gpul_scalar<T>, a run-time value */
 template <typename T> struct gpul_scalar {};
 template <typename T> struct gpul__input {
     typedef T Element, Array;
@@ -1316,49 +1316,46 @@ template <> struct gpul__input<gpul__none> { typedef gpul__none Element, Array, 
 
 /* ---- the reduction engine ----
  *
- * A reduction is a small struct: types X (gpul__several for what is walked together), Y (gpul__none, or the second
- * factor of all outputs), Acc and Lane, and
+ * One result for each output, of the elements along the reduced dimensions. Bound by memory: each element is read once,
+ * 16 bytes at a time where the layout allows it, and a thread issues a batch of loads before it uses the first. One
+ * launch for any size: where several blocks share an output, each writes partial results, and the last block to arrive
+ * combines them. The bits do not depend on who does the work, because all results are combined in a fixed tree.
+ *
+ * The tree. A vector is 16 bytes, kN elements. A row is 32 vectors, one for each lane of a warp. A warp tile has
+ * tile_rows rows, whose vectors each lane folds in order; a block tile has eight warp tiles. Lanes are combined as
+ * adjacent pairs, pairs of pairs and so on, and so are the warp tiles of a block tile. The results of block tiles
+ * q, q + 256, ... are folded in order into slot q of 256, and the slots are combined by pairs, too. Missing elements
+ * count as the identity. The rows of a block tile's warp tiles are interleaved, so that eight warps read one stretch of
+ * memory; where there is one block tile, each warp tile's rows are contiguous. (CONTRIBUTING.md has it as a picture.)
+ *
+ * The tree of an ordered operation (kOrdered: combine is not commutative) combines neighbours only: the elements of a
+ * warp tile and the block tiles of a slot are contiguous, and a lane folds tile_rows consecutive vectors.
+ *
+ * The tree depends on the number of elements and their size alone. Three kernels compute it, with the same bits:
+ *     rows     a warp has a warp tile, and reads along an output's elements: for any layout, fastest where these are
+ *              contiguous
+ *     short    1 to 32 threads have an output of one warp tile, and each thread several outputs
+ *     columns  threads lie along the outputs, where these are contiguous and an output's elements are not
+ *
+ * An operation is a small struct: types X (an element; gpul__several of several inputs), Y (gpul__none, or the second
+ * factor, which all outputs share), Acc (a partial result) and Lane (a lane's running result), and
  *     void begin(first)                         before an output's elements (not called when there are none): a pointer
- *     void enter(int64_t begin)                 before those of a warp tile, which begins there
+ *     void enter(int64_t begin)                 before those of a warp tile, which begins at that element
  *     Lane start()                              before the elements of a lane
  *     Lane fold(Lane, const X *x, const Y *y, int count, int at)
  *                                               a vector of them, or its first `count` > 0 where that is less than kN;
- *                                               `at`: the place of the first in the warp tile
- *     Acc  finish(Lane, int64_t begin, int at)  after them; the warp tile begins at `begin`, the lane at its place `at`
+ *                                               `at`: the index in the warp tile of the first
+ *     Acc  finish(Lane, int64_t begin, int at)  after them; the warp tile begins at `begin`, the lane at its index `at`
  *     Acc  identity(), Acc combine(Acc, Acc)
  *     void store(out, i, dtype, Acc, int64_t n)
- * gpul__reduction has what most of them share.
- *
- * The tree. A vector is 16 bytes, kN elements. A row is 32 vectors, one to each lane of a warp. A warp tile has
- * tile_rows rows, which each lane folds in order; a block tile has eight warp tiles. Lanes are combined as adjacent
- * pairs, pairs of pairs and so on, and so are the warp tiles of a block tile. The block tiles' results are folded into
- * 256 slots (q, q + 256, ...), which are combined in the same way. What is not there counts as identity. The warp tiles
- * of a block tile take every eighth of its rows, so that eight warps read one stretch of memory; where there is one
- * block tile, each has its rows side by side.
- *
- *     element 0      kN              32 kN                         result
- *             [vector][vector]..[vector] row 0, warp tile 0          |
- *             lane 0   lane 1    lane 31                          256 slots
- *             [......................] row 1, warp tile 1 (or 0)     |
- *                                                                 block tiles: 8 warp tiles each: 32 lanes each
- *
- * An ordered operation (kOrdered) has another tree, in which only neighbours join: a warp tile's elements, and the
- * block tiles of a slot, lie side by side, and a lane folds the tile_rows vectors that follow each other. A row is then
- * no stretch of memory, only a measure.
- *
- * The tree is a function of the number of elements and their size alone. Three kernels walk it, with the same bits. In
- * each a thread has several loads on their way at once, a "flight", before it folds the first of them.
- *     rows     warps along an output's elements; any layout of them, best where they lie side by side
- *     short    the same for outputs of one warp tile: a few threads to each, several outputs at once
- *     columns  threads along the outputs, where these lie side by side and an output's elements do not
- * Where block tiles of one output run in different blocks, the block that finishes last combines them: one launch. */
+ * gpul__reduction has what most of them share. */
 #define GPUL__REDUCE_THREADS 256
-enum { gpul__warps = GPUL__REDUCE_THREADS / 32 }; /* of a block; warp tiles of a block tile */
-enum { gpul__max_tiles = 32 };                    /* block tiles of a block of the rows kernel: a warp combines them */
-#define GPUL__REDUCE_STAGED 2048 /* bytes of elements that pass through shared memory, for each warp of that kernel */
+enum { gpul__warps = GPUL__REDUCE_THREADS / 32 }; /* warps of a block, and warp tiles of a block tile */
+enum { gpul__max_tiles = 32 };                    /* rows: block tiles of a block at most */
+#define GPUL__REDUCE_STAGED 2048                  /* rows: bytes of shared memory in which a warp stages elements */
 
-/* Where an operation's fold chooses by a run-time flag, it does so once for several vectors, which may then be folded
- * side by side: op.visit(f) calls f(variant), and variant.fold(op, ...) is what op.fold(...) would be. */
+/* An operation whose fold branches on a run-time flag takes that branch once for a batch of vectors: op.visit(f) calls
+ * f(variant), and variant.fold(op, ...) is op.fold(...) with the branch taken. */
 struct gpul__fold_as_is {
     template <typename Op, typename Lane, typename X, typename Y>
     static __device__ __forceinline__ Lane fold(const Op &op, Lane lane, const X *x, const Y *y, int count, int at) {
@@ -1366,12 +1363,12 @@ struct gpul__fold_as_is {
     }
 };
 
-/* The lane's elements are folded one after the other, unless the operation has a fold of its own. */
+/* Folds one element after the other by op.one(), unless the operation has a fold of its own. */
 template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct gpul__reduction {
-    enum { kTogether = 1 };    /* outputs that a warp of the rows kernel works on at once, to read y once for all */
-    enum { kRowsOnly = 0 };    /* has no other kernel */
-    enum { kOrdered = 0 };     /* combine is not commutative: the order of the elements is kept */
-    enum { kResultBytes = 0 }; /* of a struct, which out holds as bytes */
+    enum { kTogether = 1 };    /* outputs that a warp of the rows kernel may take at once, to read y once for all */
+    enum { kRowsOnly = 0 };    /* has the rows kernel alone */
+    enum { kOrdered = 0 };     /* combine is not commutative */
+    enum { kResultBytes = 0 }; /* bytes of a result that is a struct */
     typedef T X;
     typedef Y_ Y;
     typedef A Acc;
@@ -1389,10 +1386,10 @@ template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct 
     __device__ __forceinline__ A finish(A lane, int64_t, int) const { return lane; }
 };
 
-/* One dimension of a walk over outputs, or over the elements of one; the innermost is the first. Each time that an
- * index along it comes to `whole`, the walk is `x` and `out` farther than if the dimension went on. For indices below
- * 2^30 the quotient is n * multiplier >> shift, as in the elementwise engine; then a size of 2^30 stands for all that
- * are more. */
+/* One dimension of the outputs, or of an output's elements, innermost first. An index times the innermost stride is the
+ * offset, but for what each dimension adds whenever its index wraps around at `whole`: `x` elements of x and `out` of
+ * out. For indices below 2^30 the quotient is n * multiplier >> shift, as in the elementwise engine; there a size of
+ * 2^30 stands for all that are larger. */
 template <typename Offset> struct gpul__reduce_dim {
     uint32_t size, multiplier, shift;
     int64_t whole;
@@ -1402,16 +1399,16 @@ template <typename Offset> struct gpul__reduce_dim {
 };
 #define GPUL__REDUCE_INDEX (1 << 30)
 
-/* How the engine reads x: a pointer to one input, and offsets from it in elements... */
+/* How the engine reads x: one input is a pointer, and offsets from it in elements. */
 template <typename X> struct gpul__operand {
     enum { kSeveral = 0 };
     typedef const X *Pointer;
-    typedef int64_t Offset; /* a stride, too */
+    typedef int64_t Offset; /* and a stride */
     typedef gpul__extent Extent;
     template <int N> using Fetch = gpul__fetch<X, N>;
-    /* from one element to the count-th after it, where an output's elements lie side by side */
+    /* the offset of the count-th element, where an output's elements are contiguous */
     template <typename Count> static __device__ __forceinline__ Count advance(Offset, Count count) { return count; }
-    /* N elements, side by side and aligned */
+    /* N contiguous, aligned elements */
     template <int N> static __device__ __forceinline__ gpul__pack<X, N> load(Pointer p, Offset) {
         return gpul__load<N>(p);
     }
@@ -1422,15 +1419,15 @@ template <typename X> struct gpul__operand {
     template <int N> static __device__ __forceinline__ gpul__raw load_raw(Pointer p, Offset) {
         return Fetch<N>::aligned(p);
     }
-    /* N elements from p on that begin anywhere, of which the first of the two times 16 bytes has come */
+    /* N unaligned elements from p on, of whose two aligned vectors `low` is the first */
     template <int N> static __device__ __forceinline__ gpul__raw realign(const gpul__raw &low, Pointer p) {
         Fetch<N> fetch;
         fetch.low = low;
-        fetch.ask_high(p); /* what the next thread has loaded just now: no traffic beyond the first cache */
+        fetch.ask_high(p); /* the next lane has just loaded it: a hit in the first cache */
         return fetch.take(p);
     }
     static __device__ __forceinline__ Pointer boundary(Pointer p) { return gpul__align_down(p); }
-    /* N elements that passed through shared memory, from a place of 16 bytes on */
+    /* N elements in shared memory */
     template <int N> static __device__ __forceinline__ gpul__pack<X, N> staged(const X *p) { return gpul__load<N>(p); }
     static Pointer pointer(const gpul__reduce_problem &p) { return static_cast<const X *>(p.x); }
     static Offset reduce(const gpul__reduce_problem &p, int32_t d) { return p.x_reduce[d]; }
@@ -1443,7 +1440,7 @@ template <typename X> struct gpul__operand {
     }
 };
 
-/* ... or several inputs, each with strides of its own; in `load` 0 or 1 of each: one element for all, or neighbours. */
+/* Several inputs are a pointer each, with strides of their own. In load() a stride is 1, or 0: one element for all. */
 struct gpul__offsets {
     int64_t at[3];
     __device__ __host__ __forceinline__ gpul__offsets &operator+=(const gpul__offsets &by) {
@@ -1501,7 +1498,7 @@ template <typename T, typename U, typename V> struct gpul__operand<gpul__several
     typedef gpul__several<T, U, V> X;
     typedef gpul__pointers<T, U, V> Pointer;
     typedef gpul__offsets Offset;
-    struct Extent { /* nothing is read but the elements */
+    struct Extent { /* only elements are read, nothing between them */
         __device__ __forceinline__ bool begins(const Pointer &) const { return true; }
         __device__ __forceinline__ bool holds(const Pointer &, uintptr_t) const { return true; }
         __device__ __forceinline__ int64_t last(const Pointer &, int) const { return INT64_MAX; }
@@ -1559,29 +1556,29 @@ template <typename T, typename U, typename V> struct gpul__operand<gpul__several
     static void extent(Extent *, const gpul__reduce_problem &) {}
 };
 
-/* Of a thread of the columns kernel: how many columns it takes, of 16 bytes at most, and two where a lane is large; and
- * how many vectors, of one lane of a warp tile or of several, are on their way at once. */
+/* A thread of the columns kernel takes `value` columns: 16 bytes at most, and two where an accumulator is large. kLanes
+ * vectors of each are in flight, of one lane of a warp tile or of several. */
 template <typename Op> struct gpul__columns {
     enum { kFew = sizeof(typename Op::Lane) > 16 || gpul__operand<typename Op::X>::kSeveral };
     enum { kSize = gpul__size_of<typename Op::X>::value, kN = 16 / kSize, kMost = kFew ? 2 : 4 };
     enum { value = int(kN) < int(kMost) ? int(kN) : int(kMost), kBytes = int(kMost) * int(kSize) };
     enum { kLanes = kBytes > 8 ? kBytes / 8 : 1 };
 };
-/* How many outputs a thread of the short kernel takes at once. */
+/* A thread of the short kernel takes `value` outputs at once. */
 template <typename Op> struct gpul__short {
     enum { kSize = gpul__size_of<typename Op::X>::value };
     enum { kFew = kSize < 4 || sizeof(typename Op::Lane) > 16 || gpul__operand<typename Op::X>::kSeveral };
     enum { value = kFew ? 4 : 8 };
 };
 
-/* Where the elements of an output lie, and what may be read besides them */
+/* Where the elements of an output lie, and what memory may be read */
 template <typename X> struct gpul__reduce_source {
     typename gpul__operand<X>::Extent extent;
     typename gpul__operand<X>::Offset stride; /* of the innermost dimension */
     int32_t ndim, zero;                       /* zero: for gpul__schedule_fence */
     gpul__reduce_dim<typename gpul__operand<X>::Offset> dim[GPUL_MAX_DIMS - 1];
 };
-/* A kernel's arguments. What every block needs comes first: it waits for each cache line of these that it reads. */
+/* A kernel's arguments. What every block needs comes first, to touch few cache lines of them. */
 template <typename Op> struct gpul__reduce_view {
     typedef gpul__operand<typename Op::X> Operand;
     typename Operand::Pointer x;
@@ -1603,7 +1600,8 @@ template <typename Op> struct gpul__reduce_view {
     gpul__reduce_dim<typename Operand::Offset> outer[GPUL_MAX_DIMS - 1];
 };
 
-/* Another lane's accumulator: of the lane `distance` behind, or of the partner in a butterfly. Word by word. */
+/* An accumulator of another lane, word by word: of the lane `distance` above (down), or of the partner in a
+ * butterfly. */
 template <typename Acc> static __device__ __forceinline__ Acc gpul__shuffle(Acc a, int distance, bool down) {
     typedef typename gpul__word<sizeof(Acc) % 8 == 0 ? 8 : sizeof(Acc) % 4 == 0 ? 4 : 1>::type Word;
     enum { kBytes = sizeof(Word), kWords = sizeof(Acc) / kBytes };
@@ -1623,9 +1621,9 @@ template <typename Acc> static __device__ __forceinline__ Acc gpul__shuffle(Acc 
     return result;
 }
 
-/* A block's share of the work: a tile of outputs, and which of the splits of their elements. Neighbouring blocks read
- * neighbouring memory: splits of one tile in the rows kernel, tiles in the columns kernel; and in the rows kernel with
- * a y, of which all outputs then read one part at a time, while it is in the cache. */
+/* A block's work: a tile of outputs, and one of the splits of their elements. Neighbouring blocks read neighbouring
+ * memory. In the rows kernel these are splits of one output tile; in the columns kernel, and in the rows kernel with a
+ * y, output tiles, which then read the same part of y while it is in the cache. */
 struct gpul__reduce_assignment {
     uint32_t output_tile, split;
 };
@@ -1641,7 +1639,7 @@ static __device__ __forceinline__ gpul__reduce_assignment gpul__reduce_assignmen
     return share;
 }
 
-/* Where a warp tile begins, and how many elements its rows and those between them span, at most to the end. */
+/* Where a warp tile begins, and how many elements it spans to its end or the output's, rows of other warps included. */
 struct gpul__reduce_span {
     int64_t begin;
     int length;
@@ -1657,8 +1655,8 @@ static __device__ __forceinline__ gpul__reduce_span gpul__reduce_span_of(int64_t
     return span;
 }
 
-/* A warp tile's elements, counted from its first: from those of one lane to those of the next, and from one vector of a
- * lane to its next. */
+/* Distances in a warp tile, in elements: from one lane's first vector to the next lane's, and from a lane's vector to
+ * its next. */
 template <typename Op> struct gpul__reduce_steps {
     enum { kN = 16 / gpul__size_of<typename Op::X>::value, kRow = 32 * kN };
     int lane, vector;
@@ -1666,15 +1664,16 @@ template <typename Op> struct gpul__reduce_steps {
         lane = Op::kOrdered ? int(p.tile_rows) * int(kN) : int(kN);
         vector = Op::kOrdered ? int(kN) : int(p.row_step * kRow);
     }
-    /* where the elements end of the lane that begins at `first`, in a tile of `length` */
+    /* the end of the elements of the lane that begins at `first`, in a tile of `length` */
     __device__ __forceinline__ int end(int first, int length) const {
         return Op::kOrdered && length - first > lane ? first + lane : length; /* fault: ordered-lane-ends */
     }
 };
 
-/* The leaves that are folded into each slot: every `slots`-th, and of an ordered operation neighbours. */
+/* The partial results that are folded into each slot: every `slots`-th, and of an ordered operation neighbours. */
 template <typename Op> struct gpul__reduce_leaves {
-    int count, slot_stride, step; /* of all slots; from a slot's first leaf to the next slot's, and to its own next */
+    int count, slot_stride,
+        step; /* leaves of all slots; from a slot's first leaf to the next slot's, and to its second */
     __device__ __forceinline__ gpul__reduce_leaves(int count_, int slots) {
         count = count_;
         slot_stride = Op::kOrdered ? (count + slots - 1) / slots : 1; /* fault: ordered-slots */
@@ -1686,12 +1685,12 @@ template <typename Op> struct gpul__reduce_leaves {
     }
 };
 
-/* Where an output's elements and its result lie. */
+/* Offsets of an output's elements and of its result */
 template <typename Offset> struct gpul__reduce_offsets {
     Offset x;
     int64_t out;
 };
-/* index / size, for indices below 2^53. Out of line: it is for 2^30 outputs or more. */
+/* index / size, for indices below 2^53. Out of line, because only 2^30 outputs or more need it. */
 static __device__ __noinline__ int64_t gpul__reduce_quotient(int64_t index, int64_t size, double inverse) {
     int64_t rest;
     return gpul__divide(index, size, inverse, &rest);
@@ -1728,7 +1727,7 @@ gpul__reduce_output(const View &v, int64_t output) {
     return places[0];
 }
 
-/* The tree over each `count` neighbouring lanes, a power of two up to 32: the first of them gets the result. */
+/* The tree over each `count` neighbouring lanes, a power of two; the first of them gets the result. */
 template <typename Op>
 static __device__ __forceinline__ typename Op::Acc gpul__reduce_warp(const Op &op, typename Op::Acc acc, int count) {
     GPUL__UNROLL_NOT
@@ -1736,9 +1735,9 @@ static __device__ __forceinline__ typename Op::Acc gpul__reduce_warp(const Op &o
     return acc;
 }
 
-/* True in every thread of the block that arrives as the last of `blocks`; then what their threads wrote before is
- * visible to it. Called by all threads. The counter is left at zero, for whoever is next. The barriers pass on to and
- * from one thread what its addition releases and acquires: one fence to wait for, and not that of every thread. */
+/* True in all threads of the block that is the last of `blocks` to arrive; it sees what the threads of the others have
+ * written. All threads call it. The counter is zero afterwards, for the next kernel. One thread's acquire-release
+ * addition stands for the block, by the barriers around it: cheaper than a fence of every thread. */
 static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *counter, uint32_t blocks, uint32_t *shared_flag) {
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -1758,14 +1757,19 @@ static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *counter, uint
     return *shared_flag != 0;
 }
 
-/* ---- rows ---- */
+/* ---- rows ----
+ *
+ * A warp has a warp tile: each lane loads batches of vectors, aligned or not, and folds them; a shuffle tree combines
+ * the lanes. A block of eight warps takes a block tile, or, where outputs have fewer warp tiles, several outputs. It
+ * does so plan.tiles times before its first barrier. Elements that are not contiguous are staged in shared memory, by a
+ * kernel of its own, which takes more registers. */
 
 template <int kO, typename Op> struct gpul__reduce_lanes { typename Op::Lane lane[kO]; };
-/* Where the kO outputs' elements lie: those of the warp tile, if they lie side by side, else all. */
+/* Where the elements of kO outputs begin: those of the warp tile if they are contiguous, else all of them */
 template <int kO, typename X> struct gpul__reduce_operands { typename gpul__operand<X>::Pointer x[kO]; };
 
-/* A warp tile's vectors from element `at` on, side by side, that are not aligned or fewer than a flight; the last may
- * not be whole. Out of line, so that its registers are its own. */
+/* Folds what the batches of gpul__reduce_warp_tile leave: a lane's contiguous vectors from element `at` on, aligned or
+ * not, of which the last may be partial. Out of line, so that its registers are its own. */
 template <int kO, typename Op>
 static __device__ __noinline__ gpul__reduce_lanes<kO, Op>
 gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, Op> acc,
@@ -1776,12 +1780,12 @@ gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes
     typedef typename Operand::Offset Offset;
     typedef gpul__fetch<X, 16 / gpul__size_of<X>::value> Fetch;
     enum { kN = 16 / gpul__size_of<X>::value, kSize = gpul__size_of<X>::value };
-    enum { kFew = kO > 1 || gpul__size_of<Y>::bytes > 0 || Operand::kSeveral ? 2 : 4 };
+    enum { kBatch = kO > 1 || gpul__size_of<Y>::bytes > 0 || Operand::kSeveral ? 2 : 4 };
     const int step = gpul__reduce_steps<Op>(v.plan).vector;
     const Offset stride = v.x_stride;
     const int64_t y_stride = v.y_stride;
     const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
-    int64_t last = length - int(kN); /* where the last vector may begin that is loaded as one of several */
+    int64_t last = length - int(kN); /* where the last whole vector may begin */
     GPUL__UNROLL
     for (int o = 0; o < kO; ++o) {
         const int64_t end = v.source.extent.last(from.x[o], kSize);
@@ -1791,23 +1795,23 @@ gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes
         last = v.y_extent.last(y, gpul__size_of<Y>::value);
     GPUL__UNROLL_NOT
     while (at < length) {
-        int there = 0; /* vectors of a flight */
+        int whole_vectors = 0; /* of this batch */
         GPUL__UNROLL
-        for (int u = 0; u < kFew; ++u) {
+        for (int u = 0; u < kBatch; ++u) {
             const int next = at + u * step;
-            bool whole = there == u && next <= last;
+            bool whole = whole_vectors == u && next <= last;
             GPUL__UNROLL
             for (int o = 0; o < kO; ++o)
                 whole = whole && v.source.extent.begins(from.x[o] + Operand::advance(stride, next));
             if (gpul__has<Y>() && y_stride == 1) whole = whole && v.y_extent.begins(y + next);
-            there += whole ? 1 : 0;
+            whole_vectors += whole ? 1 : 0;
         }
-        if (there > 0) {
-            Fetch fx[kO][kFew];
-            gpul__fetch<Y, kN> fy[kFew];
+        if (whole_vectors > 0) {
+            Fetch fx[kO][kBatch];
+            gpul__fetch<Y, kN> fy[kBatch];
             GPUL__UNROLL
-            for (int u = 0; u < kFew; ++u) {
-                const int next = at + (u < there ? u * step : 0); /* the first again */
+            for (int u = 0; u < kBatch; ++u) {
+                const int next = at + (u < whole_vectors ? u * step : 0); /* the first again */
                 GPUL__UNROLL
                 for (int o = 0; o < kO; ++o) fx[o][u].ask(from.x[o] + Operand::advance(stride, next), stride);
                 if (y_stride == 1) fy[u].ask(y + (gpul__has<Y>() ? next : 0), y_stride);
@@ -1816,8 +1820,8 @@ gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes
             gpul__schedule_fence(v.zero);
             op.visit([&](auto variant) {
                 GPUL__UNROLL
-                for (int u = 0; u < kFew; ++u) {
-                    if (u >= there) break; /* fault: reduce-flight-twice */
+                for (int u = 0; u < kBatch; ++u) {
+                    if (u >= whole_vectors) break; /* fault: reduce-flight-twice */
                     const gpul__pack<Y, kN> vy =
                         fy[u].unpacked(y_stride == 1 ? fy[u].take(y + (gpul__has<Y>() ? at : 0)) : fy[u].low);
                     GPUL__UNROLL
@@ -1844,8 +1848,8 @@ gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes
     return acc;
 }
 
-/* Where a warp tile begins in x, and what of each dimension comes before it there; of a size beyond 2^30, as if it were
- * 2^30 and ended where it ends. */
+/* Where a warp tile begins in x: its offset, and of each dimension the index there. (Of a size beyond 2^30, as if it
+ * were 2^30 and ended at the same element.) */
 template <typename Offset> struct gpul__reduce_origin {
     Offset place;
     uint32_t before[GPUL_MAX_DIMS - 1];
@@ -1865,17 +1869,17 @@ gpul__reduce_origin_of(const gpul__reduce_source<X> &s, int64_t begin) {
     }
     return start;
 }
-/* Rows of 32 vectors of a warp tile: so many as a warp has room for in shared memory. */
+/* Rows of a warp tile that a warp stages at once */
 template <typename X> struct gpul__reduce_rows_of {
     enum { kSize = gpul__size_of<X>::value, kN = 16 / kSize, kRow = 32 * kN };
     enum { kFit = GPUL__REDUCE_STAGED / (int(kRow) * int(sizeof(X))), value = int(kFit) < 4 ? int(kFit) : 4 };
     static_assert(int(value) > 0, "a row has no room in shared memory");
 };
-/* Bytes of a warp tile on their way to shared memory: of each row a vector of each lane, the first at the lane's
- * element `first`, `vector` elements from one to the next. As vectors, where they lie side by side but for the ends of
- * rows that have a vector at least: first what each holds of one row, then, where any is broken, what it holds of the
- * next. False where not every lane of the warp may read the 16 bytes that it takes. (Of larger elements the loads of
- * single ones are few, and all on their way at once.) */
+/* Stages bytes as vectors, where they are contiguous along the innermost dimension and it has 16 or more: of each row,
+ * each lane loads its 16 bytes, unaligned. A vector that the end of a dimension cuts in two is loaded twice, on both
+ * sides of the cut. `first` is the lane's first element, `vector` the distance from row to row. False where some lane
+ * may not read all 16 bytes. (Larger elements are staged one by one: these loads are few enough to be in flight
+ * together.) */
 static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__reduce_source<uint8_t> &s,
                                                                   const gpul__reduce_origin<int64_t> &start,
                                                                   const uint8_t *x, int first, int vector, int length,
@@ -1906,7 +1910,7 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
             whole = whole && s.extent.begins(p[r]) && s.extent.last(p[r], 1) >= 0;
         }
         if (!__all_sync(0xffffffffu, whole)) {
-            __syncwarp(); /* some vectors may be there already */
+            __syncwarp(); /* some may have been stored already */
             return false;
         }
         GPUL__UNROLL
@@ -1916,7 +1920,7 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
         for (int r = 0; r < int(kRows); ++r) {
             gpul__raw raw = fetch[r].take(p[r]);
             uint32_t *const to = reinterpret_cast<uint32_t *>(stage + (r * 32 + int(threadIdx.x % 32)) * int(kN));
-            if (h > 0) { /* of the first row it keeps the bytes that are there */
+            if (h > 0) { /* keeps the bytes before the cut */
                 const gpul__raw before = gpul__load<4>(to);
                 GPUL__UNROLL
                 for (int w = 0; w < 4; ++w) {
@@ -1936,17 +1940,16 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
                                                                   const Pointer &, int, int, int, X *) {
     return false;
 }
-/* Elements of a warp tile on their way to shared memory: element by element, each lane those that follow its
- * neighbour's, so that they lie as near to each other as x has them. Rows begin at element `at`, and their lanes'
- * vectors `lane` elements apart; beyond `stop` there are none. One function for all operations on these elements; whole
- * warps call it. */
+/* Stages elements one by one: neighbouring lanes load neighbouring elements. Rows begin at element `at`, the vectors of
+ * their lanes `lane` elements apart; at `stop` and beyond there are none. Whole warps call it. Out of line: one
+ * function for all operations on these elements. */
 template <typename X>
 static __device__ __noinline__ void
 gpul__reduce_stage(const gpul__reduce_source<X> &s, const gpul__reduce_origin<typename gpul__operand<X>::Offset> &start,
                    typename gpul__operand<X>::Pointer x, int at, int stop, int lane, int vector, int length, X *stage) {
     typedef gpul__operand<X> Operand;
     enum { kN = 16 / gpul__size_of<X>::value, kAll = gpul__reduce_rows_of<X>::value * int(kN) };
-    /* elements of a lane on their way at once; their places come in two parts, for these take registers */
+    /* elements of a lane in flight; their offsets are computed in two halves, to save registers */
     enum { kMost = Operand::kSeveral ? 4 : 16, kCount = int(kAll) < int(kMost) ? int(kAll) : int(kMost) };
     enum { kPart = int(kCount) / 2 };
     const int thread = int(threadIdx.x % 32);
@@ -1985,8 +1988,8 @@ gpul__reduce_stage(const gpul__reduce_source<X> &s, const gpul__reduce_origin<ty
         for (int k = 0; k < int(kCount); ++k) stage[(c + k) * 32 + thread] = element[k];
     }
 }
-/* A warp tile whose elements do not lie side by side: they pass through shared memory, so that each lane has vectors of
- * its own. Whole warps call it. Out of line, as above. */
+/* Folds a warp tile whose elements are not contiguous: they are staged in shared memory, where each lane finds vectors.
+ * Whole warps call it. Out of line, as above. */
 template <int kO, typename Op>
 static __device__ __noinline__ gpul__reduce_lanes<kO, Op>
 gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, Op> acc,
@@ -2023,8 +2026,8 @@ gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<
     return acc;
 }
 
-/* Folds a flight: kBatch vectors of kO outputs and of y, the first at element `at`. kShifted: vectors begin anywhere,
- * and each is put together from its own aligned 16 bytes and those behind them. */
+/* Folds a batch: kBatch vectors of kO outputs and of y, the first at element `at`. kShifted: x is not aligned; `vx` has
+ * the first of the two aligned vectors that hold each. */
 template <int kO, int kBatch, int kUnroll, bool kShifted, typename Variant, typename Op, typename Raw, int kN>
 static __device__ __forceinline__ void
 gpul__reduce_fold(Variant variant, const Op &op, gpul__reduce_lanes<kO, Op> &acc, Raw (&vx)[kO][kBatch],
@@ -2049,7 +2052,7 @@ gpul__reduce_fold(Variant variant, const Op &op, gpul__reduce_lanes<kO, Op> &acc
     }
 }
 
-/* One warp tile of kO outputs from `output` on in one warp; the first lane gets the results. kDense: plan.dense */
+/* One warp tile of kO outputs, from `output` on, in one warp; the first lane gets the results. kDense: plan.dense */
 template <int kO, bool kDense, typename Op>
 static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce_view<Op> &v, int64_t output, int tile,
                                                               char *staged, typename Op::Acc (&result)[kO]) {
@@ -2058,7 +2061,7 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     typedef gpul__operand<X> Operand;
     typedef gpul__fetch<X, 16 / gpul__size_of<X>::value> Fetch;
     enum { kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN };
-    /* vectors on their way at once: as much as registers hold; bytes take one each when they are unpacked */
+    /* vectors in flight, as many as registers hold: unpacked bytes take one each */
     enum { kBig = sizeof(typename Op::Lane) > 16 || Operand::kSeveral };
     enum { kFour = gpul__size_of<Y>::bytes > 0 || kN > 8 || int(kBig) };
     enum { kBatch = kO > 1 ? 2 : kFour ? 4 : 8, kUnroll = kN > 8 ? 1 : int(kBatch) };
@@ -2066,7 +2069,7 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     const gpul__reduce_steps<Op> steps(v.plan);
     const int first = int(threadIdx.x % 32) * steps.lane, step = steps.vector, length = span.length;
     const int end = steps.end(first, length);
-    /* what the lanes can have in flight together: rows, and of an ordered operation whole tiles, each lane its part */
+    /* what all lanes can load in batches: whole rows, and of an ordered operation whole tiles */
     const int wide = Op::kOrdered ? int(kN) : int(kRow);
     const int whole = !Op::kOrdered ? length : length == 32 * steps.lane ? steps.lane : 0;
     gpul__reduce_operands<kO, X> from;
@@ -2087,13 +2090,13 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
         if (kDense) from.x[o] = from.x[o] + Operand::advance(v.x_stride, span.begin);
     }
     int at = first;
-    /* Vectors that lie side by side but begin anywhere: each is put together from its own aligned 16 bytes and those of
-     * the next lane. Not where these would reach beyond the array. */
+    /* Contiguous but unaligned vectors: each is put together from its own aligned 16 bytes and those of the next lane.
+     * Not where these would reach beyond the array. */
     enum { kShifts = !Op::kOrdered && kO == 1 && !int(kBig) };
     const bool shifted = int(kShifts) && !v.plan.vector;
     if (kDense && (v.plan.vector || shifted)) {
-        typename Operand::Pointer x[kO];                        /* they follow `at` */
-        int64_t last = whole - wide - (int(kBatch) - 1) * step; /* where a flight may begin, from the lane's first on */
+        typename Operand::Pointer x[kO];                        /* at element `at` */
+        int64_t last = whole - wide - (int(kBatch) - 1) * step; /* where the last batch may begin, from `first` on */
         if (shifted) {
             const int64_t reach =
                 v.source.extent.last(from.x[0], gpul__size_of<X>::value) - (wide - int(kN)) - (int(kBatch) - 1) * step;
@@ -2121,7 +2124,7 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
                 if (v.plan.y_vector) vy[u] = gpul__load<kN>(y + (gpul__has<Y>() ? u * step : 0));
                 else vy[u] = gpul__strided<kN>(y + (gpul__has<Y>() ? u * step * y_stride : 0), y_stride);
             }
-            gpul__schedule_fence(v.zero); /* all are on their way: left alone, the compiler starts with some of them */
+            gpul__schedule_fence(v.zero);
             op.visit([&](auto variant) {
                 if (shifted)
                     gpul__reduce_fold<kO, kBatch, (kUnroll > 1 ? 2 : 1), true>(variant, op, acc, vx, vy, from,
@@ -2142,30 +2145,29 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
         result[o] = gpul__reduce_warp(op, any ? op.finish(acc.lane[o], span.begin, first) : op.identity(), 32);
 }
 
-/* Two kernels: one of elements that lie side by side, and one of those that do not, which would take registers from it.
- * plan.warps warps take the warp tiles of kO neighbouring outputs; blocks of eight warps take a block tile at a time,
- * plan.splits of them sharing the block tiles of their outputs. Nothing waits for anything until a block's tiles are
- * all done. */
+/* plan.warps_log2 gives the warps of an output, kO outputs for each group of them. Blocks share the block tiles of an
+ * output where plan.splits > 1. kDense: elements are contiguous. */
 template <typename Op, int kO, bool kDense>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
     gpul__reduce_rows(const __grid_constant__ gpul__reduce_view<Op> v) {
     typedef typename Op::Acc Acc;
-    enum { kAtOnce = kO > 1 ? 2 : 4 }; /* partial results that a thread loads at once */
+    enum { kAtOnce = kO > 1 ? 2 : 4 }; /* partial results of a thread in flight */
     const gpul__reduce_plan &p = v.plan;
     const Op &op = v.op;
     const int thread = int(threadIdx.x), warp = thread / 32, lane = thread % 32;
-    /* what warps stage; of kO outputs each warp's of each block tile, and of the slots; a flag */
+    /* staged elements; results of the warps, by block tile and output; totals of the slots, by output and warp; a
+     * flag */
     GPUL_SHARED(char, memory);
     char *const staged = memory + warp * (kDense ? 0 : GPUL__REDUCE_STAGED);
     Acc *const shared = reinterpret_cast<Acc *>(memory + (kDense ? 0 : gpul__warps * GPUL__REDUCE_STAGED));
     Acc *const totals = shared + kO * gpul__max_tiles * gpul__warps;
     uint32_t *const flag = reinterpret_cast<uint32_t *>(totals + kO * gpul__warps);
     const gpul__reduce_assignment share = gpul__reduce_assignment_of(p, gpul__has<typename Op::Y>());
-    const bool whole = p.block_tiles == 1; /* a block's tiles are of outputs that follow each other, else of the same */
+    const bool whole = p.block_tiles == 1; /* a block's tiles are different outputs, else the same ones */
     const int from = int(share.split) * p.tiles,
               tiles = whole || from + p.tiles < p.block_tiles ? p.tiles : p.block_tiles - from;
-    const int level = p.warps_log2, warps = 1 << level; /* of an output */
-    const int each = (gpul__warps >> level) * kO;       /* outputs of a tile */
+    const int level = p.warps_log2, warps = 1 << level; /* warps of an output */
+    const int each = (gpul__warps >> level) * kO;       /* outputs of a block at a time */
     const int64_t first = int64_t(share.output_tile) * (whole ? p.tiles * each : each);
     gpul__await();
     GPUL__UNROLL_NOT
@@ -2184,7 +2186,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         for (int o = 0; o < kO; ++o) shared[(k * kO + o) * gpul__warps + warp] = results[o];
     }
     __syncthreads(); /* fault: reduce-warps-meet */
-    /* the warps' results of each block tile, or of each output, where a block has several: a thread to each */
+    /* the tree over the warps of each block tile: a thread for each warp's result */
     const int values = tiles * kO * gpul__warps;
     int64_t output = v.outputs; /* none */
     Acc acc = op.identity();
@@ -2195,7 +2197,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         const int o = k / gpul__warps % kO, tile = k / (gpul__warps * kO);
         const int64_t next = whole ? tile * each : 0; /* fault: reduce-rows-outputs */
         const int64_t its = first + next + (k % gpul__warps >> level) * kO + o;
-        if (whole) output = its;                 /* no thread has a second one */
+        if (whole) output = its;                 /* no thread has two */
         else if (p.splits == 1) shared[k] = acc; /* no other thread reads it before the barrier */
         else if (its < v.outputs) v.partials[its * p.block_tiles + from + tile] = acc;
     }
@@ -2236,22 +2238,25 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         acc = gpul__reduce_warp(op, thread < kO * gpul__warps ? totals[thread] : op.identity(), gpul__warps);
         output = thread < kO * gpul__warps && thread % gpul__warps == 0 ? first + thread / gpul__warps : v.outputs;
     }
-    /* Slots and warp tiles that are not there are left out of the tree. They hold the identity, and to combine with it
-     * once gives the same as to do so any number of times. */
+    /* Missing slots and warp tiles are left out of the tree. They hold the identity: to combine with it once gives the
+     * same bits as any number of times. */
     if (output < v.outputs)
         op.store(v.out, gpul__reduce_output(v, output).out, v.out_dtype, op.combine(acc, op.identity()), v.n);
 }
 
-/* ---- short rows ---- */
+/* ---- short rows ----
+ *
+ * Outputs of one warp tile, many of them: plan.lanes threads have an output, as many as it has vectors at most, and
+ * each thread loads plan.outputs_at_once outputs before it folds the first. */
 
-/* The trees of kCount outputs at once, each over `lanes` neighbouring lanes: at each step the two lanes of a pair, kD
- * apart, share out between them what both have, so that in the end a lane has the `left` outputs from `mine` on in
- * acc[0] and after. With one output left, the first lanes have them. Steps are types so that acc stays in registers
- * however loops are unrolled. */
+/* The trees of kCount outputs at once, each over `lanes` neighbouring lanes. At each step two lanes, kD apart, exchange
+ * half of their outputs, and each combines those that it keeps. In the end a lane has the results of `left` outputs,
+ * from number `mine` on, in acc[0] and after; of the last output left, the first lane of a pair has it. Steps are
+ * types, so that acc stays in registers. */
 template <int kCount, int kD> struct gpul__reduce_butterfly {
     template <int kF, typename Op>
-    static __device__ __forceinline__ void go(const Op &op, typename Op::Acc (&acc)[kF], int lanes, int &mine,
-                                              int &left) {
+    static __device__ __forceinline__ void step(const Op &op, typename Op::Acc (&acc)[kF], int lanes, int &mine,
+                                                int &left) {
         enum { kHalf = kCount / 2 };
         if (kD >= lanes) return;
         if (int(kHalf) == 0) acc[0] = op.combine(acc[0], gpul__shuffle(acc[0], kD, true));
@@ -2267,15 +2272,14 @@ template <int kCount, int kD> struct gpul__reduce_butterfly {
             mine += upper ? int(kHalf) : 0; /* fault: reduce-short-outputs */
             left = kHalf;
         }
-        gpul__reduce_butterfly<(kCount > 1 ? int(kHalf) : 1), kD * 2>::go(op, acc, lanes, mine, left);
+        gpul__reduce_butterfly<(kCount > 1 ? int(kHalf) : 1), kD * 2>::step(op, acc, lanes, mine, left);
     }
 };
 template <int kCount> struct gpul__reduce_butterfly<kCount, 32> {
     template <int kF, typename Op>
-    static __device__ __forceinline__ void go(const Op &, typename Op::Acc (&)[kF], int, int &, int &) {}
+    static __device__ __forceinline__ void step(const Op &, typename Op::Acc (&)[kF], int, int &, int &) {}
 };
 
-/* plan.lanes threads to an output of one warp tile; each has kF outputs on their way, or fewer of them twice. */
 template <typename Op>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename Op::Acc) > 8 ? 2 : 3)
     gpul__reduce_short(const __grid_constant__ gpul__reduce_view<Op> v) {
@@ -2296,7 +2300,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     typename Op::Lane acc[kF];
     gpul__await();
     GPUL__UNROLL_NOT
-    for (int u = 0; u < int(kF); ++u) { /* beyond the last output, the last again */
+    for (int u = 0; u < int(kF); ++u) { /* in place of missing outputs, the last one */
         const int64_t output = first + u * step < outputs ? first + u * step : outputs - 1;
         if (u < used) next = v.x + gpul__reduce_output(v, output).x;
         gpul__shift_left<1>(x);
@@ -2310,7 +2314,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
         acc[u] = op[u].start();
     }
     const gpul__reduce_steps<Op> steps(v.plan);
-    const int begin = lane * steps.lane, length = steps.end(begin, n); /* of the lane's elements, which end there */
+    const int begin = lane * steps.lane, length = steps.end(begin, n); /* of the lane's elements */
     GPUL__UNROLL_NOT
     for (int i = begin; i < length; i += Op::kOrdered ? int(kN) : 32 * int(kN)) {
         const int count = length - i;
@@ -2321,7 +2325,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
             for (int u = 0; u < int(kF); ++u)
                 vx[u] = Operand::template load<kN>(x[u] + Operand::advance(v.x_stride, i), v.x_stride);
             vy = gpul__load<kN>(gpul__has<Y>() ? y + i : y);
-        } else { /* one by one; beyond the last, that again */
+        } else { /* one by one; in place of missing ones, the last */
             GPUL__UNROLL
             for (int k = 0; k < int(kN); ++k) {
                 const int64_t at = i + (k < count ? k : count - 1);
@@ -2339,12 +2343,12 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     GPUL__UNROLL
     for (int u = 0; u < int(kF); ++u) results[u] = begin < length ? op[u].finish(acc[u], 0, begin) : v.op.identity();
     int mine = 0, left = int(kF);
-    gpul__reduce_butterfly<int(kF), 1>::go(v.op, results, lanes, mine, left);
+    gpul__reduce_butterfly<int(kF), 1>::step(v.op, results, lanes, mine, left);
     if (lane >= int(kF)) return;
     GPUL__UNROLL_NOT
     for (int u = 0; u < left; ++u) {
         const int64_t output = first + (mine + u) * step;
-        /* lanes that are not there: as in gpul__reduce_rows */
+        /* the identity: as in gpul__reduce_rows */
         if (mine + u < used && output < outputs)
             v.op.store(v.out, gpul__reduce_output(v, output).out, v.out_dtype,
                        v.op.combine(results[0], v.op.identity()), v.n);
@@ -2352,14 +2356,20 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     }
 }
 
-/* ---- columns ---- */
+/* ---- columns ----
+ *
+ * Outputs are contiguous, and an output's elements are not: a column each. A block has plan.width threads along the
+ * outputs, kC columns each, and plan.depth rows of threads along n, which are the lanes of plan.tiles_at_once warp
+ * tiles. A thread loads a vector's kN rows of kC neighbouring columns, and transposes them in registers. Rows of
+ * threads are combined through shared memory. A block does so for plan.tiles groups of warp tiles: a block tile, or a
+ * part of one. */
 
-/* A thread's kC columns. Where columns lie side by side they are neighbours in one access, or the last ones of a row;
- * else they lie as far from each other as a row of threads is wide, so that the accesses of a warp are dense. */
+/* A thread's kC columns: contiguous ones in one access (plan.vector), else as far apart as a row of threads is wide, so
+ * that the accesses of a warp are dense. */
 template <typename X, int kC> struct gpul__reduce_columns_of {
-    typename gpul__operand<X>::Pointer x[kC]; /* the first elements; where a column is not there, those of another */
-    int64_t output;                           /* of the first, and `step` from one to the next */
-    int step, count;                          /* of those that are there */
+    typename gpul__operand<X>::Pointer x[kC]; /* the first elements; of a missing column, those of another */
+    int64_t output;                           /* of the first column, and `step` to the next */
+    int step, count;                          /* count: columns that exist */
     template <typename View>
     __device__ __forceinline__ gpul__reduce_columns_of(const View &v, uint32_t output_tile, int side, bool any) {
         count = 0;
@@ -2393,7 +2403,7 @@ template <typename X, int kC> struct gpul__reduce_columns_of {
     }
 };
 
-/* Columns that are neighbours, as they are loaded: at once, and those of one byte wherever they begin. */
+/* One load of kC contiguous columns; columns of one byte may be unaligned. */
 template <typename X, int kC, bool kAnywhere> struct gpul__reduce_access {
     typedef gpul__operand<X> Operand;
     gpul__pack<X, kC> pack;
@@ -2409,7 +2419,7 @@ template <typename X, int kC> struct gpul__reduce_access<X, kC, true> {
     __device__ __forceinline__ gpul__pack<X, kC> get(const X *p) const { return window.get(window.shift(p)); }
 };
 
-/* Columns from rows: kN rows of kC neighbours become a vector of each column, as it travels. */
+/* Transposes kN rows of kC columns into a vector of each column. */
 template <int kN, int kC, typename X>
 static __device__ __forceinline__ void gpul__reduce_transpose(const gpul__pack<X, kC> (&rows)[kN],
                                                               typename gpul__fetch<X, kN>::Raw (&columns)[kC]) {
@@ -2421,7 +2431,7 @@ static __device__ __forceinline__ void gpul__reduce_transpose(const gpul__pack<X
         memcpy(&columns[c], &column, sizeof column);
     }
 }
-/* bytes, four by four: as words, for one by one they would take a register each */
+/* bytes, four by four as words: one by one they would take a register each */
 template <int kN>
 static __device__ __forceinline__ void gpul__reduce_transpose(const gpul__pack<uint8_t, 4> (&rows)[kN],
                                                               gpul__raw (&columns)[4]) {
@@ -2438,8 +2448,8 @@ static __device__ __forceinline__ void gpul__reduce_transpose(const gpul__pack<u
     }
 }
 
-/* Vectors of a thread, all on their way before the first is used: kLanes of them along n, `step` elements apart, from
- * element `at` of a warp tile on; beyond its last element, that again. */
+/* Loads a batch: kLanes vectors of each of a thread's columns, `step` elements apart, from element `at` of a warp tile
+ * on. In place of elements beyond `last`, it loads that one. */
 template <int kC, int kLanes, int kN, typename X, typename Y, typename View>
 static __device__ __forceinline__ void
 gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, int64_t begin, int at, int step,
@@ -2451,7 +2461,7 @@ gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, 
     enum { kAnywhere = gpul__size_of<X>::value == 1 && !Operand::kSeveral };
     const typename Operand::Pointer from = columns.x[0] + begin * stride;
     bool wide = v.plan.vector != 0;
-    if (wide && (v.plan.vector > 1 || columns.count < kC)) { /* what is read besides the columns belongs to the array */
+    if (wide && (v.plan.vector > 1 || columns.count < kC)) { /* may all that an access covers be read? */
         const int to = at + (kLanes - 1) * step + kN - 1;
         wide = v.source.extent.holds(from + at * stride, kC * gpul__size_of<X>::value) &&
                v.source.extent.holds(from + (to < last ? to : last) * stride, kC * gpul__size_of<X>::value);
@@ -2495,8 +2505,7 @@ gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, 
             for (int k = 0; k < kN; ++k) {
                 const int64_t i = at + r * step + k < last ? at + r * step + k : last;
                 GPUL__UNROLL
-                for (int c = 0; c < kC; ++c)
-                    rows[r][k].v[c] = columns.x[c][(begin + i) * stride]; /* there or not: see x */
+                for (int c = 0; c < kC; ++c) rows[r][k].v[c] = columns.x[c][(begin + i) * stride];
                 vy[r][k] = gpul__at(y, i * y_stride);
             }
         }
@@ -2506,9 +2515,9 @@ gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, 
     }
 }
 
-/* One more of 2^levels results of a thread, by index, that go into the tree side by side: `halves` keeps the left
- * halves that wait for their right ones, as a binary counter its ones: levels times kC of them, `pitch` apart. After
- * the last of them, acc is the result of all. */
+/* Adds result number `index` of a thread to a tree over 2^levels of them. `halves` keeps the left halves that wait for
+ * their right ones, as a binary counter keeps its ones: levels times kC of them, `pitch` apart. After the last result,
+ * acc is that of the tree. */
 template <int kC, typename Op>
 static __device__ __forceinline__ void gpul__reduce_carry(const Op &op, typename Op::Acc (&acc)[kC], int index,
                                                           int levels, typename Op::Acc *halves, int pitch) {
@@ -2522,16 +2531,16 @@ static __device__ __forceinline__ void gpul__reduce_carry(const Op &op, typename
     for (int c = 0; c < kC; ++c) halves[c * pitch] = acc[c];
 }
 
-/* The tree over the first `count` rows of threads, a power of two, through shared memory: kC results for each thread;
- * the first row gets the results. Called by all threads. */
+/* The tree over the first `count` rows of threads, a power of two, through shared memory: kC results of each thread.
+ * The first row gets the results. All threads call it. */
 template <int kC, typename Op>
 static __device__ __forceinline__ void gpul__reduce_thread_rows(const Op &op, typename Op::Acc (&acc)[kC],
                                                                 typename Op::Acc *shared, int row, int width,
                                                                 int count) {
     typename Op::Acc *const own = shared + threadIdx.x;
-    const int pitch = int(blockDim.x), part = row < count ? row : 1; /* no row beyond takes part */
+    const int pitch = int(blockDim.x), part = row < count ? row : 1; /* 1: takes no part */
     if (count == 1) return;
-    __syncthreads(); /* what was there before has been read */
+    __syncthreads(); /* shared memory may still be read */
     GPUL__UNROLL
     for (int c = 0; c < kC; ++c) own[c * pitch] = acc[c];
     GPUL__UNROLL_NOT
@@ -2543,8 +2552,8 @@ static __device__ __forceinline__ void gpul__reduce_thread_rows(const Op &op, ty
     }
 }
 
-/* What a thread has of one warp tile: kLanes vectors at a time, which belong to one lane and to rows that follow each
- * other ("deep"), or to one row and neighbouring lanes, which the thread has all. */
+/* A thread's part of a warp tile, kLanes vectors at a time. "Deep": they are consecutive rows of one lane. Else they
+ * are one row of kLanes neighbouring lanes, all of which are the thread's. */
 template <int kC, typename Op>
 static __device__ __forceinline__ void
 gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_columns_of<typename Op::X, kC> &columns,
@@ -2558,8 +2567,8 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
     const gpul__reduce_steps<Op> steps(v.plan);
     const int first = lane * steps.lane, row = steps.vector;
     const int step = deep ? row : steps.lane, next = deep ? kLanes * row : row;
-    const int end = steps.end(first, span.length); /* of the first of the lanes */
-    if (Op::kOrdered && deep) span.length = end;   /* it is the only one */
+    const int end = steps.end(first, span.length); /* of the first lane */
+    if (Op::kOrdered && deep) span.length = end;   /* the only lane */
     Op op[kC];
     typename Op::Lane lanes[kLanes][kC];
     GPUL__UNROLL
@@ -2588,7 +2597,7 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
                     }
                 }
             });
-        } else { /* once, so a loop that is short in code: the first of what is left, and the others move up */
+        } else { /* the last vectors: a loop that takes the first and shifts, as gpul__shift_left does */
             GPUL__UNROLL_NOT
             for (int r = 0; r < kLanes; ++r) {
                 const int count = span.length - (at + r * step);
@@ -2641,16 +2650,15 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
     }
 }
 
-/* The tree over `count` of the slots, from slot `from` on: `leaves` partial results, in slots as gpul__reduce_leaves
- * says, `pitch` apart, and their columns `width`. It is all that is left to do when it runs, so that several slots'
- * results are on their way at once. */
+/* The tree over `count` slots from number `from` on. `leaves` partial results are in slots as gpul__reduce_leaves says;
+ * they are `pitch` apart, and their columns `width`. Only the last block runs it, so several slots are in flight. */
 template <int kC, typename Op>
 static __device__ __forceinline__ void gpul__reduce_slots(const Op &op, const typename Op::Acc *partials, int64_t pitch,
                                                           int width, int leaves, int slots, int from, int count,
                                                           typename Op::Acc (&result)[kC]) {
     const gpul__reduce_leaves<Op> of(leaves, slots);
     typedef typename Op::Acc Acc;
-    enum { kSide = kC * sizeof(Acc) <= 32 ? 4 : 2 }; /* slots side by side */
+    enum { kSide = kC * sizeof(Acc) <= 32 ? 4 : 2 }; /* slots at once */
     Acc open[11 * kC];                               /* for gpul__reduce_carry: 2048 slots, two at a time or more */
     int levels = 0;
     while (int(kSide) << levels < count) ++levels;
@@ -2695,8 +2703,6 @@ static __device__ __forceinline__ void gpul__reduce_slots(const Op &op, const ty
     }
 }
 
-/* A block has plan.width threads side by side with kC columns each, and plan.depth rows of threads along n: the lanes
- * of plan.tiles_at_once warp tiles. It does this plan.tiles times, for a block tile or a part of one. */
 template <typename Op>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
     gpul__reduce_columns(const __grid_constant__ gpul__reduce_view<Op> v) {
@@ -2708,11 +2714,12 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
     const gpul__reduce_assignment share = gpul__reduce_assignment_of(p, true);
     const int width = p.width, row = int(threadIdx.x) / width, side = int(threadIdx.x) - row * width;
     const gpul__reduce_columns_of<X, kC> columns(v, share.output_tile, side, row < p.depth);
-    GPUL_SHARED(Acc, shared); /* kC for each thread; kC a level for the first row, and for each thread; a flag */
+    /* results of each thread; those of the trees over tiles (first row) and over passes, kC a level; a flag */
+    GPUL_SHARED(Acc, shared);
     Acc *const halves = shared + int(blockDim.x) * kC;
     const int lane = (row & ((1 << p.threads_log2) - 1)) * (p.deep ? 1 : int(kLanes)) * p.passes;
     const int first = int(share.split) * p.tiles * p.tiles_at_once + (row >> p.threads_log2); /* warp tile */
-    int levels = 0, pass_levels = 0; /* of the trees over a block's tiles and a thread's passes */
+    int levels = 0, pass_levels = 0; /* of the trees over tiles and over passes */
     Acc acc[kC];
     while (1 << levels < p.tiles) ++levels;
     while (1 << pass_levels < p.passes) ++pass_levels;
@@ -2735,14 +2742,14 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
         if (row == 0) gpul__reduce_carry(op, acc, k, levels, halves + side, width);
     }
     if (p.splits > 1) {
-        /* a block tile is one leaf, or several parts of one are; only block tiles are folded into slots */
+        /* a leaf is a block tile, or a part of one; then slots are as many times more */
         const int64_t pitch = p.output_tiles * width * kC;
         Acc *const partials = v.partials + int64_t(share.output_tile) * width * kC + side;
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c)
             if (row == 0) partials[share.split * pitch + c * width] = acc[c]; /* fault: reduce-parts-share */
         if (!gpul__arrive_last(v.counters + share.output_tile, uint32_t(p.splits), flag)) return;
-        int used = 1, count = 1; /* slots, in all and of a thread */
+        int used = 1, count = 1; /* slots in use, and of a thread */
         while (used < p.slots && used < p.splits) used *= 2;
         const int rows = used < p.depth ? used : p.depth;
         while (rows * count < used) count *= 2;
@@ -2763,7 +2770,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
 /* ---- launching ---- */
 
 template <bool kYes> struct gpul__bool {};
-/* (Two functions, so that no kernel is instantiated that an operation does not have.) */
+/* The kernel of a plan. (Two functions, so that no kernel is instantiated that an operation does not have.) */
 template <typename Op>
 static inline void (*gpul__reduce_kernel(const gpul__reduce_plan *plan,
                                          gpul__bool<true>))(const gpul__reduce_view<Op>) {
@@ -2847,9 +2854,11 @@ static constexpr gpul__reducer gpul__reducer_of(int32_t (*launch)(const gpul__re
                          int32_t(Op::kResultBytes)};
 }
 
-/* ---- reductions of one's own: what GPUL_REDUCE makes of its parts ---- */
+/* ---- reductions of your own ----
+ *
+ * GPUL_REDUCE makes a struct of its arguments, and gpul__own an operation of the engine of that. */
 
-/* A result: an element, or a struct as its bytes. */
+/* A result: an element, or the bytes of a struct */
 template <typename T, bool kStruct> struct gpul__result_of {
     enum { dtype = gpul__dtype_of<T>::value, bytes = 0 };
     static __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype to, T value) {
@@ -2869,7 +2878,7 @@ template <typename T>
 struct gpul__result : gpul__result_of<T, std::is_class<T>::value && !std::is_same<T, gpul_f16>::value &&
                                              !std::is_same<T, gpul_bf16>::value> {};
 
-/* What a place holds of the inputs that are arrays: for one array alone the element itself. */
+/* The engine's element of the inputs that are arrays: of one array alone, its element itself */
 template <typename Arrays, typename Scalars> struct gpul__elements_of { typedef Arrays type; };
 template <typename T>
 struct gpul__elements_of<gpul__several<T, gpul__none, gpul__none>, gpul__several<gpul__none, gpul__none, gpul__none>> {
@@ -2883,7 +2892,7 @@ template <typename T, typename U, typename V>
 static __device__ __forceinline__ gpul__several<T, U, V> gpul__elements(gpul__several<T, U, V> elements) {
     return elements;
 }
-/* an input: an element of an array, or a scalar, or none */
+/* An input's value: an element of an array, or a scalar, or none */
 template <typename T> static __device__ __forceinline__ T gpul__element_or_scalar(T element, gpul__none) {
     return element;
 }
