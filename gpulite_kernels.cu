@@ -3174,23 +3174,25 @@ static __device__ __forceinline__ int64_t gpul__multiply_add(int64_t a, int64_t 
 /* ---------------------------------------------------------------------------------------------------------------------
  * 1. Elementwise
  *
- * Bound by memory: 3 elements move per sum. The engine does the moving; an operation here says what happens to one
- * element. Operations of one type share a kernel, by a run-time flag. Copies and fills do not look into elements and go
- * by their size.
+ * Instances of the elementwise engine, which moves the data; an operation here says what happens to one element. Cost:
+ * the bytes of inputs and output, once. Operations of one type share a kernel and choose by a run-time flag, which one
+ * uniform branch for a thread's whole vector makes free. Copies and fills are kernels for the size of an element.
  * ------------------------------------------------------------------------------------------------------------------ */
 /* ---- plan ----
  *
- * The kernel. Tiles, of large arrays, where an input is contiguous along another dimension than out: that one becomes
- * the next to the innermost. Two inputs are transposed at most. Else vectors, where out is contiguous along its
- * innermost dimension, no input has gaps there, and rows are long; of NumPy's functions, of one array that is
- * dense as a whole, as out is. Else elements.
+ * The kernel:
+ *     tiles     of large arrays, where an input is contiguous along another dimension than out. That dimension becomes
+ *               the next to the innermost. Two inputs are transposed at most.
+ *     vectors   where out is contiguous along its innermost dimension, inputs are contiguous or broadcast there, and
+ *               rows are long; of NumPy's functions, only for one input that is dense as a whole, as out is
+ *     elements  else
  *
- * The walk goes through the dimensions of out, the fastest first. There are two exceptions. Where an input of long rows
- * is read again along a short dimension, a block takes all of that dimension for a part of a row, while the input is in
- * the cache. And where an input of short rows is contiguous along a far dimension, that one comes next. */
+ * Tiles follow each other along out's dimensions, the innermost first, but for two cases. Where an input is read again
+ * along a short dimension of long rows, a block takes all of that dimension for a part of a row, so that the input
+ * stays in the cache. Where an input of short rows is contiguous along another dimension, that one comes second. */
 
 static int32_t gpul__log2(int32_t power) { return (power > 1) + (power > 2) + (power > 4) + (power > 8); }
-/* Does an operand, wherever out has a vector of `vector` elements at the boundary of an access, have one too? */
+/* Are an operand's vectors of `vector` elements aligned wherever out's are? */
 static bool gpul__elementwise_aligned_as_out(const gpul__elementwise_problem *p, int32_t operand, const void *first,
                                              int32_t bytes, int32_t out_bytes, int32_t vector) {
     int64_t offset = int64_t((uintptr_t(first) >> gpul__log2(bytes)) - (uintptr_t(p->out) >> gpul__log2(out_bytes)));
@@ -3198,8 +3200,8 @@ static bool gpul__elementwise_aligned_as_out(const gpul__elementwise_problem *p,
         offset |= p->strides[operand][d] - p->strides[0][d]; /* fault: elementwise-alike */
     return (offset & (vector - 1)) == 0;
 }
-/* A dimension of the walk: `by` elements of the problem's dimension d at a time, which are that many tiles of columns
- * and rows */
+/* Adds a dimension of `size` tiles: each is `by` elements along the problem's dimension d, and so many tiles along
+ * out's columns and rows. */
 static void gpul__elementwise_add_dim(gpul__elementwise_plan *plan, const gpul__elementwise_problem *p,
                                       int32_t operands, int64_t size, int32_t d, int64_t by, int64_t columns,
                                       int64_t rows) {
@@ -3210,7 +3212,7 @@ static void gpul__elementwise_add_dim(gpul__elementwise_plan *plan, const gpul__
     plan->tiles *= size;
     ++plan->ndim;
 }
-/* Dimension d becomes the next to the innermost. */
+/* Makes dimension d the next to the innermost. */
 static void gpul__elementwise_move_inward(gpul__elementwise_problem *p, int32_t operands, int32_t d) {
     for (int o = -1; o < operands; ++o) {
         int64_t *const values = o < 0 ? p->shape : p->strides[o], value = values[d];
@@ -3235,7 +3237,7 @@ static int32_t gpul__elementwise_transposed(const gpul__elementwise_problem *p, 
     }
     return inputs;
 }
-/* bytes: of an element in shared memory; 0: as in memory, where `largest` is the largest */
+/* The kernel `tiles`. bytes: of an element in shared memory; 0: as in memory, where the largest has `largest` */
 static void gpul__plan_tiles(gpul__elementwise_plan *plan, gpul__elementwise_problem *p, const gpul__elementwise_op *op,
                              int32_t operands, int32_t bytes, int32_t largest) {
     const int32_t last = p->ndim - 1, word = GPUL__ELEMENTWISE_WORD(bytes > 0 ? bytes : largest);
@@ -3252,12 +3254,12 @@ static void gpul__plan_tiles(gpul__elementwise_plan *plan, gpul__elementwise_pro
         if (plan->staged >> k & 1)
             plan->shared_bytes += rows * GPUL__ELEMENTWISE_PITCH * word * (bytes > 0 ? bytes : op->in_bytes[k]);
 }
-/* Vectors: returns the vectors of a row, which has as many as its own alignment takes. */
+/* The kernel `vectors`; returns the vectors of a row: one more than dense ones, where rows are not aligned alike. */
 static int64_t gpul__plan_vectors(gpul__elementwise_plan *plan, const gpul__elementwise_problem *p,
                                   const gpul__elementwise_op *op, int32_t vector) {
     const int32_t last = p->ndim - 1;
     const int64_t before = int64_t(uintptr_t(p->out) >> gpul__log2(op->out_bytes)) & (vector - 1);
-    int64_t pitch = 0; /* out's rows begin at boundaries alike, if they do */
+    int64_t pitch = 0; /* a multiple of the vector where all rows of out are aligned alike */
     for (int32_t d = 0; d < last; ++d) pitch |= p->strides[0][d];
     plan->kernel = GPUL__ELEMENTWISE_VECTORS;
     plan->columns = vector;
@@ -3268,7 +3270,8 @@ static int64_t gpul__plan_vectors(gpul__elementwise_plan *plan, const gpul__elem
             plan->shifted |= 1 << k;
     return (p->shape[last] + ((pitch & (vector - 1)) == 0 ? before : vector - 1) + vector - 1) >> gpul__log2(vector);
 }
-/* Elements: returns those of a row, or where it fills half of a warp's, as many as a warp has of it. */
+/* The kernel `elements`; returns the tiles of a row: its elements, or, where it fills half of a warp's items, its
+ * warps. */
 static int64_t gpul__plan_elements(gpul__elementwise_plan *plan, int64_t columns, int32_t items) {
     plan->kernel = GPUL__ELEMENTWISE_ELEMENTS;
     plan->lanes = columns >= 16 * items;
@@ -3276,7 +3279,7 @@ static int64_t gpul__plan_elements(gpul__elementwise_plan *plan, int64_t columns
     plan->block = plan->lanes ? GPUL__ELEMENTWISE_THREADS / 32 : GPUL__ELEMENTWISE_THREADS * items;
     return gpul_ceil_div(columns, plan->columns);
 }
-/* The walk of vectors and elements, `row` tiles to a row */
+/* The dimensions of vectors and elements, of `row` tiles a row */
 static void gpul__plan_dims(gpul__elementwise_plan *plan, gpul__elementwise_problem *p, int32_t operands, int64_t row) {
     enum { kLong = 16384 }; /* elements of a row */
     const int32_t last = p->ndim - 1;
@@ -3303,7 +3306,7 @@ static void gpul__plan_dims(gpul__elementwise_plan *plan, gpul__elementwise_prob
 extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__elementwise_problem *p,
                                           const gpul__elementwise_op *op) {
     const int32_t last = p->ndim - 1, operands = op->other_bytes[0] > 0 ? GPUL__OPERANDS : 4;
-    int32_t largest = op->out_bytes, array = op->out_bytes, along = -1, k; /* array: the largest that is no scalar */
+    int32_t largest = op->out_bytes, array = op->out_bytes, along = -1, k; /* array: the largest of arrays */
     plan->shifted = plan->lanes = plan->ndim = 0;
     plan->shared_bytes = 0;
     plan->tiles = 1;
@@ -3319,13 +3322,13 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
         gpul__elementwise_move_inward(p, operands, along);
         gpul__plan_tiles(plan, p, op, operands, own ? 0 : op->value_bytes, largest);
     } else {
-        /* Threads that have two vectors have shorter ones of short arrays, so that there are more threads. */
+        /* threads with two vectors have shorter ones in short arrays: more threads */
         const int32_t value = op->vectors < 2                                          ? largest
                               : op->value_bytes == 8 || p->n < GPUL__ELEMENTWISE_SHORT ? op->value_bytes
                                                                                        : array;
         const int32_t vector = 16 >> gpul__log2(value);
         const int32_t items = GPUL__ELEMENTWISE_ITEMS(op->value_bytes > 0 ? op->value_bytes : largest);
-        bool contiguous = p->strides[0][last] == 1; /* all outputs, and inputs or repeated */
+        bool contiguous = p->strides[0][last] == 1; /* or broadcast, an input */
         for (k = 0; k < 3; ++k) contiguous = contiguous && (p->in[k] == NULL || p->strides[1 + k][last] <= 1);
         for (k = 0; k < 2 && contiguous; ++k)
             contiguous =
@@ -3343,9 +3346,9 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
     return plan->tiles > 2147483647 - GPUL__ELEMENTWISE_THREADS * 8 ? int32_t(cudaErrorInvalidConfiguration) : 0;
 }
 
-/* Plan and launch: what every elementwise operation ends with. Kernels count in 32 bits, so what has more than `most`
- * elements, or reaches over more than four times as many, is cut in two, along the dimension in which an operand
- * reaches farthest, and these again. */
+/* Plans and launches an elementwise operation. Kernels count in 32 bits: a problem of more than `most` elements, or
+ * that reaches over more than four times as many, is cut in two along the dimension in which an operand reaches
+ * farthest. */
 extern "C" int32_t gpul__run_elementwise(const gpul__elementwise_op *op, gpul__elementwise_problem *p,
                                          const gpul__machine *machine, int64_t most, gpul_stream stream) {
     int64_t n = 1, farthest = 0;
@@ -3408,7 +3411,7 @@ static __device__ __forceinline__ uint8_t gpul__subtract(uint8_t a, uint8_t b) {
 template <typename H> static __device__ __forceinline__ H gpul__subtract(H a, H b) {
     return gpul__from_float<H>(__fsub_rn(gpul__to_float(a), gpul__to_float(b)));
 }
-/* NaN where either is */
+/* NaN where either is; 16-bit floats are compared as floats */
 template <typename T> static __device__ __forceinline__ T gpul__minimum(T x, T y) {
     const typename gpul__value_of<T>::type a = x, b = y;
     return T(a < b || a != a ? a : b); /* fault: ufunc-minimum-nan */
@@ -3418,9 +3421,9 @@ template <typename T> static __device__ __forceinline__ T gpul__maximum(T x, T y
     return T(a > b || a != a ? a : b);
 }
 
-/* Add, subtract, multiply, minimum, maximum, of elements that are all of one type. Floats round once: 16-bit results
- * computed in float and rounded are correctly rounded, float having more than 2p + 2 bits (Figueroa, When is double
- * rounding innocuous?, 1995). One uniform branch serves a thread's vector. */
+/* Add, subtract, multiply, minimum, maximum, where all elements are of one type. 16-bit results are computed in float
+ * and rounded, which is correct rounding: float has more than 2p + 2 bits (Figueroa, When is double rounding
+ * innocuous?, 1995). */
 template <typename T> struct gpul__op_arithmetic {
     typedef T Out;
     typedef T A;
@@ -3449,7 +3452,7 @@ template <typename T> struct gpul__op_copy {
     __device__ __forceinline__ T operator()(T a, gpul__none, gpul__none) const { return a; }
 };
 
-/* All threads of a multiprocessor, as far as registers last, so that as much as possible is on its way */
+/* Full occupancy as far as registers last, so that most loads are in flight */
 template <int kBytes> struct gpul__all_blocks {
     enum { most = GPUL__ELEMENTWISE_RESIDENT, value = kBytes > 1 || int(most) < 5 ? int(most) : 5 };
 };
@@ -3458,37 +3461,37 @@ template <typename T> struct gpul__elementwise_blocks<gpul__op_copy<T>> : gpul__
 
 /* ---- NumPy's functions ----
  *
- * Of any dtypes in memory, computed in one of four types: float for f32, f16 and bf16, double for f64 and what else it
- * holds, int32_t and int64_t for integers and for bits that only move. Which operation it is, and what lies in memory,
- * the kernels learn at run time: a thread asks for its elements of all inputs as bits, and then decodes, computes,
- * encodes and stores them, each step with one uniform branch for all of them. Two kernels do so: `vectors` of one dense
- * array, `elements` for everything else, tiles among it. Both are bound by instructions, not by memory, where the bytes
- * of an element are few; those of several arrays are many.
+ * Operations on any dtypes, computed in one of four types: float for f32, f16 and bf16; double for f64, and where
+ * integers become floats; int32_t and int64_t for integers, and for bits that only move. Operation and dtypes are
+ * run-time arguments: a thread loads the elements of all inputs as bits, then decodes, computes, encodes and stores
+ * them, with one uniform branch at each step for all its elements. There are two kernels: `vectors` for one dense
+ * array, `elements` for the rest, tiles too. Small elements make both bound by instructions; of several arrays, memory
+ * bounds them.
  *
- * What takes a hundred instructions (powers, exponentials, ...) has kernels of its own, so that it costs the rest no
- * registers. There a loop computes one element at a time: the first of the thread's, the others moving up. */
+ * What takes a hundred instructions (powers, exponentials, ...) has kernels of its own, whose registers the others need
+ * not have. These compute one element at a time, in a loop that takes a thread's first element and shifts. */
 
-/* x with fewer bits, such that rounding it again gives what rounding x once would: those lost are or-ed into the
- * last. */
+/* x without its `lost` low bits, so that rounding it gives what rounding x would: they are or-ed into the last bit that
+ * is kept ("jamming"). */
 static __device__ __host__ __forceinline__ int64_t gpul__jam(int64_t x, int lost) {
     const int64_t mask = (int64_t(1) << lost) - 1;
     return (x & ~mask) | (int64_t((x & mask) != 0) << lost); /* fault: ufunc-jam */
 }
 
-/* What is done, and to what */
+/* A call: the operation, its dtypes, and what the kernel `vectors` needs */
 struct gpul__ufunc_call {
     int64_t n; /* elements of out */
     int32_t op, kernel;
-    gpul_dtype dtype[4];
+    gpul_dtype dtype[4]; /* out's, and the inputs' */
     int32_t bytes[4];
     uint32_t vector;    /* elements of a vector */
-    uint32_t before;    /* that the first vector has before out's first */
-    uint32_t inside[2]; /* from where to where all vectors may be read whole */
+    uint32_t before;    /* elements by which the first vector begins before out */
+    uint32_t inside[2]; /* the elements between which all vectors may be read whole */
     uint64_t stop;      /* of linspace */
 };
 
-/* From elements' bits to values, and back; W: what is computed in. `again`: the value will be rounded to fewer bits.
- * To an integer: towards zero, to the nearest bound where the value is beyond it, NaN to 0. */
+/* From elements' bits to the values that are computed with, and back. `again`: the value will be rounded once more.
+ * Floats become integers by truncation, saturated, and NaN 0. */
 template <int n>
 static __device__ __host__ __forceinline__ void gpul__decode(float (&to)[n], const uint32_t (&x)[n], gpul_dtype dtype,
                                                              bool again) {
@@ -3497,7 +3500,7 @@ static __device__ __host__ __forceinline__ void gpul__decode(float (&to)[n], con
     case GPUL_F16: GPUL__EACH(to, to[j] = gpul__to_float(gpul__bits<gpul_f16>(uint16_t(x[j])))); break;
     case GPUL_BF16: GPUL__EACH(to, to[j] = gpul__bits<float>(x[j] << 16)); break;
     case GPUL_U8: GPUL__EACH(to, to[j] = float(x[j])); break;
-    default: /* 24 bits hold what is below 2^23 as it is, and jam does no harm where the result is infinite */
+    default: /* below 2^23, float is exact; jamming does no harm where the result is infinite */
         GPUL__EACH(to, to[j] = float(again && (int32_t(x[j]) >= 1 << 23 || int32_t(x[j]) < -(1 << 23))
                                          ? int32_t(gpul__jam(int32_t(x[j]), 8))
                                          : int32_t(x[j])));
@@ -3513,7 +3516,7 @@ static __device__ __host__ __forceinline__ void gpul__decode(double (&to)[n], co
     case GPUL_BF16: GPUL__EACH(to, to[j] = gpul__bits<float>(uint32_t(x[j]) << 16)); break;
     case GPUL_I32: GPUL__EACH(to, to[j] = double(int32_t(x[j]))); break;
     case GPUL_U8: GPUL__EACH(to, to[j] = double(uint32_t(x[j]))); break;
-    default: /* 53 bits hold what is below 2^52 as it is */
+    default: /* below 2^52, double is exact */
         GPUL__EACH(to, to[j] = double(again && (int64_t(x[j]) >> 52 != 0 && int64_t(x[j]) >> 52 != -1)
                                           ? gpul__jam(int64_t(x[j]), 11)
                                           : int64_t(x[j])));
@@ -3563,7 +3566,7 @@ static __device__ __forceinline__ void gpul__encode(uint32_t (&to)[n], const int
 }
 template <int n>
 static __device__ __forceinline__ void gpul__encode(uint64_t (&to)[n], const int64_t (&x)[n], gpul_dtype) {
-    GPUL__EACH(to, to[j] = uint64_t(x[j])); /* what is stored of it are its low bytes */
+    GPUL__EACH(to, to[j] = uint64_t(x[j])); /* its low bytes are stored */
 }
 
 static __device__ __forceinline__ float gpul__function(int32_t op, float a, float b) {
@@ -3583,7 +3586,7 @@ static __device__ __forceinline__ double gpul__function(int32_t op, double a, do
     default: return tanh(a);
     }
 }
-/* Short functions of floats, all elements at once; false: it is none */
+/* Functions of floats that are short, of all elements at once; false: it is another one */
 template <int n> static __device__ __forceinline__ bool gpul__compute_short(int32_t op, float (&a)[n]) {
     if (op == GPUL_EXP) GPUL__EACH(a, a[j] = expf(a[j]));
     else if (op == GPUL_LOG) GPUL__EACH(a, a[j] = logf(a[j]));
@@ -3592,7 +3595,7 @@ template <int n> static __device__ __forceinline__ bool gpul__compute_short(int3
     return true;
 }
 template <int n> static __device__ __forceinline__ bool gpul__compute_short(int32_t, double (&)[n]) { return false; }
-/* Of a thread's elements, a loop that is there once: it takes the first, and moves the others up. */
+/* Long functions, of one element at a time: a loop that takes the first and shifts keeps the code short. */
 template <typename W, int n>
 static __device__ __forceinline__ void gpul__compute_function(int32_t op, W (&a)[n], W (&b)[n]) {
     if (gpul__compute_short(op, a)) return;
@@ -3619,10 +3622,10 @@ static __device__ __forceinline__ float gpul__negate(float a) { return -a; }
 static __device__ __forceinline__ double gpul__negate(double a) { return -a; }
 static __device__ __forceinline__ int32_t gpul__negate(int32_t a) { return gpul__subtract(int32_t(0), a); }
 static __device__ __forceinline__ int64_t gpul__negate(int64_t a) { return gpul__subtract(int64_t(0), a); }
-/* Correctly rounded, as __fsqrt_rn, which looks at each number alone: with one branch for all of them */
+/* Correctly rounded, as __fsqrt_rn, with one branch for all elements instead of one for each */
 template <int n> static __device__ __forceinline__ void gpul__square_roots(float (&a)[n]) {
 #ifdef __CUDA_ARCH__
-    bool usual = true; /* neither zero, negative, infinite, NaN nor very small */
+    bool usual = true; /* not zero, negative, infinite, NaN or very small */
     GPUL__EACH(a, usual = usual && gpul__bits<uint32_t>(a[j]) - 0x0d000000u <= 0x727fffffu);
     if (usual) {
         GPUL__UNROLL
@@ -3642,7 +3645,7 @@ template <int n> static __device__ __forceinline__ void gpul__square_roots(float
         a[n - 1] = result;
     }
 }
-/* What is one type's, or differs between them; a becomes the result. */
+/* What only some types have, or compute in another way; a becomes the result. */
 template <int n>
 static __device__ __forceinline__ void gpul__compute_own(const gpul__ufunc_call &p, float (&a)[n], const float (&b)[n],
                                                          const float (&)[n]) {
@@ -3711,12 +3714,12 @@ static __device__ __forceinline__ void gpul__compute(const gpul__ufunc_call &p, 
     }
 }
 
-/* What a kernel that computes in W keeps an element's bits in */
+/* The word that holds an element's bits in a kernel that computes in W */
 template <typename W> struct gpul__ufunc { typedef uint64_t Word; };
 template <> struct gpul__ufunc<float> { typedef uint32_t Word; };
 template <> struct gpul__ufunc<int32_t> { typedef uint32_t Word; };
 typedef gpul__elementwise_view<gpul__ufunc_call> gpul__ufunc_view;
-/* The third input, which no operation of floats has as an array, is one value in their kernels. */
+/* Inputs that may be arrays: of floats no operation has a third one. */
 template <typename W> struct gpul__ufunc_inputs {
     enum { value = std::is_floating_point<W>::value ? 2 : 3 };
 };
@@ -3755,12 +3758,12 @@ template <typename W, typename Values>
 static __device__ __forceinline__ void gpul__ufunc_do(const gpul__ufunc_call &p, Values &values, gpul__bool<true>) {
     gpul__compute_function(p.op, values[0], values[1]);
 }
-/* Will the value be rounded to fewer bits than it is computed in? */
+/* Is a value rounded twice: to W, and then to out's dtype? */
 template <typename W> static __device__ __host__ __forceinline__ bool gpul__rounds_again(const gpul__ufunc_call &p) {
     return p.op == GPUL__CONVERT && p.dtype[0] != gpul__dtype_of<W>::value;
 }
-/* A vector's elements of all inputs, as bits, to the result's bits. The inputs that are no arrays are in `scalar`, as
- * values; where the first is none at all, an element's place counts: `column`, and `stride` from one to the next. */
+/* From the bits of n elements of each input to those of the results. Inputs that are no arrays are values in l.scalar;
+ * where the first is none at all (arange, linspace), it is the element's column: `column`, and `stride` to the next. */
 template <typename W, bool kFunction, typename Word, int kInputs, int n>
 static __device__ __forceinline__ void gpul__ufunc_compute(const gpul__elementwise_layout &l, const gpul__ufunc_call &p,
                                                            Word (&words)[kInputs][n], int64_t column, int stride) {
@@ -3776,8 +3779,7 @@ static __device__ __forceinline__ void gpul__ufunc_compute(const gpul__elementwi
     gpul__encode(words[0], values[0], p.dtype[0]);
 }
 
-/* Elements or tiles. A thread computes its elements a vector of 16 bytes of values at a time, in a loop: the first,
- * then the others move up. */
+/* Elements or tiles. A thread loads kItems elements of each input, and computes them kVector at a time. */
 template <typename W, bool kFunction>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     gpul__ufunc_elements(const __grid_constant__ gpul__ufunc_view v) {
@@ -3787,7 +3789,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     enum { kInputs = gpul__ufunc_inputs<W>::value };
     const gpul__elementwise_layout &l = v.layout;
     const gpul__ufunc_call &p = v.op;
-    GPUL_SHARED(unsigned char, shared); /* the staged inputs, one behind the other */
+    GPUL_SHARED(unsigned char, shared); /* the staged inputs, one after the other */
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
     const bool tiles = p.kernel == GPUL__ELEMENTWISE_TILES;
     gpul__elementwise_position<1> tile;
@@ -3840,7 +3842,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
                 staged += Tile::bytes(sizeof(Word)) / int(sizeof(Word));
             } else if (l.in[k] != NULL)
                 GPUL__BY_BYTES(p.bytes[1 + k], gpul__ufunc_gather, words[k], l.in[k], items.at, 1 + k);
-        if (tiles) __syncwarp(); /* lanes beyond the rows' ends have read what others write now */
+        if (tiles) __syncwarp(); /* out may be an input: all lanes have read before any writes */
         uint32_t out_at[kItems];
         GPUL__EACH(out_at, out_at[j] = items.at[j][0]);
         const int stride = l.lanes ? 32 : GPUL__ELEMENTWISE_THREADS;
@@ -3861,9 +3863,9 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     }
 }
 
-/* What a kernel of vectors does in a pass, of each vector: 16 bytes of values */
+/* Elements of each vector that the kernel `vectors` computes at a time: 16 bytes of values */
 #define GPUL__UFUNC_STEP(Word) (16 / int(sizeof(Word)))
-/* The first elements of each vector, as bits; the others move up. */
+/* Takes the first elements out of each vector, as words, and shifts it. */
 template <typename T, typename Word, int n, int kMany>
 static __device__ __forceinline__ void gpul__ufunc_unpack(Word (&to)[n], gpul__raw (&from)[kMany]) {
     enum { kStep = GPUL__UFUNC_STEP(Word), kBytes = kStep * sizeof(T) };
@@ -3876,7 +3878,7 @@ static __device__ __forceinline__ void gpul__ufunc_unpack(Word (&to)[n], gpul__r
             gpul__shift_left<(int(kBytes) < 16 ? int(kBytes) / 4 : 0)>(from[i].v);
     }
 }
-/* And back: the others move up, and they become the last of 16 bytes. */
+/* And back: shifts each vector, and appends elements at the end of its 16 bytes. */
 template <typename T, typename Word, int n, int kMany>
 static __device__ __forceinline__ void gpul__ufunc_pack(gpul__raw (&to)[kMany], const Word (&from)[n]) {
     enum { kStep = GPUL__UFUNC_STEP(Word), kBytes = kStep * sizeof(T), kWords = (int(kBytes) + 3) / 4 };
@@ -3892,7 +3894,7 @@ static __device__ __forceinline__ void gpul__ufunc_pack(gpul__raw (&to)[kMany], 
         for (int w = 0; w < kWords; ++w) to[i].v[4 - int(kWords) + w] = words[w];
     }
 }
-/* Whole vectors: the last kBytes of each */
+/* Stores whole vectors: the last kBytes of each. */
 template <int kBytes, int kMany>
 static __device__ __forceinline__ void gpul__ufunc_store(char *to, uint32_t apart, const gpul__raw (&from)[kMany]) {
     typedef typename gpul__word<kBytes>::type Word;
@@ -3903,7 +3905,7 @@ static __device__ __forceinline__ void gpul__ufunc_store(char *to, uint32_t apar
         *reinterpret_cast<Word *>(to + uint32_t(j) * apart) = bits;
     }
 }
-/* Those of a pass that are there, one by one */
+/* Stores those elements that are in out, one by one. */
 template <typename T, typename Word, int n, int kMany>
 static __device__ __forceinline__ void gpul__ufunc_store_edge(void *out, uint32_t at, uint32_t apart,
                                                               const gpul__elementwise_part (&part)[kMany], int first,
@@ -3929,7 +3931,7 @@ static __device__ __forceinline__ void gpul__ufunc_load_edge_as(gpul__raw *to, c
     }
     *to = raw[0];
 }
-/* The elements of a vector that are there; its others are 0. */
+/* Loads those elements of a vector that exist, one by one; the others are 0. */
 template <typename Word>
 static __device__ __noinline__ gpul__raw gpul__ufunc_load_edge(const void *from, int32_t bytes,
                                                                gpul__elementwise_part part) {
@@ -3937,18 +3939,18 @@ static __device__ __noinline__ gpul__raw gpul__ufunc_load_edge(const void *from,
     GPUL__BY_BYTES(bytes, gpul__ufunc_load_edge_as, &raw, from, part);
     return raw;
 }
-/* What there is of the vector that begins at that place */
+/* The part of the vector at element `at` that is in out */
 static __device__ __forceinline__ gpul__elementwise_part gpul__ufunc_part(const gpul__elementwise_layout &l,
                                                                           const gpul__ufunc_call &p, uint32_t at) {
     gpul__elementwise_part part(int(p.vector), 0, at, l.columns);
     if (at == 0) part.skip = int(p.before);
     return part;
 }
-/* A thread's two vectors, as they travel: asked for first, taken when both are asked for. Those that begin anywhere are
- * asked for by the words that hold them. */
+/* A thread's two vectors, `apart` bytes from each other: load() both, then get() them. Unaligned ones are loaded as the
+ * words that hold them. */
 struct gpul__ufunc_loads {
     enum { kMany = 2 };
-    uint32_t word[kMany][5], shift[kMany]; /* bits of word[0] that come before */
+    uint32_t word[kMany][5], shift[kMany]; /* shift: bits of word[0] before the vector */
     template <int kWords> __device__ __forceinline__ void load(const char *from, uint32_t apart) {
         GPUL__UNROLL
         for (int j = 0; j < kMany; ++j) {
@@ -3958,7 +3960,7 @@ struct gpul__ufunc_loads {
             for (int w = 0; w < kWords; ++w) word[j][w] = words.v[w];
         }
     }
-    __device__ __forceinline__ void load_half(const char *from, uint32_t apart) { /* of a word */
+    __device__ __forceinline__ void load_half(const char *from, uint32_t apart) {
         GPUL__UNROLL
         for (int j = 0; j < kMany; ++j) word[j][0] = *reinterpret_cast<const uint16_t *>(from + uint32_t(j) * apart);
     }
@@ -3990,8 +3992,8 @@ struct gpul__ufunc_loads {
     }
 };
 
-/* Vectors of one dense array, the other inputs being scalars: a thread has two, of as many elements as 16 bytes hold of
- * the larger element. A block that is nowhere near an end does not ask what is there. */
+/* One dense array, and scalars. A thread has two vectors, of as many elements as 16 bytes hold of the larger type.
+ * Blocks that are wholly inside skip the checks for the array's ends. */
 template <typename W, bool kFunction>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     gpul__ufunc_vectors(const __grid_constant__ gpul__ufunc_view v) {
@@ -4000,7 +4002,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     const gpul__elementwise_layout &l = v.layout;
     const gpul__ufunc_call &p = v.op;
     const uint32_t n = p.vector, apart = GPUL__ELEMENTWISE_THREADS * n, bytes = uint32_t(p.bytes[1]);
-    const uint32_t first = blockIdx.x * (2 * apart); /* counted from the boundary where out's first vector begins */
+    const uint32_t first = blockIdx.x * (2 * apart); /* counted from where out's first vector begins */
     const bool inside = first >= p.inside[0] && first + 2 * apart <= p.inside[1]; /* fault: ufunc-inside */
     const uint32_t at = first + threadIdx.x * n;
     gpul__await(); /* fault: ufunc-await-vectors */
@@ -4034,7 +4036,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     else gpul__ufunc_store<2>(to, next, out);
 }
 
-/* The kernels of functions are those of floats. */
+/* The kernel of a call; only floats have kernels of long functions. */
 template <typename W> static void (*gpul__ufunc_kernel(bool vectors, bool, gpul__bool<false>))(const gpul__ufunc_view) {
     return vectors ? gpul__ufunc_vectors<W, false> : gpul__ufunc_elements<W, false>;
 }
@@ -4043,8 +4045,9 @@ static void (*gpul__ufunc_kernel(bool vectors, bool function, gpul__bool<true>))
     if (!function) return gpul__ufunc_kernel<W>(vectors, false, gpul__bool<false>());
     return vectors ? gpul__ufunc_vectors<W, true> : gpul__ufunc_elements<W, true>;
 }
-/* Vectors are counted from the boundary where out's first one begins, so that all pointers lead there. Shifted ones are
- * read by words, which reach into a neighbour: not at the ends, nor where that may be written meanwhile. */
+/* Makes all pointers lead to where out's first vector begins, which may be before out. Unaligned vectors are loaded as
+ * words that reach beyond them: not at the array's ends, nor where out, which is written meanwhile, overlaps the
+ * input. */
 static inline void gpul__ufunc_align(gpul__ufunc_view *v, const gpul__elementwise_problem *problem,
                                      const gpul__elementwise_plan *plan) {
     const uint32_t vector = uint32_t(plan->columns);
@@ -4092,7 +4095,7 @@ static int32_t gpul__ufunc_launch(const gpul__elementwise_problem *problem, cons
                                   const gpul__machine *machine, gpul_stream stream) {
     return gpul__ufunc_run<W>(problem, problem->dtype, plan, machine, stream);
 }
-/* Of elements that are all of one dtype */
+/* All arrays are of one dtype. */
 template <typename W, int kDtype>
 static int32_t gpul__ufunc_launch_one_dtype(const gpul__elementwise_problem *problem,
                                             const gpul__elementwise_plan *plan, const gpul__machine *machine,
@@ -4101,8 +4104,8 @@ static int32_t gpul__ufunc_launch_one_dtype(const gpul__elementwise_problem *pro
     return gpul__ufunc_run<W>(problem, dtype, plan, machine, stream);
 }
 
-/* Vectors of one type, the commonest, have kernels of that type; so have tiles of copies of 1 and 2 bytes, which go by
- * words. For the rest one of the kernels above does. */
+/* The commonest cases, vectors of one type, have kernels of that type; so have tiles of copies of 1 and 2 bytes, which
+ * move words. The kernels above do the rest. */
 template <typename T, typename W, int kDtype>
 static int32_t gpul__arithmetic_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
                                        const gpul__machine *machine, gpul_stream stream) {
@@ -4179,22 +4182,24 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
 /* ---------------------------------------------------------------------------------------------------------------------
  * 2. Reductions
  *
- * Bound by memory: each element is read once. An operation here says how elements enter, how two partial results join,
- * and what is written in the end. Operations that differ in a map share a kernel, by a run-time flag, and so do those
- * on elements of one size: all but the arithmetic is the same. Floating sums run in double, where products of floats
- * are exact; every multiply-add is an explicit fma, so that no compiler decides about bits.
+ * Instances of the reduction engine, which moves the data and fixes the tree; an operation here says how an element is
+ * folded, how two partial results are combined, and what is stored. Cost: each element is read once. Operations that
+ * differ in a map share a kernel and choose by a run-time flag; so do types of one size.
+ *
+ * Sums of floats run in double, where products of floats are exact. Every multiply-add is an explicit fma, so that no
+ * compiler decides about bits.
  * ------------------------------------------------------------------------------------------------------------------ */
 /* ---- plan ---- */
 
-/* The least power of two that is n or more, or `most`. */
+/* The least power of two that is n or more, at most `most` */
 static inline int32_t gpul__power_of_two(int64_t n, int32_t most) {
     int32_t p = 1;
     while (p < most && p < n) p *= 2;
     return p;
 }
 
-/* The rows of a warp tile, which make the tree: eight at least, and more where there would be more than 384 block
- * tiles; from 512 rows on, 128 or more, with 32768 block tiles at most. */
+/* Rows of a warp tile, which define the tree: 8 to 512, as few as give 384 block tiles at most; beyond, 128 or more, as
+ * few as give 32768 block tiles at most. */
 static inline int64_t gpul__tile_rows(int64_t n, int32_t row) {
     const int64_t rows = gpul_ceil_div(gpul_ceil_div(n, row), gpul__warps);
     const int64_t few = gpul_ceil_div(rows, 384), many = gpul_ceil_div(rows, 32768);
@@ -4207,9 +4212,9 @@ static inline bool gpul__multiples(int32_t ndim, const int64_t *shape, const int
     return true;
 }
 
-/* Of several inputs: does each, along dimension d of `along`, lie side by side or stand for all, so that vectors of so
- * many elements begin at their boundaries wherever the other dimensions lead? `left_out`: an outer dimension that
- * vectors lie along, or -1. */
+/* May each of several inputs be read in aligned vectors along dimension d of `along`? It is contiguous there, or
+ * broadcast, and all its other strides are multiples of a vector. left_out: the outer dimension that vectors lie along,
+ * or -1. */
 static inline bool gpul__vectors_of_inputs(const gpul__reduce_problem *p, int32_t vector,
                                            const int64_t (*along)[GPUL_MAX_DIMS], int32_t d, int32_t left_out) {
     const gpul__reduce_inputs *const in = p->inputs;
@@ -4223,7 +4228,7 @@ static inline bool gpul__vectors_of_inputs(const gpul__reduce_problem *p, int32_
     return true;
 }
 
-/* The kernel `short`: as many threads to an output as it has lanes, and as many outputs to a thread as leave the device
+/* The kernel `short`: a thread for each lane of an output, and as many outputs for each thread as keep the device
  * full. */
 static void gpul__plan_short(gpul__reduce_plan *plan, const gpul__reduce_problem *p, const gpul__reducer *reducer,
                              int64_t sms, int64_t lane) {
@@ -4236,15 +4241,15 @@ static void gpul__plan_short(gpul__reduce_plan *plan, const gpul__reduce_problem
     plan->blocks = gpul_ceil_div(p->outputs, plan->outputs_at_once * threads);
 }
 
-/* The kernel `rows`: eight warps take the warp tiles of an output, or fewer where it has fewer. Several outputs at once
- * read y once for all: where no multiprocessor is left without a block, and where rows are aligned or so long that y
- * would not stay in the first cache.
+/* The kernel `rows`: eight warps for the warp tiles of an output, or fewer where it has fewer. Several outputs at once
+ * read y once for all; this pays where every multiprocessor still has a block, and where rows are aligned, or so long
+ * that y does not stay in the first cache.
  *
- * How many block tiles a block takes, of one output, or of outputs that follow each other, where each has one: all, if
- * the device takes all blocks at once. Else as many as make the rounds of blocks take the least, where a block takes as
- * long as its flights of eight rows, one more for its launch, and another for passing results on. Blocks that share an
- * output have 128 rows at most: many blocks even out what some multiprocessors get less of. In a capture no output of
- * up to eight block tiles, some 256 KB, is shared out among blocks. */
+ * plan.tiles, the block tiles of a block, are of one output, or of consecutive outputs where each has one. They are
+ * all, if all blocks run at once; else those that take the least time: rounds of blocks, times a block's batches of
+ * eight rows and one more for its launch, another for passing on results. Blocks that share an output have 128 rows at
+ * most, as many blocks balance better. In a capture, where partial results would cost nodes, no output of up to eight
+ * block tiles (256 KB) is split. */
 static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem *p, const gpul__reducer *reducer,
                             int64_t sms) {
     const int64_t outputs = p->outputs;
@@ -4253,17 +4258,17 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
     if (outputs > 2 && plan->dense && (plan->vector || plan->block_tiles > 1) &&
         outputs * plan->block_tiles >= sms * reducer->outputs_at_once * (gpul__warps >> plan->warps_log2))
         plan->outputs_at_once = reducer->outputs_at_once;
-    const int64_t together = plan->outputs_at_once, round = (together > 1 ? 2 : 3) * sms; /* blocks at once */
+    const int64_t together = plan->outputs_at_once, round = (together > 1 ? 2 : 3) * sms; /* resident blocks */
     const bool whole = plan->block_tiles == 1;
     const int64_t output_tiles = gpul_ceil_div(outputs, together * (gpul__warps >> plan->warps_log2));
     const int64_t most = whole ? gpul__max_tiles / together : int64_t(gpul__max_tiles);
-    const double flights = double(plan->tile_rows) / 8;
+    const double batches = double(plan->tile_rows) / 8;
     double least = 0;
     plan->tiles = 1;
     for (int32_t t = 1; t <= most && (t <= plan->block_tiles || whole); ++t) {
         const int64_t splits = whole ? 1 : (plan->block_tiles + t - 1) / t;
         const int64_t blocks = whole ? (output_tiles + t - 1) / t : output_tiles * splits;
-        const double time = double((blocks + round - 1) / round) * (t * flights + (splits > 1 ? 2 : 1));
+        const double time = double((blocks + round - 1) / round) * (t * batches + (splits > 1 ? 2 : 1));
         if (t > 1 && splits > 1 && together == 1 && t * plan->tile_rows > 128) continue;
         if (least > 0 && time >= least) continue;
         least = time;
@@ -4281,21 +4286,22 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
     plan->partials = outputs * plan->block_tiles;
 }
 
-/* The kernel `columns`: 256 threads, along n those of a warp tile, or several side by side for a few columns. A thread
- * has one lane of a warp tile ("deep") where a third of the device is all that several would fill, else several, and
- * more in passes as long as the device stays full. A block has a block tile, or a half, a quarter or an eighth of it,
- * and is as wide as it can be. In a capture no output of one block tile is shared out among blocks. */
+/* The kernel `columns`: up to 256 threads, of which those along n share a warp tile, or several where columns are few.
+ * A thread is "deep", and has one lane of a warp tile, where all threads with several lanes would fill a third of the
+ * device only. Else it has several lanes, and takes more of them in passes as long as the device stays full. A block
+ * has a block tile, or a half, a quarter or an eighth of it, and is as wide as it can be. In a capture no output of one
+ * block tile is split. */
 static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_problem *p, const gpul__reducer *reducer,
                                int64_t sms, int64_t lane) {
     const int32_t each = reducer->columns, lanes = reducer->lanes, inner = p->outer_ndim - 1;
     plan->kernel = GPUL__REDUCE_COLUMNS;
     const int64_t width = p->outer_shape[inner], access = each * reducer->element_bytes;
-    /* few of a thread's columns are left over at the ends of rows */
-    const bool side_by_side = !p->inputs && p->x_outer[inner] == 1 && p->outputs < INT32_MAX &&
-                              (width % each == 0 || width >= (reducer->element_bytes == 1 ? 2 : 4) * each);
+    /* contiguous, and few of a thread's columns are beyond the ends of rows */
+    const bool contiguous = !p->inputs && p->x_outer[inner] == 1 && p->outputs < INT32_MAX &&
+                            (width % each == 0 || width >= (reducer->element_bytes == 1 ? 2 : 4) * each);
     const bool aligned = p->x_reduce[0] % each == 0 && uintptr_t(p->x) % uintptr_t(access) == 0 &&
                          gpul__multiples(inner, p->outer_shape, p->x_outer, each);
-    plan->vector = !side_by_side ? 0 : aligned ? 1 : reducer->element_bytes == 1 ? 2 : 0;
+    plan->vector = !contiguous ? 0 : aligned ? 1 : reducer->element_bytes == 1 ? 2 : 0;
     if (p->inputs)
         plan->vector = p->outputs < INT32_MAX && width % each == 0 &&
                        gpul__vectors_of_inputs(p, each, p->inputs->outer, inner, inner);
@@ -4306,8 +4312,8 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
     const int64_t round = 2 * GPUL__REDUCE_THREADS * sms, wanted = across * plan->warp_tiles; /* times threads */
     plan->deep = wanted * shallow < round / 3;
     int32_t threads = plan->deep ? plan->lanes : shallow, pass_levels = 0, levels = 0; /* threads: of a warp tile */
-    /* Shared memory: results of each thread, of its halves of passes, and of tiles that it takes one after the other. A
-     * block may have 48 KB without asking. */
+    /* Shared memory: results of each thread, and the halves of its trees over passes and over tiles. 48 KB need no
+     * permission. */
     const int64_t most = 48 * 1024;
     const auto bytes = [=](int32_t all, int32_t passed, int32_t wide, int32_t deepest) {
         return int64_t(each) * ((1 + passed) * all + deepest * wide) * reducer->partial_bytes + 16;
@@ -4319,9 +4325,9 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
         plan->passes *= 2;
         ++pass_levels;
     }
-    /* Of the widths, from the widest on, and of the parts of a block tile, from all of it on, what leaves the last
-     * round of blocks a tenth fuller than what came before. A row of threads that reads elements of four bytes or more,
-     * side by side, reads 32 bytes of them at least. */
+    /* Of all widths, from the widest down, and all parts of a block tile, from the whole down: a choice is taken if it
+     * leaves the last round of blocks a tenth fuller than the one before. A row of threads reads at least 32 contiguous
+     * bytes, of elements of four bytes or more. */
     double fullest = 0;
     int32_t part = 1;
     const bool dense = reducer->element_bytes >= 4 && p->x_outer[inner] == 1;
@@ -4339,7 +4345,7 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
             if (p->captured && plan->block_tiles == 1 && t < plan->warp_tiles)
                 break; /* fault: reduce-captured-columns */
             if (bytes(GPUL__REDUCE_THREADS, pass_levels, w, deepest) > most) continue; /* fault: reduce-shared */
-            /* what passing results between blocks costs, and a last block that has many for each of its rows */
+            /* passing results between blocks costs, more so where the last block has many for each row of threads */
             if (t < plan->warp_tiles) full *= gpul_ceil_div(plan->warp_tiles, t) > 128 * (block / w) ? 0.5 : 0.75;
             if (full < 1.1 * fullest) continue;
             fullest = full;
@@ -4365,9 +4371,10 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
     plan->partials = plan->output_tiles * plan->width * each * plan->splits;
 }
 
-/* First the tree, which depends on n and the size of an element alone. Then the kernel: columns, for outputs that lie
- * closer to each other than the elements of one do; else short, if one warp tile has all elements of an output, and
- * these are few or outputs many, and wherever an output has eight or less; else rows. */
+/* First the tree, which depends on n and the size of an element alone. Then the kernel:
+ *     columns   outputs lie closer to each other than an output's elements do
+ *     short     an output has one row of vectors or less; or one warp tile, and outputs are many
+ *     rows      else */
 extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__reduce_problem *p,
                                         const gpul__reducer *reducer, const gpul__machine *machine) {
     const int32_t vector = 16 / reducer->element_bytes, row = 32 * vector; /* elements */
@@ -4375,7 +4382,7 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
     const int32_t inner = p->outer_ndim - 1;
     memset(plan, 0, sizeof *plan);
     plan->tile_rows = gpul__tile_rows(n, row);
-    if (reducer->ordered && n <= plan->tile_rows * row) /* one warp tile: all its lanes have elements */
+    if (reducer->ordered && n <= plan->tile_rows * row) /* one warp tile: no more rows than all lanes need */
         plan->tile_rows = n > row ? gpul_ceil_div(n, row) : 1;
     const int64_t lane = reducer->ordered ? plan->tile_rows * vector : vector; /* from one lane to the next */
     plan->block_tiles = n == 0 ? 1 : int32_t(gpul_ceil_div(n, gpul__warps * plan->tile_rows * row));
@@ -4401,17 +4408,20 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
             gpul__plan_short(plan, p, reducer, sms, lane);
         else gpul__plan_rows(plan, p, reducer, sms);
     }
-    /* places in a warp tile have 32 bits: only a broadcast array is too long */
+    /* indices in a warp tile have 32 bits; only a broadcast array is too long */
     const bool too_long = n > int64_t(1) << 45; /* fault: reduce-too-long */
     if (too_long || plan->blocks > 2147483647 || plan->partials > INT64_MAX / 64)
         return int32_t(cudaErrorInvalidConfiguration);
     return 0;
 }
 
-/* ---- workspaces: the memory, and who owns each ---- */
+/* ---- workspaces ----
+ *
+ * Device memory for partial results and counters: a workspace for each of the first streams to reduce on a device. A
+ * key names the stream that owns one. */
 
 alignas(16) static __device__ gpul__workspace gpul__workspaces[GPUL__WORKSPACES];
-/* by device: the address, once it has been asked for, and the owners' keys; 0: nobody's */
+/* by device: the address, 0 before it is known; the owners' keys, 0: nobody */
 static std::atomic<int64_t> gpul__workspace_address[64], gpul__workspace_owner[64][GPUL__WORKSPACES];
 
 static inline bool gpul__replace(std::atomic<int64_t> &cell, int64_t expected, int64_t value) {
@@ -4438,7 +4448,8 @@ extern "C" gpul__workspace *gpul__workspace_of(int32_t device, int64_t key) {
     return static_cast<gpul__workspace *>(address) + k;
 }
 
-/* One, or two where two threads found the first at once. */
+/* Returns how many workspaces changed owner: one, or two where two threads claimed one at the same time for a
+ * stream. */
 extern "C" int32_t gpul__workspaces_pass(int64_t key, int64_t to) {
     int32_t count = 0;
     for (int32_t device = 0; device < 64; ++device)
@@ -4453,13 +4464,13 @@ namespace {
 /* The type that sums run in */
 template <typename T> struct gpul__sum_of : std::conditional<std::is_integral<T>::value, int64_t, double> {};
 
-/* what added to a product changes nothing, the sign of zero included */
+/* The neutral element of addition to a product: -0 keeps the sign of zero. */
 template <typename A> static __device__ __forceinline__ A gpul__minus_zero() { return A(0); }
 template <> __device__ __forceinline__ double gpul__minus_zero<double>() { return -0.0; }
 static __device__ __forceinline__ double gpul__absolute(double a) { return fabs(a); }
 static __device__ __forceinline__ int64_t gpul__absolute(int64_t a) { return a < 0 ? int64_t(-uint64_t(a)) : a; }
 
-/* folds of the first and of the second of gpul__pair */
+/* Variants of gpul__pair: folds of its first and of its second operation */
 template <typename Variant> struct gpul__fold_first {
     template <typename Op, typename Lane, typename X, typename Y>
     static __device__ __forceinline__ Lane fold(const Op &op, Lane lane, const X *x, const Y *y, int count, int at) {
@@ -4477,7 +4488,7 @@ template <typename Variant> struct gpul__fold_second {
             Variant::fold(op.second, gpul__bits<typename Op::Lane2>(lane), as_second, y, count, at));
     }
 };
-/* Two operations on elements of one size in one kernel, by a run-time flag: all but their arithmetic is shared. */
+/* Two operations on elements of one size in one kernel, chosen by a run-time flag: all but arithmetic is shared. */
 template <typename First, typename Second>
 struct gpul__pair : gpul__reduction<gpul__pair<First, Second>, typename First::X, typename First::Acc> {
     typedef typename First::Acc Acc;
@@ -4526,8 +4537,8 @@ static __device__ __noinline__ void gpul__store_mean(void *out, int64_t i, gpul_
     gpul__store_real(out, i, dtype, __ddiv_rn(sum, double(n)));
 }
 
-/* sums of values, of int64's values in double, of magnitudes, squares, and ones where an element is not zero; and
- * products. Sums and products of 16-bit floats are sums of values alone. */
+/* Kinds of sums: of values, of int64_t values in double, of magnitudes, of squares, of ones where an element is not
+ * zero; products; and, added to a kind, the mean. 16-bit floats have sums of values alone. */
 enum { gpul__plain, gpul__plain_int64, gpul__magnitude, gpul__square, gpul__nonzero, gpul__product, gpul__mean = 8 };
 template <typename Op, typename T, typename A> struct gpul__sum_base : gpul__reduction<Op, T, A> {
     int32_t kind;
@@ -4567,7 +4578,7 @@ template <typename T> struct gpul__sum : gpul__sum_base<gpul__sum<T>, T, typenam
         GPUL__UNROLL
         for (int k = 0; k < 16 / int(sizeof(T)); ++k) {
             const A v = A(x[k]);
-            /* v itself, its magnitude, or 1 or 0; times itself, or 1; a product has no sum to go to */
+            /* all kinds are a * b + c */
             const A a = kind == gpul__magnitude ? gpul__absolute(v)
                         : kind != gpul__nonzero ? v
                                                 : A(x[k] != T(0) ? 1 : 0);
@@ -4594,14 +4605,14 @@ template <typename T> struct gpul__sum : gpul__sum_base<gpul__sum<T>, T, typenam
         return mapped(acc, x, count);
     }
 };
-/* of bytes: sum, which is abs-sum, and mean, prod, sum of squares and count-nonzero */
+/* Sums of bytes, four to an instruction; a sum of magnitudes is a sum. */
 struct gpul__bytes : gpul__sum_base<gpul__bytes, uint8_t, int64_t> {
     __device__ __forceinline__ int64_t identity() const { return kind == gpul__product ? 1 : 0; }
     __device__ __forceinline__ int64_t combine(int64_t a, int64_t b) const {
         return kind == gpul__product ? gpul__mul(a, b) : gpul__add(a, b);
     }
     __device__ __forceinline__ int64_t fold(int64_t acc, const uint8_t *x, const gpul__none *, int count, int) const {
-        uint32_t word[4], sum = 0; /* sixteen squares fit */
+        uint32_t word[4], sum = 0; /* of sixteen squares at most */
         memcpy(word, x, sizeof word);
         if (kind == gpul__product) {
             GPUL__UNROLL_NOT
@@ -4617,7 +4628,7 @@ struct gpul__bytes : gpul__sum_base<gpul__bytes, uint8_t, int64_t> {
             const int there = count - 4 * w;
             uint32_t a = there >= 4 ? word[w] : there > 0 ? word[w] & (0xffffffffu >> (32 - 8 * there)) : 0u;
             const uint32_t b = kind == gpul__square ? a : 0x01010101u;
-            /* of a byte that is not zero, the highest bit: as it is, or where 127 more carry into it */
+            /* 1 for each byte that is not zero: its top bit is set, or 127 more carry into it */
             if (kind == gpul__nonzero) a = ((((a & 0x7f7f7f7fu) + 0x7f7f7f7fu) | a) >> 7) & 0x01010101u;
             sum = __dp4a(a, b, sum);
         }
@@ -4635,15 +4646,16 @@ template <typename T> struct gpul__dot : gpul__reduction<gpul__dot<T>, T, double
     }
 };
 
-/* Variance in one pass: the number of elements, their mean about the array's first element, and the sum of squared
- * distances from that mean, joined by Chan, Golub and LeVeque's formula (Updating formulae and a pairwise algorithm for
- * computing sample variances, 1979). A lane takes eight vectors at a time, about the mean of those before, or between
- * the first two elements: whatever element comes first, what is subtracted in the end is no larger than a few times
- * what is left. Integers are taken as their exact differences from the first element. */
+/* Variance in one pass. A partial result is the number of elements, their mean (less the array's first element), and
+ * the sum of squared distances from that mean; two are merged by Chan, Golub and LeVeque's formula (Updating formulae
+ * and a pairwise algorithm for computing sample variances, 1979). A lane sums eight vectors at a time about a pivot:
+ * the mean of those before, or the middle of its first two elements. So what is subtracted in the end is no larger than
+ * a few times what is left, whatever element comes first. Integers enter as exact differences from the first
+ * element. */
 struct gpul__moments {
     double count, mean, squares;
 };
-/* sum / count, by a product where it is exact: a division takes long */
+/* sum / count: a product where that is exact, which is faster than a division */
 static __device__ __forceinline__ double gpul__moments_mean(double sum, double count) {
     const uint64_t bits = gpul__bits<uint64_t>(count);
     if ((bits & 0xfffffffffffffull) != 0) return __ddiv_rn(sum, count);
@@ -4655,13 +4667,13 @@ static __device__ __noinline__ gpul__moments gpul__moments_merge(gpul__moments a
     if (a.count == 0) return b;
     const double delta = __dsub_rn(b.mean, a.mean);
     m.count = __dadd_rn(a.count, b.count);
-    const double part = a.count == b.count ? 0.5 : __ddiv_rn(b.count, m.count); /* a division takes long */
+    const double part = a.count == b.count ? 0.5 : __ddiv_rn(b.count, m.count); /* saves a division */
     const double step = __dmul_rn(delta, part);
     m.mean = __dadd_rn(a.mean, step);
     m.squares = fma(__dmul_rn(delta, step), a.count, __dadd_rn(a.squares, b.squares));
     return m;
 }
-/* `before` and the last vectors, up to eight: `count` elements, with their sums about `pivot` */
+/* Merges `before` with a lane's last vectors: `count` elements, with their sums about `pivot`. */
 static __device__ __noinline__ gpul__moments gpul__moments_flush(gpul__moments before, double pivot, double sum,
                                                                  double squares, int32_t count) {
     gpul__moments m;
@@ -4672,7 +4684,7 @@ static __device__ __noinline__ gpul__moments gpul__moments_flush(gpul__moments b
     m.squares = rest < 0 ? 0 : rest;
     return gpul__moments_merge(before, m);
 }
-/* a lane's: mean and squares of whole eights of vectors; sums about `pivot` of those after, and their elements */
+/* A lane's: mean and squares of whole groups of eight vectors; sums about `pivot` of the `count` elements after them */
 struct gpul__moments_lane {
     double mean, squares, pivot, sum, sum_squares;
     int32_t vectors, count;
@@ -4683,7 +4695,7 @@ template <typename T> static __device__ __forceinline__ double gpul__difference(
 template <> __device__ __forceinline__ double gpul__difference<int64_t>(int64_t x, int64_t first) {
     return x < first ? -double(uint64_t(first) - uint64_t(x)) : double(uint64_t(x) - uint64_t(first));
 }
-/* of elements T, or by a run-time flag U */
+/* Of elements T, or, by a run-time flag, U */
 template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T, U>, T, gpul__moments> {
     typedef gpul__moments_lane Lane;
     T first;
@@ -4710,16 +4722,16 @@ template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T
             if (std::is_same<T, U>::value || !takes_second) d[k] = gpul__difference(element, first);
             else d[k] = gpul__difference(gpul__bits<U>(element), gpul__bits<U>(first)); /* fault: var-int64 */
         }
-        if (lane.vectors == 0) { /* nothing before: between the first two */
+        if (lane.vectors == 0) { /* the middle of the first two */
             lane.pivot = __dmul_rn(0.5, __dadd_rn(d[0], d[1]));
-        } else if (lane.vectors % 8 == 0) { /* joined, as in gpul__moments_merge: eight more vectors */
+        } else if (lane.vectors % 8 == 0) { /* a group is complete: merged, as in gpul__moments_merge */
             const int eights = lane.vectors / 8;
             const double mean = __dmul_rn(lane.sum, 1.0 / double(int(kEight))),
                          rest = fma(-mean, lane.sum, lane.sum_squares);
             const double delta = __dsub_rn(__dadd_rn(lane.pivot, mean), lane.mean);
             const double step = __dmul_rn(delta, __ddiv_rn(1.0, double(eights)));
             lane.mean = __dadd_rn(lane.mean, step);
-            /* of the first eight no product, which of f64 may be infinite: times 0 it would be NaN */
+            /* in the first group delta is not used: f64's product may be infinite, and times 0 NaN */
             const bool moves = sizeof(T) < 8 || eights > 1; /* fault: var-infinite */
             const double moved = moves ? __dmul_rn(delta, step) : 0;
             lane.squares = fma(moved, double((eights - 1) * kEight), __dadd_rn(lane.squares, rest < 0 ? 0 : rest));
@@ -4748,9 +4760,9 @@ template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T
     }
 };
 
-/* One kernel serves minimum and maximum: the maximum is the minimum of mirrored values (-x for floats, ~x for integers,
- * which unlike -x never overflows), mirrored back. Mirroring is an exclusive or with the sign bit or with all bits;
- * with zero it changes nothing, and no branch splits the loop in two. */
+/* One kernel computes minimum and maximum: the maximum is the minimum of mirrored values, mirrored back. Floats are
+ * mirrored to -x, integers to ~x, which never overflows: an exclusive or with a mask, 0 for the minimum, and no
+ * branch. */
 template <typename V> struct gpul__mirror_of { typedef V Bits; };
 template <> struct gpul__mirror_of<float> { typedef uint32_t Bits; };
 template <> struct gpul__mirror_of<double> { typedef uint64_t Bits; };
@@ -4793,12 +4805,12 @@ template <typename T> struct gpul__min : gpul__reduction<gpul__min<T>, T, typena
 
 template <typename V> struct gpul__indexed {
     V value;
-    int64_t index; /* INT64_MAX, and the largest value that there is: none yet */
+    int64_t index; /* none yet: INT64_MAX, with the largest value */
 };
-/* Within a lane the places rise, so that a strict comparison of values alone keeps the first of equals. */
+/* Within a lane indices rise, so a strict comparison of values keeps the first of equals. */
 template <typename V> struct gpul__indexed_in_tile {
     V value;
-    int at; /* -1: nothing was below `value` yet, the largest that there is */
+    int at; /* -1: none yet, `value` is the largest */
 };
 template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, gpul__indexed<T>> {
     typedef gpul__indexed<T> Place;
@@ -4807,7 +4819,7 @@ template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, 
     void set(bool, int32_t mirrored) { mirror.set(mirrored != 0); }
     __device__ __forceinline__ Place identity() const {
         Place none;
-        memset(&none, 0, sizeof none); /* the padding too: partial results are copied by their bytes */
+        memset(&none, 0, sizeof none); /* padding too, as partial results are copied by bytes */
         none.value = gpul__largest_value<T>::value();
         none.index = INT64_MAX;
         return none;
@@ -4838,7 +4850,7 @@ template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, 
         gpul__store(out, i, dtype, a.index);
     }
 };
-/* The launcher of an operation, set to a kind of it: of a sum, gpul__plain and so on; 1 for the maximum. */
+/* The launcher of a kind of an operation: of a sum gpul__plain and so on; of a minimum 1 for the maximum. */
 template <typename Op, bool kSecond, int kKind>
 static int32_t gpul__reduce_launch_as(const gpul__reduce_problem *problem, const gpul__reduce_plan *plan,
                                       const gpul__machine *machine, void *partials, uint32_t *counters,
@@ -4857,10 +4869,10 @@ static int32_t gpul__reduce_launch_as(const gpul__reduce_problem *problem, const
 /* ---------------------------------------------------------------------------------------------------------------------
  * 3. Matrix-vector product
  *
- * y = alpha A x + beta y is a reduction of A[i, :] * x along a row for each i: the engine's rows kernel for row-major
- * matrices, its columns kernel for column-major ones, with the columns split over blocks and joined in order. Each
- * product enters by one fma in A's own precision, and alpha and beta by another: at most cols + 2 roundings reach any
- * element. beta = 0 must not read y.
+ * y = alpha A x + beta y: a reduction of A[i, :] * x[:] for each row i. Row-major matrices take the engine's rows
+ * kernel, column-major ones its columns kernel, with A's columns split over blocks and combined in order. Cost: A is
+ * read once. Each product enters by one fma in A's type, and alpha and beta by another: at most cols + 2 roundings
+ * reach an element. beta = 0 never reads y.
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifndef GPULITE_NO_GEMV
 namespace {
