@@ -405,6 +405,10 @@ static __device__ __forceinline__ void gpul__schedule_fence(int32_t zero) {
 #endif
 }
 
+template <typename T, int n> static __device__ __forceinline__ void gpul__fill(T (&array)[n], const T &value) {
+    GPUL__UNROLL
+    for (int j = 0; j < n; ++j) array[j] = value;
+}
 /* Moves the elements from number kBy on to the front, as std::shift_left does. A loop that always takes the first
  * element and then shifts keeps the array in registers, which have no index, and its code is there once. */
 template <int kBy, typename T, int n> static __device__ __forceinline__ void gpul__shift_left(T (&array)[n]) {
@@ -763,10 +767,8 @@ template <typename T, int N> struct gpul__elementwise_vector {
     }
     __device__ __forceinline__ gpul__pack<T, N> get(const gpul__elementwise_layout &v, int k) const {
         gpul__pack<T, N> pack;
-        if (v.broadcast >> k & 1) {
-            GPUL__UNROLL
-            for (int j = 0; j < N; ++j) pack.v[j] = one;
-        } else if (v.shifted >> k & 1) pack = window.get(shift);
+        if (v.broadcast >> k & 1) gpul__fill(pack.v, one);
+        else if (v.shifted >> k & 1) pack = window.get(shift);
         else pack = window.get();
         return pack;
     }
@@ -1113,10 +1115,7 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
         } else {
             const T one = gpul__elementwise_scalar<T>(v, k);
             GPUL__UNROLL
-            for (int i = 0; i < kAtOnce; ++i) {
-                GPUL__UNROLL
-                for (int j = 0; j < kM; ++j) to[i][j] = one;
-            }
+            for (int i = 0; i < kAtOnce; ++i) gpul__fill(to[i], one);
         }
     }
 };
@@ -1253,9 +1252,7 @@ template <typename T, typename U, typename V> struct gpul__output_bytes<gpul__se
     enum { first = sizeof(T), second = gpul__size_of<U>::bytes, third = gpul__size_of<V>::bytes };
 };
 template <typename Op>
-static constexpr gpul__elementwise_op gpul__elementwise_of(int32_t (*launch)(const gpul__elementwise_problem *,
-                                                                             const gpul__elementwise_plan *,
-                                                                             const gpul__machine *, gpul_stream)) {
+static constexpr gpul__elementwise_op gpul__elementwise_of(decltype(gpul__elementwise_op::launch) launch) {
     return gpul__elementwise_op{
         launch,
         int32_t(gpul__output_bytes<typename Op::Out>::first),
@@ -1450,29 +1447,24 @@ struct gpul__offsets {
     }
 };
 static __device__ __host__ __forceinline__ gpul__offsets operator*(int64_t times, const gpul__offsets &strides) {
-    const gpul__offsets offsets = {{times * strides.at[0], times * strides.at[1], times * strides.at[2]}};
-    return offsets;
+    return {{times * strides.at[0], times * strides.at[1], times * strides.at[2]}};
 }
 template <typename T, typename U, typename V> struct gpul__pointers {
     const T *x;
     const U *y;
     const V *z;
     __device__ __forceinline__ gpul__pointers operator+(const gpul__offsets &by) const {
-        const gpul__pointers moved = {x + by.at[0], y + by.at[1], z + by.at[2]}; /* fault: several-offsets */
-        return moved;
+        return {x + by.at[0], y + by.at[1], z + by.at[2]}; /* fault: several-offsets */
     }
     __device__ __forceinline__ gpul__several<T, U, V> operator[](const gpul__offsets &i) const {
-        const gpul__several<T, U, V> element = {gpul__at(x, i.at[0]), gpul__at(y, i.at[1]), gpul__at(z, i.at[2])};
-        return element;
+        return {gpul__at(x, i.at[0]), gpul__at(y, i.at[1]), gpul__at(z, i.at[2])};
     }
 };
 template <int N, typename T>
 static __device__ __forceinline__ gpul__pack<T, N> gpul__load_or_broadcast(const T *p, int64_t stride) {
     if (stride != 0) return gpul__load<N>(p);
-    const T one = *p;
     gpul__pack<T, N> pack;
-    GPUL__UNROLL
-    for (int k = 0; k < N; ++k) pack.v[k] = one;
+    gpul__fill(pack.v, *p);
     return pack;
 }
 template <int N>
@@ -1541,17 +1533,14 @@ template <typename T, typename U, typename V> struct gpul__operand<gpul__several
         return pack;
     }
     static Offset reduce(const gpul__reduce_problem &p, int32_t d) {
-        const Offset strides = {{p.inputs->reduce[0][d], p.inputs->reduce[1][d], p.inputs->reduce[2][d]}};
-        return strides;
+        return {{p.inputs->reduce[0][d], p.inputs->reduce[1][d], p.inputs->reduce[2][d]}};
     }
     static Offset outer(const gpul__reduce_problem &p, int32_t d) {
-        const Offset strides = {{p.inputs->outer[0][d], p.inputs->outer[1][d], p.inputs->outer[2][d]}};
-        return strides;
+        return {{p.inputs->outer[0][d], p.inputs->outer[1][d], p.inputs->outer[2][d]}};
     }
     static Pointer pointer(const gpul__reduce_problem &p) {
-        const Pointer pointers = {static_cast<const T *>(p.inputs->data[0]), static_cast<const U *>(p.inputs->data[1]),
-                                  static_cast<const V *>(p.inputs->data[2])};
-        return pointers;
+        return {static_cast<const T *>(p.inputs->data[0]), static_cast<const U *>(p.inputs->data[1]),
+                static_cast<const V *>(p.inputs->data[2])};
     }
     static void extent(Extent *, const gpul__reduce_problem &) {}
 };
@@ -2838,10 +2827,7 @@ static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem
                               gpul__dim(uint32_t(plan->blocks)), gpul__dim(uint32_t(plan->threads)),
                               size_t(plan->shared_bytes), stream, v);
 }
-template <typename Op>
-static constexpr gpul__reducer gpul__reducer_of(int32_t (*launch)(const gpul__reduce_problem *,
-                                                                  const gpul__reduce_plan *, const gpul__machine *,
-                                                                  void *, uint32_t *, gpul_stream)) {
+template <typename Op> static constexpr gpul__reducer gpul__reducer_of(decltype(gpul__reducer::launch) launch) {
     return gpul__reducer{launch,
                          int32_t(gpul__size_of<typename Op::X>::value),
                          int32_t(sizeof(typename Op::Acc)),
@@ -2885,8 +2871,7 @@ struct gpul__elements_of<gpul__several<T, gpul__none, gpul__none>, gpul__several
     typedef T type;
 };
 template <typename T> static __device__ __forceinline__ gpul__several<T, gpul__none, gpul__none> gpul__elements(T x) {
-    const gpul__several<T, gpul__none, gpul__none> elements = {x, gpul__none(), gpul__none()};
-    return elements;
+    return {x, gpul__none(), gpul__none()};
 }
 template <typename T, typename U, typename V>
 static __device__ __forceinline__ gpul__several<T, U, V> gpul__elements(gpul__several<T, U, V> elements) {
@@ -3143,29 +3128,25 @@ template <typename T> struct gpul__value_of { typedef T type; };
 template <> struct gpul__value_of<gpul_f16> { typedef float type; };
 template <> struct gpul__value_of<gpul_bf16> { typedef float type; };
 
-/* Integers wrap: signed overflow is undefined in C++, unsigned is not. The _rn intrinsics are never contracted. */
-static __device__ __forceinline__ float gpul__add(float a, float b) { return __fadd_rn(a, b); }
-static __device__ __forceinline__ double gpul__add(double a, double b) { return __dadd_rn(a, b); }
-static __device__ __forceinline__ int32_t gpul__add(int32_t a, int32_t b) { return int32_t(uint32_t(a) + uint32_t(b)); }
-static __device__ __forceinline__ int64_t gpul__add(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
-static __device__ __forceinline__ uint8_t gpul__add(uint8_t a, uint8_t b) { return uint8_t(a + b); }
-static __device__ __forceinline__ float gpul__mul(float a, float b) { return __fmul_rn(a, b); }
-static __device__ __forceinline__ double gpul__mul(double a, double b) { return __dmul_rn(a, b); }
-static __device__ __forceinline__ int32_t gpul__mul(int32_t a, int32_t b) { return int32_t(uint32_t(a) * uint32_t(b)); }
-static __device__ __forceinline__ int64_t gpul__mul(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
-static __device__ __forceinline__ uint8_t gpul__mul(uint8_t a, uint8_t b) { return uint8_t(a * b); }
-template <typename H> static __device__ __forceinline__ H gpul__add(H a, H b) {
-    return gpul__from_float<H>(__fadd_rn(gpul__to_float(a), gpul__to_float(b)));
-}
-template <typename H> static __device__ __forceinline__ H gpul__mul(H a, H b) {
-    return gpul__from_float<H>(__fmul_rn(gpul__to_float(a), gpul__to_float(b)));
-}
+/* Sums, differences and products. Integers wrap: signed overflow is undefined in C++, unsigned is not. The _rn
+ * intrinsics are never contracted. 16-bit floats are computed in float. */
+#define GPUL__OPERATION(name, intrinsic, sign)                                                                         \
+    static __device__ __forceinline__ float name(float a, float b) { return __f##intrinsic##_rn(a, b); }               \
+    static __device__ __forceinline__ double name(double a, double b) { return __d##intrinsic##_rn(a, b); }            \
+    static __device__ __forceinline__ int32_t name(int32_t a, int32_t b) {                                             \
+        return int32_t(uint32_t(a) sign uint32_t(b));                                                                  \
+    }                                                                                                                  \
+    static __device__ __forceinline__ int64_t name(int64_t a, int64_t b) {                                             \
+        return int64_t(uint64_t(a) sign uint64_t(b));                                                                  \
+    }                                                                                                                  \
+    static __device__ __forceinline__ uint8_t name(uint8_t a, uint8_t b) { return uint8_t(a sign b); }                 \
+    template <typename H> static __device__ __forceinline__ H name(H a, H b) { return H(name(float(a), float(b))); }
+GPUL__OPERATION(gpul__add, add, +)
+GPUL__OPERATION(gpul__subtract, sub, -)
+GPUL__OPERATION(gpul__mul, mul, *)
 static __device__ __forceinline__ double gpul__multiply_add(double a, double b, double c) { return fma(a, b, c); }
 static __device__ __forceinline__ float gpul__multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
-static __device__ __forceinline__ int32_t gpul__multiply_add(int32_t a, int32_t b, int32_t c) {
-    return gpul__add(gpul__mul(a, b), c);
-}
-static __device__ __forceinline__ int64_t gpul__multiply_add(int64_t a, int64_t b, int64_t c) {
+template <typename I> static __device__ __forceinline__ I gpul__multiply_add(I a, I b, I c) {
     return gpul__add(gpul__mul(a, b), c);
 }
 
@@ -3399,18 +3380,6 @@ namespace {
     GPUL__UNROLL                                                                                                       \
     for (int j = 0; j < int(sizeof array / sizeof array[0]); ++j) expression
 
-static __device__ __forceinline__ float gpul__subtract(float a, float b) { return __fsub_rn(a, b); }
-static __device__ __forceinline__ double gpul__subtract(double a, double b) { return __dsub_rn(a, b); }
-static __device__ __forceinline__ int32_t gpul__subtract(int32_t a, int32_t b) {
-    return int32_t(uint32_t(a) - uint32_t(b));
-}
-static __device__ __forceinline__ int64_t gpul__subtract(int64_t a, int64_t b) {
-    return int64_t(uint64_t(a) - uint64_t(b));
-}
-static __device__ __forceinline__ uint8_t gpul__subtract(uint8_t a, uint8_t b) { return uint8_t(a - b); }
-template <typename H> static __device__ __forceinline__ H gpul__subtract(H a, H b) {
-    return gpul__from_float<H>(__fsub_rn(gpul__to_float(a), gpul__to_float(b)));
-}
 /* NaN where either is; 16-bit floats are compared as floats */
 template <typename T> static __device__ __forceinline__ T gpul__minimum(T x, T y) {
     const typename gpul__value_of<T>::type a = x, b = y;
@@ -3896,24 +3865,24 @@ static __device__ __forceinline__ void gpul__ufunc_pack(gpul__raw (&to)[kMany], 
 }
 /* Stores whole vectors: the last kBytes of each. */
 template <int kBytes, int kMany>
-static __device__ __forceinline__ void gpul__ufunc_store(char *to, uint32_t apart, const gpul__raw (&from)[kMany]) {
+static __device__ __forceinline__ void gpul__ufunc_store(char *to, uint32_t stride, const gpul__raw (&from)[kMany]) {
     typedef typename gpul__word<kBytes>::type Word;
     GPUL__UNROLL
     for (int j = 0; j < kMany; ++j) {
         Word bits;
         memcpy(&bits, &from[j].v[kBytes < 4 ? 3 : 4 - kBytes / 4], sizeof bits);
-        *reinterpret_cast<Word *>(to + uint32_t(j) * apart) = bits;
+        *reinterpret_cast<Word *>(to + uint32_t(j) * stride) = bits;
     }
 }
 /* Stores those elements that are in out, one by one. */
 template <typename T, typename Word, int n, int kMany>
-static __device__ __forceinline__ void gpul__ufunc_store_edge(void *out, uint32_t at, uint32_t apart,
+static __device__ __forceinline__ void gpul__ufunc_store_edge(void *out, uint32_t at, uint32_t stride,
                                                               const gpul__elementwise_part (&part)[kMany], int first,
                                                               const Word (&from)[n]) {
     GPUL__UNROLL
     for (int j = 0; j < n; ++j) {
         const int i = j / GPUL__UFUNC_STEP(Word), k = first + j % GPUL__UFUNC_STEP(Word);
-        T *const to = static_cast<T *>(out) + at + uint32_t(i) * apart;
+        T *const to = static_cast<T *>(out) + at + uint32_t(i) * stride;
         if (part[i].has(k)) to[k] = T(from[j]); /* fault: ufunc-edge */
     }
 }
@@ -3946,28 +3915,28 @@ static __device__ __forceinline__ gpul__elementwise_part gpul__ufunc_part(const 
     if (at == 0) part.skip = int(p.before);
     return part;
 }
-/* A thread's two vectors, `apart` bytes from each other: load() both, then get() them. Unaligned ones are loaded as the
- * words that hold them. */
+/* A thread's two vectors, `stride` bytes from one to the other: load() both, then get() them. Unaligned ones are loaded
+ * as the words that hold them. */
 struct gpul__ufunc_loads {
     enum { kMany = 2 };
     uint32_t word[kMany][5], shift[kMany]; /* shift: bits of word[0] before the vector */
-    template <int kWords> __device__ __forceinline__ void load(const char *from, uint32_t apart) {
+    template <int kWords> __device__ __forceinline__ void load(const char *from, uint32_t stride) {
         GPUL__UNROLL
         for (int j = 0; j < kMany; ++j) {
             const gpul__pack<uint32_t, kWords> words =
-                gpul__load<kWords>(reinterpret_cast<const uint32_t *>(from + uint32_t(j) * apart));
+                gpul__load<kWords>(reinterpret_cast<const uint32_t *>(from + uint32_t(j) * stride));
             GPUL__UNROLL
             for (int w = 0; w < kWords; ++w) word[j][w] = words.v[w];
         }
     }
-    __device__ __forceinline__ void load_half(const char *from, uint32_t apart) {
+    __device__ __forceinline__ void load_half(const char *from, uint32_t stride) {
         GPUL__UNROLL
-        for (int j = 0; j < kMany; ++j) word[j][0] = *reinterpret_cast<const uint16_t *>(from + uint32_t(j) * apart);
+        for (int j = 0; j < kMany; ++j) word[j][0] = *reinterpret_cast<const uint16_t *>(from + uint32_t(j) * stride);
     }
-    __device__ __forceinline__ void load_shifted(const char *from, uint32_t apart, int32_t size) {
+    __device__ __forceinline__ void load_shifted(const char *from, uint32_t stride, int32_t size) {
         GPUL__UNROLL
         for (int j = 0; j < kMany; ++j) {
-            const char *const begin = from + uint32_t(j) * apart;
+            const char *const begin = from + uint32_t(j) * stride;
             const uint32_t before = uint32_t(reinterpret_cast<uintptr_t>(begin) & 3), last = (before + size - 1) / 4;
             const uint32_t *const words = reinterpret_cast<const uint32_t *>(begin - before);
             GPUL__UNROLL
@@ -3975,12 +3944,12 @@ struct gpul__ufunc_loads {
             shift[j] = 8 * before; /* fault: ufunc-not-shifted */
         }
     }
-    __device__ __forceinline__ void load(const char *from, uint32_t apart, int32_t size, bool shifted) {
-        if (shifted) load_shifted(from, apart, size);
-        else if (size == 16) load<4>(from, apart);
-        else if (size == 8) load<2>(from, apart);
-        else if (size == 4) load<1>(from, apart);
-        else load_half(from, apart);
+    __device__ __forceinline__ void load(const char *from, uint32_t stride, int32_t size, bool shifted) {
+        if (shifted) load_shifted(from, stride, size);
+        else if (size == 16) load<4>(from, stride);
+        else if (size == 8) load<2>(from, stride);
+        else if (size == 4) load<1>(from, stride);
+        else load_half(from, stride);
     }
     __device__ __forceinline__ void get(gpul__raw (&to)[kMany], bool shifted) const {
         GPUL__UNROLL
@@ -4001,9 +3970,9 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     enum { kStep = GPUL__UFUNC_STEP(Word) };
     const gpul__elementwise_layout &l = v.layout;
     const gpul__ufunc_call &p = v.op;
-    const uint32_t n = p.vector, apart = GPUL__ELEMENTWISE_THREADS * n, bytes = uint32_t(p.bytes[1]);
-    const uint32_t first = blockIdx.x * (2 * apart); /* counted from where out's first vector begins */
-    const bool inside = first >= p.inside[0] && first + 2 * apart <= p.inside[1]; /* fault: ufunc-inside */
+    const uint32_t n = p.vector, stride = GPUL__ELEMENTWISE_THREADS * n, bytes = uint32_t(p.bytes[1]);
+    const uint32_t first = blockIdx.x * (2 * stride); /* counted from where out's first vector begins */
+    const bool inside = first >= p.inside[0] && first + 2 * stride <= p.inside[1]; /* fault: ufunc-inside */
     const uint32_t at = first + threadIdx.x * n;
     gpul__await(); /* fault: ufunc-await-vectors */
     if (!inside && at >= l.columns) return;
@@ -4011,11 +3980,11 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     gpul__raw in[1][2], out[2];
     if (inside) {
         gpul__ufunc_loads loads;
-        loads.load(from, apart * bytes, int32_t(n * bytes), l.shifted != 0);
+        loads.load(from, stride * bytes, int32_t(n * bytes), l.shifted != 0);
         loads.get(in[0], l.shifted != 0);
     } else
-        GPUL__EACH(in[0], in[0][j] = gpul__ufunc_load_edge<Word>(from + uint32_t(j) * apart * bytes, int32_t(bytes),
-                                                                 gpul__ufunc_part(l, p, at + uint32_t(j) * apart)));
+        GPUL__EACH(in[0], in[0][j] = gpul__ufunc_load_edge<Word>(from + uint32_t(j) * stride * bytes, int32_t(bytes),
+                                                                 gpul__ufunc_part(l, p, at + uint32_t(j) * stride)));
     GPUL__UNROLL_NOT
     for (uint32_t i = 0; i < n; i += kStep) {
         Word words[1][2 * kStep];
@@ -4023,13 +3992,13 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
         gpul__ufunc_compute<W, kFunction>(l, p, words, 0, 0);
         if (inside) GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_pack, out, words[0]);
         else {
-            const gpul__elementwise_part part[2] = {gpul__ufunc_part(l, p, at), gpul__ufunc_part(l, p, at + apart)};
-            GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_store_edge, l.out[0], at, apart, part, int(i), words[0]);
+            const gpul__elementwise_part part[2] = {gpul__ufunc_part(l, p, at), gpul__ufunc_part(l, p, at + stride)};
+            GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_store_edge, l.out[0], at, stride, part, int(i), words[0]);
         }
     }
     if (!inside) return;
     char *const to = static_cast<char *>(l.out[0]) + uint64_t(at) * uint32_t(p.bytes[0]);
-    const uint32_t next = apart * uint32_t(p.bytes[0]), size = n * uint32_t(p.bytes[0]);
+    const uint32_t next = stride * uint32_t(p.bytes[0]), size = n * uint32_t(p.bytes[0]);
     if (size == 16) gpul__ufunc_store<16>(to, next, out);
     else if (size == 8) gpul__ufunc_store<8>(to, next, out);
     else if (size == 4) gpul__ufunc_store<4>(to, next, out);
@@ -4061,9 +4030,12 @@ static inline void gpul__ufunc_align(gpul__ufunc_view *v, const gpul__elementwis
     v->layout.out[0] = reinterpret_cast<void *>(uintptr_t(v->layout.out[0]) - before * uint32_t(v->op.bytes[0]));
     v->layout.columns += before;
 }
-template <typename W>
-static int32_t gpul__ufunc_run(const gpul__elementwise_problem *problem, const gpul_dtype *dtype,
-                               const gpul__elementwise_plan *plan, const gpul__machine *machine, gpul_stream stream) {
+/* kDtype: of all arrays; 0: they have the problem's */
+template <typename W, int kDtype>
+static int32_t gpul__ufunc_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
+                                  const gpul__machine *machine, gpul_stream stream) {
+    const gpul_dtype one[4] = {kDtype, kDtype, problem->op == GPUL__COPY ? 0 : kDtype, 0};
+    const gpul_dtype *const dtype = kDtype == 0 ? problem->dtype : one;
     const int32_t bytes[4] = {gpul__bytes_of(dtype[0]), gpul__bytes_of(dtype[1]), gpul__bytes_of(dtype[2]),
                               gpul__bytes_of(dtype[3])};
     const gpul__elementwise_op op = {0, bytes[0], {bytes[1], bytes[2], bytes[3]}, 0, {0, 0}, 0, 0};
@@ -4090,27 +4062,12 @@ static int32_t gpul__ufunc_run(const gpul__elementwise_problem *problem, const g
                               gpul__dim(uint32_t(plan->blocks)), gpul__dim(GPUL__ELEMENTWISE_THREADS),
                               size_t(plan->shared_bytes), stream, v);
 }
-template <typename W>
-static int32_t gpul__ufunc_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
-                                  const gpul__machine *machine, gpul_stream stream) {
-    return gpul__ufunc_run<W>(problem, problem->dtype, plan, machine, stream);
-}
-/* All arrays are of one dtype. */
-template <typename W, int kDtype>
-static int32_t gpul__ufunc_launch_one_dtype(const gpul__elementwise_problem *problem,
-                                            const gpul__elementwise_plan *plan, const gpul__machine *machine,
-                                            gpul_stream stream) {
-    const gpul_dtype dtype[4] = {kDtype, kDtype, problem->op == GPUL__COPY ? 0 : kDtype, 0};
-    return gpul__ufunc_run<W>(problem, dtype, plan, machine, stream);
-}
-
 /* The commonest cases, vectors of one type, have kernels of that type; so have tiles of copies of 1 and 2 bytes, which
  * move words. The kernels above do the rest. */
 template <typename T, typename W, int kDtype>
 static int32_t gpul__arithmetic_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
                                        const gpul__machine *machine, gpul_stream stream) {
-    if (plan->kernel != GPUL__ELEMENTWISE_VECTORS)
-        return gpul__ufunc_launch_one_dtype<W, kDtype>(problem, plan, machine, stream);
+    if (plan->kernel != GPUL__ELEMENTWISE_VECTORS) return gpul__ufunc_launch<W, kDtype>(problem, plan, machine, stream);
     gpul__op_arithmetic<T> op;
     op.op = problem->op;
     return gpul__elementwise_launch_kernel(problem, plan, machine, stream, op,
@@ -4130,7 +4087,7 @@ static int32_t gpul__copy_launch(const gpul__elementwise_problem *problem, const
     const bool side_by_side = problem->strides[0][problem->ndim - 1] == 1;
     if (plan->kernel == GPUL__ELEMENTWISE_ELEMENTS ||
         (plan->kernel == GPUL__ELEMENTWISE_TILES && !(sizeof(T) < 4 && side_by_side)))
-        return gpul__ufunc_launch_one_dtype<W, kDtype>(problem, plan, machine, stream);
+        return gpul__ufunc_launch<W, kDtype>(problem, plan, machine, stream);
     return gpul__elementwise_launch_kernel(problem, plan, machine, stream, gpul__op_copy<T>(),
                                            plan->kernel == GPUL__ELEMENTWISE_VECTORS
                                                ? gpul__elementwise_vectors<gpul__op_copy<T>, 16 / sizeof(T)>
@@ -4146,7 +4103,7 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
             {0, 0}, 1, 0                                                                                               \
     }
 #define GPUL__INTEGERS(T, dtype)                                                                                       \
-    { gpul__ufunc_launch_one_dtype<T, dtype>, sizeof(T), {sizeof(T), sizeof(T), 0}, sizeof(T), {0, 0}, 0, 0 }
+    { gpul__ufunc_launch<T, dtype>, sizeof(T), {sizeof(T), sizeof(T), 0}, sizeof(T), {0, 0}, 0, 0 }
 #define GPUL__MOVE(T, W, dtype)                                                                                        \
     {                                                                                                                  \
         gpul__copy_launch<T, W, dtype>, sizeof(T), {sizeof(T), 0, 0}, sizeof(gpul__ufunc<W>::Word), {0, 0}, 1,         \
@@ -4162,10 +4119,10 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
     static const gpul__elementwise_op moves[4] = {
         GPUL__MOVE(uint8_t, int32_t, GPUL_U8), GPUL__MOVE(uint16_t, int32_t, GPUL_F16),
         GPUL__MOVE(uint32_t, int32_t, GPUL_I32), GPUL__MOVE(uint64_t, int64_t, GPUL_I64)};
-    static const gpul__elementwise_op ufuncs[4] = {{gpul__ufunc_launch<float>, 0, {0, 0, 0}, 4, {0, 0}, 2, 0},
-                                                   {gpul__ufunc_launch<double>, 0, {0, 0, 0}, 8, {0, 0}, 2, 0},
-                                                   {gpul__ufunc_launch<int32_t>, 0, {0, 0, 0}, 4, {0, 0}, 2, 0},
-                                                   {gpul__ufunc_launch<int64_t>, 0, {0, 0, 0}, 8, {0, 0}, 2, 0}};
+    static const gpul__elementwise_op ufuncs[4] = {{gpul__ufunc_launch<float, 0>, 0, {0, 0, 0}, 4, {0, 0}, 2, 0},
+                                                   {gpul__ufunc_launch<double, 0>, 0, {0, 0, 0}, 8, {0, 0}, 2, 0},
+                                                   {gpul__ufunc_launch<int32_t, 0>, 0, {0, 0, 0}, 4, {0, 0}, 2, 0},
+                                                   {gpul__ufunc_launch<int64_t, 0>, 0, {0, 0, 0}, 8, {0, 0}, 2, 0}};
     static_assert(GPUL_F32 == 1 && GPUL_F64 == 2 && GPUL_I32 == 3 && GPUL_I64 == 4, "the order of ufuncs");
     if (op == GPUL_ADD || op == GPUL_SUBTRACT || op == GPUL_MULTIPLY || op == GPUL_MINIMUM || op == GPUL_MAXIMUM)
         return dtype_or_size >= GPUL_F32 && dtype_or_size <= GPUL_BF16 ? &arithmetic[dtype_or_size - GPUL_F32] : 0;
@@ -4776,23 +4733,19 @@ template <typename V> struct gpul__mirror {
     }
 };
 
-template <typename V> struct gpul__largest_value {
-    static __device__ __forceinline__ V value() {
-        return V(sizeof(V) == 8 ? INT64_MAX : sizeof(V) == 4 ? INT32_MAX : 255);
-    }
-};
-template <> struct gpul__largest_value<float> {
-    static __device__ __forceinline__ float value() { return gpul__bits<float>(0x7f800000u); }
-};
-template <> struct gpul__largest_value<double> {
-    static __device__ __forceinline__ double value() { return gpul__bits<double>(0x7ff0000000000000ull); }
-};
+template <typename V> static __device__ __forceinline__ V gpul__largest_value() {
+    return V(sizeof(V) == 8 ? INT64_MAX : sizeof(V) == 4 ? INT32_MAX : 255);
+}
+template <> __device__ __forceinline__ float gpul__largest_value<float>() { return gpul__bits<float>(0x7f800000u); }
+template <> __device__ __forceinline__ double gpul__largest_value<double>() {
+    return gpul__bits<double>(0x7ff0000000000000ull);
+}
 
 template <typename T> struct gpul__min : gpul__reduction<gpul__min<T>, T, typename gpul__value_of<T>::type> {
     typedef typename gpul__value_of<T>::type V;
     gpul__mirror<V> mirror;
     void set(bool, int32_t mirrored) { mirror.set(mirrored != 0); }
-    __device__ __forceinline__ V identity() const { return gpul__largest_value<V>::value(); }
+    __device__ __forceinline__ V identity() const { return gpul__largest_value<V>(); }
     __device__ __forceinline__ V combine(V a, V b) const {
         const bool first = a < b || gpul__is_nan(a); /* fault: min-loses-nan */
         return first ? a : b;                        /* of equals the second: +0 and -0 by position */
@@ -4820,7 +4773,7 @@ template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, 
     __device__ __forceinline__ Place identity() const {
         Place none;
         memset(&none, 0, sizeof none); /* padding too, as partial results are copied by bytes */
-        none.value = gpul__largest_value<T>::value();
+        none.value = gpul__largest_value<T>();
         none.index = INT64_MAX;
         return none;
     }
@@ -4830,7 +4783,7 @@ template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, 
         return a_nan ? ((b_nan & before) ? b : a) : (lower | (same & before)) ? b : a; /* fault: argmin-later */
     }
     __device__ __forceinline__ Lane start() const {
-        const Lane lane = {gpul__largest_value<T>::value(), -1};
+        const Lane lane = {gpul__largest_value<T>(), -1};
         return lane;
     }
     __device__ __forceinline__ Lane one(Lane lane, T x, gpul__none, int at) const {
