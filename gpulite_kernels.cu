@@ -185,7 +185,7 @@ struct gpul_bf16 {
 };
 
 template <typename T> struct gpul__dtype_of {
-    enum { value = 0 };
+    static constexpr int value = 0;
     static_assert(sizeof(T) == 0,
                   "gpulite's elements are float, double, int32_t, int64_t, uint8_t, gpul_f16, gpul_bf16");
 };
@@ -215,17 +215,12 @@ template <typename T, typename U, typename V> struct gpul__several {
 };
 
 static constexpr int gpul__greater(int a, int b) { return a > b ? a : b; }
-template <typename T> struct gpul__size_of {
-    enum { value = sizeof(T), bytes = sizeof(T) };
-};
-template <> struct gpul__size_of<gpul__none> {
-    enum { value = 1, bytes = 0 };
-};
+template <typename T> struct gpul__size_of { static constexpr int value = sizeof(T), bytes = sizeof(T); };
+template <> struct gpul__size_of<gpul__none> { static constexpr int value = 1, bytes = 0; };
 template <typename T, typename U, typename V> struct gpul__size_of<gpul__several<T, U, V>> { /* of the largest */
-    enum {
-        bytes = gpul__greater(gpul__greater(gpul__size_of<T>::value, gpul__size_of<U>::value), gpul__size_of<V>::value),
-        value = bytes
-    };
+    static constexpr int bytes = gpul__greater(gpul__greater(gpul__size_of<T>::value, gpul__size_of<U>::value),
+                                               gpul__size_of<V>::value),
+                         value = bytes;
 };
 /* Reinterpretation by memcpy: register moves in device code, and defined behaviour in C++. */
 template <typename To, typename From> static __device__ __host__ __forceinline__ To gpul__bits(From from) {
@@ -473,13 +468,13 @@ template <typename T, int N> static __device__ __forceinline__ gpul__pack<T, N> 
 }
 /* Drops the first element, and appends one. (Registers have no index.) */
 template <typename T> static __device__ __forceinline__ void gpul__push(gpul__raw *words, T element) {
-    enum { kBits = 8 * sizeof(T), kWords = sizeof(T) > 4 ? sizeof(T) / 4 : 1 };
+    constexpr int kBits = 8 * sizeof(T), kWords = sizeof(T) > 4 ? sizeof(T) / 4 : 1;
     uint32_t last[kWords] = {};
     memcpy(last, &element, sizeof element);
     GPUL__UNROLL
     for (int k = 0; k < 4; ++k) {
-        const int next = k + int(kWords) < 4 ? k + int(kWords) : 3;
-        const uint32_t above = k + int(kWords) < 4 ? words->v[next] : last[k + int(kWords) - 4];
+        const int next = k + kWords < 4 ? k + kWords : 3;
+        const uint32_t above = k + kWords < 4 ? words->v[next] : last[k + kWords - 4];
         words->v[k] = kBits < 32 ? uint32_t((uint64_t(above) << 32 | words->v[k]) >> (kBits & 31)) : above;
     }
 }
@@ -576,7 +571,7 @@ template <int N> struct gpul__fetch<gpul__none, N> {
 
 template <typename Op> struct gpul__elementwise_size { /* of the largest element */
     typedef gpul__several<typename Op::A, typename Op::B, typename Op::C> Inputs;
-    enum { value = gpul__greater(gpul__size_of<Inputs>::value, gpul__size_of<typename Op::Out>::value) };
+    static constexpr int value = gpul__greater(gpul__size_of<Inputs>::value, gpul__size_of<typename Op::Out>::value);
 };
 
 /* One dimension of the tiles. n / size is n * multiplier >> shift for n below 2^31 (Granlund and Montgomery, Division
@@ -688,7 +683,7 @@ struct gpul__elementwise_part {
 /* N neighbouring elements, 16 bytes at most, at any alignment. As in gpul__fetch, load() issues the one or two aligned
  * loads that hold them, and get() puts the bytes together. */
 template <typename T, int N> struct gpul__unaligned {
-    enum { kBytes = N * sizeof(T), kWords = kBytes < 4 ? 1 : kBytes / 4 };
+    static constexpr int kBytes = N * sizeof(T), kWords = kBytes < 4 ? 1 : kBytes / 4;
     typedef typename gpul__word<kBytes>::type Word; /* elements of 1 or 2 bytes would take a register each */
 #ifdef __CUDA_ARCH__
     Word low, high; /* undefined until loaded, so that no register is set */
@@ -794,7 +789,7 @@ template <typename T> static __device__ __forceinline__ void gpul__put(T *p, uin
 }
 static __device__ __forceinline__ void gpul__put(gpul__none *, uint32_t, int, gpul__none) {}
 template <typename Out> struct gpul__elementwise_out {
-    enum { kOperands = 4, kSeveral = 0 };
+    static constexpr int kOperands = 4, kSeveral = 0;
     Out *x;
     __device__ __forceinline__ explicit gpul__elementwise_out(const gpul__elementwise_layout &v)
         : x(static_cast<Out *>(v.out[0])) {}
@@ -811,7 +806,7 @@ template <typename Out> struct gpul__elementwise_out {
 };
 template <typename T, typename U, typename V> struct gpul__elementwise_out<gpul__several<T, U, V>> {
     typedef gpul__several<T, U, V> Out;
-    enum { kOperands = GPUL__OPERANDS, kSeveral = 1 };
+    static constexpr int kOperands = GPUL__OPERANDS, kSeveral = 1;
     T *x;
     U *y;
     V *z;
@@ -858,9 +853,7 @@ gpul__elementwise_apply(const Op &op, const gpul__pack<typename Op::A, N> &a, co
 #else
 #define GPUL__ELEMENTWISE_RESIDENT ((__CUDA_ARCH__ < 800 ? 1024 : 1536) / GPUL__ELEMENTWISE_THREADS)
 #endif
-template <typename Op> struct gpul__elementwise_blocks {
-    enum { value = 1 };
-};
+template <typename Op> struct gpul__elementwise_blocks { static constexpr int value = 1; };
 template <typename Op, int N>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, gpul__elementwise_blocks<Op>::value)
     gpul__elementwise_vectors(const __grid_constant__ gpul__elementwise_view<Op> v) {
@@ -979,11 +972,12 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
  * kM neighbours of a row: 4 bytes, or one larger element. So that a lane can store a whole word of out, the tile begins
  * in each of out's rows at a word's boundary, up to kM - 1 elements early. */
 template <int kSize> struct gpul__elementwise_tile {
-    enum { kM = GPUL__ELEMENTWISE_WORD(kSize), kColumns = 32 * kM, kRows = GPUL__ELEMENTWISE_ROWS(kSize) };
-    enum { kPitch = GPUL__ELEMENTWISE_PITCH, kWords = kM > 1 ? 33 : 32, kWarps = GPUL__ELEMENTWISE_THREADS / 32 };
-    enum { kAtOnce = kM > 1 ? 2 : 4 }; /* rows of a thread at a time */
+    static constexpr int kM = GPUL__ELEMENTWISE_WORD(kSize), kColumns = 32 * kM, kRows = GPUL__ELEMENTWISE_ROWS(kSize);
+    static constexpr int kPitch = GPUL__ELEMENTWISE_PITCH, kWords = kM > 1 ? 33 : 32,
+                         kWarps = GPUL__ELEMENTWISE_THREADS / 32;
+    static constexpr int kAtOnce = kM > 1 ? 2 : 4; /* rows of a thread at a time */
     /* shared memory of an input, by the size of its elements there */
-    static __device__ __host__ __forceinline__ int bytes(int size) { return int(kRows) * int(kPitch) * int(kM) * size; }
+    static __device__ __host__ __forceinline__ int bytes(int size) { return kRows * kPitch * kM * size; }
     /* The words of a row are rotated: neither the words of a row nor those that lanes write together share a bank. */
     static __device__ __forceinline__ int offset(int row, int word, int rotation) {
         const int at = word + (kM > 1 ? rotation : 0);
@@ -999,9 +993,9 @@ template <int kSize, typename T, typename To>
 static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t step, int first, int columns, int rows,
                                                            gpul__extent extent, To *to) {
     typedef gpul__elementwise_tile<kSize> Tile;
-    enum { kM = Tile::kM, kLane = kM > 1 ? 4 / sizeof(T) : 1, kLanes = Tile::kRows / kLane };
-    enum { kLoads = (int(kLanes) * int(Tile::kWords) + GPUL__ELEMENTWISE_THREADS - 1) / GPUL__ELEMENTWISE_THREADS };
-    enum { kBatch = int(kLoads) < 8 / int(kM) ? int(kLoads) : 8 / int(kM) };
+    constexpr int kM = Tile::kM, kLane = kM > 1 ? 4 / sizeof(T) : 1, kLanes = Tile::kRows / kLane;
+    constexpr int kLoads = (kLanes * Tile::kWords + GPUL__ELEMENTWISE_THREADS - 1) / GPUL__ELEMENTWISE_THREADS;
+    constexpr int kBatch = kLoads < 8 / kM ? kLoads : 8 / kM;
     const int none = columns > 0 ? 0 : first; /* read in place of a missing column: no other block writes it */
     const bool inside = rows >= kLane && extent.holds(in + int64_t(first) * step, kLane * sizeof(T)) &&
                         extent.holds(in + rows - kLane + int64_t(columns - 1) * step, kLane * sizeof(T));
@@ -1034,8 +1028,7 @@ static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t
         for (int i = 0; i < kBatch; ++i) {
             const int number = (n + i) * GPUL__ELEMENTWISE_THREADS + int(threadIdx.x), word = number / kLanes;
             const int r = number % kLanes * kLane;
-            if (int(kLoads) * GPUL__ELEMENTWISE_THREADS > int(kLanes) * int(Tile::kWords) && word >= Tile::kWords)
-                continue;
+            if (kLoads * GPUL__ELEMENTWISE_THREADS > kLanes * Tile::kWords && word >= Tile::kWords) continue;
             gpul__pack<T, kLane> pack[kM];
             GPUL__UNROLL
             for (int m = 0; m < kM; ++m) pack[m] = window[i][m].get(shift[i][m]);
@@ -1069,7 +1062,7 @@ struct gpul__elementwise_bounds {
  * inside. */
 template <int kSize, typename T> struct gpul__elementwise_stage {
     typedef gpul__elementwise_tile<kSize> Tile;
-    enum { kM = Tile::kM, kAtOnce = Tile::kAtOnce, kLane = kM > 1 ? 4 / sizeof(T) : 1 };
+    static constexpr int kM = Tile::kM, kAtOnce = Tile::kAtOnce, kLane = kM > 1 ? 4 / sizeof(T) : 1;
     const T *staged;
     __device__ __forceinline__ void load(const gpul__elementwise_layout &v, int k, uint32_t at,
                                          const gpul__elementwise_bounds &bounds, unsigned char **shared) {
@@ -1130,10 +1123,10 @@ template <int kSize> struct gpul__elementwise_stage<kSize, gpul__none> {
 template <typename Op>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     gpul__elementwise_tiles(const __grid_constant__ gpul__elementwise_view<Op> v) {
-    enum { kSize = gpul__elementwise_size<Op>::value };
+    constexpr int kSize = gpul__elementwise_size<Op>::value;
     typedef gpul__elementwise_out<typename Op::Out> Outputs;
     typedef gpul__elementwise_tile<kSize> Tile;
-    enum { kM = Tile::kM, kAtOnce = Tile::kAtOnce, kOperands = Outputs::kOperands };
+    constexpr int kM = Tile::kM, kAtOnce = Tile::kAtOnce, kOperands = Outputs::kOperands;
     gpul__elementwise_position<1, kOperands> position;
     gpul__elementwise_unravel(v.layout, blockIdx.x, 0, true, &position);
     const gpul__elementwise_bounds bounds(v.layout, Tile::kColumns, Tile::kRows, position);
@@ -1152,7 +1145,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
     const bool dense = !Outputs::kSeveral && v.layout.column_step[0] == 1;
     GPUL__UNROLL_NOT
-    for (int top = warp; top < Tile::kRows && top < bounds.rows; top += int(kAtOnce) * int(Tile::kWarps)) {
+    for (int top = warp; top < Tile::kRows && top < bounds.rows; top += kAtOnce * Tile::kWarps) {
         typename Op::A va[kAtOnce][kM];
         typename Op::B vb[kAtOnce][kM];
         typename Op::C vc[kAtOnce][kM];
@@ -1245,11 +1238,9 @@ static inline void gpul__elementwise_describe(gpul__elementwise_layout *v, const
     }
 }
 
-template <typename Out> struct gpul__output_bytes {
-    enum { first = sizeof(Out), second = 0, third = 0 };
-};
+template <typename Out> struct gpul__output_bytes { static constexpr int first = sizeof(Out), second = 0, third = 0; };
 template <typename T, typename U, typename V> struct gpul__output_bytes<gpul__several<T, U, V>> {
-    enum { first = sizeof(T), second = gpul__size_of<U>::bytes, third = gpul__size_of<V>::bytes };
+    static constexpr int first = sizeof(T), second = gpul__size_of<U>::bytes, third = gpul__size_of<V>::bytes;
 };
 template <typename Op>
 static constexpr gpul__elementwise_op gpul__elementwise_of(decltype(gpul__elementwise_op::launch) launch) {
@@ -1280,7 +1271,7 @@ static inline int32_t gpul__elementwise_launch_kernel(const gpul__elementwise_pr
 template <typename Op>
 static int32_t gpul__elementwise_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
                                         const gpul__machine *machine, gpul_stream stream) {
-    enum { kSize = gpul__elementwise_size<Op>::value, kItems = GPUL__ELEMENTWISE_ITEMS(int(kSize)) };
+    constexpr int kSize = gpul__elementwise_size<Op>::value, kItems = GPUL__ELEMENTWISE_ITEMS(kSize);
     return gpul__elementwise_launch_kernel(
         problem, plan, machine, stream, Op(),
         plan->kernel == GPUL__ELEMENTWISE_VECTORS    ? gpul__elementwise_vectors<Op, 16 / kSize>
@@ -1347,9 +1338,9 @@ template <> struct gpul__input<gpul__none> { typedef gpul__none Element, Array, 
  *     void store(out, i, dtype, Acc, int64_t n)
  * gpul__reduction has what most of them share. */
 #define GPUL__REDUCE_THREADS 256
-enum { gpul__warps = GPUL__REDUCE_THREADS / 32 }; /* warps of a block, and warp tiles of a block tile */
-enum { gpul__max_tiles = 32 };                    /* rows: block tiles of a block at most */
-#define GPUL__REDUCE_STAGED 2048                  /* rows: bytes of shared memory in which a warp stages elements */
+constexpr int gpul__warps = GPUL__REDUCE_THREADS / 32; /* warps of a block, and warp tiles of a block tile */
+constexpr int gpul__max_tiles = 32;                    /* rows: block tiles of a block at most */
+#define GPUL__REDUCE_STAGED 2048 /* rows: bytes of shared memory in which a warp stages elements */
 
 /* An operation whose fold branches on a run-time flag takes that branch once for a batch of vectors: op.visit(f) calls
  * f(variant), and variant.fold(op, ...) is op.fold(...) with the branch taken. */
@@ -1362,10 +1353,10 @@ struct gpul__fold_as_is {
 
 /* Folds one element after the other by op.one(), unless the operation has a fold of its own. */
 template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct gpul__reduction {
-    enum { kTogether = 1 };    /* outputs that a warp of the rows kernel may take at once, to read y once for all */
-    enum { kRowsOnly = 0 };    /* has the rows kernel alone */
-    enum { kOrdered = 0 };     /* combine is not commutative */
-    enum { kResultBytes = 0 }; /* bytes of a result that is a struct */
+    static constexpr int kTogether = 1;    /* rows: outputs of a warp at once, to read y once for all */
+    static constexpr int kRowsOnly = 0;    /* has the rows kernel alone */
+    static constexpr int kOrdered = 0;     /* combine is not commutative */
+    static constexpr int kResultBytes = 0; /* bytes of a result that is a struct */
     typedef T X;
     typedef Y_ Y;
     typedef A Acc;
@@ -1375,7 +1366,7 @@ template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct 
     __device__ __forceinline__ A start() const { return static_cast<const Op *>(this)->identity(); }
     template <typename L> __device__ __forceinline__ L fold(L lane, const T *x, const Y *y, int count, int at) const {
         GPUL__UNROLL
-        for (int k = 0; k < 16 / int(gpul__size_of<T>::value); ++k)
+        for (int k = 0; k < 16 / gpul__size_of<T>::value; ++k)
             if (k < count) lane = static_cast<const Op *>(this)->one(lane, x[k], y[k], at + k);
         return lane;
     }
@@ -1398,7 +1389,7 @@ template <typename Offset> struct gpul__reduce_dim {
 
 /* How the engine reads x: one input is a pointer, and offsets from it in elements. */
 template <typename X> struct gpul__operand {
-    enum { kSeveral = 0 };
+    static constexpr int kSeveral = 0;
     typedef const X *Pointer;
     typedef int64_t Offset; /* and a stride */
     typedef gpul__extent Extent;
@@ -1486,7 +1477,7 @@ template <typename T, typename U, typename V, int N> struct gpul__fetch<gpul__se
     }
 };
 template <typename T, typename U, typename V> struct gpul__operand<gpul__several<T, U, V>> {
-    enum { kSeveral = 1 };
+    static constexpr int kSeveral = 1;
     typedef gpul__several<T, U, V> X;
     typedef gpul__pointers<T, U, V> Pointer;
     typedef gpul__offsets Offset;
@@ -1548,16 +1539,16 @@ template <typename T, typename U, typename V> struct gpul__operand<gpul__several
 /* A thread of the columns kernel takes `value` columns: 16 bytes at most, and two where an accumulator is large. kLanes
  * vectors of each are in flight, of one lane of a warp tile or of several. */
 template <typename Op> struct gpul__columns {
-    enum { kFew = sizeof(typename Op::Lane) > 16 || gpul__operand<typename Op::X>::kSeveral };
-    enum { kSize = gpul__size_of<typename Op::X>::value, kN = 16 / kSize, kMost = kFew ? 2 : 4 };
-    enum { value = int(kN) < int(kMost) ? int(kN) : int(kMost), kBytes = int(kMost) * int(kSize) };
-    enum { kLanes = kBytes > 8 ? kBytes / 8 : 1 };
+    static constexpr int kFew = sizeof(typename Op::Lane) > 16 || gpul__operand<typename Op::X>::kSeveral;
+    static constexpr int kSize = gpul__size_of<typename Op::X>::value, kN = 16 / kSize, kMost = kFew ? 2 : 4;
+    static constexpr int value = kN < kMost ? kN : kMost, kBytes = kMost * kSize;
+    static constexpr int kLanes = kBytes > 8 ? kBytes / 8 : 1;
 };
 /* A thread of the short kernel takes `value` outputs at once. */
 template <typename Op> struct gpul__short {
-    enum { kSize = gpul__size_of<typename Op::X>::value };
-    enum { kFew = kSize < 4 || sizeof(typename Op::Lane) > 16 || gpul__operand<typename Op::X>::kSeveral };
-    enum { value = kFew ? 4 : 8 };
+    static constexpr int kSize = gpul__size_of<typename Op::X>::value;
+    static constexpr int kFew = kSize < 4 || sizeof(typename Op::Lane) > 16 || gpul__operand<typename Op::X>::kSeveral;
+    static constexpr int value = kFew ? 4 : 8;
 };
 
 /* Where the elements of an output lie, and what memory may be read */
@@ -1593,13 +1584,13 @@ template <typename Op> struct gpul__reduce_view {
  * butterfly. */
 template <typename Acc> static __device__ __forceinline__ Acc gpul__shuffle(Acc a, int distance, bool down) {
     typedef typename gpul__word<sizeof(Acc) % 8 == 0 ? 8 : sizeof(Acc) % 4 == 0 ? 4 : 1>::type Word;
-    enum { kBytes = sizeof(Word), kWords = sizeof(Acc) / kBytes };
+    constexpr int kBytes = sizeof(Word), kWords = sizeof(Acc) / kBytes;
     Acc result;
     GPUL__UNROLL
-    for (int k = 0; k < int(kWords); ++k) {
+    for (int k = 0; k < kWords; ++k) {
         unsigned long long word = 0;
         memcpy(&word, reinterpret_cast<const char *>(&a) + k * kBytes, kBytes);
-        if (int(kBytes) == 8)
+        if (kBytes == 8)
             word = down ? __shfl_down_sync(0xffffffffu, word, unsigned(distance))
                         : __shfl_xor_sync(0xffffffffu, word, distance);
         else
@@ -1647,11 +1638,11 @@ static __device__ __forceinline__ gpul__reduce_span gpul__reduce_span_of(int64_t
 /* Distances in a warp tile, in elements: from one lane's first vector to the next lane's, and from a lane's vector to
  * its next. */
 template <typename Op> struct gpul__reduce_steps {
-    enum { kN = 16 / gpul__size_of<typename Op::X>::value, kRow = 32 * kN };
+    static constexpr int kN = 16 / gpul__size_of<typename Op::X>::value, kRow = 32 * kN;
     int lane, vector;
     __device__ __forceinline__ explicit gpul__reduce_steps(const gpul__reduce_plan &p) {
-        lane = Op::kOrdered ? int(p.tile_rows) * int(kN) : int(kN);
-        vector = Op::kOrdered ? int(kN) : int(p.row_step * kRow);
+        lane = Op::kOrdered ? int(p.tile_rows) * kN : kN;
+        vector = Op::kOrdered ? kN : int(p.row_step * kRow);
     }
     /* the end of the elements of the lane that begins at `first`, in a tile of `length` */
     __device__ __forceinline__ int end(int first, int length) const {
@@ -1768,8 +1759,8 @@ gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes
     typedef gpul__operand<X> Operand;
     typedef typename Operand::Offset Offset;
     typedef gpul__fetch<X, 16 / gpul__size_of<X>::value> Fetch;
-    enum { kN = 16 / gpul__size_of<X>::value, kSize = gpul__size_of<X>::value };
-    enum { kBatch = kO > 1 || gpul__size_of<Y>::bytes > 0 || Operand::kSeveral ? 2 : 4 };
+    enum { kN = 16 / gpul__size_of<X>::value, kSize = gpul__size_of<X>::value }; /* which the lambda does not capture */
+    constexpr int kBatch = kO > 1 || gpul__size_of<Y>::bytes > 0 || Operand::kSeveral ? 2 : 4;
     const int step = gpul__reduce_steps<Op>(v.plan).vector;
     const Offset stride = v.x_stride;
     const int64_t y_stride = v.y_stride;
@@ -1860,8 +1851,8 @@ gpul__reduce_origin_of(const gpul__reduce_source<X> &s, int64_t begin) {
 }
 /* Rows of a warp tile that a warp stages at once */
 template <typename X> struct gpul__reduce_rows_of {
-    enum { kSize = gpul__size_of<X>::value, kN = 16 / kSize, kRow = 32 * kN };
-    enum { kFit = GPUL__REDUCE_STAGED / (int(kRow) * int(sizeof(X))), value = int(kFit) < 4 ? int(kFit) : 4 };
+    static constexpr int kSize = gpul__size_of<X>::value, kN = 16 / kSize, kRow = 32 * kN;
+    static constexpr int kFit = GPUL__REDUCE_STAGED / (kRow * int(sizeof(X))), value = kFit < 4 ? kFit : 4;
     static_assert(int(value) > 0, "a row has no room in shared memory");
 };
 /* Stages bytes as vectors, where they are contiguous along the innermost dimension and it has 16 or more: of each row,
@@ -1873,7 +1864,7 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
                                                                   const gpul__reduce_origin<int64_t> &start,
                                                                   const uint8_t *x, int first, int vector, int length,
                                                                   uint8_t *stage) {
-    enum { kN = 16, kRows = gpul__reduce_rows_of<uint8_t>::value };
+    constexpr int kN = 16, kRows = gpul__reduce_rows_of<uint8_t>::value;
     const auto &inner = s.dim[0];
     if (s.ndim < 2 || s.stride != 1 || inner.whole < kN) return false;
     GPUL__UNROLL_NOT
@@ -1883,7 +1874,7 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
         uint32_t left[kRows];
         bool whole = true, broken = false;
         GPUL__UNROLL
-        for (int r = 0; r < int(kRows); ++r) {
+        for (int r = 0; r < kRows; ++r) {
             const int index = first + r * vector < length ? first + r * vector : length - 1;
             const uint32_t at = uint32_t(index) + start.before[0];
             uint32_t row = uint32_t(uint64_t(at) * inner.multiplier >> inner.shift);
@@ -1903,17 +1894,17 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
             return false;
         }
         GPUL__UNROLL
-        for (int r = 0; r < int(kRows); ++r) fetch[r].ask(p[r]);
+        for (int r = 0; r < kRows; ++r) fetch[r].ask(p[r]);
         gpul__schedule_fence(s.zero);
         GPUL__UNROLL
-        for (int r = 0; r < int(kRows); ++r) {
+        for (int r = 0; r < kRows; ++r) {
             gpul__raw raw = fetch[r].take(p[r]);
-            uint32_t *const to = reinterpret_cast<uint32_t *>(stage + (r * 32 + int(threadIdx.x % 32)) * int(kN));
+            uint32_t *const to = reinterpret_cast<uint32_t *>(stage + (r * 32 + int(threadIdx.x % 32)) * kN);
             if (h > 0) { /* keeps the bytes before the cut */
                 const gpul__raw before = gpul__load<4>(to);
                 GPUL__UNROLL
                 for (int w = 0; w < 4; ++w) {
-                    const int bytes = (left[r] < uint32_t(kN) ? int(left[r]) : int(kN)) - 4 * w;
+                    const int bytes = (left[r] < uint32_t(kN) ? int(left[r]) : kN) - 4 * w;
                     const uint32_t mask = bytes >= 4 ? 0xffffffffu : bytes > 0 ? 0xffffffffu >> (32 - 8 * bytes) : 0u;
                     raw.v[w] = (before.v[w] & mask) | (raw.v[w] & ~mask); /* fault: reduce-broken-vectors */
                 }
@@ -1937,25 +1928,25 @@ static __device__ __noinline__ void
 gpul__reduce_stage(const gpul__reduce_source<X> &s, const gpul__reduce_origin<typename gpul__operand<X>::Offset> &start,
                    typename gpul__operand<X>::Pointer x, int at, int stop, int lane, int vector, int length, X *stage) {
     typedef gpul__operand<X> Operand;
-    enum { kN = 16 / gpul__size_of<X>::value, kAll = gpul__reduce_rows_of<X>::value * int(kN) };
+    constexpr int kN = 16 / gpul__size_of<X>::value, kAll = gpul__reduce_rows_of<X>::value * kN;
     /* elements of a lane in flight; their offsets are computed in two halves, to save registers */
-    enum { kMost = Operand::kSeveral ? 4 : 16, kCount = int(kAll) < int(kMost) ? int(kAll) : int(kMost) };
-    enum { kPart = int(kCount) / 2 };
+    constexpr int kMost = Operand::kSeveral ? 4 : 16, kCount = kAll < kMost ? kAll : kMost;
+    constexpr int kPart = kCount / 2;
     const int thread = int(threadIdx.x % 32);
     __syncwarp(); /* fault: reduce-staged-early */
     if (gpul__reduce_stage_vectors(s, start, x, at + thread * lane, vector, length, stage)) return;
     GPUL__UNROLL_NOT
-    for (int c = 0; c < int(kAll); c += int(kCount)) {
-        if (at + c / int(kN) * vector >= stop) return;
+    for (int c = 0; c < kAll; c += kCount) {
+        if (at + c / kN * vector >= stop) return;
         X element[kCount];
         GPUL__UNROLL
-        for (int h = 0; h < int(kCount); h += int(kPart)) {
+        for (int h = 0; h < kCount; h += kPart) {
             typename Operand::Offset place[kPart];
             uint32_t index[kPart];
             GPUL__UNROLL
-            for (int k = 0; k < int(kPart); ++k) {
-                const int row = (c + h + k) / int(kN), j = (c + h + k) % int(kN) * 32 + thread;
-                const int mine = at + row * vector + j / int(kN) * lane + j % int(kN);
+            for (int k = 0; k < kPart; ++k) {
+                const int row = (c + h + k) / kN, j = (c + h + k) % kN * 32 + thread;
+                const int mine = at + row * vector + j / kN * lane + j % kN;
                 index[k] = uint32_t(mine < length ? mine : length - 1); /* beyond the last, that again */
                 place[k] = int64_t(index[k]) * s.stride;
             }
@@ -1964,17 +1955,17 @@ gpul__reduce_stage(const gpul__reduce_source<X> &s, const gpul__reduce_origin<ty
                 const auto &dim = s.dim[d];
                 const uint32_t more = start.before[d];
                 GPUL__UNROLL
-                for (int k = 0; k < int(kPart); ++k) {
+                for (int k = 0; k < kPart; ++k) {
                     index[k] = uint32_t(uint64_t(index[k] + more) * dim.multiplier >> dim.shift);
                     place[k] += int64_t(index[k]) * dim.x;
                 }
             }
             GPUL__UNROLL
-            for (int k = 0; k < int(kPart); ++k) element[h + k] = x[place[k]];
+            for (int k = 0; k < kPart; ++k) element[h + k] = x[place[k]];
         }
         gpul__schedule_fence(s.zero);
         GPUL__UNROLL
-        for (int k = 0; k < int(kCount); ++k) stage[(c + k) * 32 + thread] = element[k];
+        for (int k = 0; k < kCount; ++k) stage[(c + k) * 32 + thread] = element[k];
     }
 }
 /* Folds a warp tile whose elements are not contiguous: they are staged in shared memory, where each lane finds vectors.
@@ -1986,7 +1977,7 @@ gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<
     typedef typename Op::X X;
     typedef typename Op::Y Y;
     typedef gpul__operand<X> Operand;
-    enum { kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN, kRows = gpul__reduce_rows_of<X>::value };
+    constexpr int kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN, kRows = gpul__reduce_rows_of<X>::value;
     X *const stage = reinterpret_cast<X *>(staged);
     const gpul__reduce_steps<Op> steps(v.plan);
     const int lane = int(threadIdx.x % 32), first = lane * steps.lane, end = steps.end(first, length);
@@ -1997,15 +1988,15 @@ gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<
     GPUL__UNROLL
     for (int o = 0; o < kO; ++o) {
         GPUL__UNROLL_NOT
-        for (int at = 0; at < stop; at += int(kRows) * steps.vector) { /* the warp's lanes agree */
+        for (int at = 0; at < stop; at += kRows * steps.vector) { /* the warp's lanes agree */
             gpul__reduce_stage<X>(v.source, start, from.x[o] + start.place, at, stop, steps.lane, steps.vector, length,
                                   stage);
             __syncwarp();
             GPUL__UNROLL_NOT
-            for (int r = 0; r < int(kRows); ++r) {
+            for (int r = 0; r < kRows; ++r) {
                 const int mine = first + at + r * steps.vector, count = end - mine;
                 if (count <= 0) continue;
-                const gpul__pack<X, kN> vx = Operand::template staged<kN>(stage + r * int(kRow) + lane * int(kN));
+                const gpul__pack<X, kN> vx = Operand::template staged<kN>(stage + r * kRow + lane * kN);
                 const gpul__pack<Y, kN> vy =
                     gpul__gather<Y, kN>(y + (gpul__has<Y>() ? mine * y_stride : 0), y_stride, count);
                 acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, count, mine);
@@ -2049,17 +2040,17 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     typedef typename Op::Y Y;
     typedef gpul__operand<X> Operand;
     typedef gpul__fetch<X, 16 / gpul__size_of<X>::value> Fetch;
-    enum { kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN };
+    constexpr int kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN;
     /* vectors in flight, as many as registers hold: unpacked bytes take one each */
-    enum { kBig = sizeof(typename Op::Lane) > 16 || Operand::kSeveral };
-    enum { kFour = gpul__size_of<Y>::bytes > 0 || kN > 8 || int(kBig) };
-    enum { kBatch = kO > 1 ? 2 : kFour ? 4 : 8, kUnroll = kN > 8 ? 1 : int(kBatch) };
+    constexpr int kBig = sizeof(typename Op::Lane) > 16 || Operand::kSeveral;
+    constexpr int kFour = gpul__size_of<Y>::bytes > 0 || kN > 8 || kBig;
+    constexpr int kBatch = kO > 1 ? 2 : kFour ? 4 : 8, kUnroll = kN > 8 ? 1 : kBatch;
     const gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.n, v.plan, tile);
     const gpul__reduce_steps<Op> steps(v.plan);
     const int first = int(threadIdx.x % 32) * steps.lane, step = steps.vector, length = span.length;
     const int end = steps.end(first, length);
     /* what all lanes can load in batches: whole rows, and of an ordered operation whole tiles */
-    const int wide = Op::kOrdered ? int(kN) : int(kRow);
+    const int wide = Op::kOrdered ? kN : kRow;
     const int whole = !Op::kOrdered ? length : length == 32 * steps.lane ? steps.lane : 0;
     gpul__reduce_operands<kO, X> from;
     gpul__reduce_lanes<kO, Op> acc;
@@ -2081,18 +2072,17 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     int at = first;
     /* Contiguous but unaligned vectors: each is put together from its own aligned 16 bytes and those of the next lane.
      * Not where these would reach beyond the array. */
-    enum { kShifts = !Op::kOrdered && kO == 1 && !int(kBig) };
-    const bool shifted = int(kShifts) && !v.plan.vector;
+    constexpr int kShifts = !Op::kOrdered && kO == 1 && !kBig;
+    const bool shifted = kShifts && !v.plan.vector;
     if (kDense && (v.plan.vector || shifted)) {
-        typename Operand::Pointer x[kO];                        /* at element `at` */
-        int64_t last = whole - wide - (int(kBatch) - 1) * step; /* where the last batch may begin, from `first` on */
+        typename Operand::Pointer x[kO];                   /* at element `at` */
+        int64_t last = whole - wide - (kBatch - 1) * step; /* where the last batch may begin, from `first` on */
         if (shifted) {
             const int64_t reach =
-                v.source.extent.last(from.x[0], gpul__size_of<X>::value) - (wide - int(kN)) - (int(kBatch) - 1) * step;
+                v.source.extent.last(from.x[0], gpul__size_of<X>::value) - (wide - kN) - (kBatch - 1) * step;
             if (reach < last) last = reach;
             if (!v.source.extent.begins(from.x[0])) { /* the first elements of the array */
-                acc = gpul__reduce_remainder<kO>(v, op, acc, from, span.begin, at,
-                                                 end < at + int(kN) ? end : at + int(kN));
+                acc = gpul__reduce_remainder<kO>(v, op, acc, from, span.begin, at, end < at + kN ? end : at + kN);
                 at += step;
             }
         }
@@ -2140,7 +2130,7 @@ template <typename Op, int kO, bool kDense>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
     gpul__reduce_rows(const __grid_constant__ gpul__reduce_view<Op> v) {
     typedef typename Op::Acc Acc;
-    enum { kAtOnce = kO > 1 ? 2 : 4 }; /* partial results of a thread in flight */
+    constexpr int kAtOnce = kO > 1 ? 2 : 4; /* partial results of a thread in flight */
     const gpul__reduce_plan &p = v.plan;
     const Op &op = v.op;
     const int thread = int(threadIdx.x), warp = thread / 32, lane = thread % 32;
@@ -2206,14 +2196,14 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         for (int k = leaves.first(thread); k < end; k += kAtOnce * leaves.step) {
             Acc next[kAtOnce][kO];
             GPUL__UNROLL
-            for (int u = 0; u < int(kAtOnce); ++u) {
+            for (int u = 0; u < kAtOnce; ++u) {
                 const int tile = k + u * leaves.step;
                 GPUL__UNROLL
                 for (int o = 0; o < kO; ++o)
                     next[u][o] = tile < end && first + o < v.outputs ? results[o * pitch + tile * step] : op.identity();
             }
             GPUL__UNROLL
-            for (int u = 0; u < int(kAtOnce); ++u) {
+            for (int u = 0; u < kAtOnce; ++u) {
                 GPUL__UNROLL
                 for (int o = 0; o < kO; ++o) total[o] = op.combine(total[o], next[u][o]);
             }
@@ -2246,22 +2236,22 @@ template <int kCount, int kD> struct gpul__reduce_butterfly {
     template <int kF, typename Op>
     static __device__ __forceinline__ void step(const Op &op, typename Op::Acc (&acc)[kF], int lanes, int &mine,
                                                 int &left) {
-        enum { kHalf = kCount / 2 };
+        constexpr int kHalf = kCount / 2;
         if (kD >= lanes) return;
-        if (int(kHalf) == 0) acc[0] = op.combine(acc[0], gpul__shuffle(acc[0], kD, true));
+        if (kHalf == 0) acc[0] = op.combine(acc[0], gpul__shuffle(acc[0], kD, true));
         else {
             const bool upper = (threadIdx.x & unsigned(kD)) != 0;
             GPUL__UNROLL
-            for (int u = 0; u < int(kHalf); ++u) {
-                const typename Op::Acc low = acc[u], high = acc[u + int(kHalf)];
+            for (int u = 0; u < kHalf; ++u) {
+                const typename Op::Acc low = acc[u], high = acc[u + kHalf];
                 const typename Op::Acc other = gpul__shuffle(upper ? low : high, kD, false);
                 const typename Op::Acc first = upper ? other : low, second = upper ? high : other;
                 acc[u] = op.combine(first, second);
             }
-            mine += upper ? int(kHalf) : 0; /* fault: reduce-short-outputs */
+            mine += upper ? kHalf : 0; /* fault: reduce-short-outputs */
             left = kHalf;
         }
-        gpul__reduce_butterfly<(kCount > 1 ? int(kHalf) : 1), kD * 2>::step(op, acc, lanes, mine, left);
+        gpul__reduce_butterfly<(kCount > 1 ? kHalf : 1), kD * 2>::step(op, acc, lanes, mine, left);
     }
 };
 template <int kCount> struct gpul__reduce_butterfly<kCount, 32> {
@@ -2276,7 +2266,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     typedef typename Op::Y Y;
     typedef typename Op::Acc Acc;
     typedef gpul__operand<X> Operand;
-    enum { kN = 16 / gpul__size_of<X>::value, kF = gpul__short<Op>::value };
+    constexpr int kN = 16 / gpul__size_of<X>::value, kF = gpul__short<Op>::value;
     const int lanes = v.plan.lanes, lane = int(threadIdx.x) & (lanes - 1), n = int(v.n);
     const int step = GPUL__REDUCE_THREADS / lanes;
     const int used = v.plan.outputs_at_once;
@@ -2289,14 +2279,14 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     typename Op::Lane acc[kF];
     gpul__await();
     GPUL__UNROLL_NOT
-    for (int u = 0; u < int(kF); ++u) { /* in place of missing outputs, the last one */
+    for (int u = 0; u < kF; ++u) { /* in place of missing outputs, the last one */
         const int64_t output = first + u * step < outputs ? first + u * step : outputs - 1;
         if (u < used) next = v.x + gpul__reduce_output(v, output).x;
         gpul__shift_left<1>(x);
         x[kF - 1] = next;
     }
     GPUL__UNROLL
-    for (int u = 0; u < int(kF); ++u) {
+    for (int u = 0; u < kF; ++u) {
         op[u] = v.op;
         if (n > 0) op[u].begin(x[u]);
         op[u].enter(0);
@@ -2305,35 +2295,35 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     const gpul__reduce_steps<Op> steps(v.plan);
     const int begin = lane * steps.lane, length = steps.end(begin, n); /* of the lane's elements */
     GPUL__UNROLL_NOT
-    for (int i = begin; i < length; i += Op::kOrdered ? int(kN) : 32 * int(kN)) {
+    for (int i = begin; i < length; i += Op::kOrdered ? kN : 32 * kN) {
         const int count = length - i;
         gpul__pack<X, kN> vx[kF];
         gpul__pack<Y, kN> vy;
-        if (v.plan.vector && v.plan.y_vector && count >= int(kN)) {
+        if (v.plan.vector && v.plan.y_vector && count >= kN) {
             GPUL__UNROLL
-            for (int u = 0; u < int(kF); ++u)
+            for (int u = 0; u < kF; ++u)
                 vx[u] = Operand::template load<kN>(x[u] + Operand::advance(v.x_stride, i), v.x_stride);
             vy = gpul__load<kN>(gpul__has<Y>() ? y + i : y);
         } else { /* one by one; in place of missing ones, the last */
             GPUL__UNROLL
-            for (int k = 0; k < int(kN); ++k) {
+            for (int k = 0; k < kN; ++k) {
                 const int64_t at = i + (k < count ? k : count - 1);
                 GPUL__UNROLL
-                for (int u = 0; u < int(kF); ++u) vx[u].v[k] = x[u][at * stride];
+                for (int u = 0; u < kF; ++u) vx[u].v[k] = x[u][at * stride];
                 vy.v[k] = gpul__at(y, gpul__has<Y>() ? at * y_stride : 0);
             }
         }
         v.op.visit([&](auto variant) {
             GPUL__UNROLL
-            for (int u = 0; u < int(kF); ++u) acc[u] = variant.fold(op[u], acc[u], vx[u].v, vy.v, count, i);
+            for (int u = 0; u < kF; ++u) acc[u] = variant.fold(op[u], acc[u], vx[u].v, vy.v, count, i);
         });
     }
     Acc results[kF];
     GPUL__UNROLL
-    for (int u = 0; u < int(kF); ++u) results[u] = begin < length ? op[u].finish(acc[u], 0, begin) : v.op.identity();
-    int mine = 0, left = int(kF);
-    gpul__reduce_butterfly<int(kF), 1>::step(v.op, results, lanes, mine, left);
-    if (lane >= int(kF)) return;
+    for (int u = 0; u < kF; ++u) results[u] = begin < length ? op[u].finish(acc[u], 0, begin) : v.op.identity();
+    int mine = 0, left = kF;
+    gpul__reduce_butterfly<kF, 1>::step(v.op, results, lanes, mine, left);
+    if (lane >= kF) return;
     GPUL__UNROLL_NOT
     for (int u = 0; u < left; ++u) {
         const int64_t output = first + (mine + u) * step;
@@ -2447,7 +2437,7 @@ gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, 
     const typename Operand::Offset stride = v.x_stride;
     const int64_t y_stride = v.y_stride;
     const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
-    enum { kAnywhere = gpul__size_of<X>::value == 1 && !Operand::kSeveral };
+    constexpr int kAnywhere = gpul__size_of<X>::value == 1 && !Operand::kSeveral;
     const typename Operand::Pointer from = columns.x[0] + begin * stride;
     bool wide = v.plan.vector != 0;
     if (wide && (v.plan.vector > 1 || columns.count < kC)) { /* may all that an access covers be read? */
@@ -2550,7 +2540,7 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
     typedef typename Op::X X;
     typedef typename Op::Y Y;
     typedef gpul__fetch<X, 16 / gpul__size_of<X>::value> Fetch;
-    enum { kN = 16 / gpul__size_of<X>::value, kLanes = gpul__columns<Op>::kLanes, kRow = 32 * kN };
+    constexpr int kN = 16 / gpul__size_of<X>::value, kLanes = gpul__columns<Op>::kLanes, kRow = 32 * kN;
     const bool deep = v.plan.deep != 0;
     gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.n, v.plan, tile);
     const gpul__reduce_steps<Op> steps(v.plan);
@@ -2580,7 +2570,7 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
                     GPUL__UNROLL
                     for (int c = 0; c < kC; ++c) {
                         typename Op::Lane &own = lanes[r][c];
-                        own = variant.fold(op[c], deep ? lanes[0][c] : own, Fetch::unpacked(vx[r][c]).v, vy[r], int(kN),
+                        own = variant.fold(op[c], deep ? lanes[0][c] : own, Fetch::unpacked(vx[r][c]).v, vy[r], kN,
                                            at + r * step);
                         if (deep) lanes[0][c] = own;
                     }
@@ -2647,15 +2637,15 @@ static __device__ __forceinline__ void gpul__reduce_slots(const Op &op, const ty
                                                           typename Op::Acc (&result)[kC]) {
     const gpul__reduce_leaves<Op> of(leaves, slots);
     typedef typename Op::Acc Acc;
-    enum { kSide = kC * sizeof(Acc) <= 32 ? 4 : 2 }; /* slots at once */
-    Acc open[11 * kC];                               /* for gpul__reduce_carry: 2048 slots, two at a time or more */
+    constexpr int kSide = kC * sizeof(Acc) <= 32 ? 4 : 2; /* slots at once */
+    Acc open[11 * kC]; /* for gpul__reduce_carry: 2048 slots, two at a time or more */
     int levels = 0;
-    while (int(kSide) << levels < count) ++levels;
+    while (kSide << levels < count) ++levels;
     GPUL__UNROLL_NOT
-    for (int s = 0; s < count; s += int(kSide)) {
+    for (int s = 0; s < count; s += kSide) {
         Acc acc[kSide][kC];
         GPUL__UNROLL
-        for (int k = 0; k < int(kSide); ++k) {
+        for (int k = 0; k < kSide; ++k) {
             GPUL__UNROLL
             for (int c = 0; c < kC; ++c) acc[k][c] = op.identity();
         }
@@ -2664,7 +2654,7 @@ static __device__ __forceinline__ void gpul__reduce_slots(const Op &op, const ty
             const Acc *const p = partials + leaf * pitch;
             Acc next[kSide][kC];
             GPUL__UNROLL
-            for (int k = 0; k < int(kSide); ++k) {
+            for (int k = 0; k < kSide; ++k) {
                 GPUL__UNROLL
                 for (int c = 0; c < kC; ++c)
                     next[k][c] = s + k < count && leaf + k * of.slot_stride < leaves
@@ -2672,23 +2662,23 @@ static __device__ __forceinline__ void gpul__reduce_slots(const Op &op, const ty
                                      : op.identity();
             }
             GPUL__UNROLL
-            for (int k = 0; k < int(kSide); ++k) {
+            for (int k = 0; k < kSide; ++k) {
                 GPUL__UNROLL
                 for (int c = 0; c < kC; ++c) acc[k][c] = op.combine(acc[k][c], next[k][c]);
             }
         }
         GPUL__UNROLL
-        for (int d = 1; d < int(kSide); d *= 2) { /* fault: reduce-slots-side */
+        for (int d = 1; d < kSide; d *= 2) { /* fault: reduce-slots-side */
             if (d >= count) break;
             GPUL__UNROLL
-            for (int k = 0; k < int(kSide); k += 2 * d) {
+            for (int k = 0; k < kSide; k += 2 * d) {
                 GPUL__UNROLL
                 for (int c = 0; c < kC; ++c) acc[k][c] = op.combine(acc[k][c], acc[k + d][c]);
             }
         }
         GPUL__UNROLL
         for (int c = 0; c < kC; ++c) result[c] = acc[0][c];
-        gpul__reduce_carry(op, result, s / int(kSide), levels, open, 1); /* fault: reduce-slots-level */
+        gpul__reduce_carry(op, result, s / kSide, levels, open, 1); /* fault: reduce-slots-level */
     }
 }
 
@@ -2697,7 +2687,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
     gpul__reduce_columns(const __grid_constant__ gpul__reduce_view<Op> v) {
     typedef typename Op::X X;
     typedef typename Op::Acc Acc;
-    enum { kC = gpul__columns<Op>::value, kLanes = gpul__columns<Op>::kLanes };
+    constexpr int kC = gpul__columns<Op>::value, kLanes = gpul__columns<Op>::kLanes;
     const gpul__reduce_plan &p = v.plan;
     const Op &op = v.op;
     const gpul__reduce_assignment share = gpul__reduce_assignment_of(p, true);
@@ -2706,7 +2696,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
     /* results of each thread; those of the trees over tiles (first row) and over passes, kC a level; a flag */
     GPUL_SHARED(Acc, shared);
     Acc *const halves = shared + int(blockDim.x) * kC;
-    const int lane = (row & ((1 << p.threads_log2) - 1)) * (p.deep ? 1 : int(kLanes)) * p.passes;
+    const int lane = (row & ((1 << p.threads_log2) - 1)) * (p.deep ? 1 : kLanes) * p.passes;
     const int first = int(share.split) * p.tiles * p.tiles_at_once + (row >> p.threads_log2); /* warp tile */
     int levels = 0, pass_levels = 0; /* of the trees over tiles and over passes */
     Acc acc[kC];
@@ -2724,7 +2714,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
         GPUL__UNROLL_NOT
         for (int pass = 0; pass < p.passes; ++pass) {
             if (columns.count > 0 && tile < p.warp_tiles)
-                gpul__reduce_column_tile(v, columns, tile, lane + pass * (p.deep ? 1 : int(kLanes)), acc);
+                gpul__reduce_column_tile(v, columns, tile, lane + pass * (p.deep ? 1 : kLanes), acc);
             gpul__reduce_carry(op, acc, pass, pass_levels, own, int(blockDim.x)); /* fault: reduce-passes-share */
         }
         gpul__reduce_thread_rows(op, acc, shared, row, width, p.depth);
@@ -2846,13 +2836,13 @@ template <typename Op> static constexpr gpul__reducer gpul__reducer_of(decltype(
 
 /* A result: an element, or the bytes of a struct */
 template <typename T, bool kStruct> struct gpul__result_of {
-    enum { dtype = gpul__dtype_of<T>::value, bytes = 0 };
+    static constexpr int dtype = gpul__dtype_of<T>::value, bytes = 0;
     static __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype to, T value) {
         gpul__store(out, i, to, value);
     }
 };
 template <typename T> struct gpul__result_of<T, true> {
-    enum { dtype = GPUL_U8, bytes = sizeof(T) };
+    static constexpr int dtype = GPUL_U8, bytes = sizeof(T);
     static __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype, const T &value) {
         unsigned char from[sizeof(T)], *const to = static_cast<unsigned char *>(out) + i;
         memcpy(from, &value, sizeof from);
@@ -2891,20 +2881,22 @@ template <typename T> static inline void gpul__take_scalar(T *to, const gpul__re
 static inline void gpul__take_scalar(gpul__none *, const gpul__reduce_inputs *, int) {}
 
 template <typename A> struct gpul__is_accumulator {
-    enum { kPlain = std::is_trivially_copyable<A>::value && std::is_trivially_default_constructible<A>::value };
-    enum { value = kPlain && sizeof(A) <= 64 && alignof(A) <= 16 };
+    static constexpr int kPlain =
+        std::is_trivially_copyable<A>::value && std::is_trivially_default_constructible<A>::value;
+    static constexpr int value = kPlain && sizeof(A) <= 64 && alignof(A) <= 16;
 };
 template <typename T> struct gpul__is_result {
-    enum { value = int(gpul__result<T>::bytes) == 0 || (std::is_trivially_copyable<T>::value && sizeof(T) <= 64) };
+    static constexpr int value =
+        gpul__result<T>::bytes == 0 || (std::is_trivially_copyable<T>::value && sizeof(T) <= 64);
 };
 template <typename Arrays> struct gpul__has_array {
-    enum { value = !std::is_same<Arrays, gpul__several<gpul__none, gpul__none, gpul__none>>::value };
+    static constexpr int value = !std::is_same<Arrays, gpul__several<gpul__none, gpul__none, gpul__none>>::value;
 };
 
 template <typename Own> struct gpul__own : gpul__reduction<gpul__own<Own>, typename Own::Elements, typename Own::A> {
     typedef typename Own::A A;
     typedef typename Own::Elements Elements;
-    enum { kOrdered = Own::kOrdered, kResultBytes = gpul__result<typename Own::Result>::bytes };
+    static constexpr int kOrdered = Own::kOrdered, kResultBytes = gpul__result<typename Own::Result>::bytes;
     typename Own::Scalars scalars;
     int64_t place;                                                          /* of the warp tile's first element */
     __device__ __forceinline__ void enter(int64_t begin) { place = begin; } /* fault: own-place */
@@ -3262,7 +3254,7 @@ static int64_t gpul__plan_elements(gpul__elementwise_plan *plan, int64_t columns
 }
 /* The dimensions of vectors and elements, of `row` tiles a row */
 static void gpul__plan_dims(gpul__elementwise_plan *plan, gpul__elementwise_problem *p, int32_t operands, int64_t row) {
-    enum { kLong = 16384 }; /* elements of a row */
+    constexpr int kLong = 16384; /* elements of a row */
     const int32_t last = p->ndim - 1;
     const int64_t columns = p->shape[last];
     int32_t next = -1, inner = -1;
@@ -3423,7 +3415,7 @@ template <typename T> struct gpul__op_copy {
 
 /* Full occupancy as far as registers last, so that most loads are in flight */
 template <int kBytes> struct gpul__all_blocks {
-    enum { most = GPUL__ELEMENTWISE_RESIDENT, value = kBytes > 1 || int(most) < 5 ? int(most) : 5 };
+    static constexpr int most = GPUL__ELEMENTWISE_RESIDENT, value = kBytes > 1 || most < 5 ? most : 5;
 };
 template <typename T> struct gpul__elementwise_blocks<gpul__op_arithmetic<T>> : gpul__all_blocks<sizeof(T)> {};
 template <typename T> struct gpul__elementwise_blocks<gpul__op_copy<T>> : gpul__all_blocks<sizeof(T)> {};
@@ -3690,7 +3682,7 @@ template <> struct gpul__ufunc<int32_t> { typedef uint32_t Word; };
 typedef gpul__elementwise_view<gpul__ufunc_call> gpul__ufunc_view;
 /* Inputs that may be arrays: of floats no operation has a third one. */
 template <typename W> struct gpul__ufunc_inputs {
-    enum { value = std::is_floating_point<W>::value ? 2 : 3 };
+    static constexpr int value = std::is_floating_point<W>::value ? 2 : 3;
 };
 
 /* do_as<T, Word>(...) with T the unsigned type of that many bytes, up to those of Word */
@@ -3754,8 +3746,8 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     gpul__ufunc_elements(const __grid_constant__ gpul__ufunc_view v) {
     typedef typename gpul__ufunc<W>::Word Word;
     typedef gpul__elementwise_tile<sizeof(Word)> Tile;
-    enum { kItems = GPUL__ELEMENTWISE_ITEMS(sizeof(Word)), kVector = 16 / sizeof(Word) };
-    enum { kInputs = gpul__ufunc_inputs<W>::value };
+    constexpr int kItems = GPUL__ELEMENTWISE_ITEMS(sizeof(Word)), kVector = 16 / sizeof(Word);
+    constexpr int kInputs = gpul__ufunc_inputs<W>::value;
     const gpul__elementwise_layout &l = v.layout;
     const gpul__ufunc_call &p = v.op;
     GPUL_SHARED(unsigned char, shared); /* the staged inputs, one after the other */
@@ -3777,7 +3769,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
             }
         __syncthreads(); /* fault: ufunc-stage-barrier */
     }
-    const int rounds = tiles ? int(Tile::kRows) / int(Tile::kWarps) / kItems : 1;
+    const int rounds = tiles ? Tile::kRows / Tile::kWarps / kItems : 1;
     GPUL__UNROLL_NOT
     for (int round = 0; round < rounds; ++round) {
         const int first = round * kItems * Tile::kWarps + warp; /* row */
@@ -3837,30 +3829,29 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
 /* Takes the first elements out of each vector, as words, and shifts it. */
 template <typename T, typename Word, int n, int kMany>
 static __device__ __forceinline__ void gpul__ufunc_unpack(Word (&to)[n], gpul__raw (&from)[kMany]) {
-    enum { kStep = GPUL__UFUNC_STEP(Word), kBytes = kStep * sizeof(T) };
+    constexpr int kStep = GPUL__UFUNC_STEP(Word), kBytes = kStep * sizeof(T);
     GPUL__UNROLL
     for (int i = 0; i < kMany; ++i) {
         const gpul__pack<T, 16 / sizeof(T)> elements = gpul__unpacked<T, 16 / sizeof(T)>(from[i]);
         GPUL__UNROLL
         for (int j = 0; j < kStep; ++j) to[i * kStep + j] = elements.v[j];
-        if (int(kBytes) < 16 && sizeof(Word) == 4)
-            gpul__shift_left<(int(kBytes) < 16 ? int(kBytes) / 4 : 0)>(from[i].v);
+        if (kBytes < 16 && sizeof(Word) == 4) gpul__shift_left<(kBytes < 16 ? kBytes / 4 : 0)>(from[i].v);
     }
 }
 /* And back: shifts each vector, and appends elements at the end of its 16 bytes. */
 template <typename T, typename Word, int n, int kMany>
 static __device__ __forceinline__ void gpul__ufunc_pack(gpul__raw (&to)[kMany], const Word (&from)[n]) {
-    enum { kStep = GPUL__UFUNC_STEP(Word), kBytes = kStep * sizeof(T), kWords = (int(kBytes) + 3) / 4 };
+    constexpr int kStep = GPUL__UFUNC_STEP(Word), kBytes = kStep * sizeof(T), kWords = (kBytes + 3) / 4;
     GPUL__UNROLL
     for (int i = 0; i < kMany; ++i) {
-        gpul__pack<T, int(kWords) * 4 / sizeof(T)> last = {};
+        gpul__pack<T, kWords * 4 / sizeof(T)> last = {};
         uint32_t words[kWords];
         GPUL__UNROLL
         for (int j = 0; j < kStep; ++j) last.v[j] = T(from[i * kStep + j]);
         memcpy(words, &last, sizeof words);
         gpul__shift_left<kWords>(to[i].v);
         GPUL__UNROLL
-        for (int w = 0; w < kWords; ++w) to[i].v[4 - int(kWords) + w] = words[w];
+        for (int w = 0; w < kWords; ++w) to[i].v[4 - kWords + w] = words[w];
     }
 }
 /* Stores whole vectors: the last kBytes of each. */
@@ -3889,10 +3880,10 @@ static __device__ __forceinline__ void gpul__ufunc_store_edge(void *out, uint32_
 template <typename T, typename Word>
 static __device__ __forceinline__ void gpul__ufunc_load_edge_as(gpul__raw *to, const void *from,
                                                                 const gpul__elementwise_part &part) {
-    enum { kStep = GPUL__UFUNC_STEP(Word), kWords = (int(kStep) * sizeof(T) + 3) / 4 }; /* of a pass */
+    constexpr int kStep = GPUL__UFUNC_STEP(Word), kWords = (kStep * sizeof(T) + 3) / 4; /* of a pass */
     gpul__raw raw[1] = {};
     GPUL__UNROLL_NOT
-    for (int first = 0; first < 4 / int(kWords) * int(kStep); first += kStep) {
+    for (int first = 0; first < 4 / kWords * kStep; first += kStep) {
         Word words[kStep];
         const T *const in = static_cast<const T *>(from) + first;
         GPUL__EACH(words, words[j] = part.has(first + j) ? in[j] : T(0)); /* fault: ufunc-pick */
@@ -3918,7 +3909,7 @@ static __device__ __forceinline__ gpul__elementwise_part gpul__ufunc_part(const 
 /* A thread's two vectors, `stride` bytes from one to the other: load() both, then get() them. Unaligned ones are loaded
  * as the words that hold them. */
 struct gpul__ufunc_loads {
-    enum { kMany = 2 };
+    static constexpr int kMany = 2;
     uint32_t word[kMany][5], shift[kMany]; /* shift: bits of word[0] before the vector */
     template <int kWords> __device__ __forceinline__ void load(const char *from, uint32_t stride) {
         GPUL__UNROLL
@@ -3967,7 +3958,7 @@ template <typename W, bool kFunction>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     gpul__ufunc_vectors(const __grid_constant__ gpul__ufunc_view v) {
     typedef typename gpul__ufunc<W>::Word Word;
-    enum { kStep = GPUL__UFUNC_STEP(Word) };
+    constexpr int kStep = GPUL__UFUNC_STEP(Word);
     const gpul__elementwise_layout &l = v.layout;
     const gpul__ufunc_call &p = v.op;
     const uint32_t n = p.vector, stride = GPUL__ELEMENTWISE_THREADS * n, bytes = uint32_t(p.bytes[1]);
@@ -4511,7 +4502,7 @@ template <typename Op, typename T, typename A> struct gpul__sum_base : gpul__red
 };
 template <typename T> struct gpul__sum : gpul__sum_base<gpul__sum<T>, T, typename gpul__sum_of<T>::type> {
     typedef typename gpul__sum_of<T>::type A;
-    enum { kHasInt64 = std::is_same<T, double>::value };
+    static constexpr int kHasInt64 = std::is_same<T, double>::value;
     using gpul__sum::gpul__sum_base::kind;
     __device__ __forceinline__ int32_t chosen() const { return sizeof(T) == 2 ? int32_t(gpul__plain) : kind; }
     __device__ __forceinline__ A identity() const { return A(chosen() == gpul__product ? 1 : 0); }
@@ -4593,7 +4584,7 @@ struct gpul__bytes : gpul__sum_base<gpul__bytes, uint8_t, int64_t> {
     }
 };
 template <typename T> struct gpul__dot : gpul__reduction<gpul__dot<T>, T, double, T> {
-    enum { kRowsOnly = 1 };
+    static constexpr int kRowsOnly = 1;
     void set(bool, int32_t) {}
     __device__ __forceinline__ double identity() const { return 0; }
     __device__ __forceinline__ double combine(double a, double b) const { return gpul__add(a, b); }
@@ -4671,7 +4662,7 @@ template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T
         return gpul__moments_merge(a, b);
     }
     __device__ __forceinline__ Lane fold(Lane lane, const T *x, const gpul__none *, int count, int) const {
-        enum { kN = 16 / sizeof(T), kEight = 8 * kN };
+        constexpr int kN = 16 / sizeof(T), kEight = 8 * kN;
         double d[kN];
         GPUL__UNROLL
         for (int k = 0; k < kN; ++k) {
@@ -4683,7 +4674,7 @@ template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T
             lane.pivot = __dmul_rn(0.5, __dadd_rn(d[0], d[1]));
         } else if (lane.vectors % 8 == 0) { /* a group is complete: merged, as in gpul__moments_merge */
             const int eights = lane.vectors / 8;
-            const double mean = __dmul_rn(lane.sum, 1.0 / double(int(kEight))),
+            const double mean = __dmul_rn(lane.sum, 1.0 / double(kEight)),
                          rest = fma(-mean, lane.sum, lane.sum_squares);
             const double delta = __dsub_rn(__dadd_rn(lane.pivot, mean), lane.mean);
             const double step = __dmul_rn(delta, __ddiv_rn(1.0, double(eights)));
@@ -4703,7 +4694,7 @@ template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T
             lane.sum = __dadd_rn(lane.sum, difference);
             lane.sum_squares = fma(difference, difference, lane.sum_squares);
         }
-        lane.count += count < int(kN) ? count : int(kN); /* fault: var-count */
+        lane.count += count < kN ? count : kN; /* fault: var-count */
         ++lane.vectors;
         return lane;
     }
@@ -4831,7 +4822,7 @@ static int32_t gpul__reduce_launch_as(const gpul__reduce_problem *problem, const
 namespace {
 
 template <typename T> struct gpul__gemv : gpul__reduction<gpul__gemv<T>, T, T, T> {
-    enum { kTogether = 4 };
+    static constexpr int kTogether = 4;
     T alpha, beta;
     __device__ __forceinline__ T identity() const { return T(0); }
     __device__ __forceinline__ T one(T acc, T a, T x, int) const { return gpul__multiply_add(a, x, acc); }
