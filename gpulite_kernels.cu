@@ -72,10 +72,12 @@ namespace { /* nothing here is for the linker, member functions of templates inc
 
 #ifndef __CUDA_ARCH__ /* a C++ compiler warns of what it does not know */
 #define GPUL__UNROLL
+#define GPUL__UNROLL_FOR for
 #define GPUL__UNROLL_NOT
 #define GPUL__UNROLL_BY(n)
 #else
 #define GPUL__UNROLL _Pragma("unroll")
+#define GPUL__UNROLL_FOR _Pragma("unroll") for
 #define GPUL__UNROLL_NOT _Pragma("unroll 1")
 #define GPUL__UNROLL_BY(n) GPUL__PRAGMA(unroll(n))
 #define GPUL__PRAGMA(x) _Pragma(#x)
@@ -367,8 +369,7 @@ template <int N> static __device__ __forceinline__ gpul__pack<gpul__none, N> gpu
 template <int N, typename T>
 static __device__ __forceinline__ gpul__pack<T, N> gpul__strided(const T *p, int64_t step) {
     gpul__pack<T, N> pack;
-    GPUL__UNROLL
-    for (int k = 0; k < N; ++k) pack.v[k] = p[k * step];
+    GPUL__UNROLL_FOR (int k = 0; k < N; ++k) pack.v[k] = p[k * step];
     return pack;
 }
 template <int N>
@@ -401,14 +402,12 @@ static __device__ __forceinline__ void gpul__schedule_fence(int32_t zero) {
 }
 
 template <typename T, int n> static __device__ __forceinline__ void gpul__fill(T (&array)[n], const T &value) {
-    GPUL__UNROLL
-    for (int j = 0; j < n; ++j) array[j] = value;
+    GPUL__UNROLL_FOR (int j = 0; j < n; ++j) array[j] = value;
 }
 /* Moves the elements from number kBy on to the front, as std::shift_left does. A loop that always takes the first
  * element and then shifts keeps the array in registers, which have no index, and its code is there once. */
 template <int kBy, typename T, int n> static __device__ __forceinline__ void gpul__shift_left(T (&array)[n]) {
-    GPUL__UNROLL
-    for (int j = 0; j + kBy < n; ++j) array[j] = array[j + kBy];
+    GPUL__UNROLL_FOR (int j = 0; j + kBy < n; ++j) array[j] = array[j + kBy];
 }
 
 static inline int64_t gpul__round_up(int64_t n, int64_t of) { return (n + of - 1) / of * of; }
@@ -471,8 +470,7 @@ template <typename T> static __device__ __forceinline__ void gpul__push(gpul__ra
     constexpr int kBits = 8 * sizeof(T), kWords = sizeof(T) > 4 ? sizeof(T) / 4 : 1;
     uint32_t last[kWords] = {};
     memcpy(last, &element, sizeof element);
-    GPUL__UNROLL
-    for (int k = 0; k < 4; ++k) {
+    GPUL__UNROLL_FOR (int k = 0; k < 4; ++k) {
         const int next = k + kWords < 4 ? k + kWords : 3;
         const uint32_t above = k + kWords < 4 ? words->v[next] : last[k + kWords - 4];
         words->v[k] = kBits < 32 ? uint32_t((uint64_t(above) << 32 | words->v[k]) >> (kBits & 31)) : above;
@@ -513,12 +511,9 @@ template <typename T, int N> struct gpul__fetch {
         Raw raw;
         memcpy(word, &low, sizeof low);
         memcpy(word + 4, &high, sizeof high);
-        GPUL__UNROLL
-        for (int k = 0; k < 6; ++k) word[k] = shift & 8 ? word[k + 2] : word[k];
-        GPUL__UNROLL
-        for (int k = 0; k < 5; ++k) word[k] = sizeof(T) < 8 && (shift & 4) ? word[k + 1] : word[k];
-        GPUL__UNROLL
-        for (int k = 0; k < 4 && sizeof(T) < 4; ++k)
+        GPUL__UNROLL_FOR (int k = 0; k < 6; ++k) word[k] = shift & 8 ? word[k + 2] : word[k];
+        GPUL__UNROLL_FOR (int k = 0; k < 5; ++k) word[k] = sizeof(T) < 8 && (shift & 4) ? word[k + 1] : word[k];
+        GPUL__UNROLL_FOR (int k = 0; k < 4 && sizeof(T) < 4; ++k)
             word[k] = uint32_t((uint64_t(word[k + 1]) << 32 | word[k]) >> (8 * (shift & 3)));
         memcpy(&raw, word, sizeof raw);
         return raw;
@@ -623,19 +618,16 @@ static __device__ __forceinline__ void
 gpul__elementwise_unravel(const gpul__elementwise_layout &v, uint32_t first, uint32_t stride, bool many,
                           gpul__elementwise_position<kTiles, kOperands> *position) {
     uint32_t index[kTiles];
-    GPUL__UNROLL
-    for (int j = 0; j < kTiles; ++j) {
+    GPUL__UNROLL_FOR (int j = 0; j < kTiles; ++j) {
         index[j] = first + uint32_t(j) * stride;
         position->column[j] = position->row[j] = 0;
-        GPUL__UNROLL
-        for (int k = 0; k < kOperands; ++k) position->at[j][k] = 0;
+        GPUL__UNROLL_FOR (int k = 0; k < kOperands; ++k) position->at[j][k] = 0;
     }
     GPUL__UNROLL_NOT
     for (int32_t d = 0; d < v.ndim; ++d) {
         const gpul__elementwise_dim &dim = v.dim[d];
         uint32_t i[kTiles];
-        GPUL__UNROLL
-        for (int j = 0; j < kTiles; ++j) {
+        GPUL__UNROLL_FOR (int j = 0; j < kTiles; ++j) {
             const uint32_t next = uint32_t(uint64_t(index[j]) * dim.multiplier >> dim.shift); /* 0 in the last one */
             i[j] = index[j] - next * dim.size;
             index[j] = next;
@@ -645,10 +637,8 @@ gpul__elementwise_unravel(const gpul__elementwise_layout &v, uint32_t first, uin
             position->at[j][1] += i[j] * dim.step[1];
         }
         if (!many) continue;
-        GPUL__UNROLL
-        for (int j = 0; j < kTiles; ++j) {
-            GPUL__UNROLL
-            for (int k = 2; k < kOperands; ++k) position->at[j][k] += i[j] * dim.step[k];
+        GPUL__UNROLL_FOR (int j = 0; j < kTiles; ++j) {
+            GPUL__UNROLL_FOR (int k = 2; k < kOperands; ++k) position->at[j][k] += i[j] * dim.step[k];
         }
     }
 }
@@ -672,10 +662,8 @@ struct gpul__elementwise_part {
     __device__ __forceinline__ int clamp(int j) const { return j < skip ? skip : j < count ? j : count - 1; }
     /* Elements outside are replaced by the nearest inside: an operation of your own may not bear what lies there. */
     template <typename T, int N> __device__ __forceinline__ void pad(gpul__pack<T, N> *pack) const {
-        GPUL__UNROLL
-        for (int j = 1; j < N; ++j) pack->v[j] = j < count ? pack->v[j] : pack->v[j - 1];
-        GPUL__UNROLL
-        for (int j = N - 2; j >= 0; --j) pack->v[j] = j < skip ? pack->v[j + 1] : pack->v[j];
+        GPUL__UNROLL_FOR (int j = 1; j < N; ++j) pack->v[j] = j < count ? pack->v[j] : pack->v[j - 1];
+        GPUL__UNROLL_FOR (int j = N - 2; j >= 0; --j) pack->v[j] = j < skip ? pack->v[j + 1] : pack->v[j];
     }
     template <int N> __device__ __forceinline__ void pad(gpul__pack<gpul__none, N> *) const {}
 };
@@ -715,14 +703,11 @@ template <typename T, int N> struct gpul__unaligned {
         } else {
             memcpy(word, &low, sizeof low);
             memcpy(reinterpret_cast<unsigned char *>(word) + sizeof low, &high, sizeof high);
-            GPUL__UNROLL
-            for (int k = 0; k < kWords + 2 && kWords > 2; ++k)
+            GPUL__UNROLL_FOR (int k = 0; k < kWords + 2 && kWords > 2; ++k)
                 if (k + 2 < 2 * kWords) word[k] = bytes & 8 ? word[k + 2] : word[k];
-            GPUL__UNROLL
-            for (int k = 0; k < kWords + 1 && kWords > 1 && sizeof(T) < 8; ++k)
+            GPUL__UNROLL_FOR (int k = 0; k < kWords + 1 && kWords > 1 && sizeof(T) < 8; ++k)
                 if (k + 1 < 2 * kWords) word[k] = bytes & 4 ? word[k + 1] : word[k];
-            GPUL__UNROLL
-            for (int k = 0; k < kWords; ++k)
+            GPUL__UNROLL_FOR (int k = 0; k < kWords; ++k)
                 to[k] =
                     sizeof(T) < 4 ? uint32_t((uint64_t(word[k + 1]) << 32 | word[k]) >> (8 * (bytes & 3))) : word[k];
         }
@@ -755,8 +740,7 @@ template <typename T, int N> struct gpul__elementwise_vector {
             shift = window.shift(p);
         } else {
             gpul__pack<T, N> pack;
-            GPUL__UNROLL
-            for (int j = 0; j < N; ++j) pack.v[j] = p[part.clamp(j)];
+            GPUL__UNROLL_FOR (int j = 0; j < N; ++j) pack.v[j] = p[part.clamp(j)];
             window.set(pack);
         }
     }
@@ -825,8 +809,7 @@ template <typename T, typename U, typename V> struct gpul__elementwise_out<gpul_
         gpul__pack<T, N> px;
         gpul__pack<U, N> py;
         gpul__pack<V, N> pz;
-        GPUL__UNROLL
-        for (int k = 0; k < N; ++k) {
+        GPUL__UNROLL_FOR (int k = 0; k < N; ++k) {
             px.v[k] = results.v[k].x;
             py.v[k] = results.v[k].y;
             pz.v[k] = results.v[k].z;
@@ -841,8 +824,7 @@ template <int N, typename Op>
 static __device__ __forceinline__ void
 gpul__elementwise_apply(const Op &op, const gpul__pack<typename Op::A, N> &a, const gpul__pack<typename Op::B, N> &b,
                         const gpul__pack<typename Op::C, N> &c, gpul__pack<typename Op::Out, N> *result) {
-    GPUL__UNROLL
-    for (int j = 0; j < N; ++j) result->v[j] = op(a.v[j], b.v[j], c.v[j]);
+    GPUL__UNROLL_FOR (int j = 0; j < N; ++j) result->v[j] = op(a.v[j], b.v[j], c.v[j]);
 }
 
 /* Resident blocks that the kernel `vectors` asks for. Operations of your own take as many registers as they need;
@@ -884,8 +866,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, gpul__elemen
     gpul__elementwise_apply(op, va, vb, vc, &result);
     if (part.whole()) out.save(position.at[0], -part.before, result);
     else {
-        GPUL__UNROLL
-        for (int j = 0; j < N; ++j)
+        GPUL__UNROLL_FOR (int j = 0; j < N; ++j)
             if (part.has(j)) out.put(position.at[0], j - part.before, result.v[j]); /* fault: elementwise-head */
     }
 }
@@ -895,8 +876,8 @@ static __device__ __forceinline__ void
 gpul__elementwise_gather(const gpul__elementwise_layout &v, int k,
                          const gpul__elementwise_position<kItems, kOperands> &position, T (&to)[kItems]) {
     const T *const in = static_cast<const T *>(v.in[k]);
-    GPUL__UNROLL
-    for (int j = 0; j < kItems; ++j) to[j] = in ? in[position.at[j][1 + k]] : gpul__elementwise_scalar<T>(v, k);
+    GPUL__UNROLL_FOR (int j = 0; j < kItems; ++j)
+        to[j] = in ? in[position.at[j][1 + k]] : gpul__elementwise_scalar<T>(v, k);
 }
 template <int kItems, int kOperands>
 static __device__ __forceinline__ void gpul__elementwise_gather(const gpul__elementwise_layout &, int,
@@ -915,13 +896,11 @@ static __device__ __forceinline__ bool gpul__elementwise_locate(const gpul__elem
         gpul__elementwise_unravel(v, index, 0, many, &warp);
         const uint32_t column = warp.column[0] * uint32_t(32 * kItems);
         const uint32_t left = index < v.tiles && column < v.columns ? v.columns - column : 0; /* fault: lanes-beyond */
-        GPUL__UNROLL
-        for (int j = 0; j < kItems; ++j) {
+        GPUL__UNROLL_FOR (int j = 0; j < kItems; ++j) {
             const uint32_t by = lane + uint32_t(32 * j);
             position->column[j] = column + by;
             valid[j] = by < left; /* fault: elementwise-lanes-end */
-            GPUL__UNROLL
-            for (int k = 0; k < kOperands; ++k)
+            GPUL__UNROLL_FOR (int k = 0; k < kOperands; ++k)
                 position->at[j][k] = warp.at[0][k] + (valid[j] ? by : lane) * v.column_step[k];
         }
         return lane < left;
@@ -930,18 +909,14 @@ static __device__ __forceinline__ bool gpul__elementwise_locate(const gpul__elem
     gpul__elementwise_unravel(v, first, GPUL__ELEMENTWISE_THREADS, many, position);
     uint32_t own[kOperands] = {};
     bool any = false;
-    GPUL__UNROLL
-    for (int j = 0; j < kItems; ++j) {
+    GPUL__UNROLL_FOR (int j = 0; j < kItems; ++j) {
         valid[j] =
             first + uint32_t(j * GPUL__ELEMENTWISE_THREADS) < v.tiles && (!v.ragged || position->column[j] < v.columns);
-        GPUL__UNROLL
-        for (int k = 0; k < kOperands; ++k) own[k] = valid[j] ? position->at[j][k] : own[k];
+        GPUL__UNROLL_FOR (int k = 0; k < kOperands; ++k) own[k] = valid[j] ? position->at[j][k] : own[k];
         any = any || valid[j];
     }
-    GPUL__UNROLL
-    for (int j = 0; j < kItems; ++j) {
-        GPUL__UNROLL
-        for (int k = 0; k < kOperands; ++k) position->at[j][k] = valid[j] ? position->at[j][k] : own[k];
+    GPUL__UNROLL_FOR (int j = 0; j < kItems; ++j) {
+        GPUL__UNROLL_FOR (int k = 0; k < kOperands; ++k) position->at[j][k] = valid[j] ? position->at[j][k] : own[k];
     }
     return any;
 }
@@ -963,8 +938,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     gpul__elementwise_gather(v.layout, 2, position, c);
     const Op op = v.op;
     const Outputs out(v.layout);
-    GPUL__UNROLL
-    for (int j = 0; j < kItems; ++j)
+    GPUL__UNROLL_FOR (int j = 0; j < kItems; ++j)
         if (valid[j]) out.put(position.at[j], 0, op(a[j], b[j], c[j]));
 }
 
@@ -1003,12 +977,10 @@ static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t
     for (int n = 0; n < kLoads; n += kBatch) {
         gpul__unaligned<T, kLane> window[kBatch][kM];
         uint32_t shift[kBatch][kM];
-        GPUL__UNROLL
-        for (int i = 0; i < kBatch; ++i) {
+        GPUL__UNROLL_FOR (int i = 0; i < kBatch; ++i) {
             const int number = (n + i) * GPUL__ELEMENTWISE_THREADS + int(threadIdx.x), word = number / kLanes;
             const int r = number % kLanes * kLane, left = rows - r;
-            GPUL__UNROLL
-            for (int m = 0; m < kM; ++m) { /* no branch for missing ones: it would separate the loads */
+            GPUL__UNROLL_FOR (int m = 0; m < kM; ++m) { /* no branch for missing ones: it would separate the loads */
                 const int c = word * kM + m - int(kM - 1);
                 const bool there = c >= first && c < columns && left > 0; /* fault: elementwise-tile-edge */
                 const T *const p = in + (there ? r + int64_t(c) * step : int64_t(none) * step);
@@ -1018,25 +990,20 @@ static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t
                     shift[i][m] = window[i][m].shift(p);
                 } else {
                     gpul__pack<T, kLane> pack;
-                    GPUL__UNROLL
-                    for (int j = 0; j < kLane; ++j) pack.v[j] = p[there && j < left ? j : 0];
+                    GPUL__UNROLL_FOR (int j = 0; j < kLane; ++j) pack.v[j] = p[there && j < left ? j : 0];
                     window[i][m].set(pack);
                 }
             }
         }
-        GPUL__UNROLL
-        for (int i = 0; i < kBatch; ++i) {
+        GPUL__UNROLL_FOR (int i = 0; i < kBatch; ++i) {
             const int number = (n + i) * GPUL__ELEMENTWISE_THREADS + int(threadIdx.x), word = number / kLanes;
             const int r = number % kLanes * kLane;
             if (kLoads * GPUL__ELEMENTWISE_THREADS > kLanes * Tile::kWords && word >= Tile::kWords) continue;
             gpul__pack<T, kLane> pack[kM];
-            GPUL__UNROLL
-            for (int m = 0; m < kM; ++m) pack[m] = window[i][m].get(shift[i][m]);
-            GPUL__UNROLL
-            for (int j = 0; j < kLane; ++j) {
+            GPUL__UNROLL_FOR (int m = 0; m < kM; ++m) pack[m] = window[i][m].get(shift[i][m]);
+            GPUL__UNROLL_FOR (int j = 0; j < kLane; ++j) {
                 gpul__pack<To, kM> row;
-                GPUL__UNROLL
-                for (int m = 0; m < kM; ++m) row.v[m] = To(pack[m].v[j]);
+                GPUL__UNROLL_FOR (int m = 0; m < kM; ++m) row.v[m] = To(pack[m].v[j]);
                 gpul__save<kM>(to + Tile::offset(r + j, word, r / kLane % 32) * kM, row);
             }
         }
@@ -1078,8 +1045,7 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
         const T *const in = static_cast<const T *>(v.in[k]) + at;
         const int lane = int(threadIdx.x) % 32;
         if (v.staged >> k & 1) {
-            GPUL__UNROLL
-            for (int i = 0; i < kAtOnce; ++i) {
+            GPUL__UNROLL_FOR (int i = 0; i < kAtOnce; ++i) {
                 const int rotation = row[i] / kLane % 32;
                 gpul__pack<T, kM> pack = gpul__load<kM>(staged + Tile::offset(row[i], lane, rotation) * kM);
                 if (kM > 1) { /* from two words, shifted by the row's alignment */
@@ -1092,14 +1058,11 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
                     low = uint32_t(both >> 8 * int(sizeof(T)) * (left[i] - lane * kM + int(kM - 1)));
                     memcpy(&pack, &low, sizeof(T) * kM & 7);
                 }
-                GPUL__UNROLL
-                for (int j = 0; j < kM; ++j) to[i][j] = pack.v[j];
+                GPUL__UNROLL_FOR (int j = 0; j < kM; ++j) to[i][j] = pack.v[j];
             }
         } else if (v.in[k]) {
-            GPUL__UNROLL
-            for (int i = 0; i < kAtOnce; ++i) {
-                GPUL__UNROLL
-                for (int j = 0; j < kM; ++j) {
+            GPUL__UNROLL_FOR (int i = 0; i < kAtOnce; ++i) {
+                GPUL__UNROLL_FOR (int j = 0; j < kM; ++j) {
                     const int x = left[i] + j;
                     const int column = x < bounds.first ? bounds.first : x < bounds.columns ? x : bounds.columns - 1;
                     to[i][j] = in[uint32_t(row[i]) * v.row_step[1 + k] + int64_t(column) * v.column_step[1 + k]];
@@ -1107,8 +1070,7 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
             }
         } else {
             const T one = gpul__elementwise_scalar<T>(v, k);
-            GPUL__UNROLL
-            for (int i = 0; i < kAtOnce; ++i) gpul__fill(to[i], one);
+            GPUL__UNROLL_FOR (int i = 0; i < kAtOnce; ++i) gpul__fill(to[i], one);
         }
     }
 };
@@ -1150,8 +1112,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
         typename Op::B vb[kAtOnce][kM];
         typename Op::C vc[kAtOnce][kM];
         int row[kAtOnce], left[kAtOnce];
-        GPUL__UNROLL
-        for (int i = 0; i < kAtOnce; ++i) {
+        GPUL__UNROLL_FOR (int i = 0; i < kAtOnce; ++i) {
             row[i] = top + i * Tile::kWarps < bounds.rows ? top + i * Tile::kWarps : top;
             const uint32_t element = out.element(position.at[0][0] + uint32_t(row[i]) * v.layout.row_step[0]);
             left[i] = lane * kM - (dense ? int(element & (kM - 1)) : 0);
@@ -1160,25 +1121,22 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
         b.get(v.layout, 1, position.at[0][2], bounds, row, left, vb);
         c.get(v.layout, 2, position.at[0][3], bounds, row, left, vc);
         __syncwarp(); /* out may be an input: all lanes have read before any writes */
-        GPUL__UNROLL
-        for (int i = 0; i < kAtOnce; ++i) {
+        GPUL__UNROLL_FOR (int i = 0; i < kAtOnce; ++i) {
             gpul__pack<typename Op::Out, kM> result;
-            GPUL__UNROLL
-            for (int j = 0; j < kM; ++j) result.v[j] = op(va[i][j], vb[i][j], vc[i][j]);
+            GPUL__UNROLL_FOR (int j = 0; j < kM; ++j) result.v[j] = op(va[i][j], vb[i][j], vc[i][j]);
             if (top + i * Tile::kWarps >= bounds.rows) continue;
             uint32_t at[kOperands]; /* of the outputs */
-            GPUL__UNROLL
-            for (int k = 0; k < kOperands; ++k) at[k] = position.at[0][k] + uint32_t(row[i]) * v.layout.row_step[k];
+            GPUL__UNROLL_FOR (int k = 0; k < kOperands; ++k)
+                at[k] = position.at[0][k] + uint32_t(row[i]) * v.layout.row_step[k];
             if (dense && left[i] >= bounds.first && left[i] + kM <= bounds.columns) {
                 out.save(at, left[i], result);
                 continue;
             }
-            GPUL__UNROLL
-            for (int j = 0; j < kM; ++j) {
+            GPUL__UNROLL_FOR (int j = 0; j < kM; ++j) {
                 if (left[i] + j < bounds.first || left[i] + j >= bounds.columns) continue;
                 uint32_t to[kOperands];
-                GPUL__UNROLL
-                for (int k = 0; k < kOperands; ++k) to[k] = at[k] + uint32_t(left[i] + j) * v.layout.column_step[k];
+                GPUL__UNROLL_FOR (int k = 0; k < kOperands; ++k)
+                    to[k] = at[k] + uint32_t(left[i] + j) * v.layout.column_step[k];
                 out.put(to, 0, result.v[j]);
             }
         }
@@ -1365,8 +1323,7 @@ template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct 
     __device__ __forceinline__ void enter(int64_t) {}
     __device__ __forceinline__ A start() const { return static_cast<const Op *>(this)->identity(); }
     template <typename L> __device__ __forceinline__ L fold(L lane, const T *x, const Y *y, int count, int at) const {
-        GPUL__UNROLL
-        for (int k = 0; k < 16 / gpul__size_of<T>::value; ++k)
+        GPUL__UNROLL_FOR (int k = 0; k < 16 / gpul__size_of<T>::value; ++k)
             if (k < count) lane = static_cast<const Op *>(this)->one(lane, x[k], y[k], at + k);
         return lane;
     }
@@ -1432,8 +1389,7 @@ template <typename X> struct gpul__operand {
 struct gpul__offsets {
     int64_t at[3];
     __device__ __host__ __forceinline__ gpul__offsets &operator+=(const gpul__offsets &by) {
-        GPUL__UNROLL
-        for (int k = 0; k < 3; ++k) at[k] += by.at[k];
+        GPUL__UNROLL_FOR (int k = 0; k < 3; ++k) at[k] += by.at[k];
         return *this;
     }
 };
@@ -1502,8 +1458,7 @@ template <typename T, typename U, typename V> struct gpul__operand<gpul__several
         const gpul__pack<U, N> y = gpul__load_or_broadcast<N>(p.y, stride.at[1]);
         const gpul__pack<V, N> z = gpul__load_or_broadcast<N>(p.z, stride.at[2]);
         gpul__pack<X, N> pack;
-        GPUL__UNROLL
-        for (int k = 0; k < N; ++k) {
+        GPUL__UNROLL_FOR (int k = 0; k < N; ++k) {
             pack.v[k].x = x.v[k];
             pack.v[k].y = y.v[k];
             pack.v[k].z = z.v[k];
@@ -1519,8 +1474,7 @@ template <typename T, typename U, typename V> struct gpul__operand<gpul__several
     }
     template <int N> static __device__ __forceinline__ gpul__pack<X, N> staged(const X *p) {
         gpul__pack<X, N> pack;
-        GPUL__UNROLL
-        for (int k = 0; k < N; ++k) pack.v[k] = p[k];
+        GPUL__UNROLL_FOR (int k = 0; k < N; ++k) pack.v[k] = p[k];
         return pack;
     }
     static Offset reduce(const gpul__reduce_problem &p, int32_t d) {
@@ -1586,8 +1540,7 @@ template <typename Acc> static __device__ __forceinline__ Acc gpul__shuffle(Acc 
     typedef typename gpul__word<sizeof(Acc) % 8 == 0 ? 8 : sizeof(Acc) % 4 == 0 ? 4 : 1>::type Word;
     constexpr int kBytes = sizeof(Word), kWords = sizeof(Acc) / kBytes;
     Acc result;
-    GPUL__UNROLL
-    for (int k = 0; k < kWords; ++k) {
+    GPUL__UNROLL_FOR (int k = 0; k < kWords; ++k) {
         unsigned long long word = 0;
         memcpy(&word, reinterpret_cast<const char *>(&a) + k * kBytes, kBytes);
         if (kBytes == 8)
@@ -1680,8 +1633,7 @@ static __device__ __forceinline__ void
 gpul__reduce_outputs(const View &v, const int64_t (&output)[kCount],
                      gpul__reduce_offsets<typename View::Operand::Offset> (&place)[kCount]) {
     int64_t index[kCount];
-    GPUL__UNROLL
-    for (int k = 0; k < kCount; ++k) {
+    GPUL__UNROLL_FOR (int k = 0; k < kCount; ++k) {
         index[k] = output[k];
         place[k].x = output[k] * v.x_outer;
         place[k].out = output[k] * v.out_outer;
@@ -1689,8 +1641,7 @@ gpul__reduce_outputs(const View &v, const int64_t (&output)[kCount],
     GPUL__UNROLL_NOT
     for (int32_t d = 0; d + 1 < v.outer_ndim; ++d) {
         const auto &dim = v.outer[d];
-        GPUL__UNROLL
-        for (int k = 0; k < kCount; ++k) {
+        GPUL__UNROLL_FOR (int k = 0; k < kCount; ++k) {
             index[k] = v.outputs <= GPUL__REDUCE_INDEX ? int64_t(uint64_t(index[k]) * dim.multiplier >> dim.shift)
                                                        : gpul__reduce_quotient(index[k], dim.whole, dim.inverse);
             place[k].x += index[k] * dim.x;
@@ -1766,8 +1717,7 @@ gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes
     const int64_t y_stride = v.y_stride;
     const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
     int64_t last = length - int(kN); /* where the last whole vector may begin */
-    GPUL__UNROLL
-    for (int o = 0; o < kO; ++o) {
+    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
         const int64_t end = v.source.extent.last(from.x[o], kSize);
         if (end < last) last = end;
     }
@@ -1776,12 +1726,10 @@ gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes
     GPUL__UNROLL_NOT
     while (at < length) {
         int whole_vectors = 0; /* of this batch */
-        GPUL__UNROLL
-        for (int u = 0; u < kBatch; ++u) {
+        GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
             const int next = at + u * step;
             bool whole = whole_vectors == u && next <= last;
-            GPUL__UNROLL
-            for (int o = 0; o < kO; ++o)
+            GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
                 whole = whole && v.source.extent.begins(from.x[o] + Operand::advance(stride, next));
             if (gpul__has<Y>() && y_stride == 1) whole = whole && v.y_extent.begins(y + next);
             whole_vectors += whole ? 1 : 0;
@@ -1789,23 +1737,20 @@ gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes
         if (whole_vectors > 0) {
             Fetch fx[kO][kBatch];
             gpul__fetch<Y, kN> fy[kBatch];
-            GPUL__UNROLL
-            for (int u = 0; u < kBatch; ++u) {
+            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
                 const int next = at + (u < whole_vectors ? u * step : 0); /* the first again */
-                GPUL__UNROLL
-                for (int o = 0; o < kO; ++o) fx[o][u].ask(from.x[o] + Operand::advance(stride, next), stride);
+                GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
+                    fx[o][u].ask(from.x[o] + Operand::advance(stride, next), stride);
                 if (y_stride == 1) fy[u].ask(y + (gpul__has<Y>() ? next : 0), y_stride);
                 else fy[u].low = fy[u].strided(y + (gpul__has<Y>() ? next * y_stride : 0), y_stride);
             }
             gpul__schedule_fence(v.zero);
             op.visit([&](auto variant) {
-                GPUL__UNROLL
-                for (int u = 0; u < kBatch; ++u) {
+                GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
                     if (u >= whole_vectors) break; /* fault: reduce-flight-twice */
                     const gpul__pack<Y, kN> vy =
                         fy[u].unpacked(y_stride == 1 ? fy[u].take(y + (gpul__has<Y>() ? at : 0)) : fy[u].low);
-                    GPUL__UNROLL
-                    for (int o = 0; o < kO; ++o) {
+                    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
                         const gpul__pack<X, kN> vx =
                             Fetch::unpacked(fx[o][u].take(from.x[o] + Operand::advance(stride, at)));
                         acc.lane[o] = variant.fold(op, acc.lane[o], vx.v, vy.v, int(kN), at);
@@ -1817,8 +1762,7 @@ gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes
         }
         const int count = length - at;
         const gpul__pack<Y, kN> vy = gpul__gather<Y, kN>(y + (gpul__has<Y>() ? at * y_stride : 0), y_stride, count);
-        GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) {
+        GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
             const gpul__pack<X, kN> vx =
                 Operand::template gather<kN>(from.x[o] + Operand::advance(stride, at), stride, count);
             acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, count, at);
@@ -1873,8 +1817,7 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
         const uint8_t *p[kRows];
         uint32_t left[kRows];
         bool whole = true, broken = false;
-        GPUL__UNROLL
-        for (int r = 0; r < kRows; ++r) {
+        GPUL__UNROLL_FOR (int r = 0; r < kRows; ++r) {
             const int index = first + r * vector < length ? first + r * vector : length - 1;
             const uint32_t at = uint32_t(index) + start.before[0];
             uint32_t row = uint32_t(uint64_t(at) * inner.multiplier >> inner.shift);
@@ -1893,17 +1836,14 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
             __syncwarp(); /* some may have been stored already */
             return false;
         }
-        GPUL__UNROLL
-        for (int r = 0; r < kRows; ++r) fetch[r].ask(p[r]);
+        GPUL__UNROLL_FOR (int r = 0; r < kRows; ++r) fetch[r].ask(p[r]);
         gpul__schedule_fence(s.zero);
-        GPUL__UNROLL
-        for (int r = 0; r < kRows; ++r) {
+        GPUL__UNROLL_FOR (int r = 0; r < kRows; ++r) {
             gpul__raw raw = fetch[r].take(p[r]);
             uint32_t *const to = reinterpret_cast<uint32_t *>(stage + (r * 32 + int(threadIdx.x % 32)) * kN);
             if (h > 0) { /* keeps the bytes before the cut */
                 const gpul__raw before = gpul__load<4>(to);
-                GPUL__UNROLL
-                for (int w = 0; w < 4; ++w) {
+                GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) {
                     const int bytes = (left[r] < uint32_t(kN) ? int(left[r]) : kN) - 4 * w;
                     const uint32_t mask = bytes >= 4 ? 0xffffffffu : bytes > 0 ? 0xffffffffu >> (32 - 8 * bytes) : 0u;
                     raw.v[w] = (before.v[w] & mask) | (raw.v[w] & ~mask); /* fault: reduce-broken-vectors */
@@ -1939,12 +1879,10 @@ gpul__reduce_stage(const gpul__reduce_source<X> &s, const gpul__reduce_origin<ty
     for (int c = 0; c < kAll; c += kCount) {
         if (at + c / kN * vector >= stop) return;
         X element[kCount];
-        GPUL__UNROLL
-        for (int h = 0; h < kCount; h += kPart) {
+        GPUL__UNROLL_FOR (int h = 0; h < kCount; h += kPart) {
             typename Operand::Offset place[kPart];
             uint32_t index[kPart];
-            GPUL__UNROLL
-            for (int k = 0; k < kPart; ++k) {
+            GPUL__UNROLL_FOR (int k = 0; k < kPart; ++k) {
                 const int row = (c + h + k) / kN, j = (c + h + k) % kN * 32 + thread;
                 const int mine = at + row * vector + j / kN * lane + j % kN;
                 index[k] = uint32_t(mine < length ? mine : length - 1); /* beyond the last, that again */
@@ -1954,18 +1892,15 @@ gpul__reduce_stage(const gpul__reduce_source<X> &s, const gpul__reduce_origin<ty
             for (int32_t d = 0; d + 1 < s.ndim; ++d) {
                 const auto &dim = s.dim[d];
                 const uint32_t more = start.before[d];
-                GPUL__UNROLL
-                for (int k = 0; k < kPart; ++k) {
+                GPUL__UNROLL_FOR (int k = 0; k < kPart; ++k) {
                     index[k] = uint32_t(uint64_t(index[k] + more) * dim.multiplier >> dim.shift);
                     place[k] += int64_t(index[k]) * dim.x;
                 }
             }
-            GPUL__UNROLL
-            for (int k = 0; k < kPart; ++k) element[h + k] = x[place[k]];
+            GPUL__UNROLL_FOR (int k = 0; k < kPart; ++k) element[h + k] = x[place[k]];
         }
         gpul__schedule_fence(s.zero);
-        GPUL__UNROLL
-        for (int k = 0; k < kCount; ++k) stage[(c + k) * 32 + thread] = element[k];
+        GPUL__UNROLL_FOR (int k = 0; k < kCount; ++k) stage[(c + k) * 32 + thread] = element[k];
     }
 }
 /* Folds a warp tile whose elements are not contiguous: they are staged in shared memory, where each lane finds vectors.
@@ -1985,8 +1920,7 @@ gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<
     const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
     const gpul__reduce_origin<typename Operand::Offset> start = gpul__reduce_origin_of<X>(v.source, begin);
     const int stop = Op::kOrdered && steps.lane < length ? steps.lane : length;
-    GPUL__UNROLL
-    for (int o = 0; o < kO; ++o) {
+    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
         GPUL__UNROLL_NOT
         for (int at = 0; at < stop; at += kRows * steps.vector) { /* the warp's lanes agree */
             gpul__reduce_stage<X>(v.source, start, from.x[o] + start.place, at, stop, steps.lane, steps.vector, length,
@@ -2017,16 +1951,13 @@ gpul__reduce_fold(Variant variant, const Op &op, gpul__reduce_lanes<kO, Op> &acc
     typedef gpul__fetch<typename Op::X, kN> Fetch;
     GPUL__UNROLL_BY(kUnroll)
     for (int u = 0; u < kBatch; ++u, at += step) {
-        GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) {
+        GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
             const typename Operand::Pointer p = from.x[o] + Operand::advance(stride, at);
             if (kShifted) vx[o][0] = Operand::template realign<kN>(vx[o][0], p); /* fault: reduce-shifted */
             acc.lane[o] = variant.fold(op, acc.lane[o], Fetch::unpacked(vx[o][0]).v, vy[0].v, kN, at);
         }
-        GPUL__UNROLL
-        for (int q = 0; q + 1 < kBatch; ++q) { /* as gpul__shift_left, of all at once */
-            GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) vx[o][q] = vx[o][q + 1];
+        GPUL__UNROLL_FOR (int q = 0; q + 1 < kBatch; ++q) { /* as gpul__shift_left, of all at once */
+            GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) vx[o][q] = vx[o][q + 1];
             vy[q] = vy[q + 1];
         }
     }
@@ -2057,15 +1988,12 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     Op op = v.op;
     int64_t outputs[kO];
     gpul__reduce_offsets<typename Operand::Offset> places[kO];
-    GPUL__UNROLL
-    for (int o = 0; o < kO; ++o) outputs[o] = output + o < v.outputs ? output + o : output;
+    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) outputs[o] = output + o < v.outputs ? output + o : output;
     gpul__reduce_outputs<kO>(v, outputs, places);
-    GPUL__UNROLL
-    for (int o = 0; o < kO; ++o) from.x[o] = v.x + places[o].x;
+    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) from.x[o] = v.x + places[o].x;
     op.begin(from.x[0]);
     op.enter(span.begin);
-    GPUL__UNROLL
-    for (int o = 0; o < kO; ++o) {
+    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
         acc.lane[o] = op.start();
         if (kDense) from.x[o] = from.x[o] + Operand::advance(v.x_stride, span.begin);
     }
@@ -2088,16 +2016,13 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
         }
         const int64_t y_stride = v.y_stride;
         const Y *y = v.y + (gpul__has<Y>() ? (span.begin + at) * y_stride : 0);
-        GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) x[o] = from.x[o] + Operand::advance(v.x_stride, at);
+        GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) x[o] = from.x[o] + Operand::advance(v.x_stride, at);
         GPUL__UNROLL_NOT
         while (at - first <= last) { /* the warp's lanes agree */
             typename Fetch::Raw vx[kO][kBatch];
             gpul__pack<Y, kN> vy[kBatch];
-            GPUL__UNROLL
-            for (int u = 0; u < kBatch; ++u) {
-                GPUL__UNROLL
-                for (int o = 0; o < kO; ++o)
+            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
+                GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
                     vx[o][u] = Operand::template load_raw<kN>(
                         Operand::boundary(x[o]) + Operand::advance(v.x_stride, u * step), v.x_stride);
                 if (v.plan.y_vector) vy[u] = gpul__load<kN>(y + (gpul__has<Y>() ? u * step : 0));
@@ -2111,16 +2036,14 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
                 else
                     gpul__reduce_fold<kO, kBatch, kUnroll, false>(variant, op, acc, vx, vy, from, v.x_stride, at, step);
             });
-            GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) x[o] = x[o] + Operand::advance(v.x_stride, kBatch * step);
+            GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) x[o] = x[o] + Operand::advance(v.x_stride, kBatch * step);
             if (gpul__has<Y>()) y += kBatch * step * y_stride;
         }
     }
     if (!kDense) acc = gpul__reduce_gathered<kO>(v, op, acc, from, span.begin, length, staged);
     else if (at < end) acc = gpul__reduce_remainder<kO>(v, op, acc, from, span.begin, at, end);
     const bool any = first < length;
-    GPUL__UNROLL
-    for (int o = 0; o < kO; ++o)
+    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
         result[o] = gpul__reduce_warp(op, any ? op.finish(acc.lane[o], span.begin, first) : op.identity(), 32);
 }
 
@@ -2157,12 +2080,10 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         if (tile < p.warp_tiles && mine < v.outputs) {
             gpul__reduce_warp_tile<kO, kDense>(v, mine, tile, staged, results);
         } else {
-            GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) results[o] = op.identity();
+            GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) results[o] = op.identity();
         }
         if (lane != 0) continue;
-        GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) shared[(k * kO + o) * gpul__warps + warp] = results[o];
+        GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) shared[(k * kO + o) * gpul__warps + warp] = results[o];
     }
     __syncthreads(); /* fault: reduce-warps-meet */
     /* the tree over the warps of each block tile: a thread for each warp's result */
@@ -2188,28 +2109,22 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         const Acc *const results = alone ? shared : v.partials + first * p.block_tiles;
         const int64_t step = alone ? kO * gpul__warps : 1, pitch = alone ? gpul__warps : p.block_tiles;
         Acc total[kO];
-        GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) total[o] = op.identity();
+        GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) total[o] = op.identity();
         const gpul__reduce_leaves<Op> leaves(p.block_tiles, GPUL__REDUCE_THREADS);
         const int end = leaves.end(thread);
         GPUL__UNROLL_NOT
         for (int k = leaves.first(thread); k < end; k += kAtOnce * leaves.step) {
             Acc next[kAtOnce][kO];
-            GPUL__UNROLL
-            for (int u = 0; u < kAtOnce; ++u) {
+            GPUL__UNROLL_FOR (int u = 0; u < kAtOnce; ++u) {
                 const int tile = k + u * leaves.step;
-                GPUL__UNROLL
-                for (int o = 0; o < kO; ++o)
+                GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
                     next[u][o] = tile < end && first + o < v.outputs ? results[o * pitch + tile * step] : op.identity();
             }
-            GPUL__UNROLL
-            for (int u = 0; u < kAtOnce; ++u) {
-                GPUL__UNROLL
-                for (int o = 0; o < kO; ++o) total[o] = op.combine(total[o], next[u][o]);
+            GPUL__UNROLL_FOR (int u = 0; u < kAtOnce; ++u) {
+                GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) total[o] = op.combine(total[o], next[u][o]);
             }
         }
-        GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) {
+        GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
             total[o] = gpul__reduce_warp(op, total[o], 32);
             if (lane == 0) totals[o * gpul__warps + warp] = total[o];
         }
@@ -2241,8 +2156,7 @@ template <int kCount, int kD> struct gpul__reduce_butterfly {
         if (kHalf == 0) acc[0] = op.combine(acc[0], gpul__shuffle(acc[0], kD, true));
         else {
             const bool upper = (threadIdx.x & unsigned(kD)) != 0;
-            GPUL__UNROLL
-            for (int u = 0; u < kHalf; ++u) {
+            GPUL__UNROLL_FOR (int u = 0; u < kHalf; ++u) {
                 const typename Op::Acc low = acc[u], high = acc[u + kHalf];
                 const typename Op::Acc other = gpul__shuffle(upper ? low : high, kD, false);
                 const typename Op::Acc first = upper ? other : low, second = upper ? high : other;
@@ -2285,8 +2199,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
         gpul__shift_left<1>(x);
         x[kF - 1] = next;
     }
-    GPUL__UNROLL
-    for (int u = 0; u < kF; ++u) {
+    GPUL__UNROLL_FOR (int u = 0; u < kF; ++u) {
         op[u] = v.op;
         if (n > 0) op[u].begin(x[u]);
         op[u].enter(0);
@@ -2300,27 +2213,23 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
         gpul__pack<X, kN> vx[kF];
         gpul__pack<Y, kN> vy;
         if (v.plan.vector && v.plan.y_vector && count >= kN) {
-            GPUL__UNROLL
-            for (int u = 0; u < kF; ++u)
+            GPUL__UNROLL_FOR (int u = 0; u < kF; ++u)
                 vx[u] = Operand::template load<kN>(x[u] + Operand::advance(v.x_stride, i), v.x_stride);
             vy = gpul__load<kN>(gpul__has<Y>() ? y + i : y);
         } else { /* one by one; in place of missing ones, the last */
-            GPUL__UNROLL
-            for (int k = 0; k < kN; ++k) {
+            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
                 const int64_t at = i + (k < count ? k : count - 1);
-                GPUL__UNROLL
-                for (int u = 0; u < kF; ++u) vx[u].v[k] = x[u][at * stride];
+                GPUL__UNROLL_FOR (int u = 0; u < kF; ++u) vx[u].v[k] = x[u][at * stride];
                 vy.v[k] = gpul__at(y, gpul__has<Y>() ? at * y_stride : 0);
             }
         }
         v.op.visit([&](auto variant) {
-            GPUL__UNROLL
-            for (int u = 0; u < kF; ++u) acc[u] = variant.fold(op[u], acc[u], vx[u].v, vy.v, count, i);
+            GPUL__UNROLL_FOR (int u = 0; u < kF; ++u) acc[u] = variant.fold(op[u], acc[u], vx[u].v, vy.v, count, i);
         });
     }
     Acc results[kF];
-    GPUL__UNROLL
-    for (int u = 0; u < kF; ++u) results[u] = begin < length ? op[u].finish(acc[u], 0, begin) : v.op.identity();
+    GPUL__UNROLL_FOR (int u = 0; u < kF; ++u)
+        results[u] = begin < length ? op[u].finish(acc[u], 0, begin) : v.op.identity();
     int mine = 0, left = kF;
     gpul__reduce_butterfly<kF, 1>::step(v.op, results, lanes, mine, left);
     if (lane >= kF) return;
@@ -2361,24 +2270,21 @@ template <typename X, int kC> struct gpul__reduce_columns_of {
             output = row * inner + first;
             if (any && left > 0 && output < v.outputs) count = left < kC ? int(left) : kC;
             x[0] = v.x + gpul__reduce_output(v, count > 0 ? output : 0).x;
-            GPUL__UNROLL
-            for (int c = 1; c < kC; ++c) x[c] = x[0] + (c < count ? c : 0) * v.x_outer;
+            GPUL__UNROLL_FOR (int c = 1; c < kC; ++c) x[c] = x[0] + (c < count ? c : 0) * v.x_outer;
             return;
         }
         step = v.plan.width;
         output = int64_t(output_tile) * v.plan.width * kC + side;
         int64_t its[kC];
         gpul__reduce_offsets<typename gpul__operand<X>::Offset> places[kC];
-        GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) {
+        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) {
             its[c] = output + c * step;
             const bool there = any && its[c] < v.outputs;
             count += there ? 1 : 0;
             if (!there) its[c] = 0;
         }
         gpul__reduce_outputs<kC>(v, its, places);
-        GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) x[c] = v.x + places[c].x;
+        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) x[c] = v.x + places[c].x;
     }
 };
 
@@ -2402,11 +2308,9 @@ template <typename X, int kC> struct gpul__reduce_access<X, kC, true> {
 template <int kN, int kC, typename X>
 static __device__ __forceinline__ void gpul__reduce_transpose(const gpul__pack<X, kC> (&rows)[kN],
                                                               typename gpul__fetch<X, kN>::Raw (&columns)[kC]) {
-    GPUL__UNROLL
-    for (int c = 0; c < kC; ++c) {
+    GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) {
         gpul__pack<X, kN> column;
-        GPUL__UNROLL
-        for (int k = 0; k < kN; ++k) column.v[k] = rows[k].v[c];
+        GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) column.v[k] = rows[k].v[c];
         memcpy(&columns[c], &column, sizeof column);
     }
 }
@@ -2414,8 +2318,7 @@ static __device__ __forceinline__ void gpul__reduce_transpose(const gpul__pack<X
 template <int kN>
 static __device__ __forceinline__ void gpul__reduce_transpose(const gpul__pack<uint8_t, 4> (&rows)[kN],
                                                               gpul__raw (&columns)[4]) {
-    GPUL__UNROLL
-    for (int w = 0; w < 4; ++w) {
+    GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) {
         uint32_t row[4];
         memcpy(row, &rows[4 * w], sizeof row);
         const uint32_t a = __byte_perm(row[0], row[1], 0x5140), b = __byte_perm(row[2], row[3], 0x5140);
@@ -2448,10 +2351,8 @@ gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, 
     if (wide) {
         gpul__reduce_access<X, kC, (kAnywhere != 0)> access[kLanes][kN];
         const auto load = [&](bool shifted) {
-            GPUL__UNROLL
-            for (int r = 0; r < kLanes; ++r) {
-                GPUL__UNROLL
-                for (int k = 0; k < kN; ++k) {
+            GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
+                GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
                     const int i = at + r * step + k;
                     access[r][k].load(from + (i < last ? i : last) * stride, v.x_outer, shifted);
                 }
@@ -2459,18 +2360,14 @@ gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, 
         };
         if (kAnywhere && v.plan.vector > 1) load(true);
         else load(false);
-        GPUL__UNROLL
-        for (int r = 0; r < kLanes; ++r) {
-            GPUL__UNROLL
-            for (int k = 0; k < kN; ++k)
+        GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
+            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k)
                 vy[r][k] = gpul__at(y, (at + r * step + k < last ? at + r * step + k : last) * y_stride);
         }
         gpul__schedule_fence(v.zero);
-        GPUL__UNROLL
-        for (int r = 0; r < kLanes; ++r) {
+        GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
             gpul__pack<X, kC> rows[kN];
-            GPUL__UNROLL
-            for (int k = 0; k < kN; ++k) {
+            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
                 const int i = at + r * step + k;
                 rows[k] = access[r][k].get(from + (i < last ? i : last) * stride);
             }
@@ -2478,19 +2375,15 @@ gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, 
         }
     } else {
         gpul__pack<X, kC> rows[kLanes][kN];
-        GPUL__UNROLL
-        for (int r = 0; r < kLanes; ++r) {
-            GPUL__UNROLL
-            for (int k = 0; k < kN; ++k) {
+        GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
+            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
                 const int64_t i = at + r * step + k < last ? at + r * step + k : last;
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c) rows[r][k].v[c] = columns.x[c][(begin + i) * stride];
+                GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) rows[r][k].v[c] = columns.x[c][(begin + i) * stride];
                 vy[r][k] = gpul__at(y, i * y_stride);
             }
         }
         gpul__schedule_fence(v.zero);
-        GPUL__UNROLL
-        for (int r = 0; r < kLanes; ++r) gpul__reduce_transpose(rows[r], vx[r]);
+        GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) gpul__reduce_transpose(rows[r], vx[r]);
     }
 }
 
@@ -2502,12 +2395,10 @@ static __device__ __forceinline__ void gpul__reduce_carry(const Op &op, typename
                                                           int levels, typename Op::Acc *halves, int pitch) {
     GPUL__UNROLL_NOT
     for (; index & 1; index >>= 1, --levels, halves += kC * pitch) { /* fault: reduce-halves-overwritten */
-        GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) acc[c] = op.combine(halves[c * pitch], acc[c]);
+        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) acc[c] = op.combine(halves[c * pitch], acc[c]);
     }
     if (levels <= 0) return;
-    GPUL__UNROLL
-    for (int c = 0; c < kC; ++c) halves[c * pitch] = acc[c];
+    GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) halves[c * pitch] = acc[c];
 }
 
 /* The tree over the first `count` rows of threads, a power of two, through shared memory: kC results of each thread.
@@ -2520,14 +2411,13 @@ static __device__ __forceinline__ void gpul__reduce_thread_rows(const Op &op, ty
     const int pitch = int(blockDim.x), part = row < count ? row : 1; /* 1: takes no part */
     if (count == 1) return;
     __syncthreads(); /* shared memory may still be read */
-    GPUL__UNROLL
-    for (int c = 0; c < kC; ++c) own[c * pitch] = acc[c];
+    GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) own[c * pitch] = acc[c];
     GPUL__UNROLL_NOT
     for (int d = 1; d < count; d *= 2) {         /* fault: reduce-depth-level */
         __syncthreads();                         /* fault: reduce-depth-barrier */
         if ((part & (2 * d - 1)) != 0) continue; /* fault: reduce-divergent-barrier */
-        GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) own[c * pitch] = acc[c] = op.combine(acc[c], own[c * pitch + d * width]);
+        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c)
+            own[c * pitch] = acc[c] = op.combine(acc[c], own[c * pitch + d * width]);
     }
 }
 
@@ -2550,13 +2440,11 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
     if (Op::kOrdered && deep) span.length = end;   /* the only lane */
     Op op[kC];
     typename Op::Lane lanes[kLanes][kC];
-    GPUL__UNROLL
-    for (int c = 0; c < kC; ++c) {
+    GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) {
         op[c] = v.op;
         op[c].begin(columns.x[c]);
         op[c].enter(span.begin);
-        GPUL__UNROLL
-        for (int r = 0; r < kLanes; ++r) lanes[r][c] = op[c].start();
+        GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) lanes[r][c] = op[c].start();
     }
     GPUL__UNROLL_NOT
     for (int at = first; at < end; at += next) {
@@ -2565,10 +2453,8 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
         gpul__reduce_load(v, columns, span.begin, at, step, span.length - 1, vx, vy);
         if (at + (kLanes - 1) * step + kN <= span.length) {
             v.op.visit([&](auto variant) {
-                GPUL__UNROLL
-                for (int r = 0; r < kLanes; ++r) {
-                    GPUL__UNROLL
-                    for (int c = 0; c < kC; ++c) {
+                GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
+                    GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) {
                         typename Op::Lane &own = lanes[r][c];
                         own = variant.fold(op[c], deep ? lanes[0][c] : own, Fetch::unpacked(vx[r][c]).v, vy[r], kN,
                                            at + r * step);
@@ -2583,46 +2469,36 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
                 typename Op::Lane now[kC];
                 if (count > 0) {
                     v.op.visit([&](auto variant) {
-                        GPUL__UNROLL
-                        for (int c = 0; c < kC; ++c)
+                        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c)
                             now[c] = variant.fold(op[c], lanes[0][c], Fetch::unpacked(vx[0][c]).v, vy[0], count,
                                                   at + r * step);
                     });
                 } else {
-                    GPUL__UNROLL
-                    for (int c = 0; c < kC; ++c) now[c] = lanes[0][c];
+                    GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) now[c] = lanes[0][c];
                 }
-                GPUL__UNROLL
-                for (int q = 0; q + 1 < kLanes; ++q) {
-                    GPUL__UNROLL
-                    for (int c = 0; c < kC; ++c) {
+                GPUL__UNROLL_FOR (int q = 0; q + 1 < kLanes; ++q) {
+                    GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) {
                         vx[q][c] = vx[q + 1][c];
                         if (!deep) lanes[q][c] = lanes[q + 1][c];
                     }
-                    GPUL__UNROLL
-                    for (int k = 0; k < kN; ++k) vy[q][k] = vy[q + 1][k];
+                    GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) vy[q][k] = vy[q + 1][k];
                 }
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c) {
+                GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) {
                     if (deep) lanes[0][c] = now[c];
                     else lanes[kLanes - 1][c] = now[c];
                 }
             }
         }
     }
-    GPUL__UNROLL
-    for (int c = 0; c < kC; ++c) {
+    GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) {
         typename Op::Acc results[kLanes];
-        GPUL__UNROLL
-        for (int r = 0; r < kLanes; ++r) {
+        GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
             const int from = first + r * steps.lane;
             results[r] = from < span.length && (r == 0 || !deep) ? op[c].finish(lanes[r][c], span.begin, from)
                                                                  : op[c].identity();
         }
-        GPUL__UNROLL
-        for (int d = 1; d < kLanes; d *= 2) {
-            GPUL__UNROLL
-            for (int r = 0; r < kLanes; r += 2 * d)
+        GPUL__UNROLL_FOR (int d = 1; d < kLanes; d *= 2) {
+            GPUL__UNROLL_FOR (int r = 0; r < kLanes; r += 2 * d)
                 results[r] = deep ? results[r] : op[c].combine(results[r], results[r + d]);
         }
         acc[c] = results[0];
@@ -2644,40 +2520,30 @@ static __device__ __forceinline__ void gpul__reduce_slots(const Op &op, const ty
     GPUL__UNROLL_NOT
     for (int s = 0; s < count; s += kSide) {
         Acc acc[kSide][kC];
-        GPUL__UNROLL
-        for (int k = 0; k < kSide; ++k) {
-            GPUL__UNROLL
-            for (int c = 0; c < kC; ++c) acc[k][c] = op.identity();
+        GPUL__UNROLL_FOR (int k = 0; k < kSide; ++k) {
+            GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) acc[k][c] = op.identity();
         }
         GPUL__UNROLL_NOT
         for (int leaf = of.first(from + s); leaf < of.end(from + s); leaf += of.step) {
             const Acc *const p = partials + leaf * pitch;
             Acc next[kSide][kC];
-            GPUL__UNROLL
-            for (int k = 0; k < kSide; ++k) {
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c)
+            GPUL__UNROLL_FOR (int k = 0; k < kSide; ++k) {
+                GPUL__UNROLL_FOR (int c = 0; c < kC; ++c)
                     next[k][c] = s + k < count && leaf + k * of.slot_stride < leaves
                                      ? p[k * of.slot_stride * pitch + c * width]
                                      : op.identity();
             }
-            GPUL__UNROLL
-            for (int k = 0; k < kSide; ++k) {
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c) acc[k][c] = op.combine(acc[k][c], next[k][c]);
+            GPUL__UNROLL_FOR (int k = 0; k < kSide; ++k) {
+                GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) acc[k][c] = op.combine(acc[k][c], next[k][c]);
             }
         }
-        GPUL__UNROLL
-        for (int d = 1; d < kSide; d *= 2) { /* fault: reduce-slots-side */
+        GPUL__UNROLL_FOR (int d = 1; d < kSide; d *= 2) { /* fault: reduce-slots-side */
             if (d >= count) break;
-            GPUL__UNROLL
-            for (int k = 0; k < kSide; k += 2 * d) {
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c) acc[k][c] = op.combine(acc[k][c], acc[k + d][c]);
+            GPUL__UNROLL_FOR (int k = 0; k < kSide; k += 2 * d) {
+                GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) acc[k][c] = op.combine(acc[k][c], acc[k + d][c]);
             }
         }
-        GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) result[c] = acc[0][c];
+        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) result[c] = acc[0][c];
         gpul__reduce_carry(op, result, s / kSide, levels, open, 1); /* fault: reduce-slots-level */
     }
 }
@@ -2709,8 +2575,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
     GPUL__UNROLL_NOT
     for (int k = 0; k < p.tiles; ++k) {
         const int tile = first + k * p.tiles_at_once;
-        GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) acc[c] = op.identity();
+        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) acc[c] = op.identity();
         GPUL__UNROLL_NOT
         for (int pass = 0; pass < p.passes; ++pass) {
             if (columns.count > 0 && tile < p.warp_tiles)
@@ -2724,16 +2589,14 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
         /* a leaf is a block tile, or a part of one; then slots are as many times more */
         const int64_t pitch = p.output_tiles * width * kC;
         Acc *const partials = v.partials + int64_t(share.output_tile) * width * kC + side;
-        GPUL__UNROLL
-        for (int c = 0; c < kC; ++c)
+        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c)
             if (row == 0) partials[share.split * pitch + c * width] = acc[c]; /* fault: reduce-parts-share */
         if (!gpul__arrive_last(v.counters + share.output_tile, uint32_t(p.splits), flag)) return;
         int used = 1, count = 1; /* slots in use, and of a thread */
         while (used < p.slots && used < p.splits) used *= 2;
         const int rows = used < p.depth ? used : p.depth;
         while (rows * count < used) count *= 2;
-        GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) acc[c] = op.identity();
+        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) acc[c] = op.identity();
         if (row < rows) gpul__reduce_slots(op, partials, pitch, width, p.splits, p.slots, row * count, count, acc);
         gpul__reduce_thread_rows(op, acc, shared, row, width, p.depth);
     }
@@ -2846,8 +2709,7 @@ template <typename T> struct gpul__result_of<T, true> {
     static __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype, const T &value) {
         unsigned char from[sizeof(T)], *const to = static_cast<unsigned char *>(out) + i;
         memcpy(from, &value, sizeof from);
-        GPUL__UNROLL
-        for (int k = 0; k < int(sizeof(T)); ++k) to[k] = from[k];
+        GPUL__UNROLL_FOR (int k = 0; k < int(sizeof(T)); ++k) to[k] = from[k];
     }
 };
 template <typename T>
@@ -3369,8 +3231,7 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t, int32_t) 
 namespace {
 
 #define GPUL__EACH(array, expression)                                                                                  \
-    GPUL__UNROLL                                                                                                       \
-    for (int j = 0; j < int(sizeof array / sizeof array[0]); ++j) expression
+    GPUL__UNROLL_FOR (int j = 0; j < int(sizeof array / sizeof array[0]); ++j) expression
 
 /* NaN where either is; 16-bit floats are compared as floats */
 template <typename T> static __device__ __forceinline__ T gpul__minimum(T x, T y) {
@@ -3589,8 +3450,7 @@ template <int n> static __device__ __forceinline__ void gpul__square_roots(float
     bool usual = true; /* not zero, negative, infinite, NaN or very small */
     GPUL__EACH(a, usual = usual && gpul__bits<uint32_t>(a[j]) - 0x0d000000u <= 0x727fffffu);
     if (usual) {
-        GPUL__UNROLL
-        for (int j = 0; j < n; ++j) {
+        GPUL__UNROLL_FOR (int j = 0; j < n; ++j) {
             float inverse;
             asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(a[j]));
             const float root = __fmul_rn(a[j], inverse), half = __fmul_rn(inverse, 0.5f);
@@ -3730,8 +3590,7 @@ static __device__ __forceinline__ void gpul__ufunc_compute(const gpul__elementwi
                                                            Word (&words)[kInputs][n], int64_t column, int stride) {
     const bool again = gpul__rounds_again<W>(p);
     W values[3][n];
-    GPUL__UNROLL
-    for (int k = 0; k < 3; ++k) {
+    GPUL__UNROLL_FOR (int k = 0; k < 3; ++k) {
         if (k < kInputs && l.in[k] != NULL) gpul__decode(values[k], words[k], p.dtype[1 + k], again);
         else if (k > 0 || p.dtype[1] != 0) GPUL__EACH(values[k], values[k][j] = gpul__bits<W>(Word(l.scalar[k])));
         else GPUL__EACH(values[k], values[k][j] = W(column + j * stride));
@@ -3779,13 +3638,11 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
         bool valid[kItems];
         const Word *staged = reinterpret_cast<const Word *>(shared);
         if (tiles) {
-            GPUL__UNROLL
-            for (int j = 0; j < kItems; ++j) {
+            GPUL__UNROLL_FOR (int j = 0; j < kItems; ++j) {
                 const int row = first + j * Tile::kWarps < bounds.rows ? first + j * Tile::kWarps : first;
                 const int column = lane < bounds.columns ? lane : bounds.columns - 1;
                 valid[j] = row == first + j * Tile::kWarps && column == lane;
-                GPUL__UNROLL
-                for (int k = 0; k < 4; ++k)
+                GPUL__UNROLL_FOR (int k = 0; k < 4; ++k)
                     items.at[j][k] =
                         tile.at[0][k] + uint32_t(row) * l.row_step[k] + uint32_t(column) * l.column_step[k];
             }
@@ -3795,8 +3652,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
             gpul__await(); /* fault: ufunc-await-elements */
             if (!any) return;
         }
-        GPUL__UNROLL
-        for (int k = 0; k < kInputs; ++k)
+        GPUL__UNROLL_FOR (int k = 0; k < kInputs; ++k)
             if (l.staged >> k & 1) {
                 GPUL__EACH(words[k],
                            words[k][j] = staged[Tile::offset((round * kItems + j) * Tile::kWarps + warp, lane, 0)]);
@@ -3811,8 +3667,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
         GPUL__UNROLL_NOT
         for (int i = 0; i < kItems / kVector; ++i, column += stride * kVector) {
             Word now[kInputs][kVector];
-            GPUL__UNROLL
-            for (int k = 0; k < kInputs; ++k) {
+            GPUL__UNROLL_FOR (int k = 0; k < kInputs; ++k) {
                 GPUL__EACH(now[k], now[k][j] = words[k][j]);
                 gpul__shift_left<kVector>(words[k]);
             }
@@ -3830,11 +3685,9 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
 template <typename T, typename Word, int n, int kMany>
 static __device__ __forceinline__ void gpul__ufunc_unpack(Word (&to)[n], gpul__raw (&from)[kMany]) {
     constexpr int kStep = GPUL__UFUNC_STEP(Word), kBytes = kStep * sizeof(T);
-    GPUL__UNROLL
-    for (int i = 0; i < kMany; ++i) {
+    GPUL__UNROLL_FOR (int i = 0; i < kMany; ++i) {
         const gpul__pack<T, 16 / sizeof(T)> elements = gpul__unpacked<T, 16 / sizeof(T)>(from[i]);
-        GPUL__UNROLL
-        for (int j = 0; j < kStep; ++j) to[i * kStep + j] = elements.v[j];
+        GPUL__UNROLL_FOR (int j = 0; j < kStep; ++j) to[i * kStep + j] = elements.v[j];
         if (kBytes < 16 && sizeof(Word) == 4) gpul__shift_left<(kBytes < 16 ? kBytes / 4 : 0)>(from[i].v);
     }
 }
@@ -3842,24 +3695,20 @@ static __device__ __forceinline__ void gpul__ufunc_unpack(Word (&to)[n], gpul__r
 template <typename T, typename Word, int n, int kMany>
 static __device__ __forceinline__ void gpul__ufunc_pack(gpul__raw (&to)[kMany], const Word (&from)[n]) {
     constexpr int kStep = GPUL__UFUNC_STEP(Word), kBytes = kStep * sizeof(T), kWords = (kBytes + 3) / 4;
-    GPUL__UNROLL
-    for (int i = 0; i < kMany; ++i) {
+    GPUL__UNROLL_FOR (int i = 0; i < kMany; ++i) {
         gpul__pack<T, kWords * 4 / sizeof(T)> last = {};
         uint32_t words[kWords];
-        GPUL__UNROLL
-        for (int j = 0; j < kStep; ++j) last.v[j] = T(from[i * kStep + j]);
+        GPUL__UNROLL_FOR (int j = 0; j < kStep; ++j) last.v[j] = T(from[i * kStep + j]);
         memcpy(words, &last, sizeof words);
         gpul__shift_left<kWords>(to[i].v);
-        GPUL__UNROLL
-        for (int w = 0; w < kWords; ++w) to[i].v[4 - kWords + w] = words[w];
+        GPUL__UNROLL_FOR (int w = 0; w < kWords; ++w) to[i].v[4 - kWords + w] = words[w];
     }
 }
 /* Stores whole vectors: the last kBytes of each. */
 template <int kBytes, int kMany>
 static __device__ __forceinline__ void gpul__ufunc_store(char *to, uint32_t stride, const gpul__raw (&from)[kMany]) {
     typedef typename gpul__word<kBytes>::type Word;
-    GPUL__UNROLL
-    for (int j = 0; j < kMany; ++j) {
+    GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j) {
         Word bits;
         memcpy(&bits, &from[j].v[kBytes < 4 ? 3 : 4 - kBytes / 4], sizeof bits);
         *reinterpret_cast<Word *>(to + uint32_t(j) * stride) = bits;
@@ -3870,8 +3719,7 @@ template <typename T, typename Word, int n, int kMany>
 static __device__ __forceinline__ void gpul__ufunc_store_edge(void *out, uint32_t at, uint32_t stride,
                                                               const gpul__elementwise_part (&part)[kMany], int first,
                                                               const Word (&from)[n]) {
-    GPUL__UNROLL
-    for (int j = 0; j < n; ++j) {
+    GPUL__UNROLL_FOR (int j = 0; j < n; ++j) {
         const int i = j / GPUL__UFUNC_STEP(Word), k = first + j % GPUL__UFUNC_STEP(Word);
         T *const to = static_cast<T *>(out) + at + uint32_t(i) * stride;
         if (part[i].has(k)) to[k] = T(from[j]); /* fault: ufunc-edge */
@@ -3912,26 +3760,22 @@ struct gpul__ufunc_loads {
     static constexpr int kMany = 2;
     uint32_t word[kMany][5], shift[kMany]; /* shift: bits of word[0] before the vector */
     template <int kWords> __device__ __forceinline__ void load(const char *from, uint32_t stride) {
-        GPUL__UNROLL
-        for (int j = 0; j < kMany; ++j) {
+        GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j) {
             const gpul__pack<uint32_t, kWords> words =
                 gpul__load<kWords>(reinterpret_cast<const uint32_t *>(from + uint32_t(j) * stride));
-            GPUL__UNROLL
-            for (int w = 0; w < kWords; ++w) word[j][w] = words.v[w];
+            GPUL__UNROLL_FOR (int w = 0; w < kWords; ++w) word[j][w] = words.v[w];
         }
     }
     __device__ __forceinline__ void load_half(const char *from, uint32_t stride) {
-        GPUL__UNROLL
-        for (int j = 0; j < kMany; ++j) word[j][0] = *reinterpret_cast<const uint16_t *>(from + uint32_t(j) * stride);
+        GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j)
+            word[j][0] = *reinterpret_cast<const uint16_t *>(from + uint32_t(j) * stride);
     }
     __device__ __forceinline__ void load_shifted(const char *from, uint32_t stride, int32_t size) {
-        GPUL__UNROLL
-        for (int j = 0; j < kMany; ++j) {
+        GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j) {
             const char *const begin = from + uint32_t(j) * stride;
             const uint32_t before = uint32_t(reinterpret_cast<uintptr_t>(begin) & 3), last = (before + size - 1) / 4;
             const uint32_t *const words = reinterpret_cast<const uint32_t *>(begin - before);
-            GPUL__UNROLL
-            for (uint32_t w = 0; w < 5; ++w) word[j][w] = words[w < last ? w : last];
+            GPUL__UNROLL_FOR (uint32_t w = 0; w < 5; ++w) word[j][w] = words[w < last ? w : last];
             shift[j] = 8 * before; /* fault: ufunc-not-shifted */
         }
     }
@@ -3943,10 +3787,8 @@ struct gpul__ufunc_loads {
         else load_half(from, stride);
     }
     __device__ __forceinline__ void get(gpul__raw (&to)[kMany], bool shifted) const {
-        GPUL__UNROLL
-        for (int j = 0; j < kMany; ++j) {
-            GPUL__UNROLL
-            for (int w = 0; w < 4; ++w)
+        GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j) {
+            GPUL__UNROLL_FOR (int w = 0; w < 4; ++w)
                 to[j].v[w] = shifted ? uint32_t((uint64_t(word[j][w + 1]) << 32 | word[j][w]) >> shift[j]) : word[j][w];
         }
     }
@@ -4430,8 +4272,7 @@ template <typename Variant> struct gpul__fold_second {
     static __device__ __forceinline__ Lane fold(const Op &op, Lane lane, const X *x, const Y *y, int count, int at) {
         typedef typename Op::X2 X2;
         X2 as_second[16 / sizeof(X2)];
-        GPUL__UNROLL
-        for (int k = 0; k < 16 / int(sizeof(X2)); ++k) as_second[k] = gpul__bits<X2>(x[k]);
+        GPUL__UNROLL_FOR (int k = 0; k < 16 / int(sizeof(X2)); ++k) as_second[k] = gpul__bits<X2>(x[k]);
         return gpul__bits<Lane>(
             Variant::fold(op.second, gpul__bits<typename Op::Lane2>(lane), as_second, y, count, at));
     }
@@ -4510,8 +4351,7 @@ template <typename T> struct gpul__sum : gpul__sum_base<gpul__sum<T>, T, typenam
         return chosen() == gpul__product ? gpul__mul(a, b) : gpul__add(a, b);
     }
     template <bool kInt64> __device__ __forceinline__ A plain(A acc, const T *x, int count) const {
-        GPUL__UNROLL
-        for (int k = 0; k < 16 / int(sizeof(T)); ++k) {
+        GPUL__UNROLL_FOR (int k = 0; k < 16 / int(sizeof(T)); ++k) {
             A v = A(x[k]);
             if (kInt64) {
                 int64_t integer = 0;
@@ -4523,8 +4363,7 @@ template <typename T> struct gpul__sum : gpul__sum_base<gpul__sum<T>, T, typenam
         return acc;
     }
     __device__ __forceinline__ A mapped(A acc, const T *x, int count) const {
-        GPUL__UNROLL
-        for (int k = 0; k < 16 / int(sizeof(T)); ++k) {
+        GPUL__UNROLL_FOR (int k = 0; k < 16 / int(sizeof(T)); ++k) {
             const A v = A(x[k]);
             /* all kinds are a * b + c */
             const A a = kind == gpul__magnitude ? gpul__absolute(v)
@@ -4566,13 +4405,11 @@ struct gpul__bytes : gpul__sum_base<gpul__bytes, uint8_t, int64_t> {
             GPUL__UNROLL_NOT
             for (int k = 0; k < 16 && k < count; ++k) {
                 acc = gpul__mul(acc, int64_t(word[0] & 255));
-                GPUL__UNROLL
-                for (int w = 0; w < 4; ++w) word[w] = word[w] >> 8 | (w < 3 ? word[w + 1] << 24 : 0u);
+                GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) word[w] = word[w] >> 8 | (w < 3 ? word[w + 1] << 24 : 0u);
             }
             return acc;
         }
-        GPUL__UNROLL
-        for (int w = 0; w < 4; ++w) {
+        GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) {
             const int there = count - 4 * w;
             uint32_t a = there >= 4 ? word[w] : there > 0 ? word[w] & (0xffffffffu >> (32 - 8 * there)) : 0u;
             const uint32_t b = kind == gpul__square ? a : 0x01010101u;
@@ -4664,8 +4501,7 @@ template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T
     __device__ __forceinline__ Lane fold(Lane lane, const T *x, const gpul__none *, int count, int) const {
         constexpr int kN = 16 / sizeof(T), kEight = 8 * kN;
         double d[kN];
-        GPUL__UNROLL
-        for (int k = 0; k < kN; ++k) {
+        GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
             const T element = x[k < count ? k : 0];
             if (std::is_same<T, U>::value || !takes_second) d[k] = gpul__difference(element, first);
             else d[k] = gpul__difference(gpul__bits<U>(element), gpul__bits<U>(first)); /* fault: var-int64 */
@@ -4687,8 +4523,7 @@ template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T
             lane.sum = lane.sum_squares = 0; /* fault: var-sums-kept */
             lane.count = 0;
         }
-        GPUL__UNROLL
-        for (int k = 0; k < kN; ++k) {
+        GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
             const double difference = __dsub_rn(d[k], lane.pivot);
             if (k >= count) continue;
             lane.sum = __dadd_rn(lane.sum, difference);
