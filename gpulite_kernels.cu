@@ -588,7 +588,7 @@ struct gpul__elementwise_layout {
     int32_t shifted;         /* bit k: input k's vectors are not aligned where out's are */
     int32_t staged;          /* bit k: input k passes through shared memory */
     int32_t lanes;           /* elements: 1: a tile is a warp's part of a row */
-    int32_t ragged;          /* 1: rows may end inside a tile's index range */
+    int32_t ragged;          /* 1: some tiles lie beyond the ends of rows */
     uint32_t rows;           /* elements of out along the next dimension */
     gpul__extent extent[3];  /* of each input; empty where it overlaps an output, which may be written meanwhile */
     gpul__elementwise_dim dim[GPUL_MAX_DIMS + 1]; /* the fastest first */
@@ -2342,6 +2342,7 @@ gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, 
     const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
     constexpr int kAnywhere = gpul__size_of<X>::value == 1 && !Operand::kSeveral;
     const typename Operand::Pointer from = columns.x[0] + begin * stride;
+    const auto index = [=](int r, int k) { return at + r * step + k < last ? at + r * step + k : last; };
     bool wide = v.plan.vector != 0;
     if (wide && (v.plan.vector > 1 || columns.count < kC)) { /* may all that an access covers be read? */
         const int to = at + (kLanes - 1) * step + kN - 1;
@@ -2352,32 +2353,26 @@ gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, 
         gpul__reduce_access<X, kC, (kAnywhere != 0)> access[kLanes][kN];
         const auto load = [&](bool shifted) {
             GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
-                GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
-                    const int i = at + r * step + k;
-                    access[r][k].load(from + (i < last ? i : last) * stride, v.x_outer, shifted);
-                }
+                GPUL__UNROLL_FOR (int k = 0; k < kN; ++k)
+                    access[r][k].load(from + index(r, k) * stride, v.x_outer, shifted);
             }
         };
         if (kAnywhere && v.plan.vector > 1) load(true);
         else load(false);
         GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
-            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k)
-                vy[r][k] = gpul__at(y, (at + r * step + k < last ? at + r * step + k : last) * y_stride);
+            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) vy[r][k] = gpul__at(y, index(r, k) * y_stride);
         }
         gpul__schedule_fence(v.zero);
         GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
             gpul__pack<X, kC> rows[kN];
-            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
-                const int i = at + r * step + k;
-                rows[k] = access[r][k].get(from + (i < last ? i : last) * stride);
-            }
+            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) rows[k] = access[r][k].get(from + index(r, k) * stride);
             gpul__reduce_transpose(rows, vx[r]);
         }
     } else {
         gpul__pack<X, kC> rows[kLanes][kN];
         GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
             GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
-                const int64_t i = at + r * step + k < last ? at + r * step + k : last;
+                const int64_t i = index(r, k);
                 GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) rows[r][k].v[c] = columns.x[c][(begin + i) * stride];
                 vy[r][k] = gpul__at(y, i * y_stride);
             }
@@ -2641,7 +2636,7 @@ template <typename Op>
 static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem, const gpul__reduce_plan *plan,
                                              const gpul__machine *machine, void *partials, uint32_t *counters,
                                              gpul_stream stream, const Op &op) {
-    gpul__reduce_view<Op> v;
+    gpul__reduce_view<Op> v = {};
     v.x = gpul__operand<typename Op::X>::pointer(*problem);
     v.y = static_cast<const typename Op::Y *>(problem->y);
     v.out = problem->out;
@@ -2649,8 +2644,10 @@ static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem
     v.outputs = problem->outputs;
     typedef gpul__operand<typename Op::X> Operand;
     const int32_t outer = problem->outer_ndim - 1, reduce = problem->reduce_ndim - 1; /* innermost */
-    v.x_outer = outer >= 0 ? Operand::outer(*problem, outer) : decltype(v.x_outer)();
-    v.out_outer = outer >= 0 ? problem->out_stride[outer] : 0;
+    if (outer >= 0) {
+        v.x_outer = Operand::outer(*problem, outer);
+        v.out_outer = problem->out_stride[outer];
+    }
     v.x_stride = Operand::reduce(*problem, reduce);
     v.y_stride = problem->y_stride;
     v.out_dtype = problem->out_dtype;
@@ -2658,13 +2655,9 @@ static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem
     v.plan = *plan;
     v.partials = static_cast<typename Op::Acc *>(partials);
     v.counters = counters;
-    v.zero = 0;
     v.op = op;
-    memset(v.outer, 0, sizeof v.outer);
-    memset(v.source.dim, 0, sizeof v.source.dim);
     v.source.stride = v.x_stride;
     v.source.ndim = problem->reduce_ndim;
-    v.source.zero = 0;
     for (int32_t d = 0; d < outer; ++d) {
         gpul__reduce_dimension(&v.outer[d], problem->outer_shape[outer - d], Operand::outer(*problem, outer - d),
                                Operand::outer(*problem, outer - d - 1));
@@ -2852,6 +2845,12 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
 #define GPUL__PAIRS_1(of, TX, x) of(TX, x)
 #define GPUL__PAIRS_2(of, TX, x, TY, y) of(TX, x), of(TY, y)
 #define GPUL__PAIRS_3(of, TX, x, TY, y, TZ, z) of(TX, x), of(TY, y), of(TZ, z)
+/* `yes` where a list has one to three pairs, else `no` */
+#define GPUL__CHECKED(yes, no, ...) GPUL__CONCAT(GPUL__CHECKED_, GPUL__COUNT(__VA_ARGS__))(yes, no)
+#define GPUL__CHECKED_1(yes, no) yes
+#define GPUL__CHECKED_2(yes, no) yes
+#define GPUL__CHECKED_3(yes, no) yes
+#define GPUL__CHECKED_wrong(yes, no) no
 #define GPUL__IN_PARAMETER(TX, x) gpul__input<TX>::Parameter x
 #define GPUL__IN_NAME(TX, x) #x
 #define GPUL__IN_VALUE(TX, x) gpul__input<TX>::value(x)
@@ -2887,27 +2886,18 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
     };
 
 #define GPUL_ELEMENTWISE(name, T, expression, ...)                                                                     \
-    GPUL__CONCAT(GPUL__ELEMENTWISE_, GPUL__COUNT(__VA_ARGS__))(name, T, expression, __VA_ARGS__)
-#define GPUL__ELEMENTWISE_wrong(name, ...) GPUL__REFUSE(GPUL_ELEMENTWISE, name, "inputs")
-#define GPUL__ELEMENTWISE_1 GPUL__ELEMENTWISE_ONE
-#define GPUL__ELEMENTWISE_2 GPUL__ELEMENTWISE_ONE
-#define GPUL__ELEMENTWISE_3 GPUL__ELEMENTWISE_ONE
+    GPUL__CHECKED(GPUL__ELEMENTWISE_ONE, GPUL__ELEMENTWISE_WRONG, __VA_ARGS__)(name, T, expression, __VA_ARGS__)
+#define GPUL__ELEMENTWISE_WRONG(name, ...) GPUL__REFUSE(GPUL_ELEMENTWISE, name, "inputs")
 #define GPUL__ELEMENTWISE_ONE(name, T, expression, ...)                                                                \
     GPUL__ELEMENTWISE(name, (T), (return static_cast<T>(expression);), (gpul_array * gpul__out), 1,                    \
                       (gpul__output_value{gpul__out, "out", gpul__dtype_of<T>::value}), __VA_ARGS__)
 
 #define GPUL_ELEMENTWISE_OUTPUTS(name, outputs, statements, ...)                                                       \
-    GPUL__CONCAT(GPUL__OUTPUTS_, GPUL__COUNT(__VA_ARGS__))(name, outputs, statements, __VA_ARGS__)
-#define GPUL__OUTPUTS_wrong(name, ...) GPUL__REFUSE(GPUL_ELEMENTWISE_OUTPUTS, name, "inputs")
-#define GPUL__OUTPUTS_1 GPUL__OUTPUTS
-#define GPUL__OUTPUTS_2 GPUL__OUTPUTS
-#define GPUL__OUTPUTS_3 GPUL__OUTPUTS
+    GPUL__CHECKED(GPUL__OUTPUTS, GPUL__OUTPUTS_WRONG_INPUTS, __VA_ARGS__)(name, outputs, statements, __VA_ARGS__)
+#define GPUL__OUTPUTS_WRONG_INPUTS(name, ...) GPUL__REFUSE(GPUL_ELEMENTWISE_OUTPUTS, name, "inputs")
+#define GPUL__OUTPUTS_WRONG(name, ...) GPUL__REFUSE(GPUL_ELEMENTWISE_OUTPUTS, name, "outputs")
 #define GPUL__OUTPUTS(name, outputs, ...)                                                                              \
-    GPUL__CONCAT(GPUL__OUTPUTS_OF_, GPUL__COUNT outputs)(name, outputs, __VA_ARGS__)
-#define GPUL__OUTPUTS_OF_wrong(name, ...) GPUL__REFUSE(GPUL_ELEMENTWISE_OUTPUTS, name, "outputs")
-#define GPUL__OUTPUTS_OF_1 GPUL__OUTPUTS_SEVERAL
-#define GPUL__OUTPUTS_OF_2 GPUL__OUTPUTS_SEVERAL
-#define GPUL__OUTPUTS_OF_3 GPUL__OUTPUTS_SEVERAL
+    GPUL__CHECKED(GPUL__OUTPUTS_SEVERAL, GPUL__OUTPUTS_WRONG, GPUL__BARE outputs)(name, outputs, __VA_ARGS__)
 #define GPUL__OUTPUTS_SEVERAL(name, outputs, statements, ...)                                                          \
     GPUL__ELEMENTWISE(name, GPUL__CALL(GPUL__OUTPUTS_TYPE, GPUL__THREE(gpul__p, gpul__q, GPUL__BARE outputs)),         \
                       GPUL__CALL(GPUL__OUTPUTS_BODY, statements, GPUL__THREE(gpul__p, gpul__q, GPUL__BARE outputs)),   \
@@ -2918,15 +2908,12 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
     (T o = T(); U p = U(); V q = V(); statements; const Out gpul__results = {o, p, q}; return gpul__results;)
 
 #define GPUL_REDUCE(name, T, A, identity, map, combine, post, ...)                                                     \
-    GPUL__CONCAT(GPUL__REDUCE_, GPUL__COUNT(__VA_ARGS__))                                                              \
+    GPUL__CHECKED(GPUL__REDUCE, GPUL__REDUCE_WRONG, __VA_ARGS__)                                                       \
     (name, 0, gpul__i, T, A, identity, map, combine, post, __VA_ARGS__)
 #define GPUL_REDUCE_ORDERED(name, T, A, identity, map, combine, post, ...)                                             \
-    GPUL__CONCAT(GPUL__REDUCE_, GPUL__COUNT(__VA_ARGS__))                                                              \
+    GPUL__CHECKED(GPUL__REDUCE, GPUL__REDUCE_WRONG, __VA_ARGS__)                                                       \
     (name, 1, i, T, A, identity, map, combine, post, __VA_ARGS__)
-#define GPUL__REDUCE_wrong(name, ...) GPUL__REFUSE(GPUL_REDUCE, name, "inputs")
-#define GPUL__REDUCE_1 GPUL__REDUCE
-#define GPUL__REDUCE_2 GPUL__REDUCE
-#define GPUL__REDUCE_3 GPUL__REDUCE
+#define GPUL__REDUCE_WRONG(name, ...) GPUL__REFUSE(GPUL_REDUCE, name, "inputs")
 #define GPUL__REDUCE(name, ordered, i, T, A, identity, map, combine, post, ...)                                        \
     GPUL__CALL(GPUL__REDUCE_OP, name, ordered, i, T, A, identity, map, combine, post,                                  \
                GPUL__THREE(gpul__y, gpul__z, __VA_ARGS__))                                                             \
@@ -3408,6 +3395,9 @@ static __device__ __forceinline__ double gpul__function(int32_t op, double a, do
     default: return tanh(a);
     }
 }
+template <typename I> static __device__ __forceinline__ I gpul__function(int32_t, I a, I) {
+    return a;
+} /* never called */
 /* Functions of floats that are short, of all elements at once; false: it is another one */
 template <int n> static __device__ __forceinline__ bool gpul__compute_short(int32_t op, float (&a)[n]) {
     if (op == GPUL_EXP) GPUL__EACH(a, a[j] = expf(a[j]));
@@ -3416,7 +3406,9 @@ template <int n> static __device__ __forceinline__ bool gpul__compute_short(int3
     else return false;
     return true;
 }
-template <int n> static __device__ __forceinline__ bool gpul__compute_short(int32_t, double (&)[n]) { return false; }
+template <typename W, int n> static __device__ __forceinline__ bool gpul__compute_short(int32_t, W (&)[n]) {
+    return false;
+}
 /* Long functions, of one element at a time: a loop that takes the first and shifts keeps the code short. */
 template <typename W, int n>
 static __device__ __forceinline__ void gpul__compute_function(int32_t op, W (&a)[n], W (&b)[n]) {
@@ -3571,14 +3563,6 @@ static __device__ __forceinline__ void gpul__ufunc_stage(const gpul__elementwise
                                                   bounds.first, bounds.columns, bounds.rows, l.extent[k], to);
 }
 
-template <typename W, typename Values>
-static __device__ __forceinline__ void gpul__ufunc_do(const gpul__ufunc_call &p, Values &values, gpul__bool<false>) {
-    gpul__compute(p, values[0], values[1], values[2]);
-}
-template <typename W, typename Values>
-static __device__ __forceinline__ void gpul__ufunc_do(const gpul__ufunc_call &p, Values &values, gpul__bool<true>) {
-    gpul__compute_function(p.op, values[0], values[1]);
-}
 /* Is a value rounded twice: to W, and then to out's dtype? */
 template <typename W> static __device__ __host__ __forceinline__ bool gpul__rounds_again(const gpul__ufunc_call &p) {
     return p.op == GPUL__CONVERT && p.dtype[0] != gpul__dtype_of<W>::value;
@@ -3595,7 +3579,8 @@ static __device__ __forceinline__ void gpul__ufunc_compute(const gpul__elementwi
         else if (k > 0 || p.dtype[1] != 0) GPUL__EACH(values[k], values[k][j] = gpul__bits<W>(Word(l.scalar[k])));
         else GPUL__EACH(values[k], values[k][j] = W(column + j * stride));
     }
-    gpul__ufunc_do<W>(p, values, gpul__bool<kFunction>());
+    if (kFunction) gpul__compute_function(p.op, values[0], values[1]);
+    else gpul__compute(p, values[0], values[1], values[2]);
     gpul__encode(words[0], values[0], p.dtype[0]);
 }
 
