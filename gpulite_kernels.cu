@@ -1605,8 +1605,7 @@ template <typename Op> struct gpul__reduce_steps {
 
 /* The partial results that are folded into each slot: every `slots`-th, and of an ordered operation neighbours. */
 template <typename Op> struct gpul__reduce_leaves {
-    int count, slot_stride,
-        step; /* leaves of all slots; from a slot's first leaf to the next slot's, and to its second */
+    int count, slot_stride, step; /* all leaves; from a slot's first to the next slot's first, and to its own second */
     __device__ __forceinline__ gpul__reduce_leaves(int count_, int slots) {
         count = count_;
         slot_stride = Op::kOrdered ? (count + slots - 1) / slots : 1; /* fault: ordered-slots */
@@ -1631,12 +1630,12 @@ static __device__ __noinline__ int64_t gpul__reduce_quotient(int64_t index, int6
 template <int kCount, typename View>
 static __device__ __forceinline__ void
 gpul__reduce_outputs(const View &v, const int64_t (&output)[kCount],
-                     gpul__reduce_offsets<typename View::Operand::Offset> (&place)[kCount]) {
+                     gpul__reduce_offsets<typename View::Operand::Offset> (&offsets)[kCount]) {
     int64_t index[kCount];
     GPUL__UNROLL_FOR (int k = 0; k < kCount; ++k) {
         index[k] = output[k];
-        place[k].x = output[k] * v.x_outer;
-        place[k].out = output[k] * v.out_outer;
+        offsets[k].x = output[k] * v.x_outer;
+        offsets[k].out = output[k] * v.out_outer;
     }
     GPUL__UNROLL_NOT
     for (int32_t d = 0; d + 1 < v.outer_ndim; ++d) {
@@ -1644,8 +1643,8 @@ gpul__reduce_outputs(const View &v, const int64_t (&output)[kCount],
         GPUL__UNROLL_FOR (int k = 0; k < kCount; ++k) {
             index[k] = v.outputs <= GPUL__REDUCE_INDEX ? int64_t(uint64_t(index[k]) * dim.multiplier >> dim.shift)
                                                        : gpul__reduce_quotient(index[k], dim.whole, dim.inverse);
-            place[k].x += index[k] * dim.x;
-            place[k].out += index[k] * dim.out;
+            offsets[k].x += index[k] * dim.x;
+            offsets[k].out += index[k] * dim.out;
         }
     }
 }
@@ -1653,9 +1652,9 @@ template <typename View>
 static __device__ __forceinline__ gpul__reduce_offsets<typename View::Operand::Offset>
 gpul__reduce_output(const View &v, int64_t output) {
     const int64_t outputs[1] = {output};
-    gpul__reduce_offsets<typename View::Operand::Offset> places[1];
-    gpul__reduce_outputs<1>(v, outputs, places);
-    return places[0];
+    gpul__reduce_offsets<typename View::Operand::Offset> offsets[1];
+    gpul__reduce_outputs<1>(v, outputs, offsets);
+    return offsets[0];
 }
 
 /* The tree over each `count` neighbouring lanes, a power of two; the first of them gets the result. */
@@ -1775,23 +1774,23 @@ gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes
 /* Where a warp tile begins in x: its offset, and of each dimension the index there. (Of a size beyond 2^30, as if it
  * were 2^30 and ended at the same element.) */
 template <typename Offset> struct gpul__reduce_origin {
-    Offset place;
-    uint32_t before[GPUL_MAX_DIMS - 1];
+    Offset offset;
+    uint32_t index[GPUL_MAX_DIMS - 1];
 };
 template <typename X>
 static __device__ __noinline__ gpul__reduce_origin<typename gpul__operand<X>::Offset>
 gpul__reduce_origin_of(const gpul__reduce_source<X> &s, int64_t begin) {
-    gpul__reduce_origin<typename gpul__operand<X>::Offset> start = {};
-    start.place = begin * s.stride;
+    gpul__reduce_origin<typename gpul__operand<X>::Offset> origin = {};
+    origin.offset = begin * s.stride;
     GPUL__UNROLL_NOT
     for (int32_t d = 0; d + 1 < s.ndim; ++d) {
         int64_t rest;
         begin = gpul__divide(begin, s.dim[d].whole, s.dim[d].inverse, &rest);
-        start.place += begin * s.dim[d].x;
+        origin.offset += begin * s.dim[d].x;
         rest -= s.dim[d].whole - s.dim[d].size;
-        start.before[d] = rest < 0 ? 0 : uint32_t(rest); /* fault: reduce-staged-before */
+        origin.index[d] = rest < 0 ? 0 : uint32_t(rest); /* fault: reduce-staged-before */
     }
-    return start;
+    return origin;
 }
 /* Rows of a warp tile that a warp stages at once */
 template <typename X> struct gpul__reduce_rows_of {
@@ -1805,7 +1804,7 @@ template <typename X> struct gpul__reduce_rows_of {
  * may not read all 16 bytes. (Larger elements are staged one by one: these loads are few enough to be in flight
  * together.) */
 static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__reduce_source<uint8_t> &s,
-                                                                  const gpul__reduce_origin<int64_t> &start,
+                                                                  const gpul__reduce_origin<int64_t> &origin,
                                                                   const uint8_t *x, int first, int vector, int length,
                                                                   uint8_t *stage) {
     constexpr int kN = 16, kRows = gpul__reduce_rows_of<uint8_t>::value;
@@ -1819,7 +1818,7 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
         bool whole = true, broken = false;
         GPUL__UNROLL_FOR (int r = 0; r < kRows; ++r) {
             const int index = first + r * vector < length ? first + r * vector : length - 1;
-            const uint32_t at = uint32_t(index) + start.before[0];
+            const uint32_t at = uint32_t(index) + origin.index[0];
             uint32_t row = uint32_t(uint64_t(at) * inner.multiplier >> inner.shift);
             left[r] = (row + 1) * inner.size - at;
             broken = broken || left[r] < uint32_t(kN);
@@ -1827,7 +1826,7 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
             p[r] = x + index + int64_t(row) * inner.x;
             GPUL__UNROLL_NOT
             for (int32_t d = 1; d + 1 < s.ndim; ++d) {
-                row = uint32_t(uint64_t(row + start.before[d]) * s.dim[d].multiplier >> s.dim[d].shift);
+                row = uint32_t(uint64_t(row + origin.index[d]) * s.dim[d].multiplier >> s.dim[d].shift);
                 p[r] += int64_t(row) * s.dim[d].x;
             }
             whole = whole && s.extent.begins(p[r]) && s.extent.last(p[r], 1) >= 0;
@@ -1865,7 +1864,8 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
  * function for all operations on these elements. */
 template <typename X>
 static __device__ __noinline__ void
-gpul__reduce_stage(const gpul__reduce_source<X> &s, const gpul__reduce_origin<typename gpul__operand<X>::Offset> &start,
+gpul__reduce_stage(const gpul__reduce_source<X> &s,
+                   const gpul__reduce_origin<typename gpul__operand<X>::Offset> &origin,
                    typename gpul__operand<X>::Pointer x, int at, int stop, int lane, int vector, int length, X *stage) {
     typedef gpul__operand<X> Operand;
     constexpr int kN = 16 / gpul__size_of<X>::value, kAll = gpul__reduce_rows_of<X>::value * kN;
@@ -1874,30 +1874,30 @@ gpul__reduce_stage(const gpul__reduce_source<X> &s, const gpul__reduce_origin<ty
     constexpr int kPart = kCount / 2;
     const int thread = int(threadIdx.x % 32);
     __syncwarp(); /* fault: reduce-staged-early */
-    if (gpul__reduce_stage_vectors(s, start, x, at + thread * lane, vector, length, stage)) return;
+    if (gpul__reduce_stage_vectors(s, origin, x, at + thread * lane, vector, length, stage)) return;
     GPUL__UNROLL_NOT
     for (int c = 0; c < kAll; c += kCount) {
         if (at + c / kN * vector >= stop) return;
         X element[kCount];
         GPUL__UNROLL_FOR (int h = 0; h < kCount; h += kPart) {
-            typename Operand::Offset place[kPart];
+            typename Operand::Offset offset[kPart];
             uint32_t index[kPart];
             GPUL__UNROLL_FOR (int k = 0; k < kPart; ++k) {
                 const int row = (c + h + k) / kN, j = (c + h + k) % kN * 32 + thread;
                 const int mine = at + row * vector + j / kN * lane + j % kN;
                 index[k] = uint32_t(mine < length ? mine : length - 1); /* beyond the last, that again */
-                place[k] = int64_t(index[k]) * s.stride;
+                offset[k] = int64_t(index[k]) * s.stride;
             }
             GPUL__UNROLL_NOT
             for (int32_t d = 0; d + 1 < s.ndim; ++d) {
                 const auto &dim = s.dim[d];
-                const uint32_t more = start.before[d];
+                const uint32_t more = origin.index[d];
                 GPUL__UNROLL_FOR (int k = 0; k < kPart; ++k) {
                     index[k] = uint32_t(uint64_t(index[k] + more) * dim.multiplier >> dim.shift);
-                    place[k] += int64_t(index[k]) * dim.x;
+                    offset[k] += int64_t(index[k]) * dim.x;
                 }
             }
-            GPUL__UNROLL_FOR (int k = 0; k < kPart; ++k) element[h + k] = x[place[k]];
+            GPUL__UNROLL_FOR (int k = 0; k < kPart; ++k) element[h + k] = x[offset[k]];
         }
         gpul__schedule_fence(s.zero);
         GPUL__UNROLL_FOR (int k = 0; k < kCount; ++k) stage[(c + k) * 32 + thread] = element[k];
@@ -1918,13 +1918,13 @@ gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<
     const int lane = int(threadIdx.x % 32), first = lane * steps.lane, end = steps.end(first, length);
     const int64_t y_stride = v.y_stride;
     const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
-    const gpul__reduce_origin<typename Operand::Offset> start = gpul__reduce_origin_of<X>(v.source, begin);
+    const gpul__reduce_origin<typename Operand::Offset> origin = gpul__reduce_origin_of<X>(v.source, begin);
     const int stop = Op::kOrdered && steps.lane < length ? steps.lane : length;
     GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
         GPUL__UNROLL_NOT
         for (int at = 0; at < stop; at += kRows * steps.vector) { /* the warp's lanes agree */
-            gpul__reduce_stage<X>(v.source, start, from.x[o] + start.place, at, stop, steps.lane, steps.vector, length,
-                                  stage);
+            gpul__reduce_stage<X>(v.source, origin, from.x[o] + origin.offset, at, stop, steps.lane, steps.vector,
+                                  length, stage);
             __syncwarp();
             GPUL__UNROLL_NOT
             for (int r = 0; r < kRows; ++r) {
@@ -2047,8 +2047,8 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
         result[o] = gpul__reduce_warp(op, any ? op.finish(acc.lane[o], span.begin, first) : op.identity(), 32);
 }
 
-/* plan.warps_log2 gives the warps of an output, kO outputs for each group of them. Blocks share the block tiles of an
- * output where plan.splits > 1. kDense: elements are contiguous. */
+/* A group of 1 << plan.warps_log2 warps has the warp tiles of kO neighbouring outputs. plan.splits blocks share the
+ * block tiles of an output. kDense: elements are contiguous. */
 template <typename Op, int kO, bool kDense>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
     gpul__reduce_rows(const __grid_constant__ gpul__reduce_view<Op> v) {
@@ -2057,25 +2057,24 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
     const gpul__reduce_plan &p = v.plan;
     const Op &op = v.op;
     const int thread = int(threadIdx.x), warp = thread / 32, lane = thread % 32;
-    /* staged elements; results of the warps, by block tile and output; totals of the slots, by output and warp; a
-     * flag */
+    /* elements that warps stage; results of warps, by block tile and output; totals of warps, by output; a flag */
     GPUL_SHARED(char, memory);
     char *const staged = memory + warp * (kDense ? 0 : GPUL__REDUCE_STAGED);
     Acc *const shared = reinterpret_cast<Acc *>(memory + (kDense ? 0 : gpul__warps * GPUL__REDUCE_STAGED));
     Acc *const totals = shared + kO * gpul__max_tiles * gpul__warps;
     uint32_t *const flag = reinterpret_cast<uint32_t *>(totals + kO * gpul__warps);
     const gpul__reduce_assignment share = gpul__reduce_assignment_of(p, gpul__has<typename Op::Y>());
-    const bool whole = p.block_tiles == 1; /* a block's tiles are different outputs, else the same ones */
+    const bool one_tile = p.block_tiles == 1; /* of an output: then a block takes tiles of several outputs */
     const int from = int(share.split) * p.tiles,
-              tiles = whole || from + p.tiles < p.block_tiles ? p.tiles : p.block_tiles - from;
+              tiles = one_tile || from + p.tiles < p.block_tiles ? p.tiles : p.block_tiles - from;
     const int level = p.warps_log2, warps = 1 << level; /* warps of an output */
     const int each = (gpul__warps >> level) * kO;       /* outputs of a block at a time */
-    const int64_t first = int64_t(share.output_tile) * (whole ? p.tiles * each : each);
+    const int64_t first = int64_t(share.output_tile) * (one_tile ? p.tiles * each : each);
     gpul__await();
     GPUL__UNROLL_NOT
     for (int k = 0; k < tiles; ++k) {
-        const int tile = (whole ? 0 : (from + k) * gpul__warps) + (warp & (warps - 1));
-        const int64_t mine = first + (whole ? k * each : 0) + (warp >> level) * kO;
+        const int tile = (one_tile ? 0 : (from + k) * gpul__warps) + (warp & (warps - 1));
+        const int64_t mine = first + (one_tile ? k * each : 0) + (warp >> level) * kO;
         Acc results[kO];
         if (tile < p.warp_tiles && mine < v.outputs) {
             gpul__reduce_warp_tile<kO, kDense>(v, mine, tile, staged, results);
@@ -2095,19 +2094,19 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         acc = gpul__reduce_warp(op, k < values ? shared[k] : op.identity(), warps);
         if (k >= values || (k & (warps - 1)) != 0) continue;
         const int o = k / gpul__warps % kO, tile = k / (gpul__warps * kO);
-        const int64_t next = whole ? tile * each : 0; /* fault: reduce-rows-outputs */
+        const int64_t next = one_tile ? tile * each : 0; /* fault: reduce-rows-outputs */
         const int64_t its = first + next + (k % gpul__warps >> level) * kO + o;
-        if (whole) output = its;                 /* no thread has two */
+        if (one_tile) output = its;              /* no thread has two */
         else if (p.splits == 1) shared[k] = acc; /* no other thread reads it before the barrier */
         else if (its < v.outputs) v.partials[its * p.block_tiles + from + tile] = acc;
     }
-    if (!whole) {
-        const bool alone = p.splits == 1;
-        if (alone) __syncthreads(); /* fault: reduce-block-tiles */
-        if (!alone && !gpul__arrive_last(v.counters + share.output_tile, uint32_t(p.splits), flag)) return;
+    if (!one_tile) {
+        const bool one_block = p.splits == 1;
+        if (one_block) __syncthreads(); /* fault: reduce-block-tiles */
+        if (!one_block && !gpul__arrive_last(v.counters + share.output_tile, uint32_t(p.splits), flag)) return;
         /* a thread has slot `thread` of each output */
-        const Acc *const results = alone ? shared : v.partials + first * p.block_tiles;
-        const int64_t step = alone ? kO * gpul__warps : 1, pitch = alone ? gpul__warps : p.block_tiles;
+        const Acc *const results = one_block ? shared : v.partials + first * p.block_tiles;
+        const int64_t step = one_block ? kO * gpul__warps : 1, pitch = one_block ? gpul__warps : p.block_tiles;
         Acc total[kO];
         GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) total[o] = op.identity();
         const gpul__reduce_leaves<Op> leaves(p.block_tiles, GPUL__REDUCE_THREADS);
