@@ -2829,17 +2829,17 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
 
 #define GPUL__CONCAT_(a, b) a##b
 #define GPUL__CONCAT(a, b) GPUL__CONCAT_(a, b)
-#define GPUL__CALL(macro, ...) macro(__VA_ARGS__) /* after commas in the arguments have come to light */
+#define GPUL__CALL(macro, ...) macro(__VA_ARGS__) /* expands the arguments first, which may be lists */
 #define GPUL__BARE(...) __VA_ARGS__
-/* Of a list of types and names: how many pairs, */
+/* The number of pairs in a list of types and names */
 #define GPUL__COUNT_(a, b, c, d, e, f, g, h, i, j, count, ...) count
 #define GPUL__COUNT(...) GPUL__COUNT_(__VA_ARGS__, wrong, wrong, wrong, wrong, 3, wrong, 2, wrong, 1, wrong, 0)
-/* three of them, with `b` and `c` for names that are not there, */
+/* The list with three pairs: missing ones are of gpul__none, and named `b` and `c`. */
 #define GPUL__THREE(b, c, ...) GPUL__CONCAT(GPUL__THREE_, GPUL__COUNT(__VA_ARGS__))(b, c, __VA_ARGS__)
 #define GPUL__THREE_1(b, c, TX, x) TX, x, gpul__none, b, gpul__none, c
 #define GPUL__THREE_2(b, c, TX, x, TY, y) TX, x, TY, y, gpul__none, c
 #define GPUL__THREE_3(b, c, TX, x, TY, y, TZ, z) TX, x, TY, y, TZ, z
-/* and something of each. */
+/* of(type, name) for each pair */
 #define GPUL__PAIRS(of, ...) GPUL__CONCAT(GPUL__PAIRS_, GPUL__COUNT(__VA_ARGS__))(of, __VA_ARGS__)
 #define GPUL__PAIRS_1(of, TX, x) of(TX, x)
 #define GPUL__PAIRS_2(of, TX, x, TY, y) of(TX, x), of(TY, y)
@@ -3149,7 +3149,7 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
                                                                                        : array;
         const int32_t vector = 16 >> gpul__log2(value);
         const int32_t items = GPUL__ELEMENTWISE_ITEMS(op->value_bytes > 0 ? op->value_bytes : largest);
-        bool contiguous = p->strides[0][last] == 1; /* or broadcast, an input */
+        bool contiguous = p->strides[0][last] == 1; /* all outputs; inputs may be broadcast instead */
         for (k = 0; k < 3; ++k) contiguous = contiguous && (p->in[k] == NULL || p->strides[1 + k][last] <= 1);
         for (k = 0; k < 2 && contiguous; ++k)
             contiguous =
@@ -3276,8 +3276,8 @@ template <typename T> struct gpul__elementwise_blocks<gpul__op_copy<T>> : gpul__
  * array, `elements` for the rest, tiles too. Small elements make both bound by instructions; of several arrays, memory
  * bounds them.
  *
- * What takes a hundred instructions (powers, exponentials, ...) has kernels of its own, whose registers the others need
- * not have. These compute one element at a time, in a loop that takes a thread's first element and shifts. */
+ * What takes a hundred instructions (powers, exponentials, ...) has kernels of its own, so that its registers do not
+ * burden the others. These compute one element at a time, in a loop that takes a thread's first element and shifts. */
 
 /* x without its `lost` low bits, so that rounding it gives what rounding x would: they are or-ed into the last bit that
  * is kept ("jamming"). */
@@ -3394,9 +3394,9 @@ static __device__ __forceinline__ double gpul__function(int32_t op, double a, do
     default: return tanh(a);
     }
 }
-template <typename I> static __device__ __forceinline__ I gpul__function(int32_t, I a, I) {
+template <typename I> static __device__ __forceinline__ I gpul__function(int32_t, I a, I) { /* integers have none */
     return a;
-} /* never called */
+}
 /* Functions of floats that are short, of all elements at once; false: it is another one */
 template <int n> static __device__ __forceinline__ bool gpul__compute_short(int32_t op, float (&a)[n]) {
     if (op == GPUL_EXP) GPUL__EACH(a, a[j] = expf(a[j]));
@@ -3522,7 +3522,7 @@ static __device__ __forceinline__ void gpul__compute(const gpul__ufunc_call &p, 
     case GPUL_SQUARE: GPUL__EACH(a, a[j] = gpul__mul(a[j], a[j])); break;
     case GPUL__SCALE: GPUL__EACH(a, a[j] = gpul__multiply_add(a[j], b[j], c[j])); break;
     case GPUL__CLIP: GPUL__EACH(a, a[j] = gpul__minimum(gpul__maximum(a[j], b[j]), c[j])); break;
-    default: gpul__compute_own(p, a, b, c); /* GPUL__CONVERT and GPUL__COPY are nothing */
+    default: gpul__compute_own(p, a, b, c); /* GPUL__CONVERT and GPUL__COPY compute nothing */
     }
 }
 
@@ -3712,7 +3712,7 @@ static __device__ __forceinline__ void gpul__ufunc_store_edge(void *out, uint32_
 template <typename T, typename Word>
 static __device__ __forceinline__ void gpul__ufunc_load_edge_as(gpul__raw *to, const void *from,
                                                                 const gpul__elementwise_part &part) {
-    constexpr int kStep = GPUL__UFUNC_STEP(Word), kWords = (kStep * sizeof(T) + 3) / 4; /* of a pass */
+    constexpr int kStep = GPUL__UFUNC_STEP(Word), kWords = (kStep * sizeof(T) + 3) / 4;
     gpul__raw raw[1] = {};
     GPUL__UNROLL_NOT
     for (int first = 0; first < 4 / kWords * kStep; first += kStep) {
@@ -4022,7 +4022,7 @@ static void gpul__plan_short(gpul__reduce_plan *plan, const gpul__reduce_problem
  * plan.tiles, the block tiles of a block, are of one output, or of consecutive outputs where each has one. They are
  * all, if all blocks run at once; else those that take the least time: rounds of blocks, times a block's batches of
  * eight rows and one more for its launch, another for passing on results. Blocks that share an output have 128 rows at
- * most, as many blocks balance better. In a capture, where partial results would cost nodes, no output of up to eight
+ * most: more blocks balance better. In a capture, where partial results would cost nodes, no output of up to eight
  * block tiles (256 KB) is split. */
 static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem *p, const gpul__reducer *reducer,
                             int64_t sms) {
