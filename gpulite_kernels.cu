@@ -232,7 +232,6 @@ template <typename To, typename From> static __device__ __host__ __forceinline__
     return to;
 }
 
-static __device__ __host__ __forceinline__ float gpul__to_float(float x) { return x; }
 static __device__ __host__ __forceinline__ float gpul__to_float(gpul_bf16 x) {
     return gpul__bits<float>(uint32_t(x.bits) << 16);
 }
@@ -251,7 +250,6 @@ static __device__ __host__ __forceinline__ float gpul__to_float(gpul_f16 x) {
 }
 
 template <typename T> static __device__ __forceinline__ T gpul__from_float(float f);
-template <> __device__ __forceinline__ float gpul__from_float<float>(float f) { return f; }
 template <> __device__ __forceinline__ gpul_bf16 gpul__from_float<gpul_bf16>(float f) {
     gpul_bf16 h;
     const uint32_t bits = gpul__bits<uint32_t>(f);
