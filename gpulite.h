@@ -1570,23 +1570,23 @@ typedef struct gpul__elementwise_problem {
 } gpul__elementwise_problem;
 
 #define GPUL__ELEMENTWISE_VECTORS 0  /* a tile is a vector of neighbouring elements, aligned in out */
-#define GPUL__ELEMENTWISE_ELEMENTS 1 /* one element, or with `lanes` a stretch of a row, which takes a warp */
-#define GPUL__ELEMENTWISE_TILES 2    /* a tile of the last two dimensions, which takes a block */
+#define GPUL__ELEMENTWISE_ELEMENTS 1 /* one element, or with `lanes` a warp's part of a row */
+#define GPUL__ELEMENTWISE_TILES 2    /* a block's tile of the last two dimensions */
 typedef struct gpul__elementwise_plan {
     int32_t kernel;       /* one of these */
-    int32_t lanes;        /* elements: 1: a tile is a warp's */
+    int32_t lanes;        /* elements: 1: a tile is a warp's part of a row, else one element */
     int32_t shifted;      /* vectors: bit i: input i's are not aligned where out's are */
     int32_t staged;       /* tiles: bit i: input i passes through shared memory */
     int32_t columns;      /* of a tile along out's innermost dimension */
-    int32_t ndim;         /* of the walk, from a tile's number to where it lies */
+    int32_t ndim;         /* of dim, which unravel a tile's index into its position */
     int64_t tiles;        /* of all rows; those at a row's end may be empty */
     int64_t block;        /* tiles of a block, which has 256 threads */
     int64_t blocks;       /* and how many there are */
     int64_t shared_bytes; /* of each */
     struct {
-        int64_t size, column, row;    /* tiles along out's innermost dimension, and the next, that a step is, */
-        int64_t step[GPUL__OPERANDS]; /* and elements of each operand, in the problem's order */
-    } dim[GPUL_MAX_DIMS + 1];         /* of the walk, the fastest first */
+        int64_t size, column, row;    /* a step is so many tiles along out's innermost dimension, and the next, */
+        int64_t step[GPUL__OPERANDS]; /* and so many elements of each operand, in the problem's order */
+    } dim[GPUL_MAX_DIMS + 1];         /* the fastest first */
 } gpul__elementwise_plan;
 
 /* An operation: the launcher of its kernels, and the bytes of its elements (0: there is no such input). */
@@ -1594,10 +1594,10 @@ typedef struct gpul__elementwise_op {
     int32_t (*launch)(const gpul__elementwise_problem *, const gpul__elementwise_plan *, const gpul__machine *,
                       gpul_stream);
     int32_t out_bytes, in_bytes[3];
-    int32_t value_bytes;    /* of what an element is, where it is computed at run time; 0: as in memory */
+    int32_t value_bytes;    /* of an element in registers, where dtypes are run-time arguments; 0: as in memory */
     int32_t other_bytes[2]; /* of further outputs */
-    int32_t vectors;        /* of a thread, in the kernel of vectors; 2: of one dense array alone; 0: has none */
-    int32_t own_tiles;      /* 1: has tiles of elements as in memory, for rows of out that lie side by side */
+    int32_t vectors;        /* of a thread, in the kernel `vectors`; 2: of one dense array alone; 0: no such kernel */
+    int32_t own_tiles;      /* 1: has tiles of elements as in memory, where out's rows are contiguous */
 } gpul__elementwise_op;
 
 /* One reduction: `outputs` results of `n` elements each. Dimensions innermost last, merged where strides allow. */
@@ -1627,18 +1627,18 @@ enum { GPUL__REDUCE_ROWS = 0, GPUL__REDUCE_SHORT = 1, GPUL__REDUCE_COLUMNS = 2 }
 typedef struct gpul__reduce_plan {
     /* the tree: see gpulite_kernels.cu */
     int64_t tile_rows;
-    int32_t warp_tiles, block_tiles, row_step;
+    int32_t warp_tiles, block_tiles, row_step; /* of an output; rows from one row of a warp tile to its next */
     /* the blocks' work: tiles of outputs, and the elements of each shared out among `splits` blocks */
     int32_t splits;
     int64_t output_tiles;
-    int32_t reduce_ndim, dense;          /* rows, short: the problem's; elements of x lie side by side, */
-    int32_t vector, y_vector;            /* and every access of 16 bytes is aligned; so for y; columns: neighbours in an
-                                            access that is aligned, or (2) begins anywhere */
+    int32_t reduce_ndim, dense;          /* rows, short: the problem's; 1: elements of x are contiguous */
+    int32_t vector, y_vector;            /* rows, short: every access of 16 bytes to x, and to y, is aligned; columns:
+                                            vector: neighbours in one access, which is aligned (1) or not (2) */
     int32_t warps_log2;                  /* rows: of the warps of an output */
     int32_t lanes;                       /* short: threads of an output; columns: lanes that have elements */
-    int32_t tiles;                       /* rows: block tiles of a block; columns: warp tiles, one after the other, */
-    int32_t tiles_at_once, width, depth; /* and side by side; threads along the outputs, and along n */
-    int32_t deep, passes;                /* columns: see gpul__reduce_column_tile; times that a thread does it */
+    int32_t tiles;                       /* of a block: rows: block tiles; columns: groups of warp tiles, */
+    int32_t tiles_at_once, width, depth; /* columns: warp tiles in a group; threads along the outputs, and along n */
+    int32_t deep, passes;                /* columns: see gpul__reduce_column_tile; its calls for a warp tile */
     int32_t threads_log2, slots;         /* columns: of the threads of a warp tile; of the tree over blocks */
     /* the launch */
     int32_t kernel, threads, outputs_at_once;

@@ -11,19 +11,18 @@
  * -DGPULITE_NO_HISTOGRAM, -DGPULITE_NO_MATMUL; -DGPULITE_NO_HOPPER leaves out the matrix product's kernels for Hopper's
  * tensor cores, which only an object for sm_90a has.
  *
- *     section       operations                                  dtypes                            engine
- *     1 elementwise binary, unary, scale, clip, where, convert, all; square roots, powers and the this file
- *                   arange, linspace, vecadd, vecmul, copy,     like: floats
- *                   fill
- *     2 reductions  sum, prod, min, max, abs-sum, sum-sq, mean, f32 f64 i32 i64 u8; f16 bf16 for  this file
- *                   var, argmin, argmax, count-nonzero, dot     sum, min, max; dot f32 f64
- *     3 gemv        gemv                                        f32 f64                           this file
- *     4 histogram   uniform bins, edges, weights                f32 f64 i32 i64 u8
- *     5 matmul      matmul, gemm, gemm_ex                       f32 f64 f16 bf16
+ *     section       operations                                           dtypes
+ *     1 elementwise binary, unary, scale, clip, where, convert, arange,  all; square roots, powers and the like: floats
+ *                   linspace, vecadd, vecmul, copy, fill
+ *     2 reductions  sum, prod, min, max, abs-sum, sum-sq, mean, var,     f32 f64 i32 i64 u8; sum, min, max: f16 bf16;
+ *                   argmin, argmax, count-nonzero, dot                   dot: f32 f64 only
+ *     3 gemv        gemv                                                 f32 f64
+ *     4 histogram   uniform bins, edges, weights                         f32 f64 i32 i64 u8
+ *     5 matmul      matmul, gemm, gemm_ex                                f32 f64 f16 bf16
  *
- * This file is two things, stb-style. First come the engines, templates that move the data of an operation; then the
- * prebuilt operations, which are instances of them. For operations of your own, include the engines alone in a .cu
- * file:
+ * First come two engines: templates that move the data of an elementwise operation or of a reduction. Sections 1 to 3
+ * are instances of them; sections 4 and 5 have kernels of their own. For operations of your own, include the engines
+ * alone in a .cu file:
  *
  *     #define GPULITE_ENGINES_ONLY        // leave it out, and this file carries the prebuilt operations too
  *     #include "gpulite_kernels.cu"
@@ -36,15 +35,15 @@
  */
 #include <cuda_runtime.h>
 
-/* The matrix product's path for Hopper: its tensor maps are made by a function of the driver, which the runtime finds,
- * so cuda.h gives types alone. */
+/* The matrix product's path for Hopper takes types from cuda.h. The one function of the driver that it calls, to make a
+ * tensor map, is found by the runtime. */
 #if !defined(GPULITE_CPU_STANDIN) && !defined(GPULITE_NO_HOPPER) && !defined(GPULITE_NO_MATMUL) &&                     \
     !defined(GPULITE_ENGINES_ONLY) && CUDART_VERSION >= 12010
 #define GPUL__HOPPER
 #include <cuda.h>
 #endif
 
-/* The histogram's edges: stores of the host that go past its caches */
+/* The histogram writes its edges with stores that bypass the host's caches. */
 #if !defined(GPULITE_NO_HISTOGRAM) && !defined(GPULITE_ENGINES_ONLY) && (defined(__SSE2__) || defined(_M_X64))
 #define GPUL__STREAMING
 #include <emmintrin.h>
@@ -73,17 +72,19 @@ namespace { /* nothing here is for the linker, member functions of templates inc
 
 #ifndef __CUDA_ARCH__ /* a C++ compiler warns of what it does not know */
 #define GPUL__UNROLL
+#define GPUL__UNROLL_FOR for
 #define GPUL__UNROLL_NOT
 #define GPUL__UNROLL_BY(n)
 #else
 #define GPUL__UNROLL _Pragma("unroll")
+#define GPUL__UNROLL_FOR _Pragma("unroll") for
 #define GPUL__UNROLL_NOT _Pragma("unroll 1")
 #define GPUL__UNROLL_BY(n) GPUL__PRAGMA(unroll(n))
 #define GPUL__PRAGMA(x) _Pragma(#x)
 #endif
 
-/* Lets a kernel's blocks have that much dynamic shared memory, for launches to come; 48 KB are always allowed. An
- * error, where the device has less, is returned and not left behind. */
+/* Allows later launches of a kernel that much dynamic shared memory; up to 48 KB need no permission. Where the device
+ * has less, the error is returned and not left pending. */
 template <typename Kernel> static inline cudaError_t gpul__allow_shared(Kernel kernel, size_t bytes) {
     if (bytes <= 49152) return cudaSuccess;
     const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes));
@@ -91,10 +92,9 @@ template <typename Kernel> static inline cudaError_t gpul__allow_shared(Kernel k
     return e;
 }
 
-/* A kernel whose every thread calls gpul__await before it touches memory may be launched before the kernel that is
- * ahead of it in its stream has ended ("programmatic dependent launch", compute capability 9.0). It waits there until
- * everything ahead is done and its writes are seen, so the stream's order holds as ever; what it saves is the launch
- * itself. */
+/* Programmatic dependent launch (compute capability 9.0). A kernel may be launched before its predecessor in the stream
+ * has ended, if each of its threads calls gpul__await before it touches memory: there it waits until the predecessor is
+ * done and its writes are visible. This hides the cost of a launch. */
 static __device__ __forceinline__ void gpul__await() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -103,7 +103,7 @@ static __device__ __forceinline__ void gpul__await() {
 #endif
 }
 
-/* From here on the kernel behind this one may be launched, which waits in gpul__await for this one's end. */
+/* Lets the stream's next kernel launch now; it waits in gpul__await for this one's end. */
 static __device__ __forceinline__ void gpul__let_next() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -116,9 +116,9 @@ static inline int32_t gpul__early(int32_t *early, const void *, int32_t) {
     return 0;
 }
 #else
-/* Does this file's code, as it runs on the device, hold what stands behind __CUDA_ARCH__ >= 900? That is the version of
- * the PTX it was made from, whatever the device can do, and the same for all kernels of a file. To ask takes longer
- * than to look it up, so it is asked once a device. Graphs know such launches from CUDA 12.3 on. */
+/* May this file's kernels be launched early? Their PTX must be of version 9.0 (it holds gpul__await's instruction then,
+ * whatever the device is), and the driver of CUDA 12.3, from which on graphs know such launches. The answer is the same
+ * for all kernels of the file, and is cached by device. */
 static std::atomic<int32_t> gpul__early_known[64]; /* 0: not yet, 1: no, 2: yes */
 static inline int32_t gpul__early(int32_t *early, const void *kernel, int32_t device) {
     *early = 0;
@@ -138,8 +138,8 @@ static inline int32_t gpul__early(int32_t *early, const void *kernel, int32_t de
 }
 #endif
 
-/* gpul__launch for a kernel that begins with gpul__await, on the current device: with any dynamic shared memory that a
- * block can have, and in clusters of `cluster` blocks; 0: without clusters. */
+/* gpul__launch on the current device for a kernel that calls gpul__await: early where possible, with any dynamic shared
+ * memory that a block can have, and in clusters of `cluster` blocks (0: no clusters). */
 template <typename... Params, typename... Args>
 static inline int32_t gpul__launch_clusters(int32_t device, int32_t cluster, void (*kernel)(Params...), gpul_dim3 grid,
                                             gpul_dim3 block, size_t shared_bytes, gpul_stream stream,
@@ -172,7 +172,7 @@ static inline int32_t gpul__launch_early(int32_t device, void (*kernel)(Params..
 
 /* ---- element types ---- */
 
-struct gpul__none {}; /* the input that is not there */
+struct gpul__none {}; /* the type of an input that an operation does not have */
 struct gpul_f16 {
     uint16_t bits;
     gpul_f16() = default;
@@ -187,44 +187,43 @@ struct gpul_bf16 {
 };
 
 template <typename T> struct gpul__dtype_of {
-    enum { value = 0 };
+    static constexpr int value = 0;
     static_assert(sizeof(T) == 0,
                   "gpulite's elements are float, double, int32_t, int64_t, uint8_t, gpul_f16, gpul_bf16");
 };
-template <> struct gpul__dtype_of<float> {
-    enum { value = GPUL_F32 };
-};
-template <> struct gpul__dtype_of<double> {
-    enum { value = GPUL_F64 };
-};
-template <> struct gpul__dtype_of<int32_t> {
-    enum { value = GPUL_I32 };
-};
-template <> struct gpul__dtype_of<int64_t> {
-    enum { value = GPUL_I64 };
-};
-template <> struct gpul__dtype_of<uint8_t> {
-    enum { value = GPUL_U8 };
-};
-template <> struct gpul__dtype_of<gpul_f16> {
-    enum { value = GPUL_F16 };
-};
-template <> struct gpul__dtype_of<gpul_bf16> {
-    enum { value = GPUL_BF16 };
-};
-template <> struct gpul__dtype_of<gpul__none> {
-    enum { value = 0 };
-};
+template <> struct gpul__dtype_of<float> : std::integral_constant<int, GPUL_F32> {};
+template <> struct gpul__dtype_of<double> : std::integral_constant<int, GPUL_F64> {};
+template <> struct gpul__dtype_of<int32_t> : std::integral_constant<int, GPUL_I32> {};
+template <> struct gpul__dtype_of<int64_t> : std::integral_constant<int, GPUL_I64> {};
+template <> struct gpul__dtype_of<uint8_t> : std::integral_constant<int, GPUL_U8> {};
+template <> struct gpul__dtype_of<gpul_f16> : std::integral_constant<int, GPUL_F16> {};
+template <> struct gpul__dtype_of<gpul_bf16> : std::integral_constant<int, GPUL_BF16> {};
+template <> struct gpul__dtype_of<gpul__none> : std::integral_constant<int, 0> {};
 
-/* Of an element; 0: no dtype. A digit for each of them. */
+/* Bytes of an element; 0: no dtype. Hexadecimal digit number dtype holds them. */
 static __device__ __host__ __forceinline__ int32_t gpul__bytes_of(gpul_dtype dtype) {
     return 0x22184840 >> 4 * dtype & 15;
 }
 
 template <typename T> static __device__ __host__ __forceinline__ bool gpul__has() {
-    return int(gpul__dtype_of<T>::value) != 0;
+    return gpul__dtype_of<T>::value != 0;
 }
 
+/* Up to three values: one of each output of an operation, or one of each input. */
+template <typename T, typename U, typename V> struct gpul__several {
+    T x;
+    U y;
+    V z;
+};
+
+static constexpr int gpul__greater(int a, int b) { return a > b ? a : b; }
+template <typename T> struct gpul__size_of { static constexpr int value = sizeof(T), bytes = sizeof(T); };
+template <> struct gpul__size_of<gpul__none> { static constexpr int value = 1, bytes = 0; };
+template <typename T, typename U, typename V> struct gpul__size_of<gpul__several<T, U, V>> { /* of the largest */
+    static constexpr int bytes = gpul__greater(gpul__greater(gpul__size_of<T>::value, gpul__size_of<U>::value),
+                                               gpul__size_of<V>::value),
+                         value = bytes;
+};
 /* Reinterpretation by memcpy: register moves in device code, and defined behaviour in C++. */
 template <typename To, typename From> static __device__ __host__ __forceinline__ To gpul__bits(From from) {
     static_assert(sizeof(To) == sizeof(From), "sizes differ");
@@ -233,7 +232,6 @@ template <typename To, typename From> static __device__ __host__ __forceinline__
     return to;
 }
 
-static __device__ __host__ __forceinline__ float gpul__to_float(float x) { return x; }
 static __device__ __host__ __forceinline__ float gpul__to_float(gpul_bf16 x) {
     return gpul__bits<float>(uint32_t(x.bits) << 16);
 }
@@ -252,7 +250,6 @@ static __device__ __host__ __forceinline__ float gpul__to_float(gpul_f16 x) {
 }
 
 template <typename T> static __device__ __forceinline__ T gpul__from_float(float f);
-template <> __device__ __forceinline__ float gpul__from_float<float>(float f) { return f; }
 template <> __device__ __forceinline__ gpul_bf16 gpul__from_float<gpul_bf16>(float f) {
     gpul_bf16 h;
     const uint32_t bits = gpul__bits<uint32_t>(f);
@@ -270,9 +267,9 @@ template <> __device__ __forceinline__ gpul_f16 gpul__from_float<gpul_f16>(float
     if (magnitude > 0x7f800000u) h.bits = 0x7fff;
     else if (magnitude >= 0x477ff000u) h.bits = uint16_t(sign | 0x7c00u); /* 65520 and above round to infinity */
     else if (magnitude < 0x38800000u) {
-        /* below 2^-14 the result counts units of 2^-24; adding 0.5 puts that unit at a float's last place */
-        const uint32_t unit = gpul__bits<uint32_t>(gpul__bits<float>(magnitude) + 0.5f);
-        h.bits = uint16_t(sign | (unit - 0x3f000000u));
+        /* below 2^-14 the spacing is 2^-24, that of floats from 0.5 on: adding 0.5 rounds */
+        const uint32_t rounded = gpul__bits<uint32_t>(gpul__bits<float>(magnitude) + 0.5f);
+        h.bits = uint16_t(sign | (rounded - 0x3f000000u));
     } else {
         h.bits = uint16_t(sign | ((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13));
     }
@@ -285,9 +282,9 @@ __device__ __forceinline__ gpul_bf16::gpul_bf16(float value) { *this = gpul__fro
 __device__ __forceinline__ gpul_f16::operator float() const { return gpul__to_float(*this); }
 __device__ __forceinline__ gpul_bf16::operator float() const { return gpul__to_float(*this); }
 
-/* double to float such that rounding again to fewer bits gives what rounding once would: to nearest where exact,
- * otherwise to the neighbour with an odd last bit (Boldo and Melquiond, Emulation of FMA and correctly rounded sums,
- * 2008). */
+/* double to float, so that rounding the float to 16 bits gives what rounding the double would: the float itself where
+ * it is exact, else the neighbour with an odd last bit (Boldo and Melquiond, Emulation of FMA and correctly rounded
+ * sums, 2008). */
 static __device__ __forceinline__ float gpul__round_to_odd(double d) {
     const float f = float(d);
     const double back = double(f);
@@ -299,7 +296,7 @@ static __device__ __forceinline__ float gpul__round_to_odd(double d) {
 }
 
 template <typename V> static __device__ __forceinline__ bool gpul__is_nan(V v) { return v != v; }
-/* Results of reductions and products: every NaN is written as this one, since CPUs and GPUs make different ones. */
+/* Reductions and products write every NaN as this one: CPUs and GPUs make different ones. */
 template <typename T> static __device__ __forceinline__ T gpul__quiet_nan();
 template <> __device__ __forceinline__ double gpul__quiet_nan<double>() {
     return gpul__bits<double>(uint64_t(0x7ff8000000000000));
@@ -329,22 +326,11 @@ static __device__ __noinline__ void gpul__store_int(void *out, int64_t i, gpul_d
     else if (dtype == GPUL_U8) static_cast<uint8_t *>(out)[i] = uint8_t(value);
     else gpul__store_real(out, i, dtype, double(value));
 }
-static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, double value) {
-    gpul__store_real(out, i, dtype, value);
+template <typename T>
+static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, T value) {
+    if (std::is_integral<T>::value) gpul__store_int(out, i, dtype, int64_t(value));
+    else gpul__store_real(out, i, dtype, double(value));
 }
-static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, float value) {
-    gpul__store_real(out, i, dtype, double(value));
-}
-static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, int64_t value) {
-    gpul__store_int(out, i, dtype, value);
-}
-static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, int32_t value) {
-    gpul__store_int(out, i, dtype, value);
-}
-static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype dtype, uint8_t value) {
-    gpul__store_int(out, i, dtype, value);
-}
-
 static __device__ __forceinline__ void gpul__store(void *out, int64_t i, gpul_dtype, gpul_f16 value) {
     static_cast<gpul_f16 *>(out)[i] = value;
 }
@@ -361,7 +347,7 @@ template <> struct gpul__word<4> { typedef uint32_t type; };
 template <> struct gpul__word<8> { typedef uint2 type; };
 template <> struct gpul__word<16> { typedef uint4 type; };
 
-/* N elements that travel as one access of N * sizeof(T) bytes (a power of two, at most 16), aligned to that size. */
+/* N elements that one aligned access of N * sizeof(T) bytes moves: a power of two, at most 16. */
 template <typename T, int N> struct gpul__pack { T v[N]; };
 template <int N, typename T> static __device__ __forceinline__ gpul__pack<T, N> gpul__load(const T *p) {
     gpul__pack<T, N> pack;
@@ -381,8 +367,7 @@ template <int N> static __device__ __forceinline__ gpul__pack<gpul__none, N> gpu
 template <int N, typename T>
 static __device__ __forceinline__ gpul__pack<T, N> gpul__strided(const T *p, int64_t step) {
     gpul__pack<T, N> pack;
-    GPUL__UNROLL
-    for (int k = 0; k < N; ++k) pack.v[k] = p[k * step];
+    GPUL__UNROLL_FOR (int k = 0; k < N; ++k) pack.v[k] = p[k * step];
     return pack;
 }
 template <int N>
@@ -402,9 +387,10 @@ template <int N, typename T> static __device__ __forceinline__ void gpul__save(T
 template <typename T> static __device__ __forceinline__ T gpul__at(const T *p, int64_t i) { return p[i]; }
 static __device__ __forceinline__ gpul__none gpul__at(const gpul__none *, int64_t) { return gpul__none(); }
 
-/* A loop that never runs, `zero` being 0, so that loads before it are on their way before anything after it waits for
- * the first of them: the compiler, left alone, mixes the two to save registers. */
-static __device__ __forceinline__ void gpul__hold(int32_t zero) {
+/* Keeps the loads above it above everything below it. Left alone, the compiler delays some of a batch of loads until
+ * others are used, to save registers, and fewer are in flight. It is a loop that never runs: `zero` is 0, which the
+ * compiler does not know. */
+static __device__ __forceinline__ void gpul__schedule_fence(int32_t zero) {
 #ifdef __CUDA_ARCH__
     GPUL__UNROLL_NOT
     for (int32_t i = 0; i < zero; ++i) asm volatile("nanosleep.u32 0;" ::: "memory");
@@ -413,10 +399,19 @@ static __device__ __forceinline__ void gpul__hold(int32_t zero) {
 #endif
 }
 
+template <typename T, int n> static __device__ __forceinline__ void gpul__fill(T (&array)[n], const T &value) {
+    GPUL__UNROLL_FOR (int j = 0; j < n; ++j) array[j] = value;
+}
+/* Moves the elements from number kBy on to the front, as std::shift_left does. A loop that always takes the first
+ * element and then shifts keeps the array in registers, which have no index, and its code is there once. */
+template <int kBy, typename T, int n> static __device__ __forceinline__ void gpul__shift_left(T (&array)[n]) {
+    GPUL__UNROLL_FOR (int j = 0; j + kBy < n; ++j) array[j] = array[j + kBy];
+}
+
 static inline int64_t gpul__round_up(int64_t n, int64_t of) { return (n + of - 1) / of * of; }
 static inline bool gpul__aligned(const void *p, size_t bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; }
 
-/* index = (result * size) + *rest, for indices below 2^53, with the rounded 1 / size: a 64-bit division is a subroutine
+/* Quotient and remainder (*rest) of an index below 2^53, from the rounded 1 / size. A 64-bit division is a subroutine
  * on a GPU, and its call costs registers. */
 static __device__ __forceinline__ int64_t gpul__divide(int64_t index, int64_t size, double inverse, int64_t *rest) {
     int64_t quotient = int64_t(__dmul_rn(double(index), inverse)); /* off by one at most */
@@ -431,71 +426,68 @@ static __device__ __forceinline__ int64_t gpul__divide(int64_t index, int64_t si
     return quotient;
 }
 
-/* The memory from an operand's first element to its last, gaps included: what may be read of it. */
+/* Elements from an operand's first to its last */
+static inline int64_t gpul__reach(const int64_t *shape, const int64_t *strides, int32_t ndim) {
+    int64_t reach = 0;
+    for (int32_t d = 0; d < ndim; ++d) reach += (shape[d] - 1) * strides[d];
+    return reach;
+}
+
+/* The memory from an operand's first element to its last, gaps included. Loads of 16 bytes may read all of it, and
+ * nothing besides it. */
 struct gpul__extent {
     uintptr_t begin, end;
     void set(const void *first, int64_t elements, int64_t bytes) {
         begin = reinterpret_cast<uintptr_t>(first);
         end = begin + uintptr_t(elements > 0 ? elements * bytes : 0);
     }
-    /* gpul__fetch may take 16 bytes if the aligned ones that hold them are the operand's: at p or beyond, */
+    /* Are the aligned 16 bytes that hold p beyond the beginning? */
     __device__ __forceinline__ bool begins(const void *p) const {
         return (reinterpret_cast<uintptr_t>(p) & ~uintptr_t(15)) >= begin;
     }
-    /* or that many at p, a power of two: the aligned ones that hold them, */
+    /* Are the aligned words (of that many bytes, a power of two) that hold `bytes` bytes at p inside? */
     __device__ __forceinline__ bool holds(const void *p, uintptr_t bytes) const {
         const uintptr_t at = reinterpret_cast<uintptr_t>(p), mask = ~(bytes - 1);
         return (at & mask) >= begin && ((at + bytes - 1) & mask) + bytes <= end;
     }
-    /* and at the i-th element from p on, if i is this or less */
+    /* The largest i for which the aligned words that hold 16 bytes at element i of p end inside */
     __device__ __forceinline__ int64_t last(const void *p, int size) const {
         return (int64_t(end - reinterpret_cast<uintptr_t>(p)) - 31) / size;
     }
 };
 
-/* 16 bytes as they travel. Elements of one or two bytes that a loop carries apart would take a register each. */
+/* 16 bytes of elements in four registers. As elements, those of one or two bytes would take a register each. */
 typedef gpul__pack<uint32_t, 4> gpul__raw;
 template <typename T, int N> static __device__ __forceinline__ gpul__pack<T, N> gpul__unpacked(const gpul__raw &words) {
     gpul__pack<T, N> pack;
     memcpy(&pack, &words, sizeof pack);
     return pack;
 }
-/* The elements move down by one, and `element` comes last: registers have no index. */
+/* Drops the first element, and appends one. (Registers have no index.) */
 template <typename T> static __device__ __forceinline__ void gpul__push(gpul__raw *words, T element) {
-    enum { kBits = 8 * sizeof(T), kWords = sizeof(T) > 4 ? sizeof(T) / 4 : 1 };
+    constexpr int kBits = 8 * sizeof(T), kWords = sizeof(T) > 4 ? sizeof(T) / 4 : 1;
     uint32_t last[kWords] = {};
     memcpy(last, &element, sizeof element);
-    GPUL__UNROLL
-    for (int k = 0; k < 4; ++k) {
-        const int next = k + int(kWords) < 4 ? k + int(kWords) : 3;
-        const uint32_t above = k + int(kWords) < 4 ? words->v[next] : last[k + int(kWords) - 4];
+    GPUL__UNROLL_FOR (int k = 0; k < 4; ++k) {
+        const int next = k + kWords < 4 ? k + kWords : 3;
+        const uint32_t above = k + kWords < 4 ? words->v[next] : last[k + kWords - 4];
         words->v[k] = kBits < 32 ? uint32_t((uint64_t(above) << 32 | words->v[k]) >> (kBits & 31)) : above;
     }
 }
 
-/* `count` elements, N at most, `step` apart, one by one: for edges and odd layouts, so a loop that is short in code. */
+/* `count` elements, N at most, `step` apart, loaded one by one. It serves edges and rare layouts: a loop, to be short
+ * in code. */
 template <typename T, int N>
 static __device__ __forceinline__ gpul__pack<T, N> gpul__gather(const T *p, int64_t step, int count) {
     gpul__raw words = {};
     GPUL__UNROLL_NOT
-    for (int k = 0; k < N; ++k) gpul__push(&words, k < count ? p[k * step] : T());
+    for (int k = 0; k < N && gpul__size_of<T>::bytes > 0; ++k) gpul__push(&words, k < count ? p[k * step] : T());
     return gpul__unpacked<T, N>(words);
 }
 
-template <typename T, int N> struct gpul__gather_of { /* none of what is not there */
-    static __device__ __forceinline__ gpul__pack<T, N> get(const T *p, int64_t step, int count) {
-        return gpul__gather<T, N>(p, step, count);
-    }
-};
-template <int N> struct gpul__gather_of<gpul__none, N> {
-    static __device__ __forceinline__ gpul__pack<gpul__none, N> get(const gpul__none *, int64_t, int) {
-        return gpul__pack<gpul__none, N>();
-    }
-};
-
-/* 16 bytes of neighbouring elements that may begin anywhere. First they are asked for, by the one or two aligned
- * accesses that hold them, so that several can be on their way. Then they are put together. */
-template <typename T> static __device__ __forceinline__ const T *gpul__boundary(const T *p) { /* at p or before */
+/* Unaligned 16 bytes of neighbouring elements, in two steps so that several can be in flight: ask() issues the one or
+ * two aligned loads that hold them, take() puts the bytes together. */
+template <typename T> static __device__ __forceinline__ const T *gpul__align_down(const T *p) {
     return reinterpret_cast<const T *>(reinterpret_cast<uintptr_t>(p) & ~uintptr_t(15));
 }
 template <typename T, int N> struct gpul__fetch {
@@ -505,25 +497,21 @@ template <typename T, int N> struct gpul__fetch {
         return gpul__load<4>(reinterpret_cast<const uint32_t *>(p));
     }
     __device__ __forceinline__ void ask(const T *p, int64_t = 1) {
-        low = aligned(gpul__boundary(p));
+        low = aligned(gpul__align_down(p));
         ask_high(p);
     }
-    __device__ __forceinline__ void ask_high(const T *p) { /* aligned: `low` again */
-        high = aligned(gpul__boundary(reinterpret_cast<const T *>(reinterpret_cast<uintptr_t>(p) + 15)));
+    __device__ __forceinline__ void ask_high(const T *p) { /* where p is aligned: `low` again */
+        high = aligned(gpul__align_down(reinterpret_cast<const T *>(reinterpret_cast<uintptr_t>(p) + 15)));
     }
     __device__ __forceinline__ Raw take(const T *p) const {
-        /* bytes of `low` that come before */
         const uint32_t shift = uint32_t(reinterpret_cast<uintptr_t>(p) & 15); /* fault: fetch-not-shifted */
         uint32_t word[8];
         Raw raw;
         memcpy(word, &low, sizeof low);
         memcpy(word + 4, &high, sizeof high);
-        GPUL__UNROLL
-        for (int k = 0; k < 6; ++k) word[k] = shift & 8 ? word[k + 2] : word[k];
-        GPUL__UNROLL
-        for (int k = 0; k < 5; ++k) word[k] = sizeof(T) < 8 && (shift & 4) ? word[k + 1] : word[k];
-        GPUL__UNROLL
-        for (int k = 0; k < 4 && sizeof(T) < 4; ++k)
+        GPUL__UNROLL_FOR (int k = 0; k < 6; ++k) word[k] = shift & 8 ? word[k + 2] : word[k];
+        GPUL__UNROLL_FOR (int k = 0; k < 5; ++k) word[k] = sizeof(T) < 8 && (shift & 4) ? word[k + 1] : word[k];
+        GPUL__UNROLL_FOR (int k = 0; k < 4 && sizeof(T) < 4; ++k)
             word[k] = uint32_t((uint64_t(word[k + 1]) << 32 | word[k]) >> (8 * (shift & 3)));
         memcpy(&raw, word, sizeof raw);
         return raw;
@@ -547,91 +535,64 @@ template <int N> struct gpul__fetch<gpul__none, N> {
     static __device__ __forceinline__ Raw strided(const gpul__none *, int64_t) { return Raw(); }
 };
 
-/* Values that stand together, in up to three types: a result of several outputs, an element of several inputs. */
-template <typename T, typename U, typename V> struct gpul__several {
-    T x;
-    U y;
-    V z;
-};
-
 /* ---- the elementwise engine ----
  *
- * An operation is a small struct: its types Out (gpul__several for several outputs), A, B, C (gpul__none where there is
- * no such input) and Out operator()(A, B, C). Three kernels serve every layout, all bound by memory:
- *     vectors   a thread makes a vector of 16 bytes that is aligned in out, from inputs that may begin anywhere: rows
- *               of any length and pitch go at the speed of dense ones
- *     elements  a thread makes single elements: for whatever has gaps, and for short rows
- *     tiles     a block transposes inputs in shared memory that are contiguous along another dimension than out
+ * out = op(a, b, c) for each element, with up to three inputs of any strides, broadcast to out's shape. An operation is
+ * a small struct: its types Out (gpul__several for several outputs), A, B, C (gpul__none where there is no such input)
+ * and Out operator()(A, B, C). All is bound by memory, so what counts is that accesses are wide and that many are in
+ * flight. Three kernels serve every layout:
+ *     vectors   a thread computes 16 bytes of neighbouring elements, aligned in out. Inputs may be unaligned, so rows
+ *               of any length and pitch run at the speed of dense ones.
+ *     elements  a thread computes 4 or 8 single elements, 256 apart, or 32 apart in one row: for outputs or inputs with
+ *               gaps, and for short rows
+ *     tiles     a block transposes inputs through shared memory that are contiguous along another dimension than out
  *
- * So out is cut into tiles: a thread's vector, a single element or, where rows are long, a warp's elements of one row,
- * and a block's tile of two dimensions. The plan's walk takes the index of a tile apart by the sizes of its dimensions
- * and so finds where the tile lies in every operand. Indices and offsets have 32 bits: the host side cuts what is
- * larger. */
+ * A tile is what one index stands for: a thread's vector, a single element, a warp's elements of a long row, or a
+ * block's tile of two dimensions. The plan gives the dimensions of the tiles. A kernel unravels the index of a tile by
+ * them, as numpy.unravel_index does, into an offset for each operand.
+ *
+ * Assumed: indices and offsets have 32 bits. gpul__run_elementwise splits what is larger. */
 #define GPUL__ELEMENTWISE_THREADS 256
-/* elements of a thread, by the bytes of the largest */
+/* items per thread in the kernel `elements`, by the bytes of the largest element */
 #define GPUL__ELEMENTWISE_ITEMS(bytes) ((bytes) < 8 ? 8 : 4)
-/* of a tile in shared memory: neighbours of a row in a word, rows, and words from row to row */
+/* A tile in shared memory: elements in a word, rows, and the pitch from row to row in words */
 #define GPUL__ELEMENTWISE_WORD(bytes) ((bytes) < 4 ? 4 / (bytes) : 1)
 #define GPUL__ELEMENTWISE_ROWS(bytes) ((bytes) < 4 ? 128 : 64)
 #define GPUL__ELEMENTWISE_PITCH 33
-/* NumPy's functions: below so many elements threads have less to do, so that there are more of them */
+/* NumPy's functions: below so many elements, shorter vectors give more threads. */
 #define GPUL__ELEMENTWISE_SHORT (1 << 20)
 
-template <typename T> struct gpul__size_of {
-    enum { value = sizeof(T), bytes = sizeof(T) };
-};
-template <> struct gpul__size_of<gpul__none> {
-    enum { value = 1, bytes = 0 };
-};
-template <typename T, typename U, typename V> struct gpul__size_of<gpul__several<T, U, V>> { /* of the largest */
-    enum {
-        kT = gpul__size_of<T>::value,
-        kU = gpul__size_of<U>::value,
-        kV = gpul__size_of<V>::value,
-        kTU = int(kT) > int(kU) ? int(kT) : int(kU),
-        value = int(kTU) > int(kV) ? int(kTU) : int(kV),
-        bytes = value
-    };
-};
 template <typename Op> struct gpul__elementwise_size { /* of the largest element */
-    typedef typename Op::A A;
-    typedef typename Op::B B;
-    typedef typename Op::C C;
-    enum {
-        kAB = int(gpul__size_of<A>::value) > int(gpul__size_of<B>::value) ? int(gpul__size_of<A>::value)
-                                                                          : int(gpul__size_of<B>::value),
-        kOut = gpul__size_of<typename Op::Out>::value,
-        kCO = int(gpul__size_of<C>::value) > int(kOut) ? int(gpul__size_of<C>::value) : int(kOut),
-        value = int(kAB) > int(kCO) ? int(kAB) : int(kCO)
-    };
+    typedef gpul__several<typename Op::A, typename Op::B, typename Op::C> Inputs;
+    static constexpr int value = gpul__greater(gpul__size_of<Inputs>::value, gpul__size_of<typename Op::Out>::value);
 };
 
-/* One dimension of the walk, the fastest first. n / size is n * multiplier >> shift for n below 2^31 (Granlund and
- * Montgomery, Division by invariant integers using multiplication, 1994). */
+/* One dimension of the tiles. n / size is n * multiplier >> shift for n below 2^31 (Granlund and Montgomery, Division
+ * by invariant integers using multiplication, 1994). One step along it is so many tiles along out's columns (its
+ * innermost dimension) and rows (the next), and so many elements of each operand. */
 struct gpul__elementwise_dim {
     uint32_t size, multiplier, shift;
-    uint32_t column, row;          /* tiles along out's innermost dimension, and along the next, that a step is */
-    uint32_t step[GPUL__OPERANDS]; /* of each operand */
+    uint32_t column, row;
+    uint32_t step[GPUL__OPERANDS];
 };
-/* A kernel's arguments. What every block needs comes first: it waits for each cache line of these that it reads. */
+/* A kernel's arguments. What every block needs comes first, to touch few cache lines of them. */
 struct gpul__elementwise_layout {
     void *out[3];
-    const void *in[3]; /* NULL: a scalar */
-    uint32_t tiles,
-        columns; /* columns and rows of out: its elements along the innermost dimension, and along the next */
-    int32_t ndim;
-    int32_t inputs;  /* arrays in[0] .. in[inputs - 1] at most */
-    int32_t repeats; /* bit k: input k does not move along the columns */
-    int32_t shifted; /* bit k: input k's vectors are not aligned where out's are */
-    int32_t staged;  /* bit k: input k passes through shared memory */
-    int32_t lanes;   /* 1: elements, whose tile is a warp's */
-    int32_t ragged;  /* 1: there are tiles beyond the ends of rows */
-    uint32_t rows;
-    gpul__extent extent[3]; /* what may be read of the inputs besides their elements: nothing that out shares */
-    gpul__elementwise_dim dim[GPUL_MAX_DIMS + 1];
+    const void *in[3];       /* NULL: a scalar */
+    uint32_t tiles, columns; /* columns: elements of out along its innermost dimension */
+    int32_t ndim;            /* of dim */
+    int32_t inputs;          /* arrays in[0] .. in[inputs - 1] at most */
+    int32_t broadcast;       /* bit k: input k is one value along the columns */
+    int32_t shifted;         /* bit k: input k's vectors are not aligned where out's are */
+    int32_t staged;          /* bit k: input k passes through shared memory */
+    int32_t lanes;           /* elements: 1: a tile is a warp's part of a row */
+    int32_t ragged;          /* 1: some tiles lie beyond the ends of rows */
+    uint32_t rows;           /* elements of out along the next dimension */
+    gpul__extent extent[3];  /* of each input; empty where it overlaps an output, which may be written meanwhile */
+    gpul__elementwise_dim dim[GPUL_MAX_DIMS + 1]; /* the fastest first */
     uint64_t scalar[3];
-    uint32_t row_step[GPUL__OPERANDS], column_step[GPUL__OPERANDS];
-    int64_t column0; /* of out's first element, for what counts */
+    uint32_t row_step[GPUL__OPERANDS], column_step[GPUL__OPERANDS]; /* strides of the operands */
+    int64_t column0; /* out's first column: not 0 in the parts of a split problem (arange and linspace count columns) */
 };
 template <typename Op> struct gpul__elementwise_view {
     gpul__elementwise_layout layout;
@@ -644,53 +605,48 @@ static __device__ __forceinline__ T gpul__elementwise_scalar(const gpul__element
     return value;
 }
 
-/* Where tiles lie: offsets of the operands in elements, and column and row of out in tiles */
-template <int kTiles, int kOperands = 4> struct gpul__elementwise_place {
+/* Where tiles lie: the offset of each operand in elements, and column and row of out in tiles */
+template <int kTiles, int kOperands = 4> struct gpul__elementwise_position {
     uint32_t at[kTiles][kOperands];
     uint32_t column[kTiles], row[kTiles];
 };
-/* Of kTiles tiles, whose indices are `stride` apart. many: there is more than one input. */
+/* Unravels the indices of kTiles tiles, `stride` apart. many: there is more than one input. */
 template <int kTiles, int kOperands>
-static __device__ __forceinline__ void gpul__elementwise_walk(const gpul__elementwise_layout &v, uint32_t first,
-                                                              uint32_t stride, bool many,
-                                                              gpul__elementwise_place<kTiles, kOperands> *place) {
+static __device__ __forceinline__ void
+gpul__elementwise_unravel(const gpul__elementwise_layout &v, uint32_t first, uint32_t stride, bool many,
+                          gpul__elementwise_position<kTiles, kOperands> *position) {
     uint32_t index[kTiles];
-    GPUL__UNROLL
-    for (int j = 0; j < kTiles; ++j) {
+    GPUL__UNROLL_FOR (int j = 0; j < kTiles; ++j) {
         index[j] = first + uint32_t(j) * stride;
-        place->column[j] = place->row[j] = 0;
-        GPUL__UNROLL
-        for (int k = 0; k < kOperands; ++k) place->at[j][k] = 0;
+        position->column[j] = position->row[j] = 0;
+        GPUL__UNROLL_FOR (int k = 0; k < kOperands; ++k) position->at[j][k] = 0;
     }
     GPUL__UNROLL_NOT
     for (int32_t d = 0; d < v.ndim; ++d) {
         const gpul__elementwise_dim &dim = v.dim[d];
         uint32_t i[kTiles];
-        GPUL__UNROLL
-        for (int j = 0; j < kTiles; ++j) {
+        GPUL__UNROLL_FOR (int j = 0; j < kTiles; ++j) {
             const uint32_t next = uint32_t(uint64_t(index[j]) * dim.multiplier >> dim.shift); /* 0 in the last one */
             i[j] = index[j] - next * dim.size;
             index[j] = next;
-            place->column[j] += i[j] * dim.column;
-            place->row[j] += i[j] * dim.row;
-            place->at[j][0] += i[j] * dim.step[0];
-            place->at[j][1] += i[j] * dim.step[1];
+            position->column[j] += i[j] * dim.column;
+            position->row[j] += i[j] * dim.row;
+            position->at[j][0] += i[j] * dim.step[0];
+            position->at[j][1] += i[j] * dim.step[1];
         }
         if (!many) continue;
-        GPUL__UNROLL
-        for (int j = 0; j < kTiles; ++j) {
-            GPUL__UNROLL
-            for (int k = 2; k < kOperands; ++k) place->at[j][k] += i[j] * dim.step[k];
+        GPUL__UNROLL_FOR (int j = 0; j < kTiles; ++j) {
+            GPUL__UNROLL_FOR (int k = 2; k < kOperands; ++k) position->at[j][k] += i[j] * dim.step[k];
         }
     }
 }
 
-/* The part of out's vector that is there: elements `skip` to `count` - 1. The vector begins `before` elements ahead of
- * where the walk leads, at the boundary of an access. `element` is the number of out's element there, in memory. */
+/* The part of a vector that lies in out's row: elements skip .. count - 1 of n. Vectors are aligned in memory, so the
+ * first of a row begins `before` elements early, and the last may end early. `element` is the number in memory of the
+ * element that the tile's offset leads to. */
 struct gpul__elementwise_part {
     int before, skip, count, n;
 
-    /* of a vector of n elements, a power of two */
     __device__ __forceinline__ gpul__elementwise_part(int vector, uint32_t element, uint32_t column, uint32_t columns)
         : n(vector) {
         before = int(element & uint32_t(n - 1));
@@ -701,44 +657,41 @@ struct gpul__elementwise_part {
     __device__ __forceinline__ bool empty() const { return count <= skip; }
     __device__ __forceinline__ bool whole() const { return skip == 0 && count == n; }
     __device__ __forceinline__ bool has(int j) const { return j >= skip && j < count; }
-    __device__ __forceinline__ int near(int j) const { return j < skip ? skip : j < count ? j : count - 1; }
-    /* What is not out's becomes as its neighbours: an operation of your own may not bear what lies there. */
-    template <typename T, int N> __device__ __forceinline__ void close(gpul__pack<T, N> *pack) const {
-        GPUL__UNROLL
-        for (int j = 1; j < N; ++j) pack->v[j] = j < count ? pack->v[j] : pack->v[j - 1];
-        GPUL__UNROLL
-        for (int j = N - 2; j >= 0; --j) pack->v[j] = j < skip ? pack->v[j + 1] : pack->v[j];
+    __device__ __forceinline__ int clamp(int j) const { return j < skip ? skip : j < count ? j : count - 1; }
+    /* Elements outside are replaced by the nearest inside: an operation of your own may not bear what lies there. */
+    template <typename T, int N> __device__ __forceinline__ void pad(gpul__pack<T, N> *pack) const {
+        GPUL__UNROLL_FOR (int j = 1; j < N; ++j) pack->v[j] = j < count ? pack->v[j] : pack->v[j - 1];
+        GPUL__UNROLL_FOR (int j = N - 2; j >= 0; --j) pack->v[j] = j < skip ? pack->v[j + 1] : pack->v[j];
     }
-    template <int N> __device__ __forceinline__ void close(gpul__pack<gpul__none, N> *) const {}
+    template <int N> __device__ __forceinline__ void pad(gpul__pack<gpul__none, N> *) const {}
 };
 
-/* N neighbouring elements, 16 bytes at most, that may begin anywhere. First they are asked for, by the one or two
- * aligned accesses that hold them, so that several can be on their way. Then they are put together. */
-template <typename T, int N> struct gpul__window {
-    enum { kBytes = N * sizeof(T), kWords = kBytes < 4 ? 1 : kBytes / 4 };
-    typedef typename gpul__word<kBytes>::type Word; /* whole: elements of 1 or 2 bytes would take a register each */
+/* N neighbouring elements, 16 bytes at most, at any alignment. As in gpul__fetch, load() issues the one or two aligned
+ * loads that hold them, and get() puts the bytes together. */
+template <typename T, int N> struct gpul__unaligned {
+    static constexpr int kBytes = N * sizeof(T), kWords = kBytes < 4 ? 1 : kBytes / 4;
+    typedef typename gpul__word<kBytes>::type Word; /* elements of 1 or 2 bytes would take a register each */
 #ifdef __CUDA_ARCH__
-    Word low, high; /* what is not asked for is undefined, so that no register is set */
+    Word low, high; /* undefined until loaded, so that no register is set */
 #else
     Word low = Word(), high = Word();
 #endif
-    __device__ __forceinline__ void ask(const T *p, bool shifted) {
+    __device__ __forceinline__ void load(const T *p, bool shifted) {
         const uintptr_t at = reinterpret_cast<uintptr_t>(p);
         low = *reinterpret_cast<const Word *>(at & ~uintptr_t(kBytes - 1));
-        if (shifted) /* aligned all the same: `low` again */
+        if (shifted) /* where p is aligned: `low` again */
             high = *reinterpret_cast<const Word *>((at + kBytes - 1) & ~uintptr_t(kBytes - 1));
     }
     __device__ __forceinline__ void set(const gpul__pack<T, N> &pack) { memcpy(&low, &pack, sizeof low); }
-    /* bytes of `low` that come before */
     static __device__ __forceinline__ uint32_t shift(const T *p) {
         return uint32_t(reinterpret_cast<uintptr_t>(p) & (kBytes - 1)); /* fault: window-not-shifted */
     }
-    __device__ __forceinline__ gpul__pack<T, N> take() const {
+    __device__ __forceinline__ gpul__pack<T, N> get() const {
         gpul__pack<T, N> pack;
         memcpy(&pack, &low, sizeof pack);
         return pack;
     }
-    __device__ __forceinline__ gpul__pack<T, N> take(uint32_t bytes) const {
+    __device__ __forceinline__ gpul__pack<T, N> get(uint32_t bytes) const {
         uint32_t word[2 * kWords] = {}, to[kWords];
         gpul__pack<T, N> pack;
         if (kBytes < 4) {
@@ -748,14 +701,11 @@ template <typename T, int N> struct gpul__window {
         } else {
             memcpy(word, &low, sizeof low);
             memcpy(reinterpret_cast<unsigned char *>(word) + sizeof low, &high, sizeof high);
-            GPUL__UNROLL
-            for (int k = 0; k < kWords + 2 && kWords > 2; ++k)
+            GPUL__UNROLL_FOR (int k = 0; k < kWords + 2 && kWords > 2; ++k)
                 if (k + 2 < 2 * kWords) word[k] = bytes & 8 ? word[k + 2] : word[k];
-            GPUL__UNROLL
-            for (int k = 0; k < kWords + 1 && kWords > 1 && sizeof(T) < 8; ++k)
+            GPUL__UNROLL_FOR (int k = 0; k < kWords + 1 && kWords > 1 && sizeof(T) < 8; ++k)
                 if (k + 1 < 2 * kWords) word[k] = bytes & 4 ? word[k + 1] : word[k];
-            GPUL__UNROLL
-            for (int k = 0; k < kWords; ++k)
+            GPUL__UNROLL_FOR (int k = 0; k < kWords; ++k)
                 to[k] =
                     sizeof(T) < 4 ? uint32_t((uint64_t(word[k + 1]) << 32 | word[k]) >> (8 * (bytes & 3))) : word[k];
         }
@@ -764,54 +714,52 @@ template <typename T, int N> struct gpul__window {
     }
 };
 
-/* A thread's vector of an input: asked for first, taken when all are asked for */
+/* A thread's vector of an input: load() those of all inputs, then get() them. */
 template <typename T, int N> struct gpul__elementwise_vector {
-    gpul__window<T, N> window;
+    gpul__unaligned<T, N> window;
 #ifdef __CUDA_ARCH__
-    T one; /* as in the window: undefined where it is not asked for */
+    T one; /* of an input that is broadcast; else undefined, too */
 #else
     T one = T();
 #endif
     uint32_t shift;
-    __device__ __forceinline__ void ask(const gpul__elementwise_layout &v, int k, uint32_t at,
-                                        const gpul__elementwise_part &part) {
+    __device__ __forceinline__ void load(const gpul__elementwise_layout &v, int k, uint32_t at,
+                                         const gpul__elementwise_part &part) {
         const T *const in = static_cast<const T *>(v.in[k]);
         shift = 0;
-        if (v.repeats >> k & 1) {
+        if (v.broadcast >> k & 1) {
             one = in ? in[at] : gpul__elementwise_scalar<T>(v, k);
             return;
         }
         const bool shifted = (v.shifted >> k & 1) != 0;
         const T *const p = in + at - part.before; /* fault: elementwise-before */
         if (v.extent[k].holds(p, N * sizeof(T)) || (part.whole() && !shifted)) {
-            window.ask(p, shifted);
+            window.load(p, shifted);
             shift = window.shift(p);
         } else {
             gpul__pack<T, N> pack;
-            GPUL__UNROLL
-            for (int j = 0; j < N; ++j) pack.v[j] = p[part.near(j)];
+            GPUL__UNROLL_FOR (int j = 0; j < N; ++j) pack.v[j] = p[part.clamp(j)];
             window.set(pack);
         }
     }
-    __device__ __forceinline__ gpul__pack<T, N> take(const gpul__elementwise_layout &v, int k) const {
+    __device__ __forceinline__ gpul__pack<T, N> get(const gpul__elementwise_layout &v, int k) const {
         gpul__pack<T, N> pack;
-        if (v.repeats >> k & 1) {
-            GPUL__UNROLL
-            for (int j = 0; j < N; ++j) pack.v[j] = one;
-        } else if (v.shifted >> k & 1) pack = window.take(shift);
-        else pack = window.take();
+        if (v.broadcast >> k & 1) gpul__fill(pack.v, one);
+        else if (v.shifted >> k & 1) pack = window.get(shift);
+        else pack = window.get();
         return pack;
     }
 };
 template <int N> struct gpul__elementwise_vector<gpul__none, N> {
-    __device__ __forceinline__ void ask(const gpul__elementwise_layout &, int, uint32_t,
-                                        const gpul__elementwise_part &) {}
-    __device__ __forceinline__ gpul__pack<gpul__none, N> take(const gpul__elementwise_layout &, int) const {
+    __device__ __forceinline__ void load(const gpul__elementwise_layout &, int, uint32_t,
+                                         const gpul__elementwise_part &) {}
+    __device__ __forceinline__ gpul__pack<gpul__none, N> get(const gpul__elementwise_layout &, int) const {
         return gpul__pack<gpul__none, N>();
     }
 };
 
-/* Where results go: to p, `by` elements from the place `at`; nowhere what is not there. */
+/* Where results go: offset `at` and `by` elements more, of one output or of up to three. An output that an operation
+ * does not have is a gpul__none. */
 template <int N, typename T>
 static __device__ __forceinline__ void gpul__save_at(T *p, uint32_t at, int by, const gpul__pack<T, N> &pack) {
     gpul__save<N>(p + at + by, pack);
@@ -823,15 +771,13 @@ template <typename T> static __device__ __forceinline__ void gpul__put(T *p, uin
 }
 static __device__ __forceinline__ void gpul__put(gpul__none *, uint32_t, int, gpul__none) {}
 template <typename Out> struct gpul__elementwise_out {
-    enum { kOperands = 4, kSeveral = 0 };
+    static constexpr int kOperands = 4, kSeveral = 0;
     Out *x;
     __device__ __forceinline__ explicit gpul__elementwise_out(const gpul__elementwise_layout &v)
         : x(static_cast<Out *>(v.out[0])) {}
-    /* the number of an element in memory */
     __device__ __forceinline__ uint32_t element(uint32_t at) const {
         return uint32_t(reinterpret_cast<uintptr_t>(x) / sizeof(Out)) + at;
     }
-    /* the element `by` from a place on */
     __device__ __forceinline__ void put(const uint32_t *at, int by, Out result) const {
         gpul__put(x, at[0], by, result);
     }
@@ -842,7 +788,7 @@ template <typename Out> struct gpul__elementwise_out {
 };
 template <typename T, typename U, typename V> struct gpul__elementwise_out<gpul__several<T, U, V>> {
     typedef gpul__several<T, U, V> Out;
-    enum { kOperands = GPUL__OPERANDS, kSeveral = 1 };
+    static constexpr int kOperands = GPUL__OPERANDS, kSeveral = 1;
     T *x;
     U *y;
     V *z;
@@ -861,8 +807,7 @@ template <typename T, typename U, typename V> struct gpul__elementwise_out<gpul_
         gpul__pack<T, N> px;
         gpul__pack<U, N> py;
         gpul__pack<V, N> pz;
-        GPUL__UNROLL
-        for (int k = 0; k < N; ++k) {
+        GPUL__UNROLL_FOR (int k = 0; k < N; ++k) {
             px.v[k] = results.v[k].x;
             py.v[k] = results.v[k].y;
             pz.v[k] = results.v[k].z;
@@ -877,108 +822,99 @@ template <int N, typename Op>
 static __device__ __forceinline__ void
 gpul__elementwise_apply(const Op &op, const gpul__pack<typename Op::A, N> &a, const gpul__pack<typename Op::B, N> &b,
                         const gpul__pack<typename Op::C, N> &c, gpul__pack<typename Op::Out, N> *result) {
-    GPUL__UNROLL
-    for (int j = 0; j < N; ++j) result->v[j] = op(a.v[j], b.v[j], c.v[j]);
+    GPUL__UNROLL_FOR (int j = 0; j < N; ++j) result->v[j] = op(a.v[j], b.v[j], c.v[j]);
 }
 
-/* Blocks of `vectors` that a multiprocessor shall hold: of operations of your own, as many as their registers allow. No
- * more than it can hold (CUDA C++ Programming Guide, technical specifications per compute capability), or ptxas refuses. */
+/* Resident blocks that the kernel `vectors` asks for. Operations of your own take as many registers as they need;
+ * built-in ones want full occupancy, which is that of the device (CUDA C++ Programming Guide, technical specifications
+ * per compute capability), or ptxas refuses. */
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || (__CUDA_ARCH__ / 100) == 10
 #define GPUL__ELEMENTWISE_RESIDENT (2048 / GPUL__ELEMENTWISE_THREADS)
 #else
 #define GPUL__ELEMENTWISE_RESIDENT ((__CUDA_ARCH__ < 800 ? 1024 : 1536) / GPUL__ELEMENTWISE_THREADS)
 #endif
-template <typename Op> struct gpul__elementwise_blocks {
-    enum { value = 1 };
-};
+template <typename Op> struct gpul__elementwise_blocks { static constexpr int value = 1; };
 template <typename Op, int N>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, gpul__elementwise_blocks<Op>::value)
     gpul__elementwise_vectors(const __grid_constant__ gpul__elementwise_view<Op> v) {
     typedef gpul__elementwise_out<typename Op::Out> Outputs;
-    gpul__elementwise_place<1, Outputs::kOperands> place;
+    gpul__elementwise_position<1, Outputs::kOperands> position;
     const Outputs out(v.layout);
     const uint32_t index = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS) + threadIdx.x;
-    gpul__elementwise_walk(v.layout, index, 0, true, &place);
-    const gpul__elementwise_part part(N, out.element(place.at[0][0]), place.column[0] * N, v.layout.columns);
+    gpul__elementwise_unravel(v.layout, index, 0, true, &position);
+    const gpul__elementwise_part part(N, out.element(position.at[0][0]), position.column[0] * N, v.layout.columns);
     gpul__await(); /* fault: elementwise-await */
     if (index >= v.layout.tiles || part.empty()) return;
     gpul__elementwise_vector<typename Op::A, N> a;
     gpul__elementwise_vector<typename Op::B, N> b;
     gpul__elementwise_vector<typename Op::C, N> c;
-    a.ask(v.layout, 0, place.at[0][1], part);
-    b.ask(v.layout, 1, place.at[0][2], part);
-    c.ask(v.layout, 2, place.at[0][3], part);
-    gpul__pack<typename Op::A, N> va = a.take(v.layout, 0);
-    gpul__pack<typename Op::B, N> vb = b.take(v.layout, 1);
-    gpul__pack<typename Op::C, N> vc = c.take(v.layout, 2);
+    a.load(v.layout, 0, position.at[0][1], part);
+    b.load(v.layout, 1, position.at[0][2], part);
+    c.load(v.layout, 2, position.at[0][3], part);
+    gpul__pack<typename Op::A, N> va = a.get(v.layout, 0);
+    gpul__pack<typename Op::B, N> vb = b.get(v.layout, 1);
+    gpul__pack<typename Op::C, N> vc = c.get(v.layout, 2);
     if (!part.whole()) {
-        part.close(&va);
-        part.close(&vb);
-        part.close(&vc);
+        part.pad(&va);
+        part.pad(&vb);
+        part.pad(&vc);
     }
     const Op op = v.op;
     gpul__pack<typename Op::Out, N> result;
     gpul__elementwise_apply(op, va, vb, vc, &result);
-    if (part.whole()) out.save(place.at[0], -part.before, result);
+    if (part.whole()) out.save(position.at[0], -part.before, result);
     else {
-        GPUL__UNROLL
-        for (int j = 0; j < N; ++j)
-            if (part.has(j)) out.put(place.at[0], j - part.before, result.v[j]); /* fault: elementwise-head */
+        GPUL__UNROLL_FOR (int j = 0; j < N; ++j)
+            if (part.has(j)) out.put(position.at[0], j - part.before, result.v[j]); /* fault: elementwise-head */
     }
 }
 
 template <int kItems, int kOperands, typename T>
-static __device__ __forceinline__ void gpul__elementwise_gather(const gpul__elementwise_layout &v, int k,
-                                                                const gpul__elementwise_place<kItems, kOperands> &place,
-                                                                T (&to)[kItems]) {
+static __device__ __forceinline__ void
+gpul__elementwise_gather(const gpul__elementwise_layout &v, int k,
+                         const gpul__elementwise_position<kItems, kOperands> &position, T (&to)[kItems]) {
     const T *const in = static_cast<const T *>(v.in[k]);
-    GPUL__UNROLL
-    for (int j = 0; j < kItems; ++j) to[j] = in ? in[place.at[j][1 + k]] : gpul__elementwise_scalar<T>(v, k);
+    GPUL__UNROLL_FOR (int j = 0; j < kItems; ++j)
+        to[j] = in ? in[position.at[j][1 + k]] : gpul__elementwise_scalar<T>(v, k);
 }
 template <int kItems, int kOperands>
 static __device__ __forceinline__ void gpul__elementwise_gather(const gpul__elementwise_layout &, int,
-                                                                const gpul__elementwise_place<kItems, kOperands> &,
+                                                                const gpul__elementwise_position<kItems, kOperands> &,
                                                                 gpul__none (&)[kItems]) {}
-/* A thread's elements; there[j]: that one is. What is not there is one of the thread's that is: another's may have been
- * written already, where out is an input. False where it has none. */
+/* Offsets of a thread's elements; valid[j]: element j exists. Of one that does not, the thread reads another of its own
+ * instead: where out is an input, those of other threads may have been written already. False where it has none. */
 template <int kItems, int kOperands>
 static __device__ __forceinline__ bool gpul__elementwise_locate(const gpul__elementwise_layout &v, bool many,
-                                                                gpul__elementwise_place<kItems, kOperands> *place,
-                                                                bool (&there)[kItems]) {
+                                                                gpul__elementwise_position<kItems, kOperands> *position,
+                                                                bool (&valid)[kItems]) {
     if (v.lanes) {
         const uint32_t lane = threadIdx.x % 32,
                        index = blockIdx.x * (GPUL__ELEMENTWISE_THREADS / 32) + threadIdx.x / 32;
-        gpul__elementwise_place<1, kOperands> warp;
-        gpul__elementwise_walk(v, index, 0, many, &warp);
+        gpul__elementwise_position<1, kOperands> warp;
+        gpul__elementwise_unravel(v, index, 0, many, &warp);
         const uint32_t column = warp.column[0] * uint32_t(32 * kItems);
         const uint32_t left = index < v.tiles && column < v.columns ? v.columns - column : 0; /* fault: lanes-beyond */
-        GPUL__UNROLL
-        for (int j = 0; j < kItems; ++j) {
+        GPUL__UNROLL_FOR (int j = 0; j < kItems; ++j) {
             const uint32_t by = lane + uint32_t(32 * j);
-            place->column[j] = column + by;
-            there[j] = by < left; /* fault: elementwise-lanes-end */
-            GPUL__UNROLL
-            for (int k = 0; k < kOperands; ++k)
-                place->at[j][k] = warp.at[0][k] + (there[j] ? by : lane) * v.column_step[k];
+            position->column[j] = column + by;
+            valid[j] = by < left; /* fault: elementwise-lanes-end */
+            GPUL__UNROLL_FOR (int k = 0; k < kOperands; ++k)
+                position->at[j][k] = warp.at[0][k] + (valid[j] ? by : lane) * v.column_step[k];
         }
         return lane < left;
     }
     const uint32_t first = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS * kItems) + threadIdx.x;
-    gpul__elementwise_walk(v, first, GPUL__ELEMENTWISE_THREADS, many, place);
+    gpul__elementwise_unravel(v, first, GPUL__ELEMENTWISE_THREADS, many, position);
     uint32_t own[kOperands] = {};
     bool any = false;
-    GPUL__UNROLL
-    for (int j = 0; j < kItems; ++j) {
-        there[j] =
-            first + uint32_t(j * GPUL__ELEMENTWISE_THREADS) < v.tiles && (!v.ragged || place->column[j] < v.columns);
-        GPUL__UNROLL
-        for (int k = 0; k < kOperands; ++k) own[k] = there[j] ? place->at[j][k] : own[k];
-        any = any || there[j];
+    GPUL__UNROLL_FOR (int j = 0; j < kItems; ++j) {
+        valid[j] =
+            first + uint32_t(j * GPUL__ELEMENTWISE_THREADS) < v.tiles && (!v.ragged || position->column[j] < v.columns);
+        GPUL__UNROLL_FOR (int k = 0; k < kOperands; ++k) own[k] = valid[j] ? position->at[j][k] : own[k];
+        any = any || valid[j];
     }
-    GPUL__UNROLL
-    for (int j = 0; j < kItems; ++j) {
-        GPUL__UNROLL
-        for (int k = 0; k < kOperands; ++k) place->at[j][k] = there[j] ? place->at[j][k] : own[k];
+    GPUL__UNROLL_FOR (int j = 0; j < kItems; ++j) {
+        GPUL__UNROLL_FOR (int k = 0; k < kOperands; ++k) position->at[j][k] = valid[j] ? position->at[j][k] : own[k];
     }
     return any;
 }
@@ -987,142 +923,132 @@ template <typename Op, int kItems>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     gpul__elementwise_elements(const __grid_constant__ gpul__elementwise_view<Op> v) {
     typedef gpul__elementwise_out<typename Op::Out> Outputs;
-    gpul__elementwise_place<kItems, Outputs::kOperands> place;
-    bool there[kItems];
-    const bool any = gpul__elementwise_locate(v.layout, true, &place, there);
+    gpul__elementwise_position<kItems, Outputs::kOperands> position;
+    bool valid[kItems];
+    const bool any = gpul__elementwise_locate(v.layout, true, &position, valid);
     gpul__await(); /* fault: elementwise-await-elements */
     if (!any) return;
     typename Op::A a[kItems];
     typename Op::B b[kItems];
     typename Op::C c[kItems];
-    gpul__elementwise_gather(v.layout, 0, place, a);
-    gpul__elementwise_gather(v.layout, 1, place, b);
-    gpul__elementwise_gather(v.layout, 2, place, c);
+    gpul__elementwise_gather(v.layout, 0, position, a);
+    gpul__elementwise_gather(v.layout, 1, position, b);
+    gpul__elementwise_gather(v.layout, 2, position, c);
     const Op op = v.op;
     const Outputs out(v.layout);
-    GPUL__UNROLL
-    for (int j = 0; j < kItems; ++j)
-        if (there[j]) out.put(place.at[j], 0, op(a[j], b[j], c[j]));
+    GPUL__UNROLL_FOR (int j = 0; j < kItems; ++j)
+        if (valid[j]) out.put(position.at[j], 0, op(a[j], b[j], c[j]));
 }
 
-/* A block's tile, by the bytes of the largest element: kRows x kColumns elements of out. In shared memory a word has kM
- * neighbours of a row: 4 bytes, or one element where elements are as large. So that a lane can store a whole word of
- * out, the tile begins in each of out's rows at the boundary of a word, up to kM - 1 elements early. */
+/* A block's tile, by the bytes of the largest element: kRows x kColumns elements of out. In shared memory a word holds
+ * kM neighbours of a row: 4 bytes, or one larger element. So that a lane can store a whole word of out, the tile begins
+ * in each of out's rows at a word's boundary, up to kM - 1 elements early. */
 template <int kSize> struct gpul__elementwise_tile {
-    enum { kM = GPUL__ELEMENTWISE_WORD(kSize), kColumns = 32 * kM, kRows = GPUL__ELEMENTWISE_ROWS(kSize) };
-    enum { kPitch = GPUL__ELEMENTWISE_PITCH, kWords = kM > 1 ? 33 : 32, kWarps = GPUL__ELEMENTWISE_THREADS / 32 };
-    enum { kAtOnce = kM > 1 ? 2 : 4 }; /* rows that a thread computes at once */
-    /* of an input whose staged elements have that size */
-    static __device__ __host__ __forceinline__ int bytes(int size) { return int(kRows) * int(kPitch) * int(kM) * size; }
-    /* The words of a row are rotated, so that neither those of a row nor those that lanes write at once share a
-     * bank. */
-    static __device__ __forceinline__ int place(int row, int word, int rotation) {
+    static constexpr int kM = GPUL__ELEMENTWISE_WORD(kSize), kColumns = 32 * kM, kRows = GPUL__ELEMENTWISE_ROWS(kSize);
+    static constexpr int kPitch = GPUL__ELEMENTWISE_PITCH, kWords = kM > 1 ? 33 : 32,
+                         kWarps = GPUL__ELEMENTWISE_THREADS / 32;
+    static constexpr int kAtOnce = kM > 1 ? 2 : 4; /* rows of a thread at a time */
+    /* shared memory of an input, by the size of its elements there */
+    static __device__ __host__ __forceinline__ int bytes(int size) { return kRows * kPitch * kM * size; }
+    /* The words of a row are rotated: neither the words of a row nor those that lanes write together share a bank. */
+    static __device__ __forceinline__ int offset(int row, int word, int rotation) {
         const int at = word + (kM > 1 ? rotation : 0);
         return row * kPitch + (kM > 1 && at >= kPitch ? at - kPitch : at);
     }
 };
-/* Copies an input's elements of a tile to shared memory. `in`: the element of the tile's first row and column; the
- * input is contiguous along the tile's rows, and its columns are `step` apart. A lane reads 4 bytes, or one element,
- * down each of the kM columns of a word, and so can write whole words of a row. Columns `first` to `columns` - 1 are
- * there, and `rows` rows; what is not there becomes a copy of an element that is. To: T, or the word that holds it. Out
- * of line: one function for all operations. */
+/* Transposes an input's part of a tile into shared memory. The input is contiguous along the tile's rows; its columns
+ * are `step` apart; `in` is the tile's first element. A lane loads 4 bytes, or one element, down each of the kM columns
+ * of a word, and then stores whole words of rows. Columns first .. columns - 1 and rows 0 .. rows - 1 exist; the others
+ * become a copy of an element that does. To is T, or the word that holds it. Out of line: one function for all
+ * operations. */
 template <int kSize, typename T, typename To>
 static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t step, int first, int columns, int rows,
                                                            gpul__extent extent, To *to) {
     typedef gpul__elementwise_tile<kSize> Tile;
-    enum { kM = Tile::kM, kLane = kM > 1 ? 4 / sizeof(T) : 1, kLanes = Tile::kRows / kLane };
-    enum { kLoads = (int(kLanes) * int(Tile::kWords) + GPUL__ELEMENTWISE_THREADS - 1) / GPUL__ELEMENTWISE_THREADS };
-    enum { kFlight = int(kLoads) < 8 / int(kM) ? int(kLoads) : 8 / int(kM) };
-    const int none =
-        columns > 0 ? 0 : first; /* the column of what is not there: of this tile, which no other block writes */
+    constexpr int kM = Tile::kM, kLane = kM > 1 ? 4 / sizeof(T) : 1, kLanes = Tile::kRows / kLane;
+    constexpr int kLoads = (kLanes * Tile::kWords + GPUL__ELEMENTWISE_THREADS - 1) / GPUL__ELEMENTWISE_THREADS;
+    constexpr int kBatch = kLoads < 8 / kM ? kLoads : 8 / kM;
+    const int none = columns > 0 ? 0 : first; /* read in place of a missing column: no other block writes it */
     const bool inside = rows >= kLane && extent.holds(in + int64_t(first) * step, kLane * sizeof(T)) &&
                         extent.holds(in + rows - kLane + int64_t(columns - 1) * step, kLane * sizeof(T));
     GPUL__UNROLL_NOT
-    for (int n = 0; n < kLoads; n += kFlight) {
-        gpul__window<T, kLane> window[kFlight][kM];
-        uint32_t shift[kFlight][kM];
-        GPUL__UNROLL
-        for (int i = 0; i < kFlight; ++i) {
+    for (int n = 0; n < kLoads; n += kBatch) {
+        gpul__unaligned<T, kLane> window[kBatch][kM];
+        uint32_t shift[kBatch][kM];
+        GPUL__UNROLL_FOR (int i = 0; i < kBatch; ++i) {
             const int number = (n + i) * GPUL__ELEMENTWISE_THREADS + int(threadIdx.x), word = number / kLanes;
             const int r = number % kLanes * kLane, left = rows - r;
-            GPUL__UNROLL
-            for (int m = 0; m < kM; ++m) { /* what is not there is read, too: a branch would keep loads apart */
+            GPUL__UNROLL_FOR (int m = 0; m < kM; ++m) { /* no branch for missing ones: it would separate the loads */
                 const int c = word * kM + m - int(kM - 1);
                 const bool there = c >= first && c < columns && left > 0; /* fault: elementwise-tile-edge */
                 const T *const p = in + (there ? r + int64_t(c) * step : int64_t(none) * step);
                 shift[i][m] = 0;
                 if (kLane > 1 && there && left >= kLane && (inside || extent.holds(p, kLane * sizeof(T)))) {
-                    window[i][m].ask(p, true);
+                    window[i][m].load(p, true);
                     shift[i][m] = window[i][m].shift(p);
                 } else {
                     gpul__pack<T, kLane> pack;
-                    GPUL__UNROLL
-                    for (int j = 0; j < kLane; ++j) pack.v[j] = p[there && j < left ? j : 0];
+                    GPUL__UNROLL_FOR (int j = 0; j < kLane; ++j) pack.v[j] = p[there && j < left ? j : 0];
                     window[i][m].set(pack);
                 }
             }
         }
-        GPUL__UNROLL
-        for (int i = 0; i < kFlight; ++i) {
+        GPUL__UNROLL_FOR (int i = 0; i < kBatch; ++i) {
             const int number = (n + i) * GPUL__ELEMENTWISE_THREADS + int(threadIdx.x), word = number / kLanes;
             const int r = number % kLanes * kLane;
-            if (int(kLoads) * GPUL__ELEMENTWISE_THREADS > int(kLanes) * int(Tile::kWords) && word >= Tile::kWords)
-                continue;
+            if (kLoads * GPUL__ELEMENTWISE_THREADS > kLanes * Tile::kWords && word >= Tile::kWords) continue;
             gpul__pack<T, kLane> pack[kM];
-            GPUL__UNROLL
-            for (int m = 0; m < kM; ++m) pack[m] = window[i][m].take(shift[i][m]);
-            GPUL__UNROLL
-            for (int j = 0; j < kLane; ++j) {
+            GPUL__UNROLL_FOR (int m = 0; m < kM; ++m) pack[m] = window[i][m].get(shift[i][m]);
+            GPUL__UNROLL_FOR (int j = 0; j < kLane; ++j) {
                 gpul__pack<To, kM> row;
-                GPUL__UNROLL
-                for (int m = 0; m < kM; ++m) row.v[m] = To(pack[m].v[j]);
-                gpul__save<kM>(to + Tile::place(r + j, word, r / kLane % 32) * kM, row);
+                GPUL__UNROLL_FOR (int m = 0; m < kM; ++m) row.v[m] = To(pack[m].v[j]);
+                gpul__save<kM>(to + Tile::offset(r + j, word, r / kLane % 32) * kM, row);
             }
         }
     }
 }
-/* The tile that a block has: how many rows and columns of it are there, and the first column that is */
-struct gpul__elementwise_edges {
+/* The part of a block's tile that is in out: rows 0 .. rows - 1, columns first .. columns - 1 */
+struct gpul__elementwise_bounds {
     int rows, columns, first;
-    __device__ __forceinline__ gpul__elementwise_edges() : rows(0), columns(0), first(0) {}
+    __device__ __forceinline__ gpul__elementwise_bounds() : rows(0), columns(0), first(0) {}
     template <typename Place>
-    __device__ __forceinline__ gpul__elementwise_edges(const gpul__elementwise_layout &v, int side, int high,
-                                                       const Place &place) {
-        const int column = int(place.column[0]) * side, left = int(v.columns) - column;
-        const int below = int(v.rows) - int(place.row[0]) * high;
+    __device__ __forceinline__ gpul__elementwise_bounds(const gpul__elementwise_layout &v, int side, int high,
+                                                        const Place &position) {
+        const int column = int(position.column[0]) * side, left = int(v.columns) - column;
+        const int below = int(v.rows) - int(position.row[0]) * high;
         rows = below < high ? below : high;
         columns = left < side ? left : side;
-        first = column < 3 ? -column : -3; /* a tile's first columns may be the last one's */
+        first = column < 3 ? -column : -3; /* a row's alignment may take columns of the tile before */
         first = first < columns ? first : columns - 1;
     }
 };
-/* An input of a tile: `load` stages it if the plan says so, and `get` takes a thread's kM columns, from left[] on, of
- * kAtOnce rows. What is beyond the tile's edges is a copy of what is not. */
+/* An input of a tile. load() stages it if the plan says so. get() gives a thread's kM columns, from left[] on, of
+ * kAtOnce rows: from shared memory, from the array, or a scalar. Outside the bounds it gives a copy of an element
+ * inside. */
 template <int kSize, typename T> struct gpul__elementwise_stage {
     typedef gpul__elementwise_tile<kSize> Tile;
-    enum { kM = Tile::kM, kAtOnce = Tile::kAtOnce, kLane = kM > 1 ? 4 / sizeof(T) : 1 };
+    static constexpr int kM = Tile::kM, kAtOnce = Tile::kAtOnce, kLane = kM > 1 ? 4 / sizeof(T) : 1;
     const T *staged;
     __device__ __forceinline__ void load(const gpul__elementwise_layout &v, int k, uint32_t at,
-                                         const gpul__elementwise_edges &edges, unsigned char **shared) {
+                                         const gpul__elementwise_bounds &bounds, unsigned char **shared) {
         staged = reinterpret_cast<const T *>(*shared);
         if (!(v.staged >> k & 1)) return;
-        gpul__elementwise_load<kSize, T, T>(static_cast<const T *>(v.in[k]) + at, v.column_step[1 + k], edges.first,
-                                            edges.columns, edges.rows, v.extent[k], reinterpret_cast<T *>(*shared));
+        gpul__elementwise_load<kSize, T, T>(static_cast<const T *>(v.in[k]) + at, v.column_step[1 + k], bounds.first,
+                                            bounds.columns, bounds.rows, v.extent[k], reinterpret_cast<T *>(*shared));
         *shared += Tile::bytes(sizeof(T));
     }
     __device__ __forceinline__ void get(const gpul__elementwise_layout &v, int k, uint32_t at,
-                                        const gpul__elementwise_edges &edges, const int (&row)[kAtOnce],
+                                        const gpul__elementwise_bounds &bounds, const int (&row)[kAtOnce],
                                         const int (&left)[kAtOnce], T (&to)[kAtOnce][kM]) const {
         const T *const in = static_cast<const T *>(v.in[k]) + at;
         const int lane = int(threadIdx.x) % 32;
         if (v.staged >> k & 1) {
-            GPUL__UNROLL
-            for (int i = 0; i < kAtOnce; ++i) {
+            GPUL__UNROLL_FOR (int i = 0; i < kAtOnce; ++i) {
                 const int rotation = row[i] / kLane % 32;
-                gpul__pack<T, kM> pack = gpul__load<kM>(staged + Tile::place(row[i], lane, rotation) * kM);
-                if (kM > 1) { /* of two words */
+                gpul__pack<T, kM> pack = gpul__load<kM>(staged + Tile::offset(row[i], lane, rotation) * kM);
+                if (kM > 1) { /* from two words, shifted by the row's alignment */
                     const gpul__pack<T, kM> next =
-                        gpul__load<kM>(staged + Tile::place(row[i], lane + 1, rotation) * kM);
+                        gpul__load<kM>(staged + Tile::offset(row[i], lane + 1, rotation) * kM);
                     uint32_t low = 0, high = 0;
                     memcpy(&low, &pack, sizeof(T) * kM & 7);
                     memcpy(&high, &next, sizeof(T) * kM & 7);
@@ -1130,103 +1056,92 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
                     low = uint32_t(both >> 8 * int(sizeof(T)) * (left[i] - lane * kM + int(kM - 1)));
                     memcpy(&pack, &low, sizeof(T) * kM & 7);
                 }
-                GPUL__UNROLL
-                for (int j = 0; j < kM; ++j) to[i][j] = pack.v[j];
+                GPUL__UNROLL_FOR (int j = 0; j < kM; ++j) to[i][j] = pack.v[j];
             }
         } else if (v.in[k]) {
-            GPUL__UNROLL
-            for (int i = 0; i < kAtOnce; ++i) {
-                GPUL__UNROLL
-                for (int j = 0; j < kM; ++j) {
+            GPUL__UNROLL_FOR (int i = 0; i < kAtOnce; ++i) {
+                GPUL__UNROLL_FOR (int j = 0; j < kM; ++j) {
                     const int x = left[i] + j;
-                    const int column = x < edges.first ? edges.first : x < edges.columns ? x : edges.columns - 1;
+                    const int column = x < bounds.first ? bounds.first : x < bounds.columns ? x : bounds.columns - 1;
                     to[i][j] = in[uint32_t(row[i]) * v.row_step[1 + k] + int64_t(column) * v.column_step[1 + k]];
                 }
             }
         } else {
             const T one = gpul__elementwise_scalar<T>(v, k);
-            GPUL__UNROLL
-            for (int i = 0; i < kAtOnce; ++i) {
-                GPUL__UNROLL
-                for (int j = 0; j < kM; ++j) to[i][j] = one;
-            }
+            GPUL__UNROLL_FOR (int i = 0; i < kAtOnce; ++i) gpul__fill(to[i], one);
         }
     }
 };
 template <int kSize> struct gpul__elementwise_stage<kSize, gpul__none> {
     __device__ __forceinline__ void load(const gpul__elementwise_layout &, int, uint32_t,
-                                         const gpul__elementwise_edges &, unsigned char **) {}
+                                         const gpul__elementwise_bounds &, unsigned char **) {}
     template <typename Rows, typename To>
     __device__ __forceinline__ void get(const gpul__elementwise_layout &, int, uint32_t,
-                                        const gpul__elementwise_edges &, const Rows &, const Rows &, To &) const {}
+                                        const gpul__elementwise_bounds &, const Rows &, const Rows &, To &) const {}
 };
 
 template <typename Op>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     gpul__elementwise_tiles(const __grid_constant__ gpul__elementwise_view<Op> v) {
-    enum { kSize = gpul__elementwise_size<Op>::value };
+    constexpr int kSize = gpul__elementwise_size<Op>::value;
     typedef gpul__elementwise_out<typename Op::Out> Outputs;
     typedef gpul__elementwise_tile<kSize> Tile;
-    enum { kM = Tile::kM, kAtOnce = Tile::kAtOnce, kOperands = Outputs::kOperands };
-    gpul__elementwise_place<1, kOperands> place;
-    gpul__elementwise_walk(v.layout, blockIdx.x, 0, true, &place);
-    const gpul__elementwise_edges edges(v.layout, Tile::kColumns, Tile::kRows, place);
-    GPUL_SHARED(unsigned char, shared); /* the staged inputs, one behind the other */
+    constexpr int kM = Tile::kM, kAtOnce = Tile::kAtOnce, kOperands = Outputs::kOperands;
+    gpul__elementwise_position<1, kOperands> position;
+    gpul__elementwise_unravel(v.layout, blockIdx.x, 0, true, &position);
+    const gpul__elementwise_bounds bounds(v.layout, Tile::kColumns, Tile::kRows, position);
+    GPUL_SHARED(unsigned char, shared); /* the staged inputs, one after the other */
     unsigned char *next = shared;
     gpul__elementwise_stage<kSize, typename Op::A> a;
     gpul__elementwise_stage<kSize, typename Op::B> b;
     gpul__elementwise_stage<kSize, typename Op::C> c;
     gpul__await(); /* fault: elementwise-await-tiles */
-    a.load(v.layout, 0, place.at[0][1], edges, &next);
-    b.load(v.layout, 1, place.at[0][2], edges, &next);
-    c.load(v.layout, 2, place.at[0][3], edges, &next);
+    a.load(v.layout, 0, position.at[0][1], bounds, &next);
+    b.load(v.layout, 1, position.at[0][2], bounds, &next);
+    c.load(v.layout, 2, position.at[0][3], bounds, &next);
     __syncthreads(); /* fault: elementwise-stage-barrier */
     const Op op = v.op;
     const Outputs out(v.layout);
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
     const bool dense = !Outputs::kSeveral && v.layout.column_step[0] == 1;
     GPUL__UNROLL_NOT
-    for (int top = warp; top < Tile::kRows && top < edges.rows; top += int(kAtOnce) * int(Tile::kWarps)) {
+    for (int top = warp; top < Tile::kRows && top < bounds.rows; top += kAtOnce * Tile::kWarps) {
         typename Op::A va[kAtOnce][kM];
         typename Op::B vb[kAtOnce][kM];
         typename Op::C vc[kAtOnce][kM];
         int row[kAtOnce], left[kAtOnce];
-        GPUL__UNROLL
-        for (int i = 0; i < kAtOnce; ++i) {
-            row[i] = top + i * Tile::kWarps < edges.rows ? top + i * Tile::kWarps : top;
-            const uint32_t element = out.element(place.at[0][0] + uint32_t(row[i]) * v.layout.row_step[0]);
+        GPUL__UNROLL_FOR (int i = 0; i < kAtOnce; ++i) {
+            row[i] = top + i * Tile::kWarps < bounds.rows ? top + i * Tile::kWarps : top;
+            const uint32_t element = out.element(position.at[0][0] + uint32_t(row[i]) * v.layout.row_step[0]);
             left[i] = lane * kM - (dense ? int(element & (kM - 1)) : 0);
         }
-        a.get(v.layout, 0, place.at[0][1], edges, row, left, va);
-        b.get(v.layout, 1, place.at[0][2], edges, row, left, vb);
-        c.get(v.layout, 2, place.at[0][3], edges, row, left, vc);
-        __syncwarp(); /* lanes beyond the row's ends have read what others write now */
-        GPUL__UNROLL
-        for (int i = 0; i < kAtOnce; ++i) {
+        a.get(v.layout, 0, position.at[0][1], bounds, row, left, va);
+        b.get(v.layout, 1, position.at[0][2], bounds, row, left, vb);
+        c.get(v.layout, 2, position.at[0][3], bounds, row, left, vc);
+        __syncwarp(); /* out may be an input: all lanes have read before any writes */
+        GPUL__UNROLL_FOR (int i = 0; i < kAtOnce; ++i) {
             gpul__pack<typename Op::Out, kM> result;
-            GPUL__UNROLL
-            for (int j = 0; j < kM; ++j) result.v[j] = op(va[i][j], vb[i][j], vc[i][j]);
-            if (top + i * Tile::kWarps >= edges.rows) continue;
+            GPUL__UNROLL_FOR (int j = 0; j < kM; ++j) result.v[j] = op(va[i][j], vb[i][j], vc[i][j]);
+            if (top + i * Tile::kWarps >= bounds.rows) continue;
             uint32_t at[kOperands]; /* of the outputs */
-            GPUL__UNROLL
-            for (int k = 0; k < kOperands; ++k) at[k] = place.at[0][k] + uint32_t(row[i]) * v.layout.row_step[k];
-            if (dense && left[i] >= edges.first && left[i] + kM <= edges.columns) {
+            GPUL__UNROLL_FOR (int k = 0; k < kOperands; ++k)
+                at[k] = position.at[0][k] + uint32_t(row[i]) * v.layout.row_step[k];
+            if (dense && left[i] >= bounds.first && left[i] + kM <= bounds.columns) {
                 out.save(at, left[i], result);
                 continue;
             }
-            GPUL__UNROLL
-            for (int j = 0; j < kM; ++j) {
-                if (left[i] + j < edges.first || left[i] + j >= edges.columns) continue;
+            GPUL__UNROLL_FOR (int j = 0; j < kM; ++j) {
+                if (left[i] + j < bounds.first || left[i] + j >= bounds.columns) continue;
                 uint32_t to[kOperands];
-                GPUL__UNROLL
-                for (int k = 0; k < kOperands; ++k) to[k] = at[k] + uint32_t(left[i] + j) * v.layout.column_step[k];
+                GPUL__UNROLL_FOR (int k = 0; k < kOperands; ++k)
+                    to[k] = at[k] + uint32_t(left[i] + j) * v.layout.column_step[k];
                 out.put(to, 0, result.v[j]);
             }
         }
     }
 }
 
-/* Multiplier and shift of a dimension of a walk */
+/* Multiplier and shift of a dimension, to divide by its size */
 template <typename Dim> static inline void gpul__divisor(Dim *dim) {
     uint32_t bits = 0;
     while (bits < 31 && uint32_t(1) << bits < dim->size) ++bits;
@@ -1248,7 +1163,7 @@ static inline void gpul__elementwise_describe(gpul__elementwise_layout *v, const
     v->staged = plan->staged;
     v->lanes = plan->lanes;
     v->ragged = plan->ndim > p->ndim;
-    v->inputs = v->repeats = 0;
+    v->inputs = v->broadcast = 0;
     for (int k = 0; k < operands; ++k) {
         v->column_step[k] = uint32_t(p->strides[k][last]);
         v->row_step[k] = last > 0 ? uint32_t(p->strides[k][last - 1]) : 0;
@@ -1265,33 +1180,26 @@ static inline void gpul__elementwise_describe(gpul__elementwise_layout *v, const
     for (int k = 0; k < 3; ++k) {
         v->in[k] = p->in[k];
         v->scalar[k] = p->scalar[k];
-        if (p->in[k] == NULL || p->strides[1 + k][last] == 0) v->repeats |= 1 << k;
+        if (p->in[k] == NULL || p->strides[1 + k][last] == 0) v->broadcast |= 1 << k;
         v->extent[k].begin = v->extent[k].end = 0;
         if (p->in[k] == NULL) continue;
         v->inputs = 1 + k;
-        int64_t reach = 1;
-        for (int32_t d = 0; d <= last; ++d) reach += (p->shape[d] - 1) * p->strides[1 + k][d];
-        v->extent[k].set(p->in[k], reach, op->in_bytes[k]);
+        v->extent[k].set(p->in[k], 1 + gpul__reach(p->shape, p->strides[1 + k], p->ndim), op->in_bytes[k]);
         for (int o = 0; o < operands; o = o == 0 ? 4 : o + 1) {
             gpul__extent out;
-            int64_t out_reach = 1;
-            for (int32_t d = 0; d <= last; ++d) out_reach += (p->shape[d] - 1) * p->strides[o][d];
-            out.set(o == 0 ? p->out : p->others[o - 4], out_reach, o == 0 ? op->out_bytes : op->other_bytes[o - 4]);
+            out.set(o == 0 ? p->out : p->others[o - 4], 1 + gpul__reach(p->shape, p->strides[o], p->ndim),
+                    o == 0 ? op->out_bytes : op->other_bytes[o - 4]);
             if (v->extent[k].begin < out.end && out.begin < v->extent[k].end) v->extent[k].end = v->extent[k].begin;
         }
     }
 }
 
-template <typename Out> struct gpul__output_bytes {
-    enum { first = sizeof(Out), second = 0, third = 0 };
-};
+template <typename Out> struct gpul__output_bytes { static constexpr int first = sizeof(Out), second = 0, third = 0; };
 template <typename T, typename U, typename V> struct gpul__output_bytes<gpul__several<T, U, V>> {
-    enum { first = sizeof(T), second = gpul__size_of<U>::bytes, third = gpul__size_of<V>::bytes };
+    static constexpr int first = sizeof(T), second = gpul__size_of<U>::bytes, third = gpul__size_of<V>::bytes;
 };
 template <typename Op>
-static constexpr gpul__elementwise_op gpul__elementwise_of(int32_t (*launch)(const gpul__elementwise_problem *,
-                                                                             const gpul__elementwise_plan *,
-                                                                             const gpul__machine *, gpul_stream)) {
+static constexpr gpul__elementwise_op gpul__elementwise_of(decltype(gpul__elementwise_op::launch) launch) {
     return gpul__elementwise_op{
         launch,
         int32_t(gpul__output_bytes<typename Op::Out>::first),
@@ -1304,10 +1212,10 @@ static constexpr gpul__elementwise_op gpul__elementwise_of(int32_t (*launch)(con
 }
 
 template <typename Op>
-static inline int32_t gpul__elementwise_launch_by(const gpul__elementwise_problem *problem,
-                                                  const gpul__elementwise_plan *plan, const gpul__machine *machine,
-                                                  gpul_stream stream, const Op &op,
-                                                  void (*kernel)(const gpul__elementwise_view<Op>)) {
+static inline int32_t gpul__elementwise_launch_kernel(const gpul__elementwise_problem *problem,
+                                                      const gpul__elementwise_plan *plan, const gpul__machine *machine,
+                                                      gpul_stream stream, const Op &op,
+                                                      void (*kernel)(const gpul__elementwise_view<Op>)) {
     const gpul__elementwise_op bytes = gpul__elementwise_of<Op>(0);
     gpul__elementwise_view<Op> v;
     gpul__elementwise_describe(&v.layout, problem, plan, &bytes);
@@ -1315,19 +1223,19 @@ static inline int32_t gpul__elementwise_launch_by(const gpul__elementwise_proble
     return gpul__launch_early(machine->device, kernel, gpul__dim(uint32_t(plan->blocks)),
                               gpul__dim(GPUL__ELEMENTWISE_THREADS), size_t(plan->shared_bytes), stream, v);
 }
-/* the launcher of an operation without state */
+/* The launcher of an operation without state */
 template <typename Op>
 static int32_t gpul__elementwise_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
                                         const gpul__machine *machine, gpul_stream stream) {
-    enum { kSize = gpul__elementwise_size<Op>::value, kItems = GPUL__ELEMENTWISE_ITEMS(int(kSize)) };
-    return gpul__elementwise_launch_by(
+    constexpr int kSize = gpul__elementwise_size<Op>::value, kItems = GPUL__ELEMENTWISE_ITEMS(kSize);
+    return gpul__elementwise_launch_kernel(
         problem, plan, machine, stream, Op(),
         plan->kernel == GPUL__ELEMENTWISE_VECTORS    ? gpul__elementwise_vectors<Op, 16 / kSize>
         : plan->kernel == GPUL__ELEMENTWISE_ELEMENTS ? gpul__elementwise_elements<Op, kItems>
                                                      : gpul__elementwise_tiles<Op>);
 }
 
-/* An input of an operation of one's own: an array, or, as gpul_scalar<T>, a value given at run time. */
+/* An input of an operation of your own: an array, or, as gpul_scalar<T>, a run-time value */
 template <typename T> struct gpul_scalar {};
 template <typename T> struct gpul__input {
     typedef T Element, Array;
@@ -1356,49 +1264,46 @@ template <> struct gpul__variable<gpul_bf16> { typedef float Type; };
 
 /* ---- the reduction engine ----
  *
- * A reduction is a small struct: types X (gpul__several for what is walked together), Y (gpul__none, or the second
- * factor of all outputs), Acc and Lane, and
+ * One result for each output, of the elements along the reduced dimensions. Bound by memory: each element is read once,
+ * 16 bytes at a time where the layout allows it, and a thread issues a batch of loads before it uses the first. One
+ * launch for any size: where several blocks share an output, each writes partial results, and the last block to arrive
+ * combines them. The bits do not depend on who does the work, because all results are combined in a fixed tree.
+ *
+ * The tree. A vector is 16 bytes, kN elements. A row is 32 vectors, one for each lane of a warp. A warp tile has
+ * tile_rows rows, whose vectors each lane folds in order; a block tile has eight warp tiles. Lanes are combined as
+ * adjacent pairs, pairs of pairs and so on, and so are the warp tiles of a block tile. The results of block tiles
+ * q, q + 256, ... are folded in order into slot q of 256, and the slots are combined by pairs, too. Missing elements
+ * count as the identity. The rows of a block tile's warp tiles are interleaved, so that eight warps read one stretch of
+ * memory; where there is one block tile, each warp tile's rows are contiguous. (CONTRIBUTING.md has it as a picture.)
+ *
+ * The tree of an ordered operation (kOrdered: combine is not commutative) combines neighbours only: the elements of a
+ * warp tile and the block tiles of a slot are contiguous, and a lane folds tile_rows consecutive vectors.
+ *
+ * The tree depends on the number of elements and their size alone. Three kernels compute it, with the same bits:
+ *     rows     a warp has a warp tile, and reads along an output's elements: for any layout, fastest where these are
+ *              contiguous
+ *     short    1 to 32 threads have an output of one warp tile, and each thread several outputs
+ *     columns  threads lie along the outputs, where these are contiguous and an output's elements are not
+ *
+ * An operation is a small struct: types X (an element; gpul__several of several inputs), Y (gpul__none, or the second
+ * factor, which all outputs share), Acc (a partial result) and Lane (a lane's running result), and
  *     void begin(first)                         before an output's elements (not called when there are none): a pointer
- *     void enter(int64_t begin)                 before those of a warp tile, which begins there
+ *     void enter(int64_t begin)                 before those of a warp tile, which begins at that element
  *     Lane start()                              before the elements of a lane
  *     Lane fold(Lane, const X *x, const Y *y, int count, int at)
  *                                               a vector of them, or its first `count` > 0 where that is less than kN;
- *                                               `at`: the place of the first in the warp tile
- *     Acc  finish(Lane, int64_t begin, int at)  after them; the warp tile begins at `begin`, the lane at its place `at`
+ *                                               `at`: the index in the warp tile of the first
+ *     Acc  finish(Lane, int64_t begin, int at)  after them; the warp tile begins at `begin`, the lane at its index `at`
  *     Acc  identity(), Acc combine(Acc, Acc)
  *     void store(out, i, dtype, Acc, int64_t n)
- * gpul__reduction has what most of them share.
- *
- * The tree. A vector is 16 bytes, kN elements. A row is 32 vectors, one to each lane of a warp. A warp tile has
- * tile_rows rows, which each lane folds in order; a block tile has eight warp tiles. Lanes are combined as adjacent
- * pairs, pairs of pairs and so on, and so are the warp tiles of a block tile. The block tiles' results are folded into
- * 256 slots (q, q + 256, ...), which are combined in the same way. What is not there counts as identity. The warp tiles
- * of a block tile take every eighth of its rows, so that eight warps read one stretch of memory; where there is one
- * block tile, each has its rows side by side.
- *
- *     element 0      kN              32 kN                         result
- *             [vector][vector]..[vector] row 0, warp tile 0          |
- *             lane 0   lane 1    lane 31                          256 slots
- *             [......................] row 1, warp tile 1 (or 0)     |
- *                                                                 block tiles: 8 warp tiles each: 32 lanes each
- *
- * An ordered operation (kOrdered) has another tree, in which only neighbours join: a warp tile's elements, and the
- * block tiles of a slot, lie side by side, and a lane folds the tile_rows vectors that follow each other. A row is then
- * no stretch of memory, only a measure.
- *
- * The tree is a function of the number of elements and their size alone. Three kernels walk it, with the same bits. In
- * each a thread has several loads on their way at once, a "flight", before it folds the first of them.
- *     rows     warps along an output's elements; any layout of them, best where they lie side by side
- *     short    the same for outputs of one warp tile: a few threads to each, several outputs at once
- *     columns  threads along the outputs, where these lie side by side and an output's elements do not
- * Where block tiles of one output run in different blocks, the block that finishes last combines them: one launch. */
+ * gpul__reduction has what most of them share. */
 #define GPUL__REDUCE_THREADS 256
-enum { gpul__warps = GPUL__REDUCE_THREADS / 32 }; /* of a block; warp tiles of a block tile */
-enum { gpul__most_tiles = 32 };                   /* block tiles of a block of the rows kernel: a warp combines them */
-#define GPUL__REDUCE_STAGED 2048 /* bytes of elements that pass through shared memory, for each warp of that kernel */
+constexpr int gpul__warps = GPUL__REDUCE_THREADS / 32; /* warps of a block, and warp tiles of a block tile */
+constexpr int gpul__max_tiles = 32;                    /* rows: block tiles of a block at most */
+#define GPUL__REDUCE_STAGED 2048 /* rows: bytes of shared memory in which a warp stages elements */
 
-/* Where an operation's fold chooses by a run-time flag, it does so once for several vectors, which may then be folded
- * side by side: op.visit(f) calls f(way), and way.fold(op, ...) is what op.fold(...) would be. */
+/* An operation whose fold branches on a run-time flag takes that branch once for a batch of vectors: op.visit(f) calls
+ * f(variant), and variant.fold(op, ...) is op.fold(...) with the branch taken. */
 struct gpul__fold_as_is {
     template <typename Op, typename Lane, typename X, typename Y>
     static __device__ __forceinline__ Lane fold(const Op &op, Lane lane, const X *x, const Y *y, int count, int at) {
@@ -1406,12 +1311,12 @@ struct gpul__fold_as_is {
     }
 };
 
-/* The lane's elements are folded one after the other, unless the operation has a fold of its own. */
+/* Folds one element after the other by op.one(), unless the operation has a fold of its own. */
 template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct gpul__reduction {
-    enum { kTogether = 1 };    /* outputs that a warp of the rows kernel works on at once, to read y once for all */
-    enum { kRowsOnly = 0 };    /* has no other kernel */
-    enum { kOrdered = 0 };     /* combine is not commutative: the order of the elements is kept */
-    enum { kResultBytes = 0 }; /* of a struct, which out holds as bytes */
+    static constexpr int kTogether = 1;    /* rows: outputs of a warp at once, to read y once for all */
+    static constexpr int kRowsOnly = 0;    /* has the rows kernel alone */
+    static constexpr int kOrdered = 0;     /* combine is not commutative */
+    static constexpr int kResultBytes = 0; /* bytes of a result that is a struct */
     typedef T X;
     typedef Y_ Y;
     typedef A Acc;
@@ -1420,8 +1325,7 @@ template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct 
     __device__ __forceinline__ void enter(int64_t) {}
     __device__ __forceinline__ A start() const { return static_cast<const Op *>(this)->identity(); }
     template <typename L> __device__ __forceinline__ L fold(L lane, const T *x, const Y *y, int count, int at) const {
-        GPUL__UNROLL
-        for (int k = 0; k < 16 / int(gpul__size_of<T>::value); ++k)
+        GPUL__UNROLL_FOR (int k = 0; k < 16 / gpul__size_of<T>::value; ++k)
             if (k < count) lane = static_cast<const Op *>(this)->one(lane, x[k], y[k], at + k);
         return lane;
     }
@@ -1429,9 +1333,10 @@ template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct 
     __device__ __forceinline__ A finish(A lane, int64_t, int) const { return lane; }
 };
 
-/* One dimension of a walk over outputs, or over the elements of one; the innermost is the first. Each time that an index
- * along it comes to `whole`, the walk is `x` and `out` farther than if the dimension went on. For indices below 2^30 the
- * quotient is n * multiplier >> shift, as in the elementwise engine; then a size of 2^30 stands for all that are more. */
+/* One dimension of the outputs, or of an output's elements, innermost first. An index times the innermost stride is the
+ * offset, but for what each dimension adds whenever its index wraps around at `whole`: `x` elements of x and `out` of
+ * out. For indices below 2^30 the quotient is n * multiplier >> shift, as in the elementwise engine; there a size of
+ * 2^30 stands for all that are larger. */
 template <typename Offset> struct gpul__reduce_dim {
     uint32_t size, multiplier, shift;
     int64_t whole;
@@ -1441,16 +1346,16 @@ template <typename Offset> struct gpul__reduce_dim {
 };
 #define GPUL__REDUCE_INDEX (1 << 30)
 
-/* How the engine reads x: a pointer to one input, and offsets from it in elements... */
+/* How the engine reads x: one input is a pointer, and offsets from it in elements. */
 template <typename X> struct gpul__operand {
-    enum { kSeveral = 0 };
+    static constexpr int kSeveral = 0;
     typedef const X *Pointer;
-    typedef int64_t Offset; /* a stride, too */
+    typedef int64_t Offset; /* and a stride */
     typedef gpul__extent Extent;
     template <int N> using Fetch = gpul__fetch<X, N>;
-    /* from one element to the count-th after it, where an output's elements lie side by side */
-    template <typename Count> static __device__ __forceinline__ Count ahead(Offset, Count count) { return count; }
-    /* N elements, side by side and aligned */
+    /* the offset of the count-th element, where an output's elements are contiguous */
+    template <typename Count> static __device__ __forceinline__ Count advance(Offset, Count count) { return count; }
+    /* N contiguous, aligned elements */
     template <int N> static __device__ __forceinline__ gpul__pack<X, N> load(Pointer p, Offset) {
         return gpul__load<N>(p);
     }
@@ -1458,65 +1363,61 @@ template <typename X> struct gpul__operand {
     template <int N> static __device__ __forceinline__ gpul__pack<X, N> gather(Pointer p, Offset stride, int count) {
         return gpul__gather<X, N>(p, stride, count);
     }
-    template <int N> static __device__ __forceinline__ gpul__raw raw(Pointer p, Offset) { return Fetch<N>::aligned(p); }
-    /* N elements from p on that begin anywhere, of which the first of the two times 16 bytes has come */
-    template <int N> static __device__ __forceinline__ gpul__raw realigned(const gpul__raw &low, Pointer p) {
+    template <int N> static __device__ __forceinline__ gpul__raw load_raw(Pointer p, Offset) {
+        return Fetch<N>::aligned(p);
+    }
+    /* N unaligned elements from p on, of whose two aligned vectors `low` is the first */
+    template <int N> static __device__ __forceinline__ gpul__raw realign(const gpul__raw &low, Pointer p) {
         Fetch<N> fetch;
         fetch.low = low;
-        fetch.ask_high(p); /* what the next thread has loaded just now: no traffic beyond the first cache */
+        fetch.ask_high(p); /* the next lane has just loaded it: a hit in the first cache */
         return fetch.take(p);
     }
-    static __device__ __forceinline__ Pointer boundary(Pointer p) { return gpul__boundary(p); }
-    /* N elements that passed through shared memory, from a place of 16 bytes on */
+    static __device__ __forceinline__ Pointer boundary(Pointer p) { return gpul__align_down(p); }
+    /* N elements in shared memory */
     template <int N> static __device__ __forceinline__ gpul__pack<X, N> staged(const X *p) { return gpul__load<N>(p); }
     static Pointer pointer(const gpul__reduce_problem &p) { return static_cast<const X *>(p.x); }
     static Offset reduce(const gpul__reduce_problem &p, int32_t d) { return p.x_reduce[d]; }
     static Offset outer(const gpul__reduce_problem &p, int32_t d) { return p.x_outer[d]; }
     static void extent(Extent *extent, const gpul__reduce_problem &p) {
-        int64_t reach = 0;
-        for (int32_t d = 0; d < p.reduce_ndim; ++d) reach += (p.reduce_shape[d] - 1) * p.x_reduce[d];
-        for (int32_t d = 0; d < p.outer_ndim; ++d) reach += (p.outer_shape[d] - 1) * p.x_outer[d];
-        extent->set(p.x, reach + 1, sizeof(X));
+        extent->set(p.x,
+                    gpul__reach(p.reduce_shape, p.x_reduce, p.reduce_ndim) +
+                        gpul__reach(p.outer_shape, p.x_outer, p.outer_ndim) + 1,
+                    sizeof(X));
     }
 };
 
-/* ... or several inputs, each with strides of its own; in `load` 0 or 1 of each: one element for all, or neighbours. */
+/* Several inputs are a pointer each, with strides of their own. In load() a stride is 1, or 0: one element for all. */
 struct gpul__offsets {
     int64_t at[3];
     __device__ __host__ __forceinline__ gpul__offsets &operator+=(const gpul__offsets &by) {
-        GPUL__UNROLL
-        for (int k = 0; k < 3; ++k) at[k] += by.at[k];
+        GPUL__UNROLL_FOR (int k = 0; k < 3; ++k) at[k] += by.at[k];
         return *this;
     }
 };
 static __device__ __host__ __forceinline__ gpul__offsets operator*(int64_t times, const gpul__offsets &strides) {
-    const gpul__offsets offsets = {{times * strides.at[0], times * strides.at[1], times * strides.at[2]}};
-    return offsets;
+    return {{times * strides.at[0], times * strides.at[1], times * strides.at[2]}};
 }
 template <typename T, typename U, typename V> struct gpul__pointers {
     const T *x;
     const U *y;
     const V *z;
     __device__ __forceinline__ gpul__pointers operator+(const gpul__offsets &by) const {
-        const gpul__pointers moved = {x + by.at[0], y + by.at[1], z + by.at[2]}; /* fault: several-offsets */
-        return moved;
+        return {x + by.at[0], y + by.at[1], z + by.at[2]}; /* fault: several-offsets */
     }
     __device__ __forceinline__ gpul__several<T, U, V> operator[](const gpul__offsets &i) const {
-        const gpul__several<T, U, V> element = {gpul__at(x, i.at[0]), gpul__at(y, i.at[1]), gpul__at(z, i.at[2])};
-        return element;
+        return {gpul__at(x, i.at[0]), gpul__at(y, i.at[1]), gpul__at(z, i.at[2])};
     }
 };
 template <int N, typename T>
-static __device__ __forceinline__ gpul__pack<T, N> gpul__load_or_spread(const T *p, int64_t stride) {
+static __device__ __forceinline__ gpul__pack<T, N> gpul__load_or_broadcast(const T *p, int64_t stride) {
     if (stride != 0) return gpul__load<N>(p);
-    const T one = *p;
     gpul__pack<T, N> pack;
-    GPUL__UNROLL
-    for (int k = 0; k < N; ++k) pack.v[k] = one;
+    gpul__fill(pack.v, *p);
     return pack;
 }
 template <int N>
-static __device__ __forceinline__ gpul__pack<gpul__none, N> gpul__load_or_spread(const gpul__none *, int64_t) {
+static __device__ __forceinline__ gpul__pack<gpul__none, N> gpul__load_or_broadcast(const gpul__none *, int64_t) {
     return gpul__pack<gpul__none, N>();
 }
 template <typename T, typename U, typename V, int N> struct gpul__fetch<gpul__several<T, U, V>, N> {
@@ -1529,38 +1430,37 @@ template <typename T, typename U, typename V, int N> struct gpul__fetch<gpul__se
     __device__ __forceinline__ Raw take(const Pointer &) const { return low; }
     static __device__ __forceinline__ Raw unpacked(const Raw &raw) { return raw; }
     static __device__ __forceinline__ void push(Raw *raw, const gpul__several<T, U, V> &element) {
-        GPUL__UNROLL
-        for (int k = 0; k + 1 < N; ++k) raw->v[k] = raw->v[k + 1];
+        gpul__shift_left<1>(raw->v);
         raw->v[N - 1] = element;
     }
 };
 template <typename T, typename U, typename V> struct gpul__operand<gpul__several<T, U, V>> {
-    enum { kSeveral = 1 };
+    static constexpr int kSeveral = 1;
     typedef gpul__several<T, U, V> X;
     typedef gpul__pointers<T, U, V> Pointer;
     typedef gpul__offsets Offset;
-    struct Extent { /* nothing is read but the elements */
+    struct Extent { /* only elements are read, nothing between them */
         __device__ __forceinline__ bool begins(const Pointer &) const { return true; }
         __device__ __forceinline__ bool holds(const Pointer &, uintptr_t) const { return true; }
         __device__ __forceinline__ int64_t last(const Pointer &, int) const { return INT64_MAX; }
     };
     template <int N> using Fetch = gpul__fetch<X, N>;
     template <int N>
-    static __device__ __forceinline__ gpul__pack<X, N> realigned(const gpul__pack<X, N> &low, const Pointer &) {
+    static __device__ __forceinline__ gpul__pack<X, N> realign(const gpul__pack<X, N> &low, const Pointer &) {
         return low;
     }
-    template <int N> static __device__ __forceinline__ gpul__pack<X, N> raw(const Pointer &p, const Offset &stride) {
+    template <int N>
+    static __device__ __forceinline__ gpul__pack<X, N> load_raw(const Pointer &p, const Offset &stride) {
         return load<N>(p, stride);
     }
     static __device__ __forceinline__ Pointer boundary(const Pointer &p) { return p; }
-    static __device__ __forceinline__ Offset ahead(const Offset &stride, int64_t count) { return count * stride; }
+    static __device__ __forceinline__ Offset advance(const Offset &stride, int64_t count) { return count * stride; }
     template <int N> static __device__ __forceinline__ gpul__pack<X, N> load(const Pointer &p, const Offset &stride) {
-        const gpul__pack<T, N> x = gpul__load_or_spread<N>(p.x, stride.at[0]);
-        const gpul__pack<U, N> y = gpul__load_or_spread<N>(p.y, stride.at[1]);
-        const gpul__pack<V, N> z = gpul__load_or_spread<N>(p.z, stride.at[2]);
+        const gpul__pack<T, N> x = gpul__load_or_broadcast<N>(p.x, stride.at[0]);
+        const gpul__pack<U, N> y = gpul__load_or_broadcast<N>(p.y, stride.at[1]);
+        const gpul__pack<V, N> z = gpul__load_or_broadcast<N>(p.z, stride.at[2]);
         gpul__pack<X, N> pack;
-        GPUL__UNROLL
-        for (int k = 0; k < N; ++k) {
+        GPUL__UNROLL_FOR (int k = 0; k < N; ++k) {
             pack.v[k].x = x.v[k];
             pack.v[k].y = y.v[k];
             pack.v[k].z = z.v[k];
@@ -1576,49 +1476,45 @@ template <typename T, typename U, typename V> struct gpul__operand<gpul__several
     }
     template <int N> static __device__ __forceinline__ gpul__pack<X, N> staged(const X *p) {
         gpul__pack<X, N> pack;
-        GPUL__UNROLL
-        for (int k = 0; k < N; ++k) pack.v[k] = p[k];
+        GPUL__UNROLL_FOR (int k = 0; k < N; ++k) pack.v[k] = p[k];
         return pack;
     }
     static Offset reduce(const gpul__reduce_problem &p, int32_t d) {
-        const Offset strides = {{p.inputs->reduce[0][d], p.inputs->reduce[1][d], p.inputs->reduce[2][d]}};
-        return strides;
+        return {{p.inputs->reduce[0][d], p.inputs->reduce[1][d], p.inputs->reduce[2][d]}};
     }
     static Offset outer(const gpul__reduce_problem &p, int32_t d) {
-        const Offset strides = {{p.inputs->outer[0][d], p.inputs->outer[1][d], p.inputs->outer[2][d]}};
-        return strides;
+        return {{p.inputs->outer[0][d], p.inputs->outer[1][d], p.inputs->outer[2][d]}};
     }
     static Pointer pointer(const gpul__reduce_problem &p) {
-        const Pointer pointers = {static_cast<const T *>(p.inputs->data[0]), static_cast<const U *>(p.inputs->data[1]),
-                                  static_cast<const V *>(p.inputs->data[2])};
-        return pointers;
+        return {static_cast<const T *>(p.inputs->data[0]), static_cast<const U *>(p.inputs->data[1]),
+                static_cast<const V *>(p.inputs->data[2])};
     }
     static void extent(Extent *, const gpul__reduce_problem &) {}
 };
 
-/* Of a thread of the columns kernel: how many columns it takes, of 16 bytes at most, and two where a lane is large; and
- * how many vectors, of one lane of a warp tile or of several, are on their way at once. */
+/* A thread of the columns kernel takes `value` columns: 16 bytes at most, and two where an accumulator is large. kLanes
+ * vectors of each are in flight, of one lane of a warp tile or of several. */
 template <typename Op> struct gpul__columns {
-    enum { kFew = sizeof(typename Op::Lane) > 16 || gpul__operand<typename Op::X>::kSeveral };
-    enum { kSize = gpul__size_of<typename Op::X>::value, kN = 16 / kSize, kMost = kFew ? 2 : 4 };
-    enum { value = int(kN) < int(kMost) ? int(kN) : int(kMost), kBytes = int(kMost) * int(kSize) };
-    enum { kLanes = kBytes > 8 ? kBytes / 8 : 1 };
+    static constexpr int kFew = sizeof(typename Op::Lane) > 16 || gpul__operand<typename Op::X>::kSeveral;
+    static constexpr int kSize = gpul__size_of<typename Op::X>::value, kN = 16 / kSize, kMost = kFew ? 2 : 4;
+    static constexpr int value = kN < kMost ? kN : kMost, kBytes = kMost * kSize;
+    static constexpr int kLanes = kBytes > 8 ? kBytes / 8 : 1;
 };
-/* How many outputs a thread of the short kernel takes at once. */
+/* A thread of the short kernel takes `value` outputs at once. */
 template <typename Op> struct gpul__short {
-    enum { kSize = gpul__size_of<typename Op::X>::value };
-    enum { kFew = kSize < 4 || sizeof(typename Op::Lane) > 16 || gpul__operand<typename Op::X>::kSeveral };
-    enum { value = kFew ? 4 : 8 };
+    static constexpr int kSize = gpul__size_of<typename Op::X>::value;
+    static constexpr int kFew = kSize < 4 || sizeof(typename Op::Lane) > 16 || gpul__operand<typename Op::X>::kSeveral;
+    static constexpr int value = kFew ? 4 : 8;
 };
 
-/* Where the elements of an output lie, and what may be read besides them */
+/* Where the elements of an output lie, and what memory may be read */
 template <typename X> struct gpul__reduce_source {
     typename gpul__operand<X>::Extent extent;
     typename gpul__operand<X>::Offset stride; /* of the innermost dimension */
-    int32_t ndim, zero;                       /* zero: for gpul__hold */
+    int32_t ndim, zero;                       /* zero: for gpul__schedule_fence */
     gpul__reduce_dim<typename gpul__operand<X>::Offset> dim[GPUL_MAX_DIMS - 1];
 };
-/* A kernel's arguments. What every block needs comes first: it waits for each cache line of these that it reads. */
+/* A kernel's arguments. What every block needs comes first, to touch few cache lines of them. */
 template <typename Op> struct gpul__reduce_view {
     typedef gpul__operand<typename Op::X> Operand;
     typename Operand::Pointer x;
@@ -1632,7 +1528,7 @@ template <typename Op> struct gpul__reduce_view {
     typename Operand::Offset x_stride; /* of the innermost reduced dimension */
     int64_t y_stride;
     gpul_dtype out_dtype;
-    int32_t outer_ndim, zero; /* zero: for gpul__hold */
+    int32_t outer_ndim, zero; /* zero: for gpul__schedule_fence */
     gpul__reduce_plan plan;
     Op op;
     gpul__extent y_extent;
@@ -1640,16 +1536,16 @@ template <typename Op> struct gpul__reduce_view {
     gpul__reduce_dim<typename Operand::Offset> outer[GPUL_MAX_DIMS - 1];
 };
 
-/* Another lane's accumulator: of the lane `distance` behind, or of the partner in a butterfly. Word by word. */
+/* An accumulator of another lane, word by word: of the lane `distance` above (down), or of the partner in a
+ * butterfly. */
 template <typename Acc> static __device__ __forceinline__ Acc gpul__shuffle(Acc a, int distance, bool down) {
     typedef typename gpul__word<sizeof(Acc) % 8 == 0 ? 8 : sizeof(Acc) % 4 == 0 ? 4 : 1>::type Word;
-    enum { kBytes = sizeof(Word), kWords = sizeof(Acc) / kBytes };
+    constexpr int kBytes = sizeof(Word), kWords = sizeof(Acc) / kBytes;
     Acc result;
-    GPUL__UNROLL
-    for (int k = 0; k < int(kWords); ++k) {
+    GPUL__UNROLL_FOR (int k = 0; k < kWords; ++k) {
         unsigned long long word = 0;
         memcpy(&word, reinterpret_cast<const char *>(&a) + k * kBytes, kBytes);
-        if (int(kBytes) == 8)
+        if (kBytes == 8)
             word = down ? __shfl_down_sync(0xffffffffu, word, unsigned(distance))
                         : __shfl_xor_sync(0xffffffffu, word, distance);
         else
@@ -1660,15 +1556,15 @@ template <typename Acc> static __device__ __forceinline__ Acc gpul__shuffle(Acc 
     return result;
 }
 
-/* A block's share of the work: a tile of outputs, and which of the splits of their elements. Neighbouring blocks read
- * neighbouring memory: splits of one tile in the rows kernel, tiles in the columns kernel; and in the rows kernel with
- * a y, of which all outputs then read one part at a time, while it is in the cache. */
-struct gpul__reduce_share {
+/* A block's work: a tile of outputs, and one of the splits of their elements. Neighbouring blocks read neighbouring
+ * memory. In the rows kernel these are splits of one output tile; in the columns kernel, and in the rows kernel with a
+ * y, output tiles, which then read the same part of y while it is in the cache. */
+struct gpul__reduce_assignment {
     uint32_t output_tile, split;
 };
-static __device__ __forceinline__ gpul__reduce_share gpul__reduce_share_of(const gpul__reduce_plan &p,
-                                                                           bool outputs_first) {
-    gpul__reduce_share share = {blockIdx.x, 0};
+static __device__ __forceinline__ gpul__reduce_assignment gpul__reduce_assignment_of(const gpul__reduce_plan &p,
+                                                                                     bool outputs_first) {
+    gpul__reduce_assignment share = {blockIdx.x, 0};
     if (p.splits > 1) {
         const uint32_t fast = outputs_first ? uint32_t(p.output_tiles) : uint32_t(p.splits);
         const uint32_t slow = blockIdx.x / fast, quick = blockIdx.x - slow * fast;
@@ -1678,7 +1574,7 @@ static __device__ __forceinline__ gpul__reduce_share gpul__reduce_share_of(const
     return share;
 }
 
-/* Where a warp tile begins, and how many elements its rows and those between them span, at most to the end. */
+/* Where a warp tile begins, and how many elements it spans to its end or the output's, rows of other warps included. */
 struct gpul__reduce_span {
     int64_t begin;
     int length;
@@ -1694,24 +1590,24 @@ static __device__ __forceinline__ gpul__reduce_span gpul__reduce_span_of(int64_t
     return span;
 }
 
-/* A warp tile's elements, counted from its first: from those of one lane to those of the next, and from one vector of a
- * lane to its next. */
+/* Distances in a warp tile, in elements: from one lane's first vector to the next lane's, and from a lane's vector to
+ * its next. */
 template <typename Op> struct gpul__reduce_steps {
-    enum { kN = 16 / gpul__size_of<typename Op::X>::value, kRow = 32 * kN };
+    static constexpr int kN = 16 / gpul__size_of<typename Op::X>::value, kRow = 32 * kN;
     int lane, vector;
     __device__ __forceinline__ explicit gpul__reduce_steps(const gpul__reduce_plan &p) {
-        lane = Op::kOrdered ? int(p.tile_rows) * int(kN) : int(kN);
-        vector = Op::kOrdered ? int(kN) : int(p.row_step * kRow);
+        lane = Op::kOrdered ? int(p.tile_rows) * kN : kN;
+        vector = Op::kOrdered ? kN : int(p.row_step * kRow);
     }
-    /* where the elements end of the lane that begins at `first`, in a tile of `length` */
+    /* the end of the elements of the lane that begins at `first`, in a tile of `length` */
     __device__ __forceinline__ int end(int first, int length) const {
         return Op::kOrdered && length - first > lane ? first + lane : length; /* fault: ordered-lane-ends */
     }
 };
 
-/* The leaves that are folded into each slot: every `slots`-th, and of an ordered operation neighbours. */
+/* The partial results that are folded into each slot: every `slots`-th, and of an ordered operation neighbours. */
 template <typename Op> struct gpul__reduce_leaves {
-    int count, slot_stride, step; /* of all slots; from a slot's first leaf to the next slot's, and to its own next */
+    int count, slot_stride, step; /* all leaves; from a slot's first to the next slot's first, and to its own second */
     __device__ __forceinline__ gpul__reduce_leaves(int count_, int slots) {
         count = count_;
         slot_stride = Op::kOrdered ? (count + slots - 1) / slots : 1; /* fault: ordered-slots */
@@ -1723,12 +1619,12 @@ template <typename Op> struct gpul__reduce_leaves {
     }
 };
 
-/* Where an output's elements and its result lie. */
-template <typename Offset> struct gpul__reduce_place {
+/* Offsets of an output's elements and of its result */
+template <typename Offset> struct gpul__reduce_offsets {
     Offset x;
     int64_t out;
 };
-/* index / size, for indices below 2^53. Out of line: it is for 2^30 outputs or more. */
+/* index / size, for indices below 2^53. Out of line, because only 2^30 outputs or more need it. */
 static __device__ __noinline__ int64_t gpul__reduce_quotient(int64_t index, int64_t size, double inverse) {
     int64_t rest;
     return gpul__divide(index, size, inverse, &rest);
@@ -1736,36 +1632,34 @@ static __device__ __noinline__ int64_t gpul__reduce_quotient(int64_t index, int6
 template <int kCount, typename View>
 static __device__ __forceinline__ void
 gpul__reduce_outputs(const View &v, const int64_t (&output)[kCount],
-                     gpul__reduce_place<typename View::Operand::Offset> (&place)[kCount]) {
+                     gpul__reduce_offsets<typename View::Operand::Offset> (&offsets)[kCount]) {
     int64_t index[kCount];
-    GPUL__UNROLL
-    for (int k = 0; k < kCount; ++k) {
+    GPUL__UNROLL_FOR (int k = 0; k < kCount; ++k) {
         index[k] = output[k];
-        place[k].x = output[k] * v.x_outer;
-        place[k].out = output[k] * v.out_outer;
+        offsets[k].x = output[k] * v.x_outer;
+        offsets[k].out = output[k] * v.out_outer;
     }
     GPUL__UNROLL_NOT
     for (int32_t d = 0; d + 1 < v.outer_ndim; ++d) {
         const auto &dim = v.outer[d];
-        GPUL__UNROLL
-        for (int k = 0; k < kCount; ++k) {
+        GPUL__UNROLL_FOR (int k = 0; k < kCount; ++k) {
             index[k] = v.outputs <= GPUL__REDUCE_INDEX ? int64_t(uint64_t(index[k]) * dim.multiplier >> dim.shift)
                                                        : gpul__reduce_quotient(index[k], dim.whole, dim.inverse);
-            place[k].x += index[k] * dim.x;
-            place[k].out += index[k] * dim.out;
+            offsets[k].x += index[k] * dim.x;
+            offsets[k].out += index[k] * dim.out;
         }
     }
 }
 template <typename View>
-static __device__ __forceinline__ gpul__reduce_place<typename View::Operand::Offset>
+static __device__ __forceinline__ gpul__reduce_offsets<typename View::Operand::Offset>
 gpul__reduce_output(const View &v, int64_t output) {
     const int64_t outputs[1] = {output};
-    gpul__reduce_place<typename View::Operand::Offset> places[1];
-    gpul__reduce_outputs<1>(v, outputs, places);
-    return places[0];
+    gpul__reduce_offsets<typename View::Operand::Offset> offsets[1];
+    gpul__reduce_outputs<1>(v, outputs, offsets);
+    return offsets[0];
 }
 
-/* The tree over each `count` neighbouring lanes, a power of two up to 32: the first of them gets the result. */
+/* The tree over each `count` neighbouring lanes, a power of two; the first of them gets the result. */
 template <typename Op>
 static __device__ __forceinline__ typename Op::Acc gpul__reduce_warp(const Op &op, typename Op::Acc acc, int count) {
     GPUL__UNROLL_NOT
@@ -1773,9 +1667,9 @@ static __device__ __forceinline__ typename Op::Acc gpul__reduce_warp(const Op &o
     return acc;
 }
 
-/* True in every thread of the block that arrives as the last of `blocks`; then what their threads wrote before is
- * visible to it. Called by all threads. The counter is left at zero, for whoever is next. The barriers pass on to and
- * from one thread what its addition releases and acquires: one fence to wait for, and not that of every thread. */
+/* True in all threads of the block that is the last of `blocks` to arrive; it sees what the threads of the others have
+ * written. All threads call it. The counter is zero afterwards, for the next kernel. One thread's acquire-release
+ * addition stands for the block, by the barriers around it: cheaper than a fence of every thread. */
 static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *counter, uint32_t blocks, uint32_t *shared_flag) {
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -1795,32 +1689,36 @@ static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *counter, uint
     return *shared_flag != 0;
 }
 
-/* ---- rows ---- */
+/* ---- rows ----
+ *
+ * A warp has a warp tile: each lane loads batches of vectors, aligned or not, and folds them; a shuffle tree combines
+ * the lanes. A block of eight warps takes a block tile, or, where outputs have fewer warp tiles, several outputs. It
+ * does so plan.tiles times before its first barrier. Elements that are not contiguous are staged in shared memory, by a
+ * kernel of its own, which takes more registers. */
 
 template <int kO, typename Op> struct gpul__reduce_lanes { typename Op::Lane lane[kO]; };
-/* Where the kO outputs' elements lie: those of the warp tile, if they lie side by side, else all. */
+/* Where the elements of kO outputs begin: those of the warp tile if they are contiguous, else all of them */
 template <int kO, typename X> struct gpul__reduce_operands { typename gpul__operand<X>::Pointer x[kO]; };
 
-/* A warp tile's vectors from element `at` on, side by side, that are not aligned or fewer than a flight; the last may not
- * be whole. Out of line, so that its registers are its own. */
+/* Folds what the batches of gpul__reduce_warp_tile leave: a lane's contiguous vectors from element `at` on, aligned or
+ * not, of which the last may be partial. Out of line, so that its registers are its own. */
 template <int kO, typename Op>
 static __device__ __noinline__ gpul__reduce_lanes<kO, Op>
-gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, Op> acc,
-                  gpul__reduce_operands<kO, typename Op::X> from, int64_t begin, int at, int length) {
+gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, Op> acc,
+                       gpul__reduce_operands<kO, typename Op::X> from, int64_t begin, int at, int length) {
     typedef typename Op::X X;
     typedef typename Op::Y Y;
     typedef gpul__operand<X> Operand;
     typedef typename Operand::Offset Offset;
     typedef gpul__fetch<X, 16 / gpul__size_of<X>::value> Fetch;
-    enum { kN = 16 / gpul__size_of<X>::value, kSize = gpul__size_of<X>::value };
-    enum { kFew = kO > 1 || gpul__size_of<Y>::bytes > 0 || Operand::kSeveral ? 2 : 4 };
+    enum { kN = 16 / gpul__size_of<X>::value, kSize = gpul__size_of<X>::value }; /* which the lambda does not capture */
+    constexpr int kBatch = kO > 1 || gpul__size_of<Y>::bytes > 0 || Operand::kSeveral ? 2 : 4;
     const int step = gpul__reduce_steps<Op>(v.plan).vector;
     const Offset stride = v.x_stride;
     const int64_t y_stride = v.y_stride;
     const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
-    int64_t last = length - int(kN); /* where the last vector may begin that is loaded as one of several */
-    GPUL__UNROLL
-    for (int o = 0; o < kO; ++o) {
+    int64_t last = length - int(kN); /* where the last whole vector may begin */
+    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
         const int64_t end = v.source.extent.last(from.x[o], kSize);
         if (end < last) last = end;
     }
@@ -1828,40 +1726,35 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
         last = v.y_extent.last(y, gpul__size_of<Y>::value);
     GPUL__UNROLL_NOT
     while (at < length) {
-        int there = 0; /* vectors of a flight */
-        GPUL__UNROLL
-        for (int u = 0; u < kFew; ++u) {
+        int whole_vectors = 0; /* of this batch */
+        GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
             const int next = at + u * step;
-            bool whole = there == u && next <= last;
-            GPUL__UNROLL
-            for (int o = 0; o < kO; ++o)
-                whole = whole && v.source.extent.begins(from.x[o] + Operand::ahead(stride, next));
+            bool whole = whole_vectors == u && next <= last;
+            GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
+                whole = whole && v.source.extent.begins(from.x[o] + Operand::advance(stride, next));
             if (gpul__has<Y>() && y_stride == 1) whole = whole && v.y_extent.begins(y + next);
-            there += whole ? 1 : 0;
+            whole_vectors += whole ? 1 : 0;
         }
-        if (there > 0) {
-            Fetch fx[kO][kFew];
-            gpul__fetch<Y, kN> fy[kFew];
-            GPUL__UNROLL
-            for (int u = 0; u < kFew; ++u) {
-                const int next = at + (u < there ? u * step : 0); /* the first again */
-                GPUL__UNROLL
-                for (int o = 0; o < kO; ++o) fx[o][u].ask(from.x[o] + Operand::ahead(stride, next), stride);
+        if (whole_vectors > 0) {
+            Fetch fx[kO][kBatch];
+            gpul__fetch<Y, kN> fy[kBatch];
+            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
+                const int next = at + (u < whole_vectors ? u * step : 0); /* the first again */
+                GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
+                    fx[o][u].ask(from.x[o] + Operand::advance(stride, next), stride);
                 if (y_stride == 1) fy[u].ask(y + (gpul__has<Y>() ? next : 0), y_stride);
                 else fy[u].low = fy[u].strided(y + (gpul__has<Y>() ? next * y_stride : 0), y_stride);
             }
-            gpul__hold(v.zero);
-            op.visit([&](auto way) {
-                GPUL__UNROLL
-                for (int u = 0; u < kFew; ++u) {
-                    if (u >= there) break; /* fault: reduce-flight-twice */
+            gpul__schedule_fence(v.zero);
+            op.visit([&](auto variant) {
+                GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
+                    if (u >= whole_vectors) break; /* fault: reduce-flight-twice */
                     const gpul__pack<Y, kN> vy =
                         fy[u].unpacked(y_stride == 1 ? fy[u].take(y + (gpul__has<Y>() ? at : 0)) : fy[u].low);
-                    GPUL__UNROLL
-                    for (int o = 0; o < kO; ++o) {
+                    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
                         const gpul__pack<X, kN> vx =
-                            Fetch::unpacked(fx[o][u].take(from.x[o] + Operand::ahead(stride, at)));
-                        acc.lane[o] = way.fold(op, acc.lane[o], vx.v, vy.v, int(kN), at);
+                            Fetch::unpacked(fx[o][u].take(from.x[o] + Operand::advance(stride, at)));
+                        acc.lane[o] = variant.fold(op, acc.lane[o], vx.v, vy.v, int(kN), at);
                     }
                     at += step;
                 }
@@ -1869,12 +1762,10 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
             continue;
         }
         const int count = length - at;
-        const gpul__pack<Y, kN> vy =
-            gpul__gather_of<Y, kN>::get(y + (gpul__has<Y>() ? at * y_stride : 0), y_stride, count);
-        GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) {
+        const gpul__pack<Y, kN> vy = gpul__gather<Y, kN>(y + (gpul__has<Y>() ? at * y_stride : 0), y_stride, count);
+        GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
             const gpul__pack<X, kN> vx =
-                Operand::template gather<kN>(from.x[o] + Operand::ahead(stride, at), stride, count);
+                Operand::template gather<kN>(from.x[o] + Operand::advance(stride, at), stride, count);
             acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, count, at);
         }
         at += step;
@@ -1882,43 +1773,43 @@ gpul__reduce_rest(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, 
     return acc;
 }
 
-/* Where a warp tile begins in x, and what of each dimension comes before it there; of a size beyond 2^30, as if it were
- * 2^30 and ended where it ends. */
-template <typename Offset> struct gpul__reduce_start {
-    Offset place;
-    uint32_t before[GPUL_MAX_DIMS - 1];
+/* Where a warp tile begins in x: its offset, and of each dimension the index there. (Of a size beyond 2^30, as if it
+ * were 2^30 and ended at the same element.) */
+template <typename Offset> struct gpul__reduce_origin {
+    Offset offset;
+    uint32_t index[GPUL_MAX_DIMS - 1];
 };
 template <typename X>
-static __device__ __noinline__ gpul__reduce_start<typename gpul__operand<X>::Offset>
-gpul__reduce_start_of(const gpul__reduce_source<X> &s, int64_t begin) {
-    gpul__reduce_start<typename gpul__operand<X>::Offset> start = {};
-    start.place = begin * s.stride;
+static __device__ __noinline__ gpul__reduce_origin<typename gpul__operand<X>::Offset>
+gpul__reduce_origin_of(const gpul__reduce_source<X> &s, int64_t begin) {
+    gpul__reduce_origin<typename gpul__operand<X>::Offset> origin = {};
+    origin.offset = begin * s.stride;
     GPUL__UNROLL_NOT
     for (int32_t d = 0; d + 1 < s.ndim; ++d) {
         int64_t rest;
         begin = gpul__divide(begin, s.dim[d].whole, s.dim[d].inverse, &rest);
-        start.place += begin * s.dim[d].x;
+        origin.offset += begin * s.dim[d].x;
         rest -= s.dim[d].whole - s.dim[d].size;
-        start.before[d] = rest < 0 ? 0 : uint32_t(rest); /* fault: reduce-staged-before */
+        origin.index[d] = rest < 0 ? 0 : uint32_t(rest); /* fault: reduce-staged-before */
     }
-    return start;
+    return origin;
 }
-/* Rows of 32 vectors of a warp tile: so many as a warp has room for in shared memory. */
+/* Rows of a warp tile that a warp stages at once */
 template <typename X> struct gpul__reduce_rows_of {
-    enum { kSize = gpul__size_of<X>::value, kN = 16 / kSize, kRow = 32 * kN };
-    enum { kFit = GPUL__REDUCE_STAGED / (int(kRow) * int(sizeof(X))), value = int(kFit) < 4 ? int(kFit) : 4 };
+    static constexpr int kSize = gpul__size_of<X>::value, kN = 16 / kSize, kRow = 32 * kN;
+    static constexpr int kFit = GPUL__REDUCE_STAGED / (kRow * int(sizeof(X))), value = kFit < 4 ? kFit : 4;
     static_assert(int(value) > 0, "a row has no room in shared memory");
 };
-/* Bytes of a warp tile on their way to shared memory: of each row a vector of each lane, the first at the lane's element
- * `first`, `vector` elements from one to the next. As vectors, where they lie side by side but for the ends of rows that
- * have a vector at least: first what each holds of one row, then, where any is broken, what it holds of the next. False
- * where not every lane of the warp may read the 16 bytes that it takes. (Of larger elements the loads of single ones are
- * few, and all on their way at once.) */
+/* Stages bytes as vectors, where they are contiguous along the innermost dimension and it has 16 or more: of each row,
+ * each lane loads its 16 bytes, unaligned. A vector that the end of a dimension cuts in two is loaded twice, on both
+ * sides of the cut. `first` is the lane's first element, `vector` the distance from row to row. False where some lane
+ * may not read all 16 bytes. (Larger elements are staged one by one: these loads are few enough to be in flight
+ * together.) */
 static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__reduce_source<uint8_t> &s,
-                                                                  const gpul__reduce_start<int64_t> &start,
+                                                                  const gpul__reduce_origin<int64_t> &origin,
                                                                   const uint8_t *x, int first, int vector, int length,
                                                                   uint8_t *stage) {
-    enum { kN = 16, kRows = gpul__reduce_rows_of<uint8_t>::value };
+    constexpr int kN = 16, kRows = gpul__reduce_rows_of<uint8_t>::value;
     const auto &inner = s.dim[0];
     if (s.ndim < 2 || s.stride != 1 || inner.whole < kN) return false;
     GPUL__UNROLL_NOT
@@ -1927,10 +1818,9 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
         const uint8_t *p[kRows];
         uint32_t left[kRows];
         bool whole = true, broken = false;
-        GPUL__UNROLL
-        for (int r = 0; r < int(kRows); ++r) {
+        GPUL__UNROLL_FOR (int r = 0; r < kRows; ++r) {
             const int index = first + r * vector < length ? first + r * vector : length - 1;
-            const uint32_t at = uint32_t(index) + start.before[0];
+            const uint32_t at = uint32_t(index) + origin.index[0];
             uint32_t row = uint32_t(uint64_t(at) * inner.multiplier >> inner.shift);
             left[r] = (row + 1) * inner.size - at;
             broken = broken || left[r] < uint32_t(kN);
@@ -1938,27 +1828,24 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
             p[r] = x + index + int64_t(row) * inner.x;
             GPUL__UNROLL_NOT
             for (int32_t d = 1; d + 1 < s.ndim; ++d) {
-                row = uint32_t(uint64_t(row + start.before[d]) * s.dim[d].multiplier >> s.dim[d].shift);
+                row = uint32_t(uint64_t(row + origin.index[d]) * s.dim[d].multiplier >> s.dim[d].shift);
                 p[r] += int64_t(row) * s.dim[d].x;
             }
             whole = whole && s.extent.begins(p[r]) && s.extent.last(p[r], 1) >= 0;
         }
         if (!__all_sync(0xffffffffu, whole)) {
-            __syncwarp(); /* some vectors may be there already */
+            __syncwarp(); /* some may have been stored already */
             return false;
         }
-        GPUL__UNROLL
-        for (int r = 0; r < int(kRows); ++r) fetch[r].ask(p[r]);
-        gpul__hold(s.zero);
-        GPUL__UNROLL
-        for (int r = 0; r < int(kRows); ++r) {
+        GPUL__UNROLL_FOR (int r = 0; r < kRows; ++r) fetch[r].ask(p[r]);
+        gpul__schedule_fence(s.zero);
+        GPUL__UNROLL_FOR (int r = 0; r < kRows; ++r) {
             gpul__raw raw = fetch[r].take(p[r]);
-            uint32_t *const to = reinterpret_cast<uint32_t *>(stage + (r * 32 + int(threadIdx.x % 32)) * int(kN));
-            if (h > 0) { /* of the first row it keeps the bytes that are there */
+            uint32_t *const to = reinterpret_cast<uint32_t *>(stage + (r * 32 + int(threadIdx.x % 32)) * kN);
+            if (h > 0) { /* keeps the bytes before the cut */
                 const gpul__raw before = gpul__load<4>(to);
-                GPUL__UNROLL
-                for (int w = 0; w < 4; ++w) {
-                    const int bytes = (left[r] < uint32_t(kN) ? int(left[r]) : int(kN)) - 4 * w;
+                GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) {
+                    const int bytes = (left[r] < uint32_t(kN) ? int(left[r]) : kN) - 4 * w;
                     const uint32_t mask = bytes >= 4 ? 0xffffffffu : bytes > 0 ? 0xffffffffu >> (32 - 8 * bytes) : 0u;
                     raw.v[w] = (before.v[w] & mask) | (raw.v[w] & ~mask); /* fault: reduce-broken-vectors */
                 }
@@ -1974,57 +1861,52 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
                                                                   const Pointer &, int, int, int, X *) {
     return false;
 }
-/* Elements of a warp tile on their way to shared memory: element by element, each lane those that follow its
- * neighbour's, so that they lie as near to each other as x has them. Rows begin at element `at`, and their lanes'
- * vectors `lane` elements apart; beyond `stop` there are none. One function for all operations on these elements; whole
- * warps call it. */
+/* Stages elements one by one: neighbouring lanes load neighbouring elements. Rows begin at element `at`, the vectors of
+ * their lanes `lane` elements apart; at `stop` and beyond there are none. Whole warps call it. Out of line: one
+ * function for all operations on these elements. */
 template <typename X>
 static __device__ __noinline__ void
-gpul__reduce_stage(const gpul__reduce_source<X> &s, const gpul__reduce_start<typename gpul__operand<X>::Offset> &start,
+gpul__reduce_stage(const gpul__reduce_source<X> &s,
+                   const gpul__reduce_origin<typename gpul__operand<X>::Offset> &origin,
                    typename gpul__operand<X>::Pointer x, int at, int stop, int lane, int vector, int length, X *stage) {
     typedef gpul__operand<X> Operand;
-    enum { kN = 16 / gpul__size_of<X>::value, kAll = gpul__reduce_rows_of<X>::value * int(kN) };
-    /* elements of a lane on their way at once; their places come in two parts, for these take registers */
-    enum { kMost = Operand::kSeveral ? 4 : 16, kCount = int(kAll) < int(kMost) ? int(kAll) : int(kMost) };
-    enum { kPart = int(kCount) / 2 };
+    constexpr int kN = 16 / gpul__size_of<X>::value, kAll = gpul__reduce_rows_of<X>::value * kN;
+    /* elements of a lane in flight; their offsets are computed in two halves, to save registers */
+    constexpr int kMost = Operand::kSeveral ? 4 : 16, kCount = kAll < kMost ? kAll : kMost;
+    constexpr int kPart = kCount / 2;
     const int thread = int(threadIdx.x % 32);
     __syncwarp(); /* fault: reduce-staged-early */
-    if (gpul__reduce_stage_vectors(s, start, x, at + thread * lane, vector, length, stage)) return;
+    if (gpul__reduce_stage_vectors(s, origin, x, at + thread * lane, vector, length, stage)) return;
     GPUL__UNROLL_NOT
-    for (int c = 0; c < int(kAll); c += int(kCount)) {
-        if (at + c / int(kN) * vector >= stop) return;
+    for (int c = 0; c < kAll; c += kCount) {
+        if (at + c / kN * vector >= stop) return;
         X element[kCount];
-        GPUL__UNROLL
-        for (int h = 0; h < int(kCount); h += int(kPart)) {
-            typename Operand::Offset place[kPart];
+        GPUL__UNROLL_FOR (int h = 0; h < kCount; h += kPart) {
+            typename Operand::Offset offset[kPart];
             uint32_t index[kPart];
-            GPUL__UNROLL
-            for (int k = 0; k < int(kPart); ++k) {
-                const int row = (c + h + k) / int(kN), j = (c + h + k) % int(kN) * 32 + thread;
-                const int mine = at + row * vector + j / int(kN) * lane + j % int(kN);
+            GPUL__UNROLL_FOR (int k = 0; k < kPart; ++k) {
+                const int row = (c + h + k) / kN, j = (c + h + k) % kN * 32 + thread;
+                const int mine = at + row * vector + j / kN * lane + j % kN;
                 index[k] = uint32_t(mine < length ? mine : length - 1); /* beyond the last, that again */
-                place[k] = int64_t(index[k]) * s.stride;
+                offset[k] = int64_t(index[k]) * s.stride;
             }
             GPUL__UNROLL_NOT
             for (int32_t d = 0; d + 1 < s.ndim; ++d) {
                 const auto &dim = s.dim[d];
-                const uint32_t more = start.before[d];
-                GPUL__UNROLL
-                for (int k = 0; k < int(kPart); ++k) {
+                const uint32_t more = origin.index[d];
+                GPUL__UNROLL_FOR (int k = 0; k < kPart; ++k) {
                     index[k] = uint32_t(uint64_t(index[k] + more) * dim.multiplier >> dim.shift);
-                    place[k] += int64_t(index[k]) * dim.x;
+                    offset[k] += int64_t(index[k]) * dim.x;
                 }
             }
-            GPUL__UNROLL
-            for (int k = 0; k < int(kPart); ++k) element[h + k] = x[place[k]];
+            GPUL__UNROLL_FOR (int k = 0; k < kPart; ++k) element[h + k] = x[offset[k]];
         }
-        gpul__hold(s.zero);
-        GPUL__UNROLL
-        for (int k = 0; k < int(kCount); ++k) stage[(c + k) * 32 + thread] = element[k];
+        gpul__schedule_fence(s.zero);
+        GPUL__UNROLL_FOR (int k = 0; k < kCount; ++k) stage[(c + k) * 32 + thread] = element[k];
     }
 }
-/* A warp tile whose elements do not lie side by side: they pass through shared memory, so that each lane has vectors of
- * its own. Whole warps call it. Out of line, as above. */
+/* Folds a warp tile whose elements are not contiguous: they are staged in shared memory, where each lane finds vectors.
+ * Whole warps call it. Out of line, as above. */
 template <int kO, typename Op>
 static __device__ __noinline__ gpul__reduce_lanes<kO, Op>
 gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, Op> acc,
@@ -2032,28 +1914,27 @@ gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<
     typedef typename Op::X X;
     typedef typename Op::Y Y;
     typedef gpul__operand<X> Operand;
-    enum { kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN, kRows = gpul__reduce_rows_of<X>::value };
+    constexpr int kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN, kRows = gpul__reduce_rows_of<X>::value;
     X *const stage = reinterpret_cast<X *>(staged);
     const gpul__reduce_steps<Op> steps(v.plan);
     const int lane = int(threadIdx.x % 32), first = lane * steps.lane, end = steps.end(first, length);
     const int64_t y_stride = v.y_stride;
     const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
-    const gpul__reduce_start<typename Operand::Offset> start = gpul__reduce_start_of<X>(v.source, begin);
+    const gpul__reduce_origin<typename Operand::Offset> origin = gpul__reduce_origin_of<X>(v.source, begin);
     const int stop = Op::kOrdered && steps.lane < length ? steps.lane : length;
-    GPUL__UNROLL
-    for (int o = 0; o < kO; ++o) {
+    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
         GPUL__UNROLL_NOT
-        for (int at = 0; at < stop; at += int(kRows) * steps.vector) { /* the warp's lanes agree */
-            gpul__reduce_stage<X>(v.source, start, from.x[o] + start.place, at, stop, steps.lane, steps.vector, length,
-                                  stage);
+        for (int at = 0; at < stop; at += kRows * steps.vector) { /* the warp's lanes agree */
+            gpul__reduce_stage<X>(v.source, origin, from.x[o] + origin.offset, at, stop, steps.lane, steps.vector,
+                                  length, stage);
             __syncwarp();
             GPUL__UNROLL_NOT
-            for (int r = 0; r < int(kRows); ++r) {
+            for (int r = 0; r < kRows; ++r) {
                 const int mine = first + at + r * steps.vector, count = end - mine;
                 if (count <= 0) continue;
-                const gpul__pack<X, kN> vx = Operand::template staged<kN>(stage + r * int(kRow) + lane * int(kN));
+                const gpul__pack<X, kN> vx = Operand::template staged<kN>(stage + r * kRow + lane * kN);
                 const gpul__pack<Y, kN> vy =
-                    gpul__gather_of<Y, kN>::get(y + (gpul__has<Y>() ? mine * y_stride : 0), y_stride, count);
+                    gpul__gather<Y, kN>(y + (gpul__has<Y>() ? mine * y_stride : 0), y_stride, count);
                 acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, count, mine);
             }
         }
@@ -2061,33 +1942,30 @@ gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<
     return acc;
 }
 
-/* Folds a flight: kFlight vectors of kO outputs and of y, the first at element `at`. kShifted: vectors begin anywhere,
- * and each is put together from its own aligned 16 bytes and those behind them. */
-template <int kO, int kFlight, int kUnroll, bool kShifted, typename Way, typename Op, typename Raw, int kN>
+/* Folds a batch: kBatch vectors of kO outputs and of y, the first at element `at`. kShifted: x is not aligned; `vx` has
+ * the first of the two aligned vectors that hold each. */
+template <int kO, int kBatch, int kUnroll, bool kShifted, typename Variant, typename Op, typename Raw, int kN>
 static __device__ __forceinline__ void
-gpul__reduce_fold(Way way, const Op &op, gpul__reduce_lanes<kO, Op> &acc, Raw (&vx)[kO][kFlight],
-                  gpul__pack<typename Op::Y, kN> (&vy)[kFlight], const gpul__reduce_operands<kO, typename Op::X> &from,
+gpul__reduce_fold(Variant variant, const Op &op, gpul__reduce_lanes<kO, Op> &acc, Raw (&vx)[kO][kBatch],
+                  gpul__pack<typename Op::Y, kN> (&vy)[kBatch], const gpul__reduce_operands<kO, typename Op::X> &from,
                   typename gpul__operand<typename Op::X>::Offset stride, int &at, int step) {
     typedef gpul__operand<typename Op::X> Operand;
     typedef gpul__fetch<typename Op::X, kN> Fetch;
     GPUL__UNROLL_BY(kUnroll)
-    for (int u = 0; u < kFlight; ++u, at += step) {
-        GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) {
-            const typename Operand::Pointer p = from.x[o] + Operand::ahead(stride, at);
-            if (kShifted) vx[o][0] = Operand::template realigned<kN>(vx[o][0], p); /* fault: reduce-shifted */
-            acc.lane[o] = way.fold(op, acc.lane[o], Fetch::unpacked(vx[o][0]).v, vy[0].v, kN, at);
+    for (int u = 0; u < kBatch; ++u, at += step) {
+        GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
+            const typename Operand::Pointer p = from.x[o] + Operand::advance(stride, at);
+            if (kShifted) vx[o][0] = Operand::template realign<kN>(vx[o][0], p); /* fault: reduce-shifted */
+            acc.lane[o] = variant.fold(op, acc.lane[o], Fetch::unpacked(vx[o][0]).v, vy[0].v, kN, at);
         }
-        GPUL__UNROLL
-        for (int q = 0; q + 1 < kFlight; ++q) { /* registers have no index: they move up */
-            GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) vx[o][q] = vx[o][q + 1];
+        GPUL__UNROLL_FOR (int q = 0; q + 1 < kBatch; ++q) { /* as gpul__shift_left, of all at once */
+            GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) vx[o][q] = vx[o][q + 1];
             vy[q] = vy[q + 1];
         }
     }
 }
 
-/* One warp tile of kO outputs from `output` on in one warp; the first lane gets the results. kDense: plan.dense */
+/* One warp tile of kO outputs, from `output` on, in one warp; the first lane gets the results. kDense: plan.dense */
 template <int kO, bool kDense, typename Op>
 static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce_view<Op> &v, int64_t output, int tile,
                                                               char *staged, typename Op::Acc (&result)[kO]) {
@@ -2095,133 +1973,121 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     typedef typename Op::Y Y;
     typedef gpul__operand<X> Operand;
     typedef gpul__fetch<X, 16 / gpul__size_of<X>::value> Fetch;
-    enum { kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN };
-    /* vectors on their way at once: as much as registers hold; bytes take one each when they are unpacked */
-    enum { kBig = sizeof(typename Op::Lane) > 16 || Operand::kSeveral };
-    enum { kFour = gpul__size_of<Y>::bytes > 0 || kN > 8 || int(kBig) };
-    enum { kFlight = kO > 1 ? 2 : kFour ? 4 : 8, kUnroll = kN > 8 ? 1 : int(kFlight) };
+    constexpr int kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN;
+    /* vectors in flight, as many as registers hold: unpacked bytes take one each */
+    constexpr int kBig = sizeof(typename Op::Lane) > 16 || Operand::kSeveral;
+    constexpr int kFour = gpul__size_of<Y>::bytes > 0 || kN > 8 || kBig;
+    constexpr int kBatch = kO > 1 ? 2 : kFour ? 4 : 8, kUnroll = kN > 8 ? 1 : kBatch;
     const gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.n, v.plan, tile);
     const gpul__reduce_steps<Op> steps(v.plan);
     const int first = int(threadIdx.x % 32) * steps.lane, step = steps.vector, length = span.length;
     const int end = steps.end(first, length);
-    /* what the lanes can have in flight together: rows, and of an ordered operation whole tiles, each lane its part */
-    const int wide = Op::kOrdered ? int(kN) : int(kRow);
+    /* what all lanes can load in batches: whole rows, and of an ordered operation whole tiles */
+    const int wide = Op::kOrdered ? kN : kRow;
     const int whole = !Op::kOrdered ? length : length == 32 * steps.lane ? steps.lane : 0;
     gpul__reduce_operands<kO, X> from;
     gpul__reduce_lanes<kO, Op> acc;
     Op op = v.op;
     int64_t outputs[kO];
-    gpul__reduce_place<typename Operand::Offset> places[kO];
-    GPUL__UNROLL
-    for (int o = 0; o < kO; ++o) outputs[o] = output + o < v.outputs ? output + o : output;
+    gpul__reduce_offsets<typename Operand::Offset> places[kO];
+    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) outputs[o] = output + o < v.outputs ? output + o : output;
     gpul__reduce_outputs<kO>(v, outputs, places);
-    GPUL__UNROLL
-    for (int o = 0; o < kO; ++o) from.x[o] = v.x + places[o].x;
+    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) from.x[o] = v.x + places[o].x;
     op.begin(from.x[0]);
     op.enter(span.begin);
-    GPUL__UNROLL
-    for (int o = 0; o < kO; ++o) {
+    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
         acc.lane[o] = op.start();
-        if (kDense) from.x[o] = from.x[o] + Operand::ahead(v.x_stride, span.begin);
+        if (kDense) from.x[o] = from.x[o] + Operand::advance(v.x_stride, span.begin);
     }
     int at = first;
-    /* Vectors that lie side by side but begin anywhere: each is put together from its own aligned 16 bytes and those of
-     * the next lane. Not where these would reach beyond the array. */
-    enum { kShifts = !Op::kOrdered && kO == 1 && !int(kBig) };
-    const bool shifted = int(kShifts) && !v.plan.vector;
+    /* Contiguous but unaligned vectors: each is put together from its own aligned 16 bytes and those of the next lane.
+     * Not where these would reach beyond the array. */
+    constexpr int kShifts = !Op::kOrdered && kO == 1 && !kBig;
+    const bool shifted = kShifts && !v.plan.vector;
     if (kDense && (v.plan.vector || shifted)) {
-        typename Operand::Pointer x[kO]; /* they follow `at` */
-        int64_t last =
-            whole - wide - (int(kFlight) - 1) * step; /* where a flight may begin, from the lane's first on */
+        typename Operand::Pointer x[kO];                   /* at element `at` */
+        int64_t last = whole - wide - (kBatch - 1) * step; /* where the last batch may begin, from `first` on */
         if (shifted) {
             const int64_t reach =
-                v.source.extent.last(from.x[0], gpul__size_of<X>::value) - (wide - int(kN)) - (int(kFlight) - 1) * step;
+                v.source.extent.last(from.x[0], gpul__size_of<X>::value) - (wide - kN) - (kBatch - 1) * step;
             if (reach < last) last = reach;
             if (!v.source.extent.begins(from.x[0])) { /* the first elements of the array */
-                acc = gpul__reduce_rest<kO>(v, op, acc, from, span.begin, at, end < at + int(kN) ? end : at + int(kN));
+                acc = gpul__reduce_remainder<kO>(v, op, acc, from, span.begin, at, end < at + kN ? end : at + kN);
                 at += step;
             }
         }
         const int64_t y_stride = v.y_stride;
         const Y *y = v.y + (gpul__has<Y>() ? (span.begin + at) * y_stride : 0);
-        GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) x[o] = from.x[o] + Operand::ahead(v.x_stride, at);
+        GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) x[o] = from.x[o] + Operand::advance(v.x_stride, at);
         GPUL__UNROLL_NOT
         while (at - first <= last) { /* the warp's lanes agree */
-            typename Fetch::Raw vx[kO][kFlight];
-            gpul__pack<Y, kN> vy[kFlight];
-            GPUL__UNROLL
-            for (int u = 0; u < kFlight; ++u) {
-                GPUL__UNROLL
-                for (int o = 0; o < kO; ++o)
-                    vx[o][u] = Operand::template raw<kN>(Operand::boundary(x[o]) + Operand::ahead(v.x_stride, u * step),
-                                                         v.x_stride);
+            typename Fetch::Raw vx[kO][kBatch];
+            gpul__pack<Y, kN> vy[kBatch];
+            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
+                GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
+                    vx[o][u] = Operand::template load_raw<kN>(
+                        Operand::boundary(x[o]) + Operand::advance(v.x_stride, u * step), v.x_stride);
                 if (v.plan.y_vector) vy[u] = gpul__load<kN>(y + (gpul__has<Y>() ? u * step : 0));
                 else vy[u] = gpul__strided<kN>(y + (gpul__has<Y>() ? u * step * y_stride : 0), y_stride);
             }
-            gpul__hold(v.zero); /* all are on their way: left alone, the compiler starts with some of them */
-            op.visit([&](auto way) {
+            gpul__schedule_fence(v.zero);
+            op.visit([&](auto variant) {
                 if (shifted)
-                    gpul__reduce_fold<kO, kFlight, (kUnroll > 1 ? 2 : 1), true>(way, op, acc, vx, vy, from, v.x_stride,
-                                                                                at, step);
-                else gpul__reduce_fold<kO, kFlight, kUnroll, false>(way, op, acc, vx, vy, from, v.x_stride, at, step);
+                    gpul__reduce_fold<kO, kBatch, (kUnroll > 1 ? 2 : 1), true>(variant, op, acc, vx, vy, from,
+                                                                               v.x_stride, at, step);
+                else
+                    gpul__reduce_fold<kO, kBatch, kUnroll, false>(variant, op, acc, vx, vy, from, v.x_stride, at, step);
             });
-            GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) x[o] = x[o] + Operand::ahead(v.x_stride, kFlight * step);
-            if (gpul__has<Y>()) y += kFlight * step * y_stride;
+            GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) x[o] = x[o] + Operand::advance(v.x_stride, kBatch * step);
+            if (gpul__has<Y>()) y += kBatch * step * y_stride;
         }
     }
     if (!kDense) acc = gpul__reduce_gathered<kO>(v, op, acc, from, span.begin, length, staged);
-    else if (at < end) acc = gpul__reduce_rest<kO>(v, op, acc, from, span.begin, at, end);
+    else if (at < end) acc = gpul__reduce_remainder<kO>(v, op, acc, from, span.begin, at, end);
     const bool any = first < length;
-    GPUL__UNROLL
-    for (int o = 0; o < kO; ++o)
+    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
         result[o] = gpul__reduce_warp(op, any ? op.finish(acc.lane[o], span.begin, first) : op.identity(), 32);
 }
 
-/* Two kernels: one of elements that lie side by side, and one of those that do not, which would take registers from it.
- * plan.warps warps take the warp tiles of kO neighbouring outputs; blocks of eight warps take a block tile at a time,
- * plan.splits of them sharing the block tiles of their outputs. Nothing waits for anything until a block's tiles are
- * all done. */
+/* A group of 1 << plan.warps_log2 warps has the warp tiles of kO neighbouring outputs. plan.splits blocks share the
+ * block tiles of an output. kDense: elements are contiguous. */
 template <typename Op, int kO, bool kDense>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
     gpul__reduce_rows(const __grid_constant__ gpul__reduce_view<Op> v) {
     typedef typename Op::Acc Acc;
-    enum { kAtOnce = kO > 1 ? 2 : 4 }; /* partial results that a thread loads at once */
+    constexpr int kAtOnce = kO > 1 ? 2 : 4; /* partial results of a thread in flight */
     const gpul__reduce_plan &p = v.plan;
     const Op &op = v.op;
     const int thread = int(threadIdx.x), warp = thread / 32, lane = thread % 32;
-    /* what warps stage; of kO outputs each warp's of each block tile, and of the slots; a flag */
+    /* elements that warps stage; results of warps, by block tile and output; totals of warps, by output; a flag */
     GPUL_SHARED(char, memory);
     char *const staged = memory + warp * (kDense ? 0 : GPUL__REDUCE_STAGED);
     Acc *const shared = reinterpret_cast<Acc *>(memory + (kDense ? 0 : gpul__warps * GPUL__REDUCE_STAGED));
-    Acc *const totals = shared + kO * gpul__most_tiles * gpul__warps;
+    Acc *const totals = shared + kO * gpul__max_tiles * gpul__warps;
     uint32_t *const flag = reinterpret_cast<uint32_t *>(totals + kO * gpul__warps);
-    const gpul__reduce_share share = gpul__reduce_share_of(p, gpul__has<typename Op::Y>());
-    const bool whole = p.block_tiles == 1; /* a block's tiles are of outputs that follow each other, else of the same */
+    const gpul__reduce_assignment share = gpul__reduce_assignment_of(p, gpul__has<typename Op::Y>());
+    const bool one_tile = p.block_tiles == 1; /* of an output: then a block takes tiles of several outputs */
     const int from = int(share.split) * p.tiles,
-              tiles = whole || from + p.tiles < p.block_tiles ? p.tiles : p.block_tiles - from;
-    const int level = p.warps_log2, warps = 1 << level; /* of an output */
-    const int each = (gpul__warps >> level) * kO;       /* outputs of a tile */
-    const int64_t first = int64_t(share.output_tile) * (whole ? p.tiles * each : each);
+              tiles = one_tile || from + p.tiles < p.block_tiles ? p.tiles : p.block_tiles - from;
+    const int level = p.warps_log2, warps = 1 << level; /* warps of an output */
+    const int each = (gpul__warps >> level) * kO;       /* outputs of a block at a time */
+    const int64_t first = int64_t(share.output_tile) * (one_tile ? p.tiles * each : each);
     gpul__await();
     GPUL__UNROLL_NOT
     for (int k = 0; k < tiles; ++k) {
-        const int tile = (whole ? 0 : (from + k) * gpul__warps) + (warp & (warps - 1));
-        const int64_t mine = first + (whole ? k * each : 0) + (warp >> level) * kO;
+        const int tile = (one_tile ? 0 : (from + k) * gpul__warps) + (warp & (warps - 1));
+        const int64_t mine = first + (one_tile ? k * each : 0) + (warp >> level) * kO;
         Acc results[kO];
         if (tile < p.warp_tiles && mine < v.outputs) {
             gpul__reduce_warp_tile<kO, kDense>(v, mine, tile, staged, results);
         } else {
-            GPUL__UNROLL
-            for (int o = 0; o < kO; ++o) results[o] = op.identity();
+            GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) results[o] = op.identity();
         }
         if (lane != 0) continue;
-        GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) shared[(k * kO + o) * gpul__warps + warp] = results[o];
+        GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) shared[(k * kO + o) * gpul__warps + warp] = results[o];
     }
     __syncthreads(); /* fault: reduce-warps-meet */
-    /* the warps' results of each block tile, or of each output, where a block has several: a thread to each */
+    /* the tree over the warps of each block tile: a thread for each warp's result */
     const int values = tiles * kO * gpul__warps;
     int64_t output = v.outputs; /* none */
     Acc acc = op.identity();
@@ -2230,42 +2096,36 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         acc = gpul__reduce_warp(op, k < values ? shared[k] : op.identity(), warps);
         if (k >= values || (k & (warps - 1)) != 0) continue;
         const int o = k / gpul__warps % kO, tile = k / (gpul__warps * kO);
-        const int64_t next = whole ? tile * each : 0; /* fault: reduce-rows-outputs */
+        const int64_t next = one_tile ? tile * each : 0; /* fault: reduce-rows-outputs */
         const int64_t its = first + next + (k % gpul__warps >> level) * kO + o;
-        if (whole) output = its;                 /* no thread has a second one */
+        if (one_tile) output = its;              /* no thread has two */
         else if (p.splits == 1) shared[k] = acc; /* no other thread reads it before the barrier */
         else if (its < v.outputs) v.partials[its * p.block_tiles + from + tile] = acc;
     }
-    if (!whole) {
-        const bool alone = p.splits == 1;
-        if (alone) __syncthreads(); /* fault: reduce-block-tiles */
-        if (!alone && !gpul__arrive_last(v.counters + share.output_tile, uint32_t(p.splits), flag)) return;
+    if (!one_tile) {
+        const bool one_block = p.splits == 1;
+        if (one_block) __syncthreads(); /* fault: reduce-block-tiles */
+        if (!one_block && !gpul__arrive_last(v.counters + share.output_tile, uint32_t(p.splits), flag)) return;
         /* a thread has slot `thread` of each output */
-        const Acc *const results = alone ? shared : v.partials + first * p.block_tiles;
-        const int64_t step = alone ? kO * gpul__warps : 1, pitch = alone ? gpul__warps : p.block_tiles;
+        const Acc *const results = one_block ? shared : v.partials + first * p.block_tiles;
+        const int64_t step = one_block ? kO * gpul__warps : 1, pitch = one_block ? gpul__warps : p.block_tiles;
         Acc total[kO];
-        GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) total[o] = op.identity();
+        GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) total[o] = op.identity();
         const gpul__reduce_leaves<Op> leaves(p.block_tiles, GPUL__REDUCE_THREADS);
         const int end = leaves.end(thread);
         GPUL__UNROLL_NOT
         for (int k = leaves.first(thread); k < end; k += kAtOnce * leaves.step) {
             Acc next[kAtOnce][kO];
-            GPUL__UNROLL
-            for (int u = 0; u < int(kAtOnce); ++u) {
+            GPUL__UNROLL_FOR (int u = 0; u < kAtOnce; ++u) {
                 const int tile = k + u * leaves.step;
-                GPUL__UNROLL
-                for (int o = 0; o < kO; ++o)
+                GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
                     next[u][o] = tile < end && first + o < v.outputs ? results[o * pitch + tile * step] : op.identity();
             }
-            GPUL__UNROLL
-            for (int u = 0; u < int(kAtOnce); ++u) {
-                GPUL__UNROLL
-                for (int o = 0; o < kO; ++o) total[o] = op.combine(total[o], next[u][o]);
+            GPUL__UNROLL_FOR (int u = 0; u < kAtOnce; ++u) {
+                GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) total[o] = op.combine(total[o], next[u][o]);
             }
         }
-        GPUL__UNROLL
-        for (int o = 0; o < kO; ++o) {
+        GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
             total[o] = gpul__reduce_warp(op, total[o], 32);
             if (lane == 0) totals[o * gpul__warps + warp] = total[o];
         }
@@ -2273,46 +2133,47 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         acc = gpul__reduce_warp(op, thread < kO * gpul__warps ? totals[thread] : op.identity(), gpul__warps);
         output = thread < kO * gpul__warps && thread % gpul__warps == 0 ? first + thread / gpul__warps : v.outputs;
     }
-    /* Slots and warp tiles that are not there are left out of the tree. They hold the identity, and to combine with it
-     * once gives the same as to do so any number of times. */
+    /* Missing slots and warp tiles are left out of the tree. They hold the identity: to combine with it once gives the
+     * same bits as any number of times. */
     if (output < v.outputs)
         op.store(v.out, gpul__reduce_output(v, output).out, v.out_dtype, op.combine(acc, op.identity()), v.n);
 }
 
-/* ---- short rows ---- */
+/* ---- short rows ----
+ *
+ * Outputs of one warp tile, many of them: plan.lanes threads have an output, as many as it has vectors at most, and
+ * each thread loads plan.outputs_at_once outputs before it folds the first. */
 
-/* The trees of kCount outputs at once, each over `lanes` neighbouring lanes: at each step the two lanes of a pair, kD
- * apart, share out between them what both have, so that in the end a lane has the `left` outputs from `mine` on in
- * acc[0] and after. With one output left, the first lanes have them. Steps are types so that acc stays in registers
- * however loops are unrolled. */
-template <int kCount, int kD> struct gpul__reduce_many {
+/* The trees of kCount outputs at once, each over `lanes` neighbouring lanes. At each step two lanes, kD apart, exchange
+ * half of their outputs, and each combines those that it keeps. In the end a lane has the results of `left` outputs,
+ * from number `mine` on, in acc[0] and after; of the last output left, the first lane of a pair has it. Steps are
+ * types, so that acc stays in registers. */
+template <int kCount, int kD> struct gpul__reduce_butterfly {
     template <int kF, typename Op>
-    static __device__ __forceinline__ void go(const Op &op, typename Op::Acc (&acc)[kF], int lanes, int &mine,
-                                              int &left) {
-        enum { kHalf = kCount / 2 };
+    static __device__ __forceinline__ void step(const Op &op, typename Op::Acc (&acc)[kF], int lanes, int &mine,
+                                                int &left) {
+        constexpr int kHalf = kCount / 2;
         if (kD >= lanes) return;
-        if (int(kHalf) == 0) acc[0] = op.combine(acc[0], gpul__shuffle(acc[0], kD, true));
+        if (kHalf == 0) acc[0] = op.combine(acc[0], gpul__shuffle(acc[0], kD, true));
         else {
             const bool upper = (threadIdx.x & unsigned(kD)) != 0;
-            GPUL__UNROLL
-            for (int u = 0; u < int(kHalf); ++u) {
-                const typename Op::Acc low = acc[u], high = acc[u + int(kHalf)];
+            GPUL__UNROLL_FOR (int u = 0; u < kHalf; ++u) {
+                const typename Op::Acc low = acc[u], high = acc[u + kHalf];
                 const typename Op::Acc other = gpul__shuffle(upper ? low : high, kD, false);
                 const typename Op::Acc first = upper ? other : low, second = upper ? high : other;
                 acc[u] = op.combine(first, second);
             }
-            mine += upper ? int(kHalf) : 0; /* fault: reduce-short-outputs */
+            mine += upper ? kHalf : 0; /* fault: reduce-short-outputs */
             left = kHalf;
         }
-        gpul__reduce_many<(kCount > 1 ? int(kHalf) : 1), kD * 2>::go(op, acc, lanes, mine, left);
+        gpul__reduce_butterfly<(kCount > 1 ? kHalf : 1), kD * 2>::step(op, acc, lanes, mine, left);
     }
 };
-template <int kCount> struct gpul__reduce_many<kCount, 32> {
+template <int kCount> struct gpul__reduce_butterfly<kCount, 32> {
     template <int kF, typename Op>
-    static __device__ __forceinline__ void go(const Op &, typename Op::Acc (&)[kF], int, int &, int &) {}
+    static __device__ __forceinline__ void step(const Op &, typename Op::Acc (&)[kF], int, int &, int &) {}
 };
 
-/* plan.lanes threads to an output of one warp tile; each has kF outputs on their way, or fewer of them twice. */
 template <typename Op>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename Op::Acc) > 8 ? 2 : 3)
     gpul__reduce_short(const __grid_constant__ gpul__reduce_view<Op> v) {
@@ -2320,7 +2181,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     typedef typename Op::Y Y;
     typedef typename Op::Acc Acc;
     typedef gpul__operand<X> Operand;
-    enum { kN = 16 / gpul__size_of<X>::value, kF = gpul__short<Op>::value };
+    constexpr int kN = 16 / gpul__size_of<X>::value, kF = gpul__short<Op>::value;
     const int lanes = v.plan.lanes, lane = int(threadIdx.x) & (lanes - 1), n = int(v.n);
     const int step = GPUL__REDUCE_THREADS / lanes;
     const int used = v.plan.outputs_at_once;
@@ -2333,72 +2194,71 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     typename Op::Lane acc[kF];
     gpul__await();
     GPUL__UNROLL_NOT
-    for (int u = 0; u < int(kF); ++u) { /* beyond the last output, the last again */
+    for (int u = 0; u < kF; ++u) { /* in place of missing outputs, the last one */
         const int64_t output = first + u * step < outputs ? first + u * step : outputs - 1;
         if (u < used) next = v.x + gpul__reduce_output(v, output).x;
-        GPUL__UNROLL
-        for (int q = 0; q + 1 < int(kF); ++q) x[q] = x[q + 1]; /* registers have no index: they move up */
+        gpul__shift_left<1>(x);
         x[kF - 1] = next;
     }
-    GPUL__UNROLL
-    for (int u = 0; u < int(kF); ++u) {
+    GPUL__UNROLL_FOR (int u = 0; u < kF; ++u) {
         op[u] = v.op;
         if (n > 0) op[u].begin(x[u]);
         op[u].enter(0);
         acc[u] = op[u].start();
     }
     const gpul__reduce_steps<Op> steps(v.plan);
-    const int begin = lane * steps.lane, length = steps.end(begin, n); /* of the lane's elements, which end there */
+    const int begin = lane * steps.lane, length = steps.end(begin, n); /* of the lane's elements */
     GPUL__UNROLL_NOT
-    for (int i = begin; i < length; i += Op::kOrdered ? int(kN) : 32 * int(kN)) {
+    for (int i = begin; i < length; i += Op::kOrdered ? kN : 32 * kN) {
         const int count = length - i;
         gpul__pack<X, kN> vx[kF];
         gpul__pack<Y, kN> vy;
-        if (v.plan.vector && v.plan.y_vector && count >= int(kN)) {
-            GPUL__UNROLL
-            for (int u = 0; u < int(kF); ++u)
-                vx[u] = Operand::template load<kN>(x[u] + Operand::ahead(v.x_stride, i), v.x_stride);
+        if (v.plan.vector && v.plan.y_vector && count >= kN) {
+            GPUL__UNROLL_FOR (int u = 0; u < kF; ++u)
+                vx[u] = Operand::template load<kN>(x[u] + Operand::advance(v.x_stride, i), v.x_stride);
             vy = gpul__load<kN>(gpul__has<Y>() ? y + i : y);
-        } else { /* one by one; beyond the last, that again */
-            GPUL__UNROLL
-            for (int k = 0; k < int(kN); ++k) {
+        } else { /* one by one; in place of missing ones, the last */
+            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
                 const int64_t at = i + (k < count ? k : count - 1);
-                GPUL__UNROLL
-                for (int u = 0; u < int(kF); ++u) vx[u].v[k] = x[u][at * stride];
+                GPUL__UNROLL_FOR (int u = 0; u < kF; ++u) vx[u].v[k] = x[u][at * stride];
                 vy.v[k] = gpul__at(y, gpul__has<Y>() ? at * y_stride : 0);
             }
         }
-        v.op.visit([&](auto way) {
-            GPUL__UNROLL
-            for (int u = 0; u < int(kF); ++u) acc[u] = way.fold(op[u], acc[u], vx[u].v, vy.v, count, i);
+        v.op.visit([&](auto variant) {
+            GPUL__UNROLL_FOR (int u = 0; u < kF; ++u) acc[u] = variant.fold(op[u], acc[u], vx[u].v, vy.v, count, i);
         });
     }
     Acc results[kF];
-    GPUL__UNROLL
-    for (int u = 0; u < int(kF); ++u) results[u] = begin < length ? op[u].finish(acc[u], 0, begin) : v.op.identity();
-    int mine = 0, left = int(kF);
-    gpul__reduce_many<int(kF), 1>::go(v.op, results, lanes, mine, left);
-    if (lane >= int(kF)) return;
+    GPUL__UNROLL_FOR (int u = 0; u < kF; ++u)
+        results[u] = begin < length ? op[u].finish(acc[u], 0, begin) : v.op.identity();
+    int mine = 0, left = kF;
+    gpul__reduce_butterfly<kF, 1>::step(v.op, results, lanes, mine, left);
+    if (lane >= kF) return;
     GPUL__UNROLL_NOT
     for (int u = 0; u < left; ++u) {
         const int64_t output = first + (mine + u) * step;
-        /* lanes that are not there: as in gpul__reduce_rows */
+        /* the identity: as in gpul__reduce_rows */
         if (mine + u < used && output < outputs)
             v.op.store(v.out, gpul__reduce_output(v, output).out, v.out_dtype,
                        v.op.combine(results[0], v.op.identity()), v.n);
-        GPUL__UNROLL
-        for (int q = 0; q + 1 < int(kF); ++q) results[q] = results[q + 1];
+        gpul__shift_left<1>(results);
     }
 }
 
-/* ---- columns ---- */
+/* ---- columns ----
+ *
+ * Outputs are contiguous, and an output's elements are not: a column each. A block has plan.width threads along the
+ * outputs, kC columns each, and plan.depth rows of threads along n, which are the lanes of plan.tiles_at_once warp
+ * tiles. A thread loads a vector's kN rows of kC neighbouring columns, and transposes them in registers. Rows of
+ * threads are combined through shared memory. A block does so for plan.tiles groups of warp tiles: a block tile, or a
+ * part of one. */
 
-/* A thread's kC columns. Where columns lie side by side they are neighbours in one access, or the last ones of a row;
- * else they lie as far from each other as a row of threads is wide, so that the accesses of a warp are dense. */
+/* A thread's kC columns: contiguous ones in one access (plan.vector), else as far apart as a row of threads is wide, so
+ * that the accesses of a warp are dense. */
 template <typename X, int kC> struct gpul__reduce_columns_of {
-    typename gpul__operand<X>::Pointer x[kC]; /* the first elements; where a column is not there, those of another */
-    int64_t output;                           /* of the first, and `step` from one to the next */
-    int step, count;                          /* of those that are there */
+    typename gpul__operand<X>::Pointer x[kC]; /* the first elements; of a missing column, those of another */
+    int64_t output;                           /* of the first column, and `step` to the next */
+    int step, count;                          /* count: columns that exist */
     template <typename View>
     __device__ __forceinline__ gpul__reduce_columns_of(const View &v, uint32_t output_tile, int side, bool any) {
         count = 0;
@@ -2411,61 +2271,55 @@ template <typename X, int kC> struct gpul__reduce_columns_of {
             output = row * inner + first;
             if (any && left > 0 && output < v.outputs) count = left < kC ? int(left) : kC;
             x[0] = v.x + gpul__reduce_output(v, count > 0 ? output : 0).x;
-            GPUL__UNROLL
-            for (int c = 1; c < kC; ++c) x[c] = x[0] + (c < count ? c : 0) * v.x_outer;
+            GPUL__UNROLL_FOR (int c = 1; c < kC; ++c) x[c] = x[0] + (c < count ? c : 0) * v.x_outer;
             return;
         }
         step = v.plan.width;
         output = int64_t(output_tile) * v.plan.width * kC + side;
         int64_t its[kC];
-        gpul__reduce_place<typename gpul__operand<X>::Offset> places[kC];
-        GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) {
+        gpul__reduce_offsets<typename gpul__operand<X>::Offset> places[kC];
+        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) {
             its[c] = output + c * step;
             const bool there = any && its[c] < v.outputs;
             count += there ? 1 : 0;
             if (!there) its[c] = 0;
         }
         gpul__reduce_outputs<kC>(v, its, places);
-        GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) x[c] = v.x + places[c].x;
+        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) x[c] = v.x + places[c].x;
     }
 };
 
-/* Columns that are neighbours, as they are loaded: at once, and those of one byte wherever they begin. */
+/* One load of kC contiguous columns; columns of one byte may be unaligned. */
 template <typename X, int kC, bool kAnywhere> struct gpul__reduce_access {
     typedef gpul__operand<X> Operand;
     gpul__pack<X, kC> pack;
-    __device__ __forceinline__ void ask(const typename Operand::Pointer &p, const typename Operand::Offset &stride,
-                                        bool) {
+    __device__ __forceinline__ void load(const typename Operand::Pointer &p, const typename Operand::Offset &stride,
+                                         bool) {
         pack = Operand::template load<kC>(p, stride);
     }
-    __device__ __forceinline__ gpul__pack<X, kC> take(const typename Operand::Pointer &) const { return pack; }
+    __device__ __forceinline__ gpul__pack<X, kC> get(const typename Operand::Pointer &) const { return pack; }
 };
 template <typename X, int kC> struct gpul__reduce_access<X, kC, true> {
-    gpul__window<X, kC> window;
-    __device__ __forceinline__ void ask(const X *p, int64_t, bool shifted) { window.ask(p, shifted); }
-    __device__ __forceinline__ gpul__pack<X, kC> take(const X *p) const { return window.take(window.shift(p)); }
+    gpul__unaligned<X, kC> window;
+    __device__ __forceinline__ void load(const X *p, int64_t, bool shifted) { window.load(p, shifted); }
+    __device__ __forceinline__ gpul__pack<X, kC> get(const X *p) const { return window.get(window.shift(p)); }
 };
 
-/* Columns from rows: kN rows of kC neighbours become a vector of each column, as it travels. */
+/* Transposes kN rows of kC columns into a vector of each column. */
 template <int kN, int kC, typename X>
-static __device__ __forceinline__ void gpul__reduce_turn(const gpul__pack<X, kC> (&rows)[kN],
-                                                         typename gpul__fetch<X, kN>::Raw (&columns)[kC]) {
-    GPUL__UNROLL
-    for (int c = 0; c < kC; ++c) {
+static __device__ __forceinline__ void gpul__reduce_transpose(const gpul__pack<X, kC> (&rows)[kN],
+                                                              typename gpul__fetch<X, kN>::Raw (&columns)[kC]) {
+    GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) {
         gpul__pack<X, kN> column;
-        GPUL__UNROLL
-        for (int k = 0; k < kN; ++k) column.v[k] = rows[k].v[c];
+        GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) column.v[k] = rows[k].v[c];
         memcpy(&columns[c], &column, sizeof column);
     }
 }
-/* bytes, four by four: as words, for one by one they would take a register each */
+/* bytes, four by four as words: one by one they would take a register each */
 template <int kN>
-static __device__ __forceinline__ void gpul__reduce_turn(const gpul__pack<uint8_t, 4> (&rows)[kN],
-                                                         gpul__raw (&columns)[4]) {
-    GPUL__UNROLL
-    for (int w = 0; w < 4; ++w) {
+static __device__ __forceinline__ void gpul__reduce_transpose(const gpul__pack<uint8_t, 4> (&rows)[kN],
+                                                              gpul__raw (&columns)[4]) {
+    GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) {
         uint32_t row[4];
         memcpy(row, &rows[4 * w], sizeof row);
         const uint32_t a = __byte_perm(row[0], row[1], 0x5140), b = __byte_perm(row[2], row[3], 0x5140);
@@ -2477,8 +2331,8 @@ static __device__ __forceinline__ void gpul__reduce_turn(const gpul__pack<uint8_
     }
 }
 
-/* Vectors of a thread, all on their way before the first is used: kLanes of them along n, `step` elements apart, from
- * element `at` of a warp tile on; beyond its last element, that again. */
+/* Loads a batch: kLanes vectors of each of a thread's columns, `step` elements apart, from element `at` of a warp tile
+ * on. In place of elements beyond `last`, it loads that one. */
 template <int kC, int kLanes, int kN, typename X, typename Y, typename View>
 static __device__ __forceinline__ void
 gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, int64_t begin, int at, int step,
@@ -2487,109 +2341,84 @@ gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, 
     const typename Operand::Offset stride = v.x_stride;
     const int64_t y_stride = v.y_stride;
     const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
-    enum { kAnywhere = gpul__size_of<X>::value == 1 && !Operand::kSeveral };
+    constexpr int kAnywhere = gpul__size_of<X>::value == 1 && !Operand::kSeveral;
     const typename Operand::Pointer from = columns.x[0] + begin * stride;
+    const auto index = [=](int r, int k) { return at + r * step + k < last ? at + r * step + k : last; };
     bool wide = v.plan.vector != 0;
-    if (wide && (v.plan.vector > 1 || columns.count < kC)) { /* what is read besides the columns belongs to the array */
+    if (wide && (v.plan.vector > 1 || columns.count < kC)) { /* may all that an access covers be read? */
         const int to = at + (kLanes - 1) * step + kN - 1;
         wide = v.source.extent.holds(from + at * stride, kC * gpul__size_of<X>::value) &&
                v.source.extent.holds(from + (to < last ? to : last) * stride, kC * gpul__size_of<X>::value);
     }
     if (wide) {
         gpul__reduce_access<X, kC, (kAnywhere != 0)> access[kLanes][kN];
-        if (kAnywhere && v.plan.vector > 1) {
-            GPUL__UNROLL
-            for (int r = 0; r < kLanes; ++r) {
-                GPUL__UNROLL
-                for (int k = 0; k < kN; ++k) {
-                    const int i = at + r * step + k;
-                    access[r][k].ask(from + (i < last ? i : last) * stride, v.x_outer, true);
-                }
+        const auto load = [&](bool shifted) {
+            GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
+                GPUL__UNROLL_FOR (int k = 0; k < kN; ++k)
+                    access[r][k].load(from + index(r, k) * stride, v.x_outer, shifted);
             }
-        } else {
-            GPUL__UNROLL
-            for (int r = 0; r < kLanes; ++r) {
-                GPUL__UNROLL
-                for (int k = 0; k < kN; ++k) {
-                    const int i = at + r * step + k;
-                    access[r][k].ask(from + (i < last ? i : last) * stride, v.x_outer, false);
-                }
-            }
+        };
+        if (kAnywhere && v.plan.vector > 1) load(true);
+        else load(false);
+        GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
+            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) vy[r][k] = gpul__at(y, index(r, k) * y_stride);
         }
-        GPUL__UNROLL
-        for (int r = 0; r < kLanes; ++r) {
-            GPUL__UNROLL
-            for (int k = 0; k < kN; ++k)
-                vy[r][k] = gpul__at(y, (at + r * step + k < last ? at + r * step + k : last) * y_stride);
-        }
-        gpul__hold(v.zero);
-        GPUL__UNROLL
-        for (int r = 0; r < kLanes; ++r) {
+        gpul__schedule_fence(v.zero);
+        GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
             gpul__pack<X, kC> rows[kN];
-            GPUL__UNROLL
-            for (int k = 0; k < kN; ++k) {
-                const int i = at + r * step + k;
-                rows[k] = access[r][k].take(from + (i < last ? i : last) * stride);
-            }
-            gpul__reduce_turn(rows, vx[r]);
+            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) rows[k] = access[r][k].get(from + index(r, k) * stride);
+            gpul__reduce_transpose(rows, vx[r]);
         }
     } else {
         gpul__pack<X, kC> rows[kLanes][kN];
-        GPUL__UNROLL
-        for (int r = 0; r < kLanes; ++r) {
-            GPUL__UNROLL
-            for (int k = 0; k < kN; ++k) {
-                const int64_t i = at + r * step + k < last ? at + r * step + k : last;
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c)
-                    rows[r][k].v[c] = columns.x[c][(begin + i) * stride]; /* there or not: see x */
+        GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
+            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
+                const int64_t i = index(r, k);
+                GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) rows[r][k].v[c] = columns.x[c][(begin + i) * stride];
                 vy[r][k] = gpul__at(y, i * y_stride);
             }
         }
-        gpul__hold(v.zero);
-        GPUL__UNROLL
-        for (int r = 0; r < kLanes; ++r) gpul__reduce_turn(rows[r], vx[r]);
+        gpul__schedule_fence(v.zero);
+        GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) gpul__reduce_transpose(rows[r], vx[r]);
     }
 }
 
-/* One more of 2^levels results of a thread, by index, that go into the tree side by side: `halves` keeps the left
- * halves that wait for their right ones, as a binary counter its ones: levels times kC of them, `pitch` apart. After
- * the last of them, acc is the result of all. */
+/* Adds result number `index` of a thread to a tree over 2^levels of them. `halves` keeps the left halves that wait for
+ * their right ones, as a binary counter keeps its ones: levels times kC of them, `pitch` apart. After the last result,
+ * acc is that of the tree. */
 template <int kC, typename Op>
 static __device__ __forceinline__ void gpul__reduce_carry(const Op &op, typename Op::Acc (&acc)[kC], int index,
                                                           int levels, typename Op::Acc *halves, int pitch) {
     GPUL__UNROLL_NOT
     for (; index & 1; index >>= 1, --levels, halves += kC * pitch) { /* fault: reduce-halves-overwritten */
-        GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) acc[c] = op.combine(halves[c * pitch], acc[c]);
+        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) acc[c] = op.combine(halves[c * pitch], acc[c]);
     }
     if (levels <= 0) return;
-    GPUL__UNROLL
-    for (int c = 0; c < kC; ++c) halves[c * pitch] = acc[c];
+    GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) halves[c * pitch] = acc[c];
 }
 
-/* The tree over the first `count` rows of threads, a power of two, through shared memory: kC results for each thread;
- * the first row gets the results. Called by all threads. */
+/* The tree over the first `count` rows of threads, a power of two, through shared memory: kC results of each thread.
+ * The first row gets the results. All threads call it. */
 template <int kC, typename Op>
-static __device__ __forceinline__ void gpul__reduce_depth(const Op &op, typename Op::Acc (&acc)[kC],
-                                                          typename Op::Acc *shared, int row, int width, int count) {
+static __device__ __forceinline__ void gpul__reduce_thread_rows(const Op &op, typename Op::Acc (&acc)[kC],
+                                                                typename Op::Acc *shared, int row, int width,
+                                                                int count) {
     typename Op::Acc *const own = shared + threadIdx.x;
-    const int pitch = int(blockDim.x), part = row < count ? row : 1; /* no row beyond takes part */
+    const int pitch = int(blockDim.x), part = row < count ? row : 1; /* 1: takes no part */
     if (count == 1) return;
-    __syncthreads(); /* what was there before has been read */
-    GPUL__UNROLL
-    for (int c = 0; c < kC; ++c) own[c * pitch] = acc[c];
+    __syncthreads(); /* shared memory may still be read */
+    GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) own[c * pitch] = acc[c];
     GPUL__UNROLL_NOT
     for (int d = 1; d < count; d *= 2) {         /* fault: reduce-depth-level */
         __syncthreads();                         /* fault: reduce-depth-barrier */
         if ((part & (2 * d - 1)) != 0) continue; /* fault: reduce-divergent-barrier */
-        GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) own[c * pitch] = acc[c] = op.combine(acc[c], own[c * pitch + d * width]);
+        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c)
+            own[c * pitch] = acc[c] = op.combine(acc[c], own[c * pitch + d * width]);
     }
 }
 
-/* What a thread has of one warp tile: kLanes vectors at a time, which belong to one lane and to rows that follow each
- * other ("deep"), or to one row and neighbouring lanes, which the thread has all. */
+/* A thread's part of a warp tile, kLanes vectors at a time. "Deep": they are consecutive rows of one lane. Else they
+ * are one row of kLanes neighbouring lanes, all of which are the thread's. */
 template <int kC, typename Op>
 static __device__ __forceinline__ void
 gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_columns_of<typename Op::X, kC> &columns,
@@ -2597,23 +2426,21 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
     typedef typename Op::X X;
     typedef typename Op::Y Y;
     typedef gpul__fetch<X, 16 / gpul__size_of<X>::value> Fetch;
-    enum { kN = 16 / gpul__size_of<X>::value, kLanes = gpul__columns<Op>::kLanes, kRow = 32 * kN };
+    constexpr int kN = 16 / gpul__size_of<X>::value, kLanes = gpul__columns<Op>::kLanes, kRow = 32 * kN;
     const bool deep = v.plan.deep != 0;
     gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.n, v.plan, tile);
     const gpul__reduce_steps<Op> steps(v.plan);
     const int first = lane * steps.lane, row = steps.vector;
     const int step = deep ? row : steps.lane, next = deep ? kLanes * row : row;
-    const int end = steps.end(first, span.length); /* of the first of the lanes */
-    if (Op::kOrdered && deep) span.length = end;   /* it is the only one */
+    const int end = steps.end(first, span.length); /* of the first lane */
+    if (Op::kOrdered && deep) span.length = end;   /* the only lane */
     Op op[kC];
     typename Op::Lane lanes[kLanes][kC];
-    GPUL__UNROLL
-    for (int c = 0; c < kC; ++c) {
+    GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) {
         op[c] = v.op;
         op[c].begin(columns.x[c]);
         op[c].enter(span.begin);
-        GPUL__UNROLL
-        for (int r = 0; r < kLanes; ++r) lanes[r][c] = op[c].start();
+        GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) lanes[r][c] = op[c].start();
     }
     GPUL__UNROLL_NOT
     for (int at = first; at < end; at += next) {
@@ -2621,143 +2448,119 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
         Y vy[kLanes][kN];
         gpul__reduce_load(v, columns, span.begin, at, step, span.length - 1, vx, vy);
         if (at + (kLanes - 1) * step + kN <= span.length) {
-            v.op.visit([&](auto way) {
-                GPUL__UNROLL
-                for (int r = 0; r < kLanes; ++r) {
-                    GPUL__UNROLL
-                    for (int c = 0; c < kC; ++c) {
+            v.op.visit([&](auto variant) {
+                GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
+                    GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) {
                         typename Op::Lane &own = lanes[r][c];
-                        own = way.fold(op[c], deep ? lanes[0][c] : own, Fetch::unpacked(vx[r][c]).v, vy[r], int(kN),
-                                       at + r * step);
+                        own = variant.fold(op[c], deep ? lanes[0][c] : own, Fetch::unpacked(vx[r][c]).v, vy[r], kN,
+                                           at + r * step);
                         if (deep) lanes[0][c] = own;
                     }
                 }
             });
-        } else { /* once, so a loop that is short in code: the first of what is left, and the others move up */
+        } else { /* the last vectors: a loop that takes the first and shifts, as gpul__shift_left does */
             GPUL__UNROLL_NOT
             for (int r = 0; r < kLanes; ++r) {
                 const int count = span.length - (at + r * step);
                 typename Op::Lane now[kC];
                 if (count > 0) {
-                    v.op.visit([&](auto way) {
-                        GPUL__UNROLL
-                        for (int c = 0; c < kC; ++c)
-                            now[c] =
-                                way.fold(op[c], lanes[0][c], Fetch::unpacked(vx[0][c]).v, vy[0], count, at + r * step);
+                    v.op.visit([&](auto variant) {
+                        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c)
+                            now[c] = variant.fold(op[c], lanes[0][c], Fetch::unpacked(vx[0][c]).v, vy[0], count,
+                                                  at + r * step);
                     });
                 } else {
-                    GPUL__UNROLL
-                    for (int c = 0; c < kC; ++c) now[c] = lanes[0][c];
+                    GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) now[c] = lanes[0][c];
                 }
-                GPUL__UNROLL
-                for (int q = 0; q + 1 < kLanes; ++q) {
-                    GPUL__UNROLL
-                    for (int c = 0; c < kC; ++c) {
+                GPUL__UNROLL_FOR (int q = 0; q + 1 < kLanes; ++q) {
+                    GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) {
                         vx[q][c] = vx[q + 1][c];
                         if (!deep) lanes[q][c] = lanes[q + 1][c];
                     }
-                    GPUL__UNROLL
-                    for (int k = 0; k < kN; ++k) vy[q][k] = vy[q + 1][k];
+                    GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) vy[q][k] = vy[q + 1][k];
                 }
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c) {
+                GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) {
                     if (deep) lanes[0][c] = now[c];
                     else lanes[kLanes - 1][c] = now[c];
                 }
             }
         }
     }
-    GPUL__UNROLL
-    for (int c = 0; c < kC; ++c) {
+    GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) {
         typename Op::Acc results[kLanes];
-        GPUL__UNROLL
-        for (int r = 0; r < kLanes; ++r) {
+        GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
             const int from = first + r * steps.lane;
             results[r] = from < span.length && (r == 0 || !deep) ? op[c].finish(lanes[r][c], span.begin, from)
                                                                  : op[c].identity();
         }
-        GPUL__UNROLL
-        for (int d = 1; d < kLanes; d *= 2) {
-            GPUL__UNROLL
-            for (int r = 0; r < kLanes; r += 2 * d)
+        GPUL__UNROLL_FOR (int d = 1; d < kLanes; d *= 2) {
+            GPUL__UNROLL_FOR (int r = 0; r < kLanes; r += 2 * d)
                 results[r] = deep ? results[r] : op[c].combine(results[r], results[r + d]);
         }
         acc[c] = results[0];
     }
 }
 
-/* The tree over `count` of the slots, from slot `from` on: `leaves` partial results, in slots as gpul__reduce_leaves
- * says, `pitch` apart, and their columns `width`. It is all that is left to do when it runs, so that several slots'
- * results are on their way at once. */
+/* The tree over `count` slots from number `from` on. `leaves` partial results are in slots as gpul__reduce_leaves says;
+ * they are `pitch` apart, and their columns `width`. Only the last block runs it, so several slots are in flight. */
 template <int kC, typename Op>
 static __device__ __forceinline__ void gpul__reduce_slots(const Op &op, const typename Op::Acc *partials, int64_t pitch,
                                                           int width, int leaves, int slots, int from, int count,
                                                           typename Op::Acc (&result)[kC]) {
     const gpul__reduce_leaves<Op> of(leaves, slots);
     typedef typename Op::Acc Acc;
-    enum { kSide = kC * sizeof(Acc) <= 32 ? 4 : 2 }; /* slots side by side */
-    Acc open[11 * kC];                               /* for gpul__reduce_carry: 2048 slots, two at a time or more */
+    constexpr int kSide = kC * sizeof(Acc) <= 32 ? 4 : 2; /* slots at once */
+    Acc open[11 * kC]; /* for gpul__reduce_carry: 2048 slots, two at a time or more */
     int levels = 0;
-    while (int(kSide) << levels < count) ++levels;
+    while (kSide << levels < count) ++levels;
     GPUL__UNROLL_NOT
-    for (int s = 0; s < count; s += int(kSide)) {
+    for (int s = 0; s < count; s += kSide) {
         Acc acc[kSide][kC];
-        GPUL__UNROLL
-        for (int k = 0; k < int(kSide); ++k) {
-            GPUL__UNROLL
-            for (int c = 0; c < kC; ++c) acc[k][c] = op.identity();
+        GPUL__UNROLL_FOR (int k = 0; k < kSide; ++k) {
+            GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) acc[k][c] = op.identity();
         }
         GPUL__UNROLL_NOT
         for (int leaf = of.first(from + s); leaf < of.end(from + s); leaf += of.step) {
             const Acc *const p = partials + leaf * pitch;
             Acc next[kSide][kC];
-            GPUL__UNROLL
-            for (int k = 0; k < int(kSide); ++k) {
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c)
+            GPUL__UNROLL_FOR (int k = 0; k < kSide; ++k) {
+                GPUL__UNROLL_FOR (int c = 0; c < kC; ++c)
                     next[k][c] = s + k < count && leaf + k * of.slot_stride < leaves
                                      ? p[k * of.slot_stride * pitch + c * width]
                                      : op.identity();
             }
-            GPUL__UNROLL
-            for (int k = 0; k < int(kSide); ++k) {
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c) acc[k][c] = op.combine(acc[k][c], next[k][c]);
+            GPUL__UNROLL_FOR (int k = 0; k < kSide; ++k) {
+                GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) acc[k][c] = op.combine(acc[k][c], next[k][c]);
             }
         }
-        GPUL__UNROLL
-        for (int d = 1; d < int(kSide); d *= 2) { /* fault: reduce-slots-side */
+        GPUL__UNROLL_FOR (int d = 1; d < kSide; d *= 2) { /* fault: reduce-slots-side */
             if (d >= count) break;
-            GPUL__UNROLL
-            for (int k = 0; k < int(kSide); k += 2 * d) {
-                GPUL__UNROLL
-                for (int c = 0; c < kC; ++c) acc[k][c] = op.combine(acc[k][c], acc[k + d][c]);
+            GPUL__UNROLL_FOR (int k = 0; k < kSide; k += 2 * d) {
+                GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) acc[k][c] = op.combine(acc[k][c], acc[k + d][c]);
             }
         }
-        GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) result[c] = acc[0][c];
-        gpul__reduce_carry(op, result, s / int(kSide), levels, open, 1); /* fault: reduce-slots-level */
+        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) result[c] = acc[0][c];
+        gpul__reduce_carry(op, result, s / kSide, levels, open, 1); /* fault: reduce-slots-level */
     }
 }
 
-/* A block has plan.width threads side by side with kC columns each, and plan.depth rows of threads along n: the lanes
- * of plan.tiles_at_once warp tiles. It does this plan.tiles times, for a block tile or a part of one. */
 template <typename Op>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
     gpul__reduce_columns(const __grid_constant__ gpul__reduce_view<Op> v) {
     typedef typename Op::X X;
     typedef typename Op::Acc Acc;
-    enum { kC = gpul__columns<Op>::value, kLanes = gpul__columns<Op>::kLanes };
+    constexpr int kC = gpul__columns<Op>::value, kLanes = gpul__columns<Op>::kLanes;
     const gpul__reduce_plan &p = v.plan;
     const Op &op = v.op;
-    const gpul__reduce_share share = gpul__reduce_share_of(p, true);
+    const gpul__reduce_assignment share = gpul__reduce_assignment_of(p, true);
     const int width = p.width, row = int(threadIdx.x) / width, side = int(threadIdx.x) - row * width;
     const gpul__reduce_columns_of<X, kC> columns(v, share.output_tile, side, row < p.depth);
-    GPUL_SHARED(Acc, shared); /* kC for each thread; kC a level for the first row, and for each thread; a flag */
+    /* results of each thread; those of the trees over tiles (first row) and over passes, kC a level; a flag */
+    GPUL_SHARED(Acc, shared);
     Acc *const halves = shared + int(blockDim.x) * kC;
-    const int lane = (row & ((1 << p.threads_log2) - 1)) * (p.deep ? 1 : int(kLanes)) * p.passes;
+    const int lane = (row & ((1 << p.threads_log2) - 1)) * (p.deep ? 1 : kLanes) * p.passes;
     const int first = int(share.split) * p.tiles * p.tiles_at_once + (row >> p.threads_log2); /* warp tile */
-    int levels = 0, pass_levels = 0; /* of the trees over a block's tiles and a thread's passes */
+    int levels = 0, pass_levels = 0; /* of the trees over tiles and over passes */
     Acc acc[kC];
     while (1 << levels < p.tiles) ++levels;
     while (1 << pass_levels < p.passes) ++pass_levels;
@@ -2768,55 +2571,44 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
     GPUL__UNROLL_NOT
     for (int k = 0; k < p.tiles; ++k) {
         const int tile = first + k * p.tiles_at_once;
-        GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) acc[c] = op.identity();
+        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) acc[c] = op.identity();
         GPUL__UNROLL_NOT
         for (int pass = 0; pass < p.passes; ++pass) {
             if (columns.count > 0 && tile < p.warp_tiles)
-                gpul__reduce_column_tile(v, columns, tile, lane + pass * (p.deep ? 1 : int(kLanes)), acc);
+                gpul__reduce_column_tile(v, columns, tile, lane + pass * (p.deep ? 1 : kLanes), acc);
             gpul__reduce_carry(op, acc, pass, pass_levels, own, int(blockDim.x)); /* fault: reduce-passes-share */
         }
-        gpul__reduce_depth(op, acc, shared, row, width, p.depth);
+        gpul__reduce_thread_rows(op, acc, shared, row, width, p.depth);
         if (row == 0) gpul__reduce_carry(op, acc, k, levels, halves + side, width);
     }
     if (p.splits > 1) {
-        /* a block tile is one leaf, or several parts of one are; only block tiles are folded into slots */
+        /* a leaf is a block tile, or a part of one; then slots are as many times more */
         const int64_t pitch = p.output_tiles * width * kC;
         Acc *const partials = v.partials + int64_t(share.output_tile) * width * kC + side;
-        GPUL__UNROLL
-        for (int c = 0; c < kC; ++c)
+        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c)
             if (row == 0) partials[share.split * pitch + c * width] = acc[c]; /* fault: reduce-parts-share */
         if (!gpul__arrive_last(v.counters + share.output_tile, uint32_t(p.splits), flag)) return;
-        int used = 1, count = 1; /* slots, in all and of a thread */
+        int used = 1, count = 1; /* slots in use, and of a thread */
         while (used < p.slots && used < p.splits) used *= 2;
         const int rows = used < p.depth ? used : p.depth;
         while (rows * count < used) count *= 2;
-        GPUL__UNROLL
-        for (int c = 0; c < kC; ++c) acc[c] = op.identity();
+        GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) acc[c] = op.identity();
         if (row < rows) gpul__reduce_slots(op, partials, pitch, width, p.splits, p.slots, row * count, count, acc);
-        gpul__reduce_depth(op, acc, shared, row, width, p.depth);
+        gpul__reduce_thread_rows(op, acc, shared, row, width, p.depth);
     }
     if (row != 0) return;
     GPUL__UNROLL_NOT
     for (int c = 0; c < columns.count; ++c) {
         op.store(v.out, gpul__reduce_output(v, columns.output + c * columns.step).out, v.out_dtype,
                  op.combine(acc[0], op.identity()), v.n); /* as in gpul__reduce_rows */
-        GPUL__UNROLL
-        for (int q = 0; q + 1 < kC; ++q) acc[q] = acc[q + 1];
+        gpul__shift_left<1>(acc);
     }
 }
 
 /* ---- launching ---- */
 
 template <bool kYes> struct gpul__bool {};
-/* The rows kernel that takes several outputs at once, and the kernels besides rows, where an operation has them.
- * (Functions, so that no kernel is instantiated that an operation does not have.) */
-template <typename Op> static inline void (*gpul__reduce_together(gpul__bool<true>))(const gpul__reduce_view<Op>) {
-    return gpul__reduce_rows<Op, Op::kTogether, true>;
-}
-template <typename Op> static inline void (*gpul__reduce_together(gpul__bool<false>))(const gpul__reduce_view<Op>) {
-    return gpul__reduce_rows<Op, 1, true>;
-}
+/* The kernel of a plan. (Two functions, so that no kernel is instantiated that an operation does not have.) */
 template <typename Op>
 static inline void (*gpul__reduce_kernel(const gpul__reduce_plan *plan,
                                          gpul__bool<true>))(const gpul__reduce_view<Op>) {
@@ -2827,8 +2619,8 @@ static inline void (*gpul__reduce_kernel(const gpul__reduce_plan *plan,
                                          gpul__bool<false>))(const gpul__reduce_view<Op>) {
     if (plan->kernel == GPUL__REDUCE_SHORT) return gpul__reduce_short<Op>;
     if (plan->kernel == GPUL__REDUCE_COLUMNS) return gpul__reduce_columns<Op>;
-    if (plan->outputs_at_once > 1) return gpul__reduce_together<Op>(gpul__bool<(int(Op::kTogether) > 1)>());
-    return plan->dense ? gpul__reduce_rows<Op, 1, true> : gpul__reduce_rows<Op, 1, false>;
+    if (plan->outputs_at_once > 1) return gpul__reduce_rows<Op, Op::kTogether, true>;
+    return gpul__reduce_kernel<Op>(plan, gpul__bool<true>());
 }
 
 template <typename Offset>
@@ -2845,7 +2637,7 @@ template <typename Op>
 static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem, const gpul__reduce_plan *plan,
                                              const gpul__machine *machine, void *partials, uint32_t *counters,
                                              gpul_stream stream, const Op &op) {
-    gpul__reduce_view<Op> v;
+    gpul__reduce_view<Op> v = {};
     v.x = gpul__operand<typename Op::X>::pointer(*problem);
     v.y = static_cast<const typename Op::Y *>(problem->y);
     v.out = problem->out;
@@ -2853,8 +2645,10 @@ static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem
     v.outputs = problem->outputs;
     typedef gpul__operand<typename Op::X> Operand;
     const int32_t outer = problem->outer_ndim - 1, reduce = problem->reduce_ndim - 1; /* innermost */
-    v.x_outer = outer >= 0 ? Operand::outer(*problem, outer) : decltype(v.x_outer)();
-    v.out_outer = outer >= 0 ? problem->out_stride[outer] : 0;
+    if (outer >= 0) {
+        v.x_outer = Operand::outer(*problem, outer);
+        v.out_outer = problem->out_stride[outer];
+    }
     v.x_stride = Operand::reduce(*problem, reduce);
     v.y_stride = problem->y_stride;
     v.out_dtype = problem->out_dtype;
@@ -2862,13 +2656,9 @@ static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem
     v.plan = *plan;
     v.partials = static_cast<typename Op::Acc *>(partials);
     v.counters = counters;
-    v.zero = 0;
     v.op = op;
-    memset(v.outer, 0, sizeof v.outer);
-    memset(v.source.dim, 0, sizeof v.source.dim);
     v.source.stride = v.x_stride;
     v.source.ndim = problem->reduce_ndim;
-    v.source.zero = 0;
     for (int32_t d = 0; d < outer; ++d) {
         gpul__reduce_dimension(&v.outer[d], problem->outer_shape[outer - d], Operand::outer(*problem, outer - d),
                                Operand::outer(*problem, outer - d - 1));
@@ -2884,10 +2674,7 @@ static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem
                               gpul__dim(uint32_t(plan->blocks)), gpul__dim(uint32_t(plan->threads)),
                               size_t(plan->shared_bytes), stream, v);
 }
-template <typename Op>
-static constexpr gpul__reducer gpul__reducer_of(int32_t (*launch)(const gpul__reduce_problem *,
-                                                                  const gpul__reduce_plan *, const gpul__machine *,
-                                                                  void *, uint32_t *, gpul_stream)) {
+template <typename Op> static constexpr gpul__reducer gpul__reducer_of(decltype(gpul__reducer::launch) launch) {
     return gpul__reducer{launch,
                          int32_t(gpul__size_of<typename Op::X>::value),
                          int32_t(sizeof(typename Op::Acc)),
@@ -2900,66 +2687,72 @@ static constexpr gpul__reducer gpul__reducer_of(int32_t (*launch)(const gpul__re
                          int32_t(Op::kResultBytes)};
 }
 
-/* ---- reductions of one's own: what GPUL_REDUCE makes of its parts ---- */
+/* ---- reductions of your own ----
+ *
+ * GPUL_REDUCE makes a struct of its arguments, and gpul__own an operation of the engine of that. */
 
-/* A result: an element, or a struct as its bytes. */
+/* A result: an element, or the bytes of a struct */
 template <typename T, bool kStruct> struct gpul__result_of {
-    enum { dtype = gpul__dtype_of<T>::value, bytes = 0 };
+    static constexpr int dtype = gpul__dtype_of<T>::value, bytes = 0;
     static __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype to, T value) {
         gpul__store(out, i, to, value);
     }
 };
 template <typename T> struct gpul__result_of<T, true> {
-    enum { dtype = GPUL_U8, bytes = sizeof(T) };
+    static constexpr int dtype = GPUL_U8, bytes = sizeof(T);
     static __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype, const T &value) {
         unsigned char from[sizeof(T)], *const to = static_cast<unsigned char *>(out) + i;
         memcpy(from, &value, sizeof from);
-        GPUL__UNROLL
-        for (int k = 0; k < int(sizeof(T)); ++k) to[k] = from[k];
+        GPUL__UNROLL_FOR (int k = 0; k < int(sizeof(T)); ++k) to[k] = from[k];
     }
 };
 template <typename T>
 struct gpul__result : gpul__result_of<T, std::is_class<T>::value && !std::is_same<T, gpul_f16>::value &&
                                              !std::is_same<T, gpul_bf16>::value> {};
 
-/* What a place holds of the inputs that are arrays: for one array alone the element itself. */
+/* The engine's element of the inputs that are arrays: of one array alone, its element itself */
 template <typename Arrays, typename Scalars> struct gpul__elements_of { typedef Arrays type; };
 template <typename T>
 struct gpul__elements_of<gpul__several<T, gpul__none, gpul__none>, gpul__several<gpul__none, gpul__none, gpul__none>> {
     typedef T type;
 };
 template <typename T> static __device__ __forceinline__ gpul__several<T, gpul__none, gpul__none> gpul__elements(T x) {
-    const gpul__several<T, gpul__none, gpul__none> elements = {x, gpul__none(), gpul__none()};
-    return elements;
+    return {x, gpul__none(), gpul__none()};
 }
 template <typename T, typename U, typename V>
 static __device__ __forceinline__ gpul__several<T, U, V> gpul__elements(gpul__several<T, U, V> elements) {
     return elements;
 }
-/* an input: an element of an array, or a scalar, or none */
-template <typename T> static __device__ __forceinline__ T gpul__either(T element, gpul__none) { return element; }
-template <typename T> static __device__ __forceinline__ T gpul__either(gpul__none, T scalar) { return scalar; }
-static __device__ __forceinline__ gpul__none gpul__either(gpul__none, gpul__none) { return gpul__none(); }
+/* An input's value: an element of an array, or a scalar, or none */
+template <typename T> static __device__ __forceinline__ T gpul__element_or_scalar(T element, gpul__none) {
+    return element;
+}
+template <typename T> static __device__ __forceinline__ T gpul__element_or_scalar(gpul__none, T scalar) {
+    return scalar;
+}
+static __device__ __forceinline__ gpul__none gpul__element_or_scalar(gpul__none, gpul__none) { return gpul__none(); }
 template <typename T> static inline void gpul__take_scalar(T *to, const gpul__reduce_inputs *inputs, int k) {
     memcpy(to, &inputs->scalar[k], sizeof *to);
 }
 static inline void gpul__take_scalar(gpul__none *, const gpul__reduce_inputs *, int) {}
 
 template <typename A> struct gpul__is_accumulator {
-    enum { kPlain = std::is_trivially_copyable<A>::value && std::is_trivially_default_constructible<A>::value };
-    enum { value = kPlain && sizeof(A) <= 64 && alignof(A) <= 16 };
+    static constexpr int kPlain =
+        std::is_trivially_copyable<A>::value && std::is_trivially_default_constructible<A>::value;
+    static constexpr int value = kPlain && sizeof(A) <= 64 && alignof(A) <= 16;
 };
 template <typename T> struct gpul__is_result {
-    enum { value = int(gpul__result<T>::bytes) == 0 || (std::is_trivially_copyable<T>::value && sizeof(T) <= 64) };
+    static constexpr int value =
+        gpul__result<T>::bytes == 0 || (std::is_trivially_copyable<T>::value && sizeof(T) <= 64);
 };
 template <typename Arrays> struct gpul__has_array {
-    enum { value = !std::is_same<Arrays, gpul__several<gpul__none, gpul__none, gpul__none>>::value };
+    static constexpr int value = !std::is_same<Arrays, gpul__several<gpul__none, gpul__none, gpul__none>>::value;
 };
 
 template <typename Own> struct gpul__own : gpul__reduction<gpul__own<Own>, typename Own::Elements, typename Own::A> {
     typedef typename Own::A A;
     typedef typename Own::Elements Elements;
-    enum { kOrdered = Own::kOrdered, kResultBytes = gpul__result<typename Own::Result>::bytes };
+    static constexpr int kOrdered = Own::kOrdered, kResultBytes = gpul__result<typename Own::Result>::bytes;
     typename Own::Scalars scalars;
     int64_t place;                                                          /* of the warp tile's first element */
     __device__ __forceinline__ void enter(int64_t begin) { place = begin; } /* fault: own-place */
@@ -2967,8 +2760,9 @@ template <typename Own> struct gpul__own : gpul__reduction<gpul__own<Own>, typen
     __device__ __forceinline__ A combine(A a, A b) const { return Own::combine(a, b); }
     __device__ __forceinline__ A one(A acc, Elements element, gpul__none, int at) const {
         const auto e = gpul__elements(element);
-        return Own::combine(acc, Own::map(gpul__either(e.x, scalars.x), gpul__either(e.y, scalars.y),
-                                          gpul__either(e.z, scalars.z), place + at));
+        return Own::combine(acc,
+                            Own::map(gpul__element_or_scalar(e.x, scalars.x), gpul__element_or_scalar(e.y, scalars.y),
+                                     gpul__element_or_scalar(e.z, scalars.z), place + at));
     }
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t n) const {
         gpul__result<typename Own::Result>::store(out, i, dtype, Own::post(a, n, scalars.x, scalars.y, scalars.z));
@@ -3037,21 +2831,27 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
 
 #define GPUL__CONCAT_(a, b) a##b
 #define GPUL__CONCAT(a, b) GPUL__CONCAT_(a, b)
-#define GPUL__CALL(macro, ...) macro(__VA_ARGS__) /* after commas in the arguments have come to light */
+#define GPUL__CALL(macro, ...) macro(__VA_ARGS__) /* expands the arguments first, which may be lists */
 #define GPUL__BARE(...) __VA_ARGS__
-/* Of a list of types and names: how many pairs, */
+/* The number of pairs in a list of types and names */
 #define GPUL__COUNT_(a, b, c, d, e, f, g, h, i, j, count, ...) count
 #define GPUL__COUNT(...) GPUL__COUNT_(__VA_ARGS__, wrong, wrong, wrong, wrong, 3, wrong, 2, wrong, 1, wrong, 0)
-/* three of them, with `b` and `c` for names that are not there, */
+/* The list with three pairs: missing ones are of gpul__none, and named `b` and `c`. */
 #define GPUL__THREE(b, c, ...) GPUL__CONCAT(GPUL__THREE_, GPUL__COUNT(__VA_ARGS__))(b, c, __VA_ARGS__)
 #define GPUL__THREE_1(b, c, TX, x) TX, x, gpul__none, b, gpul__none, c
 #define GPUL__THREE_2(b, c, TX, x, TY, y) TX, x, TY, y, gpul__none, c
 #define GPUL__THREE_3(b, c, TX, x, TY, y, TZ, z) TX, x, TY, y, TZ, z
-/* and something of each. */
+/* of(type, name) for each pair */
 #define GPUL__PAIRS(of, ...) GPUL__CONCAT(GPUL__PAIRS_, GPUL__COUNT(__VA_ARGS__))(of, __VA_ARGS__)
 #define GPUL__PAIRS_1(of, TX, x) of(TX, x)
 #define GPUL__PAIRS_2(of, TX, x, TY, y) of(TX, x), of(TY, y)
 #define GPUL__PAIRS_3(of, TX, x, TY, y, TZ, z) of(TX, x), of(TY, y), of(TZ, z)
+/* `yes` where a list has one to three pairs, else `no` */
+#define GPUL__CHECKED(yes, no, ...) GPUL__CONCAT(GPUL__CHECKED_, GPUL__COUNT(__VA_ARGS__))(yes, no)
+#define GPUL__CHECKED_1(yes, no) yes
+#define GPUL__CHECKED_2(yes, no) yes
+#define GPUL__CHECKED_3(yes, no) yes
+#define GPUL__CHECKED_wrong(yes, no) no
 #define GPUL__IN_PARAMETER(TX, x) gpul__input<TX>::Parameter x
 #define GPUL__IN_NAME(TX, x) #x
 #define GPUL__IN_VALUE(TX, x) gpul__input<TX>::value(x)
@@ -3087,27 +2887,18 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
     };
 
 #define GPUL_ELEMENTWISE(name, T, expression, ...)                                                                     \
-    GPUL__CONCAT(GPUL__ELEMENTWISE_, GPUL__COUNT(__VA_ARGS__))(name, T, expression, __VA_ARGS__)
-#define GPUL__ELEMENTWISE_wrong(name, ...) GPUL__REFUSE(GPUL_ELEMENTWISE, name, "inputs")
-#define GPUL__ELEMENTWISE_1 GPUL__ELEMENTWISE_ONE
-#define GPUL__ELEMENTWISE_2 GPUL__ELEMENTWISE_ONE
-#define GPUL__ELEMENTWISE_3 GPUL__ELEMENTWISE_ONE
+    GPUL__CHECKED(GPUL__ELEMENTWISE_ONE, GPUL__ELEMENTWISE_WRONG, __VA_ARGS__)(name, T, expression, __VA_ARGS__)
+#define GPUL__ELEMENTWISE_WRONG(name, ...) GPUL__REFUSE(GPUL_ELEMENTWISE, name, "inputs")
 #define GPUL__ELEMENTWISE_ONE(name, T, expression, ...)                                                                \
     GPUL__ELEMENTWISE(name, (T), (return static_cast<T>(expression);), (gpul_array * gpul__out), 1,                    \
                       (gpul__output_value{gpul__out, "out", gpul__dtype_of<T>::value}), __VA_ARGS__)
 
 #define GPUL_ELEMENTWISE_OUTPUTS(name, outputs, statements, ...)                                                       \
-    GPUL__CONCAT(GPUL__OUTPUTS_, GPUL__COUNT(__VA_ARGS__))(name, outputs, statements, __VA_ARGS__)
-#define GPUL__OUTPUTS_wrong(name, ...) GPUL__REFUSE(GPUL_ELEMENTWISE_OUTPUTS, name, "inputs")
-#define GPUL__OUTPUTS_1 GPUL__OUTPUTS
-#define GPUL__OUTPUTS_2 GPUL__OUTPUTS
-#define GPUL__OUTPUTS_3 GPUL__OUTPUTS
+    GPUL__CHECKED(GPUL__OUTPUTS, GPUL__OUTPUTS_WRONG_INPUTS, __VA_ARGS__)(name, outputs, statements, __VA_ARGS__)
+#define GPUL__OUTPUTS_WRONG_INPUTS(name, ...) GPUL__REFUSE(GPUL_ELEMENTWISE_OUTPUTS, name, "inputs")
+#define GPUL__OUTPUTS_WRONG(name, ...) GPUL__REFUSE(GPUL_ELEMENTWISE_OUTPUTS, name, "outputs")
 #define GPUL__OUTPUTS(name, outputs, ...)                                                                              \
-    GPUL__CONCAT(GPUL__OUTPUTS_OF_, GPUL__COUNT outputs)(name, outputs, __VA_ARGS__)
-#define GPUL__OUTPUTS_OF_wrong(name, ...) GPUL__REFUSE(GPUL_ELEMENTWISE_OUTPUTS, name, "outputs")
-#define GPUL__OUTPUTS_OF_1 GPUL__OUTPUTS_SEVERAL
-#define GPUL__OUTPUTS_OF_2 GPUL__OUTPUTS_SEVERAL
-#define GPUL__OUTPUTS_OF_3 GPUL__OUTPUTS_SEVERAL
+    GPUL__CHECKED(GPUL__OUTPUTS_SEVERAL, GPUL__OUTPUTS_WRONG, GPUL__BARE outputs)(name, outputs, __VA_ARGS__)
 #define GPUL__OUTPUTS_SEVERAL(name, outputs, statements, ...)                                                          \
     GPUL__ELEMENTWISE(name, GPUL__CALL(GPUL__OUTPUTS_TYPE, GPUL__THREE(gpul__p, gpul__q, GPUL__BARE outputs)),         \
                       GPUL__CALL(GPUL__OUTPUTS_BODY, statements, GPUL__THREE(gpul__p, gpul__q, GPUL__BARE outputs)),   \
@@ -3121,15 +2912,12 @@ static int32_t gpul__own_launch(const gpul__reduce_problem *problem, const gpul_
      const Out gpul__results = {static_cast<T>(o), static_cast<U>(p), static_cast<V>(q)}; return gpul__results;)
 
 #define GPUL_REDUCE(name, T, A, identity, map, combine, post, ...)                                                     \
-    GPUL__CONCAT(GPUL__REDUCE_, GPUL__COUNT(__VA_ARGS__))                                                              \
+    GPUL__CHECKED(GPUL__REDUCE, GPUL__REDUCE_WRONG, __VA_ARGS__)                                                       \
     (name, 0, gpul__i, T, A, identity, map, combine, post, __VA_ARGS__)
 #define GPUL_REDUCE_ORDERED(name, T, A, identity, map, combine, post, ...)                                             \
-    GPUL__CONCAT(GPUL__REDUCE_, GPUL__COUNT(__VA_ARGS__))                                                              \
+    GPUL__CHECKED(GPUL__REDUCE, GPUL__REDUCE_WRONG, __VA_ARGS__)                                                       \
     (name, 1, i, T, A, identity, map, combine, post, __VA_ARGS__)
-#define GPUL__REDUCE_wrong(name, ...) GPUL__REFUSE(GPUL_REDUCE, name, "inputs")
-#define GPUL__REDUCE_1 GPUL__REDUCE
-#define GPUL__REDUCE_2 GPUL__REDUCE
-#define GPUL__REDUCE_3 GPUL__REDUCE
+#define GPUL__REDUCE_WRONG(name, ...) GPUL__REFUSE(GPUL_REDUCE, name, "inputs")
 #define GPUL__REDUCE(name, ordered, i, T, A, identity, map, combine, post, ...)                                        \
     GPUL__CALL(GPUL__REDUCE_OP, name, ordered, i, T, A, identity, map, combine, post,                                  \
                GPUL__THREE(gpul__y, gpul__z, __VA_ARGS__))                                                             \
@@ -3180,71 +2968,69 @@ namespace {
 
 /* ---- arithmetic ---- */
 
-/* Integers wrap: signed overflow is undefined in C++, unsigned is not. The _rn intrinsics are never contracted. */
-static __device__ __forceinline__ float gpul__add(float a, float b) { return __fadd_rn(a, b); }
-static __device__ __forceinline__ double gpul__add(double a, double b) { return __dadd_rn(a, b); }
-static __device__ __forceinline__ int32_t gpul__add(int32_t a, int32_t b) { return int32_t(uint32_t(a) + uint32_t(b)); }
-static __device__ __forceinline__ int64_t gpul__add(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
-static __device__ __forceinline__ uint8_t gpul__add(uint8_t a, uint8_t b) { return uint8_t(a + b); }
-static __device__ __forceinline__ float gpul__mul(float a, float b) { return __fmul_rn(a, b); }
-static __device__ __forceinline__ double gpul__mul(double a, double b) { return __dmul_rn(a, b); }
-static __device__ __forceinline__ int32_t gpul__mul(int32_t a, int32_t b) { return int32_t(uint32_t(a) * uint32_t(b)); }
-static __device__ __forceinline__ int64_t gpul__mul(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
-static __device__ __forceinline__ uint8_t gpul__mul(uint8_t a, uint8_t b) { return uint8_t(a * b); }
-template <typename H> static __device__ __forceinline__ H gpul__add(H a, H b) {
-    return gpul__from_float<H>(__fadd_rn(gpul__to_float(a), gpul__to_float(b)));
-}
-template <typename H> static __device__ __forceinline__ H gpul__mul(H a, H b) {
-    return gpul__from_float<H>(__fmul_rn(gpul__to_float(a), gpul__to_float(b)));
-}
+/* The value that comparisons run on: 16-bit floats as floats */
+template <typename T> struct gpul__value_of { typedef T type; };
+template <> struct gpul__value_of<gpul_f16> { typedef float type; };
+template <> struct gpul__value_of<gpul_bf16> { typedef float type; };
+
+/* Sums, differences and products. Integers wrap: signed overflow is undefined in C++, unsigned is not. The _rn
+ * intrinsics are never contracted. 16-bit floats are computed in float. */
+#define GPUL__OPERATION(name, intrinsic, sign)                                                                         \
+    static __device__ __forceinline__ float name(float a, float b) { return __f##intrinsic##_rn(a, b); }               \
+    static __device__ __forceinline__ double name(double a, double b) { return __d##intrinsic##_rn(a, b); }            \
+    static __device__ __forceinline__ int32_t name(int32_t a, int32_t b) {                                             \
+        return int32_t(uint32_t(a) sign uint32_t(b));                                                                  \
+    }                                                                                                                  \
+    static __device__ __forceinline__ int64_t name(int64_t a, int64_t b) {                                             \
+        return int64_t(uint64_t(a) sign uint64_t(b));                                                                  \
+    }                                                                                                                  \
+    static __device__ __forceinline__ uint8_t name(uint8_t a, uint8_t b) { return uint8_t(a sign b); }                 \
+    template <typename H> static __device__ __forceinline__ H name(H a, H b) { return H(name(float(a), float(b))); }
+GPUL__OPERATION(gpul__add, add, +)
+GPUL__OPERATION(gpul__subtract, sub, -)
+GPUL__OPERATION(gpul__mul, mul, *)
 static __device__ __forceinline__ double gpul__multiply_add(double a, double b, double c) { return fma(a, b, c); }
 static __device__ __forceinline__ float gpul__multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
-static __device__ __forceinline__ int32_t gpul__multiply_add(int32_t a, int32_t b, int32_t c) {
+template <typename I> static __device__ __forceinline__ I gpul__multiply_add(I a, I b, I c) {
     return gpul__add(gpul__mul(a, b), c);
 }
-static __device__ __forceinline__ int64_t gpul__multiply_add(int64_t a, int64_t b, int64_t c) {
-    return gpul__add(gpul__mul(a, b), c);
-}
-
-template <typename To, typename T> static __device__ __forceinline__ To gpul__widen(T x) { return To(x); }
-template <> __device__ __forceinline__ double gpul__widen<double, gpul_f16>(gpul_f16 x) { return gpul__to_float(x); }
-template <> __device__ __forceinline__ double gpul__widen<double, gpul_bf16>(gpul_bf16 x) { return gpul__to_float(x); }
-template <> __device__ __forceinline__ float gpul__widen<float, gpul_f16>(gpul_f16 x) { return gpul__to_float(x); }
-template <> __device__ __forceinline__ float gpul__widen<float, gpul_bf16>(gpul_bf16 x) { return gpul__to_float(x); }
 
 } /* namespace */
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * 1. Elementwise
  *
- * Bound by memory: 3 elements move per sum. The engine does the moving; an operation here says what happens to one
- * element. Operations of one type share a kernel, by a run-time flag. Copies and fills do not look into elements and go
- * by their size.
+ * Instances of the elementwise engine, which moves the data; an operation here says what happens to one element. Cost:
+ * the bytes of inputs and output, once. Operations of one type share a kernel and choose by a run-time flag, which one
+ * uniform branch for a thread's whole vector makes free. Copies and fills are kernels for the size of an element.
  * ------------------------------------------------------------------------------------------------------------------ */
 /* ---- plan ----
  *
- * The kernel. Tiles, of large arrays, where an input is contiguous along another dimension than out: that one becomes
- * the next to the innermost. Two inputs are transposed at most. Else vectors, where out is contiguous along its
- * innermost dimension, no input has gaps there, and rows are long; of NumPy's functions, of one array that is
- * dense as a whole, as out is. Else elements.
+ * The kernel:
+ *     tiles     of large arrays, where an input is contiguous along another dimension than out. That dimension becomes
+ *               the next to the innermost. Two inputs are transposed at most.
+ *     vectors   where out is contiguous along its innermost dimension, inputs are contiguous or broadcast there, and
+ *               rows are long; of NumPy's functions, only for one input that is dense as a whole, as out is
+ *     elements  else
  *
- * The walk goes through the dimensions of out, the fastest first. There are two exceptions. Where an input of long rows
- * is read again along a short dimension, a block takes all of that dimension for a part of a row, while the input is in
- * the cache. And where an input of short rows is contiguous along a far dimension, that one comes next. */
+ * Tiles follow each other along out's dimensions, the innermost first, but for two cases. Where an input is read again
+ * along a short dimension of long rows, a block takes all of that dimension for a part of a row, so that the input
+ * stays in the cache. Where an input of short rows is contiguous along another dimension, that one comes second. */
 
 static int32_t gpul__log2(int32_t power) { return (power > 1) + (power > 2) + (power > 4) + (power > 8); }
-/* Does an operand, wherever out has a vector of `vector` elements at the boundary of an access, have one too? */
-static bool gpul__elementwise_alike(const gpul__elementwise_problem *p, int32_t operand, const void *first,
-                                    int32_t bytes, int32_t out_bytes, int32_t vector) {
+/* Are an operand's vectors of `vector` elements aligned wherever out's are? */
+static bool gpul__elementwise_aligned_as_out(const gpul__elementwise_problem *p, int32_t operand, const void *first,
+                                             int32_t bytes, int32_t out_bytes, int32_t vector) {
     int64_t offset = int64_t((uintptr_t(first) >> gpul__log2(bytes)) - (uintptr_t(p->out) >> gpul__log2(out_bytes)));
     for (int32_t d = 0; d + 1 < p->ndim; ++d)
         offset |= p->strides[operand][d] - p->strides[0][d]; /* fault: elementwise-alike */
     return (offset & (vector - 1)) == 0;
 }
-/* A dimension of the walk: `by` elements of the problem's dimension d at a time, which are that many tiles of columns
- * and rows */
-static void gpul__elementwise_add(gpul__elementwise_plan *plan, const gpul__elementwise_problem *p, int32_t operands,
-                                  int64_t size, int32_t d, int64_t by, int64_t columns, int64_t rows) {
+/* Adds a dimension of `size` tiles: each is `by` elements along the problem's dimension d, and so many tiles along
+ * out's columns and rows. */
+static void gpul__elementwise_add_dim(gpul__elementwise_plan *plan, const gpul__elementwise_problem *p,
+                                      int32_t operands, int64_t size, int32_t d, int64_t by, int64_t columns,
+                                      int64_t rows) {
     plan->dim[plan->ndim].size = size;
     plan->dim[plan->ndim].column = columns;
     plan->dim[plan->ndim].row = rows;
@@ -3252,7 +3038,7 @@ static void gpul__elementwise_add(gpul__elementwise_plan *plan, const gpul__elem
     plan->tiles *= size;
     ++plan->ndim;
 }
-/* Dimension d becomes the next to the innermost. */
+/* Makes dimension d the next to the innermost. */
 static void gpul__elementwise_move_inward(gpul__elementwise_problem *p, int32_t operands, int32_t d) {
     for (int o = -1; o < operands; ++o) {
         int64_t *const values = o < 0 ? p->shape : p->strides[o], value = values[d];
@@ -3277,7 +3063,7 @@ static int32_t gpul__elementwise_transposed(const gpul__elementwise_problem *p, 
     }
     return inputs;
 }
-/* bytes: of an element in shared memory; 0: as in memory, where `largest` is the largest */
+/* The kernel `tiles`. bytes: of an element in shared memory; 0: as in memory, where the largest has `largest` */
 static void gpul__plan_tiles(gpul__elementwise_plan *plan, gpul__elementwise_problem *p, const gpul__elementwise_op *op,
                              int32_t operands, int32_t bytes, int32_t largest) {
     const int32_t last = p->ndim - 1, word = GPUL__ELEMENTWISE_WORD(bytes > 0 ? bytes : largest);
@@ -3287,30 +3073,31 @@ static void gpul__plan_tiles(gpul__elementwise_plan *plan, gpul__elementwise_pro
     plan->block = 1;
     const int64_t across = gpul_ceil_div(p->shape[last] + word - 1, columns);
     const int64_t down = gpul_ceil_div(p->shape[last - 1], rows); /* fault: elementwise-plan-tiles */
-    gpul__elementwise_add(plan, p, operands, across, last, columns, 1, 0);
-    gpul__elementwise_add(plan, p, operands, down, last - 1, rows, 0, 1);
-    for (int32_t d = last - 2; d >= 0; --d) gpul__elementwise_add(plan, p, operands, p->shape[d], d, 1, 0, 0);
+    gpul__elementwise_add_dim(plan, p, operands, across, last, columns, 1, 0);
+    gpul__elementwise_add_dim(plan, p, operands, down, last - 1, rows, 0, 1);
+    for (int32_t d = last - 2; d >= 0; --d) gpul__elementwise_add_dim(plan, p, operands, p->shape[d], d, 1, 0, 0);
     for (int k = 0; k < 3; ++k)
         if (plan->staged >> k & 1)
             plan->shared_bytes += rows * GPUL__ELEMENTWISE_PITCH * word * (bytes > 0 ? bytes : op->in_bytes[k]);
 }
-/* Vectors: returns the vectors of a row, which has as many as its own alignment takes. */
+/* The kernel `vectors`; returns the vectors of a row: one more than dense ones, where rows are not aligned alike. */
 static int64_t gpul__plan_vectors(gpul__elementwise_plan *plan, const gpul__elementwise_problem *p,
                                   const gpul__elementwise_op *op, int32_t vector) {
     const int32_t last = p->ndim - 1;
     const int64_t before = int64_t(uintptr_t(p->out) >> gpul__log2(op->out_bytes)) & (vector - 1);
-    int64_t pitch = 0; /* out's rows begin at boundaries alike, if they do */
+    int64_t pitch = 0; /* a multiple of the vector where all rows of out are aligned alike */
     for (int32_t d = 0; d < last; ++d) pitch |= p->strides[0][d];
     plan->kernel = GPUL__ELEMENTWISE_VECTORS;
     plan->columns = vector;
     plan->block = GPUL__ELEMENTWISE_THREADS * op->vectors;
     for (int k = 0; k < 3; ++k)
         if (p->in[k] != NULL && p->strides[1 + k][last] == 1 &&
-            !gpul__elementwise_alike(p, 1 + k, p->in[k], op->in_bytes[k], op->out_bytes, vector))
+            !gpul__elementwise_aligned_as_out(p, 1 + k, p->in[k], op->in_bytes[k], op->out_bytes, vector))
             plan->shifted |= 1 << k;
     return (p->shape[last] + ((pitch & (vector - 1)) == 0 ? before : vector - 1) + vector - 1) >> gpul__log2(vector);
 }
-/* Elements: returns those of a row, or where it fills half of a warp's, as many as a warp has of it. */
+/* The kernel `elements`; returns the tiles of a row: its elements, or, where it fills half of a warp's items, its
+ * warps. */
 static int64_t gpul__plan_elements(gpul__elementwise_plan *plan, int64_t columns, int32_t items) {
     plan->kernel = GPUL__ELEMENTWISE_ELEMENTS;
     plan->lanes = columns >= 16 * items;
@@ -3318,9 +3105,9 @@ static int64_t gpul__plan_elements(gpul__elementwise_plan *plan, int64_t columns
     plan->block = plan->lanes ? GPUL__ELEMENTWISE_THREADS / 32 : GPUL__ELEMENTWISE_THREADS * items;
     return gpul_ceil_div(columns, plan->columns);
 }
-/* The walk of vectors and elements, `row` tiles to a row */
-static void gpul__plan_walk(gpul__elementwise_plan *plan, gpul__elementwise_problem *p, int32_t operands, int64_t row) {
-    enum { kLong = 16384 }; /* elements of a row */
+/* The dimensions of vectors and elements, of `row` tiles a row */
+static void gpul__plan_dims(gpul__elementwise_plan *plan, gpul__elementwise_problem *p, int32_t operands, int64_t row) {
+    constexpr int kLong = 16384; /* elements of a row */
     const int32_t last = p->ndim - 1;
     const int64_t columns = p->shape[last];
     int32_t next = -1, inner = -1;
@@ -3334,18 +3121,18 @@ static void gpul__plan_walk(gpul__elementwise_plan *plan, gpul__elementwise_prob
             if (p->in[k] && p->strides[1 + k][d] < p->strides[1 + k][last]) inner = d;
     if (inner >= 0)
         for (part = plan->block; part > 1 && part * p->shape[inner] > plan->block;) part /= 2;
-    gpul__elementwise_add(plan, p, operands, part, last, plan->columns, 1, 0);
+    gpul__elementwise_add_dim(plan, p, operands, part, last, plan->columns, 1, 0);
     if (inner >= 0) {
-        gpul__elementwise_add(plan, p, operands, p->shape[inner], inner, 1, 0, 0);
-        gpul__elementwise_add(plan, p, operands, gpul_ceil_div(row, part), last, part * plan->columns, part, 0);
+        gpul__elementwise_add_dim(plan, p, operands, p->shape[inner], inner, 1, 0, 0);
+        gpul__elementwise_add_dim(plan, p, operands, gpul_ceil_div(row, part), last, part * plan->columns, part, 0);
     }
     for (int32_t d = last - 1; d >= 0; --d)
-        if (d != inner) gpul__elementwise_add(plan, p, operands, p->shape[d], d, 1, 0, 0);
+        if (d != inner) gpul__elementwise_add_dim(plan, p, operands, p->shape[d], d, 1, 0, 0);
 }
 extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__elementwise_problem *p,
                                           const gpul__elementwise_op *op) {
     const int32_t last = p->ndim - 1, operands = op->other_bytes[0] > 0 ? GPUL__OPERANDS : 4;
-    int32_t largest = op->out_bytes, array = op->out_bytes, along = -1, k; /* array: the largest that is no scalar */
+    int32_t largest = op->out_bytes, array = op->out_bytes, along = -1, k; /* array: the largest of arrays */
     plan->shifted = plan->lanes = plan->ndim = 0;
     plan->shared_bytes = 0;
     plan->tiles = 1;
@@ -3361,22 +3148,23 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
         gpul__elementwise_move_inward(p, operands, along);
         gpul__plan_tiles(plan, p, op, operands, own ? 0 : op->value_bytes, largest);
     } else {
-        /* Threads that have two vectors have shorter ones of short arrays, so that there are more threads. */
+        /* threads with two vectors have shorter ones in short arrays: more threads */
         const int32_t value = op->vectors < 2                                          ? largest
                               : op->value_bytes == 8 || p->n < GPUL__ELEMENTWISE_SHORT ? op->value_bytes
                                                                                        : array;
         const int32_t vector = 16 >> gpul__log2(value);
         const int32_t items = GPUL__ELEMENTWISE_ITEMS(op->value_bytes > 0 ? op->value_bytes : largest);
-        bool contiguous = p->strides[0][last] == 1; /* all outputs, and inputs or repeated */
+        bool contiguous = p->strides[0][last] == 1; /* all outputs; inputs may be broadcast instead */
         for (k = 0; k < 3; ++k) contiguous = contiguous && (p->in[k] == NULL || p->strides[1 + k][last] <= 1);
         for (k = 0; k < 2 && contiguous; ++k)
-            contiguous = op->other_bytes[k] == 0 ||
-                         (p->strides[4 + k][last] == 1 && /* fault: outputs-together */
-                          gpul__elementwise_alike(p, 4 + k, p->others[k], op->other_bytes[k], op->out_bytes, vector));
+            contiguous =
+                op->other_bytes[k] == 0 ||
+                (p->strides[4 + k][last] == 1 && /* fault: outputs-together */
+                 gpul__elementwise_aligned_as_out(p, 4 + k, p->others[k], op->other_bytes[k], op->out_bytes, vector));
         bool vectors = contiguous && op->vectors > 0 && (p->ndim == 1 || (p->shape[last] >= 32 && op->vectors == 1));
         if (op->vectors == 2)
             vectors = vectors && p->in[0] != NULL && p->in[1] == NULL && p->in[2] == NULL && p->strides[1][last] == 1;
-        gpul__plan_walk(plan, p, operands,
+        gpul__plan_dims(plan, p, operands,
                         vectors ? gpul__plan_vectors(plan, p, op, vector)
                                 : gpul__plan_elements(plan, p->shape[last], items));
     }
@@ -3384,9 +3172,9 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
     return plan->tiles > 2147483647 - GPUL__ELEMENTWISE_THREADS * 8 ? int32_t(cudaErrorInvalidConfiguration) : 0;
 }
 
-/* Plan and launch: what every elementwise operation ends with. Kernels count in 32 bits, so what has more than `most`
- * elements, or reaches over more than four times as many, is cut in two, along the dimension in which an operand
- * reaches farthest, and these again. */
+/* Plans and launches an elementwise operation. Kernels count in 32 bits: a problem of more than `most` elements, or
+ * that reaches over more than four times as many, is cut in two along the dimension in which an operand reaches
+ * farthest. */
 extern "C" int32_t gpul__run_elementwise(const gpul__elementwise_op *op, gpul__elementwise_problem *p,
                                          const gpul__machine *machine, int64_t most, gpul_stream stream) {
     int64_t n = 1, farthest = 0;
@@ -3394,16 +3182,13 @@ extern "C" int32_t gpul__run_elementwise(const gpul__elementwise_op *op, gpul__e
     bool fits = true;
     for (int32_t d = 0; d < p->ndim; ++d) n *= p->shape[d];
     for (int o = 0; o < GPUL__OPERANDS && (o < 4 || p->others[o - 4] != NULL); ++o) {
-        int64_t reach = 0;
         for (int32_t d = 0; d < p->ndim; ++d) {
-            const int64_t far = (p->shape[d] - 1) * p->strides[o][d];
-            reach += far;
-            if (far > farthest) {
-                farthest = far;
-                along = d;
-            }
+            const int64_t reach = (p->shape[d] - 1) * p->strides[o][d];
+            if (reach <= farthest) continue;
+            farthest = reach;
+            along = d;
         }
-        fits = fits && reach < 4 * most;
+        fits = fits && gpul__reach(p->shape, p->strides[o], p->ndim) < 4 * most;
     }
     if (fits && n <= most) {
         gpul__elementwise_plan plan;
@@ -3437,42 +3222,21 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t, int32_t) 
 namespace {
 
 #define GPUL__EACH(array, expression)                                                                                  \
-    GPUL__UNROLL                                                                                                       \
-    for (int j = 0; j < int(sizeof array / sizeof array[0]); ++j) expression
+    GPUL__UNROLL_FOR (int j = 0; j < int(sizeof array / sizeof array[0]); ++j) expression
 
-static __device__ __forceinline__ float gpul__subtract(float a, float b) { return __fsub_rn(a, b); }
-static __device__ __forceinline__ double gpul__subtract(double a, double b) { return __dsub_rn(a, b); }
-static __device__ __forceinline__ int32_t gpul__subtract(int32_t a, int32_t b) {
-    return int32_t(uint32_t(a) - uint32_t(b));
+/* NaN where either is; 16-bit floats are compared as floats */
+template <typename T> static __device__ __forceinline__ T gpul__minimum(T x, T y) {
+    const typename gpul__value_of<T>::type a = x, b = y;
+    return T(a < b || a != a ? a : b); /* fault: ufunc-minimum-nan */
 }
-static __device__ __forceinline__ int64_t gpul__subtract(int64_t a, int64_t b) {
-    return int64_t(uint64_t(a) - uint64_t(b));
-}
-static __device__ __forceinline__ uint8_t gpul__subtract(uint8_t a, uint8_t b) { return uint8_t(a - b); }
-template <typename H> static __device__ __forceinline__ H gpul__subtract(H a, H b) {
-    return gpul__from_float<H>(__fsub_rn(gpul__to_float(a), gpul__to_float(b)));
-}
-/* NaN where either is */
-template <typename W> static __device__ __forceinline__ W gpul__minimum(W a, W b) {
-    return a < b || a != a ? a : b; /* fault: ufunc-minimum-nan */
-}
-template <typename W> static __device__ __forceinline__ W gpul__maximum(W a, W b) { return a > b || a != a ? a : b; }
-static __device__ __forceinline__ gpul_f16 gpul__minimum(gpul_f16 a, gpul_f16 b) {
-    return gpul_f16(gpul__minimum(float(a), float(b)));
-}
-static __device__ __forceinline__ gpul_f16 gpul__maximum(gpul_f16 a, gpul_f16 b) {
-    return gpul_f16(gpul__maximum(float(a), float(b)));
-}
-static __device__ __forceinline__ gpul_bf16 gpul__minimum(gpul_bf16 a, gpul_bf16 b) {
-    return gpul_bf16(gpul__minimum(float(a), float(b)));
-}
-static __device__ __forceinline__ gpul_bf16 gpul__maximum(gpul_bf16 a, gpul_bf16 b) {
-    return gpul_bf16(gpul__maximum(float(a), float(b)));
+template <typename T> static __device__ __forceinline__ T gpul__maximum(T x, T y) {
+    const typename gpul__value_of<T>::type a = x, b = y;
+    return T(a > b || a != a ? a : b);
 }
 
-/* Add, subtract, multiply, minimum, maximum, of elements that are all of one type. Floats round once: 16-bit results
- * computed in float and rounded are correctly rounded, float having more than 2p + 2 bits (Figueroa, When is double
- * rounding innocuous?, 1995). One uniform branch serves a thread's vector. */
+/* Add, subtract, multiply, minimum, maximum, where all elements are of one type. 16-bit results are computed in float
+ * and rounded, which is correct rounding: float has more than 2p + 2 bits (Figueroa, When is double rounding
+ * innocuous?, 1995). */
 template <typename T> struct gpul__op_arithmetic {
     typedef T Out;
     typedef T A;
@@ -3501,47 +3265,46 @@ template <typename T> struct gpul__op_copy {
     __device__ __forceinline__ T operator()(T a, gpul__none, gpul__none) const { return a; }
 };
 
-/* All threads of a multiprocessor, as far as registers last, so that as much as possible is on its way */
-template <typename T> struct gpul__elementwise_blocks<gpul__op_arithmetic<T>> {
-    enum { most = GPUL__ELEMENTWISE_RESIDENT, value = sizeof(T) > 1 || int(most) < 5 ? int(most) : 5 };
+/* Full occupancy as far as registers last, so that most loads are in flight */
+template <int kBytes> struct gpul__all_blocks {
+    static constexpr int most = GPUL__ELEMENTWISE_RESIDENT, value = kBytes > 1 || most < 5 ? most : 5;
 };
-template <typename T> struct gpul__elementwise_blocks<gpul__op_copy<T>> {
-    enum { most = GPUL__ELEMENTWISE_RESIDENT, value = sizeof(T) > 1 || int(most) < 5 ? int(most) : 5 };
-};
+template <typename T> struct gpul__elementwise_blocks<gpul__op_arithmetic<T>> : gpul__all_blocks<sizeof(T)> {};
+template <typename T> struct gpul__elementwise_blocks<gpul__op_copy<T>> : gpul__all_blocks<sizeof(T)> {};
 
 /* ---- NumPy's functions ----
  *
- * Of any dtypes in memory, computed in one of four types: float for f32, f16 and bf16, double for f64 and what else it
- * holds, int32_t and int64_t for integers and for bits that only move. Which operation it is, and what lies in memory,
- * the kernels learn at run time: a thread asks for its elements of all inputs as bits, and then decodes, computes,
- * encodes and stores them, each step with one uniform branch for all of them. Two kernels do so: `vectors` of one dense
- * array, `elements` for everything else, tiles among it. Both are bound by instructions, not by memory, where the bytes
- * of an element are few; those of several arrays are many.
+ * Operations on any dtypes, computed in one of four types: float for f32, f16 and bf16; double for f64, and where
+ * integers become floats; int32_t and int64_t for integers, and for bits that only move. Operation and dtypes are
+ * run-time arguments: a thread loads the elements of all inputs as bits, then decodes, computes, encodes and stores
+ * them, with one uniform branch at each step for all its elements. There are two kernels: `vectors` for one dense
+ * array, `elements` for the rest, tiles too. Small elements make both bound by instructions; of several arrays, memory
+ * bounds them.
  *
- * What takes a hundred instructions (powers, exponentials, ...) has kernels of its own, so that it costs the rest no
- * registers. There a loop computes one element at a time: the first of the thread's, the others moving up. */
+ * What takes a hundred instructions (powers, exponentials, ...) has kernels of its own, so that its registers do not
+ * burden the others. These compute one element at a time, in a loop that takes a thread's first element and shifts. */
 
-/* x with fewer bits, such that rounding it again gives what rounding x once would: those lost are or-ed into the
- * last. */
+/* x without its `lost` low bits, so that rounding it gives what rounding x would: they are or-ed into the last bit that
+ * is kept ("jamming"). */
 static __device__ __host__ __forceinline__ int64_t gpul__jam(int64_t x, int lost) {
     const int64_t mask = (int64_t(1) << lost) - 1;
     return (x & ~mask) | (int64_t((x & mask) != 0) << lost); /* fault: ufunc-jam */
 }
 
-/* What is done, and to what */
+/* A call: the operation, its dtypes, and what the kernel `vectors` needs */
 struct gpul__ufunc_call {
     int64_t n; /* elements of out */
     int32_t op, kernel;
-    gpul_dtype dtype[4];
+    gpul_dtype dtype[4]; /* out's, and the inputs' */
     int32_t bytes[4];
     uint32_t vector;    /* elements of a vector */
-    uint32_t before;    /* that the first vector has before out's first */
-    uint32_t inside[2]; /* from where to where all vectors may be read whole */
+    uint32_t before;    /* elements by which the first vector begins before out */
+    uint32_t inside[2]; /* the elements between which all vectors may be read whole */
     uint64_t stop;      /* of linspace */
 };
 
-/* From elements' bits to values, and back; W: what is computed in. `again`: the value will be rounded to fewer bits.
- * To an integer: towards zero, to the nearest bound where the value is beyond it, NaN to 0. */
+/* From elements' bits to the values that are computed with, and back. `again`: the value will be rounded once more.
+ * Floats become integers by truncation, saturated, and NaN 0. */
 template <int n>
 static __device__ __host__ __forceinline__ void gpul__decode(float (&to)[n], const uint32_t (&x)[n], gpul_dtype dtype,
                                                              bool again) {
@@ -3550,7 +3313,7 @@ static __device__ __host__ __forceinline__ void gpul__decode(float (&to)[n], con
     case GPUL_F16: GPUL__EACH(to, to[j] = gpul__to_float(gpul__bits<gpul_f16>(uint16_t(x[j])))); break;
     case GPUL_BF16: GPUL__EACH(to, to[j] = gpul__bits<float>(x[j] << 16)); break;
     case GPUL_U8: GPUL__EACH(to, to[j] = float(x[j])); break;
-    default: /* 24 bits hold what is below 2^23 as it is, and jam does no harm where the result is infinite */
+    default: /* below 2^23, float is exact; jamming does no harm where the result is infinite */
         GPUL__EACH(to, to[j] = float(again && (int32_t(x[j]) >= 1 << 23 || int32_t(x[j]) < -(1 << 23))
                                          ? int32_t(gpul__jam(int32_t(x[j]), 8))
                                          : int32_t(x[j])));
@@ -3566,7 +3329,7 @@ static __device__ __host__ __forceinline__ void gpul__decode(double (&to)[n], co
     case GPUL_BF16: GPUL__EACH(to, to[j] = gpul__bits<float>(uint32_t(x[j]) << 16)); break;
     case GPUL_I32: GPUL__EACH(to, to[j] = double(int32_t(x[j]))); break;
     case GPUL_U8: GPUL__EACH(to, to[j] = double(uint32_t(x[j]))); break;
-    default: /* 53 bits hold what is below 2^52 as it is */
+    default: /* below 2^52, double is exact */
         GPUL__EACH(to, to[j] = double(again && (int64_t(x[j]) >> 52 != 0 && int64_t(x[j]) >> 52 != -1)
                                           ? gpul__jam(int64_t(x[j]), 11)
                                           : int64_t(x[j])));
@@ -3616,7 +3379,7 @@ static __device__ __forceinline__ void gpul__encode(uint32_t (&to)[n], const int
 }
 template <int n>
 static __device__ __forceinline__ void gpul__encode(uint64_t (&to)[n], const int64_t (&x)[n], gpul_dtype) {
-    GPUL__EACH(to, to[j] = uint64_t(x[j])); /* what is stored of it are its low bytes */
+    GPUL__EACH(to, to[j] = uint64_t(x[j])); /* its low bytes are stored */
 }
 
 static __device__ __forceinline__ float gpul__function(int32_t op, float a, float b) {
@@ -3636,7 +3399,10 @@ static __device__ __forceinline__ double gpul__function(int32_t op, double a, do
     default: return tanh(a);
     }
 }
-/* Short functions of floats, all elements at once; false: it is none */
+template <typename I> static __device__ __forceinline__ I gpul__function(int32_t, I a, I) { /* integers have none */
+    return a;
+}
+/* Functions of floats that are short, of all elements at once; false: it is another one */
 template <int n> static __device__ __forceinline__ bool gpul__compute_short(int32_t op, float (&a)[n]) {
     if (op == GPUL_EXP) GPUL__EACH(a, a[j] = expf(a[j]));
     else if (op == GPUL_LOG) GPUL__EACH(a, a[j] = logf(a[j]));
@@ -3644,19 +3410,18 @@ template <int n> static __device__ __forceinline__ bool gpul__compute_short(int3
     else return false;
     return true;
 }
-template <int n> static __device__ __forceinline__ bool gpul__compute_short(int32_t, double (&)[n]) { return false; }
-/* Of a thread's elements, a loop that is there once: it takes the first, and moves the others up. */
+template <typename W, int n> static __device__ __forceinline__ bool gpul__compute_short(int32_t, W (&)[n]) {
+    return false;
+}
+/* Long functions, of one element at a time: a loop that takes the first and shifts keeps the code short. */
 template <typename W, int n>
 static __device__ __forceinline__ void gpul__compute_function(int32_t op, W (&a)[n], W (&b)[n]) {
     if (gpul__compute_short(op, a)) return;
     GPUL__UNROLL_NOT
     for (int i = 0; i < n; ++i) {
         const W result = gpul__function(op, a[0], b[0]);
-        GPUL__UNROLL
-        for (int j = 0; j + 1 < n; ++j) {
-            a[j] = a[j + 1];
-            b[j] = b[j + 1];
-        }
+        gpul__shift_left<1>(a);
+        gpul__shift_left<1>(b);
         a[n - 1] = result;
     }
 }
@@ -3675,14 +3440,13 @@ static __device__ __forceinline__ float gpul__negate(float a) { return -a; }
 static __device__ __forceinline__ double gpul__negate(double a) { return -a; }
 static __device__ __forceinline__ int32_t gpul__negate(int32_t a) { return gpul__subtract(int32_t(0), a); }
 static __device__ __forceinline__ int64_t gpul__negate(int64_t a) { return gpul__subtract(int64_t(0), a); }
-/* Correctly rounded, as __fsqrt_rn, which looks at each number alone: with one branch for all of them */
+/* Correctly rounded, as __fsqrt_rn, with one branch for all elements instead of one for each */
 template <int n> static __device__ __forceinline__ void gpul__square_roots(float (&a)[n]) {
 #ifdef __CUDA_ARCH__
-    bool usual = true; /* neither zero, negative, infinite, NaN nor very small */
+    bool usual = true; /* not zero, negative, infinite, NaN or very small */
     GPUL__EACH(a, usual = usual && gpul__bits<uint32_t>(a[j]) - 0x0d000000u <= 0x727fffffu);
     if (usual) {
-        GPUL__UNROLL
-        for (int j = 0; j < n; ++j) {
+        GPUL__UNROLL_FOR (int j = 0; j < n; ++j) {
             float inverse;
             asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(a[j]));
             const float root = __fmul_rn(a[j], inverse), half = __fmul_rn(inverse, 0.5f);
@@ -3694,12 +3458,11 @@ template <int n> static __device__ __forceinline__ void gpul__square_roots(float
     GPUL__UNROLL_NOT
     for (int i = 0; i < n; ++i) {
         const float result = __fsqrt_rn(a[0]);
-        GPUL__UNROLL
-        for (int j = 0; j + 1 < n; ++j) a[j] = a[j + 1];
+        gpul__shift_left<1>(a);
         a[n - 1] = result;
     }
 }
-/* What is one type's, or differs between them; a becomes the result. */
+/* What only some types have, or compute in another way; a becomes the result. */
 template <int n>
 static __device__ __forceinline__ void gpul__compute_own(const gpul__ufunc_call &p, float (&a)[n], const float (&b)[n],
                                                          const float (&)[n]) {
@@ -3737,19 +3500,13 @@ static __device__ __forceinline__ void gpul__compute_own(const gpul__ufunc_call 
     default: break;
     }
 }
-template <int n>
-static __device__ __forceinline__ void gpul__compute_own(const gpul__ufunc_call &p, int64_t (&a)[n],
-                                                         const int64_t (&b)[n], const int64_t (&c)[n]) {
+template <typename I, int n>
+static __device__ __forceinline__ void gpul__compute_own(const gpul__ufunc_call &p, I (&a)[n], const I (&b)[n],
+                                                         const I (&c)[n]) {
     if (p.op == GPUL__WHERE) GPUL__EACH(a, a[j] = a[j] != 0 ? b[j] : c[j]);
     else if (p.op == GPUL_ABSOLUTE) GPUL__EACH(a, a[j] = a[j] < 0 ? gpul__negate(a[j]) : a[j]);
-    else if (p.op == GPUL_POWER) GPUL__EACH(a, a[j] = gpul__power(a[j], b[j]));
-    else if (p.op == GPUL__ARANGE) GPUL__EACH(a, a[j] = gpul__add(gpul__mul(a[j], b[j]), c[j]));
-}
-template <int n>
-static __device__ __forceinline__ void gpul__compute_own(const gpul__ufunc_call &p, int32_t (&a)[n],
-                                                         const int32_t (&b)[n], const int32_t (&c)[n]) {
-    if (p.op == GPUL__WHERE) GPUL__EACH(a, a[j] = a[j] != 0 ? b[j] : c[j]);
-    else if (p.op == GPUL_ABSOLUTE) GPUL__EACH(a, a[j] = a[j] < 0 ? gpul__negate(a[j]) : a[j]);
+    else if (sizeof(I) == 8 && p.op == GPUL_POWER) GPUL__EACH(a, a[j] = I(gpul__power(a[j], b[j])));
+    else if (sizeof(I) == 8 && p.op == GPUL__ARANGE) GPUL__EACH(a, a[j] = gpul__add(gpul__mul(a[j], b[j]), c[j]));
 }
 template <typename Values>
 static __device__ __forceinline__ void gpul__compute(const gpul__ufunc_call &p, Values &a, const Values &b,
@@ -3770,27 +3527,27 @@ static __device__ __forceinline__ void gpul__compute(const gpul__ufunc_call &p, 
     case GPUL_SQUARE: GPUL__EACH(a, a[j] = gpul__mul(a[j], a[j])); break;
     case GPUL__SCALE: GPUL__EACH(a, a[j] = gpul__multiply_add(a[j], b[j], c[j])); break;
     case GPUL__CLIP: GPUL__EACH(a, a[j] = gpul__minimum(gpul__maximum(a[j], b[j]), c[j])); break;
-    default: gpul__compute_own(p, a, b, c); /* GPUL__CONVERT and GPUL__COPY are nothing */
+    default: gpul__compute_own(p, a, b, c); /* GPUL__CONVERT and GPUL__COPY compute nothing */
     }
 }
 
-/* What a kernel that computes in W keeps an element's bits in */
+/* The word that holds an element's bits in a kernel that computes in W */
 template <typename W> struct gpul__ufunc { typedef uint64_t Word; };
 template <> struct gpul__ufunc<float> { typedef uint32_t Word; };
 template <> struct gpul__ufunc<int32_t> { typedef uint32_t Word; };
 typedef gpul__elementwise_view<gpul__ufunc_call> gpul__ufunc_view;
-/* The third input, which no operation of floats has as an array, is one value in their kernels. */
+/* Inputs that may be arrays: of floats no operation has a third one. */
 template <typename W> struct gpul__ufunc_inputs {
-    enum { value = std::is_floating_point<W>::value ? 2 : 3 };
+    static constexpr int value = std::is_floating_point<W>::value ? 2 : 3;
 };
 
-/* do_as<T>(...) with the unsigned type of that many bytes, up to those of Word */
+/* do_as<T, Word>(...) with T the unsigned type of that many bytes, up to those of Word */
 #define GPUL__BY_BYTES(bytes, do_as, ...)                                                                              \
     do {                                                                                                               \
-        if ((bytes) == 1) do_as<uint8_t>(__VA_ARGS__);                                                                 \
-        else if ((bytes) == 2) do_as<uint16_t>(__VA_ARGS__);                                                           \
-        else if ((bytes) == 4 && sizeof(Word) > 4) do_as<uint32_t>(__VA_ARGS__);                                       \
-        else do_as<Word>(__VA_ARGS__);                                                                                 \
+        if ((bytes) == 1) do_as<uint8_t, Word>(__VA_ARGS__);                                                           \
+        else if ((bytes) == 2) do_as<uint16_t, Word>(__VA_ARGS__);                                                     \
+        else if ((bytes) == 4 && sizeof(Word) > 4) do_as<uint32_t, Word>(__VA_ARGS__);                                 \
+        else do_as<Word, Word>(__VA_ARGS__);                                                                           \
     } while (0)
 
 template <typename T, typename Word, int n, int kOperands>
@@ -3799,117 +3556,99 @@ static __device__ __forceinline__ void gpul__ufunc_gather(Word (&to)[n], const v
     GPUL__EACH(to, to[j] = static_cast<const T *>(from)[at[j][k]]);
 }
 template <typename T, typename Word, int n>
-static __device__ __forceinline__ void gpul__ufunc_scatter(void *to, const uint32_t *at, const bool *there,
+static __device__ __forceinline__ void gpul__ufunc_scatter(void *to, const uint32_t *at, const bool *valid,
                                                            const Word (&from)[n]) {
-    GPUL__EACH(from, if (there[j]) static_cast<T *>(to)[at[j]] = T(from[j]));
+    GPUL__EACH(from, if (valid[j]) static_cast<T *>(to)[at[j]] = T(from[j]));
 }
 template <typename T, typename Word>
 static __device__ __forceinline__ void gpul__ufunc_stage(const gpul__elementwise_layout &l, int k, uint32_t at,
-                                                         const gpul__elementwise_edges &edges, Word *to) {
+                                                         const gpul__elementwise_bounds &bounds, Word *to) {
     gpul__elementwise_load<sizeof(Word), T, Word>(static_cast<const T *>(l.in[k]) + at, l.column_step[1 + k],
-                                                  edges.first, edges.columns, edges.rows, l.extent[k], to);
+                                                  bounds.first, bounds.columns, bounds.rows, l.extent[k], to);
 }
 
-/* Moves elements `by` and on to the front. */
-template <int by, typename T, int n> static __device__ __forceinline__ void gpul__move_up(T (&array)[n]) {
-    GPUL__UNROLL
-    for (int j = 0; j + by < n; ++j) array[j] = array[j + by];
-}
-
-template <typename W, typename Values>
-static __device__ __forceinline__ void gpul__ufunc_do(const gpul__ufunc_call &p, Values &values, gpul__bool<false>) {
-    gpul__compute(p, values[0], values[1], values[2]);
-}
-template <typename W, typename Values>
-static __device__ __forceinline__ void gpul__ufunc_do(const gpul__ufunc_call &p, Values &values, gpul__bool<true>) {
-    gpul__compute_function(p.op, values[0], values[1]);
-}
-/* Will the value be rounded to fewer bits than it is computed in? */
+/* Is a value rounded twice: to W, and then to out's dtype? */
 template <typename W> static __device__ __host__ __forceinline__ bool gpul__rounds_again(const gpul__ufunc_call &p) {
     return p.op == GPUL__CONVERT && p.dtype[0] != gpul__dtype_of<W>::value;
 }
-/* A vector's elements of all inputs, as bits, to the result's bits. The inputs that are no arrays are in `scalar`, as
- * values; where the first is none at all, an element's place counts: `column`, and `stride` from one to the next. */
+/* From the bits of n elements of each input to those of the results. Inputs that are no arrays are values in l.scalar;
+ * where the first is none at all (arange, linspace), it is the element's column: `column`, and `stride` to the next. */
 template <typename W, bool kFunction, typename Word, int kInputs, int n>
 static __device__ __forceinline__ void gpul__ufunc_compute(const gpul__elementwise_layout &l, const gpul__ufunc_call &p,
                                                            Word (&words)[kInputs][n], int64_t column, int stride) {
     const bool again = gpul__rounds_again<W>(p);
     W values[3][n];
-    GPUL__UNROLL
-    for (int k = 0; k < 3; ++k) {
+    GPUL__UNROLL_FOR (int k = 0; k < 3; ++k) {
         if (k < kInputs && l.in[k] != NULL) gpul__decode(values[k], words[k], p.dtype[1 + k], again);
         else if (k > 0 || p.dtype[1] != 0) GPUL__EACH(values[k], values[k][j] = gpul__bits<W>(Word(l.scalar[k])));
         else GPUL__EACH(values[k], values[k][j] = W(column + j * stride));
     }
-    gpul__ufunc_do<W>(p, values, gpul__bool<kFunction>());
+    if (kFunction) gpul__compute_function(p.op, values[0], values[1]);
+    else gpul__compute(p, values[0], values[1], values[2]);
     gpul__encode(words[0], values[0], p.dtype[0]);
 }
 
-/* Elements or tiles. A thread computes its elements a vector of 16 bytes of values at a time, in a loop: the first, then
- * the others move up. */
+/* Elements or tiles. A thread loads kItems elements of each input, and computes them kVector at a time. */
 template <typename W, bool kFunction>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     gpul__ufunc_elements(const __grid_constant__ gpul__ufunc_view v) {
     typedef typename gpul__ufunc<W>::Word Word;
     typedef gpul__elementwise_tile<sizeof(Word)> Tile;
-    enum { kItems = GPUL__ELEMENTWISE_ITEMS(sizeof(Word)), kVector = 16 / sizeof(Word) };
-    enum { kInputs = gpul__ufunc_inputs<W>::value };
+    constexpr int kItems = GPUL__ELEMENTWISE_ITEMS(sizeof(Word)), kVector = 16 / sizeof(Word);
+    constexpr int kInputs = gpul__ufunc_inputs<W>::value;
     const gpul__elementwise_layout &l = v.layout;
     const gpul__ufunc_call &p = v.op;
-    GPUL_SHARED(unsigned char, shared); /* the staged inputs, one behind the other */
+    GPUL_SHARED(unsigned char, shared); /* the staged inputs, one after the other */
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
     const bool tiles = p.kernel == GPUL__ELEMENTWISE_TILES;
-    gpul__elementwise_place<1> tile;
-    gpul__elementwise_edges edges;
+    gpul__elementwise_position<1> tile;
+    gpul__elementwise_bounds bounds;
     if (tiles) {
-        gpul__elementwise_walk(l, blockIdx.x, 0, true, &tile);
+        gpul__elementwise_unravel(l, blockIdx.x, 0, true, &tile);
         gpul__await(); /* fault: ufunc-await-tiles */
-        edges = gpul__elementwise_edges(l, Tile::kColumns, Tile::kRows, tile);
+        bounds = gpul__elementwise_bounds(l, Tile::kColumns, Tile::kRows, tile);
         Word *to = reinterpret_cast<Word *>(shared);
         GPUL__UNROLL_NOT
         for (int k = 0; k < kInputs; ++k)
             if (l.staged >> k & 1) {
                 const uint32_t at = k == 0 ? tile.at[0][1] : k == 1 ? tile.at[0][2] : tile.at[0][3];
-                GPUL__BY_BYTES(p.bytes[1 + k], gpul__ufunc_stage, l, k, at, edges, to);
+                GPUL__BY_BYTES(p.bytes[1 + k], gpul__ufunc_stage, l, k, at, bounds, to);
                 to += Tile::bytes(sizeof(Word)) / int(sizeof(Word));
             }
         __syncthreads(); /* fault: ufunc-stage-barrier */
     }
-    const int rounds = tiles ? int(Tile::kRows) / int(Tile::kWarps) / kItems : 1;
+    const int rounds = tiles ? Tile::kRows / Tile::kWarps / kItems : 1;
     GPUL__UNROLL_NOT
     for (int round = 0; round < rounds; ++round) {
         const int first = round * kItems * Tile::kWarps + warp; /* row */
-        if (tiles && first >= edges.rows) break;
+        if (tiles && first >= bounds.rows) break;
         Word words[kInputs][kItems];
-        gpul__elementwise_place<kItems> items;
-        bool there[kItems];
+        gpul__elementwise_position<kItems> items;
+        bool valid[kItems];
         const Word *staged = reinterpret_cast<const Word *>(shared);
         if (tiles) {
-            GPUL__UNROLL
-            for (int j = 0; j < kItems; ++j) {
-                const int row = first + j * Tile::kWarps < edges.rows ? first + j * Tile::kWarps : first;
-                const int column = lane < edges.columns ? lane : edges.columns - 1;
-                there[j] = row == first + j * Tile::kWarps && column == lane;
-                GPUL__UNROLL
-                for (int k = 0; k < 4; ++k)
+            GPUL__UNROLL_FOR (int j = 0; j < kItems; ++j) {
+                const int row = first + j * Tile::kWarps < bounds.rows ? first + j * Tile::kWarps : first;
+                const int column = lane < bounds.columns ? lane : bounds.columns - 1;
+                valid[j] = row == first + j * Tile::kWarps && column == lane;
+                GPUL__UNROLL_FOR (int k = 0; k < 4; ++k)
                     items.at[j][k] =
                         tile.at[0][k] + uint32_t(row) * l.row_step[k] + uint32_t(column) * l.column_step[k];
             }
             items.column[0] = 0;
         } else {
-            const bool any = gpul__elementwise_locate(l, l.inputs > 1, &items, there);
+            const bool any = gpul__elementwise_locate(l, l.inputs > 1, &items, valid);
             gpul__await(); /* fault: ufunc-await-elements */
             if (!any) return;
         }
-        GPUL__UNROLL
-        for (int k = 0; k < kInputs; ++k)
+        GPUL__UNROLL_FOR (int k = 0; k < kInputs; ++k)
             if (l.staged >> k & 1) {
                 GPUL__EACH(words[k],
-                           words[k][j] = staged[Tile::place((round * kItems + j) * Tile::kWarps + warp, lane, 0)]);
+                           words[k][j] = staged[Tile::offset((round * kItems + j) * Tile::kWarps + warp, lane, 0)]);
                 staged += Tile::bytes(sizeof(Word)) / int(sizeof(Word));
             } else if (l.in[k] != NULL)
                 GPUL__BY_BYTES(p.bytes[1 + k], gpul__ufunc_gather, words[k], l.in[k], items.at, 1 + k);
-        if (tiles) __syncwarp(); /* lanes beyond the rows' ends have read what others write now */
+        if (tiles) __syncwarp(); /* out may be an input: all lanes have read before any writes */
         uint32_t out_at[kItems];
         GPUL__EACH(out_at, out_at[j] = items.at[j][0]);
         const int stride = l.lanes ? 32 : GPUL__ELEMENTWISE_THREADS;
@@ -3917,196 +3656,178 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
         GPUL__UNROLL_NOT
         for (int i = 0; i < kItems / kVector; ++i, column += stride * kVector) {
             Word now[kInputs][kVector];
-            GPUL__UNROLL
-            for (int k = 0; k < kInputs; ++k) {
+            GPUL__UNROLL_FOR (int k = 0; k < kInputs; ++k) {
                 GPUL__EACH(now[k], now[k][j] = words[k][j]);
-                gpul__move_up<kVector>(words[k]);
+                gpul__shift_left<kVector>(words[k]);
             }
             gpul__ufunc_compute<W, kFunction>(l, p, now, column, stride);
-            GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_scatter, l.out[0], out_at, there, now[0]);
-            gpul__move_up<kVector>(out_at);
-            gpul__move_up<kVector>(there);
+            GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_scatter, l.out[0], out_at, valid, now[0]);
+            gpul__shift_left<kVector>(out_at);
+            gpul__shift_left<kVector>(valid);
         }
     }
 }
 
-/* What a kernel of vectors does in a pass, of each vector: 16 bytes of values */
+/* Elements of each vector that the kernel `vectors` computes at a time: 16 bytes of values */
 #define GPUL__UFUNC_STEP(Word) (16 / int(sizeof(Word)))
-/* The first elements of each vector, as bits; the others move up. */
+/* Takes the first elements out of each vector, as words, and shifts it. */
 template <typename T, typename Word, int n, int kMany>
-static __device__ __forceinline__ void gpul__ufunc_take(Word (&to)[n], gpul__raw (&from)[kMany]) {
-    enum { kStep = GPUL__UFUNC_STEP(Word), kBytes = kStep * sizeof(T) };
-    GPUL__UNROLL
-    for (int i = 0; i < kMany; ++i) {
+static __device__ __forceinline__ void gpul__ufunc_unpack(Word (&to)[n], gpul__raw (&from)[kMany]) {
+    constexpr int kStep = GPUL__UFUNC_STEP(Word), kBytes = kStep * sizeof(T);
+    GPUL__UNROLL_FOR (int i = 0; i < kMany; ++i) {
         const gpul__pack<T, 16 / sizeof(T)> elements = gpul__unpacked<T, 16 / sizeof(T)>(from[i]);
-        GPUL__UNROLL
-        for (int j = 0; j < kStep; ++j) to[i * kStep + j] = elements.v[j];
-        if (int(kBytes) < 16 && sizeof(Word) == 4) gpul__move_up<(int(kBytes) < 16 ? int(kBytes) / 4 : 0)>(from[i].v);
+        GPUL__UNROLL_FOR (int j = 0; j < kStep; ++j) to[i * kStep + j] = elements.v[j];
+        if (kBytes < 16 && sizeof(Word) == 4) gpul__shift_left<(kBytes < 16 ? kBytes / 4 : 0)>(from[i].v);
     }
 }
-/* And back: the others move up, and they become the last of 16 bytes. */
+/* And back: shifts each vector, and appends elements at the end of its 16 bytes. */
 template <typename T, typename Word, int n, int kMany>
-static __device__ __forceinline__ void gpul__ufunc_give(gpul__raw (&to)[kMany], const Word (&from)[n]) {
-    enum { kStep = GPUL__UFUNC_STEP(Word), kBytes = kStep * sizeof(T), kWords = (int(kBytes) + 3) / 4 };
-    GPUL__UNROLL
-    for (int i = 0; i < kMany; ++i) {
-        gpul__pack<T, int(kWords) * 4 / sizeof(T)> last = {};
+static __device__ __forceinline__ void gpul__ufunc_pack(gpul__raw (&to)[kMany], const Word (&from)[n]) {
+    constexpr int kStep = GPUL__UFUNC_STEP(Word), kBytes = kStep * sizeof(T), kWords = (kBytes + 3) / 4;
+    GPUL__UNROLL_FOR (int i = 0; i < kMany; ++i) {
+        gpul__pack<T, kWords * 4 / sizeof(T)> last = {};
         uint32_t words[kWords];
-        GPUL__UNROLL
-        for (int j = 0; j < kStep; ++j) last.v[j] = T(from[i * kStep + j]);
+        GPUL__UNROLL_FOR (int j = 0; j < kStep; ++j) last.v[j] = T(from[i * kStep + j]);
         memcpy(words, &last, sizeof words);
-        gpul__move_up<kWords>(to[i].v);
-        GPUL__UNROLL
-        for (int w = 0; w < kWords; ++w) to[i].v[4 - int(kWords) + w] = words[w];
+        gpul__shift_left<kWords>(to[i].v);
+        GPUL__UNROLL_FOR (int w = 0; w < kWords; ++w) to[i].v[4 - kWords + w] = words[w];
     }
 }
-/* Whole vectors: the last kBytes of each */
+/* Stores whole vectors: the last kBytes of each. */
 template <int kBytes, int kMany>
-static __device__ __forceinline__ void gpul__ufunc_save(char *to, uint32_t apart, const gpul__raw (&from)[kMany]) {
+static __device__ __forceinline__ void gpul__ufunc_store(char *to, uint32_t stride, const gpul__raw (&from)[kMany]) {
     typedef typename gpul__word<kBytes>::type Word;
-    GPUL__UNROLL
-    for (int j = 0; j < kMany; ++j) {
+    GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j) {
         Word bits;
         memcpy(&bits, &from[j].v[kBytes < 4 ? 3 : 4 - kBytes / 4], sizeof bits);
-        *reinterpret_cast<Word *>(to + uint32_t(j) * apart) = bits;
+        *reinterpret_cast<Word *>(to + uint32_t(j) * stride) = bits;
     }
 }
-/* Those of a pass that are there, one by one */
+/* Stores those elements that are in out, one by one. */
 template <typename T, typename Word, int n, int kMany>
-static __device__ __forceinline__ void gpul__ufunc_put(void *out, uint32_t at, uint32_t apart,
-                                                       const gpul__elementwise_part (&part)[kMany], int first,
-                                                       const Word (&from)[n]) {
-    GPUL__UNROLL
-    for (int j = 0; j < n; ++j) {
+static __device__ __forceinline__ void gpul__ufunc_store_edge(void *out, uint32_t at, uint32_t stride,
+                                                              const gpul__elementwise_part (&part)[kMany], int first,
+                                                              const Word (&from)[n]) {
+    GPUL__UNROLL_FOR (int j = 0; j < n; ++j) {
         const int i = j / GPUL__UFUNC_STEP(Word), k = first + j % GPUL__UFUNC_STEP(Word);
-        T *const to = static_cast<T *>(out) + at + uint32_t(i) * apart;
+        T *const to = static_cast<T *>(out) + at + uint32_t(i) * stride;
         if (part[i].has(k)) to[k] = T(from[j]); /* fault: ufunc-edge */
     }
 }
 template <typename T, typename Word>
-static __device__ __forceinline__ void gpul__ufunc_pick(gpul__raw *to, const void *from,
-                                                        const gpul__elementwise_part &part) {
-    enum { kStep = GPUL__UFUNC_STEP(Word), kWords = (int(kStep) * sizeof(T) + 3) / 4 }; /* of a pass */
+static __device__ __forceinline__ void gpul__ufunc_load_edge_as(gpul__raw *to, const void *from,
+                                                                const gpul__elementwise_part &part) {
+    constexpr int kStep = GPUL__UFUNC_STEP(Word), kWords = (kStep * sizeof(T) + 3) / 4;
     gpul__raw raw[1] = {};
     GPUL__UNROLL_NOT
-    for (int first = 0; first < 4 / int(kWords) * int(kStep); first += kStep) {
+    for (int first = 0; first < 4 / kWords * kStep; first += kStep) {
         Word words[kStep];
         const T *const in = static_cast<const T *>(from) + first;
         GPUL__EACH(words, words[j] = part.has(first + j) ? in[j] : T(0)); /* fault: ufunc-pick */
-        gpul__ufunc_give<T>(raw, words);
+        gpul__ufunc_pack<T>(raw, words);
     }
     *to = raw[0];
 }
-/* The elements of a vector that are there; its others are 0. */
+/* Loads those elements of a vector that exist, one by one; the others are 0. */
 template <typename Word>
-static __device__ __noinline__ gpul__raw gpul__ufunc_edge(const void *from, int32_t bytes,
-                                                          gpul__elementwise_part part) {
+static __device__ __noinline__ gpul__raw gpul__ufunc_load_edge(const void *from, int32_t bytes,
+                                                               gpul__elementwise_part part) {
     gpul__raw raw;
-#define GPUL__PICK(T) gpul__ufunc_pick<T, Word>(&raw, from, part)
-    if (bytes == 1) GPUL__PICK(uint8_t);
-    else if (bytes == 2) GPUL__PICK(uint16_t);
-    else if (bytes == 4 && sizeof(Word) > 4) GPUL__PICK(uint32_t);
-    else GPUL__PICK(Word);
+    GPUL__BY_BYTES(bytes, gpul__ufunc_load_edge_as, &raw, from, part);
     return raw;
 }
-/* What there is of the vector that begins at that place */
+/* The part of the vector at element `at` that is in out */
 static __device__ __forceinline__ gpul__elementwise_part gpul__ufunc_part(const gpul__elementwise_layout &l,
                                                                           const gpul__ufunc_call &p, uint32_t at) {
     gpul__elementwise_part part(int(p.vector), 0, at, l.columns);
     if (at == 0) part.skip = int(p.before);
     return part;
 }
-/* A thread's two vectors, as they travel: asked for first, taken when both are asked for. Those that begin anywhere are
- * asked for by the words that hold them. */
-struct gpul__ufunc_pair {
-    enum { kMany = 2 };
-    uint32_t word[kMany][5], shift[kMany]; /* bits of word[0] that come before */
-    template <int kWords> __device__ __forceinline__ void ask(const char *from, uint32_t apart) {
-        GPUL__UNROLL
-        for (int j = 0; j < kMany; ++j) {
+/* A thread's two vectors, `stride` bytes from one to the other: load() both, then get() them. Unaligned ones are loaded
+ * as the words that hold them. */
+struct gpul__ufunc_loads {
+    static constexpr int kMany = 2;
+    uint32_t word[kMany][5], shift[kMany]; /* shift: bits of word[0] before the vector */
+    template <int kWords> __device__ __forceinline__ void load(const char *from, uint32_t stride) {
+        GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j) {
             const gpul__pack<uint32_t, kWords> words =
-                gpul__load<kWords>(reinterpret_cast<const uint32_t *>(from + uint32_t(j) * apart));
-            GPUL__UNROLL
-            for (int w = 0; w < kWords; ++w) word[j][w] = words.v[w];
+                gpul__load<kWords>(reinterpret_cast<const uint32_t *>(from + uint32_t(j) * stride));
+            GPUL__UNROLL_FOR (int w = 0; w < kWords; ++w) word[j][w] = words.v[w];
         }
     }
-    __device__ __forceinline__ void ask_half(const char *from, uint32_t apart) { /* of a word */
-        GPUL__UNROLL
-        for (int j = 0; j < kMany; ++j) word[j][0] = *reinterpret_cast<const uint16_t *>(from + uint32_t(j) * apart);
+    __device__ __forceinline__ void load_half(const char *from, uint32_t stride) {
+        GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j)
+            word[j][0] = *reinterpret_cast<const uint16_t *>(from + uint32_t(j) * stride);
     }
-    __device__ __forceinline__ void ask_shifted(const char *from, uint32_t apart, int32_t size) {
-        GPUL__UNROLL
-        for (int j = 0; j < kMany; ++j) {
-            const char *const begin = from + uint32_t(j) * apart;
+    __device__ __forceinline__ void load_shifted(const char *from, uint32_t stride, int32_t size) {
+        GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j) {
+            const char *const begin = from + uint32_t(j) * stride;
             const uint32_t before = uint32_t(reinterpret_cast<uintptr_t>(begin) & 3), last = (before + size - 1) / 4;
             const uint32_t *const words = reinterpret_cast<const uint32_t *>(begin - before);
-            GPUL__UNROLL
-            for (uint32_t w = 0; w < 5; ++w) word[j][w] = words[w < last ? w : last];
+            GPUL__UNROLL_FOR (uint32_t w = 0; w < 5; ++w) word[j][w] = words[w < last ? w : last];
             shift[j] = 8 * before; /* fault: ufunc-not-shifted */
         }
     }
-    __device__ __forceinline__ void ask(const char *from, uint32_t apart, int32_t size, bool shifted) {
-        if (shifted) ask_shifted(from, apart, size);
-        else if (size == 16) ask<4>(from, apart);
-        else if (size == 8) ask<2>(from, apart);
-        else if (size == 4) ask<1>(from, apart);
-        else ask_half(from, apart);
+    __device__ __forceinline__ void load(const char *from, uint32_t stride, int32_t size, bool shifted) {
+        if (shifted) load_shifted(from, stride, size);
+        else if (size == 16) load<4>(from, stride);
+        else if (size == 8) load<2>(from, stride);
+        else if (size == 4) load<1>(from, stride);
+        else load_half(from, stride);
     }
-    __device__ __forceinline__ void take(gpul__raw (&to)[kMany], bool shifted) const {
-        GPUL__UNROLL
-        for (int j = 0; j < kMany; ++j) {
-            GPUL__UNROLL
-            for (int w = 0; w < 4; ++w)
+    __device__ __forceinline__ void get(gpul__raw (&to)[kMany], bool shifted) const {
+        GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j) {
+            GPUL__UNROLL_FOR (int w = 0; w < 4; ++w)
                 to[j].v[w] = shifted ? uint32_t((uint64_t(word[j][w + 1]) << 32 | word[j][w]) >> shift[j]) : word[j][w];
         }
     }
 };
 
-/* Vectors of one dense array, the other inputs being scalars: a thread has two, of as many elements as 16 bytes hold of
- * the larger element. A block that is nowhere near an end does not ask what is there. */
+/* One dense array, and scalars. A thread has two vectors, of as many elements as 16 bytes hold of the larger type.
+ * Blocks that are wholly inside skip the checks for the array's ends. */
 template <typename W, bool kFunction>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     gpul__ufunc_vectors(const __grid_constant__ gpul__ufunc_view v) {
     typedef typename gpul__ufunc<W>::Word Word;
-    enum { kStep = GPUL__UFUNC_STEP(Word) };
+    constexpr int kStep = GPUL__UFUNC_STEP(Word);
     const gpul__elementwise_layout &l = v.layout;
     const gpul__ufunc_call &p = v.op;
-    const uint32_t n = p.vector, apart = GPUL__ELEMENTWISE_THREADS * n, bytes = uint32_t(p.bytes[1]);
-    const uint32_t first = blockIdx.x * (2 * apart); /* counted from the boundary where out's first vector begins */
-    const bool inside = first >= p.inside[0] && first + 2 * apart <= p.inside[1]; /* fault: ufunc-inside */
+    const uint32_t n = p.vector, stride = GPUL__ELEMENTWISE_THREADS * n, bytes = uint32_t(p.bytes[1]);
+    const uint32_t first = blockIdx.x * (2 * stride); /* counted from where out's first vector begins */
+    const bool inside = first >= p.inside[0] && first + 2 * stride <= p.inside[1]; /* fault: ufunc-inside */
     const uint32_t at = first + threadIdx.x * n;
     gpul__await(); /* fault: ufunc-await-vectors */
     if (!inside && at >= l.columns) return;
     const char *const from = static_cast<const char *>(l.in[0]) + uint64_t(at) * bytes;
     gpul__raw in[1][2], out[2];
     if (inside) {
-        gpul__ufunc_pair asked;
-        asked.ask(from, apart * bytes, int32_t(n * bytes), l.shifted != 0);
-        asked.take(in[0], l.shifted != 0);
+        gpul__ufunc_loads loads;
+        loads.load(from, stride * bytes, int32_t(n * bytes), l.shifted != 0);
+        loads.get(in[0], l.shifted != 0);
     } else
-        GPUL__EACH(in[0], in[0][j] = gpul__ufunc_edge<Word>(from + uint32_t(j) * apart * bytes, int32_t(bytes),
-                                                            gpul__ufunc_part(l, p, at + uint32_t(j) * apart)));
+        GPUL__EACH(in[0], in[0][j] = gpul__ufunc_load_edge<Word>(from + uint32_t(j) * stride * bytes, int32_t(bytes),
+                                                                 gpul__ufunc_part(l, p, at + uint32_t(j) * stride)));
     GPUL__UNROLL_NOT
     for (uint32_t i = 0; i < n; i += kStep) {
         Word words[1][2 * kStep];
-        GPUL__BY_BYTES(p.bytes[1], gpul__ufunc_take, words[0], in[0]);
+        GPUL__BY_BYTES(p.bytes[1], gpul__ufunc_unpack, words[0], in[0]);
         gpul__ufunc_compute<W, kFunction>(l, p, words, 0, 0);
-        if (inside) GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_give, out, words[0]);
+        if (inside) GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_pack, out, words[0]);
         else {
-            const gpul__elementwise_part part[2] = {gpul__ufunc_part(l, p, at), gpul__ufunc_part(l, p, at + apart)};
-            GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_put, l.out[0], at, apart, part, int(i), words[0]);
+            const gpul__elementwise_part part[2] = {gpul__ufunc_part(l, p, at), gpul__ufunc_part(l, p, at + stride)};
+            GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_store_edge, l.out[0], at, stride, part, int(i), words[0]);
         }
     }
     if (!inside) return;
     char *const to = static_cast<char *>(l.out[0]) + uint64_t(at) * uint32_t(p.bytes[0]);
-    const uint32_t next = apart * uint32_t(p.bytes[0]), size = n * uint32_t(p.bytes[0]);
-    if (size == 16) gpul__ufunc_save<16>(to, next, out);
-    else if (size == 8) gpul__ufunc_save<8>(to, next, out);
-    else if (size == 4) gpul__ufunc_save<4>(to, next, out);
-    else gpul__ufunc_save<2>(to, next, out);
+    const uint32_t next = stride * uint32_t(p.bytes[0]), size = n * uint32_t(p.bytes[0]);
+    if (size == 16) gpul__ufunc_store<16>(to, next, out);
+    else if (size == 8) gpul__ufunc_store<8>(to, next, out);
+    else if (size == 4) gpul__ufunc_store<4>(to, next, out);
+    else gpul__ufunc_store<2>(to, next, out);
 }
 
-/* The kernels of functions are those of floats. */
+/* The kernel of a call; only floats have kernels of long functions. */
 template <typename W> static void (*gpul__ufunc_kernel(bool vectors, bool, gpul__bool<false>))(const gpul__ufunc_view) {
     return vectors ? gpul__ufunc_vectors<W, false> : gpul__ufunc_elements<W, false>;
 }
@@ -4115,8 +3836,9 @@ static void (*gpul__ufunc_kernel(bool vectors, bool function, gpul__bool<true>))
     if (!function) return gpul__ufunc_kernel<W>(vectors, false, gpul__bool<false>());
     return vectors ? gpul__ufunc_vectors<W, true> : gpul__ufunc_elements<W, true>;
 }
-/* Vectors are counted from the boundary where out's first one begins, so that all pointers lead there. Shifted ones are
- * read by words, which reach into a neighbour: not at the ends, nor where that may be written meanwhile. */
+/* Makes all pointers lead to where out's first vector begins, which may be before out. Unaligned vectors are loaded as
+ * words that reach beyond them: not at the array's ends, nor where out, which is written meanwhile, overlaps the
+ * input. */
 static inline void gpul__ufunc_align(gpul__ufunc_view *v, const gpul__elementwise_problem *problem,
                                      const gpul__elementwise_plan *plan) {
     const uint32_t vector = uint32_t(plan->columns);
@@ -4130,9 +3852,12 @@ static inline void gpul__ufunc_align(gpul__ufunc_view *v, const gpul__elementwis
     v->layout.out[0] = reinterpret_cast<void *>(uintptr_t(v->layout.out[0]) - before * uint32_t(v->op.bytes[0]));
     v->layout.columns += before;
 }
-template <typename W>
-static int32_t gpul__ufunc_run(const gpul__elementwise_problem *problem, const gpul_dtype *dtype,
-                               const gpul__elementwise_plan *plan, const gpul__machine *machine, gpul_stream stream) {
+/* kDtype: of all arrays; 0: they have the problem's */
+template <typename W, int kDtype>
+static int32_t gpul__ufunc_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
+                                  const gpul__machine *machine, gpul_stream stream) {
+    const gpul_dtype one[4] = {kDtype, kDtype, problem->op == GPUL__COPY ? 0 : kDtype, 0};
+    const gpul_dtype *const dtype = kDtype == 0 ? problem->dtype : one;
     const int32_t bytes[4] = {gpul__bytes_of(dtype[0]), gpul__bytes_of(dtype[1]), gpul__bytes_of(dtype[2]),
                               gpul__bytes_of(dtype[3])};
     const gpul__elementwise_op op = {0, bytes[0], {bytes[1], bytes[2], bytes[3]}, 0, {0, 0}, 0, 0};
@@ -4159,30 +3884,16 @@ static int32_t gpul__ufunc_run(const gpul__elementwise_problem *problem, const g
                               gpul__dim(uint32_t(plan->blocks)), gpul__dim(GPUL__ELEMENTWISE_THREADS),
                               size_t(plan->shared_bytes), stream, v);
 }
-template <typename W>
-static int32_t gpul__ufunc_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
-                                  const gpul__machine *machine, gpul_stream stream) {
-    return gpul__ufunc_run<W>(problem, problem->dtype, plan, machine, stream);
-}
-/* Of elements that are all of one dtype */
-template <typename W, int kDtype>
-static int32_t gpul__ufunc_launch_alike(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
-                                        const gpul__machine *machine, gpul_stream stream) {
-    const gpul_dtype dtype[4] = {kDtype, kDtype, problem->op == GPUL__COPY ? 0 : kDtype, 0};
-    return gpul__ufunc_run<W>(problem, dtype, plan, machine, stream);
-}
-
-/* Vectors of one type, the commonest, have kernels of that type; so have tiles of copies of 1 and 2 bytes, which go by
- * words. For the rest one of the kernels above does. */
+/* The commonest cases, vectors of one type, have kernels of that type; so have tiles of copies of 1 and 2 bytes, which
+ * move words. The kernels above do the rest. */
 template <typename T, typename W, int kDtype>
 static int32_t gpul__arithmetic_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
                                        const gpul__machine *machine, gpul_stream stream) {
-    if (plan->kernel != GPUL__ELEMENTWISE_VECTORS)
-        return gpul__ufunc_launch_alike<W, kDtype>(problem, plan, machine, stream);
+    if (plan->kernel != GPUL__ELEMENTWISE_VECTORS) return gpul__ufunc_launch<W, kDtype>(problem, plan, machine, stream);
     gpul__op_arithmetic<T> op;
     op.op = problem->op;
-    return gpul__elementwise_launch_by(problem, plan, machine, stream, op,
-                                       gpul__elementwise_vectors<gpul__op_arithmetic<T>, 16 / sizeof(T)>);
+    return gpul__elementwise_launch_kernel(problem, plan, machine, stream, op,
+                                           gpul__elementwise_vectors<gpul__op_arithmetic<T>, 16 / sizeof(T)>);
 }
 template <typename T>
 static void (*gpul__copy_tiles(gpul__bool<true>))(const gpul__elementwise_view<gpul__op_copy<T>>) {
@@ -4198,11 +3909,11 @@ static int32_t gpul__copy_launch(const gpul__elementwise_problem *problem, const
     const bool side_by_side = problem->strides[0][problem->ndim - 1] == 1;
     if (plan->kernel == GPUL__ELEMENTWISE_ELEMENTS ||
         (plan->kernel == GPUL__ELEMENTWISE_TILES && !(sizeof(T) < 4 && side_by_side)))
-        return gpul__ufunc_launch_alike<W, kDtype>(problem, plan, machine, stream);
-    return gpul__elementwise_launch_by(problem, plan, machine, stream, gpul__op_copy<T>(),
-                                       plan->kernel == GPUL__ELEMENTWISE_VECTORS
-                                           ? gpul__elementwise_vectors<gpul__op_copy<T>, 16 / sizeof(T)>
-                                           : gpul__copy_tiles<T>(gpul__bool<(sizeof(T) < 4)>()));
+        return gpul__ufunc_launch<W, kDtype>(problem, plan, machine, stream);
+    return gpul__elementwise_launch_kernel(problem, plan, machine, stream, gpul__op_copy<T>(),
+                                           plan->kernel == GPUL__ELEMENTWISE_VECTORS
+                                               ? gpul__elementwise_vectors<gpul__op_copy<T>, 16 / sizeof(T)>
+                                               : gpul__copy_tiles<T>(gpul__bool<(sizeof(T) < 4)>()));
 }
 
 } /* namespace */
@@ -4214,7 +3925,7 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
             {0, 0}, 1, 0                                                                                               \
     }
 #define GPUL__INTEGERS(T, dtype)                                                                                       \
-    { gpul__ufunc_launch_alike<T, dtype>, sizeof(T), {sizeof(T), sizeof(T), 0}, sizeof(T), {0, 0}, 0, 0 }
+    { gpul__ufunc_launch<T, dtype>, sizeof(T), {sizeof(T), sizeof(T), 0}, sizeof(T), {0, 0}, 0, 0 }
 #define GPUL__MOVE(T, W, dtype)                                                                                        \
     {                                                                                                                  \
         gpul__copy_launch<T, W, dtype>, sizeof(T), {sizeof(T), 0, 0}, sizeof(gpul__ufunc<W>::Word), {0, 0}, 1,         \
@@ -4230,10 +3941,10 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
     static const gpul__elementwise_op moves[4] = {
         GPUL__MOVE(uint8_t, int32_t, GPUL_U8), GPUL__MOVE(uint16_t, int32_t, GPUL_F16),
         GPUL__MOVE(uint32_t, int32_t, GPUL_I32), GPUL__MOVE(uint64_t, int64_t, GPUL_I64)};
-    static const gpul__elementwise_op ufuncs[4] = {{gpul__ufunc_launch<float>, 0, {0, 0, 0}, 4, {0, 0}, 2, 0},
-                                                   {gpul__ufunc_launch<double>, 0, {0, 0, 0}, 8, {0, 0}, 2, 0},
-                                                   {gpul__ufunc_launch<int32_t>, 0, {0, 0, 0}, 4, {0, 0}, 2, 0},
-                                                   {gpul__ufunc_launch<int64_t>, 0, {0, 0, 0}, 8, {0, 0}, 2, 0}};
+    static const gpul__elementwise_op ufuncs[4] = {{gpul__ufunc_launch<float, 0>, 0, {0, 0, 0}, 4, {0, 0}, 2, 0},
+                                                   {gpul__ufunc_launch<double, 0>, 0, {0, 0, 0}, 8, {0, 0}, 2, 0},
+                                                   {gpul__ufunc_launch<int32_t, 0>, 0, {0, 0, 0}, 4, {0, 0}, 2, 0},
+                                                   {gpul__ufunc_launch<int64_t, 0>, 0, {0, 0, 0}, 8, {0, 0}, 2, 0}};
     static_assert(GPUL_F32 == 1 && GPUL_F64 == 2 && GPUL_I32 == 3 && GPUL_I64 == 4, "the order of ufuncs");
     if (op == GPUL_ADD || op == GPUL_SUBTRACT || op == GPUL_MULTIPLY || op == GPUL_MINIMUM || op == GPUL_MAXIMUM)
         return dtype_or_size >= GPUL_F32 && dtype_or_size <= GPUL_BF16 ? &arithmetic[dtype_or_size - GPUL_F32] : 0;
@@ -4250,22 +3961,24 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
 /* ---------------------------------------------------------------------------------------------------------------------
  * 2. Reductions
  *
- * Bound by memory: each element is read once. An operation here says how elements enter, how two partial results join,
- * and what is written in the end. Operations that differ in a map share a kernel, by a run-time flag, and so do those on
- * elements of one size: all but the arithmetic is the same. Floating sums run in double, where products of floats are
- * exact; every multiply-add is an explicit fma, so that no compiler decides about bits.
+ * Instances of the reduction engine, which moves the data and fixes the tree; an operation here says how an element is
+ * folded, how two partial results are combined, and what is stored. Cost: each element is read once. Operations that
+ * differ in a map share a kernel and choose by a run-time flag; so do types of one size.
+ *
+ * Sums of floats run in double, where products of floats are exact. Every multiply-add is an explicit fma, so that no
+ * compiler decides about bits.
  * ------------------------------------------------------------------------------------------------------------------ */
 /* ---- plan ---- */
 
-/* The least power of two that is n or more, or `most`. */
+/* The least power of two that is n or more, at most `most` */
 static inline int32_t gpul__power_of_two(int64_t n, int32_t most) {
     int32_t p = 1;
     while (p < most && p < n) p *= 2;
     return p;
 }
 
-/* The rows of a warp tile, which make the tree: eight at least, and more where there would be more than 384 block
- * tiles; from 512 rows on, 128 or more, with 32768 block tiles at most. */
+/* Rows of a warp tile, which define the tree: 8 to 512, as few as give 384 block tiles at most; beyond, 128 or more, as
+ * few as give 32768 block tiles at most. */
 static inline int64_t gpul__tile_rows(int64_t n, int32_t row) {
     const int64_t rows = gpul_ceil_div(gpul_ceil_div(n, row), gpul__warps);
     const int64_t few = gpul_ceil_div(rows, 384), many = gpul_ceil_div(rows, 32768);
@@ -4278,9 +3991,9 @@ static inline bool gpul__multiples(int32_t ndim, const int64_t *shape, const int
     return true;
 }
 
-/* Of several inputs: does each, along dimension d of `along`, lie side by side or stand for all, so that vectors of so
- * many elements begin at their boundaries wherever the other dimensions lead? `left_out`: an outer dimension that
- * vectors lie along, or -1. */
+/* May each of several inputs be read in aligned vectors along dimension d of `along`? It is contiguous there, or
+ * broadcast, and all its other strides are multiples of a vector. left_out: the outer dimension that vectors lie along,
+ * or -1. */
 static inline bool gpul__vectors_of_inputs(const gpul__reduce_problem *p, int32_t vector,
                                            const int64_t (*along)[GPUL_MAX_DIMS], int32_t d, int32_t left_out) {
     const gpul__reduce_inputs *const in = p->inputs;
@@ -4294,7 +4007,7 @@ static inline bool gpul__vectors_of_inputs(const gpul__reduce_problem *p, int32_
     return true;
 }
 
-/* The kernel `short`: as many threads to an output as it has lanes, and as many outputs to a thread as leave the device
+/* The kernel `short`: a thread for each lane of an output, and as many outputs for each thread as keep the device
  * full. */
 static void gpul__plan_short(gpul__reduce_plan *plan, const gpul__reduce_problem *p, const gpul__reducer *reducer,
                              int64_t sms, int64_t lane) {
@@ -4307,15 +4020,15 @@ static void gpul__plan_short(gpul__reduce_plan *plan, const gpul__reduce_problem
     plan->blocks = gpul_ceil_div(p->outputs, plan->outputs_at_once * threads);
 }
 
-/* The kernel `rows`: eight warps take the warp tiles of an output, or fewer where it has fewer. Several outputs at once
- * read y once for all: where no multiprocessor is left without a block, and where rows are aligned or so long that y
- * would not stay in the first cache.
+/* The kernel `rows`: eight warps for the warp tiles of an output, or fewer where it has fewer. Several outputs at once
+ * read y once for all; this pays where every multiprocessor still has a block, and where rows are aligned, or so long
+ * that y does not stay in the first cache.
  *
- * How many block tiles a block takes, of one output, or of outputs that follow each other, where each has one: all, if
- * the device takes all blocks at once. Else as many as make the rounds of blocks take the least, where a block takes as
- * long as its flights of eight rows, one more for its launch, and another for passing results on. Blocks that share an
- * output have 128 rows at most: many blocks even out what some multiprocessors get less of. In a capture no output of
- * up to eight block tiles, some 256 KB, is shared out among blocks. */
+ * plan.tiles, the block tiles of a block, are of one output, or of consecutive outputs where each has one. They are
+ * all, if all blocks run at once; else those that take the least time: rounds of blocks, times a block's batches of
+ * eight rows and one more for its launch, another for passing on results. Blocks that share an output have 128 rows at
+ * most: more blocks balance better. In a capture, where partial results would cost nodes, no output of up to eight
+ * block tiles (256 KB) is split. */
 static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem *p, const gpul__reducer *reducer,
                             int64_t sms) {
     const int64_t outputs = p->outputs;
@@ -4324,17 +4037,17 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
     if (outputs > 2 && plan->dense && (plan->vector || plan->block_tiles > 1) &&
         outputs * plan->block_tiles >= sms * reducer->outputs_at_once * (gpul__warps >> plan->warps_log2))
         plan->outputs_at_once = reducer->outputs_at_once;
-    const int64_t together = plan->outputs_at_once, round = (together > 1 ? 2 : 3) * sms; /* blocks at once */
+    const int64_t together = plan->outputs_at_once, round = (together > 1 ? 2 : 3) * sms; /* resident blocks */
     const bool whole = plan->block_tiles == 1;
     const int64_t output_tiles = gpul_ceil_div(outputs, together * (gpul__warps >> plan->warps_log2));
-    const int64_t most = whole ? gpul__most_tiles / together : int64_t(gpul__most_tiles);
-    const double flights = double(plan->tile_rows) / 8;
+    const int64_t most = whole ? gpul__max_tiles / together : int64_t(gpul__max_tiles);
+    const double batches = double(plan->tile_rows) / 8;
     double least = 0;
     plan->tiles = 1;
     for (int32_t t = 1; t <= most && (t <= plan->block_tiles || whole); ++t) {
         const int64_t splits = whole ? 1 : (plan->block_tiles + t - 1) / t;
         const int64_t blocks = whole ? (output_tiles + t - 1) / t : output_tiles * splits;
-        const double time = double((blocks + round - 1) / round) * (t * flights + (splits > 1 ? 2 : 1));
+        const double time = double((blocks + round - 1) / round) * (t * batches + (splits > 1 ? 2 : 1));
         if (t > 1 && splits > 1 && together == 1 && t * plan->tile_rows > 128) continue;
         if (least > 0 && time >= least) continue;
         least = time;
@@ -4345,29 +4058,29 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
     plan->splits = int32_t(gpul_ceil_div(plan->block_tiles, plan->tiles));
     plan->output_tiles = whole ? gpul_ceil_div(output_tiles, plan->tiles) : output_tiles;
     plan->blocks = plan->output_tiles * plan->splits;
-    plan->shared_bytes =
-        int64_t(plan->outputs_at_once) * (gpul__most_tiles + 1) * gpul__warps * reducer->partial_bytes + 16 +
-        (plan->dense ? 0 : gpul__warps * GPUL__REDUCE_STAGED);
+    plan->shared_bytes = int64_t(plan->outputs_at_once) * (gpul__max_tiles + 1) * gpul__warps * reducer->partial_bytes +
+                         16 + (plan->dense ? 0 : gpul__warps * GPUL__REDUCE_STAGED);
     if (plan->splits < 2) return;
     plan->counters = plan->output_tiles;
     plan->partials = outputs * plan->block_tiles;
 }
 
-/* The kernel `columns`: 256 threads, along n those of a warp tile, or several side by side for a few columns. A thread
- * has one lane of a warp tile ("deep") where a third of the device is all that several would fill, else several, and
- * more in passes as long as the device stays full. A block has a block tile, or a half, a quarter or an eighth of it,
- * and is as wide as it can be. In a capture no output of one block tile is shared out among blocks. */
+/* The kernel `columns`: up to 256 threads, of which those along n share a warp tile, or several where columns are few.
+ * A thread is "deep", and has one lane of a warp tile, where all threads with several lanes would fill a third of the
+ * device only. Else it has several lanes, and takes more of them in passes as long as the device stays full. A block
+ * has a block tile, or a half, a quarter or an eighth of it, and is as wide as it can be. In a capture no output of one
+ * block tile is split. */
 static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_problem *p, const gpul__reducer *reducer,
                                int64_t sms, int64_t lane) {
     const int32_t each = reducer->columns, lanes = reducer->lanes, inner = p->outer_ndim - 1;
     plan->kernel = GPUL__REDUCE_COLUMNS;
     const int64_t width = p->outer_shape[inner], access = each * reducer->element_bytes;
-    /* few of a thread's columns are left over at the ends of rows */
-    const bool side_by_side = !p->inputs && p->x_outer[inner] == 1 && p->outputs < INT32_MAX &&
-                              (width % each == 0 || width >= (reducer->element_bytes == 1 ? 2 : 4) * each);
+    /* contiguous, and few of a thread's columns are beyond the ends of rows */
+    const bool contiguous = !p->inputs && p->x_outer[inner] == 1 && p->outputs < INT32_MAX &&
+                            (width % each == 0 || width >= (reducer->element_bytes == 1 ? 2 : 4) * each);
     const bool aligned = p->x_reduce[0] % each == 0 && uintptr_t(p->x) % uintptr_t(access) == 0 &&
                          gpul__multiples(inner, p->outer_shape, p->x_outer, each);
-    plan->vector = !side_by_side ? 0 : aligned ? 1 : reducer->element_bytes == 1 ? 2 : 0;
+    plan->vector = !contiguous ? 0 : aligned ? 1 : reducer->element_bytes == 1 ? 2 : 0;
     if (p->inputs)
         plan->vector = p->outputs < INT32_MAX && width % each == 0 &&
                        gpul__vectors_of_inputs(p, each, p->inputs->outer, inner, inner);
@@ -4378,8 +4091,8 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
     const int64_t round = 2 * GPUL__REDUCE_THREADS * sms, wanted = across * plan->warp_tiles; /* times threads */
     plan->deep = wanted * shallow < round / 3;
     int32_t threads = plan->deep ? plan->lanes : shallow, pass_levels = 0, levels = 0; /* threads: of a warp tile */
-    /* Shared memory: results of each thread, of its halves of passes, and of tiles that it takes one after the other. A
-     * block may have 48 KB without asking. */
+    /* Shared memory: results of each thread, and the halves of its trees over passes and over tiles. 48 KB need no
+     * permission. */
     const int64_t most = 48 * 1024;
     const auto bytes = [=](int32_t all, int32_t passed, int32_t wide, int32_t deepest) {
         return int64_t(each) * ((1 + passed) * all + deepest * wide) * reducer->partial_bytes + 16;
@@ -4391,9 +4104,9 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
         plan->passes *= 2;
         ++pass_levels;
     }
-    /* Of the widths, from the widest on, and of the parts of a block tile, from all of it on, what leaves the last
-     * round of blocks a tenth fuller than what came before. A row of threads that reads elements of four bytes or more,
-     * side by side, reads 32 bytes of them at least. */
+    /* Of all widths, from the widest down, and all parts of a block tile, from the whole down: a choice is taken if it
+     * leaves the last round of blocks a tenth fuller than the one before. A row of threads reads at least 32 contiguous
+     * bytes, of elements of four bytes or more. */
     double fullest = 0;
     int32_t part = 1;
     const bool dense = reducer->element_bytes >= 4 && p->x_outer[inner] == 1;
@@ -4411,7 +4124,7 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
             if (p->captured && plan->block_tiles == 1 && t < plan->warp_tiles)
                 break; /* fault: reduce-captured-columns */
             if (bytes(GPUL__REDUCE_THREADS, pass_levels, w, deepest) > most) continue; /* fault: reduce-shared */
-            /* what passing results between blocks costs, and a last block that has many for each of its rows */
+            /* passing results between blocks costs, more so where the last block has many for each row of threads */
             if (t < plan->warp_tiles) full *= gpul_ceil_div(plan->warp_tiles, t) > 128 * (block / w) ? 0.5 : 0.75;
             if (full < 1.1 * fullest) continue;
             fullest = full;
@@ -4437,9 +4150,10 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
     plan->partials = plan->output_tiles * plan->width * each * plan->splits;
 }
 
-/* First the tree, which depends on n and the size of an element alone. Then the kernel: columns, for outputs that lie
- * closer to each other than the elements of one do; else short, if one warp tile has all elements of an output, and
- * these are few or outputs many, and wherever an output has eight or less; else rows. */
+/* First the tree, which depends on n and the size of an element alone. Then the kernel:
+ *     columns   outputs lie closer to each other than an output's elements do
+ *     short     an output has one row of vectors or less; or one warp tile, and outputs are many
+ *     rows      else */
 extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__reduce_problem *p,
                                         const gpul__reducer *reducer, const gpul__machine *machine) {
     const int32_t vector = 16 / reducer->element_bytes, row = 32 * vector; /* elements */
@@ -4447,7 +4161,7 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
     const int32_t inner = p->outer_ndim - 1;
     memset(plan, 0, sizeof *plan);
     plan->tile_rows = gpul__tile_rows(n, row);
-    if (reducer->ordered && n <= plan->tile_rows * row) /* one warp tile: all its lanes have elements */
+    if (reducer->ordered && n <= plan->tile_rows * row) /* one warp tile: no more rows than all lanes need */
         plan->tile_rows = n > row ? gpul_ceil_div(n, row) : 1;
     const int64_t lane = reducer->ordered ? plan->tile_rows * vector : vector; /* from one lane to the next */
     plan->block_tiles = n == 0 ? 1 : int32_t(gpul_ceil_div(n, gpul__warps * plan->tile_rows * row));
@@ -4473,17 +4187,20 @@ extern "C" int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__red
             gpul__plan_short(plan, p, reducer, sms, lane);
         else gpul__plan_rows(plan, p, reducer, sms);
     }
-    /* places in a warp tile have 32 bits: only a broadcast array is too long */
+    /* indices in a warp tile have 32 bits; only a broadcast array is too long */
     const bool too_long = n > int64_t(1) << 45; /* fault: reduce-too-long */
     if (too_long || plan->blocks > 2147483647 || plan->partials > INT64_MAX / 64)
         return int32_t(cudaErrorInvalidConfiguration);
     return 0;
 }
 
-/* ---- workspaces: the memory, and who owns each ---- */
+/* ---- workspaces ----
+ *
+ * Device memory for partial results and counters: a workspace for each of the first streams to reduce on a device. A
+ * key names the stream that owns one. */
 
 alignas(16) static __device__ gpul__workspace gpul__workspaces[GPUL__WORKSPACES];
-/* by device: the address, once it has been asked for, and the owners' keys; 0: nobody's */
+/* by device: the address, 0 before it is known; the owners' keys, 0: nobody */
 static std::atomic<int64_t> gpul__workspace_address[64], gpul__workspace_owner[64][GPUL__WORKSPACES];
 
 static inline bool gpul__replace(std::atomic<int64_t> &cell, int64_t expected, int64_t value) {
@@ -4510,7 +4227,8 @@ extern "C" gpul__workspace *gpul__workspace_of(int32_t device, int64_t key) {
     return static_cast<gpul__workspace *>(address) + k;
 }
 
-/* One, or two where two threads found the first at once. */
+/* Returns how many workspaces changed owner: one, or two where two threads claimed one at the same time for a
+ * stream. */
 extern "C" int32_t gpul__workspaces_pass(int64_t key, int64_t to) {
     int32_t count = 0;
     for (int32_t device = 0; device < 64; ++device)
@@ -4523,41 +4241,32 @@ extern "C" int32_t gpul__workspaces_pass(int64_t key, int64_t to) {
 namespace {
 
 /* The type that sums run in */
-template <typename T> struct gpul__sum_of { typedef int64_t type; };
-template <> struct gpul__sum_of<float> { typedef double type; };
-template <> struct gpul__sum_of<double> { typedef double type; };
-template <> struct gpul__sum_of<gpul_f16> { typedef double type; };
-template <> struct gpul__sum_of<gpul_bf16> { typedef double type; };
+template <typename T> struct gpul__sum_of : std::conditional<std::is_integral<T>::value, int64_t, double> {};
 
-/* The value that comparisons run on: 16-bit floats as floats */
-template <typename T> struct gpul__value_of { typedef T type; };
-template <> struct gpul__value_of<gpul_f16> { typedef float type; };
-template <> struct gpul__value_of<gpul_bf16> { typedef float type; };
-
-/* what added to a product changes nothing, the sign of zero included */
+/* The neutral element of addition to a product: -0 keeps the sign of zero. */
 template <typename A> static __device__ __forceinline__ A gpul__minus_zero() { return A(0); }
 template <> __device__ __forceinline__ double gpul__minus_zero<double>() { return -0.0; }
 static __device__ __forceinline__ double gpul__absolute(double a) { return fabs(a); }
 static __device__ __forceinline__ int64_t gpul__absolute(int64_t a) { return a < 0 ? int64_t(-uint64_t(a)) : a; }
 
-/* folds of the first and of the second of gpul__pair */
-template <typename Way> struct gpul__fold_first {
+/* Variants of gpul__pair: folds of its first and of its second operation */
+template <typename Variant> struct gpul__fold_first {
     template <typename Op, typename Lane, typename X, typename Y>
     static __device__ __forceinline__ Lane fold(const Op &op, Lane lane, const X *x, const Y *y, int count, int at) {
-        return Way::fold(op.first, lane, x, y, count, at);
+        return Variant::fold(op.first, lane, x, y, count, at);
     }
 };
-template <typename Way> struct gpul__fold_second {
+template <typename Variant> struct gpul__fold_second {
     template <typename Op, typename Lane, typename X, typename Y>
     static __device__ __forceinline__ Lane fold(const Op &op, Lane lane, const X *x, const Y *y, int count, int at) {
         typedef typename Op::X2 X2;
         X2 as_second[16 / sizeof(X2)];
-        GPUL__UNROLL
-        for (int k = 0; k < 16 / int(sizeof(X2)); ++k) as_second[k] = gpul__bits<X2>(x[k]);
-        return gpul__bits<Lane>(Way::fold(op.second, gpul__bits<typename Op::Lane2>(lane), as_second, y, count, at));
+        GPUL__UNROLL_FOR (int k = 0; k < 16 / int(sizeof(X2)); ++k) as_second[k] = gpul__bits<X2>(x[k]);
+        return gpul__bits<Lane>(
+            Variant::fold(op.second, gpul__bits<typename Op::Lane2>(lane), as_second, y, count, at));
     }
 };
-/* Two operations on elements of one size in one kernel, by a run-time flag: all but their arithmetic is shared. */
+/* Two operations on elements of one size in one kernel, chosen by a run-time flag: all but arithmetic is shared. */
 template <typename First, typename Second>
 struct gpul__pair : gpul__reduction<gpul__pair<First, Second>, typename First::X, typename First::Acc> {
     typedef typename First::Acc Acc;
@@ -4589,8 +4298,8 @@ struct gpul__pair : gpul__reduction<gpul__pair<First, Second>, typename First::X
         return first.fold(lane, x, y, count, at);
     }
     template <typename F> __device__ __forceinline__ void visit(const F &f) const {
-        if (takes_second) second.visit([&](auto way) { f(gpul__fold_second<decltype(way)>()); });
-        else first.visit([&](auto way) { f(gpul__fold_first<decltype(way)>()); });
+        if (takes_second) second.visit([&](auto variant) { f(gpul__fold_second<decltype(variant)>()); });
+        else first.visit([&](auto variant) { f(gpul__fold_first<decltype(variant)>()); });
     }
     __device__ __forceinline__ Acc finish(Lane lane, int64_t begin, int at) const {
         if (takes_second) return gpul__bits<Acc>(second.finish(gpul__bits<Lane2>(lane), begin, at));
@@ -4606,27 +4315,33 @@ static __device__ __noinline__ void gpul__store_mean(void *out, int64_t i, gpul_
     gpul__store_real(out, i, dtype, __ddiv_rn(sum, double(n)));
 }
 
-/* sums of values, of int64's values in double, of magnitudes, squares, and ones where an element is not zero; and
- * products. Sums and products of 16-bit floats are sums of values alone. */
+/* Kinds of sums: of values, of int64_t values in double, of magnitudes, of squares, of ones where an element is not
+ * zero; products; and, added to a kind, the mean. 16-bit floats have sums of values alone. */
 enum { gpul__plain, gpul__plain_int64, gpul__magnitude, gpul__square, gpul__nonzero, gpul__product, gpul__mean = 8 };
-template <typename T> struct gpul__sum : gpul__reduction<gpul__sum<T>, T, typename gpul__sum_of<T>::type> {
-    typedef typename gpul__sum_of<T>::type A;
-    enum { kHasInt64 = std::is_same<T, double>::value };
+template <typename Op, typename T, typename A> struct gpul__sum_base : gpul__reduction<Op, T, A> {
     int32_t kind;
     bool mean;
     void set(bool, int32_t kind_) {
         kind = kind_ % gpul__mean;
         mean = kind_ >= gpul__mean;
     }
+    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t n) const {
+        if (mean) gpul__store_mean(out, i, dtype, double(a), n);
+        else gpul__store(out, i, dtype, a);
+    }
+};
+template <typename T> struct gpul__sum : gpul__sum_base<gpul__sum<T>, T, typename gpul__sum_of<T>::type> {
+    typedef typename gpul__sum_of<T>::type A;
+    static constexpr int kHasInt64 = std::is_same<T, double>::value;
+    using gpul__sum::gpul__sum_base::kind;
     __device__ __forceinline__ int32_t chosen() const { return sizeof(T) == 2 ? int32_t(gpul__plain) : kind; }
     __device__ __forceinline__ A identity() const { return A(chosen() == gpul__product ? 1 : 0); }
     __device__ __forceinline__ A combine(A a, A b) const {
         return chosen() == gpul__product ? gpul__mul(a, b) : gpul__add(a, b);
     }
     template <bool kInt64> __device__ __forceinline__ A plain(A acc, const T *x, int count) const {
-        GPUL__UNROLL
-        for (int k = 0; k < 16 / int(sizeof(T)); ++k) {
-            A v = gpul__widen<A>(x[k]);
+        GPUL__UNROLL_FOR (int k = 0; k < 16 / int(sizeof(T)); ++k) {
+            A v = A(x[k]);
             if (kInt64) {
                 int64_t integer = 0;
                 memcpy(&integer, &x[k], sizeof x[k]);
@@ -4637,10 +4352,9 @@ template <typename T> struct gpul__sum : gpul__reduction<gpul__sum<T>, T, typena
         return acc;
     }
     __device__ __forceinline__ A mapped(A acc, const T *x, int count) const {
-        GPUL__UNROLL
-        for (int k = 0; k < 16 / int(sizeof(T)); ++k) {
-            const A v = gpul__widen<A>(x[k]);
-            /* v itself, its magnitude, or 1 or 0; times itself, or 1; a product has no sum to go to */
+        GPUL__UNROLL_FOR (int k = 0; k < 16 / int(sizeof(T)); ++k) {
+            const A v = A(x[k]);
+            /* all kinds are a * b + c */
             const A a = kind == gpul__magnitude ? gpul__absolute(v)
                         : kind != gpul__nonzero ? v
                                                 : A(x[k] != T(0) ? 1 : 0);
@@ -4650,69 +4364,53 @@ template <typename T> struct gpul__sum : gpul__reduction<gpul__sum<T>, T, typena
         }
         return acc;
     }
-    template <int kWay> struct way {
+    template <int kVariant> struct variant {
         template <typename Op>
         static __device__ __forceinline__ A fold(const Op &op, A acc, const T *x, const gpul__none *, int count, int) {
-            return kWay == 2 ? op.mapped(acc, x, count) : op.template plain<kWay == 1>(acc, x, count);
+            return kVariant == 2 ? op.mapped(acc, x, count) : op.template plain<kVariant == 1>(acc, x, count);
         }
     };
     template <typename F> __device__ __forceinline__ void visit(const F &f) const {
-        if (chosen() == gpul__plain) f(way<0>());
-        else if (kHasInt64 && kind == gpul__plain_int64) f(way<1>());
-        else f(way<2>());
+        if (chosen() == gpul__plain) f(variant<0>());
+        else if (kHasInt64 && kind == gpul__plain_int64) f(variant<1>());
+        else f(variant<2>());
     }
     __device__ __forceinline__ A fold(A acc, const T *x, const gpul__none *, int count, int) const {
         if (chosen() == gpul__plain) return plain<false>(acc, x, count);
         if (kHasInt64 && kind == gpul__plain_int64) return plain<true>(acc, x, count);
         return mapped(acc, x, count);
     }
-    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, A a, int64_t n) const {
-        if (mean) gpul__store_mean(out, i, dtype, double(a), n);
-        else gpul__store(out, i, dtype, a);
-    }
 };
-/* of bytes: sum, which is abs-sum, and mean, prod, sum of squares and count-nonzero */
-struct gpul__bytes : gpul__reduction<gpul__bytes, uint8_t, int64_t> {
-    int32_t kind;
-    bool mean;
-    void set(bool, int32_t kind_) {
-        kind = kind_ % gpul__mean;
-        mean = kind_ >= gpul__mean;
-    }
+/* Sums of bytes, four to an instruction; a sum of magnitudes is a sum. */
+struct gpul__bytes : gpul__sum_base<gpul__bytes, uint8_t, int64_t> {
     __device__ __forceinline__ int64_t identity() const { return kind == gpul__product ? 1 : 0; }
     __device__ __forceinline__ int64_t combine(int64_t a, int64_t b) const {
         return kind == gpul__product ? gpul__mul(a, b) : gpul__add(a, b);
     }
     __device__ __forceinline__ int64_t fold(int64_t acc, const uint8_t *x, const gpul__none *, int count, int) const {
-        uint32_t word[4], sum = 0; /* sixteen squares fit */
+        uint32_t word[4], sum = 0; /* of sixteen squares at most */
         memcpy(word, x, sizeof word);
         if (kind == gpul__product) {
             GPUL__UNROLL_NOT
             for (int k = 0; k < 16 && k < count; ++k) {
                 acc = gpul__mul(acc, int64_t(word[0] & 255));
-                GPUL__UNROLL
-                for (int w = 0; w < 4; ++w) word[w] = word[w] >> 8 | (w < 3 ? word[w + 1] << 24 : 0u);
+                GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) word[w] = word[w] >> 8 | (w < 3 ? word[w + 1] << 24 : 0u);
             }
             return acc;
         }
-        GPUL__UNROLL
-        for (int w = 0; w < 4; ++w) {
+        GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) {
             const int there = count - 4 * w;
             uint32_t a = there >= 4 ? word[w] : there > 0 ? word[w] & (0xffffffffu >> (32 - 8 * there)) : 0u;
             const uint32_t b = kind == gpul__square ? a : 0x01010101u;
-            /* of a byte that is not zero, the highest bit: as it is, or where 127 more carry into it */
+            /* 1 for each byte that is not zero: its top bit is set, or 127 more carry into it */
             if (kind == gpul__nonzero) a = ((((a & 0x7f7f7f7fu) + 0x7f7f7f7fu) | a) >> 7) & 0x01010101u;
             sum = __dp4a(a, b, sum);
         }
         return gpul__add(acc, int64_t(sum));
     }
-    __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, int64_t a, int64_t n) const {
-        if (mean) gpul__store_mean(out, i, dtype, double(a), n);
-        else gpul__store(out, i, dtype, a);
-    }
 };
 template <typename T> struct gpul__dot : gpul__reduction<gpul__dot<T>, T, double, T> {
-    enum { kRowsOnly = 1 };
+    static constexpr int kRowsOnly = 1;
     void set(bool, int32_t) {}
     __device__ __forceinline__ double identity() const { return 0; }
     __device__ __forceinline__ double combine(double a, double b) const { return gpul__add(a, b); }
@@ -4722,45 +4420,46 @@ template <typename T> struct gpul__dot : gpul__reduction<gpul__dot<T>, T, double
     }
 };
 
-/* Variance in one pass: the number of elements, their mean about the array's first element, and the sum of squared
- * distances from that mean, joined by Chan, Golub and LeVeque's formula (Updating formulae and a pairwise algorithm for
- * computing sample variances, 1979). A lane takes eight vectors at a time, about the mean of those before, or between
- * the first two elements: whatever element comes first, what is subtracted in the end is no larger than a few times
- * what is left. Integers are taken as their exact differences from the first element. */
+/* Variance in one pass. A partial result is the number of elements, their mean (less the array's first element), and
+ * the sum of squared distances from that mean; two are merged by Chan, Golub and LeVeque's formula (Updating formulae
+ * and a pairwise algorithm for computing sample variances, 1979). A lane sums eight vectors at a time about a pivot:
+ * the mean of those before, or the middle of its first two elements. So what is subtracted in the end is no larger than
+ * a few times what is left, whatever element comes first. Integers enter as exact differences from the first
+ * element. */
 struct gpul__moments {
     double count, mean, squares;
 };
-/* sum / count, by a product where it is exact: a division takes long */
-static __device__ __forceinline__ double gpul__over(double sum, double count) {
+/* sum / count: a product where that is exact, which is faster than a division */
+static __device__ __forceinline__ double gpul__moments_mean(double sum, double count) {
     const uint64_t bits = gpul__bits<uint64_t>(count);
     if ((bits & 0xfffffffffffffull) != 0) return __ddiv_rn(sum, count);
     return __dmul_rn(sum, gpul__bits<double>(0x7fe0000000000000ull - bits)); /* a power of two */
 }
-static __device__ __noinline__ gpul__moments gpul__join(gpul__moments a, gpul__moments b) {
+static __device__ __noinline__ gpul__moments gpul__moments_merge(gpul__moments a, gpul__moments b) {
     gpul__moments m;
     if (b.count == 0) return a;
     if (a.count == 0) return b;
     const double delta = __dsub_rn(b.mean, a.mean);
     m.count = __dadd_rn(a.count, b.count);
-    const double part = a.count == b.count ? 0.5 : __ddiv_rn(b.count, m.count); /* a division takes long */
+    const double part = a.count == b.count ? 0.5 : __ddiv_rn(b.count, m.count); /* saves a division */
     const double step = __dmul_rn(delta, part);
     m.mean = __dadd_rn(a.mean, step);
     m.squares = fma(__dmul_rn(delta, step), a.count, __dadd_rn(a.squares, b.squares));
     return m;
 }
-/* `before` and the last vectors, up to eight: `count` elements, with their sums about `pivot` */
-static __device__ __noinline__ gpul__moments gpul__close(gpul__moments before, double pivot, double sum, double squares,
-                                                         int32_t count) {
+/* Merges `before` with a lane's last vectors: `count` elements, with their sums about `pivot`. */
+static __device__ __noinline__ gpul__moments gpul__moments_flush(gpul__moments before, double pivot, double sum,
+                                                                 double squares, int32_t count) {
     gpul__moments m;
     if (count == 0) return before;
     m.count = double(count);
-    const double mean = gpul__over(sum, m.count), rest = fma(-mean, sum, squares);
+    const double mean = gpul__moments_mean(sum, m.count), rest = fma(-mean, sum, squares);
     m.mean = __dadd_rn(pivot, mean);
     m.squares = rest < 0 ? 0 : rest;
-    return gpul__join(before, m);
+    return gpul__moments_merge(before, m);
 }
-/* a lane's: mean and squares of whole eights of vectors; sums about `pivot` of those after, and their elements */
-struct gpul__moments_open {
+/* A lane's: mean and squares of whole groups of eight vectors; sums about `pivot` of the `count` elements after them */
+struct gpul__moments_lane {
     double mean, squares, pivot, sum, sum_squares;
     int32_t vectors, count;
 };
@@ -4770,9 +4469,9 @@ template <typename T> static __device__ __forceinline__ double gpul__difference(
 template <> __device__ __forceinline__ double gpul__difference<int64_t>(int64_t x, int64_t first) {
     return x < first ? -double(uint64_t(first) - uint64_t(x)) : double(uint64_t(x) - uint64_t(first));
 }
-/* of elements T, or by a run-time flag U */
+/* Of elements T, or, by a run-time flag, U */
 template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T, U>, T, gpul__moments> {
-    typedef gpul__moments_open Lane;
+    typedef gpul__moments_lane Lane;
     T first;
     bool takes_second;
     void set(bool second, int32_t) { takes_second = second; }
@@ -4786,27 +4485,26 @@ template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T
         return none;
     }
     __device__ __forceinline__ gpul__moments combine(gpul__moments a, gpul__moments b) const {
-        return gpul__join(a, b);
+        return gpul__moments_merge(a, b);
     }
     __device__ __forceinline__ Lane fold(Lane lane, const T *x, const gpul__none *, int count, int) const {
-        enum { kN = 16 / sizeof(T), kEight = 8 * kN };
+        constexpr int kN = 16 / sizeof(T), kEight = 8 * kN;
         double d[kN];
-        GPUL__UNROLL
-        for (int k = 0; k < kN; ++k) {
+        GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
             const T element = x[k < count ? k : 0];
             if (std::is_same<T, U>::value || !takes_second) d[k] = gpul__difference(element, first);
             else d[k] = gpul__difference(gpul__bits<U>(element), gpul__bits<U>(first)); /* fault: var-int64 */
         }
-        if (lane.vectors == 0) { /* nothing before: between the first two */
+        if (lane.vectors == 0) { /* the middle of the first two */
             lane.pivot = __dmul_rn(0.5, __dadd_rn(d[0], d[1]));
-        } else if (lane.vectors % 8 == 0) { /* joined, as in gpul__join: eight more vectors */
+        } else if (lane.vectors % 8 == 0) { /* a group is complete: merged, as in gpul__moments_merge */
             const int eights = lane.vectors / 8;
-            const double mean = __dmul_rn(lane.sum, 1.0 / double(int(kEight))),
+            const double mean = __dmul_rn(lane.sum, 1.0 / double(kEight)),
                          rest = fma(-mean, lane.sum, lane.sum_squares);
             const double delta = __dsub_rn(__dadd_rn(lane.pivot, mean), lane.mean);
             const double step = __dmul_rn(delta, __ddiv_rn(1.0, double(eights)));
             lane.mean = __dadd_rn(lane.mean, step);
-            /* of the first eight no product, which of f64 may be infinite: times 0 it would be NaN */
+            /* in the first group delta is not used: f64's product may be infinite, and times 0 NaN */
             const bool moves = sizeof(T) < 8 || eights > 1; /* fault: var-infinite */
             const double moved = moves ? __dmul_rn(delta, step) : 0;
             lane.squares = fma(moved, double((eights - 1) * kEight), __dadd_rn(lane.squares, rest < 0 ? 0 : rest));
@@ -4814,30 +4512,29 @@ template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T
             lane.sum = lane.sum_squares = 0; /* fault: var-sums-kept */
             lane.count = 0;
         }
-        GPUL__UNROLL
-        for (int k = 0; k < kN; ++k) {
+        GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
             const double difference = __dsub_rn(d[k], lane.pivot);
             if (k >= count) continue;
             lane.sum = __dadd_rn(lane.sum, difference);
             lane.sum_squares = fma(difference, difference, lane.sum_squares);
         }
-        lane.count += count < int(kN) ? count : int(kN); /* fault: var-count */
+        lane.count += count < kN ? count : kN; /* fault: var-count */
         ++lane.vectors;
         return lane;
     }
     __device__ __forceinline__ gpul__moments finish(Lane lane, int64_t, int) const {
         const gpul__moments before = {double((lane.vectors - 1) / 8 * (8 * 16 / int(sizeof(T)))), lane.mean,
                                       lane.squares};
-        return gpul__close(before, lane.pivot, lane.sum, lane.sum_squares, lane.count);
+        return gpul__moments_flush(before, lane.pivot, lane.sum, lane.sum_squares, lane.count);
     }
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, gpul__moments a, int64_t n) const {
         gpul__store(out, i, dtype, __ddiv_rn(a.squares, double(n)));
     }
 };
 
-/* One kernel serves minimum and maximum: the maximum is the minimum of mirrored values (-x for floats, ~x for integers,
- * which unlike -x never overflows), mirrored back. Mirroring is an exclusive or with the sign bit or with all bits;
- * with zero it changes nothing, and no branch splits the loop in two. */
+/* One kernel computes minimum and maximum: the maximum is the minimum of mirrored values, mirrored back. Floats are
+ * mirrored to -x, integers to ~x, which never overflows: an exclusive or with a mask, 0 for the minimum, and no
+ * branch. */
 template <typename V> struct gpul__mirror_of { typedef V Bits; };
 template <> struct gpul__mirror_of<float> { typedef uint32_t Bits; };
 template <> struct gpul__mirror_of<double> { typedef uint64_t Bits; };
@@ -4851,53 +4548,47 @@ template <typename V> struct gpul__mirror {
     }
 };
 
-template <typename V> struct gpul__most {
-    static __device__ __forceinline__ V value() {
-        return V(sizeof(V) == 8 ? INT64_MAX : sizeof(V) == 4 ? INT32_MAX : 255);
-    }
-};
-template <> struct gpul__most<float> {
-    static __device__ __forceinline__ float value() { return gpul__bits<float>(0x7f800000u); }
-};
-template <> struct gpul__most<double> {
-    static __device__ __forceinline__ double value() { return gpul__bits<double>(0x7ff0000000000000ull); }
-};
+template <typename V> static __device__ __forceinline__ V gpul__largest_value() {
+    return V(sizeof(V) == 8 ? INT64_MAX : sizeof(V) == 4 ? INT32_MAX : 255);
+}
+template <> __device__ __forceinline__ float gpul__largest_value<float>() { return gpul__bits<float>(0x7f800000u); }
+template <> __device__ __forceinline__ double gpul__largest_value<double>() {
+    return gpul__bits<double>(0x7ff0000000000000ull);
+}
 
 template <typename T> struct gpul__min : gpul__reduction<gpul__min<T>, T, typename gpul__value_of<T>::type> {
     typedef typename gpul__value_of<T>::type V;
     gpul__mirror<V> mirror;
     void set(bool, int32_t mirrored) { mirror.set(mirrored != 0); }
-    __device__ __forceinline__ V identity() const { return gpul__most<V>::value(); }
+    __device__ __forceinline__ V identity() const { return gpul__largest_value<V>(); }
     __device__ __forceinline__ V combine(V a, V b) const {
         const bool first = a < b || gpul__is_nan(a); /* fault: min-loses-nan */
         return first ? a : b;                        /* of equals the second: +0 and -0 by position */
     }
-    __device__ __forceinline__ V one(V acc, T x, gpul__none, int) const {
-        return combine(acc, mirror(gpul__widen<V>(x)));
-    }
+    __device__ __forceinline__ V one(V acc, T x, gpul__none, int) const { return combine(acc, mirror(V(x))); }
     __device__ __forceinline__ void store(void *out, int64_t i, gpul_dtype dtype, V a, int64_t) const {
         gpul__store(out, i, dtype, mirror(a));
     }
 };
 
-template <typename V> struct gpul__place {
+template <typename V> struct gpul__indexed {
     V value;
-    int64_t index; /* INT64_MAX, and the largest value that there is: none yet */
+    int64_t index; /* none yet: INT64_MAX, with the largest value */
 };
-/* Within a lane the places rise, so that a strict comparison of values alone keeps the first of equals. */
-template <typename V> struct gpul__place_in_tile {
+/* Within a lane indices rise, so a strict comparison of values keeps the first of equals. */
+template <typename V> struct gpul__indexed_in_tile {
     V value;
-    int at; /* -1: nothing was below `value` yet, the largest that there is */
+    int at; /* -1: none yet, `value` is the largest */
 };
-template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, gpul__place<T>> {
-    typedef gpul__place<T> Place;
-    typedef gpul__place_in_tile<T> Lane;
+template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, gpul__indexed<T>> {
+    typedef gpul__indexed<T> Place;
+    typedef gpul__indexed_in_tile<T> Lane;
     gpul__mirror<T> mirror;
     void set(bool, int32_t mirrored) { mirror.set(mirrored != 0); }
     __device__ __forceinline__ Place identity() const {
         Place none;
-        memset(&none, 0, sizeof none); /* the padding too: partial results are copied by their bytes */
-        none.value = gpul__most<T>::value();
+        memset(&none, 0, sizeof none); /* padding too, as partial results are copied by bytes */
+        none.value = gpul__largest_value<T>();
         none.index = INT64_MAX;
         return none;
     }
@@ -4907,7 +4598,7 @@ template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, 
         return a_nan ? ((b_nan & before) ? b : a) : (lower | (same & before)) ? b : a; /* fault: argmin-later */
     }
     __device__ __forceinline__ Lane start() const {
-        const Lane lane = {gpul__most<T>::value(), -1};
+        const Lane lane = {gpul__largest_value<T>(), -1};
         return lane;
     }
     __device__ __forceinline__ Lane one(Lane lane, T x, gpul__none, int at) const {
@@ -4927,7 +4618,7 @@ template <typename T> struct gpul__argmin : gpul__reduction<gpul__argmin<T>, T, 
         gpul__store(out, i, dtype, a.index);
     }
 };
-/* The launcher of an operation, set to a kind of it: of a sum, gpul__plain and so on; 1 for the maximum. */
+/* The launcher of a kind of an operation: of a sum gpul__plain and so on; of a minimum 1 for the maximum. */
 template <typename Op, bool kSecond, int kKind>
 static int32_t gpul__reduce_launch_as(const gpul__reduce_problem *problem, const gpul__reduce_plan *plan,
                                       const gpul__machine *machine, void *partials, uint32_t *counters,
@@ -4946,16 +4637,16 @@ static int32_t gpul__reduce_launch_as(const gpul__reduce_problem *problem, const
 /* ---------------------------------------------------------------------------------------------------------------------
  * 3. Matrix-vector product
  *
- * y = alpha A x + beta y is a reduction of A[i, :] * x along a row for each i: the engine's rows kernel for row-major
- * matrices, its columns kernel for column-major ones, with the columns split over blocks and joined in order. Each
- * product enters by one fma in A's own precision, and alpha and beta by another: at most cols + 2 roundings reach any
- * element. beta = 0 must not read y.
+ * y = alpha A x + beta y: a reduction of A[i, :] * x[:] for each row i. Row-major matrices take the engine's rows
+ * kernel, column-major ones its columns kernel, with A's columns split over blocks and combined in order. Cost: A is
+ * read once. Each product enters by one fma in A's type, and alpha and beta by another: at most cols + 2 roundings
+ * reach an element. beta = 0 never reads y.
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifndef GPULITE_NO_GEMV
 namespace {
 
 template <typename T> struct gpul__gemv : gpul__reduction<gpul__gemv<T>, T, T, T> {
-    enum { kTogether = 4 };
+    static constexpr int kTogether = 4;
     T alpha, beta;
     __device__ __forceinline__ T identity() const { return T(0); }
     __device__ __forceinline__ T one(T acc, T a, T x, int) const { return gpul__multiply_add(a, x, acc); }
