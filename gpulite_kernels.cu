@@ -5033,26 +5033,32 @@ extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype)
 /* ---------------------------------------------------------------------------------------------------------------------
  * 4. Histogram
  *
- * Idea. There are two ways to count. In shared memory: a block has a counter for each bin, counts a share of x, and
- * adds its counters to the result; of more bins than that, each block takes a part, and a few blocks read all of x.
- * Beyond that, in global memory: runs of equal bins are one addition to counts, and bins that occur often are collected
- * in a small table of each block. Bytes are counted by value, 256 counters whatever the bins, and go into
- * bins at the end.
+ * Idea. A thread loads vectors of 16 bytes, finds the bin of each element and increments a counter, by an atomic
+ * addition. Blocks count shares of x. Where the counters are depends on the bins:
  *
- * The bin of an element is the one that numpy.histogram gives it, exactly. One fma in double makes a fixed-point number
- * of it: the bin, and how far x is from the edge below. Only if that is too close to tell, the edge is computed, as
- * numpy.linspace does, and compared with x. No edge of uniform bins is ever stored.
+ *     gpul__hist_count_shared    uniform bins, counters in shared memory: a block adds them to `counts` when it has read
+ *                                its share. Where there are more bins than it has room for, they are cut into up to four
+ *                                parts; the blocks with the same blockIdx.y count one part, and each part reads all of x.
+ *     gpul__hist_count_beyond    more bins: counters in global memory. A run of equal bins in a warp is one addition, and
+ *                                bins that occur often are collected in a hash table in the block's shared memory.
+ *     gpul__hist_count_between   explicit edges, with counters in either memory
+ *     gpul__hist_count_bytes     bytes: 256 counters, one for each value, which are added to the bins at the end
+ *     gpul__hist_weigh           weights: additions to global memory, element by element
  *
- * Explicit edges are searched with a table: the range is cut into buckets of one width, and the table has for each the
- * first edge in it. What is left to search are the edges of one bucket, few unless edges crowd. Edges and table lie in
- * shared memory, behind the counters, if they fit.
+ * Uniform bins. The bin is the one that numpy.histogram gives, exactly. One fma in double makes a fixed-point number of
+ * an element: the bin, and the distance to the edge below. Only where that is too short to be certain, the edge is
+ * computed as numpy.linspace does, and compared with the element. No edge is stored.
  *
- * Assumptions. Additions are integer (weights in floating point are added in 128-bit fixed point), so the order of the
- * atomics does not show. A counter of a block has 32 bits: no block sees 2^32 elements.
+ * Explicit edges. A table cuts the range into buckets of one width, and has the first edge of each. A binary search
+ * among the edges of one bucket finds the bin; they are few unless edges crowd. Edges and table lie in shared memory
+ * behind the counters, if they fit.
  *
- * Cost. One read of x (one for each part: a part holds some 58000 bins on Hopper), a dozen instructions and one atomic
- * addition to shared memory an element; one to global memory for each block and bin that occurs. Beyond, and with
- * weights, up to one addition to global memory an element, two for weights in floating point, which are read twice.
+ * Assumptions. Additions are of integers (weights in floating point are summed in 128-bit fixed point), so the order of
+ * the atomics does not show. A block's counters have 32 bits: no block counts 2^32 elements.
+ *
+ * Cost. x is read once for each part (of some 58000 bins on Hopper), with a dozen instructions and one atomic addition
+ * to shared memory an element, and one to global memory for each block and bin that occurs. Counters in global memory,
+ * and weights, take up to one addition there an element; weights in floating point take two, and are read twice.
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifdef GPULITE_NO_HISTOGRAM
 
@@ -5072,33 +5078,34 @@ extern "C" void gpul__histogram_trim() {}
 #define GPUL__HIST_THREADS 1024 /* one block fills a multiprocessor */
 enum {
     gpul__hist_packs = 4,          /* vectors of 16 bytes that a thread loads at a time */
-    gpul__hist_chunk = 256,        /* counters that a warp adds to counts at a time */
-    gpul__hist_copies = 32,        /* of the counter of a byte, for the lanes of a warp */
-    gpul__hist_slot_bits = 12,     /* of the table of frequent bins */
-    gpul__hist_own_zeros = 32768,  /* bins that one block sets to zero while the others count */
-    gpul__hist_listed = 440,       /* edges that travel in the arguments of a launch */
-    gpul__hist_staged = 65536,     /* edges of a piece of pinned memory */
-    gpul__hist_stages = 4,         /* pieces: 2 MB in all */
-    gpul__hist_put_threads = 512,  /* of a block that brings edges to the device */
-    gpul__hist_none = -1,          /* in place of a bin, as uint32_t */
-    gpul__hist_origin = 0x41300000 /* the upper half of the place of bin 0 where 32 bits stand behind the point: 2^20 */
+    gpul__hist_chunk = 256,        /* counters that a warp adds to `counts` at a time */
+    gpul__hist_copies = 32,        /* bytes: of each counter, one for each lane of a warp */
+    gpul__hist_slot_bits = 12,     /* log2 of the hash table's slots */
+    gpul__hist_own_zeros = 32768,  /* bins that one block sets to zero while the others count, at most */
+    gpul__hist_listed = 440,       /* edges that travel in the arguments of a launch, at most */
+    gpul__hist_staged = 65536,     /* edges of a staging buffer in pinned memory */
+    gpul__hist_stages = 4,         /* staging buffers: 2 MB in all */
+    gpul__hist_put_threads = 512,  /* of gpul__hist_put_edges */
+    gpul__hist_none = -1,          /* as uint32_t: no bin */
+    gpul__hist_origin = 0x41300000 /* upper half of the place of bin 0 (2^20), where 32 bits are behind the point */
 };
 
-/* ---- what the kernels are given ---- */
+/* ---- the arguments of the kernels ---- */
 
-/* What every element needs comes first: a block waits for each cache line of these that it reads. */
+/* How an element becomes a bin. What every element needs comes first: a block waits for each cache line of the
+ * arguments that it reads. */
 struct gpul__hist_rule {
-    double factor, offset; /* of gpul__hist_place; with edges, of gpul__hist_bucket */
-    uint32_t unsure;       /* how near above an edge the place is in doubt, in units of 2^-32 */
+    double factor, offset; /* of gpul__hist_place; explicit edges: of gpul__hist_bucket */
+    uint32_t unsure;       /* a place so little above an edge is in doubt, in 2^-32 bins */
     int32_t fraction;      /* bits of the place behind the point */
-    double first, last;    /* numpy's first edge and last edge, of f32 data rounded to f32 */
-    double lo, step, span; /* what they are computed from, and the divisor of numpy's index */
+    double first, last;    /* the first and the last edge; of f32 data rounded to f32 */
+    double lo, step, span; /* numpy.linspace's start and step, and what numpy.histogram divides x - lo by */
     double point;          /* the place of bin 0: 2^(52 - fraction) */
     int64_t bins;
     const void *edges; /* explicit edges in device memory; NULL: uniform bins, or listed edges */
-    int32_t certain;   /* the place tells the bin, up to the edge below it; 0: numpy's formula for every element */
+    int32_t certain;   /* 1: the place gives the bin, or the one above; 0: every element takes numpy's formula */
     int32_t f32;       /* f32 data: edges are rounded to f32 */
-    int32_t f32_steps; /* edges and indices of f32 data are computed in f32 throughout */
+    int32_t f32_steps; /* edges and indices are computed in f32 throughout */
 };
 
 struct gpul__hist_view {
@@ -5106,34 +5113,34 @@ struct gpul__hist_view {
     const void *x;
     void *counts;
     int64_t n, counts_stride;
-    int64_t head, vectors; /* elements before the first vector of 16 bytes, and vectors that are counted whole */
-    int64_t stride;        /* threads of the grid in x */
+    int64_t head, vectors; /* elements before the first vector, and vectors of 16 bytes */
+    int64_t stride;        /* from a thread's vector to its next: the threads of the grid in x */
     uint32_t *arrivals;    /* two counters for gpul__hist_zero_counts, or NULL */
     int32_t floats;        /* x is f32 or f64 */
-    int32_t wide;          /* counts are of 64 bits */
-    int32_t width;         /* bins of a part; slots of the table */
-    int32_t owned;         /* counts are one block's alone, which stores them */
-    int32_t in_shared;     /* counters are in shared memory */
+    int32_t wide;          /* counts has 64 bits */
+    int32_t width;         /* bins of a part; counters in global memory: slots of the hash table */
+    int32_t owned;         /* one block counts all and stores, without an addition */
+    int32_t in_shared;     /* explicit edges: the counters are in shared memory */
     int32_t dense, ndim;
     int64_t shape[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS];
-    uint64_t reciprocal[GPUL_MAX_DIMS]; /* of the shape: see gpul__hist_offset */
+    uint64_t reciprocal[GPUL_MAX_DIMS]; /* of the shape: see gpul__hist_divide_by */
     int32_t shift[GPUL_MAX_DIMS];
     /* weights */
     const void *w;
     int64_t w_strides[GPUL_MAX_DIMS];
     gpul_dtype x_dtype, w_dtype;
     int32_t log2_n; /* 2^log2_n >= n */
-    /* floating weights: the bits of the largest finite |w|, and for each bin a signed 128-bit sum and flags */
+    /* floating weights: the bits of the largest finite |w|; for each bin a signed 128-bit sum, and flags */
     unsigned long long *largest, *low, *high;
     uint32_t *flags;
     /* explicit edges */
-    uint32_t *table;              /* for each bucket the edges before it, times two, and 1 if it has some; all edges */
-    uint32_t buckets;             /* 0: no table */
-    int64_t searched;             /* edges that are searched: all but the last, and those that no element reaches */
-    int32_t listed, edges_shared; /* the edges are in the arguments; they are copied to shared memory, with the table */
+    uint32_t *table;              /* of each bucket: the edges before it, times two, plus 1 if it has some; then all */
+    uint32_t buckets;             /* 0: no table, every search is of all edges */
+    int64_t searched;             /* edges that are searched: not the last one, nor those that no element reaches */
+    int32_t listed, edges_shared; /* edges are in the arguments; edges and table are copied to shared memory */
 };
 
-/* Where element i lies: quotients are products with reciprocals. */
+/* The offset of element i: an index for each dimension, by multiplications with reciprocals in place of divisions. */
 static __device__ __forceinline__ int64_t gpul__hist_offset(const gpul__hist_view &v, const int64_t *strides,
                                                             int64_t i) {
     int64_t offset = 0;
@@ -5146,6 +5153,7 @@ static __device__ __forceinline__ int64_t gpul__hist_offset(const gpul__hist_vie
     return offset + i * strides[0];
 }
 
+/* counts[bin] += amount */
 static __device__ __forceinline__ void gpul__hist_add(const gpul__hist_view &v, int64_t bin, uint64_t amount) {
     if (v.wide) atomicAdd(static_cast<unsigned long long *>(v.counts) + bin * v.counts_stride, amount);
     else atomicAdd(static_cast<unsigned int *>(v.counts) + bin * v.counts_stride, static_cast<unsigned int>(amount));
@@ -5153,8 +5161,8 @@ static __device__ __forceinline__ void gpul__hist_add(const gpul__hist_view &v, 
 
 /* ---- from an element to its bin ---- */
 
-/* Elements travel as words of their size, whether they are integers or `floats`. Their values are compared as doubles,
- * which f32 and i32 are exactly; i64 is rounded, as numpy does. */
+/* Elements are loaded as words of their size, whether integers or floats, and compared as doubles, which hold f32 and
+ * i32 exactly; i64 is rounded, as numpy does. */
 static __device__ __forceinline__ double gpul__hist_value(uint8_t word, bool) { return double(word); }
 static __device__ __forceinline__ double gpul__hist_value(uint32_t word, bool floats) {
     return floats ? double(gpul__bits<float>(word)) : double(int32_t(word));
@@ -5163,16 +5171,16 @@ static __device__ __forceinline__ double gpul__hist_value(uint64_t word, bool fl
     return floats ? gpul__bits<double>(word) : double(int64_t(word));
 }
 
-/* What stands for an element where bins are uniform, in the same order: its value, but for a float the middle between
- * it and the next float above. x >= fl(edge) holds where the middle lies above edge, so that the rounding of edges to
- * f32 drops out and data that lie on edges, as integers like to, are certain. This is done in the integers that the
- * numbers are; the middle is off by 2^-126 below the normal floats. NaN comes to lie beyond all finite floats. */
+/* The key of an element where bins are uniform: its value, but of f32 the middle between it and the next float above. x
+ * >= float(edge) is then middle > edge, with the edge not rounded: data that lie on edges, as whole numbers often do,
+ * are not in doubt. The middle is made by integer operations on the bits; below the normal floats it is off by 2^-126.
+ * NaN becomes larger than any finite float. */
 static __device__ __forceinline__ double gpul__hist_middle(uint32_t bits) {
-    const int32_t magnitude = int32_t((bits & 0x7fffffffu) - (bits >> 31)); /* for x < 0 the middle is nearer to zero */
+    const int32_t magnitude = int32_t((bits & 0x7fffffffu) - (bits >> 31)); /* x < 0: the middle is nearer to zero */
     const uint64_t middle = uint64_t(int64_t(magnitude) * 0x20000000 + 0x3800000010000000);
     return gpul__bits<double>(middle | uint64_t(bits & 0x80000000u) << 32);
 }
-/* An int32 as the low half of a double above 2^52: conversions queue up. */
+/* int32 to double, by placing it in the low half of a double above 2^52: conversion instructions are slow. */
 static __device__ __forceinline__ double gpul__hist_whole(uint32_t word) {
     const uint64_t bits = uint64_t(0x43300000) << 32 | (word ^ 0x80000000u);
     return __dsub_rn(gpul__bits<double>(bits), 4503601774854144.0); /* 2^52 + 2^31 */
@@ -5186,13 +5194,13 @@ template <bool kFloats> static __device__ __forceinline__ double gpul__hist_key(
 static __device__ __forceinline__ double gpul__hist_key_of(const gpul__hist_rule &r, double value) {
     return r.f32 ? gpul__hist_middle(gpul__bits<uint32_t>(float(value))) : value;
 }
-/* the double next below x, which is finite */
-static __device__ __forceinline__ double gpul__hist_before(double x) {
+/* the largest double below x, which is finite */
+static __device__ __forceinline__ double gpul__hist_next_below(double x) {
     const uint64_t bits = gpul__bits<uint64_t>(x);
     return gpul__bits<double>(x == 0 ? 0x8000000000000001u : x < 0 ? bits + 1 : bits - 1);
 }
 
-/* edge k of linspace but the last one, which is hi */
+/* Edge k of numpy.linspace; not the last one, which is hi. */
 template <bool kF32> static __device__ __forceinline__ double gpul__hist_edge(const gpul__hist_rule &r, double k) {
     if (kF32 && r.f32_steps) return double(__fadd_rn(__fmul_rn(__double2float_rn(k), float(r.step)), float(r.lo)));
     const double edge = __dadd_rn(__dmul_rn(k, r.step), r.lo);
@@ -5202,36 +5210,35 @@ static __device__ __forceinline__ double gpul__hist_edge(const gpul__hist_rule &
     return r.f32 ? gpul__hist_edge<true>(r, k) : gpul__hist_edge<false>(r, k);
 }
 
-/* numpy's index before it is made an integer, as a double: exact, since the values it had are kept */
+/* numpy's index of x before it is truncated. A double holds it exactly, also where it was rounded to f32. */
 static __device__ __forceinline__ double gpul__hist_index(const gpul__hist_rule &r, double x) {
     const double d = r.f32 ? double(__fsub_rn(float(x), float(r.lo))) : __dsub_rn(x, r.lo);
-    const double part = __ddiv_rn(d, r.span); /* of floats, rounded to one: as their quotient would be */
+    const double part = __ddiv_rn(d, r.span); /* of floats: rounded below, it is the quotient that f32 gives */
     return r.f32_steps ? double(__fmul_rn(__double2float_rn(part), float(r.bins))) : __dmul_rn(part, double(r.bins));
 }
 
-/* The place of x among the bins as a fixed-point number: key * factor + offset, where offset holds a power of two that
- * puts the point at bit `fraction` of the sum (32, less where there are 2^20 bins or more). Half of `unsure` is in
- * offset, too: so the bin is certain if at least `unsure` stands behind the point, and if not, only the edge below the
- * place is in doubt.
+/* The place of x among the bins, a fixed-point number: the bits of key * factor + offset. The offset has a power of two
+ * in it that puts the point at bit `fraction` (32, less for 2^20 bins or more), and half of `unsure`. So the bin is
+ * certain where the bits behind the point are `unsure` or more; otherwise x may belong to the bin below, and the edge
+ * between the two decides.
  *
- * The error, in bins, with u = 2^-53, n bins, W = hi - lo, R = max(|lo|, |hi|): factor and offset, n u (2 + 3 R / W);
- * linspace, n u (4 + R / W); 3 * 2^-fraction for the sum. Edges that numpy computes in f32: n 2^-24 (5 + 3 R / W). And
- * numpy's index before its correction by one, which must be less than one away: n 2^-24 (2 + 3 R / W) with f32. */
+ * The error, in bins, with u = 2^-53, n bins, W = hi - lo, R = max(|lo|, |hi|): n u (2 + 3 R / W) from factor and
+ * offset, n u (4 + R / W) from linspace, 3 * 2^-fraction from the sum. Where numpy computes edges in f32: n 2^-24 (5 +
+ * 3 R / W). numpy's index must be less than one away before numpy corrects it by one: in f32, n 2^-24 (2 + 3 R / W). */
 static __device__ __forceinline__ uint64_t gpul__hist_place(const gpul__hist_rule &r, double key) {
     return gpul__bits<uint64_t>(__fma_rn(key, r.factor, r.offset));
 }
 static __device__ __forceinline__ bool gpul__hist_doubtful(const gpul__hist_rule &r, uint64_t place, int32_t fraction) {
     return uint32_t(place << (32 - fraction)) < r.unsure;
 }
-/* where the place is in doubt: is x below the edge below its place? (Edge `bins` may be off: both sides of it are in
- * the last bin.) */
+/* Is x below the edge below its place? (Edge number `bins` need not be exact: both sides of it are in the last bin.) */
 template <bool kF32>
 static __device__ __forceinline__ bool gpul__hist_below_edge(const gpul__hist_rule &r, double x, uint64_t place,
                                                              int32_t fraction) {
     return x < gpul__hist_edge<kF32>(r, __dsub_rn(gpul__bits<double>(place >> fraction << fraction), r.point));
 }
 
-/* Corrects places that are in doubt: what is below the edge below its place belongs to the bin below. */
+/* Places in doubt: an element below the edge below its place belongs to the bin below. */
 template <bool kFloats, typename Word, int kN>
 static __device__ __forceinline__ void gpul__hist_correct(const gpul__hist_rule &r, const Word (&x)[kN],
                                                           uint64_t (&place)[kN], int32_t fraction) {
@@ -5242,9 +5249,9 @@ static __device__ __forceinline__ void gpul__hist_correct(const gpul__hist_rule 
             place[j] -= uint64_t(1) << fraction;
 }
 
-/* The bucket of x among buckets of one width, the first of which begins at `base`, and `top` is the last: a function
- * that never decreases, whatever is rounded. So an edge in a lower bucket than x is below x, one in a higher bucket
- * above. The conversion takes what is below 0 and NaN, as of infinite f32, to 0. */
+/* The bucket of x among buckets of one width, from `base` on; `top` is the last. Rounded as it is, it never decreases
+ * with x. So an edge in a lower bucket is below x, and one in a higher bucket above. The conversion makes 0 of negative
+ * numbers and of NaN, which infinite elements may give. */
 template <typename Real>
 static __device__ __forceinline__ uint32_t gpul__hist_bucket(Real x, Real base, Real factor, uint32_t top) {
 #ifdef __CUDA_ARCH__
@@ -5258,8 +5265,8 @@ static __device__ __forceinline__ uint32_t gpul__hist_bucket(Real x, Real base, 
     return bucket < top ? bucket : top;
 }
 
-/* The last edge that is not above x, in a list that never decreases; the last bin is closed. Edges that are nearly
- * uniform are found at once. */
+/* Explicit edges without a table: the last edge that is not above x, or -1; the last bin is closed. Where edges are
+ * nearly uniform, the first guess is right. */
 static __device__ __forceinline__ int64_t gpul__hist_search(const gpul__hist_rule &r, double x) {
     if (!(x >= r.first && x <= r.last)) return -1;
     const double *const edges = static_cast<const double *>(r.edges);
@@ -5276,8 +5283,8 @@ static __device__ __forceinline__ int64_t gpul__hist_search(const gpul__hist_rul
     return low;
 }
 
-/* The bin of any x: -1 outside. */
-static __device__ __forceinline__ int64_t gpul__hist_even_bin(const gpul__hist_rule &r, double x) {
+/* The bin of any x, or -1 outside. */
+static __device__ __forceinline__ int64_t gpul__hist_uniform_bin(const gpul__hist_rule &r, double x) {
     if (!(x >= r.first && x <= r.last)) return -1;
     int64_t k;
     if (r.certain) {
@@ -5287,7 +5294,7 @@ static __device__ __forceinline__ int64_t gpul__hist_even_bin(const gpul__hist_r
                   : gpul__hist_below_edge<false>(r, x, place, r.fraction))
             --k;
     } else {
-        /* numpy's formula and its correction, also where they miss the edges by more */
+        /* numpy's formula and its correction by one, even where that misses the edges by more */
         const double index = gpul__hist_index(r, x);
         k = index < double(r.bins) ? int64_t(index) : r.bins - 1;
         if (x < gpul__hist_edge(r, double(k))) --k;
@@ -5297,7 +5304,7 @@ static __device__ __forceinline__ int64_t gpul__hist_even_bin(const gpul__hist_r
     return k < r.bins ? k : r.bins - 1;
 }
 static __device__ __forceinline__ int64_t gpul__hist_bin(const gpul__hist_rule &r, double x) {
-    return r.edges ? gpul__hist_search(r, x) : gpul__hist_even_bin(r, x);
+    return r.edges ? gpul__hist_search(r, x) : gpul__hist_uniform_bin(r, x);
 }
 
 /* ---- setting counts to zero ---- */
@@ -5314,10 +5321,10 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS)
     gpul__hist_set_zero(v, gpul_grid_x(), gpul_gridsize_x());
 }
 
-/* A launch for the zeros alone would cost more than counting few elements. So, of few bins, the first block that comes
- * here sets counts to zero while all count, and the others wait for it before they add to counts. There is no deadlock:
- * that block is running, whoever waits. arrivals[0] counts blocks that came; arrivals[1] becomes 1 with the zeros, then
- * counts blocks that saw it; the last of them leaves both at zero. Called by all threads; has a barrier. */
+/* A launch for the zeros costs more than counting few elements. So the first block that comes here sets counts to zero
+ * while all count, and the others wait for it before they add. There is no deadlock: that block is running when another
+ * one waits. arrivals[0] is the blocks that came. arrivals[1] becomes 1 with the zeros, then counts the blocks that saw
+ * it; the last of them sets both to zero. For all threads: it has a barrier. */
 static __device__ __forceinline__ void gpul__hist_zero_counts(const gpul__hist_view &v) {
     bool first = false;
     if (v.arrivals && threadIdx.x == 0) first = atomicAdd(v.arrivals, 1u) == 0;
@@ -5340,66 +5347,66 @@ static __device__ __forceinline__ void gpul__hist_await_zeros(const gpul__hist_v
     if (v.arrivals && threadIdx.x == 0)
         while (gpul__hist_read(v.arrivals + 1) == 0) {}
     __syncthreads();                                         /* fault: histogram-zeros-barrier */
-    if (v.arrivals && threadIdx.x == GPUL__HIST_THREADS - 1) /* of a warp with little to add */
+    if (v.arrivals && threadIdx.x == GPUL__HIST_THREADS - 1) /* its warp has the least to add */
         if (atomicAdd(v.arrivals + 1, 1u) == gridDim.x * gridDim.y)
             atomicExch(v.arrivals, 0u), atomicExch(v.arrivals + 1, 0u); /* fault: histogram-turns-left */
 }
 
-/* ---- walking over x ---- */
+/* ---- the loop over x ---- */
 
-/* A thread's vectors of 16 bytes, one to a lane in turn so that lanes read neighbours: four at a time, a grid apart, on
- * their way while other warps count. Where x is not dense: as many elements in place of a vector, one at a time. Bytes
- * travel by fours, or they would take a register each. */
+/* A thread's batch: kPacks vectors of 16 bytes. Lanes load neighbouring vectors, and a thread's vectors are a grid
+ * apart; they are in flight while other warps count. Where x is not dense, a batch is as many elements as one vector
+ * has, loaded one by one. Bytes are kept in words of four, or each would take a register. */
 template <int kSize> struct gpul__hist_element { typedef typename gpul__word<kSize>::type type; };
 template <> struct gpul__hist_element<8> { typedef uint64_t type; };
 template <int kSize, int kPacks_> struct gpul__hist_batch {
     typedef typename gpul__hist_element<(kSize > 4 ? kSize : 4)>::type Word;
     enum { kN = 16 / sizeof(Word), kPacks = kPacks_ };
     gpul__pack<Word, kN> pack[kPacks];
-    uint32_t there; /* bit u: pack u */
+    uint32_t valid; /* bit u: pack[u] has elements */
     int64_t at;
 
-    __device__ __forceinline__ bool whole() const { return there == (1u << kPacks) - 1; }
-    /* The next vectors; false where the whole warp has none. */
+    __device__ __forceinline__ bool whole() const { return valid == (1u << kPacks) - 1; }
+    /* The next batch; false where the whole warp has none. */
     __device__ __forceinline__ bool load(const gpul__hist_view &v) {
         const Word *const x = reinterpret_cast<const Word *>(static_cast<const char *>(v.x) + v.head * kSize);
         if ((at & ~int64_t(31)) >= v.vectors) return false;
-        if (!v.dense && kSize > 1) { /* whole warps alone */
+        if (!v.dense && kSize > 1) { /* v.vectors is a multiple of 32: whole warps */
             const int64_t first = (at & ~int64_t(31)) * kN + (at & 31);
             GPUL__UNROLL
             for (int j = 0; j < kN; ++j) pack[0].v[j] = x[gpul__hist_offset(v, v.strides, first + 32 * j)];
-            there = 1;
+            valid = 1;
             at += v.stride;
             return true;
         }
         if ((at | 31) + (kPacks - 1) * v.stride < v.vectors) {
             GPUL__UNROLL
             for (int u = 0; u < kPacks; ++u) pack[u] = gpul__load<kN>(x + (at + u * v.stride) * kN);
-            there = (1u << kPacks) - 1;
+            valid = (1u << kPacks) - 1;
         } else {
-            there = 0;
+            valid = 0;
             GPUL__UNROLL
-            for (int u = 0; u < kPacks; ++u) { /* the first vector in place of one that is not there */
+            for (int u = 0; u < kPacks; ++u) { /* beyond the end: the first vector, which does not count */
                 const int64_t i = at + u * v.stride;
                 pack[u] = gpul__load<kN>(x + (i < v.vectors ? i : 0) * kN);
-                there |= uint32_t(i < v.vectors) << u;
+                valid |= uint32_t(i < v.vectors) << u;
             }
         }
         at += kPacks * v.stride;
         return true;
     }
-    __device__ __forceinline__ void drop() {
+    __device__ __forceinline__ void drop() { /* the first vector */
         GPUL__UNROLL
         for (int u = 1; u < kPacks; ++u) pack[u - 1] = pack[u];
-        there >>= 1;
+        valid >>= 1;
     }
 };
 
-/* All elements of this thread into a counter, which begins while the first of them are on their way: count() takes a
- * batch, of whole warps; one() takes an element, of those that are in no vector: at the ends, or all of them where there
- * are no vectors. */
+/* All elements of this thread, into a Counter: begin(v) clears the block's counters, while the first batch is in
+ * flight; count(v, batch) takes a batch, which all of a warp or none has; one(v, x) takes an element that is in no
+ * vector: of head or tail, or any where there are no vectors. */
 template <int kSize, typename Counter>
-static __device__ __forceinline__ void gpul__hist_walk(const gpul__hist_view &v, Counter &counter) {
+static __device__ __forceinline__ void gpul__hist_loop(const gpul__hist_view &v, Counter &counter) {
     typedef typename gpul__hist_element<kSize>::type Element;
     enum { kOnes = kSize > 1 ? 1 : 4 };
     gpul__hist_batch<kSize, Counter::kPacks> batch;
@@ -5434,9 +5441,9 @@ static __device__ __forceinline__ void gpul__hist_clear(uint32_t *tile, uint32_t
     for (uint32_t i = threadIdx.x; i < counters / 4; i += blockDim.x) gpul__save<4>(tile + 4 * i, pack);
 }
 
-/* Counter `origin` is the first; counters are kStep apart. In PTX, and with a spare counter for elements that do not
- * count: the compiler otherwise computes the address of each element anew, behind a branch. An increment without a
- * result (ATOMS.POPC.INC) takes lanes that meet at one address together. */
+/* A block's counters, kStep words apart; the first one is for number `origin`. The increment is PTX, and an element
+ * that does not count goes to a spare counter: in C++ the compiler computes each address anew, behind a branch. An
+ * addition without a result (ATOMS.POPC.INC) is one operation for all lanes that meet at an address. */
 template <int kStep> struct gpul__hist_tile {
     uint32_t *counters;
     uint32_t base, spare;
@@ -5462,8 +5469,8 @@ template <int kStep> struct gpul__hist_tile {
     }
 };
 
-/* The counters of a block's part of the bins. Counter `width` of the last part has the elements that are equal to
- * hi. */
+/* Uniform bins: the counters of one part of the bins. Elements equal to hi, which belong to the last bin, have counter
+ * `width` of the last part. */
 struct gpul__hist_part {
     enum { kPacks = gpul__hist_packs };
     uint32_t *shared;
@@ -5480,10 +5487,10 @@ struct gpul__hist_part {
         const bool inner = first + width < r.bins;
         const double low = first > 0 ? gpul__hist_edge(r, double(first)) : r.first;
         const double high = inner ? gpul__hist_edge(r, double(first + width)) : r.last;
-        /* of two zeros the lower is inside, or outside */
+        /* -0.0 is below 0.0 here: as the first edge it is inside, as the end of an inner part outside */
         lo = gpul__hist_key_of(r, low == 0 ? -0.0 : low); /* fault: histogram-zero */
         hi = gpul__hist_key_of(r, high == 0 ? (inner ? -0.0 : 0.0) : high);
-        if (inner) hi = gpul__hist_before(hi); /* fault: histogram-part */
+        if (inner) hi = gpul__hist_next_below(hi); /* fault: histogram-part */
         gpul__hist_clear(shared, chunks() * gpul__hist_chunk, 0);
         gpul__hist_zero_counts(v);
     }
@@ -5492,7 +5499,7 @@ struct gpul__hist_part {
         uint64_t place[kN];
         bool inside[kN], doubt = false;
         GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) { /* without a branch, so that the chains of the elements overlap */
+        for (int j = 0; j < kN; ++j) { /* no branch: the elements' chains of instructions overlap */
             const double key = gpul__hist_key<kFloats>(x[j]);
             place[j] = gpul__hist_place(v.rule, key);
             inside[j] = key >= lo && key <= hi;
@@ -5510,21 +5517,22 @@ struct gpul__hist_part {
             return;
         }
         GPUL__UNROLL_NOT
-        for (; batch.there; batch.drop())
-            if (batch.there & 1) add<kFloats>(v, batch.pack[0].v);
+        for (; batch.valid; batch.drop())
+            if (batch.valid & 1) add<kFloats>(v, batch.pack[0].v);
     }
     template <typename Batch> __device__ __forceinline__ void count(const gpul__hist_view &v, Batch &batch) const {
         if (v.floats) add_batch<true>(v, batch);
         else add_batch<false>(v, batch);
     }
     template <typename Word> __device__ __forceinline__ void one(const gpul__hist_view &v, Word x) const {
-        const int64_t bin = gpul__hist_even_bin(v.rule, gpul__hist_value(x, v.floats != 0));
+        const int64_t bin = gpul__hist_uniform_bin(v.rule, gpul__hist_value(x, v.floats != 0));
         tile.increment(uint32_t(bin) + uint32_t(gpul__hist_origin), bin >= first && bin - first < width);
     }
 };
 
-/* Counters 0 .. width - 1 of a block to counts, from bin `first` on; counter `width` of the last part belongs to the
- * last bin, too. A warp takes a chunk at a time. Blocks begin at different chunks, so as not to meet. */
+/* Adds the block's counters 0 .. width - 1 to counts, from bin `first` on. A warp takes a chunk at a time; blocks begin
+ * with different chunks, so that they do not meet. The elements equal to hi, in counter `width` of the last part, go to
+ * the last bin. */
 template <typename Count>
 static __device__ __forceinline__ void gpul__hist_add_chunk(const uint32_t *tile, Count *counts, int64_t stride) {
     uint32_t sum[gpul__hist_chunk / 32];
@@ -5536,10 +5544,10 @@ static __device__ __forceinline__ void gpul__hist_add_chunk(const uint32_t *tile
 }
 static __device__ __forceinline__ void gpul__hist_add_tile(const gpul__hist_view &v, const uint32_t *tile,
                                                            int64_t first, uint32_t width) {
-    const uint32_t chunks = width / gpul__hist_chunk + 1, turn = blockIdx.x % chunks;
+    const uint32_t chunks = width / gpul__hist_chunk + 1, rotation = blockIdx.x % chunks;
     GPUL__UNROLL_NOT
     for (uint32_t i = threadIdx.x / 32; i < chunks; i += GPUL__HIST_THREADS / 32) {
-        const uint32_t chunk = i + turn < chunks ? i + turn : i + turn - chunks;
+        const uint32_t chunk = i + rotation < chunks ? i + rotation : i + rotation - chunks;
         uint32_t bin = chunk * gpul__hist_chunk + threadIdx.x % 32;
         const int64_t to = (first + bin) * v.counts_stride;
         if (chunk + 1 < chunks && chunk * gpul__hist_chunk + gpul__hist_chunk < width && !v.owned) {
@@ -5568,21 +5576,21 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     gpul__hist_part part;
     gpul__await();
     part.shared = shared;
-    gpul__hist_walk<kSize>(v, part);
+    gpul__hist_loop<kSize>(v, part);
     gpul__hist_await_zeros(v);
     gpul__hist_add_tile(v, shared, part.first, part.width);
 }
 
 /* ---- counters in global memory ----
  *
- * Of bins beyond those that shared memory has room for. A run of equal bins in a warp, of kN neighbours in each lane,
- * is one addition, so that sorted data do not queue up at one address. Nor do data of few values: each block has a hash
- * table of bins and counters in shared memory, and a warp goes there if two of its lanes meet in a bin. A slot belongs
- * to the first bin that comes to it; what finds its slot taken goes to global memory. */
+ * Each lane of a warp has kN neighbouring elements. A run of equal bins in the warp is one addition, so sorted data do
+ * not queue up at one address. Nor do data of few values: a block has a hash table of bins and counters in shared
+ * memory, which a warp uses if two of its lanes have the same bin. A slot belongs to the first bin that comes to it;
+ * bins whose slot is taken go to global memory. */
 
 struct gpul__hist_beyond {
     enum { kNone = gpul__hist_none };
-    uint32_t *bins; /* v.width of them, and as many counts */
+    uint32_t *bins; /* the hash table: v.width bins, then as many counters */
     __device__ __forceinline__ void begin(const gpul__hist_view &v, uint32_t *shared) {
         bins = shared;
         gpul__hist_clear(bins, uint32_t(v.width), uint32_t(kNone));
@@ -5627,22 +5635,21 @@ struct gpul__hist_beyond {
             bin[j] = !inside[j] ? uint32_t(kNone) : bin[j] < last ? bin[j] : last;
         }
     }
-    /* Adds the bins of a warp's elements, runs of equal ones at once. A run begins at its head. Its length is what lies
-     * between its head and the next one, which is in this lane, or the first one of the next lane that has any. For
-     * whole warps. */
+    /* Adds the bins of a warp's elements, a run of equal ones at once. A run belongs to the lane of its first element,
+     * the head. It ends at the next head, in this lane or in the next one that has a head. For whole warps. */
     template <int kN>
     __device__ __forceinline__ void collect(const gpul__hist_view &v, const uint32_t (&bin)[kN]) const {
         const uint32_t full = 0xffffffffu, lane = threadIdx.x % 32;
-        uint32_t heads = 0; /* bit j: a run begins at element j */
+        uint32_t heads = 0; /* bit j: element j is the head of a run */
         const uint32_t before = __shfl_up_sync(full, bin[kN - 1], 1);
         GPUL__UNROLL
         for (int j = 0; j < kN; ++j)
             if (j ? bin[j] != bin[j - 1] : lane == 0 || bin[0] != before) heads |= 1u << j;
         const uint32_t lanes = __ballot_sync(full, heads != 0), after = lanes & (0xfffffffeu << lane);
         const uint32_t next = after ? uint32_t(__ffs(int32_t(after))) - 1 : 32;
-        const uint32_t there = uint32_t(__ffs(int32_t(__shfl_sync(full, heads, int(next % 32))))) - 1;
-        uint32_t end = (next - lane) * kN + (next < 32 ? there : 0); /* of the run: elements from this lane's first */
-        bool often = false;                                          /* does a bin occur twice, as a sample says? */
+        const uint32_t first = uint32_t(__ffs(int32_t(__shfl_sync(full, heads, int(next % 32))))) - 1;
+        uint32_t end = (next - lane) * kN + (next < 32 ? first : 0); /* of this lane's last run, from its element 0 */
+        bool often = false;                                          /* has a bin two of the lanes' first elements? */
         if (v.width) {
             const uint32_t same = __match_any_sync(full, bin[0]);
             often = __any_sync(full, (same & (same - 1)) != 0 && bin[0] != uint32_t(kNone));
@@ -5665,8 +5672,8 @@ struct gpul__hist_beyond {
     }
 };
 
-/* Of uniform bins; and of explicit edges, 2^31 and more, for which there is no table. */
-struct gpul__hist_even_beyond : gpul__hist_beyond {
+/* Uniform bins; and explicit edges, if they are 2^31 or more, which have no table. */
+struct gpul__hist_uniform_beyond : gpul__hist_beyond {
     enum { kPacks = 2 };
     uint32_t *shared;
     __device__ __forceinline__ void begin(const gpul__hist_view &v) {
@@ -5678,7 +5685,7 @@ struct gpul__hist_even_beyond : gpul__hist_beyond {
     __device__ __forceinline__ void count(const gpul__hist_view &v, const Batch &batch) const {
         GPUL__UNROLL
         for (int u = 0; u < kPacks; ++u) {
-            const bool valid = batch.there >> u & 1;
+            const bool valid = batch.valid >> u & 1;
             uint32_t bin[Batch::kN];
             if (u > 0 && !__any_sync(0xffffffffu, valid)) return;
             if (v.floats) places<true>(v, batch.pack[u].v, valid, bin);
@@ -5694,22 +5701,24 @@ template <int kSize>
 static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     gpul__hist_count_beyond(const __grid_constant__ gpul__hist_view v) {
     GPUL_SHARED(uint32_t, shared);
-    gpul__hist_even_beyond beyond;
+    gpul__hist_uniform_beyond beyond;
     gpul__await();
     beyond.shared = shared;
-    gpul__hist_walk<kSize>(v, beyond);
+    gpul__hist_loop<kSize>(v, beyond);
     beyond.finish(v);
 }
 
-/* ---- explicit edges ---- */
+/* ---- explicit edges ----
+ *
+ * Elements and edges are compared by keys ("order"): doubles, or for elements of 4 bytes integers in the order of the
+ * values, -0.0 below 0.0. The key of an edge is the least element that is not below it, so keys decide exactly. */
 
 struct gpul__hist_edge_list {
     double edge[gpul__hist_listed];
 };
 static_assert(sizeof(gpul__hist_view) + sizeof(gpul__hist_edge_list) + 48 <= 4096, "the arguments of a launch");
 
-/* What elements and edges are compared by: doubles, or of elements of 4 bytes integers in their order. Of two zeros,
- * the negative one is lower. */
+/* The key of an element */
 static __device__ __forceinline__ int32_t gpul__hist_order(uint32_t word, bool floats) {
     const int32_t bits = int32_t(word);
     return floats ? bits ^ ((bits >> 31) & 0x7fffffff) : bits;
@@ -5717,36 +5726,32 @@ static __device__ __forceinline__ int32_t gpul__hist_order(uint32_t word, bool f
 static __device__ __forceinline__ double gpul__hist_order(uint64_t word, bool floats) {
     return gpul__hist_value(word, floats);
 }
-/* The least element that is not below an edge. */
-static __device__ __forceinline__ void gpul__hist_take_edge(double *out, double edge, bool) { *out = edge; }
+/* The key of an edge: the least element that is not below it. Of the last one (kLast), which belongs to the last bin: the
+ * greatest that is not above it. */
+template <bool kLast = false>
+static __device__ __forceinline__ void gpul__hist_take_edge(double *out, double edge, bool) {
+    *out = edge;
+}
+template <bool kLast = false>
 static __device__ __forceinline__ void gpul__hist_take_edge(int32_t *out, double edge, bool floats) {
     if (floats) {
         const float nearest = __double2float_rn(edge);
         const int32_t order = gpul__hist_order(gpul__bits<uint32_t>(nearest), true);
-        *out = nearest == 0 ? (edge > 0 ? 1 : -1) : order + (double(nearest) < edge); /* fault: histogram-edge-of-f32 */
+        if (kLast) *out = nearest == 0 ? (edge < 0 ? -2 : 0) : order - (double(nearest) > edge);
+        else
+            *out = nearest == 0 ? (edge > 0 ? 1 : -1)
+                                : order + (double(nearest) < edge); /* fault: histogram-edge-of-f32 */
     } else {
-        const double whole = ceil(edge);
-        *out = whole > 2147483647.0 ? 2147483647 : whole > -2147483648.0 ? int32_t(whole) : -2147483647 - 1;
+        const double whole = kLast ? floor(edge) : ceil(edge);
+        const bool above = kLast ? whole >= 2147483647.0 : whole > 2147483647.0;
+        *out = above ? 2147483647 : whole > -2147483648.0 ? int32_t(whole) : -2147483647 - 1;
     }
 }
-/* The greatest element that is not above the last edge. */
-static __device__ __forceinline__ void gpul__hist_take_last(double *out, double edge, bool) { *out = edge; }
-static __device__ __forceinline__ void gpul__hist_take_last(int32_t *out, double edge, bool floats) {
-    if (floats) {
-        const float nearest = __double2float_rn(edge);
-        const int32_t order = gpul__hist_order(gpul__bits<uint32_t>(nearest), true);
-        *out = nearest == 0 ? (edge < 0 ? -2 : 0) : order - (double(nearest) > edge);
-    } else {
-        const double whole = floor(edge);
-        *out = whole >= 2147483647.0 ? 2147483647 : whole > -2147483648.0 ? int32_t(whole) : -2147483647 - 1;
-    }
-}
-/* a number in the same order, for the bucket */
+/* What the bucket is computed from, of a key and of an element */
 static __device__ __forceinline__ double gpul__hist_number(double order, bool) { return order; }
 static __device__ __forceinline__ float gpul__hist_number(int32_t order, bool floats) {
-    return floats ? gpul__bits<float>(gpul__hist_order(uint32_t(order), true)) : float(order); /* it undoes itself */
+    return floats ? gpul__bits<float>(gpul__hist_order(uint32_t(order), true)) : float(order); /* its own inverse */
 }
-
 static __device__ __forceinline__ double gpul__hist_number_of(uint64_t word, bool floats) {
     return gpul__hist_value(word, floats);
 }
@@ -5760,7 +5765,7 @@ template <> struct gpul__hist_compared<4> {
     typedef float Number;
 };
 
-/* The bucket of an edge or an element, and the range. */
+/* The range, and the bucket of an edge or an element */
 template <int kSize> struct gpul__hist_buckets {
     typedef typename gpul__hist_compared<kSize>::Order Order;
     typedef typename gpul__hist_compared<kSize>::Number Number;
@@ -5771,7 +5776,7 @@ template <int kSize> struct gpul__hist_buckets {
     __device__ __forceinline__ void begin(const gpul__hist_view &v) {
         floats = v.floats != 0;
         gpul__hist_take_edge(&lo, v.rule.first, floats);
-        gpul__hist_take_last(&hi, v.rule.last, floats);
+        gpul__hist_take_edge<true>(&hi, v.rule.last, floats);
         if (kSize == 4 && !floats && (v.rule.first > 2147483647.0 || v.rule.last < -2147483648.0))
             lo = Order(2147483647), hi = -lo; /* no integer is inside */
         base = Number(v.rule.offset);
@@ -5780,8 +5785,9 @@ template <int kSize> struct gpul__hist_buckets {
     }
     __device__ __forceinline__ uint32_t of_number(Number x) const { return gpul__hist_bucket(x, base, factor, top); }
     __device__ __forceinline__ uint32_t of(Order order) const { return of_number(gpul__hist_number(order, floats)); }
-    /* Edge i of each lane, with the one before it, to the table: all buckets from the one behind that edge's up to its
-     * own begin with i. i == searched: behind all edges. For whole warps; lanes with more have none. */
+    /* Enters edge i of each lane into the table: the buckets from the one behind that of the edge before up to its own
+     * begin with i. i == searched: those behind all edges. Lanes with a larger i have none. For whole warps, which
+     * write together what is longer than kShort. */
     __device__ __forceinline__ void enter(const gpul__hist_view &v, uint32_t *table, int64_t i, Order before,
                                           Order edge) const {
         enum { kShort = 16 };
@@ -5792,19 +5798,19 @@ template <int kSize> struct gpul__hist_buckets {
         if (has) table[to] = i < v.searched ? entry + 1 : entry;
         GPUL__UNROLL_NOT
         for (uint32_t k = from; has && k < to && k < from + kShort; ++k) table[k] = entry;
-        uint32_t far = __ballot_sync(full, has && to > from + kShort);
-        while (far) { /* the warp together */
-            const int lead = __ffs(int32_t(far)) - 1;
+        uint32_t wide = __ballot_sync(full, has && to > from + kShort);
+        while (wide) {
+            const int lead = __ffs(int32_t(wide)) - 1;
             const uint32_t end = __shfl_sync(full, to, lead), value = __shfl_sync(full, entry, lead);
             uint32_t k = __shfl_sync(full, from, lead) + kShort + lane;
             GPUL__UNROLL_NOT
             for (; k < end; k += 32) table[k] = value; /* fault: histogram-wide-gap */
-            far &= far - 1;
+            wide &= wide - 1;
         }
     }
 };
 
-/* Counters by explicit edges, fewer than 2^31 of them: in shared memory, or as beyond. */
+/* Explicit edges, fewer than 2^31: counters in shared memory, or in global memory as gpul__hist_beyond has them. */
 template <int kSize> struct gpul__hist_between {
     enum { kPacks = 2 };
     typedef typename gpul__hist_compared<kSize>::Order Order;
@@ -5816,7 +5822,7 @@ template <int kSize> struct gpul__hist_between {
     const Order *edges;
     const uint32_t *table;
 
-    /* All threads; with barriers. The edges follow the counters in shared memory, and the table the edges. */
+    /* Shared memory: the counters, the edges, the table. For all threads: it has barriers. */
     __device__ __forceinline__ void begin(const gpul__hist_view &v) {
         const uint32_t bins = uint32_t(v.rule.bins);
         uint32_t counters = 2 * uint32_t(v.width);
@@ -5830,26 +5836,26 @@ template <int kSize> struct gpul__hist_between {
         edges = static_cast<const Order *>(v.rule.edges);
         table = v.table;
         if (v.listed || v.edges_shared) {
-            Order *const near_edges = reinterpret_cast<Order *>(shared + counters);
-            uint32_t *const near_table = reinterpret_cast<uint32_t *>(near_edges + (bins + 4) / 4 * 4);
+            Order *const shared_edges = reinterpret_cast<Order *>(shared + counters);
+            uint32_t *const shared_table = reinterpret_cast<uint32_t *>(shared_edges + (bins + 4) / 4 * 4);
             if (v.listed) {
-                const uint32_t i = threadIdx.x; /* there are more threads than listed edges */
-                if (i <= bins) gpul__hist_take_edge(near_edges + i, list->edge[i], v.floats != 0);
+                const uint32_t i = threadIdx.x; /* a thread an edge: a block has more threads */
+                if (i <= bins) gpul__hist_take_edge(shared_edges + i, list->edge[i], v.floats != 0);
                 __syncthreads();
-                buckets.enter(v, near_table, i, near_edges[i > 0 && i <= bins ? i - 1 : 0],
-                              near_edges[i < bins ? i : 0]);
+                buckets.enter(v, shared_table, i, shared_edges[i > 0 && i <= bins ? i - 1 : 0],
+                              shared_edges[i < bins ? i : 0]);
             } else {
-                for (uint32_t i = threadIdx.x; i <= bins; i += blockDim.x) near_edges[i] = edges[i];
-                for (uint32_t i = threadIdx.x; i <= v.buckets; i += blockDim.x) near_table[i] = table[i];
+                for (uint32_t i = threadIdx.x; i <= bins; i += blockDim.x) shared_edges[i] = edges[i];
+                for (uint32_t i = threadIdx.x; i <= v.buckets; i += blockDim.x) shared_table[i] = table[i];
             }
-            edges = near_edges;
-            table = near_table;
+            edges = shared_edges;
+            table = shared_table;
             __syncthreads();
         }
         gpul__hist_zero_counts(v);
         if (!v.in_shared) gpul__hist_await_zeros(v);
     }
-    /* kN at once, so that their chains overlap */
+    /* kN elements: their searches overlap */
     template <typename Word, int kN>
     __device__ __forceinline__ void add(const gpul__hist_view &v, const Word (&x)[kN], bool valid) const {
         Order order[kN];
@@ -5870,7 +5876,7 @@ template <int kSize> struct gpul__hist_between {
             more = more || low[j] < high[j];
         }
         GPUL__UNROLL_NOT
-        while (more) { /* edges before `low` are not above x, those from `high` on are */
+        while (more) { /* edges before `low` are at or below x, those from `high` on above */
             Order edge[kN];
             GPUL__UNROLL
             for (int j = 0; j < kN; ++j) edge[j] = edges[(low[j] + high[j]) / 2]; /* also where both are equal */
@@ -5896,7 +5902,7 @@ template <int kSize> struct gpul__hist_between {
     __device__ __forceinline__ void count(const gpul__hist_view &v, const Batch &batch) const {
         GPUL__UNROLL
         for (int u = 0; u < kPacks; ++u) {
-            const bool valid = batch.there >> u & 1;
+            const bool valid = batch.valid >> u & 1;
             if (u > 0 && !__any_sync(0xffffffffu, valid)) return;
             add(v, batch.pack[u].v, valid);
         }
@@ -5916,37 +5922,38 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     gpul__await();
     between.shared = shared;
     between.list = &list;
-    gpul__hist_walk<kSize>(v, between);
+    gpul__hist_loop<kSize>(v, between);
     if (!v.in_shared) return between.beyond.finish(v);
     gpul__hist_await_zeros(v);
     gpul__hist_add_tile(v, shared, 0, uint32_t(v.rule.bins));
 }
 
-/* Edges on their way to device memory lie in the arguments of a launch, or in pinned memory, which is free again when
- * each block has written the ticket into its word behind the edges. */
+/* A piece of the edges comes to the device in the arguments of a launch, or in a staging buffer of pinned memory. A
+ * buffer is free again when each block that reads it has written the launch's ticket into its word of `done`. */
 struct gpul__hist_stage {
     double edge[gpul__hist_staged];
     volatile uint32_t done[gpul__hist_staged / gpul__hist_put_threads];
 };
 struct gpul__hist_piece {
-    gpul__hist_stage *stage; /* NULL: the list */
+    gpul__hist_stage *stage; /* NULL: they are in the arguments */
     int64_t at;              /* its first edge */
-    int32_t count, zeros;    /* zeros: counts is set to zero, too */
+    int32_t count, zeros;    /* zeros: this launch sets counts to zero, too */
     uint32_t ticket;
 };
 
-/* Brings a piece of the edges, those before it being there, and makes its part of the table. The piece is read before
- * what is ahead in the stream has ended, and the next one's launch begins at once: only the writes are in order. */
+/* Writes the keys of a piece of the edges to device memory, and its part of the table; the pieces before have been
+ * written. The piece is read before the launches ahead have ended, and the next launch begins at once: only the writes
+ * wait for their turn. */
 template <int kSize>
 static __device__ __forceinline__ void gpul__hist_put(const gpul__hist_view &v, const gpul__hist_piece &piece,
-                                                      double own, double own_before) {
+                                                      double value, double value_before) {
     typedef typename gpul__hist_compared<kSize>::Order Order;
     Order *const edges = static_cast<Order *>(const_cast<void *>(v.rule.edges));
     const int32_t k = int32_t(blockIdx.x * blockDim.x + threadIdx.x);
     const int64_t i = piece.at + k;
     Order edge, before;
-    gpul__hist_take_edge(&edge, own, v.floats != 0);
-    gpul__hist_take_edge(&before, own_before, v.floats != 0);
+    gpul__hist_take_edge(&edge, value, v.floats != 0);
+    gpul__hist_take_edge(&before, value_before, v.floats != 0);
     if (k < piece.count) edges[i] = edge;
     if (!v.buckets) return;
     if (k == 0 && piece.at > 0) before = edges[i - 1];
@@ -5973,13 +5980,13 @@ static __global__ void __launch_bounds__(gpul__hist_put_threads)
 
 /* ---- bytes ---- */
 
-struct gpul__hist_byte_bins { /* of each value, by a list of edges; -1: outside */
+struct gpul__hist_byte_bins { /* listed edges: the bin of each value; -1: outside */
     int16_t of[256];
 };
 static_assert(gpul__hist_listed < 32768, "bins of a list");
 
-/* 256 values, each with a counter for every lane of a warp, in a bank of its own: an increment takes the same time for
- * all data. */
+/* 256 values, each with a counter for every lane of a warp, in the lane's own bank: an increment takes the same time
+ * for all data. */
 struct gpul__hist_bytes {
     enum { kPacks = gpul__hist_packs };
     uint32_t *shared;
@@ -6000,7 +6007,7 @@ struct gpul__hist_bytes {
             return;
         }
         GPUL__UNROLL_NOT
-        for (; batch.there; batch.drop()) add(batch.pack[0].v);
+        for (; batch.valid; batch.drop()) add(batch.pack[0].v);
     }
     __device__ __forceinline__ void one(const gpul__hist_view &, uint8_t x) const { tile.increment(x, true); }
 };
@@ -6013,14 +6020,14 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     const uint32_t lane = threadIdx.x % 32;
     gpul__await();
     bytes.shared = tile;
-    gpul__hist_walk<1>(v, bytes);
+    gpul__hist_loop<1>(v, bytes);
     gpul__hist_await_zeros(v);
     if (threadIdx.x >= 256) return;
     uint32_t sum = 0;
     GPUL__UNROLL
     for (uint32_t k = 0; k < gpul__hist_copies; ++k)
         sum += tile[threadIdx.x * gpul__hist_copies + (k + lane) % gpul__hist_copies];
-    /* Values that are neighbours often share a bin: the first of them in a warp adds for all. */
+    /* Neighbouring values often share a bin: the first of them in a warp adds for all. */
     const int64_t bin = v.listed ? bins.of[threadIdx.x] : gpul__hist_bin(v.rule, double(threadIdx.x));
     const int64_t before = __shfl_up_sync(0xffffffffu, bin, 1);
     GPUL__UNROLL_NOT
@@ -6045,16 +6052,21 @@ static __device__ __forceinline__ int64_t gpul__hist_bin_any(const gpul__hist_vi
                                       : gpul__hist_value(static_cast<const uint64_t *>(v.x)[i], floats));
 }
 
-/* The unit of the fixed point is 2^unit: n weights below 2^e, the power of two above the largest, sum to less than
- * 2^126 units. So a weight is rounded by at most 2^(e + log2_n - 127), far less than 2^-80 max|w| for any n that fits a
- * GPU. */
+/* Weights are summed in fixed point, in units of 2^unit. n weights below 2^e, the power of two above the largest, sum
+ * to less than 2^126 units. A weight is rounded by 2^(e + log2_n - 127) at most, far less than 2^-80 max|w| for any n
+ * that fits a GPU. */
 static __device__ __forceinline__ int gpul__hist_unit(const gpul__hist_view &v) {
     const unsigned long long bits = *v.largest;
     const int e = bits >> 52 ? int(bits >> 52) - 1022 : 64 - __clzll(static_cast<long long>(bits)) - 1074;
     return e + v.log2_n - 126;
 }
 
-/* a weight, by its bits, to the sum of its bin */
+static __device__ __forceinline__ void gpul__hist_negate(unsigned long long &low, unsigned long long &high) {
+    low = ~low + 1;
+    high = ~high + (low == 0);
+}
+
+/* Adds a weight, given by its bits, to the sum of its bin. */
 static __device__ __forceinline__ void gpul__hist_add_weight(const gpul__hist_view &v, int64_t bin, int unit,
                                                              unsigned long long bits) {
     const int exponent = int((bits >> 52) & 0x7ff);
@@ -6074,17 +6086,14 @@ static __device__ __forceinline__ void gpul__hist_add_weight(const gpul__hist_vi
     else if (shift == 0) low = significand;
     else if (shift > -55) low = (significand + (1ull << (-shift - 1))) >> -shift;
     if ((low | high) == 0) return;
-    if (negative) {
-        low = ~low + 1;
-        high = ~high + (low == 0);
-    }
+    if (negative) gpul__hist_negate(low, high);
     const unsigned long long before = atomicAdd(v.low + bin, low);
-    high += before + low < before; /* the carry of this very addition: whatever the order, all carries arrive */
+    high += before + low < before; /* the carry of this addition: in any order, all carries are added */
     if (high) atomicAdd(v.high + bin, high);
 }
 
-/* The steps over weights: integers are added at once; of floats first the largest finite |w| of the elements that are
- * in a bin is found (the bits of non-negative doubles are ordered as the doubles are), then they are added. */
+/* Weights, one step a launch. Integers are added at once. Floats: first the largest finite |w| of the elements that are
+ * in a bin (non-negative doubles are in the order of their bits), then the sums. */
 enum { gpul__hist_integers = 0, gpul__hist_largest = 1, gpul__hist_floats = 2 };
 static __global__ void __launch_bounds__(512)
     gpul__hist_weigh(const __grid_constant__ gpul__hist_view v, int32_t step) {
@@ -6114,7 +6123,7 @@ static __global__ void __launch_bounds__(512)
     if (threadIdx.x % 32 == 0 && most) atomicMax(v.largest, most);
 }
 
-/* counts = (or +=) the sums, rounded once to the nearest double. */
+/* Floats: counts = (or +=) the sums, rounded once to the nearest double */
 static __global__ void __launch_bounds__(512)
     gpul__hist_finish_floats(const __grid_constant__ gpul__hist_view v, int32_t accumulate) {
     const int unit = gpul__hist_unit(v);
@@ -6122,15 +6131,12 @@ static __global__ void __launch_bounds__(512)
         const uint32_t flags = v.flags[bin];
         unsigned long long low = v.low[bin], high = v.high[bin];
         const bool negative = (high >> 63) != 0;
-        if (negative) {
-            low = ~low + 1;
-            high = ~high + (low == 0);
-        }
+        if (negative) gpul__hist_negate(low, high);
         const int length =
             high ? 128 - __clzll(static_cast<long long>(high)) : 64 - __clzll(static_cast<long long>(low));
         int drop = length - 53;
         if (drop > 0) {
-            const bool upper = drop > 64; /* the highest bit that is dropped: in which half, and what lies below it */
+            const bool upper = drop > 64; /* is the highest bit that is dropped in the upper word? */
             const int at = upper ? drop - 65 : drop - 1;
             const unsigned long long holder = upper ? high : low;
             const bool half = (holder >> at) & 1;
@@ -6142,7 +6148,7 @@ static __global__ void __launch_bounds__(512)
         } else {
             drop = 0;
         }
-        /* exact: every weight and the unit are multiples of 2^-1074 where this comes near it */
+        /* exact: near the subnormal numbers, all weights and the unit are multiples of 2^-1074 */
         double sum = scalbn(double(low), low ? drop + unit : 0);
         if (negative) sum = -sum;
         const uint32_t both = gpul__hist_plus_infinity | gpul__hist_minus_infinity;
