@@ -5036,10 +5036,10 @@ extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype)
  * Idea. A thread loads vectors of 16 bytes, finds the bin of each element and increments a counter, by an atomic
  * addition. Blocks count shares of x. Where the counters are depends on the bins:
  *
- *     gpul__hist_count_shared    uniform bins, counters in shared memory: a block adds them to `counts` when it has read
- *                                its share. Where there are more bins than it has room for, they are cut into up to four
- *                                parts; the blocks with the same blockIdx.y count one part, and each part reads all of x.
- *     gpul__hist_count_beyond    more bins: counters in global memory. A run of equal bins in a warp is one addition, and
+ *     gpul__hist_count_shared    uniform bins, counters in shared memory, which a block adds to `counts` at its end.
+ *                                If they have no room for all bins, up to four parts of the bins are counted by blocks
+ *                                of their own (blockIdx.y), and each part reads all of x.
+ *     gpul__hist_count_beyond    more bins: counters in global memory. A run of equal bins in a warp is one addition;
  *                                bins that occur often are collected in a hash table in the block's shared memory.
  *     gpul__hist_count_between   explicit edges, with counters in either memory
  *     gpul__hist_count_bytes     bytes: 256 counters, one for each value, which are added to the bins at the end
@@ -5726,8 +5726,8 @@ static __device__ __forceinline__ int32_t gpul__hist_order(uint32_t word, bool f
 static __device__ __forceinline__ double gpul__hist_order(uint64_t word, bool floats) {
     return gpul__hist_value(word, floats);
 }
-/* The key of an edge: the least element that is not below it. Of the last one (kLast), which belongs to the last bin: the
- * greatest that is not above it. */
+/* The key of an edge: the least element that is not below it. kLast: of the last edge, which belongs to the last bin,
+ * the greatest element that is not above it. */
 template <bool kLast = false>
 static __device__ __forceinline__ void gpul__hist_take_edge(double *out, double edge, bool) {
     *out = edge;
@@ -6168,18 +6168,18 @@ static inline double gpul__hist_reach(const gpul__histogram_problem *p) { /* R o
     return low > high ? low : high;
 }
 
-/* Of the edges, in front of what else there is in scratch memory: as doubles, whatever they are there. */
+/* Scratch memory begins with the edges, with room for doubles whatever their keys are. */
 static inline int64_t gpul__hist_edge_bytes(const gpul__histogram_problem *p) {
     return gpul__round_up((p->bins + 1) * 8, 16);
 }
 
 static inline bool gpul__hist_on_grid(double x) { return double(int64_t(x * 1024)) == x * 1024; }
 
-/* Fills the rule. It is certain if the error of gpul__hist_place is small enough. */
+/* The rule is certain where the error of gpul__hist_place is small enough. */
 static inline void gpul__hist_fill_rule(gpul__hist_rule *r, const gpul__histogram_problem *p) {
     const double u = 1.0 / 9007199254740992.0, v = 1.0 / 16777216, n = double(p->bins), width = p->hi - p->lo;
     memset(r, 0, sizeof *r);
-    volatile float first = float(p->lo), last = float(p->hi); /* gcc 12 leaves two such roundings side by side out */
+    volatile float first = float(p->lo), last = float(p->hi); /* volatile: gcc 12 drops these two roundings */
     r->first = p->f32_edges ? double(first) : p->lo;
     r->last = p->f32_edges ? double(last) : p->hi;
     r->lo = p->lo;
@@ -6189,24 +6189,24 @@ static inline void gpul__hist_fill_rule(gpul__hist_rule *r, const gpul__histogra
     r->f32 = p->f32_edges;
     r->f32_steps = p->f32_steps;
     if (!p->uniform) return;
-    const double factor = n / width, far = gpul__hist_reach(p) / width;
-    double point = 4294967296.0; /* 2^fraction */
+    const double factor = n / width, ratio = gpul__hist_reach(p) / width; /* R / W */
+    double point = 4294967296.0;                                          /* 2^fraction */
     r->fraction = 32;
     while (n + 2 >= 4503599627370496.0 / point && r->fraction > 20) {
         point /= 2;
         r->fraction -= 1;
     }
-    double error = n * u * (8 + 6 * far) + 4 / point + factor * 2.4e-38, index = 0;
-    if (p->f32_steps) error += n * v * (6 + 3 * far);
-    if (p->f32_edges) index = n * v * (p->f32_steps ? 10 + 5 * far : 2 + 3 * far);
+    double error = n * u * (8 + 6 * ratio) + 4 / point + factor * 2.4e-38, index = 0;
+    if (p->f32_steps) error += n * v * (6 + 3 * ratio);
+    if (p->f32_edges) index = n * v * (p->f32_steps ? 10 + 5 * ratio : 2 + 3 * ratio);
     const bool normal = p->step > (p->f32_edges ? 1.2e-38 : 2.3e-308);
     r->certain = p->bins <= (int64_t(1) << 30) - 4 && error < 0.2 && index < 0.9 && normal && factor < 1e30;
     r->factor = factor;
     r->point = 4503599627370496.0 / point;
     r->offset = (r->point - p->lo * factor) + error;
     r->unsure = r->certain ? uint32_t(2 * error * 4294967296.0 + 1) : 0;
-    /* Integers between edges that are exact, and multiples of 2^-10 as they are: an integer lies on an edge, or is
-     * `distance` bins away from it, at least. Half of that, and none is in doubt. */
+    /* Integer data and edges that are multiples of 2^-10, and exact: an integer is on an edge, or `distance` bins away
+     * at least. Shifted by half of that, none is in doubt. */
     const double distance = factor / 1024, most = 4398046511104.0; /* 2^42 */
     const bool integers = !gpul__hist_is_float(p->x_dtype);
     const bool exact = gpul__hist_on_grid(p->lo) && gpul__hist_on_grid(p->step); /* fault: histogram-ties */
@@ -6215,7 +6215,7 @@ static inline void gpul__hist_fill_rule(gpul__hist_rule *r, const gpul__histogra
         r->unsure = 0;
     }
 }
-/* Buckets between the first finite edge and the last, of any width where that is none. */
+/* Buckets from the first finite edge to the last one; where there is no width between them, of any width. */
 static inline void gpul__hist_fill_buckets(gpul__hist_rule *r, const gpul__histogram_problem *p, int64_t buckets) {
     int64_t first = 0, last = p->bins;
     while (first < last && !(p->edges[first] >= -1.7976931348623157e308)) ++first;
@@ -6225,7 +6225,8 @@ static inline void gpul__hist_fill_buckets(gpul__hist_rule *r, const gpul__histo
     if (factor > 0 && factor < 1e300) r->factor = factor, r->offset = p->edges[first];
 }
 
-/* Edges beyond all of int32 cannot be told from the greatest, and nothing reaches them. */
+/* How many edges are searched. Edges above all of int32 have the key of the greatest one, and no element reaches
+ * them. */
 static inline int64_t gpul__hist_searched(const gpul__histogram_problem *p) {
     int64_t low = 0, high = p->bins;
     while (p->x_dtype == GPUL_I32 && low < high) { /* fault: histogram-edges-beyond-int */
@@ -6242,12 +6243,13 @@ static inline bool gpul__hist_is_dense(const gpul__histogram_problem *p) {
 static inline int64_t gpul__hist_least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t gpul__hist_most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* Shared memory pays when a block counts more elements than it has counters to clear and to add up, and a few parts,
- * each of which reads x, while that is less than what additions to global memory take; and where one block counts all
- * of few elements, since it stores its counters then, without zeros and additions. Few elements a bin are counted
- * in two parts even if one would do: half as many blocks then add to each bin, and those additions are most of the
- * time. Blocks are as many as there are multiprocessors, fewer where each would get few elements, more where a counter
- * could overflow. */
+/* The kernel. Counters go to shared memory if a block counts more elements than it has counters to clear and to add;
+ * and if one block counts all of few elements, as it stores its counters, without zeros and additions. A few parts,
+ * each of which reads x, are cheaper than additions to global memory. Few elements a bin are counted in two parts even
+ * if one would do: half as many blocks then add to each bin, and those additions are most of the time.
+ *
+ * The grid. As many blocks as multiprocessors; fewer where each would get few elements, more where a counter could
+ * overflow. */
 extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__histogram_problem *p,
                                         const gpul__machine *machine) {
     const int64_t n = p->n, bins = p->bins, sms = gpul__hist_most(machine->sms, 1);
@@ -6270,8 +6272,8 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
         return 1;
     }
 
-    /* the vectors of 16 bytes: from the first at a multiple of 128 bytes, so that a warp's lie in whole cache lines, or
-     * whole warps of as many elements where x is not dense */
+    /* Vectors begin at a multiple of 128 bytes, so that a warp's lie in whole cache lines. Where x is not dense, they
+     * are as many elements each, and whole warps of them. */
     const int64_t size = gpul__bytes_of(p->x_dtype);
     const bool between = !p->uniform && p->x_dtype != GPUL_U8 && bins < int64_t(1) << 31;
     if (p->x_dtype == GPUL_U8 ? dense : between || rule.certain) {
@@ -6281,16 +6283,15 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
         if (!dense) plan->vectors = plan->vectors / 32 * 32;
     }
 
-    const int64_t alone = between || !rule.certain ? 8192 : 16384; /* elements that one block counts */
-    int64_t least = n <= alone ? alone : GPUL__HIST_THREADS * 4;   /* of a block, where there are several */
+    const int64_t alone = between || !rule.certain ? 8192 : 16384; /* up to so many elements are counted by one block */
+    int64_t least = n <= alone ? alone : GPUL__HIST_THREADS * 4;   /* elements of a block, where there are several */
     if (p->x_dtype == GPUL_U8) {
         plan->kernel = GPUL__HISTOGRAM_BYTES;
         plan->shared_bytes = (256 + 1) * gpul__hist_copies * 4;
         least *= 2;
     } else {
         const int64_t words = gpul__hist_most(machine->shared_optin, 49152) / 4 - 4; /* fault: histogram-shared */
-        const int64_t room =
-            words / gpul__hist_chunk * gpul__hist_chunk - 1; /* bins of a part, and those equal to hi */
+        const int64_t room = words / gpul__hist_chunk * gpul__hist_chunk - 1;        /* bins; and the counter of hi */
         const int64_t needed = gpul_ceil_div(bins, room), few = bins >= 8192 && n < bins * 48 && !between ? 2 : 1;
         const int64_t parts = gpul__hist_most(needed, few);
         if (parts <= (p->uniform ? 4 : 1) && (n >= bins * (needed == 1 ? 8 : 12) || (n <= alone && bins < 8192))) {
@@ -6306,7 +6307,7 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
             plan->shared_bytes = plan->width * 8;
             least = GPUL__HIST_THREADS;
         }
-        if (between) { /* twice as many buckets as bins, more where they take no memory that others want */
+        if (between) { /* twice as many buckets as bins, or what shared memory has left, up to four times as many */
             const int64_t edges = (bins + 4) / 4 * 4 * size;
             const int64_t left = words * 4 - plan->shared_bytes - edges - 16;
             plan->edges_shared = plan->listed || (left >= bins * 2 && n >= bins * 48);
@@ -6320,15 +6321,15 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
     blocks = gpul__hist_most(gpul__hist_most(blocks, 1), gpul_ceil_div(n, int64_t(1) << 31));
     plan->blocks = int32_t(gpul__hist_least(blocks, 2147483647));
     plan->owned = plan->zeros && plan->kernel == GPUL__HISTOGRAM_SHARED && blocks == 1;
-    const bool brought = !p->uniform && !plan->listed; /* the launch that brings edges sets zeros */
-    if (plan->zeros && !plan->owned && !brought && bins <= gpul__hist_own_zeros) plan->counters = 2;
+    const bool uploaded = !p->uniform && !plan->listed; /* by launches that set the zeros, too */
+    if (plan->zeros && !plan->owned && !uploaded && bins <= gpul__hist_own_zeros) plan->counters = 2;
     return 1;
 }
 
 /* ---- launching ---- */
 
-/* i / s = i m / 2^(63 + l) for i < 2^63, with m = 2^(63 + l) / s rounded up and l bits for s - 1, s being 2 or more as it
- * is in merged dimensions. 32 bits of m are enough for i < 2^31. */
+/* Division by a multiplication: i / s = i m / 2^(63 + l) for i < 2^63, with m = 2^(63 + l) / s rounded up and l bits in
+ * s - 1. s is 2 or more, as it is in merged dimensions. For i < 2^31, 32 bits of m are enough. */
 static inline void gpul__hist_divide_by(uint64_t *reciprocal, int32_t *shift, int64_t s, int64_t n) {
     const uint64_t divisor = uint64_t(s);
     int32_t bits = 1;
@@ -6339,7 +6340,7 @@ static inline void gpul__hist_divide_by(uint64_t *reciprocal, int32_t *shift, in
         return;
     }
     uint64_t quotient = 1, rest = (uint64_t(1) << bits) - divisor;
-    for (int32_t k = 0; k < 63; ++k) { /* a bit at a time */
+    for (int32_t k = 0; k < 63; ++k) { /* 2^(63 + l) / s, a bit at a time */
         const bool one = rest * 2 >= divisor;
         quotient = quotient * 2 + one;
         rest = rest * 2 - (one ? divisor : 0);
@@ -6391,29 +6392,29 @@ static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogra
     v->flags = reinterpret_cast<uint32_t *>(v->high + p->bins);
 }
 
-/* Pieces of memory for edges on their way. A piece is pinned when it is first used, and stays so. */
-alignas(4096) static gpul__hist_stage gpul__hist_stage_of[gpul__hist_stages];
-static std::atomic<gpul__hist_stage *> gpul__hist_stage_there[gpul__hist_stages]; /* as the device sees it */
-static std::atomic<uint32_t> gpul__hist_taken[gpul__hist_stages];                 /* 1: by a call that is filling it */
-static std::atomic<uint32_t> gpul__hist_ticket[gpul__hist_stages];                /* of the last launch that reads it */
-static std::atomic<uint32_t> gpul__hist_blocks[gpul__hist_stages];                /* of that launch */
+/* Staging buffers for edges. One is pinned when it is first used, and stays so. */
+alignas(4096) static gpul__hist_stage gpul__hist_staging[gpul__hist_stages];
+static std::atomic<gpul__hist_stage *> gpul__hist_mapped[gpul__hist_stages]; /* on the device; NULL: not pinned */
+static std::atomic<uint32_t> gpul__hist_taken[gpul__hist_stages];            /* 1: a call is filling it */
+static std::atomic<uint32_t> gpul__hist_ticket[gpul__hist_stages];           /* of the last launch that reads it */
+static std::atomic<uint32_t> gpul__hist_blocks[gpul__hist_stages];           /* of that launch */
 
-/* The number of a piece that nobody reads any more, which is the caller's then; -1: there is none. `pinned`: of those
- * alone that are pinned already. */
+/* The number of a buffer that nobody reads any more, which is the caller's then; -1: there is none. `pinned`: only of
+ * those that are pinned already. */
 static inline int32_t gpul__hist_take_stage(bool pinned) {
     for (int32_t k = 0; k < gpul__hist_stages; ++k) {
         if (gpul__hist_taken[k].exchange(1)) continue;
-        gpul__hist_stage *const stage = gpul__hist_stage_of + k;
+        gpul__hist_stage *const stage = gpul__hist_staging + k;
         cudaError_t e = cudaSuccess;
-        if (pinned && !gpul__hist_stage_there[k].load()) {
+        if (pinned && !gpul__hist_mapped[k].load()) {
             gpul__hist_taken[k].store(0);
             continue;
         }
-        if (!gpul__hist_stage_there[k].load()) {
+        if (!gpul__hist_mapped[k].load()) {
             void *there = 0;
             e = cudaHostRegister(stage, sizeof *stage, cudaHostRegisterPortable | cudaHostRegisterMapped);
             if (e == cudaSuccess) e = cudaHostGetDevicePointer(&there, stage, 0);
-            if (e == cudaSuccess) gpul__hist_stage_there[k].store(static_cast<gpul__hist_stage *>(there));
+            if (e == cudaSuccess) gpul__hist_mapped[k].store(static_cast<gpul__hist_stage *>(there));
             else if (cudaPeekAtLastError() == e) cudaGetLastError();
         }
         const uint32_t ticket = gpul__hist_ticket[k].load(), blocks = gpul__hist_blocks[k].load();
@@ -6428,24 +6429,24 @@ static inline int32_t gpul__hist_take_stage(bool pinned) {
     }
     return -1;
 }
-/* Pieces that nobody uses are as at first again. */
+/* Unpins the buffers that nobody uses. */
 extern "C" void gpul__histogram_trim() {
     for (int32_t k = 0, taken = 0; (taken = gpul__hist_take_stage(true)) >= 0 && k < gpul__hist_stages; ++k) {
-        if (cudaHostUnregister(gpul__hist_stage_of + taken) != cudaSuccess) cudaGetLastError();
-        gpul__hist_stage_there[taken].store(0);
+        if (cudaHostUnregister(gpul__hist_staging + taken) != cudaSuccess) cudaGetLastError();
+        gpul__hist_mapped[taken].store(0);
         gpul__hist_taken[taken].store(0);
     }
 }
-/* Is there work in the stream that has not ended? */
+/* Has the stream work that has not ended? */
 static inline bool gpul__hist_busy(gpul_stream stream) {
     const cudaError_t e = cudaStreamQuery(stream);
     if (e != cudaSuccess && cudaPeekAtLastError() == e) cudaGetLastError();
     return e == cudaErrorNotReady;
 }
 
-/* Copies edges at .. at + count - 1, and looks whether they are edges: false where one is NaN or below the one before it.
- * One pass over them. To a piece they go past the caches, where there are such stores: cache lines that the device has
- * read would have to be fetched before they are written. */
+/* Copies edges at .. at + count - 1 and checks them, in one pass: false where one is NaN or below the one before it.
+ * Those for a staging buffer are stored past the caches, where the CPU can: lines that the device has read would be
+ * fetched before they are written. */
 static inline bool gpul__hist_copy_edges(double *to, const double *edges, int64_t at, int64_t count) {
     const double *const from = edges + at;
     int64_t wrong = !(edges[at > 0 ? at - 1 : 0] <= from[0]); /* fault: histogram-edges-of-two-pieces */
@@ -6476,15 +6477,15 @@ static inline void gpul__hist_fill_bytes(gpul__hist_byte_bins *bins, const gpul_
     }
 }
 
-/* Launches that bring the edges to device memory. Beyond a list's length they pass through pinned memory, and the call
- * waits while this stream has work to do and all of that is taken; but in the arguments of launches, list after list,
- * in a capture, whose graph keeps its own copy then, and where there is no pinned memory. Edges are checked as they are
- * copied, and counts is left alone before all of them are. */
-static inline int32_t gpul__hist_bring_edges(const gpul__hist_view *v, const gpul__histogram_problem *p,
-                                             const gpul__histogram_plan *plan, int32_t zeros, gpul_stream stream) {
+/* Copies the edges to device memory, a piece a launch. More than a list takes go through staging buffers; while all of
+ * those are taken, the call waits as long as this stream is busy. In a capture, whose graph keeps a copy of the
+ * arguments, and where there is no pinned memory, they go list by list in the arguments. Edges are checked as they are
+ * copied, and counts is untouched until all have been. */
+static inline int32_t gpul__hist_upload_edges(const gpul__hist_view *v, const gpul__histogram_problem *p,
+                                              const gpul__histogram_plan *plan, int32_t zeros, gpul_stream stream) {
     const gpul_dim3 block = gpul__dim(gpul__hist_put_threads);
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed; /* of other streams of this thread */
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed; /* of this thread: it may capture another stream */
     gpul__hist_edge_list list;
     gpul__hist_piece piece;
     int32_t status = 0;
@@ -6501,10 +6502,10 @@ static inline int32_t gpul__hist_bring_edges(const gpul__hist_view *v, const gpu
         const int64_t most = k < 0 ? int64_t(gpul__hist_listed) : int64_t(gpul__hist_staged);
         piece.count = int32_t(gpul__hist_least(p->bins + 1 - piece.at, most));
         piece.zeros = zeros && piece.at + piece.count > p->bins; /* fault: histogram-zeros-too-early */
-        piece.stage = k < 0 ? 0 : gpul__hist_stage_there[k].load();
+        piece.stage = k < 0 ? 0 : gpul__hist_mapped[k].load();
         piece.ticket = k < 0 ? 0 : gpul__hist_ticket[k].load() + 1;
         const uint32_t blocks = uint32_t(gpul_ceil_div(piece.count, gpul__hist_put_threads));
-        if (!gpul__hist_copy_edges(k < 0 ? list.edge : gpul__hist_stage_of[k].edge, p->edges, piece.at, piece.count))
+        if (!gpul__hist_copy_edges(k < 0 ? list.edge : gpul__hist_staging[k].edge, p->edges, piece.at, piece.count))
             status = GPUL__HISTOGRAM_WRONG_EDGES;
         else
             status = gpul__launch_early(plan->device, gpul__hist_put_edges, gpul__dim(blocks), block, 0, stream, *v,
@@ -6519,7 +6520,7 @@ static inline int32_t gpul__hist_bring_edges(const gpul__hist_view *v, const gpu
     return status;
 }
 
-/* Launches the kernel that counts what has no weights. */
+/* Launches a kernel that counts without weights. */
 template <typename Kernel, typename... Args>
 static inline int32_t gpul__hist_count(Kernel kernel, const gpul__histogram_plan *plan, gpul_stream stream,
                                        const Args &...args) {
@@ -6530,7 +6531,7 @@ static inline int32_t gpul__hist_count(Kernel kernel, const gpul__histogram_plan
 extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, const gpul__histogram_plan *plan,
                                           uint32_t *counters, void *scratch, gpul_stream stream) {
     const gpul_dim3 grid = gpul__dim(uint32_t(plan->blocks), uint32_t(plan->parts)), block = gpul__dim(512);
-    const gpul_dim3 by_bins = gpul_grid_1d(p->bins, 512);
+    const gpul_dim3 bins_grid = gpul_grid_1d(p->bins, 512);
     gpul__hist_view v;
     gpul__hist_edge_list list;
     int32_t status = 0, zeros = plan->zeros && !plan->owned;
@@ -6538,11 +6539,11 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
     memset(&list, 0, sizeof list);
     if (plan->listed && !gpul__hist_copy_edges(list.edge, p->edges, 0, p->bins + 1)) return GPUL__HISTOGRAM_WRONG_EDGES;
     if (!p->uniform && p->n > 0 && !plan->listed) {
-        status = gpul__hist_bring_edges(&v, p, plan, zeros, stream);
+        status = gpul__hist_upload_edges(&v, p, plan, zeros, stream);
         zeros = 0;
     }
     if (!status && zeros && !v.arrivals)
-        status = gpul__launch_early(plan->device, gpul__hist_zero, by_bins, block, 0, stream, v);
+        status = gpul__launch_early(plan->device, gpul__hist_zero, bins_grid, block, 0, stream, v);
     if (status || p->n == 0) return status;
     const bool four = gpul__bytes_of(p->x_dtype) == 4;
     if (plan->kernel == GPUL__HISTOGRAM_INTEGERS)
@@ -6551,7 +6552,7 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
         status = int32_t(cudaMemsetAsync(v.largest, 0, size_t(16 + p->bins * 20), stream));
         if (!status) status = gpul__launch(gpul__hist_weigh, grid, block, 0, stream, v, gpul__hist_largest);
         if (!status) status = gpul__launch(gpul__hist_weigh, grid, block, 0, stream, v, gpul__hist_floats);
-        if (!status) status = gpul__launch(gpul__hist_finish_floats, by_bins, block, 0, stream, v, p->accumulate);
+        if (!status) status = gpul__launch(gpul__hist_finish_floats, bins_grid, block, 0, stream, v, p->accumulate);
         return status;
     }
     if (plan->kernel == GPUL__HISTOGRAM_BYTES) {
@@ -6575,39 +6576,38 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
 /* ---------------------------------------------------------------------------------------------------------------------
  * 5. Matrix product: C = alpha A B + beta C, C row-major (the host transposes the problem where C is column-major)
  *
- * Idea. A block of threads computes one tile of C, which stays in their registers. Slices of A and B, some steps deep
- * along K, go round a ring of stages in shared memory: while one is multiplied, others are on their way from memory, by
- * copies that take no registers (cp.async). The loop over K has no branch, so that copies are issued between the
- * products. f32 is multiplied by the threads: each reads a few aligned vectors of the two slices, which lie with K
- * outside, and multiplies every pair of them. f64 is multiplied by tensor cores, which read slices as they lie in
- * memory, where they round as the threads would. 16-bit types are widened on the way into shared memory.
+ * gpul__gemm_kernel, for every GPU. A block computes one tile of C, whose sums stay in its threads' registers. Slices of
+ * A and B, 8 to 32 deep along K, pass through a ring of stages in shared memory: while one is multiplied, cp.async
+ * copies the next ones, which takes no registers. The loop over K has no branch, so the copies are issued between the
+ * multiplications. f32: a thread reads a few vectors of both slices and multiplies every pair of elements by fma. f64:
+ * mma on tensor cores, which round as fma does. 16-bit types: widened to f32 on the way into shared memory. In the end
+ * the tile passes through shared memory, so that C is written in whole sectors wherever its rows begin.
  *
- * Every element of C is then one chain of fused multiply-adds over ascending k, whatever the tile. Where C has few
- * tiles and K is long, K is cut into parts that depend on the shape and the type alone; the blocks that are last add
- * them up, in an order that does not depend on who that is. A tile leaves through shared memory, so that C is written
- * in whole sectors wherever its rows begin.
+ * Every element of C is one chain of fused multiply-adds over ascending k, whatever the tile. Where C has few tiles and
+ * K is long, K is split ("split-K"). The splits depend on shape and dtype alone, and the blocks that end last add the
+ * partial sums in a fixed order.
  *
- * Hopper. 16-bit types have a second kernel, on its tensor cores. One thread of a block keeps bulk tensor copies on
- * their way into a ring of stages, 64 deep along K; the other warpgroups, 64 rows of the tile each, have the tensor
- * cores multiply straight from there (wgmma), with the sums in registers. Blocks stay and take tile after tile, and the
- * copies for the next one are under way while this one's results go out, by bulk copies as well. Any order of A and B
- * will do, if rows begin at multiples of 16 bytes: an operand whose rows do not is first copied to where they do, for
- * O(n^2), or, in small products, read element by element. Tensor cores cut sums off rather than round them, so after
- * every 8192 steps of K, at most, a sum is added to those before it with rounding, as the parts are. It depends on the
- * shape alone what is added to what.
+ * gpul__tensor_kernel, for 16-bit types on Hopper's tensor cores. A block is a producer and one or two consumers, each a
+ * warpgroup. One thread of the producer issues bulk tensor copies into a ring of stages, slices 64 deep along K. A
+ * consumer has 64 rows of the tile: wgmma multiplies from shared memory, with the sums in registers. Blocks are
+ * persistent: they take tile after tile, and the copies for the next one are in flight while this one is stored, by
+ * bulk copies as well. A and B may have any order if their rows begin at multiples of 16 bytes. Others are first copied
+ * to where they do (gpul__tensor_pack), for O(n^2), or, in small products, read element by element. wgmma truncates its
+ * sums. So after every 8192 steps of K, at most, the accumulators are promoted: added, with rounding, to the sum of the
+ * steps before. Splits are added likewise (gpul__gemm_combine). The shape alone decides what is added to what.
  *
- * f32 has two further ways there, where the caller allows them. Both begin with packed copies of A and B, K contiguous
- * in either. Rounded to TF32, f32 is one more type for the same kernel. Emulated, an element is the sum of two numbers
- * of 11 bits, and three of their four products make one product of f32; sums are added with rounding after each slice
- * of K. The two numbers are of f16, if the data allow it, or of TF32; otherwise the first kernel does it all. The host
- * does not see the data, so all three are launched, and on the GPU two of them end at once.
+ * f32 on Hopper's tensor cores, where the caller allows it. gpul__gemm_pack makes copies of A and B with K contiguous.
+ * TF32: they are rounded, and one more type for gpul__tensor_kernel. Emulated: an element is the sum of two numbers of
+ * 11 bits, and three of their four products make a product of f32; accumulators are promoted after every slice. The two
+ * numbers are of f16 if the range of the data allows it, or of TF32; otherwise gpul__gemm_kernel computes it all. The
+ * host does not see the data, so all three are launched, and two of them return at once.
  *
  * Assumptions. A and B are contiguous along one of their two dimensions, C along its rows. Elements beyond the matrices
- * are never read; zeros stand for them, and beyond the end of K on both sides, since 0 times infinity is not 0.
+ * are never read. Zeros stand for them, beyond the end of K in both operands, since 0 times infinity is not 0.
  *
  * Cost. 2 M N K operations; A is read N / (tile width) times and B M / (tile height) times, mostly from L2. f32 is
- * bound by the multiply-add units and the registers they read, small tiles by shared memory; f64 by the tensor cores'
- * rate, 16-bit types by the power that those draw, where K is long, and where it is not by the ends of tiles.
+ * bound by the fma units and the registers they read, small tiles by shared memory; f64 by the tensor cores' rate;
+ * 16-bit types by the tensor cores' power where K is long, elsewhere by the ends of tiles.
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifdef GPULITE_NO_MATMUL
 
@@ -6624,26 +6624,23 @@ extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *, const gpul__gem
 
 #else
 
-/* ---- element types: what they are computed in ---- */
+/* ---- element types ---- */
 
-struct gpul__gemm_16 { /* f16 or bf16: one kernel does both, and asks the problem which */
+struct gpul__gemm_16 { /* f16 or bf16: one kernel takes both, and problem.dtype says which */
     uint16_t bits;
 };
-template <typename T> struct gpul__gemm_type { typedef float Compute; };
+template <typename T> struct gpul__gemm_type { typedef float Compute; }; /* what T is computed in */
 template <> struct gpul__gemm_type<double> { typedef double Compute; };
 
-static __device__ __forceinline__ float gpul__gemm_widen(float x, bool) { return x; }
-static __device__ __forceinline__ double gpul__gemm_widen(double x, bool) { return x; }
+template <typename T> static __device__ __forceinline__ T gpul__gemm_widen(T x, bool) { return x; }
 static __device__ __forceinline__ float gpul__gemm_widen(gpul__gemm_16 x, bool bf16) {
     return bf16 ? gpul__to_float(gpul__bits<gpul_bf16>(x.bits)) : gpul__to_float(gpul__bits<gpul_f16>(x.bits));
 }
-static __device__ __forceinline__ void gpul__gemm_narrow(float *to, float x, bool) { *to = x; }
-static __device__ __forceinline__ void gpul__gemm_narrow(double *to, double x, bool) { *to = x; }
+template <typename T> static __device__ __forceinline__ void gpul__gemm_narrow(T *to, T x, bool) { *to = x; }
 static __device__ __forceinline__ void gpul__gemm_narrow(gpul__gemm_16 *to, float x, bool bf16) {
     to->bits = bf16 ? gpul__from_float<gpul_bf16>(x).bits : gpul__from_float<gpul_f16>(x).bits;
 }
-static __device__ __forceinline__ void gpul__gemm_nan(float *to, bool) { *to = gpul__quiet_nan<float>(); }
-static __device__ __forceinline__ void gpul__gemm_nan(double *to, bool) { *to = gpul__quiet_nan<double>(); }
+template <typename T> static __device__ __forceinline__ void gpul__gemm_nan(T *to, bool) { *to = gpul__quiet_nan<T>(); }
 static __device__ __forceinline__ void gpul__gemm_nan(gpul__gemm_16 *to, bool bf16) {
     to->bits = bf16 ? gpul__quiet_nan<gpul_bf16>().bits : gpul__quiet_nan<gpul_f16>().bits;
 }
@@ -6671,35 +6668,35 @@ template <int N, typename T> static __device__ __forceinline__ void gpul__gemm_w
     }
 }
 
-/* ---- what the kernels are given ---- */
+/* ---- the arguments of the kernels ---- */
 
-/* Emulated f32: how it is computed depends on the data. All ways are launched; the GPU finds out which one it is, and
- * the kernels of the others end at once. */
+/* Emulated f32: the data decide which of three ways computes the product. All are launched; the kernels of the two
+ * others return at once. */
 enum { gpul__gemm_by_f16 = 0, gpul__gemm_by_tf32 = 1, gpul__gemm_by_f32 = 2 };
 struct gpul__gemm_choice {
-    /* NULL: there is no choice. How many binades A and B each reach below the normal numbers of f16, when their rows and
-     * columns are scaled; 1000 and more: they are not finite, or not for TF32 either */
+    /* NULL: no choice, the kernel runs. Of A and of B: how many binades their elements reach below the normal numbers
+     * of f16 ("depth") when rows and columns are scaled; 1000: they are not finite, or too wide for TF32 as well */
     const uint32_t *depth;
-    uint32_t most, mine; /* for f16: the sum of the two; the way that this kernel belongs to */
+    uint32_t f16_limit, way; /* the largest sum of both depths for f16; the way that this kernel belongs to */
 };
-enum { gpul__gemm_deepest = 156 }; /* for TF32: the same */
+enum { gpul__gemm_tf32_limit = 156 }; /* the same for TF32 */
 static __device__ __forceinline__ bool gpul__gemm_chosen(const gpul__gemm_choice &c) {
     if (!c.depth) return true;
     const uint32_t depth = c.depth[0] + c.depth[1];
-    const uint32_t chosen = depth > gpul__gemm_deepest ? gpul__gemm_by_f32
-                            : depth > c.most ? gpul__gemm_by_tf32
-                                             : gpul__gemm_by_f16;
-    return chosen == c.mine;
+    const uint32_t chosen = depth > gpul__gemm_tf32_limit ? gpul__gemm_by_f32
+                            : depth > c.f16_limit ? gpul__gemm_by_tf32
+                                                  : gpul__gemm_by_f16;
+    return chosen == c.way;
 }
 
 struct gpul__gemm_view {
     gpul__gemm_problem problem;
     gpul__gemm_plan plan;
-    void *partials;     /* NULL, or the parts' results, in the compute type: tile by tile; tensor cores: M x N each */
-    uint32_t *counters; /* of those, zero before and after: see gpul__gemm_combine_parts */
-    float one;          /* 1: see gpul__gemm_write_sums */
-    float *lifted;      /* tensor cores: NULL, or a tile for every block, the sum of what is done of a long K */
-    const uint32_t *range_a, *range_b; /* numbers in two parts: gpul__pack_operand's */
+    void *partials; /* split-K, or NULL: the partial sums in the compute type, a tile each; tensor cores: M x N each */
+    uint32_t *counters;                /* split-K: zero before and after, see gpul__gemm_combine_parts */
+    float one;                         /* 1: see gpul__gemm_write_sums */
+    float *promoted;                   /* tensor cores: a tile for every block, the promoted sums where K is long */
+    const uint32_t *range_a, *range_b; /* emulated f32: see gpul__pack_operand */
     gpul__gemm_choice choice;
 };
 
@@ -6710,8 +6707,9 @@ static __device__ __forceinline__ double gpul__gemm_add(double a, double b) { re
 static __device__ __forceinline__ float gpul__gemm_times(float a, float b) { return __fmul_rn(a, b); }
 static __device__ __forceinline__ double gpul__gemm_times(double a, double b) { return __dmul_rn(a, b); }
 
-/* What GELU computes with in each type: its limit for t, 1.5 times 2 to the places of the significand, log(2) in two, a
- * first guess of 1 / x from the bits of x, and how long to go on. */
+/* GELU's constants: the bounds of t, 1.5 times 2 to the bits of the significand, log(2) as a sum of two, the bits from
+ * which those of x are subtracted for a first guess of 1 / x, the Taylor polynomial's degree and factorial, Newton's
+ * steps. */
 template <typename C> struct gpul__gelu_of;
 template <> struct gpul__gelu_of<float> {
     typedef uint32_t Bits;
@@ -6732,16 +6730,17 @@ template <> struct gpul__gelu_of<double> {
     static __device__ __forceinline__ uint64_t guess() { return 0x7fde6238502484bau; }
 };
 
-/* (1 + tanh(-t / 2)) / 2 = 1 / (1 + exp(t)), so this is x / (1 + exp(t)). exp is a power of two times a Taylor
- * polynomial of the rest, of at most log(2) / 2, and the quotient comes from Newton's steps: multiply-adds alone, with
- * no branch, each rounded as written, so that nobody's compiler or GPU changes a bit. */
+/* GELU in its form with tanh: (1 + tanh(-t / 2)) / 2 = 1 / (1 + exp(t)), so it is x / (1 + exp(t)). exp is a power of
+ * two times a Taylor polynomial of the rest, of log(2) / 2 at most; the quotient comes from Newton's iteration. These
+ * are multiply-adds without a branch, each rounded as written, so every compiler and GPU gives the same bits. */
 template <typename C> static __device__ __forceinline__ C gpul__gemm_gelu(C x) {
     typedef gpul__gelu_of<C> G;
     typedef typename G::Bits Bits;
     const C square = gpul__gemm_times(gpul__gemm_times(x, x), C(0.044715));
     C t = gpul__gemm_times(C(-1.5957691216057307117597842397375), gpul__gemm_fma(square, x, x));
     t = t > G::most() ? G::most() : t < -G::most() ? -G::most() : t;
-    const C power = gpul__gemm_fma(t, C(1.4426950408889634073599246810019), G::round()); /* its low bits: rounded */
+    const C power =
+        gpul__gemm_fma(t, C(1.4426950408889634073599246810019), G::round()); /* its low bits: t / log(2), rounded */
     const C whole = gpul__gemm_add(power, -G::round());
     const C rest = gpul__gemm_fma(whole, -G::low(), gpul__gemm_fma(whole, -G::high(), t));
     int64_t factorial = G::kFactorial;
@@ -6761,7 +6760,8 @@ template <typename C> static __device__ __forceinline__ C gpul__gemm_gelu(C x) {
 static __device__ __forceinline__ float gpul__gemm_relu(float x) { return x <= 0 ? 0.0f : x; } /* fault: relu-nan */
 static __device__ __forceinline__ double gpul__gemm_relu(double x) { return x <= 0 ? 0.0 : x; }
 
-/* What follows is then placed behind the rest of the kernel: code that is jumped over costs each tile a fetch. */
+/* Expected to be false: the compiler then places the epilogue behind the rest of the kernel. Jumping over it costs each
+ * tile an instruction fetch. */
 static __device__ __forceinline__ bool gpul__gemm_has_epilogue(const gpul__gemm_problem &p) {
 #if defined(__CUDA_ARCH__)
     return __builtin_expect(p.bias || p.activation, 0);
@@ -6788,7 +6788,7 @@ static __device__ __forceinline__ Compute gpul__gemm_epilogue(Compute value, con
     return p.activation == GPUL_ACTIVATION_GELU ? gpul__gemm_gelu(value) : value;
 }
 
-/* kEpilogue: with a bias and an activation, where the problem has them */
+/* C = alpha sum + beta C, and, with kEpilogue, the bias and the activation of the problem */
 template <bool kEpilogue, typename T, typename Compute>
 static __device__ __forceinline__ void gpul__gemm_apply(T *c, Compute sum, const gpul__gemm_view &v, Compute bias) {
     const Compute alpha = Compute(v.problem.alpha), beta = Compute(v.problem.beta);
@@ -6803,10 +6803,10 @@ static __device__ __forceinline__ void gpul__gemm_apply(T *c, Compute sum, const
     else gpul__gemm_narrow(c, value, bf16);
 }
 
-/* ---- copies to shared memory that go on while the block computes ----
+/* ---- asynchronous copies to shared memory ----
  *
- * kCount elements, or zeros where they do not exist. Where there is no cp.async (below compute capability 8.0, the
- * stand-in) the thread copies by itself. */
+ * kCount elements, or zeros where they do not exist. Where there is no cp.async (below compute capability 8.0, on the
+ * stand-in), the thread copies at once. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 #define GPUL__GEMM_ASYNC
 #endif
@@ -6816,7 +6816,7 @@ static __device__ __forceinline__ void gpul__gemm_copy(T *shared, const T *from,
 #ifdef GPUL__GEMM_ASYNC
     enum { kBytes = kCount * sizeof(T) };
     const uint32_t to = uint32_t(__cvta_generic_to_shared(shared));
-    const int bytes = exist ? kBytes : 0; /* that are read */
+    const int bytes = exist ? kBytes : 0; /* to read; the others become zeros */
     if (kBytes == 16)
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
     else
@@ -6827,57 +6827,58 @@ static __device__ __forceinline__ void gpul__gemm_copy(T *shared, const T *from,
     for (int i = 0; i < kCount; ++i) shared[i] = exist ? from[i] : T();
 #endif
 }
-/* All copies of this slice have been issued. And: wait for the copies of all slices but the last kBehind. */
+/* Ends a slice's group of copies; and waits for all groups but the last kPending. */
 static __device__ __forceinline__ void gpul__gemm_commit() {
 #ifdef GPUL__GEMM_ASYNC
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-template <int kBehind> static __device__ __forceinline__ void gpul__gemm_wait() {
+template <int kPending> static __device__ __forceinline__ void gpul__gemm_wait() {
 #ifdef GPUL__GEMM_ASYNC
-    asm volatile("cp.async.wait_group %0;" ::"n"(kBehind) : "memory");
+    asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 #endif
 }
 
-/* ---- one operand's slices: from memory to shared memory ----
+/* ---- one operand's slices: from global to shared memory ----
  *
- * A slice covers kTile rows of A, or columns of B (the "outer" dimension), and kSlice steps along K. In memory one of
- * the two is contiguous, the other strided. A thread copies its elements of a slice by accesses of one element or of 16
- * bytes, which lie at equal distances; elements beyond the ends of the matrix become zeros. No access has a branch, so
- * that the copies for one slice can be issued between the products of another.
+ * A slice is kTile rows of A, or columns of B (the "outer" dimension), by kSlice steps along K. One of the two
+ * dimensions is contiguous in memory, the other strided. A thread's accesses, of one element or of 16 bytes, are at
+ * equal distances; elements beyond the matrix become zeros. No access has a branch, so that the copies of one slice can
+ * be issued between the multiplications of another.
  *
- * kTransposed (for the threads' multiply-adds): shared memory always has the outer dimension contiguous. kForm is 1
- * where memory has, too, and is aligned: accesses of 16 bytes. Otherwise it is 0: single elements, and where K is
- * contiguous, a warp copies 8 x 4 of them, which the banks of shared memory take at once. 16-bit types pass through the
- * thread, which widens them. Not kTransposed (for tensor cores): shared memory has the slice as it lies in memory.
- * kForm is 1 where K is contiguous. */
+ * kTransposed (for fma): in shared memory the outer dimension is contiguous. kForm is 1 where it is contiguous and
+ * aligned in global memory, too: accesses of 16 bytes. Otherwise it is 0: single elements, and where K is contiguous a
+ * warp copies 8 x 4 of them, which have no bank conflict. 16-bit types pass through registers, where they are widened.
+ *
+ * Not kTransposed (for mma): shared memory has the slice as it is in global memory. kForm is 1 where K is
+ * contiguous. */
 template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> struct gpul__gemm_operand {
     typedef typename gpul__gemm_type<T>::Compute Compute;
     enum {
         kAsync = sizeof(T) == sizeof(Compute),
-        kPitch = kTile + 4,   /* in shared memory, with outer contiguous: no bank conflicts in reads or writes */
-        kPitchK = kSlice + 4, /* the same with K contiguous */
+        kPitch = kTile + 4,   /* of shared memory, outer contiguous: no bank conflicts in reads or writes */
+        kPitchK = kSlice + 4, /* K contiguous */
         kSize = kTransposed || kSlice * kPitch > kTile *kPitchK ? kSlice *kPitch : kTile *kPitchK,
         kVector = 16 / sizeof(Compute),
         kElements = kTile * kSlice / kThreads, /* of a thread */
-        kBlock = kTile * 8 / kThreads          /* of those, in eight steps along K */
+        kBlock = kTile * 8 / kThreads          /* of those, in eight steps of K */
     };
     static_assert(kElements % kVector == 0 && kThreads % kTile == 0 && kSlice % 8 == 0, "equal shares");
-    const T *next;                       /* the thread's first access in the next slice */
-    int64_t access_stride, slice_stride; /* elements from access to access, and from slice to slice */
-    int32_t strided, contiguous;         /* where the first access lies along the two dimensions */
+    const T *next;                       /* the thread's first access of the next slice */
+    int64_t access_stride, slice_stride; /* in elements, from access to access and from slice to slice */
+    int32_t strided, contiguous;         /* the first access: its index along the two dimensions */
     int32_t strided_step;                /* from access to access */
-    int32_t shared_at, shared_stride;    /* in shared memory: the first access, and from access to access */
-    /* Where kTransposed meets a contiguous K, accesses go down all of outer for eight steps of K, a block of kBlock of
-     * them, and then again for the next eight. What that is beyond the distances above, from block to block: in memory,
-     * in shared memory, and along the strided and the contiguous dimension. Otherwise 0. */
+    int32_t shared_at, shared_stride;    /* the same in shared memory */
+    /* kTransposed with K contiguous: accesses go down all of outer for eight steps of K, which is a block of kBlock
+     * accesses, then for the next eight. These are added from block to block, in memory, in shared memory, and to the
+     * two indices. Otherwise they are 0. */
     int64_t block_stride;
     int32_t block_shared, block_strided, block_contiguous;
-    int32_t rows; /* of outer, that are in the matrix */
+    int32_t rows; /* of outer that are in the matrix */
     bool along_k, vector, bf16;
     T held[kAsync ? 1 : int(kElements)];
 
-    /* aligned: a whole number of 16 bytes in every row, each aligned */
+    /* aligned: rows are aligned, and whole numbers of 16 bytes */
     __device__ __forceinline__ void begin(const void *data, int64_t first, int64_t extent, int64_t stride_outer,
                                           int64_t stride_k, int64_t k, bool aligned, gpul_dtype dtype) {
         const int thread = int(threadIdx.x), lane = thread % 32;
@@ -6914,11 +6915,11 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
 
     template <int kForm, int kCount> __device__ __forceinline__ void fetch_by(Compute *to, int left) {
         enum {
-            kKnown = !kTransposed || kForm, /* which dimension is contiguous: then there are no blocks */
+            kKnown = !kTransposed || kForm, /* the layout is known: constant strides, no blocks */
             kStridedStep = kThreads / ((!kTransposed && kForm ? kSlice : kTile) / kCount),
             kSharedStride = kStridedStep * (!kTransposed && kForm ? int(kPitchK) : int(kPitch))
         };
-        /* from the first access on, in the matrix */
+        /* what is in the matrix from the first access on */
         const int length = (along_k ? left : rows) - contiguous, height = (along_k ? rows : left) - strided;
         const bool whole = !kTransposed && left >= kSlice && rows == kTile;
         if (whole) {
@@ -6938,7 +6939,7 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
                                             height);
         }
     }
-    /* the slice that begins at `next`, with `left` steps up to the end of K */
+    /* copies the slice at `next`, of which `left` steps are in K */
     template <int kForm> __device__ __forceinline__ void fetch(Compute *shared, int left) {
         if (!kAsync) {
             const int length = (along_k ? left : rows) - contiguous, height = (along_k ? rows : left) - strided;
@@ -6956,7 +6957,7 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
         }
         next += slice_stride;
     }
-    /* and what the thread holds of it, widened */
+    /* 16-bit types: what fetch left in registers, widened */
     __device__ __forceinline__ void put(Compute *shared) const {
         GPUL__UNROLL
         for (int i = 0; !kAsync && i < kElements; ++i)
@@ -8197,8 +8198,8 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
         }
     } else {
         if (S::kM == 128) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-        float4 *const lifted =
-            reinterpret_cast<float4 *>(v.lifted) + int64_t(blockIdx.x) * (S::kM * S::kN / 4) + threadIdx.x;
+        float4 *const promoted =
+            reinterpret_cast<float4 *>(v.promoted) + int64_t(blockIdx.x) * (S::kM * S::kN / 4) + threadIdx.x;
         uint32_t box = ring.end + uint32_t(warpgroup) * (2 * S::kBox); /* the one of two that was filled last */
         for (uint32_t index = blockIdx.x / cluster; index < work_tiles; index += at_once) {
             work.find<S>(index, rank, v);
@@ -8216,7 +8217,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                 if (left < work.length) {
                     GPUL__UNROLL
                     for (int i = 0; i < S::kSums; i += 4) {
-                        const float4 old = lifted[i / 4 * (S::kM * 2)];
+                        const float4 old = promoted[i / 4 * (S::kM * 2)];
                         sum[i] = old.x + sum[i];
                         sum[i + 1] = old.y + sum[i + 1];
                         sum[i + 2] = old.z + sum[i + 2];
@@ -8227,7 +8228,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                 if (left <= 0) break;
                 GPUL__UNROLL
                 for (int i = 0; i < S::kSums; i += 4)
-                    lifted[i / 4 * (S::kM * 2)] = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
+                    promoted[i / 4 * (S::kM * 2)] = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
             }
             gpul__tensor_finish<T, S>(gpul__bool<(gpul__tensor_math<T>::kPacked != 0)>(), sum, v, &map_c, work,
                                       warpgroup, box);
@@ -8852,20 +8853,20 @@ static int32_t gpul__launch_packed(gpul__gemm_view &v, const gpul__gemm_problem 
     if (!status)
         status = gpul__launch_early(machine->device, gpul__gemm_depth, by_rows, gpul__dim(256), 0, stream, pack);
     v.choice.depth = depth;
-    for (int64_t k = p->K; k >= 32 && v.choice.most < 8; k /= 2) ++v.choice.most;
-    v.choice.mine = gpul__gemm_by_f16;
+    for (int64_t k = p->K; k >= 32 && v.choice.f16_limit < 8; k /= 2) ++v.choice.f16_limit;
+    v.choice.way = gpul__gemm_by_f16;
     if (!status) status = gpul__launch_pack(pack, gpul__pack_f16, v, v.problem.K * 2, machine, stream);
     if (!status) status = gpul__launch_packed_kernel<gpul__two_f16>(v, stream);
     v.problem.K *= 2;
     v.plan.part *= 2;
-    v.choice.mine = gpul__gemm_by_tf32;
+    v.choice.way = gpul__gemm_by_tf32;
     if (!status) status = gpul__launch_pack(pack, gpul__pack_tf32, v, v.problem.K * 2, machine, stream);
     if (!status) status = gpul__launch_packed_kernel<gpul__two_tf32>(v, stream);
     if (status) return status;
     v.problem = *p;
     v.plan = gpul__fallback_plan(p, machine);
     v.partials = v.plan.splits > 1 ? scratch : 0;
-    v.choice.mine = gpul__gemm_by_f32;
+    v.choice.way = gpul__gemm_by_f32;
     return gpul__launch_plain(v, stream);
 #else
     return int32_t(cudaErrorNotSupported);
@@ -8882,7 +8883,7 @@ extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gp
     v.partials = plan->splits > 1 ? scratch : 0;
     v.counters = counters;
     v.one = 1;
-    v.lifted = reinterpret_cast<float *>(static_cast<char *>(scratch) + plan->lifted_at);
+    v.promoted = reinterpret_cast<float *>(static_cast<char *>(scratch) + plan->lifted_at);
     if (plan->packed) return gpul__launch_packed(v, problem, machine, scratch, stream);
     if (!plan->tensor) return gpul__launch_plain(v, stream);
 #ifdef GPUL__HOPPER
