@@ -6576,8 +6576,8 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
 /* ---------------------------------------------------------------------------------------------------------------------
  * 5. Matrix product: C = alpha A B + beta C, C row-major (the host transposes the problem where C is column-major)
  *
- * gpul__gemm_kernel, for every GPU. A block computes one tile of C, whose sums stay in its threads' registers. Slices of
- * A and B, 8 to 32 deep along K, pass through a ring of stages in shared memory: while one is multiplied, cp.async
+ * gpul__gemm_kernel, for every GPU. A block computes one tile of C, whose sums stay in its threads' registers. Slices
+ * of A and B, 8 to 32 deep along K, pass through a ring of stages in shared memory: while one is multiplied, cp.async
  * copies the next ones, which takes no registers. The loop over K has no branch, so the copies are issued between the
  * multiplications. f32: a thread reads a few vectors of both slices and multiplies every pair of elements by fma. f64:
  * mma on tensor cores, which round as fma does. 16-bit types: widened to f32 on the way into shared memory. In the end
@@ -6587,8 +6587,8 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * K is long, K is split ("split-K"). The splits depend on shape and dtype alone, and the blocks that end last add the
  * partial sums in a fixed order.
  *
- * gpul__tensor_kernel, for 16-bit types on Hopper's tensor cores. A block is a producer and one or two consumers, each a
- * warpgroup. One thread of the producer issues bulk tensor copies into a ring of stages, slices 64 deep along K. A
+ * gpul__tensor_kernel, for 16-bit types on Hopper's tensor cores. A block is a producer and one or two consumers, each
+ * a warpgroup. One thread of the producer issues bulk tensor copies into a ring of stages, slices 64 deep along K. A
  * consumer has 64 rows of the tile: wgmma multiplies from shared memory, with the sums in registers. Blocks are
  * persistent: they take tile after tile, and the copies for the next one are in flight while this one is stored, by
  * bulk copies as well. A and B may have any order if their rows begin at multiples of 16 bytes. Others are first copied
@@ -6966,15 +6966,14 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
     }
 };
 
-/* ---- what a block computes of two slices ----
+/* ---- a block's tile: multiplying two slices ----
  *
- * A tile of C in the registers of its threads. `load` reads what one step needs from shared memory, while `multiply`
- * computes the step before; `each` visits the results, kVector neighbours of a row at a time. */
+ * A block's threads hold a tile of C in registers. `load` reads what one step along K needs from shared memory, while
+ * `multiply` computes the step before; `each` visits the sums, kVector neighbours of a row at a time. */
 
-/* Fused multiply-adds. A warp's 8 x 4 lanes hold kRows x kCols elements each, as squares of 4 x 4, of which a lane has
- * every eighth down and every fourth across. The lanes are numbered so that each pair of them, either two neighbours or
- * two at a distance of two, reads the same of A, and the same holds for B: shared memory then serves 16 lanes at a
- * time. */
+/* By fma. A warp's 8 x 4 lanes hold kRows x kCols elements each, in squares of 4 x 4, of which a lane has every eighth
+ * down and every fourth across. Shared memory serves 16 lanes at a time: lanes are numbered so that pairs of them,
+ * neighbours or two apart, read the same of A, and others the same of B. */
 template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBlocks, int kDepth> struct gpul__gemm_fmas {
     typedef Type T;
     typedef typename gpul__gemm_type<T>::Compute Compute;
@@ -6982,8 +6981,8 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
         kM = kTileM,
         kN = kTileN,
         kThreads = (kM / kRows) * (kN / kCols),
-        kAtOnce = kBlocks, /* on a multiprocessor */
-        /* Elements of 16 bits come through registers, a slice at a time: a long one, so that little is waited for. */
+        kBlocksPerSM = kBlocks,
+        /* 16-bit elements pass through registers, a slice at a time: a long one, so that waits are few. */
         kSlice = sizeof(T) == sizeof(Compute) ? kTileN == 16 ? 16 : 8
                  : kTileN == 32 ? 32
                                 : 16,
@@ -6993,8 +6992,8 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
         kForms = sizeof(T) == sizeof(Compute) ? 4 : 1,
         kVector = 4,
         kSums = kRows * kCols,
-        kTakesParts = int(kSums) < 128, /* of K: large tiles have no registers for it */
-        kPitch = kN + 4 /* of the finished tile in shared memory, so that a warp's vectors lie in different banks */
+        kSplitK = int(kSums) < 128, /* split-K: large tiles have no registers for it */
+        kPitch = kN + 4             /* of the whole tile in shared memory: a warp's vectors are in different banks */
     };
     static_assert(kM % (8 * kRows) == 0 && kN % (4 * kCols) == 0, "whole warps");
     Compute sum[kRows][kCols], x[2][kRows], y[2][kCols];
@@ -7018,7 +7017,7 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
     }
     __device__ __forceinline__ void multiply(int step) {
         GPUL__UNROLL
-        for (int j = 0; j < kCols; ++j) { /* down and up: neighbours in time share a factor */
+        for (int j = 0; j < kCols; ++j) { /* down and up: successive products share a factor */
             GPUL__UNROLL
             for (int k = 0; k < kRows; ++k) {
                 const int i = j % 2 ? kRows - 1 - k : k;
@@ -7035,10 +7034,10 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
     }
 };
 
-/* f64 on tensor cores, which add as fused multiply-adds over ascending k do, bit for bit. A warp has 16 x 8 elements
- * of C at a time; lane 4 g + t has four of them, in rows g and g + 8 and columns 2 t and 2 t + 1, and loads A's
- * elements of these rows and B's of column g, each at step t of four along K. Where there are no such tensor cores, the
- * lane computes its four elements itself. */
+/* f64 by mma, which adds as fma over ascending k does, bit for bit. A warp has 16 x 8 elements of C at a time. Lane 4 g
+ * + t has four of them, in rows g and g + 8 and columns 2 t and 2 t + 1. Of each step of four along K, it loads number
+ * t of A's rows g and g + 8 and of B's column g. Without such tensor cores, the lane computes its four elements by
+ * fma. */
 template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDepth> struct gpul__gemm_mmas {
     typedef double T;
     typedef double Compute;
@@ -7046,7 +7045,7 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
         kM = kTileM,
         kN = kTileN,
         kThreads = (kM / kWarpM) * (kN / kWarpN) * 32,
-        kAtOnce = kBlocks,
+        kBlocksPerSM = kBlocks,
         kSlice = 16,
         kSteps = 4,
         kStages = kDepth,
@@ -7056,15 +7055,15 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
         kDown = kWarpM / 16,
         kAcross = kWarpN / 8,
         kSums = kDown * kAcross * 4,
-        kTakesParts = int(kSums) < 64,
+        kSplitK = int(kSums) < 64,
         kPitch = kN + 8,
 #ifdef GPUL__GEMM_ASYNC
-        kMine = 1 /* of a step's four along K, that a lane loads */
+        kLoaded = 1 /* of a step's four along K, those that a lane loads */
 #else
-        kMine = 4
+        kLoaded = 4
 #endif
     };
-    double sum[kDown][kAcross][4], x[2][kDown][2][kMine], y[2][kAcross][kMine == 1 ? 1 : 2][kMine];
+    double sum[kDown][kAcross][4], x[2][kDown][2][kLoaded], y[2][kAcross][kLoaded == 1 ? 1 : 2][kLoaded];
     int row, col, g, t;
 
     __device__ __forceinline__ void begin() {
@@ -7089,17 +7088,17 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
             kColOfB = kForm & 2 ? kSlice + 4 : 1,
             kStepOfB = kForm & 2 ? 1 : kN + 4
         };
-        const int first = kMine == 1 ? t : 0; /* of the step's four */
+        const int first = kLoaded == 1 ? t : 0; /* of the four */
         a += (row + g) * kRowOfA + (step * 4 + first) * kStepOfA;
-        b += (col + (kMine == 1 ? g : 2 * t)) * kColOfB + (step * 4 + first) * kStepOfB;
+        b += (col + (kLoaded == 1 ? g : 2 * t)) * kColOfB + (step * 4 + first) * kStepOfB;
         GPUL__UNROLL
-        for (int k = 0; k < kMine; ++k) {
+        for (int k = 0; k < kLoaded; ++k) {
             GPUL__UNROLL
             for (int i = 0; i < kDown * 2; ++i) x[step % 2][i / 2][i % 2][k] = a[i * 8 * kRowOfA + k * kStepOfA];
             GPUL__UNROLL
             for (int j = 0; j < kAcross; ++j) {
                 y[step % 2][j][0][k] = b[j * 8 * kColOfB + k * kStepOfB];
-                if (kMine > 1) y[step % 2][j][kMine > 1][k] = b[(j * 8 + 1) * kColOfB + k * kStepOfB];
+                if (kLoaded > 1) y[step % 2][j][kLoaded > 1][k] = b[(j * 8 + 1) * kColOfB + k * kStepOfB];
             }
         }
     }
@@ -7127,8 +7126,8 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
 #endif
 #else
                 for (int l = 0; l < 4; ++l) {
-                    for (int s = 0; s < kMine; ++s) {
-                        const double a = x[step % 2][i][l / 2][s], b = y[step % 2][j][kMine > 1 ? l % 2 : 0][s];
+                    for (int s = 0; s < kLoaded; ++s) {
+                        const double a = x[step % 2][i][l / 2][s], b = y[step % 2][j][kLoaded > 1 ? l % 2 : 0][s];
                         c[l] = gpul__gemm_fma(a, b, c[l]); /* fault: matmul-fused */
                     }
                 }
@@ -7145,77 +7144,79 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
     }
 };
 
-template <typename S> struct gpul__gemm_pair { /* of operands */
-    gpul__gemm_operand<typename S::T, S::kM, S::kSlice, S::kThreads, S::kTransposed> a;
-    gpul__gemm_operand<typename S::T, S::kN, S::kSlice, S::kThreads, S::kTransposed> b;
+/* Both operands' slices: a stage of the ring has A's, then B's. */
+template <typename S> struct gpul__gemm_operands {
     typedef typename S::Compute Compute;
+    typedef gpul__gemm_operand<typename S::T, S::kM, S::kSlice, S::kThreads, S::kTransposed> A;
+    typedef gpul__gemm_operand<typename S::T, S::kN, S::kSlice, S::kThreads, S::kTransposed> B;
+    A a;
+    B b;
     enum {
-        kBehindA = gpul__gemm_operand<typename S::T, S::kM, S::kSlice, S::kThreads, S::kTransposed>::kSize,
-        kStage = int(kBehindA) +
-                 int(gpul__gemm_operand<typename S::T, S::kN, S::kSlice, S::kThreads, S::kTransposed>::kSize),
+        kSizeA = A::kSize,
+        kStage = int(kSizeA) + int(B::kSize),
         kRing = int(S::kStages) * kStage,
-        kFinished = int(S::kM) * int(S::kPitch), /* the tile, at its end */
-        kSharedBytes = (int(kRing) > int(kFinished) ? int(kRing) : int(kFinished)) * sizeof(Compute)
+        kWholeTile = int(S::kM) * int(S::kPitch), /* the tile, at the end */
+        kSharedBytes = (int(kRing) > int(kWholeTile) ? int(kRing) : int(kWholeTile)) * sizeof(Compute)
     };
     template <int kForm> __device__ __forceinline__ void fetch(Compute *stage, int64_t left) {
         const int most = int(S::kSlice), room = left < most ? int(left) : most;
         a.template fetch<kForm & 1>(stage, room);
-        b.template fetch<kForm / 2>(stage + kBehindA, room);
+        b.template fetch<kForm / 2>(stage + kSizeA, room);
         gpul__gemm_commit();
     }
     __device__ __forceinline__ void put(Compute *stage) const {
         a.put(stage);
-        b.put(stage + kBehindA);
+        b.put(stage + kSizeA);
     }
 };
 
-/* Multiplies `left` steps of K. The slices go round a ring of stages: kStages - 1 of them are on their way or there,
- * and the next one goes where the last one was read. There is one barrier a slice, before its last step: the operands
- * of that step are in registers already, so behind the barrier its stage may be overwritten, and the next slice be
+/* The loop over `left` steps of K. Slices pass through a ring of stages: kStages - 1 of them have arrived or are in
+ * flight, and the next one goes where the last one was read. There is one barrier a slice, before its last step. That
+ * step's operands are in registers by then, so behind the barrier the stage may be overwritten, and the next slice is
  * read. */
 template <typename S, int kForm>
-static __device__ __forceinline__ void gpul__gemm_run(S &tile, gpul__gemm_pair<S> &pair, typename S::Compute *shared,
-                                                      int64_t left) {
+static __device__ __forceinline__ void gpul__gemm_mainloop(S &tile, gpul__gemm_operands<S> &operands,
+                                                           typename S::Compute *shared, int64_t left) {
     typedef typename S::Compute Compute;
-    enum { kStage = gpul__gemm_pair<S>::kStage, kBehindA = gpul__gemm_pair<S>::kBehindA };
+    enum { kStage = gpul__gemm_operands<S>::kStage, kSizeA = gpul__gemm_operands<S>::kSizeA };
     Compute *const last = shared + (S::kStages - 1) * kStage, *from = shared, *to = last;
     GPUL__UNROLL_NOT
     for (Compute *stage = shared; stage != last; stage += kStage) {
-        pair.template fetch<kForm>(stage, left - (stage - shared) / kStage * S::kSlice);
-        pair.put(stage);
+        operands.template fetch<kForm>(stage, left - (stage - shared) / kStage * S::kSlice);
+        operands.put(stage);
     }
     gpul__gemm_wait<S::kStages - 2>();
     __syncthreads();
-    tile.template load<kForm>(0, from, from + kBehindA);
+    tile.template load<kForm>(0, from, from + kSizeA);
     GPUL__UNROLL_NOT
     for (; left > 0; left -= S::kSlice) {
         GPUL__UNROLL
         for (int step = 0; step < S::kSteps; ++step) {
-            if (step == 0) pair.template fetch<kForm>(to, left - (S::kStages - 1) * S::kSlice);
+            if (step == 0) operands.template fetch<kForm>(to, left - (S::kStages - 1) * S::kSlice);
             if (step + 1 < S::kSteps) {
-                tile.template load<kForm>(step + 1, from, from + kBehindA);
+                tile.template load<kForm>(step + 1, from, from + kSizeA);
             } else {
-                pair.put(to);
+                operands.put(to);
                 gpul__gemm_wait<S::kStages - 2>();
                 __syncthreads(); /* fault: matmul-slice-barrier */
                 to = from;
                 from = from == last ? shared : from + kStage;
-                tile.template load<kForm>(0, from, from + kBehindA);
+                tile.template load<kForm>(0, from, from + kSizeA);
             }
             tile.multiply(step);
         }
     }
 }
 
-/* ---- parts of K (split-K) ----
+/* ---- split-K ----
  *
- * Each block leaves its part's sums in scratch memory, thread by thread, so that every access is a full one. They are
- * added up by a tree of fixed shape with a fan-in of 16: at each of its nodes the block that comes last adds 16 sums
- * up, in order, and leaves the result in the place of the first; at the root one block has the sum of all. */
+ * Each block leaves its partial sums in scratch memory, thread by thread, so that every access is a full one. A tree of
+ * fixed shape with a fan-in of 16 adds them: at each node the block that arrives last adds 16 partials in order, and
+ * leaves the sum in the place of the first. At the root one block has the sum of all. */
 enum { gpul__gemm_fan = 16 };
 
-/* A thread's neighbours in a row, to memory. They are multiplied by 1, which the compiler does not know: a store takes
- * its values from consecutive registers, and where the sums themselves are allocated so, the products take operands
+/* Writes a thread's neighbours in a row. They are multiplied by a 1 that the compiler does not know. A store takes its
+ * values from consecutive registers; if the sums themselves were allocated so, the multiplications would read operands
  * from one bank of the register file. */
 template <typename S>
 static __device__ __forceinline__ void gpul__gemm_write_sums(typename S::Compute *to, const typename S::Compute *sum,
@@ -7225,14 +7226,14 @@ static __device__ __forceinline__ void gpul__gemm_write_sums(typename S::Compute
     for (int g = 0; g < S::kVector; ++g) copy[g] = sum[g] * one;
     gpul__gemm_write<S::kVector>(to, static_cast<const typename S::Compute *>(copy));
 }
-template <typename S> struct gpul__gemm_store_part {
+template <typename S> struct gpul__gemm_store_partial {
     typename S::Compute *to, one;
     __device__ __forceinline__ void operator()(int, int, const typename S::Compute *sum) {
         gpul__gemm_write_sums<S>(to, sum, one);
         to += S::kThreads * S::kVector;
     }
 };
-template <typename S> struct gpul__gemm_add_part {
+template <typename S> struct gpul__gemm_add_partial {
     const typename S::Compute *from;
     bool first;
     __device__ __forceinline__ void operator()(int, int, typename S::Compute *sum) {
@@ -7243,7 +7244,7 @@ template <typename S> struct gpul__gemm_add_part {
         from += S::kThreads * S::kVector;
     }
 };
-/* Whether this block has the sum of all parts of its tile. */
+/* True in the block that has the sum of all splits of its tile. */
 template <typename S>
 static __device__ __forceinline__ bool gpul__gemm_combine_parts(S &tile, const gpul__gemm_view &v) {
     typedef typename S::Compute Compute;
@@ -7258,31 +7259,32 @@ static __device__ __forceinline__ bool gpul__gemm_combine_parts(S &tile, const g
         const uint32_t node = blockIdx.z / (step * gpul__gemm_fan), first = node * step * gpul__gemm_fan,
                        left = (parts - first + step - 1) / step;
         const uint32_t count = left < gpul__gemm_fan ? left : uint32_t(gpul__gemm_fan);
-        gpul__gemm_store_part<S> leave = {mine + blockIdx.z / step * step * size, Compute(v.one)};
+        gpul__gemm_store_partial<S> leave = {mine + blockIdx.z / step * step * size, Compute(v.one)};
         tile.each(leave);
         if (!gpul__arrive_last(step == 1 ? counter + node : counter - 1, count, &flag)) return false;
         GPUL__UNROLL_BY(S::kSums <= 16 ? 4 : 1)
         for (uint32_t i = 0; i < count; ++i) {
-            gpul__gemm_add_part<S> add = {mine + (first + i * step) * size, i == 0};
+            gpul__gemm_add_partial<S> add = {mine + (first + i * step) * size, i == 0};
             tile.each(add);
         }
     }
     return true;
 }
 
-/* ---- the end of a tile ----
+/* ---- storing a tile ----
  *
- * It goes through shared memory, so that neighbouring lanes write neighbours in C, aligned or not. */
-template <typename S> struct gpul__gemm_put {
+ * It passes through shared memory, so that neighbouring lanes write neighbours in C, aligned or not. */
+template <typename S> struct gpul__gemm_to_shared {
     typename S::Compute *shared, one;
     __device__ __forceinline__ void operator()(int row, int col, const typename S::Compute *sum) const {
         gpul__gemm_write_sums<S>(shared + row * S::kPitch + col, sum, one);
     }
 };
-/* kWide neighbours a lane; four rows at a time, so that reads of C are on their way together */
+/* Rows from shared memory to C, kWide neighbours a lane. Four rows at a time: their reads of C are in flight
+ * together. */
 template <int kWide, bool kEpilogue, typename S>
-static __device__ __forceinline__ void gpul__gemm_rows(const typename S::Compute *shared, const gpul__gemm_view &v,
-                                                       int64_t first_m, int64_t first_n) {
+static __device__ __forceinline__ void
+gpul__gemm_store_rows(const typename S::Compute *shared, const gpul__gemm_view &v, int64_t first_m, int64_t first_n) {
     typedef typename S::T T;
     enum { kAcross = int(S::kN) / kWide, kStep = int(S::kThreads) / int(kAcross), kBatch = kEpilogue ? 1 : 4 };
     static_assert(int(S::kThreads) % int(kAcross) == 0, "a thread stays in its columns");
@@ -7294,7 +7296,7 @@ static __device__ __forceinline__ void gpul__gemm_rows(const typename S::Compute
     int64_t m = first_m + top;
     T *to = static_cast<T *>(p.C) + blockIdx.y * p.c_batch + m * p.c_row + n;
     if (n >= p.N) return;
-    typename S::Compute bias[kWide]; /* of the thread's columns; turned: of the row */
+    typename S::Compute bias[kWide]; /* of the thread's columns; of a transposed problem: of the row */
     GPUL__UNROLL
     for (int g = 0; g < kWide; ++g)
         bias[g] =
@@ -7311,7 +7313,7 @@ static __device__ __forceinline__ void gpul__gemm_rows(const typename S::Compute
             GPUL__UNROLL
             for (int u = 0; u < kBatch; ++u)
                 if (u * kStep < left) gpul__gemm_read<kWide>(c[u], static_cast<const T *>(to + u * down));
-        } else if (kEpilogue) { /* nobody reads these, but compilers warn */
+        } else if (kEpilogue) { /* never read, but compilers warn */
             GPUL__UNROLL
             for (int g = 0; g < kWide; ++g) c[0][g] = T();
         }
@@ -7327,22 +7329,25 @@ static __device__ __forceinline__ void gpul__gemm_rows(const typename S::Compute
     }
 }
 
+/* ---- the kernel for every GPU ---- */
+
 template <typename S>
-static __global__ void __launch_bounds__(S::kThreads, S::kAtOnce)
+static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     gpul__gemm_kernel(const __grid_constant__ gpul__gemm_view v) {
     const gpul__gemm_problem &p = v.problem;
     const gpul__gemm_plan &plan = v.plan;
     typedef typename S::Compute Compute;
     GPUL_SHARED(Compute, shared);
 
-    /* Tiles in columns of eight, so that blocks that run together share rows of B and columns of A in L2. In 32 bits:
-     * a division of 64 bits is a subroutine. */
+    /* Raster order: tiles come in groups of eight rows of them, and column by column in a group, so that blocks that run
+     * together share rows of A and columns of B in L2. In 32 bits: a division of 64 bits is a subroutine. */
     const uint32_t tiles_m = uint32_t(plan.tiles_m), tiles_n = uint32_t(plan.tiles_n),
-                   band = blockIdx.x / (8 * tiles_n);
-    const uint32_t in_band = blockIdx.x - band * 8 * tiles_n, rest = tiles_m - band * 8, height = rest < 8 ? rest : 8;
-    const uint32_t tile_n = in_band / height, tile_m = band * 8 + (in_band - tile_n * height);
+                   group = blockIdx.x / (8 * tiles_n);
+    const uint32_t in_group = blockIdx.x - group * 8 * tiles_n, rest = tiles_m - group * 8,
+                   height = rest < 8 ? rest : 8;
+    const uint32_t tile_n = in_group / height, tile_m = group * 8 + (in_group - tile_n * height);
     const int64_t begin = int64_t(blockIdx.z) * plan.part;
-    const int64_t length = p.K - begin < plan.part ? p.K - begin : plan.part; /* of K, for this block */
+    const int64_t length = p.K - begin < plan.part ? p.K - begin : plan.part; /* the split of this block */
     const int64_t first_m = int64_t(tile_m) * S::kM, first_n = int64_t(tile_n) * S::kN;
 
     S tile;
@@ -7350,35 +7355,35 @@ static __global__ void __launch_bounds__(S::kThreads, S::kAtOnce)
     gpul__await(); /* fault: matmul-await */
     if (!gpul__gemm_chosen(v.choice)) return;
     if (!plan.scale_only) {
-        gpul__gemm_pair<S> pair;
+        gpul__gemm_operands<S> operands;
         typedef typename S::T T;
-        const T *const a = static_cast<const T *>(p.A) + blockIdx.y * p.a_batch, /* the product of the stack */
+        const T *const a = static_cast<const T *>(p.A) + blockIdx.y * p.a_batch, /* y: the product of the stack */
             *const b = static_cast<const T *>(p.B) + blockIdx.y * p.b_batch;
-        pair.a.begin(a, first_m, p.M, p.a_row, p.a_col, begin, plan.a_vector, p.dtype);
-        pair.b.begin(b, first_n, p.N, p.b_col, p.b_row, begin, plan.b_vector, p.dtype);
-        const int form = pair.a.form() + 2 * pair.b.form();
-        if (form == 0 || S::kForms == 1) gpul__gemm_run<S, 0>(tile, pair, shared, length);
-        else if (form == 1) gpul__gemm_run<S, S::kForms == 1 ? 0 : 1>(tile, pair, shared, length);
-        else if (form == 2) gpul__gemm_run<S, S::kForms == 1 ? 0 : 2>(tile, pair, shared, length);
-        else gpul__gemm_run<S, S::kForms == 1 ? 0 : 3>(tile, pair, shared, length);
-        if (S::kTakesParts && plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return;
+        operands.a.begin(a, first_m, p.M, p.a_row, p.a_col, begin, plan.a_vector, p.dtype);
+        operands.b.begin(b, first_n, p.N, p.b_col, p.b_row, begin, plan.b_vector, p.dtype);
+        const int form = operands.a.form() + 2 * operands.b.form();
+        if (form == 0 || S::kForms == 1) gpul__gemm_mainloop<S, 0>(tile, operands, shared, length);
+        else if (form == 1) gpul__gemm_mainloop<S, S::kForms == 1 ? 0 : 1>(tile, operands, shared, length);
+        else if (form == 2) gpul__gemm_mainloop<S, S::kForms == 1 ? 0 : 2>(tile, operands, shared, length);
+        else gpul__gemm_mainloop<S, S::kForms == 1 ? 0 : 3>(tile, operands, shared, length);
+        if (S::kSplitK && plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return;
     }
-    gpul__gemm_put<S> put = {shared, Compute(v.one)};
-    gpul__gemm_wait<0>(); /* no copy is on its way to where the tile goes */
+    gpul__gemm_to_shared<S> to_shared = {shared, Compute(v.one)};
+    gpul__gemm_wait<0>(); /* no copy is in flight to where the tile goes */
     __syncthreads();
-    tile.each(put);
+    tile.each(to_shared);
     __syncthreads();                                  /* fault: matmul-end-barrier */
     const bool epilogue = gpul__gemm_has_epilogue(p); /* fault: epilogue-end */
     if (epilogue) {
-        if (plan.c_vector) gpul__gemm_rows<S::kVector, true, S>(shared, v, first_m, first_n);
-        else gpul__gemm_rows<1, true, S>(shared, v, first_m, first_n);
+        if (plan.c_vector) gpul__gemm_store_rows<S::kVector, true, S>(shared, v, first_m, first_n);
+        else gpul__gemm_store_rows<1, true, S>(shared, v, first_m, first_n);
     } else {
-        if (plan.c_vector) gpul__gemm_rows<S::kVector, false, S>(shared, v, first_m, first_n);
-        else gpul__gemm_rows<1, false, S>(shared, v, first_m, first_n);
+        if (plan.c_vector) gpul__gemm_store_rows<S::kVector, false, S>(shared, v, first_m, first_n);
+        else gpul__gemm_store_rows<1, false, S>(shared, v, first_m, first_n);
     }
 }
 
-/* Tensor cores: the parts of K, added in order, in a launch of their own */
+/* gpul__tensor_kernel: adds the splits in order, in a launch of its own. */
 template <typename T>
 static __global__ void __launch_bounds__(256) gpul__gemm_combine(const __grid_constant__ gpul__gemm_view v) {
     typedef typename gpul__gemm_type<T>::Compute Compute;
@@ -7890,9 +7895,9 @@ struct gpul__tensor_work {
                        which = v.problem.batch > 1 ? index / (tiles * parts) : 0;
         index -= which * (tiles * parts);
         const uint32_t part = parts > 1 ? index / tiles : 0, tile = index - part * tiles;
-        const uint32_t band = tile / (high * tiles_n), in_band = tile - band * (high * tiles_n);
-        const uint32_t rest = tiles_m - band * high, height = rest < high ? rest : high, tile_n = in_band / height;
-        m = int64_t((band * high + in_band - tile_n * height) * uint32_t(plan.cluster) + rank) * S::kM;
+        const uint32_t group = tile / (high * tiles_n), in_group = tile - group * (high * tiles_n);
+        const uint32_t rest = tiles_m - group * high, height = rest < high ? rest : high, tile_n = in_group / height;
+        m = int64_t((group * high + in_group - tile_n * height) * uint32_t(plan.cluster) + rank) * S::kM;
         n = int64_t(tile_n) * S::kN;
         item = which;
         split = part;
@@ -8313,8 +8318,9 @@ struct gpul__gemm_tile {
 };
 template <typename S>
 static constexpr gpul__gemm_tile gpul__gemm_tile_of(int32_t busy, int32_t alone, int32_t end, int32_t part) {
-    return gpul__gemm_tile{gpul__gemm_kernel<S>, S::kM, S::kN, S::kThreads, int32_t(gpul__gemm_pair<S>::kSharedBytes),
-                           S::kAtOnce,           busy,  alone, end,         S::kTakesParts ? part : 0};
+    return gpul__gemm_tile{
+        gpul__gemm_kernel<S>, S::kM, S::kN, S::kThreads, int32_t(gpul__gemm_operands<S>::kSharedBytes),
+        S::kBlocksPerSM,      busy,  alone, end,         S::kSplitK ? part : 0};
 }
 /* The tiles of a dtype, from the largest on; 16-bit types have two. */
 enum { gpul__gemm_tile_count = 5 };
