@@ -7339,8 +7339,8 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     typedef typename S::Compute Compute;
     GPUL_SHARED(Compute, shared);
 
-    /* Raster order: tiles come in groups of eight rows of them, and column by column in a group, so that blocks that run
-     * together share rows of A and columns of B in L2. In 32 bits: a division of 64 bits is a subroutine. */
+    /* Raster order: tiles come in groups of eight rows of them, and column by column in a group, so that blocks that
+     * run together share rows of A and columns of B in L2. In 32 bits: a division of 64 bits is a subroutine. */
     const uint32_t tiles_m = uint32_t(plan.tiles_m), tiles_n = uint32_t(plan.tiles_n),
                    group = blockIdx.x / (8 * tiles_n);
     const uint32_t in_group = blockIdx.x - group * 8 * tiles_n, rest = tiles_m - group * 8,
@@ -7410,28 +7410,29 @@ static __global__ void __launch_bounds__(256) gpul__gemm_combine(const __grid_co
 
 /* ---- packed copies of f32 operands ----
  *
- * A row of A becomes chunks of 128 bytes along K, with zeros behind its end, and so does a row of B\^T: 32 words
- * of TF32; 32 elements as two numbers of f16 each, high parts before low parts; or 16 as two words of TF32. Two parts of
- * 11 bits leave 2^-23 of a number out. So that f16 has room for them, a row is scaled by the power of two that brings
- * its largest to where f16 ends (below 65520, which would round to infinity), and low parts by 2^11. TF32 has the
- * exponents of f32; there the largest is brought to where no sum of products overflows, 2^46, and the smallest times
- * the smallest may be 2^-126, so depths of A and B of 156 together, of which none is above 130, for the last bit
- * of low parts.
+ * A row of A, or a column of B, becomes chunks of 128 bytes along K, with zeros behind the end of K. A chunk is 32
+ * elements in TF32; or 32 elements as high and low parts in f16, all high ones first; or 16 elements as high and low
+ * parts in TF32. Two parts have 22 bits: they leave out 2^-23 of an element.
  *
- * Low parts of what is below the normal numbers of f16 are too coarse: such an element loses 2^-23 of itself, and twice
- * that with each further binade ("depth"). A product of two such has lost 2^-22 and the depths of both, since that of
- * the low parts is left out, and the other small products count for more. The depths of A and B together may be
- * log2(K) - 4, and 8 at most: then all of that is less than the bound for sums of K leaves over. */
+ * Scaling. A row is multiplied by the power of two that brings its largest element to just below what f16 holds (65520
+ * would round to infinity), and the low parts in f16 by 2^11. TF32 has the exponents of f32. There the largest element
+ * is brought to 2^46, where no sum of products overflows, and a product of two smallest elements may be 2^-126: so the
+ * depths of A and B may be 156 together, and each at most 130, for the last bit of the low parts.
+ *
+ * Depth. Low parts of elements below the normal numbers of f16 are too coarse: such an element loses 2^-23 of itself,
+ * and twice that with each further binade. A product of two of them has lost 2^-22 and both depths, since the product
+ * of low parts is left out, and the other small products weigh more. The depths of A and B together may be log2(K) - 4,
+ * and 8 at most: all of that is less than what the error bound for sums of K has left. */
 enum { gpul__pack_range = 0, gpul__pack_rounded = 1, gpul__pack_f16 = 2, gpul__pack_tf32 = 3 };
 
 struct gpul__pack_operand {
     const float *from;
     unsigned char *to;
-    uint32_t *range; /* of each row: bits of its largest, and 0x7fffffff less those of its smallest that is not 0 */
+    uint32_t *range; /* of each row: the bits of its largest |x|, and 0x7fffffff minus those of its smallest but 0 */
     int64_t rows, k, row_stride, k_stride, pitch /* of the copy, in bytes */;
-    int64_t batch; /* from matrix to matrix of a stack; 0: there is one */
-    uint32_t tiles, tiles_k;
-    bool vector; /* fours of elements are aligned */
+    int64_t batch;           /* from matrix to matrix of a stack; 0: one for all */
+    uint32_t tiles, tiles_k; /* of 64 x 64 elements: all, and along K */
+    bool vector;             /* groups of four elements are aligned */
 };
 struct gpul__pack_view {
     gpul__pack_operand of[2];
@@ -7444,21 +7445,21 @@ struct gpul__pack_view {
 static __device__ __forceinline__ int gpul__pack_exponent(uint32_t bits) {
     return bits >> 23 ? int(bits >> 23) - 127 : -118 - __clz(int(bits));
 }
-/* of a row's largest, or 1 more, where it would round up; and where that is brought to */
-static __device__ __forceinline__ int gpul__pack_high(uint32_t largest) {
+/* of a row's largest element as it is rounded; and where scaling brings it */
+static __device__ __forceinline__ int gpul__pack_row_exponent(uint32_t largest) {
     return gpul__pack_exponent(largest + 0x1000);
 }
-static __device__ __forceinline__ int gpul__pack_top(bool f16) { return f16 ? 15 : 46; }
+static __device__ __forceinline__ int gpul__pack_target(bool f16) { return f16 ? 15 : 46; }
 static __device__ __forceinline__ float gpul__pack_power(int e) { return gpul__bits<float>(uint32_t(127 + e) << 23); }
 
-/* to the 11 bits of TF32, ties away from zero */
+/* rounded to the 11 bits of TF32, ties away from zero */
 static __device__ __forceinline__ float gpul__pack_round(float x) {
     const uint32_t bits = gpul__bits<uint32_t>(x);
     return gpul__is_nan(x) ? gpul__quiet_nan<float>()
                            : gpul__bits<float>((bits + 0x1000u) & ~0x1fffu); /* fault: matmul-round */
 }
 
-/* rounded to f16, side by side */
+/* two floats, rounded to f16, in one word */
 static __device__ __forceinline__ uint32_t gpul__pack_halves(float low, float high) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     uint32_t two;
@@ -7469,7 +7470,8 @@ static __device__ __forceinline__ uint32_t gpul__pack_halves(float low, float hi
 #endif
 }
 
-/* 64 x 64 elements at a time, transposed in shared memory where K is not contiguous */
+/* A block packs tiles of 64 x 64 elements, transposed in shared memory where K is not contiguous. Or, with
+ * gpul__pack_range, it finds the ranges of their rows. */
 static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_constant__ gpul__pack_view v) {
     enum { kTile = 64 };
     __shared__ float tile[kTile][kTile + 1];
@@ -7485,7 +7487,7 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
         const int64_t dense_left = along_k ? left_k : left, outer_left = along_k ? left : left_k;
         const float *from =
             op.from + blockIdx.z * op.batch + (along_k ? first_row : k) * pitch + (along_k ? k : first_row);
-        __syncthreads(); /* the last one has been read */
+        __syncthreads(); /* the tile before has been read */
         if (op.vector && left_k >= kTile && left >= kTile) {
             const int d = thread % 16 * 4, o = thread / 16;
             gpul__pack<float, 4> held[4];
@@ -7515,16 +7517,16 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
             GPUL__UNROLL
             for (int i = 0; i < 16; ++i) {
                 const uint32_t bits = gpul__bits<uint32_t>(tile[row][thread % 4 * 16 + i]) & 0x7fffffffu,
-                               small = bits ? 0x7fffffffu - bits : 0;
+                               inverse = bits ? 0x7fffffffu - bits : 0;
                 most = bits > most ? bits : most;
-                least = small > least ? small : least;
+                least = inverse > least ? inverse : least;
             }
             GPUL__UNROLL
             for (int o = 1; o < 4; o *= 2) {
                 const uint32_t other = __shfl_xor_sync(0xffffffffu, most, o),
-                               small = __shfl_xor_sync(0xffffffffu, least, o);
+                               inverse = __shfl_xor_sync(0xffffffffu, least, o);
                 most = other > most ? other : most;
-                least = small > least ? small : least;
+                least = inverse > least ? inverse : least;
             }
             if (thread % 4 == 0 && row < left && most) {
                 atomicMax(op.range + 2 * (first_row + row), most);
@@ -7541,8 +7543,8 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
             GPUL__UNROLL
             for (int j = 0; j < 4; ++j) x[j] = tile[row][at + j];
             if (v.how != gpul__pack_rounded) {
-                const int up =
-                    gpul__pack_top(v.how == gpul__pack_f16) - gpul__pack_high(op.range[2 * (first_row + row)]);
+                const int up = gpul__pack_target(v.how == gpul__pack_f16) -
+                               gpul__pack_row_exponent(op.range[2 * (first_row + row)]);
                 const float half = gpul__pack_power(up / 2), rest = gpul__pack_power(up - up / 2);
                 GPUL__UNROLL
                 for (int j = 0; j < 4; ++j) x[j] = x[j] * half * rest;
@@ -7578,16 +7580,19 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
     }
 }
 
-/* ---- 16-bit types on Hopper's tensor cores ----
+/* ---- Hopper's tensor cores (wgmma) ----
  *
- * In shared memory a box is 64 rows of 128 bytes, 64 elements along the operand's contiguous dimension, as a bulk copy
- * with the swizzle of 128 bytes leaves it. A stage holds the tile's boxes of A, then those of B. Two mbarriers a stage
- * tell that it is full (the producer's arrival and the bytes) and empty (an arrival of every warp that has read it, in
- * every block that it was copied to). */
+ * Shared memory is a ring of stages. A stage is a slice of A, then one of B, in boxes: 64 rows of 128 bytes, which are
+ * 64 elements along the operand's contiguous dimension, as a bulk tensor copy with the 128-byte swizzle writes them.
+ * Two mbarriers belong to a stage. `full` waits for the bytes that the producer announced, `empty` for an arrival of
+ * each consumer warp, in each block that the stage was copied to.
+ *
+ * Blocks may go in clusters of two, one tile below the other. They share columns of B: each copies half of the boxes of
+ * B to both (multicast). */
 
 enum {
-    gpul__tensor_slice = 64,  /* of K, in a stage: 128 bytes, the width of the swizzle */
-    gpul__tensor_chunk = 8192 /* of K, that the tensor cores add up by themselves */
+    gpul__tensor_slice = 64,  /* of K in a stage: 128 bytes, the width of the swizzle */
+    gpul__tensor_chunk = 8192 /* of K, after which sums are promoted */
 };
 
 #ifdef GPUL__HOPPER
@@ -7596,30 +7601,31 @@ template <int kRows, int kCols, bool kBulk = true> struct gpul__tensor_shape {
     enum {
         kM = kRows,
         kN = kCols,
-        kGathers = kRows * kCols == 4096, /* the smallest tile does: see gpul__tensor_gather */
-        kSums = kCols / 2,                /* of a thread: 64 x kCols among the 128 of a warpgroup */
-        kThreads = kRows * 2 + 128,       /* a warpgroup for every 64 rows, and the producer */
+        kGathers = kRows * kCols == 4096, /* the smallest tile can: see gpul__tensor_gather */
+        kSums = kCols / 2,                /* of a thread: 64 x kCols in the 128 of a warpgroup */
+        kThreads = kRows * 2 + 128,       /* a consumer for every 64 rows, and the producer */
         kBox = 8192,                      /* bytes of 64 x 64 elements, what a bulk copy moves */
         kStageBytes = (kRows + kCols) / 64 * kBox,
-        kEndBytes = kBulk ? kRows / 64 * 2 * kBox : 0, /* two boxes for each of those warpgroups, on their way to C */
+        kEndBytes = kBulk ? kRows / 64 * 2 * kBox : 0, /* two boxes a consumer, through which sums go to C */
         kStages = (229376 - kEndBytes) / kStageBytes,
         kSharedBytes = kStages * kStageBytes + kEndBytes + 1024 /* boxes begin at multiples of 1024 */
     };
 };
 
-/* What is multiplied: 16-bit types as they lie in memory, or packed copies. kType: of the factors. */
+/* What is multiplied: 16-bit types as they are in memory, or packed copies. kType: of the factors; kTerms: numbers that
+ * an element is the sum of. */
 template <typename T> struct gpul__tensor_math {
-    enum { kType = gpul__dtype_of<T>::value, kPacked = 0, kParts = 1 };
+    enum { kType = gpul__dtype_of<T>::value, kPacked = 0, kTerms = 1 };
 };
 template <gpul_dtype kOf, int kHow> struct gpul__packed {};
 template <gpul_dtype kOf, int kHow> struct gpul__tensor_math<gpul__packed<kOf, kHow>> {
-    enum { kType = kOf, kPacked = 1, kParts = kHow };
+    enum { kType = kOf, kPacked = 1, kTerms = kHow };
 };
-typedef gpul__packed<GPUL_F32, 1> gpul__tf32;    /* words of TF32 */
-typedef gpul__packed<GPUL_F16, 2> gpul__two_f16; /* high and low parts, which take three products */
+typedef gpul__packed<GPUL_F32, 1> gpul__tf32;    /* rounded to TF32 */
+typedef gpul__packed<GPUL_F16, 2> gpul__two_f16; /* high and low parts: three products */
 typedef gpul__packed<GPUL_F32, 2> gpul__two_tf32;
 
-/* a kernel that is empty, since it was not compiled for sm_90a, takes 32 threads and no more: see gpul__find_wgmma */
+/* compiled for another target than sm_90a, the kernel is empty, and takes 32 threads at most: see gpul__find_wgmma */
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 #define GPUL__TENSOR_BOUNDS(threads) __launch_bounds__(threads, 1)
 #else
@@ -7650,21 +7656,22 @@ static __device__ __forceinline__ void gpul__mbarrier_wait(uint32_t barrier, uin
 static __device__ __forceinline__ void gpul__mbarrier_expect(uint32_t barrier, uint32_t bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
-/* In a block of the cluster, by its address there. There is no branch, so the compiler sees that warps stay whole. */
+/* The address in another block of the cluster; and an arrival there, with no branch, so that the compiler knows that
+ * warps do not diverge. */
 static __device__ __forceinline__ uint32_t gpul__shared_in(uint32_t shared, uint32_t block) {
     uint32_t there;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared), "r"(block));
     return there;
 }
-static __device__ __forceinline__ void gpul__mbarrier_arrive_if(bool really, uint32_t barrier) {
+static __device__ __forceinline__ void gpul__mbarrier_arrive_if(bool condition, uint32_t barrier) {
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %0, 0;\n@p mbarrier.arrive.shared::cluster.b64 _, [%1];\n}" ::"r"(
-                     int(really)),
+                     int(condition)),
                  "r"(barrier)
                  : "memory");
 }
 
-/* 64 x 64 elements to `shared`, in this block or in all blocks of the cluster, where `barrier` counts the bytes. item: of
- * a stack of matrices */
+/* Copies a box to `shared`, in this block, or in all `blocks` of the cluster (a mask); `barrier` counts the bytes.
+ * item: of a stack of matrices */
 static __device__ __forceinline__ void gpul__tensor_load(uint32_t shared, const CUtensorMap *map, int32_t dense,
                                                          int32_t outer, int32_t item, uint32_t barrier) {
     asm volatile(
@@ -7681,7 +7688,7 @@ static __device__ __forceinline__ void gpul__tensor_load_all(uint32_t shared, co
                  "l"(map), "r"(dense), "r"(outer), "r"(item), "r"(barrier), "h"(blocks)
                  : "memory");
 }
-/* and from `shared` to C, but for what lies beyond its ends */
+/* and from `shared` to C, which ignores elements beyond its ends */
 static __device__ __forceinline__ void gpul__tensor_store(const CUtensorMap *map, uint32_t shared, int32_t dense,
                                                           int32_t outer, int32_t item) {
     asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];\n"
@@ -7689,8 +7696,8 @@ static __device__ __forceinline__ void gpul__tensor_store(const CUtensorMap *map
                  "r"(shared), "r"(dense), "r"(outer), "r"(item)
                  : "memory");
 }
-/* The same as gpul__tensor_load from rows that begin anywhere, by the 128 threads of the producer: for products so
- * small that a copy of the operand, in a launch before, would take longer. */
+/* What gpul__tensor_load does, for rows that begin anywhere, by the 128 threads of the producer: for products so small
+ * that a launch that copies the operand would take longer. */
 static __device__ __forceinline__ void gpul__tensor_gather(uint32_t shared, const void *data, int64_t pitch,
                                                            int64_t extent, int64_t rows, int32_t dense, int32_t outer) {
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32 % 4;
@@ -7704,7 +7711,7 @@ static __device__ __forceinline__ void gpul__tensor_gather(uint32_t shared, cons
     }
     GPUL__UNROLL
     for (int i = 0; i < 16; ++i) {
-        const uint32_t row = uint32_t(i * 4 + warp), chunk = uint32_t(lane / 4) ^ (row % 8); /* the swizzle */
+        const uint32_t row = uint32_t(i * 4 + warp), chunk = uint32_t(lane / 4) ^ (row % 8); /* the 128-byte swizzle */
         asm volatile("st.shared.u32 [%0], %1;" ::"r"(shared + row * 128 + chunk * 16 + uint32_t(lane % 4) * 4),
                      "r"(uint32_t(x[i][0]) | uint32_t(x[i][1]) << 16)
                      : "memory");
@@ -7714,14 +7721,15 @@ static __device__ __forceinline__ void gpul__cluster_sync() {
     asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
 
-/* What wgmma is told of an operand in shared memory, 64 x 64 elements after 64 x 64 elements of 8192 bytes: its
- * address, the distances of those (where K is not the dense dimension), of eight rows of 128 bytes, and the swizzle of
- * 128 bytes. */
+/* wgmma's descriptor of an operand in shared memory, boxes of 8192 bytes: the address, the distance of the boxes (where
+ * K is not the contiguous dimension), that of eight rows of 128 bytes, and the 128-byte swizzle. */
 static __device__ __forceinline__ uint64_t gpul__tensor_descriptor(uint32_t address, bool transposed) {
     return uint64_t((address & 0x3ffff) >> 4) | uint64_t(transposed ? 8192 >> 4 : 1) << 16 | uint64_t(1024 >> 4) << 32 |
            uint64_t(1) << 62;
 }
 
+/* wgmma for each width of a tile. Its instruction names all sums one by one: operands %0 .. %(n/2 - 1), then the two
+ * descriptors and the flags. */
 #define GPUL__TEN(t) "%" t "0, %" t "1, %" t "2, %" t "3, %" t "4, %" t "5, %" t "6, %" t "7, %" t "8, %" t "9, "
 #define GPUL__F8(i)                                                                                                    \
     "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3]), "+f"(sum[i + 4]), "+f"(sum[i + 5]),            \
@@ -7746,7 +7754,8 @@ static __device__ __forceinline__ uint64_t gpul__tensor_descriptor(uint32_t addr
                          : "l"(x), "l"(y), "n"(kAdd));                                                                 \
     }
 
-/* sum += x y, 64 x n x 16; kForm: 1 where A's rows and 2 where B's columns are dense, not K */
+/* sum += x y (kAdd 0: sum = x y), 64 x n, 16 steps of K, of TF32 8. kForm: 1 where A and 2 where B is not contiguous
+ * along K */
 GPUL__WGMMA(64, GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") "%30, %31", "32", "33", "34", "35", "36", GPUL__F32(0))
 GPUL__WGMMA(128,
             GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") GPUL__TEN("3") GPUL__TEN("4")
@@ -7762,13 +7771,24 @@ GPUL__WGMMA(256,
                     GPUL__TEN("11") "%120, %121, %122, %123, %124, %125, %126, %127",
             "128", "129", "130", "131", "132", GPUL__F32(0), GPUL__F32(32), GPUL__F32(64), GPUL__F32(96))
 
-/* Where a warp is in its block's ring of stages. The producer is ahead of the consumers; all take the stages in
- * turn. */
+static __device__ __forceinline__ void gpul__wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+/* Ends a group of wgmma; and waits for all groups but the last kPending. */
+static __device__ __forceinline__ void gpul__wgmma_commit() {
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+template <int kPending> static __device__ __forceinline__ void gpul__wgmma_wait() {
+    static_assert(kPending == 0 || kPending == 1, "literals: an operand would be kept in a register");
+    if (kPending) asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+    else asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+}
+
+/* A warp's position in its block's ring of stages. The producer is ahead of the consumers; all take the stages in
+ * order. */
 template <typename S> struct gpul__tensor_ring {
-    uint32_t full, empty, stages, end; /* addresses in shared memory */
+    uint32_t full, empty, stages, end; /* addresses in shared memory; the mbarriers are arrays */
     uint32_t parity;
     int stage;
-    /* a consumer's: the block whose `empty` this lane arrives at, as an address there, and whether it has one */
+    /* consumers: lane i arrives at `empty` in block i of the cluster, at this address, if there is such a block */
     uint32_t peer_empty;
     bool has_peer;
     __device__ __forceinline__ void advance() {
@@ -7777,20 +7797,23 @@ template <typename S> struct gpul__tensor_ring {
             parity ^= 1;
         }
     }
-    /* This warp has read the stage: it arrives at `empty` in every block that writes to it. */
-    __device__ __forceinline__ void release(bool really, int which) const {
-        gpul__mbarrier_arrive_if(really && has_peer, peer_empty + uint32_t(which) * 8);
+    /* This warp has read the stage: arrives at `empty` in every block that copies to it. */
+    __device__ __forceinline__ void release(bool condition, int which) const {
+        gpul__mbarrier_arrive_if(condition && has_peer, peer_empty + uint32_t(which) * 8);
     }
 };
 
-/* `slices` slices of K, added up by the tensor cores. Two slices' products are on their way at a time, so a stage is
- * released when the next one's have been issued. */
+/* A consumer's loop over `slices` slices. The tensor cores add all products. Those of two slices are in flight at a
+ * time, so a stage is released when the next one's have been issued. */
 template <typename T, typename S, int kForm>
 static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
                                                              int slices, int warpgroup) {
     const uint64_t a = gpul__tensor_descriptor(ring.stages + uint32_t(warpgroup) * S::kBox, kForm & 1),
                    b = gpul__tensor_descriptor(ring.stages + S::kM / 64 * S::kBox, kForm >> 1);
-    enum { kStepA = kForm & 1 ? 2048 >> 4 : 32 >> 4, kStepB = kForm & 2 ? 2048 >> 4 : 32 >> 4 }; /* of 16 along K */
+    enum {
+        kStepA = kForm & 1 ? 2048 >> 4 : 32 >> 4,
+        kStepB = kForm & 2 ? 2048 >> 4 : 32 >> 4
+    }; /* to the next 16 of K, in 16 bytes */
     GPUL__UNROLL
     for (int i = 0; i < S::kSums; ++i) {
         sum[i] = 0;
@@ -7801,32 +7824,33 @@ static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSu
     for (int i = 0; i < slices; ++i) {
         const uint64_t at = uint64_t(ring.stage) * (S::kStageBytes >> 4);
         gpul__mbarrier_wait(ring.full + uint32_t(ring.stage) * 8, ring.parity);
-        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        gpul__wgmma_fence();
         GPUL__UNROLL
         for (int k = 0; k < 4; ++k)
             gpul__wgmma<T, kForm, 1>(sum, a + at + uint64_t(k) * kStepA, b + at + uint64_t(k) * kStepB);
-        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+        gpul__wgmma_commit();
+        gpul__wgmma_wait<1>();
         ring.release(i > 0, before);
         before = ring.stage;
         ring.advance();
     }
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    gpul__wgmma_wait<0>();
     ring.release(true, before);
     GPUL__UNROLL
     for (int i = 0; i < S::kSums; ++i) asm volatile("" : "+f"(sum[i])::"memory");
 }
 
-/* `slices` slices of numbers in two parts. The tensor cores add up the products of high parts for a slice alone; from
- * slice to slice they are added with rounding, while the tensor cores are at the other products. Those are so much
- * smaller that they may be cut off. Which comes first of them depends on whose rows were the caller's, so that bits do
- * not depend on the order of C. */
+/* The same for elements in two parts. The tensor cores add the products of the high parts within a slice only; these
+ * sums are promoted, with rounding, while the tensor cores compute the other products. Those are so much smaller that
+ * they may be truncated. Which of them comes first depends on whose rows were the caller's, so that bits do not depend
+ * on the order of C. */
 template <typename T, typename S>
-static __device__ __forceinline__ void gpul__tensor_multiply_parts(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
+static __device__ __forceinline__ void gpul__tensor_multiply_terms(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
                                                                    int slices, int warpgroup, bool turned) {
     const uint64_t first_a = gpul__tensor_descriptor(ring.stages + uint32_t(warpgroup) * S::kBox, false),
                    first_b = gpul__tensor_descriptor(ring.stages + S::kM / 64 * S::kBox, false);
-    const uint64_t of_a = turned ? 4 : 0, of_b = 4 - of_a; /* the parts that meet first, in 16 bytes */
+    const uint64_t of_a = turned ? 4 : 0,
+                   of_b = 4 - of_a; /* offsets of the parts that meet first: A's low and B's high, or the reverse */
     float high[S::kSums], low[S::kSums];
     GPUL__UNROLL
     for (int i = 0; i < S::kSums; ++i) {
@@ -7838,18 +7862,18 @@ static __device__ __forceinline__ void gpul__tensor_multiply_parts(float (&sum)[
     for (int i = 0; i < slices; ++i) {
         const uint64_t at = uint64_t(ring.stage) * (S::kStageBytes >> 4), a = first_a + at, b = first_b + at;
         gpul__mbarrier_wait(ring.full + uint32_t(ring.stage) * 8, ring.parity);
-        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        gpul__wgmma_fence();
         gpul__wgmma<T, 0, 0>(high, a, b);
         gpul__wgmma<T, 0, 1>(high, a + 2, b + 2);
-        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory"); /* the slice before */
+        gpul__wgmma_commit();
+        gpul__wgmma_wait<1>(); /* the slice before */
         ring.release(i > 0, before);
         gpul__wgmma<T, 0, 1>(low, a + of_a, b + of_b);
         gpul__wgmma<T, 0, 1>(low, a + of_a + 2, b + of_b + 2);
         gpul__wgmma<T, 0, 1>(low, a + of_b, b + of_a);
         gpul__wgmma<T, 0, 1>(low, a + of_b + 2, b + of_a + 2);
-        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory"); /* the high parts */
+        gpul__wgmma_commit();
+        gpul__wgmma_wait<1>(); /* the high parts */
         GPUL__UNROLL
         for (int j = 0; j < S::kSums; ++j) {
             asm volatile("" : "+f"(high[j])::"memory");
@@ -7858,9 +7882,9 @@ static __device__ __forceinline__ void gpul__tensor_multiply_parts(float (&sum)[
         before = ring.stage;
         ring.advance();
     }
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    gpul__wgmma_wait<0>();
     ring.release(true, before);
-    const float scale = gpul__tensor_math<T>::kType == GPUL_F16 ? 0x1p-11f : 1.0f; /* of low parts */
+    const float scale = gpul__tensor_math<T>::kType == GPUL_F16 ? 0x1p-11f : 1.0f; /* of the low parts */
     GPUL__UNROLL
     for (int j = 0; j < S::kSums; ++j) {
         asm volatile("" : "+f"(low[j])::"memory");
@@ -7868,7 +7892,7 @@ static __device__ __forceinline__ void gpul__tensor_multiply_parts(float (&sum)[
     }
 }
 
-/* two floats, rounded to two elements side by side; NaN is canonical */
+/* two floats, rounded to two 16-bit elements in one word; NaN is canonical */
 template <typename T> static __device__ __forceinline__ uint32_t gpul__tensor_narrow(float low, float high) {
     uint32_t two, nan;
     if (gpul__dtype_of<T>::value == GPUL_F16) {
@@ -7881,12 +7905,12 @@ template <typename T> static __device__ __forceinline__ uint32_t gpul__tensor_na
     return two & ~(nan & 0x003f003fu); /* from 7fff to 7fc0 */
 }
 
-/* A work tile: a tile of C for each block of the cluster, one below the other, and a part of K. They go in bands, so
- * that blocks that run together share rows of A and columns of B in L2. */
+/* A work tile: a tile of C for each block of the cluster, one below the other, and a split of K. In the raster order of
+ * gpul__gemm_kernel, in groups of plan.band rows of work tiles. */
 struct gpul__tensor_work {
-    int64_t m, n, split, begin, length; /* the first row and column of this block's tile; the part of K */
+    int64_t m, n, split, begin, length; /* the first row and column of this block's tile; the split */
     int64_t item;                       /* the product of the stack */
-    /* in 32 bits, which the plan sees to: a division of 64 bits is a subroutine */
+    /* in 32 bits, which the plan makes sure of: a division of 64 bits is a subroutine */
     template <typename S>
     __device__ __forceinline__ void find(uint32_t index, uint32_t rank, const gpul__gemm_view &v) {
         const gpul__gemm_plan &plan = v.plan;
@@ -7906,10 +7930,9 @@ struct gpul__tensor_work {
     }
 };
 
-/* The end of a tile, 64 x S::kN sums in a warpgroup. A thread's sums lie in two rows, 8 apart, in pairs of columns, 8
- * apart (the PTX manual shows wgmma's accumulators).
- *
- * Floats: parts of K to scratch memory as they are, everything else to C. Four lanes fill 32 bytes. */
+/* Storing a consumer's 64 x S::kN sums. A thread's are in two rows, 8 apart, in pairs of columns, 8 apart (the PTX
+ * manual draws wgmma's accumulators). This is for floats: splits to scratch memory as they are, everything else to C.
+ * Four lanes fill 32 bytes. */
 template <typename S>
 static __device__ __forceinline__ void gpul__tensor_put(float (&sum)[S::kSums], const gpul__gemm_view &v,
                                                         const gpul__tensor_work &work, int warpgroup) {
@@ -7941,7 +7964,7 @@ static __device__ __forceinline__ void gpul__tensor_put(float (&sum)[S::kSums], 
     }
 }
 
-/* alpha and beta, the bias and the activation, of sums in registers */
+/* alpha and beta */
 template <typename T, typename S>
 static __device__ __forceinline__ void gpul__tensor_scale(float (&sum)[S::kSums], const gpul__gemm_problem &p,
                                                           const T *c, int64_t row, int64_t col) {
@@ -7962,7 +7985,8 @@ static __device__ __forceinline__ void gpul__tensor_scale(float (&sum)[S::kSums]
         for (int i = 0; i < S::kSums; ++i) sum[i] *= alpha;
     }
 }
-/* A thread has sums of two rows, and of eight columns of every 32, which the lanes of its warp load side by side. */
+/* The bias. A thread has sums in two rows, and in eight columns of every 32, which the lanes of its warp load
+ * together. */
 template <typename S>
 static __device__ __forceinline__ void gpul__tensor_bias(float (&sum)[S::kSums], const gpul__gemm_problem &p,
                                                          int64_t row, int64_t first_col) {
@@ -7970,7 +7994,7 @@ static __device__ __forceinline__ void gpul__tensor_bias(float (&sum)[S::kSums],
     const int lane = int(threadIdx.x) % 32;
     const int64_t first = p.turned ? row : first_col + lane, left = (p.turned ? p.M : p.N) - first,
                   stride = p.turned ? p.bias_m : p.bias_n;
-    const int step = p.turned ? 8 : 32; /* turned: of the rows, in the first two */
+    const int step = p.turned ? 8 : 32; /* transposed problem: of the two rows, in held[0] and held[1] */
     float held[kHeld];
     if (p.bias_dtype == GPUL_F32) {
         GPUL__UNROLL
@@ -8000,7 +8024,8 @@ static __device__ __forceinline__ void gpul__tensor_bias(float (&sum)[S::kSums],
         }
     }
 }
-/* GELU takes many instructions: 16 sums at a time, which then go to the end of all */
+/* The bias and the activation. GELU takes many instructions, so a loop applies it to the first 16 sums, which then
+ * become the last. */
 template <typename S>
 static __device__ __forceinline__ void gpul__tensor_epilogue(float (&sum)[S::kSums], const gpul__gemm_problem &p,
                                                              int64_t row, int64_t first_col) {
@@ -8022,9 +8047,9 @@ static __device__ __forceinline__ void gpul__tensor_epilogue(float (&sum)[S::kSu
     }
 }
 
-/* Packed operands: the sums of scaled rows and columns are scaled back, by a power of two in two steps. A step alone may
- * be out of range; the result is rounded once, as the first step leaves nothing subnormal of which the second makes
- * something. */
+/* Storing sums of packed operands. Those of scaled rows and columns are scaled back, by a power of two in two steps,
+ * since one may be out of range. The result is rounded once: what the first step makes subnormal, the second one leaves
+ * there. */
 template <typename T, typename S>
 static __device__ __forceinline__ void gpul__tensor_finish(gpul__bool<true>, float (&sum)[S::kSums],
                                                            const gpul__gemm_view &v, const CUtensorMap *,
@@ -8032,16 +8057,16 @@ static __device__ __forceinline__ void gpul__tensor_finish(gpul__bool<true>, flo
     const gpul__gemm_problem &p = v.problem;
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32 % 4;
     const int64_t row = work.m + warpgroup * 64 + warp * 16 + lane / 4, col = work.n + lane % 4 * 2;
-    if (gpul__tensor_math<T>::kParts == 2) {
-        const int top = gpul__pack_top(gpul__tensor_math<T>::kType == GPUL_F16);
+    if (gpul__tensor_math<T>::kTerms == 2) {
+        const int top = gpul__pack_target(gpul__tensor_math<T>::kType == GPUL_F16);
         int high[2];
         GPUL__UNROLL
         for (int r = 0; r < 2; ++r)
-            high[r] = row + r * 8 < p.M ? gpul__pack_high(v.range_a[2 * (row + r * 8)]) - 2 * top : 0;
+            high[r] = row + r * 8 < p.M ? gpul__pack_row_exponent(v.range_a[2 * (row + r * 8)]) - 2 * top : 0;
         GPUL__UNROLL
         for (int i = 0; i < S::kSums; ++i) {
             const int64_t n = col + i / 4 * 8 + i % 2;
-            int e = high[i / 2 % 2] + (n < p.N ? gpul__pack_high(v.range_b[2 * n]) : 0);
+            int e = high[i / 2 % 2] + (n < p.N ? gpul__pack_row_exponent(v.range_b[2 * n]) : 0);
             e = e < -240 ? -240 : e > 240 ? 240 : e;
             sum[i] = sum[i] * gpul__pack_power(e / 2) * gpul__pack_power(e - e / 2);
         }
@@ -8053,9 +8078,9 @@ static __device__ __forceinline__ void gpul__tensor_finish(gpul__bool<true>, flo
     gpul__tensor_put<S>(sum, v, work, warpgroup);
 }
 
-/* 16-bit types: parts as floats. Sums for C go through shared memory, 64 columns at a time, in one of two boxes: from
- * there bulk copies take them, while the next tile is begun, or, where C is not aligned, the warps themselves, whose
- * lanes then write neighbouring elements. */
+/* Storing sums of 16-bit types; splits as floats. Those for C pass through shared memory, 64 columns at a time, in one
+ * of two boxes. From there bulk copies take them while the next tile is computed, or, where C is not aligned, the
+ * warps, whose lanes then write neighbouring elements. */
 template <typename T, typename S>
 static __device__ __forceinline__ void
 gpul__tensor_finish(gpul__bool<false>, float (&sum)[S::kSums], const gpul__gemm_view &v, const CUtensorMap *map,
@@ -8075,9 +8100,10 @@ gpul__tensor_finish(gpul__bool<false>, float (&sum)[S::kSums], const gpul__gemm_
     GPUL__UNROLL
     for (int g = 0; g < S::kN / 64; ++g) {
         box ^= S::kBox;
-        if (first) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory"); /* the copy before the last one */
+        if (first)
+            asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory"); /* the copy from this box has read it */
         asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
-        /* a row of the box is 128 bytes, whose 16-byte chunks the swizzle permutes, as bulk copies expect */
+        /* 16-byte chunks in the order of the 128-byte swizzle, as the bulk copy expects */
         const uint32_t box_row = box + uint32_t(warp * 16 + lane % 16) * 128;
         GPUL__UNROLL
         for (int j = 0; j < 8; j += 2) {
@@ -8117,6 +8143,7 @@ gpul__tensor_finish(gpul__bool<false>, float (&sum)[S::kSums], const gpul__gemm_
 
 #endif /* __CUDA_ARCH_FEAT_SM90_ALL */
 
+/* The kernel. The last warpgroup is the producer, the others are consumers. */
 template <typename T, typename S>
 static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     gpul__tensor_kernel(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
@@ -8139,7 +8166,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     if (threadIdx.x == 0) {
         for (int s = 0; s < S::kStages; ++s) {
             gpul__mbarrier_init(ring.full + uint32_t(s) * 8, 1);
-            gpul__mbarrier_init(ring.empty + uint32_t(s) * 8, cluster * (S::kM / 16)); /* warps */
+            gpul__mbarrier_init(ring.empty + uint32_t(s) * 8, cluster * (S::kM / 16)); /* a block's consumer warps */
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
@@ -8152,10 +8179,10 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                                 (p.batch > 1 ? uint32_t(p.batch) : 1),
                    at_once = gridDim.x / cluster;
     const int form = gpul__tensor_math<T>::kPacked ? 0 : (p.a_col == 1 ? 0 : 1) | (p.b_row == 1 ? 0 : 2);
-    /* from one lane, so that the compiler knows that the warp agrees */
+    /* shuffled, so that the compiler knows that it is one for the warp */
     const int warpgroup = __shfl_sync(0xffffffffu, int(threadIdx.x) / 128, 0);
     gpul__tensor_work work;
-    if (warpgroup == S::kM / 64) { /* the producer: one thread issues the copies */
+    if (warpgroup == S::kM / 64) { /* the producer: one thread issues the copies; all gather */
         if (S::kM == 128) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         const int gathers = S::kGathers ? plan.gathers : 0;
         const bool issues = threadIdx.x % 128 == 0;
@@ -8180,7 +8207,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                         gpul__tensor_gather(b, static_cast<const uint16_t *>(p.B) + item_b * p.b_batch,
                                             form & 2 ? p.b_row : p.b_col, form & 2 ? p.N : p.K, form & 2 ? p.K : p.N,
                                             form & 2 ? n : k, form & 2 ? k : n);
-                    if (gathers) { /* before the one thread says that they are there */
+                    if (gathers) { /* before that thread arrives at `full` */
                         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
                         asm volatile("bar.sync %0, 128;" ::"n"(1 + S::kM / 64) : "memory");
                     }
@@ -8195,7 +8222,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                         const uint32_t to = b + g * S::kBox;
                         const int32_t dense = form & 2 ? n + g * 64 : k, outer = form & 2 ? k : n + g * 64;
                         if (cluster == 1) gpul__tensor_load(to, &map_b, dense, outer, item_b, full);
-                        else if (g % cluster == rank) /* each block copies some of what both need to both */
+                        else if (g % cluster == rank) /* this block copies its share of B to both */
                             gpul__tensor_load_all(to, &map_b, dense, outer, item_b, full, uint16_t((1 << cluster) - 1));
                     }
                 }
@@ -8205,14 +8232,14 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
         if (S::kM == 128) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         float4 *const promoted =
             reinterpret_cast<float4 *>(v.promoted) + int64_t(blockIdx.x) * (S::kM * S::kN / 4) + threadIdx.x;
-        uint32_t box = ring.end + uint32_t(warpgroup) * (2 * S::kBox); /* the one of two that was filled last */
+        uint32_t box = ring.end + uint32_t(warpgroup) * (2 * S::kBox); /* the box of two that was filled last */
         for (uint32_t index = blockIdx.x / cluster; index < work_tiles; index += at_once) {
             work.find<S>(index, rank, v);
             float sum[S::kSums];
-            if (gpul__tensor_math<T>::kParts == 2)
-                gpul__tensor_multiply_parts<T, S>(sum, ring, int(work.length / gpul__tensor_slice), warpgroup,
+            if (gpul__tensor_math<T>::kTerms == 2)
+                gpul__tensor_multiply_terms<T, S>(sum, ring, int(work.length / gpul__tensor_slice), warpgroup,
                                                   p.turned != 0);
-            for (int64_t left = gpul__tensor_math<T>::kParts == 2 ? 0 : work.length; left > 0;) {
+            for (int64_t left = gpul__tensor_math<T>::kTerms == 2 ? 0 : work.length; left > 0;) {
                 const int64_t chunk = left < gpul__tensor_chunk ? left : int64_t(gpul__tensor_chunk);
                 const int slices = int((chunk + gpul__tensor_slice - 1) / gpul__tensor_slice);
                 if (form == 0) gpul__tensor_multiply<T, S, 0>(sum, ring, slices, warpgroup);
@@ -8240,7 +8267,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
         }
         if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     }
-    if (cluster > 1) gpul__cluster_sync(); /* no block leaves while another one writes to its shared memory */
+    if (cluster > 1) gpul__cluster_sync(); /* no block ends while another one writes to its shared memory */
 #else
     (void)map_a;
     (void)map_b;
@@ -8258,21 +8285,21 @@ static __global__ void __launch_bounds__(256) gpul__gemm_depth(const __grid_cons
     GPUL_GRID_STRIDE(i, op.rows) {
         const uint32_t largest = op.range[2 * i], smallest = 0x7fffffffu - op.range[2 * i + 1];
         if (largest == 0) continue;
-        const int span = gpul__pack_high(largest) - gpul__pack_exponent(smallest),
-                  below = span - 14 - gpul__pack_top(true); /* 2^-14 */
-        const uint32_t far = largest >= 0x7f800000u || below > 130 ? 1000 : below > 0 ? uint32_t(below) : 0;
-        depth = far > depth ? far : depth;
+        const int span = gpul__pack_row_exponent(largest) - gpul__pack_exponent(smallest),
+                  below = span - 14 - gpul__pack_target(true); /* 2^-14 */
+        const uint32_t deep = largest >= 0x7f800000u || below > 130 ? 1000 : below > 0 ? uint32_t(below) : 0;
+        depth = deep > depth ? deep : depth;
     }
     if (depth) atomicMax(v.depth + blockIdx.y, depth);
 }
 
-/* ---- operands that bulk copies cannot take: copied, each row to a multiple of 16 bytes ---- */
+/* ---- copies of operands that tensor maps cannot describe: each row begins at a multiple of 16 bytes ---- */
 
 struct gpul__tensor_copy {
     const void *from;
     uint16_t *to;
-    int64_t dense, rows, from_pitch, to_pitch; /* elements, `dense` of them contiguous; to_pitch: 0: nothing to do */
-    int64_t batch;                             /* from matrix to matrix; 0: there is one */
+    int64_t dense, rows, from_pitch, to_pitch; /* in elements, `dense` of them contiguous; to_pitch 0: no copy */
+    int64_t batch;                             /* from matrix to matrix; 0: one for all */
 };
 struct gpul__tensor_copies {
     gpul__tensor_copy of[2];
@@ -8292,7 +8319,7 @@ static __global__ void __launch_bounds__(256) gpul__tensor_pack(const __grid_con
         const int64_t there = c.dense - vector * 8;
         const uintptr_t at = reinterpret_cast<uintptr_t>(p);
         gpul__pack<uint16_t, 8> eight;
-        /* the aligned 32 bytes around it are in this row */
+        /* aligned, or the aligned 32 bytes that hold it are in this row */
         if (at % 16 == 0 ? there >= 8 : vector > 0 && there >= 16) {
             gpul__fetch<uint16_t, 8> fetch;
             fetch.ask(p);
