@@ -8335,21 +8335,44 @@ static __global__ void __launch_bounds__(256) gpul__tensor_pack(const __grid_con
 
 /* ---- the plan ---- */
 
+/* A matrix as it is in memory: `rows` rows of `dense` contiguous elements, `pitch` apart. batch, steps: see
+ * gpul__gemm_problem. */
+struct gpul__gemm_matrix {
+    const void *data;
+    int64_t dense, rows, pitch, batch, steps;
+};
+static inline gpul__gemm_matrix gpul__gemm_a(const gpul__gemm_problem *p) {
+    if (p->a_col == 1) return {p->A, p->K, p->M, p->a_row, p->a_batch, p->a_steps};
+    return {p->A, p->M, p->K, p->a_col, p->a_batch, p->a_steps};
+}
+static inline gpul__gemm_matrix gpul__gemm_b(const gpul__gemm_problem *p) {
+    if (p->b_row == 1) return {p->B, p->K, p->N, p->b_col, p->b_batch, p->b_steps};
+    return {p->B, p->N, p->K, p->b_row, p->b_batch, p->b_steps};
+}
+static inline gpul__gemm_matrix gpul__gemm_c(const gpul__gemm_problem *p) {
+    return {p->C, p->N, p->M, p->c_row, p->c_batch, p->c_steps};
+}
+
+/* Are groups of four elements, up to 16 bytes, aligned in every row? And, with `dense`, is a row a number of them? */
+static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t element, int64_t dense) {
+    const int64_t bytes = element * 4 < 16 ? element * 4 : 16;
+    return gpul__aligned(p, size_t(bytes)) && pitch * element % bytes == 0 && dense * element % bytes == 0;
+}
+
+/* Tiles of gpul__gemm_kernel, and about what they take, in cycles: a step along K, of a multiprocessor's full load of
+ * blocks and of one block alone; the end of the tile; to add a split, or 0 where K is not split. */
 struct gpul__gemm_tile {
     void (*kernel)(const gpul__gemm_view);
-    int32_t m, n, threads, shared_bytes;
-    int32_t at_once; /* blocks on a multiprocessor */
-    /* about what they take, in cycles: a step along K, among other blocks and alone; the tile's end; to add up a
-     * part of K, 0: takes no parts */
-    int32_t busy, alone, end, part;
+    int32_t m, n, threads, shared_bytes, blocks_per_sm;
+    int32_t busy, alone, end, add;
 };
 template <typename S>
-static constexpr gpul__gemm_tile gpul__gemm_tile_of(int32_t busy, int32_t alone, int32_t end, int32_t part) {
+static constexpr gpul__gemm_tile gpul__gemm_tile_of(int32_t busy, int32_t alone, int32_t end, int32_t add) {
     return gpul__gemm_tile{
         gpul__gemm_kernel<S>, S::kM, S::kN, S::kThreads, int32_t(gpul__gemm_operands<S>::kSharedBytes),
-        S::kBlocksPerSM,      busy,  alone, end,         S::kSplitK ? part : 0};
+        S::kBlocksPerSM,      busy,  alone, end,         S::kSplitK ? add : 0};
 }
-/* The tiles of a dtype, from the largest on; 16-bit types have two. */
+/* The tiles of a dtype, from the largest on; the rest of a row is empty. */
 enum { gpul__gemm_tile_count = 5 };
 static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
 #define GPUL__GEMM_TILES(T)                                                                                            \
@@ -8366,22 +8389,87 @@ static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
     return tiles[dtype == GPUL_F64 ? 1 : dtype == GPUL_F32 ? 0 : 2];
 }
 
-/* Four elements, in accesses of at most 16 bytes; and, where they are to be copied whole, are there any others? */
-static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t element, int64_t dense) {
-    const int64_t bytes = element * 4 < 16 ? element * 4 : 16;
-    return gpul__aligned(p, size_t(bytes)) && pitch * element % bytes == 0 && dense * element % bytes == 0;
-}
-
-/* Products are cut along K for the multiprocessors of an H100 or H200, whatever the machine is, so that results do not
- * depend on it. */
+/* Splits are chosen for the multiprocessors of an H100 or H200, whatever the machine is, so that results do not depend
+ * on it. No result depends on the tile, which is chosen for the machine. */
 enum { gpul__gemm_sms = 132 };
 
 static inline bool gpul__gemm_scales_only(const gpul__gemm_problem *p) {
     return p->K == 0 || p->alpha == 0; /* fault: matmul-alpha-zero */
 }
 
-/* Tensor cores: the tiles, and about what they take on an H200, in nanoseconds: a slice of K, and the end of a tile. A
- * gather's slice: of the smallest tile, where an operand is read element by element. */
+/* Limits how many products of a stack one launch takes, to what 64 MB of scratch memory have room for, but to one. */
+static void gpul__limit_batch(gpul__gemm_plan *plan, int64_t bytes) {
+    if (bytes > 0 && plan->batch > (int64_t(64) << 20) / bytes) plan->batch = (int64_t(64) << 20) / bytes;
+    if (plan->batch < 1) plan->batch = 1;
+}
+
+/* What `tiles` tiles take in cycles: a multiprocessor has so many tiles, blocks_per_sm at once, and the last of them
+ * share it with fewer. Then splits are added, 16 at a time. */
+static inline double gpul__gemm_time(const gpul__gemm_tile &tile, int64_t tiles, int64_t splits, int64_t part,
+                                     int64_t sms) {
+    const int64_t mine = gpul_ceil_div(tiles * splits, sms), last = mine % tile.blocks_per_sm;
+    const double one = double(part) * tile.busy + tile.end, alone = double(part) * tile.alone + tile.end;
+    const int64_t added = splits <= gpul__gemm_fan ? splits : gpul__gemm_fan + gpul_ceil_div(splits, gpul__gemm_fan);
+    return double(mine - last) * one + (last && double(last) * one < alone ? alone : double(last) * one) +
+           (splits > 1 ? 1000 + double(added) * tile.add : 0);
+}
+/* The tile that takes least, and its time. shared_bytes: what a block may have. */
+static int32_t gpul__gemm_best_tile(double *least, const gpul__gemm_problem *p, int64_t batch, int32_t splits,
+                                    int64_t part, int64_t sms, int32_t shared_bytes) {
+    const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype);
+    int32_t best = 0;
+    *least = 1e300;
+    for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
+        const int64_t count = gpul_ceil_div(p->M, tiles[i].m) * gpul_ceil_div(p->N, tiles[i].n);
+        const double time = gpul__gemm_time(tiles[i], count * batch, splits, part, sms);
+        if ((splits > 1 && !tiles[i].add) || tiles[i].shared_bytes > shared_bytes || !(time < *least)) continue;
+        *least = time;
+        best = i;
+    }
+    return best;
+}
+
+/* gpul__gemm_kernel. K is split into a power of two of parts, each a multiple of 32 steps: as many as take least, with
+ * the tile that then takes least. */
+static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+    const gpul__gemm_matrix a = gpul__gemm_a(p), b = gpul__gemm_b(p);
+    const int64_t element = gpul__bytes_of(p->dtype);
+    const int64_t squares = gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64); /* tiles of 64 x 64 */
+    double least = 1e300, time;
+    plan->scale_only = gpul__gemm_scales_only(p);
+    plan->splits = 1;
+    plan->part = p->K;
+    for (int32_t splits = 1; splits <= 256 && !plan->scale_only; splits *= 2) {
+        const int64_t part = splits == 1 ? p->K : gpul__round_up(gpul_ceil_div(p->K, splits), 32);
+        const int64_t sms = gpul__gemm_sms; /* fault: matmul-ieee-parts-by-machine */
+        const int64_t batch = 1;            /* fault: batch-parts */
+        if (splits > 1 && (part < 64 || part * (splits - 1) >= p->K || squares * splits > 1024)) break;
+        gpul__gemm_best_tile(&time, p, batch, splits, part, sms, INT32_MAX);
+        if (!(time < least)) continue;
+        least = time;
+        plan->splits = splits;
+        plan->part = part;
+    }
+    plan->tile = gpul__gemm_best_tile(&time, p, plan->batch, plan->splits, plan->scale_only ? 0 : plan->part,
+                                      machine->sms, machine->shared_optin > 49152 ? machine->shared_optin : 49152);
+    const gpul__gemm_tile &tile = gpul__gemm_tiles(p->dtype)[plan->tile];
+    plan->tiles_m = gpul_ceil_div(p->M, tile.m);
+    plan->tiles_n = gpul_ceil_div(p->N, tile.n);
+    if (plan->splits > 1) {
+        const int64_t tiles = plan->tiles_m * plan->tiles_n;
+        const int64_t bytes = plan->splits * tiles * tile.m * tile.n * (p->dtype == GPUL_F64 ? 8 : 4);
+        gpul__limit_batch(plan, bytes);
+        plan->counters = plan->batch * tiles * (gpul_ceil_div(plan->splits, gpul__gemm_fan) + 1);
+        plan->scratch_bytes = plan->batch * bytes;
+    }
+    plan->a_vector = gpul__gemm_aligned(a.data, a.pitch | a.steps, /* fault: batch-alignment */
+                                        element, a.dense);         /* fault: matmul-whole-groups */
+    plan->b_vector = gpul__gemm_aligned(b.data, b.pitch | b.steps, element, b.dense);
+    plan->c_vector = gpul__gemm_aligned(p->C, p->c_row | p->c_steps, element, p->N);
+}
+
+/* Tiles of gpul__tensor_kernel, and about what they take on an H200, in nanoseconds: a slice of K, and the end of the
+ * tile. And a slice of the smallest one, where an operand is read element by element. */
 #define GPUL__TENSOR_TILES(tile, T)                                                                                    \
     tile(T, 128, 256, 660, 1900), tile(T, 128, 192, 525, 2200), tile(T, 128, 128, 365, 1800),                          \
         tile(T, 64, 128, 265, 1400), tile(T, 64, 64, 165, 1000)
@@ -8394,23 +8482,38 @@ static const gpul__tensor_tile gpul__tensor_tiles[] = {GPUL__TENSOR_TILES(GPUL__
 enum {
     gpul__tensor_tile_count = sizeof gpul__tensor_tiles / sizeof gpul__tensor_tiles[0],
     gpul__tensor_tile_square = 2, /* 128 x 128 */
+    gpul__tensor_tile_smallest = gpul__tensor_tile_count - 1,
     gpul__tensor_gather_slice = 1300
 };
 
-/* The waves of tiles times what one takes, and adding up the parts */
+/* The waves of tiles, times what one takes; and adding the splits */
 static inline double gpul__tensor_time(const gpul__tensor_tile &tile, const gpul__gemm_problem *p, int64_t batch,
-                                       int64_t parts, int64_t part, int64_t blocks) {
-    const int64_t tiles = gpul_ceil_div(p->M, tile.m) * gpul_ceil_div(p->N, tile.n) * parts * batch;
-    const double combine = parts > 1 ? 4500 + double(parts) * double(p->M) * double(p->N) * 0.003 : 0;
+                                       int64_t splits, int64_t part, int64_t blocks) {
+    const int64_t tiles = gpul_ceil_div(p->M, tile.m) * gpul_ceil_div(p->N, tile.n) * splits * batch;
+    const double combine = splits > 1 ? 4500 + double(splits) * double(p->M) * double(p->N) * 0.003 : 0;
     return double(gpul_ceil_div(tiles, blocks)) *
                double(gpul_ceil_div(part, gpul__tensor_slice) * tile.slice + tile.end) +
            combine;
 }
+static int32_t gpul__tensor_best_tile(double *least, const gpul__gemm_problem *p, int64_t batch, int32_t splits,
+                                      int64_t part, int64_t blocks) {
+    int32_t best = 0;
+    *least = 1e300;
+    for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
+        const double time = gpul__tensor_time(gpul__tensor_tiles[i], p, batch, splits, part, blocks);
+        if (!(time < *least)) continue;
+        *least = time;
+        best = i;
+    }
+    return best;
+}
 
-/* What depends on the tile alone */
+/* What depends on the tile: the grid, and scratch memory. There are first the splits, then the promoted sums, then the
+ * copies of A and B. */
 static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, int32_t cluster, const gpul__gemm_problem *p,
                                    const gpul__machine *machine) {
     const gpul__tensor_tile &tile = gpul__tensor_tiles[which];
+    const int64_t a_copies = p->a_batch ? plan->batch : 1, b_copies = p->b_batch ? plan->batch : 1;
     plan->tile = which;
     plan->cluster = cluster;
     plan->tiles_m = gpul_ceil_div(p->M, tile.m * cluster);
@@ -8421,68 +8524,45 @@ static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, int32_t
     plan->lifted_at = plan->splits > 1 ? gpul__round_up(plan->batch * plan->splits * p->M * p->N * 4, 256) : 0;
     plan->a_at = plan->lifted_at;
     if (plan->part > gpul__tensor_chunk) plan->a_at += int64_t(plan->blocks) * tile.m * tile.n * 4;
-    const int64_t of_a = p->a_batch ? plan->batch : 1, of_b = p->b_batch ? plan->batch : 1; /* copies */
-    plan->b_at = plan->a_at + of_a * plan->a_pitch * (p->a_col == 1 ? p->M : p->K) * 2;
-    plan->b_at = gpul__round_up(plan->b_at, 256);
-    plan->scratch_bytes = plan->b_at + of_b * plan->b_pitch * (p->b_row == 1 ? p->N : p->K) * 2;
+    plan->b_at = gpul__round_up(plan->a_at + a_copies * plan->a_pitch * gpul__gemm_a(p).rows * 2, 256);
+    plan->scratch_bytes = plan->b_at + b_copies * plan->b_pitch * gpul__gemm_b(p).rows * 2;
 }
 
-/* 0, if a tensor map can describe the operand where it lies; else its pitch when it is copied. steps: of a stack */
-static inline int64_t gpul__tensor_pitch(const void *data, int64_t dense, int64_t rows, int64_t pitch, int64_t steps) {
-    const bool good = gpul__aligned(data, 16) &&                    /* fault: matmul-misaligned-map */
-                      steps % 8 == 0 && steps < int64_t(1) << 38 && /* fault: batch-map */
-                      (rows == 1 || (pitch >= dense && pitch % 8 == 0 && pitch < int64_t(1) << 38));
-    return good ? 0 : gpul__round_up(dense, 64);
+/* Can a tensor map describe the matrix, of 16-bit elements? */
+static inline bool gpul__tensor_mappable(const gpul__gemm_matrix &x) {
+    return gpul__aligned(x.data, 16) &&                      /* fault: matmul-misaligned-map */
+           x.steps % 8 == 0 && x.steps < int64_t(1) << 38 && /* fault: batch-map */
+           (x.rows == 1 || (x.pitch >= x.dense && x.pitch % 8 == 0 && x.pitch < int64_t(1) << 38));
 }
 
-/* A stack: one launch takes no more products than 64 MB of scratch memory have room for, if it is more than one. */
-static void gpul__limit_batch(gpul__gemm_plan *plan, int64_t bytes) {
-    if (bytes > 0 && plan->batch > (int64_t(64) << 20) / bytes) plan->batch = (int64_t(64) << 20) / bytes;
-    if (plan->batch < 1) plan->batch = 1;
-}
-
-/* The parts of K and the tile are those that take least. For the parts the machine is one with the multiprocessors of
- * an H100 or H200, whatever it is, so that results do not depend on it; no result depends on the tile. Blocks go in
- * pairs, which share columns of B, where much has to come from L2: where 128 bytes of an operand straddle two cache
- * lines, and for small tiles in long runs. An operand that bulk copies cannot take is read element by element,
- * into tiles of 64 x 64, where that takes less than a launch that copies it. */
+/* gpul__tensor_kernel for 16-bit types. Splits and tile are those that take least. Blocks go in pairs, which share
+ * columns of B, where much has to come from L2: where 128 bytes of an operand straddle two cache lines, and for small
+ * tiles in long runs. An operand that tensor maps cannot describe is read element by element, with the smallest tile,
+ * where that takes less than a launch that copies it. */
 static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
-    const int64_t a_dense = p->a_col == 1 ? p->K : p->M, a_rows = p->a_col == 1 ? p->M : p->K;
-    const int64_t b_dense = p->b_row == 1 ? p->K : p->N, b_rows = p->b_row == 1 ? p->N : p->K;
-    const int64_t a_from = p->a_col == 1 ? p->a_row : p->a_col, b_from = p->b_row == 1 ? p->b_col : p->b_row;
-    const int64_t middling = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128); /* tiles of 128 x 128 */
-    int32_t best = 0;
-    double least = -1;
+    const gpul__gemm_matrix a = gpul__gemm_a(p), b = gpul__gemm_b(p);
+    const int64_t squares = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128); /* tiles of 128 x 128 */
+    double least = 1e300, time;
     plan->tensor = 1;
-    for (int32_t parts = 1; parts <= 128; parts *= 2) {
-        const int64_t part = parts == 1 ? p->K : gpul__round_up(gpul_ceil_div(p->K, parts), gpul__tensor_slice);
-        if (parts > 1 && (part < 256 || gpul_ceil_div(p->K, part) < parts || middling * parts > 2 * gpul__gemm_sms))
+    for (int32_t splits = 1; splits <= 128; splits *= 2) {
+        const int64_t part = splits == 1 ? p->K : gpul__round_up(gpul_ceil_div(p->K, splits), gpul__tensor_slice);
+        const int64_t sms = gpul__gemm_sms; /* fault: matmul-parts-by-machine */
+        if (splits > 1 && (part < 256 || gpul_ceil_div(p->K, part) < splits || squares * splits > 2 * gpul__gemm_sms))
             break;
-        for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
-            const int64_t blocks = gpul__gemm_sms; /* fault: matmul-parts-by-machine */
-            const double time = gpul__tensor_time(gpul__tensor_tiles[i], p, 1, parts, part, blocks);
-            if (least >= 0 && !(time < least)) continue;
-            least = time;
-            plan->splits = parts;
-            plan->part = part;
-        }
-    }
-    least = -1;
-    for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
-        const double time =
-            gpul__tensor_time(gpul__tensor_tiles[i], p, plan->batch, plan->splits, plan->part, machine->sms);
-        if (least >= 0 && !(time < least)) continue;
+        gpul__tensor_best_tile(&time, p, 1, splits, part, sms);
+        if (!(time < least)) continue;
         least = time;
-        best = i;
+        plan->splits = splits;
+        plan->part = part;
     }
-    plan->a_pitch = gpul__tensor_pitch(p->A, a_dense, a_rows, a_from, p->a_steps);
-    plan->b_pitch = gpul__tensor_pitch(p->B, b_dense, b_rows, b_from, p->b_steps);
+    int32_t best = gpul__tensor_best_tile(&least, p, plan->batch, plan->splits, plan->part, machine->sms);
+    if (!gpul__tensor_mappable(a)) plan->a_pitch = gpul__round_up(a.dense, 64);
+    if (!gpul__tensor_mappable(b)) plan->b_pitch = gpul__round_up(b.dense, 64);
     if (plan->a_pitch || plan->b_pitch) {
-        const int32_t smallest = gpul__tensor_tile_count - 1;
-        gpul__tensor_tile gather = gpul__tensor_tiles[smallest];
+        gpul__tensor_tile gather = gpul__tensor_tiles[gpul__tensor_tile_smallest];
         gather.slice = gpul__tensor_gather_slice;
         if (gpul__tensor_time(gather, p, plan->batch, plan->splits, plan->part, machine->sms) < least + 4000) {
-            best = smallest;
+            best = gpul__tensor_tile_smallest;
             plan->gathers = (plan->a_pitch ? 1 : 0) | (plan->b_pitch ? 2 : 0);
             plan->a_pitch = plan->b_pitch = 0;
         }
@@ -8490,82 +8570,20 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     const int64_t most = INT32_MAX / (gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64) * plan->splits); /* tiles */
     if (plan->batch > most) plan->batch = most;
     gpul__limit_batch(plan, (plan->splits > 1 ? plan->splits * p->M * p->N * 4 : 0) +
-                                (p->a_batch ? plan->a_pitch * a_rows * 2 : 0) +
-                                (p->b_batch ? plan->b_pitch * b_rows * 2 : 0));
-    plan->c_vector = gpul__aligned(p->C, 16) && p->N % 8 == 0 && (p->M == 1 || p->c_row % 8 == 0) &&
-                     p->c_steps % 8 == 0 && p->c_steps < int64_t(1) << 38;
+                                (p->a_batch ? plan->a_pitch * a.rows * 2 : 0) +
+                                (p->b_batch ? plan->b_pitch * b.rows * 2 : 0));
+    plan->c_vector = p->N % 8 == 0 && gpul__tensor_mappable(gpul__gemm_c(p));
     const gpul__tensor_tile &tile = gpul__tensor_tiles[best];
-    const int64_t slices = gpul_ceil_div(middling * plan->splits * plan->batch, machine->sms) *
+    const int64_t slices = gpul_ceil_div(squares * plan->splits * plan->batch, machine->sms) *
                            gpul_ceil_div(plan->part, gpul__tensor_slice);
-    const bool straddle = (!plan->a_pitch && a_from % 64 != 0) || (!plan->b_pitch && b_from % 64 != 0);
+    const bool straddle = (!plan->a_pitch && a.pitch % 64 != 0) || (!plan->b_pitch && b.pitch % 64 != 0);
     const bool pairs = tile.n >= 128 && p->M > tile.m && machine->sms > 1 &&
                        (straddle || (tile.m == 128 && tile.n == 128 && slices > 64));
     gpul__tensor_plan_tile(plan, best, pairs ? 2 : 1, p, machine);
 }
 
-/* What the product takes, in cycles: a multiprocessor has so many tiles, some at once, and the last share it with fewer;
- * then parts are added up, at most 16 at a time. */
-static inline double gpul__gemm_time(const gpul__gemm_tile &tile, int64_t tiles, int64_t parts, int64_t part,
-                                     int64_t sms) {
-    const int64_t mine = gpul_ceil_div(tiles * parts, sms), last = mine % tile.at_once;
-    const double one = double(part) * tile.busy + tile.end, alone = double(part) * tile.alone + tile.end;
-    const int64_t added = parts <= gpul__gemm_fan ? parts : gpul__gemm_fan + gpul_ceil_div(parts, gpul__gemm_fan);
-    return double(mine - last) * one + (last && double(last) * one < alone ? alone : double(last) * one) +
-           (parts > 1 ? 1000 + double(added) * tile.part : 0);
-}
-
-/* The kernels of every GPU. Parts of K, a power of two of them, each of whole 32 steps: as many as take least, with the
- * tile that then takes least. The tile: the one that takes least on this machine; no result depends on it. */
-static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
-    const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype);
-    const int64_t element = gpul__bytes_of(p->dtype), sum = p->dtype == GPUL_F64 ? 8 : 4;
-    const int64_t middling = gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64); /* tiles of 64 x 64 */
-    int64_t count[gpul__gemm_tile_count], known = 0;
-    double least = -1;
-    plan->scale_only = gpul__gemm_scales_only(p);
-    plan->splits = 1;
-    plan->part = p->K;
-    for (; known < gpul__gemm_tile_count && tiles[known].kernel; ++known)
-        count[known] = gpul_ceil_div(p->M, tiles[known].m) * gpul_ceil_div(p->N, tiles[known].n);
-    for (int32_t parts = 1; parts <= 256 && !plan->scale_only; parts *= 2) {
-        const int64_t part = parts == 1 ? p->K : gpul__round_up(gpul_ceil_div(p->K, parts), 32);
-        if (parts > 1 && (part < 64 || part * (parts - 1) >= p->K || middling * parts > 1024)) break;
-        for (int32_t i = 0; i < known; ++i) {
-            const int64_t sms = gpul__gemm_sms; /* fault: matmul-ieee-parts-by-machine */
-            const double time = gpul__gemm_time(tiles[i], count[i], parts, part, sms); /* fault: batch-parts */
-            if ((parts > 1 && !tiles[i].part) || (least >= 0 && !(time < least))) continue;
-            least = time;
-            plan->splits = parts;
-            plan->part = part;
-        }
-    }
-    least = -1;
-    for (int32_t i = 0; i < known; ++i) {
-        const double time = gpul__gemm_time(tiles[i], count[i] * plan->batch, plan->splits,
-                                            plan->scale_only ? 0 : plan->part, machine->sms);
-        if (tiles[i].shared_bytes > 49152 && tiles[i].shared_bytes > machine->shared_optin) continue;
-        if ((plan->splits > 1 && !tiles[i].part) || (least >= 0 && !(time < least))) continue;
-        least = time;
-        plan->tile = i;
-    }
-    const gpul__gemm_tile &tile = tiles[plan->tile];
-    plan->tiles_m = gpul_ceil_div(p->M, tile.m);
-    plan->tiles_n = gpul_ceil_div(p->N, tile.n);
-    if (plan->splits > 1) {
-        const int64_t bytes = plan->splits * count[plan->tile] * tile.m * tile.n * sum;
-        gpul__limit_batch(plan, bytes);
-        plan->counters = plan->batch * count[plan->tile] * (gpul_ceil_div(plan->splits, gpul__gemm_fan) + 1);
-        plan->scratch_bytes = plan->batch * bytes;
-    }
-    plan->a_vector =
-        gpul__gemm_aligned(p->A, (p->a_col == 1 ? p->a_row : p->a_col) | p->a_steps, /* fault: batch-alignment */
-                           element, p->a_col == 1 ? p->K : p->M);                    /* fault: matmul-whole-groups */
-    plan->b_vector = gpul__gemm_aligned(p->B, (p->b_row == 1 ? p->b_col : p->b_row) | p->b_steps, element,
-                                        p->b_row == 1 ? p->K : p->N);
-    plan->c_vector = gpul__gemm_aligned(p->C, p->c_row | p->c_steps, element, p->N);
-}
-
-/* Emulated f32 may come to the kernel of f32. Its plan is made twice, for the memory and for the launch. */
+/* The plan of gpul__gemm_kernel for emulated f32, which the data may need. It is made twice, for the memory and for the
+ * launch. */
 static gpul__gemm_plan gpul__fallback_plan(const gpul__gemm_problem *p, const gpul__machine *machine) {
     gpul__gemm_plan plan;
     memset(&plan, 0, sizeof plan);
@@ -8575,7 +8593,7 @@ static gpul__gemm_plan gpul__fallback_plan(const gpul__gemm_problem *p, const gp
     return plan;
 }
 
-/* The problem of packed copies: 16-bit words take the place of elements, 64 of them the place of a slice. */
+/* The problem of packed copies, in units of 16-bit words: 64 of them, 128 bytes, are a slice. */
 static gpul__gemm_problem gpul__packed_problem(const gpul__gemm_problem *p) {
     gpul__gemm_problem packed = *p;
     packed.K = gpul__round_up(p->K, 64) * 2;
@@ -8586,21 +8604,21 @@ static gpul__gemm_problem gpul__packed_problem(const gpul__gemm_problem *p) {
     return packed;
 }
 
-/* Tiles of 128 x 128, in pairs where there are many, and parts of K, of 512 elements at least, while there are fewer
- * tiles than an H200 has multiprocessors. In scratch memory, behind what other plans have there: the depths of A and B,
- * and the ranges of their rows. */
+/* TF32 and emulated f32 on tensor cores. Tiles of 128 x 128, in pairs where there are many; K is split into 512
+ * elements at least while there are fewer tiles than an H200 has multiprocessors. Emulated: scratch memory ends with
+ * the depths of A and B and the ranges of their rows. */
 static void gpul__packed_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const gpul__gemm_problem packed = gpul__packed_problem(p);
     const int64_t tiles = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128);
-    int64_t parts = 1;
-    while (tiles * parts * 2 <= gpul__gemm_sms && packed.K / (parts * 2) >= 1024) parts *= 2;
+    int64_t splits = 1;
+    while (tiles * splits * 2 <= gpul__gemm_sms && packed.K / (splits * 2) >= 1024) splits *= 2;
     plan->tensor = 1;
     plan->packed = p->math;
-    plan->part = gpul__round_up(gpul_ceil_div(packed.K, parts), 128);
+    plan->part = gpul__round_up(gpul_ceil_div(packed.K, splits), 128);
     plan->splits = int32_t(gpul_ceil_div(packed.K, plan->part));
     plan->a_pitch = plan->b_pitch = p->math == GPUL_MATH_EMULATED ? 2 * packed.K : packed.K;
     plan->c_vector = gpul__gemm_aligned(p->C, p->c_row | p->c_steps, 4, 0);
-    if (p->math == GPUL_MATH_EMULATED) plan->batch = 1; /* each product is for itself in what it is computed of */
+    if (p->math == GPUL_MATH_EMULATED) plan->batch = 1; /* the data of each product decide how it is computed */
     gpul__limit_batch(plan,
                       (packed.a_batch + packed.b_batch + (plan->splits > 1 ? 2 * plan->splits * p->M * p->N : 0)) * 2);
     const int32_t cluster = machine->sms > 1 && tiles >= 2 * gpul__gemm_sms ? 2 : 1;
@@ -8608,12 +8626,12 @@ static void gpul__packed_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     plan->ranges_at = gpul__round_up(plan->scratch_bytes, 256);
     if (p->math != GPUL_MATH_EMULATED) return;
     plan->scratch_bytes = plan->ranges_at + 256 + (p->M + p->N) * 8;
-    const gpul__gemm_plan fallback = gpul__fallback_plan(p, machine); /* it uses the same memory, after the others */
+    const gpul__gemm_plan fallback = gpul__fallback_plan(p, machine); /* uses the same memory after the others */
     plan->counters = fallback.counters;                               /* fault: matmul-emulated-counters */
     if (fallback.scratch_bytes > plan->scratch_bytes) plan->scratch_bytes = fallback.scratch_bytes;
 }
 
-/* TF32 without tensor cores: f32's own kernel on rounded copies, which lie behind what it takes itself. */
+/* TF32 without tensor cores: gpul__gemm_kernel on rounded copies, behind the scratch memory of its own. */
 static gpul__gemm_problem gpul__rounded_problem(const gpul__gemm_problem *p) {
     gpul__gemm_problem rounded = *p;
     rounded.a_row = rounded.b_col = gpul__round_up(p->K, 64);
@@ -8630,24 +8648,24 @@ static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *
     gpul__plain_plan(plan, &rounded, machine);
     plan->packed = GPUL_MATH_TF32;
     plan->a_at = gpul__round_up(plan->scratch_bytes, 256);
-    const int64_t of_a = p->a_batch ? plan->batch : 1, of_b = p->b_batch ? plan->batch : 1;
-    plan->b_at = plan->a_at + gpul__round_up(of_a * p->M * rounded.a_row * 4, 256);
-    plan->scratch_bytes = plan->b_at + of_b * p->N * rounded.b_col * 4; /* fault: matmul-pack-scratch */
+    const int64_t a_copies = p->a_batch ? plan->batch : 1, b_copies = p->b_batch ? plan->batch : 1;
+    plan->b_at = plan->a_at + gpul__round_up(a_copies * p->M * rounded.a_row * 4, 256);
+    plan->scratch_bytes = plan->b_at + b_copies * p->N * rounded.b_col * 4; /* fault: matmul-pack-scratch */
 }
 
-/* Which kernel: tensor cores where the product is large enough for their tiles, whose numbers and coordinates have 32
- * bits. What packing takes grows with two dimensions, and what emulation saves with all three. */
+/* Which kernel: tensor cores where the product is large enough for their tiles, and small enough for 32-bit numbers of
+ * tiles and coordinates. Packing costs two dimensions, and emulation saves with all three: it takes large products. */
 extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const double size = double(p->M) * double(p->N) * double(p->K), tiles_most = 68719476736.0; /* 2^36 elements */
     const int64_t k_most =
-        p->math == GPUL_MATH_IEEE ? INT32_MAX : INT32_MAX / 8; /* packed words are more than elements */
+        p->math == GPUL_MATH_IEEE ? INT32_MAX : INT32_MAX / 8; /* packed words: up to four an element */
     const bool tensor = machine->wgmma && p->M < INT32_MAX && p->N < INT32_MAX && p->K < k_most &&
                         double(p->M) * double(p->N) < tiles_most;
     const bool scale_only = gpul__gemm_scales_only(p);
     const bool large = p->M >= 256 && p->N >= 256 && p->K >= 256; /* fault: matmul-emulated-short */
     memset(plan, 0, sizeof *plan);
     plan->device = machine->device;
-    plan->batch = p->batch < 1 ? 1 : p->batch < 65535 ? p->batch : 65535; /* what a grid has room for in y */
+    plan->batch = p->batch < 1 ? 1 : p->batch < 65535 ? p->batch : 65535; /* the limit of a grid in y */
     if (scale_only) gpul__plain_plan(plan, p, machine);
     else if (p->math == GPUL_MATH_EMULATED && tensor && large && size >= 1073741824)
         gpul__packed_plan(plan, p, machine);
