@@ -8680,22 +8680,51 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
 
 static inline uint32_t gpul__batch_of(const gpul__gemm_problem &p) { return p.batch > 1 ? uint32_t(p.batch) : 1; }
 
-#ifdef GPUL__HOPPER
-typedef void (*gpul__tensor_entry)(const CUtensorMap, const CUtensorMap, const CUtensorMap, const gpul__gemm_view);
-struct gpul__tensor_choice {
-    gpul__tensor_entry kernel;
-    int32_t threads, shared_bytes;
-};
-template <typename T, typename S> static constexpr gpul__tensor_choice gpul__tensor_choice_of() {
-    return gpul__tensor_choice{gpul__tensor_kernel<T, S>, S::kThreads, int32_t(S::kSharedBytes)};
-}
-static const gpul__tensor_choice *gpul__tensor_choices(gpul_dtype dtype) {
-#define GPUL__TENSOR_CHOICE(T, m, n, slice, end) gpul__tensor_choice_of<T, gpul__tensor_shape<m, n>>()
-    static const gpul__tensor_choice choices[2][gpul__tensor_tile_count] = {
-        {GPUL__TENSOR_TILES(GPUL__TENSOR_CHOICE, gpul_f16)}, {GPUL__TENSOR_TILES(GPUL__TENSOR_CHOICE, gpul_bf16)}};
-    return choices[dtype == GPUL_BF16];
+static int32_t gpul__launch_plain(const gpul__gemm_view &v, gpul_stream stream) {
+    const gpul__gemm_tile &tile = gpul__gemm_tiles(v.problem.dtype)[v.plan.tile];
+    const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n; /* a C of more tiles than a grid takes cannot exist */
+    return gpul__launch_early(v.plan.device, tile.kernel,
+                              gpul__dim(uint32_t(tiles), gpul__batch_of(v.problem), uint32_t(v.plan.splits)),
+                              gpul__dim(uint32_t(tile.threads)), size_t(tile.shared_bytes), stream, v);
 }
 
+/* Packs both operands to where v.problem has the copies, or, how = gpul__pack_range, finds the ranges of their rows. */
+static int32_t gpul__launch_pack(gpul__pack_view &pack, uint32_t how, const gpul__gemm_view &v, int64_t pitch,
+                                 const gpul__machine *machine, gpul_stream stream) {
+    const uint32_t blocks = uint32_t(machine->sms) * 8;
+    uint32_t most = 0;
+    pack.how = how;
+    pack.choice = v.choice;
+    for (int i = 0; i < 2; ++i) {
+        gpul__pack_operand &op = pack.of[i];
+        op.to = static_cast<unsigned char *>(const_cast<void *>(i ? v.problem.B : v.problem.A));
+        op.pitch = pitch;
+        op.tiles_k = uint32_t(gpul_ceil_div(op.k, 64));
+        op.tiles = uint32_t(gpul_ceil_div(op.rows, 64)) * op.tiles_k;
+        most = op.tiles > most ? op.tiles : most;
+    }
+    return gpul__launch_early(machine->device, gpul__gemm_pack,
+                              gpul__dim(most < blocks ? most : blocks, 2, gpul__batch_of(v.problem)), gpul__dim(256), 0,
+                              stream, pack);
+}
+
+#ifdef GPUL__HOPPER
+/* The kernels of gpul__tensor_tiles */
+struct gpul__tensor_variant {
+    void (*kernel)(const CUtensorMap, const CUtensorMap, const CUtensorMap, const gpul__gemm_view);
+    int32_t threads, shared_bytes;
+};
+template <typename T, typename S> static constexpr gpul__tensor_variant gpul__tensor_variant_of() {
+    return gpul__tensor_variant{gpul__tensor_kernel<T, S>, S::kThreads, int32_t(S::kSharedBytes)};
+}
+static const gpul__tensor_variant *gpul__tensor_variants(gpul_dtype dtype) {
+#define GPUL__TENSOR_VARIANT(T, m, n, slice, end) gpul__tensor_variant_of<T, gpul__tensor_shape<m, n>>()
+    static const gpul__tensor_variant variants[2][gpul__tensor_tile_count] = {
+        {GPUL__TENSOR_TILES(GPUL__TENSOR_VARIANT, gpul_f16)}, {GPUL__TENSOR_TILES(GPUL__TENSOR_VARIANT, gpul_bf16)}};
+    return variants[dtype == GPUL_BF16];
+}
+
+/* The driver's function that makes tensor maps; NULL: it has none. */
 typedef decltype(&cuTensorMapEncodeTiled) gpul__tensor_encoder;
 static inline int32_t gpul__find_encoder(gpul__tensor_encoder *encoder) {
     static std::atomic<void *> known;
@@ -8716,134 +8745,32 @@ static inline int32_t gpul__find_encoder(gpul__tensor_encoder *encoder) {
     return 0;
 }
 
-/* One matrix, or `batch` of them, at a distance of `next`, or one for all where that is 0; each of rows of `dense`
- * 16-bit elements, in boxes of 64 x 64; reads beyond give zeros */
-static int32_t gpul__tensor_map(CUtensorMap *map, const void *data, int64_t dense, int64_t rows, int64_t pitch,
-                                int64_t batch, int64_t next) {
-    const cuuint64_t extent[3] = {cuuint64_t(dense), cuuint64_t(rows), cuuint64_t(next && batch > 1 ? batch : 1)},
-                     stride[2] = {cuuint64_t(pitch) * 2, cuuint64_t(next ? next : pitch) * 2};
+/* A tensor map of a matrix of 16-bit elements, or of `batch` of them, in boxes of 64 x 64; reads beyond give zeros. */
+static int32_t gpul__tensor_map(CUtensorMap *map, const gpul__gemm_matrix &x, int64_t batch) {
+    const int64_t pitch = x.rows == 1 ? gpul__round_up(x.dense, 8) : x.pitch;
+    const cuuint64_t extent[3] = {cuuint64_t(x.dense), cuuint64_t(x.rows),
+                                  cuuint64_t(x.batch && batch > 1 ? batch : 1)},
+                     stride[2] = {cuuint64_t(pitch) * 2, cuuint64_t(x.batch ? x.batch : pitch) * 2};
     const cuuint32_t box[3] = {64, 64, 1}, step[3] = {1, 1, 1};
     gpul__tensor_encoder encode;
     const int32_t status = gpul__find_encoder(&encode);
     if (status || !encode) return status ? status : int32_t(cudaErrorNotSupported);
-    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 3, const_cast<void *>(data), extent, stride, box, step,
+    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 3, const_cast<void *>(x.data), extent, stride, box, step,
                   CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
                ? 0
                : int32_t(cudaErrorInvalidValue);
 }
 
-/* An operand: a tensor map of it, or of the copy that is to be made */
-static int32_t gpul__tensor_operand(CUtensorMap *map, gpul__tensor_copy *copy, const void *data, int64_t dense,
-                                    int64_t rows, int64_t pitch, int64_t batch, int64_t next, int64_t to_pitch,
-                                    void *to, bool gathers) {
-    copy->from = data;
-    copy->to = static_cast<uint16_t *>(to);
-    copy->dense = dense;
-    copy->rows = rows;
-    copy->from_pitch = pitch;
-    copy->to_pitch = to_pitch;
-    copy->batch = next;
-    if (gathers) return 0;
-    if (to_pitch) return gpul__tensor_map(map, to, dense, rows, to_pitch, batch, next ? rows * to_pitch : 0);
-    return gpul__tensor_map(map, data, dense, rows, rows == 1 ? gpul__round_up(dense, 8) : pitch, batch, next);
-}
-
-static int32_t gpul__launch_tensor_kernel(const gpul__gemm_view &v, const gpul__tensor_choice &choice,
+/* gpul__tensor_kernel, and the sum of the splits */
+static int32_t gpul__launch_tensor_kernel(const gpul__gemm_view &v, const gpul__tensor_variant &variant,
                                           const CUtensorMap &a, const CUtensorMap &b, const CUtensorMap &c,
                                           gpul_stream stream) {
-    return gpul__launch_clusters(v.plan.device, v.plan.cluster, choice.kernel, gpul__dim(uint32_t(v.plan.blocks)),
-                                 gpul__dim(uint32_t(choice.threads)), size_t(choice.shared_bytes), stream, a, b, c, v);
-}
-
-static int32_t gpul__launch_tensor(const gpul__gemm_view &v, void *scratch, gpul_stream stream) {
     const gpul__gemm_problem &p = v.problem;
-    const gpul__gemm_plan &plan = v.plan;
-    const gpul__tensor_choice &choice = gpul__tensor_choices(p.dtype)[plan.tile];
-    char *const bytes = static_cast<char *>(scratch);
-    const bool a_k = p.a_col == 1, b_k = p.b_row == 1; /* K is dense */
-    CUtensorMap a, b, c;
-    gpul__tensor_copies copies;
-    memset(&a, 0, sizeof a);
-    memset(&b, 0, sizeof b);
-    int32_t status =
-        gpul__tensor_operand(&a, &copies.of[0], p.A, a_k ? p.K : p.M, a_k ? p.M : p.K, a_k ? p.a_row : p.a_col, p.batch,
-                             p.a_batch, plan.a_pitch, bytes + plan.a_at, (plan.gathers & 1) != 0);
-    if (!status)
-        status = gpul__tensor_operand(&b, &copies.of[1], p.B, b_k ? p.K : p.N, b_k ? p.N : p.K, b_k ? p.b_col : p.b_row,
-                                      p.batch, p.b_batch, plan.b_pitch, bytes + plan.b_at, (plan.gathers & 2) != 0);
-    c = a;
-    if (!status && plan.c_vector)
-        status = gpul__tensor_map(&c, p.C, p.N, p.M, p.M == 1 ? gpul__round_up(p.N, 8) : p.c_row, p.batch, p.c_batch);
-    if (!status && (plan.a_pitch || plan.b_pitch)) {
-        const int64_t of_a = plan.a_pitch * copies.of[0].rows, of_b = plan.b_pitch * copies.of[1].rows;
-        gpul_dim3 grid = gpul_grid_1d((of_a > of_b ? of_a : of_b) / 8, 256);
-        grid.y = 2;
-        grid.z = gpul__batch_of(p);
-        status = gpul__launch_early(plan.device, gpul__tensor_pack, grid, gpul__dim(256), 0, stream, copies);
-    }
-    if (status) return status;
-    return gpul__launch_tensor_kernel(v, choice, a, b, c, stream);
-}
-#endif
-
-/* Can the tensor cores' kernels run on the device? They can where this file was compiled for sm_90a, and where the
- * driver makes tensor maps. Found out once a device. */
-extern "C" int32_t gpul__find_wgmma(int32_t *wgmma, int32_t device) {
-    *wgmma = 0;
-#ifdef GPUL__HOPPER
-    static std::atomic<int32_t> known[64]; /* 0: not yet, 1: no, 2: yes */
-    if (device < 0 || device >= 64) return 0;
-    int32_t answer = known[device].load(std::memory_order_relaxed);
-    if (answer == 0) {
-        const gpul__tensor_choice &choice = gpul__tensor_choices(GPUL_F16)[0];
-        cudaFuncAttributes attributes;
-        gpul__tensor_encoder encoder;
-        int32_t status = int32_t(cudaFuncGetAttributes(&attributes, choice.kernel));
-        if (!status) status = gpul__find_encoder(&encoder);
-        if (status) return status;
-        answer = attributes.maxThreadsPerBlock >= choice.threads && encoder ? 2 : 1;
-        known[device].store(answer, std::memory_order_relaxed);
-    }
-    *wgmma = answer - 1;
-#else
-    (void)device;
-#endif
-    return 0;
-}
-
-static int32_t gpul__launch_plain(const gpul__gemm_view &v, gpul_stream stream) {
-    const gpul__gemm_tile &tile = gpul__gemm_tiles(v.problem.dtype)[v.plan.tile];
-    const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n; /* more than a grid takes only of a C that cannot exist */
-    return gpul__launch_early(v.plan.device, tile.kernel,
-                              gpul__dim(uint32_t(tiles), gpul__batch_of(v.problem), uint32_t(v.plan.splits)),
-                              gpul__dim(uint32_t(tile.threads)), size_t(tile.shared_bytes), stream, v);
-}
-
-/* Packed copies of both operands to where v's problem has them, or, how = gpul__pack_range, the ranges of their rows */
-static int32_t gpul__launch_pack(gpul__pack_view &pack, uint32_t how, const gpul__gemm_view &v, int64_t pitch,
-                                 const gpul__machine *machine, gpul_stream stream) {
-    uint32_t most = 0;
-    pack.how = how;
-    pack.choice = v.choice;
-    for (int i = 0; i < 2; ++i) {
-        gpul__pack_operand &op = pack.of[i];
-        op.to = static_cast<unsigned char *>(const_cast<void *>(i ? v.problem.B : v.problem.A));
-        op.pitch = pitch;
-        op.tiles_k = uint32_t(gpul_ceil_div(op.k, 64));
-        op.tiles = uint32_t(gpul_ceil_div(op.rows, 64)) * op.tiles_k;
-        most = op.tiles > most ? op.tiles : most;
-    }
-    const uint32_t blocks = uint32_t(machine->sms) * 8;
-    return gpul__launch_early(machine->device, gpul__gemm_pack,
-                              gpul__dim(most < blocks ? most : blocks, 2, gpul__batch_of(v.problem)), gpul__dim(256), 0,
-                              stream, pack);
-}
-
-#ifdef GPUL__HOPPER
-/* tensor cores: the sum of the parts of v's plan */
-static int32_t gpul__launch_combine(const gpul__gemm_view &v, gpul_stream stream) {
-    const gpul__gemm_problem &p = v.problem;
+    const int32_t status =
+        gpul__launch_clusters(v.plan.device, v.plan.cluster, variant.kernel, gpul__dim(uint32_t(v.plan.blocks)),
+                              gpul__dim(uint32_t(variant.threads)), size_t(variant.shared_bytes), stream, a, b, c, v);
+    if (status || v.plan.splits == 1) return status;
     void (*const combine)(const gpul__gemm_view) =
         p.dtype == GPUL_F32 ? gpul__gemm_combine<float> : gpul__gemm_combine<gpul__gemm_16>;
     gpul_dim3 grid = gpul_grid_1d(p.M * p.N, 256);
@@ -8851,54 +8778,63 @@ static int32_t gpul__launch_combine(const gpul__gemm_view &v, gpul_stream stream
     return gpul__launch_early(v.plan.device, combine, grid, gpul__dim(256), 0, stream, v);
 }
 
-template <typename T> static int32_t gpul__launch_packed_kernel(const gpul__gemm_view &v, gpul_stream stream) {
-    const gpul__tensor_choice choice = gpul__tensor_choice_of<T, gpul__tensor_shape<128, 128, false>>();
+/* 16-bit types. An operand that has a pitch in the plan is copied first. */
+static int32_t gpul__launch_tensor(const gpul__gemm_view &v, void *scratch, gpul_stream stream) {
+    const gpul__gemm_problem &p = v.problem;
+    const gpul__gemm_plan &plan = v.plan;
+    const int64_t pitch[2] = {plan.a_pitch, plan.b_pitch}, at[2] = {plan.a_at, plan.b_at};
+    gpul__gemm_matrix x[2] = {gpul__gemm_a(&p), gpul__gemm_b(&p)};
+    gpul__tensor_copies copies;
+    CUtensorMap map[3];
+    int64_t most = 0; /* elements of a copy */
+    int32_t status = 0;
+    memset(map, 0, sizeof map);
+    for (int i = 0; i < 2; ++i) {
+        char *const to = static_cast<char *>(scratch) + at[i];
+        copies.of[i] = gpul__tensor_copy{
+            x[i].data, reinterpret_cast<uint16_t *>(to), x[i].dense, x[i].rows, x[i].pitch, pitch[i], x[i].batch};
+        if (pitch[i]) {
+            x[i].data = to;
+            x[i].pitch = pitch[i];
+            if (x[i].batch) x[i].batch = x[i].rows * pitch[i];
+            if (x[i].rows * pitch[i] > most) most = x[i].rows * pitch[i];
+        }
+        if (!status && !(plan.gathers >> i & 1)) status = gpul__tensor_map(&map[i], x[i], p.batch);
+    }
+    if (!status && plan.c_vector) status = gpul__tensor_map(&map[2], gpul__gemm_c(&p), p.batch);
+    if (!status && most > 0) {
+        gpul_dim3 grid = gpul_grid_1d(most / 8, 256);
+        grid.y = 2;
+        grid.z = gpul__batch_of(p);
+        status = gpul__launch_early(plan.device, gpul__tensor_pack, grid, gpul__dim(256), 0, stream, copies);
+    }
+    if (status) return status;
+    return gpul__launch_tensor_kernel(v, gpul__tensor_variants(p.dtype)[plan.tile], map[0], map[1], map[2], stream);
+}
+
+/* gpul__launch_pack, and the product of the copies */
+template <typename T>
+static int32_t gpul__launch_packed_product(gpul__pack_view &pack, uint32_t how, const gpul__gemm_view &v,
+                                           const gpul__machine *machine, gpul_stream stream) {
     const gpul__gemm_problem &p = v.problem;
     CUtensorMap a, b;
-    int32_t status = gpul__tensor_map(&a, p.A, p.K, p.M, p.K, p.batch, p.a_batch);
-    if (!status) status = gpul__tensor_map(&b, p.B, p.K, p.N, p.K, p.batch, p.b_batch);
-    if (!status) status = gpul__launch_tensor_kernel(v, choice, a, b, a, stream);
-    return status || v.plan.splits == 1 ? status : gpul__launch_combine(v, stream);
+    int32_t status = gpul__launch_pack(pack, how, v, p.K * 2, machine, stream);
+    if (!status) status = gpul__tensor_map(&a, gpul__gemm_a(&p), p.batch);
+    if (!status) status = gpul__tensor_map(&b, gpul__gemm_b(&p), p.batch);
+    if (status) return status;
+    return gpul__launch_tensor_kernel(v, gpul__tensor_variant_of<T, gpul__tensor_shape<128, 128, false>>(), a, b, a,
+                                      stream);
 }
-#endif
 
-/* TF32 and emulated f32. v has the plan, and A and B where the packed copies are to be. */
-static int32_t gpul__launch_packed(gpul__gemm_view &v, const gpul__gemm_problem *p, const gpul__machine *machine,
-                                   void *scratch, gpul_stream stream) {
-    gpul__pack_view pack;
-    memset(&pack, 0, sizeof pack);
-    for (int i = 0; i < 2; ++i) {
-        gpul__pack_operand &op = pack.of[i];
-        op.from = static_cast<const float *>(i ? p->B : p->A);
-        op.rows = i ? p->N : p->M;
-        op.k = p->K;
-        op.row_stride = i ? p->b_col : p->a_row;
-        op.k_stride = i ? p->b_row : p->a_col;
-        op.batch = i ? p->b_batch : p->a_batch;
-        op.vector = gpul__gemm_aligned(op.from, (op.k_stride == 1 ? op.row_stride : op.k_stride) | op.batch, 4, 0);
-    }
-    v.problem = gpul__packed_problem(p);
-    v.problem.A = static_cast<char *>(scratch) + v.plan.a_at;
-    v.problem.B = static_cast<char *>(scratch) + v.plan.b_at;
-    if (v.plan.packed == GPUL_MATH_TF32) {
-        const int32_t status = gpul__launch_pack(pack, gpul__pack_rounded, v, v.problem.K * 2, machine, stream);
-        if (status) return status;
-#ifdef GPUL__HOPPER
-        if (v.plan.tensor) return gpul__launch_packed_kernel<gpul__tf32>(v, stream);
-#endif
-        const gpul__gemm_problem packed = v.problem;
-        v.problem = gpul__rounded_problem(p);
-        v.problem.A = packed.A;
-        v.problem.B = packed.B;
-        return gpul__launch_plain(v, stream);
-    }
-#ifdef GPUL__HOPPER
+/* Emulated f32: the ranges of rows, the depths, then all three ways; on the GPU two of them return at once. */
+static int32_t gpul__launch_emulated(gpul__gemm_view &v, gpul__pack_view &pack, const gpul__gemm_problem *p,
+                                     const gpul__machine *machine, void *scratch, gpul_stream stream) {
     uint32_t *const depth = reinterpret_cast<uint32_t *>(static_cast<char *>(scratch) + v.plan.ranges_at);
+    const int64_t most = p->M > p->N ? p->M : p->N;
+    const gpul_dim3 by_rows = gpul__dim(uint32_t(most < 65536 ? gpul_ceil_div(most, 256) : 256), 2);
     pack.depth = depth;
     v.range_a = pack.of[0].range = depth + 64;
     v.range_b = pack.of[1].range = depth + 64 + 2 * p->M;
-    const int64_t most = p->M > p->N ? p->M : p->N;
-    const gpul_dim3 by_rows = gpul__dim(uint32_t(most < 65536 ? gpul_ceil_div(most, 256) : 256), 2);
     int32_t status = int32_t(cudaMemsetAsync(depth, 0, size_t(256 + (p->M + p->N) * 8), stream));
     if (!status) status = gpul__launch_pack(pack, gpul__pack_range, v, 0, machine, stream);
     if (!status)
@@ -8906,22 +8842,71 @@ static int32_t gpul__launch_packed(gpul__gemm_view &v, const gpul__gemm_problem 
     v.choice.depth = depth;
     for (int64_t k = p->K; k >= 32 && v.choice.f16_limit < 8; k /= 2) ++v.choice.f16_limit;
     v.choice.way = gpul__gemm_by_f16;
-    if (!status) status = gpul__launch_pack(pack, gpul__pack_f16, v, v.problem.K * 2, machine, stream);
-    if (!status) status = gpul__launch_packed_kernel<gpul__two_f16>(v, stream);
-    v.problem.K *= 2;
+    if (!status) status = gpul__launch_packed_product<gpul__two_f16>(pack, gpul__pack_f16, v, machine, stream);
+    v.problem.a_row = v.problem.b_col = v.problem.K *= 2; /* words of 32 bits in place of 16 */
     v.plan.part *= 2;
     v.choice.way = gpul__gemm_by_tf32;
-    if (!status) status = gpul__launch_pack(pack, gpul__pack_tf32, v, v.problem.K * 2, machine, stream);
-    if (!status) status = gpul__launch_packed_kernel<gpul__two_tf32>(v, stream);
+    if (!status) status = gpul__launch_packed_product<gpul__two_tf32>(pack, gpul__pack_tf32, v, machine, stream);
     if (status) return status;
     v.problem = *p;
     v.plan = gpul__fallback_plan(p, machine);
     v.partials = v.plan.splits > 1 ? scratch : 0;
     v.choice.way = gpul__gemm_by_f32;
     return gpul__launch_plain(v, stream);
-#else
-    return int32_t(cudaErrorNotSupported);
+}
 #endif
+
+/* TF32 and emulated f32 */
+static int32_t gpul__launch_packed(gpul__gemm_view &v, const gpul__gemm_problem *p, const gpul__machine *machine,
+                                   void *scratch, gpul_stream stream) {
+    const gpul__gemm_matrix x[2] = {gpul__gemm_a(p), gpul__gemm_b(p)};
+    gpul__pack_view pack;
+    memset(&pack, 0, sizeof pack);
+    for (int i = 0; i < 2; ++i) {
+        gpul__pack_operand &op = pack.of[i];
+        op.from = static_cast<const float *>(x[i].data);
+        op.rows = i ? p->N : p->M;
+        op.k = p->K;
+        op.row_stride = i ? p->b_col : p->a_row;
+        op.k_stride = i ? p->b_row : p->a_col;
+        op.batch = x[i].batch;
+        op.vector = gpul__gemm_aligned(x[i].data, x[i].pitch | x[i].batch, 4, 0);
+    }
+    v.problem = v.plan.tensor ? gpul__packed_problem(p) : gpul__rounded_problem(p);
+    v.problem.A = static_cast<char *>(scratch) + v.plan.a_at;
+    v.problem.B = static_cast<char *>(scratch) + v.plan.b_at;
+#ifdef GPUL__HOPPER
+    if (v.plan.packed == GPUL_MATH_EMULATED) return gpul__launch_emulated(v, pack, p, machine, scratch, stream);
+    if (v.plan.tensor) return gpul__launch_packed_product<gpul__tf32>(pack, gpul__pack_rounded, v, machine, stream);
+#endif
+    if (v.plan.tensor) return int32_t(cudaErrorNotSupported);
+    const int32_t status = gpul__launch_pack(pack, gpul__pack_rounded, v, v.problem.a_row * 4, machine, stream);
+    return status ? status : gpul__launch_plain(v, stream);
+}
+
+/* Does gpul__tensor_kernel run on the device? It does where this file was compiled for sm_90a and the driver makes
+ * tensor maps. Found out once a device. */
+extern "C" int32_t gpul__find_wgmma(int32_t *wgmma, int32_t device) {
+    *wgmma = 0;
+#ifdef GPUL__HOPPER
+    static std::atomic<int32_t> known[64]; /* 0: not yet, 1: no, 2: yes */
+    if (device < 0 || device >= 64) return 0;
+    int32_t answer = known[device].load(std::memory_order_relaxed);
+    if (answer == 0) {
+        const gpul__tensor_variant &variant = gpul__tensor_variants(GPUL_F16)[0];
+        cudaFuncAttributes attributes;
+        gpul__tensor_encoder encoder;
+        int32_t status = int32_t(cudaFuncGetAttributes(&attributes, variant.kernel));
+        if (!status) status = gpul__find_encoder(&encoder);
+        if (status) return status;
+        answer = attributes.maxThreadsPerBlock >= variant.threads && encoder ? 2 : 1;
+        known[device].store(answer, std::memory_order_relaxed);
+    }
+    *wgmma = answer - 1;
+#else
+    (void)device;
+#endif
+    return 0;
 }
 
 extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gpul__gemm_plan *plan,
@@ -8938,8 +8923,7 @@ extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gp
     if (plan->packed) return gpul__launch_packed(v, problem, machine, scratch, stream);
     if (!plan->tensor) return gpul__launch_plain(v, stream);
 #ifdef GPUL__HOPPER
-    const int32_t status = gpul__launch_tensor(v, scratch, stream);
-    return status || plan->splits == 1 ? status : gpul__launch_combine(v, stream);
+    return gpul__launch_tensor(v, scratch, stream);
 #else
     return int32_t(cudaErrorNotSupported);
 #endif
