@@ -7756,20 +7756,16 @@ static __device__ __forceinline__ uint64_t gpul__tensor_descriptor(uint32_t addr
 
 /* sum += x y (kAdd 0: sum = x y), 64 x n, 16 steps of K, of TF32 8. kForm: 1 where A and 2 where B is not contiguous
  * along K */
-GPUL__WGMMA(64, GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") "%30, %31", "32", "33", "34", "35", "36", GPUL__F32(0))
-GPUL__WGMMA(128,
-            GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") GPUL__TEN("3") GPUL__TEN("4")
-                GPUL__TEN("5") "%60, %61, %62, %63",
-            "64", "65", "66", "67", "68", GPUL__F32(0), GPUL__F32(32))
-GPUL__WGMMA(192,
-            GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") GPUL__TEN("3") GPUL__TEN("4") GPUL__TEN("5") GPUL__TEN("6")
-                GPUL__TEN("7") GPUL__TEN("8") "%90, %91, %92, %93, %94, %95",
-            "96", "97", "98", "99", "100", GPUL__F32(0), GPUL__F32(32), GPUL__F32(64))
-GPUL__WGMMA(256,
-            GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") GPUL__TEN("3") GPUL__TEN("4") GPUL__TEN("5") GPUL__TEN("6")
-                GPUL__TEN("7") GPUL__TEN("8") GPUL__TEN("9") GPUL__TEN("10")
-                    GPUL__TEN("11") "%120, %121, %122, %123, %124, %125, %126, %127",
-            "128", "129", "130", "131", "132", GPUL__F32(0), GPUL__F32(32), GPUL__F32(64), GPUL__F32(96))
+#define GPUL__30 GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2")
+#define GPUL__60 GPUL__30 GPUL__TEN("3") GPUL__TEN("4") GPUL__TEN("5")
+#define GPUL__90 GPUL__60 GPUL__TEN("6") GPUL__TEN("7") GPUL__TEN("8")
+#define GPUL__120 GPUL__90 GPUL__TEN("9") GPUL__TEN("10") GPUL__TEN("11")
+GPUL__WGMMA(64, GPUL__30 "%30, %31", "32", "33", "34", "35", "36", GPUL__F32(0))
+GPUL__WGMMA(128, GPUL__60 "%60, %61, %62, %63", "64", "65", "66", "67", "68", GPUL__F32(0), GPUL__F32(32))
+GPUL__WGMMA(192, GPUL__90 "%90, %91, %92, %93, %94, %95", "96", "97", "98", "99", "100", GPUL__F32(0), GPUL__F32(32),
+            GPUL__F32(64))
+GPUL__WGMMA(256, GPUL__120 "%120, %121, %122, %123, %124, %125, %126, %127", "128", "129", "130", "131", "132",
+            GPUL__F32(0), GPUL__F32(32), GPUL__F32(64), GPUL__F32(96))
 
 static __device__ __forceinline__ void gpul__wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 /* Ends a group of wgmma; and waits for all groups but the last kPending. */
@@ -8826,6 +8822,19 @@ static int32_t gpul__launch_packed_product(gpul__pack_view &pack, uint32_t how, 
                                       stream);
 }
 
+#endif
+
+/* TF32, where there are no tensor cores by gpul__gemm_kernel */
+static int32_t gpul__launch_tf32(gpul__gemm_view &v, gpul__pack_view &pack, const gpul__machine *machine,
+                                 gpul_stream stream) {
+#ifdef GPUL__HOPPER
+    if (v.plan.tensor) return gpul__launch_packed_product<gpul__tf32>(pack, gpul__pack_rounded, v, machine, stream);
+#endif
+    const int32_t status = gpul__launch_pack(pack, gpul__pack_rounded, v, v.problem.a_row * 4, machine, stream);
+    return status ? status : gpul__launch_plain(v, stream);
+}
+
+#ifdef GPUL__HOPPER
 /* Emulated f32: the ranges of rows, the depths, then all three ways; on the GPU two of them return at once. */
 static int32_t gpul__launch_emulated(gpul__gemm_view &v, gpul__pack_view &pack, const gpul__gemm_problem *p,
                                      const gpul__machine *machine, void *scratch, gpul_stream stream) {
@@ -8877,11 +8886,8 @@ static int32_t gpul__launch_packed(gpul__gemm_view &v, const gpul__gemm_problem 
     v.problem.B = static_cast<char *>(scratch) + v.plan.b_at;
 #ifdef GPUL__HOPPER
     if (v.plan.packed == GPUL_MATH_EMULATED) return gpul__launch_emulated(v, pack, p, machine, scratch, stream);
-    if (v.plan.tensor) return gpul__launch_packed_product<gpul__tf32>(pack, gpul__pack_rounded, v, machine, stream);
 #endif
-    if (v.plan.tensor) return int32_t(cudaErrorNotSupported);
-    const int32_t status = gpul__launch_pack(pack, gpul__pack_rounded, v, v.problem.a_row * 4, machine, stream);
-    return status ? status : gpul__launch_plain(v, stream);
+    return gpul__launch_tf32(v, pack, machine, stream);
 }
 
 /* Does gpul__tensor_kernel run on the device? It does where this file was compiled for sm_90a and the driver makes
