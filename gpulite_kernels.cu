@@ -6145,9 +6145,7 @@ static __global__ void __launch_bounds__(512)
             if (drop >= 64) kept = high >> (drop - 64);
             else kept = (low >> drop) | (high << (64 - drop));
             low = kept + (half && (below || (kept & 1)));
-        } else {
-            drop = 0;
-        }
+        } else drop = 0;
         /* exact: near the subnormal numbers, all weights and the unit are multiples of 2^-1074 */
         double sum = scalbn(double(low), low ? drop + unit : 0);
         if (negative) sum = -sum;
@@ -6739,8 +6737,7 @@ template <typename C> static __device__ __forceinline__ C gpul__gemm_gelu(C x) {
     const C square = gpul__gemm_times(gpul__gemm_times(x, x), C(0.044715));
     C t = gpul__gemm_times(C(-1.5957691216057307117597842397375), gpul__gemm_fma(square, x, x));
     t = t > G::most() ? G::most() : t < -G::most() ? -G::most() : t;
-    const C power =
-        gpul__gemm_fma(t, C(1.4426950408889634073599246810019), G::round()); /* its low bits: t / log(2), rounded */
+    const C power = gpul__gemm_fma(t, C(1.4426950408889634073599246810019), G::round()); /* t / log(2): the low bits */
     const C whole = gpul__gemm_add(power, -G::round());
     const C rest = gpul__gemm_fma(whole, -G::low(), gpul__gemm_fma(whole, -G::high(), t));
     int64_t factorial = G::kFactorial;
@@ -6971,6 +6968,12 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
  * A block's threads hold a tile of C in registers. `load` reads what one step along K needs from shared memory, while
  * `multiply` computes the step before; `each` visits the sums, kVector neighbours of a row at a time. */
 
+template <typename T> static __device__ __forceinline__ void gpul__gemm_zero(T &x) { x = 0; }
+template <typename T, int N> static __device__ __forceinline__ void gpul__gemm_zero(T (&x)[N]) {
+    GPUL__UNROLL
+    for (int i = 0; i < N; ++i) gpul__gemm_zero(x[i]);
+}
+
 /* By fma. A warp's 8 x 4 lanes hold kRows x kCols elements each, in squares of 4 x 4, of which a lane has every eighth
  * down and every fourth across. Shared memory serves 16 lanes at a time: lanes are numbered so that pairs of them,
  * neighbours or two apart, read the same of A, and others the same of B. */
@@ -7003,11 +7006,7 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
         const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
         row = warp % (kM / (8 * kRows)) * (8 * kRows) + (lane / 8 * 2 + lane / 2 % 2) * 4;
         col = warp / (kM / (8 * kRows)) * (4 * kCols) + (lane / 4 % 2 * 2 + lane % 2) * 4;
-        GPUL__UNROLL
-        for (int i = 0; i < kRows; ++i) {
-            GPUL__UNROLL
-            for (int j = 0; j < kCols; ++j) sum[i][j] = 0;
-        }
+        gpul__gemm_zero(sum);
     }
     template <int kForm> __device__ __forceinline__ void load(int step, const Compute *a, const Compute *b) {
         GPUL__UNROLL
@@ -7072,14 +7071,7 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
         t = lane % 4;
         row = warp % (kM / kWarpM) * kWarpM;
         col = warp / (kM / kWarpM) * kWarpN;
-        GPUL__UNROLL
-        for (int i = 0; i < kDown; ++i) {
-            GPUL__UNROLL
-            for (int j = 0; j < kAcross; ++j) {
-                GPUL__UNROLL
-                for (int l = 0; l < 4; ++l) sum[i][j][l] = 0;
-            }
-        }
+        gpul__gemm_zero(sum);
     }
     template <int kForm> __device__ __forceinline__ void load(int step, const double *a, const double *b) {
         enum {
@@ -7286,28 +7278,28 @@ template <int kWide, bool kEpilogue, typename S>
 static __device__ __forceinline__ void
 gpul__gemm_store_rows(const typename S::Compute *shared, const gpul__gemm_view &v, int64_t first_m, int64_t first_n) {
     typedef typename S::T T;
+    typedef typename S::Compute Compute;
     enum { kAcross = int(S::kN) / kWide, kStep = int(S::kThreads) / int(kAcross), kBatch = kEpilogue ? 1 : 4 };
     static_assert(int(S::kThreads) % int(kAcross) == 0, "a thread stays in its columns");
     const gpul__gemm_problem &p = v.problem;
     const int col = int(threadIdx.x) % kAcross * kWide, top = int(threadIdx.x) / kAcross;
     const int64_t n = first_n + col, down = kStep * p.c_row;
     int left = (p.M - first_m < int(S::kM) ? int(p.M - first_m) : int(S::kM)) - top;
-    const typename S::Compute *from = shared + top * S::kPitch + col;
+    const Compute *from = shared + top * S::kPitch + col;
     int64_t m = first_m + top;
     T *to = static_cast<T *>(p.C) + blockIdx.y * p.c_batch + m * p.c_row + n;
     if (n >= p.N) return;
-    typename S::Compute bias[kWide]; /* of the thread's columns; of a transposed problem: of the row */
+    Compute bias[kWide]; /* of the thread's columns; of a transposed problem: of the row */
     GPUL__UNROLL
     for (int g = 0; g < kWide; ++g)
-        bias[g] =
-            kEpilogue && !p.turned ? gpul__gemm_bias_at<typename S::Compute>(p, m, n + g) : typename S::Compute(0);
+        bias[g] = kEpilogue && !p.turned ? gpul__gemm_bias_at<Compute>(p, m, n + g) : Compute(0);
     GPUL__UNROLL_NOT
     for (; left > 0;
          left -= kBatch * kStep, m += kBatch * kStep, from += kBatch * kStep * S::kPitch, to += kBatch * down) {
         T c[kBatch][kWide];
         if (kEpilogue && p.turned) {
             GPUL__UNROLL
-            for (int g = 0; g < kWide; ++g) bias[g] = gpul__gemm_bias_at<typename S::Compute>(p, m, n + g);
+            for (int g = 0; g < kWide; ++g) bias[g] = gpul__gemm_bias_at<Compute>(p, m, n + g);
         }
         if (p.beta != 0) {
             GPUL__UNROLL
@@ -7319,7 +7311,7 @@ gpul__gemm_store_rows(const typename S::Compute *shared, const gpul__gemm_view &
         }
         GPUL__UNROLL
         for (int u = 0; u < kBatch; ++u) {
-            typename S::Compute sum[kWide];
+            Compute sum[kWide];
             if (u * kStep >= left) break;
             gpul__gemm_read<kWide>(sum, from + u * kStep * S::kPitch);
             GPUL__UNROLL
@@ -7339,8 +7331,8 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     typedef typename S::Compute Compute;
     GPUL_SHARED(Compute, shared);
 
-    /* Raster order: tiles come in groups of eight rows of them, and column by column in a group, so that blocks that
-     * run together share rows of A and columns of B in L2. In 32 bits: a division of 64 bits is a subroutine. */
+    /* Raster order: tiles come in groups of eight rows, and column by column in a group, so that blocks that run
+     * together share rows of A and columns of B in L2. In 32 bits: a division of 64 bits is a subroutine. */
     const uint32_t tiles_m = uint32_t(plan.tiles_m), tiles_n = uint32_t(plan.tiles_n),
                    group = blockIdx.x / (8 * tiles_n);
     const uint32_t in_group = blockIdx.x - group * 8 * tiles_n, rest = tiles_m - group * 8,
@@ -7550,17 +7542,17 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
                 for (int j = 0; j < 4; ++j) x[j] = x[j] * half * rest;
             }
             if (v.how == gpul__pack_f16) {
-                uint32_t hi[2], lo[2];
+                gpul__pack<uint32_t, 2> hi, lo;
                 GPUL__UNROLL
                 for (int j = 0; j < 2; ++j) {
-                    hi[j] = gpul__pack_halves(x[2 * j], x[2 * j + 1]);
-                    const float rest0 = x[2 * j] - gpul__to_float(gpul__bits<gpul_f16>(uint16_t(hi[j]))),
-                                rest1 = x[2 * j + 1] - gpul__to_float(gpul__bits<gpul_f16>(uint16_t(hi[j] >> 16)));
-                    lo[j] = gpul__pack_halves(rest0 * 2048.0f, rest1 * 2048.0f);
+                    hi.v[j] = gpul__pack_halves(x[2 * j], x[2 * j + 1]);
+                    const float rest0 = x[2 * j] - gpul__to_float(gpul__bits<gpul_f16>(uint16_t(hi.v[j]))),
+                                rest1 = x[2 * j + 1] - gpul__to_float(gpul__bits<gpul_f16>(uint16_t(hi.v[j] >> 16)));
+                    lo.v[j] = gpul__pack_halves(rest0 * 2048.0f, rest1 * 2048.0f);
                 }
                 uint32_t *const there = reinterpret_cast<uint32_t *>(to + (k + at) / 32 * 128 + at % 32 * 2);
-                gpul__save<2>(there, gpul__pack<uint32_t, 2>{{hi[0], hi[1]}});
-                gpul__save<2>(there + 16, gpul__pack<uint32_t, 2>{{lo[0], lo[1]}});
+                gpul__save<2>(there, hi);
+                gpul__save<2>(there + 16, lo);
                 continue;
             }
             GPUL__UNROLL
@@ -7754,12 +7746,12 @@ static __device__ __forceinline__ uint64_t gpul__tensor_descriptor(uint32_t addr
                          : "l"(x), "l"(y), "n"(kAdd));                                                                 \
     }
 
-/* sum += x y (kAdd 0: sum = x y), 64 x n, 16 steps of K, of TF32 8. kForm: 1 where A and 2 where B is not contiguous
- * along K */
 #define GPUL__30 GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2")
 #define GPUL__60 GPUL__30 GPUL__TEN("3") GPUL__TEN("4") GPUL__TEN("5")
 #define GPUL__90 GPUL__60 GPUL__TEN("6") GPUL__TEN("7") GPUL__TEN("8")
 #define GPUL__120 GPUL__90 GPUL__TEN("9") GPUL__TEN("10") GPUL__TEN("11")
+/* sum += x y (kAdd 0: sum = x y), 64 x n, over 16 steps of K, or 8 of TF32. kForm: 1 where A and 2 where B is not
+ * contiguous along K */
 GPUL__WGMMA(64, GPUL__30 "%30, %31", "32", "33", "34", "35", "36", GPUL__F32(0))
 GPUL__WGMMA(128, GPUL__60 "%60, %61, %62, %63", "64", "65", "66", "67", "68", GPUL__F32(0), GPUL__F32(32))
 GPUL__WGMMA(192, GPUL__90 "%90, %91, %92, %93, %94, %95", "96", "97", "98", "99", "100", GPUL__F32(0), GPUL__F32(32),
@@ -7806,10 +7798,8 @@ static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSu
                                                              int slices, int warpgroup) {
     const uint64_t a = gpul__tensor_descriptor(ring.stages + uint32_t(warpgroup) * S::kBox, kForm & 1),
                    b = gpul__tensor_descriptor(ring.stages + S::kM / 64 * S::kBox, kForm >> 1);
-    enum {
-        kStepA = kForm & 1 ? 2048 >> 4 : 32 >> 4,
-        kStepB = kForm & 2 ? 2048 >> 4 : 32 >> 4
-    }; /* to the next 16 of K, in 16 bytes */
+    /* to the next 16 of K, in 16 bytes */
+    enum { kStepA = kForm & 1 ? 2048 >> 4 : 32 >> 4, kStepB = kForm & 2 ? 2048 >> 4 : 32 >> 4 };
     GPUL__UNROLL
     for (int i = 0; i < S::kSums; ++i) {
         sum[i] = 0;
@@ -7845,8 +7835,8 @@ static __device__ __forceinline__ void gpul__tensor_multiply_terms(float (&sum)[
                                                                    int slices, int warpgroup, bool turned) {
     const uint64_t first_a = gpul__tensor_descriptor(ring.stages + uint32_t(warpgroup) * S::kBox, false),
                    first_b = gpul__tensor_descriptor(ring.stages + S::kM / 64 * S::kBox, false);
-    const uint64_t of_a = turned ? 4 : 0,
-                   of_b = 4 - of_a; /* offsets of the parts that meet first: A's low and B's high, or the reverse */
+    /* the parts that meet first, as offsets in 16 bytes: A's high and B's low; transposed: the reverse */
+    const uint64_t of_a = turned ? 4 : 0, of_b = 4 - of_a;
     float high[S::kSums], low[S::kSums];
     GPUL__UNROLL
     for (int i = 0; i < S::kSums; ++i) {
@@ -8265,10 +8255,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     }
     if (cluster > 1) gpul__cluster_sync(); /* no block ends while another one writes to its shared memory */
 #else
-    (void)map_a;
-    (void)map_b;
-    (void)map_c;
-    (void)v;
+    (void)map_a, (void)map_b, (void)map_c, (void)v;
 #endif
 }
 
