@@ -8086,8 +8086,7 @@ gpul__tensor_finish(gpul__bool<false>, float (&sum)[S::kSums], const gpul__gemm_
     GPUL__UNROLL
     for (int g = 0; g < S::kN / 64; ++g) {
         box ^= S::kBox;
-        if (first)
-            asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory"); /* the copy from this box has read it */
+        if (first) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory"); /* the copy before the last one */
         asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
         /* 16-byte chunks in the order of the 128-byte swizzle, as the bulk copy expects */
         const uint32_t box_row = box + uint32_t(warp * 16 + lane % 16) * 128;
@@ -8129,7 +8128,7 @@ gpul__tensor_finish(gpul__bool<false>, float (&sum)[S::kSums], const gpul__gemm_
 
 #endif /* __CUDA_ARCH_FEAT_SM90_ALL */
 
-/* The kernel. The last warpgroup is the producer, the others are consumers. */
+/* The kernel: the last warpgroup is the producer, the others are consumers. */
 template <typename T, typename S>
 static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     gpul__tensor_kernel(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
@@ -8168,7 +8167,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     /* shuffled, so that the compiler knows that it is one for the warp */
     const int warpgroup = __shfl_sync(0xffffffffu, int(threadIdx.x) / 128, 0);
     gpul__tensor_work work;
-    if (warpgroup == S::kM / 64) { /* the producer: one thread issues the copies; all gather */
+    if (warpgroup == S::kM / 64) { /* one thread issues the copies; an operand that is gathered, all threads copy */
         if (S::kM == 128) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         const int gathers = S::kGathers ? plan.gathers : 0;
         const bool issues = threadIdx.x % 128 == 0;
@@ -8214,7 +8213,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                 }
             }
         }
-    } else {
+    } else { /* a long split goes chunk by chunk; the promoted sums of those before are in memory, thread by thread */
         if (S::kM == 128) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         float4 *const promoted =
             reinterpret_cast<float4 *>(v.promoted) + int64_t(blockIdx.x) * (S::kM * S::kN / 4) + threadIdx.x;
