@@ -5354,9 +5354,9 @@ static __device__ __forceinline__ void gpul__hist_await_zeros(const gpul__hist_v
 
 /* ---- the loop over x ---- */
 
-/* A thread's batch: kPacks vectors of 16 bytes. Lanes load neighbouring vectors, and a thread's vectors are a grid
- * apart; they are in flight while other warps count. Where x is not dense, a batch is as many elements as one vector
- * has, loaded one by one. Bytes are kept in words of four, or each would take a register. */
+/* A thread's batch: kPacks vectors of 16 bytes, which are loaded while other warps count. Lanes load neighbouring
+ * vectors; a thread's are a grid apart. Where x is not dense, a batch is as many elements as one vector has, loaded one
+ * by one. Bytes are kept in words of four, or each would take a register. */
 template <int kSize> struct gpul__hist_element { typedef typename gpul__word<kSize>::type type; };
 template <> struct gpul__hist_element<8> { typedef uint64_t type; };
 template <int kSize, int kPacks_> struct gpul__hist_batch {
@@ -5402,8 +5402,8 @@ template <int kSize, int kPacks_> struct gpul__hist_batch {
     }
 };
 
-/* All elements of this thread, into a Counter: begin(v) clears the block's counters, while the first batch is in
- * flight; count(v, batch) takes a batch, which all of a warp or none has; one(v, x) takes an element that is in no
+/* All elements of this thread, into a Counter: begin(v) clears the block's counters, while the first batch is being
+ * loaded; count(v, batch) takes a batch, which all of a warp or none has; one(v, x) takes an element that is in no
  * vector: of head or tail, or any where there are no vectors. */
 template <int kSize, typename Counter>
 static __device__ __forceinline__ void gpul__hist_loop(const gpul__hist_view &v, Counter &counter) {
@@ -5942,8 +5942,8 @@ struct gpul__hist_piece {
 };
 
 /* Writes the keys of a piece of the edges to device memory, and its part of the table; the pieces before have been
- * written. The piece is read before the launches ahead have ended, and the next launch begins at once: only the writes
- * wait for their turn. */
+ * written. The piece is read before earlier launches in the stream have ended, and the next launch begins at once: only
+ * the writes wait. */
 template <int kSize>
 static __device__ __forceinline__ void gpul__hist_put(const gpul__hist_view &v, const gpul__hist_piece &piece,
                                                       double value, double value_before) {
@@ -6588,11 +6588,11 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * gpul__tensor_kernel, for 16-bit types on Hopper's tensor cores. A block is a producer and one or two consumers, each
  * a warpgroup. One thread of the producer issues bulk tensor copies into a ring of stages, slices 64 deep along K. A
  * consumer has 64 rows of the tile: wgmma multiplies from shared memory, with the sums in registers. Blocks are
- * persistent: they take tile after tile, and the copies for the next one are in flight while this one is stored, by
- * bulk copies as well. A and B may have any order if their rows begin at multiples of 16 bytes. Others are first copied
- * to where they do (gpul__tensor_pack), for O(n^2), or, in small products, read element by element. wgmma truncates its
- * sums. So after every 8192 steps of K, at most, the accumulators are promoted: added, with rounding, to the sum of the
- * steps before. Splits are added likewise (gpul__gemm_combine). The shape alone decides what is added to what.
+ * persistent: they take tile after tile, and the next one is copied while this one is stored, by bulk copies as well. A
+ * and B may have any order if their rows begin at multiples of 16 bytes. Others are first copied to where they do
+ * (gpul__tensor_pack), for O(n^2), or, in small products, read element by element. wgmma truncates its sums. So after
+ * every 8192 steps of K, at most, the accumulators are promoted: added, with rounding, to the sum of the steps before.
+ * Splits are added likewise (gpul__gemm_combine). The shape alone decides what is added to what.
  *
  * f32 on Hopper's tensor cores, where the caller allows it. gpul__gemm_pack makes copies of A and B with K contiguous.
  * TF32: they are rounded, and one more type for gpul__tensor_kernel. Emulated: an element is the sum of two numbers of
@@ -7162,10 +7162,10 @@ template <typename S> struct gpul__gemm_operands {
     }
 };
 
-/* The loop over `left` steps of K. Slices pass through a ring of stages: kStages - 1 of them have arrived or are in
- * flight, and the next one goes where the last one was read. There is one barrier a slice, before its last step. That
- * step's operands are in registers by then, so behind the barrier the stage may be overwritten, and the next slice is
- * read. */
+/* The loop over `left` steps of K. Slices pass through a ring of stages: kStages - 1 of them have been copied or are
+ * being copied, and the next one goes where the last one was read. There is one barrier a slice, before its last step.
+ * That step's operands are in registers by then, so behind the barrier the stage may be overwritten, and the next slice
+ * is read. */
 template <typename S, int kForm>
 static __device__ __forceinline__ void gpul__gemm_mainloop(S &tile, gpul__gemm_operands<S> &operands,
                                                            typename S::Compute *shared, int64_t left) {
@@ -7272,8 +7272,7 @@ template <typename S> struct gpul__gemm_to_shared {
         gpul__gemm_write_sums<S>(shared + row * S::kPitch + col, sum, one);
     }
 };
-/* Rows from shared memory to C, kWide neighbours a lane. Four rows at a time: their reads of C are in flight
- * together. */
+/* Rows from shared memory to C, kWide neighbours a lane. Four rows at a time: their reads of C overlap. */
 template <int kWide, bool kEpilogue, typename S>
 static __device__ __forceinline__ void
 gpul__gemm_store_rows(const typename S::Compute *shared, const gpul__gemm_view &v, int64_t first_m, int64_t first_n) {
@@ -7361,7 +7360,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
         if (S::kSplitK && plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return;
     }
     gpul__gemm_to_shared<S> to_shared = {shared, Compute(v.one)};
-    gpul__gemm_wait<0>(); /* no copy is in flight to where the tile goes */
+    gpul__gemm_wait<0>(); /* all copies to where the tile goes are complete */
     __syncthreads();
     tile.each(to_shared);
     __syncthreads();                                  /* fault: matmul-end-barrier */
@@ -7770,7 +7769,7 @@ template <int kPending> static __device__ __forceinline__ void gpul__wgmma_wait(
     else asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
 
-/* A warp's position in its block's ring of stages. The producer is ahead of the consumers; all take the stages in
+/* A warp's position in its block's ring of stages. The producer runs before the consumers; all take the stages in
  * order. */
 template <typename S> struct gpul__tensor_ring {
     uint32_t full, empty, stages, end; /* addresses in shared memory; the mbarriers are arrays */
@@ -7791,8 +7790,8 @@ template <typename S> struct gpul__tensor_ring {
     }
 };
 
-/* A consumer's loop over `slices` slices. The tensor cores add all products. Those of two slices are in flight at a
- * time, so a stage is released when the next one's have been issued. */
+/* A consumer's loop over `slices` slices. The tensor cores add all products. Those of two slices are pending at a time,
+ * so a stage is released when the next one's have been issued. */
 template <typename T, typename S, int kForm>
 static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
                                                              int slices, int warpgroup) {
