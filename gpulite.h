@@ -1719,7 +1719,7 @@ typedef struct gpul__histogram_plan {
     int32_t kernel; /* GPUL__HISTOGRAM_* */
     int32_t device;
     int32_t blocks, parts; /* the grid: `parts` parts of the bins, each counted by `blocks` blocks */
-    int32_t width;         /* bins of a part; BEYOND: slots of a block's table of frequent bins */
+    int32_t width;         /* bins of a part; BEYOND: slots of a block's hash table of frequent bins */
     int32_t zeros;         /* 1: counts is set to zero, by the kernel itself or in a launch before it */
     int32_t counters;      /* what the former takes: counters that are zero before and after */
     int32_t owned;         /* 1: each bin is counted by one block, which stores the count: no zeros are needed */
@@ -1739,7 +1739,7 @@ typedef struct gpul__gemm_problem { /* C's rows lie dense; A and B are dense alo
     double alpha, beta;
     gpul_dtype dtype;
     int32_t math;   /* GPUL_MATH_* */
-    int32_t turned; /* 1: A and B are the caller's B^T and A^T */
+    int32_t turned; /* 1: transposed: A and B are the caller's B^T and A^T, and C is the caller's C^T */
     /* A stack of products: how many (0 counts as 1), the strides from one to the next, 0 where all have the same matrix,
      * and all strides of the caller's stack, or-ed, which tell how each of its matrices is aligned. */
     int64_t batch, a_batch, b_batch, c_batch, a_steps, b_steps, c_steps;
@@ -1752,23 +1752,24 @@ typedef struct gpul__gemm_plan {
     int32_t tensor; /* 1: tensor cores, with tiles of gpul__tensor_tiles */
     int32_t tile;   /* of gpul__gemm_tiles */
     int32_t device;
-    int64_t batch;            /* products of the stack that one launch takes, at most */
-    int32_t splits;           /* parts of K, combined in order */
-    int64_t part;             /* of K: its length; with `splits` a pure function of shape and dtype */
-    int64_t tiles_m, tiles_n; /* of C */
-    int64_t scratch_bytes; /* the tiles of each part in the compute type; tensor cores: a C of each, and what follows */
-    int64_t counters;      /* beside them */
-    int32_t a_vector, b_vector, c_vector; /* fours of elements along the unit stride are aligned */
+    int64_t batch;                        /* products of the stack that one launch takes, at most */
+    int32_t splits;                       /* split-K: parts of K, whose sums are added in a fixed order */
+    int64_t part;                         /* steps of K in a split; with `splits` a pure function of shape and dtype */
+    int64_t tiles_m, tiles_n;             /* of C; tensor cores: work tiles, each a tile for every block of a cluster */
+    int64_t scratch_bytes;                /* the partial sums in the compute type; tensor cores: and what follows */
+    int64_t counters;                     /* of splits that have arrived, zero before and after */
+    int32_t a_vector, b_vector, c_vector; /* groups of four elements are aligned; 16-bit types on tensor cores:
+                                           * c_vector: a tensor map describes C */
     int32_t scale_only;                   /* alpha or K is 0: A and B are not read */
     /* tensor cores */
     int32_t blocks, cluster;  /* of the grid; of a cluster, whose blocks share columns of B */
-    int32_t band;             /* clusters' tiles, one below the other, that are done together */
+    int32_t band;             /* raster order: rows of work tiles in a group */
     int32_t gathers;          /* 1: A, 2: B: the kernel reads it element by element */
-    int64_t a_pitch, b_pitch; /* 0, or the pitches of copies of A and B that tensor maps can describe */
-    int64_t lifted_at;        /* in the scratch memory: tiles of f32, one a block, where K is long, */
-    int64_t a_at, b_at;       /* and the copies */
+    int64_t a_pitch, b_pitch; /* 0, or the pitches of copies of A and B, which tensor maps can describe */
+    int64_t lifted_at;        /* in scratch memory: the promoted sums, a tile of f32 for each block, where K is long */
+    int64_t a_at, b_at;       /* in scratch memory: the copies */
     int32_t packed;           /* GPUL_MATH_TF32 or _EMULATED: what packed copies of A and B are made for */
-    int64_t ranges_at;        /* in the scratch memory: what is found out of A and B */
+    int64_t ranges_at;        /* in scratch memory: emulated: depths, and the ranges of rows */
 } gpul__gemm_plan;
 
 /* Defined in gpulite_kernels.cu. The find functions return NULL where there is no such kernel. */

@@ -4731,26 +4731,32 @@ extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype)
 /* ---------------------------------------------------------------------------------------------------------------------
  * 4. Histogram
  *
- * Idea. There are two ways to count. In shared memory: a block has a counter for each bin, counts a share of x, and
- * adds its counters to the result; of more bins than that, each block takes a part, and a few blocks read all of x.
- * Beyond that, in global memory: runs of equal bins are one addition to counts, and bins that occur often are collected
- * in a small table of each block. Bytes are counted by value, 256 counters whatever the bins, and go into
- * bins at the end.
+ * Idea. A thread loads vectors of 16 bytes, finds the bin of each element and increments a counter, by an atomic
+ * addition. Blocks count shares of x. Where the counters are depends on the bins:
  *
- * The bin of an element is the one that numpy.histogram gives it, exactly. One fma in double makes a fixed-point number
- * of it: the bin, and how far x is from the edge below. Only if that is too close to tell, the edge is computed, as
- * numpy.linspace does, and compared with x. No edge of uniform bins is ever stored.
+ *     gpul__hist_count_shared    uniform bins, counters in shared memory, which a block adds to `counts` at its end.
+ *                                If they have no room for all bins, up to four parts of the bins are counted by blocks
+ *                                of their own (blockIdx.y), and each part reads all of x.
+ *     gpul__hist_count_beyond    more bins: counters in global memory. A run of equal bins in a warp is one addition;
+ *                                bins that occur often are collected in a hash table in the block's shared memory.
+ *     gpul__hist_count_between   explicit edges, with counters in either memory
+ *     gpul__hist_count_bytes     bytes: 256 counters, one for each value, which are added to the bins at the end
+ *     gpul__hist_weigh           weights: additions to global memory, element by element
  *
- * Explicit edges are searched with a table: the range is cut into buckets of one width, and the table has for each the
- * first edge in it. What is left to search are the edges of one bucket, few unless edges crowd. Edges and table lie in
- * shared memory, behind the counters, if they fit.
+ * Uniform bins. The bin is the one that numpy.histogram gives, exactly. One fma in double makes a fixed-point number of
+ * an element: the bin, and the distance to the edge below. Only where that is too short to be certain, the edge is
+ * computed as numpy.linspace does, and compared with the element. No edge is stored.
  *
- * Assumptions. Additions are integer (weights in floating point are added in 128-bit fixed point), so the order of the
- * atomics does not show. A counter of a block has 32 bits: no block sees 2^32 elements.
+ * Explicit edges. A table cuts the range into buckets of one width, and has the first edge of each. A binary search
+ * among the edges of one bucket finds the bin; they are few unless edges crowd. Edges and table lie in shared memory
+ * behind the counters, if they fit.
  *
- * Cost. One read of x (one for each part: a part holds some 58000 bins on Hopper), a dozen instructions and one atomic
- * addition to shared memory an element; one to global memory for each block and bin that occurs. Beyond, and with
- * weights, up to one addition to global memory an element, two for weights in floating point, which are read twice.
+ * Assumptions. Additions are of integers (weights in floating point are summed in 128-bit fixed point), so the order of
+ * the atomics does not show. A block's counters have 32 bits: no block counts 2^32 elements.
+ *
+ * Cost. x is read once for each part (of some 58000 bins on Hopper), with a dozen instructions and one atomic addition
+ * to shared memory an element, and one to global memory for each block and bin that occurs. Counters in global memory,
+ * and weights, take up to one addition there an element; weights in floating point take two, and are read twice.
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifdef GPULITE_NO_HISTOGRAM
 
@@ -4770,33 +4776,34 @@ extern "C" void gpul__histogram_trim() {}
 #define GPUL__HIST_THREADS 1024 /* one block fills a multiprocessor */
 enum {
     gpul__hist_packs = 4,          /* vectors of 16 bytes that a thread loads at a time */
-    gpul__hist_chunk = 256,        /* counters that a warp adds to counts at a time */
-    gpul__hist_copies = 32,        /* of the counter of a byte, for the lanes of a warp */
-    gpul__hist_slot_bits = 12,     /* of the table of frequent bins */
-    gpul__hist_own_zeros = 32768,  /* bins that one block sets to zero while the others count */
-    gpul__hist_listed = 440,       /* edges that travel in the arguments of a launch */
-    gpul__hist_staged = 65536,     /* edges of a piece of pinned memory */
-    gpul__hist_stages = 4,         /* pieces: 2 MB in all */
-    gpul__hist_put_threads = 512,  /* of a block that brings edges to the device */
-    gpul__hist_none = -1,          /* in place of a bin, as uint32_t */
-    gpul__hist_origin = 0x41300000 /* the upper half of the place of bin 0 where 32 bits stand behind the point: 2^20 */
+    gpul__hist_chunk = 256,        /* counters that a warp adds to `counts` at a time */
+    gpul__hist_copies = 32,        /* bytes: of each counter, one for each lane of a warp */
+    gpul__hist_slot_bits = 12,     /* log2 of the hash table's slots */
+    gpul__hist_own_zeros = 32768,  /* bins that one block sets to zero while the others count, at most */
+    gpul__hist_listed = 440,       /* edges that travel in the arguments of a launch, at most */
+    gpul__hist_staged = 65536,     /* edges of a staging buffer in pinned memory */
+    gpul__hist_stages = 4,         /* staging buffers: 2 MB in all */
+    gpul__hist_put_threads = 512,  /* of gpul__hist_put_edges */
+    gpul__hist_none = -1,          /* as uint32_t: no bin */
+    gpul__hist_origin = 0x41300000 /* upper half of the place of bin 0 (2^20), where 32 bits are behind the point */
 };
 
-/* ---- what the kernels are given ---- */
+/* ---- the arguments of the kernels ---- */
 
-/* What every element needs comes first: a block waits for each cache line of these that it reads. */
+/* How an element becomes a bin. What every element needs comes first: a block waits for each cache line of the
+ * arguments that it reads. */
 struct gpul__hist_rule {
-    double factor, offset; /* of gpul__hist_place; with edges, of gpul__hist_bucket */
-    uint32_t unsure;       /* how near above an edge the place is in doubt, in units of 2^-32 */
+    double factor, offset; /* of gpul__hist_place; explicit edges: of gpul__hist_bucket */
+    uint32_t unsure;       /* a place so little above an edge is in doubt, in 2^-32 bins */
     int32_t fraction;      /* bits of the place behind the point */
-    double first, last;    /* numpy's first edge and last edge, of f32 data rounded to f32 */
-    double lo, step, span; /* what they are computed from, and the divisor of numpy's index */
+    double first, last;    /* the first and the last edge; of f32 data rounded to f32 */
+    double lo, step, span; /* numpy.linspace's start and step, and what numpy.histogram divides x - lo by */
     double point;          /* the place of bin 0: 2^(52 - fraction) */
     int64_t bins;
     const void *edges; /* explicit edges in device memory; NULL: uniform bins, or listed edges */
-    int32_t certain;   /* the place tells the bin, up to the edge below it; 0: numpy's formula for every element */
+    int32_t certain;   /* 1: the place gives the bin, or the one above; 0: every element takes numpy's formula */
     int32_t f32;       /* f32 data: edges are rounded to f32 */
-    int32_t f32_steps; /* edges and indices of f32 data are computed in f32 throughout */
+    int32_t f32_steps; /* edges and indices are computed in f32 throughout */
 };
 
 struct gpul__hist_view {
@@ -4804,34 +4811,34 @@ struct gpul__hist_view {
     const void *x;
     void *counts;
     int64_t n, counts_stride;
-    int64_t head, vectors; /* elements before the first vector of 16 bytes, and vectors that are counted whole */
-    int64_t stride;        /* threads of the grid in x */
+    int64_t head, vectors; /* elements before the first vector, and vectors of 16 bytes */
+    int64_t stride;        /* from a thread's vector to its next: the threads of the grid in x */
     uint32_t *arrivals;    /* two counters for gpul__hist_zero_counts, or NULL */
     int32_t floats;        /* x is f32 or f64 */
-    int32_t wide;          /* counts are of 64 bits */
-    int32_t width;         /* bins of a part; slots of the table */
-    int32_t owned;         /* counts are one block's alone, which stores them */
-    int32_t in_shared;     /* counters are in shared memory */
+    int32_t wide;          /* counts has 64 bits */
+    int32_t width;         /* bins of a part; counters in global memory: slots of the hash table */
+    int32_t owned;         /* one block counts all and stores, without an addition */
+    int32_t in_shared;     /* explicit edges: the counters are in shared memory */
     int32_t dense, ndim;
     int64_t shape[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS];
-    uint64_t reciprocal[GPUL_MAX_DIMS]; /* of the shape: see gpul__hist_offset */
+    uint64_t reciprocal[GPUL_MAX_DIMS]; /* of the shape: see gpul__hist_divide_by */
     int32_t shift[GPUL_MAX_DIMS];
     /* weights */
     const void *w;
     int64_t w_strides[GPUL_MAX_DIMS];
     gpul_dtype x_dtype, w_dtype;
     int32_t log2_n; /* 2^log2_n >= n */
-    /* floating weights: the bits of the largest finite |w|, and for each bin a signed 128-bit sum and flags */
+    /* floating weights: the bits of the largest finite |w|; for each bin a signed 128-bit sum, and flags */
     unsigned long long *largest, *low, *high;
     uint32_t *flags;
     /* explicit edges */
-    uint32_t *table;              /* for each bucket the edges before it, times two, and 1 if it has some; all edges */
-    uint32_t buckets;             /* 0: no table */
-    int64_t searched;             /* edges that are searched: all but the last, and those that no element reaches */
-    int32_t listed, edges_shared; /* the edges are in the arguments; they are copied to shared memory, with the table */
+    uint32_t *table;              /* of each bucket: the edges before it, times two, plus 1 if it has some; then all */
+    uint32_t buckets;             /* 0: no table, every search is of all edges */
+    int64_t searched;             /* edges that are searched: not the last one, nor those that no element reaches */
+    int32_t listed, edges_shared; /* edges are in the arguments; edges and table are copied to shared memory */
 };
 
-/* Where element i lies: quotients are products with reciprocals. */
+/* The offset of element i: an index for each dimension, by multiplications with reciprocals in place of divisions. */
 static __device__ __forceinline__ int64_t gpul__hist_offset(const gpul__hist_view &v, const int64_t *strides,
                                                             int64_t i) {
     int64_t offset = 0;
@@ -4844,6 +4851,7 @@ static __device__ __forceinline__ int64_t gpul__hist_offset(const gpul__hist_vie
     return offset + i * strides[0];
 }
 
+/* counts[bin] += amount */
 static __device__ __forceinline__ void gpul__hist_add(const gpul__hist_view &v, int64_t bin, uint64_t amount) {
     if (v.wide) atomicAdd(static_cast<unsigned long long *>(v.counts) + bin * v.counts_stride, amount);
     else atomicAdd(static_cast<unsigned int *>(v.counts) + bin * v.counts_stride, static_cast<unsigned int>(amount));
@@ -4851,8 +4859,8 @@ static __device__ __forceinline__ void gpul__hist_add(const gpul__hist_view &v, 
 
 /* ---- from an element to its bin ---- */
 
-/* Elements travel as words of their size, whether they are integers or `floats`. Their values are compared as doubles,
- * which f32 and i32 are exactly; i64 is rounded, as numpy does. */
+/* Elements are loaded as words of their size, whether integers or floats, and compared as doubles, which hold f32 and
+ * i32 exactly; i64 is rounded, as numpy does. */
 static __device__ __forceinline__ double gpul__hist_value(uint8_t word, bool) { return double(word); }
 static __device__ __forceinline__ double gpul__hist_value(uint32_t word, bool floats) {
     return floats ? double(gpul__bits<float>(word)) : double(int32_t(word));
@@ -4861,16 +4869,16 @@ static __device__ __forceinline__ double gpul__hist_value(uint64_t word, bool fl
     return floats ? gpul__bits<double>(word) : double(int64_t(word));
 }
 
-/* What stands for an element where bins are uniform, in the same order: its value, but for a float the middle between
- * it and the next float above. x >= fl(edge) holds where the middle lies above edge, so that the rounding of edges to
- * f32 drops out and data that lie on edges, as integers like to, are certain. This is done in the integers that the
- * numbers are; the middle is off by 2^-126 below the normal floats. NaN comes to lie beyond all finite floats. */
+/* The key of an element where bins are uniform: its value, but of f32 the middle between it and the next float above. x
+ * >= float(edge) is then middle > edge, with the edge not rounded: data that lie on edges, as whole numbers often do,
+ * are not in doubt. The middle is made by integer operations on the bits; below the normal floats it is off by 2^-126.
+ * NaN becomes larger than any finite float. */
 static __device__ __forceinline__ double gpul__hist_middle(uint32_t bits) {
-    const int32_t magnitude = int32_t((bits & 0x7fffffffu) - (bits >> 31)); /* for x < 0 the middle is nearer to zero */
+    const int32_t magnitude = int32_t((bits & 0x7fffffffu) - (bits >> 31)); /* x < 0: the middle is nearer to zero */
     const uint64_t middle = uint64_t(int64_t(magnitude) * 0x20000000 + 0x3800000010000000);
     return gpul__bits<double>(middle | uint64_t(bits & 0x80000000u) << 32);
 }
-/* An int32 as the low half of a double above 2^52: conversions queue up. */
+/* int32 to double, by placing it in the low half of a double above 2^52: conversion instructions are slow. */
 static __device__ __forceinline__ double gpul__hist_whole(uint32_t word) {
     const uint64_t bits = uint64_t(0x43300000) << 32 | (word ^ 0x80000000u);
     return __dsub_rn(gpul__bits<double>(bits), 4503601774854144.0); /* 2^52 + 2^31 */
@@ -4884,13 +4892,13 @@ template <bool kFloats> static __device__ __forceinline__ double gpul__hist_key(
 static __device__ __forceinline__ double gpul__hist_key_of(const gpul__hist_rule &r, double value) {
     return r.f32 ? gpul__hist_middle(gpul__bits<uint32_t>(float(value))) : value;
 }
-/* the double next below x, which is finite */
-static __device__ __forceinline__ double gpul__hist_before(double x) {
+/* the largest double below x, which is finite */
+static __device__ __forceinline__ double gpul__hist_next_below(double x) {
     const uint64_t bits = gpul__bits<uint64_t>(x);
     return gpul__bits<double>(x == 0 ? 0x8000000000000001u : x < 0 ? bits + 1 : bits - 1);
 }
 
-/* edge k of linspace but the last one, which is hi */
+/* Edge k of numpy.linspace; not the last one, which is hi. */
 template <bool kF32> static __device__ __forceinline__ double gpul__hist_edge(const gpul__hist_rule &r, double k) {
     if (kF32 && r.f32_steps) return double(__fadd_rn(__fmul_rn(__double2float_rn(k), float(r.step)), float(r.lo)));
     const double edge = __dadd_rn(__dmul_rn(k, r.step), r.lo);
@@ -4900,36 +4908,35 @@ static __device__ __forceinline__ double gpul__hist_edge(const gpul__hist_rule &
     return r.f32 ? gpul__hist_edge<true>(r, k) : gpul__hist_edge<false>(r, k);
 }
 
-/* numpy's index before it is made an integer, as a double: exact, since the values it had are kept */
+/* numpy's index of x before it is truncated. A double holds it exactly, also where it was rounded to f32. */
 static __device__ __forceinline__ double gpul__hist_index(const gpul__hist_rule &r, double x) {
     const double d = r.f32 ? double(__fsub_rn(float(x), float(r.lo))) : __dsub_rn(x, r.lo);
-    const double part = __ddiv_rn(d, r.span); /* of floats, rounded to one: as their quotient would be */
+    const double part = __ddiv_rn(d, r.span); /* of floats: rounded below, it is the quotient that f32 gives */
     return r.f32_steps ? double(__fmul_rn(__double2float_rn(part), float(r.bins))) : __dmul_rn(part, double(r.bins));
 }
 
-/* The place of x among the bins as a fixed-point number: key * factor + offset, where offset holds a power of two that
- * puts the point at bit `fraction` of the sum (32, less where there are 2^20 bins or more). Half of `unsure` is in
- * offset, too: so the bin is certain if at least `unsure` stands behind the point, and if not, only the edge below the
- * place is in doubt.
+/* The place of x among the bins, a fixed-point number: the bits of key * factor + offset. The offset has a power of two
+ * in it that puts the point at bit `fraction` (32, less for 2^20 bins or more), and half of `unsure`. So the bin is
+ * certain where the bits behind the point are `unsure` or more; otherwise x may belong to the bin below, and the edge
+ * between the two decides.
  *
- * The error, in bins, with u = 2^-53, n bins, W = hi - lo, R = max(|lo|, |hi|): factor and offset, n u (2 + 3 R / W);
- * linspace, n u (4 + R / W); 3 * 2^-fraction for the sum. Edges that numpy computes in f32: n 2^-24 (5 + 3 R / W). And
- * numpy's index before its correction by one, which must be less than one away: n 2^-24 (2 + 3 R / W) with f32. */
+ * The error, in bins, with u = 2^-53, n bins, W = hi - lo, R = max(|lo|, |hi|): n u (2 + 3 R / W) from factor and
+ * offset, n u (4 + R / W) from linspace, 3 * 2^-fraction from the sum. Where numpy computes edges in f32: n 2^-24 (5 +
+ * 3 R / W). numpy's index must be less than one away before numpy corrects it by one: in f32, n 2^-24 (2 + 3 R / W). */
 static __device__ __forceinline__ uint64_t gpul__hist_place(const gpul__hist_rule &r, double key) {
     return gpul__bits<uint64_t>(__fma_rn(key, r.factor, r.offset));
 }
 static __device__ __forceinline__ bool gpul__hist_doubtful(const gpul__hist_rule &r, uint64_t place, int32_t fraction) {
     return uint32_t(place << (32 - fraction)) < r.unsure;
 }
-/* where the place is in doubt: is x below the edge below its place? (Edge `bins` may be off: both sides of it are in
- * the last bin.) */
+/* Is x below the edge below its place? (Edge number `bins` need not be exact: both sides of it are in the last bin.) */
 template <bool kF32>
 static __device__ __forceinline__ bool gpul__hist_below_edge(const gpul__hist_rule &r, double x, uint64_t place,
                                                              int32_t fraction) {
     return x < gpul__hist_edge<kF32>(r, __dsub_rn(gpul__bits<double>(place >> fraction << fraction), r.point));
 }
 
-/* Corrects places that are in doubt: what is below the edge below its place belongs to the bin below. */
+/* Places in doubt: an element below the edge below its place belongs to the bin below. */
 template <bool kFloats, typename Word, int kN>
 static __device__ __forceinline__ void gpul__hist_correct(const gpul__hist_rule &r, const Word (&x)[kN],
                                                           uint64_t (&place)[kN], int32_t fraction) {
@@ -4940,9 +4947,9 @@ static __device__ __forceinline__ void gpul__hist_correct(const gpul__hist_rule 
             place[j] -= uint64_t(1) << fraction;
 }
 
-/* The bucket of x among buckets of one width, the first of which begins at `base`, and `top` is the last: a function
- * that never decreases, whatever is rounded. So an edge in a lower bucket than x is below x, one in a higher bucket
- * above. The conversion takes what is below 0 and NaN, as of infinite f32, to 0. */
+/* The bucket of x among buckets of one width, from `base` on; `top` is the last. Rounded as it is, it never decreases
+ * with x. So an edge in a lower bucket is below x, and one in a higher bucket above. The conversion makes 0 of negative
+ * numbers and of NaN, which infinite elements may give. */
 template <typename Real>
 static __device__ __forceinline__ uint32_t gpul__hist_bucket(Real x, Real base, Real factor, uint32_t top) {
 #ifdef __CUDA_ARCH__
@@ -4956,8 +4963,8 @@ static __device__ __forceinline__ uint32_t gpul__hist_bucket(Real x, Real base, 
     return bucket < top ? bucket : top;
 }
 
-/* The last edge that is not above x, in a list that never decreases; the last bin is closed. Edges that are nearly
- * uniform are found at once. */
+/* Explicit edges without a table: the last edge that is not above x, or -1; the last bin is closed. Where edges are
+ * nearly uniform, the first guess is right. */
 static __device__ __forceinline__ int64_t gpul__hist_search(const gpul__hist_rule &r, double x) {
     if (!(x >= r.first && x <= r.last)) return -1;
     const double *const edges = static_cast<const double *>(r.edges);
@@ -4974,8 +4981,8 @@ static __device__ __forceinline__ int64_t gpul__hist_search(const gpul__hist_rul
     return low;
 }
 
-/* The bin of any x: -1 outside. */
-static __device__ __forceinline__ int64_t gpul__hist_even_bin(const gpul__hist_rule &r, double x) {
+/* The bin of any x, or -1 outside. */
+static __device__ __forceinline__ int64_t gpul__hist_uniform_bin(const gpul__hist_rule &r, double x) {
     if (!(x >= r.first && x <= r.last)) return -1;
     int64_t k;
     if (r.certain) {
@@ -4985,7 +4992,7 @@ static __device__ __forceinline__ int64_t gpul__hist_even_bin(const gpul__hist_r
                   : gpul__hist_below_edge<false>(r, x, place, r.fraction))
             --k;
     } else {
-        /* numpy's formula and its correction, also where they miss the edges by more */
+        /* numpy's formula and its correction by one, even where that misses the edges by more */
         const double index = gpul__hist_index(r, x);
         k = index < double(r.bins) ? int64_t(index) : r.bins - 1;
         if (x < gpul__hist_edge(r, double(k))) --k;
@@ -4995,7 +5002,7 @@ static __device__ __forceinline__ int64_t gpul__hist_even_bin(const gpul__hist_r
     return k < r.bins ? k : r.bins - 1;
 }
 static __device__ __forceinline__ int64_t gpul__hist_bin(const gpul__hist_rule &r, double x) {
-    return r.edges ? gpul__hist_search(r, x) : gpul__hist_even_bin(r, x);
+    return r.edges ? gpul__hist_search(r, x) : gpul__hist_uniform_bin(r, x);
 }
 
 /* ---- setting counts to zero ---- */
@@ -5012,10 +5019,10 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS)
     gpul__hist_set_zero(v, gpul_grid_x(), gpul_gridsize_x());
 }
 
-/* A launch for the zeros alone would cost more than counting few elements. So, of few bins, the first block that comes
- * here sets counts to zero while all count, and the others wait for it before they add to counts. There is no deadlock:
- * that block is running, whoever waits. arrivals[0] counts blocks that came; arrivals[1] becomes 1 with the zeros, then
- * counts blocks that saw it; the last of them leaves both at zero. Called by all threads; has a barrier. */
+/* A launch for the zeros costs more than counting few elements. So the first block that comes here sets counts to zero
+ * while all count, and the others wait for it before they add. There is no deadlock: that block is running when another
+ * one waits. arrivals[0] is the blocks that came. arrivals[1] becomes 1 with the zeros, then counts the blocks that saw
+ * it; the last of them sets both to zero. For all threads: it has a barrier. */
 static __device__ __forceinline__ void gpul__hist_zero_counts(const gpul__hist_view &v) {
     bool first = false;
     if (v.arrivals && threadIdx.x == 0) first = atomicAdd(v.arrivals, 1u) == 0;
@@ -5038,66 +5045,66 @@ static __device__ __forceinline__ void gpul__hist_await_zeros(const gpul__hist_v
     if (v.arrivals && threadIdx.x == 0)
         while (gpul__hist_read(v.arrivals + 1) == 0) {}
     __syncthreads();                                         /* fault: histogram-zeros-barrier */
-    if (v.arrivals && threadIdx.x == GPUL__HIST_THREADS - 1) /* of a warp with little to add */
+    if (v.arrivals && threadIdx.x == GPUL__HIST_THREADS - 1) /* its warp has the least to add */
         if (atomicAdd(v.arrivals + 1, 1u) == gridDim.x * gridDim.y)
             atomicExch(v.arrivals, 0u), atomicExch(v.arrivals + 1, 0u); /* fault: histogram-turns-left */
 }
 
-/* ---- walking over x ---- */
+/* ---- the loop over x ---- */
 
-/* A thread's vectors of 16 bytes, one to a lane in turn so that lanes read neighbours: four at a time, a grid apart, on
- * their way while other warps count. Where x is not dense: as many elements in place of a vector, one at a time. Bytes
- * travel by fours, or they would take a register each. */
+/* A thread's batch: kPacks vectors of 16 bytes, which are loaded while other warps count. Lanes load neighbouring
+ * vectors; a thread's are a grid apart. Where x is not dense, a batch is as many elements as one vector has, loaded one
+ * by one. Bytes are kept in words of four, or each would take a register. */
 template <int kSize> struct gpul__hist_element { typedef typename gpul__word<kSize>::type type; };
 template <> struct gpul__hist_element<8> { typedef uint64_t type; };
 template <int kSize, int kPacks_> struct gpul__hist_batch {
     typedef typename gpul__hist_element<(kSize > 4 ? kSize : 4)>::type Word;
     enum { kN = 16 / sizeof(Word), kPacks = kPacks_ };
     gpul__pack<Word, kN> pack[kPacks];
-    uint32_t there; /* bit u: pack u */
+    uint32_t valid; /* bit u: pack[u] has elements */
     int64_t at;
 
-    __device__ __forceinline__ bool whole() const { return there == (1u << kPacks) - 1; }
-    /* The next vectors; false where the whole warp has none. */
+    __device__ __forceinline__ bool whole() const { return valid == (1u << kPacks) - 1; }
+    /* The next batch; false where the whole warp has none. */
     __device__ __forceinline__ bool load(const gpul__hist_view &v) {
         const Word *const x = reinterpret_cast<const Word *>(static_cast<const char *>(v.x) + v.head * kSize);
         if ((at & ~int64_t(31)) >= v.vectors) return false;
-        if (!v.dense && kSize > 1) { /* whole warps alone */
+        if (!v.dense && kSize > 1) { /* v.vectors is a multiple of 32: whole warps */
             const int64_t first = (at & ~int64_t(31)) * kN + (at & 31);
             GPUL__UNROLL
             for (int j = 0; j < kN; ++j) pack[0].v[j] = x[gpul__hist_offset(v, v.strides, first + 32 * j)];
-            there = 1;
+            valid = 1;
             at += v.stride;
             return true;
         }
         if ((at | 31) + (kPacks - 1) * v.stride < v.vectors) {
             GPUL__UNROLL
             for (int u = 0; u < kPacks; ++u) pack[u] = gpul__load<kN>(x + (at + u * v.stride) * kN);
-            there = (1u << kPacks) - 1;
+            valid = (1u << kPacks) - 1;
         } else {
-            there = 0;
+            valid = 0;
             GPUL__UNROLL
-            for (int u = 0; u < kPacks; ++u) { /* the first vector in place of one that is not there */
+            for (int u = 0; u < kPacks; ++u) { /* beyond the end: the first vector, which does not count */
                 const int64_t i = at + u * v.stride;
                 pack[u] = gpul__load<kN>(x + (i < v.vectors ? i : 0) * kN);
-                there |= uint32_t(i < v.vectors) << u;
+                valid |= uint32_t(i < v.vectors) << u;
             }
         }
         at += kPacks * v.stride;
         return true;
     }
-    __device__ __forceinline__ void drop() {
+    __device__ __forceinline__ void drop() { /* the first vector */
         GPUL__UNROLL
         for (int u = 1; u < kPacks; ++u) pack[u - 1] = pack[u];
-        there >>= 1;
+        valid >>= 1;
     }
 };
 
-/* All elements of this thread into a counter, which begins while the first of them are on their way: count() takes a
- * batch, of whole warps; one() takes an element, of those that are in no vector: at the ends, or all of them where there
- * are no vectors. */
+/* All elements of this thread, into a Counter: begin(v) clears the block's counters, while the first batch is being
+ * loaded; count(v, batch) takes a batch, which all of a warp or none has; one(v, x) takes an element that is in no
+ * vector: of head or tail, or any where there are no vectors. */
 template <int kSize, typename Counter>
-static __device__ __forceinline__ void gpul__hist_walk(const gpul__hist_view &v, Counter &counter) {
+static __device__ __forceinline__ void gpul__hist_loop(const gpul__hist_view &v, Counter &counter) {
     typedef typename gpul__hist_element<kSize>::type Element;
     enum { kOnes = kSize > 1 ? 1 : 4 };
     gpul__hist_batch<kSize, Counter::kPacks> batch;
@@ -5132,9 +5139,9 @@ static __device__ __forceinline__ void gpul__hist_clear(uint32_t *tile, uint32_t
     for (uint32_t i = threadIdx.x; i < counters / 4; i += blockDim.x) gpul__save<4>(tile + 4 * i, pack);
 }
 
-/* Counter `origin` is the first; counters are kStep apart. In PTX, and with a spare counter for elements that do not
- * count: the compiler otherwise computes the address of each element anew, behind a branch. An increment without a
- * result (ATOMS.POPC.INC) takes lanes that meet at one address together. */
+/* A block's counters, kStep words apart; the first one is for number `origin`. The increment is PTX, and an element
+ * that does not count goes to a spare counter: in C++ the compiler computes each address anew, behind a branch. An
+ * addition without a result (ATOMS.POPC.INC) is one operation for all lanes that meet at an address. */
 template <int kStep> struct gpul__hist_tile {
     uint32_t *counters;
     uint32_t base, spare;
@@ -5160,8 +5167,8 @@ template <int kStep> struct gpul__hist_tile {
     }
 };
 
-/* The counters of a block's part of the bins. Counter `width` of the last part has the elements that are equal to
- * hi. */
+/* Uniform bins: the counters of one part of the bins. Elements equal to hi, which belong to the last bin, have counter
+ * `width` of the last part. */
 struct gpul__hist_part {
     enum { kPacks = gpul__hist_packs };
     uint32_t *shared;
@@ -5178,10 +5185,10 @@ struct gpul__hist_part {
         const bool inner = first + width < r.bins;
         const double low = first > 0 ? gpul__hist_edge(r, double(first)) : r.first;
         const double high = inner ? gpul__hist_edge(r, double(first + width)) : r.last;
-        /* of two zeros the lower is inside, or outside */
+        /* -0.0 is below 0.0 here: as the first edge it is inside, as the end of an inner part outside */
         lo = gpul__hist_key_of(r, low == 0 ? -0.0 : low); /* fault: histogram-zero */
         hi = gpul__hist_key_of(r, high == 0 ? (inner ? -0.0 : 0.0) : high);
-        if (inner) hi = gpul__hist_before(hi); /* fault: histogram-part */
+        if (inner) hi = gpul__hist_next_below(hi); /* fault: histogram-part */
         gpul__hist_clear(shared, chunks() * gpul__hist_chunk, 0);
         gpul__hist_zero_counts(v);
     }
@@ -5190,7 +5197,7 @@ struct gpul__hist_part {
         uint64_t place[kN];
         bool inside[kN], doubt = false;
         GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) { /* without a branch, so that the chains of the elements overlap */
+        for (int j = 0; j < kN; ++j) { /* no branch: the elements' chains of instructions overlap */
             const double key = gpul__hist_key<kFloats>(x[j]);
             place[j] = gpul__hist_place(v.rule, key);
             inside[j] = key >= lo && key <= hi;
@@ -5208,21 +5215,22 @@ struct gpul__hist_part {
             return;
         }
         GPUL__UNROLL_NOT
-        for (; batch.there; batch.drop())
-            if (batch.there & 1) add<kFloats>(v, batch.pack[0].v);
+        for (; batch.valid; batch.drop())
+            if (batch.valid & 1) add<kFloats>(v, batch.pack[0].v);
     }
     template <typename Batch> __device__ __forceinline__ void count(const gpul__hist_view &v, Batch &batch) const {
         if (v.floats) add_batch<true>(v, batch);
         else add_batch<false>(v, batch);
     }
     template <typename Word> __device__ __forceinline__ void one(const gpul__hist_view &v, Word x) const {
-        const int64_t bin = gpul__hist_even_bin(v.rule, gpul__hist_value(x, v.floats != 0));
+        const int64_t bin = gpul__hist_uniform_bin(v.rule, gpul__hist_value(x, v.floats != 0));
         tile.increment(uint32_t(bin) + uint32_t(gpul__hist_origin), bin >= first && bin - first < width);
     }
 };
 
-/* Counters 0 .. width - 1 of a block to counts, from bin `first` on; counter `width` of the last part belongs to the
- * last bin, too. A warp takes a chunk at a time. Blocks begin at different chunks, so as not to meet. */
+/* Adds the block's counters 0 .. width - 1 to counts, from bin `first` on. A warp takes a chunk at a time; blocks begin
+ * with different chunks, so that they do not meet. The elements equal to hi, in counter `width` of the last part, go to
+ * the last bin. */
 template <typename Count>
 static __device__ __forceinline__ void gpul__hist_add_chunk(const uint32_t *tile, Count *counts, int64_t stride) {
     uint32_t sum[gpul__hist_chunk / 32];
@@ -5234,10 +5242,10 @@ static __device__ __forceinline__ void gpul__hist_add_chunk(const uint32_t *tile
 }
 static __device__ __forceinline__ void gpul__hist_add_tile(const gpul__hist_view &v, const uint32_t *tile,
                                                            int64_t first, uint32_t width) {
-    const uint32_t chunks = width / gpul__hist_chunk + 1, turn = blockIdx.x % chunks;
+    const uint32_t chunks = width / gpul__hist_chunk + 1, rotation = blockIdx.x % chunks;
     GPUL__UNROLL_NOT
     for (uint32_t i = threadIdx.x / 32; i < chunks; i += GPUL__HIST_THREADS / 32) {
-        const uint32_t chunk = i + turn < chunks ? i + turn : i + turn - chunks;
+        const uint32_t chunk = i + rotation < chunks ? i + rotation : i + rotation - chunks;
         uint32_t bin = chunk * gpul__hist_chunk + threadIdx.x % 32;
         const int64_t to = (first + bin) * v.counts_stride;
         if (chunk + 1 < chunks && chunk * gpul__hist_chunk + gpul__hist_chunk < width && !v.owned) {
@@ -5266,21 +5274,21 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     gpul__hist_part part;
     gpul__await();
     part.shared = shared;
-    gpul__hist_walk<kSize>(v, part);
+    gpul__hist_loop<kSize>(v, part);
     gpul__hist_await_zeros(v);
     gpul__hist_add_tile(v, shared, part.first, part.width);
 }
 
 /* ---- counters in global memory ----
  *
- * Of bins beyond those that shared memory has room for. A run of equal bins in a warp, of kN neighbours in each lane,
- * is one addition, so that sorted data do not queue up at one address. Nor do data of few values: each block has a hash
- * table of bins and counters in shared memory, and a warp goes there if two of its lanes meet in a bin. A slot belongs
- * to the first bin that comes to it; what finds its slot taken goes to global memory. */
+ * Each lane of a warp has kN neighbouring elements. A run of equal bins in the warp is one addition, so sorted data do
+ * not queue up at one address. Nor do data of few values: a block has a hash table of bins and counters in shared
+ * memory, which a warp uses if two of its lanes have the same bin. A slot belongs to the first bin that comes to it;
+ * bins whose slot is taken go to global memory. */
 
 struct gpul__hist_beyond {
     enum { kNone = gpul__hist_none };
-    uint32_t *bins; /* v.width of them, and as many counts */
+    uint32_t *bins; /* the hash table: v.width bins, then as many counters */
     __device__ __forceinline__ void begin(const gpul__hist_view &v, uint32_t *shared) {
         bins = shared;
         gpul__hist_clear(bins, uint32_t(v.width), uint32_t(kNone));
@@ -5325,22 +5333,21 @@ struct gpul__hist_beyond {
             bin[j] = !inside[j] ? uint32_t(kNone) : bin[j] < last ? bin[j] : last;
         }
     }
-    /* Adds the bins of a warp's elements, runs of equal ones at once. A run begins at its head. Its length is what lies
-     * between its head and the next one, which is in this lane, or the first one of the next lane that has any. For
-     * whole warps. */
+    /* Adds the bins of a warp's elements, a run of equal ones at once. A run belongs to the lane of its first element,
+     * the head. It ends at the next head, in this lane or in the next one that has a head. For whole warps. */
     template <int kN>
     __device__ __forceinline__ void collect(const gpul__hist_view &v, const uint32_t (&bin)[kN]) const {
         const uint32_t full = 0xffffffffu, lane = threadIdx.x % 32;
-        uint32_t heads = 0; /* bit j: a run begins at element j */
+        uint32_t heads = 0; /* bit j: element j is the head of a run */
         const uint32_t before = __shfl_up_sync(full, bin[kN - 1], 1);
         GPUL__UNROLL
         for (int j = 0; j < kN; ++j)
             if (j ? bin[j] != bin[j - 1] : lane == 0 || bin[0] != before) heads |= 1u << j;
         const uint32_t lanes = __ballot_sync(full, heads != 0), after = lanes & (0xfffffffeu << lane);
         const uint32_t next = after ? uint32_t(__ffs(int32_t(after))) - 1 : 32;
-        const uint32_t there = uint32_t(__ffs(int32_t(__shfl_sync(full, heads, int(next % 32))))) - 1;
-        uint32_t end = (next - lane) * kN + (next < 32 ? there : 0); /* of the run: elements from this lane's first */
-        bool often = false;                                          /* does a bin occur twice, as a sample says? */
+        const uint32_t first = uint32_t(__ffs(int32_t(__shfl_sync(full, heads, int(next % 32))))) - 1;
+        uint32_t end = (next - lane) * kN + (next < 32 ? first : 0); /* of this lane's last run, from its element 0 */
+        bool often = false;                                          /* has a bin two of the lanes' first elements? */
         if (v.width) {
             const uint32_t same = __match_any_sync(full, bin[0]);
             often = __any_sync(full, (same & (same - 1)) != 0 && bin[0] != uint32_t(kNone));
@@ -5363,8 +5370,8 @@ struct gpul__hist_beyond {
     }
 };
 
-/* Of uniform bins; and of explicit edges, 2^31 and more, for which there is no table. */
-struct gpul__hist_even_beyond : gpul__hist_beyond {
+/* Uniform bins; and explicit edges, if they are 2^31 or more, which have no table. */
+struct gpul__hist_uniform_beyond : gpul__hist_beyond {
     enum { kPacks = 2 };
     uint32_t *shared;
     __device__ __forceinline__ void begin(const gpul__hist_view &v) {
@@ -5376,7 +5383,7 @@ struct gpul__hist_even_beyond : gpul__hist_beyond {
     __device__ __forceinline__ void count(const gpul__hist_view &v, const Batch &batch) const {
         GPUL__UNROLL
         for (int u = 0; u < kPacks; ++u) {
-            const bool valid = batch.there >> u & 1;
+            const bool valid = batch.valid >> u & 1;
             uint32_t bin[Batch::kN];
             if (u > 0 && !__any_sync(0xffffffffu, valid)) return;
             if (v.floats) places<true>(v, batch.pack[u].v, valid, bin);
@@ -5392,22 +5399,24 @@ template <int kSize>
 static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     gpul__hist_count_beyond(const __grid_constant__ gpul__hist_view v) {
     GPUL_SHARED(uint32_t, shared);
-    gpul__hist_even_beyond beyond;
+    gpul__hist_uniform_beyond beyond;
     gpul__await();
     beyond.shared = shared;
-    gpul__hist_walk<kSize>(v, beyond);
+    gpul__hist_loop<kSize>(v, beyond);
     beyond.finish(v);
 }
 
-/* ---- explicit edges ---- */
+/* ---- explicit edges ----
+ *
+ * Elements and edges are compared by keys ("order"): doubles, or for elements of 4 bytes integers in the order of the
+ * values, -0.0 below 0.0. The key of an edge is the least element that is not below it, so keys decide exactly. */
 
 struct gpul__hist_edge_list {
     double edge[gpul__hist_listed];
 };
 static_assert(sizeof(gpul__hist_view) + sizeof(gpul__hist_edge_list) + 48 <= 4096, "the arguments of a launch");
 
-/* What elements and edges are compared by: doubles, or of elements of 4 bytes integers in their order. Of two zeros,
- * the negative one is lower. */
+/* The key of an element */
 static __device__ __forceinline__ int32_t gpul__hist_order(uint32_t word, bool floats) {
     const int32_t bits = int32_t(word);
     return floats ? bits ^ ((bits >> 31) & 0x7fffffff) : bits;
@@ -5415,36 +5424,32 @@ static __device__ __forceinline__ int32_t gpul__hist_order(uint32_t word, bool f
 static __device__ __forceinline__ double gpul__hist_order(uint64_t word, bool floats) {
     return gpul__hist_value(word, floats);
 }
-/* The least element that is not below an edge. */
-static __device__ __forceinline__ void gpul__hist_take_edge(double *out, double edge, bool) { *out = edge; }
+/* The key of an edge: the least element that is not below it. kLast: of the last edge, which belongs to the last bin,
+ * the greatest element that is not above it. */
+template <bool kLast = false>
+static __device__ __forceinline__ void gpul__hist_take_edge(double *out, double edge, bool) {
+    *out = edge;
+}
+template <bool kLast = false>
 static __device__ __forceinline__ void gpul__hist_take_edge(int32_t *out, double edge, bool floats) {
     if (floats) {
         const float nearest = __double2float_rn(edge);
         const int32_t order = gpul__hist_order(gpul__bits<uint32_t>(nearest), true);
-        *out = nearest == 0 ? (edge > 0 ? 1 : -1) : order + (double(nearest) < edge); /* fault: histogram-edge-of-f32 */
+        if (kLast) *out = nearest == 0 ? (edge < 0 ? -2 : 0) : order - (double(nearest) > edge);
+        else
+            *out = nearest == 0 ? (edge > 0 ? 1 : -1)
+                                : order + (double(nearest) < edge); /* fault: histogram-edge-of-f32 */
     } else {
-        const double whole = ceil(edge);
-        *out = whole > 2147483647.0 ? 2147483647 : whole > -2147483648.0 ? int32_t(whole) : -2147483647 - 1;
+        const double whole = kLast ? floor(edge) : ceil(edge);
+        const bool above = kLast ? whole >= 2147483647.0 : whole > 2147483647.0;
+        *out = above ? 2147483647 : whole > -2147483648.0 ? int32_t(whole) : -2147483647 - 1;
     }
 }
-/* The greatest element that is not above the last edge. */
-static __device__ __forceinline__ void gpul__hist_take_last(double *out, double edge, bool) { *out = edge; }
-static __device__ __forceinline__ void gpul__hist_take_last(int32_t *out, double edge, bool floats) {
-    if (floats) {
-        const float nearest = __double2float_rn(edge);
-        const int32_t order = gpul__hist_order(gpul__bits<uint32_t>(nearest), true);
-        *out = nearest == 0 ? (edge < 0 ? -2 : 0) : order - (double(nearest) > edge);
-    } else {
-        const double whole = floor(edge);
-        *out = whole >= 2147483647.0 ? 2147483647 : whole > -2147483648.0 ? int32_t(whole) : -2147483647 - 1;
-    }
-}
-/* a number in the same order, for the bucket */
+/* What the bucket is computed from, of a key and of an element */
 static __device__ __forceinline__ double gpul__hist_number(double order, bool) { return order; }
 static __device__ __forceinline__ float gpul__hist_number(int32_t order, bool floats) {
-    return floats ? gpul__bits<float>(gpul__hist_order(uint32_t(order), true)) : float(order); /* it undoes itself */
+    return floats ? gpul__bits<float>(gpul__hist_order(uint32_t(order), true)) : float(order); /* its own inverse */
 }
-
 static __device__ __forceinline__ double gpul__hist_number_of(uint64_t word, bool floats) {
     return gpul__hist_value(word, floats);
 }
@@ -5458,7 +5463,7 @@ template <> struct gpul__hist_compared<4> {
     typedef float Number;
 };
 
-/* The bucket of an edge or an element, and the range. */
+/* The range, and the bucket of an edge or an element */
 template <int kSize> struct gpul__hist_buckets {
     typedef typename gpul__hist_compared<kSize>::Order Order;
     typedef typename gpul__hist_compared<kSize>::Number Number;
@@ -5469,7 +5474,7 @@ template <int kSize> struct gpul__hist_buckets {
     __device__ __forceinline__ void begin(const gpul__hist_view &v) {
         floats = v.floats != 0;
         gpul__hist_take_edge(&lo, v.rule.first, floats);
-        gpul__hist_take_last(&hi, v.rule.last, floats);
+        gpul__hist_take_edge<true>(&hi, v.rule.last, floats);
         if (kSize == 4 && !floats && (v.rule.first > 2147483647.0 || v.rule.last < -2147483648.0))
             lo = Order(2147483647), hi = -lo; /* no integer is inside */
         base = Number(v.rule.offset);
@@ -5478,8 +5483,9 @@ template <int kSize> struct gpul__hist_buckets {
     }
     __device__ __forceinline__ uint32_t of_number(Number x) const { return gpul__hist_bucket(x, base, factor, top); }
     __device__ __forceinline__ uint32_t of(Order order) const { return of_number(gpul__hist_number(order, floats)); }
-    /* Edge i of each lane, with the one before it, to the table: all buckets from the one behind that edge's up to its
-     * own begin with i. i == searched: behind all edges. For whole warps; lanes with more have none. */
+    /* Enters edge i of each lane into the table: the buckets from the one behind that of the edge before up to its own
+     * begin with i. i == searched: those behind all edges. Lanes with a larger i have none. For whole warps, which
+     * write together what is longer than kShort. */
     __device__ __forceinline__ void enter(const gpul__hist_view &v, uint32_t *table, int64_t i, Order before,
                                           Order edge) const {
         enum { kShort = 16 };
@@ -5490,19 +5496,19 @@ template <int kSize> struct gpul__hist_buckets {
         if (has) table[to] = i < v.searched ? entry + 1 : entry;
         GPUL__UNROLL_NOT
         for (uint32_t k = from; has && k < to && k < from + kShort; ++k) table[k] = entry;
-        uint32_t far = __ballot_sync(full, has && to > from + kShort);
-        while (far) { /* the warp together */
-            const int lead = __ffs(int32_t(far)) - 1;
+        uint32_t wide = __ballot_sync(full, has && to > from + kShort);
+        while (wide) {
+            const int lead = __ffs(int32_t(wide)) - 1;
             const uint32_t end = __shfl_sync(full, to, lead), value = __shfl_sync(full, entry, lead);
             uint32_t k = __shfl_sync(full, from, lead) + kShort + lane;
             GPUL__UNROLL_NOT
             for (; k < end; k += 32) table[k] = value; /* fault: histogram-wide-gap */
-            far &= far - 1;
+            wide &= wide - 1;
         }
     }
 };
 
-/* Counters by explicit edges, fewer than 2^31 of them: in shared memory, or as beyond. */
+/* Explicit edges, fewer than 2^31: counters in shared memory, or in global memory as gpul__hist_beyond has them. */
 template <int kSize> struct gpul__hist_between {
     enum { kPacks = 2 };
     typedef typename gpul__hist_compared<kSize>::Order Order;
@@ -5514,7 +5520,7 @@ template <int kSize> struct gpul__hist_between {
     const Order *edges;
     const uint32_t *table;
 
-    /* All threads; with barriers. The edges follow the counters in shared memory, and the table the edges. */
+    /* Shared memory: the counters, the edges, the table. For all threads: it has barriers. */
     __device__ __forceinline__ void begin(const gpul__hist_view &v) {
         const uint32_t bins = uint32_t(v.rule.bins);
         uint32_t counters = 2 * uint32_t(v.width);
@@ -5528,26 +5534,26 @@ template <int kSize> struct gpul__hist_between {
         edges = static_cast<const Order *>(v.rule.edges);
         table = v.table;
         if (v.listed || v.edges_shared) {
-            Order *const near_edges = reinterpret_cast<Order *>(shared + counters);
-            uint32_t *const near_table = reinterpret_cast<uint32_t *>(near_edges + (bins + 4) / 4 * 4);
+            Order *const shared_edges = reinterpret_cast<Order *>(shared + counters);
+            uint32_t *const shared_table = reinterpret_cast<uint32_t *>(shared_edges + (bins + 4) / 4 * 4);
             if (v.listed) {
-                const uint32_t i = threadIdx.x; /* there are more threads than listed edges */
-                if (i <= bins) gpul__hist_take_edge(near_edges + i, list->edge[i], v.floats != 0);
+                const uint32_t i = threadIdx.x; /* a thread an edge: a block has more threads */
+                if (i <= bins) gpul__hist_take_edge(shared_edges + i, list->edge[i], v.floats != 0);
                 __syncthreads();
-                buckets.enter(v, near_table, i, near_edges[i > 0 && i <= bins ? i - 1 : 0],
-                              near_edges[i < bins ? i : 0]);
+                buckets.enter(v, shared_table, i, shared_edges[i > 0 && i <= bins ? i - 1 : 0],
+                              shared_edges[i < bins ? i : 0]);
             } else {
-                for (uint32_t i = threadIdx.x; i <= bins; i += blockDim.x) near_edges[i] = edges[i];
-                for (uint32_t i = threadIdx.x; i <= v.buckets; i += blockDim.x) near_table[i] = table[i];
+                for (uint32_t i = threadIdx.x; i <= bins; i += blockDim.x) shared_edges[i] = edges[i];
+                for (uint32_t i = threadIdx.x; i <= v.buckets; i += blockDim.x) shared_table[i] = table[i];
             }
-            edges = near_edges;
-            table = near_table;
+            edges = shared_edges;
+            table = shared_table;
             __syncthreads();
         }
         gpul__hist_zero_counts(v);
         if (!v.in_shared) gpul__hist_await_zeros(v);
     }
-    /* kN at once, so that their chains overlap */
+    /* kN elements: their searches overlap */
     template <typename Word, int kN>
     __device__ __forceinline__ void add(const gpul__hist_view &v, const Word (&x)[kN], bool valid) const {
         Order order[kN];
@@ -5568,7 +5574,7 @@ template <int kSize> struct gpul__hist_between {
             more = more || low[j] < high[j];
         }
         GPUL__UNROLL_NOT
-        while (more) { /* edges before `low` are not above x, those from `high` on are */
+        while (more) { /* edges before `low` are at or below x, those from `high` on above */
             Order edge[kN];
             GPUL__UNROLL
             for (int j = 0; j < kN; ++j) edge[j] = edges[(low[j] + high[j]) / 2]; /* also where both are equal */
@@ -5594,7 +5600,7 @@ template <int kSize> struct gpul__hist_between {
     __device__ __forceinline__ void count(const gpul__hist_view &v, const Batch &batch) const {
         GPUL__UNROLL
         for (int u = 0; u < kPacks; ++u) {
-            const bool valid = batch.there >> u & 1;
+            const bool valid = batch.valid >> u & 1;
             if (u > 0 && !__any_sync(0xffffffffu, valid)) return;
             add(v, batch.pack[u].v, valid);
         }
@@ -5614,37 +5620,38 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     gpul__await();
     between.shared = shared;
     between.list = &list;
-    gpul__hist_walk<kSize>(v, between);
+    gpul__hist_loop<kSize>(v, between);
     if (!v.in_shared) return between.beyond.finish(v);
     gpul__hist_await_zeros(v);
     gpul__hist_add_tile(v, shared, 0, uint32_t(v.rule.bins));
 }
 
-/* Edges on their way to device memory lie in the arguments of a launch, or in pinned memory, which is free again when
- * each block has written the ticket into its word behind the edges. */
+/* A piece of the edges comes to the device in the arguments of a launch, or in a staging buffer of pinned memory. A
+ * buffer is free again when each block that reads it has written the launch's ticket into its word of `done`. */
 struct gpul__hist_stage {
     double edge[gpul__hist_staged];
     volatile uint32_t done[gpul__hist_staged / gpul__hist_put_threads];
 };
 struct gpul__hist_piece {
-    gpul__hist_stage *stage; /* NULL: the list */
+    gpul__hist_stage *stage; /* NULL: they are in the arguments */
     int64_t at;              /* its first edge */
-    int32_t count, zeros;    /* zeros: counts is set to zero, too */
+    int32_t count, zeros;    /* zeros: this launch sets counts to zero, too */
     uint32_t ticket;
 };
 
-/* Brings a piece of the edges, those before it being there, and makes its part of the table. The piece is read before
- * what is ahead in the stream has ended, and the next one's launch begins at once: only the writes are in order. */
+/* Writes the keys of a piece of the edges to device memory, and its part of the table; the pieces before have been
+ * written. The piece is read before earlier launches in the stream have ended, and the next launch begins at once: only
+ * the writes wait. */
 template <int kSize>
 static __device__ __forceinline__ void gpul__hist_put(const gpul__hist_view &v, const gpul__hist_piece &piece,
-                                                      double own, double own_before) {
+                                                      double value, double value_before) {
     typedef typename gpul__hist_compared<kSize>::Order Order;
     Order *const edges = static_cast<Order *>(const_cast<void *>(v.rule.edges));
     const int32_t k = int32_t(blockIdx.x * blockDim.x + threadIdx.x);
     const int64_t i = piece.at + k;
     Order edge, before;
-    gpul__hist_take_edge(&edge, own, v.floats != 0);
-    gpul__hist_take_edge(&before, own_before, v.floats != 0);
+    gpul__hist_take_edge(&edge, value, v.floats != 0);
+    gpul__hist_take_edge(&before, value_before, v.floats != 0);
     if (k < piece.count) edges[i] = edge;
     if (!v.buckets) return;
     if (k == 0 && piece.at > 0) before = edges[i - 1];
@@ -5671,13 +5678,13 @@ static __global__ void __launch_bounds__(gpul__hist_put_threads)
 
 /* ---- bytes ---- */
 
-struct gpul__hist_byte_bins { /* of each value, by a list of edges; -1: outside */
+struct gpul__hist_byte_bins { /* listed edges: the bin of each value; -1: outside */
     int16_t of[256];
 };
 static_assert(gpul__hist_listed < 32768, "bins of a list");
 
-/* 256 values, each with a counter for every lane of a warp, in a bank of its own: an increment takes the same time for
- * all data. */
+/* 256 values, each with a counter for every lane of a warp, in the lane's own bank: an increment takes the same time
+ * for all data. */
 struct gpul__hist_bytes {
     enum { kPacks = gpul__hist_packs };
     uint32_t *shared;
@@ -5698,7 +5705,7 @@ struct gpul__hist_bytes {
             return;
         }
         GPUL__UNROLL_NOT
-        for (; batch.there; batch.drop()) add(batch.pack[0].v);
+        for (; batch.valid; batch.drop()) add(batch.pack[0].v);
     }
     __device__ __forceinline__ void one(const gpul__hist_view &, uint8_t x) const { tile.increment(x, true); }
 };
@@ -5711,14 +5718,14 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     const uint32_t lane = threadIdx.x % 32;
     gpul__await();
     bytes.shared = tile;
-    gpul__hist_walk<1>(v, bytes);
+    gpul__hist_loop<1>(v, bytes);
     gpul__hist_await_zeros(v);
     if (threadIdx.x >= 256) return;
     uint32_t sum = 0;
     GPUL__UNROLL
     for (uint32_t k = 0; k < gpul__hist_copies; ++k)
         sum += tile[threadIdx.x * gpul__hist_copies + (k + lane) % gpul__hist_copies];
-    /* Values that are neighbours often share a bin: the first of them in a warp adds for all. */
+    /* Neighbouring values often share a bin: the first of them in a warp adds for all. */
     const int64_t bin = v.listed ? bins.of[threadIdx.x] : gpul__hist_bin(v.rule, double(threadIdx.x));
     const int64_t before = __shfl_up_sync(0xffffffffu, bin, 1);
     GPUL__UNROLL_NOT
@@ -5743,16 +5750,21 @@ static __device__ __forceinline__ int64_t gpul__hist_bin_any(const gpul__hist_vi
                                       : gpul__hist_value(static_cast<const uint64_t *>(v.x)[i], floats));
 }
 
-/* The unit of the fixed point is 2^unit: n weights below 2^e, the power of two above the largest, sum to less than
- * 2^126 units. So a weight is rounded by at most 2^(e + log2_n - 127), far less than 2^-80 max|w| for any n that fits a
- * GPU. */
+/* Weights are summed in fixed point, in units of 2^unit. n weights below 2^e, the power of two above the largest, sum
+ * to less than 2^126 units. A weight is rounded by 2^(e + log2_n - 127) at most, far less than 2^-80 max|w| for any n
+ * that fits a GPU. */
 static __device__ __forceinline__ int gpul__hist_unit(const gpul__hist_view &v) {
     const unsigned long long bits = *v.largest;
     const int e = bits >> 52 ? int(bits >> 52) - 1022 : 64 - __clzll(static_cast<long long>(bits)) - 1074;
     return e + v.log2_n - 126;
 }
 
-/* a weight, by its bits, to the sum of its bin */
+static __device__ __forceinline__ void gpul__hist_negate(unsigned long long &low, unsigned long long &high) {
+    low = ~low + 1;
+    high = ~high + (low == 0);
+}
+
+/* Adds a weight, given by its bits, to the sum of its bin. */
 static __device__ __forceinline__ void gpul__hist_add_weight(const gpul__hist_view &v, int64_t bin, int unit,
                                                              unsigned long long bits) {
     const int exponent = int((bits >> 52) & 0x7ff);
@@ -5772,17 +5784,14 @@ static __device__ __forceinline__ void gpul__hist_add_weight(const gpul__hist_vi
     else if (shift == 0) low = significand;
     else if (shift > -55) low = (significand + (1ull << (-shift - 1))) >> -shift;
     if ((low | high) == 0) return;
-    if (negative) {
-        low = ~low + 1;
-        high = ~high + (low == 0);
-    }
+    if (negative) gpul__hist_negate(low, high);
     const unsigned long long before = atomicAdd(v.low + bin, low);
-    high += before + low < before; /* the carry of this very addition: whatever the order, all carries arrive */
+    high += before + low < before; /* the carry of this addition: in any order, all carries are added */
     if (high) atomicAdd(v.high + bin, high);
 }
 
-/* The steps over weights: integers are added at once; of floats first the largest finite |w| of the elements that are
- * in a bin is found (the bits of non-negative doubles are ordered as the doubles are), then they are added. */
+/* Weights, one step a launch. Integers are added at once. Floats: first the largest finite |w| of the elements that are
+ * in a bin (non-negative doubles are in the order of their bits), then the sums. */
 enum { gpul__hist_integers = 0, gpul__hist_largest = 1, gpul__hist_floats = 2 };
 static __global__ void __launch_bounds__(512)
     gpul__hist_weigh(const __grid_constant__ gpul__hist_view v, int32_t step) {
@@ -5812,7 +5821,7 @@ static __global__ void __launch_bounds__(512)
     if (threadIdx.x % 32 == 0 && most) atomicMax(v.largest, most);
 }
 
-/* counts = (or +=) the sums, rounded once to the nearest double. */
+/* Floats: counts = (or +=) the sums, rounded once to the nearest double */
 static __global__ void __launch_bounds__(512)
     gpul__hist_finish_floats(const __grid_constant__ gpul__hist_view v, int32_t accumulate) {
     const int unit = gpul__hist_unit(v);
@@ -5820,15 +5829,12 @@ static __global__ void __launch_bounds__(512)
         const uint32_t flags = v.flags[bin];
         unsigned long long low = v.low[bin], high = v.high[bin];
         const bool negative = (high >> 63) != 0;
-        if (negative) {
-            low = ~low + 1;
-            high = ~high + (low == 0);
-        }
+        if (negative) gpul__hist_negate(low, high);
         const int length =
             high ? 128 - __clzll(static_cast<long long>(high)) : 64 - __clzll(static_cast<long long>(low));
         int drop = length - 53;
         if (drop > 0) {
-            const bool upper = drop > 64; /* the highest bit that is dropped: in which half, and what lies below it */
+            const bool upper = drop > 64; /* is the highest bit that is dropped in the upper word? */
             const int at = upper ? drop - 65 : drop - 1;
             const unsigned long long holder = upper ? high : low;
             const bool half = (holder >> at) & 1;
@@ -5837,10 +5843,8 @@ static __global__ void __launch_bounds__(512)
             if (drop >= 64) kept = high >> (drop - 64);
             else kept = (low >> drop) | (high << (64 - drop));
             low = kept + (half && (below || (kept & 1)));
-        } else {
-            drop = 0;
-        }
-        /* exact: every weight and the unit are multiples of 2^-1074 where this comes near it */
+        } else drop = 0;
+        /* exact: near the subnormal numbers, all weights and the unit are multiples of 2^-1074 */
         double sum = scalbn(double(low), low ? drop + unit : 0);
         if (negative) sum = -sum;
         const uint32_t both = gpul__hist_plus_infinity | gpul__hist_minus_infinity;
@@ -5860,18 +5864,18 @@ static inline double gpul__hist_reach(const gpul__histogram_problem *p) { /* R o
     return low > high ? low : high;
 }
 
-/* Of the edges, in front of what else there is in scratch memory: as doubles, whatever they are there. */
+/* Scratch memory begins with the edges, with room for doubles whatever their keys are. */
 static inline int64_t gpul__hist_edge_bytes(const gpul__histogram_problem *p) {
     return gpul__round_up((p->bins + 1) * 8, 16);
 }
 
 static inline bool gpul__hist_on_grid(double x) { return double(int64_t(x * 1024)) == x * 1024; }
 
-/* Fills the rule. It is certain if the error of gpul__hist_place is small enough. */
+/* The rule is certain where the error of gpul__hist_place is small enough. */
 static inline void gpul__hist_fill_rule(gpul__hist_rule *r, const gpul__histogram_problem *p) {
     const double u = 1.0 / 9007199254740992.0, v = 1.0 / 16777216, n = double(p->bins), width = p->hi - p->lo;
     memset(r, 0, sizeof *r);
-    volatile float first = float(p->lo), last = float(p->hi); /* gcc 12 leaves two such roundings side by side out */
+    volatile float first = float(p->lo), last = float(p->hi); /* volatile: gcc 12 drops these two roundings */
     r->first = p->f32_edges ? double(first) : p->lo;
     r->last = p->f32_edges ? double(last) : p->hi;
     r->lo = p->lo;
@@ -5881,24 +5885,24 @@ static inline void gpul__hist_fill_rule(gpul__hist_rule *r, const gpul__histogra
     r->f32 = p->f32_edges;
     r->f32_steps = p->f32_steps;
     if (!p->uniform) return;
-    const double factor = n / width, far = gpul__hist_reach(p) / width;
-    double point = 4294967296.0; /* 2^fraction */
+    const double factor = n / width, ratio = gpul__hist_reach(p) / width; /* R / W */
+    double point = 4294967296.0;                                          /* 2^fraction */
     r->fraction = 32;
     while (n + 2 >= 4503599627370496.0 / point && r->fraction > 20) {
         point /= 2;
         r->fraction -= 1;
     }
-    double error = n * u * (8 + 6 * far) + 4 / point + factor * 2.4e-38, index = 0;
-    if (p->f32_steps) error += n * v * (6 + 3 * far);
-    if (p->f32_edges) index = n * v * (p->f32_steps ? 10 + 5 * far : 2 + 3 * far);
+    double error = n * u * (8 + 6 * ratio) + 4 / point + factor * 2.4e-38, index = 0;
+    if (p->f32_steps) error += n * v * (6 + 3 * ratio);
+    if (p->f32_edges) index = n * v * (p->f32_steps ? 10 + 5 * ratio : 2 + 3 * ratio);
     const bool normal = p->step > (p->f32_edges ? 1.2e-38 : 2.3e-308);
     r->certain = p->bins <= (int64_t(1) << 30) - 4 && error < 0.2 && index < 0.9 && normal && factor < 1e30;
     r->factor = factor;
     r->point = 4503599627370496.0 / point;
     r->offset = (r->point - p->lo * factor) + error;
     r->unsure = r->certain ? uint32_t(2 * error * 4294967296.0 + 1) : 0;
-    /* Integers between edges that are exact, and multiples of 2^-10 as they are: an integer lies on an edge, or is
-     * `distance` bins away from it, at least. Half of that, and none is in doubt. */
+    /* Integer data and edges that are multiples of 2^-10, and exact: an integer is on an edge, or `distance` bins away
+     * at least. Shifted by half of that, none is in doubt. */
     const double distance = factor / 1024, most = 4398046511104.0; /* 2^42 */
     const bool integers = !gpul__hist_is_float(p->x_dtype);
     const bool exact = gpul__hist_on_grid(p->lo) && gpul__hist_on_grid(p->step); /* fault: histogram-ties */
@@ -5907,7 +5911,7 @@ static inline void gpul__hist_fill_rule(gpul__hist_rule *r, const gpul__histogra
         r->unsure = 0;
     }
 }
-/* Buckets between the first finite edge and the last, of any width where that is none. */
+/* Buckets from the first finite edge to the last one; where there is no width between them, of any width. */
 static inline void gpul__hist_fill_buckets(gpul__hist_rule *r, const gpul__histogram_problem *p, int64_t buckets) {
     int64_t first = 0, last = p->bins;
     while (first < last && !(p->edges[first] >= -1.7976931348623157e308)) ++first;
@@ -5917,7 +5921,8 @@ static inline void gpul__hist_fill_buckets(gpul__hist_rule *r, const gpul__histo
     if (factor > 0 && factor < 1e300) r->factor = factor, r->offset = p->edges[first];
 }
 
-/* Edges beyond all of int32 cannot be told from the greatest, and nothing reaches them. */
+/* How many edges are searched. Edges above all of int32 have the key of the greatest one, and no element reaches
+ * them. */
 static inline int64_t gpul__hist_searched(const gpul__histogram_problem *p) {
     int64_t low = 0, high = p->bins;
     while (p->x_dtype == GPUL_I32 && low < high) { /* fault: histogram-edges-beyond-int */
@@ -5934,12 +5939,13 @@ static inline bool gpul__hist_is_dense(const gpul__histogram_problem *p) {
 static inline int64_t gpul__hist_least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t gpul__hist_most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* Shared memory pays when a block counts more elements than it has counters to clear and to add up, and a few parts,
- * each of which reads x, while that is less than what additions to global memory take; and where one block counts all
- * of few elements, since it stores its counters then, without zeros and additions. Few elements a bin are counted
- * in two parts even if one would do: half as many blocks then add to each bin, and those additions are most of the
- * time. Blocks are as many as there are multiprocessors, fewer where each would get few elements, more where a counter
- * could overflow. */
+/* The kernel. Counters go to shared memory if a block counts more elements than it has counters to clear and to add;
+ * and if one block counts all of few elements, as it stores its counters, without zeros and additions. A few parts,
+ * each of which reads x, are cheaper than additions to global memory. Few elements a bin are counted in two parts even
+ * if one would do: half as many blocks then add to each bin, and those additions are most of the time.
+ *
+ * The grid. As many blocks as multiprocessors; fewer where each would get few elements, more where a counter could
+ * overflow. */
 extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__histogram_problem *p,
                                         const gpul__machine *machine) {
     const int64_t n = p->n, bins = p->bins, sms = gpul__hist_most(machine->sms, 1);
@@ -5962,8 +5968,8 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
         return 1;
     }
 
-    /* the vectors of 16 bytes: from the first at a multiple of 128 bytes, so that a warp's lie in whole cache lines, or
-     * whole warps of as many elements where x is not dense */
+    /* Vectors begin at a multiple of 128 bytes, so that a warp's lie in whole cache lines. Where x is not dense, they
+     * are as many elements each, and whole warps of them. */
     const int64_t size = gpul__bytes_of(p->x_dtype);
     const bool between = !p->uniform && p->x_dtype != GPUL_U8 && bins < int64_t(1) << 31;
     if (p->x_dtype == GPUL_U8 ? dense : between || rule.certain) {
@@ -5973,16 +5979,15 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
         if (!dense) plan->vectors = plan->vectors / 32 * 32;
     }
 
-    const int64_t alone = between || !rule.certain ? 8192 : 16384; /* elements that one block counts */
-    int64_t least = n <= alone ? alone : GPUL__HIST_THREADS * 4;   /* of a block, where there are several */
+    const int64_t alone = between || !rule.certain ? 8192 : 16384; /* up to so many elements are counted by one block */
+    int64_t least = n <= alone ? alone : GPUL__HIST_THREADS * 4;   /* elements of a block, where there are several */
     if (p->x_dtype == GPUL_U8) {
         plan->kernel = GPUL__HISTOGRAM_BYTES;
         plan->shared_bytes = (256 + 1) * gpul__hist_copies * 4;
         least *= 2;
     } else {
         const int64_t words = gpul__hist_most(machine->shared_optin, 49152) / 4 - 4; /* fault: histogram-shared */
-        const int64_t room =
-            words / gpul__hist_chunk * gpul__hist_chunk - 1; /* bins of a part, and those equal to hi */
+        const int64_t room = words / gpul__hist_chunk * gpul__hist_chunk - 1;        /* bins; and the counter of hi */
         const int64_t needed = gpul_ceil_div(bins, room), few = bins >= 8192 && n < bins * 48 && !between ? 2 : 1;
         const int64_t parts = gpul__hist_most(needed, few);
         if (parts <= (p->uniform ? 4 : 1) && (n >= bins * (needed == 1 ? 8 : 12) || (n <= alone && bins < 8192))) {
@@ -5998,7 +6003,7 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
             plan->shared_bytes = plan->width * 8;
             least = GPUL__HIST_THREADS;
         }
-        if (between) { /* twice as many buckets as bins, more where they take no memory that others want */
+        if (between) { /* twice as many buckets as bins, or what shared memory has left, up to four times as many */
             const int64_t edges = (bins + 4) / 4 * 4 * size;
             const int64_t left = words * 4 - plan->shared_bytes - edges - 16;
             plan->edges_shared = plan->listed || (left >= bins * 2 && n >= bins * 48);
@@ -6012,15 +6017,15 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
     blocks = gpul__hist_most(gpul__hist_most(blocks, 1), gpul_ceil_div(n, int64_t(1) << 31));
     plan->blocks = int32_t(gpul__hist_least(blocks, 2147483647));
     plan->owned = plan->zeros && plan->kernel == GPUL__HISTOGRAM_SHARED && blocks == 1;
-    const bool brought = !p->uniform && !plan->listed; /* the launch that brings edges sets zeros */
-    if (plan->zeros && !plan->owned && !brought && bins <= gpul__hist_own_zeros) plan->counters = 2;
+    const bool uploaded = !p->uniform && !plan->listed; /* by launches that set the zeros, too */
+    if (plan->zeros && !plan->owned && !uploaded && bins <= gpul__hist_own_zeros) plan->counters = 2;
     return 1;
 }
 
 /* ---- launching ---- */
 
-/* i / s = i m / 2^(63 + l) for i < 2^63, with m = 2^(63 + l) / s rounded up and l bits for s - 1, s being 2 or more as it
- * is in merged dimensions. 32 bits of m are enough for i < 2^31. */
+/* Division by a multiplication: i / s = i m / 2^(63 + l) for i < 2^63, with m = 2^(63 + l) / s rounded up and l bits in
+ * s - 1. s is 2 or more, as it is in merged dimensions. For i < 2^31, 32 bits of m are enough. */
 static inline void gpul__hist_divide_by(uint64_t *reciprocal, int32_t *shift, int64_t s, int64_t n) {
     const uint64_t divisor = uint64_t(s);
     int32_t bits = 1;
@@ -6031,7 +6036,7 @@ static inline void gpul__hist_divide_by(uint64_t *reciprocal, int32_t *shift, in
         return;
     }
     uint64_t quotient = 1, rest = (uint64_t(1) << bits) - divisor;
-    for (int32_t k = 0; k < 63; ++k) { /* a bit at a time */
+    for (int32_t k = 0; k < 63; ++k) { /* 2^(63 + l) / s, a bit at a time */
         const bool one = rest * 2 >= divisor;
         quotient = quotient * 2 + one;
         rest = rest * 2 - (one ? divisor : 0);
@@ -6083,29 +6088,29 @@ static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogra
     v->flags = reinterpret_cast<uint32_t *>(v->high + p->bins);
 }
 
-/* Pieces of memory for edges on their way. A piece is pinned when it is first used, and stays so. */
-alignas(4096) static gpul__hist_stage gpul__hist_stage_of[gpul__hist_stages];
-static std::atomic<gpul__hist_stage *> gpul__hist_stage_there[gpul__hist_stages]; /* as the device sees it */
-static std::atomic<uint32_t> gpul__hist_taken[gpul__hist_stages];                 /* 1: by a call that is filling it */
-static std::atomic<uint32_t> gpul__hist_ticket[gpul__hist_stages];                /* of the last launch that reads it */
-static std::atomic<uint32_t> gpul__hist_blocks[gpul__hist_stages];                /* of that launch */
+/* Staging buffers for edges. One is pinned when it is first used, and stays so. */
+alignas(4096) static gpul__hist_stage gpul__hist_staging[gpul__hist_stages];
+static std::atomic<gpul__hist_stage *> gpul__hist_mapped[gpul__hist_stages]; /* on the device; NULL: not pinned */
+static std::atomic<uint32_t> gpul__hist_taken[gpul__hist_stages];            /* 1: a call is filling it */
+static std::atomic<uint32_t> gpul__hist_ticket[gpul__hist_stages];           /* of the last launch that reads it */
+static std::atomic<uint32_t> gpul__hist_blocks[gpul__hist_stages];           /* of that launch */
 
-/* The number of a piece that nobody reads any more, which is the caller's then; -1: there is none. `pinned`: of those
- * alone that are pinned already. */
+/* The number of a buffer that nobody reads any more, which is the caller's then; -1: there is none. `pinned`: only of
+ * those that are pinned already. */
 static inline int32_t gpul__hist_take_stage(bool pinned) {
     for (int32_t k = 0; k < gpul__hist_stages; ++k) {
         if (gpul__hist_taken[k].exchange(1)) continue;
-        gpul__hist_stage *const stage = gpul__hist_stage_of + k;
+        gpul__hist_stage *const stage = gpul__hist_staging + k;
         cudaError_t e = cudaSuccess;
-        if (pinned && !gpul__hist_stage_there[k].load()) {
+        if (pinned && !gpul__hist_mapped[k].load()) {
             gpul__hist_taken[k].store(0);
             continue;
         }
-        if (!gpul__hist_stage_there[k].load()) {
+        if (!gpul__hist_mapped[k].load()) {
             void *there = 0;
             e = cudaHostRegister(stage, sizeof *stage, cudaHostRegisterPortable | cudaHostRegisterMapped);
             if (e == cudaSuccess) e = cudaHostGetDevicePointer(&there, stage, 0);
-            if (e == cudaSuccess) gpul__hist_stage_there[k].store(static_cast<gpul__hist_stage *>(there));
+            if (e == cudaSuccess) gpul__hist_mapped[k].store(static_cast<gpul__hist_stage *>(there));
             else if (cudaPeekAtLastError() == e) cudaGetLastError();
         }
         const uint32_t ticket = gpul__hist_ticket[k].load(), blocks = gpul__hist_blocks[k].load();
@@ -6120,24 +6125,24 @@ static inline int32_t gpul__hist_take_stage(bool pinned) {
     }
     return -1;
 }
-/* Pieces that nobody uses are as at first again. */
+/* Unpins the buffers that nobody uses. */
 extern "C" void gpul__histogram_trim() {
     for (int32_t k = 0, taken = 0; (taken = gpul__hist_take_stage(true)) >= 0 && k < gpul__hist_stages; ++k) {
-        if (cudaHostUnregister(gpul__hist_stage_of + taken) != cudaSuccess) cudaGetLastError();
-        gpul__hist_stage_there[taken].store(0);
+        if (cudaHostUnregister(gpul__hist_staging + taken) != cudaSuccess) cudaGetLastError();
+        gpul__hist_mapped[taken].store(0);
         gpul__hist_taken[taken].store(0);
     }
 }
-/* Is there work in the stream that has not ended? */
+/* Has the stream work that has not ended? */
 static inline bool gpul__hist_busy(gpul_stream stream) {
     const cudaError_t e = cudaStreamQuery(stream);
     if (e != cudaSuccess && cudaPeekAtLastError() == e) cudaGetLastError();
     return e == cudaErrorNotReady;
 }
 
-/* Copies edges at .. at + count - 1, and looks whether they are edges: false where one is NaN or below the one before it.
- * One pass over them. To a piece they go past the caches, where there are such stores: cache lines that the device has
- * read would have to be fetched before they are written. */
+/* Copies edges at .. at + count - 1 and checks them, in one pass: false where one is NaN or below the one before it.
+ * Those for a staging buffer are stored past the caches, where the CPU can: lines that the device has read would be
+ * fetched before they are written. */
 static inline bool gpul__hist_copy_edges(double *to, const double *edges, int64_t at, int64_t count) {
     const double *const from = edges + at;
     int64_t wrong = !(edges[at > 0 ? at - 1 : 0] <= from[0]); /* fault: histogram-edges-of-two-pieces */
@@ -6168,15 +6173,15 @@ static inline void gpul__hist_fill_bytes(gpul__hist_byte_bins *bins, const gpul_
     }
 }
 
-/* Launches that bring the edges to device memory. Beyond a list's length they pass through pinned memory, and the call
- * waits while this stream has work to do and all of that is taken; but in the arguments of launches, list after list,
- * in a capture, whose graph keeps its own copy then, and where there is no pinned memory. Edges are checked as they are
- * copied, and counts is left alone before all of them are. */
-static inline int32_t gpul__hist_bring_edges(const gpul__hist_view *v, const gpul__histogram_problem *p,
-                                             const gpul__histogram_plan *plan, int32_t zeros, gpul_stream stream) {
+/* Copies the edges to device memory, a piece a launch. More than a list takes go through staging buffers; while all of
+ * those are taken, the call waits as long as this stream is busy. In a capture, whose graph keeps a copy of the
+ * arguments, and where there is no pinned memory, they go list by list in the arguments. Edges are checked as they are
+ * copied, and counts is untouched until all have been. */
+static inline int32_t gpul__hist_upload_edges(const gpul__hist_view *v, const gpul__histogram_problem *p,
+                                              const gpul__histogram_plan *plan, int32_t zeros, gpul_stream stream) {
     const gpul_dim3 block = gpul__dim(gpul__hist_put_threads);
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed; /* of other streams of this thread */
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed; /* of this thread: it may capture another stream */
     gpul__hist_edge_list list;
     gpul__hist_piece piece;
     int32_t status = 0;
@@ -6193,10 +6198,10 @@ static inline int32_t gpul__hist_bring_edges(const gpul__hist_view *v, const gpu
         const int64_t most = k < 0 ? int64_t(gpul__hist_listed) : int64_t(gpul__hist_staged);
         piece.count = int32_t(gpul__hist_least(p->bins + 1 - piece.at, most));
         piece.zeros = zeros && piece.at + piece.count > p->bins; /* fault: histogram-zeros-too-early */
-        piece.stage = k < 0 ? 0 : gpul__hist_stage_there[k].load();
+        piece.stage = k < 0 ? 0 : gpul__hist_mapped[k].load();
         piece.ticket = k < 0 ? 0 : gpul__hist_ticket[k].load() + 1;
         const uint32_t blocks = uint32_t(gpul_ceil_div(piece.count, gpul__hist_put_threads));
-        if (!gpul__hist_copy_edges(k < 0 ? list.edge : gpul__hist_stage_of[k].edge, p->edges, piece.at, piece.count))
+        if (!gpul__hist_copy_edges(k < 0 ? list.edge : gpul__hist_staging[k].edge, p->edges, piece.at, piece.count))
             status = GPUL__HISTOGRAM_WRONG_EDGES;
         else
             status = gpul__launch_early(plan->device, gpul__hist_put_edges, gpul__dim(blocks), block, 0, stream, *v,
@@ -6211,7 +6216,7 @@ static inline int32_t gpul__hist_bring_edges(const gpul__hist_view *v, const gpu
     return status;
 }
 
-/* Launches the kernel that counts what has no weights. */
+/* Launches a kernel that counts without weights. */
 template <typename Kernel, typename... Args>
 static inline int32_t gpul__hist_count(Kernel kernel, const gpul__histogram_plan *plan, gpul_stream stream,
                                        const Args &...args) {
@@ -6222,7 +6227,7 @@ static inline int32_t gpul__hist_count(Kernel kernel, const gpul__histogram_plan
 extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, const gpul__histogram_plan *plan,
                                           uint32_t *counters, void *scratch, gpul_stream stream) {
     const gpul_dim3 grid = gpul__dim(uint32_t(plan->blocks), uint32_t(plan->parts)), block = gpul__dim(512);
-    const gpul_dim3 by_bins = gpul_grid_1d(p->bins, 512);
+    const gpul_dim3 bins_grid = gpul_grid_1d(p->bins, 512);
     gpul__hist_view v;
     gpul__hist_edge_list list;
     int32_t status = 0, zeros = plan->zeros && !plan->owned;
@@ -6230,11 +6235,11 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
     memset(&list, 0, sizeof list);
     if (plan->listed && !gpul__hist_copy_edges(list.edge, p->edges, 0, p->bins + 1)) return GPUL__HISTOGRAM_WRONG_EDGES;
     if (!p->uniform && p->n > 0 && !plan->listed) {
-        status = gpul__hist_bring_edges(&v, p, plan, zeros, stream);
+        status = gpul__hist_upload_edges(&v, p, plan, zeros, stream);
         zeros = 0;
     }
     if (!status && zeros && !v.arrivals)
-        status = gpul__launch_early(plan->device, gpul__hist_zero, by_bins, block, 0, stream, v);
+        status = gpul__launch_early(plan->device, gpul__hist_zero, bins_grid, block, 0, stream, v);
     if (status || p->n == 0) return status;
     const bool four = gpul__bytes_of(p->x_dtype) == 4;
     if (plan->kernel == GPUL__HISTOGRAM_INTEGERS)
@@ -6243,7 +6248,7 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
         status = int32_t(cudaMemsetAsync(v.largest, 0, size_t(16 + p->bins * 20), stream));
         if (!status) status = gpul__launch(gpul__hist_weigh, grid, block, 0, stream, v, gpul__hist_largest);
         if (!status) status = gpul__launch(gpul__hist_weigh, grid, block, 0, stream, v, gpul__hist_floats);
-        if (!status) status = gpul__launch(gpul__hist_finish_floats, by_bins, block, 0, stream, v, p->accumulate);
+        if (!status) status = gpul__launch(gpul__hist_finish_floats, bins_grid, block, 0, stream, v, p->accumulate);
         return status;
     }
     if (plan->kernel == GPUL__HISTOGRAM_BYTES) {
@@ -6267,39 +6272,38 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
 /* ---------------------------------------------------------------------------------------------------------------------
  * 5. Matrix product: C = alpha A B + beta C, C row-major (the host transposes the problem where C is column-major)
  *
- * Idea. A block of threads computes one tile of C, which stays in their registers. Slices of A and B, some steps deep
- * along K, go round a ring of stages in shared memory: while one is multiplied, others are on their way from memory, by
- * copies that take no registers (cp.async). The loop over K has no branch, so that copies are issued between the
- * products. f32 is multiplied by the threads: each reads a few aligned vectors of the two slices, which lie with K
- * outside, and multiplies every pair of them. f64 is multiplied by tensor cores, which read slices as they lie in
- * memory, where they round as the threads would. 16-bit types are widened on the way into shared memory.
+ * gpul__gemm_kernel, for every GPU. A block computes one tile of C, whose sums stay in its threads' registers. Slices
+ * of A and B, 8 to 32 deep along K, pass through a ring of stages in shared memory: while one is multiplied, cp.async
+ * copies the next ones, which takes no registers. The loop over K has no branch, so the copies are issued between the
+ * multiplications. f32: a thread reads a few vectors of both slices and multiplies every pair of elements by fma. f64:
+ * mma on tensor cores, which round as fma does. 16-bit types: widened to f32 on the way into shared memory. In the end
+ * the tile passes through shared memory, so that C is written in whole sectors wherever its rows begin.
  *
- * Every element of C is then one chain of fused multiply-adds over ascending k, whatever the tile. Where C has few
- * tiles and K is long, K is cut into parts that depend on the shape and the type alone; the blocks that are last add
- * them up, in an order that does not depend on who that is. A tile leaves through shared memory, so that C is written
- * in whole sectors wherever its rows begin.
+ * Every element of C is one chain of fused multiply-adds over ascending k, whatever the tile. Where C has few tiles and
+ * K is long, K is split ("split-K"). The splits depend on shape and dtype alone, and the blocks that end last add the
+ * partial sums in a fixed order.
  *
- * Hopper. 16-bit types have a second kernel, on its tensor cores. One thread of a block keeps bulk tensor copies on
- * their way into a ring of stages, 64 deep along K; the other warpgroups, 64 rows of the tile each, have the tensor
- * cores multiply straight from there (wgmma), with the sums in registers. Blocks stay and take tile after tile, and the
- * copies for the next one are under way while this one's results go out, by bulk copies as well. Any order of A and B
- * will do, if rows begin at multiples of 16 bytes: an operand whose rows do not is first copied to where they do, for
- * O(n^2), or, in small products, read element by element. Tensor cores cut sums off rather than round them, so after
- * every 8192 steps of K, at most, a sum is added to those before it with rounding, as the parts are. It depends on the
- * shape alone what is added to what.
+ * gpul__tensor_kernel, for 16-bit types on Hopper's tensor cores. A block is a producer and one or two consumers, each
+ * a warpgroup. One thread of the producer issues bulk tensor copies into a ring of stages, slices 64 deep along K. A
+ * consumer has 64 rows of the tile: wgmma multiplies from shared memory, with the sums in registers. Blocks are
+ * persistent: they take tile after tile, and the next one is copied while this one is stored, by bulk copies as well. A
+ * and B may have any order if their rows begin at multiples of 16 bytes. Others are first copied to where they do
+ * (gpul__tensor_pack), for O(n^2), or, in small products, read element by element. wgmma truncates its sums. So after
+ * every 8192 steps of K, at most, the accumulators are promoted: added, with rounding, to the sum of the steps before.
+ * Splits are added likewise (gpul__gemm_combine). The shape alone decides what is added to what.
  *
- * f32 has two further ways there, where the caller allows them. Both begin with packed copies of A and B, K contiguous
- * in either. Rounded to TF32, f32 is one more type for the same kernel. Emulated, an element is the sum of two numbers
- * of 11 bits, and three of their four products make one product of f32; sums are added with rounding after each slice
- * of K. The two numbers are of f16, if the data allow it, or of TF32; otherwise the first kernel does it all. The host
- * does not see the data, so all three are launched, and on the GPU two of them end at once.
+ * f32 on Hopper's tensor cores, where the caller allows it. gpul__gemm_pack makes copies of A and B with K contiguous.
+ * TF32: they are rounded, and one more type for gpul__tensor_kernel. Emulated: an element is the sum of two numbers of
+ * 11 bits, and three of their four products make a product of f32; accumulators are promoted after every slice. The two
+ * numbers are of f16 if the range of the data allows it, or of TF32; otherwise gpul__gemm_kernel computes it all. The
+ * host does not see the data, so all three are launched, and two of them return at once.
  *
  * Assumptions. A and B are contiguous along one of their two dimensions, C along its rows. Elements beyond the matrices
- * are never read; zeros stand for them, and beyond the end of K on both sides, since 0 times infinity is not 0.
+ * are never read. Zeros stand for them, beyond the end of K in both operands, since 0 times infinity is not 0.
  *
  * Cost. 2 M N K operations; A is read N / (tile width) times and B M / (tile height) times, mostly from L2. f32 is
- * bound by the multiply-add units and the registers they read, small tiles by shared memory; f64 by the tensor cores'
- * rate, 16-bit types by the power that those draw, where K is long, and where it is not by the ends of tiles.
+ * bound by the fma units and the registers they read, small tiles by shared memory; f64 by the tensor cores' rate;
+ * 16-bit types by the tensor cores' power where K is long, elsewhere by the ends of tiles.
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifdef GPULITE_NO_MATMUL
 
@@ -6316,26 +6320,23 @@ extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *, const gpul__gem
 
 #else
 
-/* ---- element types: what they are computed in ---- */
+/* ---- element types ---- */
 
-struct gpul__gemm_16 { /* f16 or bf16: one kernel does both, and asks the problem which */
+struct gpul__gemm_16 { /* f16 or bf16: one kernel takes both, and problem.dtype says which */
     uint16_t bits;
 };
-template <typename T> struct gpul__gemm_type { typedef float Compute; };
+template <typename T> struct gpul__gemm_type { typedef float Compute; }; /* what T is computed in */
 template <> struct gpul__gemm_type<double> { typedef double Compute; };
 
-static __device__ __forceinline__ float gpul__gemm_widen(float x, bool) { return x; }
-static __device__ __forceinline__ double gpul__gemm_widen(double x, bool) { return x; }
+template <typename T> static __device__ __forceinline__ T gpul__gemm_widen(T x, bool) { return x; }
 static __device__ __forceinline__ float gpul__gemm_widen(gpul__gemm_16 x, bool bf16) {
     return bf16 ? gpul__to_float(gpul__bits<gpul_bf16>(x.bits)) : gpul__to_float(gpul__bits<gpul_f16>(x.bits));
 }
-static __device__ __forceinline__ void gpul__gemm_narrow(float *to, float x, bool) { *to = x; }
-static __device__ __forceinline__ void gpul__gemm_narrow(double *to, double x, bool) { *to = x; }
+template <typename T> static __device__ __forceinline__ void gpul__gemm_narrow(T *to, T x, bool) { *to = x; }
 static __device__ __forceinline__ void gpul__gemm_narrow(gpul__gemm_16 *to, float x, bool bf16) {
     to->bits = bf16 ? gpul__from_float<gpul_bf16>(x).bits : gpul__from_float<gpul_f16>(x).bits;
 }
-static __device__ __forceinline__ void gpul__gemm_nan(float *to, bool) { *to = gpul__quiet_nan<float>(); }
-static __device__ __forceinline__ void gpul__gemm_nan(double *to, bool) { *to = gpul__quiet_nan<double>(); }
+template <typename T> static __device__ __forceinline__ void gpul__gemm_nan(T *to, bool) { *to = gpul__quiet_nan<T>(); }
 static __device__ __forceinline__ void gpul__gemm_nan(gpul__gemm_16 *to, bool bf16) {
     to->bits = bf16 ? gpul__quiet_nan<gpul_bf16>().bits : gpul__quiet_nan<gpul_f16>().bits;
 }
@@ -6363,35 +6364,35 @@ template <int N, typename T> static __device__ __forceinline__ void gpul__gemm_w
     }
 }
 
-/* ---- what the kernels are given ---- */
+/* ---- the arguments of the kernels ---- */
 
-/* Emulated f32: how it is computed depends on the data. All ways are launched; the GPU finds out which one it is, and
- * the kernels of the others end at once. */
+/* Emulated f32: the data decide which of three ways computes the product. All are launched; the kernels of the two
+ * others return at once. */
 enum { gpul__gemm_by_f16 = 0, gpul__gemm_by_tf32 = 1, gpul__gemm_by_f32 = 2 };
 struct gpul__gemm_choice {
-    /* NULL: there is no choice. How many binades A and B each reach below the normal numbers of f16, when their rows and
-     * columns are scaled; 1000 and more: they are not finite, or not for TF32 either */
+    /* NULL: no choice, the kernel runs. Of A and of B: how many binades their elements reach below the normal numbers
+     * of f16 ("depth") when rows and columns are scaled; 1000: they are not finite, or too wide for TF32 as well */
     const uint32_t *depth;
-    uint32_t most, mine; /* for f16: the sum of the two; the way that this kernel belongs to */
+    uint32_t f16_limit, way; /* the largest sum of both depths for f16; the way that this kernel belongs to */
 };
-enum { gpul__gemm_deepest = 156 }; /* for TF32: the same */
+enum { gpul__gemm_tf32_limit = 156 }; /* the same for TF32 */
 static __device__ __forceinline__ bool gpul__gemm_chosen(const gpul__gemm_choice &c) {
     if (!c.depth) return true;
     const uint32_t depth = c.depth[0] + c.depth[1];
-    const uint32_t chosen = depth > gpul__gemm_deepest ? gpul__gemm_by_f32
-                            : depth > c.most ? gpul__gemm_by_tf32
-                                             : gpul__gemm_by_f16;
-    return chosen == c.mine;
+    const uint32_t chosen = depth > gpul__gemm_tf32_limit ? gpul__gemm_by_f32
+                            : depth > c.f16_limit ? gpul__gemm_by_tf32
+                                                  : gpul__gemm_by_f16;
+    return chosen == c.way;
 }
 
 struct gpul__gemm_view {
     gpul__gemm_problem problem;
     gpul__gemm_plan plan;
-    void *partials;     /* NULL, or the parts' results, in the compute type: tile by tile; tensor cores: M x N each */
-    uint32_t *counters; /* of those, zero before and after: see gpul__gemm_combine_parts */
-    float one;          /* 1: see gpul__gemm_write_sums */
-    float *lifted;      /* tensor cores: NULL, or a tile for every block, the sum of what is done of a long K */
-    const uint32_t *range_a, *range_b; /* numbers in two parts: gpul__pack_operand's */
+    void *partials; /* split-K, or NULL: the partial sums in the compute type, a tile each; tensor cores: M x N each */
+    uint32_t *counters;                /* split-K: zero before and after, see gpul__gemm_combine_parts */
+    float one;                         /* 1: see gpul__gemm_write_sums */
+    float *promoted;                   /* tensor cores: a tile for every block, the promoted sums where K is long */
+    const uint32_t *range_a, *range_b; /* emulated f32: see gpul__pack_operand */
     gpul__gemm_choice choice;
 };
 
@@ -6402,8 +6403,9 @@ static __device__ __forceinline__ double gpul__gemm_add(double a, double b) { re
 static __device__ __forceinline__ float gpul__gemm_times(float a, float b) { return __fmul_rn(a, b); }
 static __device__ __forceinline__ double gpul__gemm_times(double a, double b) { return __dmul_rn(a, b); }
 
-/* What GELU computes with in each type: its limit for t, 1.5 times 2 to the places of the significand, log(2) in two, a
- * first guess of 1 / x from the bits of x, and how long to go on. */
+/* GELU's constants: the bounds of t, 1.5 times 2 to the bits of the significand, log(2) as a sum of two, the bits from
+ * which those of x are subtracted for a first guess of 1 / x, the Taylor polynomial's degree and factorial, Newton's
+ * steps. */
 template <typename C> struct gpul__gelu_of;
 template <> struct gpul__gelu_of<float> {
     typedef uint32_t Bits;
@@ -6424,16 +6426,16 @@ template <> struct gpul__gelu_of<double> {
     static __device__ __forceinline__ uint64_t guess() { return 0x7fde6238502484bau; }
 };
 
-/* (1 + tanh(-t / 2)) / 2 = 1 / (1 + exp(t)), so this is x / (1 + exp(t)). exp is a power of two times a Taylor
- * polynomial of the rest, of at most log(2) / 2, and the quotient comes from Newton's steps: multiply-adds alone, with
- * no branch, each rounded as written, so that nobody's compiler or GPU changes a bit. */
+/* GELU in its form with tanh: (1 + tanh(-t / 2)) / 2 = 1 / (1 + exp(t)), so it is x / (1 + exp(t)). exp is a power of
+ * two times a Taylor polynomial of the rest, of log(2) / 2 at most; the quotient comes from Newton's iteration. These
+ * are multiply-adds without a branch, each rounded as written, so every compiler and GPU gives the same bits. */
 template <typename C> static __device__ __forceinline__ C gpul__gemm_gelu(C x) {
     typedef gpul__gelu_of<C> G;
     typedef typename G::Bits Bits;
     const C square = gpul__gemm_times(gpul__gemm_times(x, x), C(0.044715));
     C t = gpul__gemm_times(C(-1.5957691216057307117597842397375), gpul__gemm_fma(square, x, x));
     t = t > G::most() ? G::most() : t < -G::most() ? -G::most() : t;
-    const C power = gpul__gemm_fma(t, C(1.4426950408889634073599246810019), G::round()); /* its low bits: rounded */
+    const C power = gpul__gemm_fma(t, C(1.4426950408889634073599246810019), G::round()); /* t / log(2): the low bits */
     const C whole = gpul__gemm_add(power, -G::round());
     const C rest = gpul__gemm_fma(whole, -G::low(), gpul__gemm_fma(whole, -G::high(), t));
     int64_t factorial = G::kFactorial;
@@ -6453,7 +6455,8 @@ template <typename C> static __device__ __forceinline__ C gpul__gemm_gelu(C x) {
 static __device__ __forceinline__ float gpul__gemm_relu(float x) { return x <= 0 ? 0.0f : x; } /* fault: relu-nan */
 static __device__ __forceinline__ double gpul__gemm_relu(double x) { return x <= 0 ? 0.0 : x; }
 
-/* What follows is then placed behind the rest of the kernel: code that is jumped over costs each tile a fetch. */
+/* Expected to be false: the compiler then places the epilogue behind the rest of the kernel. Jumping over it costs each
+ * tile an instruction fetch. */
 static __device__ __forceinline__ bool gpul__gemm_has_epilogue(const gpul__gemm_problem &p) {
 #if defined(__CUDA_ARCH__)
     return __builtin_expect(p.bias || p.activation, 0);
@@ -6480,7 +6483,7 @@ static __device__ __forceinline__ Compute gpul__gemm_epilogue(Compute value, con
     return p.activation == GPUL_ACTIVATION_GELU ? gpul__gemm_gelu(value) : value;
 }
 
-/* kEpilogue: with a bias and an activation, where the problem has them */
+/* C = alpha sum + beta C, and, with kEpilogue, the bias and the activation of the problem */
 template <bool kEpilogue, typename T, typename Compute>
 static __device__ __forceinline__ void gpul__gemm_apply(T *c, Compute sum, const gpul__gemm_view &v, Compute bias) {
     const Compute alpha = Compute(v.problem.alpha), beta = Compute(v.problem.beta);
@@ -6495,10 +6498,10 @@ static __device__ __forceinline__ void gpul__gemm_apply(T *c, Compute sum, const
     else gpul__gemm_narrow(c, value, bf16);
 }
 
-/* ---- copies to shared memory that go on while the block computes ----
+/* ---- asynchronous copies to shared memory ----
  *
- * kCount elements, or zeros where they do not exist. Where there is no cp.async (below compute capability 8.0, the
- * stand-in) the thread copies by itself. */
+ * kCount elements, or zeros where they do not exist. Where there is no cp.async (below compute capability 8.0, on the
+ * stand-in), the thread copies at once. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 #define GPUL__GEMM_ASYNC
 #endif
@@ -6508,7 +6511,7 @@ static __device__ __forceinline__ void gpul__gemm_copy(T *shared, const T *from,
 #ifdef GPUL__GEMM_ASYNC
     enum { kBytes = kCount * sizeof(T) };
     const uint32_t to = uint32_t(__cvta_generic_to_shared(shared));
-    const int bytes = exist ? kBytes : 0; /* that are read */
+    const int bytes = exist ? kBytes : 0; /* to read; the others become zeros */
     if (kBytes == 16)
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
     else
@@ -6519,57 +6522,58 @@ static __device__ __forceinline__ void gpul__gemm_copy(T *shared, const T *from,
     for (int i = 0; i < kCount; ++i) shared[i] = exist ? from[i] : T();
 #endif
 }
-/* All copies of this slice have been issued. And: wait for the copies of all slices but the last kBehind. */
+/* Ends a slice's group of copies; and waits for all groups but the last kPending. */
 static __device__ __forceinline__ void gpul__gemm_commit() {
 #ifdef GPUL__GEMM_ASYNC
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-template <int kBehind> static __device__ __forceinline__ void gpul__gemm_wait() {
+template <int kPending> static __device__ __forceinline__ void gpul__gemm_wait() {
 #ifdef GPUL__GEMM_ASYNC
-    asm volatile("cp.async.wait_group %0;" ::"n"(kBehind) : "memory");
+    asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 #endif
 }
 
-/* ---- one operand's slices: from memory to shared memory ----
+/* ---- one operand's slices: from global to shared memory ----
  *
- * A slice covers kTile rows of A, or columns of B (the "outer" dimension), and kSlice steps along K. In memory one of
- * the two is contiguous, the other strided. A thread copies its elements of a slice by accesses of one element or of 16
- * bytes, which lie at equal distances; elements beyond the ends of the matrix become zeros. No access has a branch, so
- * that the copies for one slice can be issued between the products of another.
+ * A slice is kTile rows of A, or columns of B (the "outer" dimension), by kSlice steps along K. One of the two
+ * dimensions is contiguous in memory, the other strided. A thread's accesses, of one element or of 16 bytes, are at
+ * equal distances; elements beyond the matrix become zeros. No access has a branch, so that the copies of one slice can
+ * be issued between the multiplications of another.
  *
- * kTransposed (for the threads' multiply-adds): shared memory always has the outer dimension contiguous. kForm is 1
- * where memory has, too, and is aligned: accesses of 16 bytes. Otherwise it is 0: single elements, and where K is
- * contiguous, a warp copies 8 x 4 of them, which the banks of shared memory take at once. 16-bit types pass through the
- * thread, which widens them. Not kTransposed (for tensor cores): shared memory has the slice as it lies in memory.
- * kForm is 1 where K is contiguous. */
+ * kTransposed (for fma): in shared memory the outer dimension is contiguous. kForm is 1 where it is contiguous and
+ * aligned in global memory, too: accesses of 16 bytes. Otherwise it is 0: single elements, and where K is contiguous a
+ * warp copies 8 x 4 of them, which have no bank conflict. 16-bit types pass through registers, where they are widened.
+ *
+ * Not kTransposed (for mma): shared memory has the slice as it is in global memory. kForm is 1 where K is
+ * contiguous. */
 template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> struct gpul__gemm_operand {
     typedef typename gpul__gemm_type<T>::Compute Compute;
     enum {
         kAsync = sizeof(T) == sizeof(Compute),
-        kPitch = kTile + 4,   /* in shared memory, with outer contiguous: no bank conflicts in reads or writes */
-        kPitchK = kSlice + 4, /* the same with K contiguous */
+        kPitch = kTile + 4,   /* of shared memory, outer contiguous: no bank conflicts in reads or writes */
+        kPitchK = kSlice + 4, /* K contiguous */
         kSize = kTransposed || kSlice * kPitch > kTile *kPitchK ? kSlice *kPitch : kTile *kPitchK,
         kVector = 16 / sizeof(Compute),
         kElements = kTile * kSlice / kThreads, /* of a thread */
-        kBlock = kTile * 8 / kThreads          /* of those, in eight steps along K */
+        kBlock = kTile * 8 / kThreads          /* of those, in eight steps of K */
     };
     static_assert(kElements % kVector == 0 && kThreads % kTile == 0 && kSlice % 8 == 0, "equal shares");
-    const T *next;                       /* the thread's first access in the next slice */
-    int64_t access_stride, slice_stride; /* elements from access to access, and from slice to slice */
-    int32_t strided, contiguous;         /* where the first access lies along the two dimensions */
+    const T *next;                       /* the thread's first access of the next slice */
+    int64_t access_stride, slice_stride; /* in elements, from access to access and from slice to slice */
+    int32_t strided, contiguous;         /* the first access: its index along the two dimensions */
     int32_t strided_step;                /* from access to access */
-    int32_t shared_at, shared_stride;    /* in shared memory: the first access, and from access to access */
-    /* Where kTransposed meets a contiguous K, accesses go down all of outer for eight steps of K, a block of kBlock of
-     * them, and then again for the next eight. What that is beyond the distances above, from block to block: in memory,
-     * in shared memory, and along the strided and the contiguous dimension. Otherwise 0. */
+    int32_t shared_at, shared_stride;    /* the same in shared memory */
+    /* kTransposed with K contiguous: accesses go down all of outer for eight steps of K, which is a block of kBlock
+     * accesses, then for the next eight. These are added from block to block, in memory, in shared memory, and to the
+     * two indices. Otherwise they are 0. */
     int64_t block_stride;
     int32_t block_shared, block_strided, block_contiguous;
-    int32_t rows; /* of outer, that are in the matrix */
+    int32_t rows; /* of outer that are in the matrix */
     bool along_k, vector, bf16;
     T held[kAsync ? 1 : int(kElements)];
 
-    /* aligned: a whole number of 16 bytes in every row, each aligned */
+    /* aligned: rows are aligned, and whole numbers of 16 bytes */
     __device__ __forceinline__ void begin(const void *data, int64_t first, int64_t extent, int64_t stride_outer,
                                           int64_t stride_k, int64_t k, bool aligned, gpul_dtype dtype) {
         const int thread = int(threadIdx.x), lane = thread % 32;
@@ -6606,11 +6610,11 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
 
     template <int kForm, int kCount> __device__ __forceinline__ void fetch_by(Compute *to, int left) {
         enum {
-            kKnown = !kTransposed || kForm, /* which dimension is contiguous: then there are no blocks */
+            kKnown = !kTransposed || kForm, /* the layout is known: constant strides, no blocks */
             kStridedStep = kThreads / ((!kTransposed && kForm ? kSlice : kTile) / kCount),
             kSharedStride = kStridedStep * (!kTransposed && kForm ? int(kPitchK) : int(kPitch))
         };
-        /* from the first access on, in the matrix */
+        /* what is in the matrix from the first access on */
         const int length = (along_k ? left : rows) - contiguous, height = (along_k ? rows : left) - strided;
         const bool whole = !kTransposed && left >= kSlice && rows == kTile;
         if (whole) {
@@ -6630,7 +6634,7 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
                                             height);
         }
     }
-    /* the slice that begins at `next`, with `left` steps up to the end of K */
+    /* copies the slice at `next`, of which `left` steps are in K */
     template <int kForm> __device__ __forceinline__ void fetch(Compute *shared, int left) {
         if (!kAsync) {
             const int length = (along_k ? left : rows) - contiguous, height = (along_k ? rows : left) - strided;
@@ -6648,7 +6652,7 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
         }
         next += slice_stride;
     }
-    /* and what the thread holds of it, widened */
+    /* 16-bit types: what fetch left in registers, widened */
     __device__ __forceinline__ void put(Compute *shared) const {
         GPUL__UNROLL
         for (int i = 0; !kAsync && i < kElements; ++i)
@@ -6657,15 +6661,20 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
     }
 };
 
-/* ---- what a block computes of two slices ----
+/* ---- a block's tile: multiplying two slices ----
  *
- * A tile of C in the registers of its threads. `load` reads what one step needs from shared memory, while `multiply`
- * computes the step before; `each` visits the results, kVector neighbours of a row at a time. */
+ * A block's threads hold a tile of C in registers. `load` reads what one step along K needs from shared memory, while
+ * `multiply` computes the step before; `each` visits the sums, kVector neighbours of a row at a time. */
 
-/* Fused multiply-adds. A warp's 8 x 4 lanes hold kRows x kCols elements each, as squares of 4 x 4, of which a lane has
- * every eighth down and every fourth across. The lanes are numbered so that each pair of them, either two neighbours or
- * two at a distance of two, reads the same of A, and the same holds for B: shared memory then serves 16 lanes at a
- * time. */
+template <typename T> static __device__ __forceinline__ void gpul__gemm_zero(T &x) { x = 0; }
+template <typename T, int N> static __device__ __forceinline__ void gpul__gemm_zero(T (&x)[N]) {
+    GPUL__UNROLL
+    for (int i = 0; i < N; ++i) gpul__gemm_zero(x[i]);
+}
+
+/* By fma. A warp's 8 x 4 lanes hold kRows x kCols elements each, in squares of 4 x 4, of which a lane has every eighth
+ * down and every fourth across. Shared memory serves 16 lanes at a time: lanes are numbered so that pairs of them,
+ * neighbours or two apart, read the same of A, and others the same of B. */
 template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBlocks, int kDepth> struct gpul__gemm_fmas {
     typedef Type T;
     typedef typename gpul__gemm_type<T>::Compute Compute;
@@ -6673,8 +6682,8 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
         kM = kTileM,
         kN = kTileN,
         kThreads = (kM / kRows) * (kN / kCols),
-        kAtOnce = kBlocks, /* on a multiprocessor */
-        /* Elements of 16 bits come through registers, a slice at a time: a long one, so that little is waited for. */
+        kBlocksPerSM = kBlocks,
+        /* 16-bit elements pass through registers, a slice at a time: a long one, so that waits are few. */
         kSlice = sizeof(T) == sizeof(Compute) ? kTileN == 16 ? 16 : 8
                  : kTileN == 32 ? 32
                                 : 16,
@@ -6684,8 +6693,8 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
         kForms = sizeof(T) == sizeof(Compute) ? 4 : 1,
         kVector = 4,
         kSums = kRows * kCols,
-        kTakesParts = int(kSums) < 128, /* of K: large tiles have no registers for it */
-        kPitch = kN + 4 /* of the finished tile in shared memory, so that a warp's vectors lie in different banks */
+        kSplitK = int(kSums) < 128, /* split-K: large tiles have no registers for it */
+        kPitch = kN + 4             /* of the whole tile in shared memory: a warp's vectors are in different banks */
     };
     static_assert(kM % (8 * kRows) == 0 && kN % (4 * kCols) == 0, "whole warps");
     Compute sum[kRows][kCols], x[2][kRows], y[2][kCols];
@@ -6695,11 +6704,7 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
         const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
         row = warp % (kM / (8 * kRows)) * (8 * kRows) + (lane / 8 * 2 + lane / 2 % 2) * 4;
         col = warp / (kM / (8 * kRows)) * (4 * kCols) + (lane / 4 % 2 * 2 + lane % 2) * 4;
-        GPUL__UNROLL
-        for (int i = 0; i < kRows; ++i) {
-            GPUL__UNROLL
-            for (int j = 0; j < kCols; ++j) sum[i][j] = 0;
-        }
+        gpul__gemm_zero(sum);
     }
     template <int kForm> __device__ __forceinline__ void load(int step, const Compute *a, const Compute *b) {
         GPUL__UNROLL
@@ -6709,7 +6714,7 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
     }
     __device__ __forceinline__ void multiply(int step) {
         GPUL__UNROLL
-        for (int j = 0; j < kCols; ++j) { /* down and up: neighbours in time share a factor */
+        for (int j = 0; j < kCols; ++j) { /* down and up: successive products share a factor */
             GPUL__UNROLL
             for (int k = 0; k < kRows; ++k) {
                 const int i = j % 2 ? kRows - 1 - k : k;
@@ -6726,10 +6731,10 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
     }
 };
 
-/* f64 on tensor cores, which add as fused multiply-adds over ascending k do, bit for bit. A warp has 16 x 8 elements
- * of C at a time; lane 4 g + t has four of them, in rows g and g + 8 and columns 2 t and 2 t + 1, and loads A's
- * elements of these rows and B's of column g, each at step t of four along K. Where there are no such tensor cores, the
- * lane computes its four elements itself. */
+/* f64 by mma, which adds as fma over ascending k does, bit for bit. A warp has 16 x 8 elements of C at a time. Lane 4 g
+ * + t has four of them, in rows g and g + 8 and columns 2 t and 2 t + 1. Of each step of four along K, it loads number
+ * t of A's rows g and g + 8 and of B's column g. Without such tensor cores, the lane computes its four elements by
+ * fma. */
 template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDepth> struct gpul__gemm_mmas {
     typedef double T;
     typedef double Compute;
@@ -6737,7 +6742,7 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
         kM = kTileM,
         kN = kTileN,
         kThreads = (kM / kWarpM) * (kN / kWarpN) * 32,
-        kAtOnce = kBlocks,
+        kBlocksPerSM = kBlocks,
         kSlice = 16,
         kSteps = 4,
         kStages = kDepth,
@@ -6747,15 +6752,15 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
         kDown = kWarpM / 16,
         kAcross = kWarpN / 8,
         kSums = kDown * kAcross * 4,
-        kTakesParts = int(kSums) < 64,
+        kSplitK = int(kSums) < 64,
         kPitch = kN + 8,
 #ifdef GPUL__GEMM_ASYNC
-        kMine = 1 /* of a step's four along K, that a lane loads */
+        kLoaded = 1 /* of a step's four along K, those that a lane loads */
 #else
-        kMine = 4
+        kLoaded = 4
 #endif
     };
-    double sum[kDown][kAcross][4], x[2][kDown][2][kMine], y[2][kAcross][kMine == 1 ? 1 : 2][kMine];
+    double sum[kDown][kAcross][4], x[2][kDown][2][kLoaded], y[2][kAcross][kLoaded == 1 ? 1 : 2][kLoaded];
     int row, col, g, t;
 
     __device__ __forceinline__ void begin() {
@@ -6764,14 +6769,7 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
         t = lane % 4;
         row = warp % (kM / kWarpM) * kWarpM;
         col = warp / (kM / kWarpM) * kWarpN;
-        GPUL__UNROLL
-        for (int i = 0; i < kDown; ++i) {
-            GPUL__UNROLL
-            for (int j = 0; j < kAcross; ++j) {
-                GPUL__UNROLL
-                for (int l = 0; l < 4; ++l) sum[i][j][l] = 0;
-            }
-        }
+        gpul__gemm_zero(sum);
     }
     template <int kForm> __device__ __forceinline__ void load(int step, const double *a, const double *b) {
         enum {
@@ -6780,17 +6778,17 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
             kColOfB = kForm & 2 ? kSlice + 4 : 1,
             kStepOfB = kForm & 2 ? 1 : kN + 4
         };
-        const int first = kMine == 1 ? t : 0; /* of the step's four */
+        const int first = kLoaded == 1 ? t : 0; /* of the four */
         a += (row + g) * kRowOfA + (step * 4 + first) * kStepOfA;
-        b += (col + (kMine == 1 ? g : 2 * t)) * kColOfB + (step * 4 + first) * kStepOfB;
+        b += (col + (kLoaded == 1 ? g : 2 * t)) * kColOfB + (step * 4 + first) * kStepOfB;
         GPUL__UNROLL
-        for (int k = 0; k < kMine; ++k) {
+        for (int k = 0; k < kLoaded; ++k) {
             GPUL__UNROLL
             for (int i = 0; i < kDown * 2; ++i) x[step % 2][i / 2][i % 2][k] = a[i * 8 * kRowOfA + k * kStepOfA];
             GPUL__UNROLL
             for (int j = 0; j < kAcross; ++j) {
                 y[step % 2][j][0][k] = b[j * 8 * kColOfB + k * kStepOfB];
-                if (kMine > 1) y[step % 2][j][kMine > 1][k] = b[(j * 8 + 1) * kColOfB + k * kStepOfB];
+                if (kLoaded > 1) y[step % 2][j][kLoaded > 1][k] = b[(j * 8 + 1) * kColOfB + k * kStepOfB];
             }
         }
     }
@@ -6818,8 +6816,8 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
 #endif
 #else
                 for (int l = 0; l < 4; ++l) {
-                    for (int s = 0; s < kMine; ++s) {
-                        const double a = x[step % 2][i][l / 2][s], b = y[step % 2][j][kMine > 1 ? l % 2 : 0][s];
+                    for (int s = 0; s < kLoaded; ++s) {
+                        const double a = x[step % 2][i][l / 2][s], b = y[step % 2][j][kLoaded > 1 ? l % 2 : 0][s];
                         c[l] = gpul__gemm_fma(a, b, c[l]); /* fault: matmul-fused */
                     }
                 }
@@ -6836,77 +6834,79 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
     }
 };
 
-template <typename S> struct gpul__gemm_pair { /* of operands */
-    gpul__gemm_operand<typename S::T, S::kM, S::kSlice, S::kThreads, S::kTransposed> a;
-    gpul__gemm_operand<typename S::T, S::kN, S::kSlice, S::kThreads, S::kTransposed> b;
+/* Both operands' slices: a stage of the ring has A's, then B's. */
+template <typename S> struct gpul__gemm_operands {
     typedef typename S::Compute Compute;
+    typedef gpul__gemm_operand<typename S::T, S::kM, S::kSlice, S::kThreads, S::kTransposed> A;
+    typedef gpul__gemm_operand<typename S::T, S::kN, S::kSlice, S::kThreads, S::kTransposed> B;
+    A a;
+    B b;
     enum {
-        kBehindA = gpul__gemm_operand<typename S::T, S::kM, S::kSlice, S::kThreads, S::kTransposed>::kSize,
-        kStage = int(kBehindA) +
-                 int(gpul__gemm_operand<typename S::T, S::kN, S::kSlice, S::kThreads, S::kTransposed>::kSize),
+        kSizeA = A::kSize,
+        kStage = int(kSizeA) + int(B::kSize),
         kRing = int(S::kStages) * kStage,
-        kFinished = int(S::kM) * int(S::kPitch), /* the tile, at its end */
-        kSharedBytes = (int(kRing) > int(kFinished) ? int(kRing) : int(kFinished)) * sizeof(Compute)
+        kWholeTile = int(S::kM) * int(S::kPitch), /* the tile, at the end */
+        kSharedBytes = (int(kRing) > int(kWholeTile) ? int(kRing) : int(kWholeTile)) * sizeof(Compute)
     };
     template <int kForm> __device__ __forceinline__ void fetch(Compute *stage, int64_t left) {
         const int most = int(S::kSlice), room = left < most ? int(left) : most;
         a.template fetch<kForm & 1>(stage, room);
-        b.template fetch<kForm / 2>(stage + kBehindA, room);
+        b.template fetch<kForm / 2>(stage + kSizeA, room);
         gpul__gemm_commit();
     }
     __device__ __forceinline__ void put(Compute *stage) const {
         a.put(stage);
-        b.put(stage + kBehindA);
+        b.put(stage + kSizeA);
     }
 };
 
-/* Multiplies `left` steps of K. The slices go round a ring of stages: kStages - 1 of them are on their way or there,
- * and the next one goes where the last one was read. There is one barrier a slice, before its last step: the operands
- * of that step are in registers already, so behind the barrier its stage may be overwritten, and the next slice be
- * read. */
+/* The loop over `left` steps of K. Slices pass through a ring of stages: kStages - 1 of them have been copied or are
+ * being copied, and the next one goes where the last one was read. There is one barrier a slice, before its last step.
+ * That step's operands are in registers by then, so behind the barrier the stage may be overwritten, and the next slice
+ * is read. */
 template <typename S, int kForm>
-static __device__ __forceinline__ void gpul__gemm_run(S &tile, gpul__gemm_pair<S> &pair, typename S::Compute *shared,
-                                                      int64_t left) {
+static __device__ __forceinline__ void gpul__gemm_mainloop(S &tile, gpul__gemm_operands<S> &operands,
+                                                           typename S::Compute *shared, int64_t left) {
     typedef typename S::Compute Compute;
-    enum { kStage = gpul__gemm_pair<S>::kStage, kBehindA = gpul__gemm_pair<S>::kBehindA };
+    enum { kStage = gpul__gemm_operands<S>::kStage, kSizeA = gpul__gemm_operands<S>::kSizeA };
     Compute *const last = shared + (S::kStages - 1) * kStage, *from = shared, *to = last;
     GPUL__UNROLL_NOT
     for (Compute *stage = shared; stage != last; stage += kStage) {
-        pair.template fetch<kForm>(stage, left - (stage - shared) / kStage * S::kSlice);
-        pair.put(stage);
+        operands.template fetch<kForm>(stage, left - (stage - shared) / kStage * S::kSlice);
+        operands.put(stage);
     }
     gpul__gemm_wait<S::kStages - 2>();
     __syncthreads();
-    tile.template load<kForm>(0, from, from + kBehindA);
+    tile.template load<kForm>(0, from, from + kSizeA);
     GPUL__UNROLL_NOT
     for (; left > 0; left -= S::kSlice) {
         GPUL__UNROLL
         for (int step = 0; step < S::kSteps; ++step) {
-            if (step == 0) pair.template fetch<kForm>(to, left - (S::kStages - 1) * S::kSlice);
+            if (step == 0) operands.template fetch<kForm>(to, left - (S::kStages - 1) * S::kSlice);
             if (step + 1 < S::kSteps) {
-                tile.template load<kForm>(step + 1, from, from + kBehindA);
+                tile.template load<kForm>(step + 1, from, from + kSizeA);
             } else {
-                pair.put(to);
+                operands.put(to);
                 gpul__gemm_wait<S::kStages - 2>();
                 __syncthreads(); /* fault: matmul-slice-barrier */
                 to = from;
                 from = from == last ? shared : from + kStage;
-                tile.template load<kForm>(0, from, from + kBehindA);
+                tile.template load<kForm>(0, from, from + kSizeA);
             }
             tile.multiply(step);
         }
     }
 }
 
-/* ---- parts of K (split-K) ----
+/* ---- split-K ----
  *
- * Each block leaves its part's sums in scratch memory, thread by thread, so that every access is a full one. They are
- * added up by a tree of fixed shape with a fan-in of 16: at each of its nodes the block that comes last adds 16 sums
- * up, in order, and leaves the result in the place of the first; at the root one block has the sum of all. */
+ * Each block leaves its partial sums in scratch memory, thread by thread, so that every access is a full one. A tree of
+ * fixed shape with a fan-in of 16 adds them: at each node the block that arrives last adds 16 partials in order, and
+ * leaves the sum in the place of the first. At the root one block has the sum of all. */
 enum { gpul__gemm_fan = 16 };
 
-/* A thread's neighbours in a row, to memory. They are multiplied by 1, which the compiler does not know: a store takes
- * its values from consecutive registers, and where the sums themselves are allocated so, the products take operands
+/* Writes a thread's neighbours in a row. They are multiplied by a 1 that the compiler does not know. A store takes its
+ * values from consecutive registers; if the sums themselves were allocated so, the multiplications would read operands
  * from one bank of the register file. */
 template <typename S>
 static __device__ __forceinline__ void gpul__gemm_write_sums(typename S::Compute *to, const typename S::Compute *sum,
@@ -6916,14 +6916,14 @@ static __device__ __forceinline__ void gpul__gemm_write_sums(typename S::Compute
     for (int g = 0; g < S::kVector; ++g) copy[g] = sum[g] * one;
     gpul__gemm_write<S::kVector>(to, static_cast<const typename S::Compute *>(copy));
 }
-template <typename S> struct gpul__gemm_store_part {
+template <typename S> struct gpul__gemm_store_partial {
     typename S::Compute *to, one;
     __device__ __forceinline__ void operator()(int, int, const typename S::Compute *sum) {
         gpul__gemm_write_sums<S>(to, sum, one);
         to += S::kThreads * S::kVector;
     }
 };
-template <typename S> struct gpul__gemm_add_part {
+template <typename S> struct gpul__gemm_add_partial {
     const typename S::Compute *from;
     bool first;
     __device__ __forceinline__ void operator()(int, int, typename S::Compute *sum) {
@@ -6934,7 +6934,7 @@ template <typename S> struct gpul__gemm_add_part {
         from += S::kThreads * S::kVector;
     }
 };
-/* Whether this block has the sum of all parts of its tile. */
+/* True in the block that has the sum of all splits of its tile. */
 template <typename S>
 static __device__ __forceinline__ bool gpul__gemm_combine_parts(S &tile, const gpul__gemm_view &v) {
     typedef typename S::Compute Compute;
@@ -6949,66 +6949,66 @@ static __device__ __forceinline__ bool gpul__gemm_combine_parts(S &tile, const g
         const uint32_t node = blockIdx.z / (step * gpul__gemm_fan), first = node * step * gpul__gemm_fan,
                        left = (parts - first + step - 1) / step;
         const uint32_t count = left < gpul__gemm_fan ? left : uint32_t(gpul__gemm_fan);
-        gpul__gemm_store_part<S> leave = {mine + blockIdx.z / step * step * size, Compute(v.one)};
+        gpul__gemm_store_partial<S> leave = {mine + blockIdx.z / step * step * size, Compute(v.one)};
         tile.each(leave);
         if (!gpul__arrive_last(step == 1 ? counter + node : counter - 1, count, &flag)) return false;
         GPUL__UNROLL_BY(S::kSums <= 16 ? 4 : 1)
         for (uint32_t i = 0; i < count; ++i) {
-            gpul__gemm_add_part<S> add = {mine + (first + i * step) * size, i == 0};
+            gpul__gemm_add_partial<S> add = {mine + (first + i * step) * size, i == 0};
             tile.each(add);
         }
     }
     return true;
 }
 
-/* ---- the end of a tile ----
+/* ---- storing a tile ----
  *
- * It goes through shared memory, so that neighbouring lanes write neighbours in C, aligned or not. */
-template <typename S> struct gpul__gemm_put {
+ * It passes through shared memory, so that neighbouring lanes write neighbours in C, aligned or not. */
+template <typename S> struct gpul__gemm_to_shared {
     typename S::Compute *shared, one;
     __device__ __forceinline__ void operator()(int row, int col, const typename S::Compute *sum) const {
         gpul__gemm_write_sums<S>(shared + row * S::kPitch + col, sum, one);
     }
 };
-/* kWide neighbours a lane; four rows at a time, so that reads of C are on their way together */
+/* Rows from shared memory to C, kWide neighbours a lane. Four rows at a time: their reads of C overlap. */
 template <int kWide, bool kEpilogue, typename S>
-static __device__ __forceinline__ void gpul__gemm_rows(const typename S::Compute *shared, const gpul__gemm_view &v,
-                                                       int64_t first_m, int64_t first_n) {
+static __device__ __forceinline__ void
+gpul__gemm_store_rows(const typename S::Compute *shared, const gpul__gemm_view &v, int64_t first_m, int64_t first_n) {
     typedef typename S::T T;
+    typedef typename S::Compute Compute;
     enum { kAcross = int(S::kN) / kWide, kStep = int(S::kThreads) / int(kAcross), kBatch = kEpilogue ? 1 : 4 };
     static_assert(int(S::kThreads) % int(kAcross) == 0, "a thread stays in its columns");
     const gpul__gemm_problem &p = v.problem;
     const int col = int(threadIdx.x) % kAcross * kWide, top = int(threadIdx.x) / kAcross;
     const int64_t n = first_n + col, down = kStep * p.c_row;
     int left = (p.M - first_m < int(S::kM) ? int(p.M - first_m) : int(S::kM)) - top;
-    const typename S::Compute *from = shared + top * S::kPitch + col;
+    const Compute *from = shared + top * S::kPitch + col;
     int64_t m = first_m + top;
     T *to = static_cast<T *>(p.C) + blockIdx.y * p.c_batch + m * p.c_row + n;
     if (n >= p.N) return;
-    typename S::Compute bias[kWide]; /* of the thread's columns; turned: of the row */
+    Compute bias[kWide]; /* of the thread's columns; of a transposed problem: of the row */
     GPUL__UNROLL
     for (int g = 0; g < kWide; ++g)
-        bias[g] =
-            kEpilogue && !p.turned ? gpul__gemm_bias_at<typename S::Compute>(p, m, n + g) : typename S::Compute(0);
+        bias[g] = kEpilogue && !p.turned ? gpul__gemm_bias_at<Compute>(p, m, n + g) : Compute(0);
     GPUL__UNROLL_NOT
     for (; left > 0;
          left -= kBatch * kStep, m += kBatch * kStep, from += kBatch * kStep * S::kPitch, to += kBatch * down) {
         T c[kBatch][kWide];
         if (kEpilogue && p.turned) {
             GPUL__UNROLL
-            for (int g = 0; g < kWide; ++g) bias[g] = gpul__gemm_bias_at<typename S::Compute>(p, m, n + g);
+            for (int g = 0; g < kWide; ++g) bias[g] = gpul__gemm_bias_at<Compute>(p, m, n + g);
         }
         if (p.beta != 0) {
             GPUL__UNROLL
             for (int u = 0; u < kBatch; ++u)
                 if (u * kStep < left) gpul__gemm_read<kWide>(c[u], static_cast<const T *>(to + u * down));
-        } else if (kEpilogue) { /* nobody reads these, but compilers warn */
+        } else if (kEpilogue) { /* never read, but compilers warn */
             GPUL__UNROLL
             for (int g = 0; g < kWide; ++g) c[0][g] = T();
         }
         GPUL__UNROLL
         for (int u = 0; u < kBatch; ++u) {
-            typename S::Compute sum[kWide];
+            Compute sum[kWide];
             if (u * kStep >= left) break;
             gpul__gemm_read<kWide>(sum, from + u * kStep * S::kPitch);
             GPUL__UNROLL
@@ -7018,22 +7018,25 @@ static __device__ __forceinline__ void gpul__gemm_rows(const typename S::Compute
     }
 }
 
+/* ---- the kernel for every GPU ---- */
+
 template <typename S>
-static __global__ void __launch_bounds__(S::kThreads, S::kAtOnce)
+static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     gpul__gemm_kernel(const __grid_constant__ gpul__gemm_view v) {
     const gpul__gemm_problem &p = v.problem;
     const gpul__gemm_plan &plan = v.plan;
     typedef typename S::Compute Compute;
     GPUL_SHARED(Compute, shared);
 
-    /* Tiles in columns of eight, so that blocks that run together share rows of B and columns of A in L2. In 32 bits:
-     * a division of 64 bits is a subroutine. */
+    /* Raster order: tiles come in groups of eight rows, and column by column in a group, so that blocks that run
+     * together share rows of A and columns of B in L2. In 32 bits: a division of 64 bits is a subroutine. */
     const uint32_t tiles_m = uint32_t(plan.tiles_m), tiles_n = uint32_t(plan.tiles_n),
-                   band = blockIdx.x / (8 * tiles_n);
-    const uint32_t in_band = blockIdx.x - band * 8 * tiles_n, rest = tiles_m - band * 8, height = rest < 8 ? rest : 8;
-    const uint32_t tile_n = in_band / height, tile_m = band * 8 + (in_band - tile_n * height);
+                   group = blockIdx.x / (8 * tiles_n);
+    const uint32_t in_group = blockIdx.x - group * 8 * tiles_n, rest = tiles_m - group * 8,
+                   height = rest < 8 ? rest : 8;
+    const uint32_t tile_n = in_group / height, tile_m = group * 8 + (in_group - tile_n * height);
     const int64_t begin = int64_t(blockIdx.z) * plan.part;
-    const int64_t length = p.K - begin < plan.part ? p.K - begin : plan.part; /* of K, for this block */
+    const int64_t length = p.K - begin < plan.part ? p.K - begin : plan.part; /* the split of this block */
     const int64_t first_m = int64_t(tile_m) * S::kM, first_n = int64_t(tile_n) * S::kN;
 
     S tile;
@@ -7041,35 +7044,35 @@ static __global__ void __launch_bounds__(S::kThreads, S::kAtOnce)
     gpul__await(); /* fault: matmul-await */
     if (!gpul__gemm_chosen(v.choice)) return;
     if (!plan.scale_only) {
-        gpul__gemm_pair<S> pair;
+        gpul__gemm_operands<S> operands;
         typedef typename S::T T;
-        const T *const a = static_cast<const T *>(p.A) + blockIdx.y * p.a_batch, /* the product of the stack */
+        const T *const a = static_cast<const T *>(p.A) + blockIdx.y * p.a_batch, /* y: the product of the stack */
             *const b = static_cast<const T *>(p.B) + blockIdx.y * p.b_batch;
-        pair.a.begin(a, first_m, p.M, p.a_row, p.a_col, begin, plan.a_vector, p.dtype);
-        pair.b.begin(b, first_n, p.N, p.b_col, p.b_row, begin, plan.b_vector, p.dtype);
-        const int form = pair.a.form() + 2 * pair.b.form();
-        if (form == 0 || S::kForms == 1) gpul__gemm_run<S, 0>(tile, pair, shared, length);
-        else if (form == 1) gpul__gemm_run<S, S::kForms == 1 ? 0 : 1>(tile, pair, shared, length);
-        else if (form == 2) gpul__gemm_run<S, S::kForms == 1 ? 0 : 2>(tile, pair, shared, length);
-        else gpul__gemm_run<S, S::kForms == 1 ? 0 : 3>(tile, pair, shared, length);
-        if (S::kTakesParts && plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return;
+        operands.a.begin(a, first_m, p.M, p.a_row, p.a_col, begin, plan.a_vector, p.dtype);
+        operands.b.begin(b, first_n, p.N, p.b_col, p.b_row, begin, plan.b_vector, p.dtype);
+        const int form = operands.a.form() + 2 * operands.b.form();
+        if (form == 0 || S::kForms == 1) gpul__gemm_mainloop<S, 0>(tile, operands, shared, length);
+        else if (form == 1) gpul__gemm_mainloop<S, S::kForms == 1 ? 0 : 1>(tile, operands, shared, length);
+        else if (form == 2) gpul__gemm_mainloop<S, S::kForms == 1 ? 0 : 2>(tile, operands, shared, length);
+        else gpul__gemm_mainloop<S, S::kForms == 1 ? 0 : 3>(tile, operands, shared, length);
+        if (S::kSplitK && plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return;
     }
-    gpul__gemm_put<S> put = {shared, Compute(v.one)};
-    gpul__gemm_wait<0>(); /* no copy is on its way to where the tile goes */
+    gpul__gemm_to_shared<S> to_shared = {shared, Compute(v.one)};
+    gpul__gemm_wait<0>(); /* all copies to where the tile goes are complete */
     __syncthreads();
-    tile.each(put);
+    tile.each(to_shared);
     __syncthreads();                                  /* fault: matmul-end-barrier */
     const bool epilogue = gpul__gemm_has_epilogue(p); /* fault: epilogue-end */
     if (epilogue) {
-        if (plan.c_vector) gpul__gemm_rows<S::kVector, true, S>(shared, v, first_m, first_n);
-        else gpul__gemm_rows<1, true, S>(shared, v, first_m, first_n);
+        if (plan.c_vector) gpul__gemm_store_rows<S::kVector, true, S>(shared, v, first_m, first_n);
+        else gpul__gemm_store_rows<1, true, S>(shared, v, first_m, first_n);
     } else {
-        if (plan.c_vector) gpul__gemm_rows<S::kVector, false, S>(shared, v, first_m, first_n);
-        else gpul__gemm_rows<1, false, S>(shared, v, first_m, first_n);
+        if (plan.c_vector) gpul__gemm_store_rows<S::kVector, false, S>(shared, v, first_m, first_n);
+        else gpul__gemm_store_rows<1, false, S>(shared, v, first_m, first_n);
     }
 }
 
-/* Tensor cores: the parts of K, added in order, in a launch of their own */
+/* gpul__tensor_kernel: adds the splits in order, in a launch of its own. */
 template <typename T>
 static __global__ void __launch_bounds__(256) gpul__gemm_combine(const __grid_constant__ gpul__gemm_view v) {
     typedef typename gpul__gemm_type<T>::Compute Compute;
@@ -7096,28 +7099,29 @@ static __global__ void __launch_bounds__(256) gpul__gemm_combine(const __grid_co
 
 /* ---- packed copies of f32 operands ----
  *
- * A row of A becomes chunks of 128 bytes along K, with zeros behind its end, and so does a row of B\^T: 32 words
- * of TF32; 32 elements as two numbers of f16 each, high parts before low parts; or 16 as two words of TF32. Two parts of
- * 11 bits leave 2^-23 of a number out. So that f16 has room for them, a row is scaled by the power of two that brings
- * its largest to where f16 ends (below 65520, which would round to infinity), and low parts by 2^11. TF32 has the
- * exponents of f32; there the largest is brought to where no sum of products overflows, 2^46, and the smallest times
- * the smallest may be 2^-126, so depths of A and B of 156 together, of which none is above 130, for the last bit
- * of low parts.
+ * A row of A, or a column of B, becomes chunks of 128 bytes along K, with zeros behind the end of K. A chunk is 32
+ * elements in TF32; or 32 elements as high and low parts in f16, all high ones first; or 16 elements as high and low
+ * parts in TF32. Two parts have 22 bits: they leave out 2^-23 of an element.
  *
- * Low parts of what is below the normal numbers of f16 are too coarse: such an element loses 2^-23 of itself, and twice
- * that with each further binade ("depth"). A product of two such has lost 2^-22 and the depths of both, since that of
- * the low parts is left out, and the other small products count for more. The depths of A and B together may be
- * log2(K) - 4, and 8 at most: then all of that is less than the bound for sums of K leaves over. */
+ * Scaling. A row is multiplied by the power of two that brings its largest element to just below what f16 holds (65520
+ * would round to infinity), and the low parts in f16 by 2^11. TF32 has the exponents of f32. There the largest element
+ * is brought to 2^46, where no sum of products overflows, and a product of two smallest elements may be 2^-126: so the
+ * depths of A and B may be 156 together, and each at most 130, for the last bit of the low parts.
+ *
+ * Depth. Low parts of elements below the normal numbers of f16 are too coarse: such an element loses 2^-23 of itself,
+ * and twice that with each further binade. A product of two of them has lost 2^-22 and both depths, since the product
+ * of low parts is left out, and the other small products weigh more. The depths of A and B together may be log2(K) - 4,
+ * and 8 at most: all of that is less than what the error bound for sums of K has left. */
 enum { gpul__pack_range = 0, gpul__pack_rounded = 1, gpul__pack_f16 = 2, gpul__pack_tf32 = 3 };
 
 struct gpul__pack_operand {
     const float *from;
     unsigned char *to;
-    uint32_t *range; /* of each row: bits of its largest, and 0x7fffffff less those of its smallest that is not 0 */
+    uint32_t *range; /* of each row: the bits of its largest |x|, and 0x7fffffff minus those of its smallest but 0 */
     int64_t rows, k, row_stride, k_stride, pitch /* of the copy, in bytes */;
-    int64_t batch; /* from matrix to matrix of a stack; 0: there is one */
-    uint32_t tiles, tiles_k;
-    bool vector; /* fours of elements are aligned */
+    int64_t batch;           /* from matrix to matrix of a stack; 0: one for all */
+    uint32_t tiles, tiles_k; /* of 64 x 64 elements: all, and along K */
+    bool vector;             /* groups of four elements are aligned */
 };
 struct gpul__pack_view {
     gpul__pack_operand of[2];
@@ -7130,21 +7134,21 @@ struct gpul__pack_view {
 static __device__ __forceinline__ int gpul__pack_exponent(uint32_t bits) {
     return bits >> 23 ? int(bits >> 23) - 127 : -118 - __clz(int(bits));
 }
-/* of a row's largest, or 1 more, where it would round up; and where that is brought to */
-static __device__ __forceinline__ int gpul__pack_high(uint32_t largest) {
+/* of a row's largest element as it is rounded; and where scaling brings it */
+static __device__ __forceinline__ int gpul__pack_row_exponent(uint32_t largest) {
     return gpul__pack_exponent(largest + 0x1000);
 }
-static __device__ __forceinline__ int gpul__pack_top(bool f16) { return f16 ? 15 : 46; }
+static __device__ __forceinline__ int gpul__pack_target(bool f16) { return f16 ? 15 : 46; }
 static __device__ __forceinline__ float gpul__pack_power(int e) { return gpul__bits<float>(uint32_t(127 + e) << 23); }
 
-/* to the 11 bits of TF32, ties away from zero */
+/* rounded to the 11 bits of TF32, ties away from zero */
 static __device__ __forceinline__ float gpul__pack_round(float x) {
     const uint32_t bits = gpul__bits<uint32_t>(x);
     return gpul__is_nan(x) ? gpul__quiet_nan<float>()
                            : gpul__bits<float>((bits + 0x1000u) & ~0x1fffu); /* fault: matmul-round */
 }
 
-/* rounded to f16, side by side */
+/* two floats, rounded to f16, in one word */
 static __device__ __forceinline__ uint32_t gpul__pack_halves(float low, float high) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     uint32_t two;
@@ -7155,7 +7159,8 @@ static __device__ __forceinline__ uint32_t gpul__pack_halves(float low, float hi
 #endif
 }
 
-/* 64 x 64 elements at a time, transposed in shared memory where K is not contiguous */
+/* A block packs tiles of 64 x 64 elements, transposed in shared memory where K is not contiguous. Or, with
+ * gpul__pack_range, it finds the ranges of their rows. */
 static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_constant__ gpul__pack_view v) {
     enum { kTile = 64 };
     __shared__ float tile[kTile][kTile + 1];
@@ -7171,7 +7176,7 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
         const int64_t dense_left = along_k ? left_k : left, outer_left = along_k ? left : left_k;
         const float *from =
             op.from + blockIdx.z * op.batch + (along_k ? first_row : k) * pitch + (along_k ? k : first_row);
-        __syncthreads(); /* the last one has been read */
+        __syncthreads(); /* the tile before has been read */
         if (op.vector && left_k >= kTile && left >= kTile) {
             const int d = thread % 16 * 4, o = thread / 16;
             gpul__pack<float, 4> held[4];
@@ -7201,16 +7206,16 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
             GPUL__UNROLL
             for (int i = 0; i < 16; ++i) {
                 const uint32_t bits = gpul__bits<uint32_t>(tile[row][thread % 4 * 16 + i]) & 0x7fffffffu,
-                               small = bits ? 0x7fffffffu - bits : 0;
+                               inverse = bits ? 0x7fffffffu - bits : 0;
                 most = bits > most ? bits : most;
-                least = small > least ? small : least;
+                least = inverse > least ? inverse : least;
             }
             GPUL__UNROLL
             for (int o = 1; o < 4; o *= 2) {
                 const uint32_t other = __shfl_xor_sync(0xffffffffu, most, o),
-                               small = __shfl_xor_sync(0xffffffffu, least, o);
+                               inverse = __shfl_xor_sync(0xffffffffu, least, o);
                 most = other > most ? other : most;
-                least = small > least ? small : least;
+                least = inverse > least ? inverse : least;
             }
             if (thread % 4 == 0 && row < left && most) {
                 atomicMax(op.range + 2 * (first_row + row), most);
@@ -7227,24 +7232,24 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
             GPUL__UNROLL
             for (int j = 0; j < 4; ++j) x[j] = tile[row][at + j];
             if (v.how != gpul__pack_rounded) {
-                const int up =
-                    gpul__pack_top(v.how == gpul__pack_f16) - gpul__pack_high(op.range[2 * (first_row + row)]);
+                const int up = gpul__pack_target(v.how == gpul__pack_f16) -
+                               gpul__pack_row_exponent(op.range[2 * (first_row + row)]);
                 const float half = gpul__pack_power(up / 2), rest = gpul__pack_power(up - up / 2);
                 GPUL__UNROLL
                 for (int j = 0; j < 4; ++j) x[j] = x[j] * half * rest;
             }
             if (v.how == gpul__pack_f16) {
-                uint32_t hi[2], lo[2];
+                gpul__pack<uint32_t, 2> hi, lo;
                 GPUL__UNROLL
                 for (int j = 0; j < 2; ++j) {
-                    hi[j] = gpul__pack_halves(x[2 * j], x[2 * j + 1]);
-                    const float rest0 = x[2 * j] - gpul__to_float(gpul__bits<gpul_f16>(uint16_t(hi[j]))),
-                                rest1 = x[2 * j + 1] - gpul__to_float(gpul__bits<gpul_f16>(uint16_t(hi[j] >> 16)));
-                    lo[j] = gpul__pack_halves(rest0 * 2048.0f, rest1 * 2048.0f);
+                    hi.v[j] = gpul__pack_halves(x[2 * j], x[2 * j + 1]);
+                    const float rest0 = x[2 * j] - gpul__to_float(gpul__bits<gpul_f16>(uint16_t(hi.v[j]))),
+                                rest1 = x[2 * j + 1] - gpul__to_float(gpul__bits<gpul_f16>(uint16_t(hi.v[j] >> 16)));
+                    lo.v[j] = gpul__pack_halves(rest0 * 2048.0f, rest1 * 2048.0f);
                 }
                 uint32_t *const there = reinterpret_cast<uint32_t *>(to + (k + at) / 32 * 128 + at % 32 * 2);
-                gpul__save<2>(there, gpul__pack<uint32_t, 2>{{hi[0], hi[1]}});
-                gpul__save<2>(there + 16, gpul__pack<uint32_t, 2>{{lo[0], lo[1]}});
+                gpul__save<2>(there, hi);
+                gpul__save<2>(there + 16, lo);
                 continue;
             }
             GPUL__UNROLL
@@ -7264,16 +7269,19 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
     }
 }
 
-/* ---- 16-bit types on Hopper's tensor cores ----
+/* ---- Hopper's tensor cores (wgmma) ----
  *
- * In shared memory a box is 64 rows of 128 bytes, 64 elements along the operand's contiguous dimension, as a bulk copy
- * with the swizzle of 128 bytes leaves it. A stage holds the tile's boxes of A, then those of B. Two mbarriers a stage
- * tell that it is full (the producer's arrival and the bytes) and empty (an arrival of every warp that has read it, in
- * every block that it was copied to). */
+ * Shared memory is a ring of stages. A stage is a slice of A, then one of B, in boxes: 64 rows of 128 bytes, which are
+ * 64 elements along the operand's contiguous dimension, as a bulk tensor copy with the 128-byte swizzle writes them.
+ * Two mbarriers belong to a stage. `full` waits for the bytes that the producer announced, `empty` for an arrival of
+ * each consumer warp, in each block that the stage was copied to.
+ *
+ * Blocks may go in clusters of two, one tile below the other. They share columns of B: each copies half of the boxes of
+ * B to both (multicast). */
 
 enum {
-    gpul__tensor_slice = 64,  /* of K, in a stage: 128 bytes, the width of the swizzle */
-    gpul__tensor_chunk = 8192 /* of K, that the tensor cores add up by themselves */
+    gpul__tensor_slice = 64,  /* of K in a stage: 128 bytes, the width of the swizzle */
+    gpul__tensor_chunk = 8192 /* of K, after which sums are promoted */
 };
 
 #ifdef GPUL__HOPPER
@@ -7282,30 +7290,31 @@ template <int kRows, int kCols, bool kBulk = true> struct gpul__tensor_shape {
     enum {
         kM = kRows,
         kN = kCols,
-        kGathers = kRows * kCols == 4096, /* the smallest tile does: see gpul__tensor_gather */
-        kSums = kCols / 2,                /* of a thread: 64 x kCols among the 128 of a warpgroup */
-        kThreads = kRows * 2 + 128,       /* a warpgroup for every 64 rows, and the producer */
+        kGathers = kRows * kCols == 4096, /* the smallest tile can: see gpul__tensor_gather */
+        kSums = kCols / 2,                /* of a thread: 64 x kCols in the 128 of a warpgroup */
+        kThreads = kRows * 2 + 128,       /* a consumer for every 64 rows, and the producer */
         kBox = 8192,                      /* bytes of 64 x 64 elements, what a bulk copy moves */
         kStageBytes = (kRows + kCols) / 64 * kBox,
-        kEndBytes = kBulk ? kRows / 64 * 2 * kBox : 0, /* two boxes for each of those warpgroups, on their way to C */
+        kEndBytes = kBulk ? kRows / 64 * 2 * kBox : 0, /* two boxes a consumer, through which sums go to C */
         kStages = (229376 - kEndBytes) / kStageBytes,
         kSharedBytes = kStages * kStageBytes + kEndBytes + 1024 /* boxes begin at multiples of 1024 */
     };
 };
 
-/* What is multiplied: 16-bit types as they lie in memory, or packed copies. kType: of the factors. */
+/* What is multiplied: 16-bit types as they are in memory, or packed copies. kType: of the factors; kTerms: numbers that
+ * an element is the sum of. */
 template <typename T> struct gpul__tensor_math {
-    enum { kType = gpul__dtype_of<T>::value, kPacked = 0, kParts = 1 };
+    enum { kType = gpul__dtype_of<T>::value, kPacked = 0, kTerms = 1 };
 };
 template <gpul_dtype kOf, int kHow> struct gpul__packed {};
 template <gpul_dtype kOf, int kHow> struct gpul__tensor_math<gpul__packed<kOf, kHow>> {
-    enum { kType = kOf, kPacked = 1, kParts = kHow };
+    enum { kType = kOf, kPacked = 1, kTerms = kHow };
 };
-typedef gpul__packed<GPUL_F32, 1> gpul__tf32;    /* words of TF32 */
-typedef gpul__packed<GPUL_F16, 2> gpul__two_f16; /* high and low parts, which take three products */
+typedef gpul__packed<GPUL_F32, 1> gpul__tf32;    /* rounded to TF32 */
+typedef gpul__packed<GPUL_F16, 2> gpul__two_f16; /* high and low parts: three products */
 typedef gpul__packed<GPUL_F32, 2> gpul__two_tf32;
 
-/* a kernel that is empty, since it was not compiled for sm_90a, takes 32 threads and no more: see gpul__find_wgmma */
+/* compiled for another target than sm_90a, the kernel is empty, and takes 32 threads at most: see gpul__find_wgmma */
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 #define GPUL__TENSOR_BOUNDS(threads) __launch_bounds__(threads, 1)
 #else
@@ -7336,21 +7345,22 @@ static __device__ __forceinline__ void gpul__mbarrier_wait(uint32_t barrier, uin
 static __device__ __forceinline__ void gpul__mbarrier_expect(uint32_t barrier, uint32_t bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
-/* In a block of the cluster, by its address there. There is no branch, so the compiler sees that warps stay whole. */
+/* The address in another block of the cluster; and an arrival there, with no branch, so that the compiler knows that
+ * warps do not diverge. */
 static __device__ __forceinline__ uint32_t gpul__shared_in(uint32_t shared, uint32_t block) {
     uint32_t there;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared), "r"(block));
     return there;
 }
-static __device__ __forceinline__ void gpul__mbarrier_arrive_if(bool really, uint32_t barrier) {
+static __device__ __forceinline__ void gpul__mbarrier_arrive_if(bool condition, uint32_t barrier) {
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %0, 0;\n@p mbarrier.arrive.shared::cluster.b64 _, [%1];\n}" ::"r"(
-                     int(really)),
+                     int(condition)),
                  "r"(barrier)
                  : "memory");
 }
 
-/* 64 x 64 elements to `shared`, in this block or in all blocks of the cluster, where `barrier` counts the bytes. item: of
- * a stack of matrices */
+/* Copies a box to `shared`, in this block, or in all `blocks` of the cluster (a mask); `barrier` counts the bytes.
+ * item: of a stack of matrices */
 static __device__ __forceinline__ void gpul__tensor_load(uint32_t shared, const CUtensorMap *map, int32_t dense,
                                                          int32_t outer, int32_t item, uint32_t barrier) {
     asm volatile(
@@ -7367,7 +7377,7 @@ static __device__ __forceinline__ void gpul__tensor_load_all(uint32_t shared, co
                  "l"(map), "r"(dense), "r"(outer), "r"(item), "r"(barrier), "h"(blocks)
                  : "memory");
 }
-/* and from `shared` to C, but for what lies beyond its ends */
+/* and from `shared` to C, which ignores elements beyond its ends */
 static __device__ __forceinline__ void gpul__tensor_store(const CUtensorMap *map, uint32_t shared, int32_t dense,
                                                           int32_t outer, int32_t item) {
     asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];\n"
@@ -7375,8 +7385,8 @@ static __device__ __forceinline__ void gpul__tensor_store(const CUtensorMap *map
                  "r"(shared), "r"(dense), "r"(outer), "r"(item)
                  : "memory");
 }
-/* The same as gpul__tensor_load from rows that begin anywhere, by the 128 threads of the producer: for products so
- * small that a copy of the operand, in a launch before, would take longer. */
+/* What gpul__tensor_load does, for rows that begin anywhere, by the 128 threads of the producer: for products so small
+ * that a launch that copies the operand would take longer. */
 static __device__ __forceinline__ void gpul__tensor_gather(uint32_t shared, const void *data, int64_t pitch,
                                                            int64_t extent, int64_t rows, int32_t dense, int32_t outer) {
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32 % 4;
@@ -7390,7 +7400,7 @@ static __device__ __forceinline__ void gpul__tensor_gather(uint32_t shared, cons
     }
     GPUL__UNROLL
     for (int i = 0; i < 16; ++i) {
-        const uint32_t row = uint32_t(i * 4 + warp), chunk = uint32_t(lane / 4) ^ (row % 8); /* the swizzle */
+        const uint32_t row = uint32_t(i * 4 + warp), chunk = uint32_t(lane / 4) ^ (row % 8); /* the 128-byte swizzle */
         asm volatile("st.shared.u32 [%0], %1;" ::"r"(shared + row * 128 + chunk * 16 + uint32_t(lane % 4) * 4),
                      "r"(uint32_t(x[i][0]) | uint32_t(x[i][1]) << 16)
                      : "memory");
@@ -7400,14 +7410,15 @@ static __device__ __forceinline__ void gpul__cluster_sync() {
     asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
 
-/* What wgmma is told of an operand in shared memory, 64 x 64 elements after 64 x 64 elements of 8192 bytes: its
- * address, the distances of those (where K is not the dense dimension), of eight rows of 128 bytes, and the swizzle of
- * 128 bytes. */
+/* wgmma's descriptor of an operand in shared memory, boxes of 8192 bytes: the address, the distance of the boxes (where
+ * K is not the contiguous dimension), that of eight rows of 128 bytes, and the 128-byte swizzle. */
 static __device__ __forceinline__ uint64_t gpul__tensor_descriptor(uint32_t address, bool transposed) {
     return uint64_t((address & 0x3ffff) >> 4) | uint64_t(transposed ? 8192 >> 4 : 1) << 16 | uint64_t(1024 >> 4) << 32 |
            uint64_t(1) << 62;
 }
 
+/* wgmma for each width of a tile. Its instruction names all sums one by one: operands %0 .. %(n/2 - 1), then the two
+ * descriptors and the flags. */
 #define GPUL__TEN(t) "%" t "0, %" t "1, %" t "2, %" t "3, %" t "4, %" t "5, %" t "6, %" t "7, %" t "8, %" t "9, "
 #define GPUL__F8(i)                                                                                                    \
     "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3]), "+f"(sum[i + 4]), "+f"(sum[i + 5]),            \
@@ -7432,29 +7443,37 @@ static __device__ __forceinline__ uint64_t gpul__tensor_descriptor(uint32_t addr
                          : "l"(x), "l"(y), "n"(kAdd));                                                                 \
     }
 
-/* sum += x y, 64 x n x 16; kForm: 1 where A's rows and 2 where B's columns are dense, not K */
-GPUL__WGMMA(64, GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") "%30, %31", "32", "33", "34", "35", "36", GPUL__F32(0))
-GPUL__WGMMA(128,
-            GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") GPUL__TEN("3") GPUL__TEN("4")
-                GPUL__TEN("5") "%60, %61, %62, %63",
-            "64", "65", "66", "67", "68", GPUL__F32(0), GPUL__F32(32))
-GPUL__WGMMA(192,
-            GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") GPUL__TEN("3") GPUL__TEN("4") GPUL__TEN("5") GPUL__TEN("6")
-                GPUL__TEN("7") GPUL__TEN("8") "%90, %91, %92, %93, %94, %95",
-            "96", "97", "98", "99", "100", GPUL__F32(0), GPUL__F32(32), GPUL__F32(64))
-GPUL__WGMMA(256,
-            GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2") GPUL__TEN("3") GPUL__TEN("4") GPUL__TEN("5") GPUL__TEN("6")
-                GPUL__TEN("7") GPUL__TEN("8") GPUL__TEN("9") GPUL__TEN("10")
-                    GPUL__TEN("11") "%120, %121, %122, %123, %124, %125, %126, %127",
-            "128", "129", "130", "131", "132", GPUL__F32(0), GPUL__F32(32), GPUL__F32(64), GPUL__F32(96))
+#define GPUL__30 GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2")
+#define GPUL__60 GPUL__30 GPUL__TEN("3") GPUL__TEN("4") GPUL__TEN("5")
+#define GPUL__90 GPUL__60 GPUL__TEN("6") GPUL__TEN("7") GPUL__TEN("8")
+#define GPUL__120 GPUL__90 GPUL__TEN("9") GPUL__TEN("10") GPUL__TEN("11")
+/* sum += x y (kAdd 0: sum = x y), 64 x n, over 16 steps of K, or 8 of TF32. kForm: 1 where A and 2 where B is not
+ * contiguous along K */
+GPUL__WGMMA(64, GPUL__30 "%30, %31", "32", "33", "34", "35", "36", GPUL__F32(0))
+GPUL__WGMMA(128, GPUL__60 "%60, %61, %62, %63", "64", "65", "66", "67", "68", GPUL__F32(0), GPUL__F32(32))
+GPUL__WGMMA(192, GPUL__90 "%90, %91, %92, %93, %94, %95", "96", "97", "98", "99", "100", GPUL__F32(0), GPUL__F32(32),
+            GPUL__F32(64))
+GPUL__WGMMA(256, GPUL__120 "%120, %121, %122, %123, %124, %125, %126, %127", "128", "129", "130", "131", "132",
+            GPUL__F32(0), GPUL__F32(32), GPUL__F32(64), GPUL__F32(96))
 
-/* Where a warp is in its block's ring of stages. The producer is ahead of the consumers; all take the stages in
- * turn. */
+static __device__ __forceinline__ void gpul__wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+/* Ends a group of wgmma; and waits for all groups but the last kPending. */
+static __device__ __forceinline__ void gpul__wgmma_commit() {
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+template <int kPending> static __device__ __forceinline__ void gpul__wgmma_wait() {
+    static_assert(kPending == 0 || kPending == 1, "literals: an operand would be kept in a register");
+    if (kPending) asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+    else asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+}
+
+/* A warp's position in its block's ring of stages. The producer runs before the consumers; all take the stages in
+ * order. */
 template <typename S> struct gpul__tensor_ring {
-    uint32_t full, empty, stages, end; /* addresses in shared memory */
+    uint32_t full, empty, stages, end; /* addresses in shared memory; the mbarriers are arrays */
     uint32_t parity;
     int stage;
-    /* a consumer's: the block whose `empty` this lane arrives at, as an address there, and whether it has one */
+    /* consumers: lane i arrives at `empty` in block i of the cluster, at this address, if there is such a block */
     uint32_t peer_empty;
     bool has_peer;
     __device__ __forceinline__ void advance() {
@@ -7463,20 +7482,21 @@ template <typename S> struct gpul__tensor_ring {
             parity ^= 1;
         }
     }
-    /* This warp has read the stage: it arrives at `empty` in every block that writes to it. */
-    __device__ __forceinline__ void release(bool really, int which) const {
-        gpul__mbarrier_arrive_if(really && has_peer, peer_empty + uint32_t(which) * 8);
+    /* This warp has read the stage: arrives at `empty` in every block that copies to it. */
+    __device__ __forceinline__ void release(bool condition, int which) const {
+        gpul__mbarrier_arrive_if(condition && has_peer, peer_empty + uint32_t(which) * 8);
     }
 };
 
-/* `slices` slices of K, added up by the tensor cores. Two slices' products are on their way at a time, so a stage is
- * released when the next one's have been issued. */
+/* A consumer's loop over `slices` slices. The tensor cores add all products. Those of two slices are pending at a time,
+ * so a stage is released when the next one's have been issued. */
 template <typename T, typename S, int kForm>
 static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
                                                              int slices, int warpgroup) {
     const uint64_t a = gpul__tensor_descriptor(ring.stages + uint32_t(warpgroup) * S::kBox, kForm & 1),
                    b = gpul__tensor_descriptor(ring.stages + S::kM / 64 * S::kBox, kForm >> 1);
-    enum { kStepA = kForm & 1 ? 2048 >> 4 : 32 >> 4, kStepB = kForm & 2 ? 2048 >> 4 : 32 >> 4 }; /* of 16 along K */
+    /* to the next 16 of K, in 16 bytes */
+    enum { kStepA = kForm & 1 ? 2048 >> 4 : 32 >> 4, kStepB = kForm & 2 ? 2048 >> 4 : 32 >> 4 };
     GPUL__UNROLL
     for (int i = 0; i < S::kSums; ++i) {
         sum[i] = 0;
@@ -7487,32 +7507,33 @@ static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSu
     for (int i = 0; i < slices; ++i) {
         const uint64_t at = uint64_t(ring.stage) * (S::kStageBytes >> 4);
         gpul__mbarrier_wait(ring.full + uint32_t(ring.stage) * 8, ring.parity);
-        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        gpul__wgmma_fence();
         GPUL__UNROLL
         for (int k = 0; k < 4; ++k)
             gpul__wgmma<T, kForm, 1>(sum, a + at + uint64_t(k) * kStepA, b + at + uint64_t(k) * kStepB);
-        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+        gpul__wgmma_commit();
+        gpul__wgmma_wait<1>();
         ring.release(i > 0, before);
         before = ring.stage;
         ring.advance();
     }
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    gpul__wgmma_wait<0>();
     ring.release(true, before);
     GPUL__UNROLL
     for (int i = 0; i < S::kSums; ++i) asm volatile("" : "+f"(sum[i])::"memory");
 }
 
-/* `slices` slices of numbers in two parts. The tensor cores add up the products of high parts for a slice alone; from
- * slice to slice they are added with rounding, while the tensor cores are at the other products. Those are so much
- * smaller that they may be cut off. Which comes first of them depends on whose rows were the caller's, so that bits do
- * not depend on the order of C. */
+/* The same for elements in two parts. The tensor cores add the products of the high parts within a slice only; these
+ * sums are promoted, with rounding, while the tensor cores compute the other products. Those are so much smaller that
+ * they may be truncated. Which of them comes first depends on whose rows were the caller's, so that bits do not depend
+ * on the order of C. */
 template <typename T, typename S>
-static __device__ __forceinline__ void gpul__tensor_multiply_parts(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
+static __device__ __forceinline__ void gpul__tensor_multiply_terms(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
                                                                    int slices, int warpgroup, bool turned) {
     const uint64_t first_a = gpul__tensor_descriptor(ring.stages + uint32_t(warpgroup) * S::kBox, false),
                    first_b = gpul__tensor_descriptor(ring.stages + S::kM / 64 * S::kBox, false);
-    const uint64_t of_a = turned ? 4 : 0, of_b = 4 - of_a; /* the parts that meet first, in 16 bytes */
+    /* the parts that meet first, as offsets in 16 bytes: A's high and B's low; transposed: the reverse */
+    const uint64_t of_a = turned ? 4 : 0, of_b = 4 - of_a;
     float high[S::kSums], low[S::kSums];
     GPUL__UNROLL
     for (int i = 0; i < S::kSums; ++i) {
@@ -7524,18 +7545,18 @@ static __device__ __forceinline__ void gpul__tensor_multiply_parts(float (&sum)[
     for (int i = 0; i < slices; ++i) {
         const uint64_t at = uint64_t(ring.stage) * (S::kStageBytes >> 4), a = first_a + at, b = first_b + at;
         gpul__mbarrier_wait(ring.full + uint32_t(ring.stage) * 8, ring.parity);
-        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        gpul__wgmma_fence();
         gpul__wgmma<T, 0, 0>(high, a, b);
         gpul__wgmma<T, 0, 1>(high, a + 2, b + 2);
-        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory"); /* the slice before */
+        gpul__wgmma_commit();
+        gpul__wgmma_wait<1>(); /* the slice before */
         ring.release(i > 0, before);
         gpul__wgmma<T, 0, 1>(low, a + of_a, b + of_b);
         gpul__wgmma<T, 0, 1>(low, a + of_a + 2, b + of_b + 2);
         gpul__wgmma<T, 0, 1>(low, a + of_b, b + of_a);
         gpul__wgmma<T, 0, 1>(low, a + of_b + 2, b + of_a + 2);
-        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory"); /* the high parts */
+        gpul__wgmma_commit();
+        gpul__wgmma_wait<1>(); /* the high parts */
         GPUL__UNROLL
         for (int j = 0; j < S::kSums; ++j) {
             asm volatile("" : "+f"(high[j])::"memory");
@@ -7544,9 +7565,9 @@ static __device__ __forceinline__ void gpul__tensor_multiply_parts(float (&sum)[
         before = ring.stage;
         ring.advance();
     }
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    gpul__wgmma_wait<0>();
     ring.release(true, before);
-    const float scale = gpul__tensor_math<T>::kType == GPUL_F16 ? 0x1p-11f : 1.0f; /* of low parts */
+    const float scale = gpul__tensor_math<T>::kType == GPUL_F16 ? 0x1p-11f : 1.0f; /* of the low parts */
     GPUL__UNROLL
     for (int j = 0; j < S::kSums; ++j) {
         asm volatile("" : "+f"(low[j])::"memory");
@@ -7554,7 +7575,7 @@ static __device__ __forceinline__ void gpul__tensor_multiply_parts(float (&sum)[
     }
 }
 
-/* two floats, rounded to two elements side by side; NaN is canonical */
+/* two floats, rounded to two 16-bit elements in one word; NaN is canonical */
 template <typename T> static __device__ __forceinline__ uint32_t gpul__tensor_narrow(float low, float high) {
     uint32_t two, nan;
     if (gpul__dtype_of<T>::value == GPUL_F16) {
@@ -7567,12 +7588,12 @@ template <typename T> static __device__ __forceinline__ uint32_t gpul__tensor_na
     return two & ~(nan & 0x003f003fu); /* from 7fff to 7fc0 */
 }
 
-/* A work tile: a tile of C for each block of the cluster, one below the other, and a part of K. They go in bands, so
- * that blocks that run together share rows of A and columns of B in L2. */
+/* A work tile: a tile of C for each block of the cluster, one below the other, and a split of K. In the raster order of
+ * gpul__gemm_kernel, in groups of plan.band rows of work tiles. */
 struct gpul__tensor_work {
-    int64_t m, n, split, begin, length; /* the first row and column of this block's tile; the part of K */
+    int64_t m, n, split, begin, length; /* the first row and column of this block's tile; the split */
     int64_t item;                       /* the product of the stack */
-    /* in 32 bits, which the plan sees to: a division of 64 bits is a subroutine */
+    /* in 32 bits, which the plan makes sure of: a division of 64 bits is a subroutine */
     template <typename S>
     __device__ __forceinline__ void find(uint32_t index, uint32_t rank, const gpul__gemm_view &v) {
         const gpul__gemm_plan &plan = v.plan;
@@ -7581,9 +7602,9 @@ struct gpul__tensor_work {
                        which = v.problem.batch > 1 ? index / (tiles * parts) : 0;
         index -= which * (tiles * parts);
         const uint32_t part = parts > 1 ? index / tiles : 0, tile = index - part * tiles;
-        const uint32_t band = tile / (high * tiles_n), in_band = tile - band * (high * tiles_n);
-        const uint32_t rest = tiles_m - band * high, height = rest < high ? rest : high, tile_n = in_band / height;
-        m = int64_t((band * high + in_band - tile_n * height) * uint32_t(plan.cluster) + rank) * S::kM;
+        const uint32_t group = tile / (high * tiles_n), in_group = tile - group * (high * tiles_n);
+        const uint32_t rest = tiles_m - group * high, height = rest < high ? rest : high, tile_n = in_group / height;
+        m = int64_t((group * high + in_group - tile_n * height) * uint32_t(plan.cluster) + rank) * S::kM;
         n = int64_t(tile_n) * S::kN;
         item = which;
         split = part;
@@ -7592,10 +7613,9 @@ struct gpul__tensor_work {
     }
 };
 
-/* The end of a tile, 64 x S::kN sums in a warpgroup. A thread's sums lie in two rows, 8 apart, in pairs of columns, 8
- * apart (the PTX manual shows wgmma's accumulators).
- *
- * Floats: parts of K to scratch memory as they are, everything else to C. Four lanes fill 32 bytes. */
+/* Storing a consumer's 64 x S::kN sums. A thread's are in two rows, 8 apart, in pairs of columns, 8 apart (the PTX
+ * manual draws wgmma's accumulators). This is for floats: splits to scratch memory as they are, everything else to C.
+ * Four lanes fill 32 bytes. */
 template <typename S>
 static __device__ __forceinline__ void gpul__tensor_put(float (&sum)[S::kSums], const gpul__gemm_view &v,
                                                         const gpul__tensor_work &work, int warpgroup) {
@@ -7627,7 +7647,7 @@ static __device__ __forceinline__ void gpul__tensor_put(float (&sum)[S::kSums], 
     }
 }
 
-/* alpha and beta, the bias and the activation, of sums in registers */
+/* alpha and beta */
 template <typename T, typename S>
 static __device__ __forceinline__ void gpul__tensor_scale(float (&sum)[S::kSums], const gpul__gemm_problem &p,
                                                           const T *c, int64_t row, int64_t col) {
@@ -7648,7 +7668,8 @@ static __device__ __forceinline__ void gpul__tensor_scale(float (&sum)[S::kSums]
         for (int i = 0; i < S::kSums; ++i) sum[i] *= alpha;
     }
 }
-/* A thread has sums of two rows, and of eight columns of every 32, which the lanes of its warp load side by side. */
+/* The bias. A thread has sums in two rows, and in eight columns of every 32, which the lanes of its warp load
+ * together. */
 template <typename S>
 static __device__ __forceinline__ void gpul__tensor_bias(float (&sum)[S::kSums], const gpul__gemm_problem &p,
                                                          int64_t row, int64_t first_col) {
@@ -7656,7 +7677,7 @@ static __device__ __forceinline__ void gpul__tensor_bias(float (&sum)[S::kSums],
     const int lane = int(threadIdx.x) % 32;
     const int64_t first = p.turned ? row : first_col + lane, left = (p.turned ? p.M : p.N) - first,
                   stride = p.turned ? p.bias_m : p.bias_n;
-    const int step = p.turned ? 8 : 32; /* turned: of the rows, in the first two */
+    const int step = p.turned ? 8 : 32; /* transposed problem: of the two rows, in held[0] and held[1] */
     float held[kHeld];
     if (p.bias_dtype == GPUL_F32) {
         GPUL__UNROLL
@@ -7686,7 +7707,8 @@ static __device__ __forceinline__ void gpul__tensor_bias(float (&sum)[S::kSums],
         }
     }
 }
-/* GELU takes many instructions: 16 sums at a time, which then go to the end of all */
+/* The bias and the activation. GELU takes many instructions, so a loop applies it to the first 16 sums, which then
+ * become the last. */
 template <typename S>
 static __device__ __forceinline__ void gpul__tensor_epilogue(float (&sum)[S::kSums], const gpul__gemm_problem &p,
                                                              int64_t row, int64_t first_col) {
@@ -7708,9 +7730,9 @@ static __device__ __forceinline__ void gpul__tensor_epilogue(float (&sum)[S::kSu
     }
 }
 
-/* Packed operands: the sums of scaled rows and columns are scaled back, by a power of two in two steps. A step alone may
- * be out of range; the result is rounded once, as the first step leaves nothing subnormal of which the second makes
- * something. */
+/* Storing sums of packed operands. Those of scaled rows and columns are scaled back, by a power of two in two steps,
+ * since one may be out of range. The result is rounded once: what the first step makes subnormal, the second one leaves
+ * there. */
 template <typename T, typename S>
 static __device__ __forceinline__ void gpul__tensor_finish(gpul__bool<true>, float (&sum)[S::kSums],
                                                            const gpul__gemm_view &v, const CUtensorMap *,
@@ -7718,16 +7740,16 @@ static __device__ __forceinline__ void gpul__tensor_finish(gpul__bool<true>, flo
     const gpul__gemm_problem &p = v.problem;
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32 % 4;
     const int64_t row = work.m + warpgroup * 64 + warp * 16 + lane / 4, col = work.n + lane % 4 * 2;
-    if (gpul__tensor_math<T>::kParts == 2) {
-        const int top = gpul__pack_top(gpul__tensor_math<T>::kType == GPUL_F16);
+    if (gpul__tensor_math<T>::kTerms == 2) {
+        const int top = gpul__pack_target(gpul__tensor_math<T>::kType == GPUL_F16);
         int high[2];
         GPUL__UNROLL
         for (int r = 0; r < 2; ++r)
-            high[r] = row + r * 8 < p.M ? gpul__pack_high(v.range_a[2 * (row + r * 8)]) - 2 * top : 0;
+            high[r] = row + r * 8 < p.M ? gpul__pack_row_exponent(v.range_a[2 * (row + r * 8)]) - 2 * top : 0;
         GPUL__UNROLL
         for (int i = 0; i < S::kSums; ++i) {
             const int64_t n = col + i / 4 * 8 + i % 2;
-            int e = high[i / 2 % 2] + (n < p.N ? gpul__pack_high(v.range_b[2 * n]) : 0);
+            int e = high[i / 2 % 2] + (n < p.N ? gpul__pack_row_exponent(v.range_b[2 * n]) : 0);
             e = e < -240 ? -240 : e > 240 ? 240 : e;
             sum[i] = sum[i] * gpul__pack_power(e / 2) * gpul__pack_power(e - e / 2);
         }
@@ -7739,9 +7761,9 @@ static __device__ __forceinline__ void gpul__tensor_finish(gpul__bool<true>, flo
     gpul__tensor_put<S>(sum, v, work, warpgroup);
 }
 
-/* 16-bit types: parts as floats. Sums for C go through shared memory, 64 columns at a time, in one of two boxes: from
- * there bulk copies take them, while the next tile is begun, or, where C is not aligned, the warps themselves, whose
- * lanes then write neighbouring elements. */
+/* Storing sums of 16-bit types; splits as floats. Those for C pass through shared memory, 64 columns at a time, in one
+ * of two boxes. From there bulk copies take them while the next tile is computed, or, where C is not aligned, the
+ * warps, whose lanes then write neighbouring elements. */
 template <typename T, typename S>
 static __device__ __forceinline__ void
 gpul__tensor_finish(gpul__bool<false>, float (&sum)[S::kSums], const gpul__gemm_view &v, const CUtensorMap *map,
@@ -7763,7 +7785,7 @@ gpul__tensor_finish(gpul__bool<false>, float (&sum)[S::kSums], const gpul__gemm_
         box ^= S::kBox;
         if (first) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory"); /* the copy before the last one */
         asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
-        /* a row of the box is 128 bytes, whose 16-byte chunks the swizzle permutes, as bulk copies expect */
+        /* 16-byte chunks in the order of the 128-byte swizzle, as the bulk copy expects */
         const uint32_t box_row = box + uint32_t(warp * 16 + lane % 16) * 128;
         GPUL__UNROLL
         for (int j = 0; j < 8; j += 2) {
@@ -7803,6 +7825,7 @@ gpul__tensor_finish(gpul__bool<false>, float (&sum)[S::kSums], const gpul__gemm_
 
 #endif /* __CUDA_ARCH_FEAT_SM90_ALL */
 
+/* The kernel: the last warpgroup is the producer, the others are consumers. */
 template <typename T, typename S>
 static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     gpul__tensor_kernel(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
@@ -7825,7 +7848,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     if (threadIdx.x == 0) {
         for (int s = 0; s < S::kStages; ++s) {
             gpul__mbarrier_init(ring.full + uint32_t(s) * 8, 1);
-            gpul__mbarrier_init(ring.empty + uint32_t(s) * 8, cluster * (S::kM / 16)); /* warps */
+            gpul__mbarrier_init(ring.empty + uint32_t(s) * 8, cluster * (S::kM / 16)); /* a block's consumer warps */
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
@@ -7838,10 +7861,10 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                                 (p.batch > 1 ? uint32_t(p.batch) : 1),
                    at_once = gridDim.x / cluster;
     const int form = gpul__tensor_math<T>::kPacked ? 0 : (p.a_col == 1 ? 0 : 1) | (p.b_row == 1 ? 0 : 2);
-    /* from one lane, so that the compiler knows that the warp agrees */
+    /* shuffled, so that the compiler knows that it is one for the warp */
     const int warpgroup = __shfl_sync(0xffffffffu, int(threadIdx.x) / 128, 0);
     gpul__tensor_work work;
-    if (warpgroup == S::kM / 64) { /* the producer: one thread issues the copies */
+    if (warpgroup == S::kM / 64) { /* one thread issues the copies; an operand that is gathered, all threads copy */
         if (S::kM == 128) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         const int gathers = S::kGathers ? plan.gathers : 0;
         const bool issues = threadIdx.x % 128 == 0;
@@ -7866,7 +7889,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                         gpul__tensor_gather(b, static_cast<const uint16_t *>(p.B) + item_b * p.b_batch,
                                             form & 2 ? p.b_row : p.b_col, form & 2 ? p.N : p.K, form & 2 ? p.K : p.N,
                                             form & 2 ? n : k, form & 2 ? k : n);
-                    if (gathers) { /* before the one thread says that they are there */
+                    if (gathers) { /* before that thread arrives at `full` */
                         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
                         asm volatile("bar.sync %0, 128;" ::"n"(1 + S::kM / 64) : "memory");
                     }
@@ -7881,24 +7904,24 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                         const uint32_t to = b + g * S::kBox;
                         const int32_t dense = form & 2 ? n + g * 64 : k, outer = form & 2 ? k : n + g * 64;
                         if (cluster == 1) gpul__tensor_load(to, &map_b, dense, outer, item_b, full);
-                        else if (g % cluster == rank) /* each block copies some of what both need to both */
+                        else if (g % cluster == rank) /* this block copies its share of B to both */
                             gpul__tensor_load_all(to, &map_b, dense, outer, item_b, full, uint16_t((1 << cluster) - 1));
                     }
                 }
             }
         }
-    } else {
+    } else { /* a long split goes chunk by chunk; the promoted sums of those before are in memory, thread by thread */
         if (S::kM == 128) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-        float4 *const lifted =
-            reinterpret_cast<float4 *>(v.lifted) + int64_t(blockIdx.x) * (S::kM * S::kN / 4) + threadIdx.x;
-        uint32_t box = ring.end + uint32_t(warpgroup) * (2 * S::kBox); /* the one of two that was filled last */
+        float4 *const promoted =
+            reinterpret_cast<float4 *>(v.promoted) + int64_t(blockIdx.x) * (S::kM * S::kN / 4) + threadIdx.x;
+        uint32_t box = ring.end + uint32_t(warpgroup) * (2 * S::kBox); /* the box of two that was filled last */
         for (uint32_t index = blockIdx.x / cluster; index < work_tiles; index += at_once) {
             work.find<S>(index, rank, v);
             float sum[S::kSums];
-            if (gpul__tensor_math<T>::kParts == 2)
-                gpul__tensor_multiply_parts<T, S>(sum, ring, int(work.length / gpul__tensor_slice), warpgroup,
+            if (gpul__tensor_math<T>::kTerms == 2)
+                gpul__tensor_multiply_terms<T, S>(sum, ring, int(work.length / gpul__tensor_slice), warpgroup,
                                                   p.turned != 0);
-            for (int64_t left = gpul__tensor_math<T>::kParts == 2 ? 0 : work.length; left > 0;) {
+            for (int64_t left = gpul__tensor_math<T>::kTerms == 2 ? 0 : work.length; left > 0;) {
                 const int64_t chunk = left < gpul__tensor_chunk ? left : int64_t(gpul__tensor_chunk);
                 const int slices = int((chunk + gpul__tensor_slice - 1) / gpul__tensor_slice);
                 if (form == 0) gpul__tensor_multiply<T, S, 0>(sum, ring, slices, warpgroup);
@@ -7908,7 +7931,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                 if (left < work.length) {
                     GPUL__UNROLL
                     for (int i = 0; i < S::kSums; i += 4) {
-                        const float4 old = lifted[i / 4 * (S::kM * 2)];
+                        const float4 old = promoted[i / 4 * (S::kM * 2)];
                         sum[i] = old.x + sum[i];
                         sum[i + 1] = old.y + sum[i + 1];
                         sum[i + 2] = old.z + sum[i + 2];
@@ -7919,19 +7942,16 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                 if (left <= 0) break;
                 GPUL__UNROLL
                 for (int i = 0; i < S::kSums; i += 4)
-                    lifted[i / 4 * (S::kM * 2)] = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
+                    promoted[i / 4 * (S::kM * 2)] = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
             }
             gpul__tensor_finish<T, S>(gpul__bool<(gpul__tensor_math<T>::kPacked != 0)>(), sum, v, &map_c, work,
                                       warpgroup, box);
         }
         if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     }
-    if (cluster > 1) gpul__cluster_sync(); /* no block leaves while another one writes to its shared memory */
+    if (cluster > 1) gpul__cluster_sync(); /* no block ends while another one writes to its shared memory */
 #else
-    (void)map_a;
-    (void)map_b;
-    (void)map_c;
-    (void)v;
+    (void)map_a, (void)map_b, (void)map_c, (void)v;
 #endif
 }
 
@@ -7944,21 +7964,21 @@ static __global__ void __launch_bounds__(256) gpul__gemm_depth(const __grid_cons
     GPUL_GRID_STRIDE(i, op.rows) {
         const uint32_t largest = op.range[2 * i], smallest = 0x7fffffffu - op.range[2 * i + 1];
         if (largest == 0) continue;
-        const int span = gpul__pack_high(largest) - gpul__pack_exponent(smallest),
-                  below = span - 14 - gpul__pack_top(true); /* 2^-14 */
-        const uint32_t far = largest >= 0x7f800000u || below > 130 ? 1000 : below > 0 ? uint32_t(below) : 0;
-        depth = far > depth ? far : depth;
+        const int span = gpul__pack_row_exponent(largest) - gpul__pack_exponent(smallest),
+                  below = span - 14 - gpul__pack_target(true); /* 2^-14 */
+        const uint32_t deep = largest >= 0x7f800000u || below > 130 ? 1000 : below > 0 ? uint32_t(below) : 0;
+        depth = deep > depth ? deep : depth;
     }
     if (depth) atomicMax(v.depth + blockIdx.y, depth);
 }
 
-/* ---- operands that bulk copies cannot take: copied, each row to a multiple of 16 bytes ---- */
+/* ---- copies of operands that tensor maps cannot describe: each row begins at a multiple of 16 bytes ---- */
 
 struct gpul__tensor_copy {
     const void *from;
     uint16_t *to;
-    int64_t dense, rows, from_pitch, to_pitch; /* elements, `dense` of them contiguous; to_pitch: 0: nothing to do */
-    int64_t batch;                             /* from matrix to matrix; 0: there is one */
+    int64_t dense, rows, from_pitch, to_pitch; /* in elements, `dense` of them contiguous; to_pitch 0: no copy */
+    int64_t batch;                             /* from matrix to matrix; 0: one for all */
 };
 struct gpul__tensor_copies {
     gpul__tensor_copy of[2];
@@ -7978,7 +7998,7 @@ static __global__ void __launch_bounds__(256) gpul__tensor_pack(const __grid_con
         const int64_t there = c.dense - vector * 8;
         const uintptr_t at = reinterpret_cast<uintptr_t>(p);
         gpul__pack<uint16_t, 8> eight;
-        /* the aligned 32 bytes around it are in this row */
+        /* aligned, or the aligned 32 bytes that hold it are in this row */
         if (at % 16 == 0 ? there >= 8 : vector > 0 && there >= 16) {
             gpul__fetch<uint16_t, 8> fetch;
             fetch.ask(p);
@@ -7994,20 +8014,44 @@ static __global__ void __launch_bounds__(256) gpul__tensor_pack(const __grid_con
 
 /* ---- the plan ---- */
 
+/* A matrix as it is in memory: `rows` rows of `dense` contiguous elements, `pitch` apart. batch, steps: see
+ * gpul__gemm_problem. */
+struct gpul__gemm_matrix {
+    const void *data;
+    int64_t dense, rows, pitch, batch, steps;
+};
+static inline gpul__gemm_matrix gpul__gemm_a(const gpul__gemm_problem *p) {
+    if (p->a_col == 1) return {p->A, p->K, p->M, p->a_row, p->a_batch, p->a_steps};
+    return {p->A, p->M, p->K, p->a_col, p->a_batch, p->a_steps};
+}
+static inline gpul__gemm_matrix gpul__gemm_b(const gpul__gemm_problem *p) {
+    if (p->b_row == 1) return {p->B, p->K, p->N, p->b_col, p->b_batch, p->b_steps};
+    return {p->B, p->N, p->K, p->b_row, p->b_batch, p->b_steps};
+}
+static inline gpul__gemm_matrix gpul__gemm_c(const gpul__gemm_problem *p) {
+    return {p->C, p->N, p->M, p->c_row, p->c_batch, p->c_steps};
+}
+
+/* Are groups of four elements, up to 16 bytes, aligned in every row? And, with `dense`, is a row a number of them? */
+static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t element, int64_t dense) {
+    const int64_t bytes = element * 4 < 16 ? element * 4 : 16;
+    return gpul__aligned(p, size_t(bytes)) && pitch * element % bytes == 0 && dense * element % bytes == 0;
+}
+
+/* Tiles of gpul__gemm_kernel, and about what they take, in cycles: a step along K, of a multiprocessor's full load of
+ * blocks and of one block alone; the end of the tile; to add a split, or 0 where K is not split. */
 struct gpul__gemm_tile {
     void (*kernel)(const gpul__gemm_view);
-    int32_t m, n, threads, shared_bytes;
-    int32_t at_once; /* blocks on a multiprocessor */
-    /* about what they take, in cycles: a step along K, among other blocks and alone; the tile's end; to add up a
-     * part of K, 0: takes no parts */
-    int32_t busy, alone, end, part;
+    int32_t m, n, threads, shared_bytes, blocks_per_sm;
+    int32_t busy, alone, end, add;
 };
 template <typename S>
-static constexpr gpul__gemm_tile gpul__gemm_tile_of(int32_t busy, int32_t alone, int32_t end, int32_t part) {
-    return gpul__gemm_tile{gpul__gemm_kernel<S>, S::kM, S::kN, S::kThreads, int32_t(gpul__gemm_pair<S>::kSharedBytes),
-                           S::kAtOnce,           busy,  alone, end,         S::kTakesParts ? part : 0};
+static constexpr gpul__gemm_tile gpul__gemm_tile_of(int32_t busy, int32_t alone, int32_t end, int32_t add) {
+    return gpul__gemm_tile{
+        gpul__gemm_kernel<S>, S::kM, S::kN, S::kThreads, int32_t(gpul__gemm_operands<S>::kSharedBytes),
+        S::kBlocksPerSM,      busy,  alone, end,         S::kSplitK ? add : 0};
 }
-/* The tiles of a dtype, from the largest on; 16-bit types have two. */
+/* The tiles of a dtype, from the largest on; the rest of a row is empty. */
 enum { gpul__gemm_tile_count = 5 };
 static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
 #define GPUL__GEMM_TILES(T)                                                                                            \
@@ -8024,22 +8068,87 @@ static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
     return tiles[dtype == GPUL_F64 ? 1 : dtype == GPUL_F32 ? 0 : 2];
 }
 
-/* Four elements, in accesses of at most 16 bytes; and, where they are to be copied whole, are there any others? */
-static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t element, int64_t dense) {
-    const int64_t bytes = element * 4 < 16 ? element * 4 : 16;
-    return gpul__aligned(p, size_t(bytes)) && pitch * element % bytes == 0 && dense * element % bytes == 0;
-}
-
-/* Products are cut along K for the multiprocessors of an H100 or H200, whatever the machine is, so that results do not
- * depend on it. */
+/* Splits are chosen for the multiprocessors of an H100 or H200, whatever the machine is, so that results do not depend
+ * on it. No result depends on the tile, which is chosen for the machine. */
 enum { gpul__gemm_sms = 132 };
 
 static inline bool gpul__gemm_scales_only(const gpul__gemm_problem *p) {
     return p->K == 0 || p->alpha == 0; /* fault: matmul-alpha-zero */
 }
 
-/* Tensor cores: the tiles, and about what they take on an H200, in nanoseconds: a slice of K, and the end of a tile. A
- * gather's slice: of the smallest tile, where an operand is read element by element. */
+/* Limits how many products of a stack one launch takes, to what 64 MB of scratch memory have room for, but to one. */
+static void gpul__limit_batch(gpul__gemm_plan *plan, int64_t bytes) {
+    if (bytes > 0 && plan->batch > (int64_t(64) << 20) / bytes) plan->batch = (int64_t(64) << 20) / bytes;
+    if (plan->batch < 1) plan->batch = 1;
+}
+
+/* What `tiles` tiles take in cycles: a multiprocessor has so many tiles, blocks_per_sm at once, and the last of them
+ * share it with fewer. Then splits are added, 16 at a time. */
+static inline double gpul__gemm_time(const gpul__gemm_tile &tile, int64_t tiles, int64_t splits, int64_t part,
+                                     int64_t sms) {
+    const int64_t mine = gpul_ceil_div(tiles * splits, sms), last = mine % tile.blocks_per_sm;
+    const double one = double(part) * tile.busy + tile.end, alone = double(part) * tile.alone + tile.end;
+    const int64_t added = splits <= gpul__gemm_fan ? splits : gpul__gemm_fan + gpul_ceil_div(splits, gpul__gemm_fan);
+    return double(mine - last) * one + (last && double(last) * one < alone ? alone : double(last) * one) +
+           (splits > 1 ? 1000 + double(added) * tile.add : 0);
+}
+/* The tile that takes least, and its time. shared_bytes: what a block may have. */
+static int32_t gpul__gemm_best_tile(double *least, const gpul__gemm_problem *p, int64_t batch, int32_t splits,
+                                    int64_t part, int64_t sms, int32_t shared_bytes) {
+    const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype);
+    int32_t best = 0;
+    *least = 1e300;
+    for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
+        const int64_t count = gpul_ceil_div(p->M, tiles[i].m) * gpul_ceil_div(p->N, tiles[i].n);
+        const double time = gpul__gemm_time(tiles[i], count * batch, splits, part, sms);
+        if ((splits > 1 && !tiles[i].add) || tiles[i].shared_bytes > shared_bytes || !(time < *least)) continue;
+        *least = time;
+        best = i;
+    }
+    return best;
+}
+
+/* gpul__gemm_kernel. K is split into a power of two of parts, each a multiple of 32 steps: as many as take least, with
+ * the tile that then takes least. */
+static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+    const gpul__gemm_matrix a = gpul__gemm_a(p), b = gpul__gemm_b(p);
+    const int64_t element = gpul__bytes_of(p->dtype);
+    const int64_t squares = gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64); /* tiles of 64 x 64 */
+    double least = 1e300, time;
+    plan->scale_only = gpul__gemm_scales_only(p);
+    plan->splits = 1;
+    plan->part = p->K;
+    for (int32_t splits = 1; splits <= 256 && !plan->scale_only; splits *= 2) {
+        const int64_t part = splits == 1 ? p->K : gpul__round_up(gpul_ceil_div(p->K, splits), 32);
+        const int64_t sms = gpul__gemm_sms; /* fault: matmul-ieee-parts-by-machine */
+        const int64_t batch = 1;            /* fault: batch-parts */
+        if (splits > 1 && (part < 64 || part * (splits - 1) >= p->K || squares * splits > 1024)) break;
+        gpul__gemm_best_tile(&time, p, batch, splits, part, sms, INT32_MAX);
+        if (!(time < least)) continue;
+        least = time;
+        plan->splits = splits;
+        plan->part = part;
+    }
+    plan->tile = gpul__gemm_best_tile(&time, p, plan->batch, plan->splits, plan->scale_only ? 0 : plan->part,
+                                      machine->sms, machine->shared_optin > 49152 ? machine->shared_optin : 49152);
+    const gpul__gemm_tile &tile = gpul__gemm_tiles(p->dtype)[plan->tile];
+    plan->tiles_m = gpul_ceil_div(p->M, tile.m);
+    plan->tiles_n = gpul_ceil_div(p->N, tile.n);
+    if (plan->splits > 1) {
+        const int64_t tiles = plan->tiles_m * plan->tiles_n;
+        const int64_t bytes = plan->splits * tiles * tile.m * tile.n * (p->dtype == GPUL_F64 ? 8 : 4);
+        gpul__limit_batch(plan, bytes);
+        plan->counters = plan->batch * tiles * (gpul_ceil_div(plan->splits, gpul__gemm_fan) + 1);
+        plan->scratch_bytes = plan->batch * bytes;
+    }
+    plan->a_vector = gpul__gemm_aligned(a.data, a.pitch | a.steps, /* fault: batch-alignment */
+                                        element, a.dense);         /* fault: matmul-whole-groups */
+    plan->b_vector = gpul__gemm_aligned(b.data, b.pitch | b.steps, element, b.dense);
+    plan->c_vector = gpul__gemm_aligned(p->C, p->c_row | p->c_steps, element, p->N);
+}
+
+/* Tiles of gpul__tensor_kernel, and about what they take on an H200, in nanoseconds: a slice of K, and the end of the
+ * tile. And a slice of the smallest one, where an operand is read element by element. */
 #define GPUL__TENSOR_TILES(tile, T)                                                                                    \
     tile(T, 128, 256, 660, 1900), tile(T, 128, 192, 525, 2200), tile(T, 128, 128, 365, 1800),                          \
         tile(T, 64, 128, 265, 1400), tile(T, 64, 64, 165, 1000)
@@ -8052,23 +8161,38 @@ static const gpul__tensor_tile gpul__tensor_tiles[] = {GPUL__TENSOR_TILES(GPUL__
 enum {
     gpul__tensor_tile_count = sizeof gpul__tensor_tiles / sizeof gpul__tensor_tiles[0],
     gpul__tensor_tile_square = 2, /* 128 x 128 */
+    gpul__tensor_tile_smallest = gpul__tensor_tile_count - 1,
     gpul__tensor_gather_slice = 1300
 };
 
-/* The waves of tiles times what one takes, and adding up the parts */
+/* The waves of tiles, times what one takes; and adding the splits */
 static inline double gpul__tensor_time(const gpul__tensor_tile &tile, const gpul__gemm_problem *p, int64_t batch,
-                                       int64_t parts, int64_t part, int64_t blocks) {
-    const int64_t tiles = gpul_ceil_div(p->M, tile.m) * gpul_ceil_div(p->N, tile.n) * parts * batch;
-    const double combine = parts > 1 ? 4500 + double(parts) * double(p->M) * double(p->N) * 0.003 : 0;
+                                       int64_t splits, int64_t part, int64_t blocks) {
+    const int64_t tiles = gpul_ceil_div(p->M, tile.m) * gpul_ceil_div(p->N, tile.n) * splits * batch;
+    const double combine = splits > 1 ? 4500 + double(splits) * double(p->M) * double(p->N) * 0.003 : 0;
     return double(gpul_ceil_div(tiles, blocks)) *
                double(gpul_ceil_div(part, gpul__tensor_slice) * tile.slice + tile.end) +
            combine;
 }
+static int32_t gpul__tensor_best_tile(double *least, const gpul__gemm_problem *p, int64_t batch, int32_t splits,
+                                      int64_t part, int64_t blocks) {
+    int32_t best = 0;
+    *least = 1e300;
+    for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
+        const double time = gpul__tensor_time(gpul__tensor_tiles[i], p, batch, splits, part, blocks);
+        if (!(time < *least)) continue;
+        *least = time;
+        best = i;
+    }
+    return best;
+}
 
-/* What depends on the tile alone */
+/* What depends on the tile: the grid, and scratch memory. There are first the splits, then the promoted sums, then the
+ * copies of A and B. */
 static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, int32_t cluster, const gpul__gemm_problem *p,
                                    const gpul__machine *machine) {
     const gpul__tensor_tile &tile = gpul__tensor_tiles[which];
+    const int64_t a_copies = p->a_batch ? plan->batch : 1, b_copies = p->b_batch ? plan->batch : 1;
     plan->tile = which;
     plan->cluster = cluster;
     plan->tiles_m = gpul_ceil_div(p->M, tile.m * cluster);
@@ -8079,68 +8203,45 @@ static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, int32_t
     plan->lifted_at = plan->splits > 1 ? gpul__round_up(plan->batch * plan->splits * p->M * p->N * 4, 256) : 0;
     plan->a_at = plan->lifted_at;
     if (plan->part > gpul__tensor_chunk) plan->a_at += int64_t(plan->blocks) * tile.m * tile.n * 4;
-    const int64_t of_a = p->a_batch ? plan->batch : 1, of_b = p->b_batch ? plan->batch : 1; /* copies */
-    plan->b_at = plan->a_at + of_a * plan->a_pitch * (p->a_col == 1 ? p->M : p->K) * 2;
-    plan->b_at = gpul__round_up(plan->b_at, 256);
-    plan->scratch_bytes = plan->b_at + of_b * plan->b_pitch * (p->b_row == 1 ? p->N : p->K) * 2;
+    plan->b_at = gpul__round_up(plan->a_at + a_copies * plan->a_pitch * gpul__gemm_a(p).rows * 2, 256);
+    plan->scratch_bytes = plan->b_at + b_copies * plan->b_pitch * gpul__gemm_b(p).rows * 2;
 }
 
-/* 0, if a tensor map can describe the operand where it lies; else its pitch when it is copied. steps: of a stack */
-static inline int64_t gpul__tensor_pitch(const void *data, int64_t dense, int64_t rows, int64_t pitch, int64_t steps) {
-    const bool good = gpul__aligned(data, 16) &&                    /* fault: matmul-misaligned-map */
-                      steps % 8 == 0 && steps < int64_t(1) << 38 && /* fault: batch-map */
-                      (rows == 1 || (pitch >= dense && pitch % 8 == 0 && pitch < int64_t(1) << 38));
-    return good ? 0 : gpul__round_up(dense, 64);
+/* Can a tensor map describe the matrix, of 16-bit elements? */
+static inline bool gpul__tensor_mappable(const gpul__gemm_matrix &x) {
+    return gpul__aligned(x.data, 16) &&                      /* fault: matmul-misaligned-map */
+           x.steps % 8 == 0 && x.steps < int64_t(1) << 38 && /* fault: batch-map */
+           (x.rows == 1 || (x.pitch >= x.dense && x.pitch % 8 == 0 && x.pitch < int64_t(1) << 38));
 }
 
-/* A stack: one launch takes no more products than 64 MB of scratch memory have room for, if it is more than one. */
-static void gpul__limit_batch(gpul__gemm_plan *plan, int64_t bytes) {
-    if (bytes > 0 && plan->batch > (int64_t(64) << 20) / bytes) plan->batch = (int64_t(64) << 20) / bytes;
-    if (plan->batch < 1) plan->batch = 1;
-}
-
-/* The parts of K and the tile are those that take least. For the parts the machine is one with the multiprocessors of
- * an H100 or H200, whatever it is, so that results do not depend on it; no result depends on the tile. Blocks go in
- * pairs, which share columns of B, where much has to come from L2: where 128 bytes of an operand straddle two cache
- * lines, and for small tiles in long runs. An operand that bulk copies cannot take is read element by element,
- * into tiles of 64 x 64, where that takes less than a launch that copies it. */
+/* gpul__tensor_kernel for 16-bit types. Splits and tile are those that take least. Blocks go in pairs, which share
+ * columns of B, where much has to come from L2: where 128 bytes of an operand straddle two cache lines, and for small
+ * tiles in long runs. An operand that tensor maps cannot describe is read element by element, with the smallest tile,
+ * where that takes less than a launch that copies it. */
 static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
-    const int64_t a_dense = p->a_col == 1 ? p->K : p->M, a_rows = p->a_col == 1 ? p->M : p->K;
-    const int64_t b_dense = p->b_row == 1 ? p->K : p->N, b_rows = p->b_row == 1 ? p->N : p->K;
-    const int64_t a_from = p->a_col == 1 ? p->a_row : p->a_col, b_from = p->b_row == 1 ? p->b_col : p->b_row;
-    const int64_t middling = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128); /* tiles of 128 x 128 */
-    int32_t best = 0;
-    double least = -1;
+    const gpul__gemm_matrix a = gpul__gemm_a(p), b = gpul__gemm_b(p);
+    const int64_t squares = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128); /* tiles of 128 x 128 */
+    double least = 1e300, time;
     plan->tensor = 1;
-    for (int32_t parts = 1; parts <= 128; parts *= 2) {
-        const int64_t part = parts == 1 ? p->K : gpul__round_up(gpul_ceil_div(p->K, parts), gpul__tensor_slice);
-        if (parts > 1 && (part < 256 || gpul_ceil_div(p->K, part) < parts || middling * parts > 2 * gpul__gemm_sms))
+    for (int32_t splits = 1; splits <= 128; splits *= 2) {
+        const int64_t part = splits == 1 ? p->K : gpul__round_up(gpul_ceil_div(p->K, splits), gpul__tensor_slice);
+        const int64_t sms = gpul__gemm_sms; /* fault: matmul-parts-by-machine */
+        if (splits > 1 && (part < 256 || gpul_ceil_div(p->K, part) < splits || squares * splits > 2 * gpul__gemm_sms))
             break;
-        for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
-            const int64_t blocks = gpul__gemm_sms; /* fault: matmul-parts-by-machine */
-            const double time = gpul__tensor_time(gpul__tensor_tiles[i], p, 1, parts, part, blocks);
-            if (least >= 0 && !(time < least)) continue;
-            least = time;
-            plan->splits = parts;
-            plan->part = part;
-        }
-    }
-    least = -1;
-    for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
-        const double time =
-            gpul__tensor_time(gpul__tensor_tiles[i], p, plan->batch, plan->splits, plan->part, machine->sms);
-        if (least >= 0 && !(time < least)) continue;
+        gpul__tensor_best_tile(&time, p, 1, splits, part, sms);
+        if (!(time < least)) continue;
         least = time;
-        best = i;
+        plan->splits = splits;
+        plan->part = part;
     }
-    plan->a_pitch = gpul__tensor_pitch(p->A, a_dense, a_rows, a_from, p->a_steps);
-    plan->b_pitch = gpul__tensor_pitch(p->B, b_dense, b_rows, b_from, p->b_steps);
+    int32_t best = gpul__tensor_best_tile(&least, p, plan->batch, plan->splits, plan->part, machine->sms);
+    if (!gpul__tensor_mappable(a)) plan->a_pitch = gpul__round_up(a.dense, 64);
+    if (!gpul__tensor_mappable(b)) plan->b_pitch = gpul__round_up(b.dense, 64);
     if (plan->a_pitch || plan->b_pitch) {
-        const int32_t smallest = gpul__tensor_tile_count - 1;
-        gpul__tensor_tile gather = gpul__tensor_tiles[smallest];
+        gpul__tensor_tile gather = gpul__tensor_tiles[gpul__tensor_tile_smallest];
         gather.slice = gpul__tensor_gather_slice;
         if (gpul__tensor_time(gather, p, plan->batch, plan->splits, plan->part, machine->sms) < least + 4000) {
-            best = smallest;
+            best = gpul__tensor_tile_smallest;
             plan->gathers = (plan->a_pitch ? 1 : 0) | (plan->b_pitch ? 2 : 0);
             plan->a_pitch = plan->b_pitch = 0;
         }
@@ -8148,82 +8249,20 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     const int64_t most = INT32_MAX / (gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64) * plan->splits); /* tiles */
     if (plan->batch > most) plan->batch = most;
     gpul__limit_batch(plan, (plan->splits > 1 ? plan->splits * p->M * p->N * 4 : 0) +
-                                (p->a_batch ? plan->a_pitch * a_rows * 2 : 0) +
-                                (p->b_batch ? plan->b_pitch * b_rows * 2 : 0));
-    plan->c_vector = gpul__aligned(p->C, 16) && p->N % 8 == 0 && (p->M == 1 || p->c_row % 8 == 0) &&
-                     p->c_steps % 8 == 0 && p->c_steps < int64_t(1) << 38;
+                                (p->a_batch ? plan->a_pitch * a.rows * 2 : 0) +
+                                (p->b_batch ? plan->b_pitch * b.rows * 2 : 0));
+    plan->c_vector = p->N % 8 == 0 && gpul__tensor_mappable(gpul__gemm_c(p));
     const gpul__tensor_tile &tile = gpul__tensor_tiles[best];
-    const int64_t slices = gpul_ceil_div(middling * plan->splits * plan->batch, machine->sms) *
+    const int64_t slices = gpul_ceil_div(squares * plan->splits * plan->batch, machine->sms) *
                            gpul_ceil_div(plan->part, gpul__tensor_slice);
-    const bool straddle = (!plan->a_pitch && a_from % 64 != 0) || (!plan->b_pitch && b_from % 64 != 0);
+    const bool straddle = (!plan->a_pitch && a.pitch % 64 != 0) || (!plan->b_pitch && b.pitch % 64 != 0);
     const bool pairs = tile.n >= 128 && p->M > tile.m && machine->sms > 1 &&
                        (straddle || (tile.m == 128 && tile.n == 128 && slices > 64));
     gpul__tensor_plan_tile(plan, best, pairs ? 2 : 1, p, machine);
 }
 
-/* What the product takes, in cycles: a multiprocessor has so many tiles, some at once, and the last share it with fewer;
- * then parts are added up, at most 16 at a time. */
-static inline double gpul__gemm_time(const gpul__gemm_tile &tile, int64_t tiles, int64_t parts, int64_t part,
-                                     int64_t sms) {
-    const int64_t mine = gpul_ceil_div(tiles * parts, sms), last = mine % tile.at_once;
-    const double one = double(part) * tile.busy + tile.end, alone = double(part) * tile.alone + tile.end;
-    const int64_t added = parts <= gpul__gemm_fan ? parts : gpul__gemm_fan + gpul_ceil_div(parts, gpul__gemm_fan);
-    return double(mine - last) * one + (last && double(last) * one < alone ? alone : double(last) * one) +
-           (parts > 1 ? 1000 + double(added) * tile.part : 0);
-}
-
-/* The kernels of every GPU. Parts of K, a power of two of them, each of whole 32 steps: as many as take least, with the
- * tile that then takes least. The tile: the one that takes least on this machine; no result depends on it. */
-static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
-    const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype);
-    const int64_t element = gpul__bytes_of(p->dtype), sum = p->dtype == GPUL_F64 ? 8 : 4;
-    const int64_t middling = gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64); /* tiles of 64 x 64 */
-    int64_t count[gpul__gemm_tile_count], known = 0;
-    double least = -1;
-    plan->scale_only = gpul__gemm_scales_only(p);
-    plan->splits = 1;
-    plan->part = p->K;
-    for (; known < gpul__gemm_tile_count && tiles[known].kernel; ++known)
-        count[known] = gpul_ceil_div(p->M, tiles[known].m) * gpul_ceil_div(p->N, tiles[known].n);
-    for (int32_t parts = 1; parts <= 256 && !plan->scale_only; parts *= 2) {
-        const int64_t part = parts == 1 ? p->K : gpul__round_up(gpul_ceil_div(p->K, parts), 32);
-        if (parts > 1 && (part < 64 || part * (parts - 1) >= p->K || middling * parts > 1024)) break;
-        for (int32_t i = 0; i < known; ++i) {
-            const int64_t sms = gpul__gemm_sms; /* fault: matmul-ieee-parts-by-machine */
-            const double time = gpul__gemm_time(tiles[i], count[i], parts, part, sms); /* fault: batch-parts */
-            if ((parts > 1 && !tiles[i].part) || (least >= 0 && !(time < least))) continue;
-            least = time;
-            plan->splits = parts;
-            plan->part = part;
-        }
-    }
-    least = -1;
-    for (int32_t i = 0; i < known; ++i) {
-        const double time = gpul__gemm_time(tiles[i], count[i] * plan->batch, plan->splits,
-                                            plan->scale_only ? 0 : plan->part, machine->sms);
-        if (tiles[i].shared_bytes > 49152 && tiles[i].shared_bytes > machine->shared_optin) continue;
-        if ((plan->splits > 1 && !tiles[i].part) || (least >= 0 && !(time < least))) continue;
-        least = time;
-        plan->tile = i;
-    }
-    const gpul__gemm_tile &tile = tiles[plan->tile];
-    plan->tiles_m = gpul_ceil_div(p->M, tile.m);
-    plan->tiles_n = gpul_ceil_div(p->N, tile.n);
-    if (plan->splits > 1) {
-        const int64_t bytes = plan->splits * count[plan->tile] * tile.m * tile.n * sum;
-        gpul__limit_batch(plan, bytes);
-        plan->counters = plan->batch * count[plan->tile] * (gpul_ceil_div(plan->splits, gpul__gemm_fan) + 1);
-        plan->scratch_bytes = plan->batch * bytes;
-    }
-    plan->a_vector =
-        gpul__gemm_aligned(p->A, (p->a_col == 1 ? p->a_row : p->a_col) | p->a_steps, /* fault: batch-alignment */
-                           element, p->a_col == 1 ? p->K : p->M);                    /* fault: matmul-whole-groups */
-    plan->b_vector = gpul__gemm_aligned(p->B, (p->b_row == 1 ? p->b_col : p->b_row) | p->b_steps, element,
-                                        p->b_row == 1 ? p->K : p->N);
-    plan->c_vector = gpul__gemm_aligned(p->C, p->c_row | p->c_steps, element, p->N);
-}
-
-/* Emulated f32 may come to the kernel of f32. Its plan is made twice, for the memory and for the launch. */
+/* The plan of gpul__gemm_kernel for emulated f32, which the data may need. It is made twice, for the memory and for the
+ * launch. */
 static gpul__gemm_plan gpul__fallback_plan(const gpul__gemm_problem *p, const gpul__machine *machine) {
     gpul__gemm_plan plan;
     memset(&plan, 0, sizeof plan);
@@ -8233,7 +8272,7 @@ static gpul__gemm_plan gpul__fallback_plan(const gpul__gemm_problem *p, const gp
     return plan;
 }
 
-/* The problem of packed copies: 16-bit words take the place of elements, 64 of them the place of a slice. */
+/* The problem of packed copies, in units of 16-bit words: 64 of them, 128 bytes, are a slice. */
 static gpul__gemm_problem gpul__packed_problem(const gpul__gemm_problem *p) {
     gpul__gemm_problem packed = *p;
     packed.K = gpul__round_up(p->K, 64) * 2;
@@ -8244,21 +8283,21 @@ static gpul__gemm_problem gpul__packed_problem(const gpul__gemm_problem *p) {
     return packed;
 }
 
-/* Tiles of 128 x 128, in pairs where there are many, and parts of K, of 512 elements at least, while there are fewer
- * tiles than an H200 has multiprocessors. In scratch memory, behind what other plans have there: the depths of A and B,
- * and the ranges of their rows. */
+/* TF32 and emulated f32 on tensor cores. Tiles of 128 x 128, in pairs where there are many; K is split into 512
+ * elements at least while there are fewer tiles than an H200 has multiprocessors. Emulated: scratch memory ends with
+ * the depths of A and B and the ranges of their rows. */
 static void gpul__packed_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const gpul__gemm_problem packed = gpul__packed_problem(p);
     const int64_t tiles = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128);
-    int64_t parts = 1;
-    while (tiles * parts * 2 <= gpul__gemm_sms && packed.K / (parts * 2) >= 1024) parts *= 2;
+    int64_t splits = 1;
+    while (tiles * splits * 2 <= gpul__gemm_sms && packed.K / (splits * 2) >= 1024) splits *= 2;
     plan->tensor = 1;
     plan->packed = p->math;
-    plan->part = gpul__round_up(gpul_ceil_div(packed.K, parts), 128);
+    plan->part = gpul__round_up(gpul_ceil_div(packed.K, splits), 128);
     plan->splits = int32_t(gpul_ceil_div(packed.K, plan->part));
     plan->a_pitch = plan->b_pitch = p->math == GPUL_MATH_EMULATED ? 2 * packed.K : packed.K;
     plan->c_vector = gpul__gemm_aligned(p->C, p->c_row | p->c_steps, 4, 0);
-    if (p->math == GPUL_MATH_EMULATED) plan->batch = 1; /* each product is for itself in what it is computed of */
+    if (p->math == GPUL_MATH_EMULATED) plan->batch = 1; /* the data of each product decide how it is computed */
     gpul__limit_batch(plan,
                       (packed.a_batch + packed.b_batch + (plan->splits > 1 ? 2 * plan->splits * p->M * p->N : 0)) * 2);
     const int32_t cluster = machine->sms > 1 && tiles >= 2 * gpul__gemm_sms ? 2 : 1;
@@ -8266,12 +8305,12 @@ static void gpul__packed_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     plan->ranges_at = gpul__round_up(plan->scratch_bytes, 256);
     if (p->math != GPUL_MATH_EMULATED) return;
     plan->scratch_bytes = plan->ranges_at + 256 + (p->M + p->N) * 8;
-    const gpul__gemm_plan fallback = gpul__fallback_plan(p, machine); /* it uses the same memory, after the others */
+    const gpul__gemm_plan fallback = gpul__fallback_plan(p, machine); /* uses the same memory after the others */
     plan->counters = fallback.counters;                               /* fault: matmul-emulated-counters */
     if (fallback.scratch_bytes > plan->scratch_bytes) plan->scratch_bytes = fallback.scratch_bytes;
 }
 
-/* TF32 without tensor cores: f32's own kernel on rounded copies, which lie behind what it takes itself. */
+/* TF32 without tensor cores: gpul__gemm_kernel on rounded copies, behind the scratch memory of its own. */
 static gpul__gemm_problem gpul__rounded_problem(const gpul__gemm_problem *p) {
     gpul__gemm_problem rounded = *p;
     rounded.a_row = rounded.b_col = gpul__round_up(p->K, 64);
@@ -8288,24 +8327,24 @@ static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *
     gpul__plain_plan(plan, &rounded, machine);
     plan->packed = GPUL_MATH_TF32;
     plan->a_at = gpul__round_up(plan->scratch_bytes, 256);
-    const int64_t of_a = p->a_batch ? plan->batch : 1, of_b = p->b_batch ? plan->batch : 1;
-    plan->b_at = plan->a_at + gpul__round_up(of_a * p->M * rounded.a_row * 4, 256);
-    plan->scratch_bytes = plan->b_at + of_b * p->N * rounded.b_col * 4; /* fault: matmul-pack-scratch */
+    const int64_t a_copies = p->a_batch ? plan->batch : 1, b_copies = p->b_batch ? plan->batch : 1;
+    plan->b_at = plan->a_at + gpul__round_up(a_copies * p->M * rounded.a_row * 4, 256);
+    plan->scratch_bytes = plan->b_at + b_copies * p->N * rounded.b_col * 4; /* fault: matmul-pack-scratch */
 }
 
-/* Which kernel: tensor cores where the product is large enough for their tiles, whose numbers and coordinates have 32
- * bits. What packing takes grows with two dimensions, and what emulation saves with all three. */
+/* Which kernel: tensor cores where the product is large enough for their tiles, and small enough for 32-bit numbers of
+ * tiles and coordinates. Packing costs two dimensions, and emulation saves with all three: it takes large products. */
 extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const double size = double(p->M) * double(p->N) * double(p->K), tiles_most = 68719476736.0; /* 2^36 elements */
     const int64_t k_most =
-        p->math == GPUL_MATH_IEEE ? INT32_MAX : INT32_MAX / 8; /* packed words are more than elements */
+        p->math == GPUL_MATH_IEEE ? INT32_MAX : INT32_MAX / 8; /* packed words: up to four an element */
     const bool tensor = machine->wgmma && p->M < INT32_MAX && p->N < INT32_MAX && p->K < k_most &&
                         double(p->M) * double(p->N) < tiles_most;
     const bool scale_only = gpul__gemm_scales_only(p);
     const bool large = p->M >= 256 && p->N >= 256 && p->K >= 256; /* fault: matmul-emulated-short */
     memset(plan, 0, sizeof *plan);
     plan->device = machine->device;
-    plan->batch = p->batch < 1 ? 1 : p->batch < 65535 ? p->batch : 65535; /* what a grid has room for in y */
+    plan->batch = p->batch < 1 ? 1 : p->batch < 65535 ? p->batch : 65535; /* the limit of a grid in y */
     if (scale_only) gpul__plain_plan(plan, p, machine);
     else if (p->math == GPUL_MATH_EMULATED && tensor && large && size >= 1073741824)
         gpul__packed_plan(plan, p, machine);
@@ -8320,22 +8359,51 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
 
 static inline uint32_t gpul__batch_of(const gpul__gemm_problem &p) { return p.batch > 1 ? uint32_t(p.batch) : 1; }
 
-#ifdef GPUL__HOPPER
-typedef void (*gpul__tensor_entry)(const CUtensorMap, const CUtensorMap, const CUtensorMap, const gpul__gemm_view);
-struct gpul__tensor_choice {
-    gpul__tensor_entry kernel;
-    int32_t threads, shared_bytes;
-};
-template <typename T, typename S> static constexpr gpul__tensor_choice gpul__tensor_choice_of() {
-    return gpul__tensor_choice{gpul__tensor_kernel<T, S>, S::kThreads, int32_t(S::kSharedBytes)};
-}
-static const gpul__tensor_choice *gpul__tensor_choices(gpul_dtype dtype) {
-#define GPUL__TENSOR_CHOICE(T, m, n, slice, end) gpul__tensor_choice_of<T, gpul__tensor_shape<m, n>>()
-    static const gpul__tensor_choice choices[2][gpul__tensor_tile_count] = {
-        {GPUL__TENSOR_TILES(GPUL__TENSOR_CHOICE, gpul_f16)}, {GPUL__TENSOR_TILES(GPUL__TENSOR_CHOICE, gpul_bf16)}};
-    return choices[dtype == GPUL_BF16];
+static int32_t gpul__launch_plain(const gpul__gemm_view &v, gpul_stream stream) {
+    const gpul__gemm_tile &tile = gpul__gemm_tiles(v.problem.dtype)[v.plan.tile];
+    const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n; /* a C of more tiles than a grid takes cannot exist */
+    return gpul__launch_early(v.plan.device, tile.kernel,
+                              gpul__dim(uint32_t(tiles), gpul__batch_of(v.problem), uint32_t(v.plan.splits)),
+                              gpul__dim(uint32_t(tile.threads)), size_t(tile.shared_bytes), stream, v);
 }
 
+/* Packs both operands to where v.problem has the copies, or, how = gpul__pack_range, finds the ranges of their rows. */
+static int32_t gpul__launch_pack(gpul__pack_view &pack, uint32_t how, const gpul__gemm_view &v, int64_t pitch,
+                                 const gpul__machine *machine, gpul_stream stream) {
+    const uint32_t blocks = uint32_t(machine->sms) * 8;
+    uint32_t most = 0;
+    pack.how = how;
+    pack.choice = v.choice;
+    for (int i = 0; i < 2; ++i) {
+        gpul__pack_operand &op = pack.of[i];
+        op.to = static_cast<unsigned char *>(const_cast<void *>(i ? v.problem.B : v.problem.A));
+        op.pitch = pitch;
+        op.tiles_k = uint32_t(gpul_ceil_div(op.k, 64));
+        op.tiles = uint32_t(gpul_ceil_div(op.rows, 64)) * op.tiles_k;
+        most = op.tiles > most ? op.tiles : most;
+    }
+    return gpul__launch_early(machine->device, gpul__gemm_pack,
+                              gpul__dim(most < blocks ? most : blocks, 2, gpul__batch_of(v.problem)), gpul__dim(256), 0,
+                              stream, pack);
+}
+
+#ifdef GPUL__HOPPER
+/* The kernels of gpul__tensor_tiles */
+struct gpul__tensor_variant {
+    void (*kernel)(const CUtensorMap, const CUtensorMap, const CUtensorMap, const gpul__gemm_view);
+    int32_t threads, shared_bytes;
+};
+template <typename T, typename S> static constexpr gpul__tensor_variant gpul__tensor_variant_of() {
+    return gpul__tensor_variant{gpul__tensor_kernel<T, S>, S::kThreads, int32_t(S::kSharedBytes)};
+}
+static const gpul__tensor_variant *gpul__tensor_variants(gpul_dtype dtype) {
+#define GPUL__TENSOR_VARIANT(T, m, n, slice, end) gpul__tensor_variant_of<T, gpul__tensor_shape<m, n>>()
+    static const gpul__tensor_variant variants[2][gpul__tensor_tile_count] = {
+        {GPUL__TENSOR_TILES(GPUL__TENSOR_VARIANT, gpul_f16)}, {GPUL__TENSOR_TILES(GPUL__TENSOR_VARIANT, gpul_bf16)}};
+    return variants[dtype == GPUL_BF16];
+}
+
+/* The driver's function that makes tensor maps; NULL: it has none. */
 typedef decltype(&cuTensorMapEncodeTiled) gpul__tensor_encoder;
 static inline int32_t gpul__find_encoder(gpul__tensor_encoder *encoder) {
     static std::atomic<void *> known;
@@ -8356,134 +8424,32 @@ static inline int32_t gpul__find_encoder(gpul__tensor_encoder *encoder) {
     return 0;
 }
 
-/* One matrix, or `batch` of them, at a distance of `next`, or one for all where that is 0; each of rows of `dense`
- * 16-bit elements, in boxes of 64 x 64; reads beyond give zeros */
-static int32_t gpul__tensor_map(CUtensorMap *map, const void *data, int64_t dense, int64_t rows, int64_t pitch,
-                                int64_t batch, int64_t next) {
-    const cuuint64_t extent[3] = {cuuint64_t(dense), cuuint64_t(rows), cuuint64_t(next && batch > 1 ? batch : 1)},
-                     stride[2] = {cuuint64_t(pitch) * 2, cuuint64_t(next ? next : pitch) * 2};
+/* A tensor map of a matrix of 16-bit elements, or of `batch` of them, in boxes of 64 x 64; reads beyond give zeros. */
+static int32_t gpul__tensor_map(CUtensorMap *map, const gpul__gemm_matrix &x, int64_t batch) {
+    const int64_t pitch = x.rows == 1 ? gpul__round_up(x.dense, 8) : x.pitch;
+    const cuuint64_t extent[3] = {cuuint64_t(x.dense), cuuint64_t(x.rows),
+                                  cuuint64_t(x.batch && batch > 1 ? batch : 1)},
+                     stride[2] = {cuuint64_t(pitch) * 2, cuuint64_t(x.batch ? x.batch : pitch) * 2};
     const cuuint32_t box[3] = {64, 64, 1}, step[3] = {1, 1, 1};
     gpul__tensor_encoder encode;
     const int32_t status = gpul__find_encoder(&encode);
     if (status || !encode) return status ? status : int32_t(cudaErrorNotSupported);
-    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 3, const_cast<void *>(data), extent, stride, box, step,
+    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 3, const_cast<void *>(x.data), extent, stride, box, step,
                   CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
                ? 0
                : int32_t(cudaErrorInvalidValue);
 }
 
-/* An operand: a tensor map of it, or of the copy that is to be made */
-static int32_t gpul__tensor_operand(CUtensorMap *map, gpul__tensor_copy *copy, const void *data, int64_t dense,
-                                    int64_t rows, int64_t pitch, int64_t batch, int64_t next, int64_t to_pitch,
-                                    void *to, bool gathers) {
-    copy->from = data;
-    copy->to = static_cast<uint16_t *>(to);
-    copy->dense = dense;
-    copy->rows = rows;
-    copy->from_pitch = pitch;
-    copy->to_pitch = to_pitch;
-    copy->batch = next;
-    if (gathers) return 0;
-    if (to_pitch) return gpul__tensor_map(map, to, dense, rows, to_pitch, batch, next ? rows * to_pitch : 0);
-    return gpul__tensor_map(map, data, dense, rows, rows == 1 ? gpul__round_up(dense, 8) : pitch, batch, next);
-}
-
-static int32_t gpul__launch_tensor_kernel(const gpul__gemm_view &v, const gpul__tensor_choice &choice,
+/* gpul__tensor_kernel, and the sum of the splits */
+static int32_t gpul__launch_tensor_kernel(const gpul__gemm_view &v, const gpul__tensor_variant &variant,
                                           const CUtensorMap &a, const CUtensorMap &b, const CUtensorMap &c,
                                           gpul_stream stream) {
-    return gpul__launch_clusters(v.plan.device, v.plan.cluster, choice.kernel, gpul__dim(uint32_t(v.plan.blocks)),
-                                 gpul__dim(uint32_t(choice.threads)), size_t(choice.shared_bytes), stream, a, b, c, v);
-}
-
-static int32_t gpul__launch_tensor(const gpul__gemm_view &v, void *scratch, gpul_stream stream) {
     const gpul__gemm_problem &p = v.problem;
-    const gpul__gemm_plan &plan = v.plan;
-    const gpul__tensor_choice &choice = gpul__tensor_choices(p.dtype)[plan.tile];
-    char *const bytes = static_cast<char *>(scratch);
-    const bool a_k = p.a_col == 1, b_k = p.b_row == 1; /* K is dense */
-    CUtensorMap a, b, c;
-    gpul__tensor_copies copies;
-    memset(&a, 0, sizeof a);
-    memset(&b, 0, sizeof b);
-    int32_t status =
-        gpul__tensor_operand(&a, &copies.of[0], p.A, a_k ? p.K : p.M, a_k ? p.M : p.K, a_k ? p.a_row : p.a_col, p.batch,
-                             p.a_batch, plan.a_pitch, bytes + plan.a_at, (plan.gathers & 1) != 0);
-    if (!status)
-        status = gpul__tensor_operand(&b, &copies.of[1], p.B, b_k ? p.K : p.N, b_k ? p.N : p.K, b_k ? p.b_col : p.b_row,
-                                      p.batch, p.b_batch, plan.b_pitch, bytes + plan.b_at, (plan.gathers & 2) != 0);
-    c = a;
-    if (!status && plan.c_vector)
-        status = gpul__tensor_map(&c, p.C, p.N, p.M, p.M == 1 ? gpul__round_up(p.N, 8) : p.c_row, p.batch, p.c_batch);
-    if (!status && (plan.a_pitch || plan.b_pitch)) {
-        const int64_t of_a = plan.a_pitch * copies.of[0].rows, of_b = plan.b_pitch * copies.of[1].rows;
-        gpul_dim3 grid = gpul_grid_1d((of_a > of_b ? of_a : of_b) / 8, 256);
-        grid.y = 2;
-        grid.z = gpul__batch_of(p);
-        status = gpul__launch_early(plan.device, gpul__tensor_pack, grid, gpul__dim(256), 0, stream, copies);
-    }
-    if (status) return status;
-    return gpul__launch_tensor_kernel(v, choice, a, b, c, stream);
-}
-#endif
-
-/* Can the tensor cores' kernels run on the device? They can where this file was compiled for sm_90a, and where the
- * driver makes tensor maps. Found out once a device. */
-extern "C" int32_t gpul__find_wgmma(int32_t *wgmma, int32_t device) {
-    *wgmma = 0;
-#ifdef GPUL__HOPPER
-    static std::atomic<int32_t> known[64]; /* 0: not yet, 1: no, 2: yes */
-    if (device < 0 || device >= 64) return 0;
-    int32_t answer = known[device].load(std::memory_order_relaxed);
-    if (answer == 0) {
-        const gpul__tensor_choice &choice = gpul__tensor_choices(GPUL_F16)[0];
-        cudaFuncAttributes attributes;
-        gpul__tensor_encoder encoder;
-        int32_t status = int32_t(cudaFuncGetAttributes(&attributes, choice.kernel));
-        if (!status) status = gpul__find_encoder(&encoder);
-        if (status) return status;
-        answer = attributes.maxThreadsPerBlock >= choice.threads && encoder ? 2 : 1;
-        known[device].store(answer, std::memory_order_relaxed);
-    }
-    *wgmma = answer - 1;
-#else
-    (void)device;
-#endif
-    return 0;
-}
-
-static int32_t gpul__launch_plain(const gpul__gemm_view &v, gpul_stream stream) {
-    const gpul__gemm_tile &tile = gpul__gemm_tiles(v.problem.dtype)[v.plan.tile];
-    const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n; /* more than a grid takes only of a C that cannot exist */
-    return gpul__launch_early(v.plan.device, tile.kernel,
-                              gpul__dim(uint32_t(tiles), gpul__batch_of(v.problem), uint32_t(v.plan.splits)),
-                              gpul__dim(uint32_t(tile.threads)), size_t(tile.shared_bytes), stream, v);
-}
-
-/* Packed copies of both operands to where v's problem has them, or, how = gpul__pack_range, the ranges of their rows */
-static int32_t gpul__launch_pack(gpul__pack_view &pack, uint32_t how, const gpul__gemm_view &v, int64_t pitch,
-                                 const gpul__machine *machine, gpul_stream stream) {
-    uint32_t most = 0;
-    pack.how = how;
-    pack.choice = v.choice;
-    for (int i = 0; i < 2; ++i) {
-        gpul__pack_operand &op = pack.of[i];
-        op.to = static_cast<unsigned char *>(const_cast<void *>(i ? v.problem.B : v.problem.A));
-        op.pitch = pitch;
-        op.tiles_k = uint32_t(gpul_ceil_div(op.k, 64));
-        op.tiles = uint32_t(gpul_ceil_div(op.rows, 64)) * op.tiles_k;
-        most = op.tiles > most ? op.tiles : most;
-    }
-    const uint32_t blocks = uint32_t(machine->sms) * 8;
-    return gpul__launch_early(machine->device, gpul__gemm_pack,
-                              gpul__dim(most < blocks ? most : blocks, 2, gpul__batch_of(v.problem)), gpul__dim(256), 0,
-                              stream, pack);
-}
-
-#ifdef GPUL__HOPPER
-/* tensor cores: the sum of the parts of v's plan */
-static int32_t gpul__launch_combine(const gpul__gemm_view &v, gpul_stream stream) {
-    const gpul__gemm_problem &p = v.problem;
+    const int32_t status =
+        gpul__launch_clusters(v.plan.device, v.plan.cluster, variant.kernel, gpul__dim(uint32_t(v.plan.blocks)),
+                              gpul__dim(uint32_t(variant.threads)), size_t(variant.shared_bytes), stream, a, b, c, v);
+    if (status || v.plan.splits == 1) return status;
     void (*const combine)(const gpul__gemm_view) =
         p.dtype == GPUL_F32 ? gpul__gemm_combine<float> : gpul__gemm_combine<gpul__gemm_16>;
     gpul_dim3 grid = gpul_grid_1d(p.M * p.N, 256);
@@ -8491,77 +8457,145 @@ static int32_t gpul__launch_combine(const gpul__gemm_view &v, gpul_stream stream
     return gpul__launch_early(v.plan.device, combine, grid, gpul__dim(256), 0, stream, v);
 }
 
-template <typename T> static int32_t gpul__launch_packed_kernel(const gpul__gemm_view &v, gpul_stream stream) {
-    const gpul__tensor_choice choice = gpul__tensor_choice_of<T, gpul__tensor_shape<128, 128, false>>();
+/* 16-bit types. An operand that has a pitch in the plan is copied first. */
+static int32_t gpul__launch_tensor(const gpul__gemm_view &v, void *scratch, gpul_stream stream) {
+    const gpul__gemm_problem &p = v.problem;
+    const gpul__gemm_plan &plan = v.plan;
+    const int64_t pitch[2] = {plan.a_pitch, plan.b_pitch}, at[2] = {plan.a_at, plan.b_at};
+    gpul__gemm_matrix x[2] = {gpul__gemm_a(&p), gpul__gemm_b(&p)};
+    gpul__tensor_copies copies;
+    CUtensorMap map[3];
+    int64_t most = 0; /* elements of a copy */
+    int32_t status = 0;
+    memset(map, 0, sizeof map);
+    for (int i = 0; i < 2; ++i) {
+        char *const to = static_cast<char *>(scratch) + at[i];
+        copies.of[i] = gpul__tensor_copy{
+            x[i].data, reinterpret_cast<uint16_t *>(to), x[i].dense, x[i].rows, x[i].pitch, pitch[i], x[i].batch};
+        if (pitch[i]) {
+            x[i].data = to;
+            x[i].pitch = pitch[i];
+            if (x[i].batch) x[i].batch = x[i].rows * pitch[i];
+            if (x[i].rows * pitch[i] > most) most = x[i].rows * pitch[i];
+        }
+        if (!status && !(plan.gathers >> i & 1)) status = gpul__tensor_map(&map[i], x[i], p.batch);
+    }
+    if (!status && plan.c_vector) status = gpul__tensor_map(&map[2], gpul__gemm_c(&p), p.batch);
+    if (!status && most > 0) {
+        gpul_dim3 grid = gpul_grid_1d(most / 8, 256);
+        grid.y = 2;
+        grid.z = gpul__batch_of(p);
+        status = gpul__launch_early(plan.device, gpul__tensor_pack, grid, gpul__dim(256), 0, stream, copies);
+    }
+    if (status) return status;
+    return gpul__launch_tensor_kernel(v, gpul__tensor_variants(p.dtype)[plan.tile], map[0], map[1], map[2], stream);
+}
+
+/* gpul__launch_pack, and the product of the copies */
+template <typename T>
+static int32_t gpul__launch_packed_product(gpul__pack_view &pack, uint32_t how, const gpul__gemm_view &v,
+                                           const gpul__machine *machine, gpul_stream stream) {
     const gpul__gemm_problem &p = v.problem;
     CUtensorMap a, b;
-    int32_t status = gpul__tensor_map(&a, p.A, p.K, p.M, p.K, p.batch, p.a_batch);
-    if (!status) status = gpul__tensor_map(&b, p.B, p.K, p.N, p.K, p.batch, p.b_batch);
-    if (!status) status = gpul__launch_tensor_kernel(v, choice, a, b, a, stream);
-    return status || v.plan.splits == 1 ? status : gpul__launch_combine(v, stream);
+    int32_t status = gpul__launch_pack(pack, how, v, p.K * 2, machine, stream);
+    if (!status) status = gpul__tensor_map(&a, gpul__gemm_a(&p), p.batch);
+    if (!status) status = gpul__tensor_map(&b, gpul__gemm_b(&p), p.batch);
+    if (status) return status;
+    return gpul__launch_tensor_kernel(v, gpul__tensor_variant_of<T, gpul__tensor_shape<128, 128, false>>(), a, b, a,
+                                      stream);
 }
+
 #endif
 
-/* TF32 and emulated f32. v has the plan, and A and B where the packed copies are to be. */
-static int32_t gpul__launch_packed(gpul__gemm_view &v, const gpul__gemm_problem *p, const gpul__machine *machine,
-                                   void *scratch, gpul_stream stream) {
-    gpul__pack_view pack;
-    memset(&pack, 0, sizeof pack);
-    for (int i = 0; i < 2; ++i) {
-        gpul__pack_operand &op = pack.of[i];
-        op.from = static_cast<const float *>(i ? p->B : p->A);
-        op.rows = i ? p->N : p->M;
-        op.k = p->K;
-        op.row_stride = i ? p->b_col : p->a_row;
-        op.k_stride = i ? p->b_row : p->a_col;
-        op.batch = i ? p->b_batch : p->a_batch;
-        op.vector = gpul__gemm_aligned(op.from, (op.k_stride == 1 ? op.row_stride : op.k_stride) | op.batch, 4, 0);
-    }
-    v.problem = gpul__packed_problem(p);
-    v.problem.A = static_cast<char *>(scratch) + v.plan.a_at;
-    v.problem.B = static_cast<char *>(scratch) + v.plan.b_at;
-    if (v.plan.packed == GPUL_MATH_TF32) {
-        const int32_t status = gpul__launch_pack(pack, gpul__pack_rounded, v, v.problem.K * 2, machine, stream);
-        if (status) return status;
+/* TF32, where there are no tensor cores by gpul__gemm_kernel */
+static int32_t gpul__launch_tf32(gpul__gemm_view &v, gpul__pack_view &pack, const gpul__machine *machine,
+                                 gpul_stream stream) {
 #ifdef GPUL__HOPPER
-        if (v.plan.tensor) return gpul__launch_packed_kernel<gpul__tf32>(v, stream);
+    if (v.plan.tensor) return gpul__launch_packed_product<gpul__tf32>(pack, gpul__pack_rounded, v, machine, stream);
 #endif
-        const gpul__gemm_problem packed = v.problem;
-        v.problem = gpul__rounded_problem(p);
-        v.problem.A = packed.A;
-        v.problem.B = packed.B;
-        return gpul__launch_plain(v, stream);
-    }
+    const int32_t status = gpul__launch_pack(pack, gpul__pack_rounded, v, v.problem.a_row * 4, machine, stream);
+    return status ? status : gpul__launch_plain(v, stream);
+}
+
 #ifdef GPUL__HOPPER
+/* Emulated f32: the ranges of rows, the depths, then all three ways; on the GPU two of them return at once. */
+static int32_t gpul__launch_emulated(gpul__gemm_view &v, gpul__pack_view &pack, const gpul__gemm_problem *p,
+                                     const gpul__machine *machine, void *scratch, gpul_stream stream) {
     uint32_t *const depth = reinterpret_cast<uint32_t *>(static_cast<char *>(scratch) + v.plan.ranges_at);
+    const int64_t most = p->M > p->N ? p->M : p->N;
+    const gpul_dim3 by_rows = gpul__dim(uint32_t(most < 65536 ? gpul_ceil_div(most, 256) : 256), 2);
     pack.depth = depth;
     v.range_a = pack.of[0].range = depth + 64;
     v.range_b = pack.of[1].range = depth + 64 + 2 * p->M;
-    const int64_t most = p->M > p->N ? p->M : p->N;
-    const gpul_dim3 by_rows = gpul__dim(uint32_t(most < 65536 ? gpul_ceil_div(most, 256) : 256), 2);
     int32_t status = int32_t(cudaMemsetAsync(depth, 0, size_t(256 + (p->M + p->N) * 8), stream));
     if (!status) status = gpul__launch_pack(pack, gpul__pack_range, v, 0, machine, stream);
     if (!status)
         status = gpul__launch_early(machine->device, gpul__gemm_depth, by_rows, gpul__dim(256), 0, stream, pack);
     v.choice.depth = depth;
-    for (int64_t k = p->K; k >= 32 && v.choice.most < 8; k /= 2) ++v.choice.most;
-    v.choice.mine = gpul__gemm_by_f16;
-    if (!status) status = gpul__launch_pack(pack, gpul__pack_f16, v, v.problem.K * 2, machine, stream);
-    if (!status) status = gpul__launch_packed_kernel<gpul__two_f16>(v, stream);
-    v.problem.K *= 2;
+    for (int64_t k = p->K; k >= 32 && v.choice.f16_limit < 8; k /= 2) ++v.choice.f16_limit;
+    v.choice.way = gpul__gemm_by_f16;
+    if (!status) status = gpul__launch_packed_product<gpul__two_f16>(pack, gpul__pack_f16, v, machine, stream);
+    v.problem.a_row = v.problem.b_col = v.problem.K *= 2; /* words of 32 bits in place of 16 */
     v.plan.part *= 2;
-    v.choice.mine = gpul__gemm_by_tf32;
-    if (!status) status = gpul__launch_pack(pack, gpul__pack_tf32, v, v.problem.K * 2, machine, stream);
-    if (!status) status = gpul__launch_packed_kernel<gpul__two_tf32>(v, stream);
+    v.choice.way = gpul__gemm_by_tf32;
+    if (!status) status = gpul__launch_packed_product<gpul__two_tf32>(pack, gpul__pack_tf32, v, machine, stream);
     if (status) return status;
     v.problem = *p;
     v.plan = gpul__fallback_plan(p, machine);
     v.partials = v.plan.splits > 1 ? scratch : 0;
-    v.choice.mine = gpul__gemm_by_f32;
+    v.choice.way = gpul__gemm_by_f32;
     return gpul__launch_plain(v, stream);
-#else
-    return int32_t(cudaErrorNotSupported);
+}
 #endif
+
+/* TF32 and emulated f32 */
+static int32_t gpul__launch_packed(gpul__gemm_view &v, const gpul__gemm_problem *p, const gpul__machine *machine,
+                                   void *scratch, gpul_stream stream) {
+    const gpul__gemm_matrix x[2] = {gpul__gemm_a(p), gpul__gemm_b(p)};
+    gpul__pack_view pack;
+    memset(&pack, 0, sizeof pack);
+    for (int i = 0; i < 2; ++i) {
+        gpul__pack_operand &op = pack.of[i];
+        op.from = static_cast<const float *>(x[i].data);
+        op.rows = i ? p->N : p->M;
+        op.k = p->K;
+        op.row_stride = i ? p->b_col : p->a_row;
+        op.k_stride = i ? p->b_row : p->a_col;
+        op.batch = x[i].batch;
+        op.vector = gpul__gemm_aligned(x[i].data, x[i].pitch | x[i].batch, 4, 0);
+    }
+    v.problem = v.plan.tensor ? gpul__packed_problem(p) : gpul__rounded_problem(p);
+    v.problem.A = static_cast<char *>(scratch) + v.plan.a_at;
+    v.problem.B = static_cast<char *>(scratch) + v.plan.b_at;
+#ifdef GPUL__HOPPER
+    if (v.plan.packed == GPUL_MATH_EMULATED) return gpul__launch_emulated(v, pack, p, machine, scratch, stream);
+#endif
+    return gpul__launch_tf32(v, pack, machine, stream);
+}
+
+/* Does gpul__tensor_kernel run on the device? It does where this file was compiled for sm_90a and the driver makes
+ * tensor maps. Found out once a device. */
+extern "C" int32_t gpul__find_wgmma(int32_t *wgmma, int32_t device) {
+    *wgmma = 0;
+#ifdef GPUL__HOPPER
+    static std::atomic<int32_t> known[64]; /* 0: not yet, 1: no, 2: yes */
+    if (device < 0 || device >= 64) return 0;
+    int32_t answer = known[device].load(std::memory_order_relaxed);
+    if (answer == 0) {
+        const gpul__tensor_variant &variant = gpul__tensor_variants(GPUL_F16)[0];
+        cudaFuncAttributes attributes;
+        gpul__tensor_encoder encoder;
+        int32_t status = int32_t(cudaFuncGetAttributes(&attributes, variant.kernel));
+        if (!status) status = gpul__find_encoder(&encoder);
+        if (status) return status;
+        answer = attributes.maxThreadsPerBlock >= variant.threads && encoder ? 2 : 1;
+        known[device].store(answer, std::memory_order_relaxed);
+    }
+    *wgmma = answer - 1;
+#else
+    (void)device;
+#endif
+    return 0;
 }
 
 extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gpul__gemm_plan *plan,
@@ -8574,12 +8608,11 @@ extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gp
     v.partials = plan->splits > 1 ? scratch : 0;
     v.counters = counters;
     v.one = 1;
-    v.lifted = reinterpret_cast<float *>(static_cast<char *>(scratch) + plan->lifted_at);
+    v.promoted = reinterpret_cast<float *>(static_cast<char *>(scratch) + plan->lifted_at);
     if (plan->packed) return gpul__launch_packed(v, problem, machine, scratch, stream);
     if (!plan->tensor) return gpul__launch_plain(v, stream);
 #ifdef GPUL__HOPPER
-    const int32_t status = gpul__launch_tensor(v, scratch, stream);
-    return status || plan->splits == 1 ? status : gpul__launch_combine(v, stream);
+    return gpul__launch_tensor(v, scratch, stream);
 #else
     return int32_t(cudaErrorNotSupported);
 #endif
