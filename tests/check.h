@@ -504,6 +504,13 @@ static CHECK_UNUSED int large_tests(void) {
     return text && text[0] == '1';
 }
 
+/* Whether case k of a loop over many is left out: three of four are where the build makes each of them slow, which make
+ * test says by CHECK_QUICK=1 (SANITIZE, WATCH). Which ones follows no pattern that a loop's cases may have. */
+static CHECK_UNUSED int left_out(int64_t k) {
+    const char *text = getenv("CHECK_QUICK");
+    return text && text[0] == '1' && ((uint64_t)k * 0x9E3779B97F4A7C15u) >> 62 != 0;
+}
+
 /* Sizes at which kernels go wrong: 0 to 65, powers of two and their neighbours, primes. */
 static const int64_t odd_sizes[] = {66,  97,  127,  128,  129,  191,  255,  256,  257,  509,   511,  512,
                                     513, 997, 1023, 1024, 1025, 2047, 2049, 4095, 4097, 10007, 65537};

@@ -590,7 +590,7 @@ static void test_order_sizes(void) {
             const int64_t n = k < 70 ? k : t < 0 ? odd_sizes[k - 70] : tiles[t / 3] * 32 * lane + t % 3 - 1;
             const int layout = n > 100000 ? LAY_C : k % 3 == 1 ? LAY_STRIDED : LAY_C;
             box in[3];
-            if (n > 300000 && kind != COMPOSE && kind != LAST) continue;
+            if (left_out(k) || (n > 300000 && kind != COMPOSE && kind != LAST)) continue;
             memset(in, 0, sizeof in);
             for (int i = 0; i < kinds[kind].n_in; i++)
                 box_make(&in[i], kinds[kind].in[i], 1, &n, i == 1 ? LAY_C : layout, k % (4 + i), k & 1);
