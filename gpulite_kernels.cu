@@ -232,6 +232,7 @@ template <typename To, typename From> static __device__ __host__ __forceinline__
     return to;
 }
 
+static __device__ __host__ __forceinline__ float gpul__to_float(float x) { return x; } /* C of tensor kernels */
 static __device__ __host__ __forceinline__ float gpul__to_float(gpul_bf16 x) {
     return gpul__bits<float>(uint32_t(x.bits) << 16);
 }
