@@ -484,8 +484,8 @@ static __device__ __forceinline__ gpul__pack<T, N> gpul__gather(const T *p, int6
     return gpul__unpacked<T, N>(words);
 }
 
-/* Unaligned 16 bytes of neighbouring elements, in two steps so that several can be in flight: ask() issues the one or
- * two aligned loads that hold them, take() puts the bytes together. */
+/* Unaligned 16 bytes of neighbouring elements, in two steps so that several loads overlap: load() issues the one or two
+ * aligned loads that hold them, get() puts the bytes together. */
 template <typename T> static __device__ __forceinline__ const T *gpul__align_down(const T *p) {
     return reinterpret_cast<const T *>(reinterpret_cast<uintptr_t>(p) & ~uintptr_t(15));
 }
@@ -495,14 +495,14 @@ template <typename T, int N> struct gpul__fetch {
     static __device__ __forceinline__ Raw aligned(const T *p) {
         return gpul__load<4>(reinterpret_cast<const uint32_t *>(p));
     }
-    __device__ __forceinline__ void ask(const T *p, int64_t = 1) {
+    __device__ __forceinline__ void load(const T *p, int64_t = 1) {
         low = aligned(gpul__align_down(p));
-        ask_high(p);
+        load_high(p);
     }
-    __device__ __forceinline__ void ask_high(const T *p) { /* where p is aligned: `low` again */
+    __device__ __forceinline__ void load_high(const T *p) { /* where p is aligned: `low` again */
         high = aligned(gpul__align_down(reinterpret_cast<const T *>(reinterpret_cast<uintptr_t>(p) + 15)));
     }
-    __device__ __forceinline__ Raw take(const T *p) const {
+    __device__ __forceinline__ Raw get(const T *p) const {
         const uint32_t shift = uint32_t(reinterpret_cast<uintptr_t>(p) & 15); /* fault: fetch-not-shifted */
         uint32_t word[8];
         Raw raw;
@@ -528,8 +528,8 @@ template <typename T, int N> struct gpul__fetch {
 template <int N> struct gpul__fetch<gpul__none, N> {
     typedef gpul__pack<gpul__none, N> Raw;
     Raw low;
-    __device__ __forceinline__ void ask(const gpul__none *, int64_t) {}
-    __device__ __forceinline__ Raw take(const gpul__none *) const { return low; }
+    __device__ __forceinline__ void load(const gpul__none *, int64_t) {}
+    __device__ __forceinline__ Raw get(const gpul__none *) const { return low; }
     static __device__ __forceinline__ Raw unpacked(const Raw &raw) { return raw; }
     static __device__ __forceinline__ Raw strided(const gpul__none *, int64_t) { return Raw(); }
 };
@@ -1369,8 +1369,8 @@ template <typename X> struct gpul__operand {
     template <int N> static __device__ __forceinline__ gpul__raw realign(const gpul__raw &low, Pointer p) {
         Fetch<N> fetch;
         fetch.low = low;
-        fetch.ask_high(p); /* the next lane has just loaded it: a hit in the first cache */
-        return fetch.take(p);
+        fetch.load_high(p); /* the next lane has just loaded it: a hit in the first cache */
+        return fetch.get(p);
     }
     static __device__ __forceinline__ Pointer boundary(Pointer p) { return gpul__align_down(p); }
     /* N elements in shared memory */
@@ -1423,10 +1423,10 @@ template <typename T, typename U, typename V, int N> struct gpul__fetch<gpul__se
     typedef gpul__pointers<T, U, V> Pointer;
     typedef gpul__pack<gpul__several<T, U, V>, N> Raw;
     Raw low;
-    __device__ __forceinline__ void ask(const Pointer &p, const gpul__offsets &stride) {
+    __device__ __forceinline__ void load(const Pointer &p, const gpul__offsets &stride) {
         low = gpul__operand<gpul__several<T, U, V>>::template load<N>(p, stride);
     }
-    __device__ __forceinline__ Raw take(const Pointer &) const { return low; }
+    __device__ __forceinline__ Raw get(const Pointer &) const { return low; }
     static __device__ __forceinline__ Raw unpacked(const Raw &raw) { return raw; }
     static __device__ __forceinline__ void push(Raw *raw, const gpul__several<T, U, V> &element) {
         gpul__shift_left<1>(raw->v);
@@ -1740,19 +1740,19 @@ gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes
             GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
                 const int next = at + (u < whole_vectors ? u * step : 0); /* the first again */
                 GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
-                    fx[o][u].ask(from.x[o] + Operand::advance(stride, next), stride);
-                if (y_stride == 1) fy[u].ask(y + (gpul__has<Y>() ? next : 0), y_stride);
+                    fx[o][u].load(from.x[o] + Operand::advance(stride, next), stride);
+                if (y_stride == 1) fy[u].load(y + (gpul__has<Y>() ? next : 0), y_stride);
                 else fy[u].low = fy[u].strided(y + (gpul__has<Y>() ? next * y_stride : 0), y_stride);
             }
             gpul__schedule_fence(v.zero);
             op.visit([&](auto variant) {
                 GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
-                    if (u >= whole_vectors) break; /* fault: reduce-flight-twice */
+                    if (u >= whole_vectors) break; /* fault: reduce-vector-twice */
                     const gpul__pack<Y, kN> vy =
-                        fy[u].unpacked(y_stride == 1 ? fy[u].take(y + (gpul__has<Y>() ? at : 0)) : fy[u].low);
+                        fy[u].unpacked(y_stride == 1 ? fy[u].get(y + (gpul__has<Y>() ? at : 0)) : fy[u].low);
                     GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
                         const gpul__pack<X, kN> vx =
-                            Fetch::unpacked(fx[o][u].take(from.x[o] + Operand::advance(stride, at)));
+                            Fetch::unpacked(fx[o][u].get(from.x[o] + Operand::advance(stride, at)));
                         acc.lane[o] = variant.fold(op, acc.lane[o], vx.v, vy.v, int(kN), at);
                     }
                     at += step;
@@ -1836,10 +1836,10 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
             __syncwarp(); /* some may have been stored already */
             return false;
         }
-        GPUL__UNROLL_FOR (int r = 0; r < kRows; ++r) fetch[r].ask(p[r]);
+        GPUL__UNROLL_FOR (int r = 0; r < kRows; ++r) fetch[r].load(p[r]);
         gpul__schedule_fence(s.zero);
         GPUL__UNROLL_FOR (int r = 0; r < kRows; ++r) {
-            gpul__raw raw = fetch[r].take(p[r]);
+            gpul__raw raw = fetch[r].get(p[r]);
             uint32_t *const to = reinterpret_cast<uint32_t *>(stage + (r * 32 + int(threadIdx.x % 32)) * kN);
             if (h > 0) { /* keeps the bytes before the cut */
                 const gpul__raw before = gpul__load<4>(to);
@@ -2324,7 +2324,7 @@ static __device__ __forceinline__ void gpul__reduce_transpose(const gpul__pack<u
         const uint32_t a = __byte_perm(row[0], row[1], 0x5140), b = __byte_perm(row[2], row[3], 0x5140);
         const uint32_t c = __byte_perm(row[0], row[1], 0x7362), d = __byte_perm(row[2], row[3], 0x7362);
         columns[0].v[w] = __byte_perm(a, b, 0x5410);
-        columns[1].v[w] = __byte_perm(a, b, 0x7632); /* fault: reduce-turned */
+        columns[1].v[w] = __byte_perm(a, b, 0x7632); /* fault: reduce-transposed */
         columns[2].v[w] = __byte_perm(c, d, 0x5410);
         columns[3].v[w] = __byte_perm(c, d, 0x7632);
     }
@@ -2416,8 +2416,8 @@ static __device__ __forceinline__ void gpul__reduce_thread_rows(const Op &op, ty
     }
 }
 
-/* A thread's part of a warp tile, kLanes vectors at a time. "Deep": they are consecutive rows of one lane. Else they
- * are one row of kLanes neighbouring lanes, all of which are the thread's. */
+/* A thread's part of a warp tile, kLanes vectors at a time. plan.one_lane: they are consecutive rows of the thread's
+ * only lane. Else they are one row of kLanes neighbouring lanes, all of which are the thread's. */
 template <int kC, typename Op>
 static __device__ __forceinline__ void
 gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_columns_of<typename Op::X, kC> &columns,
@@ -2426,13 +2426,13 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
     typedef typename Op::Y Y;
     typedef gpul__fetch<X, 16 / gpul__size_of<X>::value> Fetch;
     constexpr int kN = 16 / gpul__size_of<X>::value, kLanes = gpul__columns<Op>::kLanes, kRow = 32 * kN;
-    const bool deep = v.plan.deep != 0;
+    const bool one_lane = v.plan.one_lane != 0;
     gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.n, v.plan, tile);
     const gpul__reduce_steps<Op> steps(v.plan);
     const int first = lane * steps.lane, row = steps.vector;
-    const int step = deep ? row : steps.lane, next = deep ? kLanes * row : row;
-    const int end = steps.end(first, span.length); /* of the first lane */
-    if (Op::kOrdered && deep) span.length = end;   /* the only lane */
+    const int step = one_lane ? row : steps.lane, next = one_lane ? kLanes * row : row;
+    const int end = steps.end(first, span.length);   /* of the first lane */
+    if (Op::kOrdered && one_lane) span.length = end; /* the only lane */
     Op op[kC];
     typename Op::Lane lanes[kLanes][kC];
     GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) {
@@ -2451,9 +2451,9 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
                 GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
                     GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) {
                         typename Op::Lane &own = lanes[r][c];
-                        own = variant.fold(op[c], deep ? lanes[0][c] : own, Fetch::unpacked(vx[r][c]).v, vy[r], kN,
+                        own = variant.fold(op[c], one_lane ? lanes[0][c] : own, Fetch::unpacked(vx[r][c]).v, vy[r], kN,
                                            at + r * step);
-                        if (deep) lanes[0][c] = own;
+                        if (one_lane) lanes[0][c] = own;
                     }
                 }
             });
@@ -2474,12 +2474,12 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
                 GPUL__UNROLL_FOR (int q = 0; q + 1 < kLanes; ++q) {
                     GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) {
                         vx[q][c] = vx[q + 1][c];
-                        if (!deep) lanes[q][c] = lanes[q + 1][c];
+                        if (!one_lane) lanes[q][c] = lanes[q + 1][c];
                     }
                     GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) vy[q][k] = vy[q + 1][k];
                 }
                 GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) {
-                    if (deep) lanes[0][c] = now[c];
+                    if (one_lane) lanes[0][c] = now[c];
                     else lanes[kLanes - 1][c] = now[c];
                 }
             }
@@ -2489,12 +2489,12 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
         typename Op::Acc results[kLanes];
         GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
             const int from = first + r * steps.lane;
-            results[r] = from < span.length && (r == 0 || !deep) ? op[c].finish(lanes[r][c], span.begin, from)
-                                                                 : op[c].identity();
+            results[r] = from < span.length && (r == 0 || !one_lane) ? op[c].finish(lanes[r][c], span.begin, from)
+                                                                     : op[c].identity();
         }
         GPUL__UNROLL_FOR (int d = 1; d < kLanes; d *= 2) {
             GPUL__UNROLL_FOR (int r = 0; r < kLanes; r += 2 * d)
-                results[r] = deep ? results[r] : op[c].combine(results[r], results[r + d]);
+                results[r] = one_lane ? results[r] : op[c].combine(results[r], results[r + d]);
         }
         acc[c] = results[0];
     }
@@ -2557,7 +2557,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
     /* results of each thread; those of the trees over tiles (first row) and over passes, kC a level; a flag */
     GPUL_SHARED(Acc, shared);
     Acc *const halves = shared + int(blockDim.x) * kC;
-    const int lane = (row & ((1 << p.threads_log2) - 1)) * (p.deep ? 1 : kLanes) * p.passes;
+    const int lane = (row & ((1 << p.threads_log2) - 1)) * (p.one_lane ? 1 : kLanes) * p.passes;
     const int first = int(share.split) * p.tiles * p.tiles_at_once + (row >> p.threads_log2); /* warp tile */
     int levels = 0, pass_levels = 0; /* of the trees over tiles and over passes */
     Acc acc[kC];
@@ -2574,7 +2574,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
         GPUL__UNROLL_NOT
         for (int pass = 0; pass < p.passes; ++pass) {
             if (columns.count > 0 && tile < p.warp_tiles)
-                gpul__reduce_column_tile(v, columns, tile, lane + pass * (p.deep ? 1 : kLanes), acc);
+                gpul__reduce_column_tile(v, columns, tile, lane + pass * (p.one_lane ? 1 : kLanes), acc);
             gpul__reduce_carry(op, acc, pass, pass_levels, own, int(blockDim.x)); /* fault: reduce-passes-share */
         }
         gpul__reduce_thread_rows(op, acc, shared, row, width, p.depth);
@@ -4065,10 +4065,10 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
 }
 
 /* The kernel `columns`: up to 256 threads, of which those along n share a warp tile, or several where columns are few.
- * A thread is "deep", and has one lane of a warp tile, where all threads with several lanes would fill a third of the
- * device only. Else it has several lanes, and takes more of them in passes as long as the device stays full. A block
- * has a block tile, or a half, a quarter or an eighth of it, and is as wide as it can be. In a capture no output of one
- * block tile is split. */
+ * A thread has one lane of a warp tile where threads with several lanes would fill less than a third of the device.
+ * Else it has several lanes, and takes more of them in passes as long as the device stays full. A block has a block
+ * tile, or a half, a quarter or an eighth of it, and is as wide as it can be. In a capture no output of one block tile
+ * is split. */
 static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_problem *p, const gpul__reducer *reducer,
                                int64_t sms, int64_t lane) {
     const int32_t each = reducer->columns, lanes = reducer->lanes, inner = p->outer_ndim - 1;
@@ -4086,10 +4086,10 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
     plan->lanes = gpul__power_of_two(gpul_ceil_div(p->n, lane), 32);
     const int64_t across =
         plan->vector ? p->outputs / width * gpul_ceil_div(width, each) : gpul_ceil_div(p->outputs, each); /* threads */
-    const int32_t shallow = plan->lanes > lanes ? plan->lanes / lanes : 1;
+    const int32_t groups = plan->lanes > lanes ? plan->lanes / lanes : 1; /* of lanes, one group to a thread */
     const int64_t round = 2 * GPUL__REDUCE_THREADS * sms, wanted = across * plan->warp_tiles; /* times threads */
-    plan->deep = wanted * shallow < round / 3;
-    int32_t threads = plan->deep ? plan->lanes : shallow, pass_levels = 0, levels = 0; /* threads: of a warp tile */
+    plan->one_lane = wanted * groups < round / 3;
+    int32_t threads = plan->one_lane ? plan->lanes : groups, pass_levels = 0, levels = 0; /* threads: of a warp tile */
     /* Shared memory: results of each thread, and the halves of its trees over passes and over tiles. 48 KB need no
      * permission. */
     const int64_t most = 48 * 1024;
@@ -4097,7 +4097,7 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
         return int64_t(each) * ((1 + passed) * all + deepest * wide) * reducer->partial_bytes + 16;
     };
     plan->passes = 1;
-    while (!plan->deep && threads > 1 && plan->passes < 8 && wanted * threads / 2 >= round &&
+    while (!plan->one_lane && threads > 1 && plan->passes < 8 && wanted * threads / 2 >= round &&
            bytes(GPUL__REDUCE_THREADS, pass_levels + 1, 0, 0) <= most) {
         threads /= 2;
         plan->passes *= 2;
@@ -6939,12 +6939,12 @@ gpul__gemm_store_rows(const typename S::Compute *shared, const gpul__gemm_view &
     if (n >= p.N) return;
     Compute bias[kWide]; /* of the thread's columns; of a transposed problem: of the row */
     GPUL__UNROLL_FOR (int g = 0; g < kWide; ++g)
-        bias[g] = kEpilogue && !p.turned ? gpul__gemm_bias_at<Compute>(p, m, n + g) : Compute(0);
+        bias[g] = kEpilogue && !p.transposed ? gpul__gemm_bias_at<Compute>(p, m, n + g) : Compute(0);
     GPUL__UNROLL_NOT
     for (; left > 0;
          left -= kBatch * kStep, m += kBatch * kStep, from += kBatch * kStep * S::kPitch, to += kBatch * down) {
         T c[kBatch][kWide];
-        if (kEpilogue && p.turned) {
+        if (kEpilogue && p.transposed) {
             GPUL__UNROLL_FOR (int g = 0; g < kWide; ++g) bias[g] = gpul__gemm_bias_at<Compute>(p, m, n + g);
         }
         if (p.beta != 0) {
@@ -7457,11 +7457,11 @@ static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSu
  * on the order of C. */
 template <typename T, typename S>
 static __device__ __forceinline__ void gpul__tensor_multiply_terms(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
-                                                                   int slices, int warpgroup, bool turned) {
+                                                                   int slices, int warpgroup, bool transposed) {
     const uint64_t first_a = gpul__tensor_descriptor(ring.stages + uint32_t(warpgroup) * S::kBox, false),
                    first_b = gpul__tensor_descriptor(ring.stages + S::kM / 64 * S::kBox, false);
     /* the parts that meet first, as offsets in 16 bytes: A's high and B's low; transposed: the reverse */
-    const uint64_t of_a = turned ? 4 : 0, of_b = 4 - of_a;
+    const uint64_t of_a = transposed ? 4 : 0, of_b = 4 - of_a;
     float high[S::kSums], low[S::kSums];
     GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) {
         sum[i] = high[i] = low[i] = 0;
@@ -7514,7 +7514,7 @@ template <typename T> static __device__ __forceinline__ uint32_t gpul__tensor_na
 }
 
 /* A work tile: a tile of C for each block of the cluster, one below the other, and a split of K. In the raster order of
- * gpul__gemm_kernel, in groups of plan.band rows of work tiles. */
+ * gpul__gemm_kernel, in groups of plan.group_rows rows of work tiles. */
 struct gpul__tensor_work {
     int64_t m, n, split, begin, length; /* the first row and column of this block's tile; the split */
     int64_t item;                       /* the product of the stack */
@@ -7522,7 +7522,8 @@ struct gpul__tensor_work {
     template <typename S>
     __device__ __forceinline__ void find(uint32_t index, uint32_t rank, const gpul__gemm_view &v) {
         const gpul__gemm_plan &plan = v.plan;
-        const uint32_t tiles_m = uint32_t(plan.tiles_m), tiles_n = uint32_t(plan.tiles_n), high = uint32_t(plan.band);
+        const uint32_t tiles_m = uint32_t(plan.tiles_m), tiles_n = uint32_t(plan.tiles_n),
+                       high = uint32_t(plan.group_rows);
         const uint32_t tiles = tiles_m * tiles_n, parts = uint32_t(plan.splits),
                        which = v.problem.batch > 1 ? index / (tiles * parts) : 0;
         index -= which * (tiles * parts);
@@ -7596,9 +7597,9 @@ static __device__ __forceinline__ void gpul__tensor_bias(float (&sum)[S::kSums],
                                                          int64_t row, int64_t first_col) {
     enum { kHeld = S::kN / 32 };
     const int lane = int(threadIdx.x) % 32;
-    const int64_t first = p.turned ? row : first_col + lane, left = (p.turned ? p.M : p.N) - first,
-                  stride = p.turned ? p.bias_m : p.bias_n;
-    const int step = p.turned ? 8 : 32; /* transposed problem: of the two rows, in held[0] and held[1] */
+    const int64_t first = p.transposed ? row : first_col + lane, left = (p.transposed ? p.M : p.N) - first,
+                  stride = p.transposed ? p.bias_m : p.bias_n;
+    const int step = p.transposed ? 8 : 32; /* transposed problem: of the two rows, in held[0] and held[1] */
     float held[kHeld];
     if (p.bias_dtype == GPUL_F32) {
         GPUL__UNROLL_FOR (int h = 0; h < kHeld; ++h)
@@ -7611,7 +7612,7 @@ static __device__ __forceinline__ void gpul__tensor_bias(float (&sum)[S::kSums],
         GPUL__UNROLL_FOR (int h = 0; h < kHeld; ++h)
             held[h] = gpul__gemm_widen(gpul__gemm_16{bits[h]}, p.bias_dtype == GPUL_BF16);
     }
-    if (p.turned) {
+    if (p.transposed) {
         GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) sum[i] = __fadd_rn(sum[i], held[i / 2 % 2]);
         return;
     }
@@ -7825,7 +7826,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
             float sum[S::kSums];
             if (gpul__tensor_math<T>::kTerms == 2)
                 gpul__tensor_multiply_terms<T, S>(sum, ring, int(work.length / gpul__tensor_slice), warpgroup,
-                                                  p.turned != 0);
+                                                  p.transposed != 0);
             for (int64_t left = gpul__tensor_math<T>::kTerms == 2 ? 0 : work.length; left > 0;) {
                 const int64_t chunk = left < gpul__tensor_chunk ? left : int64_t(gpul__tensor_chunk);
                 const int slices = int((chunk + gpul__tensor_slice - 1) / gpul__tensor_slice);
@@ -7904,8 +7905,8 @@ static __global__ void __launch_bounds__(256) gpul__tensor_pack(const __grid_con
         /* aligned, or the aligned 32 bytes that hold it are in this row */
         if (at % 16 == 0 ? there >= 8 : vector > 0 && there >= 16) {
             gpul__fetch<uint16_t, 8> fetch;
-            fetch.ask(p);
-            eight = fetch.unpacked(fetch.take(p));
+            fetch.load(p);
+            eight = fetch.unpacked(fetch.get(p));
         } else {
             eight = gpul__gather<uint16_t, 8>(p, 1, there < 8 ? int(there) : 8);
         }
@@ -8102,9 +8103,9 @@ static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, int32_t
     plan->tiles_n = gpul_ceil_div(p->N, tile.n);
     const int64_t tiles = plan->tiles_m * plan->tiles_n * plan->splits * plan->batch, at_once = machine->sms / cluster;
     plan->blocks = int32_t(tiles < at_once ? tiles : at_once) * cluster;
-    plan->band = 2048 / (tile.m * cluster);
-    plan->lifted_at = plan->splits > 1 ? gpul__round_up(plan->batch * plan->splits * p->M * p->N * 4, 256) : 0;
-    plan->a_at = plan->lifted_at;
+    plan->group_rows = 2048 / (tile.m * cluster);
+    plan->promoted_at = plan->splits > 1 ? gpul__round_up(plan->batch * plan->splits * p->M * p->N * 4, 256) : 0;
+    plan->a_at = plan->promoted_at;
     if (plan->part > gpul__tensor_chunk) plan->a_at += int64_t(plan->blocks) * tile.m * tile.n * 4;
     plan->b_at = gpul__round_up(plan->a_at + a_copies * plan->a_pitch * gpul__gemm_a(p).rows * 2, 256);
     plan->scratch_bytes = plan->b_at + b_copies * plan->b_pitch * gpul__gemm_b(p).rows * 2;
@@ -8511,7 +8512,7 @@ extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gp
     v.partials = plan->splits > 1 ? scratch : 0;
     v.counters = counters;
     v.one = 1;
-    v.promoted = reinterpret_cast<float *>(static_cast<char *>(scratch) + plan->lifted_at);
+    v.promoted = reinterpret_cast<float *>(static_cast<char *>(scratch) + plan->promoted_at);
     if (plan->packed) return gpul__launch_packed(v, problem, machine, scratch, stream);
     if (!plan->tensor) return gpul__launch_plain(v, stream);
 #ifdef GPUL__HOPPER
