@@ -8176,22 +8176,26 @@ static gpul__gemm_plan gpul__fallback_plan(const gpul__gemm_problem *p, const gp
     return plan;
 }
 
-/* The problem of packed copies, in units of 16-bit words: 64 of them, 128 bytes, are a slice. */
-static gpul__gemm_problem gpul__packed_problem(const gpul__gemm_problem *p) {
-    gpul__gemm_problem packed = *p;
-    packed.K = gpul__round_up(p->K, 64) * 2;
-    packed.a_row = packed.b_col = packed.K;
-    packed.a_col = packed.b_row = 1;
-    packed.a_batch = p->a_batch ? p->M * packed.K : 0;
-    packed.b_batch = p->b_batch ? p->N * packed.K : 0;
-    return packed;
+/* The problem of copies of A and B, which are dense along K and padded to slices of 64 elements. For tensor cores K
+ * counts words of 16 bits: 64 of them, 128 bytes, are a slice. */
+static gpul__gemm_problem gpul__copied_problem(const gpul__gemm_problem *p, bool tensor) {
+    gpul__gemm_problem copied = *p;
+    const int64_t pitch = gpul__round_up(p->K, 64) * (tensor ? 2 : 1);
+    if (tensor) copied.K = pitch;
+    copied.a_row = copied.b_col = pitch;
+    copied.a_col = copied.b_row = 1;
+    copied.A = copied.B = 0;
+    copied.a_batch = p->a_batch ? p->M * pitch : 0;
+    copied.b_batch = p->b_batch ? p->N * pitch : 0;
+    copied.a_steps = copied.b_steps = 0;
+    return copied;
 }
 
 /* TF32 and emulated f32 on tensor cores. Tiles of 128 x 128, in pairs where there are many; K is split into 512
  * elements at least while there are fewer tiles than an H200 has multiprocessors. Emulated: scratch memory ends with
  * the depths of A and B and the ranges of their rows. */
 static void gpul__packed_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
-    const gpul__gemm_problem packed = gpul__packed_problem(p);
+    const gpul__gemm_problem packed = gpul__copied_problem(p, true);
     const int64_t tiles = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128);
     int64_t splits = 1;
     while (tiles * splits * 2 <= gpul__gemm_sms && packed.K / (splits * 2) >= 1024) splits *= 2;
@@ -8215,18 +8219,8 @@ static void gpul__packed_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
 }
 
 /* TF32 without tensor cores: gpul__gemm_kernel on rounded copies, behind the scratch memory of its own. */
-static gpul__gemm_problem gpul__rounded_problem(const gpul__gemm_problem *p) {
-    gpul__gemm_problem rounded = *p;
-    rounded.a_row = rounded.b_col = gpul__round_up(p->K, 64);
-    rounded.a_col = rounded.b_row = 1;
-    rounded.A = rounded.B = 0;
-    rounded.a_batch = p->a_batch ? p->M * rounded.a_row : 0;
-    rounded.b_batch = p->b_batch ? p->N * rounded.b_col : 0;
-    rounded.a_steps = rounded.b_steps = 0;
-    return rounded;
-}
 static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
-    const gpul__gemm_problem rounded = gpul__rounded_problem(p);
+    const gpul__gemm_problem rounded = gpul__copied_problem(p, false);
     gpul__limit_batch(plan, (rounded.a_batch + rounded.b_batch) * 4);
     gpul__plain_plan(plan, &rounded, machine);
     plan->packed = GPUL_MATH_TF32;
@@ -8468,7 +8462,7 @@ static int32_t gpul__launch_packed(gpul__gemm_view &v, const gpul__gemm_problem 
         op.batch = x[i].batch;
         op.vector = gpul__gemm_aligned(x[i].data, x[i].pitch | x[i].batch, 4, 0);
     }
-    v.problem = v.plan.tensor ? gpul__packed_problem(p) : gpul__rounded_problem(p);
+    v.problem = gpul__copied_problem(p, v.plan.tensor != 0);
     v.problem.A = static_cast<char *>(scratch) + v.plan.a_at;
     v.problem.B = static_cast<char *>(scratch) + v.plan.b_at;
 #ifdef GPUL__HOPPER
