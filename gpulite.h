@@ -168,8 +168,9 @@ typedef struct CUevent_st *gpul_event;
  * 4. Status and errors
  *
  * Every function that can fail returns a gpul_status. On failure its outputs are untouched, unless its contract says
- * else, nothing is leaked, the current device is what it was, and gpul_last_error() describes what happened. Nothing is ever printed. Functions may
- * be called from several threads at once, and do not wait for the GPU, unless their contract says else.
+ * else, nothing is leaked, the current device is what it was, and gpul_last_error() describes what happened. Nothing is
+ * ever printed. Functions may be called from several threads at once, and do not wait for the GPU, unless their
+ * contract says else.
  *
  * CUDA keeps a last error per host thread. If one is pending when a gpulite function is called (an earlier call of
  * yours failed and nobody fetched its error), the function does nothing and returns GPUL_ERROR_PENDING: fetch it with
@@ -900,8 +901,8 @@ enum {
  * over all axes) and take NaN for the extreme, as NumPy does. Integer sums wrap in i64. Empty: sum 0, prod 1, mean and
  * var NaN; min, max, argmin and argmax refuse (SHAPE). NaN results are always the same quiet NaN. A captured graph
  * allocates memory where one output has more than 256 KB of elements, or 32 KB if outputs, and not their elements, lie
- * side by side; so for dot and gemv. Errors: also ARGUMENT (op, axis), CUDA (an output of more than 2^45 elements, which
- * are broadcast). */
+ * side by side; so for dot and gemv. Errors: also ARGUMENT (op, axis), CUDA (an output of more than 2^45 elements,
+ * which are broadcast). */
 GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t op, int32_t axis, gpul_stream stream);
 
 /* The dtype of a result: sum, prod, abs-sum, sum-sq: x's for floats, i64 for integers; min, max: x's; mean, var: x's
@@ -988,8 +989,8 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * Scratch memory: in f32 and f64, and in 16 bits without tensor cores, for a C of up to 512 tiles of 64 x 64 with K
  * above 64, at most some 1024 such tiles in f32 or f64. In 16 bits with them, for all but small products, a copy of
  * each of A and B that does not begin, or whose lines do not, at a multiple of 16 bytes; at most 17 MB for parts of K;
- * and 128 KB a multiprocessor where those are longer than 8192. For a stack, what one product takes, or up to 64 MB more
- * for copies, and as much for parts. */
+ * and 128 KB a multiprocessor where those are longer than 8192. For a stack, what one product takes, or up to 64 MB
+ * more for copies, and as much for parts. */
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream);
 GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                gpul_stream stream);
@@ -1029,8 +1030,8 @@ typedef struct gpul_gemm_options {
  *   does not matter. Where K is large, a few binades more are good, in A and B together log2(K) - 4, and 8 at most;
  * - TF32, which takes twice as long, if the widest of either do not span more than 2^214 together, and none 2^159;
  * - neither, if they do, or where there is an infinity or a NaN. Then, and wherever there is no such GPU or the product
- *   is smaller, it is gpul_gemm's, bit for bit. Otherwise the bits are those of all Hopper GPUs with kernels for sm_90a,
- *   and only the result can overflow, not a sum on the way to it.
+ *   is smaller, it is gpul_gemm's, bit for bit. Otherwise the bits are those of all Hopper GPUs with kernels for
+ *   sm_90a, and only the result can overflow, not a sum on the way to it.
  *
  * Scratch memory. TF32: A and B once more, rows of A and columns of B filled up to multiples of 64 elements, and what
  * gpul_gemm takes, but on Hopper at most 9 MB for parts of K, and 64 KB a multiprocessor where those are longer than
@@ -1039,9 +1040,9 @@ typedef struct gpul_gemm_options {
  *
  * C = act(alpha A B + beta C + bias): bias has an element for each column of C, any stride, and C's dtype, or f32 where
  * that has 16 bits. It is added, with rounding, in the type that is computed in, the activation is taken in that type,
- * and C's dtype is rounded to last. ReLU keeps NaN and makes 0 of -0. GELU is of the formula with tanh, as cuBLASLt's and
- * PyTorch's approximate='tanh', within 4 u |x| of its value (u: gpul_gemm's). All of it has the same bits on every GPU
- * and the stand-in, if the sums have.
+ * and C's dtype is rounded to last. ReLU keeps NaN and makes 0 of -0. GELU is of the formula with tanh, as cuBLASLt's
+ * and PyTorch's approximate='tanh', within 4 u |x| of its value (u: gpul_gemm's). All of it has the same bits on every
+ * GPU and the stand-in, if the sums have.
  *
  * The options are 16 bytes: math and activation, of 4 each, and the pointer to bias.
  *
@@ -1638,7 +1639,8 @@ typedef struct gpul__reduce_plan {
     int32_t lanes;                       /* short: threads of an output; columns: lanes that have elements */
     int32_t tiles;                       /* of a block: rows: block tiles; columns: groups of warp tiles, */
     int32_t tiles_at_once, width, depth; /* columns: warp tiles in a group; threads along the outputs, and along n */
-    int32_t deep, passes;                /* columns: see gpul__reduce_column_tile; its calls for a warp tile */
+    int32_t one_lane, passes;            /* columns: 1: a thread has one lane of a warp tile, not several; passes
+                                            over the lanes of a warp tile */
     int32_t threads_log2, slots;         /* columns: of the threads of a warp tile; of the tree over blocks */
     /* the launch */
     int32_t kernel, threads, outputs_at_once;
@@ -1738,10 +1740,10 @@ typedef struct gpul__gemm_problem { /* C's rows lie dense; A and B are dense alo
     int64_t a_row, a_col, b_row, b_col, c_row; /* strides in elements */
     double alpha, beta;
     gpul_dtype dtype;
-    int32_t math;   /* GPUL_MATH_* */
-    int32_t turned; /* 1: transposed: A and B are the caller's B^T and A^T, and C is the caller's C^T */
-    /* A stack of products: how many (0 counts as 1), the strides from one to the next, 0 where all have the same matrix,
-     * and all strides of the caller's stack, or-ed, which tell how each of its matrices is aligned. */
+    int32_t math;       /* GPUL_MATH_* */
+    int32_t transposed; /* 1: A and B are the caller's B^T and A^T, and C is the caller's C^T */
+    /* A stack of products: how many (0 counts as 1), the strides from one to the next, 0 where all have the same
+     * matrix, and all strides of the caller's stack, or-ed, which tell how each of its matrices is aligned. */
     int64_t batch, a_batch, b_batch, c_batch, a_steps, b_steps, c_steps;
     const void *bias; /* NULL, or what is added to C[m, n]: bias[m * bias_m + n * bias_n] */
     int64_t bias_m, bias_n;
@@ -1763,10 +1765,10 @@ typedef struct gpul__gemm_plan {
     int32_t scale_only;                   /* alpha or K is 0: A and B are not read */
     /* tensor cores */
     int32_t blocks, cluster;  /* of the grid; of a cluster, whose blocks share columns of B */
-    int32_t band;             /* raster order: rows of work tiles in a group */
+    int32_t group_rows;       /* raster order: rows of work tiles in a group */
     int32_t gathers;          /* 1: A, 2: B: the kernel reads it element by element */
     int64_t a_pitch, b_pitch; /* 0, or the pitches of copies of A and B, which tensor maps can describe */
-    int64_t lifted_at;        /* in scratch memory: the promoted sums, a tile of f32 for each block, where K is long */
+    int64_t promoted_at;      /* in scratch memory: the promoted sums, a tile of f32 for each block, where K is long */
     int64_t a_at, b_at;       /* in scratch memory: the copies */
     int32_t packed;           /* GPUL_MATH_TF32 or _EMULATED: what packed copies of A and B are made for */
     int64_t ranges_at;        /* in scratch memory: emulated: depths, and the ranges of rows */
@@ -6602,8 +6604,8 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
     return GPUL_OK;
 }
 
-/* The strides of an array's matrices with one of them 1: a dimension of one element (or none) may take any. Returns 0 if
- * neither is. */
+/* The strides of an array's matrices with one of them 1: a dimension of one element (or none) may take any. Returns 0
+ * if neither is. */
 static int32_t gpul__unit_stride(const gpul_array *a, int64_t *row, int64_t *col) {
     const int32_t last = a->ndim - 1;
     *row = a->strides[last - 1];
@@ -6697,7 +6699,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     gpul_status status;
     uint32_t *counters = NULL;
     void *scratch = NULL, *bytes = NULL;
-    int32_t i, k, two, turned, first, second;
+    int32_t i, k, two, transposed, first, second;
 
     status = gpul__check_arrays(function, names, arrays, 3);
     if (status == GPUL_OK) status = gpul__check_one_dtype(function, names, arrays);
@@ -6729,10 +6731,10 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     if (status != GPUL_OK) return status;
 
     /* where C's columns are dense: C^T = B^T A^T, whose rows are C's columns */
-    turned = col[0] != 1;
-    first = turned ? 2 : 1;
+    transposed = col[0] != 1;
+    first = transposed ? 2 : 1;
     second = 3 - first;
-    for (i = 0; turned && i < 3; ++i) gpul__swap(&row[i], &col[i]);
+    for (i = 0; transposed && i < 3; ++i) gpul__swap(&row[i], &col[i]);
     /* the stack, as it lies in C; where it has two dimensions, the kernels take the longer one */
     if (C->ndim > 2) {
         for (k = 0; k < C->ndim - 2; ++k) {
@@ -6759,11 +6761,11 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     problem.beta = gpul__in_compute_type(beta, C->dtype);
     problem.dtype = C->dtype;
     problem.math = options->math;
-    problem.turned = turned;
+    problem.transposed = transposed;
     problem.A = arrays[first]->data;
     problem.B = arrays[second]->data;
-    problem.M = C->shape[C->ndim - 2 + turned];
-    problem.N = C->shape[C->ndim - 1 - turned];
+    problem.M = C->shape[C->ndim - 2 + transposed];
+    problem.N = C->shape[C->ndim - 1 - transposed];
     problem.a_row = row[first];
     problem.a_col = col[first];
     problem.b_row = row[second];
@@ -6780,7 +6782,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     if (options->bias != NULL) {
         problem.bias = options->bias->data;
         problem.bias_dtype = options->bias->dtype;
-        if (turned) problem.bias_m = options->bias->strides[0];
+        if (transposed) problem.bias_m = options->bias->strides[0];
         else problem.bias_n = options->bias->strides[0];
     }
 

@@ -71,12 +71,10 @@
 namespace { /* nothing here is for the linker, member functions of templates included */
 
 #ifndef __CUDA_ARCH__ /* a C++ compiler warns of what it does not know */
-#define GPUL__UNROLL
 #define GPUL__UNROLL_FOR for
 #define GPUL__UNROLL_NOT
 #define GPUL__UNROLL_BY(n)
 #else
-#define GPUL__UNROLL _Pragma("unroll")
 #define GPUL__UNROLL_FOR _Pragma("unroll") for
 #define GPUL__UNROLL_NOT _Pragma("unroll 1")
 #define GPUL__UNROLL_BY(n) GPUL__PRAGMA(unroll(n))
@@ -232,6 +230,7 @@ template <typename To, typename From> static __device__ __host__ __forceinline__
     return to;
 }
 
+static __device__ __host__ __forceinline__ float gpul__to_float(float x) { return x; } /* C of tensor kernels */
 static __device__ __host__ __forceinline__ float gpul__to_float(gpul_bf16 x) {
     return gpul__bits<float>(uint32_t(x.bits) << 16);
 }
@@ -485,8 +484,8 @@ static __device__ __forceinline__ gpul__pack<T, N> gpul__gather(const T *p, int6
     return gpul__unpacked<T, N>(words);
 }
 
-/* Unaligned 16 bytes of neighbouring elements, in two steps so that several can be in flight: ask() issues the one or
- * two aligned loads that hold them, take() puts the bytes together. */
+/* Unaligned 16 bytes of neighbouring elements, in two steps so that several loads overlap: load() issues the one or two
+ * aligned loads that hold them, get() puts the bytes together. */
 template <typename T> static __device__ __forceinline__ const T *gpul__align_down(const T *p) {
     return reinterpret_cast<const T *>(reinterpret_cast<uintptr_t>(p) & ~uintptr_t(15));
 }
@@ -496,14 +495,14 @@ template <typename T, int N> struct gpul__fetch {
     static __device__ __forceinline__ Raw aligned(const T *p) {
         return gpul__load<4>(reinterpret_cast<const uint32_t *>(p));
     }
-    __device__ __forceinline__ void ask(const T *p, int64_t = 1) {
+    __device__ __forceinline__ void load(const T *p, int64_t = 1) {
         low = aligned(gpul__align_down(p));
-        ask_high(p);
+        load_high(p);
     }
-    __device__ __forceinline__ void ask_high(const T *p) { /* where p is aligned: `low` again */
+    __device__ __forceinline__ void load_high(const T *p) { /* where p is aligned: `low` again */
         high = aligned(gpul__align_down(reinterpret_cast<const T *>(reinterpret_cast<uintptr_t>(p) + 15)));
     }
-    __device__ __forceinline__ Raw take(const T *p) const {
+    __device__ __forceinline__ Raw get(const T *p) const {
         const uint32_t shift = uint32_t(reinterpret_cast<uintptr_t>(p) & 15); /* fault: fetch-not-shifted */
         uint32_t word[8];
         Raw raw;
@@ -529,8 +528,8 @@ template <typename T, int N> struct gpul__fetch {
 template <int N> struct gpul__fetch<gpul__none, N> {
     typedef gpul__pack<gpul__none, N> Raw;
     Raw low;
-    __device__ __forceinline__ void ask(const gpul__none *, int64_t) {}
-    __device__ __forceinline__ Raw take(const gpul__none *) const { return low; }
+    __device__ __forceinline__ void load(const gpul__none *, int64_t) {}
+    __device__ __forceinline__ Raw get(const gpul__none *) const { return low; }
     static __device__ __forceinline__ Raw unpacked(const Raw &raw) { return raw; }
     static __device__ __forceinline__ Raw strided(const gpul__none *, int64_t) { return Raw(); }
 };
@@ -1370,8 +1369,8 @@ template <typename X> struct gpul__operand {
     template <int N> static __device__ __forceinline__ gpul__raw realign(const gpul__raw &low, Pointer p) {
         Fetch<N> fetch;
         fetch.low = low;
-        fetch.ask_high(p); /* the next lane has just loaded it: a hit in the first cache */
-        return fetch.take(p);
+        fetch.load_high(p); /* the next lane has just loaded it: a hit in the first cache */
+        return fetch.get(p);
     }
     static __device__ __forceinline__ Pointer boundary(Pointer p) { return gpul__align_down(p); }
     /* N elements in shared memory */
@@ -1424,10 +1423,10 @@ template <typename T, typename U, typename V, int N> struct gpul__fetch<gpul__se
     typedef gpul__pointers<T, U, V> Pointer;
     typedef gpul__pack<gpul__several<T, U, V>, N> Raw;
     Raw low;
-    __device__ __forceinline__ void ask(const Pointer &p, const gpul__offsets &stride) {
+    __device__ __forceinline__ void load(const Pointer &p, const gpul__offsets &stride) {
         low = gpul__operand<gpul__several<T, U, V>>::template load<N>(p, stride);
     }
-    __device__ __forceinline__ Raw take(const Pointer &) const { return low; }
+    __device__ __forceinline__ Raw get(const Pointer &) const { return low; }
     static __device__ __forceinline__ Raw unpacked(const Raw &raw) { return raw; }
     static __device__ __forceinline__ void push(Raw *raw, const gpul__several<T, U, V> &element) {
         gpul__shift_left<1>(raw->v);
@@ -1741,19 +1740,19 @@ gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes
             GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
                 const int next = at + (u < whole_vectors ? u * step : 0); /* the first again */
                 GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
-                    fx[o][u].ask(from.x[o] + Operand::advance(stride, next), stride);
-                if (y_stride == 1) fy[u].ask(y + (gpul__has<Y>() ? next : 0), y_stride);
+                    fx[o][u].load(from.x[o] + Operand::advance(stride, next), stride);
+                if (y_stride == 1) fy[u].load(y + (gpul__has<Y>() ? next : 0), y_stride);
                 else fy[u].low = fy[u].strided(y + (gpul__has<Y>() ? next * y_stride : 0), y_stride);
             }
             gpul__schedule_fence(v.zero);
             op.visit([&](auto variant) {
                 GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
-                    if (u >= whole_vectors) break; /* fault: reduce-flight-twice */
+                    if (u >= whole_vectors) break; /* fault: reduce-vector-twice */
                     const gpul__pack<Y, kN> vy =
-                        fy[u].unpacked(y_stride == 1 ? fy[u].take(y + (gpul__has<Y>() ? at : 0)) : fy[u].low);
+                        fy[u].unpacked(y_stride == 1 ? fy[u].get(y + (gpul__has<Y>() ? at : 0)) : fy[u].low);
                     GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
                         const gpul__pack<X, kN> vx =
-                            Fetch::unpacked(fx[o][u].take(from.x[o] + Operand::advance(stride, at)));
+                            Fetch::unpacked(fx[o][u].get(from.x[o] + Operand::advance(stride, at)));
                         acc.lane[o] = variant.fold(op, acc.lane[o], vx.v, vy.v, int(kN), at);
                     }
                     at += step;
@@ -1837,10 +1836,10 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
             __syncwarp(); /* some may have been stored already */
             return false;
         }
-        GPUL__UNROLL_FOR (int r = 0; r < kRows; ++r) fetch[r].ask(p[r]);
+        GPUL__UNROLL_FOR (int r = 0; r < kRows; ++r) fetch[r].load(p[r]);
         gpul__schedule_fence(s.zero);
         GPUL__UNROLL_FOR (int r = 0; r < kRows; ++r) {
-            gpul__raw raw = fetch[r].take(p[r]);
+            gpul__raw raw = fetch[r].get(p[r]);
             uint32_t *const to = reinterpret_cast<uint32_t *>(stage + (r * 32 + int(threadIdx.x % 32)) * kN);
             if (h > 0) { /* keeps the bytes before the cut */
                 const gpul__raw before = gpul__load<4>(to);
@@ -2325,7 +2324,7 @@ static __device__ __forceinline__ void gpul__reduce_transpose(const gpul__pack<u
         const uint32_t a = __byte_perm(row[0], row[1], 0x5140), b = __byte_perm(row[2], row[3], 0x5140);
         const uint32_t c = __byte_perm(row[0], row[1], 0x7362), d = __byte_perm(row[2], row[3], 0x7362);
         columns[0].v[w] = __byte_perm(a, b, 0x5410);
-        columns[1].v[w] = __byte_perm(a, b, 0x7632); /* fault: reduce-turned */
+        columns[1].v[w] = __byte_perm(a, b, 0x7632); /* fault: reduce-transposed */
         columns[2].v[w] = __byte_perm(c, d, 0x5410);
         columns[3].v[w] = __byte_perm(c, d, 0x7632);
     }
@@ -2417,8 +2416,8 @@ static __device__ __forceinline__ void gpul__reduce_thread_rows(const Op &op, ty
     }
 }
 
-/* A thread's part of a warp tile, kLanes vectors at a time. "Deep": they are consecutive rows of one lane. Else they
- * are one row of kLanes neighbouring lanes, all of which are the thread's. */
+/* A thread's part of a warp tile, kLanes vectors at a time. plan.one_lane: they are consecutive rows of the thread's
+ * only lane. Else they are one row of kLanes neighbouring lanes, all of which are the thread's. */
 template <int kC, typename Op>
 static __device__ __forceinline__ void
 gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_columns_of<typename Op::X, kC> &columns,
@@ -2427,13 +2426,13 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
     typedef typename Op::Y Y;
     typedef gpul__fetch<X, 16 / gpul__size_of<X>::value> Fetch;
     constexpr int kN = 16 / gpul__size_of<X>::value, kLanes = gpul__columns<Op>::kLanes, kRow = 32 * kN;
-    const bool deep = v.plan.deep != 0;
+    const bool one_lane = v.plan.one_lane != 0;
     gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.n, v.plan, tile);
     const gpul__reduce_steps<Op> steps(v.plan);
     const int first = lane * steps.lane, row = steps.vector;
-    const int step = deep ? row : steps.lane, next = deep ? kLanes * row : row;
-    const int end = steps.end(first, span.length); /* of the first lane */
-    if (Op::kOrdered && deep) span.length = end;   /* the only lane */
+    const int step = one_lane ? row : steps.lane, next = one_lane ? kLanes * row : row;
+    const int end = steps.end(first, span.length);   /* of the first lane */
+    if (Op::kOrdered && one_lane) span.length = end; /* the only lane */
     Op op[kC];
     typename Op::Lane lanes[kLanes][kC];
     GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) {
@@ -2452,9 +2451,9 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
                 GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
                     GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) {
                         typename Op::Lane &own = lanes[r][c];
-                        own = variant.fold(op[c], deep ? lanes[0][c] : own, Fetch::unpacked(vx[r][c]).v, vy[r], kN,
+                        own = variant.fold(op[c], one_lane ? lanes[0][c] : own, Fetch::unpacked(vx[r][c]).v, vy[r], kN,
                                            at + r * step);
-                        if (deep) lanes[0][c] = own;
+                        if (one_lane) lanes[0][c] = own;
                     }
                 }
             });
@@ -2475,12 +2474,12 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
                 GPUL__UNROLL_FOR (int q = 0; q + 1 < kLanes; ++q) {
                     GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) {
                         vx[q][c] = vx[q + 1][c];
-                        if (!deep) lanes[q][c] = lanes[q + 1][c];
+                        if (!one_lane) lanes[q][c] = lanes[q + 1][c];
                     }
                     GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) vy[q][k] = vy[q + 1][k];
                 }
                 GPUL__UNROLL_FOR (int c = 0; c < kC; ++c) {
-                    if (deep) lanes[0][c] = now[c];
+                    if (one_lane) lanes[0][c] = now[c];
                     else lanes[kLanes - 1][c] = now[c];
                 }
             }
@@ -2490,12 +2489,12 @@ gpul__reduce_column_tile(const gpul__reduce_view<Op> &v, const gpul__reduce_colu
         typename Op::Acc results[kLanes];
         GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
             const int from = first + r * steps.lane;
-            results[r] = from < span.length && (r == 0 || !deep) ? op[c].finish(lanes[r][c], span.begin, from)
-                                                                 : op[c].identity();
+            results[r] = from < span.length && (r == 0 || !one_lane) ? op[c].finish(lanes[r][c], span.begin, from)
+                                                                     : op[c].identity();
         }
         GPUL__UNROLL_FOR (int d = 1; d < kLanes; d *= 2) {
             GPUL__UNROLL_FOR (int r = 0; r < kLanes; r += 2 * d)
-                results[r] = deep ? results[r] : op[c].combine(results[r], results[r + d]);
+                results[r] = one_lane ? results[r] : op[c].combine(results[r], results[r + d]);
         }
         acc[c] = results[0];
     }
@@ -2558,7 +2557,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
     /* results of each thread; those of the trees over tiles (first row) and over passes, kC a level; a flag */
     GPUL_SHARED(Acc, shared);
     Acc *const halves = shared + int(blockDim.x) * kC;
-    const int lane = (row & ((1 << p.threads_log2) - 1)) * (p.deep ? 1 : kLanes) * p.passes;
+    const int lane = (row & ((1 << p.threads_log2) - 1)) * (p.one_lane ? 1 : kLanes) * p.passes;
     const int first = int(share.split) * p.tiles * p.tiles_at_once + (row >> p.threads_log2); /* warp tile */
     int levels = 0, pass_levels = 0; /* of the trees over tiles and over passes */
     Acc acc[kC];
@@ -2575,7 +2574,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
         GPUL__UNROLL_NOT
         for (int pass = 0; pass < p.passes; ++pass) {
             if (columns.count > 0 && tile < p.warp_tiles)
-                gpul__reduce_column_tile(v, columns, tile, lane + pass * (p.deep ? 1 : kLanes), acc);
+                gpul__reduce_column_tile(v, columns, tile, lane + pass * (p.one_lane ? 1 : kLanes), acc);
             gpul__reduce_carry(op, acc, pass, pass_levels, own, int(blockDim.x)); /* fault: reduce-passes-share */
         }
         gpul__reduce_thread_rows(op, acc, shared, row, width, p.depth);
@@ -4066,10 +4065,10 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
 }
 
 /* The kernel `columns`: up to 256 threads, of which those along n share a warp tile, or several where columns are few.
- * A thread is "deep", and has one lane of a warp tile, where all threads with several lanes would fill a third of the
- * device only. Else it has several lanes, and takes more of them in passes as long as the device stays full. A block
- * has a block tile, or a half, a quarter or an eighth of it, and is as wide as it can be. In a capture no output of one
- * block tile is split. */
+ * A thread has one lane of a warp tile where threads with several lanes would fill less than a third of the device.
+ * Else it has several lanes, and takes more of them in passes as long as the device stays full. A block has a block
+ * tile, or a half, a quarter or an eighth of it, and is as wide as it can be. In a capture no output of one block tile
+ * is split. */
 static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_problem *p, const gpul__reducer *reducer,
                                int64_t sms, int64_t lane) {
     const int32_t each = reducer->columns, lanes = reducer->lanes, inner = p->outer_ndim - 1;
@@ -4087,10 +4086,10 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
     plan->lanes = gpul__power_of_two(gpul_ceil_div(p->n, lane), 32);
     const int64_t across =
         plan->vector ? p->outputs / width * gpul_ceil_div(width, each) : gpul_ceil_div(p->outputs, each); /* threads */
-    const int32_t shallow = plan->lanes > lanes ? plan->lanes / lanes : 1;
+    const int32_t groups = plan->lanes > lanes ? plan->lanes / lanes : 1; /* of lanes, one group to a thread */
     const int64_t round = 2 * GPUL__REDUCE_THREADS * sms, wanted = across * plan->warp_tiles; /* times threads */
-    plan->deep = wanted * shallow < round / 3;
-    int32_t threads = plan->deep ? plan->lanes : shallow, pass_levels = 0, levels = 0; /* threads: of a warp tile */
+    plan->one_lane = wanted * groups < round / 3;
+    int32_t threads = plan->one_lane ? plan->lanes : groups, pass_levels = 0, levels = 0; /* threads: of a warp tile */
     /* Shared memory: results of each thread, and the halves of its trees over passes and over tiles. 48 KB need no
      * permission. */
     const int64_t most = 48 * 1024;
@@ -4098,7 +4097,7 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
         return int64_t(each) * ((1 + passed) * all + deepest * wide) * reducer->partial_bytes + 16;
     };
     plan->passes = 1;
-    while (!plan->deep && threads > 1 && plan->passes < 8 && wanted * threads / 2 >= round &&
+    while (!plan->one_lane && threads > 1 && plan->passes < 8 && wanted * threads / 2 >= round &&
            bytes(GPUL__REDUCE_THREADS, pass_levels + 1, 0, 0) <= most) {
         threads /= 2;
         plan->passes *= 2;
@@ -4941,8 +4940,7 @@ template <bool kFloats, typename Word, int kN>
 static __device__ __forceinline__ void gpul__hist_correct(const gpul__hist_rule &r, const Word (&x)[kN],
                                                           uint64_t (&place)[kN], int32_t fraction) {
     enum { kF32 = kFloats && sizeof(Word) == 4 };
-    GPUL__UNROLL
-    for (int j = 0; j < kN; ++j)
+    GPUL__UNROLL_FOR (int j = 0; j < kN; ++j)
         if (gpul__hist_below_edge<kF32 != 0>(r, gpul__hist_value(x[j], kFloats), place[j], fraction))
             place[j] -= uint64_t(1) << fraction;
 }
@@ -5071,20 +5069,17 @@ template <int kSize, int kPacks_> struct gpul__hist_batch {
         if ((at & ~int64_t(31)) >= v.vectors) return false;
         if (!v.dense && kSize > 1) { /* v.vectors is a multiple of 32: whole warps */
             const int64_t first = (at & ~int64_t(31)) * kN + (at & 31);
-            GPUL__UNROLL
-            for (int j = 0; j < kN; ++j) pack[0].v[j] = x[gpul__hist_offset(v, v.strides, first + 32 * j)];
+            GPUL__UNROLL_FOR (int j = 0; j < kN; ++j) pack[0].v[j] = x[gpul__hist_offset(v, v.strides, first + 32 * j)];
             valid = 1;
             at += v.stride;
             return true;
         }
         if ((at | 31) + (kPacks - 1) * v.stride < v.vectors) {
-            GPUL__UNROLL
-            for (int u = 0; u < kPacks; ++u) pack[u] = gpul__load<kN>(x + (at + u * v.stride) * kN);
+            GPUL__UNROLL_FOR (int u = 0; u < kPacks; ++u) pack[u] = gpul__load<kN>(x + (at + u * v.stride) * kN);
             valid = (1u << kPacks) - 1;
         } else {
             valid = 0;
-            GPUL__UNROLL
-            for (int u = 0; u < kPacks; ++u) { /* beyond the end: the first vector, which does not count */
+            GPUL__UNROLL_FOR (int u = 0; u < kPacks; ++u) { /* beyond the end: the first vector, which does not count */
                 const int64_t i = at + u * v.stride;
                 pack[u] = gpul__load<kN>(x + (i < v.vectors ? i : 0) * kN);
                 valid |= uint32_t(i < v.vectors) << u;
@@ -5094,8 +5089,7 @@ template <int kSize, int kPacks_> struct gpul__hist_batch {
         return true;
     }
     __device__ __forceinline__ void drop() { /* the first vector */
-        GPUL__UNROLL
-        for (int u = 1; u < kPacks; ++u) pack[u - 1] = pack[u];
+        GPUL__UNROLL_FOR (int u = 1; u < kPacks; ++u) pack[u - 1] = pack[u];
         valid >>= 1;
     }
 };
@@ -5121,13 +5115,11 @@ static __device__ __forceinline__ void gpul__hist_loop(const gpul__hist_view &v,
     GPUL__UNROLL_NOT
     for (int64_t i = gpul_grid_x(); i < ends; i += kOnes * v.stride) {
         Element value[kOnes];
-        GPUL__UNROLL
-        for (int k = 0; k < kOnes; ++k) {
+        GPUL__UNROLL_FOR (int k = 0; k < kOnes; ++k) {
             const int64_t e = i + k * v.stride;
             if (e < ends) value[k] = x[gpul__hist_offset(v, v.strides, e < v.head ? e : e + body)];
         }
-        GPUL__UNROLL
-        for (int k = 0; k < kOnes; ++k)
+        GPUL__UNROLL_FOR (int k = 0; k < kOnes; ++k)
             if (i + k * v.stride < ends) counter.one(v, value[k]);
     }
 }
@@ -5196,22 +5188,19 @@ struct gpul__hist_part {
     __device__ __forceinline__ void add(const gpul__hist_view &v, const Word (&x)[kN]) const {
         uint64_t place[kN];
         bool inside[kN], doubt = false;
-        GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) { /* no branch: the elements' chains of instructions overlap */
+        GPUL__UNROLL_FOR (int j = 0; j < kN; ++j) { /* no branch: the elements' chains of instructions overlap */
             const double key = gpul__hist_key<kFloats>(x[j]);
             place[j] = gpul__hist_place(v.rule, key);
             inside[j] = key >= lo && key <= hi;
             doubt |= gpul__hist_doubtful(v.rule, place[j], 32);
         }
         if (doubt) gpul__hist_correct<kFloats>(v.rule, x, place, 32); /* fault: histogram-doubt-not-asked */
-        GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) tile.increment(uint32_t(place[j] >> 32), inside[j]);
+        GPUL__UNROLL_FOR (int j = 0; j < kN; ++j) tile.increment(uint32_t(place[j] >> 32), inside[j]);
     }
     template <bool kFloats, typename Batch>
     __device__ __forceinline__ void add_batch(const gpul__hist_view &v, Batch &batch) const {
         if (batch.whole()) {
-            GPUL__UNROLL
-            for (int u = 0; u < Batch::kPacks; ++u) add<kFloats>(v, batch.pack[u].v);
+            GPUL__UNROLL_FOR (int u = 0; u < Batch::kPacks; ++u) add<kFloats>(v, batch.pack[u].v);
             return;
         }
         GPUL__UNROLL_NOT
@@ -5234,10 +5223,8 @@ struct gpul__hist_part {
 template <typename Count>
 static __device__ __forceinline__ void gpul__hist_add_chunk(const uint32_t *tile, Count *counts, int64_t stride) {
     uint32_t sum[gpul__hist_chunk / 32];
-    GPUL__UNROLL
-    for (int k = 0; k < gpul__hist_chunk / 32; ++k) sum[k] = tile[32 * k];
-    GPUL__UNROLL
-    for (int k = 0; k < gpul__hist_chunk / 32; ++k)
+    GPUL__UNROLL_FOR (int k = 0; k < gpul__hist_chunk / 32; ++k) sum[k] = tile[32 * k];
+    GPUL__UNROLL_FOR (int k = 0; k < gpul__hist_chunk / 32; ++k)
         if (sum[k]) atomicAdd(counts + 32 * k * stride, Count(sum[k]));
 }
 static __device__ __forceinline__ void gpul__hist_add_tile(const gpul__hist_view &v, const uint32_t *tile,
@@ -5319,16 +5306,14 @@ struct gpul__hist_beyond {
         const uint32_t last = uint32_t(r.bins) - 1, origin = uint32_t(gpul__bits<uint64_t>(r.point) >> r.fraction);
         uint64_t place[kN];
         bool inside[kN], doubt = false;
-        GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) {
+        GPUL__UNROLL_FOR (int j = 0; j < kN; ++j) {
             const double key = gpul__hist_key<kFloats>(x[j]);
             place[j] = gpul__hist_place(r, key);
             inside[j] = key >= lo && key <= hi && valid;
             doubt = doubt || (gpul__hist_doubtful(r, place[j], r.fraction) && inside[j]);
         }
         if (doubt) gpul__hist_correct<kFloats>(r, x, place, r.fraction); /* fault: histogram-doubt-beyond */
-        GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) {
+        GPUL__UNROLL_FOR (int j = 0; j < kN; ++j) {
             bin[j] = uint32_t(place[j] >> r.fraction) - origin;
             bin[j] = !inside[j] ? uint32_t(kNone) : bin[j] < last ? bin[j] : last;
         }
@@ -5340,8 +5325,7 @@ struct gpul__hist_beyond {
         const uint32_t full = 0xffffffffu, lane = threadIdx.x % 32;
         uint32_t heads = 0; /* bit j: element j is the head of a run */
         const uint32_t before = __shfl_up_sync(full, bin[kN - 1], 1);
-        GPUL__UNROLL
-        for (int j = 0; j < kN; ++j)
+        GPUL__UNROLL_FOR (int j = 0; j < kN; ++j)
             if (j ? bin[j] != bin[j - 1] : lane == 0 || bin[0] != before) heads |= 1u << j;
         const uint32_t lanes = __ballot_sync(full, heads != 0), after = lanes & (0xfffffffeu << lane);
         const uint32_t next = after ? uint32_t(__ffs(int32_t(after))) - 1 : 32;
@@ -5352,8 +5336,7 @@ struct gpul__hist_beyond {
             const uint32_t same = __match_any_sync(full, bin[0]);
             often = __any_sync(full, (same & (same - 1)) != 0 && bin[0] != uint32_t(kNone));
         }
-        GPUL__UNROLL
-        for (int j = kN - 1; j >= 0; --j) {
+        GPUL__UNROLL_FOR (int j = kN - 1; j >= 0; --j) {
             if (!((heads >> j) & 1)) continue;
             if (bin[j] != uint32_t(kNone)) put(v, bin[j], end - uint32_t(j), often); /* fault: histogram-run-in-lane */
             end = uint32_t(j);
@@ -5381,8 +5364,7 @@ struct gpul__hist_uniform_beyond : gpul__hist_beyond {
     }
     template <typename Batch>
     __device__ __forceinline__ void count(const gpul__hist_view &v, const Batch &batch) const {
-        GPUL__UNROLL
-        for (int u = 0; u < kPacks; ++u) {
+        GPUL__UNROLL_FOR (int u = 0; u < kPacks; ++u) {
             const bool valid = batch.valid >> u & 1;
             uint32_t bin[Batch::kN];
             if (u > 0 && !__any_sync(0xffffffffu, valid)) return;
@@ -5559,15 +5541,13 @@ template <int kSize> struct gpul__hist_between {
         Order order[kN];
         uint32_t bucket[kN], low[kN], high[kN];
         bool inside[kN], more = false;
-        GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) {
+        GPUL__UNROLL_FOR (int j = 0; j < kN; ++j) {
             order[j] = gpul__hist_order(x[j], v.floats != 0);
             inside[j] = order[j] >= buckets.lo && order[j] <= buckets.hi && valid;
             bucket[j] = buckets.of_number(gpul__hist_number_of(x[j], v.floats != 0));
             low[j] = table[bucket[j]];
         }
-        GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) {
+        GPUL__UNROLL_FOR (int j = 0; j < kN; ++j) {
             high[j] = low[j] / 2;
             if (low[j] & 1) high[j] = table[bucket[j] + 1] / 2;
             low[j] /= 2;
@@ -5576,11 +5556,10 @@ template <int kSize> struct gpul__hist_between {
         GPUL__UNROLL_NOT
         while (more) { /* edges before `low` are at or below x, those from `high` on above */
             Order edge[kN];
-            GPUL__UNROLL
-            for (int j = 0; j < kN; ++j) edge[j] = edges[(low[j] + high[j]) / 2]; /* also where both are equal */
+            GPUL__UNROLL_FOR (int j = 0; j < kN; ++j)
+                edge[j] = edges[(low[j] + high[j]) / 2]; /* also where both are equal */
             more = false;
-            GPUL__UNROLL
-            for (int j = 0; j < kN; ++j) {
+            GPUL__UNROLL_FOR (int j = 0; j < kN; ++j) {
                 const uint32_t middle = (low[j] + high[j]) / 2;
                 const bool up = edge[j] <= order[j] && low[j] < high[j]; /* fault: histogram-edge-closed */
                 low[j] = up ? middle + 1 : low[j];
@@ -5588,18 +5567,15 @@ template <int kSize> struct gpul__hist_between {
                 more = more || low[j] < high[j];
             }
         }
-        GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) low[j] = inside[j] ? low[j] - 1 : uint32_t(gpul__hist_none);
+        GPUL__UNROLL_FOR (int j = 0; j < kN; ++j) low[j] = inside[j] ? low[j] - 1 : uint32_t(gpul__hist_none);
         if (v.in_shared) {
-            GPUL__UNROLL
-            for (int j = 0; j < kN; ++j) tile.increment(low[j], inside[j]);
+            GPUL__UNROLL_FOR (int j = 0; j < kN; ++j) tile.increment(low[j], inside[j]);
         } else if (kN > 1) beyond.collect(v, low);
         else beyond.put(v, inside[0] ? int64_t(low[0]) : int64_t(-1));
     }
     template <typename Batch>
     __device__ __forceinline__ void count(const gpul__hist_view &v, const Batch &batch) const {
-        GPUL__UNROLL
-        for (int u = 0; u < kPacks; ++u) {
+        GPUL__UNROLL_FOR (int u = 0; u < kPacks; ++u) {
             const bool valid = batch.valid >> u & 1;
             if (u > 0 && !__any_sync(0xffffffffu, valid)) return;
             add(v, batch.pack[u].v, valid);
@@ -5695,13 +5671,11 @@ struct gpul__hist_bytes {
         gpul__hist_zero_counts(v);
     }
     __device__ __forceinline__ void add(const uint32_t (&x)[4]) const {
-        GPUL__UNROLL
-        for (int j = 0; j < 16; ++j) tile.increment((x[j / 4] >> (j % 4 * 8)) & 0xffu, true);
+        GPUL__UNROLL_FOR (int j = 0; j < 16; ++j) tile.increment((x[j / 4] >> (j % 4 * 8)) & 0xffu, true);
     }
     template <typename Batch> __device__ __forceinline__ void count(const gpul__hist_view &, Batch &batch) const {
         if (batch.whole()) {
-            GPUL__UNROLL
-            for (int u = 0; u < kPacks; ++u) add(batch.pack[u].v);
+            GPUL__UNROLL_FOR (int u = 0; u < kPacks; ++u) add(batch.pack[u].v);
             return;
         }
         GPUL__UNROLL_NOT
@@ -5722,8 +5696,7 @@ static __global__ void __launch_bounds__(GPUL__HIST_THREADS, 1)
     gpul__hist_await_zeros(v);
     if (threadIdx.x >= 256) return;
     uint32_t sum = 0;
-    GPUL__UNROLL
-    for (uint32_t k = 0; k < gpul__hist_copies; ++k)
+    GPUL__UNROLL_FOR (uint32_t k = 0; k < gpul__hist_copies; ++k)
         sum += tile[threadIdx.x * gpul__hist_copies + (k + lane) % gpul__hist_copies];
     /* Neighbouring values often share a bin: the first of them in a warp adds for all. */
     const int64_t bin = v.listed ? bins.of[threadIdx.x] : gpul__hist_bin(v.rule, double(threadIdx.x));
@@ -6346,20 +6319,16 @@ static __device__ __forceinline__ double gpul__gemm_fma(double a, double b, doub
 /* N consecutive elements, up to 32 bytes, in accesses of 16 at most */
 template <int N, typename T> static __device__ __forceinline__ void gpul__gemm_read(T *to, const T *from) {
     enum { kN = N * sizeof(T) > 16 ? 16 / sizeof(T) : N };
-    GPUL__UNROLL
-    for (int i = 0; i < N; i += kN) {
+    GPUL__UNROLL_FOR (int i = 0; i < N; i += kN) {
         const gpul__pack<T, kN> pack = gpul__load<kN>(from + i);
-        GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) to[i + j] = pack.v[j];
+        GPUL__UNROLL_FOR (int j = 0; j < kN; ++j) to[i + j] = pack.v[j];
     }
 }
 template <int N, typename T> static __device__ __forceinline__ void gpul__gemm_write(T *to, const T *from) {
     enum { kN = N * sizeof(T) > 16 ? 16 / sizeof(T) : N };
-    GPUL__UNROLL
-    for (int i = 0; i < N; i += kN) {
+    GPUL__UNROLL_FOR (int i = 0; i < N; i += kN) {
         gpul__pack<T, kN> pack;
-        GPUL__UNROLL
-        for (int j = 0; j < kN; ++j) pack.v[j] = from[i + j];
+        GPUL__UNROLL_FOR (int j = 0; j < kN; ++j) pack.v[j] = from[i + j];
         gpul__save<kN>(to + i, pack);
     }
 }
@@ -6440,16 +6409,15 @@ template <typename C> static __device__ __forceinline__ C gpul__gemm_gelu(C x) {
     const C rest = gpul__gemm_fma(whole, -G::low(), gpul__gemm_fma(whole, -G::high(), t));
     int64_t factorial = G::kFactorial;
     C sum = C(1.0 / double(factorial));
-    GPUL__UNROLL
-    for (int k = int(G::kDegree); k > 0; --k) {
+    GPUL__UNROLL_FOR (int k = int(G::kDegree); k > 0; --k) {
         factorial /= k;
         sum = gpul__gemm_fma(sum, rest, C(1.0 / double(factorial)));
     }
     sum = gpul__bits<C>(Bits(gpul__bits<Bits>(sum) + (gpul__bits<Bits>(power) << int(G::kPlaces))));
     sum = gpul__gemm_add(sum, C(1));
     C over = gpul__bits<C>(Bits(G::guess() - gpul__bits<Bits>(sum)));
-    GPUL__UNROLL
-    for (int k = 0; k < int(G::kSteps); ++k) over = gpul__gemm_fma(over, gpul__gemm_fma(-sum, over, C(1)), over);
+    GPUL__UNROLL_FOR (int k = 0; k < int(G::kSteps); ++k)
+        over = gpul__gemm_fma(over, gpul__gemm_fma(-sum, over, C(1)), over);
     return t == G::most() ? -C(0) : gpul__gemm_times(x, over);
 }
 static __device__ __forceinline__ float gpul__gemm_relu(float x) { return x <= 0 ? 0.0f : x; } /* fault: relu-nan */
@@ -6618,14 +6586,12 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
         const int length = (along_k ? left : rows) - contiguous, height = (along_k ? rows : left) - strided;
         const bool whole = !kTransposed && left >= kSlice && rows == kTile;
         if (whole) {
-            GPUL__UNROLL
-            for (int i = 0; i < kElements / kCount; ++i)
+            GPUL__UNROLL_FOR (int i = 0; i < kElements / kCount; ++i)
                 gpul__gemm_copy<kCount>(to + i * kSharedStride,
                                         reinterpret_cast<const Compute *>(next + i * access_stride), true);
             return;
         }
-        GPUL__UNROLL
-        for (int i = 0; i < kElements / kCount; ++i) {
+        GPUL__UNROLL_FOR (int i = 0; i < kElements / kCount; ++i) {
             const int block = kKnown ? 0 : i / kBlock;
             gpul__gemm_copy<kCount>(to + i * (kKnown ? int(kSharedStride) : shared_stride) + block * block_shared,
                                     reinterpret_cast<const Compute *>(next + i * access_stride + block * block_stride),
@@ -6638,8 +6604,7 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
     template <int kForm> __device__ __forceinline__ void fetch(Compute *shared, int left) {
         if (!kAsync) {
             const int length = (along_k ? left : rows) - contiguous, height = (along_k ? rows : left) - strided;
-            GPUL__UNROLL
-            for (int i = 0; i < kElements; ++i) {
+            GPUL__UNROLL_FOR (int i = 0; i < kElements; ++i) {
                 const int block = i / kBlock;
                 held[kAsync ? 0 : i] = T();
                 if (block * block_contiguous < length && i * strided_step + block * block_strided < height)
@@ -6654,8 +6619,7 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
     }
     /* 16-bit types: what fetch left in registers, widened */
     __device__ __forceinline__ void put(Compute *shared) const {
-        GPUL__UNROLL
-        for (int i = 0; !kAsync && i < kElements; ++i)
+        GPUL__UNROLL_FOR (int i = 0; !kAsync && i < kElements; ++i)
             shared[shared_at + i * shared_stride + i / kBlock * block_shared] =
                 gpul__gemm_widen(held[kAsync ? 0 : i], bf16);
     }
@@ -6668,8 +6632,7 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
 
 template <typename T> static __device__ __forceinline__ void gpul__gemm_zero(T &x) { x = 0; }
 template <typename T, int N> static __device__ __forceinline__ void gpul__gemm_zero(T (&x)[N]) {
-    GPUL__UNROLL
-    for (int i = 0; i < N; ++i) gpul__gemm_zero(x[i]);
+    GPUL__UNROLL_FOR (int i = 0; i < N; ++i) gpul__gemm_zero(x[i]);
 }
 
 /* By fma. A warp's 8 x 4 lanes hold kRows x kCols elements each, in squares of 4 x 4, of which a lane has every eighth
@@ -6707,26 +6670,22 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
         gpul__gemm_zero(sum);
     }
     template <int kForm> __device__ __forceinline__ void load(int step, const Compute *a, const Compute *b) {
-        GPUL__UNROLL
-        for (int i = 0; i < kRows; i += 4) gpul__gemm_read<4>(x[step % 2] + i, a + row + step * (kM + 4) + i * 8);
-        GPUL__UNROLL
-        for (int j = 0; j < kCols; j += 4) gpul__gemm_read<4>(y[step % 2] + j, b + col + step * (kN + 4) + j * 4);
+        GPUL__UNROLL_FOR (int i = 0; i < kRows; i += 4)
+            gpul__gemm_read<4>(x[step % 2] + i, a + row + step * (kM + 4) + i * 8);
+        GPUL__UNROLL_FOR (int j = 0; j < kCols; j += 4)
+            gpul__gemm_read<4>(y[step % 2] + j, b + col + step * (kN + 4) + j * 4);
     }
     __device__ __forceinline__ void multiply(int step) {
-        GPUL__UNROLL
-        for (int j = 0; j < kCols; ++j) { /* down and up: successive products share a factor */
-            GPUL__UNROLL
-            for (int k = 0; k < kRows; ++k) {
+        GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j) { /* down and up: successive products share a factor */
+            GPUL__UNROLL_FOR (int k = 0; k < kRows; ++k) {
                 const int i = j % 2 ? kRows - 1 - k : k;
                 sum[i][j] = gpul__gemm_fma(x[step % 2][i], y[step % 2][j], sum[i][j]);
             }
         }
     }
     template <typename Visitor> __device__ __forceinline__ void each(Visitor &visit) {
-        GPUL__UNROLL
-        for (int i = 0; i < kRows; ++i) {
-            GPUL__UNROLL
-            for (int j = 0; j < kCols; j += 4) visit(row + i / 4 * 32 + i % 4, col + j * 4, &sum[i][j]);
+        GPUL__UNROLL_FOR (int i = 0; i < kRows; ++i) {
+            GPUL__UNROLL_FOR (int j = 0; j < kCols; j += 4) visit(row + i / 4 * 32 + i % 4, col + j * 4, &sum[i][j]);
         }
     }
 };
@@ -6781,22 +6740,18 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
         const int first = kLoaded == 1 ? t : 0; /* of the four */
         a += (row + g) * kRowOfA + (step * 4 + first) * kStepOfA;
         b += (col + (kLoaded == 1 ? g : 2 * t)) * kColOfB + (step * 4 + first) * kStepOfB;
-        GPUL__UNROLL
-        for (int k = 0; k < kLoaded; ++k) {
-            GPUL__UNROLL
-            for (int i = 0; i < kDown * 2; ++i) x[step % 2][i / 2][i % 2][k] = a[i * 8 * kRowOfA + k * kStepOfA];
-            GPUL__UNROLL
-            for (int j = 0; j < kAcross; ++j) {
+        GPUL__UNROLL_FOR (int k = 0; k < kLoaded; ++k) {
+            GPUL__UNROLL_FOR (int i = 0; i < kDown * 2; ++i)
+                x[step % 2][i / 2][i % 2][k] = a[i * 8 * kRowOfA + k * kStepOfA];
+            GPUL__UNROLL_FOR (int j = 0; j < kAcross; ++j) {
                 y[step % 2][j][0][k] = b[j * 8 * kColOfB + k * kStepOfB];
                 if (kLoaded > 1) y[step % 2][j][kLoaded > 1][k] = b[(j * 8 + 1) * kColOfB + k * kStepOfB];
             }
         }
     }
     __device__ __forceinline__ void multiply(int step) {
-        GPUL__UNROLL
-        for (int j = 0; j < kAcross; ++j) {
-            GPUL__UNROLL
-            for (int k = 0; k < kDown; ++k) {
+        GPUL__UNROLL_FOR (int j = 0; j < kAcross; ++j) {
+            GPUL__UNROLL_FOR (int k = 0; k < kDown; ++k) {
                 const int i = j % 2 ? kDown - 1 - k : k;
                 double(&c)[4] = sum[i][j];
 #ifdef GPUL__GEMM_ASYNC
@@ -6826,10 +6781,9 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
         }
     }
     template <typename Visitor> __device__ __forceinline__ void each(Visitor &visit) {
-        GPUL__UNROLL
-        for (int i = 0; i < kDown * 2; ++i) {
-            GPUL__UNROLL
-            for (int j = 0; j < kAcross; ++j) visit(row + i * 8 + g, col + j * 8 + 2 * t, &sum[i / 2][j][i % 2 * 2]);
+        GPUL__UNROLL_FOR (int i = 0; i < kDown * 2; ++i) {
+            GPUL__UNROLL_FOR (int j = 0; j < kAcross; ++j)
+                visit(row + i * 8 + g, col + j * 8 + 2 * t, &sum[i / 2][j][i % 2 * 2]);
         }
     }
 };
@@ -6880,8 +6834,7 @@ static __device__ __forceinline__ void gpul__gemm_mainloop(S &tile, gpul__gemm_o
     tile.template load<kForm>(0, from, from + kSizeA);
     GPUL__UNROLL_NOT
     for (; left > 0; left -= S::kSlice) {
-        GPUL__UNROLL
-        for (int step = 0; step < S::kSteps; ++step) {
+        GPUL__UNROLL_FOR (int step = 0; step < S::kSteps; ++step) {
             if (step == 0) operands.template fetch<kForm>(to, left - (S::kStages - 1) * S::kSlice);
             if (step + 1 < S::kSteps) {
                 tile.template load<kForm>(step + 1, from, from + kSizeA);
@@ -6912,8 +6865,7 @@ template <typename S>
 static __device__ __forceinline__ void gpul__gemm_write_sums(typename S::Compute *to, const typename S::Compute *sum,
                                                              typename S::Compute one) {
     typename S::Compute copy[S::kVector];
-    GPUL__UNROLL
-    for (int g = 0; g < S::kVector; ++g) copy[g] = sum[g] * one;
+    GPUL__UNROLL_FOR (int g = 0; g < S::kVector; ++g) copy[g] = sum[g] * one;
     gpul__gemm_write<S::kVector>(to, static_cast<const typename S::Compute *>(copy));
 }
 template <typename S> struct gpul__gemm_store_partial {
@@ -6929,8 +6881,7 @@ template <typename S> struct gpul__gemm_add_partial {
     __device__ __forceinline__ void operator()(int, int, typename S::Compute *sum) {
         typename S::Compute part[S::kVector];
         gpul__gemm_read<S::kVector>(part, from);
-        GPUL__UNROLL
-        for (int g = 0; g < S::kVector; ++g) sum[g] = first ? part[g] : sum[g] + part[g];
+        GPUL__UNROLL_FOR (int g = 0; g < S::kVector; ++g) sum[g] = first ? part[g] : sum[g] + part[g];
         from += S::kThreads * S::kVector;
     }
 };
@@ -6987,32 +6938,26 @@ gpul__gemm_store_rows(const typename S::Compute *shared, const gpul__gemm_view &
     T *to = static_cast<T *>(p.C) + blockIdx.y * p.c_batch + m * p.c_row + n;
     if (n >= p.N) return;
     Compute bias[kWide]; /* of the thread's columns; of a transposed problem: of the row */
-    GPUL__UNROLL
-    for (int g = 0; g < kWide; ++g)
-        bias[g] = kEpilogue && !p.turned ? gpul__gemm_bias_at<Compute>(p, m, n + g) : Compute(0);
+    GPUL__UNROLL_FOR (int g = 0; g < kWide; ++g)
+        bias[g] = kEpilogue && !p.transposed ? gpul__gemm_bias_at<Compute>(p, m, n + g) : Compute(0);
     GPUL__UNROLL_NOT
     for (; left > 0;
          left -= kBatch * kStep, m += kBatch * kStep, from += kBatch * kStep * S::kPitch, to += kBatch * down) {
         T c[kBatch][kWide];
-        if (kEpilogue && p.turned) {
-            GPUL__UNROLL
-            for (int g = 0; g < kWide; ++g) bias[g] = gpul__gemm_bias_at<Compute>(p, m, n + g);
+        if (kEpilogue && p.transposed) {
+            GPUL__UNROLL_FOR (int g = 0; g < kWide; ++g) bias[g] = gpul__gemm_bias_at<Compute>(p, m, n + g);
         }
         if (p.beta != 0) {
-            GPUL__UNROLL
-            for (int u = 0; u < kBatch; ++u)
+            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u)
                 if (u * kStep < left) gpul__gemm_read<kWide>(c[u], static_cast<const T *>(to + u * down));
         } else if (kEpilogue) { /* never read, but compilers warn */
-            GPUL__UNROLL
-            for (int g = 0; g < kWide; ++g) c[0][g] = T();
+            GPUL__UNROLL_FOR (int g = 0; g < kWide; ++g) c[0][g] = T();
         }
-        GPUL__UNROLL
-        for (int u = 0; u < kBatch; ++u) {
+        GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
             Compute sum[kWide];
             if (u * kStep >= left) break;
             gpul__gemm_read<kWide>(sum, from + u * kStep * S::kPitch);
-            GPUL__UNROLL
-            for (int g = 0; g < kWide; ++g) gpul__gemm_apply<kEpilogue>(c[u] + g, sum[g], v, bias[g]);
+            GPUL__UNROLL_FOR (int g = 0; g < kWide; ++g) gpul__gemm_apply<kEpilogue>(c[u] + g, sum[g], v, bias[g]);
             gpul__gemm_write<kWide>(to + u * down, static_cast<const T *>(c[u]));
         }
     }
@@ -7086,10 +7031,9 @@ static __global__ void __launch_bounds__(256) gpul__gemm_combine(const __grid_co
         Compute sum = partials[i];
         for (int32_t s = 1; s < v.plan.splits; s += 8) {
             Compute part[8];
-            GPUL__UNROLL
-            for (int j = 0; j < 8; ++j) part[j] = partials[(s + j < v.plan.splits ? s + j : s) * count + i];
-            GPUL__UNROLL
-            for (int j = 0; j < 8; ++j)
+            GPUL__UNROLL_FOR (int j = 0; j < 8; ++j)
+                part[j] = partials[(s + j < v.plan.splits ? s + j : s) * count + i];
+            GPUL__UNROLL_FOR (int j = 0; j < 8; ++j)
                 if (s + j < v.plan.splits) sum += part[j];
         }
         const int64_t m = i / p.N, n = i - m * p.N;
@@ -7181,37 +7125,30 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
             const int d = thread % 16 * 4, o = thread / 16;
             gpul__pack<float, 4> held[4];
             from += o * pitch + d;
-            GPUL__UNROLL
-            for (int i = 0; i < 4; ++i) held[i] = gpul__load<4>(from + i * 16 * pitch);
-            GPUL__UNROLL
-            for (int i = 0; i < 4; ++i) {
-                GPUL__UNROLL
-                for (int j = 0; j < 4; ++j)
+            GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) held[i] = gpul__load<4>(from + i * 16 * pitch);
+            GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) {
+                GPUL__UNROLL_FOR (int j = 0; j < 4; ++j)
                     tile[along_k ? o + i * 16 : d + j][along_k ? d + j : o + i * 16] = held[i].v[j];
             }
         } else {
             const int d = thread % 64, o = thread / 64;
             float held[16];
             from += o * pitch + d;
-            GPUL__UNROLL
-            for (int i = 0; i < 16; ++i)
+            GPUL__UNROLL_FOR (int i = 0; i < 16; ++i)
                 held[i] = d < dense_left && o + i * 4 < outer_left ? from[i * 4 * pitch] : 0.0f;
-            GPUL__UNROLL
-            for (int i = 0; i < 16; ++i) tile[along_k ? o + i * 4 : d][along_k ? d : o + i * 4] = held[i];
+            GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) tile[along_k ? o + i * 4 : d][along_k ? d : o + i * 4] = held[i];
         }
         __syncthreads(); /* fault: matmul-pack-barrier */
         if (v.how == gpul__pack_range) {
             const int row = thread / 4;
             uint32_t most = 0, least = 0;
-            GPUL__UNROLL
-            for (int i = 0; i < 16; ++i) {
+            GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) {
                 const uint32_t bits = gpul__bits<uint32_t>(tile[row][thread % 4 * 16 + i]) & 0x7fffffffu,
                                inverse = bits ? 0x7fffffffu - bits : 0;
                 most = bits > most ? bits : most;
                 least = inverse > least ? inverse : least;
             }
-            GPUL__UNROLL
-            for (int o = 1; o < 4; o *= 2) {
+            GPUL__UNROLL_FOR (int o = 1; o < 4; o *= 2) {
                 const uint32_t other = __shfl_xor_sync(0xffffffffu, most, o),
                                inverse = __shfl_xor_sync(0xffffffffu, least, o);
                 most = other > most ? other : most;
@@ -7229,19 +7166,16 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
             unsigned char *const to = op.to + (blockIdx.z * op.rows + first_row + row) * op.pitch;
             gpul__pack<uint32_t, 4> high, low;
             float x[4];
-            GPUL__UNROLL
-            for (int j = 0; j < 4; ++j) x[j] = tile[row][at + j];
+            GPUL__UNROLL_FOR (int j = 0; j < 4; ++j) x[j] = tile[row][at + j];
             if (v.how != gpul__pack_rounded) {
                 const int up = gpul__pack_target(v.how == gpul__pack_f16) -
                                gpul__pack_row_exponent(op.range[2 * (first_row + row)]);
                 const float half = gpul__pack_power(up / 2), rest = gpul__pack_power(up - up / 2);
-                GPUL__UNROLL
-                for (int j = 0; j < 4; ++j) x[j] = x[j] * half * rest;
+                GPUL__UNROLL_FOR (int j = 0; j < 4; ++j) x[j] = x[j] * half * rest;
             }
             if (v.how == gpul__pack_f16) {
                 gpul__pack<uint32_t, 2> hi, lo;
-                GPUL__UNROLL
-                for (int j = 0; j < 2; ++j) {
+                GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) {
                     hi.v[j] = gpul__pack_halves(x[2 * j], x[2 * j + 1]);
                     const float rest0 = x[2 * j] - gpul__to_float(gpul__bits<gpul_f16>(uint16_t(hi.v[j]))),
                                 rest1 = x[2 * j + 1] - gpul__to_float(gpul__bits<gpul_f16>(uint16_t(hi.v[j] >> 16)));
@@ -7252,8 +7186,7 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
                 gpul__save<2>(there + 16, lo);
                 continue;
             }
-            GPUL__UNROLL
-            for (int j = 0; j < 4; ++j) {
+            GPUL__UNROLL_FOR (int j = 0; j < 4; ++j) {
                 const float h = gpul__pack_round(x[j]);
                 high.v[j] = gpul__bits<uint32_t>(h);
                 low.v[j] = gpul__bits<uint32_t>(gpul__pack_round(x[j] - h));
@@ -7393,13 +7326,11 @@ static __device__ __forceinline__ void gpul__tensor_gather(uint32_t shared, cons
     const uint16_t *const from = static_cast<const uint16_t *>(data) + (outer + warp) * pitch + dense + lane * 2;
     const int64_t there = extent - dense - lane * 2, down = rows - outer - warp;
     uint16_t x[16][2];
-    GPUL__UNROLL
-    for (int i = 0; i < 16; ++i) {
+    GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) {
         x[i][0] = i * 4 < down && there > 0 ? from[i * 4 * pitch] : uint16_t(0);
         x[i][1] = i * 4 < down && there > 1 ? from[i * 4 * pitch + 1] : uint16_t(0);
     }
-    GPUL__UNROLL
-    for (int i = 0; i < 16; ++i) {
+    GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) {
         const uint32_t row = uint32_t(i * 4 + warp), chunk = uint32_t(lane / 4) ^ (row % 8); /* the 128-byte swizzle */
         asm volatile("st.shared.u32 [%0], %1;" ::"r"(shared + row * 128 + chunk * 16 + uint32_t(lane % 4) * 4),
                      "r"(uint32_t(x[i][0]) | uint32_t(x[i][1]) << 16)
@@ -7497,8 +7428,7 @@ static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSu
                    b = gpul__tensor_descriptor(ring.stages + S::kM / 64 * S::kBox, kForm >> 1);
     /* to the next 16 of K, in 16 bytes */
     enum { kStepA = kForm & 1 ? 2048 >> 4 : 32 >> 4, kStepB = kForm & 2 ? 2048 >> 4 : 32 >> 4 };
-    GPUL__UNROLL
-    for (int i = 0; i < S::kSums; ++i) {
+    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) {
         sum[i] = 0;
         asm volatile("" : "+f"(sum[i])::"memory");
     }
@@ -7508,8 +7438,7 @@ static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSu
         const uint64_t at = uint64_t(ring.stage) * (S::kStageBytes >> 4);
         gpul__mbarrier_wait(ring.full + uint32_t(ring.stage) * 8, ring.parity);
         gpul__wgmma_fence();
-        GPUL__UNROLL
-        for (int k = 0; k < 4; ++k)
+        GPUL__UNROLL_FOR (int k = 0; k < 4; ++k)
             gpul__wgmma<T, kForm, 1>(sum, a + at + uint64_t(k) * kStepA, b + at + uint64_t(k) * kStepB);
         gpul__wgmma_commit();
         gpul__wgmma_wait<1>();
@@ -7519,8 +7448,7 @@ static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSu
     }
     gpul__wgmma_wait<0>();
     ring.release(true, before);
-    GPUL__UNROLL
-    for (int i = 0; i < S::kSums; ++i) asm volatile("" : "+f"(sum[i])::"memory");
+    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) asm volatile("" : "+f"(sum[i])::"memory");
 }
 
 /* The same for elements in two parts. The tensor cores add the products of the high parts within a slice only; these
@@ -7529,14 +7457,13 @@ static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSu
  * on the order of C. */
 template <typename T, typename S>
 static __device__ __forceinline__ void gpul__tensor_multiply_terms(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
-                                                                   int slices, int warpgroup, bool turned) {
+                                                                   int slices, int warpgroup, bool transposed) {
     const uint64_t first_a = gpul__tensor_descriptor(ring.stages + uint32_t(warpgroup) * S::kBox, false),
                    first_b = gpul__tensor_descriptor(ring.stages + S::kM / 64 * S::kBox, false);
     /* the parts that meet first, as offsets in 16 bytes: A's high and B's low; transposed: the reverse */
-    const uint64_t of_a = turned ? 4 : 0, of_b = 4 - of_a;
+    const uint64_t of_a = transposed ? 4 : 0, of_b = 4 - of_a;
     float high[S::kSums], low[S::kSums];
-    GPUL__UNROLL
-    for (int i = 0; i < S::kSums; ++i) {
+    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) {
         sum[i] = high[i] = low[i] = 0;
         asm volatile("" : "+f"(high[i]), "+f"(low[i])::"memory");
     }
@@ -7557,8 +7484,7 @@ static __device__ __forceinline__ void gpul__tensor_multiply_terms(float (&sum)[
         gpul__wgmma<T, 0, 1>(low, a + of_b + 2, b + of_a + 2);
         gpul__wgmma_commit();
         gpul__wgmma_wait<1>(); /* the high parts */
-        GPUL__UNROLL
-        for (int j = 0; j < S::kSums; ++j) {
+        GPUL__UNROLL_FOR (int j = 0; j < S::kSums; ++j) {
             asm volatile("" : "+f"(high[j])::"memory");
             sum[j] += high[j];
         }
@@ -7568,8 +7494,7 @@ static __device__ __forceinline__ void gpul__tensor_multiply_terms(float (&sum)[
     gpul__wgmma_wait<0>();
     ring.release(true, before);
     const float scale = gpul__tensor_math<T>::kType == GPUL_F16 ? 0x1p-11f : 1.0f; /* of the low parts */
-    GPUL__UNROLL
-    for (int j = 0; j < S::kSums; ++j) {
+    GPUL__UNROLL_FOR (int j = 0; j < S::kSums; ++j) {
         asm volatile("" : "+f"(low[j])::"memory");
         sum[j] = __fmaf_rn(low[j], scale, sum[j]);
     }
@@ -7589,7 +7514,7 @@ template <typename T> static __device__ __forceinline__ uint32_t gpul__tensor_na
 }
 
 /* A work tile: a tile of C for each block of the cluster, one below the other, and a split of K. In the raster order of
- * gpul__gemm_kernel, in groups of plan.band rows of work tiles. */
+ * gpul__gemm_kernel, in groups of plan.group_rows rows of work tiles. */
 struct gpul__tensor_work {
     int64_t m, n, split, begin, length; /* the first row and column of this block's tile; the split */
     int64_t item;                       /* the product of the stack */
@@ -7597,7 +7522,8 @@ struct gpul__tensor_work {
     template <typename S>
     __device__ __forceinline__ void find(uint32_t index, uint32_t rank, const gpul__gemm_view &v) {
         const gpul__gemm_plan &plan = v.plan;
-        const uint32_t tiles_m = uint32_t(plan.tiles_m), tiles_n = uint32_t(plan.tiles_n), high = uint32_t(plan.band);
+        const uint32_t tiles_m = uint32_t(plan.tiles_m), tiles_n = uint32_t(plan.tiles_n),
+                       high = uint32_t(plan.group_rows);
         const uint32_t tiles = tiles_m * tiles_n, parts = uint32_t(plan.splits),
                        which = v.problem.batch > 1 ? index / (tiles * parts) : 0;
         index -= which * (tiles * parts);
@@ -7626,16 +7552,14 @@ static __device__ __forceinline__ void gpul__tensor_put(float (&sum)[S::kSums], 
     const int64_t pitch = part ? p.N : p.c_row;
     float *const to = part ? static_cast<float *>(v.partials) + (work.item * v.plan.splits + work.split) * p.M * p.N
                            : static_cast<float *>(p.C) + work.item * p.c_batch;
-    GPUL__UNROLL
-    for (int i = 0; i < S::kSums; i += 2) {
+    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 2) {
         const int64_t m = row + i / 2 % 2 * 8, n = col + i / 4 * 8;
         if (m >= p.M || n >= p.N) continue;
         float *const at = to + m * pitch + n;
         const bool both = n + 1 < p.N;
         float pair[2] = {sum[i], sum[i + 1]};
         if (!part) {
-            GPUL__UNROLL
-            for (int j = 0; j < 2; ++j)
+            GPUL__UNROLL_FOR (int j = 0; j < 2; ++j)
                 if (gpul__is_nan(pair[j])) pair[j] = gpul__quiet_nan<float>();
         }
         if (two && both) {
@@ -7653,8 +7577,7 @@ static __device__ __forceinline__ void gpul__tensor_scale(float (&sum)[S::kSums]
                                                           const T *c, int64_t row, int64_t col) {
     const float alpha = float(p.alpha), beta = float(p.beta);
     if (beta != 0) {
-        GPUL__UNROLL
-        for (int i = 0; i < S::kSums; i += 2) {
+        GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 2) {
             const int64_t m = row + i / 2 % 2 * 8, n = col + i / 4 * 8;
             const T *const from = c + m * p.c_row + n;
             float old[2] = {0, 0};
@@ -7664,8 +7587,7 @@ static __device__ __forceinline__ void gpul__tensor_scale(float (&sum)[S::kSums]
             sum[i + 1] = __fmaf_rn(alpha, sum[i + 1], beta * old[1]);
         }
     } else if (alpha != 1) {
-        GPUL__UNROLL
-        for (int i = 0; i < S::kSums; ++i) sum[i] *= alpha;
+        GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) sum[i] *= alpha;
     }
 }
 /* The bias. A thread has sums in two rows, and in eight columns of every 32, which the lanes of its warp load
@@ -7675,32 +7597,27 @@ static __device__ __forceinline__ void gpul__tensor_bias(float (&sum)[S::kSums],
                                                          int64_t row, int64_t first_col) {
     enum { kHeld = S::kN / 32 };
     const int lane = int(threadIdx.x) % 32;
-    const int64_t first = p.turned ? row : first_col + lane, left = (p.turned ? p.M : p.N) - first,
-                  stride = p.turned ? p.bias_m : p.bias_n;
-    const int step = p.turned ? 8 : 32; /* transposed problem: of the two rows, in held[0] and held[1] */
+    const int64_t first = p.transposed ? row : first_col + lane, left = (p.transposed ? p.M : p.N) - first,
+                  stride = p.transposed ? p.bias_m : p.bias_n;
+    const int step = p.transposed ? 8 : 32; /* transposed problem: of the two rows, in held[0] and held[1] */
     float held[kHeld];
     if (p.bias_dtype == GPUL_F32) {
-        GPUL__UNROLL
-        for (int h = 0; h < kHeld; ++h)
+        GPUL__UNROLL_FOR (int h = 0; h < kHeld; ++h)
             held[h] = h * step < left ? static_cast<const float *>(p.bias)[(first + h * step) * stride] : 0.0f;
     } else {
         uint16_t bits[kHeld];
-        GPUL__UNROLL
-        for (int h = 0; h < kHeld; ++h)
+        GPUL__UNROLL_FOR (int h = 0; h < kHeld; ++h)
             bits[h] =
                 h * step < left ? static_cast<const uint16_t *>(p.bias)[(first + h * step) * stride] : uint16_t(0);
-        GPUL__UNROLL
-        for (int h = 0; h < kHeld; ++h) held[h] = gpul__gemm_widen(gpul__gemm_16{bits[h]}, p.bias_dtype == GPUL_BF16);
+        GPUL__UNROLL_FOR (int h = 0; h < kHeld; ++h)
+            held[h] = gpul__gemm_widen(gpul__gemm_16{bits[h]}, p.bias_dtype == GPUL_BF16);
     }
-    if (p.turned) {
-        GPUL__UNROLL
-        for (int i = 0; i < S::kSums; ++i) sum[i] = __fadd_rn(sum[i], held[i / 2 % 2]);
+    if (p.transposed) {
+        GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) sum[i] = __fadd_rn(sum[i], held[i / 2 % 2]);
         return;
     }
-    GPUL__UNROLL
-    for (int i = 0; i < S::kSums; i += 4) {
-        GPUL__UNROLL
-        for (int j = 0; j < 2; ++j) {
+    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 4) {
+        GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) {
             const float add = __shfl_sync(0xffffffffu, held[i / 16], i / 4 % 4 * 8 + lane % 4 * 2 + j);
             sum[i + j] = __fadd_rn(sum[i + j], add);
             sum[i + j + 2] = __fadd_rn(sum[i + j + 2], add);
@@ -7714,19 +7631,15 @@ static __device__ __forceinline__ void gpul__tensor_epilogue(float (&sum)[S::kSu
                                                              int64_t row, int64_t first_col) {
     if (p.bias) gpul__tensor_bias<S>(sum, p, row, first_col);
     if (p.activation == GPUL_ACTIVATION_RELU) {
-        GPUL__UNROLL
-        for (int i = 0; i < S::kSums; ++i) sum[i] = gpul__gemm_relu(sum[i]);
+        GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) sum[i] = gpul__gemm_relu(sum[i]);
     }
     if (p.activation != GPUL_ACTIVATION_GELU) return;
     GPUL__UNROLL_NOT
     for (int k = 0; k < S::kSums; k += 16) {
         float done[16];
-        GPUL__UNROLL
-        for (int i = 0; i < 16; ++i) done[i] = gpul__gemm_gelu(sum[i]);
-        GPUL__UNROLL
-        for (int i = 0; i + 16 < S::kSums; ++i) sum[i] = sum[i + 16];
-        GPUL__UNROLL
-        for (int i = 0; i < 16; ++i) sum[S::kSums - 16 + i] = done[i];
+        GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) done[i] = gpul__gemm_gelu(sum[i]);
+        GPUL__UNROLL_FOR (int i = 0; i + 16 < S::kSums; ++i) sum[i] = sum[i + 16];
+        GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) sum[S::kSums - 16 + i] = done[i];
     }
 }
 
@@ -7743,11 +7656,9 @@ static __device__ __forceinline__ void gpul__tensor_finish(gpul__bool<true>, flo
     if (gpul__tensor_math<T>::kTerms == 2) {
         const int top = gpul__pack_target(gpul__tensor_math<T>::kType == GPUL_F16);
         int high[2];
-        GPUL__UNROLL
-        for (int r = 0; r < 2; ++r)
+        GPUL__UNROLL_FOR (int r = 0; r < 2; ++r)
             high[r] = row + r * 8 < p.M ? gpul__pack_row_exponent(v.range_a[2 * (row + r * 8)]) - 2 * top : 0;
-        GPUL__UNROLL
-        for (int i = 0; i < S::kSums; ++i) {
+        GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) {
             const int64_t n = col + i / 4 * 8 + i % 2;
             int e = high[i / 2 % 2] + (n < p.N ? gpul__pack_row_exponent(v.range_b[2 * n]) : 0);
             e = e < -240 ? -240 : e > 240 ? 240 : e;
@@ -7780,18 +7691,15 @@ gpul__tensor_finish(gpul__bool<false>, float (&sum)[S::kSums], const gpul__gemm_
     gpul__tensor_scale<T, S>(sum, p, c, row, col);
     if (gpul__gemm_has_epilogue(p)) gpul__tensor_epilogue<S>(sum, p, row, work.n);
     const bool first = threadIdx.x % 128 == 0;
-    GPUL__UNROLL
-    for (int g = 0; g < S::kN / 64; ++g) {
+    GPUL__UNROLL_FOR (int g = 0; g < S::kN / 64; ++g) {
         box ^= S::kBox;
         if (first) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory"); /* the copy before the last one */
         asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
         /* 16-byte chunks in the order of the 128-byte swizzle, as the bulk copy expects */
         const uint32_t box_row = box + uint32_t(warp * 16 + lane % 16) * 128;
-        GPUL__UNROLL
-        for (int j = 0; j < 8; j += 2) {
+        GPUL__UNROLL_FOR (int j = 0; j < 8; j += 2) {
             uint32_t w[4];
-            GPUL__UNROLL
-            for (int k = 0; k < 4; ++k)
+            GPUL__UNROLL_FOR (int k = 0; k < 4; ++k)
                 w[k] = gpul__tensor_narrow<T>(sum[g * 32 + j * 4 + k * 2], sum[g * 32 + j * 4 + k * 2 + 1]);
             asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
                              box_row + uint32_t((j + lane / 16) ^ (lane % 8)) * 16),
@@ -7895,12 +7803,10 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                     }
                     if (!issues) continue;
                     gpul__mbarrier_expect(full, bytes);
-                    GPUL__UNROLL
-                    for (int g = 0; g < S::kM / 64 && !(gathers & 1); ++g)
+                    GPUL__UNROLL_FOR (int g = 0; g < S::kM / 64 && !(gathers & 1); ++g)
                         gpul__tensor_load(a + g * S::kBox, &map_a, form & 1 ? m + g * 64 : k, form & 1 ? k : m + g * 64,
                                           item_a, full);
-                    GPUL__UNROLL
-                    for (int g = 0; g < S::kN / 64 && !(gathers & 2); ++g) {
+                    GPUL__UNROLL_FOR (int g = 0; g < S::kN / 64 && !(gathers & 2); ++g) {
                         const uint32_t to = b + g * S::kBox;
                         const int32_t dense = form & 2 ? n + g * 64 : k, outer = form & 2 ? k : n + g * 64;
                         if (cluster == 1) gpul__tensor_load(to, &map_b, dense, outer, item_b, full);
@@ -7920,7 +7826,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
             float sum[S::kSums];
             if (gpul__tensor_math<T>::kTerms == 2)
                 gpul__tensor_multiply_terms<T, S>(sum, ring, int(work.length / gpul__tensor_slice), warpgroup,
-                                                  p.turned != 0);
+                                                  p.transposed != 0);
             for (int64_t left = gpul__tensor_math<T>::kTerms == 2 ? 0 : work.length; left > 0;) {
                 const int64_t chunk = left < gpul__tensor_chunk ? left : int64_t(gpul__tensor_chunk);
                 const int slices = int((chunk + gpul__tensor_slice - 1) / gpul__tensor_slice);
@@ -7929,8 +7835,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                 else if (form == 2) gpul__tensor_multiply<T, S, 2>(sum, ring, slices, warpgroup);
                 else gpul__tensor_multiply<T, S, 3>(sum, ring, slices, warpgroup);
                 if (left < work.length) {
-                    GPUL__UNROLL
-                    for (int i = 0; i < S::kSums; i += 4) {
+                    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 4) {
                         const float4 old = promoted[i / 4 * (S::kM * 2)];
                         sum[i] = old.x + sum[i];
                         sum[i + 1] = old.y + sum[i + 1];
@@ -7940,8 +7845,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                 }
                 left -= chunk;
                 if (left <= 0) break;
-                GPUL__UNROLL
-                for (int i = 0; i < S::kSums; i += 4)
+                GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 4)
                     promoted[i / 4 * (S::kM * 2)] = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
             }
             gpul__tensor_finish<T, S>(gpul__bool<(gpul__tensor_math<T>::kPacked != 0)>(), sum, v, &map_c, work,
@@ -8001,8 +7905,8 @@ static __global__ void __launch_bounds__(256) gpul__tensor_pack(const __grid_con
         /* aligned, or the aligned 32 bytes that hold it are in this row */
         if (at % 16 == 0 ? there >= 8 : vector > 0 && there >= 16) {
             gpul__fetch<uint16_t, 8> fetch;
-            fetch.ask(p);
-            eight = fetch.unpacked(fetch.take(p));
+            fetch.load(p);
+            eight = fetch.unpacked(fetch.get(p));
         } else {
             eight = gpul__gather<uint16_t, 8>(p, 1, there < 8 ? int(there) : 8);
         }
@@ -8199,9 +8103,9 @@ static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, int32_t
     plan->tiles_n = gpul_ceil_div(p->N, tile.n);
     const int64_t tiles = plan->tiles_m * plan->tiles_n * plan->splits * plan->batch, at_once = machine->sms / cluster;
     plan->blocks = int32_t(tiles < at_once ? tiles : at_once) * cluster;
-    plan->band = 2048 / (tile.m * cluster);
-    plan->lifted_at = plan->splits > 1 ? gpul__round_up(plan->batch * plan->splits * p->M * p->N * 4, 256) : 0;
-    plan->a_at = plan->lifted_at;
+    plan->group_rows = 2048 / (tile.m * cluster);
+    plan->promoted_at = plan->splits > 1 ? gpul__round_up(plan->batch * plan->splits * p->M * p->N * 4, 256) : 0;
+    plan->a_at = plan->promoted_at;
     if (plan->part > gpul__tensor_chunk) plan->a_at += int64_t(plan->blocks) * tile.m * tile.n * 4;
     plan->b_at = gpul__round_up(plan->a_at + a_copies * plan->a_pitch * gpul__gemm_a(p).rows * 2, 256);
     plan->scratch_bytes = plan->b_at + b_copies * plan->b_pitch * gpul__gemm_b(p).rows * 2;
@@ -8272,22 +8176,26 @@ static gpul__gemm_plan gpul__fallback_plan(const gpul__gemm_problem *p, const gp
     return plan;
 }
 
-/* The problem of packed copies, in units of 16-bit words: 64 of them, 128 bytes, are a slice. */
-static gpul__gemm_problem gpul__packed_problem(const gpul__gemm_problem *p) {
-    gpul__gemm_problem packed = *p;
-    packed.K = gpul__round_up(p->K, 64) * 2;
-    packed.a_row = packed.b_col = packed.K;
-    packed.a_col = packed.b_row = 1;
-    packed.a_batch = p->a_batch ? p->M * packed.K : 0;
-    packed.b_batch = p->b_batch ? p->N * packed.K : 0;
-    return packed;
+/* The problem of copies of A and B, which are dense along K and padded to slices of 64 elements. For tensor cores K
+ * counts words of 16 bits: 64 of them, 128 bytes, are a slice. */
+static gpul__gemm_problem gpul__copied_problem(const gpul__gemm_problem *p, bool tensor) {
+    gpul__gemm_problem copied = *p;
+    const int64_t pitch = gpul__round_up(p->K, 64) * (tensor ? 2 : 1);
+    if (tensor) copied.K = pitch;
+    copied.a_row = copied.b_col = pitch;
+    copied.a_col = copied.b_row = 1;
+    copied.A = copied.B = 0;
+    copied.a_batch = p->a_batch ? p->M * pitch : 0;
+    copied.b_batch = p->b_batch ? p->N * pitch : 0;
+    copied.a_steps = copied.b_steps = 0;
+    return copied;
 }
 
 /* TF32 and emulated f32 on tensor cores. Tiles of 128 x 128, in pairs where there are many; K is split into 512
  * elements at least while there are fewer tiles than an H200 has multiprocessors. Emulated: scratch memory ends with
  * the depths of A and B and the ranges of their rows. */
 static void gpul__packed_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
-    const gpul__gemm_problem packed = gpul__packed_problem(p);
+    const gpul__gemm_problem packed = gpul__copied_problem(p, true);
     const int64_t tiles = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128);
     int64_t splits = 1;
     while (tiles * splits * 2 <= gpul__gemm_sms && packed.K / (splits * 2) >= 1024) splits *= 2;
@@ -8311,18 +8219,8 @@ static void gpul__packed_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
 }
 
 /* TF32 without tensor cores: gpul__gemm_kernel on rounded copies, behind the scratch memory of its own. */
-static gpul__gemm_problem gpul__rounded_problem(const gpul__gemm_problem *p) {
-    gpul__gemm_problem rounded = *p;
-    rounded.a_row = rounded.b_col = gpul__round_up(p->K, 64);
-    rounded.a_col = rounded.b_row = 1;
-    rounded.A = rounded.B = 0;
-    rounded.a_batch = p->a_batch ? p->M * rounded.a_row : 0;
-    rounded.b_batch = p->b_batch ? p->N * rounded.b_col : 0;
-    rounded.a_steps = rounded.b_steps = 0;
-    return rounded;
-}
 static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
-    const gpul__gemm_problem rounded = gpul__rounded_problem(p);
+    const gpul__gemm_problem rounded = gpul__copied_problem(p, false);
     gpul__limit_batch(plan, (rounded.a_batch + rounded.b_batch) * 4);
     gpul__plain_plan(plan, &rounded, machine);
     plan->packed = GPUL_MATH_TF32;
@@ -8564,7 +8462,7 @@ static int32_t gpul__launch_packed(gpul__gemm_view &v, const gpul__gemm_problem 
         op.batch = x[i].batch;
         op.vector = gpul__gemm_aligned(x[i].data, x[i].pitch | x[i].batch, 4, 0);
     }
-    v.problem = v.plan.tensor ? gpul__packed_problem(p) : gpul__rounded_problem(p);
+    v.problem = gpul__copied_problem(p, v.plan.tensor != 0);
     v.problem.A = static_cast<char *>(scratch) + v.plan.a_at;
     v.problem.B = static_cast<char *>(scratch) + v.plan.b_at;
 #ifdef GPUL__HOPPER
@@ -8608,7 +8506,7 @@ extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gp
     v.partials = plan->splits > 1 ? scratch : 0;
     v.counters = counters;
     v.one = 1;
-    v.promoted = reinterpret_cast<float *>(static_cast<char *>(scratch) + plan->lifted_at);
+    v.promoted = reinterpret_cast<float *>(static_cast<char *>(scratch) + plan->promoted_at);
     if (plan->packed) return gpul__launch_packed(v, problem, machine, scratch, stream);
     if (!plan->tensor) return gpul__launch_plain(v, stream);
 #ifdef GPUL__HOPPER

@@ -12,8 +12,8 @@ enum { W_A, W_B, W_C, W_D, W_X, W_Y, W_BIG, W_ONE, W_COLUMNS, W_COUNTS, W_SUMS, 
 enum { BIG = 70000 }; /* elements of W_BIG: enough for a reduction to need scratch memory */
 
 typedef struct world {
-    box b
-        [W_COUNT]; /* inputs A, B, X, BIG; outputs C, D, Y, ONE, COLUMNS, COUNTS, SUMS, MANY (70000 bins), SKEW (strided) */
+    /* inputs A, B, X, BIG; outputs C, D, Y, ONE, COLUMNS, COUNTS, SUMS, MANY (70000 bins), SKEW (strided) */
+    box b[W_COUNT];
     union {
         unsigned char bytes[512];
         gpul_array array;

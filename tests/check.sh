@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# make check: what can be said of the sources without running them, and whether the tests would notice. Tools that are not
-# installed are skipped, and said to be. Ends with "N passed, N failed".
+# make check: what can be said of the sources without running them, and whether the tests would notice. Tools that are
+# not installed are skipped, and said to be. Ends with "N passed, N failed".
 CC=${CC:-cc}
 passed=0
 failed=0

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# make figures: what the two files weigh. Kernels, seconds to compile, bytes of the object, lines; needs nvcc and no GPU.
-# Seconds are wall-clock seconds of a machine that does nothing else. FIGURES="lines kernels" prints some of them.
+# make figures: what the two files weigh. Kernels, seconds to compile, bytes of the object, lines; needs nvcc and no
+# GPU. Seconds are wall-clock seconds of a machine that does nothing else. FIGURES="lines kernels" prints some of them.
 set -u
 nvcc=${NVCC:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
 arch=${ARCH:-sm_90a}

@@ -215,8 +215,8 @@ says() {
     "$@" >"$d/said" 2>&1 && { echo 'it went through'; return 1; }
     grep -q "$text" "$d/said" || { cat "$d/said"; return 1; }
 }
-# misuses TEMPLATE USES NAME COMPILE...: each wrong use, in place of the template's @, is one error, with the sentence for
-# it and the line of the use
+# misuses TEMPLATE USES NAME COMPILE...: each wrong use, in place of the template's @, is one error, with the sentence
+# for it and the line of the use
 misuses() {
     template=$1
     uses=$2

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Plants faults in copies of the sources, one at a time, and asks whether the tests on the stand-in notice. Run from the top
-# of the repository. PLANTED_ONLY=word runs the faults whose names contain the word.
+# Plants faults in copies of the sources, one at a time, and asks whether the tests on the stand-in notice. Run from the
+# top of the repository. PLANTED_ONLY=word runs the faults whose names contain the word.
 #
-# To add a fault, mark a line of gpulite.h or gpulite_kernels.cu with a comment at its end, and say below what becomes of it:
+# To add a fault, mark a line of gpulite.h or gpulite_kernels.cu with a comment at its end, and say below what becomes
+# of it:
 #
 #     if (last) *counter = 0; /* fault: reduce-counters-left */
 #
@@ -16,9 +17,9 @@
 #     instead 'STATEMENTS'       they are executed in its place
 #     expression 'OLD' 'NEW'     OLD, an expression that is in the line once, has the value of NEW
 #
-# All of them are compiled into one copy of the sources, where a variable chooses the one that is there. So the line stays
-# valid, and what has to be known when it is compiled (a declaration, an array's size) is no place for a marker. A marker that
-# is missing, or there twice, or without an entry here, is a failure.
+# All of them are compiled into one copy of the sources, where a variable chooses the one that is there. So the line
+# stays valid, and what has to be known when it is compiled (a declaration, an array's size) is no place for a marker. A
+# marker that is missing, or there twice, or without an entry here, is a failure.
 set -u
 top=$PWD
 CC=${CC:-cc}
@@ -60,8 +61,8 @@ plant() {
     wanted "$1" "$2" || return 0
     test=${2%%:*} function=${2#"${2%%:*}"}
     export CHECK_STOP=1 CHECK_ONLY="${function#:}"
-    # with no fault the test must pass (which was asked once for all its faults), or its failure means nothing; with it, a
-    # check or the stand-in must end it
+    # with no fault the test must pass (which was asked once for all its faults), or its failure means nothing; with it,
+    # a check or the stand-in must end it
     if [ ! -f "$d/passes-$2" ]; then bad "$1" "$2 fails without it"
     elif PLANTED_FAULT=$planted timeout 120 "$d/$test" >"$own/log" 2>&1; then bad "$1" 'nobody noticed'
     else good "$1"; fi
@@ -276,12 +277,12 @@ plant reduce-counters-left test_reduce:test_same_bits without
 plant reduce-warps-meet test_reduce:test_same_bits without
 plant reduce-totals-meet test_reduce:test_shapes without
 plant reduce-block-tiles test_gemv:test_narrow without
-plant reduce-flight-twice test_reduce:test_accuracy without
+plant reduce-vector-twice test_reduce:test_accuracy without
 plant reduce-shifted test_reduce:test_shapes without
 plant reduce-staged-early test_reduce:test_gaps without
 plant reduce-staged-before test_reduce:test_gaps expression 'uint32_t(rest)' '0'
 plant reduce-broken-vectors test_reduce:test_gaps expression '~mask' '0'
-plant reduce-turned test_reduce:test_shapes expression '0x7632' '0x5410'
+plant reduce-transposed test_reduce:test_shapes expression '0x7632' '0x5410'
 plant reduce-shared test_reduce:test_plans without
 plant reduce-captured test_graph:test_scratch without
 plant reduce-captured-columns test_graph:test_scratch without

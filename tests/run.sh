@@ -26,7 +26,7 @@ for program in "$@"; do
     case $program in */*) ;; *) program=./$program ;; esac
     "$program" "$@" >"$log/$name" 2>&1 </dev/null
     status=$?
-    # The racing counter: where races are watched for, that race must be found, and no other, and end the program with 86.
+    # The racing counter: where races are watched for, that race, and no other, must be found, and end the program with 86.
     if [ "$name" = race ] && [ -n "${WATCH:-}" ]; then
         found=$(grep -c '^standin: race: ' "$log/$name")
         its=$(grep -c '^standin: race: count_racing, ' "$log/$name")

@@ -202,7 +202,7 @@ static void test_many(void) {
 
 static double gelu(double x) { return x / (1 + exp(-1.5957691216057308 * (x + 0.044715 * x * x * x))); }
 
-/* What gpul_gemm gives, in the type that is computed in, is what the epilogue begins with: of integers, and so exact. */
+/* The epilogue begins with what gpul_gemm gives, in the type that is computed in: of integers, and so exact. */
 static void epilogue_case(gpul_dtype t, int64_t batch, int64_t M, int64_t N, int64_t K, int orders, int64_t offset,
                           double beta, int activation, gpul_dtype of_bias, int math) {
     const gpul_dtype wide = t == GPUL_F64 ? GPUL_F64 : GPUL_F32;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Netlib's own tests of BLAS, from Debian's package libblas-test, through examples/blas: its dot, asum, gemv and gemm, from
-# Fortran and from C, in both orders. Each test must say that it passed, and the calls must have come to gpulite.
+# Netlib's own tests of BLAS, from Debian's package libblas-test, through examples/blas: its dot, asum, gemv and gemm,
+# from Fortran and from C, in both orders. Each test must say that it passed, and the calls must have come to gpulite.
 build=${BUILD:-build/cpu}
 work=$build/test_blas
 source=examples/blas/gpulite_blas.c

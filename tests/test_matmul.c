@@ -808,9 +808,9 @@ static void test_math_plans(void) {
                    plan.part * (plan.splits - 1) < line / 2;
             good = good && plan.tiles_m * 128 * plan.cluster >= p.M && plan.tiles_n * 128 >= p.N;
             good = good && plan.blocks >= 1 && plan.blocks % plan.cluster == 0;
-            good = good && plan.lifted_at >= (plan.splits > 1 ? plan.splits * p.M * p.N * 4 : 0);
-            good = good && plan.lifted_at <= 17 << 20 && plan.a_at % 256 == 0 && plan.b_at % 256 == 0;
-            good = good && plan.a_at >= plan.lifted_at + (plan.part > 8192 ? plan.blocks * 65536 : 0);
+            good = good && plan.promoted_at >= (plan.splits > 1 ? plan.splits * p.M * p.N * 4 : 0);
+            good = good && plan.promoted_at <= 17 << 20 && plan.a_at % 256 == 0 && plan.b_at % 256 == 0;
+            good = good && plan.a_at >= plan.promoted_at + (plan.part > 8192 ? plan.blocks * 65536 : 0);
             good = good && plan.b_at >= plan.a_at + words * 2 * p.M && plan.ranges_at % 256 == 0;
             good = good && plan.ranges_at >= plan.b_at + words * 2 * p.N;
             good = good && plan.scratch_bytes >= (p.math == GPUL_MATH_TF32 ? plan.b_at + words * 2 * p.N
@@ -974,7 +974,7 @@ static void test_plans(void) {
             const int64_t a_dense = p.a_col == 1 ? p.K : p.M, a_lines = p.a_col == 1 ? p.M : p.K,
                           b_dense = p.b_row == 1 ? p.K : p.N, b_lines = p.b_row == 1 ? p.N : p.K;
             good = good && plan.blocks >= 1 && plan.blocks <= first_sms && plan.blocks % plan.cluster == 0;
-            good = good && (plan.cluster == 1 || plan.cluster == 2) && plan.band >= 1;
+            good = good && (plan.cluster == 1 || plan.cluster == 2) && plan.group_rows >= 1;
             good = good && (double)(plan.tiles_m * plan.tiles_n) * plan.splits < 2147483648.0;
             good = good && (plan.a_pitch ? plan.a_pitch >= a_dense && plan.a_pitch % 8 == 0
                                          : (plan.gathers & 1) ||
@@ -985,9 +985,9 @@ static void test_plans(void) {
                                                ((uintptr_t)p.B % 16 == 0 &&
                                                 (b_lines == 1 || (p.b_row == 1 ? p.b_col : p.b_row) % 8 == 0)));
             good = good && (!plan.gathers || (plan.tile == 4 && plan.cluster == 1 && !plan.a_pitch && !plan.b_pitch));
-            good = good && plan.lifted_at >= (plan.splits > 1 ? plan.splits * p.M * p.N * 4 : 0);
-            good = good && plan.lifted_at <= 17 << 20 && plan.a_at - plan.lifted_at <= ((int64_t)plan.blocks << 17);
-            good = good && plan.a_at >= plan.lifted_at + (plan.part > 8192 ? plan.blocks * m_of[plan.tile] : 0) * 4;
+            good = good && plan.promoted_at >= (plan.splits > 1 ? plan.splits * p.M * p.N * 4 : 0);
+            good = good && plan.promoted_at <= 17 << 20 && plan.a_at - plan.promoted_at <= ((int64_t)plan.blocks << 17);
+            good = good && plan.a_at >= plan.promoted_at + (plan.part > 8192 ? plan.blocks * m_of[plan.tile] : 0) * 4;
             good = good && plan.b_at >= plan.a_at + plan.a_pitch * a_lines * 2 && plan.a_at % 128 == 0 &&
                    plan.b_at % 128 == 0 && plan.scratch_bytes >= plan.b_at + plan.b_pitch * b_lines * 2;
             if (plan.c_vector)

@@ -4,8 +4,8 @@
  * Tested elsewhere: somebody else's pending error and a context that a kernel ruined (test_errors: test_pending,
  * test_lost_context); a launch beyond the device's limits, and arguments that a kernel does not take (test_launch:
  * test_limits, test_wrong_arrays; header.sh, where they do not compile); data whose C type has another dtype, or none
- * (test_convenience, header.sh); the .cu file not linked, or of another version (header.sh); waits and pageable memory in
- * a capture (test_streams: test_captured_refusals); no device at all (test_arrays: test_no_device).
+ * (test_convenience, header.sh); the .cu file not linked, or of another version (header.sh); waits and pageable memory
+ * in a capture (test_streams: test_captured_refusals); no device at all (test_arrays: test_no_device).
  */
 #define _POSIX_C_SOURCE 200112L /* setenv */
 #include "check.h"

@@ -1113,7 +1113,7 @@ static void test_plans(void) {
                    plan.lanes <= 32 && plan.depth % plan.tiles_at_once == 0;
             /* a warp tile's lanes: those of its threads, of what each has at once, and of their passes */
             good = good && plan.depth == plan.tiles_at_once << plan.threads_log2 && plan.slots * part == 256 * 8;
-            good = good && (1 << plan.threads_log2) * (plan.deep ? 1 : r->lanes) * plan.passes >= plan.lanes;
+            good = good && (1 << plan.threads_log2) * (plan.one_lane ? 1 : r->lanes) * plan.passes >= plan.lanes;
         }
         if (each > 0)
             good = good && each * plan.output_tiles >= wanted && each * (plan.output_tiles - 1) < wanted &&

@@ -303,7 +303,7 @@ RAW bool filled(Address at, size_t n, int byte) {
     return true;
 }
 
-/* ---- Places in the program: source lines of addresses, by addr2line --------------------------------------------------- */
+/* ---- Places in the program: source lines of addresses, by addr2line ------------------------------------------------ */
 
 /* The calls that led to a point of the program, innermost first. */
 struct Trail {
