@@ -1924,60 +1924,56 @@ static void gpul__copy_text(char *to, size_t size, const char *from) {
     to[n] = 0;
 }
 
-/* The message is put together aside, since an argument may point into the record that it replaces. */
-static void gpul__record(gpul_status status, const char *function, const char *format, va_list arguments) {
-    gpul_error error = GPUL_ZERO;
-    int length;
-    error.status = status;
-    error.device = -1;
-    if (function == NULL) function = "gpulite";
-    gpul__copy_text(error.function, sizeof error.function, function);
-    length = snprintf(error.message, sizeof error.message, "%s: ", error.function);
-    if (length < 0) length = 0;
-    (void)vsnprintf(error.message + length, sizeof error.message - (size_t)length, format, arguments);
-    gpul__error = error;
-}
-
 GPUL_API gpul_error_handler gpul_on_error(gpul_error_handler handler) {
     const gpul_error_handler before = gpul__handler;
     gpul__handler = handler;
     return before;
 }
 
-/* The end of every failure: the record is complete, and the program's handler is told. */
-static void gpul__tell(void) {
-    gpul_error error;
-    if (gpul__handler == NULL || gpul__handling) return;
-    error = gpul__error;
+/* The end of every failure: the record is made, and the program's handler is told. e, device and bytes: what is known
+ * besides the message, or cudaSuccess, -1 and 0. The record is put together aside, since an argument of the message may
+ * point into the one that it replaces. */
+static gpul_status gpul__record(gpul_status status, const char *function, cudaError_t e, int device, int64_t bytes,
+                                int64_t bytes_free, const char *format, va_list arguments) {
+    gpul_error error = GPUL_ZERO;
+    int length;
+    error.status = status;
+    error.cuda_code = (int32_t)e;
+    error.device = (int32_t)device;
+    error.bytes_requested = bytes;
+    error.bytes_free = bytes_free;
+    if (e != cudaSuccess) gpul__copy_text(error.cuda_name, sizeof error.cuda_name, cudaGetErrorName(e));
+    gpul__copy_text(error.function, sizeof error.function, function == NULL ? "gpulite" : function);
+    length = snprintf(error.message, sizeof error.message, "%s: ", error.function);
+    if (length < 0) length = 0;
+    (void)vsnprintf(error.message + length, sizeof error.message - (size_t)length, format, arguments);
+    gpul__error = error;
+    if (gpul__handler == NULL || gpul__handling) return status;
     gpul__handling = 1;
     gpul__handler(&error);
     gpul__handling = 0;
     gpul__error = error; /* fault: handler-loses-record */
+    return status;
 }
 
 static gpul_status gpul__fail(gpul_status status, const char *function, const char *format, ...) GPUL__PRINTF(3, 4);
 static gpul_status gpul__fail(gpul_status status, const char *function, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    gpul__record(status, function, format, arguments);
+    (void)gpul__record(status, function, cudaSuccess, -1, 0, 0, format, arguments);
     va_end(arguments);
-    gpul__tell();
     return status;
 }
 
-/* A failure whose record is not complete yet: gpul__tell must follow. */
-static void gpul__note(gpul_status status, const char *function, const char *format, ...) GPUL__PRINTF(3, 4);
-static void gpul__note(gpul_status status, const char *function, const char *format, ...) {
+static gpul_status gpul__fail_with(gpul_status status, const char *function, cudaError_t e, int device, int64_t bytes,
+                                   int64_t bytes_free, const char *format, ...) GPUL__PRINTF(7, 8);
+static gpul_status gpul__fail_with(gpul_status status, const char *function, cudaError_t e, int device, int64_t bytes,
+                                   int64_t bytes_free, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    gpul__record(status, function, format, arguments);
+    (void)gpul__record(status, function, e, device, bytes, bytes_free, format, arguments);
     va_end(arguments);
-}
-
-static void gpul__record_cuda(cudaError_t e, int device) {
-    gpul__error.cuda_code = (int32_t)e;
-    gpul__error.device = (int32_t)device;
-    gpul__copy_text(gpul__error.cuda_name, sizeof gpul__error.cuda_name, cudaGetErrorName(e));
+    return status;
 }
 
 /* Errors after which CUDA refuses everything until the process ends; by number, as old headers lack some names. */
@@ -2055,11 +2051,9 @@ static gpul_status gpul__fail_cuda(cudaError_t e, const char *function, const ch
             device = -1;
         }
     }
-    gpul__note(status, function, "%s%s%s (%s)%s", what == NULL ? "" : what, what == NULL ? "" : " returned ",
-               cudaGetErrorName(e), gpul__error_text(text, sizeof text, e), gpul__advice(e));
-    gpul__record_cuda(e, device);
-    gpul__tell();
-    return status;
+    return gpul__fail_with(status, function, e, device, 0, 0, "%s%s%s (%s)%s", what == NULL ? "" : what,
+                           what == NULL ? "" : " returned ", cudaGetErrorName(e),
+                           gpul__error_text(text, sizeof text, e), gpul__advice(e));
 }
 
 static gpul_status gpul__cuda(cudaError_t e, const char *function, const char *what) {
@@ -2083,12 +2077,10 @@ static gpul_status gpul__pending(const char *function) {
     int32_t sticky;
     if (e == cudaSuccess || e == cudaErrorNotReady || gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) return GPUL_OK;
     sticky = gpul__is_sticky(e);
-    status = sticky ? GPUL_ERROR_CUDA : GPUL_ERROR_PENDING;
-    gpul__note(status, function, "an earlier %s left %s (%s)%s",
-               sticky ? "kernel or call" : "CUDA call, not gpulite's,", cudaGetErrorName(e), cudaGetErrorString(e),
-               sticky ? gpul__advice(e) : "; fetch it with cudaGetLastError()");
-    gpul__record_cuda(e, -1);
-    gpul__tell();
+    status = gpul__fail_with(sticky ? GPUL_ERROR_CUDA : GPUL_ERROR_PENDING, function, e, -1, 0, 0,
+                             "an earlier %s left %s (%s)%s", sticky ? "kernel or call" : "CUDA call, not gpulite's,",
+                             cudaGetErrorName(e), cudaGetErrorString(e),
+                             sticky ? gpul__advice(e) : "; fetch it with cudaGetLastError()");
     return status; /* fault: pending-error-swallowed */
 }
 
@@ -2896,21 +2888,15 @@ static gpul_status gpul__out_of_memory(const gpul__scope *scope, int64_t bytes, 
         gpul__clear_cuda(e);
         free_bytes = 0;
     }
-    if (limit > 0) {
-        gpul__note(GPUL_ERROR_OUT_OF_MEMORY, scope->function,
-                   "%s needs %lld bytes, but gpul_memory_limit is %lld and %lld are in use on device %d", what,
-                   (long long)bytes, (long long)limit, (long long)used, (int)scope->device);
-        gpul__error.device = scope->device;
-    } else {
-        gpul__note(GPUL_ERROR_OUT_OF_MEMORY, scope->function,
-                   "%s needs %lld bytes, but %lld are free on device %d (%lld held by gpulite)", what, (long long)bytes,
-                   (long long)free_bytes, (int)scope->device, (long long)used);
-        gpul__record_cuda(cudaErrorMemoryAllocation, scope->device);
-    }
-    gpul__error.bytes_requested = bytes;
-    gpul__error.bytes_free = (int64_t)free_bytes;
-    gpul__tell();
-    return GPUL_ERROR_OUT_OF_MEMORY;
+    if (limit > 0)
+        return gpul__fail_with(GPUL_ERROR_OUT_OF_MEMORY, scope->function, cudaSuccess, scope->device, bytes,
+                               (int64_t)free_bytes,
+                               "%s needs %lld bytes, but gpul_memory_limit is %lld and %lld are in use on device %d",
+                               what, (long long)bytes, (long long)limit, (long long)used, (int)scope->device);
+    return gpul__fail_with(GPUL_ERROR_OUT_OF_MEMORY, scope->function, cudaErrorMemoryAllocation, scope->device, bytes,
+                           (int64_t)free_bytes,
+                           "%s needs %lld bytes, but %lld are free on device %d (%lld held by gpulite)", what,
+                           (long long)bytes, (long long)free_bytes, (int)scope->device, (long long)used);
 }
 
 static cudaError_t gpul__allocate(void **out, int64_t bytes, const gpul__scope *scope, gpul_stream stream) {
@@ -3102,12 +3088,9 @@ static gpul_status gpul__host_array(const char *function, gpul_array *out, gpul_
         if (e == cudaErrorMemoryAllocation) {
             char text[128];
             gpul__clear_cuda(e);
-            status = GPUL_ERROR_OUT_OF_MEMORY;
-            gpul__note(status, function, "%s needs %lld bytes, which %s did not give",
-                       gpul__describe(text, sizeof text, &a), (long long)bytes, call);
-            gpul__record_cuda(e, scope.device);
-            gpul__error.bytes_requested = bytes;
-            gpul__tell();
+            status = gpul__fail_with(GPUL_ERROR_OUT_OF_MEMORY, function, e, scope.device, bytes, 0,
+                                     "%s needs %lld bytes, which %s did not give",
+                                     gpul__describe(text, sizeof text, &a), (long long)bytes, call);
         } else if (e != cudaSuccess) status = gpul__fail_cuda(e, function, call);
         a.owned = e == cudaSuccess ? GPUL__OWNED : 0;
     }
@@ -3178,13 +3161,11 @@ static gpul_status gpul__free(const char *function, gpul_array *a) {
     }
     if (status == GPUL_OK && freed == cudaErrorInvalidValue) {
         gpul__clear_cuda(freed);
-        status = GPUL_ERROR_CUDA;
-        gpul__note(status, function,
-                   "a->data = %p is no memory that CUDA has given out: was it freed before, through a copy of the "
-                   "array? Of all copies free one, once",
-                   old.data);
-        gpul__record_cuda(freed, old.device);
-        gpul__tell();
+        status = gpul__fail_with(
+            GPUL_ERROR_CUDA, function, freed, old.device, 0, 0,
+            "a->data = %p is no memory that CUDA has given out: was it freed before, through a copy of the "
+            "array? Of all copies free one, once",
+            old.data);
     } else status = gpul__finish(status, freed, function, call);
     if (current >= 0 && moved)
         status = gpul__finish(status, gpul__restore_device(current), function,
@@ -4599,15 +4580,12 @@ static gpul_status gpul__elapsed(const char *function, double *seconds, gpul_eve
         own[1] = cudaEventElapsedTime(&milliseconds, stop, stop);
         gpul__clear_cuda(own[1]);
         if (own[0] == e || own[1] == e)
-            gpul__note(GPUL_ERROR_CUDA, function,
-                       "%s never recorded (gpul_event_record), or destroyed, or made without times",
-                       own[0] != e   ? "stop was"
-                       : own[1] != e ? "start was"
-                                     : "start and stop were");
-        else gpul__note(GPUL_ERROR_CUDA, function, "start and stop belong to two devices");
-        gpul__record_cuda(e, -1);
-        gpul__tell();
-        return GPUL_ERROR_CUDA;
+            return gpul__fail_with(GPUL_ERROR_CUDA, function, e, -1, 0, 0,
+                                   "%s never recorded (gpul_event_record), or destroyed, or made without times",
+                                   own[0] != e   ? "stop was"
+                                   : own[1] != e ? "start was"
+                                                 : "start and stop were");
+        return gpul__fail_with(GPUL_ERROR_CUDA, function, e, -1, 0, 0, "start and stop belong to two devices");
     }
     status = gpul__cuda(e, function, "cudaEventElapsedTime");
     if (status == GPUL_OK) *seconds = (double)milliseconds * 1e-3;
@@ -5111,11 +5089,8 @@ static gpul_status gpul__check_device(const char *function, int32_t device) {
     int32_t count = 0;
     const gpul_status status = gpul__need_devices(function, &count);
     if (status != GPUL_OK || (device >= 0 && device < count)) return status;
-    gpul__note(GPUL_ERROR_DEVICE, function, "device = %d, but there %s %d", (int)device, count == 1 ? "is" : "are",
-               (int)count);
-    gpul__error.device = device;
-    gpul__tell();
-    return GPUL_ERROR_DEVICE;
+    return gpul__fail_with(GPUL_ERROR_DEVICE, function, cudaSuccess, device, 0, 0, "device = %d, but there %s %d",
+                           (int)device, count == 1 ? "is" : "are", (int)count);
 }
 
 static char gpul__lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
@@ -7051,13 +7026,10 @@ static gpul_status gpul__benchmark_run(const char *function, gpul_benchmark_resu
     bytes = 2 * (size_t)b.options.repeat * sizeof(double); /* of a column: see gpul__benchmark_samples */
     if (status == GPUL_OK) {
         b.cpu = bytes <= SIZE_MAX / 8 ? (double *)malloc(4 * bytes) : NULL;
-        if (b.cpu == NULL) {
-            status = GPUL_ERROR_OUT_OF_MEMORY;
-            gpul__note(status, function, "options->repeat = %lld samples take %lld bytes of host memory",
-                       (long long)b.options.repeat, (long long)bytes * 4);
-            gpul__error.bytes_requested = (int64_t)bytes * 4;
-            gpul__tell();
-        }
+        if (b.cpu == NULL)
+            status = gpul__fail_with(GPUL_ERROR_OUT_OF_MEMORY, function, cudaSuccess, -1, (int64_t)bytes * 4, 0,
+                                     "options->repeat = %lld samples take %lld bytes of host memory",
+                                     (long long)b.options.repeat, (long long)bytes * 4);
     }
     if (status == GPUL_OK) {
         b.gpu = b.cpu + 2 * b.options.repeat;
