@@ -2763,11 +2763,10 @@ static void gpul__unaccount(gpul__device_state *state, int64_t bytes) { (void)gp
 /* ---------------------------------------------------------------------------------------------------------------------
  * The frame of an operation: the device it runs on, and the memory it needs for itself
  * ------------------------------------------------------------------------------------------------------------------ */
-#define GPUL__SCRATCHES 8
-typedef struct gpul__scratch_entry {
-    void *pointer;
+typedef struct gpul__memory { /* scratch memory; data is NULL: none */
+    void *data;
     int64_t bytes;
-} gpul__scratch_entry;
+} gpul__memory;
 typedef struct gpul__scope {
     const char *function;
     int32_t device;   /* of the operation, and current until gpul__end */
@@ -2775,7 +2774,6 @@ typedef struct gpul__scope {
     int32_t moved;    /* 1: made another device current in between, so gpul__end must put it back */
     gpul__machine machine;
     gpul__device_state *state;
-    gpul__scratch_entry scratch[GPUL__SCRATCHES]; /* sizes of what gpul__scratch gave out, for the account */
 } gpul__scope;
 
 /* Tries twice: leaving the wrong device current would mislead every later call of the caller's. */
@@ -2799,12 +2797,10 @@ static gpul_status gpul__set_device(const char *function, int32_t device) {
 static gpul_status gpul__begin_on(gpul__scope *scope, const char *function, int32_t device) {
     gpul_status status = gpul__pending(function);
     int current = 0;
-    int32_t k;
     if (status != GPUL_OK) return status;
     scope->function = function;
     scope->moved = 0;
     scope->state = NULL;
-    for (k = 0; k < GPUL__SCRATCHES; ++k) scope->scratch[k].pointer = NULL;
     status = gpul__cuda(cudaGetDevice(&current), function, "cudaGetDevice");
     if (status != GPUL_OK) return status;
     scope->previous = current;
@@ -2948,47 +2944,22 @@ static cudaError_t gpul__device_release(void *pointer, int32_t owned, gpul_strea
     return owned == GPUL__OWNED_BY_POOL ? cudaFreeAsync(pointer, stream) : cudaFree(pointer);
 }
 
-/* Memory for the operation itself, in the order of `stream`. 0 bytes: *out = NULL. */
-static gpul_status gpul__scratch(void **out, size_t bytes, gpul__scope *scope, gpul_stream stream) {
-    gpul_status status;
-    int32_t k = 0;
-    *out = NULL;
-    if (bytes == 0) return GPUL_OK;
-    while (k < GPUL__SCRATCHES && scope->scratch[k].pointer != NULL) ++k;
-    GPUL_ASSERT(k < GPUL__SCRATCHES);
-    if (k == GPUL__SCRATCHES || bytes > (size_t)INT64_MAX)
-        return gpul__fail(GPUL_ERROR_OVERFLOW, scope->function, "scratch memory of %llu bytes",
-                          (unsigned long long)bytes);
-    status = gpul__device_memory(out, (int64_t)bytes, scope, stream, "scratch memory");
-    if (status != GPUL_OK) return status;
-    scope->scratch[k].pointer = *out;
-    scope->scratch[k].bytes = (int64_t)bytes;
-    return GPUL_OK;
-}
-
-static gpul_status gpul__scratch_free(void *p, gpul__scope *scope, gpul_stream stream) {
-    cudaError_t e;
-    int32_t k;
-    if (p == NULL) return GPUL_OK;
-    for (k = 0; k < GPUL__SCRATCHES; ++k)
-        if (scope->scratch[k].pointer == p) {
-            gpul__unaccount(scope->state, scope->scratch[k].bytes);
-            scope->scratch[k].pointer = NULL;
-        }
-    e = gpul__device_release(p, scope->state->pool == NULL ? GPUL__OWNED : GPUL__OWNED_BY_POOL, stream);
-    if (e == cudaSuccess) return GPUL_OK;
-    return gpul__fail_cuda(e, scope->function, scope->state->pool == NULL ? "cudaFree" : "cudaFreeAsync");
+/* Memory for the operation itself, in the order of `stream`. 0 bytes: none. */
+static gpul_status gpul__scratch(gpul__memory *out, int64_t bytes, const gpul__scope *scope, gpul_stream stream) {
+    out->data = NULL;
+    out->bytes = bytes;
+    return bytes == 0 ? GPUL_OK : gpul__device_memory(&out->data, bytes, scope, stream, "scratch memory");
 }
 
 /* Frees on the way out of an operation that has a status already: the first failure is the one reported. */
-static gpul_status gpul__scratch_drop(void *p, gpul__scope *scope, gpul_stream stream, gpul_status status) {
-    gpul_error first;
-    gpul_status freed;
-    if (status == GPUL_OK) return gpul__scratch_free(p, scope, stream);
-    first = gpul__error;
-    freed = gpul__scratch_free(p, scope, stream);
-    if (freed != GPUL_OK) gpul__error = first;
-    return status;
+static gpul_status gpul__scratch_drop(const gpul__memory *scratch, const gpul__scope *scope, gpul_stream stream,
+                                      gpul_status status) {
+    const int32_t pooled = scope->state->pool != NULL;
+    cudaError_t e;
+    if (scratch->data == NULL) return status;
+    gpul__unaccount(scope->state, scratch->bytes);
+    e = gpul__device_release(scratch->data, pooled ? GPUL__OWNED_BY_POOL : GPUL__OWNED, stream);
+    return gpul__finish(status, e, scope->function, pooled ? "cudaFreeAsync" : "cudaFree");
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -3390,7 +3361,7 @@ static gpul_status gpul__copy_host(gpul__scope *scope, const gpul_array *a, cons
     const char *const function = scope->function, *const call = "cudaMemcpyAsync";
     gpul__copy_plan plan;
     int64_t strides[GPUL_MAX_DIMS];
-    void *dense = NULL;
+    gpul__memory dense;
     gpul_status status;
     if (bytes == 0) return GPUL_OK;
     status = gpul__check_capture(function, in != NULL ? in : out, stream);
@@ -3400,14 +3371,15 @@ static gpul_status gpul__copy_host(gpul__scope *scope, const gpul_array *a, cons
     if (plan.how != GPUL__BY_KERNEL)
         status = gpul__copy_run(&plan, in != NULL ? a->data : out, in != NULL ? in : a->data, scope, stream);
     else { /* the kernel cannot read or write pageable memory: over a dense copy */
-        status = gpul__scratch(&dense, bytes, scope, stream);
+        status = gpul__scratch(&dense, (int64_t)bytes, scope, stream);
         if (status == GPUL_OK && in != NULL)
-            status = gpul__cuda(cudaMemcpyAsync(dense, in, bytes, cudaMemcpyDefault, stream), function, call);
+            status = gpul__cuda(cudaMemcpyAsync(dense.data, in, bytes, cudaMemcpyDefault, stream), function, call);
         if (status == GPUL_OK)
-            status = gpul__copy_run(&plan, in != NULL ? a->data : dense, in != NULL ? dense : a->data, scope, stream);
+            status = gpul__copy_run(&plan, in != NULL ? a->data : dense.data, in != NULL ? dense.data : a->data, scope,
+                                    stream);
         if (status == GPUL_OK && in == NULL)
-            status = gpul__cuda(cudaMemcpyAsync(out, dense, bytes, cudaMemcpyDefault, stream), function, call);
-        status = gpul__scratch_drop(dense, scope, stream, status);
+            status = gpul__cuda(cudaMemcpyAsync(out, dense.data, bytes, cudaMemcpyDefault, stream), function, call);
+        status = gpul__scratch_drop(&dense, scope, stream, status);
     }
     return gpul__end_host_copy(scope, stream, status);
 }
@@ -3488,8 +3460,7 @@ static gpul_status gpul__copy_across(gpul__scope *scope, const gpul_array *dst, 
     int64_t dense[GPUL_MAX_DIMS];
     const size_t bytes = (size_t)gpul_nbytes(dst);
     const char *const function = scope->function;
-    const void *from = src->data;
-    void *packed = NULL, *to = dst->data;
+    gpul__memory packed = GPUL_ZERO, landed = GPUL_ZERO;
     gpul_stream own = NULL;
     gpul_status status;
     gpul__host_strides(dst, dense);
@@ -3504,26 +3475,28 @@ static gpul_status gpul__copy_across(gpul__scope *scope, const gpul_array *dst, 
     } else if (stream == NULL) status = gpul__order(function, NULL, src->device, NULL, dst->device);
     if (status == GPUL_OK && gather.how != GPUL__BY_BLOCK) {
         status = gpul__set_device(function, src->device);
-        if (status == GPUL_OK) status = gpul__scratch(&packed, bytes, &there, own);
-        if (status == GPUL_OK) status = gpul__copy_run(&gather, packed, src->data, &there, own);
-        from = packed;
+        if (status == GPUL_OK) status = gpul__scratch(&packed, (int64_t)bytes, &there, own);
+        if (status == GPUL_OK) status = gpul__copy_run(&gather, packed.data, src->data, &there, own);
     }
-    if (status == GPUL_OK && (stream == NULL || packed != NULL))
+    if (status == GPUL_OK && (stream == NULL || packed.data != NULL))
         status = gpul__order(function, stream, dst->device, own, src->device);
     if (status == GPUL_OK) status = gpul__set_device(function, dst->device);
-    if (status == GPUL_OK && scatter.how != GPUL__BY_BLOCK) status = gpul__scratch(&to, bytes, scope, stream);
+    if (status == GPUL_OK && scatter.how != GPUL__BY_BLOCK)
+        status = gpul__scratch(&landed, (int64_t)bytes, scope, stream);
     if (status == GPUL_OK) {
+        void *const to = landed.data != NULL ? landed.data : dst->data;
+        const void *const from = packed.data != NULL ? packed.data : src->data;
         status = gpul__cuda(cudaMemcpyPeerAsync(to, dst->device, from, src->device, bytes, stream), function,
                             "cudaMemcpyPeerAsync");
         if (status == GPUL_OK && scatter.how != GPUL__BY_BLOCK)
             status = gpul__copy_run(&scatter, dst->data, to, scope, stream);
-        if (scatter.how != GPUL__BY_BLOCK) status = gpul__scratch_drop(to, scope, stream, status);
-        if (status == GPUL_OK && (stream == NULL || packed != NULL))
+        status = gpul__scratch_drop(&landed, scope, stream, status);
+        if (status == GPUL_OK && (stream == NULL || packed.data != NULL))
             status = gpul__order(function, own, src->device, stream, dst->device);
     }
-    if (packed != NULL || own != NULL) {
+    if (packed.data != NULL || own != NULL) {
         status = gpul__finish(status, gpul__restore_device(src->device), function, "cudaSetDevice");
-        status = gpul__scratch_drop(packed, &there, own, status);
+        status = gpul__scratch_drop(&packed, &there, own, status);
         if (own != NULL) /* lets its work finish */
             status = gpul__finish(status, cudaStreamDestroy(own), function, "cudaStreamDestroy");
     }
@@ -5887,27 +5860,27 @@ static gpul__workspace *gpul__find_workspace(const gpul__scope *scope, gpul_stre
 
 /* Memory for what passes between a launch's blocks: counters, which are zero, and bytes. The stream's own workspace, as
  * far as they fit there; else scratch memory, for gpul__scratch_drop, whatever this returns. */
-static gpul_status gpul__between_blocks(void **scratch, uint32_t **counters, void **bytes, int64_t n_counters,
+static gpul_status gpul__between_blocks(gpul__memory *scratch, uint32_t **counters, void **bytes, int64_t n_counters,
                                         int64_t n_bytes, int32_t captured, gpul__scope *scope, gpul_stream stream) {
     /* a graph may run beside anything */
     gpul__workspace *const own =
         !captured && n_counters * 4 <= (int64_t)sizeof own->counters ? gpul__find_workspace(scope, stream) : NULL;
-    const size_t before = own != NULL ? 0 : ((size_t)n_counters * 4 + 127) / 128 * 128;
+    const int64_t before = own != NULL ? 0 : (n_counters * 4 + 127) / 128 * 128;
     gpul_status status;
     cudaError_t e;
-    *scratch = NULL;
+    scratch->data = NULL;
     if (own != NULL) {
         *counters = own->counters;
         *bytes = own->partials;
         if (n_bytes <= (int64_t)sizeof own->partials) return GPUL_OK;
     }
-    status = gpul__scratch(scratch, before + (size_t)n_bytes, scope, stream);
+    status = gpul__scratch(scratch, before + n_bytes, scope, stream);
     if (status != GPUL_OK) return status;
-    *bytes = (char *)*scratch + before;
+    *bytes = (char *)scratch->data + before;
     if (own != NULL) return GPUL_OK;
-    *counters = (uint32_t *)*scratch;
+    *counters = (uint32_t *)scratch->data;
     if (n_counters == 0) return GPUL_OK;
-    e = cudaMemsetAsync(*scratch, 0, before, stream); /* fault: counters-not-zeroed */
+    e = cudaMemsetAsync(scratch->data, 0, (size_t)before, stream); /* fault: counters-not-zeroed */
     return gpul__cuda(e, scope->function, "launching the kernel");
 }
 
@@ -5918,7 +5891,8 @@ static gpul_status gpul__reduce_launch(const gpul__reducer *reducer, gpul__reduc
     gpul_status status = GPUL_OK;
     cudaError_t e;
     uint32_t *counters = NULL;
-    void *partials = NULL, *scratch = NULL;
+    void *partials = NULL;
+    gpul__memory scratch = GPUL_ZERO;
     e = (cudaError_t)gpul__plan_reduction(&plan, problem, reducer, &scope->machine);
     /* nobody asks CUDA where the answer changes nothing */
     problem->captured = e == cudaSuccess && plan.counters > 0 && gpul__capturing(stream);
@@ -5926,10 +5900,10 @@ static gpul_status gpul__reduce_launch(const gpul__reducer *reducer, gpul__reduc
     if (e == cudaSuccess && plan.counters > 0)
         status = gpul__between_blocks(&scratch, &counters, &partials, plan.counters,
                                       plan.partials * reducer->partial_bytes, problem->captured, scope, stream);
-    if (status != GPUL_OK) return gpul__scratch_drop(scratch, scope, stream, status);
+    if (status != GPUL_OK) return gpul__scratch_drop(&scratch, scope, stream, status);
     if (e == cudaSuccess) e = (cudaError_t)reducer->launch(problem, &plan, &scope->machine, partials, counters, stream);
     status = gpul__cuda(e, scope->function, "launching the kernel"); /* fault: scratch-freed-twice */
-    return gpul__scratch_drop(scratch, scope, stream, status);       /* fault: scratch-leaked */
+    return gpul__scratch_drop(&scratch, scope, stream, status);      /* fault: scratch-leaked */
 }
 
 /* The shape that inputs broadcast to, as an array without data, and the inputs' strides in it. */
@@ -6158,6 +6132,7 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     int32_t axis = GPUL_ALL_AXES;
     gpul__scope scope;
     gpul_array out = GPUL_ZERO;
+    gpul__memory scratch;
     gpul_status status;
     double answer = 0; /* room for any dtype, aligned for any */
     cudaError_t e;
@@ -6173,15 +6148,16 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     out.device = scope.device;
     size = gpul_dtype_size(out.dtype);
     status = gpul__check_capture(function, NULL, stream);
-    if (status == GPUL_OK) status = gpul__scratch(&out.data, size, &scope, stream);
+    if (status == GPUL_OK) status = gpul__scratch(&scratch, (int64_t)size, &scope, stream);
     if (status != GPUL_OK) return gpul__end(&scope, status);
+    out.data = scratch.data;
     status = gpul__reduce_array(function, reducer, &out, x, GPUL_ALL_AXES, gpul__is_positional(op), stream);
     if (status == GPUL_OK) {
         e = cudaMemcpyAsync(&answer, out.data, size, cudaMemcpyDeviceToHost, stream);
         if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
         status = gpul__cuda(e, function, "copy of the result");
     }
-    status = gpul__end(&scope, gpul__scratch_drop(out.data, &scope, stream, status));
+    status = gpul__end(&scope, gpul__scratch_drop(&scratch, &scope, stream, status));
     return status != GPUL_OK ? status : gpul__convert(function, value, dtype, &answer, out.dtype);
 }
 
@@ -6447,7 +6423,7 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     gpul__scope scope;
     gpul_status status;
     int64_t *strides[2];
-    void *scratch = NULL;
+    gpul__memory scratch;
     int32_t error, floats;
 
     status = gpul__check_array(function, "counts", counts);
@@ -6523,14 +6499,14 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
 
     if (!gpul__plan_histogram(&plan, &problem, &scope.machine))
         return gpul__end(&scope, gpul__left_out(function, "histogram"));
-    status = gpul__scratch(&scratch, (size_t)plan.scratch_bytes, &scope, stream);
+    status = gpul__scratch(&scratch, plan.scratch_bytes, &scope, stream);
     if (status != GPUL_OK) return gpul__end(&scope, status);
     own = plan.counters > 0 && !gpul__capturing(stream) ? gpul__find_workspace(&scope, stream) : NULL;
-    error = gpul__launch_histogram(&problem, &plan, own ? own->counters : NULL, scratch, stream);
+    error = gpul__launch_histogram(&problem, &plan, own ? own->counters : NULL, scratch.data, stream);
     if (error == GPUL__HISTOGRAM_WRONG_EDGES)
         status = gpul__histogram_check_edges(function, problem.edges, problem.bins);
     else if (error != 0) status = gpul__fail_cuda((cudaError_t)error, function, "launching the kernels");
-    status = gpul__scratch_drop(scratch, &scope, stream, status);
+    status = gpul__scratch_drop(&scratch, &scope, stream, status);
     return gpul__end(&scope, status);
 }
 
@@ -6671,7 +6647,8 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     gpul__scope scope;
     gpul_status status;
     uint32_t *counters = NULL;
-    void *scratch = NULL, *bytes = NULL;
+    gpul__memory scratch = GPUL_ZERO;
+    void *bytes = NULL;
     int32_t i, k, two, turned, first, second;
 
     status = gpul__check_arrays(function, names, arrays, 3);
@@ -6778,7 +6755,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
                             function, "launching the kernels");
         at += problem.batch;
     }
-    return gpul__end(&scope, gpul__scratch_drop(scratch, &scope, stream, status));
+    return gpul__end(&scope, gpul__scratch_drop(&scratch, &scope, stream, status));
 }
 
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream) {
@@ -6811,8 +6788,7 @@ typedef struct gpul__benchmark {
     gpul_status (*fn)(void *user);
     void *user;
     gpul_event event[2];
-    void *flush;
-    size_t flush_bytes;
+    gpul__memory flush;
     double began;             /* host clock */
     double *cpu, *gpu, *slow; /* of each sample; slow: the longer of the two counts of cycles beside it */
     double *sorted;           /* room to sort in */
@@ -6893,8 +6869,8 @@ static gpul_status gpul__benchmark_sample(gpul__benchmark *b) {
     double from, cpu, gpu = 0;
     cudaError_t e = cudaSuccess;
     gpul_status status;
-    if (b->flush != NULL) {
-        e = cudaMemsetAsync(b->flush, (int)(b->taken & 127), b->flush_bytes, stream);
+    if (b->flush.data != NULL) {
+        e = cudaMemsetAsync(b->flush.data, (int)(b->taken & 127), (size_t)b->flush.bytes, stream);
         if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
     }
     if (e == cudaSuccess) e = cudaEventRecord(b->event[0], stream);
@@ -7019,10 +6995,8 @@ static gpul_status gpul__benchmark_run(const char *function, gpul_benchmark_resu
     b.user = user;
     status = gpul__check_capture(function, NULL, b.options.stream);
     if (status == GPUL_OK && b.options.roof) status = gpul__device_roof(function, &roof, scope.device);
-    if (status == GPUL_OK && b.options.flush_l2) {
+    if (status == GPUL_OK && b.options.flush_l2)
         status = gpul__attribute(function, &l2, cudaDevAttrL2CacheSize, scope.device);
-        b.flush_bytes = 2 * (size_t)l2;
-    }
     bytes = 2 * (size_t)b.options.repeat * sizeof(double); /* of a column: see gpul__benchmark_samples */
     if (status == GPUL_OK) {
         b.cpu = bytes <= SIZE_MAX / 8 ? (double *)malloc(4 * bytes) : NULL;
@@ -7035,7 +7009,7 @@ static gpul_status gpul__benchmark_run(const char *function, gpul_benchmark_resu
         b.gpu = b.cpu + 2 * b.options.repeat;
         b.slow = b.gpu + 2 * b.options.repeat;
         b.sorted = b.slow + 2 * b.options.repeat;
-        status = gpul__scratch(&b.flush, b.flush_bytes, &scope, b.options.stream);
+        status = gpul__scratch(&b.flush, 2 * (int64_t)l2, &scope, b.options.stream);
     }
     for (k = 0; k < 2 && status == GPUL_OK; ++k) status = gpul__new_event(function, &b.event[k]);
     if (status == GPUL_OK) status = gpul__benchmark_samples(&b);
@@ -7055,7 +7029,7 @@ static gpul_status gpul__benchmark_run(const char *function, gpul_benchmark_resu
         gpul__benchmark_rates(&r, &roof, b.options.flop_dtype);
     }
     free(b.cpu);
-    status = gpul__scratch_drop(b.flush, &scope, b.options.stream, status);
+    status = gpul__scratch_drop(&b.flush, &scope, b.options.stream, status);
     for (k = 0; k < 2; ++k) {
         const cudaError_t e = b.event[k] == NULL ? cudaSuccess : cudaEventDestroy(b.event[k]);
         status = gpul__finish(status, e, function, "cudaEventDestroy");
