@@ -3006,18 +3006,13 @@ static gpul_status gpul__check_new(const char *function, const gpul_array *out, 
     return status != GPUL_OK ? status : gpul__check_shape(function, dtype, shape);
 }
 
-static gpul_status gpul__free(const char *function, gpul_array *a);
+static gpul_status gpul__free(const char *function, gpul_array *a, gpul_status status);
 
 /* Ends the scope and hands the new array over if all went well, else takes it back. */
 static gpul_status gpul__deliver(gpul_array *out, gpul_array *a, gpul__scope *scope, gpul_status status) {
     status = gpul__end(scope, status);
     if (status == GPUL_OK) *out = *a;
-    else {
-        const gpul_error first = gpul__error;
-        (void)gpul__free(scope->function, a);
-        gpul__error = first;
-    }
-    return status;
+    return status == GPUL_OK ? status : gpul__free(scope->function, a, status);
 }
 
 GPUL_API gpul_status gpul_device_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape, gpul_stream stream) {
@@ -3093,18 +3088,18 @@ static cudaError_t gpul__wait_for_all(int32_t device) {
     return first;
 }
 
-/* Releases even when an error is pending, and reports that first. Needs no pool: CUDA knows where memory is from. */
-static gpul_status gpul__free(const char *function, gpul_array *a) {
+/* Releases whatever the status is, and even when an error is pending: the first failure is the one reported. Needs no
+ * pool: CUDA knows where memory is from. */
+static gpul_status gpul__free(const char *function, gpul_array *a, gpul_status status) {
     gpul_array old;
-    gpul_status status;
     cudaError_t e, freed;
     int current = -1, moved;
     const char *call = "cudaFree";
-    if (a == NULL) return GPUL_OK;
+    if (a == NULL) return status;
     old = *a;
     memset(a, 0, sizeof *a);
-    if (!old.owned || old.data == NULL) return GPUL_OK;
-    status = gpul__pending(function);
+    if (!old.owned || old.data == NULL) return status;
+    if (status == GPUL_OK) status = gpul__pending(function);
     e = cudaGetDevice(&current);
     if (e != cudaSuccess) { /* once more: freeing in the order of another device's stream would be too early */
         gpul__clear_cuda(e);
@@ -3144,20 +3139,14 @@ static gpul_status gpul__free(const char *function, gpul_array *a) {
     return status;
 }
 
-GPUL_API gpul_status gpul_free(gpul_array *a) { return gpul__free(__func__, a); }
+GPUL_API gpul_status gpul_free(gpul_array *a) { return gpul__free(__func__, a, GPUL_OK); }
 
 GPUL_API gpul_status gpul_free_arrays(gpul_array *const *arrays, size_t count) {
-    gpul_status first = GPUL_OK;
-    gpul_error error;
+    gpul_status status = GPUL_OK;
     size_t k;
     if (arrays == NULL && count > 0) return gpul__null(__func__, "arrays");
-    for (k = 0; k < count; ++k) {
-        const gpul_status status = gpul__free(__func__, arrays[k]);
-        if (first == GPUL_OK && status != GPUL_OK) error = gpul__error;
-        if (first == GPUL_OK) first = status;
-    }
-    if (first != GPUL_OK) gpul__error = error;
-    return first;
+    for (k = 0; k < count; ++k) status = gpul__free(__func__, arrays[k], status);
+    return status;
 }
 
 GPUL_API gpul_status gpul_pin(void *host, size_t bytes) {
@@ -4055,8 +4044,7 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
     gpul_array buffer = GPUL_ZERO;
     gpul_shape shape;
     int64_t n;
-    gpul_status status, freed;
-    gpul_error first;
+    gpul_status status;
     if (result == NULL) return gpul__null(__func__, "result");
     status = gpul__check_array(__func__, "a", a);
     if (status == GPUL_OK) status = gpul__check_array(__func__, "b", b);
@@ -4078,10 +4066,7 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
     c.host[0] = (char *)buffer.data;
     c.host[1] = buffer.data == NULL ? NULL : c.host[0] + n * 8;
     status = gpul__compare_parts(&c, a, b, origin);
-    first = gpul__error;
-    freed = gpul__free(__func__, &buffer);
-    if (status != GPUL_OK) gpul__error = first;
-    status = gpul__end(&scope, status != GPUL_OK ? status : freed);
+    status = gpul__end(&scope, gpul__free(__func__, &buffer, status));
     if (status == GPUL_OK) *result = c.result;
     return status;
 }
@@ -7139,8 +7124,7 @@ static gpul_status gpul__device_roof(const char *function, gpul_roof *out, int32
     gpul_roof roof = GPUL_ZERO;
     gpul__scope scope;
     gpul_error first;
-    gpul_status status = gpul__begin_on(&scope, function, device), ends[3];
-    int32_t k;
+    gpul_status status = gpul__begin_on(&scope, function, device), destroyed;
     if (status != GPUL_OK) return status;
     if (gpul__atomic_load(&scope.state->roof_state) != GPUL__KNOWN) { /* fault: roof-measured-again */
         roof.device = device;
@@ -7150,14 +7134,12 @@ static gpul_status gpul__device_roof(const char *function, gpul_roof *out, int32
             status = gpul_stream_create(&work.stream, GPUL_STREAM_NON_BLOCKING);
         }
         if (status == GPUL_OK) status = gpul__roof_measure(function, &roof, &work, &info);
+        status = gpul__free(function, &work.all, status);
+        status = gpul__free(function, &work.one, status);
         first = gpul__error;
-        ends[0] = gpul_free(&work.all);
-        ends[1] = gpul_free(&work.one);
-        ends[2] = gpul_stream_destroy(&work.stream);
-        if (status != GPUL_OK) gpul__error = first;
-        else
-            for (k = 0; k < 3; ++k)
-                if (ends[k] != GPUL_OK) status = ends[k];
+        destroyed = gpul_stream_destroy(&work.stream);
+        if (status == GPUL_OK) status = destroyed;
+        else gpul__error = first;
         status = gpul__report_as(function, status);
         if (status == GPUL_OK && gpul__atomic_swap(&scope.state->roof_state, GPUL__UNKNOWN, GPUL__FILLING)) {
             scope.state->roof = roof;
