@@ -7032,30 +7032,25 @@ GPUL_API gpul_status gpul_benchmark(gpul_benchmark_result *result, gpul_status (
 /* ---- the roof ---- */
 
 #ifndef GPULITE_NO_KERNELS
+enum { GPUL__ROOF_READ, GPUL__ROOF_WRITE, GPUL__ROOF_COPY, GPUL__ROOF_MATMUL };
 typedef struct gpul__roof_work {
+    int32_t what;                            /* the benchmark's next call */
     gpul_array all, one, half[2], matrix[3]; /* half and matrix: parts of `all` */
     gpul_stream stream;
 } gpul__roof_work;
 
-static gpul_status gpul__roof_read(void *user) {
+static gpul_status gpul__roof_call(void *user) {
     gpul__roof_work *const w = (gpul__roof_work *)user;
-    return gpul_reduce(&w->one, &w->all, GPUL_SUM, GPUL_ALL_AXES, w->stream);
-}
-static gpul_status gpul__roof_write(void *user) {
-    gpul__roof_work *const w = (gpul__roof_work *)user;
-    return gpul_fill(&w->all, 1, w->stream);
-}
-static gpul_status gpul__roof_copy(void *user) {
-    gpul__roof_work *const w = (gpul__roof_work *)user;
-    return gpul_copy(&w->half[1], &w->half[0], w->stream);
-}
-static gpul_status gpul__roof_matmul(void *user) {
-    gpul__roof_work *const w = (gpul__roof_work *)user;
-    return gpul_matmul(&w->matrix[2], &w->matrix[0], &w->matrix[1], w->stream);
+    switch (w->what) {
+    case GPUL__ROOF_READ: return gpul_reduce(&w->one, &w->all, GPUL_SUM, GPUL_ALL_AXES, w->stream);
+    case GPUL__ROOF_WRITE: return gpul_fill(&w->all, 1, w->stream);
+    case GPUL__ROOF_COPY: return gpul_copy(&w->half[1], &w->half[0], w->stream);
+    default: return gpul_matmul(&w->matrix[2], &w->matrix[0], &w->matrix[1], w->stream);
+    }
 }
 
-static gpul_status gpul__roof_best(const char *function, double *rate, gpul_status (*fn)(void *user),
-                                   gpul__roof_work *work, double amount) {
+static gpul_status gpul__roof_best(const char *function, double *rate, int32_t what, gpul__roof_work *work,
+                                   double amount) {
     gpul_benchmark_options options = GPUL_ZERO;
     gpul_benchmark_result result;
     gpul_status status;
@@ -7063,7 +7058,8 @@ static gpul_status gpul__roof_best(const char *function, double *rate, gpul_stat
     options.warmup = 3;
     options.seconds = 0.3;
     options.stream = work->stream;
-    status = gpul__benchmark_run(function, &result, fn, work, &options);
+    work->what = what;
+    status = gpul__benchmark_run(function, &result, gpul__roof_call, work, &options);
     if (status == GPUL_OK && result.gpu.min > 0) *rate = amount / result.gpu.min * 1e-9;
     return status;
 }
@@ -7084,9 +7080,9 @@ static gpul_status gpul__roof_measure(const char *function, gpul_roof *roof, gpu
     if (status == GPUL_OK) status = gpul_device_array(&w->one, GPUL_F32, gpul_0d(), w->stream);
     if (status == GPUL_OK) status = gpul_split(w->half, 2, &w->all, 0);
     if (status == GPUL_OK) status = gpul_fill(&w->all, 1, w->stream);
-    if (status == GPUL_OK) status = gpul__roof_best(function, &roof->read_gbps, gpul__roof_read, w, (double)bytes);
-    if (status == GPUL_OK) status = gpul__roof_best(function, &roof->write_gbps, gpul__roof_write, w, (double)bytes);
-    if (status == GPUL_OK) status = gpul__roof_best(function, &roof->copy_gbps, gpul__roof_copy, w, (double)bytes);
+    if (status == GPUL_OK) status = gpul__roof_best(function, &roof->read_gbps, GPUL__ROOF_READ, w, (double)bytes);
+    if (status == GPUL_OK) status = gpul__roof_best(function, &roof->write_gbps, GPUL__ROOF_WRITE, w, (double)bytes);
+    if (status == GPUL_OK) status = gpul__roof_best(function, &roof->copy_gbps, GPUL__ROOF_COPY, w, (double)bytes);
     for (i = 0; i < 3 && status == GPUL_OK; ++i) {
         if (dtypes[i] == GPUL_F16 && !device->standin) n *= 2; /* the bytes of f64 are enough */
         for (k = 0; k < 3 && status == GPUL_OK; ++k) {
@@ -7095,7 +7091,7 @@ static gpul_status gpul__roof_measure(const char *function, gpul_roof *roof, gpu
             if (status == GPUL_OK) status = gpul_fill(&w->matrix[k], 1, w->stream);
         }
         if (status == GPUL_OK)
-            status = gpul__roof_best(function, rates[i], gpul__roof_matmul, w, 2.0 * (double)n * (double)n * (double)n);
+            status = gpul__roof_best(function, rates[i], GPUL__ROOF_MATMUL, w, 2.0 * (double)n * (double)n * (double)n);
     }
     return status;
 }
