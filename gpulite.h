@@ -1926,60 +1926,56 @@ static void gpul__copy_text(char *to, size_t size, const char *from) {
     to[n] = 0;
 }
 
-/* The message is put together aside, since an argument may point into the record that it replaces. */
-static void gpul__record(gpul_status status, const char *function, const char *format, va_list arguments) {
-    gpul_error error = GPUL_ZERO;
-    int length;
-    error.status = status;
-    error.device = -1;
-    if (function == NULL) function = "gpulite";
-    gpul__copy_text(error.function, sizeof error.function, function);
-    length = snprintf(error.message, sizeof error.message, "%s: ", error.function);
-    if (length < 0) length = 0;
-    (void)vsnprintf(error.message + length, sizeof error.message - (size_t)length, format, arguments);
-    gpul__error = error;
-}
-
 GPUL_API gpul_error_handler gpul_on_error(gpul_error_handler handler) {
     const gpul_error_handler before = gpul__handler;
     gpul__handler = handler;
     return before;
 }
 
-/* The end of every failure: the record is complete, and the program's handler is told. */
-static void gpul__tell(void) {
-    gpul_error error;
-    if (gpul__handler == NULL || gpul__handling) return;
-    error = gpul__error;
+/* The end of every failure: the record is made, and the program's handler is told. e, device and bytes: what is known
+ * besides the message, or cudaSuccess, -1 and 0. The record is put together aside, since an argument of the message may
+ * point into the one that it replaces. */
+static gpul_status gpul__record(gpul_status status, const char *function, cudaError_t e, int device, int64_t bytes,
+                                int64_t bytes_free, const char *format, va_list arguments) {
+    gpul_error error = GPUL_ZERO;
+    int length;
+    error.status = status;
+    error.cuda_code = (int32_t)e;
+    error.device = (int32_t)device;
+    error.bytes_requested = bytes;
+    error.bytes_free = bytes_free;
+    if (e != cudaSuccess) gpul__copy_text(error.cuda_name, sizeof error.cuda_name, cudaGetErrorName(e));
+    gpul__copy_text(error.function, sizeof error.function, function == NULL ? "gpulite" : function);
+    length = snprintf(error.message, sizeof error.message, "%s: ", error.function);
+    if (length < 0) length = 0;
+    (void)vsnprintf(error.message + length, sizeof error.message - (size_t)length, format, arguments);
+    gpul__error = error;
+    if (gpul__handler == NULL || gpul__handling) return status;
     gpul__handling = 1;
     gpul__handler(&error);
     gpul__handling = 0;
     gpul__error = error; /* fault: handler-loses-record */
+    return status;
 }
 
 static gpul_status gpul__fail(gpul_status status, const char *function, const char *format, ...) GPUL__PRINTF(3, 4);
 static gpul_status gpul__fail(gpul_status status, const char *function, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    gpul__record(status, function, format, arguments);
+    (void)gpul__record(status, function, cudaSuccess, -1, 0, 0, format, arguments);
     va_end(arguments);
-    gpul__tell();
     return status;
 }
 
-/* A failure whose record is not complete yet: gpul__tell must follow. */
-static void gpul__note(gpul_status status, const char *function, const char *format, ...) GPUL__PRINTF(3, 4);
-static void gpul__note(gpul_status status, const char *function, const char *format, ...) {
+static gpul_status gpul__fail_with(gpul_status status, const char *function, cudaError_t e, int device, int64_t bytes,
+                                   int64_t bytes_free, const char *format, ...) GPUL__PRINTF(7, 8);
+static gpul_status gpul__fail_with(gpul_status status, const char *function, cudaError_t e, int device, int64_t bytes,
+                                   int64_t bytes_free, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    gpul__record(status, function, format, arguments);
+    (void)gpul__record(status, function, e, device, bytes, bytes_free, format, arguments);
     va_end(arguments);
-}
-
-static void gpul__record_cuda(cudaError_t e, int device) {
-    gpul__error.cuda_code = (int32_t)e;
-    gpul__error.device = (int32_t)device;
-    gpul__copy_text(gpul__error.cuda_name, sizeof gpul__error.cuda_name, cudaGetErrorName(e));
+    return status;
 }
 
 /* Errors after which CUDA refuses everything until the process ends; by number, as old headers lack some names. */
@@ -2057,11 +2053,9 @@ static gpul_status gpul__fail_cuda(cudaError_t e, const char *function, const ch
             device = -1;
         }
     }
-    gpul__note(status, function, "%s%s%s (%s)%s", what == NULL ? "" : what, what == NULL ? "" : " returned ",
-               cudaGetErrorName(e), gpul__error_text(text, sizeof text, e), gpul__advice(e));
-    gpul__record_cuda(e, device);
-    gpul__tell();
-    return status;
+    return gpul__fail_with(status, function, e, device, 0, 0, "%s%s%s (%s)%s", what == NULL ? "" : what,
+                           what == NULL ? "" : " returned ", cudaGetErrorName(e),
+                           gpul__error_text(text, sizeof text, e), gpul__advice(e));
 }
 
 static gpul_status gpul__cuda(cudaError_t e, const char *function, const char *what) {
@@ -2085,12 +2079,10 @@ static gpul_status gpul__pending(const char *function) {
     int32_t sticky;
     if (e == cudaSuccess || e == cudaErrorNotReady || gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) return GPUL_OK;
     sticky = gpul__is_sticky(e);
-    status = sticky ? GPUL_ERROR_CUDA : GPUL_ERROR_PENDING;
-    gpul__note(status, function, "an earlier %s left %s (%s)%s",
-               sticky ? "kernel or call" : "CUDA call, not gpulite's,", cudaGetErrorName(e), cudaGetErrorString(e),
-               sticky ? gpul__advice(e) : "; fetch it with cudaGetLastError()");
-    gpul__record_cuda(e, -1);
-    gpul__tell();
+    status = gpul__fail_with(sticky ? GPUL_ERROR_CUDA : GPUL_ERROR_PENDING, function, e, -1, 0, 0,
+                             "an earlier %s left %s (%s)%s", sticky ? "kernel or call" : "CUDA call, not gpulite's,",
+                             cudaGetErrorName(e), cudaGetErrorString(e),
+                             sticky ? gpul__advice(e) : "; fetch it with cudaGetLastError()");
     return status; /* fault: pending-error-swallowed */
 }
 
@@ -2773,11 +2765,10 @@ static void gpul__unaccount(gpul__device_state *state, int64_t bytes) { (void)gp
 /* ---------------------------------------------------------------------------------------------------------------------
  * The frame of an operation: the device it runs on, and the memory it needs for itself
  * ------------------------------------------------------------------------------------------------------------------ */
-#define GPUL__SCRATCHES 8
-typedef struct gpul__scratch_entry {
-    void *pointer;
+typedef struct gpul__memory { /* scratch memory; data is NULL: none */
+    void *data;
     int64_t bytes;
-} gpul__scratch_entry;
+} gpul__memory;
 typedef struct gpul__scope {
     const char *function;
     int32_t device;   /* of the operation, and current until gpul__end */
@@ -2785,7 +2776,6 @@ typedef struct gpul__scope {
     int32_t moved;    /* 1: made another device current in between, so gpul__end must put it back */
     gpul__machine machine;
     gpul__device_state *state;
-    gpul__scratch_entry scratch[GPUL__SCRATCHES]; /* sizes of what gpul__scratch gave out, for the account */
 } gpul__scope;
 
 /* Tries twice: leaving the wrong device current would mislead every later call of the caller's. */
@@ -2809,12 +2799,10 @@ static gpul_status gpul__set_device(const char *function, int32_t device) {
 static gpul_status gpul__begin_on(gpul__scope *scope, const char *function, int32_t device) {
     gpul_status status = gpul__pending(function);
     int current = 0;
-    int32_t k;
     if (status != GPUL_OK) return status;
     scope->function = function;
     scope->moved = 0;
     scope->state = NULL;
-    for (k = 0; k < GPUL__SCRATCHES; ++k) scope->scratch[k].pointer = NULL;
     status = gpul__cuda(cudaGetDevice(&current), function, "cudaGetDevice");
     if (status != GPUL_OK) return status;
     scope->previous = current;
@@ -2898,21 +2886,15 @@ static gpul_status gpul__out_of_memory(const gpul__scope *scope, int64_t bytes, 
         gpul__clear_cuda(e);
         free_bytes = 0;
     }
-    if (limit > 0) {
-        gpul__note(GPUL_ERROR_OUT_OF_MEMORY, scope->function,
-                   "%s needs %lld bytes, but gpul_memory_limit is %lld and %lld are in use on device %d", what,
-                   (long long)bytes, (long long)limit, (long long)used, (int)scope->device);
-        gpul__error.device = scope->device;
-    } else {
-        gpul__note(GPUL_ERROR_OUT_OF_MEMORY, scope->function,
-                   "%s needs %lld bytes, but %lld are free on device %d (%lld held by gpulite)", what, (long long)bytes,
-                   (long long)free_bytes, (int)scope->device, (long long)used);
-        gpul__record_cuda(cudaErrorMemoryAllocation, scope->device);
-    }
-    gpul__error.bytes_requested = bytes;
-    gpul__error.bytes_free = (int64_t)free_bytes;
-    gpul__tell();
-    return GPUL_ERROR_OUT_OF_MEMORY;
+    if (limit > 0)
+        return gpul__fail_with(GPUL_ERROR_OUT_OF_MEMORY, scope->function, cudaSuccess, scope->device, bytes,
+                               (int64_t)free_bytes,
+                               "%s needs %lld bytes, but gpul_memory_limit is %lld and %lld are in use on device %d",
+                               what, (long long)bytes, (long long)limit, (long long)used, (int)scope->device);
+    return gpul__fail_with(GPUL_ERROR_OUT_OF_MEMORY, scope->function, cudaErrorMemoryAllocation, scope->device, bytes,
+                           (int64_t)free_bytes,
+                           "%s needs %lld bytes, but %lld are free on device %d (%lld held by gpulite)", what,
+                           (long long)bytes, (long long)free_bytes, (int)scope->device, (long long)used);
 }
 
 static cudaError_t gpul__allocate(void **out, int64_t bytes, const gpul__scope *scope, gpul_stream stream) {
@@ -2964,47 +2946,22 @@ static cudaError_t gpul__device_release(void *pointer, int32_t owned, gpul_strea
     return owned == GPUL__OWNED_BY_POOL ? cudaFreeAsync(pointer, stream) : cudaFree(pointer);
 }
 
-/* Memory for the operation itself, in the order of `stream`. 0 bytes: *out = NULL. */
-static gpul_status gpul__scratch(void **out, size_t bytes, gpul__scope *scope, gpul_stream stream) {
-    gpul_status status;
-    int32_t k = 0;
-    *out = NULL;
-    if (bytes == 0) return GPUL_OK;
-    while (k < GPUL__SCRATCHES && scope->scratch[k].pointer != NULL) ++k;
-    GPUL_ASSERT(k < GPUL__SCRATCHES);
-    if (k == GPUL__SCRATCHES || bytes > (size_t)INT64_MAX)
-        return gpul__fail(GPUL_ERROR_OVERFLOW, scope->function, "scratch memory of %llu bytes",
-                          (unsigned long long)bytes);
-    status = gpul__device_memory(out, (int64_t)bytes, scope, stream, "scratch memory");
-    if (status != GPUL_OK) return status;
-    scope->scratch[k].pointer = *out;
-    scope->scratch[k].bytes = (int64_t)bytes;
-    return GPUL_OK;
-}
-
-static gpul_status gpul__scratch_free(void *p, gpul__scope *scope, gpul_stream stream) {
-    cudaError_t e;
-    int32_t k;
-    if (p == NULL) return GPUL_OK;
-    for (k = 0; k < GPUL__SCRATCHES; ++k)
-        if (scope->scratch[k].pointer == p) {
-            gpul__unaccount(scope->state, scope->scratch[k].bytes);
-            scope->scratch[k].pointer = NULL;
-        }
-    e = gpul__device_release(p, scope->state->pool == NULL ? GPUL__OWNED : GPUL__OWNED_BY_POOL, stream);
-    if (e == cudaSuccess) return GPUL_OK;
-    return gpul__fail_cuda(e, scope->function, scope->state->pool == NULL ? "cudaFree" : "cudaFreeAsync");
+/* Memory for the operation itself, in the order of `stream`. 0 bytes: none. */
+static gpul_status gpul__scratch(gpul__memory *out, int64_t bytes, const gpul__scope *scope, gpul_stream stream) {
+    out->data = NULL;
+    out->bytes = bytes;
+    return bytes == 0 ? GPUL_OK : gpul__device_memory(&out->data, bytes, scope, stream, "scratch memory");
 }
 
 /* Frees on the way out of an operation that has a status already: the first failure is the one reported. */
-static gpul_status gpul__scratch_drop(void *p, gpul__scope *scope, gpul_stream stream, gpul_status status) {
-    gpul_error first;
-    gpul_status freed;
-    if (status == GPUL_OK) return gpul__scratch_free(p, scope, stream);
-    first = gpul__error;
-    freed = gpul__scratch_free(p, scope, stream);
-    if (freed != GPUL_OK) gpul__error = first;
-    return status;
+static gpul_status gpul__scratch_drop(const gpul__memory *scratch, const gpul__scope *scope, gpul_stream stream,
+                                      gpul_status status) {
+    const int32_t pooled = scope->state->pool != NULL;
+    cudaError_t e;
+    if (scratch->data == NULL) return status;
+    gpul__unaccount(scope->state, scratch->bytes);
+    e = gpul__device_release(scratch->data, pooled ? GPUL__OWNED_BY_POOL : GPUL__OWNED, stream);
+    return gpul__finish(status, e, scope->function, pooled ? "cudaFreeAsync" : "cudaFree");
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -3051,18 +3008,13 @@ static gpul_status gpul__check_new(const char *function, const gpul_array *out, 
     return status != GPUL_OK ? status : gpul__check_shape(function, dtype, shape);
 }
 
-static gpul_status gpul__free(const char *function, gpul_array *a);
+static gpul_status gpul__free(const char *function, gpul_array *a, gpul_status status);
 
 /* Ends the scope and hands the new array over if all went well, else takes it back. */
 static gpul_status gpul__deliver(gpul_array *out, gpul_array *a, gpul__scope *scope, gpul_status status) {
     status = gpul__end(scope, status);
     if (status == GPUL_OK) *out = *a;
-    else {
-        const gpul_error first = gpul__error;
-        (void)gpul__free(scope->function, a);
-        gpul__error = first;
-    }
-    return status;
+    return status == GPUL_OK ? status : gpul__free(scope->function, a, status);
 }
 
 GPUL_API gpul_status gpul_device_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape, gpul_stream stream) {
@@ -3104,12 +3056,9 @@ static gpul_status gpul__host_array(const char *function, gpul_array *out, gpul_
         if (e == cudaErrorMemoryAllocation) {
             char text[128];
             gpul__clear_cuda(e);
-            status = GPUL_ERROR_OUT_OF_MEMORY;
-            gpul__note(status, function, "%s needs %lld bytes, which %s did not give",
-                       gpul__describe(text, sizeof text, &a), (long long)bytes, call);
-            gpul__record_cuda(e, scope.device);
-            gpul__error.bytes_requested = bytes;
-            gpul__tell();
+            status = gpul__fail_with(GPUL_ERROR_OUT_OF_MEMORY, function, e, scope.device, bytes, 0,
+                                     "%s needs %lld bytes, which %s did not give",
+                                     gpul__describe(text, sizeof text, &a), (long long)bytes, call);
         } else if (e != cudaSuccess) status = gpul__fail_cuda(e, function, call);
         a.owned = e == cudaSuccess ? GPUL__OWNED : 0;
     }
@@ -3141,18 +3090,18 @@ static cudaError_t gpul__wait_for_all(int32_t device) {
     return first;
 }
 
-/* Releases even when an error is pending, and reports that first. Needs no pool: CUDA knows where memory is from. */
-static gpul_status gpul__free(const char *function, gpul_array *a) {
+/* Releases whatever the status is, and even when an error is pending: the first failure is the one reported. Needs no
+ * pool: CUDA knows where memory is from. */
+static gpul_status gpul__free(const char *function, gpul_array *a, gpul_status status) {
     gpul_array old;
-    gpul_status status;
     cudaError_t e, freed;
     int current = -1, moved;
     const char *call = "cudaFree";
-    if (a == NULL) return GPUL_OK;
+    if (a == NULL) return status;
     old = *a;
     memset(a, 0, sizeof *a);
-    if (!old.owned || old.data == NULL) return GPUL_OK;
-    status = gpul__pending(function);
+    if (!old.owned || old.data == NULL) return status;
+    if (status == GPUL_OK) status = gpul__pending(function);
     e = cudaGetDevice(&current);
     if (e != cudaSuccess) { /* once more: freeing in the order of another device's stream would be too early */
         gpul__clear_cuda(e);
@@ -3180,13 +3129,11 @@ static gpul_status gpul__free(const char *function, gpul_array *a) {
     }
     if (status == GPUL_OK && freed == cudaErrorInvalidValue) {
         gpul__clear_cuda(freed);
-        status = GPUL_ERROR_CUDA;
-        gpul__note(status, function,
-                   "a->data = %p is no memory that CUDA has given out: was it freed before, through a copy of the "
-                   "array? Of all copies free one, once",
-                   old.data);
-        gpul__record_cuda(freed, old.device);
-        gpul__tell();
+        status = gpul__fail_with(
+            GPUL_ERROR_CUDA, function, freed, old.device, 0, 0,
+            "a->data = %p is no memory that CUDA has given out: was it freed before, through a copy of the "
+            "array? Of all copies free one, once",
+            old.data);
     } else status = gpul__finish(status, freed, function, call);
     if (current >= 0 && moved)
         status = gpul__finish(status, gpul__restore_device(current), function,
@@ -3194,20 +3141,14 @@ static gpul_status gpul__free(const char *function, gpul_array *a) {
     return status;
 }
 
-GPUL_API gpul_status gpul_free(gpul_array *a) { return gpul__free(__func__, a); }
+GPUL_API gpul_status gpul_free(gpul_array *a) { return gpul__free(__func__, a, GPUL_OK); }
 
 GPUL_API gpul_status gpul_free_arrays(gpul_array *const *arrays, size_t count) {
-    gpul_status first = GPUL_OK;
-    gpul_error error;
+    gpul_status status = GPUL_OK;
     size_t k;
     if (arrays == NULL && count > 0) return gpul__null(__func__, "arrays");
-    for (k = 0; k < count; ++k) {
-        const gpul_status status = gpul__free(__func__, arrays[k]);
-        if (first == GPUL_OK && status != GPUL_OK) error = gpul__error;
-        if (first == GPUL_OK) first = status;
-    }
-    if (first != GPUL_OK) gpul__error = error;
-    return first;
+    for (k = 0; k < count; ++k) status = gpul__free(__func__, arrays[k], status);
+    return status;
 }
 
 GPUL_API gpul_status gpul_pin(void *host, size_t bytes) {
@@ -3411,7 +3352,7 @@ static gpul_status gpul__copy_host(gpul__scope *scope, const gpul_array *a, cons
     const char *const function = scope->function, *const call = "cudaMemcpyAsync";
     gpul__copy_plan plan;
     int64_t strides[GPUL_MAX_DIMS];
-    void *dense = NULL;
+    gpul__memory dense;
     gpul_status status;
     if (bytes == 0) return GPUL_OK;
     status = gpul__check_capture(function, in != NULL ? in : out, stream);
@@ -3421,14 +3362,15 @@ static gpul_status gpul__copy_host(gpul__scope *scope, const gpul_array *a, cons
     if (plan.how != GPUL__BY_KERNEL)
         status = gpul__copy_run(&plan, in != NULL ? a->data : out, in != NULL ? in : a->data, scope, stream);
     else { /* the kernel cannot read or write pageable memory: over a dense copy */
-        status = gpul__scratch(&dense, bytes, scope, stream);
+        status = gpul__scratch(&dense, (int64_t)bytes, scope, stream);
         if (status == GPUL_OK && in != NULL)
-            status = gpul__cuda(cudaMemcpyAsync(dense, in, bytes, cudaMemcpyDefault, stream), function, call);
+            status = gpul__cuda(cudaMemcpyAsync(dense.data, in, bytes, cudaMemcpyDefault, stream), function, call);
         if (status == GPUL_OK)
-            status = gpul__copy_run(&plan, in != NULL ? a->data : dense, in != NULL ? dense : a->data, scope, stream);
+            status = gpul__copy_run(&plan, in != NULL ? a->data : dense.data, in != NULL ? dense.data : a->data, scope,
+                                    stream);
         if (status == GPUL_OK && in == NULL)
-            status = gpul__cuda(cudaMemcpyAsync(out, dense, bytes, cudaMemcpyDefault, stream), function, call);
-        status = gpul__scratch_drop(dense, scope, stream, status);
+            status = gpul__cuda(cudaMemcpyAsync(out, dense.data, bytes, cudaMemcpyDefault, stream), function, call);
+        status = gpul__scratch_drop(&dense, scope, stream, status);
     }
     return gpul__end_host_copy(scope, stream, status);
 }
@@ -3509,8 +3451,7 @@ static gpul_status gpul__copy_across(gpul__scope *scope, const gpul_array *dst, 
     int64_t dense[GPUL_MAX_DIMS];
     const size_t bytes = (size_t)gpul_nbytes(dst);
     const char *const function = scope->function;
-    const void *from = src->data;
-    void *packed = NULL, *to = dst->data;
+    gpul__memory packed = GPUL_ZERO, landed = GPUL_ZERO;
     gpul_stream own = NULL;
     gpul_status status;
     gpul__host_strides(dst, dense);
@@ -3525,26 +3466,28 @@ static gpul_status gpul__copy_across(gpul__scope *scope, const gpul_array *dst, 
     } else if (stream == NULL) status = gpul__order(function, NULL, src->device, NULL, dst->device);
     if (status == GPUL_OK && gather.how != GPUL__BY_BLOCK) {
         status = gpul__set_device(function, src->device);
-        if (status == GPUL_OK) status = gpul__scratch(&packed, bytes, &there, own);
-        if (status == GPUL_OK) status = gpul__copy_run(&gather, packed, src->data, &there, own);
-        from = packed;
+        if (status == GPUL_OK) status = gpul__scratch(&packed, (int64_t)bytes, &there, own);
+        if (status == GPUL_OK) status = gpul__copy_run(&gather, packed.data, src->data, &there, own);
     }
-    if (status == GPUL_OK && (stream == NULL || packed != NULL))
+    if (status == GPUL_OK && (stream == NULL || packed.data != NULL))
         status = gpul__order(function, stream, dst->device, own, src->device);
     if (status == GPUL_OK) status = gpul__set_device(function, dst->device);
-    if (status == GPUL_OK && scatter.how != GPUL__BY_BLOCK) status = gpul__scratch(&to, bytes, scope, stream);
+    if (status == GPUL_OK && scatter.how != GPUL__BY_BLOCK)
+        status = gpul__scratch(&landed, (int64_t)bytes, scope, stream);
     if (status == GPUL_OK) {
+        void *const to = landed.data != NULL ? landed.data : dst->data;
+        const void *const from = packed.data != NULL ? packed.data : src->data;
         status = gpul__cuda(cudaMemcpyPeerAsync(to, dst->device, from, src->device, bytes, stream), function,
                             "cudaMemcpyPeerAsync");
         if (status == GPUL_OK && scatter.how != GPUL__BY_BLOCK)
             status = gpul__copy_run(&scatter, dst->data, to, scope, stream);
-        if (scatter.how != GPUL__BY_BLOCK) status = gpul__scratch_drop(to, scope, stream, status);
-        if (status == GPUL_OK && (stream == NULL || packed != NULL))
+        status = gpul__scratch_drop(&landed, scope, stream, status);
+        if (status == GPUL_OK && (stream == NULL || packed.data != NULL))
             status = gpul__order(function, own, src->device, stream, dst->device);
     }
-    if (packed != NULL || own != NULL) {
+    if (packed.data != NULL || own != NULL) {
         status = gpul__finish(status, gpul__restore_device(src->device), function, "cudaSetDevice");
-        status = gpul__scratch_drop(packed, &there, own, status);
+        status = gpul__scratch_drop(&packed, &there, own, status);
         if (own != NULL) /* lets its work finish */
             status = gpul__finish(status, cudaStreamDestroy(own), function, "cudaStreamDestroy");
     }
@@ -4103,8 +4046,7 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
     gpul_array buffer = GPUL_ZERO;
     gpul_shape shape;
     int64_t n;
-    gpul_status status, freed;
-    gpul_error first;
+    gpul_status status;
     if (result == NULL) return gpul__null(__func__, "result");
     status = gpul__check_array(__func__, "a", a);
     if (status == GPUL_OK) status = gpul__check_array(__func__, "b", b);
@@ -4126,10 +4068,7 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
     c.host[0] = (char *)buffer.data;
     c.host[1] = buffer.data == NULL ? NULL : c.host[0] + n * 8;
     status = gpul__compare_parts(&c, a, b, origin);
-    first = gpul__error;
-    freed = gpul__free(__func__, &buffer);
-    if (status != GPUL_OK) gpul__error = first;
-    status = gpul__end(&scope, status != GPUL_OK ? status : freed);
+    status = gpul__end(&scope, gpul__free(__func__, &buffer, status));
     if (status == GPUL_OK) *result = c.result;
     return status;
 }
@@ -4601,15 +4540,12 @@ static gpul_status gpul__elapsed(const char *function, double *seconds, gpul_eve
         own[1] = cudaEventElapsedTime(&milliseconds, stop, stop);
         gpul__clear_cuda(own[1]);
         if (own[0] == e || own[1] == e)
-            gpul__note(GPUL_ERROR_CUDA, function,
-                       "%s never recorded (gpul_event_record), or destroyed, or made without times",
-                       own[0] != e   ? "stop was"
-                       : own[1] != e ? "start was"
-                                     : "start and stop were");
-        else gpul__note(GPUL_ERROR_CUDA, function, "start and stop belong to two devices");
-        gpul__record_cuda(e, -1);
-        gpul__tell();
-        return GPUL_ERROR_CUDA;
+            return gpul__fail_with(GPUL_ERROR_CUDA, function, e, -1, 0, 0,
+                                   "%s never recorded (gpul_event_record), or destroyed, or made without times",
+                                   own[0] != e   ? "stop was"
+                                   : own[1] != e ? "start was"
+                                                 : "start and stop were");
+        return gpul__fail_with(GPUL_ERROR_CUDA, function, e, -1, 0, 0, "start and stop belong to two devices");
     }
     status = gpul__cuda(e, function, "cudaEventElapsedTime");
     if (status == GPUL_OK) *seconds = (double)milliseconds * 1e-3;
@@ -5113,11 +5049,8 @@ static gpul_status gpul__check_device(const char *function, int32_t device) {
     int32_t count = 0;
     const gpul_status status = gpul__need_devices(function, &count);
     if (status != GPUL_OK || (device >= 0 && device < count)) return status;
-    gpul__note(GPUL_ERROR_DEVICE, function, "device = %d, but there %s %d", (int)device, count == 1 ? "is" : "are",
-               (int)count);
-    gpul__error.device = device;
-    gpul__tell();
-    return GPUL_ERROR_DEVICE;
+    return gpul__fail_with(GPUL_ERROR_DEVICE, function, cudaSuccess, device, 0, 0, "device = %d, but there %s %d",
+                           (int)device, count == 1 ? "is" : "are", (int)count);
 }
 
 static char gpul__lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
@@ -5914,27 +5847,27 @@ static gpul__workspace *gpul__find_workspace(const gpul__scope *scope, gpul_stre
 
 /* Memory for what passes between a launch's blocks: counters, which are zero, and bytes. The stream's own workspace, as
  * far as they fit there; else scratch memory, for gpul__scratch_drop, whatever this returns. */
-static gpul_status gpul__between_blocks(void **scratch, uint32_t **counters, void **bytes, int64_t n_counters,
+static gpul_status gpul__between_blocks(gpul__memory *scratch, uint32_t **counters, void **bytes, int64_t n_counters,
                                         int64_t n_bytes, int32_t captured, gpul__scope *scope, gpul_stream stream) {
     /* a graph may run beside anything */
     gpul__workspace *const own =
         !captured && n_counters * 4 <= (int64_t)sizeof own->counters ? gpul__find_workspace(scope, stream) : NULL;
-    const size_t before = own != NULL ? 0 : ((size_t)n_counters * 4 + 127) / 128 * 128;
+    const int64_t before = own != NULL ? 0 : (n_counters * 4 + 127) / 128 * 128;
     gpul_status status;
     cudaError_t e;
-    *scratch = NULL;
+    scratch->data = NULL;
     if (own != NULL) {
         *counters = own->counters;
         *bytes = own->partials;
         if (n_bytes <= (int64_t)sizeof own->partials) return GPUL_OK;
     }
-    status = gpul__scratch(scratch, before + (size_t)n_bytes, scope, stream);
+    status = gpul__scratch(scratch, before + n_bytes, scope, stream);
     if (status != GPUL_OK) return status;
-    *bytes = (char *)*scratch + before;
+    *bytes = (char *)scratch->data + before;
     if (own != NULL) return GPUL_OK;
-    *counters = (uint32_t *)*scratch;
+    *counters = (uint32_t *)scratch->data;
     if (n_counters == 0) return GPUL_OK;
-    e = cudaMemsetAsync(*scratch, 0, before, stream); /* fault: counters-not-zeroed */
+    e = cudaMemsetAsync(scratch->data, 0, (size_t)before, stream); /* fault: counters-not-zeroed */
     return gpul__cuda(e, scope->function, "launching the kernel");
 }
 
@@ -5945,7 +5878,8 @@ static gpul_status gpul__reduce_launch(const gpul__reducer *reducer, gpul__reduc
     gpul_status status = GPUL_OK;
     cudaError_t e;
     uint32_t *counters = NULL;
-    void *partials = NULL, *scratch = NULL;
+    void *partials = NULL;
+    gpul__memory scratch = GPUL_ZERO;
     e = (cudaError_t)gpul__plan_reduction(&plan, problem, reducer, &scope->machine);
     /* nobody asks CUDA where the answer changes nothing */
     problem->captured = e == cudaSuccess && plan.counters > 0 && gpul__capturing(stream);
@@ -5953,10 +5887,10 @@ static gpul_status gpul__reduce_launch(const gpul__reducer *reducer, gpul__reduc
     if (e == cudaSuccess && plan.counters > 0)
         status = gpul__between_blocks(&scratch, &counters, &partials, plan.counters,
                                       plan.partials * reducer->partial_bytes, problem->captured, scope, stream);
-    if (status != GPUL_OK) return gpul__scratch_drop(scratch, scope, stream, status);
+    if (status != GPUL_OK) return gpul__scratch_drop(&scratch, scope, stream, status);
     if (e == cudaSuccess) e = (cudaError_t)reducer->launch(problem, &plan, &scope->machine, partials, counters, stream);
     status = gpul__cuda(e, scope->function, "launching the kernel"); /* fault: scratch-freed-twice */
-    return gpul__scratch_drop(scratch, scope, stream, status);       /* fault: scratch-leaked */
+    return gpul__scratch_drop(&scratch, scope, stream, status);      /* fault: scratch-leaked */
 }
 
 /* The shape that inputs broadcast to, as an array without data, and the inputs' strides in it. */
@@ -6185,6 +6119,7 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     int32_t axis = GPUL_ALL_AXES;
     gpul__scope scope;
     gpul_array out = GPUL_ZERO;
+    gpul__memory scratch;
     gpul_status status;
     double answer = 0; /* room for any dtype, aligned for any */
     cudaError_t e;
@@ -6200,15 +6135,16 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     out.device = scope.device;
     size = gpul_dtype_size(out.dtype);
     status = gpul__check_capture(function, NULL, stream);
-    if (status == GPUL_OK) status = gpul__scratch(&out.data, size, &scope, stream);
+    if (status == GPUL_OK) status = gpul__scratch(&scratch, (int64_t)size, &scope, stream);
     if (status != GPUL_OK) return gpul__end(&scope, status);
+    out.data = scratch.data;
     status = gpul__reduce_array(function, reducer, &out, x, GPUL_ALL_AXES, gpul__is_positional(op), stream);
     if (status == GPUL_OK) {
         e = cudaMemcpyAsync(&answer, out.data, size, cudaMemcpyDeviceToHost, stream);
         if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
         status = gpul__cuda(e, function, "copy of the result");
     }
-    status = gpul__end(&scope, gpul__scratch_drop(out.data, &scope, stream, status));
+    status = gpul__end(&scope, gpul__scratch_drop(&scratch, &scope, stream, status));
     return status != GPUL_OK ? status : gpul__convert(function, value, dtype, &answer, out.dtype);
 }
 
@@ -6474,7 +6410,7 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     gpul__scope scope;
     gpul_status status;
     int64_t *strides[2];
-    void *scratch = NULL;
+    gpul__memory scratch;
     int32_t error, floats;
 
     status = gpul__check_array(function, "counts", counts);
@@ -6550,14 +6486,14 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
 
     if (!gpul__plan_histogram(&plan, &problem, &scope.machine))
         return gpul__end(&scope, gpul__left_out(function, "histogram"));
-    status = gpul__scratch(&scratch, (size_t)plan.scratch_bytes, &scope, stream);
+    status = gpul__scratch(&scratch, plan.scratch_bytes, &scope, stream);
     if (status != GPUL_OK) return gpul__end(&scope, status);
     own = plan.counters > 0 && !gpul__capturing(stream) ? gpul__find_workspace(&scope, stream) : NULL;
-    error = gpul__launch_histogram(&problem, &plan, own ? own->counters : NULL, scratch, stream);
+    error = gpul__launch_histogram(&problem, &plan, own ? own->counters : NULL, scratch.data, stream);
     if (error == GPUL__HISTOGRAM_WRONG_EDGES)
         status = gpul__histogram_check_edges(function, problem.edges, problem.bins);
     else if (error != 0) status = gpul__fail_cuda((cudaError_t)error, function, "launching the kernels");
-    status = gpul__scratch_drop(scratch, &scope, stream, status);
+    status = gpul__scratch_drop(&scratch, &scope, stream, status);
     return gpul__end(&scope, status);
 }
 
@@ -6698,7 +6634,8 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     gpul__scope scope;
     gpul_status status;
     uint32_t *counters = NULL;
-    void *scratch = NULL, *bytes = NULL;
+    gpul__memory scratch = GPUL_ZERO;
+    void *bytes = NULL;
     int32_t i, k, two, transposed, first, second;
 
     status = gpul__check_arrays(function, names, arrays, 3);
@@ -6805,7 +6742,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
                             function, "launching the kernels");
         at += problem.batch;
     }
-    return gpul__end(&scope, gpul__scratch_drop(scratch, &scope, stream, status));
+    return gpul__end(&scope, gpul__scratch_drop(&scratch, &scope, stream, status));
 }
 
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream) {
@@ -6838,8 +6775,7 @@ typedef struct gpul__benchmark {
     gpul_status (*fn)(void *user);
     void *user;
     gpul_event event[2];
-    void *flush;
-    size_t flush_bytes;
+    gpul__memory flush;
     double began;             /* host clock */
     double *cpu, *gpu, *slow; /* of each sample; slow: the longer of the two counts of cycles beside it */
     double *sorted;           /* room to sort in */
@@ -6920,8 +6856,8 @@ static gpul_status gpul__benchmark_sample(gpul__benchmark *b) {
     double from, cpu, gpu = 0;
     cudaError_t e = cudaSuccess;
     gpul_status status;
-    if (b->flush != NULL) {
-        e = cudaMemsetAsync(b->flush, (int)(b->taken & 127), b->flush_bytes, stream);
+    if (b->flush.data != NULL) {
+        e = cudaMemsetAsync(b->flush.data, (int)(b->taken & 127), (size_t)b->flush.bytes, stream);
         if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
     }
     if (e == cudaSuccess) e = cudaEventRecord(b->event[0], stream);
@@ -7046,26 +6982,21 @@ static gpul_status gpul__benchmark_run(const char *function, gpul_benchmark_resu
     b.user = user;
     status = gpul__check_capture(function, NULL, b.options.stream);
     if (status == GPUL_OK && b.options.roof) status = gpul__device_roof(function, &roof, scope.device);
-    if (status == GPUL_OK && b.options.flush_l2) {
+    if (status == GPUL_OK && b.options.flush_l2)
         status = gpul__attribute(function, &l2, cudaDevAttrL2CacheSize, scope.device);
-        b.flush_bytes = 2 * (size_t)l2;
-    }
     bytes = 2 * (size_t)b.options.repeat * sizeof(double); /* of a column: see gpul__benchmark_samples */
     if (status == GPUL_OK) {
         b.cpu = bytes <= SIZE_MAX / 8 ? (double *)malloc(4 * bytes) : NULL;
-        if (b.cpu == NULL) {
-            status = GPUL_ERROR_OUT_OF_MEMORY;
-            gpul__note(status, function, "options->repeat = %lld samples take %lld bytes of host memory",
-                       (long long)b.options.repeat, (long long)bytes * 4);
-            gpul__error.bytes_requested = (int64_t)bytes * 4;
-            gpul__tell();
-        }
+        if (b.cpu == NULL)
+            status = gpul__fail_with(GPUL_ERROR_OUT_OF_MEMORY, function, cudaSuccess, -1, (int64_t)bytes * 4, 0,
+                                     "options->repeat = %lld samples take %lld bytes of host memory",
+                                     (long long)b.options.repeat, (long long)bytes * 4);
     }
     if (status == GPUL_OK) {
         b.gpu = b.cpu + 2 * b.options.repeat;
         b.slow = b.gpu + 2 * b.options.repeat;
         b.sorted = b.slow + 2 * b.options.repeat;
-        status = gpul__scratch(&b.flush, b.flush_bytes, &scope, b.options.stream);
+        status = gpul__scratch(&b.flush, 2 * (int64_t)l2, &scope, b.options.stream);
     }
     for (k = 0; k < 2 && status == GPUL_OK; ++k) status = gpul__new_event(function, &b.event[k]);
     if (status == GPUL_OK) status = gpul__benchmark_samples(&b);
@@ -7085,7 +7016,7 @@ static gpul_status gpul__benchmark_run(const char *function, gpul_benchmark_resu
         gpul__benchmark_rates(&r, &roof, b.options.flop_dtype);
     }
     free(b.cpu);
-    status = gpul__scratch_drop(b.flush, &scope, b.options.stream, status);
+    status = gpul__scratch_drop(&b.flush, &scope, b.options.stream, status);
     for (k = 0; k < 2; ++k) {
         const cudaError_t e = b.event[k] == NULL ? cudaSuccess : cudaEventDestroy(b.event[k]);
         status = gpul__finish(status, e, function, "cudaEventDestroy");
@@ -7103,30 +7034,25 @@ GPUL_API gpul_status gpul_benchmark(gpul_benchmark_result *result, gpul_status (
 /* ---- the roof ---- */
 
 #ifndef GPULITE_NO_KERNELS
+enum { GPUL__ROOF_READ, GPUL__ROOF_WRITE, GPUL__ROOF_COPY, GPUL__ROOF_MATMUL };
 typedef struct gpul__roof_work {
+    int32_t what;                            /* the benchmark's next call */
     gpul_array all, one, half[2], matrix[3]; /* half and matrix: parts of `all` */
     gpul_stream stream;
 } gpul__roof_work;
 
-static gpul_status gpul__roof_read(void *user) {
+static gpul_status gpul__roof_call(void *user) {
     gpul__roof_work *const w = (gpul__roof_work *)user;
-    return gpul_reduce(&w->one, &w->all, GPUL_SUM, GPUL_ALL_AXES, w->stream);
-}
-static gpul_status gpul__roof_write(void *user) {
-    gpul__roof_work *const w = (gpul__roof_work *)user;
-    return gpul_fill(&w->all, 1, w->stream);
-}
-static gpul_status gpul__roof_copy(void *user) {
-    gpul__roof_work *const w = (gpul__roof_work *)user;
-    return gpul_copy(&w->half[1], &w->half[0], w->stream);
-}
-static gpul_status gpul__roof_matmul(void *user) {
-    gpul__roof_work *const w = (gpul__roof_work *)user;
-    return gpul_matmul(&w->matrix[2], &w->matrix[0], &w->matrix[1], w->stream);
+    switch (w->what) {
+    case GPUL__ROOF_READ: return gpul_reduce(&w->one, &w->all, GPUL_SUM, GPUL_ALL_AXES, w->stream);
+    case GPUL__ROOF_WRITE: return gpul_fill(&w->all, 1, w->stream);
+    case GPUL__ROOF_COPY: return gpul_copy(&w->half[1], &w->half[0], w->stream);
+    default: return gpul_matmul(&w->matrix[2], &w->matrix[0], &w->matrix[1], w->stream);
+    }
 }
 
-static gpul_status gpul__roof_best(const char *function, double *rate, gpul_status (*fn)(void *user),
-                                   gpul__roof_work *work, double amount) {
+static gpul_status gpul__roof_best(const char *function, double *rate, int32_t what, gpul__roof_work *work,
+                                   double amount) {
     gpul_benchmark_options options = GPUL_ZERO;
     gpul_benchmark_result result;
     gpul_status status;
@@ -7134,7 +7060,8 @@ static gpul_status gpul__roof_best(const char *function, double *rate, gpul_stat
     options.warmup = 3;
     options.seconds = 0.3;
     options.stream = work->stream;
-    status = gpul__benchmark_run(function, &result, fn, work, &options);
+    work->what = what;
+    status = gpul__benchmark_run(function, &result, gpul__roof_call, work, &options);
     if (status == GPUL_OK && result.gpu.min > 0) *rate = amount / result.gpu.min * 1e-9;
     return status;
 }
@@ -7155,9 +7082,9 @@ static gpul_status gpul__roof_measure(const char *function, gpul_roof *roof, gpu
     if (status == GPUL_OK) status = gpul_device_array(&w->one, GPUL_F32, gpul_0d(), w->stream);
     if (status == GPUL_OK) status = gpul_split(w->half, 2, &w->all, 0);
     if (status == GPUL_OK) status = gpul_fill(&w->all, 1, w->stream);
-    if (status == GPUL_OK) status = gpul__roof_best(function, &roof->read_gbps, gpul__roof_read, w, (double)bytes);
-    if (status == GPUL_OK) status = gpul__roof_best(function, &roof->write_gbps, gpul__roof_write, w, (double)bytes);
-    if (status == GPUL_OK) status = gpul__roof_best(function, &roof->copy_gbps, gpul__roof_copy, w, (double)bytes);
+    if (status == GPUL_OK) status = gpul__roof_best(function, &roof->read_gbps, GPUL__ROOF_READ, w, (double)bytes);
+    if (status == GPUL_OK) status = gpul__roof_best(function, &roof->write_gbps, GPUL__ROOF_WRITE, w, (double)bytes);
+    if (status == GPUL_OK) status = gpul__roof_best(function, &roof->copy_gbps, GPUL__ROOF_COPY, w, (double)bytes);
     for (i = 0; i < 3 && status == GPUL_OK; ++i) {
         if (dtypes[i] == GPUL_F16 && !device->standin) n *= 2; /* the bytes of f64 are enough */
         for (k = 0; k < 3 && status == GPUL_OK; ++k) {
@@ -7166,7 +7093,7 @@ static gpul_status gpul__roof_measure(const char *function, gpul_roof *roof, gpu
             if (status == GPUL_OK) status = gpul_fill(&w->matrix[k], 1, w->stream);
         }
         if (status == GPUL_OK)
-            status = gpul__roof_best(function, rates[i], gpul__roof_matmul, w, 2.0 * (double)n * (double)n * (double)n);
+            status = gpul__roof_best(function, rates[i], GPUL__ROOF_MATMUL, w, 2.0 * (double)n * (double)n * (double)n);
     }
     return status;
 }
@@ -7195,8 +7122,7 @@ static gpul_status gpul__device_roof(const char *function, gpul_roof *out, int32
     gpul_roof roof = GPUL_ZERO;
     gpul__scope scope;
     gpul_error first;
-    gpul_status status = gpul__begin_on(&scope, function, device), ends[3];
-    int32_t k;
+    gpul_status status = gpul__begin_on(&scope, function, device), destroyed;
     if (status != GPUL_OK) return status;
     if (gpul__atomic_load(&scope.state->roof_state) != GPUL__KNOWN) { /* fault: roof-measured-again */
         roof.device = device;
@@ -7206,14 +7132,12 @@ static gpul_status gpul__device_roof(const char *function, gpul_roof *out, int32
             status = gpul_stream_create(&work.stream, GPUL_STREAM_NON_BLOCKING);
         }
         if (status == GPUL_OK) status = gpul__roof_measure(function, &roof, &work, &info);
+        status = gpul__free(function, &work.all, status);
+        status = gpul__free(function, &work.one, status);
         first = gpul__error;
-        ends[0] = gpul_free(&work.all);
-        ends[1] = gpul_free(&work.one);
-        ends[2] = gpul_stream_destroy(&work.stream);
-        if (status != GPUL_OK) gpul__error = first;
-        else
-            for (k = 0; k < 3; ++k)
-                if (ends[k] != GPUL_OK) status = ends[k];
+        destroyed = gpul_stream_destroy(&work.stream);
+        if (status == GPUL_OK) status = destroyed;
+        else gpul__error = first;
         status = gpul__report_as(function, status);
         if (status == GPUL_OK && gpul__atomic_swap(&scope.state->roof_state, GPUL__UNKNOWN, GPUL__FILLING)) {
             scope.state->roof = roof;

@@ -7998,7 +7998,7 @@ static inline double gpul__gemm_time(const gpul__gemm_tile &tile, int64_t tiles,
 }
 /* The tile that takes least, and its time. shared_bytes: what a block may have. */
 static int32_t gpul__gemm_best_tile(double *least, const gpul__gemm_problem *p, int64_t batch, int32_t splits,
-                                    int64_t part, int64_t sms, int32_t shared_bytes) {
+                                    int64_t part, int64_t sms, int64_t shared_bytes) {
     const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype);
     int32_t best = 0;
     *least = 1e300;
@@ -8027,7 +8027,7 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
         const int64_t sms = gpul__gemm_sms; /* fault: matmul-ieee-parts-by-machine */
         const int64_t batch = 1;            /* fault: batch-parts */
         if (splits > 1 && (part < 64 || part * (splits - 1) >= p->K || squares * splits > 1024)) break;
-        gpul__gemm_best_tile(&time, p, batch, splits, part, sms, INT32_MAX);
+        gpul__gemm_best_tile(&time, p, batch, splits, part, sms, INT64_MAX);
         if (!(time < least)) continue;
         least = time;
         plan->splits = splits;

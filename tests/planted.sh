@@ -346,7 +346,7 @@ plant launch-limits test_launch:test_limits expression 'call->grid[k] > INT32_MA
 plant wrong-stream test_graph instead 'config.stream = 0;'
 plant counters-not-zeroed test_graph instead 'e = cudaSuccess;'
 plant scratch-leaked test_faults instead 'return status;'
-plant scratch-freed-twice test_graph instead 'if (scratch != NULL) (void)cudaFreeAsync(scratch, stream);'
+plant scratch-freed-twice test_graph instead 'if (scratch.data != NULL) (void)cudaFreeAsync(scratch.data, stream);'
 plant reduce-overlap test_custom:test_several_contracts expression 'gpul__overlap(out, in[i].array)' '0'
 plant ordered-lane-ends test_custom:test_order_sizes expression 'first + lane' 'length'
 plant ordered-slots test_custom:test_order_sizes expression 'slots - 1' '0'
