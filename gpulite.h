@@ -50,6 +50,7 @@
  *     with cuda.pinned(h): ...                    gpul_pin(h, bytes) ... gpul_unpin(h)                       section 6
  *     d[i:j], d.reshape(...), d.T, d.split(k)     gpul_slice, gpul_reshape, gpul_transpose, gpul_split       section 7
  *     cupy.ndarray over foreign memory            gpul_wrap, gpul_wrap_strided                               section 7
+ *     cp.from_dlpack(t), a.toDlpack()             gpul_from_dlpack(&a, tensor), gpul_to_dlpack(&tensor, &a)  section 7
  *     d.fill(v), d[i], d[i] = v                   gpul_fill, gpul_get, gpul_set                              section 7
  *     a.size, a.nbytes, a.flags.c_contiguous      gpul_size, gpul_nbytes, gpul_is_contiguous                 section 5
  *     a.dtype.name, a.itemsize, np.float16(v)     gpul_dtype_name, gpul_dtype_size, gpul_f16_from_float      section 5
@@ -566,6 +567,21 @@ GPUL_API gpul_status gpul_wrap(gpul_array *out, void *pointer, gpul_dtype dtype,
 /* The same with strides in elements, shape.ndim of them. Errors: also ARGUMENT (strides is NULL or has a negative). */
 GPUL_API gpul_status gpul_wrap_strided(gpul_array *out, void *pointer, gpul_dtype dtype, gpul_shape shape,
                                        const int64_t *strides);
+
+/* DLPack: arrays of PyTorch, CuPy, JAX, TensorFlow and others, and to them, without a copy. A tensor is the
+ * DLManagedTensor of dlpack.h, which a Python capsule named "dltensor" holds: memory, shape, and a deleter for whoever
+ * uses it last. It knows no stream: let work on the one side's stream wait for the other's.
+ *
+ * An array over a tensor's memory. The tensor keeps it: call tensor->deleter(tensor) after the last use of the array,
+ * which owns nothing. Dtypes: float of 16, 32 and 64 bits, bfloat, int of 32 and 64, uint of 8, and bool as uint8.
+ * Errors: gpul_wrap_strided's; also ARGUMENT (tensor is NULL), DTYPE (none of these), SHAPE (more than GPUL_MAX_DIMS
+ * dimensions), MEMORY (of no CUDA device and no host). */
+struct DLManagedTensor;
+GPUL_API gpul_status gpul_from_dlpack(gpul_array *out, const struct DLManagedTensor *tensor);
+/* *out = `a` as a tensor. What `a` owns is the tensor's from then on: its deleter frees it, as gpul_free does, and `a`
+ * is a view of it. A tensor of an array that owns nothing is a view, too. Errors: ARGUMENT (NULL, or never made),
+ * OUT_OF_MEMORY (of the host). */
+GPUL_API gpul_status gpul_to_dlpack(struct DLManagedTensor **out, gpul_array *a);
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * 8. Streams, events, timers, graphs
@@ -3869,7 +3885,7 @@ GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_arr
     return GPUL_OK;
 }
 
-static gpul_status gpul__wrap(const char *function, gpul_array *out, void *pointer, gpul_dtype dtype,
+static gpul_status gpul__wrap(const char *function, gpul_array *out, const char *name, void *pointer, gpul_dtype dtype,
                               const gpul_shape *shape, const int64_t *strides) {
     struct cudaPointerAttributes first = GPUL_ZERO, last = GPUL_ZERO;
     gpul__scope scope;
@@ -3896,9 +3912,9 @@ static gpul_status gpul__wrap(const char *function, gpul_array *out, void *point
             a.strides[k] = strides[k];
         }
     else if (gpul_size(&a) > 0) reach = gpul_nbytes(&a) - size;
-    if (gpul_size(&a) > 0 && pointer == NULL) return gpul__null(function, "pointer");
+    if (gpul_size(&a) > 0 && pointer == NULL) return gpul__null(function, name);
     if (gpul_size(&a) > 0 && (uintptr_t)pointer % (uintptr_t)size != 0)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "pointer = %p is not aligned to the %d bytes of %s", pointer,
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s = %p is not aligned to the %d bytes of %s", name, pointer,
                           (int)size, gpul_dtype_name(dtype));
     status = gpul__begin(&scope, function, NULL, 0, NULL);
     if (status != GPUL_OK) return status;
@@ -3910,18 +3926,18 @@ static gpul_status gpul__wrap(const char *function, gpul_array *out, void *point
         if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaPointerGetAttributes");
         else if (first.type == cudaMemoryTypeUnregistered)
             status = gpul__fail(GPUL_ERROR_MEMORY, function,
-                                "pointer = %p is ordinary (pageable) host memory, which a GPU cannot reach: gpul_pin "
-                                "it first, or copy it with gpul_to_device",
-                                pointer);
+                                "%s = %p is ordinary (pageable) host memory, which a GPU cannot reach: gpul_pin it "
+                                "first, or copy it with gpul_to_device",
+                                name, pointer);
         else if (last.type != first.type || last.device != first.device)
             status = gpul__fail(GPUL_ERROR_MEMORY, function,
-                                "pointer = %p: its memory ends before the %lld bytes that the array spans", pointer,
+                                "%s = %p: its memory ends before the %lld bytes that the array spans", name, pointer,
                                 (long long)(reach + size));
         else if (first.type == cudaMemoryTypeHost && first.devicePointer != pointer)
             status = gpul__fail(GPUL_ERROR_UNSUPPORTED, function,
-                                "pointer = %p: the device sees this host memory at another address (%p); use "
+                                "%s = %p: the device sees this host memory at another address (%p); use "
                                 "gpul_mapped_array",
-                                pointer, first.devicePointer);
+                                name, pointer, first.devicePointer);
         else {
             a.memory = first.type == cudaMemoryTypeDevice    ? GPUL_MEMORY_DEVICE
                        : first.type == cudaMemoryTypeManaged ? GPUL_MEMORY_MANAGED
@@ -3933,12 +3949,102 @@ static gpul_status gpul__wrap(const char *function, gpul_array *out, void *point
 }
 
 GPUL_API gpul_status gpul_wrap(gpul_array *out, void *pointer, gpul_dtype dtype, gpul_shape shape) {
-    return gpul__wrap(__func__, out, pointer, dtype, &shape, NULL);
+    return gpul__wrap(__func__, out, "pointer", pointer, dtype, &shape, NULL);
 }
 GPUL_API gpul_status gpul_wrap_strided(gpul_array *out, void *pointer, gpul_dtype dtype, gpul_shape shape,
                                        const int64_t *strides) {
     if (strides == NULL && shape.ndim > 0) return gpul__null(__func__, "strides");
-    return gpul__wrap(__func__, out, pointer, dtype, &shape, strides);
+    return gpul__wrap(__func__, out, "pointer", pointer, dtype, &shape, strides);
+}
+
+/* dlpack.h's DLManagedTensor, member for member: DLPack fixes its layout */
+typedef struct gpul__dlpack {
+    void *data;
+    int32_t device_type, device_id, ndim;
+    uint8_t code, bits;
+    uint16_t lanes;
+    int64_t *shape, *strides; /* strides: in elements; NULL: dense in row-major order */
+    uint64_t byte_offset;     /* of the first element from data */
+    void *context;
+    void (*deleter)(struct DLManagedTensor *tensor);
+} gpul__dlpack;
+enum { /* DLDeviceType */
+       GPUL__DLPACK_CPU = 1,
+       GPUL__DLPACK_CUDA = 2,
+       GPUL__DLPACK_CUDA_HOST = 3,
+       GPUL__DLPACK_CUDA_MANAGED = 13
+};
+/* DLDataTypeCode and bits; the first of a dtype is what it becomes */
+static const struct gpul__dlpack_dtype {
+    uint8_t code, bits, dtype;
+} gpul__dlpack_dtypes[8] = {{2, 32, GPUL_F32}, {2, 64, GPUL_F64}, {0, 32, GPUL_I32},  {0, 64, GPUL_I64},
+                            {1, 8, GPUL_U8},   {2, 16, GPUL_F16}, {4, 16, GPUL_BF16}, {6, 8, GPUL_U8}};
+
+GPUL_API gpul_status gpul_from_dlpack(gpul_array *out, const struct DLManagedTensor *tensor) {
+    gpul__dlpack t;
+    gpul_shape shape = GPUL_ZERO;
+    gpul_dtype dtype = 0;
+    int32_t k;
+    if (tensor == NULL) return gpul__null(__func__, "tensor");
+    memcpy(&t, tensor, sizeof t);
+    for (k = 7; k >= 0; --k)
+        if (t.code == gpul__dlpack_dtypes[k].code && t.bits == gpul__dlpack_dtypes[k].bits && t.lanes == 1)
+            dtype = gpul__dlpack_dtypes[k].dtype;
+    if (dtype == 0)
+        return gpul__fail(GPUL_ERROR_DTYPE, __func__,
+                          "tensor's dtype has code %d, %d bits and %d lanes; float16, float32, float64, bfloat16, "
+                          "int32, int64, uint8 and bool are taken",
+                          (int)t.code, (int)t.bits, (int)t.lanes);
+    if (t.ndim < 0 || t.ndim > GPUL_MAX_DIMS || (t.ndim > 0 && t.shape == NULL))
+        return gpul__fail(GPUL_ERROR_SHAPE, __func__, "tensor has %d dimensions%s, not 0 to %d", (int)t.ndim,
+                          t.ndim > 0 && t.shape == NULL ? " without a shape" : "", GPUL_MAX_DIMS);
+    if (t.device_type != GPUL__DLPACK_CPU && t.device_type != GPUL__DLPACK_CUDA &&
+        t.device_type != GPUL__DLPACK_CUDA_HOST && t.device_type != GPUL__DLPACK_CUDA_MANAGED)
+        return gpul__fail(GPUL_ERROR_MEMORY, __func__, "tensor has device_type %d, which is no CUDA device and no host",
+                          (int)t.device_type);
+    shape.ndim = t.ndim;
+    for (k = 0; k < GPUL_MAX_DIMS; ++k) shape.dim[k] = k < t.ndim ? t.shape[k] : 1;
+    if (t.data != NULL) t.data = (char *)t.data + t.byte_offset; /* fault: dlpack-offset */
+    return gpul__wrap(__func__, out, "tensor->data", t.data, dtype, &shape, t.strides);
+}
+
+typedef struct gpul__dlpack_owner {
+    gpul__dlpack tensor; /* first: what the deleter is given points to both */
+    gpul_array array;
+} gpul__dlpack_owner;
+static void gpul__dlpack_delete(struct DLManagedTensor *tensor) {
+    gpul__dlpack_owner *const owner = (gpul__dlpack_owner *)(void *)tensor;
+    if (owner == NULL) return;
+    (void)gpul__free("gpul_to_dlpack's deleter", &owner->array, GPUL_OK);
+    free(owner);
+}
+GPUL_API gpul_status gpul_to_dlpack(struct DLManagedTensor **out, gpul_array *a) {
+    gpul__dlpack_owner *owner;
+    gpul_status status;
+    int32_t k = 0;
+    if (out == NULL) return gpul__null(__func__, "out");
+    status = gpul__check_array(__func__, "a", a);
+    if (status != GPUL_OK) return status;
+    owner = (gpul__dlpack_owner *)calloc(1, sizeof *owner);
+    if (owner == NULL)
+        return gpul__fail(GPUL_ERROR_OUT_OF_MEMORY, __func__, "%d bytes of host memory", (int)sizeof *owner);
+    owner->array = *a;
+    while (gpul__dlpack_dtypes[k].dtype != a->dtype) ++k;
+    owner->tensor.data = a->data;
+    owner->tensor.device_type = a->memory == GPUL_MEMORY_DEVICE    ? GPUL__DLPACK_CUDA
+                                : a->memory == GPUL_MEMORY_MANAGED ? GPUL__DLPACK_CUDA_MANAGED
+                                                                   : GPUL__DLPACK_CUDA_HOST;
+    owner->tensor.device_id = owner->tensor.device_type == GPUL__DLPACK_CUDA_HOST ? 0 : a->device;
+    owner->tensor.ndim = a->ndim;
+    owner->tensor.code = gpul__dlpack_dtypes[k].code;
+    owner->tensor.bits = gpul__dlpack_dtypes[k].bits;
+    owner->tensor.lanes = 1;
+    owner->tensor.shape = owner->array.shape;
+    owner->tensor.strides = owner->array.strides;
+    owner->tensor.deleter = gpul__dlpack_delete;
+    a->owned = 0; /* fault: dlpack-owned-twice */
+    *out = (struct DLManagedTensor *)(void *)owner;
+    return GPUL_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 #define CALLS_H
 
 #include "check.h"
+#include "dlpack.h"
 
 enum { W_A, W_B, W_C, W_D, W_X, W_Y, W_BIG, W_ONE, W_COLUMNS, W_COUNTS, W_SUMS, W_MANY, W_SKEW, W_COUNT };
 enum { BIG = 70000 }; /* elements of W_BIG: enough for a reduction to need scratch memory */
@@ -130,6 +131,19 @@ CALL(get, gpul_get(&w->plain.f32, V(A), one_two, NULL))
 CALL(set, gpul_set(V(D), one_two, &three, w->stream))
 CALL(wrap, gpul_wrap(&w->plain.array, w->b[W_A].base.data, GPUL_F32, gpul_1d(20)))
 CALL(wrap_strided, gpul_wrap_strided(&w->plain.array, w->b[W_A].base.data, GPUL_F32, gpul_2d(1, 2), one_two))
+static const DLManagedTensor *tensor_of(world *w) {
+    static int64_t shape[1] = {20};
+    static DLManagedTensor tensor;
+    tensor.dl_tensor.data = w->b[W_A].base.data;
+    tensor.dl_tensor.device.device_type = 2;
+    tensor.dl_tensor.ndim = 1;
+    tensor.dl_tensor.dtype.code = 2;
+    tensor.dl_tensor.dtype.bits = 32;
+    tensor.dl_tensor.dtype.lanes = 1;
+    tensor.dl_tensor.shape = shape;
+    return &tensor;
+}
+CALL(from_dlpack, gpul_from_dlpack(&w->plain.array, tensor_of(w)))
 CALL(stream_create, gpul_stream_create(&w->plain.stream, GPUL_STREAM_NON_BLOCKING))
 CALL(stream_synchronize, gpul_stream_synchronize(w->stream))
 CALL(stream_query, gpul_stream_query(&w->plain.i32, w->stream))
@@ -283,6 +297,7 @@ static const entry calls[] = {
     {"gpul_set", call_set, NULL},
     {"gpul_wrap", call_wrap, NULL},
     {"gpul_wrap_strided", call_wrap_strided, NULL},
+    {"gpul_from_dlpack", call_from_dlpack, NULL},
     {"gpul_stream_create", call_stream_create, undo_stream},
     {"gpul_stream_synchronize", call_stream_synchronize, NULL},
     {"gpul_stream_query", call_stream_query, NULL},

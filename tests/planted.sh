@@ -246,6 +246,8 @@ END
 fi
 
 # faults in the library that the tests must report
+plant dlpack-offset test_dlpack:test_foreign without
+plant dlpack-owned-twice test_dlpack:test_owner without
 plant histogram-no-table test_histogram:test_no_table expression 'gpul__hist_bin(v.rule, gpul__hist_value(x, v.floats != 0))' 'gpul__hist_uniform_bin(v.rule, gpul__hist_value(x, v.floats != 0))'
 plant histogram-zeros-barrier test_histogram:test_shapes without
 plant histogram-turns-left test_histogram:test_shapes without

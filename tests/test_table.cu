@@ -5,6 +5,7 @@
 #include "gpulite_kernels.cu"
 
 #include "check.h"
+#include "dlpack.h"
 
 /* ---- operations and kernels of one's own ---- */
 
@@ -149,6 +150,13 @@ static void test_memory(void) {
     CHECK(view.data == a.data);
     CHECK_OK(gpul_wrap_strided(&view, a.data, GPUL_F64, gpul_1d(6), strides));
     CHECK_INT(view.strides[0], 2);
+    {
+        DLManagedTensor *tensor = NULL;
+        CHECK_OK(gpul_to_dlpack(&tensor, &a));
+        CHECK_OK(gpul_from_dlpack(&a, tensor));
+        CHECK(a.shape[0] == 4 && !a.owned);
+        tensor->deleter(tensor);
+    }
     CHECK_OK(gpul_free_all(&a, &b));
 
     CHECK_OK(gpul_pinned_array(&a, GPUL_F32, gpul_1d(n)));
