@@ -1951,8 +1951,8 @@ GPUL_API gpul_error_handler gpul_on_error(gpul_error_handler handler) {
 /* The end of every failure: the record is made, and the program's handler is told. e, device and bytes: what is known
  * besides the message, or cudaSuccess, -1 and 0. The record is put together aside, since an argument of the message may
  * point into the one that it replaces. */
-static gpul_status gpul__record(gpul_status status, const char *function, cudaError_t e, int device, int64_t bytes,
-                                int64_t bytes_free, const char *format, va_list arguments) {
+static void gpul__record(gpul_status status, const char *function, cudaError_t e, int device, int64_t bytes,
+                         int64_t bytes_free, const char *format, va_list arguments) {
     gpul_error error = GPUL_ZERO;
     int length;
     error.status = status;
@@ -1966,30 +1966,30 @@ static gpul_status gpul__record(gpul_status status, const char *function, cudaEr
     if (length < 0) length = 0;
     (void)vsnprintf(error.message + length, sizeof error.message - (size_t)length, format, arguments);
     gpul__error = error;
-    if (gpul__handler == NULL || gpul__handling) return status;
+    if (gpul__handler == NULL || gpul__handling) return;
     gpul__handling = 1;
     gpul__handler(&error);
     gpul__handling = 0;
     gpul__error = error; /* fault: handler-loses-record */
-    return status;
 }
 
 static gpul_status gpul__fail(gpul_status status, const char *function, const char *format, ...) GPUL__PRINTF(3, 4);
 static gpul_status gpul__fail(gpul_status status, const char *function, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    (void)gpul__record(status, function, cudaSuccess, -1, 0, 0, format, arguments);
+    gpul__record(status, function, cudaSuccess, -1, 0, 0, format, arguments);
     va_end(arguments);
     return status;
 }
 
+/* A failure with what is known besides its message: e, device, the bytes asked for and those that were free. */
 static gpul_status gpul__fail_with(gpul_status status, const char *function, cudaError_t e, int device, int64_t bytes,
                                    int64_t bytes_free, const char *format, ...) GPUL__PRINTF(7, 8);
 static gpul_status gpul__fail_with(gpul_status status, const char *function, cudaError_t e, int device, int64_t bytes,
                                    int64_t bytes_free, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    (void)gpul__record(status, function, e, device, bytes, bytes_free, format, arguments);
+    gpul__record(status, function, e, device, bytes, bytes_free, format, arguments);
     va_end(arguments);
     return status;
 }
@@ -3975,9 +3975,10 @@ enum { /* DLDeviceType */
        GPUL__DLPACK_CUDA_MANAGED = 13
 };
 /* DLDataTypeCode and bits; the first of a dtype is what it becomes */
+#define GPUL__DLPACK_DTYPES 8
 static const struct gpul__dlpack_dtype {
     uint8_t code, bits, dtype;
-} gpul__dlpack_dtypes[8] = {{2, 32, GPUL_F32}, {2, 64, GPUL_F64}, {0, 32, GPUL_I32},  {0, 64, GPUL_I64},
+} gpul__dlpack_dtypes[GPUL__DLPACK_DTYPES] = {{2, 32, GPUL_F32}, {2, 64, GPUL_F64}, {0, 32, GPUL_I32},  {0, 64, GPUL_I64},
                             {1, 8, GPUL_U8},   {2, 16, GPUL_F16}, {4, 16, GPUL_BF16}, {6, 8, GPUL_U8}};
 
 GPUL_API gpul_status gpul_from_dlpack(gpul_array *out, const struct DLManagedTensor *tensor) {
@@ -3987,7 +3988,7 @@ GPUL_API gpul_status gpul_from_dlpack(gpul_array *out, const struct DLManagedTen
     int32_t k;
     if (tensor == NULL) return gpul__null(__func__, "tensor");
     memcpy(&t, tensor, sizeof t);
-    for (k = 7; k >= 0; --k)
+    for (k = 0; k < GPUL__DLPACK_DTYPES; ++k)
         if (t.code == gpul__dlpack_dtypes[k].code && t.bits == gpul__dlpack_dtypes[k].bits && t.lanes == 1)
             dtype = gpul__dlpack_dtypes[k].dtype;
     if (dtype == 0)
