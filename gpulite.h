@@ -993,10 +993,10 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * rounding of the result to 16 bits), gamma(n) = n u / (1 - n u), u the unit roundoff of what is computed in.
  *
  * The same bits on every run, for every order and alignment of the matrices; NaN is always the same. IEEE fused
- * multiply-adds have the same bits on every GPU and the CPU stand-in. f16 and bf16 with M N K from 2^18 on go to tensor
- * cores on a Hopper GPU with kernels built for sm_90a: their bits are the same on all of these, but others, since a sum
- * of 16 products is cut off to f32; there gamma(min(K, K / 8192 + 8320) + 2) bounds the error. Each product of a stack
- * has the bits that it has alone.
+ * multiply-adds have the same bits on every GPU and the CPU stand-in. f16 and bf16 with K from 128 on, or M N K from
+ * 2^18 on, go to tensor cores on a Hopper GPU with kernels built for sm_90a: their bits are the same on all of these,
+ * but others, since a sum of 16 products is cut off to f32; there gamma(min(K, K / 8192 + 8320) + 2) bounds the error.
+ * Each product of a stack has the bits that it has alone.
  *
  * A stack is one launch for up to 65535 products, or as many as have room in 64 MB where they take scratch memory. One
  * of two dimensions that cannot be walked as one, with A (8, 1, M, K) and B (9, K, N), is a launch for each step of the
@@ -1004,9 +1004,9 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  *
  * Scratch memory: in f32 and f64, and in 16 bits without tensor cores, for a C of up to 512 tiles of 64 x 64 with K
  * above 64, at most some 1024 such tiles in f32 or f64. In 16 bits with them, for all but small products, a copy of
- * each of A and B that does not begin, or whose lines do not, at a multiple of 16 bytes; at most 17 MB for parts of K;
+ * each of A and B that does not begin, or whose lines do not, at a multiple of 16 bytes; at most 64 MB for parts of K;
  * and 128 KB a multiprocessor where those are longer than 8192. For a stack, what one product takes, or up to 64 MB
- * more for copies, and as much for parts. */
+ * for copies and parts together. */
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream);
 GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                gpul_stream stream);
@@ -1034,10 +1034,10 @@ typedef struct gpul_gemm_options {
 /* gpul_gemm with options; NULL: the defaults. TF32 and EMULATED have the tensor cores multiply float32, on a Hopper GPU
  * with kernels built for sm_90a. What is promised holds everywhere, but elsewhere nothing is gained.
  *
- * TF32: elements of A and B are first rounded to 11 bits, to nearest, ties away from zero, as cvt.rna.tf32 does; the
- * largest become infinite, infinities and NaN stay. gpul_gemm's bound holds against the product of the rounded ones,
- * each of which, if it is a normal number, is within 2^-11 of its own. On Hopper with M N K from 2^18 on, the bits are
- * those of all such GPUs; otherwise they are gpul_gemm's of the rounded matrices, and the same everywhere.
+ * TF32: elements of A and B are first rounded to 11 bits, to nearest, ties to even, as Hopper's bulk tensor copies do;
+ * the largest become infinite, infinities and NaN stay. gpul_gemm's bound holds against the product of the rounded ones,
+ * each of which, if it is a normal number, is within 2^-11 of its own. On Hopper the bits are those of all such GPUs;
+ * otherwise they are gpul_gemm's of the rounded matrices, and the same everywhere.
  *
  * EMULATED: gpul_gemm's bound, for all values that float32 has. On Hopper with M, N and K from 256 on and M N K from
  * 2^30 on, elements are split into two of 11 bits, of which three products are added up. The GPU finds out which type
@@ -1050,9 +1050,10 @@ typedef struct gpul_gemm_options {
  *   sm_90a, and only the result can overflow, not a sum on the way to it.
  *
  * Scratch memory. TF32: A and B once more, rows of A and columns of B filled up to multiples of 64 elements, and what
- * gpul_gemm takes, but on Hopper at most 9 MB for parts of K, and 64 KB a multiprocessor where those are longer than
- * 4096. EMULATED, on Hopper: A and B twice, filled up like that; 8 bytes for each row of A and column of B; at most 9
- * MB for parts of K. In EMULATED, the products of a stack go one after the other.
+ * gpul_gemm takes. On Hopper only one that is not dense along K, or does not begin, or whose lines do not, at a
+ * multiple of 16 bytes; at most 64 MB for parts of K; and 128 KB a multiprocessor where those are longer than 4096.
+ * EMULATED, on Hopper: A and B twice, filled up like that; 8 bytes for each row of A and column of B; at most 9 MB for
+ * parts of K. In EMULATED, the products of a stack go one after the other.
  *
  * C = act(alpha A B + beta C + bias): bias has an element for each column of C, any stride, and C's dtype, or f32 where
  * that has 16 bits. It is added, with rounding, in the type that is computed in, the activation is taken in that type,
@@ -1776,13 +1777,13 @@ typedef struct gpul__gemm_plan {
     int64_t tiles_m, tiles_n;             /* of C; tensor cores: work tiles, each a tile for every block of a cluster */
     int64_t scratch_bytes;                /* the partial sums in the compute type; tensor cores: and what follows */
     int64_t counters;                     /* of splits that have arrived, zero before and after */
-    int32_t a_vector, b_vector, c_vector; /* groups of four elements are aligned; 16-bit types on tensor cores:
-                                           * c_vector: a tensor map describes C */
+    int32_t a_vector, b_vector, c_vector; /* groups of four elements are aligned */
     int32_t scale_only;                   /* alpha or K is 0: A and B are not read */
     /* tensor cores */
     int32_t blocks, cluster;  /* of the grid; of a cluster, whose blocks share columns of B */
     int32_t group_rows;       /* raster order: rows of work tiles in a group */
     int32_t gathers;          /* 1: A, 2: B: the kernel reads it element by element */
+    int32_t c_bulk;           /* sums go to C as they are, by bulk copies: a tensor map describes it */
     int64_t a_pitch, b_pitch; /* 0, or the pitches of copies of A and B, which tensor maps can describe */
     int64_t promoted_at;      /* in scratch memory: the promoted sums, a tile of f32 for each block, where K is long */
     int64_t a_at, b_at;       /* in scratch memory: the copies */
@@ -3978,8 +3979,9 @@ enum { /* DLDeviceType */
 #define GPUL__DLPACK_DTYPES 8
 static const struct gpul__dlpack_dtype {
     uint8_t code, bits, dtype;
-} gpul__dlpack_dtypes[GPUL__DLPACK_DTYPES] = {{2, 32, GPUL_F32}, {2, 64, GPUL_F64}, {0, 32, GPUL_I32},  {0, 64, GPUL_I64},
-                            {1, 8, GPUL_U8},   {2, 16, GPUL_F16}, {4, 16, GPUL_BF16}, {6, 8, GPUL_U8}};
+} gpul__dlpack_dtypes[GPUL__DLPACK_DTYPES] = {{2, 32, GPUL_F32},  {2, 64, GPUL_F64}, {0, 32, GPUL_I32},
+                                              {0, 64, GPUL_I64},  {1, 8, GPUL_U8},   {2, 16, GPUL_F16},
+                                              {4, 16, GPUL_BF16}, {6, 8, GPUL_U8}};
 
 GPUL_API gpul_status gpul_from_dlpack(gpul_array *out, const struct DLManagedTensor *tensor) {
     gpul__dlpack t;

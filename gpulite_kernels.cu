@@ -1666,24 +1666,26 @@ static __device__ __forceinline__ typename Op::Acc gpul__reduce_warp(const Op &o
     return acc;
 }
 
+/* A thread arrives. True if it is the last of so many; the counter is then zero again, for the next kernel. */
+static __device__ __forceinline__ bool gpul__arrive(uint32_t *counter, uint32_t threads) {
+#ifdef __CUDA_ARCH__
+    uint32_t before;
+    asm volatile("atom.add.acq_rel.gpu.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
+#else
+    __threadfence();
+    const uint32_t before = atomicAdd(counter, 1u);
+    __threadfence();
+#endif
+    const bool last = before == threads - 1; /* fault: reduce-second-is-last */
+    if (last) *counter = 0;                  /* fault: reduce-counters-left */
+    return last;
+}
 /* True in all threads of the block that is the last of `blocks` to arrive; it sees what the threads of the others have
- * written. All threads call it. The counter is zero afterwards, for the next kernel. One thread's acquire-release
- * addition stands for the block, by the barriers around it: cheaper than a fence of every thread. */
+ * written. All threads call it. One thread's acquire-release addition stands for the block, by the barriers around it:
+ * cheaper than a fence of every thread. */
 static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *counter, uint32_t blocks, uint32_t *shared_flag) {
     __syncthreads();
-    if (threadIdx.x == 0) {
-#ifdef __CUDA_ARCH__
-        uint32_t before;
-        asm volatile("atom.add.acq_rel.gpu.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
-#else
-        __threadfence();
-        const uint32_t before = atomicAdd(counter, 1u);
-        __threadfence();
-#endif
-        const bool last = before == blocks - 1; /* fault: reduce-second-is-last */
-        if (last) *counter = 0;                 /* fault: reduce-counters-left */
-        *shared_flag = last;
-    }
+    if (threadIdx.x == 0) *shared_flag = gpul__arrive(counter, blocks);
     __syncthreads();
     return *shared_flag != 0;
 }
@@ -6263,13 +6265,14 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * and B may have any order if their rows begin at multiples of 16 bytes. Others are first copied to where they do
  * (gpul__tensor_pack), for O(n^2), or, in small products, read element by element. wgmma truncates its sums. So after
  * every 8192 steps of K, at most, the accumulators are promoted: added, with rounding, to the sum of the steps before.
- * Splits are added likewise (gpul__gemm_combine). The shape alone decides what is added to what.
+ * Splits are added as in gpul__gemm_kernel. The shape alone decides what is added to what.
  *
- * f32 on Hopper's tensor cores, where the caller allows it. gpul__gemm_pack makes copies of A and B with K contiguous.
- * TF32: they are rounded, and one more type for gpul__tensor_kernel. Emulated: an element is the sum of two numbers of
- * 11 bits, and three of their four products make a product of f32; accumulators are promoted after every slice. The two
- * numbers are of f16 if the range of the data allows it, or of TF32; otherwise gpul__gemm_kernel computes it all. The
- * host does not see the data, so all three are launched, and two of them return at once.
+ * f32 on Hopper's tensor cores, where the caller allows it. TF32: one more type for gpul__tensor_kernel, rounded by the
+ * copies to shared memory. wgmma takes it with K contiguous only; gpul__gemm_pack makes such copies of A and B where
+ * they are not. Emulated: an element is the sum of two numbers of 11 bits, which gpul__gemm_pack makes, and three of
+ * their four products make a product of f32; accumulators are promoted after every slice. The two numbers are of f16 if
+ * the range of the data allows it, or of TF32; otherwise gpul__gemm_kernel computes it all. The host does not see the
+ * data, so all three are launched, and two of them return at once.
  *
  * Assumptions. A and B are contiguous along one of their two dimensions, C along its rows. Elements beyond the matrices
  * are never read. Zeros stand for them, beyond the end of K in both operands, since 0 times infinity is not 0.
@@ -6357,9 +6360,10 @@ static __device__ __forceinline__ bool gpul__gemm_chosen(const gpul__gemm_choice
 struct gpul__gemm_view {
     gpul__gemm_problem problem;
     gpul__gemm_plan plan;
-    void *partials; /* split-K, or NULL: the partial sums in the compute type, a tile each; tensor cores: M x N each */
+    void *partials;                    /* split-K: the partial sums in the compute type, a tile each */
     uint32_t *counters;                /* split-K: zero before and after, see gpul__gemm_combine_parts */
     float one;                         /* 1: see gpul__gemm_write_sums */
+    int32_t slices, part_slices;       /* tensor cores: of K, and of a split */
     float *promoted;                   /* tensor cores: a tile for every block, the promoted sums where K is long */
     const uint32_t *range_a, *range_b; /* emulated f32: see gpul__pack_operand */
     gpul__gemm_choice choice;
@@ -7017,30 +7021,6 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     }
 }
 
-/* gpul__tensor_kernel: adds the splits in order, in a launch of its own. */
-template <typename T>
-static __global__ void __launch_bounds__(256) gpul__gemm_combine(const __grid_constant__ gpul__gemm_view v) {
-    typedef typename gpul__gemm_type<T>::Compute Compute;
-    const gpul__gemm_problem &p = v.problem;
-    const int64_t count = p.M * p.N;
-    const Compute *const partials = static_cast<const Compute *>(v.partials) + blockIdx.y * v.plan.splits * count;
-    T *const c = static_cast<T *>(p.C) + blockIdx.y * p.c_batch;
-    gpul__await();
-    if (!gpul__gemm_chosen(v.choice)) return;
-    GPUL_GRID_STRIDE(i, count) {
-        Compute sum = partials[i];
-        for (int32_t s = 1; s < v.plan.splits; s += 8) {
-            Compute part[8];
-            GPUL__UNROLL_FOR (int j = 0; j < 8; ++j)
-                part[j] = partials[(s + j < v.plan.splits ? s + j : s) * count + i];
-            GPUL__UNROLL_FOR (int j = 0; j < 8; ++j)
-                if (s + j < v.plan.splits) sum += part[j];
-        }
-        const int64_t m = i / p.N, n = i - m * p.N;
-        gpul__gemm_apply<true>(c + m * p.c_row + n, sum, v, gpul__gemm_bias_at<Compute>(p, m, n));
-    }
-}
-
 /* ---- packed copies of f32 operands ----
  *
  * A row of A, or a column of B, becomes chunks of 128 bytes along K, with zeros behind the end of K. A chunk is 32
@@ -7085,11 +7065,11 @@ static __device__ __forceinline__ int gpul__pack_row_exponent(uint32_t largest) 
 static __device__ __forceinline__ int gpul__pack_target(bool f16) { return f16 ? 15 : 46; }
 static __device__ __forceinline__ float gpul__pack_power(int e) { return gpul__bits<float>(uint32_t(127 + e) << 23); }
 
-/* rounded to the 11 bits of TF32, ties away from zero */
+/* rounded to the 11 bits of TF32, ties to even, as bulk tensor copies round */
 static __device__ __forceinline__ float gpul__pack_round(float x) {
-    const uint32_t bits = gpul__bits<uint32_t>(x);
+    const uint32_t bits = gpul__bits<uint32_t>(x), odd = bits >> 13 & 1;
     return gpul__is_nan(x) ? gpul__quiet_nan<float>()
-                           : gpul__bits<float>((bits + 0x1000u) & ~0x1fffu); /* fault: matmul-round */
+                           : gpul__bits<float>((bits + 0xfffu + odd) & ~0x1fffu); /* fault: matmul-round */
 }
 
 /* two floats, rounded to f16, in one word */
@@ -7213,39 +7193,29 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
  * B to both (multicast). */
 
 enum {
-    gpul__tensor_slice = 64,  /* of K in a stage: 128 bytes, the width of the swizzle */
-    gpul__tensor_chunk = 8192 /* of K, after which sums are promoted */
+    gpul__tensor_slice = 128, /* bytes of K in a stage: the width of the swizzle */
+    gpul__tensor_chunk = 128  /* slices, after which sums are promoted */
 };
 
 #ifdef GPUL__HOPPER
 
-template <int kRows, int kCols, bool kBulk = true> struct gpul__tensor_shape {
+template <int kRows, int kCols, bool kGather = false> struct gpul__tensor_shape {
     enum {
         kM = kRows,
         kN = kCols,
-        kGathers = kRows * kCols == 4096, /* the smallest tile can: see gpul__tensor_gather */
-        kSums = kCols / 2,                /* of a thread: 64 x kCols in the 128 of a warpgroup */
-        kThreads = kRows * 2 + 128,       /* a consumer for every 64 rows, and the producer */
-        kBox = 8192,                      /* bytes of 64 x 64 elements, what a bulk copy moves */
+        kGathers = kGather,                     /* operands for which there is no tensor map: see gpul__tensor_gather */
+        kSums = kCols / 2,                      /* of a thread: 64 x kCols in the 128 of a warpgroup */
+        kProducers = kGather ? 8 : 4,           /* warps */
+        kThreads = kRows * 2 + kProducers * 32, /* a consumer for every 64 rows, and the producer */
+        kBox = 8192,                            /* 64 rows of 128 bytes, what a bulk copy moves */
         kStageBytes = (kRows + kCols) / 64 * kBox,
-        kEndBytes = kBulk ? kRows / 64 * 2 * kBox : 0, /* two boxes a consumer, through which sums go to C */
+        kEndBytes = kRows / 64 * 2 * kBox, /* two boxes a consumer, through which sums go to C */
         kStages = (229376 - kEndBytes) / kStageBytes,
         kSharedBytes = kStages * kStageBytes + kEndBytes + 1024 /* boxes begin at multiples of 1024 */
     };
+    /* warps that arrive at `full`: with halves of A, of B, or of both */
+    static __device__ __forceinline__ uint32_t gathering(int32_t gathers) { return gathers == 3 ? 4 : 2; }
 };
-
-/* What is multiplied: 16-bit types as they are in memory, or packed copies. kType: of the factors; kTerms: numbers that
- * an element is the sum of. */
-template <typename T> struct gpul__tensor_math {
-    enum { kType = gpul__dtype_of<T>::value, kPacked = 0, kTerms = 1 };
-};
-template <gpul_dtype kOf, int kHow> struct gpul__packed {};
-template <gpul_dtype kOf, int kHow> struct gpul__tensor_math<gpul__packed<kOf, kHow>> {
-    enum { kType = kOf, kPacked = 1, kTerms = kHow };
-};
-typedef gpul__packed<GPUL_F32, 1> gpul__tf32;    /* rounded to TF32 */
-typedef gpul__packed<GPUL_F16, 2> gpul__two_f16; /* high and low parts: three products */
-typedef gpul__packed<GPUL_F32, 2> gpul__two_tf32;
 
 /* compiled for another target than sm_90a, the kernel is empty, and takes 32 threads at most: see gpul__find_wgmma */
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -7255,6 +7225,10 @@ typedef gpul__packed<GPUL_F32, 2> gpul__two_tf32;
 #endif
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
+
+/* x, which is one for the warp: shuffled, so that the compiler knows. Loops and branches on others would take the
+ * ring's state and wgmma's descriptors out of the registers that a warp's lanes share. */
+static __device__ __forceinline__ uint32_t gpul__warp_uniform(uint32_t x) { return __shfl_sync(0xffffffffu, x, 0); }
 
 static __device__ __forceinline__ uint32_t gpul__shared_address(const void *p) {
     return uint32_t(__cvta_generic_to_shared(p));
@@ -7318,24 +7292,45 @@ static __device__ __forceinline__ void gpul__tensor_store(const CUtensorMap *map
                  "r"(shared), "r"(dense), "r"(outer), "r"(item)
                  : "memory");
 }
-/* What gpul__tensor_load does, for rows that begin anywhere, by the 128 threads of the producer: for products so small
- * that a launch that copies the operand would take longer. */
-static __device__ __forceinline__ void gpul__tensor_gather(uint32_t shared, const void *data, int64_t pitch,
+/* What gpul__tensor_load does, for 32 of its 64 rows, of 16-bit elements that begin anywhere, by a warp. A lane loads
+ * aligned words, one of each row. Where a row begins in the middle of a word, what it stores is put together with the
+ * next lane's. At the ends of rows, where words would reach beyond, it loads elements. */
+static __device__ __forceinline__ void gpul__tensor_gather(uint32_t shared, const uint16_t *data, int64_t pitch,
                                                            int64_t extent, int64_t rows, int32_t dense, int32_t outer) {
-    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32 % 4;
-    const uint16_t *const from = static_cast<const uint16_t *>(data) + (outer + warp) * pitch + dense + lane * 2;
-    const int64_t there = extent - dense - lane * 2, down = rows - outer - warp;
-    uint16_t x[16][2];
-    GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) {
-        x[i][0] = i * 4 < down && there > 0 ? from[i * 4 * pitch] : uint16_t(0);
-        x[i][1] = i * 4 < down && there > 1 ? from[i * 4 * pitch + 1] : uint16_t(0);
+    const uint32_t lane = threadIdx.x % 32, alternate = uint32_t(pitch) % 2;
+    const uint16_t *const from = data + outer * pitch + dense;
+    const uint32_t first_odd = uint32_t(reinterpret_cast<uintptr_t>(from) / 2 % 2);
+    const int64_t left = extent - dense;
+    const int down = rows - outer < 32 ? int(rows - outer) : 32;
+    uint32_t word[32];
+    if (left > 64 && (dense > 0 || !(first_odd | alternate))) {
+        const uint16_t *row = from + lane * 2;
+        GPUL__UNROLL_FOR (int i = 0; i < 32; ++i, row += pitch) {
+            const uint32_t odd = first_odd ^ (alternate & uint32_t(i));
+            word[i] = i < down ? *reinterpret_cast<const uint32_t *>(row - odd) : 0;
+        }
+        if (first_odd | alternate) { /* next: what is behind the words of row `lane` */
+            const uint32_t next = int(lane) < down ? from[lane * pitch + 63] : 0;
+            GPUL__UNROLL_FOR (int i = 0; i < 32; ++i) {
+                const uint32_t beside = __shfl_down_sync(0xffffffffu, word[i], 1),
+                               end = __shfl_sync(0xffffffffu, next, i);
+                if (first_odd ^ (alternate & uint32_t(i)))
+                    word[i] = __funnelshift_r(word[i], lane == 31 ? end : beside, 16);
+            }
+        }
+    } else {
+        uint16_t x[32][2];
+        GPUL__UNROLL_FOR (int i = 0; i < 32; ++i) {
+            GPUL__UNROLL_FOR (int k = 0; k < 2; ++k)
+                x[i][k] = i < down && lane * 2 + k < left ? from[i * pitch + lane * 2 + k] : uint16_t(0);
+        }
+        GPUL__UNROLL_FOR (int i = 0; i < 32; ++i) word[i] = uint32_t(x[i][0]) | uint32_t(x[i][1]) << 16;
     }
-    GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) {
-        const uint32_t row = uint32_t(i * 4 + warp), chunk = uint32_t(lane / 4) ^ (row % 8); /* the 128-byte swizzle */
-        asm volatile("st.shared.u32 [%0], %1;" ::"r"(shared + row * 128 + chunk * 16 + uint32_t(lane % 4) * 4),
-                     "r"(uint32_t(x[i][0]) | uint32_t(x[i][1]) << 16)
+    GPUL__UNROLL_FOR (int i = 0; i < 32; ++i) /* 16-byte chunks in the order of the 128-byte swizzle */
+        asm volatile("st.shared.u32 [%0], %1;" ::"r"(shared + uint32_t(i) * 128 + ((lane / 4) ^ uint32_t(i % 8)) * 16 +
+                                                     lane % 4 * 4),
+                     "r"(word[i])
                      : "memory");
-    }
 }
 static __device__ __forceinline__ void gpul__cluster_sync() {
     asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
@@ -7361,12 +7356,10 @@ static __device__ __forceinline__ uint64_t gpul__tensor_descriptor(uint32_t addr
                  : __VA_ARGS__                                                                                         \
                  : "l"(x), "l"(y), "n"(kAdd), "n"(kForm & 1), "n"(kForm >> 1))
 #define GPUL__WGMMA(n, names, ia, ib, ic, ita, itb, ...)                                                               \
-    template <typename T, int kForm, int kAdd>                                                                         \
+    template <gpul_dtype kType, int kForm, int kAdd>                                                                   \
     static __device__ __forceinline__ void gpul__wgmma(float(&sum)[n / 2], uint64_t x, uint64_t y) {                   \
-        if (gpul__tensor_math<T>::kType == GPUL_F16)                                                                   \
-            GPUL__WGMMA_AS("f16", #n, names, ia, ib, ic, ita, itb, __VA_ARGS__);                                       \
-        else if (gpul__tensor_math<T>::kType == GPUL_BF16)                                                             \
-            GPUL__WGMMA_AS("bf16", #n, names, ia, ib, ic, ita, itb, __VA_ARGS__);                                      \
+        if (kType == GPUL_F16) GPUL__WGMMA_AS("f16", #n, names, ia, ib, ic, ita, itb, __VA_ARGS__);                    \
+        else if (kType == GPUL_BF16) GPUL__WGMMA_AS("bf16", #n, names, ia, ib, ic, ita, itb, __VA_ARGS__);             \
         else                                                                                                           \
             asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k8.f32.tf32.tf32 {" names "}, %" ia ", %" ib ", %" ic \
                          ", 1, 1;"                                                                                     \
@@ -7378,8 +7371,8 @@ static __device__ __forceinline__ uint64_t gpul__tensor_descriptor(uint32_t addr
 #define GPUL__60 GPUL__30 GPUL__TEN("3") GPUL__TEN("4") GPUL__TEN("5")
 #define GPUL__90 GPUL__60 GPUL__TEN("6") GPUL__TEN("7") GPUL__TEN("8")
 #define GPUL__120 GPUL__90 GPUL__TEN("9") GPUL__TEN("10") GPUL__TEN("11")
-/* sum += x y (kAdd 0: sum = x y), 64 x n, over 16 steps of K, or 8 of TF32. kForm: 1 where A and 2 where B is not
- * contiguous along K */
+/* sum += x y (kAdd 0: sum = x y), 64 x n, over 16 steps of K, or 8 of TF32 (GPUL_F32). kForm: 1 where A and 2 where B
+ * is not contiguous along K */
 GPUL__WGMMA(64, GPUL__30 "%30, %31", "32", "33", "34", "35", "36", GPUL__F32(0))
 GPUL__WGMMA(128, GPUL__60 "%60, %61, %62, %63", "64", "65", "66", "67", "68", GPUL__F32(0), GPUL__F32(32))
 GPUL__WGMMA(192, GPUL__90 "%90, %91, %92, %93, %94, %95", "96", "97", "98", "99", "100", GPUL__F32(0), GPUL__F32(32),
@@ -7401,7 +7394,7 @@ template <int kPending> static __device__ __forceinline__ void gpul__wgmma_wait(
 /* A warp's position in its block's ring of stages. The producer runs before the consumers; all take the stages in
  * order. */
 template <typename S> struct gpul__tensor_ring {
-    uint32_t full, empty, stages, end; /* addresses in shared memory; the mbarriers are arrays */
+    uint32_t full, empty, stages; /* addresses in shared memory; the mbarriers are arrays */
     uint32_t parity;
     int stage;
     /* consumers: lane i arrives at `empty` in block i of the cluster, at this address, if there is such a block */
@@ -7421,7 +7414,7 @@ template <typename S> struct gpul__tensor_ring {
 
 /* A consumer's loop over `slices` slices. The tensor cores add all products. Those of two slices are pending at a time,
  * so a stage is released when the next one's have been issued. */
-template <typename T, typename S, int kForm>
+template <gpul_dtype kType, typename S, int kForm>
 static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
                                                              int slices, int warpgroup) {
     const uint64_t a = gpul__tensor_descriptor(ring.stages + uint32_t(warpgroup) * S::kBox, kForm & 1),
@@ -7439,7 +7432,7 @@ static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSu
         gpul__mbarrier_wait(ring.full + uint32_t(ring.stage) * 8, ring.parity);
         gpul__wgmma_fence();
         GPUL__UNROLL_FOR (int k = 0; k < 4; ++k)
-            gpul__wgmma<T, kForm, 1>(sum, a + at + uint64_t(k) * kStepA, b + at + uint64_t(k) * kStepB);
+            gpul__wgmma<kType, kForm, 1>(sum, a + at + uint64_t(k) * kStepA, b + at + uint64_t(k) * kStepB);
         gpul__wgmma_commit();
         gpul__wgmma_wait<1>();
         ring.release(i > 0, before);
@@ -7451,11 +7444,29 @@ static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSu
     GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) asm volatile("" : "+f"(sum[i])::"memory");
 }
 
+template <typename S>
+static __device__ __forceinline__ void gpul__tensor_multiply_form(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
+                                                                  int slices, int warpgroup, gpul_dtype dtype,
+                                                                  int form) {
+    if (dtype == GPUL_F32) gpul__tensor_multiply<GPUL_F32, S, 0>(sum, ring, slices, warpgroup);
+    else if (dtype == GPUL_F16) {
+        if (form == 0) gpul__tensor_multiply<GPUL_F16, S, 0>(sum, ring, slices, warpgroup);
+        else if (form == 1) gpul__tensor_multiply<GPUL_F16, S, 1>(sum, ring, slices, warpgroup);
+        else if (form == 2) gpul__tensor_multiply<GPUL_F16, S, 2>(sum, ring, slices, warpgroup);
+        else gpul__tensor_multiply<GPUL_F16, S, 3>(sum, ring, slices, warpgroup);
+    } else {
+        if (form == 0) gpul__tensor_multiply<GPUL_BF16, S, 0>(sum, ring, slices, warpgroup);
+        else if (form == 1) gpul__tensor_multiply<GPUL_BF16, S, 1>(sum, ring, slices, warpgroup);
+        else if (form == 2) gpul__tensor_multiply<GPUL_BF16, S, 2>(sum, ring, slices, warpgroup);
+        else gpul__tensor_multiply<GPUL_BF16, S, 3>(sum, ring, slices, warpgroup);
+    }
+}
+
 /* The same for elements in two parts. The tensor cores add the products of the high parts within a slice only; these
  * sums are promoted, with rounding, while the tensor cores compute the other products. Those are so much smaller that
  * they may be truncated. Which of them comes first depends on whose rows were the caller's, so that bits do not depend
  * on the order of C. */
-template <typename T, typename S>
+template <gpul_dtype kType, typename S>
 static __device__ __forceinline__ void gpul__tensor_multiply_terms(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
                                                                    int slices, int warpgroup, bool transposed) {
     const uint64_t first_a = gpul__tensor_descriptor(ring.stages + uint32_t(warpgroup) * S::kBox, false),
@@ -7473,15 +7484,15 @@ static __device__ __forceinline__ void gpul__tensor_multiply_terms(float (&sum)[
         const uint64_t at = uint64_t(ring.stage) * (S::kStageBytes >> 4), a = first_a + at, b = first_b + at;
         gpul__mbarrier_wait(ring.full + uint32_t(ring.stage) * 8, ring.parity);
         gpul__wgmma_fence();
-        gpul__wgmma<T, 0, 0>(high, a, b);
-        gpul__wgmma<T, 0, 1>(high, a + 2, b + 2);
+        gpul__wgmma<kType, 0, 0>(high, a, b);
+        gpul__wgmma<kType, 0, 1>(high, a + 2, b + 2);
         gpul__wgmma_commit();
         gpul__wgmma_wait<1>(); /* the slice before */
         ring.release(i > 0, before);
-        gpul__wgmma<T, 0, 1>(low, a + of_a, b + of_b);
-        gpul__wgmma<T, 0, 1>(low, a + of_a + 2, b + of_b + 2);
-        gpul__wgmma<T, 0, 1>(low, a + of_b, b + of_a);
-        gpul__wgmma<T, 0, 1>(low, a + of_b + 2, b + of_a + 2);
+        gpul__wgmma<kType, 0, 1>(low, a + of_a, b + of_b);
+        gpul__wgmma<kType, 0, 1>(low, a + of_a + 2, b + of_b + 2);
+        gpul__wgmma<kType, 0, 1>(low, a + of_b, b + of_a);
+        gpul__wgmma<kType, 0, 1>(low, a + of_b + 2, b + of_a + 2);
         gpul__wgmma_commit();
         gpul__wgmma_wait<1>(); /* the high parts */
         GPUL__UNROLL_FOR (int j = 0; j < S::kSums; ++j) {
@@ -7493,7 +7504,7 @@ static __device__ __forceinline__ void gpul__tensor_multiply_terms(float (&sum)[
     }
     gpul__wgmma_wait<0>();
     ring.release(true, before);
-    const float scale = gpul__tensor_math<T>::kType == GPUL_F16 ? 0x1p-11f : 1.0f; /* of the low parts */
+    const float scale = kType == GPUL_F16 ? 0x1p-11f : 1.0f; /* of the low parts */
     GPUL__UNROLL_FOR (int j = 0; j < S::kSums; ++j) {
         asm volatile("" : "+f"(low[j])::"memory");
         sum[j] = __fmaf_rn(low[j], scale, sum[j]);
@@ -7501,240 +7512,371 @@ static __device__ __forceinline__ void gpul__tensor_multiply_terms(float (&sum)[
 }
 
 /* two floats, rounded to two 16-bit elements in one word; NaN is canonical */
-template <typename T> static __device__ __forceinline__ uint32_t gpul__tensor_narrow(float low, float high) {
+template <bool kBf16> static __device__ __forceinline__ uint32_t gpul__tensor_narrow(float low, float high) {
     uint32_t two, nan;
-    if (gpul__dtype_of<T>::value == GPUL_F16) {
-        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(high), "f"(low));
-        asm("set.neu.u32.f16x2 %0, %1, %1;" : "=r"(nan) : "r"(two));
-        return two & ~(nan & 0x01ff01ffu); /* from 7fff to 7e00 */
+    if (kBf16) {
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(high), "f"(low));
+        asm("set.neu.u32.bf16x2 %0, %1, %1;" : "=r"(nan) : "r"(two));
+        return two & ~(nan & 0x003f003fu); /* from 7fff to 7fc0 */
     }
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(high), "f"(low));
-    asm("set.neu.u32.bf16x2 %0, %1, %1;" : "=r"(nan) : "r"(two));
-    return two & ~(nan & 0x003f003fu); /* from 7fff to 7fc0 */
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(high), "f"(low));
+    asm("set.neu.u32.f16x2 %0, %1, %1;" : "=r"(nan) : "r"(two));
+    return two & ~(nan & 0x01ff01ffu); /* from 7fff to 7e00 */
+}
+/* Two results of a row, 32 columns apart; there: how many of them are in C */
+static __device__ __forceinline__ void gpul__tensor_store_two(gpul__gemm_16 *to, const float (&x)[2], int there,
+                                                              bool bf16) {
+    const uint32_t two = bf16 ? gpul__tensor_narrow<true>(x[0], x[1]) : gpul__tensor_narrow<false>(x[0], x[1]);
+    if (there > 0) to[0].bits = uint16_t(two);
+    if (there > 1) to[32].bits = uint16_t(two >> 16);
+}
+static __device__ __forceinline__ void gpul__tensor_store_two(float *to, const float (&x)[2], int there, bool) {
+    if (there > 0) to[0] = gpul__is_nan(x[0]) ? gpul__quiet_nan<float>() : x[0];
+    if (there > 1) to[32] = gpul__is_nan(x[1]) ? gpul__quiet_nan<float>() : x[1];
 }
 
 /* A work tile: a tile of C for each block of the cluster, one below the other, and a split of K. In the raster order of
  * gpul__gemm_kernel, in groups of plan.group_rows rows of work tiles. */
 struct gpul__tensor_work {
-    int64_t m, n, split, begin, length; /* the first row and column of this block's tile; the split */
-    int64_t item;                       /* the product of the stack */
+    int64_t m, n;          /* the first row and column of this block's tile */
+    uint32_t item, split;  /* the product of the stack; the split */
+    uint32_t tile;         /* of all tiles of all products: where its partial sums are */
+    int32_t begin, length; /* the slices of K */
     /* in 32 bits, which the plan makes sure of: a division of 64 bits is a subroutine */
     template <typename S>
     __device__ __forceinline__ void find(uint32_t index, uint32_t rank, const gpul__gemm_view &v) {
         const gpul__gemm_plan &plan = v.plan;
         const uint32_t tiles_m = uint32_t(plan.tiles_m), tiles_n = uint32_t(plan.tiles_n),
-                       high = uint32_t(plan.group_rows);
-        const uint32_t tiles = tiles_m * tiles_n, parts = uint32_t(plan.splits),
-                       which = v.problem.batch > 1 ? index / (tiles * parts) : 0;
-        index -= which * (tiles * parts);
-        const uint32_t part = parts > 1 ? index / tiles : 0, tile = index - part * tiles;
-        const uint32_t group = tile / (high * tiles_n), in_group = tile - group * (high * tiles_n);
+                       high = uint32_t(plan.group_rows), cluster = uint32_t(plan.cluster);
+        const uint32_t tiles = tiles_m * tiles_n, parts = uint32_t(plan.splits);
+        item = v.problem.batch > 1 ? index / (tiles * parts) : 0;
+        index -= item * (tiles * parts);
+        split = parts > 1 ? index / tiles : 0;
+        const uint32_t in_product = index - split * tiles;
+        const uint32_t group = in_product / (high * tiles_n), in_group = in_product - group * (high * tiles_n);
         const uint32_t rest = tiles_m - group * high, height = rest < high ? rest : high, tile_n = in_group / height;
-        m = int64_t((group * high + in_group - tile_n * height) * uint32_t(plan.cluster) + rank) * S::kM;
+        m = int64_t((group * high + in_group - tile_n * height) * cluster + rank) * S::kM;
         n = int64_t(tile_n) * S::kN;
-        item = which;
-        split = part;
-        begin = split * plan.part;
-        length = v.problem.K - begin < plan.part ? v.problem.K - begin : plan.part;
+        tile = (item * tiles + in_product) * cluster + rank;
+        begin = int32_t(split) * v.part_slices;
+        length = v.slices - begin < v.part_slices ? v.slices - begin : v.part_slices;
     }
 };
 
-/* Storing a consumer's 64 x S::kN sums. A thread's are in two rows, 8 apart, in pairs of columns, 8 apart (the PTX
- * manual draws wgmma's accumulators). This is for floats: splits to scratch memory as they are, everything else to C.
- * Four lanes fill 32 bytes. */
+/* A thread's sums in memory, where each access of a warp is a full one: `at` is where the thread's first four are. */
 template <typename S>
-static __device__ __forceinline__ void gpul__tensor_put(float (&sum)[S::kSums], const gpul__gemm_view &v,
-                                                        const gpul__tensor_work &work, int warpgroup) {
+static __device__ __forceinline__ void gpul__tensor_leave(float4 *at, const float (&sum)[S::kSums]) {
+    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 4)
+        at[i / 4 * (S::kM * 2)] = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
+}
+/* A consumer leaves its split of 64 rows of a tile. The one that comes last adds them up, by the tree of
+ * gpul__gemm_combine_parts, 64 columns at a time: true in that of the root, which has the sum of all. */
+template <typename S>
+static __device__ __forceinline__ bool gpul__tensor_combine(float (&sum)[S::kSums], const gpul__gemm_view &v,
+                                                            const gpul__tensor_work &work, int warpgroup) {
+    __shared__ uint32_t flags[S::kM / 64];
+    const uint32_t splits = uint32_t(v.plan.splits), nodes = (splits + gpul__gemm_fan - 1) / gpul__gemm_fan;
+    const int64_t size = int64_t(S::kM) * S::kN / 4;
+    float4 *const mine = static_cast<float4 *>(v.partials) + work.tile * size * splits + threadIdx.x;
+    uint32_t *const counter = v.counters + (work.tile * uint32_t(S::kM / 64) + uint32_t(warpgroup)) * (nodes + 1) + 1;
+    gpul__tensor_leave<S>(mine + work.split * size, sum);
+    GPUL__UNROLL_NOT
+    for (uint32_t step = 1; step < splits; step *= gpul__gemm_fan) {
+        const uint32_t node = work.split / (step * gpul__gemm_fan), first = node * step * gpul__gemm_fan,
+                       left = (splits - first + step - 1) / step;
+        const uint32_t count = left < gpul__gemm_fan ? left : uint32_t(gpul__gemm_fan);
+        asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
+        if (threadIdx.x % 128 == 0) flags[warpgroup] = gpul__arrive(step == 1 ? counter + node : counter - 1, count);
+        asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
+        if (!gpul__warp_uniform(flags[warpgroup])) return false;
+        GPUL__UNROLL_NOT
+        for (int g = 0; g < S::kN / 64; ++g) {
+            float4 *const to = mine + first * size + g * (8 * S::kM * 2), *from = to;
+            float4 of_node[8];
+            GPUL__UNROLL_FOR (int i = 0; i < 8; ++i) of_node[i] = from[i * (S::kM * 2)];
+            GPUL__UNROLL_BY(3)
+            for (uint32_t c = 1; c < count; ++c) {
+                from += step * size;
+                GPUL__UNROLL_FOR (int i = 0; i < 8; ++i) {
+                    const float4 more = from[i * (S::kM * 2)];
+                    of_node[i] = make_float4(of_node[i].x + more.x, of_node[i].y + more.y, of_node[i].z + more.z,
+                                             of_node[i].w + more.w);
+                }
+            }
+            GPUL__UNROLL_FOR (int i = 0; i < 8; ++i) to[i * (S::kM * 2)] = of_node[i];
+        }
+    }
+    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 4) {
+        const float4 all = mine[i / 4 * (S::kM * 2)];
+        sum[i] = all.x;
+        sum[i + 1] = all.y;
+        sum[i + 2] = all.z;
+        sum[i + 3] = all.w;
+    }
+    return true;
+}
+
+/* The sums of a warp's 16 rows, 64 columns of each, from shared memory to C, by the steps of gpul__gemm_apply. kPlain:
+ * C is not read, and there are no bias and no activation. kTwo: of elements in two parts, whose scaled rows and columns
+ * are scaled back, by a power of two in two steps, since one may be out of range. The result is rounded once: what the
+ * first step makes subnormal, the second one leaves there. */
+template <typename T, gpul_dtype kTwo, bool kPlain>
+static __device__ __forceinline__ void gpul__tensor_rows(uint32_t shared, const gpul__gemm_view &v, uint32_t item,
+                                                         int64_t first_row, int64_t first_col) {
+    enum { kBatch = kPlain ? 16 : 4 }; /* rows at a time */
     const gpul__gemm_problem &p = v.problem;
-    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32 % 4;
-    const int64_t row = work.m + warpgroup * 64 + warp * 16 + lane / 4, col = work.n + lane % 4 * 2;
-    const bool part = v.plan.splits > 1, two = part ? p.N % 2 == 0 : v.plan.c_vector != 0;
-    const int64_t pitch = part ? p.N : p.c_row;
-    float *const to = part ? static_cast<float *>(v.partials) + (work.item * v.plan.splits + work.split) * p.M * p.N
-                           : static_cast<float *>(p.C) + work.item * p.c_batch;
-    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 2) {
-        const int64_t m = row + i / 2 % 2 * 8, n = col + i / 4 * 8;
-        if (m >= p.M || n >= p.N) continue;
-        float *const at = to + m * pitch + n;
-        const bool both = n + 1 < p.N;
-        float pair[2] = {sum[i], sum[i + 1]};
-        if (!part) {
-            GPUL__UNROLL_FOR (int j = 0; j < 2; ++j)
-                if (gpul__is_nan(pair[j])) pair[j] = gpul__quiet_nan<float>();
+    const bool bf16 = p.dtype == GPUL_BF16;
+    const uint32_t lane = threadIdx.x % 32;
+    const int64_t n = first_col + lane;
+    const int there = n + 32 < p.N ? 2 : n < p.N ? 1 : 0, left = p.M - first_row < 16 ? int(p.M - first_row) : 16;
+    const float alpha = float(p.alpha), beta = float(p.beta);
+    T *to = static_cast<T *>(p.C) + item * p.c_batch + first_row * p.c_row + n;
+    float bias[2] = {0, 0};
+    int scale[2] = {0, 0};
+    GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) {
+        if (j >= there) break;
+        if (!kPlain && !p.transposed) bias[j] = gpul__gemm_bias_at<float>(p, 0, n + j * 32);
+        if (kTwo) scale[j] = gpul__pack_row_exponent(v.range_b[2 * (n + j * 32)]);
+    }
+    GPUL__UNROLL_NOT
+    for (int r = 0; r < left; r += kBatch) {
+        float sum[kBatch][2];
+        GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
+            const uint32_t row = kPlain ? uint32_t(u) : uint32_t(r + u),
+                           at = shared + ((lane / 8) ^ (row % 8)) * 32 + lane % 8 * 4;
+            asm volatile("ld.shared.f32 %0, [%1];" : "=f"(sum[u][0]) : "r"(at + row * 256));
+            asm volatile("ld.shared.f32 %0, [%1];" : "=f"(sum[u][1]) : "r"((at ^ 128) + row * 256));
         }
-        if (two && both) {
-            *reinterpret_cast<float2 *>(at) = make_float2(pair[0], pair[1]);
+        if (kTwo) {
+            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
+                const int64_t m = first_row + (r + u < left ? r + u : r);
+                const int high = gpul__pack_row_exponent(v.range_a[2 * m]) - 2 * gpul__pack_target(kTwo == GPUL_F16);
+                GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) {
+                    int e = high + scale[j];
+                    e = e < -240 ? -240 : e > 240 ? 240 : e;
+                    sum[u][j] = sum[u][j] * gpul__pack_power(e / 2) * gpul__pack_power(e - e / 2);
+                }
+            }
+        }
+        if (!kPlain && beta != 0) {
+            T c[kBatch][2];
+            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
+                const T *const from = to + (r + u < left ? u * p.c_row : 0); /* or the first row once more */
+                GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) c[u][j] = j < there ? from[j * 32] : T();
+            }
+            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
+                GPUL__UNROLL_FOR (int j = 0; j < 2; ++j)
+                    sum[u][j] = __fmaf_rn(alpha, sum[u][j], beta * gpul__gemm_widen(c[u][j], bf16));
+            }
         } else {
-            at[0] = pair[0];
-            if (both) at[1] = pair[1];
+            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
+                GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) sum[u][j] *= alpha;
+            }
         }
+        if (!kPlain) {
+            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
+                if (p.transposed)
+                    bias[0] = bias[1] =
+                        gpul__gemm_bias_at<float>(p, first_row + (r + u < left ? r + u : r), there ? n : 0);
+                GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) {
+                    if (p.bias) sum[u][j] = __fadd_rn(sum[u][j], bias[j]);
+                    if (p.activation == GPUL_ACTIVATION_RELU) sum[u][j] = gpul__gemm_relu(sum[u][j]);
+                }
+            }
+            /* GELU takes many instructions: a loop applies it to the first sum, which then becomes the last */
+            GPUL__UNROLL_NOT
+            for (int i = p.activation == GPUL_ACTIVATION_GELU ? 0 : 2 * kBatch; i < 2 * kBatch; ++i) {
+                const float done = gpul__gemm_gelu(sum[0][0]);
+                GPUL__UNROLL_FOR (int j = 0; j + 1 < 2 * kBatch; ++j) sum[j / 2][j % 2] = sum[(j + 1) / 2][(j + 1) % 2];
+                sum[kBatch - 1][1] = done;
+            }
+        }
+        GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u, to += p.c_row)
+            if (r + u < left) gpul__tensor_store_two(to, sum[u], there, bf16);
     }
 }
 
-/* alpha and beta */
-template <typename T, typename S>
-static __device__ __forceinline__ void gpul__tensor_scale(float (&sum)[S::kSums], const gpul__gemm_problem &p,
-                                                          const T *c, int64_t row, int64_t col) {
-    const float alpha = float(p.alpha), beta = float(p.beta);
-    if (beta != 0) {
-        GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 2) {
-            const int64_t m = row + i / 2 % 2 * 8, n = col + i / 4 * 8;
-            const T *const from = c + m * p.c_row + n;
-            float old[2] = {0, 0};
-            if (m < p.M && n < p.N) old[0] = gpul__to_float(from[0]);
-            if (m < p.M && n + 1 < p.N) old[1] = gpul__to_float(from[1]);
-            sum[i] = __fmaf_rn(alpha, sum[i], beta * old[0]);
-            sum[i + 1] = __fmaf_rn(alpha, sum[i + 1], beta * old[1]);
-        }
-    } else if (alpha != 1) {
-        GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) sum[i] *= alpha;
-    }
-}
-/* The bias. A thread has sums in two rows, and in eight columns of every 32, which the lanes of its warp load
- * together. */
-template <typename S>
-static __device__ __forceinline__ void gpul__tensor_bias(float (&sum)[S::kSums], const gpul__gemm_problem &p,
-                                                         int64_t row, int64_t first_col) {
-    enum { kHeld = S::kN / 32 };
-    const int lane = int(threadIdx.x) % 32;
-    const int64_t first = p.transposed ? row : first_col + lane, left = (p.transposed ? p.M : p.N) - first,
-                  stride = p.transposed ? p.bias_m : p.bias_n;
-    const int step = p.transposed ? 8 : 32; /* transposed problem: of the two rows, in held[0] and held[1] */
-    float held[kHeld];
-    if (p.bias_dtype == GPUL_F32) {
-        GPUL__UNROLL_FOR (int h = 0; h < kHeld; ++h)
-            held[h] = h * step < left ? static_cast<const float *>(p.bias)[(first + h * step) * stride] : 0.0f;
-    } else {
-        uint16_t bits[kHeld];
-        GPUL__UNROLL_FOR (int h = 0; h < kHeld; ++h)
-            bits[h] =
-                h * step < left ? static_cast<const uint16_t *>(p.bias)[(first + h * step) * stride] : uint16_t(0);
-        GPUL__UNROLL_FOR (int h = 0; h < kHeld; ++h)
-            held[h] = gpul__gemm_widen(gpul__gemm_16{bits[h]}, p.bias_dtype == GPUL_BF16);
-    }
-    if (p.transposed) {
-        GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) sum[i] = __fadd_rn(sum[i], held[i / 2 % 2]);
-        return;
-    }
-    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 4) {
-        GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) {
-            const float add = __shfl_sync(0xffffffffu, held[i / 16], i / 4 % 4 * 8 + lane % 4 * 2 + j);
-            sum[i + j] = __fadd_rn(sum[i + j], add);
-            sum[i + j + 2] = __fadd_rn(sum[i + j + 2], add);
-        }
-    }
-}
-/* The bias and the activation. GELU takes many instructions, so a loop applies it to the first 16 sums, which then
- * become the last. */
+/* Sums of 16-bit types where C is not read. The bias: a thread has sums in two rows, and in eight columns of every 32,
+ * which the lanes of its warp load together. The activation: GELU takes many instructions, so a loop applies it to the
+ * first 16 sums, which then become the last. */
 template <typename S>
 static __device__ __forceinline__ void gpul__tensor_epilogue(float (&sum)[S::kSums], const gpul__gemm_problem &p,
                                                              int64_t row, int64_t first_col) {
-    if (p.bias) gpul__tensor_bias<S>(sum, p, row, first_col);
+    if (p.bias) {
+        enum { kHeld = S::kN / 32 };
+        const int lane = int(threadIdx.x) % 32;
+        const int64_t first = p.transposed ? row : first_col + lane, left = (p.transposed ? p.M : p.N) - first;
+        const int step = p.transposed ? 8 : 32; /* transposed problem: of the two rows, in held[0] and held[1] */
+        float held[kHeld];
+        GPUL__UNROLL_FOR (int h = 0; h < kHeld; ++h)
+            held[h] = h * step < left
+                          ? gpul__gemm_bias(p, (first + h * step) * (p.transposed ? p.bias_m : p.bias_n), 0.0f)
+                          : 0.0f;
+        GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 4) {
+            GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) {
+                const float add = __shfl_sync(0xffffffffu, held[i / 16], i / 4 % 4 * 8 + lane % 4 * 2 + j);
+                sum[i + j] = __fadd_rn(sum[i + j], p.transposed ? held[0] : add);
+                sum[i + j + 2] = __fadd_rn(sum[i + j + 2], p.transposed ? held[1] : add);
+            }
+        }
+    }
     if (p.activation == GPUL_ACTIVATION_RELU) {
         GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) sum[i] = gpul__gemm_relu(sum[i]);
     }
-    if (p.activation != GPUL_ACTIVATION_GELU) return;
     GPUL__UNROLL_NOT
-    for (int k = 0; k < S::kSums; k += 16) {
+    for (int k = p.activation == GPUL_ACTIVATION_GELU ? 0 : S::kSums; k < S::kSums; k += 16) {
         float done[16];
         GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) done[i] = gpul__gemm_gelu(sum[i]);
         GPUL__UNROLL_FOR (int i = 0; i + 16 < S::kSums; ++i) sum[i] = sum[i + 16];
         GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) sum[S::kSums - 16 + i] = done[i];
     }
 }
-
-/* Storing sums of packed operands. Those of scaled rows and columns are scaled back, by a power of two in two steps,
- * since one may be out of range. The result is rounded once: what the first step makes subnormal, the second one leaves
- * there. */
-template <typename T, typename S>
-static __device__ __forceinline__ void gpul__tensor_finish(gpul__bool<true>, float (&sum)[S::kSums],
-                                                           const gpul__gemm_view &v, const CUtensorMap *,
-                                                           const gpul__tensor_work &work, int warpgroup, uint32_t &) {
+/* They pass through shared memory, 64 columns at a time, in one of two boxes. From there bulk copies take them while
+ * the next tile is computed, or, where C is not aligned, the warps, whose lanes then write neighbouring elements. */
+template <typename S, bool kBf16>
+static __device__ __forceinline__ void gpul__tensor_store_boxes(const float (&sum)[S::kSums], const gpul__gemm_view &v,
+                                                                const CUtensorMap *map, const gpul__tensor_work &work,
+                                                                int warpgroup, uint32_t warp, uint32_t boxes,
+                                                                uint32_t &filled) {
     const gpul__gemm_problem &p = v.problem;
-    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32 % 4;
-    const int64_t row = work.m + warpgroup * 64 + warp * 16 + lane / 4, col = work.n + lane % 4 * 2;
-    if (gpul__tensor_math<T>::kTerms == 2) {
-        const int top = gpul__pack_target(gpul__tensor_math<T>::kType == GPUL_F16);
-        int high[2];
-        GPUL__UNROLL_FOR (int r = 0; r < 2; ++r)
-            high[r] = row + r * 8 < p.M ? gpul__pack_row_exponent(v.range_a[2 * (row + r * 8)]) - 2 * top : 0;
-        GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) {
-            const int64_t n = col + i / 4 * 8 + i % 2;
-            int e = high[i / 2 % 2] + (n < p.N ? gpul__pack_row_exponent(v.range_b[2 * n]) : 0);
-            e = e < -240 ? -240 : e > 240 ? 240 : e;
-            sum[i] = sum[i] * gpul__pack_power(e / 2) * gpul__pack_power(e - e / 2);
-        }
-    }
-    if (v.plan.splits == 1) {
-        gpul__tensor_scale<float, S>(sum, p, static_cast<const float *>(p.C) + work.item * p.c_batch, row, col);
-        if (gpul__gemm_has_epilogue(p)) gpul__tensor_epilogue<S>(sum, p, row, work.n);
-    }
-    gpul__tensor_put<S>(sum, v, work, warpgroup);
-}
-
-/* Storing sums of 16-bit types; splits as floats. Those for C pass through shared memory, 64 columns at a time, in one
- * of two boxes. From there bulk copies take them while the next tile is computed, or, where C is not aligned, the
- * warps, whose lanes then write neighbouring elements. */
-template <typename T, typename S>
-static __device__ __forceinline__ void
-gpul__tensor_finish(gpul__bool<false>, float (&sum)[S::kSums], const gpul__gemm_view &v, const CUtensorMap *map,
-                    const gpul__tensor_work &work, int warpgroup, uint32_t &box) {
-    const gpul__gemm_problem &p = v.problem;
-    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32 % 4;
-    const int64_t first_row = work.m + warpgroup * 64, first_col = work.n, row = first_row + warp * 16 + lane / 4,
-                  col = first_col + lane % 4 * 2;
-    T *const c = static_cast<T *>(p.C) + work.item * p.c_batch;
-    if (v.plan.splits > 1) {
-        gpul__tensor_put<S>(sum, v, work, warpgroup);
-        return;
-    }
-    gpul__tensor_scale<T, S>(sum, p, c, row, col);
-    if (gpul__gemm_has_epilogue(p)) gpul__tensor_epilogue<S>(sum, p, row, work.n);
+    const uint32_t lane = threadIdx.x % 32;
+    const int64_t first_row = work.m + warpgroup * 64;
     const bool first = threadIdx.x % 128 == 0;
     GPUL__UNROLL_FOR (int g = 0; g < S::kN / 64; ++g) {
-        box ^= S::kBox;
+        filled ^= S::kBox;
+        const uint32_t box = boxes + filled;
         if (first) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory"); /* the copy before the last one */
         asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
         /* 16-byte chunks in the order of the 128-byte swizzle, as the bulk copy expects */
-        const uint32_t box_row = box + uint32_t(warp * 16 + lane % 16) * 128;
+        const uint32_t box_row = box + (warp * 16 + lane % 16) * 128;
         GPUL__UNROLL_FOR (int j = 0; j < 8; j += 2) {
             uint32_t w[4];
             GPUL__UNROLL_FOR (int k = 0; k < 4; ++k)
-                w[k] = gpul__tensor_narrow<T>(sum[g * 32 + j * 4 + k * 2], sum[g * 32 + j * 4 + k * 2 + 1]);
+                w[k] = gpul__tensor_narrow<kBf16>(sum[g * 32 + j * 4 + k * 2], sum[g * 32 + j * 4 + k * 2 + 1]);
             asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                             box_row + uint32_t((j + lane / 16) ^ (lane % 8)) * 16),
+                             box_row + ((uint32_t(j) + lane / 16) ^ (lane % 8)) * 16),
                          "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3])
                          : "memory");
         }
-        if (v.plan.c_vector) {
+        if (v.plan.c_bulk) {
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
-            if (first)
-                gpul__tensor_store(map, box, int32_t(first_col) + g * 64, int32_t(first_row), int32_t(work.item));
+            if (first) gpul__tensor_store(map, box, int32_t(work.n) + g * 64, int32_t(first_row), int32_t(work.item));
         } else {
             __syncwarp();
-            const int64_t n = first_col + g * 64 + lane;
-            T *to = c + (first_row + warp * 16) * p.c_row + n;
+            const int64_t n = work.n + g * 64 + lane;
+            uint16_t *to = static_cast<uint16_t *>(p.C) + work.item * p.c_batch + (first_row + warp * 16) * p.c_row + n;
             GPUL__UNROLL_BY(4)
             for (int r = 0; r < 16; ++r, to += p.c_row) {
-                const uint32_t from = box + uint32_t(warp * 16 + r) * 128 + uint32_t(lane % 8) * 2;
+                const uint32_t from = box + (warp * 16 + uint32_t(r)) * 128 + lane % 8 * 2;
                 uint16_t left, right;
-                asm volatile("ld.shared.u16 %0, [%1];" : "=h"(left) : "r"(from + uint32_t((lane / 8) ^ (r % 8)) * 16));
+                asm volatile("ld.shared.u16 %0, [%1];"
+                             : "=h"(left)
+                             : "r"(from + ((lane / 8) ^ (uint32_t(r) % 8)) * 16));
                 asm volatile("ld.shared.u16 %0, [%1];"
                              : "=h"(right)
-                             : "r"(from + uint32_t((lane / 8 + 4) ^ (r % 8)) * 16));
+                             : "r"(from + ((lane / 8 + 4) ^ (uint32_t(r) % 8)) * 16));
                 if (first_row + warp * 16 + r >= p.M) break;
-                if (n < p.N) to[0] = gpul__bits<T>(left);
-                if (n + 32 < p.N) to[32] = gpul__bits<T>(right);
+                if (n < p.N) to[0] = left;
+                if (n + 32 < p.N) to[32] = right;
             }
+        }
+    }
+}
+
+/* Storing a consumer's 64 x S::kN sums. A thread's are in two rows, 8 apart, in pairs of columns, 8 apart (the PTX
+ * manual draws wgmma's accumulators). Where C is read, and those of f32, pass through shared memory as
+ * floats, 64 columns at a time, and a warp's rows from there to C. */
+template <typename S, gpul_dtype kTwo>
+static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[S::kSums], const gpul__gemm_view &v,
+                                                           const CUtensorMap *map, const gpul__tensor_work &work,
+                                                           int warpgroup, uint32_t boxes, uint32_t &filled) {
+    const gpul__gemm_problem &p = v.problem;
+    const uint32_t lane = threadIdx.x % 32, warp = gpul__warp_uniform(threadIdx.x / 32 % 4);
+    const int64_t first_row = work.m + warpgroup * 64;
+    if (v.plan.splits > 1 && !gpul__tensor_combine<S>(sum, v, work, warpgroup)) return;
+    if (!kTwo && p.dtype != GPUL_F32 && float(p.beta) == 0) {
+        const float alpha = float(p.alpha);
+        if (alpha != 1) {
+            GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) sum[i] *= alpha;
+        }
+        if (gpul__gemm_has_epilogue(p)) gpul__tensor_epilogue<S>(sum, p, first_row + warp * 16 + lane / 4, work.n);
+        if (p.dtype == GPUL_BF16) gpul__tensor_store_boxes<S, true>(sum, v, map, work, warpgroup, warp, boxes, filled);
+        else gpul__tensor_store_boxes<S, false>(sum, v, map, work, warpgroup, warp, boxes, filled);
+        return;
+    }
+    const bool plain = float(p.beta) == 0 && !gpul__gemm_has_epilogue(p);
+    /* units of 32 bytes, in an order in which neither the stores nor the loads of a warp meet in a bank */
+    const uint32_t rows = boxes + warp * 4096, mine = rows + lane / 4 * 256 + lane % 4 * 8;
+    GPUL__UNROLL_NOT
+    for (int g = 0; g < S::kN / 64; ++g) {
+        const int64_t m = first_row + warp * 16, n = work.n + g * 64;
+        if (n >= p.N || m >= p.M) break;
+        __syncwarp();
+        GPUL__UNROLL_FOR (int i = 0; i < 32; i += 2)
+            asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(mine + uint32_t(i / 2 % 2) * 2048 +
+                                                                  (uint32_t(i / 4) ^ (lane / 4)) * 32),
+                         "f"(sum[i]), "f"(sum[i + 1])
+                         : "memory");
+        GPUL__UNROLL_FOR (int i = 0; i + 32 < S::kSums; ++i) sum[i] = sum[i + 32];
+        __syncwarp();
+        if (kTwo || p.dtype == GPUL_F32) {
+            if (plain) gpul__tensor_rows<float, kTwo, true>(rows, v, work.item, m, n);
+            else gpul__tensor_rows<float, kTwo, false>(rows, v, work.item, m, n);
+        } else {
+            gpul__tensor_rows<gpul__gemm_16, kTwo, false>(rows, v, work.item, m, n);
         }
     }
 }
 
 #endif /* __CUDA_ARCH_FEAT_SM90_ALL */
 
-/* The kernel: the last warpgroup is the producer, the others are consumers. */
-template <typename T, typename S>
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+/* The producer of a kernel that gathers one operand or both. A slice of such an operand has two halves, of 32 rows; two
+ * or four warps take those of one slice, the others those of the next ones. */
+template <typename S>
+static __device__ __forceinline__ void
+gpul__tensor_produce_gathered(gpul__tensor_ring<S> &ring, const CUtensorMap &map_a, const CUtensorMap &map_b,
+                              const gpul__gemm_view &v, uint32_t work_tiles, int form) {
+    const gpul__gemm_problem &p = v.problem;
+    const uint32_t warp = gpul__warp_uniform(threadIdx.x / 32 % S::kProducers), lane = threadIdx.x % 32,
+                   sharing = S::gathering(v.plan.gathers);
+    const bool both = v.plan.gathers == 3, of_b = both ? warp % 4 > 1 : v.plan.gathers == 2;
+    const int32_t half = int32_t(warp % 2) * 32;
+    const bool turned_a = form & 1, turned_b = form & 2, turned = of_b ? turned_b : turned_a;
+    const int64_t pitch = of_b ? (turned_b ? p.b_row : p.b_col) : turned_a ? p.a_col : p.a_row, rows = of_b ? p.N : p.M;
+    gpul__tensor_work work;
+    uint32_t turn = warp / sharing;
+    for (uint32_t index = blockIdx.x; index < work_tiles; index += gridDim.x) {
+        work.find<S>(index, 0, v);
+        const int32_t m = int32_t(work.m), n = int32_t(work.n), at = of_b ? n : m,
+                      item_a = p.a_batch ? int32_t(work.item) : 0, item_b = p.b_batch ? int32_t(work.item) : 0;
+        const uint16_t *const data = of_b ? static_cast<const uint16_t *>(p.B) + item_b * p.b_batch
+                                          : static_cast<const uint16_t *>(p.A) + item_a * p.a_batch;
+        for (int32_t i = 0; i < work.length; ++i, ring.advance()) {
+            if (turn++ % (S::kProducers / sharing) != 0) continue;
+            const int32_t k = (work.begin + i) * 64;
+            const uint32_t full = ring.full + uint32_t(ring.stage) * 8,
+                           a = ring.stages + uint32_t(ring.stage) * S::kStageBytes, b = a + S::kBox;
+            gpul__mbarrier_wait(ring.empty + uint32_t(ring.stage) * 8, ring.parity ^ 1);
+            gpul__tensor_gather((of_b ? b : a) + uint32_t(half) * 128, data, pitch, turned ? rows : p.K,
+                                turned ? p.K : rows, turned ? at : k, (turned ? k : at) + half);
+            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+            __syncwarp(); /* before one lane arrives at `full` */
+            if (lane) continue;
+            gpul__mbarrier_expect(full, both || half ? 0 : uint32_t(S::kBox)); /* with the operand that has a map */
+            if (both || half) continue;
+            if (of_b) gpul__tensor_load(a, &map_a, turned_a ? m : k, turned_a ? k : m, item_a, full);
+            else gpul__tensor_load(b, &map_b, turned_b ? n : k, turned_b ? k : n, item_b, full);
+        }
+    }
+}
+#endif
+
+/* The kernel: the last warpgroup is the producer (two, where operands are gathered), the others are consumers. kTwo: 0,
+ * and the problem's dtype says what is multiplied (f32: as TF32); or elements in two parts, of GPUL_F16 or of TF32
+ * (GPUL_F32). */
+template <typename S, gpul_dtype kTwo>
 static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     gpul__tensor_kernel(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
                         const __grid_constant__ CUtensorMap map_c, const __grid_constant__ gpul__gemm_view v) {
@@ -7747,7 +7889,6 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     ring.full = gpul__shared_address(barriers);
     ring.empty = ring.full + S::kStages * 8;
     ring.stages = (gpul__shared_address(shared) + 1023) & ~1023u;
-    ring.end = ring.stages + S::kStages * S::kStageBytes;
     const uint32_t cluster = uint32_t(plan.cluster), rank = blockIdx.x % cluster, lane = threadIdx.x % 32;
     ring.has_peer = lane < cluster;
     ring.peer_empty = gpul__shared_in(ring.empty, ring.has_peer ? lane : rank);
@@ -7755,7 +7896,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     ring.stage = 0;
     if (threadIdx.x == 0) {
         for (int s = 0; s < S::kStages; ++s) {
-            gpul__mbarrier_init(ring.full + uint32_t(s) * 8, 1);
+            gpul__mbarrier_init(ring.full + uint32_t(s) * 8, S::kGathers ? S::gathering(plan.gathers) : 1);
             gpul__mbarrier_init(ring.empty + uint32_t(s) * 8, cluster * (S::kM / 16)); /* a block's consumer warps */
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -7768,45 +7909,31 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     const uint32_t work_tiles = uint32_t(plan.tiles_m * plan.tiles_n) * uint32_t(plan.splits) *
                                 (p.batch > 1 ? uint32_t(p.batch) : 1),
                    at_once = gridDim.x / cluster;
-    const int form = gpul__tensor_math<T>::kPacked ? 0 : (p.a_col == 1 ? 0 : 1) | (p.b_row == 1 ? 0 : 2);
-    /* shuffled, so that the compiler knows that it is one for the warp */
-    const int warpgroup = __shfl_sync(0xffffffffu, int(threadIdx.x) / 128, 0);
+    const bool wide = !kTwo && p.dtype == GPUL_F32; /* rows of a box are 32 elements, not 64 */
+    const int form = kTwo || wide ? 0 : (p.a_col == 1 ? 0 : 1) | (p.b_row == 1 ? 0 : 2);
+    const int warpgroup = int(gpul__warp_uniform(threadIdx.x / 128));
     gpul__tensor_work work;
-    if (warpgroup == S::kM / 64) { /* one thread issues the copies; an operand that is gathered, all threads copy */
+    if (warpgroup >= S::kM / 64) {
         if (S::kM == 128) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-        const int gathers = S::kGathers ? plan.gathers : 0;
-        const bool issues = threadIdx.x % 128 == 0;
-        const uint32_t bytes =
-            (gathers & 1 ? 0 : S::kM / 64 * S::kBox) + (gathers & 2 ? 0 : S::kN / 64 * uint32_t(S::kBox));
-        if (issues || gathers) {
+        if (S::kGathers) {
+            gpul__tensor_produce_gathered<S>(ring, map_a, map_b, v, work_tiles, form);
+        } else if (threadIdx.x % 128 == 0) {      /* one thread issues the copies */
+            const int32_t width = wide ? 32 : 64; /* elements in a row of a box */
             for (uint32_t index = blockIdx.x / cluster; index < work_tiles; index += at_once) {
                 work.find<S>(index, rank, v);
                 const int32_t m = int32_t(work.m), n = int32_t(work.n), item_a = p.a_batch ? int32_t(work.item) : 0,
                               item_b = p.b_batch ? int32_t(work.item) : 0;
-                for (int64_t done = 0; done < work.length; done += gpul__tensor_slice, ring.advance()) {
-                    const int32_t k = int32_t(work.begin + done);
+                int32_t k = work.begin * width;
+                for (int32_t left = work.length; left > 0; --left, k += width, ring.advance()) {
                     const uint32_t full = ring.full + uint32_t(ring.stage) * 8,
                                    a = ring.stages + uint32_t(ring.stage) * S::kStageBytes,
                                    b = a + S::kM / 64 * S::kBox;
                     gpul__mbarrier_wait(ring.empty + uint32_t(ring.stage) * 8, ring.parity ^ 1);
-                    if (gathers & 1)
-                        gpul__tensor_gather(a, static_cast<const uint16_t *>(p.A) + item_a * p.a_batch,
-                                            form & 1 ? p.a_col : p.a_row, form & 1 ? p.M : p.K, form & 1 ? p.K : p.M,
-                                            form & 1 ? m : k, form & 1 ? k : m);
-                    if (gathers & 2)
-                        gpul__tensor_gather(b, static_cast<const uint16_t *>(p.B) + item_b * p.b_batch,
-                                            form & 2 ? p.b_row : p.b_col, form & 2 ? p.N : p.K, form & 2 ? p.K : p.N,
-                                            form & 2 ? n : k, form & 2 ? k : n);
-                    if (gathers) { /* before that thread arrives at `full` */
-                        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-                        asm volatile("bar.sync %0, 128;" ::"n"(1 + S::kM / 64) : "memory");
-                    }
-                    if (!issues) continue;
-                    gpul__mbarrier_expect(full, bytes);
-                    GPUL__UNROLL_FOR (int g = 0; g < S::kM / 64 && !(gathers & 1); ++g)
+                    gpul__mbarrier_expect(full, S::kStageBytes);
+                    GPUL__UNROLL_FOR (int g = 0; g < S::kM / 64; ++g)
                         gpul__tensor_load(a + g * S::kBox, &map_a, form & 1 ? m + g * 64 : k, form & 1 ? k : m + g * 64,
                                           item_a, full);
-                    GPUL__UNROLL_FOR (int g = 0; g < S::kN / 64 && !(gathers & 2); ++g) {
+                    GPUL__UNROLL_FOR (int g = 0; g < S::kN / 64; ++g) {
                         const uint32_t to = b + g * S::kBox;
                         const int32_t dense = form & 2 ? n + g * 64 : k, outer = form & 2 ? k : n + g * 64;
                         if (cluster == 1) gpul__tensor_load(to, &map_b, dense, outer, item_b, full);
@@ -7820,36 +7947,28 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
         if (S::kM == 128) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         float4 *const promoted =
             reinterpret_cast<float4 *>(v.promoted) + int64_t(blockIdx.x) * (S::kM * S::kN / 4) + threadIdx.x;
-        uint32_t box = ring.end + uint32_t(warpgroup) * (2 * S::kBox); /* the box of two that was filled last */
+        const uint32_t boxes = ring.stages + S::kStages * S::kStageBytes + uint32_t(warpgroup) * (2 * S::kBox);
+        uint32_t filled = 0; /* the box of two that was filled last */
         for (uint32_t index = blockIdx.x / cluster; index < work_tiles; index += at_once) {
             work.find<S>(index, rank, v);
             float sum[S::kSums];
-            if (gpul__tensor_math<T>::kTerms == 2)
-                gpul__tensor_multiply_terms<T, S>(sum, ring, int(work.length / gpul__tensor_slice), warpgroup,
-                                                  p.transposed != 0);
-            for (int64_t left = gpul__tensor_math<T>::kTerms == 2 ? 0 : work.length; left > 0;) {
-                const int64_t chunk = left < gpul__tensor_chunk ? left : int64_t(gpul__tensor_chunk);
-                const int slices = int((chunk + gpul__tensor_slice - 1) / gpul__tensor_slice);
-                if (form == 0) gpul__tensor_multiply<T, S, 0>(sum, ring, slices, warpgroup);
-                else if (form == 1) gpul__tensor_multiply<T, S, 1>(sum, ring, slices, warpgroup);
-                else if (form == 2) gpul__tensor_multiply<T, S, 2>(sum, ring, slices, warpgroup);
-                else gpul__tensor_multiply<T, S, 3>(sum, ring, slices, warpgroup);
+            if (kTwo) gpul__tensor_multiply_terms<kTwo, S>(sum, ring, work.length, warpgroup, p.transposed != 0);
+            for (int32_t left = kTwo ? 0 : work.length; left > 0;) {
+                const int32_t chunk = left < gpul__tensor_chunk ? left : int32_t(gpul__tensor_chunk);
+                gpul__tensor_multiply_form<S>(sum, ring, chunk, warpgroup, p.dtype, form);
                 if (left < work.length) {
                     GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 4) {
-                        const float4 old = promoted[i / 4 * (S::kM * 2)];
-                        sum[i] = old.x + sum[i];
-                        sum[i + 1] = old.y + sum[i + 1];
-                        sum[i + 2] = old.z + sum[i + 2];
-                        sum[i + 3] = old.w + sum[i + 3];
+                        const float4 before = promoted[i / 4 * (S::kM * 2)];
+                        sum[i] += before.x;
+                        sum[i + 1] += before.y;
+                        sum[i + 2] += before.z;
+                        sum[i + 3] += before.w;
                     }
                 }
                 left -= chunk;
-                if (left <= 0) break;
-                GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 4)
-                    promoted[i / 4 * (S::kM * 2)] = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
+                if (left > 0) gpul__tensor_leave<S>(promoted, sum);
             }
-            gpul__tensor_finish<T, S>(gpul__bool<(gpul__tensor_math<T>::kPacked != 0)>(), sum, v, &map_c, work,
-                                      warpgroup, box);
+            gpul__tensor_finish<S, kTwo>(sum, v, &map_c, work, warpgroup, boxes, filled);
         }
         if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     }
@@ -8012,8 +8131,8 @@ static int32_t gpul__gemm_best_tile(double *least, const gpul__gemm_problem *p, 
     return best;
 }
 
-/* gpul__gemm_kernel. K is split into a power of two of parts, each a multiple of 32 steps: as many as take least, with
- * the tile that then takes least. */
+/* gpul__gemm_kernel. K is split into parts of a multiple of 32 steps, a power of two of them or, by rounding, fewer: as
+ * many as take least, with the tile that then takes least. */
 static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const gpul__gemm_matrix a = gpul__gemm_a(p), b = gpul__gemm_b(p);
     const int64_t element = gpul__bytes_of(p->dtype);
@@ -8022,11 +8141,12 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
     plan->scale_only = gpul__gemm_scales_only(p);
     plan->splits = 1;
     plan->part = p->K;
-    for (int32_t splits = 1; splits <= 256 && !plan->scale_only; splits *= 2) {
-        const int64_t part = splits == 1 ? p->K : gpul__round_up(gpul_ceil_div(p->K, splits), 32);
+    for (int32_t most = 1; most <= 256 && !plan->scale_only; most *= 2) {
+        const int64_t part = most == 1 ? p->K : gpul__round_up(gpul_ceil_div(p->K, most), 32);
+        const int32_t splits = int32_t(gpul_ceil_div(p->K, part));
         const int64_t sms = gpul__gemm_sms; /* fault: matmul-ieee-parts-by-machine */
         const int64_t batch = 1;            /* fault: batch-parts */
-        if (splits > 1 && (part < 64 || part * (splits - 1) >= p->K || squares * splits > 1024)) break;
+        if (splits > 1 && (part < 64 || squares * splits > 1024)) break;
         gpul__gemm_best_tile(&time, p, batch, splits, part, sms, INT64_MAX);
         if (!(time < least)) continue;
         least = time;
@@ -8053,37 +8173,39 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
 
 /* Tiles of gpul__tensor_kernel, and about what they take on an H200, in nanoseconds: a slice of K, and the end of the
  * tile. And a slice of the smallest one, where an operand is read element by element. */
-#define GPUL__TENSOR_TILES(tile, T)                                                                                    \
-    tile(T, 128, 256, 660, 1900), tile(T, 128, 192, 525, 2200), tile(T, 128, 128, 365, 1800),                          \
-        tile(T, 64, 128, 265, 1400), tile(T, 64, 64, 165, 1000)
+#define GPUL__TENSOR_TILES(tile)                                                                                       \
+    tile(128, 256, 660, 1900), tile(128, 192, 525, 2200), tile(128, 128, 365, 1800), tile(64, 128, 265, 1400),         \
+        tile(64, 64, 165, 1000)
 struct gpul__tensor_tile {
     int32_t m, n, slice, end;
 };
-#define GPUL__TENSOR_TILE(T, m, n, slice, end)                                                                         \
+#define GPUL__TENSOR_TILE(m, n, slice, end)                                                                            \
     { m, n, slice, end }
-static const gpul__tensor_tile gpul__tensor_tiles[] = {GPUL__TENSOR_TILES(GPUL__TENSOR_TILE, void)};
+static const gpul__tensor_tile gpul__tensor_tiles[] = {GPUL__TENSOR_TILES(GPUL__TENSOR_TILE)};
 enum {
     gpul__tensor_tile_count = sizeof gpul__tensor_tiles / sizeof gpul__tensor_tiles[0],
     gpul__tensor_tile_square = 2, /* 128 x 128 */
     gpul__tensor_tile_smallest = gpul__tensor_tile_count - 1,
-    gpul__tensor_gather_slice = 1300
+    gpul__tensor_add_time = 100 /* 64 x 64 sums of a split, ns */
 };
 
-/* The waves of tiles, times what one takes; and adding the splits */
+/* A slice of an operand that is read element by element, of so many rows of A, or columns of B */
+static inline int32_t gpul__tensor_gather_time(int64_t rows) { return 230 + 5 * int32_t(rows < 64 ? rows : 64); }
+
+/* The waves of tiles, times what one takes; and adding the splits, 16 at a time. slices: of a split */
 static inline double gpul__tensor_time(const gpul__tensor_tile &tile, const gpul__gemm_problem *p, int64_t batch,
-                                       int64_t splits, int64_t part, int64_t blocks) {
+                                       int64_t splits, int64_t slices, int64_t blocks) {
     const int64_t tiles = gpul_ceil_div(p->M, tile.m) * gpul_ceil_div(p->N, tile.n) * splits * batch;
-    const double combine = splits > 1 ? 4500 + double(splits) * double(p->M) * double(p->N) * 0.003 : 0;
-    return double(gpul_ceil_div(tiles, blocks)) *
-               double(gpul_ceil_div(part, gpul__tensor_slice) * tile.slice + tile.end) +
-           combine;
+    const int64_t added = splits <= gpul__gemm_fan ? splits : gpul__gemm_fan + gpul_ceil_div(splits, gpul__gemm_fan);
+    return double(gpul_ceil_div(tiles, blocks)) * double(slices * tile.slice + tile.end) +
+           (splits > 1 ? 1000 + double(added) * (tile.n / 64) * gpul__tensor_add_time : 0);
 }
 static int32_t gpul__tensor_best_tile(double *least, const gpul__gemm_problem *p, int64_t batch, int32_t splits,
-                                      int64_t part, int64_t blocks) {
+                                      int64_t slices, int64_t blocks) {
     int32_t best = 0;
     *least = 1e300;
     for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
-        const double time = gpul__tensor_time(gpul__tensor_tiles[i], p, batch, splits, part, blocks);
+        const double time = gpul__tensor_time(gpul__tensor_tiles[i], p, batch, splits, slices, blocks);
         if (!(time < *least)) continue;
         *least = time;
         best = i;
@@ -8091,78 +8213,96 @@ static int32_t gpul__tensor_best_tile(double *least, const gpul__gemm_problem *p
     return best;
 }
 
-/* What depends on the tile: the grid, and scratch memory. There are first the splits, then the promoted sums, then the
- * copies of A and B. */
-static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, int32_t cluster, const gpul__gemm_problem *p,
+/* What depends on the tile: the grid, counters and scratch memory. There are first the splits, then the promoted sums,
+ * then the copies of A and B, of so many bytes for each product. */
+static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, int32_t cluster, int64_t part_slices,
+                                   int64_t a_bytes, int64_t b_bytes, const gpul__gemm_problem *p,
                                    const gpul__machine *machine) {
     const gpul__tensor_tile &tile = gpul__tensor_tiles[which];
-    const int64_t a_copies = p->a_batch ? plan->batch : 1, b_copies = p->b_batch ? plan->batch : 1;
+    const int64_t bytes = int64_t(tile.m) * tile.n * 4; /* of a tile's sums */
     plan->tile = which;
     plan->cluster = cluster;
     plan->tiles_m = gpul_ceil_div(p->M, tile.m * cluster);
     plan->tiles_n = gpul_ceil_div(p->N, tile.n);
-    const int64_t tiles = plan->tiles_m * plan->tiles_n * plan->splits * plan->batch, at_once = machine->sms / cluster;
-    plan->blocks = int32_t(tiles < at_once ? tiles : at_once) * cluster;
+    gpul__limit_batch(plan, (plan->splits > 1 ? plan->tiles_m * plan->tiles_n * cluster * plan->splits * bytes : 0) +
+                                (p->a_batch ? a_bytes : 0) + (p->b_batch ? b_bytes : 0));
+    const int64_t tiles = plan->tiles_m * plan->tiles_n * plan->batch, works = tiles * plan->splits,
+                  at_once = machine->sms / cluster;
+    plan->blocks = int32_t(works < at_once ? works : at_once) * cluster;
     plan->group_rows = 2048 / (tile.m * cluster);
-    plan->promoted_at = plan->splits > 1 ? gpul__round_up(plan->batch * plan->splits * p->M * p->N * 4, 256) : 0;
+    if (plan->splits > 1) {
+        plan->counters = tiles * cluster * (tile.m / 64) * (gpul_ceil_div(plan->splits, gpul__gemm_fan) + 1);
+        plan->promoted_at = works * cluster * bytes;
+    }
     plan->a_at = plan->promoted_at;
-    if (plan->part > gpul__tensor_chunk) plan->a_at += int64_t(plan->blocks) * tile.m * tile.n * 4;
-    plan->b_at = gpul__round_up(plan->a_at + a_copies * plan->a_pitch * gpul__gemm_a(p).rows * 2, 256);
-    plan->scratch_bytes = plan->b_at + b_copies * plan->b_pitch * gpul__gemm_b(p).rows * 2;
+    if (part_slices > gpul__tensor_chunk) plan->a_at += plan->blocks * bytes;
+    plan->b_at = gpul__round_up(plan->a_at + a_bytes * (p->a_batch ? plan->batch : 1), 256);
+    plan->scratch_bytes = plan->b_at + b_bytes * (p->b_batch ? plan->batch : 1);
 }
 
-/* Can a tensor map describe the matrix, of 16-bit elements? */
-static inline bool gpul__tensor_mappable(const gpul__gemm_matrix &x) {
-    return gpul__aligned(x.data, 16) &&                      /* fault: matmul-misaligned-map */
-           x.steps % 8 == 0 && x.steps < int64_t(1) << 38 && /* fault: batch-map */
-           (x.rows == 1 || (x.pitch >= x.dense && x.pitch % 8 == 0 && x.pitch < int64_t(1) << 38));
+/* Can a tensor map describe the matrix? */
+static inline bool gpul__tensor_mappable(const gpul__gemm_matrix &x, int64_t element) {
+    const int64_t most = int64_t(1) << 39; /* bytes from row to row, and from matrix to matrix */
+    return gpul__aligned(x.data, 16) &&    /* fault: matmul-misaligned-map */
+           x.steps * element % 16 == 0 && x.steps < most / element && /* fault: batch-map */
+           (x.rows == 1 || (x.pitch >= x.dense && x.pitch * element % 16 == 0 && x.pitch < most / element));
 }
 
-/* gpul__tensor_kernel for 16-bit types. Splits and tile are those that take least. Blocks go in pairs, which share
- * columns of B, where much has to come from L2: where 128 bytes of an operand straddle two cache lines, and for small
- * tiles in long runs. An operand that tensor maps cannot describe is read element by element, with the smallest tile,
- * where that takes less than a launch that copies it. */
+/* gpul__tensor_kernel for 16-bit types and TF32. Splits and tile are those that take least. Blocks go in pairs, which
+ * share columns of B, where much has to come from L2: where 128 bytes of an operand straddle two cache lines, and in
+ * long runs for small tiles and for f32. An operand that tensor maps cannot describe, or one of f32 that is not dense
+ * along K, is copied. Of 16-bit types it is read element by element, with the smallest tile, where that takes less. */
 static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const gpul__gemm_matrix a = gpul__gemm_a(p), b = gpul__gemm_b(p);
+    const int64_t element = gpul__bytes_of(p->dtype), slice = gpul__tensor_slice / element;
     const int64_t squares = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128); /* tiles of 128 x 128 */
+    const bool wide = p->dtype == GPUL_F32;
     double least = 1e300, time;
     plan->tensor = 1;
-    for (int32_t splits = 1; splits <= 128; splits *= 2) {
-        const int64_t part = splits == 1 ? p->K : gpul__round_up(gpul_ceil_div(p->K, splits), gpul__tensor_slice);
+    for (int32_t most = 1; most <= 128; most *= 2) {
+        const int64_t part = most == 1 ? p->K : gpul__round_up(gpul_ceil_div(p->K, most), slice);
+        const int32_t splits = int32_t(gpul_ceil_div(p->K, part));
         const int64_t sms = gpul__gemm_sms; /* fault: matmul-parts-by-machine */
-        if (splits > 1 && (part < 256 || gpul_ceil_div(p->K, part) < splits || squares * splits > 2 * gpul__gemm_sms))
-            break;
-        gpul__tensor_best_tile(&time, p, 1, splits, part, sms);
+        if (splits > 1 && (part < 4 * slice || squares * splits > 2 * gpul__gemm_sms)) break;
+        gpul__tensor_best_tile(&time, p, 1, splits, gpul_ceil_div(part, slice), sms);
         if (!(time < least)) continue;
         least = time;
         plan->splits = splits;
         plan->part = part;
     }
-    int32_t best = gpul__tensor_best_tile(&least, p, plan->batch, plan->splits, plan->part, machine->sms);
-    if (!gpul__tensor_mappable(a)) plan->a_pitch = gpul__round_up(a.dense, 64);
-    if (!gpul__tensor_mappable(b)) plan->b_pitch = gpul__round_up(b.dense, 64);
-    if (plan->a_pitch || plan->b_pitch) {
+    const int64_t part_slices = gpul_ceil_div(plan->part, slice);
+    int32_t best = gpul__tensor_best_tile(&least, p, plan->batch, plan->splits, part_slices, machine->sms);
+    if (!gpul__tensor_mappable(a, element) || (wide && p->a_col != 1))
+        plan->a_pitch = gpul__round_up(wide ? p->K : a.dense, 64);
+    if (!gpul__tensor_mappable(b, element) || (wide && p->b_row != 1))
+        plan->b_pitch = gpul__round_up(wide ? p->K : b.dense, 64);
+    const int64_t a_bytes = plan->a_pitch * (wide ? p->M : a.rows) * element,
+                  b_bytes = plan->b_pitch * (wide ? p->N : b.rows) * element;
+    if (a_bytes + b_bytes > 0 && !wide) {
+        const double copies = double(p->a_batch ? plan->batch : 1) * double(a_bytes) +
+                              double(p->b_batch ? plan->batch : 1) * double(b_bytes);
         gpul__tensor_tile gather = gpul__tensor_tiles[gpul__tensor_tile_smallest];
-        gather.slice = gpul__tensor_gather_slice;
-        if (gpul__tensor_time(gather, p, plan->batch, plan->splits, plan->part, machine->sms) < least + 4000) {
+        gather.slice =
+            (plan->a_pitch ? gpul__tensor_gather_time(p->M) : 0) + (plan->b_pitch ? gpul__tensor_gather_time(p->N) : 0);
+        gather.end += 1000; /* the first slice */
+        if (gpul__tensor_time(gather, p, plan->batch, plan->splits, part_slices, machine->sms) <
+            least + 4000 + copies / 2000) {
             best = gpul__tensor_tile_smallest;
             plan->gathers = (plan->a_pitch ? 1 : 0) | (plan->b_pitch ? 2 : 0);
             plan->a_pitch = plan->b_pitch = 0;
         }
     }
-    const int64_t most = INT32_MAX / (gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64) * plan->splits); /* tiles */
-    if (plan->batch > most) plan->batch = most;
-    gpul__limit_batch(plan, (plan->splits > 1 ? plan->splits * p->M * p->N * 4 : 0) +
-                                (p->a_batch ? plan->a_pitch * a.rows * 2 : 0) +
-                                (p->b_batch ? plan->b_pitch * b.rows * 2 : 0));
-    plan->c_vector = p->N % 8 == 0 && gpul__tensor_mappable(gpul__gemm_c(p));
+    const int64_t room = INT32_MAX / (gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64) * plan->splits); /* tiles */
+    if (plan->batch > room) plan->batch = room;
+    const gpul__gemm_matrix c = gpul__gemm_c(p);
+    plan->c_bulk = !wide && p->N % 8 == 0 && p->beta == 0 && gpul__tensor_mappable(c, element);
     const gpul__tensor_tile &tile = gpul__tensor_tiles[best];
-    const int64_t slices = gpul_ceil_div(squares * plan->splits * plan->batch, machine->sms) *
-                           gpul_ceil_div(plan->part, gpul__tensor_slice);
-    const bool straddle = (!plan->a_pitch && a.pitch % 64 != 0) || (!plan->b_pitch && b.pitch % 64 != 0);
+    const int64_t slices = gpul_ceil_div(squares * plan->splits * plan->batch, machine->sms) * part_slices;
+    const bool straddle = (!plan->a_pitch && a.pitch % slice != 0) || (!plan->b_pitch && b.pitch % slice != 0);
     const bool pairs = tile.n >= 128 && p->M > tile.m && machine->sms > 1 &&
-                       (straddle || (tile.m == 128 && tile.n == 128 && slices > 64));
-    gpul__tensor_plan_tile(plan, best, pairs ? 2 : 1, p, machine);
+                       (straddle || (tile.m == 128 && (tile.n == 128 || wide) && slices > 64));
+    gpul__tensor_plan_tile(plan, best, pairs ? 2 : 1, part_slices, plan->gathers ? 0 : a_bytes,
+                           plan->gathers ? 0 : b_bytes, p, machine);
 }
 
 /* The plan of gpul__gemm_kernel for emulated f32, which the data may need. It is made twice, for the memory and for the
@@ -8176,12 +8316,10 @@ static gpul__gemm_plan gpul__fallback_plan(const gpul__gemm_problem *p, const gp
     return plan;
 }
 
-/* The problem of copies of A and B, which are dense along K and padded to slices of 64 elements. For tensor cores K
- * counts words of 16 bits: 64 of them, 128 bytes, are a slice. */
-static gpul__gemm_problem gpul__copied_problem(const gpul__gemm_problem *p, bool tensor) {
+/* The problem of copies of A and B by gpul__gemm_pack, which are dense along K and padded to chunks of 64 elements. */
+static gpul__gemm_problem gpul__copied_problem(const gpul__gemm_problem *p) {
     gpul__gemm_problem copied = *p;
-    const int64_t pitch = gpul__round_up(p->K, 64) * (tensor ? 2 : 1);
-    if (tensor) copied.K = pitch;
+    const int64_t pitch = gpul__round_up(p->K, 64);
     copied.a_row = copied.b_col = pitch;
     copied.a_col = copied.b_row = 1;
     copied.A = copied.B = 0;
@@ -8191,36 +8329,31 @@ static gpul__gemm_problem gpul__copied_problem(const gpul__gemm_problem *p, bool
     return copied;
 }
 
-/* TF32 and emulated f32 on tensor cores. Tiles of 128 x 128, in pairs where there are many; K is split into 512
- * elements at least while there are fewer tiles than an H200 has multiprocessors. Emulated: scratch memory ends with
- * the depths of A and B and the ranges of their rows. */
-static void gpul__packed_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
-    const gpul__gemm_problem packed = gpul__copied_problem(p, true);
-    const int64_t tiles = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128);
+/* Emulated f32 on tensor cores. Tiles of 128 x 128, in pairs where there are many; K is split into 512 elements at
+ * least while there are fewer tiles than an H200 has multiprocessors. Copies have room for two parts of TF32, eight
+ * bytes an element. Scratch memory ends with the depths of A and B and the ranges of their rows. */
+static void gpul__emulated_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
+    const int64_t tiles = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128), depth = gpul__round_up(p->K, 64);
     int64_t splits = 1;
-    while (tiles * splits * 2 <= gpul__gemm_sms && packed.K / (splits * 2) >= 1024) splits *= 2;
+    while (tiles * splits * 2 <= gpul__gemm_sms && depth / (splits * 2) >= 512) splits *= 2;
     plan->tensor = 1;
     plan->packed = p->math;
-    plan->part = gpul__round_up(gpul_ceil_div(packed.K, splits), 128);
-    plan->splits = int32_t(gpul_ceil_div(packed.K, plan->part));
-    plan->a_pitch = plan->b_pitch = p->math == GPUL_MATH_EMULATED ? 2 * packed.K : packed.K;
-    plan->c_vector = gpul__gemm_aligned(p->C, p->c_row | p->c_steps, 4, 0);
-    if (p->math == GPUL_MATH_EMULATED) plan->batch = 1; /* the data of each product decide how it is computed */
-    gpul__limit_batch(plan,
-                      (packed.a_batch + packed.b_batch + (plan->splits > 1 ? 2 * plan->splits * p->M * p->N : 0)) * 2);
+    plan->part = gpul__round_up(gpul_ceil_div(depth, splits), 64);
+    plan->splits = int32_t(gpul_ceil_div(depth, plan->part));
+    plan->a_pitch = plan->b_pitch = depth;
+    plan->batch = 1; /* the data of each product decide how it is computed */
     const int32_t cluster = machine->sms > 1 && tiles >= 2 * gpul__gemm_sms ? 2 : 1;
-    gpul__tensor_plan_tile(plan, gpul__tensor_tile_square, cluster, &packed, machine);
+    gpul__tensor_plan_tile(plan, gpul__tensor_tile_square, cluster, 0, depth * p->M * 8, depth * p->N * 8, p, machine);
     plan->ranges_at = gpul__round_up(plan->scratch_bytes, 256);
-    if (p->math != GPUL_MATH_EMULATED) return;
     plan->scratch_bytes = plan->ranges_at + 256 + (p->M + p->N) * 8;
     const gpul__gemm_plan fallback = gpul__fallback_plan(p, machine); /* uses the same memory after the others */
-    plan->counters = fallback.counters;                               /* fault: matmul-emulated-counters */
+    if (fallback.counters > plan->counters) plan->counters = fallback.counters; /* fault: matmul-emulated-counters */
     if (fallback.scratch_bytes > plan->scratch_bytes) plan->scratch_bytes = fallback.scratch_bytes;
 }
 
 /* TF32 without tensor cores: gpul__gemm_kernel on rounded copies, behind the scratch memory of its own. */
 static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
-    const gpul__gemm_problem rounded = gpul__copied_problem(p, false);
+    const gpul__gemm_problem rounded = gpul__copied_problem(p);
     gpul__limit_batch(plan, (rounded.a_batch + rounded.b_batch) * 4);
     gpul__plain_plan(plan, &rounded, machine);
     plan->packed = GPUL_MATH_TF32;
@@ -8230,25 +8363,26 @@ static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *
     plan->scratch_bytes = plan->b_at + b_copies * p->N * rounded.b_col * 4; /* fault: matmul-pack-scratch */
 }
 
-/* Which kernel: tensor cores where the product is large enough for their tiles, and small enough for 32-bit numbers of
- * tiles and coordinates. Packing costs two dimensions, and emulation saves with all three: it takes large products. */
+/* Which kernel: tensor cores for 16-bit types and TF32, where numbers of tiles and coordinates fit in 32 bits, but for
+ * small products with short K, for which the host would take longer to make tensor maps. Emulation packs two dimensions
+ * and saves with all three: it takes large products. */
 extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const double size = double(p->M) * double(p->N) * double(p->K), tiles_most = 68719476736.0; /* 2^36 elements */
     const int64_t k_most =
-        p->math == GPUL_MATH_IEEE ? INT32_MAX : INT32_MAX / 8; /* packed words: up to four an element */
-    const bool tensor = machine->wgmma && p->M < INT32_MAX && p->N < INT32_MAX && p->K < k_most &&
-                        double(p->M) * double(p->N) < tiles_most;
-    const bool scale_only = gpul__gemm_scales_only(p);
+        p->math == GPUL_MATH_EMULATED ? INT32_MAX / 8 : INT32_MAX - 64; /* emulated: up to four words an element */
+    const bool tensor = machine->wgmma && p->M > 0 && p->M < INT32_MAX && p->N > 0 && p->N < INT32_MAX &&
+                        p->K < k_most && double(p->M) * double(p->N) < tiles_most;
     const bool large = p->M >= 256 && p->N >= 256 && p->K >= 256; /* fault: matmul-emulated-short */
     memset(plan, 0, sizeof *plan);
     plan->device = machine->device;
     plan->batch = p->batch < 1 ? 1 : p->batch < 65535 ? p->batch : 65535; /* the limit of a grid in y */
-    if (scale_only) gpul__plain_plan(plan, p, machine);
+    if (gpul__gemm_scales_only(p)) gpul__plain_plan(plan, p, machine);
     else if (p->math == GPUL_MATH_EMULATED && tensor && large && size >= 1073741824)
-        gpul__packed_plan(plan, p, machine);
-    else if (p->math == GPUL_MATH_TF32 && tensor && size >= 262144) gpul__packed_plan(plan, p, machine);
+        gpul__emulated_plan(plan, p, machine);
+    else if (tensor && (p->math == GPUL_MATH_TF32 ||
+                        (gpul__bytes_of(p->dtype) == 2 && (p->K >= 128 || size >= 262144)))) /* 2^18 */
+        gpul__tensor_plan(plan, p, machine);
     else if (p->math == GPUL_MATH_TF32) gpul__rounded_plan(plan, p, machine);
-    else if (tensor && gpul__bytes_of(p->dtype) == 2 && size >= 262144) gpul__tensor_plan(plan, p, machine);
     else gpul__plain_plan(plan, p, machine);
     return 1;
 }
@@ -8265,41 +8399,57 @@ static int32_t gpul__launch_plain(const gpul__gemm_view &v, gpul_stream stream) 
                               gpul__dim(uint32_t(tile.threads)), size_t(tile.shared_bytes), stream, v);
 }
 
-/* Packs both operands to where v.problem has the copies, or, how = gpul__pack_range, finds the ranges of their rows. */
-static int32_t gpul__launch_pack(gpul__pack_view &pack, uint32_t how, const gpul__gemm_view &v, int64_t pitch,
-                                 const gpul__machine *machine, gpul_stream stream) {
-    const uint32_t blocks = uint32_t(machine->sms) * 8;
-    uint32_t most = 0;
-    pack.how = how;
-    pack.choice = v.choice;
+/* What gpul__gemm_pack reads of A and B. */
+static gpul__pack_view gpul__pack_operands(const gpul__gemm_problem *p) {
+    const gpul__gemm_matrix x[2] = {gpul__gemm_a(p), gpul__gemm_b(p)};
+    gpul__pack_view pack;
+    memset(&pack, 0, sizeof pack);
     for (int i = 0; i < 2; ++i) {
         gpul__pack_operand &op = pack.of[i];
-        op.to = static_cast<unsigned char *>(const_cast<void *>(i ? v.problem.B : v.problem.A));
+        op.from = static_cast<const float *>(x[i].data);
+        op.rows = i ? p->N : p->M;
+        op.k = p->K;
+        op.row_stride = i ? p->b_col : p->a_row;
+        op.k_stride = i ? p->b_row : p->a_col;
+        op.batch = x[i].batch;
+        op.vector = gpul__gemm_aligned(x[i].data, x[i].pitch | x[i].batch, 4, 0);
+    }
+    return pack;
+}
+
+/* Packs both operands (NULL: not this one), to rows of so many bytes, or, how = gpul__pack_range, finds the ranges of
+ * their rows. */
+static int32_t gpul__launch_pack(gpul__pack_view &pack, uint32_t how, void *a, void *b, int64_t pitch, int64_t batch,
+                                 const gpul__machine *machine, gpul_stream stream) {
+    const uint32_t blocks = uint32_t(machine->sms) * 8;
+    void *const to[2] = {a, b};
+    uint32_t most = 0;
+    pack.how = how;
+    for (int i = 0; i < 2; ++i) {
+        gpul__pack_operand &op = pack.of[i];
+        op.to = static_cast<unsigned char *>(to[i]);
         op.pitch = pitch;
         op.tiles_k = uint32_t(gpul_ceil_div(op.k, 64));
-        op.tiles = uint32_t(gpul_ceil_div(op.rows, 64)) * op.tiles_k;
+        op.tiles = to[i] ? uint32_t(gpul_ceil_div(op.rows, 64)) * op.tiles_k : 0;
         most = op.tiles > most ? op.tiles : most;
     }
     return gpul__launch_early(machine->device, gpul__gemm_pack,
-                              gpul__dim(most < blocks ? most : blocks, 2, gpul__batch_of(v.problem)), gpul__dim(256), 0,
-                              stream, pack);
+                              gpul__dim(most < blocks ? most : blocks, 2, uint32_t(batch)), gpul__dim(256), 0, stream,
+                              pack);
 }
 
 #ifdef GPUL__HOPPER
-/* The kernels of gpul__tensor_tiles */
+/* The kernels of gpul__tensor_tiles, and those of emulated f32 */
 struct gpul__tensor_variant {
     void (*kernel)(const CUtensorMap, const CUtensorMap, const CUtensorMap, const gpul__gemm_view);
     int32_t threads, shared_bytes;
 };
-template <typename T, typename S> static constexpr gpul__tensor_variant gpul__tensor_variant_of() {
-    return gpul__tensor_variant{gpul__tensor_kernel<T, S>, S::kThreads, int32_t(S::kSharedBytes)};
+template <typename S, gpul_dtype kTwo> static constexpr gpul__tensor_variant gpul__tensor_variant_of() {
+    return gpul__tensor_variant{gpul__tensor_kernel<S, kTwo>, S::kThreads, int32_t(S::kSharedBytes)};
 }
-static const gpul__tensor_variant *gpul__tensor_variants(gpul_dtype dtype) {
-#define GPUL__TENSOR_VARIANT(T, m, n, slice, end) gpul__tensor_variant_of<T, gpul__tensor_shape<m, n>>()
-    static const gpul__tensor_variant variants[2][gpul__tensor_tile_count] = {
-        {GPUL__TENSOR_TILES(GPUL__TENSOR_VARIANT, gpul_f16)}, {GPUL__TENSOR_TILES(GPUL__TENSOR_VARIANT, gpul_bf16)}};
-    return variants[dtype == GPUL_BF16];
-}
+#define GPUL__TENSOR_VARIANT(m, n, slice, end) gpul__tensor_variant_of<gpul__tensor_shape<m, n>, 0>()
+static const gpul__tensor_variant gpul__tensor_variants[gpul__tensor_tile_count] = {
+    GPUL__TENSOR_TILES(GPUL__TENSOR_VARIANT)};
 
 /* The driver's function that makes tensor maps; NULL: it has none. */
 typedef decltype(&cuTensorMapEncodeTiled) gpul__tensor_encoder;
@@ -8322,153 +8472,149 @@ static inline int32_t gpul__find_encoder(gpul__tensor_encoder *encoder) {
     return 0;
 }
 
-/* A tensor map of a matrix of 16-bit elements, or of `batch` of them, in boxes of 64 x 64; reads beyond give zeros. */
-static int32_t gpul__tensor_map(CUtensorMap *map, const gpul__gemm_matrix &x, int64_t batch) {
+/* A tensor map of a matrix of 16-bit elements, or of f32, which copies round to TF32, or of `batch` of them, in boxes
+ * of 64 rows of 128 bytes; reads beyond give zeros. */
+static int32_t gpul__tensor_map(CUtensorMap *map, const gpul__gemm_matrix &x, int64_t batch, int64_t element) {
     const int64_t pitch = x.rows == 1 ? gpul__round_up(x.dense, 8) : x.pitch;
     const cuuint64_t extent[3] = {cuuint64_t(x.dense), cuuint64_t(x.rows),
                                   cuuint64_t(x.batch && batch > 1 ? batch : 1)},
-                     stride[2] = {cuuint64_t(pitch) * 2, cuuint64_t(x.batch ? x.batch : pitch) * 2};
-    const cuuint32_t box[3] = {64, 64, 1}, step[3] = {1, 1, 1};
+                     stride[2] = {cuuint64_t(pitch * element), cuuint64_t((x.batch ? x.batch : pitch) * element)};
+    const cuuint32_t box[3] = {cuuint32_t(gpul__tensor_slice / element), 64, 1}, step[3] = {1, 1, 1};
     gpul__tensor_encoder encode;
     const int32_t status = gpul__find_encoder(&encode);
     if (status || !encode) return status ? status : int32_t(cudaErrorNotSupported);
-    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 3, const_cast<void *>(x.data), extent, stride, box, step,
-                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+    return encode(map, element == 4 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16, 3,
+                  const_cast<void *>(x.data), extent, stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                  CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
                ? 0
                : int32_t(cudaErrorInvalidValue);
 }
 
-/* gpul__tensor_kernel, and the sum of the splits */
-static int32_t gpul__launch_tensor_kernel(const gpul__gemm_view &v, const gpul__tensor_variant &variant,
-                                          const CUtensorMap &a, const CUtensorMap &b, const CUtensorMap &c,
-                                          gpul_stream stream) {
-    const gpul__gemm_problem &p = v.problem;
-    const int32_t status =
-        gpul__launch_clusters(v.plan.device, v.plan.cluster, variant.kernel, gpul__dim(uint32_t(v.plan.blocks)),
-                              gpul__dim(uint32_t(variant.threads)), size_t(variant.shared_bytes), stream, a, b, c, v);
-    if (status || v.plan.splits == 1) return status;
-    void (*const combine)(const gpul__gemm_view) =
-        p.dtype == GPUL_F32 ? gpul__gemm_combine<float> : gpul__gemm_combine<gpul__gemm_16>;
-    gpul_dim3 grid = gpul_grid_1d(p.M * p.N, 256);
-    grid.y = gpul__batch_of(p);
-    return gpul__launch_early(v.plan.device, combine, grid, gpul__dim(256), 0, stream, v);
+/* gpul__tensor_kernel; slice: elements of K */
+static int32_t gpul__launch_tensor_kernel(gpul__gemm_view &v, const gpul__tensor_variant &variant, int64_t slice,
+                                          const CUtensorMap (&map)[3], gpul_stream stream) {
+    v.slices = int32_t(gpul_ceil_div(v.problem.K, slice));
+    v.part_slices = int32_t(gpul_ceil_div(v.plan.part, slice));
+    return gpul__launch_clusters(v.plan.device, v.plan.cluster, variant.kernel, gpul__dim(uint32_t(v.plan.blocks)),
+                                 gpul__dim(uint32_t(variant.threads)), size_t(variant.shared_bytes), stream, map[0],
+                                 map[1], map[2], v);
 }
 
-/* 16-bit types. An operand that has a pitch in the plan is copied first. */
-static int32_t gpul__launch_tensor(const gpul__gemm_view &v, void *scratch, gpul_stream stream) {
+/* 16-bit types and TF32. An operand that has a pitch in the plan is copied first. */
+static int32_t gpul__launch_tensor(gpul__gemm_view &v, void *scratch, const gpul__machine *machine,
+                                   gpul_stream stream) {
     const gpul__gemm_problem &p = v.problem;
     const gpul__gemm_plan &plan = v.plan;
-    const int64_t pitch[2] = {plan.a_pitch, plan.b_pitch}, at[2] = {plan.a_at, plan.b_at};
+    const int64_t pitch[2] = {plan.a_pitch, plan.b_pitch}, at[2] = {plan.a_at, plan.b_at},
+                  element = gpul__bytes_of(p.dtype);
+    const bool wide = p.dtype == GPUL_F32;
     gpul__gemm_matrix x[2] = {gpul__gemm_a(&p), gpul__gemm_b(&p)};
     gpul__tensor_copies copies;
     CUtensorMap map[3];
+    void *to[2] = {0, 0};
     int64_t most = 0; /* elements of a copy */
     int32_t status = 0;
     memset(map, 0, sizeof map);
     for (int i = 0; i < 2; ++i) {
-        char *const to = static_cast<char *>(scratch) + at[i];
-        copies.of[i] = gpul__tensor_copy{
-            x[i].data, reinterpret_cast<uint16_t *>(to), x[i].dense, x[i].rows, x[i].pitch, pitch[i], x[i].batch};
+        copies.of[i] = gpul__tensor_copy{x[i].data, 0, x[i].dense, x[i].rows, x[i].pitch, pitch[i], x[i].batch};
         if (pitch[i]) {
-            x[i].data = to;
+            x[i].data = to[i] = static_cast<char *>(scratch) + at[i];
+            copies.of[i].to = static_cast<uint16_t *>(to[i]);
+            if (wide) {
+                x[i].dense = p.K;
+                x[i].rows = i ? p.N : p.M;
+            }
             x[i].pitch = pitch[i];
             if (x[i].batch) x[i].batch = x[i].rows * pitch[i];
             if (x[i].rows * pitch[i] > most) most = x[i].rows * pitch[i];
         }
-        if (!status && !(plan.gathers >> i & 1)) status = gpul__tensor_map(&map[i], x[i], p.batch);
+        if (!status && !(plan.gathers >> i & 1)) status = gpul__tensor_map(&map[i], x[i], p.batch, element);
     }
-    if (!status && plan.c_vector) status = gpul__tensor_map(&map[2], gpul__gemm_c(&p), p.batch);
-    if (!status && most > 0) {
+    if (!status && plan.c_bulk) status = gpul__tensor_map(&map[2], gpul__gemm_c(&p), p.batch, element);
+    if (!status && most > 0 && wide) {
+        gpul__pack_view pack = gpul__pack_operands(&p);
+        for (int i = 0; i < 2; ++i) pack.of[i].pitch = pitch[i] * 4;
+        status = gpul__launch_pack(pack, gpul__pack_rounded, to[0], to[1], gpul__round_up(p.K, 64) * 4,
+                                   gpul__batch_of(p), machine, stream);
+    } else if (!status && most > 0) {
         gpul_dim3 grid = gpul_grid_1d(most / 8, 256);
         grid.y = 2;
         grid.z = gpul__batch_of(p);
         status = gpul__launch_early(plan.device, gpul__tensor_pack, grid, gpul__dim(256), 0, stream, copies);
     }
     if (status) return status;
-    return gpul__launch_tensor_kernel(v, gpul__tensor_variants(p.dtype)[plan.tile], map[0], map[1], map[2], stream);
+    return gpul__launch_tensor_kernel(v,
+                                      plan.gathers ? gpul__tensor_variant_of<gpul__tensor_shape<64, 64, true>, 0>()
+                                                   : gpul__tensor_variants[plan.tile],
+                                      gpul__tensor_slice / element, map, stream);
 }
 
-/* gpul__launch_pack, and the product of the copies */
-template <typename T>
-static int32_t gpul__launch_packed_product(gpul__pack_view &pack, uint32_t how, const gpul__gemm_view &v,
-                                           const gpul__machine *machine, gpul_stream stream) {
+/* One of the ways of emulated f32: packs A and B, `words` words of 16 bits an element, and multiplies the copies. */
+template <gpul_dtype kType>
+static int32_t gpul__launch_parts(gpul__gemm_view &v, gpul__pack_view &pack, uint32_t how, int64_t words,
+                                  const gpul__machine *machine, gpul_stream stream) {
     const gpul__gemm_problem &p = v.problem;
-    CUtensorMap a, b;
-    int32_t status = gpul__launch_pack(pack, how, v, p.K * 2, machine, stream);
-    if (!status) status = gpul__tensor_map(&a, gpul__gemm_a(&p), p.batch);
-    if (!status) status = gpul__tensor_map(&b, gpul__gemm_b(&p), p.batch);
+    const int64_t pitch = v.plan.a_pitch * words;
+    const gpul__gemm_matrix a = {p.A, pitch, p.M, pitch, 0, 0}, b = {p.B, pitch, p.N, pitch, 0, 0};
+    CUtensorMap map[3];
+    memset(map, 0, sizeof map);
+    pack.choice = v.choice;
+    int32_t status =
+        gpul__launch_pack(pack, how, const_cast<void *>(p.A), const_cast<void *>(p.B), pitch * 2, 1, machine, stream);
+    if (!status) status = gpul__tensor_map(&map[0], a, 1, 2);
+    if (!status) status = gpul__tensor_map(&map[1], b, 1, 2);
     if (status) return status;
-    return gpul__launch_tensor_kernel(v, gpul__tensor_variant_of<T, gpul__tensor_shape<128, 128, false>>(), a, b, a,
-                                      stream);
+    return gpul__launch_tensor_kernel(v, gpul__tensor_variant_of<gpul__tensor_shape<128, 128>, kType>(), 64 / words,
+                                      map, stream);
 }
 
 #endif
-
-/* TF32, where there are no tensor cores by gpul__gemm_kernel */
-static int32_t gpul__launch_tf32(gpul__gemm_view &v, gpul__pack_view &pack, const gpul__machine *machine,
-                                 gpul_stream stream) {
-#ifdef GPUL__HOPPER
-    if (v.plan.tensor) return gpul__launch_packed_product<gpul__tf32>(pack, gpul__pack_rounded, v, machine, stream);
-#endif
-    const int32_t status = gpul__launch_pack(pack, gpul__pack_rounded, v, v.problem.a_row * 4, machine, stream);
-    return status ? status : gpul__launch_plain(v, stream);
-}
 
 #ifdef GPUL__HOPPER
 /* Emulated f32: the ranges of rows, the depths, then all three ways; on the GPU two of them return at once. */
-static int32_t gpul__launch_emulated(gpul__gemm_view &v, gpul__pack_view &pack, const gpul__gemm_problem *p,
-                                     const gpul__machine *machine, void *scratch, gpul_stream stream) {
+static int32_t gpul__launch_emulated(gpul__gemm_view &v, const gpul__gemm_problem *p, const gpul__machine *machine,
+                                     void *scratch, gpul_stream stream) {
     uint32_t *const depth = reinterpret_cast<uint32_t *>(static_cast<char *>(scratch) + v.plan.ranges_at);
     const int64_t most = p->M > p->N ? p->M : p->N;
     const gpul_dim3 by_rows = gpul__dim(uint32_t(most < 65536 ? gpul_ceil_div(most, 256) : 256), 2);
+    gpul__pack_view pack = gpul__pack_operands(p);
+    v.problem.A = static_cast<char *>(scratch) + v.plan.a_at;
+    v.problem.B = static_cast<char *>(scratch) + v.plan.b_at;
     pack.depth = depth;
     v.range_a = pack.of[0].range = depth + 64;
     v.range_b = pack.of[1].range = depth + 64 + 2 * p->M;
     int32_t status = int32_t(cudaMemsetAsync(depth, 0, size_t(256 + (p->M + p->N) * 8), stream));
-    if (!status) status = gpul__launch_pack(pack, gpul__pack_range, v, 0, machine, stream);
+    if (!status)
+        status = gpul__launch_pack(pack, gpul__pack_range, scratch, scratch, 0, 1, machine, stream); /* writes none */
     if (!status)
         status = gpul__launch_early(machine->device, gpul__gemm_depth, by_rows, gpul__dim(256), 0, stream, pack);
     v.choice.depth = depth;
     for (int64_t k = p->K; k >= 32 && v.choice.f16_limit < 8; k /= 2) ++v.choice.f16_limit;
     v.choice.way = gpul__gemm_by_f16;
-    if (!status) status = gpul__launch_packed_product<gpul__two_f16>(pack, gpul__pack_f16, v, machine, stream);
-    v.problem.a_row = v.problem.b_col = v.problem.K *= 2; /* words of 32 bits in place of 16 */
-    v.plan.part *= 2;
+    if (!status) status = gpul__launch_parts<GPUL_F16>(v, pack, gpul__pack_f16, 2, machine, stream);
     v.choice.way = gpul__gemm_by_tf32;
-    if (!status) status = gpul__launch_packed_product<gpul__two_tf32>(pack, gpul__pack_tf32, v, machine, stream);
+    if (!status) status = gpul__launch_parts<GPUL_F32>(v, pack, gpul__pack_tf32, 4, machine, stream);
     if (status) return status;
     v.problem = *p;
     v.plan = gpul__fallback_plan(p, machine);
-    v.partials = v.plan.splits > 1 ? scratch : 0;
+    v.partials = scratch;
     v.choice.way = gpul__gemm_by_f32;
     return gpul__launch_plain(v, stream);
 }
 #endif
 
-/* TF32 and emulated f32 */
-static int32_t gpul__launch_packed(gpul__gemm_view &v, const gpul__gemm_problem *p, const gpul__machine *machine,
-                                   void *scratch, gpul_stream stream) {
-    const gpul__gemm_matrix x[2] = {gpul__gemm_a(p), gpul__gemm_b(p)};
-    gpul__pack_view pack;
-    memset(&pack, 0, sizeof pack);
-    for (int i = 0; i < 2; ++i) {
-        gpul__pack_operand &op = pack.of[i];
-        op.from = static_cast<const float *>(x[i].data);
-        op.rows = i ? p->N : p->M;
-        op.k = p->K;
-        op.row_stride = i ? p->b_col : p->a_row;
-        op.k_stride = i ? p->b_row : p->a_col;
-        op.batch = x[i].batch;
-        op.vector = gpul__gemm_aligned(x[i].data, x[i].pitch | x[i].batch, 4, 0);
-    }
-    v.problem = gpul__copied_problem(p, v.plan.tensor != 0);
-    v.problem.A = static_cast<char *>(scratch) + v.plan.a_at;
-    v.problem.B = static_cast<char *>(scratch) + v.plan.b_at;
-#ifdef GPUL__HOPPER
-    if (v.plan.packed == GPUL_MATH_EMULATED) return gpul__launch_emulated(v, pack, p, machine, scratch, stream);
-#endif
-    return gpul__launch_tf32(v, pack, machine, stream);
+/* TF32 without tensor cores */
+static int32_t gpul__launch_rounded(gpul__gemm_view &v, const gpul__gemm_problem *p, const gpul__machine *machine,
+                                    void *scratch, gpul_stream stream) {
+    char *const a = static_cast<char *>(scratch) + v.plan.a_at, *const b = static_cast<char *>(scratch) + v.plan.b_at;
+    gpul__pack_view pack = gpul__pack_operands(p);
+    v.problem = gpul__copied_problem(p);
+    v.problem.A = a;
+    v.problem.B = b;
+    const int32_t status = gpul__launch_pack(pack, gpul__pack_rounded, a, b, v.problem.a_row * 4,
+                                             gpul__batch_of(v.problem), machine, stream);
+    return status ? status : gpul__launch_plain(v, stream);
 }
 
 /* Does gpul__tensor_kernel run on the device? It does where this file was compiled for sm_90a and the driver makes
@@ -8480,7 +8626,7 @@ extern "C" int32_t gpul__find_wgmma(int32_t *wgmma, int32_t device) {
     if (device < 0 || device >= 64) return 0;
     int32_t answer = known[device].load(std::memory_order_relaxed);
     if (answer == 0) {
-        const gpul__tensor_variant &variant = gpul__tensor_variants(GPUL_F16)[0];
+        const gpul__tensor_variant &variant = gpul__tensor_variants[0];
         cudaFuncAttributes attributes;
         gpul__tensor_encoder encoder;
         int32_t status = int32_t(cudaFuncGetAttributes(&attributes, variant.kernel));
@@ -8503,14 +8649,16 @@ extern "C" int32_t gpul__launch_gemm(const gpul__gemm_problem *problem, const gp
     memset(&v, 0, sizeof v);
     v.problem = *problem;
     v.plan = *plan;
-    v.partials = plan->splits > 1 ? scratch : 0;
+    v.partials = scratch;
     v.counters = counters;
     v.one = 1;
     v.promoted = reinterpret_cast<float *>(static_cast<char *>(scratch) + plan->promoted_at);
-    if (plan->packed) return gpul__launch_packed(v, problem, machine, scratch, stream);
-    if (!plan->tensor) return gpul__launch_plain(v, stream);
+    if (!plan->tensor)
+        return plan->packed ? gpul__launch_rounded(v, problem, machine, scratch, stream)
+                            : gpul__launch_plain(v, stream);
 #ifdef GPUL__HOPPER
-    return gpul__launch_tensor(v, scratch, stream);
+    if (plan->packed) return gpul__launch_emulated(v, problem, machine, scratch, stream);
+    return gpul__launch_tensor(v, scratch, machine, stream);
 #else
     return int32_t(cudaErrorNotSupported);
 #endif

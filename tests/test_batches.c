@@ -374,14 +374,16 @@ static void test_plans(void) {
         good = good && many.splits == one.splits && many.part == one.part && many.tensor == one.tensor &&
                many.packed == one.packed;
         good = good && (many.scratch_bytes <= one.scratch_bytes || many.batch > 1 || many.tensor);
-        good =
-            good && (many.batch == 1 ||
-                     many.scratch_bytes <= one.scratch_bytes + (160 << 20)); /* twice 64 MB, and what each block has */
+        /* twice 64 MB, what each block has, and a copy of each operand, which one product may not need */
+        good = good && (many.batch == 1 ||
+                        many.scratch_bytes <= one.scratch_bytes + (160 << 20) +
+                                                  (many.a_pitch * p.M + many.b_pitch * (p.K > p.N ? p.K : p.N)) * 4);
         if (!many.tensor && !many.packed && many.batch > 1)
             good = good && many.counters % many.batch == 0 && many.scratch_bytes % many.batch == 0;
         if (many.tensor && many.batch > 1)
-            good = good && (!many.a_pitch) <= (p.a_steps % 8 == 0 || many.gathers) &&
-                   (!many.c_vector || p.c_steps * (int64_t)gpul_dtype_size(p.dtype) % 16 == 0);
+            good = good &&
+                   (!many.a_pitch) <= (p.a_steps * (int64_t)gpul_dtype_size(p.dtype) % 16 == 0 || many.gathers) &&
+                   (!many.c_bulk || p.c_steps % 8 == 0);
         if (!many.tensor && !many.packed && many.a_vector)
             good =
                 good && p.a_steps * (int64_t)gpul_dtype_size(p.dtype) % (gpul_dtype_size(p.dtype) == 2 ? 8 : 16) == 0;
