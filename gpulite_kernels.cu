@@ -6639,9 +6639,10 @@ template <typename T, int N> static __device__ __forceinline__ void gpul__gemm_z
     GPUL__UNROLL_FOR (int i = 0; i < N; ++i) gpul__gemm_zero(x[i]);
 }
 
-/* By fma. A warp's 8 x 4 lanes hold kRows x kCols elements each, in squares of 4 x 4, of which a lane has every eighth
- * down and every fourth across. Shared memory serves 16 lanes at a time: lanes are numbered so that pairs of them,
- * neighbours or two apart, read the same of A, and others the same of B. */
+/* By fma. A warp's 8 x 4 lanes, or 4 x 8 in tiles of 16 rows, hold kRows x kCols elements each, in squares of 4 x 4, of
+ * which a lane has every eighth down and every fourth across (every fourth, every eighth). Shared memory serves 16 lanes
+ * at a time: lanes are numbered so that pairs of them, neighbours or two apart, read the same of A, and others the same
+ * of B. */
 template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBlocks, int kDepth> struct gpul__gemm_fmas {
     typedef Type T;
     typedef typename gpul__gemm_type<T>::Compute Compute;
@@ -6649,9 +6650,11 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
         kM = kTileM,
         kN = kTileN,
         kThreads = (kM / kRows) * (kN / kCols),
+        kDown = kM == 16 ? 4 : 8, /* lanes of a warp */
+        kAcross = 32 / kDown,
         kBlocksPerSM = kBlocks,
         /* 16-bit elements pass through registers, a slice at a time: a long one, so that waits are few. */
-        kSlice = sizeof(T) == sizeof(Compute) ? kTileN == 16 ? 16 : 8
+        kSlice = sizeof(T) == sizeof(Compute) ? kTileM == 16 || kTileN == 16 ? 16 : 8
                  : kTileN == 32 ? 32
                                 : 16,
         kSteps = kSlice,
@@ -6663,21 +6666,22 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
         kSplitK = int(kSums) < 128, /* split-K: large tiles have no registers for it */
         kPitch = kN + 4             /* of the whole tile in shared memory: a warp's vectors are in different banks */
     };
-    static_assert(kM % (8 * kRows) == 0 && kN % (4 * kCols) == 0, "whole warps");
+    static_assert(kM % (kDown * kRows) == 0 && kN % (kAcross * kCols) == 0, "whole warps");
     Compute sum[kRows][kCols], x[2][kRows], y[2][kCols];
     int row, col;
 
     __device__ __forceinline__ void begin() {
         const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
-        row = warp % (kM / (8 * kRows)) * (8 * kRows) + (lane / 8 * 2 + lane / 2 % 2) * 4;
-        col = warp / (kM / (8 * kRows)) * (4 * kCols) + (lane / 4 % 2 * 2 + lane % 2) * 4;
+        const int of_8 = lane / 8 * 2 + lane / 2 % 2, of_4 = lane / 4 % 2 * 2 + lane % 2;
+        row = warp % (kM / (kDown * kRows)) * (kDown * kRows) + (kDown == 8 ? of_8 : of_4) * 4;
+        col = warp / (kM / (kDown * kRows)) * (kAcross * kCols) + (kDown == 8 ? of_4 : of_8) * 4;
         gpul__gemm_zero(sum);
     }
     template <int kForm> __device__ __forceinline__ void load(int step, const Compute *a, const Compute *b) {
         GPUL__UNROLL_FOR (int i = 0; i < kRows; i += 4)
-            gpul__gemm_read<4>(x[step % 2] + i, a + row + step * (kM + 4) + i * 8);
+            gpul__gemm_read<4>(x[step % 2] + i, a + row + step * (kM + 4) + i * kDown);
         GPUL__UNROLL_FOR (int j = 0; j < kCols; j += 4)
-            gpul__gemm_read<4>(y[step % 2] + j, b + col + step * (kN + 4) + j * 4);
+            gpul__gemm_read<4>(y[step % 2] + j, b + col + step * (kN + 4) + j * kAcross);
     }
     __device__ __forceinline__ void multiply(int step) {
         GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j) { /* down and up: successive products share a factor */
@@ -6689,7 +6693,8 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
     }
     template <typename Visitor> __device__ __forceinline__ void each(Visitor &visit) {
         GPUL__UNROLL_FOR (int i = 0; i < kRows; ++i) {
-            GPUL__UNROLL_FOR (int j = 0; j < kCols; j += 4) visit(row + i / 4 * 32 + i % 4, col + j * 4, &sum[i][j]);
+            GPUL__UNROLL_FOR (int j = 0; j < kCols; j += 4)
+                visit(row + i / 4 * (4 * kDown) + i % 4, col + j * kAcross, &sum[i][j]);
         }
     }
 };
@@ -8075,7 +8080,7 @@ static constexpr gpul__gemm_tile gpul__gemm_tile_of(int32_t busy, int32_t alone,
         S::kBlocksPerSM,      busy,  alone, end,         S::kSplitK ? add : 0};
 }
 /* The tiles of a dtype, from the largest on; the rest of a row is empty. */
-enum { gpul__gemm_tile_count = 5 };
+enum { gpul__gemm_tile_count = 6 };
 static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
 #define GPUL__GEMM_TILES(T)                                                                                            \
     gpul__gemm_tile_of<gpul__gemm_fmas<T, 64, 64, 8, 8, sizeof(T) == 2 ? 4 : 6, 4>>(43, 92, 1800, 880),                \
@@ -8083,7 +8088,8 @@ static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
     static const gpul__gemm_tile tiles[3][gpul__gemm_tile_count] = {
         {gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 256, 8, 16, 1, 4>>(305, 305, 13500, 0),
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 64, 8, 8, 3, 4>>(83, 96, 3300, 1700), GPUL__GEMM_TILES(float),
-         gpul__gemm_tile_of<gpul__gemm_fmas<float, 64, 16, 4, 4, 6, 4>>(16, 36, 900, 260)},
+         gpul__gemm_tile_of<gpul__gemm_fmas<float, 64, 16, 4, 4, 6, 4>>(16, 36, 900, 260),
+         gpul__gemm_tile_of<gpul__gemm_fmas<float, 16, 64, 4, 4, 6, 4>>(16, 36, 900, 260)},
         {gpul__gemm_tile_of<gpul__gemm_mmas<128, 128, 32, 64, 1, 4>>(133, 133, 13000, 0),
          gpul__gemm_tile_of<gpul__gemm_mmas<64, 64, 32, 32, 3, 3>>(37, 51, 2700, 700),
          gpul__gemm_tile_of<gpul__gemm_mmas<32, 32, 16, 16, 4, 4>>(14, 21, 1200, 230)},

@@ -919,7 +919,7 @@ static int record(void) {
  * shape alone gives, fits the GPU, and claims no alignment that is not there. */
 static void test_plans(void) {
     static const int64_t m_of[5] = {32768, 24576, 16384, 8192, 4096}; /* elements of a tile */
-    long split = 0, tiles_seen[5] = {0, 0, 0, 0, 0}, aligned = 0, tensor_seen[5] = {0, 0, 0, 0, 0}, copied = 0,
+    long split = 0, tiles_seen[6] = {0, 0, 0, 0, 0, 0}, aligned = 0, tensor_seen[5] = {0, 0, 0, 0, 0}, copied = 0,
          gathered = 0, pairs = 0;
     for (long k = 0; k < 400000; k++) {
         const gpul_dtype t = types[rng_below(4)];
@@ -941,7 +941,7 @@ static void test_plans(void) {
         memset(&again, 0x55, sizeof again);
         good = gpul__plan_gemm(&plan, &p, &machine) == 1 && gpul__plan_gemm(&again, &p, &machine) == 1;
         good = good && memcmp(&plan, &again, sizeof plan) == 0;
-        good = good && plan.tile >= 0 && plan.tile < 5 && plan.splits >= 1 && plan.splits <= 256;
+        good = good && plan.tile >= 0 && plan.tile < (plan.tensor ? 5 : 6) && plan.splits >= 1 && plan.splits <= 256;
         (plan.tensor ? tensor_seen : tiles_seen)[good ? plan.tile : 0]++;
         good =
             good && plan.tensor == (machine.wgmma && !plan.scale_only && p.M > 0 && p.N > 0 &&
@@ -963,8 +963,8 @@ static void test_plans(void) {
         split += plan.splits > 1;
         /* C, in tiles */
         {
-            static const int64_t high[3][5] = {{128, 128, 64, 32, 64}, {128, 64, 32}, {64, 32}},
-                                 wide[3][5] = {{256, 64, 64, 32, 16}, {128, 64, 32}, {64, 32}};
+            static const int64_t high[3][6] = {{128, 128, 64, 32, 64, 16}, {128, 64, 32}, {64, 32}},
+                                 wide[3][6] = {{256, 64, 64, 32, 16, 64}, {128, 64, 32}, {64, 32}};
             static const int64_t tensor_high[5] = {128, 128, 128, 64, 64}, tensor_wide[5] = {256, 192, 128, 128, 64};
             const int64_t m = plan.tensor ? tensor_high[plan.tile] * plan.cluster
                                           : high[size == 4   ? 0
@@ -1038,7 +1038,7 @@ static void test_plans(void) {
         }
     }
     CHECK(split > 1000 && aligned > 500);
-    for (int i = 0; i < 5; i++) CHECK(tiles_seen[i] > 1000);
+    for (int i = 0; i < 6; i++) CHECK(tiles_seen[i] > 1000);
     CHECK(copied > 1000 && gathered > 1000 && pairs > 100);
     for (int i = 0; i < 5; i++) CHECK(tensor_seen[i] > 100);
 }
