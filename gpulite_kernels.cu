@@ -7072,7 +7072,7 @@ static __device__ __forceinline__ float gpul__pack_power(int e) { return gpul__b
 
 /* rounded to the 11 bits of TF32, ties to even, as bulk tensor copies round */
 static __device__ __forceinline__ float gpul__pack_round(float x) {
-    const uint32_t bits = gpul__bits<uint32_t>(x), odd = bits >> 13 & 1;
+    const uint32_t bits = gpul__bits<uint32_t>(x), odd = bits >> 13 & 1; /* fault: matmul-ties */
     return gpul__is_nan(x) ? gpul__quiet_nan<float>()
                            : gpul__bits<float>((bits + 0xfffu + odd) & ~0x1fffu); /* fault: matmul-round */
 }

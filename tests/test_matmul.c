@@ -463,6 +463,14 @@ static double rounded(double x) { /* to TF32 */
     memcpy(&r, &bits, 4);
     return (double)r;
 }
+static double halfway(double x) { /* between two numbers of TF32 */
+    float f = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &f, 4);
+    bits = (bits & ~0x1fffu) | 0x1000u;
+    memcpy(&f, &bits, 4);
+    return isfinite(x) ? (double)f : x;
+}
 static double rounded_half(double x) {
     unsigned char text[8];
     num_store(GPUL_F16, text, num_of(x));
@@ -585,7 +593,8 @@ static void math_case(int math, int64_t M, int64_t N, int64_t K, int orders, int
         box_2d(&m[j], GPUL_F32, rows, cols, pad + (orders >> j & 1), offset, FILL_NAN);
         for (int64_t i = 0; i < m[j].n; i++) {
             const int64_t line = j == 1 ? i % N : i / cols, k = j == 0 ? i % K : j == 1 ? i / N : 0;
-            box_put(&m[j], i, num_of(j == 2 ? (beta == 0 ? NAN : rng_signed()) : math_value(kind, j, line, k, K)));
+            const double x = j == 2 ? (beta == 0 ? NAN : rng_signed()) : math_value(kind, j, line, k, K);
+            box_put(&m[j], i, num_of(math == GPUL_MATH_TF32 && j < 2 && i % 4 == 1 ? halfway(x) : x));
         }
         box_upload(&m[j]);
     }
