@@ -7790,8 +7790,8 @@ static __device__ __forceinline__ void gpul__tensor_store_boxes(const float (&su
 }
 
 /* Storing a consumer's 64 x S::kN sums. A thread's are in two rows, 8 apart, in pairs of columns, 8 apart (the PTX
- * manual draws wgmma's accumulators). Where C is read, and those of f32, pass through shared memory as
- * floats, 64 columns at a time, and a warp's rows from there to C. */
+ * manual draws wgmma's accumulators). Those of f32, and those for a C that is read, pass through shared memory as floats,
+ * 64 columns at a time, and from there by rows to C. */
 template <typename S, gpul_dtype kTwo>
 static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[S::kSums], const gpul__gemm_view &v,
                                                            const CUtensorMap *map, const gpul__tensor_work &work,
@@ -7834,9 +7834,6 @@ static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[S::kSums
     }
 }
 
-#endif /* __CUDA_ARCH_FEAT_SM90_ALL */
-
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
 /* The producer of a kernel that gathers one operand or both. A slice of such an operand has two halves, of 32 rows; two
  * or four warps take those of one slice, the others those of the next ones. */
 template <typename S>
@@ -7876,7 +7873,7 @@ gpul__tensor_produce_gathered(gpul__tensor_ring<S> &ring, const CUtensorMap &map
         }
     }
 }
-#endif
+#endif /* __CUDA_ARCH_FEAT_SM90_ALL */
 
 /* The kernel: the last warpgroup is the producer (two, where operands are gathered), the others are consumers. kTwo: 0,
  * and the problem's dtype says what is multiplied (f32: as TF32); or elements in two parts, of GPUL_F16 or of TF32
