@@ -1315,6 +1315,7 @@ template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct 
     static constexpr int kTogether = 1;    /* rows: outputs of a warp at once, to read y once for all */
     static constexpr int kRowsOnly = 0;    /* has the rows kernel alone */
     static constexpr int kOrdered = 0;     /* combine is not commutative */
+    static constexpr int kOneByOne = 1;    /* fold() of elements one by one gives the bits of a vector's */
     static constexpr int kResultBytes = 0; /* bytes of a result that is a struct */
     typedef T X;
     typedef Y_ Y;
@@ -2173,6 +2174,40 @@ template <int kCount> struct gpul__reduce_butterfly<kCount, 32> {
     static __device__ __forceinline__ void step(const Op &, typename Op::Acc (&)[kF], int, int &, int &) {}
 };
 
+/* Folds `count` elements of kF outputs from element `at` on, a vector at most, where these cannot be loaded as one.
+ * kMany of each output are in flight; in place of missing ones, the last. */
+template <int kMany, int kF, typename Op>
+static __device__ __forceinline__ void
+gpul__reduce_singly(const gpul__reduce_view<Op> &v, const Op (&op)[kF], typename Op::Lane (&acc)[kF],
+                    const typename gpul__operand<typename Op::X>::Pointer (&x)[kF], int at, int count) {
+    typedef typename Op::X X;
+    typedef typename Op::Y Y;
+    constexpr int kN = 16 / gpul__size_of<X>::value;
+    GPUL__UNROLL_NOT
+    for (int k = 0; k < kN && k < count; k += kMany) {
+        X vx[kMany][kF];
+        Y vy[kMany];
+        GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j) {
+            const int64_t next = at + (k + j < count ? k + j : count - 1);
+            GPUL__UNROLL_FOR (int u = 0; u < kF; ++u) vx[j][u] = x[u][next * v.x_stride];
+            vy[j] = gpul__at(v.y, gpul__has<Y>() ? next * v.y_stride : 0);
+        }
+        gpul__schedule_fence(v.zero);
+        v.op.visit([&](auto variant) {
+            GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j) {
+                gpul__pack<X, kN> one_x;
+                gpul__pack<Y, kN> one_y;
+                GPUL__UNROLL_FOR (int u = 0; u < kF; ++u) {
+                    gpul__fill(one_x.v, vx[j][u]);
+                    gpul__fill(one_y.v, vy[j]);
+                    if (k + j >= count) continue; /* fault: reduce-element-again */
+                    acc[u] = variant.fold(op[u], acc[u], one_x.v, one_y.v, 1, at + k + j);
+                }
+            }
+        });
+    }
+}
+
 template <typename Op>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename Op::Acc) > 8 ? 2 : 3)
     gpul__reduce_short(const __grid_constant__ gpul__reduce_view<Op> v) {
@@ -2180,7 +2215,10 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     typedef typename Op::Y Y;
     typedef typename Op::Acc Acc;
     typedef gpul__operand<X> Operand;
+    typedef gpul__fetch<X, 16 / gpul__size_of<X>::value> Fetch;
+    typedef typename Fetch::Raw Raw;
     constexpr int kN = 16 / gpul__size_of<X>::value, kF = gpul__short<Op>::value;
+    constexpr int kShifts = kF <= 4 && !Operand::kSeveral; /* loads unaligned vectors: twice the registers */
     const int lanes = v.plan.lanes, lane = int(threadIdx.x) & (lanes - 1), n = int(v.n);
     const int step = GPUL__REDUCE_THREADS / lanes;
     const int used = v.plan.outputs_at_once;
@@ -2188,17 +2226,22 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     const int64_t outputs = v.outputs, y_stride = v.y_stride;
     const typename Operand::Offset stride = v.x_stride;
     const Y *const y = v.y;
-    typename Operand::Pointer x[kF] = {}, next = v.x;
+    typename Operand::Pointer x[kF];
     Op op[kF];
     typename Op::Lane acc[kF];
-    gpul__await();
     GPUL__UNROLL_NOT
-    for (int u = 0; u < kF; ++u) { /* in place of missing outputs, the last one */
-        const int64_t output = first + u * step < outputs ? first + u * step : outputs - 1;
-        if (u < used) next = v.x + gpul__reduce_output(v, output).x;
-        gpul__shift_left<1>(x);
-        x[kF - 1] = next;
+    for (int u = 0; u < kF; u += 4) { /* four at once, to save registers */
+        int64_t its[4];
+        gpul__reduce_offsets<typename Operand::Offset> places[4];
+        GPUL__UNROLL_FOR (int q = 0; q < 4; ++q) { /* in place of missing outputs, the first: one address for a warp */
+            its[q] = first + (u + q) * step;
+            if (u + q >= used || its[q] >= outputs) its[q] = 0;
+        }
+        gpul__reduce_outputs<4>(v, its, places);
+        gpul__shift_left<4>(x);
+        GPUL__UNROLL_FOR (int q = 0; q < 4; ++q) x[kF - 4 + q] = v.x + places[q].x;
     }
+    gpul__await();
     GPUL__UNROLL_FOR (int u = 0; u < kF; ++u) {
         op[u] = v.op;
         if (n > 0) op[u].begin(x[u]);
@@ -2210,21 +2253,44 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
     GPUL__UNROLL_NOT
     for (int i = begin; i < length; i += Op::kOrdered ? kN : 32 * kN) {
         const int count = length - i;
-        gpul__pack<X, kN> vx[kF];
-        gpul__pack<Y, kN> vy;
-        if (v.plan.vector && v.plan.y_vector && count >= kN) {
+        const bool whole = v.plan.vector && count >= kN;
+        bool inside = whole; /* may all 16 bytes of each output's vector be read? */
+        if (kShifts && !whole && v.plan.dense && n > 1) {
+            inside = true; /* those beyond an output's end, too, but where the array ends */
             GPUL__UNROLL_FOR (int u = 0; u < kF; ++u)
-                vx[u] = Operand::template load<kN>(x[u] + Operand::advance(v.x_stride, i), v.x_stride);
-            vy = gpul__load<kN>(gpul__has<Y>() ? y + i : y);
-        } else { /* one by one; in place of missing ones, the last */
+                inside = inside && v.source.extent.holds(x[u] + Operand::advance(stride, i), 16);
+        }
+        if (!inside && Op::kOneByOne && (kShifts || n == 1)) {
+            if (n == 1) gpul__reduce_singly<1>(v, op, acc, x, i, count); /* not one element four times */
+            else if (kShifts) gpul__reduce_singly<4>(v, op, acc, x, i, count);
+            continue;
+        }
+        Raw vx[kF];
+        gpul__pack<Y, kN> vy;
+        if (!inside) { /* one by one; in place of missing ones, the last */
+            gpul__pack<X, kN> elements[kF];
             GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
-                const int64_t at = i + (k < count ? k : count - 1);
-                GPUL__UNROLL_FOR (int u = 0; u < kF; ++u) vx[u].v[k] = x[u][at * stride];
-                vy.v[k] = gpul__at(y, gpul__has<Y>() ? at * y_stride : 0);
+                GPUL__UNROLL_FOR (int u = 0; u < kF; ++u)
+                    elements[u].v[k] = x[u][int64_t(i + (k < count ? k : count - 1)) * stride];
             }
+            memcpy(&vx, &elements, sizeof vx);
+        } else if (v.plan.vector) {
+            GPUL__UNROLL_FOR (int u = 0; u < kF; ++u)
+                vx[u] = Operand::template load_raw<kN>(x[u] + Operand::advance(stride, i), stride);
+        } else {
+            Fetch fetch[kF];
+            GPUL__UNROLL_FOR (int u = 0; u < kF; ++u) fetch[u].load(x[u] + Operand::advance(stride, i), stride);
+            gpul__schedule_fence(v.zero);
+            GPUL__UNROLL_FOR (int u = 0; u < kF; ++u) vx[u] = fetch[u].get(x[u] + Operand::advance(stride, i));
+        }
+        if (v.plan.y_vector && whole) vy = gpul__load<kN>(gpul__has<Y>() ? y + i : y);
+        else { /* in place of missing elements, the last */
+            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k)
+                vy.v[k] = gpul__at(y, gpul__has<Y>() ? (i + (k < count ? k : count - 1)) * y_stride : 0);
         }
         v.op.visit([&](auto variant) {
-            GPUL__UNROLL_FOR (int u = 0; u < kF; ++u) acc[u] = variant.fold(op[u], acc[u], vx[u].v, vy.v, count, i);
+            GPUL__UNROLL_FOR (int u = 0; u < kF; ++u)
+                acc[u] = variant.fold(op[u], acc[u], Fetch::unpacked(vx[u]).v, vy.v, count, i);
         });
     }
     Acc results[kF];
@@ -4470,6 +4536,7 @@ template <> __device__ __forceinline__ double gpul__difference<int64_t>(int64_t 
 }
 /* Of elements T, or, by a run-time flag, U */
 template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T, U>, T, gpul__moments> {
+    static constexpr int kOneByOne = 0; /* the pivot is made of two */
     typedef gpul__moments_lane Lane;
     T first;
     bool takes_second;
