@@ -1717,7 +1717,9 @@ gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes
     const Offset stride = v.x_stride;
     const int64_t y_stride = v.y_stride;
     const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
-    int64_t last = length - int(kN); /* where the last whole vector may begin */
+    /* Where the last vector may begin that is loaded as a whole. What is beyond the output's end is not folded. */
+    constexpr int kPartial = Op::kOneByOne && !Operand::kSeveral;
+    int64_t last = kPartial && (!gpul__has<Y>() || y_stride == 1) ? length - 1 : length - int(kN);
     GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
         const int64_t end = v.source.extent.last(from.x[o], kSize);
         if (end < last) last = end;
@@ -1754,7 +1756,8 @@ gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes
                     GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
                         const gpul__pack<X, kN> vx =
                             Fetch::unpacked(fx[o][u].get(from.x[o] + Operand::advance(stride, at)));
-                        acc.lane[o] = variant.fold(op, acc.lane[o], vx.v, vy.v, int(kN), at);
+                        const int count = kPartial ? length - at : int(kN); /* fault: reduce-beyond-end */
+                        acc.lane[o] = variant.fold(op, acc.lane[o], vx.v, vy.v, count, at);
                     }
                     at += step;
                 }
