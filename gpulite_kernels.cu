@@ -1880,6 +1880,35 @@ gpul__reduce_stage(const gpul__reduce_source<X> &s,
     const int thread = int(threadIdx.x % 32);
     __syncwarp(); /* fault: reduce-staged-early */
     if (gpul__reduce_stage_vectors(s, origin, x, at + thread * lane, vector, length, stage)) return;
+    /* Where all of them lie `stride` apart, in one row of the innermost dimension, an element costs one addition. */
+    constexpr int kRowsOf = kAll / kN;
+    const int end = at + (kRowsOf - 1) * vector + 32 * kN;
+    const auto run_of = [&](int i) {
+        return s.ndim < 2 ? 0u
+                          : uint32_t(uint64_t(uint32_t(i) + origin.index[0]) * s.dim[0].multiplier >> s.dim[0].shift);
+    };
+    uint32_t run = run_of(at);
+    if (lane == kN && end <= length && run == run_of(end - 1)) {
+        typename Operand::Offset offset = int64_t(at + thread) * s.stride;
+        const typename Operand::Offset step = int64_t(32) * s.stride, next = int64_t(vector - 32 * kN) * s.stride;
+        GPUL__UNROLL_NOT
+        for (int32_t d = 0; d + 1 < s.ndim; ++d) {
+            if (d > 0) run = uint32_t(uint64_t(run + origin.index[d]) * s.dim[d].multiplier >> s.dim[d].shift);
+            offset += int64_t(run) * s.dim[d].x;
+        }
+        GPUL__UNROLL_NOT
+        for (int c = 0; c < kAll; c += kCount) {
+            X element[kCount];
+            GPUL__UNROLL_FOR (int k = 0; k < kCount; ++k) {
+                element[k] = x[offset];
+                offset += step;
+                if ((k + 1) % kN == 0) offset += next; /* fault: reduce-staged-rows */
+            }
+            gpul__schedule_fence(s.zero);
+            GPUL__UNROLL_FOR (int k = 0; k < kCount; ++k) stage[(c + k) * 32 + thread] = element[k];
+        }
+        return;
+    }
     GPUL__UNROLL_NOT
     for (int c = 0; c < kAll; c += kCount) {
         if (at + c / kN * vector >= stop) return;
