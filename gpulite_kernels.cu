@@ -2087,7 +2087,8 @@ template <typename Op, int kO, bool kDense>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
     gpul__reduce_rows(const __grid_constant__ gpul__reduce_view<Op> v) {
     typedef typename Op::Acc Acc;
-    constexpr int kAtOnce = kO > 1 ? 2 : 4; /* partial results of a thread in flight */
+    constexpr int kAtOnce = kO > 1 ? 2 : 4;                           /* partial results of a thread in flight */
+    constexpr int kTurns = kDense && sizeof(typename Op::Lane) <= 16; /* others have no registers left */
     const gpul__reduce_plan &p = v.plan;
     const Op &op = v.op;
     const int thread = int(threadIdx.x), warp = thread / 32, lane = thread % 32;
@@ -2105,18 +2106,23 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
     const int each = (gpul__warps >> level) * kO;       /* outputs of a block at a time */
     const int64_t first = int64_t(share.output_tile) * (one_tile ? p.tiles * each : each);
     gpul__await();
+    /* The warps of an output take turns: its last warp tile has less to do, and where tiles are fewer, some warps have
+     * none. */
     GPUL__UNROLL_NOT
-    for (int k = 0; k < tiles; ++k) {
-        const int tile = (one_tile ? 0 : (from + k) * gpul__warps) + (warp & (warps - 1));
-        const int64_t mine = first + (one_tile ? k * each : 0) + (warp >> level) * kO;
+    for (int k = 0, place = warp; k < tiles; ++k) {
+        const int tile = (one_tile ? 0 : (from + k) * gpul__warps) + (place & (warps - 1));
+        const int64_t mine = first + (one_tile ? k * each : 0) + (place >> level) * kO;
         Acc results[kO];
         if (tile < p.warp_tiles && mine < v.outputs) {
             gpul__reduce_warp_tile<kO, kDense>(v, mine, tile, staged, results);
         } else {
             GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) results[o] = op.identity();
         }
-        if (lane != 0) continue;
-        GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) shared[(k * kO + o) * gpul__warps + warp] = results[o];
+        if (lane == 0) {
+            GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
+                shared[(k * kO + o) * gpul__warps + place] = results[o]; /* fault: reduce-turns */
+        }
+        if (kTurns) place = (place & -warps) | ((place + 1) & (warps - 1));
     }
     __syncthreads(); /* fault: reduce-warps-meet */
     /* the tree over the warps of each block tile: a thread for each warp's result */
