@@ -4675,6 +4675,30 @@ template <typename T> struct gpul__min : gpul__reduction<gpul__min<T>, T, typena
     }
 };
 
+/* Bytes, four to a word: two instructions find the lesser of four and four. */
+static __device__ __forceinline__ uint32_t gpul__lesser_halves(uint32_t a, uint32_t b) {
+#ifdef __CUDA_ARCH__
+    return __vminu2(a, b);
+#else
+    const uint32_t low = (a & 0xffffu) < (b & 0xffffu) ? a : b, high = a >> 16 < b >> 16 ? a : b;
+    return (high & 0xffff0000u) | (low & 0xffffu);
+#endif
+}
+struct gpul__min_bytes : gpul__min<uint8_t> {
+    __device__ __forceinline__ uint8_t fold(uint8_t acc, const uint8_t *x, const gpul__none *, int count, int) const {
+        uint32_t word[4], least = acc;
+        memcpy(word, x, sizeof word);
+        least |= 0xff0000u;
+        GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) {
+            const int there = count - 4 * w;
+            uint32_t v = word[w] ^ mirror.mask * 0x01010101u;
+            v |= there >= 4 ? 0u : there > 0 ? 0xffffffffu << 8 * there : 0xffffffffu; /* fault: min-missing-bytes */
+            least = gpul__lesser_halves(least, gpul__lesser_halves(v & 0xff00ffu, v >> 8 & 0xff00ffu));
+        }
+        return uint8_t(gpul__lesser_halves(least, least >> 16));
+    }
+};
+
 template <typename V> struct gpul__indexed {
     V value;
     int64_t index; /* none yet: INT64_MAX, with the largest value */
@@ -4793,7 +4817,7 @@ extern "C" const gpul__reducer *gpul__find_reducer(int32_t op, gpul_dtype dtype)
     typedef gpul__pair<gpul__min<float>, gpul__min<int32_t>> Min4;
     typedef gpul__pair<gpul__min<double>, gpul__min<int64_t>> Min8;
     typedef gpul__pair<gpul__min<gpul_f16>, gpul__min<gpul_bf16>> Min2;
-    typedef gpul__min<uint8_t> Min1;
+    typedef gpul__min_bytes Min1;
     typedef gpul__pair<gpul__argmin<float>, gpul__argmin<int32_t>> Arg4;
     typedef gpul__pair<gpul__argmin<double>, gpul__argmin<int64_t>> Arg8;
     typedef gpul__argmin<uint8_t> Arg1;
