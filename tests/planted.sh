@@ -289,7 +289,11 @@ plant reduce-shared test_reduce:test_plans without
 plant reduce-captured test_graph:test_scratch without
 plant reduce-captured-columns test_graph:test_scratch without
 plant reduce-rows-outputs test_reduce:test_shapes expression 'tile * each' '0'
+plant reduce-turns test_reduce:test_shapes expression 'place' 'warp'
+plant reduce-beyond-end test_reduce:test_shapes expression 'kPartial ? length - at : int(kN)' 'int(kN)'
+plant reduce-staged-rows test_reduce:test_gaps without
 plant reduce-short-outputs test_reduce:test_shapes without
+plant reduce-element-again test_reduce:test_shapes without
 plant reduce-halves-overwritten test_reduce:test_shapes expression 'kC * pitch' '0'
 plant reduce-depth-level test_reduce:test_same_bits expression '1' '2'
 plant reduce-divergent-barrier test_reduce:test_same_bits instead 'if ((part & (2 * d - 1)) != 0) { __syncthreads(); continue; }'
@@ -298,6 +302,7 @@ plant reduce-slots-side test_reduce:test_same_bits expression '1' '2'
 plant reduce-slots-level test_reduce:test_same_bits expression 'levels' '0'
 plant reduce-passes-share test_reduce:test_shapes expression 'int(blockDim.x)' '0'
 plant reduce-parts-share test_reduce:test_same_bits expression 'share.split' '0'
+plant min-missing-bytes test_reduce expression '0xffffffffu << 8 * there' '0u'
 plant min-loses-nan test_reduce:test_values expression 'gpul__is_nan(a)' 'false'
 plant argmin-later test_reduce:test_numpy expression 'same & before' 'false'
 plant var-count test_reduce:test_numpy expression 'count < kN ? count : kN' 'kN'
