@@ -3292,14 +3292,14 @@ static __device__ __host__ __forceinline__ int64_t gpul__jam(int64_t x, int lost
 
 /* A call: the operation, its dtypes, and what the kernel `vectors` needs */
 struct gpul__ufunc_call {
-    int64_t n; /* elements of out */
     int32_t op, kernel;
     gpul_dtype dtype[4]; /* out's, and the inputs' */
     int32_t bytes[4];
     uint32_t vector;    /* elements of a vector */
     uint32_t before;    /* elements by which the first vector begins before out */
     uint32_t inside[2]; /* the elements between which all vectors may be read whole */
-    uint64_t stop;      /* of linspace */
+    double last, span;  /* linspace: the number of the last element; stop - start */
+    uint64_t stop;
 };
 
 /* From elements' bits to the values that are computed with, and back. `again`: the value will be rounded once more.
@@ -3474,10 +3474,10 @@ static __device__ __forceinline__ void gpul__compute_own(const gpul__ufunc_call 
     }
 }
 /* Element i of n of numpy.linspace, by its own steps; step is 0 where it is too small for a number. */
-static __device__ __forceinline__ double gpul__linspace(double i, int64_t n, double start, double step, double stop) {
-    if (n > 1 && i == double(n - 1)) return stop; /* fault: linspace-end */
-    const double rise =
-        step != 0 ? __dmul_rn(i, step) : __dmul_rn(n > 1 ? __ddiv_rn(i, double(n - 1)) : i, __dsub_rn(stop, start));
+static __device__ __forceinline__ double gpul__linspace(const gpul__ufunc_call &p, double i, double start,
+                                                        double step) {
+    if (p.last > 0 && i == p.last) return gpul__bits<double>(p.stop); /* fault: linspace-end */
+    const double rise = step != 0 ? __dmul_rn(i, step) : __dmul_rn(p.last > 0 ? __ddiv_rn(i, p.last) : i, p.span);
     return __dadd_rn(rise, start);
 }
 template <int n>
@@ -3492,7 +3492,7 @@ static __device__ __forceinline__ void gpul__compute_own(const gpul__ufunc_call 
         GPUL__EACH(a, a[j] = a[j] != 0 ? __dadd_rn(__dmul_rn(a[j], b[j]), c[j]) : c[j]); /* fault: arange-start */
         break;
     case GPUL__LINSPACE:
-        GPUL__EACH(a, a[j] = gpul__linspace(a[j], p.n, c[j], b[j], gpul__bits<double>(p.stop)));
+        GPUL__EACH(a, a[j] = gpul__linspace(p, a[j], c[j], b[j]));
         if (p.dtype[0] == GPUL_I32 || p.dtype[0] == GPUL_I64 || p.dtype[0] == GPUL_U8)
             GPUL__EACH(a, a[j] = floor(a[j]));
         break;
@@ -3864,7 +3864,8 @@ static int32_t gpul__ufunc_launch(const gpul__elementwise_problem *problem, cons
     gpul__ufunc_view v;
     gpul__elementwise_describe(&v.layout, problem, plan, &op);
     memcpy(v.op.bytes, bytes, sizeof v.op.bytes);
-    v.op.n = problem->n;
+    v.op.last = double(problem->n - 1);
+    v.op.span = gpul__bits<double>(problem->scalar[0]) - gpul__bits<double>(problem->scalar[2]);
     v.op.op = problem->op;
     v.op.kernel = plan->kernel;
     if (plan->kernel == GPUL__ELEMENTWISE_VECTORS) gpul__ufunc_align(&v, problem, plan);
