@@ -3265,11 +3265,12 @@ template <typename T> struct gpul__op_copy {
 };
 
 /* Full occupancy as far as registers last, so that most loads are in flight */
-template <int kBytes> struct gpul__all_blocks {
-    static constexpr int most = GPUL__ELEMENTWISE_RESIDENT, value = kBytes > 1 || most < 5 ? most : 5;
+template <typename T> struct gpul__elementwise_blocks<gpul__op_copy<T>> {
+    static constexpr int value = GPUL__ELEMENTWISE_RESIDENT;
 };
-template <typename T> struct gpul__elementwise_blocks<gpul__op_arithmetic<T>> : gpul__all_blocks<sizeof(T)> {};
-template <typename T> struct gpul__elementwise_blocks<gpul__op_copy<T>> : gpul__all_blocks<sizeof(T)> {};
+template <typename T> struct gpul__elementwise_blocks<gpul__op_arithmetic<T>> {
+    static constexpr int most = GPUL__ELEMENTWISE_RESIDENT, value = sizeof(T) > 1 || most < 5 ? most : 5;
+};
 
 /* ---- NumPy's functions ----
  *
