@@ -1799,6 +1799,7 @@ extern int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__elemen
                                       const gpul__elementwise_op *op); /* may change the order of the dimensions */
 extern int32_t gpul__run_elementwise(const gpul__elementwise_op *op, gpul__elementwise_problem *problem,
                                      const gpul__machine *machine, int64_t most, gpul_stream stream);
+extern int32_t gpul__fill_words(void *out, uint64_t bits, int64_t n, int32_t bytes, gpul_stream stream);
 extern int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__reduce_problem *problem,
                                     const gpul__reducer *reducer, const gpul__machine *machine);
 /* The workspace of a stream, by its key, on the current device: taken if it has none yet; NULL: all are taken. */
@@ -3613,14 +3614,20 @@ static gpul_status gpul__fill(const gpul__scope *scope, const gpul_array *a, uin
     static const int64_t none[GPUL_MAX_DIMS] = {0};
     const int32_t size = (int32_t)gpul_dtype_size(a->dtype);
     gpul__copy_plan plan;
-    int32_t same = 1, k;
+    int32_t same = 1, few, k;
     if (gpul_size(a) == 0) return GPUL_OK;
     for (k = 1; k < size; ++k) same = same && ((bits >> (8 * k)) & 0xffu) == (bits & 0xffu);
-    if (same && a->memory == GPUL_MEMORY_DEVICE && gpul__prefer_memset(a) &&
-        (gpul_is_contiguous(a, GPUL_ORDER_C) || gpul_is_contiguous(a, GPUL_ORDER_F)))
-        return gpul__cuda(cudaMemsetAsync(a->data, (int)(bits & 0xffu), (size_t)gpul_nbytes(a), stream),
-                          scope->function, "cudaMemsetAsync");
+    same = same && gpul__prefer_memset(a);
+    few = (size == 2 || size == 4) && gpul_nbytes(a) <= 4096;
     gpul__plan_copy(&plan, a, a->strides, none);
+    if ((same || few) && a->memory == GPUL_MEMORY_DEVICE && plan.ndim == 1 && plan.dst[0] == 1) {
+        if (same)
+            return gpul__cuda(cudaMemsetAsync(a->data, (int)(bits & 0xffu), (size_t)gpul_nbytes(a), stream),
+                              scope->function, "cudaMemsetAsync");
+#ifndef GPULITE_NO_KERNELS
+        if (gpul__fill_words(a->data, bits, gpul_size(a), size, stream)) return GPUL_OK;
+#endif
+    }
     return gpul__copy_by_kernel(&plan, a->data, NULL, bits, scope, stream);
 }
 

@@ -168,6 +168,25 @@ static inline int32_t gpul__launch_early(int32_t device, void (*kernel)(Params..
     return gpul__launch_clusters(device, 0, kernel, grid, block, shared_bytes, stream, args...);
 }
 
+#if !defined(GPULITE_CPU_STANDIN) && CUDART_VERSION >= 12010
+/* A function of the driver, found by the runtime, which `known` keeps; NULL: the driver has none of that version. */
+static inline cudaError_t gpul__find_driver(const char *symbol, unsigned version, std::atomic<void *> *known,
+                                            void **found) {
+    *found = known->load(std::memory_order_relaxed);
+    if (*found) return cudaSuccess;
+    cudaDriverEntryPointQueryResult result;
+#if CUDART_VERSION >= 12050
+    const cudaError_t e = cudaGetDriverEntryPointByVersion(symbol, found, version, cudaEnableDefault, &result);
+#else
+    (void)version;
+    const cudaError_t e = cudaGetDriverEntryPoint(symbol, found, cudaEnableDefault, &result);
+#endif
+    if (e != cudaSuccess || result != cudaDriverEntryPointSuccess) *found = NULL;
+    known->store(*found, std::memory_order_relaxed);
+    return e;
+}
+#endif
+
 /* ---- element types ---- */
 
 struct gpul__none {}; /* the type of an input that an operation does not have */
@@ -3210,6 +3229,27 @@ extern "C" int32_t gpul__run_elementwise(const gpul__elementwise_op *op, gpul__e
     if (along == p->ndim - 1) second.column0 += half; /* fault: elementwise-cut */
     const int32_t error = gpul__run_elementwise(op, p, machine, most, stream);
     return error != 0 ? error : gpul__run_elementwise(op, &second, machine, most, stream);
+}
+
+/* n elements of 2 or 4 bytes = bits, by the driver, which launches no kernel for few of them; false: it does not. */
+extern "C" int32_t gpul__fill_words(void *out, uint64_t bits, int64_t n, int32_t bytes, gpul_stream stream) {
+#if !defined(GPULITE_CPU_STANDIN) && CUDART_VERSION >= 12010
+    static std::atomic<void *> known[2];
+    const unsigned long long at = uintptr_t(out);
+    void *found;
+    if (gpul__find_driver(bytes == 2 ? "cuMemsetD16Async" : "cuMemsetD32Async", 12000, &known[bytes == 2], &found) !=
+        cudaSuccess)
+        cudaGetLastError();
+    if (!found) return 0;
+    if (bytes == 2)
+        return reinterpret_cast<int (*)(unsigned long long, unsigned short, size_t, gpul_stream)>(found)(
+                   at, static_cast<unsigned short>(bits), size_t(n), stream) == 0;
+    return reinterpret_cast<int (*)(unsigned long long, unsigned, size_t, gpul_stream)>(found)(at, unsigned(bits),
+                                                                                               size_t(n), stream) == 0;
+#else
+    (void)out, (void)bits, (void)n, (void)bytes, (void)stream;
+    return 0;
+#endif
 }
 
 #ifdef GPULITE_NO_ELEMENTWISE
@@ -8307,21 +8347,10 @@ static const gpul__tensor_variant *gpul__tensor_variants(gpul_dtype dtype) {
 typedef decltype(&cuTensorMapEncodeTiled) gpul__tensor_encoder;
 static inline int32_t gpul__find_encoder(gpul__tensor_encoder *encoder) {
     static std::atomic<void *> known;
-    void *found = known.load(std::memory_order_relaxed);
-    if (!found) {
-        cudaDriverEntryPointQueryResult result;
-#if CUDART_VERSION >= 12050
-        const cudaError_t e =
-            cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result);
-#else
-        const cudaError_t e = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &found, cudaEnableDefault, &result);
-#endif
-        if (e != cudaSuccess) return int32_t(e);
-        if (result != cudaDriverEntryPointSuccess) found = 0;
-        known.store(found, std::memory_order_relaxed);
-    }
+    void *found;
+    const cudaError_t e = gpul__find_driver("cuTensorMapEncodeTiled", 12000, &known, &found);
     *encoder = reinterpret_cast<gpul__tensor_encoder>(found);
-    return 0;
+    return int32_t(e);
 }
 
 /* A tensor map of a matrix of 16-bit elements, or of `batch` of them, in boxes of 64 x 64; reads beyond give zeros. */
