@@ -1589,12 +1589,18 @@ typedef struct gpul__elementwise_problem {
 #define GPUL__ELEMENTWISE_VECTORS 0  /* a tile is a vector of neighbouring elements, aligned in out */
 #define GPUL__ELEMENTWISE_ELEMENTS 1 /* one element, or with `lanes` a warp's part of a row */
 #define GPUL__ELEMENTWISE_TILES 2    /* a block's tile of the last two dimensions */
+#define GPUL__ELEMENTWISE_WORDS 3    /* the same, of elements of 1 or 2 bytes that move as words of 4 */
 typedef struct gpul__elementwise_plan {
-    int32_t kernel;       /* one of these */
-    int32_t lanes;        /* elements: 1: a tile is a warp's part of a row, else one element */
-    int32_t shifted;      /* vectors: bit i: input i's are not aligned where out's are */
-    int32_t staged;       /* tiles: bit i: input i passes through shared memory */
-    int32_t columns;      /* of a tile along out's innermost dimension */
+    int32_t kernel;                  /* one of these */
+    int32_t lanes;                   /* elements: 1: a tile is a warp's part of a row, else one element */
+    int32_t shifted;                 /* vectors: bit i: input i's are not aligned where out's are */
+    int32_t staged;                  /* tiles: bit i: input i passes through shared memory */
+    int32_t columns;                 /* of a tile along out's innermost dimension */
+    int32_t rows;                    /* tiles: along the next one */
+    int32_t pitch;                   /* and from row to row in shared memory; threads take */
+    int32_t rows_log2, columns_log2; /* powers of two of rows and columns */
+    int32_t repeats;                 /* elements: a thread stores a result so many times, */
+    int32_t repeated;     /* along this dimension of the problem, which has as many elements less; -1: once */
     int32_t ndim;         /* of dim, which unravel a tile's index into its position */
     int64_t tiles;        /* of all rows; those at a row's end may be empty */
     int64_t block;        /* tiles of a block, which has 256 threads */
@@ -1613,8 +1619,8 @@ typedef struct gpul__elementwise_op {
     int32_t out_bytes, in_bytes[3];
     int32_t value_bytes;    /* of an element in registers, where dtypes are run-time arguments; 0: as in memory */
     int32_t other_bytes[2]; /* of further outputs */
-    int32_t vectors;        /* of a thread, in the kernel `vectors`; 2: of one dense array alone; 0: no such kernel */
-    int32_t own_tiles;      /* 1: has tiles of elements as in memory, where out's rows are contiguous */
+    int32_t vectors;   /* of a thread, in the kernel `vectors`; 2, 4: of one dense array alone; 0: no such kernel */
+    int32_t own_tiles; /* 1: has tiles of elements as in memory, where out's rows are contiguous */
 } gpul__elementwise_op;
 
 /* One reduction: `outputs` results of `n` elements each. Dimensions innermost last, merged where strides allow. */
@@ -3985,8 +3991,9 @@ enum { /* DLDeviceType */
 #define GPUL__DLPACK_DTYPES 8
 static const struct gpul__dlpack_dtype {
     uint8_t code, bits, dtype;
-} gpul__dlpack_dtypes[GPUL__DLPACK_DTYPES] = {{2, 32, GPUL_F32}, {2, 64, GPUL_F64}, {0, 32, GPUL_I32},  {0, 64, GPUL_I64},
-                            {1, 8, GPUL_U8},   {2, 16, GPUL_F16}, {4, 16, GPUL_BF16}, {6, 8, GPUL_U8}};
+} gpul__dlpack_dtypes[GPUL__DLPACK_DTYPES] = {{2, 32, GPUL_F32},  {2, 64, GPUL_F64}, {0, 32, GPUL_I32},
+                                              {0, 64, GPUL_I64},  {1, 8, GPUL_U8},   {2, 16, GPUL_F16},
+                                              {4, 16, GPUL_BF16}, {6, 8, GPUL_U8}};
 
 GPUL_API gpul_status gpul_from_dlpack(gpul_array *out, const struct DLManagedTensor *tensor) {
     gpul__dlpack t;
