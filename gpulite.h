@@ -1590,12 +1590,18 @@ typedef struct gpul__elementwise_problem {
 #define GPUL__ELEMENTWISE_VECTORS 0  /* a tile is a vector of neighbouring elements, aligned in out */
 #define GPUL__ELEMENTWISE_ELEMENTS 1 /* one element, or with `lanes` a warp's part of a row */
 #define GPUL__ELEMENTWISE_TILES 2    /* a block's tile of the last two dimensions */
+#define GPUL__ELEMENTWISE_WORDS 3    /* the same, of elements of 1 or 2 bytes that move as words of 4 */
 typedef struct gpul__elementwise_plan {
-    int32_t kernel;       /* one of these */
-    int32_t lanes;        /* elements: 1: a tile is a warp's part of a row, else one element */
-    int32_t shifted;      /* vectors: bit i: input i's are not aligned where out's are */
-    int32_t staged;       /* tiles: bit i: input i passes through shared memory */
-    int32_t columns;      /* of a tile along out's innermost dimension */
+    int32_t kernel;                  /* one of these */
+    int32_t lanes;                   /* elements: 1: a tile is a warp's part of a row, else one element */
+    int32_t shifted;                 /* vectors: bit i: input i's are not aligned where out's are */
+    int32_t staged;                  /* tiles: bit i: input i passes through shared memory */
+    int32_t columns;                 /* of a tile along out's innermost dimension */
+    int32_t rows;                    /* tiles: along the next one */
+    int32_t pitch;                   /* and from row to row in shared memory; threads take */
+    int32_t rows_log2, columns_log2; /* powers of two of rows and columns */
+    int32_t repeats;                 /* elements: a thread stores a result so many times, */
+    int32_t repeated;     /* along this dimension of the problem, which has as many elements less; -1: once */
     int32_t ndim;         /* of dim, which unravel a tile's index into its position */
     int64_t tiles;        /* of all rows; those at a row's end may be empty */
     int64_t block;        /* tiles of a block, which has 256 threads */
@@ -1614,8 +1620,8 @@ typedef struct gpul__elementwise_op {
     int32_t out_bytes, in_bytes[3];
     int32_t value_bytes;    /* of an element in registers, where dtypes are run-time arguments; 0: as in memory */
     int32_t other_bytes[2]; /* of further outputs */
-    int32_t vectors;        /* of a thread, in the kernel `vectors`; 2: of one dense array alone; 0: no such kernel */
-    int32_t own_tiles;      /* 1: has tiles of elements as in memory, where out's rows are contiguous */
+    int32_t vectors;   /* of a thread, in the kernel `vectors`; 2, 4: of one dense array alone; 0: no such kernel */
+    int32_t own_tiles; /* 1: has tiles of elements as in memory, where out's rows are contiguous */
 } gpul__elementwise_op;
 
 /* One reduction: `outputs` results of `n` elements each. Dimensions innermost last, merged where strides allow. */
@@ -1800,6 +1806,7 @@ extern int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__elemen
                                       const gpul__elementwise_op *op); /* may change the order of the dimensions */
 extern int32_t gpul__run_elementwise(const gpul__elementwise_op *op, gpul__elementwise_problem *problem,
                                      const gpul__machine *machine, int64_t most, gpul_stream stream);
+extern int32_t gpul__fill_words(void *out, uint64_t bits, int64_t n, int32_t bytes, gpul_stream stream);
 extern int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__reduce_problem *problem,
                                     const gpul__reducer *reducer, const gpul__machine *machine);
 /* The workspace of a stream, by its key, on the current device: taken if it has none yet; NULL: all are taken. */
@@ -3614,14 +3621,20 @@ static gpul_status gpul__fill(const gpul__scope *scope, const gpul_array *a, uin
     static const int64_t none[GPUL_MAX_DIMS] = {0};
     const int32_t size = (int32_t)gpul_dtype_size(a->dtype);
     gpul__copy_plan plan;
-    int32_t same = 1, k;
+    int32_t same = 1, few, k;
     if (gpul_size(a) == 0) return GPUL_OK;
     for (k = 1; k < size; ++k) same = same && ((bits >> (8 * k)) & 0xffu) == (bits & 0xffu);
-    if (same && a->memory == GPUL_MEMORY_DEVICE && gpul__prefer_memset(a) &&
-        (gpul_is_contiguous(a, GPUL_ORDER_C) || gpul_is_contiguous(a, GPUL_ORDER_F)))
-        return gpul__cuda(cudaMemsetAsync(a->data, (int)(bits & 0xffu), (size_t)gpul_nbytes(a), stream),
-                          scope->function, "cudaMemsetAsync");
+    same = same && gpul__prefer_memset(a);
+    few = (size == 2 || size == 4) && gpul_nbytes(a) <= 4096;
     gpul__plan_copy(&plan, a, a->strides, none);
+    if ((same || few) && a->memory == GPUL_MEMORY_DEVICE && plan.ndim == 1 && plan.dst[0] == 1) {
+        if (same)
+            return gpul__cuda(cudaMemsetAsync(a->data, (int)(bits & 0xffu), (size_t)gpul_nbytes(a), stream),
+                              scope->function, "cudaMemsetAsync");
+#ifndef GPULITE_NO_KERNELS
+        if (gpul__fill_words(a->data, bits, gpul_size(a), size, stream)) return GPUL_OK;
+#endif
+    }
     return gpul__copy_by_kernel(&plan, a->data, NULL, bits, scope, stream);
 }
 

@@ -168,6 +168,25 @@ static inline int32_t gpul__launch_early(int32_t device, void (*kernel)(Params..
     return gpul__launch_clusters(device, 0, kernel, grid, block, shared_bytes, stream, args...);
 }
 
+#if !defined(GPULITE_CPU_STANDIN) && CUDART_VERSION >= 12010
+/* A function of the driver, found by the runtime, which `known` keeps; NULL: the driver has none of that version. */
+static inline cudaError_t gpul__find_driver(const char *symbol, unsigned version, std::atomic<void *> *known,
+                                            void **found) {
+    *found = known->load(std::memory_order_relaxed);
+    if (*found) return cudaSuccess;
+    cudaDriverEntryPointQueryResult result;
+#if CUDART_VERSION >= 12050
+    const cudaError_t e = cudaGetDriverEntryPointByVersion(symbol, found, version, cudaEnableDefault, &result);
+#else
+    (void)version;
+    const cudaError_t e = cudaGetDriverEntryPoint(symbol, found, cudaEnableDefault, &result);
+#endif
+    if (e != cudaSuccess || result != cudaDriverEntryPointSuccess) *found = NULL;
+    known->store(*found, std::memory_order_relaxed);
+    return e;
+}
+#endif
+
 /* ---- element types ---- */
 
 struct gpul__none {}; /* the type of an input that an operation does not have */
@@ -543,8 +562,8 @@ template <int N> struct gpul__fetch<gpul__none, N> {
  *     vectors   a thread computes 16 bytes of neighbouring elements, aligned in out. Inputs may be unaligned, so rows
  *               of any length and pitch run at the speed of dense ones.
  *     elements  a thread computes 4 or 8 single elements, 256 apart, or 32 apart in one row: for outputs or inputs with
- *               gaps, and for short rows
- *     tiles     a block transposes inputs through shared memory that are contiguous along another dimension than out
+ *               gaps, and for short rows. Where inputs repeat along a dimension, it stores each of them several times.
+ *     tiles     a block transposes inputs through shared memory whose neighbours lie along another dimension than out's
  *
  * A tile is what one index stands for: a thread's vector, a single element, a warp's elements of a long row, or a
  * block's tile of two dimensions. The plan gives the dimensions of the tiles. A kernel unravels the index of a tile by
@@ -558,6 +577,10 @@ template <int N> struct gpul__fetch<gpul__none, N> {
 #define GPUL__ELEMENTWISE_WORD(bytes) ((bytes) < 4 ? 4 / (bytes) : 1)
 #define GPUL__ELEMENTWISE_ROWS(bytes) ((bytes) < 4 ? 128 : 64)
 #define GPUL__ELEMENTWISE_PITCH 33
+/* A tile of elements in shared memory has no more than so many: 8 a thread. */
+#define GPUL__ELEMENTWISE_AREA (8 * GPUL__ELEMENTWISE_THREADS)
+/* Bytes of an array that remain in the device's cache */
+#define GPUL__ELEMENTWISE_CACHE (1 << 24)
 /* NumPy's functions: below so many elements, shorter vectors give more threads. */
 #define GPUL__ELEMENTWISE_SHORT (1 << 20)
 
@@ -578,7 +601,7 @@ struct gpul__elementwise_dim {
 struct gpul__elementwise_layout {
     void *out[3];
     const void *in[3];       /* NULL: a scalar */
-    uint32_t tiles, columns; /* columns: elements of out along its innermost dimension */
+    uint32_t tiles, columns; /* columns: elements of out along its innermost dimension, as far as tiles have them */
     int32_t ndim;            /* of dim */
     int32_t inputs;          /* arrays in[0] .. in[inputs - 1] at most */
     int32_t broadcast;       /* bit k: input k is one value along the columns */
@@ -587,7 +610,14 @@ struct gpul__elementwise_layout {
     int32_t lanes;           /* elements: 1: a tile is a warp's part of a row */
     int32_t ragged;          /* 1: some tiles lie beyond the ends of rows */
     uint32_t rows;           /* elements of out along the next dimension */
-    gpul__extent extent[3];  /* of each input; empty where it overlaps an output, which may be written meanwhile */
+    int32_t repeats;         /* elements: a result is stored so many times, repeat_step[] of out (and others) apart; */
+    uint32_t last_repeat;    /* the last time those of the first so many tiles, or columns where */
+    int32_t along_row;       /* 1: they are stored along out's innermost dimension */
+    uint32_t repeat_step[3];
+    uint32_t tile_rows, tile_columns; /* of a block's tile */
+    uint32_t rows_log2, columns_log2; /* threads take powers of two, as many or more */
+    uint32_t pitch;                   /* of a tile's rows in shared memory */
+    gpul__extent extent[3]; /* of each input; empty where it overlaps an output, which may be written meanwhile */
     gpul__elementwise_dim dim[GPUL_MAX_DIMS + 1]; /* the fastest first */
     uint64_t scalar[3];
     uint32_t row_step[GPUL__OPERANDS], column_step[GPUL__OPERANDS]; /* strides of the operands */
@@ -609,14 +639,15 @@ template <int kTiles, int kOperands = 4> struct gpul__elementwise_position {
     uint32_t at[kTiles][kOperands];
     uint32_t column[kTiles], row[kTiles];
 };
-/* Unravels the indices of kTiles tiles, `stride` apart. many: there is more than one input. */
+/* Unravels the indices of kTiles tiles, `stride` apart; of one that does not exist, the first. many: there is more than
+ * one input. */
 template <int kTiles, int kOperands>
 static __device__ __forceinline__ void
 gpul__elementwise_unravel(const gpul__elementwise_layout &v, uint32_t first, uint32_t stride, bool many,
                           gpul__elementwise_position<kTiles, kOperands> *position) {
     uint32_t index[kTiles];
     GPUL__UNROLL_FOR (int j = 0; j < kTiles; ++j) {
-        index[j] = first + uint32_t(j) * stride;
+        index[j] = j == 0 || first + uint32_t(j) * stride < v.tiles ? first + uint32_t(j) * stride : first;
         position->column[j] = position->row[j] = 0;
         GPUL__UNROLL_FOR (int k = 0; k < kOperands; ++k) position->at[j][k] = 0;
     }
@@ -881,7 +912,8 @@ static __device__ __forceinline__ void gpul__elementwise_gather(const gpul__elem
                                                                 const gpul__elementwise_position<kItems, kOperands> &,
                                                                 gpul__none (&)[kItems]) {}
 /* Offsets of a thread's elements; valid[j]: element j exists. Of one that does not, the thread reads another of its own
- * instead: where out is an input, those of other threads may have been written already. False where it has none. */
+ * instead: where out is an input, those of other threads may have been written already. False where it has none. (Rows
+ * that are ragged are long.) */
 template <int kItems, int kOperands>
 static __device__ __forceinline__ bool gpul__elementwise_locate(const gpul__elementwise_layout &v, bool many,
                                                                 gpul__elementwise_position<kItems, kOperands> *position,
@@ -898,24 +930,26 @@ static __device__ __forceinline__ bool gpul__elementwise_locate(const gpul__elem
             position->column[j] = column + by;
             valid[j] = by < left; /* fault: elementwise-lanes-end */
             GPUL__UNROLL_FOR (int k = 0; k < kOperands; ++k)
-                position->at[j][k] = warp.at[0][k] + (valid[j] ? by : lane) * v.column_step[k];
+                if (k < 2 || many) position->at[j][k] = warp.at[0][k] + (valid[j] ? by : lane) * v.column_step[k];
         }
         return lane < left;
     }
     const uint32_t first = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS * kItems) + threadIdx.x;
     gpul__elementwise_unravel(v, first, GPUL__ELEMENTWISE_THREADS, many, position);
-    uint32_t own[kOperands] = {};
-    bool any = false;
-    GPUL__UNROLL_FOR (int j = 0; j < kItems; ++j) {
-        valid[j] =
-            first + uint32_t(j * GPUL__ELEMENTWISE_THREADS) < v.tiles && (!v.ragged || position->column[j] < v.columns);
-        GPUL__UNROLL_FOR (int k = 0; k < kOperands; ++k) own[k] = valid[j] ? position->at[j][k] : own[k];
-        any = any || valid[j];
-    }
-    GPUL__UNROLL_FOR (int j = 0; j < kItems; ++j) {
-        GPUL__UNROLL_FOR (int k = 0; k < kOperands; ++k) position->at[j][k] = valid[j] ? position->at[j][k] : own[k];
-    }
-    return any;
+    GPUL__UNROLL_FOR (int j = 0; j < kItems; ++j) valid[j] = first + uint32_t(j * GPUL__ELEMENTWISE_THREADS) < v.tiles;
+    return valid[0];
+}
+/* Is element j stored as often as any? Those beyond the end of the dimension are not stored the last time. Then that
+ * dimension is the last of the walk, or the row, of which a warp has a part. */
+template <int kItems, int kOperands>
+static __device__ __forceinline__ bool
+gpul__elementwise_lasts(const gpul__elementwise_layout &v,
+                        const gpul__elementwise_position<kItems, kOperands> &position, int j) {
+    const uint32_t item = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS * kItems) + threadIdx.x,
+                   warp = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS / 32) + threadIdx.x / 32;
+    return (v.along_row ? position.column[0] + uint32_t(32 * j)
+            : v.lanes   ? warp
+                        : item + uint32_t(j * GPUL__ELEMENTWISE_THREADS)) < v.last_repeat; /* fault: repeat-beyond */
 }
 
 template <typename Op, int kItems>
@@ -935,13 +969,25 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     gpul__elementwise_gather(v.layout, 2, position, c);
     const Op op = v.op;
     const Outputs out(v.layout);
-    GPUL__UNROLL_FOR (int j = 0; j < kItems; ++j)
-        if (valid[j]) out.put(position.at[j], 0, op(a[j], b[j], c[j]));
+    GPUL__UNROLL_FOR (int j = 0; j < kItems; ++j) {
+        if (!valid[j]) continue;
+        const typename Op::Out result = op(a[j], b[j], c[j]);
+        const int times = v.layout.repeats - (gpul__elementwise_lasts(v.layout, position, j) ? 0 : 1);
+        GPUL__UNROLL_NOT
+        for (int time = 0; time < times; ++time) {
+            out.put(position.at[j], 0, result);
+            position.at[j][0] += v.layout.repeat_step[0];
+            GPUL__UNROLL_FOR (int k = 4; k < Outputs::kOperands; ++k)
+                position.at[j][k] += v.layout.repeat_step[k - 3]; /* fault: repeat-outputs */
+        }
+    }
 }
 
-/* A block's tile, by the bytes of the largest element: kRows x kColumns elements of out. In shared memory a word holds
- * kM neighbours of a row: 4 bytes, or one larger element. So that a lane can store a whole word of out, the tile begins
- * in each of out's rows at a word's boundary, up to kM - 1 elements early. */
+/* A block's tile, by the bytes of the largest element. Where a word of shared memory holds one element, the tile has
+ * the shape that the plan says, and 8 elements a thread at most: neighbouring threads load neighbours along the input's
+ * dimension, and store neighbours along out's. Where a word holds kM elements of 1 or 2 bytes, neighbours of
+ * a row, there are kRows x kColumns; so that a lane can store a whole word of out, the tile begins in each of out's
+ * rows at a word's boundary, up to kM - 1 elements early. */
 template <int kSize> struct gpul__elementwise_tile {
     static constexpr int kM = GPUL__ELEMENTWISE_WORD(kSize), kColumns = 32 * kM, kRows = GPUL__ELEMENTWISE_ROWS(kSize);
     static constexpr int kPitch = GPUL__ELEMENTWISE_PITCH, kWords = kM > 1 ? 33 : 32,
@@ -955,14 +1001,13 @@ template <int kSize> struct gpul__elementwise_tile {
         return row * kPitch + (kM > 1 && at >= kPitch ? at - kPitch : at);
     }
 };
-/* Transposes an input's part of a tile into shared memory. The input is contiguous along the tile's rows; its columns
- * are `step` apart; `in` is the tile's first element. A lane loads 4 bytes, or one element, down each of the kM columns
- * of a word, and then stores whole words of rows. Columns first .. columns - 1 and rows 0 .. rows - 1 exist; the others
- * become a copy of an element that does. To is T, or the word that holds it. Out of line: one function for all
- * operations. */
-template <int kSize, typename T, typename To>
+/* Transposes an input's part of a tile of words into shared memory. The input is contiguous along the tile's rows; its
+ * columns are `step` apart; `in` is the tile's first element. A lane loads 4 bytes down each of the kM columns of a
+ * word, and then stores whole words of rows. Columns first .. columns - 1 and rows 0 .. rows - 1 exist; the others
+ * become a copy of an element that does. Out of line: one function for all operations. */
+template <int kSize, typename T>
 static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t step, int first, int columns, int rows,
-                                                           gpul__extent extent, To *to) {
+                                                           gpul__extent extent, T *to) {
     typedef gpul__elementwise_tile<kSize> Tile;
     constexpr int kM = Tile::kM, kLane = kM > 1 ? 4 / sizeof(T) : 1, kLanes = Tile::kRows / kLane;
     constexpr int kLoads = (kLanes * Tile::kWords + GPUL__ELEMENTWISE_THREADS - 1) / GPUL__ELEMENTWISE_THREADS;
@@ -999,25 +1044,44 @@ static __device__ __noinline__ void gpul__elementwise_load(const T *in, uint32_t
             gpul__pack<T, kLane> pack[kM];
             GPUL__UNROLL_FOR (int m = 0; m < kM; ++m) pack[m] = window[i][m].get(shift[i][m]);
             GPUL__UNROLL_FOR (int j = 0; j < kLane; ++j) {
-                gpul__pack<To, kM> row;
-                GPUL__UNROLL_FOR (int m = 0; m < kM; ++m) row.v[m] = To(pack[m].v[j]);
+                gpul__pack<T, kM> row;
+                GPUL__UNROLL_FOR (int m = 0; m < kM; ++m) row.v[m] = pack[m].v[j];
                 gpul__save<kM>(to + Tile::offset(r + j, word, r / kLane % 32) * kM, row);
             }
         }
     }
+}
+/* An input's part of a tile of elements, to shared memory: rows 0 .. rows - 1 and columns 0 .. columns - 1 exist. To is
+ * T, or the word that holds it. Out of line, too: it takes no layout, which would have to lie in memory. */
+template <typename T, typename To>
+static __device__ __noinline__ void gpul__elementwise_turn(const T *in, uint32_t row_step, uint32_t column_step,
+                                                           uint32_t rows_log2, uint32_t rows, uint32_t columns,
+                                                           uint32_t pitch, To *to) {
+    constexpr int kLoads = GPUL__ELEMENTWISE_AREA / GPUL__ELEMENTWISE_THREADS;
+    const uint32_t row = threadIdx.x & ((1u << rows_log2) - 1), column = threadIdx.x >> rows_log2;
+    const uint32_t by = GPUL__ELEMENTWISE_THREADS >> rows_log2; /* columns from an element of a thread to its next */
+    const uint32_t at = row * row_step + column * column_step;
+    if (row >= rows || column >= columns) return; /* fault: elementwise-turn-edge */
+    T value[kLoads];
+    to += row * pitch + column;
+    GPUL__UNROLL_FOR (uint32_t i = 0; i < kLoads; ++i) /* no branch for missing ones: it would separate the loads */
+        value[i] = in[column + i * by < columns ? at + i * (by * column_step) : at];
+    GPUL__UNROLL_FOR (uint32_t i = 0; i < kLoads; ++i)
+        if (column + i * by < columns) to[i * by] = To(value[i]);
 }
 /* The part of a block's tile that is in out: rows 0 .. rows - 1, columns first .. columns - 1 */
 struct gpul__elementwise_bounds {
     int rows, columns, first;
     __device__ __forceinline__ gpul__elementwise_bounds() : rows(0), columns(0), first(0) {}
     template <typename Place>
-    __device__ __forceinline__ gpul__elementwise_bounds(const gpul__elementwise_layout &v, int side, int high,
-                                                        const Place &position) {
+    __device__ __forceinline__ gpul__elementwise_bounds(const gpul__elementwise_layout &v, const Place &position,
+                                                        bool early) {
+        const int side = int(v.tile_columns), high = int(v.tile_rows);
         const int column = int(position.column[0]) * side, left = int(v.columns) - column;
         const int below = int(v.rows) - int(position.row[0]) * high;
         rows = below < high ? below : high;
         columns = left < side ? left : side;
-        first = column < 3 ? -column : -3; /* a row's alignment may take columns of the tile before */
+        first = !early ? 0 : column < 3 ? -column : -3; /* a row's alignment may take columns of the tile before */
         first = first < columns ? first : columns - 1;
     }
 };
@@ -1032,9 +1096,15 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
                                          const gpul__elementwise_bounds &bounds, unsigned char **shared) {
         staged = reinterpret_cast<const T *>(*shared);
         if (!(v.staged >> k & 1)) return;
-        gpul__elementwise_load<kSize, T, T>(static_cast<const T *>(v.in[k]) + at, v.column_step[1 + k], bounds.first,
-                                            bounds.columns, bounds.rows, v.extent[k], reinterpret_cast<T *>(*shared));
-        *shared += Tile::bytes(sizeof(T));
+        const T *const in = static_cast<const T *>(v.in[k]) + at;
+        if (kM > 1)
+            gpul__elementwise_load<kSize, T>(in, v.column_step[1 + k], bounds.first, bounds.columns, bounds.rows,
+                                             v.extent[k], reinterpret_cast<T *>(*shared));
+        else
+            gpul__elementwise_turn<T, T>(in, v.row_step[1 + k], v.column_step[1 + k], v.rows_log2,
+                                         uint32_t(bounds.rows), uint32_t(bounds.columns), v.pitch,
+                                         reinterpret_cast<T *>(*shared));
+        *shared += (v.pitch << v.rows_log2) * kM * sizeof(T);
     }
     __device__ __forceinline__ void get(const gpul__elementwise_layout &v, int k, uint32_t at,
                                         const gpul__elementwise_bounds &bounds, const int (&row)[kAtOnce],
@@ -1043,18 +1113,20 @@ template <int kSize, typename T> struct gpul__elementwise_stage {
         const int lane = int(threadIdx.x) % 32;
         if (v.staged >> k & 1) {
             GPUL__UNROLL_FOR (int i = 0; i < kAtOnce; ++i) {
+                if (kM == 1) {
+                    to[i][0] = staged[uint32_t(row[i]) * v.pitch + uint32_t(left[i])];
+                    continue;
+                }
                 const int rotation = row[i] / kLane % 32;
                 gpul__pack<T, kM> pack = gpul__load<kM>(staged + Tile::offset(row[i], lane, rotation) * kM);
-                if (kM > 1) { /* from two words, shifted by the row's alignment */
-                    const gpul__pack<T, kM> next =
-                        gpul__load<kM>(staged + Tile::offset(row[i], lane + 1, rotation) * kM);
-                    uint32_t low = 0, high = 0;
-                    memcpy(&low, &pack, sizeof(T) * kM & 7);
-                    memcpy(&high, &next, sizeof(T) * kM & 7);
-                    const uint64_t both = uint64_t(high) << (8 * sizeof(T) * kM & 63) | low;
-                    low = uint32_t(both >> 8 * int(sizeof(T)) * (left[i] - lane * kM + int(kM - 1)));
-                    memcpy(&pack, &low, sizeof(T) * kM & 7);
-                }
+                /* from two words, shifted by the row's alignment */
+                const gpul__pack<T, kM> next = gpul__load<kM>(staged + Tile::offset(row[i], lane + 1, rotation) * kM);
+                uint32_t low = 0, high = 0;
+                memcpy(&low, &pack, sizeof(T) * kM & 7);
+                memcpy(&high, &next, sizeof(T) * kM & 7);
+                const uint64_t both = uint64_t(high) << (8 * sizeof(T) * kM & 63) | low;
+                low = uint32_t(both >> 8 * int(sizeof(T)) * (left[i] - lane * kM + int(kM - 1)));
+                memcpy(&pack, &low, sizeof(T) * kM & 7);
                 GPUL__UNROLL_FOR (int j = 0; j < kM; ++j) to[i][j] = pack.v[j];
             }
         } else if (v.in[k]) {
@@ -1088,7 +1160,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     constexpr int kM = Tile::kM, kAtOnce = Tile::kAtOnce, kOperands = Outputs::kOperands;
     gpul__elementwise_position<1, kOperands> position;
     gpul__elementwise_unravel(v.layout, blockIdx.x, 0, true, &position);
-    const gpul__elementwise_bounds bounds(v.layout, Tile::kColumns, Tile::kRows, position);
+    const gpul__elementwise_bounds bounds(v.layout, position, kM > 1);
     GPUL_SHARED(unsigned char, shared); /* the staged inputs, one after the other */
     unsigned char *next = shared;
     gpul__elementwise_stage<kSize, typename Op::A> a;
@@ -1101,27 +1173,29 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     __syncthreads(); /* fault: elementwise-stage-barrier */
     const Op op = v.op;
     const Outputs out(v.layout);
-    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
     const bool dense = !Outputs::kSeveral && v.layout.column_step[0] == 1;
+    const int log2 = kM > 1 ? 5 : int(v.layout.columns_log2), by = GPUL__ELEMENTWISE_THREADS >> log2;
+    const int lane = int(threadIdx.x) & ((1 << log2) - 1);
+    if (kM == 1 && lane >= bounds.columns) return;
     GPUL__UNROLL_NOT
-    for (int top = warp; top < Tile::kRows && top < bounds.rows; top += kAtOnce * Tile::kWarps) {
+    for (int top = int(threadIdx.x) >> log2; top < bounds.rows; top += kAtOnce * by) {
         typename Op::A va[kAtOnce][kM];
         typename Op::B vb[kAtOnce][kM];
         typename Op::C vc[kAtOnce][kM];
         int row[kAtOnce], left[kAtOnce];
         GPUL__UNROLL_FOR (int i = 0; i < kAtOnce; ++i) {
-            row[i] = top + i * Tile::kWarps < bounds.rows ? top + i * Tile::kWarps : top;
+            row[i] = top + i * by < bounds.rows ? top + i * by : top;
             const uint32_t element = out.element(position.at[0][0] + uint32_t(row[i]) * v.layout.row_step[0]);
             left[i] = lane * kM - (dense ? int(element & (kM - 1)) : 0);
         }
         a.get(v.layout, 0, position.at[0][1], bounds, row, left, va);
         b.get(v.layout, 1, position.at[0][2], bounds, row, left, vb);
         c.get(v.layout, 2, position.at[0][3], bounds, row, left, vc);
-        __syncwarp(); /* out may be an input: all lanes have read before any writes */
+        if (kM > 1) __syncwarp(); /* out may be an input: all lanes have read before any writes */
         GPUL__UNROLL_FOR (int i = 0; i < kAtOnce; ++i) {
             gpul__pack<typename Op::Out, kM> result;
             GPUL__UNROLL_FOR (int j = 0; j < kM; ++j) result.v[j] = op(va[i][j], vb[i][j], vc[i][j]);
-            if (top + i * Tile::kWarps >= bounds.rows) continue;
+            if (top + i * by >= bounds.rows) continue;
             uint32_t at[kOperands]; /* of the outputs */
             GPUL__UNROLL_FOR (int k = 0; k < kOperands; ++k)
                 at[k] = position.at[0][k] + uint32_t(row[i]) * v.layout.row_step[k];
@@ -1156,6 +1230,21 @@ static inline void gpul__elementwise_describe(gpul__elementwise_layout *v, const
     v->tiles = uint32_t(plan->tiles);
     v->columns = uint32_t(p->shape[last]);
     v->rows = last > 0 ? uint32_t(p->shape[last - 1]) : 1;
+    v->repeats = plan->repeats;
+    v->along_row = plan->repeated == last;
+    v->last_repeat = ~0u;
+    if (plan->repeats > 1) {
+        const int64_t size = p->shape[plan->repeated], part = gpul_ceil_div(size, plan->repeats);
+        v->last_repeat = uint32_t((size - (plan->repeats - 1) * part) * (v->along_row ? 1 : plan->tiles / part));
+        v->repeat_step[0] = uint32_t(part * p->strides[0][plan->repeated]);
+        for (int k = 1; k < 3; ++k) v->repeat_step[k] = uint32_t(part * p->strides[3 + k][plan->repeated]);
+        if (v->along_row) v->columns = uint32_t(part);
+    }
+    v->tile_rows = uint32_t(plan->rows);
+    v->tile_columns = uint32_t(plan->columns);
+    v->rows_log2 = uint32_t(plan->rows_log2);
+    v->columns_log2 = uint32_t(plan->columns_log2);
+    v->pitch = uint32_t(plan->pitch);
     v->column0 = p->column0;
     v->ndim = plan->ndim;
     v->shifted = plan->shifted;
@@ -3112,15 +3201,16 @@ template <typename I> static __device__ __forceinline__ I gpul__multiply_add(I a
 /* ---- plan ----
  *
  * The kernel:
- *     tiles     of large arrays, where an input is contiguous along another dimension than out. That dimension becomes
- *               the next to the innermost. Two inputs are transposed at most.
+ *     tiles     of large arrays, where an input's neighbours lie along another dimension than out's. That dimension
+ *               becomes the next to the innermost. Two inputs are transposed at most. Elements of 1 and 2 bytes move as
+ *               words of 4 in kernels of their own type.
  *     vectors   where out is contiguous along its innermost dimension, inputs are contiguous or broadcast there, and
  *               rows are long; of NumPy's functions, only for one input that is dense as a whole, as out is
- *     elements  else
+ *     elements  else; where all inputs repeat along a dimension, a thread stores each result several times there
  *
  * Tiles follow each other along out's dimensions, the innermost first, but for two cases. Where an input is read again
  * along a short dimension of long rows, a block takes all of that dimension for a part of a row, so that the input
- * stays in the cache. Where an input of short rows is contiguous along another dimension, that one comes second. */
+ * stays in the cache. Where an input of many short rows is contiguous along another dimension, that one comes second. */
 
 static int32_t gpul__log2(int32_t power) { return (power > 1) + (power > 2) + (power > 4) + (power > 8); }
 /* Are an operand's vectors of `vector` elements aligned wherever out's are? */
@@ -3151,39 +3241,99 @@ static void gpul__elementwise_move_inward(gpul__elementwise_problem *p, int32_t 
         values[p->ndim - 2] = value;
     }
 }
-/* Which inputs are transposed, as bits; `along`: the dimension in which all of these are contiguous */
+/* Which inputs are transposed, as bits: those whose neighbours share a sector of memory along another dimension than
+ * out's, `along`, which is the same for all of them. words: tiles of words, to which inputs have to be contiguous.
+ * Rows that are short need no tiles, nor few of them: a block reads what is beside its elements soon, from the cache. */
 static int32_t gpul__elementwise_transposed(const gpul__elementwise_problem *p, const gpul__elementwise_op *op,
-                                            int32_t *along) {
+                                            bool words, int32_t *along) {
+    constexpr int kSector = 32, kRow = 32, kRows = 8, kFewest = 1 << 18;
     const int32_t last = p->ndim - 1;
     int32_t inputs = 0;
-    if (p->shape[last] < 32 || p->n < 16384) return 0;
+    if (p->shape[last] < kRow || p->n < kFewest) return 0;
     for (int k = 0; k < 3; ++k) {
-        if (op->in_bytes[k] == 0 || p->in[k] == NULL || p->strides[1 + k][last] <= 1) continue;
+        const int64_t *const strides = p->strides[1 + k], bytes = op->in_bytes[k];
+        int32_t nearest = last;
+        if (bytes == 0 || p->in[k] == NULL || strides[last] == 0) continue;
         if (inputs & (inputs - 1)) continue; /* two already */
         for (int32_t d = last - 1; d >= 0; --d)
-            if (p->strides[1 + k][d] == 1 && p->shape[d] >= 32 && (inputs == 0 || *along == d)) {
-                inputs |= 1 << k;
-                *along = d;
-            }
+            if (strides[d] != 0 && p->shape[d] > 1 && strides[d] < strides[nearest]) nearest = d;
+        if (nearest == last || strides[nearest] * bytes >= kSector || (inputs != 0 && *along != nearest)) continue;
+        if (p->shape[nearest] < (words ? kRow : kRows) || (words && strides[nearest] != 1)) continue;
+        /* gathers of neighbouring sectors, of what remains in the cache */
+        if (strides[last] * bytes < kSector &&
+            gpul__reach(p->shape, strides, p->ndim) * bytes < GPUL__ELEMENTWISE_CACHE)
+            continue;
+        inputs |= 1 << k;
+        *along = nearest;
     }
     return inputs;
 }
-/* The kernel `tiles`. bytes: of an element in shared memory; 0: as in memory, where the largest has `largest` */
+/* The power of two, as its logarithm, that is n or more; at most 2^most */
+static int32_t gpul__log2_above(int64_t n, int32_t most) {
+    int32_t log2 = 0;
+    while (log2 < most && int64_t(1) << log2 < n) ++log2;
+    return log2;
+}
+/* A dimension of `size` elements in equal parts, of 2^log2 at most: that many elements, or fewer in many parts */
+static int64_t gpul__elementwise_part_of(int64_t size, int32_t log2) {
+    const int64_t most = int64_t(1) << log2;
+    return size < 16 * most ? gpul_ceil_div(size, gpul_ceil_div(size, most)) : most;
+}
+/* How well an operand's runs use memory, 1 at best: each has `part` elements, `step` bytes apart, of a dimension of
+ * `size`, of which the next begins `next` bytes further. A run costs some 96 bytes beside its own. */
+static double gpul__elementwise_dense(int64_t part, int64_t size, int64_t step, int64_t next) {
+    constexpr int kSector = 32, kBeside = 96;
+    const int64_t run = part * step;
+    return part == size && next < run + kSector ? 1 : double(run) / double(run + kBeside);
+}
+/* The kernel `tiles`. word: elements in a word of shared memory; bytes: of an element there, 0: as in memory
+ *
+ * A tile of elements has 2^rows_log2 x 2^columns_log2 places, as many as all threads take at once, or fewer where these
+ * would be few blocks. Its shape has few places that are empty, and long runs. */
 static void gpul__plan_tiles(gpul__elementwise_plan *plan, gpul__elementwise_problem *p, const gpul__elementwise_op *op,
-                             int32_t operands, int32_t bytes, int32_t largest) {
-    const int32_t last = p->ndim - 1, word = GPUL__ELEMENTWISE_WORD(bytes > 0 ? bytes : largest);
-    const int32_t columns = 32 * word, rows = GPUL__ELEMENTWISE_ROWS(bytes > 0 ? bytes : largest);
-    plan->kernel = GPUL__ELEMENTWISE_TILES;
-    plan->columns = columns;
+                             int32_t operands, int32_t bytes, int32_t word) {
+    const int32_t last = p->ndim - 1, size = op->out_bytes;
+    const int64_t width = p->shape[last], height = p->shape[last - 1];
+    plan->kernel = word > 1 ? GPUL__ELEMENTWISE_WORDS : GPUL__ELEMENTWISE_TILES;
     plan->block = 1;
-    const int64_t across = gpul_ceil_div(p->shape[last] + word - 1, columns);
-    const int64_t down = gpul_ceil_div(p->shape[last - 1], rows); /* fault: elementwise-plan-tiles */
-    gpul__elementwise_add_dim(plan, p, operands, across, last, columns, 1, 0);
-    gpul__elementwise_add_dim(plan, p, operands, down, last - 1, rows, 0, 1);
+    if (word > 1) {
+        plan->columns = 32 * word;
+        plan->rows = GPUL__ELEMENTWISE_ROWS(4 / word);
+        plan->rows_log2 = gpul__log2_above(plan->rows, 8);
+        plan->pitch = GPUL__ELEMENTWISE_PITCH;
+    } else {
+        int32_t area = 11;
+        double best = 0;
+        while (area > 8 && p->n < int64_t(256) << area) --area;
+        static_assert(GPUL__ELEMENTWISE_AREA == 1 << 11 && GPUL__ELEMENTWISE_THREADS == 1 << 8, "the greatest tile");
+        for (int32_t log2 = gpul__log2_above(height, 8); log2 >= 0; --log2) {
+            const int32_t across = gpul__log2_above(width, area - log2 < 8 ? area - log2 : 8);
+            const int64_t rows = gpul__elementwise_part_of(height, log2),
+                          columns = gpul__elementwise_part_of(width, across);
+            double value = double(rows * columns) * gpul__elementwise_dense(columns, width, p->strides[0][last] * size,
+                                                                            p->strides[0][last - 1] * size);
+            for (int k = 0; k < 3; ++k)
+                if (plan->staged >> k & 1)
+                    value *= gpul__elementwise_dense(rows, height, p->strides[1 + k][last - 1] * op->in_bytes[k],
+                                                     p->strides[1 + k][last] * op->in_bytes[k]);
+            if (value <= best) continue;
+            best = value;
+            plan->rows = int32_t(rows);
+            plan->columns = int32_t(columns);
+            plan->rows_log2 = log2;
+            plan->columns_log2 = across;
+        }
+        /* a warp's elements in different banks */
+        plan->pitch = (1 << plan->columns_log2) + (plan->rows_log2 < 5 ? 32 >> plan->rows_log2 : 1);
+    }
+    const int64_t across = gpul_ceil_div(width + word - 1, plan->columns);
+    const int64_t down = gpul_ceil_div(height, plan->rows); /* fault: elementwise-plan-tiles */
+    gpul__elementwise_add_dim(plan, p, operands, across, last, plan->columns, 1, 0);
+    gpul__elementwise_add_dim(plan, p, operands, down, last - 1, plan->rows, 0, 1);
     for (int32_t d = last - 2; d >= 0; --d) gpul__elementwise_add_dim(plan, p, operands, p->shape[d], d, 1, 0, 0);
     for (int k = 0; k < 3; ++k)
         if (plan->staged >> k & 1)
-            plan->shared_bytes += rows * GPUL__ELEMENTWISE_PITCH * word * (bytes > 0 ? bytes : op->in_bytes[k]);
+            plan->shared_bytes += (plan->pitch << plan->rows_log2) * word * (bytes > 0 ? bytes : op->in_bytes[k]);
 }
 /* The kernel `vectors`; returns the vectors of a row: one more than dense ones, where rows are not aligned alike. */
 static int64_t gpul__plan_vectors(gpul__elementwise_plan *plan, const gpul__elementwise_problem *p,
@@ -3201,27 +3351,58 @@ static int64_t gpul__plan_vectors(gpul__elementwise_plan *plan, const gpul__elem
             plan->shifted |= 1 << k;
     return (p->shape[last] + ((pitch & (vector - 1)) == 0 ? before : vector - 1) + vector - 1) >> gpul__log2(vector);
 }
-/* The kernel `elements`; returns the tiles of a row: its elements, or, where it fills half of a warp's items, its
+/* The kernel `elements`; returns the tiles of a row: its elements, or, where they fill most of its warps' items, its
  * warps. */
-static int64_t gpul__plan_elements(gpul__elementwise_plan *plan, int64_t columns, int32_t items) {
+static int64_t gpul__plan_elements(gpul__elementwise_plan *plan, int64_t columns, int32_t last, int32_t items) {
     plan->kernel = GPUL__ELEMENTWISE_ELEMENTS;
-    plan->lanes = columns >= 16 * items;
+    const int64_t items_of_warps = gpul__round_up(columns, 32 * items);
+    plan->lanes = 3 * columns >= 2 * items_of_warps || plan->repeated == last;
     plan->columns = plan->lanes ? 32 * items : 1;
     plan->block = plan->lanes ? GPUL__ELEMENTWISE_THREADS / 32 : GPUL__ELEMENTWISE_THREADS * items;
     return gpul_ceil_div(columns, plan->columns);
 }
-/* The dimensions of vectors and elements, of `row` tiles a row */
-static void gpul__plan_dims(gpul__elementwise_plan *plan, gpul__elementwise_problem *p, int32_t operands, int64_t row) {
-    constexpr int kLong = 16384; /* elements of a row */
+/* The dimension along which a thread of `elements` stores each result several times, since all inputs repeat there.
+ * There are enough threads with as many elements less, and out has few gaps: sectors that are stored in part should be
+ * stored at one time. Along dimensions between others all elements are stored as often as any. Numbers of columns do
+ * not repeat (arange, linspace). */
+static void gpul__plan_repeats(gpul__elementwise_plan *plan, const gpul__elementwise_problem *p,
+                               const gpul__elementwise_op *op) {
+    constexpr int kFewest = 1 << 20, kMost = 8, kRun = 256; /* elements, times, and bytes without a gap */
     const int32_t last = p->ndim - 1;
+    int64_t size = 1;
+    if (p->op == GPUL__ARANGE || p->op == GPUL__LINSPACE) return;
+    const bool runs = p->strides[0][last] == 1 && p->shape[last] * op->out_bytes >= kRun;
+    if (!runs && gpul__reach(p->shape, p->strides[0], p->ndim) > 2 * p->n) return;
+    for (int32_t d = last; d >= 0; --d) {
+        bool repeats = p->shape[d] > size;
+        for (int k = 0; k < 3; ++k)
+            repeats = repeats && (op->in_bytes[k] == 0 || p->in[k] == NULL || p->strides[1 + k][d] == 0);
+        if (!repeats) continue;
+        plan->repeated = d;
+        size = p->shape[d];
+    }
+    int64_t times = p->n / kFewest;
+    if (plan->repeated == last && times > size / 128) times = size / 128; /* rows of a warp or more */
+    if (times > size) times = size;
+    if (times > kMost) times = kMost;
+    while (plan->repeated > 0 && plan->repeated < last && times > 1 && size % times != 0) --times;
+    if (times < 2) plan->repeated = -1;
+    else plan->repeats = int32_t(gpul_ceil_div(size, gpul_ceil_div(size, times)));
+}
+/* The dimensions of vectors and elements, of `row` tiles a row */
+static void gpul__plan_dims(gpul__elementwise_plan *plan, gpul__elementwise_problem *p, int32_t operands,
+                            int32_t out_bytes, int64_t row) {
+    constexpr int kLong = 16384; /* elements of a row */
+    const int32_t last = p->ndim - 1, repeated = plan->repeated;
     const int64_t columns = p->shape[last];
     int32_t next = -1, inner = -1;
     int64_t part = row;
-    for (int32_t d = last - 1; d >= 0 && columns < kLong && p->n >= 1 << 20; --d)
+    for (int32_t d = last - 1; d >= 0 && columns < kLong && p->n * out_bytes >= GPUL__ELEMENTWISE_CACHE && repeated < 0;
+         --d)
         for (int k = 0; k < 3 && next < 0; ++k)
             if (p->in[k] && p->strides[1 + k][last] > 1 && p->strides[1 + k][d] == 1 && p->shape[d] <= 65536) next = d;
     if (next >= 0) gpul__elementwise_move_inward(p, operands, next);
-    for (int32_t d = last - 1; d >= 0 && columns >= kLong; --d)
+    for (int32_t d = last - 1; d >= 0 && columns >= kLong && repeated < 0; --d)
         for (int k = 0; k < 3 && inner < 0 && p->shape[d] <= 16; ++k)
             if (p->in[k] && p->strides[1 + k][d] < p->strides[1 + k][last]) inner = d;
     if (inner >= 0)
@@ -3231,8 +3412,10 @@ static void gpul__plan_dims(gpul__elementwise_plan *plan, gpul__elementwise_prob
         gpul__elementwise_add_dim(plan, p, operands, p->shape[inner], inner, 1, 0, 0);
         gpul__elementwise_add_dim(plan, p, operands, gpul_ceil_div(row, part), last, part * plan->columns, part, 0);
     }
-    for (int32_t d = last - 1; d >= 0; --d)
-        if (d != inner) gpul__elementwise_add_dim(plan, p, operands, p->shape[d], d, 1, 0, 0);
+    for (int32_t d = last - 1; d >= 0; --d) {
+        const int64_t size = d == repeated ? gpul_ceil_div(p->shape[d], plan->repeats) : p->shape[d];
+        if (d != inner) gpul__elementwise_add_dim(plan, p, operands, size, d, 1, 0, 0);
+    }
 }
 extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__elementwise_problem *p,
                                           const gpul__elementwise_op *op) {
@@ -3247,31 +3430,42 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
     }
     for (k = 0; k < 2; ++k)
         if (op->other_bytes[k] > largest) largest = op->other_bytes[k];
-    plan->staged = gpul__elementwise_transposed(p, op, &along);
+    /* threads with two vectors have shorter ones in short arrays: more threads */
+    const int32_t value = op->vectors < 2                                          ? largest
+                          : op->value_bytes == 8 || p->n < GPUL__ELEMENTWISE_SHORT ? op->value_bytes
+                                                                                   : array;
+    const int32_t vector = 16 >> gpul__log2(value);
+    bool contiguous = p->strides[0][last] == 1; /* all outputs; inputs may be broadcast instead */
+    for (k = 0; k < 3; ++k) contiguous = contiguous && (p->in[k] == NULL || p->strides[1 + k][last] <= 1);
+    for (k = 0; k < 2 && contiguous; ++k)
+        contiguous =
+            op->other_bytes[k] == 0 ||
+            (p->strides[4 + k][last] == 1 && /* fault: outputs-together */
+             gpul__elementwise_aligned_as_out(p, 4 + k, p->others[k], op->other_bytes[k], op->out_bytes, vector));
+    bool vectors = contiguous && op->vectors > 0 && (p->ndim == 1 || (p->shape[last] >= 32 && op->vectors == 1));
+    if (op->vectors > 1)
+        vectors = vectors && p->in[0] != NULL && p->in[1] == NULL && p->in[2] == NULL && p->strides[1][last] == 1;
+    int32_t word = op->value_bytes > 0 ? 1 : GPUL__ELEMENTWISE_WORD(largest); /* elements, in tiles */
+    plan->rows = plan->pitch = plan->repeats = 1;
+    plan->rows_log2 = plan->columns_log2 = 0;
+    plan->repeated = -1;
+    plan->staged = 0;
+    if (!vectors) gpul__plan_repeats(plan, p, op);
+    /* an element that is read for few results alone need not be read in order */
+    if (!vectors && plan->repeats < 4) plan->staged = gpul__elementwise_transposed(p, op, word > 1, &along);
     if (plan->staged) {
-        const bool own = op->own_tiles && p->strides[0][last] == 1;
+        const bool own = op->own_tiles && largest < 4 && p->strides[0][last] == 1 && p->strides[1][along] == 1 &&
+                         p->n >= GPUL__ELEMENTWISE_SHORT && p->shape[last] >= 64 && p->shape[along] >= 64;
+        plan->repeats = 1;
+        plan->repeated = -1;
+        if (own) word = GPUL__ELEMENTWISE_WORD(largest);
         gpul__elementwise_move_inward(p, operands, along);
-        gpul__plan_tiles(plan, p, op, operands, own ? 0 : op->value_bytes, largest);
-    } else {
-        /* threads with two vectors have shorter ones in short arrays: more threads */
-        const int32_t value = op->vectors < 2                                          ? largest
-                              : op->value_bytes == 8 || p->n < GPUL__ELEMENTWISE_SHORT ? op->value_bytes
-                                                                                       : array;
-        const int32_t vector = 16 >> gpul__log2(value);
+        gpul__plan_tiles(plan, p, op, operands, own ? 0 : op->value_bytes, word);
+    } else if (vectors) gpul__plan_dims(plan, p, operands, op->out_bytes, gpul__plan_vectors(plan, p, op, vector));
+    else {
+        const int64_t columns = plan->repeated == last ? gpul_ceil_div(p->shape[last], plan->repeats) : p->shape[last];
         const int32_t items = GPUL__ELEMENTWISE_ITEMS(op->value_bytes > 0 ? op->value_bytes : largest);
-        bool contiguous = p->strides[0][last] == 1; /* all outputs; inputs may be broadcast instead */
-        for (k = 0; k < 3; ++k) contiguous = contiguous && (p->in[k] == NULL || p->strides[1 + k][last] <= 1);
-        for (k = 0; k < 2 && contiguous; ++k)
-            contiguous =
-                op->other_bytes[k] == 0 ||
-                (p->strides[4 + k][last] == 1 && /* fault: outputs-together */
-                 gpul__elementwise_aligned_as_out(p, 4 + k, p->others[k], op->other_bytes[k], op->out_bytes, vector));
-        bool vectors = contiguous && op->vectors > 0 && (p->ndim == 1 || (p->shape[last] >= 32 && op->vectors == 1));
-        if (op->vectors == 2)
-            vectors = vectors && p->in[0] != NULL && p->in[1] == NULL && p->in[2] == NULL && p->strides[1][last] == 1;
-        gpul__plan_dims(plan, p, operands,
-                        vectors ? gpul__plan_vectors(plan, p, op, vector)
-                                : gpul__plan_elements(plan, p->shape[last], items));
+        gpul__plan_dims(plan, p, operands, op->out_bytes, gpul__plan_elements(plan, columns, last, items));
     }
     plan->blocks = gpul_ceil_div(plan->tiles, plan->block);
     return plan->tiles > 2147483647 - GPUL__ELEMENTWISE_THREADS * 8 ? int32_t(cudaErrorInvalidConfiguration) : 0;
@@ -3316,6 +3510,27 @@ extern "C" int32_t gpul__run_elementwise(const gpul__elementwise_op *op, gpul__e
     if (along == p->ndim - 1) second.column0 += half; /* fault: elementwise-cut */
     const int32_t error = gpul__run_elementwise(op, p, machine, most, stream);
     return error != 0 ? error : gpul__run_elementwise(op, &second, machine, most, stream);
+}
+
+/* n elements of 2 or 4 bytes = bits, by the driver, which launches no kernel for few of them; false: it does not. */
+extern "C" int32_t gpul__fill_words(void *out, uint64_t bits, int64_t n, int32_t bytes, gpul_stream stream) {
+#if !defined(GPULITE_CPU_STANDIN) && CUDART_VERSION >= 12010
+    static std::atomic<void *> known[2];
+    const unsigned long long at = uintptr_t(out);
+    void *found;
+    if (gpul__find_driver(bytes == 2 ? "cuMemsetD16Async" : "cuMemsetD32Async", 12000, &known[bytes == 2], &found) !=
+        cudaSuccess)
+        cudaGetLastError();
+    if (!found) return 0;
+    if (bytes == 2)
+        return reinterpret_cast<int (*)(unsigned long long, unsigned short, size_t, gpul_stream)>(found)(
+                   at, static_cast<unsigned short>(bits), size_t(n), stream) == 0;
+    return reinterpret_cast<int (*)(unsigned long long, unsigned, size_t, gpul_stream)>(found)(at, unsigned(bits),
+                                                                                               size_t(n), stream) == 0;
+#else
+    (void)out, (void)bits, (void)n, (void)bytes, (void)stream;
+    return 0;
+#endif
 }
 
 #ifdef GPULITE_NO_ELEMENTWISE
@@ -3371,11 +3586,12 @@ template <typename T> struct gpul__op_copy {
 };
 
 /* Full occupancy as far as registers last, so that most loads are in flight */
-template <int kBytes> struct gpul__all_blocks {
-    static constexpr int most = GPUL__ELEMENTWISE_RESIDENT, value = kBytes > 1 || most < 5 ? most : 5;
+template <typename T> struct gpul__elementwise_blocks<gpul__op_copy<T>> {
+    static constexpr int value = GPUL__ELEMENTWISE_RESIDENT;
 };
-template <typename T> struct gpul__elementwise_blocks<gpul__op_arithmetic<T>> : gpul__all_blocks<sizeof(T)> {};
-template <typename T> struct gpul__elementwise_blocks<gpul__op_copy<T>> : gpul__all_blocks<sizeof(T)> {};
+template <typename T> struct gpul__elementwise_blocks<gpul__op_arithmetic<T>> {
+    static constexpr int most = GPUL__ELEMENTWISE_RESIDENT, value = sizeof(T) > 1 || most < 5 ? most : 5;
+};
 
 /* ---- NumPy's functions ----
  *
@@ -3398,14 +3614,14 @@ static __device__ __host__ __forceinline__ int64_t gpul__jam(int64_t x, int lost
 
 /* A call: the operation, its dtypes, and what the kernel `vectors` needs */
 struct gpul__ufunc_call {
-    int64_t n; /* elements of out */
     int32_t op, kernel;
     gpul_dtype dtype[4]; /* out's, and the inputs' */
     int32_t bytes[4];
     uint32_t vector;    /* elements of a vector */
     uint32_t before;    /* elements by which the first vector begins before out */
     uint32_t inside[2]; /* the elements between which all vectors may be read whole */
-    uint64_t stop;      /* of linspace */
+    double last, span;  /* linspace: the number of the last element; stop - start */
+    uint64_t stop;
 };
 
 /* From elements' bits to the values that are computed with, and back. `again`: the value will be rounded once more.
@@ -3580,10 +3796,10 @@ static __device__ __forceinline__ void gpul__compute_own(const gpul__ufunc_call 
     }
 }
 /* Element i of n of numpy.linspace, by its own steps; step is 0 where it is too small for a number. */
-static __device__ __forceinline__ double gpul__linspace(double i, int64_t n, double start, double step, double stop) {
-    if (n > 1 && i == double(n - 1)) return stop; /* fault: linspace-end */
-    const double rise =
-        step != 0 ? __dmul_rn(i, step) : __dmul_rn(n > 1 ? __ddiv_rn(i, double(n - 1)) : i, __dsub_rn(stop, start));
+static __device__ __forceinline__ double gpul__linspace(const gpul__ufunc_call &p, double i, double start,
+                                                        double step) {
+    if (p.last > 0 && i == p.last) return gpul__bits<double>(p.stop); /* fault: linspace-end */
+    const double rise = step != 0 ? __dmul_rn(i, step) : __dmul_rn(p.last > 0 ? __ddiv_rn(i, p.last) : i, p.span);
     return __dadd_rn(rise, start);
 }
 template <int n>
@@ -3598,7 +3814,7 @@ static __device__ __forceinline__ void gpul__compute_own(const gpul__ufunc_call 
         GPUL__EACH(a, a[j] = a[j] != 0 ? __dadd_rn(__dmul_rn(a[j], b[j]), c[j]) : c[j]); /* fault: arange-start */
         break;
     case GPUL__LINSPACE:
-        GPUL__EACH(a, a[j] = gpul__linspace(a[j], p.n, c[j], b[j], gpul__bits<double>(p.stop)));
+        GPUL__EACH(a, a[j] = gpul__linspace(p, a[j], c[j], b[j]));
         if (p.dtype[0] == GPUL_I32 || p.dtype[0] == GPUL_I64 || p.dtype[0] == GPUL_U8)
             GPUL__EACH(a, a[j] = floor(a[j]));
         break;
@@ -3632,7 +3848,7 @@ static __device__ __forceinline__ void gpul__compute(const gpul__ufunc_call &p, 
     case GPUL_SQUARE: GPUL__EACH(a, a[j] = gpul__mul(a[j], a[j])); break;
     case GPUL__SCALE: GPUL__EACH(a, a[j] = gpul__multiply_add(a[j], b[j], c[j])); break;
     case GPUL__CLIP: GPUL__EACH(a, a[j] = gpul__minimum(gpul__maximum(a[j], b[j]), c[j])); break;
-    default: gpul__compute_own(p, a, b, c); /* GPUL__CONVERT and GPUL__COPY compute nothing */
+    default: gpul__compute_own(p, a, b, c);
     }
 }
 
@@ -3661,114 +3877,127 @@ static __device__ __forceinline__ void gpul__ufunc_gather(Word (&to)[n], const v
     GPUL__EACH(to, to[j] = static_cast<const T *>(from)[at[j][k]]);
 }
 template <typename T, typename Word, int n>
-static __device__ __forceinline__ void gpul__ufunc_scatter(void *to, const uint32_t *at, const bool *valid,
+static __device__ __forceinline__ void gpul__ufunc_scatter(void *to, const uint32_t *at, uint32_t which,
                                                            const Word (&from)[n]) {
-    GPUL__EACH(from, if (valid[j]) static_cast<T *>(to)[at[j]] = T(from[j]));
+    GPUL__EACH(from, if (which >> j & 1) static_cast<T *>(to)[at[j]] = T(from[j]));
 }
 template <typename T, typename Word>
 static __device__ __forceinline__ void gpul__ufunc_stage(const gpul__elementwise_layout &l, int k, uint32_t at,
                                                          const gpul__elementwise_bounds &bounds, Word *to) {
-    gpul__elementwise_load<sizeof(Word), T, Word>(static_cast<const T *>(l.in[k]) + at, l.column_step[1 + k],
-                                                  bounds.first, bounds.columns, bounds.rows, l.extent[k], to);
+    gpul__elementwise_turn<T, Word>(static_cast<const T *>(l.in[k]) + at, l.row_step[1 + k], l.column_step[1 + k],
+                                    l.rows_log2, uint32_t(bounds.rows), uint32_t(bounds.columns), l.pitch, to);
 }
 
 /* Is a value rounded twice: to W, and then to out's dtype? */
 template <typename W> static __device__ __host__ __forceinline__ bool gpul__rounds_again(const gpul__ufunc_call &p) {
     return p.op == GPUL__CONVERT && p.dtype[0] != gpul__dtype_of<W>::value;
 }
-/* From the bits of n elements of each input to those of the results. Inputs that are no arrays are values in l.scalar;
- * where the first is none at all (arange, linspace), it is the element's column: `column`, and `stride` to the next. */
+/* From the bits of n elements of input k to their values. An input that is no array is a value in l.scalar; where the
+ * first is none at all (arange, linspace), it is the element's column: `column`, and `stride` to the next. */
+template <typename W, typename Word, int kInputs, int n>
+static __device__ __forceinline__ void gpul__ufunc_take(const gpul__elementwise_layout &l, const gpul__ufunc_call &p,
+                                                        int k, const Word (&words)[kInputs][n], int64_t column,
+                                                        int stride, W (&values)[n]) {
+    if (k < kInputs && l.in[k] != NULL) gpul__decode(values, words[k], p.dtype[1 + k], gpul__rounds_again<W>(p));
+    else if (k > 0 || p.dtype[1] != 0) GPUL__EACH(values, values[j] = gpul__bits<W>(Word(l.scalar[k])));
+    else GPUL__EACH(values, values[j] = W(column + j * stride));
+}
+/* From the bits of n elements of each input to those of the results */
 template <typename W, bool kFunction, typename Word, int kInputs, int n>
 static __device__ __forceinline__ void gpul__ufunc_compute(const gpul__elementwise_layout &l, const gpul__ufunc_call &p,
                                                            Word (&words)[kInputs][n], int64_t column, int stride) {
-    const bool again = gpul__rounds_again<W>(p);
     W values[3][n];
-    GPUL__UNROLL_FOR (int k = 0; k < 3; ++k) {
-        if (k < kInputs && l.in[k] != NULL) gpul__decode(values[k], words[k], p.dtype[1 + k], again);
-        else if (k > 0 || p.dtype[1] != 0) GPUL__EACH(values[k], values[k][j] = gpul__bits<W>(Word(l.scalar[k])));
-        else GPUL__EACH(values[k], values[k][j] = W(column + j * stride));
+    gpul__ufunc_take(l, p, 0, words, column, stride, values[0]);
+    if (p.op != GPUL__CONVERT && p.op != GPUL__COPY) {
+        GPUL__UNROLL_FOR (int k = 1; k < 3; ++k) gpul__ufunc_take(l, p, k, words, column, stride, values[k]);
+        if (kFunction) gpul__compute_function(p.op, values[0], values[1]);
+        else gpul__compute(p, values[0], values[1], values[2]);
     }
-    if (kFunction) gpul__compute_function(p.op, values[0], values[1]);
-    else gpul__compute(p, values[0], values[1], values[2]);
     gpul__encode(words[0], values[0], p.dtype[0]);
 }
 
-/* Elements or tiles. A thread loads kItems elements of each input, and computes them kVector at a time. */
+/* Floats have registers for five blocks a multiprocessor, where it takes so many. */
+template <typename W, bool kFunction> struct gpul__ufunc_blocks {
+    static constexpr int value = std::is_same<W, float>::value && !kFunction && GPUL__ELEMENTWISE_RESIDENT > 4 ? 5 : 4;
+};
+/* Elements or tiles */
 template <typename W, bool kFunction>
-static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
+static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, gpul__ufunc_blocks<W, kFunction>::value)
     gpul__ufunc_elements(const __grid_constant__ gpul__ufunc_view v) {
     typedef typename gpul__ufunc<W>::Word Word;
-    typedef gpul__elementwise_tile<sizeof(Word)> Tile;
-    constexpr int kItems = GPUL__ELEMENTWISE_ITEMS(sizeof(Word)), kVector = 16 / sizeof(Word);
+    constexpr int kItems = GPUL__ELEMENTWISE_ITEMS(sizeof(Word));
     constexpr int kInputs = gpul__ufunc_inputs<W>::value;
     const gpul__elementwise_layout &l = v.layout;
     const gpul__ufunc_call &p = v.op;
     GPUL_SHARED(unsigned char, shared); /* the staged inputs, one after the other */
-    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
     const bool tiles = p.kernel == GPUL__ELEMENTWISE_TILES;
+    constexpr int kRounds = GPUL__ELEMENTWISE_AREA / GPUL__ELEMENTWISE_THREADS / kItems;
+    const uint32_t staged_words = l.pitch << l.rows_log2;
     gpul__elementwise_position<1> tile;
     gpul__elementwise_bounds bounds;
     if (tiles) {
         gpul__elementwise_unravel(l, blockIdx.x, 0, true, &tile);
         gpul__await(); /* fault: ufunc-await-tiles */
-        bounds = gpul__elementwise_bounds(l, Tile::kColumns, Tile::kRows, tile);
+        bounds = gpul__elementwise_bounds(l, tile, false);
         Word *to = reinterpret_cast<Word *>(shared);
         GPUL__UNROLL_NOT
         for (int k = 0; k < kInputs; ++k)
             if (l.staged >> k & 1) {
                 const uint32_t at = k == 0 ? tile.at[0][1] : k == 1 ? tile.at[0][2] : tile.at[0][3];
                 GPUL__BY_BYTES(p.bytes[1 + k], gpul__ufunc_stage, l, k, at, bounds, to);
-                to += Tile::bytes(sizeof(Word)) / int(sizeof(Word));
+                to += staged_words;
             }
         __syncthreads(); /* fault: ufunc-stage-barrier */
     }
-    const int rounds = tiles ? Tile::kRows / Tile::kWarps / kItems : 1;
     GPUL__UNROLL_NOT
-    for (int round = 0; round < rounds; ++round) {
-        const int first = round * kItems * Tile::kWarps + warp; /* row */
-        if (tiles && first >= bounds.rows) break;
+    for (int round = 0; round < (tiles ? kRounds : 1); ++round) {
         Word words[kInputs][kItems];
         gpul__elementwise_position<kItems> items;
         bool valid[kItems];
         const Word *staged = reinterpret_cast<const Word *>(shared);
+        uint32_t stored = 0; /* bit j: element j is stored; bit 8 + j: the last time, too */
+        bool any;
         if (tiles) {
-            GPUL__UNROLL_FOR (int j = 0; j < kItems; ++j) {
-                const int row = first + j * Tile::kWarps < bounds.rows ? first + j * Tile::kWarps : first;
-                const int column = lane < bounds.columns ? lane : bounds.columns - 1;
-                valid[j] = row == first + j * Tile::kWarps && column == lane;
-                GPUL__UNROLL_FOR (int k = 0; k < 4; ++k)
-                    items.at[j][k] =
-                        tile.at[0][k] + uint32_t(row) * l.row_step[k] + uint32_t(column) * l.column_step[k];
+            const uint32_t column = threadIdx.x & ((1u << l.columns_log2) - 1),
+                           by = GPUL__ELEMENTWISE_THREADS >> l.columns_log2, /* rows from an element to the next */
+                row = (threadIdx.x >> l.columns_log2) + uint32_t(round * kItems) * by;
+            GPUL__UNROLL_FOR (int j = 0; j < kItems; ++j)
+                valid[j] = column < uint32_t(bounds.columns) && row + uint32_t(j) * by < uint32_t(bounds.rows);
+            GPUL__UNROLL_FOR (int k = 0; k < 4; ++k) {
+                if (k > 1 && l.inputs < 2) continue;
+                const bool in_tile = k > 0 && (l.staged >> (k - 1) & 1) != 0;
+                const uint32_t row_step = in_tile ? l.pitch : l.row_step[k];
+                const uint32_t at =
+                    in_tile ? row * row_step + column : tile.at[0][k] + row * row_step + column * l.column_step[k];
+                GPUL__UNROLL_FOR (int j = 0; j < kItems; ++j)
+                    items.at[j][k] = valid[j] ? at + uint32_t(j) * (by * row_step) : at;
             }
+            any = valid[0];
             items.column[0] = 0;
         } else {
-            const bool any = gpul__elementwise_locate(l, l.inputs > 1, &items, valid);
+            any = gpul__elementwise_locate(l, l.inputs > 1, &items, valid);
+            if (l.repeats > 1)
+                GPUL__EACH(valid, stored |= uint32_t(valid[j] && gpul__elementwise_lasts(l, items, j)) << (8 + j));
             gpul__await(); /* fault: ufunc-await-elements */
-            if (!any) return;
         }
+        if (!any) continue;
+        GPUL__EACH(valid, stored |= uint32_t(valid[j]) << j);
         GPUL__UNROLL_FOR (int k = 0; k < kInputs; ++k)
             if (l.staged >> k & 1) {
-                GPUL__EACH(words[k],
-                           words[k][j] = staged[Tile::offset((round * kItems + j) * Tile::kWarps + warp, lane, 0)]);
-                staged += Tile::bytes(sizeof(Word)) / int(sizeof(Word));
+                GPUL__EACH(words[k], words[k][j] = staged[items.at[j][1 + k]]);
+                staged += staged_words;
             } else if (l.in[k] != NULL)
                 GPUL__BY_BYTES(p.bytes[1 + k], gpul__ufunc_gather, words[k], l.in[k], items.at, 1 + k);
-        if (tiles) __syncwarp(); /* out may be an input: all lanes have read before any writes */
         uint32_t out_at[kItems];
         GPUL__EACH(out_at, out_at[j] = items.at[j][0]);
-        const int stride = l.lanes ? 32 : GPUL__ELEMENTWISE_THREADS;
-        int64_t column = l.column0 + int64_t(items.column[0]);
+        gpul__ufunc_compute<W, kFunction>(l, p, words, l.column0 + int64_t(items.column[0]),
+                                          l.lanes ? 32 : GPUL__ELEMENTWISE_THREADS);
         GPUL__UNROLL_NOT
-        for (int i = 0; i < kItems / kVector; ++i, column += stride * kVector) {
-            Word now[kInputs][kVector];
-            GPUL__UNROLL_FOR (int k = 0; k < kInputs; ++k) {
-                GPUL__EACH(now[k], now[k][j] = words[k][j]);
-                gpul__shift_left<kVector>(words[k]);
-            }
-            gpul__ufunc_compute<W, kFunction>(l, p, now, column, stride);
-            GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_scatter, l.out[0], out_at, valid, now[0]);
-            gpul__shift_left<kVector>(out_at);
-            gpul__shift_left<kVector>(valid);
+        for (int time = l.repeats;;) {
+            GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_scatter, l.out[0], out_at, stored, words[0]);
+            if (--time == 0) break;
+            GPUL__EACH(out_at, out_at[j] += l.repeat_step[0]);
+            if (time == 1) stored >>= 8;
         }
     }
 }
@@ -3848,10 +4077,9 @@ static __device__ __forceinline__ gpul__elementwise_part gpul__ufunc_part(const 
     if (at == 0) part.skip = int(p.before);
     return part;
 }
-/* A thread's two vectors, `stride` bytes from one to the other: load() both, then get() them. Unaligned ones are loaded
- * as the words that hold them. */
-struct gpul__ufunc_loads {
-    static constexpr int kMany = 2;
+/* A thread's vectors, `stride` bytes from one to the next: load() all, then get() them. Unaligned ones are loaded as
+ * the words that hold them. */
+template <int kMany> struct gpul__ufunc_loads {
     uint32_t word[kMany][5], shift[kMany]; /* shift: bits of word[0] before the vector */
     template <int kWords> __device__ __forceinline__ void load(const char *from, uint32_t stride) {
         GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j) {
@@ -3888,48 +4116,56 @@ struct gpul__ufunc_loads {
     }
 };
 
-/* One dense array, and scalars. A thread has two vectors, of as many elements as 16 bytes hold of the larger type.
- * Blocks that are wholly inside skip the checks for the array's ends. */
+/* One dense array, and scalars. A thread has two vectors, of as many elements as 16 bytes hold of the larger type; where
+ * 16 bytes are two elements alone, four vectors. Blocks that are wholly inside skip the checks for the array's ends. */
+#define GPUL__UFUNC_VECTORS(value_bytes) ((value_bytes) == 8 ? 4 : 2)
 template <typename W, bool kFunction>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     gpul__ufunc_vectors(const __grid_constant__ gpul__ufunc_view v) {
     typedef typename gpul__ufunc<W>::Word Word;
-    constexpr int kStep = GPUL__UFUNC_STEP(Word);
+    constexpr int kStep = GPUL__UFUNC_STEP(Word), kMany = GPUL__UFUNC_VECTORS(sizeof(Word));
     const gpul__elementwise_layout &l = v.layout;
     const gpul__ufunc_call &p = v.op;
     const uint32_t n = p.vector, stride = GPUL__ELEMENTWISE_THREADS * n, bytes = uint32_t(p.bytes[1]);
-    const uint32_t first = blockIdx.x * (2 * stride); /* counted from where out's first vector begins */
-    const bool inside = first >= p.inside[0] && first + 2 * stride <= p.inside[1]; /* fault: ufunc-inside */
-    const uint32_t at = first + threadIdx.x * n;
+    const uint32_t first = blockIdx.x * (kMany * stride); /* counted from where out's first vector begins */
+    const bool inside = first >= p.inside[0] && first + kMany * stride <= p.inside[1]; /* fault: ufunc-inside */
+    const uint32_t next = stride * uint32_t(p.bytes[0]), size = n * uint32_t(p.bytes[0]);
+    uint32_t at = first + threadIdx.x * n;
     gpul__await(); /* fault: ufunc-await-vectors */
     if (!inside && at >= l.columns) return;
     const char *const from = static_cast<const char *>(l.in[0]) + uint64_t(at) * bytes;
-    gpul__raw in[1][2], out[2];
+    gpul__raw in[kMany];
     if (inside) {
-        gpul__ufunc_loads loads;
+        gpul__ufunc_loads<kMany> loads;
         loads.load(from, stride * bytes, int32_t(n * bytes), l.shifted != 0);
-        loads.get(in[0], l.shifted != 0);
+        loads.get(in, l.shifted != 0);
     } else
-        GPUL__EACH(in[0], in[0][j] = gpul__ufunc_load_edge<Word>(from + uint32_t(j) * stride * bytes, int32_t(bytes),
-                                                                 gpul__ufunc_part(l, p, at + uint32_t(j) * stride)));
+        GPUL__EACH(in, in[j] = gpul__ufunc_load_edge<Word>(from + uint32_t(j) * stride * bytes, int32_t(bytes),
+                                                           gpul__ufunc_part(l, p, at + uint32_t(j) * stride)));
     GPUL__UNROLL_NOT
-    for (uint32_t i = 0; i < n; i += kStep) {
-        Word words[1][2 * kStep];
-        GPUL__BY_BYTES(p.bytes[1], gpul__ufunc_unpack, words[0], in[0]);
-        gpul__ufunc_compute<W, kFunction>(l, p, words, 0, 0);
-        if (inside) GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_pack, out, words[0]);
-        else {
-            const gpul__elementwise_part part[2] = {gpul__ufunc_part(l, p, at), gpul__ufunc_part(l, p, at + stride)};
-            GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_store_edge, l.out[0], at, stride, part, int(i), words[0]);
+    for (int i = 0; i < kMany / 2; ++i, at += 2 * stride) {
+        gpul__raw two[2] = {in[0], in[1]}, out[2] = {};
+        gpul__shift_left<2>(in);
+        GPUL__UNROLL_NOT
+        for (uint32_t j = 0; j < n; j += kStep) {
+            Word words[1][2 * kStep];
+            GPUL__BY_BYTES(p.bytes[1], gpul__ufunc_unpack, words[0], two);
+            gpul__ufunc_compute<W, kFunction>(l, p, words, 0, 0);
+            if (inside) GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_pack, out, words[0]);
+            else {
+                const gpul__elementwise_part part[2] = {gpul__ufunc_part(l, p, at),
+                                                        gpul__ufunc_part(l, p, at + stride)};
+                GPUL__BY_BYTES(p.bytes[0], gpul__ufunc_store_edge, l.out[0], at, stride, part, int(j), words[0]);
+            }
+            if (sizeof(Word) == 8) break; /* a vector is a step */
         }
+        if (!inside) continue;
+        char *const to = static_cast<char *>(l.out[0]) + uint64_t(at) * uint32_t(p.bytes[0]);
+        if (size == 16) gpul__ufunc_store<16>(to, next, out);
+        else if (size == 8) gpul__ufunc_store<8>(to, next, out);
+        else if (size == 4) gpul__ufunc_store<4>(to, next, out);
+        else gpul__ufunc_store<2>(to, next, out);
     }
-    if (!inside) return;
-    char *const to = static_cast<char *>(l.out[0]) + uint64_t(at) * uint32_t(p.bytes[0]);
-    const uint32_t next = stride * uint32_t(p.bytes[0]), size = n * uint32_t(p.bytes[0]);
-    if (size == 16) gpul__ufunc_store<16>(to, next, out);
-    else if (size == 8) gpul__ufunc_store<8>(to, next, out);
-    else if (size == 4) gpul__ufunc_store<4>(to, next, out);
-    else gpul__ufunc_store<2>(to, next, out);
 }
 
 /* The kernel of a call; only floats have kernels of long functions. */
@@ -3970,7 +4206,8 @@ static int32_t gpul__ufunc_launch(const gpul__elementwise_problem *problem, cons
     gpul__ufunc_view v;
     gpul__elementwise_describe(&v.layout, problem, plan, &op);
     memcpy(v.op.bytes, bytes, sizeof v.op.bytes);
-    v.op.n = problem->n;
+    v.op.last = double(problem->n - 1);
+    v.op.span = gpul__bits<double>(problem->scalar[0]) - gpul__bits<double>(problem->scalar[2]);
     v.op.op = problem->op;
     v.op.kernel = plan->kernel;
     if (plan->kernel == GPUL__ELEMENTWISE_VECTORS) gpul__ufunc_align(&v, problem, plan);
@@ -4011,9 +4248,7 @@ static void (*gpul__copy_tiles(gpul__bool<false>))(const gpul__elementwise_view<
 template <typename T, typename W, int kDtype>
 static int32_t gpul__copy_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
                                  const gpul__machine *machine, gpul_stream stream) {
-    const bool side_by_side = problem->strides[0][problem->ndim - 1] == 1;
-    if (plan->kernel == GPUL__ELEMENTWISE_ELEMENTS ||
-        (plan->kernel == GPUL__ELEMENTWISE_TILES && !(sizeof(T) < 4 && side_by_side)))
+    if (plan->kernel == GPUL__ELEMENTWISE_ELEMENTS || plan->kernel == GPUL__ELEMENTWISE_TILES)
         return gpul__ufunc_launch<W, kDtype>(problem, plan, machine, stream);
     return gpul__elementwise_launch_kernel(problem, plan, machine, stream, gpul__op_copy<T>(),
                                            plan->kernel == GPUL__ELEMENTWISE_VECTORS
@@ -4047,9 +4282,9 @@ extern "C" const gpul__elementwise_op *gpul__find_elementwise(int32_t op, int32_
         GPUL__MOVE(uint8_t, int32_t, GPUL_U8), GPUL__MOVE(uint16_t, int32_t, GPUL_F16),
         GPUL__MOVE(uint32_t, int32_t, GPUL_I32), GPUL__MOVE(uint64_t, int64_t, GPUL_I64)};
     static const gpul__elementwise_op ufuncs[4] = {{gpul__ufunc_launch<float, 0>, 0, {0, 0, 0}, 4, {0, 0}, 2, 0},
-                                                   {gpul__ufunc_launch<double, 0>, 0, {0, 0, 0}, 8, {0, 0}, 2, 0},
+                                                   {gpul__ufunc_launch<double, 0>, 0, {0, 0, 0}, 8, {0, 0}, 4, 0},
                                                    {gpul__ufunc_launch<int32_t, 0>, 0, {0, 0, 0}, 4, {0, 0}, 2, 0},
-                                                   {gpul__ufunc_launch<int64_t, 0>, 0, {0, 0, 0}, 8, {0, 0}, 2, 0}};
+                                                   {gpul__ufunc_launch<int64_t, 0>, 0, {0, 0, 0}, 8, {0, 0}, 4, 0}};
     static_assert(GPUL_F32 == 1 && GPUL_F64 == 2 && GPUL_I32 == 3 && GPUL_I64 == 4, "the order of ufuncs");
     if (op == GPUL_ADD || op == GPUL_SUBTRACT || op == GPUL_MULTIPLY || op == GPUL_MINIMUM || op == GPUL_MAXIMUM)
         return dtype_or_size >= GPUL_F32 && dtype_or_size <= GPUL_BF16 ? &arithmetic[dtype_or_size - GPUL_F32] : 0;
@@ -8614,21 +8849,10 @@ static const gpul__tensor_variant gpul__tensor_variants[gpul__tensor_tile_count]
 typedef decltype(&cuTensorMapEncodeTiled) gpul__tensor_encoder;
 static inline int32_t gpul__find_encoder(gpul__tensor_encoder *encoder) {
     static std::atomic<void *> known;
-    void *found = known.load(std::memory_order_relaxed);
-    if (!found) {
-        cudaDriverEntryPointQueryResult result;
-#if CUDART_VERSION >= 12050
-        const cudaError_t e =
-            cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result);
-#else
-        const cudaError_t e = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &found, cudaEnableDefault, &result);
-#endif
-        if (e != cudaSuccess) return int32_t(e);
-        if (result != cudaDriverEntryPointSuccess) found = 0;
-        known.store(found, std::memory_order_relaxed);
-    }
+    void *found;
+    const cudaError_t e = gpul__find_driver("cuTensorMapEncodeTiled", 12000, &known, &found);
     *encoder = reinterpret_cast<gpul__tensor_encoder>(found);
-    return 0;
+    return int32_t(e);
 }
 
 /* A tensor map of a matrix of 16-bit elements, or of f32, which copies round to TF32, or of `batch` of them, in boxes

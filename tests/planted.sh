@@ -317,10 +317,12 @@ plant elementwise-await test_elementwise:test_sizes without
 plant elementwise-lanes-end test_ufuncs:test_shapes expression 'by < left' 'true'
 plant lanes-beyond test_elementwise:test_read_again expression 'column < v.columns' 'true'
 plant elementwise-await-elements test_custom:test_outputs without
-plant elementwise-await-tiles test_elementwise:test_turned without
-plant elementwise-stage-barrier test_elementwise:test_turned without
-plant elementwise-tile-edge test_elementwise:test_turned expression 'left > 0' 'true'
-plant elementwise-plan-tiles test_elementwise:test_plans expression 'p->shape[last - 1]' '(p->shape[last - 1] / 2)'
+plant elementwise-await-tiles test_elementwise:test_turned_words without
+plant elementwise-stage-barrier test_elementwise:test_turned_words without
+plant elementwise-tile-edge test_elementwise:test_turned_words expression 'left > 0' 'true'
+plant elementwise-turn-edge test_elementwise:test_turned without
+plant elementwise-plan-tiles test_elementwise:test_plans expression 'height' '(height / 2)'
+plant repeat-beyond test_ufuncs:test_repeated expression 'v.last_repeat' '~0u'
 plant elementwise-cut test_elementwise:test_cut without
 plant ufunc-await-elements test_ufuncs:test_shapes without
 plant ufunc-await-vectors test_ufuncs:test_sizes without
@@ -363,6 +365,7 @@ plant several-vectors test_custom:test_order_plans expression 'in->reduce[k][0] 
 plant own-place test_custom:test_order_sizes expression 'place = begin' 'place = 0'
 plant outputs-overlap test_custom:test_several_contracts expression 'gpul__overlap(out, outs[k].array)' '0'
 plant outputs-place test_custom:test_outputs expression 'at[4]' 'at[0]'
+plant repeat-outputs test_custom:test_outputs_of_many expression 'k - 3' '0'
 plant outputs-together test_custom:test_outputs expression 'p->strides[4 + k][last] == 1' 'true'
 plant matmul-slice-barrier test_matmul without
 plant matmul-fused test_matmul:test_chain instead 'c[l] += a * b;'

@@ -37,7 +37,10 @@ gpul_status test_by_index(gpul_array *out, const gpul_array *x, const gpul_array
 
 static void test_elementwise(void) {
     for (int k = 0; k < 90; k++) {
-        const int64_t rows = k < 66 ? 1 : 1 + rng_below(40), cols = k < 66 ? k : 1 + rng_below(200);
+        const int64_t rows = k < 66   ? 1
+                             : k < 87 ? 1 + rng_below(40)
+                                      : 33 + rng_below(40); /* k > 86: many elements, turned */
+        const int64_t cols = k < 66 ? k : k < 87 ? 1 + rng_below(200) : 262144 / rows + 1 + rng_below(100);
         const int layout = k % LAYOUTS;
         int64_t wrong = 0;
         box f, g, i, l, u, v, of, oi, od, ou, ol;
@@ -581,6 +584,39 @@ static void random_inputs(int kind, box *in) {
 }
 
 /* Every size where a lane, a row, a warp tile, a block tile or a slot ends, of vectors of 2, 4, 8 and 16. */
+/* Many elements: results that are stored several times, as the input repeats, and an input that is turned */
+static void test_outputs_of_many(void) {
+    for (int k = 0; k < 4; k++) {
+        const int64_t shape[2] = {k < 2 ? 125003 : 41 + k, k < 2 ? 17 : 262144 / 41}, one[2] = {1, shape[1]};
+        int64_t wrong = 0;
+        box x, h, s, m, d, o, t;
+        box_make(&x, GPUL_F32, 2, k < 2 ? one : shape, LAY_F, 1, 1);
+        box_make(&h, GPUL_F16, 2, k < 2 ? one : shape, LAY_F, k, 1);
+        box_make(&s, GPUL_U8, 2, shape, LAY_C, 3, 1);
+        box_make(&m, GPUL_F32, 2, shape, k % 2 ? LAY_C_PAD : LAY_C, 0, 1);
+        box_make(&d, GPUL_F64, 2, shape, LAY_C, 1, 1);
+        box_make(&o, GPUL_F16, 2, shape, LAY_C, k, 1);
+        box_make(&t, GPUL_BF16, 2, shape, k % 2 ? LAY_C_PAD : LAY_C, 0, 1);
+        box_random(&x, 0);
+        box_random(&h, 0);
+        CHECK_OK(test_parts(&s.view, &m.view, &d.view, &x.view, 3, NULL));
+        CHECK_OK(test_absolute(&o.view, &t.view, &h.view, NULL));
+        BOX_GUARDS(&s);
+        BOX_GUARDS(&m);
+        BOX_GUARDS(&d);
+        BOX_GUARDS(&o);
+        BOX_GUARDS(&t);
+        for (int64_t i = 0; i < s.n; i++) {
+            const double v = box_get(&x, broadcast_index(&x, &s, i)).f, f = box_get(&h, broadcast_index(&h, &s, i)).f;
+            wrong += box_got(&s, i).i != (v < 0) || !(box_got(&m, i).f == fabs(v)) || !(box_got(&d, i).f == 3 * v);
+            wrong += !(box_got(&o, i).f == fabs(f));
+            wrong += !(box_got(&t, i).f == gpul_bf16_to_float(gpul_bf16_from_float((float)fabs(f) / 3)));
+        }
+        CHECK_INT(wrong, 0);
+        box_free(&x), box_free(&h), box_free(&s), box_free(&m), box_free(&d), box_free(&o), box_free(&t);
+    }
+}
+
 static void test_order_sizes(void) {
     static const int64_t tiles[] = {1, 8, 9, 16, 63, 64, 65, 128, 200, 256, 512, 640, 4096 + 64, 64 * 256, 64 * 257};
     for (int kind = 0; kind < KINDS; kind++) {
@@ -831,6 +867,7 @@ int main(void) {
     RUN(test_graph);
     RUN(test_numbers);
     RUN(test_outputs);
+    RUN(test_outputs_of_many);
     RUN(test_order_sizes);
     RUN(test_order_shapes);
     RUN(test_order_bits);

@@ -360,6 +360,7 @@ static void random_problem(gpul__elementwise_problem *p, gpul__elementwise_op *o
         for (i = 0; i < 4; i++)
             if ((i ? op->in_bytes[i - 1] : op->out_bytes) > op->value_bytes) op->value_bytes = 8;
         op->vectors = (int32_t)rng_below(3);
+        if (op->vectors == 2 && op->value_bytes == 8) op->vectors = 4;
         op->own_tiles = op->value_bytes == 4 && rng_below(2);
     }
     p->ndim = rng_below(3) ? 1 + (int32_t)rng_below(4) : 1;
@@ -406,19 +407,23 @@ static int meet(const gpul__elementwise_problem *p, const int64_t *at, unsigned 
 /* Of random problems, with no kernel: a plan fits the GPU and claims no order that is not there; the tiles of small
  * ones have every element of out once, and every vector begins at the boundary of an access. */
 static void test_plans(void) {
-    long kinds[3] = {0, 0, 0}, shared = 0, large = 0, lanes = 0;
-    unsigned char *const met = (unsigned char *)malloc(40000);
+    long kinds[4] = {0, 0, 0, 0}, repeated = 0, large = 0, lanes = 0;
+    unsigned char *const met = (unsigned char *)malloc(300000);
     for (long k = 0; k < 60000; k++) {
         gpul__elementwise_op op;
         gpul__elementwise_problem p, before, same;
         gpul__elementwise_plan plan, again;
-        const int small = k % 3 != 0;
-        int32_t largest = 0, array = 0; /* bytes; array: of those that are no scalars */
+        const int turned = k % 200 == 1, small = k % 3 != 0 || turned; /* turned: enough elements for tiles */
+        int32_t largest = 0, array = 0;                                /* bytes; array: of those that are no scalars */
         int64_t product = 1, met_all = 0, bytes = 0;
-        int good, last, side, high, items, vector, words, status, i, d;
-        random_problem(&p, &op, small ? (k % 2 ? 300 : 40) : (int64_t)1 << rng_below(34),
-                       small ? (k % 50 == 1 ? 40000 : 3000) : (int64_t)1 << 46);
-        if (k % 50 == 1) {
+        int good, last, word, items, vector, status, i, d;
+        random_problem(&p, &op,
+                       small ? (turned  ? 900
+                                : k % 2 ? 300
+                                        : 40)
+                             : (int64_t)1 << rng_below(34),
+                       small ? (turned ? 300000 : 3000) : (int64_t)1 << 46);
+        if (turned) {
             op.value_bytes = rng_below(2) ? 8 : 0;
             op.vectors = 1;
             op.own_tiles = 0;
@@ -438,7 +443,7 @@ static void test_plans(void) {
             if (size > largest) largest = size;
             if (size > array && (i == 0 || p.in[i - 1])) array = size;
         }
-        good = good && plan.ndim >= 1 && plan.ndim <= GPUL_MAX_DIMS + 1 && plan.kernel >= 0 && plan.kernel <= 2;
+        good = good && plan.ndim >= 1 && plan.ndim <= GPUL_MAX_DIMS + 1 && plan.kernel >= 0 && plan.kernel <= 3;
         for (d = 0; good && d < plan.ndim; d++) {
             good = plan.dim[d].size >= 1;
             product *= plan.dim[d].size;
@@ -449,22 +454,22 @@ static void test_plans(void) {
         }
         kinds[plan.kernel]++;
         last = p.ndim - 1;
-        words = op.value_bytes && !(op.own_tiles && p.strides[0][last] == 1);
-        side = words || largest >= 4 ? 32 : 128 / largest;
-        high = words || largest >= 4 ? 64 : 128;
-        vector = 16 / (op.vectors == 2 && (op.value_bytes == 8 || p.n < 1 << 20) ? op.value_bytes
-                       : op.vectors == 2                                         ? array
-                                                                                 : largest);
+        word = plan.kernel == GPUL__ELEMENTWISE_WORDS ? 4 / largest : 1;
+        vector = 16 / (op.vectors > 1 && (op.value_bytes == 8 || p.n < 1 << 20) ? op.value_bytes
+                       : op.vectors > 1                                         ? array
+                                                                                : largest);
         items = op.value_bytes == 8 || (!op.value_bytes && largest == 8) ? 4 : 8;
         good = plan.tiles == product && plan.blocks == (plan.tiles + plan.block - 1) / plan.block &&
                (status != 0) == (plan.tiles > INT32_MAX - 2048) && plan.shared_bytes <= 49152;
-        good = good && (plan.kernel == GPUL__ELEMENTWISE_TILES) == (plan.staged != 0) &&
+        good = good && (plan.kernel >= GPUL__ELEMENTWISE_TILES) == (plan.staged != 0) &&
+               (plan.kernel != GPUL__ELEMENTWISE_WORDS || (word > 1 && plan.rows == 128 && plan.pitch == 33)) &&
                (op.vectors > 0 || plan.kernel != GPUL__ELEMENTWISE_VECTORS) &&
                plan.block == (plan.staged                                ? 1
                               : plan.kernel == GPUL__ELEMENTWISE_VECTORS ? 256 * op.vectors
                               : plan.lanes                               ? 8
                                                                          : 256 * items) &&
-               plan.columns == (plan.staged                                ? side
+               plan.columns == (word > 1                                   ? 32 * word
+                                : plan.staged                              ? plan.columns
                                 : plan.kernel == GPUL__ELEMENTWISE_VECTORS ? vector
                                 : plan.lanes                               ? 32 * items
                                                                            : 1);
@@ -473,20 +478,32 @@ static void test_plans(void) {
             if (plan.kernel == GPUL__ELEMENTWISE_VECTORS && p.in[i]) good = good && p.strides[1 + i][last] <= 1;
             if (!(plan.staged >> i & 1)) continue;
             good = good && last > 0 && plan.staged != 7 && p.in[i] && op.in_bytes[i] &&
-                   p.strides[1 + i][last > 0 ? last - 1 : 0] == 1 && p.strides[1 + i][last] > 1;
-            bytes += high * 33 * (side / 32) * (words ? op.value_bytes : op.in_bytes[i]);
+                   p.strides[1 + i][last - 1] * op.in_bytes[i] < (word > 1 ? 2 * op.in_bytes[i] : 32) &&
+                   p.strides[1 + i][last] > p.strides[1 + i][last - 1];
+            bytes += ((int64_t)plan.pitch << plan.rows_log2) * word *
+                     (word == 1 && op.value_bytes ? op.value_bytes : op.in_bytes[i]);
         }
+        if (plan.kernel == GPUL__ELEMENTWISE_TILES)
+            good = good && plan.rows_log2 <= 8 && plan.columns_log2 <= 8 && plan.rows_log2 + plan.columns_log2 <= 11 &&
+                   plan.rows <= 1 << plan.rows_log2 && plan.columns <= 1 << plan.columns_log2 &&
+                   plan.pitch > 1 << plan.columns_log2;
+        if (plan.repeats > 1) { /* all inputs repeat there, and each time stores something */
+            const int64_t size = p.shape[plan.repeated];
+            good = good && plan.kernel == GPUL__ELEMENTWISE_ELEMENTS && plan.repeated <= last &&
+                   (plan.repeats - 1) * ((size + plan.repeats - 1) / plan.repeats) < size;
+            for (i = 0; i < 3; i++) good = good && (!p.in[i] || !p.strides[1 + i][plan.repeated]);
+            repeated++;
+        } else good = good && plan.repeats == 1 && plan.repeated == -1;
         good = good && plan.shared_bytes == bytes;
-        shared += bytes > 0;
         large += status != 0;
-        memset(met, 0, 40000);
+        memset(met, 0, small ? (size_t)p.n : 0);
         for (int64_t tile = 0; good && small && tile < plan.tiles; tile++) {
             int64_t at[4] = {0, 0, 0, 0}, column = 0, row = 0, rest = tile, from, to, bottom = 1;
             for (d = 0; d < plan.ndim; d++) {
                 const int64_t x = rest % plan.dim[d].size;
                 rest /= plan.dim[d].size;
                 column += x * plan.dim[d].column * plan.columns;
-                row += x * plan.dim[d].row * (plan.staged ? high : 1);
+                row += x * plan.dim[d].row * plan.rows;
                 for (i = 0; i < 4; i++) at[i] += x * plan.dim[d].step[i];
             }
             from = 0;
@@ -502,15 +519,14 @@ static void test_plans(void) {
                                                plan.columns ==
                                            0;
             } else if (plan.staged) {
-                to = side;
-                bottom = high;
+                bottom = plan.rows;
             }
             for (int64_t y = 0; y < bottom && (last == 0 || row + y < p.shape[last - 1]); y++) {
                 int64_t ahead = 0; /* tiles of bytes and of 16-bit elements, whose rows begin at 4 bytes */
-                if (plan.staged && side > 32 && p.strides[0][last] == 1)
+                if (word > 1 && p.strides[0][last] == 1)
                     ahead = (int64_t)((uintptr_t)p.out / (uintptr_t)op.out_bytes +
                                       (uintptr_t)(at[0] + y * p.strides[0][last - 1])) %
-                            (side / 32);
+                            word;
                 for (int64_t x = from - ahead; good && x < to - ahead; x++) {
                     int64_t here[4];
                     if (column + x < 0 || column + x >= p.shape[last]) continue;
@@ -533,7 +549,8 @@ static void test_plans(void) {
         if (check_failed > 20) break;
     }
     free(met);
-    CHECK(lanes > 100 && kinds[0] > 1000 && kinds[1] > 1000 && kinds[2] > 500 && shared > 500 && large > 500);
+    CHECK(lanes > 100 && kinds[0] > 1000 && kinds[1] > 1000 && kinds[2] > 500 && kinds[3] > 100 && large > 500 &&
+          repeated > 100);
 }
 
 /* More elements than a kernel counts are cut: here few are many. */
@@ -626,16 +643,41 @@ static void test_short_rows(void) {
     }
 }
 
+/* The same of elements of 1 and 2 bytes that move as words: only of many */
+static void test_turned_words(void) {
+    for (int k = 0; k < 4; k++) {
+        const gpul_dtype t = k % 2 ? GPUL_BF16 : GPUL_U8;
+        const int64_t shape[2] = {1017 + rng_below(20), 1048576 / 1017 + rng_below(20)};
+        box out, a;
+        if (left_out(k)) continue;
+        box_make(&out, t, 2, shape, k < 2 ? LAY_C : LAY_C_PAD, rng_below(17), 1);
+        box_make(&a, t, 2, shape, k < 2 ? LAY_F_PAD : LAY_F, rng_below(17), 0);
+        box_random(&a, 0);
+        CHECK_OK(gpul_copy(&out.view, &a.view, NULL));
+        BOX_GUARDS(&out);
+        box_fetch(&out);
+        for (int64_t i = 0; i < out.n; i++)
+            if (!num_same(t, box_got(&out, i), box_get(&a, i))) {
+                FAIL("element %lld of a turned copy", (long long)i);
+                break;
+            }
+        box_free(&out);
+        box_free(&a);
+    }
+}
+
 /* Inputs that are turned, with odd rows, edges and offsets: one of them, or both, in either order of the others. */
 static void test_turned(void) {
-    for (int k = 0; k < 56; k++) {
+    for (int k = 0; k < 28; k++) {
         const gpul_dtype t = all_dtypes[k % 7];
         const int few = (int)rng_below(3), ndim = 2 + (int)rng_below(2);
         int64_t shape[3];
         box out, a, b;
-        for (int d = 0; d < 3; d++) shape[d] = 33 + rng_below(ndim == 2 ? 500 : 120);
-        if (ndim == 2) shape[1] = 17000 / shape[0] + rng_below(200) + 1;
-        else shape[few] = 2 + rng_below(3), shape[few == 1 ? 0 : 1] += 16384 / 66;
+        if (left_out(k)) continue;
+        for (int d = 0; d < 3; d++) shape[d] = 33 + rng_below(ndim == 2 ? 500 : 40);
+        if (ndim == 2)
+            shape[0] = k % 4 ? shape[0] : 8 + rng_below(30), shape[1] = 262144 / shape[0] + rng_below(200) + 1;
+        else shape[few] = 3, shape[few == 1 ? 0 : 1] += 262144 / 99;
         box_make(&out, t, ndim, shape, k % 3 ? LAY_C : (int)rng_below(LAYOUTS), rng_below(17), (int)rng_below(2));
         box_make(&a, t, ndim, shape, k % 2 ? LAY_F : (int)rng_below(LAYOUTS), rng_below(17), (int)rng_below(2));
         box_make(&b, t, ndim, shape, k % 4 ? LAY_C : LAY_F, rng_below(17), (int)rng_below(2));
@@ -694,6 +736,7 @@ int main(void) {
     RUN(test_alignments);
     RUN(test_plans);
     RUN(test_cut);
+    RUN(test_turned_words);
     RUN(test_turned);
     RUN(test_short_rows);
     RUN(test_read_again);

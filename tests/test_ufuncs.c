@@ -485,6 +485,54 @@ static void test_shapes(void) { /* random operations on random shapes, layouts a
     }
 }
 
+static void one_work(const work *w, gpul_dtype to, int ndim, const int64_t *shape, int layout, box *in) {
+    box out;
+    box_make(&out, to, ndim, shape, layout, rng_below(17), (int)rng_below(2));
+    for (int j = 0; j < 3; j++) box_random(&in[j], 0);
+    CHECK_OK(carry_out(w, &out.view, &in[0].view, &in[1].view, &in[2].view, NULL));
+    BOX_GUARDS(&out);
+    COMPARE(w, &out, &in[0], &in[1], &in[2]);
+    for (int j = 0; j < 3; j++) box_free(&in[j]);
+    box_free(&out);
+}
+
+/* Inputs that are turned, of many rows or few, with steps, and others beside them */
+static void test_turned(void) {
+    for (int k = 0; k < 21; k++) {
+        const gpul_dtype t = all_dtypes[k % 7];
+        const work w = random_work(t);
+        const gpul_dtype to = w.kind == CONVERT ? all_dtypes[rng_below(7)] : result_dtype(&w, t);
+        const int64_t few = k % 3 ? 8 + rng_below(60) : 2 + rng_below(20);
+        const int64_t shape[3] = {few, k % 2 ? 3 : 1, 263000 / few / (k % 2 ? 3 : 1) + rng_below(300)};
+        box in[3];
+        if (left_out(k)) continue;
+        for (int j = 0; j < 3; j++) {
+            const int64_t s[3] = {j == 1 && k % 4 == 0 ? 1 : shape[0], shape[1], j == 2 && k % 3 ? 1 : shape[2]};
+            box_make(&in[j], j == 2 ? GPUL_U8 : t, 3, s, j == 0 ? LAY_F + 2 * (k & 1) : (int)rng_below(LAYOUTS),
+                     rng_below(17), (int)rng_below(2));
+        }
+        one_work(&w, to, 3, shape, k % 5 ? LAY_C : LAY_STRIDED, in);
+    }
+}
+
+/* Inputs that repeat along one dimension, each of the three, and results that do not */
+static void test_repeated(void) {
+    for (int k = 0; k < 9; k++) {
+        static const int64_t shapes[3][3] = {{2099, 77, 13}, {7, 30011, 10}, {5, 4, 105003}};
+        const gpul_dtype t = all_dtypes[k % 7];
+        const work w = random_work(t);
+        const gpul_dtype to = w.kind == CONVERT ? all_dtypes[rng_below(7)] : result_dtype(&w, t);
+        box in[3];
+        if (left_out(k)) continue;
+        for (int j = 0; j < 3; j++) {
+            int64_t s[3];
+            for (int d = 0; d < 3; d++) s[d] = d == k % 3 ? 1 : shapes[k % 3][d];
+            box_make(&in[j], j == 2 ? GPUL_U8 : t, 3, s, LAY_C, rng_below(17), (int)rng_below(2));
+        }
+        one_work(&w, to, 3, shapes[k % 3], k < 6 ? LAY_C : LAY_C_PAD, in);
+    }
+}
+
 /* Many rows of odd lengths, side by side or padded */
 static void test_rows(void) {
     for (int k = 0; k < 10; k++) {
@@ -492,18 +540,12 @@ static void test_rows(void) {
         const int64_t columns = 129 + rng_below(120), shape[2] = {100000 / columns, columns};
         const work w = random_work(t);
         const gpul_dtype to = w.kind == CONVERT ? all_dtypes[rng_below(7)] : result_dtype(&w, t);
-        box out, in[3];
+        box in[3];
         for (int j = 0; j < 3; j++) {
             const int64_t s[2] = {j == 1 && k % 3 == 0 ? 1 : shape[0], j == 1 && k % 4 == 0 ? 1 : columns};
             box_make(&in[j], j == 2 ? GPUL_U8 : t, 2, s, LAY_C, rng_below(17), k % 2);
-            box_random(&in[j], 0);
         }
-        box_make(&out, to, 2, shape, LAY_C, rng_below(17), (int)rng_below(2));
-        CHECK_OK(carry_out(&w, &out.view, &in[0].view, &in[1].view, &in[2].view, NULL));
-        BOX_GUARDS(&out);
-        COMPARE(&w, &out, &in[0], &in[1], &in[2]);
-        for (int j = 0; j < 3; j++) box_free(&in[j]);
-        box_free(&out);
+        one_work(&w, to, 2, shape, LAY_C, in);
     }
 }
 
@@ -762,6 +804,8 @@ int main(void) {
     RUN(test_scale_and_clip);
     RUN(test_sequences);
     RUN(test_shapes);
+    RUN(test_turned);
+    RUN(test_repeated);
     RUN(test_rows);
     RUN(test_sizes);
     RUN(test_in_place);
