@@ -1788,7 +1788,7 @@ typedef struct gpul__gemm_plan {
     /* tensor cores */
     int32_t blocks, cluster;  /* of the grid; of a cluster, whose blocks share columns of B */
     int32_t group_rows;       /* raster order: rows of work tiles in a group */
-    int32_t gathers;          /* 1: A, 2: B: the kernel reads it element by element */
+    int32_t gathers;          /* 1: A, 2: B: no tensor map describes it, and the kernel gathers it */
     int32_t c_bulk;           /* sums go to C as they are, by bulk copies: a tensor map describes it */
     int64_t a_pitch, b_pitch; /* 0, or the pitches of copies of A and B, which tensor maps can describe */
     int64_t promoted_at;      /* in scratch memory: the promoted sums, a tile of f32 for each block, where K is long */
@@ -1806,6 +1806,7 @@ extern int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__elemen
                                       const gpul__elementwise_op *op); /* may change the order of the dimensions */
 extern int32_t gpul__run_elementwise(const gpul__elementwise_op *op, gpul__elementwise_problem *problem,
                                      const gpul__machine *machine, int64_t most, gpul_stream stream);
+/* n elements of 2 or 4 bytes = bits, by the driver. 1: enqueued; 0: it cannot, and nothing was. */
 extern int32_t gpul__fill_words(void *out, uint64_t bits, int64_t n, int32_t bytes, gpul_stream stream);
 extern int32_t gpul__plan_reduction(gpul__reduce_plan *plan, const gpul__reduce_problem *problem,
                                     const gpul__reducer *reducer, const gpul__machine *machine);

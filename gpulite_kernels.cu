@@ -597,6 +597,9 @@ struct gpul__elementwise_dim {
     uint32_t column, row;
     uint32_t step[GPUL__OPERANDS];
 };
+template <typename Dim> static __device__ __forceinline__ uint32_t gpul__quotient(uint32_t n, const Dim &dim) {
+    return uint32_t(uint64_t(n) * dim.multiplier >> dim.shift);
+}
 /* A kernel's arguments. What every block needs comes first, to touch few cache lines of them. */
 struct gpul__elementwise_layout {
     void *out[3];
@@ -656,7 +659,7 @@ gpul__elementwise_unravel(const gpul__elementwise_layout &v, uint32_t first, uin
         const gpul__elementwise_dim &dim = v.dim[d];
         uint32_t i[kTiles];
         GPUL__UNROLL_FOR (int j = 0; j < kTiles; ++j) {
-            const uint32_t next = uint32_t(uint64_t(index[j]) * dim.multiplier >> dim.shift); /* 0 in the last one */
+            const uint32_t next = gpul__quotient(index[j], dim); /* 0 in the last one */
             i[j] = index[j] - next * dim.size;
             index[j] = next;
             position->column[j] += i[j] * dim.column;
@@ -1915,14 +1918,14 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
         GPUL__UNROLL_FOR (int r = 0; r < kRows; ++r) {
             const int index = first + r * vector < length ? first + r * vector : length - 1;
             const uint32_t at = uint32_t(index) + origin.index[0];
-            uint32_t row = uint32_t(uint64_t(at) * inner.multiplier >> inner.shift);
+            uint32_t row = gpul__quotient(at, inner);
             left[r] = (row + 1) * inner.size - at;
             broken = broken || left[r] < uint32_t(kN);
             row += left[r] < uint32_t(kN) ? h : 0;
             p[r] = x + index + int64_t(row) * inner.x;
             GPUL__UNROLL_NOT
             for (int32_t d = 1; d + 1 < s.ndim; ++d) {
-                row = uint32_t(uint64_t(row + origin.index[d]) * s.dim[d].multiplier >> s.dim[d].shift);
+                row = gpul__quotient(row + origin.index[d], s.dim[d]);
                 p[r] += int64_t(row) * s.dim[d].x;
             }
             whole = whole && s.extent.begins(p[r]) && s.extent.last(p[r], 1) >= 0;
@@ -1975,8 +1978,7 @@ gpul__reduce_stage(const gpul__reduce_source<X> &s,
     constexpr int kRowsOf = kAll / kN;
     const int end = at + (kRowsOf - 1) * vector + 32 * kN;
     const auto run_of = [&](int i) {
-        return s.ndim < 2 ? 0u
-                          : uint32_t(uint64_t(uint32_t(i) + origin.index[0]) * s.dim[0].multiplier >> s.dim[0].shift);
+        return s.ndim < 2 ? 0u : gpul__quotient(uint32_t(i) + origin.index[0], s.dim[0]);
     };
     uint32_t run = run_of(at);
     if (lane == kN && end <= length && run == run_of(end - 1)) {
@@ -1984,7 +1986,7 @@ gpul__reduce_stage(const gpul__reduce_source<X> &s,
         const typename Operand::Offset step = int64_t(32) * s.stride, next = int64_t(vector - 32 * kN) * s.stride;
         GPUL__UNROLL_NOT
         for (int32_t d = 0; d + 1 < s.ndim; ++d) {
-            if (d > 0) run = uint32_t(uint64_t(run + origin.index[d]) * s.dim[d].multiplier >> s.dim[d].shift);
+            if (d > 0) run = gpul__quotient(run + origin.index[d], s.dim[d]);
             offset += int64_t(run) * s.dim[d].x;
         }
         GPUL__UNROLL_NOT
@@ -2018,7 +2020,7 @@ gpul__reduce_stage(const gpul__reduce_source<X> &s,
                 const auto &dim = s.dim[d];
                 const uint32_t more = origin.index[d];
                 GPUL__UNROLL_FOR (int k = 0; k < kPart; ++k) {
-                    index[k] = uint32_t(uint64_t(index[k] + more) * dim.multiplier >> dim.shift);
+                    index[k] = gpul__quotient(index[k] + more, dim);
                     offset[k] += int64_t(index[k]) * dim.x;
                 }
             }
@@ -3208,9 +3210,10 @@ template <typename I> static __device__ __forceinline__ I gpul__multiply_add(I a
  *               rows are long; of NumPy's functions, only for one input that is dense as a whole, as out is
  *     elements  else; where all inputs repeat along a dimension, a thread stores each result several times there
  *
- * Tiles follow each other along out's dimensions, the innermost first, but for two cases. Where an input is read again
- * along a short dimension of long rows, a block takes all of that dimension for a part of a row, so that the input
- * stays in the cache. Where an input of many short rows is contiguous along another dimension, that one comes second. */
+ * Tiles follow each other along out's dimensions, the innermost first, but for two cases. Where an input is read
+ * again along a short dimension of long rows, a block takes all of that dimension for a part of a row, so that the
+ * input stays in the cache. Where an input of many short rows is contiguous along another dimension, that one comes
+ * second. */
 
 static int32_t gpul__log2(int32_t power) { return (power > 1) + (power > 2) + (power > 4) + (power > 8); }
 /* Are an operand's vectors of `vector` elements aligned wherever out's are? */
@@ -3243,7 +3246,8 @@ static void gpul__elementwise_move_inward(gpul__elementwise_problem *p, int32_t 
 }
 /* Which inputs are transposed, as bits: those whose neighbours share a sector of memory along another dimension than
  * out's, `along`, which is the same for all of them. words: tiles of words, to which inputs have to be contiguous.
- * Rows that are short need no tiles, nor few of them: a block reads what is beside its elements soon, from the cache. */
+ * Rows that are short need no tiles, nor few of them: a block reads what is beside its elements soon, from the
+ * cache. */
 static int32_t gpul__elementwise_transposed(const gpul__elementwise_problem *p, const gpul__elementwise_op *op,
                                             bool words, int32_t *along) {
     constexpr int kSector = 32, kRow = 32, kRows = 8, kFewest = 1 << 18;
@@ -4116,8 +4120,9 @@ template <int kMany> struct gpul__ufunc_loads {
     }
 };
 
-/* One dense array, and scalars. A thread has two vectors, of as many elements as 16 bytes hold of the larger type; where
- * 16 bytes are two elements alone, four vectors. Blocks that are wholly inside skip the checks for the array's ends. */
+/* One dense array, and scalars. A thread has two vectors, of as many elements as 16 bytes hold of the larger type;
+ * where 16 bytes are two elements alone, four vectors. Blocks that are wholly inside skip the checks for the array's
+ * ends. */
 #define GPUL__UFUNC_VECTORS(value_bytes) ((value_bytes) == 8 ? 4 : 2)
 template <typename W, bool kFunction>
 static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
@@ -4405,16 +4410,16 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
     plan->partials = outputs * plan->block_tiles;
 }
 
-/* The kernel `columns`: up to 256 threads, of which those along n share a warp tile, or several where columns are few. A
- * thread has several lanes of a warp tile, and more of them in passes; or one lane, and several of its vectors at a
+/* The kernel `columns`: up to 256 threads, of which those along n share a warp tile, or several where columns are few.
+ * A thread has several lanes of a warp tile, and more of them in passes; or one lane, and several of its vectors at a
  * time. A block has a block tile, or a half, a quarter or an eighth of it.
  *
- * Of all these choices the one is taken that is estimated to take the least time: that of a block, in loads of a thread
- * that follow each other, times the rounds of blocks. To the loads come the levels of the tree over rows of threads, and
- * passing on results. A device that is not full is little faster than one that is, and the busiest multiprocessor counts
- * more than the mean. Rows of threads that read few bytes waste parts of sectors, and of memory's pages where the device
- * is full. The constants fit measurements of an H200, of 146 problems in all the ways that there are, to 4 % of the best
- * on average. In a capture no output of one block tile is split. */
+ * Of all these choices the one is taken that is estimated to take the least time: that of a block, in loads of a
+ * thread that follow each other, times the rounds of blocks. To the loads come the levels of the tree over rows of
+ * threads, and passing on results. A device that is not full is little faster than one that is, and the busiest
+ * multiprocessor counts more than the mean. Rows of threads that read few bytes waste parts of sectors, and of
+ * memory's pages where the device is full. The constants fit measurements of an H200, of 146 problems in all the
+ * ways that there are, to 4 % of the best on average. In a capture no output of one block tile is split. */
 static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_problem *p, const gpul__reducer *reducer,
                                int64_t sms, int64_t lane) {
     const int32_t each = reducer->columns, lanes = reducer->lanes, inner = p->outer_ndim - 1;
@@ -6654,9 +6659,9 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * consumer has 64 rows of the tile: wgmma multiplies from shared memory, with the sums in registers. Blocks are
  * persistent: they take tile after tile, and the next one is copied while this one is stored, by bulk copies as well. A
  * and B may have any order if their rows begin at multiples of 16 bytes. Others are first copied to where they do
- * (gpul__tensor_pack), for O(n^2), or, in small products, read element by element. wgmma truncates its sums. So after
- * every 8192 steps of K, at most, the accumulators are promoted: added, with rounding, to the sum of the steps before.
- * Splits are added as in gpul__gemm_kernel. The shape alone decides what is added to what.
+ * (gpul__tensor_pack), for O(n^2), or, where that takes less, gathered by the producer. wgmma truncates its sums. So
+ * after every 8192 steps of K, at most, the accumulators are promoted: added, with rounding, to the sum of the steps
+ * before. Splits are added as in gpul__gemm_kernel. The shape alone decides what is added to what.
  *
  * f32 on Hopper's tensor cores, where the caller allows it. TF32: one more type for gpul__tensor_kernel, rounded by the
  * copies to shared memory. wgmma takes it with K contiguous only; gpul__gemm_pack makes such copies of A and B where
@@ -7030,10 +7035,10 @@ template <typename T, int N> static __device__ __forceinline__ void gpul__gemm_z
     GPUL__UNROLL_FOR (int i = 0; i < N; ++i) gpul__gemm_zero(x[i]);
 }
 
-/* By fma. A warp's 8 x 4 lanes, or 4 x 8 in tiles of 16 rows, hold kRows x kCols elements each, in squares of 4 x 4, of
- * which a lane has every eighth down and every fourth across (every fourth, every eighth). Shared memory serves 16 lanes
- * at a time: lanes are numbered so that pairs of them, neighbours or two apart, read the same of A, and others the same
- * of B. */
+/* By fma. A warp's 8 x 4 lanes, or 4 x 8 in tiles of 16 rows, hold kRows x kCols elements each, in squares of 4 x 4,
+ * of which a lane has every eighth down and every fourth across (every fourth, every eighth). Shared memory serves
+ * 16 lanes at a time: lanes are numbered so that pairs of them, neighbours or two apart, read the same of A, and
+ * others the same of B. */
 template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBlocks, int kDepth> struct gpul__gemm_fmas {
     typedef Type T;
     typedef typename gpul__gemm_type<T>::Compute Compute;
@@ -7776,6 +7781,10 @@ GPUL__WGMMA(192, GPUL__90 "%90, %91, %92, %93, %94, %95", "96", "97", "98", "99"
 GPUL__WGMMA(256, GPUL__120 "%120, %121, %122, %123, %124, %125, %126, %127", "128", "129", "130", "131", "132",
             GPUL__F32(0), GPUL__F32(32), GPUL__F32(64), GPUL__F32(96))
 
+/* The barrier of one consumer's threads */
+static __device__ __forceinline__ void gpul__consumer_barrier(int warpgroup) {
+    asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
+}
 static __device__ __forceinline__ void gpul__wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 /* Ends a group of wgmma; and waits for all groups but the last kPending. */
 static __device__ __forceinline__ void gpul__wgmma_commit() {
@@ -7981,9 +7990,9 @@ static __device__ __forceinline__ bool gpul__tensor_combine(float (&sum)[S::kSum
         const uint32_t node = work.split / (step * gpul__gemm_fan), first = node * step * gpul__gemm_fan,
                        left = (splits - first + step - 1) / step;
         const uint32_t count = left < gpul__gemm_fan ? left : uint32_t(gpul__gemm_fan);
-        asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
+        gpul__consumer_barrier(warpgroup);
         if (threadIdx.x % 128 == 0) flags[warpgroup] = gpul__arrive(step == 1 ? counter + node : counter - 1, count);
-        asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
+        gpul__consumer_barrier(warpgroup);
         if (!gpul__warp_uniform(flags[warpgroup])) return false;
         GPUL__UNROLL_NOT
         for (int g = 0; g < S::kN / 64; ++g) {
@@ -8142,7 +8151,7 @@ static __device__ __forceinline__ void gpul__tensor_store_boxes(const float (&su
         filled ^= S::kBox;
         const uint32_t box = boxes + filled;
         if (first) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory"); /* the copy before the last one */
-        asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
+        gpul__consumer_barrier(warpgroup);
         /* 16-byte chunks in the order of the 128-byte swizzle, as the bulk copy expects */
         const uint32_t box_row = box + (warp * 16 + lane % 16) * 128;
         GPUL__UNROLL_FOR (int j = 0; j < 8; j += 2) {
@@ -8156,7 +8165,7 @@ static __device__ __forceinline__ void gpul__tensor_store_boxes(const float (&su
         }
         if (v.plan.c_bulk) {
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-            asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
+            gpul__consumer_barrier(warpgroup);
             if (first) gpul__tensor_store(map, box, int32_t(work.n) + g * 64, int32_t(first_row), int32_t(work.item));
         } else {
             __syncwarp();
@@ -8181,8 +8190,8 @@ static __device__ __forceinline__ void gpul__tensor_store_boxes(const float (&su
 }
 
 /* Storing a consumer's 64 x S::kN sums. A thread's are in two rows, 8 apart, in pairs of columns, 8 apart (the PTX
- * manual draws wgmma's accumulators). Those of f32, and those for a C that is read, pass through shared memory as floats,
- * 64 columns at a time, and from there by rows to C. */
+ * manual draws wgmma's accumulators). Those of f32, and those for a C that is read, pass through shared memory as
+ * floats, 64 columns at a time, and from there by rows to C. */
 template <typename S, gpul_dtype kTwo>
 static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[S::kSums], const gpul__gemm_view &v,
                                                            const CUtensorMap *map, const gpul__tensor_work &work,
@@ -8566,7 +8575,7 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
 }
 
 /* Tiles of gpul__tensor_kernel, and about what they take on an H200, in nanoseconds: a slice of K, and the end of the
- * tile. And a slice of the smallest one, where an operand is read element by element. */
+ * tile */
 #define GPUL__TENSOR_TILES(tile)                                                                                       \
     tile(128, 256, 660, 1900), tile(128, 192, 525, 2200), tile(128, 128, 365, 1800), tile(64, 128, 265, 1400),         \
         tile(64, 64, 165, 1000)
@@ -8583,7 +8592,7 @@ enum {
     gpul__tensor_add_time = 100 /* 64 x 64 sums of a split, ns */
 };
 
-/* A slice of an operand that is read element by element, of so many rows of A, or columns of B */
+/* A slice of an operand that is gathered, of so many rows of A, or columns of B */
 static inline int32_t gpul__tensor_gather_time(int64_t rows) { return 230 + 5 * int32_t(rows < 64 ? rows : 64); }
 
 /* The waves of tiles, times what one takes; and adding the splits, 16 at a time. slices: of a split */
@@ -8645,7 +8654,7 @@ static inline bool gpul__tensor_mappable(const gpul__gemm_matrix &x, int64_t ele
 /* gpul__tensor_kernel for 16-bit types and TF32. Splits and tile are those that take least. Blocks go in pairs, which
  * share columns of B, where much has to come from L2: where 128 bytes of an operand straddle two cache lines, and in
  * long runs for small tiles and for f32. An operand that tensor maps cannot describe, or one of f32 that is not dense
- * along K, is copied. Of 16-bit types it is read element by element, with the smallest tile, where that takes less. */
+ * along K, is copied. Of 16-bit types it is gathered instead, with the smallest tile, where that takes less. */
 static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const gpul__gemm_matrix a = gpul__gemm_a(p), b = gpul__gemm_b(p);
     const int64_t element = gpul__bytes_of(p->dtype), slice = gpul__tensor_slice / element;
@@ -8917,7 +8926,6 @@ static int32_t gpul__launch_tensor(gpul__gemm_view &v, void *scratch, const gpul
     if (!status && plan.c_bulk) status = gpul__tensor_map(&map[2], gpul__gemm_c(&p), p.batch, element);
     if (!status && most > 0 && wide) {
         gpul__pack_view pack = gpul__pack_operands(&p);
-        for (int i = 0; i < 2; ++i) pack.of[i].pitch = pitch[i] * 4;
         status = gpul__launch_pack(pack, gpul__pack_rounded, to[0], to[1], gpul__round_up(p.K, 64) * 4,
                                    gpul__batch_of(p), machine, stream);
     } else if (!status && most > 0) {

@@ -583,7 +583,6 @@ static void random_inputs(int kind, box *in) {
     }
 }
 
-/* Every size where a lane, a row, a warp tile, a block tile or a slot ends, of vectors of 2, 4, 8 and 16. */
 /* Many elements: results that are stored several times, as the input repeats, and an input that is turned */
 static void test_outputs_of_many(void) {
     for (int k = 0; k < 4; k++) {
@@ -617,6 +616,7 @@ static void test_outputs_of_many(void) {
     }
 }
 
+/* Every size where a lane, a row, a warp tile, a block tile or a slot ends, of vectors of 2, 4, 8 and 16. */
 static void test_order_sizes(void) {
     static const int64_t tiles[] = {1, 8, 9, 16, 63, 64, 65, 128, 200, 256, 512, 640, 4096 + 64, 64 * 256, 64 * 257};
     for (int kind = 0; kind < KINDS; kind++) {

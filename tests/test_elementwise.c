@@ -643,7 +643,7 @@ static void test_short_rows(void) {
     }
 }
 
-/* The same of elements of 1 and 2 bytes that move as words: only of many */
+/* A copy whose input is turned, of many elements of 1 and 2 bytes, which move as words */
 static void test_turned_words(void) {
     for (int k = 0; k < 4; k++) {
         const gpul_dtype t = k % 2 ? GPUL_BF16 : GPUL_U8;

@@ -229,6 +229,19 @@ static void test_row_alone(void) { /* the same bits on every run, stream and ord
         }
 }
 
+/* The sum of the parts of K, in the type that is computed in: 16 at a time are added in order until one is left. */
+static double combined(double *sums, int64_t count, gpul_dtype compute) {
+    for (int64_t left; count > 1; count = left) {
+        left = 0;
+        for (int64_t k = 0; k < count; k++) {
+            if (k % 16 == 0) sums[left++] = sums[k];
+            else if (compute == GPUL_F64) sums[left - 1] += sums[k];
+            else sums[left - 1] = (double)((float)sums[left - 1] + (float)sums[k]);
+        }
+    }
+    return sums[0];
+}
+
 /* f32 and f64: one chain of fused multiply-adds over ascending k, or one for each part of K, of whose sums 16 at a
  * time are added in order until one is left; with factors of all magnitudes, so that sums overflow, cancel and
  * become subnormal */
@@ -267,7 +280,7 @@ static void test_chain(void) {
             const int64_t at = M * N < 3000 ? s : rng_below(M * N), i = at / N, j = at % N;
             const double got = box_got(&C, at).f;
             double sums[256], want;
-            int64_t count = 0, left;
+            int64_t count = 0;
             for (int64_t part = 0; part < K; part += plan.part, count++) {
                 double sum = 0;
                 for (int64_t l = part; l < K && l < part + plan.part; l++) {
@@ -276,15 +289,7 @@ static void test_chain(void) {
                 }
                 sums[count] = sum;
             }
-            for (; count > 1; count = left) {
-                left = 0;
-                for (int64_t l = 0; l < count; l++) {
-                    if (l % 16 == 0) sums[left++] = sums[l];
-                    else if (t == GPUL_F64) sums[left - 1] += sums[l];
-                    else sums[left - 1] = (double)((float)sums[left - 1] + (float)sums[l]);
-                }
-            }
-            want = sums[0];
+            want = combined(sums, count, t);
             if (!(got == want || (got != got && want != want)) && wrong++ == 0)
                 FAIL("%s %lld x %lld x %lld: C[%lld, %lld] is %a, wanted %a", gpul_dtype_name(t), (long long)M,
                      (long long)N, (long long)K, (long long)i, (long long)j, got, want);
@@ -324,21 +329,10 @@ static float tensor_step(float sum, const double *a, const double *b, int64_t n,
     rounded = (float)total;
     return fabs((double)rounded) > fabs(total) ? nextafterf(rounded, 0) : rounded;
 }
-/* The sum of the parts of K: 16 at a time are added in order until one is left. */
-static float combined(float *sums, int64_t count) {
-    for (int64_t left; count > 1; count = left) {
-        left = 0;
-        for (int64_t k = 0; k < count; k++) {
-            if (k % 16 == 0) sums[left++] = sums[k];
-            else sums[left - 1] += sums[k];
-        }
-    }
-    return sums[0];
-}
 /* The sum over K: in parts, those in chunks of 8192 (of TF32, 4096) that are added in f32. */
 static float tensor_sum(const double *a, const double *b, int64_t K, const gpul__gemm_plan *plan, gpul_dtype t) {
     const int64_t words = t == GPUL_F32 ? 2 : 1, chunk_length = 8192 / words, products = 16 / words;
-    float sums[128];
+    double sums[128];
     int64_t parts = 0;
     for (int64_t part = 0; part < K; part += plan->part) {
         const int64_t end = part + plan->part < K ? part + plan->part : K;
@@ -354,9 +348,9 @@ static float tensor_sum(const double *a, const double *b, int64_t K, const gpul_
             }
             of_part = chunk == part ? step : of_part + step;
         }
-        sums[parts++] = of_part;
+        sums[parts++] = (double)of_part;
     }
-    return combined(sums, parts);
+    return (float)combined(sums, parts, GPUL_F32);
 }
 /* Is this product one for tensor cores? And the plan, whose parts do not depend on the machine. */
 static int tensor_plan(gpul__gemm_plan *plan, gpul_dtype t, int math, int64_t M, int64_t N, int64_t K, double alpha) {
@@ -508,7 +502,7 @@ static int depth(const double *x, int64_t n) {
 static float emulated_sum(const double *a, const double *b, int64_t K, const gpul__gemm_plan *plan, gpul_dtype t) {
     const int top = t == GPUL_F16 ? 15 : 46, up_a = top - largest_binade(a, K), up_b = top - largest_binade(b, K);
     const int64_t step = t == GPUL_F16 ? 16 : 8;
-    float sums[128];
+    double sums[128];
     int64_t parts = 0;
     for (int64_t part = 0; part < K; part += plan->part) {
         const int64_t end = part + plan->part < K ? part + plan->part : K;
@@ -529,9 +523,9 @@ static float emulated_sum(const double *a, const double *b, int64_t K, const gpu
             for (int h = 0; h < 2; h++) low = tensor_step(low, x[1] + h * step, y[0] + h * step, step, t);
             sum += high;
         }
-        sums[parts++] = fmaf(low, t == GPUL_F16 ? 0x1p-11f : 1, sum);
+        sums[parts++] = (double)fmaf(low, t == GPUL_F16 ? 0x1p-11f : 1, sum);
     }
-    return (float)ldexp((double)combined(sums, parts), -up_a - up_b);
+    return (float)ldexp(combined(sums, parts, GPUL_F32), -up_a - up_b);
 }
 
 enum {
@@ -927,7 +921,7 @@ static int record(void) {
 /* Of random problems on random machines, with no kernel: a plan is pure, covers C and K once, has the parts that the
  * shape alone gives, fits the GPU, and claims no alignment that is not there. */
 static void test_plans(void) {
-    static const int64_t m_of[5] = {32768, 24576, 16384, 8192, 4096}; /* elements of a tile */
+    static const int64_t tensor_high[5] = {128, 128, 128, 64, 64}, tensor_wide[5] = {256, 192, 128, 128, 64};
     long split = 0, tiles_seen[6] = {0, 0, 0, 0, 0, 0}, aligned = 0, tensor_seen[5] = {0, 0, 0, 0, 0}, copied = 0,
          gathered = 0, pairs = 0;
     for (long k = 0; k < 400000; k++) {
@@ -974,7 +968,6 @@ static void test_plans(void) {
         {
             static const int64_t high[3][6] = {{128, 128, 64, 32, 64, 16}, {128, 64, 32}, {64, 32}},
                                  wide[3][6] = {{256, 64, 64, 32, 16, 64}, {128, 64, 32}, {64, 32}};
-            static const int64_t tensor_high[5] = {128, 128, 128, 64, 64}, tensor_wide[5] = {256, 192, 128, 128, 64};
             const int64_t m = plan.tensor ? tensor_high[plan.tile] * plan.cluster
                                           : high[size == 4   ? 0
                                                  : size == 8 ? 1
@@ -996,7 +989,8 @@ static void test_plans(void) {
             const int along_a = p.a_col == 1, along_b = p.b_row == 1;
             const int64_t a_dense = along_a || size == 4 ? p.K : p.M, a_lines = along_a || size == 4 ? p.M : p.K,
                           b_dense = along_b || size == 4 ? p.K : p.N, b_lines = along_b || size == 4 ? p.N : p.K;
-            const int64_t tiles = plan.tiles_m * plan.cluster * plan.tiles_n, tile = m_of[plan.tile] * 4;
+            const int64_t tiles = plan.tiles_m * plan.cluster * plan.tiles_n,
+                          tile = tensor_high[plan.tile] * tensor_wide[plan.tile] * 4;
             good = good && plan.blocks >= 1 && plan.blocks <= first_sms && plan.blocks % plan.cluster == 0;
             good = good && (plan.cluster == 1 || plan.cluster == 2) && plan.group_rows >= 1;
             good = good && (double)tiles * plan.splits < 2147483648.0;
@@ -1011,11 +1005,9 @@ static void test_plans(void) {
             good = good && (!plan.gathers ||
                             (plan.tile == 4 && plan.cluster == 1 && !plan.a_pitch && !plan.b_pitch && size == 2));
             good = good && plan.promoted_at == (plan.splits > 1 ? plan.splits * tiles * tile : 0);
-            good = good && plan.counters ==
-                               (plan.splits > 1
-                                    ? tiles * (m_of[plan.tile] / 64 / (int64_t[5]){256, 192, 128, 128, 64}[plan.tile]) *
-                                          ((plan.splits + 15) / 16 + 1)
-                                    : 0);
+            good = good &&
+                   plan.counters ==
+                       (plan.splits > 1 ? tiles * (tensor_high[plan.tile] / 64) * ((plan.splits + 15) / 16 + 1) : 0);
             good = good && plan.promoted_at <= 64 << 20 && plan.a_at - plan.promoted_at <= ((int64_t)plan.blocks << 17);
             good = good && plan.a_at >= plan.promoted_at + (plan.part * size > 16384 ? plan.blocks * tile : 0);
             good = good && plan.b_at >= plan.a_at + plan.a_pitch * a_lines * size && plan.a_at % 128 == 0 &&

@@ -283,7 +283,7 @@ static void test_axes(void) {
 /* The same bits from a row alone, the row in a matrix, the same row as a column of the transposed copy, any stream,
  * again. */
 static void test_same_bits(void) {
-    static const int64_t lengths[] = {5, 100, 257, 5000, 134000};
+    static const int64_t lengths[] = {5, 100, 257, 5000, 20000, 134000};
     for (int k = 0; k < COUNT_OF(lengths) * 4; k++) {
         const gpul_dtype t = k / COUNT_OF(lengths) % 2 ? GPUL_F64 : GPUL_F32;
         const int op = k >= 2 * COUNT_OF(lengths) ? GPUL_VAR : GPUL_SUM;
