@@ -8634,7 +8634,8 @@ static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, int32_t
     plan->blocks = int32_t(works < at_once ? works : at_once) * cluster;
     plan->group_rows = 2048 / (tile.m * cluster);
     if (plan->splits > 1) {
-        plan->counters = tiles * cluster * (tile.m / 64) * (gpul_ceil_div(plan->splits, gpul__gemm_fan) + 1);
+        const int64_t nodes = gpul_ceil_div(plan->splits, gpul__gemm_fan);
+        plan->counters = tiles * cluster * (tile.m / 64) * (nodes + 1); /* fault: matmul-tensor-counters */
         plan->promoted_at = works * cluster * bytes;
     }
     plan->a_at = plan->promoted_at;
@@ -8698,7 +8699,8 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     const int64_t room = INT32_MAX / (gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64) * plan->splits); /* tiles */
     if (plan->batch > room) plan->batch = room;
     const gpul__gemm_matrix c = gpul__gemm_c(p);
-    plan->c_bulk = !wide && p->N % 8 == 0 && p->beta == 0 && gpul__tensor_mappable(c, element);
+    const bool plain = !wide && p->N % 8 == 0 && p->beta == 0; /* fault: matmul-bulk-beta */
+    plan->c_bulk = plain && gpul__tensor_mappable(c, element);
     const gpul__tensor_tile &tile = gpul__tensor_tiles[best];
     const int64_t slices = gpul_ceil_div(squares * plan->splits * plan->batch, machine->sms) * part_slices;
     const bool straddle = (!plan->a_pitch && a.pitch % slice != 0) || (!plan->b_pitch && b.pitch % slice != 0);
