@@ -1050,8 +1050,9 @@ typedef struct gpul_gemm_options {
  *   sm_90a, and only the result can overflow, not a sum on the way to it.
  *
  * Scratch memory. TF32: A and B once more, rows of A and columns of B filled up to multiples of 64 elements, and what
- * gpul_gemm takes. On Hopper only one that is not dense along K, or does not begin, or whose lines do not, at a
- * multiple of 16 bytes; at most 64 MB for parts of K; and 128 KB a multiprocessor where those are longer than 4096.
+ * gpul_gemm takes. On Hopper only one that does not begin, or whose lines do not, at a multiple of 16 bytes, and the
+ * smaller one if neither is dense along K; at most 64 MB for parts of K; and 128 KB a multiprocessor where those are
+ * longer than 4096.
  * EMULATED, on Hopper: A and B twice, filled up like that; 8 bytes for each row of A and column of B; at most 9 MB for
  * parts of K. In EMULATED, the products of a stack go one after the other.
  *
@@ -1605,6 +1606,7 @@ typedef struct gpul__elementwise_plan {
     int32_t ndim;         /* of dim, which unravel a tile's index into its position */
     int64_t tiles;        /* of all rows; those at a row's end may be empty */
     int64_t block;        /* tiles of a block, which has 256 threads */
+    int64_t used;         /* elements: threads of a warp that have any */
     int64_t blocks;       /* and how many there are */
     int64_t shared_bytes; /* of each */
     struct {
@@ -1789,6 +1791,7 @@ typedef struct gpul__gemm_plan {
     int32_t blocks, cluster;  /* of the grid; of a cluster, whose blocks share columns of B */
     int32_t group_rows;       /* raster order: rows of work tiles in a group */
     int32_t gathers;          /* 1: A, 2: B: no tensor map describes it, and the kernel gathers it */
+    int32_t held;             /* TF32: 1: A, 2: B is not dense along K and passes through registers */
     int32_t c_bulk;           /* sums go to C as they are, by bulk copies: a tensor map describes it */
     int64_t a_pitch, b_pitch; /* 0, or the pitches of copies of A and B, which tensor maps can describe */
     int64_t promoted_at;      /* in scratch memory: the promoted sums, a tile of f32 for each block, where K is long */
@@ -3606,11 +3609,12 @@ static gpul_status gpul__element_bits(const char *function, const char *name, ui
     return GPUL_OK;
 }
 
-/* cudaMemsetAsync in place of the kernel: up to 4 KB it is no launch; beyond that it is the slower one, unless the
- * kernel cannot use accesses of 16 bytes, or was left out. */
+/* The driver's fill in place of the kernel: up to 4 KB it is no launch, and up to some megabytes it is the shorter one;
+ * beyond that it is slower, unless the kernel cannot use accesses of 16 bytes, or was left out. */
+#define GPUL__MEMSET_BYTES (4 << 20)
 static int32_t gpul__prefer_memset(const gpul_array *a) {
 #ifndef GPULITE_NO_KERNELS
-    return gpul_nbytes(a) <= 4096 || (uintptr_t)a->data % 16 != 0 ||
+    return gpul_nbytes(a) <= GPUL__MEMSET_BYTES || (uintptr_t)a->data % 16 != 0 ||
            gpul__find_elementwise(GPUL__COPY, (int32_t)gpul_dtype_size(a->dtype)) == NULL;
 #else
     (void)a;
@@ -3626,7 +3630,7 @@ static gpul_status gpul__fill(const gpul__scope *scope, const gpul_array *a, uin
     if (gpul_size(a) == 0) return GPUL_OK;
     for (k = 1; k < size; ++k) same = same && ((bits >> (8 * k)) & 0xffu) == (bits & 0xffu);
     same = same && gpul__prefer_memset(a);
-    few = (size == 2 || size == 4) && gpul_nbytes(a) <= 4096;
+    few = (size == 2 || size == 4) && gpul_nbytes(a) <= GPUL__MEMSET_BYTES;
     gpul__plan_copy(&plan, a, a->strides, none);
     if ((same || few) && a->memory == GPUL_MEMORY_DEVICE && plan.ndim == 1 && plan.dst[0] == 1) {
         if (same)

@@ -444,6 +444,29 @@ static __device__ __forceinline__ int64_t gpul__divide(int64_t index, int64_t si
     return quotient;
 }
 
+/* Division by a multiplication, gpul__divided: i / s = i m / 2^(63 + l) for i < 2^63, with m = 2^(63 + l) / s rounded up and l bits in
+ * s - 1. s is 2 or more, as it is in merged dimensions. For i < 2^31, 32 bits of m are enough. */
+static inline void gpul__divide_by(uint64_t *reciprocal, int32_t *shift, int64_t s, int64_t n) {
+    const uint64_t divisor = uint64_t(s);
+    int32_t bits = 1;
+    while ((int64_t(1) << bits) < s) ++bits;
+    *shift = bits - 1; /* fault: divided-too-far */
+    if (n < int64_t(1) << 31) {
+        *reciprocal = ((uint64_t(1) << (31 + bits)) + divisor - 1) / divisor << 32;
+        return;
+    }
+    uint64_t quotient = 1, rest = (uint64_t(1) << bits) - divisor;
+    for (int32_t k = 0; k < 63; ++k) { /* 2^(63 + l) / s, a bit at a time */
+        const bool one = rest * 2 >= divisor;
+        quotient = quotient * 2 + one;
+        rest = rest * 2 - (one ? divisor : 0);
+    }
+    *reciprocal = quotient + (rest > 0);
+}
+static __device__ __forceinline__ int64_t gpul__divided(int64_t i, uint64_t reciprocal, int32_t shift) {
+    return int64_t(__umul64hi(uint64_t(i), reciprocal) >> shift);
+}
+
 /* Elements from an operand's first to its last */
 static inline int64_t gpul__reach(const int64_t *shape, const int64_t *strides, int32_t ndim) {
     int64_t reach = 0;
@@ -481,26 +504,46 @@ template <typename T, int N> static __device__ __forceinline__ gpul__pack<T, N> 
     memcpy(&pack, &words, sizeof pack);
     return pack;
 }
-/* Drops the first element, and appends one. (Registers have no index.) */
-template <typename T> static __device__ __forceinline__ void gpul__push(gpul__raw *words, T element) {
-    constexpr int kBits = 8 * sizeof(T), kWords = sizeof(T) > 4 ? sizeof(T) / 4 : 1;
-    uint32_t last[kWords] = {};
-    memcpy(last, &element, sizeof element);
-    GPUL__UNROLL_FOR (int k = 0; k < 4; ++k) {
-        const int next = k + kWords < 4 ? k + kWords : 3;
-        const uint32_t above = k + kWords < 4 ? words->v[next] : last[k + kWords - 4];
-        words->v[k] = kBits < 32 ? uint32_t((uint64_t(above) << 32 | words->v[k]) >> (kBits & 31)) : above;
+/* `count` elements, 1 to N, `step` apart, of each of kF arrays, and zeros after them. It serves edges and rare layouts:
+ * a loop, to be short in code, in which four of each are on their way at once. */
+template <int N, int kF, typename T>
+static __device__ __forceinline__ void gpul__gather_all(const T *const (&p)[kF], int64_t step, int count,
+                                                        gpul__raw (&raw)[kF]) {
+    constexpr int kMany = N < 4 ? N : 4, kWords = kMany * int(sizeof(T)) / 4;
+    GPUL__UNROLL_NOT
+    for (int k = 0; k < N && k < count; k += kMany) {
+        T element[kF][kMany] = {};
+        if (k + 1 < count) { /* in place of missing ones, the first again: without a branch they are loaded together */
+            GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j) {
+                GPUL__UNROLL_FOR (int u = 0; u < kF; ++u) {
+                    const T next = p[u][k + j < count ? (k + j) * step : k * step];
+                    element[u][j] = k + j < count ? next : T();
+                }
+            }
+        } else {
+            GPUL__UNROLL_FOR (int u = 0; u < kF; ++u) element[u][0] = p[u][k * step];
+        }
+        GPUL__UNROLL_FOR (int u = 0; u < kF; ++u) { /* registers have no index */
+            uint32_t words[kWords];
+            memcpy(words, element[u], sizeof words);
+            GPUL__UNROLL_FOR (int w = 0; w < 4; ++w)
+                raw[u].v[w] = w / kWords == k / kMany ? words[w % kWords] : raw[u].v[w]; /* fault: gather-in-place */
+        }
     }
 }
-
-/* `count` elements, N at most, `step` apart, loaded one by one. It serves edges and rare layouts: a loop, to be short
- * in code. */
+template <int N, int kF>
+static __device__ __forceinline__ void gpul__gather_all(const gpul__none *const (&)[kF], int64_t, int,
+                                                        gpul__pack<gpul__none, N> (&)[kF]) {}
 template <typename T, int N>
 static __device__ __forceinline__ gpul__pack<T, N> gpul__gather(const T *p, int64_t step, int count) {
-    gpul__raw words = {};
-    GPUL__UNROLL_NOT
-    for (int k = 0; k < N && gpul__size_of<T>::bytes > 0; ++k) gpul__push(&words, k < count ? p[k * step] : T());
-    return gpul__unpacked<T, N>(words);
+    const T *const one[1] = {p};
+    gpul__raw raw[1] = {};
+    gpul__gather_all<N>(one, step, count, raw);
+    return gpul__unpacked<T, N>(raw[0]);
+}
+template <typename T, int N>
+static __device__ __forceinline__ gpul__pack<gpul__none, N> gpul__gather(const gpul__none *, int64_t, int) {
+    return gpul__pack<gpul__none, N>();
 }
 
 /* Unaligned 16 bytes of neighbouring elements, in two steps so that several loads overlap: load() issues the one or two
@@ -535,7 +578,6 @@ template <typename T, int N> struct gpul__fetch {
         return raw;
     }
     static __device__ __forceinline__ gpul__pack<T, N> unpacked(const Raw &raw) { return gpul__unpacked<T, N>(raw); }
-    static __device__ __forceinline__ void push(Raw *raw, T element) { gpul__push(raw, element); }
     /* elements `step` apart */
     static __device__ __forceinline__ Raw strided(const T *p, int64_t step) {
         const gpul__pack<T, N> pack = gpul__strided<N>(p, step);
@@ -579,6 +621,8 @@ template <int N> struct gpul__fetch<gpul__none, N> {
 #define GPUL__ELEMENTWISE_PITCH 33
 /* A tile of elements in shared memory has no more than so many: 8 a thread. */
 #define GPUL__ELEMENTWISE_AREA (8 * GPUL__ELEMENTWISE_THREADS)
+/* Elements of a row that is long */
+#define GPUL__ELEMENTWISE_LONG 16384
 /* Bytes of an array that remain in the device's cache */
 #define GPUL__ELEMENTWISE_CACHE (1 << 24)
 /* NumPy's functions: below so many elements, shorter vectors give more threads. */
@@ -611,6 +655,8 @@ struct gpul__elementwise_layout {
     int32_t shifted;         /* bit k: input k's vectors are not aligned where out's are */
     int32_t staged;          /* bit k: input k passes through shared memory */
     int32_t lanes;           /* elements: 1: a tile is a warp's part of a row */
+    uint32_t used;           /* elements: those threads of a warp that have any; */
+    uint32_t block;          /* tiles of a block */
     int32_t ragged;          /* 1: some tiles lie beyond the ends of rows */
     uint32_t rows;           /* elements of out along the next dimension */
     int32_t repeats;         /* elements: a result is stored so many times, repeat_step[] of out (and others) apart; */
@@ -642,15 +688,15 @@ template <int kTiles, int kOperands = 4> struct gpul__elementwise_position {
     uint32_t at[kTiles][kOperands];
     uint32_t column[kTiles], row[kTiles];
 };
-/* Unravels the indices of kTiles tiles, `stride` apart; of one that does not exist, the first. many: there is more than
- * one input. */
+/* Unravels the indices of kTiles tiles, `stride` apart; of those from `end` on, the first. many: there is more than one
+ * input. */
 template <int kTiles, int kOperands>
 static __device__ __forceinline__ void
-gpul__elementwise_unravel(const gpul__elementwise_layout &v, uint32_t first, uint32_t stride, bool many,
+gpul__elementwise_unravel(const gpul__elementwise_layout &v, uint32_t first, uint32_t stride, uint32_t end, bool many,
                           gpul__elementwise_position<kTiles, kOperands> *position) {
     uint32_t index[kTiles];
     GPUL__UNROLL_FOR (int j = 0; j < kTiles; ++j) {
-        index[j] = j == 0 || first + uint32_t(j) * stride < v.tiles ? first + uint32_t(j) * stride : first;
+        index[j] = j == 0 || first + uint32_t(j) * stride < end ? first + uint32_t(j) * stride : first;
         position->column[j] = position->row[j] = 0;
         GPUL__UNROLL_FOR (int k = 0; k < kOperands; ++k) position->at[j][k] = 0;
     }
@@ -797,8 +843,50 @@ template <int N, typename T>
 static __device__ __forceinline__ void gpul__save_at(T *p, uint32_t at, int by, const gpul__pack<T, N> &pack) {
     gpul__save<N>(p + at + by, pack);
 }
-template <int N>
-static __device__ __forceinline__ void gpul__save_at(gpul__none *, uint32_t, int, const gpul__pack<gpul__none, N> &) {}
+/* And of a vector, the part that exists, by few stores: memory is slow where many of them write to one sector. */
+template <int N, typename T>
+static __device__ __forceinline__ void gpul__save_at(T *p, uint32_t offset, const gpul__elementwise_part &part,
+                                                     const gpul__pack<T, N> &pack) {
+    constexpr int kSize = sizeof(T), kBytes = N * kSize, kWords = kBytes < 4 ? 1 : kBytes / 4;
+    if (part.whole()) return gpul__save<N>(p + offset - part.before, pack);
+    if (N == 2) { /* one element */
+        GPUL__UNROLL_FOR (int j = 0; j < N; ++j)
+            if (part.has(j)) (p + offset)[j - part.before] = pack.v[j];
+        return;
+    }
+    char *const to = reinterpret_cast<char *>(p + offset - part.before);
+    uint32_t word[kWords + 3] = {}; /* the first of them those at `at` */
+    memcpy(word, &pack, sizeof pack);
+    const auto drop = [&](bool drops, int bytes) {
+        GPUL__UNROLL_FOR (int k = 0; k < kWords; ++k) {
+            const uint64_t both = uint64_t(word[k + bytes / 4 + 1]) << 32 | word[k + bytes / 4];
+            word[k] = drops ? uint32_t(both >> bytes % 4 * 8) : word[k];
+        }
+    };
+    int at = part.skip * kSize; /* fault: elementwise-head */
+    const int end = part.count * kSize;
+    GPUL__UNROLL_FOR (int bytes = kSize; bytes < kBytes; bytes *= 2) drop((at & bytes) != 0, bytes);
+    GPUL__UNROLL_FOR (int falling = 0; falling < 2; ++falling) {
+        GPUL__UNROLL_FOR (int step = kSize; step < kBytes; step *= 2) {
+            const int bytes = falling ? kBytes * kSize / 2 / step : step;
+            const bool stores = at + bytes <= end && (falling || (at & bytes) != 0);
+            if (stores && bytes == 1) to[at] = char(word[0]);
+            if (stores && bytes == 2) *reinterpret_cast<uint16_t *>(to + at) = uint16_t(word[0]);
+            if (stores && bytes == 4) *reinterpret_cast<uint32_t *>(to + at) = word[0];
+            if (stores && bytes == 8) *reinterpret_cast<uint2 *>(to + at) = make_uint2(word[0], word[1]);
+            at += stores ? bytes : 0;
+            drop(stores, bytes);
+        }
+    }
+}
+template <int N, typename Where>
+static __device__ __forceinline__ void gpul__save_to(gpul__none *, uint32_t, const Where &,
+                                                     const gpul__pack<gpul__none, N> &) {}
+template <int N, typename T, typename Where>
+static __device__ __forceinline__ void gpul__save_to(T *p, uint32_t at, const Where &where,
+                                                     const gpul__pack<T, N> &pack) {
+    gpul__save_at<N>(p, at, where, pack);
+}
 template <typename T> static __device__ __forceinline__ void gpul__put(T *p, uint32_t at, int by, T value) {
     (p + at)[by] = value;
 }
@@ -814,9 +902,10 @@ template <typename Out> struct gpul__elementwise_out {
     __device__ __forceinline__ void put(const uint32_t *at, int by, Out result) const {
         gpul__put(x, at[0], by, result);
     }
-    template <int N>
-    __device__ __forceinline__ void save(const uint32_t *at, int by, const gpul__pack<Out, N> &results) const {
-        gpul__save_at<N>(x, at[0], by, results);
+    template <int N, typename Where>
+    __device__ __forceinline__ void save(const uint32_t *at, const Where &where,
+                                         const gpul__pack<Out, N> &results) const {
+        gpul__save_at<N>(x, at[0], where, results);
     }
 };
 template <typename T, typename U, typename V> struct gpul__elementwise_out<gpul__several<T, U, V>> {
@@ -835,8 +924,9 @@ template <typename T, typename U, typename V> struct gpul__elementwise_out<gpul_
         gpul__put(y, at[4], by, result.y); /* fault: outputs-place */
         gpul__put(z, at[5], by, result.z);
     }
-    template <int N>
-    __device__ __forceinline__ void save(const uint32_t *at, int by, const gpul__pack<Out, N> &results) const {
+    template <int N, typename Where>
+    __device__ __forceinline__ void save(const uint32_t *at, const Where &where,
+                                         const gpul__pack<Out, N> &results) const {
         gpul__pack<T, N> px;
         gpul__pack<U, N> py;
         gpul__pack<V, N> pz;
@@ -845,9 +935,9 @@ template <typename T, typename U, typename V> struct gpul__elementwise_out<gpul_
             py.v[k] = results.v[k].y;
             pz.v[k] = results.v[k].z;
         }
-        gpul__save_at<N>(x, at[0], by, px);
-        gpul__save_at<N>(y, at[4], by, py);
-        gpul__save_at<N>(z, at[5], by, pz);
+        gpul__save_to<N>(x, at[0], where, px);
+        gpul__save_to<N>(y, at[4], where, py);
+        gpul__save_to<N>(z, at[5], where, pz);
     }
 };
 
@@ -874,7 +964,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, gpul__elemen
     gpul__elementwise_position<1, Outputs::kOperands> position;
     const Outputs out(v.layout);
     const uint32_t index = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS) + threadIdx.x;
-    gpul__elementwise_unravel(v.layout, index, 0, true, &position);
+    gpul__elementwise_unravel(v.layout, index, 0, 0, true, &position);
     const gpul__elementwise_part part(N, out.element(position.at[0][0]), position.column[0] * N, v.layout.columns);
     gpul__await(); /* fault: elementwise-await */
     if (index >= v.layout.tiles || part.empty()) return;
@@ -895,11 +985,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, gpul__elemen
     const Op op = v.op;
     gpul__pack<typename Op::Out, N> result;
     gpul__elementwise_apply(op, va, vb, vc, &result);
-    if (part.whole()) out.save(position.at[0], -part.before, result);
-    else {
-        GPUL__UNROLL_FOR (int j = 0; j < N; ++j)
-            if (part.has(j)) out.put(position.at[0], j - part.before, result.v[j]); /* fault: elementwise-head */
-    }
+    out.save(position.at[0], part, result);
 }
 
 template <int kItems, int kOperands, typename T>
@@ -914,6 +1000,10 @@ template <int kItems, int kOperands>
 static __device__ __forceinline__ void gpul__elementwise_gather(const gpul__elementwise_layout &, int,
                                                                 const gpul__elementwise_position<kItems, kOperands> &,
                                                                 gpul__none (&)[kItems]) {}
+/* The number of a thread's first element */
+static __device__ __forceinline__ uint32_t gpul__elementwise_first(const gpul__elementwise_layout &v) {
+    return blockIdx.x * v.block + threadIdx.x / 32 * v.used + threadIdx.x % 32; /* fault: elements-of-warps */
+}
 /* Offsets of a thread's elements; valid[j]: element j exists. Of one that does not, the thread reads another of its own
  * instead: where out is an input, those of other threads may have been written already. False where it has none. (Rows
  * that are ragged are long.) */
@@ -921,11 +1011,11 @@ template <int kItems, int kOperands>
 static __device__ __forceinline__ bool gpul__elementwise_locate(const gpul__elementwise_layout &v, bool many,
                                                                 gpul__elementwise_position<kItems, kOperands> *position,
                                                                 bool (&valid)[kItems]) {
+    const uint32_t lane = threadIdx.x % 32;
     if (v.lanes) {
-        const uint32_t lane = threadIdx.x % 32,
-                       index = blockIdx.x * (GPUL__ELEMENTWISE_THREADS / 32) + threadIdx.x / 32;
+        const uint32_t index = blockIdx.x * (GPUL__ELEMENTWISE_THREADS / 32) + threadIdx.x / 32;
         gpul__elementwise_position<1, kOperands> warp;
-        gpul__elementwise_unravel(v, index, 0, many, &warp);
+        gpul__elementwise_unravel(v, index, 0, 0, many, &warp);
         const uint32_t column = warp.column[0] * uint32_t(32 * kItems);
         const uint32_t left = index < v.tiles && column < v.columns ? v.columns - column : 0; /* fault: lanes-beyond */
         GPUL__UNROLL_FOR (int j = 0; j < kItems; ++j) {
@@ -937,9 +1027,10 @@ static __device__ __forceinline__ bool gpul__elementwise_locate(const gpul__elem
         }
         return lane < left;
     }
-    const uint32_t first = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS * kItems) + threadIdx.x;
-    gpul__elementwise_unravel(v, first, GPUL__ELEMENTWISE_THREADS, many, position);
-    GPUL__UNROLL_FOR (int j = 0; j < kItems; ++j) valid[j] = first + uint32_t(j * GPUL__ELEMENTWISE_THREADS) < v.tiles;
+    const uint32_t first = gpul__elementwise_first(v), stride = v.used * (GPUL__ELEMENTWISE_THREADS / 32);
+    const uint32_t beyond = (blockIdx.x + 1) * v.block, end = lane >= v.used ? 0 : beyond < v.tiles ? beyond : v.tiles;
+    gpul__elementwise_unravel(v, first, stride, end, many, position);
+    GPUL__UNROLL_FOR (int j = 0; j < kItems; ++j) valid[j] = first + uint32_t(j) * stride < end;
     return valid[0];
 }
 /* Is element j stored as often as any? Those beyond the end of the dimension are not stored the last time. Then that
@@ -948,11 +1039,10 @@ template <int kItems, int kOperands>
 static __device__ __forceinline__ bool
 gpul__elementwise_lasts(const gpul__elementwise_layout &v,
                         const gpul__elementwise_position<kItems, kOperands> &position, int j) {
-    const uint32_t item = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS * kItems) + threadIdx.x,
-                   warp = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS / 32) + threadIdx.x / 32;
-    return (v.along_row ? position.column[0] + uint32_t(32 * j)
-            : v.lanes   ? warp
-                        : item + uint32_t(j * GPUL__ELEMENTWISE_THREADS)) < v.last_repeat; /* fault: repeat-beyond */
+    const uint32_t warp = blockIdx.x * uint32_t(GPUL__ELEMENTWISE_THREADS / 32) + threadIdx.x / 32;
+    const uint32_t first = v.along_row ? position.column[0] : v.lanes ? warp : gpul__elementwise_first(v);
+    const uint32_t step = v.along_row ? 32 : v.lanes ? 0 : v.used * (GPUL__ELEMENTWISE_THREADS / 32);
+    return first + uint32_t(j) * step < v.last_repeat; /* fault: repeat-beyond */
 }
 
 template <typename Op, int kItems>
@@ -1162,7 +1252,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS)
     typedef gpul__elementwise_tile<kSize> Tile;
     constexpr int kM = Tile::kM, kAtOnce = Tile::kAtOnce, kOperands = Outputs::kOperands;
     gpul__elementwise_position<1, kOperands> position;
-    gpul__elementwise_unravel(v.layout, blockIdx.x, 0, true, &position);
+    gpul__elementwise_unravel(v.layout, blockIdx.x, 0, 0, true, &position);
     const gpul__elementwise_bounds bounds(v.layout, position, kM > 1);
     GPUL_SHARED(unsigned char, shared); /* the staged inputs, one after the other */
     unsigned char *next = shared;
@@ -1253,6 +1343,8 @@ static inline void gpul__elementwise_describe(gpul__elementwise_layout *v, const
     v->shifted = plan->shifted;
     v->staged = plan->staged;
     v->lanes = plan->lanes;
+    v->used = uint32_t(plan->used);
+    v->block = uint32_t(plan->block);
     v->ragged = plan->ndim > p->ndim;
     v->inputs = v->broadcast = 0;
     for (int k = 0; k < operands; ++k) {
@@ -1407,7 +1499,7 @@ template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct 
     static constexpr int kTogether = 1;    /* rows: outputs of a warp at once, to read y once for all */
     static constexpr int kRowsOnly = 0;    /* has the rows kernel alone */
     static constexpr int kOrdered = 0;     /* combine is not commutative */
-    static constexpr int kOneByOne = 1;    /* fold() of elements one by one gives the bits of a vector's */
+    static constexpr int kOneByOne = 1;    /* fold() of part of a vector costs little more than of a whole one */
     static constexpr int kResultBytes = 0; /* bytes of a result that is a struct */
     typedef T X;
     typedef Y_ Y;
@@ -1427,23 +1519,34 @@ template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct 
 
 /* One dimension of the outputs, or of an output's elements, innermost first. An index times the innermost stride is the
  * offset, but for what each dimension adds whenever its index wraps around at `whole`: `x` elements of x and `out` of
- * out. For indices below 2^30 the quotient is n * multiplier >> shift, as in the elementwise engine; there a size of
- * 2^30 stands for all that are larger. */
+ * out. Staged elements have indices below 2^30: their quotient is n * multiplier >> shift, as in the elementwise engine,
+ * and a size of 2^30 stands for all that are larger. */
 template <typename Offset> struct gpul__reduce_dim {
     uint32_t size, multiplier, shift;
+    int32_t reciprocal_shift;
+    uint64_t reciprocal; /* of `whole`: see gpul__divide_by */
     int64_t whole;
-    double inverse; /* 1 / whole */
     Offset x;
     int64_t out;
 };
 #define GPUL__REDUCE_INDEX (1 << 30)
+
+/* What memory may be read: of several inputs, only elements, nothing between them */
+struct gpul__no_extent {
+    template <typename Pointer> __device__ __forceinline__ bool begins(const Pointer &) const { return true; }
+    template <typename Pointer> __device__ __forceinline__ bool holds(const Pointer &, uintptr_t) const { return true; }
+    template <typename Pointer> __device__ __forceinline__ int64_t last(const Pointer &, int) const {
+        return INT64_MAX;
+    }
+};
+template <typename Offset> struct gpul__extent_of { typedef gpul__no_extent type; };
+template <> struct gpul__extent_of<int64_t> { typedef gpul__extent type; };
 
 /* How the engine reads x: one input is a pointer, and offsets from it in elements. */
 template <typename X> struct gpul__operand {
     static constexpr int kSeveral = 0;
     typedef const X *Pointer;
     typedef int64_t Offset; /* and a stride */
-    typedef gpul__extent Extent;
     template <int N> using Fetch = gpul__fetch<X, N>;
     /* the offset of the count-th element, where an output's elements are contiguous */
     template <typename Count> static __device__ __forceinline__ Count advance(Offset, Count count) { return count; }
@@ -1451,9 +1554,11 @@ template <typename X> struct gpul__operand {
     template <int N> static __device__ __forceinline__ gpul__pack<X, N> load(Pointer p, Offset) {
         return gpul__load<N>(p);
     }
-    /* `count` of N elements */
-    template <int N> static __device__ __forceinline__ gpul__pack<X, N> gather(Pointer p, Offset stride, int count) {
-        return gpul__gather<X, N>(p, stride, count);
+    /* `count` of N elements, from each of kF places */
+    template <int N, int kF>
+    static __device__ __forceinline__ void gather(const Pointer (&p)[kF], Offset stride, int count,
+                                                  gpul__raw (&raw)[kF]) {
+        gpul__gather_all<N>(p, stride, count, raw);
     }
     template <int N> static __device__ __forceinline__ gpul__raw load_raw(Pointer p, Offset) {
         return Fetch<N>::aligned(p);
@@ -1469,14 +1574,6 @@ template <typename X> struct gpul__operand {
     /* N elements in shared memory */
     template <int N> static __device__ __forceinline__ gpul__pack<X, N> staged(const X *p) { return gpul__load<N>(p); }
     static Pointer pointer(const gpul__reduce_problem &p) { return static_cast<const X *>(p.x); }
-    static Offset reduce(const gpul__reduce_problem &p, int32_t d) { return p.x_reduce[d]; }
-    static Offset outer(const gpul__reduce_problem &p, int32_t d) { return p.x_outer[d]; }
-    static void extent(Extent *extent, const gpul__reduce_problem &p) {
-        extent->set(p.x,
-                    gpul__reach(p.reduce_shape, p.x_reduce, p.reduce_ndim) +
-                        gpul__reach(p.outer_shape, p.x_outer, p.outer_ndim) + 1,
-                    sizeof(X));
-    }
 };
 
 /* Several inputs are a pointer each, with strides of their own. In load() a stride is 1, or 0: one element for all. */
@@ -1521,21 +1618,12 @@ template <typename T, typename U, typename V, int N> struct gpul__fetch<gpul__se
     }
     __device__ __forceinline__ Raw get(const Pointer &) const { return low; }
     static __device__ __forceinline__ Raw unpacked(const Raw &raw) { return raw; }
-    static __device__ __forceinline__ void push(Raw *raw, const gpul__several<T, U, V> &element) {
-        gpul__shift_left<1>(raw->v);
-        raw->v[N - 1] = element;
-    }
 };
 template <typename T, typename U, typename V> struct gpul__operand<gpul__several<T, U, V>> {
     static constexpr int kSeveral = 1;
     typedef gpul__several<T, U, V> X;
     typedef gpul__pointers<T, U, V> Pointer;
     typedef gpul__offsets Offset;
-    struct Extent { /* only elements are read, nothing between them */
-        __device__ __forceinline__ bool begins(const Pointer &) const { return true; }
-        __device__ __forceinline__ bool holds(const Pointer &, uintptr_t) const { return true; }
-        __device__ __forceinline__ int64_t last(const Pointer &, int) const { return INT64_MAX; }
-    };
     template <int N> using Fetch = gpul__fetch<X, N>;
     template <int N>
     static __device__ __forceinline__ gpul__pack<X, N> realign(const gpul__pack<X, N> &low, const Pointer &) {
@@ -1559,29 +1647,26 @@ template <typename T, typename U, typename V> struct gpul__operand<gpul__several
         }
         return pack;
     }
-    template <int N>
-    static __device__ __forceinline__ gpul__pack<X, N> gather(const Pointer &p, const Offset &stride, int count) {
-        gpul__pack<X, N> pack = {};
+    template <int N, int kF>
+    static __device__ __forceinline__ void gather(const Pointer (&p)[kF], const Offset &stride, int count,
+                                                  gpul__pack<X, N> (&packs)[kF]) {
         GPUL__UNROLL_NOT
-        for (int k = 0; k < N; ++k) Fetch<N>::push(&pack, k < count ? p[k * stride] : X());
-        return pack;
+        for (int k = 0; k < N; ++k) {
+            GPUL__UNROLL_FOR (int u = 0; u < kF; ++u) {
+                gpul__shift_left<1>(packs[u].v);
+                packs[u].v[N - 1] = p[u][(k < count ? k : count - 1) * stride];
+            }
+        }
     }
     template <int N> static __device__ __forceinline__ gpul__pack<X, N> staged(const X *p) {
         gpul__pack<X, N> pack;
         GPUL__UNROLL_FOR (int k = 0; k < N; ++k) pack.v[k] = p[k];
         return pack;
     }
-    static Offset reduce(const gpul__reduce_problem &p, int32_t d) {
-        return {{p.inputs->reduce[0][d], p.inputs->reduce[1][d], p.inputs->reduce[2][d]}};
-    }
-    static Offset outer(const gpul__reduce_problem &p, int32_t d) {
-        return {{p.inputs->outer[0][d], p.inputs->outer[1][d], p.inputs->outer[2][d]}};
-    }
     static Pointer pointer(const gpul__reduce_problem &p) {
         return {static_cast<const T *>(p.inputs->data[0]), static_cast<const U *>(p.inputs->data[1]),
                 static_cast<const V *>(p.inputs->data[2])};
     }
-    static void extent(Extent *, const gpul__reduce_problem &) {}
 };
 
 /* A thread of the columns kernel takes `value` columns: 16 bytes at most, and two where an accumulator is large. kLanes
@@ -1600,32 +1685,38 @@ template <typename Op> struct gpul__short {
 };
 
 /* Where the elements of an output lie, and what memory may be read */
-template <typename X> struct gpul__reduce_source {
-    typename gpul__operand<X>::Extent extent;
-    typename gpul__operand<X>::Offset stride; /* of the innermost dimension */
-    int32_t ndim, zero;                       /* zero: for gpul__schedule_fence */
-    gpul__reduce_dim<typename gpul__operand<X>::Offset> dim[GPUL_MAX_DIMS - 1];
+template <typename Offset> struct gpul__reduce_source {
+    typename gpul__extent_of<Offset>::type extent;
+    Offset stride;      /* of the innermost dimension */
+    int32_t ndim, zero; /* zero: for gpul__schedule_fence */
+    gpul__reduce_dim<Offset> dim[GPUL_MAX_DIMS - 1];
 };
 /* A kernel's arguments. What every block needs comes first, to touch few cache lines of them. */
-template <typename Op> struct gpul__reduce_view {
-    typedef gpul__operand<typename Op::X> Operand;
-    typename Operand::Pointer x;
+template <typename Op> struct gpul__reduce_operation {
+    typename gpul__operand<typename Op::X>::Pointer x;
     const typename Op::Y *y;
     typename Op::Acc *partials;
+    Op op;
+};
+template <typename Offset> struct gpul__reduce_layout {
     uint32_t *counters;
     void *out;
     int64_t n, outputs;
-    typename Operand::Offset x_outer; /* strides of the innermost outer dimension */
+    Offset x_outer; /* strides of the innermost outer dimension */
     int64_t out_outer;
-    typename Operand::Offset x_stride; /* of the innermost reduced dimension */
+    Offset x_stride; /* of the innermost reduced dimension */
     int64_t y_stride;
     gpul_dtype out_dtype;
     int32_t outer_ndim, zero; /* zero: for gpul__schedule_fence */
     gpul__reduce_plan plan;
-    Op op;
     gpul__extent y_extent;
-    gpul__reduce_source<typename Op::X> source;
-    gpul__reduce_dim<typename Operand::Offset> outer[GPUL_MAX_DIMS - 1];
+    gpul__reduce_source<Offset> source;
+    gpul__reduce_dim<Offset> outer[GPUL_MAX_DIMS - 1];
+};
+template <typename Op>
+struct gpul__reduce_view : gpul__reduce_operation<Op>,
+                           gpul__reduce_layout<typename gpul__operand<typename Op::X>::Offset> {
+    typedef gpul__operand<typename Op::X> Operand;
 };
 
 /* An accumulator of another lane, word by word: of the lane `distance` above (down), or of the partner in a
@@ -1716,11 +1807,6 @@ template <typename Offset> struct gpul__reduce_offsets {
     Offset x;
     int64_t out;
 };
-/* index / size, for indices below 2^53. Out of line, because only 2^30 outputs or more need it. */
-static __device__ __noinline__ int64_t gpul__reduce_quotient(int64_t index, int64_t size, double inverse) {
-    int64_t rest;
-    return gpul__divide(index, size, inverse, &rest);
-}
 template <int kCount, typename View>
 static __device__ __forceinline__ void
 gpul__reduce_outputs(const View &v, const int64_t (&output)[kCount],
@@ -1735,8 +1821,7 @@ gpul__reduce_outputs(const View &v, const int64_t (&output)[kCount],
     for (int32_t d = 0; d + 1 < v.outer_ndim; ++d) {
         const auto &dim = v.outer[d];
         GPUL__UNROLL_FOR (int k = 0; k < kCount; ++k) {
-            index[k] = v.outputs <= GPUL__REDUCE_INDEX ? int64_t(uint64_t(index[k]) * dim.multiplier >> dim.shift)
-                                                       : gpul__reduce_quotient(index[k], dim.whole, dim.inverse);
+            index[k] = gpul__divided(index[k], dim.reciprocal, dim.reciprocal_shift);
             offsets[k].x += index[k] * dim.x;
             offsets[k].out += index[k] * dim.out;
         }
@@ -1787,8 +1872,8 @@ static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *counter, uint
  *
  * A warp has a warp tile: each lane loads batches of vectors, aligned or not, and folds them; a shuffle tree combines
  * the lanes. A block of eight warps takes a block tile, or, where outputs have fewer warp tiles, several outputs. It
- * does so plan.tiles times before its first barrier. Elements that are not contiguous are staged in shared memory, by a
- * kernel of its own, which takes more registers. */
+ * does so plan.tiles times before its first barrier. Elements that are not contiguous are staged in shared memory,
+ * by a kernel of its own where registers are short. */
 
 template <int kO, typename Op> struct gpul__reduce_lanes { typename Op::Lane lane[kO]; };
 /* Where the elements of kO outputs begin: those of the warp tile if they are contiguous, else all of them */
@@ -1831,6 +1916,8 @@ gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes
             if (gpul__has<Y>() && y_stride == 1) whole = whole && v.y_extent.begins(y + next);
             whole_vectors += whole ? 1 : 0;
         }
+        typename Fetch::Raw vx[kO][kBatch] = {};
+        typename gpul__fetch<Y, kN>::Raw vy[kBatch] = {};
         if (whole_vectors > 0) {
             Fetch fx[kO][kBatch];
             gpul__fetch<Y, kN> fy[kBatch];
@@ -1842,30 +1929,40 @@ gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes
                 else fy[u].low = fy[u].strided(y + (gpul__has<Y>() ? next * y_stride : 0), y_stride);
             }
             gpul__schedule_fence(v.zero);
-            op.visit([&](auto variant) {
-                GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
-                    if (u >= whole_vectors) break; /* fault: reduce-vector-twice */
-                    const gpul__pack<Y, kN> vy =
-                        fy[u].unpacked(y_stride == 1 ? fy[u].get(y + (gpul__has<Y>() ? at : 0)) : fy[u].low);
-                    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
-                        const gpul__pack<X, kN> vx =
-                            Fetch::unpacked(fx[o][u].get(from.x[o] + Operand::advance(stride, at)));
-                        const int count = kPartial ? length - at : int(kN); /* fault: reduce-beyond-end */
-                        acc.lane[o] = variant.fold(op, acc.lane[o], vx.v, vy.v, count, at);
-                    }
-                    at += step;
+            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) { /* rows are whole vectors apart: shifted alike */
+                GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
+                    vx[o][u] = fx[o][u].get(from.x[o] + Operand::advance(stride, at));
+                vy[u] = y_stride == 1 ? fy[u].get(y + (gpul__has<Y>() ? at : 0)) : fy[u].low;
+            }
+        } else {
+            const int count = length - at;
+            const gpul__pack<Y, kN> gathered_y =
+                gpul__gather<Y, kN>(y + (gpul__has<Y>() ? at * y_stride : 0), y_stride, count);
+            typename Operand::Pointer x[kO];
+            typename Fetch::Raw gathered[kO] = {};
+            GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) x[o] = from.x[o] + Operand::advance(stride, at);
+            Operand::template gather<kN>(x, stride, count, gathered);
+            memcpy(&vy[0], &gathered_y, sizeof gathered_y);
+            GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
+                vx[o][0] = gathered[o];
+                if (!kPartial) acc.lane[o] = op.fold(acc.lane[o], Fetch::unpacked(vx[o][0]).v, gathered_y.v, count, at);
+            }
+            if (kPartial) whole_vectors = 1;
+            else at += step;
+        }
+        op.visit([&](auto variant) {
+            GPUL__UNROLL_BY((kPartial ? 1 : kBatch)) /* moments take their time */
+            for (int u = 0; u < kBatch; ++u, at += step) {
+                if (u >= whole_vectors) break; /* fault: reduce-vector-twice */
+                GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
+                    const int count = kPartial ? length - at : int(kN); /* fault: reduce-beyond-end */
+                    acc.lane[o] = variant.fold(op, acc.lane[o], Fetch::unpacked(vx[o][0]).v,
+                                               gpul__fetch<Y, kN>::unpacked(vy[0]).v, count, at);
+                    gpul__shift_left<1>(vx[o]);
                 }
-            });
-            continue;
-        }
-        const int count = length - at;
-        const gpul__pack<Y, kN> vy = gpul__gather<Y, kN>(y + (gpul__has<Y>() ? at * y_stride : 0), y_stride, count);
-        GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
-            const gpul__pack<X, kN> vx =
-                Operand::template gather<kN>(from.x[o] + Operand::advance(stride, at), stride, count);
-            acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, count, at);
-        }
-        at += step;
+                gpul__shift_left<1>(vy);
+            }
+        });
     }
     return acc;
 }
@@ -1878,15 +1975,15 @@ template <typename Offset> struct gpul__reduce_origin {
 };
 template <typename X>
 static __device__ __noinline__ gpul__reduce_origin<typename gpul__operand<X>::Offset>
-gpul__reduce_origin_of(const gpul__reduce_source<X> &s, int64_t begin) {
+gpul__reduce_origin_of(const gpul__reduce_source<typename gpul__operand<X>::Offset> &s, int64_t begin) {
     gpul__reduce_origin<typename gpul__operand<X>::Offset> origin = {};
     origin.offset = begin * s.stride;
     GPUL__UNROLL_NOT
     for (int32_t d = 0; d + 1 < s.ndim; ++d) {
-        int64_t rest;
-        begin = gpul__divide(begin, s.dim[d].whole, s.dim[d].inverse, &rest);
-        origin.offset += begin * s.dim[d].x;
-        rest -= s.dim[d].whole - s.dim[d].size;
+        const int64_t row = gpul__divided(begin, s.dim[d].reciprocal, s.dim[d].reciprocal_shift);
+        const int64_t rest = begin - row * s.dim[d].whole - (s.dim[d].whole - s.dim[d].size);
+        begin = row;
+        origin.offset += row * s.dim[d].x;
         origin.index[d] = rest < 0 ? 0 : uint32_t(rest); /* fault: reduce-staged-before */
     }
     return origin;
@@ -1897,22 +1994,23 @@ template <typename X> struct gpul__reduce_rows_of {
     static constexpr int kFit = GPUL__REDUCE_STAGED / (kRow * int(sizeof(X))), value = kFit < 4 ? kFit : 4;
     static_assert(int(value) > 0, "a row has no room in shared memory");
 };
-/* Stages bytes as vectors, where they are contiguous along the innermost dimension and it has 16 or more: of each row,
- * each lane loads its 16 bytes, unaligned. A vector that the end of a dimension cuts in two is loaded twice, on both
- * sides of the cut. `first` is the lane's first element, `vector` the distance from row to row. False where some lane
- * may not read all 16 bytes. (Larger elements are staged one by one: these loads are few enough to be in flight
- * together.) */
-static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__reduce_source<uint8_t> &s,
+/* Stages elements of one or two bytes as vectors, where they are contiguous along the innermost dimension and it has a
+ * vector or more: of each row, each lane loads its 16 bytes, unaligned. A vector that the end of a dimension cuts in two
+ * is loaded twice, on both sides of the cut. `first` is the lane's first element, `vector` the distance from row to row.
+ * False where some lane may not read all 16 bytes. (Larger elements are staged one by one: these loads are few enough to
+ * be in flight together.) */
+template <typename X>
+static __device__ __forceinline__ bool gpul__reduce_stage_vectors(std::true_type, const gpul__reduce_source<int64_t> &s,
                                                                   const gpul__reduce_origin<int64_t> &origin,
-                                                                  const uint8_t *x, int first, int vector, int length,
-                                                                  uint8_t *stage) {
-    constexpr int kN = 16, kRows = gpul__reduce_rows_of<uint8_t>::value;
+                                                                  const X *x, int first, int vector, int length,
+                                                                  X *stage) {
+    constexpr int kN = 16 / sizeof(X), kRows = gpul__reduce_rows_of<X>::value;
     const auto &inner = s.dim[0];
     if (s.ndim < 2 || s.stride != 1 || inner.whole < kN) return false;
     GPUL__UNROLL_NOT
     for (uint32_t h = 0; h < 2; ++h) {
-        gpul__fetch<uint8_t, kN> fetch[kRows];
-        const uint8_t *p[kRows];
+        gpul__fetch<X, kN> fetch[kRows];
+        const X *p[kRows];
         uint32_t left[kRows];
         bool whole = true, broken = false;
         GPUL__UNROLL_FOR (int r = 0; r < kRows; ++r) {
@@ -1942,7 +2040,7 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
             if (h > 0) { /* keeps the bytes before the cut */
                 const gpul__raw before = gpul__load<4>(to);
                 GPUL__UNROLL_FOR (int w = 0; w < 4; ++w) {
-                    const int bytes = (left[r] < uint32_t(kN) ? int(left[r]) : kN) - 4 * w;
+                    const int bytes = (left[r] < uint32_t(kN) ? int(left[r]) : kN) * int(sizeof(X)) - 4 * w;
                     const uint32_t mask = bytes >= 4 ? 0xffffffffu : bytes > 0 ? 0xffffffffu >> (32 - 8 * bytes) : 0u;
                     raw.v[w] = (before.v[w] & mask) | (raw.v[w] & ~mask); /* fault: reduce-broken-vectors */
                 }
@@ -1953,8 +2051,8 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
     }
     return true;
 }
-template <typename X, typename Start, typename Pointer>
-static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__reduce_source<X> &, const Start &,
+template <typename X, typename Source, typename Start, typename Pointer>
+static __device__ __forceinline__ bool gpul__reduce_stage_vectors(std::false_type, const Source &, const Start &,
                                                                   const Pointer &, int, int, int, X *) {
     return false;
 }
@@ -1963,7 +2061,7 @@ static __device__ __forceinline__ bool gpul__reduce_stage_vectors(const gpul__re
  * function for all operations on these elements. */
 template <typename X>
 static __device__ __noinline__ void
-gpul__reduce_stage(const gpul__reduce_source<X> &s,
+gpul__reduce_stage(const gpul__reduce_source<typename gpul__operand<X>::Offset> &s,
                    const gpul__reduce_origin<typename gpul__operand<X>::Offset> &origin,
                    typename gpul__operand<X>::Pointer x, int at, int stop, int lane, int vector, int length, X *stage) {
     typedef gpul__operand<X> Operand;
@@ -1973,7 +2071,8 @@ gpul__reduce_stage(const gpul__reduce_source<X> &s,
     constexpr int kPart = kCount / 2;
     const int thread = int(threadIdx.x % 32);
     __syncwarp(); /* fault: reduce-staged-early */
-    if (gpul__reduce_stage_vectors(s, origin, x, at + thread * lane, vector, length, stage)) return;
+    typedef std::integral_constant<bool, sizeof(X) <= 2 && !Operand::kSeveral> Vectors;
+    if (gpul__reduce_stage_vectors<X>(Vectors(), s, origin, x, at + thread * lane, vector, length, stage)) return;
     /* Where all of them lie `stride` apart, in one row of the innermost dimension, an element costs one addition. */
     constexpr int kRowsOf = kAll / kN;
     const int end = at + (kRowsOf - 1) * vector + 32 * kN;
@@ -2067,22 +2166,16 @@ gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<
     return acc;
 }
 
-/* Folds a batch: kBatch vectors of kO outputs and of y, the first at element `at`. kShifted: x is not aligned; `vx` has
- * the first of the two aligned vectors that hold each. */
-template <int kO, int kBatch, int kUnroll, bool kShifted, typename Variant, typename Op, typename Raw, int kN>
+/* Folds a batch: kBatch vectors of kO outputs and of y, the first at element `at`. */
+template <int kO, int kBatch, int kUnroll, typename Variant, typename Op, typename Raw, int kN>
 static __device__ __forceinline__ void
 gpul__reduce_fold(Variant variant, const Op &op, gpul__reduce_lanes<kO, Op> &acc, Raw (&vx)[kO][kBatch],
-                  gpul__pack<typename Op::Y, kN> (&vy)[kBatch], const gpul__reduce_operands<kO, typename Op::X> &from,
-                  typename gpul__operand<typename Op::X>::Offset stride, int &at, int step) {
-    typedef gpul__operand<typename Op::X> Operand;
+                  gpul__pack<typename Op::Y, kN> (&vy)[kBatch], int &at, int step) {
     typedef gpul__fetch<typename Op::X, kN> Fetch;
     GPUL__UNROLL_BY(kUnroll)
     for (int u = 0; u < kBatch; ++u, at += step) {
-        GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
-            const typename Operand::Pointer p = from.x[o] + Operand::advance(stride, at);
-            if (kShifted) vx[o][0] = Operand::template realign<kN>(vx[o][0], p); /* fault: reduce-shifted */
+        GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
             acc.lane[o] = variant.fold(op, acc.lane[o], Fetch::unpacked(vx[o][0]).v, vy[0].v, kN, at);
-        }
         GPUL__UNROLL_FOR (int q = 0; q + 1 < kBatch; ++q) { /* as gpul__shift_left, of all at once */
             GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) vx[o][q] = vx[o][q + 1];
             vy[q] = vy[q + 1];
@@ -2090,8 +2183,8 @@ gpul__reduce_fold(Variant variant, const Op &op, gpul__reduce_lanes<kO, Op> &acc
     }
 }
 
-/* One warp tile of kO outputs, from `output` on, in one warp; the first lane gets the results. kDense: plan.dense */
-template <int kO, bool kDense, typename Op>
+/* One warp tile of kO outputs, from `output` on, in one warp; the first lane gets the results. */
+template <int kO, bool kDense, bool kGathered, typename Op>
 static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce_view<Op> &v, int64_t output, int tile,
                                                               char *staged, typename Op::Acc (&result)[kO]) {
     typedef typename Op::X X;
@@ -2103,6 +2196,7 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     constexpr int kBig = sizeof(typename Op::Lane) > 16 || Operand::kSeveral;
     constexpr int kFour = gpul__size_of<Y>::bytes > 0 || kN > 8 || kBig;
     constexpr int kBatch = kO > 1 ? 2 : kFour ? 4 : 8, kUnroll = kN > 8 ? 1 : kBatch;
+    const bool dense = kDense && (!kGathered || v.plan.dense);
     const gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.n, v.plan, tile);
     const gpul__reduce_steps<Op> steps(v.plan);
     const int first = int(threadIdx.x % 32) * steps.lane, step = steps.vector, length = span.length;
@@ -2122,14 +2216,14 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
     op.enter(span.begin);
     GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
         acc.lane[o] = op.start();
-        if (kDense) from.x[o] = from.x[o] + Operand::advance(v.x_stride, span.begin);
+        if (dense) from.x[o] = from.x[o] + Operand::advance(v.x_stride, span.begin);
     }
     int at = first;
     /* Contiguous but unaligned vectors: each is put together from its own aligned 16 bytes and those of the next lane.
      * Not where these would reach beyond the array. */
     constexpr int kShifts = !Op::kOrdered && kO == 1 && !kBig;
     const bool shifted = kShifts && !v.plan.vector;
-    if (kDense && (v.plan.vector || shifted)) {
+    if (dense && (v.plan.vector || shifted)) {
         typename Operand::Pointer x[kO];                   /* at element `at` */
         int64_t last = whole - wide - (kBatch - 1) * step; /* where the last batch may begin, from `first` on */
         if (shifted) {
@@ -2156,18 +2250,22 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
                 else vy[u] = gpul__strided<kN>(y + (gpul__has<Y>() ? u * step * y_stride : 0), y_stride);
             }
             gpul__schedule_fence(v.zero);
-            op.visit([&](auto variant) {
-                if (shifted)
-                    gpul__reduce_fold<kO, kBatch, (kUnroll > 1 ? 2 : 1), true>(variant, op, acc, vx, vy, from,
-                                                                               v.x_stride, at, step);
-                else
-                    gpul__reduce_fold<kO, kBatch, kUnroll, false>(variant, op, acc, vx, vy, from, v.x_stride, at, step);
-            });
+            if (shifted) { /* put together, four at a time: registers */
+                GPUL__UNROLL_BY((kUnroll > 1 ? 4 : 1))
+                for (int u = 0; u < kBatch; ++u) {
+                    const typename Operand::Pointer p = x[0] + Operand::advance(v.x_stride, u * step);
+                    typename Fetch::Raw next = vx[0][0];
+                    next = Operand::template realign<kN>(next, p); /* fault: reduce-shifted */
+                    gpul__shift_left<1>(vx[0]);
+                    vx[0][kBatch - 1] = next;
+                }
+            }
+            op.visit([&](auto variant) { gpul__reduce_fold<kO, kBatch, kUnroll>(variant, op, acc, vx, vy, at, step); });
             GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) x[o] = x[o] + Operand::advance(v.x_stride, kBatch * step);
             if (gpul__has<Y>()) y += kBatch * step * y_stride;
         }
     }
-    if (!kDense) acc = gpul__reduce_gathered<kO>(v, op, acc, from, span.begin, length, staged);
+    if (kGathered && !dense) acc = gpul__reduce_gathered<kO>(v, op, acc, from, span.begin, length, staged);
     else if (at < end) acc = gpul__reduce_remainder<kO>(v, op, acc, from, span.begin, at, end);
     const bool any = first < length;
     GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
@@ -2175,8 +2273,9 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
 }
 
 /* A group of 1 << plan.warps_log2 warps has the warp tiles of kO neighbouring outputs. plan.splits blocks share the
- * block tiles of an output. kDense: elements are contiguous. */
-template <typename Op, int kO, bool kDense>
+ * block tiles of an output. kDense: elements may be contiguous;
+ * kGathered: they may be others. */
+template <typename Op, int kO, bool kDense, bool kGathered>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
     gpul__reduce_rows(const __grid_constant__ gpul__reduce_view<Op> v) {
     typedef typename Op::Acc Acc;
@@ -2185,10 +2284,11 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
     const gpul__reduce_plan &p = v.plan;
     const Op &op = v.op;
     const int thread = int(threadIdx.x), warp = thread / 32, lane = thread % 32;
+    const bool dense = kDense && (!kGathered || p.dense);
     /* elements that warps stage; results of warps, by block tile and output; totals of warps, by output; a flag */
     GPUL_SHARED(char, memory);
-    char *const staged = memory + warp * (kDense ? 0 : GPUL__REDUCE_STAGED);
-    Acc *const shared = reinterpret_cast<Acc *>(memory + (kDense ? 0 : gpul__warps * GPUL__REDUCE_STAGED));
+    char *const staged = memory + warp * (dense ? 0 : GPUL__REDUCE_STAGED);
+    Acc *const shared = reinterpret_cast<Acc *>(memory + (dense ? 0 : gpul__warps * GPUL__REDUCE_STAGED));
     Acc *const totals = shared + kO * gpul__max_tiles * gpul__warps;
     uint32_t *const flag = reinterpret_cast<uint32_t *>(totals + kO * gpul__warps);
     const gpul__reduce_assignment share = gpul__reduce_assignment_of(p, gpul__has<typename Op::Y>());
@@ -2207,7 +2307,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
         const int64_t mine = first + (one_tile ? k * each : 0) + (place >> level) * kO;
         Acc results[kO];
         if (tile < p.warp_tiles && mine < v.outputs) {
-            gpul__reduce_warp_tile<kO, kDense>(v, mine, tile, staged, results);
+            gpul__reduce_warp_tile<kO, kDense, kGathered>(v, mine, tile, staged, results);
         } else {
             GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) results[o] = op.identity();
         }
@@ -2284,60 +2384,26 @@ template <int kCount, int kD> struct gpul__reduce_butterfly {
     static __device__ __forceinline__ void step(const Op &op, typename Op::Acc (&acc)[kF], int lanes, int &mine,
                                                 int &left) {
         constexpr int kHalf = kCount / 2;
+        const bool upper = (threadIdx.x & unsigned(kD)) != 0;
         if (kD >= lanes) return;
-        if (kHalf == 0) acc[0] = op.combine(acc[0], gpul__shuffle(acc[0], kD, true));
-        else {
-            const bool upper = (threadIdx.x & unsigned(kD)) != 0;
-            GPUL__UNROLL_FOR (int u = 0; u < kHalf; ++u) {
-                const typename Op::Acc low = acc[u], high = acc[u + kHalf];
-                const typename Op::Acc other = gpul__shuffle(upper ? low : high, kD, false);
-                const typename Op::Acc first = upper ? other : low, second = upper ? high : other;
-                acc[u] = op.combine(first, second);
-            }
-            mine += upper ? kHalf : 0; /* fault: reduce-short-outputs */
-            left = kHalf;
+        GPUL__UNROLL_FOR (int u = 0; u < kHalf; ++u) {
+            const typename Op::Acc low = acc[u], high = acc[u + kHalf];
+            const typename Op::Acc other = gpul__shuffle(upper ? low : high, kD, false);
+            const typename Op::Acc first = upper ? other : low, second = upper ? high : other;
+            acc[u] = op.combine(first, second);
         }
-        gpul__reduce_butterfly<(kCount > 1 ? kHalf : 1), kD * 2>::step(op, acc, lanes, mine, left);
+        mine += upper ? kHalf : 0; /* fault: reduce-short-outputs */
+        left = kHalf;
+        gpul__reduce_butterfly<kHalf, kD * 2>::step(op, acc, lanes, mine, left);
     }
 };
-template <int kCount> struct gpul__reduce_butterfly<kCount, 32> {
+template <int kD> struct gpul__reduce_butterfly<1, kD> {
     template <int kF, typename Op>
-    static __device__ __forceinline__ void step(const Op &, typename Op::Acc (&)[kF], int, int &, int &) {}
-};
-
-/* Folds `count` elements of kF outputs from element `at` on, a vector at most, where these cannot be loaded as one.
- * kMany of each output are in flight; in place of missing ones, the last. */
-template <int kMany, int kF, typename Op>
-static __device__ __forceinline__ void
-gpul__reduce_singly(const gpul__reduce_view<Op> &v, const Op (&op)[kF], typename Op::Lane (&acc)[kF],
-                    const typename gpul__operand<typename Op::X>::Pointer (&x)[kF], int at, int count) {
-    typedef typename Op::X X;
-    typedef typename Op::Y Y;
-    constexpr int kN = 16 / gpul__size_of<X>::value;
-    GPUL__UNROLL_NOT
-    for (int k = 0; k < kN && k < count; k += kMany) {
-        X vx[kMany][kF];
-        Y vy[kMany];
-        GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j) {
-            const int64_t next = at + (k + j < count ? k + j : count - 1);
-            GPUL__UNROLL_FOR (int u = 0; u < kF; ++u) vx[j][u] = x[u][next * v.x_stride];
-            vy[j] = gpul__at(v.y, gpul__has<Y>() ? next * v.y_stride : 0);
-        }
-        gpul__schedule_fence(v.zero);
-        v.op.visit([&](auto variant) {
-            GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j) {
-                gpul__pack<X, kN> one_x;
-                gpul__pack<Y, kN> one_y;
-                GPUL__UNROLL_FOR (int u = 0; u < kF; ++u) {
-                    gpul__fill(one_x.v, vx[j][u]);
-                    gpul__fill(one_y.v, vy[j]);
-                    if (k + j >= count) continue; /* fault: reduce-element-again */
-                    acc[u] = variant.fold(op[u], acc[u], one_x.v, one_y.v, 1, at + k + j);
-                }
-            }
-        });
+    static __device__ __forceinline__ void step(const Op &op, typename Op::Acc (&acc)[kF], int lanes, int &, int &) {
+        GPUL__UNROLL_NOT
+        for (int d = kD; d < lanes; d *= 2) acc[0] = op.combine(acc[0], gpul__shuffle(acc[0], d, true));
     }
-}
+};
 
 template <typename Op>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename Op::Acc) > 8 ? 2 : 3)
@@ -2391,20 +2457,23 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, sizeof(typename O
             GPUL__UNROLL_FOR (int u = 0; u < kF; ++u)
                 inside = inside && v.source.extent.holds(x[u] + Operand::advance(stride, i), 16);
         }
-        if (!inside && Op::kOneByOne && (kShifts || n == 1)) {
-            if (n == 1) gpul__reduce_singly<1>(v, op, acc, x, i, count); /* not one element four times */
-            else if (kShifts) gpul__reduce_singly<4>(v, op, acc, x, i, count);
-            continue;
-        }
-        Raw vx[kF];
+        Raw vx[kF] = {};
         gpul__pack<Y, kN> vy;
-        if (!inside) { /* one by one; in place of missing ones, the last */
+        if (!inside && kF > 4) { /* one by one; in place of missing ones, the last */
             gpul__pack<X, kN> elements[kF];
-            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
-                GPUL__UNROLL_FOR (int u = 0; u < kF; ++u)
-                    elements[u].v[k] = x[u][int64_t(i + (k < count ? k : count - 1)) * stride];
+            if (n == 1) { /* once */
+                GPUL__UNROLL_FOR (int u = 0; u < kF; ++u) gpul__fill(elements[u].v, x[u][int64_t(i) * stride]);
+            } else {
+                GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
+                    GPUL__UNROLL_FOR (int u = 0; u < kF; ++u)
+                        elements[u].v[k] = x[u][int64_t(i + (k < count ? k : count - 1)) * stride];
+                }
             }
             memcpy(&vx, &elements, sizeof vx);
+        } else if (!inside) {
+            typename Operand::Pointer at[kF];
+            GPUL__UNROLL_FOR (int u = 0; u < kF; ++u) at[u] = x[u] + int64_t(i) * stride;
+            Operand::template gather<kN>(at, stride, count, vx);
         } else if (v.plan.vector) {
             GPUL__UNROLL_FOR (int u = 0; u < kF; ++u)
                 vx[u] = Operand::template load_raw<kN>(x[u] + Operand::advance(stride, i), stride);
@@ -2804,30 +2873,80 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
 /* ---- launching ---- */
 
 template <bool kYes> struct gpul__bool {};
+/* One kernel for rows of contiguous elements and of others, or two where registers are short */
+template <typename Op> struct gpul__reduce_both {
+    static constexpr bool value =
+        std::is_arithmetic<typename Op::Lane>::value && gpul__size_of<typename Op::Y>::bytes == 0;
+};
 /* The kernel of a plan. (Two functions, so that no kernel is instantiated that an operation does not have.) */
 template <typename Op>
 static inline void (*gpul__reduce_kernel(const gpul__reduce_plan *plan,
                                          gpul__bool<true>))(const gpul__reduce_view<Op>) {
-    return plan->dense ? gpul__reduce_rows<Op, 1, true> : gpul__reduce_rows<Op, 1, false>;
+    constexpr bool kBoth = gpul__reduce_both<Op>::value;
+    return plan->dense ? gpul__reduce_rows<Op, 1, true, kBoth> : gpul__reduce_rows<Op, 1, kBoth, true>;
 }
 template <typename Op>
 static inline void (*gpul__reduce_kernel(const gpul__reduce_plan *plan,
                                          gpul__bool<false>))(const gpul__reduce_view<Op>) {
     if (plan->kernel == GPUL__REDUCE_SHORT) return gpul__reduce_short<Op>;
     if (plan->kernel == GPUL__REDUCE_COLUMNS) return gpul__reduce_columns<Op>;
-    if (plan->outputs_at_once > 1) return gpul__reduce_rows<Op, Op::kTogether, true>;
+    if (plan->outputs_at_once > 1)
+        return gpul__reduce_rows < Op, Op::kTogether, true, Op::kTogether == 1 && gpul__reduce_both<Op>::value > ;
     return gpul__reduce_kernel<Op>(plan, gpul__bool<true>());
 }
 
+static inline void gpul__reduce_stride(int64_t *stride, const gpul__reduce_problem *p, bool outer, int32_t d) {
+    *stride = outer ? p->x_outer[d] : p->x_reduce[d];
+}
+static inline void gpul__reduce_stride(gpul__offsets *stride, const gpul__reduce_problem *p, bool outer, int32_t d) {
+    for (int k = 0; k < 3; ++k) stride->at[k] = (outer ? p->inputs->outer : p->inputs->reduce)[k][d];
+}
+static inline void gpul__reduce_extent(gpul__extent *extent, const gpul__reduce_problem *p, int64_t bytes) {
+    extent->set(p->x,
+                gpul__reach(p->reduce_shape, p->x_reduce, p->reduce_ndim) +
+                    gpul__reach(p->outer_shape, p->x_outer, p->outer_ndim) + 1,
+                bytes);
+}
+static inline void gpul__reduce_extent(gpul__no_extent *, const gpul__reduce_problem *, int64_t) {}
+/* The dimension d of the outputs, or of their elements */
 template <typename Offset>
-static inline void gpul__reduce_dimension(gpul__reduce_dim<Offset> *dim, int64_t size, const Offset &stride,
-                                          const Offset &next) {
+static void gpul__reduce_dimension(gpul__reduce_dim<Offset> *dim, const gpul__reduce_problem *p, bool outer,
+                                   int32_t d) {
+    const int64_t size = outer ? p->outer_shape[d] : p->reduce_shape[d];
+    Offset stride;
     dim->whole = size;
-    dim->inverse = 1.0 / double(size);
+    gpul__divide_by(&dim->reciprocal, &dim->reciprocal_shift, size, outer ? p->outputs : p->n);
     dim->size = uint32_t(size < GPUL__REDUCE_INDEX ? size : GPUL__REDUCE_INDEX);
     gpul__divisor(dim);
-    dim->x = next;
+    gpul__reduce_stride(&stride, p, outer, d);
+    gpul__reduce_stride(&dim->x, p, outer, d - 1);
     dim->x += -size * stride;
+    if (outer) dim->out = p->out_stride[d - 1] - size * p->out_stride[d];
+}
+/* One function for all operations: compilers take their time for each copy of it. */
+template <typename Offset>
+static void gpul__reduce_describe(gpul__reduce_layout<Offset> *v, const gpul__reduce_problem *p,
+                                  const gpul__reduce_plan *plan, uint32_t *counters, int64_t x_bytes, int64_t y_bytes) {
+    const int32_t outer = p->outer_ndim - 1, reduce = p->reduce_ndim - 1; /* innermost */
+    v->counters = counters;
+    v->out = p->out;
+    v->n = p->n;
+    v->outputs = p->outputs;
+    if (outer >= 0) {
+        gpul__reduce_stride(&v->x_outer, p, true, outer);
+        v->out_outer = p->out_stride[outer];
+    }
+    gpul__reduce_stride(&v->x_stride, p, false, reduce);
+    v->y_stride = p->y_stride;
+    v->out_dtype = p->out_dtype;
+    v->outer_ndim = p->outer_ndim;
+    v->plan = *plan;
+    v->source.stride = v->x_stride;
+    v->source.ndim = p->reduce_ndim;
+    for (int32_t d = 0; d < outer; ++d) gpul__reduce_dimension(&v->outer[d], p, true, outer - d);
+    for (int32_t d = 0; d < reduce && p->n > 0; ++d) gpul__reduce_dimension(&v->source.dim[d], p, false, reduce - d);
+    gpul__reduce_extent(&v->source.extent, p, x_bytes);
+    v->y_extent.set(p->y, (p->n - 1) * p->y_stride + 1, y_bytes);
 }
 template <typename Op>
 static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem, const gpul__reduce_plan *plan,
@@ -2836,36 +2955,10 @@ static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem
     gpul__reduce_view<Op> v = {};
     v.x = gpul__operand<typename Op::X>::pointer(*problem);
     v.y = static_cast<const typename Op::Y *>(problem->y);
-    v.out = problem->out;
-    v.n = problem->n;
-    v.outputs = problem->outputs;
-    typedef gpul__operand<typename Op::X> Operand;
-    const int32_t outer = problem->outer_ndim - 1, reduce = problem->reduce_ndim - 1; /* innermost */
-    if (outer >= 0) {
-        v.x_outer = Operand::outer(*problem, outer);
-        v.out_outer = problem->out_stride[outer];
-    }
-    v.x_stride = Operand::reduce(*problem, reduce);
-    v.y_stride = problem->y_stride;
-    v.out_dtype = problem->out_dtype;
-    v.outer_ndim = problem->outer_ndim;
-    v.plan = *plan;
     v.partials = static_cast<typename Op::Acc *>(partials);
-    v.counters = counters;
     v.op = op;
-    v.source.stride = v.x_stride;
-    v.source.ndim = problem->reduce_ndim;
-    for (int32_t d = 0; d < outer; ++d) {
-        gpul__reduce_dimension(&v.outer[d], problem->outer_shape[outer - d], Operand::outer(*problem, outer - d),
-                               Operand::outer(*problem, outer - d - 1));
-        v.outer[d].out =
-            problem->out_stride[outer - d - 1] - problem->outer_shape[outer - d] * problem->out_stride[outer - d];
-    }
-    for (int32_t d = 0; d < reduce && problem->n > 0; ++d)
-        gpul__reduce_dimension(&v.source.dim[d], problem->reduce_shape[reduce - d],
-                               Operand::reduce(*problem, reduce - d), Operand::reduce(*problem, reduce - d - 1));
-    Operand::extent(&v.source.extent, *problem);
-    v.y_extent.set(problem->y, (problem->n - 1) * problem->y_stride + 1, gpul__size_of<typename Op::Y>::bytes);
+    gpul__reduce_describe<typename gpul__reduce_view<Op>::Operand::Offset>(
+        &v, problem, plan, counters, gpul__size_of<typename Op::X>::bytes, gpul__size_of<typename Op::Y>::bytes);
     return gpul__launch_early(machine->device, gpul__reduce_kernel<Op>(plan, gpul__bool<(Op::kRowsOnly != 0)>()),
                               gpul__dim(uint32_t(plan->blocks)), gpul__dim(uint32_t(plan->threads)),
                               size_t(plan->shared_bytes), stream, v);
@@ -3244,32 +3337,38 @@ static void gpul__elementwise_move_inward(gpul__elementwise_problem *p, int32_t 
         values[p->ndim - 2] = value;
     }
 }
-/* Which inputs are transposed, as bits: those whose neighbours share a sector of memory along another dimension than
- * out's, `along`, which is the same for all of them. words: tiles of words, to which inputs have to be contiguous.
- * Rows that are short need no tiles, nor few of them: a block reads what is beside its elements soon, from the
- * cache. */
+/* Which inputs are transposed, as bits: those whose neighbours share a line of memory along another dimension than
+ * out's. That is `along`, the same for all of them: the one of the input with the most elements. words: tiles of words,
+ * to which inputs have to be contiguous. Rows that are short need no tiles, nor few of them: a block reads what is
+ * beside its elements soon, from the cache. */
 static int32_t gpul__elementwise_transposed(const gpul__elementwise_problem *p, const gpul__elementwise_op *op,
                                             bool words, int32_t *along) {
-    constexpr int kSector = 32, kRow = 32, kRows = 8, kFewest = 1 << 18;
+    constexpr int kSector = 32, kLine = 128, kRow = 32, kRows = 8, kFewest = 1 << 18;
     const int32_t last = p->ndim - 1;
-    int32_t inputs = 0;
+    int32_t nearest[3], inputs = 0;
+    int64_t most = 0;
     if (p->shape[last] < kRow || p->n < kFewest) return 0;
     for (int k = 0; k < 3; ++k) {
         const int64_t *const strides = p->strides[1 + k], bytes = op->in_bytes[k];
-        int32_t nearest = last;
+        int64_t elements = 1;
+        nearest[k] = last;
         if (bytes == 0 || p->in[k] == NULL || strides[last] == 0) continue;
-        if (inputs & (inputs - 1)) continue; /* two already */
-        for (int32_t d = last - 1; d >= 0; --d)
-            if (strides[d] != 0 && p->shape[d] > 1 && strides[d] < strides[nearest]) nearest = d;
-        if (nearest == last || strides[nearest] * bytes >= kSector || (inputs != 0 && *along != nearest)) continue;
-        if (p->shape[nearest] < (words ? kRow : kRows) || (words && strides[nearest] != 1)) continue;
-        /* gathers of neighbouring sectors, of what remains in the cache */
-        if (strides[last] * bytes < kSector &&
-            gpul__reach(p->shape, strides, p->ndim) * bytes < GPUL__ELEMENTWISE_CACHE)
-            continue;
-        inputs |= 1 << k;
-        *along = nearest;
+        for (int32_t d = last; d >= 0; --d) {
+            if (strides[d] != 0) elements *= p->shape[d];
+            if (strides[d] != 0 && p->shape[d] > 1 && strides[d] < strides[nearest[k]]) nearest[k] = d;
+        }
+        /* gathers of neighbouring sectors, or of sectors of their own, of what remains in the cache */
+        const int64_t step = strides[nearest[k]];
+        const bool cached = (strides[last] * bytes < kSector || step * bytes >= kSector) &&
+                            gpul__reach(p->shape, strides, p->ndim) * bytes < GPUL__ELEMENTWISE_CACHE;
+        if (step * bytes >= kLine || (words && step != 1) || cached || p->shape[nearest[k]] < (words ? kRow : kRows))
+            nearest[k] = last;
+        if (nearest[k] == last || elements <= most) continue;
+        most = elements;
+        *along = nearest[k];
     }
+    for (int k = 0; k < 3 && most > 0; ++k)
+        if (nearest[k] == *along && (inputs & (inputs - 1)) == 0) inputs |= 1 << k; /* two at most */
     return inputs;
 }
 /* The power of two, as its logarithm, that is n or more; at most 2^most */
@@ -3356,13 +3455,22 @@ static int64_t gpul__plan_vectors(gpul__elementwise_plan *plan, const gpul__elem
     return (p->shape[last] + ((pitch & (vector - 1)) == 0 ? before : vector - 1) + vector - 1) >> gpul__log2(vector);
 }
 /* The kernel `elements`; returns the tiles of a row: its elements, or, where they fill most of its warps' items, its
- * warps. */
-static int64_t gpul__plan_elements(gpul__elementwise_plan *plan, int64_t columns, int32_t last, int32_t items) {
+ * warps. Few elements are spread over more threads. Short rows that a gap follows are not divided between warps, where
+ * these then still use most of their threads: sectors that two warps write to are slow. */
+static int64_t gpul__plan_elements(gpul__elementwise_plan *plan, const gpul__elementwise_problem *p, int64_t columns,
+                                   int32_t most) {
+    constexpr int kBlocks = 128, kUsed = 22;
+    const int32_t last = p->ndim - 1;
+    const int64_t whole = columns <= 32 ? 32 / columns * columns : 0; /* rows of a warp */
+    int32_t items = most;
     plan->kernel = GPUL__ELEMENTWISE_ELEMENTS;
-    const int64_t items_of_warps = gpul__round_up(columns, 32 * items);
-    plan->lanes = 3 * columns >= 2 * items_of_warps || plan->repeated == last;
-    plan->columns = plan->lanes ? 32 * items : 1;
-    plan->block = plan->lanes ? GPUL__ELEMENTWISE_THREADS / 32 : GPUL__ELEMENTWISE_THREADS * items;
+    if (columns < GPUL__ELEMENTWISE_LONG && plan->repeats == 1)
+        while (items > 1 && p->n < int64_t(kBlocks) * GPUL__ELEMENTWISE_THREADS * items) items /= 2;
+    const int64_t items_of_warps = gpul__round_up(columns, 32 * most);
+    plan->lanes = (items == most && 3 * columns >= 2 * items_of_warps) || plan->repeated == last;
+    plan->columns = plan->lanes ? 32 * most : 1;
+    if (whole >= kUsed && last > 0 && p->strides[0][last] == 1 && p->strides[0][last - 1] > columns) plan->used = whole;
+    plan->block = plan->lanes ? GPUL__ELEMENTWISE_THREADS / 32 : GPUL__ELEMENTWISE_THREADS / 32 * plan->used * items;
     return gpul_ceil_div(columns, plan->columns);
 }
 /* The dimension along which a thread of `elements` stores each result several times, since all inputs repeat there.
@@ -3396,17 +3504,16 @@ static void gpul__plan_repeats(gpul__elementwise_plan *plan, const gpul__element
 /* The dimensions of vectors and elements, of `row` tiles a row */
 static void gpul__plan_dims(gpul__elementwise_plan *plan, gpul__elementwise_problem *p, int32_t operands,
                             int32_t out_bytes, int64_t row) {
-    constexpr int kLong = 16384; /* elements of a row */
     const int32_t last = p->ndim - 1, repeated = plan->repeated;
     const int64_t columns = p->shape[last];
     int32_t next = -1, inner = -1;
     int64_t part = row;
-    for (int32_t d = last - 1; d >= 0 && columns < kLong && p->n * out_bytes >= GPUL__ELEMENTWISE_CACHE && repeated < 0;
-         --d)
+    for (int32_t d = last - 1;
+         d >= 0 && columns < GPUL__ELEMENTWISE_LONG && p->n * out_bytes >= GPUL__ELEMENTWISE_CACHE && repeated < 0; --d)
         for (int k = 0; k < 3 && next < 0; ++k)
             if (p->in[k] && p->strides[1 + k][last] > 1 && p->strides[1 + k][d] == 1 && p->shape[d] <= 65536) next = d;
     if (next >= 0) gpul__elementwise_move_inward(p, operands, next);
-    for (int32_t d = last - 1; d >= 0 && columns >= kLong && repeated < 0; --d)
+    for (int32_t d = last - 1; d >= 0 && columns >= GPUL__ELEMENTWISE_LONG && repeated < 0; --d)
         for (int k = 0; k < 3 && inner < 0 && p->shape[d] <= 16; ++k)
             if (p->in[k] && p->strides[1 + k][d] < p->strides[1 + k][last]) inner = d;
     if (inner >= 0)
@@ -3452,6 +3559,7 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
     int32_t word = op->value_bytes > 0 ? 1 : GPUL__ELEMENTWISE_WORD(largest); /* elements, in tiles */
     plan->rows = plan->pitch = plan->repeats = 1;
     plan->rows_log2 = plan->columns_log2 = 0;
+    plan->used = 32;
     plan->repeated = -1;
     plan->staged = 0;
     if (!vectors) gpul__plan_repeats(plan, p, op);
@@ -3469,7 +3577,7 @@ extern "C" int32_t gpul__plan_elementwise(gpul__elementwise_plan *plan, gpul__el
     else {
         const int64_t columns = plan->repeated == last ? gpul_ceil_div(p->shape[last], plan->repeats) : p->shape[last];
         const int32_t items = GPUL__ELEMENTWISE_ITEMS(op->value_bytes > 0 ? op->value_bytes : largest);
-        gpul__plan_dims(plan, p, operands, op->out_bytes, gpul__plan_elements(plan, columns, last, items));
+        gpul__plan_dims(plan, p, operands, op->out_bytes, gpul__plan_elements(plan, p, columns, items));
     }
     plan->blocks = gpul_ceil_div(plan->tiles, plan->block);
     return plan->tiles > 2147483647 - GPUL__ELEMENTWISE_THREADS * 8 ? int32_t(cudaErrorInvalidConfiguration) : 0;
@@ -3940,7 +4048,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, gpul__ufunc_
     gpul__elementwise_position<1> tile;
     gpul__elementwise_bounds bounds;
     if (tiles) {
-        gpul__elementwise_unravel(l, blockIdx.x, 0, true, &tile);
+        gpul__elementwise_unravel(l, blockIdx.x, 0, 0, true, &tile);
         gpul__await(); /* fault: ufunc-await-tiles */
         bounds = gpul__elementwise_bounds(l, tile, false);
         Word *to = reinterpret_cast<Word *>(shared);
@@ -4084,7 +4192,7 @@ static __device__ __forceinline__ gpul__elementwise_part gpul__ufunc_part(const 
 /* A thread's vectors, `stride` bytes from one to the next: load() all, then get() them. Unaligned ones are loaded as
  * the words that hold them. */
 template <int kMany> struct gpul__ufunc_loads {
-    uint32_t word[kMany][5], shift[kMany]; /* shift: bits of word[0] before the vector */
+    uint32_t word[kMany][8], shift[kMany]; /* shift: bits before the vector */
     template <int kWords> __device__ __forceinline__ void load(const char *from, uint32_t stride) {
         GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j) {
             const gpul__pack<uint32_t, kWords> words =
@@ -4096,26 +4204,42 @@ template <int kMany> struct gpul__ufunc_loads {
         GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j)
             word[j][0] = *reinterpret_cast<const uint16_t *>(from + uint32_t(j) * stride);
     }
+    /* kWords > 0: short vectors, by the words that hold them; else by two aligned vectors */
+    template <int kWords>
     __device__ __forceinline__ void load_shifted(const char *from, uint32_t stride, int32_t size) {
         GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j) {
             const char *const begin = from + uint32_t(j) * stride;
-            const uint32_t before = uint32_t(reinterpret_cast<uintptr_t>(begin) & 3), last = (before + size - 1) / 4;
+            const uint32_t before = uint32_t(reinterpret_cast<uintptr_t>(begin) & (kWords > 0 ? 3 : 15)),
+                           last = (before + size - 1) / 4;
             const uint32_t *const words = reinterpret_cast<const uint32_t *>(begin - before);
-            GPUL__UNROLL_FOR (uint32_t w = 0; w < 5; ++w) word[j][w] = words[w < last ? w : last];
             shift[j] = 8 * before; /* fault: ufunc-not-shifted */
+            if (kWords > 0) {
+                GPUL__UNROLL_FOR (uint32_t w = 0; w <= kWords; ++w) word[j][w] = words[w < last ? w : last];
+            } else {
+                const gpul__raw low = gpul__load<4>(words), high = gpul__load<4>(words + 4);
+                memcpy(word[j], &low, sizeof low);
+                memcpy(word[j] + 4, &high, sizeof high);
+            }
         }
     }
     __device__ __forceinline__ void load(const char *from, uint32_t stride, int32_t size, bool shifted) {
-        if (shifted) load_shifted(from, stride, size);
+        if (shifted && size == 16) load_shifted<0>(from, stride, size);
+        else if (shifted && size == 8) load_shifted<2>(from, stride, size);
+        else if (shifted) load_shifted<1>(from, stride, size);
         else if (size == 16) load<4>(from, stride);
         else if (size == 8) load<2>(from, stride);
         else if (size == 4) load<1>(from, stride);
         else load_half(from, stride);
     }
-    __device__ __forceinline__ void get(gpul__raw (&to)[kMany], bool shifted) const {
+    __device__ __forceinline__ void get(gpul__raw (&to)[kMany], int32_t size, bool shifted) {
         GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j) {
+            if (shifted && size == 16) {
+                GPUL__UNROLL_FOR (int w = 0; w < 6; ++w) word[j][w] = shift[j] & 64 ? word[j][w + 2] : word[j][w];
+                GPUL__UNROLL_FOR (int w = 0; w < 5; ++w) word[j][w] = shift[j] & 32 ? word[j][w + 1] : word[j][w];
+            }
             GPUL__UNROLL_FOR (int w = 0; w < 4; ++w)
-                to[j].v[w] = shifted ? uint32_t((uint64_t(word[j][w + 1]) << 32 | word[j][w]) >> shift[j]) : word[j][w];
+                to[j].v[w] =
+                    shifted ? uint32_t((uint64_t(word[j][w + 1]) << 32 | word[j][w]) >> (shift[j] & 31)) : word[j][w];
         }
     }
 };
@@ -4143,7 +4267,7 @@ static __global__ void __launch_bounds__(GPUL__ELEMENTWISE_THREADS, 4)
     if (inside) {
         gpul__ufunc_loads<kMany> loads;
         loads.load(from, stride * bytes, int32_t(n * bytes), l.shifted != 0);
-        loads.get(in, l.shifted != 0);
+        loads.get(in, int32_t(n * bytes), l.shifted != 0);
     } else
         GPUL__EACH(in, in[j] = gpul__ufunc_load_edge<Word>(from + uint32_t(j) * stride * bytes, int32_t(bytes),
                                                            gpul__ufunc_part(l, p, at + uint32_t(j) * stride)));
@@ -4366,8 +4490,8 @@ static void gpul__plan_short(gpul__reduce_plan *plan, const gpul__reduce_problem
 }
 
 /* The kernel `rows`: eight warps for the warp tiles of an output, or fewer where it has fewer. Several outputs at once
- * read y once for all; this pays where every multiprocessor still has a block, and where rows are aligned, or so long
- * that y does not stay in the first cache.
+ * read y once for all; this pays where every multiprocessor still has a block, and where rows are aligned, or long, if
+ * y is not read in vectors or x is larger than the cache.
  *
  * plan.tiles, the block tiles of a block, are of one output, or of consecutive outputs where each has one. They are
  * all, if all blocks run at once; else those that take the least time: rounds of blocks, times a block's batches of
@@ -4425,9 +4549,9 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
     const int32_t each = reducer->columns, lanes = reducer->lanes, inner = p->outer_ndim - 1;
     plan->kernel = GPUL__REDUCE_COLUMNS;
     const int64_t width = p->outer_shape[inner], access = each * reducer->element_bytes;
-    /* contiguous, and few of a thread's columns are beyond the ends of rows */
+    /* contiguous, and few of a thread's columns are beyond the ends of rows, or there is one row */
     const bool contiguous = !p->inputs && p->x_outer[inner] == 1 && p->outputs < INT32_MAX &&
-                            (width % each == 0 || width >= (reducer->element_bytes == 1 ? 2 : 4) * each);
+                            (inner == 0 || width % each == 0 || width >= (reducer->element_bytes == 1 ? 2 : 4) * each);
     const bool aligned = p->x_reduce[0] % each == 0 && uintptr_t(p->x) % uintptr_t(access) == 0 &&
                          gpul__multiples(inner, p->outer_shape, p->x_outer, each);
     plan->vector = !contiguous ? 0 : aligned ? 1 : reducer->element_bytes == 1 ? 2 : 0;
@@ -4615,11 +4739,14 @@ namespace {
 /* The type that sums run in */
 template <typename T> struct gpul__sum_of : std::conditional<std::is_integral<T>::value, int64_t, double> {};
 
-/* The neutral element of addition to a product: -0 keeps the sign of zero. */
-template <typename A> static __device__ __forceinline__ A gpul__minus_zero() { return A(0); }
-template <> __device__ __forceinline__ double gpul__minus_zero<double>() { return -0.0; }
-static __device__ __forceinline__ double gpul__absolute(double a) { return fabs(a); }
-static __device__ __forceinline__ int64_t gpul__absolute(int64_t a) { return a < 0 ? int64_t(-uint64_t(a)) : a; }
+static __device__ __forceinline__ float gpul__magnitude_of(float x) { return fabsf(x); }
+static __device__ __forceinline__ double gpul__magnitude_of(double x) { return fabs(x); }
+static __device__ __forceinline__ uint32_t gpul__magnitude_of(int32_t x) {
+    return x < 0 ? 0u - uint32_t(x) : uint32_t(x);
+}
+static __device__ __forceinline__ uint64_t gpul__magnitude_of(int64_t x) {
+    return x < 0 ? 0u - uint64_t(x) : uint64_t(x);
+}
 
 /* Variants of gpul__pair: folds of its first and of its second operation */
 template <typename Variant> struct gpul__fold_first {
@@ -4723,33 +4850,40 @@ template <typename T> struct gpul__sum : gpul__sum_base<gpul__sum<T>, T, typenam
         }
         return acc;
     }
+    /* all but products are |x| or 1, times the same or 1 */
     __device__ __forceinline__ A mapped(A acc, const T *x, int count) const {
         GPUL__UNROLL_FOR (int k = 0; k < 16 / int(sizeof(T)); ++k) {
-            const A v = A(x[k]);
-            /* all kinds are a * b + c */
-            const A a = kind == gpul__magnitude ? gpul__absolute(v)
-                        : kind != gpul__nonzero ? v
-                                                : A(x[k] != T(0) ? 1 : 0);
-            const A b = kind == gpul__square ? v : kind == gpul__product ? acc : A(1);
-            const A c = kind == gpul__product ? gpul__minus_zero<A>() : acc;
-            if (k < count) acc = gpul__multiply_add(a, b, c);
+            const auto magnitude = gpul__magnitude_of(x[k]);
+            typedef typename std::remove_cv<decltype(magnitude)>::type Magnitude;
+            const Magnitude a = kind == gpul__nonzero ? Magnitude(x[k] != T(0) ? 1 : 0) : magnitude;
+            const Magnitude b = kind == gpul__square ? a : Magnitude(1);
+            if (k < count) acc = gpul__multiply_add(A(a), A(b), acc);
         }
+        return acc;
+    }
+    __device__ __forceinline__ A product(A acc, const T *x, int count) const {
+        GPUL__UNROLL_FOR (int k = 0; k < 16 / int(sizeof(T)); ++k)
+            if (k < count) acc = gpul__mul(acc, A(x[k]));
         return acc;
     }
     template <int kVariant> struct variant {
         template <typename Op>
         static __device__ __forceinline__ A fold(const Op &op, A acc, const T *x, const gpul__none *, int count, int) {
-            return kVariant == 2 ? op.mapped(acc, x, count) : op.template plain<kVariant == 1>(acc, x, count);
+            return kVariant == 2   ? op.mapped(acc, x, count)
+                   : kVariant == 3 ? op.product(acc, x, count)
+                                   : op.template plain<kVariant == 1>(acc, x, count);
         }
     };
     template <typename F> __device__ __forceinline__ void visit(const F &f) const {
         if (chosen() == gpul__plain) f(variant<0>());
         else if (kHasInt64 && kind == gpul__plain_int64) f(variant<1>());
+        else if (kind == gpul__product) f(variant<3>());
         else f(variant<2>());
     }
     __device__ __forceinline__ A fold(A acc, const T *x, const gpul__none *, int count, int) const {
         if (chosen() == gpul__plain) return plain<false>(acc, x, count);
         if (kHasInt64 && kind == gpul__plain_int64) return plain<true>(acc, x, count);
+        if (kind == gpul__product) return product(acc, x, count);
         return mapped(acc, x, count);
     }
 };
@@ -5026,7 +5160,7 @@ static int32_t gpul__reduce_launch_as(const gpul__reduce_problem *problem, const
 }
 
 } /* namespace */
-#define GPUL__REDUCE_KERNEL &gpul__reduce_rows<gpul__bytes, 1, true>
+#define GPUL__REDUCE_KERNEL &gpul__reduce_rows<gpul__bytes, 1, true, true>
 #else
 #define GPUL__REDUCE_KERNEL NULL
 #endif /* GPULITE_NO_REDUCE */
@@ -5067,7 +5201,7 @@ static int32_t gpul__gemv_launch(const gpul__reduce_problem *problem, const gpul
 }
 
 } /* namespace */
-#define GPUL__GEMV_KERNEL &gpul__reduce_rows<gpul__gemv<float>, 1, true>
+#define GPUL__GEMV_KERNEL &gpul__reduce_rows<gpul__gemv<float>, 1, true, false>
 #else
 #define GPUL__GEMV_KERNEL NULL
 #endif /* GPULITE_NO_GEMV */
@@ -5218,7 +5352,7 @@ struct gpul__hist_view {
     int32_t in_shared;     /* explicit edges: the counters are in shared memory */
     int32_t dense, ndim;
     int64_t shape[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS];
-    uint64_t reciprocal[GPUL_MAX_DIMS]; /* of the shape: see gpul__hist_divide_by */
+    uint64_t reciprocal[GPUL_MAX_DIMS]; /* of the shape: see gpul__divide_by */
     int32_t shift[GPUL_MAX_DIMS];
     /* weights */
     const void *w;
@@ -5241,7 +5375,7 @@ static __device__ __forceinline__ int64_t gpul__hist_offset(const gpul__hist_vie
     int64_t offset = 0;
     GPUL__UNROLL_NOT
     for (int32_t d = v.ndim - 1; d > 0; --d) {
-        const int64_t rest = int64_t(__umul64hi(uint64_t(i), v.reciprocal[d]) >> v.shift[d]);
+        const int64_t rest = gpul__divided(i, v.reciprocal[d], v.shift[d]);
         offset += (i - rest * v.shape[d]) * strides[d];
         i = rest;
     }
@@ -6395,26 +6529,6 @@ extern "C" int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__
 
 /* ---- launching ---- */
 
-/* Division by a multiplication: i / s = i m / 2^(63 + l) for i < 2^63, with m = 2^(63 + l) / s rounded up and l bits in
- * s - 1. s is 2 or more, as it is in merged dimensions. For i < 2^31, 32 bits of m are enough. */
-static inline void gpul__hist_divide_by(uint64_t *reciprocal, int32_t *shift, int64_t s, int64_t n) {
-    const uint64_t divisor = uint64_t(s);
-    int32_t bits = 1;
-    while ((int64_t(1) << bits) < s) ++bits;
-    *shift = bits - 1; /* fault: histogram-rows-run-on */
-    if (n < int64_t(1) << 31) {
-        *reciprocal = ((uint64_t(1) << (31 + bits)) + divisor - 1) / divisor << 32;
-        return;
-    }
-    uint64_t quotient = 1, rest = (uint64_t(1) << bits) - divisor;
-    for (int32_t k = 0; k < 63; ++k) { /* 2^(63 + l) / s, a bit at a time */
-        const bool one = rest * 2 >= divisor;
-        quotient = quotient * 2 + one;
-        rest = rest * 2 - (one ? divisor : 0);
-    }
-    *reciprocal = quotient + (rest > 0);
-}
-
 static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogram_problem *p,
                                         const gpul__histogram_plan *plan, uint32_t *counters, void *scratch) {
     memset(v, 0, sizeof *v);
@@ -6445,7 +6559,7 @@ static inline void gpul__hist_fill_view(gpul__hist_view *v, const gpul__histogra
     v->ndim = p->ndim;
     memcpy(v->shape, p->shape, sizeof v->shape);
     memcpy(v->strides, p->x_strides, sizeof v->strides);
-    for (int32_t d = 1; d < p->ndim; ++d) gpul__hist_divide_by(&v->reciprocal[d], &v->shift[d], p->shape[d], p->n);
+    for (int32_t d = 1; d < p->ndim; ++d) gpul__divide_by(&v->reciprocal[d], &v->shift[d], p->shape[d], p->n);
     v->w = p->weights;
     memcpy(v->w_strides, p->w_strides, sizeof v->w_strides);
     v->x_dtype = p->x_dtype;
@@ -6664,11 +6778,11 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * before. Splits are added as in gpul__gemm_kernel. The shape alone decides what is added to what.
  *
  * f32 on Hopper's tensor cores, where the caller allows it. TF32: one more type for gpul__tensor_kernel, rounded by the
- * copies to shared memory. wgmma takes it with K contiguous only; gpul__gemm_pack makes such copies of A and B where
- * they are not. Emulated: an element is the sum of two numbers of 11 bits, which gpul__gemm_pack makes, and three of
- * their four products make a product of f32; accumulators are promoted after every slice. The two numbers are of f16 if
- * the range of the data allows it, or of TF32; otherwise gpul__gemm_kernel computes it all. The host does not see the
- * data, so all three are launched, and two of them return at once.
+ * copies to shared memory. wgmma takes it with K contiguous only. One operand where it is not passes through registers;
+ * of the other one gpul__gemm_pack makes a copy where it is. Emulated: an element is the sum of two numbers of 11 bits,
+ * which gpul__gemm_pack makes, and three of their four products make a product of f32; accumulators are promoted after
+ * every slice. The two numbers are of f16 if the range of the data allows it, or of TF32; otherwise gpul__gemm_kernel
+ * computes it all. The host does not see the data, so all three are launched, and two of them return at once.
  *
  * Assumptions. A and B are contiguous along one of their two dimensions, C along its rows. Elements beyond the matrices
  * are never read. Zeros stand for them, beyond the end of K in both operands, since 0 times infinity is not 0.
@@ -6849,21 +6963,6 @@ static __device__ __forceinline__ Compute gpul__gemm_epilogue(Compute value, con
     if (p.bias) value = gpul__gemm_add(value, bias);
     if (p.activation == GPUL_ACTIVATION_RELU) return gpul__gemm_relu(value);
     return p.activation == GPUL_ACTIVATION_GELU ? gpul__gemm_gelu(value) : value;
-}
-
-/* C = alpha sum + beta C, and, with kEpilogue, the bias and the activation of the problem */
-template <bool kEpilogue, typename T, typename Compute>
-static __device__ __forceinline__ void gpul__gemm_apply(T *c, Compute sum, const gpul__gemm_view &v, Compute bias) {
-    const Compute alpha = Compute(v.problem.alpha), beta = Compute(v.problem.beta);
-    const bool bf16 = v.problem.dtype == GPUL_BF16;
-    Compute value = v.plan.scale_only ? Compute(0) : alpha * sum;
-    if (beta != 0) {
-        const Compute old = gpul__gemm_widen(*c, bf16);
-        value = v.plan.scale_only ? beta * old : gpul__gemm_fma(alpha, sum, beta * old);
-    }
-    if (kEpilogue) value = gpul__gemm_epilogue(value, v.problem, bias);
-    if (gpul__is_nan(value)) gpul__gemm_nan(c, bf16); /* fault: matmul-nan */
-    else gpul__gemm_narrow(c, value, bf16);
 }
 
 /* ---- asynchronous copies to shared memory ----
@@ -7326,7 +7425,8 @@ template <typename S> struct gpul__gemm_to_shared {
         gpul__gemm_write_sums<S>(shared + row * S::kPitch + col, sum, one);
     }
 };
-/* Rows from shared memory to C, kWide neighbours a lane. Four rows at a time: their reads of C overlap. */
+/* Rows from shared memory to C, kWide neighbours a lane: C = alpha sum + beta C, and, with kEpilogue, the bias and the
+ * activation. Four rows at a time, with no branch between them, so that their reads overlap. */
 template <int kWide, bool kEpilogue, typename S>
 static __device__ __forceinline__ void
 gpul__gemm_store_rows(const typename S::Compute *shared, const gpul__gemm_view &v, int64_t first_m, int64_t first_n) {
@@ -7334,7 +7434,10 @@ gpul__gemm_store_rows(const typename S::Compute *shared, const gpul__gemm_view &
     typedef typename S::Compute Compute;
     enum { kAcross = int(S::kN) / kWide, kStep = int(S::kThreads) / int(kAcross), kBatch = kEpilogue ? 1 : 4 };
     static_assert(int(S::kThreads) % int(kAcross) == 0, "a thread stays in its columns");
+    static_assert(int(S::kM) % (int(kStep) * int(kBatch)) == 0, "whole batches of rows");
     const gpul__gemm_problem &p = v.problem;
+    const Compute alpha = Compute(p.alpha), beta = Compute(p.beta);
+    const bool bf16 = p.dtype == GPUL_BF16;
     const int col = int(threadIdx.x) % kAcross * kWide, top = int(threadIdx.x) / kAcross;
     const int64_t n = first_n + col, down = kStep * p.c_row;
     int left = (p.M - first_m < int(S::kM) ? int(p.M - first_m) : int(S::kM)) - top;
@@ -7349,22 +7452,35 @@ gpul__gemm_store_rows(const typename S::Compute *shared, const gpul__gemm_view &
     for (; left > 0;
          left -= kBatch * kStep, m += kBatch * kStep, from += kBatch * kStep * S::kPitch, to += kBatch * down) {
         T c[kBatch][kWide];
+        Compute value[kBatch][kWide];
         if (kEpilogue && p.transposed) {
             GPUL__UNROLL_FOR (int g = 0; g < kWide; ++g) bias[g] = gpul__gemm_bias_at<Compute>(p, m, n + g);
         }
-        if (p.beta != 0) {
-            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u)
-                if (u * kStep < left) gpul__gemm_read<kWide>(c[u], static_cast<const T *>(to + u * down));
-        } else if (kEpilogue) { /* never read, but compilers warn */
-            GPUL__UNROLL_FOR (int g = 0; g < kWide; ++g) c[0][g] = T();
+        GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) gpul__gemm_read<kWide>(value[u], from + u * kStep * S::kPitch);
+        if (beta != 0) {
+            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) /* the first row again in place of one that is not there */
+                gpul__gemm_read<kWide>(c[u], static_cast<const T *>(to + (u * kStep < left ? u * down : 0)));
+            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
+                GPUL__UNROLL_FOR (int g = 0; g < kWide; ++g) {
+                    const Compute old = beta * gpul__gemm_widen(c[u][g], bf16);
+                    value[u][g] = v.plan.scale_only ? old : gpul__gemm_fma(alpha, value[u][g], old);
+                }
+            }
+        } else {
+            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
+                GPUL__UNROLL_FOR (int g = 0; g < kWide; ++g)
+                    value[u][g] = v.plan.scale_only ? Compute(0) : alpha * value[u][g];
+            }
         }
         GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
-            Compute sum[kWide];
-            if (u * kStep >= left) break;
-            gpul__gemm_read<kWide>(sum, from + u * kStep * S::kPitch);
-            GPUL__UNROLL_FOR (int g = 0; g < kWide; ++g) gpul__gemm_apply<kEpilogue>(c[u] + g, sum[g], v, bias[g]);
-            gpul__gemm_write<kWide>(to + u * down, static_cast<const T *>(c[u]));
+            GPUL__UNROLL_FOR (int g = 0; g < kWide; ++g) {
+                if (kEpilogue) value[u][g] = gpul__gemm_epilogue(value[u][g], p, bias[g]);
+                if (gpul__is_nan(value[u][g])) gpul__gemm_nan(c[u] + g, bf16); /* fault: matmul-nan */
+                else gpul__gemm_narrow(c[u] + g, value[u][g], bf16);
+            }
         }
+        GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u)
+            if (u * kStep < left) gpul__gemm_write<kWide>(to + u * down, static_cast<const T *>(c[u]));
     }
 }
 
@@ -7630,6 +7746,12 @@ template <int kRows, int kCols, bool kGather = false> struct gpul__tensor_shape 
 /* x, which is one for the warp: shuffled, so that the compiler knows. Loops and branches on others would take the
  * ring's state and wgmma's descriptors out of the registers that a warp's lanes share. */
 static __device__ __forceinline__ uint32_t gpul__warp_uniform(uint32_t x) { return __shfl_sync(0xffffffffu, x, 0); }
+/* threadIdx.x, read anew, so that what depends on it is not kept in registers beside a tile's sums */
+static __device__ __forceinline__ uint32_t gpul__thread_again() {
+    uint32_t x;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));
+    return x;
+}
 
 static __device__ __forceinline__ uint32_t gpul__shared_address(const void *p) {
     return uint32_t(__cvta_generic_to_shared(p));
@@ -7766,6 +7888,12 @@ static __device__ __forceinline__ uint64_t gpul__tensor_descriptor(uint32_t addr
                          ", 1, 1;"                                                                                     \
                          : __VA_ARGS__                                                                                 \
                          : "l"(x), "l"(y), "n"(kAdd));                                                                 \
+    }                                                                                                                  \
+    static __device__ __forceinline__ void gpul__wgmma_held(float(&sum)[n / 2], const uint32_t(&x)[4], uint64_t y) {   \
+        asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k8.f32.tf32.tf32 {" names "}, {%" ia ", %" ib ", %" ic    \
+                     ", %" ita "}, %" itb ", 1, 1, 1;"                                                                 \
+                     : __VA_ARGS__                                                                                     \
+                     : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "l"(y));                                            \
     }
 
 #define GPUL__30 GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2")
@@ -7773,7 +7901,7 @@ static __device__ __forceinline__ uint64_t gpul__tensor_descriptor(uint32_t addr
 #define GPUL__90 GPUL__60 GPUL__TEN("6") GPUL__TEN("7") GPUL__TEN("8")
 #define GPUL__120 GPUL__90 GPUL__TEN("9") GPUL__TEN("10") GPUL__TEN("11")
 /* sum += x y (kAdd 0: sum = x y), 64 x n, over 16 steps of K, or 8 of TF32 (GPUL_F32). kForm: 1 where A and 2 where B
- * is not contiguous along K */
+ * is not contiguous along K. gpul__wgmma_held: x in registers, TF32 */
 GPUL__WGMMA(64, GPUL__30 "%30, %31", "32", "33", "34", "35", "36", GPUL__F32(0))
 GPUL__WGMMA(128, GPUL__60 "%60, %61, %62, %63", "64", "65", "66", "67", "68", GPUL__F32(0), GPUL__F32(32))
 GPUL__WGMMA(192, GPUL__90 "%90, %91, %92, %93, %94, %95", "96", "97", "98", "99", "100", GPUL__F32(0), GPUL__F32(32),
@@ -7802,18 +7930,18 @@ template <typename S> struct gpul__tensor_ring {
     uint32_t full, empty, stages; /* addresses in shared memory; the mbarriers are arrays */
     uint32_t parity;
     int stage;
-    /* consumers: lane i arrives at `empty` in block i of the cluster, at this address, if there is such a block */
-    uint32_t peer_empty;
-    bool has_peer;
+    uint32_t cluster; /* blocks, all of which copy to each other's stages */
     __device__ __forceinline__ void advance() {
         if (++stage == S::kStages) {
             stage = 0;
             parity ^= 1;
         }
     }
-    /* This warp has read the stage: arrives at `empty` in every block that copies to it. */
+    /* This warp has read the stage: lane i arrives at `empty` in block i of the cluster, if there is such a block. */
     __device__ __forceinline__ void release(bool condition, int which) const {
-        gpul__mbarrier_arrive_if(condition && has_peer, peer_empty + uint32_t(which) * 8);
+        const uint32_t lane = gpul__thread_again() % 32;
+        gpul__mbarrier_arrive_if(condition && lane < cluster,
+                                 gpul__shared_in(empty + uint32_t(which) * 8, lane < cluster ? lane : 0));
     }
 };
 
@@ -7826,10 +7954,6 @@ static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSu
                    b = gpul__tensor_descriptor(ring.stages + S::kM / 64 * S::kBox, kForm >> 1);
     /* to the next 16 of K, in 16 bytes */
     enum { kStepA = kForm & 1 ? 2048 >> 4 : 32 >> 4, kStepB = kForm & 2 ? 2048 >> 4 : 32 >> 4 };
-    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) {
-        sum[i] = 0;
-        asm volatile("" : "+f"(sum[i])::"memory");
-    }
     int before = 0;
     GPUL__UNROLL_NOT
     for (int i = 0; i < slices; ++i) {
@@ -7849,11 +7973,91 @@ static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSu
     GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) asm volatile("" : "+f"(sum[i])::"memory");
 }
 
+/* TF32 where A is not contiguous along K, as wgmma needs it in shared memory: a slice of A passes through registers. It
+ * is two boxes of 32 steps of K by 32 rows. Of eight steps, lane 4 g + t needs steps t and t + 4 of rows g and g + 8.
+ * It loads one and then the other, in odd lanes the other one first: so a warp's lanes meet in no bank. */
+struct gpul__tensor_held {
+    uint32_t at[2][2]; /* in the slice: rows g and g + 8, the step that comes first and the other one */
+    bool odd;
+    __device__ __forceinline__ void begin(uint32_t half_box) {
+        const uint32_t thread = gpul__thread_again(), lane = thread % 32, row = thread / 32 % 4 * 16 + lane / 4;
+        odd = lane % 2;
+        GPUL__UNROLL_FOR (uint32_t h = 0; h < 2; ++h) {
+            GPUL__UNROLL_FOR (uint32_t i = 0; i < 2; ++i) {
+                const uint32_t step = lane % 4 ^ (lane % 2 ^ i) * 4;
+                at[h][i] = row / 32 * half_box + step * 128 + ((row % 32 / 4 + h * 2) ^ step) * 16 + row % 4 * 4;
+            }
+        }
+    }
+    template <typename S>
+    __device__ __forceinline__ void load(uint32_t (&to)[4][4], const gpul__tensor_ring<S> &ring, int warpgroup) const {
+        const uint32_t slice = ring.stages + uint32_t(ring.stage) * S::kStageBytes + uint32_t(warpgroup) * S::kBox;
+        gpul__mbarrier_wait(ring.full + uint32_t(ring.stage) * 8, ring.parity);
+        GPUL__UNROLL_FOR (int h = 0; h < 2; ++h) {
+            GPUL__UNROLL_FOR (int k = 0; k < 4; ++k) {
+                asm volatile("ld.shared.b32 %0, [%1];" : "=r"(to[k][h]) : "r"(slice + at[h][0] + uint32_t(k) * 1024));
+                asm volatile("ld.shared.b32 %0, [%1];"
+                             : "=r"(to[k][h + 2])
+                             : "r"(slice + at[h][1] + uint32_t(k) * 1024));
+            }
+        }
+    }
+    /* what was loaded, in the order of steps */
+    __device__ __forceinline__ void order(uint32_t (&x)[4][4]) const {
+        GPUL__UNROLL_FOR (int k = 0; k < 4; ++k) {
+            GPUL__UNROLL_FOR (int h = 0; h < 2; ++h) {
+                const uint32_t first = x[k][h], second = x[k][h + 2];
+                x[k][h] = odd ? second : first;
+                x[k][h + 2] = odd ? first : second;
+            }
+        }
+    }
+};
+template <typename S>
+static __device__ __forceinline__ void gpul__tensor_step_held(float (&sum)[S::kSums], const gpul__tensor_held &held,
+                                                              uint32_t (&x)[4][4], gpul__tensor_ring<S> &ring,
+                                                              int &before, int warpgroup) {
+    const int stage = ring.stage;
+    const uint64_t b =
+        gpul__tensor_descriptor(ring.stages + uint32_t(stage) * S::kStageBytes + S::kM / 64 * S::kBox, false);
+    held.load<S>(x, ring, warpgroup);
+    ring.advance();
+    held.order(x);
+    gpul__wgmma_fence();
+    GPUL__UNROLL_FOR (int k = 0; k < 4; ++k) gpul__wgmma_held(sum, x[k], b + uint64_t(k) * (32 >> 4));
+    gpul__wgmma_commit();
+    gpul__wgmma_wait<1>();
+    ring.release(before >= 0, before);
+    before = stage;
+}
+template <typename S>
+static __device__ __forceinline__ void gpul__tensor_multiply_held(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
+                                                                  int slices, int warpgroup) {
+    gpul__tensor_held held;
+    uint32_t x[2][4][4]; /* of a slice, and of the one before, which is still being multiplied */
+    int before = -1;
+    held.begin(S::kBox / 2);
+    GPUL__UNROLL_NOT
+    for (int left = slices; left > 1; left -= 2) {
+        gpul__tensor_step_held<S>(sum, held, x[0], ring, before, warpgroup);
+        gpul__tensor_step_held<S>(sum, held, x[1], ring, before, warpgroup);
+    }
+    if (slices % 2) gpul__tensor_step_held<S>(sum, held, x[0], ring, before, warpgroup);
+    gpul__wgmma_wait<0>();
+    ring.release(true, before);
+    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) asm volatile("" : "+f"(sum[i])::"memory");
+}
+
 template <typename S>
 static __device__ __forceinline__ void gpul__tensor_multiply_form(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
-                                                                  int slices, int warpgroup, gpul_dtype dtype,
-                                                                  int form) {
-    if (dtype == GPUL_F32) gpul__tensor_multiply<GPUL_F32, S, 0>(sum, ring, slices, warpgroup);
+                                                                  int slices, int warpgroup, gpul_dtype dtype, int form,
+                                                                  bool held) {
+    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) {
+        sum[i] = 0;
+        asm volatile("" : "+f"(sum[i])::"memory");
+    }
+    if (!S::kGathers && dtype == GPUL_F32 && held) gpul__tensor_multiply_held<S>(sum, ring, slices, warpgroup);
+    else if (!S::kGathers && dtype == GPUL_F32) gpul__tensor_multiply<GPUL_F32, S, 0>(sum, ring, slices, warpgroup);
     else if (dtype == GPUL_F16) {
         if (form == 0) gpul__tensor_multiply<GPUL_F16, S, 0>(sum, ring, slices, warpgroup);
         else if (form == 1) gpul__tensor_multiply<GPUL_F16, S, 1>(sum, ring, slices, warpgroup);
@@ -7928,18 +8132,6 @@ template <bool kBf16> static __device__ __forceinline__ uint32_t gpul__tensor_na
     asm("set.neu.u32.f16x2 %0, %1, %1;" : "=r"(nan) : "r"(two));
     return two & ~(nan & 0x01ff01ffu); /* from 7fff to 7e00 */
 }
-/* Two results of a row, 32 columns apart; there: how many of them are in C */
-static __device__ __forceinline__ void gpul__tensor_store_two(gpul__gemm_16 *to, const float (&x)[2], int there,
-                                                              bool bf16) {
-    const uint32_t two = bf16 ? gpul__tensor_narrow<true>(x[0], x[1]) : gpul__tensor_narrow<false>(x[0], x[1]);
-    if (there > 0) to[0].bits = uint16_t(two);
-    if (there > 1) to[32].bits = uint16_t(two >> 16);
-}
-static __device__ __forceinline__ void gpul__tensor_store_two(float *to, const float (&x)[2], int there, bool) {
-    if (there > 0) to[0] = gpul__is_nan(x[0]) ? gpul__quiet_nan<float>() : x[0];
-    if (there > 1) to[32] = gpul__is_nan(x[1]) ? gpul__quiet_nan<float>() : x[1];
-}
-
 /* A work tile: a tile of C for each block of the cluster, one below the other, and a split of K. In the raster order of
  * gpul__gemm_kernel, in groups of plan.group_rows rows of work tiles. */
 struct gpul__tensor_work {
@@ -8021,107 +8213,185 @@ static __device__ __forceinline__ bool gpul__tensor_combine(float (&sum)[S::kSum
     return true;
 }
 
-/* The sums of a warp's 16 rows, 64 columns of each, from shared memory to C, by the steps of gpul__gemm_apply. kPlain:
- * C is not read, and there are no bias and no activation. kTwo: of elements in two parts, whose scaled rows and columns
- * are scaled back, by a power of two in two steps, since one may be out of range. The result is rounded once: what the
- * first step makes subnormal, the second one leaves there. */
-template <typename T, gpul_dtype kTwo, bool kPlain>
-static __device__ __forceinline__ void gpul__tensor_rows(uint32_t shared, const gpul__gemm_view &v, uint32_t item,
-                                                         int64_t first_row, int64_t first_col) {
-    enum { kBatch = kPlain ? 16 : 4 }; /* rows at a time */
-    const gpul__gemm_problem &p = v.problem;
-    const bool bf16 = p.dtype == GPUL_BF16;
-    const uint32_t lane = threadIdx.x % 32;
-    const int64_t n = first_col + lane;
-    const int there = n + 32 < p.N ? 2 : n < p.N ? 1 : 0, left = p.M - first_row < 16 ? int(p.M - first_row) : 16;
-    const float alpha = float(p.alpha), beta = float(p.beta);
-    T *to = static_cast<T *>(p.C) + item * p.c_batch + first_row * p.c_row + n;
-    float bias[2] = {0, 0};
-    int scale[2] = {0, 0};
-    GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) {
-        if (j >= there) break;
-        if (!kPlain && !p.transposed) bias[j] = gpul__gemm_bias_at<float>(p, 0, n + j * 32);
-        if (kTwo) scale[j] = gpul__pack_row_exponent(v.range_b[2 * (n + j * 32)]);
-    }
-    GPUL__UNROLL_NOT
-    for (int r = 0; r < left; r += kBatch) {
-        float sum[kBatch][2];
-        GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
-            const uint32_t row = kPlain ? uint32_t(u) : uint32_t(r + u),
-                           at = shared + ((lane / 8) ^ (row % 8)) * 32 + lane % 8 * 4;
-            asm volatile("ld.shared.f32 %0, [%1];" : "=f"(sum[u][0]) : "r"(at + row * 256));
-            asm volatile("ld.shared.f32 %0, [%1];" : "=f"(sum[u][1]) : "r"((at ^ 128) + row * 256));
-        }
-        if (kTwo) {
-            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
-                const int64_t m = first_row + (r + u < left ? r + u : r);
-                const int high = gpul__pack_row_exponent(v.range_a[2 * m]) - 2 * gpul__pack_target(kTwo == GPUL_F16);
-                GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) {
-                    int e = high + scale[j];
-                    e = e < -240 ? -240 : e > 240 ? 240 : e;
-                    sum[u][j] = sum[u][j] * gpul__pack_power(e / 2) * gpul__pack_power(e - e / 2);
-                }
+/* ---- the end of a tile ----
+ *
+ * A thread's sums are in two rows, 8 apart, in pairs of columns, 8 apart (the PTX manual draws wgmma's accumulators).
+ * There they become results, by the steps of gpul__gemm_store_rows. What comes from C, and results of f32, pass through
+ * shared memory, where C's rows are whole: a warp's 16 rows, 64 columns at a time. */
+
+/* Of what lies in lanes for a column each, 32 columns to an element of `held`: that of sum i of a row, i % 4 < 2 */
+template <typename T, int kHeld>
+static __device__ __forceinline__ T gpul__tensor_of_column(const T (&held)[kHeld], int i, uint32_t lane) {
+    return __shfl_sync(0xffffffffu, held[i / 16], i / 4 % 4 * 8 + int(lane % 4) * 2 + i % 2);
+}
+/* Every `step`-th of the `left` elements from `from` on, or 0 where there is none; distance: in memory. All are loaded
+ * at once, so no branch stands between them. */
+template <typename T, int kHeld>
+static __device__ __forceinline__ void gpul__tensor_fetch(T (&held)[kHeld], const T *from, int64_t distance,
+                                                          int64_t step, int64_t left) {
+    GPUL__UNROLL_FOR (int h = 0; h < kHeld; ++h) held[h] = h * step < left ? from[h * distance] : T();
+}
+/* Of elements in two parts: scaled rows and columns are scaled back, by a power of two in two steps, since one may be
+ * out of range. The result is rounded once: what the first step makes subnormal, the second one leaves there. */
+template <typename S, gpul_dtype kTwo>
+static __device__ __forceinline__ void gpul__tensor_scale_back(float (&sum)[S::kSums], const gpul__gemm_view &v,
+                                                               int64_t row, int64_t col) {
+    const uint32_t lane = gpul__thread_again() % 32;
+    const int64_t m = row + lane / 4, n = col + lane;
+    uint32_t of_row[2], of_col[S::kN / 32]; /* the largest elements, then their exponents */
+    gpul__tensor_fetch(of_row, v.range_a + 2 * m, 16, 8, v.problem.M - m);
+    gpul__tensor_fetch(of_col, v.range_b + 2 * n, 64, 32, v.problem.N - n);
+    GPUL__UNROLL_FOR (int h = 0; h < 2; ++h)
+        of_row[h] = uint32_t(gpul__pack_row_exponent(of_row[h]) - 2 * gpul__pack_target(kTwo == GPUL_F16));
+    GPUL__UNROLL_FOR (int h = 0; h < S::kN / 32; ++h) of_col[h] = uint32_t(gpul__pack_row_exponent(of_col[h]));
+    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 4) {
+        GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) {
+            const int scale = int(gpul__tensor_of_column(of_col, i + j, lane));
+            GPUL__UNROLL_FOR (int h = 0; h < 2; ++h) {
+                int e = int(of_row[h]) + scale;
+                e = e < -240 ? -240 : e > 240 ? 240 : e;
+                sum[i + j + 2 * h] = sum[i + j + 2 * h] * gpul__pack_power(e / 2) * gpul__pack_power(e - e / 2);
             }
         }
-        if (!kPlain && beta != 0) {
-            T c[kBatch][2];
-            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
-                const T *const from = to + (r + u < left ? u * p.c_row : 0); /* or the first row once more */
-                GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) c[u][j] = j < there ? from[j * 32] : T();
-            }
-            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
-                GPUL__UNROLL_FOR (int j = 0; j < 2; ++j)
-                    sum[u][j] = __fmaf_rn(alpha, sum[u][j], beta * gpul__gemm_widen(c[u][j], bf16));
-            }
-        } else {
-            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
-                GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) sum[u][j] *= alpha;
-            }
-        }
-        if (!kPlain) {
-            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
-                if (p.transposed)
-                    bias[0] = bias[1] =
-                        gpul__gemm_bias_at<float>(p, first_row + (r + u < left ? r + u : r), there ? n : 0);
-                GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) {
-                    if (p.bias) sum[u][j] = __fadd_rn(sum[u][j], bias[j]);
-                    if (p.activation == GPUL_ACTIVATION_RELU) sum[u][j] = gpul__gemm_relu(sum[u][j]);
-                }
-            }
-            /* GELU takes many instructions: a loop applies it to the first sum, which then becomes the last */
-            GPUL__UNROLL_NOT
-            for (int i = p.activation == GPUL_ACTIVATION_GELU ? 0 : 2 * kBatch; i < 2 * kBatch; ++i) {
-                const float done = gpul__gemm_gelu(sum[0][0]);
-                GPUL__UNROLL_FOR (int j = 0; j + 1 < 2 * kBatch; ++j) sum[j / 2][j % 2] = sum[(j + 1) / 2][(j + 1) % 2];
-                sum[kBatch - 1][1] = done;
-            }
-        }
-        GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u, to += p.c_row)
-            if (r + u < left) gpul__tensor_store_two(to, sum[u], there, bf16);
     }
 }
 
-/* Sums of 16-bit types where C is not read. The bias: a thread has sums in two rows, and in eight columns of every 32,
- * which the lanes of its warp load together. The activation: GELU takes many instructions, so a loop applies it to the
- * first 16 sums, which then become the last. */
+/* A warp's 16 x 64 results of f32, or elements of C, in shared memory, and where they are in C. There a lane has two in
+ * each of 16 units: 32 columns apart in a row; or, turned, where C has them as 64 rows of 16, in neighbouring rows of
+ * four. Parts of 32 bytes are in an order in which a warp's accesses meet in no bank, those to sums nor those to
+ * units. */
+struct gpul__tensor_exchange {
+    uint32_t of_sums, of_units;
+    int32_t left[2]; /* units whose first, or second, element is in C */
+    int64_t at, step,
+        apart; /* in C, in elements: the first element, from unit to unit, from an element to the second */
+    bool turned;
+    __device__ __forceinline__ void begin(const gpul__gemm_problem &p, uint32_t item, int64_t row, int64_t col,
+                                          uint32_t shared, bool turn) {
+        const uint32_t lane = gpul__thread_again() % 32, g = lane / 4, t = lane % 4;
+        turned = turn;
+        of_sums = shared + (turned ? t / 2 * 256 + ((t % 2 * 2) ^ (t / 2)) * 32 + g * 4 : g * 288 + t * 8);
+        of_units = shared + lane * 4;
+        const int64_t m = turned ? col + lane / 16 * 2 : row, n = turned ? row + lane % 16 : col + lane, rows = p.M - m,
+                      cols = p.N - n;
+        const int down = turned ? 4 : 1, height = rows < 16 * down ? int(rows) : 16 * down; /* rows of a unit, of all */
+        at = item * p.c_batch + m * p.c_row + n;
+        step = down * p.c_row;
+        apart = turned ? p.c_row : 32;
+        left[0] = cols > 0 ? (height + down - 1) / down : 0;
+        left[1] = turned ? cols > 0 ? (height + down - 2) / down : 0 : cols > 32 ? height : 0;
+    }
+    __device__ __forceinline__ uint32_t sum(uint32_t i) const { /* of sum i; i even: where not turned, i + 1 follows */
+        return turned ? (of_sums ^ (((i / 2 % 2 + i % 2 * 4) ^ (i / 4 * 2 % 8)) * 32)) + i / 4 * 512
+                      : (of_sums ^ (i / 4 * 32)) + i / 2 % 2 * 2048;
+    }
+    __device__ __forceinline__ uint32_t unit(uint32_t u, uint32_t j) const {
+        return (of_units ^ ((u % 8 ^ j * 4) * 32)) + u * 256;
+    }
+    template <typename T> __device__ __forceinline__ void fetch(T (&x)[16][2], const T *c) const {
+        const T *first = c + at, *second = first + apart;
+        GPUL__UNROLL_FOR (int u = 0; u < 16; ++u, first += step, second += step) {
+            x[u][0] = u < left[0] ? *first : T();
+            x[u][1] = u < left[1] ? *second : T();
+        }
+    }
+    __device__ __forceinline__ void put(const float *x) const {
+        if (turned) {
+            GPUL__UNROLL_FOR (uint32_t i = 0; i < 32; ++i)
+                asm volatile("st.shared.f32 [%0], %1;" ::"r"(sum(i)), "f"(x[i]) : "memory");
+        } else {
+            GPUL__UNROLL_FOR (uint32_t i = 0; i < 32; i += 2)
+                asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(sum(i)), "f"(x[i]), "f"(x[i + 1]) : "memory");
+        }
+    }
+    __device__ __forceinline__ void get(float (&x)[32]) const {
+        if (turned) {
+            GPUL__UNROLL_FOR (uint32_t i = 0; i < 32; ++i)
+                asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x[i]) : "r"(sum(i)) : "memory");
+        } else {
+            GPUL__UNROLL_FOR (uint32_t i = 0; i < 32; i += 2)
+                asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x[i]), "=f"(x[i + 1]) : "r"(sum(i)) : "memory");
+        }
+    }
+};
+
+/* Asks for a warp's rows of C, which the end of the tile will read, to come to L2 while the tile is computed. */
+template <typename S>
+static __device__ __forceinline__ void gpul__tensor_prefetch_c(const gpul__gemm_problem &p, uint32_t item, int64_t row,
+                                                               int64_t col, bool turned) {
+    const uint32_t lane = gpul__thread_again() % 32;
+    const int64_t element = p.dtype == GPUL_F32 ? 4 : 2;
+    const char *const c = static_cast<const char *>(p.C) + item * p.c_batch * element;
+    GPUL__UNROLL_NOT
+    for (int i = 0; i < S::kN / (turned ? 32 : 64); ++i) { /* turned: a row of 16 elements; else 32 of half a row */
+        const int64_t m = turned ? col + i * 32 + lane : row + lane / 2,
+                      n = turned ? row : col + (lane % 2 * (S::kN / 64) + i) * 32;
+        if (m < p.M && n < p.N) asm volatile("prefetch.global.L2 [%0];" ::"l"(c + (m * p.c_row + n) * element));
+    }
+}
+/* sum = alpha sum + beta C */
+template <typename S>
+static __device__ __forceinline__ void gpul__tensor_add_c(float (&sum)[S::kSums], const gpul__gemm_problem &p,
+                                                          uint32_t item, int64_t row, int64_t col, uint32_t shared,
+                                                          bool turned) {
+    const float alpha = float(p.alpha), beta = float(p.beta);
+    GPUL__UNROLL_NOT
+    for (int64_t next = 0; next < S::kN; next += 64) { /* of the first 32 sums, which then become the last */
+        gpul__tensor_exchange exchange;
+        float c[16][2], x[32];
+        exchange.begin(p, item, row, col + next, shared, turned);
+        if (p.dtype == GPUL_F32) {
+            exchange.fetch(c, static_cast<const float *>(p.C));
+        } else {
+            gpul__gemm_16 narrow[16][2];
+            exchange.fetch(narrow, static_cast<const gpul__gemm_16 *>(p.C));
+            GPUL__UNROLL_FOR (int u = 0; u < 16; ++u) {
+                GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) c[u][j] = gpul__gemm_widen(narrow[u][j], p.dtype == GPUL_BF16);
+            }
+        }
+        __syncwarp();
+        GPUL__UNROLL_FOR (uint32_t u = 0; u < 16; ++u) {
+            GPUL__UNROLL_FOR (uint32_t j = 0; j < 2; ++j)
+                asm volatile("st.shared.f32 [%0], %1;" ::"r"(exchange.unit(u, j)), "f"(c[u][j]) : "memory");
+        }
+        __syncwarp();
+        exchange.get(x);
+        GPUL__UNROLL_FOR (int i = 0; i < 32; ++i) x[i] = __fmaf_rn(alpha, sum[i], beta * x[i]);
+        GPUL__UNROLL_FOR (int i = 0; i + 32 < S::kSums; ++i) sum[i] = sum[i + 32];
+        GPUL__UNROLL_FOR (int i = 0; i < 32; ++i) sum[S::kSums - 32 + i] = x[i];
+    }
+}
+
+/* The bias: of the thread's two rows, or of its columns, which the lanes of its warp load together. The activation:
+ * GELU takes many instructions, so a loop applies it to the first 16 sums, which then become the last. */
 template <typename S>
 static __device__ __forceinline__ void gpul__tensor_epilogue(float (&sum)[S::kSums], const gpul__gemm_problem &p,
-                                                             int64_t row, int64_t first_col) {
+                                                             int64_t row, int64_t col, bool turned) {
     if (p.bias) {
         enum { kHeld = S::kN / 32 };
-        const int lane = int(threadIdx.x) % 32;
-        const int64_t first = p.transposed ? row : first_col + lane, left = (p.transposed ? p.M : p.N) - first;
-        const int step = p.transposed ? 8 : 32; /* transposed problem: of the two rows, in held[0] and held[1] */
+        const uint32_t lane = gpul__thread_again() % 32;
+        const bool of_rows = (p.transposed != 0) != turned; /* rows of the sums */
+        const int64_t first = of_rows ? row + lane / 4 : col + lane, left = (p.transposed ? p.M : p.N) - first,
+                      stride = p.transposed ? p.bias_m : p.bias_n;
+        const int64_t at = first * stride, step = of_rows ? 8 : 32;
         float held[kHeld];
-        GPUL__UNROLL_FOR (int h = 0; h < kHeld; ++h)
-            held[h] = h * step < left
-                          ? gpul__gemm_bias(p, (first + h * step) * (p.transposed ? p.bias_m : p.bias_n), 0.0f)
-                          : 0.0f;
-        GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 4) {
-            GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) {
-                const float add = __shfl_sync(0xffffffffu, held[i / 16], i / 4 % 4 * 8 + lane % 4 * 2 + j);
-                sum[i + j] = __fadd_rn(sum[i + j], p.transposed ? held[0] : add);
-                sum[i + j + 2] = __fadd_rn(sum[i + j + 2], p.transposed ? held[1] : add);
+        if (p.bias_dtype == GPUL_F32) {
+            gpul__tensor_fetch(held, static_cast<const float *>(p.bias) + at, step * stride, step, left);
+        } else {
+            gpul__gemm_16 narrow[kHeld];
+            gpul__tensor_fetch(narrow, static_cast<const gpul__gemm_16 *>(p.bias) + at, step * stride, step, left);
+            GPUL__UNROLL_FOR (int h = 0; h < kHeld; ++h)
+                held[h] = gpul__gemm_widen(narrow[h], p.bias_dtype == GPUL_BF16);
+        }
+        if (of_rows) {
+            GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) sum[i] = __fadd_rn(sum[i], held[i / 2 % 2]);
+        } else {
+            GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 4) {
+                GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) {
+                    const float add = gpul__tensor_of_column(held, i + j, lane);
+                    sum[i + j] = __fadd_rn(sum[i + j], add);
+                    sum[i + j + 2] = __fadd_rn(sum[i + j + 2], add);
+                }
             }
         }
     }
@@ -8136,17 +8406,49 @@ static __device__ __forceinline__ void gpul__tensor_epilogue(float (&sum)[S::kSu
         GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) sum[S::kSums - 16 + i] = done[i];
     }
 }
+
+/* Results of f32 */
+template <typename S>
+static __device__ __forceinline__ void gpul__tensor_store_rows(const float (&sum)[S::kSums],
+                                                               const gpul__gemm_problem &p, uint32_t item, int64_t row,
+                                                               int64_t col, uint32_t shared, bool turned) {
+    GPUL__UNROLL_FOR (int g = 0; g < S::kN / 64; ++g) {
+        gpul__tensor_exchange exchange;
+        float x[16][2];
+        if (col + g * 64 >= (turned ? p.M : p.N)) break;
+        exchange.begin(p, item, row, col + g * 64, shared, turned);
+        float *first = static_cast<float *>(p.C) + exchange.at, *second = first + exchange.apart;
+        __syncwarp();
+        exchange.put(sum + g * 32);
+        __syncwarp();
+        GPUL__UNROLL_FOR (uint32_t u = 0; u < 16; ++u) {
+            GPUL__UNROLL_FOR (uint32_t j = 0; j < 2; ++j)
+                asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x[u][j]) : "r"(exchange.unit(u, j)) : "memory");
+        }
+        GPUL__UNROLL_FOR (int u = 0; u < 16; ++u, first += exchange.step, second += exchange.step) {
+            if (u < exchange.left[0]) *first = gpul__is_nan(x[u][0]) ? gpul__quiet_nan<float>() : x[u][0];
+            if (u < exchange.left[1]) *second = gpul__is_nan(x[u][1]) ? gpul__quiet_nan<float>() : x[u][1];
+        }
+    }
+}
+
+/* Those of 16-bit types */
+template <bool kBf16, typename S>
+static __device__ __forceinline__ void gpul__tensor_narrow_all(uint32_t (&two)[S::kSums / 2],
+                                                               const float (&sum)[S::kSums]) {
+    GPUL__UNROLL_FOR (int i = 0; i < S::kSums / 2; ++i) two[i] = gpul__tensor_narrow<kBf16>(sum[2 * i], sum[2 * i + 1]);
+}
 /* They pass through shared memory, 64 columns at a time, in one of two boxes. From there bulk copies take them while
  * the next tile is computed, or, where C is not aligned, the warps, whose lanes then write neighbouring elements. */
-template <typename S, bool kBf16>
-static __device__ __forceinline__ void gpul__tensor_store_boxes(const float (&sum)[S::kSums], const gpul__gemm_view &v,
-                                                                const CUtensorMap *map, const gpul__tensor_work &work,
-                                                                int warpgroup, uint32_t warp, uint32_t boxes,
-                                                                uint32_t &filled) {
+template <typename S>
+static __device__ __forceinline__ void gpul__tensor_store_boxes(const uint32_t (&two)[S::kSums / 2],
+                                                                const gpul__gemm_view &v, const CUtensorMap *map,
+                                                                const gpul__tensor_work &work, int warpgroup,
+                                                                uint32_t warp, uint32_t boxes, uint32_t &filled) {
     const gpul__gemm_problem &p = v.problem;
-    const uint32_t lane = threadIdx.x % 32;
+    const uint32_t thread = gpul__thread_again(), lane = thread % 32;
     const int64_t first_row = work.m + warpgroup * 64;
-    const bool first = threadIdx.x % 128 == 0;
+    const bool first = thread % 128 == 0;
     GPUL__UNROLL_FOR (int g = 0; g < S::kN / 64; ++g) {
         filled ^= S::kBox;
         const uint32_t box = boxes + filled;
@@ -8155,9 +8457,7 @@ static __device__ __forceinline__ void gpul__tensor_store_boxes(const float (&su
         /* 16-byte chunks in the order of the 128-byte swizzle, as the bulk copy expects */
         const uint32_t box_row = box + (warp * 16 + lane % 16) * 128;
         GPUL__UNROLL_FOR (int j = 0; j < 8; j += 2) {
-            uint32_t w[4];
-            GPUL__UNROLL_FOR (int k = 0; k < 4; ++k)
-                w[k] = gpul__tensor_narrow<kBf16>(sum[g * 32 + j * 4 + k * 2], sum[g * 32 + j * 4 + k * 2 + 1]);
+            const uint32_t *const w = two + g * 16 + j * 2;
             asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
                              box_row + ((uint32_t(j) + lane / 16) ^ (lane % 8)) * 16),
                          "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3])
@@ -8189,48 +8489,34 @@ static __device__ __forceinline__ void gpul__tensor_store_boxes(const float (&su
     }
 }
 
-/* Storing a consumer's 64 x S::kN sums. A thread's are in two rows, 8 apart, in pairs of columns, 8 apart (the PTX
- * manual draws wgmma's accumulators). Those of f32, and those for a C that is read, pass through shared memory as
- * floats, 64 columns at a time, and from there by rows to C. */
+/* A consumer's 64 x S::kN sums become results in C. */
 template <typename S, gpul_dtype kTwo>
 static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[S::kSums], const gpul__gemm_view &v,
                                                            const CUtensorMap *map, const gpul__tensor_work &work,
                                                            int warpgroup, uint32_t boxes, uint32_t &filled) {
     const gpul__gemm_problem &p = v.problem;
-    const uint32_t lane = threadIdx.x % 32, warp = gpul__warp_uniform(threadIdx.x / 32 % 4);
-    const int64_t first_row = work.m + warpgroup * 64;
+    const uint32_t thread = gpul__thread_again(), warp = gpul__warp_uniform(thread / 32 % 4),
+                   shared = boxes + warp * 4096;
+    const bool narrow = !kTwo && p.dtype != GPUL_F32, turned = !kTwo && v.plan.held == 2;
+    const int64_t row = work.m + warpgroup * 64 + warp * 16;
     if (v.plan.splits > 1 && !gpul__tensor_combine<S>(sum, v, work, warpgroup)) return;
-    if (!kTwo && p.dtype != GPUL_F32 && float(p.beta) == 0) {
-        const float alpha = float(p.alpha);
-        if (alpha != 1) {
-            GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) sum[i] *= alpha;
+    if (kTwo) gpul__tensor_scale_back<S, kTwo>(sum, v, row, work.n);
+    if (float(p.beta) != 0) {
+        if (narrow) { /* bulk copies have read the boxes */
+            if (thread % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+            gpul__consumer_barrier(warpgroup);
         }
-        if (gpul__gemm_has_epilogue(p)) gpul__tensor_epilogue<S>(sum, p, first_row + warp * 16 + lane / 4, work.n);
-        if (p.dtype == GPUL_BF16) gpul__tensor_store_boxes<S, true>(sum, v, map, work, warpgroup, warp, boxes, filled);
-        else gpul__tensor_store_boxes<S, false>(sum, v, map, work, warpgroup, warp, boxes, filled);
-        return;
+        gpul__tensor_add_c<S>(sum, p, work.item, row, work.n, shared, turned);
+    } else if (float(p.alpha) != 1) {
+        GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) sum[i] *= float(p.alpha);
     }
-    const bool plain = float(p.beta) == 0 && !gpul__gemm_has_epilogue(p);
-    /* units of 32 bytes, in an order in which neither the stores nor the loads of a warp meet in a bank */
-    const uint32_t rows = boxes + warp * 4096, mine = rows + lane / 4 * 256 + lane % 4 * 8;
-    GPUL__UNROLL_NOT
-    for (int g = 0; g < S::kN / 64; ++g) {
-        const int64_t m = first_row + warp * 16, n = work.n + g * 64;
-        if (n >= p.N || m >= p.M) break;
-        __syncwarp();
-        GPUL__UNROLL_FOR (int i = 0; i < 32; i += 2)
-            asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(mine + uint32_t(i / 2 % 2) * 2048 +
-                                                                  (uint32_t(i / 4) ^ (lane / 4)) * 32),
-                         "f"(sum[i]), "f"(sum[i + 1])
-                         : "memory");
-        GPUL__UNROLL_FOR (int i = 0; i + 32 < S::kSums; ++i) sum[i] = sum[i + 32];
-        __syncwarp();
-        if (kTwo || p.dtype == GPUL_F32) {
-            if (plain) gpul__tensor_rows<float, kTwo, true>(rows, v, work.item, m, n);
-            else gpul__tensor_rows<float, kTwo, false>(rows, v, work.item, m, n);
-        } else {
-            gpul__tensor_rows<gpul__gemm_16, kTwo, false>(rows, v, work.item, m, n);
-        }
+    if (gpul__gemm_has_epilogue(p)) gpul__tensor_epilogue<S>(sum, p, row, work.n, turned);
+    if (!narrow) gpul__tensor_store_rows<S>(sum, p, work.item, row, work.n, shared, turned);
+    else {
+        uint32_t two[S::kSums / 2];
+        if (p.dtype == GPUL_BF16) gpul__tensor_narrow_all<true, S>(two, sum);
+        else gpul__tensor_narrow_all<false, S>(two, sum);
+        gpul__tensor_store_boxes<S>(two, v, map, work, warpgroup, warp, boxes, filled);
     }
 }
 
@@ -8291,9 +8577,8 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     ring.full = gpul__shared_address(barriers);
     ring.empty = ring.full + S::kStages * 8;
     ring.stages = (gpul__shared_address(shared) + 1023) & ~1023u;
-    const uint32_t cluster = uint32_t(plan.cluster), rank = blockIdx.x % cluster, lane = threadIdx.x % 32;
-    ring.has_peer = lane < cluster;
-    ring.peer_empty = gpul__shared_in(ring.empty, ring.has_peer ? lane : rank);
+    const uint32_t cluster = uint32_t(plan.cluster), rank = blockIdx.x % cluster;
+    ring.cluster = cluster;
     ring.parity = 0;
     ring.stage = 0;
     if (threadIdx.x == 0) {
@@ -8313,6 +8598,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                    at_once = gridDim.x / cluster;
     const bool wide = !kTwo && p.dtype == GPUL_F32; /* rows of a box are 32 elements, not 64 */
     const int form = kTwo || wide ? 0 : (p.a_col == 1 ? 0 : 1) | (p.b_row == 1 ? 0 : 2);
+    const bool held = wide && plan.held, turned = wide && plan.held == 2, across_a = held || form & 1;
     const int warpgroup = int(gpul__warp_uniform(threadIdx.x / 128));
     gpul__tensor_work work;
     if (warpgroup >= S::kM / 64) {
@@ -8321,10 +8607,11 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
             gpul__tensor_produce_gathered<S>(ring, map_a, map_b, v, work_tiles, form);
         } else if (threadIdx.x % 128 == 0) {      /* one thread issues the copies */
             const int32_t width = wide ? 32 : 64; /* elements in a row of a box */
+            const bool stack_a = turned ? p.b_batch : p.a_batch, stack_b = turned ? p.a_batch : p.b_batch;
             for (uint32_t index = blockIdx.x / cluster; index < work_tiles; index += at_once) {
                 work.find<S>(index, rank, v);
-                const int32_t m = int32_t(work.m), n = int32_t(work.n), item_a = p.a_batch ? int32_t(work.item) : 0,
-                              item_b = p.b_batch ? int32_t(work.item) : 0;
+                const int32_t m = int32_t(work.m), n = int32_t(work.n), item_a = stack_a ? int32_t(work.item) : 0,
+                              item_b = stack_b ? int32_t(work.item) : 0;
                 int32_t k = work.begin * width;
                 for (int32_t left = work.length; left > 0; --left, k += width, ring.advance()) {
                     const uint32_t full = ring.full + uint32_t(ring.stage) * 8,
@@ -8332,9 +8619,12 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                                    b = a + S::kM / 64 * S::kBox;
                     gpul__mbarrier_wait(ring.empty + uint32_t(ring.stage) * 8, ring.parity ^ 1);
                     gpul__mbarrier_expect(full, S::kStageBytes);
-                    GPUL__UNROLL_FOR (int g = 0; g < S::kM / 64; ++g)
-                        gpul__tensor_load(a + g * S::kBox, &map_a, form & 1 ? m + g * 64 : k, form & 1 ? k : m + g * 64,
-                                          item_a, full);
+                    GPUL__UNROLL_FOR (int g = 0; g < S::kM / 64; ++g) {
+                        const uint32_t to = a + g * S::kBox;
+                        const int32_t row = m + g * 64;
+                        if (held) gpul__tensor_load(to + S::kBox / 2, &map_a, row + 32, k, item_a, full);
+                        gpul__tensor_load(to, &map_a, across_a ? row : k, across_a ? k : row, item_a, full);
+                    }
                     GPUL__UNROLL_FOR (int g = 0; g < S::kN / 64; ++g) {
                         const uint32_t to = b + g * S::kBox;
                         const int32_t dense = form & 2 ? n + g * 64 : k, outer = form & 2 ? k : n + g * 64;
@@ -8354,10 +8644,14 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
         for (uint32_t index = blockIdx.x / cluster; index < work_tiles; index += at_once) {
             work.find<S>(index, rank, v);
             float sum[S::kSums];
+            if (float(p.beta) != 0 && plan.splits == 1)
+                gpul__tensor_prefetch_c<S>(p, work.item,
+                                           work.m + warpgroup * 64 + gpul__warp_uniform(threadIdx.x / 32 % 4) * 16,
+                                           work.n, turned);
             if (kTwo) gpul__tensor_multiply_terms<kTwo, S>(sum, ring, work.length, warpgroup, p.transposed != 0);
             for (int32_t left = kTwo ? 0 : work.length; left > 0;) {
                 const int32_t chunk = left < gpul__tensor_chunk ? left : int32_t(gpul__tensor_chunk);
-                gpul__tensor_multiply_form<S>(sum, ring, chunk, warpgroup, p.dtype, form);
+                gpul__tensor_multiply_form<S>(sum, ring, chunk, warpgroup, p.dtype, form, held);
                 if (left < work.length) {
                     GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 4) {
                         const float4 before = promoted[i / 4 * (S::kM * 2)];
@@ -8596,19 +8890,19 @@ enum {
 static inline int32_t gpul__tensor_gather_time(int64_t rows) { return 230 + 5 * int32_t(rows < 64 ? rows : 64); }
 
 /* The waves of tiles, times what one takes; and adding the splits, 16 at a time. slices: of a split */
-static inline double gpul__tensor_time(const gpul__tensor_tile &tile, const gpul__gemm_problem *p, int64_t batch,
+static inline double gpul__tensor_time(const gpul__tensor_tile &tile, int64_t m, int64_t n, int64_t batch,
                                        int64_t splits, int64_t slices, int64_t blocks) {
-    const int64_t tiles = gpul_ceil_div(p->M, tile.m) * gpul_ceil_div(p->N, tile.n) * splits * batch;
+    const int64_t tiles = gpul_ceil_div(m, tile.m) * gpul_ceil_div(n, tile.n) * splits * batch;
     const int64_t added = splits <= gpul__gemm_fan ? splits : gpul__gemm_fan + gpul_ceil_div(splits, gpul__gemm_fan);
     return double(gpul_ceil_div(tiles, blocks)) * double(slices * tile.slice + tile.end) +
            (splits > 1 ? 1000 + double(added) * (tile.n / 64) * gpul__tensor_add_time : 0);
 }
-static int32_t gpul__tensor_best_tile(double *least, const gpul__gemm_problem *p, int64_t batch, int32_t splits,
+static int32_t gpul__tensor_best_tile(double *least, int64_t m, int64_t n, int64_t batch, int32_t splits,
                                       int64_t slices, int64_t blocks) {
     int32_t best = 0;
     *least = 1e300;
     for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
-        const double time = gpul__tensor_time(gpul__tensor_tiles[i], p, batch, splits, slices, blocks);
+        const double time = gpul__tensor_time(gpul__tensor_tiles[i], m, n, batch, splits, slices, blocks);
         if (!(time < *least)) continue;
         *least = time;
         best = i;
@@ -8625,8 +8919,8 @@ static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, int32_t
     const int64_t bytes = int64_t(tile.m) * tile.n * 4; /* of a tile's sums */
     plan->tile = which;
     plan->cluster = cluster;
-    plan->tiles_m = gpul_ceil_div(p->M, tile.m * cluster);
-    plan->tiles_n = gpul_ceil_div(p->N, tile.n);
+    plan->tiles_m = gpul_ceil_div(plan->held == 2 ? p->N : p->M, tile.m * cluster);
+    plan->tiles_n = gpul_ceil_div(plan->held == 2 ? p->M : p->N, tile.n);
     gpul__limit_batch(plan, (plan->splits > 1 ? plan->tiles_m * plan->tiles_n * cluster * plan->splits * bytes : 0) +
                                 (p->a_batch ? a_bytes : 0) + (p->b_batch ? b_bytes : 0));
     const int64_t tiles = plan->tiles_m * plan->tiles_n * plan->batch, works = tiles * plan->splits,
@@ -8654,8 +8948,9 @@ static inline bool gpul__tensor_mappable(const gpul__gemm_matrix &x, int64_t ele
 
 /* gpul__tensor_kernel for 16-bit types and TF32. Splits and tile are those that take least. Blocks go in pairs, which
  * share columns of B, where much has to come from L2: where 128 bytes of an operand straddle two cache lines, and in
- * long runs for small tiles and for f32. An operand that tensor maps cannot describe, or one of f32 that is not dense
- * along K, is copied. Of 16-bit types it is gathered instead, with the smallest tile, where that takes less. */
+ * long runs for small tiles and for f32. An operand that tensor maps cannot describe is copied. Of 16-bit types it is
+ * gathered instead, with the smallest tile, where that takes less. One operand of TF32 that is not dense along K passes
+ * through registers; if it is B, A and B change places; if both are, the smaller one is copied. */
 static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const gpul__gemm_matrix a = gpul__gemm_a(p), b = gpul__gemm_b(p);
     const int64_t element = gpul__bytes_of(p->dtype), slice = gpul__tensor_slice / element;
@@ -8668,18 +8963,21 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
         const int32_t splits = int32_t(gpul_ceil_div(p->K, part));
         const int64_t sms = gpul__gemm_sms; /* fault: matmul-parts-by-machine */
         if (splits > 1 && (part < 4 * slice || squares * splits > 2 * gpul__gemm_sms)) break;
-        gpul__tensor_best_tile(&time, p, 1, splits, gpul_ceil_div(part, slice), sms);
+        gpul__tensor_best_tile(&time, p->M, p->N, 1, splits, gpul_ceil_div(part, slice), sms);
         if (!(time < least)) continue;
         least = time;
         plan->splits = splits;
         plan->part = part;
     }
     const int64_t part_slices = gpul_ceil_div(plan->part, slice);
-    int32_t best = gpul__tensor_best_tile(&least, p, plan->batch, plan->splits, part_slices, machine->sms);
-    if (!gpul__tensor_mappable(a, element) || (wide && p->a_col != 1))
-        plan->a_pitch = gpul__round_up(wide ? p->K : a.dense, 64);
-    if (!gpul__tensor_mappable(b, element) || (wide && p->b_row != 1))
-        plan->b_pitch = gpul__round_up(wide ? p->K : b.dense, 64);
+    const bool across_a = wide && p->a_col != 1, across_b = wide && p->b_row != 1; /* TF32 is not dense along K */
+    bool copy_a = !gpul__tensor_mappable(a, element), copy_b = !gpul__tensor_mappable(b, element);
+    if (across_a && across_b && !copy_a && !copy_b) (p->M > p->N ? copy_b : copy_a) = true;
+    plan->held = across_a && !copy_a ? 1 : across_b && !copy_b ? 2 : 0;
+    if (copy_a) plan->a_pitch = gpul__round_up(wide ? p->K : a.dense, 64);
+    if (copy_b) plan->b_pitch = gpul__round_up(wide ? p->K : b.dense, 64);
+    const int64_t m = plan->held == 2 ? p->N : p->M, n = plan->held == 2 ? p->M : p->N;
+    int32_t best = gpul__tensor_best_tile(&least, m, n, plan->batch, plan->splits, part_slices, machine->sms);
     const int64_t a_bytes = plan->a_pitch * (wide ? p->M : a.rows) * element,
                   b_bytes = plan->b_pitch * (wide ? p->N : b.rows) * element;
     if (a_bytes + b_bytes > 0 && !wide) {
@@ -8689,7 +8987,7 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
         gather.slice =
             (plan->a_pitch ? gpul__tensor_gather_time(p->M) : 0) + (plan->b_pitch ? gpul__tensor_gather_time(p->N) : 0);
         gather.end += 1000; /* the first slice */
-        if (gpul__tensor_time(gather, p, plan->batch, plan->splits, part_slices, machine->sms) <
+        if (gpul__tensor_time(gather, m, n, plan->batch, plan->splits, part_slices, machine->sms) <
             least + 4000 + copies / 2000) {
             best = gpul__tensor_tile_smallest;
             plan->gathers = (plan->a_pitch ? 1 : 0) | (plan->b_pitch ? 2 : 0);
@@ -8699,12 +8997,11 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     const int64_t room = INT32_MAX / (gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64) * plan->splits); /* tiles */
     if (plan->batch > room) plan->batch = room;
     const gpul__gemm_matrix c = gpul__gemm_c(p);
-    const bool plain = !wide && p->N % 8 == 0 && p->beta == 0; /* fault: matmul-bulk-beta */
-    plan->c_bulk = plain && gpul__tensor_mappable(c, element);
+    plan->c_bulk = !wide && p->N % 8 == 0 && gpul__tensor_mappable(c, element);
     const gpul__tensor_tile &tile = gpul__tensor_tiles[best];
     const int64_t slices = gpul_ceil_div(squares * plan->splits * plan->batch, machine->sms) * part_slices;
     const bool straddle = (!plan->a_pitch && a.pitch % slice != 0) || (!plan->b_pitch && b.pitch % slice != 0);
-    const bool pairs = tile.n >= 128 && p->M > tile.m && machine->sms > 1 &&
+    const bool pairs = tile.n >= 128 && m > tile.m && machine->sms > 1 &&
                        (straddle || (tile.m == 128 && (tile.n == 128 || wide) && slices > 64));
     gpul__tensor_plan_tile(plan, best, pairs ? 2 : 1, part_slices, plan->gathers ? 0 : a_bytes,
                            plan->gathers ? 0 : b_bytes, p, machine);
@@ -8867,13 +9164,14 @@ static inline int32_t gpul__find_encoder(gpul__tensor_encoder *encoder) {
 }
 
 /* A tensor map of a matrix of 16-bit elements, or of f32, which copies round to TF32, or of `batch` of them, in boxes
- * of 64 rows of 128 bytes; reads beyond give zeros. */
-static int32_t gpul__tensor_map(CUtensorMap *map, const gpul__gemm_matrix &x, int64_t batch, int64_t element) {
+ * of so many rows of 128 bytes; reads beyond give zeros. */
+static int32_t gpul__tensor_map(CUtensorMap *map, const gpul__gemm_matrix &x, int64_t batch, int64_t element,
+                                uint32_t rows) {
     const int64_t pitch = x.rows == 1 ? gpul__round_up(x.dense, 8) : x.pitch;
     const cuuint64_t extent[3] = {cuuint64_t(x.dense), cuuint64_t(x.rows),
                                   cuuint64_t(x.batch && batch > 1 ? batch : 1)},
                      stride[2] = {cuuint64_t(pitch * element), cuuint64_t((x.batch ? x.batch : pitch) * element)};
-    const cuuint32_t box[3] = {cuuint32_t(gpul__tensor_slice / element), 64, 1}, step[3] = {1, 1, 1};
+    const cuuint32_t box[3] = {cuuint32_t(gpul__tensor_slice / element), rows, 1}, step[3] = {1, 1, 1};
     gpul__tensor_encoder encode;
     const int32_t status = gpul__find_encoder(&encode);
     if (status || !encode) return status ? status : int32_t(cudaErrorNotSupported);
@@ -8923,9 +9221,11 @@ static int32_t gpul__launch_tensor(gpul__gemm_view &v, void *scratch, const gpul
             if (x[i].batch) x[i].batch = x[i].rows * pitch[i];
             if (x[i].rows * pitch[i] > most) most = x[i].rows * pitch[i];
         }
-        if (!status && !(plan.gathers >> i & 1)) status = gpul__tensor_map(&map[i], x[i], p.batch, element);
+        if (!status && !(plan.gathers >> i & 1))
+            status = gpul__tensor_map(&map[plan.held == 2 ? 1 - i : i], x[i], p.batch, element,
+                                      plan.held == i + 1 ? 32 : 64);
     }
-    if (!status && plan.c_bulk) status = gpul__tensor_map(&map[2], gpul__gemm_c(&p), p.batch, element);
+    if (!status && plan.c_bulk) status = gpul__tensor_map(&map[2], gpul__gemm_c(&p), p.batch, element, 64);
     if (!status && most > 0 && wide) {
         gpul__pack_view pack = gpul__pack_operands(&p);
         status = gpul__launch_pack(pack, gpul__pack_rounded, to[0], to[1], gpul__round_up(p.K, 64) * 4,
@@ -8955,8 +9255,8 @@ static int32_t gpul__launch_parts(gpul__gemm_view &v, gpul__pack_view &pack, uin
     pack.choice = v.choice;
     int32_t status =
         gpul__launch_pack(pack, how, const_cast<void *>(p.A), const_cast<void *>(p.B), pitch * 2, 1, machine, stream);
-    if (!status) status = gpul__tensor_map(&map[0], a, 1, 2);
-    if (!status) status = gpul__tensor_map(&map[1], b, 1, 2);
+    if (!status) status = gpul__tensor_map(&map[0], a, 1, 2, 64);
+    if (!status) status = gpul__tensor_map(&map[1], b, 1, 2, 64);
     if (status) return status;
     return gpul__launch_tensor_kernel(v, gpul__tensor_variant_of<gpul__tensor_shape<128, 128>, kType>(), 64 / words,
                                       map, stream);

@@ -162,6 +162,15 @@ static void test_math_of_stacks(void) {
             one_case(GPUL_F32, &shapes[i], (i * 3 + math) % 8, (i * 7) % 32, i % 2, i % 3 == 1 ? -1.5 : 1,
                      i % 4 == 2 ? 0.5 : 0, &options);
         }
+    options.math = GPUL_MATH_TF32;
+    for (int orders = 0; orders < 8; orders++) { /* operands may pass through registers */
+        const stack_case aligned = {{3, 3, 3}, {{3}, {3}, {3}}, 72, 132, 68},
+                         of_one_a = {{2, 3, 3}, {{0}, {2}, {2}}, 20, 136, 36},
+                         of_one_b = {{3, 2, 3}, {{2}, {0}, {2}}, 136, 20, 36};
+        one_case(GPUL_F32, &aligned, orders, 0, 0, 1, orders % 3 == 1 ? 0.5 : 0, &options);
+        one_case(GPUL_F32, &of_one_a, orders, 0, 0, 1, 0, &options);
+        one_case(GPUL_F32, &of_one_b, orders, 0, 0, 1, 0, &options);
+    }
     if (large_tests()) { /* on Hopper: emulated */
         const stack_case large = {{3, 2, 3}, {{2}, {0}, {2}}, 1030, 1020, 1030};
         options.math = GPUL_MATH_EMULATED;
@@ -284,6 +293,8 @@ static void test_epilogue(void) {
                     epilogue_case(t, sizes[i][0], sizes[i][1], sizes[i][2], sizes[i][3], k % 16, k % 3,
                                   k % 5 == 1 ? 2 : 0, activation, of_bias, 1 + k % 2);
             }
+    for (int orders = 0; orders < 8; orders++) /* TF32 whose operands may pass through registers */
+        epilogue_case(GPUL_F32, 2, 76, 84, 100, orders, 0, orders % 2 ? 2 : 0, orders % 3, GPUL_F32, GPUL_MATH_TF32);
     if (large_tests())
         for (int activation = 0; activation < 3; activation++) {
             epilogue_case(GPUL_BF16, 1, 1000, 900, 300, activation, 0, 0, activation, GPUL_F32, 0);
@@ -412,6 +423,8 @@ static void test_errors(void) {
     CHECK_OK(gpul_device_array(&v, GPUL_F32, gpul_1d(5), NULL));
     CHECK_OK(gpul_device_array(&w, GPUL_F64, gpul_1d(5), NULL));
     CHECK_OK(gpul_device_array(&x, GPUL_F32, gpul_1d(2), NULL));
+    CHECK_OK(gpul_fill(&A, 1, NULL));
+    CHECK_OK(gpul_fill(&B, 1, NULL));
     CHECK_OK(gpul_fill(&C, 77, NULL));
     CHECK_FAILS(gpul_matmul(&C, &A, &D, NULL), GPUL_ERROR_SHAPE, m,
                 "A has float32 (4, 2, 3), B has float32 (3, 3, 5): 4 matrices of A cannot meet 3 of B (as many, or 1)");

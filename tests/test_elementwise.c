@@ -467,18 +467,21 @@ static void test_plans(void) {
                plan.block == (plan.staged                                ? 1
                               : plan.kernel == GPUL__ELEMENTWISE_VECTORS ? 256 * op.vectors
                               : plan.lanes                               ? 8
-                                                                         : 256 * items) &&
+                                                                         : plan.block) &&
                plan.columns == (word > 1                                   ? 32 * word
                                 : plan.staged                              ? plan.columns
                                 : plan.kernel == GPUL__ELEMENTWISE_VECTORS ? vector
                                 : plan.lanes                               ? 32 * items
                                                                            : 1);
         lanes += plan.lanes;
+        if (plan.kernel == GPUL__ELEMENTWISE_ELEMENTS && !plan.lanes) /* whole rows of warps that use not all threads */
+            good = good && plan.block % (8 * plan.used) == 0 && plan.block / (8 * plan.used) <= items &&
+                   (plan.used == 32 || (plan.used < 32 && plan.used % p.shape[last] == 0));
         for (i = 0; i < 3; i++) {
             if (plan.kernel == GPUL__ELEMENTWISE_VECTORS && p.in[i]) good = good && p.strides[1 + i][last] <= 1;
             if (!(plan.staged >> i & 1)) continue;
             good = good && last > 0 && plan.staged != 7 && p.in[i] && op.in_bytes[i] &&
-                   p.strides[1 + i][last - 1] * op.in_bytes[i] < (word > 1 ? 2 * op.in_bytes[i] : 32) &&
+                   p.strides[1 + i][last - 1] * op.in_bytes[i] < (word > 1 ? 2 * op.in_bytes[i] : 128) &&
                    p.strides[1 + i][last] > p.strides[1 + i][last - 1];
             bytes += ((int64_t)plan.pitch << plan.rows_log2) * word *
                      (word == 1 && op.value_bytes ? op.value_bytes : op.in_bytes[i]);

@@ -688,6 +688,12 @@ static void test_math(void) {
                           k % 7 == 3 ? 0.75 : 0, kind, 500);
             }
     for (int orders = 0; orders < 16; orders++) math_case(GPUL_MATH_TF32, 70, 66, 130, orders, orders / 3, 1, 0, 0, 0);
+    for (int orders = 0; orders < 8;
+         orders++) { /* rows of a multiple of 16 bytes: operands may pass through registers */
+        math_case(GPUL_MATH_TF32, 72, 68, 132, orders, 0, 1, orders % 3 == 1 ? 0.75 : 0, orders % 3, 0);
+        math_case(GPUL_MATH_TF32, 4, 200, 1000, orders, 0, -1.5, 0, 0, 300);
+        math_case(GPUL_MATH_TF32, 204, 8, 1028, orders, 0, 1, 0, 0, 300);
+    }
     math_case(GPUL_MATH_TF32, 30, 20, 0, 0, 0, 1, 0.5, 0, 0);
     math_case(GPUL_MATH_EMULATED, 30, 20, 0, 0, 0, 1, 0, 0, 0);
     if (!tensor_plan(&plan, GPUL_F32, GPUL_MATH_EMULATED, large[0][0], large[0][1], large[0][2], 1))
@@ -699,6 +705,12 @@ static void test_math(void) {
                       k % 7 == 3 ? 0.75 : 0, kind, 100);
             if (kind < 3) math_case(GPUL_MATH_TF32, large[i][0], large[i][1], large[i][2], k % 16, 0, 1, 0, kind, 100);
         }
+    for (int orders = 0; orders < 8; orders++) { /* every tile, alone and in pairs */
+        math_case(GPUL_MATH_TF32, 1028, 652, 516, orders, 0, 1, 0.5, 0, 1000);
+        math_case(GPUL_MATH_TF32, 2060, 1916, 1000, orders, 0, 1, 0, 0, 1000);
+        math_case(GPUL_MATH_TF32, 4100, 4236, 2100, orders, 0, 1, 0, 0, 1000);
+        math_case(GPUL_MATH_TF32, 132, 68, 20004, orders, 0, 1, 0, 0, 300);
+    }
 }
 
 /* A graph, launched again and again, looks at the data each time: f16 holds them, then TF32 alone, then f32 alone. */
@@ -923,7 +935,7 @@ static int record(void) {
 static void test_plans(void) {
     static const int64_t tensor_high[5] = {128, 128, 128, 64, 64}, tensor_wide[5] = {256, 192, 128, 128, 64};
     long split = 0, tiles_seen[6] = {0, 0, 0, 0, 0, 0}, aligned = 0, tensor_seen[5] = {0, 0, 0, 0, 0}, copied = 0,
-         gathered = 0, pairs = 0;
+         gathered = 0, pairs = 0, held[3] = {0, 0, 0};
     for (long k = 0; k < 400000; k++) {
         const gpul_dtype t = types[rng_below(4)];
         const int64_t size = (int64_t)gpul_dtype_size(t), four = size * 4 < 16 ? size * 4 : 16;
@@ -982,13 +994,16 @@ static void test_plans(void) {
                 good = good && plan.scratch_bytes ==
                                    (plan.splits > 1 ? plan.splits * tiles * m * n * (t == GPUL_F64 ? 8 : 4) : 0);
             }
-            good = good && plan.tiles_m * m >= p.M && (plan.tiles_m - 1) * m < p.M && plan.tiles_n * n >= p.N &&
-                   (plan.tiles_n - 1) * n < p.N;
+            const int64_t down = plan.held == 2 ? p.N : p.M, across = plan.held == 2 ? p.M : p.N;
+            good = good && plan.tiles_m * m >= down && (plan.tiles_m - 1) * m < down && plan.tiles_n * n >= across &&
+                   (plan.tiles_n - 1) * n < across;
         }
         if (plan.tensor) { /* tensor maps, and what lies one behind the other in scratch memory */
             const int along_a = p.a_col == 1, along_b = p.b_row == 1;
-            const int64_t a_dense = along_a || size == 4 ? p.K : p.M, a_lines = along_a || size == 4 ? p.M : p.K,
-                          b_dense = along_b || size == 4 ? p.K : p.N, b_lines = along_b || size == 4 ? p.N : p.K;
+            const int a_along = along_a || (size == 4 && plan.held != 1), /* as the kernel reads it */
+                b_along = along_b || (size == 4 && plan.held != 2);
+            const int64_t a_dense = a_along ? p.K : p.M, a_lines = a_along ? p.M : p.K, b_dense = b_along ? p.K : p.N,
+                          b_lines = b_along ? p.N : p.K;
             const int64_t tiles = plan.tiles_m * plan.cluster * plan.tiles_n,
                           tile = tensor_high[plan.tile] * tensor_wide[plan.tile] * 4;
             good = good && plan.blocks >= 1 && plan.blocks <= first_sms && plan.blocks % plan.cluster == 0;
@@ -996,12 +1011,14 @@ static void test_plans(void) {
             good = good && (double)tiles * plan.splits < 2147483648.0;
             good = good && (plan.a_pitch ? plan.a_pitch >= a_dense && plan.a_pitch % 8 == 0
                                          : (plan.gathers & 1) ||
-                                               ((along_a || size == 2) && (uintptr_t)p.A % 16 == 0 &&
+                                               ((along_a || size == 2 || plan.held == 1) && (uintptr_t)p.A % 16 == 0 &&
                                                 (a_lines == 1 || (along_a ? p.a_row : p.a_col) * size % 16 == 0)));
             good = good && (plan.b_pitch ? plan.b_pitch >= b_dense && plan.b_pitch % 8 == 0
                                          : (plan.gathers & 2) ||
-                                               ((along_b || size == 2) && (uintptr_t)p.B % 16 == 0 &&
+                                               ((along_b || size == 2 || plan.held == 2) && (uintptr_t)p.B % 16 == 0 &&
                                                 (b_lines == 1 || (along_b ? p.b_col : p.b_row) * size % 16 == 0)));
+            good = good &&
+                   (!plan.held || (size == 4 && !(plan.held == 1 ? along_a || plan.a_pitch : along_b || plan.b_pitch)));
             good = good && (!plan.gathers ||
                             (plan.tile == 4 && plan.cluster == 1 && !plan.a_pitch && !plan.b_pitch && size == 2));
             good = good && plan.promoted_at == (plan.splits > 1 ? plan.splits * tiles * tile : 0);
@@ -1013,12 +1030,12 @@ static void test_plans(void) {
             good = good && plan.b_at >= plan.a_at + plan.a_pitch * a_lines * size && plan.a_at % 128 == 0 &&
                    plan.b_at % 128 == 0 && plan.scratch_bytes >= plan.b_at + plan.b_pitch * b_lines * size;
             if (plan.c_bulk)
-                good = good && (uintptr_t)p.C % 16 == 0 && (p.M == 1 || p.c_row % 8 == 0) && p.N % 8 == 0 &&
-                       size == 2 && p.beta == 0;
+                good = good && (uintptr_t)p.C % 16 == 0 && (p.M == 1 || p.c_row % 8 == 0) && p.N % 8 == 0 && size == 2;
             good = good && !plan.c_vector;
             copied += plan.a_pitch || plan.b_pitch;
             gathered += plan.gathers != 0;
             pairs += plan.cluster == 2;
+            held[plan.held]++;
         }
         if (plan.a_vector)
             good = good && (uintptr_t)p.A % (uintptr_t)four == 0 &&
@@ -1040,7 +1057,7 @@ static void test_plans(void) {
     }
     CHECK(split > 1000 && aligned > 500);
     for (int i = 0; i < 6; i++) CHECK(tiles_seen[i] > 1000);
-    CHECK(copied > 1000 && gathered > 1000 && pairs > 100);
+    CHECK(copied > 1000 && gathered > 1000 && pairs > 100 && held[1] > 100 && held[2] > 100);
     for (int i = 0; i < 5; i++) CHECK(tensor_seen[i] > 100);
 }
 
