@@ -1869,6 +1869,7 @@ GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reduce
 #if defined(GPULITE_IMPLEMENTATION) && !defined(GPULITE_IMPLEMENTATION_DONE)
 #define GPULITE_IMPLEMENTATION_DONE
 
+struct cudaLaunchParams; /* which the headers of CUDA 11 name before they declare it */
 #include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 #include <stdarg.h>

@@ -56,7 +56,7 @@
 #endif
 
 /* Not every program uses every function of this file. */
-#if defined(__NVCC__) && defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ >= 12
+#ifdef __NVCC__
 #pragma nv_diagnostic push
 #pragma nv_diag_suppress 177
 #endif
@@ -9397,6 +9397,6 @@ extern "C" void GPUL__VERSIONED(gpul__kernels_of_version)(void) {}
 
 #endif /* GPULITE_ENGINES_ONLY */
 
-#if defined(__NVCC__) && defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ >= 12
+#ifdef __NVCC__
 #pragma nv_diagnostic pop
 #endif

@@ -5,7 +5,7 @@
 set -u
 nvcc=${NVCC:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
 arch=${ARCH:-sm_90a}
-which=${FIGURES:-lines kernels all families}
+which=${FIGURES:-lines kernels all compressed families}
 d=${TMPDIR:-/tmp}/gpulite-figures.$$
 mkdir -p "$d" || exit 1
 trap 'rm -rf "$d"' EXIT
@@ -57,6 +57,10 @@ for figure in $which; do
         ;;
     kernels) kernels "kernels without matmul's" -DGPULITE_NO_MATMUL ;;
     all) compile "all families, $arch" ;;
+    compressed)
+        if "$nvcc" --help | grep -q compress-mode; then compile "the same with --compress-mode=size" --compress-mode=size
+        else compile "the same with -Xfatbin=-compress-all" -Xfatbin=-compress-all; fi
+        ;;
     families)
         for family in $families; do
             # shellcheck disable=SC2046

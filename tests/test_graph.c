@@ -525,7 +525,7 @@ static void test_scratch(void) {
         if (allocations != (size_t)cases[c].allocates)
             FAIL("%lld x %lld, axis %d: %d allocations in the graph", (long long)cases[c].rows,
                  (long long)cases[c].cols, (int)cases[c].axis, (int)allocations);
-        CHECK_CUDA(cudaGraphInstantiate(&exec, graph, 0));
+        CHECK_CUDA(cudaGraphInstantiateWithFlags(&exec, graph, 0));
         CHECK_CUDA(cudaGraphLaunch(exec, s));
         CHECK_OK(gpul_copy_to_host(got, &out, s));
         CHECK_OK(gpul_stream_synchronize(s));

@@ -580,7 +580,7 @@ static void run_large(const large_case *c, int graph) {
         CHECK_CUDA(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
         CHECK_OK(gpul_histogram_ex(&counts, &data, &o, s));
         CHECK_CUDA(cudaStreamEndCapture(s, &captured));
-        CHECK_CUDA(cudaGraphInstantiate(&exec, captured, 0));
+        CHECK_CUDA(cudaGraphInstantiateWithFlags(&exec, captured, 0));
         for (int replay = 0; replay < 2; replay++) CHECK_CUDA(cudaGraphLaunch(exec, s));
         CHECK_OK(gpul_stream_synchronize(s));
         CHECK_CUDA(cudaGraphExecDestroy(exec));
