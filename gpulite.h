@@ -2764,10 +2764,9 @@ static gpul_status gpul__device_find(const char *function, gpul__device_state **
 /* Enters `bytes` into the device's account; 0 when that would pass its limit. *used is what was in use before. */
 static int32_t gpul__account(gpul__device_state *state, int64_t bytes, int64_t *used) {
     do {
-        const int64_t limit = gpul__atomic_load(&state->limit);
+        const int64_t limit = gpul__atomic_load(&state->limit), most = limit > 0 ? limit : INT64_MAX;
         *used = gpul__atomic_load(&state->used);
-        if (limit > 0 && (bytes > limit || *used > limit - bytes)) return 0;
-        if (*used > INT64_MAX - bytes) return 0;
+        if (bytes > most || *used > most - bytes) return 0;
     } while (!gpul__atomic_swap(&state->used, *used, *used + bytes));
     return 1;
 }
@@ -2813,7 +2812,6 @@ static gpul_status gpul__begin_on(gpul__scope *scope, const char *function, int3
     if (status != GPUL_OK) return status;
     scope->function = function;
     scope->moved = 0;
-    scope->state = NULL;
     status = gpul__cuda(cudaGetDevice(&current), function, "cudaGetDevice");
     if (status != GPUL_OK) return status;
     scope->previous = current;
@@ -2924,16 +2922,14 @@ static gpul_status gpul__device_memory(void **out, int64_t bytes, const gpul__sc
         if (status == GPUL_OK && e == cudaErrorMemoryAllocation)
             gpul__clear_cuda(cudaMemPoolTrimTo(state->pool, 0)); /* fault: failed-keeps-memory */
     }
-    if (e == cudaSuccess) {
-        *out = pointer;
-        return GPUL_OK;
-    }
-    gpul__unaccount(state, bytes);
-    if (status != GPUL_OK) return status;
-    if (e != cudaErrorMemoryAllocation)
-        return gpul__fail_cuda(e, scope->function, state->pool == NULL ? "cudaMalloc" : "cudaMallocFromPoolAsync");
-    gpul__clear_cuda(e);
-    return gpul__out_of_memory(scope, bytes, a, 0, used);
+    if (status == GPUL_OK && e == cudaErrorMemoryAllocation) {
+        gpul__clear_cuda(e);
+        status = gpul__out_of_memory(scope, bytes, a, 0, used);
+    } else if (status == GPUL_OK)
+        status = gpul__cuda(e, scope->function, state->pool == NULL ? "cudaMalloc" : "cudaMallocFromPoolAsync");
+    if (status == GPUL_OK) *out = pointer;
+    else gpul__unaccount(state, bytes);
+    return status;
 }
 
 /* Memory for the operation itself, in the order of `stream`. 0 bytes: none. */
@@ -2943,7 +2939,6 @@ static gpul_status gpul__scratch(gpul__memory *out, int64_t bytes, const gpul__s
     return bytes == 0 ? GPUL_OK : gpul__device_memory(&out->data, bytes, scope, stream, NULL);
 }
 
-/* Frees on the way out of an operation that has a status already: the first failure is the one reported. */
 static gpul_status gpul__scratch_drop(const gpul__memory *scratch, const gpul__scope *scope, gpul_stream stream,
                                       gpul_status status) {
     const int32_t pooled = scope->state->pool != NULL;
@@ -2972,13 +2967,72 @@ static void gpul__array_init(gpul_array *a, void *data, gpul_dtype dtype, const 
 
 static gpul_status gpul__check_new(const char *function, const gpul_array *out, gpul_dtype dtype,
                                    const gpul_shape *shape) {
-    gpul_status status;
-    if (out == NULL) return gpul__null(function, "out");
-    status = gpul__check_dtype(function, dtype);
+    const gpul_status status = out == NULL ? gpul__null(function, "out") : gpul__check_dtype(function, dtype);
     return status != GPUL_OK ? status : gpul__check_shape(function, dtype, shape);
 }
 
-static gpul_status gpul__free(const char *function, gpul_array *a, gpul_status status);
+/* Releases whatever the status is, and even when an error is pending: the first failure is the one reported. Needs no
+ * pool: CUDA knows where memory is from. */
+static gpul_status gpul__free(const char *function, gpul_array *a, gpul_status status) {
+    gpul_array old;
+    cudaError_t e;
+    int current = -1, moved, k;
+    const char *call = "cudaFree";
+    if (a == NULL) return status;
+    old = *a;
+    memset(a, 0, sizeof *a);
+    if (!old.owned || old.data == NULL) return status;
+    if (status == GPUL_OK) status = gpul__pending(function);
+    e = cudaGetDevice(&current);
+    if (e != cudaSuccess) { /* once more: freeing in the order of another device's stream would be too early */
+        gpul__clear_cuda(e);
+        if (cudaGetDevice(&current) != cudaSuccess) current = -1;
+    }
+    status = gpul__finish(status, e, function, "cudaGetDevice");
+    moved = current != old.device;
+    if (moved) status = gpul__finish(status, gpul__restore_device(old.device), function, "cudaSetDevice");
+    if (old.memory == GPUL_MEMORY_DEVICE) {
+        if (old.stream_number != 0 && gpul__stream_number(old.stream) != old.stream_number) { /* its stream is gone */
+            old.stream = NULL;
+            status = gpul__finish(status, cudaDeviceSynchronize(), function, "cudaDeviceSynchronize");
+        }
+        if (old.owned == GPUL__OWNED_BY_POOL) call = "cudaFreeAsync";
+        e = old.owned == GPUL__OWNED_BY_POOL ? cudaFreeAsync(old.data, old.stream) : cudaFree(old.data);
+        if (e != cudaErrorInvalidValue && old.device >= 0 && old.device < GPUL__DEVICES) /* fault: freed-twice */
+            gpul__unaccount(&gpul__shared.devices[old.device], gpul_nbytes(&old));
+    } else if (old.memory == GPUL_MEMORY_MANAGED) e = cudaFree(old.data);
+    else { /* CUDA does not promise that cudaFreeHost waits for copies in flight, which may be any device's */
+        moved = 1;
+        for (k = 0; k < GPUL__DEVICES; ++k) {
+            if (k != old.device && gpul__atomic_load(&gpul__shared.devices[k].state) != GPUL__KNOWN) continue;
+            status = gpul__finish(status, cudaSetDevice(k), function, "cudaSetDevice");
+            status = gpul__finish(status, cudaDeviceSynchronize(), function, "cudaDeviceSynchronize");
+        }
+        e = cudaFreeHost(old.data);
+        call = "cudaFreeHost";
+    }
+    if (status == GPUL_OK && e == cudaErrorInvalidValue) {
+        gpul__clear_cuda(e);
+        status = gpul__fail_with(GPUL_ERROR_CUDA, function, e, old.device, 0, 0,
+                                 "a->data = %p is no memory that CUDA has given out: was it freed before, through a "
+                                 "copy of the array? Of all copies free one, once",
+                                 old.data);
+    } else status = gpul__finish(status, e, function, call);
+    if (current >= 0 && moved)
+        status = gpul__finish(status, gpul__restore_device(current), function,
+                              "cudaSetDevice (back to the caller's device)");
+    return status;
+}
+
+GPUL_API gpul_status gpul_free(gpul_array *a) { return gpul__free(__func__, a, GPUL_OK); }
+
+GPUL_API gpul_status gpul_free_arrays(gpul_array *const *arrays, size_t count) {
+    gpul_status status = GPUL_OK;
+    size_t k;
+    if (arrays == NULL && count > 0) return gpul__null(__func__, "arrays");
+    for (k = 0; k < count; ++k) status = gpul__free(__func__, arrays[k], status);
+    return status;
+}
 
 /* Ends the scope and hands the new array over if all went well, else takes it back. */
 static gpul_status gpul__deliver(gpul_array *out, gpul_array *a, gpul__scope *scope, gpul_status status) {
@@ -3023,81 +3077,6 @@ GPUL_API gpul_status gpul_mapped_array(gpul_array *out, gpul_dtype dtype, gpul_s
 }
 GPUL_API gpul_status gpul_managed_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape) {
     return gpul__host_array(__func__, out, dtype, &shape, GPUL_MEMORY_MANAGED);
-}
-
-/* Waits for `device` and all others that gpulite has used. Leaves any of them current. */
-static cudaError_t gpul__wait_for_all(int32_t device) {
-    cudaError_t first = cudaSuccess;
-    int32_t k;
-    for (k = 0; k < GPUL__DEVICES; ++k) {
-        cudaError_t e;
-        if (k != device && gpul__atomic_load(&gpul__shared.devices[k].state) != GPUL__KNOWN) continue;
-        e = cudaSetDevice(k);
-        if (e == cudaSuccess) e = cudaDeviceSynchronize();
-        if (first != cudaSuccess) gpul__clear_cuda(e);
-        else first = e;
-    }
-    return first;
-}
-
-/* Releases whatever the status is, and even when an error is pending: the first failure is the one reported. Needs no
- * pool: CUDA knows where memory is from. */
-static gpul_status gpul__free(const char *function, gpul_array *a, gpul_status status) {
-    gpul_array old;
-    cudaError_t e;
-    int current = -1, moved;
-    const char *call = "cudaFree";
-    if (a == NULL) return status;
-    old = *a;
-    memset(a, 0, sizeof *a);
-    if (!old.owned || old.data == NULL) return status;
-    if (status == GPUL_OK) status = gpul__pending(function);
-    e = cudaGetDevice(&current);
-    if (e != cudaSuccess) { /* once more: freeing in the order of another device's stream would be too early */
-        gpul__clear_cuda(e);
-        if (cudaGetDevice(&current) != cudaSuccess) current = -1;
-    }
-    status = gpul__finish(status, e, function, "cudaGetDevice");
-    moved = current != old.device;
-    if (moved) status = gpul__finish(status, gpul__restore_device(old.device), function, "cudaSetDevice");
-    if (old.memory == GPUL_MEMORY_DEVICE) {
-        if (old.stream_number != 0 && gpul__stream_number(old.stream) != old.stream_number) { /* its stream is gone */
-            old.stream = NULL;
-            status = gpul__finish(status, cudaDeviceSynchronize(), function, "cudaDeviceSynchronize");
-        }
-        if (old.owned == GPUL__OWNED_BY_POOL) call = "cudaFreeAsync";
-        e = old.owned == GPUL__OWNED_BY_POOL ? cudaFreeAsync(old.data, old.stream) : cudaFree(old.data);
-        if (e != cudaErrorInvalidValue && old.device >= 0 && old.device < GPUL__DEVICES) /* fault: freed-twice */
-            gpul__unaccount(&gpul__shared.devices[old.device], gpul_nbytes(&old));
-    } else if (old.memory == GPUL_MEMORY_MANAGED) e = cudaFree(old.data);
-    else { /* CUDA does not promise that cudaFreeHost waits for copies in flight, which may be any device's */
-        moved = 1;
-        e = gpul__wait_for_all(old.device);
-        status = gpul__finish(status, e, function, "cudaSetDevice or cudaDeviceSynchronize");
-        e = cudaFreeHost(old.data);
-        call = "cudaFreeHost";
-    }
-    if (status == GPUL_OK && e == cudaErrorInvalidValue) {
-        gpul__clear_cuda(e);
-        status = gpul__fail_with(GPUL_ERROR_CUDA, function, e, old.device, 0, 0,
-                                 "a->data = %p is no memory that CUDA has given out: was it freed before, through a "
-                                 "copy of the array? Of all copies free one, once",
-                                 old.data);
-    } else status = gpul__finish(status, e, function, call);
-    if (current >= 0 && moved)
-        status = gpul__finish(status, gpul__restore_device(current), function,
-                              "cudaSetDevice (back to the caller's device)");
-    return status;
-}
-
-GPUL_API gpul_status gpul_free(gpul_array *a) { return gpul__free(__func__, a, GPUL_OK); }
-
-GPUL_API gpul_status gpul_free_arrays(gpul_array *const *arrays, size_t count) {
-    gpul_status status = GPUL_OK;
-    size_t k;
-    if (arrays == NULL && count > 0) return gpul__null(__func__, "arrays");
-    for (k = 0; k < count; ++k) status = gpul__free(__func__, arrays[k], status);
-    return status;
 }
 
 GPUL_API gpul_status gpul_pin(void *host, size_t bytes) {
@@ -3188,11 +3167,10 @@ static gpul_status gpul__elementwise_launch(const gpul__elementwise_op *op, gpul
     return gpul__cuda(e, scope->function, "launching the kernel");
 }
 
-#define GPUL__MOST_PITCH 2147483647 /* cudaDevAttrMaxPitch of every device so far */
-
 static void gpul__plan_copy(gpul__copy_plan *plan, const gpul_array *a, const int64_t *dst, const int64_t *src) {
     int64_t *const strides[2] = {plan->dst, plan->src};
     const int64_t size = (int64_t)gpul_dtype_size(a->dtype);
+    const int64_t most_pitch = INT32_MAX; /* cudaDevAttrMaxPitch of every device so far */
     plan->n = gpul_size(a);
     plan->size = size;
     plan->how = GPUL__BY_KERNEL;
@@ -3202,16 +3180,12 @@ static void gpul__plan_copy(gpul__copy_plan *plan, const gpul_array *a, const in
     gpul__sort_dims(a->ndim, plan->shape, strides, 2);
     plan->ndim = gpul__merge_dims(a->ndim, plan->shape, strides, 2);
     if (plan->ndim == 1 && plan->dst[0] == 1 && plan->src[0] == 1) plan->how = GPUL__BY_BLOCK;
-#ifdef GPULITE_NO_KERNELS
-    /* rows of one element: slow, but it copies */
-    if (plan->ndim == 1 && plan->how == GPUL__BY_KERNEL && plan->src[0] > 0) {
-        plan->ndim = 2;
+    else if (plan->ndim == 1 && plan->src[0] > 0 && gpul__find_elementwise(GPUL__COPY, (int32_t)size) == NULL) {
+        plan->ndim = 2; /* rows of one element: slow, but it copies */
         plan->shape[1] = plan->dst[1] = plan->src[1] = 1;
     }
-#endif
     if (plan->ndim == 2 && plan->dst[1] == 1 && plan->src[1] == 1 && plan->dst[0] >= plan->shape[1] &&
-        plan->src[0] >= plan->shape[1] && plan->dst[0] <= GPUL__MOST_PITCH / size &&
-        plan->src[0] <= GPUL__MOST_PITCH / size)
+        plan->src[0] >= plan->shape[1] && plan->dst[0] <= most_pitch / size && plan->src[0] <= most_pitch / size)
         plan->how = GPUL__BY_PITCH;
 }
 
@@ -3459,25 +3433,23 @@ static gpul_status gpul__element_bits(const char *function, const char *name, ui
     return GPUL_OK;
 }
 
-#define GPUL__MEMSET_BYTES (4 << 20)
 static gpul_status gpul__fill(const gpul__scope *scope, const gpul_array *a, uint64_t bits, gpul_stream stream) {
     static const int64_t none[GPUL_MAX_DIMS] = {0};
     const int32_t size = (int32_t)gpul_dtype_size(a->dtype);
     gpul__copy_plan plan;
-    int32_t same = 1, few, k;
+    int32_t same = 1, k;
+    const int32_t few = gpul_nbytes(a) <= 4 << 20;
     if (gpul_size(a) == 0) return GPUL_OK;
     for (k = 1; k < size; ++k) same = same && ((bits >> (8 * k)) & 0xffu) == (bits & 0xffu);
     /* The driver's fill in place of the kernel: up to 4 KB it is no launch, and up to some megabytes it is the shorter
      * one; beyond that it is slower, unless the kernel cannot use accesses of 16 bytes, or was left out. */
-    same = same && (gpul_nbytes(a) <= GPUL__MEMSET_BYTES || (uintptr_t)a->data % 16 != 0 ||
-                    gpul__find_elementwise(GPUL__COPY, size) == NULL);
-    few = (size == 2 || size == 4) && gpul_nbytes(a) <= GPUL__MEMSET_BYTES;
+    same = same && (few || (uintptr_t)a->data % 16 != 0 || gpul__find_elementwise(GPUL__COPY, size) == NULL);
     gpul__plan_copy(&plan, a, a->strides, none);
-    if ((same || few) && a->memory == GPUL_MEMORY_DEVICE && plan.ndim == 1 && plan.dst[0] == 1) {
+    if (a->memory == GPUL_MEMORY_DEVICE && plan.ndim == 1 && plan.dst[0] == 1) {
         if (same)
             return gpul__cuda(cudaMemsetAsync(a->data, (int)(bits & 0xffu), (size_t)gpul_nbytes(a), stream),
                               scope->function, "cudaMemsetAsync");
-        if (gpul__fill_words(a->data, bits, gpul_size(a), size, stream)) return GPUL_OK;
+        if (few && (size == 2 || size == 4) && gpul__fill_words(a->data, bits, plan.n, size, stream)) return GPUL_OK;
     }
     return gpul__copy_by_kernel(&plan, a->data, NULL, bits, scope, stream);
 }
