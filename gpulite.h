@@ -2716,11 +2716,11 @@ static gpul_status gpul__limit_of_environment(const char *function, int64_t *lim
     value = strtod(text, &end);
     percent = strcmp(end, "%") == 0;
     if (end == text || (*end != 0 && !percent) || !(value >= 0 && value <= (percent ? 100 : 9e18)))
-        return gpul__fail(
-            GPUL_ERROR_ARGUMENT, function,
-            "the environment variable GPULITE_MEMORY_LIMIT is \"%.64s\", which is neither bytes (\"2e9\") "
-            "nor a per cent of the device's memory (\"50%%\")",
-            text);
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                          "the environment variable GPULITE_MEMORY_LIMIT is \"%.64s\", neither bytes (\"2e9\") nor a "
+                          "per cent of the device's memory (\"50%%\")",
+                          text);
+
     if (percent) status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
     *limit = (int64_t)(percent ? (double)total * (value / 100) : value);
     return status;
@@ -2809,11 +2809,10 @@ static gpul_status gpul__set_device(const char *function, int32_t device) {
 static gpul_status gpul__begin_on(gpul__scope *scope, const char *function, int32_t device) {
     gpul_status status = gpul__pending(function);
     int current = 0;
+    if (status == GPUL_OK) status = gpul__cuda(cudaGetDevice(&current), function, "cudaGetDevice");
     if (status != GPUL_OK) return status;
     scope->function = function;
     scope->moved = 0;
-    status = gpul__cuda(cudaGetDevice(&current), function, "cudaGetDevice");
-    if (status != GPUL_OK) return status;
     scope->previous = current;
     scope->device = device < 0 ? current : device;
     if (scope->device != scope->previous) status = gpul__set_device(function, scope->device);
@@ -2830,18 +2829,17 @@ static gpul_status gpul__begin(gpul__scope *scope, const char *function, const g
     const gpul_array *first = NULL;
     gpul_status status = gpul__check_stream(function, "stream", stream);
     int32_t k;
-    if (status != GPUL_OK) return status;
-    for (k = 0; k < count; ++k) {
+    for (k = 0; k < count && status == GPUL_OK; ++k) {
         char one[128], two[128];
         if (arrays[k] == NULL || arrays[k]->memory != GPUL_MEMORY_DEVICE) continue;
         if (first == NULL) first = arrays[k];
-        if (first->device == arrays[k]->device) continue;
-        return gpul__fail(GPUL_ERROR_DEVICE, function,
-                          "arrays of two devices: %s on device %d and %s on device %d; gpul_copy one over",
-                          gpul__describe(one, sizeof one, first), (int)first->device,
-                          gpul__describe(two, sizeof two, arrays[k]), (int)arrays[k]->device);
+        if (first->device != arrays[k]->device)
+            status = gpul__fail(GPUL_ERROR_DEVICE, function,
+                                "arrays of two devices: %s on device %d and %s on device %d; gpul_copy one over",
+                                gpul__describe(one, sizeof one, first), (int)first->device,
+                                gpul__describe(two, sizeof two, arrays[k]), (int)arrays[k]->device);
     }
-    return gpul__begin_on(scope, function, first == NULL ? -1 : first->device);
+    return status != GPUL_OK ? status : gpul__begin_on(scope, function, first == NULL ? -1 : first->device);
 }
 
 /* Whether the stream is being captured; where that is not known, a yes and an error. */
@@ -3135,13 +3133,6 @@ GPUL_API gpul_status gpul_memory_trim(void) {
 /* ---------------------------------------------------------------------------------------------------------------------
  * Copies
  * ------------------------------------------------------------------------------------------------------------------ */
-enum { GPUL__BY_BLOCK = 0, GPUL__BY_PITCH = 1, GPUL__BY_KERNEL = 2 };
-typedef struct gpul__copy_plan {
-    int64_t n, size; /* elements, and bytes of one */
-    int32_t how, ndim;
-    int64_t shape[GPUL_MAX_DIMS], dst[GPUL_MAX_DIMS], src[GPUL_MAX_DIMS]; /* merged, innermost last */
-} gpul__copy_plan;
-
 /* A problem without inputs. Field by field: compilers clear the whole with an instruction that takes longer to start
  * than all of these stores. ndim, shape and the strides of out are left to the caller. */
 static void gpul__elementwise_begin(gpul__elementwise_problem *problem, int32_t op, void *out, int64_t n) {
@@ -3150,12 +3141,11 @@ static void gpul__elementwise_begin(gpul__elementwise_problem *problem, int32_t 
     problem->op = op;
     problem->n = n;
     problem->column0 = 0;
-    problem->dtype[0] = 0;
     problem->others[0] = problem->others[1] = NULL;
+    for (i = 0; i < 4; ++i) problem->dtype[i] = 0;
     for (i = 0; i < 3; ++i) {
         problem->in[i] = NULL;
         problem->scalar[i] = 0;
-        problem->dtype[1 + i] = 0;
     }
     for (i = 1; i < GPUL__OPERANDS; ++i)
         for (k = 0; k < GPUL_MAX_DIMS; ++k) problem->strides[i][k] = 0;
@@ -3167,45 +3157,50 @@ static gpul_status gpul__elementwise_launch(const gpul__elementwise_op *op, gpul
     return gpul__cuda(e, scope->function, "launching the kernel");
 }
 
+enum { GPUL__BY_BLOCK = 0, GPUL__BY_PITCH = 1, GPUL__BY_KERNEL = 2 };
+typedef struct gpul__copy_plan {
+    gpul__elementwise_problem problem; /* the copy kernel's, but for the pointers: strides[0] is dst's, [1] src's */
+    const gpul__elementwise_op *op;    /* NULL: that kernel was left out */
+    int64_t size;                      /* bytes of an element */
+    int32_t how;
+} gpul__copy_plan;
+
+/* src is NULL: one value */
 static void gpul__plan_copy(gpul__copy_plan *plan, const gpul_array *a, const int64_t *dst, const int64_t *src) {
-    int64_t *const strides[2] = {plan->dst, plan->src};
+    gpul__elementwise_problem *const p = &plan->problem;
+    int64_t *const strides[2] = {p->strides[0], p->strides[1]}, *const to = strides[0], *const from = strides[1];
     const int64_t size = (int64_t)gpul_dtype_size(a->dtype);
-    const int64_t most_pitch = INT32_MAX; /* cudaDevAttrMaxPitch of every device so far */
-    plan->n = gpul_size(a);
+    const int64_t most_pitch = INT32_MAX / size; /* cudaDevAttrMaxPitch of every device so far */
+    plan->op = gpul__find_elementwise(GPUL__COPY, (int32_t)size);
     plan->size = size;
     plan->how = GPUL__BY_KERNEL;
-    memcpy(plan->shape, a->shape, sizeof plan->shape);
-    memcpy(plan->dst, dst, sizeof plan->dst);
-    memcpy(plan->src, src, sizeof plan->src);
-    gpul__sort_dims(a->ndim, plan->shape, strides, 2);
-    plan->ndim = gpul__merge_dims(a->ndim, plan->shape, strides, 2);
-    if (plan->ndim == 1 && plan->dst[0] == 1 && plan->src[0] == 1) plan->how = GPUL__BY_BLOCK;
-    else if (plan->ndim == 1 && plan->src[0] > 0 && gpul__find_elementwise(GPUL__COPY, (int32_t)size) == NULL) {
-        plan->ndim = 2; /* rows of one element: slow, but it copies */
-        plan->shape[1] = plan->dst[1] = plan->src[1] = 1;
+    gpul__elementwise_begin(p, GPUL__COPY, NULL, gpul_size(a));
+    memcpy(p->shape, a->shape, sizeof p->shape);
+    memcpy(to, dst, sizeof p->strides[0]);
+    if (src != NULL) memcpy(from, src, sizeof p->strides[1]);
+    gpul__sort_dims(a->ndim, p->shape, strides, 2);
+    p->ndim = gpul__merge_dims(a->ndim, p->shape, strides, 2);
+    if (p->ndim == 1 && to[0] == 1 && from[0] == 1) plan->how = GPUL__BY_BLOCK;
+    else if (p->ndim == 1 && from[0] > 0 && plan->op == NULL) { /* rows of one element: slow, but it copies */
+        p->ndim = 2;
+        p->shape[1] = to[1] = from[1] = 1;
     }
-    if (plan->ndim == 2 && plan->dst[1] == 1 && plan->src[1] == 1 && plan->dst[0] >= plan->shape[1] &&
-        plan->src[0] >= plan->shape[1] && plan->dst[0] <= most_pitch / size && plan->src[0] <= most_pitch / size)
+    if (p->ndim == 2 && to[1] == 1 && from[1] == 1 && to[0] >= p->shape[1] && from[0] >= p->shape[1] &&
+        to[0] <= most_pitch && from[0] <= most_pitch)
         plan->how = GPUL__BY_PITCH;
 }
 
 /* A plan by the copy kernel; src is NULL: every element = bits */
-static gpul_status gpul__copy_by_kernel(const gpul__copy_plan *plan, void *dst, const void *src, uint64_t bits,
+static gpul_status gpul__copy_by_kernel(gpul__copy_plan *plan, void *dst, const void *src, uint64_t bits,
                                         const gpul__scope *scope, gpul_stream stream) {
-    const gpul__elementwise_op *const op = gpul__find_elementwise(GPUL__COPY, (int32_t)plan->size);
-    gpul__elementwise_problem problem;
-    if (op == NULL)
+    if (plan->op == NULL)
         return gpul__fail(GPUL_ERROR_UNSUPPORTED, scope->function,
                           "%s takes the copy kernel, which this build leaves out",
                           src == NULL ? "filling with this value" : "copying between these strides");
-    gpul__elementwise_begin(&problem, GPUL__COPY, dst, plan->n);
-    problem.in[0] = src;
-    problem.scalar[0] = bits;
-    problem.ndim = plan->ndim;
-    memcpy(problem.shape, plan->shape, sizeof problem.shape);
-    memcpy(problem.strides[0], plan->dst, sizeof problem.strides[0]);
-    if (src != NULL) memcpy(problem.strides[1], plan->src, sizeof problem.strides[1]);
-    return gpul__elementwise_launch(op, &problem, scope, stream);
+    plan->problem.out = dst;
+    plan->problem.in[0] = src;
+    plan->problem.scalar[0] = bits;
+    return gpul__elementwise_launch(plan->op, &plan->problem, scope, stream);
 }
 
 static gpul_status gpul__copy_bytes(const char *function, void *dst, const void *src, size_t bytes,
@@ -3214,14 +3209,14 @@ static gpul_status gpul__copy_bytes(const char *function, void *dst, const void 
 }
 
 /* Carries a plan out on the scope's device. UVA tells CUDA where the pointers lead. */
-static gpul_status gpul__copy_run(const gpul__copy_plan *plan, void *dst, const void *src, const gpul__scope *scope,
+static gpul_status gpul__copy_run(gpul__copy_plan *plan, void *dst, const void *src, const gpul__scope *scope,
                                   gpul_stream stream) {
+    const gpul__elementwise_problem *const p = &plan->problem;
     const size_t size = (size_t)plan->size;
-    if (plan->how == GPUL__BY_BLOCK) return gpul__copy_bytes(scope->function, dst, src, (size_t)plan->n * size, stream);
+    if (plan->how == GPUL__BY_BLOCK) return gpul__copy_bytes(scope->function, dst, src, (size_t)p->n * size, stream);
     if (plan->how == GPUL__BY_PITCH)
-        return gpul__cuda(cudaMemcpy2DAsync(dst, (size_t)plan->dst[0] * size, src, (size_t)plan->src[0] * size,
-                                            (size_t)plan->shape[1] * size, (size_t)plan->shape[0], cudaMemcpyDefault,
-                                            stream),
+        return gpul__cuda(cudaMemcpy2DAsync(dst, (size_t)p->strides[0][0] * size, src, (size_t)p->strides[1][0] * size,
+                                            (size_t)p->shape[1] * size, (size_t)p->shape[0], cudaMemcpyDefault, stream),
                           scope->function, "cudaMemcpy2DAsync");
     return gpul__copy_by_kernel(plan, dst, src, 0, scope, stream);
 }
@@ -3381,8 +3376,7 @@ static gpul_status gpul__copy(gpul__scope *scope, const gpul_array *dst, const g
     gpul__plan_copy(&plan, dst, dst->strides, src->strides);
     /* The kernel is launched faster than cudaMemcpyAsync and moves as much, up to 2 GiB, and rows of any pitch at the
      * speed of a block, which cudaMemcpy2DAsync does not. */
-    if (on_device && (plan.how == GPUL__BY_PITCH || plan.n <= ((int64_t)1 << 31) / plan.size) &&
-        gpul__find_elementwise(GPUL__COPY, (int32_t)plan.size) != NULL)
+    if (on_device && plan.op != NULL && (plan.how == GPUL__BY_PITCH || gpul_nbytes(dst) <= (int64_t)1 << 31))
         plan.how = GPUL__BY_KERNEL;
     status = gpul__copy_run(&plan, dst->data, src->data, scope, stream);
     return on_device ? status : gpul__end_host_copy(scope->function, stream, status);
@@ -3434,22 +3428,21 @@ static gpul_status gpul__element_bits(const char *function, const char *name, ui
 }
 
 static gpul_status gpul__fill(const gpul__scope *scope, const gpul_array *a, uint64_t bits, gpul_stream stream) {
-    static const int64_t none[GPUL_MAX_DIMS] = {0};
-    const int32_t size = (int32_t)gpul_dtype_size(a->dtype);
+    const int32_t size = (int32_t)gpul_dtype_size(a->dtype), few = gpul_nbytes(a) <= 4 << 20;
     gpul__copy_plan plan;
     int32_t same = 1, k;
-    const int32_t few = gpul_nbytes(a) <= 4 << 20;
     if (gpul_size(a) == 0) return GPUL_OK;
     for (k = 1; k < size; ++k) same = same && ((bits >> (8 * k)) & 0xffu) == (bits & 0xffu);
+    gpul__plan_copy(&plan, a, a->strides, NULL);
     /* The driver's fill in place of the kernel: up to 4 KB it is no launch, and up to some megabytes it is the shorter
      * one; beyond that it is slower, unless the kernel cannot use accesses of 16 bytes, or was left out. */
-    same = same && (few || (uintptr_t)a->data % 16 != 0 || gpul__find_elementwise(GPUL__COPY, size) == NULL);
-    gpul__plan_copy(&plan, a, a->strides, none);
-    if (a->memory == GPUL_MEMORY_DEVICE && plan.ndim == 1 && plan.dst[0] == 1) {
+    same = same && (few || (uintptr_t)a->data % 16 != 0 || plan.op == NULL);
+    if (a->memory == GPUL_MEMORY_DEVICE && plan.problem.ndim == 1 && plan.problem.strides[0][0] == 1) {
         if (same)
             return gpul__cuda(cudaMemsetAsync(a->data, (int)(bits & 0xffu), (size_t)gpul_nbytes(a), stream),
                               scope->function, "cudaMemsetAsync");
-        if (few && (size == 2 || size == 4) && gpul__fill_words(a->data, bits, plan.n, size, stream)) return GPUL_OK;
+        if (few && (size == 2 || size == 4) && gpul__fill_words(a->data, bits, plan.problem.n, size, stream))
+            return GPUL_OK;
     }
     return gpul__copy_by_kernel(&plan, a->data, NULL, bits, scope, stream);
 }
