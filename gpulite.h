@@ -2720,7 +2720,6 @@ static gpul_status gpul__limit_of_environment(const char *function, int64_t *lim
                           "the environment variable GPULITE_MEMORY_LIMIT is \"%.64s\", neither bytes (\"2e9\") nor a "
                           "per cent of the device's memory (\"50%%\")",
                           text);
-
     if (percent) status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
     *limit = (int64_t)(percent ? (double)total * (value / 100) : value);
     return status;
