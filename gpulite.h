@@ -3164,7 +3164,7 @@ typedef struct gpul__copy_plan {
     int32_t how;
 } gpul__copy_plan;
 
-/* src is NULL: one value */
+/* src is NULL: a fill, which is the kernel's */
 static void gpul__plan_copy(gpul__copy_plan *plan, const gpul_array *a, const int64_t *dst, const int64_t *src) {
     gpul__elementwise_problem *const p = &plan->problem;
     int64_t *const strides[2] = {p->strides[0], p->strides[1]}, *const to = strides[0], *const from = strides[1];
@@ -3179,6 +3179,7 @@ static void gpul__plan_copy(gpul__copy_plan *plan, const gpul_array *a, const in
     if (src != NULL) memcpy(from, src, sizeof p->strides[1]);
     gpul__sort_dims(a->ndim, p->shape, strides, 2);
     p->ndim = gpul__merge_dims(a->ndim, p->shape, strides, 2);
+    if (src == NULL) return;
     if (p->ndim == 1 && to[0] == 1 && from[0] == 1) plan->how = GPUL__BY_BLOCK;
     else if (p->ndim == 1 && from[0] > 0 && plan->op == NULL) { /* rows of one element: slow, but it copies */
         p->ndim = 2;
@@ -3189,35 +3190,29 @@ static void gpul__plan_copy(gpul__copy_plan *plan, const gpul_array *a, const in
         plan->how = GPUL__BY_PITCH;
 }
 
-/* A plan by the copy kernel; src is NULL: every element = bits */
-static gpul_status gpul__copy_by_kernel(gpul__copy_plan *plan, void *dst, const void *src, uint64_t bits,
-                                        const gpul__scope *scope, gpul_stream stream) {
-    if (plan->op == NULL)
-        return gpul__fail(GPUL_ERROR_UNSUPPORTED, scope->function,
-                          "%s takes the copy kernel, which this build leaves out",
-                          src == NULL ? "filling with this value" : "copying between these strides");
-    plan->problem.out = dst;
-    plan->problem.in[0] = src;
-    plan->problem.scalar[0] = bits;
-    return gpul__elementwise_launch(plan->op, &plan->problem, scope, stream);
-}
-
 static gpul_status gpul__copy_bytes(const char *function, void *dst, const void *src, size_t bytes,
                                     gpul_stream stream) {
     return gpul__cuda(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, stream), function, "cudaMemcpyAsync");
 }
 
-/* Carries a plan out on the scope's device. UVA tells CUDA where the pointers lead. */
+/* Carries a plan out on the scope's device. UVA tells CUDA where the pointers lead. src is NULL: by the kernel, every
+ * element = the problem's scalar */
 static gpul_status gpul__copy_run(gpul__copy_plan *plan, void *dst, const void *src, const gpul__scope *scope,
                                   gpul_stream stream) {
-    const gpul__elementwise_problem *const p = &plan->problem;
+    gpul__elementwise_problem *const p = &plan->problem;
     const size_t size = (size_t)plan->size;
     if (plan->how == GPUL__BY_BLOCK) return gpul__copy_bytes(scope->function, dst, src, (size_t)p->n * size, stream);
     if (plan->how == GPUL__BY_PITCH)
         return gpul__cuda(cudaMemcpy2DAsync(dst, (size_t)p->strides[0][0] * size, src, (size_t)p->strides[1][0] * size,
                                             (size_t)p->shape[1] * size, (size_t)p->shape[0], cudaMemcpyDefault, stream),
                           scope->function, "cudaMemcpy2DAsync");
-    return gpul__copy_by_kernel(plan, dst, src, 0, scope, stream);
+    if (plan->op == NULL)
+        return gpul__fail(GPUL_ERROR_UNSUPPORTED, scope->function,
+                          "%s takes the copy kernel, which this build leaves out",
+                          src == NULL ? "filling with this value" : "copying between these strides");
+    p->out = dst;
+    p->in[0] = src;
+    return gpul__elementwise_launch(plan->op, p, scope, stream);
 }
 
 /* Strides of a dense host buffer in the array's own order: column-major where strides rise, dimensions of 1 aside. */
@@ -3443,7 +3438,8 @@ static gpul_status gpul__fill(const gpul__scope *scope, const gpul_array *a, uin
         if (few && (size == 2 || size == 4) && gpul__fill_words(a->data, bits, plan.problem.n, size, stream))
             return GPUL_OK;
     }
-    return gpul__copy_by_kernel(&plan, a->data, NULL, bits, scope, stream);
+    plan.problem.scalar[0] = bits;
+    return gpul__copy_run(&plan, a->data, NULL, scope, stream);
 }
 
 GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream) {
