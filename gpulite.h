@@ -2669,15 +2669,16 @@ static void gpul__stream_enter(gpul_stream stream) {
  * CUDA, so that no other gets their handles and a copy of one can be told from a stream. */
 static gpul_stream gpul__stream_leave(gpul_stream stream, int32_t keep) {
     const int64_t handle = (int64_t)(intptr_t)stream;
-    int64_t place, oldest;
+    int64_t place;
+    intptr_t oldest;
     if (gpul__stream_slot_of(stream, handle, keep ? ~handle : 0) == NULL || !keep) return stream;
     place = gpul__atomic_add(&gpul__shared.streams_ended, 1) % GPUL__ENDED;
-    oldest = gpul__atomic_store(&gpul__shared.ended[place], handle);
+    oldest = (intptr_t)gpul__atomic_store(&gpul__shared.ended[place], handle);
 #ifdef GPULITE_CPU_STANDIN
     standin_stream_ended(stream); /* no leak */
 #endif
-    memcpy(&stream, &oldest, sizeof stream);
-    (void)gpul__stream_slot_of(stream, ~oldest, 0); /* fault: dead-stream-kept */
+    memcpy(&stream, &oldest, sizeof oldest);
+    (void)gpul__stream_slot_of(stream, ~(int64_t)oldest, 0); /* fault: dead-stream-kept */
     return stream;
 }
 
@@ -2904,29 +2905,26 @@ static gpul_status gpul__device_memory(void **out, int64_t bytes, const gpul__sc
     void *pointer = NULL;
     int64_t used = 0;
     cudaError_t e;
-    gpul_status status = GPUL_OK;
+    const char *call = state->pool == NULL ? "cudaMalloc" : "cudaMallocFromPoolAsync";
     if (!gpul__account(state, bytes, &used))
         return gpul__out_of_memory(scope, bytes, a, gpul__atomic_load(&state->limit), used);
     e = gpul__allocate(&pointer, bytes, scope, stream);
     if (e == cudaErrorMemoryAllocation && state->pool != NULL && !gpul__capturing(stream)) {
         /* freed memory may still be in the pool, in pieces of other sizes: give it all back and try once more */
         gpul__clear_cuda(e);
-        status = gpul__cuda(cudaStreamSynchronize(stream), scope->function, "cudaStreamSynchronize");
-        if (status == GPUL_OK)
-            status = gpul__cuda(cudaMemPoolTrimTo(state->pool, 0), scope->function, "cudaMemPoolTrimTo");
-        if (status == GPUL_OK) e = gpul__allocate(&pointer, bytes, scope, stream);
+        e = cudaStreamSynchronize(stream);
+        if (e == cudaSuccess) e = cudaMemPoolTrimTo(state->pool, 0);
+        if (e == cudaSuccess) e = gpul__allocate(&pointer, bytes, scope, stream);
+        else call = "cudaStreamSynchronize or cudaMemPoolTrimTo";
         /* a driver may take all that is free into the pool before it finds that this is too little */
-        if (status == GPUL_OK && e == cudaErrorMemoryAllocation)
+        if (e == cudaErrorMemoryAllocation)
             gpul__clear_cuda(cudaMemPoolTrimTo(state->pool, 0)); /* fault: failed-keeps-memory */
     }
-    if (status == GPUL_OK && e == cudaErrorMemoryAllocation) {
-        gpul__clear_cuda(e);
-        status = gpul__out_of_memory(scope, bytes, a, 0, used);
-    } else if (status == GPUL_OK)
-        status = gpul__cuda(e, scope->function, state->pool == NULL ? "cudaMalloc" : "cudaMallocFromPoolAsync");
-    if (status == GPUL_OK) *out = pointer;
+    if (e == cudaSuccess) *out = pointer;
     else gpul__unaccount(state, bytes);
-    return status;
+    if (e != cudaErrorMemoryAllocation) return gpul__cuda(e, scope->function, call);
+    gpul__clear_cuda(e);
+    return gpul__out_of_memory(scope, bytes, a, 0, used);
 }
 
 /* Memory for the operation itself, in the order of `stream`. 0 bytes: none. */
