@@ -2521,20 +2521,28 @@ static gpul_status gpul__check_output(const char *function, const char *name, co
 /* ---------------------------------------------------------------------------------------------------------------------
  * What is known about each device, found out once
  * ------------------------------------------------------------------------------------------------------------------ */
+#ifndef GPULITE_NO_KERNELS
+/* Does nothing. gpulite_kernels.cu of the same version defines it, so that no other links. */
+extern void GPUL__VERSIONED(gpul__kernels_of_version)(void);
+#else /* in place of gpulite_kernels.cu: no kernel is found, so none is launched */
+#define gpul__find_elementwise(op, size) ((const gpul__elementwise_op *)NULL)
+#define gpul__run_elementwise(op, problem, machine, most, stream) ((void)(op), (void)(problem), (void)(stream), 0)
+#define gpul__fill_words(out, bits, n, bytes, stream) 0
+#define gpul__workspaces_pass(stream_key, to) 0
+#define gpul__histogram_trim() ((void)0)
+#endif
+
+/* Store and add return what was there before, swap whether it stored. */
 #if defined(__GNUC__)
 static int64_t gpul__atomic_load(int64_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
-static void gpul__atomic_store(int64_t *p, int64_t value) { __atomic_store_n(p, value, __ATOMIC_RELEASE); }
-static int64_t gpul__atomic_exchange(int64_t *p, int64_t value) {
-    return __atomic_exchange_n(p, value, __ATOMIC_ACQ_REL);
-}
+static int64_t gpul__atomic_store(int64_t *p, int64_t value) { return __atomic_exchange_n(p, value, __ATOMIC_ACQ_REL); }
 static int64_t gpul__atomic_add(int64_t *p, int64_t n) { return __atomic_fetch_add(p, n, __ATOMIC_ACQ_REL); }
 static int32_t gpul__atomic_swap(int64_t *p, int64_t expected, int64_t value) {
     return __atomic_compare_exchange_n(p, &expected, value, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ? 1 : 0;
 }
 #elif defined(_MSC_VER)
 static int64_t gpul__atomic_load(int64_t *p) { return _InterlockedCompareExchange64(p, 0, 0); }
-static void gpul__atomic_store(int64_t *p, int64_t value) { (void)_InterlockedExchange64(p, value); }
-static int64_t gpul__atomic_exchange(int64_t *p, int64_t value) { return _InterlockedExchange64(p, value); }
+static int64_t gpul__atomic_store(int64_t *p, int64_t value) { return _InterlockedExchange64(p, value); }
 static int64_t gpul__atomic_add(int64_t *p, int64_t n) { return _InterlockedExchangeAdd64(p, n); }
 static int32_t gpul__atomic_swap(int64_t *p, int64_t expected, int64_t value) {
     return _InterlockedCompareExchange64(p, value, expected) == expected;
@@ -2548,12 +2556,11 @@ enum { GPUL__UNKNOWN = 0, GPUL__FILLING = 1, GPUL__KNOWN = 2 };
 enum { GPUL__OWNED = 1, GPUL__OWNED_BY_POOL = 2 }; /* values of gpul_array.owned: how it was allocated */
 
 typedef struct gpul__device_state {
-    int64_t state;       /* GPUL__UNKNOWN .. GPUL__KNOWN: guards the four fields after `limit` */
-    int64_t used, limit; /* bytes of arrays and scratch in use, and their cap (0: none) */
-    int64_t shared_optin;
-    int32_t sms, major, minor;
-    cudaMemPool_t pool; /* NULL where the device has none */
-    int64_t roof_state; /* guards `roof`, as `state` does */
+    int64_t state;         /* GPUL__UNKNOWN .. GPUL__KNOWN: guards `machine` and `pool` */
+    int64_t used, limit;   /* bytes of arrays and scratch in use, and their cap (0: none) */
+    gpul__machine machine; /* an operation's begins as a copy of it */
+    cudaMemPool_t pool;    /* NULL where the device has none */
+    int64_t roof_state;    /* guards `roof`, as `state` does */
     gpul_roof roof;
 } gpul__device_state;
 
@@ -2598,7 +2605,6 @@ static gpul_status gpul__make_pool(const char *function, cudaMemPool_t *out, int
     const char *const call = "cudaThreadExchangeStreamCaptureMode";
     gpul_status status;
     properties.allocType = cudaMemAllocationTypePinned;
-    properties.handleTypes = cudaMemHandleTypeNone;
     properties.location.type = cudaMemLocationTypeDevice;
     properties.location.id = device;
     status = gpul__cuda(cudaThreadExchangeStreamCaptureMode(&mode), function, call);
@@ -2613,24 +2619,20 @@ static gpul_status gpul__make_pool(const char *function, cudaMemPool_t *out, int
     return status;
 }
 
-#ifndef GPULITE_NO_KERNELS
 /* What tells a stream from every other of the program's life: CUDA's handles come again after a stream is destroyed,
- * its numbers do not. 0 where CUDA has no such number. */
+ * its numbers do not. 0 where CUDA has no such number, or nobody asks for it. */
 static cudaError_t gpul__stream_key(gpul_stream stream, int64_t *key) {
-    *key = 0;
-#if CUDART_VERSION >= 12000
-    {
-        unsigned long long id = 0;
-        const cudaError_t e = cudaStreamGetId(stream, &id);
-        if (e == cudaSuccess) *key = (int64_t)(id % INT64_MAX) + 1;
-        return e;
-    }
+#if CUDART_VERSION >= 12000 && !defined(GPULITE_NO_KERNELS)
+    unsigned long long id = 0;
+    const cudaError_t e = cudaStreamGetId(stream, &id);
+    *key = e == cudaSuccess ? (int64_t)(id % INT64_MAX) + 1 : 0;
+    return e;
 #else
     (void)stream;
+    *key = 0;
     return cudaSuccess;
 #endif
 }
-#endif
 
 /* Streams that gpul_stream_create made, each with a number that no other has: a call of CUDA with the handle of a
  * stream that is gone may crash, and a later stream may get that handle. Finds the slot near the stream's place whose
@@ -2668,17 +2670,16 @@ static void gpul__stream_enter(gpul_stream stream) {
  * CUDA, so that no other gets their handles and a copy of one can be told from a stream. */
 static gpul_stream gpul__stream_leave(gpul_stream stream, int32_t keep) {
     const int64_t handle = (int64_t)(intptr_t)stream;
-    int64_t place, oldest;
-    intptr_t back;
+    int64_t place;
+    intptr_t oldest;
     if (gpul__stream_slot_of(stream, handle, keep ? ~handle : 0) == NULL || !keep) return stream;
     place = gpul__atomic_add(&gpul__shared.streams_ended, 1) % GPUL__ENDED;
-    oldest = gpul__atomic_exchange(&gpul__shared.ended[place], handle);
+    oldest = (intptr_t)gpul__atomic_store(&gpul__shared.ended[place], handle);
 #ifdef GPULITE_CPU_STANDIN
     standin_stream_ended(stream); /* no leak */
 #endif
-    back = (intptr_t)oldest;
-    memcpy(&stream, &back, sizeof back);
-    (void)gpul__stream_slot_of(stream, ~oldest, 0); /* fault: dead-stream-kept */
+    memcpy(&stream, &oldest, sizeof oldest);
+    (void)gpul__stream_slot_of(stream, ~(int64_t)oldest, 0); /* fault: dead-stream-kept */
     return stream;
 }
 
@@ -2691,29 +2692,18 @@ static gpul_status gpul__check_stream(const char *function, const char *name, gp
                       "%s = %p was ended by gpul_stream_destroy, and this is a copy of it", name, (void *)stream);
 }
 
-#ifndef GPULITE_NO_KERNELS
 /* The key of a stream that has a workspace and no work that still uses it, else 0. */
 static cudaError_t gpul__workspace_idle(gpul_stream stream, int64_t *key) {
     cudaError_t e = gpul__stream_key(stream, key);
-    if (e != cudaSuccess || *key == 0 || gpul__workspaces_pass(*key, *key) == 0) {
-        *key = 0;
-        return e;
+    if (e == cudaSuccess && *key != 0 && gpul__workspaces_pass(*key, *key) != 0) {
+        e = cudaStreamQuery(stream);
+        if (e == cudaSuccess) return e;
     }
-    e = cudaStreamQuery(stream);
-    if (e != cudaSuccess) *key = 0;
-    if (e == cudaErrorNotReady) gpul__clear_cuda(e);
-    return e == cudaErrorNotReady ? cudaSuccess : e;
-}
-
-/* Does nothing. gpulite_kernels.cu of the same version defines it, so that no other links. */
-extern void GPUL__VERSIONED(gpul__kernels_of_version)(void);
-#else
-static cudaError_t gpul__workspace_idle(gpul_stream stream, int64_t *key) {
-    (void)stream;
     *key = 0;
+    if (e != cudaErrorNotReady) return e;
+    gpul__clear_cuda(e);
     return cudaSuccess;
 }
-#endif
 
 /* What GPULITE_MEMORY_LIMIT says of the current device; 0: nothing */
 static gpul_status gpul__limit_of_environment(const char *function, int64_t *limit) {
@@ -2721,40 +2711,36 @@ static gpul_status gpul__limit_of_environment(const char *function, int64_t *lim
     size_t free_bytes = 0, total = 0;
     char *end = NULL;
     double value;
-    gpul_status status;
+    int32_t percent;
+    gpul_status status = GPUL_OK;
     *limit = 0;
     if (text == NULL || text[0] == 0) return GPUL_OK;
     value = strtod(text, &end);
-    if (end != text && value >= 0 && *end == 0 && value < 9e18) {
-        *limit = (int64_t)value;
-        return GPUL_OK;
-    }
-    if (end == text || !(value >= 0 && value <= 100) || strcmp(end, "%") != 0)
-        return gpul__fail(
-            GPUL_ERROR_ARGUMENT, function,
-            "the environment variable GPULITE_MEMORY_LIMIT is \"%.64s\", which is neither bytes (\"2e9\") "
-            "nor a per cent of the device's memory (\"50%%\")",
-            text);
-    status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
-    *limit = (int64_t)((double)total * (value / 100));
+    percent = strcmp(end, "%") == 0;
+    if (end == text || (*end != 0 && !percent) || !(value >= 0 && value <= (percent ? 100 : 9e18)))
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                          "the environment variable GPULITE_MEMORY_LIMIT is \"%.64s\", neither bytes (\"2e9\") nor a "
+                          "per cent of the device's memory (\"50%%\")",
+                          text);
+    if (percent) status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
+    *limit = (int64_t)(percent ? (double)total * (value / 100) : value);
     return status;
 }
 
 /* Several threads may find things out at once; the first to finish is believed, the others drop what they made. */
 static gpul_status gpul__device_find(const char *function, gpul__device_state **out, int device) {
-    gpul__device_state *const state = &gpul__shared.devices[device < 0 || device >= GPUL__DEVICES ? 0 : device];
+    gpul__device_state *state;
+    gpul__machine machine = GPUL_ZERO;
     gpul_status status;
-    int32_t sms = 0, major = 0, minor = 0, shared_optin = 0, pools = 0;
+    int32_t shared_optin = 0, pools = 0;
     int64_t limit = 0;
     cudaMemPool_t pool = NULL;
     if (device < 0 || device >= GPUL__DEVICES)
         return gpul__fail(GPUL_ERROR_DEVICE, function, "device %d is beyond the %d that gpulite knows", device,
                           GPUL__DEVICES);
-    *out = state;
+    *out = state = &gpul__shared.devices[device];
     if (gpul__atomic_load(&state->state) == GPUL__KNOWN) return GPUL_OK;
-    status = gpul__attribute(function, &sms, cudaDevAttrMultiProcessorCount, device);
-    if (status == GPUL_OK) status = gpul__attribute(function, &major, cudaDevAttrComputeCapabilityMajor, device);
-    if (status == GPUL_OK) status = gpul__attribute(function, &minor, cudaDevAttrComputeCapabilityMinor, device);
+    status = gpul__attribute(function, &machine.sms, cudaDevAttrMultiProcessorCount, device);
     if (status == GPUL_OK)
         status = gpul__attribute(function, &shared_optin, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
     if (status == GPUL_OK) status = gpul__attribute(function, &pools, cudaDevAttrMemoryPoolsSupported, device);
@@ -2765,16 +2751,13 @@ static gpul_status gpul__device_find(const char *function, gpul__device_state **
     GPUL__VERSIONED(gpul__kernels_of_version)();
 #endif
     if (gpul__atomic_swap(&state->state, GPUL__UNKNOWN, GPUL__FILLING)) {
-        state->sms = sms;
-        state->major = major;
-        state->minor = minor;
-        state->shared_optin = shared_optin;
+        machine.device = device;
+        machine.shared_optin = shared_optin;
+        state->machine = machine;
         state->pool = pool;
         gpul__atomic_store(&state->limit, limit); /* fault: limit-ignored */
         gpul__atomic_store(&state->state, GPUL__KNOWN);
-        return GPUL_OK;
-    }
-    if (pool != NULL) gpul__clear_cuda(cudaMemPoolDestroy(pool));
+    } else if (pool != NULL) gpul__clear_cuda(cudaMemPoolDestroy(pool));
     while (gpul__atomic_load(&state->state) != GPUL__KNOWN) {}
     return GPUL_OK;
 }
@@ -2782,10 +2765,9 @@ static gpul_status gpul__device_find(const char *function, gpul__device_state **
 /* Enters `bytes` into the device's account; 0 when that would pass its limit. *used is what was in use before. */
 static int32_t gpul__account(gpul__device_state *state, int64_t bytes, int64_t *used) {
     do {
-        const int64_t limit = gpul__atomic_load(&state->limit);
+        const int64_t limit = gpul__atomic_load(&state->limit), most = limit > 0 ? limit : INT64_MAX;
         *used = gpul__atomic_load(&state->used);
-        if (limit > 0 && (bytes > limit || *used > limit - bytes)) return 0;
-        if (*used > INT64_MAX - bytes) return 0;
+        if (bytes > most || *used > most - bytes) return 0;
     } while (!gpul__atomic_swap(&state->used, *used, *used + bytes));
     return 1;
 }
@@ -2828,21 +2810,16 @@ static gpul_status gpul__set_device(const char *function, int32_t device) {
 static gpul_status gpul__begin_on(gpul__scope *scope, const char *function, int32_t device) {
     gpul_status status = gpul__pending(function);
     int current = 0;
+    if (status == GPUL_OK) status = gpul__cuda(cudaGetDevice(&current), function, "cudaGetDevice");
     if (status != GPUL_OK) return status;
     scope->function = function;
     scope->moved = 0;
-    scope->state = NULL;
-    status = gpul__cuda(cudaGetDevice(&current), function, "cudaGetDevice");
-    if (status != GPUL_OK) return status;
     scope->previous = current;
     scope->device = device < 0 ? current : device;
     if (scope->device != scope->previous) status = gpul__set_device(function, scope->device);
     if (status == GPUL_OK) status = gpul__device_find(function, &scope->state, scope->device);
     if (status != GPUL_OK) return gpul__end(scope, status);
-    scope->machine.device = scope->device;
-    scope->machine.sms = scope->state->sms;
-    scope->machine.shared_optin = scope->state->shared_optin;
-    scope->machine.wgmma = 0;
+    scope->machine = scope->state->machine;
     return GPUL_OK;
 }
 
@@ -2853,77 +2830,68 @@ static gpul_status gpul__begin(gpul__scope *scope, const char *function, const g
     const gpul_array *first = NULL;
     gpul_status status = gpul__check_stream(function, "stream", stream);
     int32_t k;
-    if (status != GPUL_OK) return status;
-    for (k = 0; k < count; ++k) {
+    for (k = 0; k < count && status == GPUL_OK; ++k) {
         char one[128], two[128];
         if (arrays[k] == NULL || arrays[k]->memory != GPUL_MEMORY_DEVICE) continue;
         if (first == NULL) first = arrays[k];
-        if (first->device == arrays[k]->device) continue;
-        status = gpul__pending(function);
-        if (status != GPUL_OK) return status;
-        return gpul__fail(GPUL_ERROR_DEVICE, function,
-                          "arrays of two devices: %s on device %d and %s on device %d; gpul_copy one over",
-                          gpul__describe(one, sizeof one, first), (int)first->device,
-                          gpul__describe(two, sizeof two, arrays[k]), (int)arrays[k]->device);
+        if (first->device != arrays[k]->device)
+            status = gpul__fail(GPUL_ERROR_DEVICE, function,
+                                "arrays of two devices: %s on device %d and %s on device %d; gpul_copy one over",
+                                gpul__describe(one, sizeof one, first), (int)first->device,
+                                gpul__describe(two, sizeof two, arrays[k]), (int)arrays[k]->device);
     }
-    return gpul__begin_on(scope, function, first == NULL ? -1 : first->device);
+    return status != GPUL_OK ? status : gpul__begin_on(scope, function, first == NULL ? -1 : first->device);
 }
 
-/* 1 when nothing may wait for the stream. A query that fails is taken for a yes: waiting would fail as well. */
-static int32_t gpul__capturing(gpul_stream stream) {
-    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    const cudaError_t e = cudaStreamIsCapturing(stream, &capture);
-    gpul__clear_cuda(e);
-    return e != cudaSuccess || capture != cudaStreamCaptureStatusNone;
-}
-
-/* Whether the stream is being captured; where that is not known, an error. */
+/* Whether the stream is being captured; where that is not known, a yes and an error. */
 static gpul_status gpul__is_captured(const char *function, gpul_stream stream, int32_t *captured) {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     const cudaError_t e = cudaStreamIsCapturing(stream, &capture);
     *captured = e != cudaSuccess || capture != cudaStreamCaptureStatusNone;
-    if (e == cudaErrorStreamCaptureImplicit) gpul__clear_cuda(e); /* the NULL stream, while another one is captured */
-    else if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaStreamIsCapturing");
+    /* "implicit": the NULL stream, while another one is captured */
+    if (function != NULL && e != cudaErrorStreamCaptureImplicit)
+        return gpul__cuda(e, function, "cudaStreamIsCapturing");
+    gpul__clear_cuda(e);
     return GPUL_OK;
+}
+
+/* 1 when nothing may wait for the stream. A query that fails is taken for a yes: waiting would fail as well. */
+static int32_t gpul__capturing(gpul_stream stream) {
+    int32_t captured;
+    (void)gpul__is_captured(NULL, stream, &captured);
+    return captured;
 }
 
 /* What a capture cannot hold: calls that wait (host = NULL), and copies of pageable memory, which a graph would read
  * and write when it runs, while outside of one CUDA stages it before it returns. */
 static gpul_status gpul__check_capture(const char *function, const void *host, gpul_stream stream) {
     struct cudaPointerAttributes attributes = GPUL_ZERO;
-    cudaError_t e;
     int32_t captured;
-    const gpul_status status = gpul__is_captured(function, stream, &captured);
+    gpul_status status = gpul__is_captured(function, stream, &captured);
     if (status != GPUL_OK || !captured) return status;
     if (host == NULL)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function,
                           "stream is being captured into a graph, where the answer cannot be waited for");
-    e = cudaPointerGetAttributes(&attributes, host);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaPointerGetAttributes");
-    if (attributes.type != cudaMemoryTypeUnregistered) return GPUL_OK;
+    status = gpul__cuda(cudaPointerGetAttributes(&attributes, host), function, "cudaPointerGetAttributes");
+    if (status != GPUL_OK || attributes.type != cudaMemoryTypeUnregistered) return status;
     return gpul__fail(GPUL_ERROR_MEMORY, function,
                       "host = %p is pageable memory, and stream is being captured: the graph would use it whenever it "
                       "runs; gpul_pin it, or copy outside of the capture",
                       host);
 }
 
-static gpul_status gpul__out_of_memory(const gpul__scope *scope, int64_t bytes, const char *what, int64_t limit,
+/* For the array `a`, or else scratch memory; limit: gpul_memory_limit's, or 0 where CUDA has no more */
+static gpul_status gpul__out_of_memory(const gpul__scope *scope, int64_t bytes, const gpul_array *a, int64_t limit,
                                        int64_t used) {
+    char text[128];
     size_t free_bytes = 0, total = 0;
-    const cudaError_t e = cudaMemGetInfo(&free_bytes, &total);
-    if (e != cudaSuccess) {
-        gpul__clear_cuda(e);
-        free_bytes = 0;
-    }
-    if (limit > 0)
-        return gpul__fail_with(GPUL_ERROR_OUT_OF_MEMORY, scope->function, cudaSuccess, scope->device, bytes,
-                               (int64_t)free_bytes,
-                               "%s needs %lld bytes, but gpul_memory_limit is %lld and %lld are in use on device %d",
-                               what, (long long)bytes, (long long)limit, (long long)used, (int)scope->device);
-    return gpul__fail_with(GPUL_ERROR_OUT_OF_MEMORY, scope->function, cudaErrorMemoryAllocation, scope->device, bytes,
-                           (int64_t)free_bytes,
-                           "%s needs %lld bytes, but %lld are free on device %d (%lld held by gpulite)", what,
-                           (long long)bytes, (long long)free_bytes, (int)scope->device, (long long)used);
+    gpul__clear_cuda(cudaMemGetInfo(&free_bytes, &total));
+    return gpul__fail_with(
+        GPUL_ERROR_OUT_OF_MEMORY, scope->function, limit > 0 ? cudaSuccess : cudaErrorMemoryAllocation, scope->device,
+        bytes, (int64_t)free_bytes, "%s needs %lld bytes, but %s is %lld on device %d, where gpulite has %lld in use",
+        a == NULL ? "scratch memory" : gpul__describe(text, sizeof text, a), (long long)bytes,
+        limit > 0 ? "gpul_memory_limit" : "free memory", limit > 0 ? (long long)limit : (long long)free_bytes,
+        (int)scope->device, (long long)used);
 }
 
 static cudaError_t gpul__allocate(void **out, int64_t bytes, const gpul__scope *scope, gpul_stream stream) {
@@ -2931,65 +2899,49 @@ static cudaError_t gpul__allocate(void **out, int64_t bytes, const gpul__scope *
     return cudaMallocFromPoolAsync(out, (size_t)bytes, scope->state->pool, stream);
 }
 
-/* Device memory of `bytes` > 0 on the scope's device, in the order of `stream`; `what` is for the message. */
+/* Device memory of `bytes` > 0 on the scope's device, in the order of `stream`, for the array `a` or as scratch. */
 static gpul_status gpul__device_memory(void **out, int64_t bytes, const gpul__scope *scope, gpul_stream stream,
-                                       const char *what) {
+                                       const gpul_array *a) {
+    gpul__device_state *const state = scope->state;
     void *pointer = NULL;
     int64_t used = 0;
     cudaError_t e;
-    const char *call = scope->state->pool == NULL ? "cudaMalloc" : "cudaMallocFromPoolAsync";
-    if (!gpul__account(scope->state, bytes, &used)) {
-        const int64_t limit = gpul__atomic_load(&scope->state->limit);
-        return gpul__out_of_memory(scope, bytes, what, limit, used);
-    }
+    const char *call = state->pool == NULL ? "cudaMalloc" : "cudaMallocFromPoolAsync";
+    if (!gpul__account(state, bytes, &used))
+        return gpul__out_of_memory(scope, bytes, a, gpul__atomic_load(&state->limit), used);
     e = gpul__allocate(&pointer, bytes, scope, stream);
-    if (e == cudaErrorMemoryAllocation && scope->state->pool != NULL && !gpul__capturing(stream)) {
+    if (e == cudaErrorMemoryAllocation && state->pool != NULL && !gpul__capturing(stream)) {
         /* freed memory may still be in the pool, in pieces of other sizes: give it all back and try once more */
-        const char *const allocates = call;
         gpul__clear_cuda(e);
-        call = "cudaStreamSynchronize";
         e = cudaStreamSynchronize(stream);
-        if (e == cudaSuccess) {
-            call = "cudaMemPoolTrimTo";
-            e = cudaMemPoolTrimTo(scope->state->pool, 0);
-        }
-        if (e == cudaSuccess) {
-            call = allocates;
-            e = gpul__allocate(&pointer, bytes, scope, stream);
-        }
+        if (e == cudaSuccess) e = cudaMemPoolTrimTo(state->pool, 0);
+        if (e == cudaSuccess) e = gpul__allocate(&pointer, bytes, scope, stream);
+        else call = "cudaStreamSynchronize or cudaMemPoolTrimTo";
         /* a driver may take all that is free into the pool before it finds that this is too little */
         if (e == cudaErrorMemoryAllocation)
-            gpul__clear_cuda(cudaMemPoolTrimTo(scope->state->pool, 0)); /* fault: failed-keeps-memory */
+            gpul__clear_cuda(cudaMemPoolTrimTo(state->pool, 0)); /* fault: failed-keeps-memory */
     }
-    if (e == cudaSuccess) {
-        *out = pointer;
-        return GPUL_OK;
-    }
-    gpul__unaccount(scope->state, bytes);
-    if (e != cudaErrorMemoryAllocation) return gpul__fail_cuda(e, scope->function, call);
+    if (e == cudaSuccess) *out = pointer;
+    else gpul__unaccount(state, bytes);
+    if (e != cudaErrorMemoryAllocation) return gpul__cuda(e, scope->function, call);
     gpul__clear_cuda(e);
-    return gpul__out_of_memory(scope, bytes, what, 0, used);
-}
-
-static cudaError_t gpul__device_release(void *pointer, int32_t owned, gpul_stream stream) {
-    return owned == GPUL__OWNED_BY_POOL ? cudaFreeAsync(pointer, stream) : cudaFree(pointer);
+    return gpul__out_of_memory(scope, bytes, a, 0, used);
 }
 
 /* Memory for the operation itself, in the order of `stream`. 0 bytes: none. */
 static gpul_status gpul__scratch(gpul__memory *out, int64_t bytes, const gpul__scope *scope, gpul_stream stream) {
     out->data = NULL;
     out->bytes = bytes;
-    return bytes == 0 ? GPUL_OK : gpul__device_memory(&out->data, bytes, scope, stream, "scratch memory");
+    return bytes == 0 ? GPUL_OK : gpul__device_memory(&out->data, bytes, scope, stream, NULL);
 }
 
-/* Frees on the way out of an operation that has a status already: the first failure is the one reported. */
 static gpul_status gpul__scratch_drop(const gpul__memory *scratch, const gpul__scope *scope, gpul_stream stream,
                                       gpul_status status) {
     const int32_t pooled = scope->state->pool != NULL;
     cudaError_t e;
     if (scratch->data == NULL) return status;
     gpul__unaccount(scope->state, scratch->bytes);
-    e = gpul__device_release(scratch->data, pooled ? GPUL__OWNED_BY_POOL : GPUL__OWNED, stream);
+    e = pooled ? cudaFreeAsync(scratch->data, stream) : cudaFree(scratch->data);
     return gpul__finish(status, e, scope->function, pooled ? "cudaFreeAsync" : "cudaFree");
 }
 
@@ -3009,122 +2961,18 @@ static void gpul__array_init(gpul_array *a, void *data, gpul_dtype dtype, const 
     gpul__dense_strides(a->ndim, a->shape, shape->order, a->strides);
 }
 
-/* A device array in an open scope */
-static gpul_status gpul__device_array_in(gpul_array *out, gpul_dtype dtype, const gpul_shape *shape,
-                                         const gpul__scope *scope, gpul_stream stream) {
-    gpul_array a;
-    int64_t bytes;
-    gpul__array_init(&a, NULL, dtype, shape, GPUL_MEMORY_DEVICE, scope->device);
-    a.stream = stream;
-    a.stream_number = gpul__stream_number(stream);
-    bytes = gpul_nbytes(&a);
-    if (bytes > 0) {
-        char text[128];
-        const gpul_status status =
-            gpul__device_memory(&a.data, bytes, scope, stream, gpul__describe(text, sizeof text, &a));
-        if (status != GPUL_OK) return status;
-        a.owned = scope->state->pool == NULL ? GPUL__OWNED : GPUL__OWNED_BY_POOL;
-    }
-    *out = a;
-    return GPUL_OK;
-}
-
 static gpul_status gpul__check_new(const char *function, const gpul_array *out, gpul_dtype dtype,
                                    const gpul_shape *shape) {
-    gpul_status status;
-    if (out == NULL) return gpul__null(function, "out");
-    status = gpul__check_dtype(function, dtype);
+    const gpul_status status = out == NULL ? gpul__null(function, "out") : gpul__check_dtype(function, dtype);
     return status != GPUL_OK ? status : gpul__check_shape(function, dtype, shape);
-}
-
-static gpul_status gpul__free(const char *function, gpul_array *a, gpul_status status);
-
-/* Ends the scope and hands the new array over if all went well, else takes it back. */
-static gpul_status gpul__deliver(gpul_array *out, gpul_array *a, gpul__scope *scope, gpul_status status) {
-    status = gpul__end(scope, status);
-    if (status == GPUL_OK) *out = *a;
-    return status == GPUL_OK ? status : gpul__free(scope->function, a, status);
-}
-
-GPUL_API gpul_status gpul_device_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape, gpul_stream stream) {
-    gpul__scope scope;
-    gpul_array a = GPUL_ZERO;
-    gpul_status status = gpul__check_new(__func__, out, dtype, &shape);
-    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, NULL, 0, stream);
-    if (status != GPUL_OK) return status;
-    return gpul__deliver(out, &a, &scope, gpul__device_array_in(&a, dtype, &shape, &scope, stream));
-}
-
-static gpul_shape gpul__shape_of(const gpul_array *a) {
-    gpul_shape shape;
-    memcpy(shape.dim, a->shape, sizeof shape.dim);
-    shape.ndim = a->ndim;
-    shape.order =
-        gpul_is_contiguous(a, GPUL_ORDER_F) && !gpul_is_contiguous(a, GPUL_ORDER_C) ? GPUL_ORDER_F : GPUL_ORDER_C;
-    return shape;
-}
-
-static gpul_status gpul__host_array(const char *function, gpul_array *out, gpul_dtype dtype, const gpul_shape *shape,
-                                    int32_t memory) {
-    gpul__scope scope;
-    gpul_array a;
-    gpul_status status = gpul__check_new(function, out, dtype, shape);
-    int64_t bytes;
-    if (status == GPUL_OK) status = gpul__begin(&scope, function, NULL, 0, NULL);
-    if (status != GPUL_OK) return status;
-    gpul__array_init(&a, NULL, dtype, shape, memory, scope.device);
-    bytes = gpul_nbytes(&a);
-    if (bytes > 0) {
-        const char *call = memory == GPUL_MEMORY_MANAGED ? "cudaMallocManaged" : "cudaHostAlloc";
-        cudaError_t e;
-        if (memory == GPUL_MEMORY_MANAGED) e = cudaMallocManaged(&a.data, (size_t)bytes, cudaMemAttachGlobal);
-        else
-            e = cudaHostAlloc(&a.data, (size_t)bytes,
-                              memory == GPUL_MEMORY_MAPPED ? cudaHostAllocPortable | cudaHostAllocMapped
-                                                           : cudaHostAllocPortable);
-        if (e == cudaErrorMemoryAllocation) {
-            char text[128];
-            gpul__clear_cuda(e);
-            status = gpul__fail_with(GPUL_ERROR_OUT_OF_MEMORY, function, e, scope.device, bytes, 0,
-                                     "%s needs %lld bytes, which %s did not give",
-                                     gpul__describe(text, sizeof text, &a), (long long)bytes, call);
-        } else if (e != cudaSuccess) status = gpul__fail_cuda(e, function, call);
-        a.owned = e == cudaSuccess ? GPUL__OWNED : 0;
-    }
-    return gpul__deliver(out, &a, &scope, status);
-}
-
-GPUL_API gpul_status gpul_pinned_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape) {
-    return gpul__host_array(__func__, out, dtype, &shape, GPUL_MEMORY_PINNED);
-}
-GPUL_API gpul_status gpul_mapped_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape) {
-    return gpul__host_array(__func__, out, dtype, &shape, GPUL_MEMORY_MAPPED);
-}
-GPUL_API gpul_status gpul_managed_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape) {
-    return gpul__host_array(__func__, out, dtype, &shape, GPUL_MEMORY_MANAGED);
-}
-
-/* Waits for `device` and all others that gpulite has used. Leaves any of them current. */
-static cudaError_t gpul__wait_for_all(int32_t device) {
-    cudaError_t first = cudaSuccess;
-    int32_t k;
-    for (k = 0; k < GPUL__DEVICES; ++k) {
-        cudaError_t e;
-        if (k != device && gpul__atomic_load(&gpul__shared.devices[k].state) != GPUL__KNOWN) continue;
-        e = cudaSetDevice(k);
-        if (e == cudaSuccess) e = cudaDeviceSynchronize();
-        if (first != cudaSuccess) gpul__clear_cuda(e);
-        else first = e;
-    }
-    return first;
 }
 
 /* Releases whatever the status is, and even when an error is pending: the first failure is the one reported. Needs no
  * pool: CUDA knows where memory is from. */
 static gpul_status gpul__free(const char *function, gpul_array *a, gpul_status status) {
     gpul_array old;
-    cudaError_t e, freed;
-    int current = -1, moved;
+    cudaError_t e;
+    int current = -1, moved, k;
     const char *call = "cudaFree";
     if (a == NULL) return status;
     old = *a;
@@ -3144,26 +2992,28 @@ static gpul_status gpul__free(const char *function, gpul_array *a, gpul_status s
             old.stream = NULL;
             status = gpul__finish(status, cudaDeviceSynchronize(), function, "cudaDeviceSynchronize");
         }
-        freed = gpul__device_release(old.data, old.owned, old.stream);
         if (old.owned == GPUL__OWNED_BY_POOL) call = "cudaFreeAsync";
-        if (freed != cudaErrorInvalidValue && old.device >= 0 && old.device < GPUL__DEVICES) /* fault: freed-twice */
+        e = old.owned == GPUL__OWNED_BY_POOL ? cudaFreeAsync(old.data, old.stream) : cudaFree(old.data);
+        if (e != cudaErrorInvalidValue && old.device >= 0 && old.device < GPUL__DEVICES) /* fault: freed-twice */
             gpul__unaccount(&gpul__shared.devices[old.device], gpul_nbytes(&old));
-    } else if (old.memory == GPUL_MEMORY_MANAGED) freed = cudaFree(old.data);
+    } else if (old.memory == GPUL_MEMORY_MANAGED) e = cudaFree(old.data);
     else { /* CUDA does not promise that cudaFreeHost waits for copies in flight, which may be any device's */
         moved = 1;
-        status =
-            gpul__finish(status, gpul__wait_for_all(old.device), function, "cudaSetDevice or cudaDeviceSynchronize");
-        freed = cudaFreeHost(old.data);
+        for (k = 0; k < GPUL__DEVICES; ++k) {
+            if (k != old.device && gpul__atomic_load(&gpul__shared.devices[k].state) != GPUL__KNOWN) continue;
+            status = gpul__finish(status, cudaSetDevice(k), function, "cudaSetDevice");
+            status = gpul__finish(status, cudaDeviceSynchronize(), function, "cudaDeviceSynchronize");
+        }
+        e = cudaFreeHost(old.data);
         call = "cudaFreeHost";
     }
-    if (status == GPUL_OK && freed == cudaErrorInvalidValue) {
-        gpul__clear_cuda(freed);
-        status = gpul__fail_with(
-            GPUL_ERROR_CUDA, function, freed, old.device, 0, 0,
-            "a->data = %p is no memory that CUDA has given out: was it freed before, through a copy of the "
-            "array? Of all copies free one, once",
-            old.data);
-    } else status = gpul__finish(status, freed, function, call);
+    if (status == GPUL_OK && e == cudaErrorInvalidValue) {
+        gpul__clear_cuda(e);
+        status = gpul__fail_with(GPUL_ERROR_CUDA, function, e, old.device, 0, 0,
+                                 "a->data = %p is no memory that CUDA has given out: was it freed before, through a "
+                                 "copy of the array? Of all copies free one, once",
+                                 old.data);
+    } else status = gpul__finish(status, e, function, call);
     if (current >= 0 && moved)
         status = gpul__finish(status, gpul__restore_device(current), function,
                               "cudaSetDevice (back to the caller's device)");
@@ -3180,14 +3030,58 @@ GPUL_API gpul_status gpul_free_arrays(gpul_array *const *arrays, size_t count) {
     return status;
 }
 
+/* Ends the scope and hands the new array over if all went well, else takes it back. */
+static gpul_status gpul__deliver(gpul_array *out, gpul_array *a, gpul__scope *scope, gpul_status status) {
+    status = gpul__end(scope, status);
+    if (status == GPUL_OK) *out = *a;
+    return status == GPUL_OK ? status : gpul__free(scope->function, a, status);
+}
+
+static gpul_status gpul__host_array(const char *function, gpul_array *out, gpul_dtype dtype, const gpul_shape *shape,
+                                    int32_t memory) {
+    gpul__scope scope;
+    gpul_array a;
+    gpul_status status = gpul__check_new(function, out, dtype, shape);
+    int64_t bytes;
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, NULL, 0, NULL);
+    if (status != GPUL_OK) return status;
+    gpul__array_init(&a, NULL, dtype, shape, memory, scope.device);
+    bytes = gpul_nbytes(&a);
+    if (bytes > 0) {
+        const int32_t managed = memory == GPUL_MEMORY_MANAGED;
+        const unsigned int flags = memory == GPUL_MEMORY_MAPPED ? cudaHostAllocMapped : cudaHostAllocDefault;
+        const char *const call = managed ? "cudaMallocManaged" : "cudaHostAlloc";
+        const cudaError_t e = managed ? cudaMallocManaged(&a.data, (size_t)bytes, cudaMemAttachGlobal)
+                                      : cudaHostAlloc(&a.data, (size_t)bytes, cudaHostAllocPortable | flags);
+        if (e == cudaSuccess) a.owned = GPUL__OWNED;
+        else if (e == cudaErrorMemoryAllocation) {
+            char text[128];
+            gpul__clear_cuda(e);
+            status = gpul__fail_with(GPUL_ERROR_OUT_OF_MEMORY, function, e, scope.device, bytes, 0,
+                                     "%s needs %lld bytes, which %s did not give",
+                                     gpul__describe(text, sizeof text, &a), (long long)bytes, call);
+        } else status = gpul__fail_cuda(e, function, call);
+    }
+    return gpul__deliver(out, &a, &scope, status);
+}
+
+GPUL_API gpul_status gpul_pinned_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape) {
+    return gpul__host_array(__func__, out, dtype, &shape, GPUL_MEMORY_PINNED);
+}
+GPUL_API gpul_status gpul_mapped_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape) {
+    return gpul__host_array(__func__, out, dtype, &shape, GPUL_MEMORY_MAPPED);
+}
+GPUL_API gpul_status gpul_managed_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape) {
+    return gpul__host_array(__func__, out, dtype, &shape, GPUL_MEMORY_MANAGED);
+}
+
 GPUL_API gpul_status gpul_pin(void *host, size_t bytes) {
+    const unsigned int flags = cudaHostRegisterPortable | cudaHostRegisterMapped;
     gpul_status status;
     if (host == NULL) return gpul__null(__func__, "host");
     if (bytes == 0) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "bytes = 0");
     status = gpul__pending(__func__);
-    if (status != GPUL_OK) return status;
-    return gpul__cuda(cudaHostRegister(host, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped), __func__,
-                      "cudaHostRegister");
+    return status != GPUL_OK ? status : gpul__cuda(cudaHostRegister(host, bytes, flags), __func__, "cudaHostRegister");
 }
 
 GPUL_API gpul_status gpul_unpin(void *host) {
@@ -3230,23 +3124,13 @@ GPUL_API gpul_status gpul_memory_trim(void) {
     status = gpul__cuda(cudaDeviceSynchronize(), __func__, "cudaDeviceSynchronize");
     if (status == GPUL_OK && scope.state->pool != NULL)
         status = gpul__cuda(cudaMemPoolTrimTo(scope.state->pool, 0), __func__, "cudaMemPoolTrimTo");
-#ifndef GPULITE_NO_KERNELS
     if (status == GPUL_OK) gpul__histogram_trim();
-#endif
     return gpul__end(&scope, status);
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * Copies
  * ------------------------------------------------------------------------------------------------------------------ */
-enum { GPUL__BY_BLOCK = 0, GPUL__BY_PITCH = 1, GPUL__BY_KERNEL = 2 };
-typedef struct gpul__copy_plan {
-    int64_t n, size; /* elements, and bytes of one */
-    int32_t how, ndim;
-    int64_t shape[GPUL_MAX_DIMS], dst[GPUL_MAX_DIMS], src[GPUL_MAX_DIMS]; /* merged, innermost last */
-} gpul__copy_plan;
-
-#ifndef GPULITE_NO_KERNELS
 /* A problem without inputs. Field by field: compilers clear the whole with an instruction that takes longer to start
  * than all of these stores. ndim, shape and the strides of out are left to the caller. */
 static void gpul__elementwise_begin(gpul__elementwise_problem *problem, int32_t op, void *out, int64_t n) {
@@ -3255,12 +3139,11 @@ static void gpul__elementwise_begin(gpul__elementwise_problem *problem, int32_t 
     problem->op = op;
     problem->n = n;
     problem->column0 = 0;
-    problem->dtype[0] = 0;
     problem->others[0] = problem->others[1] = NULL;
+    for (i = 0; i < 4; ++i) problem->dtype[i] = 0;
     for (i = 0; i < 3; ++i) {
         problem->in[i] = NULL;
         problem->scalar[i] = 0;
-        problem->dtype[1 + i] = 0;
     }
     for (i = 1; i < GPUL__OPERANDS; ++i)
         for (k = 0; k < GPUL_MAX_DIMS; ++k) problem->strides[i][k] = 0;
@@ -3271,106 +3154,83 @@ static gpul_status gpul__elementwise_launch(const gpul__elementwise_op *op, gpul
     const cudaError_t e = (cudaError_t)gpul__run_elementwise(op, problem, &scope->machine, (int64_t)1 << 30, stream);
     return gpul__cuda(e, scope->function, "launching the kernel");
 }
-#endif
 
-#define GPUL__MOST_BY_KERNEL ((int64_t)1 << 31)
-#define GPUL__MOST_PITCH 2147483647 /* cudaDevAttrMaxPitch of every device so far */
+enum { GPUL__BY_BLOCK = 0, GPUL__BY_PITCH = 1, GPUL__BY_KERNEL = 2 };
+typedef struct gpul__copy_plan {
+    gpul__elementwise_problem problem; /* the copy kernel's, but for the pointers: strides[0] is dst's, [1] src's */
+    const gpul__elementwise_op *op;    /* NULL: that kernel was left out */
+    int64_t size;                      /* bytes of an element */
+    int32_t how;
+} gpul__copy_plan;
 
+/* src is NULL: a fill, which is the kernel's */
 static void gpul__plan_copy(gpul__copy_plan *plan, const gpul_array *a, const int64_t *dst, const int64_t *src) {
-    int64_t *const strides[2] = {plan->dst, plan->src};
+    gpul__elementwise_problem *const p = &plan->problem;
+    int64_t *const strides[2] = {p->strides[0], p->strides[1]}, *const to = strides[0], *const from = strides[1];
     const int64_t size = (int64_t)gpul_dtype_size(a->dtype);
-    plan->n = gpul_size(a);
+    const int64_t most_pitch = INT32_MAX / size; /* cudaDevAttrMaxPitch of every device so far */
+    plan->op = gpul__find_elementwise(GPUL__COPY, (int32_t)size);
     plan->size = size;
     plan->how = GPUL__BY_KERNEL;
-    memcpy(plan->shape, a->shape, sizeof plan->shape);
-    memcpy(plan->dst, dst, sizeof plan->dst);
-    memcpy(plan->src, src, sizeof plan->src);
-    gpul__sort_dims(a->ndim, plan->shape, strides, 2);
-    plan->ndim = gpul__merge_dims(a->ndim, plan->shape, strides, 2);
-    if (plan->ndim == 1 && plan->dst[0] == 1 && plan->src[0] == 1) plan->how = GPUL__BY_BLOCK;
-#ifdef GPULITE_NO_KERNELS
-    /* rows of one element: slow, but it copies */
-    if (plan->ndim == 1 && plan->how == GPUL__BY_KERNEL && plan->src[0] > 0) {
-        plan->ndim = 2;
-        plan->shape[1] = plan->dst[1] = plan->src[1] = 1;
+    gpul__elementwise_begin(p, GPUL__COPY, NULL, gpul_size(a));
+    memcpy(p->shape, a->shape, sizeof p->shape);
+    memcpy(to, dst, sizeof p->strides[0]);
+    if (src != NULL) memcpy(from, src, sizeof p->strides[1]);
+    gpul__sort_dims(a->ndim, p->shape, strides, 2);
+    p->ndim = gpul__merge_dims(a->ndim, p->shape, strides, 2);
+    if (src == NULL) return;
+    if (p->ndim == 1 && to[0] == 1 && from[0] == 1) plan->how = GPUL__BY_BLOCK;
+    else if (p->ndim == 1 && from[0] > 0 && plan->op == NULL) { /* rows of one element: slow, but it copies */
+        p->ndim = 2;
+        p->shape[1] = to[1] = from[1] = 1;
     }
-#endif
-    if (plan->ndim == 2 && plan->dst[1] == 1 && plan->src[1] == 1 && plan->dst[0] >= plan->shape[1] &&
-        plan->src[0] >= plan->shape[1] && plan->dst[0] <= GPUL__MOST_PITCH / size &&
-        plan->src[0] <= GPUL__MOST_PITCH / size)
+    if (p->ndim == 2 && to[1] == 1 && from[1] == 1 && to[0] >= p->shape[1] && from[0] >= p->shape[1] &&
+        to[0] <= most_pitch && from[0] <= most_pitch)
         plan->how = GPUL__BY_PITCH;
 }
 
-/* A copy that stays on its device: the kernel is launched faster than cudaMemcpyAsync and moves as much, up to 2 GiB,
- * and rows of any pitch at the speed of a block, which cudaMemcpy2DAsync does not. */
-static void gpul__prefer_kernel(gpul__copy_plan *plan) {
-#ifndef GPULITE_NO_KERNELS
-    if (gpul__find_elementwise(GPUL__COPY, (int32_t)plan->size) == NULL) return; /* left out */
-    if (plan->how == GPUL__BY_PITCH || plan->n <= GPUL__MOST_BY_KERNEL / plan->size) plan->how = GPUL__BY_KERNEL;
-#else
-    (void)plan;
-#endif
+static gpul_status gpul__copy_bytes(const char *function, void *dst, const void *src, size_t bytes,
+                                    gpul_stream stream) {
+    return gpul__cuda(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, stream), function, "cudaMemcpyAsync");
 }
 
-/* A plan by the copy kernel; src is NULL: every element = bits */
-static gpul_status gpul__copy_by_kernel(const gpul__copy_plan *plan, void *dst, const void *src, uint64_t bits,
-                                        const gpul__scope *scope, gpul_stream stream) {
-#ifndef GPULITE_NO_KERNELS
-    const gpul__elementwise_op *const op = gpul__find_elementwise(GPUL__COPY, (int32_t)plan->size);
-    gpul__elementwise_problem problem;
-    if (op != NULL) {
-        gpul__elementwise_begin(&problem, GPUL__COPY, dst, plan->n);
-        problem.in[0] = src;
-        problem.scalar[0] = bits;
-        problem.ndim = plan->ndim;
-        memcpy(problem.shape, plan->shape, sizeof problem.shape);
-        memcpy(problem.strides[0], plan->dst, sizeof problem.strides[0]);
-        if (src != NULL) memcpy(problem.strides[1], plan->src, sizeof problem.strides[1]);
-        return gpul__elementwise_launch(op, &problem, scope, stream);
-    }
-#else
-    (void)plan;
-    (void)dst;
-    (void)bits;
-    (void)stream;
-#endif
-    return gpul__fail(GPUL_ERROR_UNSUPPORTED, scope->function, "%s takes the copy kernel, which this build leaves out",
-                      src == NULL ? "filling with this value" : "copying between these strides");
-}
-
-/* Carries a plan out on the scope's device. UVA tells CUDA where the pointers lead. */
-static gpul_status gpul__copy_run(const gpul__copy_plan *plan, void *dst, const void *src, const gpul__scope *scope,
+/* Carries a plan out on the scope's device. UVA tells CUDA where the pointers lead. src is NULL: by the kernel, every
+ * element = the problem's scalar */
+static gpul_status gpul__copy_run(gpul__copy_plan *plan, void *dst, const void *src, const gpul__scope *scope,
                                   gpul_stream stream) {
+    gpul__elementwise_problem *const p = &plan->problem;
     const size_t size = (size_t)plan->size;
-    if (plan->how == GPUL__BY_BLOCK)
-        return gpul__cuda(cudaMemcpyAsync(dst, src, (size_t)plan->n * size, cudaMemcpyDefault, stream), scope->function,
-                          "cudaMemcpyAsync");
+    if (plan->how == GPUL__BY_BLOCK) return gpul__copy_bytes(scope->function, dst, src, (size_t)p->n * size, stream);
     if (plan->how == GPUL__BY_PITCH)
-        return gpul__cuda(cudaMemcpy2DAsync(dst, (size_t)plan->dst[0] * size, src, (size_t)plan->src[0] * size,
-                                            (size_t)plan->shape[1] * size, (size_t)plan->shape[0], cudaMemcpyDefault,
-                                            stream),
+        return gpul__cuda(cudaMemcpy2DAsync(dst, (size_t)p->strides[0][0] * size, src, (size_t)p->strides[1][0] * size,
+                                            (size_t)p->shape[1] * size, (size_t)p->shape[0], cudaMemcpyDefault, stream),
                           scope->function, "cudaMemcpy2DAsync");
-    return gpul__copy_by_kernel(plan, dst, src, 0, scope, stream);
+    if (plan->op == NULL)
+        return gpul__fail(GPUL_ERROR_UNSUPPORTED, scope->function,
+                          "%s takes the copy kernel, which this build leaves out",
+                          src == NULL ? "filling with this value" : "copying between these strides");
+    p->out = dst;
+    p->in[0] = src;
+    return gpul__elementwise_launch(plan->op, p, scope, stream);
 }
 
 /* Strides of a dense host buffer in the array's own order: column-major where strides rise, dimensions of 1 aside. */
 static void gpul__host_strides(const gpul_array *a, int64_t *strides) {
-    int64_t last = 0;
-    int32_t k, seen = 0, rises = 0, falls = 0;
+    int64_t last = -1;
+    int32_t k, rises = 0, falls = 0;
     for (k = 0; k < a->ndim; ++k) {
         if (a->shape[k] <= 1) continue;
-        if (seen && a->strides[k] > last) rises = 1;
-        if (seen && a->strides[k] < last) falls = 1;
+        if (last >= 0 && a->strides[k] > last) rises = 1;
+        if (a->strides[k] < last) falls = 1;
         last = a->strides[k];
-        seen = 1;
     }
     gpul__dense_strides(a->ndim, a->shape, rises && !falls ? GPUL_ORDER_F : GPUL_ORDER_C, strides);
 }
 
 /* With the NULL stream a copy that involves the host is done on return. */
-static gpul_status gpul__end_host_copy(const gpul__scope *scope, gpul_stream stream, gpul_status status) {
-    if (status != GPUL_OK || stream != NULL) return status;
-    status = gpul__cuda(cudaStreamSynchronize(NULL), scope->function, "cudaStreamSynchronize"); /* fault: too-early */
+static gpul_status gpul__end_host_copy(const char *function, gpul_stream stream, gpul_status status) {
+    if (status == GPUL_OK && stream == NULL)
+        status = gpul__cuda(cudaStreamSynchronize(NULL), function, "cudaStreamSynchronize"); /* fault: too-early */
     return status;
 }
 
@@ -3378,56 +3238,50 @@ static gpul_status gpul__end_host_copy(const gpul__scope *scope, gpul_stream str
 static gpul_status gpul__copy_host(gpul__scope *scope, const gpul_array *a, const void *in, void *out,
                                    gpul_stream stream) {
     const size_t bytes = (size_t)gpul_nbytes(a);
-    const char *const function = scope->function, *const call = "cudaMemcpyAsync";
+    const char *const function = scope->function;
+    void *to = in != NULL ? a->data : out;
+    const void *from = in != NULL ? in : a->data;
     gpul__copy_plan plan;
     int64_t strides[GPUL_MAX_DIMS];
-    gpul__memory dense;
+    gpul__memory dense = GPUL_ZERO;
     gpul_status status;
     if (bytes == 0) return GPUL_OK;
     status = gpul__check_capture(function, in != NULL ? in : out, stream);
     if (status != GPUL_OK) return status;
     gpul__host_strides(a, strides);
     gpul__plan_copy(&plan, a, in != NULL ? a->strides : strides, in != NULL ? strides : a->strides);
-    if (plan.how != GPUL__BY_KERNEL)
-        status = gpul__copy_run(&plan, in != NULL ? a->data : out, in != NULL ? in : a->data, scope, stream);
-    else { /* the kernel cannot read or write pageable memory: over a dense copy */
+    if (plan.how == GPUL__BY_KERNEL) { /* which cannot read or write pageable memory: over a dense copy */
         status = gpul__scratch(&dense, (int64_t)bytes, scope, stream);
-        if (status == GPUL_OK && in != NULL)
-            status = gpul__cuda(cudaMemcpyAsync(dense.data, in, bytes, cudaMemcpyDefault, stream), function, call);
-        if (status == GPUL_OK)
-            status = gpul__copy_run(&plan, in != NULL ? a->data : dense.data, in != NULL ? dense.data : a->data, scope,
-                                    stream);
-        if (status == GPUL_OK && in == NULL)
-            status = gpul__cuda(cudaMemcpyAsync(out, dense.data, bytes, cudaMemcpyDefault, stream), function, call);
-        status = gpul__scratch_drop(&dense, scope, stream, status);
+        if (in == NULL) to = dense.data;
+        else from = dense.data;
+        if (status == GPUL_OK && in != NULL) status = gpul__copy_bytes(function, dense.data, in, bytes, stream);
     }
-    return gpul__end_host_copy(scope, stream, status);
+    if (status == GPUL_OK) status = gpul__copy_run(&plan, to, from, scope, stream);
+    if (status == GPUL_OK && in == NULL && dense.data != NULL)
+        status = gpul__copy_bytes(function, out, dense.data, bytes, stream);
+    return gpul__end_host_copy(function, stream, gpul__scratch_drop(&dense, scope, stream, status));
+}
+
+/* Between `a`, which is checked, and the host: from `in`, or else to `out`. */
+static gpul_status gpul__transfer(const char *function, const gpul_array *a, const void *in, void *out,
+                                  gpul_stream stream) {
+    gpul__scope scope;
+    gpul_status status;
+    if (in == NULL && out == NULL && gpul_size(a) > 0) return gpul__null(function, "host");
+    status = gpul__begin(&scope, function, &a, 1, stream);
+    if (status != GPUL_OK) return status;
+    return gpul__end(&scope, gpul__copy_host(&scope, a, in, out, stream));
 }
 
 GPUL_API gpul_status gpul_copy_to_device(gpul_array *dst, const void *host, gpul_stream stream) {
-    const gpul_array *const arrays[1] = {dst};
-    gpul__scope scope;
     gpul_status status = gpul__check_array(__func__, "dst", dst);
-    if (status != GPUL_OK) return status;
-    if (host == NULL && gpul_size(dst) > 0) return gpul__null(__func__, "host");
-    status = gpul__check_output(__func__, "dst", dst);
-    if (status == GPUL_OK) status = gpul__begin(&scope, __func__, arrays, 1, stream);
-    if (status != GPUL_OK) return status;
-    return gpul__end(&scope, gpul__copy_host(&scope, dst, host, NULL, stream));
-}
-
-static gpul_status gpul__to_host(const char *function, void *host, const gpul_array *src, gpul_stream stream) {
-    gpul__scope scope;
-    gpul_status status;
-    if (host == NULL && gpul_size(src) > 0) return gpul__null(function, "host");
-    status = gpul__begin(&scope, function, &src, 1, stream);
-    if (status != GPUL_OK) return status;
-    return gpul__end(&scope, gpul__copy_host(&scope, src, NULL, host, stream));
+    if (status == GPUL_OK) status = gpul__check_output(__func__, "dst", dst);
+    return status != GPUL_OK ? status : gpul__transfer(__func__, dst, host, NULL, stream);
 }
 
 GPUL_API gpul_status gpul_copy_to_host(void *host, const gpul_array *src, gpul_stream stream) {
     const gpul_status status = gpul__check_array(__func__, "src", src);
-    return status != GPUL_OK ? status : gpul__to_host(__func__, host, src, stream);
+    return status != GPUL_OK ? status : gpul__transfer(__func__, src, NULL, host, stream);
 }
 
 GPUL_API gpul_status gpul_to_host(void *host, gpul_dtype dtype, const gpul_array *src, gpul_stream stream) {
@@ -3438,22 +3292,7 @@ GPUL_API gpul_status gpul_to_host(void *host, gpul_dtype dtype, const gpul_array
     if (dtype != src->dtype)
         return gpul__fail(GPUL_ERROR_DTYPE, __func__, "host holds %s, but src is %s, and nothing is converted",
                           gpul_dtype_name(dtype), gpul__describe(text, sizeof text, src));
-    return gpul__to_host(__func__, host, src, stream);
-}
-
-GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtype dtype, gpul_shape shape,
-                                    gpul_stream stream) {
-    gpul__scope scope;
-    gpul_array a;
-    gpul_status status = gpul__check_new(__func__, out, dtype, &shape);
-    if (status != GPUL_OK) return status;
-    gpul__array_init(&a, NULL, dtype, &shape, GPUL_MEMORY_DEVICE, 0);
-    if (host == NULL && gpul_size(&a) > 0) return gpul__null(__func__, "host");
-    status = gpul__begin(&scope, __func__, NULL, 0, stream);
-    if (status != GPUL_OK) return status;
-    status = gpul__device_array_in(&a, dtype, &shape, &scope, stream);
-    if (status == GPUL_OK) status = gpul__copy_host(&scope, &a, host, NULL, stream);
-    return gpul__deliver(out, &a, &scope, status);
+    return gpul__transfer(__func__, src, NULL, host, stream);
 }
 
 /* `later` waits for what is now in `earlier`. Leaves one of the two devices current: later's on success. */
@@ -3478,7 +3317,8 @@ static gpul_status gpul__copy_across(gpul__scope *scope, const gpul_array *dst, 
     gpul__scope there;
     gpul__copy_plan gather, scatter;
     int64_t dense[GPUL_MAX_DIMS];
-    const size_t bytes = (size_t)gpul_nbytes(dst);
+    const int64_t bytes = gpul_nbytes(dst);
+    int32_t packs, lands, ordered;
     const char *const function = scope->function;
     gpul__memory packed = GPUL_ZERO, landed = GPUL_ZERO;
     gpul_stream own = NULL;
@@ -3486,33 +3326,29 @@ static gpul_status gpul__copy_across(gpul__scope *scope, const gpul_array *dst, 
     gpul__host_strides(dst, dense);
     gpul__plan_copy(&gather, src, dense, src->strides);
     gpul__plan_copy(&scatter, dst, dst->strides, dense);
+    packs = gather.how != GPUL__BY_BLOCK;
+    lands = scatter.how != GPUL__BY_BLOCK;
+    ordered = stream == NULL || packs;
     status = gpul__begin_on(&there, function, src->device);
     if (status != GPUL_OK) return status;
-    if (stream != NULL && gather.how != GPUL__BY_BLOCK) {
+    if (stream != NULL && packs)
         status =
             gpul__cuda(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking), function, "cudaStreamCreateWithFlags");
-        if (status == GPUL_OK) status = gpul__order(function, own, src->device, stream, dst->device);
-    } else if (stream == NULL) status = gpul__order(function, NULL, src->device, NULL, dst->device);
-    if (status == GPUL_OK && gather.how != GPUL__BY_BLOCK) {
-        status = gpul__set_device(function, src->device);
-        if (status == GPUL_OK) status = gpul__scratch(&packed, (int64_t)bytes, &there, own);
-        if (status == GPUL_OK) status = gpul__copy_run(&gather, packed.data, src->data, &there, own);
-    }
-    if (status == GPUL_OK && (stream == NULL || packed.data != NULL))
-        status = gpul__order(function, stream, dst->device, own, src->device);
-    if (status == GPUL_OK) status = gpul__set_device(function, dst->device);
-    if (status == GPUL_OK && scatter.how != GPUL__BY_BLOCK)
-        status = gpul__scratch(&landed, (int64_t)bytes, scope, stream);
+    if (status == GPUL_OK && ordered) status = gpul__order(function, own, src->device, stream, dst->device);
+    if (status == GPUL_OK && packs) status = gpul__scratch(&packed, bytes, &there, own);
+    if (status == GPUL_OK && packs) status = gpul__copy_run(&gather, packed.data, src->data, &there, own);
+    if (status == GPUL_OK)
+        status = ordered ? gpul__order(function, stream, dst->device, own, src->device)
+                         : gpul__set_device(function, dst->device);
+    if (status == GPUL_OK && lands) status = gpul__scratch(&landed, bytes, scope, stream);
     if (status == GPUL_OK) {
-        void *const to = landed.data != NULL ? landed.data : dst->data;
-        const void *const from = packed.data != NULL ? packed.data : src->data;
-        status = gpul__cuda(cudaMemcpyPeerAsync(to, dst->device, from, src->device, bytes, stream), function,
+        void *const to = lands ? landed.data : dst->data;
+        const void *const from = packs ? packed.data : src->data;
+        status = gpul__cuda(cudaMemcpyPeerAsync(to, dst->device, from, src->device, (size_t)bytes, stream), function,
                             "cudaMemcpyPeerAsync");
-        if (status == GPUL_OK && scatter.how != GPUL__BY_BLOCK)
-            status = gpul__copy_run(&scatter, dst->data, to, scope, stream);
+        if (status == GPUL_OK && lands) status = gpul__copy_run(&scatter, dst->data, to, scope, stream);
         status = gpul__scratch_drop(&landed, scope, stream, status);
-        if (status == GPUL_OK && (stream == NULL || packed.data != NULL))
-            status = gpul__order(function, own, src->device, stream, dst->device);
+        if (status == GPUL_OK && ordered) status = gpul__order(function, own, src->device, stream, dst->device);
     }
     if (packed.data != NULL || own != NULL) {
         status = gpul__finish(status, gpul__restore_device(src->device), function, "cudaSetDevice");
@@ -3527,15 +3363,16 @@ static gpul_status gpul__copy_across(gpul__scope *scope, const gpul_array *dst, 
 static gpul_status gpul__copy(gpul__scope *scope, const gpul_array *dst, const gpul_array *src, gpul_stream stream) {
     gpul__copy_plan plan;
     gpul_status status;
+    const int32_t on_device = dst->memory == GPUL_MEMORY_DEVICE && src->memory == GPUL_MEMORY_DEVICE;
     if (gpul_size(dst) == 0) return GPUL_OK;
-    if (dst->memory == GPUL_MEMORY_DEVICE && src->memory == GPUL_MEMORY_DEVICE && dst->device != src->device)
-        return gpul__copy_across(scope, dst, src, stream);
+    if (on_device && dst->device != src->device) return gpul__copy_across(scope, dst, src, stream);
     gpul__plan_copy(&plan, dst, dst->strides, src->strides);
-    if (dst->memory == GPUL_MEMORY_DEVICE && src->memory == GPUL_MEMORY_DEVICE) gpul__prefer_kernel(&plan);
+    /* The kernel is launched faster than cudaMemcpyAsync and moves as much, up to 2 GiB, and rows of any pitch at the
+     * speed of a block, which cudaMemcpy2DAsync does not. */
+    if (on_device && plan.op != NULL && (plan.how == GPUL__BY_PITCH || gpul_nbytes(dst) <= (int64_t)1 << 31))
+        plan.how = GPUL__BY_KERNEL;
     status = gpul__copy_run(&plan, dst->data, src->data, scope, stream);
-    if (dst->memory != GPUL_MEMORY_DEVICE || src->memory != GPUL_MEMORY_DEVICE)
-        status = gpul__end_host_copy(scope, stream, status);
-    return status;
+    return on_device ? status : gpul__end_host_copy(scope->function, stream, status);
 }
 
 GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stream stream) {
@@ -3557,33 +3394,6 @@ GPUL_API gpul_status gpul_copy(gpul_array *dst, const gpul_array *src, gpul_stre
     status = gpul__begin(&scope, __func__, host, 1, stream);
     if (status != GPUL_OK) return status;
     return gpul__end(&scope, gpul__copy(&scope, dst, src, stream));
-}
-
-/* An array like `like`, the argument called `name`, and a copy of its elements if asked for */
-static gpul_status gpul__array_like(const char *function, gpul_array *out, const char *name, const gpul_array *like,
-                                    int32_t copied, gpul_stream stream) {
-    gpul__scope scope;
-    gpul_array a = GPUL_ZERO;
-    gpul_shape shape;
-    gpul_status status;
-    if (out == NULL) return gpul__null(function, "out");
-    status = gpul__check_array(function, name, like);
-    if (status != GPUL_OK) return status;
-    shape = gpul__shape_of(like);
-    status = gpul__check_shape(function, like->dtype, &shape);
-    if (status == GPUL_OK) status = gpul__begin(&scope, function, &like, 1, stream);
-    if (status != GPUL_OK) return status;
-    status = gpul__device_array_in(&a, like->dtype, &shape, &scope, stream);
-    if (status == GPUL_OK && copied) status = gpul__copy(&scope, &a, like, stream);
-    return gpul__deliver(out, &a, &scope, status);
-}
-
-GPUL_API gpul_status gpul_device_array_like(gpul_array *out, const gpul_array *like, gpul_stream stream) {
-    return gpul__array_like(__func__, out, "like", like, 0, stream);
-}
-
-GPUL_API gpul_status gpul_clone(gpul_array *out, const gpul_array *a, gpul_stream stream) {
-    return gpul__array_like(__func__, out, "a", a, 1, stream);
 }
 
 /* The least and the largest integer of a dtype, as far as a double goes: INT64_MAX is rounded down. */
@@ -3610,38 +3420,25 @@ static gpul_status gpul__element_bits(const char *function, const char *name, ui
     return GPUL_OK;
 }
 
-/* The driver's fill in place of the kernel: up to 4 KB it is no launch, and up to some megabytes it is the shorter one;
- * beyond that it is slower, unless the kernel cannot use accesses of 16 bytes, or was left out. */
-#define GPUL__MEMSET_BYTES (4 << 20)
-static int32_t gpul__prefer_memset(const gpul_array *a) {
-#ifndef GPULITE_NO_KERNELS
-    return gpul_nbytes(a) <= GPUL__MEMSET_BYTES || (uintptr_t)a->data % 16 != 0 ||
-           gpul__find_elementwise(GPUL__COPY, (int32_t)gpul_dtype_size(a->dtype)) == NULL;
-#else
-    (void)a;
-    return 1;
-#endif
-}
-
 static gpul_status gpul__fill(const gpul__scope *scope, const gpul_array *a, uint64_t bits, gpul_stream stream) {
-    static const int64_t none[GPUL_MAX_DIMS] = {0};
-    const int32_t size = (int32_t)gpul_dtype_size(a->dtype);
+    const int32_t size = (int32_t)gpul_dtype_size(a->dtype), few = gpul_nbytes(a) <= 4 << 20;
     gpul__copy_plan plan;
-    int32_t same = 1, few, k;
+    int32_t same = 1, k;
     if (gpul_size(a) == 0) return GPUL_OK;
     for (k = 1; k < size; ++k) same = same && ((bits >> (8 * k)) & 0xffu) == (bits & 0xffu);
-    same = same && gpul__prefer_memset(a);
-    few = (size == 2 || size == 4) && gpul_nbytes(a) <= GPUL__MEMSET_BYTES;
-    gpul__plan_copy(&plan, a, a->strides, none);
-    if ((same || few) && a->memory == GPUL_MEMORY_DEVICE && plan.ndim == 1 && plan.dst[0] == 1) {
+    gpul__plan_copy(&plan, a, a->strides, NULL);
+    /* The driver's fill in place of the kernel: up to 4 KB it is no launch, and up to some megabytes it is the shorter
+     * one; beyond that it is slower, unless the kernel cannot use accesses of 16 bytes, or was left out. */
+    same = same && (few || (uintptr_t)a->data % 16 != 0 || plan.op == NULL);
+    if (a->memory == GPUL_MEMORY_DEVICE && plan.problem.ndim == 1 && plan.problem.strides[0][0] == 1) {
         if (same)
             return gpul__cuda(cudaMemsetAsync(a->data, (int)(bits & 0xffu), (size_t)gpul_nbytes(a), stream),
                               scope->function, "cudaMemsetAsync");
-#ifndef GPULITE_NO_KERNELS
-        if (gpul__fill_words(a->data, bits, gpul_size(a), size, stream)) return GPUL_OK;
-#endif
+        if (few && (size == 2 || size == 4) && gpul__fill_words(a->data, bits, plan.problem.n, size, stream))
+            return GPUL_OK;
     }
-    return gpul__copy_by_kernel(&plan, a->data, NULL, bits, scope, stream);
+    plan.problem.scalar[0] = bits;
+    return gpul__copy_run(&plan, a->data, NULL, scope, stream);
 }
 
 GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream) {
@@ -3656,72 +3453,104 @@ GPUL_API gpul_status gpul_fill(gpul_array *a, double value, gpul_stream stream) 
     return gpul__end(&scope, gpul__fill(&scope, a, bits, stream));
 }
 
-/* gpul_full and gpul_zeros */
-static gpul_status gpul__filled(const char *function, gpul_array *out, gpul_dtype dtype, const gpul_shape *shape,
-                                double value, gpul_stream stream) {
+/* What the elements of a new array are: whatever lies there, like's, those at `from`, or all the double at `from` */
+enum { GPUL__OF_NOBODY, GPUL__OF_LIKE, GPUL__OF_HOST, GPUL__OF_VALUE };
+
+/* A new device array, on the device of `like` if that has one, with the `contents` */
+static gpul_status gpul__new_array(const char *function, gpul_array *out, gpul_dtype dtype, const gpul_shape *shape,
+                                   const gpul_array *like, int32_t contents, const void *from, gpul_stream stream) {
     gpul__scope scope;
-    gpul_array a = GPUL_ZERO;
-    uint64_t bits;
+    gpul_array a;
+    uint64_t bits = 0;
+    int64_t bytes;
     gpul_status status = gpul__check_new(function, out, dtype, shape);
-    if (status == GPUL_OK) status = gpul__element_bits(function, "value", &bits, dtype, value);
-    if (status == GPUL_OK) status = gpul__begin(&scope, function, NULL, 0, stream);
+    if (status == GPUL_OK && contents == GPUL__OF_VALUE)
+        status = gpul__element_bits(function, "value", &bits, dtype, *(const double *)from);
     if (status != GPUL_OK) return status;
-    status = gpul__device_array_in(&a, dtype, shape, &scope, stream);
-    if (status == GPUL_OK) status = gpul__fill(&scope, &a, bits, stream);
+    gpul__array_init(&a, NULL, dtype, shape, GPUL_MEMORY_DEVICE, 0);
+    bytes = gpul_nbytes(&a);
+    if (contents == GPUL__OF_HOST && from == NULL && bytes > 0) return gpul__null(function, "host");
+    status = gpul__begin(&scope, function, &like, 1, stream);
+    if (status != GPUL_OK) return status;
+    a.device = scope.device;
+    a.stream = stream;
+    a.stream_number = gpul__stream_number(stream);
+    if (bytes > 0) status = gpul__device_memory(&a.data, bytes, &scope, stream, &a);
+    if (a.data != NULL) a.owned = scope.state->pool == NULL ? GPUL__OWNED : GPUL__OWNED_BY_POOL;
+    if (status == GPUL_OK && contents == GPUL__OF_LIKE) status = gpul__copy(&scope, &a, like, stream);
+    if (status == GPUL_OK && contents == GPUL__OF_HOST) status = gpul__copy_host(&scope, &a, from, NULL, stream);
+    if (status == GPUL_OK && contents == GPUL__OF_VALUE) status = gpul__fill(&scope, &a, bits, stream);
     return gpul__deliver(out, &a, &scope, status);
 }
 
+GPUL_API gpul_status gpul_device_array(gpul_array *out, gpul_dtype dtype, gpul_shape shape, gpul_stream stream) {
+    return gpul__new_array(__func__, out, dtype, &shape, NULL, GPUL__OF_NOBODY, NULL, stream);
+}
+GPUL_API gpul_status gpul_to_device(gpul_array *out, const void *host, gpul_dtype dtype, gpul_shape shape,
+                                    gpul_stream stream) {
+    return gpul__new_array(__func__, out, dtype, &shape, NULL, GPUL__OF_HOST, host, stream);
+}
 GPUL_API gpul_status gpul_full(gpul_array *out, gpul_dtype dtype, gpul_shape shape, double value, gpul_stream stream) {
-    return gpul__filled(__func__, out, dtype, &shape, value, stream);
+    return gpul__new_array(__func__, out, dtype, &shape, NULL, GPUL__OF_VALUE, &value, stream);
 }
 GPUL_API gpul_status gpul_zeros(gpul_array *out, gpul_dtype dtype, gpul_shape shape, gpul_stream stream) {
-    return gpul__filled(__func__, out, dtype, &shape, 0, stream);
+    const double value = 0;
+    return gpul__new_array(__func__, out, dtype, &shape, NULL, GPUL__OF_VALUE, &value, stream);
 }
 
-static gpul_status gpul__element(const char *function, const gpul_array *a, const int64_t *index, int64_t *offset) {
+/* An array like `like`, the argument called `name` */
+static gpul_status gpul__array_like(const char *function, gpul_array *out, const char *name, const gpul_array *like,
+                                    int32_t contents, gpul_stream stream) {
+    gpul_shape shape;
+    const gpul_status status = out == NULL ? gpul__null(function, "out") : gpul__check_array(function, name, like);
+    if (status != GPUL_OK) return status;
+    memcpy(shape.dim, like->shape, sizeof shape.dim);
+    shape.ndim = like->ndim;
+    shape.order =
+        gpul_is_contiguous(like, GPUL_ORDER_F) && !gpul_is_contiguous(like, GPUL_ORDER_C) ? GPUL_ORDER_F : GPUL_ORDER_C;
+    return gpul__new_array(function, out, like->dtype, &shape, like, contents, NULL, stream);
+}
+
+GPUL_API gpul_status gpul_device_array_like(gpul_array *out, const gpul_array *like, gpul_stream stream) {
+    return gpul__array_like(__func__, out, "like", like, GPUL__OF_NOBODY, stream);
+}
+GPUL_API gpul_status gpul_clone(gpul_array *out, const gpul_array *a, gpul_stream stream) {
+    return gpul__array_like(__func__, out, "a", a, GPUL__OF_LIKE, stream);
+}
+
+/* The element of `a` at `index`: set to what lies at `in`, or else stored to `out`. Waits until it is. */
+static gpul_status gpul__move_element(const char *function, const gpul_array *a, const int64_t *index, const void *in,
+                                      void *out, gpul_stream stream) {
+    gpul__scope scope;
+    const size_t size = a == NULL ? 0 : gpul_dtype_size(a->dtype);
+    int64_t offset = 0;
+    char *at;
     int32_t k;
     gpul_status status = gpul__check_array(function, "a", a);
     if (status != GPUL_OK) return status;
+    if (in == NULL && out == NULL) return gpul__null(function, "value");
     if (index == NULL && a->ndim > 0) return gpul__null(function, "index");
-    *offset = 0;
     for (k = 0; k < a->ndim; ++k) {
         if (index[k] < 0 || index[k] >= a->shape[k])
             return gpul__fail(GPUL_ERROR_ARGUMENT, function, "index[%d] = %lld, but a->shape[%d] = %lld", (int)k,
                               (long long)index[k], (int)k, (long long)a->shape[k]);
-        *offset += index[k] * a->strides[k];
+        offset += index[k] * a->strides[k];
     }
-    *offset *= (int64_t)gpul_dtype_size(a->dtype);
-    return GPUL_OK;
-}
-
-static gpul_status gpul__move_element(const char *function, const gpul_array *a, void *to, const void *from,
-                                      gpul_stream stream) {
-    gpul__scope scope;
-    gpul_status status = gpul__begin(&scope, function, &a, 1, stream);
+    status = gpul__begin(&scope, function, &a, 1, stream);
     if (status != GPUL_OK) return status;
+    at = (char *)a->data + offset * (int64_t)size;
     status = gpul__check_capture(function, NULL, stream);
     if (status == GPUL_OK)
-        status = gpul__cuda(cudaMemcpyAsync(to, from, gpul_dtype_size(a->dtype), cudaMemcpyDefault, stream), function,
-                            "cudaMemcpyAsync");
+        status = gpul__copy_bytes(function, in == NULL ? out : at, in == NULL ? at : in, size, stream);
     if (status == GPUL_OK) status = gpul__cuda(cudaStreamSynchronize(stream), function, "cudaStreamSynchronize");
     return gpul__end(&scope, status);
 }
 
 GPUL_API gpul_status gpul_get(void *value, const gpul_array *a, const int64_t *index, gpul_stream stream) {
-    int64_t offset = 0;
-    gpul_status status;
-    if (value == NULL) return gpul__null(__func__, "value");
-    status = gpul__element(__func__, a, index, &offset);
-    if (status != GPUL_OK) return status;
-    return gpul__move_element(__func__, a, value, (const char *)a->data + offset, stream);
+    return gpul__move_element(__func__, a, index, NULL, value, stream);
 }
-
 GPUL_API gpul_status gpul_set(gpul_array *a, const int64_t *index, const void *value, gpul_stream stream) {
-    int64_t offset = 0;
-    gpul_status status = gpul__element(__func__, a, index, &offset);
-    if (status != GPUL_OK) return status;
-    if (value == NULL) return gpul__null(__func__, "value");
-    return gpul__move_element(__func__, a, (char *)a->data + offset, value, stream);
+    return gpul__move_element(__func__, a, index, value, NULL, stream);
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------

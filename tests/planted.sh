@@ -413,7 +413,7 @@ plant too-early test_copies instead 'status = GPUL_OK;'
 plant handler-loses-record test_mistakes:test_handler without
 plant dead-stream-kept test_mistakes:test_dead_stream without
 plant capture-asked-for-device test_graph:test_whole expression 'captured' '0'
-plant freed-twice test_mistakes:test_double_free expression 'freed != cudaErrorInvalidValue' '1'
+plant freed-twice test_mistakes:test_double_free expression 'e != cudaErrorInvalidValue' '1'
 plant report-older-build test_mistakes:test_older_build expression 'binary < capability || ptx < capability' '0'
 plant timer-running test_mistakes:test_timer_running expression 'timer->running' '0'
 plant limit-ignored test_mistakes:test_memory_limit without
