@@ -3726,18 +3726,6 @@ GPUL_API gpul_status gpul_set(gpul_array *a, const int64_t *index, const void *v
 /* ---------------------------------------------------------------------------------------------------------------------
  * Views
  * ------------------------------------------------------------------------------------------------------------------ */
-static gpul_status gpul__check_view(const char *function, const char *name, const gpul_array *view,
-                                    const gpul_array *a) {
-    gpul_status status;
-    if (view == NULL) return gpul__null(function, name);
-    status = gpul__check_array(function, "a", a);
-    if (status != GPUL_OK) return status;
-    if (view == a && a->owned)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s is a itself, which owns its memory and would lose it",
-                          name);
-    return GPUL_OK;
-}
-
 /* A negative axis counts from the end. */
 static gpul_status gpul__check_axis(const char *function, const char *name, const gpul_array *a, int32_t *axis) {
     char text[128];
@@ -3748,31 +3736,34 @@ static gpul_status gpul__check_axis(const char *function, const char *name, cons
     return GPUL_OK;
 }
 
-/* a's elements from `offset` elements on; the caller sets shape and strides, then calls gpul__view_end. */
-static gpul_array gpul__view_of(const gpul_array *a, int64_t offset) {
-    gpul_array view = *a;
-    view.owned = 0;
-    if (view.data != NULL) view.data = (char *)a->data + offset * (int64_t)gpul_dtype_size(a->dtype);
-    return view;
-}
-static void gpul__view_end(gpul_array *out, gpul_array *view) {
-    if (gpul_size(view) == 0) view->data = NULL;
-    *out = *view;
+/* axis: NULL where there is none */
+static gpul_status gpul__check_view(const char *function, const char *name, const gpul_array *view, const gpul_array *a,
+                                    int32_t *axis) {
+    gpul_status status;
+    if (view == NULL) return gpul__null(function, name);
+    status = gpul__check_array(function, "a", a);
+    if (status != GPUL_OK) return status;
+    if (view == a && a->owned)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s is a itself, which owns its memory and would lose it",
+                          name);
+    return axis == NULL ? GPUL_OK : gpul__check_axis(function, "a", a, axis);
 }
 
-/* [start:stop:step], all checked */
-static void gpul__slice(gpul_array *out, const gpul_array *a, int32_t axis, int64_t start, int64_t stop, int64_t step) {
-    const int64_t n = gpul_ceil_div(stop - start, step);
-    gpul_array view = gpul__view_of(a, n > 0 ? start * a->strides[axis] : 0);
-    view.shape[axis] = n;
-    if (n > 1) view.strides[axis] *= step;
-    gpul__view_end(out, &view);
+/* [start:stop:step], all checked; `view` may be `a` */
+static void gpul__slice(gpul_array *view, const gpul_array *a, int32_t axis, int64_t start, int64_t stop,
+                        int64_t step) {
+    const int64_t n = gpul_ceil_div(stop - start, step), size = (int64_t)gpul_dtype_size(a->dtype);
+    *view = *a;
+    view->owned = 0;
+    view->shape[axis] = n;
+    if (gpul_size(view) == 0) view->data = NULL;
+    else view->data = (char *)view->data + start * view->strides[axis] * size;
+    if (n > 1) view->strides[axis] *= step;
 }
 
 GPUL_API gpul_status gpul_slice(gpul_array *view, const gpul_array *a, int32_t axis, int64_t start, int64_t stop,
                                 int64_t step) {
-    gpul_status status = gpul__check_view(__func__, "view", view, a);
-    if (status == GPUL_OK) status = gpul__check_axis(__func__, "a", a, &axis);
+    const gpul_status status = gpul__check_view(__func__, "view", view, a, &axis);
     if (status != GPUL_OK) return status;
     if (start < 0 || start > stop || stop > a->shape[axis])
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "start = %lld, stop = %lld, but a->shape[%d] = %lld",
@@ -3783,23 +3774,19 @@ GPUL_API gpul_status gpul_slice(gpul_array *view, const gpul_array *a, int32_t a
 }
 
 GPUL_API gpul_status gpul_index(gpul_array *view, const gpul_array *a, int32_t axis, int64_t i) {
-    gpul_array result;
     int32_t k;
-    gpul_status status = gpul__check_view(__func__, "view", view, a);
-    if (status == GPUL_OK) status = gpul__check_axis(__func__, "a", a, &axis);
+    const gpul_status status = gpul__check_view(__func__, "view", view, a, &axis);
     if (status != GPUL_OK) return status;
     if (i < 0 || i >= a->shape[axis])
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "i = %lld, but a->shape[%d] = %lld", (long long)i, (int)axis,
                           (long long)a->shape[axis]);
-    result = gpul__view_of(a, i * a->strides[axis]);
-    for (k = axis; k + 1 < GPUL_MAX_DIMS; ++k) {
-        result.shape[k] = a->shape[k + 1];
-        result.strides[k] = a->strides[k + 1];
+    gpul__slice(view, a, axis, i, i + 1, 1);
+    view->strides[axis] = 0;
+    for (k = axis; k + 1 < view->ndim; ++k) { /* the axis, of one element now, becomes the last and is dropped */
+        gpul__swap(&view->shape[k], &view->shape[k + 1]);
+        gpul__swap(&view->strides[k], &view->strides[k + 1]);
     }
-    result.ndim = a->ndim - 1;
-    result.shape[result.ndim] = 1;
-    result.strides[result.ndim] = 0;
-    gpul__view_end(view, &result);
+    --view->ndim;
     return GPUL_OK;
 }
 
@@ -3813,32 +3800,29 @@ static void gpul__reverse(int64_t *values, int32_t n) {
 GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_shape shape) {
     char one[128], two[128];
     gpul_array result;
-    int64_t run[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS], left, stride, known = 1;
+    int64_t run[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS],
+        known = 1; /* known: the product of shape, 0 where it has none */
     int64_t *const all[1] = {strides};
     const int64_t size = gpul_size(a);
-    int32_t k, runs, open = -1, zero = 0;
-    gpul_status status = gpul__check_view(__func__, "view", view, a);
+    int32_t k, last, open = -1;
+    gpul_status status = gpul__check_view(__func__, "view", view, a, NULL);
     if (status != GPUL_OK) return status;
-    for (k = 0; k < shape.ndim && k < GPUL_MAX_DIMS; ++k) {
+    for (k = 0; k < shape.ndim && k < GPUL_MAX_DIMS; ++k)
         if (shape.dim[k] == -1 && open < 0) open = k;
-        else if (shape.dim[k] == 0) zero = 1;
-        else if (shape.dim[k] > 0 && !gpul__multiply(known, shape.dim[k], &known)) known = INT64_MAX;
-    }
-    (void)gpul__describe(one, sizeof one, a);
-    (void)gpul__describe_shape(two, sizeof two, shape.ndim, shape.dim);
-    if (open >= 0) {
-        for (k = open + 1; k < shape.ndim && k < GPUL_MAX_DIMS; ++k)
-            if (shape.dim[k] == -1) known = 0;
-        if (zero || known == 0 || size % known != 0)
-            return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, which does not fill the shape %s", one, two);
+        else if (shape.dim[k] <= 0 || !gpul__multiply(known, shape.dim[k], &known)) known = 0;
+    if (open >= 0 && known > 0 && size % known == 0) {
         shape.dim[open] = size / known;
+        known = size;
+        open = -1;
     }
-    status = gpul__check_shape(__func__, a->dtype, &shape);
+    if (open < 0) status = gpul__check_shape(__func__, a->dtype, &shape);
     if (status != GPUL_OK) return status;
-    if ((zero ? 0 : known * (open >= 0 ? shape.dim[open] : 1)) != size)
-        return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, %lld elements, which the shape %s does not take", one,
-                          (long long)size, two);
-    result = gpul__view_of(a, 0);
+    if (open >= 0 || known != size)
+        return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, %lld elements, which do not fill the shape %s",
+                          gpul__describe(one, sizeof one, a), (long long)size,
+                          gpul__describe_shape(two, sizeof two, shape.ndim, shape.dim));
+    result = *a;
+    result.owned = 0;
     result.ndim = shape.ndim;
     for (k = 0; k < GPUL_MAX_DIMS; ++k) result.shape[k] = k < shape.ndim ? shape.dim[k] : 1;
     gpul__dense_strides(result.ndim, result.shape, shape.order, result.strides);
@@ -3849,52 +3833,45 @@ GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_sh
             gpul__reverse(run, a->ndim);
             gpul__reverse(strides, a->ndim);
         }
-        runs = gpul__merge_dims(a->ndim, run, all, 1);
-        left = run[--runs];
-        stride = strides[runs];
+        last = gpul__merge_dims(a->ndim, run, all, 1) - 1;
         for (k = 0; k < result.ndim; ++k) {
             const int32_t at = shape.order == GPUL_ORDER_F ? k : result.ndim - 1 - k;
-            if (left == 1 && runs > 0 && result.shape[at] > 1) {
-                left = run[--runs];
-                stride = strides[runs];
-            }
-            if (left % result.shape[at] != 0)
+            if (run[last] == 1 && last > 0 && result.shape[at] > 1) --last;
+            if (run[last] % result.shape[at] != 0)
                 return gpul__fail(GPUL_ERROR_SHAPE, __func__,
                                   "a has %s with strides that the shape %s cannot express; gpul_copy it into a dense "
                                   "array first",
-                                  one, two);
-            result.strides[at] = stride;
-            stride *= result.shape[at];
-            left /= result.shape[at];
+                                  gpul__describe(one, sizeof one, a),
+                                  gpul__describe_shape(two, sizeof two, shape.ndim, shape.dim));
+            result.strides[at] = strides[last];
+            strides[last] *= result.shape[at];
+            run[last] /= result.shape[at];
         }
     }
-    gpul__view_end(view, &result);
+    *view = result;
     return GPUL_OK;
 }
 
 GPUL_API gpul_status gpul_transpose(gpul_array *view, const gpul_array *a) {
-    gpul_array result;
-    const gpul_status status = gpul__check_view(__func__, "view", view, a);
+    const gpul_status status = gpul__check_view(__func__, "view", view, a, NULL);
     if (status != GPUL_OK) return status;
-    result = gpul__view_of(a, 0);
-    gpul__reverse(result.shape, result.ndim);
-    gpul__reverse(result.strides, result.ndim);
-    gpul__view_end(view, &result);
+    *view = *a;
+    view->owned = 0;
+    gpul__reverse(view->shape, view->ndim);
+    gpul__reverse(view->strides, view->ndim);
     return GPUL_OK;
 }
 
 GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_array *a, int32_t axis) {
     gpul_array whole;
     int64_t part, start = 0;
-    gpul_status status = gpul__check_view(__func__, "views", views, a);
-    if (status == GPUL_OK) status = gpul__check_axis(__func__, "a", a, &axis);
+    const gpul_status status = gpul__check_view(__func__, "views", views, a, &axis);
     if (status != GPUL_OK) return status;
     if (parts < 1) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "parts = %lld is below 1", (long long)parts);
-    if (a->owned)
-        for (part = 1; part < parts; ++part)
-            if (a == views + part)
-                return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
-                                  "views[%lld] is a itself, which owns its memory and would lose it", (long long)part);
+    for (part = 1; a->owned && part < parts; ++part)
+        if (a == views + part)
+            return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
+                              "views[%lld] is a itself, which owns its memory and would lose it", (long long)part);
     whole = *a;
     for (part = 0; part < parts; ++part) {
         const int64_t n = whole.shape[axis] / parts + (part < whole.shape[axis] % parts);
@@ -3904,66 +3881,64 @@ GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_arr
     return GPUL_OK;
 }
 
+/* Sets the memory and the device of an array over foreign memory: `bytes` of it from `name` on, which is a->data. */
+static gpul_status gpul__find_memory(const char *function, gpul_array *a, const char *name, int64_t bytes) {
+    struct cudaPointerAttributes first = GPUL_ZERO, last = GPUL_ZERO;
+    cudaError_t e = cudaPointerGetAttributes(&first, a->data);
+    if (e == cudaSuccess) e = cudaPointerGetAttributes(&last, (char *)a->data + bytes - 1);
+    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaPointerGetAttributes");
+    if (first.type == cudaMemoryTypeUnregistered)
+        return gpul__fail(GPUL_ERROR_MEMORY, function,
+                          "%s = %p is ordinary (pageable) host memory, which a GPU cannot reach: gpul_pin it first, or "
+                          "copy it with gpul_to_device",
+                          name, a->data);
+    if (last.type != first.type || last.device != first.device)
+        return gpul__fail(GPUL_ERROR_MEMORY, function,
+                          "%s = %p: its memory ends before the %lld bytes that the array spans", name, a->data,
+                          (long long)bytes);
+    if (first.type == cudaMemoryTypeHost && first.devicePointer != a->data)
+        return gpul__fail(GPUL_ERROR_UNSUPPORTED, function,
+                          "%s = %p: the device sees this host memory at another address (%p); use gpul_mapped_array",
+                          name, a->data, first.devicePointer);
+    a->memory = first.type == cudaMemoryTypeDevice    ? GPUL_MEMORY_DEVICE
+                : first.type == cudaMemoryTypeManaged ? GPUL_MEMORY_MANAGED
+                                                      : GPUL_MEMORY_HOST;
+    if (first.device >= 0) a->device = first.device;
+    return GPUL_OK;
+}
+
 static gpul_status gpul__wrap(const char *function, gpul_array *out, const char *name, void *pointer, gpul_dtype dtype,
                               const gpul_shape *shape, const int64_t *strides) {
-    struct cudaPointerAttributes first = GPUL_ZERO, last = GPUL_ZERO;
     gpul__scope scope;
     gpul_array a;
     gpul_status status = gpul__check_new(function, out, dtype, shape);
     int64_t reach = 0;
     const int64_t size = (int64_t)gpul_dtype_size(dtype);
-    cudaError_t e;
     int32_t k;
     if (status != GPUL_OK) return status;
     gpul__array_init(&a, pointer, dtype, shape, GPUL_MEMORY_DEVICE, 0);
-    if (strides != NULL)
-        for (k = 0; k < a.ndim; ++k) {
-            int64_t span = 0;
-            if (strides[k] < 0)
-                return gpul__fail(GPUL_ERROR_ARGUMENT, function, "strides[%d] = %lld is negative", (int)k,
-                                  (long long)strides[k]);
-            if (a.shape[k] > 1 && (!gpul__multiply(a.shape[k] - 1, strides[k], &span) ||
-                                   !gpul__multiply(span, size, &span) || span > INT64_MAX - size - reach))
-                return gpul__fail(GPUL_ERROR_OVERFLOW, function,
-                                  "strides[%d] = %lld over shape[%d] = %lld does not fit in 63 bits of bytes", (int)k,
-                                  (long long)strides[k], (int)k, (long long)a.shape[k]);
-            reach += span;
-            a.strides[k] = strides[k];
-        }
-    else if (gpul_size(&a) > 0) reach = gpul_nbytes(&a) - size;
-    if (gpul_size(&a) > 0 && pointer == NULL) return gpul__null(function, name);
-    if (gpul_size(&a) > 0 && (uintptr_t)pointer % (uintptr_t)size != 0)
+    for (k = 0; k < a.ndim; ++k) {
+        int64_t span = 0;
+        if (strides != NULL) a.strides[k] = strides[k];
+        if (a.strides[k] < 0)
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "strides[%d] = %lld is negative", (int)k,
+                              (long long)a.strides[k]);
+        if (a.shape[k] > 1 && (!gpul__multiply(a.shape[k] - 1, a.strides[k], &span) ||
+                               !gpul__multiply(span, size, &span) || span > INT64_MAX - size - reach))
+            return gpul__fail(GPUL_ERROR_OVERFLOW, function,
+                              "strides[%d] = %lld over shape[%d] = %lld does not fit in 63 bits of bytes", (int)k,
+                              (long long)a.strides[k], (int)k, (long long)a.shape[k]);
+        reach += span;
+    }
+    if (gpul_size(&a) == 0) a.data = NULL;
+    else if (pointer == NULL) return gpul__null(function, name);
+    if ((uintptr_t)a.data % (uintptr_t)size != 0)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s = %p is not aligned to the %d bytes of %s", name, pointer,
                           (int)size, gpul_dtype_name(dtype));
     status = gpul__begin(&scope, function, NULL, 0, NULL);
     if (status != GPUL_OK) return status;
     a.device = scope.device;
-    if (gpul_size(&a) == 0) a.data = NULL;
-    else {
-        e = cudaPointerGetAttributes(&first, pointer);
-        if (e == cudaSuccess) e = cudaPointerGetAttributes(&last, (char *)pointer + reach + size - 1);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaPointerGetAttributes");
-        else if (first.type == cudaMemoryTypeUnregistered)
-            status = gpul__fail(GPUL_ERROR_MEMORY, function,
-                                "%s = %p is ordinary (pageable) host memory, which a GPU cannot reach: gpul_pin it "
-                                "first, or copy it with gpul_to_device",
-                                name, pointer);
-        else if (last.type != first.type || last.device != first.device)
-            status = gpul__fail(GPUL_ERROR_MEMORY, function,
-                                "%s = %p: its memory ends before the %lld bytes that the array spans", name, pointer,
-                                (long long)(reach + size));
-        else if (first.type == cudaMemoryTypeHost && first.devicePointer != pointer)
-            status = gpul__fail(GPUL_ERROR_UNSUPPORTED, function,
-                                "%s = %p: the device sees this host memory at another address (%p); use "
-                                "gpul_mapped_array",
-                                name, pointer, first.devicePointer);
-        else {
-            a.memory = first.type == cudaMemoryTypeDevice    ? GPUL_MEMORY_DEVICE
-                       : first.type == cudaMemoryTypeManaged ? GPUL_MEMORY_MANAGED
-                                                             : GPUL_MEMORY_HOST;
-            if (first.device >= 0) a.device = first.device;
-        }
-    }
+    if (a.data != NULL) status = gpul__find_memory(function, &a, name, reach + size);
     return gpul__deliver(out, &a, &scope, status);
 }
 
@@ -3987,12 +3962,8 @@ typedef struct gpul__dlpack {
     void *context;
     void (*deleter)(struct DLManagedTensor *tensor);
 } gpul__dlpack;
-enum { /* DLDeviceType */
-       GPUL__DLPACK_CPU = 1,
-       GPUL__DLPACK_CUDA = 2,
-       GPUL__DLPACK_CUDA_HOST = 3,
-       GPUL__DLPACK_CUDA_MANAGED = 13
-};
+/* DLDeviceType */
+enum { GPUL__DLPACK_CPU = 1, GPUL__DLPACK_CUDA = 2, GPUL__DLPACK_CUDA_HOST = 3, GPUL__DLPACK_CUDA_MANAGED = 13 };
 /* DLDataTypeCode and bits; the first of a dtype is what it becomes */
 #define GPUL__DLPACK_DTYPES 8
 static const struct gpul__dlpack_dtype {
@@ -4505,18 +4476,22 @@ GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const g
 /* ---------------------------------------------------------------------------------------------------------------------
  * Streams and events
  * ------------------------------------------------------------------------------------------------------------------ */
+/* The checks before a call of CUDA's with a stream: it was not ended, and no error of somebody else's is pending. */
+static gpul_status gpul__ready(const char *function, gpul_stream stream) {
+    const gpul_status status = gpul__check_stream(function, "stream", stream);
+    return status != GPUL_OK ? status : gpul__pending(function);
+}
+
 GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags) {
     gpul_status status;
     gpul_stream stream = NULL;
     if (out == NULL) return gpul__null(__func__, "out");
-    if (flags != GPUL_STREAM_DEFAULT && flags != GPUL_STREAM_NON_BLOCKING)
+    if (flags != GPUL_STREAM_DEFAULT && flags != GPUL_STREAM_NON_BLOCKING) /* which are CUDA's numbers */
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "flags = %u is neither GPUL_STREAM_DEFAULT nor _NON_BLOCKING",
                           (unsigned)flags);
     status = gpul__pending(__func__);
     if (status == GPUL_OK)
-        status = gpul__cuda(cudaStreamCreateWithFlags(&stream, flags == GPUL_STREAM_NON_BLOCKING ? cudaStreamNonBlocking
-                                                                                                 : cudaStreamDefault),
-                            __func__, "cudaStreamCreateWithFlags");
+        status = gpul__cuda(cudaStreamCreateWithFlags(&stream, flags), __func__, "cudaStreamCreateWithFlags");
     if (status != GPUL_OK) return status;
     gpul__stream_enter(stream);
     *out = stream;
@@ -4549,29 +4524,26 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
 }
 
 GPUL_API gpul_status gpul_stream_synchronize(gpul_stream stream) {
-    gpul_status status = gpul__check_stream(__func__, "stream", stream);
-    if (status == GPUL_OK) status = gpul__pending(__func__);
+    const gpul_status status = gpul__ready(__func__, stream);
     return status != GPUL_OK ? status : gpul__cuda(cudaStreamSynchronize(stream), __func__, "cudaStreamSynchronize");
 }
 
-/* "Not ready" is an answer and no error. `before`: what was pending, and may be the caller's own answer. */
-static gpul_status gpul__answer(const char *function, const char *call, cudaError_t before, cudaError_t e,
-                                int32_t *done) {
-    if (e != cudaSuccess && e != cudaErrorNotReady) return gpul__fail_cuda(e, function, call);
+/* Asks an event, or else a stream. "Not ready" is an answer and no error; if it was pending before, it stays. */
+static gpul_status gpul__query(const char *function, int32_t *done, gpul_stream stream, gpul_event event) {
+    const cudaError_t before = cudaPeekAtLastError();
+    const gpul_status status = done == NULL ? gpul__null(function, "done") : gpul__ready(function, stream);
+    cudaError_t e;
+    if (status != GPUL_OK) return status;
+    e = event == NULL ? cudaStreamQuery(stream) : cudaEventQuery(event);
+    if (e != cudaSuccess && e != cudaErrorNotReady)
+        return gpul__fail_cuda(e, function, event == NULL ? "cudaStreamQuery" : "cudaEventQuery");
     if (e != before) gpul__clear_cuda(e);
     *done = e == cudaSuccess;
     return GPUL_OK;
 }
 
 GPUL_API gpul_status gpul_stream_query(int32_t *done, gpul_stream stream) {
-    gpul_status status;
-    cudaError_t before;
-    if (done == NULL) return gpul__null(__func__, "done");
-    before = cudaPeekAtLastError();
-    status = gpul__check_stream(__func__, "stream", stream);
-    if (status == GPUL_OK) status = gpul__pending(__func__);
-    return status != GPUL_OK ? status
-                             : gpul__answer(__func__, "cudaStreamQuery", before, cudaStreamQuery(stream), done);
+    return gpul__query(__func__, done, stream, NULL);
 }
 
 #if CUDART_VERSION >= 12080
@@ -4622,21 +4594,27 @@ GPUL_API gpul_status gpul_event_create(gpul_event *out) {
     return status != GPUL_OK ? status : gpul__new_event(__func__, out);
 }
 
+/* On the way out of a function that has a status already */
+static gpul_status gpul__drop_event(const char *function, gpul_event event, gpul_status status) {
+    if (event == NULL) return status;
+    if (status == GPUL_OK) status = gpul__pending(function);
+    return gpul__finish(status, cudaEventDestroy(event), function, "cudaEventDestroy");
+}
+
 GPUL_API gpul_status gpul_event_destroy(gpul_event *event) {
-    gpul_status status;
     gpul_event old;
     if (event == NULL) return gpul__null(__func__, "event");
     old = *event;
     *event = NULL;
-    if (old == NULL) return GPUL_OK;
-    status = gpul__pending(__func__);
-    return gpul__finish(status, cudaEventDestroy(old), __func__, "cudaEventDestroy");
+    return gpul__drop_event(__func__, old, GPUL_OK);
 }
 
+static gpul_status gpul__record_event(const char *function, gpul_event event, gpul_stream stream) {
+    const gpul_status status = event == NULL ? gpul__null(function, "event") : gpul__ready(function, stream);
+    return status != GPUL_OK ? status : gpul__cuda(cudaEventRecord(event, stream), function, "cudaEventRecord");
+}
 GPUL_API gpul_status gpul_event_record(gpul_event event, gpul_stream stream) {
-    gpul_status status = event == NULL ? gpul__null(__func__, "event") : gpul__check_stream(__func__, "stream", stream);
-    if (status == GPUL_OK) status = gpul__pending(__func__);
-    return status != GPUL_OK ? status : gpul__cuda(cudaEventRecord(event, stream), __func__, "cudaEventRecord");
+    return gpul__record_event(__func__, event, stream);
 }
 
 GPUL_API gpul_status gpul_event_synchronize(gpul_event event) {
@@ -4645,13 +4623,8 @@ GPUL_API gpul_status gpul_event_synchronize(gpul_event event) {
 }
 
 GPUL_API gpul_status gpul_event_query(int32_t *done, gpul_event event) {
-    gpul_status status;
-    cudaError_t before;
-    if (done == NULL) return gpul__null(__func__, "done");
-    if (event == NULL) return gpul__null(__func__, "event");
-    before = cudaPeekAtLastError();
-    status = gpul__pending(__func__);
-    return status != GPUL_OK ? status : gpul__answer(__func__, "cudaEventQuery", before, cudaEventQuery(event), done);
+    return event == NULL ? gpul__null(__func__, done == NULL ? "done" : "event")
+                         : gpul__query(__func__, done, NULL, event);
 }
 
 static gpul_status gpul__elapsed(const char *function, double *seconds, gpul_event start, gpul_event stop) {
@@ -4728,23 +4701,18 @@ static gpul_status gpul__timer_read(const char *function, gpul_timer *timer) {
 }
 
 GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream) {
-    gpul_event *from, *to;
-    gpul_status status;
+    gpul_status status = GPUL_OK;
     if (timer == NULL) return gpul__null(__func__, "timer");
     if (timer->running) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "timer is running already");
-    if (timer->host) {
-        timer->host_from = gpul_host_seconds();
-        timer->running = 1;
-        return GPUL_OK;
+    if (timer->host) timer->host_from = gpul_host_seconds();
+    else {
+        gpul_event *const from = &timer->from[timer->next], *const to = &timer->to[timer->next];
+        status = gpul__ready(__func__, stream);
+        if (status == GPUL_OK && timer->pending == GPUL_TIMER_REGIONS) status = gpul__timer_read(__func__, timer);
+        if (status == GPUL_OK && *from == NULL) status = gpul__new_event(__func__, from);
+        if (status == GPUL_OK && *to == NULL) status = gpul__new_event(__func__, to);
+        if (status == GPUL_OK) status = gpul__cuda(cudaEventRecord(*from, stream), __func__, "cudaEventRecord");
     }
-    status = gpul__check_stream(__func__, "stream", stream);
-    if (status == GPUL_OK) status = gpul__pending(__func__);
-    if (status == GPUL_OK && timer->pending == GPUL_TIMER_REGIONS) status = gpul__timer_read(__func__, timer);
-    from = &timer->from[timer->next];
-    to = &timer->to[timer->next];
-    if (status == GPUL_OK && *from == NULL) status = gpul__new_event(__func__, from);
-    if (status == GPUL_OK && *to == NULL) status = gpul__new_event(__func__, to);
-    if (status == GPUL_OK) status = gpul__cuda(cudaEventRecord(*from, stream), __func__, "cudaEventRecord");
     if (status == GPUL_OK) timer->running = 1;
     return status;
 }
@@ -4754,10 +4722,7 @@ GPUL_API gpul_status gpul_timer_stop(gpul_timer *timer, gpul_stream stream) {
     if (!timer->running) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "timer is not running");
     if (timer->host) timer->total += gpul_host_seconds() - timer->host_from;
     else {
-        gpul_status status = gpul__check_stream(__func__, "stream", stream);
-        if (status == GPUL_OK) status = gpul__pending(__func__);
-        if (status == GPUL_OK)
-            status = gpul__cuda(cudaEventRecord(timer->to[timer->next], stream), __func__, "cudaEventRecord");
+        const gpul_status status = gpul__record_event(__func__, timer->to[timer->next], stream);
         if (status != GPUL_OK) return status;
         timer->next = (timer->next + 1) % GPUL_TIMER_REGIONS;
         timer->pending += 1;
@@ -4801,11 +4766,9 @@ GPUL_API gpul_status gpul_timer_free(gpul_timer *timer) {
     if (timer == NULL) return GPUL_OK;
     old = *timer;
     memset(timer, 0, sizeof *timer);
-    for (k = 0; k < 2 * GPUL_TIMER_REGIONS; ++k) {
-        const gpul_event event = k % 2 == 0 ? old.from[k / 2] : old.to[k / 2];
-        if (event == NULL) continue;
-        if (status == GPUL_OK) status = gpul__pending(__func__);
-        status = gpul__finish(status, cudaEventDestroy(event), __func__, "cudaEventDestroy");
+    for (k = 0; k < GPUL_TIMER_REGIONS; ++k) {
+        status = gpul__drop_event(__func__, old.from[k], status);
+        status = gpul__drop_event(__func__, old.to[k], status);
     }
     return status;
 }
@@ -4813,19 +4776,21 @@ GPUL_API gpul_status gpul_timer_free(gpul_timer *timer) {
 /* ---------------------------------------------------------------------------------------------------------------------
  * Graphs
  * ------------------------------------------------------------------------------------------------------------------ */
+/* Whether the stream is being captured, after the checks of gpul__ready. The NULL stream never is. */
+static gpul_status gpul__graph_ready(const char *function, gpul_stream stream, int32_t *captured) {
+    const gpul_status status = gpul__ready(function, stream);
+    *captured = 0;
+    return status != GPUL_OK || stream == NULL ? status : gpul__is_captured(function, stream, captured);
+}
+
 GPUL_API gpul_status gpul_graph_begin(gpul_stream stream) {
-    int32_t captured = 0;
-    gpul_status status = gpul__check_stream(__func__, "stream", stream);
-    if (status == GPUL_OK) status = gpul__pending(__func__);
+    int32_t captured;
+    const gpul_status status = gpul__graph_ready(__func__, stream, &captured);
     if (status != GPUL_OK) return status;
-    if (stream == NULL)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
-                          "stream is NULL, the default stream, which CUDA cannot capture: gpul_stream_create one");
-    status = gpul__is_captured(__func__, stream, &captured);
-    if (status != GPUL_OK) return status;
-    if (captured)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
-                          "stream is being captured already; gpul_graph_end ends a capture");
+    if (stream == NULL || captured)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "stream is %s",
+                          captured ? "being captured already; gpul_graph_end ends a capture"
+                                   : "NULL, the default stream, which CUDA cannot capture: gpul_stream_create one");
     /* relaxed mode would let cudaMalloc and cudaFree pass, which happen once and not when the graph runs */
     return gpul__cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), __func__,
                       "cudaStreamBeginCapture");
@@ -4834,11 +4799,9 @@ GPUL_API gpul_status gpul_graph_begin(gpul_stream stream) {
 GPUL_API gpul_status gpul_graph_end(gpul_graph *out, gpul_stream stream) {
     cudaGraph_t captured_work = NULL;
     gpul_graph graph = NULL;
-    int32_t captured = 0;
+    int32_t captured;
     cudaError_t e;
-    gpul_status status = out == NULL ? gpul__null(__func__, "out") : gpul__check_stream(__func__, "stream", stream);
-    if (status == GPUL_OK) status = gpul__pending(__func__);
-    if (status == GPUL_OK && stream != NULL) status = gpul__is_captured(__func__, stream, &captured);
+    gpul_status status = out == NULL ? gpul__null(__func__, "out") : gpul__graph_ready(__func__, stream, &captured);
     if (status != GPUL_OK) return status;
     if (!captured)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "stream %s; gpul_graph_begin begins a capture",
@@ -4860,8 +4823,7 @@ GPUL_API gpul_status gpul_graph_end(gpul_graph *out, gpul_stream stream) {
 }
 
 GPUL_API gpul_status gpul_graph_launch(gpul_graph graph, gpul_stream stream) {
-    gpul_status status = graph == NULL ? gpul__null(__func__, "graph") : gpul__check_stream(__func__, "stream", stream);
-    if (status == GPUL_OK) status = gpul__pending(__func__);
+    const gpul_status status = graph == NULL ? gpul__null(__func__, "graph") : gpul__ready(__func__, stream);
     return status != GPUL_OK ? status : gpul__cuda(cudaGraphLaunch(graph, stream), __func__, "cudaGraphLaunch");
 }
 
