@@ -4060,7 +4060,7 @@ static int64_t gpul__offset_of(int32_t ndim, const int64_t *index, const int64_t
 
 #define GPUL__COMPARED ((int64_t)1 << 17) /* elements of each array that are on the host at a time */
 typedef struct gpul__comparison {
-    gpul__scope *scope;
+    gpul__scope scope;
     gpul_stream stream;
     double rtol, atol, worst; /* worst: the largest difference so far */
     char *host[2];
@@ -4107,12 +4107,12 @@ static gpul_status gpul__compare_parts(gpul__comparison *c, const gpul_array *a,
         return status;
     }
     for (k = 0; status == GPUL_OK && k < 2; ++k) {
-        status = gpul__copy_host(c->scope, both[k], NULL, c->host[k], c->stream);
+        status = gpul__copy_host(&c->scope, both[k], NULL, c->host[k], c->stream);
         gpul__host_strides(both[k], strides[k]);
     }
     if (status == GPUL_OK)
-        status = gpul__cuda(cudaStreamSynchronize(c->stream), c->scope->function, "cudaStreamSynchronize");
-    if (status != GPUL_OK || n == 0) return status;
+        status = gpul__cuda(cudaStreamSynchronize(c->stream), c->scope.function, "cudaStreamSynchronize");
+    if (status != GPUL_OK) return status;
     do {
         double v[2];
         const double distance =
@@ -4139,11 +4139,10 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
                                    double atol, gpul_stream stream) {
     static const int64_t origin[GPUL_MAX_DIMS] = {0};
     const gpul_array *const both[2] = {a, b};
+    const int64_t n = gpul_size(a) < GPUL__COMPARED ? gpul_size(a) : GPUL__COMPARED;
+    const gpul_shape shape = gpul_1d(2 * n);
     gpul__comparison c = GPUL_ZERO;
-    gpul__scope scope;
     gpul_array buffer = GPUL_ZERO;
-    gpul_shape shape;
-    int64_t n;
     gpul_status status;
     if (result == NULL) return gpul__null(__func__, "result");
     status = gpul__check_array(__func__, "a", a);
@@ -4152,21 +4151,19 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
     if (status != GPUL_OK) return status;
     if (!(rtol >= 0)) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "rtol = %g is negative or NaN", rtol);
     if (!(atol >= 0)) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "atol = %g is negative or NaN", atol);
-    status = gpul__begin(&scope, __func__, both, 2, stream);
+    status = gpul__begin(&c.scope, __func__, both, 2, stream);
     if (status != GPUL_OK) return status;
-    n = gpul_size(a) < GPUL__COMPARED ? gpul_size(a) : GPUL__COMPARED;
-    shape = gpul_1d(2 * n);
     status = gpul__check_capture(__func__, NULL, stream);
     if (status == GPUL_OK) status = gpul__host_array(__func__, &buffer, GPUL_F64, &shape, GPUL_MEMORY_PINNED);
-    if (status != GPUL_OK) return gpul__end(&scope, status);
-    c.scope = &scope;
-    c.stream = stream;
-    c.rtol = rtol;
-    c.atol = atol;
-    c.host[0] = (char *)buffer.data;
-    c.host[1] = buffer.data == NULL ? NULL : c.host[0] + n * 8;
-    status = gpul__compare_parts(&c, a, b, origin);
-    status = gpul__end(&scope, gpul__free(__func__, &buffer, status));
+    if (status == GPUL_OK && n > 0) {
+        c.stream = stream;
+        c.rtol = rtol;
+        c.atol = atol;
+        c.host[0] = (char *)buffer.data;
+        c.host[1] = c.host[0] + n * 8;
+        status = gpul__compare_parts(&c, a, b, origin);
+    }
+    status = gpul__end(&c.scope, gpul__free(__func__, &buffer, status));
     if (status == GPUL_OK) *result = c.result;
     return status;
 }
@@ -4176,73 +4173,62 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
 #define GPUL__SHOWN 1296 /* (2 * 3)^4 */
 typedef struct gpul__printer {
     gpul__text out;
-    gpul_dtype dtype;
-    int32_t ndim, scientific;
-    int32_t digits;                                     /* after the point, at most: NumPy's "precision" */
-    int32_t left, right;                                /* characters before the point, and after it (digits alone) */
-    int32_t exponent;                                   /* digits of an exponent */
-    int64_t shape[GPUL_MAX_DIMS], shown[GPUL_MAX_DIMS]; /* of the array, and of `elements` */
-    uint64_t elements[GPUL__SHOWN];                     /* dense and row-major, one in the low bytes of each */
+    const gpul_array *a;
+    int32_t scientific;
+    int32_t digits;                        /* after the point, at most: NumPy's "precision" */
+    int32_t left, right;                   /* characters before the point, and after it (digits alone) */
+    int32_t exponent;                      /* digits of an exponent */
+    int64_t shown[GPUL_MAX_DIMS], n, next; /* the shape of `elements`, their number, and which is the next to print */
+    uint64_t elements[GPUL__SHOWN];        /* dense and row-major, one in the low bytes of each */
 } gpul__printer;
 
-/* The decimal digits of a finite number: digits[0].digits[1..count-1] * 10^power, with no zero at the end. Either
- * rounded to `count` > 0 digits, or (0) the fewest that give the same number of this dtype. Above a power of 2 numbers
- * lie twice as far apart as below it: where the nearest decimal lies below and is another number, the next one may be
- * this number, and is taken, as NumPy does. */
+/* A finite number: digits * 10^(power - count + 1), where `digits` has `count` decimal digits and no zero at the end. */
 typedef struct gpul__decimal {
-    char digits[24];
+    int64_t digits;
     int32_t count, power, negative;
 } gpul__decimal;
 /* Is it the number whose bits are `want`? */
 static int32_t gpul__gives(const gpul__decimal *d, gpul_dtype dtype, uint64_t want) {
     char text[48];
     uint64_t got = 0;
-    (void)snprintf(text, sizeof text, "%s%.*se%d", d->negative ? "-" : "", (int)d->count, d->digits,
+    (void)snprintf(text, sizeof text, "%s%llde%d", d->negative ? "-" : "", (long long)d->digits,
                    (int)(d->power - d->count + 1));
     (void)gpul__element_bits("", "", &got, dtype, strtod(text, NULL));
     return got == want;
 }
-/* The next one of as many digits, farther from zero */
-static void gpul__next_decimal(gpul__decimal *d) {
-    int32_t k = d->count - 1;
-    for (; k >= 0 && d->digits[k] == '9'; --k) d->digits[k] = '0';
-    if (k >= 0) ++d->digits[k];
-    else {
-        d->digits[0] = '1';
-        ++d->power;
-    }
-}
+/* Either rounded to 0 < `count` < 18 digits, or (0) the fewest that give the same number of this dtype. Above a power of
+ * 2 numbers lie twice as far apart as below it: where the nearest decimal lies below and is another number, the next one
+ * may be this number, and is taken, as NumPy does. (It has as many digits: no power of 2 is that close to one of 10.) */
 static gpul__decimal gpul__to_decimal(double value, gpul_dtype dtype, int32_t count) {
     char text[48];
     gpul__decimal d;
     uint64_t want = 0;
-    int32_t tried = count > 0 ? count : 1, same, k;
+    int32_t same, k;
     (void)gpul__element_bits("", "", &want, dtype, value);
-    for (;; ++tried) {
-        (void)snprintf(text, sizeof text, "%.*e", (int)(tried - 1), value);
+    for (d.count = count > 0 ? count : 1;; ++d.count) {
+        (void)snprintf(text, sizeof text, "%.*e", (int)(d.count - 1), value);
         d.negative = text[0] == '-';
-        d.count = 0;
+        d.digits = 0;
         for (k = d.negative; text[k] != 'e'; ++k) /* the point is the locale's */
-            if (text[k] >= '0' && text[k] <= '9') d.digits[d.count++] = text[k];
+            if (text[k] >= '0' && text[k] <= '9') d.digits = 10 * d.digits + (text[k] - '0');
         d.power = (int32_t)strtol(text + k + 1, NULL, 10);
         same = gpul__gives(&d, dtype, want);
         if (!same) {
-            gpul__decimal next = d;
-            gpul__next_decimal(&next);
-            same = gpul__gives(&next, dtype, want); /* fault: print-farther */
-            if (same) d = next;
+            ++d.digits;
+            same = gpul__gives(&d, dtype, want); /* fault: print-farther */
+            if (!same) --d.digits;
         }
-        if (same || count > 0 || tried == 17) break;
+        if (same || count > 0 || d.count == 17) break;
     }
-    while (d.count > 1 && d.digits[d.count - 1] == '0') --d.count;
+    for (; d.count > 1 && d.digits % 10 == 0; --d.count) d.digits /= 10;
     return d;
 }
 
 /* With at most p->digits digits after the point, of the number or of its mantissa */
 static gpul__decimal gpul__printed(const gpul__printer *p, double value) {
-    const gpul__decimal d = gpul__to_decimal(value, p->dtype, 0);
+    const gpul__decimal d = gpul__to_decimal(value, p->a->dtype, 0);
     const int32_t most = p->digits + 1 + (p->scientific ? 0 : d.power);
-    return d.count <= most || most < 1 ? d : gpul__to_decimal(value, p->dtype, most);
+    return d.count <= most ? d : gpul__to_decimal(value, p->a->dtype, most);
 }
 
 /* value in the arithmetic of the dtype */
@@ -4261,178 +4247,141 @@ static double gpul__print_ceiling(gpul_dtype dtype) {
     return dtype == GPUL_F64 ? 1e8 : dtype == GPUL_F32 ? 1e6 : dtype == GPUL_F16 ? 1e3 : 1e2;
 }
 
-/* numpy/_core/arrayprint.py: FloatingFormat.fillFormat and IntegerFormat */
-static void gpul__print_format(gpul__printer *p, int64_t n) {
-    double least = 0, most = 0;
-    int32_t negative_infinity = 0, others = 0;
-    int64_t i, whole = 0;
-    for (i = 0; i < n; ++i) {
-        const double value = gpul__element_value(&p->elements[i], p->dtype, &whole);
-        const double magnitude = value < 0 ? -value : value;
-        if (gpul__is_integer(p->dtype)) {
-            char text[24];
-            const int32_t width = (int32_t)snprintf(text, sizeof text, "%lld",
-                                                    p->dtype == GPUL_I64 ? (long long)whole : (long long)value);
-            if (width > p->left) p->left = width;
-        } else if (!gpul__is_finite(value)) {
-            others = 1;
-            if (value < 0) negative_infinity = 1;
-        } else if (magnitude > 0) {
-            if (magnitude > most) most = magnitude;
-            if (least == 0 || magnitude < least) least = magnitude;
-        }
-    }
-    if (gpul__is_integer(p->dtype)) return;
-    p->scientific =
-        most >= gpul__print_ceiling(p->dtype) ||
-        (most > 0 && (least < gpul__rounded(p->dtype, 1e-4) || gpul__rounded(p->dtype, most / least) > 1000));
-    for (i = 0; i < n; ++i) {
-        const double value = gpul__element_value(&p->elements[i], p->dtype, &whole);
-        gpul__decimal d;
-        int32_t left, right, exponent = 2;
-        if (!gpul__is_finite(value)) continue;
-        d = gpul__printed(p, value);
-        left = d.negative + (p->scientific || d.power < 0 ? 1 : d.power + 1);
-        right = d.count - 1 - (p->scientific ? 0 : d.power);
-        if (d.power > 99 || d.power < -99) exponent = 3;
-        if (left > p->left) p->left = left;
-        if (right > p->right) p->right = right;
-        if (p->scientific && exponent > p->exponent) p->exponent = exponent;
-    }
-    if (others) {
-        const int32_t behind = 1 + p->right + (p->scientific ? p->exponent + 2 : 0);
-        if (3 + negative_infinity - behind > p->left) p->left = 3 + negative_infinity - behind;
-    }
-}
-
 /* One element, in the room that all have */
 static int32_t gpul__print_element(const gpul__printer *p, char text[64], uint64_t element) {
-    int64_t whole = 0;
-    const double value = gpul__element_value(&element, p->dtype, &whole);
+    const gpul_dtype dtype = p->a->dtype;
+    const int32_t number = p->a->ndim == 0;
+    int64_t whole = 0, unit = 1;
+    const double value = gpul__element_value(&element, dtype, &whole);
     gpul__decimal d;
-    int32_t at = 0, k, before;
-    if (gpul__is_integer(p->dtype))
+    int32_t at, k, places;
+    if (gpul__is_integer(dtype))
         return (int32_t)snprintf(text, 64, "%*lld", (int)p->left,
-                                 p->dtype == GPUL_I64 ? (long long)whole : (long long)value);
+                                 dtype == GPUL_I64 ? (long long)whole : (long long)value);
     if (!gpul__is_finite(value))
         return (int32_t)snprintf(text, 64, "%*s", (int)(p->left + 1 + p->right + (p->scientific ? p->exponent + 2 : 0)),
                                  value != value ? "nan"
                                  : value < 0    ? "-inf"
                                                 : "inf");
-    d = p->scientific ? gpul__to_decimal(value, p->dtype, p->right + 1) : gpul__printed(p, value);
-    before = p->scientific || d.power < 0 ? 1 : d.power + 1; /* digits before the point */
-    while (at < p->left - before - d.negative) text[at++] = ' ';
-    if (d.negative) text[at++] = '-';
-    for (k = 0; k < before + p->right; ++k) {
-        const int32_t digit =
-            p->scientific || d.power >= 0 ? k : k + d.power; /* -1 and below: zeros behind the point */
-        if (k == before) text[at++] = '.';
-        if (digit >= 0 && digit < d.count) text[at++] = d.digits[digit];
-        else text[at++] = k < before || digit < 0 || p->scientific ? '0' : ' ';
-    }
-    if (p->right == 0) text[at++] = '.';
+    d = p->scientific ? gpul__to_decimal(value, dtype, p->right + 1) : gpul__printed(p, value);
+    places = d.count - 1 - (p->scientific ? 0 : d.power); /* digits after the point */
+    for (; places < (p->scientific || number ? p->right : 0); ++places) d.digits *= 10;
+    for (k = 0; k < places && k < 18; ++k) unit *= 10;
+    k = p->scientific || d.power < 0 ? 1 : d.power + 1; /* digits before the point */
+    at = (int32_t)snprintf(text, 64, "%*s%lld%s", (int)(p->left - k), d.negative ? "-" : "",
+                           (long long)(d.digits / unit), number && p->right == 0 ? "" : ".");
+    if (places > 0)
+        at += (int32_t)snprintf(text + at, (size_t)(64 - at), "%0*lld", (int)places, (long long)(d.digits % unit));
     if (p->scientific)
-        at += (int32_t)snprintf(text + at, 8, "e%c%0*d", d.power < 0 ? '-' : '+', (int)p->exponent,
-                                (int)(d.power < 0 ? -d.power : d.power));
-    text[at] = 0;
-    return at;
+        return at + (int32_t)snprintf(text + at, (size_t)(64 - at), "e%+0*d", (int)p->exponent + 1, (int)d.power);
+    return at + (int32_t)snprintf(text + at, (size_t)(64 - at), "%*s", (int)(p->right - places), "");
 }
 
-static void gpul__print_break(gpul__printer *p, int32_t axis) {
-    int32_t k;
-    for (k = axis + 1; k < p->ndim; ++k) gpul__append(&p->out, "\n");
-    gpul__append(&p->out, "%*s", (int)axis + 1, "");
+/* numpy/_core/arrayprint.py: FloatingFormat.fillFormat and IntegerFormat. An array of no dimensions is a number, which
+ * has all its digits, and one after the point at least where there is no exponent. */
+static void gpul__print_format(gpul__printer *p) {
+    const gpul_dtype dtype = p->a->dtype;
+    double least = 0, most = 0, ceiling = gpul__print_ceiling(dtype);
+    int32_t word = 0, behind; /* characters of the longest of nan, inf and -inf, and those from a point on */
+    int64_t i, whole = 0;
+    char text[64];
+    for (i = 0; i < p->n; ++i) {
+        const double value = gpul__element_value(&p->elements[i], dtype, &whole);
+        const double magnitude = value < 0 ? -value : value;
+        if (gpul__is_integer(dtype)) p->left = gpul__print_element(p, text, p->elements[i]); /* the widest so far */
+        else if (!gpul__is_finite(value)) {
+            if (word < 4) word = value < 0 ? 4 : 3;
+        } else if (magnitude > 0) {
+            if (magnitude > most) most = magnitude;
+            if (least == 0 || magnitude < least) least = magnitude;
+        }
+    }
+    if (gpul__is_integer(dtype)) return;
+    if (p->a->ndim == 0) {
+        if (dtype == GPUL_F64) ceiling = 1e16;
+        p->scientific = most > 0 && (most < 1e-4 || most >= ceiling);
+        p->digits = 400; /* all */
+        p->right = !p->scientific;
+    } else {
+        p->scientific = most >= ceiling ||
+                        (most > 0 && (least < gpul__rounded(dtype, 1e-4) || gpul__rounded(dtype, most / least) > 1000));
+        p->digits = 8;
+    }
+    p->exponent = 2;
+    for (i = 0; i < p->n; ++i) {
+        const double value = gpul__element_value(&p->elements[i], dtype, &whole);
+        gpul__decimal d;
+        int32_t left, right;
+        if (!gpul__is_finite(value)) continue;
+        d = gpul__printed(p, value);
+        left = d.negative + (p->scientific || d.power < 0 ? 1 : d.power + 1);
+        right = d.count - 1 - (p->scientific ? 0 : d.power);
+        if (left > p->left) p->left = left;
+        if (right > p->right) p->right = right;
+        if (d.power > 99 || d.power < -99) p->exponent = 3;
+    }
+    behind = 1 + p->right + (p->scientific ? p->exponent + 2 : 0);
+    if (word - behind > p->left) p->left = word - behind;
 }
 
-/* Axis `axis` of the part that begins at elements[*next]; numpy/_core/arrayprint.py: _formatArray, in 75 columns. */
-static void gpul__print_axis(gpul__printer *p, int32_t axis, int64_t *next) {
-    const int32_t last = axis == p->ndim - 1, indent = axis + 1, width = 75 - axis - 1;
-    char line[256];
-    int32_t length = indent, from = indent, k;
+/* Axis `axis` of the part that begins at elements[p->next]; numpy/_core/arrayprint.py: _formatArray, in 75 columns. */
+static void gpul__print_axis(gpul__printer *p, int32_t axis) {
+    const int32_t last = axis == p->a->ndim - 1, indent = axis + 1, width = 75 - axis - 1;
+    int32_t length = indent, blanks = 0; /* of the line; at its end, not yet written */
     int64_t i;
     if (axis >= GPUL_MAX_DIMS) return; /* never: but gcc -O3 believes it */
-    memset(line, ' ', (size_t)indent);
     gpul__append(&p->out, "[");
-    for (i = 0; i < p->shown[axis]; ++i) {
-        const int32_t dots = i == GPUL__ENDS && p->shown[axis] < p->shape[axis];
+    for (i = 0; i < p->shown[axis] + (p->shown[axis] < p->a->shape[axis]); ++i) {
+        const int32_t dots = i == GPUL__ENDS && p->shown[axis] < p->a->shape[axis];
+        char word[64] = "...";
+        int32_t size = 3, text;
         if (!last) {
-            if (i > 0) gpul__print_break(p, axis);
-            if (dots) {
-                gpul__append(&p->out, "...");
-                gpul__print_break(p, axis);
-            }
-            gpul__print_axis(p, axis + 1, next);
+            if (i > 0) gpul__append(&p->out, "%.*s%*s", (int)(p->a->ndim - indent), "\n\n\n", (int)indent, "");
+            if (dots) gpul__append(&p->out, "...");
+            else gpul__print_axis(p, axis + 1);
             continue;
         }
-        for (k = 0; k <= dots; ++k) {
-            char word[64];
-            const int32_t size = k < dots ? (int32_t)snprintf(word, sizeof word, "...")
-                                          : gpul__print_element(p, word, p->elements[(*next)++]);
-            if (length + size > width && length > indent) {
-                while (length > from && line[length - 1] == ' ') --length;
-                gpul__append(&p->out, "%.*s\n", (int)(length - from), line + from);
-                from = 0;
-                length = indent;
-            }
-            memcpy(line + length, word, (size_t)size);
-            length += size;
-            line[length++] = ' ';
+        if (!dots) size = gpul__print_element(p, word, p->elements[p->next++]);
+        if (length + size > width && length > indent) {
+            gpul__append(&p->out, "\n");
+            length = blanks = indent;
         }
+        for (text = size; word[text - 1] == ' ';) --text;
+        gpul__append(&p->out, "%*s%.*s", (int)blanks, "", (int)text, word);
+        blanks = size - text + 1;
+        length += size + 1;
     }
-    if (last) gpul__append(&p->out, "%.*s", (int)(length - 1 - from), line + from);
+    if (last) gpul__append(&p->out, "%*s", (int)(blanks - 1), "");
     gpul__append(&p->out, "]");
 }
 
-/* An array of no dimensions is printed as a number: with all its digits. */
-static void gpul__print_number(gpul__printer *p) {
-    int64_t whole = 0;
-    const double value = gpul__element_value(&p->elements[0], p->dtype, &whole);
-    const double magnitude = value < 0 ? -value : value;
-    gpul__decimal d;
-    char text[64], *end;
-    if (!gpul__is_integer(p->dtype) && gpul__is_finite(value)) {
-        p->digits = 400; /* all */
-        d = gpul__to_decimal(value, p->dtype, 0);
-        p->scientific = value != 0 && (magnitude < 1e-4 ||
-                                       magnitude >= (p->dtype == GPUL_F64 ? 1e16 : gpul__print_ceiling(p->dtype)));
-        p->left = 1;
-        p->exponent = d.power > 99 || d.power < -99 ? 3 : 2;
-        p->right = d.count - 1 - (p->scientific ? 0 : d.power);
-        if (p->right < 1) p->right = p->scientific ? 0 : 1;
-    }
-    (void)gpul__print_element(p, text, p->elements[0]);
-    end = text + strlen(text);
-    if (p->scientific && p->right == 0) memmove(end - p->exponent - 3, end - p->exponent - 2, (size_t)p->exponent + 3);
-    else if (end[-1] == ' ') end[-1] = '0';
-    gpul__append(&p->out, "%s", text);
-}
-
 /* The shown elements: a copy of each corner */
-static gpul_status gpul__print_fetch(gpul__printer *p, const gpul_array *a, gpul__scope *scope, gpul_stream stream) {
+static gpul_status gpul__print_fetch(gpul__printer *p, gpul__scope *scope, gpul_stream stream) {
+    const gpul_array *const a = p->a;
     const size_t size = gpul_dtype_size(a->dtype);
     char host[GPUL__SHOWN * 8];
+    int64_t dense[GPUL_MAX_DIMS];
     int32_t corner, k;
+    gpul__dense_strides(a->ndim, p->shown, GPUL_ORDER_C, dense);
     for (corner = 0; corner < 1 << a->ndim; ++corner) {
         gpul_array part = *a;
-        int64_t from[GPUL_MAX_DIMS] = {0}, at[GPUL_MAX_DIMS] = {0}, strides[GPUL_MAX_DIMS], dense[GPUL_MAX_DIMS];
-        int32_t there = 1;
+        int64_t from = 0, at[GPUL_MAX_DIMS] = {0}, strides[GPUL_MAX_DIMS];
         gpul_status status;
         for (k = 0; k < a->ndim; ++k) {
             const int32_t end = corner >> k & 1;
-            if (p->shown[k] == p->shape[k]) there = there && !end;
-            else if (end) gpul__slice(&part, &part, k, p->shape[k] - GPUL__ENDS, p->shape[k], 1);
-            else gpul__slice(&part, &part, k, 0, GPUL__ENDS, 1);
-            if (end) from[k] = GPUL__ENDS; /* fault: print-corner */
+            if (p->shown[k] < a->shape[k])
+                gpul__slice(&part, &part, k, end ? a->shape[k] - GPUL__ENDS : 0, end ? a->shape[k] : GPUL__ENDS, 1);
+            else if (end) break;                    /* all of the axis is in the other corner */
+            if (end) from += GPUL__ENDS * dense[k]; /* fault: print-corner */
         }
-        if (!there) continue;
+        if (k < a->ndim) continue;
         status = gpul__copy_host(scope, &part, NULL, host, stream);
         if (status == GPUL_OK)
             status = gpul__cuda(cudaStreamSynchronize(stream), scope->function, "cudaStreamSynchronize");
         if (status != GPUL_OK) return status;
         gpul__host_strides(&part, strides);
-        gpul__dense_strides(a->ndim, p->shown, GPUL_ORDER_C, dense);
         do
-            memcpy(&p->elements[gpul__offset_of(a->ndim, at, dense) + gpul__offset_of(a->ndim, from, dense)],
+            memcpy(&p->elements[from + gpul__offset_of(a->ndim, at, dense)],
                    host + gpul__offset_of(a->ndim, at, strides) * (int64_t)size, size);
         while (gpul__next_index(a->ndim, part.shape, at));
     }
@@ -4442,7 +4391,7 @@ static gpul_status gpul__print_fetch(gpul__printer *p, const gpul_array *a, gpul
 GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const gpul_array *a, gpul_stream stream) {
     gpul__printer p = GPUL_ZERO;
     gpul__scope scope;
-    int64_t n = 1, next = 0;
+    char word[64];
     int32_t k;
     gpul_status status;
     if (text == NULL && size > 0) return gpul__null(__func__, "text");
@@ -4451,23 +4400,23 @@ GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const g
     if (status != GPUL_OK) return status;
     p.out.text = text;
     p.out.size = size;
-    p.dtype = a->dtype;
-    p.ndim = a->ndim;
+    p.a = a;
+    p.n = 1;
     for (k = 0; k < a->ndim; ++k) {
-        p.shape[k] = p.shown[k] = a->shape[k];
+        p.shown[k] = a->shape[k];
         if (gpul_size(a) > 1000 && a->shape[k] > 2 * GPUL__ENDS) p.shown[k] = 2 * GPUL__ENDS;
-        n *= p.shown[k];
+        p.n *= p.shown[k];
     }
     status = gpul__check_capture(__func__, NULL, stream);
-    if (status == GPUL_OK && n > 0) status = gpul__print_fetch(&p, a, &scope, stream);
+    if (status == GPUL_OK && p.n > 0) status = gpul__print_fetch(&p, &scope, stream);
     status = gpul__end(&scope, status);
     if (status != GPUL_OK) return status;
-    if (n == 0) gpul__append(&p.out, "[]");
-    else if (a->ndim == 0) gpul__print_number(&p);
+    gpul__print_format(&p);
+    if (p.n == 0) gpul__append(&p.out, "[]");
+    else if (a->ndim > 0) gpul__print_axis(&p, 0);
     else {
-        p.digits = 8;
-        gpul__print_format(&p, n);
-        gpul__print_axis(&p, 0, &next);
+        (void)gpul__print_element(&p, word, p.elements[0]);
+        gpul__append(&p.out, "%s", word);
     }
     if (length != NULL) *length = p.out.length;
     return GPUL_OK;
