@@ -3739,9 +3739,7 @@ static gpul_status gpul__check_axis(const char *function, const char *name, cons
 /* axis: NULL where there is none */
 static gpul_status gpul__check_view(const char *function, const char *name, const gpul_array *view, const gpul_array *a,
                                     int32_t *axis) {
-    gpul_status status;
-    if (view == NULL) return gpul__null(function, name);
-    status = gpul__check_array(function, "a", a);
+    const gpul_status status = view == NULL ? gpul__null(function, name) : gpul__check_array(function, "a", a);
     if (status != GPUL_OK) return status;
     if (view == a && a->owned)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s is a itself, which owns its memory and would lose it",
@@ -3964,13 +3962,8 @@ typedef struct gpul__dlpack {
 } gpul__dlpack;
 /* DLDeviceType */
 enum { GPUL__DLPACK_CPU = 1, GPUL__DLPACK_CUDA = 2, GPUL__DLPACK_CUDA_HOST = 3, GPUL__DLPACK_CUDA_MANAGED = 13 };
-/* DLDataTypeCode and bits; the first of a dtype is what it becomes */
-#define GPUL__DLPACK_DTYPES 8
-static const struct gpul__dlpack_dtype {
-    uint8_t code, bits, dtype;
-} gpul__dlpack_dtypes[GPUL__DLPACK_DTYPES] = {{2, 32, GPUL_F32},  {2, 64, GPUL_F64}, {0, 32, GPUL_I32},
-                                              {0, 64, GPUL_I64},  {1, 8, GPUL_U8},   {2, 16, GPUL_F16},
-                                              {4, 16, GPUL_BF16}, {6, 8, GPUL_U8}};
+/* DLDataTypeCode of each dtype: 0 of int, 1 of uint, 2 of float, 4 of bfloat. Of a bool, which becomes a uint8, it is 6. */
+static const uint8_t gpul__dlpack_codes[8] = {0, 2, 2, 0, 0, 1, 2, 4};
 
 GPUL_API gpul_status gpul_from_dlpack(gpul_array *out, const struct DLManagedTensor *tensor) {
     gpul__dlpack t;
@@ -3979,9 +3972,9 @@ GPUL_API gpul_status gpul_from_dlpack(gpul_array *out, const struct DLManagedTen
     int32_t k;
     if (tensor == NULL) return gpul__null(__func__, "tensor");
     memcpy(&t, tensor, sizeof t);
-    for (k = 0; k < GPUL__DLPACK_DTYPES; ++k)
-        if (t.code == gpul__dlpack_dtypes[k].code && t.bits == gpul__dlpack_dtypes[k].bits && t.lanes == 1)
-            dtype = gpul__dlpack_dtypes[k].dtype;
+    for (k = GPUL_F32; k <= GPUL_BF16; ++k)
+        if (t.lanes == 1 && t.bits == 8 * gpul_dtype_size(k) && (t.code == 6 ? 1 : t.code) == gpul__dlpack_codes[k])
+            dtype = k;
     if (dtype == 0)
         return gpul__fail(GPUL_ERROR_DTYPE, __func__,
                           "tensor's dtype has code %d, %d bits and %d lanes; float16, float32, float64, bfloat16, "
@@ -4012,24 +4005,20 @@ static void gpul__dlpack_delete(struct DLManagedTensor *tensor) {
 }
 GPUL_API gpul_status gpul_to_dlpack(struct DLManagedTensor **out, gpul_array *a) {
     gpul__dlpack_owner *owner;
-    gpul_status status;
-    int32_t k = 0;
-    if (out == NULL) return gpul__null(__func__, "out");
-    status = gpul__check_array(__func__, "a", a);
+    const gpul_status status = out == NULL ? gpul__null(__func__, "out") : gpul__check_array(__func__, "a", a);
     if (status != GPUL_OK) return status;
     owner = (gpul__dlpack_owner *)calloc(1, sizeof *owner);
     if (owner == NULL)
         return gpul__fail(GPUL_ERROR_OUT_OF_MEMORY, __func__, "%d bytes of host memory", (int)sizeof *owner);
     owner->array = *a;
-    while (gpul__dlpack_dtypes[k].dtype != a->dtype) ++k;
     owner->tensor.data = a->data;
     owner->tensor.device_type = a->memory == GPUL_MEMORY_DEVICE    ? GPUL__DLPACK_CUDA
                                 : a->memory == GPUL_MEMORY_MANAGED ? GPUL__DLPACK_CUDA_MANAGED
                                                                    : GPUL__DLPACK_CUDA_HOST;
     owner->tensor.device_id = owner->tensor.device_type == GPUL__DLPACK_CUDA_HOST ? 0 : a->device;
     owner->tensor.ndim = a->ndim;
-    owner->tensor.code = gpul__dlpack_dtypes[k].code;
-    owner->tensor.bits = gpul__dlpack_dtypes[k].bits;
+    owner->tensor.code = gpul__dlpack_codes[a->dtype];
+    owner->tensor.bits = (uint8_t)(8 * gpul_dtype_size(a->dtype));
     owner->tensor.lanes = 1;
     owner->tensor.shape = owner->array.shape;
     owner->tensor.strides = owner->array.strides;
@@ -4143,9 +4132,7 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
     const gpul_shape shape = gpul_1d(2 * n);
     gpul__comparison c = GPUL_ZERO;
     gpul_array buffer = GPUL_ZERO;
-    gpul_status status;
-    if (result == NULL) return gpul__null(__func__, "result");
-    status = gpul__check_array(__func__, "a", a);
+    gpul_status status = result == NULL ? gpul__null(__func__, "result") : gpul__check_array(__func__, "a", a);
     if (status == GPUL_OK) status = gpul__check_array(__func__, "b", b);
     if (status == GPUL_OK) status = gpul__check_same_shape(__func__, "a", a, "b", b);
     if (status != GPUL_OK) return status;
@@ -4177,24 +4164,30 @@ typedef struct gpul__printer {
     int32_t scientific;
     int32_t digits;                        /* after the point, at most: NumPy's "precision" */
     int32_t left, right;                   /* characters before the point, and after it (digits alone) */
-    int32_t exponent;                      /* digits of an exponent */
+    int32_t exponent, behind;              /* digits of an exponent; characters from the point on */
     int64_t shown[GPUL_MAX_DIMS], n, next; /* the shape of `elements`, their number, and which is the next to print */
     uint64_t elements[GPUL__SHOWN];        /* dense and row-major, one in the low bytes of each */
 } gpul__printer;
+
+/* value in the arithmetic of the dtype */
+static double gpul__rounded(gpul_dtype dtype, double value) {
+    uint64_t bits = 0;
+    int64_t whole = 0;
+    (void)gpul__element_bits("", "", &bits, dtype, value);
+    return gpul__element_value(&bits, dtype, &whole);
+}
 
 /* A finite number: digits * 10^(power - count + 1), where `digits` has `count` decimal digits and no zero at the end. */
 typedef struct gpul__decimal {
     int64_t digits;
     int32_t count, power, negative;
 } gpul__decimal;
-/* Is it the number whose bits are `want`? */
-static int32_t gpul__gives(const gpul__decimal *d, gpul_dtype dtype, uint64_t want) {
+/* Is it this number? */
+static int32_t gpul__gives(const gpul__decimal *d, gpul_dtype dtype, double value) {
     char text[48];
-    uint64_t got = 0;
     (void)snprintf(text, sizeof text, "%s%llde%d", d->negative ? "-" : "", (long long)d->digits,
                    (int)(d->power - d->count + 1));
-    (void)gpul__element_bits("", "", &got, dtype, strtod(text, NULL));
-    return got == want;
+    return gpul__rounded(dtype, strtod(text, NULL)) == value;
 }
 /* Either rounded to 0 < `count` < 18 digits, or (0) the fewest that give the same number of this dtype. Above a power of
  * 2 numbers lie twice as far apart as below it: where the nearest decimal lies below and is another number, the next one
@@ -4202,9 +4195,7 @@ static int32_t gpul__gives(const gpul__decimal *d, gpul_dtype dtype, uint64_t wa
 static gpul__decimal gpul__to_decimal(double value, gpul_dtype dtype, int32_t count) {
     char text[48];
     gpul__decimal d;
-    uint64_t want = 0;
     int32_t same, k;
-    (void)gpul__element_bits("", "", &want, dtype, value);
     for (d.count = count > 0 ? count : 1;; ++d.count) {
         (void)snprintf(text, sizeof text, "%.*e", (int)(d.count - 1), value);
         d.negative = text[0] == '-';
@@ -4212,10 +4203,10 @@ static gpul__decimal gpul__to_decimal(double value, gpul_dtype dtype, int32_t co
         for (k = d.negative; text[k] != 'e'; ++k) /* the point is the locale's */
             if (text[k] >= '0' && text[k] <= '9') d.digits = 10 * d.digits + (text[k] - '0');
         d.power = (int32_t)strtol(text + k + 1, NULL, 10);
-        same = gpul__gives(&d, dtype, want);
+        same = gpul__gives(&d, dtype, value);
         if (!same) {
             ++d.digits;
-            same = gpul__gives(&d, dtype, want); /* fault: print-farther */
+            same = gpul__gives(&d, dtype, value); /* fault: print-farther */
             if (!same) --d.digits;
         }
         if (same || count > 0 || d.count == 17) break;
@@ -4229,14 +4220,6 @@ static gpul__decimal gpul__printed(const gpul__printer *p, double value) {
     const gpul__decimal d = gpul__to_decimal(value, p->a->dtype, 0);
     const int32_t most = p->digits + 1 + (p->scientific ? 0 : d.power);
     return d.count <= most ? d : gpul__to_decimal(value, p->a->dtype, most);
-}
-
-/* value in the arithmetic of the dtype */
-static double gpul__rounded(gpul_dtype dtype, double value) {
-    uint64_t bits = 0;
-    int64_t whole = 0;
-    (void)gpul__element_bits("", "", &bits, dtype, value);
-    return gpul__element_value(&bits, dtype, &whole);
 }
 
 static int32_t gpul__is_integer(gpul_dtype dtype) { return dtype == GPUL_I32 || dtype == GPUL_I64 || dtype == GPUL_U8; }
@@ -4259,7 +4242,7 @@ static int32_t gpul__print_element(const gpul__printer *p, char text[64], uint64
         return (int32_t)snprintf(text, 64, "%*lld", (int)p->left,
                                  dtype == GPUL_I64 ? (long long)whole : (long long)value);
     if (!gpul__is_finite(value))
-        return (int32_t)snprintf(text, 64, "%*s", (int)(p->left + 1 + p->right + (p->scientific ? p->exponent + 2 : 0)),
+        return (int32_t)snprintf(text, 64, "%*s", (int)(p->left + p->behind),
                                  value != value ? "nan"
                                  : value < 0    ? "-inf"
                                                 : "inf");
@@ -4282,7 +4265,7 @@ static int32_t gpul__print_element(const gpul__printer *p, char text[64], uint64
 static void gpul__print_format(gpul__printer *p) {
     const gpul_dtype dtype = p->a->dtype;
     double least = 0, most = 0, ceiling = gpul__print_ceiling(dtype);
-    int32_t word = 0, behind; /* characters of the longest of nan, inf and -inf, and those from a point on */
+    int32_t word = 0; /* characters of the longest of nan, inf and -inf */
     int64_t i, whole = 0;
     char text[64];
     for (i = 0; i < p->n; ++i) {
@@ -4320,8 +4303,8 @@ static void gpul__print_format(gpul__printer *p) {
         if (right > p->right) p->right = right;
         if (d.power > 99 || d.power < -99) p->exponent = 3;
     }
-    behind = 1 + p->right + (p->scientific ? p->exponent + 2 : 0);
-    if (word - behind > p->left) p->left = word - behind;
+    p->behind = 1 + p->right + (p->scientific ? p->exponent + 2 : 0);
+    if (word - p->behind > p->left) p->left = word - p->behind;
 }
 
 /* Axis `axis` of the part that begins at elements[p->next]; numpy/_core/arrayprint.py: _formatArray, in 75 columns. */
@@ -4393,9 +4376,8 @@ GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const g
     gpul__scope scope;
     char word[64];
     int32_t k;
-    gpul_status status;
-    if (text == NULL && size > 0) return gpul__null(__func__, "text");
-    status = gpul__check_array(__func__, "a", a);
+    const int32_t no_text = text == NULL && size > 0;
+    gpul_status status = no_text ? gpul__null(__func__, "text") : gpul__check_array(__func__, "a", a);
     if (status == GPUL_OK) status = gpul__begin(&scope, __func__, &a, 1, stream);
     if (status != GPUL_OK) return status;
     p.out.text = text;
@@ -4448,13 +4430,12 @@ GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags) {
 }
 
 GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
+    gpul_stream old = stream == NULL ? NULL : *stream;
     gpul_status status, captured;
-    gpul_stream old;
     cudaError_t e;
     int64_t idle;
     int32_t capturing;
     if (stream == NULL) return gpul__null(__func__, "stream");
-    old = *stream;
     *stream = NULL;
     if (old == NULL) return GPUL_OK;
     status = gpul__check_stream(__func__, "stream", old);
@@ -4551,9 +4532,8 @@ static gpul_status gpul__drop_event(const char *function, gpul_event event, gpul
 }
 
 GPUL_API gpul_status gpul_event_destroy(gpul_event *event) {
-    gpul_event old;
+    const gpul_event old = event == NULL ? NULL : *event;
     if (event == NULL) return gpul__null(__func__, "event");
-    old = *event;
     *event = NULL;
     return gpul__drop_event(__func__, old, GPUL_OK);
 }
@@ -4778,9 +4758,8 @@ GPUL_API gpul_status gpul_graph_launch(gpul_graph graph, gpul_stream stream) {
 
 GPUL_API gpul_status gpul_graph_free(gpul_graph *graph) {
     gpul_status status;
-    gpul_graph old;
+    const gpul_graph old = graph == NULL ? NULL : *graph;
     if (graph == NULL) return gpul__null(__func__, "graph");
-    old = *graph;
     *graph = NULL;
     if (old == NULL) return GPUL_OK;
     status = gpul__pending(__func__);
