@@ -3798,8 +3798,7 @@ static void gpul__reverse(int64_t *values, int32_t n) {
 GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_shape shape) {
     char one[128], two[128];
     gpul_array result;
-    int64_t run[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS],
-        known = 1; /* known: the product of shape, 0 where it has none */
+    int64_t run[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS], known = 1; /* known: product of shape; 0: it has none */
     int64_t *const all[1] = {strides};
     const int64_t size = gpul_size(a);
     int32_t k, last, open = -1;
@@ -3819,11 +3818,9 @@ GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_sh
         return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, %lld elements, which do not fill the shape %s",
                           gpul__describe(one, sizeof one, a), (long long)size,
                           gpul__describe_shape(two, sizeof two, shape.ndim, shape.dim));
-    result = *a;
-    result.owned = 0;
-    result.ndim = shape.ndim;
-    for (k = 0; k < GPUL_MAX_DIMS; ++k) result.shape[k] = k < shape.ndim ? shape.dim[k] : 1;
-    gpul__dense_strides(result.ndim, result.shape, shape.order, result.strides);
+    gpul__array_init(&result, a->data, a->dtype, &shape, a->memory, a->device);
+    result.stream = a->stream;
+    result.stream_number = a->stream_number;
     if (size > 1) {
         memcpy(run, a->shape, sizeof run);
         memcpy(strides, a->strides, sizeof strides);
@@ -3962,19 +3959,20 @@ typedef struct gpul__dlpack {
 } gpul__dlpack;
 /* DLDeviceType */
 enum { GPUL__DLPACK_CPU = 1, GPUL__DLPACK_CUDA = 2, GPUL__DLPACK_CUDA_HOST = 3, GPUL__DLPACK_CUDA_MANAGED = 13 };
-/* DLDataTypeCode of each dtype: 0 of int, 1 of uint, 2 of float, 4 of bfloat. Of a bool, which becomes a uint8, it is 6. */
+/* DLDataTypeCode of each dtype: int 0, uint 1, float 2, bfloat 4; and bool, which is taken for a uint8 */
+#define GPUL__DLPACK_BOOL 6
 static const uint8_t gpul__dlpack_codes[8] = {0, 2, 2, 0, 0, 1, 2, 4};
 
 GPUL_API gpul_status gpul_from_dlpack(gpul_array *out, const struct DLManagedTensor *tensor) {
     gpul__dlpack t;
     gpul_shape shape = GPUL_ZERO;
     gpul_dtype dtype = 0;
-    int32_t k;
+    int32_t k, code;
     if (tensor == NULL) return gpul__null(__func__, "tensor");
     memcpy(&t, tensor, sizeof t);
+    code = t.code == GPUL__DLPACK_BOOL ? gpul__dlpack_codes[GPUL_U8] : t.code;
     for (k = GPUL_F32; k <= GPUL_BF16; ++k)
-        if (t.lanes == 1 && t.bits == 8 * gpul_dtype_size(k) && (t.code == 6 ? 1 : t.code) == gpul__dlpack_codes[k])
-            dtype = k;
+        if (code == gpul__dlpack_codes[k] && t.bits == 8 * gpul_dtype_size(k) && t.lanes == 1) dtype = k;
     if (dtype == 0)
         return gpul__fail(GPUL_ERROR_DTYPE, __func__,
                           "tensor's dtype has code %d, %d bits and %d lanes; float16, float32, float64, bfloat16, "
@@ -4058,22 +4056,11 @@ typedef struct gpul__comparison {
 
 static int32_t gpul__is_finite(double value) { return value - value == 0; }
 
-/* |a - b| of two elements, and their values */
-static double gpul__distance(const char *a, gpul_dtype a_dtype, const char *b, gpul_dtype b_dtype, double *values) {
-    int64_t one = 0, two = 0;
-    values[0] = gpul__element_value(a, a_dtype, &one);
-    values[1] = gpul__element_value(b, b_dtype, &two);
-    if (a_dtype == GPUL_I64 && b_dtype == GPUL_I64)
-        return (double)(one > two ? (uint64_t)one - (uint64_t)two : (uint64_t)two - (uint64_t)one);
-    if (values[0] == values[1]) return 0; /* infinities too */
-    return values[0] > values[1] ? values[0] - values[1] : values[1] - values[0];
-}
-
 /* Parts of a and b, whose element (0, 0, ...) is the arrays' element `origin` */
 static gpul_status gpul__compare_parts(gpul__comparison *c, const gpul_array *a, const gpul_array *b,
                                        const int64_t *origin) {
     const gpul_array *const both[2] = {a, b};
-    const size_t size[2] = {gpul_dtype_size(a->dtype), gpul_dtype_size(b->dtype)};
+    const int32_t exact = a->dtype == GPUL_I64 && b->dtype == GPUL_I64;
     const int64_t n = gpul_size(a);
     int64_t at[GPUL_MAX_DIMS] = {0}, strides[2][GPUL_MAX_DIMS];
     gpul_status status = GPUL_OK;
@@ -4103,11 +4090,18 @@ static gpul_status gpul__compare_parts(gpul__comparison *c, const gpul_array *a,
         status = gpul__cuda(cudaStreamSynchronize(c->stream), c->scope.function, "cudaStreamSynchronize");
     if (status != GPUL_OK) return status;
     do {
-        double v[2];
-        const double distance =
-            gpul__distance(c->host[0] + gpul__offset_of(a->ndim, at, strides[0]) * (int64_t)size[0], a->dtype,
-                           c->host[1] + gpul__offset_of(b->ndim, at, strides[1]) * (int64_t)size[1], b->dtype, v);
-        const int32_t farther = distance != distance || distance > c->worst;
+        int64_t whole[2] = {0, 0};
+        double v[2], distance = 0; /* infinities are equal, too */
+        int32_t farther;
+        for (k = 0; k < 2; ++k) {
+            const int64_t offset = gpul__offset_of(a->ndim, at, strides[k]) * (int64_t)gpul_dtype_size(both[k]->dtype);
+            v[k] = gpul__element_value(c->host[k] + offset, both[k]->dtype, &whole[k]);
+        }
+        if (exact) {
+            const uint64_t one = (uint64_t)whole[0], two = (uint64_t)whole[1];
+            distance = (double)(whole[0] > whole[1] ? one - two : two - one);
+        } else if (v[0] != v[1]) distance = v[0] > v[1] ? v[0] - v[1] : v[1] - v[0];
+        farther = distance != distance || distance > c->worst;
         if (distance == 0 || (gpul__is_finite(v[1]) && distance <= c->atol + c->rtol * (v[1] < 0 ? -v[1] : v[1])))
             continue;
         if (c->result.count == 0 || (farther && c->worst == c->worst)) { /* fault: compare-worst */
@@ -4162,7 +4156,6 @@ typedef struct gpul__printer {
     gpul__text out;
     const gpul_array *a;
     int32_t scientific;
-    int32_t digits;                        /* after the point, at most: NumPy's "precision" */
     int32_t left, right;                   /* characters before the point, and after it (digits alone) */
     int32_t exponent, behind;              /* digits of an exponent; characters from the point on */
     int64_t shown[GPUL_MAX_DIMS], n, next; /* the shape of `elements`, their number, and which is the next to print */
@@ -4215,20 +4208,15 @@ static gpul__decimal gpul__to_decimal(double value, gpul_dtype dtype, int32_t co
     return d;
 }
 
-/* With at most p->digits digits after the point, of the number or of its mantissa */
+/* As an element of an array, with at most 8 digits after the point, of the number or of its mantissa */
 static gpul__decimal gpul__printed(const gpul__printer *p, double value) {
     const gpul__decimal d = gpul__to_decimal(value, p->a->dtype, 0);
-    const int32_t most = p->digits + 1 + (p->scientific ? 0 : d.power);
-    return d.count <= most ? d : gpul__to_decimal(value, p->a->dtype, most);
+    const int32_t most = 9 + (p->scientific ? 0 : d.power);
+    return p->a->ndim == 0 || d.count <= most ? d : gpul__to_decimal(value, p->a->dtype, most);
 }
 
 static int32_t gpul__is_integer(gpul_dtype dtype) { return dtype == GPUL_I32 || dtype == GPUL_I64 || dtype == GPUL_U8; }
 static int32_t gpul__is_floating(gpul_dtype dtype) { return gpul_dtype_size(dtype) != 0 && !gpul__is_integer(dtype); }
-
-/* From here on numbers have exponents: 10 to the power of the digits that the dtype holds, 8 at most. */
-static double gpul__print_ceiling(gpul_dtype dtype) {
-    return dtype == GPUL_F64 ? 1e8 : dtype == GPUL_F32 ? 1e6 : dtype == GPUL_F16 ? 1e3 : 1e2;
-}
 
 /* One element, in the room that all have */
 static int32_t gpul__print_element(const gpul__printer *p, char text[64], uint64_t element) {
@@ -4264,7 +4252,9 @@ static int32_t gpul__print_element(const gpul__printer *p, char text[64], uint64
  * has all its digits, and one after the point at least where there is no exponent. */
 static void gpul__print_format(gpul__printer *p) {
     const gpul_dtype dtype = p->a->dtype;
-    double least = 0, most = 0, ceiling = gpul__print_ceiling(dtype);
+    /* from here on numbers have exponents: 10 to the power of the digits that the dtype holds, 8 at most */
+    double ceiling = dtype == GPUL_F64 ? 1e8 : dtype == GPUL_F32 ? 1e6 : dtype == GPUL_F16 ? 1e3 : 1e2;
+    double least = 0, most = 0;
     int32_t word = 0; /* characters of the longest of nan, inf and -inf */
     int64_t i, whole = 0;
     char text[64];
@@ -4283,13 +4273,10 @@ static void gpul__print_format(gpul__printer *p) {
     if (p->a->ndim == 0) {
         if (dtype == GPUL_F64) ceiling = 1e16;
         p->scientific = most > 0 && (most < 1e-4 || most >= ceiling);
-        p->digits = 400; /* all */
         p->right = !p->scientific;
-    } else {
+    } else
         p->scientific = most >= ceiling ||
                         (most > 0 && (least < gpul__rounded(dtype, 1e-4) || gpul__rounded(dtype, most / least) > 1000));
-        p->digits = 8;
-    }
     p->exponent = 2;
     for (i = 0; i < p->n; ++i) {
         const double value = gpul__element_value(&p->elements[i], dtype, &whole);
@@ -4538,12 +4525,9 @@ GPUL_API gpul_status gpul_event_destroy(gpul_event *event) {
     return gpul__drop_event(__func__, old, GPUL_OK);
 }
 
-static gpul_status gpul__record_event(const char *function, gpul_event event, gpul_stream stream) {
-    const gpul_status status = event == NULL ? gpul__null(function, "event") : gpul__ready(function, stream);
-    return status != GPUL_OK ? status : gpul__cuda(cudaEventRecord(event, stream), function, "cudaEventRecord");
-}
 GPUL_API gpul_status gpul_event_record(gpul_event event, gpul_stream stream) {
-    return gpul__record_event(__func__, event, stream);
+    const gpul_status status = event == NULL ? gpul__null(__func__, "event") : gpul__ready(__func__, stream);
+    return status != GPUL_OK ? status : gpul__cuda(cudaEventRecord(event, stream), __func__, "cudaEventRecord");
 }
 
 GPUL_API gpul_status gpul_event_synchronize(gpul_event event) {
@@ -4651,7 +4635,9 @@ GPUL_API gpul_status gpul_timer_stop(gpul_timer *timer, gpul_stream stream) {
     if (!timer->running) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "timer is not running");
     if (timer->host) timer->total += gpul_host_seconds() - timer->host_from;
     else {
-        const gpul_status status = gpul__record_event(__func__, timer->to[timer->next], stream);
+        gpul_status status = gpul__ready(__func__, stream);
+        if (status == GPUL_OK)
+            status = gpul__cuda(cudaEventRecord(timer->to[timer->next], stream), __func__, "cudaEventRecord");
         if (status != GPUL_OK) return status;
         timer->next = (timer->next + 1) % GPUL_TIMER_REGIONS;
         timer->pending += 1;
