@@ -4224,16 +4224,13 @@ static int32_t gpul__print_element(const gpul__printer *p, char text[64], uint64
     const int32_t number = p->a->ndim == 0;
     int64_t whole = 0, unit = 1;
     const double value = gpul__element_value(&element, dtype, &whole);
+    const char *const word = value != value ? "nan" : value < 0 ? "-inf" : "inf";
     gpul__decimal d;
     int32_t at, k, places;
     if (gpul__is_integer(dtype))
         return (int32_t)snprintf(text, 64, "%*lld", (int)p->left,
                                  dtype == GPUL_I64 ? (long long)whole : (long long)value);
-    if (!gpul__is_finite(value))
-        return (int32_t)snprintf(text, 64, "%*s", (int)(p->left + p->behind),
-                                 value != value ? "nan"
-                                 : value < 0    ? "-inf"
-                                                : "inf");
+    if (!gpul__is_finite(value)) return (int32_t)snprintf(text, 64, "%*s", (int)(p->left + p->behind), word);
     d = p->scientific ? gpul__to_decimal(value, dtype, p->right + 1) : gpul__printed(p, value);
     places = d.count - 1 - (p->scientific ? 0 : d.power); /* digits after the point */
     for (; places < (p->scientific || number ? p->right : 0); ++places) d.digits *= 10;
@@ -4363,8 +4360,7 @@ GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const g
     gpul__scope scope;
     char word[64];
     int32_t k;
-    const int32_t no_text = text == NULL && size > 0;
-    gpul_status status = no_text ? gpul__null(__func__, "text") : gpul__check_array(__func__, "a", a);
+    gpul_status status = text == NULL && size > 0 ? gpul__null(__func__, "text") : gpul__check_array(__func__, "a", a);
     if (status == GPUL_OK) status = gpul__begin(&scope, __func__, &a, 1, stream);
     if (status != GPUL_OK) return status;
     p.out.text = text;
@@ -4418,10 +4414,10 @@ GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags) {
 
 GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
     gpul_stream old = stream == NULL ? NULL : *stream;
-    gpul_status status, captured;
+    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    gpul_status status;
     cudaError_t e;
     int64_t idle;
-    int32_t capturing;
     if (stream == NULL) return gpul__null(__func__, "stream");
     *stream = NULL;
     if (old == NULL) return GPUL_OK;
@@ -4429,9 +4425,10 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
     if (status != GPUL_OK) return status;
     status = gpul__pending(__func__);
     status = gpul__finish(status, gpul__workspace_idle(old, &idle), __func__, "cudaStreamGetId or cudaStreamQuery");
-    captured = gpul__is_captured(__func__, old, &capturing); /* then destroying it ends the capture */
-    if (status == GPUL_OK) status = captured;
-    old = gpul__stream_leave(old, !capturing); /* before CUDA can give the handle to another */
+    e = cudaStreamIsCapturing(old, &capture); /* then destroying it ends the capture */
+    status = gpul__finish(status, e, __func__, "cudaStreamIsCapturing");
+    /* before CUDA can give the handle to another */
+    old = gpul__stream_leave(old, e == cudaSuccess && capture == cudaStreamCaptureStatusNone);
     e = old == NULL ? cudaSuccess : cudaStreamDestroy(old);
     status = gpul__finish(status, e, __func__, "cudaStreamDestroy");
 #ifndef GPULITE_NO_KERNELS
@@ -4691,15 +4688,14 @@ GPUL_API gpul_status gpul_timer_free(gpul_timer *timer) {
 /* ---------------------------------------------------------------------------------------------------------------------
  * Graphs
  * ------------------------------------------------------------------------------------------------------------------ */
-/* Whether the stream is being captured, after the checks of gpul__ready. The NULL stream never is. */
+/* Sets *captured where the stream is being captured, after the checks of gpul__ready. The NULL stream never is. */
 static gpul_status gpul__graph_ready(const char *function, gpul_stream stream, int32_t *captured) {
     const gpul_status status = gpul__ready(function, stream);
-    *captured = 0;
     return status != GPUL_OK || stream == NULL ? status : gpul__is_captured(function, stream, captured);
 }
 
 GPUL_API gpul_status gpul_graph_begin(gpul_stream stream) {
-    int32_t captured;
+    int32_t captured = 0;
     const gpul_status status = gpul__graph_ready(__func__, stream, &captured);
     if (status != GPUL_OK) return status;
     if (stream == NULL || captured)
@@ -4712,26 +4708,25 @@ GPUL_API gpul_status gpul_graph_begin(gpul_stream stream) {
 }
 
 GPUL_API gpul_status gpul_graph_end(gpul_graph *out, gpul_stream stream) {
-    cudaGraph_t captured_work = NULL;
+    cudaGraph_t work = NULL;
     gpul_graph graph = NULL;
-    int32_t captured;
+    int32_t captured = 0;
     cudaError_t e;
     gpul_status status = out == NULL ? gpul__null(__func__, "out") : gpul__graph_ready(__func__, stream, &captured);
     if (status != GPUL_OK) return status;
     if (!captured)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "stream %s; gpul_graph_begin begins a capture",
                           stream == NULL ? "is NULL, the default stream" : "is not being captured");
-    e = cudaStreamEndCapture(stream, &captured_work);
+    e = cudaStreamEndCapture(stream, &work);
     if (e != cudaSuccess)
         return gpul__fail_cuda(e, __func__,
                                e == cudaErrorStreamCaptureInvalidated
                                    ? "something since gpul_graph_begin cannot be captured: cudaStreamEndCapture"
                                    : "cudaStreamEndCapture");
     /* with the flag, what the graph allocates and does not free is freed by its next launch */
-    status = gpul__cuda(cudaGraphInstantiateWithFlags(&graph, captured_work, cudaGraphInstantiateFlagAutoFreeOnLaunch),
-                        __func__, "cudaGraphInstantiateWithFlags");
-    e = cudaGraphDestroy(captured_work); /* fault: graph-leaked */
-    status = gpul__finish(status, e, __func__, "cudaGraphDestroy");
+    status = gpul__cuda(cudaGraphInstantiateWithFlags(&graph, work, cudaGraphInstantiateFlagAutoFreeOnLaunch), __func__,
+                        "cudaGraphInstantiateWithFlags");
+    status = gpul__finish(status, cudaGraphDestroy(work), __func__, "cudaGraphDestroy"); /* fault: graph-leaked */
     if (status == GPUL_OK) *out = graph;
     else if (graph != NULL) gpul__clear_cuda(cudaGraphExecDestroy(graph));
     return status;
