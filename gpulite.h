@@ -4046,106 +4046,94 @@ static int64_t gpul__offset_of(int32_t ndim, const int64_t *index, const int64_t
 }
 
 #define GPUL__COMPARED ((int64_t)1 << 17) /* elements of each array that are on the host at a time */
-typedef struct gpul__comparison {
-    gpul__scope scope;
-    gpul_stream stream;
-    double rtol, atol, worst; /* worst: the largest difference so far */
-    char *host[2];
-    gpul_difference result;
-} gpul__comparison;
-
 static int32_t gpul__is_finite(double value) { return value - value == 0; }
 
-/* Parts of a and b, whose element (0, 0, ...) is the arrays' element `origin` */
-static gpul_status gpul__compare_parts(gpul__comparison *c, const gpul_array *a, const gpul_array *b,
-                                       const int64_t *origin) {
+/* Of arrays that are not empty, block after block in row-major order, each of as many rows as host[0] and host[1]
+ * take, or a part of one row */
+static gpul_status gpul__find_difference(gpul_difference *result, const gpul_array *a, const gpul_array *b, double rtol,
+                                         double atol, char *const *host, gpul__scope *scope, gpul_stream stream) {
     const gpul_array *const both[2] = {a, b};
     const int32_t exact = a->dtype == GPUL_I64 && b->dtype == GPUL_I64;
-    const int64_t n = gpul_size(a);
-    int64_t at[GPUL_MAX_DIMS] = {0}, strides[2][GPUL_MAX_DIMS];
+    int64_t step[GPUL_MAX_DIMS], blocks[GPUL_MAX_DIMS], block[GPUL_MAX_DIMS] = {0}, room = GPUL__COMPARED;
+    int64_t from[GPUL_MAX_DIMS] = {0}, at[GPUL_MAX_DIMS] = {0}, strides[2][GPUL_MAX_DIMS];
+    double worst = 0; /* the largest difference so far */
     gpul_status status = GPUL_OK;
-    int32_t k;
-    if (n > GPUL__COMPARED) { /* by the first axis that can be cut */
-        int64_t i, step;
-        int32_t axis = 0;
-        while (a->shape[axis] == 1) ++axis;
-        step = GPUL__COMPARED / (n / a->shape[axis]);
-        if (step < 1) step = 1;
-        for (i = 0; status == GPUL_OK && i < a->shape[axis]; i += step) {
-            const int64_t stop = a->shape[axis] - i < step ? a->shape[axis] : i + step;
-            gpul_array part[2];
-            gpul__slice(&part[0], a, axis, i, stop, 1);
-            gpul__slice(&part[1], b, axis, i, stop, 1);
-            memcpy(at, origin, sizeof at);
-            at[axis] += i; /* fault: compare-origin */
-            status = gpul__compare_parts(c, &part[0], &part[1], at);
-        }
-        return status;
+    int32_t i, k;
+    for (k = a->ndim - 1; k >= 0; --k) {
+        step[k] = a->shape[k] < room ? a->shape[k] : room;
+        blocks[k] = gpul_ceil_div(a->shape[k], step[k]);
+        room = step[k] < a->shape[k] ? 1 : room / step[k];
     }
-    for (k = 0; status == GPUL_OK && k < 2; ++k) {
-        status = gpul__copy_host(&c->scope, both[k], NULL, c->host[k], c->stream);
-        gpul__host_strides(both[k], strides[k]);
-    }
-    if (status == GPUL_OK)
-        status = gpul__cuda(cudaStreamSynchronize(c->stream), c->scope.function, "cudaStreamSynchronize");
-    if (status != GPUL_OK) return status;
     do {
-        int64_t whole[2] = {0, 0};
-        double v[2], distance = 0; /* infinities are equal, too */
-        int32_t farther;
-        for (k = 0; k < 2; ++k) {
-            const int64_t offset = gpul__offset_of(a->ndim, at, strides[k]) * (int64_t)gpul_dtype_size(both[k]->dtype);
-            v[k] = gpul__element_value(c->host[k] + offset, both[k]->dtype, &whole[k]);
+        gpul_array part[2];
+        for (i = 0; i < 2 && status == GPUL_OK; ++i) {
+            part[i] = *both[i];
+            for (k = 0; k < a->ndim; ++k) {
+                const int64_t start = block[k] * step[k], left = a->shape[k] - start;
+                from[k] = start;
+                gpul__slice(&part[i], &part[i], k, start, start + (left < step[k] ? left : step[k]), 1);
+            }
+            status = gpul__copy_host(scope, &part[i], NULL, host[i], stream);
+            gpul__host_strides(&part[i], strides[i]);
         }
-        if (exact) {
-            const uint64_t one = (uint64_t)whole[0], two = (uint64_t)whole[1];
-            distance = (double)(whole[0] > whole[1] ? one - two : two - one);
-        } else if (v[0] != v[1]) distance = v[0] > v[1] ? v[0] - v[1] : v[1] - v[0];
-        farther = distance != distance || distance > c->worst;
-        if (distance == 0 || (gpul__is_finite(v[1]) && distance <= c->atol + c->rtol * (v[1] < 0 ? -v[1] : v[1])))
-            continue;
-        if (c->result.count == 0 || (farther && c->worst == c->worst)) { /* fault: compare-worst */
-            c->worst = distance;
-            for (k = 0; k < a->ndim; ++k) c->result.worst[k] = origin[k] + at[k];
-            c->result.worst_a = v[0];
-            c->result.worst_b = v[1];
-        }
-        if (c->result.count++ > 0) continue;
-        memcpy(c->result.first, c->result.worst, sizeof c->result.first);
-        c->result.first_a = v[0];
-        c->result.first_b = v[1];
-    } while (gpul__next_index(a->ndim, a->shape, at));
+        if (status == GPUL_OK)
+            status = gpul__cuda(cudaStreamSynchronize(stream), scope->function, "cudaStreamSynchronize");
+        if (status != GPUL_OK) return status;
+        do {
+            int64_t whole[2] = {0, 0};
+            double v[2], distance = 0; /* infinities are equal, too */
+            int32_t farther;
+            for (i = 0; i < 2; ++i) {
+                const int64_t size = (int64_t)gpul_dtype_size(both[i]->dtype);
+                v[i] = gpul__element_value(host[i] + gpul__offset_of(a->ndim, at, strides[i]) * size, both[i]->dtype,
+                                           &whole[i]);
+            }
+            if (exact) {
+                const uint64_t one = (uint64_t)whole[0], two = (uint64_t)whole[1];
+                distance = (double)(whole[0] > whole[1] ? one - two : two - one);
+            } else if (v[0] != v[1]) distance = v[0] > v[1] ? v[0] - v[1] : v[1] - v[0];
+            if (distance == 0 || (gpul__is_finite(v[1]) && distance <= atol + rtol * (v[1] < 0 ? -v[1] : v[1])))
+                continue;
+            farther = distance != distance || distance > worst;
+            if (result->count == 0 || (farther && worst == worst)) { /* fault: compare-worst */
+                worst = distance;
+                for (k = 0; k < a->ndim; ++k) result->worst[k] = from[k] + at[k]; /* fault: compare-origin */
+                result->worst_a = v[0];
+                result->worst_b = v[1];
+            }
+            if (result->count++ > 0) continue;
+            memcpy(result->first, result->worst, sizeof result->first);
+            result->first_a = v[0];
+            result->first_b = v[1];
+        } while (gpul__next_index(a->ndim, part[0].shape, at));
+    } while (gpul__next_index(a->ndim, blocks, block));
     return GPUL_OK;
 }
 
 GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a, const gpul_array *b, double rtol,
                                    double atol, gpul_stream stream) {
-    static const int64_t origin[GPUL_MAX_DIMS] = {0};
     const gpul_array *const both[2] = {a, b};
     const int64_t n = gpul_size(a) < GPUL__COMPARED ? gpul_size(a) : GPUL__COMPARED;
     const gpul_shape shape = gpul_1d(2 * n);
-    gpul__comparison c = GPUL_ZERO;
+    gpul__scope scope;
     gpul_array buffer = GPUL_ZERO;
+    gpul_difference found = GPUL_ZERO;
     gpul_status status = result == NULL ? gpul__null(__func__, "result") : gpul__check_array(__func__, "a", a);
     if (status == GPUL_OK) status = gpul__check_array(__func__, "b", b);
     if (status == GPUL_OK) status = gpul__check_same_shape(__func__, "a", a, "b", b);
     if (status != GPUL_OK) return status;
     if (!(rtol >= 0)) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "rtol = %g is negative or NaN", rtol);
     if (!(atol >= 0)) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "atol = %g is negative or NaN", atol);
-    status = gpul__begin(&c.scope, __func__, both, 2, stream);
+    status = gpul__begin(&scope, __func__, both, 2, stream);
     if (status != GPUL_OK) return status;
     status = gpul__check_capture(__func__, NULL, stream);
     if (status == GPUL_OK) status = gpul__host_array(__func__, &buffer, GPUL_F64, &shape, GPUL_MEMORY_PINNED);
     if (status == GPUL_OK && n > 0) {
-        c.stream = stream;
-        c.rtol = rtol;
-        c.atol = atol;
-        c.host[0] = (char *)buffer.data;
-        c.host[1] = c.host[0] + n * 8;
-        status = gpul__compare_parts(&c, a, b, origin);
+        char *const host[2] = {(char *)buffer.data, (char *)buffer.data + n * 8};
+        status = gpul__find_difference(&found, a, b, rtol, atol, host, &scope, stream);
     }
-    status = gpul__end(&c.scope, gpul__free(__func__, &buffer, status));
-    if (status == GPUL_OK) *result = c.result;
+    status = gpul__end(&scope, gpul__free(__func__, &buffer, status));
+    if (status == GPUL_OK) *result = found;
     return status;
 }
 
@@ -4174,6 +4162,7 @@ static double gpul__rounded(gpul_dtype dtype, double value) {
 typedef struct gpul__decimal {
     int64_t digits;
     int32_t count, power, negative;
+    int32_t before, behind; /* printed: digits before and behind the point; the latter may be negative */
 } gpul__decimal;
 /* Is it this number? */
 static int32_t gpul__gives(const gpul__decimal *d, gpul_dtype dtype, double value) {
@@ -4208,11 +4197,14 @@ static gpul__decimal gpul__to_decimal(double value, gpul_dtype dtype, int32_t co
     return d;
 }
 
-/* As an element of an array, with at most 8 digits after the point, of the number or of its mantissa */
-static gpul__decimal gpul__printed(const gpul__printer *p, double value) {
-    const gpul__decimal d = gpul__to_decimal(value, p->a->dtype, 0);
+/* As it is printed: `count` digits of a mantissa; or (0) all of a number, and in an array at most 8 behind the point */
+static gpul__decimal gpul__printed(const gpul__printer *p, double value, int32_t count) {
+    gpul__decimal d = gpul__to_decimal(value, p->a->dtype, count);
     const int32_t most = 9 + (p->scientific ? 0 : d.power);
-    return p->a->ndim == 0 || d.count <= most ? d : gpul__to_decimal(value, p->a->dtype, most);
+    if (p->a->ndim > 0 && d.count > most) d = gpul__to_decimal(value, p->a->dtype, most);
+    d.before = p->scientific || d.power < 0 ? 1 : d.power + 1;
+    d.behind = d.count - 1 - (p->scientific ? 0 : d.power);
+    return d;
 }
 
 static int32_t gpul__is_integer(gpul_dtype dtype) { return dtype == GPUL_I32 || dtype == GPUL_I64 || dtype == GPUL_U8; }
@@ -4226,23 +4218,21 @@ static int32_t gpul__print_element(const gpul__printer *p, char text[64], uint64
     const double value = gpul__element_value(&element, dtype, &whole);
     const char *const word = value != value ? "nan" : value < 0 ? "-inf" : "inf";
     gpul__decimal d;
-    int32_t at, k, places;
+    int32_t at, k;
     if (gpul__is_integer(dtype))
         return (int32_t)snprintf(text, 64, "%*lld", (int)p->left,
                                  dtype == GPUL_I64 ? (long long)whole : (long long)value);
     if (!gpul__is_finite(value)) return (int32_t)snprintf(text, 64, "%*s", (int)(p->left + p->behind), word);
-    d = p->scientific ? gpul__to_decimal(value, dtype, p->right + 1) : gpul__printed(p, value);
-    places = d.count - 1 - (p->scientific ? 0 : d.power); /* digits after the point */
-    for (; places < (p->scientific || number ? p->right : 0); ++places) d.digits *= 10;
-    for (k = 0; k < places && k < 18; ++k) unit *= 10;
-    k = p->scientific || d.power < 0 ? 1 : d.power + 1; /* digits before the point */
-    at = (int32_t)snprintf(text, 64, "%*s%lld%s", (int)(p->left - k), d.negative ? "-" : "",
+    d = gpul__printed(p, value, p->scientific ? p->right + 1 : 0);
+    for (; d.behind < (p->scientific || number ? p->right : 0); ++d.behind) d.digits *= 10;
+    for (k = 0; k < d.behind && k < 18; ++k) unit *= 10;
+    at = (int32_t)snprintf(text, 64, "%*s%lld%s", (int)(p->left - d.before), d.negative ? "-" : "",
                            (long long)(d.digits / unit), number && p->right == 0 ? "" : ".");
-    if (places > 0)
-        at += (int32_t)snprintf(text + at, (size_t)(64 - at), "%0*lld", (int)places, (long long)(d.digits % unit));
+    if (d.behind > 0)
+        at += (int32_t)snprintf(text + at, (size_t)(64 - at), "%0*lld", (int)d.behind, (long long)(d.digits % unit));
     if (p->scientific)
         return at + (int32_t)snprintf(text + at, (size_t)(64 - at), "e%+0*d", (int)p->exponent + 1, (int)d.power);
-    return at + (int32_t)snprintf(text + at, (size_t)(64 - at), "%*s", (int)(p->right - places), "");
+    return at + (int32_t)snprintf(text + at, (size_t)(64 - at), "%*s", (int)(p->right - d.behind), "");
 }
 
 /* numpy/_core/arrayprint.py: FloatingFormat.fillFormat and IntegerFormat. An array of no dimensions is a number, which
@@ -4278,13 +4268,10 @@ static void gpul__print_format(gpul__printer *p) {
     for (i = 0; i < p->n; ++i) {
         const double value = gpul__element_value(&p->elements[i], dtype, &whole);
         gpul__decimal d;
-        int32_t left, right;
         if (!gpul__is_finite(value)) continue;
-        d = gpul__printed(p, value);
-        left = d.negative + (p->scientific || d.power < 0 ? 1 : d.power + 1);
-        right = d.count - 1 - (p->scientific ? 0 : d.power);
-        if (left > p->left) p->left = left;
-        if (right > p->right) p->right = right;
+        d = gpul__printed(p, value, 0);
+        if (d.negative + d.before > p->left) p->left = d.negative + d.before;
+        if (d.behind > p->right) p->right = d.behind;
         if (d.power > 99 || d.power < -99) p->exponent = 3;
     }
     p->behind = 1 + p->right + (p->scientific ? p->exponent + 2 : 0);
