@@ -3788,9 +3788,12 @@ GPUL_API gpul_status gpul_index(gpul_array *view, const gpul_array *a, int32_t a
     return GPUL_OK;
 }
 
-static void gpul__reverse(int64_t *values, int32_t n) {
+static void gpul__reverse(int32_t ndim, int64_t *shape, int64_t *strides) {
     int32_t k;
-    for (k = 0; k < n / 2; ++k) gpul__swap(&values[k], &values[n - 1 - k]);
+    for (k = 0; k < ndim / 2; ++k) {
+        gpul__swap(&shape[k], &shape[ndim - 1 - k]);
+        gpul__swap(&strides[k], &strides[ndim - 1 - k]);
+    }
 }
 
 /* Row-major: merged, a's dimensions are runs walked evenly; each new dimension must divide the run it starts in.
@@ -3821,27 +3824,22 @@ GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_sh
     gpul__array_init(&result, a->data, a->dtype, &shape, a->memory, a->device);
     result.stream = a->stream;
     result.stream_number = a->stream_number;
-    if (size > 1) {
-        memcpy(run, a->shape, sizeof run);
-        memcpy(strides, a->strides, sizeof strides);
-        if (shape.order == GPUL_ORDER_F) {
-            gpul__reverse(run, a->ndim);
-            gpul__reverse(strides, a->ndim);
-        }
-        last = gpul__merge_dims(a->ndim, run, all, 1) - 1;
-        for (k = 0; k < result.ndim; ++k) {
-            const int32_t at = shape.order == GPUL_ORDER_F ? k : result.ndim - 1 - k;
-            if (run[last] == 1 && last > 0 && result.shape[at] > 1) --last;
-            if (run[last] % result.shape[at] != 0)
-                return gpul__fail(GPUL_ERROR_SHAPE, __func__,
-                                  "a has %s with strides that the shape %s cannot express; gpul_copy it into a dense "
-                                  "array first",
-                                  gpul__describe(one, sizeof one, a),
-                                  gpul__describe_shape(two, sizeof two, shape.ndim, shape.dim));
-            result.strides[at] = strides[last];
-            strides[last] *= result.shape[at];
-            run[last] /= result.shape[at];
-        }
+    memcpy(run, a->shape, sizeof run);
+    memcpy(strides, a->strides, sizeof strides);
+    if (shape.order == GPUL_ORDER_F) gpul__reverse(a->ndim, run, strides);
+    last = gpul__merge_dims(a->ndim, run, all, 1) - 1;
+    for (k = 0; k < result.ndim && size > 0; ++k) {
+        const int32_t at = shape.order == GPUL_ORDER_F ? k : result.ndim - 1 - k;
+        if (run[last] == 1 && last > 0 && result.shape[at] > 1) --last;
+        if (run[last] % result.shape[at] != 0)
+            return gpul__fail(GPUL_ERROR_SHAPE, __func__,
+                              "a has %s with strides that the shape %s cannot express; gpul_copy it into a dense array "
+                              "first",
+                              gpul__describe(one, sizeof one, a),
+                              gpul__describe_shape(two, sizeof two, shape.ndim, shape.dim));
+        result.strides[at] = strides[last];
+        strides[last] *= result.shape[at];
+        run[last] /= result.shape[at];
     }
     *view = result;
     return GPUL_OK;
@@ -3852,8 +3850,7 @@ GPUL_API gpul_status gpul_transpose(gpul_array *view, const gpul_array *a) {
     if (status != GPUL_OK) return status;
     *view = *a;
     view->owned = 0;
-    gpul__reverse(view->shape, view->ndim);
-    gpul__reverse(view->strides, view->ndim);
+    gpul__reverse(view->ndim, view->shape, view->strides);
     return GPUL_OK;
 }
 
@@ -4314,21 +4311,19 @@ static gpul_status gpul__print_fetch(gpul__printer *p, gpul__scope *scope, gpul_
     const gpul_array *const a = p->a;
     const size_t size = gpul_dtype_size(a->dtype);
     char host[GPUL__SHOWN * 8];
-    int64_t dense[GPUL_MAX_DIMS];
-    int32_t corner, k;
+    int64_t dense[GPUL_MAX_DIMS], ends[GPUL_MAX_DIMS], end[GPUL_MAX_DIMS] = {0};
+    int32_t k;
     gpul__dense_strides(a->ndim, p->shown, GPUL_ORDER_C, dense);
-    for (corner = 0; corner < 1 << a->ndim; ++corner) {
+    for (k = 0; k < a->ndim; ++k) ends[k] = p->shown[k] < a->shape[k] ? 2 : 1;
+    do {
         gpul_array part = *a;
         int64_t from = 0, at[GPUL_MAX_DIMS] = {0}, strides[GPUL_MAX_DIMS];
         gpul_status status;
         for (k = 0; k < a->ndim; ++k) {
-            const int32_t end = corner >> k & 1;
-            if (p->shown[k] < a->shape[k])
-                gpul__slice(&part, &part, k, end ? a->shape[k] - GPUL__ENDS : 0, end ? a->shape[k] : GPUL__ENDS, 1);
-            else if (end) break;                    /* all of the axis is in the other corner */
-            if (end) from += GPUL__ENDS * dense[k]; /* fault: print-corner */
+            const int64_t start = end[k] * (a->shape[k] - GPUL__ENDS);
+            if (ends[k] == 2) gpul__slice(&part, &part, k, start, start + GPUL__ENDS, 1);
+            from += end[k] * GPUL__ENDS * dense[k]; /* fault: print-corner */
         }
-        if (k < a->ndim) continue;
         status = gpul__copy_host(scope, &part, NULL, host, stream);
         if (status == GPUL_OK)
             status = gpul__cuda(cudaStreamSynchronize(stream), scope->function, "cudaStreamSynchronize");
@@ -4338,7 +4333,7 @@ static gpul_status gpul__print_fetch(gpul__printer *p, gpul__scope *scope, gpul_
             memcpy(&p->elements[from + gpul__offset_of(a->ndim, at, dense)],
                    host + gpul__offset_of(a->ndim, at, strides) * (int64_t)size, size);
         while (gpul__next_index(a->ndim, part.shape, at));
-    }
+    } while (gpul__next_index(a->ndim, ends, end));
     return GPUL_OK;
 }
 
@@ -4550,11 +4545,8 @@ static gpul_status gpul__elapsed(const char *function, double *seconds, gpul_eve
 }
 
 GPUL_API gpul_status gpul_event_seconds(double *seconds, gpul_event start, gpul_event stop) {
-    gpul_status status;
-    if (seconds == NULL) return gpul__null(__func__, "seconds");
-    if (start == NULL) return gpul__null(__func__, "start");
-    if (stop == NULL) return gpul__null(__func__, "stop");
-    status = gpul__pending(__func__);
+    const char *const missing = seconds == NULL ? "seconds" : start == NULL ? "start" : stop == NULL ? "stop" : NULL;
+    const gpul_status status = missing != NULL ? gpul__null(__func__, missing) : gpul__pending(__func__);
     return status != GPUL_OK ? status : gpul__elapsed(__func__, seconds, start, stop);
 }
 
