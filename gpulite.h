@@ -3809,7 +3809,8 @@ GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_sh
     if (status != GPUL_OK) return status;
     for (k = 0; k < shape.ndim && k < GPUL_MAX_DIMS; ++k)
         if (shape.dim[k] == -1 && open < 0) open = k;
-        else if (shape.dim[k] <= 0 || !gpul__multiply(known, shape.dim[k], &known)) known = 0;
+        else if (shape.dim[k] <= 0) known = 0;
+        else if (!gpul__multiply(known, shape.dim[k], &known)) known = INT64_MAX;
     if (open >= 0 && known > 0 && size % known == 0) {
         shape.dim[open] = size / known;
         known = size;
