@@ -4143,7 +4143,7 @@ typedef struct gpul__printer {
     const gpul_array *a;
     int32_t scientific;
     int32_t left, right;                   /* characters before the point, and after it (digits alone) */
-    int32_t exponent, behind;              /* digits of an exponent; characters from the point on */
+    int32_t exponent, rest;                /* digits of an exponent; characters from the point on */
     int64_t shown[GPUL_MAX_DIMS], n, next; /* the shape of `elements`, their number, and which is the next to print */
     uint64_t elements[GPUL__SHOWN];        /* dense and row-major, one in the low bytes of each */
 } gpul__printer;
@@ -4220,7 +4220,7 @@ static int32_t gpul__print_element(const gpul__printer *p, char text[64], uint64
     if (gpul__is_integer(dtype))
         return (int32_t)snprintf(text, 64, "%*lld", (int)p->left,
                                  dtype == GPUL_I64 ? (long long)whole : (long long)value);
-    if (!gpul__is_finite(value)) return (int32_t)snprintf(text, 64, "%*s", (int)(p->left + p->behind), word);
+    if (!gpul__is_finite(value)) return (int32_t)snprintf(text, 64, "%*s", (int)(p->left + p->rest), word);
     d = gpul__printed(p, value, p->scientific ? p->right + 1 : 0);
     for (; d.behind < (p->scientific || number ? p->right : 0); ++d.behind) d.digits *= 10;
     for (k = 0; k < d.behind && k < 18; ++k) unit *= 10;
@@ -4272,8 +4272,8 @@ static void gpul__print_format(gpul__printer *p) {
         if (d.behind > p->right) p->right = d.behind;
         if (d.power > 99 || d.power < -99) p->exponent = 3;
     }
-    p->behind = 1 + p->right + (p->scientific ? p->exponent + 2 : 0);
-    if (word - p->behind > p->left) p->left = word - p->behind;
+    p->rest = 1 + p->right + (p->scientific ? p->exponent + 2 : 0);
+    if (word - p->rest > p->left) p->left = word - p->rest;
 }
 
 /* Axis `axis` of the part that begins at elements[p->next]; numpy/_core/arrayprint.py: _formatArray, in 75 columns. */
