@@ -3556,18 +3556,6 @@ GPUL_API gpul_status gpul_set(gpul_array *a, const int64_t *index, const void *v
 /* ---------------------------------------------------------------------------------------------------------------------
  * Views
  * ------------------------------------------------------------------------------------------------------------------ */
-static gpul_status gpul__check_view(const char *function, const char *name, const gpul_array *view,
-                                    const gpul_array *a) {
-    gpul_status status;
-    if (view == NULL) return gpul__null(function, name);
-    status = gpul__check_array(function, "a", a);
-    if (status != GPUL_OK) return status;
-    if (view == a && a->owned)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s is a itself, which owns its memory and would lose it",
-                          name);
-    return GPUL_OK;
-}
-
 /* A negative axis counts from the end. */
 static gpul_status gpul__check_axis(const char *function, const char *name, const gpul_array *a, int32_t *axis) {
     char text[128];
@@ -3578,31 +3566,32 @@ static gpul_status gpul__check_axis(const char *function, const char *name, cons
     return GPUL_OK;
 }
 
-/* a's elements from `offset` elements on; the caller sets shape and strides, then calls gpul__view_end. */
-static gpul_array gpul__view_of(const gpul_array *a, int64_t offset) {
-    gpul_array view = *a;
-    view.owned = 0;
-    if (view.data != NULL) view.data = (char *)a->data + offset * (int64_t)gpul_dtype_size(a->dtype);
-    return view;
-}
-static void gpul__view_end(gpul_array *out, gpul_array *view) {
-    if (gpul_size(view) == 0) view->data = NULL;
-    *out = *view;
+/* axis: NULL where there is none */
+static gpul_status gpul__check_view(const char *function, const char *name, const gpul_array *view, const gpul_array *a,
+                                    int32_t *axis) {
+    const gpul_status status = view == NULL ? gpul__null(function, name) : gpul__check_array(function, "a", a);
+    if (status != GPUL_OK) return status;
+    if (view == a && a->owned)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s is a itself, which owns its memory and would lose it",
+                          name);
+    return axis == NULL ? GPUL_OK : gpul__check_axis(function, "a", a, axis);
 }
 
-/* [start:stop:step], all checked */
-static void gpul__slice(gpul_array *out, const gpul_array *a, int32_t axis, int64_t start, int64_t stop, int64_t step) {
-    const int64_t n = gpul_ceil_div(stop - start, step);
-    gpul_array view = gpul__view_of(a, n > 0 ? start * a->strides[axis] : 0);
-    view.shape[axis] = n;
-    if (n > 1) view.strides[axis] *= step;
-    gpul__view_end(out, &view);
+/* [start:stop:step], all checked; `view` may be `a` */
+static void gpul__slice(gpul_array *view, const gpul_array *a, int32_t axis, int64_t start, int64_t stop,
+                        int64_t step) {
+    const int64_t n = gpul_ceil_div(stop - start, step), size = (int64_t)gpul_dtype_size(a->dtype);
+    *view = *a;
+    view->owned = 0;
+    view->shape[axis] = n;
+    if (gpul_size(view) == 0) view->data = NULL;
+    else view->data = (char *)view->data + start * view->strides[axis] * size;
+    if (n > 1) view->strides[axis] *= step;
 }
 
 GPUL_API gpul_status gpul_slice(gpul_array *view, const gpul_array *a, int32_t axis, int64_t start, int64_t stop,
                                 int64_t step) {
-    gpul_status status = gpul__check_view(__func__, "view", view, a);
-    if (status == GPUL_OK) status = gpul__check_axis(__func__, "a", a, &axis);
+    const gpul_status status = gpul__check_view(__func__, "view", view, a, &axis);
     if (status != GPUL_OK) return status;
     if (start < 0 || start > stop || stop > a->shape[axis])
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "start = %lld, stop = %lld, but a->shape[%d] = %lld",
@@ -3613,29 +3602,28 @@ GPUL_API gpul_status gpul_slice(gpul_array *view, const gpul_array *a, int32_t a
 }
 
 GPUL_API gpul_status gpul_index(gpul_array *view, const gpul_array *a, int32_t axis, int64_t i) {
-    gpul_array result;
     int32_t k;
-    gpul_status status = gpul__check_view(__func__, "view", view, a);
-    if (status == GPUL_OK) status = gpul__check_axis(__func__, "a", a, &axis);
+    const gpul_status status = gpul__check_view(__func__, "view", view, a, &axis);
     if (status != GPUL_OK) return status;
     if (i < 0 || i >= a->shape[axis])
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "i = %lld, but a->shape[%d] = %lld", (long long)i, (int)axis,
                           (long long)a->shape[axis]);
-    result = gpul__view_of(a, i * a->strides[axis]);
-    for (k = axis; k + 1 < GPUL_MAX_DIMS; ++k) {
-        result.shape[k] = a->shape[k + 1];
-        result.strides[k] = a->strides[k + 1];
+    gpul__slice(view, a, axis, i, i + 1, 1);
+    view->strides[axis] = 0;
+    for (k = axis; k + 1 < view->ndim; ++k) { /* the axis, of one element now, becomes the last and is dropped */
+        gpul__swap(&view->shape[k], &view->shape[k + 1]);
+        gpul__swap(&view->strides[k], &view->strides[k + 1]);
     }
-    result.ndim = a->ndim - 1;
-    result.shape[result.ndim] = 1;
-    result.strides[result.ndim] = 0;
-    gpul__view_end(view, &result);
+    --view->ndim;
     return GPUL_OK;
 }
 
-static void gpul__reverse(int64_t *values, int32_t n) {
+static void gpul__reverse(int32_t ndim, int64_t *shape, int64_t *strides) {
     int32_t k;
-    for (k = 0; k < n / 2; ++k) gpul__swap(&values[k], &values[n - 1 - k]);
+    for (k = 0; k < ndim / 2; ++k) {
+        gpul__swap(&shape[k], &shape[ndim - 1 - k]);
+        gpul__swap(&strides[k], &strides[ndim - 1 - k]);
+    }
 }
 
 /* Row-major: merged, a's dimensions are runs walked evenly; each new dimension must divide the run it starts in.
@@ -3643,88 +3631,70 @@ static void gpul__reverse(int64_t *values, int32_t n) {
 GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_shape shape) {
     char one[128], two[128];
     gpul_array result;
-    int64_t run[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS], left, stride, known = 1;
+    int64_t run[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS], known = 1; /* known: product of shape; 0: it has none */
     int64_t *const all[1] = {strides};
     const int64_t size = gpul_size(a);
-    int32_t k, runs, open = -1, zero = 0;
-    gpul_status status = gpul__check_view(__func__, "view", view, a);
+    int32_t k, last, open = -1;
+    gpul_status status = gpul__check_view(__func__, "view", view, a, NULL);
     if (status != GPUL_OK) return status;
-    for (k = 0; k < shape.ndim && k < GPUL_MAX_DIMS; ++k) {
+    for (k = 0; k < shape.ndim && k < GPUL_MAX_DIMS; ++k)
         if (shape.dim[k] == -1 && open < 0) open = k;
-        else if (shape.dim[k] == 0) zero = 1;
-        else if (shape.dim[k] > 0 && !gpul__multiply(known, shape.dim[k], &known)) known = INT64_MAX;
-    }
-    (void)gpul__describe(one, sizeof one, a);
-    (void)gpul__describe_shape(two, sizeof two, shape.ndim, shape.dim);
-    if (open >= 0) {
-        for (k = open + 1; k < shape.ndim && k < GPUL_MAX_DIMS; ++k)
-            if (shape.dim[k] == -1) known = 0;
-        if (zero || known == 0 || size % known != 0)
-            return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, which does not fill the shape %s", one, two);
+        else if (shape.dim[k] <= 0) known = 0;
+        else if (!gpul__multiply(known, shape.dim[k], &known)) known = INT64_MAX;
+    if (open >= 0 && known > 0 && size % known == 0) {
         shape.dim[open] = size / known;
+        known = size;
+        open = -1;
     }
-    status = gpul__check_shape(__func__, a->dtype, &shape);
+    if (open < 0) status = gpul__check_shape(__func__, a->dtype, &shape);
     if (status != GPUL_OK) return status;
-    if ((zero ? 0 : known * (open >= 0 ? shape.dim[open] : 1)) != size)
-        return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, %lld elements, which the shape %s does not take", one,
-                          (long long)size, two);
-    result = gpul__view_of(a, 0);
-    result.ndim = shape.ndim;
-    for (k = 0; k < GPUL_MAX_DIMS; ++k) result.shape[k] = k < shape.ndim ? shape.dim[k] : 1;
-    gpul__dense_strides(result.ndim, result.shape, shape.order, result.strides);
-    if (size > 1) {
-        memcpy(run, a->shape, sizeof run);
-        memcpy(strides, a->strides, sizeof strides);
-        if (shape.order == GPUL_ORDER_F) {
-            gpul__reverse(run, a->ndim);
-            gpul__reverse(strides, a->ndim);
-        }
-        runs = gpul__merge_dims(a->ndim, run, all, 1);
-        left = run[--runs];
-        stride = strides[runs];
-        for (k = 0; k < result.ndim; ++k) {
-            const int32_t at = shape.order == GPUL_ORDER_F ? k : result.ndim - 1 - k;
-            if (left == 1 && runs > 0 && result.shape[at] > 1) {
-                left = run[--runs];
-                stride = strides[runs];
-            }
-            if (left % result.shape[at] != 0)
-                return gpul__fail(GPUL_ERROR_SHAPE, __func__,
-                                  "a has %s with strides that the shape %s cannot express; gpul_copy it into a dense "
-                                  "array first",
-                                  one, two);
-            result.strides[at] = stride;
-            stride *= result.shape[at];
-            left /= result.shape[at];
-        }
+    if (open >= 0 || known != size)
+        return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, %lld elements, which do not fill the shape %s",
+                          gpul__describe(one, sizeof one, a), (long long)size,
+                          gpul__describe_shape(two, sizeof two, shape.ndim, shape.dim));
+    gpul__array_init(&result, a->data, a->dtype, &shape, a->memory, a->device);
+    result.stream = a->stream;
+    result.stream_number = a->stream_number;
+    memcpy(run, a->shape, sizeof run);
+    memcpy(strides, a->strides, sizeof strides);
+    if (shape.order == GPUL_ORDER_F) gpul__reverse(a->ndim, run, strides);
+    last = gpul__merge_dims(a->ndim, run, all, 1) - 1;
+    for (k = 0; k < result.ndim && size > 0; ++k) {
+        const int32_t at = shape.order == GPUL_ORDER_F ? k : result.ndim - 1 - k;
+        if (run[last] == 1 && last > 0 && result.shape[at] > 1) --last;
+        if (run[last] % result.shape[at] != 0)
+            return gpul__fail(GPUL_ERROR_SHAPE, __func__,
+                              "a has %s with strides that the shape %s cannot express; gpul_copy it into a dense array "
+                              "first",
+                              gpul__describe(one, sizeof one, a),
+                              gpul__describe_shape(two, sizeof two, shape.ndim, shape.dim));
+        result.strides[at] = strides[last];
+        strides[last] *= result.shape[at];
+        run[last] /= result.shape[at];
     }
-    gpul__view_end(view, &result);
+    *view = result;
     return GPUL_OK;
 }
 
 GPUL_API gpul_status gpul_transpose(gpul_array *view, const gpul_array *a) {
-    gpul_array result;
-    const gpul_status status = gpul__check_view(__func__, "view", view, a);
+    const gpul_status status = gpul__check_view(__func__, "view", view, a, NULL);
     if (status != GPUL_OK) return status;
-    result = gpul__view_of(a, 0);
-    gpul__reverse(result.shape, result.ndim);
-    gpul__reverse(result.strides, result.ndim);
-    gpul__view_end(view, &result);
+    *view = *a;
+    view->owned = 0;
+    gpul__reverse(view->ndim, view->shape, view->strides);
     return GPUL_OK;
 }
 
 GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_array *a, int32_t axis) {
     gpul_array whole;
     int64_t part, start = 0;
-    gpul_status status = gpul__check_view(__func__, "views", views, a);
-    if (status == GPUL_OK) status = gpul__check_axis(__func__, "a", a, &axis);
+    const gpul_status status = gpul__check_view(__func__, "views", views, a, &axis);
     if (status != GPUL_OK) return status;
     if (parts < 1) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "parts = %lld is below 1", (long long)parts);
-    if (a->owned)
-        for (part = 1; part < parts; ++part)
-            if (a == views + part)
-                return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
-                                  "views[%lld] is a itself, which owns its memory and would lose it", (long long)part);
+    for (part = 1; a->owned && part < parts; ++part)
+        if (a == views + part)
+            return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
+                              "views[%lld] is a itself, which owns its memory and would lose it", (long long)part);
     whole = *a;
     for (part = 0; part < parts; ++part) {
         const int64_t n = whole.shape[axis] / parts + (part < whole.shape[axis] % parts);
@@ -3734,66 +3704,64 @@ GPUL_API gpul_status gpul_split(gpul_array *views, int64_t parts, const gpul_arr
     return GPUL_OK;
 }
 
+/* Sets the memory and the device of an array over foreign memory: `bytes` of it from `name` on, which is a->data. */
+static gpul_status gpul__find_memory(const char *function, gpul_array *a, const char *name, int64_t bytes) {
+    struct cudaPointerAttributes first = GPUL_ZERO, last = GPUL_ZERO;
+    cudaError_t e = cudaPointerGetAttributes(&first, a->data);
+    if (e == cudaSuccess) e = cudaPointerGetAttributes(&last, (char *)a->data + bytes - 1);
+    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaPointerGetAttributes");
+    if (first.type == cudaMemoryTypeUnregistered)
+        return gpul__fail(GPUL_ERROR_MEMORY, function,
+                          "%s = %p is ordinary (pageable) host memory, which a GPU cannot reach: gpul_pin it first, or "
+                          "copy it with gpul_to_device",
+                          name, a->data);
+    if (last.type != first.type || last.device != first.device)
+        return gpul__fail(GPUL_ERROR_MEMORY, function,
+                          "%s = %p: its memory ends before the %lld bytes that the array spans", name, a->data,
+                          (long long)bytes);
+    if (first.type == cudaMemoryTypeHost && first.devicePointer != a->data)
+        return gpul__fail(GPUL_ERROR_UNSUPPORTED, function,
+                          "%s = %p: the device sees this host memory at another address (%p); use gpul_mapped_array",
+                          name, a->data, first.devicePointer);
+    a->memory = first.type == cudaMemoryTypeDevice    ? GPUL_MEMORY_DEVICE
+                : first.type == cudaMemoryTypeManaged ? GPUL_MEMORY_MANAGED
+                                                      : GPUL_MEMORY_HOST;
+    if (first.device >= 0) a->device = first.device;
+    return GPUL_OK;
+}
+
 static gpul_status gpul__wrap(const char *function, gpul_array *out, const char *name, void *pointer, gpul_dtype dtype,
                               const gpul_shape *shape, const int64_t *strides) {
-    struct cudaPointerAttributes first = GPUL_ZERO, last = GPUL_ZERO;
     gpul__scope scope;
     gpul_array a;
     gpul_status status = gpul__check_new(function, out, dtype, shape);
     int64_t reach = 0;
     const int64_t size = (int64_t)gpul_dtype_size(dtype);
-    cudaError_t e;
     int32_t k;
     if (status != GPUL_OK) return status;
     gpul__array_init(&a, pointer, dtype, shape, GPUL_MEMORY_DEVICE, 0);
-    if (strides != NULL)
-        for (k = 0; k < a.ndim; ++k) {
-            int64_t span = 0;
-            if (strides[k] < 0)
-                return gpul__fail(GPUL_ERROR_ARGUMENT, function, "strides[%d] = %lld is negative", (int)k,
-                                  (long long)strides[k]);
-            if (a.shape[k] > 1 && (!gpul__multiply(a.shape[k] - 1, strides[k], &span) ||
-                                   !gpul__multiply(span, size, &span) || span > INT64_MAX - size - reach))
-                return gpul__fail(GPUL_ERROR_OVERFLOW, function,
-                                  "strides[%d] = %lld over shape[%d] = %lld does not fit in 63 bits of bytes", (int)k,
-                                  (long long)strides[k], (int)k, (long long)a.shape[k]);
-            reach += span;
-            a.strides[k] = strides[k];
-        }
-    else if (gpul_size(&a) > 0) reach = gpul_nbytes(&a) - size;
-    if (gpul_size(&a) > 0 && pointer == NULL) return gpul__null(function, name);
-    if (gpul_size(&a) > 0 && (uintptr_t)pointer % (uintptr_t)size != 0)
+    for (k = 0; k < a.ndim; ++k) {
+        int64_t span = 0;
+        if (strides != NULL) a.strides[k] = strides[k];
+        if (a.strides[k] < 0)
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "strides[%d] = %lld is negative", (int)k,
+                              (long long)a.strides[k]);
+        if (a.shape[k] > 1 && (!gpul__multiply(a.shape[k] - 1, a.strides[k], &span) ||
+                               !gpul__multiply(span, size, &span) || span > INT64_MAX - size - reach))
+            return gpul__fail(GPUL_ERROR_OVERFLOW, function,
+                              "strides[%d] = %lld over shape[%d] = %lld does not fit in 63 bits of bytes", (int)k,
+                              (long long)a.strides[k], (int)k, (long long)a.shape[k]);
+        reach += span;
+    }
+    if (gpul_size(&a) == 0) a.data = NULL;
+    else if (pointer == NULL) return gpul__null(function, name);
+    if ((uintptr_t)a.data % (uintptr_t)size != 0)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s = %p is not aligned to the %d bytes of %s", name, pointer,
                           (int)size, gpul_dtype_name(dtype));
     status = gpul__begin(&scope, function, NULL, 0, NULL);
     if (status != GPUL_OK) return status;
     a.device = scope.device;
-    if (gpul_size(&a) == 0) a.data = NULL;
-    else {
-        e = cudaPointerGetAttributes(&first, pointer);
-        if (e == cudaSuccess) e = cudaPointerGetAttributes(&last, (char *)pointer + reach + size - 1);
-        if (e != cudaSuccess) status = gpul__fail_cuda(e, function, "cudaPointerGetAttributes");
-        else if (first.type == cudaMemoryTypeUnregistered)
-            status = gpul__fail(GPUL_ERROR_MEMORY, function,
-                                "%s = %p is ordinary (pageable) host memory, which a GPU cannot reach: gpul_pin it "
-                                "first, or copy it with gpul_to_device",
-                                name, pointer);
-        else if (last.type != first.type || last.device != first.device)
-            status = gpul__fail(GPUL_ERROR_MEMORY, function,
-                                "%s = %p: its memory ends before the %lld bytes that the array spans", name, pointer,
-                                (long long)(reach + size));
-        else if (first.type == cudaMemoryTypeHost && first.devicePointer != pointer)
-            status = gpul__fail(GPUL_ERROR_UNSUPPORTED, function,
-                                "%s = %p: the device sees this host memory at another address (%p); use "
-                                "gpul_mapped_array",
-                                name, pointer, first.devicePointer);
-        else {
-            a.memory = first.type == cudaMemoryTypeDevice    ? GPUL_MEMORY_DEVICE
-                       : first.type == cudaMemoryTypeManaged ? GPUL_MEMORY_MANAGED
-                                                             : GPUL_MEMORY_HOST;
-            if (first.device >= 0) a.device = first.device;
-        }
-    }
+    if (a.data != NULL) status = gpul__find_memory(function, &a, name, reach + size);
     return gpul__deliver(out, &a, &scope, status);
 }
 
@@ -3817,30 +3785,22 @@ typedef struct gpul__dlpack {
     void *context;
     void (*deleter)(struct DLManagedTensor *tensor);
 } gpul__dlpack;
-enum { /* DLDeviceType */
-       GPUL__DLPACK_CPU = 1,
-       GPUL__DLPACK_CUDA = 2,
-       GPUL__DLPACK_CUDA_HOST = 3,
-       GPUL__DLPACK_CUDA_MANAGED = 13
-};
-/* DLDataTypeCode and bits; the first of a dtype is what it becomes */
-#define GPUL__DLPACK_DTYPES 8
-static const struct gpul__dlpack_dtype {
-    uint8_t code, bits, dtype;
-} gpul__dlpack_dtypes[GPUL__DLPACK_DTYPES] = {{2, 32, GPUL_F32},  {2, 64, GPUL_F64}, {0, 32, GPUL_I32},
-                                              {0, 64, GPUL_I64},  {1, 8, GPUL_U8},   {2, 16, GPUL_F16},
-                                              {4, 16, GPUL_BF16}, {6, 8, GPUL_U8}};
+/* DLDeviceType */
+enum { GPUL__DLPACK_CPU = 1, GPUL__DLPACK_CUDA = 2, GPUL__DLPACK_CUDA_HOST = 3, GPUL__DLPACK_CUDA_MANAGED = 13 };
+/* DLDataTypeCode of each dtype: int 0, uint 1, float 2, bfloat 4; and bool, which is taken for a uint8 */
+#define GPUL__DLPACK_BOOL 6
+static const uint8_t gpul__dlpack_codes[8] = {0, 2, 2, 0, 0, 1, 2, 4};
 
 GPUL_API gpul_status gpul_from_dlpack(gpul_array *out, const struct DLManagedTensor *tensor) {
     gpul__dlpack t;
     gpul_shape shape = GPUL_ZERO;
     gpul_dtype dtype = 0;
-    int32_t k;
+    int32_t k, code;
     if (tensor == NULL) return gpul__null(__func__, "tensor");
     memcpy(&t, tensor, sizeof t);
-    for (k = 0; k < GPUL__DLPACK_DTYPES; ++k)
-        if (t.code == gpul__dlpack_dtypes[k].code && t.bits == gpul__dlpack_dtypes[k].bits && t.lanes == 1)
-            dtype = gpul__dlpack_dtypes[k].dtype;
+    code = t.code == GPUL__DLPACK_BOOL ? gpul__dlpack_codes[GPUL_U8] : t.code;
+    for (k = GPUL_F32; k <= GPUL_BF16; ++k)
+        if (code == gpul__dlpack_codes[k] && t.bits == 8 * gpul_dtype_size(k) && t.lanes == 1) dtype = k;
     if (dtype == 0)
         return gpul__fail(GPUL_ERROR_DTYPE, __func__,
                           "tensor's dtype has code %d, %d bits and %d lanes; float16, float32, float64, bfloat16, "
@@ -3871,24 +3831,20 @@ static void gpul__dlpack_delete(struct DLManagedTensor *tensor) {
 }
 GPUL_API gpul_status gpul_to_dlpack(struct DLManagedTensor **out, gpul_array *a) {
     gpul__dlpack_owner *owner;
-    gpul_status status;
-    int32_t k = 0;
-    if (out == NULL) return gpul__null(__func__, "out");
-    status = gpul__check_array(__func__, "a", a);
+    const gpul_status status = out == NULL ? gpul__null(__func__, "out") : gpul__check_array(__func__, "a", a);
     if (status != GPUL_OK) return status;
     owner = (gpul__dlpack_owner *)calloc(1, sizeof *owner);
     if (owner == NULL)
         return gpul__fail(GPUL_ERROR_OUT_OF_MEMORY, __func__, "%d bytes of host memory", (int)sizeof *owner);
     owner->array = *a;
-    while (gpul__dlpack_dtypes[k].dtype != a->dtype) ++k;
     owner->tensor.data = a->data;
     owner->tensor.device_type = a->memory == GPUL_MEMORY_DEVICE    ? GPUL__DLPACK_CUDA
                                 : a->memory == GPUL_MEMORY_MANAGED ? GPUL__DLPACK_CUDA_MANAGED
                                                                    : GPUL__DLPACK_CUDA_HOST;
     owner->tensor.device_id = owner->tensor.device_type == GPUL__DLPACK_CUDA_HOST ? 0 : a->device;
     owner->tensor.ndim = a->ndim;
-    owner->tensor.code = gpul__dlpack_dtypes[k].code;
-    owner->tensor.bits = gpul__dlpack_dtypes[k].bits;
+    owner->tensor.code = gpul__dlpack_codes[a->dtype];
+    owner->tensor.bits = (uint8_t)(8 * gpul_dtype_size(a->dtype));
     owner->tensor.lanes = 1;
     owner->tensor.shape = owner->array.shape;
     owner->tensor.strides = owner->array.strides;
@@ -3918,94 +3874,79 @@ static int64_t gpul__offset_of(int32_t ndim, const int64_t *index, const int64_t
 }
 
 #define GPUL__COMPARED ((int64_t)1 << 17) /* elements of each array that are on the host at a time */
-typedef struct gpul__comparison {
-    gpul__scope *scope;
-    gpul_stream stream;
-    double rtol, atol, worst; /* worst: the largest difference so far */
-    char *host[2];
-    gpul_difference result;
-} gpul__comparison;
-
 static int32_t gpul__is_finite(double value) { return value - value == 0; }
 
-/* |a - b| of two elements, and their values */
-static double gpul__distance(const char *a, gpul_dtype a_dtype, const char *b, gpul_dtype b_dtype, double *values) {
-    int64_t one = 0, two = 0;
-    values[0] = gpul__element_value(a, a_dtype, &one);
-    values[1] = gpul__element_value(b, b_dtype, &two);
-    if (a_dtype == GPUL_I64 && b_dtype == GPUL_I64)
-        return (double)(one > two ? (uint64_t)one - (uint64_t)two : (uint64_t)two - (uint64_t)one);
-    if (values[0] == values[1]) return 0; /* infinities too */
-    return values[0] > values[1] ? values[0] - values[1] : values[1] - values[0];
-}
-
-/* Parts of a and b, whose element (0, 0, ...) is the arrays' element `origin` */
-static gpul_status gpul__compare_parts(gpul__comparison *c, const gpul_array *a, const gpul_array *b,
-                                       const int64_t *origin) {
+/* Of arrays that are not empty, block after block in row-major order, each of as many rows as host[0] and host[1]
+ * take, or a part of one row */
+static gpul_status gpul__find_difference(gpul_difference *result, const gpul_array *a, const gpul_array *b, double rtol,
+                                         double atol, char *const *host, gpul__scope *scope, gpul_stream stream) {
     const gpul_array *const both[2] = {a, b};
-    const size_t size[2] = {gpul_dtype_size(a->dtype), gpul_dtype_size(b->dtype)};
-    const int64_t n = gpul_size(a);
-    int64_t at[GPUL_MAX_DIMS] = {0}, strides[2][GPUL_MAX_DIMS];
+    const int32_t exact = a->dtype == GPUL_I64 && b->dtype == GPUL_I64;
+    int64_t step[GPUL_MAX_DIMS], blocks[GPUL_MAX_DIMS], block[GPUL_MAX_DIMS] = {0}, room = GPUL__COMPARED;
+    int64_t from[GPUL_MAX_DIMS] = {0}, at[GPUL_MAX_DIMS] = {0}, strides[2][GPUL_MAX_DIMS];
+    double worst = 0; /* the largest difference so far */
     gpul_status status = GPUL_OK;
-    int32_t k;
-    if (n > GPUL__COMPARED) { /* by the first axis that can be cut */
-        int64_t i, step;
-        int32_t axis = 0;
-        while (a->shape[axis] == 1) ++axis;
-        step = GPUL__COMPARED / (n / a->shape[axis]);
-        if (step < 1) step = 1;
-        for (i = 0; status == GPUL_OK && i < a->shape[axis]; i += step) {
-            const int64_t stop = a->shape[axis] - i < step ? a->shape[axis] : i + step;
-            gpul_array part[2];
-            gpul__slice(&part[0], a, axis, i, stop, 1);
-            gpul__slice(&part[1], b, axis, i, stop, 1);
-            memcpy(at, origin, sizeof at);
-            at[axis] += i; /* fault: compare-origin */
-            status = gpul__compare_parts(c, &part[0], &part[1], at);
-        }
-        return status;
+    int32_t i, k;
+    for (k = a->ndim - 1; k >= 0; --k) {
+        step[k] = a->shape[k] < room ? a->shape[k] : room;
+        blocks[k] = gpul_ceil_div(a->shape[k], step[k]);
+        room = step[k] < a->shape[k] ? 1 : room / step[k];
     }
-    for (k = 0; status == GPUL_OK && k < 2; ++k) {
-        status = gpul__copy_host(c->scope, both[k], NULL, c->host[k], c->stream);
-        gpul__host_strides(both[k], strides[k]);
-    }
-    if (status == GPUL_OK)
-        status = gpul__cuda(cudaStreamSynchronize(c->stream), c->scope->function, "cudaStreamSynchronize");
-    if (status != GPUL_OK || n == 0) return status;
     do {
-        double v[2];
-        const double distance =
-            gpul__distance(c->host[0] + gpul__offset_of(a->ndim, at, strides[0]) * (int64_t)size[0], a->dtype,
-                           c->host[1] + gpul__offset_of(b->ndim, at, strides[1]) * (int64_t)size[1], b->dtype, v);
-        const int32_t farther = distance != distance || distance > c->worst;
-        if (distance == 0 || (gpul__is_finite(v[1]) && distance <= c->atol + c->rtol * (v[1] < 0 ? -v[1] : v[1])))
-            continue;
-        if (c->result.count == 0 || (farther && c->worst == c->worst)) { /* fault: compare-worst */
-            c->worst = distance;
-            for (k = 0; k < a->ndim; ++k) c->result.worst[k] = origin[k] + at[k];
-            c->result.worst_a = v[0];
-            c->result.worst_b = v[1];
+        gpul_array part[2];
+        for (i = 0; i < 2 && status == GPUL_OK; ++i) {
+            part[i] = *both[i];
+            for (k = 0; k < a->ndim; ++k) {
+                const int64_t start = block[k] * step[k], left = a->shape[k] - start;
+                from[k] = start;
+                gpul__slice(&part[i], &part[i], k, start, start + (left < step[k] ? left : step[k]), 1);
+            }
+            status = gpul__copy_host(scope, &part[i], NULL, host[i], stream);
+            gpul__host_strides(&part[i], strides[i]);
         }
-        if (c->result.count++ > 0) continue;
-        memcpy(c->result.first, c->result.worst, sizeof c->result.first);
-        c->result.first_a = v[0];
-        c->result.first_b = v[1];
-    } while (gpul__next_index(a->ndim, a->shape, at));
+        if (status == GPUL_OK)
+            status = gpul__cuda(cudaStreamSynchronize(stream), scope->function, "cudaStreamSynchronize");
+        if (status != GPUL_OK) return status;
+        do {
+            int64_t whole[2] = {0, 0};
+            double v[2], distance = 0; /* infinities are equal, too */
+            int32_t farther;
+            for (i = 0; i < 2; ++i) {
+                const int64_t size = (int64_t)gpul_dtype_size(both[i]->dtype);
+                v[i] = gpul__element_value(host[i] + gpul__offset_of(a->ndim, at, strides[i]) * size, both[i]->dtype,
+                                           &whole[i]);
+            }
+            if (exact) {
+                const uint64_t one = (uint64_t)whole[0], two = (uint64_t)whole[1];
+                distance = (double)(whole[0] > whole[1] ? one - two : two - one);
+            } else if (v[0] != v[1]) distance = v[0] > v[1] ? v[0] - v[1] : v[1] - v[0];
+            if (distance == 0 || (gpul__is_finite(v[1]) && distance <= atol + rtol * (v[1] < 0 ? -v[1] : v[1])))
+                continue;
+            farther = distance != distance || distance > worst;
+            if (result->count == 0 || (farther && worst == worst)) { /* fault: compare-worst */
+                worst = distance;
+                for (k = 0; k < a->ndim; ++k) result->worst[k] = from[k] + at[k]; /* fault: compare-origin */
+                result->worst_a = v[0];
+                result->worst_b = v[1];
+            }
+            if (result->count++ > 0) continue;
+            memcpy(result->first, result->worst, sizeof result->first);
+            result->first_a = v[0];
+            result->first_b = v[1];
+        } while (gpul__next_index(a->ndim, part[0].shape, at));
+    } while (gpul__next_index(a->ndim, blocks, block));
     return GPUL_OK;
 }
 
 GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a, const gpul_array *b, double rtol,
                                    double atol, gpul_stream stream) {
-    static const int64_t origin[GPUL_MAX_DIMS] = {0};
     const gpul_array *const both[2] = {a, b};
-    gpul__comparison c = GPUL_ZERO;
+    const int64_t n = gpul_size(a) < GPUL__COMPARED ? gpul_size(a) : GPUL__COMPARED;
+    const gpul_shape shape = gpul_1d(2 * n);
     gpul__scope scope;
     gpul_array buffer = GPUL_ZERO;
-    gpul_shape shape;
-    int64_t n;
-    gpul_status status;
-    if (result == NULL) return gpul__null(__func__, "result");
-    status = gpul__check_array(__func__, "a", a);
+    gpul_difference found = GPUL_ZERO;
+    gpul_status status = result == NULL ? gpul__null(__func__, "result") : gpul__check_array(__func__, "a", a);
     if (status == GPUL_OK) status = gpul__check_array(__func__, "b", b);
     if (status == GPUL_OK) status = gpul__check_same_shape(__func__, "a", a, "b", b);
     if (status != GPUL_OK) return status;
@@ -4013,20 +3954,14 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
     if (!(atol >= 0)) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "atol = %g is negative or NaN", atol);
     status = gpul__begin(&scope, __func__, both, 2, stream);
     if (status != GPUL_OK) return status;
-    n = gpul_size(a) < GPUL__COMPARED ? gpul_size(a) : GPUL__COMPARED;
-    shape = gpul_1d(2 * n);
     status = gpul__check_capture(__func__, NULL, stream);
     if (status == GPUL_OK) status = gpul__host_array(__func__, &buffer, GPUL_F64, &shape, GPUL_MEMORY_PINNED);
-    if (status != GPUL_OK) return gpul__end(&scope, status);
-    c.scope = &scope;
-    c.stream = stream;
-    c.rtol = rtol;
-    c.atol = atol;
-    c.host[0] = (char *)buffer.data;
-    c.host[1] = buffer.data == NULL ? NULL : c.host[0] + n * 8;
-    status = gpul__compare_parts(&c, a, b, origin);
+    if (status == GPUL_OK && n > 0) {
+        char *const host[2] = {(char *)buffer.data, (char *)buffer.data + n * 8};
+        status = gpul__find_difference(&found, a, b, rtol, atol, host, &scope, stream);
+    }
     status = gpul__end(&scope, gpul__free(__func__, &buffer, status));
-    if (status == GPUL_OK) *result = c.result;
+    if (status == GPUL_OK) *result = found;
     return status;
 }
 
@@ -4035,74 +3970,13 @@ GPUL_API gpul_status gpul_allclose(gpul_difference *result, const gpul_array *a,
 #define GPUL__SHOWN 1296 /* (2 * 3)^4 */
 typedef struct gpul__printer {
     gpul__text out;
-    gpul_dtype dtype;
-    int32_t ndim, scientific;
-    int32_t digits;                                     /* after the point, at most: NumPy's "precision" */
-    int32_t left, right;                                /* characters before the point, and after it (digits alone) */
-    int32_t exponent;                                   /* digits of an exponent */
-    int64_t shape[GPUL_MAX_DIMS], shown[GPUL_MAX_DIMS]; /* of the array, and of `elements` */
-    uint64_t elements[GPUL__SHOWN];                     /* dense and row-major, one in the low bytes of each */
+    const gpul_array *a;
+    int32_t scientific;
+    int32_t left, right;                   /* characters before the point, and after it (digits alone) */
+    int32_t exponent, rest;                /* digits of an exponent; characters from the point on */
+    int64_t shown[GPUL_MAX_DIMS], n, next; /* the shape of `elements`, their number, and which is the next to print */
+    uint64_t elements[GPUL__SHOWN];        /* dense and row-major, one in the low bytes of each */
 } gpul__printer;
-
-/* The decimal digits of a finite number: digits[0].digits[1..count-1] * 10^power, with no zero at the end. Either
- * rounded to `count` > 0 digits, or (0) the fewest that give the same number of this dtype. Above a power of 2 numbers
- * lie twice as far apart as below it: where the nearest decimal lies below and is another number, the next one may be
- * this number, and is taken, as NumPy does. */
-typedef struct gpul__decimal {
-    char digits[24];
-    int32_t count, power, negative;
-} gpul__decimal;
-/* Is it the number whose bits are `want`? */
-static int32_t gpul__gives(const gpul__decimal *d, gpul_dtype dtype, uint64_t want) {
-    char text[48];
-    uint64_t got = 0;
-    (void)snprintf(text, sizeof text, "%s%.*se%d", d->negative ? "-" : "", (int)d->count, d->digits,
-                   (int)(d->power - d->count + 1));
-    (void)gpul__element_bits("", "", &got, dtype, strtod(text, NULL));
-    return got == want;
-}
-/* The next one of as many digits, farther from zero */
-static void gpul__next_decimal(gpul__decimal *d) {
-    int32_t k = d->count - 1;
-    for (; k >= 0 && d->digits[k] == '9'; --k) d->digits[k] = '0';
-    if (k >= 0) ++d->digits[k];
-    else {
-        d->digits[0] = '1';
-        ++d->power;
-    }
-}
-static gpul__decimal gpul__to_decimal(double value, gpul_dtype dtype, int32_t count) {
-    char text[48];
-    gpul__decimal d;
-    uint64_t want = 0;
-    int32_t tried = count > 0 ? count : 1, same, k;
-    (void)gpul__element_bits("", "", &want, dtype, value);
-    for (;; ++tried) {
-        (void)snprintf(text, sizeof text, "%.*e", (int)(tried - 1), value);
-        d.negative = text[0] == '-';
-        d.count = 0;
-        for (k = d.negative; text[k] != 'e'; ++k) /* the point is the locale's */
-            if (text[k] >= '0' && text[k] <= '9') d.digits[d.count++] = text[k];
-        d.power = (int32_t)strtol(text + k + 1, NULL, 10);
-        same = gpul__gives(&d, dtype, want);
-        if (!same) {
-            gpul__decimal next = d;
-            gpul__next_decimal(&next);
-            same = gpul__gives(&next, dtype, want); /* fault: print-farther */
-            if (same) d = next;
-        }
-        if (same || count > 0 || tried == 17) break;
-    }
-    while (d.count > 1 && d.digits[d.count - 1] == '0') --d.count;
-    return d;
-}
-
-/* With at most p->digits digits after the point, of the number or of its mantissa */
-static gpul__decimal gpul__printed(const gpul__printer *p, double value) {
-    const gpul__decimal d = gpul__to_decimal(value, p->dtype, 0);
-    const int32_t most = p->digits + 1 + (p->scientific ? 0 : d.power);
-    return d.count <= most || most < 1 ? d : gpul__to_decimal(value, p->dtype, most);
-}
 
 /* value in the arithmetic of the dtype */
 static double gpul__rounded(gpul_dtype dtype, double value) {
@@ -4112,221 +3986,215 @@ static double gpul__rounded(gpul_dtype dtype, double value) {
     return gpul__element_value(&bits, dtype, &whole);
 }
 
+/* A finite number: digits * 10^(power - count + 1), where `digits` has `count` decimal digits and no zero at the end. */
+typedef struct gpul__decimal {
+    int64_t digits;
+    int32_t count, power, negative;
+    int32_t before, behind; /* printed: digits before and behind the point; the latter may be negative */
+} gpul__decimal;
+/* Is it this number? */
+static int32_t gpul__gives(const gpul__decimal *d, gpul_dtype dtype, double value) {
+    char text[48];
+    (void)snprintf(text, sizeof text, "%s%llde%d", d->negative ? "-" : "", (long long)d->digits,
+                   (int)(d->power - d->count + 1));
+    return gpul__rounded(dtype, strtod(text, NULL)) == value;
+}
+/* Either rounded to 0 < `count` < 18 digits, or (0) the fewest that give the same number of this dtype. Above a power of
+ * 2 numbers lie twice as far apart as below it: where the nearest decimal lies below and is another number, the next one
+ * may be this number, and is taken, as NumPy does. (It has as many digits: no power of 2 is that close to one of 10.) */
+static gpul__decimal gpul__to_decimal(double value, gpul_dtype dtype, int32_t count) {
+    char text[48];
+    gpul__decimal d;
+    int32_t same, k;
+    for (d.count = count > 0 ? count : 1;; ++d.count) {
+        (void)snprintf(text, sizeof text, "%.*e", (int)(d.count - 1), value);
+        d.negative = text[0] == '-';
+        d.digits = 0;
+        for (k = d.negative; text[k] != 'e'; ++k) /* the point is the locale's */
+            if (text[k] >= '0' && text[k] <= '9') d.digits = 10 * d.digits + (text[k] - '0');
+        d.power = (int32_t)strtol(text + k + 1, NULL, 10);
+        same = gpul__gives(&d, dtype, value);
+        if (!same) {
+            ++d.digits;
+            same = gpul__gives(&d, dtype, value); /* fault: print-farther */
+            if (!same) --d.digits;
+        }
+        if (same || count > 0 || d.count == 17) break;
+    }
+    for (; d.count > 1 && d.digits % 10 == 0; --d.count) d.digits /= 10;
+    return d;
+}
+
+/* As it is printed: `count` digits of a mantissa; or (0) all of a number, and in an array at most 8 behind the point */
+static gpul__decimal gpul__printed(const gpul__printer *p, double value, int32_t count) {
+    gpul__decimal d = gpul__to_decimal(value, p->a->dtype, count);
+    const int32_t most = 9 + (p->scientific ? 0 : d.power);
+    if (p->a->ndim > 0 && d.count > most) d = gpul__to_decimal(value, p->a->dtype, most);
+    d.before = p->scientific || d.power < 0 ? 1 : d.power + 1;
+    d.behind = d.count - 1 - (p->scientific ? 0 : d.power);
+    return d;
+}
+
 static int32_t gpul__is_integer(gpul_dtype dtype) { return dtype == GPUL_I32 || dtype == GPUL_I64 || dtype == GPUL_U8; }
 static int32_t gpul__is_floating(gpul_dtype dtype) { return gpul_dtype_size(dtype) != 0 && !gpul__is_integer(dtype); }
 
-/* From here on numbers have exponents: 10 to the power of the digits that the dtype holds, 8 at most. */
-static double gpul__print_ceiling(gpul_dtype dtype) {
-    return dtype == GPUL_F64 ? 1e8 : dtype == GPUL_F32 ? 1e6 : dtype == GPUL_F16 ? 1e3 : 1e2;
+/* One element, in the room that all have */
+static int32_t gpul__print_element(const gpul__printer *p, char text[64], uint64_t element) {
+    const gpul_dtype dtype = p->a->dtype;
+    const int32_t number = p->a->ndim == 0;
+    int64_t whole = 0, unit = 1;
+    const double value = gpul__element_value(&element, dtype, &whole);
+    const char *const word = value != value ? "nan" : value < 0 ? "-inf" : "inf";
+    gpul__decimal d;
+    int32_t at, k;
+    if (gpul__is_integer(dtype))
+        return (int32_t)snprintf(text, 64, "%*lld", (int)p->left,
+                                 dtype == GPUL_I64 ? (long long)whole : (long long)value);
+    if (!gpul__is_finite(value)) return (int32_t)snprintf(text, 64, "%*s", (int)(p->left + p->rest), word);
+    d = gpul__printed(p, value, p->scientific ? p->right + 1 : 0);
+    for (; d.behind < (p->scientific || number ? p->right : 0); ++d.behind) d.digits *= 10;
+    for (k = 0; k < d.behind && k < 18; ++k) unit *= 10;
+    at = (int32_t)snprintf(text, 64, "%*s%lld%s", (int)(p->left - d.before), d.negative ? "-" : "",
+                           (long long)(d.digits / unit), number && p->right == 0 ? "" : ".");
+    if (d.behind > 0)
+        at += (int32_t)snprintf(text + at, (size_t)(64 - at), "%0*lld", (int)d.behind, (long long)(d.digits % unit));
+    if (p->scientific)
+        return at + (int32_t)snprintf(text + at, (size_t)(64 - at), "e%+0*d", (int)p->exponent + 1, (int)d.power);
+    return at + (int32_t)snprintf(text + at, (size_t)(64 - at), "%*s", (int)(p->right - d.behind), "");
 }
 
-/* numpy/_core/arrayprint.py: FloatingFormat.fillFormat and IntegerFormat */
-static void gpul__print_format(gpul__printer *p, int64_t n) {
+/* numpy/_core/arrayprint.py: FloatingFormat.fillFormat and IntegerFormat. An array of no dimensions is a number, which
+ * has all its digits, and one after the point at least where there is no exponent. */
+static void gpul__print_format(gpul__printer *p) {
+    const gpul_dtype dtype = p->a->dtype;
+    /* from here on numbers have exponents: 10 to the power of the digits that the dtype holds, 8 at most */
+    double ceiling = dtype == GPUL_F64 ? 1e8 : dtype == GPUL_F32 ? 1e6 : dtype == GPUL_F16 ? 1e3 : 1e2;
     double least = 0, most = 0;
-    int32_t negative_infinity = 0, others = 0;
+    int32_t word = 0; /* characters of the longest of nan, inf and -inf */
     int64_t i, whole = 0;
-    for (i = 0; i < n; ++i) {
-        const double value = gpul__element_value(&p->elements[i], p->dtype, &whole);
+    char text[64];
+    for (i = 0; i < p->n; ++i) {
+        const double value = gpul__element_value(&p->elements[i], dtype, &whole);
         const double magnitude = value < 0 ? -value : value;
-        if (gpul__is_integer(p->dtype)) {
-            char text[24];
-            const int32_t width = (int32_t)snprintf(text, sizeof text, "%lld",
-                                                    p->dtype == GPUL_I64 ? (long long)whole : (long long)value);
-            if (width > p->left) p->left = width;
-        } else if (!gpul__is_finite(value)) {
-            others = 1;
-            if (value < 0) negative_infinity = 1;
+        if (gpul__is_integer(dtype)) p->left = gpul__print_element(p, text, p->elements[i]); /* the widest so far */
+        else if (!gpul__is_finite(value)) {
+            if (word < 4) word = value < 0 ? 4 : 3;
         } else if (magnitude > 0) {
             if (magnitude > most) most = magnitude;
             if (least == 0 || magnitude < least) least = magnitude;
         }
     }
-    if (gpul__is_integer(p->dtype)) return;
-    p->scientific =
-        most >= gpul__print_ceiling(p->dtype) ||
-        (most > 0 && (least < gpul__rounded(p->dtype, 1e-4) || gpul__rounded(p->dtype, most / least) > 1000));
-    for (i = 0; i < n; ++i) {
-        const double value = gpul__element_value(&p->elements[i], p->dtype, &whole);
+    if (gpul__is_integer(dtype)) return;
+    if (p->a->ndim == 0) {
+        if (dtype == GPUL_F64) ceiling = 1e16;
+        p->scientific = most > 0 && (most < 1e-4 || most >= ceiling);
+        p->right = !p->scientific;
+    } else
+        p->scientific = most >= ceiling ||
+                        (most > 0 && (least < gpul__rounded(dtype, 1e-4) || gpul__rounded(dtype, most / least) > 1000));
+    p->exponent = 2;
+    for (i = 0; i < p->n; ++i) {
+        const double value = gpul__element_value(&p->elements[i], dtype, &whole);
         gpul__decimal d;
-        int32_t left, right, exponent = 2;
         if (!gpul__is_finite(value)) continue;
-        d = gpul__printed(p, value);
-        left = d.negative + (p->scientific || d.power < 0 ? 1 : d.power + 1);
-        right = d.count - 1 - (p->scientific ? 0 : d.power);
-        if (d.power > 99 || d.power < -99) exponent = 3;
-        if (left > p->left) p->left = left;
-        if (right > p->right) p->right = right;
-        if (p->scientific && exponent > p->exponent) p->exponent = exponent;
+        d = gpul__printed(p, value, 0);
+        if (d.negative + d.before > p->left) p->left = d.negative + d.before;
+        if (d.behind > p->right) p->right = d.behind;
+        if (d.power > 99 || d.power < -99) p->exponent = 3;
     }
-    if (others) {
-        const int32_t behind = 1 + p->right + (p->scientific ? p->exponent + 2 : 0);
-        if (3 + negative_infinity - behind > p->left) p->left = 3 + negative_infinity - behind;
-    }
+    p->rest = 1 + p->right + (p->scientific ? p->exponent + 2 : 0);
+    if (word - p->rest > p->left) p->left = word - p->rest;
 }
 
-/* One element, in the room that all have */
-static int32_t gpul__print_element(const gpul__printer *p, char text[64], uint64_t element) {
-    int64_t whole = 0;
-    const double value = gpul__element_value(&element, p->dtype, &whole);
-    gpul__decimal d;
-    int32_t at = 0, k, before;
-    if (gpul__is_integer(p->dtype))
-        return (int32_t)snprintf(text, 64, "%*lld", (int)p->left,
-                                 p->dtype == GPUL_I64 ? (long long)whole : (long long)value);
-    if (!gpul__is_finite(value))
-        return (int32_t)snprintf(text, 64, "%*s", (int)(p->left + 1 + p->right + (p->scientific ? p->exponent + 2 : 0)),
-                                 value != value ? "nan"
-                                 : value < 0    ? "-inf"
-                                                : "inf");
-    d = p->scientific ? gpul__to_decimal(value, p->dtype, p->right + 1) : gpul__printed(p, value);
-    before = p->scientific || d.power < 0 ? 1 : d.power + 1; /* digits before the point */
-    while (at < p->left - before - d.negative) text[at++] = ' ';
-    if (d.negative) text[at++] = '-';
-    for (k = 0; k < before + p->right; ++k) {
-        const int32_t digit =
-            p->scientific || d.power >= 0 ? k : k + d.power; /* -1 and below: zeros behind the point */
-        if (k == before) text[at++] = '.';
-        if (digit >= 0 && digit < d.count) text[at++] = d.digits[digit];
-        else text[at++] = k < before || digit < 0 || p->scientific ? '0' : ' ';
-    }
-    if (p->right == 0) text[at++] = '.';
-    if (p->scientific)
-        at += (int32_t)snprintf(text + at, 8, "e%c%0*d", d.power < 0 ? '-' : '+', (int)p->exponent,
-                                (int)(d.power < 0 ? -d.power : d.power));
-    text[at] = 0;
-    return at;
-}
-
-static void gpul__print_break(gpul__printer *p, int32_t axis) {
-    int32_t k;
-    for (k = axis + 1; k < p->ndim; ++k) gpul__append(&p->out, "\n");
-    gpul__append(&p->out, "%*s", (int)axis + 1, "");
-}
-
-/* Axis `axis` of the part that begins at elements[*next]; numpy/_core/arrayprint.py: _formatArray, in 75 columns. */
-static void gpul__print_axis(gpul__printer *p, int32_t axis, int64_t *next) {
-    const int32_t last = axis == p->ndim - 1, indent = axis + 1, width = 75 - axis - 1;
-    char line[256];
-    int32_t length = indent, from = indent, k;
+/* Axis `axis` of the part that begins at elements[p->next]; numpy/_core/arrayprint.py: _formatArray, in 75 columns. */
+static void gpul__print_axis(gpul__printer *p, int32_t axis) {
+    const int32_t last = axis == p->a->ndim - 1, indent = axis + 1, width = 75 - axis - 1;
+    int32_t length = indent, blanks = 0; /* of the line; at its end, not yet written */
     int64_t i;
     if (axis >= GPUL_MAX_DIMS) return; /* never: but gcc -O3 believes it */
-    memset(line, ' ', (size_t)indent);
     gpul__append(&p->out, "[");
-    for (i = 0; i < p->shown[axis]; ++i) {
-        const int32_t dots = i == GPUL__ENDS && p->shown[axis] < p->shape[axis];
+    for (i = 0; i < p->shown[axis] + (p->shown[axis] < p->a->shape[axis]); ++i) {
+        const int32_t dots = i == GPUL__ENDS && p->shown[axis] < p->a->shape[axis];
+        char word[64] = "...";
+        int32_t size = 3, text;
         if (!last) {
-            if (i > 0) gpul__print_break(p, axis);
-            if (dots) {
-                gpul__append(&p->out, "...");
-                gpul__print_break(p, axis);
-            }
-            gpul__print_axis(p, axis + 1, next);
+            if (i > 0) gpul__append(&p->out, "%.*s%*s", (int)(p->a->ndim - indent), "\n\n\n", (int)indent, "");
+            if (dots) gpul__append(&p->out, "...");
+            else gpul__print_axis(p, axis + 1);
             continue;
         }
-        for (k = 0; k <= dots; ++k) {
-            char word[64];
-            const int32_t size = k < dots ? (int32_t)snprintf(word, sizeof word, "...")
-                                          : gpul__print_element(p, word, p->elements[(*next)++]);
-            if (length + size > width && length > indent) {
-                while (length > from && line[length - 1] == ' ') --length;
-                gpul__append(&p->out, "%.*s\n", (int)(length - from), line + from);
-                from = 0;
-                length = indent;
-            }
-            memcpy(line + length, word, (size_t)size);
-            length += size;
-            line[length++] = ' ';
+        if (!dots) size = gpul__print_element(p, word, p->elements[p->next++]);
+        if (length + size > width && length > indent) {
+            gpul__append(&p->out, "\n");
+            length = blanks = indent;
         }
+        for (text = size; word[text - 1] == ' ';) --text;
+        gpul__append(&p->out, "%*s%.*s", (int)blanks, "", (int)text, word);
+        blanks = size - text + 1;
+        length += size + 1;
     }
-    if (last) gpul__append(&p->out, "%.*s", (int)(length - 1 - from), line + from);
+    if (last) gpul__append(&p->out, "%*s", (int)(blanks - 1), "");
     gpul__append(&p->out, "]");
 }
 
-/* An array of no dimensions is printed as a number: with all its digits. */
-static void gpul__print_number(gpul__printer *p) {
-    int64_t whole = 0;
-    const double value = gpul__element_value(&p->elements[0], p->dtype, &whole);
-    const double magnitude = value < 0 ? -value : value;
-    gpul__decimal d;
-    char text[64], *end;
-    if (!gpul__is_integer(p->dtype) && gpul__is_finite(value)) {
-        p->digits = 400; /* all */
-        d = gpul__to_decimal(value, p->dtype, 0);
-        p->scientific = value != 0 && (magnitude < 1e-4 ||
-                                       magnitude >= (p->dtype == GPUL_F64 ? 1e16 : gpul__print_ceiling(p->dtype)));
-        p->left = 1;
-        p->exponent = d.power > 99 || d.power < -99 ? 3 : 2;
-        p->right = d.count - 1 - (p->scientific ? 0 : d.power);
-        if (p->right < 1) p->right = p->scientific ? 0 : 1;
-    }
-    (void)gpul__print_element(p, text, p->elements[0]);
-    end = text + strlen(text);
-    if (p->scientific && p->right == 0) memmove(end - p->exponent - 3, end - p->exponent - 2, (size_t)p->exponent + 3);
-    else if (end[-1] == ' ') end[-1] = '0';
-    gpul__append(&p->out, "%s", text);
-}
-
 /* The shown elements: a copy of each corner */
-static gpul_status gpul__print_fetch(gpul__printer *p, const gpul_array *a, gpul__scope *scope, gpul_stream stream) {
+static gpul_status gpul__print_fetch(gpul__printer *p, gpul__scope *scope, gpul_stream stream) {
+    const gpul_array *const a = p->a;
     const size_t size = gpul_dtype_size(a->dtype);
     char host[GPUL__SHOWN * 8];
-    int32_t corner, k;
-    for (corner = 0; corner < 1 << a->ndim; ++corner) {
+    int64_t dense[GPUL_MAX_DIMS], ends[GPUL_MAX_DIMS], end[GPUL_MAX_DIMS] = {0};
+    int32_t k;
+    gpul__dense_strides(a->ndim, p->shown, GPUL_ORDER_C, dense);
+    for (k = 0; k < a->ndim; ++k) ends[k] = p->shown[k] < a->shape[k] ? 2 : 1;
+    do {
         gpul_array part = *a;
-        int64_t from[GPUL_MAX_DIMS] = {0}, at[GPUL_MAX_DIMS] = {0}, strides[GPUL_MAX_DIMS], dense[GPUL_MAX_DIMS];
-        int32_t there = 1;
+        int64_t from = 0, at[GPUL_MAX_DIMS] = {0}, strides[GPUL_MAX_DIMS];
         gpul_status status;
         for (k = 0; k < a->ndim; ++k) {
-            const int32_t end = corner >> k & 1;
-            if (p->shown[k] == p->shape[k]) there = there && !end;
-            else if (end) gpul__slice(&part, &part, k, p->shape[k] - GPUL__ENDS, p->shape[k], 1);
-            else gpul__slice(&part, &part, k, 0, GPUL__ENDS, 1);
-            if (end) from[k] = GPUL__ENDS; /* fault: print-corner */
+            const int64_t start = end[k] * (a->shape[k] - GPUL__ENDS);
+            if (ends[k] == 2) gpul__slice(&part, &part, k, start, start + GPUL__ENDS, 1);
+            from += end[k] * GPUL__ENDS * dense[k]; /* fault: print-corner */
         }
-        if (!there) continue;
         status = gpul__copy_host(scope, &part, NULL, host, stream);
         if (status == GPUL_OK)
             status = gpul__cuda(cudaStreamSynchronize(stream), scope->function, "cudaStreamSynchronize");
         if (status != GPUL_OK) return status;
         gpul__host_strides(&part, strides);
-        gpul__dense_strides(a->ndim, p->shown, GPUL_ORDER_C, dense);
         do
-            memcpy(&p->elements[gpul__offset_of(a->ndim, at, dense) + gpul__offset_of(a->ndim, from, dense)],
+            memcpy(&p->elements[from + gpul__offset_of(a->ndim, at, dense)],
                    host + gpul__offset_of(a->ndim, at, strides) * (int64_t)size, size);
         while (gpul__next_index(a->ndim, part.shape, at));
-    }
+    } while (gpul__next_index(a->ndim, ends, end));
     return GPUL_OK;
 }
 
 GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const gpul_array *a, gpul_stream stream) {
     gpul__printer p = GPUL_ZERO;
     gpul__scope scope;
-    int64_t n = 1, next = 0;
+    char word[64];
     int32_t k;
-    gpul_status status;
-    if (text == NULL && size > 0) return gpul__null(__func__, "text");
-    status = gpul__check_array(__func__, "a", a);
+    gpul_status status = text == NULL && size > 0 ? gpul__null(__func__, "text") : gpul__check_array(__func__, "a", a);
     if (status == GPUL_OK) status = gpul__begin(&scope, __func__, &a, 1, stream);
     if (status != GPUL_OK) return status;
     p.out.text = text;
     p.out.size = size;
-    p.dtype = a->dtype;
-    p.ndim = a->ndim;
+    p.a = a;
+    p.n = 1;
     for (k = 0; k < a->ndim; ++k) {
-        p.shape[k] = p.shown[k] = a->shape[k];
+        p.shown[k] = a->shape[k];
         if (gpul_size(a) > 1000 && a->shape[k] > 2 * GPUL__ENDS) p.shown[k] = 2 * GPUL__ENDS;
-        n *= p.shown[k];
+        p.n *= p.shown[k];
     }
     status = gpul__check_capture(__func__, NULL, stream);
-    if (status == GPUL_OK && n > 0) status = gpul__print_fetch(&p, a, &scope, stream);
+    if (status == GPUL_OK && p.n > 0) status = gpul__print_fetch(&p, &scope, stream);
     status = gpul__end(&scope, status);
     if (status != GPUL_OK) return status;
-    if (n == 0) gpul__append(&p.out, "[]");
-    else if (a->ndim == 0) gpul__print_number(&p);
+    gpul__print_format(&p);
+    if (p.n == 0) gpul__append(&p.out, "[]");
+    else if (a->ndim > 0) gpul__print_axis(&p, 0);
     else {
-        p.digits = 8;
-        gpul__print_format(&p, n);
-        gpul__print_axis(&p, 0, &next);
+        (void)gpul__print_element(&p, word, p.elements[0]);
+        gpul__append(&p.out, "%s", word);
     }
     if (length != NULL) *length = p.out.length;
     return GPUL_OK;
@@ -4335,18 +4203,22 @@ GPUL_API gpul_status gpul_print(size_t *length, char *text, size_t size, const g
 /* ---------------------------------------------------------------------------------------------------------------------
  * Streams and events
  * ------------------------------------------------------------------------------------------------------------------ */
+/* The checks before a call of CUDA's with a stream: it was not ended, and no error of somebody else's is pending. */
+static gpul_status gpul__ready(const char *function, gpul_stream stream) {
+    const gpul_status status = gpul__check_stream(function, "stream", stream);
+    return status != GPUL_OK ? status : gpul__pending(function);
+}
+
 GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags) {
     gpul_status status;
     gpul_stream stream = NULL;
     if (out == NULL) return gpul__null(__func__, "out");
-    if (flags != GPUL_STREAM_DEFAULT && flags != GPUL_STREAM_NON_BLOCKING)
+    if (flags != GPUL_STREAM_DEFAULT && flags != GPUL_STREAM_NON_BLOCKING) /* which are CUDA's numbers */
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "flags = %u is neither GPUL_STREAM_DEFAULT nor _NON_BLOCKING",
                           (unsigned)flags);
     status = gpul__pending(__func__);
     if (status == GPUL_OK)
-        status = gpul__cuda(cudaStreamCreateWithFlags(&stream, flags == GPUL_STREAM_NON_BLOCKING ? cudaStreamNonBlocking
-                                                                                                 : cudaStreamDefault),
-                            __func__, "cudaStreamCreateWithFlags");
+        status = gpul__cuda(cudaStreamCreateWithFlags(&stream, flags), __func__, "cudaStreamCreateWithFlags");
     if (status != GPUL_OK) return status;
     gpul__stream_enter(stream);
     *out = stream;
@@ -4354,22 +4226,22 @@ GPUL_API gpul_status gpul_stream_create(gpul_stream *out, uint32_t flags) {
 }
 
 GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
-    gpul_status status, captured;
-    gpul_stream old;
+    gpul_stream old = stream == NULL ? NULL : *stream;
+    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    gpul_status status;
     cudaError_t e;
     int64_t idle;
-    int32_t capturing;
     if (stream == NULL) return gpul__null(__func__, "stream");
-    old = *stream;
     *stream = NULL;
     if (old == NULL) return GPUL_OK;
     status = gpul__check_stream(__func__, "stream", old);
     if (status != GPUL_OK) return status;
     status = gpul__pending(__func__);
     status = gpul__finish(status, gpul__workspace_idle(old, &idle), __func__, "cudaStreamGetId or cudaStreamQuery");
-    captured = gpul__is_captured(__func__, old, &capturing); /* then destroying it ends the capture */
-    if (status == GPUL_OK) status = captured;
-    old = gpul__stream_leave(old, !capturing); /* before CUDA can give the handle to another */
+    e = cudaStreamIsCapturing(old, &capture); /* then destroying it ends the capture */
+    status = gpul__finish(status, e, __func__, "cudaStreamIsCapturing");
+    /* before CUDA can give the handle to another */
+    old = gpul__stream_leave(old, e == cudaSuccess && capture == cudaStreamCaptureStatusNone);
     e = old == NULL ? cudaSuccess : cudaStreamDestroy(old);
     status = gpul__finish(status, e, __func__, "cudaStreamDestroy");
 #ifndef GPULITE_NO_KERNELS
@@ -4379,29 +4251,26 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
 }
 
 GPUL_API gpul_status gpul_stream_synchronize(gpul_stream stream) {
-    gpul_status status = gpul__check_stream(__func__, "stream", stream);
-    if (status == GPUL_OK) status = gpul__pending(__func__);
+    const gpul_status status = gpul__ready(__func__, stream);
     return status != GPUL_OK ? status : gpul__cuda(cudaStreamSynchronize(stream), __func__, "cudaStreamSynchronize");
 }
 
-/* "Not ready" is an answer and no error. `before`: what was pending, and may be the caller's own answer. */
-static gpul_status gpul__answer(const char *function, const char *call, cudaError_t before, cudaError_t e,
-                                int32_t *done) {
-    if (e != cudaSuccess && e != cudaErrorNotReady) return gpul__fail_cuda(e, function, call);
+/* Asks an event, or else a stream. "Not ready" is an answer and no error; if it was pending before, it stays. */
+static gpul_status gpul__query(const char *function, int32_t *done, gpul_stream stream, gpul_event event) {
+    const cudaError_t before = cudaPeekAtLastError();
+    const gpul_status status = done == NULL ? gpul__null(function, "done") : gpul__ready(function, stream);
+    cudaError_t e;
+    if (status != GPUL_OK) return status;
+    e = event == NULL ? cudaStreamQuery(stream) : cudaEventQuery(event);
+    if (e != cudaSuccess && e != cudaErrorNotReady)
+        return gpul__fail_cuda(e, function, event == NULL ? "cudaStreamQuery" : "cudaEventQuery");
     if (e != before) gpul__clear_cuda(e);
     *done = e == cudaSuccess;
     return GPUL_OK;
 }
 
 GPUL_API gpul_status gpul_stream_query(int32_t *done, gpul_stream stream) {
-    gpul_status status;
-    cudaError_t before;
-    if (done == NULL) return gpul__null(__func__, "done");
-    before = cudaPeekAtLastError();
-    status = gpul__check_stream(__func__, "stream", stream);
-    if (status == GPUL_OK) status = gpul__pending(__func__);
-    return status != GPUL_OK ? status
-                             : gpul__answer(__func__, "cudaStreamQuery", before, cudaStreamQuery(stream), done);
+    return gpul__query(__func__, done, stream, NULL);
 }
 
 #if CUDART_VERSION >= 12080
@@ -4452,20 +4321,22 @@ GPUL_API gpul_status gpul_event_create(gpul_event *out) {
     return status != GPUL_OK ? status : gpul__new_event(__func__, out);
 }
 
+/* On the way out of a function that has a status already */
+static gpul_status gpul__drop_event(const char *function, gpul_event event, gpul_status status) {
+    if (event == NULL) return status;
+    if (status == GPUL_OK) status = gpul__pending(function);
+    return gpul__finish(status, cudaEventDestroy(event), function, "cudaEventDestroy");
+}
+
 GPUL_API gpul_status gpul_event_destroy(gpul_event *event) {
-    gpul_status status;
-    gpul_event old;
+    const gpul_event old = event == NULL ? NULL : *event;
     if (event == NULL) return gpul__null(__func__, "event");
-    old = *event;
     *event = NULL;
-    if (old == NULL) return GPUL_OK;
-    status = gpul__pending(__func__);
-    return gpul__finish(status, cudaEventDestroy(old), __func__, "cudaEventDestroy");
+    return gpul__drop_event(__func__, old, GPUL_OK);
 }
 
 GPUL_API gpul_status gpul_event_record(gpul_event event, gpul_stream stream) {
-    gpul_status status = event == NULL ? gpul__null(__func__, "event") : gpul__check_stream(__func__, "stream", stream);
-    if (status == GPUL_OK) status = gpul__pending(__func__);
+    const gpul_status status = event == NULL ? gpul__null(__func__, "event") : gpul__ready(__func__, stream);
     return status != GPUL_OK ? status : gpul__cuda(cudaEventRecord(event, stream), __func__, "cudaEventRecord");
 }
 
@@ -4475,13 +4346,8 @@ GPUL_API gpul_status gpul_event_synchronize(gpul_event event) {
 }
 
 GPUL_API gpul_status gpul_event_query(int32_t *done, gpul_event event) {
-    gpul_status status;
-    cudaError_t before;
-    if (done == NULL) return gpul__null(__func__, "done");
-    if (event == NULL) return gpul__null(__func__, "event");
-    before = cudaPeekAtLastError();
-    status = gpul__pending(__func__);
-    return status != GPUL_OK ? status : gpul__answer(__func__, "cudaEventQuery", before, cudaEventQuery(event), done);
+    return event == NULL ? gpul__null(__func__, done == NULL ? "done" : "event")
+                         : gpul__query(__func__, done, NULL, event);
 }
 
 static gpul_status gpul__elapsed(const char *function, double *seconds, gpul_event start, gpul_event stop) {
@@ -4510,11 +4376,8 @@ static gpul_status gpul__elapsed(const char *function, double *seconds, gpul_eve
 }
 
 GPUL_API gpul_status gpul_event_seconds(double *seconds, gpul_event start, gpul_event stop) {
-    gpul_status status;
-    if (seconds == NULL) return gpul__null(__func__, "seconds");
-    if (start == NULL) return gpul__null(__func__, "start");
-    if (stop == NULL) return gpul__null(__func__, "stop");
-    status = gpul__pending(__func__);
+    const char *const missing = seconds == NULL ? "seconds" : start == NULL ? "start" : stop == NULL ? "stop" : NULL;
+    const gpul_status status = missing != NULL ? gpul__null(__func__, missing) : gpul__pending(__func__);
     return status != GPUL_OK ? status : gpul__elapsed(__func__, seconds, start, stop);
 }
 
@@ -4558,23 +4421,18 @@ static gpul_status gpul__timer_read(const char *function, gpul_timer *timer) {
 }
 
 GPUL_API gpul_status gpul_timer_start(gpul_timer *timer, gpul_stream stream) {
-    gpul_event *from, *to;
-    gpul_status status;
+    gpul_status status = GPUL_OK;
     if (timer == NULL) return gpul__null(__func__, "timer");
     if (timer->running) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "timer is running already");
-    if (timer->host) {
-        timer->host_from = gpul_host_seconds();
-        timer->running = 1;
-        return GPUL_OK;
+    if (timer->host) timer->host_from = gpul_host_seconds();
+    else {
+        gpul_event *const from = &timer->from[timer->next], *const to = &timer->to[timer->next];
+        status = gpul__ready(__func__, stream);
+        if (status == GPUL_OK && timer->pending == GPUL_TIMER_REGIONS) status = gpul__timer_read(__func__, timer);
+        if (status == GPUL_OK && *from == NULL) status = gpul__new_event(__func__, from);
+        if (status == GPUL_OK && *to == NULL) status = gpul__new_event(__func__, to);
+        if (status == GPUL_OK) status = gpul__cuda(cudaEventRecord(*from, stream), __func__, "cudaEventRecord");
     }
-    status = gpul__check_stream(__func__, "stream", stream);
-    if (status == GPUL_OK) status = gpul__pending(__func__);
-    if (status == GPUL_OK && timer->pending == GPUL_TIMER_REGIONS) status = gpul__timer_read(__func__, timer);
-    from = &timer->from[timer->next];
-    to = &timer->to[timer->next];
-    if (status == GPUL_OK && *from == NULL) status = gpul__new_event(__func__, from);
-    if (status == GPUL_OK && *to == NULL) status = gpul__new_event(__func__, to);
-    if (status == GPUL_OK) status = gpul__cuda(cudaEventRecord(*from, stream), __func__, "cudaEventRecord");
     if (status == GPUL_OK) timer->running = 1;
     return status;
 }
@@ -4584,8 +4442,7 @@ GPUL_API gpul_status gpul_timer_stop(gpul_timer *timer, gpul_stream stream) {
     if (!timer->running) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "timer is not running");
     if (timer->host) timer->total += gpul_host_seconds() - timer->host_from;
     else {
-        gpul_status status = gpul__check_stream(__func__, "stream", stream);
-        if (status == GPUL_OK) status = gpul__pending(__func__);
+        gpul_status status = gpul__ready(__func__, stream);
         if (status == GPUL_OK)
             status = gpul__cuda(cudaEventRecord(timer->to[timer->next], stream), __func__, "cudaEventRecord");
         if (status != GPUL_OK) return status;
@@ -4631,11 +4488,9 @@ GPUL_API gpul_status gpul_timer_free(gpul_timer *timer) {
     if (timer == NULL) return GPUL_OK;
     old = *timer;
     memset(timer, 0, sizeof *timer);
-    for (k = 0; k < 2 * GPUL_TIMER_REGIONS; ++k) {
-        const gpul_event event = k % 2 == 0 ? old.from[k / 2] : old.to[k / 2];
-        if (event == NULL) continue;
-        if (status == GPUL_OK) status = gpul__pending(__func__);
-        status = gpul__finish(status, cudaEventDestroy(event), __func__, "cudaEventDestroy");
+    for (k = 0; k < GPUL_TIMER_REGIONS; ++k) {
+        status = gpul__drop_event(__func__, old.from[k], status);
+        status = gpul__drop_event(__func__, old.to[k], status);
     }
     return status;
 }
@@ -4643,63 +4498,59 @@ GPUL_API gpul_status gpul_timer_free(gpul_timer *timer) {
 /* ---------------------------------------------------------------------------------------------------------------------
  * Graphs
  * ------------------------------------------------------------------------------------------------------------------ */
+/* Sets *captured where the stream is being captured, after the checks of gpul__ready. The NULL stream never is. */
+static gpul_status gpul__graph_ready(const char *function, gpul_stream stream, int32_t *captured) {
+    const gpul_status status = gpul__ready(function, stream);
+    return status != GPUL_OK || stream == NULL ? status : gpul__is_captured(function, stream, captured);
+}
+
 GPUL_API gpul_status gpul_graph_begin(gpul_stream stream) {
     int32_t captured = 0;
-    gpul_status status = gpul__check_stream(__func__, "stream", stream);
-    if (status == GPUL_OK) status = gpul__pending(__func__);
+    const gpul_status status = gpul__graph_ready(__func__, stream, &captured);
     if (status != GPUL_OK) return status;
-    if (stream == NULL)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
-                          "stream is NULL, the default stream, which CUDA cannot capture: gpul_stream_create one");
-    status = gpul__is_captured(__func__, stream, &captured);
-    if (status != GPUL_OK) return status;
-    if (captured)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
-                          "stream is being captured already; gpul_graph_end ends a capture");
+    if (stream == NULL || captured)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "stream is %s",
+                          captured ? "being captured already; gpul_graph_end ends a capture"
+                                   : "NULL, the default stream, which CUDA cannot capture: gpul_stream_create one");
     /* relaxed mode would let cudaMalloc and cudaFree pass, which happen once and not when the graph runs */
     return gpul__cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), __func__,
                       "cudaStreamBeginCapture");
 }
 
 GPUL_API gpul_status gpul_graph_end(gpul_graph *out, gpul_stream stream) {
-    cudaGraph_t captured_work = NULL;
+    cudaGraph_t work = NULL;
     gpul_graph graph = NULL;
     int32_t captured = 0;
     cudaError_t e;
-    gpul_status status = out == NULL ? gpul__null(__func__, "out") : gpul__check_stream(__func__, "stream", stream);
-    if (status == GPUL_OK) status = gpul__pending(__func__);
-    if (status == GPUL_OK && stream != NULL) status = gpul__is_captured(__func__, stream, &captured);
+    gpul_status status = out == NULL ? gpul__null(__func__, "out") : gpul__graph_ready(__func__, stream, &captured);
     if (status != GPUL_OK) return status;
     if (!captured)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "stream %s; gpul_graph_begin begins a capture",
                           stream == NULL ? "is NULL, the default stream" : "is not being captured");
-    e = cudaStreamEndCapture(stream, &captured_work);
+    e = cudaStreamEndCapture(stream, &work);
     if (e != cudaSuccess)
         return gpul__fail_cuda(e, __func__,
                                e == cudaErrorStreamCaptureInvalidated
                                    ? "something since gpul_graph_begin cannot be captured: cudaStreamEndCapture"
                                    : "cudaStreamEndCapture");
     /* with the flag, what the graph allocates and does not free is freed by its next launch */
-    status = gpul__cuda(cudaGraphInstantiateWithFlags(&graph, captured_work, cudaGraphInstantiateFlagAutoFreeOnLaunch),
-                        __func__, "cudaGraphInstantiateWithFlags");
-    e = cudaGraphDestroy(captured_work); /* fault: graph-leaked */
-    status = gpul__finish(status, e, __func__, "cudaGraphDestroy");
+    status = gpul__cuda(cudaGraphInstantiateWithFlags(&graph, work, cudaGraphInstantiateFlagAutoFreeOnLaunch), __func__,
+                        "cudaGraphInstantiateWithFlags");
+    status = gpul__finish(status, cudaGraphDestroy(work), __func__, "cudaGraphDestroy"); /* fault: graph-leaked */
     if (status == GPUL_OK) *out = graph;
     else if (graph != NULL) gpul__clear_cuda(cudaGraphExecDestroy(graph));
     return status;
 }
 
 GPUL_API gpul_status gpul_graph_launch(gpul_graph graph, gpul_stream stream) {
-    gpul_status status = graph == NULL ? gpul__null(__func__, "graph") : gpul__check_stream(__func__, "stream", stream);
-    if (status == GPUL_OK) status = gpul__pending(__func__);
+    const gpul_status status = graph == NULL ? gpul__null(__func__, "graph") : gpul__ready(__func__, stream);
     return status != GPUL_OK ? status : gpul__cuda(cudaGraphLaunch(graph, stream), __func__, "cudaGraphLaunch");
 }
 
 GPUL_API gpul_status gpul_graph_free(gpul_graph *graph) {
     gpul_status status;
-    gpul_graph old;
+    const gpul_graph old = graph == NULL ? NULL : *graph;
     if (graph == NULL) return gpul__null(__func__, "graph");
-    old = *graph;
     *graph = NULL;
     if (old == NULL) return GPUL_OK;
     status = gpul__pending(__func__);

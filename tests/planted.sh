@@ -418,8 +418,8 @@ plant report-older-build test_mistakes:test_older_build expression 'binary < cap
 plant timer-running test_mistakes:test_timer_running expression 'timer->running' '0'
 plant limit-ignored test_mistakes:test_memory_limit without
 plant failed-keeps-memory test_arrays:test_out_of_memory without
-plant compare-origin test_convenience:test_late_difference without
-plant compare-worst test_convenience:test_close_values expression 'farther && c->worst == c->worst' '0'
+plant compare-origin test_convenience:test_late_difference expression 'from[k] + at[k]' 'at[k]'
+plant compare-worst test_convenience:test_close_values expression 'farther && worst == worst' '0'
 plant print-corner test_convenience:test_numpy without
 plant print-farther test_convenience:test_numpy without
 
