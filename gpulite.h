@@ -4887,10 +4887,8 @@ static gpul_status gpul__kernel(const char *function, struct cudaFuncAttributes 
     const size_t unasked = 49152;
     int32_t most = 0;
     int device = 0;
-    gpul_status status;
+    gpul_status status = gpul__cuda(cudaFuncGetAttributes(attributes, kernel), function, "cudaFuncGetAttributes");
     cudaError_t e;
-    memset(attributes, 0, sizeof *attributes);
-    status = gpul__cuda(cudaFuncGetAttributes(attributes, kernel), function, "cudaFuncGetAttributes");
     if (status != GPUL_OK) return status;
     if (shared_bytes <= unasked && shared_bytes + attributes->sharedSizeBytes <= unasked) return GPUL_OK;
     status = gpul__cuda(cudaGetDevice(&device), function, "cudaGetDevice");
@@ -4921,10 +4919,9 @@ GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t 
         int blocks = 0;
         e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, (int)threads, shared_bytes);
         if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
-        if ((int64_t)blocks * threads > resident) {
-            resident = (int64_t)blocks * threads;
-            best = threads;
-        }
+        if ((int64_t)blocks * threads <= resident) continue;
+        resident = (int64_t)blocks * threads;
+        best = threads;
     }
     if (best == 0)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "shared_bytes = %llu leaves no room for a block on the device",
@@ -4968,7 +4965,7 @@ static const char *gpul__argument_name(char *to, size_t size, const gpul__call *
 static gpul_status gpul__check_argument(const char *function, const char *name, const gpul__argument *argument) {
     char text[128], strides[96];
     const gpul_array *const a = argument->array;
-    const int32_t same = argument->ndim > 0; /* a view counts its strides in elements of the dtype */
+    const int32_t view = argument->ndim > 0; /* which counts its strides in elements of the dtype */
     gpul_status status = gpul__check_array(function, name, a);
     if (status != GPUL_OK) return status;
     if ((argument->dtypes & 1 << a->dtype) == 0) { /* fault: launch-dtype */
@@ -4978,19 +4975,18 @@ static gpul_status gpul__check_argument(const char *function, const char *name, 
                           gpul__describe(text, sizeof text, a), gpul_dtype_name(d),
                           d == GPUL_F16 && (argument->dtypes & 1 << GPUL_BF16) != 0 ? " or bfloat16" : "");
     }
-    if (same ? (size_t)argument->bytes != gpul_dtype_size(a->dtype) : gpul_nbytes(a) % argument->bytes != 0)
+    if (view ? (size_t)argument->bytes != gpul_dtype_size(a->dtype) : gpul_nbytes(a) % argument->bytes != 0)
         return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s, %s the kernel's elements of %d bytes", name,
                           gpul__describe(text, sizeof text, a),
-                          same ? "but a view of it cannot have" : "no multiple of", (int)argument->bytes);
+                          view ? "but a view of it cannot have" : "no multiple of", (int)argument->bytes);
     if ((uintptr_t)a->data % (uintptr_t)argument->align != 0)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function,
                           "%s has data = %p, which is not aligned to the %d bytes of the kernel's elements", name,
                           a->data, (int)argument->align);
-    if (argument->ndim > 0 && a->ndim != argument->ndim)
+    if (view && a->ndim != argument->ndim)
         return gpul__fail(GPUL_ERROR_SHAPE, function, "%s is %s, but the kernel takes a gpul_view of ndim = %d", name,
                           gpul__describe(text, sizeof text, a), (int)argument->ndim);
-    if (argument->ndim == 0 && !gpul_is_contiguous(a, GPUL_ORDER_C) &&
-        !gpul_is_contiguous(a, GPUL_ORDER_F)) /* fault: launch-gaps */
+    if (!view && !gpul_is_contiguous(a, GPUL_ORDER_C) && !gpul_is_contiguous(a, GPUL_ORDER_F)) /* fault: launch-gaps */
         return gpul__fail(GPUL_ERROR_SHAPE, function,
                           "%s, %s with strides %s, is not contiguous, and the kernel's pointer knows no strides: let "
                           "it take a gpul_view<T, %d>, or gpul_copy to a dense array",
@@ -5009,8 +5005,7 @@ static gpul_status gpul__check_pointer(const char *function, const gpul__call *c
     memcpy(&pointer, call->values[k], sizeof pointer);
     if (pointer == NULL) return GPUL_OK;
     status = gpul__cuda(cudaPointerGetAttributes(&attributes, pointer), function, "cudaPointerGetAttributes");
-    if (status != GPUL_OK) return status;
-    if (attributes.type != cudaMemoryTypeUnregistered) return GPUL_OK; /* fault: launch-pageable */
+    if (status != GPUL_OK || attributes.type != cudaMemoryTypeUnregistered) return status; /* fault: launch-pageable */
     status = gpul__attribute(function, &pageable, cudaDevAttrPageableMemoryAccess, (int)device);
     if (status != GPUL_OK || pageable) return status;
     return gpul__fail(GPUL_ERROR_MEMORY, function,
@@ -5021,50 +5016,49 @@ static gpul_status gpul__check_pointer(const char *function, const gpul__call *c
 
 /* Finds the limit that a launch broke: of the device, or of the kernel. */
 static gpul_status gpul__launch_refused(cudaError_t e, const char *function, const gpul__call *call, int32_t device) {
-    static const enum cudaDeviceAttr attributes[8] = {
-        cudaDevAttrMaxGridDimX,        cudaDevAttrMaxGridDimY,
-        cudaDevAttrMaxGridDimZ,        cudaDevAttrMaxBlockDimX,
-        cudaDevAttrMaxBlockDimY,       cudaDevAttrMaxBlockDimZ,
-        cudaDevAttrMaxThreadsPerBlock, cudaDevAttrMaxSharedMemoryPerBlockOptin};
+    static const struct {
+        enum cudaDeviceAttr attribute;
+        const char *what;
+    } limits[7] = {
+        {cudaDevAttrMaxGridDimX, "blocks in x of the grid"},  {cudaDevAttrMaxGridDimY, "blocks in y of the grid"},
+        {cudaDevAttrMaxGridDimZ, "blocks in z of the grid"},  {cudaDevAttrMaxThreadsPerBlock, "threads in a block"},
+        {cudaDevAttrMaxBlockDimX, "threads in x of a block"}, {cudaDevAttrMaxBlockDimY, "threads in y of a block"},
+        {cudaDevAttrMaxBlockDimZ, "threads in z of a block"}};
     struct cudaFuncAttributes kernel;
-    int32_t most[8], k;
-    int64_t threads = 1, fixed;
+    int64_t asked[7], fixed;
+    int32_t most = 0, k;
     gpul_status status = GPUL_OK;
     gpul__clear_cuda(e);
-    memset(most, 0, sizeof most);
-    for (k = 0; status == GPUL_OK && k < 8; ++k)
-        status = gpul__attribute(function, &most[k], attributes[k], (int)device);
+    asked[3] = 1;
+    for (k = 0; k < 3; ++k) {
+        asked[k] = call->grid[k];
+        asked[4 + k] = call->block[k];
+        if (call->block[k] < 1) asked[3] = 0;
+        else if (!gpul__multiply(asked[3], call->block[k], &asked[3])) asked[3] = INT64_MAX;
+    }
+    for (k = 0; k < 7; ++k) {
+        const int32_t least = k > 3 ? 1 : 0;
+        status = gpul__attribute(function, &most, limits[k].attribute, (int)device);
+        if (status != GPUL_OK) return status;
+        if (asked[k] < least || asked[k] > most)
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%lld %s, the device takes %s%d", (long long)asked[k],
+                              limits[k].what, asked[k] < least && least == 1 ? "1 to " : "", (int)most);
+    }
+    status = gpul__attribute(function, &most, cudaDevAttrMaxSharedMemoryPerBlockOptin, (int)device);
     if (status == GPUL_OK) status = gpul__kernel(function, &kernel, call->kernel, 0);
     if (status != GPUL_OK) return status;
-    for (k = 0; k < 3; ++k)
-        if (call->grid[k] < 0 || call->grid[k] > most[k])
-            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%lld blocks in %c of the grid, the device takes %d",
-                              (long long)call->grid[k], "xyz"[k], (int)most[k]);
-    for (k = 0; k < 3; ++k) {
-        if (call->block[k] < 1)
-            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%lld threads in %c of a block, the device takes 1 to %d",
-                              (long long)call->block[k], "xyz"[k], (int)most[3 + k]);
-        if (!gpul__multiply(threads, call->block[k], &threads)) threads = INT64_MAX;
-    }
-    if (threads > most[6])
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%lld threads in a block, the device takes %d",
-                          (long long)threads, (int)most[6]);
-    for (k = 0; k < 3; ++k)
-        if (call->block[k] > most[3 + k])
-            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%lld threads in %c of a block, the device takes %d",
-                              (long long)call->block[k], "xyz"[k], (int)most[3 + k]);
-    if (threads > kernel.maxThreadsPerBlock)
+    if (asked[3] > kernel.maxThreadsPerBlock)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function,
                           "%lld threads in a block, the kernel takes %d on this device (its registers or "
                           "__launch_bounds__); gpul_block_size finds a number",
-                          (long long)threads, (int)kernel.maxThreadsPerBlock);
+                          (long long)asked[3], (int)kernel.maxThreadsPerBlock);
     fixed = (int64_t)kernel.sharedSizeBytes;
-    if (call->shared_bytes > (size_t)most[7] || (int64_t)call->shared_bytes + fixed > most[7])
+    if (call->shared_bytes > (size_t)most || (int64_t)call->shared_bytes + fixed > most)
         return gpul__fail(
             GPUL_ERROR_ARGUMENT, function,
             "%llu bytes of shared memory in a block, beside the %lld of the kernel's own, the device takes "
             "%d in all",
-            (unsigned long long)call->shared_bytes, (long long)fixed, (int)most[7]);
+            (unsigned long long)call->shared_bytes, (long long)fixed, (int)most);
     return gpul__fail_cuda(e, function, NULL);
 }
 
@@ -5075,8 +5069,8 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
     gpul__scope scope;
     const gpul_array *first = NULL;
     const int32_t handling = gpul__handling;
-    int32_t k, at = 0, fits = 1;
-    gpul_status status = GPUL_OK;
+    int32_t k, at = -1, fits = 1;
+    gpul_status status;
     cudaError_t e;
     (void)gpul__written(function + 12, 48, call->written, 0, 0);
     memcpy(function + strlen(function), ")", 2);
@@ -5090,18 +5084,14 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
         if (status != GPUL_OK)
             return gpul__check_argument(function, gpul__argument_name(name, sizeof name, call, k), argument);
         if (argument->array->memory != GPUL_MEMORY_DEVICE) continue;
-        if (first == NULL) {
-            first = argument->array;
-            at = k;
-        }
+        if (at < 0) at = k;
+        first = call->arguments[at].array;
         if (first->device != argument->array->device)
             return gpul__fail(GPUL_ERROR_DEVICE, function, "%s is on device %d and %s on device %d: gpul_copy one over",
                               gpul__argument_name(other, sizeof other, call, at), (int)first->device,
                               gpul__argument_name(name, sizeof name, call, k), (int)argument->array->device);
     }
-    status = gpul__check_stream(function, "stream", call->stream);
-    if (status != GPUL_OK) return status;
-    status = gpul__begin_on(&scope, function, first == NULL ? -1 : first->device); /* fault: launch-device */
+    status = gpul__begin(&scope, function, &first, 1, call->stream); /* fault: launch-device */
     if (status != GPUL_OK) return status;
     for (k = 0; status == GPUL_OK && k < call->count; ++k) {
         if (call->arguments[k].kind != GPUL__ARGUMENT_POINTER) continue;
@@ -5113,11 +5103,7 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
         if (call->grid[k] < 0 || call->grid[k] > INT32_MAX) fits = 0; /* fault: launch-limits */
         if (call->block[k] < 1 || call->block[k] > INT32_MAX) fits = 0;
     }
-    if (!fits) {
-        status = gpul__launch_refused(cudaErrorInvalidConfiguration, function, call, scope.device);
-        return gpul__end(&scope, status);
-    }
-    if (call->shared_bytes > 0) status = gpul__kernel(function, &attributes, call->kernel, call->shared_bytes);
+    if (fits && call->shared_bytes > 0) status = gpul__kernel(function, &attributes, call->kernel, call->shared_bytes);
     if (status != GPUL_OK) return gpul__end(&scope, status);
     config.gridDim.x = (unsigned)call->grid[0];
     config.gridDim.y = (unsigned)call->grid[1];
@@ -5127,57 +5113,49 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
     config.blockDim.z = (unsigned)call->block[2];
     config.dynamicSmemBytes = call->shared_bytes;
     config.stream = call->stream;
-    e = cudaLaunchKernelExC(&config, call->kernel, call->values);
+    e = fits ? cudaLaunchKernelExC(&config, call->kernel, call->values) : cudaErrorInvalidConfiguration;
     if (e == cudaErrorInvalidConfiguration || e == cudaErrorInvalidValue || e == cudaErrorLaunchOutOfResources)
         status = gpul__launch_refused(e, function, call, scope.device);
     else status = gpul__cuda(e, function, NULL);
     return gpul__end(&scope, status);
 }
 
+/* Where there is no device or no driver, the number that was asked for is 0, and this no error. */
+static gpul_status gpul__or_none(cudaError_t e, int *number, const char *function, const char *what) {
+    if (gpul__status_of(e) != GPUL_ERROR_NO_DEVICE) return gpul__cuda(e, function, what);
+    gpul__clear_cuda(e);
+    *number = 0;
+    return GPUL_OK;
+}
+
 GPUL_API gpul_status gpul_device_count(int32_t *count) {
     gpul_status status = count == NULL ? gpul__null(__func__, "count") : gpul__pending(__func__);
     int number = 0;
-    cudaError_t e;
-    if (status != GPUL_OK) return status;
-    e = cudaGetDeviceCount(&number);
-    if (gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) {
-        gpul__clear_cuda(e);
-        e = cudaSuccess;
-        number = 0;
-    }
-    status = gpul__cuda(e, __func__, "cudaGetDeviceCount");
+    if (status == GPUL_OK) status = gpul__or_none(cudaGetDeviceCount(&number), &number, __func__, "cudaGetDeviceCount");
     if (status == GPUL_OK) *count = (int32_t)number;
     return status;
 }
 
-/* The number of devices, one at least */
-static gpul_status gpul__need_devices(const char *function, int32_t *count) {
-    int number = 0;
-    gpul_status status = gpul__pending(function);
-    if (status == GPUL_OK) status = gpul__cuda(cudaGetDeviceCount(&number), function, "cudaGetDeviceCount");
-    if (status == GPUL_OK && number == 0)
-        status = gpul__fail(GPUL_ERROR_NO_DEVICE, function, "there is no CUDA device");
-    *count = (int32_t)number;
-    return status;
+/* The number of devices; that there is none is an error of CUDA's */
+static gpul_status gpul__need_devices(const char *function, int *count) {
+    const gpul_status status = gpul__pending(function);
+    return status != GPUL_OK ? status : gpul__cuda(cudaGetDeviceCount(count), function, "cudaGetDeviceCount");
 }
 
 GPUL_API gpul_status gpul_device_current(int32_t *device) {
-    gpul_status status;
-    int32_t count = 0;
-    int current = 0;
-    if (device == NULL) return gpul__null(__func__, "device");
-    status = gpul__need_devices(__func__, &count);
+    int count = 0, current = 0;
+    gpul_status status = device == NULL ? gpul__null(__func__, "device") : gpul__need_devices(__func__, &count);
     if (status == GPUL_OK) status = gpul__cuda(cudaGetDevice(&current), __func__, "cudaGetDevice");
     if (status == GPUL_OK) *device = (int32_t)current;
     return status;
 }
 
 static gpul_status gpul__check_device(const char *function, int32_t device) {
-    int32_t count = 0;
+    int count = 0;
     const gpul_status status = gpul__need_devices(function, &count);
     if (status != GPUL_OK || (device >= 0 && device < count)) return status;
     return gpul__fail_with(GPUL_ERROR_DEVICE, function, cudaSuccess, device, 0, 0, "device = %d, but there %s %d",
-                           (int)device, count == 1 ? "is" : "are", (int)count);
+                           (int)device, count == 1 ? "is" : "are", count);
 }
 
 static char gpul__lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
@@ -5205,7 +5183,8 @@ static gpul_status gpul__device_ids(const char *function, gpul_device *info, int
 }
 
 GPUL_API gpul_status gpul_device_by_id(int32_t *device, const char *id) {
-    int32_t count = 0, found = -1, k;
+    int32_t found = -1, k;
+    int count = 0;
     gpul_status status;
     if (device == NULL) return gpul__null(__func__, "device");
     if (id == NULL) return gpul__null(__func__, "id");
@@ -5230,7 +5209,7 @@ GPUL_API gpul_status gpul_device_by_id(int32_t *device, const char *id) {
         return gpul__fail(GPUL_ERROR_DEVICE, __func__,
                           "id = \"%.64s\" is neither the PCI id, nor the UUID, nor the index of one of the %d visible "
                           "devices (see gpul_report)",
-                          id, (int)count);
+                          id, count);
     *device = found;
     return GPUL_OK;
 }
@@ -5241,29 +5220,28 @@ GPUL_API gpul_status gpul_device_select(int32_t device) {
 }
 
 static gpul_status gpul__device_info(const char *function, gpul_device *info, int32_t device) {
-    enum { ATTRIBUTES = 18 };
     int32_t shared = 0, shared_optin = 0, shared_per_sm = 0, l2 = 0, k;
     const struct {
         enum cudaDeviceAttr attribute;
         int32_t *to;
-    } of[ATTRIBUTES] = {{cudaDevAttrComputeCapabilityMajor, &info->major},
-                        {cudaDevAttrComputeCapabilityMinor, &info->minor},
-                        {cudaDevAttrMultiProcessorCount, &info->sms},
-                        {cudaDevAttrWarpSize, &info->warp_size},
-                        {cudaDevAttrMaxThreadsPerBlock, &info->max_threads_per_block},
-                        {cudaDevAttrMaxThreadsPerMultiProcessor, &info->max_threads_per_sm},
-                        {cudaDevAttrClockRate, &info->clock_khz},
-                        {cudaDevAttrMemoryClockRate, &info->memory_clock_khz},
-                        {cudaDevAttrGlobalMemoryBusWidth, &info->memory_bus_bits},
-                        {cudaDevAttrMemoryPoolsSupported, &info->has_pools},
-                        {cudaDevAttrManagedMemory, &info->has_managed},
-                        {cudaDevAttrIntegrated, &info->integrated},
-                        {cudaDevAttrKernelExecTimeout, &info->time_limit},
-                        {cudaDevAttrSingleToDoublePrecisionPerfRatio, &info->f32_per_f64},
-                        {cudaDevAttrMaxSharedMemoryPerBlock, &shared},
-                        {cudaDevAttrMaxSharedMemoryPerBlockOptin, &shared_optin},
-                        {cudaDevAttrMaxSharedMemoryPerMultiprocessor, &shared_per_sm},
-                        {cudaDevAttrL2CacheSize, &l2}};
+    } of[18] = {{cudaDevAttrComputeCapabilityMajor, &info->major},
+                {cudaDevAttrComputeCapabilityMinor, &info->minor},
+                {cudaDevAttrMultiProcessorCount, &info->sms},
+                {cudaDevAttrWarpSize, &info->warp_size},
+                {cudaDevAttrMaxThreadsPerBlock, &info->max_threads_per_block},
+                {cudaDevAttrMaxThreadsPerMultiProcessor, &info->max_threads_per_sm},
+                {cudaDevAttrClockRate, &info->clock_khz},
+                {cudaDevAttrMemoryClockRate, &info->memory_clock_khz},
+                {cudaDevAttrGlobalMemoryBusWidth, &info->memory_bus_bits},
+                {cudaDevAttrMemoryPoolsSupported, &info->has_pools},
+                {cudaDevAttrManagedMemory, &info->has_managed},
+                {cudaDevAttrIntegrated, &info->integrated},
+                {cudaDevAttrKernelExecTimeout, &info->time_limit},
+                {cudaDevAttrSingleToDoublePrecisionPerfRatio, &info->f32_per_f64},
+                {cudaDevAttrMaxSharedMemoryPerBlock, &shared},
+                {cudaDevAttrMaxSharedMemoryPerBlockOptin, &shared_optin},
+                {cudaDevAttrMaxSharedMemoryPerMultiprocessor, &shared_per_sm},
+                {cudaDevAttrL2CacheSize, &l2}};
     gpul__scope scope;
     gpul_status status;
     size_t free_bytes = 0, total = 0;
@@ -5271,8 +5249,7 @@ static gpul_status gpul__device_info(const char *function, gpul_device *info, in
     info->index = device;
     status = gpul__begin_on(&scope, function, device);
     if (status != GPUL_OK) return status;
-    for (k = 0; k < ATTRIBUTES && status == GPUL_OK; ++k)
-        status = gpul__attribute(function, of[k].to, of[k].attribute, device);
+    for (k = 0; k < 18 && status == GPUL_OK; ++k) status = gpul__attribute(function, of[k].to, of[k].attribute, device);
     if (status == GPUL_OK) status = gpul__device_ids(function, info, device);
     if (status == GPUL_OK) status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
     info->standin = strcmp(info->name, "CPU stand-in (no GPU)") == 0; /* what is linked, whatever headers were read */
@@ -5297,20 +5274,13 @@ GPUL_API gpul_status gpul_device_info(gpul_device *info, int32_t device) {
 }
 
 static gpul_status gpul__cuda_versions(const char *function, int32_t *driver, int32_t *runtime) {
-    const gpul_status status = gpul__pending(function);
+    gpul_status status = gpul__pending(function);
     int d = 0, r = 0;
-    cudaError_t e;
-    if (status != GPUL_OK) return status;
-    e = cudaDriverGetVersion(&d);
-    if (gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) {
-        gpul__clear_cuda(e);
-        d = 0;
-    } else if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaDriverGetVersion");
-    e = cudaRuntimeGetVersion(&r);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaRuntimeGetVersion");
-    if (driver != NULL) *driver = (int32_t)d;
-    if (runtime != NULL) *runtime = (int32_t)r;
-    return GPUL_OK;
+    if (status == GPUL_OK) status = gpul__or_none(cudaDriverGetVersion(&d), &d, function, "cudaDriverGetVersion");
+    if (status == GPUL_OK) status = gpul__cuda(cudaRuntimeGetVersion(&r), function, "cudaRuntimeGetVersion");
+    if (status == GPUL_OK && driver != NULL) *driver = (int32_t)d;
+    if (status == GPUL_OK && runtime != NULL) *runtime = (int32_t)r;
+    return status;
 }
 
 GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime) {
@@ -5394,6 +5364,7 @@ static gpul_status gpul__report_device(gpul__text *out, const char *function, in
 }
 
 static gpul_status gpul__report(gpul__text *out, const char *function) {
+    const char *const visible = getenv("CUDA_VISIBLE_DEVICES"), *const limit = getenv("GPULITE_MEMORY_LIMIT");
     int32_t driver = 0, runtime = 0, index;
     char text[192];
     int count = 0;
@@ -5407,21 +5378,16 @@ static gpul_status gpul__report(gpul__text *out, const char *function) {
 #ifdef GPULITE_NO_KERNELS
     gpul__append(out, "built with GPULITE_NO_KERNELS: arrays, copies and timers, no prebuilt operations\n");
 #endif
-    for (index = 0; index < 2; ++index) {
-        const char *const name = index == 0 ? "CUDA_VISIBLE_DEVICES" : "GPULITE_MEMORY_LIMIT";
-        const char *const value = getenv(name);
-        if (value != NULL)
-            gpul__append(out, "%s=%.128s: %s\n", name, value,
-                         index == 0 ? "other devices are hidden"
-                                    : "of each device, unless gpul_memory_limit says else");
-    }
+    if (visible != NULL) gpul__append(out, "CUDA_VISIBLE_DEVICES=%.128s: other devices are hidden\n", visible);
+    if (limit != NULL)
+        gpul__append(out, "GPULITE_MEMORY_LIMIT=%.128s: of each device, unless gpul_memory_limit says else\n", limit);
     e = cudaGetDeviceCount(&count);
     if (e != cudaSuccess) {
         gpul__append(out, "no CUDA device: %s (%s)\n", cudaGetErrorName(e), gpul__error_text(text, sizeof text, e));
         gpul__clear_cuda(e);
-    } else if (count == 0) gpul__append(out, "no CUDA device\n");
-    else
-        for (index = 0; index < count && status == GPUL_OK; ++index) status = gpul__report_device(out, function, index);
+        count = 0;
+    }
+    for (index = 0; index < count && status == GPUL_OK; ++index) status = gpul__report_device(out, function, index);
     return status;
 }
 
