@@ -5065,6 +5065,8 @@ static gpul_status gpul__launch_refused(cudaError_t e, const char *function, con
 GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
     char function[64] = "GPUL_LAUNCH(", name[80], other[80];
     cudaLaunchConfig_t config = GPUL_ZERO;
+    unsigned *const grid[3] = {&config.gridDim.x, &config.gridDim.y, &config.gridDim.z};
+    unsigned *const block[3] = {&config.blockDim.x, &config.blockDim.y, &config.blockDim.z};
     struct cudaFuncAttributes attributes;
     gpul__scope scope;
     const gpul_array *first = NULL;
@@ -5091,7 +5093,7 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
                               gpul__argument_name(other, sizeof other, call, at), (int)first->device,
                               gpul__argument_name(name, sizeof name, call, k), (int)argument->array->device);
     }
-    status = gpul__begin(&scope, function, &first, 1, call->stream); /* fault: launch-device */
+    status = gpul__begin(&scope, function, &first, first != NULL, call->stream); /* fault: launch-device */
     if (status != GPUL_OK) return status;
     for (k = 0; status == GPUL_OK && k < call->count; ++k) {
         if (call->arguments[k].kind != GPUL__ARGUMENT_POINTER) continue;
@@ -5100,17 +5102,13 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
     if (status != GPUL_OK || call->grid[0] == 0 || call->grid[1] == 0 || call->grid[2] == 0)
         return gpul__end(&scope, status);
     for (k = 0; k < 3; ++k) { /* what 32 bits cannot hold must not wrap into a launch that works */
+        *grid[k] = (unsigned)call->grid[k];
+        *block[k] = (unsigned)call->block[k];
         if (call->grid[k] < 0 || call->grid[k] > INT32_MAX) fits = 0; /* fault: launch-limits */
         if (call->block[k] < 1 || call->block[k] > INT32_MAX) fits = 0;
     }
     if (fits && call->shared_bytes > 0) status = gpul__kernel(function, &attributes, call->kernel, call->shared_bytes);
     if (status != GPUL_OK) return gpul__end(&scope, status);
-    config.gridDim.x = (unsigned)call->grid[0];
-    config.gridDim.y = (unsigned)call->grid[1];
-    config.gridDim.z = (unsigned)call->grid[2];
-    config.blockDim.x = (unsigned)call->block[0];
-    config.blockDim.y = (unsigned)call->block[1];
-    config.blockDim.z = (unsigned)call->block[2];
     config.dynamicSmemBytes = call->shared_bytes;
     config.stream = call->stream;
     e = fits ? cudaLaunchKernelExC(&config, call->kernel, call->values) : cudaErrorInvalidConfiguration;
@@ -5219,25 +5217,26 @@ GPUL_API gpul_status gpul_device_select(int32_t device) {
     return status != GPUL_OK ? status : gpul__set_device(__func__, device);
 }
 
-static gpul_status gpul__device_info(const char *function, gpul_device *info, int32_t device) {
+static gpul_status gpul__device_info(const char *function, gpul_device *out, int32_t device) {
+    gpul_device info = GPUL_ZERO;
     int32_t shared = 0, shared_optin = 0, shared_per_sm = 0, l2 = 0, k;
     const struct {
         enum cudaDeviceAttr attribute;
         int32_t *to;
-    } of[18] = {{cudaDevAttrComputeCapabilityMajor, &info->major},
-                {cudaDevAttrComputeCapabilityMinor, &info->minor},
-                {cudaDevAttrMultiProcessorCount, &info->sms},
-                {cudaDevAttrWarpSize, &info->warp_size},
-                {cudaDevAttrMaxThreadsPerBlock, &info->max_threads_per_block},
-                {cudaDevAttrMaxThreadsPerMultiProcessor, &info->max_threads_per_sm},
-                {cudaDevAttrClockRate, &info->clock_khz},
-                {cudaDevAttrMemoryClockRate, &info->memory_clock_khz},
-                {cudaDevAttrGlobalMemoryBusWidth, &info->memory_bus_bits},
-                {cudaDevAttrMemoryPoolsSupported, &info->has_pools},
-                {cudaDevAttrManagedMemory, &info->has_managed},
-                {cudaDevAttrIntegrated, &info->integrated},
-                {cudaDevAttrKernelExecTimeout, &info->time_limit},
-                {cudaDevAttrSingleToDoublePrecisionPerfRatio, &info->f32_per_f64},
+    } of[18] = {{cudaDevAttrComputeCapabilityMajor, &info.major},
+                {cudaDevAttrComputeCapabilityMinor, &info.minor},
+                {cudaDevAttrMultiProcessorCount, &info.sms},
+                {cudaDevAttrWarpSize, &info.warp_size},
+                {cudaDevAttrMaxThreadsPerBlock, &info.max_threads_per_block},
+                {cudaDevAttrMaxThreadsPerMultiProcessor, &info.max_threads_per_sm},
+                {cudaDevAttrClockRate, &info.clock_khz},
+                {cudaDevAttrMemoryClockRate, &info.memory_clock_khz},
+                {cudaDevAttrGlobalMemoryBusWidth, &info.memory_bus_bits},
+                {cudaDevAttrMemoryPoolsSupported, &info.has_pools},
+                {cudaDevAttrManagedMemory, &info.has_managed},
+                {cudaDevAttrIntegrated, &info.integrated},
+                {cudaDevAttrKernelExecTimeout, &info.time_limit},
+                {cudaDevAttrSingleToDoublePrecisionPerfRatio, &info.f32_per_f64},
                 {cudaDevAttrMaxSharedMemoryPerBlock, &shared},
                 {cudaDevAttrMaxSharedMemoryPerBlockOptin, &shared_optin},
                 {cudaDevAttrMaxSharedMemoryPerMultiprocessor, &shared_per_sm},
@@ -5245,32 +5244,28 @@ static gpul_status gpul__device_info(const char *function, gpul_device *info, in
     gpul__scope scope;
     gpul_status status;
     size_t free_bytes = 0, total = 0;
-    memset(info, 0, sizeof *info);
-    info->index = device;
+    info.index = device;
     status = gpul__begin_on(&scope, function, device);
     if (status != GPUL_OK) return status;
     for (k = 0; k < 18 && status == GPUL_OK; ++k) status = gpul__attribute(function, of[k].to, of[k].attribute, device);
-    if (status == GPUL_OK) status = gpul__device_ids(function, info, device);
+    if (status == GPUL_OK) status = gpul__device_ids(function, &info, device);
     if (status == GPUL_OK) status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
-    info->standin = strcmp(info->name, "CPU stand-in (no GPU)") == 0; /* what is linked, whatever headers were read */
-    info->shared_per_block = shared;
-    info->shared_per_block_optin = shared_optin;
-    info->shared_per_sm = shared_per_sm;
-    info->l2_bytes = l2;
-    info->total_bytes = (int64_t)total;
-    info->free_bytes = (int64_t)free_bytes;
-    info->nominal_gbps = 2.0 * (double)info->memory_clock_khz * 1e3 * ((double)info->memory_bus_bits / 8) * 1e-9;
-    return gpul__end(&scope, status);
+    info.standin = strcmp(info.name, "CPU stand-in (no GPU)") == 0; /* what is linked, whatever headers were read */
+    info.shared_per_block = shared;
+    info.shared_per_block_optin = shared_optin;
+    info.shared_per_sm = shared_per_sm;
+    info.l2_bytes = l2;
+    info.total_bytes = (int64_t)total;
+    info.free_bytes = (int64_t)free_bytes;
+    info.nominal_gbps = 2.0 * (double)info.memory_clock_khz * 1e3 * ((double)info.memory_bus_bits / 8) * 1e-9;
+    status = gpul__end(&scope, status);
+    if (status == GPUL_OK) *out = info;
+    return status;
 }
 
 GPUL_API gpul_status gpul_device_info(gpul_device *info, int32_t device) {
-    gpul_device result;
-    gpul_status status;
-    if (info == NULL) return gpul__null(__func__, "info");
-    status = gpul__check_device(__func__, device);
-    if (status == GPUL_OK) status = gpul__device_info(__func__, &result, device);
-    if (status == GPUL_OK) *info = result;
-    return status;
+    const gpul_status status = info == NULL ? gpul__null(__func__, "info") : gpul__check_device(__func__, device);
+    return status != GPUL_OK ? status : gpul__device_info(__func__, info, device);
 }
 
 static gpul_status gpul__cuda_versions(const char *function, int32_t *driver, int32_t *runtime) {
@@ -6906,16 +6901,14 @@ static void gpul__statistics(gpul_statistics *out, const double *values, int64_t
     out->deviation = gpul__root(squares / (double)n);
 }
 
-/* Moves the samples beside which the clock was not low to the front, and returns how many they are. */
-static int64_t gpul__steady(double *cpu, double *gpu, const double *slow, int64_t n, double *sorted, int32_t move) {
-    const double most = 1.1 * gpul__median(slow, n, sorted);
+/* How many samples have no low clock beside them. `move`: to the front. */
+static int64_t gpul__steady(const gpul__benchmark *b, int32_t move) {
+    const double most = 1.1 * gpul__median(b->slow, b->taken, b->sorted);
     int64_t kept = 0, k;
-    for (k = 0; k < n; ++k) {
-        if (slow[k] > most) continue; /* fault: benchmark-keeps-slow */
-        if (move) {
-            cpu[kept] = cpu[k];
-            gpu[kept] = gpu[k];
-        }
+    for (k = 0; k < b->taken; ++k) {
+        if (b->slow[k] > most) continue; /* fault: benchmark-keeps-slow */
+        b->cpu[move ? kept : k] = b->cpu[k];
+        b->gpu[move ? kept : k] = b->gpu[k];
         ++kept;
     }
     return kept;
@@ -7001,7 +6994,7 @@ static gpul_status gpul__benchmark_samples(gpul__benchmark *b) {
         if (status != GPUL_OK || gpul_host_seconds() - b->began >= o->seconds) break;
         gpul__benchmark_tell(b, 0);
         if (b->taken == want) { /* more for those that will be discarded, but no more than twice */
-            want += o->repeat - gpul__steady(b->cpu, b->gpu, b->slow, b->taken, b->sorted, 0);
+            want += o->repeat - gpul__steady(b, 0);
             if (want > 2 * o->repeat) want = 2 * o->repeat; /* fault: benchmark-retakes */
         }
     }
@@ -7011,7 +7004,6 @@ static gpul_status gpul__benchmark_samples(gpul__benchmark *b) {
 
 static gpul_status gpul__benchmark_options(const char *function, gpul_benchmark_options *o,
                                            const gpul_benchmark_options *from) {
-    memset(o, 0, sizeof *o);
     if (from != NULL) *o = *from;
     if (o->repeat < 0 || o->repeat > (int64_t)1 << 32)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->repeat = %lld, not 0 to 2^32", (long long)o->repeat);
@@ -7019,10 +7011,10 @@ static gpul_status gpul__benchmark_options(const char *function, gpul_benchmark_
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->warmup = %lld; -1 means none", (long long)o->warmup);
     if (!(o->seconds >= 0))
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->seconds = %g is no time limit", o->seconds);
-    if (!(o->bytes >= 0 && gpul__is_finite(o->bytes)))
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->bytes = %g", o->bytes);
-    if (!(o->flops >= 0 && gpul__is_finite(o->flops)))
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->flops = %g", o->flops);
+    if (!(o->bytes >= 0 && gpul__is_finite(o->bytes) && o->flops >= 0 && gpul__is_finite(o->flops)))
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                          "options->bytes = %g, options->flops = %g: must be finite, and not negative", o->bytes,
+                          o->flops);
     if (o->flop_dtype != 0 && !gpul__is_floating(o->flop_dtype))
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->flop_dtype is %s (%d), which has no roof",
                           gpul_dtype_name(o->flop_dtype), (int)o->flop_dtype);
@@ -7040,10 +7032,8 @@ static void gpul__benchmark_rates(gpul_benchmark_result *r, const gpul_roof *roo
     double compute = flop_dtype == GPUL_F64                              ? roof->f64_gflops
                      : flop_dtype == GPUL_F16 || flop_dtype == GPUL_BF16 ? roof->f16_gflops
                                                                          : roof->f32_gflops;
-    if (t > 0) {
-        r->gbps = r->bytes / t * 1e-9;
-        r->gflops = r->flops / t * 1e-9;
-    }
+    r->gbps = t > 0 ? r->bytes / t * 1e-9 : 0;
+    r->gflops = t > 0 ? r->flops / t * 1e-9 : 0;
     if (r->bytes > 0) r->intensity = r->flops / r->bytes;
     if (roof->write_gbps > memory) memory = roof->write_gbps;
     if (roof->copy_gbps > memory) memory = roof->copy_gbps;
@@ -7055,46 +7045,46 @@ static void gpul__benchmark_rates(gpul_benchmark_result *r, const gpul_roof *roo
 
 static gpul_status gpul__device_roof(const char *function, gpul_roof *roof, int32_t device);
 
-static gpul_status gpul__benchmark_run(const char *function, gpul_benchmark_result *out, gpul_status (*fn)(void *user),
-                                       void *user, const gpul_benchmark_options *options) {
+GPUL_API gpul_status gpul_benchmark(gpul_benchmark_result *result, gpul_status (*fn)(void *user), void *user,
+                                    const gpul_benchmark_options *options) {
     gpul__benchmark b = GPUL_ZERO;
     gpul_benchmark_result r = GPUL_ZERO;
     gpul_roof roof = GPUL_ZERO;
     gpul__scope scope;
     gpul_status status;
+    int64_t room;
     int32_t l2 = 0, k;
-    size_t bytes;
-    if (out == NULL) return gpul__null(function, "result");
-    if (fn == NULL) return gpul__null(function, "fn");
-    status = gpul__benchmark_options(function, &b.options, options);
-    if (status == GPUL_OK) status = gpul__check_stream(function, "options->stream", b.options.stream);
-    if (status == GPUL_OK) status = gpul__begin(&scope, function, NULL, 0, NULL);
+    if (result == NULL) return gpul__null(__func__, "result");
+    if (fn == NULL) return gpul__null(__func__, "fn");
+    status = gpul__benchmark_options(__func__, &b.options, options);
+    if (status == GPUL_OK) status = gpul__check_stream(__func__, "options->stream", b.options.stream);
+    if (status == GPUL_OK) status = gpul__begin_on(&scope, __func__, -1);
     if (status != GPUL_OK) return status;
-    b.function = function;
+    b.function = __func__;
     b.fn = fn;
     b.user = user;
-    status = gpul__check_capture(function, NULL, b.options.stream);
-    if (status == GPUL_OK && b.options.roof) status = gpul__device_roof(function, &roof, scope.device);
+    status = gpul__check_capture(__func__, NULL, b.options.stream);
+    if (status == GPUL_OK && b.options.roof) status = gpul__device_roof(__func__, &roof, scope.device);
     if (status == GPUL_OK && b.options.flush_l2)
-        status = gpul__attribute(function, &l2, cudaDevAttrL2CacheSize, scope.device);
-    bytes = 2 * (size_t)b.options.repeat * sizeof(double); /* of a column: see gpul__benchmark_samples */
+        status = gpul__attribute(__func__, &l2, cudaDevAttrL2CacheSize, scope.device);
+    room = 2 * b.options.repeat; /* of a column: see gpul__benchmark_samples */
     if (status == GPUL_OK) {
-        b.cpu = bytes <= SIZE_MAX / 8 ? (double *)malloc(4 * bytes) : NULL;
+        b.cpu = (double *)malloc((size_t)room * 4 * sizeof(double));
         if (b.cpu == NULL)
-            status = gpul__fail_with(GPUL_ERROR_OUT_OF_MEMORY, function, cudaSuccess, -1, (int64_t)bytes * 4, 0,
+            status = gpul__fail_with(GPUL_ERROR_OUT_OF_MEMORY, __func__, cudaSuccess, -1, room * 32, 0,
                                      "options->repeat = %lld samples take %lld bytes of host memory",
-                                     (long long)b.options.repeat, (long long)bytes * 4);
+                                     (long long)b.options.repeat, (long long)room * 32);
     }
     if (status == GPUL_OK) {
-        b.gpu = b.cpu + 2 * b.options.repeat;
-        b.slow = b.gpu + 2 * b.options.repeat;
-        b.sorted = b.slow + 2 * b.options.repeat;
+        b.gpu = b.cpu + room;
+        b.slow = b.gpu + room;
+        b.sorted = b.slow + room;
         status = gpul__scratch(&b.flush, 2 * (int64_t)l2, &scope, b.options.stream);
     }
-    for (k = 0; k < 2 && status == GPUL_OK; ++k) status = gpul__new_event(function, &b.event[k]);
+    for (k = 0; k < 2 && status == GPUL_OK; ++k) status = gpul__new_event(__func__, &b.event[k]);
     if (status == GPUL_OK) status = gpul__benchmark_samples(&b);
     if (status == GPUL_OK) {
-        r.samples = gpul__steady(b.cpu, b.gpu, b.slow, b.taken, b.sorted, 1);
+        r.samples = gpul__steady(&b, 1);
         r.discarded = b.taken - r.samples;
         if (r.samples > b.options.repeat) r.samples = b.options.repeat;
         gpul__statistics(&r.cpu, b.cpu, r.samples, b.sorted);
@@ -7110,26 +7100,20 @@ static gpul_status gpul__benchmark_run(const char *function, gpul_benchmark_resu
     }
     free(b.cpu);
     status = gpul__scratch_drop(&b.flush, &scope, b.options.stream, status);
-    for (k = 0; k < 2; ++k) {
-        const cudaError_t e = b.event[k] == NULL ? cudaSuccess : cudaEventDestroy(b.event[k]);
-        status = gpul__finish(status, e, function, "cudaEventDestroy");
-    }
+    for (k = 0; k < 2; ++k)
+        if (b.event[k] != NULL)
+            status = gpul__finish(status, cudaEventDestroy(b.event[k]), __func__, "cudaEventDestroy");
     status = gpul__end(&scope, status);
-    if (status == GPUL_OK) *out = r;
+    if (status == GPUL_OK) *result = r;
     return status;
-}
-
-GPUL_API gpul_status gpul_benchmark(gpul_benchmark_result *result, gpul_status (*fn)(void *user), void *user,
-                                    const gpul_benchmark_options *options) {
-    return gpul__benchmark_run(__func__, result, fn, user, options);
 }
 
 /* ---- the roof ---- */
 
 #ifndef GPULITE_NO_KERNELS
-enum { GPUL__ROOF_READ, GPUL__ROOF_WRITE, GPUL__ROOF_COPY, GPUL__ROOF_MATMUL };
+enum { GPUL__ROOF_READ, GPUL__ROOF_WRITE, GPUL__ROOF_COPY, GPUL__ROOF_MATMUL, GPUL__ROOF_KINDS = 6 };
 typedef struct gpul__roof_work {
-    int32_t what;                            /* the benchmark's next call */
+    int32_t what; /* the benchmark's next call; from GPUL__ROOF_MATMUL on, matrix products of three dtypes */
     gpul_array all, one, half[2], matrix[3]; /* half and matrix: parts of `all` */
     gpul_stream stream;
 } gpul__roof_work;
@@ -7144,61 +7128,41 @@ static gpul_status gpul__roof_call(void *user) {
     }
 }
 
-static gpul_status gpul__roof_best(const char *function, double *rate, int32_t what, gpul__roof_work *work,
-                                   double amount) {
+static gpul_status gpul__roof_measure(gpul_roof *roof, gpul__roof_work *w, const gpul_device *device) {
+    static const gpul_dtype dtypes[GPUL__ROOF_KINDS] = {GPUL_F32, GPUL_F32, GPUL_F32, GPUL_F32, GPUL_F64, GPUL_F16};
+    double *const rates[GPUL__ROOF_KINDS] = {&roof->read_gbps,  &roof->write_gbps, &roof->copy_gbps,
+                                             &roof->f32_gflops, &roof->f64_gflops, &roof->f16_gflops};
     gpul_benchmark_options options = GPUL_ZERO;
     gpul_benchmark_result result;
-    gpul_status status;
-    options.repeat = 30;
-    options.warmup = 3;
-    options.seconds = 0.3;
-    options.stream = work->stream;
-    work->what = what;
-    status = gpul__benchmark_run(function, &result, gpul__roof_call, work, &options);
-    if (status == GPUL_OK && result.gpu.min > 0) *rate = amount / result.gpu.min * 1e-9;
-    return status;
-}
-
-static gpul_status gpul__roof_measure(const char *function, gpul_roof *roof, gpul__roof_work *w,
-                                      const gpul_device *device) {
-    const gpul_dtype dtypes[3] = {GPUL_F32, GPUL_F64, GPUL_F16};
-    double *const rates[3] = {&roof->f32_gflops, &roof->f64_gflops, &roof->f16_gflops};
     /* the stand-in takes seconds for what a GPU does in microseconds */
     int64_t n = device->standin ? 64 : 2048, bytes = device->standin ? 1 << 18 : 16 * device->l2_bytes;
     gpul_status status;
-    int32_t i, k;
+    int32_t k;
     if (!device->standin && bytes < (int64_t)1 << 28) bytes = (int64_t)1 << 28;
     if (bytes > device->free_bytes / 4) bytes = device->free_bytes / 4;
     bytes -= bytes % 512;
     while (n > 1 && 3 * n * n * 8 > bytes) n /= 2;
+    options.repeat = 30;
+    options.warmup = 3;
+    options.seconds = 0.3;
+    options.stream = w->stream;
     status = gpul_device_array(&w->all, GPUL_F32, gpul_1d(bytes / 4), w->stream);
     if (status == GPUL_OK) status = gpul_device_array(&w->one, GPUL_F32, gpul_0d(), w->stream);
     if (status == GPUL_OK) status = gpul_split(w->half, 2, &w->all, 0);
     if (status == GPUL_OK) status = gpul_fill(&w->all, 1, w->stream);
-    if (status == GPUL_OK) status = gpul__roof_best(function, &roof->read_gbps, GPUL__ROOF_READ, w, (double)bytes);
-    if (status == GPUL_OK) status = gpul__roof_best(function, &roof->write_gbps, GPUL__ROOF_WRITE, w, (double)bytes);
-    if (status == GPUL_OK) status = gpul__roof_best(function, &roof->copy_gbps, GPUL__ROOF_COPY, w, (double)bytes);
-    for (i = 0; i < 3 && status == GPUL_OK; ++i) {
-        if (dtypes[i] == GPUL_F16 && !device->standin) n *= 2; /* the bytes of f64 are enough */
-        for (k = 0; k < 3 && status == GPUL_OK; ++k) {
-            char *const at = (char *)w->all.data + k * n * n * (int64_t)gpul_dtype_size(dtypes[i]);
-            status = gpul_wrap(&w->matrix[k], at, dtypes[i], gpul_2d(n, n));
+    for (w->what = 0; w->what < GPUL__ROOF_KINDS && status == GPUL_OK; ++w->what) {
+        const int32_t matrices = w->what < GPUL__ROOF_MATMUL ? 0 : 3;
+        const gpul_dtype dtype = dtypes[w->what];
+        if (dtype == GPUL_F16 && !device->standin) n *= 2; /* the bytes of f64 are enough */
+        for (k = 0; k < matrices && status == GPUL_OK; ++k) {
+            char *const at = (char *)w->all.data + k * n * n * (int64_t)gpul_dtype_size(dtype);
+            status = gpul_wrap(&w->matrix[k], at, dtype, gpul_2d(n, n));
             if (status == GPUL_OK) status = gpul_fill(&w->matrix[k], 1, w->stream);
         }
-        if (status == GPUL_OK)
-            status = gpul__roof_best(function, rates[i], GPUL__ROOF_MATMUL, w, 2.0 * (double)n * (double)n * (double)n);
+        if (status == GPUL_OK) status = gpul_benchmark(&result, gpul__roof_call, w, &options);
+        if (status == GPUL_OK && result.gpu.min > 0)
+            *rates[w->what] = (double)(matrices == 0 ? bytes : 2 * n * n * n) / result.gpu.min * 1e-9;
     }
-    return status;
-}
-
-/* What a function that `function` called has recorded is reported as its own. */
-static gpul_status gpul__report_as(const char *function, gpul_status status) {
-    gpul_error error = gpul__error;
-    if (status == GPUL_OK || strcmp(error.function, function) == 0) return status;
-    (void)gpul__fail(status, function, "%s", error.message);
-    gpul__copy_text(error.function, sizeof error.function, gpul__error.function);
-    gpul__copy_text(error.message, sizeof error.message, gpul__error.message);
-    gpul__error = error;
     return status;
 }
 #endif
@@ -7218,21 +7182,21 @@ static gpul_status gpul__device_roof(const char *function, gpul_roof *out, int32
     gpul_status status = gpul__begin_on(&scope, function, device), destroyed;
     if (status != GPUL_OK) return status;
     if (gpul__atomic_load(&scope.state->roof_state) != GPUL__KNOWN) { /* fault: roof-measured-again */
-        roof.device = device;
         status = gpul__device_info(function, &info, device);
-        if (status == GPUL_OK) {
-            roof.standin = info.standin;
-            status = gpul_stream_create(&work.stream, GPUL_STREAM_NON_BLOCKING);
-        }
-        if (status == GPUL_OK) status = gpul__roof_measure(function, &roof, &work, &info);
+        if (status == GPUL_OK) status = gpul_stream_create(&work.stream, GPUL_STREAM_NON_BLOCKING);
+        if (status == GPUL_OK) status = gpul__roof_measure(&roof, &work, &info);
         status = gpul__free(function, &work.all, status);
         status = gpul__free(function, &work.one, status);
         first = gpul__error;
         destroyed = gpul_stream_destroy(&work.stream);
         if (status == GPUL_OK) status = destroyed;
         else gpul__error = first;
-        status = gpul__report_as(function, status);
+        if (status != GPUL_OK && strcmp(gpul__error.function, function) != 0) /* of a function that this one called */
+            status = gpul__fail_with(status, function, (cudaError_t)gpul__error.cuda_code, gpul__error.device,
+                                     gpul__error.bytes_requested, gpul__error.bytes_free, "%s", gpul__error.message);
         if (status == GPUL_OK && gpul__atomic_swap(&scope.state->roof_state, GPUL__UNKNOWN, GPUL__FILLING)) {
+            roof.device = device;
+            roof.standin = info.standin;
             scope.state->roof = roof;
             gpul__atomic_store(&scope.state->roof_state, GPUL__KNOWN);
         }
@@ -7288,29 +7252,28 @@ static void gpul__append_field(gpul__text *to, int32_t known, double value) {
     gpul__append(to, "%s,", text);
 }
 
-static void gpul__benchmark_csv(gpul__text *to, const gpul_benchmark_result *r) {
+GPUL_API gpul_status gpul_benchmark_text(size_t *length, char *text, size_t size, const gpul_benchmark_result *result) {
+    gpul__text out = {text, size, 0};
+    if (result == NULL) return gpul__null(__func__, "result");
+    if (text == NULL && size > 0) return gpul__null(__func__, "text");
+    gpul__benchmark_line(&out, result);
+    if (length != NULL) *length = out.length;
+    return GPUL_OK;
+}
+
+static void gpul__benchmark_row(gpul__text *to, const gpul_benchmark_result *r) {
     static const char *const bounds[3] = {"", "memory", "compute"};
-    const int32_t times = r != NULL && !r->standin;
+    const int32_t times = !r->standin;
     const char *p;
-    int32_t k;
-    if (r == NULL) {
-        gpul__append(to,
-                     "name,device,samples,discarded,cpu_mean_us,cpu_deviation_us,cpu_min_us,cpu_median_us,cpu_max_us,"
-                     "gpu_mean_us,gpu_deviation_us,gpu_min_us,gpu_median_us,gpu_max_us,bytes,flops,gbps,gflops,"
-                     "intensity,share,bound\n");
-        return;
-    }
+    int32_t i, k;
     gpul__append(to, "\"");
     for (p = r->name; *p != 0; ++p) gpul__append(to, "%s%c", *p == '"' ? "\"" : "", *p);
     gpul__append(to, "\",%s%d,%lld,%lld,", r->standin ? "standin-" : "", (int)r->device, (long long)r->samples,
                  (long long)r->discarded);
     for (k = 0; k < 2; ++k) {
         const gpul_statistics *const s = k == 0 ? &r->cpu : &r->gpu;
-        gpul__append_field(to, times, s->mean * 1e6);
-        gpul__append_field(to, times, s->deviation * 1e6);
-        gpul__append_field(to, times, s->min * 1e6);
-        gpul__append_field(to, times, s->median * 1e6);
-        gpul__append_field(to, times, s->max * 1e6);
+        const double seconds[5] = {s->mean, s->deviation, s->min, s->median, s->max};
+        for (i = 0; i < 5; ++i) gpul__append_field(to, times, seconds[i] * 1e6);
     }
     gpul__append_field(to, r->bytes > 0, r->bytes);
     gpul__append_field(to, r->flops > 0, r->flops);
@@ -7318,26 +7281,20 @@ static void gpul__benchmark_csv(gpul__text *to, const gpul_benchmark_result *r) 
     gpul__append_field(to, times && r->gflops > 0, r->gflops);
     gpul__append_field(to, r->intensity > 0, r->intensity);
     gpul__append_field(to, times && r->share > 0, r->share);
-    gpul__append(to, "%s\n", r->standin || r->bound < 0 || r->bound > 2 ? "" : bounds[r->bound]);
-}
-
-static gpul_status gpul__benchmark_write(const char *function, size_t *length, char *text, size_t size,
-                                         const gpul_benchmark_result *result,
-                                         void (*write)(gpul__text *, const gpul_benchmark_result *)) {
-    gpul__text out = {text, size, 0};
-    if (text == NULL && size > 0) return gpul__null(function, "text");
-    write(&out, result);
-    if (length != NULL) *length = out.length;
-    return GPUL_OK;
-}
-
-GPUL_API gpul_status gpul_benchmark_text(size_t *length, char *text, size_t size, const gpul_benchmark_result *result) {
-    if (result == NULL) return gpul__null(__func__, "result");
-    return gpul__benchmark_write(__func__, length, text, size, result, gpul__benchmark_line);
+    gpul__append(to, "%s\n", bounds[times && r->bound > 0 && r->bound < 3 ? r->bound : 0]);
 }
 
 GPUL_API gpul_status gpul_benchmark_csv(size_t *length, char *text, size_t size, const gpul_benchmark_result *result) {
-    return gpul__benchmark_write(__func__, length, text, size, result, gpul__benchmark_csv);
+    gpul__text out = {text, size, 0};
+    if (text == NULL && size > 0) return gpul__null(__func__, "text");
+    if (result != NULL) gpul__benchmark_row(&out, result);
+    else
+        gpul__append(&out,
+                     "name,device,samples,discarded,cpu_mean_us,cpu_deviation_us,cpu_min_us,cpu_median_us,cpu_max_us,"
+                     "gpu_mean_us,gpu_deviation_us,gpu_min_us,gpu_median_us,gpu_max_us,bytes,flops,gbps,gflops,"
+                     "intensity,share,bound\n");
+    if (length != NULL) *length = out.length;
+    return GPUL_OK;
 }
 
 #ifdef __cplusplus
