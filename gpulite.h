@@ -5164,14 +5164,29 @@ static int32_t gpul__same_id(const char *text, const char *id, int32_t start) {
     return *id == 0 && (start || *text == 0);
 }
 
-/* What names a device for good; asks for no context. */
-static gpul_status gpul__device_ids(const char *function, gpul_device *info, int32_t device) {
+/* What names a device for good, and its sizes; asks for no context. */
+static gpul_status gpul__device_properties(const char *function, gpul_device *info, int32_t device) {
     struct cudaDeviceProp properties;
     char *to = info->uuid;
     int32_t k;
     gpul_status status = gpul__cuda(cudaGetDeviceProperties(&properties, device), function, "cudaGetDeviceProperties");
     if (status != GPUL_OK) return status;
+    info->index = device;
+    info->major = properties.major;
+    info->minor = properties.minor;
+    info->sms = properties.multiProcessorCount;
+    info->warp_size = properties.warpSize;
+    info->max_threads_per_block = properties.maxThreadsPerBlock;
+    info->max_threads_per_sm = properties.maxThreadsPerMultiProcessor;
+    info->memory_bus_bits = properties.memoryBusWidth;
+    info->has_managed = properties.managedMemory;
+    info->integrated = properties.integrated;
+    info->shared_per_block = (int64_t)properties.sharedMemPerBlock;
+    info->shared_per_block_optin = (int64_t)properties.sharedMemPerBlockOptin;
+    info->shared_per_sm = (int64_t)properties.sharedMemPerMultiprocessor;
+    info->l2_bytes = properties.l2CacheSize;
     gpul__copy_text(info->name, sizeof info->name, properties.name);
+    info->standin = strcmp(info->name, "CPU stand-in (no GPU)") == 0; /* what is linked, whatever headers were read */
     to += snprintf(to, 5, "GPU-");
     for (k = 0; k < 16; ++k)
         to += snprintf(to, 4, "%02x%s", (unsigned)(unsigned char)properties.uuid.bytes[k],
@@ -5191,7 +5206,7 @@ GPUL_API gpul_status gpul_device_by_id(int32_t *device, const char *id) {
     for (k = 0; k < count; ++k) {
         char index[16];
         gpul_device info = GPUL_ZERO;
-        status = gpul__device_ids(__func__, &info, k);
+        status = gpul__device_properties(__func__, &info, k);
         if (status != GPUL_OK) return status;
         (void)snprintf(index, sizeof index, "%d", (int)k);
         if (!gpul__same_id(index, id, 0) && !gpul__same_id(info.pci, id, 0) &&
@@ -5219,42 +5234,22 @@ GPUL_API gpul_status gpul_device_select(int32_t device) {
 
 static gpul_status gpul__device_info(const char *function, gpul_device *out, int32_t device) {
     gpul_device info = GPUL_ZERO;
-    int32_t shared = 0, shared_optin = 0, shared_per_sm = 0, l2 = 0, k;
     const struct {
         enum cudaDeviceAttr attribute;
         int32_t *to;
-    } of[18] = {{cudaDevAttrComputeCapabilityMajor, &info.major},
-                {cudaDevAttrComputeCapabilityMinor, &info.minor},
-                {cudaDevAttrMultiProcessorCount, &info.sms},
-                {cudaDevAttrWarpSize, &info.warp_size},
-                {cudaDevAttrMaxThreadsPerBlock, &info.max_threads_per_block},
-                {cudaDevAttrMaxThreadsPerMultiProcessor, &info.max_threads_per_sm},
-                {cudaDevAttrClockRate, &info.clock_khz},
-                {cudaDevAttrMemoryClockRate, &info.memory_clock_khz},
-                {cudaDevAttrGlobalMemoryBusWidth, &info.memory_bus_bits},
-                {cudaDevAttrMemoryPoolsSupported, &info.has_pools},
-                {cudaDevAttrManagedMemory, &info.has_managed},
-                {cudaDevAttrIntegrated, &info.integrated},
-                {cudaDevAttrKernelExecTimeout, &info.time_limit},
-                {cudaDevAttrSingleToDoublePrecisionPerfRatio, &info.f32_per_f64},
-                {cudaDevAttrMaxSharedMemoryPerBlock, &shared},
-                {cudaDevAttrMaxSharedMemoryPerBlockOptin, &shared_optin},
-                {cudaDevAttrMaxSharedMemoryPerMultiprocessor, &shared_per_sm},
-                {cudaDevAttrL2CacheSize, &l2}};
-    gpul__scope scope;
-    gpul_status status;
+    } of[5] = {{cudaDevAttrClockRate, &info.clock_khz}, /* no properties in CUDA 11 or in CUDA 13 */
+               {cudaDevAttrMemoryClockRate, &info.memory_clock_khz},
+               {cudaDevAttrMemoryPoolsSupported, &info.has_pools},
+               {cudaDevAttrKernelExecTimeout, &info.time_limit},
+               {cudaDevAttrSingleToDoublePrecisionPerfRatio, &info.f32_per_f64}};
     size_t free_bytes = 0, total = 0;
-    info.index = device;
-    status = gpul__begin_on(&scope, function, device);
+    gpul__scope scope;
+    int32_t k;
+    gpul_status status = gpul__begin_on(&scope, function, device);
     if (status != GPUL_OK) return status;
-    for (k = 0; k < 18 && status == GPUL_OK; ++k) status = gpul__attribute(function, of[k].to, of[k].attribute, device);
-    if (status == GPUL_OK) status = gpul__device_ids(function, &info, device);
+    status = gpul__device_properties(function, &info, device);
+    for (k = 0; k < 5 && status == GPUL_OK; ++k) status = gpul__attribute(function, of[k].to, of[k].attribute, device);
     if (status == GPUL_OK) status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
-    info.standin = strcmp(info.name, "CPU stand-in (no GPU)") == 0; /* what is linked, whatever headers were read */
-    info.shared_per_block = shared;
-    info.shared_per_block_optin = shared_optin;
-    info.shared_per_sm = shared_per_sm;
-    info.l2_bytes = l2;
     info.total_bytes = (int64_t)total;
     info.free_bytes = (int64_t)free_bytes;
     info.nominal_gbps = 2.0 * (double)info.memory_clock_khz * 1e3 * ((double)info.memory_bus_bits / 8) * 1e-9;
@@ -5387,17 +5382,12 @@ static gpul_status gpul__report(gpul__text *out, const char *function) {
 }
 
 GPUL_API gpul_status gpul_report(size_t *length, char *text, size_t size) {
-    gpul__text out = GPUL_ZERO;
+    gpul__text none = GPUL_ZERO, out = {text, size, 0};
     gpul_status status;
     if (text == NULL && size > 0) return gpul__null(__func__, "text");
-    status = gpul__report(&out, __func__); /* writes nothing: a failure leaves text as it is */
-    if (status == GPUL_OK && size > 0) {
-        out.text = text;
-        out.size = size;
-        out.length = 0;
-        status = gpul__report(&out, __func__);
-    }
-    if (status == GPUL_OK && length != NULL) *length = out.length;
+    status = gpul__report(&none, __func__); /* a failure leaves text as it is */
+    if (status == GPUL_OK && size > 0) status = gpul__report(&out, __func__);
+    if (status == GPUL_OK && length != NULL) *length = size > 0 ? out.length : none.length;
     return status;
 }
 
