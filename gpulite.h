@@ -5027,7 +5027,7 @@ static gpul_status gpul__launch_refused(cudaError_t e, const char *function, con
     struct cudaFuncAttributes kernel;
     int64_t asked[7], fixed;
     int32_t most = 0, k;
-    gpul_status status = GPUL_OK;
+    gpul_status status;
     gpul__clear_cuda(e);
     asked[3] = 1;
     for (k = 0; k < 3; ++k) {
@@ -5054,11 +5054,10 @@ static gpul_status gpul__launch_refused(cudaError_t e, const char *function, con
                           (long long)asked[3], (int)kernel.maxThreadsPerBlock);
     fixed = (int64_t)kernel.sharedSizeBytes;
     if (call->shared_bytes > (size_t)most || (int64_t)call->shared_bytes + fixed > most)
-        return gpul__fail(
-            GPUL_ERROR_ARGUMENT, function,
-            "%llu bytes of shared memory in a block, beside the %lld of the kernel's own, the device takes "
-            "%d in all",
-            (unsigned long long)call->shared_bytes, (long long)fixed, (int)most);
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                          "%llu bytes of shared memory in a block, beside the %lld of the kernel's own, the device "
+                          "takes %d in all",
+                          (unsigned long long)call->shared_bytes, (long long)fixed, (int)most);
     return gpul__fail_cuda(e, function, NULL);
 }
 
@@ -5287,8 +5286,7 @@ static gpul_status gpul__report_kernels(gpul__text *out, const char *function, c
     for (family = 0; family < GPUL__FAMILIES; ++family) {
         int32_t binary = 0, ptx = 0;
         const cudaError_t e = (cudaError_t)gpul__kernel_arch(family, &binary, &ptx);
-        if (e == cudaErrorNoKernelImageForDevice || e == cudaErrorInvalidDeviceFunction ||
-            e == cudaErrorUnsupportedPtxVersion) {
+        if (gpul__status_of(e) == GPUL_ERROR_UNSUPPORTED || e == cudaErrorInvalidDeviceFunction) {
             gpul__clear_cuda(e);
             gpul__append(out, "    %-12s  none that runs here\n", names[family]);
             older = 1;
@@ -5326,11 +5324,11 @@ static gpul_status gpul__report_device(gpul__text *out, const char *function, in
     gpul__append(out, "; L2 %.1f MiB; shared memory per block %.0f KiB (%.0f KiB on request)\n",
                  (double)device.l2_bytes / 1048576.0, (double)device.shared_per_block / 1024.0,
                  (double)device.shared_per_block_optin / 1024.0);
-    gpul__append(
-        out,
-        "    f32 is %d times as fast as f64; time limit of kernels: %s; stream-ordered pools: %s; managed memory: %s%s\n",
-        (int)device.f32_per_f64, device.time_limit ? "yes" : "no", device.has_pools ? "yes" : "no",
-        device.has_managed ? "yes" : "no", device.integrated ? "; shares the host's memory" : "");
+    gpul__append(out,
+                 "    f32 is %d times as fast as f64; time limit of kernels: %s; stream-ordered pools: %s; "
+                 "managed memory: %s%s\n",
+                 (int)device.f32_per_f64, device.time_limit ? "yes" : "no", device.has_pools ? "yes" : "no",
+                 device.has_managed ? "yes" : "no", device.integrated ? "; shares the host's memory" : "");
     if (device.standin)
         gpul__append(out, "    this is the CPU stand-in of tests/cpu: right results, no meaningful timings\n");
 #ifdef GPULITE_CPU_STANDIN
@@ -6929,7 +6927,7 @@ static gpul_status gpul__benchmark_call(gpul__benchmark *b) {
 static gpul_status gpul__benchmark_sample(gpul__benchmark *b) {
     const gpul_stream stream = b->options.stream;
     const double before = b->cycles;
-    double from, cpu, gpu = 0;
+    double from;
     cudaError_t e = cudaSuccess;
     gpul_status status;
     if (b->flush.data != NULL) {
@@ -6940,13 +6938,11 @@ static gpul_status gpul__benchmark_sample(gpul__benchmark *b) {
     if (e != cudaSuccess) return gpul__fail_cuda(e, b->function, "preparing a sample");
     from = gpul_host_seconds();
     status = gpul__benchmark_call(b);
-    cpu = gpul_host_seconds() - from;
+    b->cpu[b->taken] = gpul_host_seconds() - from;
     if (status == GPUL_OK) status = gpul__cuda(cudaEventRecord(b->event[1], stream), b->function, "cudaEventRecord");
-    if (status == GPUL_OK) status = gpul__elapsed(b->function, &gpu, b->event[0], b->event[1]);
+    if (status == GPUL_OK) status = gpul__elapsed(b->function, &b->gpu[b->taken], b->event[0], b->event[1]);
     if (status == GPUL_OK) status = gpul__count_clock(b);
     if (status != GPUL_OK) return status;
-    b->cpu[b->taken] = cpu;
-    b->gpu[b->taken] = gpu;
     b->slow[b->taken] = before > b->cycles ? before : b->cycles; /* fault: benchmark-clock-before */
     b->taken += 1;
     return GPUL_OK;
@@ -7058,13 +7054,11 @@ GPUL_API gpul_status gpul_benchmark(gpul_benchmark_result *result, gpul_status (
     if (status == GPUL_OK && b.options.flush_l2)
         status = gpul__attribute(__func__, &l2, cudaDevAttrL2CacheSize, scope.device);
     room = 2 * b.options.repeat; /* of a column: see gpul__benchmark_samples */
-    if (status == GPUL_OK) {
-        b.cpu = (double *)malloc((size_t)room * 4 * sizeof(double));
-        if (b.cpu == NULL)
-            status = gpul__fail_with(GPUL_ERROR_OUT_OF_MEMORY, __func__, cudaSuccess, -1, room * 32, 0,
-                                     "options->repeat = %lld samples take %lld bytes of host memory",
-                                     (long long)b.options.repeat, (long long)room * 32);
-    }
+    b.cpu = (double *)malloc((size_t)room * 4 * sizeof(double));
+    if (status == GPUL_OK && b.cpu == NULL)
+        status = gpul__fail_with(GPUL_ERROR_OUT_OF_MEMORY, __func__, cudaSuccess, -1, room * 32, 0,
+                                 "options->repeat = %lld samples take %lld bytes of host memory",
+                                 (long long)b.options.repeat, (long long)room * 32);
     if (status == GPUL_OK) {
         b.gpu = b.cpu + room;
         b.slow = b.gpu + room;
