@@ -5033,7 +5033,7 @@ static gpul_status gpul__launch_refused(cudaError_t e, const char *function, con
     for (k = 0; k < 3; ++k) {
         asked[k] = call->grid[k];
         asked[4 + k] = call->block[k];
-        if (call->block[k] < 1) asked[3] = 0;
+        if (call->block[k] < 1) asked[3] = 0; /* nothing to refuse here: x, y or z is */
         else if (!gpul__multiply(asked[3], call->block[k], &asked[3])) asked[3] = INT64_MAX;
     }
     for (k = 0; k < 7; ++k) {
@@ -6889,7 +6889,7 @@ static void gpul__statistics(gpul_statistics *out, const double *values, int64_t
     out->deviation = gpul__root(squares / (double)n);
 }
 
-/* How many samples have no low clock beside them. `move`: to the front. */
+/* The number of samples beside which the clock was not low; `move` brings them to the front. */
 static int64_t gpul__steady(const gpul__benchmark *b, int32_t move) {
     const double most = 1.1 * gpul__median(b->slow, b->taken, b->sorted);
     int64_t kept = 0, k;
@@ -6988,9 +6988,7 @@ static gpul_status gpul__benchmark_samples(gpul__benchmark *b) {
     return status;
 }
 
-static gpul_status gpul__benchmark_options(const char *function, gpul_benchmark_options *o,
-                                           const gpul_benchmark_options *from) {
-    if (from != NULL) *o = *from;
+static gpul_status gpul__benchmark_options(const char *function, gpul_benchmark_options *o) {
     if (o->repeat < 0 || o->repeat > (int64_t)1 << 32)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->repeat = %lld, not 0 to 2^32", (long long)o->repeat);
     if (o->warmup < -1)
@@ -7042,7 +7040,8 @@ GPUL_API gpul_status gpul_benchmark(gpul_benchmark_result *result, gpul_status (
     int32_t l2 = 0, k;
     if (result == NULL) return gpul__null(__func__, "result");
     if (fn == NULL) return gpul__null(__func__, "fn");
-    status = gpul__benchmark_options(__func__, &b.options, options);
+    if (options != NULL) b.options = *options;
+    status = gpul__benchmark_options(__func__, &b.options);
     if (status == GPUL_OK) status = gpul__check_stream(__func__, "options->stream", b.options.stream);
     if (status == GPUL_OK) status = gpul__begin_on(&scope, __func__, -1);
     if (status != GPUL_OK) return status;
@@ -7198,24 +7197,23 @@ GPUL_API gpul_status gpul_device_roof(gpul_roof *roof, int32_t device) {
 
 /* ---- as text ---- */
 
-static void gpul__append_times(gpul__text *to, const char *who, const gpul_statistics *s, int64_t samples) {
-    gpul__append(to, "    %s:%9.3f us", who, s->mean * 1e6);
+static void gpul__append_times(gpul__text *to, const gpul_statistics *s, int64_t samples) {
+    gpul__append(to, ":%9.3f us", s->mean * 1e6);
     if (samples > 1)
         gpul__append(to, "   +/-%6.3f (min:%9.3f / max:%9.3f) us", s->deviation * 1e6, s->min * 1e6, s->max * 1e6);
 }
 
 /* As cupyx.profiler.benchmark writes it, and then what that does not tell */
 static void gpul__benchmark_line(gpul__text *to, const gpul_benchmark_result *r) {
-    char who[24];
-    gpul__append(to, "%-20.63s:", r->name);
+    gpul__append(to, "%-20.63s:    ", r->name);
     if (r->standin) {
-        gpul__append(to, "    on the CPU stand-in, which tells no GPU's times; %lld samples", (long long)r->samples);
+        gpul__append(to, "on the CPU stand-in, which tells no GPU's times; %lld samples", (long long)r->samples);
         return;
     }
-    (void)snprintf(who, sizeof who, "GPU-%d", (int)r->device);
-    gpul__append_times(to, "CPU", &r->cpu, r->samples);
-    gpul__append(to, " ");
-    gpul__append_times(to, who, &r->gpu, r->samples);
+    gpul__append(to, "CPU");
+    gpul__append_times(to, &r->cpu, r->samples);
+    gpul__append(to, "     GPU-%d", (int)r->device);
+    gpul__append_times(to, &r->gpu, r->samples);
     gpul__append(to, "   median:%9.3f us", r->gpu.median * 1e6);
     if (r->gbps > 0) gpul__append(to, ", %.1f GB/s", r->gbps);
     if (r->gflops > 0) gpul__append(to, ", %.1f GFLOP/s", r->gflops);
@@ -7227,15 +7225,6 @@ static void gpul__benchmark_line(gpul__text *to, const gpul_benchmark_result *r)
     if (r->discarded > 0) gpul__append(to, ", %lld discarded", (long long)r->discarded);
 }
 
-static void gpul__append_field(gpul__text *to, int32_t known, double value) {
-    char text[40] = "";
-    char *p;
-    if (known) (void)snprintf(text, sizeof text, "%.9g", value);
-    for (p = text; *p != 0; ++p)
-        if (*p == ',') *p = '.'; /* of some locales */
-    gpul__append(to, "%s,", text);
-}
-
 GPUL_API gpul_status gpul_benchmark_text(size_t *length, char *text, size_t size, const gpul_benchmark_result *result) {
     gpul__text out = {text, size, 0};
     if (result == NULL) return gpul__null(__func__, "result");
@@ -7243,6 +7232,15 @@ GPUL_API gpul_status gpul_benchmark_text(size_t *length, char *text, size_t size
     gpul__benchmark_line(&out, result);
     if (length != NULL) *length = out.length;
     return GPUL_OK;
+}
+
+static void gpul__append_field(gpul__text *to, int32_t known, double value) {
+    char text[40] = "";
+    char *p;
+    if (known) (void)snprintf(text, sizeof text, "%.9g", value);
+    for (p = text; *p != 0; ++p)
+        if (*p == ',') *p = '.'; /* of some locales */
+    gpul__append(to, "%s,", text);
 }
 
 static void gpul__benchmark_row(gpul__text *to, const gpul_benchmark_result *r) {
