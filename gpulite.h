@@ -5016,48 +5016,43 @@ static gpul_status gpul__check_pointer(const char *function, const gpul__call *c
 
 /* Finds the limit that a launch broke: of the device, or of the kernel. */
 static gpul_status gpul__launch_refused(cudaError_t e, const char *function, const gpul__call *call, int32_t device) {
-    static const struct {
-        enum cudaDeviceAttr attribute;
-        const char *what;
-    } limits[7] = {
-        {cudaDevAttrMaxGridDimX, "blocks in x of the grid"},  {cudaDevAttrMaxGridDimY, "blocks in y of the grid"},
-        {cudaDevAttrMaxGridDimZ, "blocks in z of the grid"},  {cudaDevAttrMaxThreadsPerBlock, "threads in a block"},
-        {cudaDevAttrMaxBlockDimX, "threads in x of a block"}, {cudaDevAttrMaxBlockDimY, "threads in y of a block"},
-        {cudaDevAttrMaxBlockDimZ, "threads in z of a block"}};
+    struct cudaDeviceProp most;
     struct cudaFuncAttributes kernel;
-    int64_t asked[7], fixed;
-    int32_t most = 0, k;
+    int64_t threads = 1;
+    int32_t k;
     gpul_status status;
     gpul__clear_cuda(e);
-    asked[3] = 1;
-    for (k = 0; k < 3; ++k) {
-        asked[k] = call->grid[k];
-        asked[4 + k] = call->block[k];
-        if (call->block[k] < 1) asked[3] = 0; /* nothing to refuse here: x, y or z is */
-        else if (!gpul__multiply(asked[3], call->block[k], &asked[3])) asked[3] = INT64_MAX;
-    }
-    for (k = 0; k < 7; ++k) {
-        const int32_t least = k > 3 ? 1 : 0;
-        status = gpul__attribute(function, &most, limits[k].attribute, (int)device);
-        if (status != GPUL_OK) return status;
-        if (asked[k] < least || asked[k] > most)
-            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%lld %s, the device takes %s%d", (long long)asked[k],
-                              limits[k].what, asked[k] < least && least == 1 ? "1 to " : "", (int)most);
-    }
-    status = gpul__attribute(function, &most, cudaDevAttrMaxSharedMemoryPerBlockOptin, (int)device);
+    status = gpul__cuda(cudaGetDeviceProperties(&most, (int)device), function, "cudaGetDeviceProperties");
     if (status == GPUL_OK) status = gpul__kernel(function, &kernel, call->kernel, 0);
     if (status != GPUL_OK) return status;
-    if (asked[3] > kernel.maxThreadsPerBlock)
+    for (k = 0; k < 3; ++k) {
+        if (call->grid[k] < 0 || call->grid[k] > most.maxGridSize[k])
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%lld blocks in %c of the grid, the device takes %d",
+                              (long long)call->grid[k], "xyz"[k], most.maxGridSize[k]);
+        if (call->block[k] < 1)
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%lld threads in %c of a block, the device takes 1 to %d",
+                              (long long)call->block[k], "xyz"[k], most.maxThreadsDim[k]);
+        if (!gpul__multiply(threads, call->block[k], &threads)) threads = INT64_MAX;
+    }
+    if (threads > most.maxThreadsPerBlock)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%lld threads in a block, the device takes %d",
+                          (long long)threads, most.maxThreadsPerBlock);
+    for (k = 0; k < 3; ++k)
+        if (call->block[k] > most.maxThreadsDim[k])
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%lld threads in %c of a block, the device takes %d",
+                              (long long)call->block[k], "xyz"[k], most.maxThreadsDim[k]);
+    if (threads > kernel.maxThreadsPerBlock)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function,
                           "%lld threads in a block, the kernel takes %d on this device (its registers or "
                           "__launch_bounds__); gpul_block_size finds a number",
-                          (long long)asked[3], (int)kernel.maxThreadsPerBlock);
-    fixed = (int64_t)kernel.sharedSizeBytes;
-    if (call->shared_bytes > (size_t)most || (int64_t)call->shared_bytes + fixed > most)
+                          (long long)threads, kernel.maxThreadsPerBlock);
+    if (call->shared_bytes > most.sharedMemPerBlockOptin ||
+        call->shared_bytes + kernel.sharedSizeBytes > most.sharedMemPerBlockOptin)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function,
-                          "%llu bytes of shared memory in a block, beside the %lld of the kernel's own, the device "
-                          "takes %d in all",
-                          (unsigned long long)call->shared_bytes, (long long)fixed, (int)most);
+                          "%llu bytes of shared memory in a block, beside the %llu of the kernel's own, the device "
+                          "takes %llu in all",
+                          (unsigned long long)call->shared_bytes, (unsigned long long)kernel.sharedSizeBytes,
+                          (unsigned long long)most.sharedMemPerBlockOptin);
     return gpul__fail_cuda(e, function, NULL);
 }
 
