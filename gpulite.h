@@ -4568,10 +4568,8 @@ static gpul_status gpul__kernel(const char *function, struct cudaFuncAttributes 
     const size_t unasked = 49152;
     int32_t most = 0;
     int device = 0;
-    gpul_status status;
+    gpul_status status = gpul__cuda(cudaFuncGetAttributes(attributes, kernel), function, "cudaFuncGetAttributes");
     cudaError_t e;
-    memset(attributes, 0, sizeof *attributes);
-    status = gpul__cuda(cudaFuncGetAttributes(attributes, kernel), function, "cudaFuncGetAttributes");
     if (status != GPUL_OK) return status;
     if (shared_bytes <= unasked && shared_bytes + attributes->sharedSizeBytes <= unasked) return GPUL_OK;
     status = gpul__cuda(cudaGetDevice(&device), function, "cudaGetDevice");
@@ -4602,10 +4600,9 @@ GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t 
         int blocks = 0;
         e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, (int)threads, shared_bytes);
         if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
-        if ((int64_t)blocks * threads > resident) {
-            resident = (int64_t)blocks * threads;
-            best = threads;
-        }
+        if ((int64_t)blocks * threads <= resident) continue;
+        resident = (int64_t)blocks * threads;
+        best = threads;
     }
     if (best == 0)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "shared_bytes = %llu leaves no room for a block on the device",
@@ -4649,7 +4646,7 @@ static const char *gpul__argument_name(char *to, size_t size, const gpul__call *
 static gpul_status gpul__check_argument(const char *function, const char *name, const gpul__argument *argument) {
     char text[128], strides[96];
     const gpul_array *const a = argument->array;
-    const int32_t same = argument->ndim > 0; /* a view counts its strides in elements of the dtype */
+    const int32_t view = argument->ndim > 0; /* which counts its strides in elements of the dtype */
     gpul_status status = gpul__check_array(function, name, a);
     if (status != GPUL_OK) return status;
     if ((argument->dtypes & 1 << a->dtype) == 0) { /* fault: launch-dtype */
@@ -4659,19 +4656,18 @@ static gpul_status gpul__check_argument(const char *function, const char *name, 
                           gpul__describe(text, sizeof text, a), gpul_dtype_name(d),
                           d == GPUL_F16 && (argument->dtypes & 1 << GPUL_BF16) != 0 ? " or bfloat16" : "");
     }
-    if (same ? (size_t)argument->bytes != gpul_dtype_size(a->dtype) : gpul_nbytes(a) % argument->bytes != 0)
+    if (view ? (size_t)argument->bytes != gpul_dtype_size(a->dtype) : gpul_nbytes(a) % argument->bytes != 0)
         return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s, %s the kernel's elements of %d bytes", name,
                           gpul__describe(text, sizeof text, a),
-                          same ? "but a view of it cannot have" : "no multiple of", (int)argument->bytes);
+                          view ? "but a view of it cannot have" : "no multiple of", (int)argument->bytes);
     if ((uintptr_t)a->data % (uintptr_t)argument->align != 0)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function,
                           "%s has data = %p, which is not aligned to the %d bytes of the kernel's elements", name,
                           a->data, (int)argument->align);
-    if (argument->ndim > 0 && a->ndim != argument->ndim)
+    if (view && a->ndim != argument->ndim)
         return gpul__fail(GPUL_ERROR_SHAPE, function, "%s is %s, but the kernel takes a gpul_view of ndim = %d", name,
                           gpul__describe(text, sizeof text, a), (int)argument->ndim);
-    if (argument->ndim == 0 && !gpul_is_contiguous(a, GPUL_ORDER_C) &&
-        !gpul_is_contiguous(a, GPUL_ORDER_F)) /* fault: launch-gaps */
+    if (!view && !gpul_is_contiguous(a, GPUL_ORDER_C) && !gpul_is_contiguous(a, GPUL_ORDER_F)) /* fault: launch-gaps */
         return gpul__fail(GPUL_ERROR_SHAPE, function,
                           "%s, %s with strides %s, is not contiguous, and the kernel's pointer knows no strides: let "
                           "it take a gpul_view<T, %d>, or gpul_copy to a dense array",
@@ -4690,8 +4686,7 @@ static gpul_status gpul__check_pointer(const char *function, const gpul__call *c
     memcpy(&pointer, call->values[k], sizeof pointer);
     if (pointer == NULL) return GPUL_OK;
     status = gpul__cuda(cudaPointerGetAttributes(&attributes, pointer), function, "cudaPointerGetAttributes");
-    if (status != GPUL_OK) return status;
-    if (attributes.type != cudaMemoryTypeUnregistered) return GPUL_OK; /* fault: launch-pageable */
+    if (status != GPUL_OK || attributes.type != cudaMemoryTypeUnregistered) return status; /* fault: launch-pageable */
     status = gpul__attribute(function, &pageable, cudaDevAttrPageableMemoryAccess, (int)device);
     if (status != GPUL_OK || pageable) return status;
     return gpul__fail(GPUL_ERROR_MEMORY, function,
@@ -4702,62 +4697,57 @@ static gpul_status gpul__check_pointer(const char *function, const gpul__call *c
 
 /* Finds the limit that a launch broke: of the device, or of the kernel. */
 static gpul_status gpul__launch_refused(cudaError_t e, const char *function, const gpul__call *call, int32_t device) {
-    static const enum cudaDeviceAttr attributes[8] = {
-        cudaDevAttrMaxGridDimX,        cudaDevAttrMaxGridDimY,
-        cudaDevAttrMaxGridDimZ,        cudaDevAttrMaxBlockDimX,
-        cudaDevAttrMaxBlockDimY,       cudaDevAttrMaxBlockDimZ,
-        cudaDevAttrMaxThreadsPerBlock, cudaDevAttrMaxSharedMemoryPerBlockOptin};
+    struct cudaDeviceProp most;
     struct cudaFuncAttributes kernel;
-    int32_t most[8], k;
-    int64_t threads = 1, fixed;
-    gpul_status status = GPUL_OK;
+    int64_t threads = 1;
+    int32_t k;
+    gpul_status status;
     gpul__clear_cuda(e);
-    memset(most, 0, sizeof most);
-    for (k = 0; status == GPUL_OK && k < 8; ++k)
-        status = gpul__attribute(function, &most[k], attributes[k], (int)device);
+    status = gpul__cuda(cudaGetDeviceProperties(&most, (int)device), function, "cudaGetDeviceProperties");
     if (status == GPUL_OK) status = gpul__kernel(function, &kernel, call->kernel, 0);
     if (status != GPUL_OK) return status;
-    for (k = 0; k < 3; ++k)
-        if (call->grid[k] < 0 || call->grid[k] > most[k])
-            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%lld blocks in %c of the grid, the device takes %d",
-                              (long long)call->grid[k], "xyz"[k], (int)most[k]);
     for (k = 0; k < 3; ++k) {
+        if (call->grid[k] < 0 || call->grid[k] > most.maxGridSize[k])
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%lld blocks in %c of the grid, the device takes %d",
+                              (long long)call->grid[k], "xyz"[k], most.maxGridSize[k]);
         if (call->block[k] < 1)
             return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%lld threads in %c of a block, the device takes 1 to %d",
-                              (long long)call->block[k], "xyz"[k], (int)most[3 + k]);
+                              (long long)call->block[k], "xyz"[k], most.maxThreadsDim[k]);
         if (!gpul__multiply(threads, call->block[k], &threads)) threads = INT64_MAX;
     }
-    if (threads > most[6])
+    if (threads > most.maxThreadsPerBlock)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%lld threads in a block, the device takes %d",
-                          (long long)threads, (int)most[6]);
+                          (long long)threads, most.maxThreadsPerBlock);
     for (k = 0; k < 3; ++k)
-        if (call->block[k] > most[3 + k])
+        if (call->block[k] > most.maxThreadsDim[k])
             return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%lld threads in %c of a block, the device takes %d",
-                              (long long)call->block[k], "xyz"[k], (int)most[3 + k]);
+                              (long long)call->block[k], "xyz"[k], most.maxThreadsDim[k]);
     if (threads > kernel.maxThreadsPerBlock)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function,
                           "%lld threads in a block, the kernel takes %d on this device (its registers or "
                           "__launch_bounds__); gpul_block_size finds a number",
-                          (long long)threads, (int)kernel.maxThreadsPerBlock);
-    fixed = (int64_t)kernel.sharedSizeBytes;
-    if (call->shared_bytes > (size_t)most[7] || (int64_t)call->shared_bytes + fixed > most[7])
-        return gpul__fail(
-            GPUL_ERROR_ARGUMENT, function,
-            "%llu bytes of shared memory in a block, beside the %lld of the kernel's own, the device takes "
-            "%d in all",
-            (unsigned long long)call->shared_bytes, (long long)fixed, (int)most[7]);
+                          (long long)threads, kernel.maxThreadsPerBlock);
+    if (call->shared_bytes > most.sharedMemPerBlockOptin ||
+        call->shared_bytes + kernel.sharedSizeBytes > most.sharedMemPerBlockOptin)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                          "%llu bytes of shared memory in a block, beside the %llu of the kernel's own, the device "
+                          "takes %llu in all",
+                          (unsigned long long)call->shared_bytes, (unsigned long long)kernel.sharedSizeBytes,
+                          (unsigned long long)most.sharedMemPerBlockOptin);
     return gpul__fail_cuda(e, function, NULL);
 }
 
 GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
     char function[64] = "GPUL_LAUNCH(", name[80], other[80];
     cudaLaunchConfig_t config = GPUL_ZERO;
+    unsigned *const grid[3] = {&config.gridDim.x, &config.gridDim.y, &config.gridDim.z};
+    unsigned *const block[3] = {&config.blockDim.x, &config.blockDim.y, &config.blockDim.z};
     struct cudaFuncAttributes attributes;
     gpul__scope scope;
     const gpul_array *first = NULL;
     const int32_t handling = gpul__handling;
-    int32_t k, at = 0, fits = 1;
-    gpul_status status = GPUL_OK;
+    int32_t k, at = -1, fits = 1;
+    gpul_status status;
     cudaError_t e;
     (void)gpul__written(function + 12, 48, call->written, 0, 0);
     memcpy(function + strlen(function), ")", 2);
@@ -4771,18 +4761,14 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
         if (status != GPUL_OK)
             return gpul__check_argument(function, gpul__argument_name(name, sizeof name, call, k), argument);
         if (argument->array->memory != GPUL_MEMORY_DEVICE) continue;
-        if (first == NULL) {
-            first = argument->array;
-            at = k;
-        }
+        if (at < 0) at = k;
+        first = call->arguments[at].array;
         if (first->device != argument->array->device)
             return gpul__fail(GPUL_ERROR_DEVICE, function, "%s is on device %d and %s on device %d: gpul_copy one over",
                               gpul__argument_name(other, sizeof other, call, at), (int)first->device,
                               gpul__argument_name(name, sizeof name, call, k), (int)argument->array->device);
     }
-    status = gpul__check_stream(function, "stream", call->stream);
-    if (status != GPUL_OK) return status;
-    status = gpul__begin_on(&scope, function, first == NULL ? -1 : first->device); /* fault: launch-device */
+    status = gpul__begin(&scope, function, &first, first != NULL, call->stream); /* fault: launch-device */
     if (status != GPUL_OK) return status;
     for (k = 0; status == GPUL_OK && k < call->count; ++k) {
         if (call->arguments[k].kind != GPUL__ARGUMENT_POINTER) continue;
@@ -4791,74 +4777,58 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
     if (status != GPUL_OK || call->grid[0] == 0 || call->grid[1] == 0 || call->grid[2] == 0)
         return gpul__end(&scope, status);
     for (k = 0; k < 3; ++k) { /* what 32 bits cannot hold must not wrap into a launch that works */
+        *grid[k] = (unsigned)call->grid[k];
+        *block[k] = (unsigned)call->block[k];
         if (call->grid[k] < 0 || call->grid[k] > INT32_MAX) fits = 0; /* fault: launch-limits */
         if (call->block[k] < 1 || call->block[k] > INT32_MAX) fits = 0;
     }
-    if (!fits) {
-        status = gpul__launch_refused(cudaErrorInvalidConfiguration, function, call, scope.device);
-        return gpul__end(&scope, status);
-    }
-    if (call->shared_bytes > 0) status = gpul__kernel(function, &attributes, call->kernel, call->shared_bytes);
+    if (fits && call->shared_bytes > 0) status = gpul__kernel(function, &attributes, call->kernel, call->shared_bytes);
     if (status != GPUL_OK) return gpul__end(&scope, status);
-    config.gridDim.x = (unsigned)call->grid[0];
-    config.gridDim.y = (unsigned)call->grid[1];
-    config.gridDim.z = (unsigned)call->grid[2];
-    config.blockDim.x = (unsigned)call->block[0];
-    config.blockDim.y = (unsigned)call->block[1];
-    config.blockDim.z = (unsigned)call->block[2];
     config.dynamicSmemBytes = call->shared_bytes;
     config.stream = call->stream;
-    e = cudaLaunchKernelExC(&config, call->kernel, call->values);
+    e = fits ? cudaLaunchKernelExC(&config, call->kernel, call->values) : cudaErrorInvalidConfiguration;
     if (e == cudaErrorInvalidConfiguration || e == cudaErrorInvalidValue || e == cudaErrorLaunchOutOfResources)
         status = gpul__launch_refused(e, function, call, scope.device);
     else status = gpul__cuda(e, function, NULL);
     return gpul__end(&scope, status);
 }
 
+/* Where there is no device or no driver, the number that was asked for is 0, and this no error. */
+static gpul_status gpul__or_none(cudaError_t e, int *number, const char *function, const char *what) {
+    if (gpul__status_of(e) != GPUL_ERROR_NO_DEVICE) return gpul__cuda(e, function, what);
+    gpul__clear_cuda(e);
+    *number = 0;
+    return GPUL_OK;
+}
+
 GPUL_API gpul_status gpul_device_count(int32_t *count) {
     gpul_status status = count == NULL ? gpul__null(__func__, "count") : gpul__pending(__func__);
     int number = 0;
-    cudaError_t e;
-    if (status != GPUL_OK) return status;
-    e = cudaGetDeviceCount(&number);
-    if (gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) {
-        gpul__clear_cuda(e);
-        e = cudaSuccess;
-        number = 0;
-    }
-    status = gpul__cuda(e, __func__, "cudaGetDeviceCount");
+    if (status == GPUL_OK) status = gpul__or_none(cudaGetDeviceCount(&number), &number, __func__, "cudaGetDeviceCount");
     if (status == GPUL_OK) *count = (int32_t)number;
     return status;
 }
 
-/* The number of devices, one at least */
-static gpul_status gpul__need_devices(const char *function, int32_t *count) {
-    int number = 0;
-    gpul_status status = gpul__pending(function);
-    if (status == GPUL_OK) status = gpul__cuda(cudaGetDeviceCount(&number), function, "cudaGetDeviceCount");
-    if (status == GPUL_OK && number == 0)
-        status = gpul__fail(GPUL_ERROR_NO_DEVICE, function, "there is no CUDA device");
-    *count = (int32_t)number;
-    return status;
+/* The number of devices; that there is none is an error of CUDA's */
+static gpul_status gpul__need_devices(const char *function, int *count) {
+    const gpul_status status = gpul__pending(function);
+    return status != GPUL_OK ? status : gpul__cuda(cudaGetDeviceCount(count), function, "cudaGetDeviceCount");
 }
 
 GPUL_API gpul_status gpul_device_current(int32_t *device) {
-    gpul_status status;
-    int32_t count = 0;
-    int current = 0;
-    if (device == NULL) return gpul__null(__func__, "device");
-    status = gpul__need_devices(__func__, &count);
+    int count = 0, current = 0;
+    gpul_status status = device == NULL ? gpul__null(__func__, "device") : gpul__need_devices(__func__, &count);
     if (status == GPUL_OK) status = gpul__cuda(cudaGetDevice(&current), __func__, "cudaGetDevice");
     if (status == GPUL_OK) *device = (int32_t)current;
     return status;
 }
 
 static gpul_status gpul__check_device(const char *function, int32_t device) {
-    int32_t count = 0;
+    int count = 0;
     const gpul_status status = gpul__need_devices(function, &count);
     if (status != GPUL_OK || (device >= 0 && device < count)) return status;
     return gpul__fail_with(GPUL_ERROR_DEVICE, function, cudaSuccess, device, 0, 0, "device = %d, but there %s %d",
-                           (int)device, count == 1 ? "is" : "are", (int)count);
+                           (int)device, count == 1 ? "is" : "are", count);
 }
 
 static char gpul__lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
@@ -4869,14 +4839,29 @@ static int32_t gpul__same_id(const char *text, const char *id, int32_t start) {
     return *id == 0 && (start || *text == 0);
 }
 
-/* What names a device for good; asks for no context. */
-static gpul_status gpul__device_ids(const char *function, gpul_device *info, int32_t device) {
+/* What names a device for good, and its sizes; asks for no context. */
+static gpul_status gpul__device_properties(const char *function, gpul_device *info, int32_t device) {
     struct cudaDeviceProp properties;
     char *to = info->uuid;
     int32_t k;
     gpul_status status = gpul__cuda(cudaGetDeviceProperties(&properties, device), function, "cudaGetDeviceProperties");
     if (status != GPUL_OK) return status;
+    info->index = device;
+    info->major = properties.major;
+    info->minor = properties.minor;
+    info->sms = properties.multiProcessorCount;
+    info->warp_size = properties.warpSize;
+    info->max_threads_per_block = properties.maxThreadsPerBlock;
+    info->max_threads_per_sm = properties.maxThreadsPerMultiProcessor;
+    info->memory_bus_bits = properties.memoryBusWidth;
+    info->has_managed = properties.managedMemory;
+    info->integrated = properties.integrated;
+    info->shared_per_block = (int64_t)properties.sharedMemPerBlock;
+    info->shared_per_block_optin = (int64_t)properties.sharedMemPerBlockOptin;
+    info->shared_per_sm = (int64_t)properties.sharedMemPerMultiprocessor;
+    info->l2_bytes = properties.l2CacheSize;
     gpul__copy_text(info->name, sizeof info->name, properties.name);
+    info->standin = strcmp(info->name, "CPU stand-in (no GPU)") == 0; /* what is linked, whatever headers were read */
     to += snprintf(to, 5, "GPU-");
     for (k = 0; k < 16; ++k)
         to += snprintf(to, 4, "%02x%s", (unsigned)(unsigned char)properties.uuid.bytes[k],
@@ -4886,7 +4871,8 @@ static gpul_status gpul__device_ids(const char *function, gpul_device *info, int
 }
 
 GPUL_API gpul_status gpul_device_by_id(int32_t *device, const char *id) {
-    int32_t count = 0, found = -1, k;
+    int32_t found = -1, k;
+    int count = 0;
     gpul_status status;
     if (device == NULL) return gpul__null(__func__, "device");
     if (id == NULL) return gpul__null(__func__, "id");
@@ -4895,7 +4881,7 @@ GPUL_API gpul_status gpul_device_by_id(int32_t *device, const char *id) {
     for (k = 0; k < count; ++k) {
         char index[16];
         gpul_device info = GPUL_ZERO;
-        status = gpul__device_ids(__func__, &info, k);
+        status = gpul__device_properties(__func__, &info, k);
         if (status != GPUL_OK) return status;
         (void)snprintf(index, sizeof index, "%d", (int)k);
         if (!gpul__same_id(index, id, 0) && !gpul__same_id(info.pci, id, 0) &&
@@ -4911,7 +4897,7 @@ GPUL_API gpul_status gpul_device_by_id(int32_t *device, const char *id) {
         return gpul__fail(GPUL_ERROR_DEVICE, __func__,
                           "id = \"%.64s\" is neither the PCI id, nor the UUID, nor the index of one of the %d visible "
                           "devices (see gpul_report)",
-                          id, (int)count);
+                          id, count);
     *device = found;
     return GPUL_OK;
 }
@@ -4921,77 +4907,45 @@ GPUL_API gpul_status gpul_device_select(int32_t device) {
     return status != GPUL_OK ? status : gpul__set_device(__func__, device);
 }
 
-static gpul_status gpul__device_info(const char *function, gpul_device *info, int32_t device) {
-    enum { ATTRIBUTES = 18 };
-    int32_t shared = 0, shared_optin = 0, shared_per_sm = 0, l2 = 0, k;
+static gpul_status gpul__device_info(const char *function, gpul_device *out, int32_t device) {
+    gpul_device info = GPUL_ZERO;
     const struct {
         enum cudaDeviceAttr attribute;
         int32_t *to;
-    } of[ATTRIBUTES] = {{cudaDevAttrComputeCapabilityMajor, &info->major},
-                        {cudaDevAttrComputeCapabilityMinor, &info->minor},
-                        {cudaDevAttrMultiProcessorCount, &info->sms},
-                        {cudaDevAttrWarpSize, &info->warp_size},
-                        {cudaDevAttrMaxThreadsPerBlock, &info->max_threads_per_block},
-                        {cudaDevAttrMaxThreadsPerMultiProcessor, &info->max_threads_per_sm},
-                        {cudaDevAttrClockRate, &info->clock_khz},
-                        {cudaDevAttrMemoryClockRate, &info->memory_clock_khz},
-                        {cudaDevAttrGlobalMemoryBusWidth, &info->memory_bus_bits},
-                        {cudaDevAttrMemoryPoolsSupported, &info->has_pools},
-                        {cudaDevAttrManagedMemory, &info->has_managed},
-                        {cudaDevAttrIntegrated, &info->integrated},
-                        {cudaDevAttrKernelExecTimeout, &info->time_limit},
-                        {cudaDevAttrSingleToDoublePrecisionPerfRatio, &info->f32_per_f64},
-                        {cudaDevAttrMaxSharedMemoryPerBlock, &shared},
-                        {cudaDevAttrMaxSharedMemoryPerBlockOptin, &shared_optin},
-                        {cudaDevAttrMaxSharedMemoryPerMultiprocessor, &shared_per_sm},
-                        {cudaDevAttrL2CacheSize, &l2}};
-    gpul__scope scope;
-    gpul_status status;
+    } of[5] = {{cudaDevAttrClockRate, &info.clock_khz}, /* no properties in CUDA 11 or in CUDA 13 */
+               {cudaDevAttrMemoryClockRate, &info.memory_clock_khz},
+               {cudaDevAttrMemoryPoolsSupported, &info.has_pools},
+               {cudaDevAttrKernelExecTimeout, &info.time_limit},
+               {cudaDevAttrSingleToDoublePrecisionPerfRatio, &info.f32_per_f64}};
     size_t free_bytes = 0, total = 0;
-    memset(info, 0, sizeof *info);
-    info->index = device;
-    status = gpul__begin_on(&scope, function, device);
+    gpul__scope scope;
+    int32_t k;
+    gpul_status status = gpul__begin_on(&scope, function, device);
     if (status != GPUL_OK) return status;
-    for (k = 0; k < ATTRIBUTES && status == GPUL_OK; ++k)
-        status = gpul__attribute(function, of[k].to, of[k].attribute, device);
-    if (status == GPUL_OK) status = gpul__device_ids(function, info, device);
+    status = gpul__device_properties(function, &info, device);
+    for (k = 0; k < 5 && status == GPUL_OK; ++k) status = gpul__attribute(function, of[k].to, of[k].attribute, device);
     if (status == GPUL_OK) status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
-    info->standin = strcmp(info->name, "CPU stand-in (no GPU)") == 0; /* what is linked, whatever headers were read */
-    info->shared_per_block = shared;
-    info->shared_per_block_optin = shared_optin;
-    info->shared_per_sm = shared_per_sm;
-    info->l2_bytes = l2;
-    info->total_bytes = (int64_t)total;
-    info->free_bytes = (int64_t)free_bytes;
-    info->nominal_gbps = 2.0 * (double)info->memory_clock_khz * 1e3 * ((double)info->memory_bus_bits / 8) * 1e-9;
-    return gpul__end(&scope, status);
-}
-
-GPUL_API gpul_status gpul_device_info(gpul_device *info, int32_t device) {
-    gpul_device result;
-    gpul_status status;
-    if (info == NULL) return gpul__null(__func__, "info");
-    status = gpul__check_device(__func__, device);
-    if (status == GPUL_OK) status = gpul__device_info(__func__, &result, device);
-    if (status == GPUL_OK) *info = result;
+    info.total_bytes = (int64_t)total;
+    info.free_bytes = (int64_t)free_bytes;
+    info.nominal_gbps = 2.0 * (double)info.memory_clock_khz * 1e3 * ((double)info.memory_bus_bits / 8) * 1e-9;
+    status = gpul__end(&scope, status);
+    if (status == GPUL_OK) *out = info;
     return status;
 }
 
+GPUL_API gpul_status gpul_device_info(gpul_device *info, int32_t device) {
+    const gpul_status status = info == NULL ? gpul__null(__func__, "info") : gpul__check_device(__func__, device);
+    return status != GPUL_OK ? status : gpul__device_info(__func__, info, device);
+}
+
 static gpul_status gpul__cuda_versions(const char *function, int32_t *driver, int32_t *runtime) {
-    const gpul_status status = gpul__pending(function);
+    gpul_status status = gpul__pending(function);
     int d = 0, r = 0;
-    cudaError_t e;
-    if (status != GPUL_OK) return status;
-    e = cudaDriverGetVersion(&d);
-    if (gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) {
-        gpul__clear_cuda(e);
-        d = 0;
-    } else if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaDriverGetVersion");
-    e = cudaRuntimeGetVersion(&r);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaRuntimeGetVersion");
-    if (driver != NULL) *driver = (int32_t)d;
-    if (runtime != NULL) *runtime = (int32_t)r;
-    return GPUL_OK;
+    if (status == GPUL_OK) status = gpul__or_none(cudaDriverGetVersion(&d), &d, function, "cudaDriverGetVersion");
+    if (status == GPUL_OK) status = gpul__cuda(cudaRuntimeGetVersion(&r), function, "cudaRuntimeGetVersion");
+    if (status == GPUL_OK && driver != NULL) *driver = (int32_t)d;
+    if (status == GPUL_OK && runtime != NULL) *runtime = (int32_t)r;
+    return status;
 }
 
 GPUL_API gpul_status gpul_cuda_versions(int32_t *driver, int32_t *runtime) {
@@ -5008,8 +4962,7 @@ static gpul_status gpul__report_kernels(gpul__text *out, const char *function, c
     for (family = 0; family < GPUL__FAMILIES; ++family) {
         int32_t binary = 0, ptx = 0;
         const cudaError_t e = (cudaError_t)gpul__kernel_arch(family, &binary, &ptx);
-        if (e == cudaErrorNoKernelImageForDevice || e == cudaErrorInvalidDeviceFunction ||
-            e == cudaErrorUnsupportedPtxVersion) {
+        if (gpul__status_of(e) == GPUL_ERROR_UNSUPPORTED || e == cudaErrorInvalidDeviceFunction) {
             gpul__clear_cuda(e);
             gpul__append(out, "    %-12s  none that runs here\n", names[family]);
             older = 1;
@@ -5047,11 +5000,11 @@ static gpul_status gpul__report_device(gpul__text *out, const char *function, in
     gpul__append(out, "; L2 %.1f MiB; shared memory per block %.0f KiB (%.0f KiB on request)\n",
                  (double)device.l2_bytes / 1048576.0, (double)device.shared_per_block / 1024.0,
                  (double)device.shared_per_block_optin / 1024.0);
-    gpul__append(
-        out,
-        "    f32 is %d times as fast as f64; time limit of kernels: %s; stream-ordered pools: %s; managed memory: %s%s\n",
-        (int)device.f32_per_f64, device.time_limit ? "yes" : "no", device.has_pools ? "yes" : "no",
-        device.has_managed ? "yes" : "no", device.integrated ? "; shares the host's memory" : "");
+    gpul__append(out,
+                 "    f32 is %d times as fast as f64; time limit of kernels: %s; stream-ordered pools: %s; "
+                 "managed memory: %s%s\n",
+                 (int)device.f32_per_f64, device.time_limit ? "yes" : "no", device.has_pools ? "yes" : "no",
+                 device.has_managed ? "yes" : "no", device.integrated ? "; shares the host's memory" : "");
     if (device.standin)
         gpul__append(out, "    this is the CPU stand-in of tests/cpu: right results, no meaningful timings\n");
 #ifdef GPULITE_CPU_STANDIN
@@ -5075,6 +5028,7 @@ static gpul_status gpul__report_device(gpul__text *out, const char *function, in
 }
 
 static gpul_status gpul__report(gpul__text *out, const char *function) {
+    const char *const visible = getenv("CUDA_VISIBLE_DEVICES"), *const limit = getenv("GPULITE_MEMORY_LIMIT");
     int32_t driver = 0, runtime = 0, index;
     char text[192];
     int count = 0;
@@ -5088,36 +5042,26 @@ static gpul_status gpul__report(gpul__text *out, const char *function) {
 #ifdef GPULITE_NO_KERNELS
     gpul__append(out, "built with GPULITE_NO_KERNELS: arrays, copies and timers, no prebuilt operations\n");
 #endif
-    for (index = 0; index < 2; ++index) {
-        const char *const name = index == 0 ? "CUDA_VISIBLE_DEVICES" : "GPULITE_MEMORY_LIMIT";
-        const char *const value = getenv(name);
-        if (value != NULL)
-            gpul__append(out, "%s=%.128s: %s\n", name, value,
-                         index == 0 ? "other devices are hidden"
-                                    : "of each device, unless gpul_memory_limit says else");
-    }
+    if (visible != NULL) gpul__append(out, "CUDA_VISIBLE_DEVICES=%.128s: other devices are hidden\n", visible);
+    if (limit != NULL)
+        gpul__append(out, "GPULITE_MEMORY_LIMIT=%.128s: of each device, unless gpul_memory_limit says else\n", limit);
     e = cudaGetDeviceCount(&count);
     if (e != cudaSuccess) {
         gpul__append(out, "no CUDA device: %s (%s)\n", cudaGetErrorName(e), gpul__error_text(text, sizeof text, e));
         gpul__clear_cuda(e);
-    } else if (count == 0) gpul__append(out, "no CUDA device\n");
-    else
-        for (index = 0; index < count && status == GPUL_OK; ++index) status = gpul__report_device(out, function, index);
+        count = 0;
+    }
+    for (index = 0; index < count && status == GPUL_OK; ++index) status = gpul__report_device(out, function, index);
     return status;
 }
 
 GPUL_API gpul_status gpul_report(size_t *length, char *text, size_t size) {
-    gpul__text out = GPUL_ZERO;
+    gpul__text none = GPUL_ZERO, out = {text, size, 0};
     gpul_status status;
     if (text == NULL && size > 0) return gpul__null(__func__, "text");
-    status = gpul__report(&out, __func__); /* writes nothing: a failure leaves text as it is */
-    if (status == GPUL_OK && size > 0) {
-        out.text = text;
-        out.size = size;
-        out.length = 0;
-        status = gpul__report(&out, __func__);
-    }
-    if (status == GPUL_OK && length != NULL) *length = out.length;
+    status = gpul__report(&none, __func__); /* a failure leaves text as it is */
+    if (status == GPUL_OK && size > 0) status = gpul__report(&out, __func__);
+    if (status == GPUL_OK && length != NULL) *length = size > 0 ? out.length : none.length;
     return status;
 }
 
@@ -6621,16 +6565,14 @@ static void gpul__statistics(gpul_statistics *out, const double *values, int64_t
     out->deviation = gpul__root(squares / (double)n);
 }
 
-/* Moves the samples beside which the clock was not low to the front, and returns how many they are. */
-static int64_t gpul__steady(double *cpu, double *gpu, const double *slow, int64_t n, double *sorted, int32_t move) {
-    const double most = 1.1 * gpul__median(slow, n, sorted);
+/* The number of samples beside which the clock was not low; `move` brings them to the front. */
+static int64_t gpul__steady(const gpul__benchmark *b, int32_t move) {
+    const double most = 1.1 * gpul__median(b->slow, b->taken, b->sorted);
     int64_t kept = 0, k;
-    for (k = 0; k < n; ++k) {
-        if (slow[k] > most) continue; /* fault: benchmark-keeps-slow */
-        if (move) {
-            cpu[kept] = cpu[k];
-            gpu[kept] = gpu[k];
-        }
+    for (k = 0; k < b->taken; ++k) {
+        if (b->slow[k] > most) continue; /* fault: benchmark-keeps-slow */
+        b->cpu[move ? kept : k] = b->cpu[k];
+        b->gpu[move ? kept : k] = b->gpu[k];
         ++kept;
     }
     return kept;
@@ -6661,7 +6603,7 @@ static gpul_status gpul__benchmark_call(gpul__benchmark *b) {
 static gpul_status gpul__benchmark_sample(gpul__benchmark *b) {
     const gpul_stream stream = b->options.stream;
     const double before = b->cycles;
-    double from, cpu, gpu = 0;
+    double from;
     cudaError_t e = cudaSuccess;
     gpul_status status;
     if (b->flush.data != NULL) {
@@ -6672,13 +6614,11 @@ static gpul_status gpul__benchmark_sample(gpul__benchmark *b) {
     if (e != cudaSuccess) return gpul__fail_cuda(e, b->function, "preparing a sample");
     from = gpul_host_seconds();
     status = gpul__benchmark_call(b);
-    cpu = gpul_host_seconds() - from;
+    b->cpu[b->taken] = gpul_host_seconds() - from;
     if (status == GPUL_OK) status = gpul__cuda(cudaEventRecord(b->event[1], stream), b->function, "cudaEventRecord");
-    if (status == GPUL_OK) status = gpul__elapsed(b->function, &gpu, b->event[0], b->event[1]);
+    if (status == GPUL_OK) status = gpul__elapsed(b->function, &b->gpu[b->taken], b->event[0], b->event[1]);
     if (status == GPUL_OK) status = gpul__count_clock(b);
     if (status != GPUL_OK) return status;
-    b->cpu[b->taken] = cpu;
-    b->gpu[b->taken] = gpu;
     b->slow[b->taken] = before > b->cycles ? before : b->cycles; /* fault: benchmark-clock-before */
     b->taken += 1;
     return GPUL_OK;
@@ -6716,7 +6656,7 @@ static gpul_status gpul__benchmark_samples(gpul__benchmark *b) {
         if (status != GPUL_OK || gpul_host_seconds() - b->began >= o->seconds) break;
         gpul__benchmark_tell(b, 0);
         if (b->taken == want) { /* more for those that will be discarded, but no more than twice */
-            want += o->repeat - gpul__steady(b->cpu, b->gpu, b->slow, b->taken, b->sorted, 0);
+            want += o->repeat - gpul__steady(b, 0);
             if (want > 2 * o->repeat) want = 2 * o->repeat; /* fault: benchmark-retakes */
         }
     }
@@ -6724,20 +6664,17 @@ static gpul_status gpul__benchmark_samples(gpul__benchmark *b) {
     return status;
 }
 
-static gpul_status gpul__benchmark_options(const char *function, gpul_benchmark_options *o,
-                                           const gpul_benchmark_options *from) {
-    memset(o, 0, sizeof *o);
-    if (from != NULL) *o = *from;
+static gpul_status gpul__benchmark_options(const char *function, gpul_benchmark_options *o) {
     if (o->repeat < 0 || o->repeat > (int64_t)1 << 32)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->repeat = %lld, not 0 to 2^32", (long long)o->repeat);
     if (o->warmup < -1)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->warmup = %lld; -1 means none", (long long)o->warmup);
     if (!(o->seconds >= 0))
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->seconds = %g is no time limit", o->seconds);
-    if (!(o->bytes >= 0 && gpul__is_finite(o->bytes)))
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->bytes = %g", o->bytes);
-    if (!(o->flops >= 0 && gpul__is_finite(o->flops)))
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->flops = %g", o->flops);
+    if (!(o->bytes >= 0 && gpul__is_finite(o->bytes) && o->flops >= 0 && gpul__is_finite(o->flops)))
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                          "options->bytes = %g, options->flops = %g: must be finite, and not negative", o->bytes,
+                          o->flops);
     if (o->flop_dtype != 0 && !gpul__is_floating(o->flop_dtype))
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->flop_dtype is %s (%d), which has no roof",
                           gpul_dtype_name(o->flop_dtype), (int)o->flop_dtype);
@@ -6755,10 +6692,8 @@ static void gpul__benchmark_rates(gpul_benchmark_result *r, const gpul_roof *roo
     double compute = flop_dtype == GPUL_F64                              ? roof->f64_gflops
                      : flop_dtype == GPUL_F16 || flop_dtype == GPUL_BF16 ? roof->f16_gflops
                                                                          : roof->f32_gflops;
-    if (t > 0) {
-        r->gbps = r->bytes / t * 1e-9;
-        r->gflops = r->flops / t * 1e-9;
-    }
+    r->gbps = t > 0 ? r->bytes / t * 1e-9 : 0;
+    r->gflops = t > 0 ? r->flops / t * 1e-9 : 0;
     if (r->bytes > 0) r->intensity = r->flops / r->bytes;
     if (roof->write_gbps > memory) memory = roof->write_gbps;
     if (roof->copy_gbps > memory) memory = roof->copy_gbps;
@@ -6770,46 +6705,45 @@ static void gpul__benchmark_rates(gpul_benchmark_result *r, const gpul_roof *roo
 
 static gpul_status gpul__device_roof(const char *function, gpul_roof *roof, int32_t device);
 
-static gpul_status gpul__benchmark_run(const char *function, gpul_benchmark_result *out, gpul_status (*fn)(void *user),
-                                       void *user, const gpul_benchmark_options *options) {
+GPUL_API gpul_status gpul_benchmark(gpul_benchmark_result *result, gpul_status (*fn)(void *user), void *user,
+                                    const gpul_benchmark_options *options) {
     gpul__benchmark b = GPUL_ZERO;
     gpul_benchmark_result r = GPUL_ZERO;
     gpul_roof roof = GPUL_ZERO;
     gpul__scope scope;
     gpul_status status;
+    int64_t room;
     int32_t l2 = 0, k;
-    size_t bytes;
-    if (out == NULL) return gpul__null(function, "result");
-    if (fn == NULL) return gpul__null(function, "fn");
-    status = gpul__benchmark_options(function, &b.options, options);
-    if (status == GPUL_OK) status = gpul__check_stream(function, "options->stream", b.options.stream);
-    if (status == GPUL_OK) status = gpul__begin(&scope, function, NULL, 0, NULL);
+    if (result == NULL) return gpul__null(__func__, "result");
+    if (fn == NULL) return gpul__null(__func__, "fn");
+    if (options != NULL) b.options = *options;
+    status = gpul__benchmark_options(__func__, &b.options);
+    if (status == GPUL_OK) status = gpul__check_stream(__func__, "options->stream", b.options.stream);
+    if (status == GPUL_OK) status = gpul__begin_on(&scope, __func__, -1);
     if (status != GPUL_OK) return status;
-    b.function = function;
+    b.function = __func__;
     b.fn = fn;
     b.user = user;
-    status = gpul__check_capture(function, NULL, b.options.stream);
-    if (status == GPUL_OK && b.options.roof) status = gpul__device_roof(function, &roof, scope.device);
+    status = gpul__check_capture(__func__, NULL, b.options.stream);
+    if (status == GPUL_OK && b.options.roof) status = gpul__device_roof(__func__, &roof, scope.device);
     if (status == GPUL_OK && b.options.flush_l2)
-        status = gpul__attribute(function, &l2, cudaDevAttrL2CacheSize, scope.device);
-    bytes = 2 * (size_t)b.options.repeat * sizeof(double); /* of a column: see gpul__benchmark_samples */
+        status = gpul__attribute(__func__, &l2, cudaDevAttrL2CacheSize, scope.device);
+    room = 2 * b.options.repeat; /* of a column: see gpul__benchmark_samples */
+    b.cpu = (double *)malloc((size_t)room * 4 * sizeof(double));
+    if (status == GPUL_OK && b.cpu == NULL)
+        status = gpul__fail_with(GPUL_ERROR_OUT_OF_MEMORY, __func__, cudaSuccess, -1, room * 32, 0,
+                                 "options->repeat = %lld samples take %lld bytes of host memory",
+                                 (long long)b.options.repeat, (long long)room * 32);
     if (status == GPUL_OK) {
-        b.cpu = bytes <= SIZE_MAX / 8 ? (double *)malloc(4 * bytes) : NULL;
-        if (b.cpu == NULL)
-            status = gpul__fail_with(GPUL_ERROR_OUT_OF_MEMORY, function, cudaSuccess, -1, (int64_t)bytes * 4, 0,
-                                     "options->repeat = %lld samples take %lld bytes of host memory",
-                                     (long long)b.options.repeat, (long long)bytes * 4);
-    }
-    if (status == GPUL_OK) {
-        b.gpu = b.cpu + 2 * b.options.repeat;
-        b.slow = b.gpu + 2 * b.options.repeat;
-        b.sorted = b.slow + 2 * b.options.repeat;
+        b.gpu = b.cpu + room;
+        b.slow = b.gpu + room;
+        b.sorted = b.slow + room;
         status = gpul__scratch(&b.flush, 2 * (int64_t)l2, &scope, b.options.stream);
     }
-    for (k = 0; k < 2 && status == GPUL_OK; ++k) status = gpul__new_event(function, &b.event[k]);
+    for (k = 0; k < 2 && status == GPUL_OK; ++k) status = gpul__new_event(__func__, &b.event[k]);
     if (status == GPUL_OK) status = gpul__benchmark_samples(&b);
     if (status == GPUL_OK) {
-        r.samples = gpul__steady(b.cpu, b.gpu, b.slow, b.taken, b.sorted, 1);
+        r.samples = gpul__steady(&b, 1);
         r.discarded = b.taken - r.samples;
         if (r.samples > b.options.repeat) r.samples = b.options.repeat;
         gpul__statistics(&r.cpu, b.cpu, r.samples, b.sorted);
@@ -6825,26 +6759,20 @@ static gpul_status gpul__benchmark_run(const char *function, gpul_benchmark_resu
     }
     free(b.cpu);
     status = gpul__scratch_drop(&b.flush, &scope, b.options.stream, status);
-    for (k = 0; k < 2; ++k) {
-        const cudaError_t e = b.event[k] == NULL ? cudaSuccess : cudaEventDestroy(b.event[k]);
-        status = gpul__finish(status, e, function, "cudaEventDestroy");
-    }
+    for (k = 0; k < 2; ++k)
+        if (b.event[k] != NULL)
+            status = gpul__finish(status, cudaEventDestroy(b.event[k]), __func__, "cudaEventDestroy");
     status = gpul__end(&scope, status);
-    if (status == GPUL_OK) *out = r;
+    if (status == GPUL_OK) *result = r;
     return status;
-}
-
-GPUL_API gpul_status gpul_benchmark(gpul_benchmark_result *result, gpul_status (*fn)(void *user), void *user,
-                                    const gpul_benchmark_options *options) {
-    return gpul__benchmark_run(__func__, result, fn, user, options);
 }
 
 /* ---- the roof ---- */
 
 #ifndef GPULITE_NO_KERNELS
-enum { GPUL__ROOF_READ, GPUL__ROOF_WRITE, GPUL__ROOF_COPY, GPUL__ROOF_MATMUL };
+enum { GPUL__ROOF_READ, GPUL__ROOF_WRITE, GPUL__ROOF_COPY, GPUL__ROOF_MATMUL, GPUL__ROOF_KINDS = 6 };
 typedef struct gpul__roof_work {
-    int32_t what;                            /* the benchmark's next call */
+    int32_t what; /* the benchmark's next call; from GPUL__ROOF_MATMUL on, matrix products of three dtypes */
     gpul_array all, one, half[2], matrix[3]; /* half and matrix: parts of `all` */
     gpul_stream stream;
 } gpul__roof_work;
@@ -6859,61 +6787,41 @@ static gpul_status gpul__roof_call(void *user) {
     }
 }
 
-static gpul_status gpul__roof_best(const char *function, double *rate, int32_t what, gpul__roof_work *work,
-                                   double amount) {
+static gpul_status gpul__roof_measure(gpul_roof *roof, gpul__roof_work *w, const gpul_device *device) {
+    static const gpul_dtype dtypes[GPUL__ROOF_KINDS] = {GPUL_F32, GPUL_F32, GPUL_F32, GPUL_F32, GPUL_F64, GPUL_F16};
+    double *const rates[GPUL__ROOF_KINDS] = {&roof->read_gbps,  &roof->write_gbps, &roof->copy_gbps,
+                                             &roof->f32_gflops, &roof->f64_gflops, &roof->f16_gflops};
     gpul_benchmark_options options = GPUL_ZERO;
     gpul_benchmark_result result;
-    gpul_status status;
-    options.repeat = 30;
-    options.warmup = 3;
-    options.seconds = 0.3;
-    options.stream = work->stream;
-    work->what = what;
-    status = gpul__benchmark_run(function, &result, gpul__roof_call, work, &options);
-    if (status == GPUL_OK && result.gpu.min > 0) *rate = amount / result.gpu.min * 1e-9;
-    return status;
-}
-
-static gpul_status gpul__roof_measure(const char *function, gpul_roof *roof, gpul__roof_work *w,
-                                      const gpul_device *device) {
-    const gpul_dtype dtypes[3] = {GPUL_F32, GPUL_F64, GPUL_F16};
-    double *const rates[3] = {&roof->f32_gflops, &roof->f64_gflops, &roof->f16_gflops};
     /* the stand-in takes seconds for what a GPU does in microseconds */
     int64_t n = device->standin ? 64 : 2048, bytes = device->standin ? 1 << 18 : 16 * device->l2_bytes;
     gpul_status status;
-    int32_t i, k;
+    int32_t k;
     if (!device->standin && bytes < (int64_t)1 << 28) bytes = (int64_t)1 << 28;
     if (bytes > device->free_bytes / 4) bytes = device->free_bytes / 4;
     bytes -= bytes % 512;
     while (n > 1 && 3 * n * n * 8 > bytes) n /= 2;
+    options.repeat = 30;
+    options.warmup = 3;
+    options.seconds = 0.3;
+    options.stream = w->stream;
     status = gpul_device_array(&w->all, GPUL_F32, gpul_1d(bytes / 4), w->stream);
     if (status == GPUL_OK) status = gpul_device_array(&w->one, GPUL_F32, gpul_0d(), w->stream);
     if (status == GPUL_OK) status = gpul_split(w->half, 2, &w->all, 0);
     if (status == GPUL_OK) status = gpul_fill(&w->all, 1, w->stream);
-    if (status == GPUL_OK) status = gpul__roof_best(function, &roof->read_gbps, GPUL__ROOF_READ, w, (double)bytes);
-    if (status == GPUL_OK) status = gpul__roof_best(function, &roof->write_gbps, GPUL__ROOF_WRITE, w, (double)bytes);
-    if (status == GPUL_OK) status = gpul__roof_best(function, &roof->copy_gbps, GPUL__ROOF_COPY, w, (double)bytes);
-    for (i = 0; i < 3 && status == GPUL_OK; ++i) {
-        if (dtypes[i] == GPUL_F16 && !device->standin) n *= 2; /* the bytes of f64 are enough */
-        for (k = 0; k < 3 && status == GPUL_OK; ++k) {
-            char *const at = (char *)w->all.data + k * n * n * (int64_t)gpul_dtype_size(dtypes[i]);
-            status = gpul_wrap(&w->matrix[k], at, dtypes[i], gpul_2d(n, n));
+    for (w->what = 0; w->what < GPUL__ROOF_KINDS && status == GPUL_OK; ++w->what) {
+        const int32_t matrices = w->what < GPUL__ROOF_MATMUL ? 0 : 3;
+        const gpul_dtype dtype = dtypes[w->what];
+        if (dtype == GPUL_F16 && !device->standin) n *= 2; /* the bytes of f64 are enough */
+        for (k = 0; k < matrices && status == GPUL_OK; ++k) {
+            char *const at = (char *)w->all.data + k * n * n * (int64_t)gpul_dtype_size(dtype);
+            status = gpul_wrap(&w->matrix[k], at, dtype, gpul_2d(n, n));
             if (status == GPUL_OK) status = gpul_fill(&w->matrix[k], 1, w->stream);
         }
-        if (status == GPUL_OK)
-            status = gpul__roof_best(function, rates[i], GPUL__ROOF_MATMUL, w, 2.0 * (double)n * (double)n * (double)n);
+        if (status == GPUL_OK) status = gpul_benchmark(&result, gpul__roof_call, w, &options);
+        if (status == GPUL_OK && result.gpu.min > 0)
+            *rates[w->what] = (double)(matrices == 0 ? bytes : 2 * n * n * n) / result.gpu.min * 1e-9;
     }
-    return status;
-}
-
-/* What a function that `function` called has recorded is reported as its own. */
-static gpul_status gpul__report_as(const char *function, gpul_status status) {
-    gpul_error error = gpul__error;
-    if (status == GPUL_OK || strcmp(error.function, function) == 0) return status;
-    (void)gpul__fail(status, function, "%s", error.message);
-    gpul__copy_text(error.function, sizeof error.function, gpul__error.function);
-    gpul__copy_text(error.message, sizeof error.message, gpul__error.message);
-    gpul__error = error;
     return status;
 }
 #endif
@@ -6933,21 +6841,21 @@ static gpul_status gpul__device_roof(const char *function, gpul_roof *out, int32
     gpul_status status = gpul__begin_on(&scope, function, device), destroyed;
     if (status != GPUL_OK) return status;
     if (gpul__atomic_load(&scope.state->roof_state) != GPUL__KNOWN) { /* fault: roof-measured-again */
-        roof.device = device;
         status = gpul__device_info(function, &info, device);
-        if (status == GPUL_OK) {
-            roof.standin = info.standin;
-            status = gpul_stream_create(&work.stream, GPUL_STREAM_NON_BLOCKING);
-        }
-        if (status == GPUL_OK) status = gpul__roof_measure(function, &roof, &work, &info);
+        if (status == GPUL_OK) status = gpul_stream_create(&work.stream, GPUL_STREAM_NON_BLOCKING);
+        if (status == GPUL_OK) status = gpul__roof_measure(&roof, &work, &info);
         status = gpul__free(function, &work.all, status);
         status = gpul__free(function, &work.one, status);
         first = gpul__error;
         destroyed = gpul_stream_destroy(&work.stream);
         if (status == GPUL_OK) status = destroyed;
         else gpul__error = first;
-        status = gpul__report_as(function, status);
+        if (status != GPUL_OK && strcmp(gpul__error.function, function) != 0) /* of a function that this one called */
+            status = gpul__fail_with(status, function, (cudaError_t)gpul__error.cuda_code, gpul__error.device,
+                                     gpul__error.bytes_requested, gpul__error.bytes_free, "%s", gpul__error.message);
         if (status == GPUL_OK && gpul__atomic_swap(&scope.state->roof_state, GPUL__UNKNOWN, GPUL__FILLING)) {
+            roof.device = device;
+            roof.standin = info.standin;
             scope.state->roof = roof;
             gpul__atomic_store(&scope.state->roof_state, GPUL__KNOWN);
         }
@@ -6965,24 +6873,23 @@ GPUL_API gpul_status gpul_device_roof(gpul_roof *roof, int32_t device) {
 
 /* ---- as text ---- */
 
-static void gpul__append_times(gpul__text *to, const char *who, const gpul_statistics *s, int64_t samples) {
-    gpul__append(to, "    %s:%9.3f us", who, s->mean * 1e6);
+static void gpul__append_times(gpul__text *to, const gpul_statistics *s, int64_t samples) {
+    gpul__append(to, ":%9.3f us", s->mean * 1e6);
     if (samples > 1)
         gpul__append(to, "   +/-%6.3f (min:%9.3f / max:%9.3f) us", s->deviation * 1e6, s->min * 1e6, s->max * 1e6);
 }
 
 /* As cupyx.profiler.benchmark writes it, and then what that does not tell */
 static void gpul__benchmark_line(gpul__text *to, const gpul_benchmark_result *r) {
-    char who[24];
-    gpul__append(to, "%-20.63s:", r->name);
+    gpul__append(to, "%-20.63s:    ", r->name);
     if (r->standin) {
-        gpul__append(to, "    on the CPU stand-in, which tells no GPU's times; %lld samples", (long long)r->samples);
+        gpul__append(to, "on the CPU stand-in, which tells no GPU's times; %lld samples", (long long)r->samples);
         return;
     }
-    (void)snprintf(who, sizeof who, "GPU-%d", (int)r->device);
-    gpul__append_times(to, "CPU", &r->cpu, r->samples);
-    gpul__append(to, " ");
-    gpul__append_times(to, who, &r->gpu, r->samples);
+    gpul__append(to, "CPU");
+    gpul__append_times(to, &r->cpu, r->samples);
+    gpul__append(to, "     GPU-%d", (int)r->device);
+    gpul__append_times(to, &r->gpu, r->samples);
     gpul__append(to, "   median:%9.3f us", r->gpu.median * 1e6);
     if (r->gbps > 0) gpul__append(to, ", %.1f GB/s", r->gbps);
     if (r->gflops > 0) gpul__append(to, ", %.1f GFLOP/s", r->gflops);
@@ -6994,6 +6901,15 @@ static void gpul__benchmark_line(gpul__text *to, const gpul_benchmark_result *r)
     if (r->discarded > 0) gpul__append(to, ", %lld discarded", (long long)r->discarded);
 }
 
+GPUL_API gpul_status gpul_benchmark_text(size_t *length, char *text, size_t size, const gpul_benchmark_result *result) {
+    gpul__text out = {text, size, 0};
+    if (result == NULL) return gpul__null(__func__, "result");
+    if (text == NULL && size > 0) return gpul__null(__func__, "text");
+    gpul__benchmark_line(&out, result);
+    if (length != NULL) *length = out.length;
+    return GPUL_OK;
+}
+
 static void gpul__append_field(gpul__text *to, int32_t known, double value) {
     char text[40] = "";
     char *p;
@@ -7003,29 +6919,19 @@ static void gpul__append_field(gpul__text *to, int32_t known, double value) {
     gpul__append(to, "%s,", text);
 }
 
-static void gpul__benchmark_csv(gpul__text *to, const gpul_benchmark_result *r) {
+static void gpul__benchmark_row(gpul__text *to, const gpul_benchmark_result *r) {
     static const char *const bounds[3] = {"", "memory", "compute"};
-    const int32_t times = r != NULL && !r->standin;
+    const int32_t times = !r->standin;
     const char *p;
-    int32_t k;
-    if (r == NULL) {
-        gpul__append(to,
-                     "name,device,samples,discarded,cpu_mean_us,cpu_deviation_us,cpu_min_us,cpu_median_us,cpu_max_us,"
-                     "gpu_mean_us,gpu_deviation_us,gpu_min_us,gpu_median_us,gpu_max_us,bytes,flops,gbps,gflops,"
-                     "intensity,share,bound\n");
-        return;
-    }
+    int32_t i, k;
     gpul__append(to, "\"");
     for (p = r->name; *p != 0; ++p) gpul__append(to, "%s%c", *p == '"' ? "\"" : "", *p);
     gpul__append(to, "\",%s%d,%lld,%lld,", r->standin ? "standin-" : "", (int)r->device, (long long)r->samples,
                  (long long)r->discarded);
     for (k = 0; k < 2; ++k) {
         const gpul_statistics *const s = k == 0 ? &r->cpu : &r->gpu;
-        gpul__append_field(to, times, s->mean * 1e6);
-        gpul__append_field(to, times, s->deviation * 1e6);
-        gpul__append_field(to, times, s->min * 1e6);
-        gpul__append_field(to, times, s->median * 1e6);
-        gpul__append_field(to, times, s->max * 1e6);
+        const double seconds[5] = {s->mean, s->deviation, s->min, s->median, s->max};
+        for (i = 0; i < 5; ++i) gpul__append_field(to, times, seconds[i] * 1e6);
     }
     gpul__append_field(to, r->bytes > 0, r->bytes);
     gpul__append_field(to, r->flops > 0, r->flops);
@@ -7033,26 +6939,20 @@ static void gpul__benchmark_csv(gpul__text *to, const gpul_benchmark_result *r) 
     gpul__append_field(to, times && r->gflops > 0, r->gflops);
     gpul__append_field(to, r->intensity > 0, r->intensity);
     gpul__append_field(to, times && r->share > 0, r->share);
-    gpul__append(to, "%s\n", r->standin || r->bound < 0 || r->bound > 2 ? "" : bounds[r->bound]);
-}
-
-static gpul_status gpul__benchmark_write(const char *function, size_t *length, char *text, size_t size,
-                                         const gpul_benchmark_result *result,
-                                         void (*write)(gpul__text *, const gpul_benchmark_result *)) {
-    gpul__text out = {text, size, 0};
-    if (text == NULL && size > 0) return gpul__null(function, "text");
-    write(&out, result);
-    if (length != NULL) *length = out.length;
-    return GPUL_OK;
-}
-
-GPUL_API gpul_status gpul_benchmark_text(size_t *length, char *text, size_t size, const gpul_benchmark_result *result) {
-    if (result == NULL) return gpul__null(__func__, "result");
-    return gpul__benchmark_write(__func__, length, text, size, result, gpul__benchmark_line);
+    gpul__append(to, "%s\n", bounds[times && r->bound > 0 && r->bound < 3 ? r->bound : 0]);
 }
 
 GPUL_API gpul_status gpul_benchmark_csv(size_t *length, char *text, size_t size, const gpul_benchmark_result *result) {
-    return gpul__benchmark_write(__func__, length, text, size, result, gpul__benchmark_csv);
+    gpul__text out = {text, size, 0};
+    if (text == NULL && size > 0) return gpul__null(__func__, "text");
+    if (result != NULL) gpul__benchmark_row(&out, result);
+    else
+        gpul__append(&out,
+                     "name,device,samples,discarded,cpu_mean_us,cpu_deviation_us,cpu_min_us,cpu_median_us,cpu_max_us,"
+                     "gpu_mean_us,gpu_deviation_us,gpu_min_us,gpu_median_us,gpu_max_us,bytes,flops,gbps,gflops,"
+                     "intensity,share,bound\n");
+    if (length != NULL) *length = out.length;
+    return GPUL_OK;
 }
 
 #ifdef __cplusplus

@@ -350,7 +350,7 @@ plant launch-handler test_launch:test_handler without
 plant launch-dtype test_launch:test_dtypes expression '(argument->dtypes & 1 << a->dtype) == 0' '0'
 plant launch-gaps test_launch:test_wrong_arrays expression '!gpul_is_contiguous(a, GPUL_ORDER_F)' '0'
 plant launch-pageable test_launch:test_wrong_arrays expression 'attributes.type != cudaMemoryTypeUnregistered' '1'
-plant launch-device test_launch:test_devices expression 'first->device' '-1'
+plant launch-device test_launch:test_devices expression 'first != NULL' '0'
 plant launch-shared test_launch:test_shared instead 'e = cudaSuccess;'
 plant launch-limits test_launch:test_limits expression 'call->grid[k] > INT32_MAX' '0'
 plant wrong-stream test_graph instead 'config.stream = 0;'
