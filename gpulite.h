@@ -1317,241 +1317,8 @@ template <typename T, unsigned N> struct gpul_view {
  *   Stop here if you only want to know how to use the library. What follows is how it works.
  *
  * ================================================================================================================== */
-/* ---------------------------------------------------------------------------------------------------------------------
- * Launching. GPUL_LAUNCH's templates describe a call; gpul__launch_call, in the implementation, checks and launches it.
- * ------------------------------------------------------------------------------------------------------------------ */
-#if (defined(GPULITE_IMPLEMENTATION) || defined(GPUL_LAUNCH)) && !defined(GPULITE__LAUNCH)
-#define GPULITE__LAUNCH
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-enum { GPUL__ARGUMENT_VALUE = 0, GPUL__ARGUMENT_POINTER = 1, GPUL__ARGUMENT_ARRAY = 2 };
-typedef struct gpul__argument {
-    int32_t kind;            /* GPUL__ARGUMENT_* */
-    int32_t dtypes;          /* array: bit d is set where the parameter's elements are of dtype d */
-    int32_t ndim;            /* array: the view's dimensions; 0: the parameter is a pointer */
-    int32_t bytes, align;    /* array: of the parameter's elements */
-    const gpul_array *array; /* array: what was given, else NULL */
-} gpul__argument;
-
-typedef struct gpul__call {
-    const char *written;       /* GPUL_LAUNCH's arguments as they stand in the program */
-    const void *kernel;        /* as gpul_block_size takes it */
-    int64_t grid[3], block[3]; /* x, y, z; any values */
-    size_t shared_bytes;
-    gpul_stream stream;
-    int32_t count;
-    const gpul__argument *arguments;
-    void **values; /* where the arguments lie, each in the type of its parameter */
-} gpul__call;
-
-GPUL_API gpul_status gpul__launch_call(const gpul__call *call);
-
-#ifdef __cplusplus
-} /* extern "C" */
-#endif
-#endif
-
-#if defined(GPUL_LAUNCH) && !defined(GPULITE__LAUNCH_TEMPLATES)
-#define GPULITE__LAUNCH_TEMPLATES
-#include <type_traits>
-#include <utility>
-
-struct __half; /* of NVIDIA's headers, which need not be there */
-struct __nv_bfloat16;
-
-namespace {
-
-static inline cudaLaunchConfig_t gpul__config(gpul_dim3 grid, gpul_dim3 block, size_t shared_bytes,
-                                              gpul_stream stream) {
-    cudaLaunchConfig_t config = cudaLaunchConfig_t();
-    config.gridDim = dim3(grid.x, grid.y, grid.z);
-    config.blockDim = dim3(block.x, block.y, block.z);
-    config.dynamicSmemBytes = shared_bytes;
-    config.stream = stream; /* fault: wrong-stream */
-    return config;
-}
-
-/* gpulite_kernels.cu's way to a kernel: errors come back as the launch's own return value, so that neither a stale
- * error is blamed on it nor its own error left behind for somebody else. */
-template <typename... Params, typename... Args>
-static inline int32_t gpul__launch(void (*kernel)(Params...), gpul_dim3 grid, gpul_dim3 block, size_t shared_bytes,
-                                   gpul_stream stream, Args... args) {
-    if (grid.x == 0 || grid.y == 0 || grid.z == 0) return 0;
-    const cudaLaunchConfig_t config = gpul__config(grid, block, shared_bytes, stream);
-    return int32_t(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...));
-}
-
-static inline gpul_dim3 gpul__dim(uint32_t x, uint32_t y = 1, uint32_t z = 1) {
-    const gpul_dim3 d = {x, y, z};
-    return d;
-}
-
-template <typename... Params> static inline const void *gpul__address(void (*kernel)(Params...)) {
-#ifdef GPULITE_CPU_STANDIN
-    return standin::address(kernel);
-#else
-    return reinterpret_cast<const void *>(kernel);
-#endif
-}
-
-/* ---- GPUL_LAUNCH ---- */
-
-static inline void gpul__put_dims(int64_t *to, int64_t x, int64_t y, int64_t z) {
-    to[0] = x;
-    to[1] = y;
-    to[2] = z;
-}
-static inline void gpul__put_dim(int64_t *to, gpul_dim3 d) { gpul__put_dims(to, d.x, d.y, d.z); }
-static inline void gpul__put_dim(int64_t *to, dim3 d) { gpul__put_dims(to, d.x, d.y, d.z); }
-template <typename Integer> static inline void gpul__put_dim(int64_t *to, Integer n) {
-    static_assert(std::is_integral<Integer>::value || std::is_enum<Integer>::value,
-                  "GPUL_LAUNCH(kernel, grid, block, ...): grid and block are gpul_dim3, dim3 or an integer");
-    gpul__put_dims(to, int64_t(n), 1, 1);
-}
-
-/* The dtypes whose elements a T * may point to. There is one integer dtype a size. */
-template <typename T> struct gpul__dtypes {
-    static constexpr int32_t any = ~0;
-    static constexpr int32_t integer = sizeof(T) == 8   ? 1 << GPUL_I64
-                                       : sizeof(T) == 4 ? 1 << GPUL_I32
-                                       : sizeof(T) == 2 ? 1 << GPUL_F16 | 1 << GPUL_BF16
-                                                        : 1 << GPUL_U8;
-    static constexpr int32_t value = std::is_same<T, float>::value           ? 1 << GPUL_F32
-                                     : std::is_same<T, double>::value        ? 1 << GPUL_F64
-                                     : std::is_same<T, __half>::value        ? 1 << GPUL_F16
-                                     : std::is_same<T, __nv_bfloat16>::value ? 1 << GPUL_BF16
-                                     : std::is_integral<T>::value            ? integer
-                                                                             : any;
-};
-
-static inline const gpul_array *gpul__array_of(const gpul_array &a) { return &a; }
-static inline const gpul_array *gpul__array_of(const gpul_array *a) { return a; }
-template <typename Arg> struct gpul__is_array {
-    static constexpr bool value =
-        (std::is_convertible<Arg, const gpul_array *>::value || std::is_convertible<Arg, const gpul_array &>::value) &&
-        !std::is_same<Arg, decltype(nullptr)>::value;
-};
-
-template <typename T> static inline gpul__argument gpul__array_argument(const gpul_array *array, int32_t ndim) {
-    typedef typename std::conditional<std::is_void<T>::value, char, typename std::remove_cv<T>::type>::type Element;
-    gpul__argument argument = gpul__argument();
-    argument.kind = GPUL__ARGUMENT_ARRAY;
-    argument.dtypes = std::is_void<T>::value ? int32_t(gpul__dtypes<Element>::any) : gpul__dtypes<Element>::value;
-    argument.ndim = ndim;
-    argument.bytes = int32_t(sizeof(Element));
-    argument.align = int32_t(alignof(Element));
-    argument.array = array;
-    return argument;
-}
-
-/* How an argument becomes a Param: its value, and what is to be checked of it. First what a cast takes. */
-template <typename Param, typename Arg, bool array> struct gpul__pass {
-    template <typename P, typename A> static decltype(static_cast<P>(std::declval<A &>()), std::true_type()) casts(int);
-    template <typename P, typename A> static std::false_type casts(...);
-    static constexpr bool good = decltype(casts<Param, Arg>(0))::value;
-    static Param value(Arg &arg) { return static_cast<Param>(arg); }
-    static gpul__argument describe(Arg &) {
-        gpul__argument argument = gpul__argument();
-        if (std::is_pointer<Param>::value && !std::is_function<typename std::remove_pointer<Param>::type>::value)
-            argument.kind = GPUL__ARGUMENT_POINTER;
-        return argument;
-    }
-};
-template <typename T, typename Arg> struct gpul__pass<T *, Arg, true> {
-    static constexpr bool good = !std::is_same<typename std::remove_cv<T>::type, gpul_array>::value;
-    static T *value(Arg &arg) {
-        const gpul_array *const a = gpul__array_of(arg);
-        return a ? static_cast<T *>(a->data) : nullptr;
-    }
-    static gpul__argument describe(Arg &arg) { return gpul__array_argument<T>(gpul__array_of(arg), 0); }
-};
-template <typename T, unsigned N, typename Arg> struct gpul__pass<gpul_view<T, N>, Arg, true> {
-    static constexpr bool good = true;
-    static gpul_view<T, N> value(Arg &arg) {
-        const gpul_array *const a = gpul__array_of(arg);
-        gpul_view<T, N> view = gpul_view<T, N>();
-        if (!a) return view;
-        view.data = static_cast<T *>(a->data);
-        for (unsigned k = 0; k < N; ++k) {
-            view.shape[k] = a->shape[k];
-            view.strides[k] = a->strides[k];
-        }
-        return view;
-    }
-    static gpul__argument describe(Arg &arg) { return gpul__array_argument<T>(gpul__array_of(arg), int32_t(N)); }
-};
-template <typename Param, typename Arg> struct gpul__pass_of : gpul__pass<Param, Arg, gpul__is_array<Arg>::value> {};
-
-/* Every argument in the type of its parameter: this call's own parameters are where they lie. */
-template <typename... Params> static inline gpul_status gpul__launch_values(gpul__call *call, Params... values) {
-    void *list[] = {static_cast<void *>(&values)..., nullptr};
-    call->values = list;
-    return gpul__launch_call(call);
-}
-
-/* One message for what cannot be launched, and nothing after it. */
-template <bool good> struct gpul__argument_converts {
-    static_assert(good,
-                  "GPUL_LAUNCH: an argument does not convert to the kernel's parameter (a gpul_array goes where the "
-                  "kernel takes T *, const T * or gpul_view<T, N>, nullptr where it takes a pointer)");
-};
-template <typename...> struct gpul__types {};
-template <bool...> struct gpul__bools {};
-template <size_t...> struct gpul__sizes {};
-template <bool counts, typename Params, typename Args> struct gpul__launches {
-    static_assert(counts, "GPUL_LAUNCH: the arguments after the stream are not as many as the kernel's parameters");
-    typedef std::false_type type;
-};
-template <typename... Params, typename... Args>
-struct gpul__launches<true, gpul__types<Params...>, gpul__types<Args...>> {
-    typedef gpul__sizes<sizeof(gpul__argument_converts<gpul__pass_of<Params, Args>::good>)...> asserted;
-    typedef std::is_same<gpul__bools<true, gpul__pass_of<Params, Args>::good...>,
-                         gpul__bools<gpul__pass_of<Params, Args>::good..., true>>
-        type;
-};
-
-template <typename... Params, typename... Args>
-static inline gpul_status gpul__launch_checked(std::true_type, gpul__call *call, void (*)(Params...), Args &...args) {
-    const gpul__argument arguments[] = {gpul__pass_of<Params, Args>::describe(args)..., gpul__argument()};
-    call->count = int32_t(sizeof...(Params));
-    call->arguments = arguments;
-    return gpul__launch_values<Params...>(call, gpul__pass_of<Params, Args>::value(args)...);
-}
-template <typename... Any> static inline gpul_status gpul__launch_checked(std::false_type, Any &&...) { return 0; }
-
-template <typename... Params, typename Grid, typename Block, typename... Args>
-static inline gpul_status gpul__launch_written(const char *written, void (*kernel)(Params...), Grid grid, Block block,
-                                               size_t shared_bytes, gpul_stream stream, Args... args) {
-    gpul__call call = gpul__call();
-    call.written = written;
-    call.kernel = gpul__address(kernel);
-    gpul__put_dim(call.grid, grid);
-    gpul__put_dim(call.block, block);
-    call.shared_bytes = shared_bytes;
-    call.stream = stream;
-    typedef gpul__launches<sizeof...(Params) == sizeof...(Args), gpul__types<Params...>, gpul__types<Args...>> launches;
-    return gpul__launch_checked(std::integral_constant<bool, launches::type::value>(), &call, kernel, args...);
-}
-/* whatever else is written */
-template <typename Kernel> static inline gpul_status gpul__launch_written(const char *, Kernel, ...) {
-    static_assert(sizeof(Kernel) == 0, "GPUL_LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...): one of "
-                                       "the first five is missing or is something else");
-    return 0;
-}
-
-} /* namespace */
-
-template <typename... Params>
-static inline gpul_status gpul_block_size(int32_t *block, void (*kernel)(Params...), size_t shared_bytes = 0,
-                                          int32_t limit = 0) {
-    return gpul_block_size(block, gpul__address(kernel), shared_bytes, limit);
-}
-
-#endif
-
-#if (defined(GPULITE_IMPLEMENTATION) || defined(GPULITE__KERNELS)) && !defined(GPULITE__INTERFACE)
+#if !defined(GPULITE__INTERFACE) &&                                                                                    \
+    (defined(GPULITE_IMPLEMENTATION) || defined(GPULITE__KERNELS) || defined(GPUL_LAUNCH))
 #define GPULITE__INTERFACE
 #ifdef __cplusplus
 extern "C" {
@@ -1710,14 +1477,7 @@ enum { /* reductions beyond gpul_reduce's own GPUL_SUM .. GPUL_COUNT_NONZERO */
        GPUL__DOT = 12,
        GPUL__GEMV = 13
 };
-enum { /* kernel families, for the report */
-       GPUL__FAMILY_ELEMENTWISE = 0,
-       GPUL__FAMILY_REDUCE = 1,
-       GPUL__FAMILY_GEMV = 2,
-       GPUL__FAMILY_HISTOGRAM = 3,
-       GPUL__FAMILY_MATMUL = 4,
-       GPUL__FAMILIES = 5
-};
+#define GPUL__FAMILIES 5 /* of kernels, for the report: elementwise, reductions, gemv, histogram, matmul */
 
 typedef struct gpul__histogram_problem {
     const void *x, *weights; /* may be NULL where n is 0 */
@@ -1861,10 +1621,226 @@ GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reduce
                                         int32_t n_in, int32_t axis, gpul_stream stream);
 #endif
 
+/* What GPUL_LAUNCH's templates describe, which gpul__launch_call checks and launches. */
+enum { GPUL__ARGUMENT_VALUE = 0, GPUL__ARGUMENT_POINTER = 1, GPUL__ARGUMENT_ARRAY = 2 };
+typedef struct gpul__argument {
+    int32_t kind;            /* GPUL__ARGUMENT_* */
+    int32_t dtypes;          /* array: bit d is set where the parameter's elements are of dtype d */
+    int32_t ndim;            /* array: the view's dimensions; 0: the parameter is a pointer */
+    int32_t bytes, align;    /* array: of the parameter's elements */
+    const gpul_array *array; /* array: what was given, else NULL */
+} gpul__argument;
+
+typedef struct gpul__call {
+    const char *written;       /* GPUL_LAUNCH's arguments as they stand in the program */
+    const void *kernel;        /* as gpul_block_size takes it */
+    int64_t grid[3], block[3]; /* x, y, z; any values */
+    size_t shared_bytes;
+    gpul_stream stream;
+    int32_t count;
+    const gpul__argument *arguments;
+    void **values; /* where the arguments lie, each in the type of its parameter */
+} gpul__call;
+
+GPUL_API gpul_status gpul__launch_call(const gpul__call *call);
+
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
 #endif /* GPULITE__INTERFACE */
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Launching: templates for .cu files
+ * ------------------------------------------------------------------------------------------------------------------ */
+#if defined(GPUL_LAUNCH) && !defined(GPULITE__LAUNCH)
+#define GPULITE__LAUNCH
+#include <type_traits>
+#include <utility>
+
+struct __half; /* of NVIDIA's headers, which need not be there */
+struct __nv_bfloat16;
+
+namespace {
+
+static inline cudaLaunchConfig_t gpul__config(gpul_dim3 grid, gpul_dim3 block, size_t shared_bytes,
+                                              gpul_stream stream) {
+    cudaLaunchConfig_t config = cudaLaunchConfig_t();
+    config.gridDim = dim3(grid.x, grid.y, grid.z);
+    config.blockDim = dim3(block.x, block.y, block.z);
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = stream; /* fault: wrong-stream */
+    return config;
+}
+
+/* gpulite_kernels.cu's way to a kernel: errors come back as the launch's own return value, so that neither a stale
+ * error is blamed on it nor its own error left behind for somebody else. */
+template <typename... Params, typename... Args>
+static inline int32_t gpul__launch(void (*kernel)(Params...), gpul_dim3 grid, gpul_dim3 block, size_t shared_bytes,
+                                   gpul_stream stream, Args... args) {
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0) return 0;
+    const cudaLaunchConfig_t config = gpul__config(grid, block, shared_bytes, stream);
+    return int32_t(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...));
+}
+
+static inline gpul_dim3 gpul__dim(uint32_t x, uint32_t y = 1, uint32_t z = 1) { return {x, y, z}; }
+
+template <typename... Params> static inline const void *gpul__address(void (*kernel)(Params...)) {
+#ifdef GPULITE_CPU_STANDIN
+    return standin::address(kernel);
+#else
+    return reinterpret_cast<const void *>(kernel);
+#endif
+}
+
+/* ---- GPUL_LAUNCH ---- */
+
+static inline void gpul__put_dims(int64_t *to, int64_t x, int64_t y, int64_t z) {
+    to[0] = x;
+    to[1] = y;
+    to[2] = z;
+}
+static inline void gpul__put_dim(int64_t *to, gpul_dim3 d) { gpul__put_dims(to, d.x, d.y, d.z); }
+static inline void gpul__put_dim(int64_t *to, dim3 d) { gpul__put_dims(to, d.x, d.y, d.z); }
+template <typename Integer> static inline void gpul__put_dim(int64_t *to, Integer n) {
+    static_assert(std::is_integral<Integer>::value || std::is_enum<Integer>::value,
+                  "GPUL_LAUNCH(kernel, grid, block, ...): grid and block are gpul_dim3, dim3 or an integer");
+    gpul__put_dims(to, int64_t(n), 1, 1);
+}
+
+/* The dtypes whose elements a T * may point to. There is one integer dtype a size. */
+template <typename T> struct gpul__dtypes {
+    static constexpr int32_t any = ~0;
+    static constexpr int32_t integer = sizeof(T) == 8   ? 1 << GPUL_I64
+                                       : sizeof(T) == 4 ? 1 << GPUL_I32
+                                       : sizeof(T) == 2 ? 1 << GPUL_F16 | 1 << GPUL_BF16
+                                                        : 1 << GPUL_U8;
+    static constexpr int32_t value = std::is_same<T, float>::value           ? 1 << GPUL_F32
+                                     : std::is_same<T, double>::value        ? 1 << GPUL_F64
+                                     : std::is_same<T, __half>::value        ? 1 << GPUL_F16
+                                     : std::is_same<T, __nv_bfloat16>::value ? 1 << GPUL_BF16
+                                     : std::is_integral<T>::value            ? integer
+                                                                             : any;
+};
+
+static inline const gpul_array *gpul__array_of(const gpul_array &a) { return &a; }
+static inline const gpul_array *gpul__array_of(const gpul_array *a) { return a; }
+template <typename Arg> struct gpul__is_array {
+    static constexpr bool value =
+        (std::is_convertible<Arg, const gpul_array *>::value || std::is_convertible<Arg, const gpul_array &>::value) &&
+        !std::is_same<Arg, decltype(nullptr)>::value;
+};
+
+template <typename T> static inline gpul__argument gpul__array_argument(const gpul_array *array, int32_t ndim) {
+    typedef typename std::conditional<std::is_void<T>::value, char, typename std::remove_cv<T>::type>::type Element;
+    return {GPUL__ARGUMENT_ARRAY,
+            std::is_void<T>::value ? int32_t(gpul__dtypes<Element>::any) : gpul__dtypes<Element>::value,
+            ndim,
+            int32_t(sizeof(Element)),
+            int32_t(alignof(Element)),
+            array};
+}
+
+/* How an argument becomes a Param: its value, and what is to be checked of it. First what a cast takes. */
+template <typename Param, typename Arg, bool array> struct gpul__pass {
+    template <typename P, typename A> static decltype(static_cast<P>(std::declval<A &>()), std::true_type()) casts(int);
+    template <typename P, typename A> static std::false_type casts(...);
+    static constexpr bool good = decltype(casts<Param, Arg>(0))::value;
+    static Param value(Arg &arg) { return static_cast<Param>(arg); }
+    static gpul__argument describe(Arg &) {
+        const bool data =
+            std::is_pointer<Param>::value && !std::is_function<typename std::remove_pointer<Param>::type>::value;
+        return {data ? GPUL__ARGUMENT_POINTER : GPUL__ARGUMENT_VALUE, 0, 0, 0, 0, nullptr};
+    }
+};
+template <typename T, typename Arg> struct gpul__pass<T *, Arg, true> {
+    static constexpr bool good = !std::is_same<typename std::remove_cv<T>::type, gpul_array>::value;
+    static T *value(Arg &arg) {
+        const gpul_array *const a = gpul__array_of(arg);
+        return a ? static_cast<T *>(a->data) : nullptr;
+    }
+    static gpul__argument describe(Arg &arg) { return gpul__array_argument<T>(gpul__array_of(arg), 0); }
+};
+template <typename T, unsigned N, typename Arg> struct gpul__pass<gpul_view<T, N>, Arg, true> {
+    static constexpr bool good = true;
+    static gpul_view<T, N> value(Arg &arg) {
+        const gpul_array *const a = gpul__array_of(arg);
+        gpul_view<T, N> view = gpul_view<T, N>();
+        if (!a) return view;
+        view.data = static_cast<T *>(a->data);
+        for (unsigned k = 0; k < N; ++k) {
+            view.shape[k] = a->shape[k];
+            view.strides[k] = a->strides[k];
+        }
+        return view;
+    }
+    static gpul__argument describe(Arg &arg) { return gpul__array_argument<T>(gpul__array_of(arg), int32_t(N)); }
+};
+template <typename Param, typename Arg> struct gpul__pass_of : gpul__pass<Param, Arg, gpul__is_array<Arg>::value> {};
+
+/* Every argument in the type of its parameter: this call's own parameters are where they lie. */
+template <typename... Params> static inline gpul_status gpul__launch_values(gpul__call *call, Params... values) {
+    void *list[] = {static_cast<void *>(&values)..., nullptr};
+    call->values = list;
+    return gpul__launch_call(call);
+}
+
+/* One message for what cannot be launched, and nothing after it. */
+template <bool good> struct gpul__argument_converts : std::integral_constant<bool, good> {
+    static_assert(good,
+                  "GPUL_LAUNCH: an argument does not convert to the kernel's parameter (a gpul_array goes where the "
+                  "kernel takes T *, const T * or gpul_view<T, N>, nullptr where it takes a pointer)");
+};
+template <typename...> struct gpul__types {};
+template <bool...> struct gpul__bools {};
+template <bool counts, typename Params, typename Args> struct gpul__launches {
+    static_assert(counts, "GPUL_LAUNCH: the arguments after the stream are not as many as the kernel's parameters");
+    typedef std::false_type type;
+};
+template <typename... Params, typename... Args>
+struct gpul__launches<true, gpul__types<Params...>, gpul__types<Args...>> {
+    typedef std::is_same<gpul__bools<true, gpul__argument_converts<gpul__pass_of<Params, Args>::good>::value...>,
+                         gpul__bools<gpul__pass_of<Params, Args>::good..., true>>
+        type;
+};
+
+template <typename... Params, typename... Args>
+static inline gpul_status gpul__launch_checked(std::true_type, gpul__call *call, void (*)(Params...), Args &...args) {
+    const gpul__argument arguments[] = {gpul__pass_of<Params, Args>::describe(args)..., gpul__argument()};
+    call->count = int32_t(sizeof...(Params));
+    call->arguments = arguments;
+    return gpul__launch_values<Params...>(call, gpul__pass_of<Params, Args>::value(args)...);
+}
+template <typename... Any> static inline gpul_status gpul__launch_checked(std::false_type, Any &&...) { return 0; }
+
+template <typename... Params, typename Grid, typename Block, typename... Args>
+static inline gpul_status gpul__launch_written(const char *written, void (*kernel)(Params...), Grid grid, Block block,
+                                               size_t shared_bytes, gpul_stream stream, Args... args) {
+    gpul__call call = gpul__call();
+    call.written = written;
+    call.kernel = gpul__address(kernel);
+    gpul__put_dim(call.grid, grid);
+    gpul__put_dim(call.block, block);
+    call.shared_bytes = shared_bytes;
+    call.stream = stream;
+    typedef gpul__launches<sizeof...(Params) == sizeof...(Args), gpul__types<Params...>, gpul__types<Args...>> launches;
+    return gpul__launch_checked(std::integral_constant<bool, launches::type::value>(), &call, kernel, args...);
+}
+/* whatever else is written */
+template <typename Kernel> static inline gpul_status gpul__launch_written(const char *, Kernel, ...) {
+    static_assert(sizeof(Kernel) == 0, "GPUL_LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...): one of "
+                                       "the first five is missing or is something else");
+    return 0;
+}
+
+} /* namespace */
+
+template <typename... Params>
+static inline gpul_status gpul_block_size(int32_t *block, void (*kernel)(Params...), size_t shared_bytes = 0,
+                                          int32_t limit = 0) {
+    return gpul_block_size(block, gpul__address(kernel), shared_bytes, limit);
+}
+
+#endif
 
 #if defined(GPULITE_IMPLEMENTATION) && !defined(GPULITE_IMPLEMENTATION_DONE)
 #define GPULITE_IMPLEMENTATION_DONE
@@ -1892,19 +1868,15 @@ GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reduce
 #define NOMINMAX
 #endif
 #include <windows.h>
-#endif
-#ifdef _MSC_VER
 #include <intrin.h>
 #endif
 
 #if defined(__cplusplus)
 #define GPUL__THREAD_LOCAL thread_local
-#elif defined(__GNUC__)
-#define GPUL__THREAD_LOCAL __thread
 #elif defined(_MSC_VER)
 #define GPUL__THREAD_LOCAL __declspec(thread)
 #else
-#define GPUL__THREAD_LOCAL _Thread_local
+#define GPUL__THREAD_LOCAL __thread
 #endif
 
 #if defined(__GNUC__)
@@ -1929,30 +1901,17 @@ GPUL_API const gpul_error *gpul_last_error(void) { return &gpul__error; }
 GPUL_API void gpul_clear_error(void) { memset(&gpul__error, 0, sizeof gpul__error); }
 
 GPUL_API const char *gpul_status_name(gpul_status status) {
-    switch (status) {
-    case GPUL_OK: return "GPUL_OK";
-    case GPUL_ERROR_ARGUMENT: return "GPUL_ERROR_ARGUMENT";
-    case GPUL_ERROR_SHAPE: return "GPUL_ERROR_SHAPE";
-    case GPUL_ERROR_DTYPE: return "GPUL_ERROR_DTYPE";
-    case GPUL_ERROR_MEMORY: return "GPUL_ERROR_MEMORY";
-    case GPUL_ERROR_DEVICE: return "GPUL_ERROR_DEVICE";
-    case GPUL_ERROR_OVERLAP: return "GPUL_ERROR_OVERLAP";
-    case GPUL_ERROR_OVERFLOW: return "GPUL_ERROR_OVERFLOW";
-    case GPUL_ERROR_OUT_OF_MEMORY: return "GPUL_ERROR_OUT_OF_MEMORY";
-    case GPUL_ERROR_NO_DEVICE: return "GPUL_ERROR_NO_DEVICE";
-    case GPUL_ERROR_UNSUPPORTED: return "GPUL_ERROR_UNSUPPORTED";
-    case GPUL_ERROR_CUDA: return "GPUL_ERROR_CUDA";
-    case GPUL_ERROR_PENDING: return "GPUL_ERROR_PENDING";
-    default: return "unknown status";
-    }
+    static const char *const names[3][8] = {
+        {"GPUL_OK", "GPUL_ERROR_ARGUMENT", "GPUL_ERROR_SHAPE", "GPUL_ERROR_DTYPE", "GPUL_ERROR_MEMORY",
+         "GPUL_ERROR_DEVICE", "GPUL_ERROR_OVERLAP", "GPUL_ERROR_OVERFLOW"},
+        {"GPUL_ERROR_OUT_OF_MEMORY", "GPUL_ERROR_NO_DEVICE", "GPUL_ERROR_UNSUPPORTED"},
+        {"GPUL_ERROR_CUDA", "GPUL_ERROR_PENDING"}}; /* by hundreds */
+    const char *const name =
+        status < 0 || status >= 300 || status % 100 >= 8 ? NULL : names[status / 100][status % 100];
+    return name == NULL ? "unknown status" : name;
 }
 
-static void gpul__copy_text(char *to, size_t size, const char *from) {
-    size_t n = strlen(from);
-    if (n >= size) n = size - 1;
-    memmove(to, from, n);
-    to[n] = 0;
-}
+static void gpul__copy_text(char *to, size_t size, const char *from) { (void)snprintf(to, size, "%s", from); }
 
 GPUL_API gpul_error_handler gpul_on_error(gpul_error_handler handler) {
     const gpul_error_handler before = gpul__handler;
@@ -1960,12 +1919,14 @@ GPUL_API gpul_error_handler gpul_on_error(gpul_error_handler handler) {
     return before;
 }
 
-/* The end of every failure: the record is made, and the program's handler is told. e, device and bytes: what is known
- * besides the message, or cudaSuccess, -1 and 0. The record is put together aside, since an argument of the message may
- * point into the one that it replaces. */
-static void gpul__record(gpul_status status, const char *function, cudaError_t e, int device, int64_t bytes,
-                         int64_t bytes_free, const char *format, va_list arguments) {
+/* Every failure: the record is made, and the program's handler is told. e, device and the bytes asked for and free: what
+ * is known besides the message, or cudaSuccess, -1 and 0. The record is put together aside, since an argument of the
+ * message may point into the one that it replaces. */
+GPUL__PRINTF(7, 8)
+static gpul_status gpul__fail_with(gpul_status status, const char *function, cudaError_t e, int device, int64_t bytes,
+                                   int64_t bytes_free, const char *format, ...) {
     gpul_error error = GPUL_ZERO;
+    va_list arguments;
     int length;
     error.status = status;
     error.cuda_code = (int32_t)e;
@@ -1975,36 +1936,19 @@ static void gpul__record(gpul_status status, const char *function, cudaError_t e
     if (e != cudaSuccess) gpul__copy_text(error.cuda_name, sizeof error.cuda_name, cudaGetErrorName(e));
     gpul__copy_text(error.function, sizeof error.function, function == NULL ? "gpulite" : function);
     length = snprintf(error.message, sizeof error.message, "%s: ", error.function);
-    if (length < 0) length = 0;
+    va_start(arguments, format);
     (void)vsnprintf(error.message + length, sizeof error.message - (size_t)length, format, arguments);
+    va_end(arguments);
     gpul__error = error;
-    if (gpul__handler == NULL || gpul__handling) return;
+    if (gpul__handler == NULL || gpul__handling) return status;
     gpul__handling = 1;
     gpul__handler(&error);
     gpul__handling = 0;
     gpul__error = error; /* fault: handler-loses-record */
-}
-
-static gpul_status gpul__fail(gpul_status status, const char *function, const char *format, ...) GPUL__PRINTF(3, 4);
-static gpul_status gpul__fail(gpul_status status, const char *function, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    gpul__record(status, function, cudaSuccess, -1, 0, 0, format, arguments);
-    va_end(arguments);
     return status;
 }
-
-/* A failure with what is known besides its message: e, device, the bytes asked for and those that were free. */
-static gpul_status gpul__fail_with(gpul_status status, const char *function, cudaError_t e, int device, int64_t bytes,
-                                   int64_t bytes_free, const char *format, ...) GPUL__PRINTF(7, 8);
-static gpul_status gpul__fail_with(gpul_status status, const char *function, cudaError_t e, int device, int64_t bytes,
-                                   int64_t bytes_free, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    gpul__record(status, function, e, device, bytes, bytes_free, format, arguments);
-    va_end(arguments);
-    return status;
-}
+/* The same, where nothing else is known. */
+#define gpul__fail(status, function, ...) gpul__fail_with(status, function, cudaSuccess, -1, 0, 0, __VA_ARGS__)
 
 /* Errors after which CUDA refuses everything until the process ends; by number, as old headers lack some names. */
 static int32_t gpul__is_sticky(cudaError_t e) {
@@ -2074,13 +2018,7 @@ static gpul_status gpul__fail_cuda(cudaError_t e, const char *function, const ch
     char text[192];
     int device = -1;
     gpul__clear_cuda(e);
-    if (status != GPUL_ERROR_NO_DEVICE) {
-        const cudaError_t asked = cudaGetDevice(&device);
-        if (asked != cudaSuccess) {
-            gpul__clear_cuda(asked);
-            device = -1;
-        }
-    }
+    if (status != GPUL_ERROR_NO_DEVICE) gpul__clear_cuda(cudaGetDevice(&device));
     return gpul__fail_with(status, function, e, device, 0, 0, "%s%s%s (%s)%s", what == NULL ? "" : what,
                            what == NULL ? "" : " returned ", cudaGetErrorName(e),
                            gpul__error_text(text, sizeof text, e), gpul__advice(e));
@@ -2104,13 +2042,12 @@ static gpul_status gpul__finish(gpul_status status, cudaError_t e, const char *f
 static gpul_status gpul__pending(const char *function) {
     const cudaError_t e = cudaPeekAtLastError();
     gpul_status status;
-    int32_t sticky;
     if (e == cudaSuccess || e == cudaErrorNotReady || gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) return GPUL_OK;
-    sticky = gpul__is_sticky(e);
-    status = gpul__fail_with(sticky ? GPUL_ERROR_CUDA : GPUL_ERROR_PENDING, function, e, -1, 0, 0,
-                             "an earlier %s left %s (%s)%s", sticky ? "kernel or call" : "CUDA call, not gpulite's,",
-                             cudaGetErrorName(e), cudaGetErrorString(e),
-                             sticky ? gpul__advice(e) : "; fetch it with cudaGetLastError()");
+    status = gpul__is_sticky(e) ? GPUL_ERROR_CUDA : GPUL_ERROR_PENDING;
+    (void)gpul__fail_with(status, function, e, -1, 0, 0, "an earlier %s left %s (%s)%s",
+                          status == GPUL_ERROR_CUDA ? "kernel or call" : "CUDA call, not gpulite's,",
+                          cudaGetErrorName(e), cudaGetErrorString(e),
+                          status == GPUL_ERROR_CUDA ? gpul__advice(e) : "; fetch it with cudaGetLastError()");
     return status; /* fault: pending-error-swallowed */
 }
 
@@ -2124,20 +2061,15 @@ typedef struct gpul__text {
     char *text;
     size_t size, length;
 } gpul__text;
-static void gpul__append(gpul__text *to, const char *format, ...) GPUL__PRINTF(2, 3);
+GPUL__PRINTF(2, 3)
 static void gpul__append(gpul__text *to, const char *format, ...) {
-    char line[512];
+    const size_t room = to->length < to->size ? to->size - to->length : 0;
     va_list arguments;
-    size_t k;
     int n;
     va_start(arguments, format);
-    n = vsnprintf(line, sizeof line, format, arguments);
+    n = vsnprintf(room == 0 ? NULL : to->text + to->length, room, format, arguments);
     va_end(arguments);
-    for (k = 0; k < (n < 0 ? 0u : (size_t)n) && k + 1 < sizeof line; ++k) {
-        if (to->length + 1 < to->size) to->text[to->length] = line[k];
-        to->length += 1;
-    }
-    if (to->size > 0) to->text[to->length < to->size ? to->length : to->size - 1] = 0;
+    if (n > 0) to->length += (size_t)n;
 }
 
 static gpul_status gpul__null(const char *function, const char *name) {
@@ -2224,8 +2156,7 @@ static double gpul__element_value(const void *from, gpul_dtype dtype, int64_t *w
         int64_t i64;
         uint8_t u8;
         uint16_t half;
-    } v;
-    memset(&v, 0, sizeof v);
+    } v = GPUL_ZERO;
     memcpy(&v, from, gpul_dtype_size(dtype));
     switch (dtype) {
     case GPUL_F32: return (double)v.f32;
@@ -2287,22 +2218,17 @@ GPUL_API int32_t gpul_is_contiguous(const gpul_array *a, int32_t order) {
 
 /* "(3, 4)", and "float32 (3, 4)" where there is a dtype; both return `text`. */
 static const char *gpul__describe_shape(char *text, size_t size, int32_t ndim, const int64_t *shape) {
-    size_t at = 0;
+    gpul__text to = {text, size, 0};
     int32_t k;
-    text[0] = 0;
-    for (k = 0; k < ndim && k < GPUL_MAX_DIMS && at < size; ++k) {
-        const int n = snprintf(text + at, size - at, "%s%lld", k == 0 ? "(" : ", ", (long long)shape[k]);
-        if (n > 0) at += (size_t)n;
-    }
-    if (at < size) (void)snprintf(text + at, size - at, "%s", ndim <= 0 ? "()" : ")");
+    for (k = 0; k < ndim && k < GPUL_MAX_DIMS; ++k)
+        gpul__append(&to, "%s%lld", k == 0 ? "(" : ", ", (long long)shape[k]);
+    gpul__append(&to, ndim <= 0 ? "()" : ")");
     return text;
 }
 static const char *gpul__describe(char *text, size_t size, const gpul_array *a) {
     char shape[96];
-    if (a == NULL) (void)snprintf(text, size, "NULL");
-    else
-        (void)snprintf(text, size, "%s%s%s", a->dtype == 0 ? "" : gpul_dtype_name(a->dtype), a->dtype == 0 ? "" : " ",
-                       gpul__describe_shape(shape, sizeof shape, a->ndim, a->shape));
+    (void)snprintf(text, size, "%s%s%s", a->dtype == 0 ? "" : gpul_dtype_name(a->dtype), a->dtype == 0 ? "" : " ",
+                   gpul__describe_shape(shape, sizeof shape, a->ndim, a->shape));
     return text;
 }
 
