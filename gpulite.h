@@ -1473,10 +1473,7 @@ enum {                 /* elementwise operations beyond GPUL_ADD .. and GPUL_NEG
        GPUL__ARANGE = 7,  /* -, step, start */
        GPUL__LINSPACE = 8 /* -, step, start; scalar[0]: stop */
 };
-enum { /* reductions beyond gpul_reduce's own GPUL_SUM .. GPUL_COUNT_NONZERO */
-       GPUL__DOT = 12,
-       GPUL__GEMV = 13
-};
+enum { GPUL__DOT = 12, GPUL__GEMV = 13 }; /* reductions beyond gpul_reduce's own GPUL_SUM .. GPUL_COUNT_NONZERO */
 #define GPUL__FAMILIES 5 /* of kernels, for the report: elementwise, reductions, gemv, histogram, matmul */
 
 typedef struct gpul__histogram_problem {
@@ -1792,16 +1789,13 @@ template <bool good> struct gpul__argument_converts : std::integral_constant<boo
 };
 template <typename...> struct gpul__types {};
 template <bool...> struct gpul__bools {};
-template <bool counts, typename Params, typename Args> struct gpul__launches {
+template <bool counts, typename Params, typename Args> struct gpul__launches : std::false_type {
     static_assert(counts, "GPUL_LAUNCH: the arguments after the stream are not as many as the kernel's parameters");
-    typedef std::false_type type;
 };
 template <typename... Params, typename... Args>
-struct gpul__launches<true, gpul__types<Params...>, gpul__types<Args...>> {
-    typedef std::is_same<gpul__bools<true, gpul__argument_converts<gpul__pass_of<Params, Args>::good>::value...>,
-                         gpul__bools<gpul__pass_of<Params, Args>::good..., true>>
-        type;
-};
+struct gpul__launches<true, gpul__types<Params...>, gpul__types<Args...>>
+    : std::is_same<gpul__bools<true, gpul__argument_converts<gpul__pass_of<Params, Args>::good>::value...>,
+                   gpul__bools<gpul__pass_of<Params, Args>::good..., true>> {};
 
 template <typename... Params, typename... Args>
 static inline gpul_status gpul__launch_checked(std::true_type, gpul__call *call, void (*)(Params...), Args &...args) {
@@ -1823,7 +1817,7 @@ static inline gpul_status gpul__launch_written(const char *written, void (*kerne
     call.shared_bytes = shared_bytes;
     call.stream = stream;
     typedef gpul__launches<sizeof...(Params) == sizeof...(Args), gpul__types<Params...>, gpul__types<Args...>> launches;
-    return gpul__launch_checked(std::integral_constant<bool, launches::type::value>(), &call, kernel, args...);
+    return gpul__launch_checked(typename launches::type(), &call, kernel, args...);
 }
 /* whatever else is written */
 template <typename Kernel> static inline gpul_status gpul__launch_written(const char *, Kernel, ...) {
@@ -2237,26 +2231,32 @@ static gpul_status gpul__check_dtype(const char *function, gpul_dtype dtype) {
     return gpul__fail(GPUL_ERROR_DTYPE, function, "dtype = %d is no dtype", (int)dtype);
 }
 
-/* A shape from the caller. Sizes are bounded with 0 counted as 1, so that strides fit as well. */
-static gpul_status gpul__check_shape(const char *function, gpul_dtype dtype, const gpul_shape *shape) {
+/* The dimensions of `name`, of which none is negative; *n is multiplied by them, with 0 counted as 1. */
+static gpul_status gpul__check_dims(const char *function, const char *name, gpul_status negative, gpul_status large,
+                                    int32_t ndim, const int64_t *dim, int64_t *n) {
     char text[96];
-    int64_t bytes = (int64_t)gpul_dtype_size(dtype);
     int32_t k;
-    if (shape->ndim < 0 || shape->ndim > GPUL_MAX_DIMS)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "shape has ndim = %d, not 0 to %d", (int)shape->ndim,
+    if (ndim < 0 || ndim > GPUL_MAX_DIMS)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has ndim = %d, not 0 to %d", name, (int)ndim,
                           GPUL_MAX_DIMS);
+    for (k = 0; k < ndim; ++k) {
+        if (dim[k] < 0)
+            return gpul__fail(negative, function, "%s has a negative dimension: %s", name,
+                              gpul__describe_shape(text, sizeof text, ndim, dim));
+        if (dim[k] > 1 && !gpul__multiply(*n, dim[k], n))
+            return gpul__fail(large, function, "%s has the dimensions %s, too large for 63 bits of elements and bytes",
+                              name, gpul__describe_shape(text, sizeof text, ndim, dim));
+    }
+    return GPUL_OK;
+}
+
+/* A shape from the caller. Bytes are bounded with 0 counted as 1, so that strides fit as well. */
+static gpul_status gpul__check_shape(const char *function, gpul_dtype dtype, const gpul_shape *shape) {
+    int64_t bytes = (int64_t)gpul_dtype_size(dtype);
     if (shape->order != GPUL_ORDER_C && shape->order != GPUL_ORDER_F)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "shape has order = %d, not GPUL_ORDER_C or GPUL_ORDER_F",
                           (int)shape->order);
-    for (k = 0; k < shape->ndim; ++k)
-        if (shape->dim[k] < 0)
-            return gpul__fail(GPUL_ERROR_SHAPE, function, "shape %s has a negative dimension",
-                              gpul__describe_shape(text, sizeof text, shape->ndim, shape->dim));
-    for (k = 0; k < shape->ndim; ++k)
-        if (shape->dim[k] > 1 && !gpul__multiply(bytes, shape->dim[k], &bytes))
-            return gpul__fail(GPUL_ERROR_OVERFLOW, function, "shape %s of %s does not fit in 63 bits of bytes",
-                              gpul__describe_shape(text, sizeof text, shape->ndim, shape->dim), gpul_dtype_name(dtype));
-    return GPUL_OK;
+    return gpul__check_dims(function, "shape", GPUL_ERROR_SHAPE, GPUL_ERROR_OVERFLOW, shape->ndim, shape->dim, &bytes);
 }
 
 static gpul_status gpul__check_same_shape(const char *function, const char *name, const gpul_array *a,
@@ -2271,36 +2271,27 @@ static gpul_status gpul__check_same_shape(const char *function, const char *name
 
 /* An array from the caller: made by gpulite and not damaged since. */
 static gpul_status gpul__check_array(const char *function, const char *name, const gpul_array *a) {
-    char text[96];
+    const gpul_status wrong = GPUL_ERROR_ARGUMENT;
+    gpul_status status;
     int64_t n = 1;
-    int32_t k, empty = 0;
+    int32_t k;
     if (a == NULL) return gpul__null(function, name);
     if (a->memory == GPUL_MEMORY_NONE)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s was never made, or was freed (memory = 0)", name);
+        return gpul__fail(wrong, function, "%s was never made, or was freed (memory = 0)", name);
     if (a->memory == GPUL_MEMORY_SCALAR)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s is a GPUL_SCALAR, and must be an array here", name);
+        return gpul__fail(wrong, function, "%s is a GPUL_SCALAR, and must be an array here", name);
     if (a->memory < 0 || a->memory > GPUL_MEMORY_HOST)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has memory = %d, which is no GPUL_MEMORY_*", name,
-                          (int)a->memory);
+        return gpul__fail(wrong, function, "%s has memory = %d, which is no GPUL_MEMORY_*", name, (int)a->memory);
     if (gpul_dtype_size(a->dtype) == 0)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has dtype = %d, which is no dtype", name, (int)a->dtype);
-    if (a->ndim < 0 || a->ndim > GPUL_MAX_DIMS)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has ndim = %d, not 0 to %d", name, (int)a->ndim,
-                          GPUL_MAX_DIMS);
-    for (k = 0; k < a->ndim; ++k) {
-        if (a->shape[k] < 0)
-            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has a negative dimension: %s", name,
-                              gpul__describe_shape(text, sizeof text, a->ndim, a->shape));
+        return gpul__fail(wrong, function, "%s has dtype = %d, which is no dtype", name, (int)a->dtype);
+    status = gpul__check_dims(function, name, wrong, wrong, a->ndim, a->shape, &n);
+    if (status != GPUL_OK) return status;
+    for (k = 0; k < a->ndim; ++k)
         if (a->strides[k] < 0)
-            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has strides[%d] = %lld, which is negative", name,
-                              (int)k, (long long)a->strides[k]);
-        if (a->shape[k] == 0) empty = 1;
-        else if (!gpul__multiply(n, a->shape[k], &n))
-            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has the shape %s, which does not fit in 63 bits", name,
-                              gpul__describe_shape(text, sizeof text, a->ndim, a->shape));
-    }
-    if (!empty && a->data == NULL)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has data = NULL, but %lld elements", name, (long long)n);
+            return gpul__fail(wrong, function, "%s has strides[%d] = %lld, which is negative", name, (int)k,
+                              (long long)a->strides[k]);
+    if (a->data == NULL && gpul_size(a) > 0)
+        return gpul__fail(wrong, function, "%s has data = NULL, but %lld elements", name, (long long)n);
     return GPUL_OK;
 }
 
@@ -2361,12 +2352,12 @@ static int32_t gpul__reaches(int32_t k, int32_t terms, const int64_t *step, cons
     return 0;
 }
 
-/* Byte offset of the last element */
+/* Offset of the last byte */
 static int64_t gpul__last_offset(const gpul_array *a) {
     int64_t offset = 0;
     int32_t k;
     for (k = 0; k < a->ndim; ++k) offset += (a->shape[k] - 1) * a->strides[k];
-    return offset * (int64_t)gpul_dtype_size(a->dtype);
+    return (offset + 1) * (int64_t)gpul_dtype_size(a->dtype) - 1;
 }
 
 /* Do any elements of a and b share a byte? Two addresses are equal when the steps along a plus the steps back along b
@@ -2374,59 +2365,51 @@ static int64_t gpul__last_offset(const gpul_array *a) {
  * contrived that the search gives up, and then the answer is yes. */
 static int32_t gpul__overlap(const gpul_array *a, const gpul_array *b) {
     const gpul_array *const both[2] = {a, b};
+    const uintptr_t at_a = (uintptr_t)a->data, at_b = (uintptr_t)b->data;
     int64_t step[2 * GPUL_MAX_DIMS + 1], most[2 * GPUL_MAX_DIMS + 1], rest[2 * GPUL_MAX_DIMS + 2];
     int64_t *const steps[1] = {step};
-    int64_t size_a, size_b, last_a, last_b, target, budget = 100000;
-    uintptr_t at_a, at_b;
-    int32_t terms = 0, i, k, m;
+    int64_t last_a, last_b, target, within = 0, budget = 100000;
+    int32_t terms = 0, first, i, k;
     if (gpul_size(a) == 0 || gpul_size(b) == 0) return 0;
-    size_a = (int64_t)gpul_dtype_size(a->dtype);
-    size_b = (int64_t)gpul_dtype_size(b->dtype);
     last_a = gpul__last_offset(a);
     last_b = gpul__last_offset(b);
-    at_a = (uintptr_t)a->data;
-    at_b = (uintptr_t)b->data;
-    if (at_a > at_b + (uintptr_t)(last_b + size_b - 1) || at_b > at_a + (uintptr_t)(last_a + size_a - 1)) return 0;
-    target = (at_b >= at_a ? (int64_t)(at_b - at_a) : -(int64_t)(at_a - at_b)) + last_b + size_b - 1;
-    for (i = 0; i < 2; ++i)
+    if (at_a > at_b + (uintptr_t)last_b || at_b > at_a + (uintptr_t)last_a) return 0;
+    target = (at_b >= at_a ? (int64_t)(at_b - at_a) : -(int64_t)(at_a - at_b)) + last_b;
+    for (i = 0; i < 2; ++i) {
+        const int64_t size = (int64_t)gpul_dtype_size(both[i]->dtype);
         for (k = 0; k < both[i]->ndim; ++k)
             if (both[i]->shape[k] > 1 && both[i]->strides[k] > 0) {
-                step[terms] = both[i]->strides[k] * (i == 0 ? size_a : size_b);
+                step[terms] = both[i]->strides[k] * size;
                 most[terms++] = both[i]->shape[k] - 1;
             }
+        within += size - 1;
+    }
     step[terms] = 1; /* the bytes within an element of each */
-    most[terms++] = size_a - 1 + size_b - 1;
+    most[terms++] = within;
     gpul__sort_dims(terms, most, steps, 1); /* falling steps */
-    for (k = terms - 1; k > 0; --k) /* steps that the smaller ones reach without a gap are no terms of their own */
-        if (step[k - 1] % step[k] == 0 && step[k - 1] / step[k] <= most[k] + 1) {
-            most[k - 1] = most[k] + most[k - 1] * (step[k - 1] / step[k]);
-            step[k - 1] = step[k];
-            --terms;
-            for (m = k; m < terms; ++m) {
-                step[m] = step[m + 1];
-                most[m] = most[m + 1];
-            }
+    for (first = k = terms - 1; k-- > 0;) { /* what smaller steps reach without a gap is no term of its own */
+        const int64_t times = step[k] / step[first];
+        if (step[k] % step[first] == 0 && times <= most[first] + 1) most[first] += most[k] * times;
+        else {
+            step[--first] = step[k];
+            most[first] = most[k];
         }
+    }
     rest[terms] = 0;
-    for (k = terms - 1; k >= 0; --k) rest[k] = rest[k + 1] + step[k] * most[k];
-    return gpul__reaches(0, terms, step, most, rest, target, &budget);
+    for (k = terms - 1; k >= first; --k) rest[k] = rest[k + 1] + step[k] * most[k];
+    return gpul__reaches(first, terms, step, most, rest, target, &budget);
 }
 
 /* May two elements of one array share memory? Outputs must not. Exact for anything but contrived strides (then yes). */
 static int32_t gpul__self_overlap(const gpul_array *a) {
     int64_t shape[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS], reach = 0;
     int64_t *const all[1] = {strides};
-    int32_t ndim = a->ndim, k;
+    int32_t k;
     if (gpul_size(a) <= 1) return 0;
-    if (ndim == 1) return a->strides[0] == 0;
-    for (k = ndim - 1; k >= 0 && (a->shape[k] == 1 || a->strides[k] > reach); --k)
-        if (a->shape[k] > 1) reach += (a->shape[k] - 1) * a->strides[k];
-    if (k < 0) return 0; /* in order, as nearly all are */
-    reach = 0;
     memcpy(shape, a->shape, sizeof shape);
     memcpy(strides, a->strides, sizeof strides);
-    gpul__sort_dims(ndim, shape, all, 1);
-    for (k = ndim - 1; k >= 0; --k) {
+    gpul__sort_dims(a->ndim, shape, all, 1);
+    for (k = a->ndim - 1; k >= 0; --k) {
         if (shape[k] == 1) continue;
         if (strides[k] <= reach) return 1;
         reach += (shape[k] - 1) * strides[k];
