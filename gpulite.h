@@ -1369,13 +1369,12 @@ typedef struct gpul__elementwise_plan {
     int32_t pitch;                   /* and from row to row in shared memory; threads take */
     int32_t rows_log2, columns_log2; /* powers of two of rows and columns */
     int32_t repeats;                 /* elements: a thread stores a result so many times, */
-    int32_t repeated;     /* along this dimension of the problem, which has as many elements less; -1: once */
-    int32_t ndim;         /* of dim, which unravel a tile's index into its position */
-    int64_t tiles;        /* of all rows; those at a row's end may be empty */
-    int64_t block;        /* tiles of a block, which has 256 threads */
-    int64_t used;         /* elements: threads of a warp that have any */
-    int64_t blocks;       /* and how many there are */
-    int64_t shared_bytes; /* of each */
+    int32_t repeated;             /* along this dimension of the problem, which has as many elements less; -1: once */
+    int32_t ndim;                 /* of dim, which unravel a tile's index into its position */
+    int64_t tiles;                /* of all rows; those at a row's end may be empty */
+    int64_t block;                /* tiles of a block, which has 256 threads */
+    int64_t used;                 /* elements: threads of a warp that have any */
+    int64_t blocks, shared_bytes; /* how many there are, and of each */
     struct {
         int64_t size, column, row;    /* a step is so many tiles along out's innermost dimension, and the next, */
         int64_t step[GPUL__OPERANDS]; /* and so many elements of each operand, in the problem's order */
@@ -1706,7 +1705,6 @@ template <typename Integer> static inline void gpul__put_dim(int64_t *to, Intege
 
 /* The dtypes whose elements a T * may point to. There is one integer dtype a size. */
 template <typename T> struct gpul__dtypes {
-    static constexpr int32_t any = ~0;
     static constexpr int32_t integer = sizeof(T) == 8   ? 1 << GPUL_I64
                                        : sizeof(T) == 4 ? 1 << GPUL_I32
                                        : sizeof(T) == 2 ? 1 << GPUL_F16 | 1 << GPUL_BF16
@@ -1716,8 +1714,9 @@ template <typename T> struct gpul__dtypes {
                                      : std::is_same<T, __half>::value        ? 1 << GPUL_F16
                                      : std::is_same<T, __nv_bfloat16>::value ? 1 << GPUL_BF16
                                      : std::is_integral<T>::value            ? integer
-                                                                             : any;
+                                                                             : ~0;
 };
+struct gpul__byte {}; /* what a void * points to: of any dtype */
 
 static inline const gpul_array *gpul__array_of(const gpul_array &a) { return &a; }
 static inline const gpul_array *gpul__array_of(const gpul_array *a) { return a; }
@@ -1728,17 +1727,13 @@ template <typename Arg> struct gpul__is_array {
 };
 
 template <typename T> static inline gpul__argument gpul__array_argument(const gpul_array *array, int32_t ndim) {
-    typedef typename std::conditional<std::is_void<T>::value, char, typename std::remove_cv<T>::type>::type Element;
-    return {GPUL__ARGUMENT_ARRAY,
-            std::is_void<T>::value ? int32_t(gpul__dtypes<Element>::any) : gpul__dtypes<Element>::value,
-            ndim,
-            int32_t(sizeof(Element)),
-            int32_t(alignof(Element)),
-            array};
+    typedef typename std::conditional<std::is_void<T>::value, gpul__byte, T>::type Element;
+    const int32_t dtypes = gpul__dtypes<typename std::remove_cv<Element>::type>::value;
+    return {GPUL__ARGUMENT_ARRAY, dtypes, ndim, int32_t(sizeof(Element)), int32_t(alignof(Element)), array};
 }
 
 /* How an argument becomes a Param: its value, and what is to be checked of it. First what a cast takes. */
-template <typename Param, typename Arg, bool array> struct gpul__pass {
+template <typename Param, typename Arg, bool array = gpul__is_array<Arg>::value> struct gpul__pass {
     template <typename P, typename A> static decltype(static_cast<P>(std::declval<A &>()), std::true_type()) casts(int);
     template <typename P, typename A> static std::false_type casts(...);
     static constexpr bool good = decltype(casts<Param, Arg>(0))::value;
@@ -1772,7 +1767,6 @@ template <typename T, unsigned N, typename Arg> struct gpul__pass<gpul_view<T, N
     }
     static gpul__argument describe(Arg &arg) { return gpul__array_argument<T>(gpul__array_of(arg), int32_t(N)); }
 };
-template <typename Param, typename Arg> struct gpul__pass_of : gpul__pass<Param, Arg, gpul__is_array<Arg>::value> {};
 
 /* Every argument in the type of its parameter: this call's own parameters are where they lie. */
 template <typename... Params> static inline gpul_status gpul__launch_values(gpul__call *call, Params... values) {
@@ -1794,15 +1788,15 @@ template <bool counts, typename Params, typename Args> struct gpul__launches : s
 };
 template <typename... Params, typename... Args>
 struct gpul__launches<true, gpul__types<Params...>, gpul__types<Args...>>
-    : std::is_same<gpul__bools<true, gpul__argument_converts<gpul__pass_of<Params, Args>::good>::value...>,
-                   gpul__bools<gpul__pass_of<Params, Args>::good..., true>> {};
+    : std::is_same<gpul__bools<true, gpul__argument_converts<gpul__pass<Params, Args>::good>::value...>,
+                   gpul__bools<gpul__pass<Params, Args>::good..., true>> {};
 
 template <typename... Params, typename... Args>
 static inline gpul_status gpul__launch_checked(std::true_type, gpul__call *call, void (*)(Params...), Args &...args) {
-    const gpul__argument arguments[] = {gpul__pass_of<Params, Args>::describe(args)..., gpul__argument()};
+    const gpul__argument arguments[] = {gpul__pass<Params, Args>::describe(args)..., gpul__argument()};
     call->count = int32_t(sizeof...(Params));
     call->arguments = arguments;
-    return gpul__launch_values<Params...>(call, gpul__pass_of<Params, Args>::value(args)...);
+    return gpul__launch_values<Params...>(call, gpul__pass<Params, Args>::value(args)...);
 }
 template <typename... Any> static inline gpul_status gpul__launch_checked(std::false_type, Any &&...) { return 0; }
 
@@ -1961,16 +1955,12 @@ static void gpul__clear_cuda(cudaError_t e) {
 }
 
 static gpul_status gpul__status_of(cudaError_t e) {
-    switch (e) {
-    case cudaErrorMemoryAllocation: return GPUL_ERROR_OUT_OF_MEMORY;
-    case cudaErrorNoDevice:
-    case cudaErrorInsufficientDriver:
-    case cudaErrorStubLibrary: return GPUL_ERROR_NO_DEVICE;
-    case cudaErrorNotSupported:
-    case cudaErrorNoKernelImageForDevice:
-    case cudaErrorUnsupportedPtxVersion: return GPUL_ERROR_UNSUPPORTED;
-    default: return GPUL_ERROR_CUDA;
-    }
+    if (e == cudaErrorMemoryAllocation) return GPUL_ERROR_OUT_OF_MEMORY;
+    if (e == cudaErrorNoDevice || e == cudaErrorInsufficientDriver || e == cudaErrorStubLibrary)
+        return GPUL_ERROR_NO_DEVICE;
+    if (e == cudaErrorNotSupported || e == cudaErrorNoKernelImageForDevice || e == cudaErrorUnsupportedPtxVersion)
+        return GPUL_ERROR_UNSUPPORTED;
+    return GPUL_ERROR_CUDA;
 }
 
 /* What CUDA says of an error, or more where more can be known. "Insufficient driver" is also what it says where there
@@ -2114,12 +2104,8 @@ GPUL_API uint16_t gpul_f16_from_float(float value) {
 
 GPUL_API float gpul_f16_to_float(uint16_t bits) {
     const uint32_t sign = (uint32_t)(bits & 0x8000u) << 16, exponent = (bits >> 10) & 0x1fu, fraction = bits & 0x3ffu;
-    if (exponent == 31) return gpul__bits_float(sign | 0x7f800000u | (fraction << 13));
-    if (exponent == 0) {
-        const float magnitude = (float)fraction * (1.0f / 16777216.0f); /* exact */
-        return gpul__bits_float(sign | gpul__float_bits(magnitude));
-    }
-    return gpul__bits_float(sign | ((exponent + 112u) << 23) | (fraction << 13));
+    if (exponent == 0) return gpul__bits_float(sign | gpul__float_bits((float)fraction / 16777216.0f)); /* exact */
+    return gpul__bits_float(sign | (exponent == 31 ? 255u : exponent + 112u) << 23 | fraction << 13);
 }
 
 GPUL_API uint16_t gpul_bf16_from_float(float value) {
@@ -2262,9 +2248,7 @@ static gpul_status gpul__check_shape(const char *function, gpul_dtype dtype, con
 static gpul_status gpul__check_same_shape(const char *function, const char *name, const gpul_array *a,
                                           const char *other, const gpul_array *b) {
     char one[128], two[128];
-    int32_t k, same = a->ndim == b->ndim;
-    for (k = 0; same && k < a->ndim; ++k) same = a->shape[k] == b->shape[k];
-    if (same) return GPUL_OK;
+    if (a->ndim == b->ndim && memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0) return GPUL_OK;
     return gpul__fail(GPUL_ERROR_SHAPE, function, "%s has %s, but %s has %s: they must be of one shape", name,
                       gpul__describe(one, sizeof one, a), other, gpul__describe(two, sizeof two, b));
 }
@@ -2352,14 +2336,6 @@ static int32_t gpul__reaches(int32_t k, int32_t terms, const int64_t *step, cons
     return 0;
 }
 
-/* Offset of the last byte */
-static int64_t gpul__last_offset(const gpul_array *a) {
-    int64_t offset = 0;
-    int32_t k;
-    for (k = 0; k < a->ndim; ++k) offset += (a->shape[k] - 1) * a->strides[k];
-    return (offset + 1) * (int64_t)gpul_dtype_size(a->dtype) - 1;
-}
-
 /* Do any elements of a and b share a byte? Two addresses are equal when the steps along a plus the steps back along b
  * make up the distance, so this asks whether a sum of bounded multiples hits a target. Exact unless the strides are so
  * contrived that the search gives up, and then the answer is yes. */
@@ -2368,22 +2344,23 @@ static int32_t gpul__overlap(const gpul_array *a, const gpul_array *b) {
     const uintptr_t at_a = (uintptr_t)a->data, at_b = (uintptr_t)b->data;
     int64_t step[2 * GPUL_MAX_DIMS + 1], most[2 * GPUL_MAX_DIMS + 1], rest[2 * GPUL_MAX_DIMS + 2];
     int64_t *const steps[1] = {step};
-    int64_t last_a, last_b, target, within = 0, budget = 100000;
+    int64_t last[2], target, within = 0, budget = 100000;
     int32_t terms = 0, first, i, k;
     if (gpul_size(a) == 0 || gpul_size(b) == 0) return 0;
-    last_a = gpul__last_offset(a);
-    last_b = gpul__last_offset(b);
-    if (at_a > at_b + (uintptr_t)last_b || at_b > at_a + (uintptr_t)last_a) return 0;
-    target = (at_b >= at_a ? (int64_t)(at_b - at_a) : -(int64_t)(at_a - at_b)) + last_b;
     for (i = 0; i < 2; ++i) {
         const int64_t size = (int64_t)gpul_dtype_size(both[i]->dtype);
-        for (k = 0; k < both[i]->ndim; ++k)
-            if (both[i]->shape[k] > 1 && both[i]->strides[k] > 0) {
-                step[terms] = both[i]->strides[k] * size;
-                most[terms++] = both[i]->shape[k] - 1;
-            }
+        last[i] = size - 1; /* the offset of the last byte */
+        for (k = 0; k < both[i]->ndim; ++k) {
+            if (both[i]->shape[k] == 1 || both[i]->strides[k] == 0) continue;
+            step[terms] = both[i]->strides[k] * size;
+            most[terms] = both[i]->shape[k] - 1;
+            last[i] += step[terms] * most[terms];
+            ++terms;
+        }
         within += size - 1;
     }
+    if (at_a > at_b + (uintptr_t)last[1] || at_b > at_a + (uintptr_t)last[0]) return 0;
+    target = (at_b >= at_a ? (int64_t)(at_b - at_a) : -(int64_t)(at_a - at_b)) + last[1];
     step[terms] = 1; /* the bytes within an element of each */
     most[terms++] = within;
     gpul__sort_dims(terms, most, steps, 1); /* falling steps */
@@ -2400,30 +2377,25 @@ static int32_t gpul__overlap(const gpul_array *a, const gpul_array *b) {
     return gpul__reaches(first, terms, step, most, rest, target, &budget);
 }
 
-/* May two elements of one array share memory? Outputs must not. Exact for anything but contrived strides (then yes). */
-static int32_t gpul__self_overlap(const gpul_array *a) {
+/* Elements of an output must not share memory. Exact for anything but contrived strides, which are refused. */
+static gpul_status gpul__check_output(const char *function, const char *name, const gpul_array *a) {
+    char one[128], two[96];
     int64_t shape[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS], reach = 0;
     int64_t *const all[1] = {strides};
     int32_t k;
-    if (gpul_size(a) <= 1) return 0;
+    if (gpul_size(a) <= 1) return GPUL_OK;
     memcpy(shape, a->shape, sizeof shape);
     memcpy(strides, a->strides, sizeof strides);
     gpul__sort_dims(a->ndim, shape, all, 1);
     for (k = a->ndim - 1; k >= 0; --k) {
         if (shape[k] == 1) continue;
-        if (strides[k] <= reach) return 1;
+        if (strides[k] <= reach)
+            return gpul__fail(
+                GPUL_ERROR_OVERLAP, function, "elements of %s, %s with strides %s, share memory with one another", name,
+                gpul__describe(one, sizeof one, a), gpul__describe_shape(two, sizeof two, a->ndim, a->strides));
         reach += (shape[k] - 1) * strides[k];
     }
-    return 0;
-}
-
-static gpul_status gpul__check_output(const char *function, const char *name, const gpul_array *a) {
-    char text[128];
-    if (!gpul__self_overlap(a)) return GPUL_OK;
-    return gpul__fail(GPUL_ERROR_OVERLAP, function,
-                      "elements of %s, %s with strides (%lld, %lld, %lld, %lld), share memory with one another", name,
-                      gpul__describe(text, sizeof text, a), (long long)a->strides[0], (long long)a->strides[1],
-                      (long long)a->strides[2], (long long)a->strides[3]);
+    return GPUL_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
