@@ -2206,9 +2206,8 @@ static const char *gpul__describe_shape(char *text, size_t size, int32_t ndim, c
     return text;
 }
 static const char *gpul__describe(char *text, size_t size, const gpul_array *a) {
-    char shape[96];
-    (void)snprintf(text, size, "%s%s%s", a->dtype == 0 ? "" : gpul_dtype_name(a->dtype), a->dtype == 0 ? "" : " ",
-                   gpul__describe_shape(shape, sizeof shape, a->ndim, a->shape));
+    const int length = a->dtype == 0 ? 0 : snprintf(text, size, "%s ", gpul_dtype_name(a->dtype));
+    (void)gpul__describe_shape(text + length, size - (size_t)length, a->ndim, a->shape);
     return text;
 }
 
