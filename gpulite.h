@@ -1490,14 +1490,9 @@ typedef struct gpul__histogram_problem {
     int32_t f32_steps; /* edges and indices are computed in f32 throughout (automatic range of f32 data) */
     int32_t accumulate;
 } gpul__histogram_problem;
-enum {
-    GPUL__HISTOGRAM_NOTHING = 0, /* no elements: at most zeros */
-    GPUL__HISTOGRAM_SHARED = 1,  /* counters in shared memory */
-    GPUL__HISTOGRAM_BEYOND = 2,  /* counters in global memory */
-    GPUL__HISTOGRAM_BYTES = 3,
-    GPUL__HISTOGRAM_INTEGERS = 4, /* weights */
-    GPUL__HISTOGRAM_FLOATS = 5
-};
+/* Kernels: of no elements, at most zeros; counters in shared, in global memory; of bytes; of weights. */
+enum { GPUL__HISTOGRAM_NOTHING = 0, GPUL__HISTOGRAM_SHARED = 1, GPUL__HISTOGRAM_BEYOND = 2 };
+enum { GPUL__HISTOGRAM_BYTES = 3, GPUL__HISTOGRAM_INTEGERS = 4, GPUL__HISTOGRAM_FLOATS = 5 };
 typedef struct gpul__histogram_plan {
     int32_t kernel; /* GPUL__HISTOGRAM_* */
     int32_t device;
@@ -2224,14 +2219,14 @@ static gpul_status gpul__check_dims(const char *function, const char *name, gpul
     if (ndim < 0 || ndim > GPUL_MAX_DIMS)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has ndim = %d, not 0 to %d", name, (int)ndim,
                           GPUL_MAX_DIMS);
-    for (k = 0; k < ndim; ++k) {
+    for (k = 0; k < ndim; ++k)
         if (dim[k] < 0)
             return gpul__fail(negative, function, "%s has a negative dimension: %s", name,
                               gpul__describe_shape(text, sizeof text, ndim, dim));
+    for (k = 0; k < ndim; ++k)
         if (dim[k] > 1 && !gpul__multiply(*n, dim[k], n))
             return gpul__fail(large, function, "%s has the dimensions %s, too large for 63 bits of elements and bytes",
                               name, gpul__describe_shape(text, sizeof text, ndim, dim));
-    }
     return GPUL_OK;
 }
 
@@ -2310,12 +2305,10 @@ static int32_t gpul__merge_dims(int32_t ndim, int64_t *shape, int64_t *const *st
         for (o = 0; o < operands; ++o) strides[o][to] = strides[o][from];
         ++to;
     }
-    if (to == 0) {
-        shape[0] = 1;
-        for (o = 0; o < operands; ++o) strides[o][0] = 1;
-        to = 1;
-    }
-    return to;
+    if (to > 0) return to;
+    shape[0] = 1;
+    for (o = 0; o < operands; ++o) strides[o][0] = 1;
+    return 1;
 }
 
 /* Is there a sum of x[k] * step[k], 0 <= x[k] <= most[k], that makes `target`? Steps fall from k to k + 1; `rest[k]` is
