@@ -2215,14 +2215,15 @@ static gpul_status gpul__check_dtype(const char *function, gpul_dtype dtype) {
 static gpul_status gpul__check_dims(const char *function, const char *name, gpul_status negative, gpul_status large,
                                     int32_t ndim, const int64_t *dim, int64_t *n) {
     char text[96];
+    int64_t signs = 0;
     int32_t k;
     if (ndim < 0 || ndim > GPUL_MAX_DIMS)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has ndim = %d, not 0 to %d", name, (int)ndim,
                           GPUL_MAX_DIMS);
-    for (k = 0; k < ndim; ++k)
-        if (dim[k] < 0)
-            return gpul__fail(negative, function, "%s has a negative dimension: %s", name,
-                              gpul__describe_shape(text, sizeof text, ndim, dim));
+    for (k = 0; k < ndim; ++k) signs |= dim[k];
+    if (signs < 0)
+        return gpul__fail(negative, function, "%s has a negative dimension: %s", name,
+                          gpul__describe_shape(text, sizeof text, ndim, dim));
     for (k = 0; k < ndim; ++k)
         if (dim[k] > 1 && !gpul__multiply(*n, dim[k], n))
             return gpul__fail(large, function, "%s has the dimensions %s, too large for 63 bits of elements and bytes",
@@ -2251,7 +2252,8 @@ static gpul_status gpul__check_same_shape(const char *function, const char *name
 static gpul_status gpul__check_array(const char *function, const char *name, const gpul_array *a) {
     const gpul_status wrong = GPUL_ERROR_ARGUMENT;
     gpul_status status;
-    int64_t n = 1;
+    char text[96];
+    int64_t n = 1, signs = 0;
     int32_t k;
     if (a == NULL) return gpul__null(function, name);
     if (a->memory == GPUL_MEMORY_NONE)
@@ -2264,10 +2266,10 @@ static gpul_status gpul__check_array(const char *function, const char *name, con
         return gpul__fail(wrong, function, "%s has dtype = %d, which is no dtype", name, (int)a->dtype);
     status = gpul__check_dims(function, name, wrong, wrong, a->ndim, a->shape, &n);
     if (status != GPUL_OK) return status;
-    for (k = 0; k < a->ndim; ++k)
-        if (a->strides[k] < 0)
-            return gpul__fail(wrong, function, "%s has strides[%d] = %lld, which is negative", name, (int)k,
-                              (long long)a->strides[k]);
+    for (k = 0; k < a->ndim; ++k) signs |= a->strides[k];
+    if (signs < 0)
+        return gpul__fail(wrong, function, "%s has a negative stride: %s", name,
+                          gpul__describe_shape(text, sizeof text, a->ndim, a->strides));
     if (a->data == NULL && gpul_size(a) > 0)
         return gpul__fail(wrong, function, "%s has data = NULL, but %lld elements", name, (long long)n);
     return GPUL_OK;
@@ -2328,6 +2330,14 @@ static int32_t gpul__reaches(int32_t k, int32_t terms, const int64_t *step, cons
     return 0;
 }
 
+/* Offset of the last byte */
+static int64_t gpul__last_offset(const gpul_array *a) {
+    int64_t offset = 0;
+    int32_t k;
+    for (k = 0; k < a->ndim; ++k) offset += (a->shape[k] - 1) * a->strides[k];
+    return (offset + 1) * (int64_t)gpul_dtype_size(a->dtype) - 1;
+}
+
 /* Do any elements of a and b share a byte? Two addresses are equal when the steps along a plus the steps back along b
  * make up the distance, so this asks whether a sum of bounded multiples hits a target. Exact unless the strides are so
  * contrived that the search gives up, and then the answer is yes. */
@@ -2336,23 +2346,22 @@ static int32_t gpul__overlap(const gpul_array *a, const gpul_array *b) {
     const uintptr_t at_a = (uintptr_t)a->data, at_b = (uintptr_t)b->data;
     int64_t step[2 * GPUL_MAX_DIMS + 1], most[2 * GPUL_MAX_DIMS + 1], rest[2 * GPUL_MAX_DIMS + 2];
     int64_t *const steps[1] = {step};
-    int64_t last[2], target, within = 0, budget = 100000;
+    int64_t last_a, last_b, target, within = 0, budget = 100000;
     int32_t terms = 0, first, i, k;
     if (gpul_size(a) == 0 || gpul_size(b) == 0) return 0;
+    last_a = gpul__last_offset(a);
+    last_b = gpul__last_offset(b);
+    if (at_a > at_b + (uintptr_t)last_b || at_b > at_a + (uintptr_t)last_a) return 0;
+    target = (at_b >= at_a ? (int64_t)(at_b - at_a) : -(int64_t)(at_a - at_b)) + last_b;
     for (i = 0; i < 2; ++i) {
         const int64_t size = (int64_t)gpul_dtype_size(both[i]->dtype);
-        last[i] = size - 1; /* the offset of the last byte */
+        within += size - 1;
         for (k = 0; k < both[i]->ndim; ++k) {
             if (both[i]->shape[k] == 1 || both[i]->strides[k] == 0) continue;
             step[terms] = both[i]->strides[k] * size;
-            most[terms] = both[i]->shape[k] - 1;
-            last[i] += step[terms] * most[terms];
-            ++terms;
+            most[terms++] = both[i]->shape[k] - 1;
         }
-        within += size - 1;
     }
-    if (at_a > at_b + (uintptr_t)last[1] || at_b > at_a + (uintptr_t)last[0]) return 0;
-    target = (at_b >= at_a ? (int64_t)(at_b - at_a) : -(int64_t)(at_a - at_b)) + last[1];
     step[terms] = 1; /* the bytes within an element of each */
     most[terms++] = within;
     gpul__sort_dims(terms, most, steps, 1); /* falling steps */
