@@ -1317,241 +1317,8 @@ template <typename T, unsigned N> struct gpul_view {
  *   Stop here if you only want to know how to use the library. What follows is how it works.
  *
  * ================================================================================================================== */
-/* ---------------------------------------------------------------------------------------------------------------------
- * Launching. GPUL_LAUNCH's templates describe a call; gpul__launch_call, in the implementation, checks and launches it.
- * ------------------------------------------------------------------------------------------------------------------ */
-#if (defined(GPULITE_IMPLEMENTATION) || defined(GPUL_LAUNCH)) && !defined(GPULITE__LAUNCH)
-#define GPULITE__LAUNCH
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-enum { GPUL__ARGUMENT_VALUE = 0, GPUL__ARGUMENT_POINTER = 1, GPUL__ARGUMENT_ARRAY = 2 };
-typedef struct gpul__argument {
-    int32_t kind;            /* GPUL__ARGUMENT_* */
-    int32_t dtypes;          /* array: bit d is set where the parameter's elements are of dtype d */
-    int32_t ndim;            /* array: the view's dimensions; 0: the parameter is a pointer */
-    int32_t bytes, align;    /* array: of the parameter's elements */
-    const gpul_array *array; /* array: what was given, else NULL */
-} gpul__argument;
-
-typedef struct gpul__call {
-    const char *written;       /* GPUL_LAUNCH's arguments as they stand in the program */
-    const void *kernel;        /* as gpul_block_size takes it */
-    int64_t grid[3], block[3]; /* x, y, z; any values */
-    size_t shared_bytes;
-    gpul_stream stream;
-    int32_t count;
-    const gpul__argument *arguments;
-    void **values; /* where the arguments lie, each in the type of its parameter */
-} gpul__call;
-
-GPUL_API gpul_status gpul__launch_call(const gpul__call *call);
-
-#ifdef __cplusplus
-} /* extern "C" */
-#endif
-#endif
-
-#if defined(GPUL_LAUNCH) && !defined(GPULITE__LAUNCH_TEMPLATES)
-#define GPULITE__LAUNCH_TEMPLATES
-#include <type_traits>
-#include <utility>
-
-struct __half; /* of NVIDIA's headers, which need not be there */
-struct __nv_bfloat16;
-
-namespace {
-
-static inline cudaLaunchConfig_t gpul__config(gpul_dim3 grid, gpul_dim3 block, size_t shared_bytes,
-                                              gpul_stream stream) {
-    cudaLaunchConfig_t config = cudaLaunchConfig_t();
-    config.gridDim = dim3(grid.x, grid.y, grid.z);
-    config.blockDim = dim3(block.x, block.y, block.z);
-    config.dynamicSmemBytes = shared_bytes;
-    config.stream = stream; /* fault: wrong-stream */
-    return config;
-}
-
-/* gpulite_kernels.cu's way to a kernel: errors come back as the launch's own return value, so that neither a stale
- * error is blamed on it nor its own error left behind for somebody else. */
-template <typename... Params, typename... Args>
-static inline int32_t gpul__launch(void (*kernel)(Params...), gpul_dim3 grid, gpul_dim3 block, size_t shared_bytes,
-                                   gpul_stream stream, Args... args) {
-    if (grid.x == 0 || grid.y == 0 || grid.z == 0) return 0;
-    const cudaLaunchConfig_t config = gpul__config(grid, block, shared_bytes, stream);
-    return int32_t(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...));
-}
-
-static inline gpul_dim3 gpul__dim(uint32_t x, uint32_t y = 1, uint32_t z = 1) {
-    const gpul_dim3 d = {x, y, z};
-    return d;
-}
-
-template <typename... Params> static inline const void *gpul__address(void (*kernel)(Params...)) {
-#ifdef GPULITE_CPU_STANDIN
-    return standin::address(kernel);
-#else
-    return reinterpret_cast<const void *>(kernel);
-#endif
-}
-
-/* ---- GPUL_LAUNCH ---- */
-
-static inline void gpul__put_dims(int64_t *to, int64_t x, int64_t y, int64_t z) {
-    to[0] = x;
-    to[1] = y;
-    to[2] = z;
-}
-static inline void gpul__put_dim(int64_t *to, gpul_dim3 d) { gpul__put_dims(to, d.x, d.y, d.z); }
-static inline void gpul__put_dim(int64_t *to, dim3 d) { gpul__put_dims(to, d.x, d.y, d.z); }
-template <typename Integer> static inline void gpul__put_dim(int64_t *to, Integer n) {
-    static_assert(std::is_integral<Integer>::value || std::is_enum<Integer>::value,
-                  "GPUL_LAUNCH(kernel, grid, block, ...): grid and block are gpul_dim3, dim3 or an integer");
-    gpul__put_dims(to, int64_t(n), 1, 1);
-}
-
-/* The dtypes whose elements a T * may point to. There is one integer dtype a size. */
-template <typename T> struct gpul__dtypes {
-    static constexpr int32_t any = ~0;
-    static constexpr int32_t integer = sizeof(T) == 8   ? 1 << GPUL_I64
-                                       : sizeof(T) == 4 ? 1 << GPUL_I32
-                                       : sizeof(T) == 2 ? 1 << GPUL_F16 | 1 << GPUL_BF16
-                                                        : 1 << GPUL_U8;
-    static constexpr int32_t value = std::is_same<T, float>::value           ? 1 << GPUL_F32
-                                     : std::is_same<T, double>::value        ? 1 << GPUL_F64
-                                     : std::is_same<T, __half>::value        ? 1 << GPUL_F16
-                                     : std::is_same<T, __nv_bfloat16>::value ? 1 << GPUL_BF16
-                                     : std::is_integral<T>::value            ? integer
-                                                                             : any;
-};
-
-static inline const gpul_array *gpul__array_of(const gpul_array &a) { return &a; }
-static inline const gpul_array *gpul__array_of(const gpul_array *a) { return a; }
-template <typename Arg> struct gpul__is_array {
-    static constexpr bool value =
-        (std::is_convertible<Arg, const gpul_array *>::value || std::is_convertible<Arg, const gpul_array &>::value) &&
-        !std::is_same<Arg, decltype(nullptr)>::value;
-};
-
-template <typename T> static inline gpul__argument gpul__array_argument(const gpul_array *array, int32_t ndim) {
-    typedef typename std::conditional<std::is_void<T>::value, char, typename std::remove_cv<T>::type>::type Element;
-    gpul__argument argument = gpul__argument();
-    argument.kind = GPUL__ARGUMENT_ARRAY;
-    argument.dtypes = std::is_void<T>::value ? int32_t(gpul__dtypes<Element>::any) : gpul__dtypes<Element>::value;
-    argument.ndim = ndim;
-    argument.bytes = int32_t(sizeof(Element));
-    argument.align = int32_t(alignof(Element));
-    argument.array = array;
-    return argument;
-}
-
-/* How an argument becomes a Param: its value, and what is to be checked of it. First what a cast takes. */
-template <typename Param, typename Arg, bool array> struct gpul__pass {
-    template <typename P, typename A> static decltype(static_cast<P>(std::declval<A &>()), std::true_type()) casts(int);
-    template <typename P, typename A> static std::false_type casts(...);
-    static constexpr bool good = decltype(casts<Param, Arg>(0))::value;
-    static Param value(Arg &arg) { return static_cast<Param>(arg); }
-    static gpul__argument describe(Arg &) {
-        gpul__argument argument = gpul__argument();
-        if (std::is_pointer<Param>::value && !std::is_function<typename std::remove_pointer<Param>::type>::value)
-            argument.kind = GPUL__ARGUMENT_POINTER;
-        return argument;
-    }
-};
-template <typename T, typename Arg> struct gpul__pass<T *, Arg, true> {
-    static constexpr bool good = !std::is_same<typename std::remove_cv<T>::type, gpul_array>::value;
-    static T *value(Arg &arg) {
-        const gpul_array *const a = gpul__array_of(arg);
-        return a ? static_cast<T *>(a->data) : nullptr;
-    }
-    static gpul__argument describe(Arg &arg) { return gpul__array_argument<T>(gpul__array_of(arg), 0); }
-};
-template <typename T, unsigned N, typename Arg> struct gpul__pass<gpul_view<T, N>, Arg, true> {
-    static constexpr bool good = true;
-    static gpul_view<T, N> value(Arg &arg) {
-        const gpul_array *const a = gpul__array_of(arg);
-        gpul_view<T, N> view = gpul_view<T, N>();
-        if (!a) return view;
-        view.data = static_cast<T *>(a->data);
-        for (unsigned k = 0; k < N; ++k) {
-            view.shape[k] = a->shape[k];
-            view.strides[k] = a->strides[k];
-        }
-        return view;
-    }
-    static gpul__argument describe(Arg &arg) { return gpul__array_argument<T>(gpul__array_of(arg), int32_t(N)); }
-};
-template <typename Param, typename Arg> struct gpul__pass_of : gpul__pass<Param, Arg, gpul__is_array<Arg>::value> {};
-
-/* Every argument in the type of its parameter: this call's own parameters are where they lie. */
-template <typename... Params> static inline gpul_status gpul__launch_values(gpul__call *call, Params... values) {
-    void *list[] = {static_cast<void *>(&values)..., nullptr};
-    call->values = list;
-    return gpul__launch_call(call);
-}
-
-/* One message for what cannot be launched, and nothing after it. */
-template <bool good> struct gpul__argument_converts {
-    static_assert(good,
-                  "GPUL_LAUNCH: an argument does not convert to the kernel's parameter (a gpul_array goes where the "
-                  "kernel takes T *, const T * or gpul_view<T, N>, nullptr where it takes a pointer)");
-};
-template <typename...> struct gpul__types {};
-template <bool...> struct gpul__bools {};
-template <size_t...> struct gpul__sizes {};
-template <bool counts, typename Params, typename Args> struct gpul__launches {
-    static_assert(counts, "GPUL_LAUNCH: the arguments after the stream are not as many as the kernel's parameters");
-    typedef std::false_type type;
-};
-template <typename... Params, typename... Args>
-struct gpul__launches<true, gpul__types<Params...>, gpul__types<Args...>> {
-    typedef gpul__sizes<sizeof(gpul__argument_converts<gpul__pass_of<Params, Args>::good>)...> asserted;
-    typedef std::is_same<gpul__bools<true, gpul__pass_of<Params, Args>::good...>,
-                         gpul__bools<gpul__pass_of<Params, Args>::good..., true>>
-        type;
-};
-
-template <typename... Params, typename... Args>
-static inline gpul_status gpul__launch_checked(std::true_type, gpul__call *call, void (*)(Params...), Args &...args) {
-    const gpul__argument arguments[] = {gpul__pass_of<Params, Args>::describe(args)..., gpul__argument()};
-    call->count = int32_t(sizeof...(Params));
-    call->arguments = arguments;
-    return gpul__launch_values<Params...>(call, gpul__pass_of<Params, Args>::value(args)...);
-}
-template <typename... Any> static inline gpul_status gpul__launch_checked(std::false_type, Any &&...) { return 0; }
-
-template <typename... Params, typename Grid, typename Block, typename... Args>
-static inline gpul_status gpul__launch_written(const char *written, void (*kernel)(Params...), Grid grid, Block block,
-                                               size_t shared_bytes, gpul_stream stream, Args... args) {
-    gpul__call call = gpul__call();
-    call.written = written;
-    call.kernel = gpul__address(kernel);
-    gpul__put_dim(call.grid, grid);
-    gpul__put_dim(call.block, block);
-    call.shared_bytes = shared_bytes;
-    call.stream = stream;
-    typedef gpul__launches<sizeof...(Params) == sizeof...(Args), gpul__types<Params...>, gpul__types<Args...>> launches;
-    return gpul__launch_checked(std::integral_constant<bool, launches::type::value>(), &call, kernel, args...);
-}
-/* whatever else is written */
-template <typename Kernel> static inline gpul_status gpul__launch_written(const char *, Kernel, ...) {
-    static_assert(sizeof(Kernel) == 0, "GPUL_LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...): one of "
-                                       "the first five is missing or is something else");
-    return 0;
-}
-
-} /* namespace */
-
-template <typename... Params>
-static inline gpul_status gpul_block_size(int32_t *block, void (*kernel)(Params...), size_t shared_bytes = 0,
-                                          int32_t limit = 0) {
-    return gpul_block_size(block, gpul__address(kernel), shared_bytes, limit);
-}
-
-#endif
-
-#if (defined(GPULITE_IMPLEMENTATION) || defined(GPULITE__KERNELS)) && !defined(GPULITE__INTERFACE)
+#if !defined(GPULITE__INTERFACE) &&                                                                                    \
+    (defined(GPULITE_IMPLEMENTATION) || defined(GPULITE__KERNELS) || defined(GPUL_LAUNCH))
 #define GPULITE__INTERFACE
 #ifdef __cplusplus
 extern "C" {
@@ -1602,13 +1369,12 @@ typedef struct gpul__elementwise_plan {
     int32_t pitch;                   /* and from row to row in shared memory; threads take */
     int32_t rows_log2, columns_log2; /* powers of two of rows and columns */
     int32_t repeats;                 /* elements: a thread stores a result so many times, */
-    int32_t repeated;     /* along this dimension of the problem, which has as many elements less; -1: once */
-    int32_t ndim;         /* of dim, which unravel a tile's index into its position */
-    int64_t tiles;        /* of all rows; those at a row's end may be empty */
-    int64_t block;        /* tiles of a block, which has 256 threads */
-    int64_t used;         /* elements: threads of a warp that have any */
-    int64_t blocks;       /* and how many there are */
-    int64_t shared_bytes; /* of each */
+    int32_t repeated;             /* along this dimension of the problem, which has as many elements less; -1: once */
+    int32_t ndim;                 /* of dim, which unravel a tile's index into its position */
+    int64_t tiles;                /* of all rows; those at a row's end may be empty */
+    int64_t block;                /* tiles of a block, which has 256 threads */
+    int64_t used;                 /* elements: threads of a warp that have any */
+    int64_t blocks, shared_bytes; /* how many there are, and of each */
     struct {
         int64_t size, column, row;    /* a step is so many tiles along out's innermost dimension, and the next, */
         int64_t step[GPUL__OPERANDS]; /* and so many elements of each operand, in the problem's order */
@@ -1706,18 +1472,8 @@ enum {                 /* elementwise operations beyond GPUL_ADD .. and GPUL_NEG
        GPUL__ARANGE = 7,  /* -, step, start */
        GPUL__LINSPACE = 8 /* -, step, start; scalar[0]: stop */
 };
-enum { /* reductions beyond gpul_reduce's own GPUL_SUM .. GPUL_COUNT_NONZERO */
-       GPUL__DOT = 12,
-       GPUL__GEMV = 13
-};
-enum { /* kernel families, for the report */
-       GPUL__FAMILY_ELEMENTWISE = 0,
-       GPUL__FAMILY_REDUCE = 1,
-       GPUL__FAMILY_GEMV = 2,
-       GPUL__FAMILY_HISTOGRAM = 3,
-       GPUL__FAMILY_MATMUL = 4,
-       GPUL__FAMILIES = 5
-};
+enum { GPUL__DOT = 12, GPUL__GEMV = 13 }; /* reductions beyond gpul_reduce's own GPUL_SUM .. GPUL_COUNT_NONZERO */
+#define GPUL__FAMILIES 5 /* of kernels, for the report: elementwise, reductions, gemv, histogram, matmul */
 
 typedef struct gpul__histogram_problem {
     const void *x, *weights; /* may be NULL where n is 0 */
@@ -1734,14 +1490,9 @@ typedef struct gpul__histogram_problem {
     int32_t f32_steps; /* edges and indices are computed in f32 throughout (automatic range of f32 data) */
     int32_t accumulate;
 } gpul__histogram_problem;
-enum {
-    GPUL__HISTOGRAM_NOTHING = 0, /* no elements: at most zeros */
-    GPUL__HISTOGRAM_SHARED = 1,  /* counters in shared memory */
-    GPUL__HISTOGRAM_BEYOND = 2,  /* counters in global memory */
-    GPUL__HISTOGRAM_BYTES = 3,
-    GPUL__HISTOGRAM_INTEGERS = 4, /* weights */
-    GPUL__HISTOGRAM_FLOATS = 5
-};
+/* Kernels: of no elements, at most zeros; counters in shared, in global memory; of bytes; of weights. */
+enum { GPUL__HISTOGRAM_NOTHING = 0, GPUL__HISTOGRAM_SHARED = 1, GPUL__HISTOGRAM_BEYOND = 2 };
+enum { GPUL__HISTOGRAM_BYTES = 3, GPUL__HISTOGRAM_INTEGERS = 4, GPUL__HISTOGRAM_FLOATS = 5 };
 typedef struct gpul__histogram_plan {
     int32_t kernel; /* GPUL__HISTOGRAM_* */
     int32_t device;
@@ -1861,10 +1612,218 @@ GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reduce
                                         int32_t n_in, int32_t axis, gpul_stream stream);
 #endif
 
+/* What GPUL_LAUNCH's templates describe, which gpul__launch_call checks and launches. */
+enum { GPUL__ARGUMENT_VALUE = 0, GPUL__ARGUMENT_POINTER = 1, GPUL__ARGUMENT_ARRAY = 2 };
+typedef struct gpul__argument {
+    int32_t kind;            /* GPUL__ARGUMENT_* */
+    int32_t dtypes;          /* array: bit d is set where the parameter's elements are of dtype d */
+    int32_t ndim;            /* array: the view's dimensions; 0: the parameter is a pointer */
+    int32_t bytes, align;    /* array: of the parameter's elements */
+    const gpul_array *array; /* array: what was given, else NULL */
+} gpul__argument;
+
+typedef struct gpul__call {
+    const char *written;       /* GPUL_LAUNCH's arguments as they stand in the program */
+    const void *kernel;        /* as gpul_block_size takes it */
+    int64_t grid[3], block[3]; /* x, y, z; any values */
+    size_t shared_bytes;
+    gpul_stream stream;
+    int32_t count;
+    const gpul__argument *arguments;
+    void **values; /* where the arguments lie, each in the type of its parameter */
+} gpul__call;
+
+GPUL_API gpul_status gpul__launch_call(const gpul__call *call);
+
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
 #endif /* GPULITE__INTERFACE */
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Launching: templates for .cu files
+ * ------------------------------------------------------------------------------------------------------------------ */
+#if defined(GPUL_LAUNCH) && !defined(GPULITE__LAUNCH)
+#define GPULITE__LAUNCH
+#include <type_traits>
+#include <utility>
+
+struct __half; /* of NVIDIA's headers, which need not be there */
+struct __nv_bfloat16;
+
+namespace {
+
+static inline cudaLaunchConfig_t gpul__config(gpul_dim3 grid, gpul_dim3 block, size_t shared_bytes,
+                                              gpul_stream stream) {
+    cudaLaunchConfig_t config = cudaLaunchConfig_t();
+    config.gridDim = dim3(grid.x, grid.y, grid.z);
+    config.blockDim = dim3(block.x, block.y, block.z);
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = stream; /* fault: wrong-stream */
+    return config;
+}
+
+/* gpulite_kernels.cu's way to a kernel: errors come back as the launch's own return value, so that neither a stale
+ * error is blamed on it nor its own error left behind for somebody else. */
+template <typename... Params, typename... Args>
+static inline int32_t gpul__launch(void (*kernel)(Params...), gpul_dim3 grid, gpul_dim3 block, size_t shared_bytes,
+                                   gpul_stream stream, Args... args) {
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0) return 0;
+    const cudaLaunchConfig_t config = gpul__config(grid, block, shared_bytes, stream);
+    return int32_t(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...));
+}
+
+static inline gpul_dim3 gpul__dim(uint32_t x, uint32_t y = 1, uint32_t z = 1) { return {x, y, z}; }
+
+template <typename... Params> static inline const void *gpul__address(void (*kernel)(Params...)) {
+#ifdef GPULITE_CPU_STANDIN
+    return standin::address(kernel);
+#else
+    return reinterpret_cast<const void *>(kernel);
+#endif
+}
+
+/* ---- GPUL_LAUNCH ---- */
+
+static inline void gpul__put_dims(int64_t *to, int64_t x, int64_t y, int64_t z) {
+    to[0] = x;
+    to[1] = y;
+    to[2] = z;
+}
+static inline void gpul__put_dim(int64_t *to, gpul_dim3 d) { gpul__put_dims(to, d.x, d.y, d.z); }
+static inline void gpul__put_dim(int64_t *to, dim3 d) { gpul__put_dims(to, d.x, d.y, d.z); }
+template <typename Integer> static inline void gpul__put_dim(int64_t *to, Integer n) {
+    static_assert(std::is_integral<Integer>::value || std::is_enum<Integer>::value,
+                  "GPUL_LAUNCH(kernel, grid, block, ...): grid and block are gpul_dim3, dim3 or an integer");
+    gpul__put_dims(to, int64_t(n), 1, 1);
+}
+
+/* The dtypes whose elements a T * may point to. There is one integer dtype a size. */
+template <typename T> struct gpul__dtypes {
+    static constexpr int32_t integer = sizeof(T) == 8   ? 1 << GPUL_I64
+                                       : sizeof(T) == 4 ? 1 << GPUL_I32
+                                       : sizeof(T) == 2 ? 1 << GPUL_F16 | 1 << GPUL_BF16
+                                                        : 1 << GPUL_U8;
+    static constexpr int32_t value = std::is_same<T, float>::value           ? 1 << GPUL_F32
+                                     : std::is_same<T, double>::value        ? 1 << GPUL_F64
+                                     : std::is_same<T, __half>::value        ? 1 << GPUL_F16
+                                     : std::is_same<T, __nv_bfloat16>::value ? 1 << GPUL_BF16
+                                     : std::is_integral<T>::value            ? integer
+                                                                             : ~0;
+};
+struct gpul__byte {}; /* what a void * points to: of any dtype */
+
+static inline const gpul_array *gpul__array_of(const gpul_array &a) { return &a; }
+static inline const gpul_array *gpul__array_of(const gpul_array *a) { return a; }
+template <typename Arg> struct gpul__is_array {
+    static constexpr bool value =
+        (std::is_convertible<Arg, const gpul_array *>::value || std::is_convertible<Arg, const gpul_array &>::value) &&
+        !std::is_same<Arg, decltype(nullptr)>::value;
+};
+
+template <typename T> static inline gpul__argument gpul__array_argument(const gpul_array *array, int32_t ndim) {
+    typedef typename std::conditional<std::is_void<T>::value, gpul__byte, T>::type Element;
+    const int32_t dtypes = gpul__dtypes<typename std::remove_cv<Element>::type>::value;
+    return {GPUL__ARGUMENT_ARRAY, dtypes, ndim, int32_t(sizeof(Element)), int32_t(alignof(Element)), array};
+}
+
+/* How an argument becomes a Param: its value, and what is to be checked of it. First what a cast takes. */
+template <typename Param, typename Arg, bool array = gpul__is_array<Arg>::value> struct gpul__pass {
+    template <typename P, typename A> static decltype(static_cast<P>(std::declval<A &>()), std::true_type()) casts(int);
+    template <typename P, typename A> static std::false_type casts(...);
+    static constexpr bool good = decltype(casts<Param, Arg>(0))::value;
+    static Param value(Arg &arg) { return static_cast<Param>(arg); }
+    static gpul__argument describe(Arg &) {
+        const bool data =
+            std::is_pointer<Param>::value && !std::is_function<typename std::remove_pointer<Param>::type>::value;
+        return {data ? GPUL__ARGUMENT_POINTER : GPUL__ARGUMENT_VALUE, 0, 0, 0, 0, nullptr};
+    }
+};
+template <typename T, typename Arg> struct gpul__pass<T *, Arg, true> {
+    static constexpr bool good = !std::is_same<typename std::remove_cv<T>::type, gpul_array>::value;
+    static T *value(Arg &arg) {
+        const gpul_array *const a = gpul__array_of(arg);
+        return a ? static_cast<T *>(a->data) : nullptr;
+    }
+    static gpul__argument describe(Arg &arg) { return gpul__array_argument<T>(gpul__array_of(arg), 0); }
+};
+template <typename T, unsigned N, typename Arg> struct gpul__pass<gpul_view<T, N>, Arg, true> {
+    static constexpr bool good = true;
+    static gpul_view<T, N> value(Arg &arg) {
+        const gpul_array *const a = gpul__array_of(arg);
+        gpul_view<T, N> view = gpul_view<T, N>();
+        if (!a) return view;
+        view.data = static_cast<T *>(a->data);
+        for (unsigned k = 0; k < N; ++k) {
+            view.shape[k] = a->shape[k];
+            view.strides[k] = a->strides[k];
+        }
+        return view;
+    }
+    static gpul__argument describe(Arg &arg) { return gpul__array_argument<T>(gpul__array_of(arg), int32_t(N)); }
+};
+
+/* Every argument in the type of its parameter: this call's own parameters are where they lie. */
+template <typename... Params> static inline gpul_status gpul__launch_values(gpul__call *call, Params... values) {
+    void *list[] = {static_cast<void *>(&values)..., nullptr};
+    call->values = list;
+    return gpul__launch_call(call);
+}
+
+/* One message for what cannot be launched, and nothing after it. */
+template <bool good> struct gpul__argument_converts : std::integral_constant<bool, good> {
+    static_assert(good,
+                  "GPUL_LAUNCH: an argument does not convert to the kernel's parameter (a gpul_array goes where the "
+                  "kernel takes T *, const T * or gpul_view<T, N>, nullptr where it takes a pointer)");
+};
+template <typename...> struct gpul__types {};
+template <bool...> struct gpul__bools {};
+template <bool counts, typename Params, typename Args> struct gpul__launches : std::false_type {
+    static_assert(counts, "GPUL_LAUNCH: the arguments after the stream are not as many as the kernel's parameters");
+};
+template <typename... Params, typename... Args>
+struct gpul__launches<true, gpul__types<Params...>, gpul__types<Args...>>
+    : std::is_same<gpul__bools<true, gpul__argument_converts<gpul__pass<Params, Args>::good>::value...>,
+                   gpul__bools<gpul__pass<Params, Args>::good..., true>> {};
+
+template <typename... Params, typename... Args>
+static inline gpul_status gpul__launch_checked(std::true_type, gpul__call *call, void (*)(Params...), Args &...args) {
+    const gpul__argument arguments[] = {gpul__pass<Params, Args>::describe(args)..., gpul__argument()};
+    call->count = int32_t(sizeof...(Params));
+    call->arguments = arguments;
+    return gpul__launch_values<Params...>(call, gpul__pass<Params, Args>::value(args)...);
+}
+template <typename... Any> static inline gpul_status gpul__launch_checked(std::false_type, Any &&...) { return 0; }
+
+template <typename... Params, typename Grid, typename Block, typename... Args>
+static inline gpul_status gpul__launch_written(const char *written, void (*kernel)(Params...), Grid grid, Block block,
+                                               size_t shared_bytes, gpul_stream stream, Args... args) {
+    gpul__call call = gpul__call();
+    call.written = written;
+    call.kernel = gpul__address(kernel);
+    gpul__put_dim(call.grid, grid);
+    gpul__put_dim(call.block, block);
+    call.shared_bytes = shared_bytes;
+    call.stream = stream;
+    typedef gpul__launches<sizeof...(Params) == sizeof...(Args), gpul__types<Params...>, gpul__types<Args...>> launches;
+    return gpul__launch_checked(typename launches::type(), &call, kernel, args...);
+}
+/* whatever else is written */
+template <typename Kernel> static inline gpul_status gpul__launch_written(const char *, Kernel, ...) {
+    static_assert(sizeof(Kernel) == 0, "GPUL_LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...): one of "
+                                       "the first five is missing or is something else");
+    return 0;
+}
+
+} /* namespace */
+
+template <typename... Params>
+static inline gpul_status gpul_block_size(int32_t *block, void (*kernel)(Params...), size_t shared_bytes = 0,
+                                          int32_t limit = 0) {
+    return gpul_block_size(block, gpul__address(kernel), shared_bytes, limit);
+}
+
+#endif
 
 #if defined(GPULITE_IMPLEMENTATION) && !defined(GPULITE_IMPLEMENTATION_DONE)
 #define GPULITE_IMPLEMENTATION_DONE
@@ -1893,19 +1852,15 @@ struct cudaLaunchParams; /* which the headers of CUDA 11 name before they declar
 #define NOMINMAX
 #endif
 #include <windows.h>
-#endif
-#ifdef _MSC_VER
 #include <intrin.h>
 #endif
 
 #if defined(__cplusplus)
 #define GPUL__THREAD_LOCAL thread_local
-#elif defined(__GNUC__)
-#define GPUL__THREAD_LOCAL __thread
 #elif defined(_MSC_VER)
 #define GPUL__THREAD_LOCAL __declspec(thread)
 #else
-#define GPUL__THREAD_LOCAL _Thread_local
+#define GPUL__THREAD_LOCAL __thread
 #endif
 
 #if defined(__GNUC__)
@@ -1930,30 +1885,17 @@ GPUL_API const gpul_error *gpul_last_error(void) { return &gpul__error; }
 GPUL_API void gpul_clear_error(void) { memset(&gpul__error, 0, sizeof gpul__error); }
 
 GPUL_API const char *gpul_status_name(gpul_status status) {
-    switch (status) {
-    case GPUL_OK: return "GPUL_OK";
-    case GPUL_ERROR_ARGUMENT: return "GPUL_ERROR_ARGUMENT";
-    case GPUL_ERROR_SHAPE: return "GPUL_ERROR_SHAPE";
-    case GPUL_ERROR_DTYPE: return "GPUL_ERROR_DTYPE";
-    case GPUL_ERROR_MEMORY: return "GPUL_ERROR_MEMORY";
-    case GPUL_ERROR_DEVICE: return "GPUL_ERROR_DEVICE";
-    case GPUL_ERROR_OVERLAP: return "GPUL_ERROR_OVERLAP";
-    case GPUL_ERROR_OVERFLOW: return "GPUL_ERROR_OVERFLOW";
-    case GPUL_ERROR_OUT_OF_MEMORY: return "GPUL_ERROR_OUT_OF_MEMORY";
-    case GPUL_ERROR_NO_DEVICE: return "GPUL_ERROR_NO_DEVICE";
-    case GPUL_ERROR_UNSUPPORTED: return "GPUL_ERROR_UNSUPPORTED";
-    case GPUL_ERROR_CUDA: return "GPUL_ERROR_CUDA";
-    case GPUL_ERROR_PENDING: return "GPUL_ERROR_PENDING";
-    default: return "unknown status";
-    }
+    static const char *const names[3][8] = {
+        {"GPUL_OK", "GPUL_ERROR_ARGUMENT", "GPUL_ERROR_SHAPE", "GPUL_ERROR_DTYPE", "GPUL_ERROR_MEMORY",
+         "GPUL_ERROR_DEVICE", "GPUL_ERROR_OVERLAP", "GPUL_ERROR_OVERFLOW"},
+        {"GPUL_ERROR_OUT_OF_MEMORY", "GPUL_ERROR_NO_DEVICE", "GPUL_ERROR_UNSUPPORTED"},
+        {"GPUL_ERROR_CUDA", "GPUL_ERROR_PENDING"}}; /* by hundreds */
+    const char *const name =
+        status < 0 || status >= 300 || status % 100 >= 8 ? NULL : names[status / 100][status % 100];
+    return name == NULL ? "unknown status" : name;
 }
 
-static void gpul__copy_text(char *to, size_t size, const char *from) {
-    size_t n = strlen(from);
-    if (n >= size) n = size - 1;
-    memmove(to, from, n);
-    to[n] = 0;
-}
+static void gpul__copy_text(char *to, size_t size, const char *from) { (void)snprintf(to, size, "%s", from); }
 
 GPUL_API gpul_error_handler gpul_on_error(gpul_error_handler handler) {
     const gpul_error_handler before = gpul__handler;
@@ -1961,12 +1903,14 @@ GPUL_API gpul_error_handler gpul_on_error(gpul_error_handler handler) {
     return before;
 }
 
-/* The end of every failure: the record is made, and the program's handler is told. e, device and bytes: what is known
- * besides the message, or cudaSuccess, -1 and 0. The record is put together aside, since an argument of the message may
- * point into the one that it replaces. */
-static void gpul__record(gpul_status status, const char *function, cudaError_t e, int device, int64_t bytes,
-                         int64_t bytes_free, const char *format, va_list arguments) {
+/* Every failure: the record is made, and the program's handler is told. e, device and the bytes asked for and free: what
+ * is known besides the message, or cudaSuccess, -1 and 0. The record is put together aside, since an argument of the
+ * message may point into the one that it replaces. */
+GPUL__PRINTF(7, 8)
+static gpul_status gpul__fail_with(gpul_status status, const char *function, cudaError_t e, int device, int64_t bytes,
+                                   int64_t bytes_free, const char *format, ...) {
     gpul_error error = GPUL_ZERO;
+    va_list arguments;
     int length;
     error.status = status;
     error.cuda_code = (int32_t)e;
@@ -1976,36 +1920,19 @@ static void gpul__record(gpul_status status, const char *function, cudaError_t e
     if (e != cudaSuccess) gpul__copy_text(error.cuda_name, sizeof error.cuda_name, cudaGetErrorName(e));
     gpul__copy_text(error.function, sizeof error.function, function == NULL ? "gpulite" : function);
     length = snprintf(error.message, sizeof error.message, "%s: ", error.function);
-    if (length < 0) length = 0;
+    va_start(arguments, format);
     (void)vsnprintf(error.message + length, sizeof error.message - (size_t)length, format, arguments);
+    va_end(arguments);
     gpul__error = error;
-    if (gpul__handler == NULL || gpul__handling) return;
+    if (gpul__handler == NULL || gpul__handling) return status;
     gpul__handling = 1;
     gpul__handler(&error);
     gpul__handling = 0;
     gpul__error = error; /* fault: handler-loses-record */
-}
-
-static gpul_status gpul__fail(gpul_status status, const char *function, const char *format, ...) GPUL__PRINTF(3, 4);
-static gpul_status gpul__fail(gpul_status status, const char *function, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    gpul__record(status, function, cudaSuccess, -1, 0, 0, format, arguments);
-    va_end(arguments);
     return status;
 }
-
-/* A failure with what is known besides its message: e, device, the bytes asked for and those that were free. */
-static gpul_status gpul__fail_with(gpul_status status, const char *function, cudaError_t e, int device, int64_t bytes,
-                                   int64_t bytes_free, const char *format, ...) GPUL__PRINTF(7, 8);
-static gpul_status gpul__fail_with(gpul_status status, const char *function, cudaError_t e, int device, int64_t bytes,
-                                   int64_t bytes_free, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    gpul__record(status, function, e, device, bytes, bytes_free, format, arguments);
-    va_end(arguments);
-    return status;
-}
+/* The same, where nothing else is known. */
+#define gpul__fail(status, function, ...) gpul__fail_with(status, function, cudaSuccess, -1, 0, 0, __VA_ARGS__)
 
 /* Errors after which CUDA refuses everything until the process ends; by number, as old headers lack some names. */
 static int32_t gpul__is_sticky(cudaError_t e) {
@@ -2024,16 +1951,12 @@ static void gpul__clear_cuda(cudaError_t e) {
 }
 
 static gpul_status gpul__status_of(cudaError_t e) {
-    switch (e) {
-    case cudaErrorMemoryAllocation: return GPUL_ERROR_OUT_OF_MEMORY;
-    case cudaErrorNoDevice:
-    case cudaErrorInsufficientDriver:
-    case cudaErrorStubLibrary: return GPUL_ERROR_NO_DEVICE;
-    case cudaErrorNotSupported:
-    case cudaErrorNoKernelImageForDevice:
-    case cudaErrorUnsupportedPtxVersion: return GPUL_ERROR_UNSUPPORTED;
-    default: return GPUL_ERROR_CUDA;
-    }
+    if (e == cudaErrorMemoryAllocation) return GPUL_ERROR_OUT_OF_MEMORY;
+    if (e == cudaErrorNoDevice || e == cudaErrorInsufficientDriver || e == cudaErrorStubLibrary)
+        return GPUL_ERROR_NO_DEVICE;
+    if (e == cudaErrorNotSupported || e == cudaErrorNoKernelImageForDevice || e == cudaErrorUnsupportedPtxVersion)
+        return GPUL_ERROR_UNSUPPORTED;
+    return GPUL_ERROR_CUDA;
 }
 
 /* What CUDA says of an error, or more where more can be known. "Insufficient driver" is also what it says where there
@@ -2075,13 +1998,7 @@ static gpul_status gpul__fail_cuda(cudaError_t e, const char *function, const ch
     char text[192];
     int device = -1;
     gpul__clear_cuda(e);
-    if (status != GPUL_ERROR_NO_DEVICE) {
-        const cudaError_t asked = cudaGetDevice(&device);
-        if (asked != cudaSuccess) {
-            gpul__clear_cuda(asked);
-            device = -1;
-        }
-    }
+    if (status != GPUL_ERROR_NO_DEVICE) gpul__clear_cuda(cudaGetDevice(&device));
     return gpul__fail_with(status, function, e, device, 0, 0, "%s%s%s (%s)%s", what == NULL ? "" : what,
                            what == NULL ? "" : " returned ", cudaGetErrorName(e),
                            gpul__error_text(text, sizeof text, e), gpul__advice(e));
@@ -2105,13 +2022,12 @@ static gpul_status gpul__finish(gpul_status status, cudaError_t e, const char *f
 static gpul_status gpul__pending(const char *function) {
     const cudaError_t e = cudaPeekAtLastError();
     gpul_status status;
-    int32_t sticky;
     if (e == cudaSuccess || e == cudaErrorNotReady || gpul__status_of(e) == GPUL_ERROR_NO_DEVICE) return GPUL_OK;
-    sticky = gpul__is_sticky(e);
-    status = gpul__fail_with(sticky ? GPUL_ERROR_CUDA : GPUL_ERROR_PENDING, function, e, -1, 0, 0,
-                             "an earlier %s left %s (%s)%s", sticky ? "kernel or call" : "CUDA call, not gpulite's,",
-                             cudaGetErrorName(e), cudaGetErrorString(e),
-                             sticky ? gpul__advice(e) : "; fetch it with cudaGetLastError()");
+    status = gpul__is_sticky(e) ? GPUL_ERROR_CUDA : GPUL_ERROR_PENDING;
+    (void)gpul__fail_with(status, function, e, -1, 0, 0, "an earlier %s left %s (%s)%s",
+                          status == GPUL_ERROR_CUDA ? "kernel or call" : "CUDA call, not gpulite's,",
+                          cudaGetErrorName(e), cudaGetErrorString(e),
+                          status == GPUL_ERROR_CUDA ? gpul__advice(e) : "; fetch it with cudaGetLastError()");
     return status; /* fault: pending-error-swallowed */
 }
 
@@ -2125,20 +2041,15 @@ typedef struct gpul__text {
     char *text;
     size_t size, length;
 } gpul__text;
-static void gpul__append(gpul__text *to, const char *format, ...) GPUL__PRINTF(2, 3);
+GPUL__PRINTF(2, 3)
 static void gpul__append(gpul__text *to, const char *format, ...) {
-    char line[512];
+    const size_t room = to->length < to->size ? to->size - to->length : 0;
     va_list arguments;
-    size_t k;
     int n;
     va_start(arguments, format);
-    n = vsnprintf(line, sizeof line, format, arguments);
+    n = vsnprintf(room == 0 ? NULL : to->text + to->length, room, format, arguments);
     va_end(arguments);
-    for (k = 0; k < (n < 0 ? 0u : (size_t)n) && k + 1 < sizeof line; ++k) {
-        if (to->length + 1 < to->size) to->text[to->length] = line[k];
-        to->length += 1;
-    }
-    if (to->size > 0) to->text[to->length < to->size ? to->length : to->size - 1] = 0;
+    if (n > 0) to->length += (size_t)n;
 }
 
 static gpul_status gpul__null(const char *function, const char *name) {
@@ -2189,12 +2100,8 @@ GPUL_API uint16_t gpul_f16_from_float(float value) {
 
 GPUL_API float gpul_f16_to_float(uint16_t bits) {
     const uint32_t sign = (uint32_t)(bits & 0x8000u) << 16, exponent = (bits >> 10) & 0x1fu, fraction = bits & 0x3ffu;
-    if (exponent == 31) return gpul__bits_float(sign | 0x7f800000u | (fraction << 13));
-    if (exponent == 0) {
-        const float magnitude = (float)fraction * (1.0f / 16777216.0f); /* exact */
-        return gpul__bits_float(sign | gpul__float_bits(magnitude));
-    }
-    return gpul__bits_float(sign | ((exponent + 112u) << 23) | (fraction << 13));
+    if (exponent == 0) return gpul__bits_float(sign | gpul__float_bits((float)fraction / 16777216.0f)); /* exact */
+    return gpul__bits_float(sign | (exponent == 31 ? 255u : exponent + 112u) << 23 | fraction << 13);
 }
 
 GPUL_API uint16_t gpul_bf16_from_float(float value) {
@@ -2225,8 +2132,7 @@ static double gpul__element_value(const void *from, gpul_dtype dtype, int64_t *w
         int64_t i64;
         uint8_t u8;
         uint16_t half;
-    } v;
-    memset(&v, 0, sizeof v);
+    } v = GPUL_ZERO;
     memcpy(&v, from, gpul_dtype_size(dtype));
     switch (dtype) {
     case GPUL_F32: return (double)v.f32;
@@ -2288,22 +2194,16 @@ GPUL_API int32_t gpul_is_contiguous(const gpul_array *a, int32_t order) {
 
 /* "(3, 4)", and "float32 (3, 4)" where there is a dtype; both return `text`. */
 static const char *gpul__describe_shape(char *text, size_t size, int32_t ndim, const int64_t *shape) {
-    size_t at = 0;
+    gpul__text to = {text, size, 0};
     int32_t k;
-    text[0] = 0;
-    for (k = 0; k < ndim && k < GPUL_MAX_DIMS && at < size; ++k) {
-        const int n = snprintf(text + at, size - at, "%s%lld", k == 0 ? "(" : ", ", (long long)shape[k]);
-        if (n > 0) at += (size_t)n;
-    }
-    if (at < size) (void)snprintf(text + at, size - at, "%s", ndim <= 0 ? "()" : ")");
+    for (k = 0; k < ndim && k < GPUL_MAX_DIMS; ++k)
+        gpul__append(&to, "%s%lld", k == 0 ? "(" : ", ", (long long)shape[k]);
+    gpul__append(&to, ndim <= 0 ? "()" : ")");
     return text;
 }
 static const char *gpul__describe(char *text, size_t size, const gpul_array *a) {
-    char shape[96];
-    if (a == NULL) (void)snprintf(text, size, "NULL");
-    else
-        (void)snprintf(text, size, "%s%s%s", a->dtype == 0 ? "" : gpul_dtype_name(a->dtype), a->dtype == 0 ? "" : " ",
-                       gpul__describe_shape(shape, sizeof shape, a->ndim, a->shape));
+    const int length = a->dtype == 0 ? 0 : snprintf(text, size, "%s ", gpul_dtype_name(a->dtype));
+    (void)gpul__describe_shape(text + length, size - (size_t)length, a->ndim, a->shape);
     return text;
 }
 
@@ -2312,70 +2212,67 @@ static gpul_status gpul__check_dtype(const char *function, gpul_dtype dtype) {
     return gpul__fail(GPUL_ERROR_DTYPE, function, "dtype = %d is no dtype", (int)dtype);
 }
 
-/* A shape from the caller. Sizes are bounded with 0 counted as 1, so that strides fit as well. */
-static gpul_status gpul__check_shape(const char *function, gpul_dtype dtype, const gpul_shape *shape) {
+/* The dimensions of `name`, of which none is negative; *n is multiplied by them, with 0 counted as 1. */
+static gpul_status gpul__check_dims(const char *function, const char *name, gpul_status negative, gpul_status large,
+                                    int32_t ndim, const int64_t *dim, int64_t *n) {
     char text[96];
-    int64_t bytes = (int64_t)gpul_dtype_size(dtype);
+    int64_t signs = 0;
     int32_t k;
-    if (shape->ndim < 0 || shape->ndim > GPUL_MAX_DIMS)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "shape has ndim = %d, not 0 to %d", (int)shape->ndim,
+    if (ndim < 0 || ndim > GPUL_MAX_DIMS)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has ndim = %d, not 0 to %d", name, (int)ndim,
                           GPUL_MAX_DIMS);
+    for (k = 0; k < ndim; ++k) signs |= dim[k];
+    if (signs < 0)
+        return gpul__fail(negative, function, "%s has a negative dimension: %s", name,
+                          gpul__describe_shape(text, sizeof text, ndim, dim));
+    for (k = 0; k < ndim; ++k)
+        if (dim[k] > 1 && !gpul__multiply(*n, dim[k], n))
+            return gpul__fail(large, function, "%s has the dimensions %s, too large for 63 bits of elements and bytes",
+                              name, gpul__describe_shape(text, sizeof text, ndim, dim));
+    return GPUL_OK;
+}
+
+/* A shape from the caller. Bytes are bounded with 0 counted as 1, so that strides fit as well. */
+static gpul_status gpul__check_shape(const char *function, gpul_dtype dtype, const gpul_shape *shape) {
+    int64_t bytes = (int64_t)gpul_dtype_size(dtype);
     if (shape->order != GPUL_ORDER_C && shape->order != GPUL_ORDER_F)
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "shape has order = %d, not GPUL_ORDER_C or GPUL_ORDER_F",
                           (int)shape->order);
-    for (k = 0; k < shape->ndim; ++k)
-        if (shape->dim[k] < 0)
-            return gpul__fail(GPUL_ERROR_SHAPE, function, "shape %s has a negative dimension",
-                              gpul__describe_shape(text, sizeof text, shape->ndim, shape->dim));
-    for (k = 0; k < shape->ndim; ++k)
-        if (shape->dim[k] > 1 && !gpul__multiply(bytes, shape->dim[k], &bytes))
-            return gpul__fail(GPUL_ERROR_OVERFLOW, function, "shape %s of %s does not fit in 63 bits of bytes",
-                              gpul__describe_shape(text, sizeof text, shape->ndim, shape->dim), gpul_dtype_name(dtype));
-    return GPUL_OK;
+    return gpul__check_dims(function, "shape", GPUL_ERROR_SHAPE, GPUL_ERROR_OVERFLOW, shape->ndim, shape->dim, &bytes);
 }
 
 static gpul_status gpul__check_same_shape(const char *function, const char *name, const gpul_array *a,
                                           const char *other, const gpul_array *b) {
     char one[128], two[128];
-    int32_t k, same = a->ndim == b->ndim;
-    for (k = 0; same && k < a->ndim; ++k) same = a->shape[k] == b->shape[k];
-    if (same) return GPUL_OK;
+    if (a->ndim == b->ndim && memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0) return GPUL_OK;
     return gpul__fail(GPUL_ERROR_SHAPE, function, "%s has %s, but %s has %s: they must be of one shape", name,
                       gpul__describe(one, sizeof one, a), other, gpul__describe(two, sizeof two, b));
 }
 
 /* An array from the caller: made by gpulite and not damaged since. */
 static gpul_status gpul__check_array(const char *function, const char *name, const gpul_array *a) {
+    const gpul_status wrong = GPUL_ERROR_ARGUMENT;
+    gpul_status status;
     char text[96];
-    int64_t n = 1;
-    int32_t k, empty = 0;
+    int64_t n = 1, signs = 0;
+    int32_t k;
     if (a == NULL) return gpul__null(function, name);
     if (a->memory == GPUL_MEMORY_NONE)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s was never made, or was freed (memory = 0)", name);
+        return gpul__fail(wrong, function, "%s was never made, or was freed (memory = 0)", name);
     if (a->memory == GPUL_MEMORY_SCALAR)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s is a GPUL_SCALAR, and must be an array here", name);
+        return gpul__fail(wrong, function, "%s is a GPUL_SCALAR, and must be an array here", name);
     if (a->memory < 0 || a->memory > GPUL_MEMORY_HOST)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has memory = %d, which is no GPUL_MEMORY_*", name,
-                          (int)a->memory);
+        return gpul__fail(wrong, function, "%s has memory = %d, which is no GPUL_MEMORY_*", name, (int)a->memory);
     if (gpul_dtype_size(a->dtype) == 0)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has dtype = %d, which is no dtype", name, (int)a->dtype);
-    if (a->ndim < 0 || a->ndim > GPUL_MAX_DIMS)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has ndim = %d, not 0 to %d", name, (int)a->ndim,
-                          GPUL_MAX_DIMS);
-    for (k = 0; k < a->ndim; ++k) {
-        if (a->shape[k] < 0)
-            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has a negative dimension: %s", name,
-                              gpul__describe_shape(text, sizeof text, a->ndim, a->shape));
-        if (a->strides[k] < 0)
-            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has strides[%d] = %lld, which is negative", name,
-                              (int)k, (long long)a->strides[k]);
-        if (a->shape[k] == 0) empty = 1;
-        else if (!gpul__multiply(n, a->shape[k], &n))
-            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has the shape %s, which does not fit in 63 bits", name,
-                              gpul__describe_shape(text, sizeof text, a->ndim, a->shape));
-    }
-    if (!empty && a->data == NULL)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s has data = NULL, but %lld elements", name, (long long)n);
+        return gpul__fail(wrong, function, "%s has dtype = %d, which is no dtype", name, (int)a->dtype);
+    status = gpul__check_dims(function, name, wrong, wrong, a->ndim, a->shape, &n);
+    if (status != GPUL_OK) return status;
+    for (k = 0; k < a->ndim; ++k) signs |= a->strides[k];
+    if (signs < 0)
+        return gpul__fail(wrong, function, "%s has a negative stride: %s", name,
+                          gpul__describe_shape(text, sizeof text, a->ndim, a->strides));
+    if (a->data == NULL && gpul_size(a) > 0)
+        return gpul__fail(wrong, function, "%s has data = NULL, but %lld elements", name, (long long)n);
     return GPUL_OK;
 }
 
@@ -2411,12 +2308,10 @@ static int32_t gpul__merge_dims(int32_t ndim, int64_t *shape, int64_t *const *st
         for (o = 0; o < operands; ++o) strides[o][to] = strides[o][from];
         ++to;
     }
-    if (to == 0) {
-        shape[0] = 1;
-        for (o = 0; o < operands; ++o) strides[o][0] = 1;
-        to = 1;
-    }
-    return to;
+    if (to > 0) return to;
+    shape[0] = 1;
+    for (o = 0; o < operands; ++o) strides[o][0] = 1;
+    return 1;
 }
 
 /* Is there a sum of x[k] * step[k], 0 <= x[k] <= most[k], that makes `target`? Steps fall from k to k + 1; `rest[k]` is
@@ -2436,12 +2331,12 @@ static int32_t gpul__reaches(int32_t k, int32_t terms, const int64_t *step, cons
     return 0;
 }
 
-/* Byte offset of the last element */
+/* Offset of the last byte */
 static int64_t gpul__last_offset(const gpul_array *a) {
     int64_t offset = 0;
     int32_t k;
     for (k = 0; k < a->ndim; ++k) offset += (a->shape[k] - 1) * a->strides[k];
-    return offset * (int64_t)gpul_dtype_size(a->dtype);
+    return (offset + 1) * (int64_t)gpul_dtype_size(a->dtype) - 1;
 }
 
 /* Do any elements of a and b share a byte? Two addresses are equal when the steps along a plus the steps back along b
@@ -2449,73 +2344,60 @@ static int64_t gpul__last_offset(const gpul_array *a) {
  * contrived that the search gives up, and then the answer is yes. */
 static int32_t gpul__overlap(const gpul_array *a, const gpul_array *b) {
     const gpul_array *const both[2] = {a, b};
+    const uintptr_t at_a = (uintptr_t)a->data, at_b = (uintptr_t)b->data;
     int64_t step[2 * GPUL_MAX_DIMS + 1], most[2 * GPUL_MAX_DIMS + 1], rest[2 * GPUL_MAX_DIMS + 2];
     int64_t *const steps[1] = {step};
-    int64_t size_a, size_b, last_a, last_b, target, budget = 100000;
-    uintptr_t at_a, at_b;
-    int32_t terms = 0, i, k, m;
+    int64_t last_a, last_b, target, within = 0, budget = 100000;
+    int32_t terms = 0, first, i, k;
     if (gpul_size(a) == 0 || gpul_size(b) == 0) return 0;
-    size_a = (int64_t)gpul_dtype_size(a->dtype);
-    size_b = (int64_t)gpul_dtype_size(b->dtype);
     last_a = gpul__last_offset(a);
     last_b = gpul__last_offset(b);
-    at_a = (uintptr_t)a->data;
-    at_b = (uintptr_t)b->data;
-    if (at_a > at_b + (uintptr_t)(last_b + size_b - 1) || at_b > at_a + (uintptr_t)(last_a + size_a - 1)) return 0;
-    target = (at_b >= at_a ? (int64_t)(at_b - at_a) : -(int64_t)(at_a - at_b)) + last_b + size_b - 1;
-    for (i = 0; i < 2; ++i)
-        for (k = 0; k < both[i]->ndim; ++k)
-            if (both[i]->shape[k] > 1 && both[i]->strides[k] > 0) {
-                step[terms] = both[i]->strides[k] * (i == 0 ? size_a : size_b);
-                most[terms++] = both[i]->shape[k] - 1;
-            }
-    step[terms] = 1; /* the bytes within an element of each */
-    most[terms++] = size_a - 1 + size_b - 1;
-    gpul__sort_dims(terms, most, steps, 1); /* falling steps */
-    for (k = terms - 1; k > 0; --k) /* steps that the smaller ones reach without a gap are no terms of their own */
-        if (step[k - 1] % step[k] == 0 && step[k - 1] / step[k] <= most[k] + 1) {
-            most[k - 1] = most[k] + most[k - 1] * (step[k - 1] / step[k]);
-            step[k - 1] = step[k];
-            --terms;
-            for (m = k; m < terms; ++m) {
-                step[m] = step[m + 1];
-                most[m] = most[m + 1];
-            }
+    if (at_a > at_b + (uintptr_t)last_b || at_b > at_a + (uintptr_t)last_a) return 0;
+    target = (at_b >= at_a ? (int64_t)(at_b - at_a) : -(int64_t)(at_a - at_b)) + last_b;
+    for (i = 0; i < 2; ++i) {
+        const int64_t size = (int64_t)gpul_dtype_size(both[i]->dtype);
+        within += size - 1;
+        for (k = 0; k < both[i]->ndim; ++k) {
+            if (both[i]->shape[k] == 1 || both[i]->strides[k] == 0) continue;
+            step[terms] = both[i]->strides[k] * size;
+            most[terms++] = both[i]->shape[k] - 1;
         }
+    }
+    step[terms] = 1; /* the bytes within an element of each */
+    most[terms++] = within;
+    gpul__sort_dims(terms, most, steps, 1); /* falling steps */
+    for (first = k = terms - 1; k-- > 0;) { /* what smaller steps reach without a gap is no term of its own */
+        const int64_t times = step[k] / step[first];
+        if (step[k] % step[first] == 0 && times <= most[first] + 1) most[first] += most[k] * times;
+        else {
+            step[--first] = step[k];
+            most[first] = most[k];
+        }
+    }
     rest[terms] = 0;
-    for (k = terms - 1; k >= 0; --k) rest[k] = rest[k + 1] + step[k] * most[k];
-    return gpul__reaches(0, terms, step, most, rest, target, &budget);
+    for (k = terms - 1; k >= first; --k) rest[k] = rest[k + 1] + step[k] * most[k];
+    return gpul__reaches(first, terms, step, most, rest, target, &budget);
 }
 
-/* May two elements of one array share memory? Outputs must not. Exact for anything but contrived strides (then yes). */
-static int32_t gpul__self_overlap(const gpul_array *a) {
+/* Elements of an output must not share memory. Exact for anything but contrived strides, which are refused. */
+static gpul_status gpul__check_output(const char *function, const char *name, const gpul_array *a) {
+    char one[128], two[96];
     int64_t shape[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS], reach = 0;
     int64_t *const all[1] = {strides};
-    int32_t ndim = a->ndim, k;
-    if (gpul_size(a) <= 1) return 0;
-    if (ndim == 1) return a->strides[0] == 0;
-    for (k = ndim - 1; k >= 0 && (a->shape[k] == 1 || a->strides[k] > reach); --k)
-        if (a->shape[k] > 1) reach += (a->shape[k] - 1) * a->strides[k];
-    if (k < 0) return 0; /* in order, as nearly all are */
-    reach = 0;
+    int32_t k;
+    if (gpul_size(a) <= 1) return GPUL_OK;
     memcpy(shape, a->shape, sizeof shape);
     memcpy(strides, a->strides, sizeof strides);
-    gpul__sort_dims(ndim, shape, all, 1);
-    for (k = ndim - 1; k >= 0; --k) {
+    gpul__sort_dims(a->ndim, shape, all, 1);
+    for (k = a->ndim - 1; k >= 0; --k) {
         if (shape[k] == 1) continue;
-        if (strides[k] <= reach) return 1;
+        if (strides[k] <= reach)
+            return gpul__fail(
+                GPUL_ERROR_OVERLAP, function, "elements of %s, %s with strides %s, share memory with one another", name,
+                gpul__describe(one, sizeof one, a), gpul__describe_shape(two, sizeof two, a->ndim, a->strides));
         reach += (shape[k] - 1) * strides[k];
     }
-    return 0;
-}
-
-static gpul_status gpul__check_output(const char *function, const char *name, const gpul_array *a) {
-    char text[128];
-    if (!gpul__self_overlap(a)) return GPUL_OK;
-    return gpul__fail(GPUL_ERROR_OVERLAP, function,
-                      "elements of %s, %s with strides (%lld, %lld, %lld, %lld), share memory with one another", name,
-                      gpul__describe(text, sizeof text, a), (long long)a->strides[0], (long long)a->strides[1],
-                      (long long)a->strides[2], (long long)a->strides[3]);
+    return GPUL_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
