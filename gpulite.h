@@ -136,7 +136,6 @@
  *                           the program links without gpulite_kernels.cu. Copies that need a kernel then say so.
  *   GPULITE_NVTX            with the implementation: gpul_range_push and gpul_range_pop make NVTX ranges. Takes
  *                           <nvtx3/nvToolsExt.h> of the CUDA Toolkit, a header alone (glibc before 2.34: and -ldl).
- *   GPUL_ASSERT(x)          checks of the library's own logic (never of your arguments); empty by default.
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifndef GPUL_API
 #ifdef GPULITE_STATIC
@@ -1653,28 +1652,6 @@ struct __nv_bfloat16;
 
 namespace {
 
-static inline cudaLaunchConfig_t gpul__config(gpul_dim3 grid, gpul_dim3 block, size_t shared_bytes,
-                                              gpul_stream stream) {
-    cudaLaunchConfig_t config = cudaLaunchConfig_t();
-    config.gridDim = dim3(grid.x, grid.y, grid.z);
-    config.blockDim = dim3(block.x, block.y, block.z);
-    config.dynamicSmemBytes = shared_bytes;
-    config.stream = stream; /* fault: wrong-stream */
-    return config;
-}
-
-/* gpulite_kernels.cu's way to a kernel: errors come back as the launch's own return value, so that neither a stale
- * error is blamed on it nor its own error left behind for somebody else. */
-template <typename... Params, typename... Args>
-static inline int32_t gpul__launch(void (*kernel)(Params...), gpul_dim3 grid, gpul_dim3 block, size_t shared_bytes,
-                                   gpul_stream stream, Args... args) {
-    if (grid.x == 0 || grid.y == 0 || grid.z == 0) return 0;
-    const cudaLaunchConfig_t config = gpul__config(grid, block, shared_bytes, stream);
-    return int32_t(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...));
-}
-
-static inline gpul_dim3 gpul__dim(uint32_t x, uint32_t y = 1, uint32_t z = 1) { return {x, y, z}; }
-
 template <typename... Params> static inline const void *gpul__address(void (*kernel)(Params...)) {
 #ifdef GPULITE_CPU_STANDIN
     return standin::address(kernel);
@@ -1840,9 +1817,6 @@ struct cudaLaunchParams; /* which the headers of CUDA 11 name before they declar
 #include <nvtx3/nvToolsExt.h>
 #endif
 
-#ifndef GPUL_ASSERT
-#define GPUL_ASSERT(condition) ((void)0)
-#endif
 
 #ifdef _WIN32
 #ifndef WIN32_LEAN_AND_MEAN
@@ -1992,20 +1966,17 @@ static const char *gpul__advice(cudaError_t e) {
     return "";
 }
 
-/* `what` says which call failed, or is NULL. */
-static gpul_status gpul__fail_cuda(cudaError_t e, const char *function, const char *what) {
+/* A failure of CUDA's, if e is one. `what` says which call failed, or is NULL. */
+static gpul_status gpul__cuda(cudaError_t e, const char *function, const char *what) {
     const gpul_status status = gpul__status_of(e);
     char text[192];
     int device = -1;
+    if (e == cudaSuccess) return GPUL_OK;
     gpul__clear_cuda(e);
     if (status != GPUL_ERROR_NO_DEVICE) gpul__clear_cuda(cudaGetDevice(&device));
     return gpul__fail_with(status, function, e, device, 0, 0, "%s%s%s (%s)%s", what == NULL ? "" : what,
                            what == NULL ? "" : " returned ", cudaGetErrorName(e),
                            gpul__error_text(text, sizeof text, e), gpul__advice(e));
-}
-
-static gpul_status gpul__cuda(cudaError_t e, const char *function, const char *what) {
-    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, function, what);
 }
 
 /* A call on the way out of a function that has a status already: the first failure is the one reported. Where that is
@@ -2033,7 +2004,7 @@ static gpul_status gpul__pending(const char *function) {
 
 GPUL_API gpul_status gpul_check_cuda(int32_t cuda_code, const char *function) {
     if (cuda_code == 0) return GPUL_OK;
-    return gpul__fail_cuda((cudaError_t)cuda_code, function, NULL);
+    return gpul__cuda((cudaError_t)cuda_code, function, NULL);
 }
 
 /* Text that knows how long it would be */
@@ -2942,7 +2913,7 @@ static gpul_status gpul__host_array(const char *function, gpul_array *out, gpul_
             status = gpul__fail_with(GPUL_ERROR_OUT_OF_MEMORY, function, e, scope.device, bytes, 0,
                                      "%s needs %lld bytes, which %s did not give",
                                      gpul__describe(text, sizeof text, &a), (long long)bytes, call);
-        } else status = gpul__fail_cuda(e, function, call);
+        } else status = gpul__cuda(e, function, call);
     }
     return gpul__deliver(out, &a, &scope, status);
 }
@@ -3591,7 +3562,7 @@ static gpul_status gpul__find_memory(const char *function, gpul_array *a, const 
     struct cudaPointerAttributes first = GPUL_ZERO, last = GPUL_ZERO;
     cudaError_t e = cudaPointerGetAttributes(&first, a->data);
     if (e == cudaSuccess) e = cudaPointerGetAttributes(&last, (char *)a->data + bytes - 1);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaPointerGetAttributes");
+    if (e != cudaSuccess) return gpul__cuda(e, function, "cudaPointerGetAttributes");
     if (first.type == cudaMemoryTypeUnregistered)
         return gpul__fail(GPUL_ERROR_MEMORY, function,
                           "%s = %p is ordinary (pageable) host memory, which a GPU cannot reach: gpul_pin it first, or "
@@ -4145,7 +4116,7 @@ static gpul_status gpul__query(const char *function, int32_t *done, gpul_stream 
     if (status != GPUL_OK) return status;
     e = event == NULL ? cudaStreamQuery(stream) : cudaEventQuery(event);
     if (e != cudaSuccess && e != cudaErrorNotReady)
-        return gpul__fail_cuda(e, function, event == NULL ? "cudaStreamQuery" : "cudaEventQuery");
+        return gpul__cuda(e, function, event == NULL ? "cudaStreamQuery" : "cudaEventQuery");
     if (e != before) gpul__clear_cuda(e);
     *done = e == cudaSuccess;
     return GPUL_OK;
@@ -4411,7 +4382,7 @@ GPUL_API gpul_status gpul_graph_end(gpul_graph *out, gpul_stream stream) {
                           stream == NULL ? "is NULL, the default stream" : "is not being captured");
     e = cudaStreamEndCapture(stream, &work);
     if (e != cudaSuccess)
-        return gpul__fail_cuda(e, __func__,
+        return gpul__cuda(e, __func__,
                                e == cudaErrorStreamCaptureInvalidated
                                    ? "something since gpul_graph_begin cannot be captured: cudaStreamEndCapture"
                                    : "cudaStreamEndCapture");
@@ -4481,7 +4452,7 @@ GPUL_API gpul_status gpul_block_size(int32_t *block, const void *kernel, size_t 
     for (; threads > 0; threads -= 32) {
         int blocks = 0;
         e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, (int)threads, shared_bytes);
-        if (e != cudaSuccess) return gpul__fail_cuda(e, __func__, "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+        if (e != cudaSuccess) return gpul__cuda(e, __func__, "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
         if ((int64_t)blocks * threads <= resident) continue;
         resident = (int64_t)blocks * threads;
         best = threads;
@@ -4616,7 +4587,7 @@ static gpul_status gpul__launch_refused(cudaError_t e, const char *function, con
                           "takes %llu in all",
                           (unsigned long long)call->shared_bytes, (unsigned long long)kernel.sharedSizeBytes,
                           (unsigned long long)most.sharedMemPerBlockOptin);
-    return gpul__fail_cuda(e, function, NULL);
+    return gpul__cuda(e, function, NULL);
 }
 
 GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
@@ -4848,7 +4819,7 @@ static gpul_status gpul__report_kernels(gpul__text *out, const char *function, c
             gpul__clear_cuda(e);
             gpul__append(out, "    %-12s  none that runs here\n", names[family]);
             older = 1;
-        } else if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaFuncGetAttributes");
+        } else if (e != cudaSuccess) return gpul__cuda(e, function, "cudaFuncGetAttributes");
         else if (binary == 0 && ptx == 0) gpul__append(out, "    %-12s  left out of the build\n", names[family]);
         else {
             gpul__append(out, "    %-12s  sm_%-9d  compute_%d\n", names[family], (int)binary, (int)ptx);
@@ -4858,7 +4829,7 @@ static gpul_status gpul__report_kernels(gpul__text *out, const char *function, c
     if (capability == 90) {
         int32_t wgmma = 0;
         const cudaError_t e = older ? cudaSuccess : (cudaError_t)gpul__find_wgmma(&wgmma, device->index);
-        if (e != cudaSuccess) return gpul__fail_cuda(e, function, "cudaFuncGetAttributes");
+        if (e != cudaSuccess) return gpul__cuda(e, function, "cudaFuncGetAttributes");
         gpul__append(out, wgmma ? "    16-bit matrix products run on tensor cores\n"
                                 : "    better for this device: nvcc -arch=sm_90a\n");
     } else if (older) gpul__append(out, "    better for this device: nvcc -arch=sm_%d\n", (int)capability);
@@ -6126,7 +6097,7 @@ static gpul_status gpul__histogram(const char *function, gpul_array *counts, con
     error = gpul__launch_histogram(&problem, &plan, own ? own->counters : NULL, scratch.data, stream);
     if (error == GPUL__HISTOGRAM_WRONG_EDGES)
         status = gpul__histogram_check_edges(function, problem.edges, problem.bins);
-    else if (error != 0) status = gpul__fail_cuda((cudaError_t)error, function, "launching the kernels");
+    else if (error != 0) status = gpul__cuda((cudaError_t)error, function, "launching the kernels");
     status = gpul__scratch_drop(&scratch, &scope, stream, status);
     return gpul__end(&scope, status);
 }
@@ -6468,7 +6439,7 @@ static gpul_status gpul__count_clock(gpul__benchmark *b) {
     if (e == cudaSuccess) e = cudaEventRecord(b->event[0], stream);
     if (e == cudaSuccess) e = (cudaError_t)gpul__count_cycles(GPUL__CYCLES, stream);
     if (e == cudaSuccess) e = cudaEventRecord(b->event[1], stream);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, b->function, "timing the clock");
+    if (e != cudaSuccess) return gpul__cuda(e, b->function, "timing the clock");
     return gpul__elapsed(b->function, &b->cycles, b->event[0], b->event[1]);
 #else
     (void)b;
@@ -6493,7 +6464,7 @@ static gpul_status gpul__benchmark_sample(gpul__benchmark *b) {
         if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
     }
     if (e == cudaSuccess) e = cudaEventRecord(b->event[0], stream);
-    if (e != cudaSuccess) return gpul__fail_cuda(e, b->function, "preparing a sample");
+    if (e != cudaSuccess) return gpul__cuda(e, b->function, "preparing a sample");
     from = gpul_host_seconds();
     status = gpul__benchmark_call(b);
     b->cpu[b->taken] = gpul_host_seconds() - from;

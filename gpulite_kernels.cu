@@ -136,20 +136,22 @@ static inline int32_t gpul__early(int32_t *early, const void *kernel, int32_t de
 }
 #endif
 
-/* gpul__launch on the current device for a kernel that calls gpul__await: early where possible, with any dynamic shared
- * memory that a block can have, and in clusters of `cluster` blocks (0: no clusters). */
+static inline gpul_dim3 gpul__dim(uint32_t x, uint32_t y = 1, uint32_t z = 1) { return {x, y, z}; }
+
+/* Launches a kernel on the current device, early or not, and in clusters of `cluster` blocks (0: no clusters). Errors
+ * come back as the launch's own return value, so that neither a stale error is blamed on it nor its own error left
+ * behind for somebody else. */
 template <typename... Params, typename... Args>
-static inline int32_t gpul__launch_clusters(int32_t device, int32_t cluster, void (*kernel)(Params...), gpul_dim3 grid,
-                                            gpul_dim3 block, size_t shared_bytes, gpul_stream stream,
-                                            const Args &...args) {
-    int32_t early = 0, error = int32_t(gpul__allow_shared(kernel, shared_bytes));
-    if (error == 0) error = gpul__early(&early, reinterpret_cast<const void *>(kernel), device);
-    if (error != 0) return error;
+static inline int32_t gpul__launch_as(int32_t early, int32_t cluster, void (*kernel)(Params...), gpul_dim3 grid,
+                                      gpul_dim3 block, size_t shared_bytes, gpul_stream stream, const Args &...args) {
     if (grid.x == 0 || grid.y == 0 || grid.z == 0) return 0;
-    cudaLaunchConfig_t config = gpul__config(grid, block, shared_bytes, stream);
     cudaLaunchAttribute attributes[2];
+    cudaLaunchConfig_t config = cudaLaunchConfig_t();
+    config.gridDim = dim3(grid.x, grid.y, grid.z);
+    config.blockDim = dim3(block.x, block.y, block.z);
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = stream; /* fault: wrong-stream */
     config.attrs = attributes;
-    config.numAttrs = 0;
     if (early) {
         attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
         attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
@@ -161,6 +163,22 @@ static inline int32_t gpul__launch_clusters(int32_t device, int32_t cluster, voi
         ++config.numAttrs;
     }
     return int32_t(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...));
+}
+template <typename... Params, typename... Args>
+static inline int32_t gpul__launch(void (*kernel)(Params...), gpul_dim3 grid, gpul_dim3 block, size_t shared_bytes,
+                                   gpul_stream stream, const Args &...args) {
+    return gpul__launch_as(0, 0, kernel, grid, block, shared_bytes, stream, args...);
+}
+
+/* The same of a kernel that calls gpul__await: early where possible, with any dynamic shared memory that a block can
+ * have. */
+template <typename... Params, typename... Args>
+static inline int32_t gpul__launch_clusters(int32_t device, int32_t cluster, void (*kernel)(Params...), gpul_dim3 grid,
+                                            gpul_dim3 block, size_t shared_bytes, gpul_stream stream,
+                                            const Args &...args) {
+    int32_t early = 0, error = int32_t(gpul__allow_shared(kernel, shared_bytes));
+    if (error == 0) error = gpul__early(&early, reinterpret_cast<const void *>(kernel), device);
+    return error ? error : gpul__launch_as(early, cluster, kernel, grid, block, shared_bytes, stream, args...);
 }
 template <typename... Params, typename... Args>
 static inline int32_t gpul__launch_early(int32_t device, void (*kernel)(Params...), gpul_dim3 grid, gpul_dim3 block,

@@ -81,7 +81,6 @@ printf '#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n' >"$d/implementat
 printf '#define GPULITE_IMPLEMENTATION\n#define GPULITE_NO_KERNELS\n#include "gpulite.h"\n' >"$d/no_kernels.c"
 printf '#include "gpulite.h"\n#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n#include "gpulite.h"\n' >"$d/late.c"
 printf '#define GPULITE_NVTX\n#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n' >"$d/nvtx.c"
-printf '#define GPUL_ASSERT(x) ((void)(x))\n#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n' >"$d/macros.c"
 # the names that windows.h takes from everybody, and the implementation among them
 printf '#include "gpulite.h"\n#include <cuda_runtime_api.h>\n#define near\n#define far\n#define small char\n#define min(a, b) ((a) < (b) ? (a) : (b))\n#define max(a, b) ((a) > (b) ? (a) : (b))\n#define interface struct\n#define IN\n#define OUT\n#define ERROR 0\n#define GPULITE_IMPLEMENTATION\n#include "gpulite.h"\n' >"$d/windows.c"
 # two copies of the implementation, which make and end for each other: one account of memory, one table of streams
