@@ -5472,16 +5472,50 @@ static gpul_status gpul__left_out(const char *function, const char *family) {
     return gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "the %s kernels were left out of this build", family);
 }
 
-/* Arrays that must be of one dtype; names[0] is the output. */
+/* An array's dtype or shape is wrong: "x is float32", or "x has float32 (3, 4)", and what the format adds. */
+static gpul_status gpul__fail_array(gpul_status status, const char *function, const char *name, const gpul_array *a,
+                                    const char *format, ...) GPUL__PRINTF(5, 6);
+static gpul_status gpul__fail_array(gpul_status status, const char *function, const char *name, const gpul_array *a,
+                                    const char *format, ...) {
+    const int32_t of_dtype = status == GPUL_ERROR_DTYPE;
+    char text[128], rest[384];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(rest, sizeof rest, format, arguments);
+    va_end(arguments);
+    return gpul__fail(status, function, "%s %s %s%s", name, of_dtype ? "is" : "has",
+                      of_dtype ? gpul_dtype_name(a->dtype) : gpul__describe(text, sizeof text, a), rest);
+}
+
+/* An array from the caller whose dtype is known; `must` and `why` stand around that in the message. */
+static gpul_status gpul__check_array_of(const char *function, const char *name, const gpul_array *a, const char *must,
+                                        gpul_dtype dtype, const char *why) {
+    const gpul_status status = gpul__check_array(function, name, a);
+    if (status != GPUL_OK || a->dtype == dtype) return status;
+    return gpul__fail_array(GPUL_ERROR_DTYPE, function, name, a, ", but %s %s%s", must, gpul_dtype_name(dtype), why);
+}
+
+/* Three arrays that must be of one dtype; names[0] is the output. */
 static gpul_status gpul__check_one_dtype(const char *function, const char *const *names,
                                          const gpul_array *const *arrays) {
     const gpul_dtype a = arrays[0]->dtype, b = arrays[1]->dtype, c = arrays[2]->dtype;
     const int32_t odd = b == c ? 0 : a == c ? 1 : 2, one = odd == 0 ? 1 : 0, two = odd == 2 ? 1 : 2;
     if (a == b && b == c) return GPUL_OK;
-    return gpul__fail(GPUL_ERROR_DTYPE, function,
-                      "%s is %s, but %s is %s and %s is %s: nothing is converted, so all three must be of one dtype",
-                      names[odd], gpul_dtype_name(arrays[odd]->dtype), names[one], gpul_dtype_name(arrays[one]->dtype),
-                      names[two], gpul_dtype_name(arrays[two]->dtype));
+    return gpul__fail_array(GPUL_ERROR_DTYPE, function, names[odd], arrays[odd],
+                            ", but %s is %s and %s is %s: nothing is converted, so all three must be of one dtype",
+                            names[one], gpul_dtype_name(arrays[one]->dtype), names[two],
+                            gpul_dtype_name(arrays[two]->dtype));
+}
+
+/* An output, arrays[0], shares no memory with itself or with any input; NULL: there is no such input. */
+static gpul_status gpul__check_apart(const char *function, const char *const *names, const gpul_array *const *arrays,
+                                     int32_t count) {
+    gpul_status status = gpul__check_output(function, names[0], arrays[0]); /* fault: batch-overlaps-itself */
+    int32_t i;
+    for (i = 1; status == GPUL_OK && i < count; ++i)
+        if (gpul__overlap(arrays[0], arrays[i]))
+            status = gpul__fail(GPUL_ERROR_OVERLAP, function, "%s overlaps %s", names[0], names[i]);
+    return status;
 }
 
 /* out's own memory, element for element: each thread reads an element before it writes it. */
@@ -5493,19 +5527,15 @@ static int32_t gpul__same_elements(const gpul_array *a, const gpul_array *b) {
     return 1;
 }
 
-/* Is this the common call, dense vectors of one length, of the right types, and each apart from out or out itself? Then
- * the checks of gpul__broadcast would all pass, and this takes fewer instructions. */
-static int32_t gpul__are_vectors(const gpul_array *out, gpul_dtype out_dtype, const gpul__input_value *in,
-                                 int32_t n_in) {
+/* Is this the common call, dense vectors of one length, each apart from out or out itself? Then the checks of
+ * gpul__broadcast would all pass, and this takes fewer instructions. */
+static int32_t gpul__are_vectors(const gpul_array *out, const gpul__input_value *in, int32_t n_in) {
     int32_t i;
     for (i = -1; i < n_in; ++i) {
         const gpul_array *const a = i < 0 ? out : in[i].array;
         if (i >= 0 && in[i].is_scalar) continue;
-        if (a == NULL || a->memory <= GPUL_MEMORY_NONE || a->memory > GPUL_MEMORY_HOST || a->data == NULL) return 0;
-        if (a->dtype != (i < 0 || in[i].dtype == 0 ? out_dtype : in[i].dtype) || a->dtype <= 0 || a->dtype > GPUL_BF16)
-            return 0;
         if (a->ndim != 1 || a->strides[0] != 1 || a->shape[0] != out->shape[0]) return 0;
-        if (a->shape[0] <= 0 || a->shape[0] > INT64_MAX / 8) return 0;
+        if (a->shape[0] == 0 || a->shape[0] > INT64_MAX / 8) return 0;
         if (a->data != out->data || a->dtype != out->dtype) {
             const uintptr_t at = (uintptr_t)a->data, at_out = (uintptr_t)out->data;
             const uintptr_t bytes = (uintptr_t)a->shape[0] * gpul_dtype_size(at < at_out ? a->dtype : out->dtype);
@@ -5515,85 +5545,51 @@ static int32_t gpul__are_vectors(const gpul_array *out, gpul_dtype out_dtype, co
     return 1;
 }
 
-/* The checks of one output beside the first, whose shape it has, and of its memory. */
-static gpul_status gpul__check_outputs(const char *function, const gpul__output_value *outs, int32_t i) {
-    const gpul_array *const out = outs[i].array;
-    int32_t k;
-    gpul_status status = gpul__check_same_shape(function, outs[i].name, out, outs[0].name, outs[0].array);
-    if (status == GPUL_OK) status = gpul__check_output(function, outs[i].name, out);
-    for (k = 0; status == GPUL_OK && k < i; ++k)
-        if (gpul__overlap(out, outs[k].array)) /* fault: outputs-overlap */
-            return gpul__fail(GPUL_ERROR_OVERLAP, function, "%s overlaps %s", outs[i].name, outs[k].name);
-    return status;
-}
-
-/* All checks, and the outputs and inputs as args of the outputs' dimensions. An input of dtype 0: one output, two
- * inputs, and one dtype for all. */
+/* The checks of shapes and memory, and the outputs and inputs in the problem's dimensions. */
 static gpul_status gpul__broadcast(const char *function, const char *const *names, gpul__elementwise_problem *args,
                                    const gpul__output_value *outs, int32_t n_outs, const gpul__input_value *in,
                                    int32_t n_in) {
-    const gpul_array *const out = outs[0].array;
-    char one[128], two[128];
+    const gpul_array *const first = outs[0].array;
+    char text[128];
     int64_t *strides[GPUL__OPERANDS];
-    gpul_status status = GPUL_OK;
     int32_t i, k;
-    for (i = 0; status == GPUL_OK && i < n_outs; ++i) status = gpul__check_array(function, outs[i].name, outs[i].array);
-    for (i = 0; status == GPUL_OK && i < n_in; ++i)
-        if (!in[i].is_scalar) status = gpul__check_array(function, names[i], in[i].array);
-    if (status != GPUL_OK) return status;
-    if (n_in == 2 && in[0].dtype == 0) {
-        static const char *const all_names[3] = {"out", "a", "b"};
-        const gpul_array *const all[3] = {out, in[0].array, in[1].array};
-        status = gpul__check_one_dtype(function, all_names, all);
-        if (status != GPUL_OK) return status;
-    } else {
-        for (i = 0; i < n_outs; ++i)
-            if (outs[i].array->dtype != outs[i].dtype)
-                return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s, but the operation is defined to give %s",
-                                  outs[i].name, gpul_dtype_name(outs[i].array->dtype), gpul_dtype_name(outs[i].dtype));
-    }
-    for (i = 0; i < n_in; ++i)
-        if (!in[i].is_scalar && in[i].dtype != 0 && in[i].array->dtype != in[i].dtype)
-            return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s, but the operation is defined for %s", names[i],
-                              gpul_dtype_name(in[i].array->dtype), gpul_dtype_name(in[i].dtype));
-    gpul__elementwise_begin(args, 0, out->data, gpul_size(out));
-    memcpy(args->shape, out->shape, sizeof args->shape);
-    memcpy(args->strides[0], out->strides, sizeof args->strides[0]);
-    strides[0] = args->strides[0];
+    for (i = 0; i < n_in + n_outs; ++i) strides[i] = args->strides[i <= n_in ? i : 3 + i - n_in];
     for (i = 0; i < n_in; ++i) { /* NumPy's broadcasting: aligned at the last dimension, 1 stretches */
         const gpul_array *const a = in[i].array;
-        const int32_t shift = in[i].is_scalar ? 0 : out->ndim - a->ndim;
+        const int32_t shift = in[i].is_scalar ? 0 : first->ndim - a->ndim;
         int32_t fits = shift >= 0;
-        strides[1 + i] = args->strides[1 + i];
-        args->scalar[i] = in[i].scalar;
         if (in[i].is_scalar) continue;
         for (k = 0; fits && k < a->ndim; ++k) {
-            fits = a->shape[k] == out->shape[shift + k] || a->shape[k] == 1;
+            fits = a->shape[k] == first->shape[shift + k] || a->shape[k] == 1;
             args->strides[1 + i][shift + k] = a->shape[k] == 1 ? 0 : a->strides[k];
         }
         if (!fits)
-            return gpul__fail(GPUL_ERROR_SHAPE, function, "%s has %s, which does not broadcast to %s's %s", names[i],
-                              gpul__describe(one, sizeof one, in[i].array), outs[0].name,
-                              gpul__describe(two, sizeof two, out));
-        args->in[i] = a->data;
+            return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[i], a, ", which does not broadcast to %s's %s",
+                                    outs[0].name, gpul__describe(text, sizeof text, first));
     }
     for (k = 0; k < n_outs; ++k) {
-        status = gpul__check_outputs(function, outs, k);
+        const gpul_array *const out = outs[k].array;
+        gpul_status status = gpul__check_same_shape(function, outs[k].name, out, outs[0].name, first);
+        if (status == GPUL_OK) status = gpul__check_output(function, outs[k].name, out);
         if (status != GPUL_OK) return status;
+        for (i = 0; i < k; ++i)
+            if (gpul__overlap(out, outs[i].array)) /* fault: outputs-overlap */
+                return gpul__fail(GPUL_ERROR_OVERLAP, function, "%s overlaps %s", outs[k].name, outs[i].name);
         for (i = 0; i < n_in; ++i) {
-            const gpul_array *const a = outs[k].array, *const b = in[i].array;
-            if (!in[i].is_scalar && gpul__overlap(a, b) && !gpul__same_elements(a, b))
+            const gpul_array *const a = in[i].array;
+            if (!in[i].is_scalar && gpul__overlap(out, a) && !gpul__same_elements(out, a)) {
+                char other[128];
                 return gpul__fail(GPUL_ERROR_OVERLAP, function, "%s, %s, overlaps %s, %s, without being it",
-                                  outs[k].name, gpul__describe(one, sizeof one, a), names[i],
-                                  gpul__describe(two, sizeof two, b));
+                                  outs[k].name, gpul__describe(text, sizeof text, out), names[i],
+                                  gpul__describe(other, sizeof other, a));
+            }
         }
         if (k == 0) continue;
-        args->others[k - 1] = outs[k].array->data;
-        strides[n_in + k] = args->strides[3 + k];
-        memcpy(strides[n_in + k], outs[k].array->strides, sizeof args->strides[0]);
+        args->others[k - 1] = out->data;
+        memcpy(args->strides[3 + k], out->strides, sizeof args->strides[0]);
     }
-    gpul__sort_dims(out->ndim, args->shape, strides, n_in + n_outs);
-    args->ndim = gpul__merge_dims(out->ndim, args->shape, strides, n_in + n_outs);
+    gpul__sort_dims(first->ndim, args->shape, strides, n_in + n_outs);
+    args->ndim = gpul__merge_dims(first->ndim, args->shape, strides, n_in + n_outs);
     return GPUL_OK;
 }
 
@@ -5604,106 +5600,118 @@ static double gpul__scalar_value(const gpul_array *scalar) {
 }
 static int32_t gpul__is_scalar(const gpul_array *a) { return a != NULL && a->memory == GPUL_MEMORY_SCALAR; }
 
-/* Inputs with each GPUL_SCALAR among them as an element of the input's dtype, or of out's where that is 0. */
-static gpul_status gpul__take_scalars(const char *function, const char *const *names, gpul__input_value *to,
-                                      gpul_dtype out_dtype, const gpul__input_value *in, int32_t n_in) {
-    gpul_status status = GPUL_OK;
-    int32_t i, found = 0;
-    for (i = 0; i < n_in; ++i) {
-        to[i] = in[i];
-        found += gpul__is_scalar(in[i].array) && gpul_dtype_size(out_dtype) != 0;
-    }
-    for (i = 0; i < n_in && found > 0 && status == GPUL_OK; ++i) {
-        if (to[i].dtype == 0 && !to[i].is_scalar) to[i].dtype = out_dtype;
-        if (!gpul__is_scalar(in[i].array)) continue;
-        status = gpul__element_bits(function, names[i], &to[i].scalar, to[i].dtype, gpul__scalar_value(in[i].array));
-        to[i].is_scalar = 1;
-        to[i].array = NULL;
-    }
+static gpul_status gpul__take_number(const char *function, const char *name, gpul__input_value *in, double value,
+                                     gpul_dtype dtype) {
+    const gpul__input_value number = {NULL, 0, dtype, 1};
+    *in = number;
+    return gpul__element_bits(function, name, &in->scalar, dtype, value);
+}
+
+/* An input of `dtype`: an array, or a GPUL_SCALAR, which becomes an element. dtype = 0: an array of any. */
+static gpul_status gpul__take_input(const char *function, const char *name, gpul__input_value *in,
+                                    const gpul_array *array, gpul_dtype dtype) {
+    const gpul__input_value input = {array, 0, dtype, 0};
+    gpul_status status;
+    *in = input;
+    if (dtype != 0 && gpul__is_scalar(array))
+        return gpul__take_number(function, name, in, gpul__scalar_value(array), dtype);
+    if (dtype != 0) return gpul__check_array_of(function, name, array, "the operation is defined for", dtype, "");
+    status = gpul__check_array(function, name, array);
+    if (status == GPUL_OK) in->dtype = array->dtype;
     return status;
 }
 
-static gpul_status gpul__elementwise_outputs(const char *function, const char *const *names,
-                                             const gpul__elementwise_op *op, int32_t which,
-                                             const gpul__output_value *outs, int32_t n_outs,
-                                             const gpul__input_value *inputs, int32_t n_in, gpul_stream stream) {
+/* Two inputs, of which one may be a GPUL_SCALAR and then has the other's dtype */
+static gpul_status gpul__take_two(const char *function, const char *const *names, gpul__input_value *in,
+                                  const gpul_array *x, const gpul_array *y) {
+    const gpul_array *const arrays[2] = {x, y};
+    const int32_t one = gpul__is_scalar(x) && !gpul__is_scalar(y), other = 1 - one;
+    const gpul_status status = gpul__take_input(function, names[one], &in[one], arrays[one], 0);
+    if (status != GPUL_OK) return status;
+    return gpul__take_input(function, names[other], &in[other], arrays[other],
+                            gpul__is_scalar(arrays[other]) ? in[one].dtype : 0);
+}
+
+/* Arrays and dtypes are checked. */
+static gpul_status gpul__elementwise(const char *function, const char *const *names, const gpul__elementwise_op *op,
+                                     int32_t which, const gpul__output_value *outs, int32_t n_outs,
+                                     const gpul__input_value *in, int32_t n_in, gpul_stream stream) {
     gpul_array *const out = outs[0].array;
     const gpul_array *arrays[GPUL__OPERANDS];
-    gpul__input_value in[3];
     gpul__elementwise_problem args;
     gpul__scope scope;
-    gpul_status status;
+    gpul_status status = GPUL_OK;
     int32_t i;
-    if (n_in < 0 || n_in > 3) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "n_in = %d, not 0 to 3", (int)n_in);
-    status = gpul__take_scalars(function, names, in, outs[0].dtype, inputs, n_in);
-    if (status != GPUL_OK) return status;
-    if (n_outs == 1 && gpul__are_vectors(out, outs[0].dtype, in, n_in)) {
-        gpul__elementwise_begin(&args, which, out->data, out->shape[0]);
-        memcpy(args.shape, out->shape, sizeof args.shape);
-        memcpy(args.strides[0], out->strides, sizeof args.strides[0]);
-        args.ndim = 1;
-        for (i = 0; i < n_in; ++i) {
-            args.scalar[i] = in[i].scalar;
-            if (in[i].is_scalar) continue;
-            args.in[i] = in[i].array->data;
-            args.strides[1 + i][0] = 1;
-        }
-    } else {
-        status = gpul__broadcast(function, names, &args, outs, n_outs, in, n_in);
-        if (status != GPUL_OK) return status;
-        args.op = which;
-    }
-    if (op == NULL) return gpul__left_out(function, "elementwise");
-    args.dtype[0] = outs[0].dtype;
-    for (i = 0; i < n_in; ++i) args.dtype[1 + i] = in[i].dtype;
+    gpul__elementwise_begin(&args, which, out->data, gpul_size(out));
+    memcpy(args.shape, out->shape, sizeof args.shape);
+    memcpy(args.strides[0], out->strides, sizeof args.strides[0]);
+    args.dtype[0] = out->dtype;
     for (i = 0; i < n_outs; ++i) arrays[i] = outs[i].array;
-    for (i = 0; i < n_in; ++i) arrays[n_outs + i] = in[i].array;
-    status = gpul__begin(&scope, function, arrays, n_outs + n_in, stream);
-    if (status != GPUL_OK || args.n == 0) return status != GPUL_OK ? status : gpul__end(&scope, GPUL_OK);
-    return gpul__end(&scope, gpul__elementwise_launch(op, &args, &scope, stream));
-}
-static gpul_status gpul__elementwise(const char *function, const char *const *names, const gpul__elementwise_op *op,
-                                     int32_t which, gpul_array *out, gpul_dtype out_dtype, const gpul__input_value *in,
-                                     int32_t n_in, gpul_stream stream) {
-    const gpul__output_value only = {out, "out", out_dtype};
-    return gpul__elementwise_outputs(function, names, op, which, &only, 1, in, n_in, stream);
+    for (i = 0; i < n_in; ++i) {
+        arrays[n_outs + i] = in[i].array;
+        args.scalar[i] = in[i].scalar;
+        args.dtype[1 + i] = in[i].dtype;
+        if (!in[i].is_scalar) args.in[i] = in[i].array->data;
+    }
+    if (n_outs == 1 && gpul__are_vectors(out, in, n_in)) {
+        args.ndim = 1;
+        for (i = 0; i < n_in; ++i) args.strides[1 + i][0] = !in[i].is_scalar;
+    } else status = gpul__broadcast(function, names, &args, outs, n_outs, in, n_in);
+    if (status == GPUL_OK && op == NULL) status = gpul__left_out(function, "elementwise");
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, arrays, n_outs + n_in, stream);
+    if (status != GPUL_OK) return status;
+    return gpul__end(&scope, args.n == 0 ? GPUL_OK : gpul__elementwise_launch(op, &args, &scope, stream));
 }
 
 GPUL_API gpul_status gpul_run_elementwise(const char *function, const gpul__elementwise_op *op,
                                           const gpul__output_value *outs, int32_t n_outs, const char *const *names,
                                           const gpul__input_value *in, int32_t n_in, gpul_stream stream) {
-    return gpul__elementwise_outputs(function, names, op, 0, outs, n_outs, in, n_in, stream);
+    gpul__input_value taken[3];
+    gpul_status status = GPUL_OK;
+    int32_t i;
+    for (i = 0; status == GPUL_OK && i < n_outs; ++i)
+        status = gpul__check_array_of(function, outs[i].name, outs[i].array, "the operation is defined to give",
+                                      outs[i].dtype, "");
+    for (i = 0; status == GPUL_OK && i < n_in; ++i) {
+        if (in[i].is_scalar) taken[i] = in[i];
+        else status = gpul__take_input(function, names[i], &taken[i], in[i].array, in[i].dtype);
+    }
+    if (status != GPUL_OK) return status;
+    return gpul__elementwise(function, names, op, 0, outs, n_outs, taken, n_in, stream);
 }
 
-static void gpul__take_input(gpul__input_value *in, const gpul_array *array, gpul_dtype dtype) {
-    const gpul__input_value value = {array, 0, dtype, 0};
-    *in = value;
+/* An operation of gpulite's own, `which`: by a kernel of its own for the dtype or size `by`, or by the kernel that
+ * computes in the dtype `by`. */
+static gpul_status gpul__run_ufunc(const char *function, const char *const *names, int32_t which, int32_t by,
+                                   gpul_array *out, const gpul__input_value *in, int32_t n_in, gpul_stream stream) {
+    const gpul__output_value only = {out, "out", out->dtype};
+    const gpul__elementwise_op *found = gpul__find_elementwise(which, by);
+    gpul__elementwise_op op;
+    int32_t i;
+    if (found == NULL) found = gpul__find_elementwise(GPUL__UFUNC, by);
+    if (found != NULL && found->out_bytes == 0) {
+        op = *found;
+        op.out_bytes = (int32_t)gpul_dtype_size(out->dtype);
+        for (i = 0; i < n_in; ++i) op.in_bytes[i] = (int32_t)gpul_dtype_size(in[i].dtype);
+        found = &op;
+    }
+    return gpul__elementwise(function, names, found, which, &only, 1, in, n_in, stream);
 }
 
-static gpul_status gpul__check_out_dtype(const char *function, const gpul_array *out, gpul_dtype dtype,
-                                         const char *why) {
-    const gpul_status status = gpul__check_array(function, "out", out);
-    if (status != GPUL_OK || out->dtype == dtype) return status;
-    return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but must be %s%s", gpul_dtype_name(out->dtype),
-                      gpul_dtype_name(dtype), why);
-}
-
+/* gpul_vecadd and gpul_vecmul */
 static gpul_status gpul__binary(const char *function, int32_t op, gpul_array *out, const gpul_array *a,
                                 const gpul_array *b, gpul_stream stream) {
-    static const char *const names[2] = {"a", "b"};
+    static const char *const names[3] = {"out", "a", "b"};
+    const gpul_array *const arrays[3] = {out, a, b};
     gpul__input_value in[2];
-    const gpul_dtype dtype = out == NULL ? 0 : out->dtype; /* checked there, as is out */
-    if (gpul__is_scalar(a) && gpul__is_scalar(b)) return gpul__check_array(function, names[0], a);
-    if (gpul__is_scalar(a) || gpul__is_scalar(b)) {
-        const int32_t k = gpul__is_scalar(a); /* the array beside it */
-        gpul_status status = gpul__check_array(function, names[k], k ? b : a);
-        if (status == GPUL_OK)
-            status = gpul__check_out_dtype(function, out, (k ? b : a)->dtype, k ? ", as b is" : ", as a is");
-        if (status != GPUL_OK) return status;
-    }
-    gpul__take_input(&in[0], a, 0);
-    gpul__take_input(&in[1], b, 0);
-    return gpul__elementwise(function, names, gpul__find_elementwise(op, dtype), op, out, dtype, in, 2, stream);
+    gpul_status status = gpul__take_two(function, names + 1, in, a, b);
+    if (status == GPUL_OK) status = gpul__check_array(function, "out", out);
+    if (status != GPUL_OK) return status;
+    if (in[0].is_scalar || in[1].is_scalar)
+        status = gpul__check_array_of(function, "out", out, "must be", in[0].dtype,
+                                      in[0].is_scalar ? ", as b is" : ", as a is");
+    else status = gpul__check_one_dtype(function, names, arrays);
+    return status != GPUL_OK ? status : gpul__run_ufunc(function, names + 1, op, out->dtype, out, in, 2, stream);
 }
 
 GPUL_API gpul_status gpul_vecadd(gpul_array *out, const gpul_array *a, const gpul_array *b, gpul_stream stream) {
@@ -5724,8 +5732,7 @@ GPUL_API gpul_array gpul_scalar_array(double value) {
 
 /* What operations are computed in: F32 stands for the 16-bit floats, too, and I64 for all integers. */
 static gpul_dtype gpul__computed_in(gpul_dtype dtype) {
-    if (dtype == GPUL_F64) return GPUL_F64;
-    return dtype == GPUL_F32 || dtype == GPUL_F16 || dtype == GPUL_BF16 ? GPUL_F32 : GPUL_I64;
+    return gpul__is_integer(dtype) ? GPUL_I64 : dtype == GPUL_F64 ? GPUL_F64 : GPUL_F32;
 }
 
 /* The same where no result of integers needs more bits than they have: half the registers */
@@ -5733,71 +5740,51 @@ static gpul_dtype gpul__computed_narrow(gpul_dtype dtype) {
     return dtype == GPUL_I32 || dtype == GPUL_U8 ? GPUL_I32 : gpul__computed_in(dtype);
 }
 
-/* gpul__elementwise by the kernel that computes in `computed` */
-static gpul_status gpul__run_ufunc(const char *function, const char *const *names, int32_t which, gpul_dtype computed,
-                                   gpul_array *out, gpul_dtype out_dtype, const gpul__input_value *in, int32_t n_in,
-                                   gpul_stream stream) {
-    const gpul__elementwise_op *const found = gpul__find_elementwise(GPUL__UFUNC, computed);
-    gpul__elementwise_op op;
-    int32_t i;
-    if (found != NULL) {
-        op = *found;
-        op.out_bytes = (int32_t)gpul_dtype_size(out_dtype);
-        for (i = 0; i < n_in; ++i) op.in_bytes[i] = (int32_t)gpul_dtype_size(in[i].dtype);
-    }
-    return gpul__elementwise(function, names, found == NULL ? NULL : &op, which, out, out_dtype, in, n_in, stream);
-}
-
-static gpul_status gpul__take_number(const char *function, const char *name, gpul__input_value *in, double value,
-                                     gpul_dtype dtype) {
-    gpul__take_input(in, NULL, dtype);
-    in->is_scalar = 1;
-    return gpul__element_bits(function, name, &in->scalar, dtype, value);
-}
-
 GPUL_API gpul_dtype gpul_binary_dtype(int32_t op, gpul_dtype dtype) {
     if (op < GPUL_ADD || op > GPUL_GREATER_EQUAL || gpul_dtype_size(dtype) == 0) return 0;
     if (op >= GPUL_EQUAL) return GPUL_U8; /* fault: binary-dtype */
-    return op == GPUL_DIVIDE && gpul__computed_in(dtype) == GPUL_I64 ? GPUL_F64 : dtype;
+    return op == GPUL_DIVIDE && gpul__is_integer(dtype) ? GPUL_F64 : dtype;
 }
 
 GPUL_API gpul_status gpul_binary(gpul_array *out, int32_t op, const gpul_array *x, const gpul_array *y,
                                  gpul_stream stream) {
     static const char *const names[2] = {"x", "y"};
     gpul__input_value in[2];
-    gpul_status status = GPUL_OK;
+    gpul_status status;
     gpul_dtype dtype, out_dtype;
     int32_t negative;
     if (op < GPUL_ADD || op > GPUL_GREATER_EQUAL)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "op = %d is none of GPUL_ADD to GPUL_GREATER_EQUAL", (int)op);
-    if (!gpul__is_scalar(x) || gpul__is_scalar(y)) status = gpul__check_array(__func__, "x", x);
-    if (status == GPUL_OK && !gpul__is_scalar(y)) status = gpul__check_array(__func__, "y", y);
+    status = gpul__take_two(__func__, names, in, x, y);
     if (status != GPUL_OK) return status;
-    dtype = gpul__is_scalar(x) ? y->dtype : x->dtype;
-    if (!gpul__is_scalar(y) && y->dtype != dtype)
-        return gpul__fail(GPUL_ERROR_DTYPE, __func__,
-                          "x is %s, but y is %s: nothing is converted, so both must be of one dtype (gpul_convert)",
-                          gpul_dtype_name(dtype), gpul_dtype_name(y->dtype));
+    dtype = in[0].dtype;
+    if (in[1].dtype != dtype)
+        return gpul__fail_array(GPUL_ERROR_DTYPE, __func__, "x", x,
+                                ", but y is %s: nothing is converted, so both must be of one dtype (gpul_convert)",
+                                gpul_dtype_name(in[1].dtype));
     out_dtype = gpul_binary_dtype(op, dtype);
-    status = gpul__check_out_dtype(__func__, out, out_dtype,
-                                   op >= GPUL_EQUAL     ? ", 0 and 1, for comparisons"
-                                   : out_dtype != dtype ? " for a quotient of integers"
-                                                        : ", as the inputs are");
+    status = gpul__check_array_of(__func__, "out", out, "must be", out_dtype,
+                                  op >= GPUL_EQUAL     ? ", 0 and 1, for comparisons"
+                                  : out_dtype != dtype ? " for a quotient of integers"
+                                                       : ", as the inputs are");
     if (status != GPUL_OK) return status;
     negative = gpul__is_scalar(y) && gpul__scalar_value(y) < 0; /* fault: negative-power */
-    if (op == GPUL_POWER && negative && gpul__computed_in(dtype) == GPUL_I64)
+    if (op == GPUL_POWER && negative && gpul__is_integer(dtype))
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
                           "y = %.17g: integers have no negative powers; gpul_convert x to a float dtype",
                           gpul__scalar_value(y));
-    gpul__take_input(&in[0], x, dtype);
-    gpul__take_input(&in[1], y, dtype);
-    if (op == GPUL_ADD || op == GPUL_SUBTRACT || op == GPUL_MULTIPLY || op == GPUL_MINIMUM || op == GPUL_MAXIMUM)
-        return gpul__elementwise(__func__, names, gpul__find_elementwise(op, dtype), op, out, out_dtype, in, 2, stream);
-    return gpul__run_ufunc(__func__, names, op,
-                           op == GPUL_DIVIDE  ? gpul__computed_in(out_dtype)
-                           : op == GPUL_POWER ? gpul__computed_in(dtype)
-                                              : gpul__computed_narrow(dtype),
-                           out, out_dtype, in, 2, stream);
+    if (op != GPUL_ADD && op != GPUL_SUBTRACT && op != GPUL_MULTIPLY && op != GPUL_MINIMUM && op != GPUL_MAXIMUM)
+        dtype = op == GPUL_DIVIDE  ? gpul__computed_in(out_dtype)
+                : op == GPUL_POWER ? gpul__computed_in(dtype)
+                                   : gpul__computed_narrow(dtype);
+    return gpul__run_ufunc(__func__, names, op, dtype, out, in, 2, stream);
+}
+
+/* x, of any dtype, and out, of the same */
+static gpul_status gpul__take_x(const char *function, gpul_array *out, gpul__input_value *in, const gpul_array *x) {
+    const gpul_status status = gpul__take_input(function, "x", in, x, 0);
+    if (status != GPUL_OK) return status;
+    return gpul__check_array_of(function, "out", out, "must be", x->dtype, ", as x is");
 }
 
 GPUL_API gpul_status gpul_unary(gpul_array *out, int32_t op, const gpul_array *x, gpul_stream stream) {
@@ -5808,52 +5795,44 @@ GPUL_API gpul_status gpul_unary(gpul_array *out, int32_t op, const gpul_array *x
     gpul_status status;
     if (op < GPUL_NEGATIVE || op > GPUL_RINT)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "op = %d is none of GPUL_NEGATIVE to GPUL_RINT", (int)op);
-    status = gpul__check_array(__func__, "x", x);
+    status = gpul__take_x(__func__, out, in, x);
     if (status != GPUL_OK) return status;
-    if (op >= GPUL_SQRT && gpul__computed_in(x->dtype) == GPUL_I64)
-        return gpul__fail(GPUL_ERROR_DTYPE, __func__, "x is %s, but %s takes floats: gpul_convert it to one",
-                          gpul_dtype_name(x->dtype), ops[op - GPUL_NEGATIVE]);
-    status = gpul__check_out_dtype(__func__, out, x->dtype, ", as x is");
-    if (status != GPUL_OK) return status;
-    gpul__take_input(&in[0], x, x->dtype);
-    return gpul__run_ufunc(__func__, names, op, gpul__computed_narrow(x->dtype), out, x->dtype, in, 1, stream);
+    if (op >= GPUL_SQRT && gpul__is_integer(x->dtype))
+        return gpul__fail_array(GPUL_ERROR_DTYPE, __func__, "x", x, ", but %s takes floats: gpul_convert it to one",
+                                ops[op - GPUL_NEGATIVE]);
+    return gpul__run_ufunc(__func__, names, op, gpul__computed_narrow(x->dtype), out, in, 1, stream);
 }
 
 GPUL_API gpul_status gpul_scale(gpul_array *out, double a, const gpul_array *x, double b, gpul_stream stream) {
     static const char *const names[3] = {"x", "a", "b"};
     gpul__input_value in[3];
     gpul_dtype computed;
-    gpul_status status = gpul__check_array(__func__, "x", x);
-    if (status == GPUL_OK) status = gpul__check_out_dtype(__func__, out, x->dtype, ", as x is");
+    gpul_status status = gpul__take_x(__func__, out, in, x);
     if (status != GPUL_OK) return status;
     computed = gpul__computed_in(x->dtype);
-    gpul__take_input(&in[0], x, x->dtype);
     status = gpul__take_number(__func__, "a", &in[1], a, computed);
     if (status == GPUL_OK) status = gpul__take_number(__func__, "b", &in[2], b, computed);
-    if (status != GPUL_OK) return status;
-    return gpul__run_ufunc(__func__, names, GPUL__SCALE, computed, out, x->dtype, in, 3, stream);
+    return status != GPUL_OK ? status : gpul__run_ufunc(__func__, names, GPUL__SCALE, computed, out, in, 3, stream);
 }
 
 GPUL_API gpul_status gpul_clip(gpul_array *out, const gpul_array *x, double lo, double hi, gpul_stream stream) {
     static const char *const names[3] = {"x", "lo", "hi"};
     gpul__input_value in[3];
     int32_t no_hi = 0;
-    gpul_status status = gpul__check_array(__func__, "x", x);
-    if (status == GPUL_OK) status = gpul__check_out_dtype(__func__, out, x->dtype, ", as x is");
+    gpul_status status = gpul__take_x(__func__, out, in, x);
     if (status != GPUL_OK) return status;
-    if (gpul__computed_in(x->dtype) == GPUL_I64) {
+    if (gpul__is_integer(x->dtype)) {
         double low, high;
         gpul__integer_range(x->dtype, &low, &high);
         if (lo < low) lo = low;
         no_hi = hi > high;
         if (no_hi) hi = high;
     }
-    gpul__take_input(&in[0], x, x->dtype);
     status = gpul__take_number(__func__, "lo", &in[1], lo, x->dtype);
     if (status == GPUL_OK) status = gpul__take_number(__func__, "hi", &in[2], hi, x->dtype);
     if (status != GPUL_OK) return status;
     if (no_hi && x->dtype == GPUL_I64) in[2].scalar = INT64_MAX;
-    return gpul__run_ufunc(__func__, names, GPUL__CLIP, gpul__computed_narrow(x->dtype), out, x->dtype, in, 3, stream);
+    return gpul__run_ufunc(__func__, names, GPUL__CLIP, gpul__computed_narrow(x->dtype), out, in, 3, stream);
 }
 
 GPUL_API gpul_status gpul_where(gpul_array *out, const gpul_array *mask, const gpul_array *x, const gpul_array *y,
@@ -5861,72 +5840,62 @@ GPUL_API gpul_status gpul_where(gpul_array *out, const gpul_array *mask, const g
     static const char *const names[3] = {"mask", "x", "y"};
     gpul__input_value in[3];
     gpul_status status = gpul__check_array(__func__, "out", out);
-    if (status == GPUL_OK) status = gpul__check_array(__func__, "mask", mask);
+    if (status == GPUL_OK) status = gpul__take_input(__func__, "mask", &in[0], mask, 0);
     if (status != GPUL_OK) return status;
     if (mask->dtype != GPUL_U8)
-        return gpul__fail(GPUL_ERROR_DTYPE, __func__,
-                          "mask is %s, but must be uint8: gpul_binary with GPUL_NOT_EQUAL and GPUL_SCALAR(0) makes one",
-                          gpul_dtype_name(mask->dtype));
-    gpul__take_input(&in[0], mask, GPUL_U8);
-    gpul__take_input(&in[1], x, out->dtype);
-    gpul__take_input(&in[2], y, out->dtype);
+        return gpul__fail_array(GPUL_ERROR_DTYPE, __func__, "mask", mask,
+                                ", but must be uint8: gpul_binary with GPUL_NOT_EQUAL and GPUL_SCALAR(0) makes one");
+    status = gpul__take_input(__func__, "x", &in[1], x, out->dtype);
+    if (status == GPUL_OK) status = gpul__take_input(__func__, "y", &in[2], y, out->dtype);
+    if (status != GPUL_OK) return status;
     return gpul__run_ufunc(__func__, names, GPUL__WHERE, gpul_dtype_size(out->dtype) == 8 ? GPUL_I64 : GPUL_I32, out,
-                           out->dtype, in, 3, stream);
+                           in, 3, stream);
 }
 
 GPUL_API gpul_status gpul_convert(gpul_array *out, const gpul_array *x, gpul_stream stream) {
     static const char *const names[1] = {"x"};
     gpul__input_value in[1];
-    gpul_dtype from, to, computed = GPUL_F32;
+    int32_t wide, integers;
     gpul_status status = gpul__check_array(__func__, "out", out);
-    if (status == GPUL_OK && !gpul__is_scalar(x)) status = gpul__check_array(__func__, "x", x);
+    if (status == GPUL_OK) status = gpul__take_input(__func__, "x", in, x, gpul__is_scalar(x) ? out->dtype : 0);
     if (status != GPUL_OK) return status;
-    to = out->dtype;
-    from = gpul__is_scalar(x) ? to : x->dtype;
-    gpul__take_input(&in[0], x, from);
-    if (from == to)
-        return gpul__elementwise(__func__, names, gpul__find_elementwise(GPUL__COPY, (int32_t)gpul_dtype_size(to)),
-                                 GPUL__COPY, out, to, in, 1, stream);
-    if (gpul__computed_in(from) == GPUL_I64 && gpul__computed_in(to) == GPUL_I64)
-        computed = gpul_dtype_size(from) == 8 || gpul_dtype_size(to) == 8 ? GPUL_I64 : GPUL_I32;
-    else if (gpul_dtype_size(from) == 8 || gpul_dtype_size(to) == 8) computed = GPUL_F64;
-    return gpul__run_ufunc(__func__, names, GPUL__CONVERT, computed, out, to, in, 1, stream);
+    if (in->dtype == out->dtype)
+        return gpul__run_ufunc(__func__, names, GPUL__COPY, (int32_t)gpul_dtype_size(out->dtype), out, in, 1, stream);
+    wide = gpul_dtype_size(in->dtype) == 8 || gpul_dtype_size(out->dtype) == 8;
+    integers = gpul__is_integer(in->dtype) && gpul__is_integer(out->dtype);
+    return gpul__run_ufunc(__func__, names, GPUL__CONVERT,
+                           integers ? (wide ? GPUL_I64 : GPUL_I32) : (wide ? GPUL_F64 : GPUL_F32), out, in, 1, stream);
 }
 
-/* arange and linspace: start, step and stop in the type that is computed in */
+/* gpul_arange has a step, gpul_linspace has a stop. */
 static gpul_status gpul__sequence(const char *function, int32_t which, gpul_array *out, double start, double step,
-                                  double stop, gpul_dtype computed, gpul_stream stream) {
+                                  double stop, gpul_stream stream) {
     static const char *const names[3] = {"stop", "step", "start"};
+    volatile double second = start + step; /* NumPy's step is the rounded second element less the first */
+    volatile double delta = stop - start;
     gpul__input_value in[3];
-    char text[128];
-    gpul_status status;
+    gpul_dtype computed = GPUL_F64;
+    gpul_status status = gpul__check_array(function, "out", out);
+    if (status != GPUL_OK) return status;
     if (out->ndim != 1)
-        return gpul__fail(GPUL_ERROR_SHAPE, function,
-                          "out is %s, but must have one dimension (gpul_reshape views it so)",
-                          gpul__describe(text, sizeof text, out));
+        return gpul__fail_array(GPUL_ERROR_SHAPE, function, "out", out,
+                                ", but must have one dimension (gpul_reshape views it so)");
+    if (which == GPUL__LINSPACE) step = out->shape[0] > 1 ? delta / (double)(out->shape[0] - 1) : 0;
+    else if (gpul__is_integer(out->dtype)) computed = GPUL_I64;
+    else step = second - start;
     status = gpul__take_number(function, names[0], &in[0], stop, GPUL_F64);
     in[0].dtype = 0; /* no input: a constant of the kernel's */
     if (status == GPUL_OK) status = gpul__take_number(function, names[2], &in[2], start, computed);
     if (status == GPUL_OK) status = gpul__take_number(function, names[1], &in[1], step, computed);
-    if (status != GPUL_OK) return status;
-    return gpul__run_ufunc(function, names, which, computed, out, out->dtype, in, 3, stream);
+    return status != GPUL_OK ? status : gpul__run_ufunc(function, names, which, computed, out, in, 3, stream);
 }
 
 GPUL_API gpul_status gpul_arange(gpul_array *out, double start, double step, gpul_stream stream) {
-    const gpul_status status = gpul__check_array(__func__, "out", out);
-    volatile double second = start + step; /* NumPy's step is the rounded second element less the first */
-    if (status != GPUL_OK) return status;
-    if (gpul__computed_in(out->dtype) == GPUL_I64)
-        return gpul__sequence(__func__, GPUL__ARANGE, out, start, step, 0, GPUL_I64, stream);
-    return gpul__sequence(__func__, GPUL__ARANGE, out, start, second - start, 0, GPUL_F64, stream);
+    return gpul__sequence(__func__, GPUL__ARANGE, out, start, step, 0, stream);
 }
 
 GPUL_API gpul_status gpul_linspace(gpul_array *out, double start, double stop, gpul_stream stream) {
-    const gpul_status status = gpul__check_array(__func__, "out", out);
-    volatile double delta = stop - start;
-    if (status != GPUL_OK) return status;
-    return gpul__sequence(__func__, GPUL__LINSPACE, out, start,
-                          gpul_size(out) > 1 ? delta / (double)(gpul_size(out) - 1) : 0, stop, GPUL_F64, stream);
+    return gpul__sequence(__func__, GPUL__LINSPACE, out, start, 0, stop, stream);
 }
 
 /* ---- reductions, dot, gemv ---- */
@@ -6020,11 +5989,11 @@ static gpul_status gpul__reduce_launch(const gpul__reducer *reducer, gpul__reduc
     return gpul__scratch_drop(&scratch, scope, stream, status);      /* fault: scratch-leaked */
 }
 
-/* The shape that inputs broadcast to, as an array without data, and the inputs' strides in it. */
+/* The shape that inputs broadcast to, as an array without data, the inputs' strides in it, and its own: their sums. */
 static gpul_status gpul__broadcast_inputs(const char *function, const char *const *names, gpul_array *common,
                                           int64_t (*strides)[GPUL_MAX_DIMS], const gpul__input_value *in,
                                           int32_t n_in) {
-    char one[128], two[128];
+    char text[128];
     int64_t n = 1;
     int32_t i, k, d;
     memset(common, 0, sizeof *common);
@@ -6039,17 +6008,17 @@ static gpul_status gpul__broadcast_inputs(const char *function, const char *cons
             d = common->ndim - a->ndim + k;
             if (a->shape[k] == 1) continue;
             if (common->shape[d] != 1 && common->shape[d] != a->shape[k])
-                return gpul__fail(GPUL_ERROR_SHAPE, function,
-                                  "%s has %s, which does not broadcast with the shape %s of the inputs before it",
-                                  names[i], gpul__describe(one, sizeof one, a),
-                                  gpul__describe_shape(two, sizeof two, common->ndim, common->shape));
+                return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[i], a,
+                                        ", which does not broadcast with the shape %s of the inputs before it",
+                                        gpul__describe(text, sizeof text, common));
             common->shape[d] = a->shape[k];
+            common->strides[d] += a->strides[k];
             strides[i][d] = a->strides[k];
         }
     for (d = 0; d < common->ndim; ++d)
         if (common->shape[d] > 0 && !gpul__multiply(n, common->shape[d], &n))
             return gpul__fail(GPUL_ERROR_OVERFLOW, function, "the inputs broadcast to %s, beyond 2^63 elements",
-                              gpul__describe_shape(two, sizeof two, common->ndim, common->shape));
+                              gpul__describe(text, sizeof text, common));
     return GPUL_OK;
 }
 
@@ -6063,104 +6032,90 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     gpul__scope scope;
     gpul_array x, result = *out; /* in elements of the result's type */
     const gpul_array *arrays[4];
+    const char *all_names[4], *const x_name = n_in == 1 ? names[0] : "what the inputs broadcast to";
     gpul_status status = GPUL_OK;
-    char text[2][128];
-    const char *const x_name = n_in == 1 ? names[0] : "what the inputs broadcast to";
-    const int32_t operands = reducer->several ? 1 + n_in : 1;
+    char text[128];
+    const int32_t operands = reducer->several ? 1 + n_in : 1, all = axis == GPUL_ALL_AXES;
     int32_t i, k;
-    int64_t of_input[3][GPUL_MAX_DIMS], *strides[5] = {NULL, NULL, NULL, NULL, NULL};
+    int64_t from[4][GPUL_MAX_DIMS]; /* x's strides, and those of several inputs */
+    int64_t *const reduce[4] = {args.x_reduce, inputs.reduce[0], inputs.reduce[1], inputs.reduce[2]};
+    int64_t *outer[5] = {args.x_outer, inputs.outer[0], inputs.outer[1], inputs.outer[2], NULL};
     if (reducer->several) {
-        status = gpul__broadcast_inputs(function, names, &x, of_input, in, n_in);
-        if (status != GPUL_OK) return status;
-        for (i = 0; i < n_in; ++i)
-            for (k = 0; k < x.ndim; ++k) x.strides[k] += of_input[i][k];
-    } else x = *in[0].array;
-    if (axis != GPUL_ALL_AXES) status = gpul__check_axis(function, x_name, &x, &axis);
+        memset(&inputs, 0, sizeof inputs);
+        args.inputs = &inputs;
+        status = gpul__broadcast_inputs(function, names, &x, from + 1, in, n_in);
+    } else {
+        x = *in[0].array;
+        args.x = x.data;
+    }
+    if (status == GPUL_OK && !all) status = gpul__check_axis(function, x_name, &x, &axis);
     if (status != GPUL_OK) return status;
-    args.n = axis == GPUL_ALL_AXES ? gpul_size(&x) : x.shape[axis];
-    args.outputs = 1;
+    memcpy(from[0], x.strides, sizeof from[0]);
     if (reducer->result_bytes > 0) { /* a struct: the bytes of one are no dimension of the results */
         const int32_t last = out->ndim - 1;
         if (last < 0 || out->shape[last] != reducer->result_bytes || out->strides[last] != 1)
-            return gpul__fail(GPUL_ERROR_SHAPE, function,
-                              "out has %s, but a result is a struct of %d bytes, which lie side by side along out's "
-                              "last dimension",
-                              gpul__describe(text[0], sizeof text[0], out), (int)reducer->result_bytes);
+            return gpul__fail_array(GPUL_ERROR_SHAPE, function, "out", out,
+                                    ", but a result is a struct of %d bytes, which lie side by side along out's last "
+                                    "dimension",
+                                    (int)reducer->result_bytes);
         result.ndim = last;
     }
-    if (axis == GPUL_ALL_AXES) {
-        if (gpul_size(&result) != 1)
-            return gpul__fail(GPUL_ERROR_SHAPE, function, "out has %s, but the result is one element",
-                              gpul__describe(text[0], sizeof text[0], out));
-    } else {
+    args.n = all ? gpul_size(&x) : x.shape[axis];
+    args.outputs = gpul_size(&result);
+    if (all && args.outputs != 1)
+        return gpul__fail_array(GPUL_ERROR_SHAPE, function, "out", out, ", but the result is one element");
+    if (!all) {
         int32_t fits = result.ndim == x.ndim - 1;
         for (i = 0; fits && i < result.ndim; ++i) fits = result.shape[i] == x.shape[i < axis ? i : i + 1];
         if (!fits)
-            return gpul__fail(GPUL_ERROR_SHAPE, function, "out has %s, but %s has %s and axis %d goes away",
-                              gpul__describe(text[0], sizeof text[0], out), x_name,
-                              gpul__describe(text[1], sizeof text[1], &x), (int)axis);
-        args.outputs = gpul_size(&result);
+            return gpul__fail_array(GPUL_ERROR_SHAPE, function, "out", out, ", but %s has %s and axis %d goes away",
+                                    x_name, gpul__describe(text, sizeof text, &x), (int)axis);
     }
     arrays[0] = out;
+    all_names[0] = "out";
     for (i = 0; i < n_in; ++i) {
         arrays[1 + i] = in[i].array;
-        if (!in[i].is_scalar && gpul__overlap(out, in[i].array)) /* fault: reduce-overlap */
-            return gpul__fail(GPUL_ERROR_OVERLAP, function, "out overlaps %s", names[i]);
+        all_names[1 + i] = names[i];
+        inputs.scalar[i] = in[i].scalar;
+        if (in[i].is_scalar) continue;
+        inputs.data[i] = in[i].array->data;
+        inputs.bytes[i] = (int32_t)gpul_dtype_size(in[i].dtype);
     }
-    status = gpul__check_output(function, "out", out);
-    if (status != GPUL_OK) return status;
-    status = gpul__begin(&scope, function, arrays, 1 + n_in, stream);
+    status = gpul__check_apart(function, all_names, arrays, 1 + n_in); /* fault: reduce-overlap */
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, arrays, 1 + n_in, stream);
     if (status != GPUL_OK) return status;
     if (args.outputs == 0) return gpul__end(&scope, GPUL_OK);
     args.out = out->data;
     args.out_dtype = out->dtype;
-    if (reducer->several) {
-        memset(&inputs, 0, sizeof inputs);
-        args.inputs = &inputs;
-        for (i = 0; i < n_in; ++i) {
-            inputs.scalar[i] = in[i].scalar;
-            if (in[i].is_scalar) continue;
-            inputs.data[i] = in[i].array->data;
-            inputs.bytes[i] = (int32_t)gpul_dtype_size(in[i].dtype);
-        }
-    } else args.x = x.data;
-    strides[0] = args.x_reduce;
-    for (k = 0; k < n_in; ++k) strides[1 + k] = inputs.reduce[k];
-    if (axis == GPUL_ALL_AXES) {
-        args.reduce_ndim = x.ndim;
-        memcpy(args.reduce_shape, x.shape, sizeof args.reduce_shape);
-        for (k = 0; k < operands; ++k) memcpy(strides[k], k == 0 ? x.strides : of_input[k - 1], sizeof args.x_reduce);
-        /* walked in the order of memory, so that dense arrays merge into one dimension */
-        if (!ordered) gpul__sort_dims(args.reduce_ndim, args.reduce_shape, strides, operands);
-    } else {
-        args.reduce_ndim = 1;
-        args.reduce_shape[0] = args.n;
-        for (k = 0; k < operands; ++k) strides[k][0] = k == 0 ? x.strides[axis] : of_input[k - 1][axis];
-        for (i = 0; i < x.ndim; ++i) {
-            if (i == axis) continue;
-            args.outer_shape[args.outer_ndim] = x.shape[i];
-            args.x_outer[args.outer_ndim] = x.strides[i];
-            args.out_stride[args.outer_ndim] = result.strides[args.outer_ndim];
-            for (k = 1; k < operands; ++k) inputs.outer[k - 1][args.outer_ndim] = of_input[k - 1][i];
-            args.outer_ndim++;
-        }
+    args.reduce_ndim = all ? x.ndim : 1;
+    if (all) memcpy(args.reduce_shape, x.shape, sizeof args.reduce_shape);
+    else args.reduce_shape[0] = args.n;
+    for (k = 0; k < operands; ++k) {
+        if (all) memcpy(reduce[k], from[k], sizeof from[k]);
+        else reduce[k][0] = from[k][axis];
     }
-    args.reduce_ndim = gpul__merge_dims(args.reduce_ndim, args.reduce_shape, strides, operands);
-    strides[0] = args.x_outer;
-    for (k = 0; k < n_in; ++k) strides[1 + k] = inputs.outer[k];
-    strides[operands] = args.out_stride;
-    if (args.n > 1) gpul__sort_dims(args.outer_ndim, args.outer_shape, strides, operands + 1); /* x in its own order */
-    args.outer_ndim = gpul__merge_dims(args.outer_ndim, args.outer_shape, strides, operands + 1);
-    status = gpul__reduce_launch(reducer, &args, &scope, stream);
-    return gpul__end(&scope, status);
+    /* walked in the order of memory, so that dense arrays merge into one dimension */
+    if (all && !ordered) gpul__sort_dims(args.reduce_ndim, args.reduce_shape, reduce, operands);
+    args.reduce_ndim = gpul__merge_dims(args.reduce_ndim, args.reduce_shape, reduce, operands);
+    for (i = 0; i < x.ndim && !all; ++i) {
+        if (i == axis) continue;
+        args.outer_shape[args.outer_ndim] = x.shape[i];
+        args.out_stride[args.outer_ndim] = result.strides[args.outer_ndim];
+        for (k = 0; k < operands; ++k) outer[k][args.outer_ndim] = from[k][i];
+        args.outer_ndim++;
+    }
+    outer[operands] = args.out_stride;
+    if (args.n > 1) gpul__sort_dims(args.outer_ndim, args.outer_shape, outer, operands + 1); /* x in its own order */
+    args.outer_ndim = gpul__merge_dims(args.outer_ndim, args.outer_shape, outer, operands + 1);
+    return gpul__end(&scope, gpul__reduce_launch(reducer, &args, &scope, stream));
 }
 
-/* The same of one array */
+/* gpulite's own reductions, of one array */
 static gpul_status gpul__reduce_array(const char *function, const gpul__reducer *reducer, gpul_array *out,
-                                      const gpul_array *x, int32_t axis, int32_t ordered, gpul_stream stream) {
+                                      const gpul_array *x, int32_t op, int32_t axis, gpul_stream stream) {
     static const char *const names[1] = {"x"};
-    gpul__input_value in;
-    gpul__take_input(&in, x, x->dtype);
+    const gpul__input_value in = {x, 0, x->dtype, 0};
+    const int32_t ordered = op == GPUL_ARGMIN || op == GPUL_ARGMAX;
     return gpul__reduce(function, reducer, out, names, &in, 1, axis, ordered, stream);
 }
 
@@ -6170,17 +6125,19 @@ GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reduce
     gpul_status status = gpul__check_array(function, "out", out);
     int32_t i;
     for (i = 0; status == GPUL_OK && i < n_in; ++i)
-        if (!in[i].is_scalar) status = gpul__check_array(function, names[i], in[i].array);
+        if (!in[i].is_scalar)
+            status =
+                gpul__check_array_of(function, names[i], in[i].array, "the operation is defined for", in[i].dtype, "");
+    if (status == GPUL_OK && reducer == NULL) status = gpul__fail(GPUL_ERROR_ARGUMENT, function, "reducer is NULL");
+    if (status == GPUL_OK)
+        status = gpul__check_array_of(function, "out", out, "the operation is defined to give", out_dtype, "");
     if (status != GPUL_OK) return status;
-    if (reducer == NULL) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "reducer is NULL");
-    for (i = 0; i < n_in; ++i)
-        if (!in[i].is_scalar && in[i].array->dtype != in[i].dtype)
-            return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s, but the operation is defined for %s", names[i],
-                              gpul_dtype_name(in[i].array->dtype), gpul_dtype_name(in[i].dtype));
-    if (out->dtype != out_dtype)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but the operation is defined to give %s",
-                          gpul_dtype_name(out->dtype), gpul_dtype_name(out_dtype));
     return gpul__reduce(function, reducer, out, names, in, n_in, axis, reducer->ordered, stream);
+}
+
+/* The widest dtype that a result of `dtype` may be stored in: sums of floats also as they are added up. */
+static gpul_dtype gpul__wide_result(int32_t op, gpul_dtype dtype) {
+    return gpul__is_floating(dtype) && op != GPUL_MIN && op != GPUL_MAX ? GPUL_F64 : dtype;
 }
 
 /* What gpul_reduce and gpul_reduce_host check alike about x, op and axis. */
@@ -6192,8 +6149,8 @@ static gpul_status gpul__check_reduction(const char *function, const gpul_array 
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "op is %d, which is none of GPUL_SUM .. GPUL_COUNT_NONZERO",
                           (int)op);
     if (gpul_reduce_dtype(op, x->dtype) == 0)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s, which op %s does not take", gpul_dtype_name(x->dtype),
-                          gpul__reduce_name(op));
+        return gpul__fail_array(GPUL_ERROR_DTYPE, function, "x", x, ", which op %s does not take",
+                                gpul__reduce_name(op));
     if (*axis != GPUL_ALL_AXES) status = gpul__check_axis(function, "x", x, axis);
     if (status != GPUL_OK) return status;
     if ((op == GPUL_MIN || op == GPUL_MAX || op == GPUL_ARGMIN || op == GPUL_ARGMAX) &&
@@ -6203,20 +6160,17 @@ static gpul_status gpul__check_reduction(const char *function, const gpul_array 
     return *reducer == NULL ? gpul__left_out(function, "reduce") : GPUL_OK;
 }
 
-static int32_t gpul__is_positional(int32_t op) { return op == GPUL_ARGMIN || op == GPUL_ARGMAX; }
-
 GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t op, int32_t axis, gpul_stream stream) {
-    const char *const function = "gpul_reduce";
     const gpul__reducer *reducer = NULL;
     gpul_dtype want;
-    gpul_status status = gpul__check_array(function, "out", out);
-    if (status == GPUL_OK) status = gpul__check_reduction(function, x, op, &axis, &reducer);
+    gpul_status status = gpul__check_array(__func__, "out", out);
+    if (status == GPUL_OK) status = gpul__check_reduction(__func__, x, op, &axis, &reducer);
     if (status != GPUL_OK) return status;
     want = gpul_reduce_dtype(op, x->dtype);
-    if (out->dtype != want && !(out->dtype == GPUL_F64 && gpul__is_floating(want) && op != GPUL_MIN && op != GPUL_MAX))
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but the %s of %s is %s", gpul_dtype_name(out->dtype),
-                          gpul__reduce_name(op), gpul_dtype_name(x->dtype), gpul_dtype_name(want));
-    return gpul__reduce_array(function, reducer, out, x, axis, gpul__is_positional(op), stream);
+    if (out->dtype != want && out->dtype != gpul__wide_result(op, want))
+        return gpul__fail_array(GPUL_ERROR_DTYPE, __func__, "out", out, ", but the %s of %s is %s",
+                                gpul__reduce_name(op), gpul_dtype_name(x->dtype), gpul_dtype_name(want));
+    return gpul__reduce_array(__func__, reducer, out, x, op, axis, stream);
 }
 
 /* `from`, of one dtype, as another: the same value, or none. */
@@ -6257,7 +6211,7 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     if (status == GPUL_OK) status = gpul__begin(&scope, function, &x, 1, stream);
     if (status != GPUL_OK) return status;
     out.dtype = gpul_reduce_dtype(op, x->dtype);
-    if (dtype == GPUL_F64 && gpul__is_floating(out.dtype) && op != GPUL_MIN && op != GPUL_MAX) out.dtype = GPUL_F64;
+    if (dtype == GPUL_F64) out.dtype = gpul__wide_result(op, out.dtype);
     out.memory = GPUL_MEMORY_DEVICE;
     out.device = scope.device;
     size = gpul_dtype_size(out.dtype);
@@ -6265,7 +6219,7 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     if (status == GPUL_OK) status = gpul__scratch(&scratch, (int64_t)size, &scope, stream);
     if (status != GPUL_OK) return gpul__end(&scope, status);
     out.data = scratch.data;
-    status = gpul__reduce_array(function, reducer, &out, x, GPUL_ALL_AXES, gpul__is_positional(op), stream);
+    status = gpul__reduce_array(function, reducer, &out, x, op, GPUL_ALL_AXES, stream);
     if (status == GPUL_OK) {
         e = cudaMemcpyAsync(&answer, out.data, size, cudaMemcpyDeviceToHost, stream);
         if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
@@ -6289,21 +6243,48 @@ GPUL__SHORT_FORM(gpul_max, GPUL_MAX)
 GPUL__SHORT_FORM(gpul_mean, GPUL_MEAN)
 GPUL__SHORT_FORM(gpul_var, GPUL_VAR)
 
-/* dot and gemv, their dtypes and shapes checked: arrays[0] = alpha * arrays[1] arrays[2] + beta * arrays[0] */
+static gpul_status gpul__check_arrays(const char *function, const char *const *names, const gpul_array *const *arrays,
+                                      int32_t count) {
+    gpul_status status = GPUL_OK;
+    int32_t i;
+    for (i = 0; status == GPUL_OK && i < count; ++i) status = gpul__check_array(function, names[i], arrays[i]);
+    return status;
+}
+
+/* dot and gemv: arrays[0] = alpha * arrays[1] arrays[2] + beta * arrays[0] */
 static gpul_status gpul__product(const char *function, int32_t op, const char *const *names,
                                  const gpul_array *const *arrays, double alpha, double beta, gpul_stream stream) {
     const gpul_array *const out = arrays[0], *const x = arrays[1], *const y = arrays[2];
-    const gpul__reducer *const reducer = gpul__find_reducer(op, x->dtype);
-    const int32_t last = x->ndim - 1;
+    const int32_t last = op == GPUL__DOT ? 0 : 1; /* x's dimension that meets y */
+    const gpul__reducer *reducer;
     gpul__reduce_problem args = GPUL_ZERO;
     gpul__scope scope;
-    gpul_status status;
-    int32_t i;
-    for (i = 1; i < 3; ++i)
-        if (gpul__overlap(out, arrays[i]))
-            return gpul__fail(GPUL_ERROR_OVERLAP, function, "%s overlaps %s", names[0], names[i]);
-    status = gpul__check_output(function, names[0], out);
+    char text[128];
+    gpul_status status = gpul__check_arrays(function, names, arrays, 3);
+    if (status == GPUL_OK && op == GPUL__GEMV) status = gpul__check_one_dtype(function, names, arrays);
     if (status != GPUL_OK) return status;
+    if (x->dtype != GPUL_F32 && x->dtype != GPUL_F64)
+        return gpul__fail_array(GPUL_ERROR_DTYPE, function, names[1], x, "; float32 and float64 are taken");
+    if (y->dtype != x->dtype)
+        return gpul__fail_array(GPUL_ERROR_DTYPE, function, names[2], y, ", but x is %s, and nothing is converted",
+                                gpul_dtype_name(x->dtype));
+    if (out->dtype != x->dtype && out->dtype != GPUL_F64)
+        return gpul__fail_array(GPUL_ERROR_DTYPE, function, names[0], out, ", but the dot of %s is %s or float64",
+                                gpul_dtype_name(x->dtype), gpul_dtype_name(x->dtype));
+    if (x->ndim != last + 1)
+        return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[1], x, ", but a %s is needed",
+                                last == 0 ? "vector" : "matrix");
+    if (y->ndim != 1 || y->shape[0] != x->shape[last])
+        return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[2], y, ", but %s %s needs (%lld)", names[1],
+                                gpul__describe(text, sizeof text, x), (long long)x->shape[last]);
+    if (last == 0 && gpul_size(out) != 1)
+        return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[0], out, ", but the result is one element");
+    if (last == 1 && (out->ndim != 1 || out->shape[0] != x->shape[0]))
+        return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[0], out, ", but %s %s needs (%lld)", names[1],
+                                gpul__describe(text, sizeof text, x), (long long)x->shape[0]);
+    status = gpul__check_apart(function, names, arrays, 3);
+    if (status != GPUL_OK) return status;
+    reducer = gpul__find_reducer(op, x->dtype);
     if (reducer == NULL) return gpul__left_out(function, op == GPUL__DOT ? "reduce" : "gemv");
     status = gpul__begin(&scope, function, arrays, 3, stream);
     if (status != GPUL_OK) return status;
@@ -6329,64 +6310,17 @@ static gpul_status gpul__product(const char *function, int32_t op, const char *c
     return gpul__end(&scope, status);
 }
 
-static gpul_status gpul__check_arrays(const char *function, const char *const *names, const gpul_array *const *arrays,
-                                      int32_t count) {
-    gpul_status status = GPUL_OK;
-    int32_t i;
-    for (i = 0; status == GPUL_OK && i < count; ++i) status = gpul__check_array(function, names[i], arrays[i]);
-    return status;
-}
-
 GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream) {
-    static const char *const function = "gpul_dot", *const names[3] = {"out", "x", "y"};
+    static const char *const names[3] = {"out", "x", "y"};
     const gpul_array *const arrays[3] = {out, x, y};
-    char text[2][128];
-    const gpul_status status = gpul__check_arrays(function, names, arrays, 3);
-    if (status != GPUL_OK) return status;
-    if (x->dtype != GPUL_F32 && x->dtype != GPUL_F64)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s, but float32 or float64 is needed",
-                          gpul_dtype_name(x->dtype));
-    if (y->dtype != x->dtype)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "y is %s, but x is %s, and nothing is converted",
-                          gpul_dtype_name(y->dtype), gpul_dtype_name(x->dtype));
-    if (out->dtype != x->dtype && out->dtype != GPUL_F64)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but the dot of %s is %s or float64",
-                          gpul_dtype_name(out->dtype), gpul_dtype_name(x->dtype), gpul_dtype_name(x->dtype));
-    if (x->ndim != 1)
-        return gpul__fail(GPUL_ERROR_SHAPE, function, "x has %s, but a vector is needed",
-                          gpul__describe(text[0], sizeof text[0], x));
-    if (y->ndim != 1 || y->shape[0] != x->shape[0])
-        return gpul__fail(GPUL_ERROR_SHAPE, function, "y has %s, but x has %s",
-                          gpul__describe(text[0], sizeof text[0], y), gpul__describe(text[1], sizeof text[1], x));
-    if (gpul_size(out) != 1)
-        return gpul__fail(GPUL_ERROR_SHAPE, function, "out has %s, but the result is one element",
-                          gpul__describe(text[0], sizeof text[0], out));
-    return gpul__product(function, GPUL__DOT, names, arrays, 1, 0, stream);
+    return gpul__product(__func__, GPUL__DOT, names, arrays, 1, 0, stream);
 }
 
 GPUL_API gpul_status gpul_gemv(gpul_array *y, double alpha, const gpul_array *A, const gpul_array *x, double beta,
                                gpul_stream stream) {
-    static const char *const function = "gpul_gemv", *const names[3] = {"y", "A", "x"};
+    static const char *const names[3] = {"y", "A", "x"};
     const gpul_array *const arrays[3] = {y, A, x};
-    char text[2][128];
-    gpul_status status = gpul__check_arrays(function, names, arrays, 3);
-    if (status == GPUL_OK) status = gpul__check_one_dtype(function, names, arrays);
-    if (status != GPUL_OK) return status;
-    if (A->dtype != GPUL_F32 && A->dtype != GPUL_F64)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "A is %s; float32 and float64 are taken",
-                          gpul_dtype_name(A->dtype));
-    if (A->ndim != 2)
-        return gpul__fail(GPUL_ERROR_SHAPE, function, "A has %s, but a matrix is needed",
-                          gpul__describe(text[0], sizeof text[0], A));
-    if (x->ndim != 1 || x->shape[0] != A->shape[1])
-        return gpul__fail(GPUL_ERROR_SHAPE, function, "x has %s, but A %s needs %s (%lld)",
-                          gpul__describe(text[0], sizeof text[0], x), gpul__describe(text[1], sizeof text[1], A),
-                          gpul_dtype_name(A->dtype), (long long)A->shape[1]);
-    if (y->ndim != 1 || y->shape[0] != A->shape[0])
-        return gpul__fail(GPUL_ERROR_SHAPE, function, "y has %s, but A %s needs %s (%lld)",
-                          gpul__describe(text[0], sizeof text[0], y), gpul__describe(text[1], sizeof text[1], A),
-                          gpul_dtype_name(A->dtype), (long long)A->shape[0]);
-    return gpul__product(function, GPUL__GEMV, names, arrays, alpha, beta, stream);
+    return gpul__product(__func__, GPUL__GEMV, names, arrays, alpha, beta, stream);
 }
 
 /* ---- histogram and matrix product ---- */
