@@ -5607,17 +5607,16 @@ static gpul_status gpul__take_number(const char *function, const char *name, gpu
     return gpul__element_bits(function, name, &in->scalar, dtype, value);
 }
 
-/* An input of `dtype`: an array, or a GPUL_SCALAR, which becomes an element. dtype = 0: an array of any. */
+/* An input of `dtype`: an array or a GPUL_SCALAR. dtype = 0: an array of any. */
 static gpul_status gpul__take_input(const char *function, const char *name, gpul__input_value *in,
                                     const gpul_array *array, gpul_dtype dtype) {
     const gpul__input_value input = {array, 0, dtype, 0};
-    gpul_status status;
+    gpul_status status = GPUL_OK;
     *in = input;
-    if (dtype != 0 && gpul__is_scalar(array))
-        return gpul__take_number(function, name, in, gpul__scalar_value(array), dtype);
-    if (dtype != 0) return gpul__check_array_of(function, name, array, "the operation is defined for", dtype, "");
-    status = gpul__check_array(function, name, array);
-    if (status == GPUL_OK) in->dtype = array->dtype;
+    if (dtype == 0) status = gpul__check_array(function, name, array);
+    else if (!gpul__is_scalar(array))
+        status = gpul__check_array_of(function, name, array, "the operation is defined for", dtype, "");
+    if (status == GPUL_OK && dtype == 0) in->dtype = array->dtype;
     return status;
 }
 
@@ -5632,16 +5631,23 @@ static gpul_status gpul__take_two(const char *function, const char *const *names
                             gpul__is_scalar(arrays[other]) ? in[one].dtype : 0);
 }
 
-/* Arrays and dtypes are checked. */
+/* Inputs and outputs are checked, but for their shapes and memory. Each GPUL_SCALAR among `in` becomes an element. */
 static gpul_status gpul__elementwise(const char *function, const char *const *names, const gpul__elementwise_op *op,
                                      int32_t which, const gpul__output_value *outs, int32_t n_outs,
-                                     const gpul__input_value *in, int32_t n_in, gpul_stream stream) {
+                                     gpul__input_value *in, int32_t n_in, gpul_stream stream) {
     gpul_array *const out = outs[0].array;
     const gpul_array *arrays[GPUL__OPERANDS];
     gpul__elementwise_problem args;
     gpul__scope scope;
     gpul_status status = GPUL_OK;
     int32_t i;
+    for (i = 0; i < n_in; ++i) {
+        if (!gpul__is_scalar(in[i].array)) continue;
+        in[i].is_scalar = 1;
+        status = gpul__element_bits(function, names[i], &in[i].scalar, in[i].dtype, gpul__scalar_value(in[i].array));
+        in[i].array = NULL;
+        if (status != GPUL_OK) return status;
+    }
     gpul__elementwise_begin(&args, which, out->data, gpul_size(out));
     memcpy(args.shape, out->shape, sizeof args.shape);
     memcpy(args.strides[0], out->strides, sizeof args.strides[0]);
@@ -5683,7 +5689,7 @@ GPUL_API gpul_status gpul_run_elementwise(const char *function, const gpul__elem
 /* An operation of gpulite's own, `which`: by a kernel of its own for the dtype or size `by`, or by the kernel that
  * computes in the dtype `by`. */
 static gpul_status gpul__run_ufunc(const char *function, const char *const *names, int32_t which, int32_t by,
-                                   gpul_array *out, const gpul__input_value *in, int32_t n_in, gpul_stream stream) {
+                                   gpul_array *out, gpul__input_value *in, int32_t n_in, gpul_stream stream) {
     const gpul__output_value only = {out, "out", out->dtype};
     const gpul__elementwise_op *found = gpul__find_elementwise(which, by);
     gpul__elementwise_op op;
@@ -5707,9 +5713,9 @@ static gpul_status gpul__binary(const char *function, int32_t op, gpul_array *ou
     gpul_status status = gpul__take_two(function, names + 1, in, a, b);
     if (status == GPUL_OK) status = gpul__check_array(function, "out", out);
     if (status != GPUL_OK) return status;
-    if (in[0].is_scalar || in[1].is_scalar)
+    if (gpul__is_scalar(a) || gpul__is_scalar(b))
         status = gpul__check_array_of(function, "out", out, "must be", in[0].dtype,
-                                      in[0].is_scalar ? ", as b is" : ", as a is");
+                                      gpul__is_scalar(a) ? ", as b is" : ", as a is");
     else status = gpul__check_one_dtype(function, names, arrays);
     return status != GPUL_OK ? status : gpul__run_ufunc(function, names + 1, op, out->dtype, out, in, 2, stream);
 }
@@ -6340,16 +6346,16 @@ static double gpul__histogram_edge(const gpul__histogram_problem *problem, int64
     }
 }
 
-/* Uniform bins from lo to hi for data of `dtype`, in the types that numpy.histogram works in. `span` is what it divides
+/* Uniform bins from lo to hi for data of x_dtype, in the types that numpy.histogram works in. `span` is what it divides
  * by, if the caller knows better than hi - lo, else 0. `automatic`: lo and hi come from the data. */
-static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram_problem *problem, gpul_dtype dtype,
-                                           double lo, double hi, double span, int32_t automatic) {
+static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram_problem *problem, double lo, double hi,
+                                           double span, int32_t automatic) {
     const double n = (double)problem->bins;
     double reach, width, off;
     int64_t i;
     problem->uniform = 1;
-    problem->f32_edges = dtype == GPUL_F32;
-    problem->f32_steps = dtype == GPUL_F32 && automatic;
+    problem->f32_edges = problem->x_dtype == GPUL_F32;
+    problem->f32_steps = problem->f32_edges && automatic;
     if (!gpul__is_finite(lo) || !gpul__is_finite(hi)) {
         if (automatic)
             return gpul__fail(GPUL_ERROR_ARGUMENT, function, "x spans [%g, %g], which is no finite range", lo, hi);
@@ -6411,7 +6417,7 @@ static gpul_status gpul__histogram_automatic(const char *function, gpul__histogr
     double lo, hi, span = 0;
     int32_t captured;
     gpul_status status;
-    if (problem->n == 0) return gpul__histogram_uniform(function, problem, x->dtype, 0.0, 1.0, 0.0, 0);
+    if (problem->n == 0) return gpul__histogram_uniform(function, problem, 0.0, 1.0, 0.0, 0);
     status = gpul__is_captured(function, stream, &captured);
     if (status == GPUL_OK && captured)
         status = gpul__fail(GPUL_ERROR_ARGUMENT, function,
@@ -6423,23 +6429,7 @@ static gpul_status gpul__histogram_automatic(const char *function, gpul__histogr
     hi = gpul__element_value(&most, x->dtype, &last);
     if (x->dtype == GPUL_I32) span = hi - lo;
     else if (x->dtype == GPUL_I64) span = (double)((uint64_t)last - (uint64_t)first);
-    return gpul__histogram_uniform(function, problem, x->dtype, lo, hi, span, 1);
-}
-
-/* Explicit edges. The launcher looks at all of them as it copies them; without elements it does not. */
-static gpul_status gpul__histogram_explicit(const char *function, gpul__histogram_problem *problem,
-                                            const gpul_histogram_options *options) {
-    if (!options->edges)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->edges is NULL with GPUL_RANGE_EDGES");
-    if (options->n_edges != problem->bins + 1)
-        return gpul__fail(GPUL_ERROR_SHAPE, function,
-                          "options->n_edges is %lld, but counts has %lld bins and needs %lld",
-                          (long long)options->n_edges, (long long)problem->bins, (long long)(problem->bins + 1));
-    problem->uniform = 0;
-    problem->edges = options->edges;
-    problem->lo = options->edges[0];
-    problem->hi = options->edges[problem->bins];
-    return GPUL_OK;
+    return gpul__histogram_uniform(function, problem, lo, hi, span, 1);
 }
 
 /* What is wrong with explicit edges, if anything is. */
@@ -6456,106 +6446,107 @@ static gpul_status gpul__histogram_check_edges(const char *function, const doubl
     return GPUL_OK;
 }
 
-static int32_t gpul__histogram_takes(gpul_dtype dtype) {
-    return dtype == GPUL_F32 || dtype == GPUL_F64 || dtype == GPUL_I32 || dtype == GPUL_I64 || dtype == GPUL_U8;
+/* The options' range and bins; an automatic range is found later. */
+static gpul_status gpul__histogram_range(const char *function, gpul__histogram_problem *problem,
+                                         const gpul_histogram_options *options) {
+    const int64_t bins = problem->bins;
+    const int32_t range = options->range;
+    if (range < GPUL_RANGE_AUTO || range > GPUL_RANGE_EDGES)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->range is %d, which is no GPUL_RANGE_*", (int)range);
+    if (range != GPUL_RANGE_LO_HI && !(options->lo == 0 && options->hi == 0))
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                          "options->lo = %g and hi = %g are set, but options->range is not GPUL_RANGE_LO_HI",
+                          options->lo, options->hi);
+    if (range != GPUL_RANGE_EDGES && (options->edges != NULL || options->n_edges != 0))
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                          "options->edges and n_edges = %lld are set, but options->range is not GPUL_RANGE_EDGES",
+                          (long long)options->n_edges);
+    if (range == GPUL_RANGE_AUTO) return GPUL_OK;
+    if (range == GPUL_RANGE_LO_HI) return gpul__histogram_uniform(function, problem, options->lo, options->hi, 0.0, 0);
+    if (!options->edges)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->edges is NULL with GPUL_RANGE_EDGES");
+    if (options->n_edges != bins + 1)
+        return gpul__fail(GPUL_ERROR_SHAPE, function,
+                          "options->n_edges is %lld, but counts has %lld bins and needs %lld",
+                          (long long)options->n_edges, (long long)bins, (long long)(bins + 1));
+    problem->edges = options->edges;
+    problem->lo = options->edges[0];
+    problem->hi = options->edges[bins];
+    /* the launcher looks at all edges as it copies them; without elements it does not */
+    return problem->n == 0 ? gpul__histogram_check_edges(function, problem->edges, bins) : GPUL_OK;
 }
+
+static int32_t gpul__histogram_takes(gpul_dtype dtype) { return dtype >= GPUL_F32 && dtype <= GPUL_U8; }
 
 static gpul_status gpul__histogram(const char *function, gpul_array *counts, const gpul_array *x,
                                    const gpul_histogram_options *options, gpul_stream stream) {
+    static const char *const names[3] = {"counts", "x", "options->weights"};
     const gpul_array *const weights = options->weights;
     const gpul_array *const arrays[3] = {counts, x, weights};
-    char text[96];
     gpul__histogram_problem problem = GPUL_ZERO;
     gpul__histogram_plan plan;
-    gpul__workspace *own;
     gpul__scope scope;
     gpul_status status;
-    int64_t *strides[2];
-    gpul__memory scratch;
-    int32_t error, floats;
+    int64_t *const strides[2] = {problem.x_strides, problem.w_strides};
+    gpul__memory scratch = GPUL_ZERO;
+    int32_t floats;
 
-    status = gpul__check_array(function, "counts", counts);
-    if (status == GPUL_OK) status = gpul__check_array(function, "x", x);
-    if (status == GPUL_OK && weights) status = gpul__check_array(function, "options->weights", weights);
+    status = gpul__check_arrays(function, names, arrays, weights ? 3 : 2);
     if (status != GPUL_OK) return status;
-    if (options->range != GPUL_RANGE_AUTO && options->range != GPUL_RANGE_LO_HI && options->range != GPUL_RANGE_EDGES)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->range is %d, which is no GPUL_RANGE_*",
-                          (int)options->range);
-
     if (!gpul__histogram_takes(x->dtype))
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s; float32, float64, int32, int64 and uint8 are taken",
-                          gpul_dtype_name(x->dtype));
+        return gpul__fail_array(GPUL_ERROR_DTYPE, function, "x", x,
+                                "; float32, float64, int32, int64 and uint8 are taken");
     floats = weights && (weights->dtype == GPUL_F32 || weights->dtype == GPUL_F64);
     if (weights && !floats && weights->dtype != GPUL_I32 && weights->dtype != GPUL_I64)
-        return gpul__fail(GPUL_ERROR_DTYPE, function,
-                          "options->weights is %s; float32, float64, int32 and int64 are taken",
-                          gpul_dtype_name(weights->dtype));
+        return gpul__fail_array(GPUL_ERROR_DTYPE, function, names[2], weights,
+                                "; float32, float64, int32 and int64 are taken");
     if (counts->dtype != (floats ? GPUL_F64 : GPUL_I64) && (weights || counts->dtype != GPUL_I32))
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "counts is %s, but must be %s", gpul_dtype_name(counts->dtype),
-                          floats    ? "float64, as sums of float weights are"
-                          : weights ? "int64, as sums of integer weights are"
-                                    : "int32 or int64");
-
+        return gpul__fail_array(GPUL_ERROR_DTYPE, function, "counts", counts, ", but must be %s",
+                                floats    ? "float64, as sums of float weights are"
+                                : weights ? "int64, as sums of integer weights are"
+                                          : "int32 or int64");
     if (counts->ndim != 1 || counts->shape[0] < 1)
-        return gpul__fail(GPUL_ERROR_SHAPE, function, "counts has %s, but must be a vector of one bin or more",
-                          gpul__describe(text, sizeof text, counts));
-    if (weights) status = gpul__check_same_shape(function, "options->weights", weights, "x", x);
+        return gpul__fail_array(GPUL_ERROR_SHAPE, function, "counts", counts,
+                                ", but must be a vector of one bin or more");
+    if (weights) status = gpul__check_same_shape(function, names[2], weights, "x", x);
     if (status != GPUL_OK) return status;
 
+    problem.x = x->data;
+    problem.counts = counts->data;
+    problem.n = gpul_size(x);
     problem.bins = counts->shape[0];
     problem.counts_stride = counts->strides[0];
-    problem.n = gpul_size(x);
-    problem.accumulate = options->accumulate != 0;
     problem.x_dtype = x->dtype;
     problem.counts_dtype = counts->dtype;
-    problem.weights_dtype = weights ? weights->dtype : 0;
-    if (options->range == GPUL_RANGE_EDGES) status = gpul__histogram_explicit(function, &problem, options);
-    if (status == GPUL_OK && problem.edges && problem.n == 0)
-        status = gpul__histogram_check_edges(function, problem.edges, problem.bins);
-    if (options->range == GPUL_RANGE_LO_HI)
-        status = gpul__histogram_uniform(function, &problem, x->dtype, options->lo, options->hi, 0.0, 0);
-    if (status != GPUL_OK) return status;
-
-    status = gpul__check_output(function, "counts", counts);
-    if (status != GPUL_OK) return status;
-    if (gpul__overlap(counts, x)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "counts overlaps x");
-    if (weights && gpul__overlap(counts, weights))
-        return gpul__fail(GPUL_ERROR_OVERLAP, function, "counts overlaps options->weights");
-
-    status = gpul__begin(&scope, function, arrays, weights ? 3 : 2, stream);
-    if (status != GPUL_OK) return status;
-    if (options->range == GPUL_RANGE_AUTO) status = gpul__histogram_automatic(function, &problem, x, stream);
-    if (status != GPUL_OK) return gpul__end(&scope, status);
-
+    problem.accumulate = options->accumulate != 0;
+    if (weights) {
+        problem.weights = weights->data;
+        problem.weights_dtype = weights->dtype;
+        memcpy(problem.w_strides, weights->strides, sizeof problem.w_strides);
+    }
     /* The order of the elements does not matter: take them as they lie in memory. */
-    problem.x = x->data;
-    problem.weights = weights ? weights->data : NULL;
-    problem.counts = counts->data;
     memcpy(problem.shape, x->shape, sizeof problem.shape);
     memcpy(problem.x_strides, x->strides, sizeof problem.x_strides);
-    if (weights) memcpy(problem.w_strides, weights->strides, sizeof problem.w_strides);
-    strides[0] = problem.x_strides;
-    strides[1] = problem.w_strides;
-    if (problem.n <= 1) {
-        problem.ndim = 1;
-        problem.shape[0] = problem.n;
-        problem.x_strides[0] = problem.w_strides[0] = 1;
-    } else {
-        gpul__sort_dims(x->ndim, problem.shape, strides, 2);
-        problem.ndim = gpul__merge_dims(x->ndim, problem.shape, strides, weights ? 2 : 1);
-    }
+    problem.ndim = problem.n == 0 ? 0 : x->ndim;
+    gpul__sort_dims(problem.ndim, problem.shape, strides, 2);
+    problem.ndim = gpul__merge_dims(problem.ndim, problem.shape, strides, 2);
 
-    if (!gpul__plan_histogram(&plan, &problem, &scope.machine))
-        return gpul__end(&scope, gpul__left_out(function, "histogram"));
-    status = gpul__scratch(&scratch, plan.scratch_bytes, &scope, stream);
-    if (status != GPUL_OK) return gpul__end(&scope, status);
-    own = plan.counters > 0 && !gpul__capturing(stream) ? gpul__find_workspace(&scope, stream) : NULL;
-    error = gpul__launch_histogram(&problem, &plan, own ? own->counters : NULL, scratch.data, stream);
-    if (error == GPUL__HISTOGRAM_WRONG_EDGES)
-        status = gpul__histogram_check_edges(function, problem.edges, problem.bins);
-    else if (error != 0) status = gpul__fail_cuda((cudaError_t)error, function, "launching the kernels");
-    status = gpul__scratch_drop(&scratch, &scope, stream, status);
-    return gpul__end(&scope, status);
+    status = gpul__histogram_range(function, &problem, options);
+    if (status == GPUL_OK) status = gpul__check_apart(function, names, arrays, 3);
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, arrays, 3, stream);
+    if (status != GPUL_OK) return status;
+    if (options->range == GPUL_RANGE_AUTO) status = gpul__histogram_automatic(function, &problem, x, stream);
+    if (status == GPUL_OK && !gpul__plan_histogram(&plan, &problem, &scope.machine))
+        status = gpul__left_out(function, "histogram");
+    if (status == GPUL_OK) status = gpul__scratch(&scratch, plan.scratch_bytes, &scope, stream);
+    if (status == GPUL_OK) {
+        gpul__workspace *const own =
+            plan.counters > 0 && !gpul__capturing(stream) ? gpul__find_workspace(&scope, stream) : NULL;
+        const int32_t e = gpul__launch_histogram(&problem, &plan, own ? own->counters : NULL, scratch.data, stream);
+        if (e != GPUL__HISTOGRAM_WRONG_EDGES) status = gpul__cuda((cudaError_t)e, function, "launching the kernels");
+        else status = gpul__histogram_check_edges(function, problem.edges, problem.bins);
+    }
+    return gpul__end(&scope, gpul__scratch_drop(&scratch, &scope, stream, status));
 }
 
 GPUL_API gpul_status gpul_histogram(gpul_array *counts, const gpul_array *x, double lo, double hi, gpul_stream stream) {
@@ -6563,39 +6554,29 @@ GPUL_API gpul_status gpul_histogram(gpul_array *counts, const gpul_array *x, dou
     options.range = GPUL_RANGE_LO_HI;
     options.lo = lo;
     options.hi = hi;
-    return gpul__histogram("gpul_histogram", counts, x, &options, stream);
+    return gpul__histogram(__func__, counts, x, &options, stream);
 }
 
 GPUL_API gpul_status gpul_histogram_ex(gpul_array *counts, const gpul_array *x, const gpul_histogram_options *options,
                                        gpul_stream stream) {
     if (options == NULL) return gpul__null(__func__, "options");
-    if (!(options->lo == 0 && options->hi == 0) &&
-        (options->range == GPUL_RANGE_AUTO || options->range == GPUL_RANGE_EDGES))
-        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
-                          "options->lo = %g and hi = %g are set, but options->range is not GPUL_RANGE_LO_HI",
-                          options->lo, options->hi);
-    if ((options->edges != NULL || options->n_edges != 0) &&
-        (options->range == GPUL_RANGE_AUTO || options->range == GPUL_RANGE_LO_HI))
-        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
-                          "options->edges and n_edges = %lld are set, but options->range is not GPUL_RANGE_EDGES",
-                          (long long)options->n_edges);
     return gpul__histogram(__func__, counts, x, options, stream);
 }
 
 GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtype dtype, double lo, double hi) {
-    const char *const function = "gpul_histogram_edges";
     gpul__histogram_problem problem = GPUL_ZERO;
     gpul_status status;
     int64_t i;
-    if (edges == NULL) return gpul__null(function, "edges");
+    if (edges == NULL) return gpul__null(__func__, "edges");
     if (bins < 1)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "bins is %lld, but must be 1 or more", (long long)bins);
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "bins is %lld, but must be 1 or more", (long long)bins);
     if (!gpul__histogram_takes(dtype))
-        return gpul__fail(GPUL_ERROR_DTYPE, function,
+        return gpul__fail(GPUL_ERROR_DTYPE, __func__,
                           "dtype is %d (%s); float32, float64, int32, int64 and uint8 are taken", (int)dtype,
                           gpul_dtype_name(dtype));
     problem.bins = bins;
-    status = gpul__histogram_uniform(function, &problem, dtype, lo, hi, 0.0, 0);
+    problem.x_dtype = dtype;
+    status = gpul__histogram_uniform(__func__, &problem, lo, hi, 0.0, 0);
     if (status != GPUL_OK) return status;
     for (i = 0; i <= bins; ++i) edges[i] = gpul__histogram_edge(&problem, i);
     return GPUL_OK;
@@ -6621,40 +6602,38 @@ static int32_t gpul__stack_dim(const gpul_array *a, int32_t ndim, int32_t k) {
 /* Shapes: A's and B's matrices fit, their stacks broadcast, and C has the shape of the product. */
 static gpul_status gpul__check_product(const char *function, const gpul_array *C, const gpul_array *A,
                                        const gpul_array *B) {
-    const int32_t ndim = A->ndim > B->ndim ? A->ndim : B->ndim;
     const int64_t *const a = A->shape + A->ndim - 2, *const b = B->shape + B->ndim - 2;
-    int64_t want[GPUL_MAX_DIMS];
-    char text[96], other[96], third[96], shape[96];
+    gpul_array want = GPUL_ZERO;
+    char text[96], other[96], shape[96];
     int32_t k, same;
+    want.ndim = A->ndim > B->ndim ? A->ndim : B->ndim;
     if (b[0] != a[1])
-        return gpul__fail(GPUL_ERROR_SHAPE, function, "B has %s, but A %s needs %lld rows in it",
-                          gpul__describe(text, sizeof text, B), gpul__describe(other, sizeof other, A),
-                          (long long)a[1]);
-    for (k = 0; k < ndim - 2; ++k) {
-        const int32_t of_a = gpul__stack_dim(A, ndim, k), of_b = gpul__stack_dim(B, ndim, k);
+        return gpul__fail_array(GPUL_ERROR_SHAPE, function, "B", B, ", but A %s needs %lld rows in it",
+                                gpul__describe(text, sizeof text, A), (long long)a[1]);
+    for (k = 0; k < want.ndim - 2; ++k) {
+        const int32_t of_a = gpul__stack_dim(A, want.ndim, k), of_b = gpul__stack_dim(B, want.ndim, k);
         const int64_t x = of_a < 0 ? 1 : A->shape[of_a], y = of_b < 0 ? 1 : B->shape[of_b];
         if (x != y && x != 1 && y != 1) /* fault: batch-broadcast */
-            return gpul__fail(GPUL_ERROR_SHAPE, function,
-                              "A has %s, B has %s: %lld matrices of A cannot meet %lld of B (as many, or 1)",
-                              gpul__describe(text, sizeof text, A), gpul__describe(other, sizeof other, B),
-                              (long long)x, (long long)y);
-        want[k] = x == 1 ? y : x;
+            return gpul__fail_array(GPUL_ERROR_SHAPE, function, "A", A,
+                                    ", B has %s: %lld matrices of A cannot meet %lld of B (as many, or 1)",
+                                    gpul__describe(text, sizeof text, B), (long long)x, (long long)y);
+        want.shape[k] = x == 1 ? y : x;
     }
-    want[ndim - 2] = a[0];
-    want[ndim - 1] = b[1];
-    same = C->ndim == ndim;
-    for (k = 0; k < ndim && same; ++k) same = C->shape[k] == want[k];
+    want.shape[want.ndim - 2] = a[0];
+    want.shape[want.ndim - 1] = b[1];
+    same = C->ndim == want.ndim;
+    for (k = 0; k < want.ndim && same; ++k) same = C->shape[k] == want.shape[k];
     if (same) return GPUL_OK;
-    return gpul__fail(GPUL_ERROR_SHAPE, function, "C has %s, but A %s and B %s need %s",
-                      gpul__describe(text, sizeof text, C), gpul__describe(other, sizeof other, A),
-                      gpul__describe(third, sizeof third, B), gpul__describe_shape(shape, sizeof shape, ndim, want));
+    return gpul__fail_array(GPUL_ERROR_SHAPE, function, "C", C, ", but A %s and B %s need %s",
+                            gpul__describe(text, sizeof text, A), gpul__describe(other, sizeof other, B),
+                            gpul__describe(shape, sizeof shape, &want));
 }
 
 /* What gpul_gemm_ex takes beside the matrices */
 static gpul_status gpul__check_gemm_options(const char *function, const gpul_array *C,
                                             const gpul_gemm_options *options) {
     const gpul_array *const bias = options->bias;
-    char text[96], other[96];
+    char text[96];
     gpul_status status;
     if (options->math < GPUL_MATH_IEEE || options->math > GPUL_MATH_EMULATED) /* fault: matmul-math-unknown */
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->math is %d, which is no GPUL_MATH_*",
@@ -6663,33 +6642,31 @@ static gpul_status gpul__check_gemm_options(const char *function, const gpul_arr
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->activation is %d, which is no GPUL_ACTIVATION_*",
                           (int)options->activation);
     if (options->math != GPUL_MATH_IEEE && C->dtype != GPUL_F32) /* fault: matmul-math-dtype */
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "A is %s, but options->math is %s (%d), which takes float32",
-                          gpul_dtype_name(C->dtype),
-                          options->math == GPUL_MATH_TF32 ? "GPUL_MATH_TF32" : "GPUL_MATH_EMULATED",
-                          (int)options->math);
+        return gpul__fail_array(
+            GPUL_ERROR_DTYPE, function, "A", C, ", but options->math is %s (%d), which takes float32",
+            options->math == GPUL_MATH_TF32 ? "GPUL_MATH_TF32" : "GPUL_MATH_EMULATED", (int)options->math);
     if (bias == NULL) return GPUL_OK;
     status = gpul__check_array(function, "options->bias", bias);
     if (status != GPUL_OK) return status;
     if (bias->dtype != C->dtype && (bias->dtype != GPUL_F32 || C->dtype == GPUL_F64)) /* fault: bias-dtype */
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "options->bias is %s, but C is %s: it must be %s%s",
-                          gpul_dtype_name(bias->dtype), gpul_dtype_name(C->dtype), gpul_dtype_name(C->dtype),
-                          C->dtype == GPUL_F16 || C->dtype == GPUL_BF16 ? " or float32" : "");
+        return gpul__fail_array(GPUL_ERROR_DTYPE, function, "options->bias", bias, ", but C is %s: it must be %s%s",
+                                gpul_dtype_name(C->dtype), gpul_dtype_name(C->dtype),
+                                C->dtype == GPUL_F16 || C->dtype == GPUL_BF16 ? " or float32" : "");
     if (bias->ndim != 1 || bias->shape[0] != C->shape[C->ndim - 1])
-        return gpul__fail(GPUL_ERROR_SHAPE, function,
-                          "options->bias has %s, but C %s needs (%lld), one for each column",
-                          gpul__describe(text, sizeof text, bias), gpul__describe(other, sizeof other, C),
-                          (long long)C->shape[C->ndim - 1]);
+        return gpul__fail_array(GPUL_ERROR_SHAPE, function, "options->bias", bias,
+                                ", but C %s needs (%lld), one for each column", gpul__describe(text, sizeof text, C),
+                                (long long)C->shape[C->ndim - 1]);
     return GPUL_OK;
 }
 
+/* options: NULL: the defaults */
 static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha, const gpul_array *A,
                               const gpul_array *B, double beta, const gpul_gemm_options *options, gpul_stream stream) {
-    static const char *const names[3] = {"C", "A", "B"};
-    const gpul_array *const arrays[4] = {C, A, B, options->bias};
-    int64_t row[3], col[3], stack[2], step[3][2], outer_step[3] = {0, 0, 0}, inner_step[3] = {0, 0, 0}, inner = 1,
-                                                  outer = 1, at;
+    static const char *const names[4] = {"C", "A", "B", "options->bias"};
+    static const gpul_gemm_options defaults = GPUL_ZERO;
+    const gpul_array *arrays[4] = {C, A, B, options == NULL ? NULL : options->bias}, *const bias = arrays[3];
+    int64_t row[3], col[3], stack[2], step[3][2], inner_step[3], outer_step[3], inner, outer, at;
     int64_t *const steps[3] = {step[0], step[1], step[2]};
-    char text[96];
     gpul__gemm_problem problem = GPUL_ZERO;
     gpul__gemm_plan plan;
     gpul__scope scope;
@@ -6697,130 +6674,118 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     uint32_t *counters = NULL;
     gpul__memory scratch = GPUL_ZERO;
     void *bytes = NULL;
-    int32_t i, k, two, transposed, first, second;
+    int32_t i, k, dims, transposed;
 
+    if (options == NULL) options = &defaults;
     status = gpul__check_arrays(function, names, arrays, 3);
     if (status == GPUL_OK) status = gpul__check_one_dtype(function, names, arrays);
     if (status != GPUL_OK) return status;
     if (!gpul__is_floating(A->dtype))
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "A is %s; float32, float64, float16 and bfloat16 are taken",
-                          gpul_dtype_name(A->dtype));
+        return gpul__fail_array(GPUL_ERROR_DTYPE, function, "A", A,
+                                "; float32, float64, float16 and bfloat16 are taken");
     for (i = 0; i < 3; ++i)
         if (arrays[i]->ndim < 2)
-            return gpul__fail(GPUL_ERROR_SHAPE, function, "%s has %s, but must be a matrix or a stack of them",
-                              names[i], gpul__describe(text, sizeof text, arrays[i]));
+            return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[i], arrays[i],
+                                    ", but must be a matrix or a stack of them");
     status = gpul__check_product(function, C, A, B);
     if (status == GPUL_OK) status = gpul__check_gemm_options(function, C, options);
     if (status != GPUL_OK) return status;
     for (i = 0; i < 3; ++i)
         if (!gpul__unit_stride(arrays[i], &row[i], &col[i]))
-            return gpul__fail(
-                GPUL_ERROR_SHAPE, function,
-                "%s has the strides (%lld, %lld), but one of them must be 1 (gpul_copy it into a dense array)",
-                names[i], (long long)row[i], (long long)col[i]);
-    status = gpul__check_output(function, "C", C); /* fault: batch-overlaps-itself */
-    if (status != GPUL_OK) return status;
-    for (i = 1; i < 3; ++i)
-        if (gpul__overlap(C, arrays[i])) return gpul__fail(GPUL_ERROR_OVERLAP, function, "C overlaps %s", names[i]);
-    if (options->bias != NULL && gpul__overlap(C, options->bias)) /* fault: bias-overlap */
-        return gpul__fail(GPUL_ERROR_OVERLAP, function, "C overlaps options->bias");
-
-    status = gpul__begin(&scope, function, arrays, 4, stream);
+            return gpul__fail_array(
+                GPUL_ERROR_SHAPE, function, names[i], arrays[i],
+                " and strides (%lld, %lld), of which one must be 1 (gpul_copy it into a dense array)",
+                (long long)row[i], (long long)col[i]);
+    status = gpul__check_apart(function, names, arrays, 4); /* fault: bias-overlap */
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, arrays, 4, stream);
     if (status != GPUL_OK) return status;
 
     /* where C's columns are dense: C^T = B^T A^T, whose rows are C's columns */
     transposed = col[0] != 1;
-    first = transposed ? 2 : 1;
-    second = 3 - first;
-    for (i = 0; transposed && i < 3; ++i) gpul__swap(&row[i], &col[i]);
+    if (transposed) {
+        arrays[1] = B;
+        arrays[2] = A;
+        for (i = 0; i < 3; ++i) (void)gpul__unit_stride(arrays[i], &col[i], &row[i]);
+    }
     /* the stack, as it lies in C; where it has two dimensions, the kernels take the longer one */
-    if (C->ndim > 2) {
-        for (k = 0; k < C->ndim - 2; ++k) {
-            stack[k] = C->shape[k];
-            for (i = 0; i < 3; ++i) {
-                const int32_t own = gpul__stack_dim(arrays[i], C->ndim, k);
-                step[i][k] = own < 0 || arrays[i]->shape[own] == 1 ? 0 : arrays[i]->strides[own];
-            }
-        }
-        gpul__sort_dims(C->ndim - 2, stack, steps, 3);
-        two = gpul__merge_dims(C->ndim - 2, stack, steps, 3) > 1;
-        k = two && stack[1] >= stack[0];
-        inner = stack[k];
-        if (two) outer = stack[1 - k];
+    for (k = 0; k < C->ndim - 2; ++k) {
+        stack[k] = C->shape[k];
         for (i = 0; i < 3; ++i) {
-            if (inner > 1) inner_step[i] = step[i][k];
-            if (two) outer_step[i] = step[i][1 - k];
+            const int32_t own = gpul__stack_dim(arrays[i], C->ndim, k);
+            step[i][k] = own < 0 || arrays[i]->shape[own] == 1 ? 0 : arrays[i]->strides[own];
         }
     }
+    gpul__sort_dims(C->ndim - 2, stack, steps, 3);
+    dims = gpul__merge_dims(C->ndim - 2, stack, steps, 3);
+    k = dims > 1 && stack[1] >= stack[0];
+    inner = stack[k];
+    outer = dims > 1 ? stack[1 - k] : 1;
+    for (i = 0; i < 3; ++i) {
+        inner_step[i] = inner > 1 ? step[i][k] : 0;
+        outer_step[i] = dims > 1 ? step[i][1 - k] : 0;
+    }
 
-    problem.K = A->shape[A->ndim - 1];
     problem.C = C->data;
+    problem.A = arrays[1]->data;
+    problem.B = arrays[2]->data;
+    problem.M = C->shape[C->ndim - 2 + transposed];
+    problem.N = C->shape[C->ndim - 1 - transposed];
+    problem.K = A->shape[A->ndim - 1];
+    problem.a_row = row[1];
+    problem.a_col = col[1];
+    problem.b_row = row[2];
+    problem.b_col = col[2];
+    problem.c_row = row[0];
     problem.alpha = gpul__in_compute_type(alpha, C->dtype);
     problem.beta = gpul__in_compute_type(beta, C->dtype);
     problem.dtype = C->dtype;
     problem.math = options->math;
     problem.transposed = transposed;
-    problem.A = arrays[first]->data;
-    problem.B = arrays[second]->data;
-    problem.M = C->shape[C->ndim - 2 + transposed];
-    problem.N = C->shape[C->ndim - 1 - transposed];
-    problem.a_row = row[first];
-    problem.a_col = col[first];
-    problem.b_row = row[second];
-    problem.b_col = col[second];
-    problem.c_row = row[0];
     problem.batch = inner;
-    problem.a_batch = inner_step[first];
-    problem.b_batch = inner_step[second];
+    problem.a_batch = inner_step[1];
+    problem.b_batch = inner_step[2];
     problem.c_batch = inner_step[0];
-    problem.a_steps = inner_step[first] | outer_step[first];
-    problem.b_steps = inner_step[second] | outer_step[second];
+    problem.a_steps = inner_step[1] | outer_step[1];
+    problem.b_steps = inner_step[2] | outer_step[2];
     problem.c_steps = inner_step[0] | outer_step[0];
     problem.activation = options->activation;
-    if (options->bias != NULL) {
-        problem.bias = options->bias->data;
-        problem.bias_dtype = options->bias->dtype;
-        if (transposed) problem.bias_m = options->bias->strides[0];
-        else problem.bias_n = options->bias->strides[0];
+    if (bias != NULL) {
+        problem.bias = bias->data;
+        problem.bias_dtype = bias->dtype;
+        *(transposed ? &problem.bias_m : &problem.bias_n) = bias->strides[0];
     }
 
     status = gpul__cuda((cudaError_t)gpul__find_wgmma(&scope.machine.wgmma, scope.device), function,
                         "looking for the kernels");
-    if (status != GPUL_OK) return gpul__end(&scope, status);
-    if (!gpul__plan_gemm(&plan, &problem, &scope.machine)) return gpul__end(&scope, gpul__left_out(function, "matmul"));
-    if (problem.M == 0 || problem.N == 0 || inner == 0 || outer == 0) return gpul__end(&scope, GPUL_OK);
+    if (status == GPUL_OK && !gpul__plan_gemm(&plan, &problem, &scope.machine))
+        status = gpul__left_out(function, "matmul");
+    if (status != GPUL_OK || problem.M == 0 || problem.N == 0 || inner == 0 || outer == 0)
+        return gpul__end(&scope, status);
     if (plan.scratch_bytes > 0)
         status = gpul__between_blocks(&scratch, &counters, &bytes, plan.counters, plan.scratch_bytes,
                                       gpul__capturing(stream), &scope, stream);
-    for (at = 0; at < outer * inner && status == GPUL_OK;) { /* fault: batch-outer */
+    for (at = 0; at < outer * inner && status == GPUL_OK; at += problem.batch) { /* fault: batch-outer */
         const int64_t i_far = at / inner, i_near = at % inner, size = (int64_t)gpul_dtype_size(C->dtype);
         problem.batch = inner - i_near < plan.batch ? inner - i_near : plan.batch; /* fault: batch-last */
-        problem.A = (const char *)arrays[first]->data + (i_far * outer_step[first] + i_near * inner_step[first]) * size;
-        problem.B =
-            (const char *)arrays[second]->data + (i_far * outer_step[second] + i_near * inner_step[second]) * size;
+        problem.A = (char *)arrays[1]->data + (i_far * outer_step[1] + i_near * inner_step[1]) * size;
+        problem.B = (char *)arrays[2]->data + (i_far * outer_step[2] + i_near * inner_step[2]) * size;
         problem.C = (char *)C->data + (i_far * outer_step[0] + i_near * inner_step[0]) * size;
         status = gpul__cuda((cudaError_t)gpul__launch_gemm(&problem, &plan, &scope.machine, counters, bytes, stream),
                             function, "launching the kernels");
-        at += problem.batch;
     }
     return gpul__end(&scope, gpul__scratch_drop(&scratch, &scope, stream, status));
 }
 
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream) {
-    const gpul_gemm_options options = GPUL_ZERO;
-    return gpul__gemm("gpul_matmul", C, 1.0, A, B, 0.0, &options, stream);
+    return gpul__gemm(__func__, C, 1.0, A, B, 0.0, NULL, stream);
 }
-
 GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                gpul_stream stream) {
-    const gpul_gemm_options options = GPUL_ZERO;
-    return gpul__gemm("gpul_gemm", C, alpha, A, B, beta, &options, stream);
+    return gpul__gemm(__func__, C, alpha, A, B, beta, NULL, stream);
 }
-
 GPUL_API gpul_status gpul_gemm_ex(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                   const gpul_gemm_options *options, gpul_stream stream) {
-    const gpul_gemm_options defaults = GPUL_ZERO;
-    return gpul__gemm(__func__, C, alpha, A, B, beta, options != NULL ? options : &defaults, stream);
+    return gpul__gemm(__func__, C, alpha, A, B, beta, options, stream);
 }
 
 #endif /* GPULITE_NO_KERNELS */
