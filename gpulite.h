@@ -5487,11 +5487,11 @@ static gpul_status gpul__fail_array(gpul_status status, const char *function, co
                       of_dtype ? gpul_dtype_name(a->dtype) : gpul__describe(text, sizeof text, a), rest);
 }
 
-/* An array from the caller whose dtype is known; `must` and `why` stand around that in the message. */
+/* An array from the caller, of `dtype` unless that is 0; `must` and `why` stand around it in the message. */
 static gpul_status gpul__check_array_of(const char *function, const char *name, const gpul_array *a, const char *must,
                                         gpul_dtype dtype, const char *why) {
     const gpul_status status = gpul__check_array(function, name, a);
-    if (status != GPUL_OK || a->dtype == dtype) return status;
+    if (status != GPUL_OK || dtype == 0 || a->dtype == dtype) return status;
     return gpul__fail_array(GPUL_ERROR_DTYPE, function, name, a, ", but %s %s%s", must, gpul_dtype_name(dtype), why);
 }
 
@@ -5613,8 +5613,7 @@ static gpul_status gpul__take_input(const char *function, const char *name, gpul
     const gpul__input_value input = {array, 0, dtype, 0};
     gpul_status status = GPUL_OK;
     *in = input;
-    if (dtype == 0) status = gpul__check_array(function, name, array);
-    else if (!gpul__is_scalar(array))
+    if (dtype == 0 || !gpul__is_scalar(array))
         status = gpul__check_array_of(function, name, array, "the operation is defined for", dtype, "");
     if (status == GPUL_OK && dtype == 0) in->dtype = array->dtype;
     return status;
@@ -5641,19 +5640,17 @@ static gpul_status gpul__elementwise(const char *function, const char *const *na
     gpul__scope scope;
     gpul_status status = GPUL_OK;
     int32_t i;
-    for (i = 0; i < n_in; ++i) {
-        if (!gpul__is_scalar(in[i].array)) continue;
-        in[i].is_scalar = 1;
-        status = gpul__element_bits(function, names[i], &in[i].scalar, in[i].dtype, gpul__scalar_value(in[i].array));
-        in[i].array = NULL;
-        if (status != GPUL_OK) return status;
-    }
     gpul__elementwise_begin(&args, which, out->data, gpul_size(out));
     memcpy(args.shape, out->shape, sizeof args.shape);
     memcpy(args.strides[0], out->strides, sizeof args.strides[0]);
     args.dtype[0] = out->dtype;
     for (i = 0; i < n_outs; ++i) arrays[i] = outs[i].array;
     for (i = 0; i < n_in; ++i) {
+        if (gpul__is_scalar(in[i].array)) {
+            const double value = gpul__scalar_value(in[i].array);
+            status = gpul__take_number(function, names[i], &in[i], value, in[i].dtype);
+            if (status != GPUL_OK) return status;
+        }
         arrays[n_outs + i] = in[i].array;
         args.scalar[i] = in[i].scalar;
         args.dtype[1 + i] = in[i].dtype;
@@ -5844,14 +5841,12 @@ GPUL_API gpul_status gpul_clip(gpul_array *out, const gpul_array *x, double lo, 
 GPUL_API gpul_status gpul_where(gpul_array *out, const gpul_array *mask, const gpul_array *x, const gpul_array *y,
                                 gpul_stream stream) {
     static const char *const names[3] = {"mask", "x", "y"};
-    gpul__input_value in[3];
+    gpul__input_value in[3] = {{mask, 0, GPUL_U8, 0}};
     gpul_status status = gpul__check_array(__func__, "out", out);
-    if (status == GPUL_OK) status = gpul__take_input(__func__, "mask", &in[0], mask, 0);
-    if (status != GPUL_OK) return status;
-    if (mask->dtype != GPUL_U8)
-        return gpul__fail_array(GPUL_ERROR_DTYPE, __func__, "mask", mask,
-                                ", but must be uint8: gpul_binary with GPUL_NOT_EQUAL and GPUL_SCALAR(0) makes one");
-    status = gpul__take_input(__func__, "x", &in[1], x, out->dtype);
+    if (status == GPUL_OK)
+        status = gpul__check_array_of(__func__, "mask", mask, "must be", GPUL_U8,
+                                      ": gpul_binary with GPUL_NOT_EQUAL and GPUL_SCALAR(0) makes one");
+    if (status == GPUL_OK) status = gpul__take_input(__func__, "x", &in[1], x, out->dtype);
     if (status == GPUL_OK) status = gpul__take_input(__func__, "y", &in[2], y, out->dtype);
     if (status != GPUL_OK) return status;
     return gpul__run_ufunc(__func__, names, GPUL__WHERE, gpul_dtype_size(out->dtype) == 8 ? GPUL_I64 : GPUL_I32, out,
@@ -5920,23 +5915,12 @@ static const char *gpul__reduce_name(int32_t op) {
 }
 
 GPUL_API gpul_dtype gpul_reduce_dtype(int32_t op, gpul_dtype dtype) {
-    const int32_t floating = gpul__is_floating(dtype);
-    if (gpul_dtype_size(dtype) == 0) return 0;
-    if ((dtype == GPUL_F16 || dtype == GPUL_BF16) && op != GPUL_SUM && op != GPUL_MIN && op != GPUL_MAX) return 0;
-    switch (op) {
-    case GPUL_SUM:
-    case GPUL_PROD:
-    case GPUL_ABS_SUM:
-    case GPUL_SUM_SQ: return floating ? dtype : GPUL_I64;
-    case GPUL_MIN:
-    case GPUL_MAX: return dtype;
-    case GPUL_MEAN:
-    case GPUL_VAR: return floating ? dtype : GPUL_F64;
-    case GPUL_ARGMIN:
-    case GPUL_ARGMAX:
-    case GPUL_COUNT_NONZERO: return GPUL_I64;
-    default: return 0;
-    }
+    const int32_t half = dtype == GPUL_F16 || dtype == GPUL_BF16, extreme = op == GPUL_MIN || op == GPUL_MAX;
+    if (gpul_dtype_size(dtype) == 0 || op < GPUL_SUM || op > GPUL_COUNT_NONZERO) return 0;
+    if (half && op != GPUL_SUM && !extreme) return 0;
+    if (op == GPUL_ARGMIN || op == GPUL_ARGMAX || op == GPUL_COUNT_NONZERO) return GPUL_I64;
+    if (extreme || gpul__is_floating(dtype)) return dtype;
+    return op == GPUL_MEAN || op == GPUL_VAR ? GPUL_F64 : GPUL_I64;
 }
 
 /* The workspace that is this stream's alone, or NULL, for streams that came after GPUL__WORKSPACES others. */
@@ -6044,7 +6028,7 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     const int32_t operands = reducer->several ? 1 + n_in : 1, all = axis == GPUL_ALL_AXES;
     int32_t i, k;
     int64_t from[4][GPUL_MAX_DIMS]; /* x's strides, and those of several inputs */
-    int64_t *const reduce[4] = {args.x_reduce, inputs.reduce[0], inputs.reduce[1], inputs.reduce[2]};
+    int64_t *reduce[4] = {args.x_reduce, inputs.reduce[0], inputs.reduce[1], inputs.reduce[2]};
     int64_t *outer[5] = {args.x_outer, inputs.outer[0], inputs.outer[1], inputs.outer[2], NULL};
     if (reducer->several) {
         memset(&inputs, 0, sizeof inputs);
@@ -6093,24 +6077,16 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     if (args.outputs == 0) return gpul__end(&scope, GPUL_OK);
     args.out = out->data;
     args.out_dtype = out->dtype;
-    args.reduce_ndim = all ? x.ndim : 1;
-    if (all) memcpy(args.reduce_shape, x.shape, sizeof args.reduce_shape);
-    else args.reduce_shape[0] = args.n;
-    for (k = 0; k < operands; ++k) {
-        if (all) memcpy(reduce[k], from[k], sizeof from[k]);
-        else reduce[k][0] = from[k][axis];
-    }
-    /* walked in the order of memory, so that dense arrays merge into one dimension */
-    if (all && !ordered) gpul__sort_dims(args.reduce_ndim, args.reduce_shape, reduce, operands);
-    args.reduce_ndim = gpul__merge_dims(args.reduce_ndim, args.reduce_shape, reduce, operands);
-    for (i = 0; i < x.ndim && !all; ++i) {
-        if (i == axis) continue;
-        args.outer_shape[args.outer_ndim] = x.shape[i];
-        args.out_stride[args.outer_ndim] = result.strides[args.outer_ndim];
-        for (k = 0; k < operands; ++k) outer[k][args.outer_ndim] = from[k][i];
-        args.outer_ndim++;
+    for (i = 0; i < x.ndim; ++i) {
+        const int32_t reduced = all || i == axis, d = reduced ? args.reduce_ndim++ : args.outer_ndim++;
+        (reduced ? args.reduce_shape : args.outer_shape)[d] = x.shape[i];
+        if (!reduced) args.out_stride[d] = result.strides[d];
+        for (k = 0; k < operands; ++k) (reduced ? reduce : outer)[k][d] = from[k][i];
     }
     outer[operands] = args.out_stride;
+    /* walked in the order of memory, so that dense arrays merge into one dimension */
+    if (!ordered) gpul__sort_dims(args.reduce_ndim, args.reduce_shape, reduce, operands);
+    args.reduce_ndim = gpul__merge_dims(args.reduce_ndim, args.reduce_shape, reduce, operands);
     if (args.n > 1) gpul__sort_dims(args.outer_ndim, args.outer_shape, outer, operands + 1); /* x in its own order */
     args.outer_ndim = gpul__merge_dims(args.outer_ndim, args.outer_shape, outer, operands + 1);
     return gpul__end(&scope, gpul__reduce_launch(reducer, &args, &scope, stream));
@@ -6206,7 +6182,7 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     int32_t axis = GPUL_ALL_AXES;
     gpul__scope scope;
     gpul_array out = GPUL_ZERO;
-    gpul__memory scratch;
+    gpul__memory scratch = GPUL_ZERO;
     gpul_status status;
     double answer = 0; /* room for any dtype, aligned for any */
     cudaError_t e;
@@ -6223,9 +6199,8 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     size = gpul_dtype_size(out.dtype);
     status = gpul__check_capture(function, NULL, stream);
     if (status == GPUL_OK) status = gpul__scratch(&scratch, (int64_t)size, &scope, stream);
-    if (status != GPUL_OK) return gpul__end(&scope, status);
     out.data = scratch.data;
-    status = gpul__reduce_array(function, reducer, &out, x, op, GPUL_ALL_AXES, stream);
+    if (status == GPUL_OK) status = gpul__reduce_array(function, reducer, &out, x, op, GPUL_ALL_AXES, stream);
     if (status == GPUL_OK) {
         e = cudaMemcpyAsync(&answer, out.data, size, cudaMemcpyDeviceToHost, stream);
         if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
@@ -6380,19 +6355,12 @@ static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram
     }
     problem->lo = lo;
     problem->hi = hi;
-    if (problem->f32_steps) {
-        const float width_f = (float)width;
-        problem->span = (double)width_f;
-        problem->step = (double)(float)(width_f / (float)problem->bins);
-    } else {
-        problem->span = span > 0 ? span : width;
-        problem->step = width / n;
-    }
+    problem->span = problem->f32_steps ? (double)(float)width : span > 0 ? span : width;
+    problem->step = problem->f32_steps ? (double)(float)((float)width / (float)problem->bins) : width / n;
     /* Edges are off by less than n u (4 + reach / width) bins, f32 edges by n 2^-24 (reach / width) more, or by n 2^-24
      * in place of n u where they are computed in f32: they increase if that is below one half (and the step is not
      * subnormal). Otherwise see for oneself: numpy.histogram refuses empty bins. */
-    reach = lo < 0 ? -lo : lo;
-    if (hi > reach) reach = hi;
+    reach = hi > -lo ? hi : -lo;
     off = n / (problem->f32_steps ? 16777216.0 : 9007199254740992.0) * (4 + reach / width);
     if (problem->f32_edges && !problem->f32_steps) off += n / 16777216 * (reach / width);
     if (!(off < 0.45 && problem->step > (problem->f32_edges ? 1.2e-38 : 2.3e-308))) {
