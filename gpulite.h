@@ -5679,8 +5679,7 @@ GPUL_API gpul_status gpul_run_elementwise(const char *function, const gpul__elem
         if (in[i].is_scalar) taken[i] = in[i];
         else status = gpul__take_input(function, names[i], &taken[i], in[i].array, in[i].dtype);
     }
-    if (status != GPUL_OK) return status;
-    return gpul__elementwise(function, names, op, 0, outs, n_outs, taken, n_in, stream);
+    return status != GPUL_OK ? status : gpul__elementwise(function, names, op, 0, outs, n_outs, taken, n_in, stream);
 }
 
 /* An operation of gpulite's own, `which`: by a kernel of its own for the dtype or size `by`, or by the kernel that
@@ -5786,8 +5785,7 @@ GPUL_API gpul_status gpul_binary(gpul_array *out, int32_t op, const gpul_array *
 /* x, of any dtype, and out, of the same */
 static gpul_status gpul__take_x(const char *function, gpul_array *out, gpul__input_value *in, const gpul_array *x) {
     const gpul_status status = gpul__take_input(function, "x", in, x, 0);
-    if (status != GPUL_OK) return status;
-    return gpul__check_array_of(function, "out", out, "must be", x->dtype, ", as x is");
+    return status != GPUL_OK ? status : gpul__check_array_of(function, "out", out, "must be", x->dtype, ", as x is");
 }
 
 GPUL_API gpul_status gpul_unary(gpul_array *out, int32_t op, const gpul_array *x, gpul_stream stream) {
@@ -5894,7 +5892,6 @@ static gpul_status gpul__sequence(const char *function, int32_t which, gpul_arra
 GPUL_API gpul_status gpul_arange(gpul_array *out, double start, double step, gpul_stream stream) {
     return gpul__sequence(__func__, GPUL__ARANGE, out, start, step, 0, stream);
 }
-
 GPUL_API gpul_status gpul_linspace(gpul_array *out, double start, double stop, gpul_stream stream) {
     return gpul__sequence(__func__, GPUL__LINSPACE, out, start, 0, stop, stream);
 }
@@ -6104,15 +6101,12 @@ static gpul_status gpul__reduce_array(const char *function, const gpul__reducer 
 GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reducer *reducer, gpul_array *out,
                                         gpul_dtype out_dtype, const char *const *names, const gpul__input_value *in,
                                         int32_t n_in, int32_t axis, gpul_stream stream) {
-    gpul_status status = gpul__check_array(function, "out", out);
+    gpul_status status = gpul__check_array_of(function, "out", out, "the operation is defined to give", out_dtype, "");
     int32_t i;
     for (i = 0; status == GPUL_OK && i < n_in; ++i)
         if (!in[i].is_scalar)
             status =
                 gpul__check_array_of(function, names[i], in[i].array, "the operation is defined for", in[i].dtype, "");
-    if (status == GPUL_OK && reducer == NULL) status = gpul__fail(GPUL_ERROR_ARGUMENT, function, "reducer is NULL");
-    if (status == GPUL_OK)
-        status = gpul__check_array_of(function, "out", out, "the operation is defined to give", out_dtype, "");
     if (status != GPUL_OK) return status;
     return gpul__reduce(function, reducer, out, names, in, n_in, axis, reducer->ordered, stream);
 }
@@ -6264,10 +6258,9 @@ static gpul_status gpul__product(const char *function, int32_t op, const char *c
         return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[0], out, ", but %s %s needs (%lld)", names[1],
                                 gpul__describe(text, sizeof text, x), (long long)x->shape[0]);
     status = gpul__check_apart(function, names, arrays, 3);
-    if (status != GPUL_OK) return status;
     reducer = gpul__find_reducer(op, x->dtype);
-    if (reducer == NULL) return gpul__left_out(function, op == GPUL__DOT ? "reduce" : "gemv");
-    status = gpul__begin(&scope, function, arrays, 3, stream);
+    if (status == GPUL_OK && reducer == NULL) status = gpul__left_out(function, last == 0 ? "reduce" : "gemv");
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, arrays, 3, stream);
     if (status != GPUL_OK) return status;
     args.alpha = gpul__in_compute_type(alpha, x->dtype);
     args.beta = gpul__in_compute_type(beta, x->dtype);
