@@ -5607,27 +5607,21 @@ static gpul_status gpul__take_number(const char *function, const char *name, gpu
     return gpul__element_bits(function, name, &in->scalar, dtype, value);
 }
 
-/* An input of `dtype`: an array or a GPUL_SCALAR. dtype = 0: an array of any. */
-static gpul_status gpul__take_input(const char *function, const char *name, gpul__input_value *in,
-                                    const gpul_array *array, gpul_dtype dtype) {
-    const gpul__input_value input = {array, 0, dtype, 0};
-    gpul_status status = GPUL_OK;
-    *in = input;
-    if (dtype == 0 || !gpul__is_scalar(array))
-        status = gpul__check_array_of(function, name, array, "the operation is defined for", dtype, "");
-    if (status == GPUL_OK && dtype == 0) in->dtype = array->dtype;
+/* Checks an input: an array or GPUL_SCALAR of in->dtype, or, where that is 0, an array, whose dtype it then has. */
+static gpul_status gpul__check_input(const char *function, const char *name, gpul__input_value *in) {
+    gpul_status status;
+    if (in->is_scalar || (in->dtype != 0 && gpul__is_scalar(in->array))) return GPUL_OK;
+    status = gpul__check_array_of(function, name, in->array, "the operation is defined for", in->dtype, "");
+    if (status == GPUL_OK) in->dtype = in->array->dtype;
     return status;
 }
 
-/* Two inputs, of which one may be a GPUL_SCALAR and then has the other's dtype */
-static gpul_status gpul__take_two(const char *function, const char *const *names, gpul__input_value *in,
-                                  const gpul_array *x, const gpul_array *y) {
-    const gpul_array *const arrays[2] = {x, y};
-    const int32_t one = gpul__is_scalar(x) && !gpul__is_scalar(y), other = 1 - one;
-    const gpul_status status = gpul__take_input(function, names[one], &in[one], arrays[one], 0);
-    if (status != GPUL_OK) return status;
-    return gpul__take_input(function, names[other], &in[other], arrays[other],
-                            gpul__is_scalar(arrays[other]) ? in[one].dtype : 0);
+/* Two inputs of dtype 0, of which one may be a GPUL_SCALAR and then has the other's dtype */
+static gpul_status gpul__check_two(const char *function, const char *const *names, gpul__input_value *in) {
+    const int32_t one = gpul__is_scalar(in[0].array) && !gpul__is_scalar(in[1].array), other = 1 - one;
+    const gpul_status status = gpul__check_input(function, names[one], &in[one]);
+    if (status == GPUL_OK && gpul__is_scalar(in[other].array)) in[other].dtype = in[one].dtype;
+    return status != GPUL_OK ? status : gpul__check_input(function, names[other], &in[other]);
 }
 
 /* Inputs and outputs are checked, but for their shapes and memory. Each GPUL_SCALAR among `in` becomes an element. */
@@ -5676,8 +5670,8 @@ GPUL_API gpul_status gpul_run_elementwise(const char *function, const gpul__elem
         status = gpul__check_array_of(function, outs[i].name, outs[i].array, "the operation is defined to give",
                                       outs[i].dtype, "");
     for (i = 0; status == GPUL_OK && i < n_in; ++i) {
-        if (in[i].is_scalar) taken[i] = in[i];
-        else status = gpul__take_input(function, names[i], &taken[i], in[i].array, in[i].dtype);
+        taken[i] = in[i];
+        status = gpul__check_input(function, names[i], &taken[i]);
     }
     return status != GPUL_OK ? status : gpul__elementwise(function, names, op, 0, outs, n_outs, taken, n_in, stream);
 }
@@ -5705,8 +5699,8 @@ static gpul_status gpul__binary(const char *function, int32_t op, gpul_array *ou
                                 const gpul_array *b, gpul_stream stream) {
     static const char *const names[3] = {"out", "a", "b"};
     const gpul_array *const arrays[3] = {out, a, b};
-    gpul__input_value in[2];
-    gpul_status status = gpul__take_two(function, names + 1, in, a, b);
+    gpul__input_value in[2] = {{a, 0, 0, 0}, {b, 0, 0, 0}};
+    gpul_status status = gpul__check_two(function, names + 1, in);
     if (status == GPUL_OK) status = gpul__check_array(function, "out", out);
     if (status != GPUL_OK) return status;
     if (gpul__is_scalar(a) || gpul__is_scalar(b))
@@ -5751,13 +5745,13 @@ GPUL_API gpul_dtype gpul_binary_dtype(int32_t op, gpul_dtype dtype) {
 GPUL_API gpul_status gpul_binary(gpul_array *out, int32_t op, const gpul_array *x, const gpul_array *y,
                                  gpul_stream stream) {
     static const char *const names[2] = {"x", "y"};
-    gpul__input_value in[2];
+    gpul__input_value in[2] = {{x, 0, 0, 0}, {y, 0, 0, 0}};
     gpul_status status;
     gpul_dtype dtype, out_dtype;
     int32_t negative;
     if (op < GPUL_ADD || op > GPUL_GREATER_EQUAL)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "op = %d is none of GPUL_ADD to GPUL_GREATER_EQUAL", (int)op);
-    status = gpul__take_two(__func__, names, in, x, y);
+    status = gpul__check_two(__func__, names, in);
     if (status != GPUL_OK) return status;
     dtype = in[0].dtype;
     if (in[1].dtype != dtype)
@@ -5783,8 +5777,8 @@ GPUL_API gpul_status gpul_binary(gpul_array *out, int32_t op, const gpul_array *
 }
 
 /* x, of any dtype, and out, of the same */
-static gpul_status gpul__take_x(const char *function, gpul_array *out, gpul__input_value *in, const gpul_array *x) {
-    const gpul_status status = gpul__take_input(function, "x", in, x, 0);
+static gpul_status gpul__check_x(const char *function, gpul_array *out, gpul__input_value *x) {
+    const gpul_status status = gpul__check_input(function, "x", x);
     return status != GPUL_OK ? status : gpul__check_array_of(function, "out", out, "must be", x->dtype, ", as x is");
 }
 
@@ -5792,11 +5786,11 @@ GPUL_API gpul_status gpul_unary(gpul_array *out, int32_t op, const gpul_array *x
     static const char *const names[1] = {"x"};
     static const char *const ops[10] = {"GPUL_NEGATIVE", "GPUL_ABSOLUTE", "GPUL_SQUARE", "GPUL_SQRT", "GPUL_EXP",
                                         "GPUL_LOG",      "GPUL_SIN",      "GPUL_COS",    "GPUL_TANH", "GPUL_RINT"};
-    gpul__input_value in[1];
+    gpul__input_value in[1] = {{x, 0, 0, 0}};
     gpul_status status;
     if (op < GPUL_NEGATIVE || op > GPUL_RINT)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "op = %d is none of GPUL_NEGATIVE to GPUL_RINT", (int)op);
-    status = gpul__take_x(__func__, out, in, x);
+    status = gpul__check_x(__func__, out, in);
     if (status != GPUL_OK) return status;
     if (op >= GPUL_SQRT && gpul__is_integer(x->dtype))
         return gpul__fail_array(GPUL_ERROR_DTYPE, __func__, "x", x, ", but %s takes floats: gpul_convert it to one",
@@ -5806,9 +5800,9 @@ GPUL_API gpul_status gpul_unary(gpul_array *out, int32_t op, const gpul_array *x
 
 GPUL_API gpul_status gpul_scale(gpul_array *out, double a, const gpul_array *x, double b, gpul_stream stream) {
     static const char *const names[3] = {"x", "a", "b"};
-    gpul__input_value in[3];
+    gpul__input_value in[3] = {{x, 0, 0, 0}};
     gpul_dtype computed;
-    gpul_status status = gpul__take_x(__func__, out, in, x);
+    gpul_status status = gpul__check_x(__func__, out, in);
     if (status != GPUL_OK) return status;
     computed = gpul__computed_in(x->dtype);
     status = gpul__take_number(__func__, "a", &in[1], a, computed);
@@ -5818,9 +5812,9 @@ GPUL_API gpul_status gpul_scale(gpul_array *out, double a, const gpul_array *x, 
 
 GPUL_API gpul_status gpul_clip(gpul_array *out, const gpul_array *x, double lo, double hi, gpul_stream stream) {
     static const char *const names[3] = {"x", "lo", "hi"};
-    gpul__input_value in[3];
+    gpul__input_value in[3] = {{x, 0, 0, 0}};
     int32_t no_hi = 0;
-    gpul_status status = gpul__take_x(__func__, out, in, x);
+    gpul_status status = gpul__check_x(__func__, out, in);
     if (status != GPUL_OK) return status;
     if (gpul__is_integer(x->dtype)) {
         double low, high;
@@ -5839,13 +5833,14 @@ GPUL_API gpul_status gpul_clip(gpul_array *out, const gpul_array *x, double lo, 
 GPUL_API gpul_status gpul_where(gpul_array *out, const gpul_array *mask, const gpul_array *x, const gpul_array *y,
                                 gpul_stream stream) {
     static const char *const names[3] = {"mask", "x", "y"};
-    gpul__input_value in[3] = {{mask, 0, GPUL_U8, 0}};
+    gpul__input_value in[3] = {{mask, 0, GPUL_U8, 0}, {x, 0, 0, 0}, {y, 0, 0, 0}};
     gpul_status status = gpul__check_array(__func__, "out", out);
     if (status == GPUL_OK)
         status = gpul__check_array_of(__func__, "mask", mask, "must be", GPUL_U8,
                                       ": gpul_binary with GPUL_NOT_EQUAL and GPUL_SCALAR(0) makes one");
-    if (status == GPUL_OK) status = gpul__take_input(__func__, "x", &in[1], x, out->dtype);
-    if (status == GPUL_OK) status = gpul__take_input(__func__, "y", &in[2], y, out->dtype);
+    if (status == GPUL_OK) in[1].dtype = in[2].dtype = out->dtype;
+    if (status == GPUL_OK) status = gpul__check_input(__func__, "x", &in[1]);
+    if (status == GPUL_OK) status = gpul__check_input(__func__, "y", &in[2]);
     if (status != GPUL_OK) return status;
     return gpul__run_ufunc(__func__, names, GPUL__WHERE, gpul_dtype_size(out->dtype) == 8 ? GPUL_I64 : GPUL_I32, out,
                            in, 3, stream);
@@ -5853,10 +5848,11 @@ GPUL_API gpul_status gpul_where(gpul_array *out, const gpul_array *mask, const g
 
 GPUL_API gpul_status gpul_convert(gpul_array *out, const gpul_array *x, gpul_stream stream) {
     static const char *const names[1] = {"x"};
-    gpul__input_value in[1];
+    gpul__input_value in[1] = {{x, 0, 0, 0}};
     int32_t wide, integers;
     gpul_status status = gpul__check_array(__func__, "out", out);
-    if (status == GPUL_OK) status = gpul__take_input(__func__, "x", in, x, gpul__is_scalar(x) ? out->dtype : 0);
+    if (status == GPUL_OK && gpul__is_scalar(x)) in->dtype = out->dtype;
+    if (status == GPUL_OK) status = gpul__check_input(__func__, "x", in);
     if (status != GPUL_OK) return status;
     if (in->dtype == out->dtype)
         return gpul__run_ufunc(__func__, names, GPUL__COPY, (int32_t)gpul_dtype_size(out->dtype), out, in, 1, stream);
