@@ -5495,6 +5495,14 @@ static gpul_status gpul__check_array_of(const char *function, const char *name, 
     return gpul__fail_array(GPUL_ERROR_DTYPE, function, name, a, ", but %s %s%s", must, gpul_dtype_name(dtype), why);
 }
 
+static gpul_status gpul__check_arrays(const char *function, const char *const *names, const gpul_array *const *arrays,
+                                      int32_t count) {
+    gpul_status status = GPUL_OK;
+    int32_t i;
+    for (i = 0; status == GPUL_OK && i < count; ++i) status = gpul__check_array(function, names[i], arrays[i]);
+    return status;
+}
+
 /* Three arrays that must be of one dtype; names[0] is the output. */
 static gpul_status gpul__check_one_dtype(const char *function, const char *const *names,
                                          const gpul_array *const *arrays) {
@@ -5700,14 +5708,19 @@ static gpul_status gpul__binary(const char *function, int32_t op, gpul_array *ou
     static const char *const names[3] = {"out", "a", "b"};
     const gpul_array *const arrays[3] = {out, a, b};
     gpul__input_value in[2] = {{a, 0, 0, 0}, {b, 0, 0, 0}};
-    gpul_status status = gpul__check_two(function, names + 1, in);
-    if (status == GPUL_OK) status = gpul__check_array(function, "out", out);
+    gpul_status status;
+    if (gpul__is_scalar(a) || gpul__is_scalar(b)) {
+        status = gpul__check_two(function, names + 1, in);
+        if (status == GPUL_OK)
+            status = gpul__check_array_of(function, "out", out, "must be", in[0].dtype,
+                                          gpul__is_scalar(a) ? ", as b is" : ", as a is");
+    } else {
+        status = gpul__check_arrays(function, names, arrays, 3);
+        if (status == GPUL_OK) status = gpul__check_one_dtype(function, names, arrays);
+    }
     if (status != GPUL_OK) return status;
-    if (gpul__is_scalar(a) || gpul__is_scalar(b))
-        status = gpul__check_array_of(function, "out", out, "must be", in[0].dtype,
-                                      gpul__is_scalar(a) ? ", as b is" : ", as a is");
-    else status = gpul__check_one_dtype(function, names, arrays);
-    return status != GPUL_OK ? status : gpul__run_ufunc(function, names + 1, op, out->dtype, out, in, 2, stream);
+    in[0].dtype = in[1].dtype = out->dtype;
+    return gpul__run_ufunc(function, names + 1, op, out->dtype, out, in, 2, stream);
 }
 
 GPUL_API gpul_status gpul_vecadd(gpul_array *out, const gpul_array *a, const gpul_array *b, gpul_stream stream) {
@@ -6214,14 +6227,6 @@ GPUL__SHORT_FORM(gpul_max, GPUL_MAX)
 GPUL__SHORT_FORM(gpul_mean, GPUL_MEAN)
 GPUL__SHORT_FORM(gpul_var, GPUL_VAR)
 
-static gpul_status gpul__check_arrays(const char *function, const char *const *names, const gpul_array *const *arrays,
-                                      int32_t count) {
-    gpul_status status = GPUL_OK;
-    int32_t i;
-    for (i = 0; status == GPUL_OK && i < count; ++i) status = gpul__check_array(function, names[i], arrays[i]);
-    return status;
-}
-
 /* dot and gemv: arrays[0] = alpha * arrays[1] arrays[2] + beta * arrays[0] */
 static gpul_status gpul__product(const char *function, int32_t op, const char *const *names,
                                  const gpul_array *const *arrays, double alpha, double beta, gpul_stream stream) {
@@ -6559,31 +6564,31 @@ static int32_t gpul__stack_dim(const gpul_array *a, int32_t ndim, int32_t k) {
 /* Shapes: A's and B's matrices fit, their stacks broadcast, and C has the shape of the product. */
 static gpul_status gpul__check_product(const char *function, const gpul_array *C, const gpul_array *A,
                                        const gpul_array *B) {
+    const int32_t ndim = A->ndim > B->ndim ? A->ndim : B->ndim;
     const int64_t *const a = A->shape + A->ndim - 2, *const b = B->shape + B->ndim - 2;
-    gpul_array want = GPUL_ZERO;
+    int64_t want[GPUL_MAX_DIMS];
     char text[96], other[96], shape[96];
     int32_t k, same;
-    want.ndim = A->ndim > B->ndim ? A->ndim : B->ndim;
     if (b[0] != a[1])
         return gpul__fail_array(GPUL_ERROR_SHAPE, function, "B", B, ", but A %s needs %lld rows in it",
                                 gpul__describe(text, sizeof text, A), (long long)a[1]);
-    for (k = 0; k < want.ndim - 2; ++k) {
-        const int32_t of_a = gpul__stack_dim(A, want.ndim, k), of_b = gpul__stack_dim(B, want.ndim, k);
+    for (k = 0; k < ndim - 2; ++k) {
+        const int32_t of_a = gpul__stack_dim(A, ndim, k), of_b = gpul__stack_dim(B, ndim, k);
         const int64_t x = of_a < 0 ? 1 : A->shape[of_a], y = of_b < 0 ? 1 : B->shape[of_b];
         if (x != y && x != 1 && y != 1) /* fault: batch-broadcast */
             return gpul__fail_array(GPUL_ERROR_SHAPE, function, "A", A,
                                     ", B has %s: %lld matrices of A cannot meet %lld of B (as many, or 1)",
                                     gpul__describe(text, sizeof text, B), (long long)x, (long long)y);
-        want.shape[k] = x == 1 ? y : x;
+        want[k] = x == 1 ? y : x;
     }
-    want.shape[want.ndim - 2] = a[0];
-    want.shape[want.ndim - 1] = b[1];
-    same = C->ndim == want.ndim;
-    for (k = 0; k < want.ndim && same; ++k) same = C->shape[k] == want.shape[k];
+    want[ndim - 2] = a[0];
+    want[ndim - 1] = b[1];
+    same = C->ndim == ndim;
+    for (k = 0; k < ndim && same; ++k) same = C->shape[k] == want[k];
     if (same) return GPUL_OK;
     return gpul__fail_array(GPUL_ERROR_SHAPE, function, "C", C, ", but A %s and B %s need %s",
                             gpul__describe(text, sizeof text, A), gpul__describe(other, sizeof other, B),
-                            gpul__describe(shape, sizeof shape, &want));
+                            gpul__describe_shape(shape, sizeof shape, ndim, want));
 }
 
 /* What gpul_gemm_ex takes beside the matrices */
