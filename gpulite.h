@@ -1817,7 +1817,6 @@ struct cudaLaunchParams; /* which the headers of CUDA 11 name before they declar
 #include <nvtx3/nvToolsExt.h>
 #endif
 
-
 #ifdef _WIN32
 #ifndef WIN32_LEAN_AND_MEAN
 #define WIN32_LEAN_AND_MEAN
@@ -4383,9 +4382,9 @@ GPUL_API gpul_status gpul_graph_end(gpul_graph *out, gpul_stream stream) {
     e = cudaStreamEndCapture(stream, &work);
     if (e != cudaSuccess)
         return gpul__cuda(e, __func__,
-                               e == cudaErrorStreamCaptureInvalidated
-                                   ? "something since gpul_graph_begin cannot be captured: cudaStreamEndCapture"
-                                   : "cudaStreamEndCapture");
+                          e == cudaErrorStreamCaptureInvalidated
+                              ? "something since gpul_graph_begin cannot be captured: cudaStreamEndCapture"
+                              : "cudaStreamEndCapture");
     /* with the flag, what the graph allocates and does not free is freed by its next launch */
     status = gpul__cuda(cudaGraphInstantiateWithFlags(&graph, work, cudaGraphInstantiateFlagAutoFreeOnLaunch), __func__,
                         "cudaGraphInstantiateWithFlags");
@@ -4950,16 +4949,58 @@ static gpul_status gpul__left_out(const char *function, const char *family) {
     return gpul__fail(GPUL_ERROR_UNSUPPORTED, function, "the %s kernels were left out of this build", family);
 }
 
-/* Arrays that must be of one dtype; names[0] is the output. */
+/* An array's dtype or shape is wrong: "x is float32", or "x has float32 (3, 4)", and what the format adds. */
+static gpul_status gpul__fail_array(gpul_status status, const char *function, const char *name, const gpul_array *a,
+                                    const char *format, ...) GPUL__PRINTF(5, 6);
+static gpul_status gpul__fail_array(gpul_status status, const char *function, const char *name, const gpul_array *a,
+                                    const char *format, ...) {
+    const int32_t of_dtype = status == GPUL_ERROR_DTYPE;
+    char text[128], rest[384];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(rest, sizeof rest, format, arguments);
+    va_end(arguments);
+    return gpul__fail(status, function, "%s %s %s%s", name, of_dtype ? "is" : "has",
+                      of_dtype ? gpul_dtype_name(a->dtype) : gpul__describe(text, sizeof text, a), rest);
+}
+
+/* An array from the caller, of `dtype` unless that is 0; `must` and `why` stand around it in the message. */
+static gpul_status gpul__check_array_of(const char *function, const char *name, const gpul_array *a, const char *must,
+                                        gpul_dtype dtype, const char *why) {
+    const gpul_status status = gpul__check_array(function, name, a);
+    if (status != GPUL_OK || dtype == 0 || a->dtype == dtype) return status;
+    return gpul__fail_array(GPUL_ERROR_DTYPE, function, name, a, ", but %s %s%s", must, gpul_dtype_name(dtype), why);
+}
+
+static gpul_status gpul__check_arrays(const char *function, const char *const *names, const gpul_array *const *arrays,
+                                      int32_t count) {
+    gpul_status status = GPUL_OK;
+    int32_t i;
+    for (i = 0; status == GPUL_OK && i < count; ++i) status = gpul__check_array(function, names[i], arrays[i]);
+    return status;
+}
+
+/* Three arrays that must be of one dtype; names[0] is the output. */
 static gpul_status gpul__check_one_dtype(const char *function, const char *const *names,
                                          const gpul_array *const *arrays) {
     const gpul_dtype a = arrays[0]->dtype, b = arrays[1]->dtype, c = arrays[2]->dtype;
     const int32_t odd = b == c ? 0 : a == c ? 1 : 2, one = odd == 0 ? 1 : 0, two = odd == 2 ? 1 : 2;
     if (a == b && b == c) return GPUL_OK;
-    return gpul__fail(GPUL_ERROR_DTYPE, function,
-                      "%s is %s, but %s is %s and %s is %s: nothing is converted, so all three must be of one dtype",
-                      names[odd], gpul_dtype_name(arrays[odd]->dtype), names[one], gpul_dtype_name(arrays[one]->dtype),
-                      names[two], gpul_dtype_name(arrays[two]->dtype));
+    return gpul__fail_array(GPUL_ERROR_DTYPE, function, names[odd], arrays[odd],
+                            ", but %s is %s and %s is %s: nothing is converted, so all three must be of one dtype",
+                            names[one], gpul_dtype_name(arrays[one]->dtype), names[two],
+                            gpul_dtype_name(arrays[two]->dtype));
+}
+
+/* An output, arrays[0], shares no memory with itself or with any input; NULL: there is no such input. */
+static gpul_status gpul__check_apart(const char *function, const char *const *names, const gpul_array *const *arrays,
+                                     int32_t count) {
+    gpul_status status = gpul__check_output(function, names[0], arrays[0]); /* fault: batch-overlaps-itself */
+    int32_t i;
+    for (i = 1; status == GPUL_OK && i < count; ++i)
+        if (gpul__overlap(arrays[0], arrays[i]))
+            status = gpul__fail(GPUL_ERROR_OVERLAP, function, "%s overlaps %s", names[0], names[i]);
+    return status;
 }
 
 /* out's own memory, element for element: each thread reads an element before it writes it. */
@@ -4971,19 +5012,15 @@ static int32_t gpul__same_elements(const gpul_array *a, const gpul_array *b) {
     return 1;
 }
 
-/* Is this the common call, dense vectors of one length, of the right types, and each apart from out or out itself? Then
- * the checks of gpul__broadcast would all pass, and this takes fewer instructions. */
-static int32_t gpul__are_vectors(const gpul_array *out, gpul_dtype out_dtype, const gpul__input_value *in,
-                                 int32_t n_in) {
+/* Is this the common call, dense vectors of one length, each apart from out or out itself? Then the checks of
+ * gpul__broadcast would all pass, and this takes fewer instructions. */
+static int32_t gpul__are_vectors(const gpul_array *out, const gpul__input_value *in, int32_t n_in) {
     int32_t i;
     for (i = -1; i < n_in; ++i) {
         const gpul_array *const a = i < 0 ? out : in[i].array;
         if (i >= 0 && in[i].is_scalar) continue;
-        if (a == NULL || a->memory <= GPUL_MEMORY_NONE || a->memory > GPUL_MEMORY_HOST || a->data == NULL) return 0;
-        if (a->dtype != (i < 0 || in[i].dtype == 0 ? out_dtype : in[i].dtype) || a->dtype <= 0 || a->dtype > GPUL_BF16)
-            return 0;
         if (a->ndim != 1 || a->strides[0] != 1 || a->shape[0] != out->shape[0]) return 0;
-        if (a->shape[0] <= 0 || a->shape[0] > INT64_MAX / 8) return 0;
+        if (a->shape[0] == 0 || a->shape[0] > INT64_MAX / 8) return 0;
         if (a->data != out->data || a->dtype != out->dtype) {
             const uintptr_t at = (uintptr_t)a->data, at_out = (uintptr_t)out->data;
             const uintptr_t bytes = (uintptr_t)a->shape[0] * gpul_dtype_size(at < at_out ? a->dtype : out->dtype);
@@ -4993,85 +5030,51 @@ static int32_t gpul__are_vectors(const gpul_array *out, gpul_dtype out_dtype, co
     return 1;
 }
 
-/* The checks of one output beside the first, whose shape it has, and of its memory. */
-static gpul_status gpul__check_outputs(const char *function, const gpul__output_value *outs, int32_t i) {
-    const gpul_array *const out = outs[i].array;
-    int32_t k;
-    gpul_status status = gpul__check_same_shape(function, outs[i].name, out, outs[0].name, outs[0].array);
-    if (status == GPUL_OK) status = gpul__check_output(function, outs[i].name, out);
-    for (k = 0; status == GPUL_OK && k < i; ++k)
-        if (gpul__overlap(out, outs[k].array)) /* fault: outputs-overlap */
-            return gpul__fail(GPUL_ERROR_OVERLAP, function, "%s overlaps %s", outs[i].name, outs[k].name);
-    return status;
-}
-
-/* All checks, and the outputs and inputs as args of the outputs' dimensions. An input of dtype 0: one output, two
- * inputs, and one dtype for all. */
+/* The checks of shapes and memory, and the outputs and inputs in the problem's dimensions. */
 static gpul_status gpul__broadcast(const char *function, const char *const *names, gpul__elementwise_problem *args,
                                    const gpul__output_value *outs, int32_t n_outs, const gpul__input_value *in,
                                    int32_t n_in) {
-    const gpul_array *const out = outs[0].array;
-    char one[128], two[128];
+    const gpul_array *const first = outs[0].array;
+    char text[128];
     int64_t *strides[GPUL__OPERANDS];
-    gpul_status status = GPUL_OK;
     int32_t i, k;
-    for (i = 0; status == GPUL_OK && i < n_outs; ++i) status = gpul__check_array(function, outs[i].name, outs[i].array);
-    for (i = 0; status == GPUL_OK && i < n_in; ++i)
-        if (!in[i].is_scalar) status = gpul__check_array(function, names[i], in[i].array);
-    if (status != GPUL_OK) return status;
-    if (n_in == 2 && in[0].dtype == 0) {
-        static const char *const all_names[3] = {"out", "a", "b"};
-        const gpul_array *const all[3] = {out, in[0].array, in[1].array};
-        status = gpul__check_one_dtype(function, all_names, all);
-        if (status != GPUL_OK) return status;
-    } else {
-        for (i = 0; i < n_outs; ++i)
-            if (outs[i].array->dtype != outs[i].dtype)
-                return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s, but the operation is defined to give %s",
-                                  outs[i].name, gpul_dtype_name(outs[i].array->dtype), gpul_dtype_name(outs[i].dtype));
-    }
-    for (i = 0; i < n_in; ++i)
-        if (!in[i].is_scalar && in[i].dtype != 0 && in[i].array->dtype != in[i].dtype)
-            return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s, but the operation is defined for %s", names[i],
-                              gpul_dtype_name(in[i].array->dtype), gpul_dtype_name(in[i].dtype));
-    gpul__elementwise_begin(args, 0, out->data, gpul_size(out));
-    memcpy(args->shape, out->shape, sizeof args->shape);
-    memcpy(args->strides[0], out->strides, sizeof args->strides[0]);
-    strides[0] = args->strides[0];
+    for (i = 0; i < n_in + n_outs; ++i) strides[i] = args->strides[i <= n_in ? i : 3 + i - n_in];
     for (i = 0; i < n_in; ++i) { /* NumPy's broadcasting: aligned at the last dimension, 1 stretches */
         const gpul_array *const a = in[i].array;
-        const int32_t shift = in[i].is_scalar ? 0 : out->ndim - a->ndim;
+        const int32_t shift = in[i].is_scalar ? 0 : first->ndim - a->ndim;
         int32_t fits = shift >= 0;
-        strides[1 + i] = args->strides[1 + i];
-        args->scalar[i] = in[i].scalar;
         if (in[i].is_scalar) continue;
         for (k = 0; fits && k < a->ndim; ++k) {
-            fits = a->shape[k] == out->shape[shift + k] || a->shape[k] == 1;
+            fits = a->shape[k] == first->shape[shift + k] || a->shape[k] == 1;
             args->strides[1 + i][shift + k] = a->shape[k] == 1 ? 0 : a->strides[k];
         }
         if (!fits)
-            return gpul__fail(GPUL_ERROR_SHAPE, function, "%s has %s, which does not broadcast to %s's %s", names[i],
-                              gpul__describe(one, sizeof one, in[i].array), outs[0].name,
-                              gpul__describe(two, sizeof two, out));
-        args->in[i] = a->data;
+            return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[i], a, ", which does not broadcast to %s's %s",
+                                    outs[0].name, gpul__describe(text, sizeof text, first));
     }
     for (k = 0; k < n_outs; ++k) {
-        status = gpul__check_outputs(function, outs, k);
+        const gpul_array *const out = outs[k].array;
+        gpul_status status = gpul__check_same_shape(function, outs[k].name, out, outs[0].name, first);
+        if (status == GPUL_OK) status = gpul__check_output(function, outs[k].name, out);
         if (status != GPUL_OK) return status;
+        for (i = 0; i < k; ++i)
+            if (gpul__overlap(out, outs[i].array)) /* fault: outputs-overlap */
+                return gpul__fail(GPUL_ERROR_OVERLAP, function, "%s overlaps %s", outs[k].name, outs[i].name);
         for (i = 0; i < n_in; ++i) {
-            const gpul_array *const a = outs[k].array, *const b = in[i].array;
-            if (!in[i].is_scalar && gpul__overlap(a, b) && !gpul__same_elements(a, b))
+            const gpul_array *const a = in[i].array;
+            if (!in[i].is_scalar && gpul__overlap(out, a) && !gpul__same_elements(out, a)) {
+                char other[128];
                 return gpul__fail(GPUL_ERROR_OVERLAP, function, "%s, %s, overlaps %s, %s, without being it",
-                                  outs[k].name, gpul__describe(one, sizeof one, a), names[i],
-                                  gpul__describe(two, sizeof two, b));
+                                  outs[k].name, gpul__describe(text, sizeof text, out), names[i],
+                                  gpul__describe(other, sizeof other, a));
+            }
         }
         if (k == 0) continue;
-        args->others[k - 1] = outs[k].array->data;
-        strides[n_in + k] = args->strides[3 + k];
-        memcpy(strides[n_in + k], outs[k].array->strides, sizeof args->strides[0]);
+        args->others[k - 1] = out->data;
+        memcpy(args->strides[3 + k], out->strides, sizeof args->strides[0]);
     }
-    gpul__sort_dims(out->ndim, args->shape, strides, n_in + n_outs);
-    args->ndim = gpul__merge_dims(out->ndim, args->shape, strides, n_in + n_outs);
+    gpul__sort_dims(first->ndim, args->shape, strides, n_in + n_outs);
+    args->ndim = gpul__merge_dims(first->ndim, args->shape, strides, n_in + n_outs);
     return GPUL_OK;
 }
 
@@ -5082,106 +5085,119 @@ static double gpul__scalar_value(const gpul_array *scalar) {
 }
 static int32_t gpul__is_scalar(const gpul_array *a) { return a != NULL && a->memory == GPUL_MEMORY_SCALAR; }
 
-/* Inputs with each GPUL_SCALAR among them as an element of the input's dtype, or of out's where that is 0. */
-static gpul_status gpul__take_scalars(const char *function, const char *const *names, gpul__input_value *to,
-                                      gpul_dtype out_dtype, const gpul__input_value *in, int32_t n_in) {
-    gpul_status status = GPUL_OK;
-    int32_t i, found = 0;
-    for (i = 0; i < n_in; ++i) {
-        to[i] = in[i];
-        found += gpul__is_scalar(in[i].array) && gpul_dtype_size(out_dtype) != 0;
-    }
-    for (i = 0; i < n_in && found > 0 && status == GPUL_OK; ++i) {
-        if (to[i].dtype == 0 && !to[i].is_scalar) to[i].dtype = out_dtype;
-        if (!gpul__is_scalar(in[i].array)) continue;
-        status = gpul__element_bits(function, names[i], &to[i].scalar, to[i].dtype, gpul__scalar_value(in[i].array));
-        to[i].is_scalar = 1;
-        to[i].array = NULL;
-    }
+static gpul_status gpul__take_number(const char *function, const char *name, gpul__input_value *in, double value,
+                                     gpul_dtype dtype) {
+    const gpul__input_value number = {NULL, 0, dtype, 1};
+    *in = number;
+    return gpul__element_bits(function, name, &in->scalar, dtype, value);
+}
+
+/* Checks an input: an array or GPUL_SCALAR of in->dtype, or, where that is 0, an array, whose dtype it then has. */
+static gpul_status gpul__check_input(const char *function, const char *name, gpul__input_value *in) {
+    gpul_status status;
+    if (in->is_scalar || (in->dtype != 0 && gpul__is_scalar(in->array))) return GPUL_OK;
+    status = gpul__check_array_of(function, name, in->array, "the operation is defined for", in->dtype, "");
+    if (status == GPUL_OK) in->dtype = in->array->dtype;
     return status;
 }
 
-static gpul_status gpul__elementwise_outputs(const char *function, const char *const *names,
-                                             const gpul__elementwise_op *op, int32_t which,
-                                             const gpul__output_value *outs, int32_t n_outs,
-                                             const gpul__input_value *inputs, int32_t n_in, gpul_stream stream) {
+/* Two inputs of dtype 0, of which one may be a GPUL_SCALAR and then has the other's dtype */
+static gpul_status gpul__check_two(const char *function, const char *const *names, gpul__input_value *in) {
+    const int32_t one = gpul__is_scalar(in[0].array) && !gpul__is_scalar(in[1].array), other = 1 - one;
+    const gpul_status status = gpul__check_input(function, names[one], &in[one]);
+    if (status == GPUL_OK && gpul__is_scalar(in[other].array)) in[other].dtype = in[one].dtype;
+    return status != GPUL_OK ? status : gpul__check_input(function, names[other], &in[other]);
+}
+
+/* Inputs and outputs are checked, but for their shapes and memory. Each GPUL_SCALAR among `in` becomes an element. */
+static gpul_status gpul__elementwise(const char *function, const char *const *names, const gpul__elementwise_op *op,
+                                     int32_t which, const gpul__output_value *outs, int32_t n_outs,
+                                     gpul__input_value *in, int32_t n_in, gpul_stream stream) {
     gpul_array *const out = outs[0].array;
     const gpul_array *arrays[GPUL__OPERANDS];
-    gpul__input_value in[3];
     gpul__elementwise_problem args;
     gpul__scope scope;
-    gpul_status status;
+    gpul_status status = GPUL_OK;
     int32_t i;
-    if (n_in < 0 || n_in > 3) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "n_in = %d, not 0 to 3", (int)n_in);
-    status = gpul__take_scalars(function, names, in, outs[0].dtype, inputs, n_in);
-    if (status != GPUL_OK) return status;
-    if (n_outs == 1 && gpul__are_vectors(out, outs[0].dtype, in, n_in)) {
-        gpul__elementwise_begin(&args, which, out->data, out->shape[0]);
-        memcpy(args.shape, out->shape, sizeof args.shape);
-        memcpy(args.strides[0], out->strides, sizeof args.strides[0]);
-        args.ndim = 1;
-        for (i = 0; i < n_in; ++i) {
-            args.scalar[i] = in[i].scalar;
-            if (in[i].is_scalar) continue;
-            args.in[i] = in[i].array->data;
-            args.strides[1 + i][0] = 1;
-        }
-    } else {
-        status = gpul__broadcast(function, names, &args, outs, n_outs, in, n_in);
-        if (status != GPUL_OK) return status;
-        args.op = which;
-    }
-    if (op == NULL) return gpul__left_out(function, "elementwise");
-    args.dtype[0] = outs[0].dtype;
-    for (i = 0; i < n_in; ++i) args.dtype[1 + i] = in[i].dtype;
+    gpul__elementwise_begin(&args, which, out->data, gpul_size(out));
+    memcpy(args.shape, out->shape, sizeof args.shape);
+    memcpy(args.strides[0], out->strides, sizeof args.strides[0]);
+    args.dtype[0] = out->dtype;
     for (i = 0; i < n_outs; ++i) arrays[i] = outs[i].array;
-    for (i = 0; i < n_in; ++i) arrays[n_outs + i] = in[i].array;
-    status = gpul__begin(&scope, function, arrays, n_outs + n_in, stream);
-    if (status != GPUL_OK || args.n == 0) return status != GPUL_OK ? status : gpul__end(&scope, GPUL_OK);
-    return gpul__end(&scope, gpul__elementwise_launch(op, &args, &scope, stream));
-}
-static gpul_status gpul__elementwise(const char *function, const char *const *names, const gpul__elementwise_op *op,
-                                     int32_t which, gpul_array *out, gpul_dtype out_dtype, const gpul__input_value *in,
-                                     int32_t n_in, gpul_stream stream) {
-    const gpul__output_value only = {out, "out", out_dtype};
-    return gpul__elementwise_outputs(function, names, op, which, &only, 1, in, n_in, stream);
+    for (i = 0; i < n_in; ++i) {
+        if (gpul__is_scalar(in[i].array)) {
+            const double value = gpul__scalar_value(in[i].array);
+            status = gpul__take_number(function, names[i], &in[i], value, in[i].dtype);
+            if (status != GPUL_OK) return status;
+        }
+        arrays[n_outs + i] = in[i].array;
+        args.scalar[i] = in[i].scalar;
+        args.dtype[1 + i] = in[i].dtype;
+        if (!in[i].is_scalar) args.in[i] = in[i].array->data;
+    }
+    if (n_outs == 1 && gpul__are_vectors(out, in, n_in)) {
+        args.ndim = 1;
+        for (i = 0; i < n_in; ++i) args.strides[1 + i][0] = !in[i].is_scalar;
+    } else status = gpul__broadcast(function, names, &args, outs, n_outs, in, n_in);
+    if (status == GPUL_OK && op == NULL) status = gpul__left_out(function, "elementwise");
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, arrays, n_outs + n_in, stream);
+    if (status != GPUL_OK) return status;
+    return gpul__end(&scope, args.n == 0 ? GPUL_OK : gpul__elementwise_launch(op, &args, &scope, stream));
 }
 
 GPUL_API gpul_status gpul_run_elementwise(const char *function, const gpul__elementwise_op *op,
                                           const gpul__output_value *outs, int32_t n_outs, const char *const *names,
                                           const gpul__input_value *in, int32_t n_in, gpul_stream stream) {
-    return gpul__elementwise_outputs(function, names, op, 0, outs, n_outs, in, n_in, stream);
+    gpul__input_value taken[3];
+    gpul_status status = GPUL_OK;
+    int32_t i;
+    for (i = 0; status == GPUL_OK && i < n_outs; ++i)
+        status = gpul__check_array_of(function, outs[i].name, outs[i].array, "the operation is defined to give",
+                                      outs[i].dtype, "");
+    for (i = 0; status == GPUL_OK && i < n_in; ++i) {
+        taken[i] = in[i];
+        status = gpul__check_input(function, names[i], &taken[i]);
+    }
+    return status != GPUL_OK ? status : gpul__elementwise(function, names, op, 0, outs, n_outs, taken, n_in, stream);
 }
 
-static void gpul__take_input(gpul__input_value *in, const gpul_array *array, gpul_dtype dtype) {
-    const gpul__input_value value = {array, 0, dtype, 0};
-    *in = value;
+/* An operation of gpulite's own, `which`: by a kernel of its own for the dtype or size `by`, or by the kernel that
+ * computes in the dtype `by`. */
+static gpul_status gpul__run_ufunc(const char *function, const char *const *names, int32_t which, int32_t by,
+                                   gpul_array *out, gpul__input_value *in, int32_t n_in, gpul_stream stream) {
+    const gpul__output_value only = {out, "out", out->dtype};
+    const gpul__elementwise_op *found = gpul__find_elementwise(which, by);
+    gpul__elementwise_op op;
+    int32_t i;
+    if (found == NULL) found = gpul__find_elementwise(GPUL__UFUNC, by);
+    if (found != NULL && found->out_bytes == 0) {
+        op = *found;
+        op.out_bytes = (int32_t)gpul_dtype_size(out->dtype);
+        for (i = 0; i < n_in; ++i) op.in_bytes[i] = (int32_t)gpul_dtype_size(in[i].dtype);
+        found = &op;
+    }
+    return gpul__elementwise(function, names, found, which, &only, 1, in, n_in, stream);
 }
 
-static gpul_status gpul__check_out_dtype(const char *function, const gpul_array *out, gpul_dtype dtype,
-                                         const char *why) {
-    const gpul_status status = gpul__check_array(function, "out", out);
-    if (status != GPUL_OK || out->dtype == dtype) return status;
-    return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but must be %s%s", gpul_dtype_name(out->dtype),
-                      gpul_dtype_name(dtype), why);
-}
-
+/* gpul_vecadd and gpul_vecmul */
 static gpul_status gpul__binary(const char *function, int32_t op, gpul_array *out, const gpul_array *a,
                                 const gpul_array *b, gpul_stream stream) {
-    static const char *const names[2] = {"a", "b"};
-    gpul__input_value in[2];
-    const gpul_dtype dtype = out == NULL ? 0 : out->dtype; /* checked there, as is out */
-    if (gpul__is_scalar(a) && gpul__is_scalar(b)) return gpul__check_array(function, names[0], a);
+    static const char *const names[3] = {"out", "a", "b"};
+    const gpul_array *const arrays[3] = {out, a, b};
+    gpul__input_value in[2] = {{a, 0, 0, 0}, {b, 0, 0, 0}};
+    gpul_status status;
     if (gpul__is_scalar(a) || gpul__is_scalar(b)) {
-        const int32_t k = gpul__is_scalar(a); /* the array beside it */
-        gpul_status status = gpul__check_array(function, names[k], k ? b : a);
+        status = gpul__check_two(function, names + 1, in);
         if (status == GPUL_OK)
-            status = gpul__check_out_dtype(function, out, (k ? b : a)->dtype, k ? ", as b is" : ", as a is");
-        if (status != GPUL_OK) return status;
+            status = gpul__check_array_of(function, "out", out, "must be", in[0].dtype,
+                                          gpul__is_scalar(a) ? ", as b is" : ", as a is");
+    } else {
+        status = gpul__check_arrays(function, names, arrays, 3);
+        if (status == GPUL_OK) status = gpul__check_one_dtype(function, names, arrays);
     }
-    gpul__take_input(&in[0], a, 0);
-    gpul__take_input(&in[1], b, 0);
-    return gpul__elementwise(function, names, gpul__find_elementwise(op, dtype), op, out, dtype, in, 2, stream);
+    if (status != GPUL_OK) return status;
+    in[0].dtype = in[1].dtype = out->dtype;
+    return gpul__run_ufunc(function, names + 1, op, out->dtype, out, in, 2, stream);
 }
 
 GPUL_API gpul_status gpul_vecadd(gpul_array *out, const gpul_array *a, const gpul_array *b, gpul_stream stream) {
@@ -5202,8 +5218,7 @@ GPUL_API gpul_array gpul_scalar_array(double value) {
 
 /* What operations are computed in: F32 stands for the 16-bit floats, too, and I64 for all integers. */
 static gpul_dtype gpul__computed_in(gpul_dtype dtype) {
-    if (dtype == GPUL_F64) return GPUL_F64;
-    return dtype == GPUL_F32 || dtype == GPUL_F16 || dtype == GPUL_BF16 ? GPUL_F32 : GPUL_I64;
+    return gpul__is_integer(dtype) ? GPUL_I64 : dtype == GPUL_F64 ? GPUL_F64 : GPUL_F32;
 }
 
 /* The same where no result of integers needs more bits than they have: half the registers */
@@ -5211,200 +5226,160 @@ static gpul_dtype gpul__computed_narrow(gpul_dtype dtype) {
     return dtype == GPUL_I32 || dtype == GPUL_U8 ? GPUL_I32 : gpul__computed_in(dtype);
 }
 
-/* gpul__elementwise by the kernel that computes in `computed` */
-static gpul_status gpul__run_ufunc(const char *function, const char *const *names, int32_t which, gpul_dtype computed,
-                                   gpul_array *out, gpul_dtype out_dtype, const gpul__input_value *in, int32_t n_in,
-                                   gpul_stream stream) {
-    const gpul__elementwise_op *const found = gpul__find_elementwise(GPUL__UFUNC, computed);
-    gpul__elementwise_op op;
-    int32_t i;
-    if (found != NULL) {
-        op = *found;
-        op.out_bytes = (int32_t)gpul_dtype_size(out_dtype);
-        for (i = 0; i < n_in; ++i) op.in_bytes[i] = (int32_t)gpul_dtype_size(in[i].dtype);
-    }
-    return gpul__elementwise(function, names, found == NULL ? NULL : &op, which, out, out_dtype, in, n_in, stream);
-}
-
-static gpul_status gpul__take_number(const char *function, const char *name, gpul__input_value *in, double value,
-                                     gpul_dtype dtype) {
-    gpul__take_input(in, NULL, dtype);
-    in->is_scalar = 1;
-    return gpul__element_bits(function, name, &in->scalar, dtype, value);
-}
-
 GPUL_API gpul_dtype gpul_binary_dtype(int32_t op, gpul_dtype dtype) {
     if (op < GPUL_ADD || op > GPUL_GREATER_EQUAL || gpul_dtype_size(dtype) == 0) return 0;
     if (op >= GPUL_EQUAL) return GPUL_U8; /* fault: binary-dtype */
-    return op == GPUL_DIVIDE && gpul__computed_in(dtype) == GPUL_I64 ? GPUL_F64 : dtype;
+    return op == GPUL_DIVIDE && gpul__is_integer(dtype) ? GPUL_F64 : dtype;
 }
 
 GPUL_API gpul_status gpul_binary(gpul_array *out, int32_t op, const gpul_array *x, const gpul_array *y,
                                  gpul_stream stream) {
     static const char *const names[2] = {"x", "y"};
-    gpul__input_value in[2];
-    gpul_status status = GPUL_OK;
+    gpul__input_value in[2] = {{x, 0, 0, 0}, {y, 0, 0, 0}};
+    gpul_status status;
     gpul_dtype dtype, out_dtype;
     int32_t negative;
     if (op < GPUL_ADD || op > GPUL_GREATER_EQUAL)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "op = %d is none of GPUL_ADD to GPUL_GREATER_EQUAL", (int)op);
-    if (!gpul__is_scalar(x) || gpul__is_scalar(y)) status = gpul__check_array(__func__, "x", x);
-    if (status == GPUL_OK && !gpul__is_scalar(y)) status = gpul__check_array(__func__, "y", y);
+    status = gpul__check_two(__func__, names, in);
     if (status != GPUL_OK) return status;
-    dtype = gpul__is_scalar(x) ? y->dtype : x->dtype;
-    if (!gpul__is_scalar(y) && y->dtype != dtype)
-        return gpul__fail(GPUL_ERROR_DTYPE, __func__,
-                          "x is %s, but y is %s: nothing is converted, so both must be of one dtype (gpul_convert)",
-                          gpul_dtype_name(dtype), gpul_dtype_name(y->dtype));
+    dtype = in[0].dtype;
+    if (in[1].dtype != dtype)
+        return gpul__fail_array(GPUL_ERROR_DTYPE, __func__, "x", x,
+                                ", but y is %s: nothing is converted, so both must be of one dtype (gpul_convert)",
+                                gpul_dtype_name(in[1].dtype));
     out_dtype = gpul_binary_dtype(op, dtype);
-    status = gpul__check_out_dtype(__func__, out, out_dtype,
-                                   op >= GPUL_EQUAL     ? ", 0 and 1, for comparisons"
-                                   : out_dtype != dtype ? " for a quotient of integers"
-                                                        : ", as the inputs are");
+    status = gpul__check_array_of(__func__, "out", out, "must be", out_dtype,
+                                  op >= GPUL_EQUAL     ? ", 0 and 1, for comparisons"
+                                  : out_dtype != dtype ? " for a quotient of integers"
+                                                       : ", as the inputs are");
     if (status != GPUL_OK) return status;
     negative = gpul__is_scalar(y) && gpul__scalar_value(y) < 0; /* fault: negative-power */
-    if (op == GPUL_POWER && negative && gpul__computed_in(dtype) == GPUL_I64)
+    if (op == GPUL_POWER && negative && gpul__is_integer(dtype))
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
                           "y = %.17g: integers have no negative powers; gpul_convert x to a float dtype",
                           gpul__scalar_value(y));
-    gpul__take_input(&in[0], x, dtype);
-    gpul__take_input(&in[1], y, dtype);
-    if (op == GPUL_ADD || op == GPUL_SUBTRACT || op == GPUL_MULTIPLY || op == GPUL_MINIMUM || op == GPUL_MAXIMUM)
-        return gpul__elementwise(__func__, names, gpul__find_elementwise(op, dtype), op, out, out_dtype, in, 2, stream);
-    return gpul__run_ufunc(__func__, names, op,
-                           op == GPUL_DIVIDE  ? gpul__computed_in(out_dtype)
-                           : op == GPUL_POWER ? gpul__computed_in(dtype)
-                                              : gpul__computed_narrow(dtype),
-                           out, out_dtype, in, 2, stream);
+    if (op != GPUL_ADD && op != GPUL_SUBTRACT && op != GPUL_MULTIPLY && op != GPUL_MINIMUM && op != GPUL_MAXIMUM)
+        dtype = op == GPUL_DIVIDE  ? gpul__computed_in(out_dtype)
+                : op == GPUL_POWER ? gpul__computed_in(dtype)
+                                   : gpul__computed_narrow(dtype);
+    return gpul__run_ufunc(__func__, names, op, dtype, out, in, 2, stream);
+}
+
+/* x, of any dtype, and out, of the same */
+static gpul_status gpul__check_x(const char *function, gpul_array *out, gpul__input_value *x) {
+    const gpul_status status = gpul__check_input(function, "x", x);
+    return status != GPUL_OK ? status : gpul__check_array_of(function, "out", out, "must be", x->dtype, ", as x is");
 }
 
 GPUL_API gpul_status gpul_unary(gpul_array *out, int32_t op, const gpul_array *x, gpul_stream stream) {
     static const char *const names[1] = {"x"};
     static const char *const ops[10] = {"GPUL_NEGATIVE", "GPUL_ABSOLUTE", "GPUL_SQUARE", "GPUL_SQRT", "GPUL_EXP",
                                         "GPUL_LOG",      "GPUL_SIN",      "GPUL_COS",    "GPUL_TANH", "GPUL_RINT"};
-    gpul__input_value in[1];
+    gpul__input_value in[1] = {{x, 0, 0, 0}};
     gpul_status status;
     if (op < GPUL_NEGATIVE || op > GPUL_RINT)
         return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "op = %d is none of GPUL_NEGATIVE to GPUL_RINT", (int)op);
-    status = gpul__check_array(__func__, "x", x);
+    status = gpul__check_x(__func__, out, in);
     if (status != GPUL_OK) return status;
-    if (op >= GPUL_SQRT && gpul__computed_in(x->dtype) == GPUL_I64)
-        return gpul__fail(GPUL_ERROR_DTYPE, __func__, "x is %s, but %s takes floats: gpul_convert it to one",
-                          gpul_dtype_name(x->dtype), ops[op - GPUL_NEGATIVE]);
-    status = gpul__check_out_dtype(__func__, out, x->dtype, ", as x is");
-    if (status != GPUL_OK) return status;
-    gpul__take_input(&in[0], x, x->dtype);
-    return gpul__run_ufunc(__func__, names, op, gpul__computed_narrow(x->dtype), out, x->dtype, in, 1, stream);
+    if (op >= GPUL_SQRT && gpul__is_integer(x->dtype))
+        return gpul__fail_array(GPUL_ERROR_DTYPE, __func__, "x", x, ", but %s takes floats: gpul_convert it to one",
+                                ops[op - GPUL_NEGATIVE]);
+    return gpul__run_ufunc(__func__, names, op, gpul__computed_narrow(x->dtype), out, in, 1, stream);
 }
 
 GPUL_API gpul_status gpul_scale(gpul_array *out, double a, const gpul_array *x, double b, gpul_stream stream) {
     static const char *const names[3] = {"x", "a", "b"};
-    gpul__input_value in[3];
+    gpul__input_value in[3] = {{x, 0, 0, 0}};
     gpul_dtype computed;
-    gpul_status status = gpul__check_array(__func__, "x", x);
-    if (status == GPUL_OK) status = gpul__check_out_dtype(__func__, out, x->dtype, ", as x is");
+    gpul_status status = gpul__check_x(__func__, out, in);
     if (status != GPUL_OK) return status;
     computed = gpul__computed_in(x->dtype);
-    gpul__take_input(&in[0], x, x->dtype);
     status = gpul__take_number(__func__, "a", &in[1], a, computed);
     if (status == GPUL_OK) status = gpul__take_number(__func__, "b", &in[2], b, computed);
-    if (status != GPUL_OK) return status;
-    return gpul__run_ufunc(__func__, names, GPUL__SCALE, computed, out, x->dtype, in, 3, stream);
+    return status != GPUL_OK ? status : gpul__run_ufunc(__func__, names, GPUL__SCALE, computed, out, in, 3, stream);
 }
 
 GPUL_API gpul_status gpul_clip(gpul_array *out, const gpul_array *x, double lo, double hi, gpul_stream stream) {
     static const char *const names[3] = {"x", "lo", "hi"};
-    gpul__input_value in[3];
+    gpul__input_value in[3] = {{x, 0, 0, 0}};
     int32_t no_hi = 0;
-    gpul_status status = gpul__check_array(__func__, "x", x);
-    if (status == GPUL_OK) status = gpul__check_out_dtype(__func__, out, x->dtype, ", as x is");
+    gpul_status status = gpul__check_x(__func__, out, in);
     if (status != GPUL_OK) return status;
-    if (gpul__computed_in(x->dtype) == GPUL_I64) {
+    if (gpul__is_integer(x->dtype)) {
         double low, high;
         gpul__integer_range(x->dtype, &low, &high);
         if (lo < low) lo = low;
         no_hi = hi > high;
         if (no_hi) hi = high;
     }
-    gpul__take_input(&in[0], x, x->dtype);
     status = gpul__take_number(__func__, "lo", &in[1], lo, x->dtype);
     if (status == GPUL_OK) status = gpul__take_number(__func__, "hi", &in[2], hi, x->dtype);
     if (status != GPUL_OK) return status;
     if (no_hi && x->dtype == GPUL_I64) in[2].scalar = INT64_MAX;
-    return gpul__run_ufunc(__func__, names, GPUL__CLIP, gpul__computed_narrow(x->dtype), out, x->dtype, in, 3, stream);
+    return gpul__run_ufunc(__func__, names, GPUL__CLIP, gpul__computed_narrow(x->dtype), out, in, 3, stream);
 }
 
 GPUL_API gpul_status gpul_where(gpul_array *out, const gpul_array *mask, const gpul_array *x, const gpul_array *y,
                                 gpul_stream stream) {
     static const char *const names[3] = {"mask", "x", "y"};
-    gpul__input_value in[3];
+    gpul__input_value in[3] = {{mask, 0, GPUL_U8, 0}, {x, 0, 0, 0}, {y, 0, 0, 0}};
     gpul_status status = gpul__check_array(__func__, "out", out);
-    if (status == GPUL_OK) status = gpul__check_array(__func__, "mask", mask);
+    if (status == GPUL_OK)
+        status = gpul__check_array_of(__func__, "mask", mask, "must be", GPUL_U8,
+                                      ": gpul_binary with GPUL_NOT_EQUAL and GPUL_SCALAR(0) makes one");
+    if (status == GPUL_OK) in[1].dtype = in[2].dtype = out->dtype;
+    if (status == GPUL_OK) status = gpul__check_input(__func__, "x", &in[1]);
+    if (status == GPUL_OK) status = gpul__check_input(__func__, "y", &in[2]);
     if (status != GPUL_OK) return status;
-    if (mask->dtype != GPUL_U8)
-        return gpul__fail(GPUL_ERROR_DTYPE, __func__,
-                          "mask is %s, but must be uint8: gpul_binary with GPUL_NOT_EQUAL and GPUL_SCALAR(0) makes one",
-                          gpul_dtype_name(mask->dtype));
-    gpul__take_input(&in[0], mask, GPUL_U8);
-    gpul__take_input(&in[1], x, out->dtype);
-    gpul__take_input(&in[2], y, out->dtype);
     return gpul__run_ufunc(__func__, names, GPUL__WHERE, gpul_dtype_size(out->dtype) == 8 ? GPUL_I64 : GPUL_I32, out,
-                           out->dtype, in, 3, stream);
+                           in, 3, stream);
 }
 
 GPUL_API gpul_status gpul_convert(gpul_array *out, const gpul_array *x, gpul_stream stream) {
     static const char *const names[1] = {"x"};
-    gpul__input_value in[1];
-    gpul_dtype from, to, computed = GPUL_F32;
+    gpul__input_value in[1] = {{x, 0, 0, 0}};
+    int32_t wide, integers;
     gpul_status status = gpul__check_array(__func__, "out", out);
-    if (status == GPUL_OK && !gpul__is_scalar(x)) status = gpul__check_array(__func__, "x", x);
+    if (status == GPUL_OK && gpul__is_scalar(x)) in->dtype = out->dtype;
+    if (status == GPUL_OK) status = gpul__check_input(__func__, "x", in);
     if (status != GPUL_OK) return status;
-    to = out->dtype;
-    from = gpul__is_scalar(x) ? to : x->dtype;
-    gpul__take_input(&in[0], x, from);
-    if (from == to)
-        return gpul__elementwise(__func__, names, gpul__find_elementwise(GPUL__COPY, (int32_t)gpul_dtype_size(to)),
-                                 GPUL__COPY, out, to, in, 1, stream);
-    if (gpul__computed_in(from) == GPUL_I64 && gpul__computed_in(to) == GPUL_I64)
-        computed = gpul_dtype_size(from) == 8 || gpul_dtype_size(to) == 8 ? GPUL_I64 : GPUL_I32;
-    else if (gpul_dtype_size(from) == 8 || gpul_dtype_size(to) == 8) computed = GPUL_F64;
-    return gpul__run_ufunc(__func__, names, GPUL__CONVERT, computed, out, to, in, 1, stream);
+    if (in->dtype == out->dtype)
+        return gpul__run_ufunc(__func__, names, GPUL__COPY, (int32_t)gpul_dtype_size(out->dtype), out, in, 1, stream);
+    wide = gpul_dtype_size(in->dtype) == 8 || gpul_dtype_size(out->dtype) == 8;
+    integers = gpul__is_integer(in->dtype) && gpul__is_integer(out->dtype);
+    return gpul__run_ufunc(__func__, names, GPUL__CONVERT,
+                           integers ? (wide ? GPUL_I64 : GPUL_I32) : (wide ? GPUL_F64 : GPUL_F32), out, in, 1, stream);
 }
 
-/* arange and linspace: start, step and stop in the type that is computed in */
+/* gpul_arange has a step, gpul_linspace has a stop. */
 static gpul_status gpul__sequence(const char *function, int32_t which, gpul_array *out, double start, double step,
-                                  double stop, gpul_dtype computed, gpul_stream stream) {
+                                  double stop, gpul_stream stream) {
     static const char *const names[3] = {"stop", "step", "start"};
+    volatile double second = start + step; /* NumPy's step is the rounded second element less the first */
+    volatile double delta = stop - start;
     gpul__input_value in[3];
-    char text[128];
-    gpul_status status;
+    gpul_dtype computed = GPUL_F64;
+    gpul_status status = gpul__check_array(function, "out", out);
+    if (status != GPUL_OK) return status;
     if (out->ndim != 1)
-        return gpul__fail(GPUL_ERROR_SHAPE, function,
-                          "out is %s, but must have one dimension (gpul_reshape views it so)",
-                          gpul__describe(text, sizeof text, out));
+        return gpul__fail_array(GPUL_ERROR_SHAPE, function, "out", out,
+                                ", but must have one dimension (gpul_reshape views it so)");
+    if (which == GPUL__LINSPACE) step = out->shape[0] > 1 ? delta / (double)(out->shape[0] - 1) : 0;
+    else if (gpul__is_integer(out->dtype)) computed = GPUL_I64;
+    else step = second - start;
     status = gpul__take_number(function, names[0], &in[0], stop, GPUL_F64);
     in[0].dtype = 0; /* no input: a constant of the kernel's */
     if (status == GPUL_OK) status = gpul__take_number(function, names[2], &in[2], start, computed);
     if (status == GPUL_OK) status = gpul__take_number(function, names[1], &in[1], step, computed);
-    if (status != GPUL_OK) return status;
-    return gpul__run_ufunc(function, names, which, computed, out, out->dtype, in, 3, stream);
+    return status != GPUL_OK ? status : gpul__run_ufunc(function, names, which, computed, out, in, 3, stream);
 }
 
 GPUL_API gpul_status gpul_arange(gpul_array *out, double start, double step, gpul_stream stream) {
-    const gpul_status status = gpul__check_array(__func__, "out", out);
-    volatile double second = start + step; /* NumPy's step is the rounded second element less the first */
-    if (status != GPUL_OK) return status;
-    if (gpul__computed_in(out->dtype) == GPUL_I64)
-        return gpul__sequence(__func__, GPUL__ARANGE, out, start, step, 0, GPUL_I64, stream);
-    return gpul__sequence(__func__, GPUL__ARANGE, out, start, second - start, 0, GPUL_F64, stream);
+    return gpul__sequence(__func__, GPUL__ARANGE, out, start, step, 0, stream);
 }
-
 GPUL_API gpul_status gpul_linspace(gpul_array *out, double start, double stop, gpul_stream stream) {
-    const gpul_status status = gpul__check_array(__func__, "out", out);
-    volatile double delta = stop - start;
-    if (status != GPUL_OK) return status;
-    return gpul__sequence(__func__, GPUL__LINSPACE, out, start,
-                          gpul_size(out) > 1 ? delta / (double)(gpul_size(out) - 1) : 0, stop, GPUL_F64, stream);
+    return gpul__sequence(__func__, GPUL__LINSPACE, out, start, 0, stop, stream);
 }
 
 /* ---- reductions, dot, gemv ---- */
@@ -5423,23 +5398,12 @@ static const char *gpul__reduce_name(int32_t op) {
 }
 
 GPUL_API gpul_dtype gpul_reduce_dtype(int32_t op, gpul_dtype dtype) {
-    const int32_t floating = gpul__is_floating(dtype);
-    if (gpul_dtype_size(dtype) == 0) return 0;
-    if ((dtype == GPUL_F16 || dtype == GPUL_BF16) && op != GPUL_SUM && op != GPUL_MIN && op != GPUL_MAX) return 0;
-    switch (op) {
-    case GPUL_SUM:
-    case GPUL_PROD:
-    case GPUL_ABS_SUM:
-    case GPUL_SUM_SQ: return floating ? dtype : GPUL_I64;
-    case GPUL_MIN:
-    case GPUL_MAX: return dtype;
-    case GPUL_MEAN:
-    case GPUL_VAR: return floating ? dtype : GPUL_F64;
-    case GPUL_ARGMIN:
-    case GPUL_ARGMAX:
-    case GPUL_COUNT_NONZERO: return GPUL_I64;
-    default: return 0;
-    }
+    const int32_t half = dtype == GPUL_F16 || dtype == GPUL_BF16, extreme = op == GPUL_MIN || op == GPUL_MAX;
+    if (gpul_dtype_size(dtype) == 0 || op < GPUL_SUM || op > GPUL_COUNT_NONZERO) return 0;
+    if (half && op != GPUL_SUM && !extreme) return 0;
+    if (op == GPUL_ARGMIN || op == GPUL_ARGMAX || op == GPUL_COUNT_NONZERO) return GPUL_I64;
+    if (extreme || gpul__is_floating(dtype)) return dtype;
+    return op == GPUL_MEAN || op == GPUL_VAR ? GPUL_F64 : GPUL_I64;
 }
 
 /* The workspace that is this stream's alone, or NULL, for streams that came after GPUL__WORKSPACES others. */
@@ -5498,11 +5462,11 @@ static gpul_status gpul__reduce_launch(const gpul__reducer *reducer, gpul__reduc
     return gpul__scratch_drop(&scratch, scope, stream, status);      /* fault: scratch-leaked */
 }
 
-/* The shape that inputs broadcast to, as an array without data, and the inputs' strides in it. */
+/* The shape that inputs broadcast to, as an array without data, the inputs' strides in it, and its own: their sums. */
 static gpul_status gpul__broadcast_inputs(const char *function, const char *const *names, gpul_array *common,
                                           int64_t (*strides)[GPUL_MAX_DIMS], const gpul__input_value *in,
                                           int32_t n_in) {
-    char one[128], two[128];
+    char text[128];
     int64_t n = 1;
     int32_t i, k, d;
     memset(common, 0, sizeof *common);
@@ -5517,17 +5481,17 @@ static gpul_status gpul__broadcast_inputs(const char *function, const char *cons
             d = common->ndim - a->ndim + k;
             if (a->shape[k] == 1) continue;
             if (common->shape[d] != 1 && common->shape[d] != a->shape[k])
-                return gpul__fail(GPUL_ERROR_SHAPE, function,
-                                  "%s has %s, which does not broadcast with the shape %s of the inputs before it",
-                                  names[i], gpul__describe(one, sizeof one, a),
-                                  gpul__describe_shape(two, sizeof two, common->ndim, common->shape));
+                return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[i], a,
+                                        ", which does not broadcast with the shape %s of the inputs before it",
+                                        gpul__describe(text, sizeof text, common));
             common->shape[d] = a->shape[k];
+            common->strides[d] += a->strides[k];
             strides[i][d] = a->strides[k];
         }
     for (d = 0; d < common->ndim; ++d)
         if (common->shape[d] > 0 && !gpul__multiply(n, common->shape[d], &n))
             return gpul__fail(GPUL_ERROR_OVERFLOW, function, "the inputs broadcast to %s, beyond 2^63 elements",
-                              gpul__describe_shape(two, sizeof two, common->ndim, common->shape));
+                              gpul__describe(text, sizeof text, common));
     return GPUL_OK;
 }
 
@@ -5541,124 +5505,101 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     gpul__scope scope;
     gpul_array x, result = *out; /* in elements of the result's type */
     const gpul_array *arrays[4];
+    const char *all_names[4], *const x_name = n_in == 1 ? names[0] : "what the inputs broadcast to";
     gpul_status status = GPUL_OK;
-    char text[2][128];
-    const char *const x_name = n_in == 1 ? names[0] : "what the inputs broadcast to";
-    const int32_t operands = reducer->several ? 1 + n_in : 1;
+    char text[128];
+    const int32_t operands = reducer->several ? 1 + n_in : 1, all = axis == GPUL_ALL_AXES;
     int32_t i, k;
-    int64_t of_input[3][GPUL_MAX_DIMS], *strides[5] = {NULL, NULL, NULL, NULL, NULL};
+    int64_t from[4][GPUL_MAX_DIMS]; /* x's strides, and those of several inputs */
+    int64_t *reduce[4] = {args.x_reduce, inputs.reduce[0], inputs.reduce[1], inputs.reduce[2]};
+    int64_t *outer[5] = {args.x_outer, inputs.outer[0], inputs.outer[1], inputs.outer[2], NULL};
     if (reducer->several) {
-        status = gpul__broadcast_inputs(function, names, &x, of_input, in, n_in);
-        if (status != GPUL_OK) return status;
-        for (i = 0; i < n_in; ++i)
-            for (k = 0; k < x.ndim; ++k) x.strides[k] += of_input[i][k];
-    } else x = *in[0].array;
-    if (axis != GPUL_ALL_AXES) status = gpul__check_axis(function, x_name, &x, &axis);
+        memset(&inputs, 0, sizeof inputs);
+        args.inputs = &inputs;
+        status = gpul__broadcast_inputs(function, names, &x, from + 1, in, n_in);
+    } else {
+        x = *in[0].array;
+        args.x = x.data;
+    }
+    if (status == GPUL_OK && !all) status = gpul__check_axis(function, x_name, &x, &axis);
     if (status != GPUL_OK) return status;
-    args.n = axis == GPUL_ALL_AXES ? gpul_size(&x) : x.shape[axis];
-    args.outputs = 1;
+    memcpy(from[0], x.strides, sizeof from[0]);
     if (reducer->result_bytes > 0) { /* a struct: the bytes of one are no dimension of the results */
         const int32_t last = out->ndim - 1;
         if (last < 0 || out->shape[last] != reducer->result_bytes || out->strides[last] != 1)
-            return gpul__fail(GPUL_ERROR_SHAPE, function,
-                              "out has %s, but a result is a struct of %d bytes, which lie side by side along out's "
-                              "last dimension",
-                              gpul__describe(text[0], sizeof text[0], out), (int)reducer->result_bytes);
+            return gpul__fail_array(GPUL_ERROR_SHAPE, function, "out", out,
+                                    ", but a result is a struct of %d bytes, which lie side by side along out's last "
+                                    "dimension",
+                                    (int)reducer->result_bytes);
         result.ndim = last;
     }
-    if (axis == GPUL_ALL_AXES) {
-        if (gpul_size(&result) != 1)
-            return gpul__fail(GPUL_ERROR_SHAPE, function, "out has %s, but the result is one element",
-                              gpul__describe(text[0], sizeof text[0], out));
-    } else {
+    args.n = all ? gpul_size(&x) : x.shape[axis];
+    args.outputs = gpul_size(&result);
+    if (all && args.outputs != 1)
+        return gpul__fail_array(GPUL_ERROR_SHAPE, function, "out", out, ", but the result is one element");
+    if (!all) {
         int32_t fits = result.ndim == x.ndim - 1;
         for (i = 0; fits && i < result.ndim; ++i) fits = result.shape[i] == x.shape[i < axis ? i : i + 1];
         if (!fits)
-            return gpul__fail(GPUL_ERROR_SHAPE, function, "out has %s, but %s has %s and axis %d goes away",
-                              gpul__describe(text[0], sizeof text[0], out), x_name,
-                              gpul__describe(text[1], sizeof text[1], &x), (int)axis);
-        args.outputs = gpul_size(&result);
+            return gpul__fail_array(GPUL_ERROR_SHAPE, function, "out", out, ", but %s has %s and axis %d goes away",
+                                    x_name, gpul__describe(text, sizeof text, &x), (int)axis);
     }
     arrays[0] = out;
+    all_names[0] = "out";
     for (i = 0; i < n_in; ++i) {
         arrays[1 + i] = in[i].array;
-        if (!in[i].is_scalar && gpul__overlap(out, in[i].array)) /* fault: reduce-overlap */
-            return gpul__fail(GPUL_ERROR_OVERLAP, function, "out overlaps %s", names[i]);
+        all_names[1 + i] = names[i];
+        inputs.scalar[i] = in[i].scalar;
+        if (in[i].is_scalar) continue;
+        inputs.data[i] = in[i].array->data;
+        inputs.bytes[i] = (int32_t)gpul_dtype_size(in[i].dtype);
     }
-    status = gpul__check_output(function, "out", out);
-    if (status != GPUL_OK) return status;
-    status = gpul__begin(&scope, function, arrays, 1 + n_in, stream);
+    status = gpul__check_apart(function, all_names, arrays, 1 + n_in); /* fault: reduce-overlap */
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, arrays, 1 + n_in, stream);
     if (status != GPUL_OK) return status;
     if (args.outputs == 0) return gpul__end(&scope, GPUL_OK);
     args.out = out->data;
     args.out_dtype = out->dtype;
-    if (reducer->several) {
-        memset(&inputs, 0, sizeof inputs);
-        args.inputs = &inputs;
-        for (i = 0; i < n_in; ++i) {
-            inputs.scalar[i] = in[i].scalar;
-            if (in[i].is_scalar) continue;
-            inputs.data[i] = in[i].array->data;
-            inputs.bytes[i] = (int32_t)gpul_dtype_size(in[i].dtype);
-        }
-    } else args.x = x.data;
-    strides[0] = args.x_reduce;
-    for (k = 0; k < n_in; ++k) strides[1 + k] = inputs.reduce[k];
-    if (axis == GPUL_ALL_AXES) {
-        args.reduce_ndim = x.ndim;
-        memcpy(args.reduce_shape, x.shape, sizeof args.reduce_shape);
-        for (k = 0; k < operands; ++k) memcpy(strides[k], k == 0 ? x.strides : of_input[k - 1], sizeof args.x_reduce);
-        /* walked in the order of memory, so that dense arrays merge into one dimension */
-        if (!ordered) gpul__sort_dims(args.reduce_ndim, args.reduce_shape, strides, operands);
-    } else {
-        args.reduce_ndim = 1;
-        args.reduce_shape[0] = args.n;
-        for (k = 0; k < operands; ++k) strides[k][0] = k == 0 ? x.strides[axis] : of_input[k - 1][axis];
-        for (i = 0; i < x.ndim; ++i) {
-            if (i == axis) continue;
-            args.outer_shape[args.outer_ndim] = x.shape[i];
-            args.x_outer[args.outer_ndim] = x.strides[i];
-            args.out_stride[args.outer_ndim] = result.strides[args.outer_ndim];
-            for (k = 1; k < operands; ++k) inputs.outer[k - 1][args.outer_ndim] = of_input[k - 1][i];
-            args.outer_ndim++;
-        }
+    for (i = 0; i < x.ndim; ++i) {
+        const int32_t reduced = all || i == axis, d = reduced ? args.reduce_ndim++ : args.outer_ndim++;
+        (reduced ? args.reduce_shape : args.outer_shape)[d] = x.shape[i];
+        if (!reduced) args.out_stride[d] = result.strides[d];
+        for (k = 0; k < operands; ++k) (reduced ? reduce : outer)[k][d] = from[k][i];
     }
-    args.reduce_ndim = gpul__merge_dims(args.reduce_ndim, args.reduce_shape, strides, operands);
-    strides[0] = args.x_outer;
-    for (k = 0; k < n_in; ++k) strides[1 + k] = inputs.outer[k];
-    strides[operands] = args.out_stride;
-    if (args.n > 1) gpul__sort_dims(args.outer_ndim, args.outer_shape, strides, operands + 1); /* x in its own order */
-    args.outer_ndim = gpul__merge_dims(args.outer_ndim, args.outer_shape, strides, operands + 1);
-    status = gpul__reduce_launch(reducer, &args, &scope, stream);
-    return gpul__end(&scope, status);
+    outer[operands] = args.out_stride;
+    /* walked in the order of memory, so that dense arrays merge into one dimension */
+    if (!ordered) gpul__sort_dims(args.reduce_ndim, args.reduce_shape, reduce, operands);
+    args.reduce_ndim = gpul__merge_dims(args.reduce_ndim, args.reduce_shape, reduce, operands);
+    if (args.n > 1) gpul__sort_dims(args.outer_ndim, args.outer_shape, outer, operands + 1); /* x in its own order */
+    args.outer_ndim = gpul__merge_dims(args.outer_ndim, args.outer_shape, outer, operands + 1);
+    return gpul__end(&scope, gpul__reduce_launch(reducer, &args, &scope, stream));
 }
 
-/* The same of one array */
+/* gpulite's own reductions, of one array */
 static gpul_status gpul__reduce_array(const char *function, const gpul__reducer *reducer, gpul_array *out,
-                                      const gpul_array *x, int32_t axis, int32_t ordered, gpul_stream stream) {
+                                      const gpul_array *x, int32_t op, int32_t axis, gpul_stream stream) {
     static const char *const names[1] = {"x"};
-    gpul__input_value in;
-    gpul__take_input(&in, x, x->dtype);
+    const gpul__input_value in = {x, 0, x->dtype, 0};
+    const int32_t ordered = op == GPUL_ARGMIN || op == GPUL_ARGMAX;
     return gpul__reduce(function, reducer, out, names, &in, 1, axis, ordered, stream);
 }
 
 GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reducer *reducer, gpul_array *out,
                                         gpul_dtype out_dtype, const char *const *names, const gpul__input_value *in,
                                         int32_t n_in, int32_t axis, gpul_stream stream) {
-    gpul_status status = gpul__check_array(function, "out", out);
+    gpul_status status = gpul__check_array_of(function, "out", out, "the operation is defined to give", out_dtype, "");
     int32_t i;
     for (i = 0; status == GPUL_OK && i < n_in; ++i)
-        if (!in[i].is_scalar) status = gpul__check_array(function, names[i], in[i].array);
+        if (!in[i].is_scalar)
+            status =
+                gpul__check_array_of(function, names[i], in[i].array, "the operation is defined for", in[i].dtype, "");
     if (status != GPUL_OK) return status;
-    if (reducer == NULL) return gpul__fail(GPUL_ERROR_ARGUMENT, function, "reducer is NULL");
-    for (i = 0; i < n_in; ++i)
-        if (!in[i].is_scalar && in[i].array->dtype != in[i].dtype)
-            return gpul__fail(GPUL_ERROR_DTYPE, function, "%s is %s, but the operation is defined for %s", names[i],
-                              gpul_dtype_name(in[i].array->dtype), gpul_dtype_name(in[i].dtype));
-    if (out->dtype != out_dtype)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but the operation is defined to give %s",
-                          gpul_dtype_name(out->dtype), gpul_dtype_name(out_dtype));
     return gpul__reduce(function, reducer, out, names, in, n_in, axis, reducer->ordered, stream);
+}
+
+/* The widest dtype that a result of `dtype` may be stored in: sums of floats also as they are added up. */
+static gpul_dtype gpul__wide_result(int32_t op, gpul_dtype dtype) {
+    return gpul__is_floating(dtype) && op != GPUL_MIN && op != GPUL_MAX ? GPUL_F64 : dtype;
 }
 
 /* What gpul_reduce and gpul_reduce_host check alike about x, op and axis. */
@@ -5670,8 +5611,8 @@ static gpul_status gpul__check_reduction(const char *function, const gpul_array 
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "op is %d, which is none of GPUL_SUM .. GPUL_COUNT_NONZERO",
                           (int)op);
     if (gpul_reduce_dtype(op, x->dtype) == 0)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s, which op %s does not take", gpul_dtype_name(x->dtype),
-                          gpul__reduce_name(op));
+        return gpul__fail_array(GPUL_ERROR_DTYPE, function, "x", x, ", which op %s does not take",
+                                gpul__reduce_name(op));
     if (*axis != GPUL_ALL_AXES) status = gpul__check_axis(function, "x", x, axis);
     if (status != GPUL_OK) return status;
     if ((op == GPUL_MIN || op == GPUL_MAX || op == GPUL_ARGMIN || op == GPUL_ARGMAX) &&
@@ -5681,20 +5622,17 @@ static gpul_status gpul__check_reduction(const char *function, const gpul_array 
     return *reducer == NULL ? gpul__left_out(function, "reduce") : GPUL_OK;
 }
 
-static int32_t gpul__is_positional(int32_t op) { return op == GPUL_ARGMIN || op == GPUL_ARGMAX; }
-
 GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t op, int32_t axis, gpul_stream stream) {
-    const char *const function = "gpul_reduce";
     const gpul__reducer *reducer = NULL;
     gpul_dtype want;
-    gpul_status status = gpul__check_array(function, "out", out);
-    if (status == GPUL_OK) status = gpul__check_reduction(function, x, op, &axis, &reducer);
+    gpul_status status = gpul__check_array(__func__, "out", out);
+    if (status == GPUL_OK) status = gpul__check_reduction(__func__, x, op, &axis, &reducer);
     if (status != GPUL_OK) return status;
     want = gpul_reduce_dtype(op, x->dtype);
-    if (out->dtype != want && !(out->dtype == GPUL_F64 && gpul__is_floating(want) && op != GPUL_MIN && op != GPUL_MAX))
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but the %s of %s is %s", gpul_dtype_name(out->dtype),
-                          gpul__reduce_name(op), gpul_dtype_name(x->dtype), gpul_dtype_name(want));
-    return gpul__reduce_array(function, reducer, out, x, axis, gpul__is_positional(op), stream);
+    if (out->dtype != want && out->dtype != gpul__wide_result(op, want))
+        return gpul__fail_array(GPUL_ERROR_DTYPE, __func__, "out", out, ", but the %s of %s is %s",
+                                gpul__reduce_name(op), gpul_dtype_name(x->dtype), gpul_dtype_name(want));
+    return gpul__reduce_array(__func__, reducer, out, x, op, axis, stream);
 }
 
 /* `from`, of one dtype, as another: the same value, or none. */
@@ -5724,7 +5662,7 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     int32_t axis = GPUL_ALL_AXES;
     gpul__scope scope;
     gpul_array out = GPUL_ZERO;
-    gpul__memory scratch;
+    gpul__memory scratch = GPUL_ZERO;
     gpul_status status;
     double answer = 0; /* room for any dtype, aligned for any */
     cudaError_t e;
@@ -5735,15 +5673,14 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     if (status == GPUL_OK) status = gpul__begin(&scope, function, &x, 1, stream);
     if (status != GPUL_OK) return status;
     out.dtype = gpul_reduce_dtype(op, x->dtype);
-    if (dtype == GPUL_F64 && gpul__is_floating(out.dtype) && op != GPUL_MIN && op != GPUL_MAX) out.dtype = GPUL_F64;
+    if (dtype == GPUL_F64) out.dtype = gpul__wide_result(op, out.dtype);
     out.memory = GPUL_MEMORY_DEVICE;
     out.device = scope.device;
     size = gpul_dtype_size(out.dtype);
     status = gpul__check_capture(function, NULL, stream);
     if (status == GPUL_OK) status = gpul__scratch(&scratch, (int64_t)size, &scope, stream);
-    if (status != GPUL_OK) return gpul__end(&scope, status);
     out.data = scratch.data;
-    status = gpul__reduce_array(function, reducer, &out, x, GPUL_ALL_AXES, gpul__is_positional(op), stream);
+    if (status == GPUL_OK) status = gpul__reduce_array(function, reducer, &out, x, op, GPUL_ALL_AXES, stream);
     if (status == GPUL_OK) {
         e = cudaMemcpyAsync(&answer, out.data, size, cudaMemcpyDeviceToHost, stream);
         if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
@@ -5767,23 +5704,41 @@ GPUL__SHORT_FORM(gpul_max, GPUL_MAX)
 GPUL__SHORT_FORM(gpul_mean, GPUL_MEAN)
 GPUL__SHORT_FORM(gpul_var, GPUL_VAR)
 
-/* dot and gemv, their dtypes and shapes checked: arrays[0] = alpha * arrays[1] arrays[2] + beta * arrays[0] */
+/* dot and gemv: arrays[0] = alpha * arrays[1] arrays[2] + beta * arrays[0] */
 static gpul_status gpul__product(const char *function, int32_t op, const char *const *names,
                                  const gpul_array *const *arrays, double alpha, double beta, gpul_stream stream) {
     const gpul_array *const out = arrays[0], *const x = arrays[1], *const y = arrays[2];
-    const gpul__reducer *const reducer = gpul__find_reducer(op, x->dtype);
-    const int32_t last = x->ndim - 1;
+    const int32_t last = op == GPUL__DOT ? 0 : 1; /* x's dimension that meets y */
+    const gpul__reducer *reducer;
     gpul__reduce_problem args = GPUL_ZERO;
     gpul__scope scope;
-    gpul_status status;
-    int32_t i;
-    for (i = 1; i < 3; ++i)
-        if (gpul__overlap(out, arrays[i]))
-            return gpul__fail(GPUL_ERROR_OVERLAP, function, "%s overlaps %s", names[0], names[i]);
-    status = gpul__check_output(function, names[0], out);
+    char text[128];
+    gpul_status status = gpul__check_arrays(function, names, arrays, 3);
+    if (status == GPUL_OK && op == GPUL__GEMV) status = gpul__check_one_dtype(function, names, arrays);
     if (status != GPUL_OK) return status;
-    if (reducer == NULL) return gpul__left_out(function, op == GPUL__DOT ? "reduce" : "gemv");
-    status = gpul__begin(&scope, function, arrays, 3, stream);
+    if (x->dtype != GPUL_F32 && x->dtype != GPUL_F64)
+        return gpul__fail_array(GPUL_ERROR_DTYPE, function, names[1], x, "; float32 and float64 are taken");
+    if (y->dtype != x->dtype)
+        return gpul__fail_array(GPUL_ERROR_DTYPE, function, names[2], y, ", but x is %s, and nothing is converted",
+                                gpul_dtype_name(x->dtype));
+    if (out->dtype != x->dtype && out->dtype != GPUL_F64)
+        return gpul__fail_array(GPUL_ERROR_DTYPE, function, names[0], out, ", but the dot of %s is %s or float64",
+                                gpul_dtype_name(x->dtype), gpul_dtype_name(x->dtype));
+    if (x->ndim != last + 1)
+        return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[1], x, ", but a %s is needed",
+                                last == 0 ? "vector" : "matrix");
+    if (y->ndim != 1 || y->shape[0] != x->shape[last])
+        return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[2], y, ", but %s %s needs (%lld)", names[1],
+                                gpul__describe(text, sizeof text, x), (long long)x->shape[last]);
+    if (last == 0 && gpul_size(out) != 1)
+        return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[0], out, ", but the result is one element");
+    if (last == 1 && (out->ndim != 1 || out->shape[0] != x->shape[0]))
+        return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[0], out, ", but %s %s needs (%lld)", names[1],
+                                gpul__describe(text, sizeof text, x), (long long)x->shape[0]);
+    status = gpul__check_apart(function, names, arrays, 3);
+    reducer = gpul__find_reducer(op, x->dtype);
+    if (status == GPUL_OK && reducer == NULL) status = gpul__left_out(function, last == 0 ? "reduce" : "gemv");
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, arrays, 3, stream);
     if (status != GPUL_OK) return status;
     args.alpha = gpul__in_compute_type(alpha, x->dtype);
     args.beta = gpul__in_compute_type(beta, x->dtype);
@@ -5807,64 +5762,17 @@ static gpul_status gpul__product(const char *function, int32_t op, const char *c
     return gpul__end(&scope, status);
 }
 
-static gpul_status gpul__check_arrays(const char *function, const char *const *names, const gpul_array *const *arrays,
-                                      int32_t count) {
-    gpul_status status = GPUL_OK;
-    int32_t i;
-    for (i = 0; status == GPUL_OK && i < count; ++i) status = gpul__check_array(function, names[i], arrays[i]);
-    return status;
-}
-
 GPUL_API gpul_status gpul_dot(gpul_array *out, const gpul_array *x, const gpul_array *y, gpul_stream stream) {
-    static const char *const function = "gpul_dot", *const names[3] = {"out", "x", "y"};
+    static const char *const names[3] = {"out", "x", "y"};
     const gpul_array *const arrays[3] = {out, x, y};
-    char text[2][128];
-    const gpul_status status = gpul__check_arrays(function, names, arrays, 3);
-    if (status != GPUL_OK) return status;
-    if (x->dtype != GPUL_F32 && x->dtype != GPUL_F64)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s, but float32 or float64 is needed",
-                          gpul_dtype_name(x->dtype));
-    if (y->dtype != x->dtype)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "y is %s, but x is %s, and nothing is converted",
-                          gpul_dtype_name(y->dtype), gpul_dtype_name(x->dtype));
-    if (out->dtype != x->dtype && out->dtype != GPUL_F64)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "out is %s, but the dot of %s is %s or float64",
-                          gpul_dtype_name(out->dtype), gpul_dtype_name(x->dtype), gpul_dtype_name(x->dtype));
-    if (x->ndim != 1)
-        return gpul__fail(GPUL_ERROR_SHAPE, function, "x has %s, but a vector is needed",
-                          gpul__describe(text[0], sizeof text[0], x));
-    if (y->ndim != 1 || y->shape[0] != x->shape[0])
-        return gpul__fail(GPUL_ERROR_SHAPE, function, "y has %s, but x has %s",
-                          gpul__describe(text[0], sizeof text[0], y), gpul__describe(text[1], sizeof text[1], x));
-    if (gpul_size(out) != 1)
-        return gpul__fail(GPUL_ERROR_SHAPE, function, "out has %s, but the result is one element",
-                          gpul__describe(text[0], sizeof text[0], out));
-    return gpul__product(function, GPUL__DOT, names, arrays, 1, 0, stream);
+    return gpul__product(__func__, GPUL__DOT, names, arrays, 1, 0, stream);
 }
 
 GPUL_API gpul_status gpul_gemv(gpul_array *y, double alpha, const gpul_array *A, const gpul_array *x, double beta,
                                gpul_stream stream) {
-    static const char *const function = "gpul_gemv", *const names[3] = {"y", "A", "x"};
+    static const char *const names[3] = {"y", "A", "x"};
     const gpul_array *const arrays[3] = {y, A, x};
-    char text[2][128];
-    gpul_status status = gpul__check_arrays(function, names, arrays, 3);
-    if (status == GPUL_OK) status = gpul__check_one_dtype(function, names, arrays);
-    if (status != GPUL_OK) return status;
-    if (A->dtype != GPUL_F32 && A->dtype != GPUL_F64)
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "A is %s; float32 and float64 are taken",
-                          gpul_dtype_name(A->dtype));
-    if (A->ndim != 2)
-        return gpul__fail(GPUL_ERROR_SHAPE, function, "A has %s, but a matrix is needed",
-                          gpul__describe(text[0], sizeof text[0], A));
-    if (x->ndim != 1 || x->shape[0] != A->shape[1])
-        return gpul__fail(GPUL_ERROR_SHAPE, function, "x has %s, but A %s needs %s (%lld)",
-                          gpul__describe(text[0], sizeof text[0], x), gpul__describe(text[1], sizeof text[1], A),
-                          gpul_dtype_name(A->dtype), (long long)A->shape[1]);
-    if (y->ndim != 1 || y->shape[0] != A->shape[0])
-        return gpul__fail(GPUL_ERROR_SHAPE, function, "y has %s, but A %s needs %s (%lld)",
-                          gpul__describe(text[0], sizeof text[0], y), gpul__describe(text[1], sizeof text[1], A),
-                          gpul_dtype_name(A->dtype), (long long)A->shape[0]);
-    return gpul__product(function, GPUL__GEMV, names, arrays, alpha, beta, stream);
+    return gpul__product(__func__, GPUL__GEMV, names, arrays, alpha, beta, stream);
 }
 
 /* ---- histogram and matrix product ---- */
@@ -5884,16 +5792,16 @@ static double gpul__histogram_edge(const gpul__histogram_problem *problem, int64
     }
 }
 
-/* Uniform bins from lo to hi for data of `dtype`, in the types that numpy.histogram works in. `span` is what it divides
+/* Uniform bins from lo to hi for data of x_dtype, in the types that numpy.histogram works in. `span` is what it divides
  * by, if the caller knows better than hi - lo, else 0. `automatic`: lo and hi come from the data. */
-static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram_problem *problem, gpul_dtype dtype,
-                                           double lo, double hi, double span, int32_t automatic) {
+static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram_problem *problem, double lo, double hi,
+                                           double span, int32_t automatic) {
     const double n = (double)problem->bins;
     double reach, width, off;
     int64_t i;
     problem->uniform = 1;
-    problem->f32_edges = dtype == GPUL_F32;
-    problem->f32_steps = dtype == GPUL_F32 && automatic;
+    problem->f32_edges = problem->x_dtype == GPUL_F32;
+    problem->f32_steps = problem->f32_edges && automatic;
     if (!gpul__is_finite(lo) || !gpul__is_finite(hi)) {
         if (automatic)
             return gpul__fail(GPUL_ERROR_ARGUMENT, function, "x spans [%g, %g], which is no finite range", lo, hi);
@@ -5918,19 +5826,12 @@ static gpul_status gpul__histogram_uniform(const char *function, gpul__histogram
     }
     problem->lo = lo;
     problem->hi = hi;
-    if (problem->f32_steps) {
-        const float width_f = (float)width;
-        problem->span = (double)width_f;
-        problem->step = (double)(float)(width_f / (float)problem->bins);
-    } else {
-        problem->span = span > 0 ? span : width;
-        problem->step = width / n;
-    }
+    problem->span = problem->f32_steps ? (double)(float)width : span > 0 ? span : width;
+    problem->step = problem->f32_steps ? (double)(float)((float)width / (float)problem->bins) : width / n;
     /* Edges are off by less than n u (4 + reach / width) bins, f32 edges by n 2^-24 (reach / width) more, or by n 2^-24
      * in place of n u where they are computed in f32: they increase if that is below one half (and the step is not
      * subnormal). Otherwise see for oneself: numpy.histogram refuses empty bins. */
-    reach = lo < 0 ? -lo : lo;
-    if (hi > reach) reach = hi;
+    reach = hi > -lo ? hi : -lo;
     off = n / (problem->f32_steps ? 16777216.0 : 9007199254740992.0) * (4 + reach / width);
     if (problem->f32_edges && !problem->f32_steps) off += n / 16777216 * (reach / width);
     if (!(off < 0.45 && problem->step > (problem->f32_edges ? 1.2e-38 : 2.3e-308))) {
@@ -5955,7 +5856,7 @@ static gpul_status gpul__histogram_automatic(const char *function, gpul__histogr
     double lo, hi, span = 0;
     int32_t captured;
     gpul_status status;
-    if (problem->n == 0) return gpul__histogram_uniform(function, problem, x->dtype, 0.0, 1.0, 0.0, 0);
+    if (problem->n == 0) return gpul__histogram_uniform(function, problem, 0.0, 1.0, 0.0, 0);
     status = gpul__is_captured(function, stream, &captured);
     if (status == GPUL_OK && captured)
         status = gpul__fail(GPUL_ERROR_ARGUMENT, function,
@@ -5967,23 +5868,7 @@ static gpul_status gpul__histogram_automatic(const char *function, gpul__histogr
     hi = gpul__element_value(&most, x->dtype, &last);
     if (x->dtype == GPUL_I32) span = hi - lo;
     else if (x->dtype == GPUL_I64) span = (double)((uint64_t)last - (uint64_t)first);
-    return gpul__histogram_uniform(function, problem, x->dtype, lo, hi, span, 1);
-}
-
-/* Explicit edges. The launcher looks at all of them as it copies them; without elements it does not. */
-static gpul_status gpul__histogram_explicit(const char *function, gpul__histogram_problem *problem,
-                                            const gpul_histogram_options *options) {
-    if (!options->edges)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->edges is NULL with GPUL_RANGE_EDGES");
-    if (options->n_edges != problem->bins + 1)
-        return gpul__fail(GPUL_ERROR_SHAPE, function,
-                          "options->n_edges is %lld, but counts has %lld bins and needs %lld",
-                          (long long)options->n_edges, (long long)problem->bins, (long long)(problem->bins + 1));
-    problem->uniform = 0;
-    problem->edges = options->edges;
-    problem->lo = options->edges[0];
-    problem->hi = options->edges[problem->bins];
-    return GPUL_OK;
+    return gpul__histogram_uniform(function, problem, lo, hi, span, 1);
 }
 
 /* What is wrong with explicit edges, if anything is. */
@@ -6000,106 +5885,107 @@ static gpul_status gpul__histogram_check_edges(const char *function, const doubl
     return GPUL_OK;
 }
 
-static int32_t gpul__histogram_takes(gpul_dtype dtype) {
-    return dtype == GPUL_F32 || dtype == GPUL_F64 || dtype == GPUL_I32 || dtype == GPUL_I64 || dtype == GPUL_U8;
+/* The options' range and bins; an automatic range is found later. */
+static gpul_status gpul__histogram_range(const char *function, gpul__histogram_problem *problem,
+                                         const gpul_histogram_options *options) {
+    const int64_t bins = problem->bins;
+    const int32_t range = options->range;
+    if (range < GPUL_RANGE_AUTO || range > GPUL_RANGE_EDGES)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->range is %d, which is no GPUL_RANGE_*", (int)range);
+    if (range != GPUL_RANGE_LO_HI && !(options->lo == 0 && options->hi == 0))
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                          "options->lo = %g and hi = %g are set, but options->range is not GPUL_RANGE_LO_HI",
+                          options->lo, options->hi);
+    if (range != GPUL_RANGE_EDGES && (options->edges != NULL || options->n_edges != 0))
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                          "options->edges and n_edges = %lld are set, but options->range is not GPUL_RANGE_EDGES",
+                          (long long)options->n_edges);
+    if (range == GPUL_RANGE_AUTO) return GPUL_OK;
+    if (range == GPUL_RANGE_LO_HI) return gpul__histogram_uniform(function, problem, options->lo, options->hi, 0.0, 0);
+    if (!options->edges)
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->edges is NULL with GPUL_RANGE_EDGES");
+    if (options->n_edges != bins + 1)
+        return gpul__fail(GPUL_ERROR_SHAPE, function,
+                          "options->n_edges is %lld, but counts has %lld bins and needs %lld",
+                          (long long)options->n_edges, (long long)bins, (long long)(bins + 1));
+    problem->edges = options->edges;
+    problem->lo = options->edges[0];
+    problem->hi = options->edges[bins];
+    /* the launcher looks at all edges as it copies them; without elements it does not */
+    return problem->n == 0 ? gpul__histogram_check_edges(function, problem->edges, bins) : GPUL_OK;
 }
+
+static int32_t gpul__histogram_takes(gpul_dtype dtype) { return dtype >= GPUL_F32 && dtype <= GPUL_U8; }
 
 static gpul_status gpul__histogram(const char *function, gpul_array *counts, const gpul_array *x,
                                    const gpul_histogram_options *options, gpul_stream stream) {
+    static const char *const names[3] = {"counts", "x", "options->weights"};
     const gpul_array *const weights = options->weights;
     const gpul_array *const arrays[3] = {counts, x, weights};
-    char text[96];
     gpul__histogram_problem problem = GPUL_ZERO;
     gpul__histogram_plan plan;
-    gpul__workspace *own;
     gpul__scope scope;
     gpul_status status;
-    int64_t *strides[2];
-    gpul__memory scratch;
-    int32_t error, floats;
+    int64_t *const strides[2] = {problem.x_strides, problem.w_strides};
+    gpul__memory scratch = GPUL_ZERO;
+    int32_t floats;
 
-    status = gpul__check_array(function, "counts", counts);
-    if (status == GPUL_OK) status = gpul__check_array(function, "x", x);
-    if (status == GPUL_OK && weights) status = gpul__check_array(function, "options->weights", weights);
+    status = gpul__check_arrays(function, names, arrays, weights ? 3 : 2);
     if (status != GPUL_OK) return status;
-    if (options->range != GPUL_RANGE_AUTO && options->range != GPUL_RANGE_LO_HI && options->range != GPUL_RANGE_EDGES)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->range is %d, which is no GPUL_RANGE_*",
-                          (int)options->range);
-
     if (!gpul__histogram_takes(x->dtype))
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "x is %s; float32, float64, int32, int64 and uint8 are taken",
-                          gpul_dtype_name(x->dtype));
+        return gpul__fail_array(GPUL_ERROR_DTYPE, function, "x", x,
+                                "; float32, float64, int32, int64 and uint8 are taken");
     floats = weights && (weights->dtype == GPUL_F32 || weights->dtype == GPUL_F64);
     if (weights && !floats && weights->dtype != GPUL_I32 && weights->dtype != GPUL_I64)
-        return gpul__fail(GPUL_ERROR_DTYPE, function,
-                          "options->weights is %s; float32, float64, int32 and int64 are taken",
-                          gpul_dtype_name(weights->dtype));
+        return gpul__fail_array(GPUL_ERROR_DTYPE, function, names[2], weights,
+                                "; float32, float64, int32 and int64 are taken");
     if (counts->dtype != (floats ? GPUL_F64 : GPUL_I64) && (weights || counts->dtype != GPUL_I32))
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "counts is %s, but must be %s", gpul_dtype_name(counts->dtype),
-                          floats    ? "float64, as sums of float weights are"
-                          : weights ? "int64, as sums of integer weights are"
-                                    : "int32 or int64");
-
+        return gpul__fail_array(GPUL_ERROR_DTYPE, function, "counts", counts, ", but must be %s",
+                                floats    ? "float64, as sums of float weights are"
+                                : weights ? "int64, as sums of integer weights are"
+                                          : "int32 or int64");
     if (counts->ndim != 1 || counts->shape[0] < 1)
-        return gpul__fail(GPUL_ERROR_SHAPE, function, "counts has %s, but must be a vector of one bin or more",
-                          gpul__describe(text, sizeof text, counts));
-    if (weights) status = gpul__check_same_shape(function, "options->weights", weights, "x", x);
+        return gpul__fail_array(GPUL_ERROR_SHAPE, function, "counts", counts,
+                                ", but must be a vector of one bin or more");
+    if (weights) status = gpul__check_same_shape(function, names[2], weights, "x", x);
     if (status != GPUL_OK) return status;
 
+    problem.x = x->data;
+    problem.counts = counts->data;
+    problem.n = gpul_size(x);
     problem.bins = counts->shape[0];
     problem.counts_stride = counts->strides[0];
-    problem.n = gpul_size(x);
-    problem.accumulate = options->accumulate != 0;
     problem.x_dtype = x->dtype;
     problem.counts_dtype = counts->dtype;
-    problem.weights_dtype = weights ? weights->dtype : 0;
-    if (options->range == GPUL_RANGE_EDGES) status = gpul__histogram_explicit(function, &problem, options);
-    if (status == GPUL_OK && problem.edges && problem.n == 0)
-        status = gpul__histogram_check_edges(function, problem.edges, problem.bins);
-    if (options->range == GPUL_RANGE_LO_HI)
-        status = gpul__histogram_uniform(function, &problem, x->dtype, options->lo, options->hi, 0.0, 0);
-    if (status != GPUL_OK) return status;
-
-    status = gpul__check_output(function, "counts", counts);
-    if (status != GPUL_OK) return status;
-    if (gpul__overlap(counts, x)) return gpul__fail(GPUL_ERROR_OVERLAP, function, "counts overlaps x");
-    if (weights && gpul__overlap(counts, weights))
-        return gpul__fail(GPUL_ERROR_OVERLAP, function, "counts overlaps options->weights");
-
-    status = gpul__begin(&scope, function, arrays, weights ? 3 : 2, stream);
-    if (status != GPUL_OK) return status;
-    if (options->range == GPUL_RANGE_AUTO) status = gpul__histogram_automatic(function, &problem, x, stream);
-    if (status != GPUL_OK) return gpul__end(&scope, status);
-
+    problem.accumulate = options->accumulate != 0;
+    if (weights) {
+        problem.weights = weights->data;
+        problem.weights_dtype = weights->dtype;
+        memcpy(problem.w_strides, weights->strides, sizeof problem.w_strides);
+    }
     /* The order of the elements does not matter: take them as they lie in memory. */
-    problem.x = x->data;
-    problem.weights = weights ? weights->data : NULL;
-    problem.counts = counts->data;
     memcpy(problem.shape, x->shape, sizeof problem.shape);
     memcpy(problem.x_strides, x->strides, sizeof problem.x_strides);
-    if (weights) memcpy(problem.w_strides, weights->strides, sizeof problem.w_strides);
-    strides[0] = problem.x_strides;
-    strides[1] = problem.w_strides;
-    if (problem.n <= 1) {
-        problem.ndim = 1;
-        problem.shape[0] = problem.n;
-        problem.x_strides[0] = problem.w_strides[0] = 1;
-    } else {
-        gpul__sort_dims(x->ndim, problem.shape, strides, 2);
-        problem.ndim = gpul__merge_dims(x->ndim, problem.shape, strides, weights ? 2 : 1);
-    }
+    problem.ndim = problem.n == 0 ? 0 : x->ndim;
+    gpul__sort_dims(problem.ndim, problem.shape, strides, 2);
+    problem.ndim = gpul__merge_dims(problem.ndim, problem.shape, strides, 2);
 
-    if (!gpul__plan_histogram(&plan, &problem, &scope.machine))
-        return gpul__end(&scope, gpul__left_out(function, "histogram"));
-    status = gpul__scratch(&scratch, plan.scratch_bytes, &scope, stream);
-    if (status != GPUL_OK) return gpul__end(&scope, status);
-    own = plan.counters > 0 && !gpul__capturing(stream) ? gpul__find_workspace(&scope, stream) : NULL;
-    error = gpul__launch_histogram(&problem, &plan, own ? own->counters : NULL, scratch.data, stream);
-    if (error == GPUL__HISTOGRAM_WRONG_EDGES)
-        status = gpul__histogram_check_edges(function, problem.edges, problem.bins);
-    else if (error != 0) status = gpul__cuda((cudaError_t)error, function, "launching the kernels");
-    status = gpul__scratch_drop(&scratch, &scope, stream, status);
-    return gpul__end(&scope, status);
+    status = gpul__histogram_range(function, &problem, options);
+    if (status == GPUL_OK) status = gpul__check_apart(function, names, arrays, 3);
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, arrays, 3, stream);
+    if (status != GPUL_OK) return status;
+    if (options->range == GPUL_RANGE_AUTO) status = gpul__histogram_automatic(function, &problem, x, stream);
+    if (status == GPUL_OK && !gpul__plan_histogram(&plan, &problem, &scope.machine))
+        status = gpul__left_out(function, "histogram");
+    if (status == GPUL_OK) status = gpul__scratch(&scratch, plan.scratch_bytes, &scope, stream);
+    if (status == GPUL_OK) {
+        gpul__workspace *const own =
+            plan.counters > 0 && !gpul__capturing(stream) ? gpul__find_workspace(&scope, stream) : NULL;
+        const int32_t e = gpul__launch_histogram(&problem, &plan, own ? own->counters : NULL, scratch.data, stream);
+        if (e != GPUL__HISTOGRAM_WRONG_EDGES) status = gpul__cuda((cudaError_t)e, function, "launching the kernels");
+        else status = gpul__histogram_check_edges(function, problem.edges, problem.bins);
+    }
+    return gpul__end(&scope, gpul__scratch_drop(&scratch, &scope, stream, status));
 }
 
 GPUL_API gpul_status gpul_histogram(gpul_array *counts, const gpul_array *x, double lo, double hi, gpul_stream stream) {
@@ -6107,39 +5993,29 @@ GPUL_API gpul_status gpul_histogram(gpul_array *counts, const gpul_array *x, dou
     options.range = GPUL_RANGE_LO_HI;
     options.lo = lo;
     options.hi = hi;
-    return gpul__histogram("gpul_histogram", counts, x, &options, stream);
+    return gpul__histogram(__func__, counts, x, &options, stream);
 }
 
 GPUL_API gpul_status gpul_histogram_ex(gpul_array *counts, const gpul_array *x, const gpul_histogram_options *options,
                                        gpul_stream stream) {
     if (options == NULL) return gpul__null(__func__, "options");
-    if (!(options->lo == 0 && options->hi == 0) &&
-        (options->range == GPUL_RANGE_AUTO || options->range == GPUL_RANGE_EDGES))
-        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
-                          "options->lo = %g and hi = %g are set, but options->range is not GPUL_RANGE_LO_HI",
-                          options->lo, options->hi);
-    if ((options->edges != NULL || options->n_edges != 0) &&
-        (options->range == GPUL_RANGE_AUTO || options->range == GPUL_RANGE_LO_HI))
-        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
-                          "options->edges and n_edges = %lld are set, but options->range is not GPUL_RANGE_EDGES",
-                          (long long)options->n_edges);
     return gpul__histogram(__func__, counts, x, options, stream);
 }
 
 GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtype dtype, double lo, double hi) {
-    const char *const function = "gpul_histogram_edges";
     gpul__histogram_problem problem = GPUL_ZERO;
     gpul_status status;
     int64_t i;
-    if (edges == NULL) return gpul__null(function, "edges");
+    if (edges == NULL) return gpul__null(__func__, "edges");
     if (bins < 1)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "bins is %lld, but must be 1 or more", (long long)bins);
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "bins is %lld, but must be 1 or more", (long long)bins);
     if (!gpul__histogram_takes(dtype))
-        return gpul__fail(GPUL_ERROR_DTYPE, function,
+        return gpul__fail(GPUL_ERROR_DTYPE, __func__,
                           "dtype is %d (%s); float32, float64, int32, int64 and uint8 are taken", (int)dtype,
                           gpul_dtype_name(dtype));
     problem.bins = bins;
-    status = gpul__histogram_uniform(function, &problem, dtype, lo, hi, 0.0, 0);
+    problem.x_dtype = dtype;
+    status = gpul__histogram_uniform(__func__, &problem, lo, hi, 0.0, 0);
     if (status != GPUL_OK) return status;
     for (i = 0; i <= bins; ++i) edges[i] = gpul__histogram_edge(&problem, i);
     return GPUL_OK;
@@ -6168,20 +6044,18 @@ static gpul_status gpul__check_product(const char *function, const gpul_array *C
     const int32_t ndim = A->ndim > B->ndim ? A->ndim : B->ndim;
     const int64_t *const a = A->shape + A->ndim - 2, *const b = B->shape + B->ndim - 2;
     int64_t want[GPUL_MAX_DIMS];
-    char text[96], other[96], third[96], shape[96];
+    char text[96], other[96], shape[96];
     int32_t k, same;
     if (b[0] != a[1])
-        return gpul__fail(GPUL_ERROR_SHAPE, function, "B has %s, but A %s needs %lld rows in it",
-                          gpul__describe(text, sizeof text, B), gpul__describe(other, sizeof other, A),
-                          (long long)a[1]);
+        return gpul__fail_array(GPUL_ERROR_SHAPE, function, "B", B, ", but A %s needs %lld rows in it",
+                                gpul__describe(text, sizeof text, A), (long long)a[1]);
     for (k = 0; k < ndim - 2; ++k) {
         const int32_t of_a = gpul__stack_dim(A, ndim, k), of_b = gpul__stack_dim(B, ndim, k);
         const int64_t x = of_a < 0 ? 1 : A->shape[of_a], y = of_b < 0 ? 1 : B->shape[of_b];
         if (x != y && x != 1 && y != 1) /* fault: batch-broadcast */
-            return gpul__fail(GPUL_ERROR_SHAPE, function,
-                              "A has %s, B has %s: %lld matrices of A cannot meet %lld of B (as many, or 1)",
-                              gpul__describe(text, sizeof text, A), gpul__describe(other, sizeof other, B),
-                              (long long)x, (long long)y);
+            return gpul__fail_array(GPUL_ERROR_SHAPE, function, "A", A,
+                                    ", B has %s: %lld matrices of A cannot meet %lld of B (as many, or 1)",
+                                    gpul__describe(text, sizeof text, B), (long long)x, (long long)y);
         want[k] = x == 1 ? y : x;
     }
     want[ndim - 2] = a[0];
@@ -6189,16 +6063,16 @@ static gpul_status gpul__check_product(const char *function, const gpul_array *C
     same = C->ndim == ndim;
     for (k = 0; k < ndim && same; ++k) same = C->shape[k] == want[k];
     if (same) return GPUL_OK;
-    return gpul__fail(GPUL_ERROR_SHAPE, function, "C has %s, but A %s and B %s need %s",
-                      gpul__describe(text, sizeof text, C), gpul__describe(other, sizeof other, A),
-                      gpul__describe(third, sizeof third, B), gpul__describe_shape(shape, sizeof shape, ndim, want));
+    return gpul__fail_array(GPUL_ERROR_SHAPE, function, "C", C, ", but A %s and B %s need %s",
+                            gpul__describe(text, sizeof text, A), gpul__describe(other, sizeof other, B),
+                            gpul__describe_shape(shape, sizeof shape, ndim, want));
 }
 
 /* What gpul_gemm_ex takes beside the matrices */
 static gpul_status gpul__check_gemm_options(const char *function, const gpul_array *C,
                                             const gpul_gemm_options *options) {
     const gpul_array *const bias = options->bias;
-    char text[96], other[96];
+    char text[96];
     gpul_status status;
     if (options->math < GPUL_MATH_IEEE || options->math > GPUL_MATH_EMULATED) /* fault: matmul-math-unknown */
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->math is %d, which is no GPUL_MATH_*",
@@ -6207,33 +6081,31 @@ static gpul_status gpul__check_gemm_options(const char *function, const gpul_arr
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "options->activation is %d, which is no GPUL_ACTIVATION_*",
                           (int)options->activation);
     if (options->math != GPUL_MATH_IEEE && C->dtype != GPUL_F32) /* fault: matmul-math-dtype */
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "A is %s, but options->math is %s (%d), which takes float32",
-                          gpul_dtype_name(C->dtype),
-                          options->math == GPUL_MATH_TF32 ? "GPUL_MATH_TF32" : "GPUL_MATH_EMULATED",
-                          (int)options->math);
+        return gpul__fail_array(
+            GPUL_ERROR_DTYPE, function, "A", C, ", but options->math is %s (%d), which takes float32",
+            options->math == GPUL_MATH_TF32 ? "GPUL_MATH_TF32" : "GPUL_MATH_EMULATED", (int)options->math);
     if (bias == NULL) return GPUL_OK;
     status = gpul__check_array(function, "options->bias", bias);
     if (status != GPUL_OK) return status;
     if (bias->dtype != C->dtype && (bias->dtype != GPUL_F32 || C->dtype == GPUL_F64)) /* fault: bias-dtype */
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "options->bias is %s, but C is %s: it must be %s%s",
-                          gpul_dtype_name(bias->dtype), gpul_dtype_name(C->dtype), gpul_dtype_name(C->dtype),
-                          C->dtype == GPUL_F16 || C->dtype == GPUL_BF16 ? " or float32" : "");
+        return gpul__fail_array(GPUL_ERROR_DTYPE, function, "options->bias", bias, ", but C is %s: it must be %s%s",
+                                gpul_dtype_name(C->dtype), gpul_dtype_name(C->dtype),
+                                C->dtype == GPUL_F16 || C->dtype == GPUL_BF16 ? " or float32" : "");
     if (bias->ndim != 1 || bias->shape[0] != C->shape[C->ndim - 1])
-        return gpul__fail(GPUL_ERROR_SHAPE, function,
-                          "options->bias has %s, but C %s needs (%lld), one for each column",
-                          gpul__describe(text, sizeof text, bias), gpul__describe(other, sizeof other, C),
-                          (long long)C->shape[C->ndim - 1]);
+        return gpul__fail_array(GPUL_ERROR_SHAPE, function, "options->bias", bias,
+                                ", but C %s needs (%lld), one for each column", gpul__describe(text, sizeof text, C),
+                                (long long)C->shape[C->ndim - 1]);
     return GPUL_OK;
 }
 
+/* options: NULL: the defaults */
 static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha, const gpul_array *A,
                               const gpul_array *B, double beta, const gpul_gemm_options *options, gpul_stream stream) {
-    static const char *const names[3] = {"C", "A", "B"};
-    const gpul_array *const arrays[4] = {C, A, B, options->bias};
-    int64_t row[3], col[3], stack[2], step[3][2], outer_step[3] = {0, 0, 0}, inner_step[3] = {0, 0, 0}, inner = 1,
-                                                  outer = 1, at;
+    static const char *const names[4] = {"C", "A", "B", "options->bias"};
+    static const gpul_gemm_options defaults = GPUL_ZERO;
+    const gpul_array *arrays[4] = {C, A, B, options == NULL ? NULL : options->bias}, *const bias = arrays[3];
+    int64_t row[3], col[3], stack[2], step[3][2], inner_step[3], outer_step[3], inner, outer, at;
     int64_t *const steps[3] = {step[0], step[1], step[2]};
-    char text[96];
     gpul__gemm_problem problem = GPUL_ZERO;
     gpul__gemm_plan plan;
     gpul__scope scope;
@@ -6241,130 +6113,118 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
     uint32_t *counters = NULL;
     gpul__memory scratch = GPUL_ZERO;
     void *bytes = NULL;
-    int32_t i, k, two, transposed, first, second;
+    int32_t i, k, dims, transposed;
 
+    if (options == NULL) options = &defaults;
     status = gpul__check_arrays(function, names, arrays, 3);
     if (status == GPUL_OK) status = gpul__check_one_dtype(function, names, arrays);
     if (status != GPUL_OK) return status;
     if (!gpul__is_floating(A->dtype))
-        return gpul__fail(GPUL_ERROR_DTYPE, function, "A is %s; float32, float64, float16 and bfloat16 are taken",
-                          gpul_dtype_name(A->dtype));
+        return gpul__fail_array(GPUL_ERROR_DTYPE, function, "A", A,
+                                "; float32, float64, float16 and bfloat16 are taken");
     for (i = 0; i < 3; ++i)
         if (arrays[i]->ndim < 2)
-            return gpul__fail(GPUL_ERROR_SHAPE, function, "%s has %s, but must be a matrix or a stack of them",
-                              names[i], gpul__describe(text, sizeof text, arrays[i]));
+            return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[i], arrays[i],
+                                    ", but must be a matrix or a stack of them");
     status = gpul__check_product(function, C, A, B);
     if (status == GPUL_OK) status = gpul__check_gemm_options(function, C, options);
     if (status != GPUL_OK) return status;
     for (i = 0; i < 3; ++i)
         if (!gpul__unit_stride(arrays[i], &row[i], &col[i]))
-            return gpul__fail(
-                GPUL_ERROR_SHAPE, function,
-                "%s has the strides (%lld, %lld), but one of them must be 1 (gpul_copy it into a dense array)",
-                names[i], (long long)row[i], (long long)col[i]);
-    status = gpul__check_output(function, "C", C); /* fault: batch-overlaps-itself */
-    if (status != GPUL_OK) return status;
-    for (i = 1; i < 3; ++i)
-        if (gpul__overlap(C, arrays[i])) return gpul__fail(GPUL_ERROR_OVERLAP, function, "C overlaps %s", names[i]);
-    if (options->bias != NULL && gpul__overlap(C, options->bias)) /* fault: bias-overlap */
-        return gpul__fail(GPUL_ERROR_OVERLAP, function, "C overlaps options->bias");
-
-    status = gpul__begin(&scope, function, arrays, 4, stream);
+            return gpul__fail_array(
+                GPUL_ERROR_SHAPE, function, names[i], arrays[i],
+                " and strides (%lld, %lld), of which one must be 1 (gpul_copy it into a dense array)",
+                (long long)row[i], (long long)col[i]);
+    status = gpul__check_apart(function, names, arrays, 4); /* fault: bias-overlap */
+    if (status == GPUL_OK) status = gpul__begin(&scope, function, arrays, 4, stream);
     if (status != GPUL_OK) return status;
 
     /* where C's columns are dense: C^T = B^T A^T, whose rows are C's columns */
     transposed = col[0] != 1;
-    first = transposed ? 2 : 1;
-    second = 3 - first;
-    for (i = 0; transposed && i < 3; ++i) gpul__swap(&row[i], &col[i]);
+    if (transposed) {
+        arrays[1] = B;
+        arrays[2] = A;
+        for (i = 0; i < 3; ++i) (void)gpul__unit_stride(arrays[i], &col[i], &row[i]);
+    }
     /* the stack, as it lies in C; where it has two dimensions, the kernels take the longer one */
-    if (C->ndim > 2) {
-        for (k = 0; k < C->ndim - 2; ++k) {
-            stack[k] = C->shape[k];
-            for (i = 0; i < 3; ++i) {
-                const int32_t own = gpul__stack_dim(arrays[i], C->ndim, k);
-                step[i][k] = own < 0 || arrays[i]->shape[own] == 1 ? 0 : arrays[i]->strides[own];
-            }
-        }
-        gpul__sort_dims(C->ndim - 2, stack, steps, 3);
-        two = gpul__merge_dims(C->ndim - 2, stack, steps, 3) > 1;
-        k = two && stack[1] >= stack[0];
-        inner = stack[k];
-        if (two) outer = stack[1 - k];
+    for (k = 0; k < C->ndim - 2; ++k) {
+        stack[k] = C->shape[k];
         for (i = 0; i < 3; ++i) {
-            if (inner > 1) inner_step[i] = step[i][k];
-            if (two) outer_step[i] = step[i][1 - k];
+            const int32_t own = gpul__stack_dim(arrays[i], C->ndim, k);
+            step[i][k] = own < 0 || arrays[i]->shape[own] == 1 ? 0 : arrays[i]->strides[own];
         }
     }
+    gpul__sort_dims(C->ndim - 2, stack, steps, 3);
+    dims = gpul__merge_dims(C->ndim - 2, stack, steps, 3);
+    k = dims > 1 && stack[1] >= stack[0];
+    inner = stack[k];
+    outer = dims > 1 ? stack[1 - k] : 1;
+    for (i = 0; i < 3; ++i) {
+        inner_step[i] = inner > 1 ? step[i][k] : 0;
+        outer_step[i] = dims > 1 ? step[i][1 - k] : 0;
+    }
 
-    problem.K = A->shape[A->ndim - 1];
     problem.C = C->data;
+    problem.A = arrays[1]->data;
+    problem.B = arrays[2]->data;
+    problem.M = C->shape[C->ndim - 2 + transposed];
+    problem.N = C->shape[C->ndim - 1 - transposed];
+    problem.K = A->shape[A->ndim - 1];
+    problem.a_row = row[1];
+    problem.a_col = col[1];
+    problem.b_row = row[2];
+    problem.b_col = col[2];
+    problem.c_row = row[0];
     problem.alpha = gpul__in_compute_type(alpha, C->dtype);
     problem.beta = gpul__in_compute_type(beta, C->dtype);
     problem.dtype = C->dtype;
     problem.math = options->math;
     problem.transposed = transposed;
-    problem.A = arrays[first]->data;
-    problem.B = arrays[second]->data;
-    problem.M = C->shape[C->ndim - 2 + transposed];
-    problem.N = C->shape[C->ndim - 1 - transposed];
-    problem.a_row = row[first];
-    problem.a_col = col[first];
-    problem.b_row = row[second];
-    problem.b_col = col[second];
-    problem.c_row = row[0];
     problem.batch = inner;
-    problem.a_batch = inner_step[first];
-    problem.b_batch = inner_step[second];
+    problem.a_batch = inner_step[1];
+    problem.b_batch = inner_step[2];
     problem.c_batch = inner_step[0];
-    problem.a_steps = inner_step[first] | outer_step[first];
-    problem.b_steps = inner_step[second] | outer_step[second];
+    problem.a_steps = inner_step[1] | outer_step[1];
+    problem.b_steps = inner_step[2] | outer_step[2];
     problem.c_steps = inner_step[0] | outer_step[0];
     problem.activation = options->activation;
-    if (options->bias != NULL) {
-        problem.bias = options->bias->data;
-        problem.bias_dtype = options->bias->dtype;
-        if (transposed) problem.bias_m = options->bias->strides[0];
-        else problem.bias_n = options->bias->strides[0];
+    if (bias != NULL) {
+        problem.bias = bias->data;
+        problem.bias_dtype = bias->dtype;
+        *(transposed ? &problem.bias_m : &problem.bias_n) = bias->strides[0];
     }
 
     status = gpul__cuda((cudaError_t)gpul__find_wgmma(&scope.machine.wgmma, scope.device), function,
                         "looking for the kernels");
-    if (status != GPUL_OK) return gpul__end(&scope, status);
-    if (!gpul__plan_gemm(&plan, &problem, &scope.machine)) return gpul__end(&scope, gpul__left_out(function, "matmul"));
-    if (problem.M == 0 || problem.N == 0 || inner == 0 || outer == 0) return gpul__end(&scope, GPUL_OK);
+    if (status == GPUL_OK && !gpul__plan_gemm(&plan, &problem, &scope.machine))
+        status = gpul__left_out(function, "matmul");
+    if (status != GPUL_OK || problem.M == 0 || problem.N == 0 || inner == 0 || outer == 0)
+        return gpul__end(&scope, status);
     if (plan.scratch_bytes > 0)
         status = gpul__between_blocks(&scratch, &counters, &bytes, plan.counters, plan.scratch_bytes,
                                       gpul__capturing(stream), &scope, stream);
-    for (at = 0; at < outer * inner && status == GPUL_OK;) { /* fault: batch-outer */
+    for (at = 0; at < outer * inner && status == GPUL_OK; at += problem.batch) { /* fault: batch-outer */
         const int64_t i_far = at / inner, i_near = at % inner, size = (int64_t)gpul_dtype_size(C->dtype);
         problem.batch = inner - i_near < plan.batch ? inner - i_near : plan.batch; /* fault: batch-last */
-        problem.A = (const char *)arrays[first]->data + (i_far * outer_step[first] + i_near * inner_step[first]) * size;
-        problem.B =
-            (const char *)arrays[second]->data + (i_far * outer_step[second] + i_near * inner_step[second]) * size;
+        problem.A = (char *)arrays[1]->data + (i_far * outer_step[1] + i_near * inner_step[1]) * size;
+        problem.B = (char *)arrays[2]->data + (i_far * outer_step[2] + i_near * inner_step[2]) * size;
         problem.C = (char *)C->data + (i_far * outer_step[0] + i_near * inner_step[0]) * size;
         status = gpul__cuda((cudaError_t)gpul__launch_gemm(&problem, &plan, &scope.machine, counters, bytes, stream),
                             function, "launching the kernels");
-        at += problem.batch;
     }
     return gpul__end(&scope, gpul__scratch_drop(&scratch, &scope, stream, status));
 }
 
 GPUL_API gpul_status gpul_matmul(gpul_array *C, const gpul_array *A, const gpul_array *B, gpul_stream stream) {
-    const gpul_gemm_options options = GPUL_ZERO;
-    return gpul__gemm("gpul_matmul", C, 1.0, A, B, 0.0, &options, stream);
+    return gpul__gemm(__func__, C, 1.0, A, B, 0.0, NULL, stream);
 }
-
 GPUL_API gpul_status gpul_gemm(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                gpul_stream stream) {
-    const gpul_gemm_options options = GPUL_ZERO;
-    return gpul__gemm("gpul_gemm", C, alpha, A, B, beta, &options, stream);
+    return gpul__gemm(__func__, C, alpha, A, B, beta, NULL, stream);
 }
-
 GPUL_API gpul_status gpul_gemm_ex(gpul_array *C, double alpha, const gpul_array *A, const gpul_array *B, double beta,
                                   const gpul_gemm_options *options, gpul_stream stream) {
-    const gpul_gemm_options defaults = GPUL_ZERO;
-    return gpul__gemm(__func__, C, alpha, A, B, beta, options != NULL ? options : &defaults, stream);
+    return gpul__gemm(__func__, C, alpha, A, B, beta, options, stream);
 }
 
 #endif /* GPULITE_NO_KERNELS */

@@ -183,7 +183,7 @@ for pair in gcc:g++ clang:clang++; do
     c=${pair%:*} cxx=${pair#*:}
     if have "$c"; then
         for std in c99 c11 c17 c2x; do
-            for file in once twice after before implementation no_kernels late macros nvtx windows; do
+            for file in once twice after before implementation no_kernels late nvtx windows; do
                 # shellcheck disable=SC2086
                 try "$c $std $file" "$c" -std=$std $flags -Wstrict-prototypes -I. -isystem tests/cpu -I"$d" -fsyntax-only "$d/$file.c"
             done
@@ -197,7 +197,7 @@ for pair in gcc:g++ clang:clang++; do
     fi
     if have "$cxx"; then
         for std in c++11 c++17 c++20; do
-            for file in once twice after before implementation no_kernels late macros nvtx windows; do
+            for file in once twice after before implementation no_kernels late nvtx windows; do
                 # shellcheck disable=SC2086
                 try "$cxx $std $file" "$cxx" -x c++ -std=$std $flags -I. -isystem tests/cpu -I"$d" -fsyntax-only "$d/$file.c"
             done
