@@ -1965,17 +1965,20 @@ static const char *gpul__advice(cudaError_t e) {
     return "";
 }
 
-/* A failure of CUDA's, if e is one. `what` says which call failed, or is NULL. */
-static gpul_status gpul__cuda(cudaError_t e, const char *function, const char *what) {
+static gpul_status gpul__fail_cuda(cudaError_t e, const char *function, const char *what) {
     const gpul_status status = gpul__status_of(e);
     char text[192];
     int device = -1;
-    if (e == cudaSuccess) return GPUL_OK;
     gpul__clear_cuda(e);
     if (status != GPUL_ERROR_NO_DEVICE) gpul__clear_cuda(cudaGetDevice(&device));
     return gpul__fail_with(status, function, e, device, 0, 0, "%s%s%s (%s)%s", what == NULL ? "" : what,
                            what == NULL ? "" : " returned ", cudaGetErrorName(e),
                            gpul__error_text(text, sizeof text, e), gpul__advice(e));
+}
+
+/* `what` says which call gave e, or is NULL. (Compilers put this much in place of the calls.) */
+static gpul_status gpul__cuda(cudaError_t e, const char *function, const char *what) {
+    return e == cudaSuccess ? GPUL_OK : gpul__fail_cuda(e, function, what);
 }
 
 /* A call on the way out of a function that has a status already: the first failure is the one reported. Where that is
@@ -2314,12 +2317,14 @@ static int64_t gpul__last_offset(const gpul_array *a) {
  * contrived that the search gives up, and then the answer is yes. */
 static int32_t gpul__overlap(const gpul_array *a, const gpul_array *b) {
     const gpul_array *const both[2] = {a, b};
-    const uintptr_t at_a = (uintptr_t)a->data, at_b = (uintptr_t)b->data;
+    uintptr_t at_a, at_b;
     int64_t step[2 * GPUL_MAX_DIMS + 1], most[2 * GPUL_MAX_DIMS + 1], rest[2 * GPUL_MAX_DIMS + 2];
     int64_t *const steps[1] = {step};
     int64_t last_a, last_b, target, within = 0, budget = 100000;
     int32_t terms = 0, first, i, k;
-    if (gpul_size(a) == 0 || gpul_size(b) == 0) return 0;
+    if (gpul_size(a) == 0 || gpul_size(b) == 0) return 0; /* NULL is an array without elements */
+    at_a = (uintptr_t)a->data;
+    at_b = (uintptr_t)b->data;
     last_a = gpul__last_offset(a);
     last_b = gpul__last_offset(b);
     if (at_a > at_b + (uintptr_t)last_b || at_b > at_a + (uintptr_t)last_a) return 0;
