@@ -320,6 +320,25 @@ try 'kernels of another version do not link' says 'gpul__kernels_of_version_0_99
 try 'the implementation' "$cc" -std=c99 -I. -isystem tests/cpu -c -o "$d/impl.o" "$d/implementation.c"
 try 'the kernels left out do not link' says 'gpul__kernels_of_version_' "$cc" -std=c99 -I. -o "$d/count" "$d/count.c" "$d/impl.o" "$d/cudart.o" -lstdc++ -lpthread -lm
 try 'links without kernels' "$cc" -std=c99 -I. -o "$d/count" "$d/count.c" "$d/no_kernels.o" "$d/cudart.o" -lstdc++ -lpthread -lm
+# copies between strides go row by row where the copy kernel is left out, whoever left it out
+cat >"$d/slice.c" <<'END'
+#include "gpulite.h"
+#include <string.h>
+int main(void) {
+    static const float h[6] = {0, 1, 2, 3, 4, 5}, want[3] = {0, 2, 4};
+    float got[3] = {9, 9, 9};
+    gpul_array a = GPUL_ZERO, v = GPUL_ZERO;
+    if (gpul_to_device(&a, h, GPUL_F32, gpul_1d(6), NULL) != GPUL_OK) return 1;
+    if (gpul_slice(&v, &a, 0, 0, 6, 2) != GPUL_OK || gpul_copy_to_host(got, &v, NULL) != GPUL_OK) return 2;
+    return gpul_free(&a) != GPUL_OK || memcmp(got, want, sizeof want) != 0;
+}
+END
+try 'no family of kernels' g++ -O1 -ffp-contract=off -DGPULITE_NO_ELEMENTWISE -DGPULITE_NO_REDUCE -DGPULITE_NO_GEMV -DGPULITE_NO_HISTOGRAM -DGPULITE_NO_MATMUL -x c++ -Itests/cpu -I. -c -o "$d/few.o" gpulite_kernels.cu
+for k in "$d/impl.o $d/few.o" "$d/no_kernels.o"; do
+    # shellcheck disable=SC2086
+    try 'a slice without the copy kernel' "$cc" -std=c99 -I. -o "$d/slice" "$d/slice.c" $k "$d/cudart.o" -lstdc++ -lpthread -lm
+    try 'and it runs' "$d/slice"
+done
 try 'runs without kernels' "$d/count"
 symbols() { # no defined global symbol outside gpul_ (kernels' weak template instances would show here too)
     nm -g --defined-only "$1" | awk 'NF >= 3 && $3 !~ /^_?gpul_/ && $2 != "u" { print; bad = 1 } END { exit bad }'

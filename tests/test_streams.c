@@ -354,6 +354,25 @@ static void test_nothing_waits(void) { /* no operation synchronises: after it, i
     CHECK_OK(gpul_free(&counts));
     CHECK_OK(gpul_stream_destroy(&s));
 }
+
+static int told; /* failures */
+static void tell(const gpul_error *error) { told += error != NULL; }
+
+/* Of two failures in one call the first is returned, recorded and told. */
+static void test_first_failure(void) {
+    gpul_stream s = NULL;
+    CHECK_OK(gpul_stream_create(&s, 0));
+    CHECK(cudaSetDevice(99) == cudaErrorInvalidDevice);
+    standin_fail("cudaStreamIsCapturing", 1, cudaErrorUnknown, STANDIN_ONCE);
+    told = 0;
+    (void)gpul_on_error(tell);
+    CHECK_FAILS(gpul_stream_destroy(&s), GPUL_ERROR_PENDING, "gpul_stream_destroy", "cudaErrorInvalidDevice");
+    (void)gpul_on_error(NULL);
+    standin_fail_clear();
+    CHECK_INT(told, 1);
+    CHECK(s == NULL);
+    CHECK(cudaGetLastError() != cudaSuccess); /* the caller's, which the second replaced */
+}
 #endif
 
 int main(void) {
@@ -369,6 +388,7 @@ int main(void) {
 #ifdef GPULITE_CPU_STANDIN
     RUN(test_orders);
     RUN(test_nothing_waits);
+    RUN(test_first_failure);
 #endif
     return check_end();
 }
