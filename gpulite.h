@@ -3739,7 +3739,7 @@ static gpul_status gpul__find_difference(gpul_difference *result, const gpul_arr
                                          double atol, char *const *host, gpul__scope *scope, gpul_stream stream) {
     const gpul_array *const both[2] = {a, b};
     const int32_t exact = a->dtype == GPUL_I64 && b->dtype == GPUL_I64;
-    int64_t step[GPUL_MAX_DIMS], blocks[GPUL_MAX_DIMS], block[GPUL_MAX_DIMS] = {0}, room = GPUL__COMPARED;
+    int64_t step[GPUL_MAX_DIMS] = {0}, blocks[GPUL_MAX_DIMS], block[GPUL_MAX_DIMS] = {0}, room = GPUL__COMPARED;
     int64_t from[GPUL_MAX_DIMS] = {0}, at[GPUL_MAX_DIMS] = {0}, strides[2][GPUL_MAX_DIMS];
     double worst = 0; /* the largest difference so far */
     gpul_status status = GPUL_OK;
@@ -3861,7 +3861,7 @@ static int32_t gpul__gives(const gpul__decimal *d, gpul_dtype dtype, double valu
  * may be this number, and is taken, as NumPy does. (It has as many digits: no power of 2 is that close to one of 10.) */
 static gpul__decimal gpul__to_decimal(double value, gpul_dtype dtype, int32_t count) {
     char text[48];
-    gpul__decimal d;
+    gpul__decimal d = GPUL_ZERO;
     int32_t same, k;
     for (d.count = count > 0 ? count : 1;; ++d.count) {
         (void)snprintf(text, sizeof text, "%.*e", (int)(d.count - 1), value);
@@ -4101,9 +4101,7 @@ GPUL_API gpul_status gpul_stream_destroy(gpul_stream *stream) {
     old = gpul__stream_leave(old, e == cudaSuccess && capture == cudaStreamCaptureStatusNone);
     e = old == NULL ? cudaSuccess : cudaStreamDestroy(old);
     status = gpul__finish(status, e, __func__, "cudaStreamDestroy");
-#ifndef GPULITE_NO_KERNELS
     if (e == cudaSuccess && idle != 0) (void)gpul__workspaces_pass(idle, 0);
-#endif
     return status;
 }
 
@@ -5506,7 +5504,7 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
                                 const char *const *names, const gpul__input_value *in, int32_t n_in, int32_t axis,
                                 int32_t ordered, gpul_stream stream) {
     gpul__reduce_problem args = GPUL_ZERO;
-    gpul__reduce_inputs inputs;
+    gpul__reduce_inputs inputs = GPUL_ZERO;
     gpul__scope scope;
     gpul_array x, result = *out; /* in elements of the result's type */
     const gpul_array *arrays[4];
@@ -5519,7 +5517,6 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     int64_t *reduce[4] = {args.x_reduce, inputs.reduce[0], inputs.reduce[1], inputs.reduce[2]};
     int64_t *outer[5] = {args.x_outer, inputs.outer[0], inputs.outer[1], inputs.outer[2], NULL};
     if (reducer->several) {
-        memset(&inputs, 0, sizeof inputs);
         args.inputs = &inputs;
         status = gpul__broadcast_inputs(function, names, &x, from + 1, in, n_in);
     } else {
