@@ -1876,9 +1876,9 @@ GPUL_API gpul_error_handler gpul_on_error(gpul_error_handler handler) {
     return before;
 }
 
-/* Every failure: the record is made, and the program's handler is told. e, device and the bytes asked for and free: what
- * is known besides the message, or cudaSuccess, -1 and 0. The record is put together aside, since an argument of the
- * message may point into the one that it replaces. */
+/* Every failure: the record is made, and the program's handler is told. e, device and the bytes asked for and free:
+ * what is known besides the message, or cudaSuccess, -1 and 0. The record is put together aside, since an argument of
+ * the message may point into the one that it replaces. */
 GPUL__PRINTF(7, 8)
 static gpul_status gpul__fail_with(gpul_status status, const char *function, cudaError_t e, int device, int64_t bytes,
                                    int64_t bytes_free, const char *format, ...) {
@@ -3856,9 +3856,10 @@ static int32_t gpul__gives(const gpul__decimal *d, gpul_dtype dtype, double valu
                    (int)(d->power - d->count + 1));
     return gpul__rounded(dtype, strtod(text, NULL)) == value;
 }
-/* Either rounded to 0 < `count` < 18 digits, or (0) the fewest that give the same number of this dtype. Above a power of
- * 2 numbers lie twice as far apart as below it: where the nearest decimal lies below and is another number, the next one
- * may be this number, and is taken, as NumPy does. (It has as many digits: no power of 2 is that close to one of 10.) */
+/* Either rounded to 0 < `count` < 18 digits, or (0) the fewest that give the same number of this dtype. Above a power
+ * of 2 numbers lie twice as far apart as below it: where the nearest decimal lies below and is another number, the next
+ * one may be this number, and is taken, as NumPy does. (It has as many digits: no power of 2 is that close to one of
+ * 10.) */
 static gpul__decimal gpul__to_decimal(double value, gpul_dtype dtype, int32_t count) {
     char text[48];
     gpul__decimal d = GPUL_ZERO;

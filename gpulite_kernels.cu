@@ -462,8 +462,8 @@ static __device__ __forceinline__ int64_t gpul__divide(int64_t index, int64_t si
     return quotient;
 }
 
-/* Division by a multiplication, gpul__divided: i / s = i m / 2^(63 + l) for i < 2^63, with m = 2^(63 + l) / s rounded up and l bits in
- * s - 1. s is 2 or more, as it is in merged dimensions. For i < 2^31, 32 bits of m are enough. */
+/* Division by a multiplication, gpul__divided: i / s = i m / 2^(63 + l) for i < 2^63, with m = 2^(63 + l) / s rounded
+ * up and l bits in s - 1. s is 2 or more, as it is in merged dimensions. For i < 2^31, 32 bits of m are enough. */
 static inline void gpul__divide_by(uint64_t *reciprocal, int32_t *shift, int64_t s, int64_t n) {
     const uint64_t divisor = uint64_t(s);
     int32_t bits = 1;
@@ -1537,8 +1537,8 @@ template <typename Op, typename T, typename A, typename Y_ = gpul__none> struct 
 
 /* One dimension of the outputs, or of an output's elements, innermost first. An index times the innermost stride is the
  * offset, but for what each dimension adds whenever its index wraps around at `whole`: `x` elements of x and `out` of
- * out. Staged elements have indices below 2^30: their quotient is n * multiplier >> shift, as in the elementwise engine,
- * and a size of 2^30 stands for all that are larger. */
+ * out. Staged elements have indices below 2^30: their quotient is n * multiplier >> shift, as in the elementwise
+ * engine, and a size of 2^30 stands for all that are larger. */
 template <typename Offset> struct gpul__reduce_dim {
     uint32_t size, multiplier, shift;
     int32_t reciprocal_shift;
@@ -2013,10 +2013,10 @@ template <typename X> struct gpul__reduce_rows_of {
     static_assert(int(value) > 0, "a row has no room in shared memory");
 };
 /* Stages elements of one or two bytes as vectors, where they are contiguous along the innermost dimension and it has a
- * vector or more: of each row, each lane loads its 16 bytes, unaligned. A vector that the end of a dimension cuts in two
- * is loaded twice, on both sides of the cut. `first` is the lane's first element, `vector` the distance from row to row.
- * False where some lane may not read all 16 bytes. (Larger elements are staged one by one: these loads are few enough to
- * be in flight together.) */
+ * vector or more: of each row, each lane loads its 16 bytes, unaligned. A vector that the end of a dimension cuts in
+ * two is loaded twice, on both sides of the cut. `first` is the lane's first element, `vector` the distance from row to
+ * row. False where some lane may not read all 16 bytes. (Larger elements are staged one by one: these loads are few
+ * enough to be in flight together.) */
 template <typename X>
 static __device__ __forceinline__ bool gpul__reduce_stage_vectors(std::true_type, const gpul__reduce_source<int64_t> &s,
                                                                   const gpul__reduce_origin<int64_t> &origin,
@@ -2291,8 +2291,7 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
 }
 
 /* A group of 1 << plan.warps_log2 warps has the warp tiles of kO neighbouring outputs. plan.splits blocks share the
- * block tiles of an output. kDense: elements may be contiguous;
- * kGathered: they may be others. */
+ * block tiles of an output. kDense: elements may be contiguous; kGathered: they may be others. */
 template <typename Op, int kO, bool kDense, bool kGathered>
 static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
     gpul__reduce_rows(const __grid_constant__ gpul__reduce_view<Op> v) {
@@ -2908,8 +2907,8 @@ static inline void (*gpul__reduce_kernel(const gpul__reduce_plan *plan,
                                          gpul__bool<false>))(const gpul__reduce_view<Op>) {
     if (plan->kernel == GPUL__REDUCE_SHORT) return gpul__reduce_short<Op>;
     if (plan->kernel == GPUL__REDUCE_COLUMNS) return gpul__reduce_columns<Op>;
-    if (plan->outputs_at_once > 1)
-        return gpul__reduce_rows < Op, Op::kTogether, true, Op::kTogether == 1 && gpul__reduce_both<Op>::value > ;
+    constexpr bool kBoth = Op::kTogether == 1 && gpul__reduce_both<Op>::value;
+    if (plan->outputs_at_once > 1) return gpul__reduce_rows<Op, Op::kTogether, true, kBoth>;
     return gpul__reduce_kernel<Op>(plan, gpul__bool<true>());
 }
 
@@ -8991,7 +8990,7 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     const bool across_a = wide && p->a_col != 1, across_b = wide && p->b_row != 1; /* TF32 is not dense along K */
     bool copy_a = !gpul__tensor_mappable(a, element), copy_b = !gpul__tensor_mappable(b, element);
     if (across_a && across_b && !copy_a && !copy_b) (p->M > p->N ? copy_b : copy_a) = true;
-    plan->held = across_a && !copy_a ? 1 : across_b && !copy_b ? 2 : 0;
+    plan->held = across_a && !copy_a ? 1 : across_b && !copy_b ? 2 : 0; /* fault: matmul-held */
     if (copy_a) plan->a_pitch = gpul__round_up(wide ? p->K : a.dense, 64);
     if (copy_b) plan->b_pitch = gpul__round_up(wide ? p->K : b.dense, 64);
     const int64_t m = plan->held == 2 ? p->N : p->M, n = plan->held == 2 ? p->M : p->N;

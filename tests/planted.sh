@@ -379,6 +379,7 @@ plant matmul-parts-by-machine test_matmul:test_plans expression 'gpul__gemm_sms'
 plant matmul-ieee-parts-by-machine test_matmul:test_plans expression 'gpul__gemm_sms' 'machine->sms'
 plant matmul-misaligned-map test_matmul:test_plans expression 'gpul__aligned(x.data, 16)' '1'
 plant matmul-tensor-counters test_matmul:test_plans without
+plant matmul-held test_matmul:test_plans expression 'across_b && !copy_b' 'false'
 plant matmul-alpha-zero test_matmul:test_plans expression 'p->alpha == 0' 'false'
 plant matmul-round test_matmul:test_math expression '0xfffu + odd' '0u'
 plant matmul-ties test_matmul:test_math expression 'bits >> 13 & 1' '1'
