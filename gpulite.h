@@ -1532,6 +1532,7 @@ typedef struct gpul__gemm_plan {
     int64_t batch;                        /* products of the stack that one launch takes, at most */
     int32_t splits;                       /* split-K: parts of K, whose sums are added in a fixed order */
     int64_t part;                         /* steps of K in a split; with `splits` a pure function of shape and dtype */
+    int32_t tile_m, tile_n;               /* elements of a tile; tensor cores: 0 */
     int64_t tiles_m, tiles_n;             /* of C; tensor cores: work tiles, each a tile for every block of a cluster */
     int64_t scratch_bytes;                /* the partial sums in the compute type; tensor cores: and what follows */
     int64_t counters;                     /* of splits that have arrived, zero before and after */

@@ -288,9 +288,13 @@ static __device__ __host__ __forceinline__ float gpul__to_float(gpul_f16 x) {
 template <typename T> static __device__ __forceinline__ T gpul__from_float(float f);
 template <> __device__ __forceinline__ gpul_bf16 gpul__from_float<gpul_bf16>(float f) {
     gpul_bf16 h;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h.bits) : "f"(f));
+#else
     const uint32_t bits = gpul__bits<uint32_t>(f);
     if ((bits & 0x7fffffffu) > 0x7f800000u) h.bits = 0x7fff; /* one NaN, the one that the hardware gives */
     else h.bits = uint16_t((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+#endif
     return h;
 }
 template <> __device__ __forceinline__ gpul_f16 gpul__from_float<gpul_f16>(float f) {
@@ -6785,6 +6789,9 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * K is long, K is split ("split-K"). The splits depend on shape and dtype alone, and the blocks that end last add the
  * partial sums in a fixed order.
  *
+ * gpul__gemm_short_kernel, for every GPU, where K has 16 steps at most: a thread keeps its columns of B in registers and
+ * goes down C.
+ *
  * gpul__tensor_kernel, for 16-bit types on Hopper's tensor cores. A block is a producer and one or two consumers, each
  * a warpgroup. One thread of the producer issues bulk tensor copies into a ring of stages, slices 64 deep along K. A
  * consumer has 64 rows of the tile: wgmma multiplies from shared memory, with the sums in registers. Blocks are
@@ -7552,6 +7559,145 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     } else {
         if (plan.c_vector) gpul__gemm_store_rows<S::kVector, false, S>(shared, v, first_m, first_n);
         else gpul__gemm_store_rows<1, false, S>(shared, v, first_m, first_n);
+    }
+}
+
+/* ---- the kernel for short K ----
+ *
+ * Where K has 16 steps at most, C takes the time, so all else has to be little. A lane holds all steps of its columns of
+ * B in registers and goes down C, 8 rows at a time. These rows of A pass through shared memory, since all lanes multiply
+ * them; the next ones are loaded meanwhile. A warp's lanes have neighbouring columns, so that C is written by whole
+ * sectors wherever its rows begin. An element of C is the same chain of fused multiply-adds as in gpul__gemm_kernel. */
+template <typename Type> struct gpul__gemm_short {
+    typedef Type T;
+    typedef typename gpul__gemm_type<T>::Compute Compute;
+    enum {
+        kSteps = 16, /* of K, at most */
+        kRows = 8,
+        kCols = 16 / sizeof(Compute), /* of a lane, 32 apart */
+        kWarps = 4,                   /* one below the other */
+        kThreads = 32 * kWarps,
+        kM = 128, /* as the plan counts; a block may have more rows */
+        kN = 32 * kCols,
+        kBlocksPerSM = sizeof(Compute) == 8 ? 3 : 4,
+        kOfA = kRows * kSteps / 32, /* elements of A that a lane loads */
+        kPitch = 33                 /* of 32 columns of B in shared memory: no bank conflicts */
+    };
+};
+
+/* A warp's columns of B, of which `cols` are left from the lane's own on. Where B is contiguous along K, they change
+ * lanes through shared memory. */
+template <typename S>
+static __device__ __forceinline__ void gpul__gemm_load_short(typename S::Compute (&of_b)[S::kSteps][S::kCols],
+                                                             const typename S::T *b, const gpul__gemm_problem &p, int K,
+                                                             int cols, typename S::Compute *shared) {
+    typedef typename S::T T;
+    const int lane = int(threadIdx.x) % 32, step = lane % 16, turned = lane / 16; /* the other way round */
+    const bool bf16 = p.dtype == GPUL_BF16;
+    const bool dense = p.b_col == 1;
+    T raw[S::kCols][S::kSteps];
+    if (dense) {
+        GPUL__UNROLL_FOR (int k = 0; k < S::kSteps; ++k, b += p.b_row) {
+            GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) raw[j][k] = k < K && j * 32 < cols ? b[j * 32] : T();
+        }
+    } else {
+        b += (turned - lane) * p.b_col + step;
+        GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) {
+            GPUL__UNROLL_FOR (int i = 0; i < S::kSteps; ++i, b += 2 * p.b_col)
+                raw[j][i] = step < K && j * 32 + i * 2 + turned < cols + lane ? *b : T();
+        }
+    }
+    GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) {
+        GPUL__UNROLL_FOR (int k = 0; k < S::kSteps; ++k) of_b[k][j] = gpul__gemm_widen(raw[j][k], bf16);
+        if (dense) continue;
+        __syncwarp(); /* the columns before have been read */ /* fault: matmul-short-columns */
+        GPUL__UNROLL_FOR (int i = 0; i < S::kSteps; ++i) shared[step * S::kPitch + turned + i * 2] = of_b[i][j];
+        __syncwarp();
+        GPUL__UNROLL_FOR (int k = 0; k < S::kSteps; ++k) of_b[k][j] = shared[k * S::kPitch + lane];
+    }
+}
+
+/* What is left of C from the lane's first element on: rows, and columns. kBf16: of 16-bit types */
+template <bool kBf16, typename S>
+static __device__ __forceinline__ void gpul__gemm_store_short(const typename S::Compute (&sum)[S::kRows][S::kCols],
+                                                              typename S::T *c, const gpul__gemm_view &v, int rows,
+                                                              int cols) {
+    typedef typename S::T T;
+    typedef typename S::Compute Compute;
+    const Compute alpha = Compute(v.problem.alpha), beta = Compute(v.problem.beta);
+    const bool scale_only = v.plan.scale_only;
+    GPUL__UNROLL_FOR (int i = 0; i < S::kRows; ++i, c += v.problem.c_row) {
+        Compute value[S::kCols];
+        if (i >= rows) break;
+        GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) value[j] = alpha * sum[i][j];
+        if (beta != 0) {
+            GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) {
+                const Compute old = beta * gpul__gemm_widen(j * 32 < cols ? c[j * 32] : T(), kBf16);
+                value[j] = scale_only ? old : gpul__gemm_fma(alpha, sum[i][j], old);
+            }
+        }
+        GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) {
+            T narrow;
+            if (gpul__is_nan(value[j])) gpul__gemm_nan(&narrow, kBf16); /* fault: matmul-short-nan */
+            else gpul__gemm_narrow(&narrow, value[j], kBf16);
+            if (j * 32 < cols) c[j * 32] = narrow;
+        }
+    }
+}
+
+template <typename S>
+static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
+    gpul__gemm_short_kernel(const __grid_constant__ gpul__gemm_view v) {
+    typedef typename S::T T;
+    typedef typename S::Compute Compute;
+    const gpul__gemm_problem &p = v.problem;
+    __shared__ __align__(16) Compute shared[S::kWarps][S::kSteps * S::kPitch];
+    const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32, K = v.plan.scale_only ? 0 : int(p.K);
+    const bool bf16 = p.dtype == GPUL_BF16, along_k = p.a_col == 1;
+    const uint32_t tiles_n = uint32_t(v.plan.tiles_n), tile_m = blockIdx.x / tiles_n,
+                   tile_n = blockIdx.x - tile_m * tiles_n;
+    const int64_t top = int64_t(tile_m) * v.plan.tile_m, n = int64_t(tile_n) * S::kN + lane, m = top + warp * S::kRows;
+    /* from the warp's first row on, those of the other warps among them; and from the lane's first column on */
+    int rows = (p.M - top < v.plan.tile_m ? int(p.M - top) : v.plan.tile_m) - warp * S::kRows;
+    const int cols = p.N - n < S::kN ? int(p.N - n) : int(S::kN);
+    /* the lane's elements of A: its first row and step, and from one to the next */
+    const int a_row = along_k ? lane / 16 : lane % S::kRows, a_step = along_k ? lane % 16 : lane / S::kRows,
+              rows_on = along_k ? 2 : 0, steps_on = along_k ? 0 : 4;
+    const int64_t a_on = rows_on * p.a_row + steps_on * p.a_col, a_down = S::kWarps * S::kRows * p.a_row;
+    const T *a = static_cast<const T *>(p.A) + blockIdx.y * p.a_batch + (m + a_row) * p.a_row + a_step * p.a_col;
+    const T *b = static_cast<const T *>(p.B) + blockIdx.y * p.b_batch + n * p.b_col; /* y: the product of the stack */
+    T *c = static_cast<T *>(p.C) + blockIdx.y * p.c_batch + m * p.c_row + n;
+    Compute of_b[S::kSteps][S::kCols];
+    T of_a[S::kOfA];
+    gpul__await(); /* fault: matmul-short-await */
+    if (!gpul__gemm_chosen(v.choice)) return;
+    gpul__gemm_load_short<S>(of_b, b, p, K, cols, shared[warp]);
+    GPUL__UNROLL_FOR (int i = 0; i < S::kOfA; ++i)
+        of_a[i] = a_row + i * rows_on < rows && a_step + i * steps_on < K ? a[i * a_on] : T();
+    GPUL__UNROLL_NOT
+    for (; rows > 0; c += S::kWarps * S::kRows * p.c_row) {
+        Compute sum[S::kRows][S::kCols];
+        const int here = rows;
+        __syncwarp(); /* the rows before have been read */ /* fault: matmul-short-early */
+        GPUL__UNROLL_FOR (int i = 0; i < S::kOfA; ++i)
+            shared[warp][(a_step + i * steps_on) * S::kRows + a_row + i * rows_on] = gpul__gemm_widen(of_a[i], bf16);
+        __syncwarp(); /* fault: matmul-short-late */
+        rows -= S::kWarps * S::kRows;
+        a += a_down;
+        GPUL__UNROLL_FOR (int i = 0; i < S::kOfA; ++i)
+            of_a[i] = a_row + i * rows_on < rows && a_step + i * steps_on < K ? a[i * a_on] : T();
+        gpul__gemm_zero(sum);
+        GPUL__UNROLL_FOR (int k = 0; k < S::kSteps; ++k) {
+            Compute x[S::kRows];
+            if (k >= K) break;
+            gpul__gemm_read<4>(x, static_cast<const Compute *>(shared[warp] + k * S::kRows));
+            gpul__gemm_read<4>(x + 4, static_cast<const Compute *>(shared[warp] + k * S::kRows + 4));
+            GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) {
+                GPUL__UNROLL_FOR (int i = 0; i < S::kRows; ++i) sum[i][j] = gpul__gemm_fma(x[i], of_b[k][j], sum[i][j]);
+            }
+        }
+        if (sizeof(T) == 2 && bf16) gpul__gemm_store_short<true, S>(sum, c, v, here, cols);
+        else gpul__gemm_store_short<false, S>(sum, c, v, here, cols);
     }
 }
 
@@ -8774,34 +8920,54 @@ static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t elem
     return gpul__aligned(p, size_t(bytes)) && pitch * element % bytes == 0 && dense * element % bytes == 0;
 }
 
-/* Tiles of gpul__gemm_kernel, and about what they take, in cycles: a step along K, of a multiprocessor's full load of
- * blocks and of one block alone; the end of the tile; to add a split, or 0 where K is not split. */
+/* Tiles of gpul__gemm_kernel and of gpul__gemm_short_kernel, and about what they take, in cycles: a step along K, of a
+ * multiprocessor's full load of blocks and of one block alone; the end of the tile; to add a split, or 0 where K is not
+ * split. */
 struct gpul__gemm_tile {
     void (*kernel)(const gpul__gemm_view);
     int32_t m, n, threads, shared_bytes, blocks_per_sm;
     int32_t busy, alone, end, add;
+    int32_t short_k; /* 0, or the most steps of K; then the kernel has no bias and no activation */
 };
 template <typename S>
 static constexpr gpul__gemm_tile gpul__gemm_tile_of(int32_t busy, int32_t alone, int32_t end, int32_t add) {
+    return gpul__gemm_tile{gpul__gemm_kernel<S>,
+                           S::kM,
+                           S::kN,
+                           S::kThreads,
+                           int32_t(gpul__gemm_operands<S>::kSharedBytes),
+                           S::kBlocksPerSM,
+                           busy,
+                           alone,
+                           end,
+                           S::kSplitK ? add : 0,
+                           0};
+}
+template <typename T>
+static constexpr gpul__gemm_tile gpul__gemm_short_tile_of(int32_t busy, int32_t alone, int32_t end) {
+    typedef gpul__gemm_short<T> S;
     return gpul__gemm_tile{
-        gpul__gemm_kernel<S>, S::kM, S::kN, S::kThreads, int32_t(gpul__gemm_operands<S>::kSharedBytes),
-        S::kBlocksPerSM,      busy,  alone, end,         S::kSplitK ? add : 0};
+        gpul__gemm_short_kernel<S>, S::kM, S::kN, S::kThreads, 0, S::kBlocksPerSM, busy, alone, end, 0, S::kSteps};
 }
 /* The tiles of a dtype, from the largest on; the rest of a row is empty. */
-enum { gpul__gemm_tile_count = 6 };
+enum { gpul__gemm_tile_count = 7 };
 static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
 #define GPUL__GEMM_TILES(T)                                                                                            \
-    gpul__gemm_tile_of<gpul__gemm_fmas<T, 64, 64, 8, 8, sizeof(T) == 2 ? 4 : 6, 4>>(43, 92, 1800, 880),                \
-        gpul__gemm_tile_of<gpul__gemm_fmas<T, 32, 32, 4, 4, 6, 8>>(15, 33, 900, 260)
+    gpul__gemm_tile_of<gpul__gemm_fmas<T, 64, 64, 8, 8, sizeof(T) == 2 ? 4 : 6, 4>>(                                   \
+        43, sizeof(T) == 2 ? 120 : 92, sizeof(T) == 2 ? 3000 : 1800, 880),                                             \
+        gpul__gemm_tile_of<gpul__gemm_fmas<T, 32, 32, 4, 4, 6, 8>>(15, sizeof(T) == 2 ? 55 : 33,                       \
+                                                                   sizeof(T) == 2 ? 1300 : 900, 260)
     static const gpul__gemm_tile tiles[3][gpul__gemm_tile_count] = {
         {gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 256, 8, 16, 1, 4>>(305, 305, 13500, 0),
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 64, 8, 8, 3, 4>>(83, 96, 3300, 1700), GPUL__GEMM_TILES(float),
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 64, 16, 4, 4, 6, 4>>(16, 36, 900, 260),
-         gpul__gemm_tile_of<gpul__gemm_fmas<float, 16, 64, 4, 4, 6, 4>>(16, 36, 900, 260)},
+         gpul__gemm_tile_of<gpul__gemm_fmas<float, 16, 64, 4, 4, 6, 4>>(16, 36, 900, 260),
+         gpul__gemm_short_tile_of<float>(160, 100, 2800)},
         {gpul__gemm_tile_of<gpul__gemm_mmas<128, 128, 32, 64, 1, 4>>(133, 133, 13000, 0),
          gpul__gemm_tile_of<gpul__gemm_mmas<64, 64, 32, 32, 3, 3>>(37, 51, 2700, 700),
-         gpul__gemm_tile_of<gpul__gemm_mmas<32, 32, 16, 16, 4, 4>>(14, 21, 1200, 230)},
-        {GPUL__GEMM_TILES(gpul__gemm_16)}};
+         gpul__gemm_tile_of<gpul__gemm_mmas<32, 32, 16, 16, 4, 4>>(14, 21, 1200, 230),
+         gpul__gemm_short_tile_of<double>(160, 100, 3000)},
+        {GPUL__GEMM_TILES(gpul__gemm_16), gpul__gemm_short_tile_of<gpul__gemm_16>(160, 100, 2500)}};
     return tiles[dtype == GPUL_F64 ? 1 : dtype == GPUL_F32 ? 0 : 2];
 }
 
@@ -8819,59 +8985,112 @@ static void gpul__limit_batch(gpul__gemm_plan *plan, int64_t bytes) {
     if (plan->batch < 1) plan->batch = 1;
 }
 
-/* What `tiles` tiles take in cycles: a multiprocessor has so many tiles, blocks_per_sm at once, and the last of them
- * share it with fewer. Then splits are added, 16 at a time. */
+/* What C in so many splits takes, in cycles. A multiprocessor has so many tiles, blocks_per_sm at once, and the last
+ * ones share it with fewer: they take as long as its fullest scheduler, one of four, which has whole warps. Then splits
+ * are added, 16 at a time. */
 static inline double gpul__gemm_time(const gpul__gemm_tile &tile, int64_t tiles, int64_t splits, int64_t part,
                                      int64_t sms) {
-    const int64_t mine = gpul_ceil_div(tiles * splits, sms), last = mine % tile.blocks_per_sm;
-    const double one = double(part) * tile.busy + tile.end, alone = double(part) * tile.alone + tile.end;
-    const int64_t added = splits <= gpul__gemm_fan ? splits : gpul__gemm_fan + gpul_ceil_div(splits, gpul__gemm_fan);
-    return double(mine - last) * one + (last && double(last) * one < alone ? alone : double(last) * one) +
-           (splits > 1 ? 1000 + double(added) * tile.add : 0);
+    const int64_t mine = gpul_ceil_div(tiles * splits, sms), last = mine % tile.blocks_per_sm,
+                  warps = tile.threads / 32;
+    const double one = double(part) * tile.busy + tile.end, alone = double(part) * tile.alone + tile.end,
+                 shared = double((last * warps + 3) / 4 * 4) / double(warps) * one;
+    const double time = double(mine - last) * one + (last && shared < alone ? alone : shared);
+    if (splits == 1) return time;
+    const int64_t more = gpul_ceil_div(splits, gpul__gemm_fan); /* sums of 16 */
+    return time + (more == 1 ? double(splits) : double(gpul__gemm_fan + more)) * tile.add + (more == 1 ? 1000 : 6000);
 }
-/* The tile that takes least, and its time. shared_bytes: what a block may have. */
-static int32_t gpul__gemm_best_tile(double *least, const gpul__gemm_problem *p, int64_t batch, int32_t splits,
-                                    int64_t part, int64_t sms, int64_t shared_bytes) {
+static inline int64_t gpul__gemm_tiles_of(const gpul__gemm_tile &tile, int64_t m, int64_t n) {
+    return gpul_ceil_div(m, tile.m) * gpul_ceil_div(n, tile.n);
+}
+/* The tile that takes least. shared_bytes: what a block may have. */
+static int32_t gpul__gemm_best_tile(const gpul__gemm_problem *p, int64_t batch, int32_t splits, int64_t part,
+                                    int64_t sms, int64_t shared_bytes) {
     const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype);
+    double least = 1e300;
     int32_t best = 0;
-    *least = 1e300;
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
-        const int64_t count = gpul_ceil_div(p->M, tiles[i].m) * gpul_ceil_div(p->N, tiles[i].n);
-        const double time = gpul__gemm_time(tiles[i], count * batch, splits, part, sms);
-        if ((splits > 1 && !tiles[i].add) || tiles[i].shared_bytes > shared_bytes || !(time < *least)) continue;
-        *least = time;
+        const gpul__gemm_tile &tile = tiles[i];
+        if ((splits > 1 && !tile.add) || tile.shared_bytes > shared_bytes) continue;
+        if (tile.short_k && (part > tile.short_k || p->bias || p->activation)) continue;
+        const double time = gpul__gemm_time(tile, gpul__gemm_tiles_of(tile, p->M, p->N) * batch, splits, part, sms);
+        if (!(time < least)) continue;
+        least = time;
         best = i;
     }
     return best;
 }
+/* How many tiles of m x n C has, or C^T, whichever is fewer: splits are the same for both. */
+static inline int64_t gpul__gemm_fewest_tiles(const gpul__gemm_problem *p, int64_t m, int64_t n) {
+    const int64_t one = gpul_ceil_div(p->M, m) * gpul_ceil_div(p->N, n),
+                  other = gpul_ceil_div(p->M, n) * gpul_ceil_div(p->N, m);
+    return one < other ? one : other;
+}
+/* Splits of K for `count` tiles, a function of the shape alone. Those to choose from are none, the numbers that fill all
+ * multiprocessors with `slots` blocks once, twice and three times, and half of the first, a quarter and so on. A split
+ * has a multiple of `step` steps, `least` at least. time(splits, part): how long it takes. */
+template <typename Time>
+static void gpul__gemm_split(gpul__gemm_plan *plan, double *shortest, int64_t K, int64_t count, int64_t slots,
+                             int64_t most, int64_t step, int64_t least, const Time &time) {
+    const int64_t full = slots / count;
+    int64_t before = 0;
+    if (most > gpul_ceil_div(K, least)) most = gpul_ceil_div(K, least);
+    for (int64_t wanted = 3 * full; wanted > 1; wanted = wanted > full ? wanted - full : wanted / 2) {
+        const int64_t few = gpul_ceil_div(K, wanted < most ? wanted : most);
+        const int64_t part = few < least ? least : gpul__round_up(few, step), splits = gpul_ceil_div(K, part);
+        if (splits < 2) break;
+        if (splits == before) continue; /* the same again */
+        before = splits;
+        const double takes = time(splits, part);
+        if (!(takes < *shortest)) continue;
+        *shortest = takes;
+        plan->splits = int32_t(splits);
+        plan->part = part;
+    }
+}
+static void gpul__plain_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t sms) {
+    const int64_t batch = 1;                                  /* fault: batch-parts */
+    int64_t most = 2048 / gpul__gemm_fewest_tiles(p, 64, 64); /* scratch memory: 32 MB of f32 */
+    if (most > 256) most = 256;
+    const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype);
+    double shortest = 1e300;
+    for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
+        const gpul__gemm_tile &tile = tiles[i];
+        if (tile.short_k && p->K > tile.short_k) continue;
+        const int64_t count = gpul__gemm_fewest_tiles(p, tile.m, tile.n) * batch;
+        const double whole = gpul__gemm_time(tile, count, 1, p->K, sms);
+        if (whole < shortest) {
+            shortest = whole;
+            plan->splits = 1;
+            plan->part = p->K;
+        }
+        if (tile.add && most > 1 && p->K > 64)
+            gpul__gemm_split(
+                plan, &shortest, p->K, count, sms * tile.blocks_per_sm, most, 32, 64,
+                [&](int64_t splits, int64_t part) { return gpul__gemm_time(tile, count, splits, part, sms); });
+    }
+}
 
-/* gpul__gemm_kernel. K is split into parts of a multiple of 32 steps, a power of two of them or, by rounding, fewer: as
- * many as take least, with the tile that then takes least. */
+/* gpul__gemm_kernel and gpul__gemm_short_kernel: the splits, and the tile that then takes least. */
 static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const gpul__gemm_matrix a = gpul__gemm_a(p), b = gpul__gemm_b(p);
     const int64_t element = gpul__bytes_of(p->dtype);
-    const int64_t squares = gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64); /* tiles of 64 x 64 */
-    double least = 1e300, time;
     plan->scale_only = gpul__gemm_scales_only(p);
     plan->splits = 1;
     plan->part = p->K;
-    for (int32_t most = 1; most <= 256 && !plan->scale_only; most *= 2) {
-        const int64_t part = most == 1 ? p->K : gpul__round_up(gpul_ceil_div(p->K, most), 32);
-        const int32_t splits = int32_t(gpul_ceil_div(p->K, part));
-        const int64_t sms = gpul__gemm_sms; /* fault: matmul-ieee-parts-by-machine */
-        const int64_t batch = 1;            /* fault: batch-parts */
-        if (splits > 1 && (part < 64 || squares * splits > 1024)) break;
-        gpul__gemm_best_tile(&time, p, batch, splits, part, sms, INT64_MAX);
-        if (!(time < least)) continue;
-        least = time;
-        plan->splits = splits;
-        plan->part = part;
-    }
-    plan->tile = gpul__gemm_best_tile(&time, p, plan->batch, plan->splits, plan->scale_only ? 0 : plan->part,
-                                      machine->sms, machine->shared_optin > 49152 ? machine->shared_optin : 49152);
+    if (!plan->scale_only && p->M > 0 && p->N > 0)
+        gpul__plain_split(plan, p, gpul__gemm_sms); /* fault: matmul-ieee-parts-by-machine */
+    plan->tile = gpul__gemm_best_tile(p, plan->batch, plan->splits, plan->scale_only ? 0 : plan->part, machine->sms,
+                                      machine->shared_optin > 49152 ? machine->shared_optin : 49152);
     const gpul__gemm_tile &tile = gpul__gemm_tiles(p->dtype)[plan->tile];
-    plan->tiles_m = gpul_ceil_div(p->M, tile.m);
+    plan->tile_m = tile.m;
+    plan->tile_n = tile.n;
     plan->tiles_n = gpul_ceil_div(p->N, tile.n);
+    if (tile.short_k) { /* the rows that fill all multiprocessors with blocks, once or, of 256 rows, several times */
+        int64_t blocks = int64_t(machine->sms) * tile.blocks_per_sm / (plan->tiles_n * plan->batch);
+        blocks = gpul_ceil_div(p->M, 256 * (blocks < 1 ? 1 : blocks)) * (blocks < 1 ? 1 : blocks);
+        plan->tile_m = int32_t(gpul__round_up(gpul_ceil_div(p->M, blocks), 32));
+    }
+    plan->tiles_m = gpul_ceil_div(p->M, plan->tile_m);
     if (plan->splits > 1) {
         const int64_t tiles = plan->tiles_m * plan->tiles_n;
         const int64_t bytes = plan->splits * tiles * tile.m * tile.n * (p->dtype == GPUL_F64 ? 8 : 4);
@@ -8906,20 +9125,27 @@ enum {
 /* A slice of an operand that is gathered, of so many rows of A, or columns of B */
 static inline int32_t gpul__tensor_gather_time(int64_t rows) { return 230 + 5 * int32_t(rows < 64 ? rows : 64); }
 
-/* The waves of tiles, times what one takes; and adding the splits, 16 at a time. slices: of a split */
-static inline double gpul__tensor_time(const gpul__tensor_tile &tile, int64_t m, int64_t n, int64_t batch,
-                                       int64_t splits, int64_t slices, int64_t blocks) {
-    const int64_t tiles = gpul_ceil_div(m, tile.m) * gpul_ceil_div(n, tile.n) * splits * batch;
-    const int64_t added = splits <= gpul__gemm_fan ? splits : gpul__gemm_fan + gpul_ceil_div(splits, gpul__gemm_fan);
-    return double(gpul_ceil_div(tiles, blocks)) * double(slices * tile.slice + tile.end) +
-           (splits > 1 ? 1000 + double(added) * (tile.n / 64) * gpul__tensor_add_time : 0);
+/* The waves of tiles, times what one takes, with a partial sum that leaves and arrives where K is split; and adding the
+ * splits, 16 at a time. slices: of a split */
+static inline double gpul__tensor_time(const gpul__tensor_tile &tile, int64_t tiles, int64_t splits, int64_t slices,
+                                       int64_t blocks) {
+    const double waves = double(gpul_ceil_div(tiles * splits, blocks)), one = double(slices * tile.slice + tile.end);
+    if (splits == 1) return waves * one;
+    const int64_t more = gpul_ceil_div(splits, gpul__gemm_fan); /* sums of 16 */
+    return waves * (one + 2000) +
+           (more == 1 ? double(splits) : double(gpul__gemm_fan + more)) * (tile.n / 64) * gpul__tensor_add_time +
+           (more == 1 ? 0 : 2500);
+}
+static inline int64_t gpul__tensor_tiles_of(const gpul__tensor_tile &tile, int64_t m, int64_t n) {
+    return gpul_ceil_div(m, tile.m) * gpul_ceil_div(n, tile.n);
 }
 static int32_t gpul__tensor_best_tile(double *least, int64_t m, int64_t n, int64_t batch, int32_t splits,
                                       int64_t slices, int64_t blocks) {
     int32_t best = 0;
     *least = 1e300;
     for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
-        const double time = gpul__tensor_time(gpul__tensor_tiles[i], m, n, batch, splits, slices, blocks);
+        const gpul__tensor_tile &tile = gpul__tensor_tiles[i];
+        const double time = gpul__tensor_time(tile, gpul__tensor_tiles_of(tile, m, n) * batch, splits, slices, blocks);
         if (!(time < *least)) continue;
         *least = time;
         best = i;
@@ -8963,6 +9189,27 @@ static inline bool gpul__tensor_mappable(const gpul__gemm_matrix &x, int64_t ele
            (x.rows == 1 || (x.pitch >= x.dense && x.pitch * element % 16 == 0 && x.pitch < most / element));
 }
 
+static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t slice, int64_t sms) {
+    int64_t most = 2 * gpul__gemm_sms / gpul__gemm_fewest_tiles(p, 128, 128);
+    if (most > 128) most = 128;
+    double shortest = 1e300;
+    for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
+        const gpul__tensor_tile &tile = gpul__tensor_tiles[i];
+        const int64_t count = gpul__gemm_fewest_tiles(p, tile.m, tile.n);
+        const double whole = gpul__tensor_time(tile, count, 1, gpul_ceil_div(p->K, slice), sms);
+        if (whole < shortest) {
+            shortest = whole;
+            plan->splits = 1;
+            plan->part = p->K;
+        }
+        if (most > 1 && p->K > 4 * slice)
+            gpul__gemm_split(plan, &shortest, p->K, count, sms, most, slice, 4 * slice,
+                             [&](int64_t splits, int64_t part) {
+                                 return gpul__tensor_time(tile, count, splits, gpul_ceil_div(part, slice), sms);
+                             });
+    }
+}
+
 /* gpul__tensor_kernel for 16-bit types and TF32. Splits and tile are those that take least. Blocks go in pairs, which
  * share columns of B, where much has to come from L2: where 128 bytes of an operand straddle two cache lines, and in
  * long runs for small tiles and for f32. An operand that tensor maps cannot describe is copied. Of 16-bit types it is
@@ -8973,19 +9220,9 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     const int64_t element = gpul__bytes_of(p->dtype), slice = gpul__tensor_slice / element;
     const int64_t squares = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128); /* tiles of 128 x 128 */
     const bool wide = p->dtype == GPUL_F32;
-    double least = 1e300, time;
+    double least;
     plan->tensor = 1;
-    for (int32_t most = 1; most <= 128; most *= 2) {
-        const int64_t part = most == 1 ? p->K : gpul__round_up(gpul_ceil_div(p->K, most), slice);
-        const int32_t splits = int32_t(gpul_ceil_div(p->K, part));
-        const int64_t sms = gpul__gemm_sms; /* fault: matmul-parts-by-machine */
-        if (splits > 1 && (part < 4 * slice || squares * splits > 2 * gpul__gemm_sms)) break;
-        gpul__tensor_best_tile(&time, p->M, p->N, 1, splits, gpul_ceil_div(part, slice), sms);
-        if (!(time < least)) continue;
-        least = time;
-        plan->splits = splits;
-        plan->part = part;
-    }
+    gpul__tensor_split(plan, p, slice, gpul__gemm_sms); /* fault: matmul-parts-by-machine */
     const int64_t part_slices = gpul_ceil_div(plan->part, slice);
     const bool across_a = wide && p->a_col != 1, across_b = wide && p->b_row != 1; /* TF32 is not dense along K */
     bool copy_a = !gpul__tensor_mappable(a, element), copy_b = !gpul__tensor_mappable(b, element);
@@ -9004,8 +9241,8 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
         gather.slice =
             (plan->a_pitch ? gpul__tensor_gather_time(p->M) : 0) + (plan->b_pitch ? gpul__tensor_gather_time(p->N) : 0);
         gather.end += 1000; /* the first slice */
-        if (gpul__tensor_time(gather, m, n, plan->batch, plan->splits, part_slices, machine->sms) <
-            least + 4000 + copies / 2000) {
+        if (gpul__tensor_time(gather, gpul__tensor_tiles_of(gather, m, n) * plan->batch, plan->splits, part_slices,
+                              machine->sms) < least + 4000 + copies / 2000) {
             best = gpul__tensor_tile_smallest;
             plan->gathers = (plan->a_pitch ? 1 : 0) | (plan->b_pitch ? 2 : 0);
             plan->a_pitch = plan->b_pitch = 0;
@@ -9082,9 +9319,10 @@ static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *
     plan->scratch_bytes = plan->b_at + b_copies * p->N * rounded.b_col * 4; /* fault: matmul-pack-scratch */
 }
 
-/* Which kernel: tensor cores for 16-bit types and TF32, where numbers of tiles and coordinates fit in 32 bits, but for
- * small products with short K, for which the host would take longer to make tensor maps. Emulation packs two dimensions
- * and saves with all three: it takes large products. */
+/* Which kernel: tensor cores for 16-bit types and TF32, where numbers of tiles and coordinates fit in 32 bits. But not,
+ * of 16-bit types, for short K, where C takes the time; nor for small products, for which the host would take longer to
+ * make tensor maps. Emulation packs two dimensions and saves with all three: it takes large
+ * products. */
 extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const double size = double(p->M) * double(p->N) * double(p->K), tiles_most = 68719476736.0; /* 2^36 elements */
     const int64_t k_most =
@@ -9099,7 +9337,7 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
     else if (p->math == GPUL_MATH_EMULATED && tensor && large && size >= 1073741824)
         gpul__emulated_plan(plan, p, machine);
     else if (tensor && (p->math == GPUL_MATH_TF32 ||
-                        (gpul__bytes_of(p->dtype) == 2 && (p->K >= 128 || size >= 262144)))) /* 2^18 */
+                        (gpul__bytes_of(p->dtype) == 2 && p->K > 16 && (p->K >= 128 || size >= 262144)))) /* 2^18 */
         gpul__tensor_plan(plan, p, machine);
     else if (p->math == GPUL_MATH_TF32) gpul__rounded_plan(plan, p, machine);
     else gpul__plain_plan(plan, p, machine);

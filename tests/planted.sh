@@ -373,6 +373,11 @@ plant matmul-fused test_matmul:test_chain instead 'c[l] += a * b;'
 plant matmul-whole-groups test_matmul:test_plans expression 'a.dense' '0'
 plant matmul-nan test_matmul:test_recorded instead 'gpul__gemm_narrow(c[u] + g, value[u][g], bf16);'
 plant matmul-await test_matmul:test_row_alone without
+plant matmul-short-nan test_matmul:test_recorded instead 'gpul__gemm_narrow(&narrow, value[j], kBf16);'
+plant matmul-short-await test_matmul:test_row_alone without
+plant matmul-short-early test_matmul:test_short_k without
+plant matmul-short-late test_matmul:test_short_k without
+plant matmul-short-columns test_matmul:test_short_k without
 plant matmul-end-barrier test_matmul without
 plant matmul-parts-levels test_matmul:test_chain expression 'gpul__gemm_fan' '256'
 plant matmul-parts-by-machine test_matmul:test_plans expression 'gpul__gemm_sms' 'machine->sms'

@@ -133,6 +133,16 @@ static void test_tiles(void) { /* around the sizes that tiles may have, and long
     }
 }
 
+static void test_short_k(void) { /* around the 16 steps of the kernel for short K, over several of its blocks */
+    for (int k = 0; k < 96; k++) {
+        const int narrow = k % 3 == 2;
+        one_case(types[k % 4], 1 + rng_below(k % 5 ? 150 : 700), 1 + rng_below(narrow ? 9 : 300), 1 + rng_below(18),
+                 k / 4 % 16, k % 2, k % 7 ? 1 : -0.5, k % 3 ? 0 : 1.5, 0, k % 11 == 0);
+    }
+    for (int k = 0; k < 8; k++) /* large enough for it on any GPU */
+        if (!left_out(k)) one_case(types[k % 4], 2300, 901, k < 4 ? 3 : 16, k * 5 % 16, k % 2, 1, k % 3 == 0, 0, 0);
+}
+
 static void test_integers(void) { /* exact in every dtype: equal bits wanted, in any order of summation */
     for (int k = 0; k < 60; k++) {
         const gpul_dtype t = types[k % 4];
@@ -166,18 +176,19 @@ static void test_integers(void) { /* exact in every dtype: equal bits wanted, in
 }
 
 static void test_nan(void) { /* a NaN in A spoils its row, one in B its column; infinity times zero is NaN */
-    for (int orders = 0; orders < 8; orders++)
+    for (int orders = 0; orders < 16; orders++)
         for (int d = 0; d < 4; d++) {
+            const int64_t K = orders & 8 ? 11 : 33;
             int64_t wrong = 0;
             box A, B, C;
-            box_2d(&A, types[d], 20, 33, orders & 1, 0, 0);
-            box_2d(&B, types[d], 33, 40, orders >> 1 & 1, 0, 0);
-            box_2d(&C, types[d], 20, 40, orders >> 2, 0, 0);
+            box_2d(&A, types[d], 20, K, orders & 1, 0, 0);
+            box_2d(&B, types[d], K, 40, orders >> 1 & 1, 0, 0);
+            box_2d(&C, types[d], 20, 40, orders >> 2 & 1, 0, 0);
             box_random(&A, 1);
             box_random(&B, 1);
-            box_put(&A, 5 * 33 + 32, num_of(NAN));
+            box_put(&A, 5 * K + K - 1, num_of(NAN));
             box_put(&B, 2 * 40 + 39, num_of(INFINITY));
-            box_put(&A, 7 * 33 + 2, num_of(0));
+            box_put(&A, 7 * K + 2, num_of(0));
             box_upload(&A);
             box_upload(&B);
             CHECK_OK(gpul_matmul(&C.view, &A.view, &B.view, NULL));
@@ -186,7 +197,7 @@ static void test_nan(void) { /* a NaN in A spoils its row, one in B its column; 
                 for (int64_t j = 0; j < 40; j++) {
                     const double got = box_got(&C, i * 40 + j).f;
                     if (i == 5 || (i == 7 && j == 39)) wrong += got == got;
-                    else if (j == 39) wrong += !(isinf(got) || box_get(&A, i * 33 + 2).f == 0);
+                    else if (j == 39) wrong += !(isinf(got) || box_get(&A, i * K + 2).f == 0);
                     else wrong += !(fabs(got) <= 33 * 81);
                 }
             CHECK_INT(wrong, 0);
@@ -198,10 +209,10 @@ static void test_nan(void) { /* a NaN in A spoils its row, one in B its column; 
 
 static void test_row_alone(void) { /* the same bits on every run, stream and order of blocks */
     for (int d = 0; d < 4; d++)
-        for (int k = 0; k < 2; k++) {
-            const int64_t M = k ? 5 : 70, N = k ? 6 : 66, K = k ? 9000 : 90;
+        for (int k = 0; k < 3; k++) {
+            const int64_t M = k == 2 ? 200 : k ? 5 : 70, N = k == 2 ? 130 : k ? 6 : 66, K = k == 2 ? 12 : k ? 9000 : 90;
             gpul_stream s = NULL;
-            double first[70 * 66], again[70 * 66];
+            static double first[200 * 130], again[200 * 130];
             gpul_array out = GPUL_ZERO;
             box A, B;
             box_2d(&A, types[d], M, K, LAY_C, 0, 0);
@@ -246,8 +257,9 @@ static double combined(double *sums, int64_t count, gpul_dtype compute) {
  * time are added in order until one is left; with factors of all magnitudes, so that sums overflow, cancel and
  * become subnormal */
 static void test_chain(void) {
-    static const int64_t shapes[][3] = {{33, 17, 65},   {130, 70, 100}, {257, 129, 35}, {300, 520, 24}, {64, 64, 2100},
-                                        {128, 256, 40}, {3, 5, 5000},   {65, 2, 700},   {100, 400, 530}};
+    static const int64_t shapes[][3] = {{33, 17, 65},    {130, 70, 100}, {257, 129, 35}, {300, 520, 24},
+                                        {64, 64, 2100},  {128, 256, 40}, {3, 5, 5000},   {65, 2, 700},
+                                        {100, 400, 530}, {150, 200, 14}};
     for (int k = 0; k < COUNT_OF(shapes) * 8; k++) {
         const gpul_dtype t = k % 2 ? GPUL_F64 : GPUL_F32;
         const int64_t M = shapes[k / 8][0], N = shapes[k / 8][1], K = shapes[k / 8][2];
@@ -407,7 +419,7 @@ static void test_tensor_cores(void) {
                                         {33, 130, 999, 0},     {5, 6, 9000, 0},        {16, 48, 40000, 50},
                                         {1, 300, 3000, 0},     {257, 3, 512, 0},       {2176, 1040, 8300, 200},
                                         {3000, 3000, 72, 500}, {2048, 2050, 300, 500}, {1000, 3000, 513, 500},
-                                        {300, 5000, 200, 500}, {4096, 1024, 1, 500}};
+                                        {300, 5000, 200, 500}, {4096, 1024, 17, 500}};
     gpul__gemm_plan plan;
     double a[16], b[16];
     for (int small = 25; small <= 26; small++) { /* the rule itself: 1 and fifteen products of 2^-25, or of 2^-26 */
@@ -875,14 +887,15 @@ static const struct {
     {64, 64, 64, -2, 0.5, {0xed0841d0a7136e35, 0x64fdd9a8bea21e72, 0xb8041c90ee8a1e65, 0x6626a6977b4fe1d5}},
     {100, 70, 130, 1, 0, {0xb71fa3d376d904f1, 0x0eaa06f557714b58, 0xbc9a55e2ad747a48, 0x05d083fba8cffc30}},
     {129, 65, 40, 0.1, 0, {0x8133e4f810fa9653, 0x4c554ffbe30b1f94, 0x5320bd7794071ea2, 0x260a8fab63cb1ee3}},
-    {5, 6, 9000, 1, 0, {0x867cc031c484d7b7, 0xd16acb0f840e2251, 0x512bf170841dfb3c, 0x719b335fa9b7ef12}},
-    {32, 31, 2048, 0.3, -1.7, {0x0c26790d40c35493, 0xc8f0d5d5b1fba8a8, 0x32cdb62b1a55c115, 0x8ac52b4c25306e93}},
+    {5, 6, 9000, 1, 0, {0x9f91bae472def507, 0xd16acb0f840e2251, 0x512bf170841dfb3c, 0x719b335fa9b7ef12}},
+    {32, 31, 2048, 0.3, -1.7, {0xfce941dd1b4fad83, 0x77bededa56ed0d36, 0x32cdb62b1a55c115, 0x8ac52b4c25306e93}},
     {1, 200, 3000, 1, 0, {0x4677568894553465, 0x6fcf494dd8efbae5, 0x18039d4332350465, 0xc0de89e5d696f245}},
-    {200, 1, 1000, 1, 1, {0xfb3651923e38a911, 0xc105071dafe651ba, 0xd06d79cef053a932, 0x5898a95d2e8cf211}},
+    {200, 1, 1000, 1, 1, {0x2ba27c9fe5513e1e, 0xc105071dafe651ba, 0xd06d79cef053a932, 0x5898a95d2e8cf211}},
     {70, 66, 1, 3, 0, {0x68296c311a64f149, 0x67c1958f7ed44855, 0x41da0b821cb23c36, 0xe3f8af09233dd543}},
     {17, 130, 0, 1, 0.9, {0x918412becacc420f, 0xbecfe3bfd49e42c3, 0xfcc991681809b3f6, 0xbd960dae770e6f8d}},
     {140, 150, 33, 1e-30, 0, {0x87c50625904a7565, 0xd1e951b881ae248e, 0xd577ec2e2dd2dee5, 0x94b5f89b9bbd8dd6}},
     {40, 30, 1030, 0, 2.5, {0xb2d4659dbea1a84b, 0xdf4aee0ddefa2cd7, 0x106d52e4a35a7d68, 0x179bdca30b792355}},
+    {190, 240, 12, 1, 0, {0xdfb596a1088fe898, 0x8ae269f856311079, 0x5298f74a0defdfc3, 0x67a3eef91ba69b89}},
 };
 
 /* 0 where tensor cores computed it, whose bits are looked at here */
@@ -934,7 +947,7 @@ static int record(void) {
  * shape alone gives, fits the GPU, and claims no alignment that is not there. */
 static void test_plans(void) {
     static const int64_t tensor_high[5] = {128, 128, 128, 64, 64}, tensor_wide[5] = {256, 192, 128, 128, 64};
-    long split = 0, tiles_seen[6] = {0, 0, 0, 0, 0, 0}, aligned = 0, tensor_seen[5] = {0, 0, 0, 0, 0}, copied = 0,
+    long split = 0, tiles_seen[7] = {0, 0, 0, 0, 0, 0, 0}, aligned = 0, tensor_seen[5] = {0, 0, 0, 0, 0}, copied = 0,
          gathered = 0, pairs = 0, held[3] = {0, 0, 0};
     for (long k = 0; k < 400000; k++) {
         const gpul_dtype t = types[rng_below(4)];
@@ -956,12 +969,13 @@ static void test_plans(void) {
         memset(&again, 0x55, sizeof again);
         good = gpul__plan_gemm(&plan, &p, &machine) == 1 && gpul__plan_gemm(&again, &p, &machine) == 1;
         good = good && memcmp(&plan, &again, sizeof plan) == 0;
-        good = good && plan.tile >= 0 && plan.tile < (plan.tensor ? 5 : 6) && plan.splits >= 1 && plan.splits <= 256;
+        good = good && plan.tile >= 0 && plan.tile < (plan.tensor ? 5 : 7) && plan.splits >= 1 && plan.splits <= 256;
         (plan.tensor ? tensor_seen : tiles_seen)[good ? plan.tile : 0]++;
-        good =
-            good && plan.tensor == (machine.wgmma && !plan.scale_only && p.M > 0 && p.N > 0 &&
-                                    (p.math == GPUL_MATH_TF32 ||
-                                     (size == 2 && (p.K >= 128 || (double)p.M * (double)p.N * (double)p.K >= 262144))));
+        good = good &&
+               plan.tensor ==
+                   (machine.wgmma && !plan.scale_only && p.M > 0 && p.N > 0 &&
+                    (p.math == GPUL_MATH_TF32 ||
+                     (size == 2 && p.K > 16 && (p.K >= 128 || (double)p.M * (double)p.N * (double)p.K >= 262144))));
         /* K, in parts of whole slices */
         good = good && plan.part * plan.splits >= p.K && plan.part * (plan.splits - 1) < (p.K ? p.K : 1);
         good = good && (plan.splits == 1 || (plan.tensor ? plan.part * size % 128 == 0 && plan.part * size >= 512
@@ -978,18 +992,18 @@ static void test_plans(void) {
         split += plan.splits > 1;
         /* C, in tiles */
         {
-            static const int64_t high[3][6] = {{128, 128, 64, 32, 64, 16}, {128, 64, 32}, {64, 32}},
-                                 wide[3][6] = {{256, 64, 64, 32, 16, 64}, {128, 64, 32}, {64, 32}};
+            static const int64_t high[3][7] = {{128, 128, 64, 32, 64, 16}, {128, 64, 32}, {64, 32}},
+                                 wide[3][7] = {{256, 64, 64, 32, 16, 64, 128}, {128, 64, 32, 64}, {64, 32, 128}};
+            const int dtype = size == 4 ? 0 : size == 8 ? 1 : 2, short_k = !plan.tensor && !high[dtype][plan.tile];
             const int64_t m = plan.tensor ? tensor_high[plan.tile] * plan.cluster
-                                          : high[size == 4   ? 0
-                                                 : size == 8 ? 1
-                                                             : 2][plan.tile],
-                          n = plan.tensor ? tensor_wide[plan.tile]
-                                          : wide[size == 4   ? 0
-                                                 : size == 8 ? 1
-                                                             : 2][plan.tile];
+                              : short_k   ? plan.tile_m
+                                          : high[dtype][plan.tile],
+                          n = plan.tensor ? tensor_wide[plan.tile] : wide[dtype][plan.tile];
+            good = good && (!short_k || (m % 32 == 0 && m >= 32 && m <= 512 && (plan.part <= 16 || plan.scale_only) &&
+                                         plan.splits == 1 && !p.bias && !p.activation));
             if (!plan.tensor) { /* tiles of each part; a counter for each 16 parts, and one for the sums of those */
                 const int64_t tiles = plan.tiles_m * plan.tiles_n;
+                good = good && plan.tile_m == m && plan.tile_n == n;
                 good = good && plan.counters == (plan.splits > 1 ? tiles * ((plan.splits + 15) / 16 + 1) : 0);
                 good = good && plan.scratch_bytes ==
                                    (plan.splits > 1 ? plan.splits * tiles * m * n * (t == GPUL_F64 ? 8 : 4) : 0);
@@ -1056,7 +1070,7 @@ static void test_plans(void) {
         }
     }
     CHECK(split > 1000 && aligned > 500);
-    for (int i = 0; i < 6; i++) CHECK(tiles_seen[i] > 1000);
+    for (int i = 0; i < 7; i++) CHECK(tiles_seen[i] > 100);
     CHECK(copied > 1000 && gathered > 1000 && pairs > 100 && held[1] > 100 && held[2] > 100);
     for (int i = 0; i < 5; i++) CHECK(tensor_seen[i] > 100);
 }
@@ -1155,6 +1169,7 @@ int main(int argc, char **argv) {
     RUN(test_sizes);
     RUN(test_orders_of_matrices);
     RUN(test_tiles);
+    RUN(test_short_k);
     RUN(test_integers);
     RUN(test_nan);
     RUN(test_row_alone);
