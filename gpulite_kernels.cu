@@ -2613,6 +2613,76 @@ static __device__ __forceinline__ void gpul__reduce_transpose(const gpul__pack<u
     }
 }
 
+/* kN rows, kStride elements apart, of the vectors that hold them: each is kC elements from where it begins, whatever
+ * they are beyond its end. */
+template <int kStride, int kN, int kC, typename X>
+static __device__ __forceinline__ void gpul__reduce_close_rows(const gpul__raw (&vectors)[kC + 1],
+                                                               gpul__pack<X, kC> (&rows)[kN]) {
+    constexpr int kSize = sizeof(X), kWords = kC * kSize / 4;
+    uint32_t words[4 * kC + 4];
+    memcpy(words, vectors, sizeof words);
+    GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
+        uint32_t row[kWords];
+        GPUL__UNROLL_FOR (int w = 0; w < kWords; ++w) {
+            const int byte = k * kStride * kSize + 4 * w;
+            row[w] = uint32_t((uint64_t(words[byte / 4 + 1]) << 32 | words[byte / 4]) >> 8 * (byte % 4));
+        }
+        memcpy(&rows[k], row, sizeof row);
+    }
+}
+/* Loads a batch whose rows are 2, 3 or 4 elements apart: a lane's are as many vectors of 16 bytes. Elements one by one
+ * would lead the lanes of a warp to as many cache lines with each load. False where some vector may not be read. */
+template <int kC, int kLanes, int kN, typename X, typename View>
+static __device__ __forceinline__ bool gpul__reduce_load_rows(std::true_type, const View &v, const X *from, int at,
+                                                              int step, int last, gpul__raw (&vx)[kLanes][kC]) {
+    typedef gpul__fetch<X, kN> Fetch;
+    const int stride = int(v.x_stride);
+    const X *p[kLanes];
+    gpul__raw vectors[kLanes][kC + 1] = {};
+    bool inside = true;
+    GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) { /* in place of missing vectors, the first */
+        p[r] = from + int64_t(at + r * step <= last ? at + r * step : at) * stride;
+        inside = inside && v.source.extent.holds(p[r], 16) && v.source.extent.holds(p[r] + (stride - 1) * kN, 16);
+    }
+    if (!inside) return false;
+    /* differences: a pointer that is made of an integer may point to any kind of memory */
+    const int before = int(reinterpret_cast<uintptr_t>(p[0]) & 15) / int(sizeof(X)); /* the same of all lanes */
+    const auto load = [&](auto count) {
+        GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
+            GPUL__UNROLL_FOR (int j = 0; j < decltype(count)::value; ++j)
+                vectors[r][j] = Fetch::aligned(p[r] - before + j * kN);
+        }
+    };
+    /* where they are not aligned, one more */
+    const int count = stride + (before > 0 ? 1 : 0);
+    if (count == 2) load(std::integral_constant<int, 2>());
+    else if (count == 3) load(std::integral_constant<int, 3>());
+    else if (count == 4) load(std::integral_constant<int, 4>());
+    else load(std::integral_constant<int, 5>());
+    gpul__schedule_fence(v.zero);
+    GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
+        if (before > 0) {
+            GPUL__UNROLL_FOR (int j = 0; j < kC; ++j) {
+                Fetch fetch;
+                fetch.low = vectors[r][j];
+                fetch.high = vectors[r][j + 1];
+                vectors[r][j] = fetch.get(p[r]); /* fault: reduce-close-shifted */
+            }
+        }
+        gpul__pack<X, kC> rows[kN];
+        if (stride == 2) gpul__reduce_close_rows<2>(vectors[r], rows);
+        else if (stride == 3) gpul__reduce_close_rows<3>(vectors[r], rows);
+        else gpul__reduce_close_rows<4>(vectors[r], rows);
+        gpul__reduce_transpose(rows, vx[r]);
+    }
+    return true;
+}
+template <int kC, int kLanes, int kN, typename View, typename Pointer, typename Raw>
+static __device__ __forceinline__ bool gpul__reduce_load_rows(std::false_type, const View &, const Pointer &, int, int,
+                                                              int, Raw &) {
+    return false;
+}
+
 /* Loads a batch: kLanes vectors of each of a thread's columns, `step` elements apart, from element `at` of a warp tile
  * on. In place of elements beyond `last`, it loads that one. */
 template <int kC, int kLanes, int kN, typename X, typename Y, typename View>
@@ -2626,7 +2696,14 @@ gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, 
     constexpr int kAnywhere = gpul__size_of<X>::value == 1 && !Operand::kSeveral;
     const typename Operand::Pointer from = columns.x[0] + begin * stride;
     const auto index = [=](int r, int k) { return at + r * step + k < last ? at + r * step + k : last; };
-    bool wide = v.plan.vector != 0;
+    if (v.plan.vector > 2) {
+        GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
+            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) vy[r][k] = gpul__at(y, index(r, k) * y_stride);
+        }
+        typedef std::integral_constant<bool, kC == 4 && !Operand::kSeveral> Close;
+        if (gpul__reduce_load_rows<kC, kLanes, kN>(Close(), v, from, at, step, last, vx)) return;
+    }
+    bool wide = v.plan.vector == 1 || v.plan.vector == 2;
     if (wide && (v.plan.vector > 1 || columns.count < kC)) { /* may all that an access covers be read? */
         const int to = at + (kLanes - 1) * step + kN - 1;
         wide = v.source.extent.holds(from + at * stride, kC * gpul__size_of<X>::value) &&
@@ -4559,8 +4636,10 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
  * thread that follow each other, times the rounds of blocks. To the loads come the levels of the tree over rows of
  * threads, and passing on results. A device that is not full is little faster than one that is, and the busiest
  * multiprocessor counts more than the mean. Rows of threads that read few bytes waste parts of sectors, and of
- * memory's pages where the device is full. The constants fit measurements of an H200, of 146 problems in all the
- * ways that there are, to 4 % of the best on average. In a capture no output of one block tile is split. */
+ * memory's pages where the device is full. Where rows are so short that each load of a warp meets all of its cache
+ * lines, a multiprocessor looks up one line a cycle, while memory brings 18 bytes. The constants fit measurements of an
+ * H200, of 146 problems in all the ways that there are, to 4 % of the best on average. In a capture no output of one
+ * block tile is split. */
 static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_problem *p, const gpul__reducer *reducer,
                                int64_t sms, int64_t lane) {
     const int32_t each = reducer->columns, lanes = reducer->lanes, inner = p->outer_ndim - 1;
@@ -4575,6 +4654,10 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
     if (p->inputs)
         plan->vector = p->outputs < INT32_MAX && width % each == 0 &&
                        gpul__vectors_of_inputs(p, each, p->inputs->outer, inner, inner);
+    /* A thread has all of such a row, and reads a vector's rows at once. Rows of 16 bytes are vectors as they are. */
+    const bool close = !p->inputs && each == 4 && p->x_outer[inner] == 1 && p->x_reduce[0] <= 4 &&
+                       width <= p->x_reduce[0] && p->outputs < INT32_MAX;
+    if (close && (plan->vector != 1 || access < 16)) plan->vector = 3;
     plan->lanes = gpul__power_of_two(gpul_ceil_div(p->n, lane), 32);
     const int64_t across =
         plan->vector ? p->outputs / width * gpul_ceil_div(width, each) : gpul_ceil_div(p->outputs, each); /* threads */
@@ -4593,6 +4676,10 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
     const double tiles = double(p->n) / (double(plan->tile_rows * lane) * 32);     /* the last may not be a whole one */
     const int32_t whole = gpul__power_of_two(plan->warp_tiles, gpul__warps);
     const bool full = double(across) * plan->warp_tiles * groups > resident * double(sms);
+    /* of a thread to a row */
+    const double accesses = plan->vector == 0   ? double(each)
+                            : plan->vector <= 2 ? double(plan->vector)
+                                                : double(stretch) / 16;
     double least = 0;
     int32_t threads = 1, part = 1, pass_levels = 0, levels = 0; /* threads: of a warp tile */
     for (int32_t w = GPUL__REDUCE_THREADS; w > 0; w /= 2) {
@@ -4611,7 +4698,13 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
                                double(across) * plan->warp_tiles * deep < 0.25 * resident * double(sms)))
                 continue;
             const int32_t vectors = (one_lane ? (rows + lanes - 1) / lanes : rows) << passed;
-            const double loads = vectors * (1 + narrow);
+            double loads = vectors * (1 + narrow);
+            if (full && stretch < 64) {
+                const double apart =
+                    double((one_lane ? stretch * (16 / reducer->element_bytes) : lanes_apart) << passed);
+                const double lines = accesses * (apart < 128 ? apart / 128 : 1.0);
+                if (18 * lines > double(stretch)) loads *= 18 * lines / double(stretch);
+            }
             for (int32_t t = whole; t > 0; t /= 2) {
                 int32_t at_once = t, deepest = 0, level = 0;
                 for (; at_once > 1 && at_once * deep * w > GPUL__REDUCE_THREADS; at_once /= 2) ++deepest;

@@ -285,6 +285,7 @@ plant reduce-staged-early test_reduce:test_gaps without
 plant reduce-staged-before test_reduce:test_gaps expression 'uint32_t(rest)' '0'
 plant reduce-broken-vectors test_reduce:test_gaps expression '~mask' '0'
 plant reduce-transposed test_reduce:test_shapes expression '0x7632' '0x5410'
+plant reduce-close-shifted test_reduce:test_close_rows expression 'p[r]' 'gpul__align_down(p[r])'
 plant reduce-shared test_reduce:test_plans without
 plant reduce-captured test_graph:test_scratch without
 plant reduce-captured-columns test_graph:test_scratch without
