@@ -2969,8 +2969,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
 template <bool kYes> struct gpul__bool {};
 /* One kernel for rows of contiguous elements and of others, or two where registers are short */
 template <typename Op> struct gpul__reduce_both {
-    static constexpr bool value =
-        std::is_arithmetic<typename Op::Lane>::value && gpul__size_of<typename Op::Y>::bytes == 0;
+    static constexpr bool value = sizeof(typename Op::Lane) <= 16 && gpul__size_of<typename Op::Y>::bytes == 0;
 };
 /* The kernel of a plan. (Two functions, so that no kernel is instantiated that an operation does not have.) */
 template <typename Op>
