@@ -4869,7 +4869,7 @@ template <typename Variant> struct gpul__fold_second {
     static __device__ __forceinline__ Lane fold(const Op &op, Lane lane, const X *x, const Y *y, int count, int at) {
         typedef typename Op::X2 X2;
         X2 as_second[16 / sizeof(X2)];
-        GPUL__UNROLL_FOR (int k = 0; k < 16 / int(sizeof(X2)); ++k) as_second[k] = gpul__bits<X2>(x[k]);
+        memcpy(as_second, x, sizeof as_second);
         return gpul__bits<Lane>(
             Variant::fold(op.second, gpul__bits<typename Op::Lane2>(lane), as_second, y, count, at));
     }
