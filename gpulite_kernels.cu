@@ -5104,13 +5104,22 @@ template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T
         return gpul__moments_merge(a, b);
     }
     __device__ __forceinline__ Lane fold(Lane lane, const T *x, const gpul__none *, int count, int) const {
-        constexpr int kN = 16 / sizeof(T), kEight = 8 * kN;
-        double d[kN];
-        GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
-            const T element = x[k < count ? k : 0];
-            if (std::is_same<T, U>::value || !takes_second) d[k] = gpul__difference(element, first);
-            else d[k] = gpul__difference(gpul__bits<U>(element), gpul__bits<U>(first)); /* fault: var-int64 */
-        }
+        /* four elements at a time: sixteen differences have no registers */
+        constexpr int kN = 16 / sizeof(T), kEight = 8 * kN, kSome = kN < 4 ? kN : 4;
+        uint32_t words[4];
+        double d[kSome];
+        if (sizeof(T) < 4) memcpy(words, x, sizeof words);
+        const auto differences = [&](int there) {
+            T bytes[kSome];
+            if (sizeof(T) < 4) memcpy(bytes, words, sizeof bytes);
+            const T *const some = sizeof(T) < 4 ? bytes : x;
+            GPUL__UNROLL_FOR (int k = 0; k < kSome; ++k) {
+                const T element = some[k < there ? k : 0];
+                if (std::is_same<T, U>::value || !takes_second) d[k] = gpul__difference(element, first);
+                else d[k] = gpul__difference(gpul__bits<U>(element), gpul__bits<U>(first)); /* fault: var-int64 */
+            }
+        };
+        differences(count);
         if (lane.vectors == 0) { /* the middle of the first two */
             lane.pivot = __dmul_rn(0.5, __dadd_rn(d[0], d[1]));
         } else if (lane.vectors % 8 == 0) { /* a group is complete: merged, as in gpul__moments_merge */
@@ -5128,11 +5137,18 @@ template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T
             lane.sum = lane.sum_squares = 0; /* fault: var-sums-kept */
             lane.count = 0;
         }
-        GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
-            const double difference = __dsub_rn(d[k], lane.pivot);
-            if (k >= count) continue;
-            lane.sum = __dadd_rn(lane.sum, difference);
-            lane.sum_squares = fma(difference, difference, lane.sum_squares);
+        GPUL__UNROLL_NOT
+        for (int at = 0;;) {
+            GPUL__UNROLL_FOR (int k = 0; k < kSome; ++k) {
+                const double difference = __dsub_rn(d[k], lane.pivot);
+                if (at + k >= count) continue;
+                lane.sum = __dadd_rn(lane.sum, difference);
+                lane.sum_squares = fma(difference, difference, lane.sum_squares);
+            }
+            at += kSome;
+            if (at >= kN) break;
+            gpul__shift_left<1>(words); /* fault: var-bytes */
+            differences(kSome);
         }
         lane.count += count < kN ? count : kN; /* fault: var-count */
         ++lane.vectors;
