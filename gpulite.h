@@ -1424,7 +1424,8 @@ typedef struct gpul__reduce_plan {
     int64_t output_tiles;
     int32_t reduce_ndim, dense;          /* rows, short: the problem's; 1: elements of x are contiguous */
     int32_t vector, y_vector;            /* rows, short: every access of 16 bytes to x, and to y, is aligned; columns:
-                                            vector: neighbours in one access, which is aligned (1) or not (2) */
+                                            vector: neighbours in one access, which is aligned (1) or not (2),
+                                            or (3) rows so short that vectors hold several */
     int32_t warps_log2;                  /* rows: of the warps of an output */
     int32_t lanes;                       /* short: threads of an output; columns: lanes that have elements */
     int32_t tiles;                       /* of a block: rows: block tiles; columns: groups of warp tiles, */

@@ -2617,6 +2617,76 @@ static __device__ __forceinline__ void gpul__reduce_transpose(const gpul__pack<u
     }
 }
 
+/* kN rows, kStride elements apart, of the vectors that hold them: each is kC elements from where it begins, whatever
+ * they are beyond its end. */
+template <int kStride, int kN, int kC, typename X>
+static __device__ __forceinline__ void gpul__reduce_close_rows(const gpul__raw (&vectors)[kC + 1],
+                                                               gpul__pack<X, kC> (&rows)[kN]) {
+    constexpr int kSize = sizeof(X), kWords = kC * kSize / 4;
+    uint32_t words[4 * kC + 4];
+    memcpy(words, vectors, sizeof words);
+    GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
+        uint32_t row[kWords];
+        GPUL__UNROLL_FOR (int w = 0; w < kWords; ++w) {
+            const int byte = k * kStride * kSize + 4 * w;
+            row[w] = uint32_t((uint64_t(words[byte / 4 + 1]) << 32 | words[byte / 4]) >> 8 * (byte % 4));
+        }
+        memcpy(&rows[k], row, sizeof row);
+    }
+}
+/* Loads a batch whose rows are 2, 3 or 4 elements apart: a lane's are as many vectors of 16 bytes. Elements one by one
+ * would lead the lanes of a warp to as many cache lines with each load. False where some vector may not be read. */
+template <int kC, int kLanes, int kN, typename X, typename View>
+static __device__ __forceinline__ bool gpul__reduce_load_rows(std::true_type, const View &v, const X *from, int at,
+                                                              int step, int last, gpul__raw (&vx)[kLanes][kC]) {
+    typedef gpul__fetch<X, kN> Fetch;
+    const int stride = int(v.x_stride);
+    const X *p[kLanes];
+    gpul__raw vectors[kLanes][kC + 1] = {};
+    bool inside = true;
+    GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) { /* in place of missing vectors, the first */
+        p[r] = from + int64_t(at + r * step <= last ? at + r * step : at) * stride;
+        inside = inside && v.source.extent.holds(p[r], 16) && v.source.extent.holds(p[r] + (stride - 1) * kN, 16);
+    }
+    if (!inside) return false;
+    /* differences: a pointer that is made of an integer may point to any kind of memory */
+    const int before = int(reinterpret_cast<uintptr_t>(p[0]) & 15) / int(sizeof(X)); /* the same of all lanes */
+    const auto load = [&](auto count) {
+        GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
+            GPUL__UNROLL_FOR (int j = 0; j < decltype(count)::value; ++j)
+                vectors[r][j] = Fetch::aligned(p[r] - before + j * kN);
+        }
+    };
+    /* where they are not aligned, one more */
+    const int count = stride + (before > 0 ? 1 : 0);
+    if (count == 2) load(std::integral_constant<int, 2>());
+    else if (count == 3) load(std::integral_constant<int, 3>());
+    else if (count == 4) load(std::integral_constant<int, 4>());
+    else load(std::integral_constant<int, 5>());
+    gpul__schedule_fence(v.zero);
+    GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
+        if (before > 0) {
+            GPUL__UNROLL_FOR (int j = 0; j < kC; ++j) {
+                Fetch fetch;
+                fetch.low = vectors[r][j];
+                fetch.high = vectors[r][j + 1];
+                vectors[r][j] = fetch.get(p[r]); /* fault: reduce-close-shifted */
+            }
+        }
+        gpul__pack<X, kC> rows[kN];
+        if (stride == 2) gpul__reduce_close_rows<2>(vectors[r], rows);
+        else if (stride == 3) gpul__reduce_close_rows<3>(vectors[r], rows);
+        else gpul__reduce_close_rows<4>(vectors[r], rows);
+        gpul__reduce_transpose(rows, vx[r]);
+    }
+    return true;
+}
+template <int kC, int kLanes, int kN, typename View, typename Pointer, typename Raw>
+static __device__ __forceinline__ bool gpul__reduce_load_rows(std::false_type, const View &, const Pointer &, int, int,
+                                                              int, Raw &) {
+    return false;
+}
+
 /* Loads a batch: kLanes vectors of each of a thread's columns, `step` elements apart, from element `at` of a warp tile
  * on. In place of elements beyond `last`, it loads that one. */
 template <int kC, int kLanes, int kN, typename X, typename Y, typename View>
@@ -2630,7 +2700,14 @@ gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, 
     constexpr int kAnywhere = gpul__size_of<X>::value == 1 && !Operand::kSeveral;
     const typename Operand::Pointer from = columns.x[0] + begin * stride;
     const auto index = [=](int r, int k) { return at + r * step + k < last ? at + r * step + k : last; };
-    bool wide = v.plan.vector != 0;
+    if (v.plan.vector > 2) {
+        GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
+            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) vy[r][k] = gpul__at(y, index(r, k) * y_stride);
+        }
+        typedef std::integral_constant<bool, kC == 4 && !Operand::kSeveral> Close;
+        if (gpul__reduce_load_rows<kC, kLanes, kN>(Close(), v, from, at, step, last, vx)) return;
+    }
+    bool wide = v.plan.vector == 1 || v.plan.vector == 2;
     if (wide && (v.plan.vector > 1 || columns.count < kC)) { /* may all that an access covers be read? */
         const int to = at + (kLanes - 1) * step + kN - 1;
         wide = v.source.extent.holds(from + at * stride, kC * gpul__size_of<X>::value) &&
@@ -2896,8 +2973,7 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
 template <bool kYes> struct gpul__bool {};
 /* One kernel for rows of contiguous elements and of others, or two where registers are short */
 template <typename Op> struct gpul__reduce_both {
-    static constexpr bool value =
-        std::is_arithmetic<typename Op::Lane>::value && gpul__size_of<typename Op::Y>::bytes == 0;
+    static constexpr bool value = sizeof(typename Op::Lane) <= 16 && gpul__size_of<typename Op::Y>::bytes == 0;
 };
 /* The kernel of a plan. (Two functions, so that no kernel is instantiated that an operation does not have.) */
 template <typename Op>
@@ -4563,8 +4639,10 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
  * thread that follow each other, times the rounds of blocks. To the loads come the levels of the tree over rows of
  * threads, and passing on results. A device that is not full is little faster than one that is, and the busiest
  * multiprocessor counts more than the mean. Rows of threads that read few bytes waste parts of sectors, and of
- * memory's pages where the device is full. The constants fit measurements of an H200, of 146 problems in all the
- * ways that there are, to 4 % of the best on average. In a capture no output of one block tile is split. */
+ * memory's pages where the device is full. Where rows are so short that each load of a warp meets all of its cache
+ * lines, a multiprocessor looks up one line a cycle, while memory brings 18 bytes. The constants fit measurements of an
+ * H200, of 146 problems in all the ways that there are, to 4 % of the best on average. In a capture no output of one
+ * block tile is split. */
 static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_problem *p, const gpul__reducer *reducer,
                                int64_t sms, int64_t lane) {
     const int32_t each = reducer->columns, lanes = reducer->lanes, inner = p->outer_ndim - 1;
@@ -4579,6 +4657,10 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
     if (p->inputs)
         plan->vector = p->outputs < INT32_MAX && width % each == 0 &&
                        gpul__vectors_of_inputs(p, each, p->inputs->outer, inner, inner);
+    /* A thread has all of such a row, and reads a vector's rows at once. Rows of 16 bytes are vectors as they are. */
+    const bool close = !p->inputs && each == 4 && p->x_outer[inner] == 1 && p->x_reduce[0] <= 4 &&
+                       width <= p->x_reduce[0] && p->outputs < INT32_MAX;
+    if (close && (plan->vector != 1 || access < 16)) plan->vector = 3;
     plan->lanes = gpul__power_of_two(gpul_ceil_div(p->n, lane), 32);
     const int64_t across =
         plan->vector ? p->outputs / width * gpul_ceil_div(width, each) : gpul_ceil_div(p->outputs, each); /* threads */
@@ -4597,6 +4679,10 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
     const double tiles = double(p->n) / (double(plan->tile_rows * lane) * 32);     /* the last may not be a whole one */
     const int32_t whole = gpul__power_of_two(plan->warp_tiles, gpul__warps);
     const bool full = double(across) * plan->warp_tiles * groups > resident * double(sms);
+    /* of a thread to a row */
+    const double accesses = plan->vector == 0   ? double(each)
+                            : plan->vector <= 2 ? double(plan->vector)
+                                                : double(stretch) / 16;
     double least = 0;
     int32_t threads = 1, part = 1, pass_levels = 0, levels = 0; /* threads: of a warp tile */
     for (int32_t w = GPUL__REDUCE_THREADS; w > 0; w /= 2) {
@@ -4615,7 +4701,13 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
                                double(across) * plan->warp_tiles * deep < 0.25 * resident * double(sms)))
                 continue;
             const int32_t vectors = (one_lane ? (rows + lanes - 1) / lanes : rows) << passed;
-            const double loads = vectors * (1 + narrow);
+            double loads = vectors * (1 + narrow);
+            if (full && stretch < 64) {
+                const double apart =
+                    double((one_lane ? stretch * (16 / reducer->element_bytes) : lanes_apart) << passed);
+                const double lines = accesses * (apart < 128 ? apart / 128 : 1.0);
+                if (18 * lines > double(stretch)) loads *= 18 * lines / double(stretch);
+            }
             for (int32_t t = whole; t > 0; t /= 2) {
                 int32_t at_once = t, deepest = 0, level = 0;
                 for (; at_once > 1 && at_once * deep * w > GPUL__REDUCE_THREADS; at_once /= 2) ++deepest;
@@ -4781,7 +4873,7 @@ template <typename Variant> struct gpul__fold_second {
     static __device__ __forceinline__ Lane fold(const Op &op, Lane lane, const X *x, const Y *y, int count, int at) {
         typedef typename Op::X2 X2;
         X2 as_second[16 / sizeof(X2)];
-        GPUL__UNROLL_FOR (int k = 0; k < 16 / int(sizeof(X2)); ++k) as_second[k] = gpul__bits<X2>(x[k]);
+        memcpy(as_second, x, sizeof as_second);
         return gpul__bits<Lane>(
             Variant::fold(op.second, gpul__bits<typename Op::Lane2>(lane), as_second, y, count, at));
     }
@@ -5016,13 +5108,22 @@ template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T
         return gpul__moments_merge(a, b);
     }
     __device__ __forceinline__ Lane fold(Lane lane, const T *x, const gpul__none *, int count, int) const {
-        constexpr int kN = 16 / sizeof(T), kEight = 8 * kN;
-        double d[kN];
-        GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
-            const T element = x[k < count ? k : 0];
-            if (std::is_same<T, U>::value || !takes_second) d[k] = gpul__difference(element, first);
-            else d[k] = gpul__difference(gpul__bits<U>(element), gpul__bits<U>(first)); /* fault: var-int64 */
-        }
+        /* four elements at a time: sixteen differences have no registers */
+        constexpr int kN = 16 / sizeof(T), kEight = 8 * kN, kSome = kN < 4 ? kN : 4;
+        uint32_t words[4];
+        double d[kSome];
+        if (sizeof(T) < 4) memcpy(words, x, sizeof words);
+        const auto differences = [&](int there) {
+            T bytes[kSome];
+            if (sizeof(T) < 4) memcpy(bytes, words, sizeof bytes);
+            const T *const some = sizeof(T) < 4 ? bytes : x;
+            GPUL__UNROLL_FOR (int k = 0; k < kSome; ++k) {
+                const T element = some[k < there ? k : 0];
+                if (std::is_same<T, U>::value || !takes_second) d[k] = gpul__difference(element, first);
+                else d[k] = gpul__difference(gpul__bits<U>(element), gpul__bits<U>(first)); /* fault: var-int64 */
+            }
+        };
+        differences(count);
         if (lane.vectors == 0) { /* the middle of the first two */
             lane.pivot = __dmul_rn(0.5, __dadd_rn(d[0], d[1]));
         } else if (lane.vectors % 8 == 0) { /* a group is complete: merged, as in gpul__moments_merge */
@@ -5040,11 +5141,18 @@ template <typename T, typename U> struct gpul__var : gpul__reduction<gpul__var<T
             lane.sum = lane.sum_squares = 0; /* fault: var-sums-kept */
             lane.count = 0;
         }
-        GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
-            const double difference = __dsub_rn(d[k], lane.pivot);
-            if (k >= count) continue;
-            lane.sum = __dadd_rn(lane.sum, difference);
-            lane.sum_squares = fma(difference, difference, lane.sum_squares);
+        GPUL__UNROLL_NOT
+        for (int at = 0;;) {
+            GPUL__UNROLL_FOR (int k = 0; k < kSome; ++k) {
+                const double difference = __dsub_rn(d[k], lane.pivot);
+                if (at + k >= count) continue;
+                lane.sum = __dadd_rn(lane.sum, difference);
+                lane.sum_squares = fma(difference, difference, lane.sum_squares);
+            }
+            at += kSome;
+            if (at >= kN) break;
+            gpul__shift_left<1>(words); /* fault: var-bytes */
+            differences(kSome);
         }
         lane.count += count < kN ? count : kN; /* fault: var-count */
         ++lane.vectors;

@@ -285,6 +285,7 @@ plant reduce-staged-early test_reduce:test_gaps without
 plant reduce-staged-before test_reduce:test_gaps expression 'uint32_t(rest)' '0'
 plant reduce-broken-vectors test_reduce:test_gaps expression '~mask' '0'
 plant reduce-transposed test_reduce:test_shapes expression '0x7632' '0x5410'
+plant reduce-close-shifted test_reduce:test_close_rows expression 'p[r]' 'gpul__align_down(p[r])'
 plant reduce-shared test_reduce:test_plans without
 plant reduce-captured test_graph:test_scratch without
 plant reduce-captured-columns test_graph:test_scratch without
@@ -306,6 +307,7 @@ plant min-missing-bytes test_reduce expression '0xffffffffu << 8 * there' '0u'
 plant min-loses-nan test_reduce:test_values expression 'gpul__is_nan(a)' 'false'
 plant argmin-later test_reduce:test_numpy expression 'same & before' 'false'
 plant var-count test_reduce:test_numpy expression 'count < kN ? count : kN' 'kN'
+plant var-bytes test_reduce:test_numpy without
 plant gemv-beta-zero test_gemv expression 'beta == T(0)' 'false'
 plant fetch-not-shifted test_reduce:test_same_bits expression 'reinterpret_cast<uintptr_t>(p) & 15' '0'
 plant window-not-shifted test_elementwise:test_alignments expression 'reinterpret_cast<uintptr_t>(p) & (kBytes - 1)' '0'

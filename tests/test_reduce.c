@@ -644,6 +644,51 @@ static void test_shapes(void) {
         }
 }
 
+/* Columns of rows that are 2 to 4 elements apart, with and without gaps, from any element on, of one matrix and of
+ * several: the bits of the same numbers as rows. */
+static void test_close_rows(void) {
+    static const gpul_dtype types[7] = {GPUL_F32, GPUL_U8, GPUL_F16, GPUL_F64, GPUL_I32, GPUL_BF16, GPUL_I64};
+    static const int64_t lengths[] = {9, 17, 40, 257, 1100, 5003, 40009};
+    static const int ops[] = {GPUL_SUM, GPUL_ARGMAX, GPUL_MIN, GPUL_VAR};
+    for (int k = 0; k < 7 * COUNT_OF(lengths) * 3 * 2; k++) {
+        const gpul_dtype t = types[k % 7];
+        const int64_t n = lengths[k / 7 % COUNT_OF(lengths)], row = 2 + k / (7 * COUNT_OF(lengths)) % 3;
+        const int64_t cols = rng_below(3) ? row : 2 + rng_below(row - 1), matrices = 1 + 2 * rng_below(2);
+        const int64_t offset = rng_below(3) ? rng_below(17) : 0, gap = rng_below(2) ? 0 : rng_below(20);
+        const int64_t strides[3] = {n * row + gap, row, 1}, turned_strides[3] = {strides[0], 1, row};
+        const int op = ops[rng_below(4)];
+        const gpul_dtype result = gpul_reduce_dtype(op, t);
+        const size_t bytes = (size_t)(matrices * cols) * gpul_dtype_size(result);
+        gpul_array view = GPUL_ZERO, turned = GPUL_ZERO, rows = GPUL_ZERO, out = GPUL_ZERO;
+        unsigned char *by_cols, *by_rows;
+        box x;
+        if (result == 0 || left_out(k)) continue;
+        by_cols = (unsigned char *)malloc(bytes);
+        by_rows = (unsigned char *)malloc(bytes);
+        box_2d(&x, t, 1, offset + (matrices - 1) * strides[0] + (n - 1) * row + cols, LAY_C, 0, 0);
+        box_random(&x, 0);
+        CHECK_OK(gpul_wrap_strided(&view, (char *)x.view.data + (size_t)offset * gpul_dtype_size(t), t,
+                                   gpul_3d(matrices, n, cols), strides));
+        CHECK_OK(gpul_wrap_strided(&turned, view.data, t, gpul_3d(matrices, cols, n), turned_strides));
+        CHECK_OK(gpul_device_array(&rows, t, gpul_3d(matrices, cols, n), NULL));
+        CHECK_OK(gpul_copy(&rows, &turned, NULL));
+        CHECK_OK(gpul_device_array(&out, result, gpul_2d(matrices, cols), NULL));
+        CHECK_OK(gpul_reduce(&out, &view, op, 1, NULL));
+        CHECK_OK(gpul_copy_to_host(by_cols, &out, NULL));
+        CHECK_OK(gpul_fill(&out, 77, NULL));
+        CHECK_OK(gpul_reduce(&out, &rows, op, 2, NULL));
+        CHECK_OK(gpul_copy_to_host(by_rows, &out, NULL));
+        if (!CHECK_BYTES(by_cols, by_rows, bytes))
+            printf("    %s of %s: %lld x %lld x %lld of %lld from %lld on\n", op_names[op], gpul_dtype_name(t),
+                   (long long)matrices, (long long)n, (long long)cols, (long long)row, (long long)offset);
+        CHECK_OK(gpul_free(&rows));
+        CHECK_OK(gpul_free(&out));
+        box_free(&x);
+        free(by_cols);
+        free(by_rows);
+    }
+}
+
 /* All elements of arrays that do not lie side by side, along up to four dimensions: the bits of a dense copy. */
 static void test_gaps(void) {
     static const gpul_dtype types[7] = {GPUL_F16, GPUL_BF16, GPUL_F32, GPUL_F64, GPUL_I32, GPUL_I64, GPUL_U8};
@@ -1105,7 +1150,9 @@ static void test_plans(void) {
                 const int64_t row = p.outer_shape[p.outer_ndim - 1];
                 wanted = p.outputs / row * ((row + r->columns - 1) / r->columns * r->columns);
             }
-            good = good && plan.vector >= 0 && plan.vector <= (size == 1 ? 2 : 1);
+            good = good && plan.vector >= 0 && plan.vector <= 3 && (plan.vector != 2 || size == 1);
+            if (plan.vector > 2) /* a thread has a row, and reads 2 to 4 elements from one to the next */
+                good = good && r->columns == 4 && p.x_reduce[0] <= 4 && p.outer_shape[p.outer_ndim - 1] <= 4;
             good = good && p.outer_ndim > 0 && p.reduce_ndim == 1 && part >= 1 && part <= 8 && (part & (part - 1)) == 0;
             good = good && (int64_t)plan.splits * part >= plan.warp_tiles &&
                    (int64_t)(plan.splits - 1) * part < plan.warp_tiles;
@@ -1172,6 +1219,7 @@ int main(int argc, char **argv) {
     RUN(test_same_bits);
     RUN(test_accuracy);
     RUN(test_shapes);
+    RUN(test_close_rows);
     RUN(test_gaps);
     RUN(test_two_streams);
     RUN(test_many_streams);
