@@ -427,6 +427,15 @@ template <int N, typename T> static __device__ __forceinline__ void gpul__save(T
 template <typename T> static __device__ __forceinline__ T gpul__at(const T *p, int64_t i) { return p[i]; }
 static __device__ __forceinline__ gpul__none gpul__at(const gpul__none *, int64_t) { return gpul__none(); }
 
+/* Expected to be false: the compiler places what depends on it behind the rest of the kernel. */
+static __device__ __forceinline__ bool gpul__rarely(bool condition) {
+#if defined(__CUDA_ARCH__)
+    return __builtin_expect(condition, 0);
+#else
+    return condition;
+#endif
+}
+
 /* Keeps the loads above it above everything below it. Left alone, the compiler delays some of a batch of loads until
  * others are used, to save registers, and fewer are in flight. It is a loop that never runs: `zero` is 0, which the
  * compiler does not know. */
@@ -2620,11 +2629,12 @@ static __device__ __forceinline__ void gpul__reduce_transpose(const gpul__pack<u
 /* kN rows, kStride elements apart, of the vectors that hold them: each is kC elements from where it begins, whatever
  * they are beyond its end. */
 template <int kStride, int kN, int kC, typename X>
-static __device__ __forceinline__ void gpul__reduce_close_rows(const gpul__raw (&vectors)[kC + 1],
+static __device__ __forceinline__ void gpul__reduce_close_rows(const gpul__raw (&vectors)[kC],
                                                                gpul__pack<X, kC> (&rows)[kN]) {
     constexpr int kSize = sizeof(X), kWords = kC * kSize / 4;
-    uint32_t words[4 * kC + 4];
-    memcpy(words, vectors, sizeof words);
+    uint32_t words[4 * kC + 1];
+    memcpy(words, vectors, sizeof vectors);
+    words[4 * kC] = 0;
     GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
         uint32_t row[kWords];
         GPUL__UNROLL_FOR (int w = 0; w < kWords; ++w) {
@@ -2642,7 +2652,7 @@ static __device__ __forceinline__ bool gpul__reduce_load_rows(std::true_type, co
     typedef gpul__fetch<X, kN> Fetch;
     const int stride = int(v.x_stride);
     const X *p[kLanes];
-    gpul__raw vectors[kLanes][kC + 1] = {};
+    gpul__raw vectors[kLanes][kC] = {};
     bool inside = true;
     GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) { /* in place of missing vectors, the first */
         p[r] = from + int64_t(at + r * step <= last ? at + r * step : at) * stride;
@@ -2657,19 +2667,20 @@ static __device__ __forceinline__ bool gpul__reduce_load_rows(std::true_type, co
                 vectors[r][j] = Fetch::aligned(p[r] - before + j * kN);
         }
     };
-    /* where they are not aligned, one more */
+    /* where they are not aligned, one more; a fifth is loaded when the others are there, which saves registers */
     const int count = stride + (before > 0 ? 1 : 0);
     if (count == 2) load(std::integral_constant<int, 2>());
     else if (count == 3) load(std::integral_constant<int, 3>());
-    else if (count == 4) load(std::integral_constant<int, 4>());
-    else load(std::integral_constant<int, 5>());
+    else load(std::integral_constant<int, 4>());
     gpul__schedule_fence(v.zero);
     GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
         if (before > 0) {
+            gpul__raw fifth = {};
+            if (count > kC) fifth = Fetch::aligned(p[r] - before + kC * kN);
             GPUL__UNROLL_FOR (int j = 0; j < kC; ++j) {
                 Fetch fetch;
                 fetch.low = vectors[r][j];
-                fetch.high = vectors[r][j + 1];
+                fetch.high = j + 1 < kC ? vectors[r][j + 1 < kC ? j + 1 : j] : fifth;
                 vectors[r][j] = fetch.get(p[r]); /* fault: reduce-close-shifted */
             }
         }
@@ -2700,13 +2711,9 @@ gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, 
     constexpr int kAnywhere = gpul__size_of<X>::value == 1 && !Operand::kSeveral;
     const typename Operand::Pointer from = columns.x[0] + begin * stride;
     const auto index = [=](int r, int k) { return at + r * step + k < last ? at + r * step + k : last; };
-    if (v.plan.vector > 2) {
-        GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
-            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) vy[r][k] = gpul__at(y, index(r, k) * y_stride);
-        }
-        typedef std::integral_constant<bool, kC == 4 && !Operand::kSeveral> Close;
-        if (gpul__reduce_load_rows<kC, kLanes, kN>(Close(), v, from, at, step, last, vx)) return;
-    }
+    typedef std::integral_constant<bool, kC == 4 && !Operand::kSeveral && std::is_same<Y, gpul__none>::value> Close;
+    if (gpul__rarely(v.plan.vector > 2) && gpul__reduce_load_rows<kC, kLanes, kN>(Close(), v, from, at, step, last, vx))
+        return;
     bool wide = v.plan.vector == 1 || v.plan.vector == 2;
     if (wide && (v.plan.vector > 1 || columns.count < kC)) { /* may all that an access covers be read? */
         const int to = at + (kLanes - 1) * step + kN - 1;
@@ -2907,9 +2914,25 @@ static __device__ __forceinline__ void gpul__reduce_slots(const Op &op, const ty
     }
 }
 
+/* Registers of a thread: of operations with one small input and small results, as many as leave room for five blocks of
+ * 128 threads on a multiprocessor, or for six, of halves. Left alone, the compiler takes more, for rows that are close. */
+#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1204
+#define GPUL__COLUMNS_BOUNDS(Op) __maxnreg__(gpul__columns_registers<Op>::value)
+#else
+#define GPUL__COLUMNS_BOUNDS(Op) __launch_bounds__(GPUL__REDUCE_THREADS, 2)
+#endif
+template <typename Op> struct gpul__columns_registers {
+    enum {
+        kElement = gpul__size_of<typename Op::X>::value,
+        kSmall = sizeof(typename Op::Acc) <= 4 && kElement > 1 && std::is_same<typename Op::Y, gpul__none>::value,
+        value = !kSmall         ? 128
+                : kElement == 2 ? 80
+                                : 96
+    };
+};
+
 template <typename Op>
-static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 2)
-    gpul__reduce_columns(const __grid_constant__ gpul__reduce_view<Op> v) {
+static __global__ void GPUL__COLUMNS_BOUNDS(Op) gpul__reduce_columns(const __grid_constant__ gpul__reduce_view<Op> v) {
     typedef typename Op::X X;
     typedef typename Op::Acc Acc;
     constexpr int kC = gpul__columns<Op>::value, kLanes = gpul__columns<Op>::kLanes;
@@ -4657,8 +4680,9 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
     if (p->inputs)
         plan->vector = p->outputs < INT32_MAX && width % each == 0 &&
                        gpul__vectors_of_inputs(p, each, p->inputs->outer, inner, inner);
-    /* A thread has all of such a row, and reads a vector's rows at once. Rows of 16 bytes are vectors as they are. */
-    const bool close = !p->inputs && each == 4 && p->x_outer[inner] == 1 && p->x_reduce[0] <= 4 &&
+    /* A thread has all of such a row, and reads a vector's rows at once, where there is no second input, which takes
+     * registers. Rows of 16 bytes are vectors as they are. */
+    const bool close = !p->inputs && !p->y && each == 4 && p->x_outer[inner] == 1 && p->x_reduce[0] <= 4 &&
                        width <= p->x_reduce[0] && p->outputs < INT32_MAX;
     if (close && (plan->vector != 1 || access < 16)) plan->vector = 3;
     plan->lanes = gpul__power_of_two(gpul_ceil_div(p->n, lane), 32);
@@ -7069,14 +7093,9 @@ template <typename C> static __device__ __forceinline__ C gpul__gemm_gelu(C x) {
 static __device__ __forceinline__ float gpul__gemm_relu(float x) { return x <= 0 ? 0.0f : x; } /* fault: relu-nan */
 static __device__ __forceinline__ double gpul__gemm_relu(double x) { return x <= 0 ? 0.0 : x; }
 
-/* Expected to be false: the compiler then places the epilogue behind the rest of the kernel. Jumping over it costs each
- * tile an instruction fetch. */
+/* Expected to be false: jumping over the epilogue costs each tile an instruction fetch. */
 static __device__ __forceinline__ bool gpul__gemm_has_epilogue(const gpul__gemm_problem &p) {
-#if defined(__CUDA_ARCH__)
-    return __builtin_expect(p.bias || p.activation, 0);
-#else
-    return p.bias || p.activation;
-#endif
+    return gpul__rarely(p.bias || p.activation);
 }
 static __device__ __forceinline__ float gpul__gemm_bias(const gpul__gemm_problem &p, int64_t at, float) {
     if (p.bias_dtype == GPUL_F32) return static_cast<const float *>(p.bias)[at];

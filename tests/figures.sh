@@ -13,7 +13,8 @@ trap 'exit 1' INT TERM
 status=0
 
 families='ELEMENTWISE REDUCE GEMV HISTOGRAM MATMUL'
-flags="-O3 -std=c++17 -arch=$arch -I. -Xcompiler -fno-exceptions,-fno-threadsafe-statics"
+# both architectures of sm_90a at a time, and functions of one, on all cores: for who waits
+flags="-O3 -std=c++17 -arch=$arch -I. --threads 0 -Xcompiler -fno-exceptions,-fno-threadsafe-statics"
 [ -z "$nvcc" ] || { "$nvcc" --help | grep -q split-compile && flags="$flags --split-compile=0"; }
 
 # compile WHAT [FLAGS]: prints the seconds and the bytes of the object
