@@ -992,17 +992,18 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * rounding of the result to 16 bits), gamma(n) = n u / (1 - n u), u the unit roundoff of what is computed in.
  *
  * The same bits on every run, for every order and alignment of the matrices; NaN is always the same. IEEE fused
- * multiply-adds have the same bits on every GPU and the CPU stand-in. f16 and bf16 with K from 128 on, or M N K from
- * 2^18 on, go to tensor cores on a Hopper GPU with kernels built for sm_90a: their bits are the same on all of these,
- * but others, since a sum of 16 products is cut off to f32; there gamma(min(K, K / 8192 + 8320) + 2) bounds the error.
+ * multiply-adds have the same bits on every GPU and the CPU stand-in. f16 and bf16 with K from 128 on, or from 17 on
+ * where M N K is 2^18 or more, go to tensor cores on a Hopper GPU with kernels built for sm_90a: their bits are the same
+ * on all of these, but others, since a sum of 16 products is cut off to f32; there
+ * gamma(min(K, K / 8192 + 8320) + 2) bounds the error.
  * Each product of a stack has the bits that it has alone.
  *
  * A stack is one launch for up to 65535 products, or as many as have room in 64 MB where they take scratch memory. One
  * of two dimensions that cannot be walked as one, with A (8, 1, M, K) and B (9, K, N), is a launch for each step of the
  * shorter. Where CUDA fails at a later launch than the first, a part of C is written.
  *
- * Scratch memory: in f32 and f64, and in 16 bits without tensor cores, for a C of up to 512 tiles of 64 x 64 with K
- * above 64, at most some 1024 such tiles in f32 or f64. In 16 bits with them, for all but small products, a copy of
+ * Scratch memory: in f32 and f64, and in 16 bits without tensor cores, for a C of up to 1024 tiles of 64 x 64 with K
+ * above 64, at most some 2048 such tiles in f32 or f64. In 16 bits with them, for all but small products, a copy of
  * each of A and B that does not begin, or whose lines do not, at a multiple of 16 bytes; at most 64 MB for parts of K;
  * and 128 KB a multiprocessor where those are longer than 8192. For a stack, what one product takes, or up to 64 MB
  * for copies and parts together. */

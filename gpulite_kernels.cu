@@ -2699,7 +2699,7 @@ static __device__ __forceinline__ bool gpul__reduce_load_rows(std::false_type, c
 }
 
 /* Loads a batch: kLanes vectors of each of a thread's columns, `step` elements apart, from element `at` of a warp tile
- * on. In place of elements beyond `last`, it loads that one. */
+ * on. In place of elements beyond `last`, it loads that one, or others of the array. */
 template <int kC, int kLanes, int kN, typename X, typename Y, typename View>
 static __device__ __forceinline__ void
 gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, int64_t begin, int at, int step,
@@ -7515,12 +7515,14 @@ enum { gpul__gemm_fan = 16 };
 
 /* Writes a thread's neighbours in a row. They are multiplied by a 1 that the compiler does not know. A store takes its
  * values from consecutive registers; if the sums themselves were allocated so, the multiplications would read operands
- * from one bank of the register file. */
+ * from one bank of the register file. And a sum of -0 becomes 0, which it is already where zeros stand for steps beyond
+ * K. */
 template <typename S>
 static __device__ __forceinline__ void gpul__gemm_write_sums(typename S::Compute *to, const typename S::Compute *sum,
                                                              typename S::Compute one) {
     typename S::Compute copy[S::kVector];
-    GPUL__UNROLL_FOR (int g = 0; g < S::kVector; ++g) copy[g] = sum[g] * one;
+    GPUL__UNROLL_FOR (int g = 0; g < S::kVector; ++g)
+        copy[g] = gpul__gemm_fma(sum[g], one, typename S::Compute(0)); /* fault: matmul-zero */
     gpul__gemm_write<S::kVector>(to, static_cast<const typename S::Compute *>(copy));
 }
 template <typename S> struct gpul__gemm_store_partial {
@@ -7756,7 +7758,8 @@ static __device__ __forceinline__ void gpul__gemm_store_short(const typename S::
     GPUL__UNROLL_FOR (int i = 0; i < S::kRows; ++i, c += v.problem.c_row) {
         Compute value[S::kCols];
         if (i >= rows) break;
-        GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) value[j] = alpha * sum[i][j];
+        GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j)
+            value[j] = scale_only ? Compute(0) : alpha * sum[i][j]; /* fault: matmul-short-scales */
         if (beta != 0) {
             GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) {
                 const Compute old = beta * gpul__gemm_widen(j * 32 < cols ? c[j * 32] : T(), kBf16);
@@ -7822,6 +7825,10 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
             GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) {
                 GPUL__UNROLL_FOR (int i = 0; i < S::kRows; ++i) sum[i][j] = gpul__gemm_fma(x[i], of_b[k][j], sum[i][j]);
             }
+        }
+        GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) { /* -0 becomes 0, as in gpul__gemm_write_sums */
+            GPUL__UNROLL_FOR (int i = 0; i < S::kRows; ++i)
+                sum[i][j] = gpul__gemm_add(sum[i][j], Compute(0)); /* fault: matmul-short-zero */
         }
         if (sizeof(T) == 2 && bf16) gpul__gemm_store_short<true, S>(sum, c, v, here, cols);
         else gpul__gemm_store_short<false, S>(sum, c, v, here, cols);
@@ -9139,6 +9146,7 @@ static int32_t gpul__gemm_best_tile(const gpul__gemm_problem *p, int64_t batch, 
         const gpul__gemm_tile &tile = tiles[i];
         if ((splits > 1 && !tile.add) || tile.shared_bytes > shared_bytes) continue;
         if (tile.short_k && (part > tile.short_k || p->bias || p->activation)) continue;
+        if (gpul__gemm_tiles_of(tile, p->M, p->N) > INT32_MAX) continue; /* more than a grid takes */
         const double time = gpul__gemm_time(tile, gpul__gemm_tiles_of(tile, p->M, p->N) * batch, splits, part, sms);
         if (!(time < least)) continue;
         least = time;
@@ -9477,7 +9485,7 @@ static inline uint32_t gpul__batch_of(const gpul__gemm_problem &p) { return p.ba
 
 static int32_t gpul__launch_plain(const gpul__gemm_view &v, gpul_stream stream) {
     const gpul__gemm_tile &tile = gpul__gemm_tiles(v.problem.dtype)[v.plan.tile];
-    const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n; /* a C of more tiles than a grid takes cannot exist */
+    const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n;
     return gpul__launch_early(v.plan.device, tile.kernel,
                               gpul__dim(uint32_t(tiles), gpul__batch_of(v.problem), uint32_t(v.plan.splits)),
                               gpul__dim(uint32_t(tile.threads)), size_t(tile.shared_bytes), stream, v);

@@ -376,6 +376,9 @@ plant matmul-whole-groups test_matmul:test_plans expression 'a.dense' '0'
 plant matmul-nan test_matmul:test_recorded instead 'gpul__gemm_narrow(c[u] + g, value[u][g], bf16);'
 plant matmul-await test_matmul:test_row_alone without
 plant matmul-short-nan test_matmul:test_recorded instead 'gpul__gemm_narrow(&narrow, value[j], kBf16);'
+plant matmul-zero test_matmul:test_zeros expression 'gpul__gemm_fma(sum[g], one, typename S::Compute(0))' 'sum[g]'
+plant matmul-short-zero test_matmul:test_zeros without
+plant matmul-short-scales test_matmul:test_zeros expression 'scale_only' 'false'
 plant matmul-short-await test_matmul:test_row_alone without
 plant matmul-short-early test_matmul:test_short_k without
 plant matmul-short-late test_matmul:test_short_k without

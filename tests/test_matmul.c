@@ -207,6 +207,35 @@ static void test_nan(void) { /* a NaN in A spoils its row, one in B its column; 
         }
 }
 
+/* A zero has one sign whatever the tile, the order and the size: of sums that underflow, of alpha = -0, and of K = 0,
+ * where alpha is nothing, be it NaN. */
+static void test_zeros(void) {
+    static const int64_t shapes[][3] = {{200, 200, 1}, {40, 600, 1}, {16, 297, 1}, {1, 60, 8},   {70, 66, 33},
+                                        {200, 200, 0}, {64, 64, 0},  {9, 700, 15}, {33, 5, 1000}};
+    for (int k = 0; k < COUNT_OF(shapes) * 16; k++) {
+        const gpul_dtype t = k % 2 ? GPUL_F64 : GPUL_F32;
+        const int64_t M = shapes[k / 16][0], N = shapes[k / 16][1], K = shapes[k / 16][2];
+        const double alpha = k & 2 ? (K ? -0.0 : NAN) : K ? 1 : -1, tiny = t == GPUL_F64 ? 1e-200 : 1e-30;
+        int64_t wrong = 0;
+        box A, B, C;
+        if (left_out(k)) continue;
+        box_2d(&A, t, M, K, LAY_C, 0, 0);
+        box_2d(&B, t, K, N, k & 4 ? LAY_F : LAY_C, 0, 0);
+        box_2d(&C, t, M, N, k & 8 ? LAY_F : LAY_C, 0, FILL_NAN);
+        for (int64_t i = 0; i < A.n; i++) box_put(&A, i, num_of(-tiny));
+        for (int64_t i = 0; i < B.n; i++) box_put(&B, i, num_of(tiny));
+        box_upload(&A);
+        box_upload(&B);
+        CHECK_OK(gpul_gemm(&C.view, alpha, &A.view, &B.view, 0, NULL));
+        BOX_GUARDS(&C);
+        for (int64_t i = 0; i < C.n; i++) wrong += box_got(&C, i).f != 0 || signbit(box_got(&C, i).f);
+        CHECK_INT(wrong, 0);
+        box_free(&A);
+        box_free(&B);
+        box_free(&C);
+    }
+}
+
 static void test_row_alone(void) { /* the same bits on every run, stream and order of blocks */
     for (int d = 0; d < 4; d++)
         for (int k = 0; k < 3; k++) {
@@ -1172,6 +1201,7 @@ int main(int argc, char **argv) {
     RUN(test_short_k);
     RUN(test_integers);
     RUN(test_nan);
+    RUN(test_zeros);
     RUN(test_row_alone);
     RUN(test_chain);
     RUN(test_tensor_cores);
