@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # compute-sanitizer over test programs, on a GPU: every tool over every program, several at a time. First each tool must
-# report the fault that was planted for it, or its silence about the rest would mean nothing.
+# report the fault that was planted for it, or its silence about the rest would mean nothing. Of loops over many cases a
+# quarter runs, for which the tools take minutes; CHECK_QUICK=0 runs all of it, CHECK_ONLY=test_name one test of each.
 #
 #     tests/sanitize.sh build/cuda/sanitizer_faults build/cuda/tests/test_arrays ...        (or: make sanitize)
 if [ "$1" = --task ]; then # TOOL PROGRAM ARGUMENT EXPECTED: one of them; notes in $LOG/$AGAIN what failed
@@ -26,7 +27,8 @@ fi
 faults=$1
 shift
 LOG=${faults%/*}/sanitize
-export LOG
+CHECK_QUICK=${CHECK_QUICK-1}
+export LOG CHECK_QUICK
 rm -rf "$LOG"
 mkdir -p "$LOG" || exit 1
 command -v compute-sanitizer >/dev/null || { echo "no compute-sanitizer on the PATH"; exit 1; }

@@ -136,8 +136,9 @@ static void test_tiles(void) { /* around the sizes that tiles may have, and long
 static void test_short_k(void) { /* around the 16 steps of the kernel for short K, over several of its blocks */
     for (int k = 0; k < 96; k++) {
         const int narrow = k % 3 == 2;
-        one_case(types[k % 4], 1 + rng_below(k % 5 ? 150 : 700), 1 + rng_below(narrow ? 9 : 300), 1 + rng_below(18),
-                 k / 4 % 16, k % 2, k % 7 ? 1 : -0.5, k % 3 ? 0 : 1.5, 0, k % 11 == 0);
+        if (!left_out(k))
+            one_case(types[k % 4], 1 + rng_below(k % 5 ? 150 : 700), 1 + rng_below(narrow ? 9 : 300), 1 + rng_below(18),
+                     k / 4 % 16, k % 2, k % 7 ? 1 : -0.5, k % 3 ? 0 : 1.5, 0, k % 11 == 0);
     }
     for (int k = 0; k < 8; k++) /* large enough for it on any GPU */
         if (!left_out(k)) one_case(types[k % 4], 2300, 901, k < 4 ? 3 : 16, k * 5 % 16, k % 2, 1, k % 3 == 0, 0, 0);
