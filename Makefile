@@ -64,10 +64,10 @@ ifeq ($(NVCC),)
 $(error BACKEND=cuda needs nvcc, on the PATH or in /usr/local/cuda/bin)
 endif
 # architectures are compiled in parallel when asked, and by nvcc 12.1 and later the kernels of one, too
-SPLIT := --threads=0 $(shell "$(NVCC)" --help 2>/dev/null | grep -q split-compile && echo --split-compile=0)
+PARALLEL := --threads=0 $(shell "$(NVCC)" --help 2>/dev/null | grep -q split-compile && echo --split-compile=0)
 CUDA_LIB := $(firstword $(wildcard $(CUDA_HOME)/lib64 $(CUDA_HOME)/targets/*-linux/lib $(CUDA_HOME)/lib))
 ALL_CFLAGS += -isystem $(firstword $(wildcard $(CUDA_HOME)/include $(CUDA_HOME)/targets/*-linux/include))
-COMPILE_CU = $(NVCC) -O3 -std=c++17 $(GENCODE) $(SPLIT) -lineinfo -I. -MMD -MP -Xcompiler -fno-exceptions,-fno-threadsafe-statics $(NVCCFLAGS)
+COMPILE_CU = $(NVCC) -O3 -std=c++17 $(GENCODE) $(PARALLEL) -lineinfo -I. -MMD -MP -Xcompiler -fno-exceptions,-fno-threadsafe-statics $(NVCCFLAGS)
 LIBS := -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcudart -lm
 RUNTIME :=
 SAYS := $(ARCH), with $(NVCC)

@@ -7721,7 +7721,7 @@ static __device__ __forceinline__ void gpul__gemm_load_short(typename S::Compute
                                                              const typename S::T *b, const gpul__gemm_problem &p, int K,
                                                              int cols, typename S::Compute *shared) {
     typedef typename S::T T;
-    const int lane = int(threadIdx.x) % 32, step = lane % 16, turned = lane / 16; /* the other way round */
+    const int lane = int(threadIdx.x) % 32, step = lane % S::kSteps, turned = lane / S::kSteps;
     const bool bf16 = p.dtype == GPUL_BF16;
     const bool dense = p.b_col == 1;
     T raw[S::kCols][S::kSteps];
@@ -7791,8 +7791,9 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     int rows = (p.M - top < v.plan.tile_m ? int(p.M - top) : v.plan.tile_m) - warp * S::kRows;
     const int cols = p.N - n < S::kN ? int(p.N - n) : int(S::kN);
     /* the lane's elements of A: its first row and step, and from one to the next */
-    const int a_row = along_k ? lane / 16 : lane % S::kRows, a_step = along_k ? lane % 16 : lane / S::kRows,
-              rows_on = along_k ? 2 : 0, steps_on = along_k ? 0 : 4;
+    const int a_row = along_k ? lane / S::kSteps : lane % S::kRows,
+              a_step = along_k ? lane % S::kSteps : lane / S::kRows, rows_on = along_k ? 32 / S::kSteps : 0,
+              steps_on = along_k ? 0 : 32 / S::kRows;
     const int64_t a_on = rows_on * p.a_row + steps_on * p.a_col, a_down = S::kWarps * S::kRows * p.a_row;
     const T *a = static_cast<const T *>(p.A) + blockIdx.y * p.a_batch + (m + a_row) * p.a_row + a_step * p.a_col;
     const T *b = static_cast<const T *>(p.B) + blockIdx.y * p.b_batch + n * p.b_col; /* y: the product of the stack */
@@ -9119,6 +9120,15 @@ static void gpul__limit_batch(gpul__gemm_plan *plan, int64_t bytes) {
     if (plan->batch < 1) plan->batch = 1;
 }
 
+/* Tiles of m x n in M x N */
+static inline int64_t gpul__gemm_tiles_in(int64_t M, int64_t N, int64_t m, int64_t n) {
+    return gpul_ceil_div(M, m) * gpul_ceil_div(N, n);
+}
+/* Partial sums that the last block of a tile waits for, one after the other, 16 at a time */
+static inline int64_t gpul__gemm_added(int64_t splits) {
+    return splits <= gpul__gemm_fan ? splits : gpul__gemm_fan + gpul_ceil_div(splits, gpul__gemm_fan);
+}
+
 /* What C in so many splits takes, in cycles. A multiprocessor has so many tiles, blocks_per_sm at once, and the last
  * ones share it with fewer: they take as long as its fullest scheduler, one of four, which has whole warps. Then splits
  * are added, 16 at a time. */
@@ -9130,11 +9140,7 @@ static inline double gpul__gemm_time(const gpul__gemm_tile &tile, int64_t tiles,
                  shared = double((last * warps + 3) / 4 * 4) / double(warps) * one;
     const double time = double(mine - last) * one + (last && shared < alone ? alone : shared);
     if (splits == 1) return time;
-    const int64_t more = gpul_ceil_div(splits, gpul__gemm_fan); /* sums of 16 */
-    return time + (more == 1 ? double(splits) : double(gpul__gemm_fan + more)) * tile.add + (more == 1 ? 1000 : 6000);
-}
-static inline int64_t gpul__gemm_tiles_of(const gpul__gemm_tile &tile, int64_t m, int64_t n) {
-    return gpul_ceil_div(m, tile.m) * gpul_ceil_div(n, tile.n);
+    return time + double(gpul__gemm_added(splits)) * tile.add + (splits > gpul__gemm_fan ? 6000 : 1000);
 }
 /* The tile that takes least. shared_bytes: what a block may have. */
 static int32_t gpul__gemm_best_tile(const gpul__gemm_problem *p, int64_t batch, int32_t splits, int64_t part,
@@ -9146,8 +9152,9 @@ static int32_t gpul__gemm_best_tile(const gpul__gemm_problem *p, int64_t batch, 
         const gpul__gemm_tile &tile = tiles[i];
         if ((splits > 1 && !tile.add) || tile.shared_bytes > shared_bytes) continue;
         if (tile.short_k && (part > tile.short_k || p->bias || p->activation)) continue;
-        if (gpul__gemm_tiles_of(tile, p->M, p->N) > INT32_MAX) continue; /* more than a grid takes */
-        const double time = gpul__gemm_time(tile, gpul__gemm_tiles_of(tile, p->M, p->N) * batch, splits, part, sms);
+        const int64_t count = gpul__gemm_tiles_in(p->M, p->N, tile.m, tile.n);
+        if (count > INT32_MAX) continue; /* more than a grid takes */
+        const double time = gpul__gemm_time(tile, count * batch, splits, part, sms);
         if (!(time < least)) continue;
         least = time;
         best = i;
@@ -9156,30 +9163,32 @@ static int32_t gpul__gemm_best_tile(const gpul__gemm_problem *p, int64_t batch, 
 }
 /* How many tiles of m x n C has, or C^T, whichever is fewer: splits are the same for both. */
 static inline int64_t gpul__gemm_fewest_tiles(const gpul__gemm_problem *p, int64_t m, int64_t n) {
-    const int64_t one = gpul_ceil_div(p->M, m) * gpul_ceil_div(p->N, n),
-                  other = gpul_ceil_div(p->M, n) * gpul_ceil_div(p->N, m);
+    const int64_t one = gpul__gemm_tiles_in(p->M, p->N, m, n), other = gpul__gemm_tiles_in(p->M, p->N, n, m);
     return one < other ? one : other;
 }
 /* Splits of K for `count` tiles, a function of the shape alone. Those to choose from are none, the numbers that fill all
- * multiprocessors with `slots` blocks once, twice and three times, and half of the first, a quarter and so on. A split
- * has a multiple of `step` steps, `least` at least. time(splits, part): how long it takes. */
+ * multiprocessors with `slots` blocks once, twice and three times, and half of the first, a quarter and so on, `most` at
+ * most. A split has a multiple of `step` steps, `least` at least. time(splits, part): how long it takes. The plan keeps
+ * the shortest of all calls. */
 template <typename Time>
 static void gpul__gemm_split(gpul__gemm_plan *plan, double *shortest, int64_t K, int64_t count, int64_t slots,
                              int64_t most, int64_t step, int64_t least, const Time &time) {
     const int64_t full = slots / count;
-    int64_t before = 0;
-    if (most > gpul_ceil_div(K, least)) most = gpul_ceil_div(K, least);
-    for (int64_t wanted = 3 * full; wanted > 1; wanted = wanted > full ? wanted - full : wanted / 2) {
-        const int64_t few = gpul_ceil_div(K, wanted < most ? wanted : most);
-        const int64_t part = few < least ? least : gpul__round_up(few, step), splits = gpul_ceil_div(K, part);
-        if (splits < 2) break;
-        if (splits == before) continue; /* the same again */
-        before = splits;
+    const auto consider = [&](int64_t splits, int64_t part) {
         const double takes = time(splits, part);
-        if (!(takes < *shortest)) continue;
+        if (!(takes < *shortest)) return;
         *shortest = takes;
         plan->splits = int32_t(splits);
         plan->part = part;
+    };
+    int64_t before = 1;
+    consider(1, K);
+    if (most > gpul_ceil_div(K, least)) most = gpul_ceil_div(K, least);
+    for (int64_t wanted = 3 * full; most > 1 && wanted > 1; wanted = wanted > full ? wanted - full : wanted / 2) {
+        const int64_t few = gpul_ceil_div(K, wanted < most ? wanted : most);
+        const int64_t part = few < least ? least : gpul__round_up(few, step), splits = gpul_ceil_div(K, part);
+        if (splits != before) consider(splits, part);
+        before = splits;
     }
 }
 static void gpul__plain_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t sms) {
@@ -9192,16 +9201,8 @@ static void gpul__plain_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p
         const gpul__gemm_tile &tile = tiles[i];
         if (tile.short_k && p->K > tile.short_k) continue;
         const int64_t count = gpul__gemm_fewest_tiles(p, tile.m, tile.n) * batch;
-        const double whole = gpul__gemm_time(tile, count, 1, p->K, sms);
-        if (whole < shortest) {
-            shortest = whole;
-            plan->splits = 1;
-            plan->part = p->K;
-        }
-        if (tile.add && most > 1 && p->K > 64)
-            gpul__gemm_split(
-                plan, &shortest, p->K, count, sms * tile.blocks_per_sm, most, 32, 64,
-                [&](int64_t splits, int64_t part) { return gpul__gemm_time(tile, count, splits, part, sms); });
+        gpul__gemm_split(plan, &shortest, p->K, count, sms * tile.blocks_per_sm, tile.add ? most : 1, 32, 64,
+                         [&](int64_t splits, int64_t part) { return gpul__gemm_time(tile, count, splits, part, sms); });
     }
 }
 
@@ -9221,8 +9222,8 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
     plan->tile_n = tile.n;
     plan->tiles_n = gpul_ceil_div(p->N, tile.n);
     if (tile.short_k) { /* the rows that fill all multiprocessors with blocks, once or, of 256 rows, several times */
-        int64_t blocks = int64_t(machine->sms) * tile.blocks_per_sm / (plan->tiles_n * plan->batch);
-        blocks = gpul_ceil_div(p->M, 256 * (blocks < 1 ? 1 : blocks)) * (blocks < 1 ? 1 : blocks);
+        const int64_t room = int64_t(machine->sms) * tile.blocks_per_sm / (plan->tiles_n * plan->batch),
+                      once = room < 1 ? 1 : room, blocks = gpul_ceil_div(p->M, 256 * once) * once;
         plan->tile_m = int32_t(gpul__round_up(gpul_ceil_div(p->M, blocks), 32));
     }
     plan->tiles_m = gpul_ceil_div(p->M, plan->tile_m);
@@ -9266,13 +9267,8 @@ static inline double gpul__tensor_time(const gpul__tensor_tile &tile, int64_t ti
                                        int64_t blocks) {
     const double waves = double(gpul_ceil_div(tiles * splits, blocks)), one = double(slices * tile.slice + tile.end);
     if (splits == 1) return waves * one;
-    const int64_t more = gpul_ceil_div(splits, gpul__gemm_fan); /* sums of 16 */
-    return waves * (one + 2000) +
-           (more == 1 ? double(splits) : double(gpul__gemm_fan + more)) * (tile.n / 64) * gpul__tensor_add_time +
-           (more == 1 ? 0 : 2500);
-}
-static inline int64_t gpul__tensor_tiles_of(const gpul__tensor_tile &tile, int64_t m, int64_t n) {
-    return gpul_ceil_div(m, tile.m) * gpul_ceil_div(n, tile.n);
+    return waves * (one + 2000) + double(gpul__gemm_added(splits)) * (tile.n / 64) * gpul__tensor_add_time +
+           (splits > gpul__gemm_fan ? 2500 : 0);
 }
 static int32_t gpul__tensor_best_tile(double *least, int64_t m, int64_t n, int64_t batch, int32_t splits,
                                       int64_t slices, int64_t blocks) {
@@ -9280,7 +9276,8 @@ static int32_t gpul__tensor_best_tile(double *least, int64_t m, int64_t n, int64
     *least = 1e300;
     for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
         const gpul__tensor_tile &tile = gpul__tensor_tiles[i];
-        const double time = gpul__tensor_time(tile, gpul__tensor_tiles_of(tile, m, n) * batch, splits, slices, blocks);
+        const int64_t count = gpul__gemm_tiles_in(m, n, tile.m, tile.n) * batch;
+        const double time = gpul__tensor_time(tile, count, splits, slices, blocks);
         if (!(time < *least)) continue;
         *least = time;
         best = i;
@@ -9331,17 +9328,9 @@ static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *
     for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
         const gpul__tensor_tile &tile = gpul__tensor_tiles[i];
         const int64_t count = gpul__gemm_fewest_tiles(p, tile.m, tile.n);
-        const double whole = gpul__tensor_time(tile, count, 1, gpul_ceil_div(p->K, slice), sms);
-        if (whole < shortest) {
-            shortest = whole;
-            plan->splits = 1;
-            plan->part = p->K;
-        }
-        if (most > 1 && p->K > 4 * slice)
-            gpul__gemm_split(plan, &shortest, p->K, count, sms, most, slice, 4 * slice,
-                             [&](int64_t splits, int64_t part) {
-                                 return gpul__tensor_time(tile, count, splits, gpul_ceil_div(part, slice), sms);
-                             });
+        gpul__gemm_split(plan, &shortest, p->K, count, sms, most, slice, 4 * slice, [&](int64_t splits, int64_t part) {
+            return gpul__tensor_time(tile, count, splits, gpul_ceil_div(part, slice), sms);
+        });
     }
 }
 
@@ -9376,8 +9365,8 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
         gather.slice =
             (plan->a_pitch ? gpul__tensor_gather_time(p->M) : 0) + (plan->b_pitch ? gpul__tensor_gather_time(p->N) : 0);
         gather.end += 1000; /* the first slice */
-        if (gpul__tensor_time(gather, gpul__tensor_tiles_of(gather, m, n) * plan->batch, plan->splits, part_slices,
-                              machine->sms) < least + 4000 + copies / 2000) {
+        if (gpul__tensor_time(gather, gpul__gemm_tiles_in(m, n, gather.m, gather.n) * plan->batch, plan->splits,
+                              part_slices, machine->sms) < least + 4000 + copies / 2000) {
             best = gpul__tensor_tile_smallest;
             plan->gathers = (plan->a_pitch ? 1 : 0) | (plan->b_pitch ? 2 : 0);
             plan->a_pitch = plan->b_pitch = 0;
@@ -9456,8 +9445,7 @@ static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *
 
 /* Which kernel: tensor cores for 16-bit types and TF32, where numbers of tiles and coordinates fit in 32 bits. But not,
  * of 16-bit types, for short K, where C takes the time; nor for small products, for which the host would take longer to
- * make tensor maps. Emulation packs two dimensions and saves with all three: it takes large
- * products. */
+ * make tensor maps. Emulation packs two dimensions and saves with all three: it takes large products. */
 extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const double size = double(p->M) * double(p->N) * double(p->K), tiles_most = 68719476736.0; /* 2^36 elements */
     const int64_t k_most =

@@ -13,7 +13,7 @@ trap 'exit 1' INT TERM
 status=0
 
 families='ELEMENTWISE REDUCE GEMV HISTOGRAM MATMUL'
-# both architectures of sm_90a at a time, and functions of one, on all cores: for who waits
+# both architectures of sm_90a at a time, and the functions of each on all cores
 flags="-O3 -std=c++17 -arch=$arch -I. --threads 0 -Xcompiler -fno-exceptions,-fno-threadsafe-statics"
 [ -z "$nvcc" ] || { "$nvcc" --help | grep -q split-compile && flags="$flags --split-compile=0"; }
 
