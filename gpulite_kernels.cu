@@ -7033,6 +7033,7 @@ struct gpul__gemm_view {
     float *promoted;                   /* tensor cores: a tile for every block, the promoted sums where K is long */
     const uint32_t *range_a, *range_b; /* emulated f32: see gpul__pack_operand */
     gpul__gemm_choice choice;
+    gpul_dtype two; /* emulated f32: what tensor cores multiply is in two parts, of f16 or of TF32 (GPUL_F32) */
 };
 
 /* ---- the last steps of an element: alpha, beta, bias, activation ---- */
@@ -7680,15 +7681,11 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     gpul__gemm_wait<0>(); /* all copies to where the tile goes are complete */
     __syncthreads();
     tile.each(to_shared);
-    __syncthreads();                                  /* fault: matmul-end-barrier */
-    const bool epilogue = gpul__gemm_has_epilogue(p); /* fault: epilogue-end */
-    if (epilogue) {
-        if (plan.c_vector) gpul__gemm_store_rows<S::kVector, true, S>(shared, v, first_m, first_n);
-        else gpul__gemm_store_rows<1, true, S>(shared, v, first_m, first_n);
-    } else {
-        if (plan.c_vector) gpul__gemm_store_rows<S::kVector, false, S>(shared, v, first_m, first_n);
-        else gpul__gemm_store_rows<1, false, S>(shared, v, first_m, first_n);
-    }
+    __syncthreads();                /* fault: matmul-end-barrier */
+    if (gpul__gemm_has_epilogue(p)) /* fault: epilogue-end */
+        gpul__gemm_store_rows<1, true, S>(shared, v, first_m, first_n);
+    else if (plan.c_vector) gpul__gemm_store_rows<S::kVector, false, S>(shared, v, first_m, first_n);
+    else gpul__gemm_store_rows<1, false, S>(shared, v, first_m, first_n);
 }
 
 /* ---- the kernel for short K ----
@@ -8014,13 +8011,14 @@ enum {
 
 #ifdef GPUL__HOPPER
 
-template <int kRows, int kCols, bool kGather = false> struct gpul__tensor_shape {
+template <int kRows, int kCols> struct gpul__tensor_shape {
     enum {
         kM = kRows,
         kN = kCols,
-        kGathers = kGather,                     /* operands for which there is no tensor map: see gpul__tensor_gather */
+        kGathers = kRows == 64 && kCols == 64,  /* operands for which there is no tensor map: see gpul__tensor_gather */
+        kTerms = kRows == 128 && kCols == 128,  /* elements in two parts: see gpul__tensor_multiply_terms */
         kSums = kCols / 2,                      /* of a thread: 64 x kCols in the 128 of a warpgroup */
-        kProducers = kGather ? 8 : 4,           /* warps */
+        kProducers = kGathers ? 8 : 4,          /* warps */
         kThreads = kRows * 2 + kProducers * 32, /* a consumer for every 64 rows, and the producer */
         kBox = 8192,                            /* 64 rows of 128 bytes, what a bulk copy moves */
         kStageBytes = (kRows + kCols) / 64 * kBox,
@@ -8354,8 +8352,8 @@ static __device__ __forceinline__ void gpul__tensor_multiply_form(float (&sum)[S
         sum[i] = 0;
         asm volatile("" : "+f"(sum[i])::"memory");
     }
-    if (!S::kGathers && dtype == GPUL_F32 && held) gpul__tensor_multiply_held<S>(sum, ring, slices, warpgroup);
-    else if (!S::kGathers && dtype == GPUL_F32) gpul__tensor_multiply<GPUL_F32, S, 0>(sum, ring, slices, warpgroup);
+    if (dtype == GPUL_F32 && held) gpul__tensor_multiply_held<S>(sum, ring, slices, warpgroup);
+    else if (dtype == GPUL_F32) gpul__tensor_multiply<GPUL_F32, S, 0>(sum, ring, slices, warpgroup);
     else if (dtype == GPUL_F16) {
         if (form == 0) gpul__tensor_multiply<GPUL_F16, S, 0>(sum, ring, slices, warpgroup);
         else if (form == 1) gpul__tensor_multiply<GPUL_F16, S, 1>(sum, ring, slices, warpgroup);
@@ -8531,7 +8529,7 @@ static __device__ __forceinline__ void gpul__tensor_fetch(T (&held)[kHeld], cons
 }
 /* Of elements in two parts: scaled rows and columns are scaled back, by a power of two in two steps, since one may be
  * out of range. The result is rounded once: what the first step makes subnormal, the second one leaves there. */
-template <typename S, gpul_dtype kTwo>
+template <typename S>
 static __device__ __forceinline__ void gpul__tensor_scale_back(float (&sum)[S::kSums], const gpul__gemm_view &v,
                                                                int64_t row, int64_t col) {
     const uint32_t lane = gpul__thread_again() % 32;
@@ -8540,7 +8538,7 @@ static __device__ __forceinline__ void gpul__tensor_scale_back(float (&sum)[S::k
     gpul__tensor_fetch(of_row, v.range_a + 2 * m, 16, 8, v.problem.M - m);
     gpul__tensor_fetch(of_col, v.range_b + 2 * n, 64, 32, v.problem.N - n);
     GPUL__UNROLL_FOR (int h = 0; h < 2; ++h)
-        of_row[h] = uint32_t(gpul__pack_row_exponent(of_row[h]) - 2 * gpul__pack_target(kTwo == GPUL_F16));
+        of_row[h] = uint32_t(gpul__pack_row_exponent(of_row[h]) - 2 * gpul__pack_target(v.two == GPUL_F16));
     GPUL__UNROLL_FOR (int h = 0; h < S::kN / 32; ++h) of_col[h] = uint32_t(gpul__pack_row_exponent(of_col[h]));
     GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 4) {
         GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) {
@@ -8788,17 +8786,17 @@ static __device__ __forceinline__ void gpul__tensor_store_boxes(const uint32_t (
 }
 
 /* A consumer's 64 x S::kN sums become results in C. */
-template <typename S, gpul_dtype kTwo>
+template <typename S>
 static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[S::kSums], const gpul__gemm_view &v,
                                                            const CUtensorMap *map, const gpul__tensor_work &work,
                                                            int warpgroup, uint32_t boxes, uint32_t &filled) {
     const gpul__gemm_problem &p = v.problem;
     const uint32_t thread = gpul__thread_again(), warp = gpul__warp_uniform(thread / 32 % 4),
                    shared = boxes + warp * 4096;
-    const bool narrow = !kTwo && p.dtype != GPUL_F32, turned = !kTwo && v.plan.held == 2;
+    const bool narrow = p.dtype != GPUL_F32, turned = v.plan.held == 2;
     const int64_t row = work.m + warpgroup * 64 + warp * 16;
     if (v.plan.splits > 1 && !gpul__tensor_combine<S>(sum, v, work, warpgroup)) return;
-    if (kTwo) gpul__tensor_scale_back<S, kTwo>(sum, v, row, work.n);
+    if (S::kTerms && v.two) gpul__tensor_scale_back<S>(sum, v, row, work.n);
     if (float(p.beta) != 0) {
         if (narrow) { /* bulk copies have read the boxes */
             if (thread % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
@@ -8859,10 +8857,9 @@ gpul__tensor_produce_gathered(gpul__tensor_ring<S> &ring, const CUtensorMap &map
 }
 #endif /* __CUDA_ARCH_FEAT_SM90_ALL */
 
-/* The kernel: the last warpgroup is the producer (two, where operands are gathered), the others are consumers. kTwo: 0,
- * and the problem's dtype says what is multiplied (f32: as TF32); or elements in two parts, of GPUL_F16 or of TF32
- * (GPUL_F32). */
-template <typename S, gpul_dtype kTwo>
+/* The kernel: the last warpgroup is the producer (two, where operands may be gathered), the others are consumers. The
+ * problem's dtype says what is multiplied (f32: as TF32), or view.two, for elements in two parts. */
+template <typename S>
 static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     gpul__tensor_kernel(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
                         const __grid_constant__ CUtensorMap map_c, const __grid_constant__ gpul__gemm_view v) {
@@ -8881,7 +8878,8 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     ring.stage = 0;
     if (threadIdx.x == 0) {
         for (int s = 0; s < S::kStages; ++s) {
-            gpul__mbarrier_init(ring.full + uint32_t(s) * 8, S::kGathers ? S::gathering(plan.gathers) : 1);
+            gpul__mbarrier_init(ring.full + uint32_t(s) * 8,
+                                S::kGathers && plan.gathers ? S::gathering(plan.gathers) : 1);
             gpul__mbarrier_init(ring.empty + uint32_t(s) * 8, cluster * (S::kM / 16)); /* a block's consumer warps */
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -8894,16 +8892,17 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     const uint32_t work_tiles = uint32_t(plan.tiles_m * plan.tiles_n) * uint32_t(plan.splits) *
                                 (p.batch > 1 ? uint32_t(p.batch) : 1),
                    at_once = gridDim.x / cluster;
-    const bool wide = !kTwo && p.dtype == GPUL_F32; /* rows of a box are 32 elements, not 64 */
-    const int form = kTwo || wide ? 0 : (p.a_col == 1 ? 0 : 1) | (p.b_row == 1 ? 0 : 2);
+    const gpul_dtype two = S::kTerms ? v.two : 0;
+    const bool wide = !two && p.dtype == GPUL_F32; /* rows of a box are 32 elements, not 64 */
+    const int form = two || wide ? 0 : (p.a_col == 1 ? 0 : 1) | (p.b_row == 1 ? 0 : 2);
     const bool held = wide && plan.held, turned = wide && plan.held == 2, across_a = held || form & 1;
     const int warpgroup = int(gpul__warp_uniform(threadIdx.x / 128));
     gpul__tensor_work work;
     if (warpgroup >= S::kM / 64) {
         if (S::kM == 128) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-        if (S::kGathers) {
+        if (S::kGathers && plan.gathers) {
             gpul__tensor_produce_gathered<S>(ring, map_a, map_b, v, work_tiles, form);
-        } else if (threadIdx.x % 128 == 0) {      /* one thread issues the copies */
+        } else if (threadIdx.x == S::kM * 2) {    /* one thread issues the copies */
             const int32_t width = wide ? 32 : 64; /* elements in a row of a box */
             const bool stack_a = turned ? p.b_batch : p.a_batch, stack_b = turned ? p.a_batch : p.b_batch;
             for (uint32_t index = blockIdx.x / cluster; index < work_tiles; index += at_once) {
@@ -8946,8 +8945,11 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                 gpul__tensor_prefetch_c<S>(p, work.item,
                                            work.m + warpgroup * 64 + gpul__warp_uniform(threadIdx.x / 32 % 4) * 16,
                                            work.n, turned);
-            if (kTwo) gpul__tensor_multiply_terms<kTwo, S>(sum, ring, work.length, warpgroup, p.transposed != 0);
-            for (int32_t left = kTwo ? 0 : work.length; left > 0;) {
+            if (S::kTerms && two == GPUL_F16)
+                gpul__tensor_multiply_terms<GPUL_F16, S>(sum, ring, work.length, warpgroup, p.transposed != 0);
+            else if (S::kTerms && two)
+                gpul__tensor_multiply_terms<GPUL_F32, S>(sum, ring, work.length, warpgroup, p.transposed != 0);
+            for (int32_t left = two ? 0 : work.length; left > 0;) {
                 const int32_t chunk = left < gpul__tensor_chunk ? left : int32_t(gpul__tensor_chunk);
                 gpul__tensor_multiply_form<S>(sum, ring, chunk, warpgroup, p.dtype, form, held);
                 if (left < work.length) {
@@ -8962,7 +8964,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                 left -= chunk;
                 if (left > 0) gpul__tensor_leave<S>(promoted, sum);
             }
-            gpul__tensor_finish<S, kTwo>(sum, v, &map_c, work, warpgroup, boxes, filled);
+            gpul__tensor_finish<S>(sum, v, &map_c, work, warpgroup, boxes, filled);
         }
         if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     }
@@ -9519,15 +9521,15 @@ static int32_t gpul__launch_pack(gpul__pack_view &pack, uint32_t how, void *a, v
 }
 
 #ifdef GPUL__HOPPER
-/* The kernels of gpul__tensor_tiles, and those of emulated f32 */
+/* The kernels of gpul__tensor_tiles */
 struct gpul__tensor_variant {
     void (*kernel)(const CUtensorMap, const CUtensorMap, const CUtensorMap, const gpul__gemm_view);
     int32_t threads, shared_bytes;
 };
-template <typename S, gpul_dtype kTwo> static constexpr gpul__tensor_variant gpul__tensor_variant_of() {
-    return gpul__tensor_variant{gpul__tensor_kernel<S, kTwo>, S::kThreads, int32_t(S::kSharedBytes)};
+template <typename S> static constexpr gpul__tensor_variant gpul__tensor_variant_of() {
+    return gpul__tensor_variant{gpul__tensor_kernel<S>, S::kThreads, int32_t(S::kSharedBytes)};
 }
-#define GPUL__TENSOR_VARIANT(m, n, slice, end) gpul__tensor_variant_of<gpul__tensor_shape<m, n>, 0>()
+#define GPUL__TENSOR_VARIANT(m, n, slice, end) gpul__tensor_variant_of<gpul__tensor_shape<m, n>>()
 static const gpul__tensor_variant gpul__tensor_variants[gpul__tensor_tile_count] = {
     GPUL__TENSOR_TILES(GPUL__TENSOR_VARIANT)};
 
@@ -9562,8 +9564,9 @@ static int32_t gpul__tensor_map(CUtensorMap *map, const gpul__gemm_matrix &x, in
 }
 
 /* gpul__tensor_kernel; slice: elements of K */
-static int32_t gpul__launch_tensor_kernel(gpul__gemm_view &v, const gpul__tensor_variant &variant, int64_t slice,
-                                          const CUtensorMap (&map)[3], gpul_stream stream) {
+static int32_t gpul__launch_tensor_kernel(gpul__gemm_view &v, int64_t slice, const CUtensorMap (&map)[3],
+                                          gpul_stream stream) {
+    const gpul__tensor_variant &variant = gpul__tensor_variants[v.plan.tile];
     v.slices = int32_t(gpul_ceil_div(v.problem.K, slice));
     v.part_slices = int32_t(gpul_ceil_div(v.plan.part, slice));
     return gpul__launch_clusters(v.plan.device, v.plan.cluster, variant.kernel, gpul__dim(uint32_t(v.plan.blocks)),
@@ -9615,16 +9618,12 @@ static int32_t gpul__launch_tensor(gpul__gemm_view &v, void *scratch, const gpul
         status = gpul__launch_early(plan.device, gpul__tensor_pack, grid, gpul__dim(256), 0, stream, copies);
     }
     if (status) return status;
-    return gpul__launch_tensor_kernel(v,
-                                      plan.gathers ? gpul__tensor_variant_of<gpul__tensor_shape<64, 64, true>, 0>()
-                                                   : gpul__tensor_variants[plan.tile],
-                                      gpul__tensor_slice / element, map, stream);
+    return gpul__launch_tensor_kernel(v, gpul__tensor_slice / element, map, stream);
 }
 
 /* One of the ways of emulated f32: packs A and B, `words` words of 16 bits an element, and multiplies the copies. */
-template <gpul_dtype kType>
-static int32_t gpul__launch_parts(gpul__gemm_view &v, gpul__pack_view &pack, uint32_t how, int64_t words,
-                                  const gpul__machine *machine, gpul_stream stream) {
+static int32_t gpul__launch_parts(gpul__gemm_view &v, gpul__pack_view &pack, gpul_dtype type, uint32_t how,
+                                  int64_t words, const gpul__machine *machine, gpul_stream stream) {
     const gpul__gemm_problem &p = v.problem;
     const int64_t pitch = v.plan.a_pitch * words;
     const gpul__gemm_matrix a = {p.A, pitch, p.M, pitch, 0, 0}, b = {p.B, pitch, p.N, pitch, 0, 0};
@@ -9636,8 +9635,8 @@ static int32_t gpul__launch_parts(gpul__gemm_view &v, gpul__pack_view &pack, uin
     if (!status) status = gpul__tensor_map(&map[0], a, 1, 2, 64);
     if (!status) status = gpul__tensor_map(&map[1], b, 1, 2, 64);
     if (status) return status;
-    return gpul__launch_tensor_kernel(v, gpul__tensor_variant_of<gpul__tensor_shape<128, 128>, kType>(), 64 / words,
-                                      map, stream);
+    v.two = type;
+    return gpul__launch_tensor_kernel(v, 64 / words, map, stream);
 }
 
 #endif
@@ -9663,9 +9662,9 @@ static int32_t gpul__launch_emulated(gpul__gemm_view &v, const gpul__gemm_proble
     v.choice.depth = depth;
     for (int64_t k = p->K; k >= 32 && v.choice.f16_limit < 8; k /= 2) ++v.choice.f16_limit;
     v.choice.way = gpul__gemm_by_f16;
-    if (!status) status = gpul__launch_parts<GPUL_F16>(v, pack, gpul__pack_f16, 2, machine, stream);
+    if (!status) status = gpul__launch_parts(v, pack, GPUL_F16, gpul__pack_f16, 2, machine, stream);
     v.choice.way = gpul__gemm_by_tf32;
-    if (!status) status = gpul__launch_parts<GPUL_F32>(v, pack, gpul__pack_tf32, 4, machine, stream);
+    if (!status) status = gpul__launch_parts(v, pack, GPUL_F32, gpul__pack_tf32, 4, machine, stream);
     if (status) return status;
     v.problem = *p;
     v.plan = gpul__fallback_plan(p, machine);
