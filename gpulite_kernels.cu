@@ -509,7 +509,7 @@ static inline int64_t gpul__reach(const int64_t *shape, const int64_t *strides, 
  * nothing besides it. */
 struct gpul__extent {
     uintptr_t begin, end;
-    void set(const void *first, int64_t elements, int64_t bytes) {
+    __host__ __device__ __forceinline__ void set(const void *first, int64_t elements, int64_t bytes) {
         begin = reinterpret_cast<uintptr_t>(first);
         end = begin + uintptr_t(elements > 0 ? elements * bytes : 0);
     }
@@ -6917,12 +6917,16 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * mma on tensor cores, which round as fma does. 16-bit types: widened to f32 on the way into shared memory. In the end
  * the tile passes through shared memory, so that C is written in whole sectors wherever its rows begin.
  *
- * Every element of C is one chain of fused multiply-adds over ascending k, whatever the tile. Where C has few tiles and
+ * Every element of C is one chain of fused multiply-adds over ascending k, whatever the tile, or, of few rows or
+ * columns, a tree of eight. Where C has few tiles and
  * K is long, K is split ("split-K"). The splits depend on shape and dtype alone, and the blocks that end last add the
  * partial sums in a fixed order.
  *
  * gpul__gemm_short_kernel, for every GPU, where K has 16 steps at most: a thread keeps its columns of B in registers and
  * goes down C.
+ *
+ * gpul__gemm_thin_kernel, for every GPU, where C has four rows or four columns at most, and K more than 16 steps: the
+ * operand that is long is read once, at the speed of memory, by threads that keep the sums. A sum has eight chains.
  *
  * gpul__tensor_kernel, for 16-bit types on Hopper's tensor cores. A block is a producer and one or two consumers, each
  * a warpgroup. One thread of the producer issues bulk tensor copies into a ring of stages, slices 64 deep along K. A
@@ -7830,6 +7834,194 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
         }
         if (sizeof(T) == 2 && bf16) gpul__gemm_store_short<true, S>(sum, c, v, here, cols);
         else gpul__gemm_store_short<false, S>(sum, c, v, here, cols);
+    }
+}
+
+/* ---- the kernel for few rows or few columns ----
+ *
+ * Where C has four columns at most, A takes the time, and B little; where it has four rows at most, B takes it, and A
+ * little. One is the long operand, the other one the short. The long one is read once, in vectors of 16 bytes, wherever
+ * its rows begin. Vectors along K belong to eight classes in turn. A sum has a chain of fused multiply-adds for each
+ * class, and a tree adds the chains. Where the long operand is dense along K, eight neighbouring lanes have a vector of
+ * each class; otherwise a lane has vectors along the other dimension, from steps of one class. So sums are the same. */
+template <typename Type> struct gpul__gemm_thin {
+    typedef Type T;
+    typedef typename gpul__gemm_type<T>::Compute Compute;
+    enum {
+        kWide = 16 / sizeof(T), /* elements of a vector */
+        kShort = 4,             /* of the short operand, at most */
+        kClasses = 8,
+        kThreads = 128,
+        kLanes = int(kThreads) / kClasses, /* of a class */
+        kLong = int(kLanes) * kWide,
+        kM = kLong, /* of C, or of C^T */
+        kN = kShort,
+        kSums = int(kM) * kN / kThreads, /* of a thread, in the end */
+        kVector = kSums,
+        kSplitK = 1,
+        kBlocksPerSM = sizeof(T) == 2 ? 3 : 4,
+        kTurn = 64, /* steps of K at a time: eight vectors of a thread */
+        kTurns = int(kTurn) / (kClasses * kWide),
+        kMany = int(kWide) < 4 ? kWide : 4,
+        kChunk = 4096 / sizeof(Compute), /* steps of the short operand that shared memory holds */
+        kPitch = int(kChunk) / 32 * 36   /* see at() */
+    };
+    Compute sum[kSums];
+    template <typename Visitor> __device__ __forceinline__ void each(Visitor &visit) { visit(0, 0, sum); }
+    /* where a step is in shared memory: eight lanes read vectors of different banks */
+    static __device__ __forceinline__ int at(int k) { return k + k / 32 * 4; }
+};
+
+template <bool kBf16, typename T, typename Compute, int n, int kWide>
+static __device__ __forceinline__ void gpul__gemm_widen_all(Compute (&to)[n][kWide], const gpul__raw *from) {
+    GPUL__UNROLL_FOR (int i = 0; i < n; ++i) {
+        const gpul__pack<T, kWide> pack = gpul__unpacked<T, kWide>(from[i]);
+        GPUL__UNROLL_FOR (int j = 0; j < kWide; ++j) to[i][j] = gpul__gemm_widen(pack.v[j], kBf16);
+    }
+}
+
+template <typename S>
+static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
+    gpul__gemm_thin_kernel(const __grid_constant__ gpul__gemm_view v) {
+    typedef typename S::T T;
+    typedef typename S::Compute Compute;
+    enum { kWide = S::kWide, kMany = S::kMany, kClasses = S::kClasses, kVectors = S::kTurns * kWide };
+    const gpul__gemm_problem &p = v.problem;
+    __shared__ __align__(16) Compute shared[S::kShort][S::kPitch];
+    const int thread = int(threadIdx.x), warp = thread / 32;
+    const bool bf16 = p.dtype == GPUL_BF16, turned = p.M < p.N;
+    const int64_t extent = turned ? p.N : p.M, first = int64_t(blockIdx.x) * S::kLong,
+                  begin = int64_t(blockIdx.z) * v.plan.part;
+    const int64_t length = p.K - begin < v.plan.part ? p.K - begin : v.plan.part; /* the split of this block */
+    const int rows = extent - first < S::kLong ? int(extent - first) : int(S::kLong), columns = int(turned ? p.M : p.N);
+    const T *const a = static_cast<const T *>(p.A) + blockIdx.y * p.a_batch, /* y: the product of the stack */
+        *const b = static_cast<const T *>(p.B) + blockIdx.y * p.b_batch;
+    const T *const x = turned ? b : a, *const y = (turned ? a : b) + begin * (turned ? p.a_col : p.b_row);
+    const int64_t x_stride = turned ? p.b_col : p.a_row, x_step = turned ? p.b_row : p.a_col,
+                  y_stride = turned ? p.a_row : p.b_col, y_step = turned ? p.a_col : p.b_row;
+    gpul__extent memory;
+    memory.set(x, (extent - 1) * x_stride + (p.K - 1) * x_step + 1, sizeof(T));
+    const bool along_k = x_step == 1;
+    /* Along K: the lane's class, and its first row, of kWide that are kLanes apart. Otherwise kWide neighbours, which end
+     * with the last row there is; those before `own` are another lane's, too. */
+    const int of_class = along_k ? thread % kClasses : thread / S::kLanes,
+              own = along_k ? thread / kClasses : thread % S::kLanes * kWide;
+    const int64_t back = extent < kWide ? 0 : extent - kWide - first;
+    const int here = along_k || own <= back ? own : int(back), inside = extent < kWide ? int(extent) : int(kWide);
+    const T *at[kWide];
+    GPUL__UNROLL_FOR (int i = 0; i < kWide; ++i) {
+        const int row = own + i * S::kLanes < rows ? own + i * S::kLanes : rows - 1; /* beyond the last, that again */
+        at[i] = x + (along_k ? (first + row) * x_stride + begin + of_class * kWide
+                             : first + here + (begin + of_class * kWide + i) * x_step);
+    }
+    const int64_t next = kClasses * kWide * x_step;
+    const uintptr_t apart = uintptr_t((along_k ? x_stride : x_step) * int64_t(sizeof(T)));
+    const bool aligned = ((reinterpret_cast<uintptr_t>(at[0]) | apart) & 15) == 0;
+    Compute acc[kWide][S::kShort];
+    gpul__gemm_zero(acc);
+    gpul__await(); /* fault: matmul-thin-await */
+    if (!gpul__gemm_chosen(v.choice)) return;
+    GPUL__UNROLL_NOT
+    for (int64_t done = 0; done < length; done += S::kChunk) {
+        const int steps = length - done < S::kChunk ? int(length - done) : int(S::kChunk),
+                  filled = (steps + S::kTurn - 1) / S::kTurn * S::kTurn;
+        __syncthreads(); /* the chunk before has been read */ /* fault: matmul-thin-early */
+        GPUL__UNROLL_BY(4)
+        for (int k = thread; k < filled; k += S::kThreads) {
+            T value[S::kShort];
+            GPUL__UNROLL_FOR (int w = 0; w < S::kShort; ++w)
+                value[w] = w < columns && k < steps ? y[(done + k) * y_step + w * y_stride] : T();
+            GPUL__UNROLL_FOR (int w = 0; w < S::kShort; ++w) shared[w][S::at(k)] = gpul__gemm_widen(value[w], bf16);
+        }
+        __syncthreads(); /* fault: matmul-thin-late */
+        if (along_k && warp * (32 / kClasses) >= rows) continue;
+        GPUL__UNROLL_NOT
+        for (int k = 0; k < steps; k += S::kTurn) {
+            gpul__raw raw[kVectors];
+            /* all of the vectors are in the matrix, and so is what their loads read */
+            if (k + S::kTurn <= steps && (along_k || inside == kWide) && memory.begins(at[0]) &&
+                memory.last(at[kWide - 1] + (S::kTurns - 1) * next, int(sizeof(T))) >= 0) {
+                gpul__fetch<T, kWide> fetch[kVectors];
+                GPUL__UNROLL_FOR (int i = 0; i < kVectors; ++i)
+                    fetch[i].low = fetch[i].aligned(gpul__align_down(at[i % kWide] + i / kWide * next));
+                if (!aligned) { /* the 16 bytes behind are inside, too, by memory.last() */
+                    GPUL__UNROLL_FOR (int i = 0; i < kVectors; ++i)
+                        fetch[i].high = fetch[i].aligned(gpul__align_down(at[i % kWide] + i / kWide * next) + kWide);
+                }
+                gpul__schedule_fence(v.plan.scale_only); /* 0 here */
+                GPUL__UNROLL_FOR (int i = 0; i < kVectors; ++i) raw[i] = fetch[i].low;
+                if (!aligned) {
+                    GPUL__UNROLL_FOR (int i = 0; i < kVectors; ++i)
+                        raw[i] = fetch[i].get(at[i % kWide] + i / kWide * next);
+                }
+            } else {
+                GPUL__UNROLL_FOR (int i = 0; i < kVectors; ++i) {
+                    const int step = k + (i / kWide * kClasses + of_class) * kWide + (along_k ? 0 : i % kWide);
+                    const int left = along_k || step >= steps ? steps - step : inside; /* elements that exist */
+                    gpul__pack<T, kWide> pack;
+                    GPUL__UNROLL_FOR (int j = 0; j < kWide; ++j)
+                        pack.v[j] = j < left ? at[i % kWide][i / kWide * next + j] : T(); /* fault: matmul-thin-edge */
+                    memcpy(&raw[i], &pack, sizeof raw[i]);
+                }
+            }
+            GPUL__UNROLL_FOR (int i = 0; i < kWide; ++i) at[i] += S::kTurns * next;
+            GPUL__UNROLL_FOR (int g = 0; g < kVectors; g += kMany) {
+                const int step = S::at(k + (g / kWide * kClasses + of_class) * kWide), r = g % kWide;
+                Compute value[kMany][kWide];
+                if (sizeof(T) == 2 && bf16) gpul__gemm_widen_all<true, T>(value, raw + g);
+                else gpul__gemm_widen_all<false, T>(value, raw + g);
+                GPUL__UNROLL_FOR (int w = 0; w < S::kShort; ++w) {
+                    Compute factor[kWide]; /* 0 where there is no such column: no branch, so reads overlap */
+                    if (along_k) {
+                        gpul__gemm_read<kWide>(factor, static_cast<const Compute *>(shared[w] + step));
+                        GPUL__UNROLL_FOR (int i = 0; i < kMany; ++i) {
+                            GPUL__UNROLL_FOR (int j = 0; j < kWide; ++j)
+                                acc[r + i][w] = gpul__gemm_fma(value[i][j], factor[j], acc[r + i][w]);
+                        }
+                    } else {
+                        gpul__gemm_read<kMany>(factor, static_cast<const Compute *>(shared[w] + step + r));
+                        GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j) {
+                            GPUL__UNROLL_FOR (int i = 0; i < kWide; ++i)
+                                acc[i][w] = gpul__gemm_fma(value[j][i], factor[j], acc[i][w]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    /* the trees of all rows, a column at a time; in the end a thread has sums of one row */
+    Compute(*const chains)[S::kLong] = reinterpret_cast<Compute(*)[S::kLong]>(shared);
+    const int row = thread % S::kLong, column = thread / S::kLong * S::kSums;
+    S tile;
+    gpul__gemm_zero(tile.sum);
+    GPUL__UNROLL_FOR (int w = 0; w < S::kShort; ++w) {
+        Compute of[kClasses];
+        if (w >= columns) break;
+        __syncthreads(); /* fault: matmul-thin-tree-early */
+        GPUL__UNROLL_FOR (int i = 0; i < kWide; ++i) {
+            const int to = along_k ? own + i * S::kLanes : (own < rows ? here : own) + i;
+            if (to >= own) chains[of_class][to] = acc[i][w];
+        }
+        __syncthreads(); /* fault: matmul-thin-tree-late */
+        GPUL__UNROLL_FOR (int c = 0; c < kClasses; ++c) of[c] = chains[c][row];
+        GPUL__UNROLL_FOR (int c = 1; c < kClasses; c *= 2) {
+            GPUL__UNROLL_FOR (int d = 0; d < kClasses; d += 2 * c) of[d] = gpul__gemm_add(of[d], of[d + c]);
+        }
+        if (w / S::kSums * S::kSums == column) tile.sum[w % S::kSums] = of[0];
+    }
+    if (v.plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return;
+    if (row >= rows) return;
+    const Compute alpha = Compute(p.alpha), beta = Compute(p.beta);
+    GPUL__UNROLL_FOR (int j = 0; j < S::kSums; ++j) {
+        const int64_t w = column + j, m = turned ? w : first + row, n = turned ? first + row : w;
+        if (w >= columns) break;
+        T *const c = static_cast<T *>(p.C) + blockIdx.y * p.c_batch + m * p.c_row + n, result;
+        const Compute sum = gpul__gemm_add(tile.sum[j], Compute(0)); /* fault: matmul-thin-zero */
+        Compute value = beta != 0 ? gpul__gemm_fma(alpha, sum, beta * gpul__gemm_widen(*c, bf16)) : alpha * sum;
+        if (gpul__gemm_has_epilogue(p)) value = gpul__gemm_epilogue(value, p, gpul__gemm_bias_at<Compute>(p, m, n));
+        if (gpul__is_nan(value)) gpul__gemm_nan(&result, bf16); /* fault: matmul-thin-nan */
+        else gpul__gemm_narrow(&result, value, bf16);
+        *c = result;
     }
 }
 
@@ -9065,6 +9257,7 @@ struct gpul__gemm_tile {
     int32_t m, n, threads, shared_bytes, blocks_per_sm;
     int32_t busy, alone, end, add;
     int32_t short_k; /* 0, or the most steps of K; then the kernel has no bias and no activation */
+    bool thin;       /* gpul__gemm_thin_kernel */
 };
 template <typename S>
 static constexpr gpul__gemm_tile gpul__gemm_tile_of(int32_t busy, int32_t alone, int32_t end, int32_t add) {
@@ -9078,16 +9271,32 @@ static constexpr gpul__gemm_tile gpul__gemm_tile_of(int32_t busy, int32_t alone,
                            alone,
                            end,
                            S::kSplitK ? add : 0,
-                           0};
+                           0,
+                           false};
 }
 template <typename T>
 static constexpr gpul__gemm_tile gpul__gemm_short_tile_of(int32_t busy, int32_t alone, int32_t end) {
     typedef gpul__gemm_short<T> S;
-    return gpul__gemm_tile{
-        gpul__gemm_short_kernel<S>, S::kM, S::kN, S::kThreads, 0, S::kBlocksPerSM, busy, alone, end, 0, S::kSteps};
+    return gpul__gemm_tile{gpul__gemm_short_kernel<S>,
+                           S::kM,
+                           S::kN,
+                           S::kThreads,
+                           0,
+                           S::kBlocksPerSM,
+                           busy,
+                           alone,
+                           end,
+                           0,
+                           S::kSteps,
+                           false};
+}
+template <typename T> static constexpr gpul__gemm_tile gpul__gemm_thin_tile_of() {
+    typedef gpul__gemm_thin<T> S;
+    return gpul__gemm_tile{gpul__gemm_thin_kernel<S>, S::kM, S::kN, S::kThreads, 0, S::kBlocksPerSM,
+                           sizeof(T) == 2 ? 24 : 16,  40,    4000,  100,         0, true};
 }
 /* The tiles of a dtype, from the largest on; the rest of a row is empty. */
-enum { gpul__gemm_tile_count = 7 };
+enum { gpul__gemm_tile_count = 8 };
 static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
 #define GPUL__GEMM_TILES(T)                                                                                            \
     gpul__gemm_tile_of<gpul__gemm_fmas<T, 64, 64, 8, 8, sizeof(T) == 2 ? 4 : 6, 4>>(                                   \
@@ -9099,12 +9308,13 @@ static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 64, 8, 8, 3, 4>>(83, 96, 3300, 1700), GPUL__GEMM_TILES(float),
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 64, 16, 4, 4, 6, 4>>(16, 36, 900, 260),
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 16, 64, 4, 4, 6, 4>>(16, 36, 900, 260),
-         gpul__gemm_short_tile_of<float>(160, 100, 2800)},
+         gpul__gemm_short_tile_of<float>(160, 100, 2800), gpul__gemm_thin_tile_of<float>()},
         {gpul__gemm_tile_of<gpul__gemm_mmas<128, 128, 32, 64, 1, 4>>(133, 133, 13000, 0),
          gpul__gemm_tile_of<gpul__gemm_mmas<64, 64, 32, 32, 3, 3>>(37, 51, 2700, 700),
          gpul__gemm_tile_of<gpul__gemm_mmas<32, 32, 16, 16, 4, 4>>(14, 21, 1200, 230),
-         gpul__gemm_short_tile_of<double>(160, 100, 3000)},
-        {GPUL__GEMM_TILES(gpul__gemm_16), gpul__gemm_short_tile_of<gpul__gemm_16>(160, 100, 2500)}};
+         gpul__gemm_short_tile_of<double>(160, 100, 3000), gpul__gemm_thin_tile_of<double>()},
+        {GPUL__GEMM_TILES(gpul__gemm_16), gpul__gemm_short_tile_of<gpul__gemm_16>(160, 100, 2500),
+         gpul__gemm_thin_tile_of<gpul__gemm_16>()}};
     return tiles[dtype == GPUL_F64 ? 1 : dtype == GPUL_F32 ? 0 : 2];
 }
 
@@ -9114,6 +9324,11 @@ enum { gpul__gemm_sms = 132 };
 
 static inline bool gpul__gemm_scales_only(const gpul__gemm_problem *p) {
     return p->K == 0 || p->alpha == 0; /* fault: matmul-alpha-zero */
+}
+
+/* Few rows or few columns: a sum is another tree then, so the shape alone decides. */
+static inline bool gpul__gemm_is_thin(const gpul__gemm_problem *p) {
+    return (p->M <= 4 || p->N <= 4) && p->K > 16 && !gpul__gemm_scales_only(p); /* fault: matmul-thin-rule */
 }
 
 /* Limits how many products of a stack one launch takes, to what 64 MB of scratch memory have room for, but to one. */
@@ -9152,9 +9367,11 @@ static int32_t gpul__gemm_best_tile(const gpul__gemm_problem *p, int64_t batch, 
     int32_t best = 0;
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
         const gpul__gemm_tile &tile = tiles[i];
-        if ((splits > 1 && !tile.add) || tile.shared_bytes > shared_bytes) continue;
+        if ((splits > 1 && !tile.add) || tile.shared_bytes > shared_bytes || tile.thin != gpul__gemm_is_thin(p))
+            continue;
         if (tile.short_k && (part > tile.short_k || p->bias || p->activation)) continue;
-        const int64_t count = gpul__gemm_tiles_in(p->M, p->N, tile.m, tile.n);
+        const int64_t count = tile.thin && p->M < p->N ? gpul__gemm_tiles_in(p->N, p->M, tile.m, tile.n)
+                                                       : gpul__gemm_tiles_in(p->M, p->N, tile.m, tile.n);
         if (count > INT32_MAX) continue; /* more than a grid takes */
         const double time = gpul__gemm_time(tile, count * batch, splits, part, sms);
         if (!(time < least)) continue;
@@ -9201,9 +9418,10 @@ static void gpul__plain_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     double shortest = 1e300;
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
         const gpul__gemm_tile &tile = tiles[i];
-        if (tile.short_k && p->K > tile.short_k) continue;
+        if ((tile.short_k && p->K > tile.short_k) || tile.thin != gpul__gemm_is_thin(p)) continue;
         const int64_t count = gpul__gemm_fewest_tiles(p, tile.m, tile.n) * batch;
-        gpul__gemm_split(plan, &shortest, p->K, count, sms * tile.blocks_per_sm, tile.add ? most : 1, 32, 64,
+        gpul__gemm_split(plan, &shortest, p->K, count, sms * tile.blocks_per_sm * (tile.thin ? 4 : 1),
+                         tile.add ? most : 1, 32, 64,
                          [&](int64_t splits, int64_t part) { return gpul__gemm_time(tile, count, splits, part, sms); });
     }
 }
@@ -9220,9 +9438,9 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
     plan->tile = gpul__gemm_best_tile(p, plan->batch, plan->splits, plan->scale_only ? 0 : plan->part, machine->sms,
                                       machine->shared_optin > 49152 ? machine->shared_optin : 49152);
     const gpul__gemm_tile &tile = gpul__gemm_tiles(p->dtype)[plan->tile];
-    plan->tile_m = tile.m;
-    plan->tile_n = tile.n;
-    plan->tiles_n = gpul_ceil_div(p->N, tile.n);
+    plan->tile_m = tile.thin && p->M < p->N ? tile.n : tile.m;
+    plan->tile_n = tile.thin && p->M < p->N ? tile.m : tile.n;
+    plan->tiles_n = gpul_ceil_div(p->N, plan->tile_n);
     if (tile.short_k) { /* the rows that fill all multiprocessors with blocks, once or, of 256 rows, several times */
         const int64_t room = int64_t(machine->sms) * tile.blocks_per_sm / (plan->tiles_n * plan->batch),
                       once = room < 1 ? 1 : room, blocks = gpul_ceil_div(p->M, 256 * once) * once;
@@ -9461,8 +9679,9 @@ extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_probl
     if (gpul__gemm_scales_only(p)) gpul__plain_plan(plan, p, machine);
     else if (p->math == GPUL_MATH_EMULATED && tensor && large && size >= 1073741824)
         gpul__emulated_plan(plan, p, machine);
-    else if (tensor && (p->math == GPUL_MATH_TF32 ||
-                        (gpul__bytes_of(p->dtype) == 2 && p->K > 16 && (p->K >= 128 || size >= 262144)))) /* 2^18 */
+    else if (tensor &&
+             (p->math == GPUL_MATH_TF32 || (gpul__bytes_of(p->dtype) == 2 && p->K > 16 && !gpul__gemm_is_thin(p) &&
+                                            (p->K >= 128 || size >= 262144)))) /* 2^18 */
         gpul__tensor_plan(plan, p, machine);
     else if (p->math == GPUL_MATH_TF32) gpul__rounded_plan(plan, p, machine);
     else gpul__plain_plan(plan, p, machine);

@@ -383,6 +383,15 @@ plant matmul-short-await test_matmul:test_row_alone without
 plant matmul-short-early test_matmul:test_short_k without
 plant matmul-short-late test_matmul:test_short_k without
 plant matmul-short-columns test_matmul:test_short_k without
+plant matmul-thin-nan test_matmul:test_recorded instead 'gpul__gemm_narrow(&result, value, bf16);'
+plant matmul-thin-zero test_matmul:test_zeros expression 'gpul__gemm_add(tile.sum[j], Compute(0))' 'tile.sum[j]'
+plant matmul-thin-await test_matmul:test_row_alone without
+plant matmul-thin-early test_matmul:test_thin without
+plant matmul-thin-late test_matmul:test_thin without
+plant matmul-thin-tree-early test_matmul:test_thin without
+plant matmul-thin-tree-late test_matmul:test_thin without
+plant matmul-thin-edge test_matmul:test_thin expression 'j < left' 'true'
+plant matmul-thin-rule test_matmul:test_plans expression 'p->K > 16' 'true'
 plant matmul-end-barrier test_matmul without
 plant matmul-parts-levels test_matmul:test_chain expression 'gpul__gemm_fan' '256'
 plant matmul-parts-by-machine test_matmul:test_plans expression 'gpul__gemm_sms' 'machine->sms'
