@@ -207,12 +207,12 @@ static void test_limit(void) {
         gpul_array x = GPUL_ZERO, A = GPUL_ZERO, B = GPUL_ZERO, out = GPUL_ZERO;
         const int64_t k = 1 << 16;
         double value = -7;
-        float got[4] = {0, 0, 0, 0};
-        CHECK_OK(gpul_device_array(&x, GPUL_F32, gpul_1d(2 * k), NULL));
+        float got[64] = {0};
+        CHECK_OK(gpul_device_array(&x, GPUL_F32, gpul_1d(8 * k), NULL));
         CHECK_OK(gpul_fill(&x, 1, NULL));
-        CHECK_OK(gpul_reshape(&A, &x, gpul_2d(2, k)));
+        CHECK_OK(gpul_reshape(&A, &x, gpul_2d(8, k)));
         CHECK_OK(gpul_transpose(&B, &A));
-        CHECK_OK(gpul_device_array(&out, GPUL_F32, gpul_2d(2, 2), NULL));
+        CHECK_OK(gpul_device_array(&out, GPUL_F32, gpul_2d(8, 8), NULL));
         CHECK_OK(gpul_fill(&out, 77, NULL));
         CHECK_OK(gpul_memory_limit(1));
         CHECK_FAILS(gpul_matmul(&out, &A, &B, NULL), GPUL_ERROR_OUT_OF_MEMORY, "gpul_matmul", NULL);
@@ -221,10 +221,10 @@ static void test_limit(void) {
         CHECK_NEAR(value, -7, 0);
         CHECK_OK(gpul_memory_limit(0));
         CHECK_OK(gpul_copy_to_host(got, &out, NULL));
-        CHECK_NEAR(got[3], 77, 0);
+        CHECK_NEAR(got[63], 77, 0);
         CHECK_OK(gpul_matmul(&out, &A, &B, NULL));
         CHECK_OK(gpul_copy_to_host(got, &out, NULL));
-        CHECK_NEAR(got[3], k, 0);
+        CHECK_NEAR(got[63], k, 0);
         CHECK_OK(gpul_free(&x));
         CHECK_OK(gpul_free(&out));
     }
