@@ -7685,11 +7685,15 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     gpul__gemm_wait<0>(); /* all copies to where the tile goes are complete */
     __syncthreads();
     tile.each(to_shared);
-    __syncthreads();                /* fault: matmul-end-barrier */
-    if (gpul__gemm_has_epilogue(p)) /* fault: epilogue-end */
-        gpul__gemm_store_rows<1, true, S>(shared, v, first_m, first_n);
-    else if (plan.c_vector) gpul__gemm_store_rows<S::kVector, false, S>(shared, v, first_m, first_n);
-    else gpul__gemm_store_rows<1, false, S>(shared, v, first_m, first_n);
+    __syncthreads();                                  /* fault: matmul-end-barrier */
+    const bool epilogue = gpul__gemm_has_epilogue(p); /* fault: epilogue-end */
+    if (epilogue) {
+        if (plan.c_vector) gpul__gemm_store_rows<S::kVector, true, S>(shared, v, first_m, first_n);
+        else gpul__gemm_store_rows<1, true, S>(shared, v, first_m, first_n);
+    } else {
+        if (plan.c_vector) gpul__gemm_store_rows<S::kVector, false, S>(shared, v, first_m, first_n);
+        else gpul__gemm_store_rows<1, false, S>(shared, v, first_m, first_n);
+    }
 }
 
 /* ---- the kernel for short K ----
