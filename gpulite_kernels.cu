@@ -6917,10 +6917,9 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * mma on tensor cores, which round as fma does. 16-bit types: widened to f32 on the way into shared memory. In the end
  * the tile passes through shared memory, so that C is written in whole sectors wherever its rows begin.
  *
- * Every element of C is one chain of fused multiply-adds over ascending k, whatever the tile, or, of few rows or
- * columns, a tree of eight. Where C has few tiles and
- * K is long, K is split ("split-K"). The splits depend on shape and dtype alone, and the blocks that end last add the
- * partial sums in a fixed order.
+ * Every element of C is one chain of fused multiply-adds over ascending k, whatever the tile, or, of few rows or columns,
+ * a tree of eight. Where C has few tiles and K is long, K is split ("split-K"). The splits depend on shape and dtype
+ * alone, and the blocks that end last add the partial sums in a fixed order.
  *
  * gpul__gemm_short_kernel, for every GPU, where K has 16 steps at most: a thread keeps its columns of B in registers and
  * goes down C.
@@ -9253,7 +9252,7 @@ static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t elem
     return gpul__aligned(p, size_t(bytes)) && pitch * element % bytes == 0 && dense * element % bytes == 0;
 }
 
-/* Tiles of gpul__gemm_kernel and of gpul__gemm_short_kernel, and about what they take, in cycles: a step along K, of a
+/* Tiles of gpul__gemm_kernel, _short_kernel and _thin_kernel, and about what they take, in cycles: a step along K, of a
  * multiprocessor's full load of blocks and of one block alone; the end of the tile; to add a split, or 0 where K is not
  * split. */
 struct gpul__gemm_tile {
@@ -9430,7 +9429,7 @@ static void gpul__plain_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     }
 }
 
-/* gpul__gemm_kernel and gpul__gemm_short_kernel: the splits, and the tile that then takes least. */
+/* gpul__gemm_kernel, _short_kernel and _thin_kernel: the splits, and the tile that then takes least. */
 static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const gpul__gemm_matrix a = gpul__gemm_a(p), b = gpul__gemm_b(p);
     const int64_t element = gpul__bytes_of(p->dtype);
@@ -9668,8 +9667,9 @@ static void gpul__rounded_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *
 }
 
 /* Which kernel: tensor cores for 16-bit types and TF32, where numbers of tiles and coordinates fit in 32 bits. But not,
- * of 16-bit types, for short K, where C takes the time; nor for small products, for which the host would take longer to
- * make tensor maps. Emulation packs two dimensions and saves with all three: it takes large products. */
+ * of 16-bit types, for short K, where C takes the time, nor for few rows or columns, where an operand does; nor for
+ * small products, for which the host would take longer to make tensor maps. Emulation packs two dimensions and saves
+ * with all three: it takes large products. */
 extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const double size = double(p->M) * double(p->N) * double(p->K), tiles_most = 68719476736.0; /* 2^36 elements */
     const int64_t k_most =
