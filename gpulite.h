@@ -994,8 +994,8 @@ GPUL_API gpul_status gpul_histogram_edges(double *edges, int64_t bins, gpul_dtyp
  * The same bits on every run, for every order and alignment of the matrices; NaN is always the same. IEEE fused
  * multiply-adds have the same bits on every GPU and the CPU stand-in. f16 and bf16 of more than four rows and columns,
  * with K from 128 on, or from 17 on where M N K is 2^18 or more, go to tensor cores on a Hopper GPU with kernels built
- * for sm_90a: their bits are the same on all of these, but others, since a sum of 16 products is cut off to f32; there gamma(min(K, K / 8192 + 8320) + 2)
- * bounds the error. Each product of a stack has the bits that it has alone.
+ * for sm_90a: their bits are the same on all of these, but others, since a sum of 16 products is cut off to f32; there
+ * gamma(min(K, K / 8192 + 8320) + 2) bounds the error. Each product of a stack has the bits that it has alone.
  *
  * A stack is one launch for up to 65535 products, or as many as have room in 64 MB where they take scratch memory. One
  * of two dimensions that cannot be walked as one, with A (8, 1, M, K) and B (9, K, N), is a launch for each step of the

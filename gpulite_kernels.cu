@@ -6917,9 +6917,9 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * mma on tensor cores, which round as fma does. 16-bit types: widened to f32 on the way into shared memory. In the end
  * the tile passes through shared memory, so that C is written in whole sectors wherever its rows begin.
  *
- * Every element of C is one chain of fused multiply-adds over ascending k, whatever the tile, or, of few rows or columns,
- * a tree of eight. Where C has few tiles and K is long, K is split ("split-K"). The splits depend on shape and dtype
- * alone, and the blocks that end last add the partial sums in a fixed order.
+ * Every element of C is one chain of fused multiply-adds over ascending k, whatever the tile, or, of few rows or
+ * columns, a tree of eight. Where C has few tiles and K is long, K is split ("split-K"). The splits depend on shape and
+ * dtype alone, and the blocks that end last add the partial sums in a fixed order.
  *
  * gpul__gemm_short_kernel, for every GPU, where K has 16 steps at most: a thread keeps its columns of B in registers and
  * goes down C.
@@ -7905,8 +7905,8 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     gpul__extent memory;
     memory.set(x, (extent - 1) * x_stride + (p.K - 1) * x_step + 1, sizeof(T));
     const bool along_k = x_step == 1;
-    /* Along K: the lane's class, and its first row, of kWide that are kLanes apart. Otherwise kWide neighbours, which end
-     * with the last row there is; those before `own` are another lane's, too. */
+    /* Along K: the lane's class, and its first row, of kWide that are kLanes apart. Otherwise kWide neighbours, which
+     * end with the last row there is; those before `own` are another lane's, too. */
     const int of_class = along_k ? thread % kClasses : thread / S::kLanes,
               own = along_k ? thread / kClasses : thread % S::kLanes * kWide;
     const int64_t back = extent < kWide ? 0 : extent - kWide - first;
