@@ -7883,12 +7883,45 @@ static __device__ __forceinline__ void gpul__gemm_widen_all(Compute (&to)[n][kWi
     }
 }
 
+/* Multiplies a turn's vectors, of the steps of a class from step k of the chunk on. */
+template <typename S>
+static __device__ __forceinline__ void
+gpul__gemm_multiply_thin(typename S::Compute (&acc)[S::kWide][S::kShort], const gpul__raw (&raw)[S::kTurns * S::kWide],
+                         const typename S::Compute (&shared)[S::kShort][S::kPitch], int k, int of_class, bool along_k,
+                         bool bf16) {
+    typedef typename S::T T;
+    typedef typename S::Compute Compute;
+    enum { kWide = S::kWide, kMany = S::kMany };
+    GPUL__UNROLL_FOR (int g = 0; g < S::kTurns * kWide; g += kMany) {
+        const int step = S::at(k + (g / kWide * S::kClasses + of_class) * kWide), r = g % kWide;
+        Compute value[kMany][kWide];
+        if (sizeof(T) == 2 && bf16) gpul__gemm_widen_all<true, T>(value, raw + g);
+        else gpul__gemm_widen_all<false, T>(value, raw + g);
+        GPUL__UNROLL_FOR (int w = 0; w < S::kShort; ++w) {
+            Compute factor[kWide]; /* 0 where there is no such column: no branch, so reads overlap */
+            if (along_k) {
+                gpul__gemm_read<kWide>(factor, shared[w] + step);
+                GPUL__UNROLL_FOR (int i = 0; i < kMany; ++i) {
+                    GPUL__UNROLL_FOR (int j = 0; j < kWide; ++j)
+                        acc[r + i][w] = gpul__gemm_fma(value[i][j], factor[j], acc[r + i][w]);
+                }
+            } else {
+                gpul__gemm_read<kMany>(factor, shared[w] + step + r);
+                GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j) {
+                    GPUL__UNROLL_FOR (int i = 0; i < kWide; ++i)
+                        acc[i][w] = gpul__gemm_fma(value[j][i], factor[j], acc[i][w]);
+                }
+            }
+        }
+    }
+}
+
 template <typename S>
 static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     gpul__gemm_thin_kernel(const __grid_constant__ gpul__gemm_view v) {
     typedef typename S::T T;
     typedef typename S::Compute Compute;
-    enum { kWide = S::kWide, kMany = S::kMany, kClasses = S::kClasses, kVectors = S::kTurns * kWide };
+    enum { kWide = S::kWide, kClasses = S::kClasses, kVectors = S::kTurns * kWide };
     const gpul__gemm_problem &p = v.problem;
     __shared__ __align__(16) Compute shared[S::kShort][S::kPitch];
     const int thread = int(threadIdx.x), warp = thread / 32;
@@ -7968,28 +8001,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
                 }
             }
             GPUL__UNROLL_FOR (int i = 0; i < kWide; ++i) at[i] += S::kTurns * next;
-            GPUL__UNROLL_FOR (int g = 0; g < kVectors; g += kMany) {
-                const int step = S::at(k + (g / kWide * kClasses + of_class) * kWide), r = g % kWide;
-                Compute value[kMany][kWide];
-                if (sizeof(T) == 2 && bf16) gpul__gemm_widen_all<true, T>(value, raw + g);
-                else gpul__gemm_widen_all<false, T>(value, raw + g);
-                GPUL__UNROLL_FOR (int w = 0; w < S::kShort; ++w) {
-                    Compute factor[kWide]; /* 0 where there is no such column: no branch, so reads overlap */
-                    if (along_k) {
-                        gpul__gemm_read<kWide>(factor, static_cast<const Compute *>(shared[w] + step));
-                        GPUL__UNROLL_FOR (int i = 0; i < kMany; ++i) {
-                            GPUL__UNROLL_FOR (int j = 0; j < kWide; ++j)
-                                acc[r + i][w] = gpul__gemm_fma(value[i][j], factor[j], acc[r + i][w]);
-                        }
-                    } else {
-                        gpul__gemm_read<kMany>(factor, static_cast<const Compute *>(shared[w] + step + r));
-                        GPUL__UNROLL_FOR (int j = 0; j < kMany; ++j) {
-                            GPUL__UNROLL_FOR (int i = 0; i < kWide; ++i)
-                                acc[i][w] = gpul__gemm_fma(value[j][i], factor[j], acc[i][w]);
-                        }
-                    }
-                }
-            }
+            gpul__gemm_multiply_thin<S>(acc, raw, shared, k, of_class, along_k, bf16);
         }
     }
     /* the trees of all rows, a column at a time; in the end a thread has sums of one row */
