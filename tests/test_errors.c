@@ -190,9 +190,9 @@ static void test_first_error(void) {
     double value = -7;
     CHECK_OK(gpul_device_array(&x, GPUL_F32, gpul_1d(400000), NULL));
     CHECK_OK(gpul_fill(&x, 1, NULL));
-    CHECK_OK(gpul_device_array(&cell, GPUL_F32, gpul_2d(1, 1), NULL));
-    CHECK_OK(gpul_reshape(&row, &x, gpul_2d(1, -1)));
-    CHECK_OK(gpul_reshape(&column, &x, gpul_2d(-1, 1)));
+    CHECK_OK(gpul_device_array(&cell, GPUL_F32, gpul_2d(8, 8), NULL)); /* more scratch memory than the workspace has */
+    CHECK_OK(gpul_reshape(&row, &x, gpul_2d(8, -1)));
+    CHECK_OK(gpul_reshape(&column, &x, gpul_2d(-1, 8)));
     standin_fail("cudaStreamSynchronize", 1, cudaErrorUnknown, STANDIN_ONCE);
     standin_fail("cudaFreeAsync", 1, cudaErrorInvalidValue, STANDIN_ONCE | STANDIN_AFTER);
     CHECK_FAILS(gpul_sum(&value, &x, NULL), GPUL_ERROR_CUDA, "gpul_sum", "copy of the result");
