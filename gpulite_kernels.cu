@@ -9453,8 +9453,9 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
     plan->tile = gpul__gemm_best_tile(p, plan->batch, plan->splits, plan->scale_only ? 0 : plan->part, machine->sms,
                                       machine->shared_optin > 49152 ? machine->shared_optin : 49152);
     const gpul__gemm_tile &tile = gpul__gemm_tiles(p->dtype)[plan->tile];
-    plan->tile_m = tile.thin && p->M < p->N ? tile.n : tile.m;
-    plan->tile_n = tile.thin && p->M < p->N ? tile.m : tile.n;
+    const bool turned = tile.thin && p->M < p->N; /* as gpul__gemm_thin_kernel takes it */
+    plan->tile_m = turned ? tile.n : tile.m;
+    plan->tile_n = turned ? tile.m : tile.n;
     plan->tiles_n = gpul_ceil_div(p->N, plan->tile_n);
     if (tile.short_k) { /* the rows that fill all multiprocessors with blocks, once or, of 256 rows, several times */
         const int64_t room = int64_t(machine->sms) * tile.blocks_per_sm / (plan->tiles_n * plan->batch),
