@@ -9323,12 +9323,12 @@ static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 64, 8, 8, 3, 4>>(83, 96, 3300, 1700), GPUL__GEMM_TILES(float),
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 64, 16, 4, 4, 6, 4>>(16, 36, 900, 260),
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 16, 64, 4, 4, 6, 4>>(16, 36, 900, 260),
-         gpul__gemm_short_tile_of<float>(160, 100, 2800), gpul__gemm_thin_tile_of<float>()},
+         gpul__gemm_short_tile_of<float>(160, 100, 600), gpul__gemm_thin_tile_of<float>()},
         {gpul__gemm_tile_of<gpul__gemm_mmas<128, 128, 32, 64, 1, 4>>(133, 133, 13000, 0),
          gpul__gemm_tile_of<gpul__gemm_mmas<64, 64, 32, 32, 3, 3>>(37, 51, 2700, 700),
          gpul__gemm_tile_of<gpul__gemm_mmas<32, 32, 16, 16, 4, 4>>(14, 21, 1200, 230),
-         gpul__gemm_short_tile_of<double>(160, 100, 3000), gpul__gemm_thin_tile_of<double>()},
-        {GPUL__GEMM_TILES(gpul__gemm_16), gpul__gemm_short_tile_of<gpul__gemm_16>(160, 100, 2500),
+         gpul__gemm_short_tile_of<double>(160, 100, 600), gpul__gemm_thin_tile_of<double>()},
+        {GPUL__GEMM_TILES(gpul__gemm_16), gpul__gemm_short_tile_of<gpul__gemm_16>(160, 100, 600),
          gpul__gemm_thin_tile_of<gpul__gemm_16>()}};
     return tiles[dtype == GPUL_F64 ? 1 : dtype == GPUL_F32 ? 0 : 2];
 }
@@ -9476,26 +9476,24 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
     plan->c_vector = gpul__gemm_aligned(p->C, p->c_row | p->c_steps, element, p->N);
 }
 
-/* Tiles of gpul__tensor_kernel, and about what they take on an H200, in nanoseconds: a slice of K, and the end of the
- * tile */
+/* Tiles of gpul__tensor_kernel, and about what they take on an H200, in nanoseconds: a slice of K; the end of the tile,
+ * where bulk copies take it to C, and where they cannot */
 #define GPUL__TENSOR_TILES(tile)                                                                                       \
-    tile(128, 256, 660, 1900), tile(128, 192, 525, 2200), tile(128, 128, 365, 1800), tile(64, 128, 265, 1400),         \
-        tile(64, 64, 165, 1000)
+    tile(128, 256, 660, 1900, 4900), tile(128, 192, 525, 2200, 3450), tile(128, 128, 365, 1800, 2650),                 \
+        tile(64, 128, 265, 1400, 2050), tile(64, 64, 165, 1000, 1350)
 struct gpul__tensor_tile {
-    int32_t m, n, slice, end;
+    int32_t m, n, slice, end, scattered_end;
 };
-#define GPUL__TENSOR_TILE(m, n, slice, end)                                                                            \
-    { m, n, slice, end }
+#define GPUL__TENSOR_TILE(m, n, slice, end, scattered_end)                                                             \
+    { m, n, slice, end, scattered_end }
 static const gpul__tensor_tile gpul__tensor_tiles[] = {GPUL__TENSOR_TILES(GPUL__TENSOR_TILE)};
 enum {
     gpul__tensor_tile_count = sizeof gpul__tensor_tiles / sizeof gpul__tensor_tiles[0],
     gpul__tensor_tile_square = 2, /* 128 x 128 */
     gpul__tensor_tile_smallest = gpul__tensor_tile_count - 1,
-    gpul__tensor_add_time = 100 /* 64 x 64 sums of a split, ns */
+    gpul__tensor_gather_time = 365, /* a slice of an operand that is gathered, ns */
+    gpul__tensor_add_time = 100     /* 64 x 64 sums of a split */
 };
-
-/* A slice of an operand that is gathered, of so many rows of A, or columns of B */
-static inline int32_t gpul__tensor_gather_time(int64_t rows) { return 230 + 5 * int32_t(rows < 64 ? rows : 64); }
 
 /* The waves of tiles, times what one takes, with a partial sum that leaves and arrives where K is split; and adding the
  * splits, 16 at a time. slices: of a split */
@@ -9506,20 +9504,24 @@ static inline double gpul__tensor_time(const gpul__tensor_tile &tile, int64_t ti
     return waves * (one + 2000) + double(gpul__gemm_added(splits)) * (tile.n / 64) * gpul__tensor_add_time +
            (splits > gpul__gemm_fan ? 2500 : 0);
 }
-static int32_t gpul__tensor_best_tile(double *least, int64_t m, int64_t n, int64_t batch, int32_t splits,
-                                      int64_t slices, int64_t blocks) {
-    int32_t best = 0;
-    *least = 1e300;
-    for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
-        const gpul__tensor_tile &tile = gpul__tensor_tiles[i];
-        const int64_t count = gpul__gemm_tiles_in(m, n, tile.m, tile.n) * batch;
-        const double time = gpul__tensor_time(tile, count, splits, slices, blocks);
-        if (!(time < *least)) continue;
-        *least = time;
-        best = i;
+/* What a choice of tiles depends on: C in so many splits, whether bulk copies take it to memory, and when blocks go in
+ * pairs, which share columns of B. They do where much has to come from L2: where 128 bytes of an operand straddle two
+ * cache lines, and in long runs for small tiles and for f32. */
+struct gpul__tensor_task {
+    int64_t m, n, batch, splits, slices;
+    bool wide, bulk, straddle, long_run;
+    int32_t sms;
+    int32_t cluster(const gpul__tensor_tile &tile) const {
+        const bool run = long_run && tile.m == 128 && (tile.n == 128 || wide);
+        return tile.n >= 128 && m > tile.m && sms > 1 && (straddle || run) ? 2 : 1;
     }
-    return best;
-}
+    double time(gpul__tensor_tile tile) const {
+        const int32_t blocks = cluster(tile);
+        if (!bulk) tile.end = tile.scattered_end;
+        return gpul__tensor_time(tile, gpul__gemm_tiles_in(m, n, tile.m * blocks, tile.n) * batch, splits, slices,
+                                 sms / blocks);
+    }
+};
 
 /* What depends on the tile: the grid, counters and scratch memory. There are first the splits, then the promoted sums,
  * then the copies of A and B, of so many bytes for each product. */
@@ -9570,17 +9572,15 @@ static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *
     }
 }
 
-/* gpul__tensor_kernel for 16-bit types and TF32. Splits and tile are those that take least. Blocks go in pairs, which
- * share columns of B, where much has to come from L2: where 128 bytes of an operand straddle two cache lines, and in
- * long runs for small tiles and for f32. An operand that tensor maps cannot describe is copied. Of 16-bit types it is
- * gathered instead, with the smallest tile, where that takes less. One operand of TF32 that is not dense along K passes
- * through registers; if it is B, A and B change places; if both are, the smaller one is copied. */
+/* gpul__tensor_kernel for 16-bit types and TF32. Splits and tile are those that take least. An operand that tensor maps
+ * cannot describe is copied. Of 16-bit types it is gathered instead, with the smallest tile, where that takes less. One
+ * operand of TF32 that is not dense along K passes through registers; if it is B, A and B change places; if both are,
+ * the smaller one is copied. */
 static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const gpul__gemm_matrix a = gpul__gemm_a(p), b = gpul__gemm_b(p);
     const int64_t element = gpul__bytes_of(p->dtype), slice = gpul__tensor_slice / element;
     const int64_t squares = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128); /* tiles of 128 x 128 */
     const bool wide = p->dtype == GPUL_F32;
-    double least;
     plan->tensor = 1;
     gpul__tensor_split(plan, p, slice, gpul__gemm_sms); /* fault: matmul-parts-by-machine */
     const int64_t part_slices = gpul_ceil_div(plan->part, slice);
@@ -9590,19 +9590,34 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     plan->held = across_a && !copy_a ? 1 : across_b && !copy_b ? 2 : 0; /* fault: matmul-held */
     if (copy_a) plan->a_pitch = gpul__round_up(wide ? p->K : a.dense, 64);
     if (copy_b) plan->b_pitch = gpul__round_up(wide ? p->K : b.dense, 64);
-    const int64_t m = plan->held == 2 ? p->N : p->M, n = plan->held == 2 ? p->M : p->N;
-    int32_t best = gpul__tensor_best_tile(&least, m, n, plan->batch, plan->splits, part_slices, machine->sms);
+    plan->c_bulk = !wide && p->N % 8 == 0 && gpul__tensor_mappable(gpul__gemm_c(p), element);
+    const gpul__tensor_task task = {
+        plan->held == 2 ? p->N : p->M,
+        plan->held == 2 ? p->M : p->N,
+        plan->batch,
+        plan->splits,
+        part_slices,
+        wide,
+        plan->c_bulk != 0,
+        (!plan->a_pitch && a.pitch % slice != 0) || (!plan->b_pitch && b.pitch % slice != 0),
+        gpul_ceil_div(squares * plan->splits * plan->batch, machine->sms) * part_slices > 64,
+        machine->sms};
+    int32_t best = 0;
+    double least = 1e300;
+    for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
+        const double time = task.time(gpul__tensor_tiles[i]);
+        if (!(time < least)) continue;
+        least = time;
+        best = i;
+    }
     const int64_t a_bytes = plan->a_pitch * (wide ? p->M : a.rows) * element,
                   b_bytes = plan->b_pitch * (wide ? p->N : b.rows) * element;
     if (a_bytes + b_bytes > 0 && !wide) {
         const double copies = double(p->a_batch ? plan->batch : 1) * double(a_bytes) +
                               double(p->b_batch ? plan->batch : 1) * double(b_bytes);
         gpul__tensor_tile gather = gpul__tensor_tiles[gpul__tensor_tile_smallest];
-        gather.slice =
-            (plan->a_pitch ? gpul__tensor_gather_time(p->M) : 0) + (plan->b_pitch ? gpul__tensor_gather_time(p->N) : 0);
-        gather.end += 1000; /* the first slice */
-        if (gpul__tensor_time(gather, gpul__gemm_tiles_in(m, n, gather.m, gather.n) * plan->batch, plan->splits,
-                              part_slices, machine->sms) < least + 4000 + copies / 2000) {
+        gather.slice = (a_bytes > 0 && b_bytes > 0 ? 2 : 1) * gpul__tensor_gather_time;
+        if (task.time(gather) < least + 2000 + copies / 1370) {
             best = gpul__tensor_tile_smallest;
             plan->gathers = (plan->a_pitch ? 1 : 0) | (plan->b_pitch ? 2 : 0);
             plan->a_pitch = plan->b_pitch = 0;
@@ -9610,14 +9625,7 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     }
     const int64_t room = INT32_MAX / (gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64) * plan->splits); /* tiles */
     if (plan->batch > room) plan->batch = room;
-    const gpul__gemm_matrix c = gpul__gemm_c(p);
-    plan->c_bulk = !wide && p->N % 8 == 0 && gpul__tensor_mappable(c, element);
-    const gpul__tensor_tile &tile = gpul__tensor_tiles[best];
-    const int64_t slices = gpul_ceil_div(squares * plan->splits * plan->batch, machine->sms) * part_slices;
-    const bool straddle = (!plan->a_pitch && a.pitch % slice != 0) || (!plan->b_pitch && b.pitch % slice != 0);
-    const bool pairs = tile.n >= 128 && m > tile.m && machine->sms > 1 &&
-                       (straddle || (tile.m == 128 && (tile.n == 128 || wide) && slices > 64));
-    gpul__tensor_plan_tile(plan, best, pairs ? 2 : 1, part_slices, plan->gathers ? 0 : a_bytes,
+    gpul__tensor_plan_tile(plan, best, task.cluster(gpul__tensor_tiles[best]), part_slices, plan->gathers ? 0 : a_bytes,
                            plan->gathers ? 0 : b_bytes, p, machine);
 }
 
@@ -9765,7 +9773,7 @@ struct gpul__tensor_variant {
 template <typename S> static constexpr gpul__tensor_variant gpul__tensor_variant_of() {
     return gpul__tensor_variant{gpul__tensor_kernel<S>, S::kThreads, int32_t(S::kSharedBytes)};
 }
-#define GPUL__TENSOR_VARIANT(m, n, slice, end) gpul__tensor_variant_of<gpul__tensor_shape<m, n>>()
+#define GPUL__TENSOR_VARIANT(m, n, slice, end, scattered_end) gpul__tensor_variant_of<gpul__tensor_shape<m, n>>()
 static const gpul__tensor_variant gpul__tensor_variants[gpul__tensor_tile_count] = {
     GPUL__TENSOR_TILES(GPUL__TENSOR_VARIANT)};
 
