@@ -791,6 +791,155 @@ static void test_math(void) {
     }
 }
 
+/* ---- the grade ----
+ *
+ * Demmel, Li, Langou, Pereira, Gates and Rubio Gonzalez (How to grade the accuracy of an implementation of the BLAS,
+ * BLIS Retreat 2024) give grade A to a product each of whose errors is f(n) u |A||B| of its element at most, with f
+ * linear, and inputs that only a conventional product in floating point bears: zeros that meet in all terms of a sum,
+ * where Strassen's algorithm leaves an error, and factors that span the exponents while their products do not, of which
+ * fixed point loses most. */
+enum { EVEN_DATA, ZEROS_MEET, SPAN_EXPONENTS, GRADED_DATA };
+
+/* An element of A (side 0, of row `line`) or of B (side 1, of column `line`) */
+static double graded_value(int kind, int side, int64_t line, int64_t k, int64_t n, int64_t span, const double *x) {
+    const int64_t at = (line + k) % n;
+    switch (kind) {
+    case ZEROS_MEET: /* terms of C[line, line], in half of the lines */
+        if (line % 2 == 0 && ((line * 7 + k) * 5 / 3 + k / 2) % 2 == side) return 0;
+        return rng_signed();
+    case SPAN_EXPONENTS: /* circulant: the products of the diagonal are x squared */
+        return ldexp(x[at], (int)((side ? -1 : 1) * (span - (n > 1 ? 2 * span * at / (n - 1) : 0))));
+    default: return rng_signed();
+    }
+}
+/* The largest error of C in units of u |A||B|, of some rows where there are many; INFINITY where a sum of zeros is
+ * none. B is transposed. */
+static double worst_error(const double *a, const double *b, const double *c, int64_t n, double u) {
+    double worst = 0;
+    for (int64_t i = 0; i<n; i += n> 256 ? n / 64 : 1)
+        for (int64_t j = 0; j < n; j++) {
+            long double sum = 0, size = 0;
+            double error;
+            for (int64_t k = 0; k < n; k++) {
+                const long double p = (long double)a[i * n + k] * b[j * n + k];
+                sum += p;
+                size += fabsl(p);
+            }
+            error = size > 0            ? (double)(fabsl(c[i * n + j] - sum) / ((long double)u * size))
+                    : c[i * n + j] == 0 ? 0
+                                        : INFINITY;
+            if (!(error <= worst)) worst = error;
+        }
+    return worst;
+}
+/* One level of Strassen's algorithm, in float: C = A B, B transposed; n even */
+static void strassen_product(double *c, const double *a, const double *b, int64_t n) {
+    /* M_m = (sum of quarters of A) (sum of quarters of B); which quarters C's take: 11, 12, 21, 22 */
+    static const int of_a[7][4] = {{1, 0, 0, 1}, {0, 0, 1, 1},  {1, 0, 0, 0}, {0, 0, 0, 1},
+                                   {1, 1, 0, 0}, {-1, 0, 1, 0}, {0, 1, 0, -1}},
+                     of_b[7][4] = {{1, 0, 0, 1}, {1, 0, 0, 0}, {0, 1, 0, -1}, {-1, 0, 1, 0},
+                                   {0, 0, 0, 1}, {1, 1, 0, 0}, {0, 0, 1, 1}},
+                     to_c[7][4] = {{1, 0, 0, 1},  {0, 0, 1, -1}, {0, 1, 0, 1}, {1, 0, 1, 0},
+                                   {-1, 1, 0, 0}, {0, 0, 0, 1},  {1, 0, 0, 0}};
+    const int64_t h = n / 2;
+    for (int64_t i = 0; i < n * n; i++) c[i] = 0;
+    for (int m = 0; m < 7; m++)
+        for (int64_t i = 0; i < h; i++)
+            for (int64_t j = 0; j < h; j++) {
+                float sum = 0;
+                for (int64_t k = 0; k < h; k++) {
+                    float x = 0, y = 0;
+                    for (int q = 0; q < 4; q++) {
+                        x += (float)of_a[m][q] * (float)a[(i + q / 2 * h) * n + k + q % 2 * h];
+                        y += (float)of_b[m][q] * (float)b[(j + q % 2 * h) * n + k + q / 2 * h];
+                    }
+                    sum = fmaf(x, y, sum);
+                }
+                for (int q = 0; q < 4; q++) {
+                    double *const to = &c[(i + q / 2 * h) * n + j + q % 2 * h];
+                    *to = (double)((float)*to + (float)to_c[m][q] * sum);
+                }
+            }
+}
+/* 24 bits of each factor, counted from the largest of its row or column; exact products and sums of them */
+static void fixed_point_product(double *c, const double *a, const double *b, int64_t n) {
+    double *const whole = (double *)malloc((size_t)(2 * n * n) * 8);
+    for (int64_t line = 0; line < 2 * n; line++) {
+        const double *const x = line < n ? a + line * n : b + (line - n) * n;
+        int most = -1000;
+        for (int64_t k = 0; k < n; k++)
+            if (x[k] != 0 && ilogb(x[k]) > most) most = ilogb(x[k]);
+        for (int64_t k = 0; k < n; k++) whole[line * n + k] = ldexp(nearbyint(ldexp(x[k], 23 - most)), most - 23);
+    }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++) {
+            long double sum = 0;
+            for (int64_t k = 0; k < n; k++) sum += (long double)whole[i * n + k] * whole[(n + j) * n + k];
+            c[i * n + j] = (double)sum;
+        }
+    free(whole);
+}
+static void grade_case(gpul_dtype t, int math, double u, int exponents, int64_t n) {
+    double *const a = (double *)malloc((size_t)(3 * n * n + n) * 8), *const b = a + n * n, *const c = b + n * n,
+                  *const x = c + n * n;
+    gpul_gemm_options options = GPUL_ZERO;
+    int64_t span = exponents / 2 - 2; /* neither sums nor their terms leave the range */
+    for (int64_t i = n; i > 1; i /= 2) span--;
+    if (span < 0) span = 0;
+    options.math = math;
+    for (int kind = 0; kind < GRADED_DATA; kind++) {
+        box m[3];
+        double worst;
+        for (int64_t i = 0; i < n; i++) x[i] = 1 + rng_unit();
+        for (int j = 0; j < 3; j++) {
+            box_2d(&m[j], t, n, n, j == 1 ? LAY_F : LAY_C, 0, FILL_NAN);
+            for (int64_t i = 0; i < m[j].n; i++)
+                box_put(&m[j], i,
+                        num_of(j == 2 ? NAN : graded_value(kind, j, j ? i % n : i / n, j ? i / n : i % n, n, span, x)));
+            box_upload(&m[j]);
+        }
+        CHECK_OK(gpul_gemm_ex(&m[2].view, 1, &m[0].view, &m[1].view, 0, &options, NULL));
+        BOX_GUARDS(&m[2]);
+        for (int64_t i = 0; i < n * n; i++) {
+            a[i] = box_get(&m[0], i).f;
+            b[i % n * n + i / n] = box_get(&m[1], i).f;
+            c[i] = box_got(&m[2], i).f;
+        }
+        worst = worst_error(a, b, c, n, u);
+        if (worst <= (double)n) check_pass();
+        else
+            FAIL("type %d, math %d, n = %lld, data %d: an error of %g units, no grade A", (int)t, math, (long long)n,
+                 kind, worst);
+        if (t == GPUL_F32 && math == GPUL_MATH_IEEE && n <= 64 && n % 2 == 0) { /* the inputs find what they are for */
+            strassen_product(c, a, b, n);
+            if (kind == ZEROS_MEET) CHECK(!(worst_error(a, b, c, n, u) <= (double)n));
+            if (kind == EVEN_DATA) CHECK(worst_error(a, b, c, n, u) <= 100 * (double)n);
+            fixed_point_product(c, a, b, n);
+            if (kind == SPAN_EXPONENTS) CHECK(!(worst_error(a, b, c, n, u) <= (double)n));
+            if (kind == ZEROS_MEET) CHECK(worst_error(a, b, c, n, u) <= (double)n);
+        }
+        for (int j = 0; j < 3; j++) box_free(&m[j]);
+    }
+    free(a);
+}
+static void test_grade(void) {
+    static const int64_t sizes[] = {16, 33, 64, 128, 1030};
+    static const struct {
+        gpul_dtype type;
+        int math;
+        double u;
+        int exponents;
+    } modes[] = {{GPUL_F32, GPUL_MATH_IEEE, 0x1p-24, 127},     {GPUL_F32, GPUL_MATH_TF32, 0x1p-11, 127},
+                 {GPUL_F32, GPUL_MATH_EMULATED, 0x1p-24, 127}, {GPUL_F64, GPUL_MATH_IEEE, 0x1p-53, 1023},
+                 {GPUL_F16, GPUL_MATH_IEEE, 0x1p-11, 15},      {GPUL_BF16, GPUL_MATH_IEEE, 0x1p-8, 127}};
+    gpul__gemm_plan plan;
+    const int large = tensor_plan(&plan, GPUL_F32, GPUL_MATH_EMULATED, 1030, 1030, 1030, 1);
+    for (int i = 0; i < COUNT_OF(modes); i++)
+        for (int j = 0; j < COUNT_OF(sizes); j++)
+            if (sizes[j] < 1000 || large)
+                grade_case(modes[i].type, modes[i].math, modes[i].u, modes[i].exponents, sizes[j]);
+}
+
 /* A graph, launched again and again, looks at the data each time: f16 holds them, then TF32 alone, then f32 alone. */
 static void test_math_graph(void) {
     gpul__gemm_plan plan;
@@ -1252,6 +1401,7 @@ int main(int argc, char **argv) {
     RUN(test_chain);
     RUN(test_tensor_cores);
     RUN(test_math);
+    RUN(test_grade);
     RUN(test_math_graph);
     RUN(test_math_unread);
     RUN(test_math_plans);
