@@ -6977,13 +6977,15 @@ template <typename T> static __device__ __forceinline__ T gpul__gemm_widen(T x, 
 static __device__ __forceinline__ float gpul__gemm_widen(gpul__gemm_16 x, bool bf16) {
     return bf16 ? gpul__to_float(gpul__bits<gpul_bf16>(x.bits)) : gpul__to_float(gpul__bits<gpul_f16>(x.bits));
 }
-template <typename T> static __device__ __forceinline__ void gpul__gemm_narrow(T *to, T x, bool) { *to = x; }
-static __device__ __forceinline__ void gpul__gemm_narrow(gpul__gemm_16 *to, float x, bool bf16) {
-    to->bits = bf16 ? gpul__from_float<gpul_bf16>(x).bits : gpul__from_float<gpul_f16>(x).bits;
+/* A result; NaN is written as one bit pattern. */
+template <typename T> static __device__ __forceinline__ void gpul__gemm_narrow(T *to, T x, bool) {
+    if (gpul__is_nan(x)) *to = gpul__quiet_nan<T>(); /* fault: matmul-nan */
+    else *to = x;
 }
-template <typename T> static __device__ __forceinline__ void gpul__gemm_nan(T *to, bool) { *to = gpul__quiet_nan<T>(); }
-static __device__ __forceinline__ void gpul__gemm_nan(gpul__gemm_16 *to, bool bf16) {
-    to->bits = bf16 ? gpul__quiet_nan<gpul_bf16>().bits : gpul__quiet_nan<gpul_f16>().bits;
+static __device__ __forceinline__ void gpul__gemm_narrow(gpul__gemm_16 *to, float x, bool bf16) {
+    if (gpul__is_nan(x)) /* fault: matmul-nan-16 */
+        to->bits = bf16 ? gpul__quiet_nan<gpul_bf16>().bits : gpul__quiet_nan<gpul_f16>().bits;
+    else to->bits = bf16 ? gpul__from_float<gpul_bf16>(x).bits : gpul__from_float<gpul_f16>(x).bits;
 }
 static __device__ __forceinline__ float gpul__gemm_fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 static __device__ __forceinline__ double gpul__gemm_fma(double a, double b, double c) { return __fma_rn(a, b, c); }
@@ -7632,8 +7634,7 @@ gpul__gemm_store_rows(const typename S::Compute *shared, const gpul__gemm_view &
         GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
             GPUL__UNROLL_FOR (int g = 0; g < kWide; ++g) {
                 if (kEpilogue) value[u][g] = gpul__gemm_epilogue(value[u][g], p, bias[g]);
-                if (gpul__is_nan(value[u][g])) gpul__gemm_nan(c[u] + g, bf16); /* fault: matmul-nan */
-                else gpul__gemm_narrow(c[u] + g, value[u][g], bf16);
+                gpul__gemm_narrow(c[u] + g, value[u][g], bf16);
             }
         }
         GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u)
@@ -7772,8 +7773,7 @@ static __device__ __forceinline__ void gpul__gemm_store_short(const typename S::
         }
         GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) {
             T narrow;
-            if (gpul__is_nan(value[j])) gpul__gemm_nan(&narrow, kBf16); /* fault: matmul-short-nan */
-            else gpul__gemm_narrow(&narrow, value[j], kBf16);
+            gpul__gemm_narrow(&narrow, value[j], kBf16);
             if (j * 32 < cols) c[j * 32] = narrow;
         }
     }
@@ -8034,8 +8034,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
         const Compute sum = gpul__gemm_add(tile.sum[j], Compute(0)); /* fault: matmul-thin-zero */
         Compute value = beta != 0 ? gpul__gemm_fma(alpha, sum, beta * gpul__gemm_widen(*c, bf16)) : alpha * sum;
         if (gpul__gemm_has_epilogue(p)) value = gpul__gemm_epilogue(value, p, gpul__gemm_bias_at<Compute>(p, m, n));
-        if (gpul__is_nan(value)) gpul__gemm_nan(&result, bf16); /* fault: matmul-thin-nan */
-        else gpul__gemm_narrow(&result, value, bf16);
+        gpul__gemm_narrow(&result, value, bf16);
         *c = result;
     }
 }

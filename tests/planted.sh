@@ -373,9 +373,9 @@ plant outputs-together test_custom:test_outputs expression 'p->strides[4 + k][la
 plant matmul-slice-barrier test_matmul without
 plant matmul-fused test_matmul:test_chain instead 'c[l] += a * b;'
 plant matmul-whole-groups test_matmul:test_plans expression 'a.dense' '0'
-plant matmul-nan test_matmul:test_recorded instead 'gpul__gemm_narrow(c[u] + g, value[u][g], bf16);'
+plant matmul-nan test_matmul:test_nan expression 'gpul__is_nan(x)' 'false'
+plant matmul-nan-16 test_matmul:test_nan expression 'gpul__is_nan(x)' 'false'
 plant matmul-await test_matmul:test_row_alone without
-plant matmul-short-nan test_matmul:test_recorded instead 'gpul__gemm_narrow(&narrow, value[j], kBf16);'
 plant matmul-zero test_matmul:test_zeros expression 'gpul__gemm_fma(sum[g], one, typename S::Compute(0))' 'sum[g]'
 plant matmul-short-zero test_matmul:test_zeros without
 plant matmul-short-scales test_matmul:test_zeros expression 'scale_only' 'false'
@@ -383,7 +383,6 @@ plant matmul-short-await test_matmul:test_row_alone without
 plant matmul-short-early test_matmul:test_short_k without
 plant matmul-short-late test_matmul:test_short_k without
 plant matmul-short-columns test_matmul:test_short_k without
-plant matmul-thin-nan test_matmul:test_recorded instead 'gpul__gemm_narrow(&result, value, bf16);'
 plant matmul-thin-zero test_matmul:test_zeros expression 'gpul__gemm_add(tile.sum[j], Compute(0))' 'tile.sum[j]'
 plant matmul-thin-await test_matmul:test_row_alone without
 plant matmul-thin-early test_matmul:test_thin without
