@@ -9616,7 +9616,8 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
                               double(p->b_batch ? plan->batch : 1) * double(b_bytes);
         gpul__tensor_tile gather = gpul__tensor_tiles[gpul__tensor_tile_smallest];
         gather.slice = (a_bytes > 0 && b_bytes > 0 ? 2 : 1) * gpul__tensor_gather_time;
-        if (task.time(gather) < least + 2000 + copies / 1370) {
+        const double copied = least + 2500 + copies / 1370;
+        if (task.time(gather) < (copied < 6000 ? 6000 : copied)) { /* at least: the host makes two launches */
             best = gpul__tensor_tile_smallest;
             plan->gathers = (plan->a_pitch ? 1 : 0) | (plan->b_pitch ? 2 : 0);
             plan->a_pitch = plan->b_pitch = 0;
