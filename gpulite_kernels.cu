@@ -9510,17 +9510,17 @@ struct gpul__tensor_task {
     int64_t m, n, batch, splits, slices;
     bool wide, bulk, straddle, long_run;
     int32_t sms;
-    int32_t cluster(const gpul__tensor_tile &tile) const {
-        const bool run = long_run && tile.m == 128 && (tile.n == 128 || wide);
-        return tile.n >= 128 && m > tile.m && sms > 1 && (straddle || run) ? 2 : 1;
-    }
-    double time(gpul__tensor_tile tile) const {
-        const int32_t blocks = cluster(tile);
-        if (!bulk) tile.end = tile.scattered_end;
-        return gpul__tensor_time(tile, gpul__gemm_tiles_in(m, n, tile.m * blocks, tile.n) * batch, splits, slices,
-                                 sms / blocks);
-    }
 };
+static inline int32_t gpul__tensor_cluster(const gpul__tensor_task &task, const gpul__tensor_tile &tile) {
+    const bool run = task.long_run && tile.m == 128 && (tile.n == 128 || task.wide);
+    return tile.n >= 128 && task.m > tile.m && task.sms > 1 && (task.straddle || run) ? 2 : 1;
+}
+static inline double gpul__tensor_task_time(const gpul__tensor_task &task, gpul__tensor_tile tile) {
+    const int32_t blocks = gpul__tensor_cluster(task, tile);
+    const int64_t tiles = gpul__gemm_tiles_in(task.m, task.n, tile.m * blocks, tile.n) * task.batch;
+    if (!task.bulk) tile.end = tile.scattered_end;
+    return gpul__tensor_time(tile, tiles, task.splits, task.slices, task.sms / blocks);
+}
 
 /* What depends on the tile: the grid, counters and scratch memory. There are first the splits, then the promoted sums,
  * then the copies of A and B, of so many bytes for each product. */
@@ -9604,7 +9604,7 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     int32_t best = 0;
     double least = 1e300;
     for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
-        const double time = task.time(gpul__tensor_tiles[i]);
+        const double time = gpul__tensor_task_time(task, gpul__tensor_tiles[i]);
         if (!(time < least)) continue;
         least = time;
         best = i;
@@ -9617,7 +9617,8 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
         gpul__tensor_tile gather = gpul__tensor_tiles[gpul__tensor_tile_smallest];
         gather.slice = (a_bytes > 0 && b_bytes > 0 ? 2 : 1) * gpul__tensor_gather_time;
         const double copied = least + 2500 + copies / 1370;
-        if (task.time(gather) < (copied < 6000 ? 6000 : copied)) { /* at least: the host makes two launches */
+        if (gpul__tensor_task_time(task, gather) <
+            (copied < 6000 ? 6000 : copied)) { /* at least: the host makes two launches */
             best = gpul__tensor_tile_smallest;
             plan->gathers = (plan->a_pitch ? 1 : 0) | (plan->b_pitch ? 2 : 0);
             plan->a_pitch = plan->b_pitch = 0;
@@ -9625,8 +9626,8 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     }
     const int64_t room = INT32_MAX / (gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64) * plan->splits); /* tiles */
     if (plan->batch > room) plan->batch = room;
-    gpul__tensor_plan_tile(plan, best, task.cluster(gpul__tensor_tiles[best]), part_slices, plan->gathers ? 0 : a_bytes,
-                           plan->gathers ? 0 : b_bytes, p, machine);
+    gpul__tensor_plan_tile(plan, best, gpul__tensor_cluster(task, gpul__tensor_tiles[best]), part_slices,
+                           plan->gathers ? 0 : a_bytes, plan->gathers ? 0 : b_bytes, p, machine);
 }
 
 /* The plan of gpul__gemm_kernel for emulated f32, which the data may need. It is made twice, for the memory and for the
