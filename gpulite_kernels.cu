@@ -1345,8 +1345,11 @@ template <typename Dim> static inline void gpul__divisor(Dim *dim) {
     dim->shift = 31 + bits;
     dim->multiplier = uint32_t(((uint64_t(1) << dim->shift) + dim->size - 1) / dim->size);
 }
-static inline void gpul__elementwise_describe(gpul__elementwise_layout *v, const gpul__elementwise_problem *p,
-                                              const gpul__elementwise_plan *plan, const gpul__elementwise_op *op) {
+/* Out of line: two KB of code, once for all launchers. */
+static inline __noinline__ void gpul__elementwise_describe(gpul__elementwise_layout *v,
+                                                           const gpul__elementwise_problem *p,
+                                                           const gpul__elementwise_plan *plan,
+                                                           const gpul__elementwise_op *op) {
     const int32_t last = p->ndim - 1, operands = op->other_bytes[0] > 0 ? GPUL__OPERANDS : 4;
     v->out[0] = p->out;
     v->out[1] = p->others[0];
@@ -4442,31 +4445,33 @@ static inline void gpul__ufunc_align(gpul__ufunc_view *v, const gpul__elementwis
     v->layout.out[0] = reinterpret_cast<void *>(uintptr_t(v->layout.out[0]) - before * uint32_t(v->op.bytes[0]));
     v->layout.columns += before;
 }
-/* kDtype: of all arrays; 0: they have the problem's */
+/* All but the scalars. dtype: of all arrays; 0: they have the problem's. Out of line, as above. */
+static inline __noinline__ void gpul__ufunc_describe(gpul__ufunc_view *v, const gpul__elementwise_problem *problem,
+                                                     const gpul__elementwise_plan *plan, gpul_dtype dtype) {
+    const gpul_dtype one[4] = {dtype, dtype, problem->op == GPUL__COPY ? 0 : dtype, 0};
+    memcpy(v->op.dtype, dtype == 0 ? problem->dtype : one, sizeof v->op.dtype);
+    for (int k = 0; k < 4; ++k) v->op.bytes[k] = gpul__bytes_of(v->op.dtype[k]);
+    const int32_t(&bytes)[4] = v->op.bytes;
+    const gpul__elementwise_op op = {0, bytes[0], {bytes[1], bytes[2], bytes[3]}, 0, {0, 0}, 0, 0};
+    gpul__elementwise_describe(&v->layout, problem, plan, &op);
+    v->op.last = double(problem->n - 1);
+    v->op.span = gpul__bits<double>(problem->scalar[0]) - gpul__bits<double>(problem->scalar[2]);
+    v->op.op = problem->op;
+    v->op.kernel = plan->kernel;
+    v->op.stop = problem->scalar[0];
+    if (plan->kernel == GPUL__ELEMENTWISE_VECTORS) gpul__ufunc_align(v, problem, plan);
+}
 template <typename W, int kDtype>
 static int32_t gpul__ufunc_launch(const gpul__elementwise_problem *problem, const gpul__elementwise_plan *plan,
                                   const gpul__machine *machine, gpul_stream stream) {
-    const gpul_dtype one[4] = {kDtype, kDtype, problem->op == GPUL__COPY ? 0 : kDtype, 0};
-    const gpul_dtype *const dtype = kDtype == 0 ? problem->dtype : one;
-    const int32_t bytes[4] = {gpul__bytes_of(dtype[0]), gpul__bytes_of(dtype[1]), gpul__bytes_of(dtype[2]),
-                              gpul__bytes_of(dtype[3])};
-    const gpul__elementwise_op op = {0, bytes[0], {bytes[1], bytes[2], bytes[3]}, 0, {0, 0}, 0, 0};
     const bool function = problem->op == GPUL_POWER || (problem->op >= GPUL_EXP && problem->op <= GPUL_TANH);
     gpul__ufunc_view v;
-    gpul__elementwise_describe(&v.layout, problem, plan, &op);
-    memcpy(v.op.bytes, bytes, sizeof v.op.bytes);
-    v.op.last = double(problem->n - 1);
-    v.op.span = gpul__bits<double>(problem->scalar[0]) - gpul__bits<double>(problem->scalar[2]);
-    v.op.op = problem->op;
-    v.op.kernel = plan->kernel;
-    if (plan->kernel == GPUL__ELEMENTWISE_VECTORS) gpul__ufunc_align(&v, problem, plan);
-    v.op.stop = problem->scalar[0];
-    memcpy(v.op.dtype, dtype, sizeof v.op.dtype);
+    gpul__ufunc_describe(&v, problem, plan, kDtype);
     for (int k = 0; k < 3; ++k) {
         const typename gpul__ufunc<W>::Word bits[1] = {typename gpul__ufunc<W>::Word(problem->scalar[k])};
         W value[1];
-        if (dtype[1 + k] == 0 || problem->in[k] != NULL) continue;
-        gpul__decode(value, bits, dtype[1 + k], gpul__rounds_again<W>(v.op));
+        if (v.op.dtype[1 + k] == 0 || problem->in[k] != NULL) continue;
+        gpul__decode(value, bits, v.op.dtype[1 + k], gpul__rounds_again<W>(v.op));
         v.layout.scalar[k] = gpul__bits<typename gpul__ufunc<W>::Word>(value[0]);
     }
     return gpul__launch_early(machine->device,
@@ -9616,9 +9621,9 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
                               double(p->b_batch ? plan->batch : 1) * double(b_bytes);
         gpul__tensor_tile gather = gpul__tensor_tiles[gpul__tensor_tile_smallest];
         gather.slice = (a_bytes > 0 && b_bytes > 0 ? 2 : 1) * gpul__tensor_gather_time;
-        const double copied = least + 2500 + copies / 1370;
-        if (gpul__tensor_task_time(task, gather) <
-            (copied < 6000 ? 6000 : copied)) { /* at least: the host makes two launches */
+        double copied = least + 2500 + copies / 1370;
+        if (copied < 6000) copied = 6000; /* the host makes two launches */
+        if (gpul__tensor_task_time(task, gather) < copied) {
             best = gpul__tensor_tile_smallest;
             plan->gathers = (plan->a_pitch ? 1 : 0) | (plan->b_pitch ? 2 : 0);
             plan->a_pitch = plan->b_pitch = 0;
