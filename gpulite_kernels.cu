@@ -1350,7 +1350,8 @@ static inline __noinline__ void gpul__elementwise_describe(gpul__elementwise_lay
                                                            const gpul__elementwise_problem *p,
                                                            const gpul__elementwise_plan *plan,
                                                            const gpul__elementwise_op *op) {
-    const int32_t last = p->ndim - 1, operands = op->other_bytes[0] > 0 ? GPUL__OPERANDS : 4;
+    const int32_t last = p->ndim - 1, operands = op->other_bytes[0] > 0 ? GPUL__OPERANDS : 4,
+                  bytes[3] = {op->out_bytes, op->other_bytes[0], op->other_bytes[1]}; /* of the outputs */
     v->out[0] = p->out;
     v->out[1] = p->others[0];
     v->out[2] = p->others[1];
@@ -1402,10 +1403,9 @@ static inline __noinline__ void gpul__elementwise_describe(gpul__elementwise_lay
         if (p->in[k] == NULL) continue;
         v->inputs = 1 + k;
         v->extent[k].set(p->in[k], 1 + gpul__reach(p->shape, p->strides[1 + k], p->ndim), op->in_bytes[k]);
-        for (int o = 0; o < operands; o = o == 0 ? 4 : o + 1) {
+        for (int o = 0; o < operands - 3; ++o) {
             gpul__extent out;
-            out.set(o == 0 ? p->out : p->others[o - 4], 1 + gpul__reach(p->shape, p->strides[o], p->ndim),
-                    o == 0 ? op->out_bytes : op->other_bytes[o - 4]);
+            out.set(v->out[o], 1 + gpul__reach(p->shape, p->strides[o == 0 ? 0 : 3 + o], p->ndim), bytes[o]);
             if (v->extent[k].begin < out.end && out.begin < v->extent[k].end) v->extent[k].end = v->extent[k].begin;
         }
     }
