@@ -825,8 +825,9 @@ static double graded_value(int kind, int side, int64_t line, int64_t k, int64_t 
 /* The largest error of C in units of u |A||B|, of some rows where there are many; INFINITY where a sum of zeros is
  * none. B is transposed. */
 static double worst_error(const double *a, const double *b, const double *c, int64_t n, double u) {
+    const int64_t step = n > 256 ? n / 64 : 1;
     double worst = 0;
-    for (int64_t i = 0; i<n; i += n> 256 ? n / 64 : 1)
+    for (int64_t i = 0; i < n; i += step)
         for (int64_t j = 0; j < n; j++) {
             long double sum = 0, size = 0;
             double error;
@@ -918,8 +919,8 @@ static void grade_case(gpul_dtype t, int math, double u, int exponents, int64_t 
         worst = worst_error(a, b, c, n, u);
         if (worst <= (double)n) check_pass();
         else
-            FAIL("type %d, math %d, n = %lld, data %d: an error of %g units, no grade A", (int)t, math, (long long)n,
-                 kind, worst);
+            FAIL("%s, math %d, n = %lld, data %d: an error of %g units, no grade A", gpul_dtype_name(t), math,
+                 (long long)n, kind, worst);
         if (t == GPUL_F32 && math == GPUL_MATH_IEEE && n <= 64 && n % 2 == 0) { /* the inputs find what they are for */
             strassen_product(c, a, b, n);
             if (kind == ZEROS_MEET) CHECK(!(worst_error(a, b, c, n, u) <= (double)n));
