@@ -1427,6 +1427,7 @@ typedef struct gpul__reduce_plan {
                                             vector: neighbours in one access, which is aligned (1) or not (2),
                                             or (3) rows so short that vectors hold several */
     int32_t warps_log2;                  /* rows: of the warps of an output */
+    int32_t staged_bytes;                /* rows: of shared memory, for what a warp stages */
     int32_t lanes;                       /* short: threads of an output; columns: lanes that have elements */
     int32_t tiles;                       /* of a block: rows: block tiles; columns: groups of warp tiles, */
     int32_t tiles_at_once, width, depth; /* columns: warp tiles in a group; threads along the outputs, and along n */

@@ -403,17 +403,6 @@ template <int N, typename T> static __device__ __forceinline__ gpul__pack<T, N> 
 template <int N> static __device__ __forceinline__ gpul__pack<gpul__none, N> gpul__load(const gpul__none *) {
     return gpul__pack<gpul__none, N>();
 }
-/* N elements, `step` apart */
-template <int N, typename T>
-static __device__ __forceinline__ gpul__pack<T, N> gpul__strided(const T *p, int64_t step) {
-    gpul__pack<T, N> pack;
-    GPUL__UNROLL_FOR (int k = 0; k < N; ++k) pack.v[k] = p[k * step];
-    return pack;
-}
-template <int N>
-static __device__ __forceinline__ gpul__pack<gpul__none, N> gpul__strided(const gpul__none *, int64_t) {
-    return gpul__pack<gpul__none, N>();
-}
 template <int N, typename T> static __device__ __forceinline__ void gpul__save(T *p, const gpul__pack<T, N> &pack) {
 #ifdef __CUDA_ARCH__
     typedef typename gpul__word<N * sizeof(T)>::type Word;
@@ -426,6 +415,40 @@ template <int N, typename T> static __device__ __forceinline__ void gpul__save(T
 }
 template <typename T> static __device__ __forceinline__ T gpul__at(const T *p, int64_t i) { return p[i]; }
 static __device__ __forceinline__ gpul__none gpul__at(const gpul__none *, int64_t) { return gpul__none(); }
+
+/* Copies to shared memory that are complete when they are waited for: kCount elements, 4, 8 or 16 bytes in all, or zeros
+ * where they do not exist. kCache: 16 bytes pass through the first cache, as 4 and 8 always do. Where there is no
+ * cp.async (below compute capability 8.0, on the stand-in), the thread copies at once. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#define GPUL__COPIES_ASYNC
+#endif
+template <int kCount, bool kCache = false, typename T>
+static __device__ __forceinline__ void gpul__copy_to_shared(T *shared, const T *from, bool exist) {
+#ifdef GPUL__COPIES_ASYNC
+    enum { kBytes = kCount * sizeof(T) };
+    const uint32_t to = uint32_t(__cvta_generic_to_shared(shared));
+    const int bytes = exist ? kBytes : 0; /* to read; the others become zeros */
+    if (kBytes == 16 && !kCache)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(kCount * sizeof(T)),
+                     "r"(bytes)
+                     : "memory");
+#else
+    for (int i = 0; i < kCount; ++i) shared[i] = exist ? from[i] : T();
+#endif
+}
+/* Ends a group of copies; and waits for all groups but the last kPending. */
+static __device__ __forceinline__ void gpul__commit_copies() {
+#ifdef GPUL__COPIES_ASYNC
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+template <int kPending> static __device__ __forceinline__ void gpul__wait_for_copies() {
+#ifdef GPUL__COPIES_ASYNC
+    asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+#endif
+}
 
 /* Expected to be false: the compiler places what depends on it behind the rest of the kernel. */
 static __device__ __forceinline__ bool gpul__rarely(bool condition) {
@@ -562,19 +585,12 @@ static __device__ __forceinline__ void gpul__gather_all(const T *const (&p)[kF],
         }
     }
 }
-template <int N, int kF>
-static __device__ __forceinline__ void gpul__gather_all(const gpul__none *const (&)[kF], int64_t, int,
-                                                        gpul__pack<gpul__none, N> (&)[kF]) {}
 template <typename T, int N>
 static __device__ __forceinline__ gpul__pack<T, N> gpul__gather(const T *p, int64_t step, int count) {
     const T *const one[1] = {p};
     gpul__raw raw[1] = {};
     gpul__gather_all<N>(one, step, count, raw);
     return gpul__unpacked<T, N>(raw[0]);
-}
-template <typename T, int N>
-static __device__ __forceinline__ gpul__pack<gpul__none, N> gpul__gather(const gpul__none *, int64_t, int) {
-    return gpul__pack<gpul__none, N>();
 }
 
 /* Unaligned 16 bytes of neighbouring elements, in two steps so that several loads overlap: load() issues the one or two
@@ -609,21 +625,6 @@ template <typename T, int N> struct gpul__fetch {
         return raw;
     }
     static __device__ __forceinline__ gpul__pack<T, N> unpacked(const Raw &raw) { return gpul__unpacked<T, N>(raw); }
-    /* elements `step` apart */
-    static __device__ __forceinline__ Raw strided(const T *p, int64_t step) {
-        const gpul__pack<T, N> pack = gpul__strided<N>(p, step);
-        Raw raw;
-        memcpy(&raw, &pack, sizeof raw);
-        return raw;
-    }
-};
-template <int N> struct gpul__fetch<gpul__none, N> {
-    typedef gpul__pack<gpul__none, N> Raw;
-    Raw low;
-    __device__ __forceinline__ void load(const gpul__none *, int64_t) {}
-    __device__ __forceinline__ Raw get(const gpul__none *) const { return low; }
-    static __device__ __forceinline__ Raw unpacked(const Raw &raw) { return raw; }
-    static __device__ __forceinline__ Raw strided(const gpul__none *, int64_t) { return Raw(); }
 };
 
 /* ---- the elementwise engine ----
@@ -1517,7 +1518,7 @@ template <> struct gpul__variable<gpul_bf16> { typedef float Type; };
 #define GPUL__REDUCE_THREADS 256
 constexpr int gpul__warps = GPUL__REDUCE_THREADS / 32; /* warps of a block, and warp tiles of a block tile */
 constexpr int gpul__max_tiles = 32;                    /* rows: block tiles of a block at most */
-#define GPUL__REDUCE_STAGED 2048 /* rows: bytes of shared memory in which a warp stages elements */
+#define GPUL__REDUCE_STAGED 2048 /* rows: bytes of shared memory in which a warp stages small elements */
 
 /* An operation whose fold branches on a run-time flag takes that branch once for a batch of vectors: op.visit(f) calls
  * f(variant), and variant.fold(op, ...) is op.fold(...) with the branch taken. */
@@ -1743,7 +1744,6 @@ template <typename Offset> struct gpul__reduce_layout {
     gpul_dtype out_dtype;
     int32_t outer_ndim, zero; /* zero: for gpul__schedule_fence */
     gpul__reduce_plan plan;
-    gpul__extent y_extent;
     gpul__reduce_source<Offset> source;
     gpul__reduce_dim<Offset> outer[GPUL_MAX_DIMS - 1];
 };
@@ -1904,97 +1904,74 @@ static __device__ __forceinline__ bool gpul__arrive_last(uint32_t *counter, uint
 
 /* ---- rows ----
  *
- * A warp has a warp tile: each lane loads batches of vectors, aligned or not, and folds them; a shuffle tree combines
- * the lanes. A block of eight warps takes a block tile, or, where outputs have fewer warp tiles, several outputs. It
- * does so plan.tiles times before its first barrier. Elements that are not contiguous are staged in shared memory,
- * by a kernel of its own where registers are short. */
+ * A warp has a warp tile: its lanes fold batches of vectors, and a shuffle tree combines the lanes. A block of eight
+ * warps takes a block tile, or, where outputs have fewer warp tiles, several outputs. It does so plan.tiles times before
+ * its first barrier. Elements of 4 and 8 bytes are copied to shared memory, wherever they lie, in a kernel for those
+ * that are contiguous and one for others. One kernel has the smaller elements, ordered operations and several inputs:
+ * it loads contiguous vectors to registers, and stages the rest in shared memory. */
 
 template <int kO, typename Op> struct gpul__reduce_lanes { typename Op::Lane lane[kO]; };
-/* Where the elements of kO outputs begin: those of the warp tile if they are contiguous, else all of them */
+/* Where the elements of kO outputs begin */
 template <int kO, typename X> struct gpul__reduce_operands { typename gpul__operand<X>::Pointer x[kO]; };
 
-/* Folds what the batches of gpul__reduce_warp_tile leave: a lane's contiguous vectors from element `at` on, aligned or
- * not, of which the last may be partial. Out of line, so that its registers are its own. */
-template <int kO, typename Op>
-static __device__ __noinline__ gpul__reduce_lanes<kO, Op>
-gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, Op> acc,
-                       gpul__reduce_operands<kO, typename Op::X> from, int64_t begin, int at, int length) {
+/* ---- rows by way of registers ---- */
+
+/* Folds what the batches of gpul__reduce_tile leave: a lane's contiguous vectors from element `at` on, aligned or not, of
+ * which the last may be partial. Out of line, so that its registers are its own. */
+template <typename Op>
+static __device__ __noinline__ typename Op::Lane
+gpul__reduce_remainder(const gpul__reduce_view<Op> &v, Op op, typename Op::Lane acc,
+                       typename gpul__operand<typename Op::X>::Pointer from, int at, int length) {
     typedef typename Op::X X;
-    typedef typename Op::Y Y;
     typedef gpul__operand<X> Operand;
     typedef typename Operand::Offset Offset;
     typedef gpul__fetch<X, 16 / gpul__size_of<X>::value> Fetch;
     enum { kN = 16 / gpul__size_of<X>::value, kSize = gpul__size_of<X>::value }; /* which the lambda does not capture */
-    constexpr int kBatch = kO > 1 || gpul__size_of<Y>::bytes > 0 || Operand::kSeveral ? 2 : 4;
+    constexpr int kBatch = Operand::kSeveral ? 2 : 4;
     const int step = gpul__reduce_steps<Op>(v.plan).vector;
     const Offset stride = v.x_stride;
-    const int64_t y_stride = v.y_stride;
-    const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
+    const gpul__pack<gpul__none, kN> none = {};
     /* Where the last vector may begin that is loaded as a whole. What is beyond the output's end is not folded. */
     constexpr int kPartial = Op::kOneByOne && !Operand::kSeveral;
-    int64_t last = kPartial && (!gpul__has<Y>() || y_stride == 1) ? length - 1 : length - int(kN);
-    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
-        const int64_t end = v.source.extent.last(from.x[o], kSize);
-        if (end < last) last = end;
-    }
-    if (gpul__has<Y>() && y_stride == 1 && v.y_extent.last(y, gpul__size_of<Y>::value) < last)
-        last = v.y_extent.last(y, gpul__size_of<Y>::value);
+    int64_t last = kPartial ? length - 1 : length - int(kN);
+    const int64_t end = v.source.extent.last(from, kSize);
+    if (end < last) last = end;
     GPUL__UNROLL_NOT
     while (at < length) {
         int whole_vectors = 0; /* of this batch */
         GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
             const int next = at + u * step;
-            bool whole = whole_vectors == u && next <= last;
-            GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
-                whole = whole && v.source.extent.begins(from.x[o] + Operand::advance(stride, next));
-            if (gpul__has<Y>() && y_stride == 1) whole = whole && v.y_extent.begins(y + next);
+            const bool whole =
+                whole_vectors == u && next <= last && v.source.extent.begins(from + Operand::advance(stride, next));
             whole_vectors += whole ? 1 : 0;
         }
-        typename Fetch::Raw vx[kO][kBatch] = {};
-        typename gpul__fetch<Y, kN>::Raw vy[kBatch] = {};
+        typename Fetch::Raw vx[kBatch] = {};
         if (whole_vectors > 0) {
-            Fetch fx[kO][kBatch];
-            gpul__fetch<Y, kN> fy[kBatch];
+            Fetch fx[kBatch];
             GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
                 const int next = at + (u < whole_vectors ? u * step : 0); /* the first again */
-                GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
-                    fx[o][u].load(from.x[o] + Operand::advance(stride, next), stride);
-                if (y_stride == 1) fy[u].load(y + (gpul__has<Y>() ? next : 0), y_stride);
-                else fy[u].low = fy[u].strided(y + (gpul__has<Y>() ? next * y_stride : 0), y_stride);
+                fx[u].load(from + Operand::advance(stride, next), stride);
             }
             gpul__schedule_fence(v.zero);
-            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) { /* rows are whole vectors apart: shifted alike */
-                GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
-                    vx[o][u] = fx[o][u].get(from.x[o] + Operand::advance(stride, at));
-                vy[u] = y_stride == 1 ? fy[u].get(y + (gpul__has<Y>() ? at : 0)) : fy[u].low;
-            }
+            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) /* rows are whole vectors apart: shifted alike */
+                vx[u] = fx[u].get(from + Operand::advance(stride, at));
         } else {
             const int count = length - at;
-            const gpul__pack<Y, kN> gathered_y =
-                gpul__gather<Y, kN>(y + (gpul__has<Y>() ? at * y_stride : 0), y_stride, count);
-            typename Operand::Pointer x[kO];
-            typename Fetch::Raw gathered[kO] = {};
-            GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) x[o] = from.x[o] + Operand::advance(stride, at);
+            const typename Operand::Pointer x[1] = {from + Operand::advance(stride, at)};
+            typename Fetch::Raw gathered[1] = {};
             Operand::template gather<kN>(x, stride, count, gathered);
-            memcpy(&vy[0], &gathered_y, sizeof gathered_y);
-            GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
-                vx[o][0] = gathered[o];
-                if (!kPartial) acc.lane[o] = op.fold(acc.lane[o], Fetch::unpacked(vx[o][0]).v, gathered_y.v, count, at);
-            }
+            vx[0] = gathered[0];
+            if (!kPartial) acc = op.fold(acc, Fetch::unpacked(vx[0]).v, none.v, count, at);
             if (kPartial) whole_vectors = 1;
             else at += step;
         }
         op.visit([&](auto variant) {
             GPUL__UNROLL_BY((kPartial ? 1 : kBatch)) /* moments take their time */
             for (int u = 0; u < kBatch; ++u, at += step) {
-                if (u >= whole_vectors) break; /* fault: reduce-vector-twice */
-                GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
-                    const int count = kPartial ? length - at : int(kN); /* fault: reduce-beyond-end */
-                    acc.lane[o] = variant.fold(op, acc.lane[o], Fetch::unpacked(vx[o][0]).v,
-                                               gpul__fetch<Y, kN>::unpacked(vy[0]).v, count, at);
-                    gpul__shift_left<1>(vx[o]);
-                }
-                gpul__shift_left<1>(vy);
+                if (u >= whole_vectors) break;                      /* fault: reduce-vector-twice */
+                const int count = kPartial ? length - at : int(kN); /* fault: reduce-beyond-end */
+                acc = variant.fold(op, acc, Fetch::unpacked(vx[0]).v, none.v, count, at);
+                gpul__shift_left<1>(vx);
             }
         });
     }
@@ -2165,36 +2142,30 @@ gpul__reduce_stage(const gpul__reduce_source<typename gpul__operand<X>::Offset> 
 }
 /* Folds a warp tile whose elements are not contiguous: they are staged in shared memory, where each lane finds vectors.
  * Whole warps call it. Out of line, as above. */
-template <int kO, typename Op>
-static __device__ __noinline__ gpul__reduce_lanes<kO, Op>
-gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, gpul__reduce_lanes<kO, Op> acc,
-                      gpul__reduce_operands<kO, typename Op::X> from, int64_t begin, int length, char *staged) {
+template <typename Op>
+static __device__ __noinline__ typename Op::Lane
+gpul__reduce_gathered(const gpul__reduce_view<Op> &v, Op op, typename Op::Lane acc,
+                      typename gpul__operand<typename Op::X>::Pointer from, int64_t begin, int length, char *staged) {
     typedef typename Op::X X;
-    typedef typename Op::Y Y;
     typedef gpul__operand<X> Operand;
     constexpr int kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN, kRows = gpul__reduce_rows_of<X>::value;
     X *const stage = reinterpret_cast<X *>(staged);
+    const gpul__pack<gpul__none, kN> none = {};
     const gpul__reduce_steps<Op> steps(v.plan);
     const int lane = int(threadIdx.x % 32), first = lane * steps.lane, end = steps.end(first, length);
-    const int64_t y_stride = v.y_stride;
-    const Y *const y = v.y + (gpul__has<Y>() ? begin * y_stride : 0);
     const gpul__reduce_origin<typename Operand::Offset> origin = gpul__reduce_origin_of<X>(v.source, begin);
     const int stop = Op::kOrdered && steps.lane < length ? steps.lane : length;
-    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
+    GPUL__UNROLL_NOT
+    for (int at = 0; at < stop; at += kRows * steps.vector) { /* the warp's lanes agree */
+        gpul__reduce_stage<X>(v.source, origin, from + origin.offset, at, stop, steps.lane, steps.vector, length,
+                              stage);
+        __syncwarp();
         GPUL__UNROLL_NOT
-        for (int at = 0; at < stop; at += kRows * steps.vector) { /* the warp's lanes agree */
-            gpul__reduce_stage<X>(v.source, origin, from.x[o] + origin.offset, at, stop, steps.lane, steps.vector,
-                                  length, stage);
-            __syncwarp();
-            GPUL__UNROLL_NOT
-            for (int r = 0; r < kRows; ++r) {
-                const int mine = first + at + r * steps.vector, count = end - mine;
-                if (count <= 0) continue;
-                const gpul__pack<X, kN> vx = Operand::template staged<kN>(stage + r * kRow + lane * kN);
-                const gpul__pack<Y, kN> vy =
-                    gpul__gather<Y, kN>(y + (gpul__has<Y>() ? mine * y_stride : 0), y_stride, count);
-                acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, count, mine);
-            }
+        for (int r = 0; r < kRows; ++r) {
+            const int mine = first + at + r * steps.vector, count = end - mine;
+            if (count <= 0) continue;
+            const gpul__pack<X, kN> vx = Operand::template staged<kN>(stage + r * kRow + lane * kN);
+            acc = op.fold(acc, vx.v, none.v, count, mine);
         }
     }
     return acc;
@@ -2217,93 +2188,273 @@ gpul__reduce_fold(Variant variant, const Op &op, gpul__reduce_lanes<kO, Op> &acc
     }
 }
 
-/* One warp tile of kO outputs, from `output` on, in one warp; the first lane gets the results. */
-template <int kO, bool kDense, bool kGathered, typename Op>
-static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce_view<Op> &v, int64_t output, int tile,
-                                                              char *staged, typename Op::Acc (&result)[kO]) {
+/* Folds a warp tile of one output, whose elements begin at `from`. */
+template <bool kDense, bool kGathered, typename Op>
+static __device__ __forceinline__ void gpul__reduce_tile(std::false_type, const gpul__reduce_view<Op> &v, const Op &op,
+                                                         gpul__reduce_lanes<1, Op> &acc,
+                                                         const gpul__reduce_operands<1, typename Op::X> &operand,
+                                                         const gpul__reduce_span &span, char *staged) {
     typedef typename Op::X X;
-    typedef typename Op::Y Y;
     typedef gpul__operand<X> Operand;
     typedef gpul__fetch<X, 16 / gpul__size_of<X>::value> Fetch;
+    static_assert(gpul__size_of<typename Op::Y>::bytes == 0, "a second factor has elements of 4 or 8 bytes");
     constexpr int kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN;
     /* vectors in flight, as many as registers hold: unpacked bytes take one each */
     constexpr int kBig = sizeof(typename Op::Lane) > 16 || Operand::kSeveral;
-    constexpr int kFour = gpul__size_of<Y>::bytes > 0 || kN > 8 || kBig;
-    constexpr int kBatch = kO > 1 ? 2 : kFour ? 4 : 8, kUnroll = kN > 8 ? 1 : kBatch;
-    const bool dense = kDense && (!kGathered || v.plan.dense);
-    const gpul__reduce_span span = gpul__reduce_span_of<kRow>(v.n, v.plan, tile);
+    constexpr int kBatch = kN > 8 || kBig ? 4 : 8, kUnroll = kN > 8 ? 1 : kBatch;
     const gpul__reduce_steps<Op> steps(v.plan);
     const int first = int(threadIdx.x % 32) * steps.lane, step = steps.vector, length = span.length;
+    if (!kDense || !v.plan.dense) {
+        if (kGathered)
+            acc.lane[0] = gpul__reduce_gathered(v, op, acc.lane[0], operand.x[0], span.begin, length, staged);
+        return;
+    }
+    const typename Operand::Pointer from = operand.x[0] + Operand::advance(v.x_stride, span.begin);
     const int end = steps.end(first, length);
     /* what all lanes can load in batches: whole rows, and of an ordered operation whole tiles */
     const int wide = Op::kOrdered ? kN : kRow;
     const int whole = !Op::kOrdered ? length : length == 32 * steps.lane ? steps.lane : 0;
-    gpul__reduce_operands<kO, X> from;
-    gpul__reduce_lanes<kO, Op> acc;
-    Op op = v.op;
-    int64_t outputs[kO];
-    gpul__reduce_offsets<typename Operand::Offset> places[kO];
-    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) outputs[o] = output + o < v.outputs ? output + o : output;
-    gpul__reduce_outputs<kO>(v, outputs, places);
-    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) from.x[o] = v.x + places[o].x;
-    op.begin(from.x[0]);
-    op.enter(span.begin);
-    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
-        acc.lane[o] = op.start();
-        if (dense) from.x[o] = from.x[o] + Operand::advance(v.x_stride, span.begin);
-    }
     int at = first;
-    /* Contiguous but unaligned vectors: each is put together from its own aligned 16 bytes and those of the next lane.
-     * Not where these would reach beyond the array. */
-    constexpr int kShifts = !Op::kOrdered && kO == 1 && !kBig;
+    /* Each unaligned vector is put together from its own aligned 16 bytes and those of the next lane, but where these
+     * would reach beyond the array. */
+    constexpr int kShifts = !Op::kOrdered && !kBig;
     const bool shifted = kShifts && !v.plan.vector;
-    if (dense && (v.plan.vector || shifted)) {
-        typename Operand::Pointer x[kO];                   /* at element `at` */
+    if (v.plan.vector || shifted) {
         int64_t last = whole - wide - (kBatch - 1) * step; /* where the last batch may begin, from `first` on */
         if (shifted) {
             const int64_t reach =
-                v.source.extent.last(from.x[0], gpul__size_of<X>::value) - (wide - kN) - (kBatch - 1) * step;
+                v.source.extent.last(from, gpul__size_of<X>::value) - (wide - kN) - (kBatch - 1) * step;
             if (reach < last) last = reach;
-            if (!v.source.extent.begins(from.x[0])) { /* the first elements of the array */
-                acc = gpul__reduce_remainder<kO>(v, op, acc, from, span.begin, at, end < at + kN ? end : at + kN);
+            if (!v.source.extent.begins(from)) { /* the first elements of the array */
+                acc.lane[0] = gpul__reduce_remainder(v, op, acc.lane[0], from, at, end < at + kN ? end : at + kN);
                 at += step;
             }
         }
-        const int64_t y_stride = v.y_stride;
-        const Y *y = v.y + (gpul__has<Y>() ? (span.begin + at) * y_stride : 0);
-        GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) x[o] = from.x[o] + Operand::advance(v.x_stride, at);
+        typename Operand::Pointer x = from + Operand::advance(v.x_stride, at);
         GPUL__UNROLL_NOT
         while (at - first <= last) { /* the warp's lanes agree */
-            typename Fetch::Raw vx[kO][kBatch];
-            gpul__pack<Y, kN> vy[kBatch];
-            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u) {
-                GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
-                    vx[o][u] = Operand::template load_raw<kN>(
-                        Operand::boundary(x[o]) + Operand::advance(v.x_stride, u * step), v.x_stride);
-                if (v.plan.y_vector) vy[u] = gpul__load<kN>(y + (gpul__has<Y>() ? u * step : 0));
-                else vy[u] = gpul__strided<kN>(y + (gpul__has<Y>() ? u * step * y_stride : 0), y_stride);
-            }
+            typename Fetch::Raw vx[1][kBatch];
+            gpul__pack<gpul__none, kN> none[kBatch];
+            GPUL__UNROLL_FOR (int u = 0; u < kBatch; ++u)
+                vx[0][u] = Operand::template load_raw<kN>(Operand::boundary(x) + Operand::advance(v.x_stride, u * step),
+                                                          v.x_stride);
             gpul__schedule_fence(v.zero);
             if (shifted) { /* put together, four at a time: registers */
                 GPUL__UNROLL_BY((kUnroll > 1 ? 4 : 1))
                 for (int u = 0; u < kBatch; ++u) {
-                    const typename Operand::Pointer p = x[0] + Operand::advance(v.x_stride, u * step);
+                    const typename Operand::Pointer p = x + Operand::advance(v.x_stride, u * step);
                     typename Fetch::Raw next = vx[0][0];
                     next = Operand::template realign<kN>(next, p); /* fault: reduce-shifted */
                     gpul__shift_left<1>(vx[0]);
                     vx[0][kBatch - 1] = next;
                 }
             }
-            op.visit([&](auto variant) { gpul__reduce_fold<kO, kBatch, kUnroll>(variant, op, acc, vx, vy, at, step); });
-            GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) x[o] = x[o] + Operand::advance(v.x_stride, kBatch * step);
-            if (gpul__has<Y>()) y += kBatch * step * y_stride;
+            op.visit(
+                [&](auto variant) { gpul__reduce_fold<1, kBatch, kUnroll>(variant, op, acc, vx, none, at, step); });
+            x = x + Operand::advance(v.x_stride, kBatch * step);
         }
     }
-    if (kGathered && !dense) acc = gpul__reduce_gathered<kO>(v, op, acc, from, span.begin, length, staged);
-    else if (at < end) acc = gpul__reduce_remainder<kO>(v, op, acc, from, span.begin, at, end);
-    const bool any = first < length;
+    if (at < end) acc.lane[0] = gpul__reduce_remainder(v, op, acc.lane[0], from, at, end);
+}
+
+/* ---- rows by way of shared memory ----
+ *
+ * Elements of 4 and 8 bytes: two batches are on their way to shared memory while one is folded. So elements may lie
+ * anywhere, and no register holds what is on its way. */
+template <typename Op> struct gpul__reduce_copies {
+    static constexpr bool value =
+        !Op::kOrdered && !gpul__operand<typename Op::X>::kSeveral && gpul__size_of<typename Op::X>::value >= 4;
+};
+/* Rows of each operand in a batch: as many as leave room for two batches */
+static constexpr __device__ __host__ int gpul__reduce_batch(int operands) { return operands > 2 ? 1 : 4 / operands; }
+/* Copies a batch of one operand one by one, neighbouring lanes neighbouring elements; `there` of them exist. */
+template <int kRows, typename T>
+static __device__ __forceinline__ void gpul__reduce_copy(T *to, const T *from, int64_t stride, int step, int there) {
+    constexpr int kN = 16 / sizeof(T), kRow = 32 * kN;
+    const int lane = int(threadIdx.x % 32);
+    to += lane;
+    from += lane * stride;
+    GPUL__UNROLL_FOR (int u = 0; u < kRows; ++u) {
+        GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
+            const int i = u * step + k * 32;
+            gpul__copy_to_shared<1>(to + u * kRow + k * 32, from + i * stride, i + lane < there);
+        }
+    }
+}
+template <int kRows>
+static __device__ __forceinline__ void gpul__reduce_copy(gpul__none *, const gpul__none *, int64_t, int, int) {}
+/* The same of aligned vectors, all of which exist; `from` and `to` are the lane's. */
+template <int kRows, typename T>
+static __device__ __forceinline__ void gpul__reduce_copy_vectors(T *to, const T *from, int step) {
+    constexpr int kN = 16 / sizeof(T), kRow = 32 * kN;
+    GPUL__UNROLL_FOR (int u = 0; u < kRows; ++u) gpul__copy_to_shared<kN, true>(to + u * kRow, from + u * step, true);
+}
+template <int kRows>
+static __device__ __forceinline__ void gpul__reduce_copy_vectors(gpul__none *, const gpul__none *, int) {}
+/* The same of elements that are not contiguous, from number `at` of a tile of `length` on. In place of missing ones it
+ * copies the last. */
+template <int kRows, typename X>
+static __device__ __forceinline__ void gpul__reduce_copy_gathered(X *to, const gpul__reduce_source<int64_t> &s,
+                                                                  const gpul__reduce_origin<int64_t> &origin,
+                                                                  const X *x, int at, int step, int length) {
+    constexpr int kN = 16 / sizeof(X), kRow = 32 * kN, kFour = 4; /* addresses that are computed side by side */
+    const int lane = int(threadIdx.x % 32), end = at + (kRows - 1) * step + kRow;
+    to += lane;
+    const auto run_of = [&](int i) {
+        return s.ndim < 2 ? 0u : gpul__quotient(uint32_t(i) + origin.index[0], s.dim[0]);
+    };
+    uint32_t run = run_of(at);
+    if (end <= length && run == run_of(end - 1)) { /* in one row of the innermost dimension */
+        int64_t offset = int64_t(at + lane) * s.stride;
+        GPUL__UNROLL_NOT
+        for (int32_t d = 0; d + 1 < s.ndim; ++d) {
+            if (d > 0) run = gpul__quotient(run + origin.index[d], s.dim[d]);
+            offset += int64_t(run) * s.dim[d].x;
+        }
+        x += offset;
+        GPUL__UNROLL_FOR (int u = 0; u < kRows; ++u) {
+            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k, x += 32 * s.stride)
+                gpul__copy_to_shared<1>(to + u * kRow + k * 32, x, true);
+            x += (step - kRow) * s.stride; /* fault: reduce-copies-rows */
+        }
+        return;
+    }
+    GPUL__UNROLL_NOT
+    for (int c = 0; c < kRows * kN; c += kFour) {
+        uint32_t index[kFour];
+        int64_t offset[kFour];
+        GPUL__UNROLL_FOR (int k = 0; k < kFour; ++k) {
+            const int mine = at + (c + k) / kN * step + (c + k) % kN * 32 + lane;
+            index[k] = uint32_t(mine < length ? mine : length - 1);
+            offset[k] = int64_t(index[k]) * s.stride;
+        }
+        GPUL__UNROLL_NOT
+        for (int32_t d = 0; d + 1 < s.ndim; ++d) {
+            GPUL__UNROLL_FOR (int k = 0; k < kFour; ++k) {
+                index[k] = gpul__quotient(index[k] + origin.index[d], s.dim[d]);
+                offset[k] += int64_t(index[k]) * s.dim[d].x;
+            }
+        }
+        GPUL__UNROLL_FOR (int k = 0; k < kFour; ++k) gpul__copy_to_shared<1>(to + (c + k) * 32, x + offset[k], true);
+    }
+}
+
+/* Folds up to `rows` staged rows of each output, the last of them perhaps in part; `at`: the lane's first element. Out of
+ * line, so that its registers are its own. */
+template <int kO, typename Op>
+static __device__ __noinline__ gpul__reduce_lanes<kO, Op>
+gpul__reduce_staged(Op op, gpul__reduce_lanes<kO, Op> acc, const typename Op::X *stage, const typename Op::Y *y,
+                    int rows, int part, int at, int step, int length) {
+    constexpr int kN = 16 / gpul__size_of<typename Op::X>::value, kRow = 32 * kN;
+    GPUL__UNROLL_NOT
+    for (int u = 0; u < rows; ++u, at += step) {
+        const int count = length - at; /* fault: reduce-copies-beyond */
+        if (count <= 0) break;
+        const gpul__pack<typename Op::Y, kN> vy =
+            gpul__load<kN>(y + (gpul__size_of<typename Op::Y>::bytes > 0 ? u * kRow : 0));
+        GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
+            const gpul__pack<typename Op::X, kN> vx = gpul__load<kN>(stage + o * part + u * kRow);
+            acc.lane[o] = op.fold(acc.lane[o], vx.v, vy.v, count, at);
+        }
+    }
+    return acc;
+}
+
+/* Folds a warp tile of kO outputs, whose elements begin at `from`. All lanes call it. */
+template <bool kDense, bool kGathered, int kO, typename Op>
+static __device__ __forceinline__ void
+gpul__reduce_tile(std::true_type, const gpul__reduce_view<Op> &v, const Op &op, gpul__reduce_lanes<kO, Op> &acc,
+                  gpul__reduce_operands<kO, typename Op::X> from, const gpul__reduce_span &span, char *staged) {
+    typedef typename Op::X X;
+    typedef typename Op::Y Y;
+    constexpr int kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN, kOperands = kO + (gpul__size_of<Y>::bytes > 0);
+    constexpr int kRows = gpul__reduce_batch(kOperands), kPart = kRows * kRow; /* of an operand in a batch */
+    const int lane = int(threadIdx.x % 32), step = gpul__reduce_steps<Op>(v.plan).vector, hop = kRows * step;
+    int length = span.length;
+    X *stage = reinterpret_cast<X *>(staged);
+    int half = kOperands * kPart; /* to the other half of the stage */
+    int at = lane * kN - 2 * hop; /* the lane's element in the batch that is folded; the first two are copied only */
+    const bool x_vectors = !kGathered && v.plan.vector, y_vectors = v.plan.y_vector;
+    const int x_mine = x_vectors ? lane * kN : 0, y_mine = y_vectors ? lane * kN : 0; /* the lane's, or the warp's */
+    const Y *y = v.y;
+    if (gpul__has<Y>()) y += span.begin * v.y_stride + y_mine;
+    gpul__reduce_origin<int64_t> origin = {};
+    if (kGathered) origin = gpul__reduce_origin_of<X>(v.source, span.begin);
+    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) from.x[o] += kGathered ? origin.offset : span.begin + x_mine;
+    GPUL__UNROLL_NOT
+    for (; at < 0 || length + 2 * hop >= (kRows - 1) * step + kRow; length -= hop) {
+        gpul__raw vx[kO][kRows];
+        gpul__pack<Y, kN> vy[kRows];
+        if (at >= 0) {
+            gpul__wait_for_copies<1>();
+            __syncwarp(); /* fault: reduce-copies-meet */
+            GPUL__UNROLL_FOR (int u = 0; u < kRows; ++u) {
+                GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
+                    vx[o][u] =
+                        gpul__load<4>(reinterpret_cast<const uint32_t *>(stage + o * kPart + u * kRow + lane * kN));
+                vy[u] = gpul__load<kN>(reinterpret_cast<const Y *>(stage + kO * kPart) +
+                                       (gpul__has<Y>() ? u * kRow + lane * kN : 0));
+            }
+        }
+        __syncwarp();                                         /* fault: reduce-copies-early */
+        const bool all = length >= (kRows - 1) * step + kRow; /* of what is copied now `length` elements are left */
+        if (x_vectors && all) {
+            GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
+                gpul__reduce_copy_vectors<kRows>(stage + o * kPart + x_mine, from.x[o], step);
+        } else if (length > 0) {
+            GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) {
+                const int next = at + 2 * hop - lane * kN;
+                if (kGathered)
+                    gpul__reduce_copy_gathered<kRows>(stage + o * kPart, v.source, origin, from.x[o], next, step,
+                                                      next + length);
+                else gpul__reduce_copy<kRows>(stage + o * kPart, from.x[o] - x_mine, 1, step, length);
+            }
+        }
+        if (gpul__has<Y>() && y_vectors && all)
+            gpul__reduce_copy_vectors<kRows>(reinterpret_cast<Y *>(stage + kO * kPart + y_mine), y, step);
+        else if (gpul__has<Y>() && length > 0)
+            gpul__reduce_copy<kRows>(reinterpret_cast<Y *>(stage + kO * kPart), y - (gpul__has<Y>() ? y_mine : 0),
+                                     v.y_stride, step, length);
+        gpul__commit_copies();
+        GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) from.x[o] += kGathered ? 0 : hop;
+        if (gpul__has<Y>()) y += hop * v.y_stride;
+        stage += half;
+        half = -half;
+        if (at < 0) at += hop;
+        else op.visit([&](auto variant) { gpul__reduce_fold<kO, kRows, kRows>(variant, op, acc, vx, vy, at, step); });
+    }
+    length += 2 * hop;
+    if (length > 0) { /* a part of a batch */
+        gpul__wait_for_copies<0>();
+        __syncwarp();
+        stage += lane * kN;
+        acc = gpul__reduce_staged<kO>(op, acc, stage, reinterpret_cast<const Y *>(stage + kO * kPart), kRows, kPart, at,
+                                      step, at + length - lane * kN);
+    }
+}
+/* One warp tile of kO outputs, from `output` on, in one warp; the first lane gets the results. */
+template <int kO, bool kDense, bool kGathered, typename Op>
+static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce_view<Op> &v, int64_t output, int tile,
+                                                              char *staged, typename Op::Acc (&result)[kO]) {
+    typedef typename Op::X X;
+    typedef std::integral_constant<bool, gpul__reduce_copies<Op>::value> Copies;
+    const gpul__reduce_span span = gpul__reduce_span_of<512 / gpul__size_of<X>::value>(v.n, v.plan, tile);
+    const int first = int(threadIdx.x % 32) * gpul__reduce_steps<Op>(v.plan).lane;
+    gpul__reduce_operands<kO, X> from;
+    gpul__reduce_lanes<kO, Op> acc;
+    Op op = v.op;
+    int64_t outputs[kO];
+    gpul__reduce_offsets<typename gpul__operand<X>::Offset> places[kO];
+    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) outputs[o] = output + o < v.outputs ? output + o : output;
+    gpul__reduce_outputs<kO>(v, outputs, places);
+    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) from.x[o] = v.x + places[o].x;
+    op.begin(from.x[0]);
+    op.enter(span.begin);
+    GPUL__UNROLL_FOR (int o = 0; o < kO; ++o) acc.lane[o] = op.start();
+    gpul__reduce_tile<kDense, kGathered>(Copies(), v, op, acc, from, span, staged);
     GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
-        result[o] = gpul__reduce_warp(op, any ? op.finish(acc.lane[o], span.begin, first) : op.identity(), 32);
+        result[o] =
+            gpul__reduce_warp(op, first < span.length ? op.finish(acc.lane[o], span.begin, first) : op.identity(), 32);
 }
 
 /* A group of 1 << plan.warps_log2 warps has the warp tiles of kO neighbouring outputs. plan.splits blocks share the
@@ -2320,9 +2471,9 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
     const bool dense = kDense && (!kGathered || p.dense);
     /* elements that warps stage; results of warps, by block tile and output; totals of warps, by output; a flag */
     GPUL_SHARED(char, memory);
-    char *const staged = memory + warp * (dense ? 0 : GPUL__REDUCE_STAGED);
-    Acc *const shared = reinterpret_cast<Acc *>(memory + (dense ? 0 : gpul__warps * GPUL__REDUCE_STAGED));
-    Acc *const totals = shared + kO * gpul__max_tiles * gpul__warps;
+    char *const staged = memory + warp * p.staged_bytes;
+    Acc *const shared = reinterpret_cast<Acc *>(memory + gpul__warps * p.staged_bytes);
+    Acc *const totals = shared + kO * p.tiles * gpul__warps;
     uint32_t *const flag = reinterpret_cast<uint32_t *>(totals + kO * gpul__warps);
     const gpul__reduce_assignment share = gpul__reduce_assignment_of(p, gpul__has<typename Op::Y>());
     const bool one_tile = p.block_tiles == 1; /* of an output: then a block takes tiles of several outputs */
@@ -2997,9 +3148,11 @@ static __global__ void GPUL__COLUMNS_BOUNDS(Op) gpul__reduce_columns(const __gri
 /* ---- launching ---- */
 
 template <bool kYes> struct gpul__bool {};
-/* One kernel for rows of contiguous elements and of others, or two where registers are short */
+/* One kernel for rows of contiguous elements and of others, or two: where registers are short, and where elements are
+ * copied to shared memory, each in its own way */
 template <typename Op> struct gpul__reduce_both {
-    static constexpr bool value = sizeof(typename Op::Lane) <= 16 && gpul__size_of<typename Op::Y>::bytes == 0;
+    static constexpr bool value =
+        sizeof(typename Op::Lane) <= 16 && gpul__size_of<typename Op::Y>::bytes == 0 && !gpul__reduce_copies<Op>::value;
 };
 /* The kernel of a plan. (Two functions, so that no kernel is instantiated that an operation does not have.) */
 template <typename Op>
@@ -3049,7 +3202,7 @@ static void gpul__reduce_dimension(gpul__reduce_dim<Offset> *dim, const gpul__re
 /* One function for all operations: compilers take their time for each copy of it. */
 template <typename Offset>
 static void gpul__reduce_describe(gpul__reduce_layout<Offset> *v, const gpul__reduce_problem *p,
-                                  const gpul__reduce_plan *plan, uint32_t *counters, int64_t x_bytes, int64_t y_bytes) {
+                                  const gpul__reduce_plan *plan, uint32_t *counters, int64_t x_bytes) {
     const int32_t outer = p->outer_ndim - 1, reduce = p->reduce_ndim - 1; /* innermost */
     v->counters = counters;
     v->out = p->out;
@@ -3069,7 +3222,6 @@ static void gpul__reduce_describe(gpul__reduce_layout<Offset> *v, const gpul__re
     for (int32_t d = 0; d < outer; ++d) gpul__reduce_dimension(&v->outer[d], p, true, outer - d);
     for (int32_t d = 0; d < reduce && p->n > 0; ++d) gpul__reduce_dimension(&v->source.dim[d], p, false, reduce - d);
     gpul__reduce_extent(&v->source.extent, p, x_bytes);
-    v->y_extent.set(p->y, (p->n - 1) * p->y_stride + 1, y_bytes);
 }
 template <typename Op>
 static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem, const gpul__reduce_plan *plan,
@@ -3080,8 +3232,8 @@ static inline int32_t gpul__reduce_launch_op(const gpul__reduce_problem *problem
     v.y = static_cast<const typename Op::Y *>(problem->y);
     v.partials = static_cast<typename Op::Acc *>(partials);
     v.op = op;
-    gpul__reduce_describe<typename gpul__reduce_view<Op>::Operand::Offset>(
-        &v, problem, plan, counters, gpul__size_of<typename Op::X>::bytes, gpul__size_of<typename Op::Y>::bytes);
+    gpul__reduce_describe<typename gpul__reduce_view<Op>::Operand::Offset>(&v, problem, plan, counters,
+                                                                           gpul__size_of<typename Op::X>::bytes);
     return gpul__launch_early(machine->device, gpul__reduce_kernel<Op>(plan, gpul__bool<(Op::kRowsOnly != 0)>()),
                               gpul__dim(uint32_t(plan->blocks)), gpul__dim(uint32_t(plan->threads)),
                               size_t(plan->shared_bytes), stream, v);
@@ -4634,7 +4786,15 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
     const int64_t together = plan->outputs_at_once, round = (together > 1 ? 2 : 3) * sms; /* resident blocks */
     const bool whole = plan->block_tiles == 1;
     const int64_t output_tiles = gpul_ceil_div(outputs, together * (gpul__warps >> plan->warps_log2));
-    const int64_t most = whole ? gpul__max_tiles / together : int64_t(gpul__max_tiles);
+    /* shared memory: what warps stage, a result of each warp of each tile, a total of each warp, a flag */
+    const int32_t operands = plan->outputs_at_once + (p->y ? 1 : 0);
+    plan->staged_bytes = plan->dense ? 0 : GPUL__REDUCE_STAGED;
+    if (reducer->element_bytes >= 4 && !reducer->ordered && !reducer->several) /* gpul__reduce_copies */
+        plan->staged_bytes = 2 * operands * gpul__reduce_batch(operands) * 512;
+    const int64_t staged = int64_t(gpul__warps) * plan->staged_bytes + 16;
+    const int64_t results = together * gpul__warps * reducer->partial_bytes, room = (48 * 1024 - staged) / results - 1;
+    int64_t most = whole ? gpul__max_tiles / together : int64_t(gpul__max_tiles);
+    if (most > room) most = room;
     const double batches = double(plan->tile_rows) / 8;
     double least = 0;
     plan->tiles = 1;
@@ -4652,8 +4812,7 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
     plan->splits = int32_t(gpul_ceil_div(plan->block_tiles, plan->tiles));
     plan->output_tiles = whole ? gpul_ceil_div(output_tiles, plan->tiles) : output_tiles;
     plan->blocks = plan->output_tiles * plan->splits;
-    plan->shared_bytes = int64_t(plan->outputs_at_once) * (gpul__max_tiles + 1) * gpul__warps * reducer->partial_bytes +
-                         16 + (plan->dense ? 0 : gpul__warps * GPUL__REDUCE_STAGED);
+    plan->shared_bytes = (plan->tiles + 1) * results + staged;
     if (plan->splits < 2) return;
     plan->counters = plan->output_tiles;
     plan->partials = outputs * plan->block_tiles;
@@ -7127,42 +7286,6 @@ static __device__ __forceinline__ Compute gpul__gemm_epilogue(Compute value, con
     return p.activation == GPUL_ACTIVATION_GELU ? gpul__gemm_gelu(value) : value;
 }
 
-/* ---- asynchronous copies to shared memory ----
- *
- * kCount elements, or zeros where they do not exist. Where there is no cp.async (below compute capability 8.0, on the
- * stand-in), the thread copies at once. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-#define GPUL__GEMM_ASYNC
-#endif
-
-template <int kCount, typename T>
-static __device__ __forceinline__ void gpul__gemm_copy(T *shared, const T *from, bool exist) {
-#ifdef GPUL__GEMM_ASYNC
-    enum { kBytes = kCount * sizeof(T) };
-    const uint32_t to = uint32_t(__cvta_generic_to_shared(shared));
-    const int bytes = exist ? kBytes : 0; /* to read; the others become zeros */
-    if (kBytes == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(kCount * sizeof(T)),
-                     "r"(bytes)
-                     : "memory");
-#else
-    for (int i = 0; i < kCount; ++i) shared[i] = exist ? from[i] : T();
-#endif
-}
-/* Ends a slice's group of copies; and waits for all groups but the last kPending. */
-static __device__ __forceinline__ void gpul__gemm_commit() {
-#ifdef GPUL__GEMM_ASYNC
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-template <int kPending> static __device__ __forceinline__ void gpul__gemm_wait() {
-#ifdef GPUL__GEMM_ASYNC
-    asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
-#endif
-}
-
 /* ---- one operand's slices: from global to shared memory ----
  *
  * A slice is kTile rows of A, or columns of B (the "outer" dimension), by kSlice steps along K. One of the two
@@ -7248,17 +7371,17 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
         const bool whole = !kTransposed && left >= kSlice && rows == kTile;
         if (whole) {
             GPUL__UNROLL_FOR (int i = 0; i < kElements / kCount; ++i)
-                gpul__gemm_copy<kCount>(to + i * kSharedStride,
-                                        reinterpret_cast<const Compute *>(next + i * access_stride), true);
+                gpul__copy_to_shared<kCount>(to + i * kSharedStride,
+                                             reinterpret_cast<const Compute *>(next + i * access_stride), true);
             return;
         }
         GPUL__UNROLL_FOR (int i = 0; i < kElements / kCount; ++i) {
             const int block = kKnown ? 0 : i / kBlock;
-            gpul__gemm_copy<kCount>(to + i * (kKnown ? int(kSharedStride) : shared_stride) + block * block_shared,
-                                    reinterpret_cast<const Compute *>(next + i * access_stride + block * block_stride),
-                                    length > block * block_contiguous &&
-                                        i * (kKnown ? int(kStridedStep) : strided_step) + block * block_strided <
-                                            height);
+            gpul__copy_to_shared<kCount>(
+                to + i * (kKnown ? int(kSharedStride) : shared_stride) + block * block_shared,
+                reinterpret_cast<const Compute *>(next + i * access_stride + block * block_stride),
+                length > block * block_contiguous &&
+                    i * (kKnown ? int(kStridedStep) : strided_step) + block * block_strided < height);
         }
     }
     /* copies the slice at `next`, of which `left` steps are in K */
@@ -7379,7 +7502,7 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
         kSums = kDown * kAcross * 4,
         kSplitK = int(kSums) < 64,
         kPitch = kN + 8,
-#ifdef GPUL__GEMM_ASYNC
+#ifdef GPUL__COPIES_ASYNC
         kLoaded = 1 /* of a step's four along K, those that a lane loads */
 #else
         kLoaded = 4
@@ -7420,7 +7543,7 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
             GPUL__UNROLL_FOR (int k = 0; k < kDown; ++k) {
                 const int i = j % 2 ? kDown - 1 - k : k;
                 double(&c)[4] = sum[i][j];
-#ifdef GPUL__GEMM_ASYNC
+#ifdef GPUL__COPIES_ASYNC
                 const double top = x[step % 2][i][0][0], low = x[step % 2][i][1][0], right = y[step % 2][j][0][0];
 #if __CUDA_ARCH__ >= 900
                 asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, "
@@ -7472,7 +7595,7 @@ template <typename S> struct gpul__gemm_operands {
         const int most = int(S::kSlice), room = left < most ? int(left) : most;
         a.template fetch<kForm & 1>(stage, room);
         b.template fetch<kForm / 2>(stage + kSizeA, room);
-        gpul__gemm_commit();
+        gpul__commit_copies();
     }
     __device__ __forceinline__ void put(Compute *stage) const {
         a.put(stage);
@@ -7495,7 +7618,7 @@ static __device__ __forceinline__ void gpul__gemm_mainloop(S &tile, gpul__gemm_o
         operands.template fetch<kForm>(stage, left - (stage - shared) / kStage * S::kSlice);
         operands.put(stage);
     }
-    gpul__gemm_wait<S::kStages - 2>();
+    gpul__wait_for_copies<S::kStages - 2>();
     __syncthreads();
     tile.template load<kForm>(0, from, from + kSizeA);
     GPUL__UNROLL_NOT
@@ -7506,7 +7629,7 @@ static __device__ __forceinline__ void gpul__gemm_mainloop(S &tile, gpul__gemm_o
                 tile.template load<kForm>(step + 1, from, from + kSizeA);
             } else {
                 operands.put(to);
-                gpul__gemm_wait<S::kStages - 2>();
+                gpul__wait_for_copies<S::kStages - 2>();
                 __syncthreads(); /* fault: matmul-slice-barrier */
                 to = from;
                 from = from == last ? shared : from + kStage;
@@ -7687,7 +7810,7 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
         if (S::kSplitK && plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return;
     }
     gpul__gemm_to_shared<S> to_shared = {shared, Compute(v.one)};
-    gpul__gemm_wait<0>(); /* all copies to where the tile goes are complete */
+    gpul__wait_for_copies<0>(); /* all copies to where the tile goes are complete */
     __syncthreads();
     tile.each(to_shared);
     __syncthreads();                                  /* fault: matmul-end-barrier */

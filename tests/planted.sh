@@ -293,6 +293,10 @@ plant reduce-rows-outputs test_reduce:test_shapes expression 'tile * each' '0'
 plant reduce-turns test_reduce:test_shapes expression 'place' 'warp'
 plant reduce-beyond-end test_reduce:test_shapes expression 'kPartial ? length - at : int(kN)' 'int(kN)'
 plant reduce-staged-rows test_reduce:test_gaps without
+plant reduce-copies-meet test_reduce:test_shapes without
+plant reduce-copies-early test_reduce:test_shapes without
+plant reduce-copies-rows test_reduce:test_gaps without
+plant reduce-copies-beyond test_reduce:test_shapes expression 'length - at' 'int(kN)'
 plant reduce-short-outputs test_reduce:test_shapes without
 plant gather-in-place test_reduce:test_shapes expression 'w % kWords' 'w % 1'
 plant reduce-halves-overwritten test_reduce:test_shapes expression 'kC * pitch' '0'
