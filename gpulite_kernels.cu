@@ -2387,7 +2387,7 @@ gpul__reduce_tile(std::true_type, const gpul__reduce_view<Op> &v, const Op &op, 
         gpul__pack<Y, kN> vy[kRows];
         if (at >= 0) {
             gpul__wait_for_copies<1>();
-            __syncwarp(); /* fault: reduce-copies-meet */
+            __syncwarp();
             GPUL__UNROLL_FOR (int u = 0; u < kRows; ++u) {
                 GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
                     vx[o][u] =
@@ -2460,7 +2460,7 @@ static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce
 /* A group of 1 << plan.warps_log2 warps has the warp tiles of kO neighbouring outputs. plan.splits blocks share the
  * block tiles of an output. kDense: elements may be contiguous; kGathered: they may be others. */
 template <typename Op, int kO, bool kDense, bool kGathered>
-static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, kO > 1 ? 2 : 3)
+static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 3)
     gpul__reduce_rows(const __grid_constant__ gpul__reduce_view<Op> v) {
     typedef typename Op::Acc Acc;
     constexpr int kAtOnce = kO > 1 ? 2 : 4;                           /* partial results of a thread in flight */
@@ -4767,8 +4767,7 @@ static void gpul__plan_short(gpul__reduce_plan *plan, const gpul__reduce_problem
 }
 
 /* The kernel `rows`: eight warps for the warp tiles of an output, or fewer where it has fewer. Several outputs at once
- * read y once for all; this pays where every multiprocessor still has a block, and where rows are aligned, or long, if
- * y is not read in vectors or x is larger than the cache.
+ * read y once for all; this pays where every multiprocessor still has a block.
  *
  * plan.tiles, the block tiles of a block, are of one output, or of consecutive outputs where each has one. They are
  * all, if all blocks run at once; else those that take the least time: rounds of blocks, times a block's batches of
@@ -4780,10 +4779,10 @@ static void gpul__plan_rows(gpul__reduce_plan *plan, const gpul__reduce_problem 
     const int64_t outputs = p->outputs;
     plan->kernel = GPUL__REDUCE_ROWS;
     while (1 << plan->warps_log2 < gpul__warps && 1 << plan->warps_log2 < plan->warp_tiles) ++plan->warps_log2;
-    if (outputs > 2 && plan->dense && (plan->vector || plan->block_tiles > 1) &&
+    if (outputs > 2 && plan->dense &&
         outputs * plan->block_tiles >= sms * reducer->outputs_at_once * (gpul__warps >> plan->warps_log2))
         plan->outputs_at_once = reducer->outputs_at_once;
-    const int64_t together = plan->outputs_at_once, round = (together > 1 ? 2 : 3) * sms; /* resident blocks */
+    const int64_t together = plan->outputs_at_once, round = 3 * sms; /* resident blocks */
     const bool whole = plan->block_tiles == 1;
     const int64_t output_tiles = gpul_ceil_div(outputs, together * (gpul__warps >> plan->warps_log2));
     /* shared memory: what warps stage, a result of each warp of each tile, a total of each warp, a flag */

@@ -279,7 +279,7 @@ plant reduce-counters-left test_reduce:test_same_bits without
 plant reduce-warps-meet test_reduce:test_same_bits without
 plant reduce-totals-meet test_reduce:test_shapes without
 plant reduce-block-tiles test_gemv:test_narrow without
-plant reduce-vector-twice test_reduce:test_accuracy without
+plant reduce-vector-twice test_reduce:test_shapes without
 plant reduce-shifted test_reduce:test_shapes without
 plant reduce-staged-early test_reduce:test_gaps without
 plant reduce-staged-before test_reduce:test_gaps expression 'uint32_t(rest)' '0'
@@ -293,8 +293,7 @@ plant reduce-rows-outputs test_reduce:test_shapes expression 'tile * each' '0'
 plant reduce-turns test_reduce:test_shapes expression 'place' 'warp'
 plant reduce-beyond-end test_reduce:test_shapes expression 'kPartial ? length - at : int(kN)' 'int(kN)'
 plant reduce-staged-rows test_reduce:test_gaps without
-plant reduce-copies-meet test_reduce:test_shapes without
-plant reduce-copies-early test_reduce:test_shapes without
+plant reduce-copies-early test_gemv without
 plant reduce-copies-rows test_reduce:test_gaps without
 plant reduce-copies-beyond test_reduce:test_shapes expression 'length - at' 'int(kN)'
 plant reduce-short-outputs test_reduce:test_shapes without
