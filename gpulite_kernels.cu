@@ -435,7 +435,9 @@ static __device__ __forceinline__ void gpul__copy_to_shared(T *shared, const T *
                      "r"(bytes)
                      : "memory");
 #else
-    for (int i = 0; i < kCount; ++i) shared[i] = exist ? from[i] : T();
+    gpul__pack<T, kCount> pack = {};
+    if (exist) pack = gpul__load<kCount>(from);
+    gpul__save<kCount>(shared, pack);
 #endif
 }
 /* Ends a group of copies; and waits for all groups but the last kPending. */
