@@ -2470,7 +2470,6 @@ static __global__ void __launch_bounds__(GPUL__REDUCE_THREADS, 3)
     const gpul__reduce_plan &p = v.plan;
     const Op &op = v.op;
     const int thread = int(threadIdx.x), warp = thread / 32, lane = thread % 32;
-    const bool dense = kDense && (!kGathered || p.dense);
     /* elements that warps stage; results of warps, by block tile and output; totals of warps, by output; a flag */
     GPUL_SHARED(char, memory);
     char *const staged = memory + warp * p.staged_bytes;
