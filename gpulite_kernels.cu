@@ -2372,10 +2372,10 @@ gpul__reduce_tile(std::true_type, const gpul__reduce_view<Op> &v, const Op &op, 
     constexpr int kN = 16 / gpul__size_of<X>::value, kRow = 32 * kN, kOperands = kO + (gpul__size_of<Y>::bytes > 0);
     constexpr int kRows = gpul__reduce_batch(kOperands), kPart = kRows * kRow; /* of an operand in a batch */
     const int lane = int(threadIdx.x % 32), step = gpul__reduce_steps<Op>(v.plan).vector, hop = kRows * step;
-    int length = span.length;
+    int length = span.length; /* what is left, from the batch on that is copied next */
     X *stage = reinterpret_cast<X *>(staged);
     int half = kOperands * kPart; /* to the other half of the stage */
-    int at = lane * kN - 2 * hop; /* the lane's element in the batch that is folded; the first two are copied only */
+    int at = lane * kN - 2 * hop; /* the lane's element in the batch that is folded: none, in the first two rounds */
     const bool x_vectors = !kGathered && v.plan.vector, y_vectors = v.plan.y_vector;
     const int x_mine = x_vectors ? lane * kN : 0, y_mine = y_vectors ? lane * kN : 0; /* the lane's, or the warp's */
     const Y *y = v.y;
@@ -2398,8 +2398,8 @@ gpul__reduce_tile(std::true_type, const gpul__reduce_view<Op> &v, const Op &op, 
                                        (gpul__has<Y>() ? u * kRow + lane * kN : 0));
             }
         }
-        __syncwarp();                                         /* fault: reduce-copies-early */
-        const bool all = length >= (kRows - 1) * step + kRow; /* of what is copied now `length` elements are left */
+        __syncwarp(); /* fault: reduce-copies-early */
+        const bool all = length >= (kRows - 1) * step + kRow;
         if (x_vectors && all) {
             GPUL__UNROLL_FOR (int o = 0; o < kO; ++o)
                 gpul__reduce_copy_vectors<kRows>(stage + o * kPart + x_mine, from.x[o], step);
@@ -2434,6 +2434,7 @@ gpul__reduce_tile(std::true_type, const gpul__reduce_view<Op> &v, const Op &op, 
                                       step, at + length - lane * kN);
     }
 }
+
 /* One warp tile of kO outputs, from `output` on, in one warp; the first lane gets the results. */
 template <int kO, bool kDense, bool kGathered, typename Op>
 static __device__ __forceinline__ void gpul__reduce_warp_tile(const gpul__reduce_view<Op> &v, int64_t output, int tile,
