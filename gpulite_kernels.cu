@@ -1520,7 +1520,7 @@ template <> struct gpul__variable<gpul_bf16> { typedef float Type; };
 #define GPUL__REDUCE_THREADS 256
 constexpr int gpul__warps = GPUL__REDUCE_THREADS / 32; /* warps of a block, and warp tiles of a block tile */
 constexpr int gpul__max_tiles = 32;                    /* rows: block tiles of a block at most */
-#define GPUL__REDUCE_STAGED 2048 /* rows: bytes of shared memory in which a warp stages small elements */
+#define GPUL__REDUCE_STAGED 2048 /* rows by way of registers: bytes in which a warp stages elements */
 
 /* An operation whose fold branches on a run-time flag takes that branch once for a batch of vectors: op.visit(f) calls
  * f(variant), and variant.fold(op, ...) is op.fold(...) with the branch taken. */
@@ -3153,8 +3153,7 @@ template <bool kYes> struct gpul__bool {};
 /* One kernel for rows of contiguous elements and of others, or two: where registers are short, and where elements are
  * copied to shared memory, each in its own way */
 template <typename Op> struct gpul__reduce_both {
-    static constexpr bool value =
-        sizeof(typename Op::Lane) <= 16 && gpul__size_of<typename Op::Y>::bytes == 0 && !gpul__reduce_copies<Op>::value;
+    static constexpr bool value = sizeof(typename Op::Lane) <= 16 && !gpul__reduce_copies<Op>::value;
 };
 /* The kernel of a plan. (Two functions, so that no kernel is instantiated that an operation does not have.) */
 template <typename Op>
@@ -3168,8 +3167,7 @@ static inline void (*gpul__reduce_kernel(const gpul__reduce_plan *plan,
                                          gpul__bool<false>))(const gpul__reduce_view<Op>) {
     if (plan->kernel == GPUL__REDUCE_SHORT) return gpul__reduce_short<Op>;
     if (plan->kernel == GPUL__REDUCE_COLUMNS) return gpul__reduce_columns<Op>;
-    constexpr bool kBoth = Op::kTogether == 1 && gpul__reduce_both<Op>::value;
-    if (plan->outputs_at_once > 1) return gpul__reduce_rows<Op, Op::kTogether, true, kBoth>;
+    if (plan->outputs_at_once > 1) return gpul__reduce_rows<Op, Op::kTogether, true, gpul__reduce_both<Op>::value>;
     return gpul__reduce_kernel<Op>(plan, gpul__bool<true>());
 }
 
