@@ -2740,6 +2740,13 @@ template <typename X, int kC> struct gpul__reduce_columns_of {
     }
 };
 
+/* The low bits of an address, and of a stride: what an unaligned load has to know */
+static __device__ __forceinline__ uint32_t gpul__reduce_low(const uint8_t *p) {
+    return uint32_t(reinterpret_cast<uintptr_t>(p));
+}
+static __device__ __forceinline__ uint32_t gpul__reduce_low(int64_t stride) { return uint32_t(stride); }
+template <typename Other> static __device__ __forceinline__ uint32_t gpul__reduce_low(const Other &) { return 0; }
+
 /* One load of kC contiguous columns; columns of one byte may be unaligned. */
 template <typename X, int kC, bool kAnywhere> struct gpul__reduce_access {
     typedef gpul__operand<X> Operand;
@@ -2748,12 +2755,14 @@ template <typename X, int kC, bool kAnywhere> struct gpul__reduce_access {
                                          bool) {
         pack = Operand::template load<kC>(p, stride);
     }
-    __device__ __forceinline__ gpul__pack<X, kC> get(const typename Operand::Pointer &) const { return pack; }
+    __device__ __forceinline__ gpul__pack<X, kC> get(uint32_t) const { return pack; }
 };
 template <typename X, int kC> struct gpul__reduce_access<X, kC, true> {
     gpul__unaligned<X, kC> window;
     __device__ __forceinline__ void load(const X *p, int64_t, bool shifted) { window.load(p, shifted); }
-    __device__ __forceinline__ gpul__pack<X, kC> get(const X *p) const { return window.get(window.shift(p)); }
+    __device__ __forceinline__ gpul__pack<X, kC> get(uint32_t at) const {
+        return window.get(at % sizeof window.low); /* fault: reduce-bytes-shifted */
+    }
 };
 
 /* Transposes kN rows of kC columns into a vector of each column. */
@@ -2880,8 +2889,11 @@ gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, 
         gpul__reduce_access<X, kC, (kAnywhere != 0)> access[kLanes][kN];
         const auto load = [&](bool shifted) {
             GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
-                GPUL__UNROLL_FOR (int k = 0; k < kN; ++k)
-                    access[r][k].load(from + index(r, k) * stride, v.x_outer, shifted);
+                typename Operand::Pointer row = from + index(r, 0) * stride;
+                GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) {
+                    access[r][k].load(row, v.x_outer, shifted);
+                    if (at + r * step + k < last) row = row + stride; /* fault: reduce-rows-beyond */
+                }
             }
         };
         if (kAnywhere && v.plan.vector > 1) load(true);
@@ -2890,9 +2902,11 @@ gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, 
             GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) vy[r][k] = gpul__at(y, index(r, k) * y_stride);
         }
         gpul__schedule_fence(v.zero);
+        const uint32_t low = gpul__reduce_low(from), hop = gpul__reduce_low(stride);
         GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
             gpul__pack<X, kC> rows[kN];
-            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) rows[k] = access[r][k].get(from + index(r, k) * stride);
+            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k)
+                rows[k] = access[r][k].get(low + uint32_t(at + r * step + k) * hop);
             gpul__reduce_transpose(rows, vx[r]);
         }
     } else {
@@ -3139,10 +3153,13 @@ static __global__ void GPUL__COLUMNS_BOUNDS(Op) gpul__reduce_columns(const __gri
         gpul__reduce_thread_rows(op, acc, shared, row, width, p.depth);
     }
     if (row != 0) return;
+    const bool one_row = p.vector || v.outer_ndim < 2; /* of outputs: then one place gives the others */
+    int64_t place = 0;
     GPUL__UNROLL_NOT
     for (int c = 0; c < columns.count; ++c) {
-        op.store(v.out, gpul__reduce_output(v, columns.output + c * columns.step).out, v.out_dtype,
-                 op.combine(acc[0], op.identity()), v.n); /* as in gpul__reduce_rows */
+        if (c == 0 || !one_row) place = gpul__reduce_output(v, columns.output + c * columns.step).out;
+        op.store(v.out, place, v.out_dtype, op.combine(acc[0], op.identity()), v.n); /* as in gpul__reduce_rows */
+        place += columns.step * v.out_outer;                                         /* fault: reduce-columns-place */
         gpul__shift_left<1>(acc);
     }
 }
@@ -4877,7 +4894,8 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
         if (w * access < 32 && least > 0) break;
         const int64_t output_tiles = across <= w ? 1 : gpul_ceil_div(across, w);
         const int32_t width_of = across <= w ? int32_t(across) : int32_t(gpul_ceil_div(across, output_tiles));
-        double narrow = stretch < 64 ? 0.0 : 15 / double(width_of * access);
+        const int64_t row_bytes = width_of * access < 512 ? width_of * access : 512; /* more gain nothing */
+        double narrow = stretch < 64 ? 0.0 : 15 / double(row_bytes);
         if (full) narrow += 2.7 * narrow * narrow;
         for (int32_t choice = 0; choice < 5; ++choice) { /* 1, 2, 4 or 8 passes over several lanes; one lane */
             const int32_t one_lane = choice == 4, passed = one_lane ? 0 : choice;
