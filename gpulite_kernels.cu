@@ -2740,13 +2740,6 @@ template <typename X, int kC> struct gpul__reduce_columns_of {
     }
 };
 
-/* The low bits of an address, and of a stride: what an unaligned load has to know */
-static __device__ __forceinline__ uint32_t gpul__reduce_low(const uint8_t *p) {
-    return uint32_t(reinterpret_cast<uintptr_t>(p));
-}
-static __device__ __forceinline__ uint32_t gpul__reduce_low(int64_t stride) { return uint32_t(stride); }
-template <typename Other> static __device__ __forceinline__ uint32_t gpul__reduce_low(const Other &) { return 0; }
-
 /* One load of kC contiguous columns; columns of one byte may be unaligned. */
 template <typename X, int kC, bool kAnywhere> struct gpul__reduce_access {
     typedef gpul__operand<X> Operand;
@@ -2755,14 +2748,12 @@ template <typename X, int kC, bool kAnywhere> struct gpul__reduce_access {
                                          bool) {
         pack = Operand::template load<kC>(p, stride);
     }
-    __device__ __forceinline__ gpul__pack<X, kC> get(uint32_t) const { return pack; }
+    __device__ __forceinline__ gpul__pack<X, kC> get(const typename Operand::Pointer &) const { return pack; }
 };
 template <typename X, int kC> struct gpul__reduce_access<X, kC, true> {
     gpul__unaligned<X, kC> window;
     __device__ __forceinline__ void load(const X *p, int64_t, bool shifted) { window.load(p, shifted); }
-    __device__ __forceinline__ gpul__pack<X, kC> get(uint32_t at) const {
-        return window.get(at % sizeof window.low); /* fault: reduce-bytes-shifted */
-    }
+    __device__ __forceinline__ gpul__pack<X, kC> get(const X *p) const { return window.get(window.shift(p)); }
 };
 
 /* Transposes kN rows of kC columns into a vector of each column. */
@@ -2902,11 +2893,9 @@ gpul__reduce_load(const View &v, const gpul__reduce_columns_of<X, kC> &columns, 
             GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) vy[r][k] = gpul__at(y, index(r, k) * y_stride);
         }
         gpul__schedule_fence(v.zero);
-        const uint32_t low = gpul__reduce_low(from), hop = gpul__reduce_low(stride);
         GPUL__UNROLL_FOR (int r = 0; r < kLanes; ++r) {
             gpul__pack<X, kC> rows[kN];
-            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k)
-                rows[k] = access[r][k].get(low + uint32_t(at + r * step + k) * hop);
+            GPUL__UNROLL_FOR (int k = 0; k < kN; ++k) rows[k] = access[r][k].get(from + index(r, k) * stride);
             gpul__reduce_transpose(rows, vx[r]);
         }
     } else {

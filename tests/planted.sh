@@ -304,7 +304,6 @@ plant reduce-divergent-barrier test_reduce:test_same_bits instead 'if ((part & (
 plant reduce-depth-barrier test_reduce:test_same_bits without
 plant reduce-slots-side test_reduce:test_same_bits expression '1' '2'
 plant reduce-slots-level test_reduce:test_same_bits expression 'levels' '0'
-plant reduce-bytes-shifted test_reduce:test_axes expression 'at % sizeof window.low' '0'
 plant reduce-rows-beyond test_reduce:test_shapes expression 'at + r * step + k < last' 'true'
 plant reduce-columns-place test_reduce:test_axes without
 plant reduce-passes-share test_reduce:test_shapes expression 'int(blockDim.x)' '0'
