@@ -2545,8 +2545,8 @@ static gpul_stream gpul__stream_leave(gpul_stream stream, int32_t keep) {
 
 static gpul_status gpul__check_stream(const char *function, const char *name, gpul_stream stream) {
     const int64_t handle = (int64_t)(intptr_t)stream;
-    if (stream == NULL || gpul__stream_slot_of(stream, handle, handle) != NULL ||
-        gpul__stream_slot_of(stream, ~handle, ~handle) == NULL)
+    if (stream == NULL || gpul__atomic_load(&gpul__shared.streams_ended) == 0 ||
+        gpul__stream_slot_of(stream, handle, handle) != NULL || gpul__stream_slot_of(stream, ~handle, ~handle) == NULL)
         return GPUL_OK;
     return gpul__fail(GPUL_ERROR_ARGUMENT, function,
                       "%s = %p was ended by gpul_stream_destroy, and this is a copy of it", name, (void *)stream);
@@ -5447,6 +5447,15 @@ static gpul_status gpul__between_blocks(gpul__memory *scratch, uint32_t **counte
     return gpul__cuda(e, scope->function, "launching the kernel");
 }
 
+/* A problem of no dimensions; as gpul__elementwise_begin, field by field. */
+static void gpul__reduce_begin(gpul__reduce_problem *problem) {
+    problem->x = problem->y = NULL;
+    problem->inputs = NULL;
+    problem->reduce_ndim = problem->outer_ndim = problem->captured = 0;
+    problem->y_stride = 0;
+    problem->alpha = problem->beta = 0;
+}
+
 /* Plan, memory for what passes between blocks, launch: what every reduction ends with. */
 static gpul_status gpul__reduce_launch(const gpul__reducer *reducer, gpul__reduce_problem *problem, gpul__scope *scope,
                                        gpul_stream stream) {
@@ -5507,8 +5516,8 @@ static gpul_status gpul__broadcast_inputs(const char *function, const char *cons
 static gpul_status gpul__reduce(const char *function, const gpul__reducer *reducer, gpul_array *out,
                                 const char *const *names, const gpul__input_value *in, int32_t n_in, int32_t axis,
                                 int32_t ordered, gpul_stream stream) {
-    gpul__reduce_problem args = GPUL_ZERO;
-    gpul__reduce_inputs inputs = GPUL_ZERO;
+    gpul__reduce_problem args;
+    gpul__reduce_inputs inputs; /* of several */
     gpul__scope scope;
     gpul_array x, result = *out; /* in elements of the result's type */
     const gpul_array *arrays[4];
@@ -5520,7 +5529,9 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     int64_t from[4][GPUL_MAX_DIMS]; /* x's strides, and those of several inputs */
     int64_t *reduce[4] = {args.x_reduce, inputs.reduce[0], inputs.reduce[1], inputs.reduce[2]};
     int64_t *outer[5] = {args.x_outer, inputs.outer[0], inputs.outer[1], inputs.outer[2], NULL};
+    gpul__reduce_begin(&args);
     if (reducer->several) {
+        memset(&inputs, 0, sizeof inputs);
         args.inputs = &inputs;
         status = gpul__broadcast_inputs(function, names, &x, from + 1, in, n_in);
     } else {
@@ -5555,6 +5566,7 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     for (i = 0; i < n_in; ++i) {
         arrays[1 + i] = in[i].array;
         all_names[1 + i] = names[i];
+        if (!reducer->several) continue;
         inputs.scalar[i] = in[i].scalar;
         if (in[i].is_scalar) continue;
         inputs.data[i] = in[i].array->data;
@@ -5716,7 +5728,7 @@ static gpul_status gpul__product(const char *function, int32_t op, const char *c
     const gpul_array *const out = arrays[0], *const x = arrays[1], *const y = arrays[2];
     const int32_t last = op == GPUL__DOT ? 0 : 1; /* x's dimension that meets y */
     const gpul__reducer *reducer;
-    gpul__reduce_problem args = GPUL_ZERO;
+    gpul__reduce_problem args;
     gpul__scope scope;
     char text[128];
     gpul_status status = gpul__check_arrays(function, names, arrays, 3);
@@ -5746,6 +5758,7 @@ static gpul_status gpul__product(const char *function, int32_t op, const char *c
     if (status == GPUL_OK && reducer == NULL) status = gpul__left_out(function, last == 0 ? "reduce" : "gemv");
     if (status == GPUL_OK) status = gpul__begin(&scope, function, arrays, 3, stream);
     if (status != GPUL_OK) return status;
+    gpul__reduce_begin(&args);
     args.alpha = gpul__in_compute_type(alpha, x->dtype);
     args.beta = gpul__in_compute_type(beta, x->dtype);
     args.x = x->data;

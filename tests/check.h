@@ -511,6 +511,14 @@ static CHECK_UNUSED int left_out(int64_t k) {
     return text && text[0] == '1' && ((uint64_t)k * 0x9E3779B97F4A7C15u) >> 62 != 0;
 }
 
+/* In gpulite_impl.c: the number of multiprocessors that plans count on; 0: as many as there are. Few let small cases
+ * take the kernels of large ones. */
+#ifdef __cplusplus
+extern "C"
+#endif
+    void
+    check_sms(int32_t sms);
+
 /* Sizes at which kernels go wrong: 0 to 65, powers of two and their neighbours, primes. */
 static const int64_t odd_sizes[] = {66,  97,  127,  128,  129,  191,  255,  256,  257,  509,   511,  512,
                                     513, 997, 1023, 1024, 1025, 2047, 2049, 4095, 4097, 10007, 65537};

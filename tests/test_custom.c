@@ -548,7 +548,9 @@ static void check_kind(int kind, int32_t ndim, const int64_t *shape, box *in, in
     } else {
         box_make(&out, kinds[kind].out, outer, out_shape, (int)rng_below(LAYOUTS), rng_below(3), 0);
     }
+    check_sms((int32_t)rng_below(2));
     CHECK_OK(run_kind(kind, &out, in, from_end));
+    check_sms(0);
     BOX_GUARDS(&out);
     for (int64_t o = 0; o < outputs; o++) {
         folded s = fold_start(kind);

@@ -29,7 +29,9 @@ static void one_case(gpul_dtype t, int64_t rows, int64_t cols, int layout, int64
     } else {
         box_random(&y, 0);
     }
+    check_sms((int32_t)rng_below(2));
     CHECK_OK(gpul_gemv(&y.view, alpha, &A.view, &x.view, beta, NULL));
+    check_sms(0);
     BOX_GUARDS(&y);
     for (int64_t i = 0; i < rows; i++) {
         long double want = 0, size = 0;

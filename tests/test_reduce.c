@@ -162,8 +162,10 @@ static void all_ops(gpul_dtype t, int ndim, const int64_t *shape, int layout, in
 #ifdef GPULITE_CPU_STANDIN
                 const long launches = standin_launches();
 #endif
+                check_sms((op + axis) % 2 == 0);
                 CHECK_OK(gpul_reduce(&out.view, &x.view, op, asked, stream));
                 CHECK_OK(gpul_stream_synchronize(stream));
+                check_sms(0);
 #ifdef GPULITE_CPU_STANDIN
                 if (out.n && n) CHECK_INT(standin_launches() - launches, 1);
 #endif
@@ -630,7 +632,9 @@ static void test_shapes(void) {
             CHECK_OK(gpul_device_array(&rows, t, gpul_2d(cols, n), NULL));
             CHECK_OK(gpul_copy(&rows, &turned, NULL));
             CHECK_OK(gpul_device_array(&out, result, gpul_1d(cols), NULL));
+            check_sms((k + o) % 2);
             CHECK_OK(gpul_reduce(&out, &x.view, op, 0, NULL));
+            check_sms(0);
             CHECK_OK(gpul_copy_to_host(by_cols, &out, NULL));
             CHECK_OK(gpul_fill(&out, 77, NULL));
             CHECK_OK(gpul_reduce(&out, &rows, op, 1, NULL));
@@ -673,7 +677,9 @@ static void test_close_rows(void) {
         CHECK_OK(gpul_device_array(&rows, t, gpul_3d(matrices, cols, n), NULL));
         CHECK_OK(gpul_copy(&rows, &turned, NULL));
         CHECK_OK(gpul_device_array(&out, result, gpul_2d(matrices, cols), NULL));
+        check_sms((int32_t)rng_below(2));
         CHECK_OK(gpul_reduce(&out, &view, op, 1, NULL));
+        check_sms(0);
         CHECK_OK(gpul_copy_to_host(by_cols, &out, NULL));
         CHECK_OK(gpul_fill(&out, 77, NULL));
         CHECK_OK(gpul_reduce(&out, &rows, op, 2, NULL));
@@ -1054,6 +1060,53 @@ static void test_variance(void) {
     }
 }
 
+/* Which kernel sums the columns or the rows of a matrix on 132 multiprocessors. */
+static void test_kernels(void) {
+    static const struct {
+        gpul_dtype t;
+        int64_t n, outputs, stride, next; /* from an element of an output to its next, and from an output to the next */
+        int32_t kernel;
+    } cases[] = {{GPUL_F32, 30, 147, 147, 1, GPUL__REDUCE_SHORT},
+                 {GPUL_F32, 128, 8400, 8401, 1, GPUL__REDUCE_SHORT}, /* 32 lanes each: all threads at once */
+                 {GPUL_F32, 128, 8500, 8501, 1, GPUL__REDUCE_COLUMNS},
+                 {GPUL_F32, 128, 100, 104, 1, GPUL__REDUCE_COLUMNS}, /* rows at multiples of 32 bytes */
+                 {GPUL_F32, 32, 100, 104, 1, GPUL__REDUCE_SHORT},
+                 {GPUL_F32, 200, 80, 81, 1, GPUL__REDUCE_ROWS}, /* one warp tile */
+                 {GPUL_F32, 200, 90, 90, 1, GPUL__REDUCE_COLUMNS},
+                 {GPUL_F32, 200, 80, 80, 1, GPUL__REDUCE_COLUMNS},
+                 {GPUL_F32, 5000, 50, 51, 1, GPUL__REDUCE_ROWS}, /* several */
+                 {GPUL_F32, 5000, 60, 61, 1, GPUL__REDUCE_COLUMNS},
+                 {GPUL_F32, 5000, 50, 56, 1, GPUL__REDUCE_COLUMNS},
+                 {GPUL_F32, 5000, 5, 61, 1, GPUL__REDUCE_COLUMNS}, /* far apart */
+                 {GPUL_U8, 32, 100, 101, 1, GPUL__REDUCE_COLUMNS},
+                 {GPUL_U8, 33, 100, 101, 1, GPUL__REDUCE_ROWS},
+                 {GPUL_U8, 9000, 100, 101, 1, GPUL__REDUCE_ROWS},
+                 {GPUL_F64, 1000000, 64, 64, 1, GPUL__REDUCE_COLUMNS},
+                 {GPUL_F32, 128, 5, 1, 128, GPUL__REDUCE_SHORT},
+                 {GPUL_F32, 500, 4000, 1, 500, GPUL__REDUCE_ROWS},
+                 {GPUL_F32, 500, 4300, 1, 500, GPUL__REDUCE_SHORT},
+                 {GPUL_F32, 2000, 4300, 1, 2000, GPUL__REDUCE_ROWS}, /* several warp tiles */
+                 {GPUL_F32, 500, 2000, 2, 1000, GPUL__REDUCE_ROWS},
+                 {GPUL_F32, 500, 2200, 2, 1000, GPUL__REDUCE_SHORT}};
+    for (int k = 0; k < COUNT_OF(cases); k++) {
+        gpul__reduce_problem p;
+        gpul__reduce_plan plan;
+        gpul__machine machine;
+        memset(&p, 0, sizeof p);
+        machine.device = 0;
+        machine.sms = 132;
+        machine.shared_optin = 49152;
+        p.x = (const void *)(uintptr_t)4096;
+        p.n = p.reduce_shape[0] = cases[k].n;
+        p.outputs = p.outer_shape[0] = cases[k].outputs;
+        p.reduce_ndim = p.outer_ndim = 1;
+        p.x_reduce[0] = cases[k].stride;
+        p.x_outer[0] = cases[k].next;
+        CHECK_INT(gpul__plan_reduction(&plan, &p, gpul__find_reducer(GPUL_SUM, cases[k].t), &machine), 0);
+        if (!CHECK_INT(plan.kernel, cases[k].kernel)) printf("    case %d\n", k);
+    }
+}
+
 /* Of random problems on random machines, with no kernel: a plan is a pure function, fits the GPU, has the promised
  * tree, gives each output and each tile to one block, and claims no alignment that is not there. */
 static void test_plans(void) {
@@ -1211,6 +1264,7 @@ int main(int argc, char **argv) {
     }
     RUN(test_numpy);
     RUN(test_recorded);
+    RUN(test_kernels);
     RUN(test_plans);
     RUN(test_variance);
     RUN(test_model_sizes);
