@@ -4959,8 +4959,8 @@ static void gpul__plan_columns(gpul__reduce_plan *plan, const gpul__reduce_probl
 
 /* Columns of so few elements that another kernel is done sooner, though it loads them one by one: `short`, where all
  * of its threads run at once, or else `rows`, where they lie within so many vectors for each multiprocessor. Fewer
- * where rows begin at multiples of 32 bytes: then the elements of an output share few places of the first cache. The
- * constants fit 1708 problems on an H200, to 3 % of the best of the three kernels on average. */
+ * where rows begin at multiples of 32 bytes: then the elements of an output share few banks of the first cache. The
+ * constants fit 3585 problems on an H200 and an H100, to 3 % of the best of the three kernels on average. */
 static bool gpul__few_columns(const gpul__reduce_plan *plan, const gpul__reduce_problem *p, int32_t element_bytes,
                               int64_t sms, int64_t lane) {
     const int64_t vector = 16 / element_bytes;
@@ -4969,7 +4969,7 @@ static bool gpul__few_columns(const gpul__reduce_plan *plan, const gpul__reduce_
         const int32_t lanes = gpul__power_of_two(gpul_ceil_div(p->n, lane), 32);
         return p->outputs <= 2048 * sms / lanes && (lanes < 16 || !aligned);
     }
-    const int64_t most = vector * sms * (plan->warp_tiles == 1 ? 32 : 512) / (aligned ? 8 : 1);
+    const int64_t most = vector * sms * (plan->warp_tiles == 1 ? 32 : 1024) / (aligned ? 8 : 1);
     return p->n > 2 * vector && p->outputs <= most / p->n &&
            gpul__reach(p->outer_shape, p->x_outer, p->outer_ndim) + p->n * p->x_reduce[0] <= most;
 }

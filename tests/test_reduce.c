@@ -1074,10 +1074,10 @@ static void test_kernels(void) {
                  {GPUL_F32, 200, 80, 81, 1, GPUL__REDUCE_ROWS}, /* one warp tile */
                  {GPUL_F32, 200, 90, 90, 1, GPUL__REDUCE_COLUMNS},
                  {GPUL_F32, 200, 80, 80, 1, GPUL__REDUCE_COLUMNS},
-                 {GPUL_F32, 5000, 50, 51, 1, GPUL__REDUCE_ROWS}, /* several */
-                 {GPUL_F32, 5000, 60, 61, 1, GPUL__REDUCE_COLUMNS},
+                 {GPUL_F32, 5000, 105, 107, 1, GPUL__REDUCE_ROWS}, /* several */
+                 {GPUL_F32, 5000, 110, 111, 1, GPUL__REDUCE_COLUMNS},
                  {GPUL_F32, 5000, 50, 56, 1, GPUL__REDUCE_COLUMNS},
-                 {GPUL_F32, 5000, 5, 61, 1, GPUL__REDUCE_COLUMNS}, /* far apart */
+                 {GPUL_F32, 5000, 5, 111, 1, GPUL__REDUCE_COLUMNS}, /* far apart */
                  {GPUL_U8, 32, 100, 101, 1, GPUL__REDUCE_COLUMNS},
                  {GPUL_U8, 33, 100, 101, 1, GPUL__REDUCE_ROWS},
                  {GPUL_U8, 9000, 100, 101, 1, GPUL__REDUCE_ROWS},
