@@ -514,10 +514,12 @@ static CHECK_UNUSED int left_out(int64_t k) {
 /* In gpulite_impl.c: the number of multiprocessors that plans count on; 0: as many as there are. Few let small cases
  * take the kernels of large ones. */
 #ifdef __cplusplus
-extern "C"
+extern "C" {
 #endif
-    void
-    check_sms(int32_t sms);
+void check_sms(int32_t sms);
+#ifdef __cplusplus
+}
+#endif
 
 /* Sizes at which kernels go wrong: 0 to 65, powers of two and their neighbours, primes. */
 static const int64_t odd_sizes[] = {66,  97,  127,  128,  129,  191,  255,  256,  257,  509,   511,  512,
