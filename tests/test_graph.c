@@ -116,7 +116,10 @@ static gpul_status step_reduce_long(stage *g, gpul_array *out, int arg, gpul_str
     gpul_array A = GPUL_ZERO, x = GPUL_ZERO;
     gpul_status status = gpul_slice(&x, &g->z, 0, 0, 70000, 1);
     if (status == GPUL_OK) status = gpul_reshape(&A, &x, arg == 1 ? gpul_2d(7, 10000) : gpul_2d(10000, 7));
-    return status != GPUL_OK ? status : gpul_reduce(out, &A, GPUL_SUM, arg, s);
+    check_sms(4); /* for one plan on any GPU */
+    if (status == GPUL_OK) status = gpul_reduce(out, &A, GPUL_SUM, arg, s);
+    check_sms(0);
+    return status;
 }
 static gpul_status step_histogram_ex(stage *g, gpul_array *out, int arg, gpul_stream s) {
     double edges[BINS + 1];
@@ -494,6 +497,7 @@ static void test_scratch(void) {
                  {2000, 20, 0, 0}, {60000, 2, 0, 1}};
     gpul_stream s = NULL;
     CHECK_OK(gpul_stream_create(&s, GPUL_STREAM_NON_BLOCKING));
+    check_sms(4); /* for one plan on any GPU */
     for (int c = 0; c < COUNT_OF(cases); c++) {
         const int64_t n = cases[c].rows * cases[c].cols;
         const int64_t outputs = cases[c].axis == 0 ? cases[c].cols : cases[c].axis == 1 ? cases[c].rows : 1;
@@ -538,6 +542,7 @@ static void test_scratch(void) {
         free(want);
         free(got);
     }
+    check_sms(0);
     CHECK_OK(gpul_stream_destroy(&s));
 }
 
