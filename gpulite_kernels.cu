@@ -4969,7 +4969,7 @@ static bool gpul__few_columns(const gpul__reduce_plan *plan, const gpul__reduce_
         const int32_t lanes = gpul__power_of_two(gpul_ceil_div(p->n, lane), 32);
         return p->outputs <= 2048 * sms / lanes && (lanes < 16 || !aligned);
     }
-    const int64_t most = vector * sms * (plan->warp_tiles == 1 ? 32 : 1024) / (aligned ? 8 : 1);
+    const int64_t most = vector * sms * (plan->warp_tiles == 1 ? aligned ? 4 : 32 : aligned ? 512 : 1024);
     return p->n > 2 * vector && p->outputs <= most / p->n &&
            gpul__reach(p->outer_shape, p->x_outer, p->outer_ndim) + p->n * p->x_reduce[0] <= most;
 }

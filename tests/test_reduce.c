@@ -1077,6 +1077,7 @@ static void test_kernels(void) {
                  {GPUL_F32, 5000, 105, 107, 1, GPUL__REDUCE_ROWS}, /* several */
                  {GPUL_F32, 5000, 110, 111, 1, GPUL__REDUCE_COLUMNS},
                  {GPUL_F32, 5000, 50, 56, 1, GPUL__REDUCE_COLUMNS},
+                 {GPUL_F32, 5000, 40, 48, 1, GPUL__REDUCE_ROWS},
                  {GPUL_F32, 5000, 5, 111, 1, GPUL__REDUCE_COLUMNS}, /* far apart */
                  {GPUL_U8, 32, 100, 101, 1, GPUL__REDUCE_COLUMNS},
                  {GPUL_U8, 33, 100, 101, 1, GPUL__REDUCE_ROWS},
