@@ -5527,12 +5527,15 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     const int32_t operands = reducer->several ? 1 + n_in : 1, all = axis == GPUL_ALL_AXES;
     int32_t i, k;
     int64_t from[4][GPUL_MAX_DIMS]; /* x's strides, and those of several inputs */
-    int64_t *reduce[4] = {args.x_reduce, inputs.reduce[0], inputs.reduce[1], inputs.reduce[2]};
-    int64_t *outer[5] = {args.x_outer, inputs.outer[0], inputs.outer[1], inputs.outer[2], NULL};
+    int64_t *reduce[4] = {args.x_reduce, NULL, NULL, NULL}, *outer[5] = {args.x_outer, NULL, NULL, NULL, NULL};
     gpul__reduce_begin(&args);
     if (reducer->several) {
         memset(&inputs, 0, sizeof inputs);
         args.inputs = &inputs;
+        for (k = 0; k < 3; ++k) {
+            reduce[1 + k] = inputs.reduce[k];
+            outer[1 + k] = inputs.outer[k];
+        }
         status = gpul__broadcast_inputs(function, names, &x, from + 1, in, n_in);
     } else {
         x = *in[0].array;

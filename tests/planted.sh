@@ -305,6 +305,8 @@ plant reduce-depth-barrier test_reduce:test_same_bits without
 plant reduce-slots-side test_reduce:test_same_bits expression '1' '2'
 plant reduce-slots-level test_reduce:test_same_bits expression 'levels' '0'
 plant reduce-rows-beyond test_reduce:test_shapes expression 'at + r * step + k < last' 'true'
+plant reduce-few-columns test_reduce:test_kernels expression 'gpul__few_columns(plan, p, reducer->element_bytes, sms, lane)' 'false'
+plant reduce-many-rows test_reduce:test_kernels expression 'outputs >= many' 'outputs >= 64 * sms'
 plant reduce-columns-place test_reduce:test_axes without
 plant reduce-passes-share test_reduce:test_shapes expression 'int(blockDim.x)' '0'
 plant reduce-parts-share test_reduce:test_same_bits expression 'share.split' '0'
