@@ -7328,8 +7328,8 @@ static __device__ __forceinline__ Compute gpul__gemm_epilogue(Compute value, con
  * aligned in global memory, too: accesses of 16 bytes. Otherwise it is 0: single elements, and where K is contiguous a
  * warp copies 8 x 4 of them, which have no bank conflict. 16-bit types pass through registers, where they are widened.
  *
- * Not kTransposed (for mma): shared memory has the slice as it is in global memory. kForm is 1 where K is
- * contiguous. */
+ * Not kTransposed (for mma): shared memory has the slice as it is in global memory. kForm is 1 where K is contiguous,
+ * and 2 more where accesses are of 16 bytes. */
 template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> struct gpul__gemm_operand {
     typedef typename gpul__gemm_type<T>::Compute Compute;
     enum {
@@ -7393,19 +7393,13 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
 
     template <int kForm, int kCount> __device__ __forceinline__ void fetch_by(Compute *to, int left) {
         enum {
+            kAlongK = !kTransposed && kForm % 2,
             kKnown = !kTransposed || kForm, /* the layout is known: constant strides, no blocks */
-            kStridedStep = kThreads / ((!kTransposed && kForm ? kSlice : kTile) / kCount),
-            kSharedStride = kStridedStep * (!kTransposed && kForm ? int(kPitchK) : int(kPitch))
+            kStridedStep = kThreads / ((kAlongK ? kSlice : kTile) / kCount),
+            kSharedStride = kStridedStep * (kAlongK ? int(kPitchK) : int(kPitch))
         };
         /* what is in the matrix from the first access on */
         const int length = (along_k ? left : rows) - contiguous, height = (along_k ? rows : left) - strided;
-        const bool whole = !kTransposed && left >= kSlice && rows == kTile;
-        if (whole) {
-            GPUL__UNROLL_FOR (int i = 0; i < kElements / kCount; ++i)
-                gpul__copy_to_shared<kCount>(to + i * kSharedStride,
-                                             reinterpret_cast<const Compute *>(next + i * access_stride), true);
-            return;
-        }
         GPUL__UNROLL_FOR (int i = 0; i < kElements / kCount; ++i) {
             const int block = kKnown ? 0 : i / kBlock;
             gpul__copy_to_shared<kCount>(
@@ -7425,10 +7419,8 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
                 if (block * block_contiguous < length && i * strided_step + block * block_strided < height)
                     held[kAsync ? 0 : i] = next[i * access_stride + block * block_stride];
             }
-        } else if (kTransposed ? kForm != 0 : vector) {
-            fetch_by<kForm, kVector>(shared + shared_at, left);
         } else {
-            fetch_by<kForm, 1>(shared + shared_at, left);
+            fetch_by<kForm, (kTransposed ? kForm : kForm / 2) ? int(kVector) : 1>(shared + shared_at, left);
         }
         next += slice_stride;
     }
@@ -7442,8 +7434,9 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
 
 /* ---- a block's tile: multiplying two slices ----
  *
- * A block's threads hold a tile of C in registers. `load` reads what one step along K needs from shared memory, while
- * `multiply` computes the step before; `each` visits the sums, kVector neighbours of a row at a time. */
+ * A block's threads hold a tile of C in registers. `load` reads what the first step along K needs from shared memory.
+ * `multiply` computes a step, and reads what the next one needs meanwhile; `each` visits the sums, kVector neighbours of
+ * a row at a time. */
 
 template <typename T> static __device__ __forceinline__ void gpul__gemm_zero(T &x) { x = 0; }
 template <typename T, int N> static __device__ __forceinline__ void gpul__gemm_zero(T (&x)[N]) {
@@ -7494,7 +7487,9 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
         GPUL__UNROLL_FOR (int j = 0; j < kCols; j += 4)
             gpul__gemm_read<4>(y[step % 2] + j, b + col + step * (kN + 4) + j * kAcross);
     }
-    __device__ __forceinline__ void multiply(int step) {
+    template <int kForm>
+    __device__ __forceinline__ void multiply(int step, int next, const Compute *a, const Compute *b) {
+        load<kForm>(next, a, b);
         GPUL__UNROLL_FOR (int j = 0; j < kCols; ++j) { /* down and up: successive products share a factor */
             GPUL__UNROLL_FOR (int k = 0; k < kRows; ++k) {
                 const int i = j % 2 ? kRows - 1 - k : k;
@@ -7511,9 +7506,10 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
 };
 
 /* f64 by mma, which adds as fma over ascending k does, bit for bit. A warp has 16 x 8 elements of C at a time. Lane 4 g
- * + t has four of them, in rows g and g + 8 and columns 2 t and 2 t + 1. Of each step of four along K, it loads number
- * t of A's rows g and g + 8 and of B's column g. Without such tensor cores, the lane computes its four elements by
- * fma. */
+ * + t has four of them, in rows g and g + 8 and columns 2 t and 2 t + 1. Of each step of eight along K, it loads numbers
+ * t and t + 4 of A's rows g and g + 8 and of B's column g. Without such tensor cores, the lane computes its four
+ * elements by fma. A branch between multiplications would wait until all before it are complete, so every form has its
+ * own loop. */
 template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDepth> struct gpul__gemm_mmas {
     typedef double T;
     typedef double Compute;
@@ -7523,10 +7519,11 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
         kThreads = (kM / kWarpM) * (kN / kWarpN) * 32,
         kBlocksPerSM = kBlocks,
         kSlice = 16,
-        kSteps = 4,
+        kDeep = 8, /* of a step along K */
+        kSteps = kSlice / kDeep,
         kStages = kDepth,
         kTransposed = 0,
-        kForms = 4,
+        kForms = 8,
         kVector = 2,
         kDown = kWarpM / 16,
         kAcross = kWarpN / 8,
@@ -7534,12 +7531,16 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
         kSplitK = int(kSums) < 64,
         kPitch = kN + 8,
 #ifdef GPUL__COPIES_ASYNC
-        kLoaded = 1 /* of a step's four along K, those that a lane loads */
+        kApart = 4,
+        kColumns = 1,
 #else
-        kLoaded = 4
+        kApart = 1,
+        kColumns = 2,
 #endif
+        kLoaded = kDeep / kApart /* of a step, those that a lane loads, kApart from each other */
     };
-    double sum[kDown][kAcross][4], x[2][kDown][2][kLoaded], y[2][kAcross][kLoaded == 1 ? 1 : 2][kLoaded];
+    static_assert(kAcross > 1, "A is read behind the first column of products");
+    double sum[kDown][kAcross][4], x[2][kDown][2][kLoaded], y[kAcross][kColumns][kLoaded];
     int row, col, g, t;
 
     __device__ __forceinline__ void begin() {
@@ -7550,55 +7551,57 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
         col = warp / (kM / kWarpM) * kWarpN;
         gpul__gemm_zero(sum);
     }
-    template <int kForm> __device__ __forceinline__ void load(int step, const double *a, const double *b) {
-        enum {
-            kRowOfA = kForm & 1 ? kSlice + 4 : 1,
-            kStepOfA = kForm & 1 ? 1 : kM + 4,
-            kColOfB = kForm & 2 ? kSlice + 4 : 1,
-            kStepOfB = kForm & 2 ? 1 : kN + 4
-        };
-        const int first = kLoaded == 1 ? t : 0; /* of the four */
-        a += (row + g) * kRowOfA + (step * 4 + first) * kStepOfA;
-        b += (col + (kLoaded == 1 ? g : 2 * t)) * kColOfB + (step * 4 + first) * kStepOfB;
-        GPUL__UNROLL_FOR (int k = 0; k < kLoaded; ++k) {
-            GPUL__UNROLL_FOR (int i = 0; i < kDown * 2; ++i)
-                x[step % 2][i / 2][i % 2][k] = a[i * 8 * kRowOfA + k * kStepOfA];
-            GPUL__UNROLL_FOR (int j = 0; j < kAcross; ++j) {
-                y[step % 2][j][0][k] = b[j * 8 * kColOfB + k * kStepOfB];
-                if (kLoaded > 1) y[step % 2][j][kLoaded > 1][k] = b[(j * 8 + 1) * kColOfB + k * kStepOfB];
-            }
+    template <int kForm> __device__ __forceinline__ void load_x(int step, const double *a) {
+        enum { kRow = kForm & 1 ? kSlice + 4 : 1, kStep = kForm & 1 ? 1 : kM + 4 };
+        a += (row + g) * kRow + (step * kDeep + (kApart > 1 ? t : 0)) * kStep;
+        GPUL__UNROLL_FOR (int i = 0; i < kDown * 2; ++i) {
+            GPUL__UNROLL_FOR (int k = 0; k < kLoaded; ++k)
+                x[step % 2][i / 2][i % 2][k] = a[i * 8 * kRow + k * kApart * kStep];
         }
     }
-    __device__ __forceinline__ void multiply(int step) {
+    template <int kForm> __device__ __forceinline__ void load_y(int j, int step, const double *b) {
+        enum { kCol = kForm & 2 ? kSlice + 4 : 1, kStep = kForm & 2 ? 1 : kN + 4 };
+        b += (col + j * 8 + (kColumns == 1 ? g : 2 * t)) * kCol + (step * kDeep + (kApart > 1 ? t : 0)) * kStep;
+        GPUL__UNROLL_FOR (int c = 0; c < kColumns; ++c) {
+            GPUL__UNROLL_FOR (int k = 0; k < kLoaded; ++k) y[j][c][k] = b[c * kCol + k * kApart * kStep];
+        }
+    }
+    template <int kForm> __device__ __forceinline__ void load(int step, const double *a, const double *b) {
+        load_x<kForm>(step, a);
+        GPUL__UNROLL_FOR (int j = 0; j < kAcross; ++j) load_y<kForm>(j, step, b);
+    }
+    template <int kForm>
+    __device__ __forceinline__ void multiply(int step, int next, const double *from_a, const double *from_b) {
         GPUL__UNROLL_FOR (int j = 0; j < kAcross; ++j) {
             GPUL__UNROLL_FOR (int k = 0; k < kDown; ++k) {
                 const int i = j % 2 ? kDown - 1 - k : k;
                 double(&c)[4] = sum[i][j];
-#ifdef GPUL__COPIES_ASYNC
-                const double top = x[step % 2][i][0][0], low = x[step % 2][i][1][0], right = y[step % 2][j][0][0];
-#if __CUDA_ARCH__ >= 900
-                asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, "
-                    "%3};"
-                    : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
-                    : "d"(top), "d"(low), "d"(right));
-#else
-                asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-                    : "+d"(c[0]), "+d"(c[1])
-                    : "d"(top), "d"(right));
-                asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-                    : "+d"(c[2]), "+d"(c[3])
-                    : "d"(low), "d"(right));
-#endif
-#else
+                const double(&a)[2][kLoaded] = x[step % 2][i], (&b)[kColumns][kLoaded] = y[j];
+#ifndef GPUL__COPIES_ASYNC
                 for (int l = 0; l < 4; ++l) {
-                    for (int s = 0; s < kLoaded; ++s) {
-                        const double a = x[step % 2][i][l / 2][s], b = y[step % 2][j][kLoaded > 1 ? l % 2 : 0][s];
-                        c[l] = gpul__gemm_fma(a, b, c[l]); /* fault: matmul-fused */
-                    }
+                    for (int s = 0; s < kLoaded; ++s)
+                        c[l] = gpul__gemm_fma(a[l / 2][s], b[l % 2][s], c[l]); /* fault: matmul-fused */
+                }
+#elif __CUDA_ARCH__ >= 900
+                asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                    "{%0, %1, %2, %3};"
+                    : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+                    : "d"(a[0][0]), "d"(a[1][0]), "d"(a[0][1]), "d"(a[1][1]), "d"(b[0][0]), "d"(b[0][1]));
+#else
+                GPUL__UNROLL_FOR (int s = 0; s < kLoaded; ++s) {
+                    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                        : "+d"(c[0]), "+d"(c[1])
+                        : "d"(a[0][s]), "d"(b[0][s]));
+                    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                        : "+d"(c[2]), "+d"(c[3])
+                        : "d"(a[1][s]), "d"(b[0][s]));
                 }
 #endif
+                if (k == 0 && j > 0) load_y<kForm>(j - 1, next, from_b); /* the columns before are done */
+                if (k == 0 && j == 1) load_x<kForm>(next, from_a);
             }
         }
+        load_y<kForm>(kAcross - 1, next, from_b);
     }
     template <typename Visitor> __device__ __forceinline__ void each(Visitor &visit) {
         GPUL__UNROLL_FOR (int i = 0; i < kDown * 2; ++i) {
@@ -7624,7 +7627,7 @@ template <typename S> struct gpul__gemm_operands {
     };
     template <int kForm> __device__ __forceinline__ void fetch(Compute *stage, int64_t left) {
         const int most = int(S::kSlice), room = left < most ? int(left) : most;
-        a.template fetch<kForm & 1>(stage, room);
+        a.template fetch<kForm % 2 + kForm / 4 * 2>(stage, room);
         b.template fetch<kForm / 2>(stage + kSizeA, room);
         gpul__commit_copies();
     }
@@ -7656,19 +7659,24 @@ static __device__ __forceinline__ void gpul__gemm_mainloop(S &tile, gpul__gemm_o
     for (; left > 0; left -= S::kSlice) {
         GPUL__UNROLL_FOR (int step = 0; step < S::kSteps; ++step) {
             if (step == 0) operands.template fetch<kForm>(to, left - (S::kStages - 1) * S::kSlice);
-            if (step + 1 < S::kSteps) {
-                tile.template load<kForm>(step + 1, from, from + kSizeA);
-            } else {
+            if (step + 1 == S::kSteps) {
                 operands.put(to);
                 gpul__wait_for_copies<S::kStages - 2>();
                 __syncthreads(); /* fault: matmul-slice-barrier */
                 to = from;
                 from = from == last ? shared : from + kStage;
-                tile.template load<kForm>(0, from, from + kSizeA);
             }
-            tile.multiply(step);
+            tile.template multiply<kForm>(step, (step + 1) % S::kSteps, from, from + kSizeA);
         }
     }
+}
+
+/* The loop of a form, which is `form` or, of one form only, the last one. */
+template <typename S, int kForm>
+static __device__ __forceinline__ void gpul__gemm_mainloop_of(int form, S &tile, gpul__gemm_operands<S> &operands,
+                                                              typename S::Compute *shared, int64_t left) {
+    if (form == kForm || kForm == 0) gpul__gemm_mainloop<S, kForm>(tile, operands, shared, left);
+    else gpul__gemm_mainloop_of<S, kForm == 0 ? 0 : kForm - 1>(form, tile, operands, shared, left);
 }
 
 /* ---- split-K ----
@@ -7831,13 +7839,11 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
         typedef typename S::T T;
         const T *const a = static_cast<const T *>(p.A) + blockIdx.y * p.a_batch, /* y: the product of the stack */
             *const b = static_cast<const T *>(p.B) + blockIdx.y * p.b_batch;
-        operands.a.begin(a, first_m, p.M, p.a_row, p.a_col, begin, plan.a_vector, p.dtype);
-        operands.b.begin(b, first_n, p.N, p.b_col, p.b_row, begin, plan.b_vector, p.dtype);
-        const int form = operands.a.form() + 2 * operands.b.form();
-        if (form == 0 || S::kForms == 1) gpul__gemm_mainloop<S, 0>(tile, operands, shared, length);
-        else if (form == 1) gpul__gemm_mainloop<S, S::kForms == 1 ? 0 : 1>(tile, operands, shared, length);
-        else if (form == 2) gpul__gemm_mainloop<S, S::kForms == 1 ? 0 : 2>(tile, operands, shared, length);
-        else gpul__gemm_mainloop<S, S::kForms == 1 ? 0 : 3>(tile, operands, shared, length);
+        const bool both = plan.a_vector && plan.b_vector;
+        operands.a.begin(a, first_m, p.M, p.a_row, p.a_col, begin, S::kForms > 4 ? both : plan.a_vector, p.dtype);
+        operands.b.begin(b, first_n, p.N, p.b_col, p.b_row, begin, S::kForms > 4 ? both : plan.b_vector, p.dtype);
+        const int form = operands.a.form() + 2 * operands.b.form() + (S::kForms > 4 && both ? 4 : 0);
+        gpul__gemm_mainloop_of<S, S::kForms - 1>(form, tile, operands, shared, length);
         if (S::kSplitK && plan.splits > 1 && !gpul__gemm_combine_parts(tile, v)) return;
     }
     gpul__gemm_to_shared<S> to_shared = {shared, Compute(v.one)};
@@ -9482,9 +9488,9 @@ static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 64, 16, 4, 4, 6, 4>>(16, 36, 900, 260),
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 16, 64, 4, 4, 6, 4>>(16, 36, 900, 260),
          gpul__gemm_short_tile_of<float>(160, 100, 600), gpul__gemm_thin_tile_of<float>()},
-        {gpul__gemm_tile_of<gpul__gemm_mmas<128, 128, 32, 64, 1, 4>>(133, 133, 13000, 0),
-         gpul__gemm_tile_of<gpul__gemm_mmas<64, 64, 32, 32, 3, 3>>(37, 51, 2700, 700),
-         gpul__gemm_tile_of<gpul__gemm_mmas<32, 32, 16, 16, 4, 4>>(14, 21, 1200, 230),
+        {gpul__gemm_tile_of<gpul__gemm_mmas<128, 128, 64, 32, 1, 4>>(138, 138, 13000, 0),
+         gpul__gemm_tile_of<gpul__gemm_mmas<64, 64, 32, 32, 3, 3>>(36, 48, 2700, 700),
+         gpul__gemm_tile_of<gpul__gemm_mmas<32, 32, 16, 16, 4, 4>>(15, 21, 1200, 230),
          gpul__gemm_short_tile_of<double>(160, 100, 600), gpul__gemm_thin_tile_of<double>()},
         {GPUL__GEMM_TILES(gpul__gemm_16), gpul__gemm_short_tile_of<gpul__gemm_16>(160, 100, 600),
          gpul__gemm_thin_tile_of<gpul__gemm_16>()}};
