@@ -8456,6 +8456,14 @@ static __device__ __forceinline__ void gpul__mbarrier_arrive_if(bool condition, 
                  : "memory");
 }
 
+/* True in one lane, where all of a warp ask. The compiler knows what elect does: behind it, what bulk copies take needs
+ * no loop over the lanes, which would be 75 cycles for each copy. */
+static __device__ __forceinline__ bool gpul__elected() {
+    uint32_t elected;
+    asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}" : "=r"(elected));
+    return elected != 0;
+}
+
 /* Copies a box to `shared`, in this block, or in all `blocks` of the cluster (a mask); `barrier` counts the bytes.
  * item: of a stack of matrices */
 static __device__ __forceinline__ void gpul__tensor_load(uint32_t shared, const CUtensorMap *map, int32_t dense,
@@ -8656,60 +8664,60 @@ struct gpul__tensor_held {
             }
         }
     }
-    template <typename S>
-    __device__ __forceinline__ void load(uint32_t (&to)[4][4], const gpul__tensor_ring<S> &ring, int warpgroup) const {
-        const uint32_t slice = ring.stages + uint32_t(ring.stage) * S::kStageBytes + uint32_t(warpgroup) * S::kBox;
-        gpul__mbarrier_wait(ring.full + uint32_t(ring.stage) * 8, ring.parity);
-        GPUL__UNROLL_FOR (int h = 0; h < 2; ++h) {
-            GPUL__UNROLL_FOR (int k = 0; k < 4; ++k) {
-                asm volatile("ld.shared.b32 %0, [%1];" : "=r"(to[k][h]) : "r"(slice + at[h][0] + uint32_t(k) * 1024));
-                asm volatile("ld.shared.b32 %0, [%1];"
-                             : "=r"(to[k][h + 2])
-                             : "r"(slice + at[h][1] + uint32_t(k) * 1024));
-            }
-        }
+    /* the operand of eight steps, number k of four, of the slice at an address in shared memory */
+    __device__ __forceinline__ void load(uint32_t (&to)[4], uint32_t slice, int k) const {
+        GPUL__UNROLL_FOR (int i = 0; i < 4; ++i)
+            asm volatile("ld.shared.b32 %0, [%1];" : "=r"(to[i]) : "r"(slice + at[i % 2][i / 2] + uint32_t(k) * 1024));
     }
     /* what was loaded, in the order of steps */
-    __device__ __forceinline__ void order(uint32_t (&x)[4][4]) const {
-        GPUL__UNROLL_FOR (int k = 0; k < 4; ++k) {
-            GPUL__UNROLL_FOR (int h = 0; h < 2; ++h) {
-                const uint32_t first = x[k][h], second = x[k][h + 2];
-                x[k][h] = odd ? second : first;
-                x[k][h + 2] = odd ? first : second;
-            }
+    __device__ __forceinline__ void order(uint32_t (&x)[4]) const {
+        GPUL__UNROLL_FOR (int h = 0; h < 2; ++h) {
+            const uint32_t first = x[h], second = x[h + 2];
+            x[h] = odd ? second : first;
+            x[h + 2] = odd ? first : second;
         }
     }
 };
-template <typename S>
+/* A slice: four wgmma. While one is pending, the operand of the next but one is loaded: that of the next one is there, so
+ * it can follow at once. kMore: another slice follows. */
+template <bool kMore, typename S>
 static __device__ __forceinline__ void gpul__tensor_step_held(float (&sum)[S::kSums], const gpul__tensor_held &held,
                                                               uint32_t (&x)[4][4], gpul__tensor_ring<S> &ring,
                                                               int &before, int warpgroup) {
     const int stage = ring.stage;
-    const uint64_t b =
-        gpul__tensor_descriptor(ring.stages + uint32_t(stage) * S::kStageBytes + S::kM / 64 * S::kBox, false);
-    held.load<S>(x, ring, warpgroup);
-    ring.advance();
-    held.order(x);
-    gpul__wgmma_fence();
-    GPUL__UNROLL_FOR (int k = 0; k < 4; ++k) gpul__wgmma_held(sum, x[k], b + uint64_t(k) * (32 >> 4));
-    gpul__wgmma_commit();
-    gpul__wgmma_wait<1>();
-    ring.release(before >= 0, before);
+    const uint32_t slice = ring.stages + uint32_t(stage) * S::kStageBytes;
+    const uint64_t b = gpul__tensor_descriptor(slice + S::kM / 64 * S::kBox, false);
+    GPUL__UNROLL_FOR (int k = 0; k < 4; ++k) {
+        held.order(x[k]);
+        gpul__wgmma_fence();
+        gpul__wgmma_held(sum, x[k], b + uint64_t(k) * (32 >> 4));
+        gpul__wgmma_commit();
+        gpul__wgmma_wait<1>();
+        if (k == 0) ring.release(before >= 0, before);
+        if (k == 2 && kMore) {
+            ring.advance();
+            gpul__mbarrier_wait(ring.full + uint32_t(ring.stage) * 8, ring.parity);
+        }
+        if (k < 2 || kMore)
+            held.load(x[(k + 2) % 4],
+                      ring.stages + uint32_t(ring.stage) * S::kStageBytes + uint32_t(warpgroup) * S::kBox, (k + 2) % 4);
+    }
     before = stage;
 }
 template <typename S>
 static __device__ __forceinline__ void gpul__tensor_multiply_held(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
                                                                   int slices, int warpgroup) {
     gpul__tensor_held held;
-    uint32_t x[2][4][4]; /* of a slice, and of the one before, which is still being multiplied */
+    uint32_t x[4][4];
     int before = -1;
     held.begin(S::kBox / 2);
+    gpul__mbarrier_wait(ring.full + uint32_t(ring.stage) * 8, ring.parity);
+    GPUL__UNROLL_FOR (int k = 0; k < 2; ++k)
+        held.load(x[k], ring.stages + uint32_t(ring.stage) * S::kStageBytes + uint32_t(warpgroup) * S::kBox, k);
     GPUL__UNROLL_NOT
-    for (int left = slices; left > 1; left -= 2) {
-        gpul__tensor_step_held<S>(sum, held, x[0], ring, before, warpgroup);
-        gpul__tensor_step_held<S>(sum, held, x[1], ring, before, warpgroup);
-    }
-    if (slices % 2) gpul__tensor_step_held<S>(sum, held, x[0], ring, before, warpgroup);
+    for (int left = slices; left > 1; --left) gpul__tensor_step_held<true, S>(sum, held, x, ring, before, warpgroup);
+    gpul__tensor_step_held<false, S>(sum, held, x, ring, before, warpgroup);
+    ring.advance();
     gpul__wgmma_wait<0>();
     ring.release(true, before);
     GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) asm volatile("" : "+f"(sum[i])::"memory");
@@ -9218,7 +9226,7 @@ gpul__tensor_produce_gathered(gpul__tensor_ring<S> &ring, const CUtensorMap &map
                                 turned ? p.K : rows, turned ? at : k, (turned ? k : at) + half);
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             __syncwarp(); /* before one lane arrives at `full` */
-            if (lane) continue;
+            if (!gpul__elected()) continue;
             gpul__mbarrier_expect(full, both || half ? 0 : uint32_t(S::kBox)); /* with the operand that has a map */
             if (both || half) continue;
             if (of_b) gpul__tensor_load(a, &map_a, turned_a ? m : k, turned_a ? k : m, item_a, full);
@@ -9273,7 +9281,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
         if (S::kM == 128) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (S::kGathers && plan.gathers) {
             gpul__tensor_produce_gathered<S>(ring, map_a, map_b, v, work_tiles, form);
-        } else if (threadIdx.x == S::kM * 2) {    /* one thread issues the copies */
+        } else if (gpul__warp_uniform(threadIdx.x / 32) == S::kM / 16 && gpul__elected()) { /* issues the copies */
             const int32_t width = wide ? 32 : 64; /* elements in a row of a box */
             const bool stack_a = turned ? p.b_batch : p.a_batch, stack_b = turned ? p.a_batch : p.b_batch;
             for (uint32_t index = blockIdx.x / cluster; index < work_tiles; index += at_once) {
@@ -9297,8 +9305,8 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                         const uint32_t to = b + g * S::kBox;
                         const int32_t dense = form & 2 ? n + g * 64 : k, outer = form & 2 ? k : n + g * 64;
                         if (cluster == 1) gpul__tensor_load(to, &map_b, dense, outer, item_b, full);
-                        else if (g % cluster == rank) /* this block copies its share of B to both */
-                            gpul__tensor_load_all(to, &map_b, dense, outer, item_b, full, uint16_t((1 << cluster) - 1));
+                        else if (g % 2 == int(rank)) /* this block copies its share of B to both */
+                            gpul__tensor_load_all(to, &map_b, dense, outer, item_b, full, 3);
                     }
                 }
             }
