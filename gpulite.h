@@ -1535,13 +1535,14 @@ typedef struct gpul__gemm_plan {
     int32_t splits;                       /* split-K: parts of K, whose sums are added in a fixed order */
     int64_t part;                         /* steps of K in a split; with `splits` a pure function of shape and dtype */
     int32_t tile_m, tile_n;               /* elements of a tile; tensor cores: 0 */
-    int64_t tiles_m, tiles_n;             /* of C; tensor cores: work tiles, each a tile for every block of a cluster */
+    int64_t tiles_m, tiles_n;             /* of C; tensor cores: work tiles, each a tile for every block of a pair */
     int64_t scratch_bytes;                /* the partial sums in the compute type; tensor cores: and what follows */
     int64_t counters;                     /* of splits that have arrived, zero before and after */
     int32_t a_vector, b_vector, c_vector; /* groups of four elements are aligned */
     int32_t scale_only;                   /* alpha or K is 0: A and B are not read */
     /* tensor cores */
     int32_t blocks, cluster;  /* of the grid; of a cluster, whose blocks share columns of B */
+    int32_t cluster_splits;   /* 1: or are the splits of a tile, and add their sums in shared memory */
     int32_t group_rows;       /* raster order: rows of work tiles in a group */
     int32_t gathers;          /* 1: A, 2: B: no tensor map describes it, and the kernel gathers it */
     int32_t held;             /* TF32: 1: A, 2: B is not dense along K and passes through registers */

@@ -8605,18 +8605,18 @@ template <typename S> struct gpul__tensor_ring {
     uint32_t full, empty, stages; /* addresses in shared memory; the mbarriers are arrays */
     uint32_t parity;
     int stage;
-    uint32_t cluster; /* blocks, all of which copy to each other's stages */
+    uint32_t sharing, first; /* blocks that copy to each other's stages, and the rank of the first in the cluster */
     __device__ __forceinline__ void advance() {
         if (++stage == S::kStages) {
             stage = 0;
             parity ^= 1;
         }
     }
-    /* This warp has read the stage: lane i arrives at `empty` in block i of the cluster, if there is such a block. */
+    /* This warp has read the stage: lane i arrives at `empty` in block i of those that share it. */
     __device__ __forceinline__ void release(bool condition, int which) const {
         const uint32_t lane = gpul__thread_again() % 32;
-        gpul__mbarrier_arrive_if(condition && lane < cluster,
-                                 gpul__shared_in(empty + uint32_t(which) * 8, lane < cluster ? lane : 0));
+        gpul__mbarrier_arrive_if(condition && lane < sharing,
+                                 gpul__shared_in(empty + uint32_t(which) * 8, first + (lane < sharing ? lane : 0)));
     }
 };
 
@@ -8807,8 +8807,9 @@ template <bool kBf16> static __device__ __forceinline__ uint32_t gpul__tensor_na
     asm("set.neu.u32.f16x2 %0, %1, %1;" : "=r"(nan) : "r"(two));
     return two & ~(nan & 0x01ff01ffu); /* from 7fff to 7e00 */
 }
-/* A work tile: a tile of C for each block of the cluster, one below the other, and a split of K. In the raster order of
- * gpul__gemm_kernel, in groups of plan.group_rows rows of work tiles. */
+/* A work tile: a tile of C for each block of a pair, one below the other, and a split of K. In the raster order of
+ * gpul__gemm_kernel, in groups of plan.group_rows rows of work tiles. Where a cluster has the splits of a tile, all are
+ * one work tile, and a block's rank is its split. */
 struct gpul__tensor_work {
     int64_t m, n;          /* the first row and column of this block's tile */
     uint32_t item, split;  /* the product of the stack; the split */
@@ -8818,18 +8819,21 @@ struct gpul__tensor_work {
     template <typename S>
     __device__ __forceinline__ void find(uint32_t index, uint32_t rank, const gpul__gemm_view &v) {
         const gpul__gemm_plan &plan = v.plan;
+        const bool together = plan.cluster_splits;
         const uint32_t tiles_m = uint32_t(plan.tiles_m), tiles_n = uint32_t(plan.tiles_n),
-                       high = uint32_t(plan.group_rows), cluster = uint32_t(plan.cluster);
-        const uint32_t tiles = tiles_m * tiles_n, parts = uint32_t(plan.splits);
+                       high = uint32_t(plan.group_rows), pair = together ? 1 : uint32_t(plan.cluster),
+                       below = together ? 0 : rank;
+        const uint32_t tiles = tiles_m * tiles_n, parts = together ? 1 : uint32_t(plan.splits);
         item = v.problem.batch > 1 ? index / (tiles * parts) : 0;
         index -= item * (tiles * parts);
         split = parts > 1 ? index / tiles : 0;
         const uint32_t in_product = index - split * tiles;
+        if (together) split = rank;
         const uint32_t group = in_product / (high * tiles_n), in_group = in_product - group * (high * tiles_n);
         const uint32_t rest = tiles_m - group * high, height = rest < high ? rest : high, tile_n = in_group / height;
-        m = int64_t((group * high + in_group - tile_n * height) * cluster + rank) * S::kM;
+        m = int64_t((group * high + in_group - tile_n * height) * pair + below) * S::kM;
         n = int64_t(tile_n) * S::kN;
-        tile = (item * tiles + in_product) * cluster + rank;
+        tile = (item * tiles + in_product) * pair + below;
         begin = int32_t(split) * v.part_slices;
         length = v.slices - begin < v.part_slices ? v.slices - begin : v.part_slices;
     }
@@ -8843,6 +8847,57 @@ static __device__ __forceinline__ void gpul__tensor_leave(float4 *at, const floa
 }
 /* A consumer leaves its split of 64 rows of a tile. The one that comes last adds them up, by the tree of
  * gpul__gemm_combine_parts, 64 columns at a time: true in that of the root, which has the sum of all. */
+/* The same where a cluster has the splits. Each block leaves its sums in its shared memory, from `shared` on, where the
+ * stages were. Then it adds a share of all blocks' sums, in order, and leaves that with the first block: true there,
+ * where `sum` is the sum of all. kBlocks: of the cluster */
+template <int kBlocks, typename S>
+static __device__ __forceinline__ void gpul__tensor_add_share(uint32_t at, uint32_t rank, uint32_t splits) {
+    enum { kVectors = S::kSums / 4, kShare = kVectors / kBlocks, kStep = S::kM * 2 * 16 /* bytes */ };
+    static_assert(kVectors % kBlocks == 0, "equal shares");
+    float4 x[kBlocks][kShare];
+    at += rank * kShare * kStep;
+    GPUL__UNROLL_FOR (uint32_t b = 0; b < kBlocks; ++b) {
+        const uint32_t there = gpul__shared_in(at, b < splits ? b : 0);
+        GPUL__UNROLL_FOR (uint32_t i = 0; i < kShare; ++i)
+            asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                         : "=f"(x[b][i].x), "=f"(x[b][i].y), "=f"(x[b][i].z), "=f"(x[b][i].w)
+                         : "r"(there + i * kStep)
+                         : "memory");
+    }
+    GPUL__UNROLL_FOR (uint32_t i = 0; i < kShare; ++i) {
+        float4 all = x[0][i];
+        GPUL__UNROLL_FOR (uint32_t b = 1; b < kBlocks; ++b) {
+            if (b < splits)
+                all = make_float4(all.x + x[b][i].x, all.y + x[b][i].y, all.z + x[b][i].z, all.w + x[b][i].w);
+        }
+        asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(gpul__shared_in(at, 0) + i * kStep),
+                     "f"(all.x), "f"(all.y), "f"(all.z), "f"(all.w)
+                     : "memory");
+    }
+}
+template <typename S>
+static __device__ __forceinline__ bool
+gpul__tensor_combine_in_cluster(float (&sum)[S::kSums], const gpul__gemm_plan &plan, uint32_t shared, uint32_t rank) {
+    enum { kThreads = S::kM * 2, kStep = kThreads * 16 };
+    const uint32_t at = shared + gpul__thread_again() * 16, splits = uint32_t(plan.splits);
+    asm volatile("bar.sync 3, %0;" ::"r"(int(kThreads)) : "memory"); /* both consumers have read the last stages */
+    GPUL__UNROLL_FOR (int i = 0; rank < splits && i < S::kSums; i += 4)
+        asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(at + uint32_t(i / 4) * kStep), "f"(sum[i]),
+                     "f"(sum[i + 1]), "f"(sum[i + 2]), "f"(sum[i + 3])
+                     : "memory");
+    gpul__cluster_sync();
+    if (plan.cluster == 2) gpul__tensor_add_share<2, S>(at, rank, splits);
+    else if (plan.cluster == 4) gpul__tensor_add_share<4, S>(at, rank, splits);
+    else gpul__tensor_add_share<8, S>(at, rank, splits);
+    gpul__cluster_sync();
+    if (rank) return false;
+    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 4)
+        asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                     : "=f"(sum[i]), "=f"(sum[i + 1]), "=f"(sum[i + 2]), "=f"(sum[i + 3])
+                     : "r"(at + uint32_t(i / 4) * kStep)
+                     : "memory");
+    return true;
+}
 template <typename S>
 static __device__ __forceinline__ bool gpul__tensor_combine(float (&sum)[S::kSums], const gpul__gemm_view &v,
                                                             const gpul__tensor_work &work, int warpgroup) {
@@ -9174,7 +9229,7 @@ static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[S::kSums
                    shared = boxes + warp * 4096;
     const bool narrow = p.dtype != GPUL_F32, turned = v.plan.held == 2;
     const int64_t row = work.m + warpgroup * 64 + warp * 16;
-    if (v.plan.splits > 1 && !gpul__tensor_combine<S>(sum, v, work, warpgroup)) return;
+    if (v.plan.splits > 1 && !v.plan.cluster_splits && !gpul__tensor_combine<S>(sum, v, work, warpgroup)) return;
     if (S::kTerms && v.two) gpul__tensor_scale_back<S>(sum, v, row, work.n);
     if (float(p.beta) != 0) {
         if (narrow) { /* bulk copies have read the boxes */
@@ -9200,7 +9255,7 @@ static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[S::kSums
 template <typename S>
 static __device__ __forceinline__ void
 gpul__tensor_produce_gathered(gpul__tensor_ring<S> &ring, const CUtensorMap &map_a, const CUtensorMap &map_b,
-                              const gpul__gemm_view &v, uint32_t work_tiles, int form) {
+                              const gpul__gemm_view &v, uint32_t work_tiles, uint32_t rank, int form) {
     const gpul__gemm_problem &p = v.problem;
     const uint32_t warp = gpul__warp_uniform(threadIdx.x / 32 % S::kProducers), lane = threadIdx.x % 32,
                    sharing = S::gathering(v.plan.gathers);
@@ -9210,8 +9265,9 @@ gpul__tensor_produce_gathered(gpul__tensor_ring<S> &ring, const CUtensorMap &map
     const int64_t pitch = of_b ? (turned_b ? p.b_row : p.b_col) : turned_a ? p.a_col : p.a_row, rows = of_b ? p.N : p.M;
     gpul__tensor_work work;
     uint32_t turn = warp / sharing;
-    for (uint32_t index = blockIdx.x; index < work_tiles; index += gridDim.x) {
-        work.find<S>(index, 0, v);
+    const uint32_t cluster = uint32_t(v.plan.cluster);
+    for (uint32_t index = blockIdx.x / cluster; index < work_tiles; index += gridDim.x / cluster) {
+        work.find<S>(index, rank, v);
         const int32_t m = int32_t(work.m), n = int32_t(work.n), at = of_b ? n : m,
                       item_a = p.a_batch ? int32_t(work.item) : 0, item_b = p.b_batch ? int32_t(work.item) : 0;
         const uint16_t *const data = of_b ? static_cast<const uint16_t *>(p.B) + item_b * p.b_batch
@@ -9252,14 +9308,17 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     ring.empty = ring.full + S::kStages * 8;
     ring.stages = (gpul__shared_address(shared) + 1023) & ~1023u;
     const uint32_t cluster = uint32_t(plan.cluster), rank = blockIdx.x % cluster;
-    ring.cluster = cluster;
+    const bool together = plan.cluster_splits; /* the blocks of the cluster have the splits of a tile */
+    ring.sharing = together ? 1 : cluster;
+    ring.first = together ? rank : 0;
     ring.parity = 0;
     ring.stage = 0;
     if (threadIdx.x == 0) {
         for (int s = 0; s < S::kStages; ++s) {
             gpul__mbarrier_init(ring.full + uint32_t(s) * 8,
                                 S::kGathers && plan.gathers ? S::gathering(plan.gathers) : 1);
-            gpul__mbarrier_init(ring.empty + uint32_t(s) * 8, cluster * (S::kM / 16)); /* a block's consumer warps */
+            gpul__mbarrier_init(ring.empty + uint32_t(s) * 8,
+                                ring.sharing * (S::kM / 16)); /* a block's consumer warps */
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
@@ -9268,7 +9327,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     gpul__await();
     if (!gpul__gemm_chosen(v.choice)) return;
 
-    const uint32_t work_tiles = uint32_t(plan.tiles_m * plan.tiles_n) * uint32_t(plan.splits) *
+    const uint32_t work_tiles = uint32_t(plan.tiles_m * plan.tiles_n) * (together ? 1 : uint32_t(plan.splits)) *
                                 (p.batch > 1 ? uint32_t(p.batch) : 1),
                    at_once = gridDim.x / cluster;
     const gpul_dtype two = S::kTerms ? v.two : 0;
@@ -9280,7 +9339,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
     if (warpgroup >= S::kM / 64) {
         if (S::kM == 128) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (S::kGathers && plan.gathers) {
-            gpul__tensor_produce_gathered<S>(ring, map_a, map_b, v, work_tiles, form);
+            gpul__tensor_produce_gathered<S>(ring, map_a, map_b, v, work_tiles, rank, form);
         } else if (gpul__warp_uniform(threadIdx.x / 32) == S::kM / 16 && gpul__elected()) { /* issues the copies */
             const int32_t width = wide ? 32 : 64; /* elements in a row of a box */
             const bool stack_a = turned ? p.b_batch : p.a_batch, stack_b = turned ? p.a_batch : p.b_batch;
@@ -9304,7 +9363,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                     GPUL__UNROLL_FOR (int g = 0; g < S::kN / 64; ++g) {
                         const uint32_t to = b + g * S::kBox;
                         const int32_t dense = form & 2 ? n + g * 64 : k, outer = form & 2 ? k : n + g * 64;
-                        if (cluster == 1) gpul__tensor_load(to, &map_b, dense, outer, item_b, full);
+                        if (ring.sharing == 1) gpul__tensor_load(to, &map_b, dense, outer, item_b, full);
                         else if (g % 2 == int(rank)) /* this block copies its share of B to both */
                             gpul__tensor_load_all(to, &map_b, dense, outer, item_b, full, 3);
                     }
@@ -9343,11 +9402,12 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                 left -= chunk;
                 if (left > 0) gpul__tensor_leave<S>(promoted, sum);
             }
-            gpul__tensor_finish<S>(sum, v, &map_c, work, warpgroup, boxes, filled);
+            if (!together || gpul__tensor_combine_in_cluster<S>(sum, plan, ring.stages, rank))
+                gpul__tensor_finish<S>(sum, v, &map_c, work, warpgroup, boxes, filled);
         }
         if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     }
-    if (cluster > 1) gpul__cluster_sync(); /* no block ends while another one writes to its shared memory */
+    if (ring.sharing > 1) gpul__cluster_sync(); /* no block ends while another one writes to its shared memory */
 #else
     (void)map_a, (void)map_b, (void)map_c, (void)v;
 #endif
@@ -9651,8 +9711,8 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
 /* Tiles of gpul__tensor_kernel, and about what they take on an H200, in nanoseconds: a slice of K; the end of the tile,
  * where bulk copies take it to C, and where they cannot */
 #define GPUL__TENSOR_TILES(tile)                                                                                       \
-    tile(128, 256, 660, 1900, 4900), tile(128, 192, 525, 2200, 3450), tile(128, 128, 365, 1800, 2650),                 \
-        tile(64, 128, 265, 1400, 2050), tile(64, 64, 165, 1000, 1350)
+    tile(128, 256, 720, 2600, 5600), tile(128, 192, 590, 2150, 3400), tile(128, 128, 450, 1550, 2400),                 \
+        tile(64, 128, 300, 1050, 1700), tile(64, 64, 240, 800, 1150)
 struct gpul__tensor_tile {
     int32_t m, n, slice, end, scattered_end;
 };
@@ -9664,61 +9724,82 @@ enum {
     gpul__tensor_tile_square = 2, /* 128 x 128 */
     gpul__tensor_tile_smallest = gpul__tensor_tile_count - 1,
     gpul__tensor_gather_time = 365, /* a slice of an operand that is gathered, ns */
-    gpul__tensor_add_time = 100     /* 64 x 64 sums of a split */
+    gpul__tensor_add_time = 125     /* 64 x 64 sums of a split */
 };
 
-/* The waves of tiles, times what one takes, with a partial sum that leaves and arrives where K is split; and adding the
- * splits, 16 at a time. slices: of a split */
+/* Up to eight splits of a tile are a cluster, of a power of two blocks. A GPU of 132 multiprocessors has room for 66
+ * clusters of two, 32 of four and 16 of eight. */
+static inline int32_t gpul__tensor_together(int64_t splits) {
+    return splits < 2 || splits > 8 ? 1 : splits == 2 ? 2 : splits <= 4 ? 4 : 8;
+}
+/* The waves of tiles, times what one takes. Where K is split, sums of 64 x 64 change blocks in a cluster, or leave for
+ * scratch memory and are added 16 at a time. slices: of a split */
 static inline double gpul__tensor_time(const gpul__tensor_tile &tile, int64_t tiles, int64_t splits, int64_t slices,
                                        int64_t blocks) {
-    const double waves = double(gpul_ceil_div(tiles * splits, blocks)), one = double(slices * tile.slice + tile.end);
+    const int32_t together = gpul__tensor_together(splits);
+    const int64_t clusters = together > 2 ? blocks / 32 * 32 / together : blocks / together;
+    const double one = double(slices * tile.slice + tile.end), sums = double(tile.m * tile.n / 4096);
+    if (together > 1) return double(gpul_ceil_div(tiles, clusters < 1 ? 1 : clusters)) * (one + 1470 + 860 * sums);
+    const double waves = double(gpul_ceil_div(tiles * splits, blocks));
     if (splits == 1) return waves * one;
-    return waves * (one + 2000) + double(gpul__gemm_added(splits)) * (tile.n / 64) * gpul__tensor_add_time +
-           (splits > gpul__gemm_fan ? 2500 : 0);
+    return waves * (one + 2000 + 1640 * sums) +
+           double(gpul__gemm_added(splits)) * (tile.n / 64) * gpul__tensor_add_time +
+           (splits > gpul__gemm_fan ? 3200 : 0);
 }
 /* What a choice of tiles depends on: C in so many splits, whether bulk copies take it to memory, and when blocks go in
- * pairs, which share columns of B. They do where much has to come from L2: where 128 bytes of an operand straddle two
- * cache lines, and in long runs for small tiles and for f32. */
+ * pairs, which share columns of B: where a block has 40 slices or more. */
 struct gpul__tensor_task {
     int64_t m, n, batch, splits, slices;
-    bool wide, bulk, straddle, long_run;
+    bool bulk, gathers;
     int32_t sms;
 };
-static inline int32_t gpul__tensor_cluster(const gpul__tensor_task &task, const gpul__tensor_tile &tile) {
-    const bool run = task.long_run && tile.m == 128 && (tile.n == 128 || task.wide);
-    return tile.n >= 128 && task.m > tile.m && task.sms > 1 && (task.straddle || run) ? 2 : 1;
+static inline int32_t gpul__tensor_pair(const gpul__tensor_task &task, const gpul__tensor_tile &tile) {
+    const int64_t tiles = gpul__gemm_tiles_in(task.m, task.n, tile.m, tile.n) * task.batch * task.splits;
+    return task.m > tile.m && task.sms > 1 && gpul__tensor_together(task.splits) == 1 && !task.gathers &&
+                   gpul_ceil_div(tiles, task.sms) * task.slices >= 40
+               ? 2
+               : 1;
 }
 static inline double gpul__tensor_task_time(const gpul__tensor_task &task, gpul__tensor_tile tile) {
-    const int32_t blocks = gpul__tensor_cluster(task, tile);
+    const int32_t blocks = gpul__tensor_pair(task, tile);
     const int64_t tiles = gpul__gemm_tiles_in(task.m, task.n, tile.m * blocks, tile.n) * task.batch;
     if (!task.bulk) tile.end = tile.scattered_end;
+    if (blocks > 1) tile.slice -= tile.slice / 20;
     return gpul__tensor_time(tile, tiles, task.splits, task.slices, task.sms / blocks);
 }
 
 /* What depends on the tile: the grid, counters and scratch memory. There are first the splits, then the promoted sums,
  * then the copies of A and B, of so many bytes for each product. */
-static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, int32_t cluster, int64_t part_slices,
+static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, int32_t pair, int64_t part_slices,
                                    int64_t a_bytes, int64_t b_bytes, const gpul__gemm_problem *p,
                                    const gpul__machine *machine) {
     const gpul__tensor_tile &tile = gpul__tensor_tiles[which];
     const int64_t bytes = int64_t(tile.m) * tile.n * 4; /* of a tile's sums */
     plan->tile = which;
-    plan->cluster = cluster;
-    plan->tiles_m = gpul_ceil_div(plan->held == 2 ? p->N : p->M, tile.m * cluster);
+    /* Emulated products add their splits before they are scaled back, and a small part of a GPU may lack clusters. */
+    const int32_t together = plan->packed || machine->sms < 32 ? 1 : gpul__tensor_together(plan->splits);
+    const bool leaves = plan->splits > 1 && together == 1; /* sums in scratch memory */
+    plan->cluster_splits = together > 1;
+    plan->cluster = together > 1 ? together : pair; /* fault: matmul-together */
+    plan->tiles_m = gpul_ceil_div(plan->held == 2 ? p->N : p->M, tile.m * pair);
     plan->tiles_n = gpul_ceil_div(plan->held == 2 ? p->M : p->N, tile.n);
-    gpul__limit_batch(plan, (plan->splits > 1 ? plan->tiles_m * plan->tiles_n * cluster * plan->splits * bytes : 0) +
+    const bool promotes = part_slices > gpul__tensor_chunk;
+    gpul__limit_batch(plan, (leaves ? plan->tiles_m * plan->tiles_n * pair * plan->splits * bytes
+                             : promotes && together > 1 ? plan->tiles_m * plan->tiles_n * together * bytes
+                                                        : 0) +
                                 (p->a_batch ? a_bytes : 0) + (p->b_batch ? b_bytes : 0));
     const int64_t tiles = plan->tiles_m * plan->tiles_n * plan->batch, works = tiles * plan->splits,
-                  at_once = machine->sms / cluster;
-    plan->blocks = int32_t(works < at_once ? works : at_once) * cluster;
-    plan->group_rows = 2048 / (tile.m * cluster);
-    if (plan->splits > 1) {
+                  at_once = machine->sms / pair;
+    /* a cluster that has the splits takes one tile, for the sums go where the stages are */
+    plan->blocks = together > 1 ? int32_t(tiles) * together : int32_t(works < at_once ? works : at_once) * pair;
+    plan->group_rows = 2048 / (tile.m * pair);
+    if (leaves) {
         const int64_t nodes = gpul_ceil_div(plan->splits, gpul__gemm_fan);
-        plan->counters = tiles * cluster * (tile.m / 64) * (nodes + 1); /* fault: matmul-tensor-counters */
-        plan->promoted_at = works * cluster * bytes;
+        plan->counters = tiles * pair * (tile.m / 64) * (nodes + 1); /* fault: matmul-tensor-counters */
+        plan->promoted_at = works * pair * bytes;
     }
     plan->a_at = plan->promoted_at;
-    if (part_slices > gpul__tensor_chunk) plan->a_at += plan->blocks * bytes;
+    if (promotes) plan->a_at += plan->blocks * bytes;
     plan->b_at = gpul__round_up(plan->a_at + a_bytes * (p->a_batch ? plan->batch : 1), 256);
     plan->scratch_bytes = plan->b_at + b_bytes * (p->b_batch ? plan->batch : 1);
 }
@@ -9738,9 +9819,11 @@ static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *
     for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
         const gpul__tensor_tile &tile = gpul__tensor_tiles[i];
         const int64_t count = gpul__gemm_fewest_tiles(p, tile.m, tile.n);
-        gpul__gemm_split(plan, &shortest, p->K, count, sms, most, slice, 4 * slice, [&](int64_t splits, int64_t part) {
-            return gpul__tensor_time(tile, count, splits, gpul_ceil_div(part, slice), sms);
-        });
+        for (const int64_t slots : {sms, 8 * count}) /* that many, and all of a cluster */
+            gpul__gemm_split(plan, &shortest, p->K, count, slots, most, slice, 4 * slice,
+                             [&](int64_t splits, int64_t part) {
+                                 return gpul__tensor_time(tile, count, splits, gpul_ceil_div(part, slice), sms);
+                             });
     }
 }
 
@@ -9751,7 +9834,6 @@ static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *
 static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const gpul__gemm_matrix a = gpul__gemm_a(p), b = gpul__gemm_b(p);
     const int64_t element = gpul__bytes_of(p->dtype), slice = gpul__tensor_slice / element;
-    const int64_t squares = gpul_ceil_div(p->M, 128) * gpul_ceil_div(p->N, 128); /* tiles of 128 x 128 */
     const bool wide = p->dtype == GPUL_F32;
     plan->tensor = 1;
     gpul__tensor_split(plan, p, slice, gpul__gemm_sms); /* fault: matmul-parts-by-machine */
@@ -9763,17 +9845,14 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     if (copy_a) plan->a_pitch = gpul__round_up(wide ? p->K : a.dense, 64);
     if (copy_b) plan->b_pitch = gpul__round_up(wide ? p->K : b.dense, 64);
     plan->c_bulk = !wide && p->N % 8 == 0 && gpul__tensor_mappable(gpul__gemm_c(p), element);
-    const gpul__tensor_task task = {
-        plan->held == 2 ? p->N : p->M,
-        plan->held == 2 ? p->M : p->N,
-        plan->batch,
-        plan->splits,
-        part_slices,
-        wide,
-        plan->c_bulk != 0,
-        (!plan->a_pitch && a.pitch % slice != 0) || (!plan->b_pitch && b.pitch % slice != 0),
-        gpul_ceil_div(squares * plan->splits * plan->batch, machine->sms) * part_slices > 64,
-        machine->sms};
+    gpul__tensor_task task = {plan->held == 2 ? p->N : p->M,
+                              plan->held == 2 ? p->M : p->N,
+                              plan->batch,
+                              plan->splits,
+                              part_slices,
+                              plan->c_bulk != 0,
+                              false,
+                              machine->sms};
     int32_t best = 0;
     double least = 1e300;
     for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
@@ -9791,15 +9870,17 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
         gather.slice = (a_bytes > 0 && b_bytes > 0 ? 2 : 1) * gpul__tensor_gather_time;
         double copied = least + 2500 + copies / 1370;
         if (copied < 6000) copied = 6000; /* the host makes two launches */
-        if (gpul__tensor_task_time(task, gather) < copied) {
+        task.gathers = true;
+        task.gathers = gpul__tensor_task_time(task, gather) < copied;
+        if (task.gathers) {
             best = gpul__tensor_tile_smallest;
             plan->gathers = (plan->a_pitch ? 1 : 0) | (plan->b_pitch ? 2 : 0);
             plan->a_pitch = plan->b_pitch = 0;
         }
     }
-    const int64_t room = INT32_MAX / (gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64) * plan->splits); /* tiles */
+    const int64_t room = INT32_MAX / 2 / (gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64) * plan->splits); /* tiles */
     if (plan->batch > room) plan->batch = room;
-    gpul__tensor_plan_tile(plan, best, gpul__tensor_cluster(task, gpul__tensor_tiles[best]), part_slices,
+    gpul__tensor_plan_tile(plan, best, gpul__tensor_pair(task, gpul__tensor_tiles[best]), part_slices,
                            plan->gathers ? 0 : a_bytes, plan->gathers ? 0 : b_bytes, p, machine);
 }
 

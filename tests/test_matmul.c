@@ -1174,7 +1174,7 @@ static int record(void) {
 static void test_plans(void) {
     static const int64_t tensor_high[5] = {128, 128, 128, 64, 64}, tensor_wide[5] = {256, 192, 128, 128, 64};
     long split = 0, tiles_seen[8] = {0, 0, 0, 0, 0, 0, 0, 0}, aligned = 0, tensor_seen[5] = {0, 0, 0, 0, 0}, copied = 0,
-         gathered = 0, pairs = 0, held[3] = {0, 0, 0};
+         gathered = 0, pairs = 0, together = 0, held[3] = {0, 0, 0};
     for (long k = 0; k < 400000; k++) {
         const gpul_dtype t = types[rng_below(4)];
         const int64_t size = (int64_t)gpul_dtype_size(t), four = size * 4 < 16 ? size * 4 : 16;
@@ -1227,7 +1227,7 @@ static void test_plans(void) {
                                           : 2,
                       short_k = !plan.tensor && !high[dtype][plan.tile],
                       turned = !plan.tensor && wide[dtype][plan.tile] == 4 && p.M < p.N;
-            const int64_t one = plan.tensor ? tensor_high[plan.tile] * plan.cluster
+            const int64_t one = plan.tensor ? tensor_high[plan.tile] * (plan.cluster_splits ? 1 : plan.cluster)
                                 : short_k   ? plan.tile_m
                                             : high[dtype][plan.tile],
                           other_one = plan.tensor ? tensor_wide[plan.tile] : wide[dtype][plan.tile],
@@ -1252,10 +1252,16 @@ static void test_plans(void) {
                 b_along = along_b || (size == 4 && plan.held != 2);
             const int64_t a_dense = a_along ? p.K : p.M, a_lines = a_along ? p.M : p.K, b_dense = b_along ? p.K : p.N,
                           b_lines = b_along ? p.N : p.K;
-            const int64_t tiles = plan.tiles_m * plan.cluster * plan.tiles_n,
+            const int64_t tiles = plan.tiles_m * (plan.cluster_splits ? 1 : plan.cluster) * plan.tiles_n,
                           tile = tensor_high[plan.tile] * tensor_wide[plan.tile] * 4;
-            good = good && plan.blocks >= 1 && plan.blocks <= first_sms && plan.blocks % plan.cluster == 0;
-            good = good && (plan.cluster == 1 || plan.cluster == 2) && plan.group_rows >= 1;
+            const int leaves = plan.splits > 1 && !plan.cluster_splits; /* sums in scratch memory */
+            good = good && plan.cluster_splits == (plan.splits > 1 && plan.splits <= 8 && first_sms >= 32);
+            good = good && (plan.cluster_splits ? (plan.cluster == 2 || plan.cluster == 4 || plan.cluster == 8) &&
+                                                      plan.cluster >= plan.splits && plan.cluster < 2 * plan.splits &&
+                                                      plan.blocks == tiles * plan.cluster
+                                                : plan.cluster == 1 || plan.cluster == 2);
+            good = good && plan.blocks >= 1 && (plan.cluster_splits || plan.blocks <= first_sms) &&
+                   plan.blocks % plan.cluster == 0 && plan.group_rows >= 1;
             good = good && (double)tiles * plan.splits < 2147483648.0;
             good = good && (plan.a_pitch ? plan.a_pitch >= a_dense && plan.a_pitch % 8 == 0
                                          : (plan.gathers & 1) ||
@@ -1267,12 +1273,11 @@ static void test_plans(void) {
                                                 (b_lines == 1 || (along_b ? p.b_col : p.b_row) * size % 16 == 0)));
             good = good &&
                    (!plan.held || (size == 4 && !(plan.held == 1 ? along_a || plan.a_pitch : along_b || plan.b_pitch)));
-            good = good && (!plan.gathers ||
-                            (plan.tile == 4 && plan.cluster == 1 && !plan.a_pitch && !plan.b_pitch && size == 2));
-            good = good && plan.promoted_at == (plan.splits > 1 ? plan.splits * tiles * tile : 0);
-            good = good &&
-                   plan.counters ==
-                       (plan.splits > 1 ? tiles * (tensor_high[plan.tile] / 64) * ((plan.splits + 15) / 16 + 1) : 0);
+            good = good && (!plan.gathers || (plan.tile == 4 && (plan.cluster == 1 || plan.cluster_splits) &&
+                                              !plan.a_pitch && !plan.b_pitch && size == 2));
+            good = good && plan.promoted_at == (leaves ? plan.splits * tiles * tile : 0);
+            good = good && plan.counters ==
+                               (leaves ? tiles * (tensor_high[plan.tile] / 64) * ((plan.splits + 15) / 16 + 1) : 0);
             good = good && plan.promoted_at <= 64 << 20 && plan.a_at - plan.promoted_at <= ((int64_t)plan.blocks << 17);
             good = good && plan.a_at >= plan.promoted_at + (plan.part * size > 16384 ? plan.blocks * tile : 0);
             good = good && plan.b_at >= plan.a_at + plan.a_pitch * a_lines * size && plan.a_at % 128 == 0 &&
@@ -1282,7 +1287,8 @@ static void test_plans(void) {
             good = good && !plan.c_vector;
             copied += plan.a_pitch || plan.b_pitch;
             gathered += plan.gathers != 0;
-            pairs += plan.cluster == 2;
+            pairs += plan.cluster == 2 && !plan.cluster_splits;
+            together += plan.cluster_splits;
             held[plan.held]++;
         }
         if (plan.a_vector)
@@ -1305,7 +1311,7 @@ static void test_plans(void) {
     }
     CHECK(split > 1000 && aligned > 500);
     for (int i = 0; i < 8; i++) CHECK(tiles_seen[i] > 100);
-    CHECK(copied > 1000 && gathered > 1000 && pairs > 100 && held[1] > 100 && held[2] > 100);
+    CHECK(copied > 1000 && gathered > 1000 && pairs > 100 && together > 100 && held[1] > 100 && held[2] > 100);
     for (int i = 0; i < 5; i++) CHECK(tensor_seen[i] > 100);
 }
 
