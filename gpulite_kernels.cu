@@ -9727,71 +9727,79 @@ enum {
     gpul__tensor_add_time = 125     /* 64 x 64 sums of a split */
 };
 
-/* Up to eight splits of a tile are a cluster, of a power of two blocks. A GPU of 132 multiprocessors has room for 66
+/* Up to eight splits of a tile may be a cluster, of a power of two blocks. A GPU of 132 multiprocessors has room for 66
  * clusters of two, 32 of four and 16 of eight. */
-static inline int32_t gpul__tensor_together(int64_t splits) {
+static inline int32_t gpul__tensor_cluster(int64_t splits) {
     return splits < 2 || splits > 8 ? 1 : splits == 2 ? 2 : splits <= 4 ? 4 : 8;
 }
 /* The waves of tiles, times what one takes. Where K is split, sums of 64 x 64 change blocks in a cluster, or leave for
- * scratch memory and are added 16 at a time. slices: of a split */
+ * scratch memory and are added 16 at a time. slices: of a split; cluster: its blocks, 1 for none */
 static inline double gpul__tensor_time(const gpul__tensor_tile &tile, int64_t tiles, int64_t splits, int64_t slices,
-                                       int64_t blocks) {
-    const int32_t together = gpul__tensor_together(splits);
-    const int64_t clusters = together > 2 ? blocks / 32 * 32 / together : blocks / together;
+                                       int64_t blocks, int32_t cluster) {
     const double one = double(slices * tile.slice + tile.end), sums = double(tile.m * tile.n / 4096);
-    if (together > 1) return double(gpul_ceil_div(tiles, clusters < 1 ? 1 : clusters)) * (one + 1470 + 860 * sums);
+    if (cluster > 1) {
+        const int64_t room = (cluster > 2 ? blocks / 32 * 32 : blocks) / cluster;
+        return double(gpul_ceil_div(tiles, room < 1 ? 1 : room)) * (one + 1470 + 860 * sums);
+    }
     const double waves = double(gpul_ceil_div(tiles * splits, blocks));
     if (splits == 1) return waves * one;
     return waves * (one + 2000 + 1640 * sums) +
            double(gpul__gemm_added(splits)) * (tile.n / 64) * gpul__tensor_add_time +
            (splits > gpul__gemm_fan ? 3200 : 0);
 }
-/* What a choice of tiles depends on: C in so many splits, whether bulk copies take it to memory, and when blocks go in
- * pairs, which share columns of B: where a block has 40 slices or more. */
+/* What a choice of tiles depends on: C in so many splits, whether bulk copies take it to memory, and where operands are
+ * gathered. */
 struct gpul__tensor_task {
     int64_t m, n, batch, splits, slices;
     bool bulk, gathers;
     int32_t sms;
 };
-static inline int32_t gpul__tensor_pair(const gpul__tensor_task &task, const gpul__tensor_tile &tile) {
-    const int64_t tiles = gpul__gemm_tiles_in(task.m, task.n, tile.m, tile.n) * task.batch * task.splits;
-    return task.m > tile.m && task.sms > 1 && gpul__tensor_together(task.splits) == 1 && !task.gathers &&
-                   gpul_ceil_div(tiles, task.sms) * task.slices >= 40
-               ? 2
-               : 1;
-}
-static inline double gpul__tensor_task_time(const gpul__tensor_task &task, gpul__tensor_tile tile) {
-    const int32_t blocks = gpul__tensor_pair(task, tile);
-    const int64_t tiles = gpul__gemm_tiles_in(task.m, task.n, tile.m * blocks, tile.n) * task.batch;
+/* How a tile takes least: splits in a cluster, or blocks in pairs, which share columns of B, where a block has 40 slices
+ * or more, or neither */
+struct gpul__tensor_way {
+    double time;
+    int32_t pair, cluster;
+};
+static gpul__tensor_way gpul__tensor_best_way(const gpul__tensor_task &task, gpul__tensor_tile tile) {
+    const int32_t cluster = task.sms < 32 ? 1 : gpul__tensor_cluster(task.splits);
+    const int64_t tiles = gpul__gemm_tiles_in(task.m, task.n, tile.m, tile.n) * task.batch;
     if (!task.bulk) tile.end = tile.scattered_end;
-    if (blocks > 1) tile.slice -= tile.slice / 20;
-    return gpul__tensor_time(tile, tiles, task.splits, task.slices, task.sms / blocks);
+    gpul__tensor_way way = {gpul__tensor_time(tile, tiles, task.splits, task.slices, task.sms, 1), 1, 1};
+    if (task.m > tile.m && task.sms > 1 && !task.gathers &&
+        gpul_ceil_div(tiles * task.splits, task.sms) * task.slices >= 40) {
+        tile.slice -= tile.slice / 20;
+        way.time = gpul__tensor_time(tile, gpul__gemm_tiles_in(task.m, task.n, tile.m * 2, tile.n) * task.batch,
+                                     task.splits, task.slices, task.sms / 2, 1);
+        way.pair = 2;
+    }
+    if (cluster == 1) return way;
+    const double together = gpul__tensor_time(tile, tiles, task.splits, task.slices, task.sms, cluster);
+    return together < way.time ? gpul__tensor_way{together, 1, cluster} : way;
 }
 
 /* What depends on the tile: the grid, counters and scratch memory. There are first the splits, then the promoted sums,
  * then the copies of A and B, of so many bytes for each product. */
-static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, int32_t pair, int64_t part_slices,
-                                   int64_t a_bytes, int64_t b_bytes, const gpul__gemm_problem *p,
+static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, const gpul__tensor_way &way,
+                                   int64_t part_slices, int64_t a_bytes, int64_t b_bytes, const gpul__gemm_problem *p,
                                    const gpul__machine *machine) {
     const gpul__tensor_tile &tile = gpul__tensor_tiles[which];
     const int64_t bytes = int64_t(tile.m) * tile.n * 4; /* of a tile's sums */
     plan->tile = which;
-    /* Emulated products add their splits before they are scaled back, and a small part of a GPU may lack clusters. */
-    const int32_t together = plan->packed || machine->sms < 32 ? 1 : gpul__tensor_together(plan->splits);
-    const bool leaves = plan->splits > 1 && together == 1; /* sums in scratch memory */
-    plan->cluster_splits = together > 1;
-    plan->cluster = together > 1 ? together : pair; /* fault: matmul-together */
+    const int32_t pair = way.pair;
+    const bool together = way.cluster > 1, leaves = plan->splits > 1 && !together; /* sums in scratch memory */
+    plan->cluster_splits = together;
+    plan->cluster = together ? way.cluster : pair; /* fault: matmul-cluster */
     plan->tiles_m = gpul_ceil_div(plan->held == 2 ? p->N : p->M, tile.m * pair);
     plan->tiles_n = gpul_ceil_div(plan->held == 2 ? p->M : p->N, tile.n);
     const bool promotes = part_slices > gpul__tensor_chunk;
     gpul__limit_batch(plan, (leaves ? plan->tiles_m * plan->tiles_n * pair * plan->splits * bytes
-                             : promotes && together > 1 ? plan->tiles_m * plan->tiles_n * together * bytes
-                                                        : 0) +
+                             : promotes && together ? plan->tiles_m * plan->tiles_n * way.cluster * bytes
+                                                    : 0) +
                                 (p->a_batch ? a_bytes : 0) + (p->b_batch ? b_bytes : 0));
     const int64_t tiles = plan->tiles_m * plan->tiles_n * plan->batch, works = tiles * plan->splits,
                   at_once = machine->sms / pair;
     /* a cluster that has the splits takes one tile, for the sums go where the stages are */
-    plan->blocks = together > 1 ? int32_t(tiles) * together : int32_t(works < at_once ? works : at_once) * pair;
+    plan->blocks = together ? int32_t(tiles) * way.cluster : int32_t(works < at_once ? works : at_once) * pair;
     plan->group_rows = 2048 / (tile.m * pair);
     if (leaves) {
         const int64_t nodes = gpul_ceil_div(plan->splits, gpul__gemm_fan);
@@ -9818,11 +9826,17 @@ static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *
     double shortest = 1e300;
     for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
         const gpul__tensor_tile &tile = gpul__tensor_tiles[i];
-        const int64_t count = gpul__gemm_fewest_tiles(p, tile.m, tile.n);
-        for (const int64_t slots : {sms, 8 * count}) /* that many, and all of a cluster */
+        const int64_t down = gpul__gemm_tiles_in(p->M, p->N, tile.m, tile.n),
+                      across = gpul__gemm_tiles_in(p->M, p->N, tile.n, tile.m),
+                      count = down > across ? down : across; /* of C or C^T, whose splits are the same */
+        for (const int64_t slots : {sms, 8 * count})         /* that many, and all of a cluster */
             gpul__gemm_split(plan, &shortest, p->K, count, slots, most, slice, 4 * slice,
                              [&](int64_t splits, int64_t part) {
-                                 return gpul__tensor_time(tile, count, splits, gpul_ceil_div(part, slice), sms);
+                                 const int64_t slices = gpul_ceil_div(part, slice);
+                                 const int32_t cluster = gpul__tensor_cluster(splits);
+                                 const double apart = gpul__tensor_time(tile, count, splits, slices, sms, 1),
+                                              one = gpul__tensor_time(tile, count, splits, slices, sms, cluster);
+                                 return one < apart ? one : apart;
                              });
     }
 }
@@ -9856,7 +9870,7 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     int32_t best = 0;
     double least = 1e300;
     for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
-        const double time = gpul__tensor_task_time(task, gpul__tensor_tiles[i]);
+        const double time = gpul__tensor_best_way(task, gpul__tensor_tiles[i]).time;
         if (!(time < least)) continue;
         least = time;
         best = i;
@@ -9871,7 +9885,7 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
         double copied = least + 2500 + copies / 1370;
         if (copied < 6000) copied = 6000; /* the host makes two launches */
         task.gathers = true;
-        task.gathers = gpul__tensor_task_time(task, gather) < copied;
+        task.gathers = gpul__tensor_best_way(task, gather).time < copied;
         if (task.gathers) {
             best = gpul__tensor_tile_smallest;
             plan->gathers = (plan->a_pitch ? 1 : 0) | (plan->b_pitch ? 2 : 0);
@@ -9880,7 +9894,7 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     }
     const int64_t room = INT32_MAX / 2 / (gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64) * plan->splits); /* tiles */
     if (plan->batch > room) plan->batch = room;
-    gpul__tensor_plan_tile(plan, best, gpul__tensor_pair(task, gpul__tensor_tiles[best]), part_slices,
+    gpul__tensor_plan_tile(plan, best, gpul__tensor_best_way(task, gpul__tensor_tiles[best]), part_slices,
                            plan->gathers ? 0 : a_bytes, plan->gathers ? 0 : b_bytes, p, machine);
 }
 
@@ -9922,7 +9936,8 @@ static void gpul__emulated_plan(gpul__gemm_plan *plan, const gpul__gemm_problem 
     plan->a_pitch = plan->b_pitch = depth;
     plan->batch = 1; /* the data of each product decide how it is computed */
     const int32_t cluster = machine->sms > 1 && tiles >= 2 * gpul__gemm_sms ? 2 : 1;
-    gpul__tensor_plan_tile(plan, gpul__tensor_tile_square, cluster, 0, depth * p->M * 8, depth * p->N * 8, p, machine);
+    gpul__tensor_plan_tile(plan, gpul__tensor_tile_square, {0, cluster, 1}, 0, depth * p->M * 8, depth * p->N * 8, p,
+                           machine);
     plan->ranges_at = gpul__round_up(plan->scratch_bytes, 256);
     plan->scratch_bytes = plan->ranges_at + 256 + (p->M + p->N) * 8;
     const gpul__gemm_plan fallback = gpul__fallback_plan(p, machine); /* uses the same memory after the others */
