@@ -9727,8 +9727,8 @@ enum {
     gpul__tensor_add_time = 125     /* 64 x 64 sums of a split */
 };
 
-/* Up to eight splits of a tile may be a cluster, of a power of two blocks. A GPU of 132 multiprocessors has room for 66
- * clusters of two, 32 of four and 16 of eight. */
+/* Up to eight splits of a tile may be a cluster, of a power of two blocks. An H200 has room for 66 clusters of two, 30 of
+ * four and 15 of eight: some groups of its 132 multiprocessors are not multiples of four. */
 static inline int32_t gpul__tensor_cluster(int64_t splits) {
     return splits < 2 || splits > 8 ? 1 : splits == 2 ? 2 : splits <= 4 ? 4 : 8;
 }
@@ -9738,7 +9738,7 @@ static inline double gpul__tensor_time(const gpul__tensor_tile &tile, int64_t ti
                                        int64_t blocks, int32_t cluster) {
     const double one = double(slices * tile.slice + tile.end), sums = double(tile.m * tile.n / 4096);
     if (cluster > 1) {
-        const int64_t room = (cluster > 2 ? blocks / 32 * 32 : blocks) / cluster;
+        const int64_t room = (cluster > 2 ? blocks - blocks / 11 : blocks) / cluster;
         return double(gpul_ceil_div(tiles, room < 1 ? 1 : room)) * (one + 1470 + 860 * sums);
     }
     const double waves = double(gpul_ceil_div(tiles * splits, blocks));
