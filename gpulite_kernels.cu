@@ -9747,15 +9747,23 @@ static inline double gpul__tensor_time(const gpul__tensor_tile &tile, int64_t ti
            double(gpul__gemm_added(splits)) * (tile.n / 64) * gpul__tensor_add_time +
            (splits > gpul__gemm_fan ? 3200 : 0);
 }
-/* What a choice of tiles depends on: C in so many splits, whether bulk copies take it to memory, and where operands are
- * gathered. */
+/* What a choice of tiles depends on: C in so many splits, of TF32 or not, whether bulk copies take it to memory, where
+ * operands are gathered, and where 128 bytes of an operand straddle two cache lines. */
 struct gpul__tensor_task {
     int64_t m, n, batch, splits, slices;
-    bool bulk, gathers;
+    bool wide, bulk, gathers, straddles;
     int32_t sms;
 };
-/* How a tile takes least: splits in a cluster, or blocks in pairs, which share columns of B, where a block has 40 slices
- * or more, or neither */
+/* Do blocks go in pairs, which share columns of B? They do where much has to come from L2: where lines straddle, and in
+ * long runs of slices for large tiles, which B fills. */
+static inline bool gpul__tensor_pairs(const gpul__tensor_task &task, const gpul__tensor_tile &tile) {
+    const int64_t tiles = gpul__gemm_tiles_in(task.m, task.n, tile.m, tile.n) * task.batch * task.splits,
+                  run = gpul_ceil_div(tiles, task.sms) * task.slices;
+    if (task.m <= tile.m || task.sms < 2 || task.gathers) return false;
+    if (task.straddles) return run >= (tile.n >= 128 ? 12 : 40);
+    return run >= 40 && tile.m == 128 && (tile.n == 128 || task.wide) && task.n >= tile.n;
+}
+/* How a tile takes least: splits in a cluster, blocks in pairs, or neither */
 struct gpul__tensor_way {
     double time;
     int32_t pair, cluster;
@@ -9765,8 +9773,7 @@ static gpul__tensor_way gpul__tensor_best_way(const gpul__tensor_task &task, gpu
     const int64_t tiles = gpul__gemm_tiles_in(task.m, task.n, tile.m, tile.n) * task.batch;
     if (!task.bulk) tile.end = tile.scattered_end;
     gpul__tensor_way way = {gpul__tensor_time(tile, tiles, task.splits, task.slices, task.sms, 1), 1, 1};
-    if (task.m > tile.m && task.sms > 1 && !task.gathers &&
-        gpul_ceil_div(tiles * task.splits, task.sms) * task.slices >= 40) {
+    if (gpul__tensor_pairs(task, tile)) {
         tile.slice -= tile.slice / 20;
         way.time = gpul__tensor_time(tile, gpul__gemm_tiles_in(task.m, task.n, tile.m * 2, tile.n) * task.batch,
                                      task.splits, task.slices, task.sms / 2, 1);
@@ -9864,8 +9871,10 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
                               plan->batch,
                               plan->splits,
                               part_slices,
+                              wide,
                               plan->c_bulk != 0,
                               false,
+                              (!plan->a_pitch && a.pitch % slice != 0) || (!plan->b_pitch && b.pitch % slice != 0),
                               machine->sms};
     int32_t best = 0;
     double least = 1e300;
