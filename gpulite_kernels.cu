@@ -7129,7 +7129,8 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * and B may have any order if their rows begin at multiples of 16 bytes. Others are first copied to where they do
  * (gpul__tensor_pack), for O(n^2), or, where that takes less, gathered by the producer. wgmma truncates its sums. So
  * after every 8192 steps of K, at most, the accumulators are promoted: added, with rounding, to the sum of the steps
- * before. Splits are added as in gpul__gemm_kernel. The shape alone decides what is added to what.
+ * before. Splits are added in the order of gpul__gemm_kernel; up to eight may be a cluster, whose blocks add a share each
+ * in shared memory. The shape alone decides what is added to what.
  *
  * f32 on Hopper's tensor cores, where the caller allows it. TF32: one more type for gpul__tensor_kernel, rounded by the
  * copies to shared memory. wgmma takes it with K contiguous only. One operand where it is not passes through registers;
