@@ -7520,7 +7520,16 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
         kThreads = (kM / kWarpM) * (kN / kWarpN) * 32,
         kBlocksPerSM = kBlocks,
         kSlice = 16,
+#ifdef GPUL__COPIES_ASYNC
         kDeep = 8, /* of a step along K */
+        kApart = 4,
+        kColumns = 1,
+#else
+        kDeep = 1,
+        kApart = 1,
+        kColumns = 2,
+#endif
+        kLoaded = kDeep / kApart, /* of a step, those that a lane loads, kApart from each other */
         kSteps = kSlice / kDeep,
         kStages = kDepth,
         kTransposed = 0,
@@ -7530,15 +7539,7 @@ template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kBlocks, int kDept
         kAcross = kWarpN / 8,
         kSums = kDown * kAcross * 4,
         kSplitK = int(kSums) < 64,
-        kPitch = kN + 8,
-#ifdef GPUL__COPIES_ASYNC
-        kApart = 4,
-        kColumns = 1,
-#else
-        kApart = 1,
-        kColumns = 2,
-#endif
-        kLoaded = kDeep / kApart /* of a step, those that a lane loads, kApart from each other */
+        kPitch = kN + 8
     };
     static_assert(kAcross > 1, "A is read behind the first column of products");
     double sum[kDown][kAcross][4], x[2][kDown][2][kLoaded], y[kAcross][kColumns][kLoaded];
