@@ -8849,6 +8849,50 @@ static __device__ __forceinline__ void gpul__tensor_leave(float4 *at, const floa
 }
 /* A consumer leaves its split of 64 rows of a tile. The one that comes last adds them up, by the tree of
  * gpul__gemm_combine_parts, 64 columns at a time: true in that of the root, which has the sum of all. */
+template <typename S>
+static __device__ __forceinline__ bool gpul__tensor_combine(float (&sum)[S::kSums], const gpul__gemm_view &v,
+                                                            const gpul__tensor_work &work, int warpgroup) {
+    __shared__ uint32_t flags[S::kM / 64];
+    const uint32_t splits = uint32_t(v.plan.splits), nodes = (splits + gpul__gemm_fan - 1) / gpul__gemm_fan;
+    const int64_t size = int64_t(S::kM) * S::kN / 4;
+    float4 *const mine = static_cast<float4 *>(v.partials) + work.tile * size * splits + threadIdx.x;
+    uint32_t *const counter = v.counters + (work.tile * uint32_t(S::kM / 64) + uint32_t(warpgroup)) * (nodes + 1) + 1;
+    gpul__tensor_leave<S>(mine + work.split * size, sum);
+    GPUL__UNROLL_NOT
+    for (uint32_t step = 1; step < splits; step *= gpul__gemm_fan) {
+        const uint32_t node = work.split / (step * gpul__gemm_fan), first = node * step * gpul__gemm_fan,
+                       left = (splits - first + step - 1) / step;
+        const uint32_t count = left < gpul__gemm_fan ? left : uint32_t(gpul__gemm_fan);
+        gpul__consumer_barrier(warpgroup);
+        if (threadIdx.x % 128 == 0) flags[warpgroup] = gpul__arrive(step == 1 ? counter + node : counter - 1, count);
+        gpul__consumer_barrier(warpgroup);
+        if (!gpul__warp_uniform(flags[warpgroup])) return false;
+        GPUL__UNROLL_NOT
+        for (int g = 0; g < S::kN / 64; ++g) {
+            float4 *const to = mine + first * size + g * (8 * S::kM * 2), *from = to;
+            float4 of_node[8];
+            GPUL__UNROLL_FOR (int i = 0; i < 8; ++i) of_node[i] = from[i * (S::kM * 2)];
+            GPUL__UNROLL_BY(3)
+            for (uint32_t c = 1; c < count; ++c) {
+                from += step * size;
+                GPUL__UNROLL_FOR (int i = 0; i < 8; ++i) {
+                    const float4 more = from[i * (S::kM * 2)];
+                    of_node[i] = make_float4(of_node[i].x + more.x, of_node[i].y + more.y, of_node[i].z + more.z,
+                                             of_node[i].w + more.w);
+                }
+            }
+            GPUL__UNROLL_FOR (int i = 0; i < 8; ++i) to[i * (S::kM * 2)] = of_node[i];
+        }
+    }
+    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 4) {
+        const float4 all = mine[i / 4 * (S::kM * 2)];
+        sum[i] = all.x;
+        sum[i + 1] = all.y;
+        sum[i + 2] = all.z;
+        sum[i + 3] = all.w;
+    }
+    return true;
+}
 /* The same where a cluster has the splits. Each block leaves its sums in its shared memory, from `shared` on, where the
  * stages were. Then it adds a share of all blocks' sums, in order, and leaves that with the first block: true there,
  * where `sum` is the sum of all. kBlocks: of the cluster */
@@ -8898,50 +8942,6 @@ gpul__tensor_combine_in_cluster(float (&sum)[S::kSums], const gpul__gemm_plan &p
                      : "=f"(sum[i]), "=f"(sum[i + 1]), "=f"(sum[i + 2]), "=f"(sum[i + 3])
                      : "r"(at + uint32_t(i / 4) * kStep)
                      : "memory");
-    return true;
-}
-template <typename S>
-static __device__ __forceinline__ bool gpul__tensor_combine(float (&sum)[S::kSums], const gpul__gemm_view &v,
-                                                            const gpul__tensor_work &work, int warpgroup) {
-    __shared__ uint32_t flags[S::kM / 64];
-    const uint32_t splits = uint32_t(v.plan.splits), nodes = (splits + gpul__gemm_fan - 1) / gpul__gemm_fan;
-    const int64_t size = int64_t(S::kM) * S::kN / 4;
-    float4 *const mine = static_cast<float4 *>(v.partials) + work.tile * size * splits + threadIdx.x;
-    uint32_t *const counter = v.counters + (work.tile * uint32_t(S::kM / 64) + uint32_t(warpgroup)) * (nodes + 1) + 1;
-    gpul__tensor_leave<S>(mine + work.split * size, sum);
-    GPUL__UNROLL_NOT
-    for (uint32_t step = 1; step < splits; step *= gpul__gemm_fan) {
-        const uint32_t node = work.split / (step * gpul__gemm_fan), first = node * step * gpul__gemm_fan,
-                       left = (splits - first + step - 1) / step;
-        const uint32_t count = left < gpul__gemm_fan ? left : uint32_t(gpul__gemm_fan);
-        gpul__consumer_barrier(warpgroup);
-        if (threadIdx.x % 128 == 0) flags[warpgroup] = gpul__arrive(step == 1 ? counter + node : counter - 1, count);
-        gpul__consumer_barrier(warpgroup);
-        if (!gpul__warp_uniform(flags[warpgroup])) return false;
-        GPUL__UNROLL_NOT
-        for (int g = 0; g < S::kN / 64; ++g) {
-            float4 *const to = mine + first * size + g * (8 * S::kM * 2), *from = to;
-            float4 of_node[8];
-            GPUL__UNROLL_FOR (int i = 0; i < 8; ++i) of_node[i] = from[i * (S::kM * 2)];
-            GPUL__UNROLL_BY(3)
-            for (uint32_t c = 1; c < count; ++c) {
-                from += step * size;
-                GPUL__UNROLL_FOR (int i = 0; i < 8; ++i) {
-                    const float4 more = from[i * (S::kM * 2)];
-                    of_node[i] = make_float4(of_node[i].x + more.x, of_node[i].y + more.y, of_node[i].z + more.z,
-                                             of_node[i].w + more.w);
-                }
-            }
-            GPUL__UNROLL_FOR (int i = 0; i < 8; ++i) to[i * (S::kM * 2)] = of_node[i];
-        }
-    }
-    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 4) {
-        const float4 all = mine[i / 4 * (S::kM * 2)];
-        sum[i] = all.x;
-        sum[i + 1] = all.y;
-        sum[i + 2] = all.z;
-        sum[i + 3] = all.w;
-    }
     return true;
 }
 
