@@ -9740,7 +9740,7 @@ static inline double gpul__tensor_time(const gpul__tensor_tile &tile, int64_t ti
                                        int64_t blocks, int32_t cluster) {
     const double one = double(slices * tile.slice + tile.end), sums = double(tile.m * tile.n / 4096);
     if (cluster > 1) {
-        const int64_t room = (cluster > 2 ? blocks - blocks / 11 : blocks) / cluster;
+        const int32_t usable = int32_t(cluster > 2 ? blocks - blocks / 11 : blocks), room = usable / cluster;
         return double(gpul_ceil_div(tiles, room < 1 ? 1 : room)) * (one + 1470 + 860 * sums);
     }
     const double waves = double(gpul_ceil_div(tiles * splits, blocks));
@@ -9835,18 +9835,22 @@ static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *
     double shortest = 1e300;
     for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
         const gpul__tensor_tile &tile = gpul__tensor_tiles[i];
+        /* of C or C^T, whose splits are the same */
         const int64_t down = gpul__gemm_tiles_in(p->M, p->N, tile.m, tile.n),
-                      across = gpul__gemm_tiles_in(p->M, p->N, tile.n, tile.m),
-                      count = down > across ? down : across; /* of C or C^T, whose splits are the same */
-        for (const int64_t slots : {sms, 8 * count})         /* that many, and all of a cluster */
+                      across = gpul__gemm_tiles_in(p->M, p->N, tile.n, tile.m), count = down > across ? down : across;
+        /* as many splits as fill the GPU, and as many as a cluster has; one split need not be considered twice */
+        for (const int64_t slots : {sms, 8 * count}) {
+            if (slots != sms && (most < 2 || p->K <= 4 * slice)) continue;
             gpul__gemm_split(plan, &shortest, p->K, count, slots, most, slice, 4 * slice,
                              [&](int64_t splits, int64_t part) {
                                  const int64_t slices = gpul_ceil_div(part, slice);
                                  const int32_t cluster = gpul__tensor_cluster(splits);
-                                 const double apart = gpul__tensor_time(tile, count, splits, slices, sms, 1),
-                                              one = gpul__tensor_time(tile, count, splits, slices, sms, cluster);
-                                 return one < apart ? one : apart;
+                                 const double apart = gpul__tensor_time(tile, count, splits, slices, sms, 1);
+                                 if (cluster == 1) return apart;
+                                 const double together = gpul__tensor_time(tile, count, splits, slices, sms, cluster);
+                                 return together < apart ? together : apart;
                              });
+        }
     }
 }
 
@@ -9903,7 +9907,8 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
             plan->a_pitch = plan->b_pitch = 0;
         }
     }
-    const int64_t room = INT32_MAX / 2 / (gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64) * plan->splits); /* tiles */
+    /* tiles; a cluster has fewer than twice as many blocks as splits */
+    const int64_t room = INT32_MAX / 2 / (gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64) * plan->splits);
     if (plan->batch > room) plan->batch = room;
     gpul__tensor_plan_tile(plan, best, gpul__tensor_best_way(task, gpul__tensor_tiles[best]), part_slices,
                            plan->gathers ? 0 : a_bytes, plan->gathers ? 0 : b_bytes, p, machine);
