@@ -7323,11 +7323,15 @@ static __device__ __forceinline__ Compute gpul__gemm_epilogue(Compute value, con
  * A slice is kTile rows of A, or columns of B (the "outer" dimension), by kSlice steps along K. One of the two
  * dimensions is contiguous in memory, the other strided. A thread's accesses, of one element or of 16 bytes, are at
  * equal distances; elements beyond the matrix become zeros. No access has a branch, so that the copies of one slice can
- * be issued between the multiplications of another.
+ * be issued between the multiplications of another. They are a good part of a loop's instructions: an address is the one
+ * before and a stride, and the other numbers are constants where they can be.
  *
  * kTransposed (for fma): in shared memory the outer dimension is contiguous. kForm is 1 where it is contiguous and
- * aligned in global memory, too: accesses of 16 bytes. Otherwise it is 0: single elements, and where K is contiguous a
- * warp copies 8 x 4 of them, which have no bank conflict. 16-bit types pass through registers, where they are widened.
+ * aligned in global memory, too: accesses of 16 bytes. Otherwise it is 0: single elements. Where K is contiguous, a
+ * thread's go down the outer dimension, in eight steps of K, then in the next eight, and a warp copies 4 x 8 elements,
+ * which have no bank conflict. So they do in slices of eight steps where the outer dimension is contiguous, which saves
+ * instructions. In longer slices, of smaller tiles, these elements go along K, so that a warp's are neighbours: there a
+ * warp's cache lines take longer than instructions. 16-bit types pass through registers, where they are widened.
  *
  * Not kTransposed (for mma): shared memory has the slice as it is in global memory. kForm is 1 where K is contiguous,
  * and 2 more where accesses are of 16 bytes. */
@@ -7340,95 +7344,96 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
         kSize = kTransposed || kSlice * kPitch > kTile *kPitchK ? kSlice *kPitch : kTile *kPitchK,
         kVector = 16 / sizeof(Compute),
         kElements = kTile * kSlice / kThreads, /* of a thread */
-        kBlock = kTile * 8 / kThreads          /* of those, in eight steps of K */
+        kApart = kThreads / 8,                 /* a thread's elements that go down outer */
+        kBlock = kTile / kApart,               /* those in eight steps of K */
+        kDown = kTransposed && kSlice == 8     /* single elements go down outer */
     };
-    static_assert(kElements % kVector == 0 && kThreads % kTile == 0 && kSlice % 8 == 0, "equal shares");
-    const T *next;                       /* the thread's first access of the next slice */
-    int64_t access_stride, slice_stride; /* in elements, from access to access and from slice to slice */
-    int32_t strided, contiguous;         /* the first access: its index along the two dimensions */
-    int32_t strided_step;                /* from access to access */
-    int32_t shared_at, shared_stride;    /* the same in shared memory */
-    /* kTransposed with K contiguous: accesses go down all of outer for eight steps of K, which is a block of kBlock
-     * accesses, then for the next eight. These are added from block to block, in memory, in shared memory, and to the
-     * two indices. Otherwise they are 0. */
-    int64_t block_stride;
-    int32_t block_shared, block_strided, block_contiguous;
-    int32_t rows; /* of outer that are in the matrix */
+    static_assert(kElements % kVector == 0 && kTile % kApart == 0 && kSlice % 8 == 0, "equal shares");
+    static_assert(!kDown || 32 % kApart == 0, "whole steps of K to a warp, or whole warps to a step");
+    const T *next; /* the thread's first access of the next slice */
+    /* in elements: from access to access, from the last one in eight steps of K to the next one, from slice to slice */
+    int64_t access_stride, block_stride, slice_stride;
+    int32_t k, outer;                 /* of the first access in a slice */
+    int32_t shared_at, shared_stride; /* the same in shared memory, and from access to access */
+    int32_t shift;                    /* 2^shift rows or steps of K from access to access */
+    int32_t rows;                     /* of outer that are in the matrix */
     bool along_k, vector, bf16;
     T held[kAsync ? 1 : int(kElements)];
 
     /* aligned: rows are aligned, and whole numbers of 16 bytes */
     __device__ __forceinline__ void begin(const void *data, int64_t first, int64_t extent, int64_t stride_outer,
-                                          int64_t stride_k, int64_t k, bool aligned, gpul_dtype dtype) {
-        const int thread = int(threadIdx.x), lane = thread % 32;
+                                          int64_t stride_k, int64_t first_k, bool aligned, gpul_dtype dtype) {
+        const int thread = int(threadIdx.x);
         along_k = stride_k == 1;
         bf16 = dtype == GPUL_BF16;
         vector = kAsync && aligned && !(kTransposed && along_k);
         rows = int32_t(extent - first < kTile ? extent - first : kTile);
         slice_stride = kSlice * stride_k;
-        if (kTransposed && along_k) {
-            contiguous = lane % 4 + lane / 16 * 4;
-            strided = lane / 4 % 4 + thread / 32 * 4;
-            strided_step = kThreads / 8;
-            shared_at = contiguous * kPitch + strided;
-            shared_stride = strided_step;
+        if (kTransposed && !vector && (along_k || kDown)) {
+            /* where outer is contiguous, a warp has so many steps of K, those that have no bank in common */
+            enum { kSteps = int(kApart) < 32 ? 32 / int(kApart) : 1 };
+            k = along_k ? thread % 4 + thread / 16 % 2 * 4 : thread / kApart % kSteps * (8 / kSteps) + thread / 32;
+            outer = along_k ? thread / 4 % 4 + thread / 32 * 4 : thread % kApart;
+            access_stride = kApart * stride_outer;
+            block_stride = 8 * stride_k - (kBlock - 1) * access_stride;
+            shared_stride = kApart;
+            shift = __ffs(kApart) - 1;
         } else {
             const int count = vector ? kVector : 1, across = (along_k ? kSlice : kTile) / count,
-                      pitch = along_k ? int(kPitchK) : int(kPitch);
-            contiguous = thread % across * count;
-            strided = thread / across;
-            strided_step = kThreads / across;
-            shared_at = strided * pitch + contiguous;
-            shared_stride = strided_step * pitch;
+                      contiguous = thread % across * count, strided = thread / across, step = kThreads / across;
+            k = along_k ? contiguous : strided;
+            outer = along_k ? strided : contiguous;
+            access_stride = block_stride = step * (along_k ? stride_outer : stride_k);
+            shared_stride = step * kPitch;
+            shift = __ffs(step) - 1;
         }
-        access_stride = strided_step * (along_k ? stride_outer : stride_k);
-        block_contiguous = along_k ? 8 : 0;
-        block_stride = along_k ? 8 - kBlock * access_stride : 0;
-        block_shared = along_k ? int(8 * kPitch) - kBlock * shared_stride : 0;
-        block_strided = along_k ? -kBlock * strided_step : 0;
-        next = static_cast<const T *>(data) + (along_k ? (first + strided) * stride_outer + k + contiguous
-                                                       : first + contiguous + (k + strided) * stride_k);
+        shared_at = along_k && !kTransposed ? outer * kPitchK + k : k * kPitch + outer;
+        next = static_cast<const T *>(data) + (first + outer) * stride_outer + (first_k + k) * stride_k;
     }
 
     __device__ __forceinline__ int form() const { return kTransposed ? vector : along_k; }
 
-    template <int kForm, int kCount> __device__ __forceinline__ void fetch_by(Compute *to, int left) {
+    /* copy(i, distance in shared memory, address, does it exist): for each access of a thread to a slice, of kCount
+     * elements; `left` steps of the slice are in K */
+    template <int kForm, int kCount, typename Copy> __device__ __forceinline__ void visit(int left, const Copy &copy) {
         enum {
+            kEither = kTransposed && kForm == 0 && !kDown, /* accesses go down outer or along K */
+            kFixed = kTransposed && kForm == 0 && kDown,
             kAlongK = !kTransposed && kForm % 2,
-            kKnown = !kTransposed || kForm, /* the layout is known: constant strides, no blocks */
-            kStridedStep = kThreads / ((kAlongK ? kSlice : kTile) / kCount),
-            kSharedStride = kStridedStep * (kAlongK ? int(kPitchK) : int(kPitch))
+            kStep = kFixed ? int(kApart) : kThreads / ((kAlongK ? kSlice : kTile) / kCount),
+            kShared = kFixed ? int(kApart) : kStep * (kAlongK ? int(kPitchK) : int(kPitch))
         };
-        /* what is in the matrix from the first access on */
-        const int length = (along_k ? left : rows) - contiguous, height = (along_k ? rows : left) - strided;
+        const bool down = kFixed || along_k;
+        const int length = down ? left - k : rows - outer, height = down ? rows - outer : left - k,
+                  count = kEither ? (height + (1 << shift) - 1) >> shift : 0;
+        const T *from = next;
         GPUL__UNROLL_FOR (int i = 0; i < kElements / kCount; ++i) {
-            const int block = kKnown ? 0 : i / kBlock;
-            gpul__copy_to_shared<kCount>(
-                to + i * (kKnown ? int(kSharedStride) : shared_stride) + block * block_shared,
-                reinterpret_cast<const Compute *>(next + i * access_stride + block * block_stride),
-                length > block * block_contiguous &&
-                    i * (kKnown ? int(kStridedStep) : strided_step) + block * block_strided < height);
+            const int block = i / kBlock, in_block = i % kBlock;
+            if (kEither)
+                copy(i, in_block * shared_stride + block * 8 * kPitch, from,
+                     (down ? block * 8 : 0) < length && in_block < count - (down ? 0 : block * kBlock));
+            else copy(i, i * kShared, from, length > 0 && i * kStep < height);
+            from += kEither && in_block + 1 == kBlock ? block_stride : access_stride;
         }
+        next += slice_stride;
     }
     /* copies the slice at `next`, of which `left` steps are in K */
     template <int kForm> __device__ __forceinline__ void fetch(Compute *shared, int left) {
-        if (!kAsync) {
-            const int length = (along_k ? left : rows) - contiguous, height = (along_k ? rows : left) - strided;
-            GPUL__UNROLL_FOR (int i = 0; i < kElements; ++i) {
-                const int block = i / kBlock;
+        enum { kCount = (kTransposed ? kForm : kForm / 2) ? int(kVector) : 1 };
+        Compute *const to = shared + shared_at;
+        visit<kForm, kCount>(left, [&](int i, int distance, const T *from, bool exists) {
+            if (kAsync) {
+                gpul__copy_to_shared<kCount>(to + distance, reinterpret_cast<const Compute *>(from), exists);
+            } else {
                 held[kAsync ? 0 : i] = T();
-                if (block * block_contiguous < length && i * strided_step + block * block_strided < height)
-                    held[kAsync ? 0 : i] = next[i * access_stride + block * block_stride];
+                if (exists) held[kAsync ? 0 : i] = *from;
             }
-        } else {
-            fetch_by<kForm, (kTransposed ? kForm : kForm / 2) ? int(kVector) : 1>(shared + shared_at, left);
-        }
-        next += slice_stride;
+        });
     }
     /* 16-bit types: what fetch left in registers, widened */
     __device__ __forceinline__ void put(Compute *shared) const {
         GPUL__UNROLL_FOR (int i = 0; !kAsync && i < kElements; ++i)
-            shared[shared_at + i * shared_stride + i / kBlock * block_shared] =
+            shared[shared_at + i % kBlock * shared_stride + i / kBlock * 8 * kPitch] =
                 gpul__gemm_widen(held[kAsync ? 0 : i], bf16);
     }
 };
@@ -7459,7 +7464,7 @@ template <typename Type, int kTileM, int kTileN, int kRows, int kCols, int kBloc
         kAcross = 32 / kDown,
         kBlocksPerSM = kBlocks,
         /* 16-bit elements pass through registers, a slice at a time: a long one, so that waits are few. */
-        kSlice = sizeof(T) == sizeof(Compute) ? kTileM == 16 || kTileN == 16 ? 16 : 8
+        kSlice = sizeof(T) == sizeof(Compute) ? kTileM * kTileN <= 1024 ? 16 : 8
                  : kTileN == 32 ? 32
                                 : 16,
         kSteps = kSlice,
@@ -7627,10 +7632,10 @@ template <typename S> struct gpul__gemm_operands {
         kWholeTile = int(S::kM) * int(S::kPitch), /* the tile, at the end */
         kSharedBytes = (int(kRing) > int(kWholeTile) ? int(kRing) : int(kWholeTile)) * sizeof(Compute)
     };
-    template <int kForm> __device__ __forceinline__ void fetch(Compute *stage, int64_t left) {
-        const int most = int(S::kSlice), room = left < most ? int(left) : most;
-        a.template fetch<kForm % 2 + kForm / 4 * 2>(stage, room);
-        b.template fetch<kForm / 2>(stage + kSizeA, room);
+    /* the next slice, of which `left` steps are in K */
+    template <int kForm> __device__ __forceinline__ void fetch(Compute *stage, int left) {
+        a.template fetch<kForm % 2 + kForm / 4 * 2>(stage, left);
+        b.template fetch<kForm / 2>(stage + kSizeA, left);
         gpul__commit_copies();
     }
     __device__ __forceinline__ void put(Compute *stage) const {
@@ -7648,28 +7653,33 @@ static __device__ __forceinline__ void gpul__gemm_mainloop(S &tile, gpul__gemm_o
                                                            typename S::Compute *shared, int64_t left) {
     typedef typename S::Compute Compute;
     enum { kStage = gpul__gemm_operands<S>::kStage, kSizeA = gpul__gemm_operands<S>::kSizeA };
-    Compute *const last = shared + (S::kStages - 1) * kStage, *from = shared, *to = last;
+    int32_t slices = int32_t((left + S::kSlice - 1) / S::kSlice); /* to fetch, the last one with so many steps: */
+    const int32_t last = int32_t(left - int64_t(slices - 1) * S::kSlice);
+    Compute *const end = shared + (S::kStages - 1) * kStage, *from = shared, *to = end;
+    const auto steps = [last](int32_t left) { return left > 1 ? int32_t(S::kSlice) : left == 1 ? last : 0; };
     GPUL__UNROLL_NOT
-    for (Compute *stage = shared; stage != last; stage += kStage) {
-        operands.template fetch<kForm>(stage, left - (stage - shared) / kStage * S::kSlice);
+    for (Compute *stage = shared; stage != end; stage += kStage, --slices) {
+        operands.template fetch<kForm>(stage, steps(slices));
         operands.put(stage);
     }
     gpul__wait_for_copies<S::kStages - 2>();
     __syncthreads();
     tile.template load<kForm>(0, from, from + kSizeA);
+    int32_t next = steps(slices); /* known before copies need it */
     GPUL__UNROLL_NOT
-    for (; left > 0; left -= S::kSlice) {
+    for (; slices > 1 - int(S::kStages); --slices) {
         GPUL__UNROLL_FOR (int step = 0; step < S::kSteps; ++step) {
-            if (step == 0) operands.template fetch<kForm>(to, left - (S::kStages - 1) * S::kSlice);
+            if (step == 0) operands.template fetch<kForm>(to, next);
             if (step + 1 == S::kSteps) {
                 operands.put(to);
                 gpul__wait_for_copies<S::kStages - 2>();
                 __syncthreads(); /* fault: matmul-slice-barrier */
                 to = from;
-                from = from == last ? shared : from + kStage;
+                from = from == end ? shared : from + kStage;
             }
             tile.template multiply<kForm>(step, (step + 1) % S::kSteps, from, from + kSizeA);
         }
+        next = steps(slices - 1);
     }
 }
 
@@ -9549,14 +9559,14 @@ enum { gpul__gemm_tile_count = 8 };
 static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
 #define GPUL__GEMM_TILES(T)                                                                                            \
     gpul__gemm_tile_of<gpul__gemm_fmas<T, 64, 64, 8, 8, sizeof(T) == 2 ? 4 : 6, 4>>(                                   \
-        43, sizeof(T) == 2 ? 120 : 92, sizeof(T) == 2 ? 3000 : 1800, 880),                                             \
-        gpul__gemm_tile_of<gpul__gemm_fmas<T, 32, 32, 4, 4, 6, 8>>(15, sizeof(T) == 2 ? 55 : 33,                       \
-                                                                   sizeof(T) == 2 ? 1300 : 900, 260)
+        sizeof(T) == 2 ? 54 : 41, sizeof(T) == 2 ? 130 : 86, 1700, 880),                                               \
+        gpul__gemm_tile_of<gpul__gemm_fmas<T, 32, 32, 4, 4, 6, 4>>(sizeof(T) == 2 ? 17 : 14, sizeof(T) == 2 ? 51 : 29, \
+                                                                   1000, 260)
     static const gpul__gemm_tile tiles[3][gpul__gemm_tile_count] = {
-        {gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 256, 8, 16, 1, 4>>(305, 305, 13500, 0),
-         gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 64, 8, 8, 3, 4>>(83, 96, 3300, 1700), GPUL__GEMM_TILES(float),
-         gpul__gemm_tile_of<gpul__gemm_fmas<float, 64, 16, 4, 4, 6, 4>>(16, 36, 900, 260),
-         gpul__gemm_tile_of<gpul__gemm_fmas<float, 16, 64, 4, 4, 6, 4>>(16, 36, 900, 260),
+        {gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 256, 8, 16, 1, 4>>(299, 299, 13500, 0),
+         gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 64, 8, 8, 3, 4>>(79, 91, 3000, 1700), GPUL__GEMM_TILES(float),
+         gpul__gemm_tile_of<gpul__gemm_fmas<float, 64, 16, 4, 4, 6, 4>>(16, 31, 1000, 260),
+         gpul__gemm_tile_of<gpul__gemm_fmas<float, 16, 64, 4, 4, 6, 4>>(16, 31, 1000, 260),
          gpul__gemm_short_tile_of<float>(160, 100, 600), gpul__gemm_thin_tile_of<float>()},
         {gpul__gemm_tile_of<gpul__gemm_mmas<128, 128, 64, 32, 1, 4>>(138, 138, 13000, 0),
          gpul__gemm_tile_of<gpul__gemm_mmas<64, 64, 32, 32, 3, 3>>(36, 48, 2700, 700),
@@ -9855,9 +9865,9 @@ static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *
 }
 
 /* gpul__tensor_kernel for 16-bit types and TF32. Splits and tile are those that take least. An operand that tensor maps
- * cannot describe is copied. Of 16-bit types it is gathered instead, with the smallest tile, where that takes less. One
- * operand of TF32 that is not dense along K passes through registers; if it is B, A and B change places; if both are,
- * the smaller one is copied. */
+ * cannot describe is copied. Of 16-bit types one or both are gathered instead, with the smallest tile, where that takes
+ * less. One operand of TF32 that is not dense along K passes through registers; if it is B, A and B change places; if
+ * both are, the smaller one is copied. */
 static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p, const gpul__machine *machine) {
     const gpul__gemm_matrix a = gpul__gemm_a(p), b = gpul__gemm_b(p);
     const int64_t element = gpul__bytes_of(p->dtype), slice = gpul__tensor_slice / element;
@@ -9892,26 +9902,35 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     }
     const int64_t a_bytes = plan->a_pitch * (wide ? p->M : a.rows) * element,
                   b_bytes = plan->b_pitch * (wide ? p->N : b.rows) * element;
-    if (a_bytes + b_bytes > 0 && !wide) {
-        const double copies = double(p->a_batch ? plan->batch : 1) * double(a_bytes) +
-                              double(p->b_batch ? plan->batch : 1) * double(b_bytes);
+    /* at least what the host takes for two launches */
+    const auto with_copies = [&](double time, bool of_a, bool of_b) {
+        const double bytes = (of_a ? double(p->a_batch ? plan->batch : 1) * double(a_bytes) : 0) +
+                             (of_b ? double(p->b_batch ? plan->batch : 1) * double(b_bytes) : 0);
+        const double both = bytes > 0 ? time + 2500 + bytes / 1370 : time;
+        return bytes > 0 && both < 6000 ? 6000 : both;
+    };
+    const int32_t unmapped = wide ? 0 : (a_bytes > 0 ? 1 : 0) | (b_bytes > 0 ? 2 : 0);
+    if (unmapped) least = with_copies(least, unmapped & 1, unmapped & 2);
+    task.gathers = true;
+    for (int32_t gathers = 1; gathers <= unmapped; ++gathers) {
         gpul__tensor_tile gather = gpul__tensor_tiles[gpul__tensor_tile_smallest];
-        gather.slice = (a_bytes > 0 && b_bytes > 0 ? 2 : 1) * gpul__tensor_gather_time;
-        double copied = least + 2500 + copies / 1370;
-        if (copied < 6000) copied = 6000; /* the host makes two launches */
-        task.gathers = true;
-        task.gathers = gpul__tensor_best_way(task, gather).time < copied;
-        if (task.gathers) {
-            best = gpul__tensor_tile_smallest;
-            plan->gathers = (plan->a_pitch ? 1 : 0) | (plan->b_pitch ? 2 : 0);
-            plan->a_pitch = plan->b_pitch = 0;
-        }
+        if (gathers & ~unmapped) continue;
+        gather.slice = (gathers == 3 ? 2 : 1) * gpul__tensor_gather_time;
+        const int32_t copied = unmapped & ~gathers;
+        const double time = with_copies(gpul__tensor_best_way(task, gather).time, copied & 1, copied & 2);
+        if (!(time < least)) continue;
+        least = time;
+        best = gpul__tensor_tile_smallest;
+        plan->gathers = gathers;
     }
+    task.gathers = plan->gathers;
+    if (plan->gathers & 1) plan->a_pitch = 0;
+    if (plan->gathers & 2) plan->b_pitch = 0;
     /* tiles; a cluster has fewer than twice as many blocks as splits */
     const int64_t room = INT32_MAX / 2 / (gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64) * plan->splits);
     if (plan->batch > room) plan->batch = room;
     gpul__tensor_plan_tile(plan, best, gpul__tensor_best_way(task, gpul__tensor_tiles[best]), part_slices,
-                           plan->gathers ? 0 : a_bytes, plan->gathers ? 0 : b_bytes, p, machine);
+                           plan->gathers & 1 ? 0 : a_bytes, plan->gathers & 2 ? 0 : b_bytes, p, machine);
 }
 
 /* The plan of gpul__gemm_kernel for emulated f32, which the data may need. It is made twice, for the memory and for the
