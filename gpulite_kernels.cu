@@ -419,7 +419,8 @@ template <typename T> static __device__ __forceinline__ T gpul__at(const T *p, i
 static __device__ __forceinline__ gpul__none gpul__at(const gpul__none *, int64_t) { return gpul__none(); }
 
 /* Copies to shared memory that are complete when they are waited for: kCount elements, 4, 8 or 16 bytes in all, or zeros
- * where they do not exist. kCache: 16 bytes pass through the first cache, as 4 and 8 always do. Where there is no
+ * where they do not exist. kCache: 16 bytes pass through the first cache, as 4 and 8 always do. Where what a warp reads
+ * straddles lines, they should. Where there is no
  * cp.async (below compute capability 8.0, on the stand-in), the thread copies at once. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 #define GPUL__COPIES_ASYNC
@@ -9508,6 +9509,15 @@ static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t elem
     return gpul__aligned(p, size_t(bytes)) && pitch * element % bytes == 0 && dense * element % bytes == 0;
 }
 
+/* Is an operand copied to shared memory 16 bytes at a time? Not if it is f64, contiguous along K, and its slices, which
+ * are 128 bytes of a row, straddle two lines: such copies pass by the first cache, so L2 would be asked for both lines
+ * twice. */
+static inline bool gpul__gemm_by_vectors(const gpul__gemm_matrix &x, int64_t element, bool along_k) {
+    const int64_t steps = x.pitch | x.steps, line = element == 8 && along_k ? 128 : 1; /* fault: batch-alignment */
+    return gpul__gemm_aligned(x.data, steps, element, x.dense) &&                      /* fault: matmul-whole-groups */
+           gpul__aligned(x.data, size_t(line)) && steps * element % line == 0;
+}
+
 /* Tiles of gpul__gemm_kernel, _short_kernel and _thin_kernel, and about what they take, in cycles: a step along K, of a
  * multiprocessor's full load of blocks and of one block alone; the end of the tile; to add a split, or 0 where K is not
  * split. */
@@ -9714,9 +9724,8 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
         plan->counters = plan->batch * tiles * (gpul_ceil_div(plan->splits, gpul__gemm_fan) + 1);
         plan->scratch_bytes = plan->batch * bytes;
     }
-    plan->a_vector = gpul__gemm_aligned(a.data, a.pitch | a.steps, /* fault: batch-alignment */
-                                        element, a.dense);         /* fault: matmul-whole-groups */
-    plan->b_vector = gpul__gemm_aligned(b.data, b.pitch | b.steps, element, b.dense);
+    plan->a_vector = gpul__gemm_by_vectors(a, element, p->a_col == 1);
+    plan->b_vector = gpul__gemm_by_vectors(b, element, p->b_row == 1);
     plan->c_vector = gpul__gemm_aligned(p->C, p->c_row | p->c_steps, element, p->N);
 }
 

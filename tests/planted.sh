@@ -379,7 +379,7 @@ plant repeat-outputs test_custom:test_outputs_of_many expression 'k - 3' '0'
 plant outputs-together test_custom:test_outputs expression 'p->strides[4 + k][last] == 1' 'true'
 plant matmul-slice-barrier test_matmul without
 plant matmul-fused test_matmul:test_chain instead 'c[l] += a[l / 2][s] * b[l % 2][s];'
-plant matmul-whole-groups test_matmul:test_plans expression 'a.dense' '0'
+plant matmul-whole-groups test_matmul:test_plans expression 'x.dense' '0'
 plant matmul-nan test_matmul:test_nan expression 'gpul__is_nan(x)' 'false'
 plant matmul-nan-16 test_matmul:test_nan expression 'gpul__is_nan(x)' 'false'
 plant matmul-await test_matmul:test_row_alone without
@@ -417,7 +417,7 @@ plant matmul-math-dtype test_matmul:test_errors expression 'C->dtype != GPUL_F32
 plant matmul-math-unknown test_matmul:test_errors expression 'options->math > GPUL_MATH_EMULATED' '0'
 plant batch-broadcast test_batches:test_errors expression 'x != y' '0'
 plant batch-overlaps-itself test_batches:test_errors expression 'gpul__check_output(function, names[0], arrays[0])' 'GPUL_OK'
-plant batch-alignment test_batches:test_plans expression 'a.steps' '0'
+plant batch-alignment test_batches:test_plans expression 'x.steps' '0'
 plant batch-map test_batches:test_plans expression 'x.steps * element % 16 == 0' 'true'
 plant batch-parts test_batches:test_plans expression '1' 'plan->batch'
 plant batch-outer test_batches:test_stacks expression 'outer * inner' 'inner'
