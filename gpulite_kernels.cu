@@ -8452,8 +8452,12 @@ static __device__ __forceinline__ void gpul__mbarrier_wait(uint32_t barrier, uin
                      : "memory");
     } while (!done);
 }
+/* Bytes that the barrier has to wait for, with an arrival and without */
 static __device__ __forceinline__ void gpul__mbarrier_expect(uint32_t barrier, uint32_t bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+static __device__ __forceinline__ void gpul__mbarrier_expect_more(uint32_t barrier, uint32_t bytes) {
+    asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 /* The address in another block of the cluster; and an arrival there, with no branch, so that the compiler knows that
  * warps do not diverge. */
@@ -9291,15 +9295,16 @@ gpul__tensor_produce_gathered(gpul__tensor_ring<S> &ring, const CUtensorMap &map
             const uint32_t full = ring.full + uint32_t(ring.stage) * 8,
                            a = ring.stages + uint32_t(ring.stage) * S::kStageBytes, b = a + S::kBox;
             gpul__mbarrier_wait(ring.empty + uint32_t(ring.stage) * 8, ring.parity ^ 1);
+            if (!both && !half && gpul__elected()) { /* the operand that has a map, on its way meanwhile */
+                gpul__mbarrier_expect_more(full, S::kBox);
+                if (of_b) gpul__tensor_load(a, &map_a, turned_a ? m : k, turned_a ? k : m, item_a, full);
+                else gpul__tensor_load(b, &map_b, turned_b ? n : k, turned_b ? k : n, item_b, full);
+            }
             gpul__tensor_gather((of_b ? b : a) + uint32_t(half) * 128, data, pitch, turned ? rows : p.K,
                                 turned ? p.K : rows, turned ? at : k, (turned ? k : at) + half);
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             __syncwarp(); /* before one lane arrives at `full` */
-            if (!gpul__elected()) continue;
-            gpul__mbarrier_expect(full, both || half ? 0 : uint32_t(S::kBox)); /* with the operand that has a map */
-            if (both || half) continue;
-            if (of_b) gpul__tensor_load(a, &map_a, turned_a ? m : k, turned_a ? k : m, item_a, full);
-            else gpul__tensor_load(b, &map_b, turned_b ? n : k, turned_b ? k : n, item_b, full);
+            if (gpul__elected()) gpul__mbarrier_expect(full, 0);
         }
     }
 }
