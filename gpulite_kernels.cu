@@ -9780,14 +9780,14 @@ struct gpul__tensor_task {
     bool wide, bulk, gathers, straddles;
     int32_t sms;
 };
-/* Do blocks go in pairs, which share columns of B? They do where much has to come from L2: where lines straddle, and in
- * long runs of slices for large tiles, which B fills. */
+/* Do blocks go in pairs, which share columns of B? They do in long runs of slices, where what comes from L2 takes the time,
+ * and sooner where lines straddle. */
 static inline bool gpul__tensor_pairs(const gpul__tensor_task &task, const gpul__tensor_tile &tile) {
     const int64_t tiles = gpul__gemm_tiles_in(task.m, task.n, tile.m, tile.n) * task.batch * task.splits,
                   run = gpul_ceil_div(tiles, task.sms) * task.slices;
     if (task.m <= tile.m || task.sms < 2 || task.gathers) return false;
     if (task.straddles) return run >= (tile.n >= 128 ? 12 : 40);
-    return run >= 40 && tile.m == 128 && (tile.n == 128 || task.wide) && task.n >= tile.n;
+    return task.wide ? run >= 40 && tile.m == 128 && task.n >= tile.n : run >= 80;
 }
 /* How a tile takes least: splits in a cluster, blocks in pairs, or neither */
 struct gpul__tensor_way {
@@ -9800,7 +9800,7 @@ static gpul__tensor_way gpul__tensor_best_way(const gpul__tensor_task &task, gpu
     if (!task.bulk) tile.end = tile.scattered_end;
     gpul__tensor_way way = {gpul__tensor_time(tile, tiles, task.splits, task.slices, task.sms, 1), 1, 1};
     if (gpul__tensor_pairs(task, tile)) {
-        tile.slice -= tile.slice / 20;
+        tile.slice -= tile.slice / (tile.m == 64 ? 8 : 20);
         way.time = gpul__tensor_time(tile, gpul__gemm_tiles_in(task.m, task.n, tile.m * 2, tile.n) * task.batch,
                                      task.splits, task.slices, task.sms / 2, 1);
         way.pair = 2;

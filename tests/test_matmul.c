@@ -1311,7 +1311,7 @@ static void test_plans(void) {
             return;
         }
     }
-    CHECK(split > 1000 && aligned > 500);
+    CHECK(split > 1000 && aligned > 200);
     for (int i = 0; i < 8; i++) CHECK(tiles_seen[i] > 100);
     CHECK(copied > 1000 && gathered > 1000 && mixed > 100 && pairs > 100 && together > 100 && held[1] > 100 &&
           held[2] > 100);
