@@ -9800,10 +9800,12 @@ static gpul__tensor_way gpul__tensor_best_way(const gpul__tensor_task &task, gpu
     if (!task.bulk) tile.end = tile.scattered_end;
     gpul__tensor_way way = {gpul__tensor_time(tile, tiles, task.splits, task.slices, task.sms, 1), 1, 1};
     if (gpul__tensor_pairs(task, tile)) {
-        tile.slice -= tile.slice / (tile.m == 64 ? 8 : 20);
-        way.time = gpul__tensor_time(tile, gpul__gemm_tiles_in(task.m, task.n, tile.m * 2, tile.n) * task.batch,
-                                     task.splits, task.slices, task.sms / 2, 1);
-        way.pair = 2;
+        gpul__tensor_tile shared = tile;
+        shared.slice -= tile.slice / 20;
+        const double time =
+            gpul__tensor_time(shared, gpul__gemm_tiles_in(task.m, task.n, tile.m * 2, tile.n) * task.batch, task.splits,
+                              task.slices, task.sms / 2, 1);
+        if (time < way.time) way = {time, 2, 1};
     }
     if (cluster == 1) return way;
     const double together = gpul__tensor_time(tile, tiles, task.splits, task.slices, task.sms, cluster);
