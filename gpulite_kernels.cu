@@ -7657,7 +7657,7 @@ static __device__ __forceinline__ void gpul__gemm_mainloop(S &tile, gpul__gemm_o
     int32_t slices = int32_t((left + S::kSlice - 1) / S::kSlice); /* to fetch, the last one with so many steps: */
     const int32_t last = int32_t(left - int64_t(slices - 1) * S::kSlice);
     Compute *const end = shared + (S::kStages - 1) * kStage, *from = shared, *to = end;
-    const auto steps = [last](int32_t left) { return left > 1 ? int32_t(S::kSlice) : left == 1 ? last : 0; };
+    const auto steps = [last](int32_t more) { return more > 1 ? int32_t(S::kSlice) : more == 1 ? last : 0; };
     GPUL__UNROLL_NOT
     for (Compute *stage = shared; stage != end; stage += kStage, --slices) {
         operands.template fetch<kForm>(stage, steps(slices));
