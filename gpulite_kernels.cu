@@ -7424,7 +7424,8 @@ template <typename T, int kTile, int kSlice, int kThreads, bool kTransposed> str
         Compute *const to = shared + shared_at;
         visit<kForm, kCount>(left, [&](int i, int distance, const T *from, bool exists) {
             if (kAsync) {
-                gpul__copy_to_shared<kCount>(to + distance, reinterpret_cast<const Compute *>(from), exists);
+                gpul__copy_to_shared<kCount, kTransposed>(to + distance, reinterpret_cast<const Compute *>(from),
+                                                          exists);
             } else {
                 held[kAsync ? 0 : i] = T();
                 if (exists) held[kAsync ? 0 : i] = *from;
