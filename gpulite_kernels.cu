@@ -9941,7 +9941,7 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
         plan->gathers = gathers;
     }
     task.gathers = plan->gathers;
-    if (plan->gathers & 1) plan->a_pitch = 0;
+    if (plan->gathers & 1) plan->a_pitch = 0; /* fault: matmul-mixed */
     if (plan->gathers & 2) plan->b_pitch = 0;
     /* tiles; a cluster has fewer than twice as many blocks as splits */
     const int64_t room = INT32_MAX / 2 / (gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64) * plan->splits);
