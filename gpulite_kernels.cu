@@ -419,9 +419,9 @@ template <typename T> static __device__ __forceinline__ T gpul__at(const T *p, i
 static __device__ __forceinline__ gpul__none gpul__at(const gpul__none *, int64_t) { return gpul__none(); }
 
 /* Copies to shared memory that are complete when they are waited for: kCount elements, 4, 8 or 16 bytes in all, or zeros
- * where they do not exist. kCache: 16 bytes pass through the first cache, as 4 and 8 always do. Where what a warp reads
- * straddles lines, they should. Where there is no
- * cp.async (below compute capability 8.0, on the stand-in), the thread copies at once. */
+ * where they do not exist. kCache: 16 bytes pass through the first cache, as 4 and 8 always do; where what a warp reads
+ * straddles lines, they should. Where there is no cp.async (below compute capability 8.0, on the stand-in), the thread
+ * copies at once. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 #define GPUL__COPIES_ASYNC
 #endif
@@ -9519,8 +9519,9 @@ static inline bool gpul__gemm_aligned(const void *p, int64_t pitch, int64_t elem
  * are 128 bytes of a row, straddle two lines: such copies pass by the first cache, so L2 would be asked for both lines
  * twice. */
 static inline bool gpul__gemm_by_vectors(const gpul__gemm_matrix &x, int64_t element, bool along_k) {
-    const int64_t steps = x.pitch | x.steps, line = element == 8 && along_k ? 128 : 1; /* fault: batch-alignment */
-    return gpul__gemm_aligned(x.data, steps, element, x.dense) &&                      /* fault: matmul-whole-groups */
+    const int64_t line = element == 8 && along_k ? 128 : 1;       /* fault: matmul-straddling */
+    const int64_t steps = x.pitch | x.steps;                      /* fault: batch-alignment */
+    return gpul__gemm_aligned(x.data, steps, element, x.dense) && /* fault: matmul-whole-groups */
            gpul__aligned(x.data, size_t(line)) && steps * element % line == 0;
 }
 

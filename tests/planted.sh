@@ -403,6 +403,7 @@ plant matmul-parts-levels test_matmul:test_chain expression 'gpul__gemm_fan' '25
 plant matmul-parts-by-machine test_matmul:test_plans expression 'gpul__gemm_sms' 'machine->sms'
 plant matmul-ieee-parts-by-machine test_matmul:test_plans expression 'gpul__gemm_sms' 'machine->sms'
 plant matmul-misaligned-map test_matmul:test_plans expression 'gpul__aligned(x.data, 16)' '1'
+plant matmul-straddling test_matmul:test_plans expression 'element == 8 && along_k' 'false'
 plant matmul-mixed test_matmul:test_plans expression 'plan->gathers & 1' 'plan->gathers == 4'
 plant matmul-cluster test_matmul:test_plans expression 'together ? way.cluster : pair' 'together ? plan->splits : pair'
 plant matmul-tensor-counters test_matmul:test_plans without

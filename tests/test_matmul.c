@@ -1035,6 +1035,19 @@ static void random_problem(gpul__gemm_problem *p, gpul_dtype t) {
     p->A = (const void *)(uintptr_t)(4096 + size * rng_below(9));
     p->B = (const void *)(uintptr_t)(8192 + size * rng_below(9));
     p->C = (void *)(uintptr_t)(16384 + size * rng_below(9));
+    if (rng_below(32) == 0) { /* all rows begin at multiples of 16 elements */
+        p->M -= p->M % 16;
+        p->N -= p->N % 16;
+        p->K -= p->K % 16;
+        p->a_row = p->a_col == 1 ? p->K : 1;
+        p->a_col = p->a_row == 1 ? p->M : 1;
+        p->b_row = p->b_col == 1 ? p->N : 1;
+        p->b_col = p->b_row == 1 ? p->K : 1;
+        p->c_row = p->N;
+        p->A = (const void *)(uintptr_t)4096;
+        p->B = (const void *)(uintptr_t)8192;
+        p->C = (void *)(uintptr_t)16384;
+    }
 }
 
 /* Of random problems on random machines: what the plans of emulated f32 promise, and those of TF32 without tensor
@@ -1296,11 +1309,13 @@ static void test_plans(void) {
         if (plan.a_vector)
             good = good && (uintptr_t)p.A % (uintptr_t)four == 0 &&
                    (p.a_col == 1 ? p.a_row : p.a_col) * size % four == 0 &&
-                   (p.a_col == 1 ? p.K : p.M) * size % four == 0;
+                   (p.a_col == 1 ? p.K : p.M) * size % four == 0 &&
+                   (size != 8 || p.a_col != 1 || ((uintptr_t)p.A % 128 == 0 && p.a_row % 16 == 0));
         if (plan.b_vector)
             good = good && (uintptr_t)p.B % (uintptr_t)four == 0 &&
                    (p.b_row == 1 ? p.b_col : p.b_row) * size % four == 0 &&
-                   (p.b_row == 1 ? p.K : p.N) * size % four == 0;
+                   (p.b_row == 1 ? p.K : p.N) * size % four == 0 &&
+                   (size != 8 || p.b_row != 1 || ((uintptr_t)p.B % 128 == 0 && p.b_col % 16 == 0));
         if (plan.c_vector && !plan.tensor)
             good = good && (uintptr_t)p.C % (uintptr_t)four == 0 && p.c_row * size % four == 0;
         aligned += plan.a_vector && plan.b_vector && plan.c_vector;
@@ -1311,7 +1326,7 @@ static void test_plans(void) {
             return;
         }
     }
-    CHECK(split > 1000 && aligned > 200);
+    CHECK(split > 1000 && aligned > 500);
     for (int i = 0; i < 8; i++) CHECK(tiles_seen[i] > 100);
     CHECK(copied > 1000 && gathered > 1000 && mixed > 100 && pairs > 100 && together > 100 && held[1] > 100 &&
           held[2] > 100);
