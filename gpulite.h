@@ -1334,7 +1334,9 @@ extern "C" {
 typedef struct gpul__machine {
     int32_t device, sms;
     int64_t shared_optin; /* most dynamic shared memory of a block, in bytes */
-    int32_t wgmma;        /* gpul__find_wgmma's answer, where the matrix product is planned; else 0 */
+    /* gpul__find_wgmma's answers, where the matrix product is planned; else 0 */
+    int32_t wgmma;       /* 1: its kernels for tensor cores run */
+    int32_t clusters[3]; /* of 2, 4 and 8 blocks, how many at a time */
 } gpul__machine;
 
 /* Elementwise over up to three inputs: the problem. Dimensions are merged where strides allow, innermost last. */
@@ -1528,25 +1530,27 @@ typedef struct gpul__gemm_problem { /* C's rows lie dense; A and B are dense alo
     int32_t activation; /* GPUL_ACTIVATION_* */
 } gpul__gemm_problem;
 typedef struct gpul__gemm_plan {
-    int32_t tensor; /* 1: tensor cores, with tiles of gpul__tensor_tiles */
-    int32_t tile;   /* of gpul__gemm_tiles */
+    int32_t tensor; /* 1: tensor cores */
+    int32_t tile;   /* of gpul__gemm_tiles; tensor cores: of gpul__tensor_functions */
     int32_t device;
     int64_t batch;                        /* products of the stack that one launch takes, at most */
     int32_t splits;                       /* split-K: parts of K, whose sums are added in a fixed order */
     int64_t part;                         /* steps of K in a split; with `splits` a pure function of shape and dtype */
-    int32_t tile_m, tile_n;               /* elements of a tile; tensor cores: 0 */
-    int64_t tiles_m, tiles_n;             /* of C; tensor cores: work tiles, each a tile for every block of a pair */
+    int32_t tile_m, tile_n;               /* elements of a tile */
+    int64_t tiles_m, tiles_n;             /* of C; tensor cores: work tiles, each a tile for every block of a cluster */
     int64_t scratch_bytes;                /* the partial sums in the compute type; tensor cores: and what follows */
     int64_t counters;                     /* of splits that have arrived, zero before and after */
     int32_t a_vector, b_vector, c_vector; /* groups of four elements are aligned */
     int32_t scale_only;                   /* alpha or K is 0: A and B are not read */
     /* tensor cores */
-    int32_t blocks, cluster;  /* of the grid; of a cluster, whose blocks share columns of B */
-    int32_t cluster_splits;   /* 1: or are the splits of a tile, and add their sums in shared memory */
-    int32_t group_rows;       /* raster order: rows of work tiles in a group */
-    int32_t gathers;          /* 1: A, 2: B: no tensor map describes it, and the kernel gathers it */
-    int32_t held;             /* TF32: 1: A, 2: B is not dense along K and passes through registers */
-    int32_t c_bulk;           /* sums go to C as they are, by bulk copies: a tensor map describes it */
+    int32_t blocks, cluster;      /* of the grid; of a cluster */
+    int32_t cluster_m, cluster_n; /* a cluster's tiles below each other, which share columns of B, and beside */
+    int32_t cluster_splits;       /* 1: or are the splits of a tile, and add their sums in shared memory */
+    int32_t share;      /* columns of a tile that a block finishes: fewer than all where a cluster has the splits */
+    int32_t group_rows; /* raster order: rows of work tiles in a group */
+    int32_t gathers;    /* 1: A, 2: B: no tensor map describes it, and the kernel gathers it */
+    int32_t held;       /* TF32: 1: A, 2: B is not dense along K and passes through registers */
+    int32_t c_bulk;     /* sums go to C by bulk copies of so many columns; 0: no tensor map describes it */
     int64_t a_pitch, b_pitch; /* 0, or the pitches of copies of A and B, which tensor maps can describe */
     int64_t promoted_at;      /* in scratch memory: the promoted sums, a tile of f32 for each block, where K is long */
     int64_t a_at, b_at;       /* in scratch memory: the copies */
@@ -1579,7 +1583,7 @@ enum { GPUL__HISTOGRAM_WRONG_EDGES = -1 };
 extern int32_t gpul__launch_histogram(const gpul__histogram_problem *problem, const gpul__histogram_plan *plan,
                                       uint32_t *counters, void *scratch, gpul_stream stream);
 /* Whether the tensor cores' kernels of the matrix product run on the device, the current one. A cudaError_t. */
-extern int32_t gpul__find_wgmma(int32_t *wgmma, int32_t device);
+extern int32_t gpul__find_wgmma(gpul__machine *machine);
 /* Unpins the host memory through which edges pass, where nobody uses it. */
 extern void gpul__histogram_trim(void);
 extern int32_t gpul__plan_gemm(gpul__gemm_plan *plan, const gpul__gemm_problem *problem,
@@ -4834,11 +4838,13 @@ static gpul_status gpul__report_kernels(gpul__text *out, const char *function, c
         }
     }
     if (capability == 90) {
-        int32_t wgmma = 0;
-        const cudaError_t e = older ? cudaSuccess : (cudaError_t)gpul__find_wgmma(&wgmma, device->index);
+        gpul__machine machine = GPUL_ZERO;
+        cudaError_t e = cudaSuccess;
+        machine.device = device->index;
+        if (!older) e = (cudaError_t)gpul__find_wgmma(&machine);
         if (e != cudaSuccess) return gpul__cuda(e, function, "cudaFuncGetAttributes");
-        gpul__append(out, wgmma ? "    16-bit matrix products run on tensor cores\n"
-                                : "    better for this device: nvcc -arch=sm_90a\n");
+        gpul__append(out, machine.wgmma ? "    16-bit matrix products run on tensor cores\n"
+                                        : "    better for this device: nvcc -arch=sm_90a\n");
     } else if (older) gpul__append(out, "    better for this device: nvcc -arch=sm_%d\n", (int)capability);
     return GPUL_OK;
 }
@@ -6217,8 +6223,7 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
         *(transposed ? &problem.bias_m : &problem.bias_n) = bias->strides[0];
     }
 
-    status = gpul__cuda((cudaError_t)gpul__find_wgmma(&scope.machine.wgmma, scope.device), function,
-                        "looking for the kernels");
+    status = gpul__cuda((cudaError_t)gpul__find_wgmma(&scope.machine), function, "looking for the kernels");
     if (status == GPUL_OK && !gpul__plan_gemm(&plan, &problem, &scope.machine))
         status = gpul__left_out(function, "matmul");
     if (status != GPUL_OK || problem.M == 0 || problem.N == 0 || inner == 0 || outer == 0)

@@ -162,6 +162,26 @@ static inline __noinline__ int32_t gpul__launch_as(int32_t early, int32_t cluste
     }
     return int32_t(cudaLaunchKernelExC(&config, kernel, const_cast<void **>(arguments)));
 }
+#if !defined(GPULITE_CPU_STANDIN) && CUDART_VERSION >= 12010
+/* How many clusters of so many blocks of a kernel run at a time */
+static inline int32_t gpul__clusters_at_once(int32_t *clusters, int32_t cluster, const void *kernel, int32_t threads,
+                                             int32_t shared_bytes) {
+    cudaLaunchAttribute attribute;
+    cudaLaunchConfig_t config = cudaLaunchConfig_t();
+    cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+    config.gridDim = dim3(uint32_t(cluster), 1, 1);
+    config.blockDim = dim3(uint32_t(threads), 1, 1);
+    config.dynamicSmemBytes = size_t(shared_bytes);
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = uint32_t(cluster);
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    if (e == cudaSuccess) e = cudaOccupancyMaxActiveClusters(clusters, kernel, &config);
+    if (e != cudaSuccess && cudaPeekAtLastError() == e) cudaGetLastError();
+    return int32_t(e);
+}
+#endif
 /* A parameter whose type is the kernel's, so that its argument is passed from where it lies */
 template <typename T> struct gpul__same { typedef T type; };
 template <typename... Params>
@@ -7123,15 +7143,16 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * gpul__gemm_thin_kernel, for every GPU, where C has four rows or four columns at most, and K more than 16 steps: the
  * operand that is long is read once, at the speed of memory, by threads that keep the sums. A sum has eight chains.
  *
- * gpul__tensor_kernel, for 16-bit types on Hopper's tensor cores. A block is a producer and one or two consumers, each
- * a warpgroup. One thread of the producer issues bulk tensor copies into a ring of stages, slices 64 deep along K. A
+ * gpul__tensor_kernel, for 16-bit types on Hopper's tensor cores. A block is a producer and two consumers, each a
+ * warpgroup. Two threads of the producer issue bulk tensor copies into a ring of stages, slices 64 deep along K. A
  * consumer has 64 rows of the tile: wgmma multiplies from shared memory, with the sums in registers. Blocks are
- * persistent: they take tile after tile, and the next one is copied while this one is stored, by bulk copies as well. A
- * and B may have any order if their rows begin at multiples of 16 bytes. Others are first copied to where they do
- * (gpul__tensor_pack), for O(n^2), or, where that takes less, gathered by the producer. wgmma truncates its sums. So
- * after every 8192 steps of K, at most, the accumulators are promoted: added, with rounding, to the sum of the steps
- * before. Splits are added in the order of gpul__gemm_kernel; up to eight may be a cluster, whose blocks add a share each
- * in shared memory. The shape alone decides what is added to what.
+ * persistent: they take tile after tile, and the next one is copied while this one is stored, by bulk copies as well.
+ * Of the tile's shape only the rows are the kernel's; the plan chooses its columns, and the cluster whose blocks share
+ * what comes from L2. A and B may have any order if their rows begin at multiples of 16 bytes. Others are first copied
+ * to where they do (gpul__tensor_pack), for O(n^2), or, where that takes less, gathered by the producer. wgmma
+ * truncates its sums. So after every 8192 steps of K, at most, the accumulators are promoted: added, with rounding, to
+ * the sum of the steps before. Splits are added in the order of gpul__gemm_kernel; up to eight may be a cluster, whose
+ * blocks add a share each. The shape alone decides what is added to what.
  *
  * f32 on Hopper's tensor cores, where the caller allows it. TF32: one more type for gpul__tensor_kernel, rounded by the
  * copies to shared memory. wgmma takes it with K contiguous only. One operand where it is not passes through registers;
@@ -7149,8 +7170,8 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * ------------------------------------------------------------------------------------------------------------------ */
 #ifdef GPULITE_NO_MATMUL
 
-extern "C" int32_t gpul__find_wgmma(int32_t *wgmma, int32_t) {
-    *wgmma = 0;
+extern "C" int32_t gpul__find_wgmma(gpul__machine *machine) {
+    machine->wgmma = 0;
     return 0;
 }
 extern "C" int32_t gpul__plan_gemm(gpul__gemm_plan *, const gpul__gemm_problem *, const gpul__machine *) { return 0; }
@@ -7225,13 +7246,29 @@ static __device__ __forceinline__ bool gpul__gemm_chosen(const gpul__gemm_choice
     return chosen == c.way;
 }
 
+/* Tensor cores: what the host works out for the kernel */
+struct gpul__tensor_division { /* i / s = i * reciprocal >> shift, for i < 2^31: see gpul__divide_by */
+    uint32_t reciprocal, shift;
+};
+static inline gpul__tensor_division gpul__tensor_divide_by(int64_t s) {
+    uint32_t bits = 0;
+    while (int64_t(1) << bits < s) ++bits;
+    return {uint32_t(((uint64_t(1) << (31 + bits)) + uint64_t(s) - 1) / uint64_t(s)), 31 + bits};
+}
+struct gpul__tensor_view {
+    int32_t slices, part_slices; /* of K, and of a split */
+    int32_t stages, stage_bytes; /* of the ring in shared memory */
+    /* work tiles of a product, of a split, of a group of rows; the rows of a group, and of the last one */
+    gpul__tensor_division of_product, of_split, of_group, of_column, of_last_column;
+};
+
 struct gpul__gemm_view {
     gpul__gemm_problem problem;
     gpul__gemm_plan plan;
-    void *partials;                    /* split-K: the partial sums in the compute type, a tile each */
-    uint32_t *counters;                /* split-K: zero before and after, see gpul__gemm_combine_parts */
-    float one;                         /* 1: see gpul__gemm_write_sums */
-    int32_t slices, part_slices;       /* tensor cores: of K, and of a split */
+    void *partials;     /* split-K: the partial sums in the compute type, a tile each */
+    uint32_t *counters; /* split-K: zero before and after, see gpul__gemm_combine_parts */
+    float one;          /* 1: see gpul__gemm_write_sums */
+    gpul__tensor_view tensor;
     float *promoted;                   /* tensor cores: a tile for every block, the promoted sums where K is long */
     const uint32_t *range_a, *range_b; /* emulated f32: see gpul__pack_operand */
     gpul__gemm_choice choice;
@@ -8381,35 +8418,38 @@ static __global__ void __launch_bounds__(256, 4) gpul__gemm_pack(const __grid_co
 
 /* ---- Hopper's tensor cores (wgmma) ----
  *
- * Shared memory is a ring of stages. A stage is a slice of A, then one of B, in boxes: 64 rows of 128 bytes, which are
- * 64 elements along the operand's contiguous dimension, as a bulk tensor copy with the 128-byte swizzle writes them.
- * Two mbarriers belong to a stage. `full` waits for the bytes that the producer announced, `empty` for an arrival of
- * each consumer warp, in each block that the stage was copied to.
+ * A tile has 64 or 128 rows, and any multiple of 32 columns up to 256: as many as let all tiles be computed at once, or
+ * leave the last wave full. Shared memory is a ring of stages. A stage is a slice of A, then one of B, each line 128
+ * bytes, in boxes, as bulk tensor copies with the 128-byte swizzle write them. An operand that is contiguous along K is
+ * one box. Of another one a box is 128 bytes of its contiguous dimension by all of the slice's steps of K. Two mbarriers
+ * belong to a stage. `full` waits for the bytes that the producer announced, `empty` for an arrival of each consumer
+ * warp, in each block that the stage was copied to.
  *
- * Blocks may go in clusters of two, one tile below the other. They share columns of B: each copies half of the boxes of
- * B to both (multicast). */
+ * What comes from L2 takes more time than the tensor cores, the smaller the tile the more. So blocks may go in clusters,
+ * cluster_m tiles below each other and cluster_n beside each other. Those beside each other share rows of A, those below
+ * each other columns of B: each copies its share of the lines of a box, or of the steps of K, to all of them (multicast). */
 
 enum {
-    gpul__tensor_slice = 128, /* bytes of K in a stage: the width of the swizzle */
-    gpul__tensor_chunk = 128  /* slices, after which sums are promoted */
+    gpul__tensor_slice = 128,         /* bytes of K in a stage: the width of the swizzle */
+    gpul__tensor_chunk = 128,         /* slices, after which sums are promoted */
+    gpul__tensor_threads = 384,       /* three warpgroups: two consumers, and a producer */
+    gpul__tensor_widest = 256,        /* columns of a tile */
+    gpul__tensor_sums = 128,          /* of a thread: 64 x 256 in the 128 of a warpgroup */
+    gpul__tensor_stages = 16,         /* at most */
+    gpul__tensor_box = 8192,          /* bytes of 64 lines */
+    gpul__tensor_ring_bytes = 196608, /* of stages */
+    gpul__tensor_memory = gpul__tensor_ring_bytes + 4 * gpul__tensor_box + 1024 /* and two boxes for each consumer's
+        results; boxes begin at multiples of 1024 */
 };
 
 #ifdef GPUL__HOPPER
 
-template <int kRows, int kCols> struct gpul__tensor_shape {
+template <int kRows, bool kInParts> struct gpul__tensor_shape {
     enum {
         kM = kRows,
-        kN = kCols,
-        kGathers = kRows == 64 && kCols == 64,  /* operands for which there is no tensor map: see gpul__tensor_gather */
-        kTerms = kRows == 128 && kCols == 128,  /* elements in two parts: see gpul__tensor_multiply_terms */
-        kSums = kCols / 2,                      /* of a thread: 64 x kCols in the 128 of a warpgroup */
-        kProducers = kGathers ? 8 : 4,          /* warps */
-        kThreads = kRows * 2 + kProducers * 32, /* a consumer for every 64 rows, and the producer */
-        kBox = 8192,                            /* 64 rows of 128 bytes, what a bulk copy moves */
-        kStageBytes = (kRows + kCols) / 64 * kBox,
-        kEndBytes = kRows / 64 * 2 * kBox, /* two boxes a consumer, through which sums go to C */
-        kStages = (229376 - kEndBytes) / kStageBytes,
-        kSharedBytes = kStages * kStageBytes + kEndBytes + 1024 /* boxes begin at multiples of 1024 */
+        kThreads = kRows * 2,   /* that have the sums of a tile */
+        kGathers = kRows == 64, /* operands for which there is no tensor map: see gpul__tensor_gather */
+        kTerms = kInParts       /* elements in two parts, 128 columns: see gpul__tensor_multiply_terms */
     };
     /* warps that arrive at `full`: with halves of A, of B, or of both */
     static __device__ __forceinline__ uint32_t gathering(int32_t gathers) { return gathers == 3 ? 4 : 2; }
@@ -8503,8 +8543,7 @@ static __device__ __forceinline__ void gpul__tensor_load_all(uint32_t shared, co
 /* and from `shared` to C, which ignores elements beyond its ends */
 static __device__ __forceinline__ void gpul__tensor_store(const CUtensorMap *map, uint32_t shared, int32_t dense,
                                                           int32_t outer, int32_t item) {
-    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];\n"
-                 "cp.async.bulk.commit_group;" ::"l"(map),
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map),
                  "r"(shared), "r"(dense), "r"(outer), "r"(item)
                  : "memory");
 }
@@ -8548,8 +8587,10 @@ static __device__ __forceinline__ void gpul__tensor_gather(uint32_t shared, cons
                      "r"(word[i])
                      : "memory");
 }
-static __device__ __forceinline__ void gpul__cluster_sync() {
-    asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+/* All of a cluster's threads meet. They do not see what others wrote before, which would take a fence of the whole GPU:
+ * mbarriers have a fence of their own. */
+static __device__ __forceinline__ void gpul__cluster_meet() {
+    asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;" ::: "memory");
 }
 
 /* wgmma's descriptor of an operand in shared memory, boxes of 8192 bytes: the address, the distance of the boxes (where
@@ -8560,51 +8601,84 @@ static __device__ __forceinline__ uint64_t gpul__tensor_descriptor(uint32_t addr
 }
 
 /* wgmma for each width of a tile. Its instruction names all sums one by one: operands %0 .. %(n/2 - 1), then the two
- * descriptors and the flags. */
-#define GPUL__TEN(t) "%" t "0, %" t "1, %" t "2, %" t "3, %" t "4, %" t "5, %" t "6, %" t "7, %" t "8, %" t "9, "
+ * descriptors and the flags. sum += x y (kAdd 0: sum = x y), 64 x n, over 16 steps of K, or 8 of TF32 (GPUL_F32). kForm:
+ * 1 where A and 2 where B is not contiguous along K. held: x in registers, TF32 */
+template <int n> struct gpul__wgmma;
 #define GPUL__F8(i)                                                                                                    \
     "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3]), "+f"(sum[i + 4]), "+f"(sum[i + 5]),            \
         "+f"(sum[i + 6]), "+f"(sum[i + 7])
-#define GPUL__F32(i) GPUL__F8(i), GPUL__F8(i + 8), GPUL__F8(i + 16), GPUL__F8(i + 24)
+#define GPUL__F16(i) GPUL__F8(i), GPUL__F8(i + 8)
+#define GPUL__F64(i) GPUL__F16(i), GPUL__F16(i + 16), GPUL__F16(i + 32), GPUL__F16(i + 48)
 #define GPUL__WGMMA_AS(type, n, names, ia, ib, ic, ita, itb, ...)                                                      \
     asm volatile("wgmma.mma_async.sync.aligned.m64n" n "k16.f32." type "." type " {" names "}, %" ia ", %" ib ", %" ic \
                  ", 1, 1, %" ita ", %" itb ";"                                                                         \
                  : __VA_ARGS__                                                                                         \
                  : "l"(x), "l"(y), "n"(kAdd), "n"(kForm & 1), "n"(kForm >> 1))
 #define GPUL__WGMMA(n, names, ia, ib, ic, ita, itb, ...)                                                               \
-    template <gpul_dtype kType, int kForm, int kAdd>                                                                   \
-    static __device__ __forceinline__ void gpul__wgmma(float(&sum)[n / 2], uint64_t x, uint64_t y) {                   \
-        if (kType == GPUL_F16) GPUL__WGMMA_AS("f16", #n, names, ia, ib, ic, ita, itb, __VA_ARGS__);                    \
-        else if (kType == GPUL_BF16) GPUL__WGMMA_AS("bf16", #n, names, ia, ib, ic, ita, itb, __VA_ARGS__);             \
-        else                                                                                                           \
-            asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k8.f32.tf32.tf32 {" names "}, %" ia ", %" ib ", %" ic \
-                         ", 1, 1;"                                                                                     \
+    template <> struct gpul__wgmma<n> {                                                                                \
+        template <gpul_dtype kType, int kForm, int kAdd>                                                               \
+        static __device__ __forceinline__ void multiply(float *sum, uint64_t x, uint64_t y) {                          \
+            if (kType == GPUL_F16) GPUL__WGMMA_AS("f16", #n, names, ia, ib, ic, ita, itb, __VA_ARGS__);                \
+            else if (kType == GPUL_BF16) GPUL__WGMMA_AS("bf16", #n, names, ia, ib, ic, ita, itb, __VA_ARGS__);         \
+            else                                                                                                       \
+                asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k8.f32.tf32.tf32 {" names "}, %" ia ", %" ib      \
+                             ", %" ic ", 1, 1;"                                                                        \
+                             : __VA_ARGS__                                                                             \
+                             : "l"(x), "l"(y), "n"(kAdd));                                                             \
+        }                                                                                                              \
+        static __device__ __forceinline__ void held(float *sum, const uint32_t (&x)[4], uint64_t y) {                  \
+            asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k8.f32.tf32.tf32 {" names "}, {%" ia ", %" ib         \
+                         ", %" ic ", %" ita "}, %" itb ", 1, 1, 1;"                                                    \
                          : __VA_ARGS__                                                                                 \
-                         : "l"(x), "l"(y), "n"(kAdd));                                                                 \
-    }                                                                                                                  \
-    static __device__ __forceinline__ void gpul__wgmma_held(float(&sum)[n / 2], const uint32_t(&x)[4], uint64_t y) {   \
-        asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k8.f32.tf32.tf32 {" names "}, {%" ia ", %" ib ", %" ic    \
-                     ", %" ita "}, %" itb ", 1, 1, 1;"                                                                 \
-                     : __VA_ARGS__                                                                                     \
-                     : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "l"(y));                                            \
+                         : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "l"(y));                                        \
+        }                                                                                                              \
     }
 
+#define GPUL__TEN(t) "%" t "0, %" t "1, %" t "2, %" t "3, %" t "4, %" t "5, %" t "6, %" t "7, %" t "8, %" t "9, "
+#define GPUL__LAST_2(t) "%" t "0, %" t "1"
+#define GPUL__LAST_4(t) GPUL__LAST_2(t) ", %" t "2, %" t "3"
+#define GPUL__LAST_6(t) GPUL__LAST_4(t) ", %" t "4, %" t "5"
+#define GPUL__LAST_8(t) GPUL__LAST_6(t) ", %" t "6, %" t "7"
+#define GPUL__LAST_10(t) GPUL__LAST_8(t) ", %" t "8, %" t "9"
 #define GPUL__30 GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2")
 #define GPUL__60 GPUL__30 GPUL__TEN("3") GPUL__TEN("4") GPUL__TEN("5")
 #define GPUL__90 GPUL__60 GPUL__TEN("6") GPUL__TEN("7") GPUL__TEN("8")
-#define GPUL__120 GPUL__90 GPUL__TEN("9") GPUL__TEN("10") GPUL__TEN("11")
-/* sum += x y (kAdd 0: sum = x y), 64 x n, over 16 steps of K, or 8 of TF32 (GPUL_F32). kForm: 1 where A and 2 where B
- * is not contiguous along K. gpul__wgmma_held: x in registers, TF32 */
-GPUL__WGMMA(64, GPUL__30 "%30, %31", "32", "33", "34", "35", "36", GPUL__F32(0))
-GPUL__WGMMA(128, GPUL__60 "%60, %61, %62, %63", "64", "65", "66", "67", "68", GPUL__F32(0), GPUL__F32(32))
-GPUL__WGMMA(192, GPUL__90 "%90, %91, %92, %93, %94, %95", "96", "97", "98", "99", "100", GPUL__F32(0), GPUL__F32(32),
-            GPUL__F32(64))
-GPUL__WGMMA(256, GPUL__120 "%120, %121, %122, %123, %124, %125, %126, %127", "128", "129", "130", "131", "132",
-            GPUL__F32(0), GPUL__F32(32), GPUL__F32(64), GPUL__F32(96))
+GPUL__WGMMA(32, GPUL__TEN("") GPUL__LAST_6("1"), "16", "17", "18", "19", "20", GPUL__F16(0));
+GPUL__WGMMA(64, GPUL__30 GPUL__LAST_2("3"), "32", "33", "34", "35", "36", GPUL__F16(0), GPUL__F16(16));
+GPUL__WGMMA(96, GPUL__30 GPUL__TEN("3") GPUL__LAST_8("4"), "48", "49", "50", "51", "52", GPUL__F16(0), GPUL__F16(16),
+            GPUL__F16(32));
+GPUL__WGMMA(128, GPUL__60 GPUL__LAST_4("6"), "64", "65", "66", "67", "68", GPUL__F64(0));
+GPUL__WGMMA(160, GPUL__60 GPUL__TEN("6") GPUL__LAST_10("7"), "80", "81", "82", "83", "84", GPUL__F64(0), GPUL__F16(64));
+GPUL__WGMMA(192, GPUL__90 GPUL__LAST_6("9"), "96", "97", "98", "99", "100", GPUL__F64(0), GPUL__F16(64), GPUL__F16(80));
+GPUL__WGMMA(224, GPUL__90 GPUL__TEN("9") GPUL__TEN("10") GPUL__LAST_2("11"), "112", "113", "114", "115", "116",
+            GPUL__F64(0), GPUL__F16(64), GPUL__F16(80), GPUL__F16(96));
+GPUL__WGMMA(256, GPUL__90 GPUL__TEN("9") GPUL__TEN("10") GPUL__TEN("11") GPUL__LAST_8("12"), "128", "129", "130", "131",
+            "132", GPUL__F64(0), GPUL__F64(64));
+
+/* Calls f(width), a constant, for the width that n is: by comparisons, for a table of jumps would have to be loaded */
+#define GPUL__TENSOR_WIDTH(n, f)                                                                                       \
+    if (n > 128) {                                                                                                     \
+        if (n > 192) {                                                                                                 \
+            if (n > 224) f(256);                                                                                       \
+            else f(224);                                                                                               \
+        } else if (n > 160) f(192);                                                                                    \
+        else f(160);                                                                                                   \
+    } else if (n > 64) {                                                                                               \
+        if (n > 96) f(128);                                                                                            \
+        else f(96);                                                                                                    \
+    } else if (n > 32) f(64);                                                                                          \
+    else f(32)
 
 /* The barrier of one consumer's threads */
-static __device__ __forceinline__ void gpul__consumer_barrier(int warpgroup) {
-    asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory");
+static __device__ __forceinline__ void gpul__consumer_barrier(int consumer) {
+    asm volatile("bar.sync %0, 128;" ::"r"(1 + consumer) : "memory");
+}
+/* Consumers that take turns: one waits for its turn, one hands over. */
+static __device__ __forceinline__ void gpul__consumer_turn(int consumer) {
+    asm volatile("bar.sync %0, 256;" ::"r"(3 + consumer) : "memory");
+}
+static __device__ __forceinline__ void gpul__consumer_next(int consumer) {
+    asm volatile("bar.arrive %0, 256;" ::"r"(4 - consumer) : "memory");
 }
 static __device__ __forceinline__ void gpul__wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 /* Ends a group of wgmma; and waits for all groups but the last kPending. */
@@ -8619,42 +8693,50 @@ template <int kPending> static __device__ __forceinline__ void gpul__wgmma_wait(
 
 /* A warp's position in its block's ring of stages. The producer runs before the consumers; all take the stages in
  * order. */
-template <typename S> struct gpul__tensor_ring {
+struct gpul__tensor_ring {
     uint32_t full, empty, stages; /* addresses in shared memory; the mbarriers are arrays */
-    uint32_t parity;
-    int stage;
-    uint32_t sharing, first; /* blocks that copy to each other's stages, and the rank of the first in the cluster */
+    uint32_t parity, bytes;       /* bytes: of a stage */
+    int stage, count;
+    uint32_t peers; /* the blocks of the cluster that copy to this one's stages, a mask */
     __device__ __forceinline__ void advance() {
-        if (++stage == S::kStages) {
+        if (++stage == count) {
             stage = 0;
             parity ^= 1;
         }
     }
-    /* This warp has read the stage: lane i arrives at `empty` in block i of those that share it. */
+    __device__ __forceinline__ void skip(int slices) {
+        const uint32_t to = uint32_t(stage + slices), rounds = to / uint32_t(count);
+        stage = int(to - rounds * uint32_t(count));
+        parity ^= rounds & 1;
+    }
+    __device__ __forceinline__ uint32_t at() const { return stages + uint32_t(stage) * bytes; }
+    __device__ __forceinline__ void wait() const { gpul__mbarrier_wait(full + uint32_t(stage) * 8, parity); }
+    /* This warp has read the stage: lane i arrives at `empty` in block i of those that copy to it. */
     __device__ __forceinline__ void release(bool condition, int which) const {
         const uint32_t lane = gpul__thread_again() % 32;
-        gpul__mbarrier_arrive_if(condition && lane < sharing,
-                                 gpul__shared_in(empty + uint32_t(which) * 8, first + (lane < sharing ? lane : 0)));
+        const bool there = peers >> lane & 1;
+        gpul__mbarrier_arrive_if(condition && there, gpul__shared_in(empty + uint32_t(which) * 8, there ? lane : 0));
     }
 };
 
 /* A consumer's loop over `slices` slices. The tensor cores add all products. Those of two slices are pending at a time,
  * so a stage is released when the next one's have been issued. */
-template <gpul_dtype kType, typename S, int kForm>
-static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
-                                                             int slices, int warpgroup) {
-    const uint64_t a = gpul__tensor_descriptor(ring.stages + uint32_t(warpgroup) * S::kBox, kForm & 1),
-                   b = gpul__tensor_descriptor(ring.stages + S::kM / 64 * S::kBox, kForm >> 1);
+template <typename S, int n, gpul_dtype kType, int kForm>
+static __device__ __forceinline__ void gpul__tensor_multiply(float *sum, gpul__tensor_ring &ring, int slices,
+                                                             int half) {
+    const uint64_t a = gpul__tensor_descriptor(ring.stages + uint32_t(half) * gpul__tensor_box, kForm & 1),
+                   b = gpul__tensor_descriptor(ring.stages + S::kM * gpul__tensor_slice, kForm >> 1);
     /* to the next 16 of K, in 16 bytes */
     enum { kStepA = kForm & 1 ? 2048 >> 4 : 32 >> 4, kStepB = kForm & 2 ? 2048 >> 4 : 32 >> 4 };
     int before = 0;
     GPUL__UNROLL_NOT
     for (int i = 0; i < slices; ++i) {
-        const uint64_t at = uint64_t(ring.stage) * (S::kStageBytes >> 4);
-        gpul__mbarrier_wait(ring.full + uint32_t(ring.stage) * 8, ring.parity);
+        const uint64_t at = uint64_t(uint32_t(ring.stage) * (ring.bytes >> 4));
+        ring.wait();
         gpul__wgmma_fence();
         GPUL__UNROLL_FOR (int k = 0; k < 4; ++k)
-            gpul__wgmma<kType, kForm, 1>(sum, a + at + uint64_t(k) * kStepA, b + at + uint64_t(k) * kStepB);
+            gpul__wgmma<n>::template multiply<kType, kForm, 1>(sum, a + at + uint64_t(k) * kStepA,
+                                                               b + at + uint64_t(k) * kStepB);
         gpul__wgmma_commit();
         gpul__wgmma_wait<1>();
         ring.release(i > 0, before);
@@ -8663,7 +8745,6 @@ static __device__ __forceinline__ void gpul__tensor_multiply(float (&sum)[S::kSu
     }
     gpul__wgmma_wait<0>();
     ring.release(true, before);
-    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) asm volatile("" : "+f"(sum[i])::"memory");
 }
 
 /* TF32 where A is not contiguous along K, as wgmma needs it in shared memory: a slice of A passes through registers. It
@@ -8698,70 +8779,75 @@ struct gpul__tensor_held {
 };
 /* A slice: four wgmma. While one is pending, the operand of the next but one is loaded: that of the next one is there, so
  * it can follow at once. kMore: another slice follows. */
-template <bool kMore, typename S>
-static __device__ __forceinline__ void gpul__tensor_step_held(float (&sum)[S::kSums], const gpul__tensor_held &held,
-                                                              uint32_t (&x)[4][4], gpul__tensor_ring<S> &ring,
-                                                              int &before, int warpgroup) {
+template <bool kMore, typename S, int n>
+static __device__ __forceinline__ void gpul__tensor_step_held(float *sum, const gpul__tensor_held &held,
+                                                              uint32_t (&x)[4][4], gpul__tensor_ring &ring, int &before,
+                                                              int half) {
     const int stage = ring.stage;
-    const uint32_t slice = ring.stages + uint32_t(stage) * S::kStageBytes;
-    const uint64_t b = gpul__tensor_descriptor(slice + S::kM / 64 * S::kBox, false);
+    const uint64_t b = gpul__tensor_descriptor(ring.at() + S::kM * gpul__tensor_slice, false);
     GPUL__UNROLL_FOR (int k = 0; k < 4; ++k) {
         held.order(x[k]);
         gpul__wgmma_fence();
-        gpul__wgmma_held(sum, x[k], b + uint64_t(k) * (32 >> 4));
+        gpul__wgmma<n>::held(sum, x[k], b + uint64_t(k) * (32 >> 4));
         gpul__wgmma_commit();
         gpul__wgmma_wait<1>();
         if (k == 0) ring.release(before >= 0, before);
         if (k == 2 && kMore) {
             ring.advance();
-            gpul__mbarrier_wait(ring.full + uint32_t(ring.stage) * 8, ring.parity);
+            ring.wait();
         }
-        if (k < 2 || kMore)
-            held.load(x[(k + 2) % 4],
-                      ring.stages + uint32_t(ring.stage) * S::kStageBytes + uint32_t(warpgroup) * S::kBox, (k + 2) % 4);
+        if (k < 2 || kMore) held.load(x[(k + 2) % 4], ring.at() + uint32_t(half) * gpul__tensor_box, (k + 2) % 4);
     }
     before = stage;
 }
-template <typename S>
-static __device__ __forceinline__ void gpul__tensor_multiply_held(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
-                                                                  int slices, int warpgroup) {
+template <typename S, int n>
+static __device__ __forceinline__ void gpul__tensor_multiply_held(float *sum, gpul__tensor_ring &ring, int slices,
+                                                                  int half) {
     gpul__tensor_held held;
     uint32_t x[4][4];
     int before = -1;
-    held.begin(S::kBox / 2);
-    gpul__mbarrier_wait(ring.full + uint32_t(ring.stage) * 8, ring.parity);
-    GPUL__UNROLL_FOR (int k = 0; k < 2; ++k)
-        held.load(x[k], ring.stages + uint32_t(ring.stage) * S::kStageBytes + uint32_t(warpgroup) * S::kBox, k);
+    held.begin(gpul__tensor_box / 2);
+    ring.wait();
+    GPUL__UNROLL_FOR (int k = 0; k < 2; ++k) held.load(x[k], ring.at() + uint32_t(half) * gpul__tensor_box, k);
     GPUL__UNROLL_NOT
-    for (int left = slices; left > 1; --left) gpul__tensor_step_held<true, S>(sum, held, x, ring, before, warpgroup);
-    gpul__tensor_step_held<false, S>(sum, held, x, ring, before, warpgroup);
+    for (int left = slices; left > 1; --left) gpul__tensor_step_held<true, S, n>(sum, held, x, ring, before, half);
+    gpul__tensor_step_held<false, S, n>(sum, held, x, ring, before, half);
     ring.advance();
     gpul__wgmma_wait<0>();
     ring.release(true, before);
-    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) asm volatile("" : "+f"(sum[i])::"memory");
 }
 
+/* By form, dtype and columns */
+template <typename S, int n>
+static __device__ __forceinline__ void gpul__tensor_multiply_columns(float *sum, gpul__tensor_ring &ring, int slices,
+                                                                     int half, gpul_dtype dtype, int form, bool held) {
+    const bool across_a = form & 1, across_b = form & 2;
+    if (dtype == GPUL_F32 && held) gpul__tensor_multiply_held<S, n>(sum, ring, slices, half);
+    else if (dtype == GPUL_F32) gpul__tensor_multiply<S, n, GPUL_F32, 0>(sum, ring, slices, half);
+    else if (dtype == GPUL_F16) {
+        if (across_a && across_b) gpul__tensor_multiply<S, n, GPUL_F16, 3>(sum, ring, slices, half);
+        else if (across_b) gpul__tensor_multiply<S, n, GPUL_F16, 2>(sum, ring, slices, half);
+        else if (across_a) gpul__tensor_multiply<S, n, GPUL_F16, 1>(sum, ring, slices, half);
+        else gpul__tensor_multiply<S, n, GPUL_F16, 0>(sum, ring, slices, half);
+    } else {
+        if (across_a && across_b) gpul__tensor_multiply<S, n, GPUL_BF16, 3>(sum, ring, slices, half);
+        else if (across_b) gpul__tensor_multiply<S, n, GPUL_BF16, 2>(sum, ring, slices, half);
+        else if (across_a) gpul__tensor_multiply<S, n, GPUL_BF16, 1>(sum, ring, slices, half);
+        else gpul__tensor_multiply<S, n, GPUL_BF16, 0>(sum, ring, slices, half);
+    }
+}
 template <typename S>
-static __device__ __forceinline__ void gpul__tensor_multiply_form(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
-                                                                  int slices, int warpgroup, gpul_dtype dtype, int form,
-                                                                  bool held) {
-    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) {
+static __device__ __forceinline__ void gpul__tensor_multiply_all(float (&sum)[gpul__tensor_sums],
+                                                                 gpul__tensor_ring &ring, int slices, int half,
+                                                                 gpul_dtype dtype, int form, bool held, int n) {
+    GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; ++i) {
         sum[i] = 0;
         asm volatile("" : "+f"(sum[i])::"memory");
     }
-    if (dtype == GPUL_F32 && held) gpul__tensor_multiply_held<S>(sum, ring, slices, warpgroup);
-    else if (dtype == GPUL_F32) gpul__tensor_multiply<GPUL_F32, S, 0>(sum, ring, slices, warpgroup);
-    else if (dtype == GPUL_F16) {
-        if (form == 0) gpul__tensor_multiply<GPUL_F16, S, 0>(sum, ring, slices, warpgroup);
-        else if (form == 1) gpul__tensor_multiply<GPUL_F16, S, 1>(sum, ring, slices, warpgroup);
-        else if (form == 2) gpul__tensor_multiply<GPUL_F16, S, 2>(sum, ring, slices, warpgroup);
-        else gpul__tensor_multiply<GPUL_F16, S, 3>(sum, ring, slices, warpgroup);
-    } else {
-        if (form == 0) gpul__tensor_multiply<GPUL_BF16, S, 0>(sum, ring, slices, warpgroup);
-        else if (form == 1) gpul__tensor_multiply<GPUL_BF16, S, 1>(sum, ring, slices, warpgroup);
-        else if (form == 2) gpul__tensor_multiply<GPUL_BF16, S, 2>(sum, ring, slices, warpgroup);
-        else gpul__tensor_multiply<GPUL_BF16, S, 3>(sum, ring, slices, warpgroup);
-    }
+#define GPUL__COLUMNS(n) gpul__tensor_multiply_columns<S, n>(sum, ring, slices, half, dtype, form, held)
+    GPUL__TENSOR_WIDTH(n, GPUL__COLUMNS);
+#undef GPUL__COLUMNS
+    GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; ++i) asm volatile("" : "+f"(sum[i])::"memory");
 }
 
 /* The same for elements in two parts. The tensor cores add the products of the high parts within a slice only; these
@@ -8769,35 +8855,37 @@ static __device__ __forceinline__ void gpul__tensor_multiply_form(float (&sum)[S
  * they may be truncated. Which of them comes first depends on whose rows were the caller's, so that bits do not depend
  * on the order of C. */
 template <gpul_dtype kType, typename S>
-static __device__ __forceinline__ void gpul__tensor_multiply_terms(float (&sum)[S::kSums], gpul__tensor_ring<S> &ring,
-                                                                   int slices, int warpgroup, bool transposed) {
-    const uint64_t first_a = gpul__tensor_descriptor(ring.stages + uint32_t(warpgroup) * S::kBox, false),
-                   first_b = gpul__tensor_descriptor(ring.stages + S::kM / 64 * S::kBox, false);
+static __device__ __forceinline__ void gpul__tensor_multiply_terms(float *sum, gpul__tensor_ring &ring, int slices,
+                                                                   int half, bool transposed) {
+    enum { kN = 128 };
+    typedef gpul__wgmma<kN> Wgmma;
+    const uint64_t first_a = gpul__tensor_descriptor(ring.stages + uint32_t(half) * gpul__tensor_box, false),
+                   first_b = gpul__tensor_descriptor(ring.stages + S::kM * gpul__tensor_slice, false);
     /* the parts that meet first, as offsets in 16 bytes: A's high and B's low; transposed: the reverse */
     const uint64_t of_a = transposed ? 4 : 0, of_b = 4 - of_a;
-    float high[S::kSums], low[S::kSums];
-    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) {
+    float high[kN / 2], low[kN / 2];
+    GPUL__UNROLL_FOR (int i = 0; i < kN / 2; ++i) {
         sum[i] = high[i] = low[i] = 0;
         asm volatile("" : "+f"(high[i]), "+f"(low[i])::"memory");
     }
     int before = 0;
     GPUL__UNROLL_NOT
     for (int i = 0; i < slices; ++i) {
-        const uint64_t at = uint64_t(ring.stage) * (S::kStageBytes >> 4), a = first_a + at, b = first_b + at;
-        gpul__mbarrier_wait(ring.full + uint32_t(ring.stage) * 8, ring.parity);
+        const uint64_t at = uint64_t(ring.stage) * (ring.bytes >> 4), a = first_a + at, b = first_b + at;
+        ring.wait();
         gpul__wgmma_fence();
-        gpul__wgmma<kType, 0, 0>(high, a, b);
-        gpul__wgmma<kType, 0, 1>(high, a + 2, b + 2);
+        Wgmma::template multiply<kType, 0, 0>(high, a, b);
+        Wgmma::template multiply<kType, 0, 1>(high, a + 2, b + 2);
         gpul__wgmma_commit();
         gpul__wgmma_wait<1>(); /* the slice before */
         ring.release(i > 0, before);
-        gpul__wgmma<kType, 0, 1>(low, a + of_a, b + of_b);
-        gpul__wgmma<kType, 0, 1>(low, a + of_a + 2, b + of_b + 2);
-        gpul__wgmma<kType, 0, 1>(low, a + of_b, b + of_a);
-        gpul__wgmma<kType, 0, 1>(low, a + of_b + 2, b + of_a + 2);
+        Wgmma::template multiply<kType, 0, 1>(low, a + of_a, b + of_b);
+        Wgmma::template multiply<kType, 0, 1>(low, a + of_a + 2, b + of_b + 2);
+        Wgmma::template multiply<kType, 0, 1>(low, a + of_b, b + of_a);
+        Wgmma::template multiply<kType, 0, 1>(low, a + of_b + 2, b + of_a + 2);
         gpul__wgmma_commit();
         gpul__wgmma_wait<1>(); /* the high parts */
-        GPUL__UNROLL_FOR (int j = 0; j < S::kSums; ++j) {
+        GPUL__UNROLL_FOR (int j = 0; j < kN / 2; ++j) {
             asm volatile("" : "+f"(high[j])::"memory");
             sum[j] += high[j];
         }
@@ -8807,9 +8895,10 @@ static __device__ __forceinline__ void gpul__tensor_multiply_terms(float (&sum)[
     gpul__wgmma_wait<0>();
     ring.release(true, before);
     const float scale = kType == GPUL_F16 ? 0x1p-11f : 1.0f; /* of the low parts */
-    GPUL__UNROLL_FOR (int j = 0; j < S::kSums; ++j) {
+    GPUL__UNROLL_FOR (int j = 0; j < kN / 2; ++j) {
         asm volatile("" : "+f"(low[j])::"memory");
         sum[j] = __fmaf_rn(low[j], scale, sum[j]);
+        sum[j + kN / 2] = 0;
     }
 }
 
@@ -8825,140 +8914,145 @@ template <bool kBf16> static __device__ __forceinline__ uint32_t gpul__tensor_na
     asm("set.neu.u32.f16x2 %0, %1, %1;" : "=r"(nan) : "r"(two));
     return two & ~(nan & 0x01ff01ffu); /* from 7fff to 7e00 */
 }
-/* A work tile: a tile of C for each block of a pair, one below the other, and a split of K. In the raster order of
- * gpul__gemm_kernel, in groups of plan.group_rows rows of work tiles. Where a cluster has the splits of a tile, all are
- * one work tile, and a block's rank is its split. */
+/* Where a block is: its cluster of so many, its rank there, and its tile among the cluster's, first those below each
+ * other */
+struct gpul__tensor_place {
+    uint32_t cluster, clusters, rank, m, n;
+    __device__ __forceinline__ void find(const gpul__gemm_plan &plan) {
+        asm("mov.u32 %0, %%clusterid.x;" : "=r"(cluster));
+        asm("mov.u32 %0, %%nclusterid.x;" : "=r"(clusters));
+        asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+        const uint32_t down = plan.cluster_splits ? 1 : uint32_t(plan.cluster_m); /* a power of two */
+        m = rank & (down - 1);
+        n = plan.cluster_splits ? 0 : rank >> (31 - __clz(int(down)));
+    }
+};
+/* A work tile: a tile of C for each block of a cluster, and a split of K. In the raster order of gpul__gemm_kernel, in
+ * groups of plan.group_rows rows of work tiles. Where a cluster has the splits of a tile, all are one work tile, and a
+ * block's rank is its split. */
 struct gpul__tensor_work {
-    int64_t m, n;          /* the first row and column of this block's tile */
+    uint32_t m, n;         /* the first row and column of this block's tile */
     uint32_t item, split;  /* the product of the stack; the split */
     uint32_t tile;         /* of all tiles of all products: where its partial sums are */
     int32_t begin, length; /* the slices of K */
-    /* in 32 bits, which the plan makes sure of: a division of 64 bits is a subroutine */
+    static __device__ __forceinline__ uint32_t divided(uint32_t i, const gpul__tensor_division &by) {
+        return uint32_t(uint64_t(i) * by.reciprocal >> by.shift);
+    }
     template <typename S>
-    __device__ __forceinline__ void find(uint32_t index, uint32_t rank, const gpul__gemm_view &v) {
+    __device__ __forceinline__ void find(uint32_t index, const gpul__gemm_view &v, const gpul__tensor_place &place) {
         const gpul__gemm_plan &plan = v.plan;
+        const gpul__tensor_view &t = v.tensor;
         const bool together = plan.cluster_splits;
-        const uint32_t tiles_m = uint32_t(plan.tiles_m), tiles_n = uint32_t(plan.tiles_n),
-                       high = uint32_t(plan.group_rows), pair = together ? 1 : uint32_t(plan.cluster),
-                       below = together ? 0 : rank;
-        const uint32_t tiles = tiles_m * tiles_n, parts = together ? 1 : uint32_t(plan.splits);
-        item = v.problem.batch > 1 ? index / (tiles * parts) : 0;
-        index -= item * (tiles * parts);
-        split = parts > 1 ? index / tiles : 0;
+        const uint32_t tiles_m = uint32_t(plan.tiles_m), tiles_n = uint32_t(plan.tiles_n), tiles = tiles_m * tiles_n,
+                       high = uint32_t(plan.group_rows), shared = uint32_t(plan.cluster_m * plan.cluster_n);
+        item = divided(index, t.of_product);
+        index -= item * tiles * (together ? 1 : uint32_t(plan.splits));
+        split = divided(index, t.of_split);
         const uint32_t in_product = index - split * tiles;
-        if (together) split = rank;
-        const uint32_t group = in_product / (high * tiles_n), in_group = in_product - group * (high * tiles_n);
-        const uint32_t rest = tiles_m - group * high, height = rest < high ? rest : high, tile_n = in_group / height;
-        m = int64_t((group * high + in_group - tile_n * height) * pair + below) * S::kM;
-        n = int64_t(tile_n) * S::kN;
-        tile = (item * tiles + in_product) * pair + below;
-        begin = int32_t(split) * v.part_slices;
-        length = v.slices - begin < v.part_slices ? v.slices - begin : v.part_slices;
+        if (together) split = place.rank;
+        const uint32_t group = divided(in_product, t.of_group), in_group = in_product - group * high * tiles_n,
+                       rest = tiles_m - group * high, height = rest < high ? rest : high,
+                       tile_n = divided(in_group, rest < high ? t.of_last_column : t.of_column);
+        m = ((group * high + in_group - tile_n * height) * uint32_t(plan.cluster_m) + place.m) * S::kM;
+        n = (tile_n * uint32_t(plan.cluster_n) + place.n) * uint32_t(plan.tile_n);
+        tile = (item * tiles + in_product) * shared + (together ? 0 : place.rank);
+        begin = int32_t(split) * t.part_slices;
+        length = t.slices - begin < t.part_slices ? t.slices - begin : t.part_slices;
     }
 };
 
-/* A thread's sums in memory, where each access of a warp is a full one: `at` is where the thread's first four are. */
-template <typename S>
-static __device__ __forceinline__ void gpul__tensor_leave(float4 *at, const float (&sum)[S::kSums]) {
-    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 4)
-        at[i / 4 * (S::kM * 2)] = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
+/* A thread's sums in memory, where each access of a warp is a full one: `at` is where the thread's first four are, the
+ * next ones kStep vectors further on. */
+template <int kStep>
+static __device__ __forceinline__ void gpul__tensor_leave(float4 *at, const float (&sum)[gpul__tensor_sums], int n) {
+    GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; i += 4) {
+        if (i % 16 == 0 && i * 2 >= n) break;
+        at[i / 4 * kStep] = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
+    }
+}
+template <int kStep>
+static __device__ __forceinline__ void gpul__tensor_recall(float (&sum)[gpul__tensor_sums], const float4 *at, int n) {
+    GPUL__UNROLL_FOR (int first = 0; first < gpul__tensor_sums; first += 16) {
+        GPUL__UNROLL_FOR (int i = first; i < first + 16; ++i) sum[i] = 0; /* or they would be kept from before */
+        if (first * 2 < n) {
+            GPUL__UNROLL_FOR (int i = first; i < first + 16; i += 4) {
+                const float4 four = at[i / 4 * kStep];
+                sum[i] = four.x;
+                sum[i + 1] = four.y;
+                sum[i + 2] = four.z;
+                sum[i + 3] = four.w;
+            }
+        }
+    }
 }
 /* A consumer leaves its split of 64 rows of a tile. The one that comes last adds them up, by the tree of
- * gpul__gemm_combine_parts, 64 columns at a time: true in that of the root, which has the sum of all. */
+ * gpul__gemm_combine_parts, 32 columns at a time: true in that of the root, which has the sum of all. */
 template <typename S>
-static __device__ __forceinline__ bool gpul__tensor_combine(float (&sum)[S::kSums], const gpul__gemm_view &v,
-                                                            const gpul__tensor_work &work, int warpgroup) {
-    __shared__ uint32_t flags[S::kM / 64];
+static __device__ __forceinline__ bool gpul__tensor_combine(float (&sum)[gpul__tensor_sums], const gpul__gemm_view &v,
+                                                            const gpul__tensor_work &work, int consumer, int half) {
+    __shared__ uint32_t flags[2];
     const uint32_t splits = uint32_t(v.plan.splits), nodes = (splits + gpul__gemm_fan - 1) / gpul__gemm_fan;
-    const int64_t size = int64_t(S::kM) * S::kN / 4;
-    float4 *const mine = static_cast<float4 *>(v.partials) + work.tile * size * splits + threadIdx.x;
-    uint32_t *const counter = v.counters + (work.tile * uint32_t(S::kM / 64) + uint32_t(warpgroup)) * (nodes + 1) + 1;
-    gpul__tensor_leave<S>(mine + work.split * size, sum);
+    const int vectors = v.plan.tile_n / 8; /* of a thread */
+    const int64_t size = int64_t(vectors) * S::kThreads;
+    float4 *const mine = static_cast<float4 *>(v.partials) + work.tile * size * splits + threadIdx.x % S::kThreads;
+    uint32_t *const counter = v.counters + (work.tile * uint32_t(S::kM / 64) + uint32_t(half)) * (nodes + 1) + 1;
+    gpul__tensor_leave<S::kThreads>(mine + work.split * size, sum, v.plan.tile_n);
     GPUL__UNROLL_NOT
     for (uint32_t step = 1; step < splits; step *= gpul__gemm_fan) {
         const uint32_t node = work.split / (step * gpul__gemm_fan), first = node * step * gpul__gemm_fan,
                        left = (splits - first + step - 1) / step;
         const uint32_t count = left < gpul__gemm_fan ? left : uint32_t(gpul__gemm_fan);
-        gpul__consumer_barrier(warpgroup);
-        if (threadIdx.x % 128 == 0) flags[warpgroup] = gpul__arrive(step == 1 ? counter + node : counter - 1, count);
-        gpul__consumer_barrier(warpgroup);
-        if (!gpul__warp_uniform(flags[warpgroup])) return false;
+        gpul__consumer_barrier(consumer);
+        if (threadIdx.x % 128 == 0) flags[consumer] = gpul__arrive(step == 1 ? counter + node : counter - 1, count);
+        gpul__consumer_barrier(consumer);
+        if (!gpul__warp_uniform(flags[consumer])) return false;
         GPUL__UNROLL_NOT
-        for (int g = 0; g < S::kN / 64; ++g) {
-            float4 *const to = mine + first * size + g * (8 * S::kM * 2), *from = to;
-            float4 of_node[8];
-            GPUL__UNROLL_FOR (int i = 0; i < 8; ++i) of_node[i] = from[i * (S::kM * 2)];
-            GPUL__UNROLL_BY(3)
+        for (int g = 0; g < vectors; g += 4) {
+            float4 *const to = mine + first * size + g * S::kThreads, *from = to;
+            float4 of_node[4];
+            GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) of_node[i] = from[i * S::kThreads];
+            GPUL__UNROLL_BY(5)
             for (uint32_t c = 1; c < count; ++c) {
                 from += step * size;
-                GPUL__UNROLL_FOR (int i = 0; i < 8; ++i) {
-                    const float4 more = from[i * (S::kM * 2)];
+                GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) {
+                    const float4 more = from[i * S::kThreads];
                     of_node[i] = make_float4(of_node[i].x + more.x, of_node[i].y + more.y, of_node[i].z + more.z,
                                              of_node[i].w + more.w);
                 }
             }
-            GPUL__UNROLL_FOR (int i = 0; i < 8; ++i) to[i * (S::kM * 2)] = of_node[i];
+            GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) to[i * S::kThreads] = of_node[i];
         }
     }
-    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 4) {
-        const float4 all = mine[i / 4 * (S::kM * 2)];
-        sum[i] = all.x;
-        sum[i + 1] = all.y;
-        sum[i + 2] = all.z;
-        sum[i + 3] = all.w;
-    }
+    gpul__tensor_recall<S::kThreads>(sum, mine, v.plan.tile_n);
     return true;
 }
-/* The same where a cluster has the splits. Each block leaves its sums in its shared memory, from `shared` on, where the
- * stages were. Then it adds a share of all blocks' sums, in order, and leaves that with the first block: true there,
- * where `sum` is the sum of all. kBlocks: of the cluster */
-template <int kBlocks, typename S>
-static __device__ __forceinline__ void gpul__tensor_add_share(uint32_t at, uint32_t rank, uint32_t splits) {
-    enum { kVectors = S::kSums / 4, kShare = kVectors / kBlocks, kStep = S::kM * 2 * 16 /* bytes */ };
-    static_assert(kVectors % kBlocks == 0, "equal shares");
-    float4 x[kBlocks][kShare];
-    at += rank * kShare * kStep;
-    GPUL__UNROLL_FOR (uint32_t b = 0; b < kBlocks; ++b) {
-        const uint32_t there = gpul__shared_in(at, b < splits ? b : 0);
-        GPUL__UNROLL_FOR (uint32_t i = 0; i < kShare; ++i)
-            asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
-                         : "=f"(x[b][i].x), "=f"(x[b][i].y), "=f"(x[b][i].z), "=f"(x[b][i].w)
-                         : "r"(there + i * kStep)
-                         : "memory");
-    }
-    GPUL__UNROLL_FOR (uint32_t i = 0; i < kShare; ++i) {
-        float4 all = x[0][i];
-        GPUL__UNROLL_FOR (uint32_t b = 1; b < kBlocks; ++b) {
-            if (b < splits)
-                all = make_float4(all.x + x[b][i].x, all.y + x[b][i].y, all.z + x[b][i].z, all.w + x[b][i].w);
-        }
-        asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(gpul__shared_in(at, 0) + i * kStep),
-                     "f"(all.x), "f"(all.y), "f"(all.z), "f"(all.w)
-                     : "memory");
-    }
-}
+/* The same where a cluster has the splits: all leave their sums, and wait for each other. Then each block adds a share of
+ * the columns, and has the sums of those. Threads that have no sums are at the kernel's end, where they arrive too. */
 template <typename S>
-static __device__ __forceinline__ bool
-gpul__tensor_combine_in_cluster(float (&sum)[S::kSums], const gpul__gemm_plan &plan, uint32_t shared, uint32_t rank) {
-    enum { kThreads = S::kM * 2, kStep = kThreads * 16 };
-    const uint32_t at = shared + gpul__thread_again() * 16, splits = uint32_t(plan.splits);
-    asm volatile("bar.sync 3, %0;" ::"r"(int(kThreads)) : "memory"); /* both consumers have read the last stages */
-    GPUL__UNROLL_FOR (int i = 0; rank < splits && i < S::kSums; i += 4)
-        asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(at + uint32_t(i / 4) * kStep), "f"(sum[i]),
-                     "f"(sum[i + 1]), "f"(sum[i + 2]), "f"(sum[i + 3])
-                     : "memory");
-    gpul__cluster_sync();
-    if (plan.cluster == 2) gpul__tensor_add_share<2, S>(at, rank, splits);
-    else if (plan.cluster == 4) gpul__tensor_add_share<4, S>(at, rank, splits);
-    else gpul__tensor_add_share<8, S>(at, rank, splits);
-    gpul__cluster_sync();
-    if (rank) return false;
-    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 4)
-        asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                     : "=f"(sum[i]), "=f"(sum[i + 1]), "=f"(sum[i + 2]), "=f"(sum[i + 3])
-                     : "r"(at + uint32_t(i / 4) * kStep)
-                     : "memory");
-    return true;
+static __device__ __forceinline__ void gpul__tensor_combine_in_cluster(float (&sum)[gpul__tensor_sums],
+                                                                       const gpul__gemm_view &v,
+                                                                       const gpul__tensor_work &work, uint32_t rank) {
+    const uint32_t splits = uint32_t(v.plan.splits), vectors = uint32_t(v.plan.share / 8);
+    const int64_t size = int64_t(v.plan.tile_n / 8) * S::kThreads;
+    float4 *const all = static_cast<float4 *>(v.partials) + work.tile * size * splits + threadIdx.x % S::kThreads;
+    if (rank < splits) gpul__tensor_leave<S::kThreads>(all + rank * size, sum, v.plan.tile_n);
+    asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+    const float4 *const mine = all + rank * vectors * S::kThreads;
+    GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; ++i) sum[i] = 0; /* or they would be kept from before */
+    GPUL__UNROLL_FOR (uint32_t i = 0; i < gpul__tensor_widest / 16; ++i) {
+        if (i >= vectors) break;
+        float4 x[8];
+        GPUL__UNROLL_FOR (uint32_t b = 0; b < 8; ++b)
+            x[b] = b < splits ? mine[b * size + i * S::kThreads] : make_float4(0, 0, 0, 0);
+        float4 total = x[0];
+        GPUL__UNROLL_FOR (uint32_t b = 1; b < 8; ++b) {
+            if (b < splits) total = make_float4(total.x + x[b].x, total.y + x[b].y, total.z + x[b].z, total.w + x[b].w);
+        }
+        sum[i * 4] = total.x;
+        sum[i * 4 + 1] = total.y;
+        sum[i * 4 + 2] = total.z;
+        sum[i * 4 + 3] = total.w;
+    }
 }
 
 /* ---- the end of a tile ----
@@ -8981,18 +9075,18 @@ static __device__ __forceinline__ void gpul__tensor_fetch(T (&held)[kHeld], cons
 }
 /* Of elements in two parts: scaled rows and columns are scaled back, by a power of two in two steps, since one may be
  * out of range. The result is rounded once: what the first step makes subnormal, the second one leaves there. */
-template <typename S>
-static __device__ __forceinline__ void gpul__tensor_scale_back(float (&sum)[S::kSums], const gpul__gemm_view &v,
-                                                               int64_t row, int64_t col) {
+static __device__ __forceinline__ void gpul__tensor_scale_back(float *sum, const gpul__gemm_view &v, int64_t row,
+                                                               int64_t col) {
+    enum { kN = 128 };
     const uint32_t lane = gpul__thread_again() % 32;
     const int64_t m = row + lane / 4, n = col + lane;
-    uint32_t of_row[2], of_col[S::kN / 32]; /* the largest elements, then their exponents */
+    uint32_t of_row[2], of_col[kN / 32]; /* the largest elements, then their exponents */
     gpul__tensor_fetch(of_row, v.range_a + 2 * m, 16, 8, v.problem.M - m);
     gpul__tensor_fetch(of_col, v.range_b + 2 * n, 64, 32, v.problem.N - n);
     GPUL__UNROLL_FOR (int h = 0; h < 2; ++h)
         of_row[h] = uint32_t(gpul__pack_row_exponent(of_row[h]) - 2 * gpul__pack_target(v.two == GPUL_F16));
-    GPUL__UNROLL_FOR (int h = 0; h < S::kN / 32; ++h) of_col[h] = uint32_t(gpul__pack_row_exponent(of_col[h]));
-    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 4) {
+    GPUL__UNROLL_FOR (int h = 0; h < kN / 32; ++h) of_col[h] = uint32_t(gpul__pack_row_exponent(of_col[h]));
+    GPUL__UNROLL_FOR (int i = 0; i < kN / 2; i += 4) {
         GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) {
             const int scale = int(gpul__tensor_of_column(of_col, i + j, lane));
             GPUL__UNROLL_FOR (int h = 0; h < 2; ++h) {
@@ -9014,14 +9108,15 @@ struct gpul__tensor_exchange {
     int64_t at, step,
         apart; /* in C, in elements: the first element, from unit to unit, from an element to the second */
     bool turned;
+    /* end: the column behind the tile */
     __device__ __forceinline__ void begin(const gpul__gemm_problem &p, uint32_t item, int64_t row, int64_t col,
-                                          uint32_t shared, bool turn) {
+                                          int64_t end, uint32_t shared, bool turn) {
         const uint32_t lane = gpul__thread_again() % 32, g = lane / 4, t = lane % 4;
         turned = turn;
         of_sums = shared + (turned ? t / 2 * 256 + ((t % 2 * 2) ^ (t / 2)) * 32 + g * 4 : g * 288 + t * 8);
         of_units = shared + lane * 4;
-        const int64_t m = turned ? col + lane / 16 * 2 : row, n = turned ? row + lane % 16 : col + lane, rows = p.M - m,
-                      cols = p.N - n;
+        const int64_t m = turned ? col + lane / 16 * 2 : row, n = turned ? row + lane % 16 : col + lane,
+                      rows = (turned && end < p.M ? end : p.M) - m, cols = (!turned && end < p.N ? end : p.N) - n;
         const int down = turned ? 4 : 1, height = rows < 16 * down ? int(rows) : 16 * down; /* rows of a unit, of all */
         at = item * p.c_batch + m * p.c_row + n;
         step = down * p.c_row;
@@ -9064,30 +9159,27 @@ struct gpul__tensor_exchange {
 };
 
 /* Asks for a warp's rows of C, which the end of the tile will read, to come to L2 while the tile is computed. */
-template <typename S>
 static __device__ __forceinline__ void gpul__tensor_prefetch_c(const gpul__gemm_problem &p, uint32_t item, int64_t row,
-                                                               int64_t col, bool turned) {
+                                                               int64_t col, int width, bool turned) {
     const uint32_t lane = gpul__thread_again() % 32;
     const int64_t element = p.dtype == GPUL_F32 ? 4 : 2;
     const char *const c = static_cast<const char *>(p.C) + item * p.c_batch * element;
     GPUL__UNROLL_NOT
-    for (int i = 0; i < S::kN / (turned ? 32 : 64); ++i) { /* turned: a row of 16 elements; else 32 of half a row */
-        const int64_t m = turned ? col + i * 32 + lane : row + lane / 2,
-                      n = turned ? row : col + (lane % 2 * (S::kN / 64) + i) * 32;
+    for (int i = 0; i < width; i += turned ? 32 : 64) { /* turned: a row of 16 elements; else 32 of half a row */
+        const int64_t m = turned ? col + i + lane : row + lane / 2, n = turned ? row : col + i + lane % 2 * 32;
         if (m < p.M && n < p.N) asm volatile("prefetch.global.L2 [%0];" ::"l"(c + (m * p.c_row + n) * element));
     }
 }
 /* sum = alpha sum + beta C */
-template <typename S>
-static __device__ __forceinline__ void gpul__tensor_add_c(float (&sum)[S::kSums], const gpul__gemm_problem &p,
-                                                          uint32_t item, int64_t row, int64_t col, uint32_t shared,
-                                                          bool turned) {
+static __device__ __forceinline__ void gpul__tensor_add_c(float (&sum)[gpul__tensor_sums], const gpul__gemm_problem &p,
+                                                          uint32_t item, int64_t row, int64_t col, int64_t end,
+                                                          uint32_t shared, bool turned) {
     const float alpha = float(p.alpha), beta = float(p.beta);
     GPUL__UNROLL_NOT
-    for (int64_t next = 0; next < S::kN; next += 64) { /* of the first 32 sums, which then become the last */
+    for (int64_t next = 0; next < gpul__tensor_widest; next += 64) { /* the first 32 sums, which become the last */
         gpul__tensor_exchange exchange;
         float c[16][2], x[32];
-        exchange.begin(p, item, row, col + next, shared, turned);
+        exchange.begin(p, item, row, col + next, end, shared, turned);
         if (p.dtype == GPUL_F32) {
             exchange.fetch(c, static_cast<const float *>(p.C));
         } else {
@@ -9105,18 +9197,18 @@ static __device__ __forceinline__ void gpul__tensor_add_c(float (&sum)[S::kSums]
         __syncwarp();
         exchange.get(x);
         GPUL__UNROLL_FOR (int i = 0; i < 32; ++i) x[i] = __fmaf_rn(alpha, sum[i], beta * x[i]);
-        GPUL__UNROLL_FOR (int i = 0; i + 32 < S::kSums; ++i) sum[i] = sum[i + 32];
-        GPUL__UNROLL_FOR (int i = 0; i < 32; ++i) sum[S::kSums - 32 + i] = x[i];
+        GPUL__UNROLL_FOR (int i = 0; i + 32 < gpul__tensor_sums; ++i) sum[i] = sum[i + 32];
+        GPUL__UNROLL_FOR (int i = 0; i < 32; ++i) sum[gpul__tensor_sums - 32 + i] = x[i];
     }
 }
 
 /* The bias: of the thread's two rows, or of its columns, which the lanes of its warp load together. The activation:
  * GELU takes many instructions, so a loop applies it to the first 16 sums, which then become the last. */
-template <typename S>
-static __device__ __forceinline__ void gpul__tensor_epilogue(float (&sum)[S::kSums], const gpul__gemm_problem &p,
-                                                             int64_t row, int64_t col, bool turned) {
+static __device__ __forceinline__ void gpul__tensor_epilogue(float (&sum)[gpul__tensor_sums],
+                                                             const gpul__gemm_problem &p, int64_t row, int64_t col,
+                                                             bool turned) {
     if (p.bias) {
-        enum { kHeld = S::kN / 32 };
+        enum { kHeld = gpul__tensor_widest / 32 };
         const uint32_t lane = gpul__thread_again() % 32;
         const bool of_rows = (p.transposed != 0) != turned; /* rows of the sums */
         const int64_t first = of_rows ? row + lane / 4 : col + lane, left = (p.transposed ? p.M : p.N) - first,
@@ -9132,9 +9224,9 @@ static __device__ __forceinline__ void gpul__tensor_epilogue(float (&sum)[S::kSu
                 held[h] = gpul__gemm_widen(narrow[h], p.bias_dtype == GPUL_BF16);
         }
         if (of_rows) {
-            GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) sum[i] = __fadd_rn(sum[i], held[i / 2 % 2]);
+            GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; ++i) sum[i] = __fadd_rn(sum[i], held[i / 2 % 2]);
         } else {
-            GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 4) {
+            GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; i += 4) {
                 GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) {
                     const float add = gpul__tensor_of_column(held, i + j, lane);
                     sum[i + j] = __fadd_rn(sum[i + j], add);
@@ -9144,27 +9236,26 @@ static __device__ __forceinline__ void gpul__tensor_epilogue(float (&sum)[S::kSu
         }
     }
     if (p.activation == GPUL_ACTIVATION_RELU) {
-        GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) sum[i] = gpul__gemm_relu(sum[i]);
+        GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; ++i) sum[i] = gpul__gemm_relu(sum[i]);
     }
     GPUL__UNROLL_NOT
-    for (int k = p.activation == GPUL_ACTIVATION_GELU ? 0 : S::kSums; k < S::kSums; k += 16) {
+    for (int k = p.activation == GPUL_ACTIVATION_GELU ? 0 : gpul__tensor_sums; k < gpul__tensor_sums; k += 16) {
         float done[16];
         GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) done[i] = gpul__gemm_gelu(sum[i]);
-        GPUL__UNROLL_FOR (int i = 0; i + 16 < S::kSums; ++i) sum[i] = sum[i + 16];
-        GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) sum[S::kSums - 16 + i] = done[i];
+        GPUL__UNROLL_FOR (int i = 0; i + 16 < gpul__tensor_sums; ++i) sum[i] = sum[i + 16];
+        GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) sum[gpul__tensor_sums - 16 + i] = done[i];
     }
 }
 
 /* Results of f32 */
-template <typename S>
-static __device__ __forceinline__ void gpul__tensor_store_rows(const float (&sum)[S::kSums],
+static __device__ __forceinline__ void gpul__tensor_store_rows(const float (&sum)[gpul__tensor_sums],
                                                                const gpul__gemm_problem &p, uint32_t item, int64_t row,
-                                                               int64_t col, uint32_t shared, bool turned) {
-    GPUL__UNROLL_FOR (int g = 0; g < S::kN / 64; ++g) {
+                                                               int64_t col, int64_t end, uint32_t shared, bool turned) {
+    GPUL__UNROLL_FOR (int g = 0; g < gpul__tensor_widest / 64; ++g) {
         gpul__tensor_exchange exchange;
         float x[16][2];
-        if (col + g * 64 >= (turned ? p.M : p.N)) break;
-        exchange.begin(p, item, row, col + g * 64, shared, turned);
+        if (col + g * 64 >= end || col + g * 64 >= (turned ? p.M : p.N)) break;
+        exchange.begin(p, item, row, col + g * 64, end, shared, turned);
         float *first = static_cast<float *>(p.C) + exchange.at, *second = first + exchange.apart;
         __syncwarp();
         exchange.put(sum + g * 32);
@@ -9180,45 +9271,57 @@ static __device__ __forceinline__ void gpul__tensor_store_rows(const float (&sum
     }
 }
 
-/* Those of 16-bit types */
-template <bool kBf16, typename S>
-static __device__ __forceinline__ void gpul__tensor_narrow_all(uint32_t (&two)[S::kSums / 2],
-                                                               const float (&sum)[S::kSums]) {
-    GPUL__UNROLL_FOR (int i = 0; i < S::kSums / 2; ++i) two[i] = gpul__tensor_narrow<kBf16>(sum[2 * i], sum[2 * i + 1]);
-}
-/* They pass through shared memory, 64 columns at a time, in one of two boxes. From there bulk copies take them while
- * the next tile is computed, or, where C is not aligned, the warps, whose lanes then write neighbouring elements. */
-template <typename S>
-static __device__ __forceinline__ void gpul__tensor_store_boxes(const uint32_t (&two)[S::kSums / 2],
+/* Those of 16-bit types. They pass through shared memory, 64 columns at a time, in one of two places. From there bulk
+ * copies take them while the next tile is computed, in boxes of so many columns that they fill the tile. Where C is not
+ * aligned, the warps take them, whose lanes then write neighbouring elements. */
+static __device__ __forceinline__ void gpul__tensor_store_boxes(const float (&sum)[gpul__tensor_sums],
                                                                 const gpul__gemm_view &v, const CUtensorMap *map,
-                                                                const gpul__tensor_work &work, int warpgroup,
-                                                                uint32_t warp, uint32_t boxes, uint32_t &filled) {
+                                                                const gpul__tensor_work &work, int width, int consumer,
+                                                                uint32_t warp, uint32_t boxes) {
     const gpul__gemm_problem &p = v.problem;
-    const uint32_t thread = gpul__thread_again(), lane = thread % 32;
-    const int64_t first_row = work.m + warpgroup * 64;
+    const uint32_t thread = gpul__thread_again(), lane = thread % 32, row = warp * 16 + lane % 16,
+                   wide = v.plan.c_bulk ? uint32_t(v.plan.c_bulk) : 64; /* columns of a box, a power of two */
     const bool first = thread % 128 == 0;
-    GPUL__UNROLL_FOR (int g = 0; g < S::kN / 64; ++g) {
-        filled ^= S::kBox;
-        const uint32_t box = boxes + filled;
-        if (first) asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory"); /* the copy before the last one */
-        gpul__consumer_barrier(warpgroup);
-        /* 16-byte chunks in the order of the 128-byte swizzle, as the bulk copy expects */
-        const uint32_t box_row = box + (warp * 16 + lane % 16) * 128;
-        GPUL__UNROLL_FOR (int j = 0; j < 8; j += 2) {
-            const uint32_t *const w = two + g * 16 + j * 2;
+    /* A box is 64 lines of `wide` elements, whose chunks of 16 bytes are in the order of a swizzle as wide as a line. */
+    const uint32_t line = row * wide * 2, chunk = lane / 16 ^ (line >> 7 & (wide / 8 - 1));
+    GPUL__UNROLL_FOR (int g = 0; g < gpul__tensor_widest / 64; ++g) {
+        if (g * 64 >= width) break;
+        uint32_t two[16];
+        const uint32_t box = boxes + g % 2 * gpul__tensor_box;
+        if (p.dtype == GPUL_BF16) {
+            GPUL__UNROLL_FOR (int i = 0; i < 16; ++i)
+                two[i] = gpul__tensor_narrow<true>(sum[g * 32 + 2 * i], sum[g * 32 + 2 * i + 1]);
+        } else {
+            GPUL__UNROLL_FOR (int i = 0; i < 16; ++i)
+                two[i] = gpul__tensor_narrow<false>(sum[g * 32 + 2 * i], sum[g * 32 + 2 * i + 1]);
+        }
+        if (first) { /* the copies of the tile before, or the copy before the last one */
+            if (g == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+            else asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
+        }
+        gpul__consumer_barrier(consumer);
+        GPUL__UNROLL_FOR (uint32_t j = 0; j < 8; j += 2) {
+            const uint32_t in_box = (j ^ chunk) & (wide / 8 - 1), which = (j + lane / 16) * 8 / wide;
             asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                             box_row + ((uint32_t(j) + lane / 16) ^ (lane % 8)) * 16),
-                         "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3])
+                             box + which * wide * 128 + line + in_box * 16),
+                         "r"(two[j * 2]), "r"(two[j * 2 + 1]), "r"(two[j * 2 + 2]), "r"(two[j * 2 + 3])
                          : "memory");
         }
         if (v.plan.c_bulk) {
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-            gpul__consumer_barrier(warpgroup);
-            if (first) gpul__tensor_store(map, box, int32_t(work.n) + g * 64, int32_t(first_row), int32_t(work.item));
+            gpul__consumer_barrier(consumer);
+            if (first) {
+                for (uint32_t col = 0; col < 64 && g * 64 + int(col) < width; col += wide)
+                    gpul__tensor_store(map, box + col * 128, int32_t(work.n + col) + g * 64, int32_t(work.m),
+                                       int32_t(work.item));
+                asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+            }
         } else {
             __syncwarp();
-            const int64_t n = work.n + g * 64 + lane;
-            uint16_t *to = static_cast<uint16_t *>(p.C) + work.item * p.c_batch + (first_row + warp * 16) * p.c_row + n;
+            const int64_t n = int64_t(work.n) + g * 64 + lane, top = int64_t(work.m) + warp * 16;
+            const bool left_there = n < p.N && g * 64 + int(lane) < width,
+                       right_there = n + 32 < p.N && g * 64 + 32 + int(lane) < width;
+            uint16_t *to = static_cast<uint16_t *>(p.C) + work.item * p.c_batch + top * p.c_row + n;
             GPUL__UNROLL_BY(4)
             for (int r = 0; r < 16; ++r, to += p.c_row) {
                 const uint32_t from = box + (warp * 16 + uint32_t(r)) * 128 + lane % 8 * 2;
@@ -9229,53 +9332,49 @@ static __device__ __forceinline__ void gpul__tensor_store_boxes(const uint32_t (
                 asm volatile("ld.shared.u16 %0, [%1];"
                              : "=h"(right)
                              : "r"(from + ((lane / 8 + 4) ^ (uint32_t(r) % 8)) * 16));
-                if (first_row + warp * 16 + r >= p.M) break;
-                if (n < p.N) to[0] = left;
-                if (n + 32 < p.N) to[32] = right;
+                if (top + r >= p.M) break;
+                if (left_there) to[0] = left;
+                if (right_there) to[32] = right;
             }
         }
     }
 }
 
-/* A consumer's 64 x S::kN sums become results in C. */
+/* A consumer's sums, of 64 rows and `width` columns, become results in C. */
 template <typename S>
-static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[S::kSums], const gpul__gemm_view &v,
+static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[gpul__tensor_sums], const gpul__gemm_view &v,
                                                            const CUtensorMap *map, const gpul__tensor_work &work,
-                                                           int warpgroup, uint32_t boxes, uint32_t &filled) {
+                                                           int width, int consumer, uint32_t boxes) {
     const gpul__gemm_problem &p = v.problem;
     const uint32_t thread = gpul__thread_again(), warp = gpul__warp_uniform(thread / 32 % 4),
                    shared = boxes + warp * 4096;
     const bool narrow = p.dtype != GPUL_F32, turned = v.plan.held == 2;
-    const int64_t row = work.m + warpgroup * 64 + warp * 16;
-    if (v.plan.splits > 1 && !v.plan.cluster_splits && !gpul__tensor_combine<S>(sum, v, work, warpgroup)) return;
-    if (S::kTerms && v.two) gpul__tensor_scale_back<S>(sum, v, row, work.n);
+    const int64_t row = int64_t(work.m) + warp * 16, end = int64_t(work.n) + width;
+    if (S::kTerms) gpul__tensor_scale_back(sum, v, row, work.n);
     if (float(p.beta) != 0) {
         if (narrow) { /* bulk copies have read the boxes */
             if (thread % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-            gpul__consumer_barrier(warpgroup);
+            gpul__consumer_barrier(consumer);
         }
-        gpul__tensor_add_c<S>(sum, p, work.item, row, work.n, shared, turned);
+        gpul__tensor_add_c(sum, p, work.item, row, work.n, end, shared, turned);
     } else if (float(p.alpha) != 1) {
-        GPUL__UNROLL_FOR (int i = 0; i < S::kSums; ++i) sum[i] *= float(p.alpha);
+        GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; ++i) sum[i] *= float(p.alpha);
     }
-    if (gpul__gemm_has_epilogue(p)) gpul__tensor_epilogue<S>(sum, p, row, work.n, turned);
-    if (!narrow) gpul__tensor_store_rows<S>(sum, p, work.item, row, work.n, shared, turned);
-    else {
-        uint32_t two[S::kSums / 2];
-        if (p.dtype == GPUL_BF16) gpul__tensor_narrow_all<true, S>(two, sum);
-        else gpul__tensor_narrow_all<false, S>(two, sum);
-        gpul__tensor_store_boxes<S>(two, v, map, work, warpgroup, warp, boxes, filled);
-    }
+    if (gpul__gemm_has_epilogue(p)) gpul__tensor_epilogue(sum, p, row, work.n, turned);
+    if (narrow) gpul__tensor_store_boxes(sum, v, map, work, width, consumer, warp, boxes);
+    else gpul__tensor_store_rows(sum, p, work.item, row, work.n, end, shared, turned);
 }
 
-/* The producer of a kernel that gathers one operand or both. A slice of such an operand has two halves, of 32 rows; two
- * or four warps take those of one slice, the others those of the next ones. */
+/* The producers of a kernel that gathers one operand or both, two warpgroups. A slice of such an operand has two halves,
+ * of 32 rows; two or four warps take those of one slice, the others those of the next ones. */
 template <typename S>
-static __device__ __forceinline__ void
-gpul__tensor_produce_gathered(gpul__tensor_ring<S> &ring, const CUtensorMap &map_a, const CUtensorMap &map_b,
-                              const gpul__gemm_view &v, uint32_t work_tiles, uint32_t rank, int form) {
+static __device__ __forceinline__ void gpul__tensor_produce_gathered(gpul__tensor_ring &ring, const CUtensorMap &map_a,
+                                                                     const CUtensorMap &map_b, const gpul__gemm_view &v,
+                                                                     uint32_t work_tiles, uint32_t at_once,
+                                                                     const gpul__tensor_place &place, int form) {
     const gpul__gemm_problem &p = v.problem;
-    const uint32_t warp = gpul__warp_uniform(threadIdx.x / 32 % S::kProducers), lane = threadIdx.x % 32,
+    enum { kWarps = 8 };
+    const uint32_t warp = gpul__warp_uniform(threadIdx.x / 32 - 4), lane = threadIdx.x % 32,
                    sharing = S::gathering(v.plan.gathers);
     const bool both = v.plan.gathers == 3, of_b = both ? warp % 4 > 1 : v.plan.gathers == 2;
     const int32_t half = int32_t(warp % 2) * 32;
@@ -9283,21 +9382,19 @@ gpul__tensor_produce_gathered(gpul__tensor_ring<S> &ring, const CUtensorMap &map
     const int64_t pitch = of_b ? (turned_b ? p.b_row : p.b_col) : turned_a ? p.a_col : p.a_row, rows = of_b ? p.N : p.M;
     gpul__tensor_work work;
     uint32_t turn = warp / sharing;
-    const uint32_t cluster = uint32_t(v.plan.cluster);
-    for (uint32_t index = blockIdx.x / cluster; index < work_tiles; index += gridDim.x / cluster) {
-        work.find<S>(index, rank, v);
+    for (uint32_t index = place.cluster; index < work_tiles; index += at_once) {
+        work.find<S>(index, v, place);
         const int32_t m = int32_t(work.m), n = int32_t(work.n), at = of_b ? n : m,
                       item_a = p.a_batch ? int32_t(work.item) : 0, item_b = p.b_batch ? int32_t(work.item) : 0;
         const uint16_t *const data = of_b ? static_cast<const uint16_t *>(p.B) + item_b * p.b_batch
                                           : static_cast<const uint16_t *>(p.A) + item_a * p.a_batch;
         for (int32_t i = 0; i < work.length; ++i, ring.advance()) {
-            if (turn++ % (S::kProducers / sharing) != 0) continue;
+            if (turn++ % (kWarps / sharing) != 0) continue;
             const int32_t k = (work.begin + i) * 64;
-            const uint32_t full = ring.full + uint32_t(ring.stage) * 8,
-                           a = ring.stages + uint32_t(ring.stage) * S::kStageBytes, b = a + S::kBox;
+            const uint32_t full = ring.full + uint32_t(ring.stage) * 8, a = ring.at(), b = a + gpul__tensor_box;
             gpul__mbarrier_wait(ring.empty + uint32_t(ring.stage) * 8, ring.parity ^ 1);
             if (!both && !half && gpul__elected()) { /* the operand that has a map, on its way meanwhile */
-                gpul__mbarrier_expect_more(full, S::kBox);
+                gpul__mbarrier_expect_more(full, gpul__tensor_box);
                 if (of_b) gpul__tensor_load(a, &map_a, turned_a ? m : k, turned_a ? k : m, item_a, full);
                 else gpul__tensor_load(b, &map_b, turned_b ? n : k, turned_b ? k : n, item_b, full);
             }
@@ -9309,109 +9406,154 @@ gpul__tensor_produce_gathered(gpul__tensor_ring<S> &ring, const CUtensorMap &map
         }
     }
 }
+
+/* An operand as the thread that issues its copies sees it: boxes of 128 bytes by `lines`, of which this block copies
+ * some, to all blocks of a mask that share them. */
+struct gpul__tensor_source {
+    const CUtensorMap *map;
+    uint32_t mask;               /* of the blocks */
+    int32_t boxes, lines, first; /* first: of the lines that this block copies */
+    int32_t width;               /* elements of 128 bytes */
+    bool across;                 /* not contiguous along K: the lines of a box are steps of K */
+    /* rows: of the tile, along M or N; part: of the lines, which of so many parts */
+    __device__ __forceinline__ void begin(int32_t rows, uint32_t part, uint32_t parts) {
+        boxes = across ? (rows + width - 1) / width : 1;
+        lines = across ? width : rows;
+        first = lines / int32_t(parts) * int32_t(part);
+    }
+    /* a slice, from step k of K and row `row` on, to `shared` */
+    __device__ __forceinline__ void copy(uint32_t shared, int32_t k, int32_t row, int32_t item, uint32_t full) const {
+        int32_t dense = across ? row : k, outer = (across ? k : row) + first;
+        shared += uint32_t(first) * gpul__tensor_slice;
+        GPUL__UNROLL_NOT
+        for (int32_t g = 0; g < boxes; ++g, shared += uint32_t(lines) * gpul__tensor_slice, dense += width) {
+            if (mask & (mask - 1)) gpul__tensor_load_all(shared, map, dense, outer, item, full, uint16_t(mask));
+            else gpul__tensor_load(shared, map, dense, outer, item, full);
+        }
+    }
+};
 #endif /* __CUDA_ARCH_FEAT_SM90_ALL */
 
-/* The kernel: the last warpgroup is the producer (two, where operands may be gathered), the others are consumers. The
- * problem's dtype says what is multiplied (f32: as TF32), or view.two, for elements in two parts. */
+/* The kernel. Of 128 rows, each of two consumers has half. Of 64 rows, each has every other tile, so that one multiplies
+ * while the results of the other one leave. Two threads of the third warpgroup issue all copies. Where operands are
+ * gathered, the second one is a producer as well. The problem's dtype says what is multiplied (f32: as TF32), or view.two,
+ * for elements in two parts. */
 template <typename S>
-static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
+static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
     gpul__tensor_kernel(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
                         const __grid_constant__ CUtensorMap map_c, const __grid_constant__ gpul__gemm_view v) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     const gpul__gemm_problem &p = v.problem;
     const gpul__gemm_plan &plan = v.plan;
-    __shared__ __align__(8) uint64_t barriers[2 * S::kStages];
+    __shared__ __align__(8) uint64_t barriers[2 * gpul__tensor_stages];
     GPUL_SHARED(unsigned char, shared);
-    gpul__tensor_ring<S> ring;
-    ring.full = gpul__shared_address(barriers);
-    ring.empty = ring.full + S::kStages * 8;
-    ring.stages = (gpul__shared_address(shared) + 1023) & ~1023u;
-    const uint32_t cluster = uint32_t(plan.cluster), rank = blockIdx.x % cluster;
-    const bool together = plan.cluster_splits; /* the blocks of the cluster have the splits of a tile */
-    ring.sharing = together ? 1 : cluster;
-    ring.first = together ? rank : 0;
+    const gpul_dtype two = S::kTerms ? v.two : 0;
+    const bool wide = !two && p.dtype == GPUL_F32; /* rows of a box are 32 elements, not 64 */
+    const int form = two || wide ? 0 : (p.a_col == 1 ? 0 : 1) | (p.b_row == 1 ? 0 : 2);
+    const bool held = wide && plan.held, turned = wide && plan.held == 2;
+    const uint32_t cluster = uint32_t(plan.cluster);
+    const bool together = plan.cluster_splits; /* splits of a tile share nothing */
+    gpul__tensor_place place;
+    place.find(plan);
+    /* the blocks that share this one's columns of B, side by side in a mask, and those that share its rows of A */
+    const uint32_t down = together ? 1 : uint32_t(plan.cluster_m),
+                   share_b = together ? 1u << place.rank : ((1u << down) - 1) << (place.n * down),
+                   every = down == 1 ? 0xff
+                           : down == 2 ? 0x55
+                           : down == 4 ? 0x11
+                                       : 1,
+                   share_a = together ? share_b : (every & ((1u << cluster) - 1)) << place.m;
+    gpul__tensor_ring ring;
+    ring.full = gpul__warp_uniform(gpul__shared_address(barriers)); /* else they are computed anew in each loop */
+    ring.empty = ring.full + gpul__tensor_stages * 8;
+    ring.stages = gpul__warp_uniform((gpul__shared_address(shared) + 1023) & ~1023u);
+    ring.bytes = uint32_t(v.tensor.stage_bytes);
+    ring.count = v.tensor.stages;
+    ring.peers = share_a | share_b;
     ring.parity = 0;
     ring.stage = 0;
     if (threadIdx.x == 0) {
-        for (int s = 0; s < S::kStages; ++s) {
-            gpul__mbarrier_init(ring.full + uint32_t(s) * 8,
-                                S::kGathers && plan.gathers ? S::gathering(plan.gathers) : 1);
-            gpul__mbarrier_init(ring.empty + uint32_t(s) * 8,
-                                ring.sharing * (S::kM / 16)); /* a block's consumer warps */
+        const uint32_t copies = S::kGathers && plan.gathers ? S::gathering(plan.gathers) : 2,
+                       readers = uint32_t(__popc(ring.peers)) * (S::kM / 16); /* consumer warps */
+        GPUL__UNROLL_FOR (uint32_t s = 0; s < gpul__tensor_stages; ++s) {
+            gpul__mbarrier_init(ring.full + s * 8, copies);
+            gpul__mbarrier_init(ring.empty + s * 8, readers);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
-    if (cluster > 1) gpul__cluster_sync();
+    if (cluster > 1) gpul__cluster_meet();
     else __syncthreads();
     gpul__await();
     if (!gpul__gemm_chosen(v.choice)) return;
 
     const uint32_t work_tiles = uint32_t(plan.tiles_m * plan.tiles_n) * (together ? 1 : uint32_t(plan.splits)) *
                                 (p.batch > 1 ? uint32_t(p.batch) : 1),
-                   at_once = gridDim.x / cluster;
-    const gpul_dtype two = S::kTerms ? v.two : 0;
-    const bool wide = !two && p.dtype == GPUL_F32; /* rows of a box are 32 elements, not 64 */
-    const int form = two || wide ? 0 : (p.a_col == 1 ? 0 : 1) | (p.b_row == 1 ? 0 : 2);
-    const bool held = wide && plan.held, turned = wide && plan.held == 2, across_a = held || form & 1;
-    const int warpgroup = int(gpul__warp_uniform(threadIdx.x / 128));
+                   at_once = place.clusters;
+    const int warp = int(gpul__warp_uniform(threadIdx.x / 32)), warpgroup = warp / 4;
+    const bool gathers = S::kGathers && plan.gathers;
     gpul__tensor_work work;
-    if (warpgroup >= S::kM / 64) {
-        if (S::kM == 128) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-        if (S::kGathers && plan.gathers) {
-            gpul__tensor_produce_gathered<S>(ring, map_a, map_b, v, work_tiles, rank, form);
-        } else if (gpul__warp_uniform(threadIdx.x / 32) == S::kM / 16 && gpul__elected()) { /* issues the copies */
-            const int32_t width = wide ? 32 : 64; /* elements in a row of a box */
-            const bool stack_a = turned ? p.b_batch : p.a_batch, stack_b = turned ? p.a_batch : p.b_batch;
-            for (uint32_t index = blockIdx.x / cluster; index < work_tiles; index += at_once) {
-                work.find<S>(index, rank, v);
-                const int32_t m = int32_t(work.m), n = int32_t(work.n), item_a = stack_a ? int32_t(work.item) : 0,
-                              item_b = stack_b ? int32_t(work.item) : 0;
-                int32_t k = work.begin * width;
-                for (int32_t left = work.length; left > 0; --left, k += width, ring.advance()) {
-                    const uint32_t full = ring.full + uint32_t(ring.stage) * 8,
-                                   a = ring.stages + uint32_t(ring.stage) * S::kStageBytes,
-                                   b = a + S::kM / 64 * S::kBox;
+    if (warpgroup == 2 || (warpgroup == 1 && gathers)) {
+        if (gathers) {
+            asm volatile("setmaxnreg.dec.sync.aligned.u32 136;");
+            gpul__tensor_produce_gathered<S>(ring, map_a, map_b, v, work_tiles, at_once, place, form);
+        } else {
+            asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        }
+        if (!gathers && warp < 10 && gpul__elected()) { /* the first one copies A, the second one B */
+            const bool of_b = warp == 9, stacked = of_b != turned ? p.b_batch : p.a_batch;
+            gpul__tensor_source source;
+            source.map = of_b ? &map_b : &map_a;
+            source.mask = of_b ? share_b : share_a;
+            source.across = of_b ? form & 2 : held || form & 1;
+            source.width = wide ? 32 : 64;
+            source.begin(of_b ? plan.tile_n : S::kM, of_b ? place.m : place.n,
+                         of_b ? uint32_t(plan.cluster_m) : uint32_t(plan.cluster_n));
+            const uint32_t offset = of_b ? S::kM * gpul__tensor_slice : 0,
+                           bytes = uint32_t(source.boxes * source.lines) * gpul__tensor_slice;
+            for (uint32_t index = place.cluster; index < work_tiles; index += at_once) {
+                work.find<S>(index, v, place);
+                const int32_t row = int32_t(of_b ? work.n : work.m), item = stacked ? int32_t(work.item) : 0;
+                int32_t k = work.begin * source.width;
+                for (int32_t left = work.length; left > 0; --left, k += source.width, ring.advance()) {
+                    const uint32_t full = ring.full + uint32_t(ring.stage) * 8;
                     gpul__mbarrier_wait(ring.empty + uint32_t(ring.stage) * 8, ring.parity ^ 1);
-                    gpul__mbarrier_expect(full, S::kStageBytes);
-                    GPUL__UNROLL_FOR (int g = 0; g < S::kM / 64; ++g) {
-                        const uint32_t to = a + g * S::kBox;
-                        const int32_t row = m + g * 64;
-                        if (held) gpul__tensor_load(to + S::kBox / 2, &map_a, row + 32, k, item_a, full);
-                        gpul__tensor_load(to, &map_a, across_a ? row : k, across_a ? k : row, item_a, full);
-                    }
-                    GPUL__UNROLL_FOR (int g = 0; g < S::kN / 64; ++g) {
-                        const uint32_t to = b + g * S::kBox;
-                        const int32_t dense = form & 2 ? n + g * 64 : k, outer = form & 2 ? k : n + g * 64;
-                        if (ring.sharing == 1) gpul__tensor_load(to, &map_b, dense, outer, item_b, full);
-                        else if (g % 2 == int(rank)) /* this block copies its share of B to both */
-                            gpul__tensor_load_all(to, &map_b, dense, outer, item_b, full, 3);
-                    }
+                    gpul__mbarrier_expect(full, bytes);
+                    source.copy(ring.at() + offset, k, row, item, full);
                 }
             }
         }
     } else { /* a long split goes chunk by chunk; the promoted sums of those before are in memory, thread by thread */
-        if (S::kM == 128) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-        float4 *const promoted =
-            reinterpret_cast<float4 *>(v.promoted) + int64_t(blockIdx.x) * (S::kM * S::kN / 4) + threadIdx.x;
-        const uint32_t boxes = ring.stages + S::kStages * S::kStageBytes + uint32_t(warpgroup) * (2 * S::kBox);
-        uint32_t filled = 0; /* the box of two that was filled last */
-        for (uint32_t index = blockIdx.x / cluster; index < work_tiles; index += at_once) {
-            work.find<S>(index, rank, v);
-            float sum[S::kSums];
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+        const bool turns = S::kM == 64 && !gathers;
+        const int half = S::kM == 128 ? warpgroup : 0;
+        const uint32_t boxes = ring.stages + gpul__tensor_ring_bytes + uint32_t(warpgroup) * (2 * gpul__tensor_box);
+        float4 *const promoted = reinterpret_cast<float4 *>(v.promoted) +
+                                 int64_t(blockIdx.x * 2 + uint32_t(warpgroup)) * (16 * plan.tile_n) + threadIdx.x % 128;
+        uint32_t index = place.cluster;
+        for (int turn = 0; index < work_tiles; index += at_once, turn ^= 1) {
+            float sum[gpul__tensor_sums];
+            work.find<S>(index, v, place);
+            work.m += uint32_t(half) * 64;
+            if (turns && turn != warpgroup) {
+                ring.skip(work.length);
+                continue;
+            }
             if (float(p.beta) != 0 && plan.splits == 1)
-                gpul__tensor_prefetch_c<S>(p, work.item,
-                                           work.m + warpgroup * 64 + gpul__warp_uniform(threadIdx.x / 32 % 4) * 16,
-                                           work.n, turned);
-            if (S::kTerms && two == GPUL_F16)
-                gpul__tensor_multiply_terms<GPUL_F16, S>(sum, ring, work.length, warpgroup, p.transposed != 0);
-            else if (S::kTerms && two)
-                gpul__tensor_multiply_terms<GPUL_F32, S>(sum, ring, work.length, warpgroup, p.transposed != 0);
-            for (int32_t left = two ? 0 : work.length; left > 0;) {
+                gpul__tensor_prefetch_c(p, work.item, int64_t(work.m) + gpul__warp_uniform(threadIdx.x / 32 % 4) * 16,
+                                        work.n, plan.tile_n, turned);
+            if (turns && index != place.cluster) gpul__consumer_turn(warpgroup);
+            if (S::kTerms) {
+                if (two == GPUL_F16)
+                    gpul__tensor_multiply_terms<GPUL_F16, S>(sum, ring, work.length, half, p.transposed != 0);
+                else gpul__tensor_multiply_terms<GPUL_F32, S>(sum, ring, work.length, half, p.transposed != 0);
+            }
+            for (int32_t left = S::kTerms ? 0 : work.length; left > 0;) {
                 const int32_t chunk = left < gpul__tensor_chunk ? left : int32_t(gpul__tensor_chunk);
-                gpul__tensor_multiply_form<S>(sum, ring, chunk, warpgroup, p.dtype, form, held);
+                gpul__tensor_multiply_all<S>(sum, ring, chunk, half, p.dtype, form, held, plan.tile_n);
                 if (left < work.length) {
-                    GPUL__UNROLL_FOR (int i = 0; i < S::kSums; i += 4) {
-                        const float4 before = promoted[i / 4 * (S::kM * 2)];
+                    GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; i += 4) {
+                        if (i % 16 == 0 && i * 2 >= plan.tile_n) break;
+                        const float4 before = promoted[i / 4 * 128];
                         sum[i] += before.x;
                         sum[i + 1] += before.y;
                         sum[i + 2] += before.z;
@@ -9419,14 +9561,20 @@ static __global__ void GPUL__TENSOR_BOUNDS(S::kThreads)
                     }
                 }
                 left -= chunk;
-                if (left > 0) gpul__tensor_leave<S>(promoted, sum);
+                if (left > 0) gpul__tensor_leave<128>(promoted, sum, plan.tile_n);
             }
-            if (!together || gpul__tensor_combine_in_cluster<S>(sum, plan, ring.stages, rank))
-                gpul__tensor_finish<S>(sum, v, &map_c, work, warpgroup, boxes, filled);
+            if (turns && index + at_once < work_tiles) gpul__consumer_next(warpgroup);
+            if (together) {
+                gpul__tensor_combine_in_cluster<S>(sum, v, work, place.rank);
+                work.n += place.rank * uint32_t(plan.share);
+            } else if (plan.splits > 1 && !gpul__tensor_combine<S>(sum, v, work, warpgroup, half)) {
+                continue;
+            }
+            gpul__tensor_finish<S>(sum, v, &map_c, work, plan.share, warpgroup, boxes);
         }
         if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     }
-    if (ring.sharing > 1) gpul__cluster_sync(); /* no block ends while another one writes to its shared memory */
+    if (cluster > 1) gpul__cluster_meet(); /* no block ends while another one reads or writes its shared memory */
 #else
     (void)map_a, (void)map_b, (void)map_c, (void)v;
 #endif
@@ -9736,115 +9884,141 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
     plan->c_vector = gpul__gemm_aligned(p->C, p->c_row | p->c_steps, element, p->N);
 }
 
-/* Tiles of gpul__tensor_kernel, and about what they take on an H200, in nanoseconds: a slice of K; the end of the tile,
- * where bulk copies take it to C, and where they cannot */
-#define GPUL__TENSOR_TILES(tile)                                                                                       \
-    tile(128, 256, 720, 2600, 5600), tile(128, 192, 590, 2150, 3400), tile(128, 128, 450, 1550, 2400),                 \
-        tile(64, 128, 300, 1050, 1700), tile(64, 64, 240, 800, 1150)
+/* A tile of gpul__tensor_kernel: 128 or 64 rows, 32 to 256 columns; and the cluster's tiles below each other and beside
+ * each other. */
 struct gpul__tensor_tile {
-    int32_t m, n, slice, end, scattered_end;
+    int32_t m, n, cluster_m, cluster_n;
 };
-#define GPUL__TENSOR_TILE(m, n, slice, end, scattered_end)                                                             \
-    { m, n, slice, end, scattered_end }
-static const gpul__tensor_tile gpul__tensor_tiles[] = {GPUL__TENSOR_TILES(GPUL__TENSOR_TILE)};
 enum {
-    gpul__tensor_tile_count = sizeof gpul__tensor_tiles / sizeof gpul__tensor_tiles[0],
-    gpul__tensor_tile_square = 2, /* 128 x 128 */
-    gpul__tensor_tile_smallest = gpul__tensor_tile_count - 1,
     gpul__tensor_gather_time = 365, /* a slice of an operand that is gathered, ns */
-    gpul__tensor_add_time = 125     /* 64 x 64 sums of a split */
+    gpul__tensor_add_time = 400     /* 64 x 64 sums of a split */
 };
-
-/* Up to eight splits of a tile may be a cluster, of a power of two blocks. An H200 has room for 66 clusters of two, 30 of
- * four and 15 of eight: some groups of its 132 multiprocessors are not multiples of four. */
+/* About what a slice of K takes, in nanoseconds: the tensor cores; or what comes from L2, which blocks of a cluster share,
+ * and goes to shared memory, which they do not. */
+static inline double gpul__tensor_slice_time(const gpul__tensor_tile &tile) {
+    const double multiply = tile.m * tile.n * 0.0177,
+                 load = (double(tile.m) / tile.cluster_n + double(tile.n) / tile.cluster_m) * 0.91 +
+                        (tile.m + tile.n) * 0.74;
+    return (load > multiply ? load : multiply) + 11;
+}
+/* And the end of the tile, where bulk copies take it to C, or where they cannot */
+static inline double gpul__tensor_end_time(int32_t m, int32_t n, bool bulk) {
+    return m == 128 ? 340 + (bulk ? 11.0 : 19.0) * n : 340 + (bulk ? 4.2 : 9.0) * n;
+}
+/* Up to eight splits of a tile may be a cluster, of a power of two blocks. */
 static inline int32_t gpul__tensor_cluster(int64_t splits) {
     return splits < 2 || splits > 8 ? 1 : splits == 2 ? 2 : splits <= 4 ? 4 : 8;
 }
-/* The waves of tiles, times what one takes. Where K is split, sums of 64 x 64 change blocks in a cluster, or leave for
- * scratch memory and are added 16 at a time. slices: of a split; cluster: its blocks, 1 for none */
-static inline double gpul__tensor_time(const gpul__tensor_tile &tile, int64_t tiles, int64_t splits, int64_t slices,
-                                       int64_t blocks, int32_t cluster) {
-    const double one = double(slices * tile.slice + tile.end), sums = double(tile.m * tile.n / 4096);
-    if (cluster > 1) {
-        const int32_t usable = int32_t(cluster > 2 ? blocks - blocks / 11 : blocks), room = usable / cluster;
-        return double(gpul_ceil_div(tiles, room < 1 ? 1 : room)) * (one + 1470 + 860 * sums);
-    }
-    const double waves = double(gpul_ceil_div(tiles * splits, blocks));
-    if (splits == 1) return waves * one;
-    return waves * (one + 2000 + 1640 * sums) +
-           double(gpul__gemm_added(splits)) * (tile.n / 64) * gpul__tensor_add_time +
-           (splits > gpul__gemm_fan ? 3200 : 0);
+/* How many clusters of so many blocks run at a time */
+static inline int32_t gpul__tensor_room(const gpul__machine &machine, int32_t cluster) {
+    return cluster == 1 ? machine.sms : machine.clusters[cluster == 2 ? 0 : cluster == 4 ? 1 : 2];
 }
-/* What a choice of tiles depends on: C in so many splits, of TF32 or not, whether bulk copies take it to memory, where
- * operands are gathered, and where 128 bytes of an operand straddle two cache lines. */
+
+/* What a choice of tiles depends on: C in so many splits, whether bulk copies take it to memory, and whether operands are
+ * gathered. */
 struct gpul__tensor_task {
     int64_t m, n, batch, splits, slices;
-    bool wide, bulk, gathers, straddles;
-    int32_t sms;
+    bool bulk, gathers;
+    const gpul__machine &machine;
 };
-/* Do blocks go in pairs, which share columns of B? They do in long runs of slices, where what comes from L2 takes the time,
- * and sooner where lines straddle. */
-static inline bool gpul__tensor_pairs(const gpul__tensor_task &task, const gpul__tensor_tile &tile) {
-    const int64_t tiles = gpul__gemm_tiles_in(task.m, task.n, tile.m, tile.n) * task.batch * task.splits,
-                  run = gpul_ceil_div(tiles, task.sms) * task.slices;
-    if (task.m <= tile.m || task.sms < 2 || task.gathers) return false;
-    if (task.straddles) return run >= (tile.n >= 128 ? 12 : 40);
-    return task.wide ? run >= 40 && tile.m == 128 && task.n >= tile.n : run >= 80;
-}
-/* How a tile takes least: splits in a cluster, blocks in pairs, or neither */
+/* How C takes least: a tile, alone or in a cluster of tiles; or splits in a cluster, of so many blocks (together > 1) */
 struct gpul__tensor_way {
     double time;
-    int32_t pair, cluster;
+    gpul__tensor_tile tile;
+    int32_t together;
 };
-static gpul__tensor_way gpul__tensor_best_way(const gpul__tensor_task &task, gpul__tensor_tile tile) {
-    const int32_t cluster = task.sms < 32 ? 1 : gpul__tensor_cluster(task.splits);
-    const int64_t tiles = gpul__gemm_tiles_in(task.m, task.n, tile.m, tile.n) * task.batch;
-    if (!task.bulk) tile.end = tile.scattered_end;
-    gpul__tensor_way way = {gpul__tensor_time(tile, tiles, task.splits, task.slices, task.sms, 1), 1, 1};
-    if (gpul__tensor_pairs(task, tile)) {
-        gpul__tensor_tile shared = tile;
-        shared.slice -= tile.slice / 20;
-        const double time =
-            gpul__tensor_time(shared, gpul__gemm_tiles_in(task.m, task.n, tile.m * 2, tile.n) * task.batch, task.splits,
-                              task.slices, task.sms / 2, 1);
-        if (time < way.time) way = {time, 2, 1};
+/* The waves of work tiles, times what one takes: its slices, and its end. Tiles of 64 rows end while the next one is
+ * multiplied. Where K is split, sums of 64 x 64 change blocks in a cluster, each of which finishes a share, or leave for
+ * scratch memory and are added 16 at a time. */
+static inline double gpul__tensor_time(const gpul__tensor_task &task, const gpul__tensor_tile &tile, double tiles,
+                                       double slices, double end, int32_t together) {
+    const int32_t cluster = together > 1 ? together : tile.cluster_m * tile.cluster_n,
+                  room = gpul__tensor_room(task.machine, cluster);
+    const double sums = double(tile.m * tile.n) / 4096, works = together > 1 ? tiles : tiles * double(task.splits),
+                 waves = double(int64_t((works - 0.5) / room)) + 1;
+    if (together > 1) return waves * (slices + end / together + 3000 + 1150 * sums);
+    if (cluster > 1) end += 120;
+    if (task.splits > 1) end += 300 + 850 * sums;
+    const double one = slices + end,
+                 next = tile.m == 128 || task.gathers ? one
+                        : one * 0.83 > slices ? one * 0.83
+                                              : slices,
+                 time = one + (waves - 1) * next;
+    if (task.splits == 1) return time;
+    return time + double(gpul__gemm_added(task.splits)) * (tile.n / 64.0) * gpul__tensor_add_time +
+           (task.splits > gpul__gemm_fan ? 3200 : 0);
+}
+/* Tiles of m x n: the best is kept. slice: what a slice takes, where that is not known from the tile */
+static void gpul__tensor_consider(gpul__tensor_way *best, const gpul__tensor_task &task, int32_t m, int32_t n,
+                                  double slice) {
+    const int64_t down = gpul_ceil_div(task.m, m), across = gpul_ceil_div(task.n, n);
+    const double end = gpul__tensor_end_time(m, n, task.bulk);
+    const auto consider = [&](int32_t high, int32_t wide, int32_t together) {
+        const gpul__tensor_tile tile = {m, n, high, wide};
+        const double slices = double(task.slices) * (task.gathers ? slice : gpul__tensor_slice_time(tile)),
+                     tiles = double((down + high - 1) / high * ((across + wide - 1) / wide) * task.batch),
+                     time = gpul__tensor_time(task, tile, tiles, slices, end, together);
+        if (time < best->time) *best = {time, tile, together};
+    };
+    consider(1, 1, 1);
+    const int32_t together = gpul__tensor_cluster(task.splits);
+    if (together > 1 && gpul__tensor_room(task.machine, together) > 0 && n % (8 * together) == 0)
+        consider(1, 1, together); /* each block finishes whole vectors of columns */
+    for (int32_t high = 1; !task.gathers && high <= 8 && high <= down && n % (8 * high) == 0; high *= 2) {
+        for (int32_t wide = high > 1 ? 1 : 2; high * wide <= 8 && wide <= across; wide *= 2) {
+            if (gpul__tensor_room(task.machine, high * wide) > 0) consider(high, wide, 1);
+        }
     }
-    if (cluster == 1) return way;
-    const double together = gpul__tensor_time(tile, tiles, task.splits, task.slices, task.sms, cluster);
-    return together < way.time ? gpul__tensor_way{together, 1, cluster} : way;
+}
+static gpul__tensor_way gpul__tensor_best_way(const gpul__tensor_task &task) {
+    gpul__tensor_way best = {1e300, {64, 64, 1, 1}, 1};
+    for (int32_t m = 64; m <= 128 && m - 64 < task.m; m += 64) {
+        for (int32_t n = 32; n <= gpul__tensor_widest && n - 32 < task.n; n += 32)
+            gpul__tensor_consider(&best, task, m, n, 0);
+    }
+    return best;
 }
 
 /* What depends on the tile: the grid, counters and scratch memory. There are first the splits, then the promoted sums,
  * then the copies of A and B, of so many bytes for each product. */
-static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, int32_t which, const gpul__tensor_way &way,
-                                   int64_t part_slices, int64_t a_bytes, int64_t b_bytes, const gpul__gemm_problem *p,
+static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, const gpul__tensor_way &way, int64_t part_slices,
+                                   int64_t a_bytes, int64_t b_bytes, const gpul__gemm_problem *p,
                                    const gpul__machine *machine) {
-    const gpul__tensor_tile &tile = gpul__tensor_tiles[which];
+    const gpul__tensor_tile &tile = way.tile;
     const int64_t bytes = int64_t(tile.m) * tile.n * 4; /* of a tile's sums */
-    plan->tile = which;
-    const int32_t pair = way.pair;
-    const bool together = way.cluster > 1, leaves = plan->splits > 1 && !together; /* sums in scratch memory */
+    const int32_t shared = tile.cluster_m * tile.cluster_n;
+    const bool together = way.together > 1;
+    plan->tile = plan->packed ? 2 : tile.m == 64;
+    plan->tile_m = tile.m;
+    plan->tile_n = tile.n;
+    plan->cluster_m = tile.cluster_m;
+    plan->cluster_n = tile.cluster_n;
     plan->cluster_splits = together;
-    plan->cluster = together ? way.cluster : pair; /* fault: matmul-cluster */
-    plan->tiles_m = gpul_ceil_div(plan->held == 2 ? p->N : p->M, tile.m * pair);
-    plan->tiles_n = gpul_ceil_div(plan->held == 2 ? p->M : p->N, tile.n);
+    plan->cluster = together ? way.together : shared; /* fault: matmul-cluster */
+    /* of a cluster that has the splits, each block finishes a share of the columns */
+    plan->share = together ? tile.n / way.together : tile.n;
+    if (plan->c_bulk) /* the largest power of two that divides the columns, up to 64 */
+        plan->c_bulk = plan->share % 64 == 0 ? 64 : plan->share & -plan->share;
+    plan->tiles_m = gpul_ceil_div(plan->held == 2 ? p->N : p->M, tile.m * tile.cluster_m);
+    plan->tiles_n = gpul_ceil_div(plan->held == 2 ? p->M : p->N, tile.n * tile.cluster_n);
     const bool promotes = part_slices > gpul__tensor_chunk;
-    gpul__limit_batch(plan, (leaves ? plan->tiles_m * plan->tiles_n * pair * plan->splits * bytes
-                             : promotes && together ? plan->tiles_m * plan->tiles_n * way.cluster * bytes
-                                                    : 0) +
-                                (p->a_batch ? a_bytes : 0) + (p->b_batch ? b_bytes : 0));
+    const int64_t sums = int64_t(2 * 64) * tile.n * 4; /* of both consumers */
+    gpul__limit_batch(
+        plan, plan->tiles_m * plan->tiles_n *
+                      (plan->splits > 1 ? shared * plan->splits * bytes + (promotes ? way.together * sums : 0) : 0) +
+                  (p->a_batch ? a_bytes : 0) + (p->b_batch ? b_bytes : 0));
     const int64_t tiles = plan->tiles_m * plan->tiles_n * plan->batch, works = tiles * plan->splits,
-                  at_once = machine->sms / pair;
+                  at_once = gpul__tensor_room(*machine, shared);
     /* a cluster that has the splits takes one tile, for the sums go where the stages are */
-    plan->blocks = together ? int32_t(tiles) * way.cluster : int32_t(works < at_once ? works : at_once) * pair;
-    plan->group_rows = 2048 / (tile.m * pair);
-    if (leaves) {
+    plan->blocks = together ? int32_t(tiles) * way.together : int32_t(works < at_once ? works : at_once) * shared;
+    plan->group_rows = 2048 / (tile.m * tile.cluster_m);
+    if (plan->splits > 1) plan->promoted_at = works * shared * bytes;
+    if (plan->splits > 1 && !together) {
         const int64_t nodes = gpul_ceil_div(plan->splits, gpul__gemm_fan);
-        plan->counters = tiles * pair * (tile.m / 64) * (nodes + 1); /* fault: matmul-tensor-counters */
-        plan->promoted_at = works * pair * bytes;
+        plan->counters = tiles * shared * (tile.m / 64) * (nodes + 1); /* fault: matmul-tensor-counters */
     }
     plan->a_at = plan->promoted_at;
-    if (promotes) plan->a_at += plan->blocks * bytes;
+    if (promotes) plan->a_at += plan->blocks * sums;
     plan->b_at = gpul__round_up(plan->a_at + a_bytes * (p->a_batch ? plan->batch : 1), 256);
     plan->scratch_bytes = plan->b_at + b_bytes * (p->b_batch ? plan->batch : 1);
 }
@@ -9857,27 +10031,31 @@ static inline bool gpul__tensor_mappable(const gpul__gemm_matrix &x, int64_t ele
            (x.rows == 1 || (x.pitch >= x.dense && x.pitch * element % 16 == 0 && x.pitch < most / element));
 }
 
-static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t slice, int64_t sms) {
-    int64_t most = 2 * gpul__gemm_sms / gpul__gemm_fewest_tiles(p, 128, 128);
+/* Splits, a function of the shape alone and the same for C and C^T. Those to choose from are none, with any tile, and with
+ * some tiles as many as fill the GPU, or a cluster. */
+static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t slice,
+                               const gpul__machine &machine) {
+    const int64_t long_side = p->M > p->N ? p->M : p->N, short_side = p->M > p->N ? p->N : p->M;
+    gpul__tensor_task task = {long_side, short_side, 1, 1, gpul_ceil_div(p->K, slice), true, false, machine};
+    int64_t most = 2 * gpul__gemm_sms / gpul__gemm_tiles_in(long_side, short_side, 128, 128);
     if (most > 128) most = 128;
-    double shortest = 1e300;
-    for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
-        const gpul__tensor_tile &tile = gpul__tensor_tiles[i];
-        /* of C or C^T, whose splits are the same */
-        const int64_t down = gpul__gemm_tiles_in(p->M, p->N, tile.m, tile.n),
-                      across = gpul__gemm_tiles_in(p->M, p->N, tile.n, tile.m), count = down > across ? down : across;
-        /* as many splits as fill the GPU, and as many as a cluster has; one split need not be considered twice */
-        for (const int64_t slots : {sms, 8 * count}) {
-            if (slots != sms && (most < 2 || p->K <= 4 * slice)) continue;
-            gpul__gemm_split(plan, &shortest, p->K, count, slots, most, slice, 4 * slice,
-                             [&](int64_t splits, int64_t part) {
-                                 const int64_t slices = gpul_ceil_div(part, slice);
-                                 const int32_t cluster = gpul__tensor_cluster(splits);
-                                 const double apart = gpul__tensor_time(tile, count, splits, slices, sms, 1);
-                                 if (cluster == 1) return apart;
-                                 const double together = gpul__tensor_time(tile, count, splits, slices, sms, cluster);
-                                 return together < apart ? together : apart;
-                             });
+    plan->splits = 1;
+    plan->part = p->K;
+    if (most < 2 || p->K <= 4 * slice) return;
+    double shortest = gpul__tensor_best_way(task).time;
+    for (int32_t m = 64; m <= 128; m += 64) {
+        for (int32_t n = 64; n <= 2 * m; n += 64) {
+            const int64_t count = gpul__gemm_tiles_in(long_side, short_side, m, n);
+            for (const int64_t slots : {int64_t(machine.sms), 8 * count}) {
+                gpul__gemm_split(plan, &shortest, p->K, count, slots, most, slice, 4 * slice,
+                                 [&](int64_t splits, int64_t part) {
+                                     gpul__tensor_way way = {1e300, {m, n, 1, 1}, 1};
+                                     task.splits = splits;
+                                     task.slices = gpul_ceil_div(part, slice);
+                                     gpul__tensor_consider(&way, task, m, n, 0);
+                                     return way.time;
+                                 });
+            }
         }
     }
 }
@@ -9891,7 +10069,9 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     const int64_t element = gpul__bytes_of(p->dtype), slice = gpul__tensor_slice / element;
     const bool wide = p->dtype == GPUL_F32;
     plan->tensor = 1;
-    gpul__tensor_split(plan, p, slice, gpul__gemm_sms); /* fault: matmul-parts-by-machine */
+    /* splits are those of an H200, which has room for 66 clusters of two blocks, 30 of four, 15 of eight */
+    const gpul__machine h200 = {0, int32_t(gpul__gemm_sms), 0, 1, {66, 30, 15}};
+    gpul__tensor_split(plan, p, slice, h200); /* fault: matmul-parts-by-machine */
     const int64_t part_slices = gpul_ceil_div(plan->part, slice);
     const bool across_a = wide && p->a_col != 1, across_b = wide && p->b_row != 1; /* TF32 is not dense along K */
     bool copy_a = !gpul__tensor_mappable(a, element), copy_b = !gpul__tensor_mappable(b, element);
@@ -9905,19 +10085,11 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
                               plan->batch,
                               plan->splits,
                               part_slices,
-                              wide,
                               plan->c_bulk != 0,
                               false,
-                              (!plan->a_pitch && a.pitch % slice != 0) || (!plan->b_pitch && b.pitch % slice != 0),
-                              machine->sms};
-    int32_t best = 0;
-    double least = 1e300;
-    for (int32_t i = 0; i < gpul__tensor_tile_count; ++i) {
-        const double time = gpul__tensor_best_way(task, gpul__tensor_tiles[i]).time;
-        if (!(time < least)) continue;
-        least = time;
-        best = i;
-    }
+                              *machine};
+    gpul__tensor_way best = gpul__tensor_best_way(task);
+    double least = best.time;
     const int64_t a_bytes = plan->a_pitch * (wide ? p->M : a.rows) * element,
                   b_bytes = plan->b_pitch * (wide ? p->N : b.rows) * element;
     /* at least what the host takes for two launches */
@@ -9931,24 +10103,23 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     if (unmapped) least = with_copies(least, unmapped & 1, unmapped & 2);
     task.gathers = true;
     for (int32_t gathers = 1; gathers <= unmapped; ++gathers) {
-        gpul__tensor_tile gather = gpul__tensor_tiles[gpul__tensor_tile_smallest];
         if (gathers & ~unmapped) continue;
-        gather.slice = (gathers == 3 ? 2 : 1) * gpul__tensor_gather_time;
+        gpul__tensor_way way = {1e300, {64, 64, 1, 1}, 1};
+        gpul__tensor_consider(&way, task, 64, 64, (gathers == 3 ? 2 : 1) * gpul__tensor_gather_time);
         const int32_t copied = unmapped & ~gathers;
-        const double time = with_copies(gpul__tensor_best_way(task, gather).time, copied & 1, copied & 2);
+        const double time = with_copies(way.time, copied & 1, copied & 2);
         if (!(time < least)) continue;
         least = time;
-        best = gpul__tensor_tile_smallest;
+        best = way;
         plan->gathers = gathers;
     }
-    task.gathers = plan->gathers;
     if (plan->gathers & 1) plan->a_pitch = 0; /* fault: matmul-mixed */
     if (plan->gathers & 2) plan->b_pitch = 0;
     /* tiles; a cluster has fewer than twice as many blocks as splits */
     const int64_t room = INT32_MAX / 2 / (gpul_ceil_div(p->M, 64) * gpul_ceil_div(p->N, 64) * plan->splits);
     if (plan->batch > room) plan->batch = room;
-    gpul__tensor_plan_tile(plan, best, gpul__tensor_best_way(task, gpul__tensor_tiles[best]), part_slices,
-                           plan->gathers & 1 ? 0 : a_bytes, plan->gathers & 2 ? 0 : b_bytes, p, machine);
+    gpul__tensor_plan_tile(plan, best, part_slices, plan->gathers & 1 ? 0 : a_bytes, plan->gathers & 2 ? 0 : b_bytes, p,
+                           machine);
 }
 
 /* The plan of gpul__gemm_kernel for emulated f32, which the data may need. It is made twice, for the memory and for the
@@ -9988,9 +10159,8 @@ static void gpul__emulated_plan(gpul__gemm_plan *plan, const gpul__gemm_problem 
     plan->splits = int32_t(gpul_ceil_div(depth, plan->part));
     plan->a_pitch = plan->b_pitch = depth;
     plan->batch = 1; /* the data of each product decide how it is computed */
-    const int32_t cluster = machine->sms > 1 && tiles >= 2 * gpul__gemm_sms ? 2 : 1;
-    gpul__tensor_plan_tile(plan, gpul__tensor_tile_square, {0, cluster, 1}, 0, depth * p->M * 8, depth * p->N * 8, p,
-                           machine);
+    const int32_t cluster = machine->clusters[0] > 0 && tiles >= 2 * gpul__gemm_sms ? 2 : 1;
+    gpul__tensor_plan_tile(plan, {0, {128, 128, cluster, 1}, 1}, 0, depth * p->M * 8, depth * p->N * 8, p, machine);
     plan->ranges_at = gpul__round_up(plan->scratch_bytes, 256);
     plan->scratch_bytes = plan->ranges_at + 256 + (p->M + p->N) * 8;
     const gpul__gemm_plan fallback = gpul__fallback_plan(p, machine); /* uses the same memory after the others */
@@ -10088,17 +10258,11 @@ static int32_t gpul__launch_pack(gpul__pack_view &pack, uint32_t how, void *a, v
 }
 
 #ifdef GPUL__HOPPER
-/* The kernels of gpul__tensor_tiles */
-struct gpul__tensor_variant {
-    void (*kernel)(const CUtensorMap, const CUtensorMap, const CUtensorMap, const gpul__gemm_view);
-    int32_t threads, shared_bytes;
-};
-template <typename S> static constexpr gpul__tensor_variant gpul__tensor_variant_of() {
-    return gpul__tensor_variant{gpul__tensor_kernel<S>, S::kThreads, int32_t(S::kSharedBytes)};
-}
-#define GPUL__TENSOR_VARIANT(m, n, slice, end, scattered_end) gpul__tensor_variant_of<gpul__tensor_shape<m, n>>()
-static const gpul__tensor_variant gpul__tensor_variants[gpul__tensor_tile_count] = {
-    GPUL__TENSOR_TILES(GPUL__TENSOR_VARIANT)};
+/* The kernels, by plan.tile */
+typedef void (*gpul__tensor_function)(const CUtensorMap, const CUtensorMap, const CUtensorMap, const gpul__gemm_view);
+static const gpul__tensor_function gpul__tensor_functions[3] = {gpul__tensor_kernel<gpul__tensor_shape<128, false>>,
+                                                                gpul__tensor_kernel<gpul__tensor_shape<64, false>>,
+                                                                gpul__tensor_kernel<gpul__tensor_shape<128, true>>};
 
 /* The driver's function that makes tensor maps; NULL: it has none. */
 typedef decltype(&cuTensorMapEncodeTiled) gpul__tensor_encoder;
@@ -10111,21 +10275,24 @@ static inline int32_t gpul__find_encoder(gpul__tensor_encoder *encoder) {
 }
 
 /* A tensor map of a matrix of 16-bit elements, or of f32, which copies round to TF32, or of `batch` of them, in boxes
- * of so many rows of 128 bytes; reads beyond give zeros. */
+ * of so many rows of 128 bytes (of C also of 64, 32 or 16), with a swizzle as wide; reads beyond give zeros. */
 static int32_t gpul__tensor_map(CUtensorMap *map, const gpul__gemm_matrix &x, int64_t batch, int64_t element,
-                                uint32_t rows) {
+                                int32_t rows, int32_t bytes) {
     const int64_t pitch = x.rows == 1 ? gpul__round_up(x.dense, 8) : x.pitch;
     const cuuint64_t extent[3] = {cuuint64_t(x.dense), cuuint64_t(x.rows),
                                   cuuint64_t(x.batch && batch > 1 ? batch : 1)},
                      stride[2] = {cuuint64_t(pitch * element), cuuint64_t((x.batch ? x.batch : pitch) * element)};
-    const cuuint32_t box[3] = {cuuint32_t(gpul__tensor_slice / element), rows, 1}, step[3] = {1, 1, 1};
+    const cuuint32_t box[3] = {cuuint32_t(bytes / element), cuuint32_t(rows), 1}, step[3] = {1, 1, 1};
     gpul__tensor_encoder encode;
     const int32_t status = gpul__find_encoder(&encode);
     if (status || !encode) return status ? status : int32_t(cudaErrorNotSupported);
     return encode(map, element == 4 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16, 3,
                   const_cast<void *>(x.data), extent, stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                  CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
-                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
+                  bytes == 16 ? CU_TENSOR_MAP_SWIZZLE_NONE
+                  : bytes == 32 ? CU_TENSOR_MAP_SWIZZLE_32B
+                  : bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                : CU_TENSOR_MAP_SWIZZLE_128B,
+                  CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
                ? 0
                : int32_t(cudaErrorInvalidValue);
 }
@@ -10133,12 +10300,23 @@ static int32_t gpul__tensor_map(CUtensorMap *map, const gpul__gemm_matrix &x, in
 /* gpul__tensor_kernel; slice: elements of K */
 static int32_t gpul__launch_tensor_kernel(gpul__gemm_view &v, int64_t slice, const CUtensorMap (&map)[3],
                                           gpul_stream stream) {
-    const gpul__tensor_variant &variant = gpul__tensor_variants[v.plan.tile];
-    v.slices = int32_t(gpul_ceil_div(v.problem.K, slice));
-    v.part_slices = int32_t(gpul_ceil_div(v.plan.part, slice));
-    return gpul__launch_clusters(v.plan.device, v.plan.cluster, variant.kernel, gpul__dim(uint32_t(v.plan.blocks)),
-                                 gpul__dim(uint32_t(variant.threads)), size_t(variant.shared_bytes), stream, map[0],
-                                 map[1], map[2], v);
+    const gpul__gemm_plan &plan = v.plan;
+    gpul__tensor_view &t = v.tensor;
+    const bool across_b = v.problem.dtype != GPUL_F32 && v.problem.b_row != 1; /* whole boxes of B's columns */
+    const int64_t tiles = plan.tiles_m * plan.tiles_n, last = plan.tiles_m % plan.group_rows;
+    t.slices = int32_t(gpul_ceil_div(v.problem.K, slice));
+    t.part_slices = int32_t(gpul_ceil_div(plan.part, slice));
+    t.stage_bytes = int32_t(plan.tile_m + gpul__round_up(plan.tile_n, across_b ? 64 : 1)) * gpul__tensor_slice;
+    t.stages = gpul__tensor_ring_bytes / t.stage_bytes;
+    if (t.stages > gpul__tensor_stages) t.stages = gpul__tensor_stages;
+    t.of_product = gpul__tensor_divide_by(tiles * (plan.cluster_splits ? 1 : plan.splits));
+    t.of_split = gpul__tensor_divide_by(tiles);
+    t.of_group = gpul__tensor_divide_by(plan.group_rows * plan.tiles_n);
+    t.of_column = gpul__tensor_divide_by(plan.group_rows);
+    t.of_last_column = gpul__tensor_divide_by(last ? last : 1);
+    return gpul__launch_clusters(v.plan.device, v.plan.cluster, gpul__tensor_functions[v.plan.tile],
+                                 gpul__dim(uint32_t(v.plan.blocks)), gpul__dim(gpul__tensor_threads),
+                                 gpul__tensor_memory, stream, map[0], map[1], map[2], v);
 }
 
 /* 16-bit types and TF32. An operand that has a pitch in the plan is copied first. */
@@ -10169,11 +10347,15 @@ static int32_t gpul__launch_tensor(gpul__gemm_view &v, void *scratch, const gpul
             if (x[i].batch) x[i].batch = x[i].rows * pitch[i];
             if (x[i].rows * pitch[i] > most) most = x[i].rows * pitch[i];
         }
+        /* a block's share of the lines of a box, which are rows of the tile, or steps of K */
+        const bool of_b = (plan.held == 2) != (i == 1), across = (i ? p.b_row : p.a_col) != 1 && !(wide && pitch[i]);
+        const int32_t lines = across ? int32_t(gpul__tensor_slice / element) : of_b ? plan.tile_n : plan.tile_m;
         if (!status && !(plan.gathers >> i & 1))
-            status = gpul__tensor_map(&map[plan.held == 2 ? 1 - i : i], x[i], p.batch, element,
-                                      plan.held == i + 1 ? 32 : 64);
+            status = gpul__tensor_map(&map[of_b], x[i], p.batch, element,
+                                      lines / (of_b ? plan.cluster_m : plan.cluster_n), gpul__tensor_slice);
     }
-    if (!status && plan.c_bulk) status = gpul__tensor_map(&map[2], gpul__gemm_c(&p), p.batch, element, 64);
+    if (!status && plan.c_bulk)
+        status = gpul__tensor_map(&map[2], gpul__gemm_c(&p), p.batch, element, 64, int32_t(plan.c_bulk * element));
     if (!status && most > 0 && wide) {
         gpul__pack_view pack = gpul__pack_operands(&p);
         status = gpul__launch_pack(pack, gpul__pack_rounded, to[0], to[1], gpul__round_up(p.K, 64) * 4,
@@ -10199,8 +10381,9 @@ static int32_t gpul__launch_parts(gpul__gemm_view &v, gpul__pack_view &pack, gpu
     pack.choice = v.choice;
     int32_t status =
         gpul__launch_pack(pack, how, const_cast<void *>(p.A), const_cast<void *>(p.B), pitch * 2, 1, machine, stream);
-    if (!status) status = gpul__tensor_map(&map[0], a, 1, 2, 64);
-    if (!status) status = gpul__tensor_map(&map[1], b, 1, 2, 64);
+    const gpul__gemm_plan &plan = v.plan;
+    if (!status) status = gpul__tensor_map(&map[0], a, 1, 2, plan.tile_m / plan.cluster_n, gpul__tensor_slice);
+    if (!status) status = gpul__tensor_map(&map[1], b, 1, 2, plan.tile_n / plan.cluster_m, gpul__tensor_slice);
     if (status) return status;
     v.two = type;
     return gpul__launch_tensor_kernel(v, 64 / words, map, stream);
@@ -10254,27 +10437,37 @@ static int32_t gpul__launch_rounded(gpul__gemm_view &v, const gpul__gemm_problem
     return status ? status : gpul__launch_plain(v, stream);
 }
 
-/* Does gpul__tensor_kernel run on the device? It does where this file was compiled for sm_90a and the driver makes
- * tensor maps. Found out once a device. */
-extern "C" int32_t gpul__find_wgmma(int32_t *wgmma, int32_t device) {
-    *wgmma = 0;
+/* Does gpul__tensor_kernel run on the machine's device, the current one, and how many of its clusters at a time? It does
+ * where this file was compiled for sm_90a and the driver makes tensor maps. Found out once a device. */
+extern "C" int32_t gpul__find_wgmma(gpul__machine *machine) {
+    machine->wgmma = 0;
 #ifdef GPUL__HOPPER
-    static std::atomic<int32_t> known[64]; /* 0: not yet, 1: no, 2: yes */
+    static std::atomic<uint64_t>
+        known[64]; /* 0: not yet; bits 0 and 1: known, wgmma; then 16 for each size of clusters */
+    const int32_t device = machine->device;
     if (device < 0 || device >= 64) return 0;
-    int32_t answer = known[device].load(std::memory_order_relaxed);
+    uint64_t answer = known[device].load(std::memory_order_relaxed);
     if (answer == 0) {
-        const gpul__tensor_variant &variant = gpul__tensor_variants[0];
+        const void *const kernel = gpul__address(gpul__tensor_functions[0]);
         cudaFuncAttributes attributes;
         gpul__tensor_encoder encoder;
-        int32_t status = int32_t(cudaFuncGetAttributes(&attributes, variant.kernel));
+        int32_t status = int32_t(cudaFuncGetAttributes(&attributes, kernel));
         if (!status) status = gpul__find_encoder(&encoder);
         if (status) return status;
-        answer = attributes.maxThreadsPerBlock >= variant.threads && encoder ? 2 : 1;
+        answer = 1;
+        if (attributes.maxThreadsPerBlock >= gpul__tensor_threads && encoder) {
+            answer |= 2;
+            for (int32_t i = 0; i < 3 && !status; ++i) {
+                int32_t clusters = 0;
+                status = gpul__clusters_at_once(&clusters, 2 << i, kernel, gpul__tensor_threads, gpul__tensor_memory);
+                answer |= uint64_t(clusters & 0xffff) << (16 + 16 * i);
+            }
+            if (status) return status;
+        }
         known[device].store(answer, std::memory_order_relaxed);
     }
-    *wgmma = answer - 1;
-#else
-    (void)device;
+    machine->wgmma = int32_t(answer >> 1 & 1);
+    for (int32_t i = 0; i < 3; ++i) machine->clusters[i] = int32_t(answer >> (16 + 16 * i) & 0xffff);
 #endif
     return 0;
 }

@@ -448,7 +448,7 @@ static int tensor_plan(gpul__gemm_plan *plan, gpul_dtype t, int math, int64_t M,
     memset(&machine, 0, sizeof machine);
     machine.sms = 132;
     machine.shared_optin = 232448;
-    CHECK_INT(gpul__find_wgmma(&machine.wgmma, 0), 0);
+    CHECK_INT(gpul__find_wgmma(&machine), 0);
     p.dtype = t;
     p.math = math;
     p.M = M;
@@ -1050,6 +1050,14 @@ static void random_problem(gpul__gemm_problem *p, gpul_dtype t) {
     }
 }
 
+/* How many clusters of 2, 4 and 8 blocks a machine has room for: none, or about as many as its multiprocessors allow */
+static void random_clusters(gpul__machine *machine) {
+    for (int i = 0; i < 3; i++) {
+        const int32_t most = machine->sms >> (i + 1);
+        machine->clusters[i] = rng_below(4) && machine->wgmma ? most - (int32_t)rng_below(most / 8 + 1) : 0;
+    }
+}
+
 /* Of random problems on random machines: what the plans of emulated f32 promise, and those of TF32 without tensor
  * cores; with them, see test_plans */
 static void test_math_plans(void) {
@@ -1067,6 +1075,7 @@ static void test_math_plans(void) {
         random_problem(&p, GPUL_F32);
         p.math = 1 + (int32_t)rng_below(2);
         machine.wgmma = p.math == GPUL_MATH_EMULATED && rng_below(4) != 0;
+        random_clusters(&machine);
         plain = p;
         plain.math = GPUL_MATH_IEEE;
         memset(&plan, 0xaa, sizeof plan);
@@ -1185,9 +1194,10 @@ static int record(void) {
 /* Of random problems on random machines, with no kernel: a plan is pure, covers C and K once, has the parts that the
  * shape alone gives, fits the GPU, and claims no alignment that is not there. */
 static void test_plans(void) {
-    static const int64_t tensor_high[5] = {128, 128, 128, 64, 64}, tensor_wide[5] = {256, 192, 128, 128, 64};
-    long split = 0, tiles_seen[8] = {0, 0, 0, 0, 0, 0, 0, 0}, aligned = 0, tensor_seen[5] = {0, 0, 0, 0, 0}, copied = 0,
-         gathered = 0, mixed = 0, pairs = 0, together = 0, held[3] = {0, 0, 0};
+    long split = 0, tiles_seen[8] = {0, 0, 0, 0, 0, 0, 0, 0}, aligned = 0, tensor_seen[2][9], shapes[4][4], copied = 0,
+         gathered = 0, mixed = 0, together = 0, held[3] = {0, 0, 0};
+    memset(tensor_seen, 0, sizeof tensor_seen);
+    memset(shapes, 0, sizeof shapes);
     for (long k = 0; k < 400000; k++) {
         const gpul_dtype t = types[rng_below(4)];
         const int64_t size = (int64_t)gpul_dtype_size(t), four = size * 4 < 16 ? size * 4 : 16;
@@ -1200,6 +1210,7 @@ static void test_plans(void) {
         machine.sms = 1 + (int32_t)rng_below(200);
         machine.shared_optin = rng_below(2) ? 49152 : 232448;
         machine.wgmma = (int32_t)rng_below(2);
+        random_clusters(&machine);
         random_problem(&p, t);
         if (t == GPUL_F32 && machine.wgmma && p.M > 0 && p.N > 0)
             p.math = (int32_t)rng_below(2) ? GPUL_MATH_TF32 : GPUL_MATH_IEEE;
@@ -1208,8 +1219,12 @@ static void test_plans(void) {
         memset(&again, 0x55, sizeof again);
         good = gpul__plan_gemm(&plan, &p, &machine) == 1 && gpul__plan_gemm(&again, &p, &machine) == 1;
         good = good && memcmp(&plan, &again, sizeof plan) == 0;
-        good = good && plan.tile >= 0 && plan.tile < (plan.tensor ? 5 : 8) && plan.splits >= 1 && plan.splits <= 256;
-        (plan.tensor ? tensor_seen : tiles_seen)[good ? plan.tile : 0]++;
+        good = good && plan.tile >= 0 && plan.tile < (plan.tensor ? 2 : 8) && plan.splits >= 1 && plan.splits <= 256;
+        if (good && plan.tensor) {
+            good = plan.tile_m == (plan.tile ? 64 : 128) && plan.tile_n % 32 == 0 && plan.tile_n >= 32 &&
+                   plan.tile_n <= 256;
+            tensor_seen[plan.tile][good ? plan.tile_n / 32 : 0]++;
+        } else tiles_seen[good ? plan.tile : 0]++;
         good = good && plan.tensor == (machine.wgmma && !plan.scale_only && p.M > 0 && p.N > 0 &&
                                        (p.math == GPUL_MATH_TF32 ||
                                         (size == 2 && p.K > 16 && !is_thin(p.M, p.N, p.K) &&
@@ -1240,10 +1255,10 @@ static void test_plans(void) {
                                           : 2,
                       short_k = !plan.tensor && !high[dtype][plan.tile],
                       turned = !plan.tensor && wide[dtype][plan.tile] == 4 && p.M < p.N;
-            const int64_t one = plan.tensor ? tensor_high[plan.tile] * (plan.cluster_splits ? 1 : plan.cluster)
+            const int64_t one = plan.tensor ? plan.tile_m * plan.cluster_m
                                 : short_k   ? plan.tile_m
                                             : high[dtype][plan.tile],
-                          other_one = plan.tensor ? tensor_wide[plan.tile] : wide[dtype][plan.tile],
+                          other_one = plan.tensor ? plan.tile_n * plan.cluster_n : wide[dtype][plan.tile],
                           m = turned ? other_one : one, n = turned ? one : other_one;
             if (!plan.tensor) good = good && (other_one == 4) == (is_thin(p.M, p.N, p.K) && p.alpha != 0);
             good = good && (!short_k || (m % 32 == 0 && m >= 32 && m <= 512 && (plan.part <= 16 || plan.scale_only) &&
@@ -1265,16 +1280,24 @@ static void test_plans(void) {
                 b_along = along_b || (size == 4 && plan.held != 2);
             const int64_t a_dense = a_along ? p.K : p.M, a_lines = a_along ? p.M : p.K, b_dense = b_along ? p.K : p.N,
                           b_lines = b_along ? p.N : p.K;
-            const int64_t tiles = plan.tiles_m * (plan.cluster_splits ? 1 : plan.cluster) * plan.tiles_n,
-                          tile = tensor_high[plan.tile] * tensor_wide[plan.tile] * 4;
-            const int leaves = plan.splits > 1 && !plan.cluster_splits; /* sums in scratch memory */
-            good = good && (!plan.cluster_splits || (plan.splits > 1 && plan.splits <= 8 && first_sms >= 32));
-            good = good && (plan.cluster_splits ? (plan.cluster == 2 || plan.cluster == 4 || plan.cluster == 8) &&
-                                                      plan.cluster >= plan.splits && plan.cluster < 2 * plan.splits &&
-                                                      plan.blocks == tiles * plan.cluster
-                                                : plan.cluster == 1 || plan.cluster == 2);
-            good = good && plan.blocks >= 1 && (plan.cluster_splits || plan.blocks <= first_sms) &&
-                   plan.blocks % plan.cluster == 0 && plan.group_rows >= 1;
+            const int64_t tiles = plan.tiles_m * plan.tiles_n * plan.cluster_m * plan.cluster_n,
+                          tile = plan.tile_m * plan.tile_n * 4, consumers = 2 * 64 * plan.tile_n * 4;
+            const int counted = plan.splits > 1 && !plan.cluster_splits; /* the last block to arrive adds */
+            int log_m = 0, log_n = 0, room;
+            while (1 << log_m < plan.cluster_m) log_m++;
+            while (1 << log_n < plan.cluster_n) log_n++;
+            good = good && plan.cluster_m == 1 << log_m && plan.cluster_n == 1 << log_n && log_m + log_n < 4;
+            if (good) shapes[log_m][log_n]++;
+            good = good && plan.tile_n % (8 * plan.cluster_m) == 0; /* shares of a box are whole swizzles */
+            good = good && (plan.cluster_splits
+                                ? (plan.cluster == 2 || plan.cluster == 4 || plan.cluster == 8) && plan.splits > 1 &&
+                                      plan.cluster >= plan.splits && plan.cluster < 2 * plan.splits &&
+                                      plan.cluster_m * plan.cluster_n == 1 && plan.blocks == tiles * plan.cluster &&
+                                      plan.share * plan.cluster == plan.tile_n && plan.share % 8 == 0
+                                : plan.cluster == plan.cluster_m * plan.cluster_n && plan.share == plan.tile_n);
+            room = plan.cluster == 1 ? first_sms : machine.clusters[plan.cluster == 2 ? 0 : plan.cluster == 4 ? 1 : 2];
+            good = good && room > 0 && plan.blocks >= 1 && plan.blocks % plan.cluster == 0 && plan.group_rows >= 1 &&
+                   (plan.cluster_splits || plan.blocks <= room * plan.cluster);
             good = good && (double)tiles * plan.splits < 2147483648.0;
             good = good && (plan.a_pitch ? plan.a_pitch >= a_dense && plan.a_pitch % 8 == 0
                                          : (plan.gathers & 1) ||
@@ -1286,23 +1309,23 @@ static void test_plans(void) {
                                                 (b_lines == 1 || (along_b ? p.b_col : p.b_row) * size % 16 == 0)));
             good = good &&
                    (!plan.held || (size == 4 && !(plan.held == 1 ? along_a || plan.a_pitch : along_b || plan.b_pitch)));
-            good =
-                good && (!plan.gathers || (plan.tile == 4 && (plan.cluster == 1 || plan.cluster_splits) && size == 2));
+            good = good && (!plan.gathers || (plan.tile_m == 64 && plan.tile_n == 64 &&
+                                              (plan.cluster == 1 || plan.cluster_splits) && size == 2));
             good = good && !(plan.gathers & 1 && plan.a_pitch) && !(plan.gathers & 2 && plan.b_pitch);
-            good = good && plan.promoted_at == (leaves ? plan.splits * tiles * tile : 0);
-            good = good && plan.counters ==
-                               (leaves ? tiles * (tensor_high[plan.tile] / 64) * ((plan.splits + 15) / 16 + 1) : 0);
+            good = good && plan.promoted_at == (plan.splits > 1 ? plan.splits * tiles * tile : 0);
+            good = good && plan.counters == (counted ? tiles * (plan.tile_m / 64) * ((plan.splits + 15) / 16 + 1) : 0);
             good = good && plan.promoted_at <= 64 << 20 && plan.a_at - plan.promoted_at <= ((int64_t)plan.blocks << 17);
-            good = good && plan.a_at >= plan.promoted_at + (plan.part * size > 16384 ? plan.blocks * tile : 0);
+            good = good && plan.a_at >= plan.promoted_at + (plan.part * size > 16384 ? plan.blocks * consumers : 0);
             good = good && plan.b_at >= plan.a_at + plan.a_pitch * a_lines * size && plan.a_at % 128 == 0 &&
                    plan.b_at % 128 == 0 && plan.scratch_bytes >= plan.b_at + plan.b_pitch * b_lines * size;
             if (plan.c_bulk)
-                good = good && (uintptr_t)p.C % 16 == 0 && (p.M == 1 || p.c_row % 8 == 0) && p.N % 8 == 0 && size == 2;
+                good = good && plan.share % plan.c_bulk == 0 && plan.c_bulk >= 8 && plan.c_bulk <= 64 &&
+                       (plan.c_bulk & (plan.c_bulk - 1)) == 0 && (uintptr_t)p.C % 16 == 0 &&
+                       (p.M == 1 || p.c_row % 8 == 0) && p.N % 8 == 0 && size == 2;
             good = good && !plan.c_vector;
             copied += plan.a_pitch || plan.b_pitch;
             gathered += plan.gathers != 0;
             mixed += plan.gathers && (plan.a_pitch || plan.b_pitch); /* one operand is copied, one gathered */
-            pairs += plan.cluster == 2 && !plan.cluster_splits;
             together += plan.cluster_splits;
             held[plan.held]++;
         }
@@ -1328,9 +1351,67 @@ static void test_plans(void) {
     }
     CHECK(split > 1000 && aligned > 500);
     for (int i = 0; i < 8; i++) CHECK(tiles_seen[i] > 100);
-    CHECK(copied > 1000 && gathered > 1000 && mixed > 100 && pairs > 100 && together > 100 && held[1] > 100 &&
-          held[2] > 100);
-    for (int i = 0; i < 5; i++) CHECK(tensor_seen[i] > 100);
+    CHECK(copied > 1000 && gathered > 1000 && mixed > 100 && together > 100 && held[1] > 100 && held[2] > 100);
+    for (int i = 0; i < 2; i++)
+        for (int w = 1; w <= 8; w++) CHECK(tensor_seen[i][w] > 100);
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; i + j < 4; j++) CHECK(shapes[i][j] > 100);
+}
+
+/* Products with the plans for fewer multiprocessors, so with other tiles, in other clusters: the bits are the same, and
+ * nothing is written around C. */
+static void test_multiprocessors(void) {
+    static const gpul_dtype with_bias[4] = {GPUL_F32, GPUL_F64, GPUL_F16, GPUL_BF16};
+    gpul__gemm_plan plan;
+    const int fast = tensor_plan(&plan, GPUL_F16, GPUL_MATH_IEEE, 256, 256, 256, 1);
+    const int64_t largest = fast ? 10 : 7;
+    for (int k = 0; k < (fast ? 400 : 60); k++) {
+        const gpul_dtype t = types[rng_below(4)];
+        const int64_t step = rng_below(2) ? 8 : 1; /* 8: bulk copies take operands and C, from 8 rows and columns on */
+        const int64_t offset = step == 8 ? 0 : rng_below(4);
+        const int64_t M = ((int64_t)1 << rng_below(largest)) + step * rng_below(9),
+                      N = ((int64_t)1 << rng_below(largest)) + step * rng_below(9),
+                      K = ((int64_t)1 << rng_below(largest + 3)) + step * rng_below(9);
+        const int orders = (int)rng_below(8);
+        const double alpha = rng_below(3) ? 1 : -0.75, beta = rng_below(3) ? 0 : 0.5;
+        gpul_gemm_options options = GPUL_ZERO;
+        uint64_t first = 0;
+        box A, B, C, bias;
+        if (left_out(k)) continue;
+        box_2d(&A, t, M, K, LAY_C + (orders & 1), offset, FILL_NAN);
+        box_2d(&B, t, K, N, LAY_C + (orders >> 1 & 1), offset, FILL_NAN);
+        box_2d(&C, t, M, N, LAY_C + (orders >> 2 & 1), offset, FILL_NAN);
+        box_1d(&bias,
+               with_bias[t == GPUL_F64   ? 1
+                         : rng_below(2)  ? 0
+                         : t == GPUL_F32 ? 0
+                         : t == GPUL_F16 ? 2
+                                         : 3],
+               N, 0, FILL_NAN);
+        box_random(&A, 0);
+        box_random(&B, 0);
+        box_random(&C, 0);
+        box_random(&bias, 0);
+        if (rng_below(3) == 0) options.bias = &bias.view;
+        if (rng_below(3) == 0) options.activation = 1 + (int32_t)rng_below(2);
+        if (t == GPUL_F32 && rng_below(2)) options.math = GPUL_MATH_TF32;
+        for (int run = 0; run < 4; run++) {
+            box_upload(&C);
+            check_sms(run ? 1 + (int32_t)rng_below(132) : 0);
+            CHECK_OK(gpul_gemm_ex(&C.view, alpha, &A.view, &B.view, beta, &options, NULL));
+            check_sms(0);
+            BOX_GUARDS(&C);
+            if (run == 0) first = box_hash(&C);
+            else if (box_hash(&C) == first) check_pass();
+            else
+                FAIL("%s, %lld x %lld x %lld, orders %d, offset %d, alpha %g, beta %g: other bits", gpul_dtype_name(t),
+                     (long long)M, (long long)N, (long long)K, orders, (int)offset, alpha, beta);
+        }
+        box_free(&A);
+        box_free(&B);
+        box_free(&C);
+        box_free(&bias);
+    }
 }
 
 static void test_errors(void) {
@@ -1442,6 +1523,7 @@ int main(int argc, char **argv) {
     RUN(test_math_plans);
     RUN(test_recorded);
     RUN(test_plans);
+    RUN(test_multiprocessors);
     RUN(test_errors);
     return check_end();
 }
