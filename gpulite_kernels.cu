@@ -9893,33 +9893,25 @@ enum {
     gpul__tensor_gather_time = 365, /* a slice of an operand that is gathered, ns */
     gpul__tensor_add_time = 400     /* 64 x 64 sums of a split */
 };
-/* About what a slice of K takes, in nanoseconds: the tensor cores; or what comes from L2, which blocks of a cluster share,
- * and goes to shared memory, which they do not. */
-static inline double gpul__tensor_slice_time(const gpul__tensor_tile &tile) {
-    const double multiply = tile.m * tile.n * 0.0177,
-                 load = (double(tile.m) / tile.cluster_n + double(tile.n) / tile.cluster_m) * 0.91 +
-                        (tile.m + tile.n) * 0.74;
-    return (load > multiply ? load : multiply) + 11;
-}
-/* And the end of the tile, where bulk copies take it to C, or where they cannot */
-static inline double gpul__tensor_end_time(int32_t m, int32_t n, bool bulk) {
-    return m == 128 ? 340 + (bulk ? 11.0 : 19.0) * n : 340 + (bulk ? 4.2 : 9.0) * n;
-}
 /* Up to eight splits of a tile may be a cluster, of a power of two blocks. */
 static inline int32_t gpul__tensor_cluster(int64_t splits) {
     return splits < 2 || splits > 8 ? 1 : splits == 2 ? 2 : splits <= 4 ? 4 : 8;
 }
-/* How many clusters of so many blocks run at a time */
-static inline int32_t gpul__tensor_room(const gpul__machine &machine, int32_t cluster) {
-    return cluster == 1 ? machine.sms : machine.clusters[cluster == 2 ? 0 : cluster == 4 ? 1 : 2];
+/* How many clusters of 2^log2 blocks run at a time */
+static inline int32_t gpul__tensor_room(const gpul__machine &machine, int32_t log2) {
+    return log2 ? machine.clusters[log2 - 1] : machine.sms;
 }
 
-/* What a choice of tiles depends on: C in so many splits, whether bulk copies take it to memory, and whether operands are
- * gathered. */
+/* What a choice of tiles depends on: C in so many splits, whether bulk copies take it to memory, whether tiles may be in
+ * clusters, and whether operands are gathered. */
 struct gpul__tensor_task {
     int64_t m, n, batch, splits, slices;
-    bool bulk, gathers;
-    const gpul__machine &machine;
+    bool bulk, clusters, gathers;
+    double room[4]; /* clusters of 1, 2, 4 and 8 blocks that run at a time, one over them; 0: none */
+    void set_room(const gpul__machine &machine) {
+        room[0] = 1.0 / machine.sms;
+        for (int32_t i = 0; i < 3; ++i) room[i + 1] = machine.clusters[i] > 0 ? 1.0 / machine.clusters[i] : 0;
+    }
 };
 /* How C takes least: a tile, alone or in a cluster of tiles; or splits in a cluster, of so many blocks (together > 1) */
 struct gpul__tensor_way {
@@ -9927,54 +9919,67 @@ struct gpul__tensor_way {
     gpul__tensor_tile tile;
     int32_t together;
 };
-/* The waves of work tiles, times what one takes: its slices, and its end. Tiles of 64 rows end while the next one is
- * multiplied. Where K is split, sums of 64 x 64 change blocks in a cluster, each of which finishes a share, or leave for
- * scratch memory and are added 16 at a time. */
-static inline double gpul__tensor_time(const gpul__tensor_task &task, const gpul__tensor_tile &tile, double tiles,
-                                       double slices, double end, int32_t together) {
-    const int32_t cluster = together > 1 ? together : tile.cluster_m * tile.cluster_n,
-                  room = gpul__tensor_room(task.machine, cluster);
-    const double sums = double(tile.m * tile.n) / 4096, works = together > 1 ? tiles : tiles * double(task.splits),
-                 waves = double(int64_t((works - 0.5) / room)) + 1;
-    if (together > 1) return waves * (slices + end / together + 3000 + 1150 * sums);
-    if (cluster > 1) end += 120;
-    if (task.splits > 1) end += 300 + 850 * sums;
-    const double one = slices + end,
-                 next = tile.m == 128 || task.gathers ? one
-                        : one * 0.83 > slices ? one * 0.83
-                                              : slices,
-                 time = one + (waves - 1) * next;
-    if (task.splits == 1) return time;
-    return time + double(gpul__gemm_added(task.splits)) * (tile.n / 64.0) * gpul__tensor_add_time +
-           (task.splits > gpul__gemm_fan ? 3200 : 0);
+/* What a slice of a tile takes, in nanoseconds, about as on an H200: the tensor cores; and to reach shared memory. */
+static inline double gpul__tensor_multiply_time(int32_t m, int32_t n) { return m * n * 0.0177; }
+static inline double gpul__tensor_store_time(int32_t m, int32_t n) { return (m + n) * 0.74; }
+static inline double gpul__tensor_least_time(int32_t m, int32_t n) {
+    const double multiply = gpul__tensor_multiply_time(m, n), store = gpul__tensor_store_time(m, n);
+    return multiply > store ? multiply : store;
 }
-/* Tiles of m x n: the best is kept. slice: what a slice takes, where that is not known from the tile */
+/* Tiles of m x n: the best way is kept.
+ *
+ * A slice of K takes what the tensor cores do, or what comes from L2, which the blocks of a cluster share, and goes to
+ * shared memory, which they do not. slice: what it takes where operands are gathered. The end of a tile depends on
+ * whether bulk copies take it to C. All that is taken for each wave of work tiles; but tiles of 64 rows end while the next
+ * one is multiplied. Where K is split, sums of 64 x 64 change blocks in a cluster, each of which finishes a share, or
+ * leave for scratch memory and are added 16 at a time. */
 static void gpul__tensor_consider(gpul__tensor_way *best, const gpul__tensor_task &task, int32_t m, int32_t n,
                                   double slice) {
-    const int64_t down = gpul_ceil_div(task.m, m), across = gpul_ceil_div(task.n, n);
-    const double end = gpul__tensor_end_time(m, n, task.bulk);
-    const auto consider = [&](int32_t high, int32_t wide, int32_t together) {
-        const gpul__tensor_tile tile = {m, n, high, wide};
-        const double slices = double(task.slices) * (task.gathers ? slice : gpul__tensor_slice_time(tile)),
-                     tiles = double((down + high - 1) / high * ((across + wide - 1) / wide) * task.batch),
-                     time = gpul__tensor_time(task, tile, tiles, slices, end, together);
-        if (time < best->time) *best = {time, tile, together};
-    };
-    consider(1, 1, 1);
-    const int32_t together = gpul__tensor_cluster(task.splits);
-    if (together > 1 && gpul__tensor_room(task.machine, together) > 0 && n % (8 * together) == 0)
-        consider(1, 1, together); /* each block finishes whole vectors of columns */
-    for (int32_t high = 1; !task.gathers && high <= 8 && high <= down && n % (8 * high) == 0; high *= 2) {
-        for (int32_t wide = high > 1 ? 1 : 2; high * wide <= 8 && wide <= across; wide *= 2) {
-            if (gpul__tensor_room(task.machine, high * wide) > 0) consider(high, wide, 1);
-        }
+    static const double part[4] = {1, 0.5, 0.25, 0.125};
+    const int64_t down = m == 128 ? (task.m + 127) >> 7 : (task.m + 63) >> 6,
+                  across = int64_t(uint32_t(task.n + n - 1) / uint32_t(n));
+    const double multiply = gpul__tensor_multiply_time(m, n), store = gpul__tensor_store_time(m, n),
+                 sums = m * n / 4096.0, slices = double(task.slices), count = double(task.batch * task.splits);
+    const double end = m == 128 ? 340 + (task.bulk ? 11.0 : 19.0) * n : 340 + (task.bulk ? 4.2 : 9.0) * n;
+    double leave = 0, add = 0; /* sums that leave for scratch memory, and what adds them up */
+    if (task.splits > 1) {
+        leave = 300 + 850 * sums;
+        add = double(gpul__gemm_added(task.splits)) * n * (gpul__tensor_add_time / 64.0);
+        if (task.splits > gpul__gemm_fan) add += 3200;
     }
+    const auto waves = [&](double works, int32_t log2) { return double(int64_t((works - 0.5) * task.room[log2])) + 1; };
+    /* what clusters, too, take at least */
+    const double least = slices * gpul__tensor_least_time(m, n), rounds = waves(double(down * across) * count, 0);
+    if (rounds * least + (m == 128 ? rounds * end : end) > best->time) return;
+    for (int32_t i = 0; i < 4 && int64_t(1) << i <= down && n % (8 << i) == 0; ++i) {
+        double load = 0;
+        for (int32_t j = 0; i + j < 4 && int64_t(1) << j <= across; ++j) {
+            if (i + j > 0 && (!task.clusters || task.room[i + j] == 0)) continue;
+            if (j > 0 && load <= multiply) break; /* more would gain nothing */
+            load = (m * part[j] + n * part[i]) * 0.91 + store;
+            const double all = slices * (task.gathers ? slice : (load > multiply ? load : multiply) + 11),
+                         one = all + end + leave + (i + j ? 400 : 0); /* clusters begin later */
+            const double next = m == 128 || task.gathers ? one : one * 0.83 > all ? one * 0.83 : all;
+            const int64_t tiles = ((down + (1 << i) - 1) >> i) * ((across + (1 << j) - 1) >> j);
+            const double time = one + (waves(double(tiles) * count, i + j) - 1) * next + add;
+            if (time < best->time) *best = {time, {m, n, 1 << i, 1 << j}, 1};
+        }
+        if (load > 0 && load <= multiply && (m + n * part[i]) * 0.91 + store <= multiply) break;
+    }
+    const int32_t together = gpul__tensor_cluster(task.splits), log2 = together == 8 ? 3 : together / 2;
+    if (together == 1 || task.room[log2] == 0 || n % (8 * together) != 0) return;
+    const double load = (m + n) * 0.91 + store,
+                 all = slices * (task.gathers ? slice : (load > multiply ? load : multiply) + 11),
+                 time = waves(double(down * across * task.batch), log2) *
+                        (all + end * part[log2] + 3000 + 1150 * sums); /* blocks finish whole vectors of columns */
+    if (time < best->time) *best = {time, {m, n, 1, 1}, together};
 }
 static gpul__tensor_way gpul__tensor_best_way(const gpul__tensor_task &task) {
     gpul__tensor_way best = {1e300, {64, 64, 1, 1}, 1};
-    for (int32_t m = 64; m <= 128 && m - 64 < task.m; m += 64) {
-        for (int32_t n = 32; n <= gpul__tensor_widest && n - 32 < task.n; n += 32)
-            gpul__tensor_consider(&best, task, m, n, 0);
+    for (int32_t n = gpul__tensor_widest; n >= 32; n -= 32) {
+        if (n - 32 >= task.n) continue;
+        if (task.m > 64) gpul__tensor_consider(&best, task, 128, n, 0);
+        gpul__tensor_consider(&best, task, 64, n, 0);
     }
     return best;
 }
@@ -10008,7 +10013,7 @@ static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, const gpul__tensor_way
                       (plan->splits > 1 ? shared * plan->splits * bytes + (promotes ? way.together * sums : 0) : 0) +
                   (p->a_batch ? a_bytes : 0) + (p->b_batch ? b_bytes : 0));
     const int64_t tiles = plan->tiles_m * plan->tiles_n * plan->batch, works = tiles * plan->splits,
-                  at_once = gpul__tensor_room(*machine, shared);
+                  at_once = gpul__tensor_room(*machine, shared == 8 ? 3 : shared / 2);
     /* a cluster that has the splits takes one tile, for the sums go where the stages are */
     plan->blocks = together ? int32_t(tiles) * way.together : int32_t(works < at_once ? works : at_once) * shared;
     plan->group_rows = 2048 / (tile.m * tile.cluster_m);
@@ -10036,20 +10041,25 @@ static inline bool gpul__tensor_mappable(const gpul__gemm_matrix &x, int64_t ele
 static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t slice,
                                const gpul__machine &machine) {
     const int64_t long_side = p->M > p->N ? p->M : p->N, short_side = p->M > p->N ? p->N : p->M;
-    gpul__tensor_task task = {long_side, short_side, 1, 1, gpul_ceil_div(p->K, slice), true, false, machine};
+    gpul__tensor_task task = {long_side, short_side, 1, 1, gpul_ceil_div(p->K, slice), true, true, false, {}};
+    task.set_room(machine);
     int64_t most = 2 * gpul__gemm_sms / gpul__gemm_tiles_in(long_side, short_side, 128, 128);
     if (most > 128) most = 128;
     plan->splits = 1;
     plan->part = p->K;
     if (most < 2 || p->K <= 4 * slice) return;
+    const int64_t slices = task.slices;
     double shortest = gpul__tensor_best_way(task).time;
+    task.clusters = false; /* with splits, for the sake of the time that all this takes */
     for (int32_t m = 64; m <= 128; m += 64) {
         for (int32_t n = 64; n <= 2 * m; n += 64) {
             const int64_t count = gpul__gemm_tiles_in(long_side, short_side, m, n);
+            if (double(count * slices) * gpul__tensor_least_time(m, n) * task.room[0] > shortest) continue;
             for (const int64_t slots : {int64_t(machine.sms), 8 * count}) {
+                if (slots > machine.sms) continue;
                 gpul__gemm_split(plan, &shortest, p->K, count, slots, most, slice, 4 * slice,
                                  [&](int64_t splits, int64_t part) {
-                                     gpul__tensor_way way = {1e300, {m, n, 1, 1}, 1};
+                                     gpul__tensor_way way = {shortest, {m, n, 1, 1}, 1};
                                      task.splits = splits;
                                      task.slices = gpul_ceil_div(part, slice);
                                      gpul__tensor_consider(&way, task, m, n, 0);
@@ -10086,8 +10096,10 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
                               plan->splits,
                               part_slices,
                               plan->c_bulk != 0,
+                              true,
                               false,
-                              *machine};
+                              {}};
+    task.set_room(*machine);
     gpul__tensor_way best = gpul__tensor_best_way(task);
     double least = best.time;
     const int64_t a_bytes = plan->a_pitch * (wide ? p->M : a.rows) * element,
@@ -10101,6 +10113,7 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     };
     const int32_t unmapped = wide ? 0 : (a_bytes > 0 ? 1 : 0) | (b_bytes > 0 ? 2 : 0);
     if (unmapped) least = with_copies(least, unmapped & 1, unmapped & 2);
+    task.clusters = false;
     task.gathers = true;
     for (int32_t gathers = 1; gathers <= unmapped; ++gathers) {
         if (gathers & ~unmapped) continue;
