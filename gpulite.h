@@ -1545,7 +1545,7 @@ typedef struct gpul__gemm_plan {
     /* tensor cores */
     int32_t blocks, cluster;      /* of the grid; of a cluster */
     int32_t cluster_m, cluster_n; /* a cluster's tiles below each other, which share columns of B, and beside */
-    int32_t cluster_splits;       /* 1: or are the splits of a tile, and add their sums in shared memory */
+    int32_t cluster_splits;       /* 1: or has the splits of a tile, whose sums its blocks add, a share each */
     int32_t share;      /* columns of a tile that a block finishes: fewer than all where a cluster has the splits */
     int32_t group_rows; /* raster order: rows of work tiles in a group */
     int32_t gathers;    /* 1: A, 2: B: no tensor map describes it, and the kernel gathers it */
@@ -1582,7 +1582,7 @@ extern int32_t gpul__plan_histogram(gpul__histogram_plan *plan, const gpul__hist
 enum { GPUL__HISTOGRAM_WRONG_EDGES = -1 };
 extern int32_t gpul__launch_histogram(const gpul__histogram_problem *problem, const gpul__histogram_plan *plan,
                                       uint32_t *counters, void *scratch, gpul_stream stream);
-/* Whether the tensor cores' kernels of the matrix product run on the device, the current one. A cudaError_t. */
+/* Finds out wgmma and clusters of the machine, whose device is the current one. A cudaError_t. */
 extern int32_t gpul__find_wgmma(gpul__machine *machine);
 /* Unpins the host memory through which edges pass, where nobody uses it. */
 extern void gpul__histogram_trim(void);
