@@ -179,7 +179,9 @@ static inline int32_t gpul__clusters_at_once(int32_t *clusters, int32_t cluster,
     attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
     if (e == cudaSuccess) e = cudaOccupancyMaxActiveClusters(clusters, kernel, &config);
     if (e != cudaSuccess && cudaPeekAtLastError() == e) cudaGetLastError();
-    return int32_t(e);
+    if (e != cudaErrorInvalidClusterSize) return int32_t(e);
+    *clusters = 0; /* a part of a GPU has no room for one */
+    return 0;
 }
 #endif
 /* A parameter whose type is the kernel's, so that its argument is passed from where it lies */
