@@ -9899,6 +9899,7 @@ enum {
 static inline int32_t gpul__tensor_cluster(int64_t splits) {
     return splits < 2 || splits > 8 ? 1 : splits == 2 ? 2 : splits <= 4 ? 4 : 8;
 }
+static inline int32_t gpul__tensor_log2(int32_t cluster) { return cluster == 8 ? 3 : cluster / 2; }
 /* How many clusters of 2^log2 blocks run at a time */
 static inline int32_t gpul__tensor_room(const gpul__machine &machine, int32_t log2) {
     return log2 ? machine.clusters[log2 - 1] : machine.sms;
@@ -9968,7 +9969,7 @@ static void gpul__tensor_consider(gpul__tensor_way *best, const gpul__tensor_tas
         }
         if (load > 0 && load <= multiply && (m + n * part[i]) * 0.91 + store <= multiply) break;
     }
-    const int32_t together = gpul__tensor_cluster(task.splits), log2 = together == 8 ? 3 : together / 2;
+    const int32_t together = gpul__tensor_cluster(task.splits), log2 = gpul__tensor_log2(together);
     if (together == 1 || task.room[log2] == 0 || n % (8 * together) != 0) return;
     const double load = (m + n) * 0.91 + store,
                  all = slices * (task.gathers ? slice : (load > multiply ? load : multiply) + 11),
@@ -10015,7 +10016,7 @@ static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, const gpul__tensor_way
                       (plan->splits > 1 ? shared * plan->splits * bytes + (promotes ? way.together * sums : 0) : 0) +
                   (p->a_batch ? a_bytes : 0) + (p->b_batch ? b_bytes : 0));
     const int64_t tiles = plan->tiles_m * plan->tiles_n * plan->batch, works = tiles * plan->splits,
-                  at_once = gpul__tensor_room(*machine, shared == 8 ? 3 : shared / 2);
+                  at_once = gpul__tensor_room(*machine, gpul__tensor_log2(shared));
     /* a cluster that has the splits takes one tile, for the sums go where the stages are */
     plan->blocks = together ? int32_t(tiles) * way.together : int32_t(works < at_once ? works : at_once) * shared;
     plan->group_rows = 2048 / (tile.m * tile.cluster_m);
