@@ -7149,8 +7149,7 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * warpgroup. Two threads of the producer issue bulk tensor copies into a ring of stages, slices 64 deep along K. A
  * consumer has 64 rows of the tile: wgmma multiplies from shared memory, with the sums in registers. Blocks are
  * persistent: they take tile after tile, and the next one is copied while this one is stored, by bulk copies as well.
- * Of the tile's shape only the rows are the kernel's; the plan chooses its columns, and the cluster whose blocks share
- * what comes from L2. A and B may have any order if their rows begin at multiples of 16 bytes. Others are first copied
+ * The plan chooses the tile's rows and columns, and the cluster whose blocks share what comes from L2. A and B may have any order if their rows begin at multiples of 16 bytes. Others are first copied
  * to where they do (gpul__tensor_pack), for O(n^2), or, where that takes less, gathered by the producer. wgmma
  * truncates its sums. So after every 8192 steps of K, at most, the accumulators are promoted: added, with rounding, to
  * the sum of the steps before. Splits are added in the order of gpul__gemm_kernel; up to eight may be a cluster, whose
@@ -8446,17 +8445,6 @@ enum {
 
 #ifdef GPUL__HOPPER
 
-template <int kRows, bool kInParts> struct gpul__tensor_shape {
-    enum {
-        kM = kRows,
-        kThreads = kRows * 2,   /* that have the sums of a tile */
-        kGathers = kRows == 64, /* operands for which there is no tensor map: see gpul__tensor_gather */
-        kTerms = kInParts       /* elements in two parts, 128 columns: see gpul__tensor_multiply_terms */
-    };
-    /* warps that arrive at `full`: with halves of A, of B, or of both */
-    static __device__ __forceinline__ uint32_t gathering(int32_t gathers) { return gathers == 3 ? 4 : 2; }
-};
-
 /* compiled for another target than sm_90a, the kernel is empty, and takes 32 threads at most: see gpul__find_wgmma */
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 #define GPUL__TENSOR_BOUNDS(threads) __launch_bounds__(threads, 1)
@@ -8596,80 +8584,109 @@ static __device__ __forceinline__ void gpul__cluster_meet() {
 }
 
 /* wgmma's descriptor of an operand in shared memory, boxes of 8192 bytes: the address, the distance of the boxes (where
- * K is not the contiguous dimension), that of eight rows of 128 bytes, and the 128-byte swizzle. */
-static __device__ __forceinline__ uint64_t gpul__tensor_descriptor(uint32_t address, bool transposed) {
-    return uint64_t((address & 0x3ffff) >> 4) | uint64_t(transposed ? 8192 >> 4 : 1) << 16 | uint64_t(1024 >> 4) << 32 |
-           uint64_t(1) << 62;
+ * K is not the contiguous dimension); in the upper half that of eight rows of 128 bytes, and the 128-byte swizzle. */
+enum { gpul__tensor_upper = 1024 >> 4 | 1 << 30 };
+static __device__ __forceinline__ uint32_t gpul__tensor_lower(uint32_t address, bool transposed) {
+    return (address & 0x3ffff) >> 4 | uint32_t(transposed ? 8192 >> 4 : 1) << 16;
+}
+static __device__ __forceinline__ uint64_t gpul__tensor_descriptor(uint32_t address) { /* contiguous along K */
+    return uint64_t(gpul__tensor_upper) << 32 | gpul__tensor_lower(address, false);
 }
 
-/* wgmma for each width of a tile. Its instruction names all sums one by one: operands %0 .. %(n/2 - 1), then the two
- * descriptors and the flags. sum += x y (kAdd 0: sum = x y), 64 x n, over 16 steps of K, or 8 of TF32 (GPUL_F32). kForm:
- * 1 where A and 2 where B is not contiguous along K. held: x in registers, TF32 */
-template <int n> struct gpul__wgmma;
+/* wgmma: sum += x y, 64 rows by n columns, over 16 steps of K, or 8 of TF32 (f32). The instruction has n, dtype and form
+ * (1: A is not contiguous along K, 2: B) in its name, and names all n / 2 sums. What begins and ends a group of them has
+ * to be in one branch with them: else the compiler makes it a group of its own, and waits for each. So one asm statement
+ * has the groups of all names, and jumps to one of them; as statements of their own they would take twice as long to
+ * compile. */
+/* clang-format off */
 #define GPUL__F8(i)                                                                                                    \
     "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3]), "+f"(sum[i + 4]), "+f"(sum[i + 5]),            \
         "+f"(sum[i + 6]), "+f"(sum[i + 7])
-#define GPUL__F16(i) GPUL__F8(i), GPUL__F8(i + 8)
-#define GPUL__F64(i) GPUL__F16(i), GPUL__F16(i + 16), GPUL__F16(i + 32), GPUL__F16(i + 48)
-#define GPUL__WGMMA_AS(type, n, names, ia, ib, ic, ita, itb, ...)                                                      \
-    asm volatile("wgmma.mma_async.sync.aligned.m64n" n "k16.f32." type "." type " {" names "}, %" ia ", %" ib ", %" ic \
-                 ", 1, 1, %" ita ", %" itb ";"                                                                         \
-                 : __VA_ARGS__                                                                                         \
-                 : "l"(x), "l"(y), "n"(kAdd), "n"(kForm & 1), "n"(kForm >> 1))
-#define GPUL__WGMMA(n, names, ia, ib, ic, ita, itb, ...)                                                               \
-    template <> struct gpul__wgmma<n> {                                                                                \
-        template <gpul_dtype kType, int kForm, int kAdd>                                                               \
-        static __device__ __forceinline__ void multiply(float *sum, uint64_t x, uint64_t y) {                          \
-            if (kType == GPUL_F16) GPUL__WGMMA_AS("f16", #n, names, ia, ib, ic, ita, itb, __VA_ARGS__);                \
-            else if (kType == GPUL_BF16) GPUL__WGMMA_AS("bf16", #n, names, ia, ib, ic, ita, itb, __VA_ARGS__);         \
-            else                                                                                                       \
-                asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k8.f32.tf32.tf32 {" names "}, %" ia ", %" ib      \
-                             ", %" ic ", 1, 1;"                                                                        \
-                             : __VA_ARGS__                                                                             \
-                             : "l"(x), "l"(y), "n"(kAdd));                                                             \
-        }                                                                                                              \
-        static __device__ __forceinline__ void held(float *sum, const uint32_t (&x)[4], uint64_t y) {                  \
-            asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k8.f32.tf32.tf32 {" names "}, {%" ia ", %" ib         \
-                         ", %" ic ", %" ita "}, %" itb ", 1, 1, 1;"                                                    \
-                         : __VA_ARGS__                                                                                 \
-                         : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "l"(y));                                        \
-        }                                                                                                              \
-    }
+#define GPUL__F32(i) GPUL__F8(i), GPUL__F8(i + 8), GPUL__F8(i + 16), GPUL__F8(i + 24)
+#define GPUL__F64 GPUL__F32(0), GPUL__F32(32) /* operands 0 to 63 */
+#define GPUL__F128 GPUL__F64, GPUL__F32(64), GPUL__F32(96)
+#define GPUL__TEN(t) "%" t "0, %" t "1, %" t "2, %" t "3, %" t "4, %" t "5, %" t "6, %" t "7, %" t "8, %" t "9"
+#define GPUL__SUMS_32 GPUL__TEN("") ", %10, %11, %12, %13, %14, %15"
+#define GPUL__SUMS_64 GPUL__SUMS_32 ", %16, %17, %18, %19, " GPUL__TEN("2") ", %30, %31"
+#define GPUL__SUMS_96 GPUL__SUMS_64 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
+#define GPUL__SUMS_128 GPUL__SUMS_96 ", %48, %49, " GPUL__TEN("5") ", %60, %61, %62, %63"
+#define GPUL__SUMS_160 GPUL__SUMS_128 ", %64, %65, %66, %67, %68, %69, " GPUL__TEN("7")
+#define GPUL__SUMS_192 GPUL__SUMS_160 ", " GPUL__TEN("8") ", %90, %91, %92, %93, %94, %95"
+#define GPUL__SUMS_224 GPUL__SUMS_192 ", %96, %97, %98, %99, " GPUL__TEN("10") ", %110, %111"
+#define GPUL__SUMS_256                                                                                                 \
+    GPUL__SUMS_224 ", %112, %113, %114, %115, %116, %117, %118, %119, "                                                \
+    "%120, %121, %122, %123, %124, %125, %126, %127"
 
-#define GPUL__TEN(t) "%" t "0, %" t "1, %" t "2, %" t "3, %" t "4, %" t "5, %" t "6, %" t "7, %" t "8, %" t "9, "
-#define GPUL__LAST_2(t) "%" t "0, %" t "1"
-#define GPUL__LAST_4(t) GPUL__LAST_2(t) ", %" t "2, %" t "3"
-#define GPUL__LAST_6(t) GPUL__LAST_4(t) ", %" t "4, %" t "5"
-#define GPUL__LAST_8(t) GPUL__LAST_6(t) ", %" t "6, %" t "7"
-#define GPUL__LAST_10(t) GPUL__LAST_8(t) ", %" t "8, %" t "9"
-#define GPUL__30 GPUL__TEN("") GPUL__TEN("1") GPUL__TEN("2")
-#define GPUL__60 GPUL__30 GPUL__TEN("3") GPUL__TEN("4") GPUL__TEN("5")
-#define GPUL__90 GPUL__60 GPUL__TEN("6") GPUL__TEN("7") GPUL__TEN("8")
-GPUL__WGMMA(32, GPUL__TEN("") GPUL__LAST_6("1"), "16", "17", "18", "19", "20", GPUL__F16(0));
-GPUL__WGMMA(64, GPUL__30 GPUL__LAST_2("3"), "32", "33", "34", "35", "36", GPUL__F16(0), GPUL__F16(16));
-GPUL__WGMMA(96, GPUL__30 GPUL__TEN("3") GPUL__LAST_8("4"), "48", "49", "50", "51", "52", GPUL__F16(0), GPUL__F16(16),
-            GPUL__F16(32));
-GPUL__WGMMA(128, GPUL__60 GPUL__LAST_4("6"), "64", "65", "66", "67", "68", GPUL__F64(0));
-GPUL__WGMMA(160, GPUL__60 GPUL__TEN("6") GPUL__LAST_10("7"), "80", "81", "82", "83", "84", GPUL__F64(0), GPUL__F16(64));
-GPUL__WGMMA(192, GPUL__90 GPUL__LAST_6("9"), "96", "97", "98", "99", "100", GPUL__F64(0), GPUL__F16(64), GPUL__F16(80));
-GPUL__WGMMA(224, GPUL__90 GPUL__TEN("9") GPUL__TEN("10") GPUL__LAST_2("11"), "112", "113", "114", "115", "116",
-            GPUL__F64(0), GPUL__F16(64), GPUL__F16(80), GPUL__F16(96));
-GPUL__WGMMA(256, GPUL__90 GPUL__TEN("9") GPUL__TEN("10") GPUL__TEN("11") GPUL__LAST_8("12"), "128", "129", "130", "131",
-            "132", GPUL__F64(0), GPUL__F64(64));
+#define GPUL__WGMMA(operation, sums, a, b, flags)                                                                      \
+    "wgmma.mma_async.sync.aligned." operation " {" sums "}, " a ", " b ", " flags ";\n"
+#define GPUL__WGMMA_GROUP(label, wgmmas)                                                                               \
+    label ":\nwgmma.fence.sync.aligned;\n" wgmmas "wgmma.commit_group.sync.aligned;\nbra.uni done;\n"
+/* four, a slice */
+#define GPUL__WGMMA_SLICE(label, operation, sums, flags)                                                               \
+    GPUL__WGMMA_GROUP(label, GPUL__WGMMA(operation, sums, "a0", "b0", flags)                                           \
+                             GPUL__WGMMA(operation, sums, "a1", "b1", flags)                                           \
+                             GPUL__WGMMA(operation, sums, "a2", "b2", flags)                                           \
+                             GPUL__WGMMA(operation, sums, "a3", "b3", flags))
+#define GPUL__WGMMA_FORMS(n, type)                                                                                     \
+    GPUL__WGMMA_SLICE(type "_0_" #n, "m64n" #n "k16.f32." type "." type, GPUL__SUMS_##n, "1, 1, 1, 0, 0")              \
+    GPUL__WGMMA_SLICE(type "_1_" #n, "m64n" #n "k16.f32." type "." type, GPUL__SUMS_##n, "1, 1, 1, 1, 0")              \
+    GPUL__WGMMA_SLICE(type "_2_" #n, "m64n" #n "k16.f32." type "." type, GPUL__SUMS_##n, "1, 1, 1, 0, 1")              \
+    GPUL__WGMMA_SLICE(type "_3_" #n, "m64n" #n "k16.f32." type "." type, GPUL__SUMS_##n, "1, 1, 1, 1, 1")
+#define GPUL__WGMMA_SLICES(n)                                                                                          \
+    GPUL__WGMMA_FORMS(n, "f16") GPUL__WGMMA_FORMS(n, "bf16")                                                           \
+    GPUL__WGMMA_SLICE("tf32_" #n, "m64n" #n "k8.f32.tf32.tf32", GPUL__SUMS_##n, "1, 1, 1")
+#define GPUL__WGMMA_SLICE_LABELS(n)                                                                                    \
+    "f16_0_" #n ", f16_1_" #n ", f16_2_" #n ", f16_3_" #n ", "                                                         \
+    "bf16_0_" #n ", bf16_1_" #n ", bf16_2_" #n ", bf16_3_" #n ", tf32_" #n
+#define GPUL__WGMMA_HELD(n)                                                                                            \
+    GPUL__WGMMA_GROUP("held_" #n, GPUL__WGMMA("m64n" #n "k8.f32.tf32.tf32", GPUL__SUMS_##n,                            \
+                                              "{%128, %129, %130, %131}", "%132", "1, 1, 1"))
+#define GPUL__WGMMA_HELD_LABELS(n) "held_" #n
+#define GPUL__WGMMA_JUMP(index, labels, groups)                                                                        \
+    "groups: .branchtargets " labels(32) ", " labels(64) ", " labels(96) ", " labels(128) ", "                         \
+                              labels(160) ", " labels(192) ", " labels(224) ", " labels(256) ";\n"                     \
+    "brx.idx.uni " index ", groups;\n"                                                                                 \
+    groups(32) groups(64) groups(96) groups(128) groups(160) groups(192) groups(224) groups(256) "done:\n"
+/* the descriptors of four operands: lower halves, a step from each to the next one, and the upper half */
+#define GPUL__WGMMA_OPERANDS(x, first, step, upper)                                                                    \
+    "mov.u32 t, " first ";\n"    "mov.b64 " x "0, {t, " upper "};\n"                                                   \
+    "add.u32 t, t, " step ";\n"  "mov.b64 " x "1, {t, " upper "};\n"                                                   \
+    "add.u32 t, t, " step ";\n"  "mov.b64 " x "2, {t, " upper "};\n"                                                   \
+    "add.u32 t, t, " step ";\n"  "mov.b64 " x "3, {t, " upper "};\n"
 
-/* Calls f(width), a constant, for the width that n is: by comparisons, for a table of jumps would have to be loaded */
-#define GPUL__TENSOR_WIDTH(n, f)                                                                                       \
-    if (n > 128) {                                                                                                     \
-        if (n > 192) {                                                                                                 \
-            if (n > 224) f(256);                                                                                       \
-            else f(224);                                                                                               \
-        } else if (n > 160) f(192);                                                                                    \
-        else f(160);                                                                                                   \
-    } else if (n > 64) {                                                                                               \
-        if (n > 96) f(128);                                                                                            \
-        else f(96);                                                                                                    \
-    } else if (n > 32) f(64);                                                                                          \
-    else f(32)
+/* The products of a slice. a, b: lower halves of descriptors; step: from one wgmma's operand to the next, in 16 bytes;
+ * group: of the labels, nine for each 32 columns */
+static __device__ __forceinline__ void gpul__wgmma_slice(float *sum, uint32_t a, uint32_t step_a, uint32_t b,
+                                                         uint32_t step_b, uint32_t group) {
+    asm volatile("{\n.reg .b64 a0, a1, a2, a3, b0, b1, b2, b3;\n.reg .b32 t;\n"
+                 GPUL__WGMMA_OPERANDS("a", "%128", "%129", "%133")
+                 GPUL__WGMMA_OPERANDS("b", "%130", "%131", "%133")
+                 GPUL__WGMMA_JUMP("%132", GPUL__WGMMA_SLICE_LABELS, GPUL__WGMMA_SLICES) "}"
+                 : GPUL__F128
+                 : "r"(a), "r"(step_a), "r"(b), "r"(step_b), "r"(group), "r"(gpul__tensor_upper)
+                 : "memory");
+}
+/* Eight steps of TF32, with A in registers; group: one for each 32 columns */
+static __device__ __forceinline__ void gpul__wgmma_held(float *sum, const uint32_t (&a)[4], uint64_t b,
+                                                        uint32_t group) {
+    asm volatile("{\n" GPUL__WGMMA_JUMP("%133", GPUL__WGMMA_HELD_LABELS, GPUL__WGMMA_HELD) "}"
+                 : GPUL__F128
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(group)
+                 : "memory");
+}
+/* clang-format on */
+/* sum += x y, or sum = x y, 64 x 128, both contiguous along K */
+template <gpul_dtype kType, int kAdd>
+static __device__ __forceinline__ void gpul__wgmma_128(float *sum, uint64_t x, uint64_t y) {
+    if (kType == GPUL_F16)
+        asm volatile(GPUL__WGMMA("m64n128k16.f32.f16.f16", GPUL__SUMS_128, "%64", "%65", "%66, 1, 1, 0, 0")
+                     : GPUL__F64
+                     : "l"(x), "l"(y), "n"(kAdd));
+    else
+        asm volatile(GPUL__WGMMA("m64n128k8.f32.tf32.tf32", GPUL__SUMS_128, "%64", "%65", "%66, 1, 1")
+                     : GPUL__F64
+                     : "l"(x), "l"(y), "n"(kAdd));
+}
 
 /* The barrier of one consumer's threads */
 static __device__ __forceinline__ void gpul__consumer_barrier(int consumer) {
@@ -8697,7 +8714,7 @@ template <int kPending> static __device__ __forceinline__ void gpul__wgmma_wait(
  * order. */
 struct gpul__tensor_ring {
     uint32_t full, empty, stages; /* addresses in shared memory; the mbarriers are arrays */
-    uint32_t parity, bytes;       /* bytes: of a stage */
+    uint32_t parity, bytes, of_b; /* bytes: of a stage; of_b: from A's to B's */
     int stage, count;
     uint32_t peers; /* the blocks of the cluster that copy to this one's stages, a mask */
     __device__ __forceinline__ void advance() {
@@ -8723,23 +8740,19 @@ struct gpul__tensor_ring {
 
 /* A consumer's loop over `slices` slices. The tensor cores add all products. Those of two slices are pending at a time,
  * so a stage is released when the next one's have been issued. */
-template <typename S, int n, gpul_dtype kType, int kForm>
-static __device__ __forceinline__ void gpul__tensor_multiply(float *sum, gpul__tensor_ring &ring, int slices,
-                                                             int half) {
-    const uint64_t a = gpul__tensor_descriptor(ring.stages + uint32_t(half) * gpul__tensor_box, kForm & 1),
-                   b = gpul__tensor_descriptor(ring.stages + S::kM * gpul__tensor_slice, kForm >> 1);
-    /* to the next 16 of K, in 16 bytes */
-    enum { kStepA = kForm & 1 ? 2048 >> 4 : 32 >> 4, kStepB = kForm & 2 ? 2048 >> 4 : 32 >> 4 };
+static __device__ __forceinline__ void gpul__tensor_multiply(float *sum, gpul__tensor_ring &ring, int slices, int half,
+                                                             gpul_dtype dtype, int form, int n) {
+    const uint32_t a = gpul__tensor_lower(ring.stages + uint32_t(half) * gpul__tensor_box, form & 1),
+                   b = gpul__tensor_lower(ring.stages + ring.of_b, form & 2), step_a = form & 1 ? 2048 >> 4 : 32 >> 4,
+                   step_b = form & 2 ? 2048 >> 4 : 32 >> 4,
+                   group = uint32_t(n / 32 - 1) * 9 +
+                           (dtype == GPUL_F32 ? 8 : (dtype == GPUL_BF16 ? 4 : 0) + uint32_t(form));
     int before = 0;
     GPUL__UNROLL_NOT
     for (int i = 0; i < slices; ++i) {
-        const uint64_t at = uint64_t(uint32_t(ring.stage) * (ring.bytes >> 4));
+        const uint32_t at = uint32_t(ring.stage) * (ring.bytes >> 4);
         ring.wait();
-        gpul__wgmma_fence();
-        GPUL__UNROLL_FOR (int k = 0; k < 4; ++k)
-            gpul__wgmma<n>::template multiply<kType, kForm, 1>(sum, a + at + uint64_t(k) * kStepA,
-                                                               b + at + uint64_t(k) * kStepB);
-        gpul__wgmma_commit();
+        gpul__wgmma_slice(sum, a + at, step_a, b + at, step_b, group);
         gpul__wgmma_wait<1>();
         ring.release(i > 0, before);
         before = ring.stage;
@@ -8779,66 +8792,37 @@ struct gpul__tensor_held {
         }
     }
 };
-/* A slice: four wgmma. While one is pending, the operand of the next but one is loaded: that of the next one is there, so
- * it can follow at once. kMore: another slice follows. */
-template <bool kMore, typename S, int n>
-static __device__ __forceinline__ void gpul__tensor_step_held(float *sum, const gpul__tensor_held &held,
-                                                              uint32_t (&x)[4][4], gpul__tensor_ring &ring, int &before,
-                                                              int half) {
-    const int stage = ring.stage;
-    const uint64_t b = gpul__tensor_descriptor(ring.at() + S::kM * gpul__tensor_slice, false);
-    GPUL__UNROLL_FOR (int k = 0; k < 4; ++k) {
-        held.order(x[k]);
-        gpul__wgmma_fence();
-        gpul__wgmma<n>::held(sum, x[k], b + uint64_t(k) * (32 >> 4));
-        gpul__wgmma_commit();
-        gpul__wgmma_wait<1>();
-        if (k == 0) ring.release(before >= 0, before);
-        if (k == 2 && kMore) {
-            ring.advance();
-            ring.wait();
-        }
-        if (k < 2 || kMore) held.load(x[(k + 2) % 4], ring.at() + uint32_t(half) * gpul__tensor_box, (k + 2) % 4);
-    }
-    before = stage;
-}
-template <typename S, int n>
+/* The loop over slices, of four wgmma each. While one is pending, the operand of the next but one is loaded: that of the
+ * next one is there, so it can follow at once. */
 static __device__ __forceinline__ void gpul__tensor_multiply_held(float *sum, gpul__tensor_ring &ring, int slices,
-                                                                  int half) {
+                                                                  int half, int n) {
     gpul__tensor_held held;
     uint32_t x[4][4];
-    int before = -1;
+    int before = 0;
     held.begin(gpul__tensor_box / 2);
     ring.wait();
     GPUL__UNROLL_FOR (int k = 0; k < 2; ++k) held.load(x[k], ring.at() + uint32_t(half) * gpul__tensor_box, k);
     GPUL__UNROLL_NOT
-    for (int left = slices; left > 1; --left) gpul__tensor_step_held<true, S, n>(sum, held, x, ring, before, half);
-    gpul__tensor_step_held<false, S, n>(sum, held, x, ring, before, half);
-    ring.advance();
+    for (int i = 0; i < slices; ++i) {
+        const int stage = ring.stage;
+        const uint64_t b = gpul__tensor_descriptor(ring.at() + ring.of_b);
+        GPUL__UNROLL_FOR (int k = 0; k < 4; ++k) {
+            held.order(x[k]);
+            gpul__wgmma_held(sum, x[k], b + uint64_t(k) * (32 >> 4), uint32_t(n / 32 - 1));
+            gpul__wgmma_wait<1>();
+            if (k == 0) ring.release(i > 0, before);
+            if (k == 2) {
+                ring.advance();
+                if (i + 1 < slices) ring.wait(); /* else what is loaded is not used */
+            }
+            held.load(x[(k + 2) % 4], ring.at() + uint32_t(half) * gpul__tensor_box, (k + 2) % 4);
+        }
+        before = stage;
+    }
     gpul__wgmma_wait<0>();
     ring.release(true, before);
 }
 
-/* By form, dtype and columns */
-template <typename S, int n>
-static __device__ __forceinline__ void gpul__tensor_multiply_columns(float *sum, gpul__tensor_ring &ring, int slices,
-                                                                     int half, gpul_dtype dtype, int form, bool held) {
-    const bool across_a = form & 1, across_b = form & 2;
-    if (dtype == GPUL_F32 && held) gpul__tensor_multiply_held<S, n>(sum, ring, slices, half);
-    else if (dtype == GPUL_F32) gpul__tensor_multiply<S, n, GPUL_F32, 0>(sum, ring, slices, half);
-    else if (dtype == GPUL_F16) {
-        if (across_a && across_b) gpul__tensor_multiply<S, n, GPUL_F16, 3>(sum, ring, slices, half);
-        else if (across_b) gpul__tensor_multiply<S, n, GPUL_F16, 2>(sum, ring, slices, half);
-        else if (across_a) gpul__tensor_multiply<S, n, GPUL_F16, 1>(sum, ring, slices, half);
-        else gpul__tensor_multiply<S, n, GPUL_F16, 0>(sum, ring, slices, half);
-    } else {
-        if (across_a && across_b) gpul__tensor_multiply<S, n, GPUL_BF16, 3>(sum, ring, slices, half);
-        else if (across_b) gpul__tensor_multiply<S, n, GPUL_BF16, 2>(sum, ring, slices, half);
-        else if (across_a) gpul__tensor_multiply<S, n, GPUL_BF16, 1>(sum, ring, slices, half);
-        else gpul__tensor_multiply<S, n, GPUL_BF16, 0>(sum, ring, slices, half);
-    }
-}
-template <typename S>
 static __device__ __forceinline__ void gpul__tensor_multiply_all(float (&sum)[gpul__tensor_sums],
                                                                  gpul__tensor_ring &ring, int slices, int half,
                                                                  gpul_dtype dtype, int form, bool held, int n) {
@@ -8846,9 +8830,8 @@ static __device__ __forceinline__ void gpul__tensor_multiply_all(float (&sum)[gp
         sum[i] = 0;
         asm volatile("" : "+f"(sum[i])::"memory");
     }
-#define GPUL__COLUMNS(n) gpul__tensor_multiply_columns<S, n>(sum, ring, slices, half, dtype, form, held)
-    GPUL__TENSOR_WIDTH(n, GPUL__COLUMNS);
-#undef GPUL__COLUMNS
+    if (held) gpul__tensor_multiply_held(sum, ring, slices, half, n);
+    else gpul__tensor_multiply(sum, ring, slices, half, dtype, form, n);
     GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; ++i) asm volatile("" : "+f"(sum[i])::"memory");
 }
 
@@ -8856,13 +8839,12 @@ static __device__ __forceinline__ void gpul__tensor_multiply_all(float (&sum)[gp
  * sums are promoted, with rounding, while the tensor cores compute the other products. Those are so much smaller that
  * they may be truncated. Which of them comes first depends on whose rows were the caller's, so that bits do not depend
  * on the order of C. */
-template <gpul_dtype kType, typename S>
+template <gpul_dtype kType>
 static __device__ __forceinline__ void gpul__tensor_multiply_terms(float *sum, gpul__tensor_ring &ring, int slices,
                                                                    int half, bool transposed) {
     enum { kN = 128 };
-    typedef gpul__wgmma<kN> Wgmma;
-    const uint64_t first_a = gpul__tensor_descriptor(ring.stages + uint32_t(half) * gpul__tensor_box, false),
-                   first_b = gpul__tensor_descriptor(ring.stages + S::kM * gpul__tensor_slice, false);
+    const uint64_t first_a = gpul__tensor_descriptor(ring.stages + uint32_t(half) * gpul__tensor_box),
+                   first_b = gpul__tensor_descriptor(ring.stages + ring.of_b);
     /* the parts that meet first, as offsets in 16 bytes: A's high and B's low; transposed: the reverse */
     const uint64_t of_a = transposed ? 4 : 0, of_b = 4 - of_a;
     float high[kN / 2], low[kN / 2];
@@ -8876,15 +8858,15 @@ static __device__ __forceinline__ void gpul__tensor_multiply_terms(float *sum, g
         const uint64_t at = uint64_t(ring.stage) * (ring.bytes >> 4), a = first_a + at, b = first_b + at;
         ring.wait();
         gpul__wgmma_fence();
-        Wgmma::template multiply<kType, 0, 0>(high, a, b);
-        Wgmma::template multiply<kType, 0, 1>(high, a + 2, b + 2);
+        gpul__wgmma_128<kType, 0>(high, a, b);
+        gpul__wgmma_128<kType, 1>(high, a + 2, b + 2);
         gpul__wgmma_commit();
         gpul__wgmma_wait<1>(); /* the slice before */
         ring.release(i > 0, before);
-        Wgmma::template multiply<kType, 0, 1>(low, a + of_a, b + of_b);
-        Wgmma::template multiply<kType, 0, 1>(low, a + of_a + 2, b + of_b + 2);
-        Wgmma::template multiply<kType, 0, 1>(low, a + of_b, b + of_a);
-        Wgmma::template multiply<kType, 0, 1>(low, a + of_b + 2, b + of_a + 2);
+        gpul__wgmma_128<kType, 1>(low, a + of_a, b + of_b);
+        gpul__wgmma_128<kType, 1>(low, a + of_a + 2, b + of_b + 2);
+        gpul__wgmma_128<kType, 1>(low, a + of_b, b + of_a);
+        gpul__wgmma_128<kType, 1>(low, a + of_b + 2, b + of_a + 2);
         gpul__wgmma_commit();
         gpul__wgmma_wait<1>(); /* the high parts */
         GPUL__UNROLL_FOR (int j = 0; j < kN / 2; ++j) {
@@ -8940,7 +8922,6 @@ struct gpul__tensor_work {
     static __device__ __forceinline__ uint32_t divided(uint32_t i, const gpul__tensor_division &by) {
         return uint32_t(uint64_t(i) * by.reciprocal >> by.shift);
     }
-    template <typename S>
     __device__ __forceinline__ void find(uint32_t index, const gpul__gemm_view &v, const gpul__tensor_place &place) {
         const gpul__gemm_plan &plan = v.plan;
         const gpul__tensor_view &t = v.tensor;
@@ -8955,7 +8936,7 @@ struct gpul__tensor_work {
         const uint32_t group = divided(in_product, t.of_group), in_group = in_product - group * high * tiles_n,
                        rest = tiles_m - group * high, height = rest < high ? rest : high,
                        tile_n = divided(in_group, rest < high ? t.of_last_column : t.of_column);
-        m = ((group * high + in_group - tile_n * height) * uint32_t(plan.cluster_m) + place.m) * S::kM;
+        m = ((group * high + in_group - tile_n * height) * uint32_t(plan.cluster_m) + place.m) * uint32_t(plan.tile_m);
         n = (tile_n * uint32_t(plan.cluster_n) + place.n) * uint32_t(plan.tile_n);
         tile = (item * tiles + in_product) * shared + (together ? 0 : place.rank);
         begin = int32_t(split) * t.part_slices;
@@ -8964,21 +8945,21 @@ struct gpul__tensor_work {
 };
 
 /* A thread's sums in memory, where each access of a warp is a full one: `at` is where the thread's first four are, the
- * next ones kStep vectors further on. */
-template <int kStep>
-static __device__ __forceinline__ void gpul__tensor_leave(float4 *at, const float (&sum)[gpul__tensor_sums], int n) {
-    GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; i += 4) {
+ * next ones `step` vectors further on each. */
+static __device__ __forceinline__ void gpul__tensor_leave(float4 *at, int step, const float (&sum)[gpul__tensor_sums],
+                                                          int n) {
+    GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; i += 4, at += step) {
         if (i % 16 == 0 && i * 2 >= n) break;
-        at[i / 4 * kStep] = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
+        *at = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
     }
 }
-template <int kStep>
-static __device__ __forceinline__ void gpul__tensor_recall(float (&sum)[gpul__tensor_sums], const float4 *at, int n) {
+static __device__ __forceinline__ void gpul__tensor_recall(float (&sum)[gpul__tensor_sums], const float4 *at, int step,
+                                                           int n) {
     GPUL__UNROLL_FOR (int first = 0; first < gpul__tensor_sums; first += 16) {
         GPUL__UNROLL_FOR (int i = first; i < first + 16; ++i) sum[i] = 0; /* or they would be kept from before */
         if (first * 2 < n) {
-            GPUL__UNROLL_FOR (int i = first; i < first + 16; i += 4) {
-                const float4 four = at[i / 4 * kStep];
+            GPUL__UNROLL_FOR (int i = first; i < first + 16; i += 4, at += step) {
+                const float4 four = *at;
                 sum[i] = four.x;
                 sum[i + 1] = four.y;
                 sum[i + 2] = four.z;
@@ -8989,16 +8970,16 @@ static __device__ __forceinline__ void gpul__tensor_recall(float (&sum)[gpul__te
 }
 /* A consumer leaves its split of 64 rows of a tile. The one that comes last adds them up, by the tree of
  * gpul__gemm_combine_parts, 32 columns at a time: true in that of the root, which has the sum of all. */
-template <typename S>
 static __device__ __forceinline__ bool gpul__tensor_combine(float (&sum)[gpul__tensor_sums], const gpul__gemm_view &v,
                                                             const gpul__tensor_work &work, int consumer, int half) {
     __shared__ uint32_t flags[2];
     const uint32_t splits = uint32_t(v.plan.splits), nodes = (splits + gpul__gemm_fan - 1) / gpul__gemm_fan;
-    const int vectors = v.plan.tile_n / 8; /* of a thread */
-    const int64_t size = int64_t(vectors) * S::kThreads;
-    float4 *const mine = static_cast<float4 *>(v.partials) + work.tile * size * splits + threadIdx.x % S::kThreads;
-    uint32_t *const counter = v.counters + (work.tile * uint32_t(S::kM / 64) + uint32_t(half)) * (nodes + 1) + 1;
-    gpul__tensor_leave<S::kThreads>(mine + work.split * size, sum, v.plan.tile_n);
+    const int vectors = v.plan.tile_n / 8, threads = v.plan.tile_m * 2; /* of a thread; that have a tile's sums */
+    const int64_t size = int64_t(vectors) * threads;
+    float4 *const mine = static_cast<float4 *>(v.partials) + work.tile * size * splits + half * 128 + threadIdx.x % 128;
+    uint32_t *const counter =
+        v.counters + (work.tile * uint32_t(v.plan.tile_m / 64) + uint32_t(half)) * (nodes + 1) + 1;
+    gpul__tensor_leave(mine + work.split * size, threads, sum, v.plan.tile_n);
     GPUL__UNROLL_NOT
     for (uint32_t step = 1; step < splits; step *= gpul__gemm_fan) {
         const uint32_t node = work.split / (step * gpul__gemm_fan), first = node * step * gpul__gemm_fan,
@@ -9010,42 +8991,43 @@ static __device__ __forceinline__ bool gpul__tensor_combine(float (&sum)[gpul__t
         if (!gpul__warp_uniform(flags[consumer])) return false;
         GPUL__UNROLL_NOT
         for (int g = 0; g < vectors; g += 4) {
-            float4 *const to = mine + first * size + g * S::kThreads, *from = to;
+            float4 *const to = mine + first * size + g * threads, *from = to;
             float4 of_node[4];
-            GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) of_node[i] = from[i * S::kThreads];
+            GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) of_node[i] = from[i * threads];
             GPUL__UNROLL_BY(5)
             for (uint32_t c = 1; c < count; ++c) {
                 from += step * size;
                 GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) {
-                    const float4 more = from[i * S::kThreads];
+                    const float4 more = from[i * threads];
                     of_node[i] = make_float4(of_node[i].x + more.x, of_node[i].y + more.y, of_node[i].z + more.z,
                                              of_node[i].w + more.w);
                 }
             }
-            GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) to[i * S::kThreads] = of_node[i];
+            GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) to[i * threads] = of_node[i];
         }
     }
-    gpul__tensor_recall<S::kThreads>(sum, mine, v.plan.tile_n);
+    gpul__tensor_recall(sum, mine, threads, v.plan.tile_n);
     return true;
 }
 /* The same where a cluster has the splits: all leave their sums, and wait for each other. Then each block adds a share of
  * the columns, and has the sums of those. Threads that have no sums are at the kernel's end, where they arrive too. */
-template <typename S>
 static __device__ __forceinline__ void gpul__tensor_combine_in_cluster(float (&sum)[gpul__tensor_sums],
                                                                        const gpul__gemm_view &v,
-                                                                       const gpul__tensor_work &work, uint32_t rank) {
+                                                                       const gpul__tensor_work &work, uint32_t rank,
+                                                                       int half) {
     const uint32_t splits = uint32_t(v.plan.splits), vectors = uint32_t(v.plan.share / 8);
-    const int64_t size = int64_t(v.plan.tile_n / 8) * S::kThreads;
-    float4 *const all = static_cast<float4 *>(v.partials) + work.tile * size * splits + threadIdx.x % S::kThreads;
-    if (rank < splits) gpul__tensor_leave<S::kThreads>(all + rank * size, sum, v.plan.tile_n);
+    const int threads = v.plan.tile_m * 2; /* that have a tile's sums */
+    const int64_t size = int64_t(v.plan.tile_n / 8) * threads;
+    float4 *const all = static_cast<float4 *>(v.partials) + work.tile * size * splits + half * 128 + threadIdx.x % 128;
+    if (rank < splits) gpul__tensor_leave(all + rank * size, threads, sum, v.plan.tile_n);
     asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
-    const float4 *const mine = all + rank * vectors * S::kThreads;
+    const float4 *const mine = all + rank * vectors * uint32_t(threads);
     GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; ++i) sum[i] = 0; /* or they would be kept from before */
     GPUL__UNROLL_FOR (uint32_t i = 0; i < gpul__tensor_widest / 16; ++i) {
         if (i >= vectors) break;
         float4 x[8];
         GPUL__UNROLL_FOR (uint32_t b = 0; b < 8; ++b)
-            x[b] = b < splits ? mine[b * size + i * S::kThreads] : make_float4(0, 0, 0, 0);
+            x[b] = b < splits ? mine[b * size + i * uint32_t(threads)] : make_float4(0, 0, 0, 0);
         float4 total = x[0];
         GPUL__UNROLL_FOR (uint32_t b = 1; b < 8; ++b) {
             if (b < splits) total = make_float4(total.x + x[b].x, total.y + x[b].y, total.z + x[b].z, total.w + x[b].w);
@@ -9343,7 +9325,7 @@ static __device__ __forceinline__ void gpul__tensor_store_boxes(const float (&su
 }
 
 /* A consumer's sums, of 64 rows and `width` columns, become results in C. */
-template <typename S>
+template <bool kTerms>
 static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[gpul__tensor_sums], const gpul__gemm_view &v,
                                                            const CUtensorMap *map, const gpul__tensor_work &work,
                                                            int width, int consumer, uint32_t boxes) {
@@ -9352,7 +9334,7 @@ static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[gpul__te
                    shared = boxes + warp * 4096;
     const bool narrow = p.dtype != GPUL_F32, turned = v.plan.held == 2;
     const int64_t row = int64_t(work.m) + warp * 16, end = int64_t(work.n) + width;
-    if (S::kTerms) gpul__tensor_scale_back(sum, v, row, work.n);
+    if (kTerms) gpul__tensor_scale_back(sum, v, row, work.n);
     if (float(p.beta) != 0) {
         if (narrow) { /* bulk copies have read the boxes */
             if (thread % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
@@ -9369,7 +9351,9 @@ static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[gpul__te
 
 /* The producers of a kernel that gathers one operand or both, two warpgroups. A slice of such an operand has two halves,
  * of 32 rows; two or four warps take those of one slice, the others those of the next ones. */
-template <typename S>
+/* warps that arrive at `full`: with halves of A, of B, or of both */
+static __device__ __forceinline__ uint32_t gpul__tensor_gathering(int32_t gathers) { return gathers == 3 ? 4 : 2; }
+
 static __device__ __forceinline__ void gpul__tensor_produce_gathered(gpul__tensor_ring &ring, const CUtensorMap &map_a,
                                                                      const CUtensorMap &map_b, const gpul__gemm_view &v,
                                                                      uint32_t work_tiles, uint32_t at_once,
@@ -9377,7 +9361,7 @@ static __device__ __forceinline__ void gpul__tensor_produce_gathered(gpul__tenso
     const gpul__gemm_problem &p = v.problem;
     enum { kWarps = 8 };
     const uint32_t warp = gpul__warp_uniform(threadIdx.x / 32 - 4), lane = threadIdx.x % 32,
-                   sharing = S::gathering(v.plan.gathers);
+                   sharing = gpul__tensor_gathering(v.plan.gathers);
     const bool both = v.plan.gathers == 3, of_b = both ? warp % 4 > 1 : v.plan.gathers == 2;
     const int32_t half = int32_t(warp % 2) * 32;
     const bool turned_a = form & 1, turned_b = form & 2, turned = of_b ? turned_b : turned_a;
@@ -9385,7 +9369,7 @@ static __device__ __forceinline__ void gpul__tensor_produce_gathered(gpul__tenso
     gpul__tensor_work work;
     uint32_t turn = warp / sharing;
     for (uint32_t index = place.cluster; index < work_tiles; index += at_once) {
-        work.find<S>(index, v, place);
+        work.find(index, v, place);
         const int32_t m = int32_t(work.m), n = int32_t(work.n), at = of_b ? n : m,
                       item_a = p.a_batch ? int32_t(work.item) : 0, item_b = p.b_batch ? int32_t(work.item) : 0;
         const uint16_t *const data = of_b ? static_cast<const uint16_t *>(p.B) + item_b * p.b_batch
@@ -9440,7 +9424,7 @@ struct gpul__tensor_source {
  * while the results of the other one leave. Two threads of the third warpgroup issue all copies. Where operands are
  * gathered, the second one is a producer as well. The problem's dtype says what is multiplied (f32: as TF32), or view.two,
  * for elements in two parts. */
-template <typename S>
+template <bool kTerms>
 static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
     gpul__tensor_kernel(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
                         const __grid_constant__ CUtensorMap map_c, const __grid_constant__ gpul__gemm_view v) {
@@ -9449,10 +9433,10 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
     const gpul__gemm_plan &plan = v.plan;
     __shared__ __align__(8) uint64_t barriers[2 * gpul__tensor_stages];
     GPUL_SHARED(unsigned char, shared);
-    const gpul_dtype two = S::kTerms ? v.two : 0;
+    const gpul_dtype two = kTerms ? v.two : 0;
     const bool wide = !two && p.dtype == GPUL_F32; /* rows of a box are 32 elements, not 64 */
     const int form = two || wide ? 0 : (p.a_col == 1 ? 0 : 1) | (p.b_row == 1 ? 0 : 2);
-    const bool held = wide && plan.held, turned = wide && plan.held == 2;
+    const bool gathers = !kTerms && plan.gathers, held = wide && plan.held, turned = wide && plan.held == 2;
     const uint32_t cluster = uint32_t(plan.cluster);
     const bool together = plan.cluster_splits; /* splits of a tile share nothing */
     gpul__tensor_place place;
@@ -9471,12 +9455,13 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
     ring.stages = gpul__warp_uniform((gpul__shared_address(shared) + 1023) & ~1023u);
     ring.bytes = uint32_t(v.tensor.stage_bytes);
     ring.count = v.tensor.stages;
+    ring.of_b = uint32_t(plan.tile_m) * gpul__tensor_slice;
     ring.peers = share_a | share_b;
     ring.parity = 0;
     ring.stage = 0;
     if (threadIdx.x == 0) {
-        const uint32_t copies = S::kGathers && plan.gathers ? S::gathering(plan.gathers) : 2,
-                       readers = uint32_t(__popc(ring.peers)) * (S::kM / 16); /* consumer warps */
+        const uint32_t copies = gathers ? gpul__tensor_gathering(plan.gathers) : 2,
+                       readers = uint32_t(__popc(ring.peers)) * uint32_t(plan.tile_m / 16); /* consumer warps */
         GPUL__UNROLL_FOR (uint32_t s = 0; s < gpul__tensor_stages; ++s) {
             gpul__mbarrier_init(ring.full + s * 8, copies);
             gpul__mbarrier_init(ring.empty + s * 8, readers);
@@ -9492,12 +9477,11 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
                                 (p.batch > 1 ? uint32_t(p.batch) : 1),
                    at_once = place.clusters;
     const int warp = int(gpul__warp_uniform(threadIdx.x / 32)), warpgroup = warp / 4;
-    const bool gathers = S::kGathers && plan.gathers;
     gpul__tensor_work work;
     if (warpgroup == 2 || (warpgroup == 1 && gathers)) {
         if (gathers) {
             asm volatile("setmaxnreg.dec.sync.aligned.u32 136;");
-            gpul__tensor_produce_gathered<S>(ring, map_a, map_b, v, work_tiles, at_once, place, form);
+            gpul__tensor_produce_gathered(ring, map_a, map_b, v, work_tiles, at_once, place, form);
         } else {
             asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         }
@@ -9508,12 +9492,12 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
             source.mask = of_b ? share_b : share_a;
             source.across = of_b ? form & 2 : held || form & 1;
             source.width = wide ? 32 : 64;
-            source.begin(of_b ? plan.tile_n : S::kM, of_b ? place.m : place.n,
+            source.begin(of_b ? plan.tile_n : plan.tile_m, of_b ? place.m : place.n,
                          of_b ? uint32_t(plan.cluster_m) : uint32_t(plan.cluster_n));
-            const uint32_t offset = of_b ? S::kM * gpul__tensor_slice : 0,
+            const uint32_t offset = of_b ? ring.of_b : 0,
                            bytes = uint32_t(source.boxes * source.lines) * gpul__tensor_slice;
             for (uint32_t index = place.cluster; index < work_tiles; index += at_once) {
-                work.find<S>(index, v, place);
+                work.find(index, v, place);
                 const int32_t row = int32_t(of_b ? work.n : work.m), item = stacked ? int32_t(work.item) : 0;
                 int32_t k = work.begin * source.width;
                 for (int32_t left = work.length; left > 0; --left, k += source.width, ring.advance()) {
@@ -9526,15 +9510,15 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
         }
     } else { /* a long split goes chunk by chunk; the promoted sums of those before are in memory, thread by thread */
         asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-        const bool turns = S::kM == 64 && !gathers;
-        const int half = S::kM == 128 ? warpgroup : 0;
+        const bool turns = plan.tile_m == 64 && !gathers;
+        const int half = plan.tile_m == 128 ? warpgroup : 0;
         const uint32_t boxes = ring.stages + gpul__tensor_ring_bytes + uint32_t(warpgroup) * (2 * gpul__tensor_box);
         float4 *const promoted = reinterpret_cast<float4 *>(v.promoted) +
                                  int64_t(blockIdx.x * 2 + uint32_t(warpgroup)) * (16 * plan.tile_n) + threadIdx.x % 128;
         uint32_t index = place.cluster;
         for (int turn = 0; index < work_tiles; index += at_once, turn ^= 1) {
             float sum[gpul__tensor_sums];
-            work.find<S>(index, v, place);
+            work.find(index, v, place);
             work.m += uint32_t(half) * 64;
             if (turns && turn != warpgroup) {
                 ring.skip(work.length);
@@ -9544,14 +9528,14 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
                 gpul__tensor_prefetch_c(p, work.item, int64_t(work.m) + gpul__warp_uniform(threadIdx.x / 32 % 4) * 16,
                                         work.n, plan.tile_n, turned);
             if (turns && index != place.cluster) gpul__consumer_turn(warpgroup);
-            if (S::kTerms) {
+            if (kTerms) {
                 if (two == GPUL_F16)
-                    gpul__tensor_multiply_terms<GPUL_F16, S>(sum, ring, work.length, half, p.transposed != 0);
-                else gpul__tensor_multiply_terms<GPUL_F32, S>(sum, ring, work.length, half, p.transposed != 0);
+                    gpul__tensor_multiply_terms<GPUL_F16>(sum, ring, work.length, half, p.transposed != 0);
+                else gpul__tensor_multiply_terms<GPUL_F32>(sum, ring, work.length, half, p.transposed != 0);
             }
-            for (int32_t left = S::kTerms ? 0 : work.length; left > 0;) {
+            for (int32_t left = kTerms ? 0 : work.length; left > 0;) {
                 const int32_t chunk = left < gpul__tensor_chunk ? left : int32_t(gpul__tensor_chunk);
-                gpul__tensor_multiply_all<S>(sum, ring, chunk, half, p.dtype, form, held, plan.tile_n);
+                gpul__tensor_multiply_all(sum, ring, chunk, half, p.dtype, form, held, plan.tile_n);
                 if (left < work.length) {
                     GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; i += 4) {
                         if (i % 16 == 0 && i * 2 >= plan.tile_n) break;
@@ -9563,16 +9547,16 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
                     }
                 }
                 left -= chunk;
-                if (left > 0) gpul__tensor_leave<128>(promoted, sum, plan.tile_n);
+                if (left > 0) gpul__tensor_leave(promoted, 128, sum, plan.tile_n);
             }
             if (turns && index + at_once < work_tiles) gpul__consumer_next(warpgroup);
             if (together) {
-                gpul__tensor_combine_in_cluster<S>(sum, v, work, place.rank);
+                gpul__tensor_combine_in_cluster(sum, v, work, place.rank, half);
                 work.n += place.rank * uint32_t(plan.share);
-            } else if (plan.splits > 1 && !gpul__tensor_combine<S>(sum, v, work, warpgroup, half)) {
+            } else if (plan.splits > 1 && !gpul__tensor_combine(sum, v, work, warpgroup, half)) {
                 continue;
             }
-            gpul__tensor_finish<S>(sum, v, &map_c, work, plan.share, warpgroup, boxes);
+            gpul__tensor_finish<kTerms>(sum, v, &map_c, work, plan.share, warpgroup, boxes);
         }
         if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     }
@@ -9996,7 +9980,7 @@ static void gpul__tensor_plan_tile(gpul__gemm_plan *plan, const gpul__tensor_way
     const int64_t bytes = int64_t(tile.m) * tile.n * 4; /* of a tile's sums */
     const int32_t shared = tile.cluster_m * tile.cluster_n;
     const bool together = way.together > 1;
-    plan->tile = plan->packed ? 2 : tile.m == 64;
+    plan->tile = plan->packed != 0;
     plan->tile_m = tile.m;
     plan->tile_n = tile.n;
     plan->cluster_m = tile.cluster_m;
@@ -10274,11 +10258,9 @@ static int32_t gpul__launch_pack(gpul__pack_view &pack, uint32_t how, void *a, v
 }
 
 #ifdef GPUL__HOPPER
-/* The kernels, by plan.tile */
+/* by plan.tile: of elements as they are, and in two parts */
 typedef void (*gpul__tensor_function)(const CUtensorMap, const CUtensorMap, const CUtensorMap, const gpul__gemm_view);
-static const gpul__tensor_function gpul__tensor_functions[3] = {gpul__tensor_kernel<gpul__tensor_shape<128, false>>,
-                                                                gpul__tensor_kernel<gpul__tensor_shape<64, false>>,
-                                                                gpul__tensor_kernel<gpul__tensor_shape<128, true>>};
+static const gpul__tensor_function gpul__tensor_functions[2] = {gpul__tensor_kernel<false>, gpul__tensor_kernel<true>};
 
 /* The driver's function that makes tensor maps; NULL: it has none. */
 typedef decltype(&cuTensorMapEncodeTiled) gpul__tensor_encoder;

@@ -1221,9 +1221,9 @@ static void test_plans(void) {
         good = good && memcmp(&plan, &again, sizeof plan) == 0;
         good = good && plan.tile >= 0 && plan.tile < (plan.tensor ? 2 : 8) && plan.splits >= 1 && plan.splits <= 256;
         if (good && plan.tensor) {
-            good = plan.tile_m == (plan.tile ? 64 : 128) && plan.tile_n % 32 == 0 && plan.tile_n >= 32 &&
-                   plan.tile_n <= 256;
-            tensor_seen[plan.tile][good ? plan.tile_n / 32 : 0]++;
+            good = plan.tile == 0 && (plan.tile_m == 64 || plan.tile_m == 128) && plan.tile_n % 32 == 0 &&
+                   plan.tile_n >= 32 && plan.tile_n <= 256;
+            tensor_seen[good ? plan.tile_m / 128 : 0][good ? plan.tile_n / 32 : 0]++;
         } else tiles_seen[good ? plan.tile : 0]++;
         good = good && plan.tensor == (machine.wgmma && !plan.scale_only && p.M > 0 && p.N > 0 &&
                                        (p.math == GPUL_MATH_TF32 ||
