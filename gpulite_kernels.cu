@@ -8619,14 +8619,13 @@ static __device__ __forceinline__ uint64_t gpul__tensor_descriptor(uint32_t addr
 
 #define GPUL__WGMMA(operation, sums, a, b, flags)                                                                      \
     "wgmma.mma_async.sync.aligned." operation " {" sums "}, " a ", " b ", " flags ";\n"
-#define GPUL__WGMMA_GROUP(label, wgmmas)                                                                               \
-    label ":\nwgmma.fence.sync.aligned;\n" wgmmas "wgmma.commit_group.sync.aligned;\nbra.uni done;\n"
-/* four, a slice */
+#define GPUL__WGMMA_GROUP(wgmmas)                                                                                      \
+    "wgmma.fence.sync.aligned;\n" wgmmas "wgmma.commit_group.sync.aligned;\nbra.uni done;\n"
+/* four, a slice, when it is there */
 #define GPUL__WGMMA_SLICE(label, operation, sums, flags)                                                               \
-    GPUL__WGMMA_GROUP(label, GPUL__WGMMA(operation, sums, "a0", "b0", flags)                                           \
-                             GPUL__WGMMA(operation, sums, "a1", "b1", flags)                                           \
-                             GPUL__WGMMA(operation, sums, "a2", "b2", flags)                                           \
-                             GPUL__WGMMA(operation, sums, "a3", "b3", flags))
+    label ":\nmbarrier.try_wait.parity.shared::cta.b64 p, [%134], %135;\n@!p bra " label ";\n"                         \
+    GPUL__WGMMA_GROUP(GPUL__WGMMA(operation, sums, "a0", "b0", flags) GPUL__WGMMA(operation, sums, "a1", "b1", flags)  \
+                      GPUL__WGMMA(operation, sums, "a2", "b2", flags) GPUL__WGMMA(operation, sums, "a3", "b3", flags))
 #define GPUL__WGMMA_FORMS(n, type)                                                                                     \
     GPUL__WGMMA_SLICE(type "_0_" #n, "m64n" #n "k16.f32." type "." type, GPUL__SUMS_##n, "1, 1, 1, 0, 0")              \
     GPUL__WGMMA_SLICE(type "_1_" #n, "m64n" #n "k16.f32." type "." type, GPUL__SUMS_##n, "1, 1, 1, 1, 0")              \
@@ -8639,8 +8638,9 @@ static __device__ __forceinline__ uint64_t gpul__tensor_descriptor(uint32_t addr
     "f16_0_" #n ", f16_1_" #n ", f16_2_" #n ", f16_3_" #n ", "                                                         \
     "bf16_0_" #n ", bf16_1_" #n ", bf16_2_" #n ", bf16_3_" #n ", tf32_" #n
 #define GPUL__WGMMA_HELD(n)                                                                                            \
-    GPUL__WGMMA_GROUP("held_" #n, GPUL__WGMMA("m64n" #n "k8.f32.tf32.tf32", GPUL__SUMS_##n,                            \
-                                              "{%128, %129, %130, %131}", "%132", "1, 1, 1"))
+    "held_" #n ":\n"                                                                                                   \
+    GPUL__WGMMA_GROUP(GPUL__WGMMA("m64n" #n "k8.f32.tf32.tf32", GPUL__SUMS_##n, "{%128, %129, %130, %131}", "%132",    \
+                                  "1, 1, 1"))
 #define GPUL__WGMMA_HELD_LABELS(n) "held_" #n
 #define GPUL__WGMMA_JUMP(index, labels, groups)                                                                        \
     "groups: .branchtargets " labels(32) ", " labels(64) ", " labels(96) ", " labels(128) ", "                         \
@@ -8654,16 +8654,18 @@ static __device__ __forceinline__ uint64_t gpul__tensor_descriptor(uint32_t addr
     "add.u32 t, t, " step ";\n"  "mov.b64 " x "2, {t, " upper "};\n"                                                   \
     "add.u32 t, t, " step ";\n"  "mov.b64 " x "3, {t, " upper "};\n"
 
-/* The products of a slice. a, b: lower halves of descriptors; step: from one wgmma's operand to the next, in 16 bytes;
- * group: of the labels, nine for each 32 columns */
+/* The products of a slice, which is waited for last, when the jump is done. a, b: lower halves of descriptors; step: from
+ * one wgmma's operand to the next, in 16 bytes; group: of the labels, nine for each 32 columns. */
 static __device__ __forceinline__ void gpul__wgmma_slice(float *sum, uint32_t a, uint32_t step_a, uint32_t b,
-                                                         uint32_t step_b, uint32_t group) {
-    asm volatile("{\n.reg .b64 a0, a1, a2, a3, b0, b1, b2, b3;\n.reg .b32 t;\n"
+                                                         uint32_t step_b, uint32_t group, uint32_t barrier,
+                                                         uint32_t parity) {
+    asm volatile("{\n.reg .b64 a0, a1, a2, a3, b0, b1, b2, b3;\n.reg .b32 t;\n.reg .pred p;\n"
                  GPUL__WGMMA_OPERANDS("a", "%128", "%129", "%133")
                  GPUL__WGMMA_OPERANDS("b", "%130", "%131", "%133")
                  GPUL__WGMMA_JUMP("%132", GPUL__WGMMA_SLICE_LABELS, GPUL__WGMMA_SLICES) "}"
                  : GPUL__F128
-                 : "r"(a), "r"(step_a), "r"(b), "r"(step_b), "r"(group), "r"(gpul__tensor_upper)
+                 : "r"(a), "r"(step_a), "r"(b), "r"(step_b), "r"(group), "r"(gpul__tensor_upper), "r"(barrier),
+                   "r"(parity)
                  : "memory");
 }
 /* Eight steps of TF32, with A in registers; group: one for each 32 columns */
@@ -8751,8 +8753,8 @@ static __device__ __forceinline__ void gpul__tensor_multiply(float *sum, gpul__t
     GPUL__UNROLL_NOT
     for (int i = 0; i < slices; ++i) {
         const uint32_t at = uint32_t(ring.stage) * (ring.bytes >> 4);
-        ring.wait();
-        gpul__wgmma_slice(sum, a + at, step_a, b + at, step_b, group);
+        gpul__wgmma_slice(sum, a + at, step_a, b + at, step_b, group, ring.full + uint32_t(ring.stage) * 8,
+                          ring.parity);
         gpul__wgmma_wait<1>();
         ring.release(i > 0, before);
         before = ring.stage;
@@ -8968,18 +8970,37 @@ static __device__ __forceinline__ void gpul__tensor_recall(float (&sum)[gpul__te
         }
     }
 }
+/* Adds what lies there to the sums: half of them at a time, whose loads are all in flight. Beyond the last, that again. */
+static __device__ __forceinline__ void gpul__tensor_add(float (&sum)[gpul__tensor_sums], const float4 *at, int step,
+                                                        int n) {
+    GPUL__UNROLL_FOR (int first = 0; first < gpul__tensor_sums; first += 64) {
+        if (first * 2 >= n) break;
+        float4 four[16];
+        GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) {
+            four[i] = *at;
+            if ((first + 4 * i + 4) * 2 < n) at += step;
+        }
+        GPUL__UNROLL_FOR (int i = 0; i < 16; ++i) {
+            sum[first + 4 * i] += four[i].x;
+            sum[first + 4 * i + 1] += four[i].y;
+            sum[first + 4 * i + 2] += four[i].z;
+            sum[first + 4 * i + 3] += four[i].w;
+        }
+    }
+}
 /* A consumer leaves its split of 64 rows of a tile. The one that comes last adds them up, by the tree of
- * gpul__gemm_combine_parts, 32 columns at a time: true in that of the root, which has the sum of all. */
+ * gpul__gemm_combine_parts: true in that of the root, which has the sum of all. */
 static __device__ __forceinline__ bool gpul__tensor_combine(float (&sum)[gpul__tensor_sums], const gpul__gemm_view &v,
-                                                            const gpul__tensor_work &work, int consumer, int half) {
+                                                            const gpul__tensor_work &work, int width, int consumer,
+                                                            int half) {
     __shared__ uint32_t flags[2];
     const uint32_t splits = uint32_t(v.plan.splits), nodes = (splits + gpul__gemm_fan - 1) / gpul__gemm_fan;
-    const int vectors = v.plan.tile_n / 8, threads = v.plan.tile_m * 2; /* of a thread; that have a tile's sums */
-    const int64_t size = int64_t(vectors) * threads;
+    const int threads = v.plan.tile_m * 2; /* that have a tile's sums */
+    const int64_t size = int64_t(width / 8) * threads;
     float4 *const mine = static_cast<float4 *>(v.partials) + work.tile * size * splits + half * 128 + threadIdx.x % 128;
     uint32_t *const counter =
         v.counters + (work.tile * uint32_t(v.plan.tile_m / 64) + uint32_t(half)) * (nodes + 1) + 1;
-    gpul__tensor_leave(mine + work.split * size, threads, sum, v.plan.tile_n);
+    gpul__tensor_leave(mine + work.split * size, threads, sum, width);
     GPUL__UNROLL_NOT
     for (uint32_t step = 1; step < splits; step *= gpul__gemm_fan) {
         const uint32_t node = work.split / (step * gpul__gemm_fan), first = node * step * gpul__gemm_fan,
@@ -8989,24 +9010,11 @@ static __device__ __forceinline__ bool gpul__tensor_combine(float (&sum)[gpul__t
         if (threadIdx.x % 128 == 0) flags[consumer] = gpul__arrive(step == 1 ? counter + node : counter - 1, count);
         gpul__consumer_barrier(consumer);
         if (!gpul__warp_uniform(flags[consumer])) return false;
+        gpul__tensor_recall(sum, mine + first * size, threads, width);
         GPUL__UNROLL_NOT
-        for (int g = 0; g < vectors; g += 4) {
-            float4 *const to = mine + first * size + g * threads, *from = to;
-            float4 of_node[4];
-            GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) of_node[i] = from[i * threads];
-            GPUL__UNROLL_BY(5)
-            for (uint32_t c = 1; c < count; ++c) {
-                from += step * size;
-                GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) {
-                    const float4 more = from[i * threads];
-                    of_node[i] = make_float4(of_node[i].x + more.x, of_node[i].y + more.y, of_node[i].z + more.z,
-                                             of_node[i].w + more.w);
-                }
-            }
-            GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) to[i * threads] = of_node[i];
-        }
+        for (uint32_t c = 1; c < count; ++c) gpul__tensor_add(sum, mine + (first + c * step) * size, threads, width);
+        if (step * gpul__gemm_fan < splits) gpul__tensor_leave(mine + first * size, threads, sum, width);
     }
-    gpul__tensor_recall(sum, mine, threads, v.plan.tile_n);
     return true;
 }
 /* The same where a cluster has the splits: all leave their sums, and wait for each other. Then each block adds a share of
@@ -9156,22 +9164,22 @@ static __device__ __forceinline__ void gpul__tensor_prefetch_c(const gpul__gemm_
 }
 /* sum = alpha sum + beta C */
 static __device__ __forceinline__ void gpul__tensor_add_c(float (&sum)[gpul__tensor_sums], const gpul__gemm_problem &p,
-                                                          uint32_t item, int64_t row, int64_t col, int64_t end,
-                                                          uint32_t shared, bool turned) {
+                                                          uint32_t item, int64_t row, int64_t col, int width,
+                                                          uint32_t shared, bool narrow, bool turned) {
     const float alpha = float(p.alpha), beta = float(p.beta);
     GPUL__UNROLL_NOT
     for (int64_t next = 0; next < gpul__tensor_widest; next += 64) { /* the first 32 sums, which become the last */
         gpul__tensor_exchange exchange;
         float c[16][2], x[32];
-        exchange.begin(p, item, row, col + next, end, shared, turned);
-        if (p.dtype == GPUL_F32) {
-            exchange.fetch(c, static_cast<const float *>(p.C));
-        } else {
-            gpul__gemm_16 narrow[16][2];
-            exchange.fetch(narrow, static_cast<const gpul__gemm_16 *>(p.C));
+        exchange.begin(p, item, row, col + next, col + width, shared, turned);
+        if (narrow) {
+            gpul__gemm_16 x16[16][2];
+            exchange.fetch(x16, static_cast<const gpul__gemm_16 *>(p.C));
             GPUL__UNROLL_FOR (int u = 0; u < 16; ++u) {
-                GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) c[u][j] = gpul__gemm_widen(narrow[u][j], p.dtype == GPUL_BF16);
+                GPUL__UNROLL_FOR (int j = 0; j < 2; ++j) c[u][j] = gpul__gemm_widen(x16[u][j], p.dtype == GPUL_BF16);
             }
+        } else {
+            exchange.fetch(c, static_cast<const float *>(p.C));
         }
         __syncwarp();
         GPUL__UNROLL_FOR (uint32_t u = 0; u < 16; ++u) {
@@ -9234,12 +9242,12 @@ static __device__ __forceinline__ void gpul__tensor_epilogue(float (&sum)[gpul__
 /* Results of f32 */
 static __device__ __forceinline__ void gpul__tensor_store_rows(const float (&sum)[gpul__tensor_sums],
                                                                const gpul__gemm_problem &p, uint32_t item, int64_t row,
-                                                               int64_t col, int64_t end, uint32_t shared, bool turned) {
+                                                               int64_t col, int width, uint32_t shared, bool turned) {
     GPUL__UNROLL_FOR (int g = 0; g < gpul__tensor_widest / 64; ++g) {
         gpul__tensor_exchange exchange;
         float x[16][2];
-        if (col + g * 64 >= end || col + g * 64 >= (turned ? p.M : p.N)) break;
-        exchange.begin(p, item, row, col + g * 64, end, shared, turned);
+        if (g * 64 >= width || col + g * 64 >= (turned ? p.M : p.N)) break;
+        exchange.begin(p, item, row, col + g * 64, col + width, shared, turned);
         float *first = static_cast<float *>(p.C) + exchange.at, *second = first + exchange.apart;
         __syncwarp();
         exchange.put(sum + g * 32);
@@ -9332,21 +9340,21 @@ static __device__ __forceinline__ void gpul__tensor_finish(float (&sum)[gpul__te
     const gpul__gemm_problem &p = v.problem;
     const uint32_t thread = gpul__thread_again(), warp = gpul__warp_uniform(thread / 32 % 4),
                    shared = boxes + warp * 4096;
-    const bool narrow = p.dtype != GPUL_F32, turned = v.plan.held == 2;
-    const int64_t row = int64_t(work.m) + warp * 16, end = int64_t(work.n) + width;
+    const bool narrow = !kTerms && p.dtype != GPUL_F32, turned = !kTerms && v.plan.held == 2;
+    const int64_t row = int64_t(work.m) + warp * 16;
     if (kTerms) gpul__tensor_scale_back(sum, v, row, work.n);
     if (float(p.beta) != 0) {
         if (narrow) { /* bulk copies have read the boxes */
             if (thread % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
             gpul__consumer_barrier(consumer);
         }
-        gpul__tensor_add_c(sum, p, work.item, row, work.n, end, shared, turned);
+        gpul__tensor_add_c(sum, p, work.item, row, work.n, width, shared, narrow, turned);
     } else if (float(p.alpha) != 1) {
         GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; ++i) sum[i] *= float(p.alpha);
     }
     if (gpul__gemm_has_epilogue(p)) gpul__tensor_epilogue(sum, p, row, work.n, turned);
     if (narrow) gpul__tensor_store_boxes(sum, v, map, work, width, consumer, warp, boxes);
-    else gpul__tensor_store_rows(sum, p, work.item, row, work.n, end, shared, turned);
+    else gpul__tensor_store_rows(sum, p, work.item, row, work.n, width, shared, turned);
 }
 
 /* The producers of a kernel that gathers one operand or both, two warpgroups. A slice of such an operand has two halves,
@@ -9438,7 +9446,8 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
     const int form = two || wide ? 0 : (p.a_col == 1 ? 0 : 1) | (p.b_row == 1 ? 0 : 2);
     const bool gathers = !kTerms && plan.gathers, held = wide && plan.held, turned = wide && plan.held == 2;
     const uint32_t cluster = uint32_t(plan.cluster);
-    const bool together = plan.cluster_splits; /* splits of a tile share nothing */
+    const bool together = !kTerms && plan.cluster_splits; /* splits of a tile share nothing */
+    const int width = kTerms ? 128 : plan.tile_n;
     gpul__tensor_place place;
     place.find(plan);
     /* the blocks that share this one's columns of B, side by side in a mask, and those that share its rows of A */
@@ -9510,7 +9519,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
         }
     } else { /* a long split goes chunk by chunk; the promoted sums of those before are in memory, thread by thread */
         asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-        const bool turns = plan.tile_m == 64 && !gathers;
+        const bool turns = !kTerms && plan.tile_m == 64 && !gathers;
         const int half = plan.tile_m == 128 ? warpgroup : 0;
         const uint32_t boxes = ring.stages + gpul__tensor_ring_bytes + uint32_t(warpgroup) * (2 * gpul__tensor_box);
         float4 *const promoted = reinterpret_cast<float4 *>(v.promoted) +
@@ -9526,7 +9535,7 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
             }
             if (float(p.beta) != 0 && plan.splits == 1)
                 gpul__tensor_prefetch_c(p, work.item, int64_t(work.m) + gpul__warp_uniform(threadIdx.x / 32 % 4) * 16,
-                                        work.n, plan.tile_n, turned);
+                                        work.n, width, turned);
             if (turns && index != place.cluster) gpul__consumer_turn(warpgroup);
             if (kTerms) {
                 if (two == GPUL_F16)
@@ -9535,10 +9544,10 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
             }
             for (int32_t left = kTerms ? 0 : work.length; left > 0;) {
                 const int32_t chunk = left < gpul__tensor_chunk ? left : int32_t(gpul__tensor_chunk);
-                gpul__tensor_multiply_all(sum, ring, chunk, half, p.dtype, form, held, plan.tile_n);
+                gpul__tensor_multiply_all(sum, ring, chunk, half, p.dtype, form, held, width);
                 if (left < work.length) {
                     GPUL__UNROLL_FOR (int i = 0; i < gpul__tensor_sums; i += 4) {
-                        if (i % 16 == 0 && i * 2 >= plan.tile_n) break;
+                        if (i % 16 == 0 && i * 2 >= width) break;
                         const float4 before = promoted[i / 4 * 128];
                         sum[i] += before.x;
                         sum[i + 1] += before.y;
@@ -9547,16 +9556,16 @@ static __global__ void GPUL__TENSOR_BOUNDS(gpul__tensor_threads)
                     }
                 }
                 left -= chunk;
-                if (left > 0) gpul__tensor_leave(promoted, 128, sum, plan.tile_n);
+                if (left > 0) gpul__tensor_leave(promoted, 128, sum, width);
             }
             if (turns && index + at_once < work_tiles) gpul__consumer_next(warpgroup);
             if (together) {
                 gpul__tensor_combine_in_cluster(sum, v, work, place.rank, half);
                 work.n += place.rank * uint32_t(plan.share);
-            } else if (plan.splits > 1 && !gpul__tensor_combine(sum, v, work, warpgroup, half)) {
+            } else if (plan.splits > 1 && !gpul__tensor_combine(sum, v, work, width, warpgroup, half)) {
                 continue;
             }
-            gpul__tensor_finish<kTerms>(sum, v, &map_c, work, plan.share, warpgroup, boxes);
+            gpul__tensor_finish<kTerms>(sum, v, &map_c, work, kTerms ? width : plan.share, warpgroup, boxes);
         }
         if (threadIdx.x % 128 == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     }
