@@ -9263,7 +9263,30 @@ static __device__ __forceinline__ void gpul__tensor_store_rows(const float (&sum
     }
 }
 
-/* Those of 16-bit types. They pass through shared memory, 64 columns at a time, in one of two places. From there bulk
+/* Where eight columns of a row of results of 16 bits are. A box is 64 lines of 2^log2 such chunks, which lie in the order
+ * of a swizzle as wide as a line; boxes lie one behind the other. */
+static __device__ __forceinline__ uint32_t gpul__tensor_chunk_at(uint32_t row, uint32_t chunk, uint32_t log2) {
+    const uint32_t line = row << (log2 + 4), in_line = (chunk ^ line >> 7) & ((1u << log2) - 1);
+    return (chunk >> log2 << (log2 + 10)) + line + in_line * 16;
+}
+/* Bulk copies to C write groups of eight columns. What is behind the last whole group is for a warp's lanes, two a row. */
+static __device__ __forceinline__ void gpul__tensor_store_rest(const gpul__gemm_problem &p,
+                                                               const gpul__tensor_work &work, int first, int width,
+                                                               uint32_t warp, uint32_t box, uint32_t log2) {
+    const int64_t rest = p.N & ~int64_t(7), col = rest - work.n - first; /* of the box */
+    if (rest == p.N || col < 0 || col >= 64 || first + col >= width) return;
+    const uint32_t lane = gpul__thread_again() % 32, row = warp * 16 + lane / 2, half = lane % 2 * 4;
+    const int64_t m = int64_t(work.m) + row, n = rest + half;
+    uint16_t *const to = static_cast<uint16_t *>(p.C) + work.item * p.c_batch + m * p.c_row + n;
+    uint16_t x[4];
+    asm volatile("ld.shared.v4.u16 {%0, %1, %2, %3}, [%4];"
+                 : "=h"(x[0]), "=h"(x[1]), "=h"(x[2]), "=h"(x[3])
+                 : "r"(box + gpul__tensor_chunk_at(row, uint32_t(col) / 8, log2) + half * 2));
+    GPUL__UNROLL_FOR (int i = 0; i < 4; ++i) {
+        if (m < p.M && n + i < p.N) to[i] = x[i];
+    }
+}
+/* Results of 16-bit types. They pass through shared memory, 64 columns at a time, in one of two places. From there bulk
  * copies take them while the next tile is computed, in boxes of so many columns that they fill the tile. Where C is not
  * aligned, the warps take them, whose lanes then write neighbouring elements. */
 static __device__ __forceinline__ void gpul__tensor_store_boxes(const float (&sum)[gpul__tensor_sums],
@@ -9272,10 +9295,9 @@ static __device__ __forceinline__ void gpul__tensor_store_boxes(const float (&su
                                                                 uint32_t warp, uint32_t boxes) {
     const gpul__gemm_problem &p = v.problem;
     const uint32_t thread = gpul__thread_again(), lane = thread % 32, row = warp * 16 + lane % 16,
-                   wide = v.plan.c_bulk ? uint32_t(v.plan.c_bulk) : 64; /* columns of a box, a power of two */
+                   wide = v.plan.c_bulk ? uint32_t(v.plan.c_bulk) : 64, /* columns of a box, a power of two */
+        log2 = uint32_t(__ffs(int(wide))) - 4;
     const bool first = thread % 128 == 0;
-    /* A box is 64 lines of `wide` elements, whose chunks of 16 bytes are in the order of a swizzle as wide as a line. */
-    const uint32_t line = row * wide * 2, chunk = lane / 16 ^ (line >> 7 & (wide / 8 - 1));
     GPUL__UNROLL_FOR (int g = 0; g < gpul__tensor_widest / 64; ++g) {
         if (g * 64 >= width) break;
         uint32_t two[16];
@@ -9293,9 +9315,8 @@ static __device__ __forceinline__ void gpul__tensor_store_boxes(const float (&su
         }
         gpul__consumer_barrier(consumer);
         GPUL__UNROLL_FOR (uint32_t j = 0; j < 8; j += 2) {
-            const uint32_t in_box = (j ^ chunk) & (wide / 8 - 1), which = (j + lane / 16) * 8 / wide;
             asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                             box + which * wide * 128 + line + in_box * 16),
+                             box + gpul__tensor_chunk_at(row, j + lane / 16, log2)),
                          "r"(two[j * 2]), "r"(two[j * 2 + 1]), "r"(two[j * 2 + 2]), "r"(two[j * 2 + 3])
                          : "memory");
         }
@@ -9308,25 +9329,24 @@ static __device__ __forceinline__ void gpul__tensor_store_boxes(const float (&su
                                        int32_t(work.item));
                 asm volatile("cp.async.bulk.commit_group;" ::: "memory");
             }
+            gpul__tensor_store_rest(p, work, g * 64, width, warp, box, log2);
         } else {
             __syncwarp();
             const int64_t n = int64_t(work.n) + g * 64 + lane, top = int64_t(work.m) + warp * 16;
             const bool left_there = n < p.N && g * 64 + int(lane) < width,
                        right_there = n + 32 < p.N && g * 64 + 32 + int(lane) < width;
             uint16_t *to = static_cast<uint16_t *>(p.C) + work.item * p.c_batch + top * p.c_row + n;
-            GPUL__UNROLL_BY(4)
-            for (int r = 0; r < 16; ++r, to += p.c_row) {
-                const uint32_t from = box + (warp * 16 + uint32_t(r)) * 128 + lane % 8 * 2;
-                uint16_t left, right;
-                asm volatile("ld.shared.u16 %0, [%1];"
-                             : "=h"(left)
-                             : "r"(from + ((lane / 8) ^ (uint32_t(r) % 8)) * 16));
-                asm volatile("ld.shared.u16 %0, [%1];"
-                             : "=h"(right)
-                             : "r"(from + ((lane / 8 + 4) ^ (uint32_t(r) % 8)) * 16));
-                if (top + r >= p.M) break;
-                if (left_there) to[0] = left;
-                if (right_there) to[32] = right;
+            const int rows = p.M - top < 16 ? int(p.M - top) : 16;
+            uint16_t x[16][2]; /* all loads, then all stores, with no branch between */
+            GPUL__UNROLL_FOR (uint32_t r = 0; r < 16; ++r) {
+                GPUL__UNROLL_FOR (uint32_t h = 0; h < 2; ++h)
+                    asm volatile("ld.shared.u16 %0, [%1];"
+                                 : "=h"(x[r][h])
+                                 : "r"(box + gpul__tensor_chunk_at(warp * 16 + r, lane / 8 + h * 4, 3) + lane % 8 * 2));
+            }
+            GPUL__UNROLL_FOR (int r = 0; r < 16; ++r, to += p.c_row) {
+                if (r < rows && left_there) to[0] = x[r][0];
+                if (r < rows && right_there) to[32] = x[r][1];
             }
         }
     }
@@ -9648,8 +9668,8 @@ static inline gpul__gemm_matrix gpul__gemm_b(const gpul__gemm_problem *p) {
     if (p->b_row == 1) return {p->B, p->K, p->N, p->b_col, p->b_batch, p->b_steps};
     return {p->B, p->N, p->K, p->b_row, p->b_batch, p->b_steps};
 }
-static inline gpul__gemm_matrix gpul__gemm_c(const gpul__gemm_problem *p) {
-    return {p->C, p->N, p->M, p->c_row, p->c_batch, p->c_steps};
+static inline gpul__gemm_matrix gpul__gemm_c(const gpul__gemm_problem *p) { /* its whole groups of eight columns */
+    return {p->C, p->N & ~int64_t(7), p->M, p->c_row, p->c_batch, p->c_steps};
 }
 
 /* Are groups of four elements, up to 16 bytes, aligned in every row? And, with `dense`, is a row a number of them? */
@@ -10085,7 +10105,7 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     plan->held = across_a && !copy_a ? 1 : across_b && !copy_b ? 2 : 0; /* fault: matmul-held */
     if (copy_a) plan->a_pitch = gpul__round_up(wide ? p->K : a.dense, 64);
     if (copy_b) plan->b_pitch = gpul__round_up(wide ? p->K : b.dense, 64);
-    plan->c_bulk = !wide && p->N % 8 == 0 && gpul__tensor_mappable(gpul__gemm_c(p), element);
+    plan->c_bulk = !wide && p->N >= 8 && gpul__tensor_mappable(gpul__gemm_c(p), element);
     gpul__tensor_task task = {plan->held == 2 ? p->N : p->M,
                               plan->held == 2 ? p->M : p->N,
                               plan->batch,
