@@ -489,6 +489,15 @@ static int64_t tensor_mismatches(const box *A, const box *B, const box *C, doubl
     return wrong;
 }
 
+/* A matrix whose rows, or columns, begin at multiples of 16 bytes, however long they are: bulk copies take it */
+static void box_aligned(box *b, gpul_dtype t, int64_t rows, int64_t cols, int by_columns) {
+    int64_t shape[2], strides[2];
+    shape[0] = rows;
+    shape[1] = cols;
+    strides[by_columns ? 0 : 1] = 1;
+    strides[by_columns ? 1 : 0] = ((by_columns ? rows : cols) + 15) / 8 * 8;
+    box_make_strided(b, GPUL_MEMORY_DEVICE, t, 2, shape, strides, 0, FILL_NAN);
+}
 static void test_tensor_cores(void) {
     static const int64_t shapes[][4] = {/* M, N, K, samples */
                                         {64, 64, 64, 0},       {100, 70, 130, 0},      {129, 65, 40, 0},
@@ -516,7 +525,8 @@ static void test_tensor_cores(void) {
                 return; /* not on this device */
             box_2d(&m[0], t, shape[0], shape[2], pad + (orders & 1), how % 3, 0);
             box_2d(&m[1], t, shape[2], shape[1], pad + (orders >> 1 & 1), how % 3, 0);
-            box_2d(&m[2], t, shape[0], shape[1], pad + (orders >> 2 & 1), how % 3, 1);
+            if (how == 0) box_aligned(&m[2], t, shape[0], shape[1], orders >> 2 & 1);
+            else box_2d(&m[2], t, shape[0], shape[1], pad + (orders >> 2 & 1), how % 3, 1);
             for (int j = 0; j < 3; j++) {
                 for (int64_t i = 0; i < m[j].n; i++)
                     box_put(&m[j], i,
