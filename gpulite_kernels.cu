@@ -10086,6 +10086,54 @@ static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *
     }
 }
 
+/* Splits, and the way to compute C that takes least. bulk: bulk copies take C to memory; turned: A and B change places.
+ * Each thread keeps the last ones: to find one takes the host up to 3 us, and the same shapes often come again. */
+static gpul__tensor_way gpul__tensor_choose(gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t slice,
+                                            bool bulk, bool turned, const gpul__machine *machine) {
+    enum { kKept = 64, kKey = 10 };
+    static thread_local struct {
+        int64_t key[kKey]; /* all that the choice depends on; M is 0 where nothing is kept */
+        int64_t part;
+        int32_t splits;
+        gpul__tensor_way way;
+    } kept[kKept];
+    const int64_t key[kKey] = {p->M,
+                               p->N,
+                               p->K,
+                               plan->batch,
+                               slice,
+                               (bulk ? 1 : 0) + (turned ? 2 : 0),
+                               machine->sms,
+                               machine->clusters[0],
+                               machine->clusters[1],
+                               machine->clusters[2]};
+    uint64_t mixed = 0;
+    for (const int64_t x : key) mixed = (mixed ^ uint64_t(x)) * 0x9e3779b97f4a7c15u;
+    auto &slot = kept[mixed >> 58];
+    if (memcmp(slot.key, key, sizeof key) != 0) { /* fault: matmul-kept-choice */
+        /* splits are those of an H200, which has room for 66 clusters of two blocks, 30 of four, 15 of eight */
+        const gpul__machine h200 = {0, int32_t(gpul__gemm_sms), 0, 1, {66, 30, 15}};
+        gpul__tensor_split(plan, p, slice, h200); /* fault: matmul-parts-by-machine */
+        gpul__tensor_task task = {turned ? p->N : p->M,
+                                  turned ? p->M : p->N,
+                                  plan->batch,
+                                  plan->splits,
+                                  gpul_ceil_div(plan->part, slice),
+                                  bulk,
+                                  true,
+                                  false,
+                                  {}};
+        task.set_room(*machine);
+        slot.way = gpul__tensor_best_way(task);
+        slot.splits = plan->splits;
+        slot.part = plan->part;
+        memcpy(slot.key, key, sizeof key);
+    }
+    plan->splits = slot.splits;
+    plan->part = slot.part;
+    return slot.way;
+}
+
 /* gpul__tensor_kernel for 16-bit types and TF32. Splits and tile are those that take least. An operand that tensor maps
  * cannot describe is copied. Of 16-bit types one or both are gathered instead, with the smallest tile, where that takes
  * less. One operand of TF32 that is not dense along K passes through registers; if it is B, A and B change places; if
@@ -10095,10 +10143,6 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     const int64_t element = gpul__bytes_of(p->dtype), slice = gpul__tensor_slice / element;
     const bool wide = p->dtype == GPUL_F32;
     plan->tensor = 1;
-    /* splits are those of an H200, which has room for 66 clusters of two blocks, 30 of four, 15 of eight */
-    const gpul__machine h200 = {0, int32_t(gpul__gemm_sms), 0, 1, {66, 30, 15}};
-    gpul__tensor_split(plan, p, slice, h200); /* fault: matmul-parts-by-machine */
-    const int64_t part_slices = gpul_ceil_div(plan->part, slice);
     const bool across_a = wide && p->a_col != 1, across_b = wide && p->b_row != 1; /* TF32 is not dense along K */
     bool copy_a = !gpul__tensor_mappable(a, element), copy_b = !gpul__tensor_mappable(b, element);
     if (across_a && across_b && !copy_a && !copy_b) (p->M > p->N ? copy_b : copy_a) = true;
@@ -10106,17 +10150,8 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     if (copy_a) plan->a_pitch = gpul__round_up(wide ? p->K : a.dense, 64);
     if (copy_b) plan->b_pitch = gpul__round_up(wide ? p->K : b.dense, 64);
     plan->c_bulk = !wide && p->N >= 8 && gpul__tensor_mappable(gpul__gemm_c(p), element);
-    gpul__tensor_task task = {plan->held == 2 ? p->N : p->M,
-                              plan->held == 2 ? p->M : p->N,
-                              plan->batch,
-                              plan->splits,
-                              part_slices,
-                              plan->c_bulk != 0,
-                              true,
-                              false,
-                              {}};
-    task.set_room(*machine);
-    gpul__tensor_way best = gpul__tensor_best_way(task);
+    gpul__tensor_way best = gpul__tensor_choose(plan, p, slice, plan->c_bulk != 0, plan->held == 2, machine);
+    const int64_t part_slices = gpul_ceil_div(plan->part, slice);
     double least = best.time;
     const int64_t a_bytes = plan->a_pitch * (wide ? p->M : a.rows) * element,
                   b_bytes = plan->b_pitch * (wide ? p->N : b.rows) * element;
@@ -10129,8 +10164,8 @@ static void gpul__tensor_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     };
     const int32_t unmapped = wide ? 0 : (a_bytes > 0 ? 1 : 0) | (b_bytes > 0 ? 2 : 0);
     if (unmapped) least = with_copies(least, unmapped & 1, unmapped & 2);
-    task.clusters = false;
-    task.gathers = true;
+    gpul__tensor_task task = {p->M, p->N, plan->batch, plan->splits, part_slices, plan->c_bulk != 0, false, true, {}};
+    task.set_room(*machine);
     for (int32_t gathers = 1; gathers <= unmapped; ++gathers) {
         if (gathers & ~unmapped) continue;
         gpul__tensor_way way = {1e300, {64, 64, 1, 1}, 1};
@@ -10301,27 +10336,52 @@ static inline int32_t gpul__find_encoder(gpul__tensor_encoder *encoder) {
     return int32_t(e);
 }
 
+/* All that a tensor map depends on */
+struct gpul__tensor_shape {
+    const void *data;
+    cuuint64_t extent[3], stride[2];
+    cuuint32_t box[2], bytes, element;
+};
 /* A tensor map of a matrix of 16-bit elements, or of f32, which copies round to TF32, or of `batch` of them, in boxes
- * of so many rows of 128 bytes (of C also of 64, 32 or 16), with a swizzle as wide; reads beyond give zeros. */
+ * of so many rows of 128 bytes (of C also of 64, 32 or 16), with a swizzle as wide; reads beyond give zeros. The driver
+ * takes up to a microsecond for one, so each thread keeps the last ones: they are the same for the same arguments. */
 static int32_t gpul__tensor_map(CUtensorMap *map, const gpul__gemm_matrix &x, int64_t batch, int64_t element,
                                 int32_t rows, int32_t bytes) {
+    enum { kKept = 16 };
+    static thread_local struct {
+        gpul__tensor_shape shape;
+        CUtensorMap map;
+    } kept[kKept];
     const int64_t pitch = x.rows == 1 ? gpul__round_up(x.dense, 8) : x.pitch;
-    const cuuint64_t extent[3] = {cuuint64_t(x.dense), cuuint64_t(x.rows),
-                                  cuuint64_t(x.batch && batch > 1 ? batch : 1)},
-                     stride[2] = {cuuint64_t(pitch * element), cuuint64_t((x.batch ? x.batch : pitch) * element)};
-    const cuuint32_t box[3] = {cuuint32_t(bytes / element), cuuint32_t(rows), 1}, step[3] = {1, 1, 1};
-    gpul__tensor_encoder encode;
-    const int32_t status = gpul__find_encoder(&encode);
-    if (status || !encode) return status ? status : int32_t(cudaErrorNotSupported);
-    return encode(map, element == 4 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16, 3,
-                  const_cast<void *>(x.data), extent, stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                  bytes == 16 ? CU_TENSOR_MAP_SWIZZLE_NONE
-                  : bytes == 32 ? CU_TENSOR_MAP_SWIZZLE_32B
-                  : bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
-                                : CU_TENSOR_MAP_SWIZZLE_128B,
-                  CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
-               ? 0
-               : int32_t(cudaErrorInvalidValue);
+    const cuuint32_t step[3] = {1, 1, 1}, box[3] = {cuuint32_t(bytes / element), cuuint32_t(rows), 1};
+    const gpul__tensor_shape shape = {
+        x.data,
+        {cuuint64_t(x.dense), cuuint64_t(x.rows), cuuint64_t(x.batch && batch > 1 ? batch : 1)},
+        {cuuint64_t(pitch * element), cuuint64_t((x.batch ? x.batch : pitch) * element)},
+        {box[0], box[1]},
+        cuuint32_t(bytes),
+        cuuint32_t(element)};
+    const uint64_t mixed = (uint64_t(reinterpret_cast<uintptr_t>(x.data)) / 16 + uint64_t(rows) * 3 + uint64_t(bytes)) *
+                           0x9e3779b97f4a7c15u;
+    auto &slot = kept[mixed >> 60];
+    if (memcmp(&slot.shape, &shape, sizeof shape) != 0) {
+        gpul__tensor_encoder encode;
+        const int32_t status = gpul__find_encoder(&encode);
+        if (status || !encode) return status ? status : int32_t(cudaErrorNotSupported);
+        if (encode(&slot.map, element == 4 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16, 3,
+                   const_cast<void *>(x.data), shape.extent, shape.stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                   bytes == 16 ? CU_TENSOR_MAP_SWIZZLE_NONE
+                   : bytes == 32 ? CU_TENSOR_MAP_SWIZZLE_32B
+                   : bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                 : CU_TENSOR_MAP_SWIZZLE_128B,
+                   CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS) {
+            slot.shape.bytes = 0;
+            return int32_t(cudaErrorInvalidValue);
+        }
+        slot.shape = shape;
+    }
+    *map = slot.map;
+    return 0;
 }
 
 /* gpul__tensor_kernel; slice: elements of K */

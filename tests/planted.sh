@@ -401,6 +401,7 @@ plant matmul-thin-rule test_matmul:test_plans expression 'p->K > 16' 'true'
 plant matmul-end-barrier test_matmul without
 plant matmul-parts-levels test_matmul:test_chain expression 'gpul__gemm_fan' '256'
 plant matmul-parts-by-machine test_matmul:test_plans expression 'h200' '*machine'
+plant matmul-kept-choice test_matmul:test_plans expression 'memcmp(slot.key, key, sizeof key) != 0' 'slot.key[0] == 0'
 plant matmul-ieee-parts-by-machine test_matmul:test_other_plans expression 'gpul__gemm_sms' 'machine->sms'
 plant matmul-misaligned-map test_matmul:test_plans expression 'gpul__aligned(x.data, 16)' '1'
 plant matmul-straddling test_matmul:test_plans expression 'element == 8 && along_k' 'false'
