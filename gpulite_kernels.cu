@@ -7149,11 +7149,12 @@ extern "C" int32_t gpul__launch_histogram(const gpul__histogram_problem *p, cons
  * warpgroup. Two threads of the producer issue bulk tensor copies into a ring of stages, slices 64 deep along K. A
  * consumer has 64 rows of the tile: wgmma multiplies from shared memory, with the sums in registers. Blocks are
  * persistent: they take tile after tile, and the next one is copied while this one is stored, by bulk copies as well.
- * The plan chooses the tile's rows and columns, and the cluster whose blocks share what comes from L2. A and B may have any order if their rows begin at multiples of 16 bytes. Others are first copied
- * to where they do (gpul__tensor_pack), for O(n^2), or, where that takes less, gathered by the producer. wgmma
- * truncates its sums. So after every 8192 steps of K, at most, the accumulators are promoted: added, with rounding, to
- * the sum of the steps before. Splits are added in the order of gpul__gemm_kernel; up to eight may be a cluster, whose
- * blocks add a share each. The shape alone decides what is added to what.
+ * The plan chooses the tile's rows and columns, and the cluster whose blocks share what comes from L2. A and B may have
+ * any order if their rows begin at multiples of 16 bytes. Others are first copied to where they do (gpul__tensor_pack),
+ * for O(n^2), or, where that takes less, gathered by the producer. wgmma truncates its sums. So after every 8192 steps of
+ * K, at most, the accumulators are promoted: added, with rounding, to the sum of the steps before. Splits are added in
+ * the order of gpul__gemm_kernel; up to eight may be a cluster, whose blocks add a share each. The shape alone decides
+ * what is added to what.
  *
  * f32 on Hopper's tensor cores, where the caller allows it. TF32: one more type for gpul__tensor_kernel, rounded by the
  * copies to shared memory. wgmma takes it with K contiguous only. One operand where it is not passes through registers;
