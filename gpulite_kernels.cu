@@ -10088,7 +10088,7 @@ static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *
 }
 
 /* Splits, and the way to compute C that takes least. bulk: bulk copies take C to memory; turned: A and B change places.
- * Each thread keeps the last ones: to find one takes the host up to 3 us, and the same shapes often come again. */
+ * Each thread keeps the last ones: to find one takes the host up to 2 us, and the same shapes often come again. */
 static gpul__tensor_way gpul__tensor_choose(gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t slice,
                                             bool bulk, bool turned, const gpul__machine *machine) {
     enum { kKept = 64, kKey = 10 };
