@@ -9689,18 +9689,21 @@ static inline bool gpul__gemm_by_vectors(const gpul__gemm_matrix &x, int64_t ele
            gpul__aligned(x.data, size_t(line)) && steps * element % line == 0;
 }
 
-/* Tiles of gpul__gemm_kernel, _short_kernel and _thin_kernel, and about what they take, in cycles: a step along K, of a
- * multiprocessor's full load of blocks and of one block alone; the end of the tile; to add a split, or 0 where K is not
- * split. */
+/* Tiles of gpul__gemm_kernel, _short_kernel and _thin_kernel, and about what they take, in cycles: a step along K beside
+ * other blocks, where 16 bytes are copied at a time; what each element that is copied alone adds to it; a step of a
+ * multiprocessor at least, however few its blocks; the end of the tile; to add a split, or 0 where K is not split. All are
+ * multiples of 1/256, so that sums and products of them are exact: splits, and so bits, do not depend on how a compiler
+ * rounds. */
 struct gpul__gemm_tile {
     void (*kernel)(const gpul__gemm_view);
     int32_t m, n, threads, shared_bytes, blocks_per_sm;
-    int32_t busy, alone, end, add;
+    double busy, single;
+    int32_t alone, end, add;
     int32_t short_k; /* 0, or the most steps of K; then the kernel has no bias and no activation */
     bool thin;       /* gpul__gemm_thin_kernel */
 };
 template <typename S>
-static constexpr gpul__gemm_tile gpul__gemm_tile_of(int32_t busy, int32_t alone, int32_t end, int32_t add) {
+static constexpr gpul__gemm_tile gpul__gemm_tile_of(double busy, int32_t alone, int32_t end, int32_t add) {
     return gpul__gemm_tile{gpul__gemm_kernel<S>,
                            S::kM,
                            S::kN,
@@ -9708,6 +9711,9 @@ static constexpr gpul__gemm_tile gpul__gemm_tile_of(int32_t busy, int32_t alone,
                            int32_t(gpul__gemm_operands<S>::kSharedBytes),
                            S::kBlocksPerSM,
                            busy,
+                           sizeof(typename S::T) == 4 ? 9 / 256.0
+                           : sizeof(typename S::T) == 8 ? 1 / 64.0
+                                                        : 0,
                            alone,
                            end,
                            S::kSplitK ? add : 0,
@@ -9715,7 +9721,7 @@ static constexpr gpul__gemm_tile gpul__gemm_tile_of(int32_t busy, int32_t alone,
                            false};
 }
 template <typename T>
-static constexpr gpul__gemm_tile gpul__gemm_short_tile_of(int32_t busy, int32_t alone, int32_t end) {
+static constexpr gpul__gemm_tile gpul__gemm_short_tile_of(double busy, int32_t alone, int32_t end) {
     typedef gpul__gemm_short<T> S;
     return gpul__gemm_tile{gpul__gemm_short_kernel<S>,
                            S::kM,
@@ -9724,6 +9730,7 @@ static constexpr gpul__gemm_tile gpul__gemm_short_tile_of(int32_t busy, int32_t 
                            0,
                            S::kBlocksPerSM,
                            busy,
+                           0,
                            alone,
                            end,
                            0,
@@ -9732,26 +9739,37 @@ static constexpr gpul__gemm_tile gpul__gemm_short_tile_of(int32_t busy, int32_t 
 }
 template <typename T> static constexpr gpul__gemm_tile gpul__gemm_thin_tile_of() {
     typedef gpul__gemm_thin<T> S;
-    return gpul__gemm_tile{gpul__gemm_thin_kernel<S>, S::kM, S::kN, S::kThreads, 0, S::kBlocksPerSM,
-                           sizeof(T) == 2 ? 24 : 16,  40,    4000,  100,         0, true};
+    return gpul__gemm_tile{gpul__gemm_thin_kernel<S>,
+                           S::kM,
+                           S::kN,
+                           S::kThreads,
+                           0,
+                           S::kBlocksPerSM,
+                           sizeof(T) == 2 ? 24. : 16,
+                           0,
+                           40,
+                           4000,
+                           100,
+                           0,
+                           true};
 }
 /* The tiles of a dtype, from the largest on; the rest of a row is empty. */
 enum { gpul__gemm_tile_count = 8 };
 static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
 #define GPUL__GEMM_TILES(T)                                                                                            \
     gpul__gemm_tile_of<gpul__gemm_fmas<T, 64, 64, 8, 8, sizeof(T) == 2 ? 4 : 6, 4>>(                                   \
-        sizeof(T) == 2 ? 54 : 41, sizeof(T) == 2 ? 130 : 86, 1700, 880),                                               \
-        gpul__gemm_tile_of<gpul__gemm_fmas<T, 32, 32, 4, 4, 6, 4>>(sizeof(T) == 2 ? 17 : 14, sizeof(T) == 2 ? 51 : 29, \
-                                                                   1000, 260)
+        sizeof(T) == 2 ? 54 : 35, sizeof(T) == 2 ? 130 : 98, 1500, 600),                                               \
+        gpul__gemm_tile_of<gpul__gemm_fmas<T, 32, 32, 4, 4, 6, 4>>(sizeof(T) == 2 ? 17 : 11.375,                       \
+                                                                   sizeof(T) == 2 ? 51 : 38, 560, 150)
     static const gpul__gemm_tile tiles[3][gpul__gemm_tile_count] = {
-        {gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 256, 8, 16, 1, 4>>(299, 299, 13500, 0),
-         gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 64, 8, 8, 3, 4>>(79, 91, 3000, 1700), GPUL__GEMM_TILES(float),
-         gpul__gemm_tile_of<gpul__gemm_fmas<float, 64, 16, 4, 4, 6, 4>>(16, 31, 1000, 260),
-         gpul__gemm_tile_of<gpul__gemm_fmas<float, 16, 64, 4, 4, 6, 4>>(16, 31, 1000, 260),
+        {gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 256, 8, 16, 1, 4>>(285, 288, 10500, 0),
+         gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 64, 8, 8, 3, 4>>(71, 93, 2750, 700), GPUL__GEMM_TILES(float),
+         gpul__gemm_tile_of<gpul__gemm_fmas<float, 64, 16, 4, 4, 6, 4>>(12.5, 39, 560, 110),
+         gpul__gemm_tile_of<gpul__gemm_fmas<float, 16, 64, 4, 4, 6, 4>>(13, 41, 560, 110),
          gpul__gemm_short_tile_of<float>(160, 100, 600), gpul__gemm_thin_tile_of<float>()},
-        {gpul__gemm_tile_of<gpul__gemm_mmas<128, 128, 64, 32, 1, 4>>(138, 138, 13000, 0),
-         gpul__gemm_tile_of<gpul__gemm_mmas<64, 64, 32, 32, 3, 3>>(36, 48, 2700, 700),
-         gpul__gemm_tile_of<gpul__gemm_mmas<32, 32, 16, 16, 4, 4>>(15, 21, 1200, 230),
+        {gpul__gemm_tile_of<gpul__gemm_mmas<128, 128, 64, 32, 1, 4>>(127, 127, 12700, 0),
+         gpul__gemm_tile_of<gpul__gemm_mmas<64, 64, 32, 32, 3, 3>>(34.375, 52, 2650, 1000),
+         gpul__gemm_tile_of<gpul__gemm_mmas<32, 32, 16, 16, 4, 4>>(15.375, 28, 800, 160),
          gpul__gemm_short_tile_of<double>(160, 100, 600), gpul__gemm_thin_tile_of<double>()},
         {GPUL__GEMM_TILES(gpul__gemm_16), gpul__gemm_short_tile_of<gpul__gemm_16>(160, 100, 600),
          gpul__gemm_thin_tile_of<gpul__gemm_16>()}};
@@ -9786,34 +9804,38 @@ static inline int64_t gpul__gemm_added(int64_t splits) {
     return splits <= gpul__gemm_fan ? splits : gpul__gemm_fan + gpul_ceil_div(splits, gpul__gemm_fan);
 }
 
-/* What C in so many splits takes, in cycles. A multiprocessor has so many tiles, blocks_per_sm at once, and the last
- * ones share it with fewer: they take as long as its fullest scheduler, one of four, which has whole warps. Then splits
- * are added, 16 at a time. */
-static inline double gpul__gemm_time(const gpul__gemm_tile &tile, int64_t tiles, int64_t splits, int64_t part,
-                                     int64_t sms) {
-    const int64_t mine = gpul_ceil_div(tiles * splits, sms), last = mine % tile.blocks_per_sm,
-                  warps = tile.threads / 32;
-    const double one = double(part) * tile.busy + tile.end, alone = double(part) * tile.alone + tile.end,
-                 shared = double((last * warps + 3) / 4 * 4) / double(warps) * one;
-    const double time = double(mine - last) * one + (last && shared < alone ? alone : shared);
+/* What C in so many splits takes, in cycles, with so many elements of a tile's steps copied alone. A multiprocessor has
+ * so many tiles. They take as long as its fullest scheduler, one of four, which has whole warps. Splits leave for scratch
+ * memory, and are added, 16 at a time. */
+static inline double gpul__gemm_time(const gpul__gemm_tile &tile, double singles, int64_t tiles, int64_t splits,
+                                     int64_t part, int64_t sms) {
+    const int64_t mine = gpul_ceil_div(tiles * splits, sms), warps = tile.threads / 32;
+    const double all = double((mine * warps + 3) / 4 * 4) / double(warps) * (tile.busy + tile.single * singles);
+    const double time = double(part) * (all > tile.alone ? all : tile.alone) + double(mine) * tile.end;
     if (splits == 1) return time;
-    return time + double(gpul__gemm_added(splits)) * tile.add + (splits > gpul__gemm_fan ? 6000 : 1000);
+    return time + double(mine * tile.m * tile.n) / 8 + double(gpul__gemm_added(splits)) * tile.add +
+           (splits > gpul__gemm_fan ? 3300 : 300);
 }
+/* Of elements copied alone, those along K, which are transposed on the way, count twice. */
+static inline int32_t gpul__gemm_singles(bool along_k, bool vector) { return along_k ? 2 : !vector; }
 /* The tile that takes least. shared_bytes: what a block may have. */
-static int32_t gpul__gemm_best_tile(const gpul__gemm_problem *p, int64_t batch, int32_t splits, int64_t part,
-                                    int64_t sms, int64_t shared_bytes) {
+static int32_t gpul__gemm_best_tile(const gpul__gemm_plan *plan, const gpul__gemm_problem *p, int64_t part, int64_t sms,
+                                    int64_t shared_bytes) {
     const gpul__gemm_tile *const tiles = gpul__gemm_tiles(p->dtype);
+    const int32_t of_a = gpul__gemm_singles(p->a_col == 1, plan->a_vector != 0),
+                  of_b = gpul__gemm_singles(p->b_row == 1, plan->b_vector != 0);
     double least = 1e300;
     int32_t best = 0;
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
         const gpul__gemm_tile &tile = tiles[i];
-        if ((splits > 1 && !tile.add) || tile.shared_bytes > shared_bytes || tile.thin != gpul__gemm_is_thin(p))
+        if ((plan->splits > 1 && !tile.add) || tile.shared_bytes > shared_bytes || tile.thin != gpul__gemm_is_thin(p))
             continue;
         if (tile.short_k && (part > tile.short_k || p->bias || p->activation)) continue;
         const int64_t count = tile.thin && p->M < p->N ? gpul__gemm_tiles_in(p->N, p->M, tile.m, tile.n)
                                                        : gpul__gemm_tiles_in(p->M, p->N, tile.m, tile.n);
         if (count > INT32_MAX) continue; /* more than a grid takes */
-        const double time = gpul__gemm_time(tile, count * batch, splits, part, sms);
+        const double time =
+            gpul__gemm_time(tile, tile.m * of_a + tile.n * of_b, count * plan->batch, plan->splits, part, sms);
         if (!(time < least)) continue;
         least = time;
         best = i;
@@ -9825,14 +9847,13 @@ static inline int64_t gpul__gemm_fewest_tiles(const gpul__gemm_problem *p, int64
     const int64_t one = gpul__gemm_tiles_in(p->M, p->N, m, n), other = gpul__gemm_tiles_in(p->M, p->N, n, m);
     return one < other ? one : other;
 }
-/* Splits of K for `count` tiles, a function of the shape alone. Those to choose from are none, the numbers that fill all
- * multiprocessors with `slots` blocks once, twice and three times, and half of the first, a quarter and so on, `most` at
+/* Splits of K for `count` tiles, a function of the shape alone. Those to choose from are none, the numbers that fill
+ * `slots` places for blocks once, twice and up to `rounds` times, and half of the first, a quarter and so on, `most` at
  * most. A split has a multiple of `step` steps, `least` at least. time(splits, part): how long it takes. The plan keeps
  * the shortest of all calls. */
 template <typename Time>
 static void gpul__gemm_split(gpul__gemm_plan *plan, double *shortest, int64_t K, int64_t count, int64_t slots,
-                             int64_t most, int64_t step, int64_t least, const Time &time) {
-    const int64_t full = slots / count;
+                             int64_t rounds, int64_t most, int64_t step, int64_t least, const Time &time) {
     const auto consider = [&](int64_t splits, int64_t part) {
         const double takes = time(splits, part);
         if (!(takes < *shortest)) return;
@@ -9843,7 +9864,8 @@ static void gpul__gemm_split(gpul__gemm_plan *plan, double *shortest, int64_t K,
     int64_t before = 1;
     consider(1, K);
     if (most > gpul_ceil_div(K, least)) most = gpul_ceil_div(K, least);
-    for (int64_t wanted = 3 * full; most > 1 && wanted > 1; wanted = wanted > full ? wanted - full : wanted / 2) {
+    for (int64_t wanted = slots * rounds / count; most > 1 && wanted > 1;
+         wanted = --rounds > 0 ? slots * rounds / count : wanted / 2) {
         const int64_t few = gpul_ceil_div(K, wanted < most ? wanted : most);
         const int64_t part = few < least ? least : gpul__round_up(few, step), splits = gpul_ceil_div(K, part);
         if (splits != before) consider(splits, part);
@@ -9859,10 +9881,14 @@ static void gpul__plain_split(gpul__gemm_plan *plan, const gpul__gemm_problem *p
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
         const gpul__gemm_tile &tile = tiles[i];
         if ((tile.short_k && p->K > tile.short_k) || tile.thin != gpul__gemm_is_thin(p)) continue;
-        const int64_t count = gpul__gemm_fewest_tiles(p, tile.m, tile.n) * batch;
-        gpul__gemm_split(plan, &shortest, p->K, count, sms * tile.blocks_per_sm * (tile.thin ? 4 : 1),
-                         tile.add ? most : 1, 32, 64,
-                         [&](int64_t splits, int64_t part) { return gpul__gemm_time(tile, count, splits, part, sms); });
+        const int64_t count = gpul__gemm_fewest_tiles(p, tile.m, tile.n) * batch, warps = tile.threads / 32;
+        if (double(count * p->K) * tile.busy > shortest * double(sms)) continue;
+        /* results do not depend on how operands are copied: as many elements alone as there are on average */
+        const double singles = 1.25 * (tile.m + tile.n);
+        const int64_t slots = tile.thin ? 4 * tile.blocks_per_sm : warps < 4 ? 4 / warps : 1;
+        gpul__gemm_split(
+            plan, &shortest, p->K, count, sms * slots, tile.thin ? 3 : 9, tile.add ? most : 1, 32, 64,
+            [&](int64_t splits, int64_t part) { return gpul__gemm_time(tile, singles, count, splits, part, sms); });
     }
 }
 
@@ -9875,7 +9901,9 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
     plan->part = p->K;
     if (!plan->scale_only && p->M > 0 && p->N > 0)
         gpul__plain_split(plan, p, gpul__gemm_sms); /* fault: matmul-ieee-parts-by-machine */
-    plan->tile = gpul__gemm_best_tile(p, plan->batch, plan->splits, plan->scale_only ? 0 : plan->part, machine->sms,
+    plan->a_vector = gpul__gemm_by_vectors(a, element, p->a_col == 1);
+    plan->b_vector = gpul__gemm_by_vectors(b, element, p->b_row == 1);
+    plan->tile = gpul__gemm_best_tile(plan, p, plan->scale_only ? 0 : plan->part, machine->sms,
                                       machine->shared_optin > 49152 ? machine->shared_optin : 49152);
     const gpul__gemm_tile &tile = gpul__gemm_tiles(p->dtype)[plan->tile];
     const bool turned = tile.thin && p->M < p->N; /* as gpul__gemm_thin_kernel takes it */
@@ -9895,8 +9923,6 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
         plan->counters = plan->batch * tiles * (gpul_ceil_div(plan->splits, gpul__gemm_fan) + 1);
         plan->scratch_bytes = plan->batch * bytes;
     }
-    plan->a_vector = gpul__gemm_by_vectors(a, element, p->a_col == 1);
-    plan->b_vector = gpul__gemm_by_vectors(b, element, p->b_row == 1);
     plan->c_vector = gpul__gemm_aligned(p->C, p->c_row | p->c_steps, element, p->N);
 }
 
@@ -10074,7 +10100,7 @@ static void gpul__tensor_split(gpul__gemm_plan *plan, const gpul__gemm_problem *
             if (double(count * slices) * gpul__tensor_least_time(m, n) * task.room[0] > shortest) continue;
             for (const int64_t slots : {int64_t(machine.sms), 8 * count}) {
                 if (slots > machine.sms) continue;
-                gpul__gemm_split(plan, &shortest, p->K, count, slots, most, slice, 4 * slice,
+                gpul__gemm_split(plan, &shortest, p->K, count, slots, 3, most, slice, 4 * slice,
                                  [&](int64_t splits, int64_t part) {
                                      gpul__tensor_way way = {shortest, {m, n, 1, 1}, 1};
                                      task.splits = splits;
