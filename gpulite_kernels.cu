@@ -7872,13 +7872,13 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     typedef typename S::Compute Compute;
     GPUL_SHARED(Compute, shared);
 
-    /* Raster order: tiles come in groups of eight rows, and column by column in a group, so that blocks that run
-     * together share rows of A and columns of B in L2. In 32 bits: a division of 64 bits is a subroutine. */
-    const uint32_t tiles_m = uint32_t(plan.tiles_m), tiles_n = uint32_t(plan.tiles_n),
-                   group = blockIdx.x / (8 * tiles_n);
-    const uint32_t in_group = blockIdx.x - group * 8 * tiles_n, rest = tiles_m - group * 8,
-                   height = rest < 8 ? rest : 8;
-    const uint32_t tile_n = in_group / height, tile_m = group * 8 + (in_group - tile_n * height);
+    /* Raster order: tiles come in groups of rows, and column by column in a group. In 32 bits: a division of 64 bits is
+     * a subroutine. */
+    const uint32_t high = uint32_t(plan.group_rows), tiles_n = uint32_t(plan.tiles_n),
+                   group = blockIdx.x / (high * tiles_n), in_group = blockIdx.x - group * high * tiles_n,
+                   rest = uint32_t(plan.tiles_m) - group * high, height = rest < high ? rest : high;
+    const uint32_t tile_n = in_group / height;
+    const uint32_t tile_m = group * high + (in_group - tile_n * height); /* fault: matmul-raster */
     const int64_t begin = int64_t(blockIdx.z) * plan.part;
     const int64_t length = p.K - begin < plan.part ? p.K - begin : plan.part; /* the split of this block */
     const int64_t first_m = int64_t(tile_m) * S::kM, first_n = int64_t(tile_n) * S::kN;
@@ -9916,6 +9916,11 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
         plan->tile_m = int32_t(gpul__round_up(gpul_ceil_div(p->M, blocks), 32));
     }
     plan->tiles_m = gpul_ceil_div(p->M, plan->tile_m);
+    /* Where fewer than four whole rows of tiles run at a time, groups have no more, so that neighbours in memory are
+     * written at a time; but not where B, which all rows read, is more than L2 keeps beside C. */
+    const bool kept = double(p->N) * double(p->K * element) <= 8388608;
+    const int64_t at_once = int64_t(machine->sms) * tile.blocks_per_sm / (plan->tiles_n + !plan->tiles_n);
+    plan->group_rows = at_once >= 4 || !kept ? 8 : at_once >= 2 ? 2 : 1;
     if (plan->splits > 1) {
         const int64_t tiles = plan->tiles_m * plan->tiles_n;
         const int64_t bytes = plan->splits * tiles * tile.m * tile.n * (p->dtype == GPUL_F64 ? 8 : 4);

@@ -399,6 +399,7 @@ plant matmul-thin-tree-late test_matmul:test_thin without
 plant matmul-thin-edge test_matmul:test_thin expression 'j < left' 'true'
 plant matmul-thin-rule test_matmul:test_plans expression 'p->K > 16' 'true'
 plant matmul-end-barrier test_matmul without
+plant matmul-raster test_matmul expression 'group * high' 'group * 8'
 plant matmul-parts-levels test_matmul:test_chain expression 'gpul__gemm_fan' '256'
 plant matmul-parts-by-machine test_matmul:test_plans expression 'h200' '*machine'
 plant matmul-kept-choice test_matmul:test_plans expression 'memcmp(slot.key, key, sizeof key) != 0' 'slot.key[0] == 0'

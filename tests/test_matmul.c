@@ -1232,6 +1232,7 @@ static void test_plans(void) {
         good = gpul__plan_gemm(&plan, &p, &machine) == 1 && gpul__plan_gemm(&again, &p, &machine) == 1;
         good = good && memcmp(&plan, &again, sizeof plan) == 0;
         good = good && plan.tile >= 0 && plan.tile < (plan.tensor ? 2 : 8) && plan.splits >= 1 && plan.splits <= 256;
+        good = good && (plan.tensor || plan.group_rows == 1 || plan.group_rows == 2 || plan.group_rows == 8);
         if (good && plan.tensor) {
             good = plan.tile == 0 && (plan.tile_m == 64 || plan.tile_m == 128) && plan.tile_n % 32 == 0 &&
                    plan.tile_n >= 32 && plan.tile_n <= 256;
