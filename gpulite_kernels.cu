@@ -7916,58 +7916,85 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
 
 /* ---- the kernel for short K ----
  *
- * Where K has 16 steps at most, C takes the time, so all else has to be little. A lane holds all steps of its columns of
- * B in registers and goes down C, 8 rows at a time. These rows of A pass through shared memory, since all lanes multiply
- * them; the next ones are loaded meanwhile. A warp's lanes have neighbouring columns, so that C is written by whole
+ * All steps of a block's columns of B are in shared memory. Each of its warps goes down C on its own, with no barrier but
+ * the first: it multiplies a few rows of A, all of whose steps are in shared memory, too, while the next ones are on
+ * their way. So some warps multiply while others write C. A warp's lanes have neighbouring columns: C is written by whole
  * sectors wherever its rows begin. An element of C is the same chain of fused multiply-adds as in gpul__gemm_kernel. */
 template <typename Type> struct gpul__gemm_short {
     typedef Type T;
     typedef typename gpul__gemm_type<T>::Compute Compute;
     enum {
-        kSteps = 16, /* of K, at most */
-        kRows = 8,
-        kCols = 16 / sizeof(Compute), /* of a lane, 32 apart */
-        kWarps = 4,                   /* one below the other */
+        kSteps = sizeof(T) == 2 ? 16
+                 : sizeof(T) == 4 ? 48
+                                  : 32, /* of K, at most */
+        kRows = sizeof(T) == 2 ? 8 : 16,
+        kCols = sizeof(T) == 8 ? 2 : 4, /* of a lane, 32 apart */
+        kWarps = 4,                     /* one below the other */
         kThreads = 32 * kWarps,
-        kM = 128, /* as the plan counts; a block may have more rows */
+        kM = kWarps * kRows, /* a block has this many rows or several times as many */
         kN = 32 * kCols,
-        kBlocksPerSM = sizeof(Compute) == 8 ? 3 : 4,
-        kOfA = kRows * kSteps / 32, /* elements of A that a lane loads */
-        kPitch = 33                 /* of 32 columns of B in shared memory: no bank conflicts */
+        kBlocksPerSM = 4,
+        /* from step to step in shared memory, so that eight steps of some rows or columns have no bank in common */
+        kPitchM = kRows + 16 / sizeof(Compute),
+        kPitchN = kN + 4,
+        kStepBytes = (kPitchN + 2 * kWarps * kPitchM) * sizeof(Compute)
     };
 };
 
-/* A warp's columns of B, of which `cols` are left from the lane's own on. Where B is contiguous along K, they change
- * lanes through shared memory. */
-template <typename S>
-static __device__ __forceinline__ void gpul__gemm_load_short(typename S::Compute (&of_b)[S::kSteps][S::kCols],
-                                                             const typename S::T *b, const gpul__gemm_problem &p, int K,
-                                                             int cols, typename S::Compute *shared) {
+/* Copies all steps of kOuter rows of A or columns of B to shared memory, by kThreads threads: neighbours along K eight
+ * steps at a time, others one. `left` rows or columns are there, and K of the steps; the rest are zeros. 16-bit types
+ * pass through registers, where they are widened: put() takes them on. */
+template <typename S, int kOuter, int kThreads, int kPitch> struct gpul__gemm_short_operand {
     typedef typename S::T T;
-    const int lane = int(threadIdx.x) % 32, step = lane % S::kSteps, turned = lane / S::kSteps;
-    const bool bf16 = p.dtype == GPUL_BF16;
-    const bool dense = p.b_col == 1;
-    T raw[S::kCols][S::kSteps];
-    if (dense) {
-        GPUL__UNROLL_FOR (int k = 0; k < S::kSteps; ++k, b += p.b_row) {
-            GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) raw[j][k] = k < K && j * 32 < cols ? b[j * 32] : T();
-        }
-    } else {
-        b += (turned - lane) * p.b_col + step;
-        GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) {
-            GPUL__UNROLL_FOR (int i = 0; i < S::kSteps; ++i, b += 2 * p.b_col)
-                raw[j][i] = step < K && j * 32 + i * 2 + turned < cols + lane ? *b : T();
+    typedef typename S::Compute Compute;
+    enum { kAsync = sizeof(T) == sizeof(Compute), kApart = kThreads / 8, kMost = kOuter * S::kSteps / kThreads };
+    const T *from;
+    int64_t stride_outer, stride_k;
+    int K, steps, thread;
+    bool bf16;
+    T held[kAsync ? 1 : int(kMost)];
+
+    /* copy(i, where in shared memory, address, is it there?) for each of a thread's accesses */
+    template <typename Copy> __device__ __forceinline__ void visit(int left, const Copy &copy) const {
+        if (stride_k == 1) {
+            enum { kPasses = kOuter / kApart }; /* over the same eight steps */
+            const int outer = thread / 8;
+            const T *x = from + outer * stride_outer + thread % 8;
+            int k = thread % 8, to = k * kPitch + outer;
+            GPUL__UNROLL_BY(kAsync ? 1 : int(S::kSteps))
+            for (int g = 0; g < S::kSteps / 8 && (!kAsync || k < steps); ++g, k += 8, x += 8, to += 8 * kPitch) {
+                const T *row = x;
+                GPUL__UNROLL_FOR (int i = 0; i < kPasses; ++i, row += kApart * stride_outer)
+                    if (k < steps) copy(g * kPasses + i, to + i * kApart, row, outer + i * kApart < left && k < K);
+            }
+        } else {
+            enum { kOn = kThreads / kOuter };
+            const int outer = thread % kOuter;
+            const T *x = from + outer * stride_outer + thread / kOuter * stride_k;
+            int k = thread / kOuter, to = k * kPitch + outer;
+            GPUL__UNROLL_BY(kAsync ? 4 : int(S::kSteps))
+            for (int i = 0; i < S::kSteps / kOn && (!kAsync || k < steps);
+                 ++i, k += kOn, x += kOn * stride_k, to += kOn * kPitch) {
+                if (k < steps) copy(i, to, x, outer < left && k < K);
+            }
         }
     }
-    GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) {
-        GPUL__UNROLL_FOR (int k = 0; k < S::kSteps; ++k) of_b[k][j] = gpul__gemm_widen(raw[j][k], bf16);
-        if (dense) continue;
-        __syncwarp(); /* the columns before have been read */ /* fault: matmul-short-columns */
-        GPUL__UNROLL_FOR (int i = 0; i < S::kSteps; ++i) shared[step * S::kPitch + turned + i * 2] = of_b[i][j];
-        __syncwarp();
-        GPUL__UNROLL_FOR (int k = 0; k < S::kSteps; ++k) of_b[k][j] = shared[k * S::kPitch + lane];
+    __device__ __forceinline__ void fetch(Compute *shared, int left) {
+        visit(left, [&](int i, int to, const T *x, bool exists) {
+            if (kAsync) {
+                gpul__copy_to_shared<1>(shared + to, reinterpret_cast<const Compute *>(x), exists);
+            } else {
+                held[kAsync ? 0 : i] = T();
+                if (exists) held[kAsync ? 0 : i] = *x;
+            }
+        });
+        gpul__commit_copies();
     }
-}
+    __device__ __forceinline__ void put(Compute *shared) const {
+        if (kAsync) return;
+        visit(0, [&](int i, int to, const T *, bool) { shared[to] = gpul__gemm_widen(held[kAsync ? 0 : i], bf16); });
+    }
+};
 
 /* What is left of C from the lane's first element on: rows, and columns. kBf16: of 16-bit types */
 template <bool kBf16, typename S>
@@ -8002,59 +8029,65 @@ static __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSM)
     gpul__gemm_short_kernel(const __grid_constant__ gpul__gemm_view v) {
     typedef typename S::T T;
     typedef typename S::Compute Compute;
+    GPUL_SHARED(Compute, shared); /* B's columns; then, for each warp, rows of A and the next ones */
     const gpul__gemm_problem &p = v.problem;
-    __shared__ __align__(16) Compute shared[S::kWarps][S::kSteps * S::kPitch];
-    const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32, K = v.plan.scale_only ? 0 : int(p.K);
-    const bool bf16 = p.dtype == GPUL_BF16, along_k = p.a_col == 1;
+    const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32, K = v.plan.scale_only ? 0 : int(p.K),
+              steps = (K + 3) & ~3;
+    const bool bf16 = p.dtype == GPUL_BF16;
     const uint32_t tiles_n = uint32_t(v.plan.tiles_n), tile_m = blockIdx.x / tiles_n,
                    tile_n = blockIdx.x - tile_m * tiles_n;
-    const int64_t top = int64_t(tile_m) * v.plan.tile_m, n = int64_t(tile_n) * S::kN + lane, m = top + warp * S::kRows;
-    /* from the warp's first row on, those of the other warps among them; and from the lane's first column on */
+    const int64_t top = int64_t(tile_m) * v.plan.tile_m, n = int64_t(tile_n) * S::kN, m = top + warp * S::kRows,
+                  down = S::kWarps * S::kRows;
+    /* from the warp's first row on, those of the other warps among them; and from the block's first column on */
     int rows = (p.M - top < v.plan.tile_m ? int(p.M - top) : v.plan.tile_m) - warp * S::kRows;
     const int cols = p.N - n < S::kN ? int(p.N - n) : int(S::kN);
-    /* the lane's elements of A: its first row and step, and from one to the next */
-    const int a_row = along_k ? lane / S::kSteps : lane % S::kRows,
-              a_step = along_k ? lane % S::kSteps : lane / S::kRows, rows_on = along_k ? 32 / S::kSteps : 0,
-              steps_on = along_k ? 0 : 32 / S::kRows;
-    const int64_t a_on = rows_on * p.a_row + steps_on * p.a_col, a_down = S::kWarps * S::kRows * p.a_row;
-    const T *a = static_cast<const T *>(p.A) + blockIdx.y * p.a_batch + (m + a_row) * p.a_row + a_step * p.a_col;
-    const T *b = static_cast<const T *>(p.B) + blockIdx.y * p.b_batch + n * p.b_col; /* y: the product of the stack */
-    T *c = static_cast<T *>(p.C) + blockIdx.y * p.c_batch + m * p.c_row + n;
-    Compute of_b[S::kSteps][S::kCols];
-    T of_a[S::kOfA];
+    const T *const from_a = static_cast<const T *>(p.A) + blockIdx.y * p.a_batch + m * p.a_row, /* y: of the stack */
+        *const from_b = static_cast<const T *>(p.B) + blockIdx.y * p.b_batch + n * p.b_col;
+    gpul__gemm_short_operand<S, S::kRows, 32, S::kPitchM> a = {from_a, p.a_row, p.a_col, K, steps, lane, bf16, {}};
+    gpul__gemm_short_operand<S, S::kN, S::kThreads, S::kPitchN> b = {from_b, p.b_col,          p.b_row, K,
+                                                                     steps,  int(threadIdx.x), bf16,    {}};
+    T *c = static_cast<T *>(p.C) + blockIdx.y * p.c_batch + m * p.c_row + n + lane;
+    Compute *of_a = shared + steps * S::kPitchN + warp * (2 * steps * S::kPitchM), *next = of_a + steps * S::kPitchM;
     gpul__await(); /* fault: matmul-short-await */
     if (!gpul__gemm_chosen(v.choice)) return;
-    gpul__gemm_load_short<S>(of_b, b, p, K, cols, shared[warp]);
-    GPUL__UNROLL_FOR (int i = 0; i < S::kOfA; ++i)
-        of_a[i] = a_row + i * rows_on < rows && a_step + i * steps_on < K ? a[i * a_on] : T();
+    b.fetch(shared, cols);
+    a.fetch(of_a, rows);
+    b.put(shared);
+    a.put(of_a);
+    gpul__wait_for_copies<0>();
+    __syncthreads(); /* fault: matmul-short-columns */
     GPUL__UNROLL_NOT
-    for (; rows > 0; c += S::kWarps * S::kRows * p.c_row) {
+    for (; rows > 0; c += down * p.c_row) {
         Compute sum[S::kRows][S::kCols];
         const int here = rows;
-        __syncwarp(); /* the rows before have been read */ /* fault: matmul-short-early */
-        GPUL__UNROLL_FOR (int i = 0; i < S::kOfA; ++i)
-            shared[warp][(a_step + i * steps_on) * S::kRows + a_row + i * rows_on] = gpul__gemm_widen(of_a[i], bf16);
-        __syncwarp(); /* fault: matmul-short-late */
-        rows -= S::kWarps * S::kRows;
-        a += a_down;
-        GPUL__UNROLL_FOR (int i = 0; i < S::kOfA; ++i)
-            of_a[i] = a_row + i * rows_on < rows && a_step + i * steps_on < K ? a[i * a_on] : T();
+        rows -= int(down);
+        a.from += down * p.a_row;
+        if (rows > 0) a.fetch(next, rows);
         gpul__gemm_zero(sum);
-        GPUL__UNROLL_FOR (int k = 0; k < S::kSteps; ++k) {
-            Compute x[S::kRows];
-            if (k >= K) break;
-            gpul__gemm_read<4>(x, static_cast<const Compute *>(shared[warp] + k * S::kRows));
-            gpul__gemm_read<4>(x + 4, static_cast<const Compute *>(shared[warp] + k * S::kRows + 4));
-            GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) {
-                GPUL__UNROLL_FOR (int i = 0; i < S::kRows; ++i) sum[i][j] = gpul__gemm_fma(x[i], of_b[k][j], sum[i][j]);
+        GPUL__UNROLL_NOT
+        for (int first = 0; first < steps; first += 4) {
+            GPUL__UNROLL_FOR (int k = 0; k < 4; ++k) {
+                Compute x[S::kRows], y[S::kCols];
+                GPUL__UNROLL_FOR (int i = 0; i < S::kRows; i += 4)
+                    gpul__gemm_read<4>(x + i, static_cast<const Compute *>(of_a + (first + k) * S::kPitchM + i));
+                GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) y[j] = shared[(first + k) * S::kPitchN + lane + j * 32];
+                GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) {
+                    GPUL__UNROLL_FOR (int i = 0; i < S::kRows; ++i) sum[i][j] = gpul__gemm_fma(x[i], y[j], sum[i][j]);
+                }
             }
         }
         GPUL__UNROLL_FOR (int j = 0; j < S::kCols; ++j) { /* -0 becomes 0, as in gpul__gemm_write_sums */
             GPUL__UNROLL_FOR (int i = 0; i < S::kRows; ++i)
                 sum[i][j] = gpul__gemm_add(sum[i][j], Compute(0)); /* fault: matmul-short-zero */
         }
-        if (sizeof(T) == 2 && bf16) gpul__gemm_store_short<true, S>(sum, c, v, here, cols);
-        else gpul__gemm_store_short<false, S>(sum, c, v, here, cols);
+        if (sizeof(T) == 2 && bf16) gpul__gemm_store_short<true, S>(sum, c, v, here, cols - lane);
+        else gpul__gemm_store_short<false, S>(sum, c, v, here, cols - lane);
+        a.put(next);
+        gpul__wait_for_copies<0>();
+        __syncwarp(); /* the next rows are there, and these have been read */ /* fault: matmul-short-rows */
+        Compute *const read = of_a;
+        of_a = next;
+        next = read;
     }
 }
 
@@ -9727,7 +9760,7 @@ static constexpr gpul__gemm_tile gpul__gemm_short_tile_of(double busy, int32_t a
                            S::kM,
                            S::kN,
                            S::kThreads,
-                           0,
+                           int32_t(S::kStepBytes) * S::kSteps,
                            S::kBlocksPerSM,
                            busy,
                            0,
@@ -9753,6 +9786,10 @@ template <typename T> static constexpr gpul__gemm_tile gpul__gemm_thin_tile_of()
                            0,
                            true};
 }
+/* Shared memory of a block; of tiles for short K, what its steps take */
+static inline int32_t gpul__gemm_shared_bytes(const gpul__gemm_tile &tile, int64_t K) {
+    return tile.short_k ? tile.shared_bytes / tile.short_k * int32_t(gpul__round_up(K, 4)) : tile.shared_bytes;
+}
 /* The tiles of a dtype, from the largest on; the rest of a row is empty. */
 enum { gpul__gemm_tile_count = 8 };
 static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
@@ -9766,12 +9803,12 @@ static const gpul__gemm_tile *gpul__gemm_tiles(gpul_dtype dtype) {
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 128, 64, 8, 8, 3, 4>>(71, 93, 2750, 700), GPUL__GEMM_TILES(float),
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 64, 16, 4, 4, 6, 4>>(12.5, 39, 560, 110),
          gpul__gemm_tile_of<gpul__gemm_fmas<float, 16, 64, 4, 4, 6, 4>>(13, 41, 560, 110),
-         gpul__gemm_short_tile_of<float>(160, 100, 600), gpul__gemm_thin_tile_of<float>()},
+         gpul__gemm_short_tile_of<float>(90, 20, 1000), gpul__gemm_thin_tile_of<float>()},
         {gpul__gemm_tile_of<gpul__gemm_mmas<128, 128, 64, 32, 1, 4>>(127, 127, 12700, 0),
          gpul__gemm_tile_of<gpul__gemm_mmas<64, 64, 32, 32, 3, 3>>(34.375, 52, 2650, 1000),
          gpul__gemm_tile_of<gpul__gemm_mmas<32, 32, 16, 16, 4, 4>>(15.375, 28, 800, 160),
-         gpul__gemm_short_tile_of<double>(160, 100, 600), gpul__gemm_thin_tile_of<double>()},
-        {GPUL__GEMM_TILES(gpul__gemm_16), gpul__gemm_short_tile_of<gpul__gemm_16>(160, 100, 600),
+         gpul__gemm_short_tile_of<double>(45, 20, 2000), gpul__gemm_thin_tile_of<double>()},
+        {GPUL__GEMM_TILES(gpul__gemm_16), gpul__gemm_short_tile_of<gpul__gemm_16>(45, 20, 500),
          gpul__gemm_thin_tile_of<gpul__gemm_16>()}};
     return tiles[dtype == GPUL_F64 ? 1 : dtype == GPUL_F32 ? 0 : 2];
 }
@@ -9828,9 +9865,9 @@ static int32_t gpul__gemm_best_tile(const gpul__gemm_plan *plan, const gpul__gem
     int32_t best = 0;
     for (int32_t i = 0; i < gpul__gemm_tile_count && tiles[i].kernel; ++i) {
         const gpul__gemm_tile &tile = tiles[i];
-        if ((plan->splits > 1 && !tile.add) || tile.shared_bytes > shared_bytes || tile.thin != gpul__gemm_is_thin(p))
-            continue;
+        if ((plan->splits > 1 && !tile.add) || tile.thin != gpul__gemm_is_thin(p)) continue;
         if (tile.short_k && (part > tile.short_k || p->bias || p->activation)) continue;
+        if (gpul__gemm_shared_bytes(tile, part) > shared_bytes) continue;
         const int64_t count = tile.thin && p->M < p->N ? gpul__gemm_tiles_in(p->N, p->M, tile.m, tile.n)
                                                        : gpul__gemm_tiles_in(p->M, p->N, tile.m, tile.n);
         if (count > INT32_MAX) continue; /* more than a grid takes */
@@ -9910,16 +9947,18 @@ static void gpul__plain_plan(gpul__gemm_plan *plan, const gpul__gemm_problem *p,
     plan->tile_m = turned ? tile.n : tile.m;
     plan->tile_n = turned ? tile.m : tile.n;
     plan->tiles_n = gpul_ceil_div(p->N, plan->tile_n);
-    if (tile.short_k) { /* the rows that fill all multiprocessors with blocks, once or, of 256 rows, several times */
-        const int64_t room = int64_t(machine->sms) * tile.blocks_per_sm / (plan->tiles_n * plan->batch),
+    const int64_t across = plan->tiles_n > 0 ? plan->tiles_n : 1;
+    if (tile.short_k &&
+        p->M > 0) { /* the rows that fill all multiprocessors with blocks, once or, of 256 rows, several times */
+        const int64_t room = int64_t(machine->sms) * tile.blocks_per_sm / (across * plan->batch),
                       once = room < 1 ? 1 : room, blocks = gpul_ceil_div(p->M, 256 * once) * once;
-        plan->tile_m = int32_t(gpul__round_up(gpul_ceil_div(p->M, blocks), 32));
+        plan->tile_m = int32_t(gpul__round_up(gpul_ceil_div(p->M, blocks), tile.m));
     }
     plan->tiles_m = gpul_ceil_div(p->M, plan->tile_m);
     /* Where fewer than four whole rows of tiles run at a time, groups have no more, so that neighbours in memory are
      * written at a time; but not where B, which all rows read, is more than L2 keeps beside C. */
     const bool kept = double(p->N) * double(p->K * element) <= 8388608;
-    const int64_t at_once = int64_t(machine->sms) * tile.blocks_per_sm / (plan->tiles_n + !plan->tiles_n);
+    const int64_t at_once = int64_t(machine->sms) * tile.blocks_per_sm / across;
     plan->group_rows = at_once >= 4 || !kept ? 8 : at_once >= 2 ? 2 : 1;
     if (plan->splits > 1) {
         const int64_t tiles = plan->tiles_m * plan->tiles_n;
@@ -10311,7 +10350,8 @@ static int32_t gpul__launch_plain(const gpul__gemm_view &v, gpul_stream stream) 
     const int64_t tiles = v.plan.tiles_m * v.plan.tiles_n;
     return gpul__launch_early(v.plan.device, tile.kernel,
                               gpul__dim(uint32_t(tiles), gpul__batch_of(v.problem), uint32_t(v.plan.splits)),
-                              gpul__dim(uint32_t(tile.threads)), size_t(tile.shared_bytes), stream, v);
+                              gpul__dim(uint32_t(tile.threads)),
+                              size_t(gpul__gemm_shared_bytes(tile, v.plan.scale_only ? 0 : v.problem.K)), stream, v);
 }
 
 /* What gpul__gemm_pack reads of A and B. */

@@ -387,8 +387,7 @@ plant matmul-zero test_matmul:test_zeros expression 'gpul__gemm_fma(sum[g], one,
 plant matmul-short-zero test_matmul:test_zeros without
 plant matmul-short-scales test_matmul:test_zeros expression 'scale_only' 'false'
 plant matmul-short-await test_matmul:test_row_alone without
-plant matmul-short-early test_matmul:test_short_k without
-plant matmul-short-late test_matmul:test_short_k without
+plant matmul-short-rows test_matmul:test_short_k without
 plant matmul-short-columns test_matmul:test_short_k without
 plant matmul-thin-zero test_matmul:test_zeros expression 'gpul__gemm_add(tile.sum[j], Compute(0))' 'tile.sum[j]'
 plant matmul-thin-await test_matmul:test_row_alone without

@@ -133,15 +133,23 @@ static void test_tiles(void) { /* around the sizes that tiles may have, and long
     }
 }
 
-static void test_short_k(void) { /* around the 16 steps of the kernel for short K, over several of its blocks */
+static void
+test_short_k(void) { /* up to the 16, 32 or 48 steps of the kernel for short K, over several of its blocks */
     for (int k = 0; k < 96; k++) {
         const int narrow = k % 3 == 2;
         if (!left_out(k))
-            one_case(types[k % 4], 1 + rng_below(k % 5 ? 150 : 700), 1 + rng_below(narrow ? 9 : 300), 1 + rng_below(18),
-                     k / 4 % 16, k % 2, k % 7 ? 1 : -0.5, k % 3 ? 0 : 1.5, 0, k % 11 == 0);
+            one_case(types[k % 4], 1 + rng_below(k % 5 ? 150 : 700), 1 + rng_below(narrow ? 9 : 300),
+                     1 + rng_below(k % 2 ? 18 : 52), k / 4 % 16, k % 2, k % 7 ? 1 : -0.5, k % 3 ? 0 : 1.5, 0,
+                     k % 11 == 0);
     }
     for (int k = 0; k < 8; k++) /* large enough for it on any GPU */
-        if (!left_out(k)) one_case(types[k % 4], 2300, 901, k < 4 ? 3 : 16, k * 5 % 16, k % 2, 1, k % 3 == 0, 0, 0);
+        if (!left_out(k))
+            one_case(types[k % 4], 2300, 901,
+                     k < 4                      ? 3
+                     : types[k % 4] == GPUL_F32 ? 48
+                     : types[k % 4] == GPUL_F64 ? 32
+                                                : 16,
+                     k * 5 % 16, k % 2, 1, k % 3 == 0, 0, 0);
 }
 
 static void test_thin(void) { /* few rows or few columns, around the vectors, tiles and turns of their kernel */
@@ -236,9 +244,9 @@ static void test_nan(void) { /* a NaN in A spoils its row, one in B its column; 
 /* A zero has one sign whatever the tile, the order and the size: of sums that underflow, of alpha = -0, and of K = 0,
  * where alpha is nothing, be it NaN. */
 static void test_zeros(void) {
-    static const int64_t shapes[][3] = {{200, 200, 1}, {40, 600, 1},  {16, 297, 1},  {1, 60, 8},
-                                        {70, 66, 33},  {200, 200, 0}, {64, 64, 0},   {9, 700, 15},
-                                        {33, 5, 1000}, {3, 70, 64},   {300, 2, 128}, {70, 66, 32}};
+    static const int64_t shapes[][3] = {{200, 200, 1}, {40, 600, 1}, {16, 297, 1}, {1, 60, 8},    {70, 66, 33},
+                                        {200, 200, 0}, {64, 64, 0},  {9, 700, 15}, {33, 5, 1000}, {3, 70, 64},
+                                        {300, 2, 128}, {70, 66, 32}, {200, 200, 4}};
     for (int k = 0; k < COUNT_OF(shapes) * 16; k++) {
         const gpul_dtype t = k % 2 ? GPUL_F64 : GPUL_F32;
         const int64_t M = shapes[k / 16][0], N = shapes[k / 16][1], K = shapes[k / 16][2];
@@ -1274,7 +1282,11 @@ static void test_plans(void) {
                           other_one = plan.tensor ? plan.tile_n * plan.cluster_n : wide[dtype][plan.tile],
                           m = turned ? other_one : one, n = turned ? one : other_one;
             if (!plan.tensor) good = good && (other_one == 4) == (is_thin(p.M, p.N, p.K) && p.alpha != 0);
-            good = good && (!short_k || (m % 32 == 0 && m >= 32 && m <= 512 && (plan.part <= 16 || plan.scale_only) &&
+            good = good && (!short_k || (m % 32 == 0 && m >= 32 && m <= 512 &&
+                                         (plan.part <= (size == 2   ? 16
+                                                        : size == 8 ? 32
+                                                                    : 48) ||
+                                          plan.scale_only) &&
                                          plan.splits == 1 && !p.bias && !p.activation));
             if (!plan.tensor) { /* tiles of each part; a counter for each 16 parts, and one for the sums of those */
                 const int64_t tiles = plan.tiles_m * plan.tiles_n;
