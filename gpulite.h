@@ -925,9 +925,9 @@ GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t o
 GPUL_API gpul_dtype gpul_reduce_dtype(int32_t op, gpul_dtype dtype);
 
 /* The answer over all elements as a C value: `value` points to one element of `dtype`, and nothing beside it is
- * written. Sums, products, mean and var of floating data come as they were accumulated where dtype is f64. Waits, and
- * cannot be captured. Errors: also ARGUMENT (op; a capture; a result that dtype does not hold exactly, which the
- * message names). */
+ * written. Sums, products, mean and var of floating data are accumulated in f64 and rounded once, if dtype is x's or a
+ * wider float. Every other dtype must hold exactly what was accumulated. Waits, and cannot be captured. Errors: also
+ * ARGUMENT (op; a capture; a result that dtype does not hold exactly, which the message names). */
 GPUL_API gpul_status gpul_reduce_host(void *value, gpul_dtype dtype, const gpul_array *x, int32_t op,
                                       gpul_stream stream);
 /* x.sum(), x.min(), x.max(), x.mean() and x.var(): gpul_reduce_host with GPUL_F64, and its errors. */
@@ -5663,9 +5663,9 @@ GPUL_API gpul_status gpul_reduce(gpul_array *out, const gpul_array *x, int32_t o
     return gpul__reduce_array(__func__, reducer, out, x, op, axis, stream);
 }
 
-/* `from`, of one dtype, as another: the same value, or none. */
+/* `from`, of one dtype, as another: the same value, or none; or (rounds) the nearest. */
 static gpul_status gpul__convert(const char *function, void *to, gpul_dtype dtype, const void *from,
-                                 gpul_dtype from_dtype) {
+                                 gpul_dtype from_dtype, int32_t rounds) {
     int64_t whole = 0;
     uint64_t bits = 0;
     const double value = gpul__element_value(from, from_dtype, &whole);
@@ -5675,7 +5675,7 @@ static gpul_status gpul__convert(const char *function, void *to, gpul_dtype dtyp
         return gpul__fail(GPUL_ERROR_ARGUMENT, function, "the result = %lld is no %s", (long long)whole,
                           gpul_dtype_name(dtype));
     else status = gpul__element_bits(function, "the result", &bits, dtype, value);
-    if (status == GPUL_OK && gpul__is_floating(dtype) && value == value &&
+    if (status == GPUL_OK && gpul__is_floating(dtype) && !rounds && value == value &&
         gpul__element_value(&bits, dtype, &whole) != value)
         status =
             gpul__fail(GPUL_ERROR_ARGUMENT, function, "the result = %.17g is no %s", value, gpul_dtype_name(dtype));
@@ -5687,7 +5687,7 @@ static gpul_status gpul__convert(const char *function, void *to, gpul_dtype dtyp
 static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype dtype, const gpul_array *x, int32_t op,
                                    gpul_stream stream) {
     const gpul__reducer *reducer = NULL;
-    int32_t axis = GPUL_ALL_AXES;
+    int32_t axis = GPUL_ALL_AXES, rounds;
     gpul__scope scope;
     gpul_array out = GPUL_ZERO;
     gpul__memory scratch = GPUL_ZERO;
@@ -5701,7 +5701,9 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
     if (status == GPUL_OK) status = gpul__begin(&scope, function, &x, 1, stream);
     if (status != GPUL_OK) return status;
     out.dtype = gpul_reduce_dtype(op, x->dtype);
-    if (dtype == GPUL_F64) out.dtype = gpul__wide_result(op, out.dtype);
+    /* any other dtype gets what was added up: an integer must not have been rounded before, a wider float not twice */
+    rounds = dtype == GPUL_F32 && gpul__is_floating(out.dtype) && gpul_dtype_size(out.dtype) == 2;
+    if (dtype != out.dtype) out.dtype = gpul__wide_result(op, out.dtype);
     out.memory = GPUL_MEMORY_DEVICE;
     out.device = scope.device;
     size = gpul_dtype_size(out.dtype);
@@ -5715,7 +5717,7 @@ static gpul_status gpul__reduce_to(const char *function, void *value, gpul_dtype
         status = gpul__cuda(e, function, "copy of the result");
     }
     status = gpul__end(&scope, gpul__scratch_drop(&scratch, &scope, stream, status));
-    return status != GPUL_OK ? status : gpul__convert(function, value, dtype, &answer, out.dtype);
+    return status != GPUL_OK ? status : gpul__convert(function, value, dtype, &answer, out.dtype, rounds);
 }
 
 GPUL_API gpul_status gpul_reduce_host(void *value, gpul_dtype dtype, const gpul_array *x, int32_t op,
