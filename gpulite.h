@@ -1246,12 +1246,12 @@ GPUL_API void gpul_range_pop(void);
  *                      elements must lie without gaps, in C or Fortran order.
  *                      Or a pointer: as it is, if the GPU can reach it.
  *   gpul_view<T, N>    a gpul_array of N dimensions or its address, with any strides: see below
- *   anything else      what a cast takes; numbers convert
+ *   anything else      what a cast takes; numbers convert, but an integer parameter must hold the integer it is given
  *
  * What cannot convert does not compile, and one message says so. Errors: ARGUMENT (NULL or an array never made; a grid,
- * block or shared memory beyond the device's or the kernel's limits; data not aligned for T), DTYPE, SHAPE (gaps; other
- * dimensions than the view's), MEMORY (a pointer to pageable host memory), DEVICE (arrays of two devices). They name
- * the kernel and the argument.
+ * block or shared memory beyond the device's or the kernel's limits; an integer that the parameter does not hold; data
+ * not aligned for T), DTYPE, SHAPE (gaps; other dimensions than the view's), MEMORY (a pointer to pageable host
+ * memory), DEVICE (arrays of two devices). They name the kernel and the argument.
  *
  *   gpul_view<T, N>    a kernel's parameter: an array of N = 1 to 4 dimensions that need not be dense. v(i, j) is an
  *                      element, for N indices from 0; v.shape[k], v.strides[k] (in elements) and v.data can be read.
@@ -1620,13 +1620,15 @@ GPUL_API gpul_status gpul_run_reduction(const char *function, const gpul__reduce
 #endif
 
 /* What GPUL_LAUNCH's templates describe, which gpul__launch_call checks and launches. */
-enum { GPUL__ARGUMENT_VALUE = 0, GPUL__ARGUMENT_POINTER = 1, GPUL__ARGUMENT_ARRAY = 2 };
+enum { GPUL__ARGUMENT_VALUE = 0, GPUL__ARGUMENT_POINTER = 1, GPUL__ARGUMENT_ARRAY = 2, GPUL__ARGUMENT_LOST = 3 };
 typedef struct gpul__argument {
-    int32_t kind;            /* GPUL__ARGUMENT_* */
+    int32_t kind;            /* GPUL__ARGUMENT_*; lost: an integer that the parameter, another one, does not hold */
     int32_t dtypes;          /* array: bit d is set where the parameter's elements are of dtype d */
     int32_t ndim;            /* array: the view's dimensions; 0: the parameter is a pointer */
-    int32_t bytes, align;    /* array: of the parameter's elements */
+    int32_t bytes, align;    /* array: of the parameter's elements; lost: of the parameter, and whether it is signed */
     const gpul_array *array; /* array: what was given, else NULL */
+    int64_t number;          /* lost: the integer, */
+    int32_t negative;        /* and whether it is negative: else it may be a uint64_t */
 } gpul__argument;
 
 typedef struct gpul__call {
@@ -1709,7 +1711,20 @@ template <typename Arg> struct gpul__is_array {
 template <typename T> static inline gpul__argument gpul__array_argument(const gpul_array *array, int32_t ndim) {
     typedef typename std::conditional<std::is_void<T>::value, gpul__byte, T>::type Element;
     const int32_t dtypes = gpul__dtypes<typename std::remove_cv<Element>::type>::value;
-    return {GPUL__ARGUMENT_ARRAY, dtypes, ndim, int32_t(sizeof(Element)), int32_t(alignof(Element)), array};
+    return {GPUL__ARGUMENT_ARRAY, dtypes, ndim, int32_t(sizeof(Element)), int32_t(alignof(Element)), array, 0, 0};
+}
+
+/* Of two integers the one that is passed must be the other. (What is compared with 0 makes nvcc warn.) */
+template <typename Param, typename Arg> static inline gpul__argument gpul__integer_argument(Arg arg, std::true_type) {
+    const Param value = static_cast<Param>(arg);
+    if (static_cast<Arg>(value) == arg && (value < 1) == (arg < 1)) return gpul__argument();
+    const int32_t bytes = int32_t(sizeof(Param));
+    return {GPUL__ARGUMENT_LOST, 0, 0, bytes, std::is_signed<Param>::value, nullptr, int64_t(arg), arg < 1};
+}
+template <typename Param, typename Arg> static inline gpul__argument gpul__integer_argument(Arg &, std::false_type) {
+    const bool data =
+        std::is_pointer<Param>::value && !std::is_function<typename std::remove_pointer<Param>::type>::value;
+    return {data ? GPUL__ARGUMENT_POINTER : GPUL__ARGUMENT_VALUE, 0, 0, 0, 0, nullptr, 0, 0};
 }
 
 /* How an argument becomes a Param: its value, and what is to be checked of it. First what a cast takes. */
@@ -1718,10 +1733,10 @@ template <typename Param, typename Arg, bool array = gpul__is_array<Arg>::value>
     template <typename P, typename A> static std::false_type casts(...);
     static constexpr bool good = decltype(casts<Param, Arg>(0))::value;
     static Param value(Arg &arg) { return static_cast<Param>(arg); }
-    static gpul__argument describe(Arg &) {
-        const bool data =
-            std::is_pointer<Param>::value && !std::is_function<typename std::remove_pointer<Param>::type>::value;
-        return {data ? GPUL__ARGUMENT_POINTER : GPUL__ARGUMENT_VALUE, 0, 0, 0, 0, nullptr};
+    static gpul__argument describe(Arg &arg) {
+        constexpr bool integers = std::is_integral<Param>::value && std::is_integral<Arg>::value;
+        constexpr bool checked = integers && !std::is_same<Param, bool>::value; /* any number is true or false */
+        return gpul__integer_argument<Param>(arg, std::integral_constant<bool, checked>());
     }
 };
 template <typename T, typename Arg> struct gpul__pass<T *, Arg, true> {
@@ -4618,6 +4633,12 @@ GPUL_API gpul_status gpul__launch_call(const gpul__call *call) {
     if (call->kernel == NULL) return gpul__null(function, "kernel");
     for (k = 0; k < call->count; ++k) {
         const gpul__argument *const argument = &call->arguments[k];
+        if (argument->kind == GPUL__ARGUMENT_LOST) /* fault: launch-narrows */
+            return gpul__fail(
+                GPUL_ERROR_ARGUMENT, function, "%s = %s%llu, which the kernel's parameter, %sint%d_t, does not hold",
+                gpul__argument_name(name, sizeof name, call, k), argument->negative ? "-" : "",
+                argument->negative ? 0 - (unsigned long long)argument->number : (unsigned long long)argument->number,
+                argument->align ? "" : "u", (int)argument->bytes * 8);
         if (argument->kind != GPUL__ARGUMENT_ARRAY) continue;
         gpul__handling = 1; /* names take time: once with none and nobody told, and once more for the message */
         status = gpul__check_argument(function, "", argument);
