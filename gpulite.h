@@ -466,8 +466,8 @@ template <typename... Arrays> static inline gpul_status gpul_free_all(Arrays... 
 /* Caps the bytes of device memory that the library's arrays and scratch hold on the current device; 0: no cap
  * (default). Applies to later allocations of all threads, which fail with OUT_OF_MEMORY beyond it. What it replaces is
  * the environment variable GPULITE_MEMORY_LIMIT, a cap on every device, in bytes ("2e9") or in per cent of the device's
- * memory ("50%"), as it is when a device is first used; where it is neither, that use fails (ARGUMENT). Errors:
- * ARGUMENT (a negative number). */
+ * memory ("50%"), 0 for none, as it is when a device is first used; where it is neither, or less than a byte, that use
+ * fails (ARGUMENT). Errors: ARGUMENT (a negative number). */
 GPUL_API gpul_status gpul_memory_limit(int64_t bytes);
 
 /* Bytes in use by gpulite on the current device, and bytes it holds from the driver (in use + cached). Either may be
@@ -2391,8 +2391,8 @@ static gpul_status gpul__check_output(const char *function, const char *name, co
         if (shape[k] == 1) continue;
         if (strides[k] <= reach)
             return gpul__fail(
-                GPUL_ERROR_OVERLAP, function, "elements of %s, %s with strides %s, share memory with one another", name,
-                gpul__describe(one, sizeof one, a), gpul__describe_shape(two, sizeof two, a->ndim, a->strides));
+                GPUL_ERROR_OVERLAP, function, "elements of %s, %s with strides %s, may share memory with one another",
+                name, gpul__describe(one, sizeof one, a), gpul__describe_shape(two, sizeof two, a->ndim, a->strides));
         reach += (shape[k] - 1) * strides[k];
     }
     return GPUL_OK;
@@ -2597,14 +2597,15 @@ static gpul_status gpul__limit_of_environment(const char *function, int64_t *lim
     if (text == NULL || text[0] == 0) return GPUL_OK;
     value = strtod(text, &end);
     percent = strcmp(end, "%") == 0;
-    if (end == text || (*end != 0 && !percent) || !(value >= 0 && value <= (percent ? 100 : 9e18)))
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function,
-                          "the environment variable GPULITE_MEMORY_LIMIT is \"%.64s\", neither bytes (\"2e9\") nor a "
-                          "per cent of the device's memory (\"50%%\")",
-                          text);
-    if (percent) status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
-    *limit = (int64_t)(percent ? (double)total * (value / 100) : value);
-    return status;
+    if (end != text && (*end == 0 || percent) && value >= 0 && value <= (percent ? 100 : 9e18)) {
+        if (percent) status = gpul__cuda(cudaMemGetInfo(&free_bytes, &total), function, "cudaMemGetInfo");
+        *limit = (int64_t)(percent ? (double)total * (value / 100) : value);
+        if (status != GPUL_OK || *limit > 0 || value == 0) return status; /* 0 would be no limit */
+    }
+    return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                      "the environment variable GPULITE_MEMORY_LIMIT is \"%.64s\", neither bytes (\"2e9\"), 1 or more, "
+                      "nor a per cent of the device's memory (\"50%%\"); 0 is no limit",
+                      text);
 }
 
 /* Several threads may find things out at once; the first to finish is believed, the others drop what they made. */
@@ -2770,8 +2771,8 @@ static gpul_status gpul__out_of_memory(const gpul__scope *scope, int64_t bytes, 
         GPUL_ERROR_OUT_OF_MEMORY, scope->function, limit > 0 ? cudaSuccess : cudaErrorMemoryAllocation, scope->device,
         bytes, (int64_t)free_bytes, "%s needs %lld bytes, but %s is %lld on device %d, where gpulite has %lld in use",
         a == NULL ? "scratch memory" : gpul__describe(text, sizeof text, a), (long long)bytes,
-        limit > 0 ? "gpul_memory_limit" : "free memory", limit > 0 ? (long long)limit : (long long)free_bytes,
-        (int)scope->device, (long long)used);
+        limit > 0 ? "the limit (gpul_memory_limit or GPULITE_MEMORY_LIMIT)" : "free memory",
+        limit > 0 ? (long long)limit : (long long)free_bytes, (int)scope->device, (long long)used);
 }
 
 static cudaError_t gpul__allocate(void **out, int64_t bytes, const gpul__scope *scope, gpul_stream stream) {
@@ -2891,7 +2892,8 @@ static gpul_status gpul__free(const char *function, gpul_array *a, gpul_status s
         gpul__clear_cuda(e);
         status = gpul__fail_with(GPUL_ERROR_CUDA, function, e, old.device, 0, 0,
                                  "a->data = %p is no memory that CUDA has given out: was it freed before, through a "
-                                 "copy of the array? Of all copies free one, once",
+                                 "copy of the array? Of all copies free one, once. Or was it made in a capture? Free "
+                                 "it before the capture ends",
                                  old.data);
     } else status = gpul__finish(status, e, function, call);
     if (current >= 0 && moved)
@@ -3295,7 +3297,8 @@ static gpul_status gpul__element_bits(const char *function, const char *name, ui
     default: gpul__integer_range(dtype, &low, &high);
     }
     if (!(value >= low && value <= high) || (double)(int64_t)value != value)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s = %.17g is no %s", name, value, gpul_dtype_name(dtype));
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "%s = %.17g is no %s", name, value,
+                          dtype == GPUL_I64 ? "whole number (int64)" : gpul_dtype_name(dtype));
     *bits = (uint64_t)(int64_t)value;
     return GPUL_OK;
 }
@@ -3412,7 +3415,8 @@ static gpul_status gpul__move_element(const char *function, const gpul_array *a,
     if (index == NULL && a->ndim > 0) return gpul__null(function, "index");
     for (k = 0; k < a->ndim; ++k) {
         if (index[k] < 0 || index[k] >= a->shape[k])
-            return gpul__fail(GPUL_ERROR_ARGUMENT, function, "index[%d] = %lld, but a->shape[%d] = %lld", (int)k,
+            return gpul__fail(GPUL_ERROR_ARGUMENT, function,
+                              "index[%d] = %lld, but a->shape[%d] = %lld: 0 <= index < shape", (int)k,
                               (long long)index[k], (int)k, (long long)a->shape[k]);
         offset += index[k] * a->strides[k];
     }
@@ -3474,7 +3478,8 @@ GPUL_API gpul_status gpul_slice(gpul_array *view, const gpul_array *a, int32_t a
     const gpul_status status = gpul__check_view(__func__, "view", view, a, &axis);
     if (status != GPUL_OK) return status;
     if (start < 0 || start > stop || stop > a->shape[axis])
-        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "start = %lld, stop = %lld, but a->shape[%d] = %lld",
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__,
+                          "start = %lld, stop = %lld, but a->shape[%d] = %lld: 0 <= start <= stop <= shape",
                           (long long)start, (long long)stop, (int)axis, (long long)a->shape[axis]);
     if (step < 1) return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "step = %lld is below 1", (long long)step);
     gpul__slice(view, a, axis, start, stop, step);
@@ -3486,8 +3491,8 @@ GPUL_API gpul_status gpul_index(gpul_array *view, const gpul_array *a, int32_t a
     const gpul_status status = gpul__check_view(__func__, "view", view, a, &axis);
     if (status != GPUL_OK) return status;
     if (i < 0 || i >= a->shape[axis])
-        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "i = %lld, but a->shape[%d] = %lld", (long long)i, (int)axis,
-                          (long long)a->shape[axis]);
+        return gpul__fail(GPUL_ERROR_ARGUMENT, __func__, "i = %lld, but a->shape[%d] = %lld: 0 <= i < shape",
+                          (long long)i, (int)axis, (long long)a->shape[axis]);
     gpul__slice(view, a, axis, i, i + 1, 1);
     view->strides[axis] = 0;
     for (k = axis; k + 1 < view->ndim; ++k) { /* the axis, of one element now, becomes the last and is dropped */
@@ -3514,13 +3519,15 @@ GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_sh
     int64_t run[GPUL_MAX_DIMS], strides[GPUL_MAX_DIMS], known = 1; /* known: product of shape; 0: it has none */
     int64_t *const all[1] = {strides};
     const int64_t size = gpul_size(a);
-    int32_t k, last, open = -1;
+    int32_t k, last, open = -1, twice = 0;
     gpul_status status = gpul__check_view(__func__, "view", view, a, NULL);
     if (status != GPUL_OK) return status;
     for (k = 0; k < shape.ndim && k < GPUL_MAX_DIMS; ++k)
         if (shape.dim[k] == -1 && open < 0) open = k;
-        else if (shape.dim[k] <= 0) known = 0;
-        else if (!gpul__multiply(known, shape.dim[k], &known)) known = INT64_MAX;
+        else if (shape.dim[k] <= 0) {
+            known = 0;
+            twice = twice || shape.dim[k] == -1;
+        } else if (!gpul__multiply(known, shape.dim[k], &known)) known = INT64_MAX;
     if (open >= 0 && known > 0 && size % known == 0) {
         shape.dim[open] = size / known;
         known = size;
@@ -3529,9 +3536,10 @@ GPUL_API gpul_status gpul_reshape(gpul_array *view, const gpul_array *a, gpul_sh
     if (open < 0) status = gpul__check_shape(__func__, a->dtype, &shape);
     if (status != GPUL_OK) return status;
     if (open >= 0 || known != size)
-        return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, %lld elements, which do not fill the shape %s",
+        return gpul__fail(GPUL_ERROR_SHAPE, __func__, "a has %s, %lld elements, which do not fill the shape %s%s",
                           gpul__describe(one, sizeof one, a), (long long)size,
-                          gpul__describe_shape(two, sizeof two, shape.ndim, shape.dim));
+                          gpul__describe_shape(two, sizeof two, shape.ndim, shape.dim),
+                          twice ? ": only one dimension may be -1" : "");
     gpul__array_init(&result, a->data, a->dtype, &shape, a->memory, a->device);
     result.stream = a->stream;
     result.stream_number = a->stream_number;
@@ -4712,8 +4720,10 @@ static gpul_status gpul__check_device(const char *function, int32_t device) {
     int count = 0;
     const gpul_status status = gpul__need_devices(function, &count);
     if (status != GPUL_OK || (device >= 0 && device < count)) return status;
-    return gpul__fail_with(GPUL_ERROR_DEVICE, function, cudaSuccess, device, 0, 0, "device = %d, but there %s %d",
-                           (int)device, count == 1 ? "is" : "are", count);
+    return gpul__fail_with(GPUL_ERROR_DEVICE, function, cudaSuccess, device, 0, 0,
+                           count == 1 ? "device = %d, but there is %d device, numbered from 0"
+                                      : "device = %d, but there are %d devices, numbered from 0",
+                           (int)device, count);
 }
 
 static char gpul__lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
@@ -5586,11 +5596,15 @@ static gpul_status gpul__reduce(const char *function, const gpul__reducer *reduc
     if (all && args.outputs != 1)
         return gpul__fail_array(GPUL_ERROR_SHAPE, function, "out", out, ", but the result is one element");
     if (!all) {
-        int32_t fits = result.ndim == x.ndim - 1;
-        for (i = 0; fits && i < result.ndim; ++i) fits = result.shape[i] == x.shape[i < axis ? i : i + 1];
-        if (!fits)
-            return gpul__fail_array(GPUL_ERROR_SHAPE, function, "out", out, ", but %s has %s and axis %d goes away",
-                                    x_name, gpul__describe(text, sizeof text, &x), (int)axis);
+        char other[96];
+        int64_t left[GPUL_MAX_DIMS];
+        for (i = 0; i < x.ndim - 1; ++i) left[i] = x.shape[i < axis ? i : i + 1];
+        left[i] = reducer->result_bytes;
+        if (result.ndim != i || memcmp(result.shape, left, (size_t)i * sizeof left[0]) != 0)
+            return gpul__fail_array(GPUL_ERROR_SHAPE, function, "out", out,
+                                    ", but %s has %s and axis %d goes away, so that it must have %s", x_name,
+                                    gpul__describe(text, sizeof text, &x), (int)axis,
+                                    gpul__describe_shape(other, sizeof other, i + (left[i] > 0), left));
     }
     arrays[0] = out;
     all_names[0] = "out";
@@ -5657,8 +5671,7 @@ static gpul_status gpul__check_reduction(const char *function, const gpul_array 
     gpul_status status = gpul__check_array(function, "x", x);
     if (status != GPUL_OK) return status;
     if (op < GPUL_SUM || op > GPUL_COUNT_NONZERO)
-        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "op is %d, which is none of GPUL_SUM .. GPUL_COUNT_NONZERO",
-                          (int)op);
+        return gpul__fail(GPUL_ERROR_ARGUMENT, function, "op = %d is none of GPUL_SUM to GPUL_COUNT_NONZERO", (int)op);
     if (gpul_reduce_dtype(op, x->dtype) == 0)
         return gpul__fail_array(GPUL_ERROR_DTYPE, function, "x", x, ", which op %s does not take",
                                 gpul__reduce_name(op));
@@ -6176,8 +6189,9 @@ static gpul_status gpul__gemm(const char *function, gpul_array *C, double alpha,
                                 "; float32, float64, float16 and bfloat16 are taken");
     for (i = 0; i < 3; ++i)
         if (arrays[i]->ndim < 2)
-            return gpul__fail_array(GPUL_ERROR_SHAPE, function, names[i], arrays[i],
-                                    ", but must be a matrix or a stack of them");
+            return gpul__fail_array(
+                GPUL_ERROR_SHAPE, function, names[i], arrays[i],
+                ", but must be a matrix or a stack of them; vectors are gpul_gemv's and gpul_dot's");
     status = gpul__check_product(function, C, A, B);
     if (status == GPUL_OK) status = gpul__check_gemm_options(function, C, options);
     if (status != GPUL_OK) return status;
@@ -6602,9 +6616,11 @@ static gpul_status gpul__device_roof(const char *function, gpul_roof *out, int32
     gpul_roof roof = GPUL_ZERO;
     gpul__scope scope;
     gpul_error first;
+    const int32_t handling = gpul__handling;
     gpul_status status = gpul__begin_on(&scope, function, device), destroyed;
     if (status != GPUL_OK) return status;
     if (gpul__atomic_load(&scope.state->roof_state) != GPUL__KNOWN) { /* fault: roof-measured-again */
+        gpul__handling = 1; /* what fails in the functions called is told once, as this one's */
         status = gpul__device_info(function, &info, device);
         if (status == GPUL_OK) status = gpul_stream_create(&work.stream, GPUL_STREAM_NON_BLOCKING);
         if (status == GPUL_OK) status = gpul__roof_measure(&roof, &work, &info);
@@ -6614,9 +6630,13 @@ static gpul_status gpul__device_roof(const char *function, gpul_roof *out, int32
         destroyed = gpul_stream_destroy(&work.stream);
         if (status == GPUL_OK) status = destroyed;
         else gpul__error = first;
-        if (status != GPUL_OK && strcmp(gpul__error.function, function) != 0) /* of a function that this one called */
+        gpul__handling = handling;
+        if (status != GPUL_OK) {
+            const int32_t own = strcmp(gpul__error.function, function) == 0;
             status = gpul__fail_with(status, function, (cudaError_t)gpul__error.cuda_code, gpul__error.device,
-                                     gpul__error.bytes_requested, gpul__error.bytes_free, "%s", gpul__error.message);
+                                     gpul__error.bytes_requested, gpul__error.bytes_free, "%s",
+                                     gpul__error.message + (own ? strlen(function) + 2 : 0));
+        }
         if (status == GPUL_OK && gpul__atomic_swap(&scope.state->roof_state, GPUL__UNKNOWN, GPUL__FILLING)) {
             roof.device = device;
             roof.standin = info.standin;
